@@ -1,0 +1,89 @@
+package apiclient
+
+import (
+	"context"
+	"iter"
+	"net/netip"
+	"time"
+)
+
+// AttackFilter selects attack records.
+type AttackFilter struct {
+	From, To      time.Time // which hit of a record it looks at is not documented; a zero To is open
+	IncidentsOnly bool
+	PageSize      int // records asked for at once; 0: 100
+}
+
+// AttackPage is what one request brought.
+type AttackPage struct {
+	Attacks    []Attack
+	ServerTime time.Time // on the service's clock when it answered; zero when it did not say
+}
+
+// Attacks lists attack records, the latest hit first, page by page: POST /v1/objects/attack. It may be repeated.
+// While it reads, records can move to pages already read or come twice: the identity is Attack.ID.
+// An empty list gives one empty page, so that the service's time is always known; an error ends the list.
+func (c *Client) Attacks(ctx context.Context, f AttackFilter) iter.Seq2[AttackPage, error] {
+	if f.PageSize <= 0 {
+		f.PageSize = 100
+	}
+	pages := c.pages(ctx, func(clientID, offset int) call {
+		filter := map[string]any{"clientid": []int{clientID}, "time": span(f.From, f.To)}
+		if f.IncidentsOnly {
+			filter["!vulnid"] = nil // null, and not left out, is what selects incidents
+		}
+		q := listQuery{Filter: filter, Offset: offset, Limit: f.PageSize, OrderBy: "last_time", OrderDesc: true}
+		return q.call("list attacks", "/v1/objects/attack")
+	})
+	return func(yield func(AttackPage, error) bool) {
+		for p, err := range pages {
+			if !yield(AttackPage{Attacks: readAttacks(p.items), ServerTime: p.serverTime}, err) {
+				return
+			}
+		}
+	}
+}
+
+func readAttacks(items []any) []Attack {
+	out := make([]Attack, 0, len(items))
+	for _, r := range records(items) {
+		out = append(out, readAttack(r))
+	}
+	return out
+}
+
+func readAttack(r record) Attack {
+	a := Attack{
+		ID:          joined(r["attackid"]),
+		ClientID:    int(r.id("clientid")),
+		App:         r.figure("poolid"),
+		Domain:      r.text("domain"),
+		Path:        r.text("path"),
+		Method:      r.text("method"),
+		Parameter:   r.text("parameter"),
+		Type:        r.text("type"),
+		First:       r.time("first_time"),
+		Last:        r.time("last_time"),
+		Hits:        r.figure("hits"),
+		SourceCount: r.figure("ip_count"),
+		StatusCodes: r.ints("statuscodes"),
+		VulnID:      joined(r["vulnid"]),
+		Threat:      r.figure("threat"),
+		Target:      r.text("target"),
+		Payloads:    r.figure("vectors_count"),
+		BlockStatus: r.text("block_status"),
+		State:       r.text("state"),
+	}
+	if a.ID == "" {
+		a.ID = joined(r["id"])
+	}
+	for _, s := range records(r.list("ip_top")) {
+		if ip, err := netip.ParseAddr(s.text("ip")); err == nil {
+			a.Sources = append(a.Sources, Source{IP: ip.Unmap().WithZone(""), Hits: s.figure("count"), Country: s.text("country")})
+		}
+	}
+	for _, s := range records(r.list("country_top")) {
+		a.Countries = append(a.Countries, CountryShare{Country: s.text("country"), Hits: s.figure("count")})
+	}
+	return a
+}

@@ -1,0 +1,188 @@
+package apiclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+	"time"
+)
+
+const maxAnswer = 32 << 20 // bytes: far above 1,000 records
+
+var errTooLong = errors.New("answer is longer than 32 MiB")
+
+// call is one request of the service, as often as it has to be sent.
+type call struct {
+	op           string // for errors, as "list attacks"
+	method, path string
+	query        url.Values
+	body         any // encoded as JSON; nil: none
+	effect       effect
+}
+
+// effect is what sending a call does: the HTTP method doesn't tell, for the service reads with POST.
+type effect int
+
+const (
+	reading  effect = iota // nothing
+	changing               // the same when it is sent twice
+	creating               // something new each time
+)
+
+// answer is what the service said under a good status.
+type answer struct {
+	value      any
+	raw        []byte
+	serverTime time.Time
+	doubtful   bool // an earlier try may have taken effect
+}
+
+func (a answer) empty() bool { return len(bytes.TrimSpace(a.raw)) == 0 }
+
+// do sends the call until it is answered, refused for good, or the context ends.
+func (c *Client) do(ctx context.Context, k call) (answer, error) {
+	var body []byte
+	if k.body != nil {
+		var err error
+		if body, err = json.Marshal(k.body); err != nil {
+			return answer{}, &Error{Op: k.op, Kind: Invalid, Err: err}
+		}
+	}
+	unknown := false
+	for try := 1; ; try++ {
+		ans, failure := c.authorised(ctx, k, body)
+		if failure == nil {
+			ans.doubtful = unknown
+			return ans, nil
+		}
+		pause, again := c.pause(failure, k.effect != creating, try)
+		unknown = unknown || failure.unknown && k.effect != reading // a later "exists already" can be an earlier try's work
+		failure.unknown = unknown
+		if !again || ctx.Err() != nil || endsWithin(ctx, pause) {
+			return answer{}, failure
+		}
+		if err := wait(ctx, pause); err != nil {
+			failure.Err = errors.Join(failure.Err, err)
+			return answer{}, failure
+		}
+	}
+}
+
+// authorised sends the call once, and a second time when it was refused with a token that has been replaced since:
+// a refused call did nothing, whatever it is.
+func (c *Client) authorised(ctx context.Context, k call, body []byte) (answer, *Error) {
+	token := c.token.current()
+	ans, failure := c.send(ctx, k, body, token)
+	if failure != nil && (failure.Kind == Unauthenticated || failure.Kind == Forbidden) {
+		if newer, replaced := c.token.replaced(token); replaced {
+			return c.send(ctx, k, body, newer)
+		}
+	}
+	return ans, failure
+}
+
+func (c *Client) send(ctx context.Context, k call, body []byte, token Secret) (answer, *Error) {
+	if err := ctx.Err(); err != nil {
+		return answer{}, &Error{Op: k.op, Kind: Network, Err: err}
+	}
+	// Only a connection that was asked for and never got proves that nothing was sent. A transport of the caller's
+	// that asks for none may have sent it.
+	var asked, got atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { asked.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { got.Store(true) },
+	})
+	req, err := c.request(ctx, k, body)
+	if err != nil {
+		return answer{}, (&Error{Op: k.op, Kind: Invalid, Err: err}).clean(token)
+	}
+	req.Header.Set("X-ServiceApi-Token", token.Reveal())
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err
+		}
+		return answer{}, (&Error{Op: k.op, Kind: Network, Err: err, unknown: got.Load() || !asked.Load()}).clean(token)
+	}
+	defer resp.Body.Close()
+	ans, failure := read(k.op, resp)
+	if failure != nil {
+		failure.RetryAfter = retryAfter(resp.Header)
+		return answer{}, failure.clean(token)
+	}
+	return ans, nil
+}
+
+func (c *Client) request(ctx context.Context, k call, body []byte) (*http.Request, error) {
+	address := c.base + k.path
+	if len(k.query) > 0 {
+		address += "?" + k.query.Encode()
+	}
+	var content io.Reader
+	if body != nil {
+		content = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, k.method, address, content)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "wafbot")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, nil
+}
+
+// read takes an answer whose status tells how to understand it, even where the body is cut short.
+func read(op string, resp *http.Response) (answer, *Error) {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		failure := refusal(op, resp.StatusCode, body)
+		if resp.StatusCode < 400 {
+			failure.Message = "a redirect, which is not followed: check the base address"
+		}
+		return answer{}, failure
+	}
+	switch {
+	case err != nil:
+		return answer{}, &Error{Op: op, Kind: Network, Status: resp.StatusCode, Err: err, unknown: true}
+	case len(body) > maxAnswer:
+		return answer{}, &Error{Op: op, Kind: Server, Status: resp.StatusCode, Err: errTooLong, unknown: true}
+	}
+	ans := answer{raw: body, serverTime: serverTime(resp.Header)}
+	if ans.empty() {
+		return ans, nil
+	}
+	if ans.value, err = decode(body); err != nil {
+		if isPage(body) {
+			err = errors.New(notJSON)
+		}
+		return answer{}, &Error{Op: op, Kind: Server, Status: resp.StatusCode, Message: "answer can't be read", Err: err, unknown: true}
+	}
+	if inner := innerStatus(ans.value); inner >= 400 {
+		return answer{}, refusal(op, inner, body)
+	}
+	return ans, nil
+}
+
+// innerStatus is the envelope's status, which can tell of an error under HTTP 200; 0: there is none.
+func innerStatus(v any) int {
+	object, _ := v.(map[string]any)
+	return int(record(object).id("status"))
+}
+
+// serverTime is the time on the service's clock, zero when it does not say.
+func serverTime(header http.Header) time.Time {
+	t, err := http.ParseTime(header.Get("Date"))
+	if err != nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}

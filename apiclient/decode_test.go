@@ -1,0 +1,247 @@
+package apiclient_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// canned is a transport that answers every request with one text: what is tested is the reading.
+type canned struct {
+	status int
+	text   string
+}
+
+func (c canned) RoundTrip(*http.Request) (*http.Response, error) {
+	w := &http.Response{StatusCode: c.status, Header: http.Header{}, Body: readCloser{strings.NewReader(c.text)}}
+	return w, nil
+}
+
+type readCloser struct{ *strings.Reader }
+
+func (readCloser) Close() error { return nil }
+
+func reading(t testing.TB, status int, text string) *apiclient.Client {
+	c, err := apiclient.New(apiclient.Config{BaseURL: "http://service.example.com", Token: goodToken, ClientID: 5, Tries: 1,
+		HTTP: &http.Client{Transport: canned{status, text}}})
+	require.NoError(t, err)
+	return c
+}
+
+func readAttacks(t testing.TB, text string) []apiclient.Attack {
+	for p, err := range reading(t, 200, text).Attacks(t.Context(), apiclient.AttackFilter{}) {
+		require.NoError(t, err)
+		return p.Attacks
+	}
+	return nil
+}
+
+const fullAttack = `{"id":["attacks_x_5_202611_v_1","AM5CP50BU"],"attackid":"attacks_x_5_202611_v_1:AM5CP50BU","clientid":5,
+ "domain":"shop.example.com","poolid":4,"method":"POST","parameter":"POST_login_value","path":"/login","type":"sqli",
+ "first_time":1795000000,"last_time":1795000600,"hits":1530,"ip_count":14,
+ "ip_top":[{"ip":"203.0.113.7","count":1204,"country":"FR"}],"country_top":[{"country":"FR","count":1204}],
+ "statuscodes":[200,403],"vulnid":null,"threat":90,"target":"server","vectors_count":43,"block_status":"monitored","state":null}`
+
+func TestAnAttackIsReadWhole(t *testing.T) {
+	t.Parallel()
+	known := apiclient.Known
+	require.Equal(t, []apiclient.Attack{{
+		ID: "attacks_x_5_202611_v_1:AM5CP50BU", ClientID: 5, App: known(4), Domain: "shop.example.com", Path: "/login", Method: "POST",
+		Parameter: "POST_login_value", Type: "sqli", First: time.Unix(1795000000, 0).UTC(), Last: time.Unix(1795000600, 0).UTC(),
+		Hits: known(1530), SourceCount: known(14), Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Hits: known(1204), Country: "FR"}},
+		Countries: []apiclient.CountryShare{{Country: "FR", Hits: known(1204)}}, StatusCodes: []int{200, 403}, Threat: known(90), Target: "server",
+		Payloads: known(43), BlockStatus: "monitored",
+	}}, readAttacks(t, `{"status":200,"body":[`+fullAttack+`]}`))
+}
+
+func TestAttackFieldsOfOtherTypes(t *testing.T) {
+	t.Parallel()
+	known, unknown := apiclient.Known, apiclient.Figure{}
+	at := time.Unix(1795000000, 0).UTC()
+	for _, test := range []struct {
+		record string
+		get    func(apiclient.Attack) any
+		want   any
+	}{
+		{`{"hits":61818.0}`, hits, known(61818)},
+		{`{"hits":"61818.0"}`, hits, known(61818)},
+		{`{"hits":"17"}`, hits, known(17)},
+		{`{"hits":17.9}`, hits, known(17)},
+		{`{"hits":0}`, hits, known(0)},
+		{`{"hits":0.5}`, hits, known(0)},
+		{`{"hits":1e3}`, hits, known(1000)},
+		{`{"hits":9223372036854775807}`, hits, known(9223372036854775807)},
+		{`{"hits":9223372036854775808}`, hits, unknown},
+		{`{"hits":1e400}`, hits, unknown},
+		{`{"hits":"NaN"}`, hits, unknown},
+		{`{"hits":"-Infinity"}`, hits, unknown},
+		{`{"hits":"many"}`, hits, unknown},
+		{`{"hits":null}`, hits, unknown},
+		{`{"hits":[1]}`, hits, unknown},
+		{`{"hits":true}`, hits, unknown},
+		{`{"attackid":77}`, id, "77"},
+		{`{"attackid":77.0}`, id, "77"},
+		{`{"id":"a"}`, id, "a"},
+		{`{"id":["a",7]}`, id, "a:7"},
+		{`{"id":["a",null]}`, id, ""},
+		{`{"attackid":{"x":1},"id":["a","b"]}`, id, "a:b"},
+		{`{"vulnid":12}`, vuln, "12"},
+		{`{"vulnid":"W-12"}`, vuln, "W-12"},
+		{`{"vulnid":0}`, vuln, "0"},
+		{`{"vulnid":[]}`, vuln, ""},
+		{`{"vulnid":[null,null]}`, vuln, ""},
+		{`{"vulnid":false}`, vuln, ""},
+		{`{"last_time":1795000000.9}`, last, at},
+		{`{"last_time":"1795000000"}`, last, at},
+		{`{"last_time":"2026-11-18T13:06:40+01:46"}`, last, time.Date(2026, 11, 18, 11, 20, 40, 0, time.UTC)},
+		{`{"last_time":0}`, last, time.Time{}},
+		{`{"last_time":1e18}`, last, time.Time{}},
+		{`{"last_time":"9999-12-31T23:59:59-12:00"}`, last, time.Time{}},
+		{`{"last_time":"yesterday"}`, last, time.Time{}},
+		{`{"domain":7}`, func(a apiclient.Attack) any { return a.Domain }, "7"},
+		{`{"path":["/a"]}`, func(a apiclient.Attack) any { return a.Path }, ""},
+		{`{"poolid":"-1"}`, func(a apiclient.Attack) any { return a.App }, known(apiclient.DefaultApp)},
+		{`{"statuscodes":["200",null,"x",404.0]}`, func(a apiclient.Attack) any { return a.StatusCodes }, []int{200, 404}},
+		{`{"statuscodes":{"200":1}}`, func(a apiclient.Attack) any { return a.StatusCodes }, []int(nil)},
+		{`{"ip_top":{"ip":"1.2.3.4"}}`, sources, []apiclient.Source(nil)},
+		{`{"ip_top":[7,{"ip":"nowhere"},{"count":3},{"ip":"::ffff:1.2.3.4"},{"ip":"fe80::1%<b>"}]}`, sources,
+			[]apiclient.Source{{IP: netip.MustParseAddr("1.2.3.4")}, {IP: netip.MustParseAddr("fe80::1")}}},
+	} {
+		got := readAttacks(t, `[`+test.record+`]`)
+		require.Len(t, got, 1, test.record)
+		require.Equal(t, test.want, test.get(got[0]), test.record)
+	}
+}
+
+func hits(a apiclient.Attack) any    { return a.Hits }
+func id(a apiclient.Attack) any      { return a.ID }
+func vuln(a apiclient.Attack) any    { return a.VulnID }
+func last(a apiclient.Attack) any    { return a.Last }
+func sources(a apiclient.Attack) any { return a.Sources }
+
+func readRules(t testing.TB, text string) (rules []apiclient.Rule) {
+	for r, err := range reading(t, 200, text).Rules(t.Context(), apiclient.RuleFilter{}) {
+		if err != nil { // the same page comes again: here it is the end
+			return rules[:len(rules)/2]
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+func TestRulesAreReadAsTheServiceWritesThem(t *testing.T) {
+	t.Parallel()
+	rules := readRules(t, `[
+	 {"id":"8","actionid":7.0,"type":"vpatch","action":[{"type":"iequal","value":"shop.example.com","point":["header","HOST"]},{"type":"absent","value":null,"point":["path","0"]}],
+	  "point":["post","json_doc","hash","x","array",0],"attack_type":"sqli","validated":false,"system":"true","updated_at":1795000000},
+	 {"id":8.5,"type":"other","action":[{"type":"equal","value":4,"point":[["instance"]]},"unreadable"],"point":[["get","path"],["base64"]],"mode":null}]`)
+	require.Equal(t, []apiclient.Rule{
+		{ID: 8, ConditionID: 7, Type: "vpatch", AttackType: "sqli", System: true, Updated: time.Unix(1795000000, 0).UTC(),
+			Conditions: []apiclient.Condition{{Type: "iequal", Value: "shop.example.com", Point: []any{"header", "HOST"}}, {Type: "absent", Point: []any{"path", 0}}},
+			Point:      apiclient.Point{{"post"}, {"json_doc"}, {"hash", "x"}, {"array", 0}}},
+		{Type: "other", Conditions: []apiclient.Condition{{Type: "equal", Value: "4", Point: []any{"instance"}}, {}}, Point: apiclient.Point{{"get", "path"}, {"base64"}}},
+	}, rules)
+	require.False(t, apiclient.SameRule(rules[1], rules[1])) // nobody knows what the unreadable condition says
+}
+
+func TestVulnerabilitiesAreRead(t *testing.T) {
+	t.Parallel()
+	for v, err := range reading(t, 200, `[{"id":12,"wid":"WLRM-12","status":"open","threat":"80","validated":true,"incidents":3,"title":null}]`).Vulnerabilities(t.Context(), apiclient.VulnFilter{}) {
+		require.NoError(t, err)
+		require.Equal(t, apiclient.Vulnerability{ID: "12", WID: "WLRM-12", Status: "open", Threat: apiclient.Known(80), Validated: true, Incidents: apiclient.Known(3)}, v)
+		break
+	}
+}
+
+func TestAUserThatIsDisabledOrOdd(t *testing.T) {
+	t.Parallel()
+	u, err := reading(t, 200, `{"id":9,"clientid":"5","enabled":0,"frontend_url":"javascript:alert(1)"}`).User(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, apiclient.User{ID: 9, ClientID: 5}, u)
+	_, err = reading(t, 200, `{"status":200,"body":"welcome"}`).User(t.Context())
+	require.Equal(t, apiclient.Server, apiclient.KindOf(err))
+}
+
+func FuzzDecodeAttacks(f *testing.F) {
+	for _, seed := range []string{`[` + fullAttack + `]`, `{"status":200,"body":[{"id":[]}]}`, `{"data":[{"last_time":"9999-12-31T23:59:59-12:00"}]}`, `[{"ip_top":[{"ip":"::ffff:1.2.3.4%x"}]}]`, `{"status":500}`, `[1e999]`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for p, err := range reading(t, 200, text).Attacks(t.Context(), apiclient.AttackFilter{}) {
+			if err != nil {
+				require.NotZero(t, apiclient.KindOf(err))
+				return
+			}
+			_, err := json.Marshal(p) // what is stored must be storable
+			require.NoError(t, err)
+			for _, a := range p.Attacks {
+				require.True(t, a.Hits.Known || a.Hits.N == 0)
+				for _, s := range a.Sources {
+					require.True(t, s.IP.IsValid() && !s.IP.Is4In6() && s.IP.Zone() == "")
+				}
+			}
+			return
+		}
+	})
+}
+
+func FuzzDecodeIPRules(f *testing.F) {
+	for _, seed := range []string{`{"status":200,"body":{"objects":[{"id":101,"rule_type":"ip_range","list":"black","subnet":"203.0.113.7/32","pools":[0],"expired_at":"33223139044"}]}}`,
+		`[{"subnet":"::ffff:1.2.3.4/100"}]`, `[{"subnet":"1.2.3.4/33","pools":"all","source_values":{}}]`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for r, err := range reading(t, 200, text).IPRules(t.Context(), apiclient.IPRuleFilter{}) {
+			if err != nil {
+				require.NotZero(t, apiclient.KindOf(err))
+				return
+			}
+			_, err := json.Marshal(r)
+			require.NoError(t, err)
+			require.Equal(t, r.Subnet.Masked(), r.Subnet)
+		}
+	})
+}
+
+func FuzzDecodeError(f *testing.F) {
+	for _, seed := range []string{`{"status":400,"body":{"subnet":{"error":"can't be blank"}}}`, `"` + goodToken + `"`, "tok-3f9\x00a8c7e", `<html>`, `{"error":["a",{"error":"b"}]}`, `[]`} {
+		f.Add(400, seed)
+		f.Add(403, seed)
+		f.Add(200, seed)
+	}
+	f.Fuzz(func(t *testing.T, status int, text string) {
+		if status < 200 || status > 599 {
+			return
+		}
+		_, err := reading(t, status, text).CreateRule(t.Context(), patch())
+		if err == nil {
+			return
+		}
+		requireNoToken(t, err)
+		e := asError(t, err)
+		require.NotEqual(t, "unknown error", e.Kind.String())
+		require.LessOrEqual(t, utf8.RuneCountInString(e.Message), 300)
+		require.False(t, strings.ContainsFunc(err.Error(), unicode.IsControl), "%q", err.Error())
+		require.True(t, status >= 300 || e.OutcomeUnknown() || e.Status >= 400)
+	})
+}
+
+func BenchmarkDecodePage1000(b *testing.B) {
+	page := `{"status":200,"body":[` + strings.TrimSuffix(strings.Repeat(fullAttack+",", 1000), ",") + `]}`
+	b.SetBytes(int64(len(page)))
+	for b.Loop() {
+		if n := len(readAttacks(b, page)); n != 1000 {
+			b.Fatal(fmt.Sprint("read ", n))
+		}
+	}
+}

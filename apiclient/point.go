@@ -1,0 +1,195 @@
+package apiclient
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// argument is what follows a parser in a point.
+type argument int
+
+const (
+	nothing argument = iota
+	name
+	index
+)
+
+// argumentOf tells what a parser takes; unknown ones take nothing.
+func argumentOf(parser string) argument {
+	switch parser {
+	case "get", "header", "cookie", "form_urlencoded", "multipart", "content_disp", "response_header", "hash", "json", "json_obj",
+		"jwt", "protobuf", "xml_tag", "xml_attr", "viewstate_array", "viewstate_pair", "viewstate_triplet", "viewstate_dict", "viewstate_sparse_array":
+		return name
+	case "path", "array", "json_array", "grpc", "xml_comment", "xml_dtd_entity", "xml_pi", "xml_tag_array":
+		return index
+	}
+	return nothing
+}
+
+// known reports whether wafbot knows the parser; those without argument are listed here.
+func known(parser string) bool {
+	switch parser {
+	case "uri", "post", "action_name", "action_ext", "json_doc", "xml", "base64", "gzip", "percent", "htmljs", "viewstate", "pollution", "file":
+		return true
+	}
+	return argumentOf(parser) != nothing
+}
+
+// starts reports whether a point can begin with the parser: the parts of the request itself.
+func starts(parser string) bool {
+	switch parser {
+	case "uri", "path", "action_name", "action_ext", "get", "header", "post":
+		return true
+	}
+	return false
+}
+
+// String is the point as the command line writes it: "get.q", "post.json_doc.hash.x", "header.X", "uri". What would
+// disturb there, a dot in a name included, is percent-encoded. ParsePoint is the way back.
+func (p Point) String() string {
+	var parts []string
+	for _, group := range p {
+		for _, item := range group {
+			parts = append(parts, escape(fmt.Sprint(item)))
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+func escape(s string) string {
+	var b strings.Builder
+	for i, r := range s {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-[]:/", r) {
+			b.WriteRune(r)
+			continue
+		}
+		width := len(string(r))
+		if r == unicode.ReplacementChar && !strings.HasPrefix(s[i:], string(r)) {
+			width = 1 // a byte that is no UTF-8
+		}
+		for _, c := range []byte(s[i : i+width]) {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// ParsePoint reads a point as String writes it. Header names become upper case, as the service has them.
+func ParsePoint(text string) (Point, error) {
+	if text == "" {
+		return nil, errors.New("part is missing")
+	}
+	var p Point
+	for rest, more := text, true; more; {
+		var parser string
+		parser, rest, more = strings.Cut(rest, ".")
+		parser = strings.ToLower(parser)
+		switch {
+		case !known(parser):
+			return nil, fmt.Errorf("part %q: %q is no parser known here", text, parser)
+		case len(p) == 0 && !starts(parser):
+			return nil, fmt.Errorf("part %q must begin with get, post, header, uri, path, action_name or action_ext", text)
+		}
+		takes := argumentOf(parser)
+		if takes == nothing {
+			p = append(p, []any{parser})
+			continue
+		}
+		var written string
+		written, rest, more = strings.Cut(rest, ".")
+		written, err := url.PathUnescape(written)
+		if err != nil {
+			return nil, fmt.Errorf("part %q: name after %s: %w", text, parser, err)
+		}
+		value, err := parseArgument(parser, takes, written)
+		if err != nil {
+			return nil, fmt.Errorf("part %q: %w", text, err)
+		}
+		p = append(p, []any{parser, value})
+	}
+	return p, nil
+}
+
+// parseArgument checks the name or number that follows a parser.
+func parseArgument(parser string, takes argument, value string) (any, error) {
+	switch {
+	case value == "":
+		return nil, fmt.Errorf("%s needs a name or number after it", parser)
+	case takes == index:
+		n, err := strconv.ParseUint(value, 10, 31)
+		if err != nil {
+			return nil, fmt.Errorf("%s needs a number, not %q", parser, value)
+		}
+		return int(n), nil
+	case parser == "header":
+		if !isToken(value) {
+			return nil, fmt.Errorf("%q is no header name", value)
+		}
+		return strings.ToUpper(value), nil
+	}
+	return value, nil
+}
+
+// isToken reports whether s can be a header's name or a method.
+func isToken(s string) bool {
+	for _, r := range s {
+		if r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// ParameterPoint finds the point of an attack's parameter: "GET_user_id_value" is [["get","user_id"]]. It reports false
+// where the text does not tell for certain: an unknown form, or a name that could as well be a name and a further
+// parser, as GET_x_BASE64_value. An attacker chooses names, so nothing is guessed.
+func ParameterPoint(parameter string) (Point, bool) {
+	rest, ok := strings.CutSuffix(parameter, "_value")
+	if !ok || strings.ContainsRune(rest, unicode.ReplacementChar) { // a name whose bytes are lost
+		return nil, false
+	}
+	switch rest {
+	case "URI", "POST", "ACTION_NAME", "ACTION_EXT":
+		return Point{{strings.ToLower(rest)}}, true
+	}
+	for _, form := range []struct {
+		prefix string
+		before Point
+		parser string
+	}{
+		{"GET_", nil, "get"},
+		{"HEADER_", nil, "header"},
+		{"PATH_", nil, "path"},
+		{"POST_FORM_URLENCODED_", Point{{"post"}}, "form_urlencoded"},
+		{"POST_JSON_DOC_HASH_", Point{{"post"}, {"json_doc"}}, "hash"},
+	} {
+		written, ok := strings.CutPrefix(rest, form.prefix)
+		if !ok || namesParser(written) {
+			continue
+		}
+		value, err := parseArgument(form.parser, argumentOf(form.parser), written)
+		if err != nil {
+			return nil, false
+		}
+		return append(form.before, []any{form.parser, value}), true
+	}
+	return nil, false
+}
+
+// namesParser reports whether the name goes on with what could be a further parser, which is written in capitals.
+func namesParser(name string) bool {
+	parts := strings.Split(name, "_")
+	for from := 1; from < len(parts); from++ {
+		for to := from + 1; to <= min(from+3, len(parts)); to++ {
+			word := strings.Join(parts[from:to], "_")
+			if word == strings.ToUpper(word) && known(strings.ToLower(word)) {
+				return true
+			}
+		}
+	}
+	return false
+}

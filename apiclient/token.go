@@ -1,0 +1,88 @@
+package apiclient
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// tokenSource gives the token to send with each request.
+type tokenSource struct {
+	file string // "" when the token is fixed
+
+	mu       sync.Mutex
+	token    func() Secret // a closure, for fmt reads unexported fields through pointers, past every method of Secret
+	size     int64
+	modified time.Time
+}
+
+func newTokenSource(cfg Config) (*tokenSource, error) {
+	if (cfg.Token == "") == (cfg.TokenFile == "") {
+		return nil, errors.New("give either a token or a token file")
+	}
+	s := &tokenSource{file: cfg.TokenFile, token: hold(cfg.Token)}
+	if s.file == "" {
+		return s, checkToken(cfg.Token.Reveal())
+	}
+	return s, s.read()
+}
+
+// current returns the token, read again if its file has changed. While the file is missing or unusable, as in the
+// middle of a rotation, the last good token stays.
+func (s *tokenSource) current() Secret {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file != "" {
+		if info, err := os.Stat(s.file); err == nil && (info.Size() != s.size || !info.ModTime().Equal(s.modified)) {
+			_ = s.read()
+		}
+	}
+	return s.token()
+}
+
+// replaced reads the file again after used was refused, and reports whether there is another token now: a file can
+// change without a change of size or time.
+func (s *tokenSource) replaced(used Secret) (Secret, bool) {
+	if s.file == "" {
+		return "", false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.read()
+	return s.token(), s.token() != used
+}
+
+func (s *tokenSource) read() error {
+	info, err := os.Stat(s.file) // before reading: a change in between is then seen by the next look
+	if err != nil {
+		return fmt.Errorf("read token file: %w", err)
+	}
+	data, err := os.ReadFile(s.file)
+	if err != nil {
+		return fmt.Errorf("read token file: %w", err)
+	}
+	token := strings.TrimSpace(string(data))
+	if err := checkToken(token); err != nil {
+		return fmt.Errorf("read token file %s: %w", s.file, err)
+	}
+	s.token, s.size, s.modified = hold(Secret(token)), info.Size(), info.ModTime()
+	return nil
+}
+
+func hold(token Secret) func() Secret { return func() Secret { return token } }
+
+// checkToken refuses what can't stand in a header.
+func checkToken(token string) error {
+	if token == "" {
+		return errors.New("token is empty")
+	}
+	for _, r := range token {
+		if r <= ' ' || r > '~' {
+			return errors.New("token holds a space, a line break or a character outside ASCII")
+		}
+	}
+	return nil
+}
