@@ -1,0 +1,213 @@
+package waf
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// slowness is how late a slow answer comes.
+const slowness = 3 * time.Second
+
+// Fault makes the service answer wrongly.
+type Fault struct {
+	// Account is a name; "" means every request, also one without a token.
+	Account string `json:"account,omitempty"`
+	// Endpoint is a path or "METHOD /path"; "" means any.
+	Endpoint string `json:"endpoint,omitempty"`
+	// Kind is one of
+	//   status:N         refuses with HTTP status N (400 to 599) and the body that belongs to it
+	//   inner:N          answers 200 with a refusal of status N inside the envelope
+	//   unauthenticated  refuses the token
+	//   html             answers 502 with a proxy's page
+	//   hang             never answers
+	//   reset            resets the connection
+	//   slow             carries out, answers after 3 s
+	//   cut              carries out, breaks off in the middle of the answer
+	//   500_applied      carries out, then answers 500
+	//   reset_applied    carries out, then resets the connection
+	Kind string `json:"kind"`
+	// RetryAfter is the header of that name with status:N; "" sends none.
+	RetryAfter string `json:"retry_after,omitempty"`
+	// Times is how many requests meet the fault; 0 means all until it is cleared.
+	Times int `json:"times,omitempty"`
+}
+
+func plainFaults() []string {
+	return []string{"unauthenticated", "html", "hang", "reset", "slow", "cut", "500_applied", "reset_applied"}
+}
+
+// SetFault adds a fault; the first one that fits a request is met.
+func (s *Service) SetFault(f Fault) error {
+	if _, _, isStatus := f.code(); !isStatus && !slices.Contains(plainFaults(), f.Kind) {
+		return fmt.Errorf("unknown kind of fault %q", f.Kind)
+	}
+	if f.Times < 0 {
+		return fmt.Errorf("times is %d, below 0", f.Times)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.Account != "" {
+		if _, err := s.account(f.Account); err != nil {
+			return err
+		}
+	}
+	s.faults = append(s.faults, &f)
+	s.notify()
+	return nil
+}
+
+// ClearFaults takes all faults away. A request that hangs already goes on hanging.
+func (s *Service) ClearFaults() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = nil
+	s.notify()
+}
+
+// Faults returns the faults in force.
+func (s *Service) Faults() []Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]Fault, len(s.faults))
+	for i, f := range s.faults {
+		list[i] = *f
+	}
+	return list
+}
+
+// code splits status:N and inner:N.
+func (f Fault) code() (kind string, status int, ok bool) {
+	kind, number, _ := strings.Cut(f.Kind, ":")
+	status, err := strconv.Atoi(number)
+	return kind, status, err == nil && (kind == "status" || kind == "inner") && status >= 400 && status <= 599
+}
+
+// takeFault returns the fault that the request meets and counts it off.
+func (s *Service) takeFault(r *Request) Fault {
+	for i, f := range s.faults {
+		if f.Account != "" && f.Account != r.Account ||
+			f.Endpoint != "" && f.Endpoint != r.Path && f.Endpoint != r.Method+" "+r.Path {
+			continue
+		}
+		taken := *f
+		if f.Times == 1 {
+			s.faults = slices.Delete(s.faults, i, i+1)
+			s.notify()
+		} else if f.Times > 1 {
+			f.Times--
+		}
+		return taken
+	}
+	return Fault{}
+}
+
+// faultyCall is a request that meets a fault.
+type faultyCall struct {
+	fault  Fault
+	record *Request
+	body   []byte
+}
+
+func (s *Service) serveFault(w http.ResponseWriter, r *http.Request, c faultyCall) {
+	if kind, status, ok := c.fault.code(); ok {
+		refused := refusal(status, faultBody(status))
+		if kind == "inner" {
+			refused.status = http.StatusOK
+		} else if c.fault.RetryAfter != "" {
+			w.Header().Set("Retry-After", c.fault.RetryAfter)
+		}
+		s.finish(w, c, refused)
+		return
+	}
+	switch c.fault.Kind {
+	case "unauthenticated":
+		s.finish(w, c, notAuthenticated())
+	case "html":
+		s.answered(c.record, http.StatusBadGateway)
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(http.StatusBadGateway)
+		_, _ = w.Write([]byte("<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>"))
+	case "hang":
+		<-r.Context().Done()
+	case "reset":
+		reset(w)
+	case "slow":
+		applied := s.serve(r, c.body)
+		if wait(r.Context(), slowness) {
+			s.finish(w, c, applied)
+		}
+	case "cut":
+		s.cutOff(w, c, s.serve(r, c.body))
+	case "500_applied":
+		s.serve(r, c.body)
+		s.finish(w, c, refusal(http.StatusInternalServerError, faultBody(http.StatusInternalServerError)))
+	case "reset_applied":
+		s.serve(r, c.body)
+		reset(w)
+	}
+}
+
+func (s *Service) finish(w http.ResponseWriter, c faultyCall, answered reply) {
+	s.answered(c.record, answered.status)
+	write(w, answered)
+}
+
+// cutOff announces the whole answer and breaks off after half of it.
+func (s *Service) cutOff(w http.ResponseWriter, c faultyCall, answered reply) {
+	s.answered(c.record, answered.status)
+	text := answered.encode()
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(answered.status)
+	_, _ = w.Write(text[:len(text)/2])
+	_ = http.NewResponseController(w).Flush() // what can't be flushed is cut all the more
+	panic(http.ErrAbortHandler)
+}
+
+// reset closes the connection so that the client sees a reset, or at least an end without an answer.
+func reset(w http.ResponseWriter) {
+	connection, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, ok := connection.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // without it the close is merely a polite one
+	}
+	_ = connection.Close()
+}
+
+// wait tells whether d passed before ctx ended.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+func faultBody(status int) string {
+	switch status {
+	case http.StatusForbidden:
+		return "Check permissions failed"
+	case http.StatusUnauthorized:
+		return "User not authenticated"
+	case http.StatusNotFound:
+		return "Not found"
+	case http.StatusLocked:
+		return "Rules updates have been locked, try again later"
+	case http.StatusTooManyRequests:
+		return "Rate limiting"
+	case http.StatusInternalServerError:
+		return "Timed out while waiting for the database"
+	}
+	return http.StatusText(status)
+}

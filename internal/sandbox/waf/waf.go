@@ -1,0 +1,114 @@
+// Package waf emulates the application-protection service: its HTTP API, its accounts, and the traffic that its measures block or let through.
+package waf
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// How long the real service takes until its nodes act on a change, at speed 1.
+const (
+	listDelay = 60 * time.Second
+	ruleDelay = 180 * time.Second
+)
+
+const tick = 200 * time.Millisecond
+
+// Config describes the emulated service.
+type Config struct {
+	Accounts []Account
+	// Speed is how much faster than the real one's the delays of measures run:
+	// IP lists take 60 s/Speed, rules 180 s/Speed. 0 means 1.
+	Speed float64
+	// Seed makes ids and addresses repeatable.
+	Seed uint64
+	// Now is the service's clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Account is one tenant of the service.
+type Account struct {
+	Name         string
+	Token        string
+	ClientID     int
+	ClientName   string // "" means Name
+	Applications []Application
+}
+
+// Application is one protected application of an account.
+type Application struct {
+	ID   int
+	Name string
+	Host string
+	// Mode is set by a rule of its own: off, monitoring, safe_blocking or block.
+	// "" means that the application inherits monitoring.
+	Mode string
+}
+
+// Service is the emulated service; it is an http.Handler. All its methods may be called at the same time.
+type Service struct {
+	speed float64
+	now   func() time.Time
+
+	mu       sync.Mutex
+	random   *rand.Rand
+	accounts []*account
+	faults   []*Fault
+	requests []*Request
+	played   time.Time // traffic has been played until here
+	changed  chan struct{}
+}
+
+// New returns a service with the accounts of cfg, their application modes and a few rules that such accounts have from the start.
+func New(cfg Config) *Service {
+	s := &Service{
+		speed:   cfg.Speed,
+		now:     cfg.Now,
+		random:  rand.New(rand.NewPCG(cfg.Seed, 0)),
+		changed: make(chan struct{}),
+	}
+	if s.speed == 0 {
+		s.speed = 1
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	s.played = s.now()
+	for _, a := range cfg.Accounts {
+		s.accounts = append(s.accounts, newAccount(a, s.played))
+	}
+	return s
+}
+
+// Run plays the traffic in real time until ctx ends; it returns the context's error.
+func (s *Service) Run(ctx context.Context) error {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+			s.Step()
+		}
+	}
+}
+
+// Watch returns a channel that is closed at the next change of lists, rules, attacks (hits too) or faults.
+func (s *Service) Watch() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// notify wakes those who watch; the caller holds the lock.
+func (s *Service) notify() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func (s *Service) delay(real time.Duration) time.Duration {
+	return time.Duration(float64(real) / s.speed)
+}
