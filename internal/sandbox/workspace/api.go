@@ -1,0 +1,210 @@
+package workspace
+
+import (
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const keptCalls = 2000
+
+// Call is one call of the Web API or use of a response URL. Its arguments lack the token.
+type Call struct {
+	Method string            `json:"method"` // response_url for those
+	Args   map[string]string `json:"args"`
+	OK     bool              `json:"ok"`
+	Error  string            `json:"error,omitempty"` // Slack's name for it, or the kind of a fault
+	Time   time.Time         `json:"time"`
+}
+
+// answer is the JSON body of a good answer, without ok.
+type answer map[string]any
+
+// method is one method of the Web API. It runs under the lock.
+type method struct {
+	run       func(*Workspace, args) (answer, error)
+	perMinute int    // the tier's calls; 0: not limited by tier
+	scope     string // what the token must have; empty: nothing, or what depends on the channel
+}
+
+// refusal is an error as the Web API tells it.
+type refusal struct {
+	name       string
+	retryAfter int // seconds; over 0: the answer is a 429
+	extra      answer
+}
+
+func (r *refusal) Error() string { return r.name }
+
+func refuse(name string) error { return &refusal{name: name} }
+
+func methods() map[string]method {
+	const tier2, tier3, tier4 = 20, 50, 100
+	return map[string]method{
+		"auth.test":             {authTest, 0, ""},
+		"bots.info":             {botsInfo, tier3, "users:read"},
+		"chat.delete":           {chatDelete, tier3, "chat:write"},
+		"chat.getPermalink":     {chatGetPermalink, 0, ""},
+		"chat.postEphemeral":    {chatPostEphemeral, tier4, "chat:write"},
+		"chat.postMessage":      {chatPostMessage, 0, "chat:write"},
+		"chat.update":           {chatUpdate, tier3, "chat:write"},
+		"conversations.history": {conversationsHistory, tier3, ""},
+		"conversations.info":    {conversationsInfo, tier3, ""},
+		"conversations.join":    {conversationsJoin, tier3, "channels:join"},
+		"conversations.list":    {conversationsList, tier2, ""},
+		"conversations.members": {conversationsMembers, tier4, ""},
+		"conversations.replies": {conversationsReplies, tier3, ""},
+		"team.info":             {teamInfo, tier3, "team:read"},
+		"usergroups.list":       {usergroupsList, tier2, "usergroups:read"},
+		"usergroups.users.list": {usergroupsUsersList, tier2, "usergroups:read"},
+		"users.info":            {usersInfo, tier4, "users:read"},
+		"users.list":            {usersList, tier2, "users:read"},
+		"views.open":            {viewsOpen, tier4, ""},
+		"views.publish":         {viewsPublish, tier4, ""},
+		"views.update":          {viewsUpdate, tier4, ""},
+	}
+}
+
+// ServeHTTP answers /api/METHOD, the Web API, and /response/…, the response URLs.
+func (w *Workspace) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	path := strings.TrimPrefix(r.URL.Path, w.prefix)
+	name, isMethod := strings.CutPrefix(path, "/api/")
+	id, isResponse := strings.CutPrefix(path, "/response/")
+	if !isMethod && !isResponse {
+		http.NotFound(rw, r)
+		return
+	}
+	a, err := parseArgs(rw, r)
+	if err != nil {
+		write(rw, http.StatusOK, answer{"ok": false, "error": "invalid_arguments"})
+		return
+	}
+	var out outcome
+	if isMethod {
+		out = w.serveMethod(name, a)
+	} else {
+		out = w.serveResponse(id, a)
+	}
+	out.write(rw, r)
+}
+
+// serveMethod calls a method and records the call.
+func (w *Workspace) serveMethod(name string, a args) outcome {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := w.callMethod(name, a)
+	out.header.Set("X-OAuth-Scopes", strings.Join(w.cfg.Scopes, ","))
+	if scope := w.methods[name].scope; scope != "" {
+		out.header.Set("X-Accepted-OAuth-Scopes", scope)
+	}
+	w.record(name, a, out)
+	return out
+}
+
+func (w *Workspace) callMethod(name string, a args) outcome {
+	m, known := w.methods[name]
+	if !known {
+		return outcomeOf(name, nil, refuse("unknown_method"))
+	}
+	if a["token"] == "" {
+		return outcomeOf(name, nil, refuse("not_authed"))
+	}
+	if subtle.ConstantTimeCompare([]byte(a["token"]), []byte(w.cfg.BotToken)) != 1 {
+		return outcomeOf(name, nil, refuse("invalid_auth"))
+	}
+	fault, faulty := w.takeFault(name, a["channel"])
+	if faulty && !fault.posted() {
+		return w.faultOutcome(name, fault)
+	}
+	out := outcomeOf(name, nil, w.overPace(name, m, a))
+	if out.err == "" {
+		out = outcomeOf(name, nil, w.lacks(m.scope))
+	}
+	if out.err == "" {
+		ans, err := m.run(w, a)
+		out = outcomeOf(name, ans, err)
+	}
+	if faulty {
+		return w.faultOutcome(name, fault)
+	}
+	return out
+}
+
+// lacks refuses when the token has not got the scope.
+func (w *Workspace) lacks(scope string) error {
+	if scope == "" || slices.Contains(w.cfg.Scopes, scope) {
+		return nil
+	}
+	return &refusal{name: "missing_scope", extra: answer{"needed": scope, "provided": strings.Join(w.cfg.Scopes, ",")}}
+}
+
+// Calls lists the latest 2,000 calls, oldest first.
+func (w *Workspace) Calls() []Call {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.calls)
+}
+
+func (w *Workspace) record(name string, a args, out outcome) {
+	kept := map[string]string{}
+	for key, value := range a {
+		if key != "token" {
+			kept[key] = strings.ReplaceAll(value, w.cfg.BotToken, "[redacted]")
+		}
+	}
+	if len(w.calls) == keptCalls {
+		w.calls = slices.Delete(w.calls, 0, 1)
+	}
+	w.calls = append(w.calls, Call{Method: name, Args: kept, OK: out.err == "", Error: out.err, Time: w.cfg.Now()})
+}
+
+// outcome is what goes back over the wire.
+type outcome struct {
+	status int
+	header http.Header
+	body   answer
+	err    string
+	hang   bool // the answer never comes
+}
+
+func outcomeOf(name string, ans answer, err error) outcome {
+	var refused *refusal
+	if !errors.As(err, &refused) {
+		body := answer{"ok": true}
+		maps.Copy(body, ans)
+		return outcome{status: http.StatusOK, header: http.Header{}, body: body}
+	}
+	body := answer{"ok": false, "error": refused.name}
+	maps.Copy(body, refused.extra)
+	out := outcome{status: http.StatusOK, header: http.Header{}, body: body, err: refused.name}
+	if refused.retryAfter > 0 {
+		out.status = http.StatusTooManyRequests
+		// Posting spells the error in another way than the rest of the Web API.
+		if name == "chat.postMessage" || name == responseURL {
+			body["error"], body["retry_after"] = "rate_limited", refused.retryAfter
+		}
+		out.header.Set("Retry-After", strconv.Itoa(refused.retryAfter))
+	}
+	return out
+}
+
+func (o outcome) write(rw http.ResponseWriter, r *http.Request) {
+	if o.hang {
+		<-r.Context().Done() // until the caller has enough of it
+		return
+	}
+	maps.Copy(rw.Header(), o.header)
+	write(rw, o.status, o.body)
+}
+
+func write(rw http.ResponseWriter, status int, body answer) {
+	rw.Header().Set("Content-Type", "application/json; charset=utf-8")
+	rw.WriteHeader(status)
+	_ = json.NewEncoder(rw).Encode(body) // the reader may be gone, nobody else cares
+}

@@ -1,0 +1,250 @@
+package workspace
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A longer text without blocks arrives as several messages.
+const splitText = 4_040 // code points
+
+func chatPostMessage(w *Workspace, a args) (answer, error) {
+	c, err := w.postable(a["channel"])
+	if err != nil {
+		return nil, err
+	}
+	said, err := w.content(a)
+	if err != nil {
+		return nil, err
+	}
+	if said.empty() {
+		return nil, refuse("no_text")
+	}
+	if err := w.checkParent(c, a["thread_ts"]); err != nil {
+		return nil, err
+	}
+	first := w.postSplit(c, said, a)
+	return answer{"channel": c.ID, "ts": first.TS, "message": w.wire(first, true)}, nil
+}
+
+// postSplit posts as the bot, in pieces where Slack would, and returns the first.
+func (w *Workspace) postSplit(c *Channel, said content, a args) *stored {
+	var first *stored
+	for rest, more := said.text, true; more; {
+		piece := said
+		if len(said.blocks) == 0 && utf8.RuneCountInString(rest) > splitText {
+			piece.text = cut(rest, splitText)
+		} else {
+			piece.text = rest
+		}
+		rest = rest[len(piece.text):]
+		more = rest != ""
+		m := w.add(w.ours(c, piece, a))
+		if first == nil {
+			first = m
+		}
+	}
+	return first
+}
+
+// ours is a message of the bot's.
+func (w *Workspace) ours(c *Channel, said content, a args) Message {
+	return Message{
+		Channel: c.ID, ThreadTS: a["thread_ts"], User: w.cfg.BotUserID, BotID: w.cfg.BotID,
+		Text: said.text, Blocks: said.blocks, Attachments: said.attachments, Metadata: said.metadata,
+		Broadcast: a["thread_ts"] != "" && a.flag("reply_broadcast"),
+	}
+}
+
+// postable finds the channel to post to, by id or name; a user's id stands for the direct message.
+func (w *Workspace) postable(name string) (*Channel, error) {
+	c := w.channel(name)
+	if c == nil {
+		if u, ok := w.user(name); ok && u.ID == name {
+			return w.direct(u.ID), nil
+		}
+		return nil, refuse("channel_not_found")
+	}
+	switch {
+	case c.Private && !c.BotIsMember:
+		return nil, refuse("channel_not_found")
+	case c.Archived:
+		return nil, refuse("is_archived")
+	case !c.BotIsMember && !slices.Contains(w.cfg.Scopes, "chat:write.public"):
+		return nil, refuse("not_in_channel")
+	}
+	return c, nil
+}
+
+// checkParent refuses a thread_ts that isn't the ts of a message that begins, or could begin, a thread.
+func (w *Workspace) checkParent(c *Channel, ts string) error {
+	if ts == "" {
+		return nil
+	}
+	parent := w.find(c.ID, ts)
+	if parent == nil || parent.Ephemeral {
+		return refuse("thread_not_found")
+	}
+	if parent.ThreadTS != "" {
+		return refuse("cannot_reply_to_message")
+	}
+	return nil
+}
+
+// own finds a message the bot may change; other is the error when it is somebody else's.
+func (w *Workspace) own(a args, other string) (*stored, *Channel, error) {
+	c := w.channel(a["channel"])
+	if c == nil || c.ID != a["channel"] || c.Private && !c.BotIsMember {
+		return nil, nil, refuse("channel_not_found")
+	}
+	m := w.find(c.ID, a["ts"])
+	if m == nil || m.Ephemeral {
+		return nil, nil, refuse("message_not_found")
+	}
+	if m.BotID != w.cfg.BotID {
+		return nil, nil, refuse(other)
+	}
+	return m, c, nil
+}
+
+func chatUpdate(w *Workspace, a args) (answer, error) {
+	m, c, err := w.own(a, "cant_update_message")
+	if err != nil {
+		return nil, err
+	}
+	if c.Archived {
+		return nil, refuse("is_inactive")
+	}
+	said, err := w.content(a)
+	if err != nil {
+		return nil, err
+	}
+	if utf8.RuneCountInString(a["text"]) > maxUpdateText {
+		return nil, refuse("msg_too_long")
+	}
+	if said.empty() {
+		return nil, refuse("no_text")
+	}
+	w.rewrite(m, said, a)
+	return answer{"channel": c.ID, "ts": m.TS, "text": m.Text, "message": w.wire(m, true)}, nil
+}
+
+// rewrite changes what a message says: text alone removes the blocks; metadata and attachments stay unless given.
+func (w *Workspace) rewrite(m *stored, said content, a args) {
+	m.Text, m.Blocks = said.text, said.blocks
+	if a.has("attachments") {
+		m.Attachments = said.attachments
+	}
+	if a.has("metadata") {
+		m.Metadata = said.metadata
+	}
+	m.Edited++
+	w.notify()
+}
+
+func chatDelete(w *Workspace, a args) (answer, error) {
+	m, c, err := w.own(a, "cant_delete_message")
+	if err != nil {
+		return nil, err
+	}
+	if c.Archived {
+		return nil, refuse("is_archived")
+	}
+	m.deleted = true
+	w.notify()
+	return answer{"channel": c.ID, "ts": m.TS}, nil
+}
+
+func chatPostEphemeral(w *Workspace, a args) (answer, error) {
+	c, err := w.postable(a["channel"])
+	if err != nil {
+		return nil, err
+	}
+	u, ok := w.user(a["user"])
+	if !ok || u.ID != a["user"] || u.Deleted || !c.has(u.ID) {
+		return nil, refuse("user_not_in_channel")
+	}
+	said, err := w.content(a)
+	if err != nil {
+		return nil, err
+	}
+	if utf8.RuneCountInString(a["text"]) > maxUpdateText {
+		return nil, refuse("msg_too_long")
+	}
+	if said.empty() {
+		return nil, refuse("no_text")
+	}
+	if err := w.checkParent(c, a["thread_ts"]); err != nil {
+		return nil, err
+	}
+	m := w.whisper(w.ours(c, said, a), u.ID)
+	return answer{"message_ts": m.TS}, nil
+}
+
+// whisper posts a message that one user alone is shown.
+func (w *Workspace) whisper(m Message, user string) *stored {
+	m.Ephemeral, m.EphemeralFor, m.Broadcast = true, user, false
+	return w.add(m)
+}
+
+func chatGetPermalink(w *Workspace, a args) (answer, error) {
+	c := w.channel(a["channel"])
+	if c == nil || c.ID != a["channel"] || c.Private && !c.BotIsMember {
+		return nil, refuse("channel_not_found")
+	}
+	m := w.find(c.ID, a["message_ts"])
+	if m == nil || m.Ephemeral {
+		return nil, refuse("message_not_found")
+	}
+	link := fmt.Sprintf("https://%s.slack.com/archives/%s/p%s", w.domain(), c.ID, strings.ReplaceAll(m.TS, ".", ""))
+	return answer{"channel": c.ID, "permalink": link}, nil
+}
+
+// wire is a message as the Web API and clicks tell it; without allMetadata only the metadata's type.
+func (w *Workspace) wire(m *stored, allMetadata bool) answer {
+	out := answer{"type": "message", "user": m.User, "ts": m.TS, "text": m.Text, "team": w.cfg.TeamID}
+	if m.BotID != "" {
+		out["bot_id"], out["app_id"] = m.BotID, w.cfg.AppID
+	}
+	if len(m.Blocks) > 0 {
+		out["blocks"] = m.Blocks
+	} else if m.Edited > 0 {
+		out["edited"] = answer{"user": m.User, "ts": m.TS}
+	}
+	if len(m.Attachments) > 0 {
+		out["attachments"] = m.Attachments
+	}
+	if len(m.Metadata) > 0 {
+		out["metadata"] = shownMetadata(m.Metadata, allMetadata)
+	}
+	w.wireThread(m, out)
+	return out
+}
+
+func (w *Workspace) wireThread(m *stored, out answer) {
+	if m.ThreadTS != "" {
+		out["thread_ts"] = m.ThreadTS
+		if m.Broadcast {
+			out["subtype"] = "thread_broadcast"
+		}
+		return
+	}
+	if replies := w.replies(m.Channel, m.TS); len(replies) > 0 {
+		out["thread_ts"], out["reply_count"] = m.TS, len(replies)
+		out["latest_reply"] = replies[len(replies)-1].TS
+	}
+}
+
+func shownMetadata(raw json.RawMessage, all bool) any {
+	if all {
+		return raw
+	}
+	var short struct {
+		EventType string `json:"event_type"`
+	}
+	_ = json.Unmarshal(raw, &short) // it was checked when it was stored
+	return short
+}

@@ -1,0 +1,119 @@
+package workspace
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+const (
+	maxText        = 40_000 // code points; what is more is cut off
+	maxUpdateText  = 4_000  // code points in chat.update and chat.postEphemeral
+	maxAttachments = 100
+	// Slack prints no size; ids fit in a kilobyte, and nothing else belongs into metadata.
+	maxMetadata = 1_024 // bytes
+)
+
+// content is what a message says: its arguments, checked.
+type content struct {
+	text                          string
+	blocks, attachments, metadata json.RawMessage
+}
+
+func (c content) empty() bool {
+	return c.text == "" && len(c.blocks) == 0 && len(c.attachments) == 0
+}
+
+// content checks text, blocks, attachments and metadata of a message as Slack does.
+func (w *Workspace) content(a args) (content, error) {
+	c := content{text: cut(a["text"], maxText)}
+	check := newBlockCheck()
+	var err error
+	if c.blocks, err = w.blocks(a["blocks"], "", check); err != nil {
+		return content{}, err
+	}
+	if c.attachments, err = w.attachments(a["attachments"], check); err != nil {
+		return content{}, err
+	}
+	if err := check.refusal("invalid_blocks"); err != nil {
+		return content{}, err
+	}
+	if check.text > maxBlockText {
+		return content{}, refuse("msg_blocks_too_long")
+	}
+	c.metadata, err = metadata(a["metadata"])
+	return c, err
+}
+
+// blocks checks a list of blocks; one that is left out or empty is nil.
+func (w *Workspace) blocks(raw, at string, check *blockCheck) (json.RawMessage, error) {
+	if strings.TrimSpace(raw) == "" {
+		return nil, nil
+	}
+	blocks, err := parseBlocks(raw)
+	if err != nil || len(blocks) == 0 {
+		return nil, err
+	}
+	check.schema(w.schemas.message, map[string]any{"blocks": blocks}, at)
+	check.walk(blocks, at+"/blocks")
+	w.nameBlocks(blocks)
+	return marshal(blocks), nil
+}
+
+func (w *Workspace) attachments(raw string, check *blockCheck) (json.RawMessage, error) {
+	if strings.TrimSpace(raw) == "" {
+		return nil, nil
+	}
+	var list []map[string]any
+	if json.Unmarshal([]byte(raw), &list) != nil {
+		return nil, refuse("invalid_attachments")
+	}
+	if len(list) > maxAttachments {
+		return nil, refuse("too_many_attachments")
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	for i, attachment := range list {
+		if attachment["blocks"] == nil {
+			continue
+		}
+		blocks, err := w.blocks(string(marshal(attachment["blocks"])), "/attachments/"+strconv.Itoa(i), check)
+		if err != nil {
+			return nil, err
+		}
+		attachment["blocks"] = blocks
+	}
+	return marshal(list), nil
+}
+
+func metadata(raw string) (json.RawMessage, error) {
+	if strings.TrimSpace(raw) == "" {
+		return nil, nil
+	}
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(raw))
+	if err != nil {
+		return nil, refuse("invalid_metadata_format")
+	}
+	object, _ := v.(map[string]any)
+	kind, _ := object["event_type"].(string)
+	if _, ok := object["event_payload"].(map[string]any); !ok || kind == "" {
+		return nil, refuse("invalid_metadata_schema")
+	}
+	kept := compact(raw)
+	if len(kept) > maxMetadata {
+		return nil, refuse("metadata_too_large")
+	}
+	return kept, nil
+}
+
+// cut keeps the first n code points.
+func cut(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n])
+}

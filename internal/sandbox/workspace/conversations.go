@@ -1,0 +1,108 @@
+package workspace
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func conversationsInfo(w *Workspace, a args) (answer, error) {
+	c, err := w.readable(a, "read")
+	if err != nil {
+		return nil, err
+	}
+	return answer{"channel": wireChannel(c)}, nil
+}
+
+func conversationsList(w *Workspace, a args) (answer, error) {
+	types := strings.Split(a["types"], ",")
+	if a["types"] == "" {
+		types = []string{"public_channel"}
+	}
+	families := map[string]string{"public_channel": "channels", "private_channel": "groups", "im": "im", "mpim": "mpim"}
+	wanted := map[string]bool{}
+	for _, kind := range types {
+		family, ok := families[kind]
+		if !ok {
+			return nil, refuse("invalid_types")
+		}
+		if err := w.lacks(family + ":read"); err != nil {
+			return nil, err
+		}
+		wanted[family] = true
+	}
+	channels := []answer{}
+	for i := range w.channels {
+		c := &w.channels[i]
+		hidden := c.Private && !c.BotIsMember || c.Archived && a.flag("exclude_archived")
+		if wanted[c.family()] && !hidden {
+			channels = append(channels, wireChannel(c))
+		}
+	}
+	return listPage(a, "channels", channels)
+}
+
+func conversationsMembers(w *Workspace, a args) (answer, error) {
+	c, err := w.readable(a, "read")
+	if err != nil {
+		return nil, err
+	}
+	members := []string{}
+	for _, u := range w.users {
+		if u.ID == w.cfg.BotUserID && c.BotIsMember || u.ID != w.cfg.BotUserID && !u.Deleted && c.has(u.ID) {
+			members = append(members, u.ID)
+		}
+	}
+	return listPage(a, "members", members)
+}
+
+func conversationsJoin(w *Workspace, a args) (answer, error) {
+	c := w.channel(a["channel"])
+	if c == nil || c.ID != a["channel"] || c.Private && !c.BotIsMember {
+		return nil, refuse("channel_not_found")
+	}
+	if c.family() != "channels" {
+		return nil, refuse("method_not_supported_for_channel_type")
+	}
+	if c.Archived {
+		return nil, refuse("is_archived")
+	}
+	out := answer{}
+	if c.BotIsMember {
+		out["warning"] = "already_in_channel"
+		out["response_metadata"] = answer{"warnings": []string{"already_in_channel"}}
+	}
+	c.BotIsMember = true
+	w.notify()
+	out["channel"] = wireChannel(c)
+	return out, nil
+}
+
+func wireChannel(c *Channel) answer {
+	out := answer{
+		"id": c.ID, "name": c.Name, "name_normalized": c.Name, "is_member": c.BotIsMember,
+		"is_channel": c.family() == "channels", "is_group": c.family() == "groups", "is_im": c.family() == "im",
+		"is_private": c.Private, "is_archived": c.Archived, "is_ext_shared": false,
+	}
+	if c.family() == "im" && len(c.Members) == 1 {
+		out["user"] = c.Members[0]
+	}
+	return out
+}
+
+// listPage cuts a list at its limit; the cursor is the index of the next item.
+func listPage[T any](a args, name string, items []T) (answer, error) {
+	start := 0
+	if cursor := a["cursor"]; cursor != "" {
+		var err error
+		if start, err = strconv.Atoi(cursor); err != nil || start < 0 || start > len(items) {
+			return nil, refuse("invalid_cursor")
+		}
+	}
+	end := min(len(items), start+a.limit(defaultPage, largestPage))
+	next := ""
+	if end < len(items) {
+		next = strconv.Itoa(end)
+	}
+	return answer{name: slices.Clip(items[start:end]), "response_metadata": answer{"next_cursor": next}}, nil
+}

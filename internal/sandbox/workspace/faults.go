@@ -1,0 +1,99 @@
+package workspace
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Fault is a mishap that befalls calls or deliveries from now on.
+type Fault struct {
+	Method string `json:"method"` // a Web API method, response_url, or empty: any; no matter for deliveries
+	// Kind is ratelimited, 500 or timeout (each as it is, or as ratelimited_posted and so on: refused but done all
+	// the same), archived, missing_scope, lost_click (deliveries are dropped), duplicate_delivery (each is sent
+	// twice), or the name of an error, such as token_revoked.
+	Kind       string `json:"kind"`
+	Channel    string `json:"channel,omitempty"`     // id or #name; empty: any
+	RetryAfter int    `json:"retry_after,omitempty"` // seconds; 0: 1
+	Times      int    `json:"times,omitempty"`       // how often it strikes; 0: until ClearFaults
+}
+
+const (
+	lostClick         = "lost_click"
+	duplicateDelivery = "duplicate_delivery"
+)
+
+// SetFault adds a mishap to those that are set.
+func (w *Workspace) SetFault(f Fault) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.faults = append(w.faults, f)
+}
+
+// ClearFaults ends all mishaps.
+func (w *Workspace) ClearFaults() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.faults = nil
+}
+
+func (f Fault) posted() bool { return strings.HasSuffix(f.Kind, "_posted") }
+
+func (f Fault) ofDelivery() bool { return f.Kind == lostClick || f.Kind == duplicateDelivery }
+
+// takeFault finds the fault that strikes a call, and counts it.
+func (w *Workspace) takeFault(method, channel string) (Fault, bool) {
+	return w.take(channel, func(f Fault) bool { return !f.ofDelivery() && (f.Method == "" || f.Method == method) })
+}
+
+// takeDeliveryFault tells whether a fault of that kind strikes a delivery, and counts it.
+func (w *Workspace) takeDeliveryFault(kind, channel string) bool {
+	_, struck := w.take(channel, func(f Fault) bool { return f.Kind == kind })
+	return struck
+}
+
+func (w *Workspace) take(channel string, strikes func(Fault) bool) (Fault, bool) {
+	i := slices.IndexFunc(w.faults, func(f Fault) bool {
+		return strikes(f) && (f.Channel == "" || w.sameChannel(f.Channel, channel))
+	})
+	if i < 0 {
+		return Fault{}, false
+	}
+	f := w.faults[i]
+	if f.Times == 1 {
+		w.faults = slices.Delete(w.faults, i, i+1)
+	} else if f.Times > 1 {
+		w.faults[i].Times--
+	}
+	return f, true
+}
+
+func (w *Workspace) sameChannel(a, b string) bool {
+	x, y := w.channel(a), w.channel(b)
+	return x != nil && x == y
+}
+
+// faultOutcome is what the caller sees of a fault.
+func (w *Workspace) faultOutcome(method string, f Fault) outcome {
+	var out outcome
+	switch kind := strings.TrimSuffix(f.Kind, "_posted"); kind {
+	case "ratelimited":
+		out = outcomeOf(method, nil, &refusal{name: "ratelimited", retryAfter: cmp.Or(f.RetryAfter, 1)})
+	case "500":
+		out = outcomeOf(method, nil, refuse("internal_error"))
+		out.status = http.StatusInternalServerError
+	case "timeout":
+		out = outcome{hang: true, header: http.Header{}}
+	case "archived":
+		out = outcomeOf(method, nil, refuse("is_archived"))
+	case "missing_scope":
+		out = outcomeOf(method, nil, &refusal{name: kind, extra: answer{
+			"needed": cmp.Or(w.methods[method].scope, "channels:history"), "provided": strings.Join(w.cfg.Scopes, ","),
+		}})
+	default:
+		out = outcomeOf(method, nil, refuse(f.Kind))
+	}
+	out.err = f.Kind
+	return out
+}

@@ -1,0 +1,135 @@
+package workspace
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Message is a message as the workspace keeps it.
+type Message struct {
+	Channel      string          `json:"channel"` // id
+	TS           string          `json:"ts"`
+	ThreadTS     string          `json:"thread_ts,omitempty"` // of the parent, for a reply
+	User         string          `json:"user"`                // id
+	BotID        string          `json:"bot_id,omitempty"`
+	Text         string          `json:"text"` // as sent, with its escapes
+	Blocks       json.RawMessage `json:"blocks,omitempty"`
+	Attachments  json.RawMessage `json:"attachments,omitempty"`
+	Metadata     json.RawMessage `json:"metadata,omitempty"`
+	Edited       int             `json:"edited"` // number of updates
+	Ephemeral    bool            `json:"ephemeral"`
+	EphemeralFor string          `json:"ephemeral_for,omitempty"` // user id
+	Gone         bool            `json:"gone"`                    // an ephemeral message that was deleted
+	Broadcast    bool            `json:"broadcast"`               // a reply that is shown in the channel too
+}
+
+// Button is something in a message that can be clicked: a button, or one option of an overflow menu.
+type Button struct {
+	Label    string `json:"label"`
+	ActionID string `json:"action_id"`
+	Value    string `json:"value,omitempty"`
+	Style    string `json:"style,omitempty"`
+	URL      string `json:"url,omitempty"`
+	Confirm  string `json:"confirm,omitempty"` // what the confirm dialog says; empty: none asks
+}
+
+// stored is a message with what only the workspace knows of it.
+type stored struct {
+	Message
+	deleted bool
+}
+
+// Messages lists what everybody in a channel (id or #name) sees, replies included, in the order of posting.
+func (w *Workspace) Messages(channel string) []Message {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.channel(channel)
+	if c == nil {
+		return nil
+	}
+	return w.pick(func(m *stored) bool { return m.Channel == c.ID && !m.Ephemeral && !m.deleted })
+}
+
+// Ephemerals lists what only that user (name or id) was shown, newest last; deleted ones are Gone but listed.
+func (w *Workspace) Ephemerals(user string) []Message {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	u, ok := w.user(user)
+	if !ok {
+		return nil
+	}
+	return w.pick(func(m *stored) bool { return m.Ephemeral && m.EphemeralFor == u.ID })
+}
+
+// Say posts a person's ordinary message to a channel (id or #name).
+func (w *Workspace) Say(user, channel, text string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	u, ok := w.user(user)
+	if !ok {
+		return fmt.Errorf("say as %q: no such user", user)
+	}
+	c := w.channel(channel)
+	if c == nil || !c.has(u.ID) {
+		return fmt.Errorf("say in %q: no such channel for %s", channel, u.Name)
+	}
+	if c.Archived {
+		return fmt.Errorf("say in %q: channel is archived", channel)
+	}
+	w.add(Message{Channel: c.ID, User: u.ID, Text: text})
+	return nil
+}
+
+func (w *Workspace) pick(ok func(*stored) bool) []Message {
+	var found []Message
+	for _, m := range w.messages {
+		if ok(m) {
+			found = append(found, m.Message)
+		}
+	}
+	return found
+}
+
+// add keeps a message under a timestamp of its own.
+func (w *Workspace) add(m Message) *stored {
+	m.TS = w.nextTS()
+	kept := &stored{Message: m}
+	w.messages = append(w.messages, kept)
+	w.notify()
+	return kept
+}
+
+// find looks for a message that is still there, ephemeral ones included; nil when there is none.
+func (w *Workspace) find(channel, ts string) *stored {
+	i := slices.IndexFunc(w.messages, func(m *stored) bool {
+		return m.Channel == channel && m.TS == ts && !m.deleted && !m.Gone
+	})
+	if i < 0 {
+		return nil
+	}
+	return w.messages[i]
+}
+
+// nextTS is the time in microseconds, but never twice the same and never going back.
+func (w *Workspace) nextTS() string {
+	w.lastTS = max(w.cfg.Now().UnixMicro(), w.lastTS+1)
+	return fmt.Sprintf("%d.%06d", w.lastTS/1e6, w.lastTS%1e6)
+}
+
+// nextID is an id nobody has yet, such as V0000001.
+func (w *Workspace) nextID(letter string) string {
+	w.serial++
+	return fmt.Sprintf("%s%07d", letter, w.serial)
+}
+
+// compact is JSON without what has no meaning; "" and null are nil.
+func compact(raw string) json.RawMessage {
+	var out bytes.Buffer
+	if strings.TrimSpace(raw) == "" || json.Compact(&out, []byte(raw)) != nil || out.String() == "null" {
+		return nil
+	}
+	return out.Bytes()
+}

@@ -1,0 +1,78 @@
+package workspace
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	postBurst      = 5   // messages at once in a channel, before a message a second is all
+	postsPerMinute = 300 // in the whole workspace
+)
+
+// limits remember how much was done lately.
+type limits struct {
+	calls map[string][]time.Time // by method, within the last minute
+	next  map[string]time.Time   // by channel, when the burst would be whole again
+}
+
+func newLimits() limits {
+	return limits{calls: map[string][]time.Time{}, next: map[string]time.Time{}}
+}
+
+// overPace refuses a call that comes too soon after the others, and counts it otherwise.
+func (w *Workspace) overPace(name string, m method, a args) error {
+	if !w.cfg.RateLimits {
+		return nil
+	}
+	if name == "chat.postMessage" {
+		return w.overPostPace(a["channel"])
+	}
+	if m.perMinute == 0 {
+		return nil
+	}
+	return w.limits.perMinute(name, m.perMinute, w.cfg.Now())
+}
+
+// overPostPace is overPace for whatever posts a message to a channel.
+func (w *Workspace) overPostPace(channel string) error {
+	if !w.cfg.RateLimits {
+		return nil
+	}
+	if c := w.channel(channel); c != nil {
+		channel = c.ID
+	}
+	now := w.cfg.Now()
+	if err := w.limits.aSecond(channel, now); err != nil {
+		return err
+	}
+	return w.limits.perMinute("posts", postsPerMinute, now)
+}
+
+func (l limits) perMinute(name string, most int, now time.Time) error {
+	calls := l.calls[name]
+	for len(calls) > 0 && now.Sub(calls[0]) >= time.Minute {
+		calls = calls[1:]
+	}
+	if len(calls) >= most {
+		return tooFast(calls[0].Add(time.Minute).Sub(now))
+	}
+	l.calls[name] = append(calls, now)
+	return nil
+}
+
+func (l limits) aSecond(channel string, now time.Time) error {
+	next := l.next[channel]
+	if next.Before(now) {
+		next = now
+	}
+	if wait := next.Sub(now) - (postBurst-1)*time.Second; wait > 0 {
+		return tooFast(wait)
+	}
+	l.next[channel] = next.Add(time.Second)
+	return nil
+}
+
+func tooFast(wait time.Duration) error {
+	return &refusal{name: "ratelimited", retryAfter: max(1, int(math.Ceil(wait.Seconds())))}
+}

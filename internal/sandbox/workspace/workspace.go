@@ -1,0 +1,137 @@
+// Package workspace is an emulated Slack workspace that refuses what Slack would refuse: a Web API, response URLs, and signed clicks and commands.
+package workspace
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Slack's clock: what takes longer than this shows a warning to the person who clicked.
+const patience = 3 * time.Second
+
+// Config describes a workspace. Every zero value stands for something sensible.
+type Config struct {
+	TeamID        string // zero: T0SANDBOX
+	TeamName      string // zero: Sandbox
+	BotToken      string // zero: xoxb-sandbox
+	SigningSecret string // zero: sandbox-signing-secret
+	BotUserID     string // zero: U0WAFBOT
+	BotID         string // zero: B0WAFBOT
+	AppID         string // zero: A0WAFBOT
+
+	Users      []User
+	Channels   []Channel
+	UserGroups []UserGroup
+	Scopes     []string // what the bot token may do; zero: what the bot's manifest asks for, see DefaultScopes
+
+	Command string // the slash command; zero: /waf
+	BaseURL string // where this handler is reached by the bot, without trailing slash: the start of every response URL
+	Deliver string // where signed requests go, without trailing slash; zero: clicks and commands are errors
+
+	// RateLimits holds the bot to Slack's pace: a message a second and channel after a burst of 5, 300 messages
+	// a minute in all, and per minute and method 20, 50 or 100 calls by tier. False: no limits.
+	RateLimits bool
+
+	Now  func() time.Time // zero: time.Now
+	HTTP *http.Client     // for deliveries; zero: a client that gives up after Slack's 3 seconds
+}
+
+// DefaultScopes are the scopes of a bot token whose Config names none.
+func DefaultScopes() []string {
+	return []string{
+		"app_mentions:read", "channels:history", "channels:read", "chat:write", "commands",
+		"groups:history", "groups:read", "im:write", "usergroups:read", "users:read",
+	}
+}
+
+// Workspace is one emulated Slack workspace. All its methods may be called at the same time.
+type Workspace struct {
+	cfg     Config
+	prefix  string // the path of BaseURL, when the handler is mounted without http.StripPrefix
+	methods map[string]method
+	schemas schemas
+
+	mu        sync.Mutex
+	changed   chan struct{}
+	users     []User
+	channels  []Channel
+	groups    []UserGroup
+	messages  []*stored
+	views     []View
+	lastTS    int64 // microseconds
+	serial    int   // of generated ids
+	responses map[string]*response
+	triggers  map[string]*trigger
+	faults    []Fault
+	calls     []Call
+	limits    limits
+}
+
+// New returns a workspace with the given people and channels, and the bot itself among its users.
+func New(cfg Config) (*Workspace, error) {
+	cfg = withDefaults(cfg)
+	base, err := url.Parse(cfg.BaseURL)
+	if err != nil {
+		return nil, errors.New("parse base url of workspace: not an address")
+	}
+	compiled, err := compileSchemas()
+	if err != nil {
+		return nil, err
+	}
+	w := &Workspace{
+		cfg:       cfg,
+		prefix:    base.Path,
+		methods:   methods(),
+		schemas:   compiled,
+		changed:   make(chan struct{}),
+		groups:    slices.Clone(cfg.UserGroups),
+		responses: map[string]*response{},
+		triggers:  map[string]*trigger{},
+		limits:    newLimits(),
+	}
+	if err := w.addUsers(cfg.Users); err != nil {
+		return nil, err
+	}
+	if err := w.addChannels(cfg.Channels); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+func withDefaults(cfg Config) Config {
+	cfg.TeamID = cmp.Or(cfg.TeamID, "T0SANDBOX")
+	cfg.TeamName = cmp.Or(cfg.TeamName, "Sandbox")
+	cfg.BotToken = cmp.Or(cfg.BotToken, "xoxb-sandbox")
+	cfg.SigningSecret = cmp.Or(cfg.SigningSecret, "sandbox-signing-secret")
+	cfg.BotUserID = cmp.Or(cfg.BotUserID, "U0WAFBOT")
+	cfg.BotID = cmp.Or(cfg.BotID, "B0WAFBOT")
+	cfg.AppID = cmp.Or(cfg.AppID, "A0WAFBOT")
+	cfg.Command = cmp.Or(cfg.Command, "/waf")
+	if cfg.Scopes == nil {
+		cfg.Scopes = DefaultScopes()
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.HTTP == nil {
+		// Without kept connections a test that counts goroutines finds none of ours.
+		cfg.HTTP = &http.Client{
+			Timeout:       patience,
+			Transport:     &http.Transport{DisableKeepAlives: true},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+	}
+	return cfg
+}
+
+// DeliverTo sends clicks and commands to another address from now on.
+func (w *Workspace) DeliverTo(url string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cfg.Deliver = url
+}
