@@ -1,0 +1,106 @@
+package sandbox
+
+import (
+	"net/http"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// faultKind is a line of the fault menu.
+type faultKind struct {
+	Kind string `json:"kind"`
+	Does string `json:"does"`
+}
+
+func slackFaults() []faultKind {
+	return []faultKind{
+		{"ratelimited", "answers 429"},
+		{"ratelimited_posted", "posts, then answers 429"},
+		{"500", "answers 500"},
+		{"500_posted", "posts, then answers 500"},
+		{"timeout", "never answers"},
+		{"timeout_posted", "posts, then never answers"},
+		{"archived", "the channel is archived"},
+		{"missing_scope", "the token lacks a scope"},
+		{"token_revoked", "the token was revoked"},
+		{"lost_click", "clicks and commands never arrive at the bot"},
+		{"duplicate_delivery", "every click and command arrives twice"},
+	}
+}
+
+func serviceFaults() []faultKind {
+	return []faultKind{
+		{"status:500", "answers 500"},
+		{"status:429", "answers 429; retry_after adds the header"},
+		{"status:423", "rules are locked"},
+		{"status:403", "the token lacks a permission"},
+		{"unauthenticated", "the token is refused"},
+		{"inner:500", "answers 200 with a refusal inside"},
+		{"html", "a proxy answers 502 with a page"},
+		{"hang", "never answers"},
+		{"reset", "resets the connection"},
+		{"slow", "carries out, answers after 3 s"},
+		{"cut", "carries out, breaks off in the answer"},
+		{"500_applied", "carries out, then answers 500"},
+		{"reset_applied", "carries out, then resets the connection"},
+	}
+}
+
+func (w *World) faultRoutes() []route {
+	return []route{
+		{Method: "GET", Path: "/sandbox/faults", Does: "the menu of both sides, and what is set", handle: w.getFaults},
+		{Method: "POST", Path: "/sandbox/faults/slack", Does: "make Slack misbehave; any other kind is Slack's error of that name", Body: workspace.Fault{Method: "chat.postMessage", Kind: "500_posted", Times: 1}, handle: w.postSlackFault},
+		{Method: "POST", Path: "/sandbox/faults/service", Does: "make the service misbehave", Body: waf.Fault{Account: "acme", Endpoint: "POST /v4/ip_rules", Kind: "status:429", RetryAfter: "2", Times: 3}, handle: w.postServiceFault},
+		{Method: "POST", Path: "/sandbox/faults/clear", Does: "end all faults of both sides", Body: struct{}{}, handle: w.postClearFaults},
+	}
+}
+
+func (w *World) getFaults(*http.Request) (any, error) {
+	return map[string]any{
+		"menu": map[string][]faultKind{"slack": slackFaults(), "service": serviceFaults()},
+		"set":  map[string]any{"slack": w.slackFaultsSet(), "service": w.WAF.Faults()},
+	}, nil
+}
+
+// slackFaultsSet lists what was set since the last clear, also what has struck its number of times since.
+func (w *World) slackFaultsSet() []workspace.Fault {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]workspace.Fault{}, w.slackFaults...)
+}
+
+func (w *World) postSlackFault(req *http.Request) (any, error) {
+	fault, err := read[workspace.Fault](req)
+	if err != nil {
+		return nil, err
+	}
+	if fault.Kind == "" || fault.Times < 0 {
+		return nil, refuse(http.StatusBadRequest, "give a kind of GET /sandbox/faults, and times of 0 or more")
+	}
+	w.Slack.SetFault(fault)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.slackFaults = append(w.slackFaults, fault)
+	return struct{}{}, nil
+}
+
+func (w *World) postServiceFault(req *http.Request) (any, error) {
+	fault, err := read[waf.Fault](req)
+	if err != nil {
+		return nil, err
+	}
+	return struct{}{}, w.WAF.SetFault(fault)
+}
+
+func (w *World) postClearFaults(req *http.Request) (any, error) {
+	if _, err := read[struct{}](req); err != nil {
+		return nil, err
+	}
+	w.WAF.ClearFaults()
+	w.Slack.ClearFaults()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.slackFaults = nil
+	return struct{}{}, nil
+}

@@ -1,0 +1,209 @@
+package sandbox
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+// How long the real service takes to act on a change, in seconds; what the page counts down from.
+const (
+	listSeconds = 60
+	ruleSeconds = 180
+)
+
+// sourcesShown is how many sources of an attack are told apart.
+const sourcesShown = 50
+
+// serviceView is the service's side of an account.
+type serviceView struct {
+	waf.State
+	// ListDelay and RuleDelay are in seconds: how long a change takes until it is in force.
+	ListDelay float64 `json:"list_delay"`
+	RuleDelay float64 `json:"rule_delay"`
+}
+
+type playBody struct {
+	Account string `json:"account"`
+}
+
+type growBody struct {
+	Factor float64 `json:"factor"`
+}
+
+type hitsBody struct {
+	Hits int64 `json:"hits"`
+}
+
+type reviewBody struct {
+	State string `json:"state"`
+}
+
+type attacksAnswer struct {
+	Attacks []waf.Attack `json:"attacks"`
+}
+
+func (w *World) serviceRoutes() []route {
+	return []route{
+		{Method: "GET", Path: "/sandbox/accounts", Does: "the accounts with their tokens, and the environment for a bot", handle: w.getAccounts},
+		{Method: "GET", Path: "/sandbox/service/{account}", Does: "attacks, lists, rules, modes, and the traffic of the last 180 s", handle: w.getService},
+		{Method: "GET", Path: "/sandbox/service/{account}/requests", Does: "the last 1,000 requests the service received", handle: w.getRequests},
+		{Method: "POST", Path: "/sandbox/service/{account}/entries", Does: "an entry of the IP lists by another author", Body: otherAuthor(), handle: w.postEntry},
+		{Method: "GET", Path: "/sandbox/scenarios", Does: "the scenarios", handle: getScenarios},
+		{Method: "POST", Path: "/sandbox/scenarios/{name}", Does: "start a scenario; account may be left out", Body: playBody{"acme"}, handle: w.postScenario},
+		{Method: "POST", Path: "/sandbox/attacks", Does: "start an attack; every field may be left out", Body: exampleAttack(), handle: w.postAttack},
+		{Method: "POST", Path: "/sandbox/attacks/{id}/grow", Does: "multiply the rates of its sources", Body: growBody{10}, handle: w.postGrow},
+		{Method: "POST", Path: "/sandbox/attacks/{id}/hits", Does: "add hits at once", Body: hitsBody{1000}, handle: w.postHits},
+		{Method: "POST", Path: "/sandbox/attacks/{id}/stop", Does: "end it", Body: struct{}{}, handle: w.postStop},
+		{Method: "POST", Path: "/sandbox/attacks/{id}/incident", Does: "the service finds that it works", Body: waf.VulnSpec{ID: 812, Title: "SQL injection in login", Threat: 90}, handle: w.postIncident},
+		{Method: "POST", Path: "/sandbox/attacks/{id}/state", Does: "a person's verdict in the service", Body: reviewBody{"falsepositive"}, handle: w.postReview},
+	}
+}
+
+func otherAuthor() waf.IPRule {
+	return waf.IPRule{List: "black", RuleType: "ip_range", Subnet: "198.51.100.7/32", Pools: []int{0}, Author: "trigger", EventType: "trigger", Reason: "brute force", ExpiredAt: 1893456000}
+}
+
+func exampleAttack() waf.AttackSpec {
+	return waf.AttackSpec{
+		Account: "acme", App: 4, Method: "POST", Path: "/login", Type: "sqli",
+		Sources: []waf.SourceSpec{{IP: "203.0.113.7", Country: "FR", PerSecond: 2}}, OtherSources: 12,
+	}
+}
+
+func (w *World) getAccounts(*http.Request) (any, error) {
+	return map[string]any{"accounts": w.accounts, "env": w.Env()}, nil
+}
+
+// account is the account that the request's path names.
+func (w *World) account(req *http.Request) (string, error) {
+	name := req.PathValue("account")
+	if !w.hasAccount(name) {
+		return "", refuse(http.StatusNotFound, "no account %q: GET /sandbox/accounts lists them", name)
+	}
+	return name, nil
+}
+
+func (w *World) getService(req *http.Request) (any, error) {
+	name, err := w.account(req)
+	if err != nil {
+		return nil, err
+	}
+	state, err := w.WAF.State(name)
+	for i := range state.Attacks {
+		cutSources(&state.Attacks[i])
+	}
+	return serviceView{state, listSeconds / w.cfg.Speed, ruleSeconds / w.cfg.Speed}, err
+}
+
+// cutSources leaves an attack its busiest sources and adds the rest to the others: with thousands
+// of them the page would fetch megabytes each second.
+func cutSources(attack *waf.Attack) {
+	if len(attack.Sources) <= sourcesShown {
+		return
+	}
+	slices.SortStableFunc(attack.Sources, func(a, b waf.SourceState) int {
+		return cmp.Compare(b.Through+b.Blocked, a.Through+a.Blocked)
+	})
+	for _, source := range attack.Sources[sourcesShown:] {
+		attack.OtherSources.Through += source.Through
+		attack.OtherSources.Blocked += source.Blocked
+	}
+	attack.Sources = attack.Sources[:sourcesShown]
+}
+
+func (w *World) getRequests(req *http.Request) (any, error) {
+	name, err := w.account(req)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"requests": w.WAF.Requests(name)}, nil
+}
+
+func (w *World) postEntry(req *http.Request) (any, error) {
+	name, err := w.account(req)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := read[waf.IPRule](req)
+	if err != nil {
+		return nil, err
+	}
+	id, err := w.WAF.SeedIPRule(name, entry)
+	return map[string]int64{"id": id}, err
+}
+
+func getScenarios(*http.Request) (any, error) {
+	return map[string]any{"scenarios": scenarios()}, nil
+}
+
+func (w *World) postScenario(req *http.Request) (any, error) {
+	body, err := read[playBody](req)
+	if err != nil {
+		return nil, err
+	}
+	name := req.PathValue("name")
+	if !slices.ContainsFunc(scenarios(), func(s scenario) bool { return s.Name == name }) {
+		return nil, refuse(http.StatusNotFound, "no scenario %q: GET /sandbox/scenarios lists them", name)
+	}
+	attacks, err := w.Play(name, body.Account)
+	return started(attacks), err
+}
+
+func (w *World) postAttack(req *http.Request) (any, error) {
+	spec, err := read[waf.AttackSpec](req)
+	if err != nil {
+		return nil, err
+	}
+	attacks, err := w.start(spec)
+	return started(attacks), err
+}
+
+func started(attacks []waf.Attack) attacksAnswer {
+	for i := range attacks {
+		cutSources(&attacks[i])
+	}
+	return attacksAnswer{attacks}
+}
+
+// change does something to the attack that the request's path names, with the request's body.
+func change[T any](w *World, req *http.Request, do func(id string, body T) error) (any, error) {
+	body, err := read[T](req)
+	if err != nil {
+		return nil, err
+	}
+	id := req.PathValue("id")
+	if !w.hasAttack(id) {
+		return nil, refuse(http.StatusNotFound, "no attack %q: GET /sandbox/service/{account} lists them", id)
+	}
+	return struct{}{}, do(id, body)
+}
+
+func (w *World) hasAttack(id string) bool {
+	return slices.ContainsFunc(w.accounts, func(a Account) bool {
+		state, err := w.WAF.State(a.Name)
+		return err == nil && slices.ContainsFunc(state.Attacks, func(a waf.Attack) bool { return a.ID == id })
+	})
+}
+
+func (w *World) postGrow(req *http.Request) (any, error) {
+	return change(w, req, func(id string, b growBody) error { return w.WAF.GrowAttack(id, b.Factor) })
+}
+
+func (w *World) postHits(req *http.Request) (any, error) {
+	return change(w, req, func(id string, b hitsBody) error { return w.WAF.AddHits(id, b.Hits) })
+}
+
+func (w *World) postStop(req *http.Request) (any, error) {
+	return change(w, req, func(id string, _ struct{}) error { return w.WAF.StopAttack(id) })
+}
+
+func (w *World) postIncident(req *http.Request) (any, error) {
+	return change(w, req, func(id string, v waf.VulnSpec) error { return w.WAF.MakeIncident(id, v) })
+}
+
+func (w *World) postReview(req *http.Request) (any, error) {
+	return change(w, req, func(id string, b reviewBody) error { return w.WAF.SetState(id, b.State) })
+}

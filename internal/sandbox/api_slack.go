@@ -1,0 +1,167 @@
+package sandbox
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+type userView struct {
+	workspace.User
+	// Role is what the bot's configuration lets them do; "" for the bot.
+	Role string `json:"role"`
+}
+
+type channelView struct {
+	workspace.Channel
+	// Messages is how many messages the asking user sees there, replies included.
+	Messages int `json:"messages"`
+}
+
+type sayBody struct {
+	User    string `json:"user"`
+	Channel string `json:"channel"`
+	Text    string `json:"text"`
+}
+
+type channelBody struct {
+	Channel     string `json:"channel"`
+	Archived    *bool  `json:"archived,omitempty"`
+	BotIsMember *bool  `json:"bot_is_member,omitempty"`
+}
+
+func (w *World) slackRoutes() []route {
+	no := false
+	return []route{
+		{Method: "GET", Path: "/sandbox/slack", Does: "team, command, people and channels; with ?user= the channels as that user sees them", handle: w.getSlack},
+		{Method: "GET", Path: "/sandbox/slack/messages", Does: "the messages of ?channel= as ?user= sees them, own ephemeral ones included", handle: w.getMessages},
+		{Method: "POST", Path: "/sandbox/slack/say", Does: "a person's message", Body: sayBody{"ann", "#waf", "looking"}, handle: w.postSay},
+		{Method: "POST", Path: "/sandbox/slack/channel", Does: "archive a channel, put the bot in or take it out", Body: channelBody{"#waf", &no, &no}, handle: w.postChannel},
+		{Method: "GET", Path: "/sandbox/slack/calls", Does: "the last 2,000 calls the bot made of the Web API", handle: w.getCalls},
+		{Method: "POST", Path: "/sandbox/deliver", Does: "where clicks and commands go: the bot's base address", Body: deliverBody{"http://127.0.0.1:8080"}, handle: w.postDeliver},
+		{Method: "POST", Path: "/sandbox/slack/click", Does: "click a button or an option of a menu by its label, action_id or value; cancel answers no when asked to confirm", Body: clickBody{User: "ann", Channel: "#waf", TS: "1795000000.000100", Button: "I'm on it"}, handle: w.postClick},
+		{Method: "POST", Path: "/sandbox/slack/command", Does: "a slash command", Body: commandBody{"rob", "#waf", "status"}, handle: w.postCommand},
+		{Method: "GET", Path: "/sandbox/slack/deliveries", Does: "the last 200 clicks and commands delivered to the bot", handle: w.getDeliveries},
+		{Method: "POST", Path: "/sandbox/slack/deliveries/{id}/replay", Does: "deliver the same signed bytes again", Body: struct{}{}, handle: w.postReplay},
+		{Method: "POST", Path: "/sandbox/slack/deliveries/{id}/forge", Does: "deliver the same body with a wrong signature", Body: struct{}{}, handle: w.postForge},
+	}
+}
+
+func (w *World) getSlack(req *http.Request) (any, error) {
+	asking := req.URL.Query().Get("user")
+	if asking != "" {
+		user, err := w.user(asking)
+		if err != nil {
+			return nil, err
+		}
+		asking = user.ID
+	}
+	users := []userView{}
+	for _, u := range w.Slack.Users() {
+		users = append(users, userView{u, roleOf(u.ID)})
+	}
+	channels := []channelView{}
+	for _, c := range w.Slack.Channels() {
+		if asking == "" || sees(c, asking) {
+			channels = append(channels, channelView{c, len(w.messagesFor(c.ID, asking))})
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return map[string]any{
+		"team":    map[string]string{"id": teamID, "name": teamName},
+		"command": slashCommand, "users": users, "channels": channels, "deliver": w.deliver,
+	}, nil
+}
+
+// sees tells whether a user is in a channel; without a list of members everybody is.
+func sees(c workspace.Channel, user string) bool {
+	return len(c.Members) == 0 || slices.Contains(c.Members, user)
+}
+
+func (w *World) user(name string) (workspace.User, error) {
+	user, ok := w.Slack.UserByName(name)
+	if !ok {
+		return user, refuse(http.StatusNotFound, "no user %q: GET /sandbox/slack lists them", name)
+	}
+	return user, nil
+}
+
+// place is a user and a channel that they see, both by name or id.
+func (w *World) place(user, channel string) (workspace.User, workspace.Channel, error) {
+	u, err := w.user(user)
+	if err != nil {
+		return u, workspace.Channel{}, err
+	}
+	for _, c := range w.Slack.Channels() {
+		if (c.ID == channel || "#"+c.Name == channel || c.Name == channel) && sees(c, u.ID) {
+			return u, c, nil
+		}
+	}
+	return u, workspace.Channel{}, refuse(http.StatusNotFound, "no channel %q that %s sees: GET /sandbox/slack lists them", channel, u.Name)
+}
+
+func (w *World) getMessages(req *http.Request) (any, error) {
+	query := req.URL.Query()
+	user, channel, err := w.place(query.Get("user"), query.Get("channel"))
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"messages": w.messagesFor(channel.ID, user.ID)}, nil
+}
+
+// messagesFor lists what everybody sees in a channel and what only this user does, in the order of posting.
+func (w *World) messagesFor(channel, user string) []workspace.Message {
+	messages := append([]workspace.Message{}, w.Slack.Messages(channel)...)
+	for _, m := range w.Slack.Ephemerals(user) {
+		if m.Channel == channel && !m.Gone {
+			messages = append(messages, m)
+		}
+	}
+	slices.SortStableFunc(messages, func(a, b workspace.Message) int { return cmp.Compare(a.TS, b.TS) })
+	return messages
+}
+
+func (w *World) postSay(req *http.Request) (any, error) {
+	body, err := read[sayBody](req)
+	if err != nil {
+		return nil, err
+	}
+	user, channel, err := w.place(body.User, body.Channel)
+	if err != nil {
+		return nil, err
+	}
+	if body.Text == "" {
+		return nil, refuse(http.StatusBadRequest, "give a text")
+	}
+	return struct{}{}, w.Slack.Say(user.ID, channel.ID, body.Text)
+}
+
+func (w *World) postChannel(req *http.Request) (any, error) {
+	body, err := read[channelBody](req)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(w.Slack.Channels(), func(c workspace.Channel) bool {
+		return c.ID == body.Channel || "#"+c.Name == body.Channel || c.Name == body.Channel
+	}) {
+		return nil, refuse(http.StatusNotFound, "no channel %q: GET /sandbox/slack lists them", body.Channel)
+	}
+	if body.Archived != nil {
+		err = w.Slack.SetArchived(body.Channel, *body.Archived)
+	}
+	if err == nil && body.BotIsMember != nil {
+		change := w.Slack.RemoveBot
+		if *body.BotIsMember {
+			change = w.Slack.AddBot
+		}
+		err = change(body.Channel)
+	}
+	return struct{}{}, err
+}
+
+func (w *World) getCalls(*http.Request) (any, error) {
+	return map[string]any{"calls": append([]workspace.Call{}, w.Slack.Calls()...)}, nil
+}

@@ -1,0 +1,180 @@
+package sandbox
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// deliveriesKept is how many deliveries can be replayed.
+const deliveriesKept = 200
+
+// delivery is one request that the workspace sent to the bot, under a number of its own.
+type delivery struct {
+	id int
+	workspace.Delivery
+}
+
+// deliveryView is what became of a delivery.
+type deliveryView struct {
+	ID     int    `json:"id"`
+	Path   string `json:"path"`
+	Status int    `json:"status"` // 0: no answer
+	Body   string `json:"body"`   // of the answer
+	TookMS int64  `json:"took_ms"`
+	// Warning is what Slack shows the person whose click or command failed; "" when it didn't.
+	Warning     string `json:"warning"`
+	Error       string `json:"error"` // why there was no answer
+	ResponseURL string `json:"response_url"`
+	Sent        string `json:"sent"` // the body of the request, as signed
+}
+
+type deliverBody struct {
+	URL string `json:"url"`
+}
+
+type clickBody struct {
+	User    string `json:"user"`
+	Channel string `json:"channel"`
+	TS      string `json:"ts"`
+	Button  string `json:"button"`
+	Cancel  bool   `json:"cancel,omitempty"`
+}
+
+type commandBody struct {
+	User    string `json:"user"`
+	Channel string `json:"channel"`
+	Text    string `json:"text"` // without the command itself
+}
+
+func (d delivery) view() deliveryView {
+	return deliveryView{
+		ID: d.id, Path: d.Path, Status: d.Status, Body: d.Body, TookMS: d.Took.Milliseconds(),
+		Warning: d.Warning, Error: d.Err, ResponseURL: d.ResponseURL, Sent: d.EnvelopeBody,
+	}
+}
+
+// keep numbers a delivery and remembers it for a replay.
+func (w *World) keep(sent workspace.Delivery) deliveryView {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	kept := delivery{id: 1, Delivery: sent}
+	if n := len(w.deliveries); n > 0 {
+		kept.id = w.deliveries[n-1].id + 1
+	}
+	w.deliveries = append(w.deliveries, kept)
+	if over := len(w.deliveries) - deliveriesKept; over > 0 {
+		w.deliveries = w.deliveries[over:]
+	}
+	return kept.view()
+}
+
+func (w *World) postDeliver(req *http.Request) (any, error) {
+	body, err := read[deliverBody](req)
+	if err != nil {
+		return nil, err
+	}
+	if bot, err := url.Parse(body.URL); err != nil || bot.Scheme != "http" && bot.Scheme != "https" || bot.Host == "" {
+		return nil, refuse(http.StatusBadRequest, "give the url as http://host:port")
+	}
+	w.DeliverTo(body.URL)
+	return struct{}{}, nil
+}
+
+// needBot says what to do while no bot is known.
+func (w *World) needBot() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.deliver == "" {
+		return refuse(http.StatusConflict, "no bot to deliver to: start one and POST its base address to /sandbox/deliver")
+	}
+	return nil
+}
+
+func (w *World) postClick(req *http.Request) (any, error) {
+	body, err := read[clickBody](req)
+	if err != nil {
+		return nil, err
+	}
+	user, channel, err := w.place(body.User, body.Channel)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.needBot(); err != nil {
+		return nil, err
+	}
+	sent, err := w.Slack.Click(req.Context(), workspace.Click{
+		User: user.ID, Channel: channel.ID, TS: body.TS, Button: body.Button, Cancel: body.Cancel,
+	})
+	return w.delivered(sent, err)
+}
+
+func (w *World) postCommand(req *http.Request) (any, error) {
+	body, err := read[commandBody](req)
+	if err != nil {
+		return nil, err
+	}
+	user, channel, err := w.place(body.User, body.Channel)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.needBot(); err != nil {
+		return nil, err
+	}
+	sent, err := w.Slack.Command(req.Context(), workspace.Command{User: user.ID, Channel: channel.ID, Text: body.Text})
+	return w.delivered(sent, err)
+}
+
+// delivered answers with what became of a delivery. One that was never sent (a dialog
+// answered with no, a fault that loses clicks) is answered but not kept.
+func (w *World) delivered(sent workspace.Delivery, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	if sent.Path == "" {
+		return delivery{Delivery: sent}.view(), nil
+	}
+	return w.keep(sent), nil
+}
+
+func (w *World) getDeliveries(*http.Request) (any, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	views := []deliveryView{}
+	for _, d := range w.deliveries {
+		views = append(views, d.view())
+	}
+	return map[string]any{"deliveries": views}, nil
+}
+
+// kept finds the delivery that the request's path numbers.
+func (w *World) kept(req *http.Request) (workspace.Delivery, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range w.deliveries {
+		if strconv.Itoa(d.id) == req.PathValue("id") {
+			return d.Delivery, nil
+		}
+	}
+	return workspace.Delivery{}, refuse(http.StatusNotFound, "no delivery %q: GET /sandbox/slack/deliveries lists them", req.PathValue("id"))
+}
+
+func (w *World) postReplay(req *http.Request) (any, error) {
+	earlier, err := w.kept(req)
+	if err != nil {
+		return nil, err
+	}
+	sent, err := w.Slack.Replay(req.Context(), earlier)
+	return w.delivered(sent, err)
+}
+
+func (w *World) postForge(req *http.Request) (any, error) {
+	earlier, err := w.kept(req)
+	if err != nil {
+		return nil, err
+	}
+	sent, err := w.Slack.Forge(req.Context(), earlier)
+	return w.delivered(sent, err)
+}

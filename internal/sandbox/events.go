@@ -1,0 +1,60 @@
+package sandbox
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// eventPause is the least time between two events: at most five a second.
+const eventPause = 200 * time.Millisecond
+
+// serveEvents tells a listener which side changed, until it goes or the world ends. The first
+// event comes at once and names both sides, so that a listener need not read beforehand.
+func (w *World) serveEvents(rw http.ResponseWriter, req *http.Request) {
+	rw.Header().Set("Content-Type", "text/event-stream")
+	rw.Header().Set("Cache-Control", "no-store")
+	stream := http.NewResponseController(rw)
+	slack, service := w.Slack.Watch(), w.WAF.Watch()
+	slackChanged, serviceChanged := true, true
+	for {
+		_, err := fmt.Fprintf(rw, "event: changed\ndata: {\"slack\":%t,\"service\":%t}\n\n", slackChanged, serviceChanged)
+		if err != nil || stream.Flush() != nil || !pause(req) {
+			return
+		}
+		select {
+		case <-req.Context().Done():
+			return
+		case <-slack:
+		case <-service:
+		}
+		// What changes after the new watch is told next time, however the reader's reading falls.
+		if slackChanged = isClosed(slack); slackChanged {
+			slack = w.Slack.Watch()
+		}
+		if serviceChanged = isClosed(service); serviceChanged {
+			service = w.WAF.Watch()
+		}
+	}
+}
+
+// pause waits between two events; false when the listener went.
+func pause(req *http.Request) bool {
+	due := time.NewTimer(eventPause)
+	defer due.Stop()
+	select {
+	case <-req.Context().Done():
+		return false
+	case <-due.C:
+		return true
+	}
+}
+
+func isClosed(changed <-chan struct{}) bool {
+	select {
+	case <-changed:
+		return true
+	default:
+		return false
+	}
+}

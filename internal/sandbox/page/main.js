@@ -1,0 +1,45 @@
+// Starts both sides, keeps them fresh and remembers in the address who reads what.
+import { byId } from "./dom.js";
+import { startSlack } from "./slack.js";
+import { startService } from "./service.js";
+import { startControls } from "./controls.js";
+
+const SERVICE_EVERY = 1000; // milliseconds
+
+const place = { user: "ann", channel: "waf", account: "acme", ...Object.fromEntries(new URLSearchParams(location.hash.slice(1))) };
+
+const refreshSlack = startSlack(place, { onState: (state) => lead(state.deliver) });
+const refreshService = startService(place);
+startControls(place, refreshService);
+
+refreshSlack();
+refreshService();
+setInterval(refreshService, SERVICE_EVERY);
+new EventSource("/sandbox/events").addEventListener("changed", (event) => {
+  if (JSON.parse(event.data).slack) refreshSlack();
+});
+
+// lead tells a newcomer what to do first.
+function lead(bot) {
+  byId("lead").textContent = bot
+    ? "Nothing here is real. Read the newest card in #waf, press one of its buttons as Anna, and watch on the service’s side how that source turns from red to green."
+    : "Nothing here is real, and no bot is connected yet: start one with the environment that was printed. Attacks can be started on the service’s side meanwhile.";
+}
+
+// On a phone one side is shown at a time.
+const tabs = [...document.querySelectorAll(".sides [role=tab]")];
+for (const tab of tabs) {
+  tab.addEventListener("click", () => show(tab));
+  tab.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
+      const other = tabs[1 - tabs.indexOf(tab)];
+      show(other);
+      other.focus();
+    }
+  });
+}
+
+function show(chosen) {
+  document.body.dataset.side = chosen.getAttribute("aria-controls");
+  for (const tab of tabs) tab.setAttribute("aria-selected", String(tab === chosen));
+}

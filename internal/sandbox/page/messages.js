@@ -1,0 +1,103 @@
+// The messages of a channel: one row each, replies folded under their parent.
+import { el, icon } from "./dom.js";
+import { attachments, blocks } from "./blocks.js";
+import { mrkdwn, unescape } from "./mrkdwn.js";
+
+const GROUP_SECONDS = 300;
+
+// rows puts messages in the order of the channel, each with what its drawing depends on.
+export function rows(messages, opened, statusOf) {
+  const replies = Map.groupBy(messages.filter((m) => m.thread_ts && m.thread_ts !== m.ts), (m) => m.thread_ts);
+  const list = [];
+  for (const message of messages) {
+    const isReply = message.thread_ts && message.thread_ts !== message.ts;
+    if (isReply && !message.broadcast && !message.ephemeral) continue;
+    const previous = list.at(-1);
+    const under = isReply ? [] : (replies.get(message.ts) ?? []).filter((m) => !m.ephemeral);
+    if (!previous || day(previous.message) !== day(message)) list.push({ key: "day" + day(message), day: day(message), message });
+    const parent = isReply ? messages.find((m) => m.ts === message.thread_ts) : undefined;
+    list.push({
+      key: message.ts, message, replies: under, open: opened.has(message.ts), parent: parent?.text ?? "",
+      grouped: Boolean(previous && !previous.day && canGroup(previous, message, under)),
+      status: Object.fromEntries([message, ...under].map((m) => [m.ts, statusOf(m.ts)])),
+    });
+  }
+  return list;
+}
+
+const day = (message) => new Date(Number(message.ts) * 1000).toDateString();
+
+function canGroup(previous, message, replies) {
+  const before = previous.message;
+  return before.user === message.user && !before.ephemeral && !message.ephemeral && !previous.replies.length && !replies.length &&
+    !message.broadcast && !before.broadcast && Number(message.ts) - Number(before.ts) < GROUP_SECONDS;
+}
+
+// row draws one. The context has names, people (by id), act(message, action) and toggle(ts).
+export function row(item, context) {
+  if (item.day) return el("div", { class: "day" }, el("span", { text: dayName(item.day) }));
+  const { message } = item;
+  return el("article", {
+    class: ["message", item.grouped && "grouped", message.ephemeral && "ephemeral", message.broadcast && "broadcast"].filter(Boolean).join(" "),
+    data: { testid: "message", ts: message.ts, user: message.user },
+  },
+    notes(item),
+    el("div", { class: "message-row" },
+      item.grouped ? el("span", { class: "gutter" }, timestamp(message)) : avatar(context.people.get(message.user)),
+      el("div", { class: "message-main" },
+        !item.grouped && heading(message, context.people.get(message.user)),
+        body(message, item.status[message.ts], context),
+        item.replies.length > 0 && thread(item, context))));
+}
+
+function dayName(text) {
+  if (text === new Date().toDateString()) return "Today";
+  return new Date(text).toLocaleDateString(undefined, { weekday: "long", month: "long", day: "numeric" });
+}
+
+function notes({ message, parent }) {
+  if (message.ephemeral) return el("p", { class: "note" }, icon("eye"), "Only visible to you");
+  if (message.broadcast) return el("p", { class: "note" }, icon("reply"), el("span", { text: "replied to a thread:" }), el("span", { class: "of", text: firstLine(parent) }));
+  return undefined;
+}
+
+const firstLine = (text) => unescape(text.split("\n")[0]).slice(0, 80);
+
+export function avatar(person) {
+  const name = person?.real_name ?? "?";
+  const initials = name.split(/\s+/).map((word) => [...word][0]).slice(0, 2).join("").toUpperCase();
+  return el("span", { class: `avatar ${person?.is_bot ? "bot" : "role-" + (person?.role || "none")}`, "aria-hidden": "true", text: person?.is_bot ? "" : initials });
+}
+
+function heading(message, person) {
+  return el("div", { class: "message-head" },
+    el("strong", { text: person?.real_name ?? message.user }),
+    person?.is_bot && el("span", { class: "badge", text: "APP" }),
+    person?.is_stranger && el("span", { class: "badge", text: "OTHER WORKSPACE" }),
+    timestamp(message));
+}
+
+function timestamp(message) {
+  const when = new Date(Number(message.ts) * 1000);
+  return el("time", { datetime: when.toISOString(), title: when.toLocaleString(), text: when.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" }) });
+}
+
+function body(message, status, context) {
+  const inner = { names: context.names, act: (action) => context.act(message, action), status: (key) => status[key] };
+  return el("div", { class: "message-body" },
+    message.blocks ? blocks(message.blocks, inner) : message.text && el("div", { class: "block" }, mrkdwn(message.text, context.names)),
+    attachments(message.attachments, inner));
+}
+
+function thread(item, context) {
+  const last = new Date(Number(item.replies.at(-1).ts) * 1000).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+  const count = item.replies.length === 1 ? "1 reply" : `${item.replies.length} replies`;
+  const toggle = el("button", {
+    type: "button", class: "thread-toggle", "aria-expanded": String(item.open), data: { testid: "thread", focus: "thread" },
+    on: { click: () => context.toggle(item.message.ts) },
+  }, el("strong", { text: count }), el("span", { text: item.open ? "Hide" : `last at ${last}` }));
+  return el("div", { class: "thread" }, toggle, item.open && el("div", { class: "replies" }, item.replies.map((reply) =>
+    el("article", { class: "message", data: { testid: "reply", ts: reply.ts } }, el("div", { class: "message-row" },
+      avatar(context.people.get(reply.user)),
+      el("div", { class: "message-main" }, heading(reply, context.people.get(reply.user)), body(reply, item.status[reply.ts], context)))))));
+}

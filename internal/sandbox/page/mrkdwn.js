@@ -1,0 +1,136 @@
+// Slack's mrkdwn as elements, as the Slack client draws it.
+import { el } from "./dom.js";
+import { emoji } from "./emoji.js";
+
+const INLINE = new RegExp(
+  [
+    "```(?<pre>[\\s\\S]+?)```",
+    "`(?<code>[^`\\n]+)`",
+    "<(?<token>[^<>\\n]+)>",
+    ":(?<emoji>[a-z0-9_+'-]+):",
+    mark("\\*", "bold"),
+    mark("_", "italic"),
+    mark("~", "strike"),
+    "(?<url>https?://[^\\s<>|*_~`]*[^\\s<>|*_~`.,;:!?)\\]])",
+  ].join("|"),
+  "gu",
+);
+
+// mark is what a pair of marks encloses: no space inside at its ends, no letter or digit outside.
+function mark(sign, name) {
+  return `(?<![\\p{L}\\p{N}])${sign}(?<${name}>(?=\\S)[^\\n]*?\\S)${sign}(?![\\p{L}\\p{N}])`;
+}
+
+const TAGS = { bold: "strong", italic: "em", strike: "s" };
+
+export const unescape = (text) => text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+
+// mrkdwn turns text into nodes; names tells what ids are called, verbatim leaves bare addresses alone.
+export function mrkdwn(text, names, verbatim = false) {
+  const nodes = [];
+  for (const part of quotes(text)) {
+    const inner = inline(part.text, names, verbatim);
+    nodes.push(...(part.quoted ? [el("blockquote", {}, inner)] : inner));
+  }
+  return nodes;
+}
+
+// quotes splits off runs of lines that begin with an escaped ">".
+function quotes(text) {
+  const parts = [];
+  let fenced = false;
+  for (const line of text.split("\n")) {
+    const quoted = !fenced && line.startsWith("&gt;");
+    const bare = quoted ? line.slice(4).replace(/^ /, "") : line;
+    if ((line.match(/```/g) ?? []).length % 2) fenced = !fenced;
+    const last = parts.at(-1);
+    if (last && last.quoted === quoted) last.text += "\n" + bare;
+    else parts.push({ quoted, text: bare });
+  }
+  return parts;
+}
+
+function inline(text, names, verbatim) {
+  const nodes = [];
+  let at = 0;
+  for (const match of text.matchAll(INLINE)) {
+    nodes.push(...lines(text.slice(at, match.index)));
+    nodes.push(piece(match, names, verbatim));
+    at = match.index + match[0].length;
+  }
+  nodes.push(...lines(text.slice(at)));
+  return nodes;
+}
+
+function piece(match, names, verbatim) {
+  const { pre, code, token, url, emoji: short } = match.groups;
+  if (pre !== undefined) return el("pre", { text: unescape(pre.replace(/^\n|\n$/g, "")) });
+  if (code !== undefined) return el("code", { text: unescape(code) });
+  if (token !== undefined) return special(token, names);
+  if (short !== undefined) return document.createTextNode(emoji(short));
+  if (url !== undefined) return verbatim ? document.createTextNode(unescape(url)) : link(unescape(url), unescape(url));
+  const [kind, tag] = Object.entries(TAGS).find(([name]) => match.groups[name] !== undefined);
+  return el(tag, {}, inline(match.groups[kind], names, verbatim));
+}
+
+function lines(text) {
+  return text.split("\n").flatMap((line, i) => (i ? [el("br"), unescape(line)] : line ? [unescape(line)] : []));
+}
+
+// special is what stands between < and >.
+function special(token, names) {
+  const bar = token.indexOf("|");
+  const target = bar < 0 ? token : token.slice(0, bar);
+  const label = bar < 0 ? "" : unescape(token.slice(bar + 1));
+  if (target.startsWith("@")) return mention("@" + (names.user(target.slice(1)) ?? (label || target.slice(1))));
+  if (target.startsWith("#")) return mention("#" + (names.channel(target.slice(1)) ?? (label || target.slice(1))));
+  if (target.startsWith("!date^")) return date(target, label);
+  if (target.startsWith("!subteam^")) return mention(label || "@" + target.slice(9));
+  if (target.startsWith("!")) return mention("@" + target.slice(1), true);
+  return link(unescape(target), label || unescape(target));
+}
+
+const mention = (text, everyone = false) => el("span", { class: everyone ? "mention everyone" : "mention", text });
+
+// link opens only addresses that a browser may be sent to from here.
+export function link(address, label) {
+  if (!/^(https?:\/\/|mailto:)/i.test(address)) return document.createTextNode(label);
+  return el("a", { href: address, target: "_blank", rel: "noopener noreferrer", text: label });
+}
+
+function date(target, fallback) {
+  const [, seconds, format, address] = target.split("^");
+  const when = new Date(Number(seconds) * 1000);
+  if (!format || Number.isNaN(when.getTime())) return document.createTextNode(fallback);
+  const text = formatDate(when, unescape(format));
+  const node = address ? link(unescape(address), text) : el("time", { datetime: when.toISOString(), text });
+  if (node.nodeType === Node.ELEMENT_NODE) node.title = when.toLocaleString();
+  return node;
+}
+
+// formatDate fills in Slack's placeholders in the reader's own zone.
+export function formatDate(when, format) {
+  const say = (options) => when.toLocaleString(undefined, options);
+  const pretty = (otherwise) => relativeDay(when) ?? otherwise;
+  const full = say({ year: "numeric", month: "long", day: "numeric" });
+  const short = say({ year: "numeric", month: "short", day: "numeric" });
+  const long = say({ weekday: "long", year: "numeric", month: "long", day: "numeric" });
+  const values = {
+    date: full, date_short: short, date_long: long, date_num: when.toLocaleDateString("sv"),
+    date_pretty: pretty(full), date_short_pretty: pretty(short), date_long_pretty: pretty(long),
+    time: say({ hour: "2-digit", minute: "2-digit" }), time_secs: say({ hour: "2-digit", minute: "2-digit", second: "2-digit" }),
+    ago: ago(when),
+  };
+  return format.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+}
+
+function relativeDay(when) {
+  const day = (date) => Math.floor((date.getTime() - date.getTimezoneOffset() * 60000) / 86400000);
+  return { "-1": "yesterday", 0: "today", 1: "tomorrow" }[day(when) - day(new Date())];
+}
+
+function ago(when) {
+  const seconds = Math.round((when - Date.now()) / 1000);
+  const [unit, size] = [["day", 86400], ["hour", 3600], ["minute", 60]].find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
+  return new Intl.RelativeTimeFormat(undefined, { numeric: "auto" }).format(Math.trunc(seconds / size), unit);
+}

@@ -1,0 +1,168 @@
+// The Slack side: channels, people, messages and what a click does.
+import { get, oneAtATime, post } from "./api.js";
+import { byId, el, icon, reconcile } from "./dom.js";
+import { confirm } from "./dialog.js";
+import { avatar, row, rows } from "./messages.js";
+import { startComposer } from "./composer.js";
+import { unescape } from "./mrkdwn.js";
+
+const ROLES = {
+  admin: "admin: may do everything", responder: "responder: may deny, patch, undo", viewer: "viewer: may look",
+  guest: "restricted guest", stranger: "from another workspace",
+};
+
+// startSlack draws the workspace and returns a function that draws it anew.
+export function startSlack(place, { onState }) {
+  const view = { place, people: new Map(), channels: [], opened: new Set(), status: new Map(), seen: new Map(), shown: "" };
+  view.names = {
+    user: (id) => view.people.get(id)?.name,
+    channel: (id) => view.channels.find((channel) => channel.id === id)?.name,
+  };
+  view.refresh = oneAtATime(() => refresh(view, onState).catch((error) => notice(error.message)));
+  startComposer((text) => send(view, text));
+  return view.refresh;
+}
+
+export function notice(text) {
+  const line = byId("notice");
+  line.hidden = !text;
+  line.textContent = text;
+}
+
+async function refresh(view, onState) {
+  const { user, channel } = view.place;
+  const state = await get(`slack?user=${encodeURIComponent(user)}`);
+  view.people = new Map(state.users.map((person) => [person.id, person]));
+  view.command = state.command;
+  view.channels = state.channels;
+  const current = state.channels.find((c) => c.name === channel) ?? state.channels[0];
+  view.place.channel = current.name;
+  const { messages } = await get(`slack/messages?user=${encodeURIComponent(user)}&channel=${encodeURIComponent(current.id)}`);
+  if (view.place.user !== user || view.place.channel !== current.name) return;
+  view.channel = current;
+  view.seen.set(user + current.id, messages.length);
+  byId("team").textContent = state.team.name;
+  drawChannels(view);
+  drawPeople(view);
+  drawHead(current);
+  drawMessages(view, messages);
+  onState(state);
+}
+
+function go(view, place) {
+  Object.assign(view.place, place);
+  history.replaceState(null, "", `#user=${view.place.user}&channel=${view.place.channel}&account=${view.place.account}`);
+  notice("");
+  view.refresh();
+}
+
+function drawChannels(view) {
+  const items = view.channels.map((channel) => ({
+    key: channel.id, name: channel.name, lock: channel.is_private, archived: channel.is_archived,
+    current: channel.name === view.place.channel, unread: unread(view, channel),
+  }));
+  reconcile(byId("channels"), items, (item) => el("li", {}, el("button", {
+    type: "button", "aria-current": item.current ? "true" : undefined, class: item.unread ? "unread" : "",
+    data: { testid: "channel", channel: item.name, focus: "channel" }, on: { click: () => go(view, { channel: item.name }) },
+  }, item.lock ? icon("lock") : el("span", { class: "hash", "aria-hidden": "true", text: "#" }),
+    el("span", { class: "name", text: item.name }), item.archived && el("span", { class: "aside", text: "archived" }),
+    item.unread > 0 && el("span", { class: "count", text: String(item.unread), "aria-label": `${item.unread} unread` }))));
+}
+
+// unread counts what came since this person last had the channel open; everything counts as read when the page opens.
+function unread(view, channel) {
+  const key = view.place.user + channel.id;
+  if (!view.seen.has(key)) view.seen.set(key, channel.messages);
+  return Math.max(0, channel.messages - view.seen.get(key));
+}
+
+function drawPeople(view) {
+  const items = [...view.people.values()].filter((person) => !person.is_bot)
+    .map((person) => ({ key: person.id, person, current: person.name === view.place.user }));
+  reconcile(byId("people"), items, ({ person, current }) => el("li", {}, el("button", {
+    type: "button", "aria-pressed": String(current), title: `${person.real_name}, ${ROLES[person.role] ?? person.role}`,
+    data: { testid: `user-${person.name}`, user: person.name, focus: "person" }, on: { click: () => go(view, { user: person.name }) },
+  }, avatar(person), el("span", { class: "who" }, el("span", { class: "name", text: person.real_name }),
+    el("span", { class: "aside", text: ROLES[person.role] ?? person.role })))));
+}
+
+function drawHead(channel) {
+  byId("channel-name").textContent = (channel.is_private ? "" : "#") + channel.name;
+  byId("channel-note").textContent = channel.is_archived ? "archived: nobody can post" : channel.is_member ? "" : "wafbot is not in this channel";
+  const text = byId("composer-text");
+  text.disabled = channel.is_archived;
+  text.placeholder = channel.is_archived ? "This channel is archived" : `Message #${channel.name}`;
+}
+
+function drawMessages(view, messages) {
+  const box = byId("messages");
+  const showing = view.place.user + view.place.channel;
+  const moved = showing !== view.shown;
+  const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 60;
+  if (moved) box.replaceChildren();
+  else announce(view, messages);
+  view.last = messages.at(-1)?.ts ?? "";
+  view.shown = showing;
+  const list = rows(messages, view.opened, (ts) => view.status.get(ts) ?? {});
+  reconcile(box, list, (item) => row(item, {
+    names: view.names, people: view.people,
+    act: (message, action) => act(view, message, action),
+    toggle: (ts) => { view.opened.has(ts) ? view.opened.delete(ts) : view.opened.add(ts); drawMessages(view, messages); },
+  }));
+  if (!list.length) box.replaceChildren(el("p", { class: "empty", text: "Nothing has been said here yet." }));
+  if (moved || atEnd) box.scrollTop = box.scrollHeight;
+}
+
+// announce reads new messages to those who don't see them.
+function announce(view, messages) {
+  const fresh = messages.filter((message) => message.ts > view.last && view.people.get(message.user)?.name !== view.place.user);
+  if (fresh.length) byId("announce").textContent = fresh.map((m) => `${view.people.get(m.user)?.real_name}: ${unescape(m.text)}`).join(". ");
+}
+
+// act is a click: the confirm dialog first, then the delivery, whose failure leaves a triangle.
+async function act(view, message, action) {
+  const user = view.place.user;
+  const click = { user, channel: message.channel, ts: message.ts, button: action.button };
+  if (action.confirm && !(await confirm(action.confirm, view.names))) {
+    return;
+  }
+  mark(view, message.ts, action.key, { busy: true });
+  try {
+    const delivery = await post("slack/click", click);
+    mark(view, message.ts, action.key, delivery.warning ? { warning: delivery.warning } : undefined);
+  } catch (error) {
+    mark(view, message.ts, action.key, { warning: error.message });
+  }
+}
+
+function mark(view, ts, key, status) {
+  view.status.set(ts, { ...view.status.get(ts), [key]: status });
+  view.refresh();
+}
+
+// send delivers a command or says something.
+async function send(view, text) {
+  notice("");
+  const { user, channel } = view.place;
+  const [first, ...rest] = text.split(/\s+/);
+  try {
+    if (first === view.command) {
+      const delivery = await post("slack/command", { user, channel, text: text.slice(first.length).trim() });
+      if (delivery.warning) notice(`${first} ${rest.join(" ")}: ${delivery.warning}`);
+    } else if (first.startsWith("/")) {
+      notice(`${first} is not a command here. Try ${view.command} help, or put a space before it to send it as a message.`);
+    } else {
+      await post("slack/say", { user, channel, text: escape(text, view) });
+    }
+  } catch (error) {
+    notice(error.message);
+  }
+  view.refresh();
+}
+
+// escape is what Slack does to what a person typed; @name becomes a mention.
+function escape(text, view) {
+  const escaped = text.trim().replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  const ids = new Map([...view.people.values()].map((person) => [person.name, person.id]));
+  return escaped.replace(/@([a-z]+)/g, (whole, name) => (ids.has(name) ? `<@${ids.get(name)}>` : whole));
+}

@@ -1,0 +1,87 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// step is something that a scenario does later.
+type step struct {
+	after time.Duration
+	do    func()
+}
+
+// Run serves the world and plays its traffic until ctx ends, which is no error; then it closes
+// everything and leaves no goroutine behind. A world runs once.
+func (w *World) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer w.redis.Close()
+	if !w.cfg.Quiet {
+		if err := w.open(); err != nil {
+			w.listener.Close()
+			return err
+		}
+	}
+	server := &http.Server{
+		Handler:           w.handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		// Streams of events and hung requests end with the world.
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	var running sync.WaitGroup
+	running.Go(func() { w.playTraffic(ctx) })
+	running.Go(func() { w.direct(ctx) })
+	running.Go(func() {
+		<-ctx.Done()
+		shutdown(server)
+	})
+	err := server.Serve(w.listener)
+	stop()
+	running.Wait()
+	if err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the emulated world: %w", err)
+	}
+	return nil
+}
+
+// playTraffic ends only with ctx, whose end is how a world stops.
+func (w *World) playTraffic(ctx context.Context) {
+	_ = w.WAF.Run(ctx)
+}
+
+// direct does the later steps of scenarios in their time and drops those that are not due when ctx ends.
+func (w *World) direct(ctx context.Context) {
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case s := <-w.steps:
+			waiting.Go(func() {
+				due := time.NewTimer(s.after)
+				defer due.Stop()
+				select {
+				case <-ctx.Done():
+				case <-due.C:
+					s.do()
+				}
+			})
+		}
+	}
+}
+
+// shutdown lets requests finish for a moment and then closes what is left.
+func shutdown(server *http.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if server.Shutdown(ctx) != nil {
+		server.Close()
+	}
+}

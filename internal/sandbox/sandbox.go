@@ -1,0 +1,159 @@
+// Package sandbox is an emulated world to try and test the bot in: the protection service, a Slack workspace and Redis, a JSON API that drives them, and a page to watch them.
+package sandbox
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// Config describes a world. Every zero value stands for something sensible.
+type Config struct {
+	// Listen is the address of the one listener for page, APIs and control; "" means 127.0.0.1:0.
+	Listen string
+	// Deliver is the base address of the bot, which signed clicks and commands go to.
+	// "" means that they are refused until DeliverTo is called.
+	Deliver string
+	// Speed is how much faster than real the measures take effect and slow scenarios unfold; 0 means 1.
+	Speed float64
+	// Seed makes the service's ids and addresses repeatable.
+	Seed uint64
+	// Quiet leaves out the opening scenario: no attack starts by itself.
+	Quiet bool
+}
+
+// World is the emulated world. All its methods may be called at the same time.
+type World struct {
+	// WAF is the emulated protection service.
+	WAF *waf.Service
+	// Slack is the emulated workspace.
+	Slack *workspace.Workspace
+
+	cfg      Config
+	listener net.Listener
+	redis    *miniredis.Miniredis
+	accounts []Account
+	handler  http.Handler
+	steps    chan step // of scenarios, for Run
+
+	mu          sync.Mutex
+	deliver     string
+	injections  int // started so far
+	deliveries  []delivery
+	slackFaults []workspace.Fault // set since the last clear
+}
+
+// Account is an account of the world's service, as a bot is configured with it.
+type Account struct {
+	Name     string `json:"name"`
+	APIURL   string `json:"api_url"`
+	Token    string `json:"token"`
+	ClientID int    `json:"client_id"`
+	// Channel is the id of the Slack channel made for it.
+	Channel string `json:"channel"`
+}
+
+// New makes a world that listens and does nothing else yet. Run serves it and closes it;
+// for a world that is not wanted after all, Run with an ended context only closes.
+func New(cfg Config) (*World, error) {
+	cfg.Speed = cmp.Or(cfg.Speed, 1)
+	if cfg.Speed < 0 {
+		return nil, fmt.Errorf("make world: speed %g is below 0", cfg.Speed)
+	}
+	listener, err := net.Listen("tcp", cmp.Or(cfg.Listen, "127.0.0.1:0"))
+	if err != nil {
+		return nil, fmt.Errorf("listen for the emulated world: %w", err)
+	}
+	w := &World{cfg: cfg, listener: listener, redis: miniredis.NewMiniRedis(), steps: make(chan step, 64), deliver: trim(cfg.Deliver)}
+	w.accounts = castAccounts(w.URL() + "/service")
+	w.WAF = waf.New(waf.Config{Accounts: serviceAccounts(w.accounts), Speed: cfg.Speed, Seed: cfg.Seed})
+	if w.Slack, err = workspace.New(w.slackConfig()); err != nil {
+		listener.Close()
+		return nil, fmt.Errorf("make the emulated workspace: %w", err)
+	}
+	if err := w.redis.Start(); err != nil {
+		listener.Close()
+		return nil, fmt.Errorf("start the emulated redis: %w", err)
+	}
+	w.redis.ClockTTL(true) // keys must run out in real time
+	w.handler = w.routes()
+	return w, nil
+}
+
+func (w *World) slackConfig() workspace.Config {
+	return workspace.Config{
+		TeamID:        teamID,
+		TeamName:      teamName,
+		BotToken:      botToken,
+		SigningSecret: signingSecret,
+		BotUserID:     botUserID,
+		Users:         castUsers(),
+		Channels:      castChannels(),
+		Command:       slashCommand,
+		BaseURL:       w.URL() + "/slack",
+		Deliver:       w.deliver,
+		RateLimits:    true,
+	}
+}
+
+// URL is the address of the page and the root of everything else, without trailing slash.
+// A world that listens on all interfaces is named by its loopback address.
+func (w *World) URL() string {
+	host, port, err := net.SplitHostPort(w.listener.Addr().String())
+	if err != nil {
+		return "http://" + w.listener.Addr().String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// DeliverTo sends clicks and commands to the bot at another base address from now on.
+func (w *World) DeliverTo(url string) {
+	w.mu.Lock()
+	w.deliver = trim(url)
+	w.mu.Unlock()
+	w.Slack.DeliverTo(trim(url))
+}
+
+// Accounts lists the accounts, for a bot that is configured with several.
+func (w *World) Accounts() []Account {
+	return append([]Account(nil), w.accounts...)
+}
+
+// Env is the environment, as NAME=value, that points a bot at this world with its first account.
+func (w *World) Env() []string {
+	first := w.accounts[0]
+	env := []string{
+		"WAFBOT_SLACK_BOT_TOKEN=" + botToken,
+		"WAFBOT_SLACK_SIGNING_SECRET=" + signingSecret,
+		"WAFBOT_SLACK_API_URL=" + w.URL() + "/slack/api/",
+		"WAFBOT_REDIS_URL=redis://" + w.redis.Addr() + "/0",
+		"WAFBOT_API_URL=" + first.APIURL,
+		"WAFBOT_API_TOKEN=" + first.Token,
+		"WAFBOT_CHANNEL=" + first.Channel,
+		"WAFBOT_VIEWERS=*",
+		"WAFBOT_RESPONDERS=" + userRob,
+		"WAFBOT_ADMINS=" + userAnn,
+		"WAFBOT_NEVER_DENY=" + ownCDN,
+		"WAFBOT_CHANGES=on",
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if bot, err := url.Parse(w.deliver); err == nil && bot.Host != "" {
+		env = append(env, "WAFBOT_LISTEN="+bot.Host)
+	}
+	return env
+}
+
+func trim(base string) string { return strings.TrimRight(base, "/") }

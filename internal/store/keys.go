@@ -1,0 +1,44 @@
+package store
+
+// All keys. What stands in braces decides the slot in a cluster: no command and no script touches two of them.
+//
+//	key                    type    holds                                              ends
+//	{work}:stream          stream  requests that change something, until carried out  when done (XDEL)
+//	{work}:seen:ID         string  a delivery that was taken                          1 h
+//	{work}:leader          string  the token of the replica that polls and works      4 s, renewed
+//	{a:NAME}:good          string  the last good poll, Unix milliseconds              never
+//	{a:NAME}:shown         hash    attack's id → poller.Shown                         out of the lookback
+//	{a:NAME}:outbox        hash    delivery id → poller.News to be told               when told
+//	{a:NAME}:tried         hash    delivery id → first attempt, Unix milliseconds     when told
+//	{a:NAME}:cards         hash    attack's id → CHANNEL TS of its card               out of the lookback
+//	{a:NAME}:redraw        hash    attack's id → how often its card became outdated   when redrawn
+//	{a:NAME}:changes       hash    change's id → commands.Change                      30 days after its end
+//	{a:NAME}:due           zset    change's id by the Unix time at which to end it    when ended
+//	{a:NAME}:lock          string  the token of who changes the account               10 s, renewed
+//	{a:NAME}:audit         stream  audit entries                                      as configured
+//	{a:NAME}:audited       string  the number of the last audit entry                 never
+//	{c:ID}:pace            hash    tokens of a channel's bucket and their time        when it is full again
+//	{w:TEAM}:edits         hash    tokens of the workspace's edits and their time     when it is full again
+const (
+	keyStream = "{work}:stream"
+	keyLeader = "{work}:leader"
+)
+
+func keySeen(id string) string { return "{work}:seen:" + id }
+
+func accountKey(account, name string) string { return "{a:" + account + "}:" + name }
+
+func keyGood(account string) string    { return accountKey(account, "good") }
+func keyShown(account string) string   { return accountKey(account, "shown") }
+func keyOutbox(account string) string  { return accountKey(account, "outbox") }
+func keyTried(account string) string   { return accountKey(account, "tried") }
+func keyCards(account string) string   { return accountKey(account, "cards") }
+func keyRedraw(account string) string  { return accountKey(account, "redraw") }
+func keyChanges(account string) string { return accountKey(account, "changes") }
+func keyDue(account string) string     { return accountKey(account, "due") }
+func keyLock(account string) string    { return accountKey(account, "lock") }
+func keyAudit(account string) string   { return accountKey(account, "audit") }
+func keyAudited(account string) string { return accountKey(account, "audited") }
+
+func keyPace(channel string) string { return "{c:" + channel + "}:pace" }
+func keyEdits(team string) string   { return "{w:" + team + "}:edits" }

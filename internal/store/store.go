@@ -1,0 +1,99 @@
+// Package store keeps what must outlive a process and what replicas must agree on, and is the only one that knows Redis.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Config says where Redis is and how long things are kept.
+type Config struct {
+	URL       string        // redis://, rediss://, redis-sentinel://HOST,HOST/MASTER[/DB], redis-cluster://HOST,HOST
+	AuditKeep time.Duration // 0: 400 days
+}
+
+// Store is the memory. Its methods fail when Redis can't be reached, within two seconds unless they wait by their nature.
+type Store struct {
+	rdb       redis.UniversalClient
+	auditKeep time.Duration
+}
+
+// opTimeout bounds one attempt at Redis. With the one repetition that the client makes, a click is answered within Slack's three seconds.
+const opTimeout = time.Second
+
+// Open makes a Store. It does not wait for Redis: Ping tells whether it is there.
+func Open(cfg Config) (*Store, error) {
+	opts, err := options(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = opTimeout, opTimeout, opTimeout, opTimeout
+	opts.MaxRetries = 1
+	opts.ContextTimeoutEnabled = true
+	if cfg.AuditKeep == 0 {
+		cfg.AuditKeep = 400 * 24 * time.Hour
+	}
+	return &Store{rdb: redis.NewUniversalClient(opts), auditKeep: cfg.AuditKeep}, nil
+}
+
+// Ping asks Redis to take a write, which a read-only replica would refuse.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.rdb.Set(ctx, keySeen("ping"), 1, time.Minute).Err(); err != nil {
+		return fmt.Errorf("write to redis: %w", err)
+	}
+	return nil
+}
+
+// Close gives the connections back.
+func (s *Store) Close() error { return s.rdb.Close() }
+
+// options reads the address. Errors never hold it: it may carry a password.
+func options(address string) (*redis.UniversalOptions, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("redis url: not an address; write redis://HOST:PORT/0")
+	}
+	switch u.Scheme {
+	case "redis", "rediss":
+		one, err := redis.ParseURL(address)
+		if err != nil {
+			return nil, errors.New("redis url: can't be read; write redis://[USER:PASSWORD@]HOST:PORT/DB")
+		}
+		return &redis.UniversalOptions{
+			Addrs: []string{one.Addr}, DB: one.DB, Username: one.Username, Password: one.Password, TLSConfig: one.TLSConfig,
+		}, nil
+	case "redis-sentinel", "redis-cluster":
+		return manyOptions(u)
+	}
+	return nil, fmt.Errorf("redis url: scheme %q is none of redis, rediss, redis-sentinel, redis-cluster", u.Scheme)
+}
+
+// manyOptions reads redis-sentinel://HOST:PORT,HOST:PORT/MASTER[/DB] and redis-cluster://HOST:PORT,HOST:PORT.
+func manyOptions(u *url.URL) (*redis.UniversalOptions, error) {
+	opts := &redis.UniversalOptions{Addrs: strings.Split(u.Host, ","), Username: u.User.Username()}
+	opts.Password, _ = u.User.Password()
+	if u.Scheme == "redis-cluster" {
+		opts.IsClusterMode = true
+		return opts, nil
+	}
+	master, db, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
+	if master == "" {
+		return nil, errors.New("redis url: name the master, as redis-sentinel://HOST:PORT,HOST:PORT/MASTER/0")
+	}
+	opts.MasterName = master
+	if db != "" {
+		n, err := strconv.Atoi(db)
+		if err != nil {
+			return nil, errors.New("redis url: the database behind the master is no number")
+		}
+		opts.DB = n
+	}
+	return opts, nil
+}

@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// seenFor is how long a delivery is remembered. Slack's signatures are refused after five minutes.
+const seenFor = time.Hour
+
+// The stream's consumer group. There is one consumer: only the leading replica works.
+const (
+	group    = "workers"
+	consumer = "leader"
+)
+
+// accept takes a delivery once and writes it down.
+// KEYS[1] the delivery, KEYS[2] the stream; ARGV[1] how long it is remembered in ms, ARGV[2] the work. Result: 1 if it is new, else 0.
+var accept = redis.NewScript(`
+if not redis.call('SET', KEYS[1], '1', 'NX', 'PX', ARGV[1]) then return 0 end
+redis.call('XADD', KEYS[2], '*', 'work', ARGV[2])
+return 1`)
+
+// Accept writes work down under the id of its delivery, in one step, so that a delivery that comes again is no new work.
+// After an error the outcome is unknown: the work may have been written down.
+func (s *Store) Accept(ctx context.Context, id string, work []byte) (fresh bool, err error) {
+	n, err := accept.Run(ctx, s.rdb, []string{keySeen(id), keyStream}, seenFor.Milliseconds(), work).Int()
+	if err != nil {
+		return false, fmt.Errorf("accept work: %w", err)
+	}
+	return n == 1, nil
+}
+
+// First reports whether a delivery that changes nothing comes for the first time.
+func (s *Store) First(ctx context.Context, id string) (bool, error) {
+	err := s.rdb.SetArgs(ctx, keySeen(id), 1, redis.SetArgs{Mode: "NX", TTL: seenFor}).Err()
+	if errors.Is(err, redis.Nil) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Work hands over what was accepted, oldest first, beginning with what an earlier process did not finish. Whoever gets work calls done
+// when it is carried out; until then it comes again after a restart. Work returns when the context ends.
+func (s *Store) Work(ctx context.Context, handle func(work []byte, done func(context.Context) error)) error {
+	// Only the leader works, so what is pending belongs to a process that is gone.
+	start := "0"
+	for ctx.Err() == nil {
+		msgs, err := s.read(ctx, start)
+		if err != nil {
+			if err := s.recover(ctx, err); err != nil {
+				return err
+			}
+			continue
+		}
+		if len(msgs) == 0 {
+			start = ">"
+			continue
+		}
+		for _, m := range msgs {
+			if start != ">" {
+				start = m.ID
+			}
+			work, _ := m.Values["work"].(string)
+			handle([]byte(work), func(ctx context.Context) error { return s.finish(ctx, m.ID) })
+		}
+	}
+	return ctx.Err()
+}
+
+// read waits up to half a second for work, so that a stop is noticed soon. From "0" on it gives what is pending, without waiting.
+func (s *Store) read(ctx context.Context, start string) ([]redis.XMessage, error) {
+	streams, err := s.rdb.XReadGroup(ctx, &redis.XReadGroupArgs{
+		Group: group, Consumer: consumer, Streams: []string{keyStream, start}, Count: 64, Block: opTimeout / 2,
+	}).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	if err != nil || len(streams) == 0 {
+		return nil, err
+	}
+	return streams[0].Messages, nil
+}
+
+// recover makes the group if there is none, as at the first start and after Redis was emptied, and waits a little after any other error.
+func (s *Store) recover(ctx context.Context, cause error) error {
+	if strings.HasPrefix(cause.Error(), "NOGROUP") {
+		err := s.rdb.XGroupCreateMkStream(ctx, keyStream, group, "0").Err()
+		if err == nil || strings.HasPrefix(err.Error(), "BUSYGROUP") {
+			return nil
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(opTimeout / 4):
+		return nil
+	}
+}
+
+func (s *Store) finish(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*opTimeout)
+	defer cancel()
+	_, err := s.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		p.XAck(ctx, keyStream, group, id)
+		p.XDel(ctx, keyStream, id)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("finish work: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package poller
+
+import (
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// redrawAfter is how old a card's figures get at least before a mere change of them is news: one edit a minute and card.
+const redrawAfter = time.Minute
+
+// Look is an attack as it is now, with all else that decides whether it is news.
+type Look struct {
+	Attack     apiclient.Attack
+	At         time.Time     // of the look, on the service's clock
+	Knocking   bool          // one of its sources is denied and goes on trying
+	OngoingFor time.Duration // after its last hit it is ongoing this long
+	Routed     bool          // a route wants a card for it
+}
+
+// silent reports whether the attack is over, as far as can be seen. One without a readable last hit never is.
+func (l Look) silent() bool {
+	return !l.Knocking && !l.Attack.Last.IsZero() && l.At.Sub(l.Attack.Last) >= l.OngoingFor
+}
+
+// compare names the reason why an attack is news, if it is, given what was last decided about it (if it is known).
+// A look that has been told is no news a second time.
+func compare(last Shown, known bool, look Look) (Reason, bool) {
+	a := look.Attack
+	hitSince := a.Last.After(last.Attack.Last)
+	switch {
+	case a.FalsePositive() || a.Result():
+		return "", false
+	case !last.Told:
+		return appeared(last, known, look)
+	case a.Incident() && !last.Base.Incident:
+		return BecameIncident, true
+	case last.Base.exceeded(a):
+		return Worsened, true
+	case last.Quiet && hitSince && !look.silent():
+		return Resumed, true
+	case !last.Quiet && look.silent():
+		return Quiet, true
+	case doubled(last.Attack.Hits, a.Hits) || look.At.Sub(last.SeenAt) >= redrawAfter && differs(last.Attack, a):
+		return Grew, true
+	}
+	return "", false
+}
+
+// appeared decides about an attack without a card. One that is known and over needs a sign of life to get one now:
+// else a first start's old attacks would all be told by the second poll.
+func appeared(last Shown, known bool, look Look) (Reason, bool) {
+	a := look.Attack
+	stirs := !known || !look.silent() || a.Last.After(last.Attack.Last) || rose(last.Attack.Hits, a.Hits) ||
+		a.Incident() && !last.Base.Incident || last.Base.exceeded(a)
+	if !look.Routed || !stirs {
+		return "", false
+	}
+	if a.Incident() {
+		return NewIncident, true
+	}
+	return NewAttack, true
+}
+
+// after is what to remember of a look: reason is why it is told, "" when it is only seen.
+func after(last Shown, look Look, reason Reason) Shown {
+	s := last
+	s.Attack, s.SeenAt = look.Attack, look.At
+	s.Base = last.Base.raised(look.Attack, reason)
+	if reason == "" {
+		return s
+	}
+	s.Told = true
+	s.Revision++
+	// Worse or new, and over by now: that is one piece of news, not two. Knocking alone ends no quiet.
+	s.Quiet = look.silent() || last.Quiet && !look.Attack.Last.After(last.Attack.Last)
+	return s
+}
+
+// differs reports whether a card with then's figures is out of date. Fewer hits, sources or payloads than before are
+// an effect of sampling.
+func differs(then, now apiclient.Attack) bool {
+	return rose(then.Hits, now.Hits) || rose(then.SourceCount, now.SourceCount) || rose(then.Payloads, now.Payloads) ||
+		now.Last.After(then.Last) || now.Status() != then.Status() || topSource(now) != topSource(then)
+}
+
+func rose(then, now apiclient.Figure) bool {
+	return now.Known && (!then.Known || now.N > then.N)
+}
+
+func doubled(then, now apiclient.Figure) bool {
+	return then.Known && now.Known && now.N > then.N && now.N/2 >= then.N
+}

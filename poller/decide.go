@@ -1,0 +1,120 @@
+package poller
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// refreshAfter keeps an attack without a card from being forgotten while it goes on.
+const refreshAfter = time.Hour
+
+// decide names the news in a reading and all that has to be remembered of it. It changes nothing.
+func (p *Poller) decide(r reading) Update {
+	now := maps.Clone(p.latest)
+	for id, a := range r.attacks {
+		now[id] = &sighting{a, r.at}
+	}
+	u := Update{LastGood: p.lastGood, Shown: map[string]Shown{}}
+	knocking := p.knocking(now, r.at)
+	for id, seen := range now {
+		// Of those not read only the told ones can be news: their silence, or figures that waited for their minute.
+		if _, read := r.attacks[id]; read || p.shown[id].Told {
+			p.judge(&u, p.look(seen.attack, r.at, knocking), r)
+		}
+	}
+	if p.lastGood.IsZero() {
+		u.News = append(u.News, p.firstStart(r, len(u.News)))
+	}
+	slices.SortFunc(u.News, func(a, b News) int {
+		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), b.Attack.Last.Compare(a.Attack.Last), cmp.Compare(a.Attack.ID, b.Attack.ID))
+	})
+	return u
+}
+
+// judge adds one attack to the update, if there is anything to remember about it.
+func (p *Poller) judge(u *Update, look Look, r reading) {
+	if look.Attack.Result() {
+		return
+	}
+	route, routed := p.route(look.Attack)
+	look.Routed = routed
+	first := p.lastGood.IsZero()
+	last, known := p.shown[look.Attack.ID]
+	reason, news := compare(last, known, look)
+	tooEarly := reason == Quiet && !r.covers(look.Attack.Last)
+	tooLate := first && !last.Told && look.silent()
+	if !news || tooEarly || tooLate {
+		movedOn := !last.Told && look.Attack.Last.Sub(last.Attack.Last) >= refreshAfter
+		if !known || movedOn {
+			u.Shown[look.Attack.ID] = after(last, look, "")
+		}
+		return
+	}
+	s := after(last, look, reason)
+	if !last.Told {
+		s.Channel, s.Mention = route.Channel, route.Mention
+	}
+	u.Shown[look.Attack.ID] = s
+	n := News{
+		ID: deliveryID(p.cfg.Account, look.Attack.ID, reason, s.Revision), Account: p.cfg.Account, Attack: look.Attack,
+		Reason: reason, Revision: s.Revision, Channel: s.Channel, Mention: s.Mention, Quiet: s.Quiet, At: r.at,
+	}
+	if first {
+		n.Mention = "" // what was going on before the bot came is no reason to call anybody
+	}
+	u.News = append(u.News, n)
+}
+
+func (p *Poller) firstStart(r reading, cards int) News {
+	facts := FirstStartFacts{Ongoing: cards}
+	for _, a := range r.attacks {
+		if a.Incident() && !a.FalsePositive() && !a.Result() {
+			facts.Incidents++
+		}
+	}
+	return News{
+		ID: deliveryID(p.cfg.Account, "", FirstStart, 0), Account: p.cfg.Account,
+		Reason: FirstStart, Channel: p.cfg.Channel, At: r.at, First: &facts,
+	}
+}
+
+func (p *Poller) look(a apiclient.Attack, at time.Time, knocking map[netip.Addr]bool) Look {
+	knocks := slices.ContainsFunc(a.Sources, func(s apiclient.Source) bool { return knocking[s.IP] })
+	return Look{Attack: a, At: at, Knocking: knocks, OngoingFor: p.cfg.OngoingFor}
+}
+
+// knocking are the denied sources that still try: their hits leave the attack's record for one of their own.
+func (p *Poller) knocking(records map[string]*sighting, at time.Time) map[netip.Addr]bool {
+	sources := map[netip.Addr]bool{}
+	for _, seen := range records {
+		if seen.attack.Type == apiclient.TypeBlockedSource && at.Sub(seen.attack.Last) < p.cfg.OngoingFor {
+			for _, s := range seen.attack.Sources {
+				sources[s.IP] = true
+			}
+		}
+	}
+	return sources
+}
+
+// forgettable are the records that left the lookback so long ago that they won't flicker at its edge any more.
+func (p *Poller) forgettable(r reading) (ids []string) {
+	edge := r.at.Add(-2 * p.cfg.Lookback)
+	for id, seen := range p.latest {
+		if a, read := r.attacks[id]; read {
+			seen = &sighting{a, r.at}
+		}
+		last := seen.attack.Last
+		if last.IsZero() {
+			last = seen.at
+		}
+		if last.Before(edge) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,34 @@
+package poller
+
+import (
+	"context"
+	"time"
+)
+
+// Memory keeps what an account's poller has decided, so that another replica can go on from there.
+type Memory interface {
+	// Load reads all that is remembered of an account; zero when there is nothing.
+	Load(ctx context.Context, account string) (Remembered, error)
+	// Remember keeps an update in one transaction: news that is remembered will be told, by whoever.
+	Remember(ctx context.Context, account string, u Update) error
+}
+
+// Teller tells news to people.
+type Teller interface {
+	// Wake says that news of the account has been remembered. It is passed along so that it need not be read back.
+	Wake(account string, news []News)
+}
+
+// Remembered is what Memory holds of one account.
+type Remembered struct {
+	LastGood time.Time        // of the last poll that was read to its end, on the service's clock; zero: there was none yet
+	Shown    map[string]Shown // by attack id
+}
+
+// Update is what one poll changes in Memory.
+type Update struct {
+	LastGood time.Time
+	Shown    map[string]Shown // by attack id; only those that changed
+	Forget   []string         // attack ids long out of the lookback
+	News     []News           // incidents first
+}

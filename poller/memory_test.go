@@ -1,0 +1,135 @@
+package poller_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/poller"
+)
+
+// memory keeps updates whole or not at all, as JSON, and refuses news that comes a second time. It is the teller too:
+// it checks that news is told only after it was remembered.
+type memory struct {
+	t  testing.TB
+	mu sync.Mutex
+
+	state  map[string]poller.Remembered
+	news   []poller.News
+	told   []poller.News
+	ids    map[string]bool
+	writes int
+	loads  int
+	broken func(write bool) (before, after bool) // fails before or after keeping
+}
+
+func newMemory(t testing.TB) *memory {
+	return &memory{t: t, state: map[string]poller.Remembered{}, ids: map[string]bool{}}
+}
+
+var errAway = errors.New("connection refused")
+
+func (m *memory) breaks(how func(write bool) (before, after bool)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.broken = how
+}
+
+func (m *memory) fails(write bool) (before, after bool) {
+	if m.broken == nil {
+		return false, false
+	}
+	return m.broken(write)
+}
+
+func (m *memory) Load(ctx context.Context, account string) (poller.Remembered, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.loads++
+	if before, after := m.fails(false); before || after {
+		return poller.Remembered{}, errAway
+	}
+	return copied(m.t, m.state[account]), ctx.Err()
+}
+
+func (m *memory) Remember(ctx context.Context, account string, u poller.Update) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before, after := m.fails(true)
+	if before || ctx.Err() != nil {
+		return errAway
+	}
+	m.writes++
+	u = copied(m.t, u)
+	s := m.state[account]
+	shown := maps.Clone(s.Shown)
+	if shown == nil {
+		shown = map[string]poller.Shown{}
+	}
+	for _, n := range u.News {
+		require.False(m.t, m.ids[n.ID], "told twice: %s %s revision %d", n.Attack.ID, n.Reason, n.Revision)
+		require.Equal(m.t, account, n.Account)
+		if n.Reason != poller.FirstStart {
+			require.Equal(m.t, shown[n.Attack.ID].Revision+1, n.Revision, "revisions count the news")
+			require.Equal(m.t, n.Revision, u.Shown[n.Attack.ID].Revision, "news and state belong together")
+		}
+		m.ids[n.ID] = true
+	}
+	maps.Copy(shown, u.Shown)
+	for _, id := range u.Forget {
+		delete(shown, id)
+	}
+	m.state[account] = poller.Remembered{LastGood: u.LastGood, Shown: shown}
+	m.news = append(m.news, u.News...)
+	if after {
+		return errAway
+	}
+	return nil
+}
+
+func (m *memory) Wake(account string, news []poller.News) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range news {
+		require.True(m.t, m.ids[n.ID], "told before it was remembered")
+	}
+	m.told = append(m.told, news...)
+}
+
+// took returns the news remembered since the last time, as "reason id".
+func (m *memory) took() []string {
+	news := m.tookNews()
+	out := make([]string, len(news))
+	for i, n := range news {
+		out[i] = string(n.Reason) + " " + n.Attack.ID
+	}
+	return out
+}
+
+func (m *memory) tookNews() []poller.News {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	news := slices.Clone(m.news)
+	m.news = nil
+	return news
+}
+
+func (m *memory) counts() (loads, writes int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.loads, m.writes
+}
+
+// copied is v through JSON, as a store would give it back.
+func copied[T any](t testing.TB, v T) (out T) {
+	data, err := json.Marshal(v)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &out))
+	return out
+}

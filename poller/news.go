@@ -1,0 +1,81 @@
+package poller
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// Reason is why something about an attack is told.
+type Reason string
+
+// The reasons.
+const (
+	NewIncident    Reason = "new incident"
+	NewAttack      Reason = "new attack"
+	BecameIncident Reason = "became incident" // told as an attack before
+	Grew           Reason = "grew"            // redraws its card, silently
+	Worsened       Reason = "worsened"
+	Quiet          Reason = "quiet"
+	Resumed        Reason = "resumed"     // was quiet
+	FirstStart     Reason = "first start" // the one message of an account's first poll, about no attack
+)
+
+// Shown is one attack as it was last decided about.
+type Shown struct {
+	Attack   apiclient.Attack `json:"attack"`            // as it was when it was last news, or first seen
+	SeenAt   time.Time        `json:"seen_at"`           // when Attack was read, on the service's clock
+	Revision int              `json:"revision"`          // counts the news about it
+	Told     bool             `json:"told,omitempty"`    // it has a card, or is about to
+	Quiet    bool             `json:"quiet,omitempty"`   // and the card says so
+	Channel  string           `json:"channel,omitempty"` // of its card: chosen at first telling and kept
+	Mention  string           `json:"mention,omitempty"` // likewise; "": nobody
+	Base     Baseline         `json:"base"`              // what worsening is measured by
+}
+
+// News is one thing to tell.
+type News struct {
+	ID       string           `json:"id"` // delivery id: any replica computes the same for the same news
+	Account  string           `json:"account"`
+	Attack   apiclient.Attack `json:"attack"` // as it is now; zero for FirstStart
+	Reason   Reason           `json:"reason"`
+	Revision int              `json:"revision"`
+	Channel  string           `json:"channel"`           // where its card is or goes
+	Mention  string           `json:"mention,omitempty"` // the user or user group of its route; "": nobody
+	Quiet    bool             `json:"quiet,omitempty"`   // the attack is over, also when it is new: caught up after an absence
+	At       time.Time        `json:"at"`                // of the poll that saw it, on the service's clock
+	First    *FirstStartFacts `json:"first,omitempty"`   // of FirstStart only
+}
+
+// Rank orders the news of one poll: incidents first, then what calls people, then state, then figures.
+func (n News) Rank() int {
+	switch {
+	case n.Reason == FirstStart:
+		return 0
+	case n.Reason == NewIncident || n.Reason == BecameIncident:
+		return 1
+	case n.Reason == Worsened:
+		return 2
+	case n.Reason == NewAttack:
+		return 3
+	case n.Reason == Resumed || n.Reason == Quiet:
+		return 4
+	}
+	return 5
+}
+
+// FirstStartFacts is what the first poll of an account found.
+type FirstStartFacts struct {
+	Ongoing   int `json:"ongoing"`   // attacks and incidents that get a card now, silently
+	Incidents int `json:"incidents"` // in the lookback, ongoing or over
+}
+
+// deliveryID is the first half of a SHA-256. The JSON of a list keeps the parts apart, whatever they hold.
+func deliveryID(account, attackID string, reason Reason, revision int) string {
+	parts, _ := json.Marshal([]any{account, attackID, reason, revision}) // strings and an int always encode
+	sum := sha256.Sum256(parts)
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,131 @@
+package poller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+)
+
+// rememberEvery is how often Memory hears of polls without news. After a restart the time since is read once more,
+// which harms nothing.
+const rememberEvery = 30 * time.Second
+
+// memoryError tells errors of Memory from those of the service.
+type memoryError struct{ err error }
+
+func (e *memoryError) Error() string { return e.err.Error() }
+func (e *memoryError) Unwrap() error { return e.err }
+
+// Poll reads the service once, remembers what is news and wakes the teller for it. Its errors are those of the service
+// (*apiclient.Error) and of Memory. When the service breaks off, what it gave before is judged all the same; when
+// Memory does, nothing is told and the next poll begins with loading it anew: who knows what it has kept.
+func (p *Poller) Poll(ctx context.Context) error {
+	err := p.poll(ctx)
+	if ctx.Err() == nil {
+		p.note(err)
+	}
+	return err
+}
+
+func (p *Poller) poll(ctx context.Context) error {
+	if err := p.load(ctx); err != nil {
+		return &memoryError{fmt.Errorf("load state: %w", err)}
+	}
+	r, readErr := p.read(ctx)
+	if readErr != nil && (ctx.Err() != nil || len(r.attacks) == 0 || p.lastGood.IsZero()) {
+		return readErr // a first start is told as a whole
+	}
+	u := p.decide(r)
+	if readErr == nil {
+		u.LastGood = r.at
+	}
+	if r.ended {
+		u.Forget = p.forgettable(r)
+	}
+	if err := p.remember(ctx, u); err != nil {
+		p.loaded = false
+		return &memoryError{fmt.Errorf("remember state: %w", err)}
+	}
+	p.commit(r, u, readErr == nil)
+	if len(u.News) > 0 {
+		p.cfg.Teller.Wake(p.cfg.Account, u.News)
+	}
+	return readErr
+}
+
+// load makes Memory's state the poller's own, unless it is already. Everything is read again then.
+func (p *Poller) load(ctx context.Context) error {
+	if p.loaded {
+		return nil
+	}
+	m, err := p.cfg.Memory.Load(ctx, p.cfg.Account)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shown = maps.Clone(m.Shown)
+	if p.shown == nil {
+		p.shown = map[string]Shown{}
+	}
+	for id, s := range p.shown {
+		p.latest[id] = &sighting{s.Attack, s.SeenAt}
+	}
+	p.lastGood, p.remembered, p.swept, p.loaded = m.LastGood, m.LastGood, time.Time{}, true
+	return nil
+}
+
+func (p *Poller) remember(ctx context.Context, u Update) error {
+	if len(u.Shown)+len(u.Forget)+len(u.News) == 0 && u.LastGood.Sub(p.remembered).Abs() < rememberEvery {
+		return nil
+	}
+	if err := p.cfg.Memory.Remember(ctx, p.cfg.Account, u); err != nil {
+		return err
+	}
+	p.remembered = u.LastGood
+	return nil
+}
+
+// commit takes over what has been remembered.
+func (p *Poller) commit(r reading, u Update, good bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, a := range r.attacks {
+		p.latest[id] = &sighting{a, r.at}
+	}
+	maps.Copy(p.shown, u.Shown)
+	for _, id := range u.Forget {
+		delete(p.latest, id)
+		delete(p.shown, id)
+	}
+	p.lastGood, p.skew = u.LastGood, r.at.Sub(r.begin)
+	if r.ended {
+		p.swept, p.listed = r.begin, r.begin
+	}
+	if r.listed {
+		p.listed = r.begin
+	}
+	if good {
+		p.count(r)
+	}
+}
+
+// count takes the figures of a good poll. The caller holds the lock.
+func (p *Poller) count(r reading) {
+	ongoing, incidents := 0, 0
+	knocking := p.knocking(p.latest, r.at)
+	for _, seen := range p.latest {
+		a := seen.attack
+		if a.Result() || a.FalsePositive() {
+			continue
+		}
+		if !p.look(a, r.at, knocking).silent() {
+			ongoing++
+		}
+		if a.Incident() && !a.Last.Before(r.from) {
+			incidents++
+		}
+	}
+	p.health.LastGood, p.health.Ongoing, p.health.Incidents = time.Now(), ongoing, incidents
+}

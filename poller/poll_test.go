@@ -1,0 +1,186 @@
+package poller_test
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/poller"
+)
+
+func incident(r *record) { r.vuln = 812 }
+func blocked(r *record)  { r.status = "blocked" }
+
+// watching is an account whose first start is over.
+func watching(t *testing.T) (*account, *poller.Poller) {
+	a := newAccount(t)
+	p := a.start()
+	require.NoError(t, p.Poll(t.Context()))
+	require.Equal(t, []string{"first start "}, a.memory.took())
+	a.asked("")
+	return a, p
+}
+
+func TestFirstStart(t *testing.T) {
+	t.Parallel()
+	a := newAccount(t)
+	for i := range 60 {
+		a.add(fmt.Sprintf("old:%d", i), time.Hour+time.Duration(i)*time.Minute, incident)
+	}
+	for i := range 20 {
+		a.add(fmt.Sprintf("now:%d", i), time.Duration(i)*time.Second)
+	}
+	p := poller.New(poller.Config{Account: a.name, API: a.api, Memory: a.memory, Teller: a.memory, Channel: "C0", Log: a.log,
+		Routes: []poller.Route{{Match: poller.Match{Kind: poller.KindAttack}, Channel: "C1", Mention: "S0ONCALL"}, {Mention: "S0ONCALL"}}})
+	require.NoError(t, p.Poll(t.Context()))
+	news := a.memory.tookNews()
+	require.Len(t, news, 21)
+	require.Equal(t, poller.FirstStart, news[0].Reason)
+	require.Equal(t, &poller.FirstStartFacts{Ongoing: 20, Incidents: 60}, news[0].First)
+	require.Equal(t, "C0", news[0].Channel)
+	for _, n := range news[1:] {
+		require.Equal(t, poller.NewAttack, n.Reason)
+		require.Empty(t, n.Mention, "a first start calls nobody")
+		require.Equal(t, "C1", n.Channel)
+		require.False(t, n.Quiet)
+	}
+	require.Equal(t, news, a.memory.told)
+	h := p.Health()
+	require.Equal(t, [2]int{20, 60}, [2]int{h.Ongoing, h.Incidents})
+
+	require.NoError(t, p.Poll(t.Context()))
+	require.NoError(t, a.start().Poll(t.Context()))
+	require.Empty(t, a.memory.took(), "the old ones are not told later")
+
+	a.change("now:3", incident)
+	require.NoError(t, p.Poll(t.Context()))
+	news = a.memory.tookNews()
+	require.Len(t, news, 1)
+	require.Equal(t, []any{poller.BecameIncident, "C1", "S0ONCALL"}, []any{news[0].Reason, news[0].Channel, news[0].Mention})
+}
+
+func TestLifeOfAnAttack(t *testing.T) {
+	t.Parallel()
+	a, p := watching(t)
+	step := func(minute int, change func(*record), want ...string) {
+		t.Helper()
+		a.at(time.Duration(minute) * time.Minute)
+		if change != nil {
+			a.change("x:1", change)
+		}
+		require.NoError(t, p.Poll(t.Context()))
+		require.Equal(t, want, append([]string(nil), a.memory.took()...))
+		require.NoError(t, a.start().Poll(t.Context()), "a replica that takes over")
+		require.Empty(t, a.memory.took())
+		p = a.start()
+	}
+	hit := func(hits int) func(*record) {
+		return func(r *record) { r.hits, r.last = hits, a.now() }
+	}
+	a.add("x:1", 0, func(r *record) { r.hits = 10 })
+	step(0, nil)
+	step(1, hit(29))
+	step(2, hit(30), "new attack x:1")
+	step(3, hit(35), "grew x:1")
+	step(4, nil)
+	step(5, hit(1200), "worsened x:1")
+	step(6, incident, "became incident x:1")
+	step(19, nil)
+	step(20, nil, "quiet x:1")
+	step(21, nil)
+	step(30, hit(1300), "resumed x:1")
+	step(31, func(r *record) { r.state = "falsepositive" })
+	step(60, nil)
+}
+
+func TestNewsIsCompleteAndStable(t *testing.T) {
+	t.Parallel()
+	a, p := watching(t)
+	a.add("x:1", time.Minute)
+	a.add("x:2", time.Hour, incident)
+	require.NoError(t, p.Poll(t.Context()))
+	news := a.memory.tookNews()
+	require.Len(t, news, 2)
+	require.Equal(t, []poller.Reason{poller.NewIncident, poller.NewAttack}, []poller.Reason{news[0].Reason, news[1].Reason}, "incidents first")
+	require.True(t, news[0].Quiet, "it is over: one piece of news says both")
+	require.False(t, news[1].Quiet)
+	require.Len(t, news[1].ID, 32)
+	require.True(t, noon.Equal(news[1].At), "the service's clock")
+	require.Equal(t, apiclient.Known(100), news[1].Attack.Hits)
+
+	other, q := watching(t)
+	other.add("x:1", time.Minute)
+	require.NoError(t, q.Poll(t.Context()))
+	require.Equal(t, news[1].ID, other.memory.tookNews()[0].ID, "any replica computes the same id")
+	b, q := watching(t)
+	b.name = "beta"
+	b.add("x:1", time.Hour)
+	q = b.start()
+	require.NoError(t, q.Poll(t.Context()))
+	b.add("x:1", time.Minute)
+	require.NoError(t, q.Poll(t.Context()))
+	for _, n := range b.memory.tookNews() {
+		require.NotEqual(t, news[1].ID, n.ID, "another account's id differs")
+	}
+}
+
+func TestForgets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(time.Now)
+		a := &account{service: s, name: "acme", memory: newMemory(t), api: s.inProcess(t), log: slog.New(slog.DiscardHandler)}
+		var p *poller.Poller
+		restart := func(after time.Duration) (known []string) {
+			time.Sleep(after)
+			p = a.start()
+			require.NoError(t, p.Poll(t.Context()))
+			return slices.Sorted(maps.Keys(a.memory.state["acme"].Shown))
+		}
+		restart(0)
+		a.add("x:1", 0)
+		a.add("x:2", 0, blocked)
+		a.add("x:3", 0, func(r *record) { r.typ = "blocked_source" })
+		require.Equal(t, []string{"x:1", "x:2"}, restart(0))
+		require.Equal(t, []string{"first start ", "new attack x:1"}, a.memory.took())
+		time.Sleep(10 * time.Hour)
+		a.change("x:2", func(r *record) { r.last = time.Now() })
+		require.Equal(t, []string{"x:1", "x:2"}, restart(0))
+		require.Equal(t, []string{"x:1", "x:2"}, restart(37*time.Hour))
+		require.Equal(t, []string{"x:2"}, restart(2*time.Hour), "without a card, but it went on")
+		require.Len(t, p.Attacks(), 1)
+		time.Sleep(10 * time.Hour)
+		require.NoError(t, p.Poll(t.Context()))
+		require.Empty(t, p.Attacks())
+		require.Empty(t, a.memory.state["acme"].Shown)
+	})
+}
+
+func TestAccountsAreApart(t *testing.T) {
+	t.Parallel()
+	a, b := newAccount(t), newAccount(t)
+	b.memory, b.name = a.memory, "beta"
+	p, q := a.start(), b.start()
+	for range 2 {
+		require.NoError(t, p.Poll(t.Context()))
+		require.NoError(t, q.Poll(t.Context()))
+	}
+	require.Len(t, a.memory.took(), 2, "each has its first start")
+	a.add("x:1", 0)
+	b.fail(func(request) bool { return true })
+	require.NoError(t, p.Poll(t.Context()))
+	require.Error(t, q.Poll(t.Context()))
+	require.Equal(t, []string{"new attack x:1"}, a.memory.took())
+	require.Empty(t, p.Health().Failing)
+	require.NotEmpty(t, q.Health().Failing)
+	b.fail(nil)
+	b.add("x:1", 0)
+	require.NoError(t, q.Poll(t.Context()))
+	require.Equal(t, []string{"new attack x:1"}, a.memory.took(), "the same id is another attack there")
+}

@@ -1,0 +1,101 @@
+// Package poller watches the attacks of one account, decides what is news about them, and has each piece told once.
+package poller
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// API is what the poller reads. *apiclient.Client is one.
+type API interface {
+	AttackReader
+	ListReader
+}
+
+// AttackReader lists attack records, the latest hit first.
+type AttackReader interface {
+	Attacks(ctx context.Context, f apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error]
+}
+
+// ListReader lists what is in force.
+type ListReader interface {
+	IPRules(ctx context.Context, f apiclient.IPRuleFilter) iter.Seq2[apiclient.IPRule, error]
+	Rules(ctx context.Context, f apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error]
+}
+
+// Config says what to watch and whom to tell.
+type Config struct {
+	Account    string        // its name
+	API        API           // reads the service
+	Memory     Memory        // keeps what was decided
+	Teller     Teller        // is woken for news
+	Interval   time.Duration // from the end of a poll to the next, give or take a tenth; 0: 15 s
+	Lookback   time.Duration // how far back records are read; 0: 24 h
+	OngoingFor time.Duration // after its last hit an attack is ongoing this long; 0: 15 min
+	Routes     []Route       // nil: DefaultRoutes(Channel); empty: nothing gets a card
+	Channel    string        // of the first message, and of routes without one
+	Log        *slog.Logger  // nil: slog.Default()
+}
+
+// Poller watches one account. Poll and Run must not run at the same time; all else may.
+type Poller struct {
+	cfg     Config
+	refresh chan struct{}
+
+	// Only Poll uses these.
+	loaded     bool          // the state below is what Memory holds
+	lastGood   time.Time     // begin of the last good poll, on the service's clock
+	remembered time.Time     // lastGood as Memory holds it
+	skew       time.Duration // how far the service's clock is ahead of this machine's
+	swept      time.Time     // when everything was last read, on this machine's clock
+	listed     time.Time     // when all incidents were, likewise
+	reported   []string      // what this spell of failures was logged for
+
+	mu       sync.Mutex           // held by Poll while it writes these, and by whoever else reads them
+	shown    map[string]Shown     // by attack id, as Memory holds it
+	latest   map[string]*sighting // every record as it was last read, results of measures too
+	health   Health
+	settings Settings
+}
+
+// sighting is a record as it was read. It is never changed.
+type sighting struct {
+	attack apiclient.Attack
+	at     time.Time // on the service's clock
+}
+
+// New makes a poller, which does nothing yet.
+func New(cfg Config) *Poller {
+	cfg.Interval = cmp.Or(cfg.Interval, 15*time.Second)
+	cfg.Lookback = cmp.Or(cfg.Lookback, 24*time.Hour)
+	cfg.OngoingFor = cmp.Or(cfg.OngoingFor, 15*time.Minute)
+	cfg.Log = cmp.Or(cfg.Log, slog.Default()).With("account", cfg.Account)
+	if cfg.Routes == nil {
+		cfg.Routes = DefaultRoutes(cfg.Channel)
+	}
+	return &Poller{cfg: cfg, refresh: make(chan struct{}, 1), latest: map[string]*sighting{}}
+}
+
+// Attacks returns every record that is known, as it was last read, the latest hit first. Results of measures
+// (apiclient.Attack.Result) are among them: a denied source shows in its own record only.
+func (p *Poller) Attacks() []Shown {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]Shown, 0, len(p.latest))
+	for id, seen := range p.latest {
+		s := p.shown[id]
+		s.Attack, s.SeenAt = seen.attack, seen.at
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b Shown) int {
+		return cmp.Or(b.Attack.Last.Compare(a.Attack.Last), cmp.Compare(a.Attack.ID, b.Attack.ID))
+	})
+	return all
+}

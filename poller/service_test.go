@@ -1,0 +1,243 @@
+package poller_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// record is an attack as the emulated service keeps it.
+type record struct {
+	id, typ, status, state string
+	last                   time.Time
+	hits, vuln             int
+	sources                []string
+	undated                bool // the service leaves last_time out
+}
+
+func (r record) json() map[string]any {
+	top := []map[string]any{}
+	for _, ip := range r.sources {
+		top = append(top, map[string]any{"ip": ip, "count": r.hits, "country": "FR"})
+	}
+	out := map[string]any{
+		"attackid": r.id, "clientid": 5, "domain": "shop.example.com", "poolid": 4, "method": "POST", "path": "/login", "type": r.typ,
+		"first_time": r.last.Add(-time.Hour).Unix(), "last_time": r.last.Unix(), "hits": r.hits, "ip_count": len(r.sources),
+		"ip_top": top, "block_status": r.status, "vulnid": nil, "state": nil,
+	}
+	if r.vuln != 0 {
+		out["vulnid"] = r.vuln
+	}
+	if r.undated {
+		out["last_time"] = nil
+	}
+	if r.state != "" {
+		out["state"] = r.state
+	}
+	return out
+}
+
+// request is what the service was asked.
+type request struct {
+	Path      string
+	Offset    int
+	Incidents bool
+	From      int64
+}
+
+// service emulates one account: it filters, sorts by last hit, pages, and can fail. Its clock is its own.
+type service struct {
+	mu       sync.Mutex
+	now      func() time.Time
+	records  map[string]*record
+	requests []request
+	failing  func(q request) bool // answers 500
+	served   func(q request)      // called, unlocked, after an answer was made
+	token    string
+	entries  []map[string]any
+	rules    []map[string]any
+}
+
+func newService(now func() time.Time) *service {
+	return &service{now: now, records: map[string]*record{}, token: "s3cret"}
+}
+
+// add puts in an attack not blocked, with 100 hits of one source, last hit that long ago.
+func (s *service) add(id string, ago time.Duration, change ...func(*record)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &record{id: id, typ: "sqli", status: "monitored", last: s.now().Add(-ago), hits: 100, sources: []string{"203.0.113.7"}}
+	for _, c := range change {
+		c(r)
+	}
+	s.records[id] = r
+}
+
+func (s *service) change(id string, change func(*record)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s.records[id])
+}
+
+// asked returns the requests to a path since the last time, with "" all of them.
+func (s *service) asked(path string) []request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asked := slices.DeleteFunc(slices.Clone(s.requests), func(q request) bool { return path != "" && q.Path != path })
+	s.requests = slices.DeleteFunc(s.requests, func(q request) bool { return path == "" || q.Path == path })
+	return asked
+}
+
+func (s *service) fail(failing func(request) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failing = failing
+}
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Offset, Limit int
+		OrderBy       string `json:"order_by"`
+		OrderDesc     bool   `json:"order_desc"`
+		Filter        map[string]json.RawMessage
+	}
+	if data, _ := io.ReadAll(r.Body); len(data) > 0 {
+		_ = json.Unmarshal(data, &body)
+	} else {
+		_, _ = fmt.Sscan(r.URL.Query().Get("offset"), &body.Offset)
+		body.Limit = 300
+	}
+	q := request{Path: r.URL.Path, Offset: body.Offset}
+	_, q.Incidents = body.Filter["!vulnid"]
+	var span [][]*int64
+	if json.Unmarshal(body.Filter["time"], &span); len(span) == 1 {
+		q.From = *span[0][0]
+	}
+	s.mu.Lock()
+	w.Header().Set("Date", s.now().UTC().Format(http.TimeFormat))
+	s.requests = append(s.requests, q)
+	status, answer := s.answer(r, q, body.Limit, body.OrderBy == "last_time" && body.OrderDesc)
+	served := s.served
+	s.mu.Unlock()
+	if served != nil {
+		served(q)
+	}
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"status": status, "body": answer})
+}
+
+func (s *service) answer(r *http.Request, q request, limit int, newestFirst bool) (int, any) {
+	switch {
+	case r.Header.Get("X-ServiceApi-Token") != s.token:
+		return http.StatusForbidden, "User not authenticated"
+	case s.failing != nil && s.failing(q):
+		return http.StatusInternalServerError, "Timed out"
+	}
+	switch q.Path {
+	case "/v1/objects/attack":
+		return http.StatusOK, cut(s.listed(q, newestFirst), q.Offset, limit)
+	case "/v1/objects/hint":
+		return http.StatusOK, cut(s.rules, q.Offset, limit)
+	case "/v4/ip_rules":
+		return http.StatusOK, map[string]any{"objects": cut(s.entries, q.Offset, limit)}
+	}
+	return http.StatusNotFound, "Not found"
+}
+
+func (s *service) listed(q request, newestFirst bool) []map[string]any {
+	var list []*record
+	for _, r := range s.records {
+		if r.last.Unix() >= q.From && (!q.Incidents || r.vuln != 0) {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(a, b *record) int {
+		if c := b.last.Compare(a.last); c != 0 && newestFirst {
+			return c
+		}
+		return strings.Compare(a.id, b.id)
+	})
+	out := make([]map[string]any, len(list))
+	for i, r := range list {
+		out[i] = r.json()
+	}
+	return out
+}
+
+func cut[T any](list []T, offset, limit int) []T {
+	offset = min(offset, len(list))
+	return append([]T{}, list[offset:min(offset+limit, len(list))]...)
+}
+
+// client talks to the service over loopback.
+func (s *service) client(t testing.TB) *apiclient.Client {
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	c, err := apiclient.New(apiclient.Config{BaseURL: server.URL, Token: "s3cret", ClientID: 5, Tries: 1, HTTP: server.Client()})
+	require.NoError(t, err)
+	return c
+}
+
+// inProcess talks to the service without a network, which a synctest bubble's clock would not wait for.
+func (s *service) inProcess(t testing.TB) *apiclient.Client {
+	c, err := apiclient.New(apiclient.Config{BaseURL: "http://service", Token: "s3cret", ClientID: 5, Tries: 1,
+		HTTP: &http.Client{Transport: roundTripper{s}}})
+	require.NoError(t, err)
+	return c
+}
+
+type roundTripper struct{ h http.Handler }
+
+func (rt roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	w := httptest.NewRecorder()
+	rt.h.ServeHTTP(w, r)
+	return w.Result(), nil
+}
+
+// account is a service with a poller's surroundings.
+type account struct {
+	*service
+	name   string
+	memory *memory
+	api    poller.API
+	log    *slog.Logger
+}
+
+func newAccount(t testing.TB) *account {
+	clock := noon
+	s := newService(func() time.Time { return clock })
+	return &account{service: s, name: "acme", memory: newMemory(t), api: s.client(t), log: slog.New(slog.DiscardHandler)}
+}
+
+var noon = time.Now().Truncate(time.Second) // of the service; its distance to this machine's clock is for tests to set
+
+// at sets the service's clock to some time after noon.
+func (a *account) at(after time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.now = func() time.Time { return noon.Add(after) }
+}
+
+// start is a poller as after a start of the process: it knows what Memory holds.
+func (a *account) start() *poller.Poller {
+	return poller.New(poller.Config{Account: a.name, API: a.api, Memory: a.memory, Teller: a.memory, Channel: "C0", Log: a.log})
+}
