@@ -1,0 +1,28 @@
+# make test is all a contributor needs. It installs what the full round wants where it can, and says what to do where it can't.
+GO      ?= go
+TIMEOUT ?= 4m
+
+.PHONY: test short lint bench fuzz build tools
+
+build: ## the binary, static
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/wafbot ./cmd/wafbot
+
+test: tools ## everything: with a real redis-server, a real browser, and the race detector where there is a C compiler
+	./scripts/test -timeout $(TIMEOUT) ./...
+
+short: ## what needs Go alone
+	$(GO) test -short ./...
+
+tools:
+	./scripts/tools
+
+lint:
+	test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
+	$(GO) vet ./...
+	golangci-lint run ./...
+
+bench: ## figures, each beside a raw round trip of the same run
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+fuzz: ## each fuzz test for FUZZTIME
+	./scripts/fuzz

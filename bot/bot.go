@@ -1,0 +1,205 @@
+// Package bot is the Slack front end: it receives, renders and posts, and is the only package that knows Slack.
+package bot
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// Runner carries out what people ask for; *commands.Runner is one.
+type Runner interface {
+	Do(ctx context.Context, inv commands.Invocation) (commands.Result, error)
+	Changes(l commands.Line) bool
+}
+
+// Inbox takes deliveries once and keeps those that change something until they are carried out.
+type Inbox interface {
+	// Accept writes work down under the id of its delivery; fresh is false if it was there already. After an error the outcome is unknown.
+	Accept(ctx context.Context, id string, work []byte) (fresh bool, err error)
+	// First reports whether a delivery comes for the first time.
+	First(ctx context.Context, id string) (bool, error)
+	// Work hands over what was accepted, oldest first, until its context ends.
+	Work(ctx context.Context, handle func(work []byte, done func(context.Context) error)) error
+}
+
+// Outbox holds the news that must be told.
+type Outbox interface {
+	Untold(ctx context.Context, account string) ([]poller.News, error)
+	// Trying writes down that a delivery is about to be posted; again tells that it may have been posted before.
+	Trying(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again bool, err error)
+	// Told takes news off, and remembers where its card is.
+	Told(ctx context.Context, account string, n poller.News, channel, ts string) error
+}
+
+// Cards remembers where cards are, which are outdated, and what they are about.
+type Cards interface {
+	Card(ctx context.Context, account, attack string) (channel, ts string, err error)
+	Shown(ctx context.Context, account, attack string) (shown poller.Shown, ok bool, err error)
+	Changes(ctx context.Context, account string) ([]commands.Change, error)
+	ToRedraw(ctx context.Context, account string) (map[string]int64, error)
+	Outdated(ctx context.Context, account, attack string) error
+	Redrawn(ctx context.Context, account, attack string, mark int64) error
+}
+
+// Pace gives out the right to post and to edit, over all replicas.
+type Pace interface {
+	PostSlot(ctx context.Context, channel string, perSecond float64, burst int) (wait time.Duration, err error)
+	EditSlot(ctx context.Context, team string, perMinute int) (wait time.Duration, err error)
+}
+
+// Memory is all that the bot remembers with.
+type Memory interface {
+	Inbox
+	Outbox
+	Cards
+	Pace
+	Ping(ctx context.Context) error
+}
+
+// Account is one tenant, as its cards and messages need it.
+type Account struct {
+	*commands.Account
+	Channel  string                                                       // for notices
+	Settings func() poller.Settings                                       // lists and rules as last read; nil: never
+	Health   func() poller.Health                                         // nil: not polled here
+	Vuln     func(ctx context.Context, id string) (title string, ok bool) // the title of a vulnerability; nil: not known
+}
+
+// Config is what a Bot works with. Slack, Runner, Memory, Secret and Accounts must be set.
+type Config struct {
+	Slack             *Slack
+	Secret            apiclient.Secret // signs Slack's requests
+	Runner            Runner
+	Memory            Memory
+	Accounts          []Account
+	Policy            commands.Policy
+	Roles             commands.Roles
+	Runbooks          map[string]string // by attack type; "*" for the others
+	MessagesPerSecond float64           // per channel; 0: as fast as Slack takes them
+	Burst             int               // how many at once; 0: 4
+	EditsPerMinute    int               // in the workspace; 0: 40
+	Log               *slog.Logger      // nil: discarded
+	Now               func() time.Time  // nil: time.Now
+}
+
+// Bot receives what people click and type, and shows them what happens.
+type Bot struct {
+	cfg     Config
+	reads   reads
+	teller  *teller
+	drawer  *drawer
+	metrics *metrics
+}
+
+// New makes a Bot.
+func New(cfg Config) *Bot {
+	cfg.Burst = cmp.Or(cfg.Burst, 4)
+	cfg.EditsPerMinute = cmp.Or(cfg.EditsPerMinute, 40)
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	b := &Bot{cfg: cfg, metrics: newMetrics()}
+	b.reads.open = make(chan struct{}, maxReads)
+	b.teller, b.drawer = newTeller(b), newDrawer(b)
+	return b
+}
+
+// Lead does what only one replica may do: it carries out what was accepted, tells news and redraws cards, until the context ends.
+func (b *Bot) Lead(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return b.work(ctx) })
+	g.Go(func() error { return b.teller.run(ctx) })
+	g.Go(func() error { return b.drawer.run(ctx) })
+	return g.Wait()
+}
+
+// Drain waits for the answers that are still being looked up, for at most as long as the context lasts.
+func (b *Bot) Drain(ctx context.Context) { b.reads.wait(ctx) }
+
+// Wake says that news of the account was put into the outbox; it is passed along so that it need not be read back.
+func (b *Bot) Wake(_ string, news []poller.News) { b.teller.add(news) }
+
+// Redraw says that cards became outdated because somebody did something: those come before figures that merely grew.
+func (b *Bot) Redraw(account, attack string) { b.drawer.hurry(account, attack) }
+
+func (b *Bot) account(name string) (Account, bool) {
+	i := slices.IndexFunc(b.cfg.Accounts, func(a Account) bool { return a.Name == name })
+	if i < 0 {
+		return Account{}, false
+	}
+	return b.cfg.Accounts[i], true
+}
+
+// accountIn is the account whose channel it is, if it is only one's.
+func (b *Bot) accountIn(channel string) string {
+	name := ""
+	for _, a := range b.cfg.Accounts {
+		if a.Channel != channel {
+			continue
+		}
+		if name != "" {
+			return ""
+		}
+		name = a.Name
+	}
+	return name
+}
+
+// maxReads is how many answers are looked up at the same time.
+const maxReads = 32
+
+// reads are answers being looked up after their request was acknowledged.
+type reads struct {
+	open chan struct{}
+	wg   sync.WaitGroup
+}
+
+// start runs a read in the background, or reports that too many are under way.
+func (r *reads) start(read func()) bool {
+	select {
+	case r.open <- struct{}{}:
+	default:
+		return false
+	}
+	r.wg.Go(func() {
+		defer func() { <-r.open }()
+		read()
+	})
+	return true
+}
+
+func (r *reads) wait(ctx context.Context) {
+	done := make(chan struct{})
+	go func() { r.wg.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// Handler serves Slack's requests, health and metrics.
+func (b *Bot) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/slack/commands", b.signed(b.command))
+	mux.HandleFunc("/slack/interactions", b.signed(b.interaction))
+	mux.HandleFunc("/slack/events", b.signed(b.event))
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	mux.HandleFunc("/readyz", b.ready)
+	mux.Handle("/metrics", b.metrics.handler())
+	return mux
+}

@@ -1,0 +1,218 @@
+package bot
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+)
+
+// facts are what is stored about an attack.
+type facts struct {
+	attack  apiclient.Attack
+	at      time.Time // when the figures were read, on the service's clock
+	quiet   bool
+	mention string
+}
+
+// vulnTimeout bounds asking for a vulnerability's title: a card must not wait for it.
+const vulnTimeout = 2 * time.Second
+
+// card puts together what a card shows; changes are all of the account's.
+func (b *Bot) card(ctx context.Context, a Account, f facts, changes []commands.Change) Card {
+	id := commands.AttackID(a.Name, f.attack.ID)
+	s := commands.Situation{Account: a.Account, Policy: b.cfg.Policy, ID: id, Attack: f.attack, Now: b.cfg.Now()}
+	for _, ch := range slices.Backward(changes) { // the newest first; a card reads downwards
+		if ch.AttackID == id && ch.Undoes == "" {
+			s.Changes = append(s.Changes, ch)
+		}
+	}
+	if a.Settings != nil {
+		settings := a.Settings()
+		s.Entries, s.Rules, s.LookedAt = settings.Entries, settings.Rules, settings.At
+	}
+	c := Card{
+		Situation: s, FiguresAt: f.at, Quiet: f.quiet, Mention: f.mention, Owner: owner(s.Changes),
+		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[f.attack.Type], b.cfg.Runbooks["*"]),
+	}
+	if f.attack.Incident() && a.Vuln != nil {
+		ctx, cancel := context.WithTimeout(ctx, vulnTimeout)
+		defer cancel()
+		c.Vuln, _ = a.Vuln(ctx, f.attack.VulnID)
+	}
+	return c
+}
+
+// owner is who is on it: acting claims.
+func owner(changes []commands.Change) string {
+	for _, ch := range changes {
+		if ch.Actor.Via != commands.ViaClock && ch.State != commands.StateFailed {
+			return ch.Actor.Name
+		}
+	}
+	return ""
+}
+
+// drawer redraws outdated cards, those that somebody acted on first, within the workspace's pace of edits.
+type drawer struct {
+	bot  *Bot
+	wake chan struct{}
+
+	mu    sync.Mutex
+	acted map[cardKey]bool
+}
+
+type cardKey struct{ account, attack string }
+
+func newDrawer(b *Bot) *drawer {
+	return &drawer{bot: b, wake: make(chan struct{}, 1), acted: map[cardKey]bool{}}
+}
+
+// redrawEvery is how often outdated cards are looked for when nothing says that there are any.
+const redrawEvery = 2 * time.Second
+
+// look says that some card is outdated.
+func (d *drawer) look() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (d *drawer) hurry(account, attack string) {
+	d.mu.Lock()
+	d.acted[cardKey{account, attack}] = true
+	d.mu.Unlock()
+	d.look()
+}
+
+func (d *drawer) run(ctx context.Context) error {
+	tick := time.NewTicker(redrawEvery)
+	defer tick.Stop()
+	for {
+		wait := d.drawOne(ctx)
+		if wait == 0 {
+			continue
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
+		case <-d.wake:
+			timer.Stop()
+		}
+	}
+}
+
+// outdated is a card to be drawn.
+type outdated struct {
+	cardKey
+	mark int64
+}
+
+// drawOne draws the most urgent outdated card and returns how long to wait before the next.
+func (d *drawer) drawOne(ctx context.Context) time.Duration {
+	if ctx.Err() != nil {
+		return redrawEvery
+	}
+	todo := d.todo(ctx)
+	if len(todo) == 0 {
+		return redrawEvery
+	}
+	self, err := d.bot.cfg.Slack.whoami(ctx)
+	if err != nil {
+		d.bot.cfg.Log.Warn("redraw card", "err", err)
+		return redrawEvery
+	}
+	wait, err := d.bot.cfg.Memory.EditSlot(ctx, self.team, d.bot.cfg.EditsPerMinute)
+	if err != nil || wait > 0 {
+		return cmp.Or(wait, redrawEvery)
+	}
+	return d.draw(ctx, todo[0])
+}
+
+// todo are the outdated cards, those that somebody acted on first.
+func (d *drawer) todo(ctx context.Context) []outdated {
+	var todo []outdated
+	for _, a := range d.bot.cfg.Accounts {
+		marks, err := d.bot.cfg.Memory.ToRedraw(ctx, a.Name)
+		if err != nil {
+			if ctx.Err() == nil {
+				d.bot.cfg.Log.Warn("read outdated cards", "account", a.Name, "err", err)
+			}
+			continue
+		}
+		for attack, mark := range marks {
+			todo = append(todo, outdated{cardKey{a.Name, attack}, mark})
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	slices.SortFunc(todo, func(x, y outdated) int {
+		if d.acted[x.cardKey] != d.acted[y.cardKey] {
+			if d.acted[x.cardKey] {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(x.attack, y.attack)
+	})
+	return todo
+}
+
+// draw edits one card (chat.update) and returns how long to wait before the next.
+func (d *drawer) draw(ctx context.Context, o outdated) time.Duration {
+	d.mu.Lock()
+	delete(d.acted, o.cardKey)
+	d.mu.Unlock()
+	err := d.bot.redraw(ctx, o)
+	if err == nil {
+		return 0
+	}
+	v, wait := judge(err)
+	d.bot.cfg.Log.Warn("redraw card", "account", o.account, "attack", o.attack, "err", err)
+	if v == lost || v == maybe || v == forbidden {
+		return max(wait, redrawEvery) // an edit may be repeated: it says the same
+	}
+	// Slack will never take this edit. The news of it is in the log; the card stays as it was.
+	if err := d.bot.cfg.Memory.Redrawn(ctx, o.account, o.attack, o.mark); err != nil {
+		return redrawEvery
+	}
+	return 0
+}
+
+// redraw draws a card from the newest facts.
+func (b *Bot) redraw(ctx context.Context, o outdated) error {
+	a, ok := b.account(o.account)
+	if !ok {
+		return b.cfg.Memory.Redrawn(ctx, o.account, o.attack, o.mark)
+	}
+	channel, ts, err := b.cfg.Memory.Card(ctx, o.account, o.attack)
+	if err != nil {
+		return err
+	}
+	shown, known, err := b.cfg.Memory.Shown(ctx, o.account, o.attack)
+	if err != nil {
+		return err
+	}
+	if ts == "" || !known {
+		// There is no card. One that is about to be posted is drawn from the same facts.
+		return b.cfg.Memory.Redrawn(ctx, o.account, o.attack, o.mark)
+	}
+	changes, err := b.cfg.Memory.Changes(ctx, o.account)
+	if err != nil {
+		return err
+	}
+	msg := render(b.card(ctx, a, facts{attack: shown.Attack, at: shown.SeenAt, quiet: shown.Quiet, mention: shown.Mention}, changes))
+	if _, _, _, err := b.cfg.Slack.api.UpdateMessageContext(ctx, channel, ts, msg.options()...); err != nil {
+		return withoutURL(err)
+	}
+	b.metrics.edits.Inc()
+	return b.cfg.Memory.Redrawn(ctx, o.account, o.attack, o.mark)
+}

@@ -1,0 +1,93 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// readiness is what /readyz tells.
+type readiness struct {
+	Ready    bool               `json:"ready"`
+	Redis    string             `json:"redis"` // "ok", or what is wrong
+	Slack    string             `json:"slack"`
+	Accounts map[string]watched `json:"accounts"`
+}
+
+type watched struct {
+	Failing  string    `json:"failing,omitempty"`
+	LastGood time.Time `json:"last_good,omitzero"`
+}
+
+// ready answers 200 when Redis can be written. What Slack or an account has is in the body only: one tenant's token must not take the bot out.
+func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	defer cancel()
+	state := readiness{Ready: true, Redis: "ok", Slack: "ok", Accounts: map[string]watched{}}
+	if err := b.cfg.Memory.Ping(ctx); err != nil {
+		b.cfg.Log.Warn("not ready", "err", err)
+		state.Ready, state.Redis = false, "can't be written"
+	}
+	if _, err := b.cfg.Slack.whoami(ctx); err != nil {
+		state.Slack = "can't be used: " + slackTrouble(err)
+	}
+	for _, a := range b.cfg.Accounts {
+		if a.Health != nil {
+			h := a.Health()
+			state.Accounts[a.Name] = watched{Failing: h.Failing, LastGood: h.LastGood}
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if !state.Ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_ = json.NewEncoder(w).Encode(state)
+}
+
+// slackTrouble is an error of Slack's for people who run the bot.
+func slackTrouble(err error) string {
+	if name := errorName(err); name != "" {
+		return name
+	}
+	return "no answer"
+}
+
+// metrics are counted for /metrics.
+type metrics struct {
+	registry     *prometheus.Registry
+	acknowledged prometheus.Histogram
+	forged       prometheus.Counter
+	overload     prometheus.Counter
+	posts        prometheus.Counter
+	edits        prometheus.Counter
+	failed       prometheus.Counter
+	told         *prometheus.CounterVec
+}
+
+func newMetrics() *metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "wafbot", Name: name, Help: help})
+	}
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		acknowledged: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "wafbot", Name: "acknowledge_seconds", Help: "Time from a signed request of Slack's to its acknowledgement.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 13),
+		}),
+		forged:   counter("forged_requests_total", "Requests whose signature was refused."),
+		overload: counter("dropped_reads_total", "Requests that were acknowledged but not answered because too many were under way."),
+		posts:    counter("slack_posts_total", "Messages posted."),
+		edits:    counter("slack_edits_total", "Cards redrawn."),
+		failed:   counter("slack_failures_total", "Attempts to tell news that failed and are repeated."),
+		told:     prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "wafbot", Name: "news_told_total", Help: "News told, by reason."}, []string{"reason"}),
+	}
+	m.registry.MustRegister(m.acknowledged, m.forged, m.overload, m.posts, m.edits, m.failed, m.told)
+	return m
+}
+
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}

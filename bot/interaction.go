@@ -1,0 +1,112 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// payload is what is needed of an interaction. It is not slack-go's type: that refuses a whole click for one block it does not know.
+type payload struct {
+	Type string `json:"type"`
+	User struct {
+		ID       string `json:"id"`
+		Username string `json:"username"`
+		Name     string `json:"name"`
+		TeamID   string `json:"team_id"`
+	} `json:"user"`
+	Team struct {
+		ID string `json:"id"`
+	} `json:"team"`
+	Channel struct {
+		ID string `json:"id"`
+	} `json:"channel"`
+	Container struct {
+		MessageTS   string `json:"message_ts"`
+		ChannelID   string `json:"channel_id"`
+		IsEphemeral bool   `json:"is_ephemeral"`
+	} `json:"container"`
+	Actions []struct {
+		ActionID string `json:"action_id"`
+		Value    string `json:"value"`
+	} `json:"actions"`
+	ResponseURL string `json:"response_url"`
+}
+
+// interaction takes a click: the form field payload, which is JSON.
+func (b *Bot) interaction(_ http.ResponseWriter, r *http.Request, d delivery) {
+	form, err := url.ParseQuery(string(d.body))
+	if err != nil {
+		b.cfg.Log.Warn("read interaction", "err", err)
+		return
+	}
+	var p payload
+	if err := json.Unmarshal([]byte(form.Get("payload")), &p); err != nil {
+		b.cfg.Log.Warn("read interaction", "err", err)
+		return
+	}
+	b.click(r.Context(), p, d)
+}
+
+func (b *Bot) click(ctx context.Context, p payload, d delivery) {
+	req := p.request(d)
+	req.Invocation.Account = b.accountIn(req.Channel)
+	if p.Type != "block_actions" || len(p.Actions) == 0 {
+		b.outdated(ctx, req, p.Type)
+		return
+	}
+	action := p.Actions[0]
+	req.Action = action.ActionID
+	kind, _, _ := strings.Cut(action.ActionID, ":")
+	switch kind {
+	case actionDo, actionAnyway:
+		req.Invocation.Warned = true
+		req.Invocation.Anyway = kind == actionAnyway
+		b.take(ctx, req, action.Value)
+	case actionLeave:
+		b.once(ctx, req, func(ctx context.Context) {
+			b.replaceAnswer(ctx, req, []commands.Text{commands.Say("Left as it is. Nothing was done")})
+		})
+	case actionLink: // the client has opened the address already
+	default:
+		b.outdated(ctx, req, action.ActionID)
+	}
+}
+
+// request is where a click came from. A stranger in a shared channel has another team than the workspace that the message is in.
+func (p payload) request(d delivery) request {
+	team, name, channel := p.User.TeamID, p.User.Username, p.Channel.ID
+	if team == "" {
+		team = p.Team.ID
+	}
+	if name == "" {
+		name = p.User.Name
+	}
+	if channel == "" {
+		channel = p.Container.ChannelID
+	}
+	return request{
+		Channel: channel, MessageTS: p.Container.MessageTS, Ephemeral: p.Container.IsEphemeral, ResponseURL: p.ResponseURL,
+		Invocation: commands.Invocation{ID: d.id, At: d.at, Actor: commands.Actor{ID: p.User.ID, Team: team, Name: name, Via: commands.ViaButton}},
+	}
+}
+
+// outdated answers a button that this version doesn't know: they stay on old messages for ever.
+func (b *Bot) outdated(ctx context.Context, req request, action string) {
+	b.cfg.Log.Warn("unknown action", "action", action, "user", req.Invocation.Actor.ID)
+	b.once(ctx, req, func(ctx context.Context) {
+		b.answer(ctx, req, []commands.Text{commands.Say("This message is outdated: its button does nothing any more. ", commands.Code("status"), " shows what is going on, ", commands.Code("help"), " what can be typed")})
+	})
+}
+
+// once does something in the background for a delivery that comes for the first time.
+func (b *Bot) once(ctx context.Context, req request, do func(ctx context.Context)) {
+	if fresh, err := b.cfg.Memory.First(ctx, req.Invocation.ID); err == nil && !fresh {
+		return
+	}
+	b.inBackground(req, do)
+}

@@ -1,0 +1,185 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/slack-go/slack"
+)
+
+// postCall is a message to be posted once.
+type postCall struct {
+	Account   string
+	Channel   string
+	Thread    string // "": not a reply
+	Broadcast bool   // a reply that the channel sees too
+	Delivery  string // what makes it this message, whoever posts it
+	Message   Message
+}
+
+// postTries is how often one call of post sends at most; its caller comes back later.
+const postTries = 3
+
+// post puts a message into a channel once, however often and by whomever it is tried: whoever finds that it was tried before looks first.
+func (b *Bot) post(ctx context.Context, c postCall) (channel, ts string, err error) {
+	first, again, err := b.cfg.Memory.Trying(ctx, c.Account, c.Delivery, b.cfg.Now())
+	if err != nil {
+		return "", "", err
+	}
+	if again {
+		if channel, ts, err = b.look(ctx, c, first); ts != "" || err != nil {
+			return channel, ts, err
+		}
+	}
+	for try := 1; ; try++ {
+		if err := b.awaitSlot(ctx, c.Channel); err != nil {
+			return "", "", err
+		}
+		channel, ts, err = b.sendOnce(ctx, c)
+		if err == nil {
+			b.metrics.posts.Inc()
+			return channel, ts, nil
+		}
+		v, wait := judge(err)
+		b.cfg.Log.Warn("post message", "channel", c.Channel, "try", try, "err", err)
+		switch {
+		case v == tooBig && len(c.Message.Blocks) > 0:
+			// A plain card is forgiven, a lost one never.
+			b.cfg.Log.Error("slack refuses a message's blocks, sending plain text", "channel", c.Channel, "err", err)
+			c.Message = Message{Text: c.Message.Text, Metadata: c.Message.Metadata}
+		case v == maybe:
+			if channel, ts, err := b.lookTwice(ctx, c, first, wait); ts != "" || err != nil {
+				return channel, ts, err
+			}
+		case v != lost:
+			return "", "", err
+		}
+		if try == postTries {
+			return "", "", err
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return "", "", err
+		}
+	}
+}
+
+func (b *Bot) sendOnce(ctx context.Context, c postCall) (channel, ts string, err error) {
+	opts := append(c.Message.options(), slack.MsgOptionMetadata(c.metadata()))
+	if c.Thread != "" {
+		opts = append(opts, slack.MsgOptionTS(c.Thread))
+		if c.Broadcast {
+			opts = append(opts, slack.MsgOptionBroadcast())
+		}
+	}
+	channel, ts, err = b.cfg.Slack.api.PostMessageContext(ctx, c.Channel, opts...)
+	if err != nil {
+		return "", "", fmt.Errorf("post to %s: %w", c.Channel, withoutURL(err))
+	}
+	return channel, ts, nil
+}
+
+// metadata carries the delivery, so that the message can be found by it.
+func (c postCall) metadata() slack.SlackMetadata {
+	m := c.Message.Metadata
+	if m.EventType == "" {
+		m.EventType = "wafbot_message"
+	}
+	payload := map[string]any{}
+	for k, v := range m.EventPayload {
+		payload[k] = v
+	}
+	payload["delivery"] = c.Delivery
+	m.EventPayload = payload
+	return m
+}
+
+// awaitSlot waits for the right to post to the channel.
+func (b *Bot) awaitSlot(ctx context.Context, channel string) error {
+	if b.cfg.MessagesPerSecond == 0 {
+		return nil
+	}
+	for {
+		wait, err := b.cfg.Memory.PostSlot(ctx, channel, b.cfg.MessagesPerSecond, b.cfg.Burst)
+		if err != nil {
+			return err
+		}
+		if wait == 0 {
+			return nil
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// lookTwice looks whether a message of unknown outcome is there, after a moment and once more after five seconds.
+func (b *Bot) lookTwice(ctx context.Context, c postCall, first time.Time, wait time.Duration) (channel, ts string, err error) {
+	for _, pause := range []time.Duration{wait, lookAgain} {
+		if err := sleep(ctx, pause); err != nil {
+			return "", "", err
+		}
+		if channel, ts, err = b.look(ctx, c, first); ts != "" || err != nil {
+			return channel, ts, err
+		}
+	}
+	return "", "", nil
+}
+
+const lookAgain = 5 * time.Second
+
+// look searches the channel, or the thread, for the message, from a minute before it was first tried. Only without the scope for it
+// does it give up, and the message may come twice rather than never.
+func (b *Bot) look(ctx context.Context, c postCall, first time.Time) (channel, ts string, err error) {
+	self, err := b.cfg.Slack.whoami(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	oldest := fmt.Sprintf("%d.000000", first.Add(-time.Minute).Unix())
+	for cursor := ""; ; {
+		msgs, next, err := b.page(ctx, c, oldest, cursor)
+		if errorName(err) == "missing_scope" {
+			b.cfg.Log.Warn("can't look whether a message is there: the history scope is missing", "channel", c.Channel)
+			return "", "", nil
+		}
+		if err != nil {
+			return "", "", fmt.Errorf("look for message in %s: %w", c.Channel, withoutURL(err))
+		}
+		for _, m := range msgs {
+			if m.BotID == self.bot && m.Metadata.EventPayload["delivery"] == c.Delivery {
+				return c.Channel, m.Timestamp, nil
+			}
+		}
+		if next == "" {
+			return "", "", nil
+		}
+		cursor = next
+	}
+}
+
+func (b *Bot) page(ctx context.Context, c postCall, oldest, cursor string) (msgs []slack.Message, next string, err error) {
+	if c.Thread != "" {
+		msgs, _, next, err = b.cfg.Slack.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
+			ChannelID: c.Channel, Timestamp: c.Thread, Oldest: oldest, Cursor: cursor, Limit: 200, IncludeAllMetadata: true,
+		})
+		return msgs, next, err
+	}
+	res, err := b.cfg.Slack.api.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{
+		ChannelID: c.Channel, Oldest: oldest, Cursor: cursor, Limit: 200, IncludeAllMetadata: true,
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return res.Messages, res.ResponseMetaData.NextCursor, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

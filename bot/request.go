@@ -1,0 +1,117 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// request is a line that somebody typed or clicked, with where to answer. As JSON it is what waits in the inbox.
+type request struct {
+	Invocation  commands.Invocation `json:"invocation"`
+	Channel     string              `json:"channel,omitempty"`
+	MessageTS   string              `json:"message_ts,omitempty"` // of the message with the button
+	Ephemeral   bool                `json:"ephemeral,omitempty"`  // that message is shown to one person only, so the answer takes its place
+	ResponseURL string              `json:"response_url,omitempty"`
+	Action      string              `json:"action,omitempty"`
+}
+
+// command takes a slash command: plain form fields.
+func (b *Bot) command(w http.ResponseWriter, r *http.Request, d delivery) {
+	form, err := url.ParseQuery(string(d.body))
+	if err != nil {
+		b.cfg.Log.Warn("read command", "err", err)
+		return
+	}
+	req := request{
+		Channel: form.Get("channel_id"), ResponseURL: form.Get("response_url"),
+		Invocation: commands.Invocation{
+			ID: d.id, At: d.at, Account: b.accountIn(form.Get("channel_id")),
+			Actor: commands.Actor{ID: form.Get("user_id"), Team: form.Get("team_id"), Name: form.Get("user_name"), Via: commands.ViaSlash},
+		},
+	}
+	// Slack writes these three characters as entities, in what people type too.
+	text := strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(form.Get("text"))
+	b.take(r.Context(), req, text)
+}
+
+// take parses a line and sees to it that it is carried out: at once if it only reads, else written down before it is acknowledged.
+func (b *Bot) take(ctx context.Context, req request, text string) {
+	line, err := commands.Parse(text)
+	if err != nil {
+		b.inBackground(req, func(ctx context.Context) { b.answerError(ctx, req, err) })
+		return
+	}
+	req.Invocation.Line = line
+	if b.cfg.Runner.Changes(line) {
+		b.accept(ctx, req)
+		return
+	}
+	if fresh, err := b.cfg.Memory.First(ctx, req.Invocation.ID); err == nil && !fresh {
+		return
+	}
+	b.inBackground(req, func(ctx context.Context) { b.carryOut(ctx, req) })
+}
+
+// acceptTimeout bounds writing a click down, within Slack's three seconds.
+const acceptTimeout = 2 * time.Second
+
+// accept writes a change down before the request is acknowledged, so that no acknowledged click is lost.
+func (b *Bot) accept(ctx context.Context, req request) {
+	work, err := json.Marshal(req)
+	if err != nil {
+		b.cfg.Log.Error("write request", "err", err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
+	defer cancel()
+	_, err = b.cfg.Memory.Accept(ctx, req.Invocation.ID, work)
+	if err == nil {
+		return
+	}
+	b.cfg.Log.Error("accept request", "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
+	text := commands.Say("not done: wafbot's memory (Redis) can't be reached, and without it nothing is changed. Try again in a moment")
+	if !neverSent(err) {
+		text = commands.Say("perhaps not recorded: wafbot's memory (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
+	}
+	b.inBackground(req, func(ctx context.Context) { b.answer(ctx, req, []commands.Text{text}) })
+}
+
+// neverSent reports whether no connection was made, so that nothing can have been recorded.
+func neverSent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// readTimeout bounds looking an answer up and sending it.
+const readTimeout = 90 * time.Second
+
+// inBackground goes on after the request was acknowledged.
+func (b *Bot) inBackground(req request, do func(ctx context.Context)) {
+	started := b.reads.start(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+		defer cancel()
+		do(ctx)
+	})
+	if !started {
+		b.cfg.Log.Warn("too many requests at once", "user", req.Invocation.Actor.ID)
+		b.metrics.overload.Inc()
+	}
+}
+
+// carryOut runs a request and answers it.
+func (b *Bot) carryOut(ctx context.Context, req request) {
+	res, err := b.cfg.Runner.Do(ctx, req.Invocation)
+	if err != nil {
+		b.answerError(ctx, req, err)
+		return
+	}
+	b.answer(ctx, req, res.Lines)
+}

@@ -1,0 +1,196 @@
+package bot
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// SlackConfig is how Slack is reached.
+type SlackConfig struct {
+	Token  apiclient.Secret // the bot's
+	APIURL string           // ends with a slash; "": Slack's own
+	HTTP   *http.Client     // nil: one with a time-out of 10 s, because slack-go's own has none
+}
+
+// Slack is the connection to one workspace.
+type Slack struct {
+	api  *slack.Client
+	http *http.Client
+
+	mu      sync.Mutex
+	self    *identity
+	members map[string]member
+}
+
+// identity is who the token belongs to.
+type identity struct{ team, user, bot string }
+
+// member is what users.info said of somebody.
+type member struct {
+	name string
+	full bool
+	at   time.Time
+}
+
+// memberFor is how long that is believed.
+const memberFor = 5 * time.Minute
+
+// Connect makes the connection. Nothing is sent yet.
+func Connect(cfg SlackConfig) *Slack {
+	if cfg.HTTP == nil {
+		cfg.HTTP = &http.Client{Timeout: 10 * time.Second}
+	}
+	return &Slack{
+		api:     slack.New(cfg.Token.Reveal(), slack.OptionHTTPClient(cfg.HTTP), slack.OptionAPIURL(cmp.Or(cfg.APIURL, slack.APIURL))),
+		http:    cfg.HTTP,
+		members: map[string]member{},
+	}
+}
+
+// whoami is whose token it is, asked once (auth.test).
+func (s *Slack) whoami(ctx context.Context) (identity, error) {
+	s.mu.Lock()
+	known := s.self
+	s.mu.Unlock()
+	if known != nil {
+		return *known, nil
+	}
+	res, err := s.api.AuthTestContext(ctx)
+	if err != nil {
+		return identity{}, fmt.Errorf("ask slack who wafbot is: %w", withoutURL(err))
+	}
+	self := identity{team: res.TeamID, user: res.UserID, bot: res.BotID}
+	s.mu.Lock()
+	s.self = &self
+	s.mu.Unlock()
+	return self, nil
+}
+
+// Member returns the user's name if he is a full member of the token's workspace: no guest, no stranger, no bot, not deactivated (users.info).
+func (s *Slack) Member(ctx context.Context, team, user string) (name string, full bool, err error) {
+	self, err := s.whoami(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	if user == "" || team != "" && team != self.team {
+		return "", false, nil
+	}
+	s.mu.Lock()
+	m, ok := s.members[user]
+	s.mu.Unlock()
+	if ok && time.Since(m.at) < memberFor {
+		return m.name, m.full, nil
+	}
+	u, err := s.api.GetUserInfoContext(ctx, user)
+	if errorName(err) == "user_not_found" {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("ask slack who %s is: %w", user, withoutURL(err))
+	}
+	stranger := u.IsStranger || u.TeamID != "" && u.TeamID != self.team
+	m = member{name: cmp.Or(u.Profile.DisplayName, u.RealName, u.Name), full: !stranger && !u.Deleted && !u.IsBot && !u.IsRestricted && !u.IsUltraRestricted, at: time.Now()}
+	s.mu.Lock()
+	s.members[user] = m
+	s.mu.Unlock()
+	return m.name, m.full, nil
+}
+
+// respond uses a request's response address.
+func (s *Slack) respond(ctx context.Context, address string, msg *slack.WebhookMessage) error {
+	if err := slack.PostWebhookCustomHTTPContext(ctx, address, s.http, msg); err != nil {
+		return fmt.Errorf("use response address: %w", withoutURL(err))
+	}
+	return nil
+}
+
+// whisper shows a message to one person (chat.postEphemeral).
+func (s *Slack) whisper(ctx context.Context, channel, user string, msg Message) error {
+	_, err := s.api.PostEphemeralContext(ctx, channel, user, msg.options()...)
+	if err != nil {
+		return fmt.Errorf("show %s a message: %w", user, withoutURL(err))
+	}
+	return nil
+}
+
+// options are a message's text and blocks. Links are not unfolded: an attacker's address would be fetched and shown.
+func (m Message) options() []slack.MsgOption {
+	return []slack.MsgOption{
+		slack.MsgOptionText(m.Text, false), slack.MsgOptionBlocks(m.Blocks...), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl(),
+	}
+}
+
+// withoutURL takes the address out of an error of net/http: a response address is a key to the channel for half an hour.
+func withoutURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return fmt.Errorf("%s: %w", strings.ToLower(u.Op), u.Err)
+	}
+	return err
+}
+
+// errorName is Slack's name for an error, "" if it has none.
+func errorName(err error) string {
+	var res slack.SlackErrorResponse
+	if errors.As(err, &res) {
+		return res.Err
+	}
+	return ""
+}
+
+// verdict is what an error of Slack's means for a message.
+type verdict int
+
+const (
+	lost      verdict = iota // not posted, for a reason that may pass: try later
+	maybe                    // may have been posted all the same: look before sending again
+	tooBig                   // Slack refuses its content: send plain text
+	nowhere                  // the channel can't be posted to
+	forbidden                // the token can't do it
+)
+
+// judge reads an error of a call that posts or edits. A 429 is no proof that nothing was posted.
+func judge(err error) (v verdict, wait time.Duration) {
+	var limited *slack.RateLimitedError
+	if errors.As(err, &limited) {
+		return maybe, min(max(limited.RetryAfter, time.Second), 5*time.Minute)
+	}
+	var status slack.StatusCodeError
+	if errors.As(err, &status) {
+		return maybe, time.Second
+	}
+	switch name := errorName(err); name {
+	case "ratelimited", "rate_limited", "fatal_error", "internal_error", "request_timeout":
+		return maybe, time.Second
+	case "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "too_many_attachments", "attachment_payload_limit_exceeded",
+		"metadata_too_large", "invalid_metadata_format", "invalid_metadata_schema", "invalid_arguments", "no_text":
+		return tooBig, 0
+	case "channel_not_found", "not_in_channel", "is_archived", "no_permission", "messages_tab_disabled", "ekm_access_denied", "cannot_reply_to_message":
+		return nowhere, 0
+	case "not_authed", "invalid_auth", "token_revoked", "token_expired", "account_inactive", "missing_scope", "team_access_not_granted",
+		"org_login_required", "accesslimited", "app_access_restricted":
+		return forbidden, 0
+	case "":
+		// No answer of Slack's: refused connections posted nothing, anything later may have.
+		if neverSent(err) {
+			return lost, time.Second
+		}
+		return maybe, time.Second
+	default:
+		if strings.HasPrefix(name, "restricted_action") {
+			return nowhere, 0
+		}
+		return lost, time.Second
+	}
+}

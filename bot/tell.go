@@ -1,0 +1,164 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// changed is the reason of news about a change that has no card; its id begins with the change's.
+const changed poller.Reason = "changed"
+
+// Announcement is the news of a change that has no card: one line in the account's channel.
+func Announcement(ch commands.Change, channel string) poller.News {
+	return poller.News{ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Reason: changed, Channel: channel, At: ch.At}
+}
+
+// errNowhere marks a channel that can't be posted to.
+var errNowhere = errors.New("channel can't be posted to")
+
+// tell puts one piece of news before people, and takes it off the outbox.
+func (b *Bot) tell(ctx context.Context, n poller.News) error {
+	a, ok := b.account(n.Account)
+	if !ok {
+		return fmt.Errorf("tell news of %s: no such account", n.Account)
+	}
+	id := commands.AttackID(n.Account, n.Attack.ID)
+	switch n.Reason {
+	case poller.NewIncident, poller.NewAttack:
+		return b.tellCard(ctx, a, n)
+	case poller.FirstStart:
+		return b.tellMessage(ctx, n, b.firstStart(a, n), "")
+	case changed:
+		return b.tellChange(ctx, n)
+	}
+	channel, ts, err := b.cfg.Memory.Card(ctx, n.Account, id)
+	if err != nil {
+		return err
+	}
+	calls := n.Reason == poller.BecameIncident || n.Reason == poller.Worsened
+	if ts == "" && calls {
+		return b.tellCard(ctx, a, n)
+	}
+	if ts != "" {
+		if err := b.cfg.Memory.Outdated(ctx, n.Account, id); err != nil {
+			return err
+		}
+		b.drawer.look()
+	}
+	if !calls {
+		return b.cfg.Memory.Told(ctx, n.Account, n, "", "")
+	}
+	n.Channel = channel
+	return b.tellMessage(ctx, n, worse(a, n), ts)
+}
+
+// tellCard posts an attack's card.
+func (b *Bot) tellCard(ctx context.Context, a Account, n poller.News) error {
+	changes, err := b.cfg.Memory.Changes(ctx, n.Account)
+	if err != nil {
+		return err
+	}
+	msg := render(b.card(ctx, a, facts{attack: n.Attack, at: n.At, quiet: n.Quiet, mention: n.Mention}, changes))
+	channel, ts, err := b.postNews(ctx, n, msg, "")
+	if err != nil {
+		return err
+	}
+	return b.cfg.Memory.Told(ctx, n.Account, n, channel, ts)
+}
+
+// tellMessage posts news that is no card; with thread it is a reply that the channel sees too.
+func (b *Bot) tellMessage(ctx context.Context, n poller.News, msg Message, thread string) error {
+	if _, _, err := b.postNews(ctx, n, msg, thread); err != nil {
+		return err
+	}
+	return b.cfg.Memory.Told(ctx, n.Account, n, "", "")
+}
+
+func (b *Bot) postNews(ctx context.Context, n poller.News, msg Message, thread string) (channel, ts string, err error) {
+	channel, ts, err = b.post(ctx, postCall{Account: n.Account, Channel: n.Channel, Thread: thread, Broadcast: thread != "", Delivery: n.ID, Message: msg})
+	if v, _ := judge(err); err != nil && v == nowhere {
+		err = fmt.Errorf("%w: %w", errNowhere, err)
+	}
+	return channel, ts, err
+}
+
+// firstStart is the one message of an account's first poll.
+func (b *Bot) firstStart(a Account, n poller.News) Message {
+	first := poller.FirstStartFacts{}
+	if n.First != nil {
+		first = *n.First
+	}
+	lines := []commands.Text{
+		commands.Say(commands.Bold("wafbot watches "+a.Name), " from now on. ", first.Ongoing, " going on (cards follow, nobody is called), ", first.Incidents, " incidents in the last ", a.Lookback),
+		commands.Say("It is ", b.cfg.Policy.Describe()),
+		commands.Say("Who may act: ", roleText(b.cfg.Roles)),
+	}
+	var buttons []commands.Suggestion
+	if first.Incidents > 0 {
+		buttons = append(buttons, commands.Suggestion{Label: "List incidents", Line: commands.Line{Name: "incidents"}.With("account", a.Name)})
+	}
+	return Message{Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons)}
+}
+
+func roleText(r commands.Roles) commands.Text {
+	text := commands.Say("")
+	for _, role := range []struct {
+		name string
+		ids  []string
+	}{{"admins ", r.Admins}, {"; responders ", r.Responders}, {"; viewers ", r.Viewers}} {
+		text = commands.Say(text, role.name)
+		if len(role.ids) == 0 {
+			text = commands.Say(text, "none")
+		}
+		for i, id := range role.ids {
+			if i > 0 {
+				text = commands.Say(text, ", ")
+			}
+			if id == "*" {
+				text = commands.Say(text, "everyone in the workspace")
+			} else {
+				text = commands.Say(text, commands.User(id))
+			}
+		}
+	}
+	return text
+}
+
+// worse is the reply under a card whose attack became worse. It calls whom the route names.
+func worse(a Account, n poller.News) Message {
+	what := commands.Say(commands.Bold("It got worse: "), commands.StatusName(n.Attack), ", ", n.Attack.Hits, " hits")
+	if n.Reason == poller.BecameIncident {
+		what = commands.Say(commands.Bold("It worked: this attack is an INCIDENT now"), ", vulnerability ", commands.Code(commands.Visible(n.Attack.VulnID, 60)), ". Assume data was read")
+	}
+	lines := []commands.Text{what, commands.AttackLine(a.Account, n.Attack, n.At)}
+	if n.Mention != "" {
+		lines[0] = commands.Say(commands.User(n.Mention), " ", what)
+	}
+	return Message{Text: answerText(lines[:1]), Blocks: renderLines(lines, nil)}
+}
+
+// tellChange posts a change that has no card, with its undo.
+func (b *Bot) tellChange(ctx context.Context, n poller.News) error {
+	id, _, _ := strings.Cut(n.ID, ":")
+	changes, err := b.cfg.Memory.Changes(ctx, n.Account)
+	if err != nil {
+		return err
+	}
+	for _, ch := range changes {
+		if ch.ID != id {
+			continue
+		}
+		lines := []commands.Text{commands.ChangeLine(ch)}
+		var buttons []commands.Suggestion
+		if undo, ok := commands.UndoButton(ch, b.cfg.Now()); ok {
+			buttons = append(buttons, undo)
+		}
+		return b.tellMessage(ctx, n, Message{Text: answerText(lines), Blocks: renderLines(lines, buttons)}, "")
+	}
+	return b.cfg.Memory.Told(ctx, n.Account, n, "", "")
+}

@@ -1,0 +1,107 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+)
+
+// work carries out what was accepted: one request after another in each account, the accounts side by side, so that one whose service hangs
+// keeps none of the others waiting.
+func (b *Bot) work(ctx context.Context) error {
+	lanes := lanes{open: map[string]chan func(){}}
+	err := b.cfg.Memory.Work(ctx, func(work []byte, done func(context.Context) error) {
+		var req request
+		if err := json.Unmarshal(work, &req); err != nil {
+			b.cfg.Log.Error("read accepted request", "err", err)
+			b.finish(ctx, done)
+			return
+		}
+		lanes.add(ctx, b.lane(req), func() { b.workOff(ctx, req, done) })
+	})
+	lanes.close()
+	return err
+}
+
+// lane is the account that a request is about, as far as its line or its channel tells.
+func (b *Bot) lane(req request) string {
+	if name := req.Invocation.Line.Keys["account"]; name != "" {
+		return name
+	}
+	return req.Invocation.Account
+}
+
+// workLimit bounds one change, with its retries and the readings after an unknown outcome.
+const workLimit = 5 * time.Minute
+
+// inHand is how long a change may take before its card says that it is under way.
+const inHand = time.Second
+
+func (b *Bot) workOff(ctx context.Context, req request, done func(context.Context) error) {
+	if ctx.Err() != nil {
+		return // the next leader takes it
+	}
+	run, cancel := context.WithTimeout(ctx, workLimit)
+	defer cancel()
+	slow := time.AfterFunc(inHand, func() { b.markInHand(run, req) })
+	b.carryOut(run, req)
+	slow.Stop()
+	if ctx.Err() != nil {
+		return // it may have been cut short: the next leader goes on where it stopped
+	}
+	b.finish(ctx, done)
+}
+
+func (b *Bot) finish(ctx context.Context, done func(context.Context) error) {
+	if err := done(ctx); err != nil {
+		b.cfg.Log.Error("finish request", "err", err)
+	}
+}
+
+// markInHand has the card show that somebody's change is under way, so that nobody clicks again.
+func (b *Bot) markInHand(ctx context.Context, req request) {
+	account, attack := req.Invocation.Line.Keys["account"], req.Invocation.Line.Keys["attack"]
+	if account == "" || attack == "" {
+		return
+	}
+	if err := b.cfg.Memory.Outdated(ctx, account, attack); err != nil {
+		b.cfg.Log.Warn("mark card", "attack", attack, "err", err)
+		return
+	}
+	b.Redraw(account, attack)
+}
+
+// lanes run functions one after another in each lane.
+type lanes struct {
+	open map[string]chan func()
+	wg   sync.WaitGroup
+}
+
+// laneLength is how many requests may wait in one account before reading on waits too.
+const laneLength = 256
+
+func (l *lanes) add(ctx context.Context, name string, do func()) {
+	lane, ok := l.open[name]
+	if !ok {
+		lane = make(chan func(), laneLength)
+		l.open[name] = lane
+		l.wg.Go(func() {
+			for do := range lane {
+				do()
+			}
+		})
+	}
+	select {
+	case lane <- do:
+	case <-ctx.Done():
+	}
+}
+
+// close waits until every lane is empty.
+func (l *lanes) close() {
+	for _, lane := range l.open {
+		close(lane)
+	}
+	l.wg.Wait()
+}

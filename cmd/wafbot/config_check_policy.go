@@ -1,0 +1,88 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/prometheus/common/model"
+)
+
+func (c *Config) checkPolicy() {
+	o, p := c.origins, &c.Policy
+	o.oneOf("policy.changes", p.Changes, "off", "rehearse", "on")
+	if p.Changes == "on" && !o.isSet("sources") {
+		o.report("policy.changes", `is on, but nothing says which addresses must not be denied by mistake (your CDN, office, health checks); `+
+			`write "sources:" with them into the file, "sources: []" if there are none, or set WAFBOT_NEVER_DENY, which may be empty`)
+	}
+	for _, role := range []struct {
+		key   string
+		users []string
+	}{{"policy.viewers", p.Viewers}, {"policy.responders", p.Responders}, {"policy.admins", p.Admins}} {
+		o.each(role.key, role.users, func(key, value string) {
+			if value != "*" && !isID(value, "UWS") {
+				o.reportValue(key, `is no id; write a user id (U…), a user group id (S…) or "*" for everyone`)
+			}
+		})
+	}
+	for _, user := range slices.Sorted(maps.Keys(p.Terminal)) {
+		o.oneOf("policy.terminal."+user, p.Terminal[user], "viewer", "responder", "admin")
+	}
+	if n := p.WidestPrefix.IPv4; n < 12 || n > 32 {
+		o.reportValue("policy.widest_prefix.ipv4", "is out of range; write 12 to 32")
+	}
+	if n := p.WidestPrefix.IPv6; n < 32 || n > 128 {
+		o.reportValue("policy.widest_prefix.ipv6", "is out of range; write 32 to 128")
+	}
+	o.each("policy.second_person", p.SecondPerson, func(key, value string) {
+		o.oneOf(key, value, "forever", "broad", "close", "allow", "mode_off", "rules_everywhere", "source")
+	})
+	c.checkDurations()
+	o.userOrGroup("policy.approvers", p.Approvers)
+	o.positive("policy.approval_for", p.ApprovalFor)
+	o.positive("policy.alone.after", p.Alone.After)
+	o.positive("policy.alone.longest", p.Alone.Longest)
+	o.atMost("policy.alone.longest", p.Alone.Longest, time.Hour, "1h")
+	o.userOrGroup("policy.alone.tell", p.Alone.Tell)
+}
+
+// checkDurations keeps every duration within the longest one, lest a command without for= be refused.
+func (c *Config) checkDurations() {
+	o, p := c.origins, &c.Policy
+	o.positive("policy.longest_duration", p.LongestDuration)
+	longest := model.Duration(p.LongestDuration).String()
+	for _, d := range []struct {
+		key   string
+		value time.Duration
+	}{
+		{"deny", p.Durations.Deny}, {"gray", p.Durations.Gray}, {"allow", p.Durations.Allow}, {"mode", p.Durations.Mode},
+		{"mode_off", p.Durations.ModeOff}, {"patch", p.Durations.Patch}, {"indicator", p.Durations.Indicator}, {"mute", p.Durations.Mute},
+	} {
+		key := "policy.durations." + d.key
+		o.positive(key, d.value)
+		switch {
+		case d.value <= p.LongestDuration:
+		case o.isSet(key):
+			o.reportValue(key, "is longer than policy.longest_duration; write %s at most", longest)
+		default:
+			o.report("policy.longest_duration", "is shorter than the default of %s; set %s to %s at most", key, key, longest)
+		}
+	}
+}
+
+// requireServe reports what only serve needs: the way to Slack. Commands at the terminal do without.
+func (c *Config) requireServe() error {
+	o := &origins{root: c.origins.root, keys: c.origins.keys}
+	if c.Slack.BotToken == "" {
+		o.report("slack.bot_token", "missing; %s (the app's OAuth & Permissions page shows it)", o.setIt("slack.bot_token"))
+	}
+	if c.Slack.SigningSecret == "" {
+		o.report("slack.signing_secret", "missing, and this version receives clicks over signed HTTP only, Socket Mode is not there yet; %s (the app's Basic Information page shows it)", o.setIt("slack.signing_secret"))
+	}
+	for i, a := range c.Accounts {
+		if key := element("accounts", i) + ".channel"; a.Channel == "" {
+			o.report(key, "missing; %s", o.setIt(key))
+		}
+	}
+	return o.err()
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// secretFile is a secret that may be written as such or be read from a file.
+type secretFile struct {
+	key   string // that of the secret; the file's has _file behind it
+	value *apiclient.Secret
+	file  *string
+	later bool // the API client reads it, anew whenever it changes; here it is only tried
+}
+
+func (c *Config) secretFiles() []secretFile {
+	secrets := []secretFile{
+		{"slack.bot_token", &c.Slack.BotToken, &c.Slack.BotTokenFile, false},
+		{"slack.app_token", &c.Slack.AppToken, &c.Slack.AppTokenFile, false},
+		{"slack.signing_secret", &c.Slack.SigningSecret, &c.Slack.SigningSecretFile, false},
+		{"redis.url", &c.Redis.URL, &c.Redis.URLFile, false},
+	}
+	for i := range c.Accounts {
+		a := &c.Accounts[i]
+		secrets = append(secrets, secretFile{element("accounts", i) + ".token", &a.Token, &a.TokenFile, true})
+		for j, r := range a.Routes {
+			if r.Page != nil {
+				secrets = append(secrets, secretFile{element(element("accounts", i)+".routes", j) + ".page.url", &r.Page.URL, &r.Page.URLFile, false})
+			}
+		}
+	}
+	return secrets
+}
+
+// rebase makes the file's relative paths start at its folder.
+func (c *Config) rebase(folder string) {
+	paths := []*string{}
+	for _, s := range c.secretFiles() {
+		paths = append(paths, s.file)
+	}
+	for i := range c.Sources {
+		paths = append(paths, &c.Sources[i].File)
+	}
+	for _, path := range paths {
+		if *path != "" && !filepath.IsAbs(*path) {
+			*path = filepath.Join(folder, *path)
+		}
+	}
+}
+
+// readFiles reads the secrets and the sources that are kept in files.
+func (c *Config) readFiles() {
+	for _, s := range c.secretFiles() {
+		fileKey := s.key + "_file"
+		if !c.origins.isSet(fileKey) {
+			continue
+		}
+		if c.origins.isSet(s.key) {
+			c.origins.report(fileKey, "%s is set too; remove one of them", s.key)
+			continue
+		}
+		secret, err := readSecret(*s.file)
+		if err != nil {
+			c.origins.report(fileKey, "%v; put the secret there or mend the path", err)
+			continue
+		}
+		if !s.later {
+			*s.value = secret
+		}
+	}
+	for i := range c.Sources {
+		c.readSource(&c.Sources[i], element("sources", i)+".file")
+	}
+}
+
+func readSecret(path string) (apiclient.Secret, error) {
+	const most = 64 << 10
+	text, err := readUpTo(path, most)
+	if err != nil {
+		return "", err
+	}
+	if text = strings.TrimRight(text, "\r\n"); text == "" {
+		return "", fmt.Errorf("%s is empty", path)
+	}
+	return apiclient.Secret(text), nil
+}
+
+// readSource adds the addresses of a source's file, one a line, to its ranges.
+func (c *Config) readSource(s *Source, key string) {
+	if !c.origins.isSet(key) {
+		return
+	}
+	const most = 16 << 20
+	text, err := readUpTo(s.File, most)
+	if err != nil {
+		c.origins.report(key, "%v; put the list there or mend the path", err)
+		return
+	}
+	line := 0
+	for row := range strings.Lines(text) {
+		line++
+		row, _, _ = strings.Cut(row, "#")
+		if row = strings.TrimSpace(row); row == "" {
+			continue
+		}
+		prefix, err := parseRange(row)
+		if err != nil {
+			c.origins.reportAt(position{s.File, line, 1}, key, quote(row)+" "+err.Error())
+			continue
+		}
+		s.Ranges = append(s.Ranges, prefix)
+	}
+}
+
+// readUpTo reads a file of most bytes at most, so that a path like /dev/zero ends too.
+func readUpTo(path string, most int64) (string, error) {
+	if path == "" {
+		return "", errors.New("the path is empty")
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err != nil {
+		return "", err
+	}
+	if int64(len(data)) > most {
+		return "", fmt.Errorf("%s holds more than %d bytes", path, most)
+	}
+	return string(data), nil
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// laterKey is a key that is accepted, but does nothing in this version. A change that acts upon it deletes its row.
+type laterKey struct {
+	key    string // without indexes
+	values string // only values that begin so; "" means any
+	why    string
+}
+
+func laterKeys() []laterKey {
+	const noGroups = "only user ids count, the members of a group are not looked up"
+	return []laterKey{
+		{"slack.app_token", "", "clicks come over signed HTTP"},
+		{"slack.app_token_file", "", "clicks come over signed HTTP"},
+		{"redis.wait_replicas", "", "a write counts once the primary has it"},
+		{"accounts[].routes[].page", "", "no pager is called"},
+		{"accounts[].routes[].mention_every", "", "a card mentions once"},
+		{"accounts[].storm", "", "each attack gets its own card"},
+		{"accounts[].quiet", "", "mentions do not look at the hour"},
+		{"accounts[].summary", "", "ask with the summary command"},
+		{"sources[].cards", "false", "attacks from there get cards like others"},
+		{"policy.viewers[]", "S", noGroups},
+		{"policy.responders[]", "S", noGroups},
+		{"policy.admins[]", "S", noGroups},
+		{"policy.renew_while_knocking", "", "a denial ends when it is due"},
+		{"policy.approvers", "", "nobody is asked, what needs a second person is refused"},
+		{"policy.approval_for", "", "nobody is asked, what needs a second person is refused"},
+		{"policy.alone", "", "nobody is asked, what needs a second person is refused"},
+	}
+}
+
+// notYet warns of each key that was set and does nothing.
+func (c *Config) notYet() []string {
+	index := regexp.MustCompile(`\[\d+\]`)
+	var warnings []string
+	for _, key := range slices.Sorted(maps.Keys(c.origins.keys)) {
+		from := c.origins.keys[key]
+		for _, later := range laterKeys() {
+			if index.ReplaceAllString(key, "[]") == later.key && strings.HasPrefix(from.value, later.values) && !from.empty {
+				warnings = append(warnings, fmt.Sprintf("%s: accepted, not acted upon by this version yet: %s", key, later.why))
+			}
+		}
+	}
+	return warnings
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/sandbox"
+)
+
+// demoCmd runs the bot in an emulated world.
+type demoCmd struct {
+	Listen string  `help:"Address of the page; :0 picks a port." default:"127.0.0.1:8370"`
+	Speed  float64 `help:"How much faster than real measures take effect and attacks unfold." default:"12"`
+	Seed   uint64  `help:"Makes the emulated service's ids and addresses repeatable." default:"1"`
+}
+
+// Run prints the page's address and plays until the context ends.
+func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error {
+	listen := d.Listen
+	if host, port, err := net.SplitHostPort(listen); err == nil && host == "" {
+		listen = net.JoinHostPort("127.0.0.1", port) // nothing listens outside loopback unless told to
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen for the bot: %w", err)
+	}
+	world, err := sandbox.New(sandbox.Config{Listen: listen, Deliver: "http://" + l.Addr().String(), Speed: d.Speed, Seed: d.Seed})
+	if err != nil {
+		l.Close()
+		return fmt.Errorf("%w; --listen 127.0.0.1:0 picks a free port", err)
+	}
+	cfg, err := demoConfig(world)
+	if err != nil {
+		l.Close()
+		return err
+	}
+	fmt.Fprintln(t.out, world.URL())
+	fmt.Fprintln(t.err, "Open that address. Everything is emulated and on this machine; nothing reaches a real Slack or a real service.")
+	return beside(ctx, world, func(ctx context.Context) error {
+		return serve(ctx, cfg, l, served{log: log, audit: io.Discard}) // /waf audit shows it
+	})
+}
+
+// beside plays the world for as long as the bot runs: it ends after it, so that a stopping bot still has its Redis.
+func beside(ctx context.Context, world *sandbox.World, bot func(context.Context) error) error {
+	outlive, end := context.WithCancel(context.WithoutCancel(ctx))
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return world.Run(outlive) })
+	g.Go(func() error {
+		defer end()
+		return bot(ctx)
+	})
+	return g.Wait()
+}
+
+// demoPoll is short, so that a newcomer sees a card within a second.
+const demoPoll = time.Second
+
+// demoConfig is what the world's environment says, with all its accounts and the names of their applications.
+func demoConfig(world *sandbox.World) (*Config, error) {
+	cfg, _, err := loadConfig("", world.Env())
+	if err != nil {
+		return nil, err
+	}
+	if err := cfg.requireServe(); err != nil {
+		return nil, err
+	}
+	template := cfg.Accounts[0]
+	cfg.Accounts = nil
+	for _, tenant := range world.Accounts() {
+		account := template
+		account.Name, account.APIURL, account.Token = tenant.Name, tenant.APIURL, apiclient.Secret(tenant.Token)
+		account.ClientID, account.Channel, account.PollInterval = tenant.ClientID, tenant.Channel, demoPoll
+		state, err := world.WAF.State(tenant.Name)
+		if err != nil {
+			return nil, fmt.Errorf("read the emulated account %s: %w", tenant.Name, err)
+		}
+		account.Applications = map[int]Application{}
+		for _, app := range state.Applications {
+			account.Applications[app.ID] = Application{Name: app.Name}
+		}
+		cfg.Accounts = append(cfg.Accounts, account)
+	}
+	for i := range cfg.Sources {
+		cfg.Sources[i].Name = "our CDN"
+	}
+	return cfg, nil
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/wafbot/wafbot"
+
+// floor is a rule of the house, with its reason.
+type floor struct {
+	pkg  string   // with everything below it
+	may  []string // what it may import of this module
+	why  string
+	only []string // libraries that no other package may import
+}
+
+// Imports run downward only.
+var floors = []floor{
+	{"apiclient", nil, "the service's JSON is known here alone, and it knows nobody", nil},
+	{"commands", []string{"apiclient"}, "what can be done is the same whoever asks: it knows neither Slack nor Redis", nil},
+	{"poller", []string{"apiclient"}, "what is news doesn't depend on what can be done about it", nil},
+	{"bot", []string{"apiclient", "commands", "poller"}, "the only package that knows Slack; it meets the store in cmd", []string{"github.com/slack-go/slack"}},
+	{"internal/store", []string{"apiclient", "commands", "poller"}, "the only package that knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
+	{"internal/sandbox", []string{"internal/sandbox"}, "it speaks the wire and shares no code with what it tests, so it can't share its mistakes", []string{"github.com/alicebob/miniredis/v2"}},
+	{"cmd/wafbot", []string{"apiclient", "commands", "poller", "bot", "internal/store", "internal/sandbox"}, "main alone puts the parts together", nil},
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestImportsRunDownward(t *testing.T) {
+	t.Parallel()
+	packages := listPackages(t)
+	require.NotEmpty(t, packages)
+	for _, p := range packages {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		i := slices.IndexFunc(floors, func(f floor) bool { return within(name, f.pkg) })
+		require.GreaterOrEqual(t, i, 0, "%s is on no floor: add it to the table with its reason", name)
+		for _, imported := range p.Imports {
+			if own, ok := strings.CutPrefix(imported, module+"/"); ok {
+				require.True(t, slices.ContainsFunc(floors[i].may, func(may string) bool { return within(own, may) }),
+					"%s imports %s, but %s", name, own, floors[i].why)
+			}
+			for _, other := range floors {
+				if slices.ContainsFunc(other.only, func(lib string) bool { return within(imported, lib) }) {
+					require.Equal(t, other.pkg, floors[i].pkg, "%s imports %s, but of %s: %s", name, imported, other.pkg, other.why)
+				}
+			}
+		}
+	}
+}
+
+func within(name, folder string) bool { return name == folder || strings.HasPrefix(name, folder+"/") }
+
+func listPackages(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...").Output()
+	require.NoError(t, err)
+	var all []listed
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p listed
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		require.NoError(t, err)
+		all = append(all, p)
+	}
+}

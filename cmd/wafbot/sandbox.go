@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/wafbot/wafbot/internal/sandbox"
+)
+
+// sandboxCmd runs the emulated world alone.
+type sandboxCmd struct {
+	Listen  string `help:"Address of the page and all the emulated APIs." default:"127.0.0.1:0"`
+	Deliver string `help:"Base address of the bot, where signed requests go. Left out: clicks and commands can't be delivered." placeholder:"URL"`
+}
+
+// Run prints the environment for a bot and plays the world until the context ends.
+func (s *sandboxCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error {
+	world, err := sandbox.New(sandbox.Config{Listen: s.Listen, Deliver: s.Deliver})
+	if err != nil {
+		return err
+	}
+	log.Info("the emulated world is open", "page", world.URL())
+	if _, err := fmt.Fprintf(t.out, "%s\n\n", strings.Join(world.Env(), "\n")); err != nil {
+		return fmt.Errorf("print environment: %w", err)
+	}
+	return world.Run(ctx)
+}

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// app is the bot put together from its configuration: the only place where its parts meet.
+type app struct {
+	cfg     *Config
+	log     *slog.Logger
+	store   *store.Store
+	slack   *bot.Slack
+	runner  *commands.Runner
+	bot     *bot.Bot
+	pollers map[string]*poller.Poller
+}
+
+// build puts the parts together. Nothing is asked of anybody yet. Audit entries go to out as JSON lines.
+func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
+	a := &app{cfg: cfg, log: log, pollers: map[string]*poller.Poller{}}
+	var err error
+	if a.store, err = store.Open(store.Config{URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep}); err != nil {
+		return nil, err
+	}
+	a.slack = bot.Connect(bot.SlackConfig{Token: cfg.Slack.BotToken, APIURL: cfg.Slack.APIURL})
+	var accounts []*commands.Account
+	var tenants []bot.Account
+	for _, account := range cfg.Accounts {
+		tenant, err := a.account(account)
+		if err != nil {
+			return nil, err
+		}
+		accounts = append(accounts, tenant.Account)
+		tenants = append(tenants, tenant)
+	}
+	roles, err := cfg.roles()
+	if err != nil {
+		return nil, err
+	}
+	a.runner = commands.New(commands.Config{
+		Accounts: accounts, Policy: cfg.policy(), Roles: roles, Members: a.slack, Ledger: a.store, Facts: a.store, Audit: a.store,
+		AuditOut: &lineWriter{out: out}, Log: log, Changed: a.follow, Health: a.health,
+	})
+	a.bot = bot.New(bot.Config{
+		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: cfg.policy(), Roles: roles,
+		Runbooks: cfg.Runbooks, MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Log: log,
+	})
+	return a, nil
+}
+
+// account puts one tenant together, with its poller.
+func (a *app) account(cfg Account) (bot.Account, error) {
+	api, err := apiclient.New(apiclient.Config{BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID})
+	if err != nil {
+		return bot.Account{}, fmt.Errorf("account %s: %w", cfg.Name, err)
+	}
+	p := poller.New(poller.Config{
+		Account: cfg.Name, API: api, Memory: a.store, Teller: waker{a}, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
+		Routes: cfg.routes(), Channel: cfg.Channel, Log: a.log,
+	})
+	a.pollers[cfg.Name] = p
+	applications := map[int]commands.Application{}
+	for id, app := range cfg.Applications {
+		applications[id] = commands.Application{Name: app.Name, CannotBlock: app.CanBlock != nil && !*app.CanBlock}
+	}
+	return bot.Account{
+		Account: &commands.Account{
+			Name: cfg.Name, API: api, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: applications,
+		},
+		Channel: cfg.Channel, Settings: p.Settings, Health: p.Health, Vuln: titles(api, a.log),
+	}, nil
+}
+
+// waker passes news on to the bot, which is put together after the pollers.
+type waker struct{ app *app }
+
+// Wake implements poller.Teller.
+func (w waker) Wake(account string, news []poller.News) { w.app.bot.Wake(account, news) }
+
+// titles looks the titles of vulnerabilities up, each once.
+func titles(api *apiclient.Client, log *slog.Logger) func(context.Context, string) (string, bool) {
+	var mu sync.Mutex
+	known := map[string]string{}
+	return func(ctx context.Context, id string) (string, bool) {
+		mu.Lock()
+		title, ok := known[id]
+		mu.Unlock()
+		if ok {
+			return title, title != ""
+		}
+		for v, err := range api.Vulnerabilities(ctx, apiclient.VulnFilter{}) {
+			if err != nil {
+				log.Warn("look up vulnerability", "err", err)
+				return "", false
+			}
+			if v.ID == id {
+				title = v.Title
+				break
+			}
+		}
+		mu.Lock()
+		known[id] = title
+		mu.Unlock()
+		return title, title != ""
+	}
+}
+
+// health is how polling an account goes in this process.
+func (a *app) health(account string) (commands.HealthNow, bool) {
+	p, ok := a.pollers[account]
+	if !ok {
+		return commands.HealthNow{}, false
+	}
+	h := p.Health()
+	return commands.HealthNow{LastGood: h.LastGood, Failing: h.Failing}, !h.LastGood.IsZero() || h.Failing != ""
+}
+
+// follow has the attack's card redrawn after a change; a change without a card is told in the account's channel.
+func (a *app) follow(ctx context.Context, ch commands.Change) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if p, ok := a.pollers[ch.Account]; ok {
+		p.Refresh()
+	}
+	ts := ""
+	if ch.AttackID != "" {
+		if err := a.store.Outdated(ctx, ch.Account, ch.AttackID); err != nil {
+			a.log.Error("mark card", "attack", ch.AttackID, "err", err)
+		}
+		var err error
+		if _, ts, err = a.store.Card(ctx, ch.Account, ch.AttackID); err != nil {
+			a.log.Error("find card", "attack", ch.AttackID, "err", err)
+		}
+	}
+	if ts != "" {
+		a.bot.Redraw(ch.Account, ch.AttackID)
+		return
+	}
+	if ch.State == commands.StateUndone {
+		return // the undo is a change of its own and is told
+	}
+	news := bot.Announcement(ch, a.channel(ch.Account))
+	if err := a.store.Announce(ctx, news); err != nil {
+		a.log.Error("announce change", "change", ch.ID, "err", err)
+		return
+	}
+	a.bot.Wake(ch.Account, []poller.News{news})
+}
+
+func (a *app) channel(account string) string {
+	i := slices.IndexFunc(a.cfg.Accounts, func(c Account) bool { return c.Name == account })
+	return a.cfg.Accounts[i].Channel
+}
+
+// lead does what one replica does for all: poll, tell, carry out, end what is due.
+func (a *app) lead(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return a.bot.Lead(ctx) })
+	g.Go(func() error { return a.runner.RunDue(ctx, a.store) })
+	for _, p := range a.pollers {
+		g.Go(func() error { return p.Run(ctx) })
+	}
+	return g.Wait()
+}
+
+func (c *Config) policy() commands.Policy {
+	p := commands.Policy{
+		Changes: c.Policy.Changes, WidestIPv4: c.Policy.WidestPrefix.IPv4, WidestIPv6: c.Policy.WidestPrefix.IPv6,
+		Longest: c.Policy.LongestDuration, SecondPerson: c.Policy.SecondPerson,
+		Durations: commands.Durations{
+			Deny: c.Policy.Durations.Deny, Gray: c.Policy.Durations.Gray, Allow: c.Policy.Durations.Allow,
+			Mode: c.Policy.Durations.Mode, ModeOff: c.Policy.Durations.ModeOff, Patch: c.Policy.Durations.Patch,
+		},
+	}
+	for _, s := range c.Sources {
+		p.Sources = append(p.Sources, commands.Source{Name: s.Name, Ranges: s.Ranges, Deny: s.Deny})
+	}
+	return p
+}
+
+func (c *Config) roles() (commands.Roles, error) {
+	r := commands.Roles{Viewers: c.Policy.Viewers, Responders: c.Policy.Responders, Admins: c.Policy.Admins, Terminal: map[string]commands.Role{}}
+	for user, name := range c.Policy.Terminal {
+		role, ok := commands.ParseRole(name)
+		if !ok {
+			return r, fmt.Errorf("policy.terminal: %q is no role", name)
+		}
+		r.Terminal[user] = role
+	}
+	return r, nil
+}
+
+// routes are the account's routes as the poller takes them; nil where the configuration has none.
+func (a *Account) routes() []poller.Route {
+	if a.Routes == nil {
+		return nil
+	}
+	routes := make([]poller.Route, 0, len(a.Routes))
+	for _, r := range a.Routes {
+		m := poller.Match{Types: r.Match.Type, Hosts: r.Match.Host, MinHits: int64(r.Match.MinHits)}
+		if len(r.Match.Kind) == 1 { // both kinds are the same as none
+			m.Kind = r.Match.Kind[0]
+		}
+		for _, s := range r.Match.Status {
+			m.Status = append(m.Status, apiclient.Status(s))
+		}
+		for _, name := range r.Match.Application {
+			m.Apps = append(m.Apps, a.application(name))
+		}
+		routes = append(routes, poller.Route{Match: m, Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention})
+	}
+	return routes
+}
+
+// application is the id of an application written by id or by name; the configuration's check has seen that it is one.
+func (a *Account) application(written string) int {
+	for id, app := range a.Applications {
+		if app.Name == written {
+			return id
+		}
+	}
+	id, _ := strconv.Atoi(written)
+	return id
+}
+
+// lineWriter keeps lines of concurrent writers whole.
+type lineWriter struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// Write implements io.Writer.
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Write(p)
+}

@@ -1,0 +1,126 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// AttackReader reads attack records; *apiclient.Client is one.
+type AttackReader interface {
+	Attacks(ctx context.Context, f apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error]
+}
+
+// IPLists reads and changes the IP lists; *apiclient.Client does.
+type IPLists interface {
+	IPRules(ctx context.Context, f apiclient.IPRuleFilter) iter.Seq2[apiclient.IPRule, error]
+	AddIPRule(ctx context.Context, r apiclient.IPRule, force bool) (apiclient.IPRule, error)
+	DeleteIPRules(ctx context.Context, ids ...int64) error
+}
+
+// RuleSet reads and changes the rules; *apiclient.Client does.
+type RuleSet interface {
+	Rules(ctx context.Context, f apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error]
+	CreateRule(ctx context.Context, r apiclient.Rule) (apiclient.Rule, error)
+	DeleteRule(ctx context.Context, id int64) error
+}
+
+// API is the service, as the commands need it.
+type API interface {
+	AttackReader
+	IPLists
+	RuleSet
+}
+
+// Account is one tenant of the service.
+type Account struct {
+	Name         string
+	API          API
+	Lookback     time.Duration // how far back attacks are listed
+	OngoingFor   time.Duration // how long after its last hit an attack still counts as ongoing
+	ConsoleURL   string        // for links; "" for none
+	Applications map[int]Application
+}
+
+// Application is what the configuration says of an application.
+type Application struct {
+	Name        string
+	CannotBlock bool // its nodes only watch: neither a patch nor a mode stops anything
+}
+
+// app reads an application as typed: its id, its configured name, or app:default.
+func (a *Account) app(typed string) (int, error) {
+	if strings.EqualFold(typed, "app:default") {
+		return apiclient.DefaultApp, nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(a.Applications)) {
+		if strings.EqualFold(a.Applications[id].Name, typed) {
+			return id, nil
+		}
+	}
+	id, err := strconv.Atoi(typed)
+	if err != nil || id == 0 || id < apiclient.DefaultApp {
+		var names []string
+		for _, id := range slices.Sorted(maps.Keys(a.Applications)) {
+			names = append(names, fmt.Sprintf("%s (%d)", a.Applications[id].Name, id))
+		}
+		return 0, usage(Say(Code(Visible(typed, maxField)), " is no application of ", a.Name, ": write its number, or one of: ", strings.Join(append(names, "app:default"), ", ")))
+	}
+	return id, nil
+}
+
+// AppName is the application's name for people.
+func (a *Account) AppName(app apiclient.Figure) string {
+	if !app.Known {
+		return "an unknown application"
+	}
+	if named := a.Applications[int(app.N)]; named.Name != "" {
+		return named.Name
+	}
+	if app.N == apiclient.DefaultApp {
+		return "the default application"
+	}
+	return fmt.Sprintf("application %d", app.N)
+}
+
+// appsText names the applications of a list entry.
+func (a *Account) appsText(apps []int) string {
+	if everywhere(apps) {
+		return "everywhere"
+	}
+	var names []string
+	for _, id := range apps {
+		names = append(names, a.AppName(apiclient.Known(int64(id))))
+	}
+	return "on " + strings.Join(names, ", ")
+}
+
+// everywhere reports whether a list entry holds for all applications.
+func everywhere(apps []int) bool { return len(apps) == 0 || slices.Contains(apps, apiclient.AllApps) }
+
+// holdsFor reports whether an entry of the applications have holds for all of want.
+func holdsFor(have, want []int) bool {
+	if everywhere(have) {
+		return true
+	}
+	return !everywhere(want) && !slices.ContainsFunc(want, func(id int) bool { return !slices.Contains(have, id) })
+}
+
+// collect reads a listing to its end.
+func collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
+	var all []T
+	for item, err := range seq {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, item)
+	}
+	return all, nil
+}

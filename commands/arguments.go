@@ -1,0 +1,258 @@
+package commands
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// Arg describes an argument: enough to check it, to explain it and, one day, to draw a form.
+type Arg struct {
+	Name     string
+	Object   bool // written without its name
+	Many     bool // an object that may be repeated
+	Required bool
+	Help     string
+	// Read checks a value and brings it into its canonical form, so that equal lines read equal. It may be nil: any text.
+	Read func(value string, a *Account) (string, error)
+}
+
+// never is the duration "forever".
+const never = time.Duration(-1)
+
+// parseDuration reads 30m, 12h, 7d, 2w or forever.
+func parseDuration(text string) (time.Duration, error) {
+	if strings.EqualFold(text, "forever") {
+		return never, nil
+	}
+	d, err := model.ParseDuration(strings.ToLower(text))
+	// The service counts whole seconds.
+	if err != nil || time.Duration(d) < time.Second {
+		return 0, usage(Say(typed(text), " is no duration: write ", Code("30m"), ", ", Code("12h"), ", ", Code("7d"), ", ", Code("2w"), " or ", Code("forever")))
+	}
+	return time.Duration(d), nil
+}
+
+// durationText is the canonical form of a duration.
+func durationText(d time.Duration) string {
+	if d == never {
+		return "forever"
+	}
+	return model.Duration(d).String()
+}
+
+func readDuration(value string, _ *Account) (string, error) {
+	d, err := parseDuration(value)
+	return durationText(d), err
+}
+
+func readTarget(value string, _ *Account) (string, error) {
+	t, err := parseTarget(value)
+	return t.String(), err
+}
+
+// readApp takes an application's id, its configured name, or app:default.
+func readApp(value string, a *Account) (string, error) {
+	id, err := a.app(value)
+	return strconv.Itoa(id), err
+}
+
+func readApps(value string, a *Account) (string, error) {
+	var ids []string
+	for name := range strings.SplitSeq(value, ",") {
+		id, err := readApp(strings.TrimSpace(name), a)
+		if err != nil {
+			return "", err
+		}
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return strings.Join(slices.Compact(ids), ","), nil
+}
+
+// oneOf makes a reader that takes the given words, in any case.
+func oneOf(words ...string) func(string, *Account) (string, error) {
+	return func(value string, _ *Account) (string, error) {
+		if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, value) }); i >= 0 {
+			return words[i], nil
+		}
+		return "", usage(Say(typed(value), " is none of ", strings.Join(words, ", ")))
+	}
+}
+
+func readList(value string, _ *Account) (string, error) {
+	switch strings.ToLower(value) {
+	case "black", "deny", "denylist":
+		return apiclient.ListDeny, nil
+	case "white", "allow", "allowlist":
+		return apiclient.ListAllow, nil
+	case "gray", "grey", "graylist":
+		return apiclient.ListGray, nil
+	}
+	return "", usage(Say(typed(value), " is no list: black, white or gray"))
+}
+
+// Arguments that several commands share.
+var (
+	argAttack = Arg{Name: "attack", Help: "the attack's id, as on its card"}
+	argReason = Arg{Name: "reason", Help: "why, for the list and the audit log"}
+	argApps   = Arg{Name: "app", Help: "applications by id or name, with commas; left out: all", Read: readApps}
+)
+
+func argFor(fallback string) Arg {
+	return Arg{Name: "for", Help: "how long: 30m, 12h, 7d, 2w; left out: " + fallback, Read: readDuration}
+}
+
+// check holds a line against the command's arguments and gives it back in canonical form.
+func (c *Command) check(l Line, a *Account) (Line, error) {
+	out := Line{Name: c.Name, Flags: l.Flags}
+	for _, f := range l.Flags {
+		if !slices.Contains(c.Flags, f) {
+			return Line{}, c.misuse(Say(typed("--"+f), " is no option of ", Code(c.Name)))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.Keys)) {
+		i := slices.IndexFunc(c.Args, func(arg Arg) bool { return arg.Name == key && !arg.Object })
+		if i < 0 {
+			return Line{}, c.misuse(Say(typed(key+"="), " is no argument of ", Code(c.Name), hint(key, c.keys())))
+		}
+		value, err := c.Args[i].read(l.Keys[key], a)
+		if err != nil {
+			return Line{}, err
+		}
+		out = out.With(key, value)
+	}
+	words, err := c.objects(l.Words, a)
+	if err != nil {
+		return Line{}, err
+	}
+	out.Words = words
+	for _, arg := range c.Args {
+		if arg.Required && !arg.Object && out.Keys[arg.Name] == "" {
+			return Line{}, c.misuse(Say(Code(arg.Name+"="), " is missing: ", arg.Help))
+		}
+	}
+	return out, nil
+}
+
+func (c *Command) objects(words []string, a *Account) ([]string, error) {
+	var out []string
+	for _, arg := range c.Args {
+		if !arg.Object {
+			continue
+		}
+		n := min(1, len(words))
+		if arg.Many {
+			n = len(words)
+		}
+		if n == 0 && arg.Required {
+			return nil, c.misuse(Say("which ", arg.Name, "? ", arg.Help))
+		}
+		for _, w := range words[:n] {
+			value, err := arg.read(w, a)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.Contains(out, value) || !arg.Many {
+				out = append(out, value)
+			}
+		}
+		words = words[n:]
+	}
+	if len(words) > 0 {
+		return nil, c.misuse(Say(typed(words[0]), " is one word too many"))
+	}
+	return out, nil
+}
+
+func (arg Arg) read(value string, a *Account) (string, error) {
+	if value == "" {
+		return "", usage(Say(Code(arg.Name), " is empty: ", arg.Help))
+	}
+	if arg.Read == nil {
+		return value, nil
+	}
+	return arg.Read(value, a)
+}
+
+func (c *Command) keys() []string {
+	keys := []string{"account"}
+	for _, arg := range c.Args {
+		if !arg.Object {
+			keys = append(keys, arg.Name)
+		}
+	}
+	return keys
+}
+
+// misuse is a usage error that ends with how the command is written.
+func (c *Command) misuse(what Text) error {
+	return usage(Say(what, ". Usage: ", Code(c.Usage())))
+}
+
+// Usage is the command's line in the grammar, as deny TARGET… [for=…] [app=…].
+func (c *Command) Usage() string {
+	var b strings.Builder
+	b.WriteString(c.Name)
+	for _, arg := range c.Args {
+		word := arg.Name + "=…"
+		if arg.Object {
+			word = strings.ToUpper(arg.Name)
+		}
+		if arg.Many {
+			word += "…"
+		}
+		if !arg.Required {
+			word = "[" + word + "]"
+		}
+		fmt.Fprintf(&b, " %s", word)
+	}
+	for _, f := range c.Flags {
+		fmt.Fprintf(&b, " [--%s]", f)
+	}
+	return b.String()
+}
+
+// hint is ", did you mean …?" when one of the known words is near enough to what was typed.
+func hint(typed string, known []string) Text {
+	best, least := "", 3
+	for _, k := range known {
+		if d := distance(typed, k); d < least {
+			best, least = k, d
+		}
+	}
+	if best == "" || least >= len(typed) {
+		return nil
+	}
+	return Say(": did you mean ", Code(best), "?")
+}
+
+// distance is the number of letters to insert, delete, replace or swap with their neighbour (optimal string alignment).
+func distance(a, b string) int {
+	prev2, prev := []int(nil), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(row[j-1]+1, prev[j]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], prev2[j-2]+1)
+			}
+		}
+		prev2, prev = prev, row
+	}
+	return prev[len(b)]
+}

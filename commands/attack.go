@@ -1,0 +1,95 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+func attack() *Command {
+	return &Command{
+		Name: "attack", Role: Viewer,
+		Summary: "one attack: what, from where, since when, and what was done",
+		Args:    []Arg{{Name: "id", Object: true, Required: true, Help: "the attack's id, as on its card"}},
+		Read:    readAttack,
+	}
+}
+
+func readAttack(ctx context.Context, c *Call) (Result, error) {
+	k, a := *c.Attack, c.Account
+	// The remembered record may be minutes old: what the service lists now is better, as far as it answers.
+	fresh, err := c.listAttacks(ctx, a, apiclient.AttackFilter{From: c.Now.Add(-a.Lookback)})
+	stale := Text(nil)
+	if err != nil {
+		stale = Say("The service doesn't answer: these figures are the last that wafbot saw")
+	}
+	for _, f := range fresh {
+		if f.ID == k.Attack.ID {
+			k.Attack = f
+		}
+	}
+	res := Result{AttackID: k.ID, Account: a.Name, Data: attackRow{k.ID, a.Name, c.ongoing(a, k.Attack), k.Attack}}
+	res.Lines = append(res.Lines, AttackLine(a, k.Attack, c.Now))
+	if k.Parameter != "" {
+		res.Lines = append(res.Lines, Say("In ", Code(Visible(k.Parameter, maxField))))
+	}
+	if k.Incident() {
+		res.Lines = append(res.Lines, Say(Bold("It worked"), ", says the service: vulnerability ", Code(Visible(k.VulnID, maxField)), ". Assume data was read"))
+	}
+	res.Lines = append(res.Lines, Say("Sources: ", c.sourcesText(k.Attack)), Say("First hit ", ago(k.First, c.Now), ", ", k.Payloads, " payloads"))
+	if stale != nil {
+		res.Lines = append(res.Lines, stale)
+	}
+	changes, err := c.cfg.Ledger.Changes(ctx, a.Name)
+	if err != nil {
+		return res, nil // reads go on without memory
+	}
+	for _, ch := range changes {
+		if ch.AttackID == k.ID && ch.Undoes == "" {
+			res.Lines = append(res.Lines, Say("• ", ChangeLine(ch)))
+			res.Changes = append(res.Changes, ch)
+		}
+	}
+	return res, nil
+}
+
+func (c *Call) sourcesText(a apiclient.Attack) string {
+	var parts []string
+	for _, s := range a.Sources[:min(3, len(a.Sources))] {
+		share := ""
+		if s.Hits.Known && a.Hits.Known && a.Hits.N > 0 {
+			share = fmt.Sprintf(" %d %%", s.Hits.N*100/a.Hits.N)
+		}
+		own := ""
+		if src, ok := c.cfg.Policy.SourceOf(s.IP); ok {
+			own = " = " + src.Name
+		}
+		parts = append(parts, strings.TrimSpace(s.IP.String()+" "+Visible(s.Country, 20))+share+own)
+	}
+	if rest := a.SourceCount.N - int64(len(parts)); a.SourceCount.Known && rest > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", rest))
+	}
+	return cmp.Or(strings.Join(parts, " · "), "unknown")
+}
+
+// ChangeLine is a change in one line: what, by whom, until when, and what became of it.
+func ChangeLine(ch Change) Text {
+	line := Say(ch.Does, " · ", ch.Actor.Name, " ", ch.At)
+	if !ch.Until.IsZero() {
+		line = Say(line, " → ", ch.Until)
+	}
+	switch ch.State {
+	case StateBegun:
+		return Say(line, " · in hand ", Code(ch.ID))
+	case StateFailed:
+		return Say(line, " · ", Bold("NOT done"), ": ", ch.Fault)
+	case StateHalf:
+		return Say(line, " · ", Bold("only partly done"), ": ", ch.Fault, " ", Code(ch.ID))
+	case StateUndone:
+		return Say(line, " · taken back by ", ch.EndedBy.Name, " ", ch.EndedAt)
+	}
+	return Say(line, " · accepted by the service, works ", ch.When, " ", Code(ch.ID))
+}

@@ -1,0 +1,137 @@
+package commands
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// KnownAttack is an attack with the id that people type.
+type KnownAttack struct {
+	ID string
+	apiclient.Attack
+}
+
+// topSource is the busiest source that the service lists.
+func (k *KnownAttack) topSource() (Target, bool) {
+	top, ok := TopSource(k.Attack)
+	if !ok {
+		return Target{}, false
+	}
+	t, err := parseTarget(top.IP.String())
+	return t, err == nil
+}
+
+// TopSource is the busiest of the attack's listed sources.
+func TopSource(a apiclient.Attack) (apiclient.Source, bool) {
+	if len(a.Sources) == 0 {
+		return apiclient.Source{}, false
+	}
+	return slices.MaxFunc(a.Sources, func(x, y apiclient.Source) int { return int(x.Hits.N - y.Hits.N) }), true
+}
+
+// attackTyped is what a line names as its attack: its attack= key, or its object where the command is about one.
+func (r *Runner) attackTyped(cmd *Command, l Line) string {
+	if typed := l.Keys["attack"]; typed != "" {
+		return typed
+	}
+	if cmd.Name == "attack" && len(l.Words) > 0 {
+		return l.Words[0]
+	}
+	return ""
+}
+
+// withAttack is the line with the attack's whole id.
+func withAttack(cmd *Command, l Line, id string) Line {
+	if cmd.Name == "attack" {
+		l.Words = slices.Clone(l.Words)
+		l.Words[0] = id
+		return l
+	}
+	return l.With("attack", id)
+}
+
+// resolveAttack finds the attack that was typed, by its id or any unique beginning of it; named tells that the account was given.
+func (r *Runner) resolveAttack(ctx context.Context, c *Call, typed string, named bool) error {
+	accounts := c.All
+	if named && c.Account != nil {
+		accounts = []*Account{c.Account}
+	}
+	type found struct {
+		account *Account
+		attack  KnownAttack
+	}
+	var hits []found
+	var lastErr error
+	for _, a := range accounts {
+		known, err := r.findAttacks(ctx, a, typed)
+		if err != nil {
+			lastErr = err
+		}
+		for _, k := range known {
+			hits = append(hits, found{a, k})
+		}
+	}
+	switch {
+	case len(hits) == 1:
+		c.Account, c.Attack = hits[0].account, &hits[0].attack
+		return nil
+	case len(hits) > 1:
+		var ids []string
+		for _, h := range hits {
+			ids = append(ids, h.attack.ID)
+		}
+		return usage(Say(Code(Visible(typed, maxField)), " fits several attacks: ", strings.Join(ids[:min(5, len(ids))], ", ")))
+	case lastErr != nil:
+		return forPeople(lastErr)
+	}
+	return usage(Say("no attack ", Code(Visible(typed, maxField)), " in the last ", humanDuration(accounts[0].Lookback), ": ", Code("attacks"), " lists them; at least ", minPrefix, " characters of an id are needed"))
+}
+
+// findAttacks looks among the remembered attacks, and when it isn't there, or Redis is away, asks the service.
+// What is typed may also be the service's own id.
+func (r *Runner) findAttacks(ctx context.Context, a *Account, typed string) ([]KnownAttack, error) {
+	ids := []string{AttackID(a.Name, typed)}
+	if len(typed) >= minPrefix {
+		ids = append(ids, foldID(typed))
+	}
+	var hits []KnownAttack
+	for _, id := range ids {
+		known, err := r.cfg.Facts.FindAttacks(ctx, a.Name, id)
+		if err != nil {
+			r.cfg.Log.Warn("read known attacks", "account", a.Name, "err", err)
+			break
+		}
+		for id, attack := range known {
+			hits = append(hits, KnownAttack{id, attack})
+		}
+	}
+	if len(hits) > 0 {
+		return hits, nil
+	}
+	all, err := r.listAttacks(ctx, a, apiclient.AttackFilter{From: r.cfg.Now().Add(-a.Lookback)})
+	for _, attack := range all {
+		if id := AttackID(a.Name, attack.ID); slices.ContainsFunc(ids, func(typed string) bool { return strings.HasPrefix(id, typed) }) {
+			hits = append(hits, KnownAttack{id, attack})
+		}
+	}
+	return hits, err
+}
+
+// listAttacks reads a listing to its end; a record that moved while pages were read counts once.
+func (r *Runner) listAttacks(ctx context.Context, a *Account, f apiclient.AttackFilter) ([]apiclient.Attack, error) {
+	pages, err := collect(a.API.Attacks(ctx, f))
+	seen := map[string]bool{}
+	var all []apiclient.Attack
+	for _, page := range pages {
+		for _, attack := range page.Attacks {
+			if !seen[attack.ID] {
+				seen[attack.ID] = true
+				all = append(all, attack)
+			}
+		}
+	}
+	return all, err
+}

@@ -1,0 +1,141 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// How many lines a listing shows without --all.
+const shortList = 10
+
+// Limits of what strangers wrote, in code points, in lines of text.
+const (
+	maxHost  = 80
+	maxPath  = 100
+	maxField = 60
+)
+
+func attacks() *Command {
+	return &Command{
+		Name: "attacks", Role: Viewer, AnyAccount: true, Flags: []string{"all"},
+		Summary: "the attacks of the last hour, the newest first",
+		Args:    []Arg{{Name: "since", Help: "how far back: 1h", Read: readDuration}},
+		Read: func(ctx context.Context, c *Call) (Result, error) {
+			return c.readListing(ctx, "attacks", time.Hour, apiclient.AttackFilter{})
+		},
+	}
+}
+
+// readListing lists attacks, or incidents only, of all the accounts that the call is about.
+func (c *Call) readListing(ctx context.Context, what string, back time.Duration, f apiclient.AttackFilter) (Result, error) {
+	if since := c.Line.Keys["since"]; since != "" {
+		d, err := parseDuration(since)
+		if err != nil {
+			return Result{}, err
+		}
+		if d == never {
+			return Result{}, usage(Say(Code("since="), " needs an end: ", Code("24h")))
+		}
+		back = d
+	}
+	f.From = c.Now.Add(-back)
+	res := Result{Account: c.onlyAccount()}
+	data := []attackRow{}
+	for _, a := range c.All {
+		all, err := c.listAttacks(ctx, a, f)
+		if err != nil {
+			return Result{}, forPeople(fmt.Errorf("list attacks of %s: %w", a.Name, err))
+		}
+		res.Lines = append(res.Lines, Say(Bold(a.Name), ": ", len(all), " ", what, " in the last ", humanDuration(back)))
+		res.Lines = append(res.Lines, c.attackLines(a, all)...)
+		for _, attack := range all {
+			data = append(data, attackRow{AttackID(a.Name, attack.ID), a.Name, c.ongoing(a, attack), attack})
+		}
+	}
+	res.Data = data
+	return res, nil
+}
+
+// attackRow is an attack for programs.
+type attackRow struct {
+	ID      string           `json:"id"`
+	Account string           `json:"account"`
+	Ongoing bool             `json:"ongoing"`
+	Attack  apiclient.Attack `json:"attack"`
+}
+
+func (c *Call) onlyAccount() string {
+	if c.Account == nil {
+		return ""
+	}
+	return c.Account.Name
+}
+
+func (c *Call) attackLines(a *Account, all []apiclient.Attack) []Text {
+	var lines []Text
+	for i, attack := range all {
+		if i == shortList && !slices.Contains(c.Line.Flags, "all") {
+			return append(lines, Say("… and ", len(all)-i, " more: add ", Code("--all")))
+		}
+		lines = append(lines, Say("• ", AttackLine(a, attack, c.Now)))
+	}
+	return lines
+}
+
+// ongoing reports whether the attack's last hit is so young that it counts as going on.
+func (c *Call) ongoing(a *Account, attack apiclient.Attack) bool {
+	return !attack.Last.IsZero() && c.Now.Sub(attack.Last) < a.OngoingFor
+}
+
+// AttackLine is an attack in one line, what its attacker wrote last.
+func AttackLine(a *Account, attack apiclient.Attack, now time.Time) Text {
+	kind := Text(nil)
+	if attack.Incident() {
+		kind = Say(Bold("INCIDENT"), " ")
+	}
+	return Say(Code(AttackID(a.Name, attack.ID)), " ", kind, TypeName(Visible(attack.Type, maxField)), " on ", a.AppName(attack.App), ", ", Bold(StatusName(attack)), ", ",
+		attack.Hits, " hits, ", attack.SourceCount, " sources, last hit ", ago(attack.Last, now), ": ", Code(Where(attack)))
+}
+
+// Where is what an attack hits: METHOD host/path.
+func Where(a apiclient.Attack) string {
+	host, path := Visible(a.Domain, maxHost), Visible(a.Path, maxPath)
+	if path == "[multiple]" {
+		path = "/… (several paths)"
+	}
+	return strings.TrimSpace(Visible(a.Method, 10) + " " + cmp.Or(host, "unknown host") + path)
+}
+
+// StatusName is the blocking status for people; an unknown one is shown as the service wrote it.
+func StatusName(a apiclient.Attack) string {
+	switch a.Status() {
+	case apiclient.StatusBlocked:
+		return "blocked"
+	case apiclient.StatusPartly:
+		return "partly blocked"
+	case apiclient.StatusNotBlocked:
+		return "not blocked"
+	}
+	if a.BlockStatus == "" || strings.EqualFold(a.BlockStatus, "unknown") {
+		return "blocking unknown"
+	}
+	return "blocking: " + Visible(a.BlockStatus, maxField)
+}
+
+// ago is how long ago something was, "unknown" for a zero time.
+func ago(t, now time.Time) string {
+	if t.IsZero() {
+		return "unknown"
+	}
+	d := now.Sub(t)
+	if d < time.Second {
+		return "just now"
+	}
+	return humanDuration(d) + " ago"
+}

@@ -1,0 +1,69 @@
+package commands
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
+
+func audit() *Command {
+	return &Command{
+		Name: "audit", Role: Viewer, AnyAccount: true, Flags: []string{"all"},
+		Summary: "who did what, when, and what was refused",
+		Args: []Arg{
+			{Name: "since", Help: "how far back: 24h", Read: readDuration},
+			{Name: "by", Help: "a part of a name or id"},
+		},
+		Read: readAudit,
+	}
+}
+
+func readAudit(ctx context.Context, c *Call) (Result, error) {
+	back := 24 * time.Hour
+	if since := c.Line.Keys["since"]; since != "" {
+		d, err := parseDuration(since)
+		if err != nil {
+			return Result{}, err
+		}
+		back = d
+	}
+	from := c.Now.Add(-back)
+	if back == never {
+		from = time.Time{}
+	}
+	res := Result{Account: c.onlyAccount()}
+	data := []AuditEntry{}
+	for _, a := range c.All {
+		entries, err := c.cfg.Audit.Entries(ctx, a.Name, from)
+		if err != nil {
+			return Result{}, &Refusal{Kind: ErrAway, Cause: err, Text: Say("wafbot's memory (Redis) can't be reached, and the audit log is in it. The same lines are on wafbot's standard output")}
+		}
+		by := strings.ToLower(c.Line.Keys["by"])
+		entries = slices.DeleteFunc(entries, func(e AuditEntry) bool {
+			return by != "" && !strings.Contains(strings.ToLower(e.Actor.Name+" "+e.Actor.ID), by)
+		})
+		data = append(data, entries...)
+		res.Lines = append(res.Lines, Say(Bold(a.Name), ": ", len(entries), " entries"))
+		for i, e := range entries {
+			if i == shortList && !c.Line.Has("all") {
+				res.Lines = append(res.Lines, Say("… and ", len(entries)-i, " more: add ", Code("--all")))
+				break
+			}
+			res.Lines = append(res.Lines, Say("• ", auditLine(e)))
+		}
+	}
+	res.Data = data
+	return res, nil
+}
+
+func auditLine(e AuditEntry) Text {
+	line := Say("#", e.N, " ", e.At, " ", e.Actor.Name, " (", string(e.Actor.Via), ") ", Code(Visible(e.Line, 200)), ": ", Bold(e.Outcome))
+	if e.Change != "" {
+		line = Say(line, " ", Code(e.Change))
+	}
+	if e.Why != "" {
+		line = Say(line, ", ", Visible(e.Why, 200))
+	}
+	return line
+}

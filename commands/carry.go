@@ -1,0 +1,213 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// errUnknown marks a failure after which nobody knows whether the step took place.
+var errUnknown = errors.New("outcome unknown")
+
+// finish carries out what is left of a change. Every step is written down before it is sent, and all of them at the end,
+// so whoever finds it after a crash looks before sending again.
+func (r *Runner) finish(ctx context.Context, c *Call, ch Change, p Plan, res *Result) error {
+	var fault error
+	for i := range ch.Steps {
+		if ch.Steps[i].Done {
+			continue
+		}
+		if fault = r.carryOut(ctx, c, &ch, i); fault != nil {
+			break
+		}
+		ch.Steps[i].Done = true
+	}
+	if errors.Is(fault, ErrAway) && !slices.ContainsFunc(ch.Steps, func(s Step) bool { return s.Sent }) {
+		return fault
+	}
+	r.settle(&ch, fault)
+	if err := r.keep(ctx, c, ch); err != nil {
+		fault = unsaved(ch, err)
+	} else {
+		r.cfg.Changed(ctx, ch)
+	}
+	r.recordChange(ctx, c, ch)
+	if fault != nil {
+		return notDone(ch, fault)
+	}
+	res.add(ch)
+	res.Lines = append(res.Lines, p.Notes...)
+	return nil
+}
+
+// unsaved is the answer for a change that was sent and could not be written down: the same delivery, or the same line, finds it begun.
+func unsaved(ch Change, err error) error {
+	return &Refusal{Kind: ErrAway, Cause: fmt.Errorf("%w: %w", errRecorded, err), Text: Say(Bold(ch.Does),
+		": sent to the service, but wafbot's memory (Redis) can't be reached, so what came of it isn't written down. Ask the same again: wafbot looks before it sends")}
+}
+
+// notDone is the answer for a change that failed, was done in part only, or of which nobody knows.
+func notDone(ch Change, fault error) error {
+	if errors.Is(fault, errRecorded) {
+		return fault
+	}
+	cause := errRecorded
+	if fault != nil {
+		cause = fmt.Errorf("%w: %w", errRecorded, fault)
+	}
+	text := Say(Bold("NOT done: "+ch.Does), ": ", ch.Fault)
+	switch ch.State {
+	case StateHalf:
+		text = Say(Bold("Only partly done: "+ch.Does), ": ", ch.Fault, ". ", Code("undo "+ch.ID), " takes back what was done")
+	case StateBegun:
+		text = Say(Bold("Perhaps done: "+ch.Does), ": ", ch.Fault, ". Ask the same again: wafbot looks before it sends")
+	}
+	return &Refusal{Kind: ErrService, Cause: cause, Text: text}
+}
+
+// settle writes the outcome into the change. One of unknown outcome stays begun, so that whoever meets it looks.
+func (r *Runner) settle(ch *Change, fault error) {
+	if fault == nil {
+		ch.State, ch.Fault = StateDone, ""
+		return
+	}
+	text, ref := ForPeople(Invocation{ID: ch.ID, At: ch.At}, forPeople(fault))
+	r.cfg.Log.Error("carry out change", "account", ch.Account, "change", ch.ID, "reference", ref, "err", fault)
+	ch.Fault = text.String()
+	switch {
+	case errors.Is(fault, errUnknown):
+		ch.State = StateBegun
+	case ch.partly():
+		ch.State = StateHalf
+	default:
+		ch.State = StateFailed
+	}
+}
+
+// keep saves a finished change and, where it takes another one back, that one too.
+func (r *Runner) keep(ctx context.Context, c *Call, ch Change) error {
+	if err := r.save(ctx, ch); err != nil {
+		return err
+	}
+	if ch.State != StateDone {
+		return nil
+	}
+	return r.markUndone(ctx, c, ch)
+}
+
+// markUndone ends the change that ch takes back.
+func (r *Runner) markUndone(ctx context.Context, c *Call, ch Change) error {
+	i := slices.IndexFunc(c.Known, func(old Change) bool { return old.ID == ch.Undoes })
+	if i < 0 {
+		return nil
+	}
+	undone := c.Known[i]
+	undone.State, undone.EndedBy, undone.EndedAt = StateUndone, &ch.Actor, ch.At
+	if err := r.save(ctx, undone); err != nil {
+		return err
+	}
+	r.cfg.Changed(ctx, undone)
+	return nil
+}
+
+// save outlives the request: what was sent must be written down even when the caller has gone.
+func (r *Runner) save(ctx context.Context, ch Change) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := r.cfg.Ledger.SaveChange(ctx, ch); err != nil {
+		return fmt.Errorf("save change %s: %w", ch.ID, err)
+	}
+	return nil
+}
+
+// carryOut does one step: write it down, then send it; a step that was perhaps sent before is looked for first.
+func (r *Runner) carryOut(ctx context.Context, c *Call, ch *Change, i int) error {
+	step := &ch.Steps[i]
+	if step.Sent {
+		return r.lookAgain(ctx, c, ch, step)
+	}
+	if err := c.inTime(*ch); err != nil {
+		return err
+	}
+	if step.Kind == CreateRule {
+		equal, err := equalRules(ctx, c.Account, *step.Rule)
+		if err != nil {
+			return err
+		}
+		step.Equal = equal
+	}
+	step.Sent = true
+	if err := r.cfg.Ledger.SaveChange(ctx, *ch); err != nil {
+		step.Sent = false
+		return away(err)
+	}
+	err := send(ctx, c.Account, step)
+	if errors.Is(err, errUnknown) {
+		r.cfg.Log.Warn("outcome of a change is unknown, reading back", "account", ch.Account, "change", ch.ID, "err", err)
+		return r.lookAgain(ctx, c, ch, step)
+	}
+	return err
+}
+
+// inTime refuses to begin sending what was begun long ago and never came to anything.
+func (c *Call) inTime(ch Change) error {
+	if c.Now.Sub(ch.At) <= stale || ch.partly() {
+		return nil
+	}
+	return guarded(Say("it was asked at ", ch.At, ", over ", humanDuration(stale), " ago, and nothing of it was done. Ask again if it is still wanted"))
+}
+
+// send makes the step's one call. An error that wraps errUnknown leaves open whether it took place.
+func send(ctx context.Context, a *Account, step *Step) error {
+	err := call(ctx, a, step)
+	if e, ok := asAPI(err); ok && e.OutcomeUnknown() {
+		return fmt.Errorf("%w: %w", errUnknown, err)
+	}
+	return err
+}
+
+func call(ctx context.Context, a *Account, step *Step) error {
+	switch step.Kind {
+	case AddEntry:
+		made, err := a.API.AddIPRule(ctx, *step.Entry, step.Force)
+		step.ID = made.ID
+		return err
+	case DeleteEntry:
+		return deleteEntry(ctx, a, *step.Entry)
+	case CreateRule:
+		made, err := a.API.CreateRule(ctx, *step.Rule)
+		step.ID = made.ID
+		return err
+	case DeleteRule:
+		return gone(a.API.DeleteRule(ctx, step.Rule.ID))
+	}
+	return fmt.Errorf("step %q is unknown", step.Kind)
+}
+
+// deleteEntry takes an entry off and looks whether it went: the answer to a delete does not tell.
+func deleteEntry(ctx context.Context, a *Account, e apiclient.IPRule) error {
+	if err := gone(a.API.DeleteIPRules(ctx, e.ID)); err != nil {
+		return err
+	}
+	for left, err := range a.API.IPRules(ctx, apiclient.IPRuleFilter{List: e.List}) {
+		if err != nil {
+			return fmt.Errorf("%w: look whether entry %d went: %w", errUnknown, e.ID, err)
+		}
+		if unchanged(left, e) {
+			return &Refusal{Kind: ErrService, Text: Say("the service accepted it and still lists the entry: look with ", Code("lists"))}
+		}
+	}
+	return nil
+}
+
+// gone takes "not found" as deleted: somebody was faster.
+func gone(err error) error {
+	if apiclient.KindOf(err) == apiclient.NotFound {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,162 @@
+package commands
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// State is how far a change has come.
+type State string
+
+// The states of a change.
+const (
+	StateBegun  State = "begun"  // recorded, perhaps sent: whoever finds it looks before sending again
+	StateDone   State = "done"   // accepted by the service
+	StateHalf   State = "half"   // some steps were done, then one failed
+	StateFailed State = "failed" // nothing of it was done
+	StateUndone State = "undone"
+)
+
+// Change is one thing that wafbot was asked to do to the service and what became of it.
+type Change struct {
+	ID       string    `json:"id"`
+	Account  string    `json:"account"`
+	Line     Line      `json:"line"`             // canonical
+	Effect   string    `json:"effect"`           // the line without reason and attack: equal effects are one
+	AttackID string    `json:"attack,omitempty"` // what it is for, as AttackID makes it
+	Does     string    `json:"does"`             // in words: "Deny 203.0.113.7 everywhere"
+	When     string    `json:"when,omitempty"`   // when it works: "in about 1 min"
+	Undoes   string    `json:"undoes,omitempty"` // the change that this one takes back
+	Actor    Actor     `json:"actor"`
+	Reason   string    `json:"reason,omitempty"`
+	At       time.Time `json:"at"`
+	Until    time.Time `json:"until,omitzero"` // zero: no end
+	State    State     `json:"state"`
+	Steps    []Step    `json:"steps"`
+	Fault    string    `json:"fault,omitempty"` // for people: why it failed
+	EndedBy  *Actor    `json:"ended_by,omitempty"`
+	EndedAt  time.Time `json:"ended_at,omitzero"`
+}
+
+// StepKind is what a step does.
+type StepKind string
+
+// The kinds of steps: everything that wafbot can change.
+const (
+	AddEntry    StepKind = "add_entry"
+	DeleteEntry StepKind = "delete_entry"
+	CreateRule  StepKind = "create_rule"
+	DeleteRule  StepKind = "delete_rule"
+)
+
+// Step is one call that changes the service, written down before it is sent and again when its outcome is known.
+type Step struct {
+	Kind  StepKind          `json:"kind"`
+	Entry *apiclient.IPRule `json:"entry,omitempty"` // to add; or to delete, whole, so that it can be put back
+	Force bool              `json:"force,omitempty"` // overwrite the entries in Before
+	Rule  *apiclient.Rule   `json:"rule,omitempty"`  // to create; or to delete, whole
+
+	Before []apiclient.IPRule `json:"before,omitempty"` // what the entry takes the place of
+	Equal  []int64            `json:"equal,omitempty"`  // rules that were equal before: none of them is ours
+	Sent   bool               `json:"sent,omitempty"`
+	Done   bool               `json:"done,omitempty"`
+	ID     int64              `json:"id,omitempty"` // of the entry or rule that was made
+}
+
+// InForce reports whether the change still does something at the given time.
+func (c Change) InForce(at time.Time) bool {
+	return (c.State == StateDone || c.State == StateHalf) && (c.Until.IsZero() || at.Before(c.Until))
+}
+
+// mustBeEnded reports whether wafbot itself has to end the change: the service lets entries expire, but never rules.
+func (c Change) mustBeEnded() bool {
+	for _, s := range c.Steps {
+		if s.Sent && s.Rule != nil {
+			return !c.Until.IsZero()
+		}
+	}
+	return false
+}
+
+// partly reports whether something of the change was done.
+func (c Change) partly() bool {
+	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Done })
+}
+
+// superseded reports whether a change made since has taken away what this one made.
+func (c Change) superseded(all []Change) bool {
+	takes := func(made Step) bool {
+		return slices.ContainsFunc(all, func(later Change) bool {
+			return later.State != StateUndone && slices.ContainsFunc(later.Steps, func(s Step) bool { return s.Done && c.deletedBy(s, made) })
+		})
+	}
+	return slices.ContainsFunc(c.Steps, takes)
+}
+
+func (c Change) deletedBy(s, made Step) bool {
+	switch {
+	case !made.Done:
+		return false
+	case s.Kind == DeleteRule && made.Kind == CreateRule:
+		return s.Rule.ID == made.ID
+	case s.Kind == DeleteEntry && made.Kind == AddEntry:
+		return ours(*s.Entry, c, made)
+	}
+	return false
+}
+
+// DueAt is when wafbot has to end the change by itself; zero for never.
+func (c Change) DueAt() time.Time {
+	if (c.State == StateDone || c.State == StateHalf || c.State == StateBegun) && c.mustBeEnded() {
+		return c.Until
+	}
+	return time.Time{}
+}
+
+// Ledger remembers changes. An error of any of its methods means that nothing may be changed now.
+type Ledger interface {
+	// Lock makes changes to one account run one after another, over all processes. The context it returns ends when the lock is lost.
+	Lock(ctx context.Context, account string) (held context.Context, unlock func(), err error)
+	// Changes are the account's changes, the newest first: all that are in force and those that ended lately.
+	Changes(ctx context.Context, account string) ([]Change, error)
+	// SaveChange writes a change down, new or again, with the time at which it is due to be ended.
+	SaveChange(ctx context.Context, c Change) error
+}
+
+// Due tells which changes have to be ended.
+type Due interface {
+	// DueChanges are the ids of the account's changes whose end has come.
+	DueChanges(ctx context.Context, account string, now time.Time) ([]string, error)
+}
+
+// Facts are attacks as they were last seen by the poller.
+type Facts interface {
+	// FindAttacks are the account's remembered attacks whose id, as AttackID makes it, begins so; by that id.
+	FindAttacks(ctx context.Context, account, prefix string) (map[string]apiclient.Attack, error)
+}
+
+// AuditEntry is one line of the audit log.
+type AuditEntry struct {
+	N       int64     `json:"n"` // counts up in each account; 0: Redis was away and has no such entry
+	At      time.Time `json:"at"`
+	Account string    `json:"account"`
+	Actor   Actor     `json:"actor"`
+	Line    string    `json:"line"`
+	Outcome string    `json:"outcome"` // done, half, failed, unknown, refused, nothing, rehearsed, asked
+	Change  string    `json:"change,omitempty"`
+	Attack  string    `json:"attack,omitempty"`
+	Before  []string  `json:"before,omitempty"` // what stood there
+	After   []string  `json:"after,omitempty"`  // what was sent
+	Why     string    `json:"why,omitempty"`    // the reason given, or why it was refused
+}
+
+// AuditLog keeps the audit entries.
+type AuditLog interface {
+	// Append numbers and keeps an entry.
+	Append(ctx context.Context, e AuditEntry) (n int64, err error)
+	// Entries are the account's entries since then, the newest first.
+	Entries(ctx context.Context, account string, since time.Time) ([]AuditEntry, error)
+}

@@ -1,0 +1,128 @@
+// Package commands is what wafbot can do, whoever asks: one file a command, and one door, Runner.Do.
+package commands
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+)
+
+// Command is one verb. It either reads or plans: what plans, the Runner carries out, so that nothing else ever changes the service.
+type Command struct {
+	Name    string
+	Aliases []string
+	Summary string // one line for help
+	Args    []Arg
+	Flags   []string
+	Role    Role // the least role
+	Parts   int  // how many changes one line makes; 0: one
+	// AnyAccount lets the command work without an account, or over all of them.
+	AnyAccount bool
+	Read       func(ctx context.Context, c *Call) (Result, error)
+	Plan       func(ctx context.Context, c *Call) ([]Plan, error)
+	// Changes tells whether a line of a command with both Read and Plan changes something; nil: it does if it has Plan.
+	Changes func(l Line) bool
+}
+
+func (c *Command) changes(l Line) bool {
+	if c.Changes != nil {
+		return c.Changes(l)
+	}
+	return c.Plan != nil
+}
+
+// list is all the verbs, in the order of help. A new command is one file and one line here.
+func list() []*Command {
+	return []*Command{
+		status(), incidents(), attacks(), attack(),
+		contain(), deny(), allow(), gray(), patch(), mode(),
+		lists(), remove(), undo(),
+		audit(), whoami(), help(),
+	}
+}
+
+// Invocation is a request, however it came.
+type Invocation struct {
+	Line    Line      `json:"line"`
+	Actor   Actor     `json:"actor"`
+	ID      string    `json:"id"`                // of the delivery: the same request again has the same
+	At      time.Time `json:"at"`                // when it was asked
+	Account string    `json:"account,omitempty"` // the account of the place where it was asked, if the place has one
+	Warned  bool      `json:"warned,omitempty"`  // the warnings that the line alone tells were shown, in a button's dialog
+	Anyway  bool      `json:"anyway,omitempty"`  // all warnings were shown and accepted
+	Ask     bool      `json:"ask,omitempty"`     // do nothing but say what would be done
+}
+
+// Result is what came of an invocation.
+type Result struct {
+	Outcome  string   `json:"outcome"` // done, rehearsed, nothing; "" of a command that reads
+	Lines    []Text   `json:"lines"`
+	Changes  []Change `json:"changes,omitempty"`
+	AttackID string   `json:"attack,omitempty"`
+	Account  string   `json:"account,omitempty"`
+	Data     any      `json:"data,omitempty"` // the same for programs
+}
+
+// Call is an invocation on its way through the Runner: looked up, checked and allowed.
+type Call struct {
+	*Runner
+	Invocation
+	Cmd     *Command
+	Line    Line       // canonical
+	Account *Account   // nil if the command needs none and none was named
+	All     []*Account // the accounts it is about
+	Role    Role
+	Now     time.Time
+	Attack  *KnownAttack // of attack=ID
+	Known   []Change     // of a change: the account's changes, the newest first
+}
+
+// Config is what a Runner works with. Accounts, Members, Ledger, Facts and Audit must be set.
+type Config struct {
+	Accounts []*Account
+	Policy   Policy
+	Roles    Roles
+	Members  Members
+	Ledger   Ledger
+	Facts    Facts
+	Audit    AuditLog
+	AuditOut io.Writer                              // each audit entry as a JSON line; nil: nowhere
+	Log      *slog.Logger                           // nil: discarded
+	Now      func() time.Time                       // nil: time.Now
+	ReadBack [2]time.Duration                       // how long after a create of unknown outcome the rules are read back, twice; zero: 5 s and 30 s
+	Changed  func(ctx context.Context, ch Change)   // told of each change when its outcome is written down, so that cards follow; nil: nobody
+	Health   func(account string) (HealthNow, bool) // how polling goes, where it goes on in this process; nil: not known
+}
+
+// HealthNow is how watching an account goes.
+type HealthNow struct {
+	LastGood time.Time `json:"last_good,omitzero"`
+	Failing  string    `json:"failing,omitempty"` // for people; "" when well
+}
+
+// Runner is the one door: every line, button and command of the terminal goes through Do.
+type Runner struct {
+	cfg      Config
+	commands []*Command
+}
+
+// New makes a Runner.
+func New(cfg Config) *Runner {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.AuditOut == nil {
+		cfg.AuditOut = io.Discard
+	}
+	if cfg.ReadBack == [2]time.Duration{} {
+		cfg.ReadBack = [2]time.Duration{5 * time.Second, 30 * time.Second}
+	}
+	if cfg.Changed == nil {
+		cfg.Changed = func(context.Context, Change) {}
+	}
+	return &Runner{cfg: cfg, commands: list()}
+}

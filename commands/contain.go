@@ -1,0 +1,38 @@
+package commands
+
+import "context"
+
+func contain() *Command {
+	return &Command{
+		Name: "contain", Role: Responder, Parts: 2,
+		Summary: "deny the attack's top source, and patch the hole behind it",
+		Args: []Arg{
+			{Name: "target", Object: true, Read: readTarget, Help: "the source; left out: the attack's top source"},
+			{Name: "attack", Required: true, Help: argAttack.Help},
+			argFor("as configured"),
+			{Name: "patch", Help: "how long the patch lasts; left out: as configured", Read: readDuration},
+			argReason,
+		},
+		Plan: planContain,
+	}
+}
+
+func planContain(ctx context.Context, c *Call) ([]Plan, error) {
+	targets, err := c.targets()
+	if err != nil {
+		return nil, err
+	}
+	spec, err := patchOfAttack(c)
+	if err != nil {
+		return nil, err
+	}
+	denied, err := denying.planFor(ctx, c, targets, c.Line.Keys["for"])
+	if err != nil {
+		return nil, err
+	}
+	patched, err := spec.plan(ctx, c, c.Line.Keys["patch"])
+	if err != nil {
+		return nil, err
+	}
+	return []Plan{denied, patched}, nil
+}

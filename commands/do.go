@@ -1,0 +1,260 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// stale is how long after it was asked a change may still be begun: later the world is another one.
+const stale = 10 * time.Minute
+
+// Changes reports whether a line asks for a change, so that it must be written down before it is acknowledged.
+// A line with an unknown verb changes nothing.
+func (r *Runner) Changes(l Line) bool {
+	cmd, err := r.lookUp(l.Name)
+	return err == nil && cmd.changes(l)
+}
+
+// Do carries out a request: look up, check arguments, authorise, guard, claim, run, record.
+// An error that wraps a Refusal is for the person who asked; others are faults.
+func (r *Runner) Do(ctx context.Context, inv Invocation) (Result, error) {
+	cmd, err := r.lookUp(inv.Line.Name)
+	if err != nil {
+		return Result{}, err
+	}
+	call := &Call{Runner: r, Invocation: inv, Cmd: cmd, Now: r.cfg.Now(), Account: r.place(inv)}
+	changes := cmd.changes(inv.Line)
+	if err := r.authorise(ctx, call, changes); err != nil {
+		r.recordRefusal(ctx, call, err)
+		return Result{}, err
+	}
+	if err := r.resolve(ctx, call); err != nil {
+		return Result{}, err
+	}
+	if !changes {
+		return cmd.Read(ctx, call)
+	}
+	res, err := r.change(ctx, call)
+	if err != nil {
+		r.recordRefusal(ctx, call, err)
+	}
+	return res, err
+}
+
+func (r *Runner) lookUp(name string) (*Command, error) {
+	var known []string
+	for _, c := range r.commands {
+		if c.Name == name || slices.Contains(c.Aliases, name) {
+			return c, nil
+		}
+		known = append(append(known, c.Name), c.Aliases...)
+	}
+	text := Say(typed(name), " is no command", hint(name, known), ". ", Code("help"), " lists them")
+	return nil, &Refusal{Kind: ErrUnknown, Text: text}
+}
+
+// authorise checks the one who asks, on every path, against his role now.
+func (r *Runner) authorise(ctx context.Context, c *Call, changes bool) error {
+	role, name, unsure := r.role(ctx, c.Actor)
+	c.Role, c.Actor.Name = role, name
+	if unsure && changes {
+		return &Refusal{Kind: ErrDenied, Text: Say("Slack doesn't tell wafbot who you are just now, and without that nothing is changed. Try again in a moment")}
+	}
+	if role == NoRole {
+		return &Refusal{Kind: ErrDenied, Text: Say("You have no role here: wafbot answers full members of its own workspace whom its configuration names")}
+	}
+	return r.needRole(c, c.Cmd.Role)
+}
+
+func (r *Runner) needRole(c *Call, least Role) error {
+	if c.Role >= least {
+		return nil
+	}
+	who := Say("Nobody is one yet: see ", Code("policy"), " in the configuration")
+	if ids := r.cfg.Roles.list(least); len(ids) > 0 {
+		who = Say("Ask ")
+		for i, id := range ids[:min(3, len(ids))] {
+			if i > 0 {
+				who = Say(who, ", ")
+			}
+			who = Say(who, User(id))
+		}
+	}
+	return &Refusal{Kind: ErrDenied, Text: Say(Code(c.Cmd.Name), " needs a ", Bold(least.String()), "; you are ", c.Role.String(), ". ", who, ". Nothing was done")}
+}
+
+// list is who has at least that role, "*" left out.
+func (r Roles) list(least Role) []string {
+	all := slices.Clone(r.Admins)
+	if least <= Responder {
+		all = slices.Concat(r.Responders, all)
+	}
+	return slices.DeleteFunc(slices.Compact(all), func(id string) bool { return id == "*" })
+}
+
+// place is the account that a request names, else the one of the place where it was made, else the only one; nil if none of these.
+func (r *Runner) place(inv Invocation) *Account {
+	name := inv.Account
+	if named := inv.Line.Keys["account"]; named != "" {
+		name = named
+	} else if len(r.cfg.Accounts) == 1 {
+		return r.cfg.Accounts[0]
+	}
+	if i := slices.IndexFunc(r.cfg.Accounts, func(a *Account) bool { return a.Name == name }); i >= 0 {
+		return r.cfg.Accounts[i]
+	}
+	return nil
+}
+
+// resolve finds the attack that a line is about and brings the line into canonical form.
+func (r *Runner) resolve(ctx context.Context, c *Call) error {
+	line := c.Invocation.Line
+	named := line.Keys["account"]
+	line = line.With("account", "")
+	c.All = r.cfg.Accounts
+	if named != "" && c.Account == nil {
+		return usage(Say(typed(named), " is no account: ", r.accountNames()))
+	}
+	if typed := r.attackTyped(c.Cmd, line); typed != "" {
+		if err := r.resolveAttack(ctx, c, typed, named != ""); err != nil {
+			return err
+		}
+		line = withAttack(c.Cmd, line, c.Attack.ID)
+	}
+	if c.Account == nil && !c.Cmd.AnyAccount {
+		return c.Cmd.misuse(Say("which account? Add ", Code("account="), " with one of: ", r.accountNames()))
+	}
+	if c.Account != nil {
+		c.All = []*Account{c.Account}
+	}
+	checked, err := c.Cmd.check(line, c.Account)
+	if err != nil {
+		return err
+	}
+	c.Line = checked
+	return nil
+}
+
+func (r *Runner) accountNames() string {
+	var names []string
+	for _, a := range r.cfg.Accounts {
+		names = append(names, a.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// change plans and carries out under the account's lock, so that what the plan saw still holds when it is done.
+func (r *Runner) change(ctx context.Context, c *Call) (Result, error) {
+	if r.cfg.Policy.Changes == ChangesOff {
+		return Result{}, guarded(Say("changes are switched off (", Code("policy.changes: off"), "). Nothing was done"))
+	}
+	if c.ID == "" {
+		return Result{}, errors.New("a request that changes something has no delivery id")
+	}
+	held, unlock, err := r.cfg.Ledger.Lock(ctx, c.Account.Name)
+	if err != nil {
+		return Result{}, away(err)
+	}
+	defer unlock()
+	if c.Known, err = r.cfg.Ledger.Changes(held, c.Account.Name); err != nil {
+		return Result{}, away(err)
+	}
+	mine := r.begun(c)
+	if len(mine) == max(c.Cmd.Parts, 1) {
+		return r.again(held, c, mine)
+	}
+	if len(mine) == 0 && !c.At.IsZero() && c.Now.Sub(c.At) > stale {
+		return Result{}, guarded(Say("that was asked at ", c.At, ", over ", humanDuration(stale), " ago: nothing was done. Ask again if it is still wanted"))
+	}
+	plans, err := c.Cmd.Plan(held, c)
+	if err != nil {
+		return Result{}, forPeople(err)
+	}
+	for _, p := range plans {
+		if err := r.needRole(c, p.Role); err != nil {
+			return Result{}, err
+		}
+	}
+	if err := r.ask(c, plans); err != nil {
+		return Result{}, err
+	}
+	return r.run(held, c, plans)
+}
+
+// again answers a request that came before: what it began is finished, what is done is only told.
+func (r *Runner) again(ctx context.Context, c *Call, mine []Change) (Result, error) {
+	res := Result{Account: c.Account.Name, AttackID: mine[0].AttackID}
+	for _, ch := range mine {
+		if err := r.goOn(ctx, c, ch, &res); err != nil {
+			return res, err
+		}
+	}
+	return res, nil
+}
+
+// begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning anew.
+func (r *Runner) begun(c *Call) []Change {
+	var mine []Change
+	for _, ch := range c.Known {
+		for part := range max(c.Cmd.Parts, 1) {
+			if ch.ID == changeID(c.Account.Name, c.ID, part) {
+				mine = append(mine, ch)
+			}
+		}
+	}
+	return mine
+}
+
+// ask refuses a plan with warnings that the person has not seen, so that he is asked.
+func (r *Runner) ask(c *Call, plans []Plan) error {
+	if c.Anyway || c.Actor.Via == ViaClock {
+		return nil
+	}
+	var warned Plan
+	for _, p := range plans {
+		if len(p.Steps) == 0 {
+			continue
+		}
+		for _, w := range p.Warnings {
+			if !w.InDialog || !c.Warned {
+				warned.Warnings = append(warned.Warnings, w)
+			}
+		}
+		warned.Does = strings.TrimPrefix(warned.Does+"; "+p.Does, "; ")
+	}
+	// In a rehearsal there is nothing to confirm: the answer is what would be sent.
+	confirm := c.Ask && warned.Does != "" && r.cfg.Policy.Changes == ChangesOn
+	if len(warned.Warnings) == 0 && !confirm {
+		return nil
+	}
+	text := Say(Bold(warned.Does), "?")
+	if len(warned.Warnings) > 0 {
+		text = Say(text, " Before you do:")
+	}
+	for _, w := range warned.Warnings {
+		text = Say(text, "\n• ", w.Text)
+	}
+	return &Refusal{Kind: ErrAsk, Text: text, Plan: &warned, Line: c.Line.With("account", c.Account.Name)}
+}
+
+// away says that nothing is changed without memory.
+func away(err error) error {
+	return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: wafbot's memory (Redis) can't be reached, and without it nothing is changed. Try again in a moment")}
+}
+
+// reference names a fault to a person so that it can be found in the log.
+func reference(inv Invocation) string { return "e" + shortHash(inv.ID, fmt.Sprint(inv.At.UnixNano())) }
+
+// ForPeople is what a person may be shown of an error: the words of a refusal, or a reference to the log.
+func ForPeople(inv Invocation, err error) (text Text, ref string) {
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		return refusal.Text, ""
+	}
+	ref = reference(inv)
+	return Say("Something went wrong inside wafbot. Nothing more is known here; reference ", Code(ref), " in its log"), ref
+}

@@ -1,0 +1,215 @@
+package commands_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+func TestDeny(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	res, err := w.try(ann, `deny 203.0.113.7 198.51.100.0/24 reason="brute  force"`)
+	require.NoError(t, err)
+	require.Equal(t, []string{"198.51.100.0/24 [0] 4h0m0s", "203.0.113.7/32 [0] 4h0m0s"}, w.entries("black"))
+	ch := res.Changes[0]
+	require.Equal(t, "Deny 203.0.113.7, 198.51.100.0/24 everywhere for 4 h", ch.Does)
+	require.Equal(t, ch, w.ledger.change(ch.ID), "what is told is what is kept")
+	require.Equal(t, commands.StateDone, ch.State)
+	require.Equal(t, "wafbot "+ch.ID+" by Ann (U1ANN): brute force", w.listed("black")[0].Reason)
+	require.Contains(t, text(res), "accepted by the service, works in about 1 min. "+ch.ID+", by Ann, until 2026-11-20 07:00 UTC")
+	require.Zero(t, ch.DueAt(), "the service lets entries expire by itself")
+	w.pass(4 * time.Hour)
+	require.Empty(t, w.entries("black"))
+	require.False(t, ch.InForce(w.clock()))
+}
+
+func TestDenyTheTopSource(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	ch := w.does(ann, "deny attack="+id[:5])
+	require.Equal(t, "deny 203.0.113.7 attack="+id+" for=4h", ch.Line.String())
+	require.Equal(t, id, ch.AttackID)
+	require.Contains(t, w.listed("black")[0].Reason, " for "+id)
+	w.does(ann, "deny 192.0.2.9 attack="+id) // another source of the same attack
+}
+
+func TestNoSourceListed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{App: 4, Sources: []waf.SourceSpec{}, OtherSources: 10})
+	if len(w.state().Attacks[0].Sources) > 0 {
+		w.does(ann, "deny attack="+id)
+		return
+	}
+	w.refuses(ann, "deny attack="+id, commands.ErrGuarded, "lists no source")
+}
+
+func TestDeniedAlready(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ch := w.does(ann, "deny 203.0.113.7 for=4h")
+	w.nothing(bob, "deny 203.0.113.7 for=4h", "done already by Ann", ch.ID)
+	w.pass(time.Minute)
+	w.nothing(bob, "deny 203.0.113.7 for=3h", "denied already until 2026-11-20 07:00 UTC", ch.ID, "by Ann (U1ANN)")
+	w.nothing(bob, "deny 203.0.113.7 for=3h app=4", "denied already")
+
+	w.seed(waf.IPRule{Subnet: "198.51.100.0/24", Reason: "trigger: brute force", ExpiredAt: w.clock().Add(24 * time.Hour).Unix()})
+	w.nothing(ann, "deny 198.51.100.9", "denied already until 2026-11-21 03:01 UTC", "trigger: brute force")
+	w.seed(waf.IPRule{Subnet: "192.0.2.9"})
+	w.nothing(ann, "deny 192.0.2.9 for=30d", "forever", "automatic")
+}
+
+// A shorter one gives way and comes back; a longer one is never touched.
+func TestAShorterOneIsKeptAsBefore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.seed(waf.IPRule{Subnet: "203.0.113.7", Reason: "by hand", ExpiredAt: w.clock().Add(time.Hour).Unix()})
+	ch := w.does(ann, "deny 203.0.113.7 for=4h")
+	require.Equal(t, []string{"203.0.113.7/32 [0] 4h0m0s"}, w.entries("black"))
+	require.True(t, ch.Steps[0].Force)
+	require.Equal(t, "by hand", ch.Steps[0].Before[0].Reason)
+	require.Contains(t, w.lastAudit().Before[0], `reason="by hand"`)
+	w.does(bob, "undo "+ch.ID)
+	require.Equal(t, []string{"203.0.113.7/32 [0] 1h0m0s"}, w.entries("black"))
+	require.Equal(t, "by hand", w.listed("black")[0].Reason)
+}
+
+// An entry for fewer applications stands beside the new one: overwriting it could shorten it.
+func TestDenyNeverShortensWhatHoldsForSomeApplications(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.seed(waf.IPRule{Subnet: "203.0.113.7", Pools: []int{4}, Reason: "by hand"})
+	w.nothing(ann, "deny 203.0.113.7 app=Shop", "already forever", "by hand")
+	ch := w.does(ann, "deny 203.0.113.7")
+	require.False(t, ch.Steps[0].Force)
+	both := []string{"203.0.113.7/32 [0] 4h0m0s", "203.0.113.7/32 [4] forever"}
+	require.Equal(t, both, w.entries("black"))
+	w.does(ann, "undo")
+	require.Equal(t, both[1:], w.entries("black"))
+	w.does(ann, "deny 203.0.113.7 app=7,shop")
+	require.Equal(t, []string{"203.0.113.7/32 [4 7] 4h0m0s", both[1]}, w.entries("black"))
+}
+
+func TestSomeOfThemAreDeniedAlready(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.seed(waf.IPRule{Subnet: "203.0.113.7", Reason: "by hand"})
+	res, err := w.try(ann, "deny 203.0.113.7 203.0.113.8")
+	require.NoError(t, err)
+	require.Equal(t, "Deny 203.0.113.8 everywhere for 4 h", res.Changes[0].Does)
+	require.Contains(t, text(res), "203.0.113.7 is denied already forever (by hand)")
+	w.does(ann, "undo")
+	require.Equal(t, []string{"203.0.113.7/32 [0] forever"}, w.entries("black"))
+}
+
+func TestValuesOfAnotherEntryAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, noSecond(commands.SecondBroad))
+	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"FR", "DE"}, Reason: "by hand"})
+	w.nothing(ann, "deny country:FR", "by hand")
+	w.does(ann, "deny country:FR country:NL")
+	require.Equal(t, []string{"DE,FR [0] forever", "NL [0] 4h0m0s"}, w.entries("black"))
+
+	w = newWorld(t, noSecond(commands.SecondBroad))
+	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"FR", "DE"}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
+	_, err := w.try(ann, "deny country:FR")
+	require.ErrorIs(t, err, commands.ErrService)
+	require.ErrorContains(t, err, "NOT done: Deny country:FR everywhere for 4 h")
+	require.ErrorContains(t, err, "lists")
+	require.Equal(t, []string{"DE,FR [0] 1h0m0s"}, w.entries("black"))
+}
+
+func TestTheAllowlistWins(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.seed(waf.IPRule{List: "white", Subnet: "203.0.113.0/24", Reason: "partner"})
+	w.refuses(ann, "deny 203.0.113.7", commands.ErrNothing, "203.0.113.7 is on the allowlist forever (partner), which wins", "remove 203.0.113.0/24 list=white")
+	w.refuses(ann, "gray 203.0.113.7", commands.ErrNothing, "allowlist")
+
+	w.seed(waf.IPRule{List: "white", Subnet: "198.51.100.7", Pools: []int{4}, Reason: "tester"})
+	w.refuses(ann, "deny 198.51.100.7 app=4", commands.ErrNothing, "tester")
+	w.refuses(ann, "deny 198.51.100.7", commands.ErrAsk, "allowlist on Shop", "there it has no effect")
+	w.refuses(ann, "deny 198.51.100.0/24", commands.ErrAsk, "198.51.100.7 is on the allowlist")
+	w.anyway(ann, "deny 198.51.100.0/24")
+	w.nothing(ann, "deny 198.51.100.0/24 for=1h", "already") // nothing to do is nothing to ask about
+	w.does(ann, "deny 198.51.100.7 app=7")
+
+	w.refuses(ann, "gray 198.51.100.8", commands.ErrNothing, "denylist")
+}
+
+func TestAskingHandsBackTheLine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	w.seed(waf.IPRule{List: "white", Subnet: "198.51.100.7", Pools: []int{4}})
+	_, err := w.try(ann, "BAN reason='x y' 198.51.100.7 attack="+id[:6])
+	var refusal *commands.Refusal
+	require.ErrorAs(t, err, &refusal)
+	require.ErrorIs(t, err, commands.ErrAsk)
+	require.Equal(t, `deny 198.51.100.7 account=acme attack=`+id+` reason="x y"`, refusal.Line.String())
+	require.Len(t, refusal.Plan.Warnings, 1)
+	require.Equal(t, "asked", w.lastAudit().Outcome)
+	w.anyway(ann, refusal.Line.String())
+}
+
+func TestGrayAndAllow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, noSecond(commands.SecondAllow))
+	w.does(ann, "gray 203.0.113.7")
+	w.does(root, "allow 203.0.113.7")
+	require.Equal(t, []string{"203.0.113.7/32 [0] 24h0m0s"}, w.entries("gray"))
+	require.Equal(t, []string{"203.0.113.7/32 [0] 1h0m0s"}, w.entries("white"))
+}
+
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	denied := w.does(ann, "deny 203.0.113.7")
+	ch := w.does(bob, "remove 203.0.113.7")
+	require.Empty(t, w.entries("black"))
+	require.NotContains(t, text(w.reads(eve, "status")), denied.ID, "no longer in force")
+	w.does(ann, "deny 203.0.113.7") // within the same minute
+	require.Len(t, w.entries("black"), 1)
+	w.nothing(ann, "undo "+ch.ID, "again already")
+
+	id := w.seed(waf.IPRule{Subnet: "192.0.2.9", Reason: "trigger"})
+	w.refuses(ann, "remove 192.0.2.9", commands.ErrDenied, "needs a admin")
+	w.refuses(root, "remove 192.0.2.9", commands.ErrAsk, "wafbot did not make this entry (trigger)", "come back by itself")
+	ch = w.anyway(root, "remove "+itoa(id))
+	require.Len(t, w.entries("black"), 1)
+	w.does(root, "undo "+ch.ID)
+	require.Contains(t, w.entries("black"), "192.0.2.9/32 [0] forever")
+	require.Equal(t, "trigger", w.listed("black")[1].Reason)
+}
+
+func TestRemoveWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.seed(waf.IPRule{Subnet: "203.0.113.0/24"})
+	w.nothing(root, "remove 203.0.113.7", "is on no list itself, but 203.0.113.0/24 on the denylist covers it: entry")
+	w.nothing(root, "remove 203.0.113.0/23")
+	w.nothing(root, "remove 99999")
+	w.seed(waf.IPRule{Subnet: "203.0.113.0/24", List: "gray"})
+	w.refuses(root, "remove 203.0.113.0/24", commands.ErrUsage, "stands there 2 times", "denylist", "graylist")
+	w.anyway(root, "remove 203.0.113.0/24 list=gray")
+	require.Empty(t, w.entries("gray"))
+	require.Len(t, w.entries("black"), 1)
+}
+
+func TestOnlyWhatIsAnnouncedIsRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.does(ann, "deny 203.0.113.7")
+	// Somebody takes the entry over in the console: it keeps its number and is his.
+	entry := w.listed("black")[0]
+	w.overwrite(entry, "kept for the police", 24*time.Hour)
+	w.refuses(bob, "remove 203.0.113.7", commands.ErrDenied)
+	w.nothing(ann, "undo", "somebody else's now", "kept for the police")
+	require.Equal(t, []string{"203.0.113.7/32 [0] 24h0m0s"}, w.entries("black"))
+}

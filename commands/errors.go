@@ -1,0 +1,51 @@
+package commands
+
+import (
+	"errors"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// What a person sees as it is. Everything else is shown as a fault with a reference, and its text stays in the log.
+var (
+	ErrUnknown     = errors.New("unknown command")
+	ErrUsage       = errors.New("wrong usage")
+	ErrDenied      = errors.New("not allowed")
+	ErrGuarded     = errors.New("guarded")
+	ErrNothing     = errors.New("nothing to do") // what is asked for holds already
+	ErrNeedsSecond = errors.New("needs a second person")
+	ErrAway        = errors.New("memory away") // Redis can't be reached: no changes
+	ErrService     = errors.New("service refused")
+	ErrAsk         = errors.New("asks first")
+)
+
+// Refusal is an answer other than done, in words for the person who asked. It wraps one of the errors above.
+type Refusal struct {
+	Kind  error
+	Text  Text
+	Plan  *Plan // of ErrAsk: what would be done and what warns
+	Line  Line  // of ErrAsk: the canonical line to run after all
+	Cause error // for the log: what lies behind, never shown
+}
+
+// Error is the refusal's text.
+func (r *Refusal) Error() string { return r.Text.String() }
+
+// Unwrap is the refusal's kind, and its cause.
+func (r *Refusal) Unwrap() []error {
+	if r.Cause == nil {
+		return []error{r.Kind}
+	}
+	return []error{r.Kind, r.Cause}
+}
+
+func usage(t Text) error   { return &Refusal{Kind: ErrUsage, Text: t} }
+func guarded(t Text) error { return &Refusal{Kind: ErrGuarded, Text: t} }
+func nothing(t Text) error { return &Refusal{Kind: ErrNothing, Text: t} }
+
+// asAPI is the service's error in err.
+func asAPI(err error) (*apiclient.Error, bool) {
+	var e *apiclient.Error
+	ok := errors.As(err, &e)
+	return e, ok
+}

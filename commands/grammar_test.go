@@ -1,0 +1,163 @@
+package commands_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]commands.Line{
+		"":                     {Name: "status"},
+		"  \t ":                {Name: "status"},
+		"STATUS --all":         {Name: "status", Flags: []string{"all"}},
+		"status —all":          {Name: "status", Flags: []string{"all"}},
+		"status –all --ALL":    {Name: "status", Flags: []string{"all"}},
+		"deny 203.0.113.7":     {Name: "deny", Words: []string{"203.0.113.7"}},
+		"Ban for=4h 192.0.2.1": {Name: "ban", Words: []string{"192.0.2.1"}, Keys: map[string]string{"for": "4h"}},
+		`deny reason="it is Anna's" 192.0.2.1 FOR=4h`: {Name: "deny", Words: []string{"192.0.2.1"},
+			Keys: map[string]string{"for": "4h", "reason": "it is Anna's"}},
+		"deny 192.0.2.1 reason=“curly ones”":           {Name: "deny", Words: []string{"192.0.2.1"}, Keys: map[string]string{"reason": "curly ones"}},
+		"deny 192.0.2.1 reason=‘single curly’":         {Name: "deny", Words: []string{"192.0.2.1"}, Keys: map[string]string{"reason": "single curly"}},
+		"deny 192.0.2.1 reason=„german“":               {Name: "deny", Words: []string{"192.0.2.1"}, Keys: map[string]string{"reason": "german"}},
+		"deny 192.0.2.1 reason=Anna's":                 {Name: "deny", Words: []string{"192.0.2.1"}, Keys: map[string]string{"reason": "Anna's"}},
+		`deny 192.0.2.1 reason='a "b" \d'`:             {Name: "deny", Words: []string{"192.0.2.1"}, Keys: map[string]string{"reason": `a "b" \d`}},
+		`deny 192.0.2.1 reason="a \"b\" \\ \d"`:        {Name: "deny", Words: []string{"192.0.2.1"}, Keys: map[string]string{"reason": `a "b" \ \d`}},
+		"deny reason=\"two\nlines\" 192.0.2.1":         {Name: "deny", Words: []string{"192.0.2.1"}, Keys: map[string]string{"reason": "two\nlines"}},
+		`lists "--all" "for=4h"`:                       {Name: "lists", Words: []string{"--all", "for=4h"}},
+		`lists ""`:                                     {Name: "lists", Words: []string{""}},
+		"patch GET a.example/x?y=1":                    {Name: "patch", Words: []string{"GET", "a.example/x?y=1"}},
+		"mode -1 block":                                {Name: "mode", Words: []string{"-1", "block"}},
+		"deny 192.0.2.1 reason=":                       {Name: "deny", Words: []string{"192.0.2.1"}, Keys: map[string]string{"reason": ""}},
+		"deny 192.0.2.1 reason=a=b":                    {Name: "deny", Words: []string{"192.0.2.1"}, Keys: map[string]string{"reason": "a=b"}},
+		"deny   country:FR  \u00a0proxy:TOR\n\t aws  ": {Name: "deny", Words: []string{"country:FR", "proxy:TOR", "aws"}},
+	} {
+		l, err := commands.Parse(line)
+		require.NoError(t, err, line)
+		require.Equal(t, want, l, line)
+		again, err := commands.Parse(l.String())
+		require.NoError(t, err, line)
+		require.Equal(t, l, again, "the way back of %s", l)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	for line, word := range map[string]string{
+		`deny "203.0.113.7`:            "quote",
+		`deny reason='x`:               "quote",
+		"deny 192.0.2.1 for=1h for=2h": "twice",
+		strings.Repeat("x ", 1<<16):    "64 kB",
+	} {
+		_, err := commands.Parse(line)
+		require.ErrorIs(t, err, commands.ErrUsage)
+		require.ErrorContains(t, err, word)
+	}
+}
+
+func TestWhatAShellHasSplit(t *testing.T) {
+	t.Parallel()
+	l, err := commands.ParseArgs([]string{"deny", "203.0.113.7", "reason=two words", "for=4h", "--all"})
+	require.NoError(t, err)
+	require.Equal(t, `deny 203.0.113.7 for=4h reason="two words" --all`, l.String())
+	l, err = commands.ParseArgs(nil)
+	require.NoError(t, err)
+	require.Equal(t, "status", l.Name)
+}
+
+func TestWithLeavesTheLineAlone(t *testing.T) {
+	t.Parallel()
+	l, err := commands.Parse("deny 192.0.2.1 for=4h")
+	require.NoError(t, err)
+	require.Equal(t, "deny 192.0.2.1 app=4 for=4h", l.With("app", "4").String())
+	require.Equal(t, "deny 192.0.2.1", l.With("for", "").String())
+	require.Equal(t, "deny 192.0.2.1 for=4h", l.String())
+}
+
+// Any line that a program makes is read back as it was, in Slack as on a button.
+func TestLinesRoundTrip(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		args := rapid.SliceOfN(rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-z]{1,3}=["'“\\ a]{0,4}`), rapid.StringMatching(`(--|—)[a-z]{1,2}`)), 1, 6).Draw(t, "args")
+		l, err := commands.ParseArgs(args)
+		if err != nil {
+			require.ErrorIs(t, err, commands.ErrUsage)
+			return
+		}
+		again, err := commands.Parse(l.String())
+		require.NoError(t, err)
+		require.Equal(t, l, again)
+		text, err := json.Marshal(l)
+		require.NoError(t, err)
+		var back commands.Line
+		require.NoError(t, json.Unmarshal(text, &back))
+		require.Equal(t, l, back, "on its way through the work stream")
+	})
+}
+
+func FuzzParse(f *testing.F) {
+	for _, line := range []string{"", "deny 203.0.113.7 for=4h", `deny "a b" reason=“x”`, `a \" \\ ' "`, "status —all", `x "=" y="=" ="`, "\xff", `"" ""`, `a="b"c`} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		l, err := commands.Parse(line)
+		if err != nil {
+			require.ErrorIs(t, err, commands.ErrUsage)
+			return
+		}
+		if len(l.String()) > 1<<16 {
+			t.Skip("longer than a line may be")
+		}
+		again, err := commands.Parse(l.String())
+		require.NoError(t, err)
+		require.Equal(t, l, again)
+	})
+}
+
+func TestUnknownVerbs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for verb, hint := range map[string]string{"dney": "deny", "statsu": "status", "blok": "block", "udno": "undo", "atack": "attack"} {
+		w.refuses(root, verb+" 203.0.113.7", commands.ErrUnknown, "did you mean "+hint+"?", "help")
+	}
+	for _, verb := range []string{"x", "xylophone", "\u202e" + strings.Repeat("k", 5000)} {
+		_, err := w.try(root, verb)
+		require.ErrorIs(t, err, commands.ErrUnknown)
+		require.NotContains(t, err.Error(), "did you mean")
+		require.NotContains(t, err.Error(), "\u202e")
+		require.Less(t, len(err.Error()), 300)
+	}
+	require.False(t, w.Changes(commands.Line{Name: "xylophone"}))
+}
+
+func TestAliases(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	require.Equal(t, "deny 203.0.113.7 for=4h", w.does(ann, "block 203.0.113.7").Line.String())
+	w.does(ann, "unban 203.0.113.7")
+	w.does(ann, "ban 203.0.113.7 for=1h")
+	w.does(ann, "unblock 203.0.113.7")
+	w.does(ann, "grey 203.0.113.7")
+	require.Empty(t, w.entries("black"))
+	require.Equal(t, []string{"203.0.113.7/32 [0] 24h0m0s"}, w.entries("gray"))
+}
+
+func TestChangesTellsReadingFromChanging(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for line, want := range map[string]bool{
+		"": false, "status": false, "attacks": false, "lists": false, "audit": false, "whoami": false, "help": false, "mode 4": false, "attack a1234": false, "incidents": false,
+		"deny 1.2.3.4": true, "ban 1.2.3.4": true, "allow 1.2.3.4": true, "gray 1.2.3.4": true, "contain attack=a1234": true, "patch attack=a1234": true,
+		"mode 4 block": true, "remove 1.2.3.4": true, "undo": true,
+	} {
+		l, err := commands.Parse(line)
+		require.NoError(t, err)
+		require.Equal(t, want, w.Changes(l), line)
+	}
+}

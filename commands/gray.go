@@ -1,0 +1,9 @@
+package commands
+
+func gray() *Command {
+	return &Command{
+		Name: "gray", Aliases: []string{"grey"}, Role: Responder,
+		Summary: "put sources on the graylist: their attacks are blocked in safe_blocking mode",
+		Args:    graying.args(), Plan: graying.plan,
+	}
+}

@@ -1,0 +1,193 @@
+package commands
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// What may be changed at all.
+const (
+	ChangesOff      = "off"
+	ChangesRehearse = "rehearse" // everything but the sending: what would be sent is shown
+	ChangesOn       = "on"
+)
+
+// What can need a second person.
+const (
+	SecondForever = "forever"
+	SecondBroad   = "broad" // country, data center, proxy, wider than the widest prefix
+	SecondAllow   = "allow"
+	SecondModeOff = "mode_off"
+	SecondSource  = "source" // a named source whose Deny says so
+)
+
+// Who may deny a named source.
+const (
+	DenyNever  = "never"
+	DenySecond = "second_person"
+)
+
+// Source is a named range of the owner's: a CDN, an office, health checks.
+type Source struct {
+	Name   string
+	Ranges []netip.Prefix
+	Deny   string // DenyNever (also for ""), or DenySecond
+}
+
+// Durations are how long a measure lasts when the line does not say.
+type Durations struct {
+	Deny, Gray, Allow, Mode, ModeOff, Patch time.Duration
+}
+
+// Policy is what the guards go by.
+type Policy struct {
+	Changes      string // ChangesOff, ChangesRehearse (also for ""), ChangesOn
+	Sources      []Source
+	WidestIPv4   int // bits of the widest range that one person may put on a list; 0: 24
+	WidestIPv6   int // 0: 48
+	Durations    Durations
+	Longest      time.Duration // of any measure; 0: 30 days
+	SecondPerson []string
+}
+
+// builtin are the ranges that are never denied: behind a balancer they are everybody.
+func builtin() []Source {
+	named := func(name string, ranges ...string) Source {
+		s := Source{Name: name, Deny: DenyNever}
+		for _, r := range ranges {
+			s.Ranges = append(s.Ranges, netip.MustParsePrefix(r))
+		}
+		return s
+	}
+	return []Source{
+		named("private addresses", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"),
+		named("loopback", "127.0.0.0/8", "::1/128"),
+		named("link-local addresses", "169.254.0.0/16", "fe80::/10"),
+		named("carrier-grade NAT", "100.64.0.0/10"),
+		named("unique-local addresses", "fc00::/7"),
+		named("this network", "0.0.0.0/8", "::/128"),
+	}
+}
+
+// SourceOf is the named source that an address belongs to.
+func (p Policy) SourceOf(addr netip.Addr) (Source, bool) {
+	for _, s := range slices.Concat(p.Sources, builtin()) {
+		for _, r := range s.Ranges {
+			if unmap(r).Contains(addr.Unmap()) {
+				return s, true
+			}
+		}
+	}
+	return Source{}, false
+}
+
+// needsSecond refuses what the policy wants a second person for: asking one is not built yet, and doing it without is not an option.
+func (p Policy) needsSecond(what string, why Text) error {
+	if !slices.Contains(p.SecondPerson, what) {
+		return nil
+	}
+	return &Refusal{Kind: ErrNeedsSecond, Text: Say(why, ": that needs a second person (", Code("policy.second_person: "+what),
+		"), and wafbot can't ask for one yet. Nothing was done")}
+}
+
+// guardSource refuses what hits, or contains, a named source or a range that is never denied. It looks at all of them:
+// a range can contain several, and what a second person may deny can lie in what nobody may.
+func (p Policy) guardSource(t Target) error {
+	var second error
+	for _, s := range slices.Concat(p.Sources, builtin()) {
+		i := slices.IndexFunc(s.Ranges, t.overlaps)
+		if i < 0 {
+			continue
+		}
+		hit := unmap(s.Ranges[i])
+		what := Say(Code(t.String()), " is in ", Bold(s.Name), " (", Code(hit.String()), ")")
+		if t.Prefix.Bits() < hit.Bits() {
+			what = Say(Code(t.String()), " contains ", Code(hit.String()), " of ", Bold(s.Name))
+		}
+		if s.Deny != DenySecond {
+			return guarded(Say(what, ", which is never denied. Nothing was done"))
+		}
+		if second == nil {
+			second = p.needsSecond(SecondSource, what)
+		}
+	}
+	return second
+}
+
+// guardWidth refuses what is wider than one person may decide on.
+func (p Policy) guardWidth(t Target) error {
+	if t.Kind != apiclient.KindRange {
+		return p.needsSecond(SecondBroad, Say(Code(t.String()), " is broad: it hits everybody there, and wafbot sees attacks, never visitors"))
+	}
+	widest, hardest := cmp.Or(p.WidestIPv4, 24), 12
+	if t.Prefix.Addr().Is6() {
+		widest, hardest = cmp.Or(p.WidestIPv6, 48), 32
+	}
+	if t.Prefix.Bits() < hardest {
+		return guarded(Say(Code(t.String()), " is wider than the service takes (/", hardest, "). Nothing was done"))
+	}
+	if t.Prefix.Bits() < widest {
+		return p.needsSecond(SecondBroad, Say(Code(t.String()), " is wider than /", widest))
+	}
+	return nil
+}
+
+// guardDuration refuses what lasts longer than allowed.
+func (p Policy) guardDuration(d time.Duration) error {
+	if d == never {
+		return p.needsSecond(SecondForever, Say("it would never end"))
+	}
+	if longest := cmp.Or(p.Longest, 30*24*time.Hour); d > longest {
+		return guarded(Say(Code(durationText(d)), " is longer than the longest allowed, ", Code(durationText(longest)), ". Nothing was done"))
+	}
+	return nil
+}
+
+// Describe says in a few words what the policy allows, for start messages.
+func (p Policy) Describe() string {
+	switch p.Changes {
+	case ChangesOn:
+		return "live: changes are made"
+	case ChangesOff:
+		return "changes are off: wafbot only shows"
+	}
+	return "rehearsal: wafbot shows what it would send and changes nothing"
+}
+
+// lasting is how long a measure holds, for the end of a sentence.
+func lasting(d time.Duration) string {
+	if d == never {
+		return "forever"
+	}
+	return "for " + humanDuration(d)
+}
+
+// humanDuration is a duration in words short enough for a button.
+func humanDuration(d time.Duration) string {
+	if d == never {
+		return "forever"
+	}
+	var parts []string
+	for _, u := range []struct {
+		length time.Duration
+		name   string
+	}{{24 * time.Hour, "day"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}} {
+		if n := d / u.length; n > 0 {
+			if u.name == "day" && n > 1 {
+				u.name = "days"
+			}
+			parts = append(parts, fmt.Sprintf("%d %s", n, u.name))
+			d -= n * u.length
+		}
+	}
+	if len(parts) == 0 {
+		return "under a second"
+	}
+	return strings.Join(parts[:min(2, len(parts))], " ")
+}

@@ -1,0 +1,56 @@
+package commands
+
+import (
+	"context"
+	"strings"
+)
+
+func help() *Command {
+	return &Command{
+		Name: "help", Role: Viewer, AnyAccount: true,
+		Summary: "this list, or all about one command",
+		Args:    []Arg{{Name: "command", Object: true, Help: "the command"}},
+		Read: func(_ context.Context, c *Call) (Result, error) {
+			if len(c.Line.Words) == 0 {
+				return Result{Lines: c.overview()}, nil
+			}
+			cmd, err := c.lookUp(strings.ToLower(c.Line.Words[0]))
+			if err != nil {
+				return Result{}, err
+			}
+			return Result{Lines: cmd.help()}, nil
+		},
+	}
+}
+
+// Help is the list of commands, for where there is no Runner yet.
+func Help(verb string) ([]Text, error) {
+	r := &Runner{commands: list()}
+	if verb == "" {
+		return r.overview(), nil
+	}
+	cmd, err := r.lookUp(strings.ToLower(verb))
+	if err != nil {
+		return nil, err
+	}
+	return cmd.help(), nil
+}
+
+func (r *Runner) overview() []Text {
+	var lines []Text
+	for _, cmd := range r.commands {
+		lines = append(lines, Say(Code(cmd.Usage()), ": ", cmd.Summary))
+	}
+	return append(lines, Say("Durations: ", Code("30m 12h 7d 2w"), ". Ids may be cut to any ", minPrefix, " characters that are unique. ", Code("help deny"), " tells all about deny"))
+}
+
+func (c *Command) help() []Text {
+	lines := []Text{Say(Bold(c.Name), ": ", c.Summary), Say(Code(c.Usage()))}
+	for _, arg := range c.Args {
+		lines = append(lines, Say("• ", Code(arg.Name), ": ", arg.Help))
+	}
+	if len(c.Aliases) > 0 {
+		lines = append(lines, Say("Also: ", strings.Join(c.Aliases, ", ")))
+	}
+	return append(lines, Say("Needs: ", c.Role.String()))
+}

@@ -1,0 +1,66 @@
+package commands
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+)
+
+// maxMarks is how many code points one visible character may have before it counts as a flood of combining marks.
+const maxMarks = 12
+
+// Visible makes text that a stranger wrote safe to stand in a line: control characters, line ends, characters that turn the direction
+// of writing or have no width, and broken UTF-8 are written out as \x00 or \u{202e}, floods of combining marks are cut, and the whole
+// is cut to at most limit code points, never inside a visible character.
+func Visible(s string, limit int) string {
+	var b strings.Builder
+	n := 0
+	// Only so much can be shown: the rest of a 100,000-character path is not looked at.
+	if most := limit * utf8.UTFMax * maxMarks; len(s) > most {
+		s = s[:most]
+	}
+	for rest, state := s, -1; rest != ""; {
+		var cluster string
+		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		out := visibleCluster(cluster)
+		size := utf8.RuneCountInString(out)
+		if n+size > limit-1 && (rest != "" || n+size > limit) {
+			return b.String() + "…"
+		}
+		b.WriteString(out)
+		n += size
+	}
+	return b.String()
+}
+
+// typed is what somebody typed, short enough to be said back.
+func typed(s string) Code { return Code(Visible(s, maxPath)) }
+
+func visibleCluster(cluster string) string {
+	var b strings.Builder
+	marks := 0
+	for i, r := range cluster {
+		_, width := utf8.DecodeRuneInString(cluster[i:])
+		switch {
+		case r == utf8.RuneError && width == 1:
+			fmt.Fprintf(&b, `\x%02x`, cluster[i])
+		case unicode.IsControl(r):
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case hidden(r):
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		default:
+			if marks++; marks <= maxMarks {
+				b.WriteRune(r)
+			}
+		}
+	}
+	return b.String()
+}
+
+// hidden are characters that change how others look without being seen. A zero-width joiner inside an emoji is one too: better odd than trusted.
+func hidden(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs) || r == '\u034f' || r == '\u3164' || r == '\u115f' || r == '\u1160' || r == '\uffa0'
+}

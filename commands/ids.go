@@ -1,0 +1,43 @@
+package commands
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"strconv"
+	"strings"
+)
+
+// crockford is base32 without the letters a tired reader mixes up.
+var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+
+// shortHash is 8 characters of the SHA-256 over the parts.
+func shortHash(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return crockford.EncodeToString(sum[:])[:8]
+}
+
+// AttackID is what a person types for an attack: "a" and 8 characters. It depends on the account and the service's id alone,
+// so it is the same after Redis was lost.
+func AttackID(account, attackid string) string { return "a" + shortHash(account, attackid) }
+
+// changeID names a change by the delivery that asks for it, and by which of its changes it is, so that a redelivery finds what was begun.
+func changeID(account, delivery string, part int) string {
+	return "c" + shortHash(account, delivery, strconv.Itoa(part))
+}
+
+// minPrefix is how many characters of an id must be typed, the leading letter included.
+const minPrefix = 4
+
+// foldID brings an id as typed into the form it was made in: Crockford's alphabet reads i and l as 1, o as 0.
+func foldID(typed string) string {
+	typed = strings.ToLower(strings.TrimSpace(typed))
+	if typed == "" {
+		return ""
+	}
+	return typed[:1] + strings.NewReplacer("i", "1", "l", "1", "o", "0").Replace(typed[1:])
+}
+
+// matchID reports whether id is what was typed or begins with it.
+func matchID(id, typed string) bool {
+	return len(typed) >= minPrefix && strings.HasPrefix(id, foldID(typed))
+}

@@ -1,0 +1,19 @@
+package commands
+
+import (
+	"context"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+func incidents() *Command {
+	return &Command{
+		Name: "incidents", Role: Viewer, AnyAccount: true, Flags: []string{"all"},
+		Summary: "the attacks that worked, the newest first",
+		Args:    []Arg{{Name: "since", Help: "how far back: 24h", Read: readDuration}},
+		Read: func(ctx context.Context, c *Call) (Result, error) {
+			return c.readListing(ctx, "incidents", 24*time.Hour, apiclient.AttackFilter{IncidentsOnly: true})
+		},
+	}
+}

@@ -1,0 +1,59 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+func lists() *Command {
+	return &Command{
+		Name: "lists", Role: Viewer, Flags: []string{"all"},
+		Summary: "what is denied, allowed and graylisted, by whom and until when",
+		Args: []Arg{
+			{Name: "list", Object: true, Help: "black, white or gray; left out: all"},
+			{Name: "text", Object: true, Help: "an address, or a part of the reason or author"},
+		},
+		Read: readLists,
+	}
+}
+
+func readLists(ctx context.Context, c *Call) (Result, error) {
+	words := c.Line.Words
+	var f apiclient.IPRuleFilter
+	if len(words) > 0 {
+		if list, err := readList(words[0], nil); err == nil {
+			f.List, words = list, words[1:]
+		} else if len(words) > 1 {
+			return Result{}, err
+		}
+	}
+	entries, err := collect(c.Account.API.IPRules(ctx, f))
+	if err != nil {
+		return Result{}, forPeople(err)
+	}
+	if len(words) > 0 {
+		entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return !mentions(e, words[0]) })
+	}
+	res := Result{Account: c.Account.Name, Data: append([]apiclient.IPRule{}, entries...), Lines: []Text{Say(Bold(c.Account.Name), ": ", len(entries), " entries")}}
+	for i, e := range entries {
+		if i == shortList && !c.Line.Has("all") {
+			res.Lines = append(res.Lines, Say("… and ", len(entries)-i, " more: add ", Code("--all"), ", or a part of what you look for"))
+			break
+		}
+		res.Lines = append(res.Lines, Say("• ", Code(fmt.Sprint(e.ID)), " ", listName(e.List), ": ", Code(names(e)), " ", c.Account.appsText(e.Apps), untilText(e.Expires), byText(e)))
+	}
+	return res, nil
+}
+
+// mentions reports whether an entry holds for the address that was typed, or has the text in its sources, reason or author.
+func mentions(e apiclient.IPRule, text string) bool {
+	if t, err := parseTarget(text); err == nil {
+		return slices.ContainsFunc(targetsOf(e), func(have Target) bool { return have.covers(t) || t.covers(have) })
+	}
+	all := strings.ToLower(names(e) + " " + e.Reason + " " + e.Author + " " + e.EventType)
+	return strings.Contains(all, strings.ToLower(text))
+}

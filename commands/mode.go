@@ -1,0 +1,177 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// modes are the filtration modes from mild to strict.
+var modes = []string{apiclient.ModeOff, apiclient.ModeMonitoring, apiclient.ModeSafeBlocking, apiclient.ModeBlock}
+
+func mode() *Command {
+	return &Command{
+		Name: "mode", Role: Viewer,
+		Summary: "show an application's filtration mode, or switch it for a time",
+		Args: []Arg{
+			{Name: "app", Object: true, Required: true, Help: "the application's id or name, or app:default", Read: readApp},
+			{Name: "mode", Object: true, Help: "off, monitoring, safe_blocking, block or default", Read: oneOf(append(modes, apiclient.ModeDefault)...)},
+			argFor("as configured"), argAttack, argReason,
+		},
+		Changes: func(l Line) bool { return len(l.Words) > 1 },
+		Read:    showMode, Plan: planMode,
+	}
+}
+
+// modeRules are the rules that set a mode: the one for exactly this application, and those that have more conditions.
+func modeRules(rules []apiclient.Rule, app int) (own *apiclient.Rule, narrower []apiclient.Rule) {
+	for _, rule := range rules {
+		scope, ok := apiclient.ConditionsScope(rule.Conditions)
+		if rule.Type != apiclient.RuleMode || !ok || scope.App != apiclient.Known(int64(app)) {
+			continue
+		}
+		if len(rule.Conditions) > 1 {
+			narrower = append(narrower, rule)
+		} else if own == nil || rule.Updated.After(own.Updated) {
+			own = &rule
+		}
+	}
+	return own, narrower
+}
+
+// ModeByRules is the application's mode as its own rule sets it; "" where it is inherited, which the service does not show.
+func ModeByRules(rules []apiclient.Rule, app int) string {
+	if own, _ := modeRules(rules, app); own != nil && own.Mode != apiclient.ModeDefault {
+		return own.Mode
+	}
+	return ""
+}
+
+func showMode(ctx context.Context, c *Call) (Result, error) {
+	app, err := strconv.Atoi(c.Line.Words[0])
+	if err != nil {
+		return Result{}, fmt.Errorf("read application %q: %w", c.Line.Words[0], err)
+	}
+	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+	if err != nil {
+		return Result{}, forPeople(err)
+	}
+	mode := ModeByRules(rules, app)
+	name := c.Account.AppName(apiclient.Known(int64(app)))
+	lines := []Text{Say("Mode of ", name, " by rules: ", Bold(modeName(mode)), " (a node's own setting can override it)")}
+	_, narrower := modeRules(rules, app)
+	for _, rule := range narrower {
+		lines = append(lines, Say("• for a part of it: ", ruleText(rule), ", rule ", Code(fmt.Sprint(rule.ID))))
+	}
+	return Result{Lines: lines, Data: map[string]any{"application": app, "mode": mode}}, nil
+}
+
+func modeName(mode string) string { return cmp.Or(mode, "inherited, not visible") }
+
+func planMode(ctx context.Context, c *Call) ([]Plan, error) {
+	app, err := strconv.Atoi(c.Line.Words[0])
+	if err != nil {
+		return nil, fmt.Errorf("read application %q: %w", c.Line.Words[0], err)
+	}
+	to := c.Line.Words[1]
+	length, err := c.modeLength(to)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+	if err != nil {
+		return nil, err
+	}
+	old, narrower := modeRules(rules, app)
+	from := ModeByRules(rules, app)
+	if err := c.guardMode(app, to); err != nil {
+		return nil, err
+	}
+	name := c.Account.AppName(apiclient.Known(int64(app)))
+	p := Plan{
+		Line: Line{Name: "mode", Words: c.Line.Words}.With("for", durationText(length)).With("attack", c.Line.Keys["attack"]).With("reason", c.Line.Keys["reason"]),
+		Does: fmt.Sprintf("Switch %s to %s %s", name, to, lasting(length)), When: ruleWorks, Until: end(c.Now, length), Role: modeRole(from, to),
+	}
+	if from == to || old != nil && old.Mode == to {
+		p.Nothing = Say(name, " is in mode ", Bold(to), " already, by rule ", Code(fmt.Sprint(old.ID)))
+		return []Plan{p}, nil
+	}
+	p.Steps = modeSteps(app, to, old)
+	p.Warnings = modeWarnings(name, from, to, length, narrower)
+	return []Plan{p}, nil
+}
+
+// modeSteps switch a mode: the new rule first, so that there is never none.
+func modeSteps(app int, to string, old *apiclient.Rule) []Step {
+	rule := apiclient.Rule{Type: apiclient.RuleMode, Mode: to, Conditions: []apiclient.Condition{
+		{Type: "equal", Value: strconv.Itoa(app), Point: []any{"instance"}},
+	}}
+	steps := []Step{{Kind: CreateRule, Rule: &rule}}
+	if old != nil {
+		steps = append(steps, Step{Kind: DeleteRule, Rule: old})
+	}
+	return steps
+}
+
+func (c *Call) modeLength(to string) (time.Duration, error) {
+	d := c.cfg.Policy.Durations
+	length := cmp.Or(d.Mode, 2*time.Hour)
+	if to == apiclient.ModeOff {
+		length = cmp.Or(d.ModeOff, 30*time.Minute)
+	}
+	if typed := c.Line.Keys["for"]; typed != "" {
+		var err error
+		if length, err = parseDuration(typed); err != nil {
+			return 0, err
+		}
+	}
+	return length, c.cfg.Policy.guardDuration(length)
+}
+
+func (c *Call) guardMode(app int, to string) error {
+	if to == apiclient.ModeOff {
+		if err := c.cfg.Policy.needsSecond(SecondModeOff, Say("mode off lets everything through")); err != nil {
+			return err
+		}
+	}
+	blocks := to == apiclient.ModeBlock || to == apiclient.ModeSafeBlocking
+	if blocks && c.Account.Applications[app].CannotBlock {
+		return guarded(Say(c.Account.AppName(apiclient.Known(int64(app))), " can't block (", Code("can_block: false"), " in the configuration): mode ", to, " would stop nothing. Nothing was done"))
+	}
+	return nil
+}
+
+// modeRole is who may switch: a stricter mode needs a responder, a milder one an admin. From an unknown mode only block is surely not milder.
+func modeRole(from, to string) Role {
+	f, t := slices.Index(modes, from), slices.Index(modes, to)
+	if to == apiclient.ModeBlock || f >= 0 && t >= f {
+		return Responder
+	}
+	return Admin
+}
+
+func modeWarnings(name, from, to string, length time.Duration, narrower []apiclient.Rule) []Warning {
+	var ws []Warning
+	if to == apiclient.ModeBlock || to == apiclient.ModeSafeBlocking {
+		ws = append(ws, Warning{InDialog: true, Text: Say("incidents are registered only in monitoring mode: until it returns, wafbot can't tell you whether an attack on ", name, " worked")})
+	}
+	if to == apiclient.ModeBlock {
+		ws = append(ws, Warning{InDialog: true, Text: Say("requests that only look like attacks are blocked too")})
+	}
+	if modeRole(from, to) == Admin {
+		now := Say("milder than now (", from, "): less is blocked ")
+		if from == "" {
+			now = Say("the mode now is inherited and not visible: perhaps less is blocked than now, ")
+		}
+		ws = append(ws, Warning{Text: Say(now, lasting(length))})
+	}
+	if len(narrower) > 0 {
+		ws = append(ws, Warning{Text: Say(len(narrower), " rules set the mode for parts of it and stay as they are")})
+	}
+	return ws
+}

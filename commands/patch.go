@@ -1,0 +1,250 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// When rules reach the nodes: they are compiled, then synchronised.
+const ruleWorks = "in minutes to 1 h"
+
+func patch() *Command {
+	return &Command{
+		Name: "patch", Role: Responder,
+		Summary: "virtual patch: block one type of attack in exactly one part of the requests to one path",
+		Args: []Arg{
+			{Name: "target", Object: true, Many: true, Help: "[METHOD] HOST/PATH; left out with attack=: the attack's own"},
+			argAttack,
+			{Name: "type", Help: "the type of attack: " + strings.Join(apiclient.PatchTypes(), ", "), Read: readPatchType},
+			{Name: "part", Help: "the part of the request: get.q, post.form_urlencoded.login, header.X, uri", Read: readPart},
+			{Name: "app", Help: "one application by id or name; left out: the attack's, or all", Read: readApp},
+			argFor("as configured"), argReason,
+		},
+		Plan: func(ctx context.Context, c *Call) ([]Plan, error) {
+			spec, err := patchSpecOf(c)
+			if err != nil {
+				return nil, err
+			}
+			p, err := spec.plan(ctx, c, c.Line.Keys["for"])
+			return []Plan{p}, err
+		},
+	}
+}
+
+// patchSpec is what a patch covers.
+type patchSpec struct {
+	scope apiclient.Scope
+	point apiclient.Point
+	kind  string // attack type
+}
+
+func readPatchType(value string, _ *Account) (string, error) {
+	value = strings.ToLower(value)
+	if value == "any" {
+		return "", usage(Say(Code("any"), " blocks every request that has the part, clean ones too: name the type"))
+	}
+	if !apiclient.Patchable(value) {
+		return "", usage(Say("attacks of type ", typed(value), " can't be patched: one of ", strings.Join(apiclient.PatchTypes(), ", ")))
+	}
+	return value, nil
+}
+
+func readPart(value string, _ *Account) (string, error) {
+	point, err := apiclient.ParsePoint(value)
+	if err != nil {
+		return "", usage(Say(typed(value), " is no part of a request: write ", Code("get.q"), ", ", Code("post.form_urlencoded.login"), ", ", Code("header.X"), " or ", Code("uri")))
+	}
+	return point.String(), nil
+}
+
+func patchSpecOf(c *Call) (patchSpec, error) {
+	if len(c.Line.Words) > 0 {
+		return patchOfLine(c)
+	}
+	if c.Attack == nil {
+		return patchSpec{}, c.Cmd.misuse(Say("patch what? Name an attack, or HOST/PATH with type= and part="))
+	}
+	return patchOfAttack(c)
+}
+
+// patchOfAttack is the patch of exactly what the attack hits; part=, type= and app= stand in for what its record tells.
+func patchOfAttack(c *Call) (patchSpec, error) {
+	a := c.Attack.Attack
+	spec, why := attackPatch(a)
+	if part := c.Line.Keys["part"]; part != "" {
+		point, err := apiclient.ParsePoint(part)
+		if err != nil {
+			return patchSpec{}, err
+		}
+		spec.point, why.point = point, ""
+	}
+	if kind := c.Line.Keys["type"]; kind != "" {
+		spec.kind, why.kind = kind, ""
+	}
+	if err := spec.setApp(c); err != nil {
+		return patchSpec{}, err
+	}
+	if why.String() != "" {
+		return patchSpec{}, guarded(Say(Code(c.Attack.ID), " can't be patched: ", why.String(), ". Nothing was done"))
+	}
+	return spec, nil
+}
+
+// whyNot tells what keeps an attack from being patched; all empty: nothing.
+type whyNot struct{ scope, kind, point string }
+
+// String is the first reason.
+func (w whyNot) String() string { return cmp.Or(w.scope, w.kind, w.point) }
+
+// attackPatch is the patch that fits an attack, as far as its record tells.
+func attackPatch(a apiclient.Attack) (patchSpec, whyNot) {
+	var why whyNot
+	spec := patchSpec{scope: apiclient.Scope{App: a.App, Host: a.Domain, Path: a.Path, Method: a.Method}}
+	if _, err := apiclient.ScopeConditions(spec.scope); err != nil || a.Path == "" || a.Domain == "" {
+		why.scope = "the service doesn't tell one exact host and path for it"
+	}
+	if apiclient.Patchable(a.Type) {
+		spec.kind = a.Type
+	} else {
+		why.kind = fmt.Sprintf("the service has no patch for attacks of this type (%s)", cmp.Or(a.Type, "unknown"))
+	}
+	point, ok := apiclient.ParameterPoint(a.Parameter)
+	if ok {
+		spec.point = point
+	} else {
+		why.point = "it isn't clear which part of the request it is in; name it with part="
+	}
+	return spec, why
+}
+
+// patchOfLine reads [METHOD] HOST/PATH.
+func patchOfLine(c *Call) (patchSpec, error) {
+	words, keys := c.Line.Words, c.Line.Keys
+	spec := patchSpec{kind: keys["type"]}
+	if len(words) == 2 {
+		spec.scope.Method = strings.ToUpper(words[0])
+		words = words[1:]
+	}
+	if len(words) != 1 {
+		return spec, c.Cmd.misuse(Say("write one path, as ", Code("POST shop.example.com/login")))
+	}
+	host, path, ok := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(words[0], "https://"), "http://"), "/")
+	if !ok || host == "" {
+		return spec, c.Cmd.misuse(Say(typed(words[0]), " is no HOST/PATH"))
+	}
+	spec.scope.Host, spec.scope.Path = strings.ToLower(host), "/"+path
+	if spec.kind == "" || keys["part"] == "" {
+		return spec, c.Cmd.misuse(Say(Code("type="), " and ", Code("part="), " are needed: a patch covers one type of attack in one part of the request"))
+	}
+	point, err := apiclient.ParsePoint(keys["part"])
+	if err != nil {
+		return spec, err
+	}
+	spec.point = point
+	return spec, spec.setApp(c)
+}
+
+// setApp takes the application that the line names.
+func (s *patchSpec) setApp(c *Call) error {
+	if c.Line.Keys["app"] == "" {
+		return nil
+	}
+	id, err := c.Account.app(c.Line.Keys["app"])
+	s.scope.App = apiclient.Known(int64(id))
+	return err
+}
+
+// plan looks at the rules and says what has to be created.
+func (s patchSpec) plan(ctx context.Context, c *Call, lasts string) (Plan, error) {
+	length := cmp.Or(c.cfg.Policy.Durations.Patch, 7*24*time.Hour)
+	if lasts != "" {
+		var err error
+		if length, err = parseDuration(lasts); err != nil {
+			return Plan{}, err
+		}
+	}
+	if err := c.cfg.Policy.guardDuration(length); err != nil {
+		return Plan{}, err
+	}
+	if s.scope.App.Known && c.Account.Applications[int(s.scope.App.N)].CannotBlock {
+		return Plan{}, guarded(Say(c.Account.AppName(s.scope.App), " can't block (", Code("can_block: false"), " in the configuration): a patch would do nothing. Nothing was done"))
+	}
+	rule, err := s.rule()
+	if err != nil {
+		return Plan{}, guarded(Say("that can't be patched: ", Visible(err.Error(), 200), ". Nothing was done"))
+	}
+	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+	if err != nil {
+		return Plan{}, err
+	}
+	p := Plan{Line: s.line(c, length), Does: "Patch " + s.words() + " " + lasting(length), When: ruleWorks, Until: end(c.Now, length)}
+	if i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return apiclient.SameRule(r, rule) }); i >= 0 {
+		p.Nothing = Say(s.words(), " is patched already, by rule ", Code(fmt.Sprint(rules[i].ID)))
+		return p, nil
+	}
+	p.Steps = []Step{{Kind: CreateRule, Rule: &rule}}
+	return p, nil
+}
+
+func (s patchSpec) rule() (apiclient.Rule, error) {
+	conditions, err := apiclient.ScopeConditions(s.scope)
+	return apiclient.Rule{Type: apiclient.RulePatch, Conditions: conditions, Point: s.point, AttackType: s.kind}, err
+}
+
+// line is the canonical line of the patch, complete even when the attack's record changes.
+func (s patchSpec) line(c *Call, length time.Duration) Line {
+	l := Line{Name: "patch"}
+	if s.scope.Method != "" {
+		l.Words = append(l.Words, s.scope.Method)
+	}
+	l.Words = append(l.Words, s.scope.Host+s.scope.Path)
+	l = l.With("type", s.kind).With("part", s.point.String()).With("for", durationText(length))
+	if s.scope.App.Known {
+		l = l.With("app", fmt.Sprint(s.scope.App.N))
+	}
+	return l.With("attack", c.Line.Keys["attack"]).With("reason", c.Line.Keys["reason"])
+}
+
+// words say exactly what is covered.
+func (s patchSpec) words() string {
+	where := Where(apiclient.Attack{Method: s.scope.Method, Domain: s.scope.Host, Path: s.scope.Path})
+	return fmt.Sprintf("exactly %s, part %s, %s only", where, Visible(s.point.String(), maxField), TypeName(s.kind))
+}
+
+// TypeName is an attack type in words.
+func TypeName(t string) string {
+	names := map[string]string{
+		"sqli": "SQL injection", "xss": "cross-site scripting", "rce": "remote code execution", "xxe": "XML external entity", "ptrav": "path traversal",
+		"crlf": "CRLF injection", "redir": "open redirect", "nosqli": "NoSQL injection", "ldapi": "LDAP injection", "scanner": "scanner",
+		"mass_assignment": "mass assignment", "ssrf": "server-side request forgery", "ssi": "server-side include", "mail_injection": "mail injection",
+		"ssti": "template injection", "invalid_xml": "invalid XML", "brute": "brute force", "bola": "broken object authorisation", "dirbust": "forced browsing",
+		"api_abuse": "API abuse", "credential_stuffing": "credential stuffing", apiclient.TypeBlockedSource: "denied source", apiclient.TypeVirtualPatch: "virtual patch",
+	}
+	return cmp.Or(names[t], t, "attack of unknown type")
+}
+
+// ruleText is a rule in words.
+func ruleText(r apiclient.Rule) string {
+	scope := "everywhere"
+	if s, ok := apiclient.ConditionsScope(r.Conditions); ok {
+		scope = "for " + strings.TrimSpace(Visible(s.Method, 10)+" "+Visible(s.Host, maxHost)+Visible(s.Path, maxPath))
+		if s.App.Known {
+			scope = strings.TrimSuffix(scope, " ") + fmt.Sprintf(" app=%d", s.App.N)
+		}
+	} else if len(r.Conditions) > 0 {
+		scope = fmt.Sprintf("for %d conditions of its own", len(r.Conditions))
+	}
+	switch r.Type {
+	case apiclient.RuleMode:
+		return fmt.Sprintf("mode %s %s", Visible(r.Mode, maxField), scope)
+	case apiclient.RuleRegex:
+		return fmt.Sprintf("indicator %s on %s, %s", Visible(r.Regex, maxPath), Visible(r.Point.String(), maxField), scope)
+	}
+	return fmt.Sprintf("%s %s in %s, %s", Visible(r.Type, maxField), Visible(r.AttackType, maxField), Visible(r.Point.String(), maxField), scope)
+}

@@ -1,0 +1,102 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// lookAgain reads back what a call of unknown outcome did, at once and after each wait; never found, it is sent once more.
+func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *Change, step *Step) error {
+	for _, wait := range []time.Duration{0, r.cfg.ReadBack[0], r.cfg.ReadBack[1]} {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", errUnknown, ctx.Err())
+		case <-time.After(wait):
+		}
+		found, err := r.readBack(ctx, c.Account, *ch, step)
+		if err != nil {
+			return fmt.Errorf("%w: read back: %w", errUnknown, err)
+		}
+		if found {
+			return nil
+		}
+	}
+	if err := c.inTime(*ch); err != nil {
+		return err
+	}
+	return send(ctx, c.Account, step)
+}
+
+// readBack looks whether a step that was sent has taken place.
+func (r *Runner) readBack(ctx context.Context, a *Account, ch Change, step *Step) (bool, error) {
+	switch step.Kind {
+	case AddEntry, DeleteEntry:
+		entries, err := collect(a.API.IPRules(ctx, apiclient.IPRuleFilter{List: step.Entry.List}))
+		if err != nil {
+			return false, err
+		}
+		if step.Kind == DeleteEntry {
+			return !slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return unchanged(e, *step.Entry) }), nil
+		}
+		i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return ours(e, ch, *step) })
+		if i >= 0 {
+			step.ID = entries[i].ID
+		}
+		return i >= 0, nil
+	case CreateRule:
+		ids, err := equalRules(ctx, a, *step.Rule)
+		i := slices.IndexFunc(ids, func(id int64) bool { return !slices.Contains(step.Equal, id) })
+		if i >= 0 {
+			step.ID = ids[i]
+		}
+		return i >= 0, err
+	}
+	return false, nil // deleting a rule again does no harm
+}
+
+// ours reports whether an entry is the one that the step made: by its reason, which begins with the change's id,
+// or, of one that was put back, is the one it had before.
+func ours(e apiclient.IPRule, ch Change, step Step) bool {
+	return sameSource(e, *step.Entry) && (strings.HasPrefix(e.Reason, reasonPrefix(ch.ID)) || e.Reason == step.Entry.Reason)
+}
+
+// unchanged reports whether an entry still is what it was: the service keeps the number of one that somebody overwrites.
+func unchanged(e, was apiclient.IPRule) bool {
+	return e.ID == was.ID && sameEntry(e, was) && e.Reason == was.Reason && e.Expires.Equal(was.Expires)
+}
+
+// sameSource reports whether two entries are for the same sources on the same list.
+func sameSource(a, b apiclient.IPRule) bool {
+	if a.List != b.List || a.Kind != b.Kind || a.Subnet != b.Subnet || len(a.Values) != len(b.Values) {
+		return false
+	}
+	return !slices.ContainsFunc(a.Values, func(v string) bool {
+		return !slices.ContainsFunc(b.Values, func(w string) bool { return strings.EqualFold(v, w) })
+	})
+}
+
+// sameEntry reports whether two entries are for the same sources and applications, so that one overwrites the other.
+func sameEntry(a, b apiclient.IPRule) bool {
+	return sameSource(a, b) && holdsFor(a.Apps, b.Apps) && holdsFor(b.Apps, a.Apps)
+}
+
+// equalRules are the ids of the rules that do the same.
+func equalRules(ctx context.Context, a *Account, want apiclient.Rule) ([]int64, error) {
+	rules, err := collect(a.API.Rules(ctx, apiclient.RuleFilter{}))
+	return idsOfEqual(rules, want), err
+}
+
+func idsOfEqual(rules []apiclient.Rule, want apiclient.Rule) []int64 {
+	var ids []int64
+	for _, rule := range rules {
+		if apiclient.SameRule(rule, want) {
+			ids = append(ids, rule.ID)
+		}
+	}
+	return ids
+}

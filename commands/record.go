@@ -1,0 +1,123 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// record writes an entry to the audit log and to its output. It goes on without Redis: the line still comes out, numbered 0.
+func (r *Runner) record(ctx context.Context, e AuditEntry) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	n, err := r.cfg.Audit.Append(ctx, e)
+	if err != nil {
+		r.cfg.Log.Error("keep audit entry", "account", e.Account, "err", err)
+	}
+	e.N = n
+	line, err := json.Marshal(struct {
+		Audit AuditEntry `json:"audit"`
+	}{e})
+	if err != nil {
+		r.cfg.Log.Error("write audit entry", "account", e.Account, "err", err)
+		return
+	}
+	// One Write a line: concurrent entries must not mix.
+	if _, err := r.cfg.AuditOut.Write(append(line, '\n')); err != nil {
+		r.cfg.Log.Error("write audit entry", "account", e.Account, "err", err)
+	}
+}
+
+// recordRefusal puts what was refused or failed before anything was sent into the audit log.
+func (r *Runner) recordRefusal(ctx context.Context, c *Call, err error) {
+	e := AuditEntry{At: c.Now, Actor: c.Actor, Line: c.Invocation.Line.String(), Outcome: "failed", Why: "fault, see the log"}
+	var refusal *Refusal
+	switch {
+	case errors.Is(err, errRecorded):
+		return
+	case errors.Is(err, ErrAsk):
+		e.Outcome = "asked"
+	case errors.Is(err, ErrNothing):
+		e.Outcome = "nothing"
+	case errors.Is(err, ErrDenied), errors.Is(err, ErrGuarded), errors.Is(err, ErrNeedsSecond), errors.Is(err, ErrUsage):
+		e.Outcome = "refused"
+	}
+	if errors.As(err, &refusal) {
+		e.Why = refusal.Error()
+	}
+	e.Account = r.cfg.Accounts[0].Name
+	if c.Account != nil {
+		e.Account = c.Account.Name
+	}
+	if c.Attack != nil {
+		e.Attack = c.Attack.ID
+	}
+	r.record(ctx, e)
+}
+
+// errRecorded marks an error whose audit entry is written already.
+var errRecorded = errors.New("recorded")
+
+// recordPlan audits a plan of which nothing was sent.
+func (r *Runner) recordPlan(ctx context.Context, c *Call, p Plan, outcome, why string) {
+	e := AuditEntry{At: c.Now, Account: c.Account.Name, Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Why: why}
+	if c.Attack != nil {
+		e.Attack = c.Attack.ID
+	}
+	for _, s := range p.Steps {
+		e.After = append(e.After, s.describe())
+	}
+	r.record(ctx, e)
+}
+
+// recordChange audits a change that was sent.
+func (r *Runner) recordChange(ctx context.Context, c *Call, ch Change) {
+	e := AuditEntry{
+		At: c.Now, Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: outcome(ch.State), Change: ch.ID, Attack: ch.AttackID, Why: ch.Reason,
+	}
+	if ch.Fault != "" {
+		e.Why = ch.Fault
+	}
+	for _, s := range ch.Steps {
+		for _, b := range s.Before {
+			e.Before = append(e.Before, Step{Kind: AddEntry, Entry: &b}.describe())
+		}
+		if s.Sent {
+			e.After = append(e.After, s.describe())
+		}
+	}
+	r.record(ctx, e)
+}
+
+// outcome is a change's state once it was sent, for the audit log.
+func outcome(s State) string {
+	if s == StateBegun {
+		return "unknown"
+	}
+	return string(s)
+}
+
+// describe is the step in words for the audit log and for rehearsals.
+func (s Step) describe() string {
+	switch s.Kind {
+	case AddEntry, DeleteEntry:
+		verb := "add to"
+		if s.Kind == DeleteEntry {
+			verb = fmt.Sprintf("delete entry %d from", s.Entry.ID)
+		}
+		var names []string
+		for _, t := range targetsOf(*s.Entry) {
+			names = append(names, t.String())
+		}
+		return fmt.Sprintf("%s list %s: %s apps=%v until %s force=%v reason=%q", verb, s.Entry.List, strings.Join(names, ","), s.Entry.Apps,
+			s.Entry.Expires.UTC().Format(time.RFC3339), s.Force, s.Entry.Reason)
+	}
+	verb := "create"
+	if s.Kind == DeleteRule {
+		verb = fmt.Sprintf("delete rule %d,", s.Rule.ID)
+	}
+	return fmt.Sprintf("%s %s", verb, ruleText(*s.Rule))
+}

@@ -1,0 +1,108 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+func status() *Command {
+	return &Command{
+		Name: "status", Role: Viewer, AnyAccount: true, Flags: []string{"all"},
+		Summary: "what burns now, and what is in force",
+		Read:    readStatus,
+	}
+}
+
+// accountStatus is an account's state for programs.
+type accountStatus struct {
+	Account  string      `json:"account"`
+	Health   *HealthNow  `json:"health,omitempty"`
+	Fault    string      `json:"fault,omitempty"`
+	Ongoing  []attackRow `json:"ongoing"`
+	InForce  []Change    `json:"in_force"`
+	NoMemory bool        `json:"no_memory,omitempty"` // Redis can't be reached: in_force is unknown
+}
+
+func readStatus(ctx context.Context, c *Call) (Result, error) {
+	res := Result{Account: c.onlyAccount()}
+	var data []accountStatus
+	for _, a := range c.All {
+		lines, st := c.accountStatus(ctx, a)
+		res.Lines = append(res.Lines, lines...)
+		data = append(data, st)
+	}
+	res.Lines = append(res.Lines, Say("wafbot is ", c.cfg.Policy.Describe()))
+	res.Data = data
+	return res, nil
+}
+
+func (c *Call) accountStatus(ctx context.Context, a *Account) ([]Text, accountStatus) {
+	st := accountStatus{Account: a.Name, Ongoing: []attackRow{}, InForce: []Change{}}
+	lines := c.burning(ctx, a, &st)
+	if c.cfg.Health != nil {
+		if h, ok := c.cfg.Health(a.Name); ok {
+			st.Health = &h
+			if h.Failing != "" {
+				lines = append(lines, Say(Bold("Blind: "), h.Failing, "; last good look ", ago(h.LastGood, c.Now)))
+			}
+		}
+	}
+	changes, err := c.cfg.Ledger.Changes(ctx, a.Name)
+	if err != nil {
+		st.NoMemory = true
+		return append(lines, Say("What is in force is unknown: wafbot's memory (Redis) can't be reached, and until it can nothing is changed")), st
+	}
+	for _, ch := range changes {
+		if ch.InForce(c.Now) && ch.Undoes == "" && !ch.superseded(changes) {
+			st.InForce = append(st.InForce, ch)
+		}
+	}
+	if len(st.InForce) == 0 {
+		return append(lines, Say("Nothing of wafbot's is in force")), st
+	}
+	lines = append(lines, Say("In force by wafbot: ", len(st.InForce)))
+	for i, ch := range st.InForce {
+		if i == shortList && !c.Line.Has("all") {
+			lines = append(lines, Say("… and ", len(st.InForce)-i, " more: add ", Code("--all")))
+			break
+		}
+		lines = append(lines, Say("• ", ChangeLine(ch)))
+	}
+	return lines, st
+}
+
+// burning lists what is going on now, what gets through first.
+func (c *Call) burning(ctx context.Context, a *Account, st *accountStatus) []Text {
+	all, err := c.listAttacks(ctx, a, apiclient.AttackFilter{From: c.Now.Add(-max(a.OngoingFor, time.Hour))})
+	if err != nil {
+		text, _ := ForPeople(c.Invocation, forPeople(err))
+		st.Fault = text.String()
+		return []Text{Say(Bold(a.Name), ": what burns is unknown: ", text)}
+	}
+	ongoing := slices.DeleteFunc(all, func(attack apiclient.Attack) bool {
+		return !c.ongoing(a, attack) || attack.Result() || attack.FalsePositive()
+	})
+	slices.SortStableFunc(ongoing, func(x, y apiclient.Attack) int {
+		return cmp.Or(urgency(y)-urgency(x), cmp.Compare(y.Hits.N, x.Hits.N))
+	})
+	for _, attack := range ongoing {
+		st.Ongoing = append(st.Ongoing, attackRow{AttackID(a.Name, attack.ID), a.Name, true, attack})
+	}
+	if len(ongoing) == 0 {
+		return []Text{Say(Bold(a.Name), ": no attack is going on (no hit in the last ", humanDuration(a.OngoingFor), ")")}
+	}
+	return append([]Text{Say(Bold(a.Name), ": ", len(ongoing), " going on")}, c.attackLines(a, ongoing)...)
+}
+
+// urgency orders attacks: incidents first, then what gets through.
+func urgency(a apiclient.Attack) int {
+	n := map[apiclient.Status]int{apiclient.StatusNotBlocked: 3, apiclient.StatusPartly: 2, apiclient.StatusUnknown: 1}[a.Status()]
+	if a.Incident() {
+		n += 4
+	}
+	return n
+}

@@ -1,0 +1,239 @@
+package commands
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// Situation is what is known about an attack when its card is drawn: facts of a short while ago, never a look at the service.
+type Situation struct {
+	Account  *Account
+	Policy   Policy
+	ID       string // as AttackID makes it
+	Attack   apiclient.Attack
+	Changes  []Change // made for this attack
+	Entries  []apiclient.IPRule
+	Rules    []apiclient.Rule
+	LookedAt time.Time // when entries and rules were read; zero: not yet
+	Now      time.Time
+}
+
+// Suggestion is a button: what it runs is the line that a person could have typed.
+type Suggestion struct {
+	Label   string // short: a phone shows about 30 characters
+	Line    Line
+	Title   string // of the dialog that asks
+	Confirm string // what it will do, for that dialog: at most 300 characters
+	OK      string // the dialog's button that does it
+	Danger  bool
+	Stops   string // for the card: what it would stop and how soon
+}
+
+// maxConfirm is how many characters a dialog takes.
+const maxConfirm = 300
+
+// Advice is what a card says about measures: the buttons, the fastest first, and in words why some are missing.
+type Advice struct {
+	Suggestions []Suggestion
+	Notes       []Text
+}
+
+// Advise finds the measures that fit an attack. It is pure: the same situation gives the same advice.
+func Advise(s Situation) Advice {
+	var a Advice
+	if s.Policy.Changes == ChangesOff {
+		a.Notes = append(a.Notes, Say("Changes are switched off (", Code("policy.changes: off"), ")"))
+		return a
+	}
+	spec, why := attackPatch(s.Attack)
+	why = s.whyNoPatch(spec, why)
+	top, note := s.deniable()
+	if note != nil {
+		a.Notes = append(a.Notes, note)
+	}
+	if top != nil && why.String() == "" {
+		a.Suggestions = append(a.Suggestions, s.containButton(*top, spec))
+	}
+	if top != nil {
+		a.Suggestions = append(a.Suggestions, s.denyButton(*top))
+	}
+	if top == nil && why.String() == "" {
+		a.Suggestions = append(a.Suggestions, s.patchButton(spec))
+	}
+	if why.String() != "" {
+		a.Notes = append(a.Notes, Say("No patch: ", why.String()))
+	}
+	if b, ok := s.modeButton(); ok {
+		a.Suggestions = append(a.Suggestions, b)
+	}
+	return a
+}
+
+// deniable is the top source if denying it makes sense; otherwise why not.
+func (s Situation) deniable() (*apiclient.Source, Text) {
+	top, ok := TopSource(s.Attack)
+	if !ok {
+		return nil, Say("No quick deny: the service lists no source")
+	}
+	t, err := parseTarget(top.IP.String())
+	if err != nil {
+		return nil, Say("No quick deny: the service lists no readable source")
+	}
+	if own, ok := s.Policy.SourceOf(top.IP); ok {
+		return nil, Say(Code(t.String()), " is ", Bold(own.Name), ": it isn't denied")
+	}
+	for _, ch := range s.Changes {
+		if ch.InForce(s.Now) && ch.Line.Name == "deny" && slices.Contains(ch.Line.Words, t.String()) {
+			return nil, nil // its own line on the card says so
+		}
+	}
+	want := apiclient.IPRule{Kind: apiclient.KindRange, Subnet: t.Prefix, Apps: []int{apiclient.AllApps}}
+	for _, e := range s.Entries {
+		if e.List == apiclient.ListGray || !coversEntry(e, want) || !holdsFor(e.Apps, want.Apps) {
+			continue
+		}
+		if e.List == apiclient.ListAllow {
+			return nil, Say(Code(t.String()), " is on the allowlist", untilText(e.Expires), byText(e), ": denying it does nothing")
+		}
+		if e.List == apiclient.ListDeny {
+			return nil, Say(Code(t.String()), " is denied already", untilText(e.Expires), byText(e))
+		}
+	}
+	return &top, nil
+}
+
+// whyNoPatch adds to the reasons against a patch what the situation tells: one is there already, or the application can't block.
+func (s Situation) whyNoPatch(spec patchSpec, why whyNot) whyNot {
+	if why.String() != "" {
+		return why
+	}
+	if s.Attack.App.Known && s.Account.Applications[int(s.Attack.App.N)].CannotBlock {
+		return whyNot{scope: s.Account.AppName(s.Attack.App) + " can't block"}
+	}
+	for _, ch := range s.Changes {
+		for _, step := range ch.Steps {
+			if ch.InForce(s.Now) && step.Kind == CreateRule && step.Rule.Type == apiclient.RulePatch {
+				return whyNot{scope: "it is patched already"}
+			}
+		}
+	}
+	rule, err := spec.rule()
+	if err != nil {
+		return whyNot{scope: "the service can't express its path"}
+	}
+	if i := slices.IndexFunc(s.Rules, func(r apiclient.Rule) bool { return apiclient.SameRule(r, rule) }); i >= 0 {
+		return whyNot{scope: fmt.Sprintf("rule %d patches it already", s.Rules[i].ID)}
+	}
+	return why
+}
+
+func (s Situation) denyFor() time.Duration  { return denying.lasts(s.Policy) }
+func (s Situation) patchFor() time.Duration { return cmp.Or(s.Policy.Durations.Patch, 7*24*time.Hour) }
+func (s Situation) modeFor() time.Duration  { return cmp.Or(s.Policy.Durations.Mode, 2*time.Hour) }
+
+func (s Situation) line(name string, words ...string) Line {
+	return Line{Name: name, Words: words}.With("attack", s.ID).With("account", s.Account.Name)
+}
+
+// share is how much of the attack one source is, for people.
+func share(top apiclient.Source, a apiclient.Attack) string {
+	if !top.Hits.Known || !a.Hits.Known || a.Hits.N <= 0 {
+		return "an unknown share of hits"
+	}
+	return fmt.Sprintf("%d %% of hits", min(100, top.Hits.N*100/a.Hits.N))
+}
+
+func (s Situation) denyButton(top apiclient.Source) Suggestion {
+	return Suggestion{
+		Label: "Deny only, " + humanDuration(s.denyFor()), Title: "Deny " + top.IP.String() + "?", OK: "Deny",
+		Line:    s.line("deny", top.IP.String()).With("for", durationText(s.denyFor())),
+		Confirm: Visible(s.denyWords(top)+" "+s.checked(), maxConfirm),
+		Stops:   fmt.Sprintf("deny %s, about 1 min, %s", top.IP, share(top, s.Attack)),
+	}
+}
+
+func (s Situation) containButton(top apiclient.Source, spec patchSpec) Suggestion {
+	return Suggestion{
+		Label: "Deny " + top.IP.String() + " + patch", Title: "Deny and patch?", OK: "Deny + patch", Danger: true,
+		Line:    s.line("contain", top.IP.String()).With("for", durationText(s.denyFor())).With("patch", durationText(s.patchFor())),
+		Confirm: Visible(s.denyWords(top)+" "+s.patchWords(spec, 90)+" "+s.checked(), maxConfirm),
+		Stops:   fmt.Sprintf("deny %s, about 1 min, %s; patch behind it, minutes to 1 h, all sources", top.IP, share(top, s.Attack)),
+	}
+}
+
+func (s Situation) patchButton(spec patchSpec) Suggestion {
+	return Suggestion{
+		Label: "Patch, " + humanDuration(s.patchFor()), Title: "Patch the hole?", OK: "Patch",
+		Line:    s.line("patch").With("for", durationText(s.patchFor())),
+		Confirm: Visible(s.patchWords(spec, 150), maxConfirm),
+		Stops:   "patch, minutes to 1 h, all sources",
+	}
+}
+
+func (s Situation) denyWords(top apiclient.Source) string {
+	return fmt.Sprintf("Deny %s everywhere for %s, in about 1 min: %s.", top.IP, humanDuration(s.denyFor()), share(top, s.Attack))
+}
+
+func (s Situation) patchWords(spec patchSpec, limit int) string {
+	scope := Visible(spec.scope.Method+" "+spec.scope.Host+spec.scope.Path+", part "+spec.point.String(), limit)
+	return fmt.Sprintf("Patch exactly %s, %s only, for %s: in minutes to 1 h.", scope, TypeName(spec.kind), humanDuration(s.patchFor()))
+}
+
+// checked is what was looked at before the button was drawn. The guards run again at the click.
+func (s Situation) checked() string {
+	if s.LookedAt.IsZero() {
+		return "Not one of yours; the lists are looked at on the click."
+	}
+	return "Not allowlisted, not one of yours."
+}
+
+// behavioural are types whose requests look clean one by one: blocking mode stops none of them.
+var behavioural = []string{"brute", "credential_stuffing", "bola", "dirbust", "api_abuse", "bot"}
+
+func (s Situation) modeButton() (Suggestion, bool) {
+	app := s.Attack.App
+	if !app.Known || s.Attack.Status() == apiclient.StatusBlocked || slices.Contains(behavioural, s.Attack.Type) || s.Account.Applications[int(app.N)].CannotBlock {
+		return Suggestion{}, false
+	}
+	now := ModeByRules(s.Rules, int(app.N))
+	for _, ch := range s.Changes {
+		if ch.InForce(s.Now) && ch.Line.Name == "mode" {
+			return Suggestion{}, false
+		}
+	}
+	if now == apiclient.ModeBlock {
+		return Suggestion{}, false
+	}
+	name := s.Account.AppName(app)
+	return Suggestion{
+		Label: Visible("Block mode, "+humanDuration(s.modeFor()), 75), Title: "Switch to block mode?", OK: "Switch", Danger: true,
+		Line: s.line("mode", appWord(app), apiclient.ModeBlock).With("for", durationText(s.modeFor())),
+		Confirm: Visible(fmt.Sprintf("Switch %s from %s to block for %s, in minutes to 1 h: every attack on it is blocked, and requests that only look like one. "+
+			"Incidents are registered only in monitoring: meanwhile nobody can tell whether an attack worked. Returns by itself.", name, modeName(now), humanDuration(s.modeFor())), maxConfirm),
+		Stops: "block mode on " + name + ", minutes to 1 h, all sources",
+	}, true
+}
+
+// appWord is an application as the grammar writes it: a bare -1 would look like an option to a terminal.
+func appWord(app apiclient.Figure) string {
+	if app.N == apiclient.DefaultApp {
+		return "app:default"
+	}
+	return fmt.Sprint(app.N)
+}
+
+// UndoButton takes back a change.
+func UndoButton(ch Change, now time.Time) (Suggestion, bool) {
+	if !ch.InForce(now) || ch.Undoes != "" {
+		return Suggestion{}, false
+	}
+	return Suggestion{
+		Label: "Undo", Title: "Take it back?", OK: "Take back",
+		Line:    Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account),
+		Confirm: Visible("Take back: "+ch.Does+". What stood there before comes back. It works "+ch.When+".", maxConfirm),
+	}, true
+}

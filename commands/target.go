@@ -1,0 +1,124 @@
+package commands
+
+import (
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// Target is what a list entry is about.
+type Target struct {
+	Kind   string       // one of apiclient's kinds of entries
+	Prefix netip.Prefix // of a range
+	Value  string       // of the others: FR, TOR, aws
+}
+
+var (
+	proxies     = []string{"VPN", "SES", "PUB", "WEB", "TOR"}
+	datacenters = []string{"rackspace", "tencent", "plusserver", "ovh", "oracle", "linode", "ibm", "huawei", "hetzner", "gce", "azure", "aws", "alibaba"}
+	countryCode = regexp.MustCompile(`^[A-Z]{2}$`)
+)
+
+// parseTarget reads an address, a CIDR, country:FR, proxy:TOR or datacenter:aws.
+func parseTarget(word string) (Target, error) {
+	kind, value, ok := strings.Cut(word, ":")
+	switch kind = strings.ToLower(kind); {
+	case ok && kind == "country":
+		value = strings.ToUpper(value)
+		if !countryCode.MatchString(value) {
+			return Target{}, usage(Say(typed(word), " is no country: write its two letters, as ", Code("country:FR")))
+		}
+		return Target{Kind: apiclient.KindCountry, Value: value}, nil
+	case ok && kind == "proxy":
+		value = strings.ToUpper(value)
+		if !slices.Contains(proxies, value) {
+			return Target{}, usage(Say(typed(word), " is no kind of proxy: one of ", strings.Join(proxies, ", ")))
+		}
+		return Target{Kind: apiclient.KindProxy, Value: value}, nil
+	case ok && kind == "datacenter":
+		value = strings.ToLower(value)
+		if !slices.Contains(datacenters, value) {
+			return Target{}, usage(Say(typed(word), " is no data center: one of ", strings.Join(datacenters, ", ")))
+		}
+		return Target{Kind: apiclient.KindDatacenter, Value: value}, nil
+	}
+	return parseRange(word)
+}
+
+func parseRange(word string) (Target, error) {
+	prefix, err := netip.ParsePrefix(word)
+	if err != nil {
+		addr, err := netip.ParseAddr(word)
+		if err != nil || addr.Zone() != "" {
+			return Target{}, usage(Say(typed(word), " is no source: write an address, a range as ", Code("203.0.113.0/24"), ", ",
+				Code("country:FR"), ", ", Code("proxy:TOR"), " or ", Code("datacenter:aws")))
+		}
+		addr = addr.Unmap()
+		return rangeOf(netip.PrefixFrom(addr, addr.BitLen())), nil
+	}
+	prefix = unmap(prefix)
+	if prefix.Masked() != prefix {
+		return Target{}, usage(Say(typed(word), " has bits set behind the prefix: did you mean ", Code(prefix.Masked().String()), " or ", Code(prefix.Addr().String()), "?"))
+	}
+	if mapped := netip.MustParsePrefix("::ffff:0:0/96"); mapped.Overlaps(prefix) {
+		return Target{}, usage(Say(typed(word), " holds all of IPv4 as IPv6 writes it: write IPv4 ranges as such"))
+	}
+	return rangeOf(prefix), nil
+}
+
+// unmap makes an IPv4 range of one written as v4-mapped IPv6, which would slip through every guard otherwise.
+func unmap(p netip.Prefix) netip.Prefix {
+	if p.Addr().Is4In6() && p.Bits() >= 96 {
+		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p
+}
+
+func rangeOf(p netip.Prefix) Target { return Target{Kind: apiclient.KindRange, Prefix: p} }
+
+// String is the target as the grammar writes it; a range of one address is that address.
+func (t Target) String() string {
+	switch t.Kind {
+	case apiclient.KindCountry:
+		return "country:" + t.Value
+	case apiclient.KindProxy:
+		return "proxy:" + t.Value
+	case apiclient.KindDatacenter:
+		return "datacenter:" + t.Value
+	}
+	if t.Prefix.IsSingleIP() {
+		return t.Prefix.Addr().String()
+	}
+	return t.Prefix.String()
+}
+
+// targetsOf is what an entry is about; an entry of several values is about several targets.
+func targetsOf(e apiclient.IPRule) []Target {
+	if e.Kind == apiclient.KindRange {
+		return []Target{rangeOf(e.Subnet)}
+	}
+	var ts []Target
+	for _, v := range e.Values {
+		ts = append(ts, Target{Kind: e.Kind, Value: v})
+	}
+	return ts
+}
+
+// covers reports whether an entry for t also holds for other.
+func (t Target) covers(other Target) bool {
+	if t.Kind != other.Kind {
+		return false
+	}
+	if t.Kind != apiclient.KindRange {
+		return strings.EqualFold(t.Value, other.Value)
+	}
+	return t.Prefix.Bits() <= other.Prefix.Bits() && t.Prefix.Contains(other.Prefix.Addr())
+}
+
+// overlaps reports whether some address is in both.
+func (t Target) overlaps(p netip.Prefix) bool {
+	return t.Kind == apiclient.KindRange && t.Prefix.Overlaps(unmap(p))
+}

@@ -1,0 +1,78 @@
+package commands
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Text is a line for a person, in pieces, so that each front end can escape what must be escaped and show times as its reader's clock does.
+type Text []Span
+
+// Span is one piece of a Text. Exactly one of its fields is set.
+type Span struct {
+	Plain string
+	Code  string // to be shown as typed: an address, an id, a line
+	Bold  string
+	Time  time.Time // the moment, to be shown by the reader's clock
+	User  string    // a Slack user id, to be shown by name
+}
+
+// Code is a piece of a line to be shown as typed.
+type Code string
+
+// Bold is a piece of a line to be emphasised.
+type Bold string
+
+// User is the id of a Slack user.
+type User string
+
+// Say makes a line of strings, times, Code, Bold, User, other Texts and anything that fmt prints.
+func Say(parts ...any) Text {
+	var t Text
+	for _, p := range parts {
+		switch p := p.(type) {
+		case string:
+			t = append(t, Span{Plain: p})
+		case Code:
+			t = append(t, Span{Code: string(p)})
+		case Bold:
+			t = append(t, Span{Bold: string(p)})
+		case User:
+			t = append(t, Span{User: string(p)})
+		case time.Time:
+			t = append(t, Span{Time: p})
+		case Text:
+			t = append(t, p...)
+		default:
+			t = append(t, Span{Plain: fmt.Sprint(p)})
+		}
+	}
+	return t
+}
+
+// In is the line as plain text with times in the given zone.
+func (t Text) In(zone *time.Location) string {
+	var b strings.Builder
+	for _, s := range t {
+		switch {
+		case !s.Time.IsZero():
+			b.WriteString(s.Time.In(zone).Format("2006-01-02 15:04 MST"))
+		case s.Code != "":
+			b.WriteString(s.Code)
+		case s.Bold != "":
+			b.WriteString(s.Bold)
+		case s.User != "":
+			b.WriteString("@" + s.User)
+		default:
+			b.WriteString(s.Plain)
+		}
+	}
+	return b.String()
+}
+
+// String is the line as plain text with times in UTC.
+func (t Text) String() string { return t.In(time.UTC) }
+
+// MarshalText is the line as plain text with times in UTC.
+func (t Text) MarshalText() ([]byte, error) { return []byte(t.String()), nil }

@@ -1,0 +1,190 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+func undo() *Command {
+	return &Command{
+		Name: "undo", Role: Responder,
+		Summary: "take back a change: your last one, or the one with that id",
+		Args:    []Arg{{Name: "change", Object: true, Help: "the change's id, as c7k2m9xw4; left out: your last one"}},
+		Plan:    planUndo,
+	}
+}
+
+func planUndo(ctx context.Context, c *Call) ([]Plan, error) {
+	ch, err := c.changeTyped(c.Known)
+	if err != nil {
+		return nil, err
+	}
+	if ch, err = c.lookedAt(ctx, ch); err != nil {
+		return nil, err
+	}
+	p := Plan{Line: Line{Name: "undo", Words: []string{ch.ID}}, Does: "Undo of: " + ch.Does, When: ch.When, Undoes: ch.ID}
+	if c.Attack == nil && ch.AttackID != "" {
+		c.Attack = &KnownAttack{ID: ch.AttackID}
+	}
+	// Backwards: what was done last is taken back first.
+	for _, s := range slices.Backward(ch.Steps) {
+		if !s.Done {
+			continue
+		}
+		if err := c.undoStep(ctx, &p, ch, s); err != nil {
+			return nil, err
+		}
+	}
+	if len(p.Steps) == 0 {
+		p.Nothing = Say("nothing of it is left to take back")
+		for _, n := range p.Notes {
+			p.Nothing = Say(p.Nothing, "; ", n)
+		}
+	}
+	return []Plan{p}, nil
+}
+
+// lookedAt is a change in which each step of unknown outcome is marked as done if it took place.
+func (c *Call) lookedAt(ctx context.Context, ch Change) (Change, error) {
+	ch.Steps = slices.Clone(ch.Steps)
+	for i := range ch.Steps {
+		s := &ch.Steps[i]
+		if !s.Sent || s.Done {
+			continue
+		}
+		var err error
+		if s.Done, err = c.readBack(ctx, c.Account, ch, s); err != nil {
+			return Change{}, err
+		}
+	}
+	return ch, nil
+}
+
+// changeTyped is the change that the line means.
+func (c *Call) changeTyped(changes []Change) (Change, error) {
+	if len(c.Line.Words) == 0 {
+		for _, ch := range changes {
+			if ch.Actor.ID == c.Actor.ID && ch.Undoes == "" && ch.InForce(c.Now) {
+				return ch, nil
+			}
+		}
+		return Change{}, nothing(Say("nothing of yours is in force on ", c.Account.Name))
+	}
+	typed := c.Line.Words[0]
+	var found []Change
+	for _, ch := range changes {
+		if matchID(ch.ID, typed) {
+			found = append(found, ch)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return Change{}, usage(Say("no change ", Code(Visible(typed, maxField)), " on ", c.Account.Name, ": ", Code("status"), " lists what is in force, ", Code("audit"), " what was done"))
+	case len(found) > 1:
+		return Change{}, usage(Say(Code(Visible(typed, maxField)), " fits several changes: type more of its id"))
+	}
+	ch := found[0]
+	switch {
+	case ch.Undoes != "":
+		return Change{}, usage(Say(Code(ch.ID), " is an undo itself: do again what it took back"))
+	case ch.State == StateUndone:
+		return Change{}, takenBack(ch)
+	case ch.State == StateFailed:
+		return Change{}, nothing(Say(ch.Does, " was never made: ", ch.Fault, ". Nothing was sent"))
+	}
+	return ch, nil
+}
+
+func takenBack(ch Change) error {
+	return nothing(Say(ch.Does, ": taken back already by ", ch.EndedBy.Name, " at ", ch.EndedAt, ". Nothing was sent"))
+}
+
+// undoStep plans the opposite of a step, of what is still ours.
+func (c *Call) undoStep(ctx context.Context, p *Plan, ch Change, s Step) error {
+	switch s.Kind {
+	case AddEntry:
+		return c.undoAdd(ctx, p, ch, s)
+	case DeleteEntry:
+		return c.putBack(ctx, p, *s.Entry)
+	case CreateRule:
+		return c.undoCreate(ctx, p, s)
+	case DeleteRule:
+		return c.undoDelete(ctx, p, ch, s)
+	}
+	return fmt.Errorf("undo step %q: unknown", s.Kind)
+}
+
+// undoAdd takes the entry off if it is still ours, and puts back what stood there before.
+func (c *Call) undoAdd(ctx context.Context, p *Plan, ch Change, s Step) error {
+	entries, err := collect(c.Account.API.IPRules(ctx, apiclient.IPRuleFilter{List: s.Entry.List}))
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return ours(e, ch, s) })
+	if i < 0 {
+		j := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return sameSource(e, *s.Entry) })
+		if j < 0 {
+			p.Notes = append(p.Notes, Say("the entry for ", names(*s.Entry), " is gone already"))
+		} else {
+			p.Notes = append(p.Notes, Say("the entry for ", names(*s.Entry), " is somebody else's now", byText(entries[j]), ", left as it is"))
+		}
+		return nil
+	}
+	mine := entries[i]
+	if !sameEntry(mine, *s.Entry) || !mine.Expires.IsZero() && !mine.Expires.Equal(s.Entry.Expires) {
+		p.Notes = append(p.Notes, Say("somebody changed the entry for ", names(*s.Entry), " since: it holds ", c.Account.appsText(mine.Apps), untilText(mine.Expires), ", left as it is"))
+		return nil
+	}
+	p.Steps = append(p.Steps, Step{Kind: DeleteEntry, Entry: &entries[i]})
+	for _, before := range s.Before {
+		if (before.Expires.IsZero() || before.Expires.After(c.Now)) && !c.takenBackSince(before) {
+			p.Steps = append(p.Steps, Step{Kind: AddEntry, Entry: asBefore(before)})
+			p.Notes = append(p.Notes, Say(names(before), " is on the ", listName(before.List), untilText(before.Expires), " again, as before", byText(before)))
+		}
+	}
+	for j, e := range entries {
+		if j != i && coversEntry(e, *s.Entry) && !slices.ContainsFunc(s.Before, func(b apiclient.IPRule) bool { return b.ID == e.ID }) {
+			p.Notes = append(p.Notes, Say("still on the ", listName(e.List), ": ", names(e), " covers it", untilText(e.Expires), byText(e)))
+		}
+	}
+	return nil
+}
+
+// takenBackSince reports whether an entry was the work of a change that has been undone.
+func (c *Call) takenBackSince(e apiclient.IPRule) bool {
+	return slices.ContainsFunc(c.Known, func(ch Change) bool {
+		return ch.State == StateUndone && strings.HasPrefix(e.Reason, reasonPrefix(ch.ID))
+	})
+}
+
+// asBefore is an entry as it was, to be added again. One without a known end gets the latest there is: never shorter than it was.
+func asBefore(e apiclient.IPRule) *apiclient.IPRule {
+	if e.Expires.IsZero() {
+		e.Expires = apiclient.Forever
+	}
+	if e.Reason == "" {
+		e.Reason = "put back by wafbot"
+	}
+	return &e
+}
+
+func (c *Call) putBack(ctx context.Context, p *Plan, e apiclient.IPRule) error {
+	if !e.Expires.IsZero() && !e.Expires.After(c.Now) {
+		p.Notes = append(p.Notes, Say("the entry for ", names(e), " would have ended by now"))
+		return nil
+	}
+	entries, err := collect(c.Account.API.IPRules(ctx, apiclient.IPRuleFilter{List: e.List}))
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(entries, func(have apiclient.IPRule) bool { return sameEntry(have, e) }); i >= 0 {
+		p.Notes = append(p.Notes, Say(names(e), " is on the ", listName(e.List), " again already", byText(entries[i])))
+		return nil
+	}
+	p.Steps = append(p.Steps, Step{Kind: AddEntry, Entry: asBefore(e)})
+	return nil
+}

@@ -1,0 +1,95 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// undoCreate deletes the rule that was made if it is still there and the same.
+func (c *Call) undoCreate(ctx context.Context, p *Plan, s Step) error {
+	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+	if err != nil {
+		return err
+	}
+	id := c.ruleNow(s.ID)
+	i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return r.ID == id })
+	switch {
+	case i < 0:
+		p.Notes = append(p.Notes, Say("rule ", Code(fmt.Sprint(id)), " is gone already"))
+	case !apiclient.SameRule(rules[i], *s.Rule):
+		p.Notes = append(p.Notes, Say("somebody changed rule ", Code(fmt.Sprint(id)), " since: left as it is"))
+	default:
+		p.Steps = append(p.Steps, Step{Kind: DeleteRule, Rule: &rules[i]})
+	}
+	return nil
+}
+
+// undoDelete creates the rule again that was deleted, unless an equal one is there, or somebody has set another in place of ours.
+func (c *Call) undoDelete(ctx context.Context, p *Plan, ch Change, s Step) error {
+	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+	if err != nil {
+		return err
+	}
+	var made []int64
+	for _, m := range ch.Steps {
+		if m.Kind != CreateRule || !m.Done {
+			continue
+		}
+		id := c.ruleNow(m.ID)
+		made = append(made, id)
+		standing := func(r apiclient.Rule) bool { return r.ID == id && apiclient.SameRule(r, *m.Rule) }
+		if !slices.ContainsFunc(rules, standing) {
+			p.Notes = append(p.Notes, Say("somebody took away or changed what wafbot had set, so the old rule is not put back"))
+			return nil
+		}
+	}
+	old := c.before(s.Rule)
+	if old == nil {
+		return nil
+	}
+	equal := slices.DeleteFunc(idsOfEqual(rules, *old), func(id int64) bool { return slices.Contains(made, id) })
+	if len(equal) > 0 {
+		p.Notes = append(p.Notes, Say("a rule like the old one is there already: ", Code(strings.Trim(fmt.Sprint(equal), "[]"))))
+		return nil
+	}
+	p.Steps = append(p.Steps, Step{Kind: CreateRule, Rule: old})
+	return nil
+}
+
+// before is the rule to put back for one that a change had replaced. Where wafbot itself had set that one, for a time that is over
+// by now, it is the one before it: what was set for a time must not come back for good. Nil: there was none.
+func (c *Call) before(rule *apiclient.Rule) *apiclient.Rule {
+	for range c.Known {
+		i := slices.IndexFunc(c.Known, func(ch Change) bool { return ch.Undoes == "" && c.made(ch, rule.ID) })
+		if i < 0 || c.Known[i].InForce(c.Now) {
+			break
+		}
+		j := slices.IndexFunc(c.Known[i].Steps, func(s Step) bool { return s.Kind == DeleteRule })
+		if j < 0 {
+			return nil
+		}
+		rule = c.Known[i].Steps[j].Rule
+	}
+	return rule
+}
+
+// made reports whether a change made the rule, or the one that the rule was put back for.
+func (c *Call) made(ch Change, id int64) bool {
+	return slices.ContainsFunc(ch.Steps, func(s Step) bool { return s.Kind == CreateRule && s.Done && c.ruleNow(s.ID) == c.ruleNow(id) })
+}
+
+// ruleNow is the number that a rule has by now: when an undo creates it again, it gets a new one.
+func (c *Call) ruleNow(id int64) int64 {
+	for _, ch := range slices.Backward(c.Known) {
+		for _, s := range ch.Steps {
+			if s.Kind == CreateRule && s.Done && s.Rule.ID == id {
+				id = s.ID
+			}
+		}
+	}
+	return id
+}

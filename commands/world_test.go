@@ -1,0 +1,348 @@
+package commands_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+const token = "tok-5eC2eT"
+
+// The people of the workspace.
+var (
+	ann  = commands.Actor{ID: "U1ANN", Team: "T1", Name: "Ann", Via: commands.ViaSlash}   // responder
+	bob  = commands.Actor{ID: "U2BOB", Team: "T1", Name: "Bob", Via: commands.ViaSlash}   // responder
+	root = commands.Actor{ID: "U3ROOT", Team: "T1", Name: "Root", Via: commands.ViaSlash} // admin
+	eve  = commands.Actor{ID: "U4EVE", Team: "T1", Name: "Eve", Via: commands.ViaSlash}   // viewer
+)
+
+// world is a runner before the emulated service, on a clock that the test moves.
+type world struct {
+	t       *testing.T
+	service *waf.Service
+	ledger  *ledger
+	audit   *auditLog
+	members *members
+	log     *syncBuffer
+	out     *syncBuffer
+	cfg     commands.Config
+	*commands.Runner
+
+	mu  sync.Mutex
+	now time.Time
+	ids int
+}
+
+func newWorld(t *testing.T, change ...func(*commands.Config)) *world {
+	t.Helper()
+	w := &world{t: t, ledger: newLedger(), audit: &auditLog{}, members: newMembers(), log: &syncBuffer{}, out: &syncBuffer{},
+		now: time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)}
+	w.service = waf.New(waf.Config{Seed: 1, Now: w.clock, Accounts: []waf.Account{{
+		Name: "acme", Token: token, ClientID: 5, Applications: []waf.Application{
+			{ID: 4, Name: "Shop", Host: "shop.example.com", Mode: "monitoring"}, {ID: 7, Name: "Legacy", Host: "old.example.com"}, {ID: -1, Name: "Rest", Host: "www.example.com"},
+		},
+	}}})
+	server := httptest.NewServer(w.service)
+	t.Cleanup(server.Close)
+	api, err := apiclient.New(apiclient.Config{BaseURL: server.URL, Token: token, ClientID: 5, HTTP: server.Client(), Tries: 2, Pause: time.Microsecond})
+	require.NoError(t, err)
+	w.cfg = commands.Config{
+		Accounts: []*commands.Account{{Name: "acme", API: api, Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
+			Applications: map[int]commands.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CannotBlock: true}}}},
+		Policy: commands.Policy{Changes: commands.ChangesOn, SecondPerson: []string{
+			commands.SecondForever, commands.SecondBroad, commands.SecondAllow, commands.SecondModeOff, commands.SecondSource,
+		}},
+		Roles: commands.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID},
+			Terminal: map[string]commands.Role{"ann": commands.Responder, "root": commands.Admin}},
+		Members: w.members, Ledger: w.ledger, Facts: facts{}, Audit: w.audit, AuditOut: w.out, Now: w.clock,
+		Log: slog.New(slog.NewJSONHandler(w.log, nil)), ReadBack: [2]time.Duration{1, 1},
+	}
+	for _, f := range change {
+		f(&w.cfg)
+	}
+	w.Runner = commands.New(w.cfg)
+	t.Cleanup(func() {
+		for _, said := range []string{w.log.String(), w.out.String(), fmt.Sprint(w.audit.all(), w.ledger.all())} {
+			require.NotContains(t, said, token, "the token in a log or in memory")
+		}
+	})
+	return w
+}
+
+// noSecond leaves some things to one person alone.
+func noSecond(what ...string) func(*commands.Config) {
+	return func(c *commands.Config) {
+		c.Policy.SecondPerson = slices.DeleteFunc(slices.Clone(c.Policy.SecondPerson), func(s string) bool { return slices.Contains(what, s) })
+	}
+}
+
+func sources(all ...commands.Source) func(*commands.Config) {
+	return func(c *commands.Config) { c.Policy.Sources = all }
+}
+
+func source(name, deny string, ranges ...string) commands.Source {
+	s := commands.Source{Name: name, Deny: deny}
+	for _, r := range ranges {
+		s.Ranges = append(s.Ranges, netip.MustParsePrefix(r))
+	}
+	return s
+}
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *world) pass(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
+}
+
+// asks is a delivery of its own.
+func (w *world) asks(who commands.Actor, line string) commands.Invocation {
+	w.t.Helper()
+	l, err := commands.Parse(line)
+	require.NoError(w.t, err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ids++
+	return commands.Invocation{Line: l, Actor: who, ID: fmt.Sprintf("delivery %d", w.ids), At: w.now}
+}
+
+func (w *world) do(inv commands.Invocation) (commands.Result, error) {
+	res, err := w.Do(w.t.Context(), inv)
+	if err != nil {
+		require.NotContains(w.t, err.Error(), token)
+	}
+	return res, err
+}
+
+func (w *world) try(who commands.Actor, line string) (commands.Result, error) {
+	w.t.Helper()
+	return w.do(w.asks(who, line))
+}
+
+// does expects one change, made.
+func (w *world) does(who commands.Actor, line string) commands.Change {
+	w.t.Helper()
+	res, err := w.try(who, line)
+	require.NoError(w.t, err)
+	require.Equal(w.t, "done", res.Outcome, text(res))
+	require.Len(w.t, res.Changes, 1)
+	return res.Changes[0]
+}
+
+// anyway does it in spite of its warnings, which there must be.
+func (w *world) anyway(who commands.Actor, line string) commands.Change {
+	w.t.Helper()
+	inv := w.asks(who, line)
+	_, err := w.do(inv)
+	require.ErrorIs(w.t, err, commands.ErrAsk)
+	inv.Anyway = true
+	res, err := w.do(inv)
+	require.NoError(w.t, err)
+	require.Len(w.t, res.Changes, 1)
+	return res.Changes[0]
+}
+
+// refuses expects a refusal of that kind with those words, and that nothing was sent.
+func (w *world) refuses(who commands.Actor, line string, kind error, words ...string) {
+	w.t.Helper()
+	before := w.changesSent()
+	_, err := w.try(who, line)
+	require.ErrorIs(w.t, err, kind)
+	said, ref := commands.ForPeople(commands.Invocation{}, err)
+	require.Empty(w.t, ref)
+	for _, word := range words {
+		require.Contains(w.t, said.String(), word)
+	}
+	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")
+}
+
+// nothing expects that all of it is so already, and that nothing was sent.
+func (w *world) nothing(who commands.Actor, line string, words ...string) {
+	w.t.Helper()
+	before := w.changesSent()
+	res, err := w.try(who, line)
+	said := text(res)
+	if err != nil {
+		require.ErrorIs(w.t, err, commands.ErrNothing)
+		said = err.Error()
+	} else {
+		require.Equal(w.t, "nothing", res.Outcome, said)
+	}
+	require.Contains(w.t, strings.ToLower(said), "nothing")
+	for _, word := range words {
+		require.Contains(w.t, said, word)
+	}
+	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")
+}
+
+// changesSent counts the requests that would change the service.
+func (w *world) changesSent() int {
+	n := 0
+	for _, r := range w.service.Requests("") {
+		if r.Path == "/v4/ip_rules" && r.Method != http.MethodGet || strings.HasPrefix(r.Path, "/v1/objects/hint/") {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) state() waf.State {
+	s, err := w.service.State("acme")
+	require.NoError(w.t, err)
+	return s
+}
+
+// entries are what stands on a list, as "203.0.113.7/32 [0] 4h0m0s".
+func (w *world) entries(list string) []string {
+	found := []string{}
+	for _, e := range w.listed(list) {
+		lasts := "forever"
+		if e.ExpiredAt != apiclient.Forever.Unix() {
+			lasts = time.Unix(e.ExpiredAt, 0).Sub(w.clock()).String()
+		}
+		found = append(found, fmt.Sprintf("%s%s %v %s", e.Subnet, strings.Join(e.SourceValues, ","), e.Pools, lasts))
+	}
+	slices.Sort(found)
+	return found
+}
+
+func (w *world) listed(list string) []waf.IPRule {
+	var found []waf.IPRule
+	for _, e := range w.state().IPRules {
+		if e.Listed && e.List == list && e.ExpiredAt > w.clock().Unix() {
+			found = append(found, e.IPRule)
+		}
+	}
+	return found
+}
+
+// rules are the numbers of the rules of a type, as they stand.
+func (w *world) rules(kind string) []waf.RuleState {
+	found := []waf.RuleState{}
+	for _, r := range w.state().Rules {
+		if r.Listed && r.Type == kind {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// modes are all the modes that rules set for Shop.
+func (w *world) modes() []string {
+	found := []string{}
+	for _, r := range w.rules("service_mode") {
+		found = append(found, r.Mode)
+	}
+	return found
+}
+
+func (w *world) seed(r waf.IPRule) int64 {
+	id, err := w.service.SeedIPRule("acme", r)
+	require.NoError(w.t, err)
+	return id
+}
+
+func (w *world) fault(endpoint, kind string, times int) {
+	require.NoError(w.t, w.service.SetFault(waf.Fault{Endpoint: endpoint, Kind: kind, Times: times}))
+}
+
+// attack starts one and gives its id as people type it.
+func (w *world) attack(spec waf.AttackSpec) string {
+	if spec.Sources == nil {
+		spec.Sources = []waf.SourceSpec{{IP: "198.51.100.4", Country: "NL", PerSecond: 1}, {IP: "203.0.113.7", Country: "FR", PerSecond: 9}}
+	}
+	spec.Started, spec.Hits = waf.Duration(time.Minute), 100
+	a, err := w.service.StartAttack(spec)
+	require.NoError(w.t, err)
+	return commands.AttackID("acme", a.ID)
+}
+
+// lastAudit is the newest entry of the audit log.
+func (w *world) lastAudit() commands.AuditEntry {
+	all := w.audit.all()
+	require.NotEmpty(w.t, all)
+	return all[len(all)-1]
+}
+
+func text(res commands.Result) string {
+	var lines []string
+	for _, l := range res.Lines {
+		lines = append(lines, l.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// syncBuffer is a buffer for many goroutines.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+var errAway = errors.New("memory is away")
+
+// attackOn starts one that can be patched.
+func (w *world) attackOn(path string) string {
+	return w.attack(waf.AttackSpec{App: 4, Path: path})
+}
+
+// reads expects an answer.
+func (w *world) reads(who commands.Actor, line string) commands.Result {
+	w.t.Helper()
+	res, err := w.try(who, line)
+	require.NoError(w.t, err)
+	return res
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// overwrite is what another user of the service's console does to an entry.
+func (w *world) overwrite(e waf.IPRule, reason string, lasts time.Duration) {
+	w.t.Helper()
+	body := fmt.Sprintf(`{"clientid":5,"force":true,"ip_rule":{"list":%q,"rule_type":"ip_range","subnet":%q,"pools":[0],"expired_at":%d,"reason":%q}}`,
+		e.List, e.Subnet, w.clock().Add(lasts).Unix(), reason)
+	w.byHand(http.MethodPost, "/v4/ip_rules", body)
+}
+
+// byHand is a request that wafbot did not make.
+func (w *world) byHand(method, path, body string) {
+	w.t.Helper()
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Header.Set("X-ServiceApi-Token", token)
+	r.Header.Set("Content-Type", "application/json")
+	answer := httptest.NewRecorder()
+	w.service.ServeHTTP(answer, r)
+	require.Less(w.t, answer.Code, 300, answer.Body.String())
+}
