@@ -113,6 +113,11 @@ func holdsFor(have, want []int) bool {
 	return !everywhere(want) && !slices.ContainsFunc(want, func(id int) bool { return !slices.Contains(have, id) })
 }
 
+// meet reports whether there is an application that both entries hold for.
+func meet(a, b []int) bool {
+	return everywhere(a) || everywhere(b) || slices.ContainsFunc(a, func(id int) bool { return slices.Contains(b, id) })
+}
+
 // collect reads a listing to its end.
 func collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	var all []T

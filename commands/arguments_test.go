@@ -116,7 +116,9 @@ func TestSpellingsOfATarget(t *testing.T) {
 
 func TestTargetsRoundTrip(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy = commands.Policy{Changes: commands.ChangesRehearse, WidestIPv4: 12, WidestIPv6: 32} })
+	w := newWorld(t, func(c *commands.Config) {
+		c.Policy = commands.Policy{Changes: commands.ChangesRehearse, WidestIPv4: 12, WidestIPv6: 32}
+	})
 	rapid.Check(t, func(rt *rapid.T) {
 		word := rapid.OneOf(
 			rapid.StringMatching(`(1?[0-9]{1,2}\.){3}1?[0-9]{1,2}(/[0-9]{1,2})?`), rapid.StringMatching(`[0-9a-f:]{2,12}(/[0-9]{1,3})?`),

@@ -84,7 +84,7 @@ func (r *Runner) needRole(c *Call, least Role) error {
 			who = Say(who, User(id))
 		}
 	}
-	return &Refusal{Kind: ErrDenied, Text: Say(Code(c.Cmd.Name), " needs a ", Bold(least.String()), "; you are ", c.Role.String(), ". ", who, ". Nothing was done")}
+	return &Refusal{Kind: ErrDenied, Text: Say(Code(c.Cmd.Name), " needs the role ", Bold(least.String()), "; yours is ", c.Role.String(), ". ", who, ". Nothing was done")}
 }
 
 // list is who has at least that role, "*" left out.
@@ -199,11 +199,10 @@ func (r *Runner) again(ctx context.Context, c *Call, mine []Change) (Result, err
 // begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning anew.
 func (r *Runner) begun(c *Call) []Change {
 	var mine []Change
-	for _, ch := range c.Known {
-		for part := range max(c.Cmd.Parts, 1) {
-			if ch.ID == changeID(c.Account.Name, c.ID, part) {
-				mine = append(mine, ch)
-			}
+	for part := range max(c.Cmd.Parts, 1) {
+		id := changeID(c.Account.Name, c.ID, part)
+		if i := slices.IndexFunc(c.Known, func(ch Change) bool { return ch.ID == id }); i >= 0 {
+			mine = append(mine, c.Known[i])
 		}
 	}
 	return mine

@@ -215,7 +215,7 @@ func (l listing) overruled(c *Call, p *Plan, want apiclient.IPRule, lists []apic
 			return nothing(Say(names(want), " is on the ", listName(e.List), untilText(e.Expires), byText(e), ", which wins: to ", strings.ToLower(l.verb),
 				" it would do nothing. Nothing was sent. ", Code("remove "+names(e)+" list="+e.List), " takes it off"))
 		}
-		if overlapsEntry(e, want) {
+		if overlapsEntry(e, want) && meet(e.Apps, want.Apps) {
 			p.Warnings = append(p.Warnings, Warning{Text: Say(names(e), " is on the ", listName(e.List), " ", c.Account.appsText(e.Apps), untilText(e.Expires), byText(e),
 				", which wins: there it has no effect")})
 		}

@@ -41,13 +41,11 @@ func TestDenyTheTopSource(t *testing.T) {
 
 func TestNoSourceListed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	id := w.attack(waf.AttackSpec{App: 4, Sources: []waf.SourceSpec{}, OtherSources: 10})
-	if len(w.state().Attacks[0].Sources) > 0 {
-		w.does(ann, "deny attack="+id)
-		return
-	}
-	w.refuses(ann, "deny attack="+id, commands.ErrGuarded, "lists no source")
+	id := commands.AttackID("acme", "x:1")
+	w := newWorld(t, func(c *commands.Config) { c.Facts = facts{id: {ID: "x:1", Type: "sqli"}} })
+	w.refuses(ann, "deny attack="+id, commands.ErrGuarded, "lists no source for "+id)
+	w.refuses(ann, "contain attack="+id, commands.ErrGuarded, "lists no source")
+	w.does(ann, "deny 203.0.113.7 attack="+id)
 }
 
 func TestDeniedAlready(t *testing.T) {
@@ -138,9 +136,10 @@ func TestTheAllowlistWins(t *testing.T) {
 	w.refuses(ann, "deny 198.51.100.0/24", commands.ErrAsk, "198.51.100.7 is on the allowlist")
 	w.anyway(ann, "deny 198.51.100.0/24")
 	w.nothing(ann, "deny 198.51.100.0/24 for=1h", "already") // nothing to do is nothing to ask about
+	w.pass(4 * time.Hour)
 	w.does(ann, "deny 198.51.100.7 app=7")
 
-	w.refuses(ann, "gray 198.51.100.8", commands.ErrNothing, "denylist")
+	w.refuses(ann, "gray 198.51.100.7 app=7", commands.ErrNothing, "denylist")
 }
 
 func TestAskingHandsBackTheLine(t *testing.T) {
@@ -179,7 +178,7 @@ func TestRemove(t *testing.T) {
 	w.nothing(ann, "undo "+ch.ID, "again already")
 
 	id := w.seed(waf.IPRule{Subnet: "192.0.2.9", Reason: "trigger"})
-	w.refuses(ann, "remove 192.0.2.9", commands.ErrDenied, "needs a admin")
+	w.refuses(ann, "remove 192.0.2.9", commands.ErrDenied, "needs the role admin; yours is responder")
 	w.refuses(root, "remove 192.0.2.9", commands.ErrAsk, "wafbot did not make this entry (trigger)", "come back by itself")
 	ch = w.anyway(root, "remove "+itoa(id))
 	require.Len(t, w.entries("black"), 1)
@@ -193,7 +192,7 @@ func TestRemoveWhatIsNotThere(t *testing.T) {
 	w := newWorld(t)
 	w.seed(waf.IPRule{Subnet: "203.0.113.0/24"})
 	w.nothing(root, "remove 203.0.113.7", "is on no list itself, but 203.0.113.0/24 on the denylist covers it: entry")
-	w.nothing(root, "remove 203.0.113.0/23")
+	w.nothing(root, "remove 203.0.112.0/23")
 	w.nothing(root, "remove 99999")
 	w.seed(waf.IPRule{Subnet: "203.0.113.0/24", List: "gray"})
 	w.refuses(root, "remove 203.0.113.0/24", commands.ErrUsage, "stands there 2 times", "denylist", "graylist")

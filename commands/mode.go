@@ -171,7 +171,7 @@ func modeWarnings(name, from, to string, length time.Duration, narrower []apicli
 		ws = append(ws, Warning{Text: Say(now, lasting(length))})
 	}
 	if len(narrower) > 0 {
-		ws = append(ws, Warning{Text: Say(len(narrower), " rules set the mode for parts of it and stay as they are")})
+		ws = append(ws, Warning{Text: Say("rules that set the mode for parts of it, and stay as they are: ", len(narrower))})
 	}
 	return ws
 }

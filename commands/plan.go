@@ -140,7 +140,7 @@ func (res *Result) add(ch Change) {
 func (r *Runner) newChange(c *Call, id string, p Plan) Change {
 	ch := Change{
 		ID: id, Account: c.Account.Name, Line: p.Line, Effect: p.effect(), Does: p.Does, When: p.When, Actor: c.Actor, Reason: c.Line.Keys["reason"],
-		At: c.Now, Until: p.Until, State: StateBegun, Steps: p.Steps, Undoes: p.Undoes,
+		At: r.cfg.Now(), Until: p.Until, State: StateBegun, Steps: p.Steps, Undoes: p.Undoes,
 	}
 	if c.Attack != nil {
 		ch.AttackID = c.Attack.ID

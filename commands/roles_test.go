@@ -59,7 +59,7 @@ func TestRoles(t *testing.T) {
 			require.Equal(t, inv.Line.String(), e.Line)
 			require.Equal(t, err.Error(), e.Why)
 			if a.role > commands.NoRole {
-				require.ErrorContains(t, err, "you are "+a.role.String())
+				require.ErrorContains(t, err, "yours is "+a.role.String())
 				require.ErrorContains(t, err, "Ask @")
 			}
 		}

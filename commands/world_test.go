@@ -51,16 +51,45 @@ type world struct {
 
 func newWorld(t *testing.T, change ...func(*commands.Config)) *world {
 	t.Helper()
-	w := &world{t: t, ledger: newLedger(), audit: &auditLog{}, members: newMembers(), log: &syncBuffer{}, out: &syncBuffer{},
-		now: time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)}
+	w := &world{t: t, now: time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)}
+	w.build(func(h http.Handler) (string, *http.Client) {
+		server := httptest.NewServer(h)
+		t.Cleanup(server.Close)
+		return server.URL, server.Client()
+	}, change)
+	return w
+}
+
+// newBubble is a world inside a synctest bubble: its clock is the bubble's, and requests are served without a network, which would
+// keep the bubble's time from passing.
+func newBubble(t *testing.T, change ...func(*commands.Config)) *world {
+	t.Helper()
+	w := &world{t: t}
+	w.build(func(h http.Handler) (string, *http.Client) {
+		return "http://service", &http.Client{Transport: inProcess{h}}
+	}, change)
+	return w
+}
+
+// inProcess serves requests by calling the handler.
+type inProcess struct{ http.Handler }
+
+func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := httptest.NewRecorder()
+	p.ServeHTTP(answer, r)
+	return answer.Result(), nil
+}
+
+func (w *world) build(serve func(http.Handler) (string, *http.Client), change []func(*commands.Config)) {
+	t := w.t
+	w.ledger, w.audit, w.members, w.log, w.out = newLedger(), &auditLog{}, newMembers(), &syncBuffer{}, &syncBuffer{}
 	w.service = waf.New(waf.Config{Seed: 1, Now: w.clock, Accounts: []waf.Account{{
 		Name: "acme", Token: token, ClientID: 5, Applications: []waf.Application{
 			{ID: 4, Name: "Shop", Host: "shop.example.com", Mode: "monitoring"}, {ID: 7, Name: "Legacy", Host: "old.example.com"}, {ID: -1, Name: "Rest", Host: "www.example.com"},
 		},
 	}}})
-	server := httptest.NewServer(w.service)
-	t.Cleanup(server.Close)
-	api, err := apiclient.New(apiclient.Config{BaseURL: server.URL, Token: token, ClientID: 5, HTTP: server.Client(), Tries: 2, Pause: time.Microsecond})
+	url, client := serve(w.service)
+	api, err := apiclient.New(apiclient.Config{BaseURL: url, Token: token, ClientID: 5, HTTP: client, Tries: 2, Pause: time.Microsecond})
 	require.NoError(t, err)
 	w.cfg = commands.Config{
 		Accounts: []*commands.Account{{Name: "acme", API: api, Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
@@ -82,7 +111,6 @@ func newWorld(t *testing.T, change ...func(*commands.Config)) *world {
 			require.NotContains(t, said, token, "the token in a log or in memory")
 		}
 	})
-	return w
 }
 
 // noSecond leaves some things to one person alone.
@@ -107,6 +135,9 @@ func source(name, deny string, ranges ...string) commands.Source {
 func (w *world) clock() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.now.IsZero() {
+		return time.Now()
+	}
 	return w.now
 }
 
@@ -124,7 +155,11 @@ func (w *world) asks(who commands.Actor, line string) commands.Invocation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ids++
-	return commands.Invocation{Line: l, Actor: who, ID: fmt.Sprintf("delivery %d", w.ids), At: w.now}
+	at := w.now
+	if at.IsZero() {
+		at = time.Now()
+	}
+	return commands.Invocation{Line: l, Actor: who, ID: fmt.Sprintf("delivery %d", w.ids), At: at}
 }
 
 func (w *world) do(inv commands.Invocation) (commands.Result, error) {

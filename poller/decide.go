@@ -59,6 +59,9 @@ func (p *Poller) judge(u *Update, look Look, r reading) {
 	if !last.Told {
 		s.Channel, s.Mention = route.Channel, route.Mention
 	}
+	if reason == BecameIncident && s.Mention == "" {
+		s.Mention = route.Mention // the card stays where it is, but whom incidents call is called
+	}
 	u.Shown[look.Attack.ID] = s
 	n := News{
 		ID: deliveryID(p.cfg.Account, look.Attack.ID, reason, s.Revision), Account: p.cfg.Account, Attack: look.Attack,

@@ -93,7 +93,7 @@ func (m *memory) Remember(ctx context.Context, account string, u poller.Update) 
 	return nil
 }
 
-func (m *memory) Wake(account string, news []poller.News) {
+func (m *memory) Wake(_ string, news []poller.News) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, n := range news {

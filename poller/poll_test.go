@@ -119,7 +119,7 @@ func TestNewsIsCompleteAndStable(t *testing.T) {
 	other.add("x:1", time.Minute)
 	require.NoError(t, q.Poll(t.Context()))
 	require.Equal(t, news[1].ID, other.memory.tookNews()[0].ID, "any replica computes the same id")
-	b, q := watching(t)
+	b, _ := watching(t)
 	b.name = "beta"
 	b.add("x:1", time.Hour)
 	q = b.start()

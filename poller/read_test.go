@@ -22,7 +22,7 @@ func TestWhatTheListHides(t *testing.T) {
 			a.add(fmt.Sprintf("x:%03d", i), time.Duration(i)*time.Second)
 		}
 		n := 0
-		a.served = func(q request) { // one new record before each page: the last one of a page comes again
+		a.served = func(request) { // one new record before each page: the last one of a page comes again
 			if n++; n > 3 {
 				return
 			}

@@ -123,7 +123,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := request{Path: r.URL.Path, Offset: body.Offset}
 	_, q.Incidents = body.Filter["!vulnid"]
 	var span [][]*int64
-	if json.Unmarshal(body.Filter["time"], &span); len(span) == 1 {
+	if json.Unmarshal(body.Filter["time"], &span) == nil && len(span) == 1 {
 		q.From = *span[0][0]
 	}
 	s.mu.Lock()

@@ -16,10 +16,10 @@ import (
 
 func TestServiceAway(t *testing.T) {
 	t.Parallel()
-	a, p := watching(t)
+	a, _ := watching(t)
 	var logged bytes.Buffer
 	a.log = slog.New(slog.NewTextHandler(&logged, nil))
-	p = a.start()
+	p := a.start()
 	a.add("x:1", 0)
 	require.NoError(t, p.Poll(t.Context()))
 	require.Equal(t, []string{"new attack x:1"}, a.memory.took())

@@ -92,7 +92,7 @@ func TestTheRedisRunsKeysDown(t *testing.T) {
 	options, err := redis.ParseURL(address)
 	require.NoError(t, err)
 	client := redis.NewClient(options)
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	require.NoError(t, client.Set(t.Context(), "lease", "mine", 20*time.Millisecond).Err())
 	require.Eventually(t, func() bool { return client.Exists(t.Context(), "lease").Val() == 0 }, 2*time.Second, 5*time.Millisecond)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,8 +72,9 @@ func (c *blockCheck) wrong(at, format string, a ...any) {
 
 // schema checks document, whose pointers begin with at, against a schema.
 func (c *blockCheck) schema(s *jsonschema.Schema, document any, at string) {
-	if err, ok := s.Validate(document).(*jsonschema.ValidationError); ok {
-		c.explain(err, at)
+	var wrong *jsonschema.ValidationError
+	if errors.As(s.Validate(document), &wrong) {
+		c.explain(wrong, at)
 	}
 }
 

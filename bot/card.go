@@ -1,0 +1,82 @@
+package bot
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// Card is everything that a card shows.
+type Card struct {
+	Situation  commands.Situation
+	FiguresAt  time.Time // when the attack's figures were read, on the service's clock; zero: unknown
+	Quiet      bool      // since Attack.Last
+	Vuln       string    // title of an incident's vulnerability; "": unknown
+	ConsoleURL string    // "": no link
+	Runbook    string    // likewise
+	Mention    string    // the user or user group that the route calls; "": nobody
+	Owner      string    // the name of who is on it; "": nobody
+	Delivery   string    // delivery id, for the metadata
+}
+
+// Message is what is posted.
+type Message struct {
+	Text     string // for notifications and for those who can't see blocks
+	Blocks   []slack.Block
+	Metadata slack.SlackMetadata
+}
+
+// render draws a card: what happens, what was done, what can be done. It is pure: the same card gives the same message.
+func render(c Card) Message {
+	if c.Situation.Account == nil {
+		c.Situation.Account = &commands.Account{}
+	}
+	advice := commands.Advise(c.Situation)
+	var maker buttonMaker
+	buttons, without := maker.card(c, advice)
+	headline, figures := paragraph(c.headline()), paragraph(c.figures())
+	todo, who := paragraph(append(c.advice(advice), without...)), paragraph([]commands.Text{c.who()})
+	// What was done takes the room that the rest leaves.
+	room := maxTogether - runes(headline+figures+todo+who) - weight(buttons...)
+	blocks := []slack.Block{section(headline, nil), section(figures, nil)}
+	blocks = append(blocks, maker.changes(c.Situation, room)...)
+	if todo != "" {
+		blocks = append(blocks, section(todo, nil))
+	}
+	blocks = append(blocks, section(who, nil))
+	if len(buttons) > 0 {
+		blocks = append(blocks, actions(buttons))
+	}
+	return Message{Text: c.notice(advice), Blocks: blocks, Metadata: c.metadata()}
+}
+
+// paragraph is lines of a card in Slack's markup.
+func paragraph(lines []commands.Text) string {
+	var markups []string
+	for _, line := range lines {
+		markups = append(markups, fit(line, maxCardLine))
+	}
+	return strings.Join(markups, "\n")
+}
+
+// metadata is what a card's message carries, so that it can be found and its state read back after the memory was lost. Everybody in the
+// channel can read it.
+func (c Card) metadata() slack.SlackMetadata {
+	const longest = 40 // of each, so that all stay under 1 kB
+	s := c.Situation
+	payload := map[string]any{
+		"version": "1", "account": commands.Visible(s.Account.Name, longest), "attack": commands.Visible(s.ID, longest),
+		"delivery": commands.Visible(c.Delivery, longest), "kind": "attack", "status": string(s.Attack.Status()), "quiet": c.Quiet,
+	}
+	if s.Attack.Incident() {
+		payload["kind"] = "incident"
+	}
+	if s.Attack.Hits.Known {
+		payload["hits_decade"] = len(strconv.FormatInt(max(s.Attack.Hits.N, 0), 10))
+	}
+	return slack.SlackMetadata{EventType: "wafbot_card", EventPayload: payload}
+}

@@ -1,0 +1,237 @@
+package bot
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// mrkdwn is a line in Slack's markup, short enough for one text object.
+func mrkdwn(t commands.Text) string { return fit(t, maxText) }
+
+// fit is a line in Slack's markup of at most so many characters, escapes included. It is always one line.
+func fit(t commands.Text, most int) string {
+	for limit := most; ; limit = limit * 3 / 4 {
+		if out := markup(t, limit); runes(out) <= most {
+			return out
+		}
+	}
+}
+
+// markup writes a line of at most limit visible characters.
+func markup(t commands.Text, limit int) string {
+	w := markupWriter{room: limit}
+	for _, s := range joinPlain(t) {
+		switch {
+		case !s.Time.IsZero():
+			w.token(date(s.Time))
+		case s.Code != "":
+			w.code(s.Code)
+		case s.Bold != "":
+			w.bold(s.Bold)
+		case s.User != "" && isID(s.User):
+			w.token(mention(s.User))
+		case s.User != "":
+			w.plain("@" + s.User)
+		default:
+			w.plain(s.Plain)
+		}
+	}
+	return w.out.String()
+}
+
+// joinPlain makes one of plain pieces that stand side by side: what is harmless in each can format together.
+func joinPlain(t commands.Text) commands.Text {
+	var joined commands.Text
+	for _, s := range t {
+		n := len(joined)
+		if isPlain(s) && n > 0 && isPlain(joined[n-1]) {
+			joined[n-1].Plain += s.Plain
+			continue
+		}
+		joined = append(joined, s)
+	}
+	return joined
+}
+
+func isPlain(s commands.Span) bool {
+	return s.Time.IsZero() && s.Code == "" && s.Bold == "" && s.User == ""
+}
+
+// markupWriter writes markup. Slack has no escape for its formatting characters, so words that have one are shown as code, in which
+// nothing formats; a back-quote can't be shown at all.
+type markupWriter struct {
+	out    strings.Builder
+	last   rune // what was written last; 0: nothing yet
+	closed bool // which ended a piece of code or bold
+	room   int  // visible characters left
+}
+
+// take is the part of the text for which there is room, with hidden characters written out.
+func (w *markupWriter) take(s string) string {
+	if s == "" || w.room < 0 {
+		return ""
+	}
+	if w.room == 0 {
+		w.room = -1
+		return "…"
+	}
+	s = commands.Visible(s, w.room)
+	w.room -= runes(s)
+	return s
+}
+
+func (w *markupWriter) put(markup string) {
+	first, _ := utf8.DecodeRuneInString(markup)
+	if w.closed && (unicode.IsLetter(first) || unicode.IsDigit(first)) {
+		w.out.WriteByte(' ') // else Slack doesn't see the end of the code
+	}
+	if markup != "" {
+		w.out.WriteString(markup)
+		w.last, _ = utf8.DecodeLastRuneInString(markup)
+		w.closed = false
+	}
+}
+
+// enclose writes a piece between delimiters, where Slack sees them as such: after a space or a bracket.
+func (w *markupWriter) enclose(delimiter, s string) {
+	if strings.TrimSpace(s) == "" {
+		w.put(s)
+		return
+	}
+	if w.last != 0 && !unicode.IsSpace(w.last) && !strings.ContainsRune("([{", w.last) {
+		w.put(" ")
+	}
+	w.put(delimiter + escape(strings.TrimSpace(s)) + delimiter)
+	w.closed = true
+}
+
+func (w *markupWriter) code(s string) {
+	w.enclose("`", strings.ReplaceAll(w.take(s), "`", "'"))
+}
+
+func (w *markupWriter) bold(s string) {
+	s = w.take(s)
+	if anyWord(s, formats) {
+		w.words(s)
+		return
+	}
+	w.enclose("*", s)
+	if strings.HasSuffix(s, " ") {
+		w.put(" ")
+	}
+}
+
+func (w *markupWriter) token(token string) {
+	const shown = 20 // about
+	if w.room <= 0 {
+		w.put(w.take("…"))
+		return
+	}
+	w.room = max(w.room-shown, 0)
+	w.put(token)
+}
+
+func (w *markupWriter) plain(s string) { w.words(w.take(s)) }
+
+func (w *markupWriter) words(s string) {
+	for word := range splitWords(s) {
+		if !formats(word) {
+			w.put(escape(word))
+			continue
+		}
+		inner := strings.TrimLeft(word, "([")
+		w.put(word[:len(word)-len(inner)])
+		core := strings.TrimRight(inner, ",.;:!?)]")
+		w.enclose("`", strings.ReplaceAll(core, "`", "'"))
+		w.put(inner[len(core):])
+	}
+}
+
+// splitWords goes through words and the spaces between them.
+func splitWords(s string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for s != "" {
+			end := strings.IndexFunc(s, unicode.IsSpace)
+			if end == 0 {
+				end = strings.IndexFunc(s, func(r rune) bool { return !unicode.IsSpace(r) })
+			}
+			if end < 0 {
+				end = len(s)
+			}
+			if !yield(s[:end]) {
+				return
+			}
+			s = s[end:]
+		}
+	}
+}
+
+func anyWord(s string, is func(string) bool) bool {
+	for word := range splitWords(s) {
+		if is(word) {
+			return true
+		}
+	}
+	return false
+}
+
+// formats reports whether Slack could read more than characters in a word: formatting, a quotation, an emoji, a mention, an address.
+func formats(word string) bool {
+	if strings.ContainsAny(word, "*~`") || strings.HasPrefix(word, ">") || strings.Contains(word, "://") || strings.Contains(word, "www.") {
+		return true
+	}
+	if name := strings.TrimLeft(word, "(["); len(name) > 1 && (name[0] == '@' || name[0] == '#') && (name[1] < '0' || name[1] > '9') {
+		return true
+	}
+	if first, last := strings.Index(word, ":"), strings.LastIndex(word, ":"); last > first+1 {
+		return true
+	}
+	return italic(word)
+}
+
+// italic reports whether a word has an underscore that isn't inside a name: Slack formats at the edges of words only.
+func italic(word string) bool {
+	letters := []rune(word)
+	inside := func(i int) bool { return i >= 0 && i < len(letters) && (unicode.IsLetter(letters[i]) || unicode.IsDigit(letters[i])) }
+	for i, r := range letters {
+		if r == '_' && !(inside(i-1) && inside(i+1)) {
+			return true
+		}
+	}
+	return false
+}
+
+// escape writes the three characters by which Slack's mentions, links and dates begin and end as it wants them.
+func escape(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
+}
+
+// date shows a moment by its reader's clock.
+func date(t time.Time) string {
+	utc := t.UTC().Format("2006-01-02 15:04 UTC")
+	if t.Unix() < 0 || t.UTC().Year() > 9999 {
+		return utc
+	}
+	return fmt.Sprintf("<!date^%d^{date_short_pretty} {time}^%s>", t.Unix(), utc)
+}
+
+// isID reports whether a text is a user's or a user group's id.
+func isID(s string) bool {
+	if len(s) < 2 || len(s) > 20 || !strings.ContainsRune("UWS", rune(s[0])) {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') })
+}
+
+// mention calls a user or a user group.
+func mention(id string) string {
+	if id[0] == 'S' {
+		return "<!subteam^" + id + ">"
+	}
+	return "<@" + id + ">"
+}

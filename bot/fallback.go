@@ -1,0 +1,57 @@
+package bot
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// How much of a notification a name may take.
+const maxNoticeName = 30
+
+// notice is a card's notification: on a locked phone it is all there is. What the attacker wrote freely stands last, so that cutting harms nothing.
+func (c Card) notice(advice commands.Advice) string {
+	a := c.Situation.Attack
+	status := commands.Visible(commands.StatusName(a), maxNoticeName)
+	lead := strings.ToUpper(status)
+	if a.Incident() {
+		lead = "INCIDENT " + status
+	}
+	state := "Unclaimed."
+	if c.Owner != "" {
+		state = commands.Visible(c.Owner, maxNoticeName) + " is on it."
+	}
+	if c.Quiet {
+		state = "Quiet. " + state
+	}
+	path := a.Path
+	if path == "[multiple]" {
+		path = "several paths"
+	}
+	text := fmt.Sprintf("%s: %s on %s. %s %s %s %s", lead, typeName(a, maxNoticeName), c.appName(maxNoticeName), c.noticeSources(advice), state,
+		commands.Visible(a.Method, 10), commands.Visible(path, maxNotice))
+	return mrkdwn(commands.Say(commands.Visible(strings.Join(strings.Fields(text), " "), maxNotice)))
+}
+
+func (c Card) noticeSources(advice commands.Advice) string {
+	a := c.Situation.Attack
+	top, ok := commands.TopSource(a)
+	percent, known := c.topShare()
+	switch {
+	case known && c.tooThin(advice):
+		return fmt.Sprintf("%s sources, top one %d %%: one deny won't stop it.", a.SourceCount, percent)
+	case !ok || !top.IP.IsValid():
+		return fmt.Sprintf("%s hits, %s sources.", a.Hits, a.SourceCount)
+	}
+	from := commands.Visible(top.IP.String(), maxAddress)
+	if own, ok := c.Situation.Policy.SourceOf(top.IP); ok {
+		from += " = " + commands.Visible(own.Name, maxNoticeName)
+	} else if top.Country != "" {
+		from += " (" + commands.Visible(top.Country, 3) + ")"
+	}
+	if !known {
+		return fmt.Sprintf("Top source %s, %s hits, %s sources.", from, a.Hits, a.SourceCount)
+	}
+	return fmt.Sprintf("%s %d %% of %s hits, %s sources.", from, percent, a.Hits, a.SourceCount)
+}

@@ -1,0 +1,86 @@
+package bot
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+)
+
+// advice says what would stop the attack and how soon, or that no button does, and why some are missing.
+func (c Card) advice(advice commands.Advice) []commands.Text {
+	var lines []commands.Text
+	if changes := c.Situation.Policy.Changes; changes != commands.ChangesOn && changes != commands.ChangesOff && len(advice.Suggestions) > 0 {
+		lines = append(lines, commands.Say(commands.Bold("Rehearsal:"), " buttons only show what would be sent; nothing is changed"))
+	}
+	if c.tooThin(advice) {
+		lines = append(lines, c.noButton()...)
+	} else {
+		lines = append(lines, c.measures(advice.Suggestions)...)
+	}
+	return append(lines, advice.Notes...)
+}
+
+// measures are the suggestions in words, the fastest first.
+func (c Card) measures(suggestions []commands.Suggestion) []commands.Text {
+	var lines []commands.Text
+	label := "Fastest:"
+	if !gettingThrough(c.Situation.Attack) {
+		label = "Blocked by the service. To go further:"
+	}
+	for i, s := range suggestions {
+		if i > 0 && strings.HasPrefix(suggestions[0].Stops, s.Stops) {
+			continue // a part of the first
+		}
+		lines = append(lines, commands.Say(commands.Bold(label), " ", s.Stops))
+		label = "Or:"
+	}
+	return lines
+}
+
+// tooThin reports whether the attack gets through and none of the buttons stops a tenth of it.
+func (c Card) tooThin(advice commands.Advice) bool {
+	s := c.Situation
+	inForce := slices.ContainsFunc(s.Changes, func(ch commands.Change) bool { return ch.InForce(s.Now) })
+	if !gettingThrough(s.Attack) || inForce || s.Policy.Changes == commands.ChangesOff {
+		return false
+	}
+	for _, sug := range advice.Suggestions {
+		if sug.Line.Name != "deny" {
+			return false // patches and modes stop every source
+		}
+	}
+	if len(advice.Suggestions) == 0 {
+		return true
+	}
+	percent, ok := c.topShare()
+	return ok && percent < 10
+}
+
+func (c Card) noButton() []commands.Text {
+	first := commands.Say(commands.Bold("No quick button stops this."))
+	if percent, ok := c.topShare(); ok {
+		first = commands.Say(first, " Denying the top source stops ", percent, " %.")
+	}
+	list := commands.Line{Name: "deny", Words: []string{"ADDRESS…"}}.With("attack", c.Situation.ID)
+	lines := []commands.Text{first, commands.Say(commands.Bold("What can:"), " a rate limit or captcha in the application · your own list of addresses, ", commands.Code(list.String()))}
+	switch c.Situation.Attack.Type {
+	case "brute", "credential_stuffing":
+		lines = append(lines, commands.Say("Block mode changes nothing: each request looks like a login. wafbot sees attacks, not logins: check for accounts taken over"))
+	}
+	return lines
+}
+
+func (c Card) topShare() (percent int, ok bool) {
+	top, ok := commands.TopSource(c.Situation.Attack)
+	if !ok {
+		return 0, false
+	}
+	return shareOf(top, c.Situation.Attack)
+}
+
+// gettingThrough reports whether some of the attack isn't stopped, as far as the service tells.
+func gettingThrough(a apiclient.Attack) bool {
+	return a.Incident() || a.Status() != apiclient.StatusBlocked
+}

@@ -1,0 +1,89 @@
+package bot
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+)
+
+// How many changes a card shows.
+const maxChanges = 10
+
+// changes are what was done for the attack, the newest last, each with its own undo. Where there is no room for all, those in force go first.
+func (m *buttonMaker) changes(s commands.Situation, room int) []slack.Block {
+	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch commands.Change) bool { return ch.Undoes != "" })
+	slices.SortStableFunc(all, func(x, y commands.Change) int {
+		return cmp.Or(compareBool(y.InForce(s.Now), x.InForce(s.Now)), y.At.Compare(x.At))
+	})
+	more := fit(moreChanges(s, len(all)), maxCardLine)
+	room -= runes(more)
+	type drawn struct {
+		change commands.Change
+		block  slack.Block
+	}
+	var shown []drawn
+	for _, ch := range all[:min(maxChanges, len(all))] {
+		line := fit(changeLine(ch, s), maxChangeLine)
+		undo := m.undo(ch, s)
+		room -= runes(line)
+		if undo != nil {
+			room -= weight(undo)
+		}
+		if room < 0 {
+			break
+		}
+		shown = append(shown, drawn{ch, section(line, undo)})
+	}
+	slices.SortStableFunc(shown, func(x, y drawn) int { return x.change.At.Compare(y.change.At) })
+	var blocks []slack.Block
+	if left := len(all) - len(shown); left > 0 {
+		blocks = append(blocks, section(fit(moreChanges(s, left), maxCardLine), nil))
+	}
+	for _, d := range shown {
+		blocks = append(blocks, d.block)
+	}
+	return blocks
+}
+
+func (m *buttonMaker) undo(ch commands.Change, s commands.Situation) *slack.ButtonBlockElement {
+	suggestion, ok := commands.UndoButton(ch, s.Now)
+	if !ok {
+		return nil
+	}
+	b, ok := m.suggestion(suggestion)
+	if !ok {
+		return nil
+	}
+	return b
+}
+
+// changeLine is a change in one line, also of one whose time is over.
+func changeLine(ch commands.Change, s commands.Situation) commands.Text {
+	if ch.State == commands.StateUndone && ch.EndedBy == nil {
+		ch.EndedBy = &commands.Actor{Name: "somebody"}
+	}
+	line := commands.ChangeLine(ch)
+	if ch.State == commands.StateDone && !ch.InForce(s.Now) {
+		line = commands.Say(line, " · ", commands.Bold("ended"))
+	}
+	return line
+}
+
+func moreChanges(s commands.Situation, n int) commands.Text {
+	line := commands.Line{Name: "attack", Words: []string{s.ID}}.With("account", s.Account.Name)
+	return commands.Say(apiclient.Known(int64(n)), plural(int64(n), " more change"), ": type ", commands.Code(line.String()))
+}
+
+func compareBool(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case y:
+		return -1
+	}
+	return 1
+}

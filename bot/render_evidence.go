@@ -1,0 +1,189 @@
+package bot
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+)
+
+// How much of what strangers wrote a card shows, in visible characters.
+const (
+	maxType    = 60
+	maxName    = 60
+	maxField   = 60
+	maxVulnID  = 20
+	maxTitle   = 120
+	maxAddress = 50
+	maxCountry = 20
+)
+
+// How many sources a card names.
+const maxSources = 3
+
+// headline says what happens, where, and whether it worked.
+func (c Card) headline() []commands.Text {
+	a := c.Situation.Attack
+	kind := "ATTACK"
+	if a.Incident() {
+		kind = "INCIDENT"
+	}
+	title := []string{kind, typeName(a, maxType), c.appName(maxName), commands.StatusName(a)}
+	if c.Quiet {
+		title = append(title, "quiet")
+	}
+	lines := []commands.Text{commands.Say(commands.Bold(strings.Join(title, " · ")), " ", commands.Code(c.Situation.ID)), commands.Say(commands.Code(commands.Where(a)))}
+	if a.Parameter != "" {
+		lines[1] = commands.Say(lines[1], ", field ", commands.Code(commands.Visible(a.Parameter, maxField)))
+	}
+	if a.Incident() {
+		lines = append(lines, c.worked())
+	}
+	return lines
+}
+
+func (c Card) worked() commands.Text {
+	a := c.Situation.Attack
+	line := commands.Say(commands.Bold("It worked"), ", says the service: vulnerability ", commands.Code(commands.Visible(a.VulnID, maxVulnID)))
+	if c.Vuln != "" {
+		line = commands.Say(line, " “", commands.Visible(c.Vuln, maxTitle), "”")
+	}
+	return commands.Say(line, ", ", severity(a.Threat), ". Assume data was read")
+}
+
+// severity is the service's threat score, 0 to 100, in a word.
+func severity(threat apiclient.Figure) string {
+	switch {
+	case !threat.Known:
+		return "severity unknown"
+	case threat.N >= 70:
+		return fmt.Sprintf("high (threat %d)", threat.N)
+	case threat.N >= 40:
+		return fmt.Sprintf("medium (threat %d)", threat.N)
+	}
+	return fmt.Sprintf("low (threat %d)", threat.N)
+}
+
+// figures say from where, how much, since when, and what the application does about it.
+func (c Card) figures() []commands.Text {
+	a := c.Situation.Attack
+	counts := commands.Say(a.Hits, " hits, ", a.Payloads, " payloads (sampled), since ", timeOr(a.First, "an unknown time"))
+	return []commands.Text{c.sources(), counts, c.asOf(), c.mode()}
+}
+
+func (c Card) sources() commands.Text {
+	a := c.Situation.Attack
+	sources := slices.DeleteFunc(slices.Clone(a.Sources), func(s apiclient.Source) bool { return !s.IP.IsValid() })
+	slices.SortStableFunc(sources, func(x, y apiclient.Source) int { return cmp.Compare(y.Hits.N, x.Hits.N) })
+	sources = sources[:min(maxSources, len(sources))]
+	var line commands.Text
+	for _, s := range sources {
+		line = commands.Say(line, commands.Code(commands.Visible(s.IP.String(), maxAddress)))
+		if own, ok := c.Situation.Policy.SourceOf(s.IP); ok {
+			line = commands.Say(line, " = ", commands.Visible(own.Name, maxName))
+		}
+		if s.Country != "" {
+			line = commands.Say(line, " ", commands.Visible(s.Country, maxCountry))
+		}
+		if percent, ok := shareOf(s, a); ok {
+			line = commands.Say(line, " ", percent, " %")
+		}
+		line = commands.Say(line, " (", s.Hits, ") · ")
+	}
+	switch rest := a.SourceCount.N - int64(len(sources)); {
+	case !a.SourceCount.Known:
+		return commands.Say(line, "number of sources unknown")
+	case len(sources) == 0:
+		return commands.Say(a.SourceCount, " sources, none named by the service")
+	case rest > 0:
+		return commands.Say(line, apiclient.Known(rest), plural(rest, " more source"))
+	}
+	return commands.Say(line, "no more sources")
+}
+
+// asOf says how old the figures are. A card isn't redrawn by the second, so ages are those of a moment that it names.
+func (c Card) asOf() commands.Text {
+	s := c.Situation
+	last := commands.Say("last hit unknown")
+	if !s.Attack.Last.IsZero() {
+		last = commands.Say("last hit ", age(s.Now.Sub(s.Attack.Last)), " ago (", s.Attack.Last, ")")
+	}
+	if c.Quiet {
+		last = commands.Say(commands.Bold("quiet since "), timeOr(s.Attack.Last, "an unknown time"))
+	}
+	figures := "age of figures unknown"
+	if !c.FiguresAt.IsZero() {
+		figures = "figures " + age(s.Now.Sub(c.FiguresAt)) + " old"
+	}
+	return commands.Say("As of ", timeOr(s.Now, "an unknown time"), ": ", last, ", ", figures)
+}
+
+func (c Card) mode() commands.Text {
+	s := c.Situation
+	if s.LookedAt.IsZero() || !s.Attack.App.Known {
+		return commands.Say("Mode by rules: unknown")
+	}
+	mode := cmp.Or(commands.ModeByRules(s.Rules, int(s.Attack.App.N)), "inherited, not visible")
+	return commands.Say("Mode by rules: ", commands.Visible(mode, maxName), " (a node's own setting can override it)")
+}
+
+// who says who is on it, and calls whom the route names.
+func (c Card) who() commands.Text {
+	who := commands.Say("Nobody is on it")
+	if c.Owner != "" {
+		who = commands.Say(commands.Bold(commands.Visible(c.Owner, maxName)), " is on it")
+	}
+	if c.Mention != "" {
+		who = commands.Say(who, " · ", commands.User(c.Mention))
+	}
+	return who
+}
+
+func (c Card) appName(limit int) string {
+	return commands.Visible(c.Situation.Account.AppName(c.Situation.Attack.App), limit)
+}
+
+func typeName(a apiclient.Attack, limit int) string {
+	return commands.TypeName(commands.Visible(a.Type, limit))
+}
+
+// shareOf is how many percent of the attack's hits came from a source, if the service told both.
+func shareOf(s apiclient.Source, a apiclient.Attack) (percent int, ok bool) {
+	if !s.Hits.Known || !a.Hits.Known || a.Hits.N <= 0 || s.Hits.N < 0 {
+		return 0, false
+	}
+	return int(min(100, 100*float64(s.Hits.N)/float64(a.Hits.N))), true
+}
+
+func timeOr(t time.Time, unknown string) any {
+	if t.IsZero() {
+		return unknown
+	}
+	return t
+}
+
+// age is a duration in its largest unit.
+func age(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return "under 1 s"
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	}
+	return fmt.Sprintf("%d days", d/(24*time.Hour))
+}
+
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
+}

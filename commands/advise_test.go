@@ -1,0 +1,154 @@
+package commands_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+// situation is what a card of the attack is drawn from.
+func (w *world) situation(id string) commands.Situation {
+	w.t.Helper()
+	a := w.cfg.Accounts[0]
+	s := commands.Situation{Account: a, Policy: w.cfg.Policy, ID: id, Now: w.clock(), LookedAt: w.clock()}
+	for page, err := range a.API.Attacks(context.Background(), apiclient.AttackFilter{From: w.clock().Add(-a.Lookback)}) {
+		require.NoError(w.t, err)
+		for _, attack := range page.Attacks {
+			if commands.AttackID(a.Name, attack.ID) == id {
+				s.Attack = attack
+			}
+		}
+	}
+	for e, err := range a.API.IPRules(context.Background(), apiclient.IPRuleFilter{}) {
+		require.NoError(w.t, err)
+		s.Entries = append(s.Entries, e)
+	}
+	for r, err := range a.API.Rules(context.Background(), apiclient.RuleFilter{}) {
+		require.NoError(w.t, err)
+		s.Rules = append(s.Rules, r)
+	}
+	s.Changes = slices.DeleteFunc(w.ledger.all(), func(c commands.Change) bool { return c.AttackID != id })
+	return s
+}
+
+func labels(a commands.Advice) []string {
+	all := []string{}
+	for _, s := range a.Suggestions {
+		all = append(all, s.Label)
+	}
+	return all
+}
+
+func notes(a commands.Advice) string { return text(commands.Result{Lines: a.Notes}) }
+
+// Each button's line is one that a person could have typed, and pressing it does what its dialog says.
+func TestButtonsDoWhatTheySay(t *testing.T) {
+	t.Parallel()
+	for i, label := range []string{"Deny 203.0.113.7 + patch", "Deny only, 4 h", "Block mode, 2 h"} {
+		w := newWorld(t)
+		id := w.attackOn("/login")
+		advice := commands.Advise(w.situation(id))
+		require.Equal(t, advice, commands.Advise(w.situation(id)), "the same situation, the same advice")
+		require.Equal(t, label, labels(advice)[i])
+		button := advice.Suggestions[i]
+		require.LessOrEqual(t, utf8.RuneCountInString(button.Confirm), 300)
+		typed, err := commands.Parse(button.Line.String())
+		require.NoError(t, err)
+		require.Equal(t, button.Line, typed)
+		inv := w.asks(ann, button.Line.String())
+		inv.Actor.Via, inv.Warned = commands.ViaButton, true
+		res, err := w.do(inv)
+		require.NoError(t, err)
+		require.Equal(t, "done", res.Outcome)
+		for _, ch := range res.Changes {
+			require.Equal(t, id, ch.AttackID)
+			undo, ok := commands.UndoButton(ch, w.clock())
+			require.True(t, ok)
+			require.Equal(t, "undo "+ch.ID+" account=acme", undo.Line.String())
+			w.does(ann, undo.Line.String())
+			_, ok = commands.UndoButton(w.ledger.change(ch.ID), w.clock())
+			require.False(t, ok)
+		}
+		require.Equal(t, labels(advice), labels(commands.Advise(w.situation(id))), "all as before")
+	}
+}
+
+func TestWhatIsDoneIsNotSuggestedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	w.does(ann, "deny attack="+id)
+	require.Equal(t, []string{"Patch, 7 days", "Block mode, 2 h"}, labels(commands.Advise(w.situation(id))))
+	w.does(ann, "patch attack="+id)
+	require.Equal(t, []string{"Block mode, 2 h"}, labels(commands.Advise(w.situation(id))))
+	w.anyway(ann, "mode 4 block attack="+id)
+	advice := commands.Advise(w.situation(id))
+	require.Empty(t, labels(advice))
+	require.Contains(t, notes(advice), "it is patched already")
+}
+
+func TestWhyAButtonIsMissing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sources(cdn))
+	top := func(ip string) waf.AttackSpec {
+		return waf.AttackSpec{App: 4, Path: "/" + ip, Sources: []waf.SourceSpec{{IP: ip, PerSecond: 1}}}
+	}
+	w.seed(waf.IPRule{Subnet: "198.51.100.0/24", Reason: "trigger"})
+	w.seed(waf.IPRule{List: "white", Subnet: "203.0.114.7", Reason: "partner"})
+	brute := top("203.0.113.20")
+	brute.Type = "brute"
+	legacy := top("203.0.113.21")
+	legacy.App = 7
+	for words, spec := range map[string]waf.AttackSpec{
+		"192.0.2.7 is our CDN: it isn't denied": top("192.0.2.7"), "10.0.0.9 is private addresses": top("10.0.0.9"), "198.51.100.7 is denied already forever (trigger)": top("198.51.100.7"),
+		"203.0.114.7 is on the allowlist forever (partner): denying it does nothing": top("203.0.114.7"), "no patch for attacks of this type (brute)": brute, "Legacy can't block": legacy,
+	} {
+		advice := commands.Advise(w.situation(w.attack(spec)))
+		require.Contains(t, notes(advice), words)
+		for _, label := range labels(advice) {
+			if !strings.Contains(words, "patch") && !strings.Contains(words, "block") {
+				require.NotContains(t, label, "Deny")
+			} else {
+				require.NotContains(t, label, "atch", words)
+			}
+		}
+	}
+	s := w.situation(w.attackOn("/login"))
+	s.Policy.Changes = commands.ChangesOff
+	require.Empty(t, commands.Advise(s).Suggestions)
+	s.Policy.Changes, s.Attack.Sources = commands.ChangesOn, nil
+	require.Contains(t, notes(commands.Advise(s)), "lists no source")
+}
+
+func TestDialogsHoldAnyText(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.situation(w.attackOn("/login"))
+	s.Attack.Path = "/" + strings.Repeat("é", 500)
+	s.Attack.Domain = strings.Repeat("a", 200) + ".example.com"
+	for _, b := range commands.Advise(s).Suggestions {
+		require.LessOrEqual(t, utf8.RuneCountInString(b.Confirm), 300)
+		require.LessOrEqual(t, utf8.RuneCountInString(b.Label), 75)
+		require.LessOrEqual(t, utf8.RuneCountInString(b.Title), 100)
+	}
+}
+
+func TestVisible(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain": "plain", "a\nb\x00": `a\x0ab\x00`, "\u202eabc": `\u{202e}abc`, "\xff": `\xff`, "a\u200bb": `a\u{200b}b`, "tab\t": `tab\x09`, "é": "é",
+	} {
+		require.Equal(t, want, commands.Visible(in, 60))
+	}
+	require.Equal(t, "abcd…", commands.Visible("abcdefgh", 5))
+	require.Equal(t, "abcde", commands.Visible("abcde", 5))
+	require.LessOrEqual(t, utf8.RuneCountInString(commands.Visible("e"+strings.Repeat("\u0301", 500), 60)), 60)
+}

@@ -1,0 +1,117 @@
+package commands_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+func TestEveryChangeIsAudited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	w.seed(waf.IPRule{Subnet: "203.0.113.7", Reason: "by hand", ExpiredAt: w.clock().Add(time.Hour).Unix()})
+	ch := w.does(ann, "deny attack="+id[:6]+" reason=why")
+	e := w.lastAudit()
+	require.Equal(t, commands.AuditEntry{
+		N: 1, At: w.clock(), Account: "acme", Actor: ann, Line: "deny 203.0.113.7 attack=" + id + " for=4h reason=why", Outcome: "done", Change: ch.ID, Attack: id,
+		Before: []string{`add to list black: 203.0.113.7 apps=[0] until 2026-11-20T04:00:00Z force=false reason="by hand"`},
+		After:  []string{`add to list black: 203.0.113.7 apps=[0] until 2026-11-20T07:00:00Z force=true reason="wafbot ` + ch.ID + ` by Ann (U1ANN) for ` + id + `: why"`},
+		Why:    "why",
+	}, e)
+	w.does(bob, "undo "+ch.ID)
+	require.Equal(t, "undo "+ch.ID, w.lastAudit().Line)
+	require.Len(t, w.lastAudit().After, 2)
+	require.Equal(t, "Bob", w.lastAudit().Actor.Name)
+}
+
+func TestRefusalsAreAudited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sources(cdn))
+	w.seed(waf.IPRule{Subnet: "203.0.113.7"})
+	for line, want := range map[string]struct {
+		outcome string
+		kind    error
+	}{
+		"deny 192.0.2.1":      {"refused", commands.ErrGuarded},
+		"deny country:FR":     {"refused", commands.ErrNeedsSecond},
+		"allow 203.0.113.7":   {"refused", commands.ErrDenied},
+		"mode 4 block":        {"asked", commands.ErrAsk},
+		"remove 198.51.100.7": {"nothing", commands.ErrNothing},
+	} {
+		n := len(w.audit.all())
+		_, err := w.try(ann, line)
+		require.ErrorIs(t, err, want.kind, line)
+		require.Len(t, w.audit.all(), n+1, line)
+		e := w.lastAudit()
+		require.Equal(t, want.outcome, e.Outcome, line)
+		require.Equal(t, line, e.Line)
+		require.Equal(t, err.Error(), e.Why)
+		require.Equal(t, ann, e.Actor)
+		require.Equal(t, w.clock(), e.At)
+	}
+	w.nothing(ann, "deny 203.0.113.7")
+	require.Equal(t, "nothing", w.lastAudit().Outcome)
+	require.Contains(t, w.lastAudit().Why, "denied already")
+}
+
+func TestARefusalIsAuditedWhereItBelongs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *commands.Config) {
+		globex := *c.Accounts[0]
+		globex.Name = "globex"
+		c.Accounts = append(c.Accounts, &globex)
+	})
+	w.refuses(eve, "deny 203.0.113.7 account=globex", commands.ErrDenied)
+	require.Equal(t, "globex", w.lastAudit().Account)
+	w.refuses(ann, "deny 203.0.113.7", commands.ErrUsage, "which account? Add account= with one of: acme, globex")
+	inv := w.asks(eve, "deny 203.0.113.7")
+	inv.Account = "globex"
+	_, err := w.do(inv)
+	require.ErrorIs(t, err, commands.ErrDenied)
+	require.Equal(t, "globex", w.lastAudit().Account)
+	require.Empty(t, w.reads(eve, "audit account=acme").Data)
+	require.Len(t, w.reads(eve, "audit").Data, 2)
+}
+
+func TestAuditLinesComeOutEvenWithoutMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.does(ann, "deny 203.0.113.7")
+	w.audit.setFail(true)
+	w.does(ann, "deny 203.0.113.8")
+	var numbers []int64
+	for line := range strings.Lines(w.out.String()) {
+		var out struct{ Audit commands.AuditEntry }
+		require.NoError(t, json.Unmarshal([]byte(line), &out))
+		require.Equal(t, "done", out.Audit.Outcome)
+		numbers = append(numbers, out.Audit.N)
+	}
+	require.Equal(t, []int64{1, 0}, numbers)
+}
+
+func TestReadAudit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for range 12 {
+		_, err := w.try(ann, "deny 10.0.0.1")
+		require.ErrorIs(t, err, commands.ErrGuarded)
+	}
+	w.pass(25 * time.Hour)
+	w.does(bob, `deny 203.0.113.7 reason="a`+"\u202e"+`b"`)
+	require.Len(t, w.reads(eve, "audit").Data, 1)
+	require.Len(t, w.reads(eve, "audit since=2d by=ANN").Data, 12)
+	res := w.reads(eve, "audit since=forever")
+	require.Len(t, res.Data, 13)
+	require.Len(t, res.Lines, 12)
+	require.Contains(t, text(res), "… and 3 more: add --all")
+	require.NotContains(t, text(res), "\u202e")
+	require.Contains(t, text(res), "#13 2026-11-21 04:00 UTC Bob (slash)")
+	require.Len(t, w.reads(eve, "audit since=forever --all").Lines, 14)
+}

@@ -1,0 +1,97 @@
+package commands_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+func TestMemoryAway(t *testing.T) {
+	t.Parallel()
+	for name, break_ := range map[string]func(*ledger){
+		"no lock":       func(l *ledger) { l.lockFail = true },
+		"can't be read": func(l *ledger) { l.readFail = true },
+		"can't be written": func(l *ledger) {
+			l.saveFail = func(int) bool { return true }
+		},
+		"can't be written just once": func(l *ledger) {
+			l.saveFail = func(n int) bool { return n == 1 }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, noSecond(commands.SecondAllow, commands.SecondModeOff))
+			id := w.attackOn("/login")
+			before := w.does(ann, "deny 203.0.113.99")
+			sent := w.changesSent()
+			for line, least := range everyLine(id) {
+				if least == commands.Viewer || strings.HasPrefix(line, "remove") {
+					continue
+				}
+				if name == "can't be written just once" && strings.HasPrefix(line, "contain") {
+					continue // its patch could be
+				}
+				w.ledger.set(break_)
+				inv := w.asks(root, strings.Replace(line, "undo", "undo "+before.ID, 1))
+				inv.Anyway = true
+				_, err := w.do(inv)
+				require.ErrorIs(t, err, commands.ErrAway, line)
+				require.ErrorContains(t, err, "Redis", line)
+				require.Equal(t, "failed", w.lastAudit().Outcome, line)
+			}
+			require.Equal(t, sent, w.changesSent(), "nothing may be sent")
+			w.ledger.set(break_)
+			for _, line := range []string{"status", "attacks", "incidents", "lists", "mode 4", "attack " + id, "whoami", "help"} {
+				w.reads(eve, line)
+			}
+		})
+	}
+}
+
+func TestStatusWithoutMemorySaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ledger.set(func(l *ledger) { l.readFail = true })
+	require.Contains(t, text(w.reads(eve, "status")), "What is in force is unknown")
+	w.audit.setFail(true)
+	w.refuses(eve, "audit", commands.ErrAway, "standard output")
+}
+
+func TestTheServiceRefuses(t *testing.T) {
+	t.Parallel()
+	for kind, words := range map[string]string{
+		"unauthenticated": "token", "status:403": "permission", "status:400": "invalid", "status:404": "doesn't find it", "status:423": "locked", "status:429": "no more requests",
+		"inner:403": "permission",
+	} {
+		w := newWorld(t)
+		w.fault("POST /v4/ip_rules", kind, 0)
+		_, err := w.try(ann, "deny 203.0.113.7")
+		require.ErrorIs(t, err, commands.ErrService, kind)
+		require.ErrorContains(t, err, "NOT done: Deny 203.0.113.7 everywhere for 4 h: the service", kind)
+		require.ErrorContains(t, err, words, kind)
+		e := w.lastAudit()
+		require.Equal(t, "failed", e.Outcome)
+		require.Contains(t, e.Why, words)
+		require.Len(t, w.audit.all(), 1, "once")
+		require.Equal(t, commands.StateFailed, w.ledger.all()[0].State)
+		require.NotContains(t, text(w.reads(eve, "status")), "In force by wafbot: 1")
+	}
+}
+
+func TestTheServiceCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for kind, words := range map[string]string{
+		"unauthenticated": "token", "status:403": "permission", "status:429": "no more requests", "status:500": "error of its own", "html": "error of its own",
+		"reset": "can't be reached", "cut": "can't be reached",
+	} {
+		w := newWorld(t)
+		w.fault("", kind, 0)
+		for _, line := range []string{"attacks", "incidents", "lists", "mode 4", "deny 203.0.113.7", "mode 4 block", "remove 203.0.113.7", "attack a1234567"} {
+			w.refuses(root, line, commands.ErrService, words)
+		}
+		require.Contains(t, text(w.reads(root, "status")), words)
+	}
+}

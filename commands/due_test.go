@@ -1,0 +1,136 @@
+package commands_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// runDue runs RunDue for a while of the bubble's time, over a service that is reached without a network.
+func runDue(t *testing.T, w *world, d time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	require.ErrorIs(t, w.RunDue(ctx, w.ledger), context.DeadlineExceeded)
+}
+
+func TestWhatIsTimedEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t)
+		w.anyway(ann, "mode 4 block for=1h")
+		w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=2h")
+		runDue(t, w, time.Hour-time.Second)
+		require.Equal(t, []string{"block"}, w.modes())
+		runDue(t, w, 3*time.Second)
+		require.Equal(t, []string{"monitoring"}, w.modes())
+		require.Len(t, w.rules("vpatch"), 1)
+		runDue(t, w, time.Hour)
+		require.Empty(t, w.rules("vpatch"))
+		for _, ch := range w.ledger.all() {
+			if ch.Undoes == "" {
+				require.Equal(t, commands.StateUndone, ch.State)
+				require.Equal(t, "wafbot", ch.EndedBy.Name)
+			} else {
+				require.Equal(t, commands.ViaClock, ch.Actor.Via)
+			}
+		}
+		sent := w.changesSent()
+		runDue(t, w, 10*time.Minute)
+		require.Equal(t, sent, w.changesSent())
+	})
+}
+
+func TestEndingIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t)
+		w.anyway(ann, "mode 4 block for=1h")
+		w.fault("POST /v1/objects/hint/create", "status:403", 0)
+		runDue(t, w, time.Hour+150*time.Second)
+		require.Equal(t, []string{"block"}, w.modes())
+		failed := 0
+		for _, e := range w.audit.all() {
+			if e.Outcome == "failed" {
+				failed++
+			}
+		}
+		require.Equal(t, 3, failed, "once a minute")
+		w.service.ClearFaults()
+		runDue(t, w, 2*time.Minute)
+		require.Equal(t, []string{"monitoring"}, w.modes())
+	})
+}
+
+func TestTheDueListIsAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t)
+		w.anyway(ann, "mode 4 block for=1h")
+		w.ledger.set(func(l *ledger) { l.lockFail = true })
+		runDue(t, w, 2*time.Hour)
+		require.Equal(t, []string{"block"}, w.modes())
+		w.ledger.set(func(l *ledger) { l.lockFail = false })
+		runDue(t, w, 2*time.Minute)
+		require.Equal(t, []string{"monitoring"}, w.modes())
+	})
+}
+
+// An overlapping switch ends without bringing back what was only set for a time.
+func TestOverlappingModesEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t)
+		w.anyway(ann, "mode 4 block for=1h")
+		w.anyway(root, "mode 4 safe_blocking for=3h")
+		runDue(t, w, 2*time.Hour)
+		require.Equal(t, []string{"safe_blocking"}, w.modes())
+		runDue(t, w, 2*time.Hour)
+		require.Equal(t, []string{"monitoring"}, w.modes())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t)
+		w.anyway(ann, "mode 4 block for=3h")
+		w.anyway(root, "mode 4 safe_blocking for=1h")
+		runDue(t, w, 2*time.Hour)
+		require.Equal(t, []string{"block"}, w.modes(), "as before, for the rest of its time")
+		runDue(t, w, 2*time.Hour)
+		require.Equal(t, []string{"monitoring"}, w.modes())
+	})
+}
+
+func TestNothingEndsWhereChangesAreNotOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t)
+		w.anyway(ann, "mode 4 block for=1h")
+		w.cfg.Policy.Changes = commands.ChangesRehearse
+		w.Runner = commands.New(w.cfg)
+		n := len(w.audit.all())
+		runDue(t, w, 24*time.Hour)
+		require.Equal(t, []string{"block"}, w.modes())
+		require.Len(t, w.audit.all(), n)
+		require.Equal(t, 1, strings.Count(w.log.String(), "is not ended"))
+	})
+}
+
+// A patch whose process died before it could be written down ends like any other.
+func TestWhatWasNeverWrittenDownEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t)
+		w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })
+		_, err := w.try(ann, "patch shop.example.com/login type=sqli part=get.q for=1h")
+		require.ErrorIs(t, err, commands.ErrAway)
+		w.ledger.set(func(l *ledger) { l.saveFail = nil })
+		require.Len(t, w.rules("vpatch"), 1)
+		runDue(t, w, time.Hour+2*time.Second)
+		require.Empty(t, w.rules("vpatch"))
+	})
+}

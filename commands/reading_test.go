@@ -1,0 +1,144 @@
+package commands_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+// program is the answer as --json gives it.
+func (w *world) program(line string) map[string]any {
+	w.t.Helper()
+	text, err := json.Marshal(w.reads(eve, line))
+	require.NoError(w.t, err)
+	var out map[string]any
+	require.NoError(w.t, json.Unmarshal(text, &out))
+	return out
+}
+
+func TestAnswersForPrograms(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	empty := w.program("lists")
+	require.Equal(t, []any{}, empty["data"])
+	require.Equal(t, []any{}, w.program("attacks")["data"])
+	require.Equal(t, []any{}, w.program("audit")["data"])
+	status := w.program("status")["data"].([]any)[0].(map[string]any)
+	require.Equal(t, map[string]any{"account": "acme", "ongoing": []any{}, "in_force": []any{}}, status)
+
+	id := w.attackOn("/login")
+	ch := w.does(ann, "deny attack="+id)
+	for _, line := range []string{"attacks", "status", "attack " + id} {
+		row := w.program(line)["data"]
+		if list, ok := row.([]any); ok {
+			row = list[0]
+		}
+		if line == "status" {
+			inForce := row.(map[string]any)["in_force"].([]any)
+			require.Equal(t, ch.ID, inForce[0].(map[string]any)["id"])
+			row = row.(map[string]any)["ongoing"].([]any)[0]
+		}
+		attack := row.(map[string]any)
+		require.Equal(t, id, attack["id"], line)
+		require.Equal(t, "acme", attack["account"])
+		require.Equal(t, true, attack["ongoing"])
+		require.Equal(t, "sqli", attack["attack"].(map[string]any)["type"])
+	}
+	entry := w.program("lists")["data"].([]any)[0].(map[string]any)
+	require.Equal(t, "203.0.113.7/32", entry["subnet"])
+	require.Equal(t, "black", entry["list"])
+	require.Equal(t, map[string]any{"application": 4.0, "mode": "monitoring"}, w.program("mode 4")["data"])
+	require.IsType(t, "", w.program("status")["lines"].([]any)[0], "lines are text")
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *commands.Config) {
+		c.Health = func(string) (commands.HealthNow, bool) {
+			return commands.HealthNow{LastGood: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), Failing: "the token is refused"}, true
+		}
+	})
+	w.attack(waf.AttackSpec{App: 4, Path: "/quiet", Type: "xss"})
+	incident := w.attack(waf.AttackSpec{App: 4, Path: "/incident", Vulnerability: &waf.VulnSpec{ID: 812}})
+	res := w.reads(eve, "status")
+	require.Contains(t, text(res), "2 going on")
+	require.Less(t, strings.Index(text(res), incident), strings.Index(text(res), "/quiet"), "incidents first")
+	require.Contains(t, text(res), "Blind: the token is refused; last good look 1 h ago")
+	require.Contains(t, text(res), "wafbot is live")
+	w.pass(16 * time.Minute)
+	require.Contains(t, text(w.reads(eve, "")), "no attack is going on (no hit in the last 15 min)")
+}
+
+func TestAttackById(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sources(source("pen test", commands.DenySecond, "198.51.100.0/24")))
+	id := w.attack(waf.AttackSpec{App: 4, Path: "/login", Vulnerability: &waf.VulnSpec{ID: 812}})
+	service := w.state().Attacks[0].ID
+	for _, typed := range []string{id, id[:4], strings.ToUpper(id), service, strings.NewReplacer("0", "O", "1", "L").Replace(id[:1]) + strings.NewReplacer("0", "o", "1", "i").Replace(id[1:])} {
+		res := w.reads(eve, "attack "+typed)
+		require.Equal(t, id, res.AttackID, typed)
+		require.Contains(t, text(res), "INCIDENT SQL injection on Shop, not blocked")
+		require.Contains(t, text(res), "vulnerability 812")
+		require.Contains(t, text(res), "198.51.100.4 NL")
+		require.Contains(t, text(res), "= pen test")
+	}
+	ch := w.does(ann, "deny attack="+id)
+	require.Contains(t, text(w.reads(eve, "attack "+id)), ch.ID)
+	w.does(bob, "undo "+ch.ID)
+	require.Contains(t, text(w.reads(eve, "attack "+id)), "taken back by Bob")
+}
+
+func TestListsSearch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.seed(waf.IPRule{Subnet: "203.0.113.0/24", Reason: "trigger \u202ebrute"})
+	w.seed(waf.IPRule{List: "white", Subnet: "198.51.100.7", Reason: "partner"})
+	require.Contains(t, text(w.reads(eve, "lists")), "2 entries")
+	require.NotContains(t, text(w.reads(eve, "lists")), "\u202e")
+	for line, found := range map[string]string{
+		"lists black": "203.0.113.0/24", "lists 203.0.113.9": "203.0.113.0/24", "lists 203.0.0.0/16": "203.0.113.0/24", "lists PARTNER": "198.51.100.7",
+		"lists allow partner": "198.51.100.7", "lists white": "198.51.100.7",
+	} {
+		res := w.reads(eve, line)
+		require.Contains(t, text(res), "1 entries", line)
+		require.Contains(t, text(res), found, line)
+	}
+	require.Contains(t, text(w.reads(eve, "lists gray")), "0 entries")
+}
+
+func TestListingsAreCut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 12 {
+		w.attackOn("/p" + itoa(int64(i)))
+	}
+	require.Contains(t, text(w.reads(eve, "attacks")), "… and 2 more: add --all")
+	require.Len(t, w.reads(eve, "attacks --all").Lines, 13)
+	require.Contains(t, text(w.reads(eve, "incidents")), "0 incidents in the last 1 day")
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	overview := text(w.reads(eve, "help"))
+	alone, err := commands.Help("")
+	require.NoError(t, err)
+	require.Equal(t, overview, text(commands.Result{Lines: alone}))
+	for _, verb := range []string{"status", "incidents", "attacks", "attack", "contain", "deny", "allow", "gray", "patch", "mode", "lists", "remove", "undo", "audit", "whoami", "help"} {
+		require.Contains(t, overview, verb)
+		one, err := commands.Help(verb)
+		require.NoError(t, err)
+		require.Equal(t, text(w.reads(eve, "help "+verb)), text(commands.Result{Lines: one}))
+		require.Contains(t, text(commands.Result{Lines: one}), "Needs: ")
+	}
+	_, err = commands.Help("ban")
+	require.NoError(t, err)
+	_, err = commands.Help("bam")
+	require.ErrorIs(t, err, commands.ErrUnknown)
+}
