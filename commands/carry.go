@@ -130,9 +130,6 @@ func (r *Runner) carryOut(ctx context.Context, c *Call, ch *Change, i int) error
 	if step.Sent {
 		return r.lookAgain(ctx, c, ch, step)
 	}
-	if err := c.inTime(*ch); err != nil {
-		return err
-	}
 	if step.Kind == CreateRule {
 		equal, err := equalRules(ctx, c.Account, *step.Rule)
 		if err != nil {
@@ -151,14 +148,6 @@ func (r *Runner) carryOut(ctx context.Context, c *Call, ch *Change, i int) error
 		return r.lookAgain(ctx, c, ch, step)
 	}
 	return err
-}
-
-// inTime refuses to begin sending what was begun long ago and never came to anything.
-func (c *Call) inTime(ch Change) error {
-	if c.Now.Sub(ch.At) <= stale || ch.partly() {
-		return nil
-	}
-	return guarded(Say("it was asked at ", ch.At, ", over ", humanDuration(stale), " ago, and nothing of it was done. Ask again if it is still wanted"))
 }
 
 // send makes the step's one call. An error that wraps errUnknown leaves open whether it took place.

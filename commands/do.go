@@ -163,11 +163,11 @@ func (r *Runner) change(ctx context.Context, c *Call) (Result, error) {
 	if c.Known, err = r.cfg.Ledger.Changes(held, c.Account.Name); err != nil {
 		return Result{}, away(err)
 	}
-	mine := r.begun(c)
-	if len(mine) == max(c.Cmd.Parts, 1) {
+	mine, late := r.begun(c), !c.At.IsZero() && c.Now.Sub(c.At) > stale
+	if len(mine) == max(c.Cmd.Parts, 1) || late && len(mine) > 0 {
 		return r.again(held, c, mine)
 	}
-	if len(mine) == 0 && !c.At.IsZero() && c.Now.Sub(c.At) > stale {
+	if late {
 		return Result{}, guarded(Say("that was asked at ", c.At, ", over ", humanDuration(stale), " ago: nothing was done. Ask again if it is still wanted"))
 	}
 	plans, err := c.Cmd.Plan(held, c)
@@ -192,6 +192,9 @@ func (r *Runner) again(ctx context.Context, c *Call, mine []Change) (Result, err
 		if err := r.goOn(ctx, c, ch, &res); err != nil {
 			return res, err
 		}
+	}
+	if len(mine) < c.Cmd.Parts {
+		res.Lines = append(res.Lines, Say("The rest was asked over ", humanDuration(stale), " ago and not begun: it was not done"))
 	}
 	return res, nil
 }

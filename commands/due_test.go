@@ -24,14 +24,14 @@ func TestWhatIsTimedEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t)
-		w.anyway(ann, "mode 4 block for=1h")
-		w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=2h")
-		runDue(t, w, time.Hour-time.Second)
+		w.anyway(ann, "mode 4 block for=10m")
+		w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=20m")
+		runDue(t, w, 10*time.Minute-time.Second)
 		require.Equal(t, []string{"block"}, w.modes())
 		runDue(t, w, 3*time.Second)
 		require.Equal(t, []string{"monitoring"}, w.modes())
 		require.Len(t, w.rules("vpatch"), 1)
-		runDue(t, w, time.Hour)
+		runDue(t, w, 10*time.Minute)
 		require.Empty(t, w.rules("vpatch"))
 		for _, ch := range w.ledger.all() {
 			if ch.Undoes == "" {
@@ -51,9 +51,9 @@ func TestEndingIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t)
-		w.anyway(ann, "mode 4 block for=1h")
+		w.anyway(ann, "mode 4 block for=10m")
 		w.fault("POST /v1/objects/hint/create", "status:403", 0)
-		runDue(t, w, time.Hour+150*time.Second)
+		runDue(t, w, 10*time.Minute+150*time.Second)
 		require.Equal(t, []string{"block"}, w.modes())
 		failed := 0
 		for _, e := range w.audit.all() {
@@ -72,9 +72,9 @@ func TestTheDueListIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t)
-		w.anyway(ann, "mode 4 block for=1h")
+		w.anyway(ann, "mode 4 block for=10m")
 		w.ledger.set(func(l *ledger) { l.lockFail = true })
-		runDue(t, w, 2*time.Hour)
+		runDue(t, w, 20*time.Minute)
 		require.Equal(t, []string{"block"}, w.modes())
 		w.ledger.set(func(l *ledger) { l.lockFail = false })
 		runDue(t, w, 2*time.Minute)
@@ -85,35 +85,34 @@ func TestTheDueListIsAway(t *testing.T) {
 // An overlapping switch ends without bringing back what was only set for a time.
 func TestOverlappingModesEnd(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newBubble(t)
-		w.anyway(ann, "mode 4 block for=1h")
-		w.anyway(root, "mode 4 safe_blocking for=3h")
-		runDue(t, w, 2*time.Hour)
-		require.Equal(t, []string{"safe_blocking"}, w.modes())
-		runDue(t, w, 2*time.Hour)
-		require.Equal(t, []string{"monitoring"}, w.modes())
-	})
-	synctest.Test(t, func(t *testing.T) {
-		w := newBubble(t)
-		w.anyway(ann, "mode 4 block for=3h")
-		w.anyway(root, "mode 4 safe_blocking for=1h")
-		runDue(t, w, 2*time.Hour)
-		require.Equal(t, []string{"block"}, w.modes(), "as before, for the rest of its time")
-		runDue(t, w, 2*time.Hour)
-		require.Equal(t, []string{"monitoring"}, w.modes())
-	})
+	for name, c := range map[string]struct{ block, safe, between string }{
+		"the first ends first":  {"10m", "30m", "safe_blocking"},
+		"the second ends first": {"30m", "10m", "block"}, // as before, for the rest of its time
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newBubble(t)
+				w.anyway(ann, "mode 4 block for="+c.block)
+				w.anyway(root, "mode 4 safe_blocking for="+c.safe)
+				runDue(t, w, 20*time.Minute)
+				require.Equal(t, []string{c.between}, w.modes())
+				runDue(t, w, 20*time.Minute)
+				require.Equal(t, []string{"monitoring"}, w.modes())
+			})
+		})
+	}
 }
 
 func TestNothingEndsWhereChangesAreNotOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t)
-		w.anyway(ann, "mode 4 block for=1h")
+		w.anyway(ann, "mode 4 block for=10m")
 		w.cfg.Policy.Changes = commands.ChangesRehearse
 		w.Runner = commands.New(w.cfg)
 		n := len(w.audit.all())
-		runDue(t, w, 24*time.Hour)
+		runDue(t, w, time.Hour)
 		require.Equal(t, []string{"block"}, w.modes())
 		require.Len(t, w.audit.all(), n)
 		require.Equal(t, 1, strings.Count(w.log.String(), "is not ended"))
@@ -126,11 +125,11 @@ func TestWhatWasNeverWrittenDownEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t)
 		w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })
-		_, err := w.try(ann, "patch shop.example.com/login type=sqli part=get.q for=1h")
+		_, err := w.try(ann, "patch shop.example.com/login type=sqli part=get.q for=10m")
 		require.ErrorIs(t, err, commands.ErrAway)
 		w.ledger.set(func(l *ledger) { l.saveFail = nil })
 		require.Len(t, w.rules("vpatch"), 1)
-		runDue(t, w, time.Hour+2*time.Second)
+		runDue(t, w, 10*time.Minute+2*time.Second)
 		require.Empty(t, w.rules("vpatch"))
 	})
 }

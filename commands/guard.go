@@ -45,6 +45,13 @@ type Durations struct {
 	Deny, Gray, Allow, Mode, ModeOff, Patch time.Duration
 }
 
+// Where the configuration gives no duration.
+const (
+	defaultMode    = 2 * time.Hour
+	defaultModeOff = 30 * time.Minute
+	defaultPatch   = 7 * 24 * time.Hour
+)
+
 // Policy is what the guards go by.
 type Policy struct {
 	Changes      string // ChangesOff, ChangesRehearse (also for ""), ChangesOn
@@ -54,6 +61,17 @@ type Policy struct {
 	Durations    Durations
 	Longest      time.Duration // of any measure; 0: 30 days
 	SecondPerson []string
+}
+
+// patchFor is how long a patch lasts when the line does not say.
+func (p Policy) patchFor() time.Duration { return cmp.Or(p.Durations.Patch, defaultPatch) }
+
+// modeFor is how long a mode lasts when the line does not say.
+func (p Policy) modeFor(mode string) time.Duration {
+	if mode == apiclient.ModeOff {
+		return cmp.Or(p.Durations.ModeOff, defaultModeOff)
+	}
+	return cmp.Or(p.Durations.Mode, defaultMode)
 }
 
 // builtin are the ranges that are never denied: behind a balancer they are everybody.
@@ -170,9 +188,6 @@ func lasting(d time.Duration) string {
 
 // humanDuration is a duration in words short enough for a button.
 func humanDuration(d time.Duration) string {
-	if d == never {
-		return "forever"
-	}
 	var parts []string
 	for _, u := range []struct {
 		length time.Duration

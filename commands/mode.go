@@ -119,11 +119,7 @@ func modeSteps(app int, to string, old *apiclient.Rule) []Step {
 }
 
 func (c *Call) modeLength(to string) (time.Duration, error) {
-	d := c.cfg.Policy.Durations
-	length := cmp.Or(d.Mode, 2*time.Hour)
-	if to == apiclient.ModeOff {
-		length = cmp.Or(d.ModeOff, 30*time.Minute)
-	}
+	length := c.cfg.Policy.modeFor(to)
 	if typed := c.Line.Keys["for"]; typed != "" {
 		var err error
 		if length, err = parseDuration(typed); err != nil {

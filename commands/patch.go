@@ -162,7 +162,7 @@ func (s *patchSpec) setApp(c *Call) error {
 
 // plan looks at the rules and says what has to be created.
 func (s patchSpec) plan(ctx context.Context, c *Call, lasts string) (Plan, error) {
-	length := cmp.Or(c.cfg.Policy.Durations.Patch, 7*24*time.Hour)
+	length := c.cfg.Policy.patchFor()
 	if lasts != "" {
 		var err error
 		if length, err = parseDuration(lasts); err != nil {

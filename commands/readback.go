@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// lookAgain reads back what a call of unknown outcome did, at once and after each wait; never found, it is sent once more.
+// lookAgain reads back what a call of unknown outcome did, at once and after each wait; never found, it is sent once more, unless it was asked too long ago.
 func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *Change, step *Step) error {
 	for _, wait := range []time.Duration{0, r.cfg.ReadBack[0], r.cfg.ReadBack[1]} {
 		select {
@@ -26,8 +26,8 @@ func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *Change, step *Step)
 			return nil
 		}
 	}
-	if err := c.inTime(*ch); err != nil {
-		return err
+	if c.Now.Sub(ch.At) > stale && !ch.partly() {
+		return guarded(Say("it was asked at ", ch.At, ", over ", humanDuration(stale), " ago, and nothing of it was done. Ask again if it is still wanted"))
 	}
 	return send(ctx, c.Account, step)
 }

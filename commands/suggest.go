@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -132,8 +131,8 @@ func (s Situation) whyNoPatch(spec patchSpec, why whyNot) whyNot {
 }
 
 func (s Situation) denyFor() time.Duration  { return denying.lasts(s.Policy) }
-func (s Situation) patchFor() time.Duration { return cmp.Or(s.Policy.Durations.Patch, 7*24*time.Hour) }
-func (s Situation) modeFor() time.Duration  { return cmp.Or(s.Policy.Durations.Mode, 2*time.Hour) }
+func (s Situation) patchFor() time.Duration { return s.Policy.patchFor() }
+func (s Situation) modeFor() time.Duration  { return s.Policy.modeFor(apiclient.ModeBlock) }
 
 func (s Situation) line(name string, words ...string) Line {
 	return Line{Name: name, Words: words}.With("attack", s.ID).With("account", s.Account.Name)

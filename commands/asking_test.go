@@ -1,0 +1,99 @@
+package commands_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// asks is a delivery of its own.
+func (w *world) asks(who commands.Actor, line string) commands.Invocation {
+	w.t.Helper()
+	l, err := commands.Parse(line)
+	require.NoError(w.t, err)
+	at := w.clock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ids++
+	return commands.Invocation{Line: l, Actor: who, ID: fmt.Sprintf("delivery %d", w.ids), At: at}
+}
+
+func (w *world) do(inv commands.Invocation) (commands.Result, error) {
+	res, err := w.Do(w.t.Context(), inv)
+	if err != nil {
+		require.NotContains(w.t, err.Error(), token)
+	}
+	return res, err
+}
+
+func (w *world) try(who commands.Actor, line string) (commands.Result, error) {
+	w.t.Helper()
+	return w.do(w.asks(who, line))
+}
+
+// does expects one change, made.
+func (w *world) does(who commands.Actor, line string) commands.Change {
+	w.t.Helper()
+	res, err := w.try(who, line)
+	require.NoError(w.t, err)
+	require.Equal(w.t, "done", res.Outcome, text(res))
+	require.Len(w.t, res.Changes, 1)
+	return res.Changes[0]
+}
+
+// anyway does it in spite of its warnings, which there must be.
+func (w *world) anyway(who commands.Actor, line string) commands.Change {
+	w.t.Helper()
+	inv := w.asks(who, line)
+	_, err := w.do(inv)
+	require.ErrorIs(w.t, err, commands.ErrAsk)
+	inv.Anyway = true
+	res, err := w.do(inv)
+	require.NoError(w.t, err)
+	require.Len(w.t, res.Changes, 1)
+	return res.Changes[0]
+}
+
+// refuses expects a refusal of that kind with those words, and that nothing was sent.
+func (w *world) refuses(who commands.Actor, line string, kind error, words ...string) {
+	w.t.Helper()
+	before := w.changesSent()
+	_, err := w.try(who, line)
+	require.ErrorIs(w.t, err, kind)
+	said, ref := commands.ForPeople(commands.Invocation{}, err)
+	require.Empty(w.t, ref)
+	for _, word := range words {
+		require.Contains(w.t, said.String(), word)
+	}
+	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")
+}
+
+// nothing expects that all of it is so already, and that nothing was sent.
+func (w *world) nothing(who commands.Actor, line string, words ...string) {
+	w.t.Helper()
+	before := w.changesSent()
+	res, err := w.try(who, line)
+	said := text(res)
+	if err != nil {
+		require.ErrorIs(w.t, err, commands.ErrNothing)
+		said = err.Error()
+	} else {
+		require.Equal(w.t, "nothing", res.Outcome, said)
+	}
+	require.Contains(w.t, strings.ToLower(said), "nothing")
+	for _, word := range words {
+		require.Contains(w.t, said, word)
+	}
+	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")
+}
+
+// reads expects an answer.
+func (w *world) reads(who commands.Actor, line string) commands.Result {
+	w.t.Helper()
+	res, err := w.try(who, line)
+	require.NoError(w.t, err)
+	return res
+}

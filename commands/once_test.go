@@ -1,0 +1,142 @@
+package commands_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+func TestTheSameDeliveryTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	for _, line := range []string{"deny 192.0.2.1", "patch attack=" + id, "contain attack=" + id, "mode 4 block", "undo"} {
+		inv := w.asks(ann, line)
+		inv.Anyway = true
+		first, err := w.do(inv)
+		require.NoError(t, err)
+		sent := w.changesSent()
+		again, err := w.do(inv)
+		require.NoError(t, err, line)
+		require.Equal(t, len(first.Changes), len(again.Changes), line)
+		for i := range first.Changes {
+			require.Equal(t, first.Changes[i].ID, again.Changes[i].ID, line)
+			require.Equal(t, first.Changes[i].Steps[0].ID, again.Changes[i].Steps[0].ID, line)
+		}
+		require.Equal(t, sent, w.changesSent(), line)
+	}
+}
+
+func TestADeliveryNeedsItsID(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	inv := w.asks(ann, "deny 192.0.2.1")
+	inv.ID = ""
+	_, err := w.do(inv)
+	require.ErrorContains(t, err, "delivery id")
+	require.Zero(t, w.changesSent())
+}
+
+func TestAskedTooLongAgo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	inv := w.asks(ann, "deny 203.0.113.7")
+	w.pass(10*time.Minute + time.Second)
+	_, err := w.do(inv)
+	require.ErrorIs(t, err, commands.ErrGuarded)
+	require.ErrorContains(t, err, "that was asked at 2026-11-20 03:00 UTC, over 10 min ago: nothing was done")
+	require.Zero(t, w.changesSent())
+	inv = w.asks(ann, "deny 203.0.113.7")
+	w.pass(10 * time.Minute)
+	_, err = w.do(inv)
+	require.NoError(t, err)
+}
+
+func TestTwoPeopleAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var wg sync.WaitGroup
+	results := make([]commands.Result, 8)
+	for i := range results {
+		inv := w.asks([]commands.Actor{ann, bob}[i%2], "deny 203.0.113.7")
+		wg.Go(func() {
+			var err error
+			results[i], err = w.do(inv)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	require.Len(t, w.entries("black"), 1)
+	require.Equal(t, 1, w.changesSent())
+	done := w.ledger.all()
+	require.Len(t, done, 1)
+	made := 0
+	for _, res := range results {
+		made += len(res.Changes)
+		if len(res.Changes) == 0 {
+			require.Contains(t, text(res), "done already by "+done[0].Actor.Name)
+		}
+	}
+	require.Equal(t, 1, made)
+}
+
+// canceller ends a context when something is logged.
+type canceller func()
+
+func (c canceller) Write(p []byte) (int, error) { c(); return len(p), nil }
+
+// The lock is lost, or the caller gone, while nobody knows what came of it.
+func TestTheContextEndsInBetween(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w := newWorld(t, func(c *commands.Config) {
+		c.ReadBack = [2]time.Duration{time.Hour, time.Hour}
+		c.Log = slog.New(slog.NewTextHandler(canceller(cancel), nil)) // the first line says that the outcome is unknown
+	})
+	w.fault("POST /v1/objects/hint/create", "reset", 0)
+	_, err := w.Do(ctx, w.asks(ann, "patch shop.example.com/login type=sqli part=get.q"))
+	require.ErrorContains(t, err, "Perhaps done")
+	require.Equal(t, commands.StateBegun, w.ledger.all()[0].State, "written down although the caller had gone")
+}
+
+func TestADeliveryComesAgainAfterItsUndo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	inv := w.asks(ann, "deny 203.0.113.7")
+	res, err := w.do(inv)
+	require.NoError(t, err)
+	w.does(bob, "undo "+res.Changes[0].ID)
+	_, err = w.do(inv)
+	require.ErrorIs(t, err, commands.ErrNothing)
+	require.ErrorContains(t, err, "taken back already by Bob")
+	require.Empty(t, w.entries("black"))
+}
+
+func TestChangesAreToldWhenWrittenDown(t *testing.T) {
+	t.Parallel()
+	var told []string
+	w := newWorld(t, func(c *commands.Config) {
+		c.Changed = func(_ context.Context, ch commands.Change) { told = append(told, ch.ID+" "+string(ch.State)) }
+	})
+	ch := w.does(ann, "deny 203.0.113.7")
+	undone := w.does(ann, "undo")
+	w.fault("POST /v4/ip_rules", "status:403", 0)
+	_, err := w.try(ann, "deny 203.0.113.8")
+	require.ErrorIs(t, err, commands.ErrService)
+	failed := w.ledger.all()[0]
+	for _, c := range w.ledger.all() {
+		if c.State == commands.StateFailed {
+			failed = c
+		}
+	}
+	require.ElementsMatch(t, []string{ch.ID + " done", ch.ID + " undone", undone.ID + " done", failed.ID + " failed"}, told)
+}
