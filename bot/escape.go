@@ -197,7 +197,9 @@ func formats(word string) bool {
 // italic reports whether a word has an underscore that isn't inside a name: Slack formats at the edges of words only.
 func italic(word string) bool {
 	letters := []rune(word)
-	inside := func(i int) bool { return i >= 0 && i < len(letters) && (unicode.IsLetter(letters[i]) || unicode.IsDigit(letters[i])) }
+	inside := func(i int) bool {
+		return i >= 0 && i < len(letters) && (unicode.IsLetter(letters[i]) || unicode.IsDigit(letters[i]))
+	}
 	for i, r := range letters {
 		if r == '_' && !(inside(i-1) && inside(i+1)) {
 			return true
@@ -208,7 +210,7 @@ func italic(word string) bool {
 
 // escape writes the three characters by which Slack's mentions, links and dates begin and end as it wants them.
 func escape(s string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
+	return strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(s, "&", "&amp;"), "<", "&lt;"), ">", "&gt;")
 }
 
 // date shows a moment by its reader's clock.

@@ -40,9 +40,9 @@ func (c Card) noticeSources(advice commands.Advice) string {
 	percent, known := c.topShare()
 	switch {
 	case known && c.tooThin(advice):
-		return fmt.Sprintf("%s sources, top one %d %%: one deny won't stop it.", a.SourceCount, percent)
+		return fmt.Sprintf("%s sources, top one %s: one deny won't stop it.", a.SourceCount, percentText(percent))
 	case !ok || !top.IP.IsValid():
-		return fmt.Sprintf("%s hits, %s sources.", a.Hits, a.SourceCount)
+		return fmt.Sprintf("Hits %s, sources %s.", a.Hits, a.SourceCount)
 	}
 	from := commands.Visible(top.IP.String(), maxAddress)
 	if own, ok := c.Situation.Policy.SourceOf(top.IP); ok {
@@ -51,7 +51,7 @@ func (c Card) noticeSources(advice commands.Advice) string {
 		from += " (" + commands.Visible(top.Country, 3) + ")"
 	}
 	if !known {
-		return fmt.Sprintf("Top source %s, %s hits, %s sources.", from, a.Hits, a.SourceCount)
+		return fmt.Sprintf("Top source %s, hits %s, sources %s.", from, a.Hits, a.SourceCount)
 	}
-	return fmt.Sprintf("%s %d %% of %s hits, %s sources.", from, percent, a.Hits, a.SourceCount)
+	return fmt.Sprintf("%s %s of %s hits, %s sources.", from, percentText(percent), a.Hits, a.SourceCount)
 }

@@ -26,8 +26,11 @@ func (c Card) advice(advice commands.Advice) []commands.Text {
 func (c Card) measures(suggestions []commands.Suggestion) []commands.Text {
 	var lines []commands.Text
 	label := "Fastest:"
-	if !gettingThrough(c.Situation.Attack) {
+	switch {
+	case !gettingThrough(c.Situation.Attack):
 		label = "Blocked by the service. To go further:"
+	case c.inForce():
+		label = "Also possible:"
 	}
 	for i, s := range suggestions {
 		if i > 0 && strings.HasPrefix(suggestions[0].Stops, s.Stops) {
@@ -39,11 +42,16 @@ func (c Card) measures(suggestions []commands.Suggestion) []commands.Text {
 	return lines
 }
 
+// inForce reports whether something is being done about the attack.
+func (c Card) inForce() bool {
+	s := c.Situation
+	return slices.ContainsFunc(s.Changes, func(ch commands.Change) bool { return ch.InForce(s.Now) })
+}
+
 // tooThin reports whether the attack gets through and none of the buttons stops a tenth of it.
 func (c Card) tooThin(advice commands.Advice) bool {
 	s := c.Situation
-	inForce := slices.ContainsFunc(s.Changes, func(ch commands.Change) bool { return ch.InForce(s.Now) })
-	if !gettingThrough(s.Attack) || inForce || s.Policy.Changes == commands.ChangesOff {
+	if !gettingThrough(s.Attack) || c.inForce() || s.Policy.Changes == commands.ChangesOff {
 		return false
 	}
 	for _, sug := range advice.Suggestions {
@@ -61,7 +69,7 @@ func (c Card) tooThin(advice commands.Advice) bool {
 func (c Card) noButton() []commands.Text {
 	first := commands.Say(commands.Bold("No quick button stops this."))
 	if percent, ok := c.topShare(); ok {
-		first = commands.Say(first, " Denying the top source stops ", percent, " %.")
+		first = commands.Say(first, " Denying the top source stops ", percentText(percent), ".")
 	}
 	list := commands.Line{Name: "deny", Words: []string{"ADDRESS…"}}.With("attack", c.Situation.ID)
 	lines := []commands.Text{first, commands.Say(commands.Bold("What can:"), " a rate limit or captcha in the application · your own list of addresses, ", commands.Code(list.String()))}

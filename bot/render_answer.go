@@ -32,45 +32,48 @@ func renderLines(lines []commands.Text, buttons []commands.Suggestion) []slack.B
 	return blocks
 }
 
-// sections puts lines into as few blocks as hold them, with at most so many characters together; what is left out is counted.
+// sections puts lines into as few blocks as hold them, with at most so many characters together.
 func sections(texts []commands.Text, room int) []slack.Block {
-	lines := rendered(texts)
-	const rest = 40 // for saying how many are left out
 	var blocks []slack.Block
 	var text string
-	for i, line := range lines {
-		if left := len(lines) - i; runes(line)+1 > room-rest {
-			line = fmt.Sprintf("… %d more lines", left)
-			if left == 1 {
-				line = "… 1 more line"
-			}
-			lines = lines[:i] // the loop's last turn
-		}
-		room -= runes(line) + 1
+	for _, line := range firstLines(flat(texts), maxText, room) {
 		if text != "" && runes(text)+1+runes(line) > maxText {
 			blocks = append(blocks, section(text, nil))
 			text = ""
 		}
 		text = strings.TrimPrefix(text+"\n"+line, "\n")
-		if len(lines) == i {
-			break
-		}
 	}
 	return append(blocks, section(text, nil))
 }
 
-// rendered is each line in Slack's markup; never none.
-func rendered(texts []commands.Text) []string {
-	var lines []string
+// firstLines is as many lines in Slack's markup as there is room for, none longer than most; what is left out is counted.
+func firstLines(lines []commands.Text, most, room int) []string {
+	const rest = 40 // for saying how many are left out
+	var first []string
+	for i, line := range lines {
+		markup := fit(line, most)
+		if room -= runes(markup) + 1; room < rest {
+			return append(first, moreLines(len(lines)-i))
+		}
+		first = append(first, markup)
+	}
+	return first
+}
+
+func moreLines(n int) string { return fmt.Sprintf("… %d %s", n, plural(int64(n), "more line")) }
+
+// flat is every line of the texts, blank ones left out; never none.
+func flat(texts []commands.Text) []commands.Text {
+	var lines []commands.Text
 	for _, t := range texts {
 		for _, line := range splitLines(t) {
-			if markup := mrkdwn(line); strings.TrimSpace(markup) != "" {
-				lines = append(lines, markup)
+			if strings.TrimSpace(line.String()) != "" {
+				lines = append(lines, line)
 			}
 		}
 	}
 	if len(lines) == 0 {
-		return []string{"Nothing to show"}
+		return []commands.Text{commands.Say("Nothing to show")}
 	}
 	return lines
 }
@@ -95,16 +98,7 @@ func splitLines(t commands.Text) []commands.Text {
 
 // answerText is an answer for notifications and for those who can't see blocks.
 func answerText(texts []commands.Text) string {
-	var kept []string
-	room := maxAnswerText
-	for i, t := range texts {
-		line := fit(t, maxAnswerText/2)
-		if room -= runes(line) + 1; room < 0 {
-			return strings.Join(kept, "\n") + fmt.Sprintf("\n… %d more lines", len(texts)-i)
-		}
-		kept = append(kept, line)
-	}
-	return strings.Join(kept, "\n")
+	return strings.Join(firstLines(flat(texts), maxAnswerText/2, maxAnswerText), "\n")
 }
 
 // renderAsk is the question before a change that warns: what would be done, what speaks against it, and both ways on.

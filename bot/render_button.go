@@ -69,7 +69,8 @@ func (m *buttonMaker) card(c Card, advice commands.Advice) (buttons []*slack.But
 			without = append(without, toType(s))
 			continue
 		}
-		if i == 0 && gettingThrough(c.Situation.Attack) {
+		// The one button that should be seen first: a mode hits everybody, so it is never that.
+		if i == 0 && s.Line.Name != "mode" && gettingThrough(c.Situation.Attack) && !c.Quiet && !c.tooThin(advice) {
 			b.Style = slack.StylePrimary
 		}
 		buttons = append(buttons, b)

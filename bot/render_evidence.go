@@ -37,7 +37,9 @@ func (c Card) headline() []commands.Text {
 		title = append(title, "quiet")
 	}
 	lines := []commands.Text{commands.Say(commands.Bold(strings.Join(title, " · ")), " ", commands.Code(c.Situation.ID)), commands.Say(commands.Code(commands.Where(a)))}
-	if a.Parameter != "" {
+	if point, ok := apiclient.ParameterPoint(a.Parameter); ok {
+		lines[1] = commands.Say(lines[1], ", part ", commands.Code(commands.Visible(point.String(), maxField)))
+	} else if a.Parameter != "" {
 		lines[1] = commands.Say(lines[1], ", field ", commands.Code(commands.Visible(a.Parameter, maxField)))
 	}
 	if a.Incident() {
@@ -84,13 +86,13 @@ func (c Card) sources() commands.Text {
 	for _, s := range sources {
 		line = commands.Say(line, commands.Code(commands.Visible(s.IP.String(), maxAddress)))
 		if own, ok := c.Situation.Policy.SourceOf(s.IP); ok {
-			line = commands.Say(line, " = ", commands.Visible(own.Name, maxName))
+			line = commands.Say(line, " = ", commands.Visible(own.Name, maxName), ",")
 		}
 		if s.Country != "" {
 			line = commands.Say(line, " ", commands.Visible(s.Country, maxCountry))
 		}
 		if percent, ok := shareOf(s, a); ok {
-			line = commands.Say(line, " ", percent, " %")
+			line = commands.Say(line, " ", percentText(percent))
 		}
 		line = commands.Say(line, " (", s.Hits, ") · ")
 	}
@@ -157,6 +159,14 @@ func shareOf(s apiclient.Source, a apiclient.Attack) (percent int, ok bool) {
 		return 0, false
 	}
 	return int(min(100, 100*float64(s.Hits.N)/float64(a.Hits.N))), true
+}
+
+// percentText is rounded down, so that a source never seems to be all of an attack that it is not.
+func percentText(percent int) string {
+	if percent == 0 {
+		return "under 1 %"
+	}
+	return fmt.Sprintf("%d %%", percent)
 }
 
 func timeOr(t time.Time, unknown string) any {

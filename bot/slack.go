@@ -100,7 +100,7 @@ func (s *Slack) Member(ctx context.Context, team, user string) (name string, ful
 		return "", false, fmt.Errorf("ask slack who %s is: %w", user, withoutURL(err))
 	}
 	stranger := u.IsStranger || u.TeamID != "" && u.TeamID != self.team
-	m = member{name: cmp.Or(u.Profile.DisplayName, u.RealName, u.Name), full: !stranger && !u.Deleted && !u.IsBot && !u.IsRestricted && !u.IsUltraRestricted, at: time.Now()}
+	m = member{name: cmp.Or(u.RealName, u.Profile.RealName, u.Name), full: !stranger && !u.Deleted && !u.IsBot && !u.IsRestricted && !u.IsUltraRestricted, at: time.Now()}
 	s.mu.Lock()
 	s.members[user] = m
 	s.mu.Unlock()

@@ -1,0 +1,213 @@
+package bot
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+)
+
+var update = flag.Bool("update", false, "write golden files anew")
+
+// now is when the cards of the tests are drawn.
+var now = time.Date(2026, 11, 21, 3, 5, 10, 0, time.UTC)
+
+func known(n int64) apiclient.Figure { return apiclient.Known(n) }
+
+func injection() apiclient.Attack {
+	return apiclient.Attack{
+		ID: "attacks_production_5_202611_v_1:aZ_1", App: known(4), Domain: "shop.example.com", Path: "/login", Method: "POST",
+		Parameter: "POST_FORM_URLENCODED_login_value", Type: "sqli", First: now.Add(-7 * time.Minute), Last: now.Add(-20 * time.Second),
+		Hits: known(1530), SourceCount: known(14), Payloads: known(43), Threat: known(90), BlockStatus: "monitored",
+		Sources: []apiclient.Source{
+			{IP: netip.MustParseAddr("203.0.113.7"), Hits: known(1204), Country: "FR"},
+			{IP: netip.MustParseAddr("198.51.100.4"), Hits: known(101), Country: "NL"},
+		},
+	}
+}
+
+func situation(a apiclient.Attack) commands.Situation {
+	account := &commands.Account{Name: "acme", Applications: map[int]commands.Application{4: {Name: "Shop"}}}
+	return commands.Situation{
+		Account: account, ID: commands.AttackID("acme", a.ID), Attack: a, LookedAt: now.Add(-30 * time.Second), Now: now,
+		Policy: commands.Policy{Changes: commands.ChangesOn, Sources: []commands.Source{{Name: "our CDN", Ranges: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}},
+		Rules: []apiclient.Rule{{ID: 1, Type: apiclient.RuleMode, Mode: apiclient.ModeMonitoring, Conditions: []apiclient.Condition{
+			{Type: "equal", Value: "4", Point: []any{"instance"}},
+		}}},
+	}
+}
+
+func incident() Card {
+	a := injection()
+	a.VulnID = "812"
+	return Card{
+		Situation: situation(a), FiguresAt: now.Add(-10 * time.Second), Vuln: "SQL injection in login", ConsoleURL: "https://console.example.com/attacks",
+		Runbook: "https://wiki.example.com/sqli", Mention: "S0ONCALL", Delivery: "0123456789abcdef0123456789abcdef",
+	}
+}
+
+func attackCard(change func(a *apiclient.Attack)) Card {
+	c := incident()
+	a := injection()
+	change(&a)
+	c.Situation, c.Vuln = situation(a), ""
+	return c
+}
+
+func anna() commands.Actor {
+	return commands.Actor{ID: "U0ANN", Name: "Anna Weber", Via: commands.ViaButton}
+}
+
+func denied() commands.Change {
+	return commands.Change{
+		ID: "c7k2m9xw4", Account: "acme", Line: commands.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7 everywhere for 4 h",
+		When: "in about 1 min", Actor: anna(), At: now.Add(-2 * time.Minute), Until: now.Add(4 * time.Hour), State: commands.StateDone,
+	}
+}
+
+func patched() commands.Change {
+	return commands.Change{
+		ID: "c4p8t2rz1", Account: "acme", Line: commands.Line{Name: "patch"}, When: "in minutes to 1 h", Actor: anna(), At: now.Add(-time.Minute),
+		Does:  "Patch exactly POST shop.example.com/login, part post.form_urlencoded.login, SQL injection only for 7 days",
+		Until: now.Add(7 * 24 * time.Hour), State: commands.StateDone,
+		Steps: []commands.Step{{Kind: commands.CreateRule, Rule: &apiclient.Rule{Type: apiclient.RulePatch}, Sent: true, Done: true, ID: 77}},
+	}
+}
+
+// situations are the cards of the golden files.
+func situations() map[string]Card {
+	cards := map[string]Card{
+		"incident":    incident(),
+		"attack":      attackCard(func(*apiclient.Attack) {}),
+		"blocked":     attackCard(func(a *apiclient.Attack) { a.BlockStatus = "blocked" }),
+		"default-app": attackCard(func(a *apiclient.Attack) { a.App = known(apiclient.DefaultApp) }),
+		"unknown": attackCard(func(a *apiclient.Attack) {
+			*a = apiclient.Attack{ID: "x", Sources: a.Sources[:1]}
+			a.Sources[0].Hits = apiclient.Figure{}
+		}),
+		"own-cdn-on-top": attackCard(func(a *apiclient.Attack) { a.Sources[0].IP = netip.MustParseAddr("192.0.2.10") }),
+		"brute-force":    attackCard(bruteForce),
+		"quiet":          incident(),
+		"hostile":        hostile("*b* _i_ ~s~ `c` <!channel> <@U0ANN> <http://evil|x> @here :skull: \n> q &amp; \u202egnp.exe\xff"),
+	}
+	cards["nothing"] = Card{}
+	edit := func(name, from string, change func(c *Card)) {
+		c := cards[from]
+		change(&c)
+		cards[name] = c
+	}
+	edit("unknown", "unknown", func(c *Card) { c.FiguresAt, c.Situation.LookedAt, c.Mention = time.Time{}, time.Time{}, "" })
+	edit("quiet", "quiet", func(c *Card) { c.Quiet, c.Situation.Attack.Last = true, now.Add(-21*time.Minute) })
+	edit("rehearsal", "incident", func(c *Card) { c.Situation.Policy.Changes = commands.ChangesRehearse })
+	edit("changes-off", "incident", func(c *Card) { c.Situation.Policy.Changes = commands.ChangesOff })
+	edit("allowlisted", "incident", func(c *Card) {
+		c.Situation.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"),
+			Apps: []int{apiclient.AllApps}, Reason: "partner *x*", Expires: now.Add(time.Hour)}}
+	})
+	edit("denied-and-patched", "incident", func(c *Card) {
+		c.Owner, c.Situation.Changes = "Anna Weber", []commands.Change{denied(), patched()}
+	})
+	edit("changes-of-every-state", "incident", func(c *Card) { c.Owner, c.Situation.Changes = "Anna Weber", everyState() })
+	edit("many-changes", "changes-of-every-state", func(c *Card) { c.Situation.Changes = append(c.Situation.Changes, manyChanges(10)...) })
+	return cards
+}
+
+func bruteForce(a *apiclient.Attack) {
+	a.Type, a.Parameter, a.Hits, a.SourceCount = "credential_stuffing", "", known(40120), known(4012)
+}
+
+// everyState is a change in each state, and one whose time is over.
+func everyState() []commands.Change {
+	var all []commands.Change
+	for i, state := range []commands.State{commands.StateBegun, commands.StateFailed, commands.StateHalf, commands.StateUndone, commands.StateDone} {
+		ch := denied()
+		ch.ID, ch.State, ch.At = fmt.Sprintf("cstate%03d", i), state, now.Add(time.Duration(i-30)*time.Minute)
+		if state == commands.StateFailed || state == commands.StateHalf {
+			ch.Fault = "the service refused it (403)"
+		}
+		if state == commands.StateUndone {
+			by := commands.Actor{Name: "Rob Diaz"}
+			ch.EndedBy, ch.EndedAt = &by, now.Add(-time.Minute)
+		}
+		all = append(all, ch)
+	}
+	all[4].Until = now.Add(-time.Minute)
+	return all
+}
+
+func manyChanges(n int) []commands.Change {
+	var all []commands.Change
+	for i := range n {
+		ch := denied()
+		ch.ID, ch.At = fmt.Sprintf("cforce%03d", i), now.Add(time.Duration(i-20)*time.Minute)
+		all = append(all, ch)
+	}
+	return all
+}
+
+// hostile is a card on which everything that somebody else can write is the text.
+func hostile(text string) Card {
+	a := injection()
+	a.VulnID = text
+	a.ID, a.Domain, a.Path, a.Method, a.Parameter, a.Type, a.BlockStatus = text, text, text, text, text, text, text
+	a.Sources[0].Country, a.Sources[1].Country, a.Sources[1].IP = text, text, a.Sources[1].IP.Unmap()
+	c := Card{
+		Situation: situation(a), FiguresAt: now, Vuln: text, ConsoleURL: text, Runbook: "https://wiki.example.com/" + text, Mention: text, Owner: text, Delivery: text,
+	}
+	s := &c.Situation
+	s.ID, s.Account.Name, s.Account.Applications = text, text, map[int]commands.Application{4: {Name: text}}
+	s.Policy.Sources = []commands.Source{{Name: text, Ranges: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}}}
+	s.Rules[0].Mode = text
+	s.Entries = []apiclient.IPRule{{List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Apps: []int{0}, Reason: text, Author: text}}
+	for _, state := range []commands.State{commands.StateDone, commands.StateFailed, commands.StateUndone} {
+		s.Changes = append(s.Changes, commands.Change{
+			ID: text, Account: text, Does: text, When: text, Fault: text, Reason: text, Actor: commands.Actor{ID: text, Name: text}, At: now, State: state,
+		})
+	}
+	return c
+}
+
+func TestRenderGolden(t *testing.T) {
+	t.Parallel()
+	cards := situations()
+	var notices strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(cards)) {
+		msg := render(cards[name])
+		requireFits(t, msg)
+		fmt.Fprintf(&notices, "%s: %s\n", name, msg.Text)
+		golden(t, filepath.Join("testdata", "card", name+".json"), pretty(t, msg))
+	}
+	golden(t, filepath.Join("testdata", "notifications.txt"), notices.String())
+}
+
+func pretty(t *testing.T, msg Message) string {
+	t.Helper()
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	require.NoError(t, e.Encode(map[string]any{"text": msg.Text, "blocks": msg.Blocks, "metadata": msg.Metadata}))
+	return b.String()
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got, "%s (go test -update writes it anew)", file)
+}

@@ -1,0 +1,142 @@
+package bot
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/slack-go/slack"
+	"github.com/stretchr/testify/require"
+)
+
+var schema = sync.OnceValues(func() (*jsonschema.Schema, error) {
+	file, err := os.Open("testdata/schema/message.schema.json")
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	doc, err := jsonschema.UnmarshalJSON(file)
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("message.json", doc); err != nil {
+		return nil, err
+	}
+	return c.Compile("message.json")
+})
+
+// requireFits fails if Slack would refuse the message, or could.
+func requireFits(t testing.TB, msg Message) {
+	t.Helper()
+	require.NotEmpty(t, msg.Text)
+	require.True(t, utf8.ValidString(msg.Text))
+	require.LessOrEqual(t, len([]rune(msg.Text)), 4_000)
+	requireBlocks(t, msg.Blocks)
+	payload, err := json.Marshal(msg.Metadata)
+	require.NoError(t, err)
+	require.Less(t, len(payload), 1_000)
+}
+
+func requireBlocks(t testing.TB, blocks []slack.Block) {
+	t.Helper()
+	s, err := schema()
+	require.NoError(t, err)
+	raw, err := json.Marshal(map[string]any{"blocks": blocks})
+	require.NoError(t, err)
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
+	require.NoError(t, err)
+	require.NoError(t, s.Validate(doc))
+	require.NotEmpty(t, blocks)
+	texts := textsOf(doc)
+	together := 0
+	for _, text := range texts {
+		together += len([]rune(text.text))
+		require.True(t, utf8.ValidString(text.text))
+	}
+	require.LessOrEqual(t, together, 10_000)
+	ids := map[string]bool{}
+	walk(doc, func(o map[string]any) {
+		if id, ok := o["action_id"].(string); ok {
+			require.False(t, ids[id], "action_id %s comes twice", id)
+			ids[id] = true
+		}
+	})
+}
+
+// shownText is a text object of a message.
+type shownText struct {
+	text   string
+	markup bool
+}
+
+func textsOf(doc any) []shownText {
+	var texts []shownText
+	walk(doc, func(o map[string]any) {
+		text, ok := o["text"].(string)
+		if ok {
+			texts = append(texts, shownText{text, o["type"] == "mrkdwn"})
+		}
+	})
+	return texts
+}
+
+func walk(doc any, visit func(map[string]any)) {
+	switch d := doc.(type) {
+	case map[string]any:
+		visit(d)
+		for _, v := range d {
+			walk(v, visit)
+		}
+	case []any:
+		for _, v := range d {
+			walk(v, visit)
+		}
+	}
+}
+
+// markupOf is every markup text of the blocks.
+func markupOf(t testing.TB, blocks []slack.Block) []string {
+	t.Helper()
+	raw, err := json.Marshal(blocks)
+	require.NoError(t, err)
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
+	require.NoError(t, err)
+	var all []string
+	for _, text := range textsOf(doc) {
+		if text.markup {
+			all = append(all, text.text)
+		}
+	}
+	return all
+}
+
+var (
+	dateToken  = regexp.MustCompile(`<!date\^[0-9]+\^\{date_short_pretty\} \{time\}\^[0-9: -]+ UTC>`)
+	callToken  = regexp.MustCompile(`<(@|!subteam\^)[A-Z0-9]+>`)
+	codeSpan   = regexp.MustCompile("(^|[\\s(\\[{])`[^`\n]*[^`\\s]`")
+	boldSpan   = regexp.MustCompile(`(^|[\s(\[{])\*[^*\n]*[^*\s]\*`)
+	emoji      = regexp.MustCompile(`:[^\s:]+:`)
+	formatting = regexp.MustCompile("[*~`<>]|(^|[^\\pL\\pN])_|_([^\\pL\\pN]|$)")
+)
+
+// requireHarmless fails if Slack would read more into a line of markup than our own code, bold, dates and calls. It reads as Slack does:
+// tokens, then code, then the rest.
+func requireHarmless(t testing.TB, line string) {
+	t.Helper()
+	require.NotContains(t, line, "\n")
+	rest := dateToken.ReplaceAllString(line, "D")
+	rest = callToken.ReplaceAllString(rest, "@")
+	require.NotRegexp(t, "[<>]", rest, "line %q", line)
+	rest = codeSpan.ReplaceAllString(rest, "${1}C")
+	rest = boldSpan.ReplaceAllString(rest, "${1}B")
+	require.NotRegexp(t, formatting, rest, "line %q", line)
+	require.NotRegexp(t, emoji, rest, "line %q", line)
+	require.NotContains(t, rest, "://", "line %q", line)
+	require.False(t, strings.HasPrefix(line, "&gt;"), "line %q is a quotation", line)
+}

@@ -1,0 +1,188 @@
+package bot
+
+import (
+	"html"
+	"math"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slack-go/slack"
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+)
+
+func TestRenderOfNothing(t *testing.T) {
+	t.Parallel()
+	msg := render(Card{})
+	requireFits(t, msg)
+	require.Contains(t, strings.Join(markupOf(t, msg.Blocks), "\n"), "unknown hits")
+}
+
+func TestRenderStaysWithinLimits(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		strings.Repeat("a", 100_000), strings.Repeat("&", 100_000), strings.Repeat("* ", 50_000), strings.Repeat("`", 100_000), strings.Repeat("\x00", 100_000),
+		strings.Repeat("e"+strings.Repeat("\u0301", 30), 3_000), strings.Repeat("👩‍👩‍👧‍👦", 9_000), strings.Repeat("\u202e<!channel>", 9_000), strings.Repeat("\xff", 100_000),
+	} {
+		c := hostile(text)
+		c.Situation.Changes = append(c.Situation.Changes, manyChanges(2_000)...)
+		for range 5_000 {
+			c.Situation.Attack.Sources = append(c.Situation.Attack.Sources, apiclient.Source{IP: netip.MustParseAddr("2001:db8::1"), Hits: known(math.MaxInt64), Country: text})
+		}
+		msg := render(c)
+		requireFits(t, msg)
+		require.Contains(t, strings.Join(markupOf(t, msg.Blocks), "\n"), "more changes: type", "what is left out is said")
+	}
+}
+
+func TestNewestChangesInForceAreShown(t *testing.T) {
+	t.Parallel()
+	c := incident()
+	ended := everyState()
+	for i := range ended {
+		ended[i].At = now.Add(time.Hour)
+	}
+	c.Situation.Changes = append(ended, manyChanges(30)...)
+	shown := strings.Join(markupOf(t, render(c).Blocks), "\n")
+	require.Contains(t, shown, "25 more changes: type `attack "+c.Situation.ID+" account=acme`")
+	require.Equal(t, 1, strings.Count(shown, "cstate"), "of them only what was half done is in force")
+	require.Contains(t, shown, "cforce029")
+	require.Contains(t, shown, "cforce021")
+	require.NotContains(t, shown, "cforce020")
+	require.Less(t, strings.Index(shown, "cforce021"), strings.Index(shown, "cforce029"), "the newest last")
+}
+
+func TestCardButtonsCarryTheirLines(t *testing.T) {
+	t.Parallel()
+	c := incident()
+	c.Situation.Changes = []commands.Change{patched()}
+	c.Situation.Attack.App = known(apiclient.DefaultApp)
+	lines := map[string]string{}
+	for _, b := range buttonsOf(render(c).Blocks) {
+		kind, _, _ := strings.Cut(b.ActionID, ":")
+		if kind == actionDo {
+			line, err := commands.Parse(b.Value)
+			require.NoError(t, err)
+			require.Equal(t, b.Value, line.String())
+			require.NotNil(t, b.Confirm, "%s acts on a click, so a dialog asks", b.Text.Text)
+			lines[b.Text.Text] = b.Value
+			continue
+		}
+		require.Equal(t, actionLink, kind)
+		require.NotEmpty(t, b.URL)
+	}
+	require.Equal(t, "undo c4p8t2rz1 account=acme", lines["Undo"])
+	require.Equal(t, "deny 203.0.113.7 account=acme attack="+c.Situation.ID+" for=4h", lines["Deny only, 4 h"])
+	require.Equal(t, "mode app:default block account=acme attack="+c.Situation.ID+" for=2h", lines["Block mode, 2 h"])
+}
+
+// buttonsOf is every button of the blocks.
+func buttonsOf(blocks []slack.Block) []*slack.ButtonBlockElement {
+	var all []*slack.ButtonBlockElement
+	for _, block := range blocks {
+		switch b := block.(type) {
+		case *slack.SectionBlock:
+			if b.Accessory != nil {
+				all = append(all, b.Accessory.ButtonElement)
+			}
+		case *slack.ActionBlock:
+			for _, e := range b.Elements.ElementSet {
+				all = append(all, e.(*slack.ButtonBlockElement))
+			}
+		}
+	}
+	return all
+}
+
+func TestTooLongForAButton(t *testing.T) {
+	t.Parallel()
+	c := incident()
+	c.Situation.Account.Name = strings.Repeat("x", maxValue)
+	msg := render(c)
+	requireFits(t, msg)
+	for _, b := range buttonsOf(msg.Blocks) {
+		require.Equal(t, actionLink+":", b.ActionID[:len(actionLink)+1])
+	}
+	require.Contains(t, strings.Join(markupOf(t, msg.Blocks), "\n"), "There is no room for a button *Deny 203.0.113.7 + patch*: type `contain 203.0.113.7 ")
+}
+
+func TestLinksThatNoBrowserOpensAreLeftOut(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"javascript:alert(1)", "//x", "wiki", "https://", "https://x/\x7f", "https://x/" + strings.Repeat("a", maxURL)} {
+		var maker buttonMaker
+		require.Nil(t, maker.link("Runbook", address), address)
+	}
+}
+
+func TestNotificationIsShort(t *testing.T) {
+	t.Parallel()
+	for name, c := range situations() {
+		if name != "hostile" { // what formats gets back-quotes
+			require.LessOrEqual(t, len([]rune(html.UnescapeString(render(c).Text))), maxNotice, name)
+		}
+	}
+}
+
+func TestRenderIsPure(t *testing.T) {
+	t.Parallel()
+	for name, c := range situations() {
+		require.Equal(t, render(c), render(c), name)
+	}
+}
+
+func FuzzRender(f *testing.F) {
+	for _, s := range []string{"", "<!channel>", "*b* _i_", "` `", "\xff\u202e\n", "U0ANN", "a:b:c", "https://evil.example/<x|y>", "[multiple]", "sqli", "2024", "&amp;", strings.Repeat("&", 500)} {
+		f.Add(s, int64(1530), uint8(3), uint8(12), uint8(0))
+		f.Add(s, int64(-1), uint8(0), uint8(0), uint8(0xff))
+	}
+	f.Fuzz(func(t *testing.T, text string, hits int64, sources, changes, flags uint8) {
+		c := hostile(text)
+		s := &c.Situation
+		flag := func(bit int) bool { return flags&(1<<bit) != 0 }
+		s.Attack.Hits = apiclient.Figure{N: hits, Known: !flag(0)}
+		s.Attack.SourceCount = apiclient.Figure{N: hits, Known: !flag(1)}
+		for i := range sources {
+			s.Attack.Sources = append(s.Attack.Sources, apiclient.Source{IP: netip.AddrFrom4([4]byte{203, 0, 113, i}), Hits: known(hits * int64(i)), Country: text})
+		}
+		for range changes {
+			s.Changes = append(s.Changes, s.Changes[0], denied())
+		}
+		if flag(2) {
+			s.Attack.VulnID = ""
+		}
+		if flag(3) {
+			s.Attack.Type, s.Attack.BlockStatus, s.Entries = "sqli", "monitored", nil
+		}
+		if flag(4) {
+			s.Now, s.Attack.Last, s.LookedAt = time.Time{}, time.Time{}, time.Time{}
+		}
+		if flag(5) {
+			s.Policy.Changes = text
+		}
+		c.Quiet = flag(6)
+		msg := render(c)
+		requireFits(t, msg)
+		requireHarmless(t, msg.Text)
+		for _, markup := range markupOf(t, msg.Blocks) {
+			for line := range strings.SplitSeq(markup, "\n") {
+				requireHarmless(t, line)
+			}
+			if !isID(text) {
+				require.NotRegexp(t, callToken, markup)
+			}
+		}
+	})
+}
+
+func BenchmarkRenderCard(b *testing.B) {
+	c := incident()
+	c.Situation.Changes = []commands.Change{denied(), patched()}
+	b.ReportAllocs()
+	for b.Loop() {
+		render(c)
+	}
+}
