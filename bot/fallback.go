@@ -40,7 +40,7 @@ func (c Card) noticeSources(advice commands.Advice) string {
 	percent, known := c.topShare()
 	switch {
 	case known && c.tooThin(advice):
-		return fmt.Sprintf("%s sources, top one %s: one deny won't stop it.", a.SourceCount, percentText(percent))
+		return fmt.Sprintf("%s sources, top one %s: one deny won't stop it.", a.SourceCount, commands.Percent(percent))
 	case !ok || !top.IP.IsValid():
 		return fmt.Sprintf("Hits %s, sources %s.", a.Hits, a.SourceCount)
 	}
@@ -53,5 +53,5 @@ func (c Card) noticeSources(advice commands.Advice) string {
 	if !known {
 		return fmt.Sprintf("Top source %s, hits %s, sources %s.", from, a.Hits, a.SourceCount)
 	}
-	return fmt.Sprintf("%s %s of %s hits, %s sources.", from, percentText(percent), a.Hits, a.SourceCount)
+	return fmt.Sprintf("%s %s of %s hits, %s sources.", from, commands.Percent(percent), a.Hits, a.SourceCount)
 }

@@ -69,7 +69,7 @@ func (c Card) tooThin(advice commands.Advice) bool {
 func (c Card) noButton() []commands.Text {
 	first := commands.Say(commands.Bold("No quick button stops this."))
 	if percent, ok := c.topShare(); ok {
-		first = commands.Say(first, " Denying the top source stops ", percentText(percent), ".")
+		first = commands.Say(first, " Denying the top source stops ", commands.Percent(percent), ".")
 	}
 	list := commands.Line{Name: "deny", Words: []string{"ADDRESS…"}}.With("attack", c.Situation.ID)
 	lines := []commands.Text{first, commands.Say(commands.Bold("What can:"), " a rate limit or captcha in the application · your own list of addresses, ", commands.Code(list.String()))}
@@ -85,7 +85,7 @@ func (c Card) topShare() (percent int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	return shareOf(top, c.Situation.Attack)
+	return commands.Share(top, c.Situation.Attack)
 }
 
 // gettingThrough reports whether some of the attack isn't stopped, as far as the service tells.

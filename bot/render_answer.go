@@ -60,7 +60,9 @@ func firstLines(lines []commands.Text, most, room int) []string {
 	return first
 }
 
-func moreLines(n int) string { return fmt.Sprintf("… %d %s", n, plural(int64(n), "more line")) }
+func moreLines(n int) string {
+	return fmt.Sprintf("… %d %s", n, commands.Plural(int64(n), "more line"))
+}
 
 // flat is every line of the texts, blank ones left out; never none.
 func flat(texts []commands.Text) []commands.Text {

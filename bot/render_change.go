@@ -75,7 +75,7 @@ func changeLine(ch commands.Change, s commands.Situation) commands.Text {
 
 func moreChanges(s commands.Situation, n int) commands.Text {
 	line := commands.Line{Name: "attack", Words: []string{s.ID}}.With("account", s.Account.Name)
-	return commands.Say(apiclient.Known(int64(n)), plural(int64(n), " more change"), ": type ", commands.Code(line.String()))
+	return commands.Say(apiclient.Known(int64(n)), commands.Plural(int64(n), " more change"), ": type ", commands.Code(line.String()))
 }
 
 func compareBool(x, y bool) int {

@@ -73,7 +73,7 @@ func severity(threat apiclient.Figure) string {
 // figures say from where, how much, since when, and what the application does about it.
 func (c Card) figures() []commands.Text {
 	a := c.Situation.Attack
-	counts := commands.Say(a.Hits, " hits, ", a.Payloads, " payloads (sampled), since ", timeOr(a.First, "an unknown time"))
+	counts := commands.Say(a.Hits, commands.Plural(a.Hits.N, " hit"), ", ", a.Payloads, commands.Plural(a.Payloads.N, " payload"), " (sampled), since ", timeOr(a.First, "an unknown time"))
 	return []commands.Text{c.sources(), counts, c.asOf(), c.mode()}
 }
 
@@ -91,8 +91,8 @@ func (c Card) sources() commands.Text {
 		if s.Country != "" {
 			line = commands.Say(line, " ", commands.Visible(s.Country, maxCountry))
 		}
-		if percent, ok := shareOf(s, a); ok {
-			line = commands.Say(line, " ", percentText(percent))
+		if percent, ok := commands.Share(s, a); ok {
+			line = commands.Say(line, " ", commands.Percent(percent))
 		}
 		line = commands.Say(line, " (", s.Hits, ") · ")
 	}
@@ -102,26 +102,18 @@ func (c Card) sources() commands.Text {
 	case len(sources) == 0:
 		return commands.Say(a.SourceCount, " sources, none named by the service")
 	case rest > 0:
-		return commands.Say(line, apiclient.Known(rest), plural(rest, " more source"))
+		return commands.Say(line, apiclient.Known(rest), commands.Plural(rest, " more source"))
 	}
 	return commands.Say(line, "no more sources")
 }
 
-// asOf says how old the figures are. A card isn't redrawn by the second, so ages are those of a moment that it names.
+// asOf says how old the figures are. A card isn't redrawn by the second, so it names the moments instead of counting from them.
 func (c Card) asOf() commands.Text {
-	s := c.Situation
-	last := commands.Say("last hit unknown")
-	if !s.Attack.Last.IsZero() {
-		last = commands.Say("last hit ", age(s.Now.Sub(s.Attack.Last)), " ago (", s.Attack.Last, ")")
-	}
+	last := commands.Say("Last hit ", timeOr(c.Situation.Attack.Last, "unknown"))
 	if c.Quiet {
-		last = commands.Say(commands.Bold("quiet since "), timeOr(s.Attack.Last, "an unknown time"))
+		last = commands.Say(commands.Bold("Quiet since "), timeOr(c.Situation.Attack.Last, "an unknown time"))
 	}
-	figures := "age of figures unknown"
-	if !c.FiguresAt.IsZero() {
-		figures = "figures " + age(s.Now.Sub(c.FiguresAt)) + " old"
-	}
-	return commands.Say("As of ", timeOr(s.Now, "an unknown time"), ": ", last, ", ", figures)
+	return commands.Say(last, " · figures of ", timeOr(c.FiguresAt, "an unknown time"))
 }
 
 func (c Card) mode() commands.Text {
@@ -153,47 +145,9 @@ func typeName(a apiclient.Attack, limit int) string {
 	return commands.TypeName(commands.Visible(a.Type, limit))
 }
 
-// shareOf is how many percent of the attack's hits came from a source, if the service told both.
-func shareOf(s apiclient.Source, a apiclient.Attack) (percent int, ok bool) {
-	if !s.Hits.Known || !a.Hits.Known || a.Hits.N <= 0 || s.Hits.N < 0 {
-		return 0, false
-	}
-	return int(min(100, 100*float64(s.Hits.N)/float64(a.Hits.N))), true
-}
-
-// percentText is rounded down, so that a source never seems to be all of an attack that it is not.
-func percentText(percent int) string {
-	if percent == 0 {
-		return "under 1 %"
-	}
-	return fmt.Sprintf("%d %%", percent)
-}
-
 func timeOr(t time.Time, unknown string) any {
 	if t.IsZero() {
 		return unknown
 	}
 	return t
-}
-
-// age is a duration in its largest unit.
-func age(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return "under 1 s"
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", d/time.Hour)
-	}
-	return fmt.Sprintf("%d days", d/(24*time.Hour))
-}
-
-func plural(n int64, noun string) string {
-	if n == 1 {
-		return noun
-	}
-	return noun + "s"
 }

@@ -94,7 +94,7 @@ func (b *Bot) firstStart(a Account, n poller.News) Message {
 		first = *n.First
 	}
 	lines := []commands.Text{
-		commands.Say(commands.Bold("wafbot watches "+a.Name), " from now on. ", first.Ongoing, " going on (cards follow, nobody is called), ", first.Incidents, " incidents in the last ", a.Lookback),
+		commands.Say(commands.Bold("wafbot watches "+a.Name), " from now on. ", first.Ongoing, " going on (cards follow, nobody is called), ", first.Incidents, commands.Plural(int64(first.Incidents), " incident"), " in the last ", commands.HumanDuration(a.Lookback)),
 		commands.Say("It is ", b.cfg.Policy.Describe()),
 		commands.Say("Who may act: ", roleText(b.cfg.Roles)),
 	}

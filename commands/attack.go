@@ -39,7 +39,7 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 	if k.Incident() {
 		res.Lines = append(res.Lines, Say(Bold("It worked"), ", says the service: vulnerability ", Code(Visible(k.VulnID, maxField)), ". Assume data was read"))
 	}
-	res.Lines = append(res.Lines, Say("Sources: ", c.sourcesText(k.Attack)), Say("First hit ", ago(k.First, c.Now), ", ", k.Payloads, " payloads"))
+	res.Lines = append(res.Lines, Say("Sources: ", c.sourcesText(k.Attack)), Say("First hit ", ago(k.First, c.Now), ", ", figure(k.Payloads, "payload")))
 	if stale != nil {
 		res.Lines = append(res.Lines, stale)
 	}
@@ -60,8 +60,8 @@ func (c *Call) sourcesText(a apiclient.Attack) string {
 	var parts []string
 	for _, s := range a.Sources[:min(3, len(a.Sources))] {
 		share := ""
-		if s.Hits.Known && a.Hits.Known && a.Hits.N > 0 {
-			share = fmt.Sprintf(" %d %%", s.Hits.N*100/a.Hits.N)
+		if percent, ok := Share(s, a); ok {
+			share = " " + Percent(percent)
 		}
 		own := ""
 		if src, ok := c.cfg.Policy.SourceOf(s.IP); ok {

@@ -87,7 +87,7 @@ func (r *Runner) resolveAttack(ctx context.Context, c *Call, typed string, named
 	case lastErr != nil:
 		return forPeople(lastErr)
 	}
-	return usage(Say("no attack ", Code(Visible(typed, maxField)), " in the last ", humanDuration(accounts[0].Lookback), ": ", Code("attacks"), " lists them; at least ", minPrefix, " characters of an id are needed"))
+	return usage(Say("no attack ", Code(Visible(typed, maxField)), " in the last ", HumanDuration(accounts[0].Lookback), ": ", Code("attacks"), " lists them; at least ", minPrefix, " characters of an id are needed"))
 }
 
 // findAttacks looks among the remembered attacks, and when it isn't there, or Redis is away, asks the service.

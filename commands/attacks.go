@@ -27,7 +27,7 @@ func attacks() *Command {
 		Summary: "the attacks of the last hour, the newest first",
 		Args:    []Arg{{Name: "since", Help: "how far back: 1h", Read: readDuration}},
 		Read: func(ctx context.Context, c *Call) (Result, error) {
-			return c.readListing(ctx, "attacks", time.Hour, apiclient.AttackFilter{})
+			return c.readListing(ctx, "attack", time.Hour, apiclient.AttackFilter{})
 		},
 	}
 }
@@ -52,7 +52,7 @@ func (c *Call) readListing(ctx context.Context, what string, back time.Duration,
 		if err != nil {
 			return Result{}, forPeople(fmt.Errorf("list attacks of %s: %w", a.Name, err))
 		}
-		res.Lines = append(res.Lines, Say(Bold(a.Name), ": ", len(all), " ", what, " in the last ", humanDuration(back)))
+		res.Lines = append(res.Lines, Say(Bold(a.Name), ": ", count(len(all), what), " in the last ", HumanDuration(back)))
 		res.Lines = append(res.Lines, c.attackLines(a, all)...)
 		for _, attack := range all {
 			data = append(data, attackRow{AttackID(a.Name, attack.ID), a.Name, c.ongoing(a, attack), attack})
@@ -100,7 +100,7 @@ func AttackLine(a *Account, attack apiclient.Attack, now time.Time) Text {
 		kind = Say(Bold("INCIDENT"), " ")
 	}
 	return Say(Code(AttackID(a.Name, attack.ID)), " ", kind, TypeName(Visible(attack.Type, maxField)), " on ", a.AppName(attack.App), ", ", Bold(StatusName(attack)), ", ",
-		attack.Hits, " hits, ", attack.SourceCount, " sources, last hit ", ago(attack.Last, now), ": ", Code(Where(attack)))
+		figure(attack.Hits, "hit"), ", ", figure(attack.SourceCount, "source"), ", last hit ", ago(attack.Last, now), ": ", Code(Where(attack)))
 }
 
 // Where is what an attack hits: METHOD host/path.
@@ -137,5 +137,5 @@ func ago(t, now time.Time) string {
 	if d < time.Second {
 		return "just now"
 	}
-	return humanDuration(d) + " ago"
+	return HumanDuration(d) + " ago"
 }

@@ -44,7 +44,7 @@ func readAudit(ctx context.Context, c *Call) (Result, error) {
 			return by != "" && !strings.Contains(strings.ToLower(e.Actor.Name+" "+e.Actor.ID), by)
 		})
 		data = append(data, entries...)
-		res.Lines = append(res.Lines, Say(Bold(a.Name), ": ", len(entries), " entries"))
+		res.Lines = append(res.Lines, Say(Bold(a.Name), ": ", count(len(entries), "entry")))
 		for i, e := range entries {
 			if i == shortList && !c.Line.Has("all") {
 				res.Lines = append(res.Lines, Say("… and ", len(entries)-i, " more: add ", Code("--all")))
@@ -63,7 +63,7 @@ func auditLine(e AuditEntry) Text {
 		line = Say(line, " ", Code(e.Change))
 	}
 	if e.Why != "" {
-		line = Say(line, ", ", Visible(e.Why, 200))
+		line = Say(line, ", ", Visible(strings.ReplaceAll(e.Why, "\n", " "), 200))
 	}
 	return line
 }

@@ -168,7 +168,7 @@ func (r *Runner) change(ctx context.Context, c *Call) (Result, error) {
 		return r.again(held, c, mine)
 	}
 	if late {
-		return Result{}, guarded(Say("that was asked at ", c.At, ", over ", humanDuration(stale), " ago: nothing was done. Ask again if it is still wanted"))
+		return Result{}, guarded(Say("that was asked at ", c.At, ", over ", HumanDuration(stale), " ago: nothing was done. Ask again if it is still wanted"))
 	}
 	plans, err := c.Cmd.Plan(held, c)
 	if err != nil {
@@ -194,7 +194,7 @@ func (r *Runner) again(ctx context.Context, c *Call, mine []Change) (Result, err
 		}
 	}
 	if len(mine) < c.Cmd.Parts {
-		res.Lines = append(res.Lines, Say("The rest was asked over ", humanDuration(stale), " ago and not begun: it was not done"))
+		res.Lines = append(res.Lines, Say("The rest was asked over ", HumanDuration(stale), " ago and not begun: it was not done"))
 	}
 	return res, nil
 }

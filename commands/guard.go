@@ -2,10 +2,8 @@ package commands
 
 import (
 	"cmp"
-	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -183,26 +181,5 @@ func lasting(d time.Duration) string {
 	if d == never {
 		return "forever"
 	}
-	return "for " + humanDuration(d)
-}
-
-// humanDuration is a duration in words short enough for a button.
-func humanDuration(d time.Duration) string {
-	var parts []string
-	for _, u := range []struct {
-		length time.Duration
-		name   string
-	}{{24 * time.Hour, "day"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}} {
-		if n := d / u.length; n > 0 {
-			if u.name == "day" && n > 1 {
-				u.name = "days"
-			}
-			parts = append(parts, fmt.Sprintf("%d %s", n, u.name))
-			d -= n * u.length
-		}
-	}
-	if len(parts) == 0 {
-		return "under a second"
-	}
-	return strings.Join(parts[:min(2, len(parts))], " ")
+	return "for " + HumanDuration(d)
 }

@@ -13,7 +13,7 @@ func incidents() *Command {
 		Summary: "the attacks that worked, the newest first",
 		Args:    []Arg{{Name: "since", Help: "how far back: 24h", Read: readDuration}},
 		Read: func(ctx context.Context, c *Call) (Result, error) {
-			return c.readListing(ctx, "incidents", 24*time.Hour, apiclient.AttackFilter{IncidentsOnly: true})
+			return c.readListing(ctx, "incident", 24*time.Hour, apiclient.AttackFilter{IncidentsOnly: true})
 		},
 	}
 }

@@ -38,7 +38,7 @@ func readLists(ctx context.Context, c *Call) (Result, error) {
 	if len(words) > 0 {
 		entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return !mentions(e, words[0]) })
 	}
-	res := Result{Account: c.Account.Name, Data: append([]apiclient.IPRule{}, entries...), Lines: []Text{Say(Bold(c.Account.Name), ": ", len(entries), " entries")}}
+	res := Result{Account: c.Account.Name, Data: append([]apiclient.IPRule{}, entries...), Lines: []Text{Say(Bold(c.Account.Name), ": ", count(len(entries), "entry"))}}
 	for i, e := range entries {
 		if i == shortList && !c.Line.Has("all") {
 			res.Lines = append(res.Lines, Say("… and ", len(entries)-i, " more: add ", Code("--all"), ", or a part of what you look for"))

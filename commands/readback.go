@@ -27,7 +27,7 @@ func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *Change, step *Step)
 		}
 	}
 	if c.Now.Sub(ch.At) > stale && !ch.partly() {
-		return guarded(Say("it was asked at ", ch.At, ", over ", humanDuration(stale), " ago, and nothing of it was done. Ask again if it is still wanted"))
+		return guarded(Say("it was asked at ", ch.At, ", over ", HumanDuration(stale), " ago, and nothing of it was done. Ask again if it is still wanted"))
 	}
 	return send(ctx, c.Account, step)
 }

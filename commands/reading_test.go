@@ -106,7 +106,7 @@ func TestListsSearch(t *testing.T) {
 		"lists allow partner": "198.51.100.7", "lists white": "198.51.100.7",
 	} {
 		res := w.reads(eve, line)
-		require.Contains(t, text(res), "1 entries", line)
+		require.Contains(t, text(res), "1 entry", line)
 		require.Contains(t, text(res), found, line)
 	}
 	require.Contains(t, text(w.reads(eve, "lists gray")), "0 entries")

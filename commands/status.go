@@ -93,7 +93,7 @@ func (c *Call) burning(ctx context.Context, a *Account, st *accountStatus) []Tex
 		st.Ongoing = append(st.Ongoing, attackRow{AttackID(a.Name, attack.ID), a.Name, true, attack})
 	}
 	if len(ongoing) == 0 {
-		return []Text{Say(Bold(a.Name), ": no attack is going on (no hit in the last ", humanDuration(a.OngoingFor), ")")}
+		return []Text{Say(Bold(a.Name), ": no attack is going on (no hit in the last ", HumanDuration(a.OngoingFor), ")")}
 	}
 	return append([]Text{Say(Bold(a.Name), ": ", len(ongoing), " going on")}, c.attackLines(a, ongoing)...)
 }

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -138,17 +139,37 @@ func (s Situation) line(name string, words ...string) Line {
 	return Line{Name: name, Words: words}.With("attack", s.ID).With("account", s.Account.Name)
 }
 
-// share is how much of the attack one source is, for people.
+// Share is how many percent of an attack's hits came from a source, if the service told both. A source that isn't all of it is never 100.
+func Share(s apiclient.Source, a apiclient.Attack) (percent int, ok bool) {
+	if !s.Hits.Known || !a.Hits.Known || a.Hits.N <= 0 || s.Hits.N < 0 {
+		return 0, false
+	}
+	if s.Hits.N >= a.Hits.N {
+		return 100, true
+	}
+	return int(min(99, math.Round(100*float64(s.Hits.N)/float64(a.Hits.N)))), true
+}
+
+// Percent is a share for people.
+func Percent(percent int) string {
+	if percent == 0 {
+		return "under 1 %"
+	}
+	return fmt.Sprintf("%d %%", percent)
+}
+
+// share is how much of the attack a source is, in words.
 func share(top apiclient.Source, a apiclient.Attack) string {
-	if !top.Hits.Known || !a.Hits.Known || a.Hits.N <= 0 {
+	percent, ok := Share(top, a)
+	if !ok {
 		return "an unknown share of hits"
 	}
-	return fmt.Sprintf("%d %% of hits", min(100, top.Hits.N*100/a.Hits.N))
+	return Percent(percent) + " of hits"
 }
 
 func (s Situation) denyButton(top apiclient.Source) Suggestion {
 	return Suggestion{
-		Label: "Deny only, " + humanDuration(s.denyFor()), Title: "Deny " + top.IP.String() + "?", OK: "Deny",
+		Label: "Deny only, " + HumanDuration(s.denyFor()), Title: "Deny " + top.IP.String() + "?", OK: "Deny",
 		Line:    s.line("deny", top.IP.String()).With("for", durationText(s.denyFor())),
 		Confirm: Visible(s.denyWords(top)+" "+s.checked(), maxConfirm),
 		Stops:   fmt.Sprintf("deny %s, about 1 min, %s", top.IP, share(top, s.Attack)),
@@ -166,7 +187,7 @@ func (s Situation) containButton(top apiclient.Source, spec patchSpec) Suggestio
 
 func (s Situation) patchButton(spec patchSpec) Suggestion {
 	return Suggestion{
-		Label: "Patch, " + humanDuration(s.patchFor()), Title: "Patch the hole?", OK: "Patch",
+		Label: "Patch, " + HumanDuration(s.patchFor()), Title: "Patch the hole?", OK: "Patch",
 		Line:    s.line("patch").With("for", durationText(s.patchFor())),
 		Confirm: Visible(s.patchWords(spec, 150), maxConfirm),
 		Stops:   "patch, minutes to 1 h, all sources",
@@ -174,12 +195,12 @@ func (s Situation) patchButton(spec patchSpec) Suggestion {
 }
 
 func (s Situation) denyWords(top apiclient.Source) string {
-	return fmt.Sprintf("Deny %s everywhere for %s, in about 1 min: %s.", top.IP, humanDuration(s.denyFor()), share(top, s.Attack))
+	return fmt.Sprintf("Deny %s everywhere for %s, in about 1 min: %s.", top.IP, HumanDuration(s.denyFor()), share(top, s.Attack))
 }
 
 func (s Situation) patchWords(spec patchSpec, limit int) string {
 	scope := Visible(spec.scope.Method+" "+spec.scope.Host+spec.scope.Path+", part "+spec.point.String(), limit)
-	return fmt.Sprintf("Patch exactly %s, %s only, for %s: in minutes to 1 h.", scope, TypeName(spec.kind), humanDuration(s.patchFor()))
+	return fmt.Sprintf("Patch exactly %s, %s only, for %s: in minutes to 1 h.", scope, TypeName(spec.kind), HumanDuration(s.patchFor()))
 }
 
 // checked is what was looked at before the button was drawn. The guards run again at the click.
@@ -209,10 +230,10 @@ func (s Situation) modeButton() (Suggestion, bool) {
 	}
 	name := s.Account.AppName(app)
 	return Suggestion{
-		Label: Visible("Block mode, "+humanDuration(s.modeFor()), 75), Title: "Switch to block mode?", OK: "Switch", Danger: true,
+		Label: Visible("Block mode, "+HumanDuration(s.modeFor()), 75), Title: "Switch to block mode?", OK: "Switch", Danger: true,
 		Line: s.line("mode", appWord(app), apiclient.ModeBlock).With("for", durationText(s.modeFor())),
 		Confirm: Visible(fmt.Sprintf("Switch %s from %s to block for %s, in minutes to 1 h: every attack on it is blocked, and requests that only look like one. "+
-			"Incidents are registered only in monitoring: meanwhile nobody can tell whether an attack worked. Returns by itself.", name, modeName(now), humanDuration(s.modeFor())), maxConfirm),
+			"Incidents are registered only in monitoring: meanwhile nobody can tell whether an attack worked. Returns by itself.", name, modeName(now), HumanDuration(s.modeFor())), maxConfirm),
 		Stops: "block mode on " + name + ", minutes to 1 h, all sources",
 	}, true
 }

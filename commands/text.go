@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
 )
 
 // Text is a line for a person, in pieces, so that each front end can escape what must be escaped and show times as its reader's clock does.
@@ -76,3 +78,41 @@ func (t Text) String() string { return t.In(time.UTC) }
 
 // MarshalText is the line as plain text with times in UTC.
 func (t Text) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// HumanDuration is a duration in its two largest units, short enough for a button.
+func HumanDuration(d time.Duration) string {
+	var parts []string
+	for _, u := range []struct {
+		length time.Duration
+		name   string
+	}{{24 * time.Hour, "day"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}} {
+		if n := d / u.length; n > 0 {
+			if u.name == "day" && n > 1 {
+				u.name = "days"
+			}
+			parts = append(parts, fmt.Sprintf("%d %s", n, u.name))
+			d -= n * u.length
+		}
+	}
+	if len(parts) == 0 {
+		return "under a second"
+	}
+	return strings.Join(parts[:min(2, len(parts))], " ")
+}
+
+// Plural is the noun for that many, by its ending.
+func Plural(n int64, noun string) string {
+	switch {
+	case n == 1:
+		return noun
+	case strings.HasSuffix(noun, "try"):
+		return strings.TrimSuffix(noun, "y") + "ies"
+	}
+	return noun + "s"
+}
+
+// figure is a count with its noun.
+func figure(f apiclient.Figure, noun string) string { return f.String() + " " + Plural(f.N, noun) }
+
+// count is a number with its noun.
+func count(n int, noun string) string { return figure(apiclient.Known(int64(n)), noun) }
