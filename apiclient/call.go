@@ -23,6 +23,7 @@ type call struct {
 	method, path string
 	query        url.Values
 	body         any // encoded as JSON; nil: none
+	limit        int // of a listing: how many records are asked for
 	effect       effect
 }
 

@@ -18,7 +18,7 @@ type listQuery struct {
 }
 
 func (q listQuery) call(op, path string) call {
-	return call{op: op, method: http.MethodPost, path: path, body: q}
+	return call{op: op, method: http.MethodPost, path: path, body: q, limit: q.Limit}
 }
 
 // span is the filter on time: whole seconds, never narrower than asked for; a zero end is open.
@@ -36,6 +36,7 @@ func span(from, to time.Time) [][]any {
 type page struct {
 	items      []any
 	serverTime time.Time
+	again      bool // the same answer as the one before
 }
 
 // pages reads a listing. The offset grows by the items received and only an empty page ends the list: the service may
@@ -56,8 +57,8 @@ func (c *Client) pages(ctx context.Context, ask func(clientID, offset int) call)
 				yield(page{}, err)
 				return
 			}
-			if len(got.items) == 0 && offset > 0 {
-				return
+			if offset > 0 && (len(got.items) == 0 || got.again && len(got.items) < k.limit) {
+				return // a short page that comes again is the whole of a list whose service disregards the offset
 			}
 			if !yield(got, nil) || len(got.items) == 0 {
 				return
@@ -76,10 +77,11 @@ func (c *Client) page(ctx context.Context, k call, guard *repetition) (page, err
 	if !ok || ans.empty() {
 		return page{}, puzzling(k, "answer holds no list")
 	}
-	if len(items) > 0 && guard.seen(ans.raw) {
+	times := guard.count(ans.raw)
+	if len(items) > 0 && times > 2 {
 		return page{}, puzzling(k, "the same page comes again and again")
 	}
-	return page{items: items, serverTime: ans.serverTime}, nil
+	return page{items: items, serverTime: ans.serverTime, again: times > 1}, nil
 }
 
 // repetition notices a service that disregards the offset. Twice the same can happen: new records push the list on.
@@ -88,12 +90,13 @@ type repetition struct {
 	times int
 }
 
-func (r *repetition) seen(raw []byte) bool {
+// count is how often the answer has come in a row.
+func (r *repetition) count(raw []byte) int {
 	if !bytes.Equal(raw, r.last) {
 		r.last, r.times = raw, 0
 	}
 	r.times++
-	return r.times > 2
+	return r.times
 }
 
 // each reads the listing record by record.
