@@ -219,7 +219,7 @@ func (c *Command) Usage() string {
 	return b.String()
 }
 
-// hint is ", did you mean …?" when one of the known words is near enough to what was typed.
+// hint is " (did you mean …?)" when one of the known words is near enough to what was typed.
 func hint(typed string, known []string) Text {
 	best, least := "", 3
 	for _, k := range known {
@@ -230,7 +230,7 @@ func hint(typed string, known []string) Text {
 	if best == "" || least >= len(typed) {
 		return nil
 	}
-	return Say(": did you mean ", Code(best), "?")
+	return Say(" (did you mean ", Code(best), "?)")
 }
 
 // distance is the number of letters to insert, delete, replace or swap with their neighbour (optimal string alignment).
