@@ -36,7 +36,7 @@ func (c Card) headline() []commands.Text {
 	if c.Quiet {
 		title = append(title, "quiet")
 	}
-	lines := []commands.Text{commands.Say(commands.Bold(strings.Join(title, " · ")), " ", commands.Code(c.Situation.ID)), commands.Say(commands.Code(commands.Where(a)))}
+	lines := []commands.Text{commands.Say(c.sign(), " ", commands.Bold(strings.Join(title, " · ")), " ", commands.Code(c.Situation.ID)), commands.Say(commands.Code(commands.Where(a)))}
 	if point, ok := apiclient.ParameterPoint(a.Parameter); ok {
 		lines[1] = commands.Say(lines[1], ", part ", commands.Code(commands.Visible(point.String(), maxField)))
 	} else if a.Parameter != "" {
@@ -46,6 +46,24 @@ func (c Card) headline() []commands.Text {
 		lines = append(lines, c.worked())
 	}
 	return lines
+}
+
+// sign is for the eye that runs down a channel: the words beside it say the same.
+func (c Card) sign() string {
+	a := c.Situation.Attack
+	switch {
+	case c.Quiet:
+		return "⚪"
+	case a.Incident():
+		return "🚨"
+	case a.Status() == apiclient.StatusNotBlocked:
+		return "🔴"
+	case a.Status() == apiclient.StatusPartly:
+		return "🟠"
+	case a.Status() == apiclient.StatusBlocked:
+		return "🟢"
+	}
+	return "🟡"
 }
 
 func (c Card) worked() commands.Text {

@@ -16,6 +16,9 @@ const maxMarks = 12
 // of writing or have no width, and broken UTF-8 are written out as \x00 or \u{202e}, floods of combining marks are cut, and the whole
 // is cut to at most limit code points, never inside a visible character.
 func Visible(s string, limit int) string {
+	if len(s) <= limit && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return s // nearly always: every line of every card comes through here
+	}
 	var b strings.Builder
 	n := 0
 	// Only so much can be shown: the rest of a 100,000-character path is not looked at.

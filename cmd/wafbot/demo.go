@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -21,20 +22,24 @@ type demoCmd struct {
 	Seed   uint64  `help:"Makes the emulated service's ids and addresses repeatable." default:"1"`
 }
 
+// Validate implements kong's check.
+func (d *demoCmd) Validate() error {
+	if d.Speed <= 0 {
+		return errors.New("--speed must be above 0")
+	}
+	return nil
+}
+
 // Run prints the page's address and plays until the context ends.
 func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error {
-	listen := d.Listen
-	if host, port, err := net.SplitHostPort(listen); err == nil && host == "" {
-		listen = net.JoinHostPort("127.0.0.1", port) // nothing listens outside loopback unless told to
-	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listen for the bot: %w", err)
 	}
-	world, err := sandbox.New(sandbox.Config{Listen: listen, Deliver: "http://" + l.Addr().String(), Speed: d.Speed, Seed: d.Seed})
+	world, err := sandbox.New(sandbox.Config{Listen: onLoopback(d.Listen), Deliver: "http://" + l.Addr().String(), Speed: d.Speed, Seed: d.Seed})
 	if err != nil {
 		l.Close()
-		return fmt.Errorf("%w; --listen 127.0.0.1:0 picks a free port", err)
+		return withFreePort(err)
 	}
 	cfg, err := demoConfig(world)
 	if err != nil {
@@ -46,6 +51,14 @@ func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error 
 	return beside(ctx, world, func(ctx context.Context) error {
 		return serve(ctx, cfg, l, served{log: log, audit: io.Discard}) // /waf audit shows it
 	})
+}
+
+// withFreePort says what to do when it is the listening that failed.
+func withFreePort(err error) error {
+	if op := (*net.OpError)(nil); errors.As(err, &op) {
+		return fmt.Errorf("%w; --listen 127.0.0.1:0 picks a free port", err)
+	}
+	return err
 }
 
 // beside plays the world for as long as the bot runs: it ends after it, so that a stopping bot still has its Redis.

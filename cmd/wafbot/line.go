@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/user"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,15 +21,19 @@ import (
 
 // lineOptions are what a line of the terminal has beside the grammar's words.
 type lineOptions struct {
-	config string
-	from   string // a file with targets
-	json   bool
-	yes    bool
-	words  []string
+	config  string
+	from    string // a file with targets
+	json    bool
+	yes     bool
+	help    bool
+	words   []string
+	targets targets        // those of the file
+	zone    *time.Location // for times in answers
 }
 
 // options takes the terminal's own options out of the arguments. They may stand anywhere before a bare --.
 func options(args []string) (o lineOptions, err error) {
+	o.zone = time.UTC
 	for i := 0; i < len(args); i++ {
 		name, value, hasValue := strings.Cut(args[i], "=")
 		switch {
@@ -38,10 +44,12 @@ func options(args []string) (o lineOptions, err error) {
 			o.json = true
 		case args[i] == "-y" || args[i] == "--yes":
 			o.yes = true
+		case args[i] == "-h" || args[i] == "--help":
+			o.help = true
 		case name == "--config" || name == "--from":
 			if !hasValue {
 				if i++; i == len(args) {
-					return o, fmt.Errorf("%s needs a file", name)
+					return o, misused{fmt.Errorf("%s needs a file", name)}
 				}
 				value = args[i]
 			}
@@ -61,124 +69,175 @@ func options(args []string) (o lineOptions, err error) {
 func runLine(ctx context.Context, t terminal) int {
 	o, err := options(t.args)
 	if err != nil {
-		fmt.Fprintln(t.err, "wafbot:", err)
-		return exitUsage
+		return t.refuse(o, err)
 	}
-	line, err := parseLine(o)
+	line, err := commands.ParseArgs(o.words)
 	if err != nil {
-		return t.refuse(o, time.UTC, err)
+		return t.refuse(o, err)
 	}
-	if line.Name == "help" {
+	if o.help || line.Name == "help" {
 		return t.help(o, line)
 	}
+	if _, err := commands.Help(line.Name); err != nil {
+		return t.refuse(o, err) // before the configuration is missed: a mistyped verb has nothing to do with it
+	}
+	if o.from != "" {
+		if o.targets, err = readTargets(o.from); err != nil {
+			return t.refuse(o, err)
+		}
+		line.Words = append(line.Words, o.targets.words...)
+	}
+	a, err := t.connect(&o)
+	if err != nil {
+		return t.refuse(o, err)
+	}
+	defer a.store.Close()
+	inv := commands.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: time.Now(), Anyway: o.yes}
+	if !o.yes && a.runner.Changes(line) {
+		if code, ok := t.ask(ctx, a, o, inv); !ok {
+			return code
+		}
+		inv.Anyway = true
+	}
+	res, err := a.runner.Do(ctx, inv)
+	if err != nil {
+		return t.refuse(o, err)
+	}
+	return t.show(o, res)
+}
+
+// connect puts the bot together from the configuration, for one line.
+func (t terminal) connect(o *lineOptions) (*app, error) {
 	cfg, warnings, err := loadConfig(o.config, t.environ)
 	if err != nil {
-		fmt.Fprintln(t.err, err)
-		return exitUsage
+		return nil, misused{err}
 	}
 	for _, w := range warnings {
 		fmt.Fprintln(t.err, "wafbot:", w)
 	}
-	a, err := build(cfg, slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: slog.LevelError})), t.err)
-	if err != nil {
-		fmt.Fprintln(t.err, "wafbot:", err)
-		return exitUsage
+	o.zone = cfg.Timezone
+	trail := t.err // of a script, where it is kept
+	if t.asks {
+		trail = io.Discard // a person reads the answer
 	}
-	defer a.store.Close()
+	a, err := build(cfg, slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: slog.LevelError})), trail)
+	if err != nil {
+		return nil, misused{err}
+	}
 	clear(a.pollers) // nothing is polled from here
-	inv := commands.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: time.Now(), Anyway: o.yes}
-	if !o.yes && a.runner.Changes(line) {
-		if code, ok := t.ask(ctx, a, o, &inv); !ok {
-			return code
+	return a, nil
+}
+
+// targets are the words of a file, each with the number of its line.
+type targets struct {
+	file  string
+	words []string
+	lines []int
+}
+
+// readTargets reads a file with targets: words, and comments from # to the end of a line.
+func readTargets(file string) (targets, error) {
+	t := targets{file: file}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return t, misused{fmt.Errorf("read targets: %w", err)}
+	}
+	n := 0
+	for row := range strings.Lines(strings.TrimPrefix(string(text), "\ufeff")) {
+		n++
+		row, _, _ = strings.Cut(row, "#")
+		for word := range strings.FieldsSeq(row) {
+			t.words, t.lines = append(t.words, word), append(t.lines, n)
 		}
 	}
-	res, err := a.runner.Do(ctx, inv)
-	if err != nil {
-		return t.refuse(o, cfg.Timezone, err)
+	if len(t.words) == 0 {
+		return t, misused{fmt.Errorf("read targets: %s holds none", file)}
 	}
-	return t.show(o, cfg.Timezone, res)
+	return t, nil
 }
 
-// parseLine reads the words, and the targets of a file where --from names one.
-func parseLine(o lineOptions) (commands.Line, error) {
-	line, err := commands.ParseArgs(o.words)
-	if err != nil || o.from == "" {
-		return line, err
+// place is FILE:LINE of the target that a refusal is about; "" if it is about none of the file's. A refusal begins with what it is about.
+func (t targets) place(text commands.Text) string {
+	about := slices.IndexFunc(text, func(s commands.Span) bool { return s.Code != "" })
+	if about < 0 {
+		return ""
 	}
-	text, err := os.ReadFile(o.from)
-	if err != nil {
-		return line, fmt.Errorf("read targets: %w", err)
+	i := slices.IndexFunc(t.words, func(word string) bool { return commands.Visible(word, len(word)) == text[about].Code })
+	if i < 0 {
+		return ""
 	}
-	for row := range strings.Lines(string(text)) {
-		row, _, _ = strings.Cut(row, "#")
-		line.Words = append(line.Words, strings.Fields(row)...)
-	}
-	return line, nil
+	return fmt.Sprintf("%s:%d: ", t.file, t.lines[i])
 }
 
-// osActor is the user of the operating system.
+// osActor is the user of the operating system; one without a name is known by his number, never by what the environment says.
 func osActor() commands.Actor {
-	name := "unknown"
-	if u, err := user.Current(); err == nil {
+	name := strconv.Itoa(os.Getuid())
+	if u, err := user.LookupId(name); err == nil {
 		name = u.Username
 	}
 	return commands.Actor{ID: "cli:" + name, Name: name, Via: commands.ViaCLI}
 }
 
 // ask shows what would be done and asks for a yes. Without a terminal there is nobody to ask.
-func (t terminal) ask(ctx context.Context, a *app, o lineOptions, inv *commands.Invocation) (code int, ok bool) {
-	look := *inv
-	look.Ask = true
-	res, err := a.runner.Do(ctx, look)
-	var refusal *commands.Refusal
+func (t terminal) ask(ctx context.Context, a *app, o lineOptions, inv commands.Invocation) (code int, yes bool) {
+	inv.Ask = true
+	res, err := a.runner.Do(ctx, inv)
 	if err == nil {
-		return t.show(o, a.cfg.Timezone, res), false // nothing to do, or a rehearsal
+		return t.show(o, res), false // nothing to do, or a rehearsal
 	}
+	var refusal *commands.Refusal
 	if !errors.Is(err, commands.ErrAsk) || !errors.As(err, &refusal) {
-		return t.refuse(o, a.cfg.Timezone, err), false
+		return t.refuse(o, err), false
 	}
-	fmt.Fprintln(t.err, refusal.Text.In(a.cfg.Timezone))
-	if !isTerminal(t.in) {
-		fmt.Fprintln(t.err, "wafbot: there is no terminal to ask; add -y if that is what you want. Nothing was done")
-		return exitUsage, false
+	if !t.asks {
+		text := refusal.Text.In(o.zone)
+		return t.answer(o, "asked", text+"\nThere is no terminal to ask: add -y if that is what you want. Nothing was done", exitUsage), false
 	}
-	fmt.Fprint(t.err, "Do it? [y/N] ")
-	answer, _ := bufio.NewReader(t.in).ReadString('\n')
-	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
-		fmt.Fprintln(t.err, "Nothing was done")
-		return exitFailed, false
+	fmt.Fprintf(t.err, "%s\nDo it? [y/N] ", refusal.Text.In(o.zone))
+	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(t.readLine(ctx))) {
+		return t.answer(o, "asked", "nothing was done", exitFailed), false
 	}
-	inv.Anyway = true
 	return exitDone, true
 }
 
-func isTerminal(f *os.File) bool {
-	if f == nil {
-		return false
+// readLine reads what is typed, for as long as the context lasts. A read of a terminal can't be called back: it ends with the process.
+func (t terminal) readLine(ctx context.Context) string {
+	typed := make(chan string, 1)
+	go func() {
+		text, _ := bufio.NewReader(t.in).ReadString('\n')
+		typed <- strings.TrimSpace(text)
+	}()
+	select {
+	case text := <-typed:
+		return text
+	case <-ctx.Done():
+		fmt.Fprintln(t.err)
+		return ""
 	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
+// help tells about the line's verb, or the one that help is asked for.
 func (t terminal) help(o lineOptions, line commands.Line) int {
-	verb := ""
-	if len(line.Words) > 0 {
+	verb := line.Name
+	if verb == "help" && len(line.Words) > 0 {
 		verb = line.Words[0]
+	} else if verb == "help" && !o.help {
+		verb = ""
 	}
 	lines, err := commands.Help(verb)
 	if err != nil {
-		return t.refuse(o, time.UTC, err)
+		return t.refuse(o, err)
 	}
-	return t.show(o, time.UTC, commands.Result{Lines: lines})
+	return t.show(o, commands.Result{Lines: lines})
 }
 
 // show prints a result.
-func (t terminal) show(o lineOptions, zone *time.Location, res commands.Result) int {
+func (t terminal) show(o lineOptions, res commands.Result) int {
 	if o.json {
 		return t.printJSON(res, exitDone)
 	}
 	for _, l := range res.Lines {
-		fmt.Fprintln(t.out, l.In(zone))
+		fmt.Fprintln(t.out, l.In(o.zone))
 	}
 	return exitDone
 }
@@ -201,21 +260,28 @@ var outcomes = []struct {
 }
 
 // refuse prints why something was not done.
-func (t terminal) refuse(o lineOptions, zone *time.Location, err error) int {
-	name, code := "failed", exitFailed
+func (t terminal) refuse(o lineOptions, err error) int {
 	for _, known := range outcomes {
-		if errors.Is(err, known.kind) {
-			name, code = known.name, known.code
-			break
+		if refusal := (*commands.Refusal)(nil); errors.Is(err, known.kind) && errors.As(err, &refusal) {
+			return t.answer(o, known.name, o.targets.place(refusal.Text)+refusal.Text.In(o.zone), known.code)
 		}
 	}
-	text := err.Error()
-	var refusal *commands.Refusal
-	if errors.As(err, &refusal) {
-		text = refusal.Text.In(zone)
+	switch {
+	case !o.json:
+		return t.fail(err)
+	case errors.As(err, &misused{}):
+		return t.answer(o, "usage", err.Error(), exitUsage)
 	}
+	return t.answer(o, "failed", err.Error(), exitFailed)
+}
+
+// answer prints an outcome other than done.
+func (t terminal) answer(o lineOptions, outcome, text string, code int) int {
 	if o.json {
-		return t.printJSON(map[string]string{"outcome": name, "error": text}, code)
+		return t.printJSON(struct {
+			Outcome string `json:"outcome"`
+			Error   string `json:"error"`
+		}{outcome, text}, code)
 	}
 	fmt.Fprintln(t.err, "wafbot:", text)
 	return code

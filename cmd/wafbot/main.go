@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -25,16 +27,28 @@ const (
 type terminal struct {
 	args    []string
 	environ []string
-	in      *os.File
+	in      io.Reader
+	asks    bool // a person sits before in
 	out     io.Writer
 	err     io.Writer
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, terminal{args: os.Args[1:], environ: os.Environ(), in: os.Stdin, out: os.Stdout, err: os.Stderr})
+	context.AfterFunc(ctx, stop) // a second signal ends at once
+	code := run(ctx, terminal{args: os.Args[1:], environ: os.Environ(), in: os.Stdin, asks: isTerminal(os.Stdin), out: os.Stdout, err: os.Stderr})
 	stop()
 	os.Exit(code)
+}
+
+// isTerminal tells a terminal from files, pipes and the null device, which is what cron and service managers give.
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
 }
 
 // programs are the commands that run until they are stopped. Every other word is a line of the grammar.
@@ -44,17 +58,22 @@ type programs struct {
 	Serve   serveCmd   `cmd:"" help:"The bot."`
 }
 
+func isProgram(word string) bool { return word == "demo" || word == "sandbox" || word == "serve" }
+
 // run does what the arguments say and returns the exit code.
 func run(ctx context.Context, t terminal) int {
-	if len(t.args) == 0 || t.args[0] == "-h" || t.args[0] == "--help" {
+	if len(t.args) == 0 {
 		fmt.Fprint(t.err, usageText)
-		if len(t.args) == 0 {
-			return exitUsage
-		}
-		return exitDone
+		return exitUsage
 	}
-	switch t.args[0] {
-	case "demo", "sandbox", "serve":
+	switch first := t.args[0]; {
+	case first == "-h" || first == "--help":
+		fmt.Fprint(t.out, usageText)
+		return exitDone
+	case first == "help" && len(t.args) == 2 && isProgram(t.args[1]):
+		t.args = []string{t.args[1], "--help"}
+		return runProgram(ctx, t)
+	case isProgram(first):
 		return runProgram(ctx, t)
 	}
 	return runLine(ctx, t)
@@ -65,11 +84,17 @@ const usageText = `wafbot brings attacks to Slack and carries out what people de
   wafbot demo                     the whole thing in an emulated world: open the printed address
   wafbot sandbox [--deliver URL]  the emulated world alone; prints the environment for a bot
   wafbot serve [--config FILE]    the bot
-  wafbot help                     the commands below, each with its arguments
-  wafbot VERB … [--config FILE] [account=NAME] [--json] [-y]
-                                  any command of the bot: status, attacks, deny, undo, audit, …
+  wafbot help [VERB]              the commands of the last line, or all about one
+  wafbot VERB …                   any command of the bot: status, attacks, deny, undo, audit, …
 
-wafbot demo --help, serve --help and sandbox --help tell their options.
+Options of the last line:
+  --config FILE  the configuration; left out: WAFBOT_CONFIG, else the environment alone
+  --json         for programs: {outcome, lines, changes, data}, or {outcome, error}
+  -y             don't ask before changing something
+  --from FILE    take targets from a file as well, one a line
+
+Exit codes: 0 done; 1 failed or refused; 2 wrong usage, a bad configuration, or a question
+that nobody is there to answer.
 `
 
 // exit is how kong's wish to leave travels out of its parser.
@@ -86,27 +111,54 @@ func runProgram(ctx context.Context, t terminal) (code int) {
 		}
 	}()
 	var cli programs
-	parser, err := kong.New(&cli, kong.Name("wafbot"), kong.Writers(t.err, t.err), kong.Exit(func(code int) { panic(exit(code)) }))
+	parser, err := kong.New(&cli, kong.Name("wafbot"), kong.Writers(t.out, t.err), kong.Exit(func(code int) { panic(exit(code)) }))
 	if err != nil {
-		fmt.Fprintln(t.err, "wafbot:", err)
-		return exitUsage
+		return t.fail(misused{err})
 	}
 	cmd, err := parser.Parse(t.args)
 	if err != nil {
-		fmt.Fprintf(t.err, "wafbot: %v; see wafbot %s --help\n", err, t.args[0])
-		return exitUsage
+		return t.fail(misused{fmt.Errorf("%s; wafbot %s --help tells more", plainly(err), t.args[0])})
 	}
-	log := slog.New(slog.NewTextHandler(t.err, nil))
 	cmd.BindTo(ctx, (*context.Context)(nil))
-	err = cmd.Run(&t, log)
-	var bad *configError
-	switch {
-	case err == nil || errors.Is(err, context.Canceled):
+	err = cmd.Run(&t, slog.New(slog.NewTextHandler(t.err, nil)))
+	if err == nil || errors.Is(err, context.Canceled) {
 		return exitDone
-	case errors.As(err, &bad):
-		fmt.Fprintln(t.err, err)
+	}
+	return t.fail(err)
+}
+
+// plainly is kong's error in words that don't presume to know kong.
+func plainly(err error) string {
+	if option, ok := strings.CutSuffix(err.Error(), ` value but got "EOL" (<EOL>)`); ok {
+		option, _, _ = strings.Cut(option, ":")
+		return option + " needs a value"
+	}
+	return err.Error()
+}
+
+// misused marks an error that whoever typed the command, or wrote the configuration, has to mend: exit code 2.
+type misused struct{ error }
+
+// Unwrap is the error without the mark.
+func (m misused) Unwrap() error { return m.error }
+
+// fail prints an error and returns its exit code.
+func (t terminal) fail(err error) int {
+	if bad := (*configError)(nil); errors.As(err, &bad) {
+		fmt.Fprintln(t.err, bad) // lines that begin with their file, as editors want them
 		return exitUsage
 	}
 	fmt.Fprintln(t.err, "wafbot:", err)
+	if errors.As(err, &misused{}) {
+		return exitUsage
+	}
 	return exitFailed
+}
+
+// onLoopback completes a bare :PORT: nothing listens outside loopback unless told to.
+func onLoopback(listen string) string {
+	if host, port, err := net.SplitHostPort(listen); err == nil && host == "" {
+		return net.JoinHostPort("127.0.0.1", port)
+	}
+	return listen
 }

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 
 	"github.com/wafbot/wafbot/internal/sandbox"
@@ -15,11 +17,22 @@ type sandboxCmd struct {
 	Deliver string `help:"Base address of the bot, where signed requests go. Left out: clicks and commands can't be delivered." placeholder:"URL"`
 }
 
+// Validate implements kong's check.
+func (s *sandboxCmd) Validate() error {
+	if s.Deliver == "" {
+		return nil
+	}
+	if u, err := url.Parse(s.Deliver); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return errors.New("--deliver is no web address; write it like http://127.0.0.1:8080")
+	}
+	return nil
+}
+
 // Run prints the environment for a bot and plays the world until the context ends.
 func (s *sandboxCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error {
-	world, err := sandbox.New(sandbox.Config{Listen: s.Listen, Deliver: s.Deliver})
+	world, err := sandbox.New(sandbox.Config{Listen: onLoopback(s.Listen), Deliver: s.Deliver})
 	if err != nil {
-		return err
+		return withFreePort(err)
 	}
 	log.Info("the emulated world is open", "page", world.URL())
 	if _, err := fmt.Fprintf(t.out, "%s\n\n", strings.Join(world.Env(), "\n")); err != nil {

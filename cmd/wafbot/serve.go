@@ -22,10 +22,10 @@ type serveCmd struct {
 func (s *serveCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error {
 	cfg, warnings, err := loadConfig(s.Config, t.environ)
 	if err != nil {
-		return err
+		return misused{err}
 	}
 	if err := cfg.requireServe(); err != nil {
-		return err
+		return misused{err}
 	}
 	for _, w := range warnings {
 		log.Warn(w)

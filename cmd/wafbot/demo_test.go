@@ -1,0 +1,54 @@
+package main
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	demo := start(t, nil, "demo", "--listen", ":0")
+	address := demo.line(t)
+	page, err := url.Parse(address)
+	require.NoError(t, err)
+	require.Equal(t, "http", page.Scheme)
+	require.Equal(t, "127.0.0.1", page.Hostname())
+	require.NotEqual(t, "0", page.Port())
+	for _, elsewhere := range []string{"127.0.0.2", "::1"} { // where only those are heard who listen everywhere
+		_, err := net.Dial("tcp", net.JoinHostPort(elsewhere, page.Port()))
+		require.Error(t, err, "nothing listens outside loopback unless told to")
+	}
+
+	res, err := http.Get(address)
+	require.NoError(t, err)
+	body, err := io.ReadAll(res.Body)
+	res.Body.Close()
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	require.Contains(t, string(body), "<title>wafbot")
+
+	left := demo.stop()
+	require.Equal(t, exitDone, left.code, left.err)
+	require.Empty(t, left.out, "the address is all of standard output")
+	require.NotContains(t, left.err, "level=ERROR")
+	_, err = net.Dial("tcp", page.Host)
+	require.Error(t, err, "nobody listens any more")
+}
+
+func TestDemoOnABusyPort(t *testing.T) {
+	t.Parallel()
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer busy.Close()
+	for _, program := range []string{"demo", "sandbox"} {
+		got := typed(t, nil, program, "--listen", busy.Addr().String())
+		require.Equal(t, exitFailed, got.code)
+		require.Empty(t, got.out)
+		require.Contains(t, got.err, "address already in use; --listen 127.0.0.1:0 picks a free port")
+	}
+}

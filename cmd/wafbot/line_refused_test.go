@@ -1,0 +1,105 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRolesAtTheTerminal(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		role, line string
+		code       int
+		says       string
+	}{
+		{"", "deny " + attacker, exitFailed, "deny needs the role responder; yours is viewer"},
+		{"viewer", "undo", exitFailed, "yours is viewer"},
+		{"responder", "allow " + attacker, exitFailed, "allow needs the role admin; yours is responder"},
+		{"admin", "allow " + attacker + " for=10m", exitDone, "Allow " + attacker},
+	} {
+		t.Run(tt.role+" "+tt.line, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, tt.role)
+			got := typed(t, d.environ, append(strings.Fields(tt.line), "-y")...)
+			require.Equal(t, tt.code, got.code, "%+v", got)
+			require.Contains(t, got.out+got.err, tt.says)
+			if tt.code == exitDone {
+				return
+			}
+			require.Empty(t, d.changes())
+			got = typed(t, d.environ, "audit")
+			require.Contains(t, got.out, "refused", "refusals are audited")
+
+			got = typed(t, d.environ, append(strings.Fields(tt.line), "-y", "--json")...)
+			require.Equal(t, exitFailed, got.code)
+			told := decode[refusal](t, got.out)
+			require.Equal(t, "refused", told.Outcome)
+			require.Contains(t, told.Error, tt.says)
+		})
+	}
+}
+
+func TestRefusalsAtTheTerminal(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "admin")
+	for _, tt := range []struct {
+		line    string
+		code    int
+		outcome string
+		says    string
+	}{
+		{"deny", exitUsage, "usage", "which source?"},
+		{"deny nonsense", exitUsage, "usage", "nonsense is no source"},
+		{"deny " + attacker + " fro=1h", exitUsage, "usage", "did you mean for?"},
+		{"deny " + attacker + " for=soon", exitUsage, "usage", "soon is no duration"},
+		{"deny " + attacker + " account=nobody", exitUsage, "usage", "nobody is no account"},
+		{"status --loud", exitUsage, "usage", "--loud is no option"},
+		{"mode 4 loud", exitUsage, "usage", "loud"},
+		{"attack azzzzzzzz", exitUsage, "usage", "azzzzzzzz"},
+		{"deny 192.0.2.9", exitFailed, "refused", "never denied"},
+		{"deny 10.1.2.3", exitFailed, "refused", "private addresses"},
+		{"deny country:FR", exitFailed, "needs_second_person", "second person"},
+		{"deny " + attacker + " for=forever", exitFailed, "needs_second_person", "second person"},
+		{"remove " + neighbour, exitFailed, "nothing", neighbour},
+	} {
+		got := typed(t, d.environ, append(strings.Fields(tt.line), "-y", "--json")...)
+		require.Equal(t, tt.code, got.code, "%s: %+v", tt.line, got)
+		told := decode[refusal](t, got.out)
+		require.Equal(t, tt.outcome, told.Outcome, "%s: %+v", tt.line, told)
+		require.Contains(t, told.Error, tt.says, tt.line)
+
+		got = typed(t, d.environ, append(strings.Fields(tt.line), "-y")...)
+		require.Equal(t, tt.code, got.code, tt.line)
+		require.Empty(t, got.out, tt.line)
+		require.Contains(t, got.err, tt.says, tt.line)
+	}
+	require.Empty(t, d.changes())
+}
+
+func TestWithoutRedisNothingIsChanged(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "responder").with("WAFBOT_REDIS_URL=redis://" + freeAddress(t) + "/0")
+	got := typed(t, d.environ, "deny", attacker, "-y", "--json")
+	require.Equal(t, exitFailed, got.code)
+	require.Equal(t, "away", decode[refusal](t, got.out).Outcome)
+	require.Empty(t, d.changes())
+
+	got = typed(t, d.environ, "attacks")
+	require.Equal(t, exitDone, got.code, "reads go on: %+v", got)
+	require.Contains(t, got.out, d.attack)
+}
+
+func TestARehearsalShowsWhatWouldBeSent(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "responder").with("WAFBOT_CHANGES=rehearse")
+	got := typed(t, d.environ, "deny", attacker)
+	require.Equal(t, exitDone, got.code, "nothing to ask: %+v", got)
+	require.Contains(t, got.out, attacker)
+	require.Empty(t, d.changes())
+
+	got = typed(t, d.environ, "deny", attacker, "-y", "--json")
+	require.Equal(t, "rehearsed", decode[result](t, got.out).Outcome)
+	require.Empty(t, d.changes())
+}

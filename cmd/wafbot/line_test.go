@@ -1,0 +1,326 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+const attacker, neighbour = "203.0.113.7", "198.51.100.4"
+
+// desk is an emulated world with an attack going on, and an environment that gives the user of the operating system a role.
+type desk struct {
+	*sandbox.World
+	environ []string
+	attack  string // its id, as people type it
+}
+
+func newDesk(t *testing.T, role string) desk {
+	t.Helper()
+	world := openWorld(t)
+	attack, err := world.WAF.StartAttack(waf.AttackSpec{
+		Sources: []waf.SourceSpec{{IP: attacker, Country: "FR", PerSecond: 8}, {IP: neighbour, PerSecond: 2}}, Started: waf.Duration(time.Minute),
+	})
+	require.NoError(t, err)
+	environ := world.Env()
+	if role != "" {
+		path := writeConfig(t, "policy: {terminal: {"+osActor().Name+": "+role+"}}\n")
+		environ = append(environ, "WAFBOT_CONFIG="+path)
+	}
+	return desk{world, environ, commands.AttackID("default", attack.ID)}
+}
+
+func (d desk) with(environ ...string) desk {
+	d.environ = append(d.environ[:len(d.environ):len(d.environ)], environ...)
+	return d
+}
+
+// changes are the requests that changed something at the service.
+func (d desk) changes() []string {
+	var all []string
+	for _, r := range d.WAF.Requests("acme") {
+		write := strings.HasSuffix(r.Path, "/create") || strings.Contains(r.Path, "ip_rules") && r.Method == http.MethodPost
+		if r.Method == http.MethodDelete || write {
+			all = append(all, r.Method+" "+r.Path)
+		}
+	}
+	return all
+}
+
+// entries are the denied addresses.
+func (d desk) entries(t *testing.T) []waf.IPRuleState {
+	t.Helper()
+	state, err := d.WAF.State("acme")
+	require.NoError(t, err)
+	var listed []waf.IPRuleState
+	for _, e := range state.IPRules {
+		if e.Listed {
+			listed = append(listed, e)
+		}
+	}
+	return listed
+}
+
+func decode[T any](t *testing.T, text string) T {
+	t.Helper()
+	var v T
+	decoder := json.NewDecoder(strings.NewReader(text))
+	require.NoError(t, decoder.Decode(&v), text)
+	require.False(t, decoder.More(), "one value: %s", text)
+	return v
+}
+
+// result is what --json prints of what was done.
+type result struct {
+	Outcome string            `json:"outcome"`
+	Lines   []string          `json:"lines"`
+	Changes []commands.Change `json:"changes"`
+	Attack  string            `json:"attack"`
+	Account string            `json:"account"`
+	Data    json.RawMessage   `json:"data"`
+}
+
+// refusal is what --json prints of anything else.
+type refusal struct {
+	Outcome string `json:"outcome"`
+	Error   string `json:"error"`
+}
+
+func TestReadsAtTheTerminal(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "")
+	for _, tt := range []struct {
+		line string
+		text string // a part of the answer
+		data string // a part of the data
+	}{
+		{"status", "1 going on", `"ongoing":[{"id":"` + d.attack},
+		{"attacks since=2h --all", d.attack, `"account":"default"`},
+		{"incidents", "0 incidents", "[]"},
+		{"attack " + d.attack, attacker, ""},
+		{"attack " + d.attack[:5], attacker, ""},
+		{"lists", "0 entries", "[]"},
+		{"mode 4", "monitoring", ""},
+		{"audit", "0 entries", "[]"},
+		{"whoami", "viewer", ""},
+		{"help", "deny", ""},
+	} {
+		plain := typed(t, d.environ, strings.Fields(tt.line)...)
+		require.Equal(t, exitDone, plain.code, "%s: %+v", tt.line, plain)
+		require.Contains(t, plain.out, tt.text, tt.line)
+		require.Empty(t, plain.err, tt.line)
+
+		programs := typed(t, d.environ, append([]string{"--json"}, strings.Fields(tt.line)...)...)
+		require.Equal(t, exitDone, programs.code, tt.line)
+		res := decode[result](t, programs.out)
+		require.Contains(t, strings.Join(res.Lines, "\n"), tt.text, tt.line)
+		require.Contains(t, compact(t, res.Data), tt.data, tt.line)
+	}
+	require.Empty(t, d.changes())
+}
+
+func compact(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	if raw == nil {
+		return ""
+	}
+	text, err := json.Marshal(raw)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestDenyAndUndoFromAScript(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "responder")
+	got := typed(t, d.environ, "deny", attacker, "for=1h", "reason=night shift", "-y", "--json")
+	require.Equal(t, exitDone, got.code, "%+v", got)
+	res := decode[result](t, got.out)
+	require.Equal(t, "done", res.Outcome)
+	require.Equal(t, "default", res.Account)
+	require.Len(t, res.Changes, 1)
+	require.Equal(t, commands.StateDone, res.Changes[0].State)
+	require.Equal(t, osActor(), res.Changes[0].Actor)
+	require.True(t, d.WAF.Denied("acme", attacker))
+	require.False(t, d.WAF.Denied("acme", neighbour))
+	require.Contains(t, d.entries(t)[0].Reason, "night shift")
+	audit := decode[struct{ Audit commands.AuditEntry }](t, got.err)
+	require.Equal(t, "done", audit.Audit.Outcome, "a script's standard error has the audit line")
+
+	got = typed(t, d.environ, "deny", attacker, "for=1h", "-y")
+	require.Contains(t, got.out, "done already by "+osActor().Name)
+	require.Len(t, d.changes(), 1, "nothing was sent for what holds already")
+
+	got = typed(t, d.environ, "undo", res.Changes[0].ID, "-y")
+	require.Equal(t, exitDone, got.code, "%+v", got)
+	require.Empty(t, d.entries(t))
+
+	got = typed(t, d.environ, "audit", "--json")
+	var outcomes []string
+	for _, e := range decode[struct{ Data []commands.AuditEntry }](t, got.out).Data {
+		require.Equal(t, osActor().ID, e.Actor.ID)
+		require.Equal(t, commands.ViaCLI, e.Actor.Via)
+		outcomes = append(outcomes, e.Outcome)
+	}
+	require.Equal(t, []string{"done", "nothing", "done"}, outcomes)
+}
+
+func TestAScriptWithoutYesIsNotObeyed(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "responder")
+	got := typed(t, d.environ, "deny", attacker, "for=1h")
+	require.Equal(t, exitUsage, got.code)
+	require.Empty(t, got.out)
+	require.Contains(t, got.err, "Deny "+attacker+" everywhere for 1 h?", "what would be done")
+	require.Contains(t, got.err, "add -y")
+	require.Empty(t, d.changes())
+
+	got = typed(t, d.environ, "deny", attacker, "--json")
+	require.Equal(t, exitUsage, got.code)
+	require.Equal(t, "asked", decode[refusal](t, got.out).Outcome)
+	require.Empty(t, d.changes())
+}
+
+func TestAPersonIsAsked(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "responder")
+	for _, no := range []string{"", "\n", "n\n", "yess\n"} {
+		got := typedAtTerminal(t, d.environ, no, "deny", attacker)
+		require.Equal(t, exitFailed, got.code)
+		require.Contains(t, got.err, "Deny "+attacker+" everywhere for 4 h?\nDo it? [y/N] ")
+		require.Contains(t, got.err, "nothing was done")
+		require.NotContains(t, got.err, `"audit"`, "a person is not shown JSON")
+	}
+	require.Empty(t, d.changes())
+
+	got := typedAtTerminal(t, d.environ, "Y\n", "deny", attacker)
+	require.Equal(t, exitDone, got.code, "%+v", got)
+	require.Contains(t, got.out, "Deny "+attacker)
+	require.True(t, d.WAF.Denied("acme", attacker))
+
+	got = typedAtTerminal(t, d.environ, "y\n", "mode", "4", "block", "for=1h")
+	require.Contains(t, got.err, "Before you do:\n• ", "one yes is for the warnings too")
+	require.Equal(t, exitDone, got.code, "%+v", got)
+	require.Contains(t, d.changes(), "POST /v1/objects/hint/create")
+}
+
+func TestTheQuestionEndsWithTheProgram(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "responder")
+	ctx, cancel := context.WithCancel(t.Context())
+	never, write, err := os.Pipe()
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, write.Close())
+		require.NoError(t, never.Close())
+	})
+	asked := askedWriter{cancel}
+	code := run(ctx, terminal{args: []string{"deny", attacker}, environ: d.environ, in: never, asks: true, out: asked, err: asked})
+	require.Equal(t, exitFailed, code)
+	require.Empty(t, d.changes())
+}
+
+// askedWriter interrupts the program when it asks.
+type askedWriter struct{ interrupt func() }
+
+func (w askedWriter) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), "[y/N]") {
+		w.interrupt()
+	}
+	return len(p), nil
+}
+
+func TestDenyFromAFile(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "responder")
+	file := filepath.Join(t.TempDir(), "targets.txt")
+	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
+
+	write("\ufeff# seen at night\r\n" + attacker + " # the worst\r\n\r\n198.51.100.0/24 203.0.113.8\r\n")
+	got := typed(t, d.environ, "deny", "--from", file, "for=1h", "-y", "--json")
+	require.Equal(t, exitDone, got.code, "%+v", got)
+	res := decode[result](t, got.out)
+	require.Len(t, res.Changes, 1, "one change")
+	for _, address := range []string{attacker, neighbour, "203.0.113.8"} {
+		require.True(t, d.WAF.Denied("acme", address), address)
+	}
+	require.Len(t, d.entries(t), 3)
+	got = typed(t, d.environ, "undo", "-y")
+	require.Equal(t, exitDone, got.code, "%+v", got)
+	require.Empty(t, d.entries(t), "one undo")
+
+	before := len(d.changes())
+	for _, tt := range []struct{ text, says string }{
+		{attacker + "\n\n203.0.113.300\n", file + ":3: 203.0.113.300 is no source"},
+		{attacker + "\n" + "app=4\n", file + ":2: app=4 is no source"},
+		{"# my own\n192.0.2.9\n", file + ":2: 192.0.2.9 is in "},
+		{"# nothing\n", file + " holds none"},
+	} {
+		write(tt.text)
+		got := typed(t, d.environ, "deny", "--from="+file, "-y")
+		require.NotEqual(t, exitDone, got.code)
+		require.Contains(t, got.err, tt.says)
+	}
+	require.Len(t, d.changes(), before, "a file is taken whole or not at all")
+}
+
+// watch runs the bot beside the desk until the test ends.
+func (d desk) watch(t *testing.T) *world {
+	t.Helper()
+	cfg, _, err := loadConfig("", d.environ)
+	require.NoError(t, err)
+	cfg.Accounts[0].PollInterval = 250 * time.Millisecond
+	w := &world{World: d.World, t: t, cfg: cfg, journal: newJournal()}
+	w.start()
+	t.Cleanup(func() {
+		w.stop()
+		w.requireClean()
+	})
+	return w
+}
+
+func TestTheChannelSeesWhatTheTerminalDoes(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "responder")
+	w := d.watch(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	card, err := d.Slack.WaitMessage(ctx, "#waf", func(m workspace.Message) bool { return strings.Contains(m.Plain(), d.attack) && len(m.Buttons()) > 0 })
+	require.NoError(t, err)
+
+	// With the attack named, its card says it.
+	got := typed(t, d.environ, "deny", "attack="+d.attack, "-y")
+	require.Equal(t, exitDone, got.code, "%+v", got)
+	_, err = d.Slack.WaitMessage(ctx, "#waf", func(m workspace.Message) bool {
+		return m.TS == card.TS && m.Edited > 0 && strings.Contains(m.Plain(), osActor().Name) && strings.Contains(m.Plain(), "[Undo")
+	})
+	require.NoError(t, err)
+
+	// Without one it is a line of its own, with an undo that works in Slack.
+	got = typed(t, d.environ, "deny", neighbour, "-y")
+	require.Equal(t, exitDone, got.code, "%+v", got)
+	line, err := d.Slack.WaitMessage(ctx, "#waf", func(m workspace.Message) bool {
+		return m.TS != card.TS && strings.Contains(m.Plain(), "Deny "+neighbour) && len(m.Buttons()) > 0
+	})
+	require.NoError(t, err)
+	require.Contains(t, line.Plain(), osActor().Name)
+	_, err = d.Slack.Click(ctx, workspace.Click{User: "rob", Channel: "waf", TS: line.TS, Button: "Undo"})
+	require.NoError(t, err)
+	w.until("the denial is taken back", func() bool { return !d.WAF.Denied("acme", neighbour) })
+	require.True(t, d.WAF.Denied("acme", attacker), "the other one stays")
+
+	got = typed(t, d.environ, "undo", "-y")
+	require.Equal(t, exitDone, got.code, "my last one: %+v", got)
+	require.False(t, d.WAF.Denied("acme", attacker))
+}
