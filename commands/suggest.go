@@ -49,23 +49,22 @@ func Advise(s Situation) Advice {
 		a.Notes = append(a.Notes, Say("Changes are switched off (", Code("policy.changes: off"), ")"))
 		return a
 	}
-	spec, why := attackPatch(s.Attack)
-	why = s.whyNoPatch(spec, why)
+	spec, fits, whyNoPatch := s.patchable()
 	top, note := s.deniable()
 	if note != nil {
 		a.Notes = append(a.Notes, note)
 	}
-	if top != nil && why.String() == "" {
+	if top != nil && fits {
 		a.Suggestions = append(a.Suggestions, s.containButton(*top, spec))
 	}
 	if top != nil {
 		a.Suggestions = append(a.Suggestions, s.denyButton(*top))
 	}
-	if top == nil && why.String() == "" {
+	if top == nil && fits {
 		a.Suggestions = append(a.Suggestions, s.patchButton(spec))
 	}
-	if why.String() != "" {
-		a.Notes = append(a.Notes, Say("No patch: ", why.String()))
+	if whyNoPatch != "" {
+		a.Notes = append(a.Notes, Say("No patch: ", whyNoPatch))
 	}
 	if b, ok := s.modeButton(); ok {
 		a.Suggestions = append(a.Suggestions, b)
@@ -106,29 +105,30 @@ func (s Situation) deniable() (*apiclient.Source, Text) {
 	return &top, nil
 }
 
-// whyNoPatch adds to the reasons against a patch what the situation tells: one is there already, or the application can't block.
-func (s Situation) whyNoPatch(spec patchSpec, why whyNot) whyNot {
-	if why.String() != "" {
-		return why
+// patchable is the patch that fits the attack, if one does; otherwise why not, unless the card's own line of it says so.
+func (s Situation) patchable() (spec patchSpec, fits bool, why string) {
+	spec, not := attackPatch(s.Attack)
+	if not.String() != "" {
+		return spec, false, not.String()
 	}
 	if s.Attack.App.Known && s.Account.Applications[int(s.Attack.App.N)].CannotBlock {
-		return whyNot{scope: s.Account.AppName(s.Attack.App) + " can't block"}
+		return spec, false, s.Account.AppName(s.Attack.App) + " can't block"
 	}
 	for _, ch := range s.Changes {
 		for _, step := range ch.Steps {
 			if ch.InForce(s.Now) && step.Kind == CreateRule && step.Rule.Type == apiclient.RulePatch {
-				return whyNot{scope: "it is patched already"}
+				return spec, false, ""
 			}
 		}
 	}
 	rule, err := spec.rule()
 	if err != nil {
-		return whyNot{scope: "the service can't express its path"}
+		return spec, false, "the service can't express its path"
 	}
 	if i := slices.IndexFunc(s.Rules, func(r apiclient.Rule) bool { return apiclient.SameRule(r, rule) }); i >= 0 {
-		return whyNot{scope: fmt.Sprintf("rule %d patches it already", s.Rules[i].ID)}
+		return spec, false, fmt.Sprintf("rule %d patches it already", s.Rules[i].ID)
 	}
-	return why
+	return spec, true, ""
 }
 
 func (s Situation) denyFor() time.Duration  { return denying.lasts(s.Policy) }
