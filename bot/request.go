@@ -24,7 +24,7 @@ type request struct {
 }
 
 // command takes a slash command: plain form fields.
-func (b *Bot) command(w http.ResponseWriter, r *http.Request, d delivery) {
+func (b *Bot) command(_ http.ResponseWriter, r *http.Request, d delivery) {
 	form, err := url.ParseQuery(string(d.body))
 	if err != nil {
 		b.cfg.Log.Warn("read command", "err", err)

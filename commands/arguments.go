@@ -105,8 +105,8 @@ var (
 	argApps   = Arg{Name: "app", Help: "applications by id or name, with commas; left out: all", Read: readApps}
 )
 
-func argFor(fallback string) Arg {
-	return Arg{Name: "for", Help: "how long: 30m, 12h, 7d, 2w; left out: " + fallback, Read: readDuration}
+func argFor() Arg {
+	return Arg{Name: "for", Help: "how long: 30m, 12h, 7d, 2w; left out: as configured", Read: readDuration}
 }
 
 // check holds a line against the command's arguments and gives it back in canonical form.

@@ -45,7 +45,7 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 	}
 	changes, err := c.cfg.Ledger.Changes(ctx, a.Name)
 	if err != nil {
-		return res, nil // reads go on without memory
+		return res, nil //nolint:nilerr // reads go on without memory
 	}
 	for _, ch := range changes {
 		if ch.AttackID == k.ID && ch.Undoes == "" {

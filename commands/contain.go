@@ -9,7 +9,7 @@ func contain() *Command {
 		Args: []Arg{
 			{Name: "target", Object: true, Read: readTarget, Help: "the source; left out: the attack's top source"},
 			{Name: "attack", Required: true, Help: argAttack.Help},
-			argFor("as configured"),
+			argFor(),
 			{Name: "patch", Help: "how long the patch lasts; left out: as configured", Read: readDuration},
 			argReason,
 		},

@@ -21,7 +21,7 @@ func mode() *Command {
 		Args: []Arg{
 			{Name: "app", Object: true, Required: true, Help: "the application's id or name, or app:default", Read: readApp},
 			{Name: "mode", Object: true, Help: "off, monitoring, safe_blocking, block or default", Read: oneOf(append(modes, apiclient.ModeDefault)...)},
-			argFor("as configured"), argAttack, argReason,
+			argFor(), argAttack, argReason,
 		},
 		Changes: func(l Line) bool { return len(l.Words) > 1 },
 		Read:    showMode, Plan: planMode,

@@ -24,7 +24,7 @@ func patch() *Command {
 			{Name: "type", Help: "the type of attack: " + strings.Join(apiclient.PatchTypes(), ", "), Read: readPatchType},
 			{Name: "part", Help: "the part of the request: get.q, post.form_urlencoded.login, header.X, uri", Read: readPart},
 			{Name: "app", Help: "one application by id or name; left out: the attack's, or all", Read: readApp},
-			argFor("as configured"), argReason,
+			argFor(), argReason,
 		},
 		Plan: func(ctx context.Context, c *Call) ([]Plan, error) {
 			spec, err := patchSpecOf(c)

@@ -91,7 +91,7 @@ func HumanDuration(d time.Duration) string {
 				u.name = "days"
 			}
 			parts = append(parts, fmt.Sprintf("%d %s", n, u.name))
-			d -= n * u.length
+			d %= u.length
 		}
 	}
 	if len(parts) == 0 {
