@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // The exit codes of the contract.
@@ -35,6 +37,7 @@ type terminal struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	store.Silence()
 	context.AfterFunc(ctx, stop) // a second signal ends at once
 	code := run(ctx, terminal{args: os.Args[1:], environ: os.Environ(), in: os.Stdin, asks: isTerminal(os.Stdin), out: os.Stdout, err: os.Stderr})
 	stop()

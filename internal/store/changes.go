@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -61,7 +62,7 @@ func (s *Store) Changes(ctx context.Context, account string) ([]commands.Change,
 			return nil, fmt.Errorf("forget old changes of %s: %w", account, err)
 		}
 	}
-	slices.SortFunc(all, func(a, b commands.Change) int { return b.At.Compare(a.At) })
+	slices.SortFunc(all, func(a, b commands.Change) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
 	return all, nil
 }
 
@@ -69,13 +70,11 @@ func endedLongAgo(c commands.Change, now time.Time) bool {
 	if c.State == commands.StateBegun || c.InForce(now) || !c.DueAt().IsZero() {
 		return false
 	}
-	ended := c.At
-	for _, t := range []time.Time{c.Until, c.EndedAt} {
-		if t.After(ended) {
-			ended = t
-		}
-	}
-	if c.State == commands.StateUndone {
+	ended := c.Until
+	switch c.State {
+	case commands.StateFailed:
+		ended = c.At
+	case commands.StateUndone:
 		ended = c.EndedAt
 	}
 	return now.Sub(ended) > endedFor

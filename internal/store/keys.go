@@ -6,12 +6,13 @@ package store
 //	{work}:stream          stream  requests that change something, until carried out  when done (XDEL)
 //	{work}:seen:ID         string  a delivery that was taken                          1 h
 //	{work}:leader          string  the token of the replica that polls and works      4 s, renewed
+//	{work}:ping            string  a trial whether Redis takes writes                 1 min
 //	{a:NAME}:good          string  the last good poll, Unix milliseconds              never
 //	{a:NAME}:shown         hash    attack's id → poller.Shown                         out of the lookback
 //	{a:NAME}:outbox        hash    delivery id → poller.News to be told               when told
 //	{a:NAME}:tried         hash    delivery id → first attempt, Unix milliseconds     when told
 //	{a:NAME}:cards         hash    attack's id → CHANNEL TS of its card               out of the lookback
-//	{a:NAME}:redraw        hash    attack's id → how often its card became outdated   when redrawn
+//	{a:NAME}:redraw        hash    attack's id → the mark that its card is outdated   when redrawn
 //	{a:NAME}:changes       hash    change's id → commands.Change                      30 days after its end
 //	{a:NAME}:due           zset    change's id by the Unix time at which to end it    when ended
 //	{a:NAME}:lock          string  the token of who changes the account               10 s, renewed
@@ -22,6 +23,7 @@ package store
 const (
 	keyStream = "{work}:stream"
 	keyLeader = "{work}:leader"
+	keyPing   = "{work}:ping"
 )
 
 func keySeen(id string) string { return "{work}:seen:" + id }

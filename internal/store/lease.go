@@ -10,6 +10,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// takeLease takes a lease that nobody holds. Its holder may take it again, not knowing that it did because the answer was lost.
+// KEYS[1] the lease, ARGV[1] the holder's token, ARGV[2] its length in ms. Result: 1 if it is held now, else 0.
+var takeLease = redis.NewScript(`
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`)
+
 // renewLease sets a lease's end anew if it is still held.
 // KEYS[1] the lease, ARGV[1] the holder's token, ARGV[2] its length in ms. Result: 1 if held, else 0.
 var renewLease = redis.NewScript(`
@@ -23,6 +31,8 @@ var dropLease = redis.NewScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`)
 
+var errLeaseLost = errors.New("lease lost")
+
 // lease is the right to do something that only one may do at a time.
 type lease struct {
 	store  *Store
@@ -35,27 +45,24 @@ func (s *Store) newLease(key string, length time.Duration) lease {
 	return lease{store: s, key: key, length: length, token: rand.Text()}
 }
 
-// take tries to get the lease once.
-func (l lease) take(ctx context.Context) (bool, error) {
-	err := l.store.rdb.SetArgs(ctx, l.key, l.token, redis.SetArgs{Mode: "NX", TTL: l.length}).Err()
-	if errors.Is(err, redis.Nil) {
-		// The client repeats a command whose answer was lost: the lease may be ours already.
-		holder, err := l.store.rdb.Get(ctx, l.key).Result()
-		if err != nil && !errors.Is(err, redis.Nil) {
-			return false, err
-		}
-		return holder == l.token, nil
+// set takes or renews the lease once. It gives the time until which it is surely held, zero if somebody else holds it. That counts from
+// before the request was sent, so it is never later than Redis' own.
+func (l lease) set(ctx context.Context, script *redis.Script) (until time.Time, err error) {
+	until = time.Now().Add(l.length)
+	held, err := script.Run(ctx, l.store.rdb, []string{l.key}, l.token, l.length.Milliseconds()).Int()
+	if err != nil || held == 0 {
+		return time.Time{}, err
 	}
-	return err == nil, err
+	return until, nil
 }
 
 // hold renews the lease until stop is called, and ends the context it returns when the lease is lost.
-func (l lease) hold(ctx context.Context) (held context.Context, stop func()) {
+func (l lease) hold(ctx context.Context, until time.Time) (held context.Context, stop func()) {
 	held, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		l.renew(held, cancel)
+		cancel(l.renew(held, until))
 	}()
 	return held, func() {
 		cancel(context.Canceled)
@@ -67,27 +74,22 @@ func (l lease) hold(ctx context.Context) (held context.Context, stop func()) {
 	}
 }
 
-var errLeaseLost = errors.New("lease lost")
-
-// renew keeps the lease until the context ends; it ends it when somebody else holds the lease or it may have run out.
-func (l lease) renew(ctx context.Context, lost context.CancelCauseFunc) {
-	until := time.Now().Add(l.length)
-	tick := time.NewTicker(l.length / 4)
-	defer tick.Stop()
+// renew keeps the lease until the context ends, or the lease: because somebody else holds it, or it may have run out.
+func (l lease) renew(ctx context.Context, until time.Time) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return
-		case <-tick.C:
+			return ctx.Err()
+		case <-time.After(min(l.length/4, time.Until(until))):
 		}
-		begun := time.Now()
-		held, err := renewLease.Run(ctx, l.store.rdb, []string{l.key}, l.token, l.length.Milliseconds()).Int()
+		try, cancel := context.WithDeadline(ctx, until)
+		renewed, err := l.set(try, renewLease)
+		cancel()
 		switch {
-		case err == nil && held == 1:
-			until = begun.Add(l.length)
+		case err == nil && !renewed.IsZero():
+			until = renewed
 		case err == nil, !time.Now().Before(until):
-			lost(fmt.Errorf("%s: %w", l.key, errLeaseLost))
-			return
+			return fmt.Errorf("%s: %w", l.key, errLeaseLost)
 		}
 	}
 }
@@ -104,11 +106,12 @@ const (
 func (s *Store) Lead(ctx context.Context, run func(ctx context.Context) error) error {
 	for {
 		l := s.newLease(keyLeader, leaderLease)
-		if err := l.await(ctx, leaderLease/8); err != nil {
+		until, err := l.await(ctx, leaderLease/8)
+		if err != nil {
 			return err
 		}
-		held, stop := l.hold(ctx)
-		err := run(held)
+		held, stop := l.hold(ctx, until)
+		err = run(held)
 		stop()
 		if ctx.Err() != nil || !errors.Is(context.Cause(held), errLeaseLost) {
 			return err
@@ -117,14 +120,14 @@ func (s *Store) Lead(ctx context.Context, run func(ctx context.Context) error) e
 }
 
 // await takes the lease, trying again and again until the context ends; Redis being away is waited out.
-func (l lease) await(ctx context.Context, every time.Duration) error {
+func (l lease) await(ctx context.Context, every time.Duration) (until time.Time, err error) {
 	for {
-		if taken, err := l.take(ctx); err == nil && taken {
-			return nil
+		if until, err := l.set(ctx, takeLease); err == nil && !until.IsZero() {
+			return until, nil
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return time.Time{}, ctx.Err()
 		case <-time.After(every):
 		}
 	}
@@ -135,12 +138,12 @@ func (l lease) await(ctx context.Context, every time.Duration) error {
 func (s *Store) Lock(ctx context.Context, account string) (held context.Context, unlock func(), err error) {
 	l := s.newLease(keyLock(account), accountLease)
 	for {
-		taken, err := l.take(ctx)
+		until, err := l.set(ctx, takeLease)
 		if err != nil {
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, err)
 		}
-		if taken {
-			held, unlock = l.hold(ctx)
+		if !until.IsZero() {
+			held, unlock = l.hold(ctx, until)
 			return held, unlock, nil
 		}
 		select {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
@@ -18,23 +19,23 @@ import (
 
 // Load is what the poller remembers of an account.
 func (s *Store) Load(ctx context.Context, account string) (poller.Remembered, error) {
-	var good *redis.StringCmd
-	var shown *redis.MapStringStringCmd
-	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		good, shown = p.Get(ctx, keyGood(account)), p.HGetAll(ctx, keyShown(account))
-		return nil
-	})
+	good, err := s.rdb.Get(ctx, keyGood(account)).Int64()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return poller.Remembered{}, fmt.Errorf("load account %s: %w", account, err)
+		return poller.Remembered{}, fmt.Errorf("load last poll of %s: %w", account, err)
 	}
-	r := poller.Remembered{Shown: make(map[string]poller.Shown, len(shown.Val()))}
-	if ms, err := good.Int64(); err == nil {
-		r.LastGood = time.UnixMilli(ms).UTC()
+	var r poller.Remembered
+	if err == nil {
+		r.LastGood = time.UnixMilli(good).UTC()
 	}
-	for id, text := range shown.Val() {
+	texts, err := s.rdb.HGetAll(ctx, keyShown(account)).Result()
+	if err != nil {
+		return poller.Remembered{}, fmt.Errorf("load attacks of %s: %w", account, err)
+	}
+	r.Shown = make(map[string]poller.Shown, len(texts))
+	for id, text := range texts {
 		var one poller.Shown
 		if err := json.Unmarshal([]byte(text), &one); err != nil {
-			return r, fmt.Errorf("load attack %s: %w", id, err)
+			return poller.Remembered{}, fmt.Errorf("load attack %s: %w", id, err)
 		}
 		r.Shown[one.Attack.ID] = one
 	}
@@ -151,7 +152,7 @@ func (s *Store) Trying(ctx context.Context, account, delivery string, now time.T
 	if err != nil {
 		return now, true, fmt.Errorf("begin telling: %w", err)
 	}
-	return time.UnixMilli(ms), true, nil
+	return time.UnixMilli(ms).UTC(), true, nil
 }
 
 // Told takes a piece of news off the outbox. With a place it also remembers where the attack's card is.
@@ -200,7 +201,8 @@ func (s *Store) Shown(ctx context.Context, account, attack string) (shown poller
 
 // Outdated marks an attack's card to be drawn again.
 func (s *Store) Outdated(ctx context.Context, account, attack string) error {
-	if err := s.rdb.HIncrBy(ctx, keyRedraw(account), attack, 1).Err(); err != nil {
+	// No mark is like an earlier one, so that who drew for an earlier one can't take it away.
+	if err := s.rdb.HSet(ctx, keyRedraw(account), attack, rand.Int64()).Err(); err != nil {
 		return fmt.Errorf("mark card of %s: %w", attack, err)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 // Config says where Redis is and how long things are kept.
@@ -25,7 +26,7 @@ type Store struct {
 	auditKeep time.Duration
 }
 
-// opTimeout bounds one attempt at Redis. With the one repetition that the client makes, a click is answered within Slack's three seconds.
+// opTimeout bounds each step towards an answer: to connect, to send, to receive.
 const opTimeout = time.Second
 
 // Open makes a Store. It does not wait for Redis: Ping tells whether it is there.
@@ -35,17 +36,21 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = opTimeout, opTimeout, opTimeout, opTimeout
-	opts.MaxRetries = 1
+	opts.MaxRetries = -1   // none: a repeat can do harm, and hides whether the first attempt was sent
+	opts.DialerRetries = 1 // none: who is refused is told at once
 	opts.ContextTimeoutEnabled = true
+	opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // Redis Enterprise's alone
 	if cfg.AuditKeep == 0 {
 		cfg.AuditKeep = 400 * 24 * time.Hour
 	}
-	return &Store{rdb: redis.NewUniversalClient(opts), auditKeep: cfg.AuditKeep}, nil
+	rdb := redis.NewUniversalClient(opts)
+	rdb.AddHook(once{})
+	return &Store{rdb: rdb, auditKeep: cfg.AuditKeep}, nil
 }
 
 // Ping asks Redis to take a write, which a read-only replica would refuse.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.rdb.Set(ctx, keySeen("ping"), 1, time.Minute).Err(); err != nil {
+	if err := s.rdb.Set(ctx, keyPing, 1, time.Minute).Err(); err != nil {
 		return fmt.Errorf("write to redis: %w", err)
 	}
 	return nil
@@ -97,3 +102,12 @@ func manyOptions(u *url.URL) (*redis.UniversalOptions, error) {
 	}
 	return opts, nil
 }
+
+// Silence keeps the Redis client from printing failed dials to standard error in a form of its own: each comes back as an error, too.
+// It is for the whole process, so only main calls it.
+func Silence() { redis.SetLogger(silent{}) }
+
+type silent struct{}
+
+// Printf implements the client's logger.
+func (silent) Printf(context.Context, string, ...any) {}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -42,30 +41,33 @@ func (s *Store) First(ctx context.Context, id string) (bool, error) {
 	if errors.Is(err, redis.Nil) {
 		return false, nil
 	}
-	return err == nil, err
+	if err != nil {
+		return false, fmt.Errorf("note delivery: %w", err)
+	}
+	return true, nil
 }
 
 // Work hands over what was accepted, oldest first, beginning with what an earlier process did not finish. Whoever gets work calls done
 // when it is carried out; until then it comes again after a restart. Work returns when the context ends.
 func (s *Store) Work(ctx context.Context, handle func(work []byte, done func(context.Context) error)) error {
 	// Only the leader works, so what is pending belongs to a process that is gone.
-	start := "0"
+	last, pending := "0", true
 	for ctx.Err() == nil {
+		start := ">"
+		if pending {
+			start = last
+		}
 		msgs, err := s.read(ctx, start)
 		if err != nil {
-			if err := s.recover(ctx, err); err != nil {
-				return err
-			}
-			continue
+			s.recover(ctx, err)
 		}
-		if len(msgs) == 0 {
-			start = ">"
-			continue
-		}
+		// After an error too: when an answer is lost on its way, what was in it is pending, behind all that was handed over.
+		pending = err != nil || pending && len(msgs) > 0
 		for _, m := range msgs {
-			if start != ">" {
-				start = m.ID
+			if ctx.Err() != nil {
+				break // the next leader takes it
 			}
+			last = m.ID
 			work, _ := m.Values["work"].(string)
 			handle([]byte(work), func(ctx context.Context) error { return s.finish(ctx, m.ID) })
 		}
@@ -88,18 +90,16 @@ func (s *Store) read(ctx context.Context, start string) ([]redis.XMessage, error
 }
 
 // recover makes the group if there is none, as at the first start and after Redis was emptied, and waits a little after any other error.
-func (s *Store) recover(ctx context.Context, cause error) error {
-	if strings.HasPrefix(cause.Error(), "NOGROUP") {
+func (s *Store) recover(ctx context.Context, cause error) {
+	if redis.HasErrorPrefix(cause, "NOGROUP") {
 		err := s.rdb.XGroupCreateMkStream(ctx, keyStream, group, "0").Err()
-		if err == nil || strings.HasPrefix(err.Error(), "BUSYGROUP") {
-			return nil
+		if err == nil || redis.HasErrorPrefix(err, "BUSYGROUP") {
+			return
 		}
 	}
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
 	case <-time.After(opTimeout / 4):
-		return nil
 	}
 }
 

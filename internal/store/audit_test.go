@@ -1,0 +1,96 @@
+package store_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/store"
+)
+
+func numbers(entries []commands.AuditEntry) []int64 {
+	all := make([]int64, len(entries))
+	for i, e := range entries {
+		all[i] = e.N
+	}
+	return all
+}
+
+func TestAuditEntriesAreNumberedWithoutGaps(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		stores := []*store.Store{w.open(t), w.open(t)}
+		const writers, each = 8, 25
+		given := make([][]int64, writers)
+		var g errgroup.Group
+		for i := range writers {
+			g.Go(func() error {
+				for range each {
+					n, err := stores[i%2].Append(t.Context(), commands.AuditEntry{Account: "acme", At: time.Now()})
+					if err != nil {
+						return err
+					}
+					given[i] = append(given[i], n)
+				}
+				return nil
+			})
+		}
+		require.NoError(t, g.Wait())
+		var want []int64
+		for n := range int64(writers * each) {
+			want = append(want, n+1)
+		}
+		all := slices.Concat(given...)
+		slices.Sort(all)
+		require.Equal(t, want, all)
+		entries, err := stores[0].Entries(t.Context(), "acme", time.Time{})
+		require.NoError(t, err)
+		slices.Reverse(want)
+		require.Equal(t, want, numbers(entries), "newest first")
+		n, err := stores[0].Append(t.Context(), commands.AuditEntry{Account: "other", At: time.Now()})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, n, "each account counts by itself")
+	})
+}
+
+func TestAuditEntriesComeBackWhole(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s := w.open(t)
+		begun := time.Now().Add(-time.Second) // Redis' clock counts, in milliseconds
+		e := commands.AuditEntry{
+			At: time.Now().UTC(), Account: "acme", Actor: commands.Actor{ID: "U1", Name: "Ann"}, Line: `deny 203.0.113.7 reason="\" é ` + "\x00" + `"`,
+			Outcome: "done", Change: "c1", Attack: "a1", Before: []string{"nothing"}, After: []string{"203.0.113.7"}, Why: "it knocks",
+		}
+		n, err := s.Append(t.Context(), e)
+		require.NoError(t, err)
+		e.N = n
+		entries, err := w.open(t).Entries(t.Context(), "acme", begun)
+		require.NoError(t, err)
+		require.Equal(t, []commands.AuditEntry{e}, entries)
+		entries, err = s.Entries(t.Context(), "acme", time.Now().Add(time.Minute))
+		require.NoError(t, err)
+		require.Empty(t, entries)
+	})
+}
+
+func TestOldAuditEntriesAreForgotten(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, err := store.Open(store.Config{URL: "redis://" + w.addr + "/0", AuditKeep: time.Nanosecond})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		s.AddHook(oneSlot{})
+		var last int64
+		for range 250 { // Redis trims a hundred at a time
+			last, err = s.Append(t.Context(), commands.AuditEntry{Account: "acme", At: time.Now()})
+			require.NoError(t, err)
+		}
+		require.EqualValues(t, 250, last, "numbers go on")
+		entries, err := s.Entries(t.Context(), "acme", time.Time{})
+		require.NoError(t, err)
+		require.Less(t, len(entries), 150)
+		require.Equal(t, last, entries[0].N)
+	})
+}

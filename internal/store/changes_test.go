@@ -1,0 +1,127 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/store"
+)
+
+// rule is a step that wafbot itself has to end.
+var rule = []commands.Step{{Kind: commands.CreateRule, Rule: &apiclient.Rule{}, Sent: true, Done: true, ID: 7}}
+
+func save(t testing.TB, s *store.Store, c commands.Change) {
+	t.Helper()
+	c.Account = "acme"
+	require.NoError(t, s.SaveChange(t.Context(), c))
+}
+
+func changeIDs(t testing.TB, s *store.Store) []string {
+	t.Helper()
+	all, err := s.Changes(t.Context(), "acme")
+	require.NoError(t, err)
+	ids := make([]string, len(all))
+	for i, c := range all {
+		ids[i] = c.ID
+	}
+	return ids
+}
+
+func due(t testing.TB, s *store.Store, now time.Time) []string {
+	t.Helper()
+	ids, err := s.DueChanges(t.Context(), "acme", now)
+	require.NoError(t, err)
+	return ids
+}
+
+func TestChangesComeNewestFirst(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, now := w.open(t), time.Now().UTC()
+		require.Empty(t, changeIDs(t, s))
+		whole := commands.Change{
+			ID: "c1", Line: commands.Line{Name: "deny", Words: []string{"203.0.113.7"}, Keys: map[string]string{"for": "4h"}}, Does: "Deny 203.0.113.7",
+			Actor: commands.Actor{ID: "U1", Name: "Ann", Via: commands.ViaSlash}, At: now.Add(-time.Hour), Until: now.Add(3 * time.Hour), State: commands.StateBegun,
+		}
+		save(t, s, whole)
+		save(t, s, commands.Change{ID: "c4", State: commands.StateDone, At: now})
+		save(t, s, commands.Change{ID: "c2", State: commands.StateDone, At: now.Add(-time.Minute)})
+		save(t, s, commands.Change{ID: "c3", State: commands.StateDone, At: now})
+		for range 5 { // the same order each time, whatever order Redis has
+			require.Equal(t, []string{"c3", "c4", "c2", "c1"}, changeIDs(t, s))
+		}
+		whole.State = commands.StateDone
+		save(t, s, whole)
+		all, err := w.open(t).Changes(t.Context(), "acme")
+		require.NoError(t, err)
+		whole.Account = "acme"
+		require.Equal(t, whole, all[3])
+		other, err := s.Changes(t.Context(), "other")
+		require.NoError(t, err)
+		require.Empty(t, other)
+	})
+}
+
+func TestChangesAreForgottenAMonthAfterTheirEnd(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, now := w.open(t), time.Now().UTC()
+		day := 24 * time.Hour
+		ago := func(days int) time.Time { return now.Add(-time.Duration(days) * day) }
+		for _, c := range []commands.Change{
+			{ID: "expired lately", State: commands.StateDone, At: ago(60), Until: ago(29)},
+			{ID: "failed lately", State: commands.StateFailed, At: ago(29), Until: ago(-1)},
+			{ID: "undone lately", State: commands.StateUndone, At: ago(90), Until: ago(60), EndedAt: ago(29)},
+			{ID: "without end", State: commands.StateDone, At: ago(400)},
+			{ID: "half without end", State: commands.StateHalf, At: ago(400)},
+			{ID: "perhaps sent", State: commands.StateBegun, At: ago(400), Until: ago(399)},
+			{ID: "rule not ended", State: commands.StateDone, At: ago(400), Until: ago(399), Steps: rule},
+		} {
+			save(t, s, c)
+		}
+		kept := changeIDs(t, s)
+		require.Len(t, kept, 7)
+		for _, c := range []commands.Change{
+			{ID: "expired", State: commands.StateDone, At: ago(60), Until: ago(31)},
+			{ID: "half expired", State: commands.StateHalf, At: ago(60), Until: ago(31)},
+			{ID: "failed", State: commands.StateFailed, At: ago(31), Until: ago(-1)},
+			{ID: "undone", State: commands.StateUndone, At: ago(90), Until: ago(-1), EndedAt: ago(31)},
+		} {
+			save(t, s, c)
+		}
+		require.Equal(t, kept, changeIDs(t, s))
+		n, err := w.rdb.HLen(t.Context(), "{a:acme}:changes").Result()
+		require.NoError(t, err)
+		require.EqualValues(t, 7, n, "and takes no room any more")
+	})
+}
+
+func TestChangesBecomeDue(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s := w.open(t)
+		c := commands.Change{ID: "patch", State: commands.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}
+		save(t, s, c)
+		save(t, s, commands.Change{ID: "deny", State: commands.StateDone, At: noon, Until: noon.Add(time.Hour)})
+		require.Empty(t, due(t, s, c.Until.Add(-time.Second)))
+		require.Equal(t, []string{"patch"}, due(t, w.open(t), c.Until))
+		c.Until = noon.Add(2 * time.Hour) // prolonged
+		save(t, s, c)
+		require.Empty(t, due(t, s, noon.Add(time.Hour)))
+		require.Equal(t, []string{"patch"}, due(t, s, c.Until))
+		c.State, c.EndedAt = commands.StateUndone, noon
+		save(t, s, c)
+		require.Empty(t, due(t, s, c.Until))
+		require.NotContains(t, w.keys(t), "{a:acme}:due")
+
+		for i := range 101 {
+			c := commands.Change{ID: fmt.Sprintf("%03d", i), State: commands.StateDone, At: noon, Until: noon.Add(time.Duration(200-i) * time.Second), Steps: rule}
+			save(t, s, c)
+		}
+		ids := due(t, s, noon.Add(time.Hour))
+		require.Len(t, ids, 100, "the rest comes when these are ended")
+		require.Equal(t, "100", ids[0], "what has been due longest comes first")
+	})
+}

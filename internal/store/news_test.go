@@ -1,0 +1,232 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func shown(id string) poller.Shown {
+	return poller.Shown{
+		Attack: apiclient.Attack{ID: id, Type: "sqli", Path: "/" + strings.Repeat("x", 100), First: noon, Last: noon.Add(time.Minute)},
+		SeenAt: noon, Revision: 2, Told: true, Channel: "C1",
+	}
+}
+
+func shownAll(ids ...string) map[string]poller.Shown {
+	all := map[string]poller.Shown{}
+	for _, id := range ids {
+		all[id] = shown(id)
+	}
+	return all
+}
+
+func news(id, attackid string) poller.News {
+	return poller.News{ID: id, Account: "acme", Attack: shown(attackid).Attack, Reason: poller.NewAttack, Revision: 1, Channel: "C1", At: noon}
+}
+
+func untold(t testing.TB, s *store.Store) []string {
+	t.Helper()
+	all, err := s.Untold(t.Context(), "acme")
+	require.NoError(t, err)
+	ids := []string{}
+	for _, n := range all {
+		require.Equal(t, news(n.ID, n.Attack.ID), n)
+		ids = append(ids, n.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func TestWhatAPollFoundIsRemembered(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, other := w.open(t), w.open(t)
+		ctx := t.Context()
+		r, err := s.Load(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, poller.Remembered{Shown: map[string]poller.Shown{}}, r)
+
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon, Shown: shownAll("x:1", "x:2"), News: []poller.News{news("n1", "x:1")}}))
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{}))
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon.Add(time.Minute), Shown: shownAll("x:3"), Forget: []string{"x:2"}}))
+		require.NoError(t, s.Announce(ctx, news("n2", "")))
+		r, err = other.Load(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, poller.Remembered{LastGood: noon.Add(time.Minute), Shown: shownAll("x:1", "x:3")}, r)
+		require.Equal(t, []string{"n1", "n2"}, untold(t, other))
+
+		got, ok, err := other.Shown(ctx, "acme", commands.AttackID("acme", "x:3"))
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, shown("x:3"), got)
+		_, ok, err = other.Shown(ctx, "acme", commands.AttackID("acme", "x:2"))
+		require.NoError(t, err)
+		require.False(t, ok)
+		r, err = other.Load(ctx, "other")
+		require.NoError(t, err)
+		require.Empty(t, r.Shown, "accounts share nothing")
+	})
+}
+
+// An account that can't be read must not look like one that was never polled: everything would be told again.
+func TestWhatCannotBeReadIsNotForgotten(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx := w.open(t), t.Context()
+		for _, key := range []string{"{a:acme}:shown", "{a:acme}:good"} {
+			require.NoError(t, w.rdb.FlushAll(ctx).Err())
+			require.NoError(t, w.rdb.Set(ctx, key, "rubbish", 0).Err())
+			_, err := s.Load(ctx, "acme")
+			require.Error(t, err, key)
+		}
+		for _, read := range []string{"shown", "outbox", "changes", "redraw"} {
+			require.NoError(t, w.rdb.HSet(ctx, "{a:bad}:"+read, "x", "rubbish").Err())
+		}
+		_, _, shownErr := s.Shown(ctx, "bad", "x")
+		_, findErr := s.FindAttacks(ctx, "bad", "")
+		_, untoldErr := s.Untold(ctx, "bad")
+		_, changesErr := s.Changes(ctx, "bad")
+		_, redrawErr := s.ToRedraw(ctx, "bad")
+		_, loadErr := s.Load(ctx, "bad")
+		for i, err := range []error{shownErr, findErr, untoldErr, changesErr, redrawErr, loadErr} {
+			require.Error(t, err, i)
+		}
+	})
+}
+
+// The connection breaks in the middle of the transaction, at each of its writes in turn.
+func TestAPollIsRememberedWholeOrNotAtAll(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		direct := w.open(t)
+		before := poller.Update{LastGood: noon, Shown: shownAll("x:1"), News: []poller.News{news("n1", "x:1")}}
+		require.NoError(t, direct.Remember(ctx, "acme", before))
+		require.NoError(t, direct.Told(ctx, "acme", news("n0", "x:1"), "C1", "1.1"))
+		for _, word := range []string{"{a:acme}:shown", "{a:acme}:outbox", "{a:acme}:cards", "exec"} {
+			net := newWire(t, w.addr)
+			s := net.open(t)
+			net.goWrong(cutAt(word), nil)
+			err := s.Remember(ctx, "acme", poller.Update{
+				LastGood: noon.Add(time.Hour), Shown: shownAll("x:2"), News: []poller.News{news("n2", "x:2")}, Forget: []string{"x:1"},
+			})
+			require.Error(t, err, word)
+			r, err := direct.Load(ctx, "acme")
+			require.NoError(t, err)
+			require.Equal(t, poller.Remembered{LastGood: noon, Shown: shownAll("x:1")}, r, word)
+			require.Equal(t, []string{"n1"}, untold(t, direct), word)
+			_, ts, err := direct.Card(ctx, "acme", commands.AttackID("acme", "x:1"))
+			require.NoError(t, err)
+			require.Equal(t, "1.1", ts, word)
+		}
+	})
+}
+
+func TestNewsIsTriedAndTold(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, other, ctx := w.open(t), w.open(t), t.Context()
+		attack := commands.AttackID("acme", "x:1")
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Shown: shownAll("x:1"), News: []poller.News{news("n1", "x:1"), news("n2", "x:1")}}))
+		first, again, err := s.Trying(ctx, "acme", "n1", noon)
+		require.NoError(t, err)
+		require.False(t, again)
+		require.Equal(t, noon, first)
+		first, again, err = other.Trying(ctx, "acme", "n1", noon.Add(time.Minute))
+		require.NoError(t, err)
+		require.True(t, again)
+		require.Equal(t, noon, first)
+		_, again, err = s.Trying(ctx, "acme", "n2", noon)
+		require.NoError(t, err)
+		require.False(t, again, "another delivery")
+
+		channel, ts, err := s.Card(ctx, "acme", attack)
+		require.NoError(t, err)
+		require.Empty(t, channel+ts)
+		require.NoError(t, s.Told(ctx, "acme", news("n1", "x:1"), "C1", "1700000000.000100"))
+		require.Equal(t, []string{"n2"}, untold(t, other))
+		require.NoError(t, s.Told(ctx, "acme", news("n2", "x:1"), "", ""))
+		require.Empty(t, untold(t, other))
+		channel, ts, err = other.Card(ctx, "acme", attack)
+		require.NoError(t, err)
+		require.Equal(t, []string{"C1", "1700000000.000100"}, []string{channel, ts}, "telling without a place leaves the card where it is")
+		_, again, err = s.Trying(ctx, "acme", "n1", noon)
+		require.NoError(t, err)
+		require.False(t, again, "what was told is no attempt any more")
+
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Forget: []string{"x:1"}}))
+		_, ts, err = other.Card(ctx, "acme", attack)
+		require.NoError(t, err)
+		require.Empty(t, ts)
+	})
+}
+
+func TestAttacksAreFoundByTheBeginningOfTheirID(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx := w.open(t), t.Context()
+		var ids []string
+		for i := range 1200 { // more than one page of the scan, and no small hash
+			ids = append(ids, fmt.Sprintf("x:%d", i))
+		}
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Shown: shownAll(ids...)}))
+		all, err := s.FindAttacks(ctx, "acme", "a")
+		require.NoError(t, err)
+		require.Len(t, all, len(ids))
+		id := commands.AttackID("acme", "x:7")
+		require.Equal(t, shown("x:7").Attack, all[id])
+		want := map[string]apiclient.Attack{}
+		for other, attack := range all {
+			if strings.HasPrefix(other, id[:3]) {
+				want[other] = attack
+			}
+		}
+		found, err := s.FindAttacks(ctx, "acme", id[:3])
+		require.NoError(t, err)
+		require.Equal(t, want, found)
+		for _, pattern := range []string{"*", "a*", "a?", "?", "[a]", "[^b]", `\a`, `a\`, id + "*", id + "?"} {
+			found, err := s.FindAttacks(ctx, "acme", pattern)
+			require.NoError(t, err)
+			require.Empty(t, found, pattern)
+		}
+		require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:shown", `a*[?]\z`, `{"attack":{"id":"odd"}}`).Err())
+		found, err = s.FindAttacks(ctx, "acme", `a*[?]\`)
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+	})
+}
+
+func TestACardThatBecomesOutdatedWhileItIsDrawnIsDrawnAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, other, ctx := w.open(t), w.open(t), t.Context()
+		marks := func() map[string]int64 {
+			all, err := other.ToRedraw(ctx, "acme")
+			require.NoError(t, err)
+			return all
+		}
+		require.Empty(t, marks())
+		require.NoError(t, s.Outdated(ctx, "acme", "a1"))
+		require.NoError(t, s.Outdated(ctx, "acme", "a2"))
+		old := marks()["a1"]
+		require.NoError(t, s.Outdated(ctx, "acme", "a1"))
+		require.NoError(t, s.Redrawn(ctx, "acme", "a1", old))
+		require.Contains(t, marks(), "a1", "it became outdated after the mark that was drawn")
+		current := marks()["a1"]
+		require.NoError(t, s.Redrawn(ctx, "acme", "a1", current))
+		require.NotContains(t, marks(), "a1")
+		require.Contains(t, marks(), "a2")
+
+		require.NoError(t, s.Outdated(ctx, "acme", "a1"))
+		for _, drawn := range []int64{old, current} {
+			require.NoError(t, s.Redrawn(ctx, "acme", "a1", drawn))
+			require.Contains(t, marks(), "a1", "somebody slow who drew for an earlier mark takes no later one away")
+		}
+	})
+}

@@ -1,0 +1,107 @@
+package store_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+)
+
+func TestSlotsByRedisClock(t *testing.T) {
+	t.Parallel()
+	w := newMini(t)
+	w.mini.SetTime(noon)
+	one, two, ctx := w.open(t), w.open(t), t.Context()
+	after := func(d time.Duration) time.Duration { // since noon
+		w.mini.SetTime(noon.Add(d))
+		wait, err := two.PostSlot(ctx, "C1", 0.5, 3)
+		require.NoError(t, err)
+		return wait
+	}
+	for range 3 {
+		wait, err := one.PostSlot(ctx, "C1", 0.5, 3)
+		require.NoError(t, err)
+		require.Zero(t, wait, "the burst")
+	}
+	require.Equal(t, 2*time.Second, after(0))
+	require.Equal(t, 500*time.Millisecond, after(1500*time.Millisecond), "asking costs nothing")
+	require.Zero(t, after(2*time.Second))
+	require.Equal(t, 2*time.Second, after(2*time.Second))
+	require.Equal(t, 2*time.Second, after(-time.Hour), "a clock that is set back gives nothing")
+	require.Zero(t, after(2*time.Second))
+	wait, err := one.PostSlot(ctx, "C2", 0.5, 0)
+	require.NoError(t, err)
+	require.Zero(t, wait, "each channel has its own, and one at least")
+	given := 0
+	for _, d := range []time.Duration{0, 1500 * time.Millisecond} { // time for seven more
+		w.mini.SetTime(noon.Add(time.Hour + d))
+		for wait = 0; wait == 0; given++ {
+			wait, err = one.PostSlot(ctx, "C3", 5, 3)
+			require.NoError(t, err)
+		}
+		given--
+	}
+	require.Equal(t, 6, given, "what is not taken while the bucket is full is lost")
+	w.mini.SetTime(noon.Add(2 * time.Hour))
+	require.Empty(t, w.keys(t), "a full bucket takes no room")
+}
+
+func TestEditSlots(t *testing.T) {
+	t.Parallel()
+	w := newMini(t)
+	w.mini.SetTime(noon)
+	s := w.open(t)
+	given := 0
+	for second := range 60 {
+		w.mini.SetTime(noon.Add(time.Duration(second) * time.Second))
+		for {
+			wait, err := s.EditSlot(t.Context(), "T1", 40)
+			require.NoError(t, err)
+			if wait > 0 {
+				break
+			}
+			given++
+		}
+		if second == 0 {
+			require.Equal(t, 10, given, "a quarter at once")
+		}
+	}
+	require.InDelta(t, 50, given, 1)
+	wait, err := s.EditSlot(t.Context(), "T2", 1)
+	require.NoError(t, err)
+	require.Zero(t, wait, "the least pace gives one")
+}
+
+// Many replicas ask as fast as they can.
+func TestSlotsAreSharedByReplicas(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		const rate, burst = 50, 10
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var given atomic.Int64
+		var g errgroup.Group
+		begun := time.Now()
+		for range 4 {
+			s := w.open(t)
+			g.Go(func() error {
+				for ctx.Err() == nil {
+					wait, err := s.PostSlot(t.Context(), "C1", rate, burst)
+					if err != nil {
+						return err
+					}
+					if wait == 0 {
+						given.Add(1)
+					}
+				}
+				return nil
+			})
+		}
+		require.NoError(t, g.Wait())
+		most := burst + rate*time.Since(begun).Seconds()
+		require.LessOrEqual(t, float64(given.Load()), most+1)
+		require.Greater(t, float64(given.Load()), most/2)
+	})
+}

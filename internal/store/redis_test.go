@@ -1,0 +1,138 @@
+package store_test
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/wafbot/wafbot/internal/store"
+)
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(&logging.VoidLogger{}) // the client's own words about the faults that tests make
+	flag.Parse()
+	_ = flag.Set("test.parallel", "12") // these tests wait most of their time, for Redis' clock
+	goleak.VerifyTestMain(m)
+}
+
+// world is one Redis, empty at first.
+type world struct {
+	addr string
+	rdb  *redis.Client        // looks behind the store's back
+	mini *miniredis.Miniredis // nil: it is a real one
+}
+
+// onEach runs a test on a miniredis and, unless -short, on a real Redis.
+func onEach(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Parallel()
+	t.Run("miniredis", func(t *testing.T) { t.Parallel(); test(t, newMini(t)) })
+	if !testing.Short() {
+		t.Run("redis", func(t *testing.T) { t.Parallel(); test(t, newReal(t)) })
+	}
+}
+
+func newMini(t testing.TB) *world {
+	m := miniredis.RunT(t)
+	m.ClockTTL(true)
+	return &world{addr: m.Addr(), rdb: client(t, m.Addr()), mini: m}
+}
+
+func newReal(t testing.TB) *world {
+	addr := startRedis(t)
+	return &world{addr: addr, rdb: client(t, addr)}
+}
+
+func client(t testing.TB, addr string) *redis.Client {
+	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	t.Cleanup(func() { require.NoError(t, rdb.Close()) })
+	return rdb
+}
+
+// startRedis starts a redis-server on a free port and returns its address.
+func startRedis(t testing.TB, flags ...string) string {
+	program, err := exec.LookPath("redis-server")
+	require.NoError(t, err, "redis-server is missing: run make tools")
+	for range 5 { // somebody else may take the port meanwhile
+		addr := freeAddress(t)
+		_, port, err := net.SplitHostPort(addr)
+		require.NoError(t, err)
+		args := append(flags, "--bind", "127.0.0.1", "--port", port, "--dir", t.TempDir(), "--save", "", "--appendonly", "no")
+		cmd := exec.Command(program, args...)
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), "Ready to accept connections") || strings.Contains(lines.Text(), "+monitor") {
+				return addr
+			}
+		}
+	}
+	require.Fail(t, "redis-server does not start")
+	return ""
+}
+
+func freeAddress(t testing.TB) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	return l.Addr().String()
+}
+
+// open is a replica's store. Everything that tests send is checked for hash slots.
+func (w *world) open(t testing.TB) *store.Store { return openURL(t, "redis://"+w.addr+"/0") }
+
+func openURL(t testing.TB, url string) *store.Store {
+	s, err := store.Open(store.Config{URL: url})
+	require.NoError(t, err)
+	s.AddHook(oneSlot{})
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// keys are all keys there are.
+func (w *world) keys(t testing.TB) []string {
+	keys, err := w.rdb.Keys(t.Context(), "*").Result()
+	require.NoError(t, err)
+	return keys
+}
+
+// within fails the test when what it waits for does not come in time. It is no measure of speed.
+func within[T any](t testing.TB, limit time.Duration, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(limit):
+		require.FailNow(t, fmt.Sprintf("nothing came within %s", limit))
+		panic("unreachable")
+	}
+}
+
+// running starts a function that ends with its context, as it must before the test does; what it returns comes through the channel.
+func running(t testing.TB, run func(ctx context.Context) error) (stop func(), ended <-chan error) {
+	ctx, cancel := context.WithCancel(t.Context())
+	result, done := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(done)
+		result <- run(ctx)
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return cancel, result
+}

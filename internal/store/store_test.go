@@ -1,0 +1,161 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
+)
+
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{
+		"redis://127.0.0.1:6379/0", "rediss://user:hunter2@redis.example:6380/1",
+		"redis-sentinel://127.0.0.1:1,127.0.0.1:2/main", "redis-sentinel://:hunter2@127.0.0.1:1/main/3",
+		"redis-cluster://127.0.0.1:1,127.0.0.1:2", "redis-cluster://127.0.0.1:1",
+	} {
+		s, err := store.Open(store.Config{URL: good})
+		require.NoError(t, err, good)
+		require.NoError(t, s.Close())
+	}
+	for bad, says := range map[string]string{
+		"":                                      "none of redis",
+		"http://:hunter2@127.0.0.1":             `"http"`,
+		"redis://:hunter2@127.0.0.1:6379/zero":  "write redis://",
+		"redis://:hunter2@127.0.0.1:port/0":     "not an address",
+		"redis-sentinel://:hunter2@127.0.0.1:1": "name the master",
+		"redis-sentinel://:hunter2@127.0.0.1:1/main/hunter2": "is no number",
+	} {
+		_, err := store.Open(store.Config{URL: bad})
+		require.ErrorContains(t, err, says)
+		require.NotContains(t, err.Error(), "hunter2")
+	}
+}
+
+func TestPingTellsWhetherRedisTakesWrites(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s := w.open(t)
+		require.NoError(t, s.Ping(t.Context()))
+		if w.mini != nil {
+			w.mini.SetError("READONLY You can't write against a read only replica.")
+		} else {
+			require.NoError(t, w.rdb.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
+		}
+		require.ErrorContains(t, s.Ping(t.Context()), "write to redis")
+	})
+}
+
+// neverSent is what the bot tells people by: whether what they clicked can have been recorded.
+func neverSent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+func TestRedisThatRefuses(t *testing.T) {
+	t.Parallel()
+	s := openURL(t, "redis://"+freeAddress(t))
+	begun := time.Now()
+	_, err := s.Accept(t.Context(), "1", []byte("work"))
+	require.True(t, neverSent(err), "%v", err)
+	_, _, err = s.Lock(t.Context(), "acme")
+	require.True(t, neverSent(err), "%v", err)
+	require.Less(t, time.Since(begun), 500*time.Millisecond)
+}
+
+func TestRedisThatHangs(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, nobody answers
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	s := openURL(t, "redis://"+l.Addr().String())
+	begun := time.Now()
+	_, err = s.Accept(t.Context(), "1", []byte("work"))
+	require.Error(t, err)
+	require.Less(t, time.Since(begun), 2100*time.Millisecond)
+}
+
+func TestRedisThatHangsLater(t *testing.T) {
+	t.Parallel()
+	for name, filters := range map[string][2]filter{"before it reads": {hang, nil}, "before it answers": {nil, hang}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newMini(t)
+			net := newWire(t, w.addr)
+			s := net.open(t)
+			require.NoError(t, s.Ping(t.Context()))
+			net.goWrong(filters[0], filters[1])
+			begun := time.Now()
+			_, err := s.Accept(t.Context(), "1", []byte("work"))
+			require.Error(t, err)
+			require.False(t, neverSent(err), "%v", err)
+			require.Less(t, time.Since(begun), 2100*time.Millisecond)
+		})
+	}
+}
+
+// Redis takes a click and dies before it answers: nobody may be told that nothing was recorded.
+func TestWhatWasSentIsNeverCalledUnsent(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		net := newWire(t, w.addr)
+		s := net.open(t)
+		_, err := s.Accept(t.Context(), "1", []byte("first")) // the script is known from here on
+		require.NoError(t, err)
+		net.goWrong(nil, func([]byte) ([]byte, bool) {
+			_ = net.listener.Close()
+			return nil, false
+		})
+		_, err = s.Accept(t.Context(), "2", []byte("second"))
+		require.Error(t, err)
+		require.False(t, neverSent(err), "%v", err)
+		n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()
+		require.NoError(t, err)
+		require.EqualValues(t, 2, n)
+	})
+}
+
+func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
+	t.Parallel()
+	nobody := freeAddress(t)
+	for name, call := range map[string]func(ctx context.Context, s *store.Store) error{
+		"Remember": func(ctx context.Context, s *store.Store) error {
+			return s.Remember(ctx, "acme", poller.Update{LastGood: noon})
+		},
+		"Load": func(ctx context.Context, s *store.Store) error { _, err := s.Load(ctx, "acme"); return err },
+		"Told": func(ctx context.Context, s *store.Store) error {
+			return s.Told(ctx, "acme", news("n", "x"), "C1", "1.1")
+		},
+		"Trying": func(ctx context.Context, s *store.Store) error {
+			_, _, err := s.Trying(ctx, "acme", "n", noon)
+			return err
+		},
+		"First":       func(ctx context.Context, s *store.Store) error { _, err := s.First(ctx, "1"); return err },
+		"Card":        func(ctx context.Context, s *store.Store) error { _, _, err := s.Card(ctx, "acme", "a"); return err },
+		"Shown":       func(ctx context.Context, s *store.Store) error { _, _, err := s.Shown(ctx, "acme", "a"); return err },
+		"FindAttacks": func(ctx context.Context, s *store.Store) error { _, err := s.FindAttacks(ctx, "acme", "a"); return err },
+		"Outdated":    func(ctx context.Context, s *store.Store) error { return s.Outdated(ctx, "acme", "a") },
+		"ToRedraw":    func(ctx context.Context, s *store.Store) error { _, err := s.ToRedraw(ctx, "acme"); return err },
+		"Redrawn":     func(ctx context.Context, s *store.Store) error { return s.Redrawn(ctx, "acme", "a", 1) },
+		"Untold":      func(ctx context.Context, s *store.Store) error { _, err := s.Untold(ctx, "acme"); return err },
+		"SaveChange": func(ctx context.Context, s *store.Store) error {
+			return s.SaveChange(ctx, commands.Change{ID: "c", Account: "acme"})
+		},
+		"Changes":    func(ctx context.Context, s *store.Store) error { _, err := s.Changes(ctx, "acme"); return err },
+		"DueChanges": func(ctx context.Context, s *store.Store) error { _, err := s.DueChanges(ctx, "acme", noon); return err },
+		"Append": func(ctx context.Context, s *store.Store) error {
+			_, err := s.Append(ctx, commands.AuditEntry{Account: "acme"})
+			return err
+		},
+		"Entries":  func(ctx context.Context, s *store.Store) error { _, err := s.Entries(ctx, "acme", noon); return err },
+		"PostSlot": func(ctx context.Context, s *store.Store) error { _, err := s.PostSlot(ctx, "C1", 1, 1); return err },
+		"EditSlot": func(ctx context.Context, s *store.Store) error { _, err := s.EditSlot(ctx, "T1", 40); return err },
+	} {
+		require.True(t, neverSent(call(t.Context(), openURL(t, "redis://"+nobody))), name)
+	}
+}

@@ -1,0 +1,112 @@
+package store_test
+
+import (
+	"bytes"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/store"
+)
+
+// wire is a network between a store and Redis that can go wrong.
+type wire struct {
+	listener net.Listener
+	to       string
+	wg       sync.WaitGroup
+
+	mu       sync.Mutex
+	conns    []net.Conn
+	requests filter
+	replies  filter
+}
+
+// filter says what of a chunk goes on, and whether the connection does; nil: all.
+type filter func(chunk []byte) (pass []byte, goOn bool)
+
+func pass(chunk []byte) ([]byte, bool) { return chunk, true }
+
+func hang([]byte) ([]byte, bool) { return nil, true }
+func cut([]byte) ([]byte, bool)  { return nil, false }
+
+// cutAt lets everything through up to a word, and then cuts the connection.
+func cutAt(word string) filter {
+	return func(chunk []byte) ([]byte, bool) {
+		before, _, found := bytes.Cut(chunk, []byte(word))
+		return before, !found
+	}
+}
+
+func newWire(t testing.TB, to string) *wire {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	w := &wire{listener: l, to: to}
+	w.wg.Go(w.accept)
+	t.Cleanup(func() { w.refuse(); w.wg.Wait() })
+	return w
+}
+
+func (w *wire) open(t testing.TB) *store.Store {
+	return openURL(t, "redis://"+w.listener.Addr().String()+"/0")
+}
+
+// goWrong sets what happens from now on to requests and to replies.
+func (w *wire) goWrong(requests, replies filter) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests, w.replies = requests, replies
+}
+
+// refuse takes no new connections and cuts those there are.
+func (w *wire) refuse() {
+	_ = w.listener.Close()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.conns {
+		_ = c.Close()
+	}
+}
+
+func (w *wire) accept() {
+	for {
+		near, err := w.listener.Accept()
+		if err != nil {
+			return
+		}
+		far, err := net.Dial("tcp", w.to)
+		if err != nil {
+			_ = near.Close()
+			continue
+		}
+		w.mu.Lock()
+		w.conns = append(w.conns, near, far)
+		w.mu.Unlock()
+		w.wg.Go(func() { w.pump(far, near, &w.requests) })
+		w.wg.Go(func() { w.pump(near, far, &w.replies) })
+	}
+}
+
+func (w *wire) pump(to, from net.Conn, through *filter) {
+	defer func() {
+		_ = to.Close()
+		_ = from.Close()
+	}()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		if err != nil {
+			return
+		}
+		pass, goOn := buf[:n], true
+		w.mu.Lock()
+		if f := *through; f != nil {
+			pass, goOn = f(pass)
+		}
+		w.mu.Unlock()
+		if _, err := to.Write(pass); err != nil || !goOn {
+			return
+		}
+	}
+}

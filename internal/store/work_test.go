@@ -1,0 +1,222 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/store"
+)
+
+// job is work that was handed over.
+type job struct {
+	work string
+	done func(context.Context) error
+}
+
+// worker runs Work and passes on what it hands over.
+func worker(t testing.TB, s *store.Store) (jobs <-chan job, stop func(), ended <-chan error) {
+	handed := make(chan job, 1000)
+	stop, ended = running(t, func(ctx context.Context) error {
+		return s.Work(ctx, func(work []byte, done func(context.Context) error) { handed <- job{string(work), done} })
+	})
+	return handed, stop, ended
+}
+
+func accept(t testing.TB, s *store.Store, ids ...string) {
+	t.Helper()
+	for _, id := range ids {
+		fresh, err := s.Accept(t.Context(), id, []byte("work "+id))
+		require.NoError(t, err)
+		require.True(t, fresh)
+	}
+}
+
+func (w *world) requireNoWork(t testing.TB) {
+	t.Helper()
+	n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()
+	require.NoError(t, err)
+	require.Zero(t, n)
+	pending, err := w.rdb.XPending(t.Context(), "{work}:stream", "workers").Result()
+	require.NoError(t, err)
+	require.Zero(t, pending.Count)
+}
+
+func TestADeliveryIsTakenOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, other := w.open(t), w.open(t)
+		accept(t, s, "1")
+		fresh, err := other.Accept(t.Context(), "1", []byte("again"))
+		require.NoError(t, err)
+		require.False(t, fresh)
+		for id, want := range map[string]bool{"1": false, "2": true} {
+			first, err := other.First(t.Context(), id)
+			require.NoError(t, err)
+			require.Equal(t, want, first)
+		}
+		fresh, err = s.Accept(t.Context(), "2", []byte("seen"))
+		require.NoError(t, err)
+		require.False(t, fresh)
+		jobs, _, _ := worker(t, s)
+		require.Equal(t, "work 1", within(t, 5*time.Second, jobs).work)
+		require.Empty(t, jobs)
+		for _, id := range []string{"1", "2"} {
+			ttl, err := w.rdb.PTTL(t.Context(), "{work}:seen:"+id).Result()
+			require.NoError(t, err)
+			require.InDelta(t, time.Hour, ttl, float64(time.Minute))
+		}
+	})
+}
+
+func TestScriptsAreSentAgainAfterRedisForgotThem(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s := w.open(t)
+		accept(t, s, "1")
+		require.NoError(t, w.rdb.ScriptFlush(t.Context()).Err())
+		accept(t, s, "2")
+	})
+}
+
+func TestWorkComesInOrderAndGoesWhenDone(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s := w.open(t)
+		var ids []string
+		for i := range 150 { // more than are read at once
+			ids = append(ids, fmt.Sprint(i))
+		}
+		accept(t, s, ids[:100]...)
+		jobs, stop, ended := worker(t, s)
+		accept(t, s, ids[100:]...)
+		for _, id := range ids {
+			got := within(t, 5*time.Second, jobs)
+			require.Equal(t, "work "+id, got.work)
+			require.NoError(t, got.done(t.Context()))
+		}
+		w.requireNoWork(t)
+		stop()
+		require.ErrorIs(t, within(t, 5*time.Second, ended), context.Canceled)
+	})
+}
+
+func TestWhatWasNotDoneComesAgainBeforeAllElse(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s := w.open(t)
+		var ids []string
+		for i := range 150 { // more than are read at once
+			ids = append(ids, fmt.Sprint(i))
+		}
+		accept(t, s, ids...)
+		jobs, stop, ended := worker(t, s)
+		var handed []job
+		for range ids {
+			handed = append(handed, within(t, 5*time.Second, jobs))
+		}
+		stop()
+		require.ErrorIs(t, within(t, 5*time.Second, ended), context.Canceled)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.NoError(t, handed[1].done(ctx), "what is done counts, also after the stop")
+		accept(t, s, "new")
+
+		next := w.open(t)
+		jobs, _, _ = worker(t, next)
+		for _, id := range append(slices.Delete(ids, 1, 2), "new") {
+			got := within(t, 5*time.Second, jobs)
+			require.Equal(t, "work "+id, got.work)
+			require.NoError(t, got.done(t.Context()))
+		}
+		w.requireNoWork(t)
+	})
+}
+
+func TestNothingIsHandedOverAfterTheStop(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s := w.open(t)
+		accept(t, s, "1", "2", "3")
+		ctx, stop := context.WithCancel(t.Context())
+		var handed []string
+		err := s.Work(ctx, func(work []byte, done func(context.Context) error) {
+			handed = append(handed, string(work))
+			stop()
+			require.NoError(t, done(ctx))
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, []string{"work 1"}, handed)
+		jobs, _, _ := worker(t, s)
+		require.Equal(t, "work 2", within(t, 5*time.Second, jobs).work)
+	})
+}
+
+func TestWorkGoesOnAfterRedisWasEmptied(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s := w.open(t)
+		accept(t, s, "1")
+		jobs, _, _ := worker(t, s)
+		within(t, 5*time.Second, jobs)
+		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
+		accept(t, s, "1") // nobody remembers that it was there
+		got := within(t, 5*time.Second, jobs)
+		require.Equal(t, "work 1", got.work)
+		require.NoError(t, got.done(t.Context()))
+		w.requireNoWork(t)
+	})
+}
+
+// What Redis gave out but never arrived is pending: it comes again, and what is in hand meanwhile doesn't.
+func TestWorkWhoseAnswerWasLostComesAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		net := newWire(t, w.addr)
+		s, direct := net.open(t), w.open(t)
+		accept(t, direct, "1")
+		jobs, _, _ := worker(t, s)
+		inHand := within(t, 5*time.Second, jobs)
+		lost := make(chan struct{})
+		net.goWrong(nil, func(chunk []byte) ([]byte, bool) {
+			if !bytes.Contains(chunk, []byte("work 2")) {
+				return chunk, true
+			}
+			net.replies = nil // the lock is held by whoever calls a filter
+			close(lost)
+			return nil, false
+		})
+		accept(t, direct, "2")
+		within(t, 5*time.Second, lost)
+		accept(t, direct, "3")
+		for _, id := range []string{"2", "3"} {
+			got := within(t, 5*time.Second, jobs)
+			require.Equal(t, "work "+id, got.work)
+			require.NoError(t, got.done(t.Context()))
+		}
+		require.NoError(t, inHand.done(t.Context()))
+		require.Empty(t, jobs)
+		w.requireNoWork(t)
+	})
+}
+
+func TestWorkEndsWithItsContext(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		for _, goWrong := range []filter{pass, hang, cut} {
+			net := newWire(t, w.addr)
+			_, stop, ended := worker(t, net.open(t))
+			reading := make(chan struct{}, 1)
+			net.goWrong(func(chunk []byte) ([]byte, bool) {
+				if !bytes.Contains(chunk, []byte("xreadgroup")) {
+					return chunk, true
+				}
+				select {
+				case reading <- struct{}{}:
+				default:
+				}
+				return goWrong(chunk)
+			}, nil)
+			within(t, 5*time.Second, reading)
+			stop()
+			require.ErrorIs(t, within(t, 2500*time.Millisecond, ended), context.Canceled)
+		}
+	})
+}
