@@ -1,10 +1,13 @@
 package bot
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -107,10 +110,26 @@ func (s *Slack) Member(ctx context.Context, team, user string) (name string, ful
 	return m.name, m.full, nil
 }
 
-// respond uses a request's response address.
+// respond uses a request's response address. An error under a good status is one too: slack-go would take it for done.
 func (s *Slack) respond(ctx context.Context, address string, msg *slack.WebhookMessage) error {
-	if err := slack.PostWebhookCustomHTTPContext(ctx, address, s.http, msg); err != nil {
+	body, err := json.Marshal(msg)
+	if err != nil {
+		return fmt.Errorf("write answer: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
 		return fmt.Errorf("use response address: %w", withoutURL(err))
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := s.http.Do(req)
+	if err != nil {
+		return fmt.Errorf("use response address: %w", withoutURL(err))
+	}
+	defer res.Body.Close()
+	var refused slack.SlackResponse // what is done is answered by a bare "ok"
+	_ = json.NewDecoder(io.LimitReader(res.Body, maxBody)).Decode(&refused)
+	if res.StatusCode/100 != 2 || refused.Error != "" {
+		return fmt.Errorf("use response address: status %d %s", res.StatusCode, refused.Error)
 	}
 	return nil
 }

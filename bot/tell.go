@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/poller"
@@ -51,7 +53,7 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 		b.drawer.look()
 	}
 	if !calls {
-		return b.cfg.Memory.Told(ctx, n.Account, n, "", "")
+		return b.record(ctx, n, "", "")
 	}
 	n.Channel = channel
 	return b.tellMessage(ctx, n, worse(a, n), ts)
@@ -68,7 +70,44 @@ func (b *Bot) tellCard(ctx context.Context, a Account, n poller.News) error {
 	if err != nil {
 		return err
 	}
-	return b.cfg.Memory.Told(ctx, n.Account, n, channel, ts)
+	if err := b.record(ctx, n, channel, ts); err != nil {
+		return err
+	}
+	b.catchUp(ctx, n, changes)
+	return nil
+}
+
+// catchUp has a card redrawn when something was done while it was on its way: it can be clicked before it is known where it is.
+func (b *Bot) catchUp(ctx context.Context, n poller.News, drawn []commands.Change) {
+	now, err := b.cfg.Memory.Changes(ctx, n.Account)
+	same := slices.EqualFunc(now, drawn, func(x, y commands.Change) bool { return x.ID == y.ID && x.State == y.State })
+	if err == nil && !same {
+		id := commands.AttackID(n.Account, n.Attack.ID)
+		if err = b.cfg.Memory.Outdated(ctx, n.Account, id); err == nil {
+			b.Redraw(n.Account, id)
+		}
+	}
+	if err != nil {
+		b.cfg.Log.Error("look what was done since a card was drawn", "account", n.Account, "err", err)
+	}
+}
+
+// recordAgain is how long to wait before what was told is recorded once more.
+const recordAgain = time.Second
+
+// record takes news off that was told, however long the memory is away: told anew it could come twice, for nobody knows
+// whether a recording whose answer was lost took place.
+func (b *Bot) record(ctx context.Context, n poller.News, channel, ts string) error {
+	for {
+		err := b.cfg.Memory.Told(ctx, n.Account, n, channel, ts)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		b.cfg.Log.Error("record what was told", "account", n.Account, "reason", n.Reason, "err", err)
+		if err := sleep(ctx, recordAgain); err != nil {
+			return err
+		}
+	}
 }
 
 // tellMessage posts news that is no card; with thread it is a reply that the channel sees too.
@@ -76,7 +115,7 @@ func (b *Bot) tellMessage(ctx context.Context, n poller.News, msg Message, threa
 	if _, _, err := b.postNews(ctx, n, msg, thread); err != nil {
 		return err
 	}
-	return b.cfg.Memory.Told(ctx, n.Account, n, "", "")
+	return b.record(ctx, n, "", "")
 }
 
 func (b *Bot) postNews(ctx context.Context, n poller.News, msg Message, thread string) (channel, ts string, err error) {
@@ -160,5 +199,5 @@ func (b *Bot) tellChange(ctx context.Context, n poller.News) error {
 		}
 		return b.tellMessage(ctx, n, Message{Text: answerText(lines), Blocks: renderLines(lines, buttons)}, "")
 	}
-	return b.cfg.Memory.Told(ctx, n.Account, n, "", "")
+	return b.record(ctx, n, "", "")
 }

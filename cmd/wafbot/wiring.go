@@ -29,6 +29,7 @@ type app struct {
 	runner  *commands.Runner
 	bot     *bot.Bot
 	pollers map[string]*poller.Poller
+	acted   acted
 }
 
 // build puts the parts together. Nothing is asked of anybody yet. Audit entries go to out as JSON lines.
@@ -73,6 +74,7 @@ func (a *app) account(cfg Account) (bot.Account, error) {
 	p := poller.New(poller.Config{
 		Account: cfg.Name, API: api, Memory: a.store, Teller: waker{a}, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
 		Routes: cfg.routes(), Channel: cfg.Channel, Log: a.log,
+		Mirrored: func(ctx context.Context, since time.Time) { a.redrawActed(ctx, cfg.Name, since) },
 	})
 	a.pollers[cfg.Name] = p
 	applications := map[int]commands.Application{}
@@ -135,22 +137,23 @@ func (a *app) health(account string) (commands.HealthNow, bool) {
 func (a *app) follow(ctx context.Context, ch commands.Change) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
+	a.acted.add(ch)
 	if p, ok := a.pollers[ch.Account]; ok {
 		p.Refresh()
 	}
-	ts := ""
 	if ch.AttackID != "" {
 		if err := a.store.Outdated(ctx, ch.Account, ch.AttackID); err != nil {
 			a.log.Error("mark card", "attack", ch.AttackID, "err", err)
 		}
-		var err error
-		if _, ts, err = a.store.Card(ctx, ch.Account, ch.AttackID); err != nil {
-			a.log.Error("find card", "attack", ch.AttackID, "err", err)
+		// One that is told has a card, or has one on its way, which is redrawn when it has arrived.
+		shown, _, err := a.store.Shown(ctx, ch.Account, ch.AttackID)
+		if err != nil {
+			a.log.Error("find attack", "attack", ch.AttackID, "err", err)
 		}
-	}
-	if ts != "" {
-		a.bot.Redraw(ch.Account, ch.AttackID)
-		return
+		if shown.Told {
+			a.bot.Redraw(ch.Account, ch.AttackID)
+			return
+		}
 	}
 	if ch.State == commands.StateUndone {
 		return // the undo is a change of its own and is told

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+// bothAccounts has the bot watch globex too: another client of the same service, with a channel of its own.
+func bothAccounts(w *world) {
+	all, err := demoConfig(w.World)
+	require.NoError(w.t, err)
+	globex := all.Accounts[1]
+	globex.PollInterval = w.cfg.Accounts[0].PollInterval
+	w.cfg.Accounts = append(w.cfg.Accounts, globex)
+}
+
+// stuffing is an attack on globex's Portal, which blocks whatever looks like an attack: this doesn't.
+func stuffing() waf.AttackSpec {
+	return waf.AttackSpec{Account: "globex", Type: "brute", Path: "/signin", Sources: []waf.SourceSpec{{IP: attacker, PerSecond: 4}}, Started: waf.Duration(time.Minute)}
+}
+
+func TestAccountsAreApart(t *testing.T) {
+	story(t, bothAccounts, func(t *testing.T, w *world) {
+		w.attack(injection())
+		w.attack(stuffing())
+		acme, globex := w.card("/login"), w.cardIn("#waf-globex", "/signin", "brute force")
+		require.Empty(t, w.cards("#waf", "/signin"))
+		require.Empty(t, w.cards("#waf-globex", "/login"))
+
+		globex.click("rob", "Deny only")
+		globex.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+		require.Len(t, w.entries("globex"), 1)
+		require.Empty(t, w.entries("acme"), "the same address, another account")
+		acme.click("ann", "Deny only")
+		acme.says("Deny " + attacker + " everywhere for 4 h · Anna Weber")
+		require.Len(t, w.entries("acme"), 1)
+		globex.undo("rob", "Deny "+attacker)
+		globex.says("taken back by Rob Diaz")
+		require.Empty(t, w.entries("globex"))
+		require.Len(t, w.entries("acme"), 1)
+
+		w.typesIn("#waf-globex", "rob", "deny 198.51.100.50")
+		w.message("#waf-globex", "Deny 198.51.100.50")
+		require.Len(t, w.entries("globex"), 1, "the account of the channel")
+		w.typesIn("#random", "rob", "deny 198.51.100.51")
+		w.told("rob", "which account?", "acme, globex")
+		w.typesIn("#random", "rob", "deny 198.51.100.51 account=globex")
+		w.message("#waf-globex", "Deny 198.51.100.51")
+		w.typesIn("#random", "rob", "status")
+		w.told("rob", "acme: 1 going on", "globex: 1 going on")
+		for _, r := range w.sent() {
+			id := map[string]string{"acme": `"clientid":5`, "globex": `"clientid":9`}[r.Account]
+			require.True(t, strings.Contains(r.Body, id), "%s: %s", r.Account, r.Body)
+		}
+	})
+}
+
+func TestOneAccountIsDown(t *testing.T) {
+	story(t, bothAccounts, func(t *testing.T, w *world) {
+		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Kind: "unauthenticated"}))
+		w.attack(injection())
+		w.attack(stuffing())
+		globex := w.cardIn("#waf-globex", "/signin")
+		globex.click("rob", "Deny only")
+		globex.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+		w.until("trouble is logged", func() bool { return w.journal.has("watching fails", "account=acme", "refuses the token") })
+		status, body := w.get("/readyz")
+		require.Equal(t, http.StatusOK, status, "one tenant's token must not take the bot out")
+		require.Contains(t, body, `"acme":{"failing":"the service refuses the token"`)
+		w.types("rob", "status")
+		w.told("rob", "acme: what burns is unknown", "doesn't accept wafbot's token", "Blind: the service refuses the token")
+		w.types("rob", "deny 198.51.100.50")
+		w.told("rob", "doesn't accept wafbot's token")
+		require.Empty(t, w.cards("#waf"))
+
+		w.WAF.ClearFaults()
+		w.card("/login", attacker).click("rob", "Deny only")
+		w.told("rob", "accepted by the service")
+		w.until("entry", func() bool {
+			return slices.ContainsFunc(w.entries("acme"), func(e waf.IPRuleState) bool { return e.Subnet == attacker+"/32" })
+		})
+		require.False(t, strings.Contains(w.journal.String(), "sandbox-token"))
+	})
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+func TestReadsTyped(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		spec := injection()
+		spec.Vulnerability = sqlHole()
+		w.attack(spec)
+		id := w.card(attacker).id()
+		for line, parts := range map[string][]string{
+			"":                 {"acme: 1 going on", id, "Nothing of wafbot's is in force", "live: changes are made"},
+			"status":           {"acme: 1 going on", id},
+			"incidents":        {"acme: 1 incident in the last 1 day", "INCIDENT SQL injection on Shop"},
+			"attacks since=2h": {"acme: 1 attack in the last 2 h", "POST shop.example.com/login"},
+			"attack " + id[:5]: {"It worked, says the service: vulnerability 812", attacker + " FR 79 %"},
+			"lists":            {"acme: 0 entr"},
+			"mode Shop":        {"Mode of Shop by rules: monitoring"},
+			"audit":            {"acme: "},
+			"whoami":           {"Vic Lee (U0VIC0003): viewer"},
+			"help":             {"deny [TARGET…]", "undo [CHANGE]"},
+			"help deny":        {"put sources on the denylist"},
+			"atack 1":          {"atack is no command", "did you mean attack?"},
+			"deny 'x":          {"quote"},
+		} {
+			w.types("vic", line)
+			w.told("vic", parts...)
+		}
+		require.Len(t, w.Slack.Messages("#waf"), 2, "answers are for the one who asks")
+		require.Empty(t, w.sent())
+	})
+}
+
+func TestADenialTypedWithoutACard(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.types("rob", `deny 198.51.100.99 for=1h reason="from the night shift"`)
+		w.told("rob", "Deny 198.51.100.99 everywhere for 1 h: accepted by the service")
+		require.Contains(t, w.entries("acme")[0].Reason, "Rob Diaz (U0ROB0002): from the night shift")
+		line := w.message("#waf", "Deny 198.51.100.99 everywhere for 1 h · Rob Diaz")
+		w.types("rob", "lists")
+		w.told("rob", "1 entr", "198.51.100.99")
+
+		w.click("ann", line, "Undo")
+		w.told("ann", "Undo of: Deny 198.51.100.99")
+		require.Empty(t, w.entries("acme"))
+		w.message("#waf", "Undo of: Deny 198.51.100.99", "Anna Weber")
+		w.click("rob", line, "Undo")
+		w.told("rob", "taken back already by Anna Weber")
+
+		w.types("rob", "deny 198.51.100.98")
+		w.message("#waf", "Deny 198.51.100.98")
+		w.types("rob", "undo")
+		w.told("rob", "Undo of: Deny 198.51.100.98")
+		require.Empty(t, w.entries("acme"))
+	})
+}
+
+func TestARehearsalSendsNothing(t *testing.T) {
+	rehearse := func(w *world) { w.cfg.Policy.Changes = "rehearse" }
+	story(t, rehearse, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card("Rehearsal: buttons only show what would be sent", attacker)
+		card.click("rob", "Deny "+attacker+" + patch")
+		w.told("rob", "Rehearsal: Deny "+attacker+" everywhere for 4 h would be sent; nothing was",
+			"add to list black: "+attacker, "by Rob Diaz (U0ROB0002)", "create vpatch sqli in post.form_urlencoded.login")
+		card.click("rob", "Block mode")
+		w.told("rob", "Rehearsal: Switch Shop to block for 2 h", "create mode block", "delete rule")
+		w.types("ann", "allow 198.51.100.1")
+		w.told("ann", "Rehearsal: Allow 198.51.100.1")
+		require.Empty(t, w.sent(), "no request that changes anything reached the service")
+		require.Len(t, w.Slack.Messages("#waf"), 2)
+		require.True(t, w.journal.has(`"outcome":"rehearsed"`, "U0ROB0002"), "audited as what it was")
+	})
+}
+
+func TestWarningsAreAsked(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.types("rob", "mode Shop block")
+		question := w.told("rob", "Switch Shop to block for 2 h? Before you do", "incidents are registered only in monitoring")
+		require.Empty(t, w.sent())
+		// The question is shown to one person: nobody else sees a button to click.
+		_, err := w.Slack.Click(t.Context(), workspace.Click{User: "ann", Channel: "#waf", TS: question.TS, Button: "Do it anyway"})
+		require.Error(t, err)
+		w.click("rob", question, "Do it anyway")
+		w.told("rob", "Switch Shop to block for 2 h: accepted")
+		w.until("block mode", func() bool { return w.mode() == "block" || len(w.modeRules()) == 1 && w.modeRules()[0] == "block" })
+	})
+}

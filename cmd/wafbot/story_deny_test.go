@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+func TestAnAttackIsDeniedAndTheDenialTakenBack(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		attack := w.attack(injection())
+		card := w.card("SQL injection", "POST shop.example.com/login", "not blocked", attacker)
+		card.click("rob", "Deny only")
+		w.told("rob", "Deny "+attacker+" everywhere for 4 h: accepted by the service", "by Rob Diaz")
+
+		entries := w.entries("acme")
+		require.Len(t, entries, 1)
+		require.Equal(t, attacker+"/32", entries[0].Subnet)
+		require.Contains(t, entries[0].Reason, "by Rob Diaz (U0ROB0002) for "+card.id())
+		require.LessOrEqual(t, len([]rune(entries[0].Reason)), 200)
+		card.says("Deny "+attacker+" everywhere for 4 h · Rob Diaz", fmt.Sprintf("→ <!date^%d^", entries[0].ExpiredAt), "accepted by the service", "Rob Diaz is on it")
+		require.NotContains(t, card.labels(), "Deny only, 4 h", "it is done")
+
+		w.until("denial in force", func() bool { return w.state("acme").IPRules[0].InForce })
+		stopped, others := w.hits(attack, attacker), w.hits(attack, neighbour)
+		require.Zero(t, stopped.Through)
+		require.Positive(t, stopped.Blocked)
+		require.Positive(t, others.Through, "others go on")
+		require.Zero(t, others.Blocked)
+
+		// What is in force is read slowly: the card has to follow once more.
+		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "POST /v1/objects/hint", Kind: "slow", Times: 1}))
+		card.undo("rob", "Deny "+attacker)
+		card.says("taken back by Rob Diaz")
+		require.Empty(t, w.entries("acme"))
+		require.False(t, w.WAF.Denied("acme", attacker))
+		card.says("[Deny only, 4 h]") // it can be done again
+		w.until("denial out of force", func() bool { return len(w.state("acme").IPRules) == 0 })
+		require.Positive(t, w.hits(attack, attacker).Through)
+	})
+}
+
+func TestTheSameSignedBytesAgain(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		click := card.click("rob", "Deny only")
+		w.told("rob", "Deny "+attacker, "accepted")
+		w.acknowledged(w.Slack.Replay(t.Context(), click))
+		read := w.types("rob", "whoami")
+		w.told("rob", "U0ROB0002")
+		w.acknowledged(w.Slack.Replay(t.Context(), read))
+
+		// What comes after the replays is done after them.
+		w.types("rob", "deny 198.51.100.200")
+		w.told("rob", "Deny 198.51.100.200", "accepted")
+		w.types("rob", "help audit")
+		w.told("rob", "since=")
+		require.Len(t, w.entries("acme"), 2)
+		require.Len(t, w.whispers("rob", attacker), 1, "one answer")
+		require.Len(t, w.whispers("rob", "U0ROB0002"), 1)
+	})
+}
+
+func TestADoubleClick(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		message := card.now()
+		w.click("rob", message, "Deny only")
+		w.click("rob", message, "Deny only")
+		w.told("rob", "Deny "+attacker, "accepted by the service")
+		w.told("rob", "by Rob Diaz", "Nothing was sent")
+		require.Len(t, w.entries("acme"), 1)
+		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+		require.Equal(t, 1, strings.Count(card.now().Plain(), "everywhere for 4 h · Rob Diaz"), "one measure")
+	})
+}
+
+func TestADeliveryThatComesTwice(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		w.Slack.SetFault(workspace.Fault{Kind: "duplicate_delivery", Times: 1})
+		card.click("rob", "Deny only")
+		w.told("rob", "Deny "+attacker, "accepted by the service")
+		w.types("rob", "deny 198.51.100.200")
+		w.told("rob", "Deny 198.51.100.200", "accepted")
+		require.Len(t, w.entries("acme"), 2)
+		require.Len(t, w.whispers("rob", attacker), 1, "one answer")
+	})
+}
+
+func TestTwoPeopleAtOnce(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		message := w.card(attacker).now()
+		names := map[string]string{"ann": "Anna Weber", "rob": "Rob Diaz"}
+		var clicks sync.WaitGroup
+		for user := range names {
+			clicks.Go(func() {
+				d, err := w.Slack.Click(t.Context(), workspace.Click{User: user, Channel: message.Channel, TS: message.TS, Button: "Deny only"})
+				if err != nil || d.Status != 200 {
+					t.Errorf("click of %s: %+v, %v", user, d, err)
+				}
+			})
+		}
+		clicks.Wait()
+		w.until("both are answered", func() bool { return len(w.whispers("ann", attacker)) == 1 && len(w.whispers("rob", attacker)) == 1 })
+		first, second := "ann", "rob"
+		if len(w.whispers("rob", "accepted by the service")) == 1 {
+			first, second = second, first
+		}
+		require.Len(t, w.whispers(first, "accepted by the service"), 1)
+		require.Len(t, w.whispers(second, names[first], "Nothing was sent"), 1)
+		entries := w.entries("acme")
+		require.Len(t, entries, 1)
+		require.Contains(t, entries[0].Reason, names[first])
+		require.Len(t, slices.DeleteFunc(w.sent(), func(r waf.Request) bool { return r.Method != "POST" }), 1)
+	})
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const form = "application/x-www-form-urlencoded"
+
+// signed sends a request as Slack would at a time: signed by whoever knows the secret.
+func (w *world) signed(path, kind, body string, at time.Time) (status int, answer string) {
+	w.t.Helper()
+	stamp := strconv.FormatInt(at.Unix(), 10)
+	mac := hmac.New(sha256.New, []byte(w.cfg.Slack.SigningSecret.Reveal()))
+	mac.Write([]byte("v0:" + stamp + ":" + body))
+	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.address+path, strings.NewReader(body))
+	require.NoError(w.t, err)
+	req.Header.Set("Content-Type", kind)
+	req.Header.Set("X-Slack-Request-Timestamp", stamp)
+	req.Header.Set("X-Slack-Signature", "v0="+hex.EncodeToString(mac.Sum(nil)))
+	return w.do(req)
+}
+
+func TestForgedLateAndOversized(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		command := w.types("vic", "whoami")
+		w.told("vic", "viewer")
+		forged, err := w.Slack.Forge(t.Context(), command)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusUnauthorized, forged.Status)
+
+		deny := url.Values{"command": {"/waf"}, "text": {"deny 198.51.100.9"}, "user_id": {"U0ANN0001"}, "team_id": {"T0SANDBOX"}, "channel_id": {"C0WAF0001"}}.Encode()
+		for _, off := range []time.Duration{-6 * time.Minute, 6 * time.Minute} {
+			status, _ := w.signed("/slack/commands", form, deny, time.Now().Add(off))
+			require.Equal(t, http.StatusUnauthorized, status, "%s off", off)
+		}
+		for _, path := range []string{"/slack/commands", "/slack/interactions", "/slack/events"} {
+			status, _ := w.signed(path, form, strings.Repeat("x", 1<<20+1), time.Now())
+			require.Equal(t, http.StatusRequestEntityTooLarge, status)
+			status, _ = w.get(path)
+			require.Equal(t, http.StatusMethodNotAllowed, status)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.address+path, strings.NewReader(deny))
+			require.NoError(t, err)
+			status, _ = w.do(req)
+			require.Equal(t, http.StatusUnauthorized, status, "no signature")
+		}
+		status, _ := w.get("/nowhere")
+		require.Equal(t, http.StatusNotFound, status)
+		w.acknowledged(w.Slack.VerifyURL(t.Context()))
+		require.Empty(t, w.sent())
+
+		status, _ = w.signed("/slack/commands", form, deny, time.Now().Add(-4*time.Minute))
+		require.Equal(t, http.StatusOK, status, "the same is done when it is signed in time")
+		w.message("#waf", "Deny 198.51.100.9")
+	})
+}
+
+func TestWhatTheBotDoesNotUnderstandIsAcknowledged(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		click := w.card(attacker).click("rob", "Deny only")
+		w.told("rob", "accepted by the service")
+		values, err := url.ParseQuery(click.EnvelopeBody)
+		require.NoError(t, err)
+		var payload map[string]any
+		require.NoError(t, json.Unmarshal([]byte(values.Get("payload")), &payload))
+		sends := func(key string, value any) {
+			t.Helper()
+			old := payload[key]
+			payload[key] = value
+			text, err := json.Marshal(payload)
+			require.NoError(t, err)
+			payload[key] = old
+			status, _ := w.signed("/slack/interactions", form, url.Values{"payload": {string(text)}}.Encode(), time.Now())
+			require.Equal(t, http.StatusOK, status)
+		}
+		action := func(id string) []any {
+			return []any{map[string]any{"type": "button", "action_id": id, "value": "deny 198.51.100.77"}}
+		}
+		sends("actions", action("retired_in_v2"))
+		w.told("rob", "This message is outdated", "status", "help")
+		sends("actions", []any{})
+		sends("type", "block_suggestion_of_tomorrow")
+		w.until("three answers", func() bool { return len(w.whispers("rob", "This message is outdated")) == 3 })
+		sends("actions", action("link:7")) // the client has opened the address
+
+		sends("actions", "no list")
+		for _, body := range []string{"payload=%7Bnope", "payload=", "", "%zz", "payload=[]"} {
+			status, _ := w.signed("/slack/interactions", form, body, time.Now())
+			require.Equal(t, http.StatusOK, status, body)
+			status, _ = w.signed("/slack/events", "application/json", body, time.Now())
+			require.Equal(t, http.StatusOK, status, body)
+		}
+		status, _ := w.signed("/slack/commands", form, "%zz", time.Now())
+		require.Equal(t, http.StatusOK, status)
+		require.Len(t, w.entries("acme"), 1)
+		require.Len(t, w.whispers("rob"), 4)
+	})
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+// modeRules are the modes that acme's rules set for Shop.
+func (w *world) modeRules() (modes []string) {
+	w.t.Helper()
+	for _, r := range w.rules("acme", "service_mode") {
+		if r.Words == "sets mode "+r.Mode+` for instance equal "4"` {
+			modes = append(modes, r.Mode)
+		}
+	}
+	return modes
+}
+
+func TestAModeIsSwitchedAndTakenBack(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		for _, b := range card.now().Buttons() {
+			if b.Label == "Block mode, 2 h" {
+				require.Contains(t, b.Confirm, "Incidents are registered only in monitoring")
+			}
+		}
+		card.click("rob", "Block mode, 2 h")
+		w.told("rob", "Switch Shop to block for 2 h", "accepted by the service")
+		require.Equal(t, []string{"block"}, w.modeRules(), "the old rule is gone")
+		w.until("block mode in force", func() bool { return w.mode() == "block" })
+
+		card.undo("rob", "Switch Shop to block")
+		card.says("taken back by Rob Diaz")
+		require.Equal(t, []string{"monitoring"}, w.modeRules(), "as before")
+		w.until("monitoring in force", func() bool { return w.mode() == "monitoring" })
+	})
+}
+
+func TestAModeReturnsByItself(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection()) // its hits are what a story without people waits by
+		w.types("rob", "mode Shop block for=2s")
+		question := w.told("rob", "Switch Shop to block for 2 s?", "incidents are registered only in monitoring")
+		require.Empty(t, w.sent(), "it asks first")
+		w.click("rob", question, "Do it anyway")
+		w.told("rob", "Switch Shop to block for 2 s", "accepted")
+		require.Equal(t, []string{"block"}, w.modeRules())
+		w.until("mode returns", func() bool { return len(w.modeRules()) == 1 && w.modeRules()[0] == "monitoring" })
+		w.message("#waf", "Undo of: Switch Shop to block for 2 s", "wafbot")
+		require.True(t, w.journal.has(`"via":"clock"`, `"outcome":"done"`), "audited")
+	})
+}
+
+func TestAQuestionLeft(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.types("rob", "mode Shop block")
+		question := w.told("rob", "Before you do")
+		w.click("rob", question, "Leave")
+		w.told("rob", "Left as it is. Nothing was done")
+		require.Empty(t, w.whispers("rob", "Before you do"), "the question is gone")
+		require.Equal(t, "monitoring", w.mode())
+		require.Empty(t, w.sent())
+		require.Equal(t, []waf.IPRuleState{}, w.entries("acme"))
+	})
+}

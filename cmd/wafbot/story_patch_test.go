@@ -1,0 +1,132 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// throughOwnCDN is an injection whose source is the customers' way in: what denies it denies them.
+func throughOwnCDN() waf.AttackSpec {
+	return waf.AttackSpec{
+		Type: "xss", Method: "GET", Path: "/shop/comments.php", Parameter: "GET_text_value",
+		Sources: []waf.SourceSpec{{IP: "192.0.2.10", Country: "DE", PerSecond: 3}}, Started: waf.Duration(2 * time.Minute),
+	}
+}
+
+// patched is what a request to create a patch asks for.
+type patched struct {
+	Type       string  `json:"type"`
+	AttackType string  `json:"attack_type"`
+	Point      [][]any `json:"point"`
+	Action     []struct {
+		Type  string `json:"type"`
+		Point []any  `json:"point"`
+		Value any    `json:"value"`
+	} `json:"action"`
+}
+
+func (w *world) patched() (p patched) {
+	w.t.Helper()
+	sent := w.sent()
+	require.NotEmpty(w.t, sent)
+	last := sent[len(sent)-1]
+	require.Equal(w.t, "/v1/objects/hint/create", last.Path)
+	require.NoError(w.t, json.Unmarshal([]byte(last.Body), &p))
+	return p
+}
+
+func TestAPatchWhereDenyingIsNotOffered(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		attack := w.attack(throughOwnCDN())
+		card := w.card("192.0.2.10 = our CDN")
+		require.Contains(t, card.labels(), "Patch, 7 days")
+		card.click("rob", "Patch")
+		w.told("rob", "Patch exactly GET shop.example.com/shop/comments.php, part get.text", "accepted by the service")
+
+		p := w.patched()
+		require.Equal(t, []any{"vpatch", "xss", [][]any{{"get", "text"}}}, []any{p.Type, p.AttackType, p.Point})
+		scope := map[string]any{}
+		for _, c := range p.Action {
+			point, err := json.Marshal(c.Point)
+			require.NoError(t, err)
+			scope[string(point)] = c.Value
+			if c.Value == nil {
+				require.Equal(t, "absent", c.Type)
+			}
+		}
+		require.Equal(t, map[string]any{
+			`["instance"]`: "4", `["header","HOST"]`: "shop.example.com", `["method"]`: "GET",
+			`["path",0]`: "shop", `["path",1]`: nil, `["action_name"]`: "comments", `["action_ext"]`: "php",
+		}, scope, "exactly the attack's scope")
+
+		w.until("patch in force", func() bool { r := w.rules("acme", "vpatch"); return len(r) == 1 && r[0].InForce })
+		require.Zero(t, w.hits(attack, "192.0.2.10").Through)
+		card.undo("rob", "Patch exactly")
+		card.says("taken back by Rob Diaz")
+		require.Empty(t, w.rules("acme", "vpatch"))
+		w.until("hits pass again", func() bool { return w.hits(attack, "192.0.2.10").Through > 0 })
+	})
+}
+
+func TestAPatchTyped(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		w.types("rob", "patch attack="+card.id()[:6]+" for=2d")
+		w.told("rob", "Patch exactly POST shop.example.com/login, part post.form_urlencoded.login, SQL injection only for 2 days", "accepted")
+		require.Equal(t, [][]any{{"post"}, {"form_urlencoded", "login"}}, w.patched().Point)
+		card.undo("ann", "Patch exactly")
+		card.says("taken back by Anna Weber")
+		require.Empty(t, w.rules("acme", "vpatch"))
+	})
+}
+
+func TestContain(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		card.click("rob", "Deny "+attacker+" + patch")
+		w.told("rob", "Deny "+attacker, "Patch exactly POST shop.example.com/login")
+		require.Len(t, w.entries("acme"), 1)
+		require.Len(t, w.rules("acme", "vpatch"), 1)
+
+		card.undo("rob", "Deny "+attacker)
+		w.told("rob", "Undo of: Deny "+attacker)
+		require.Empty(t, w.entries("acme"))
+		require.Len(t, w.rules("acme", "vpatch"), 1, "each has its own undo")
+		card.undo("rob", "Patch exactly")
+		w.told("rob", "Undo of: Patch exactly")
+		require.Empty(t, w.rules("acme", "vpatch"))
+	})
+}
+
+func TestContainHalfDone(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "POST /v1/objects/hint/create", Kind: "status:423"}))
+		card.click("rob", "Deny "+attacker+" + patch")
+		w.told("rob", "Half done", "Deny "+attacker+" everywhere for 4 h: accepted", "NOT done: Patch exactly", "locked its rules")
+		require.Len(t, w.entries("acme"), 1)
+		require.Empty(t, w.rules("acme", "vpatch"))
+
+		var reply workspace.Message
+		w.until("a reply in the thread", func() bool {
+			replies := card.replies("NOT done: Patch exactly")
+			if len(replies) > 0 {
+				reply = replies[0]
+			}
+			return len(replies) > 0
+		})
+		require.True(t, says(reply, "<@U0ROB0002>", "Half done"), "it calls its author: %s", reply.Plain())
+		card.says("Deny "+attacker+" everywhere for 4 h · Rob Diaz", "Patch exactly", "NOT done")
+		card.undo("rob", "Deny "+attacker)
+		w.until("denial taken back", func() bool { return len(w.entries("acme")) == 0 })
+	})
+}

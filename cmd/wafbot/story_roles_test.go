@@ -1,0 +1,80 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAViewerMayNot(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		card.click("vic", "Deny only")
+		w.told("vic", "deny needs the role responder; yours is viewer. Ask <@U0ROB0002>", "<@U0ANN0001>", "Nothing was done")
+		require.Empty(t, w.entries("acme"))
+		require.Empty(t, w.sent())
+		require.True(t, w.journal.has(`"outcome":"refused"`, "U0VIC0003", "deny "+attacker))
+		w.types("ann", "audit by=vic")
+		w.told("ann", "Vic Lee (button) deny "+attacker, "refused")
+		require.Len(t, w.Slack.Messages("#waf"), 2, "nothing of it in the channel")
+
+		w.types("vic", "undo")
+		w.told("vic", "undo needs the role responder")
+		w.types("rob", "allow 198.51.100.1")
+		w.told("rob", "allow needs the role admin; yours is responder. Ask <@U0ANN0001>")
+		require.Empty(t, w.sent())
+	})
+}
+
+func TestAStrangerAndAGuest(t *testing.T) {
+	// Listed by mistake, or before they became what they are: the workspace's word counts.
+	listed := func(w *world) {
+		w.cfg.Policy.Responders = append(w.cfg.Policy.Responders, "U0GUEST04", "U0EVE0005", "*")
+	}
+	story(t, listed, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		for _, user := range []string{"guest", "eve"} {
+			card.click(user, "Deny only")
+			w.told(user, "You have no role here")
+			w.types(user, "status")
+			w.until("two refusals", func() bool { return len(w.whispers(user, "You have no role here")) == 2 })
+			require.Len(t, w.whispers(user), 2, "and nothing else")
+		}
+		require.Empty(t, w.sent())
+		require.True(t, w.journal.has(`"outcome":"refused"`, "U0EVE0005"))
+		require.True(t, w.journal.has(`"outcome":"refused"`, "U0GUEST04"))
+	})
+}
+
+func TestOneWhoLeftMayNot(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		message := w.card(attacker).now()
+		rob, ok := w.Slack.UserByName("rob")
+		require.True(t, ok)
+		rob.Restricted = true // made a guest
+		require.NoError(t, w.Slack.SetUser(rob))
+		w.click("rob", message, "Deny only")
+		w.told("rob", "You have no role here")
+		require.Empty(t, w.sent())
+	})
+}
+
+func TestOwnCDNIsNeverDenied(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(throughOwnCDN())
+		card := w.card("192.0.2.10 = our CDN", "192.0.2.10 is our CDN: it isn't denied")
+		require.Equal(t, []string{"Patch, 7 days", "Block mode, 2 h"}, card.labels())
+		for _, source := range []string{"192.0.2.10", "192.0.2.0/24", "192.0.0.0/16", "::ffff:192.0.2.10", "attack=" + card.id(), "10.0.0.1"} {
+			w.types("ann", "deny "+source)
+			w.until("refusal of "+source, func() bool {
+				return w.journal.has(`"outcome":"refused"`, "deny "+source, "which is never denied") && len(w.whispers("ann", "which is never denied")) > 0
+			})
+		}
+		w.types("ann", "contain attack="+card.id())
+		w.until("refusal", func() bool { return w.journal.has(`"outcome":"refused"`, "contain attack="+card.id()) })
+		require.Empty(t, w.sent())
+	})
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+const addEntry = "POST /v4/ip_rules"
+
+// What the service refuses for good is told to the person who asked, in words, and in the thread with a mention.
+func TestTheServiceRefusesADenial(t *testing.T) {
+	t.Parallel()
+	for kind, words := range map[string]string{
+		"status:400":      "the service refused it as invalid",
+		"inner:400":       "the service refused it as invalid",
+		"status:403":      "the service doesn't allow this to wafbot's token",
+		"unauthenticated": "the service doesn't accept wafbot's token any more",
+		"status:404":      "the service doesn't find it",
+		"status:409":      "the service has an entry like that already",
+		"status:423":      "the service has locked its rules just now",
+		"status:429":      "the service takes no more requests just now",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			story(t, asItIs, func(t *testing.T, w *world) {
+				w.attack(injection())
+				card := w.card(attacker)
+				require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: addEntry, Kind: kind}))
+				card.click("rob", "Deny only")
+				w.told("rob", "NOT done: Deny "+attacker+" everywhere for 4 h", words)
+				w.until("the thread has it", func() bool { return len(card.replies("<@U0ROB0002>", "NOT done: Deny "+attacker, words)) == 1 })
+				card.says("NOT done", words)
+				require.Empty(t, w.entries("acme"))
+				require.True(t, w.journal.has(`"outcome":"failed"`, words))
+
+				w.WAF.ClearFaults()
+				card.click("ann", "Deny only")
+				w.told("ann", "Deny "+attacker, "accepted by the service")
+				require.Len(t, w.entries("acme"), 1)
+				require.Contains(t, w.entries("acme")[0].Reason, "Anna Weber")
+			})
+		})
+	}
+}
+
+// What passes is got over, and however the answer is lost there is one entry.
+func TestTheServiceStumblesOverADenial(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"status:429", "status:500", "html", "reset", "cut", "500_applied", "reset_applied", "slow"} {
+		t.Run(kind, func(t *testing.T) {
+			story(t, asItIs, func(t *testing.T, w *world) {
+				w.attack(injection())
+				card := w.card(attacker)
+				require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: addEntry, Kind: kind, Times: 1}))
+				card.click("rob", "Deny only")
+				w.told("rob", "Deny "+attacker, "accepted by the service")
+				entries := w.entries("acme")
+				require.Len(t, entries, 1)
+				require.Contains(t, entries[0].Reason, "by Rob Diaz (U0ROB0002)")
+				card.undo("rob", "Deny "+attacker)
+				card.says("taken back by Rob Diaz")
+				require.Empty(t, w.entries("acme"))
+			})
+		})
+	}
+}
+
+// A rule created twice would be two rules, so a lost answer is looked into and never simply sent again.
+func TestTheServiceStumblesOverAPatch(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"status:429", "cut", "500_applied", "reset_applied"} {
+		t.Run(kind, func(t *testing.T) {
+			story(t, asItIs, func(t *testing.T, w *world) {
+				w.attack(injection())
+				card := w.card(attacker)
+				require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "POST /v1/objects/hint/create", Kind: kind, Times: 1}))
+				w.types("rob", "patch attack="+card.id())
+				w.told("rob", "Patch exactly POST shop.example.com/login", "accepted by the service")
+				require.Len(t, w.rules("acme", "vpatch"), 1)
+				card.undo("rob", "Patch exactly")
+				card.says("taken back by Rob Diaz")
+				require.Empty(t, w.rules("acme", "vpatch"))
+			})
+		})
+	}
+}

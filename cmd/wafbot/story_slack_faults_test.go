@@ -1,0 +1,84 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// rough lets Slack refuse calls: that is what these stories are about.
+func rough(w *world) { w.rough = true }
+
+func TestACardIsPostedOnceWhateverSlackAnswers(t *testing.T) {
+	t.Parallel()
+	kinds := []string{"ratelimited", "ratelimited_posted", "500", "500_posted", "timeout_posted", "service_unavailable", "fatal_error"}
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			story(t, rough, func(t *testing.T, w *world) {
+				w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: kind, Times: 1})
+				w.attack(injection())
+				card := w.card("/login")
+				card.click("rob", "Deny only") // also while the bot doesn't know yet that the card is there
+				w.told("rob", "accepted by the service")
+				card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+				w.polls(3)
+				require.Len(t, w.cards("#waf"), 1)
+				require.Len(t, w.Slack.Messages("#waf"), 2)
+			})
+		})
+	}
+}
+
+func TestAnArchivedChannel(t *testing.T) {
+	elsewhere := func(w *world) {
+		w.rough = true
+		w.cfg.Accounts[0].Routes = []Route{{Channel: "C0RANDOM3"}}
+	}
+	story(t, elsewhere, func(t *testing.T, w *world) {
+		require.NoError(t, w.Slack.SetArchived("#random", true))
+		w.attack(injection())
+		card := w.card("/login")
+		card.click("rob", "Deny only")
+		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+		w.polls(3)
+		require.Len(t, w.cards("#waf"), 1)
+		require.Empty(t, w.Slack.Messages("#random"))
+	})
+}
+
+func TestACardThatSlackRefusesGoesOutAsText(t *testing.T) {
+	story(t, rough, func(t *testing.T, w *world) {
+		w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "invalid_blocks", Times: 1})
+		w.attack(injection())
+		card := w.card("NOT BLOCKED: SQL injection on Shop. 203.0.113.7 (FR)")
+		w.until("a second try without blocks", func() bool { return w.journal.has("slack refuses a message's blocks") })
+		require.Len(t, w.cards("#waf"), 1)
+		w.types("rob", "deny attack="+card.id())
+		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz") // drawn at the next edit
+	})
+}
+
+func TestAnAnswerFindsItsWay(t *testing.T) {
+	story(t, rough, func(t *testing.T, w *world) {
+		w.Slack.SetFault(workspace.Fault{Method: "response_url", Kind: "expired_url"})
+		w.types("rob", "deny 198.51.100.9")
+		w.told("rob", "Deny 198.51.100.9", "accepted by the service")
+		require.Len(t, w.entries("acme"), 1)
+	})
+}
+
+func TestSlackDoesNotTellWhoSomebodyIs(t *testing.T) {
+	story(t, rough, func(t *testing.T, w *world) {
+		w.Slack.SetFault(workspace.Fault{Method: "users.info", Kind: "500"})
+		w.types("rob", "deny 198.51.100.9")
+		w.told("rob", "Slack doesn't tell wafbot who you are just now")
+		require.Empty(t, w.sent())
+		w.types("rob", "lists")
+		w.told("rob", "acme: 0 entr")
+		w.Slack.ClearFaults()
+		w.types("rob", "deny 198.51.100.9")
+		w.told("rob", "accepted by the service")
+	})
+}

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/sandbox"
+)
+
+// TestMain runs more stories at a time than there are processors: they wait more than they compute.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", "8")
+	}
+	code := m.Run()
+	http.DefaultClient.CloseIdleConnections()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// patience is how long a story waits for something before it says that it never came.
+const patience = 40 * time.Second
+
+// world is the emulated world with the bot in it.
+type world struct {
+	*sandbox.World
+	t       *testing.T
+	cfg     *Config
+	redis   memory
+	journal *journal
+	address string // the bot's
+	stop    func() // the bot
+	rough   bool   // Slack's refusals are part of the story
+}
+
+// story plays with the bot in a world of its own, once with each Redis. The world is prepared before the bot starts.
+func story(t *testing.T, prepare func(w *world), play func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Parallel()
+	t.Run("miniredis", func(t *testing.T) {
+		t.Parallel()
+		tell(t, miniRedis(t), prepare, play)
+	})
+	if testing.Short() {
+		return
+	}
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		tell(t, realRedis(t), prepare, play)
+	})
+}
+
+func asItIs(*world) {}
+
+func tell(t *testing.T, redis memory, prepare func(w *world), play func(t *testing.T, w *world)) {
+	t.Helper()
+	w := newWorld(t, redis)
+	prepare(w)
+	w.start()
+	t.Cleanup(func() {
+		w.stop()
+		w.requireClean()
+	})
+	for _, a := range w.cfg.Accounts {
+		w.message(a.Channel, "wafbot watches "+a.Name)
+	}
+	play(t, w)
+}
+
+// newWorld is a quiet world for account acme. Nothing polls more often than the bot does here.
+func newWorld(t *testing.T, redis memory) *world {
+	t.Helper()
+	w := &world{World: openWorld(t), t: t, redis: redis, journal: newJournal()}
+	var err error
+	w.cfg, err = demoConfig(w.World)
+	require.NoError(t, err)
+	for i := range w.cfg.Accounts {
+		w.cfg.Accounts[i].PollInterval = 250 * time.Millisecond
+	}
+	w.cfg.Accounts = w.cfg.Accounts[:1]
+	w.cfg.Redis.URL = apiclient.Secret(redis.url)
+	return w
+}
+
+// start starts the bot on a listener of its own; stop ends it.
+func (w *world) start() {
+	w.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(w.t, err)
+	w.address = "http://" + l.Addr().String()
+	w.DeliverTo(w.address)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	ended := make(chan error, 1)
+	log := slog.New(slog.NewTextHandler(w.journal, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	go func() { ended <- serve(ctx, w.cfg, l, served{log: log, audit: w.journal}) }()
+	w.stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(w.t, <-ended)
+	})
+}
+
+// until waits for something that the workspace, the service or the bot's log shows.
+func (w *world) until(what string, ok func() bool) {
+	w.t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	for {
+		slack, service, journal := w.Slack.Watch(), w.WAF.Watch(), w.journal.watch() // before the look, so that nothing falls in between
+		if ok() {
+			return
+		}
+		select {
+		case <-slack:
+		case <-service:
+		case <-journal:
+		case <-deadline.C:
+			w.t.Fatalf("never: %s\n%s", what, w.all())
+		}
+	}
+}
+
+// all is everything that was said, to people and to the log.
+func (w *world) all() string {
+	var b strings.Builder
+	for _, c := range w.Slack.Channels() {
+		for _, m := range w.Slack.Messages(c.ID) {
+			fmt.Fprintf(&b, "#%s %s: %s\n%s\n", c.Name, m.TS, m.Text, m.Plain())
+		}
+	}
+	for _, u := range w.Slack.Users() {
+		for _, m := range w.Slack.Ephemerals(u.ID) {
+			fmt.Fprintf(&b, "to %s: %s\n", u.Name, m.Plain())
+		}
+	}
+	return b.String() + w.journal.String()
+}
+
+// requireClean holds what every story must leave behind: no secret anywhere, and nothing that Slack refused.
+func (w *world) requireClean() {
+	w.t.Helper()
+	said := w.all()
+	for _, call := range w.Slack.Calls() { // with all that was posted
+		said += fmt.Sprintf("%s %v %s\n", call.Method, call.Args, call.Error)
+		require.True(w.t, call.OK || w.rough, "slack refused %+v", call)
+	}
+	secrets := []apiclient.Secret{w.cfg.Slack.BotToken, w.cfg.Slack.SigningSecret}
+	for _, a := range w.cfg.Accounts {
+		secrets = append(secrets, a.Token)
+	}
+	for _, secret := range secrets {
+		require.NotEmpty(w.t, secret.Reveal())
+		require.NotContains(w.t, said, secret.Reveal(), "a secret was told")
+	}
+	require.NotContains(w.t, w.journal.String(), "/response/", "a response address is a key to the channel")
+}
+
+// get asks the bot's own pages, as probes do.
+func (w *world) get(path string) (status int, body string) {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.address+path, http.NoBody)
+	require.NoError(w.t, err)
+	return w.do(req)
+}
+
+func (w *world) do(req *http.Request) (status int, body string) {
+	w.t.Helper()
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(w.t, err)
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(w.t, err)
+	return res.StatusCode, string(text)
+}
+
+// journal is what the bot writes: its log and its audit lines.
+type journal struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	changed chan struct{}
+}
+
+func newJournal() *journal { return &journal{changed: make(chan struct{})} }
+
+// Write implements io.Writer.
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	close(j.changed)
+	j.changed = make(chan struct{})
+	return j.text.Write(p)
+}
+
+func (j *journal) watch() <-chan struct{} {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.changed
+}
+
+// String is all that was written.
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// has reports whether one line holds all the parts.
+func (j *journal) has(parts ...string) bool {
+	for line := range strings.Lines(j.String()) {
+		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
+			return true
+		}
+	}
+	return false
+}
