@@ -33,7 +33,8 @@ func (b *Bot) card(ctx context.Context, a Account, f facts, changes []commands.C
 	}
 	if a.Settings != nil {
 		settings := a.Settings()
-		s.Entries, s.Rules, s.LookedAt = settings.Entries, settings.Rules, settings.At
+		s.Entries, s.Rules = commands.Overlay(settings.Entries, settings.Rules, changes, settings.At)
+		s.LookedAt = settings.At
 	}
 	c := Card{
 		Situation: s, FiguresAt: f.at, Quiet: f.quiet, Mention: f.mention, Owner: owner(s.Changes),

@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,16 +19,37 @@ type postCall struct {
 	Message   Message
 }
 
+// errNowhere marks a channel that can't be posted to.
+var errNowhere = errors.New("channel can't be posted to")
+
 // postTries is how often one call of post sends at most; its caller comes back later.
 const postTries = 3
 
 // post puts a message into a channel once, however often and by whomever it is tried: whoever finds that it was tried before looks first.
 func (b *Bot) post(ctx context.Context, c postCall) (channel, ts string, err error) {
-	first, again, err := b.cfg.Memory.Trying(ctx, c.Account, c.Delivery, b.cfg.Now())
+	t, err := b.try(ctx, c.Account, c.Delivery)
 	if err != nil {
 		return "", "", err
 	}
-	if again {
+	return b.postTried(ctx, c, t)
+}
+
+// tried is what is known of a delivery's earlier attempts.
+type tried struct {
+	first time.Time
+	again bool // it may have been posted before
+}
+
+// try writes down that a delivery is about to be posted.
+func (b *Bot) try(ctx context.Context, account, delivery string) (t tried, err error) {
+	t.first, t.again, err = b.cfg.Memory.Trying(ctx, account, delivery, b.cfg.Now())
+	return t, err
+}
+
+// postTried posts what was written down as tried.
+func (b *Bot) postTried(ctx context.Context, c postCall, t tried) (channel, ts string, err error) {
+	first := t.first
+	if t.again {
 		if channel, ts, err = b.look(ctx, c, first); ts != "" || err != nil {
 			return channel, ts, err
 		}
@@ -52,6 +74,8 @@ func (b *Bot) post(ctx context.Context, c postCall) (channel, ts string, err err
 			if channel, ts, err := b.lookTwice(ctx, c, first, wait); ts != "" || err != nil {
 				return channel, ts, err
 			}
+		case v == nowhere:
+			return "", "", fmt.Errorf("%w: %w", errNowhere, err)
 		case v != lost:
 			return "", "", err
 		}

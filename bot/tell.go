@@ -2,11 +2,12 @@ package bot
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/poller"
@@ -19,9 +20,6 @@ const changed poller.Reason = "changed"
 func Announcement(ch commands.Change, channel string) poller.News {
 	return poller.News{ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Reason: changed, Channel: channel, At: ch.At}
 }
-
-// errNowhere marks a channel that can't be posted to.
-var errNowhere = errors.New("channel can't be posted to")
 
 // tell puts one piece of news before people, and takes it off the outbox.
 func (b *Bot) tell(ctx context.Context, n poller.News) error {
@@ -61,12 +59,17 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 
 // tellCard posts an attack's card.
 func (b *Bot) tellCard(ctx context.Context, a Account, n poller.News) error {
-	changes, err := b.cfg.Memory.Changes(ctx, n.Account)
-	if err != nil {
+	// Side by side: this is the way from an attack to a person.
+	var changes []commands.Change
+	var t tried
+	g, both := errgroup.WithContext(ctx)
+	g.Go(func() (err error) { changes, err = b.cfg.Memory.Changes(both, n.Account); return err })
+	g.Go(func() (err error) { t, err = b.try(both, n.Account, n.ID); return err })
+	if err := g.Wait(); err != nil {
 		return err
 	}
 	msg := render(b.card(ctx, a, facts{attack: n.Attack, at: n.At, quiet: n.Quiet, mention: n.Mention}, changes))
-	channel, ts, err := b.postNews(ctx, n, msg, "")
+	channel, ts, err := b.postTried(ctx, newsCall(n, msg, ""), t)
 	if err != nil {
 		return err
 	}
@@ -112,18 +115,15 @@ func (b *Bot) record(ctx context.Context, n poller.News, channel, ts string) err
 
 // tellMessage posts news that is no card; with thread it is a reply that the channel sees too.
 func (b *Bot) tellMessage(ctx context.Context, n poller.News, msg Message, thread string) error {
-	if _, _, err := b.postNews(ctx, n, msg, thread); err != nil {
+	if _, _, err := b.post(ctx, newsCall(n, msg, thread)); err != nil {
 		return err
 	}
 	return b.record(ctx, n, "", "")
 }
 
-func (b *Bot) postNews(ctx context.Context, n poller.News, msg Message, thread string) (channel, ts string, err error) {
-	channel, ts, err = b.post(ctx, postCall{Account: n.Account, Channel: n.Channel, Thread: thread, Broadcast: thread != "", Delivery: n.ID, Message: msg})
-	if v, _ := judge(err); err != nil && v == nowhere {
-		err = fmt.Errorf("%w: %w", errNowhere, err)
-	}
-	return channel, ts, err
+// newsCall is the message that tells a piece of news; with thread it is a reply that the channel sees too.
+func newsCall(n poller.News, msg Message, thread string) postCall {
+	return postCall{Account: n.Account, Channel: n.Channel, Thread: thread, Broadcast: thread != "", Delivery: n.ID, Message: msg}
 }
 
 // firstStart is the one message of an account's first poll.

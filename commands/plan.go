@@ -81,9 +81,11 @@ func (r *Runner) runOne(ctx context.Context, c *Call, id string, p Plan, res *Re
 	return r.finish(ctx, c, ch, p, res)
 }
 
+// listedWithin is how long a change may take to show in the service's listings.
+const listedWithin = time.Minute
+
 // sameNow reports whether a change has the plan's effect and is in hand, or was made so lately that the service's listing may not show it yet.
 func (c *Call) sameNow(ch Change, p Plan) bool {
-	const listed = time.Minute
 	age := c.Now.Sub(ch.At)
 	switch {
 	case ch.Effect != p.effect():
@@ -91,7 +93,7 @@ func (c *Call) sameNow(ch Change, p Plan) bool {
 	case ch.State == StateBegun:
 		return age <= stale
 	}
-	return ch.State == StateDone && ch.InForce(c.Now) && age < listed && !ch.superseded(c.Known)
+	return ch.State == StateDone && ch.InForce(c.Now) && age < listedWithin && !ch.superseded(c.Known)
 }
 
 // goOn finishes a change that was begun, by this delivery or another with the same effect.

@@ -46,9 +46,6 @@ func (p *Poller) mirror(ctx context.Context) {
 		p.mu.Lock()
 		p.settings = s
 		p.mu.Unlock()
-		if err == nil && p.cfg.Mirrored != nil {
-			p.cfg.Mirrored(ctx, s.At)
-		}
 		if s.Err != "" && failing == "" {
 			p.cfg.Log.Error("reading lists and rules fails", "why", s.Err, "error", err)
 		}

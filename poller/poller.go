@@ -42,9 +42,6 @@ type Config struct {
 	Routes     []Route       // nil: DefaultRoutes(Channel); empty: nothing gets a card
 	Channel    string        // of the first message, and of routes without one
 	Log        *slog.Logger  // nil: slog.Default()
-
-	// Mirrored is told when lists and rules have been read, and since when they were; nil: nobody.
-	Mirrored func(ctx context.Context, since time.Time)
 }
 
 // Poller watches one account. Poll and Run must not run at the same time; all else may.

@@ -29,7 +29,6 @@ type app struct {
 	runner  *commands.Runner
 	bot     *bot.Bot
 	pollers map[string]*poller.Poller
-	acted   acted
 }
 
 // build puts the parts together. Nothing is asked of anybody yet. Audit entries go to out as JSON lines.
@@ -74,7 +73,6 @@ func (a *app) account(cfg Account) (bot.Account, error) {
 	p := poller.New(poller.Config{
 		Account: cfg.Name, API: api, Memory: a.store, Teller: waker{a}, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
 		Routes: cfg.routes(), Channel: cfg.Channel, Log: a.log,
-		Mirrored: func(ctx context.Context, since time.Time) { a.redrawActed(ctx, cfg.Name, since) },
 	})
 	a.pollers[cfg.Name] = p
 	applications := map[int]commands.Application{}
@@ -137,7 +135,6 @@ func (a *app) health(account string) (commands.HealthNow, bool) {
 func (a *app) follow(ctx context.Context, ch commands.Change) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	a.acted.add(ch)
 	if p, ok := a.pollers[ch.Account]; ok {
 		p.Refresh()
 	}
