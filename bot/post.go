@@ -48,9 +48,12 @@ func (b *Bot) try(ctx context.Context, account, delivery string) (t tried, err e
 
 // postTried posts what was written down as tried.
 func (b *Bot) postTried(ctx context.Context, c postCall, t tried) (channel, ts string, err error) {
-	first := t.first
 	if t.again {
-		if channel, ts, err = b.look(ctx, c, first); ts != "" || err != nil {
+		pauses := []time.Duration{0}
+		if b.cfg.Now().Sub(t.first) < inFlight {
+			pauses = []time.Duration{time.Second, lookAgain}
+		}
+		if channel, ts, err = b.look(ctx, c, t.first, pauses); ts != "" || err != nil {
 			return channel, ts, err
 		}
 	}
@@ -65,24 +68,28 @@ func (b *Bot) postTried(ctx context.Context, c postCall, t tried) (channel, ts s
 		}
 		v, wait := judge(err)
 		b.cfg.Log.Warn("post message", "channel", c.Channel, "try", try, "err", err)
-		switch {
-		case v == tooBig && len(c.Message.Blocks) > 0:
+		switch v {
+		case maybe:
+			if channel, ts, err := b.look(ctx, c, t.first, []time.Duration{wait, lookAgain}); ts != "" || err != nil {
+				return channel, ts, err
+			}
+		case tooBig:
+			if len(c.Message.Blocks) == 0 {
+				return "", "", err
+			}
 			// A plain card is forgiven, a lost one never.
 			b.cfg.Log.Error("slack refuses a message's blocks, sending plain text", "channel", c.Channel, "err", err)
 			c.Message = Message{Text: c.Message.Text, Metadata: c.Message.Metadata}
-		case v == maybe:
-			if channel, ts, err := b.lookTwice(ctx, c, first, wait); ts != "" || err != nil {
-				return channel, ts, err
+		case lost:
+			if err := sleep(ctx, wait); err != nil {
+				return "", "", err
 			}
-		case v == nowhere:
+		case nowhere:
 			return "", "", fmt.Errorf("%w: %w", errNowhere, err)
-		case v != lost:
+		case forbidden:
 			return "", "", err
 		}
 		if try == postTries {
-			return "", "", err
-		}
-		if err := sleep(ctx, wait); err != nil {
 			return "", "", err
 		}
 	}
@@ -137,45 +144,49 @@ func (b *Bot) awaitSlot(ctx context.Context, channel string) error {
 	}
 }
 
-// lookTwice looks whether a message of unknown outcome is there, after a moment and once more after five seconds.
-func (b *Bot) lookTwice(ctx context.Context, c postCall, first time.Time, wait time.Duration) (channel, ts string, err error) {
-	for _, pause := range []time.Duration{wait, lookAgain} {
+const (
+	inFlight  = 30 * time.Second // how long after it was sent a message can still arrive
+	lookAgain = 5 * time.Second
+)
+
+// look searches for a message of unknown outcome, after each of the pauses. Only without the scope for it does it give up,
+// and the message may come twice rather than never.
+func (b *Bot) look(ctx context.Context, c postCall, first time.Time, pauses []time.Duration) (channel, ts string, err error) {
+	for _, pause := range pauses {
 		if err := sleep(ctx, pause); err != nil {
 			return "", "", err
 		}
-		if channel, ts, err = b.look(ctx, c, first); ts != "" || err != nil {
-			return channel, ts, err
+		ts, err = b.find(ctx, c, first)
+		if errorName(err) == "missing_scope" {
+			b.cfg.Log.Warn("can't look whether a message is there: the history scope is missing", "channel", c.Channel)
+			return "", "", nil
+		}
+		if ts != "" || err != nil {
+			return c.Channel, ts, err
 		}
 	}
 	return "", "", nil
 }
 
-const lookAgain = 5 * time.Second
-
-// look searches the channel, or the thread, for the message, from a minute before it was first tried. Only without the scope for it
-// does it give up, and the message may come twice rather than never.
-func (b *Bot) look(ctx context.Context, c postCall, first time.Time) (channel, ts string, err error) {
+// find searches the channel, or the thread, for the message, from a minute before it was first tried.
+func (b *Bot) find(ctx context.Context, c postCall, first time.Time) (ts string, err error) {
 	self, err := b.cfg.Slack.whoami(ctx)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
 	oldest := fmt.Sprintf("%d.000000", first.Add(-time.Minute).Unix())
 	for cursor := ""; ; {
 		msgs, next, err := b.page(ctx, c, oldest, cursor)
-		if errorName(err) == "missing_scope" {
-			b.cfg.Log.Warn("can't look whether a message is there: the history scope is missing", "channel", c.Channel)
-			return "", "", nil
-		}
 		if err != nil {
-			return "", "", fmt.Errorf("look for message in %s: %w", c.Channel, withoutURL(err))
+			return "", fmt.Errorf("look for message in %s: %w", c.Channel, withoutURL(err))
 		}
 		for _, m := range msgs {
 			if m.BotID == self.bot && m.Metadata.EventPayload["delivery"] == c.Delivery {
-				return c.Channel, m.Timestamp, nil
+				return m.Timestamp, nil
 			}
 		}
 		if next == "" {
-			return "", "", nil
+			return "", nil
 		}
 		cursor = next
 	}
