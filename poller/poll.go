@@ -2,6 +2,7 @@ package poller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -33,6 +34,9 @@ func (p *Poller) poll(ctx context.Context) error {
 		return &memoryError{fmt.Errorf("load state: %w", err)}
 	}
 	r, readErr := p.read(ctx)
+	if broken := (*memoryError)(nil); errors.As(readErr, &broken) {
+		return broken
+	}
 	if readErr != nil && (ctx.Err() != nil || len(r.attacks) == 0 || p.lastGood.IsZero()) {
 		return readErr // a first start is told as a whole
 	}
@@ -43,15 +47,35 @@ func (p *Poller) poll(ctx context.Context) error {
 	if r.ended {
 		u.Forget = p.forgettable(r)
 	}
+	if err := p.settle(ctx, r, u, readErr == nil); err != nil {
+		return err
+	}
+	return readErr
+}
+
+// settle remembers an update, takes it over, and wakes the teller for its news.
+func (p *Poller) settle(ctx context.Context, r reading, u Update, good bool) error {
 	if err := p.remember(ctx, u); err != nil {
 		p.loaded = false
 		return &memoryError{fmt.Errorf("remember state: %w", err)}
 	}
-	p.commit(r, u, readErr == nil)
+	p.commit(r, u, good)
 	if len(u.News) > 0 {
 		p.cfg.Teller.Wake(p.cfg.Account, u.News)
 	}
-	return readErr
+	return nil
+}
+
+// tellFirst tells the news of a poll's first page before the others are read: they may be many, and somebody waits.
+// A first start is told as a whole.
+func (p *Poller) tellFirst(ctx context.Context, r reading) error {
+	if p.lastGood.IsZero() {
+		return nil
+	}
+	if u := p.decide(r); len(u.News) > 0 {
+		return p.settle(ctx, r, u, false)
+	}
+	return nil
 }
 
 // load makes Memory's state the poller's own, unless it is already. Everything is read again then.

@@ -84,8 +84,13 @@ func (p *Poller) readNewest(ctx context.Context, r *reading) error {
 		if first && !sweep {
 			until = p.readUntil(r.at)
 		}
-		first = false
 		changed := p.take(r, page.Attacks)
+		if first && changed {
+			if err := p.tellFirst(ctx, *r); err != nil {
+				return err
+			}
+		}
+		first = false
 		for _, a := range page.Attacks {
 			if !a.Last.IsZero() && (r.reached.IsZero() || a.Last.Before(r.reached)) {
 				r.reached = a.Last

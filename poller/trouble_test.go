@@ -187,7 +187,7 @@ func TestMemoryAway(t *testing.T) {
 	})
 }
 
-func TestStoppedPollChangesNothing(t *testing.T) {
+func TestStoppedPollTellsOnce(t *testing.T) {
 	t.Parallel()
 	a, p := watching(t)
 	for i := range 150 {
@@ -200,9 +200,23 @@ func TestStoppedPollChangesNothing(t *testing.T) {
 		}
 	}
 	require.ErrorIs(t, p.Poll(ctx), context.Canceled)
-	require.Empty(t, a.memory.took())
+	require.Len(t, a.memory.took(), 100, "the first page is told while the next is being read")
 	require.Empty(t, p.Health().Failing, "being stopped is no failure")
 	a.served = nil
+	require.NoError(t, p.Poll(t.Context()))
+	require.Len(t, a.memory.took(), 50)
+}
+
+func TestFirstPageIsNotToldUnlessRemembered(t *testing.T) {
+	t.Parallel()
+	a, p := watching(t)
+	for i := range 150 {
+		a.add(fmt.Sprintf("x:%03d", i), 0)
+	}
+	a.memory.breaks(func(write bool) (before, after bool) { return write, false })
+	require.ErrorIs(t, p.Poll(t.Context()), errAway)
+	require.Empty(t, a.memory.took())
+	a.memory.breaks(nil)
 	require.NoError(t, p.Poll(t.Context()))
 	require.Len(t, a.memory.took(), 150)
 }
