@@ -35,7 +35,7 @@ func (b *Bot) answerError(ctx context.Context, req request, err error) {
 	if errors.Is(err, commands.ErrService) && req.MessageTS != "" && !req.Ephemeral && b.cfg.Runner.Changes(req.Invocation.Line) {
 		lines := []commands.Text{commands.Say(commands.User(req.Invocation.Actor.ID), " ", text)}
 		msg := Message{Text: answerText(lines), Blocks: renderLines(lines, nil)}
-		if _, _, err := b.post(ctx, postCall{Channel: req.Channel, Thread: req.MessageTS, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
+		if err := b.post(ctx, postCall{Channel: req.Channel, Thread: req.MessageTS, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
 			b.cfg.Log.Error("reply in thread", "channel", req.Channel, "err", err)
 		}
 	}

@@ -84,6 +84,7 @@ type Config struct {
 	Runner            Runner
 	Memory            Memory
 	Accounts          []Account
+	Command           string // the slash command, for messages that name it; "": /waf
 	Policy            commands.Policy
 	Roles             commands.Roles
 	Runbooks          map[string]string // by attack type; "*" for the others
@@ -105,6 +106,7 @@ type Bot struct {
 
 // New makes a Bot.
 func New(cfg Config) *Bot {
+	cfg.Command = cmp.Or(cfg.Command, "/waf")
 	cfg.Burst = cmp.Or(cfg.Burst, 4)
 	cfg.EditsPerMinute = cmp.Or(cfg.EditsPerMinute, 40)
 	if cfg.Log == nil {

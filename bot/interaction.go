@@ -60,7 +60,6 @@ func (b *Bot) click(ctx context.Context, p payload, d delivery) {
 		return
 	}
 	action := p.Actions[0]
-	req.Action = action.ActionID
 	kind, _, _ := strings.Cut(action.ActionID, ":")
 	switch kind {
 	case actionDo, actionAnyway:
@@ -99,7 +98,8 @@ func (p payload) request(d delivery) request {
 func (b *Bot) outdated(ctx context.Context, req request, action string) {
 	b.cfg.Log.Warn("unknown action", "action", action, "user", req.Invocation.Actor.ID)
 	b.once(ctx, req, func(ctx context.Context) {
-		b.answer(ctx, req, []commands.Text{commands.Say("This message is outdated: its button does nothing any more. ", commands.Code("status"), " shows what is going on, ", commands.Code("help"), " what can be typed")})
+		b.answer(ctx, req, []commands.Text{commands.Say("This message is outdated: its button does nothing any more. ", commands.Code(b.cfg.Command+" status"), " shows what is going on, ",
+			commands.Code(b.cfg.Command+" help"), " what can be typed")})
 	})
 }
 

@@ -26,12 +26,13 @@ var errNowhere = errors.New("channel can't be posted to")
 const postTries = 3
 
 // post puts a message into a channel once, however often and by whomever it is tried: whoever finds that it was tried before looks first.
-func (b *Bot) post(ctx context.Context, c postCall) (channel, ts string, err error) {
+func (b *Bot) post(ctx context.Context, c postCall) error {
 	t, err := b.try(ctx, c.Account, c.Delivery)
 	if err != nil {
-		return "", "", err
+		return err
 	}
-	return b.postTried(ctx, c, t)
+	_, _, err = b.postTried(ctx, c, t)
+	return err
 }
 
 // tried is what is known of a delivery's earlier attempts.

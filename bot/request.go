@@ -20,7 +20,6 @@ type request struct {
 	MessageTS   string              `json:"message_ts,omitempty"` // of the message with the button
 	Ephemeral   bool                `json:"ephemeral,omitempty"`  // that message is shown to one person only, so the answer takes its place
 	ResponseURL string              `json:"response_url,omitempty"`
-	Action      string              `json:"action,omitempty"`
 }
 
 // command takes a slash command: plain form fields.

@@ -115,7 +115,7 @@ func (b *Bot) record(ctx context.Context, n poller.News, channel, ts string) err
 
 // tellMessage posts news that is no card; with thread it is a reply that the channel sees too.
 func (b *Bot) tellMessage(ctx context.Context, n poller.News, msg Message, thread string) error {
-	if _, _, err := b.post(ctx, newsCall(n, msg, thread)); err != nil {
+	if err := b.post(ctx, newsCall(n, msg, thread)); err != nil {
 		return err
 	}
 	return b.record(ctx, n, "", "")

@@ -58,7 +58,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 		AuditOut: &lineWriter{out: out}, Log: log, Changed: a.follow, Health: a.health,
 	})
 	a.bot = bot.New(bot.Config{
-		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: cfg.policy(), Roles: roles,
+		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: cfg.policy(), Roles: roles,
 		Runbooks: cfg.Runbooks, MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Log: log,
 	})
 	return a, nil

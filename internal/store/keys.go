@@ -10,7 +10,7 @@ package store
 //	{a:NAME}:good          string  the last good poll, Unix milliseconds              never
 //	{a:NAME}:shown         hash    attack's id → poller.Shown                         out of the lookback
 //	{a:NAME}:outbox        hash    delivery id → poller.News to be told               when told
-//	{a:NAME}:tried         hash    delivery id → first attempt, Unix milliseconds     when told
+//	{a:NAME}:tried:ID      string  the first attempt to post a delivery, Unix ms      7 days, or when told
 //	{a:NAME}:cards         hash    attack's id → CHANNEL TS of its card               out of the lookback
 //	{a:NAME}:redraw        hash    attack's id → the mark that its card is outdated   when redrawn
 //	{a:NAME}:changes       hash    change's id → commands.Change                      30 days after its end
@@ -33,7 +33,6 @@ func accountKey(account, name string) string { return "{a:" + account + "}:" + n
 func keyGood(account string) string    { return accountKey(account, "good") }
 func keyShown(account string) string   { return accountKey(account, "shown") }
 func keyOutbox(account string) string  { return accountKey(account, "outbox") }
-func keyTried(account string) string   { return accountKey(account, "tried") }
 func keyCards(account string) string   { return accountKey(account, "cards") }
 func keyRedraw(account string) string  { return accountKey(account, "redraw") }
 func keyChanges(account string) string { return accountKey(account, "changes") }
@@ -41,6 +40,8 @@ func keyDue(account string) string     { return accountKey(account, "due") }
 func keyLock(account string) string    { return accountKey(account, "lock") }
 func keyAudit(account string) string   { return accountKey(account, "audit") }
 func keyAudited(account string) string { return accountKey(account, "audited") }
+
+func keyTried(account, delivery string) string { return accountKey(account, "tried:"+delivery) }
 
 func keyPace(channel string) string { return "{c:" + channel + "}:pace" }
 func keyEdits(team string) string   { return "{w:" + team + "}:edits" }

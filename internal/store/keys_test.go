@@ -51,7 +51,7 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^//\t(\{\S+) +(\w+) +.*?   *(\S.*)$`).FindAllStringSubmatch(string(source), -1) {
 		table[m[1]] = row{m[2], regexp.MustCompile(`^\d|full again`).MatchString(m[3]) && !strings.Contains(m[3], "after its end")}
 	}
-	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "seen:1", "seen:ID")
+	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "seen:1", "seen:ID", "tried:n1", "tried:ID")
 	onEach(t, func(t *testing.T, w *world) {
 		leaveEverything(t, w.open(t))
 		found := map[string]row{}

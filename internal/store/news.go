@@ -138,17 +138,21 @@ func (s *Store) Announce(ctx context.Context, n poller.News) error {
 	return s.Remember(ctx, n.Account, poller.Update{News: []poller.News{n}})
 }
 
+// triedFor is how long an attempt to post is remembered: longer than anybody goes on trying.
+const triedFor = 7 * 24 * time.Hour
+
 // Trying writes down that a piece of news is about to be posted, and gives the time of the first attempt; again tells that there was one before,
 // so that whoever tries again looks first whether the message is there.
 func (s *Store) Trying(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again bool, err error) {
-	fresh, err := s.rdb.HSetNX(ctx, keyTried(account), delivery, now.UnixMilli()).Result()
-	if err != nil {
-		return now, false, fmt.Errorf("begin telling: %w", err)
-	}
-	if fresh {
+	key := keyTried(account, delivery)
+	err = s.rdb.SetArgs(ctx, key, now.UnixMilli(), redis.SetArgs{Mode: "NX", TTL: triedFor}).Err()
+	if err == nil {
 		return now, false, nil
 	}
-	ms, err := s.rdb.HGet(ctx, keyTried(account), delivery).Int64()
+	if !errors.Is(err, redis.Nil) {
+		return now, false, fmt.Errorf("begin telling: %w", err)
+	}
+	ms, err := s.rdb.Get(ctx, key).Int64()
 	if err != nil {
 		return now, true, fmt.Errorf("begin telling: %w", err)
 	}
@@ -159,7 +163,7 @@ func (s *Store) Trying(ctx context.Context, account, delivery string, now time.T
 func (s *Store) Told(ctx context.Context, account string, n poller.News, channel, ts string) error {
 	_, err := s.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		p.HDel(ctx, keyOutbox(account), n.ID)
-		p.HDel(ctx, keyTried(account), n.ID)
+		p.Del(ctx, keyTried(account, n.ID))
 		if ts != "" && n.Attack.ID != "" {
 			p.HSet(ctx, keyCards(account), commands.AttackID(account, n.Attack.ID), channel+" "+ts)
 		}
