@@ -49,14 +49,8 @@ func (b *Bot) try(ctx context.Context, account, delivery string) (t tried, err e
 
 // postTried posts what was written down as tried.
 func (b *Bot) postTried(ctx context.Context, c postCall, t tried) (channel, ts string, err error) {
-	if t.again {
-		pauses := []time.Duration{0}
-		if b.cfg.Now().Sub(t.first) < inFlight {
-			pauses = []time.Duration{time.Second, lookAgain}
-		}
-		if channel, ts, err = b.look(ctx, c, t.first, pauses); ts != "" || err != nil {
-			return channel, ts, err
-		}
+	if channel, ts, err = b.lookFirst(ctx, c, t); ts != "" || err != nil {
+		return channel, ts, err
 	}
 	for try := 1; ; try++ {
 		if err := b.awaitSlot(ctx, c.Channel); err != nil {
@@ -94,6 +88,17 @@ func (b *Bot) postTried(ctx context.Context, c postCall, t tried) (channel, ts s
 			return "", "", err
 		}
 	}
+}
+
+// lookFirst looks for a message that may have been posted before: twice, as long as it can still be on its way.
+func (b *Bot) lookFirst(ctx context.Context, c postCall, t tried) (channel, ts string, err error) {
+	switch {
+	case !t.again:
+		return "", "", nil
+	case b.cfg.Now().Sub(t.first) < inFlight:
+		return b.look(ctx, c, t.first, []time.Duration{time.Second, lookAgain})
+	}
+	return b.look(ctx, c, t.first, []time.Duration{0})
 }
 
 func (b *Bot) sendOnce(ctx context.Context, c postCall) (channel, ts string, err error) {

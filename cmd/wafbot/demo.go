@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -17,15 +18,19 @@ import (
 
 // demoCmd runs the bot in an emulated world.
 type demoCmd struct {
-	Listen string  `help:"Address of the page; :0 picks a port." default:"127.0.0.1:8370"`
-	Speed  float64 `help:"How much faster than real measures take effect and attacks unfold." default:"12"`
-	Seed   uint64  `help:"Makes the emulated service's ids and addresses repeatable." default:"1"`
+	Listen   string  `help:"Address of the page; :0 picks a port." default:"127.0.0.1:8370"`
+	Replicas int     `help:"How many bots share the work: each receives, one leads." default:"1"`
+	Speed    float64 `help:"How much faster than real measures take effect and attacks unfold." default:"12"`
+	Seed     uint64  `help:"Makes the emulated service's ids and addresses repeatable." default:"1"`
 }
 
 // Validate implements kong's check.
 func (d *demoCmd) Validate() error {
 	if d.Speed <= 0 {
 		return errors.New("--speed must be above 0")
+	}
+	if d.Replicas < 1 || d.Replicas > maxReplicas {
+		return fmt.Errorf("--replicas must be 1 to %d", maxReplicas)
 	}
 	return nil
 }
@@ -49,8 +54,28 @@ func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error 
 	fmt.Fprintln(t.out, world.URL())
 	fmt.Fprintln(t.err, "Open that address. Everything is emulated and on this machine; nothing reaches a real Slack or a real service.")
 	return beside(ctx, world, func(ctx context.Context) error {
-		return serve(ctx, cfg, l, served{log: log, audit: io.Discard}) // /waf audit shows it
+		g, ctx := errgroup.WithContext(ctx)
+		shared := &sharedListener{Listener: l}
+		for range d.Replicas {
+			g.Go(func() error { return serve(ctx, cfg, shared, served{log: log, audit: io.Discard}) }) // /waf audit shows it
+		}
+		return g.Wait()
 	})
+}
+
+// maxReplicas is far more than a demonstration needs.
+const maxReplicas = 16
+
+// sharedListener gives each connection to one of the replicas, as a load balancer does. Each of them closes it.
+type sharedListener struct {
+	net.Listener
+	once sync.Once
+}
+
+// Close closes the listener for all replicas.
+func (l *sharedListener) Close() (err error) {
+	l.once.Do(func() { err = l.Listener.Close() })
+	return err
 }
 
 // withFreePort says what to do when it is the listening that failed.

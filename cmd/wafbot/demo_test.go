@@ -5,7 +5,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -51,4 +53,33 @@ func TestDemoOnABusyPort(t *testing.T) {
 		require.Empty(t, got.out)
 		require.Contains(t, got.err, "address already in use; --listen 127.0.0.1:0 picks a free port")
 	}
+}
+
+func TestDemoWithReplicas(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, exitUsage, typed(t, nil, "demo", "--replicas", "0").code)
+	demo := start(t, nil, "demo", "--listen", ":0", "--replicas", "3")
+	address := demo.line(t)
+	channel := func() string {
+		res, err := http.Get(address + "/sandbox/slack/messages?channel=waf&user=rob")
+		require.NoError(t, err)
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		return string(body)
+	}
+	require.Eventually(t, func() bool { return strings.Contains(channel(), "wafbot watches acme") }, 10*time.Second, 20*time.Millisecond)
+	for range 6 { // whichever replica takes them
+		res, err := http.Post(address+"/sandbox/slack/command", "application/json", strings.NewReader(`{"user":"rob","channel":"#waf","text":"deny 198.51.100.200"}`))
+		require.NoError(t, err)
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		require.NoError(t, err)
+		require.Contains(t, string(body), `"warning":""`, "acknowledged in time")
+	}
+	require.Eventually(t, func() bool { return strings.Count(channel(), "Nothing was sent") >= 5 }, 10*time.Second, 20*time.Millisecond)
+	require.Equal(t, 1, strings.Count(channel(), `"bot_id":"B0WAFBOT","text":"*wafbot watches acme*`), "told by one")
+	left := demo.stop()
+	require.Equal(t, exitDone, left.code, left.err)
+	require.NotContains(t, left.err, "level=ERROR")
 }
