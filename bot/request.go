@@ -76,7 +76,7 @@ func (b *Bot) accept(ctx context.Context, req request) {
 		return
 	}
 	b.cfg.Log.Error("accept request", "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
-	text := commands.Say("not done: wafbot's memory (Redis) can't be reached, and without it nothing is changed. Try again in a moment")
+	text := commands.Away(err).Text
 	if !neverSent(err) {
 		text = commands.Say("perhaps not recorded: wafbot's memory (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
 	}

@@ -140,7 +140,7 @@ func (r *Runner) carryOut(ctx context.Context, c *Call, ch *Change, i int) error
 	step.Sent = true
 	if err := r.cfg.Ledger.SaveChange(ctx, *ch); err != nil {
 		step.Sent = false
-		return away(err)
+		return Away(err)
 	}
 	err := send(ctx, c.Account, step)
 	if errors.Is(err, errUnknown) {

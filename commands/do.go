@@ -157,11 +157,11 @@ func (r *Runner) change(ctx context.Context, c *Call) (Result, error) {
 	}
 	held, unlock, err := r.cfg.Ledger.Lock(ctx, c.Account.Name)
 	if err != nil {
-		return Result{}, away(err)
+		return Result{}, Away(err)
 	}
 	defer unlock()
 	if c.Known, err = r.cfg.Ledger.Changes(held, c.Account.Name); err != nil {
-		return Result{}, away(err)
+		return Result{}, Away(err)
 	}
 	mine, late := r.begun(c), !c.At.IsZero() && c.Now.Sub(c.At) > stale
 	if len(mine) == max(c.Cmd.Parts, 1) || late && len(mine) > 0 {
@@ -243,8 +243,8 @@ func (r *Runner) ask(c *Call, plans []Plan) error {
 	return &Refusal{Kind: ErrAsk, Text: text, Plan: &warned, Line: c.Line.With("account", c.Account.Name)}
 }
 
-// away says that nothing is changed without memory.
-func away(err error) error {
+// Away is the refusal of a change because there is no memory.
+func Away(err error) *Refusal {
 	return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: wafbot's memory (Redis) can't be reached, and without it nothing is changed. Try again in a moment")}
 }
 

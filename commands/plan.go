@@ -116,7 +116,7 @@ func (r *Runner) closeUndone(ctx context.Context, c *Call, id string) error {
 		return nil
 	}
 	if err := r.markUndone(ctx, c, Change{Undoes: id, Actor: c.Actor, At: c.Now}); err != nil {
-		return away(err)
+		return Away(err)
 	}
 	return nil
 }
