@@ -62,7 +62,8 @@ func serve(ctx context.Context, cfg *Config, l net.Listener, w served) error {
 	g, ctx := errgroup.WithContext(ctx)
 	server := &http.Server{Handler: a.bot.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	g.Go(func() error {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		// While stopping, a listener that is shared may be closed already.
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
 			return fmt.Errorf("serve: %w", err)
 		}
 		return nil
