@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -162,23 +163,28 @@ func (b *Bot) accountIn(channel string) string {
 	return name
 }
 
-// maxReads is how many answers are looked up at the same time.
-const maxReads = 32
+// How many answers are looked up at the same time, and how many may wait for their turn.
+const (
+	maxReads   = 32
+	maxWaiting = 1024
+)
 
 // reads are answers being looked up after their request was acknowledged.
 type reads struct {
-	open chan struct{}
-	wg   sync.WaitGroup
+	open    chan struct{}
+	waiting atomic.Int64
+	wg      sync.WaitGroup
 }
 
-// start runs a read in the background, or reports that too many are under way.
+// start runs a read in the background, when it is its turn, or reports that far too many wait.
 func (r *reads) start(read func()) bool {
-	select {
-	case r.open <- struct{}{}:
-	default:
+	if r.waiting.Add(1) > maxWaiting {
+		r.waiting.Add(-1)
 		return false
 	}
 	r.wg.Go(func() {
+		defer r.waiting.Add(-1)
+		r.open <- struct{}{}
 		defer func() { <-r.open }()
 		read()
 	})
