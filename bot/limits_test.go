@@ -15,7 +15,7 @@ import (
 )
 
 var schema = sync.OnceValues(func() (*jsonschema.Schema, error) {
-	file, err := os.Open("testdata/schema/message.schema.json")
+	file, err := os.Open("../internal/sandbox/workspace/schema/message.schema.json")
 	if err != nil {
 		return nil, err
 	}
