@@ -11,12 +11,7 @@ import (
 
 // answer sends the result of a request to the one who asked.
 func (b *Bot) answer(ctx context.Context, req request, lines []commands.Text) {
-	b.send(ctx, req, Message{Text: answerText(lines), Blocks: renderLines(lines, nil)}, req.Ephemeral)
-}
-
-// replaceAnswer sends it in place of the message that was clicked.
-func (b *Bot) replaceAnswer(ctx context.Context, req request, lines []commands.Text) {
-	b.send(ctx, req, Message{Text: answerText(lines), Blocks: renderLines(lines, nil)}, true)
+	b.send(ctx, req, linesMessage(lines, nil), req.Ephemeral)
 }
 
 // answerError tells a person what was refused or failed. What failed at the service is also told in the thread of the card, with a mention:
@@ -34,7 +29,7 @@ func (b *Bot) answerError(ctx context.Context, req request, err error) {
 	b.answer(ctx, req, []commands.Text{text})
 	if errors.Is(err, commands.ErrService) && req.MessageTS != "" && !req.Ephemeral && b.cfg.Runner.Changes(req.Invocation.Line) {
 		lines := []commands.Text{commands.Say(commands.User(req.Invocation.Actor.ID), " ", text)}
-		msg := Message{Text: answerText(lines), Blocks: renderLines(lines, nil)}
+		msg := linesMessage(lines, nil)
 		if err := b.post(ctx, postCall{Channel: req.Channel, Thread: req.MessageTS, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
 			b.cfg.Log.Error("reply in thread", "channel", req.Channel, "err", err)
 		}

@@ -111,7 +111,7 @@ func New(cfg Config) *Bot {
 	cfg.Burst = cmp.Or(cfg.Burst, 4)
 	cfg.EditsPerMinute = cmp.Or(cfg.EditsPerMinute, 40)
 	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

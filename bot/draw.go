@@ -91,9 +91,16 @@ func (d *drawer) hurry(account, attack string) {
 	d.look()
 }
 
+// outdate has a card redrawn soon because somebody did something.
+func (b *Bot) outdate(ctx context.Context, account, attack string) error {
+	if err := b.cfg.Memory.Outdated(ctx, account, attack); err != nil {
+		return err
+	}
+	b.Redraw(account, attack)
+	return nil
+}
+
 func (d *drawer) run(ctx context.Context) error {
-	tick := time.NewTicker(redrawEvery)
-	defer tick.Stop()
 	for {
 		wait := d.drawOne(ctx)
 		if wait == 0 {

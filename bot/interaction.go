@@ -68,7 +68,7 @@ func (b *Bot) click(ctx context.Context, p payload, d delivery) {
 		b.take(ctx, req, action.Value)
 	case actionLeave:
 		b.once(ctx, req, func(ctx context.Context) {
-			b.replaceAnswer(ctx, req, []commands.Text{commands.Say("Left as it is. Nothing was done")})
+			b.send(ctx, req, linesMessage([]commands.Text{commands.Say("Left as it is. Nothing was done")}, nil), true)
 		})
 	case actionLink: // the client has opened the address already
 	default:

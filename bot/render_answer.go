@@ -98,6 +98,11 @@ func splitLines(t commands.Text) []commands.Text {
 	return lines
 }
 
+// linesMessage is a message of lines, with as many of them in its notification text as that holds.
+func linesMessage(lines []commands.Text, buttons []commands.Suggestion) Message {
+	return Message{Text: answerText(lines), Blocks: renderLines(lines, buttons)}
+}
+
 // answerText is an answer for notifications and for those who can't see blocks.
 func answerText(texts []commands.Text) string {
 	return strings.Join(firstLines(flat(texts), maxAnswerText/2, maxAnswerText), "\n")

@@ -85,10 +85,7 @@ func (b *Bot) catchUp(ctx context.Context, n poller.News, drawn []commands.Chang
 	now, err := b.cfg.Memory.Changes(ctx, n.Account)
 	same := slices.EqualFunc(now, drawn, func(x, y commands.Change) bool { return x.ID == y.ID && x.State == y.State })
 	if err == nil && !same {
-		id := commands.AttackID(n.Account, n.Attack.ID)
-		if err = b.cfg.Memory.Outdated(ctx, n.Account, id); err == nil {
-			b.Redraw(n.Account, id)
-		}
+		err = b.outdate(ctx, n.Account, commands.AttackID(n.Account, n.Attack.ID))
 	}
 	if err != nil {
 		b.cfg.Log.Error("look what was done since a card was drawn", "account", n.Account, "err", err)
@@ -197,7 +194,7 @@ func (b *Bot) tellChange(ctx context.Context, n poller.News) error {
 		if undo, ok := commands.UndoButton(ch, b.cfg.Now()); ok {
 			buttons = append(buttons, undo)
 		}
-		return b.tellMessage(ctx, n, Message{Text: answerText(lines), Blocks: renderLines(lines, buttons)}, "")
+		return b.tellMessage(ctx, n, linesMessage(lines, buttons), "")
 	}
 	return b.record(ctx, n, "", "")
 }

@@ -65,11 +65,9 @@ func (b *Bot) markInHand(ctx context.Context, req request) {
 	if account == "" || attack == "" {
 		return
 	}
-	if err := b.cfg.Memory.Outdated(ctx, account, attack); err != nil {
+	if err := b.outdate(ctx, account, attack); err != nil {
 		b.cfg.Log.Warn("mark card", "attack", attack, "err", err)
-		return
 	}
-	b.Redraw(account, attack)
 }
 
 // lanes run functions one after another in each lane.

@@ -71,7 +71,7 @@ func (a *app) account(cfg Account) (bot.Account, error) {
 		return bot.Account{}, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
 	p := poller.New(poller.Config{
-		Account: cfg.Name, API: api, Memory: a.store, Teller: waker{a}, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
+		Account: cfg.Name, API: api, Memory: a.store, Teller: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
 		Routes: cfg.routes(), Channel: cfg.Channel, Log: a.log,
 	})
 	a.pollers[cfg.Name] = p
@@ -87,11 +87,8 @@ func (a *app) account(cfg Account) (bot.Account, error) {
 	}, nil
 }
 
-// waker passes news on to the bot, which is put together after the pollers.
-type waker struct{ app *app }
-
-// Wake implements poller.Teller.
-func (w waker) Wake(account string, news []poller.News) { w.app.bot.Wake(account, news) }
+// Wake implements poller.Teller: it passes news on to the bot, which is put together after the pollers.
+func (a *app) Wake(account string, news []poller.News) { a.bot.Wake(account, news) }
 
 // titles looks the titles of vulnerabilities up, each once.
 func titles(api *apiclient.Client, log *slog.Logger) func(context.Context, string) (string, bool) {

@@ -93,16 +93,22 @@ func (w *World) needBot() error {
 	return nil
 }
 
+// placeWithBot is who clicks or types where; without a bot to deliver to, what to do about that.
+func (w *World) placeWithBot(user, channel string) (workspace.User, workspace.Channel, error) {
+	u, c, err := w.place(user, channel)
+	if err == nil {
+		err = w.needBot()
+	}
+	return u, c, err
+}
+
 func (w *World) postClick(req *http.Request) (any, error) {
 	body, err := read[clickBody](req)
 	if err != nil {
 		return nil, err
 	}
-	user, channel, err := w.place(body.User, body.Channel)
+	user, channel, err := w.placeWithBot(body.User, body.Channel)
 	if err != nil {
-		return nil, err
-	}
-	if err := w.needBot(); err != nil {
 		return nil, err
 	}
 	sent, err := w.Slack.Click(req.Context(), workspace.Click{
@@ -116,11 +122,8 @@ func (w *World) postCommand(req *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	user, channel, err := w.place(body.User, body.Channel)
+	user, channel, err := w.placeWithBot(body.User, body.Channel)
 	if err != nil {
-		return nil, err
-	}
-	if err := w.needBot(); err != nil {
 		return nil, err
 	}
 	sent, err := w.Slack.Command(req.Context(), workspace.Command{User: user.ID, Channel: channel.ID, Text: body.Text})

@@ -110,6 +110,20 @@ func (w *Workspace) own(a args, other string) (*stored, *Channel, error) {
 	return m, c, nil
 }
 
+// shortContent is what an edit or an ephemeral message says: where a post is cut into several, these are refused.
+func (w *Workspace) shortContent(a args) (content, error) {
+	said, err := w.content(a)
+	switch {
+	case err != nil:
+		return content{}, err
+	case utf8.RuneCountInString(a["text"]) > maxUpdateText:
+		return content{}, refuse("msg_too_long")
+	case said.empty():
+		return content{}, refuse("no_text")
+	}
+	return said, nil
+}
+
 func chatUpdate(w *Workspace, a args) (answer, error) {
 	m, c, err := w.own(a, "cant_update_message")
 	if err != nil {
@@ -118,15 +132,9 @@ func chatUpdate(w *Workspace, a args) (answer, error) {
 	if c.Archived {
 		return nil, refuse("is_inactive")
 	}
-	said, err := w.content(a)
+	said, err := w.shortContent(a)
 	if err != nil {
 		return nil, err
-	}
-	if utf8.RuneCountInString(a["text"]) > maxUpdateText {
-		return nil, refuse("msg_too_long")
-	}
-	if said.empty() {
-		return nil, refuse("no_text")
 	}
 	w.rewrite(m, said, a)
 	return answer{"channel": c.ID, "ts": m.TS, "text": m.Text, "message": w.wire(m, true)}, nil
@@ -167,15 +175,9 @@ func chatPostEphemeral(w *Workspace, a args) (answer, error) {
 	if !ok || u.ID != a["user"] || u.Deleted || !c.has(u.ID) {
 		return nil, refuse("user_not_in_channel")
 	}
-	said, err := w.content(a)
+	said, err := w.shortContent(a)
 	if err != nil {
 		return nil, err
-	}
-	if utf8.RuneCountInString(a["text"]) > maxUpdateText {
-		return nil, refuse("msg_too_long")
-	}
-	if said.empty() {
-		return nil, refuse("no_text")
 	}
 	if err := w.checkParent(c, a["thread_ts"]); err != nil {
 		return nil, err

@@ -32,15 +32,20 @@ func (c *Channel) family() string {
 	return "channels"
 }
 
-func conversationsHistory(w *Workspace, a args) (answer, error) {
-	c, err := w.readable(a, "history")
-	if err != nil {
-		return nil, err
+// readablePart is the channel whose messages are asked for, and the part of them that is.
+func (w *Workspace) readablePart(a args) (c *Channel, within func(ts string) bool, err error) {
+	if c, err = w.readable(a, "history"); err != nil {
+		return nil, nil, err
 	}
 	if !c.BotIsMember {
-		return nil, refuse("not_in_channel")
+		return nil, nil, refuse("not_in_channel")
 	}
-	within, err := window(a)
+	within, err = window(a)
+	return c, within, err
+}
+
+func conversationsHistory(w *Workspace, a args) (answer, error) {
+	c, within, err := w.readablePart(a)
 	if err != nil {
 		return nil, err
 	}
@@ -55,14 +60,7 @@ func conversationsHistory(w *Workspace, a args) (answer, error) {
 }
 
 func conversationsReplies(w *Workspace, a args) (answer, error) {
-	c, err := w.readable(a, "history")
-	if err != nil {
-		return nil, err
-	}
-	if !c.BotIsMember {
-		return nil, refuse("not_in_channel")
-	}
-	within, err := window(a)
+	c, within, err := w.readablePart(a)
 	if err != nil {
 		return nil, err
 	}
