@@ -11,10 +11,11 @@ type Via string
 
 // The ways a request comes. ViaClock is wafbot itself, ending what was made for a time.
 const (
-	ViaSlash  Via = "slash"
-	ViaButton Via = "button"
-	ViaCLI    Via = "cli"
-	ViaClock  Via = "clock"
+	ViaSlash   Via = "slash"
+	ViaMention Via = "mention" // also a message to the bot alone
+	ViaButton  Via = "button"
+	ViaCLI     Via = "cli"
+	ViaClock   Via = "clock"
 )
 
 // Actor is who asks.

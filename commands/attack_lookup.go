@@ -43,11 +43,15 @@ func (r *Runner) attackTyped(cmd *Command, l Line) string {
 	return ""
 }
 
+// takesAttack reports whether the command can be about an attack.
+func (c *Command) takesAttack() bool {
+	return c.Name == "attack" || slices.ContainsFunc(c.Args, func(arg Arg) bool { return arg.Name == "attack" && !arg.Object })
+}
+
 // withAttack is the line with the attack's whole id.
 func withAttack(cmd *Command, l Line, id string) Line {
 	if cmd.Name == "attack" {
-		l.Words = slices.Clone(l.Words)
-		l.Words[0] = id
+		l.Words = append([]string{id}, l.Words[min(1, len(l.Words)):]...)
 		return l
 	}
 	return l.With("attack", id)

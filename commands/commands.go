@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Command is one verb. It either reads or plans: what plans, the Runner carries out, so that nothing else ever changes the service.
+// Command is one verb. It reads, plans or writes: what plans, the Runner carries out, so that nothing else ever changes the service;
+// what writes changes wafbot's own memory only, as who is on an attack.
 type Command struct {
 	Name    string
 	Aliases []string
@@ -21,7 +22,8 @@ type Command struct {
 	AnyAccount bool
 	Read       func(ctx context.Context, c *Call) (Result, error)
 	Plan       func(ctx context.Context, c *Call) ([]Plan, error)
-	// Changes tells whether a line of a command with both Read and Plan changes something; nil: it does if it has Plan.
+	Write      func(ctx context.Context, c *Call) (Result, error)
+	// Changes tells whether a line of a command with both Read and Plan changes something; nil: it does if it has Plan or Write.
 	Changes func(l Line) bool
 }
 
@@ -29,7 +31,7 @@ func (c *Command) changes(l Line) bool {
 	if c.Changes != nil {
 		return c.Changes(l)
 	}
-	return c.Plan != nil
+	return c.Plan != nil || c.Write != nil
 }
 
 // list is all the verbs, in the order of help. A new command is one file and one line here.
@@ -49,6 +51,7 @@ type Invocation struct {
 	ID      string    `json:"id"`                // of the delivery: the same request again has the same
 	At      time.Time `json:"at"`                // when it was asked
 	Account string    `json:"account,omitempty"` // the account of the place where it was asked, if the place has one
+	Attack  string    `json:"attack,omitempty"`  // the attack in whose thread it was asked, as AttackID makes it
 	Warned  bool      `json:"warned,omitempty"`  // the warnings that the line alone tells were shown, in a button's dialog
 	Anyway  bool      `json:"anyway,omitempty"`  // all warnings were shown and accepted
 	Ask     bool      `json:"ask,omitempty"`     // do nothing but say what would be done
@@ -62,6 +65,7 @@ type Result struct {
 	AttackID string   `json:"attack,omitempty"`
 	Account  string   `json:"account,omitempty"`
 	Data     any      `json:"data,omitempty"` // the same for programs
+	Next     *Line    `json:"-"`              // shows what of a listing did not fit; nil: nothing is left
 }
 
 // Call is an invocation on its way through the Runner: looked up, checked and allowed.
@@ -75,6 +79,7 @@ type Call struct {
 	Role    Role
 	Now     time.Time
 	Attack  *KnownAttack // of attack=ID
+	Implied bool         // attack= was not typed: it is the attack in whose thread the line was
 	Known   []Change     // of a change: the account's changes, the newest first
 }
 

@@ -19,6 +19,12 @@ func (r *Runner) Changes(l Line) bool {
 	return err == nil && cmd.changes(l)
 }
 
+// Confirms reports whether a line asks for a change of the service, which whoever types it at a terminal is asked to confirm.
+func (r *Runner) Confirms(l Line) bool {
+	cmd, err := r.lookUp(l.Name)
+	return err == nil && cmd.Plan != nil && cmd.changes(l)
+}
+
 // Do carries out a request: look up, check arguments, authorise, guard, claim, run, record.
 // An error that wraps a Refusal is for the person who asked; others are faults.
 func (r *Runner) Do(ctx context.Context, inv Invocation) (Result, error) {
@@ -38,7 +44,11 @@ func (r *Runner) Do(ctx context.Context, inv Invocation) (Result, error) {
 	if !changes {
 		return cmd.Read(ctx, call)
 	}
-	res, err := r.change(ctx, call)
+	do := r.change
+	if cmd.Write != nil {
+		do = r.write
+	}
+	res, err := do(ctx, call)
 	if err != nil {
 		r.recordRefusal(ctx, call, err)
 	}
@@ -119,11 +129,18 @@ func (r *Runner) resolve(ctx context.Context, c *Call) error {
 	if named != "" && c.Account == nil {
 		return usage(Say(typed(named), " is no account: ", r.accountNames()))
 	}
-	if typed := r.attackTyped(c.Cmd, line); typed != "" {
-		if err := r.resolveAttack(ctx, c, typed, named != ""); err != nil {
+	typed := r.attackTyped(c.Cmd, line)
+	if c.Implied = typed == "" && c.Cmd.takesAttack(); c.Implied {
+		typed = c.Invocation.Attack
+	}
+	if typed != "" {
+		err := r.resolveAttack(ctx, c, typed, named != "")
+		if err != nil && !c.Implied {
 			return err
 		}
-		line = withAttack(c.Cmd, line, c.Attack.ID)
+		if err == nil {
+			line = withAttack(c.Cmd, line, c.Attack.ID)
+		}
 	}
 	if c.Account == nil && !c.Cmd.AnyAccount {
 		return c.Cmd.misuse(Say("which account? Add ", Code("account="), " with one of: ", r.accountNames()))
@@ -147,13 +164,46 @@ func (r *Runner) accountNames() string {
 	return strings.Join(names, ", ")
 }
 
+// write changes wafbot's own memory under the account's lock, and records it.
+func (r *Runner) write(ctx context.Context, c *Call) (Result, error) {
+	if c.ID == "" {
+		return Result{}, errNoDelivery
+	}
+	held, unlock, err := r.cfg.Ledger.Lock(ctx, c.Account.Name)
+	if err != nil {
+		return Result{}, Away(err)
+	}
+	defer unlock()
+	if r.late(c) {
+		return Result{}, tooLate(c)
+	}
+	res, err := c.Cmd.Write(held, c)
+	if err != nil {
+		return Result{}, forPeople(err)
+	}
+	res.Account = c.Account.Name
+	if c.Attack != nil {
+		res.AttackID = c.Attack.ID
+	}
+	r.recordWrite(ctx, c, res)
+	return res, nil
+}
+
+var errNoDelivery = errors.New("a request that changes something has no delivery id")
+
+func (r *Runner) late(c *Call) bool { return !c.At.IsZero() && c.Now.Sub(c.At) > stale }
+
+func tooLate(c *Call) error {
+	return guarded(Say("that was asked at ", c.At, ", over ", HumanDuration(stale), " ago: nothing was done. Ask again if it is still wanted"))
+}
+
 // change plans and carries out under the account's lock, so that what the plan saw still holds when it is done.
 func (r *Runner) change(ctx context.Context, c *Call) (Result, error) {
 	if r.cfg.Policy.Changes == ChangesOff {
 		return Result{}, guarded(Say("changes are switched off (", Code("policy.changes: off"), "). Nothing was done"))
 	}
 	if c.ID == "" {
-		return Result{}, errors.New("a request that changes something has no delivery id")
+		return Result{}, errNoDelivery
 	}
 	held, unlock, err := r.cfg.Ledger.Lock(ctx, c.Account.Name)
 	if err != nil {
@@ -163,12 +213,12 @@ func (r *Runner) change(ctx context.Context, c *Call) (Result, error) {
 	if c.Known, err = r.cfg.Ledger.Changes(held, c.Account.Name); err != nil {
 		return Result{}, Away(err)
 	}
-	mine, late := r.begun(c), !c.At.IsZero() && c.Now.Sub(c.At) > stale
+	mine, late := r.begun(c), r.late(c)
 	if len(mine) == max(c.Cmd.Parts, 1) || late && len(mine) > 0 {
 		return r.again(held, c, mine)
 	}
 	if late {
-		return Result{}, guarded(Say("that was asked at ", c.At, ", over ", HumanDuration(stale), " ago: nothing was done. Ask again if it is still wanted"))
+		return Result{}, tooLate(c)
 	}
 	plans, err := c.Cmd.Plan(held, c)
 	if err != nil {

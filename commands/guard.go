@@ -18,11 +18,13 @@ const (
 
 // What can need a second person.
 const (
-	SecondForever = "forever"
-	SecondBroad   = "broad" // country, data center, proxy, wider than the widest prefix
-	SecondAllow   = "allow"
-	SecondModeOff = "mode_off"
-	SecondSource  = "source" // a named source whose Deny says so
+	SecondForever    = "forever"
+	SecondBroad      = "broad" // country, data center, proxy, wider than the widest prefix
+	SecondClose      = "close"
+	SecondAllow      = "allow"
+	SecondModeOff    = "mode_off"
+	SecondEverywhere = "rules_everywhere" // a rule for every host
+	SecondSource     = "source"           // a named source whose Deny says so
 )
 
 // Who may deny a named source.
@@ -40,14 +42,16 @@ type Source struct {
 
 // Durations are how long a measure lasts when the line does not say.
 type Durations struct {
-	Deny, Gray, Allow, Mode, ModeOff, Patch time.Duration
+	Deny, Gray, Allow, Mode, ModeOff, Patch, Indicator, Mute time.Duration
 }
 
 // Where the configuration gives no duration.
 const (
-	defaultMode    = 2 * time.Hour
-	defaultModeOff = 30 * time.Minute
-	defaultPatch   = 7 * 24 * time.Hour
+	defaultMode      = 2 * time.Hour
+	defaultModeOff   = 30 * time.Minute
+	defaultPatch     = 7 * 24 * time.Hour
+	defaultIndicator = 4 * time.Hour
+	defaultMute      = time.Hour
 )
 
 // Policy is what the guards go by.
@@ -71,6 +75,12 @@ func (p Policy) modeFor(mode string) time.Duration {
 	}
 	return cmp.Or(p.Durations.Mode, defaultMode)
 }
+
+// indicatorFor is how long an indicator lasts when the line does not say.
+func (p Policy) indicatorFor() time.Duration { return cmp.Or(p.Durations.Indicator, defaultIndicator) }
+
+// muteFor is how long a mute lasts when the line does not say.
+func (p Policy) muteFor() time.Duration { return cmp.Or(p.Durations.Mute, defaultMute) }
 
 // builtin are the ranges that are never denied: behind a balancer they are everybody.
 func builtin() []Source {

@@ -73,6 +73,13 @@ func (r *Runner) recordPlan(ctx context.Context, c *Call, p Plan, outcome, why s
 	r.record(ctx, e)
 }
 
+// recordWrite audits what was written into wafbot's own memory.
+func (r *Runner) recordWrite(ctx context.Context, c *Call, res Result) {
+	r.record(ctx, AuditEntry{
+		At: c.Now, Account: c.Account.Name, Actor: c.Actor, Line: c.Line.String(), Outcome: res.Outcome, Attack: res.AttackID, Why: c.Line.Keys["reason"],
+	})
+}
+
 // recordChange audits a change that was sent.
 func (r *Runner) recordChange(ctx context.Context, c *Call, ch Change) {
 	e := AuditEntry{

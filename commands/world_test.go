@@ -95,7 +95,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 		Accounts: []*commands.Account{{Name: "acme", API: api, Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
 			Applications: map[int]commands.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CannotBlock: true}}}},
 		Policy: commands.Policy{Changes: commands.ChangesOn, SecondPerson: []string{
-			commands.SecondForever, commands.SecondBroad, commands.SecondAllow, commands.SecondModeOff, commands.SecondSource,
+			commands.SecondForever, commands.SecondBroad, commands.SecondClose, commands.SecondAllow, commands.SecondModeOff, commands.SecondEverywhere, commands.SecondSource,
 		}},
 		Roles: commands.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID},
 			Terminal: map[string]commands.Role{"ann": commands.Responder, "root": commands.Admin}},

@@ -93,7 +93,7 @@ func runLine(ctx context.Context, t terminal) int {
 	}
 	defer a.store.Close()
 	inv := commands.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: time.Now(), Anyway: o.yes}
-	if !o.yes && a.runner.Changes(line) {
+	if !o.yes && a.runner.Confirms(line) {
 		if code, ok := t.ask(ctx, a, o, inv); !ok {
 			return code
 		}

@@ -183,6 +183,7 @@ func (c *Config) policy() commands.Policy {
 		Durations: commands.Durations{
 			Deny: c.Policy.Durations.Deny, Gray: c.Policy.Durations.Gray, Allow: c.Policy.Durations.Allow,
 			Mode: c.Policy.Durations.Mode, ModeOff: c.Policy.Durations.ModeOff, Patch: c.Policy.Durations.Patch,
+			Indicator: c.Policy.Durations.Indicator, Mute: c.Policy.Durations.Mute,
 		},
 	}
 	for _, s := range c.Sources {
