@@ -57,15 +57,13 @@ func (b *Bot) Receive(ctx context.Context) error {
 	g, keep := errgroup.WithContext(ctx)
 	g.Go(func() error { return b.socket.keep(keep, mostLinks) })
 	g.Go(func() error { return b.socket.keep(keep, mostSpares) })
-	err := g.Wait()
-	if ctx.Err() != nil {
-		return nil
+	if err := g.Wait(); ctx.Err() == nil {
+		if !b.socket.opened() {
+			return err
+		}
+		b.cfg.Log.Error("receiving over socket mode has ended: mend it and start wafbot again", "err", err)
+		<-ctx.Done()
 	}
-	if !b.socket.opened() {
-		return err
-	}
-	b.cfg.Log.Error("receiving over socket mode has ended: mend it and start wafbot again", "err", err)
-	<-ctx.Done()
 	return nil
 }
 
