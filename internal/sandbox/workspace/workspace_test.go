@@ -13,13 +13,17 @@ import (
 
 	"github.com/slack-go/slack"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 const (
-	token  = "xoxb-test-token"
-	secret = "test-signing-secret"
+	token    = "xoxb-test-token"
+	appToken = "xapp-test-token"
+	secret   = "test-signing-secret"
 )
 
 // world is a workspace on the wire, and a bot that receives its deliveries.
@@ -94,7 +98,7 @@ func start(t *testing.T, change ...func(*workspace.Config)) *world {
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { handler.ServeHTTP(rw, r) }))
 	t.Cleanup(server.Close)
 	cfg := workspace.Config{
-		BotToken: token, SigningSecret: secret, Deliver: receiver.URL, BaseURL: server.URL + "/slack", Now: ticking.Now,
+		BotToken: token, AppToken: appToken, SigningSecret: secret, Deliver: receiver.URL, BaseURL: server.URL + "/slack", Now: ticking.Now,
 		Users: []workspace.User{
 			{ID: "U1ANN", Name: "ann", RealName: "Ann Example"},
 			{ID: "U2BOB", Name: "bob", Restricted: true},
@@ -115,6 +119,7 @@ func start(t *testing.T, change ...func(*workspace.Config)) *world {
 	w, err := workspace.New(cfg)
 	require.NoError(t, err)
 	handler = w
+	t.Cleanup(w.Close)
 	base := server.URL + "/slack"
 	return &world{w, slack.New(token, slack.OptionAPIURL(base+"/api/")), base, ticking, b}
 }
@@ -124,6 +129,13 @@ func (w *world) post(t *testing.T, channel string, options ...slack.MsgOption) s
 	_, ts, err := w.client.PostMessageContext(t.Context(), channel, options...)
 	require.NoError(t, err)
 	return ts
+}
+
+func (w *world) say(t *testing.T, user, channel, text string) workspace.Message {
+	t.Helper()
+	m, err := w.Say(workspace.Saying{User: user, Channel: channel, Text: text})
+	require.NoError(t, err)
+	return m
 }
 
 // raw posts a body as it is, and returns status, headers and body of the answer.
@@ -139,6 +151,27 @@ func raw(t *testing.T, target, contentType, body string) (int, http.Header, stri
 	got, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	return response.StatusCode, response.Header, string(got)
+}
+
+// asked calls a method with a token, in the header or the form, and returns the body of the answer.
+func (w *world) asked(t *testing.T, method, token string, inHeader bool) string {
+	t.Helper()
+	form := url.Values{}
+	if !inHeader {
+		form.Set("token", token)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.base+"/api/"+method, strings.NewReader(form.Encode()))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if inHeader {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	got, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(got)
 }
 
 // refused requires one of Slack's error names.
@@ -174,7 +207,7 @@ func card() slack.MsgOption {
 func TestWaitSeesWhatIsThereAndWhatComes(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	require.NoError(t, w.Say("ann", "#waf", "first"))
+	w.say(t, "ann", "#waf", "first")
 	is := func(text string) func(workspace.Message) bool {
 		return func(m workspace.Message) bool { return m.Plain() == text }
 	}
@@ -191,7 +224,7 @@ func TestWaitSeesWhatIsThereAndWhatComes(t *testing.T) {
 		found <- err
 	}()
 	<-looked
-	require.NoError(t, w.Say("ann", "waf", "second"))
+	w.say(t, "ann", "waf", "second")
 	require.NoError(t, <-found)
 
 	ended, cancel := context.WithCancel(t.Context())
@@ -209,7 +242,6 @@ func TestNewRefusesDoubledIDs(t *testing.T) {
 	require.ErrorContains(t, err, "taken")
 	_, err = workspace.New(workspace.Config{Channels: []workspace.Channel{{ID: "C1", Name: "a"}, {ID: "C2", Name: "#a"}}})
 	require.ErrorContains(t, err, "taken")
-	require.Error(t, start(t).Say("nobody", "#waf", "x"))
 }
 
 func TestPlainAndButtons(t *testing.T) {
