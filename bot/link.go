@@ -80,6 +80,10 @@ func dialLink(ctx context.Context, address string) (*link, error) {
 	conn.SetPongHandler(func(string) error { l.alive(); return nil })
 	answer := conn.PingHandler()
 	conn.SetPingHandler(func(data string) error { l.alive(); return answer(data) })
+	conn.SetCloseHandler(func(int, string) error {
+		l.begun.Wait() // nothing can be acknowledged once this side has closed, too
+		return l.close()
+	})
 	return l, nil
 }
 
@@ -120,8 +124,13 @@ func (l *link) leave() {
 	_ = l.conn.SetReadDeadline(time.Now().Add(ackWithin + leaveWithin))
 	l.mu.Unlock()
 	l.begun.Wait()
-	_ = l.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(leaveWithin))
+	_ = l.close()
 	_ = l.conn.SetReadDeadline(time.Now().Add(leaveWithin))
+}
+
+// close says that nothing more comes from this side. It may be said twice.
+func (l *link) close() error {
+	return l.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(leaveWithin))
 }
 
 func (l *link) left() bool {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/sandbox"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
 // TestMain runs more stories at a time than there are processors: they wait more than they compute.
@@ -57,28 +58,37 @@ type world struct {
 	rough   bool   // Slack's refusals are part of the story
 }
 
-// story plays with the bot in a world of its own, once with each Redis. The world is prepared before the bot starts.
+// story plays with the bot in a world of its own, with each Redis and each way in which Slack delivers. The world is prepared before the bot starts.
 func story(t *testing.T, prepare func(w *world), play func(t *testing.T, w *world)) {
 	t.Helper()
+	storyOver(t, []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket, workspace.IngressEither}, prepare, play)
+}
+
+// storyOver plays over some ways only.
+func storyOver(t *testing.T, ways []workspace.Ingress, prepare func(w *world), play func(t *testing.T, w *world)) {
+	t.Helper()
 	t.Parallel()
-	t.Run("miniredis", func(t *testing.T) {
-		t.Parallel()
-		tell(t, miniRedis(t), prepare, play)
-	})
+	for _, way := range ways {
+		t.Run(string(way)+"/miniredis", func(t *testing.T) {
+			t.Parallel()
+			tell(t, miniRedis(t), way, prepare, play)
+		})
+	}
 	if testing.Short() {
 		return
 	}
-	t.Run("redis", func(t *testing.T) {
+	way := ways[len(ways)-1]
+	t.Run(string(way)+"/redis", func(t *testing.T) {
 		t.Parallel()
-		tell(t, realRedis(t), prepare, play)
+		tell(t, realRedis(t), way, prepare, play)
 	})
 }
 
 func asItIs(*world) {}
 
-func tell(t *testing.T, redis memory, prepare func(w *world), play func(t *testing.T, w *world)) {
+func tell(t *testing.T, redis memory, way workspace.Ingress, prepare func(w *world), play func(t *testing.T, w *world)) {
 	t.Helper()
-	w := newWorld(t, redis)
+	w := newWorld(t, redis, way)
 	prepare(w)
 	w.start()
 	t.Cleanup(func() {
@@ -92,12 +102,19 @@ func tell(t *testing.T, redis memory, prepare func(w *world), play func(t *testi
 }
 
 // newWorld is a quiet world for account acme. Nothing polls more often than the bot does here.
-func newWorld(t *testing.T, redis memory) *world {
+func newWorld(t *testing.T, redis memory, way workspace.Ingress) *world {
 	t.Helper()
 	w := &world{World: openWorld(t), t: t, redis: redis, journal: newJournal()}
 	var err error
 	w.cfg, err = demoConfig(w.World)
 	require.NoError(t, err)
+	require.NoError(t, w.Slack.SetIngress(way))
+	switch way {
+	case workspace.IngressHTTP:
+		w.cfg.Slack.AppToken = ""
+	case workspace.IngressSocket:
+		w.cfg.Slack.SigningSecret = ""
+	}
 	for i := range w.cfg.Accounts {
 		w.cfg.Accounts[i].PollInterval = 250 * time.Millisecond
 	}
@@ -121,6 +138,9 @@ func (w *world) start() {
 		cancel()
 		require.NoError(w.t, <-ended)
 	})
+	if w.cfg.Slack.AppToken != "" {
+		w.until("links", func() bool { return len(w.Slack.Links()) > 0 })
+	}
 }
 
 // until waits for something that the workspace, the service or the bot's log shows.
@@ -167,13 +187,14 @@ func (w *world) requireClean() {
 		said += fmt.Sprintf("%s %v %s\n", call.Method, call.Args, call.Error)
 		require.True(w.t, call.OK || w.rough, "slack refused %+v", call)
 	}
-	secrets := []apiclient.Secret{w.cfg.Slack.BotToken, w.cfg.Slack.SigningSecret}
+	secrets := []apiclient.Secret{w.cfg.Slack.BotToken, w.cfg.Slack.SigningSecret, w.cfg.Slack.AppToken}
 	for _, a := range w.cfg.Accounts {
 		secrets = append(secrets, a.Token)
 	}
 	for _, secret := range secrets {
-		require.NotEmpty(w.t, secret.Reveal())
-		require.NotContains(w.t, said, secret.Reveal(), "a secret was told")
+		if secret != "" {
+			require.NotContains(w.t, said, secret.Reveal(), "a secret was told")
+		}
 	}
 	require.NotContains(w.t, w.journal.String(), "/response/", "a response address is a key to the channel")
 }
