@@ -49,6 +49,7 @@ type Cards interface {
 	Card(ctx context.Context, account, attack string) (channel, ts string, err error)
 	Shown(ctx context.Context, account, attack string) (shown poller.Shown, ok bool, err error)
 	Changes(ctx context.Context, account string) ([]commands.Change, error)
+	Case(ctx context.Context, account, attack string) (commands.Case, error)
 	ToRedraw(ctx context.Context, account string) (map[string]int64, error)
 	Outdated(ctx context.Context, account, attack string) error
 	Redrawn(ctx context.Context, account, attack string, mark int64) error

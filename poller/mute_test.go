@@ -114,6 +114,22 @@ func TestAnUnreadRecordIsToldWhenItsMuteEnds(t *testing.T) {
 	require.Len(t, a.asked("/v1/objects/attack"), 1)
 }
 
+func TestTheSilenceOfAMutedAttackIsNotLookedFor(t *testing.T) {
+	t.Parallel()
+	a, m, p := muted(t)
+	a.add("x:1", 0)
+	require.Len(t, polls(t, a, p, 0), 1)
+	m.set("x:1")
+	for i := range 150 {
+		a.add("blocked "+string(rune('a'+i%26))+string(rune('a'+i/26)), -20*time.Minute, func(r *record) { r.status = "blocked" })
+	}
+	require.Empty(t, polls(t, a, p, 20*time.Minute))
+	require.Empty(t, polls(t, a, p, 23*time.Minute))
+	a.asked("")
+	require.Empty(t, polls(t, a, p, 23*time.Minute+time.Second))
+	require.Len(t, a.asked("/v1/objects/attack"), 1, "it stands on the second page")
+}
+
 func TestAnIncidentIsNeverMuted(t *testing.T) {
 	t.Parallel()
 	a, m, p := muted(t)
