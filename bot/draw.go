@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 )
@@ -32,10 +34,10 @@ type done struct {
 
 // done reads what people did about an attack.
 func (b *Bot) done(ctx context.Context, account, attack string) (d done, err error) {
-	if d.changes, err = b.cfg.Memory.Changes(ctx, account); err != nil {
-		return d, err
-	}
-	d.said, err = b.cfg.Memory.Case(ctx, account, attack)
+	g, both := errgroup.WithContext(ctx)
+	g.Go(func() (err error) { d.changes, err = b.cfg.Memory.Changes(both, account); return err })
+	g.Go(func() (err error) { d.said, err = b.cfg.Memory.Case(both, account, attack); return err })
+	err = g.Wait()
 	return d, err
 }
 

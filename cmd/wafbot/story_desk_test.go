@@ -29,7 +29,9 @@ func TestTwoPeopleSayThatTheyAreOnIt(t *testing.T) {
 			})
 		}
 		clicks.Wait()
-		w.until("both are answered", func() bool { return len(w.whispers("ann", "is on it since")) == 1 && len(w.whispers("rob", "is on it since")) == 1 })
+		w.until("both are answered", func() bool {
+			return len(w.whispers("ann", "is on it since")) == 1 && len(w.whispers("rob", "is on it since")) == 1
+		})
 		first, second := "ann", "rob"
 		if len(w.whispers("ann", "Nothing was changed")) == 1 {
 			first, second = second, first
@@ -49,7 +51,7 @@ func TestTwoPeopleSayThatTheyAreOnIt(t *testing.T) {
 }
 
 func TestWhoActsIsOnItUntilHeLeaves(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(_ *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		card.click("rob", "Deny only")
@@ -118,7 +120,9 @@ func TestAHandover(t *testing.T) {
 		card.says("Rob Diaz is on it since")
 		w.types("rob", `handover to=<@U0ANN0001|ann> attack=`+card.id()+` "I'm off; legal is told"`)
 		w.told("rob", "Anna Weber is on it since", "handed over by Rob Diaz")
-		w.until("a reply", func() bool { return len(card.replies("<@U0ANN0001>: Rob Diaz hands this attack over to you", "legal is told")) == 1 })
+		w.until("a reply", func() bool {
+			return len(card.replies("<@U0ANN0001>: Rob Diaz hands this attack over to you", "legal is told")) == 1
+		})
 		card.says("Anna Weber is on it since", "Note of Rob Diaz", "legal is told")
 		require.False(t, card.replies()[0].Broadcast)
 
@@ -133,8 +137,25 @@ func TestAHandover(t *testing.T) {
 	})
 }
 
+func TestADeskAtTheTerminal(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "responder")
+	name := osActor().Name
+	for _, tt := range []struct{ line, want string }{
+		{"claim", name + " is on it since"}, {"note same botnet", "same botnet"}, {"verdict test", "Verdict: test"}, {"mute", "Muted: attack=" + d.attack},
+		{"explain", "Muted: attack=" + d.attack}, {"unmute", "No longer muted"}, {"handover to=@me", "taken over"}, {"release", "Nobody is on it any more"},
+	} {
+		got := typed(t, d.environ, append(strings.Fields(tt.line), "attack="+d.attack)...)
+		require.Equal(t, exitDone, got.code, "%s needs no -y: %+v", tt.line, got)
+		require.Contains(t, got.out, tt.want)
+	}
+	require.Empty(t, d.changes())
+	got := typed(t, d.environ, "attack", d.attack, "--json")
+	require.Contains(t, string(decode[result](t, got.out).Data), `"same botnet"`)
+}
+
 func TestExplain(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
+	story(t, asItIs, func(_ *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		card.click("rob", "I'm on it")
