@@ -141,9 +141,12 @@ func (c *Call) deskLines(ctx context.Context, a *Account, st *accountStatus) []T
 		row := &st.Ongoing[i]
 		row.Case = cases[row.ID]
 		row.Case.Notes = nil // the attack's own line has them
-		if said := caseLines(row.Case); len(said) > 0 && len(lines) < shortList {
+		if said := caseLines(row.Case); len(said) > 0 {
 			lines = append(lines, Say("• ", Code(row.ID), " ", joined(said, " · ")))
 		}
+	}
+	if more := len(lines) - shortList; more > 0 && !c.Line.Has("all") {
+		lines = append(lines[:shortList], Say("… and somebody is on ", more, " more: add ", Code("--all")))
 	}
 	all, err := c.cfg.Desk.Mutes(ctx, a.Name)
 	if err != nil {

@@ -233,3 +233,15 @@ func TestADeskWithoutMemory(t *testing.T) {
 		w.refuses(ann, line, commands.ErrAway, "Redis")
 	}
 }
+
+func TestStatusIsCutWhereManyAreOnMany(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 12 {
+		w.writes(ann, "claim attack="+w.attackOn("/p"+itoa(int64(i))))
+	}
+	short, all := text(w.reads(eve, "status")), text(w.reads(eve, "status --all"))
+	require.Equal(t, 10, strings.Count(short, "Ann is on it"))
+	require.Contains(t, short, "… and somebody is on 2 more: add --all")
+	require.Equal(t, 12, strings.Count(all, "Ann is on it"))
+}

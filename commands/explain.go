@@ -51,7 +51,7 @@ func readExplain(ctx context.Context, c *Call) (Result, error) {
 	}
 	res.Lines = append(res.Lines, cardLine(r))
 	if !c.ongoing(a, k.Attack) {
-		res.Lines = append(res.Lines, Say("It is quiet: no hit in the last ", HumanDuration(a.OngoingFor), ". It is told again when it goes on"))
+		res.Lines = append(res.Lines, Say("It is quiet: no hit in the last ", HumanDuration(a.OngoingFor)))
 	}
 	return res.and(c.muteLines(ctx)...), nil
 }
