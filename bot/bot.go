@@ -57,6 +57,7 @@ type Cards interface {
 	CardAt(ctx context.Context, account, channel, ts string) (attack string, err error)
 	Shown(ctx context.Context, account, attack string) (shown poller.Shown, ok bool, err error)
 	Changes(ctx context.Context, account string) ([]commands.Change, error)
+	Case(ctx context.Context, account, attack string) (commands.Case, error)
 	ToRedraw(ctx context.Context, account string) (map[string]int64, error)
 	Outdated(ctx context.Context, account, attack string) error
 	Redrawn(ctx context.Context, account, attack string, mark int64) error

@@ -13,14 +13,14 @@ import (
 // Card is everything that a card shows.
 type Card struct {
 	Situation  commands.Situation
-	FiguresAt  time.Time // when the attack's figures were read, on the service's clock; zero: unknown
-	Quiet      bool      // since Attack.Last
-	Vuln       string    // title of an incident's vulnerability; "": unknown
-	ConsoleURL string    // "": no link
-	Runbook    string    // likewise
-	Mention    string    // the user or user group that the route calls; "": nobody
-	Owner      string    // the name of who is on it; "": nobody
-	Delivery   string    // delivery id, for the metadata
+	FiguresAt  time.Time     // when the attack's figures were read, on the service's clock; zero: unknown
+	Quiet      bool          // since Attack.Last
+	Vuln       string        // title of an incident's vulnerability; "": unknown
+	ConsoleURL string        // "": no link
+	Runbook    string        // likewise
+	Mention    string        // the user or user group that the route calls; "": nobody
+	Case       commands.Case // who is on it, and what people said about it
+	Delivery   string        // delivery id, for the metadata
 }
 
 // Message is what is posted.
@@ -39,7 +39,7 @@ func render(c Card) Message {
 	var maker buttonMaker
 	buttons, without := maker.card(c, advice)
 	headline, figures := paragraph(c.headline()), paragraph(c.figures())
-	todo, who := paragraph(append(c.advice(advice), without...)), paragraph([]commands.Text{c.who()})
+	todo, who := paragraph(append(c.advice(advice), without...)), paragraph(c.people())
 	// What was done takes the room that the rest leaves.
 	room := maxTogether - runes(headline+figures+todo+who) - weight(buttons...)
 	blocks := []slack.Block{section(headline, nil), section(figures, nil)}

@@ -117,11 +117,37 @@ func situations() map[string]Card {
 			Apps: []int{apiclient.AllApps}, Reason: "partner *x*", Expires: now.Add(time.Hour)}}
 	})
 	edit("denied-and-patched", "incident", func(c *Card) {
-		c.Owner, c.Situation.Changes = "Anna Weber", []commands.Change{denied(), patched()}
+		c.Case, c.Situation.Changes = annasCase(), []commands.Change{denied(), patched()}
 	})
-	edit("changes-of-every-state", "incident", func(c *Card) { c.Owner, c.Situation.Changes = "Anna Weber", everyState() })
+	edit("changes-of-every-state", "incident", func(c *Card) { c.Case, c.Situation.Changes = annasCase(), everyState() })
+	edit("noted", "incident", func(c *Card) {
+		c.Case = annasCase()
+		c.Case.Verdict = &commands.Verdict{Is: "false_alarm", By: anna(), At: now.Add(-time.Minute)}
+		c.Case.Notes = noted("first", "second", "the *third* of <!channel>", strings.Repeat("long ", 100))
+	})
 	edit("many-changes", "changes-of-every-state", func(c *Card) { c.Situation.Changes = append(c.Situation.Changes, manyChanges(10)...) })
 	return cards
+}
+
+// annasCase is what is said when Anna is on it.
+func annasCase() commands.Case {
+	return commands.Case{Owner: &commands.Owner{ID: "U0ANN", Name: "Anna Weber", Since: now.Add(-2 * time.Minute), By: anna()}}
+}
+
+func noted(texts ...string) []commands.Note {
+	var notes []commands.Note
+	for i, text := range texts {
+		notes = append(notes, commands.Note{ID: fmt.Sprintf("n%d", i), By: anna(), At: now.Add(time.Duration(i-10) * time.Minute), Text: text})
+	}
+	return notes
+}
+
+func hostileCase(text string) commands.Case {
+	by := commands.Actor{ID: text, Name: text}
+	return commands.Case{
+		Owner: &commands.Owner{ID: text, Name: text, Since: now, By: by}, Verdict: &commands.Verdict{Is: text, By: by, At: now},
+		Notes: []commands.Note{{ID: text, By: by, At: now, Text: text}, {By: by, At: now, Text: text}, {By: by, At: now, Text: text}},
+	}
 }
 
 func bruteForce(a *apiclient.Attack) {
@@ -164,7 +190,7 @@ func hostile(text string) Card {
 	a.ID, a.Domain, a.Path, a.Method, a.Parameter, a.Type, a.BlockStatus = text, text, text, text, text, text, text
 	a.Sources[0].Country, a.Sources[1].Country, a.Sources[1].IP = text, text, a.Sources[1].IP.Unmap()
 	c := Card{
-		Situation: situation(a), FiguresAt: now, Vuln: text, ConsoleURL: text, Runbook: "https://wiki.example.com/" + text, Mention: text, Owner: text, Delivery: text,
+		Situation: situation(a), FiguresAt: now, Vuln: text, ConsoleURL: text, Runbook: "https://wiki.example.com/" + text, Mention: text, Delivery: text, Case: hostileCase(text),
 	}
 	s := &c.Situation
 	s.ID, s.Account.Name, s.Account.Applications = text, text, map[int]commands.Application{4: {Name: text}}

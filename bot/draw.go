@@ -3,9 +3,12 @@ package bot
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
@@ -13,6 +16,7 @@ import (
 
 // facts are what is stored about an attack.
 type facts struct {
+	done    done
 	attack  apiclient.Attack
 	at      time.Time // when the figures were read, on the service's clock
 	quiet   bool
@@ -22,22 +26,43 @@ type facts struct {
 // vulnTimeout bounds asking for a vulnerability's title: a card must not wait for it.
 const vulnTimeout = 2 * time.Second
 
-// card puts together what a card shows; changes are all of the account's.
-func (b *Bot) card(ctx context.Context, a Account, f facts, changes []commands.Change) Card {
+// done is what people did about an attack.
+type done struct {
+	changes []commands.Change // all of the account's
+	said    commands.Case
+}
+
+// done reads what people did about an attack.
+func (b *Bot) done(ctx context.Context, account, attack string) (d done, err error) {
+	g, both := errgroup.WithContext(ctx)
+	g.Go(func() (err error) { d.changes, err = b.cfg.Memory.Changes(both, account); return err })
+	g.Go(func() (err error) { d.said, err = b.cfg.Memory.Case(both, account, attack); return err })
+	err = g.Wait()
+	return d, err
+}
+
+// since reports whether people did something that was not done before.
+func (d done) since(before done) bool {
+	same := slices.EqualFunc(d.changes, before.changes, func(x, y commands.Change) bool { return x.ID == y.ID && x.State == y.State })
+	return !same || !reflect.DeepEqual(d.said, before.said)
+}
+
+// card puts together what a card shows.
+func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 	id := commands.AttackID(a.Name, f.attack.ID)
 	s := commands.Situation{Account: a.Account, Policy: b.cfg.Policy, ID: id, Attack: f.attack, Now: b.cfg.Now()}
-	for _, ch := range slices.Backward(changes) { // the newest first; a card reads downwards
+	for _, ch := range slices.Backward(f.done.changes) { // the newest first; a card reads downwards
 		if ch.AttackID == id && ch.Undoes == "" {
 			s.Changes = append(s.Changes, ch)
 		}
 	}
 	if a.Settings != nil {
 		settings := a.Settings()
-		s.Entries, s.Rules = commands.Overlay(settings.Entries, settings.Rules, changes, settings.At)
+		s.Entries, s.Rules = commands.Overlay(settings.Entries, settings.Rules, f.done.changes, settings.At)
 		s.LookedAt = settings.At
 	}
 	c := Card{
-		Situation: s, FiguresAt: f.at, Quiet: f.quiet, Mention: f.mention, Owner: owner(s.Changes),
+		Situation: s, FiguresAt: f.at, Quiet: f.quiet, Mention: f.mention, Case: f.done.said,
 		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[f.attack.Type], b.cfg.Runbooks["*"]),
 	}
 	if f.attack.Incident() && a.Vuln != nil {
@@ -46,16 +71,6 @@ func (b *Bot) card(ctx context.Context, a Account, f facts, changes []commands.C
 		c.Vuln, _ = a.Vuln(ctx, f.attack.VulnID)
 	}
 	return c
-}
-
-// owner is who is on it: acting claims.
-func owner(changes []commands.Change) string {
-	for _, ch := range changes {
-		if ch.Actor.Via != commands.ViaClock && ch.State != commands.StateFailed {
-			return ch.Actor.Name
-		}
-	}
-	return ""
 }
 
 // drawer redraws outdated cards, those that somebody acted on first, within the workspace's pace of edits.
@@ -213,11 +228,11 @@ func (b *Bot) redraw(ctx context.Context, o outdated) error {
 		// There is no card. One that is about to be posted is drawn from the same facts.
 		return b.cfg.Memory.Redrawn(ctx, o.account, o.attack, o.mark)
 	}
-	changes, err := b.cfg.Memory.Changes(ctx, o.account)
+	done, err := b.done(ctx, o.account, o.attack)
 	if err != nil {
 		return err
 	}
-	msg := render(b.card(ctx, a, facts{attack: shown.Attack, at: shown.SeenAt, quiet: shown.Quiet, mention: shown.Mention}, changes))
+	msg := render(b.card(ctx, a, facts{done: done, attack: shown.Attack, at: shown.SeenAt, quiet: shown.Quiet, mention: shown.Mention}))
 	if _, _, _, err := b.cfg.Slack.api.UpdateMessageContext(ctx, channel, ts, msg.options()...); err != nil {
 		return withoutURL(err)
 	}

@@ -19,8 +19,8 @@ func (c Card) notice(advice commands.Advice) string {
 		lead = "INCIDENT " + status
 	}
 	state := "Unclaimed."
-	if c.Owner != "" {
-		state = commands.Visible(c.Owner, maxNoticeName) + " is on it."
+	if c.Case.Owner != nil {
+		state = commands.Visible(c.Case.Owner.Name, maxNoticeName) + " is on it."
 	}
 	if c.Quiet {
 		state = "Quiet. " + state

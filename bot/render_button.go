@@ -75,6 +75,11 @@ func (m *buttonMaker) card(c Card, advice commands.Advice) (buttons []*slack.But
 		}
 		buttons = append(buttons, b)
 	}
+	if c.Case.Owner == nil {
+		if b, ok := m.suggestion(commands.ClaimButton(c.Situation)); ok {
+			buttons = append(buttons, b)
+		}
+	}
 	for _, link := range []struct{ label, address string }{{"Runbook", c.Runbook}, {"Open console", c.ConsoleURL}} {
 		if b := m.link(link.label, link.address); b != nil {
 			buttons = append(buttons, b)

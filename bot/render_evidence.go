@@ -143,18 +143,6 @@ func (c Card) mode() commands.Text {
 	return commands.Say("Mode by rules: ", commands.Visible(mode, maxName), " (a node's own setting can override it)")
 }
 
-// who says who is on it, and calls whom the route names.
-func (c Card) who() commands.Text {
-	who := commands.Say("Nobody is on it")
-	if c.Owner != "" {
-		who = commands.Say(commands.Bold(commands.Visible(c.Owner, maxName)), " is on it")
-	}
-	if c.Mention != "" {
-		who = commands.Say(who, " · ", commands.User(c.Mention))
-	}
-	return who
-}
-
 func (c Card) appName(limit int) string {
 	return commands.Visible(c.Situation.Account.AppName(c.Situation.Attack.App), limit)
 }

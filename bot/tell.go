@@ -3,7 +3,6 @@ package bot
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +34,8 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 		return b.tellMessage(ctx, n, b.firstStart(a, n), "")
 	case changed:
 		return b.tellChange(ctx, n)
+	case handedOver:
+		return b.tellHandover(ctx, a, n)
 	}
 	channel, ts, err := b.cfg.Memory.Card(ctx, n.Account, id)
 	if err != nil {
@@ -60,15 +61,16 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 // tellCard posts an attack's card.
 func (b *Bot) tellCard(ctx context.Context, a Account, n poller.News) error {
 	// Side by side: this is the way from an attack to a person.
-	var changes []commands.Change
+	id := commands.AttackID(n.Account, n.Attack.ID)
+	var before done
 	var t tried
 	g, both := errgroup.WithContext(ctx)
-	g.Go(func() (err error) { changes, err = b.cfg.Memory.Changes(both, n.Account); return err })
+	g.Go(func() (err error) { before, err = b.done(both, n.Account, id); return err })
 	g.Go(func() (err error) { t, err = b.try(both, n.Account, n.ID); return err })
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	msg := render(b.card(ctx, a, facts{attack: n.Attack, at: n.At, quiet: n.Quiet, mention: n.Mention}, changes))
+	msg := render(b.card(ctx, a, facts{attack: n.Attack, at: n.At, quiet: n.Quiet, mention: n.Mention, done: before}))
 	channel, ts, err := b.postTried(ctx, newsCall(n, msg, ""), t)
 	if err != nil {
 		return err
@@ -76,19 +78,18 @@ func (b *Bot) tellCard(ctx context.Context, a Account, n poller.News) error {
 	if err := b.record(ctx, n, channel, ts); err != nil {
 		return err
 	}
-	b.catchUp(ctx, n, changes)
+	b.catchUp(ctx, cardKey{n.Account, id}, before)
 	return nil
 }
 
 // catchUp has a card redrawn when something was done while it was on its way: it can be clicked before it is known where it is.
-func (b *Bot) catchUp(ctx context.Context, n poller.News, drawn []commands.Change) {
-	now, err := b.cfg.Memory.Changes(ctx, n.Account)
-	same := slices.EqualFunc(now, drawn, func(x, y commands.Change) bool { return x.ID == y.ID && x.State == y.State })
-	if err == nil && !same {
-		err = b.outdate(ctx, n.Account, commands.AttackID(n.Account, n.Attack.ID))
+func (b *Bot) catchUp(ctx context.Context, card cardKey, drawn done) {
+	now, err := b.done(ctx, card.account, card.attack)
+	if err == nil && now.since(drawn) {
+		err = b.outdate(ctx, card.account, card.attack)
 	}
 	if err != nil {
-		b.cfg.Log.Error("look what was done since a card was drawn", "account", n.Account, "err", err)
+		b.cfg.Log.Error("look what was done since a card was drawn", "account", card.account, "err", err)
 	}
 }
 

@@ -17,6 +17,7 @@ type Arg struct {
 	Name     string
 	Object   bool // written without its name
 	Many     bool // an object that may be repeated
+	Rest     bool // an object that takes all words that are left, as one text
 	Required bool
 	Help     string
 	// Read checks a value and brings it into its canonical form, so that equal lines read equal. It may be nil: any text.
@@ -147,6 +148,9 @@ func (c *Command) objects(words []string, a *Account) ([]string, error) {
 		if !arg.Object {
 			continue
 		}
+		if arg.Rest && len(words) > 0 {
+			words = []string{strings.Join(words, " ")}
+		}
 		n := min(1, len(words))
 		if arg.Many {
 			n = len(words)
@@ -205,7 +209,7 @@ func (c *Command) Usage() string {
 		if arg.Object {
 			word = strings.ToUpper(arg.Name)
 		}
-		if arg.Many {
+		if arg.Many || arg.Rest {
 			word += "…"
 		}
 		if !arg.Required {

@@ -31,7 +31,7 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 			k.Attack = f
 		}
 	}
-	res := Result{AttackID: k.ID, Account: a.Name, Data: attackRow{k.ID, a.Name, c.ongoing(a, k.Attack), k.Attack}}
+	res := Result{AttackID: k.ID, Account: a.Name}
 	res.Lines = append(res.Lines, AttackLine(a, k.Attack, c.Now))
 	if k.Parameter != "" {
 		res.Lines = append(res.Lines, Say("In ", Code(Visible(k.Parameter, maxField))))
@@ -43,6 +43,11 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 	if stale != nil {
 		res.Lines = append(res.Lines, stale)
 	}
+	row := attackRow{ID: k.ID, Account: a.Name, Ongoing: c.ongoing(a, k.Attack), Attack: k.Attack}
+	if row.Case, err = c.cfg.Desk.Case(ctx, a.Name, k.ID); err == nil {
+		res.Lines = append(res.Lines, caseLines(row.Case)...)
+	}
+	res.Data = row
 	changes, err := c.cfg.Ledger.Changes(ctx, a.Name)
 	if err != nil {
 		return res, nil //nolint:nilerr // reads go on without memory

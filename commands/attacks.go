@@ -55,7 +55,7 @@ func (c *Call) readListing(ctx context.Context, what string, back time.Duration,
 		res.Lines = append(res.Lines, Say(Bold(a.Name), ": ", count(len(all), what), " in the last ", HumanDuration(back)))
 		res.Lines = append(res.Lines, c.attackLines(a, all)...)
 		for _, attack := range all {
-			data = append(data, attackRow{AttackID(a.Name, attack.ID), a.Name, c.ongoing(a, attack), attack})
+			data = append(data, attackRow{ID: AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: c.ongoing(a, attack), Attack: attack})
 		}
 	}
 	res.Data = data
@@ -68,6 +68,7 @@ type attackRow struct {
 	Account string           `json:"account"`
 	Ongoing bool             `json:"ongoing"`
 	Attack  apiclient.Attack `json:"attack"`
+	Case    Case             `json:"case,omitzero"`
 }
 
 func (c *Call) onlyAccount() string {

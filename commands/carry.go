@@ -30,6 +30,7 @@ func (r *Runner) finish(ctx context.Context, c *Call, ch Change, p Plan, res *Re
 		return fault
 	}
 	r.settle(&ch, fault)
+	r.actingClaims(ctx, ch) // before the change is kept: a redelivery finishes both
 	if err := r.keep(ctx, c, ch); err != nil {
 		fault = unsaved(ch, err)
 	} else {

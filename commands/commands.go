@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
 )
 
 // Command is one verb. It reads, plans or writes: what plans, the Runner carries out, so that nothing else ever changes the service;
@@ -40,6 +42,7 @@ func list() []*Command {
 		status(), incidents(), attacks(), attack(),
 		contain(), deny(), allow(), gray(), patch(), mode(),
 		lists(), remove(), undo(),
+		claim(), release(), handover(), note(), verdict(), mute(), unmute(), explain(),
 		audit(), whoami(), help(),
 	}
 }
@@ -83,7 +86,7 @@ type Call struct {
 	Known   []Change     // of a change: the account's changes, the newest first
 }
 
-// Config is what a Runner works with. Accounts, Members, Ledger, Facts and Audit must be set.
+// Config is what a Runner works with. Accounts, Members, Ledger, Facts, Desk, Audit and Explain must be set.
 type Config struct {
 	Accounts []*Account
 	Policy   Policy
@@ -91,13 +94,17 @@ type Config struct {
 	Members  Members
 	Ledger   Ledger
 	Facts    Facts
+	Desk     Desk
 	Audit    AuditLog
 	AuditOut io.Writer                              // each audit entry as a JSON line; nil: nowhere
 	Log      *slog.Logger                           // nil: discarded
 	Now      func() time.Time                       // nil: time.Now
 	ReadBack [2]time.Duration                       // how long after a create of unknown outcome the rules are read back, twice; zero: 5 s and 30 s
 	Changed  func(ctx context.Context, ch Change)   // told of each change when its outcome is written down, so that cards follow; nil: nobody
+	Touched  func(ctx context.Context, t Touch)     // told of each attack about which something was written down, likewise
 	Health   func(account string) (HealthNow, bool) // how polling goes, where it goes on in this process; nil: not known
+	// Explain tells where an attack goes. After an error only what the configuration tells is known.
+	Explain func(ctx context.Context, account string, a apiclient.Attack) (Routing, error)
 }
 
 // HealthNow is how watching an account goes.
@@ -128,6 +135,9 @@ func New(cfg Config) *Runner {
 	}
 	if cfg.Changed == nil {
 		cfg.Changed = func(context.Context, Change) {}
+	}
+	if cfg.Touched == nil {
+		cfg.Touched = func(context.Context, Touch) {}
 	}
 	return &Runner{cfg: cfg, commands: list()}
 }

@@ -25,6 +25,12 @@ func changeID(account, delivery string, part int) string {
 	return "c" + shortHash(account, delivery, strconv.Itoa(part))
 }
 
+// noteID names a note by the delivery that asks for it, so that a redelivery finds what was noted.
+func noteID(account, delivery string) string { return "n" + shortHash(account, delivery) }
+
+// muteID names a mute by what it mutes, so that there is one of each.
+func muteID(account, what string) string { return "m" + shortHash(account, what) }
+
 // minPrefix is how many characters of an id must be typed, the leading letter included.
 const minPrefix = 4
 

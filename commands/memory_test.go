@@ -1,6 +1,7 @@
 package commands_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -111,6 +112,79 @@ func (l *ledger) DueChanges(_ context.Context, account string, now time.Time) ([
 		}
 	}
 	return ids, nil
+}
+
+// desk keeps cases and mutes as JSON. It is the same memory as the ledger, and fails with it.
+type desk struct {
+	*ledger
+	kept map[string]string
+}
+
+func newDesk(l *ledger) *desk { return &desk{ledger: l, kept: map[string]string{}} }
+
+func (d *desk) read(key string, into any) error {
+	if d.fails(&d.readFail) {
+		return errAway
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if text, ok := d.kept[key]; ok {
+		return json.Unmarshal([]byte(text), into)
+	}
+	return nil
+}
+
+func (d *desk) write(ctx context.Context, key string, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil || ctx.Err() != nil {
+		return cmp.Or(err, ctx.Err())
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.saves++
+	if d.saveFail != nil && d.saveFail(d.saves) {
+		return errAway
+	}
+	d.kept[key] = string(text)
+	return nil
+}
+
+func (d *desk) Case(_ context.Context, account, attack string) (c commands.Case, err error) {
+	err = d.read("case "+account+" "+attack, &c)
+	return c, err
+}
+
+func (d *desk) Cases(ctx context.Context, account string) (map[string]commands.Case, error) {
+	d.mu.Lock()
+	var attacks []string
+	for key := range d.kept {
+		if attack, ok := strings.CutPrefix(key, "case "+account+" "); ok {
+			attacks = append(attacks, attack)
+		}
+	}
+	d.mu.Unlock()
+	all := map[string]commands.Case{}
+	for _, attack := range attacks {
+		c, err := d.Case(ctx, account, attack)
+		if err != nil {
+			return nil, err
+		}
+		all[attack] = c
+	}
+	return all, nil
+}
+
+func (d *desk) SaveCase(ctx context.Context, account, attack string, c commands.Case) error {
+	return d.write(ctx, "case "+account+" "+attack, c)
+}
+
+func (d *desk) Mutes(_ context.Context, account string) (all []commands.Mute, err error) {
+	err = d.read("mutes "+account, &all)
+	return all, err
+}
+
+func (d *desk) SaveMutes(ctx context.Context, account string, all []commands.Mute) error {
+	return d.write(ctx, "mutes "+account, all)
 }
 
 // auditLog numbers entries.

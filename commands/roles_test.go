@@ -16,6 +16,9 @@ func everyLine(attack string) map[string]commands.Role {
 		"audit": commands.Viewer, "whoami": commands.Viewer, "help": commands.Viewer, "mode 4": commands.Viewer,
 		"deny 203.0.113.7": commands.Responder, "gray 203.0.113.7": commands.Responder, "patch attack=" + attack: commands.Responder,
 		"contain attack=" + attack: commands.Responder, "remove 192.0.2.99": commands.Responder, "undo": commands.Responder, "mode 4 block": commands.Responder,
+		"claim attack=" + attack: commands.Responder, "release attack=" + attack: commands.Responder, "handover to=@me attack=" + attack: commands.Responder,
+		"note attack=" + attack + " botnet": commands.Responder, "verdict real attack=" + attack: commands.Responder, "explain attack=" + attack: commands.Viewer,
+		"mute source=203.0.113.7": commands.Responder, "unmute source=203.0.113.7": commands.Responder,
 		"allow 203.0.113.7": commands.Admin, "mode 4 off": commands.Admin, "mode 4 default": commands.Admin,
 	}
 }

@@ -24,6 +24,7 @@ type accountStatus struct {
 	Fault    string      `json:"fault,omitempty"`
 	Ongoing  []attackRow `json:"ongoing"`
 	InForce  []Change    `json:"in_force"`
+	Muted    []Mute      `json:"muted,omitempty"`
 	NoMemory bool        `json:"no_memory,omitempty"` // Redis can't be reached: in_force is unknown
 }
 
@@ -43,6 +44,7 @@ func readStatus(ctx context.Context, c *Call) (Result, error) {
 func (c *Call) accountStatus(ctx context.Context, a *Account) ([]Text, accountStatus) {
 	st := accountStatus{Account: a.Name, Ongoing: []attackRow{}, InForce: []Change{}}
 	lines := c.burning(ctx, a, &st)
+	lines = append(lines, c.deskLines(ctx, a, &st)...)
 	if c.cfg.Health != nil {
 		if h, ok := c.cfg.Health(a.Name); ok {
 			st.Health = &h
@@ -90,7 +92,7 @@ func (c *Call) burning(ctx context.Context, a *Account, st *accountStatus) []Tex
 		return cmp.Or(urgency(y)-urgency(x), cmp.Compare(y.Hits.N, x.Hits.N))
 	})
 	for _, attack := range ongoing {
-		st.Ongoing = append(st.Ongoing, attackRow{AttackID(a.Name, attack.ID), a.Name, true, attack})
+		st.Ongoing = append(st.Ongoing, attackRow{ID: AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: true, Attack: attack})
 	}
 	if len(ongoing) == 0 {
 		return []Text{Say(Bold(a.Name), ": no attack is going on (no hit in the last ", HumanDuration(a.OngoingFor), ")")}

@@ -2,6 +2,7 @@ package commands_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -37,6 +38,9 @@ type world struct {
 	t       *testing.T
 	service *waf.Service
 	ledger  *ledger
+	desk    *desk
+	touched []commands.Touch
+	routing commands.Routing // of every attack
 	audit   *auditLog
 	members *members
 	log     *syncBuffer
@@ -83,6 +87,7 @@ func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 func (w *world) build(serve func(http.Handler) (string, *http.Client), change []func(*commands.Config)) {
 	t := w.t
 	w.ledger, w.audit, w.members, w.log, w.out = newLedger(), &auditLog{}, newMembers(), &syncBuffer{}, &syncBuffer{}
+	w.desk = newDesk(w.ledger)
 	w.service = waf.New(waf.Config{Seed: 1, Now: w.clock, Accounts: []waf.Account{{
 		Name: "acme", Token: token, ClientID: 5, Applications: []waf.Application{
 			{ID: 4, Name: "Shop", Host: "shop.example.com", Mode: "monitoring"}, {ID: 7, Name: "Legacy", Host: "old.example.com"}, {ID: -1, Name: "Rest", Host: "www.example.com"},
@@ -99,8 +104,10 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 		}},
 		Roles: commands.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID},
 			Terminal: map[string]commands.Role{"ann": commands.Responder, "root": commands.Admin}},
-		Members: w.members, Ledger: w.ledger, Facts: facts{}, Audit: w.audit, AuditOut: w.out, Now: w.clock,
+		Members: w.members, Ledger: w.ledger, Facts: facts{}, Desk: w.desk, Audit: w.audit, AuditOut: w.out, Now: w.clock,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), ReadBack: [2]time.Duration{1, 1},
+		Touched: func(_ context.Context, touch commands.Touch) { w.touched = append(w.touched, touch) },
+		Explain: func(context.Context, string, apiclient.Attack) (commands.Routing, error) { return w.routing, nil },
 	}
 	for _, f := range change {
 		f(&w.cfg)

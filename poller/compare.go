@@ -16,6 +16,7 @@ type Look struct {
 	Knocking   bool          // one of its sources is denied and goes on trying
 	OngoingFor time.Duration // after its last hit it is ongoing this long
 	Routed     bool          // a route wants a card for it
+	Muted      bool          // nobody wants to hear of it now; never an incident
 }
 
 // silent reports whether the attack is over, as far as can be seen. One without a readable last hit never is.
@@ -29,8 +30,8 @@ func compare(last Shown, known bool, look Look) (Reason, bool) {
 	a := look.Attack
 	hitSince := a.Last.After(last.Attack.Last)
 	switch {
-	case a.FalsePositive() || a.Result():
-		return "", false
+	case a.FalsePositive() || a.Result() || look.Muted:
+		return "", false // a muted one stays as it was told, so that nothing of it is lost
 	case !last.Told:
 		return appeared(last, known, look)
 	case a.Incident() && !last.Base.Incident:

@@ -59,6 +59,7 @@ func quiet(s Shown) Shown            { s.Quiet = true; return s }
 func minuteOld(s Shown) Shown        { s.SeenAt = noon.Add(-time.Minute); return s }
 func base(s Shown, b Baseline) Shown { s.Base = b; return s }
 func unrouted(l Look) Look           { l.Routed = false; return l }
+func muted(l Look) Look              { l.Muted = true; return l }
 func knocking(l Look) Look           { l.Knocking = true; return l }
 func look(c ...func(*apiclient.Attack)) Look {
 	return Look{Attack: sqli(c...), At: noon, OngoingFor: 15 * time.Minute, Routed: true}
@@ -78,6 +79,10 @@ func TestCompare(t *testing.T) {
 		"new but over: caught up":              {fresh: true, look: look(hour), want: NewAttack},
 		"new without a readable last hit":      {fresh: true, look: look(noLast), want: NewAttack},
 		"new, no route":                        {fresh: true, look: unrouted(look())},
+		"new, muted":                           {fresh: true, look: muted(look())},
+		"known without card, muted":            {last: only(told()), look: muted(look(hits(101)))},
+		"worse, muted":                         {last: told(status("blocked")), look: muted(look(hits(100_000)))},
+		"over, muted":                          {last: told(), look: muted(look(over))},
 		"new, a false positive":                {fresh: true, look: look(state("falsepositive"))},
 		"new, a denied source":                 {fresh: true, look: look(typ(apiclient.TypeBlockedSource))},
 		"new, a virtual patch at work":         {fresh: true, look: look(typ(apiclient.TypeVirtualPatch))},
@@ -203,7 +208,26 @@ func drawLook(t *rapid.T, at time.Time) Look {
 		a.Sources = []apiclient.Source{{IP: netip.MustParseAddr(fmt.Sprintf("203.0.113.%d", n))}}
 	}
 	return Look{Attack: a, At: at, OngoingFor: 15 * time.Minute,
-		Knocking: rapid.Bool().Draw(t, "knocking"), Routed: rapid.Bool().Draw(t, "routed")}
+		Knocking: rapid.Bool().Draw(t, "knocking"), Routed: rapid.Bool().Draw(t, "routed"), Muted: rapid.Bool().Draw(t, "muted") && !a.Incident()}
+}
+
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	all := Match{Kind: KindAttack, Types: []string{"xss", "sqli"}, Apps: []int{4, -1}, Hosts: []string{"a.example", "b.example"}, Status: []apiclient.Status{"partly"}, MinHits: 30}
+	require.Equal(t, "kind attack, type xss or sqli, application 4 or -1, host a.example or b.example, status partly, min_hits 30", all.String())
+	require.Equal(t, "everything", Match{}.String())
+	routes := []Route{
+		{Match: Match{Kind: KindIncident}}, {Match: Match{Types: []string{"xss"}}}, {Match: Match{Apps: []int{9}}}, {Match: Match{Hosts: []string{"a.example"}}},
+		{Match: Match{Status: []apiclient.Status{apiclient.StatusBlocked}}}, {Match: Match{MinHits: 101}}, {Channel: "C1"}, {Channel: "C2"},
+	}
+	var why []string
+	for _, tried := range Explain(routes, sqli()) {
+		why = append(why, tried.Not)
+	}
+	require.Equal(t, []string{"kind", "type", "application", "host", "status", "min_hits", ""}, why)
+	require.Empty(t, Explain(nil, sqli()))
+	tried := Explain([]Route{{Match: Match{Kind: KindAttack}}}, sqli(vuln("8")))
+	require.Equal(t, []Tried{{Route{Match: Match{Kind: KindAttack}}, "kind"}}, tried)
 }
 
 func TestRoutes(t *testing.T) {

@@ -2,6 +2,7 @@ package poller
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"net/netip"
 	"slices"
@@ -13,18 +14,38 @@ import (
 // refreshAfter keeps an attack without a card from being forgotten while it goes on.
 const refreshAfter = time.Hour
 
-// decide names the news in a reading and all that has to be remembered of it. It changes nothing.
-func (p *Poller) decide(r reading) Update {
+// decide names the news in a reading and all that has to be remembered of it. What is muted is asked only when that can matter:
+// most polls find nothing new.
+func (p *Poller) decide(ctx context.Context, r reading) Update {
+	u := p.decideWith(r, func(apiclient.Attack) bool { return false })
+	if p.cfg.Muted == nil || len(u.News)+len(p.held) == 0 {
+		return u
+	}
+	muted, err := p.cfg.Muted(ctx)
+	if err != nil {
+		p.cfg.Log.Warn("read mutes: nothing is muted in this poll", "err", err) // rather too much is told than too little
+		return u
+	}
+	return p.decideWith(r, muted)
+}
+
+// decideWith is decide with what is muted. It changes nothing.
+func (p *Poller) decideWith(r reading, muted func(apiclient.Attack) bool) Update {
 	now := maps.Clone(p.latest)
 	for id, a := range r.attacks {
 		now[id] = &sighting{a, r.at}
 	}
-	u := Update{LastGood: p.lastGood, Shown: map[string]Shown{}}
+	u := Update{LastGood: p.lastGood, Shown: map[string]Shown{}, held: map[string]bool{}}
 	knocking := p.knocking(now, r.at)
 	for id, seen := range now {
-		// Of those not read only the told ones can be news: their silence, or figures that waited for their minute.
-		if _, read := r.attacks[id]; read || p.shown[id].Told {
-			p.judge(&u, p.look(seen.attack, r.at, knocking), r)
+		// Of those not read only the told ones can be news: their silence, or figures that waited for their minute. And those whose
+		// mute may be over.
+		if _, read := r.attacks[id]; read || p.shown[id].Told || p.held[id] {
+			look := p.look(seen.attack, r.at, knocking)
+			if look.Muted = !seen.attack.Incident() && muted(seen.attack); look.Muted {
+				u.held[id] = true
+			}
+			p.judge(&u, look, r)
 		}
 	}
 	if p.lastGood.IsZero() {

@@ -31,4 +31,6 @@ type Update struct {
 	Shown    map[string]Shown // by attack id; only those that changed
 	Forget   []string         // attack ids long out of the lookback
 	News     []News           // incidents first
+
+	held map[string]bool // attack ids that a mute keeps back; not remembered
 }

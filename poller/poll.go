@@ -40,7 +40,7 @@ func (p *Poller) poll(ctx context.Context) error {
 	if readErr != nil && (ctx.Err() != nil || len(r.attacks) == 0 || p.lastGood.IsZero()) {
 		return readErr // a first start is told as a whole
 	}
-	u := p.decide(r)
+	u := p.decide(ctx, r)
 	if readErr == nil {
 		u.LastGood = r.at
 	}
@@ -72,7 +72,7 @@ func (p *Poller) tellFirst(ctx context.Context, r reading) error {
 	if p.lastGood.IsZero() {
 		return nil
 	}
-	if u := p.decide(r); len(u.News) > 0 {
+	if u := p.decide(ctx, r); len(u.News) > 0 {
 		return p.settle(ctx, r, u, false)
 	}
 	return nil
@@ -123,6 +123,7 @@ func (p *Poller) commit(r reading, u Update, good bool) {
 		delete(p.latest, id)
 		delete(p.shown, id)
 	}
+	p.held = u.held
 	p.lastGood, p.skew = u.LastGood, r.at.Sub(r.begin)
 	if r.ended {
 		p.swept, p.listed = r.begin, r.begin

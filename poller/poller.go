@@ -30,6 +30,9 @@ type ListReader interface {
 	Rules(ctx context.Context, f apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error]
 }
 
+// Muted reads which attacks nobody wants to hear of now. What it gives is asked within the same poll; of incidents it isn't.
+type Muted func(ctx context.Context) (muted func(apiclient.Attack) bool, err error)
+
 // Config says what to watch and whom to tell.
 type Config struct {
 	Account    string        // its name
@@ -40,6 +43,7 @@ type Config struct {
 	Lookback   time.Duration // how far back records are read; 0: 24 h
 	OngoingFor time.Duration // after its last hit an attack is ongoing this long; 0: 15 min
 	Routes     []Route       // nil: DefaultRoutes(Channel); empty: nothing gets a card
+	Muted      Muted         // nil: nothing is ever muted
 	Channel    string        // of the first message, and of routes without one
 	Log        *slog.Logger  // nil: slog.Default()
 }
@@ -50,13 +54,14 @@ type Poller struct {
 	refresh chan struct{}
 
 	// Only Poll uses these.
-	loaded     bool          // the state below is what Memory holds
-	lastGood   time.Time     // begin of the last good poll, on the service's clock
-	remembered time.Time     // lastGood as Memory holds it
-	skew       time.Duration // how far the service's clock is ahead of this machine's
-	swept      time.Time     // when everything was last read, on this machine's clock
-	listed     time.Time     // when all incidents were, likewise
-	reported   []string      // what this spell of failures was logged for
+	loaded     bool            // the state below is what Memory holds
+	lastGood   time.Time       // begin of the last good poll, on the service's clock
+	remembered time.Time       // lastGood as Memory holds it
+	skew       time.Duration   // how far the service's clock is ahead of this machine's
+	swept      time.Time       // when everything was last read, on this machine's clock
+	listed     time.Time       // when all incidents were, likewise
+	reported   []string        // what this spell of failures was logged for
+	held       map[string]bool // attack ids that mutes kept back in the last poll; after a start everything is read again
 
 	mu       sync.Mutex           // held by Poll while it writes these, and by whoever else reads them
 	shown    map[string]Shown     // by attack id, as Memory holds it

@@ -56,13 +56,13 @@ func (p *Poller) read(ctx context.Context) (reading, error) {
 }
 
 // readUntil is how far back to read at least: past the last good poll, and past the last hit of every attack that is
-// due to be called quiet. That costs some pages once for each of these.
+// due to be called quiet, now and not when a mute ends. That costs some pages once for each of these.
 func (p *Poller) readUntil(at time.Time) time.Time {
 	until := p.lastGood.Add(-overlap)
 	knocking := p.knocking(p.latest, at)
 	for id, s := range p.shown {
 		look := p.look(p.latest[id].attack, at, knocking)
-		if last := look.Attack.Last; s.Told && !s.Quiet && look.silent() && last.Before(until) {
+		if last := look.Attack.Last; s.Told && !s.Quiet && !p.held[id] && look.silent() && last.Before(until) {
 			until = last
 		}
 	}

@@ -1,6 +1,8 @@
 package poller
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -39,20 +41,68 @@ func DefaultRoutes(channel string) []Route {
 	}
 }
 
-func (m Match) takes(a apiclient.Attack) bool {
+func (m Match) takes(a apiclient.Attack) bool { return m.fails(a) == "" }
+
+// fails names the first key that does not hold; "" if all do.
+func (m Match) fails(a apiclient.Attack) string {
 	switch {
 	case m.Kind == KindIncident && !a.Incident(), m.Kind == KindAttack && a.Incident():
-		return false
+		return "kind"
 	case len(m.Types) > 0 && !slices.Contains(m.Types, a.Type):
-		return false
+		return "type"
 	case len(m.Apps) > 0 && !(a.App.Known && slices.Contains(m.Apps, int(a.App.N))):
-		return false
+		return "application"
 	case len(m.Hosts) > 0 && !slices.ContainsFunc(m.Hosts, func(h string) bool { return strings.EqualFold(h, a.Domain) }):
-		return false
+		return "host"
 	case len(m.Status) > 0 && !slices.Contains(m.Status, a.Status()):
-		return false
+		return "status"
+	case a.Hits.Known && a.Hits.N < m.MinHits:
+		return "min_hits"
 	}
-	return !a.Hits.Known || a.Hits.N >= m.MinHits
+	return ""
+}
+
+// String is the match as the configuration says it; "everything" if it takes all.
+func (m Match) String() string {
+	var keys []string
+	if m.Kind != "" {
+		keys = append(keys, "kind "+m.Kind)
+	}
+	keys = slices.Concat(keys, oneOf("type", m.Types), oneOf("application", m.Apps), oneOf("host", m.Hosts), oneOf("status", m.Status))
+	if m.MinHits > 0 {
+		keys = append(keys, fmt.Sprint("min_hits ", m.MinHits))
+	}
+	return cmp.Or(strings.Join(keys, ", "), "everything")
+}
+
+// oneOf is a key with the words that it may be; none if any may.
+func oneOf[T any](key string, words []T) []string {
+	if len(words) == 0 {
+		return nil
+	}
+	text := make([]string, len(words))
+	for i, w := range words {
+		text[i] = fmt.Sprint(w)
+	}
+	return []string{key + " " + strings.Join(text, " or ")}
+}
+
+// Tried is a route held against an attack.
+type Tried struct {
+	Route Route
+	Not   string // the key of its match that does not hold; "": it takes the attack
+}
+
+// Explain holds routes against an attack, up to the first that takes it.
+func Explain(routes []Route, a apiclient.Attack) []Tried {
+	var all []Tried
+	for _, r := range routes {
+		t := Tried{r, r.Match.fails(a)}
+		if all = append(all, t); t.Not == "" {
+			break
+		}
+	}
+	return all
 }
 
 // route returns the first route that takes the attack, with its channel filled in.

@@ -220,6 +220,7 @@ type account struct {
 	memory *memory
 	api    poller.API
 	log    *slog.Logger
+	muted  poller.Muted
 }
 
 func newAccount(t testing.TB) *account {
@@ -239,5 +240,5 @@ func (a *account) at(after time.Duration) {
 
 // start is a poller as after a start of the process: it knows what Memory holds.
 func (a *account) start() *poller.Poller {
-	return poller.New(poller.Config{Account: a.name, API: a.api, Memory: a.memory, Teller: a.memory, Channel: "C0", Log: a.log})
+	return poller.New(poller.Config{Account: a.name, API: a.api, Memory: a.memory, Teller: a.memory, Channel: "C0", Log: a.log, Muted: a.muted})
 }

@@ -56,6 +56,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	a.runner = commands.New(commands.Config{
 		Accounts: accounts, Policy: cfg.policy(), Roles: roles, Members: a.slack, Ledger: a.store, Facts: a.store, Audit: a.store,
 		AuditOut: &lineWriter{out: out}, Log: log, Changed: a.follow, Health: a.health,
+		Desk: a.store, Touched: a.touched, Explain: a.explain,
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: cfg.policy(), Roles: roles,
@@ -72,7 +73,7 @@ func (a *app) account(cfg Account) (bot.Account, error) {
 	}
 	p := poller.New(poller.Config{
 		Account: cfg.Name, API: api, Memory: a.store, Teller: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
-		Routes: cfg.routes(), Channel: cfg.Channel, Log: a.log,
+		Routes: cfg.routes(), Muted: a.muted(cfg.Name), Channel: cfg.Channel, Log: a.log,
 	})
 	a.pollers[cfg.Name] = p
 	applications := map[int]commands.Application{}
@@ -152,12 +153,16 @@ func (a *app) follow(ctx context.Context, ch commands.Change) {
 	if ch.State == commands.StateUndone {
 		return // the undo is a change of its own and is told
 	}
-	news := bot.Announcement(ch, a.channel(ch.Account))
-	if err := a.store.Announce(ctx, news); err != nil {
-		a.log.Error("announce change", "change", ch.ID, "err", err)
+	a.announce(ctx, bot.Announcement(ch, a.channel(ch.Account)))
+}
+
+// announce has news told that no poll found.
+func (a *app) announce(ctx context.Context, n poller.News) {
+	if err := a.store.Announce(ctx, n); err != nil {
+		a.log.Error("announce news", "account", n.Account, "reason", n.Reason, "err", err)
 		return
 	}
-	a.bot.Wake(ch.Account, []poller.News{news})
+	a.bot.Wake(n.Account, []poller.News{n})
 }
 
 func (a *app) channel(account string) string {

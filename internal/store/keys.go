@@ -15,6 +15,8 @@ package store
 //	{a:NAME}:cards         hash    attack's id → CHANNEL TS of its card               out of the lookback
 //	{a:NAME}:card:CH:TS    string  the attack whose card that message is              30 days
 //	{a:NAME}:redraw        hash    attack's id → the mark that its card is outdated   when redrawn
+//	{a:NAME}:cases         hash    attack's id → commands.Case                        out of the lookback
+//	{a:NAME}:mutes         string  all mutes, []commands.Mute                         1 s after the last one's end
 //	{a:NAME}:changes       hash    change's id → commands.Change                      30 days after its end
 //	{a:NAME}:due           zset    change's id by the Unix time at which to end it    when ended
 //	{a:NAME}:lock          string  the token of who changes the account               10 s, renewed
@@ -38,6 +40,8 @@ func keyShown(account string) string   { return accountKey(account, "shown") }
 func keyOutbox(account string) string  { return accountKey(account, "outbox") }
 func keyCards(account string) string   { return accountKey(account, "cards") }
 func keyRedraw(account string) string  { return accountKey(account, "redraw") }
+func keyCases(account string) string   { return accountKey(account, "cases") }
+func keyMutes(account string) string   { return accountKey(account, "mutes") }
 func keyChanges(account string) string { return accountKey(account, "changes") }
 func keyDue(account string) string     { return accountKey(account, "due") }
 func keyLock(account string) string    { return accountKey(account, "lock") }

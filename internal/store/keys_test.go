@@ -32,6 +32,8 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	_, err = s.TakeLink(ctx, "l1", 10)
 	require.NoError(t, err)
 	require.NoError(t, s.Outdated(ctx, "acme", commands.AttackID("acme", "x:1")))
+	require.NoError(t, s.SaveCase(ctx, "acme", commands.AttackID("acme", "x:1"), spoken()))
+	require.NoError(t, s.SaveMutes(ctx, "acme", []commands.Mute{muteFor(time.Hour, typeMute)}))
 	save(t, s, commands.Change{ID: "c1", State: commands.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})
 	_, err = s.Append(ctx, commands.AuditEntry{Account: "acme", At: time.Now()})
 	require.NoError(t, err)

@@ -70,6 +70,7 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 			id := commands.AttackID(account, attackid)
 			p.HDel(ctx, keyShown(account), id)
 			p.HDel(ctx, keyCards(account), id)
+			p.HDel(ctx, keyCases(account), id)
 		}
 		return nil
 	})

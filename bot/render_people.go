@@ -1,0 +1,31 @@
+package bot
+
+import (
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+)
+
+// How many notes a card shows.
+const maxNotes = 2
+
+// people say who is on it, what they found and what they noted, and call whom the route names.
+func (c Card) people() []commands.Text {
+	who := commands.OwnerLine(c.Case.Owner)
+	if c.Mention != "" {
+		who = commands.Say(who, " · ", commands.User(c.Mention))
+	}
+	lines := []commands.Text{who}
+	if c.Case.Verdict != nil {
+		lines = append(lines, commands.VerdictLine(*c.Case.Verdict))
+	}
+	notes := c.Case.Notes
+	if older := len(notes) - maxNotes; older > 0 {
+		notes = notes[older:]
+		line := commands.Line{Name: "attack", Words: []string{c.Situation.ID}}.With("account", c.Situation.Account.Name)
+		lines = append(lines, commands.Say(apiclient.Known(int64(older)), commands.Plural(int64(older), " more note"), ": type ", commands.Code(line.String())))
+	}
+	for _, n := range notes {
+		lines = append(lines, commands.NoteLine(n))
+	}
+	return lines
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+func TestTwoPeopleSayThatTheyAreOnIt(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker, "Nobody is on it")
+		message := card.now()
+		require.Contains(t, message.Text, "Unclaimed.")
+		names := map[string]string{"ann": "Anna Weber", "rob": "Rob Diaz"}
+		var clicks sync.WaitGroup
+		for user := range names {
+			clicks.Go(func() {
+				d, err := w.Slack.Click(t.Context(), workspace.Click{User: user, Channel: message.Channel, TS: message.TS, Button: "I'm on it"})
+				if err != nil || d.Status != 200 {
+					t.Errorf("click of %s: %+v, %v", user, d, err)
+				}
+			})
+		}
+		clicks.Wait()
+		w.until("both are answered", func() bool {
+			return len(w.whispers("ann", "is on it since")) == 1 && len(w.whispers("rob", "is on it since")) == 1
+		})
+		first, second := "ann", "rob"
+		if len(w.whispers("ann", "Nothing was changed")) == 1 {
+			first, second = second, first
+		}
+		require.Len(t, w.whispers(first, names[first]+" is on it since"), 1)
+		require.Len(t, w.whispers(second, names[first]+" is on it since", "Nothing was changed", "handover attack="+card.id()+" to=@me"), 1)
+		card.says(names[first] + " is on it since")
+		require.NotContains(t, card.labels(), "I'm on it")
+		require.Contains(t, card.now().Text, names[first]+" is on it.")
+		require.Empty(t, w.sent())
+
+		w.types("vic", "status")
+		w.told("vic", card.id()+" "+names[first]+" is on it since")
+		w.types("vic", "claim attack="+card.id())
+		w.told("vic", "claim needs the role responder")
+	})
+}
+
+func TestWhoActsIsOnItUntilHeLeaves(t *testing.T) {
+	story(t, asItIs, func(_ *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		card.click("rob", "Deny only")
+		card.says("Rob Diaz is on it since")
+		w.types("rob", "release attack="+card.id())
+		w.told("rob", "Nobody is on it any more")
+		card.says("Nobody is on it", "[I'm on it]")
+	})
+}
+
+func TestANoteThatComesTwice(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		w.Slack.SetFault(workspace.Fault{Kind: "duplicate_delivery", Times: 1})
+		first := w.types("rob", "note attack="+card.id()+" same botnet as on Monday")
+		card.says("Note of Rob Diaz", "as on Monday")
+		w.acknowledged(w.Slack.Replay(t.Context(), first))
+		w.types("ann", "verdict real attack="+card.id())
+		card.says("Verdict: real, by Anna Weber")
+		require.Equal(t, 1, strings.Count(card.now().Plain(), "as on Monday"))
+		w.types("vic", "attack "+card.id())
+		require.Equal(t, 1, strings.Count(w.told("vic", "as on Monday", "Verdict: real").Plain(), "as on Monday"))
+	})
+}
+
+func TestAMutedSource(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.types("rob", "mute source="+attacker+" for=1h")
+		w.told("rob", "Muted: source="+attacker, "Incidents are told as ever")
+		from := []waf.SourceSpec{{IP: attacker, Country: "FR", PerSecond: 4}}
+		w.attack(waf.AttackSpec{Path: "/muted", Sources: from, Started: waf.Duration(time.Minute), Hits: 100})
+		w.attack(waf.AttackSpec{Path: "/worked", Sources: from, Started: waf.Duration(time.Minute), Hits: 100, Vulnerability: sqlHole()})
+		w.card("INCIDENT", "/worked")
+		w.polls(3)
+		require.Empty(t, w.cards("#waf", "/muted"))
+		w.types("ann", "unmute source="+attacker)
+		w.card("ATTACK", "/muted")
+	})
+}
+
+func TestAMuteEndedByHand(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.types("rob", "mute type=sqli app=Shop")
+		w.told("rob", "Muted: type=sqli app=4")
+		w.attack(injection())
+		w.polls(4)
+		require.Empty(t, w.cards("#waf"))
+		w.types("vic", "status")
+		w.told("vic", "acme: 1 going on", "Muted, incidents excepted: type=sqli app=4", "by Rob Diaz")
+		w.stop()
+		w.start()
+		w.polls(4)
+		require.Empty(t, w.cards("#waf"), "a restart is no end")
+		w.types("ann", "unmute type=sqli app=4")
+		w.told("ann", "No longer muted: type=sqli app=4")
+		w.card(attacker)
+	})
+}
+
+func TestAHandover(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		card.click("rob", "I'm on it")
+		card.says("Rob Diaz is on it since")
+		w.types("rob", `handover to=<@U0ANN0001|ann> attack=`+card.id()+` "I'm off; legal is told"`)
+		w.told("rob", "Anna Weber is on it since", "handed over by Rob Diaz")
+		w.until("a reply", func() bool {
+			return len(card.replies("<@U0ANN0001>: Rob Diaz hands this attack over to you", "legal is told")) == 1
+		})
+		card.says("Anna Weber is on it since", "Note of Rob Diaz", "legal is told")
+		require.False(t, card.replies()[0].Broadcast)
+
+		w.types("rob", "handover to=@vic attack="+card.id())
+		w.told("rob", "@vic can't be looked up")
+		w.types("rob", "handover to=U0VIC0003 attack="+card.id())
+		w.told("rob", "<@U0VIC0003> has the role viewer")
+		w.types("rob", "handover to=@me attack="+card.id())
+		w.until("a second reply", func() bool { return len(card.replies("Rob Diaz takes this attack over from <@U0ANN0001>")) == 1 })
+		card.says("Rob Diaz is on it since")
+		require.Len(t, card.replies(), 2)
+	})
+}
+
+func TestADeskAtTheTerminal(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "responder")
+	name := osActor().Name
+	for _, tt := range []struct{ line, want string }{
+		{"claim", name + " is on it since"}, {"note same botnet", "same botnet"}, {"verdict test", "Verdict: test"}, {"mute", "Muted: attack=" + d.attack},
+		{"explain", "Muted: attack=" + d.attack}, {"unmute", "No longer muted"}, {"handover to=@me", "taken over"}, {"release", "Nobody is on it any more"},
+	} {
+		got := typed(t, d.environ, append(strings.Fields(tt.line), "attack="+d.attack)...)
+		require.Equal(t, exitDone, got.code, "%s needs no -y: %+v", tt.line, got)
+		require.Contains(t, got.out, tt.want)
+	}
+	require.Empty(t, d.changes())
+	got := typed(t, d.environ, "attack", d.attack, "--json")
+	require.Contains(t, string(decode[result](t, got.out).Data), `"same botnet"`)
+}
+
+func TestExplain(t *testing.T) {
+	story(t, asItIs, func(_ *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		card.click("rob", "I'm on it")
+		card.says("Rob Diaz is on it") // so it is known where it is
+		w.types("vic", "explain attack="+card.id())
+		w.told("vic", "It goes to channel "+w.cfg.Accounts[0].Channel+" by route 2 and calls nobody", "route 1 takes kind incident: no, kind is attack",
+			"route 2 takes kind attack, status not_blocked or partly or unknown, min_hits 30: this one", "Its card is in channel", "It isn't muted")
+		blocked := waf.AttackSpec{Path: "/few", Sources: []waf.SourceSpec{{IP: neighbour, PerSecond: 0.1}}, Hits: 3, Started: waf.Duration(time.Minute)}
+		few := w.attack(blocked)
+		w.polls(2)
+		w.types("vic", "explain attack="+few)
+		w.told("vic", "No route takes it", "no, min_hits is 3", "It has no card yet")
+	})
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// touched has the attack's card redrawn after something was said about it, and calls who was given it.
+func (a *app) touched(ctx context.Context, t commands.Touch) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	id := commands.AttackID(t.Account, t.Attack.ID)
+	if err := a.store.Outdated(ctx, t.Account, id); err != nil {
+		a.log.Error("mark card", "attack", id, "err", err)
+	}
+	a.bot.Redraw(t.Account, id)
+	if t.HandedTo != "" {
+		a.announce(ctx, bot.Handover(t, a.channel(t.Account)))
+	}
+}
+
+// muted gives the poller an account's mutes.
+func (a *app) muted(account string) poller.Muted {
+	return func(ctx context.Context) (func(apiclient.Attack) bool, error) {
+		all, err := a.store.Mutes(ctx, account)
+		now := time.Now()
+		return func(attack apiclient.Attack) bool {
+			_, muted := commands.Muted(all, attack, now)
+			return muted
+		}, err
+	}
+}
+
+// explain holds an account's routes against an attack and looks where its card is.
+func (a *app) explain(ctx context.Context, account string, attack apiclient.Attack) (commands.Routing, error) {
+	cfg := a.cfg.Accounts[slices.IndexFunc(a.cfg.Accounts, func(c Account) bool { return c.Name == account })]
+	routes := cfg.routes()
+	if routes == nil {
+		routes = poller.DefaultRoutes(cfg.Channel)
+	}
+	var r commands.Routing
+	for _, t := range poller.Explain(routes, attack) {
+		r.Tried = append(r.Tried, commands.TriedRoute{Match: t.Route.Match.String(), Not: t.Not})
+		if t.Not == "" {
+			r.Channel, r.Mention = t.Route.Channel, t.Route.Mention
+		}
+	}
+	id := commands.AttackID(account, attack.ID)
+	shown, _, err := a.store.Shown(ctx, account, id)
+	if err != nil {
+		return r, err
+	}
+	r.Told = shown.Told
+	r.Card, _, err = a.store.Card(ctx, account, id)
+	return r, err
+}

@@ -1,0 +1,247 @@
+package commands_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+// said is an attack's case, as it is kept.
+func (w *world) said(attack string) commands.Case {
+	w.t.Helper()
+	k, err := w.desk.Case(w.t.Context(), "acme", attack)
+	require.NoError(w.t, err)
+	return k
+}
+
+// writes expects that something was written down, recorded, and nothing sent, and gives back the answer.
+func (w *world) writes(who commands.Actor, line string, words ...string) string {
+	w.t.Helper()
+	before := w.changesSent()
+	res, err := w.try(who, line)
+	require.NoError(w.t, err, line)
+	require.Equal(w.t, "done", res.Outcome, text(res))
+	for _, word := range words {
+		require.Contains(w.t, text(res), word)
+	}
+	e := w.lastAudit()
+	require.Equal(w.t, "done", e.Outcome)
+	require.Equal(w.t, who.ID, e.Actor.ID)
+	require.Equal(w.t, res.AttackID, e.Attack)
+	require.Equal(w.t, before, w.changesSent())
+	return text(res)
+}
+
+func TestClaim(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesOff })
+	id := w.attackOn("/login")
+	line := "claim attack=" + id[:5]
+	require.True(t, w.Changes(w.asks(ann, line).Line), "it must be written down before it is acknowledged")
+	require.False(t, w.Confirms(w.asks(ann, line).Line))
+	w.writes(ann, "ack attack="+id, "Ann is on it since 2026-11-20 03:00 UTC")
+	require.Equal(t, "claim attack="+id, w.lastAudit().Line)
+	require.Equal(t, []commands.Touch{{Account: "acme", Attack: w.touched[0].Attack, Delivery: "delivery 3", At: w.clock()}}, w.touched)
+	require.Equal(t, id, commands.AttackID("acme", w.touched[0].Attack.ID))
+
+	w.pass(6 * time.Minute)
+	w.nothing(ann, line, "Ann is on it since 2026-11-20 03:00 UTC already")
+	w.nothing(bob, line, "Ann is on it since 2026-11-20 03:00 UTC", "handover attack="+id+" to=@me")
+	require.Equal(t, "nothing", w.lastAudit().Outcome)
+	require.Equal(t, ann.ID, w.said(id).Owner.ID)
+	require.Len(t, w.touched, 1)
+	require.Contains(t, text(w.reads(eve, "status")), id+" Ann is on it since 2026-11-20 03:00 UTC")
+	require.Contains(t, text(w.reads(eve, "attack "+id)), "Ann is on it since")
+
+	w.refuses(ann, "claim", commands.ErrUsage, "attack= is missing")
+	in := w.asks(ann, "release")
+	in.Attack = id
+	_, err := w.do(in)
+	require.NoError(t, err, "in its thread the attack is implied")
+	require.Nil(t, w.said(id).Owner)
+}
+
+func TestManyClaimAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	var wg sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		inv := w.asks([]commands.Actor{ann, bob}[i%2], "claim attack="+id)
+		wg.Go(func() { _, errs[i] = w.do(inv) })
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if w.said(id).Owner.ID == []string{ann.ID, bob.ID}[i%2] {
+			require.NoError(t, err)
+		} else {
+			require.ErrorIs(t, err, commands.ErrNothing)
+		}
+	}
+	require.Len(t, w.touched, 1)
+}
+
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	w.nothing(ann, "release attack="+id, "Nobody is on it")
+	w.writes(ann, "claim attack="+id)
+	w.refuses(bob, "release attack="+id, commands.ErrDenied, "Ann is on it since", "only Ann or an admin", "to=@me")
+	require.NotNil(t, w.said(id).Owner)
+	w.writes(root, "release attack="+id, "Nobody is on it any more; Ann was")
+	require.Nil(t, w.said(id).Owner)
+}
+
+func TestHandover(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	for _, to := range []string{"<@U2BOB>", "<@U2BOB|bob>", "@U2BOB", "U2BOB"} {
+		w.writes(ann, "handover attack="+id+" to="+to, "Bob is on it since", "handed over by Ann")
+	}
+	require.Equal(t, bob.ID, w.touched[0].HandedTo)
+	w.pass(time.Minute)
+	w.writes(ann, "handover attack="+id+" to=@me", "Ann is on it since 2026-11-20 03:01 UTC, taken over")
+	require.Equal(t, bob.ID, w.said(id).Owner.From)
+
+	w.writes(bob, `handover legal knows, "ask=Root" attack=`+id+" to=@U3ROOT")
+	k := w.said(id)
+	require.Equal(t, "legal knows, ask=Root", k.Notes[0].Text)
+	require.Equal(t, k.Notes[0].ID, k.Owner.Note)
+	require.Equal(t, root.ID, k.Owner.ID)
+	require.Equal(t, bob.ID, k.Owner.By.ID)
+
+	for to, words := range map[string]string{"@bob": "can't be looked up", "S0ONCALL": "can't be looked up", "<!channel>": "can't be looked up", "": "to is empty"} {
+		w.refuses(ann, "handover attack="+id+" to="+to, commands.ErrUsage, words)
+	}
+	w.refuses(ann, "handover attack="+id, commands.ErrUsage, "to= is missing")
+	w.refuses(ann, "handover to=U4EVE attack="+id, commands.ErrGuarded, "@U4EVE has the role viewer", "role responder")
+	w.refuses(ann, "handover to=U5NOBODY attack="+id, commands.ErrGuarded, "@U5NOBODY has no role here")
+	w.refuses(ann, "handover to=U9 attack="+id, commands.ErrGuarded, "no full member")
+	require.Equal(t, root.ID, w.said(id).Owner.ID)
+	w.writes(commands.Actor{ID: "cli:ann", Via: commands.ViaCLI, Name: "ann"}, "handover to=me attack="+id, "ann is on it since")
+	w.members.setFail()
+	w.refuses(commands.Actor{ID: "cli:root", Via: commands.ViaCLI}, "handover to=U2BOB attack="+id, commands.ErrGuarded, "Slack doesn't tell")
+}
+
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	inv := w.asks(ann, "note same  botnet, the the\u202e one attack="+id)
+	for range 2 {
+		_, err := w.do(inv)
+		require.NoError(t, err)
+	}
+	w.writes(bob, "note “two\nlines” attack="+id, "Note of Bob 2026-11-20 03:00 UTC: two lines")
+	notes := w.said(id).Notes
+	require.Len(t, notes, 2, "a delivery that comes twice notes once")
+	require.Equal(t, "same botnet, the the\u202e one", notes[0].Text)
+	require.Equal(t, ann.ID, notes[0].By.ID)
+	shown := text(w.reads(eve, "attack "+id))
+	require.Contains(t, shown, `the the\u{202e} one`)
+	require.NotContains(t, text(w.reads(eve, "status")), "botnet", "it has no room for notes")
+
+	w.writes(ann, "note "+strings.Repeat("é", 500)+" attack="+id)
+	w.refuses(ann, "note "+strings.Repeat("é", 501)+" attack="+id, commands.ErrUsage, "501 characters: 500 at most")
+	w.refuses(ann, "note '  ' attack="+id, commands.ErrUsage, "empty")
+	w.refuses(ann, "note attack="+id, commands.ErrUsage, "which text?")
+	for range 97 {
+		w.writes(ann, "note x attack="+id)
+	}
+	w.refuses(ann, "note x attack="+id, commands.ErrGuarded, "100 notes already")
+}
+
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	w.writes(ann, "verdict FALSE_alarm attack="+id, "Verdict: false alarm, by Ann 2026-11-20 03:00 UTC")
+	w.writes(bob, "verdict test attack="+id)
+	require.Equal(t, commands.Verdict{Is: "test", By: bob, At: w.clock()}, *w.said(id).Verdict)
+	for _, line := range []string{"status", "attack " + id} {
+		require.Contains(t, text(w.reads(eve, line)), "Verdict: test, by Bob")
+	}
+	require.Equal(t, "test", w.program("attack " + id)["data"].(map[string]any)["case"].(map[string]any)["verdict"].(map[string]any)["is"])
+	w.refuses(ann, "verdict maybe attack="+id, commands.ErrUsage, "real, false_alarm, test")
+}
+
+func TestActingClaims(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	w.does(ann, "deny 203.0.113.99")
+	require.Empty(t, w.desk.kept, "for no attack")
+	inv := w.asks(ann, "deny attack="+id)
+	_, err := w.do(inv)
+	require.NoError(t, err)
+	require.Equal(t, commands.Owner{ID: ann.ID, Name: "Ann", Since: w.clock(), By: ann}, *w.said(id).Owner)
+	w.does(bob, "patch attack="+id)
+	require.Equal(t, ann.ID, w.said(id).Owner.ID, "who was first stays")
+	w.writes(ann, "release attack="+id)
+	_, err = w.do(inv)
+	require.NoError(t, err)
+	require.Nil(t, w.said(id).Owner, "nor does a redelivery bring her back")
+	w.does(bob, "undo")
+	require.Nil(t, w.said(id).Owner, "to take back is not to be on it")
+}
+
+func TestActingThatDoesNotClaim(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesRehearse })
+	id := w.attackOn("/login")
+	_, err := w.try(ann, "deny attack="+id)
+	require.NoError(t, err)
+	require.Nil(t, w.said(id).Owner, "a rehearsal")
+
+	w = newWorld(t)
+	id = w.attackOn("/login")
+	w.fault("POST /v4/ip_rules", "status:403", 1)
+	_, err = w.try(ann, "deny attack="+id)
+	require.ErrorIs(t, err, commands.ErrService)
+	require.Nil(t, w.said(id).Owner, "nothing was done")
+	w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n == 2 } })
+	w.does(ann, "deny attack="+id+" reason=again")
+	require.Len(t, w.listed("black"), 1, "a claim that can't be written down fails no change")
+	require.Contains(t, w.log.String(), "claim by acting")
+}
+
+func TestADeskWithoutMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{App: 4, Path: "/login"})
+	w.writes(ann, "claim attack="+id)
+	w.writes(ann, "mute type=xss")
+	w.ledger.set(func(l *ledger) { l.readFail = true })
+	for _, line := range []string{"attack " + id, "status"} {
+		require.NotContains(t, text(w.reads(eve, line)), "Ann")
+	}
+	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "Whether it is muted is unknown")
+	for _, line := range []string{"release attack=" + id, "unmute type=xss"} {
+		w.refuses(ann, line, commands.ErrAway, "Redis")
+	}
+	w.ledger.set(func(l *ledger) { l.readFail, l.saveFail = false, func(int) bool { return true } })
+	for _, line := range []string{"release attack=" + id, "unmute type=xss"} {
+		w.refuses(ann, line, commands.ErrAway, "Redis")
+	}
+}
+
+func TestStatusIsCutWhereManyAreOnMany(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 12 {
+		w.writes(ann, "claim attack="+w.attackOn("/p"+itoa(int64(i))))
+	}
+	short, all := text(w.reads(eve, "status")), text(w.reads(eve, "status --all"))
+	require.Equal(t, 10, strings.Count(short, "Ann is on it"))
+	require.Contains(t, short, "… and somebody is on 2 more: add --all")
+	require.Equal(t, 12, strings.Count(all, "Ann is on it"))
+}

@@ -1,0 +1,122 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// Routing is where an attack goes by the configured routes, and where its card is.
+type Routing struct {
+	Tried   []TriedRoute `json:"tried"`             // in their order; none behind the one that takes it
+	Channel string       `json:"channel,omitempty"` // of the route that takes it; "": none does
+	Mention string       `json:"mention,omitempty"` // the user or user group that it calls; "": nobody
+	Told    bool         `json:"told"`              // the attack has a card, or is about to
+	Card    string       `json:"card,omitempty"`    // the channel that its card is in; "": in none
+}
+
+// TriedRoute is a route held against an attack.
+type TriedRoute struct {
+	Match string `json:"match"`         // what it takes, as the configuration says it
+	Not   string `json:"not,omitempty"` // the key of Match that does not hold; "": it takes the attack
+}
+
+func explain() *Command {
+	return &Command{
+		Name: "explain", Role: Viewer,
+		Summary: "where an attack goes and why: its route, its card, its mute",
+		Args:    []Arg{argCase},
+		Read:    readExplain,
+	}
+}
+
+func readExplain(ctx context.Context, c *Call) (Result, error) {
+	k, a := c.Attack, c.Account
+	r, err := c.cfg.Explain(ctx, a.Name, k.Attack)
+	res := Result{AttackID: k.ID, Account: a.Name, Data: r, Lines: []Text{AttackLine(a, k.Attack, c.Now)}}
+	res.Lines = append(res.Lines, c.destination(r))
+	for i, t := range r.Tried {
+		line := Say("• route ", i+1, " takes ", t.Match, ": ")
+		if t.Not == "" {
+			line = Say(line, Bold("this one"))
+		} else {
+			line = Say(line, "no, ", t.Not, " is ", a.valueOf(t.Not, k.Attack))
+		}
+		res.Lines = append(res.Lines, line)
+	}
+	if err != nil {
+		c.cfg.Log.Warn("find card", "account", a.Name, "attack", k.ID, "err", err)
+		return res.and(Say("Whether it has a card, or is muted, is unknown: wafbot's memory (Redis) can't be reached")), nil
+	}
+	res.Lines = append(res.Lines, cardLine(r))
+	if !c.ongoing(a, k.Attack) {
+		res.Lines = append(res.Lines, Say("It is quiet: no hit in the last ", HumanDuration(a.OngoingFor)))
+	}
+	return res.and(c.muteLines(ctx)...), nil
+}
+
+func (res Result) and(lines ...Text) Result {
+	res.Lines = append(res.Lines, lines...)
+	return res
+}
+
+// destination says where the attack goes, or why it goes nowhere.
+func (c *Call) destination(r Routing) Text {
+	switch a := c.Attack.Attack; {
+	case a.FalsePositive():
+		return Say("It is marked at the service as a false positive: it gets no card, whatever the routes say")
+	case a.Result():
+		return Say("It is no attack of its own but a measure at work (", TypeName(a.Type), "): it gets no card, whatever the routes say")
+	case r.Channel == "":
+		return Say(Bold("No route takes it"), ": it gets no card. ", Code("status"), " and ", Code("attacks"), " list it")
+	}
+	to := Say("It goes to channel ", Code(r.Channel), " by route ", len(r.Tried), " and calls ")
+	if r.Mention == "" {
+		return Say(to, "nobody")
+	}
+	return Say(to, User(r.Mention))
+}
+
+func cardLine(r Routing) Text {
+	switch {
+	case r.Card != "":
+		return Say("Its card is in channel ", Code(r.Card), ", where it stays")
+	case r.Told:
+		return Say("It was told; its card is on its way")
+	}
+	return Say("It has no card yet")
+}
+
+// muteLines say whether the attack is kept back.
+func (c *Call) muteLines(ctx context.Context) []Text {
+	all, err := c.cfg.Desk.Mutes(ctx, c.Account.Name)
+	if err != nil {
+		return []Text{Say("Whether it is muted is unknown: wafbot's memory (Redis) can't be reached")}
+	}
+	m, muted := Muted(all, c.Attack.Attack, c.Now)
+	if !muted {
+		return []Text{Say("It isn't muted")}
+	}
+	return []Text{Say(Bold("Muted"), ": ", MuteLine(m))}
+}
+
+// valueOf is what an attack has where a route has the key.
+func (a *Account) valueOf(key string, attack apiclient.Attack) Text {
+	switch key {
+	case "kind":
+		if attack.Incident() {
+			return Say("incident")
+		}
+		return Say("attack")
+	case "type":
+		return Say(Code(Visible(cmp.Or(attack.Type, "unknown"), maxField)))
+	case "application":
+		return Say(a.AppName(attack.App))
+	case "host":
+		return Say(Code(Visible(cmp.Or(attack.Domain, "unknown"), maxHost)))
+	case "status":
+		return Say(string(attack.Status()))
+	}
+	return Say(attack.Hits)
+}

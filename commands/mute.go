@@ -1,0 +1,251 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// Mute keeps attacks that are no incidents back for a while. Exactly one of Attack, Source and Type is set.
+type Mute struct {
+	ID      string       `json:"id"` // of what is muted: the same again has the same
+	Account string       `json:"account"`
+	Attack  string       `json:"attack,omitempty"` // as AttackID makes it
+	Source  netip.Prefix `json:"source,omitzero"`
+	Type    string       `json:"type,omitempty"`
+	App     int          `json:"app,omitempty"` // the application that Source or Type is muted on; 0: all
+	Until   time.Time    `json:"until"`
+	By      Actor        `json:"by"`
+}
+
+// Muted is the mute that keeps an attack back now, if one does. None ever keeps an incident back.
+func Muted(all []Mute, a apiclient.Attack, now time.Time) (Mute, bool) {
+	i := slices.IndexFunc(all, func(m Mute) bool { return !a.Incident() && !m.over(now) && m.covers(a) })
+	if i < 0 {
+		return Mute{}, false
+	}
+	return all[i], true
+}
+
+func (m Mute) over(now time.Time) bool { return !now.Before(m.Until) }
+
+func (m Mute) covers(a apiclient.Attack) bool {
+	if m.App != 0 && a.App != apiclient.Known(int64(m.App)) {
+		return false
+	}
+	switch {
+	case m.Attack != "":
+		return m.Attack == AttackID(m.Account, a.ID)
+	case m.Type != "":
+		return strings.EqualFold(m.Type, a.Type)
+	}
+	return comesFrom(a, m.Source)
+}
+
+// comesFrom reports whether all listed sources of an attack lie in a range. Where the service lists only some of them, these must
+// also be half of the attack, or it could be anybody's.
+func comesFrom(a apiclient.Attack, r netip.Prefix) bool {
+	var hits int64
+	for _, s := range a.Sources {
+		if !r.Contains(s.IP) {
+			return false
+		}
+		hits += s.Hits.N
+	}
+	all := a.SourceCount.Known && a.SourceCount.N <= int64(len(a.Sources))
+	return len(a.Sources) > 0 && (all || a.Hits.Known && hits >= a.Hits.N-hits)
+}
+
+// what is muted, as the grammar writes it.
+func (m Mute) what() string {
+	what := "type=" + m.Type
+	switch {
+	case m.Attack != "":
+		what = "attack=" + m.Attack
+	case m.Source.IsValid():
+		what = "source=" + rangeOf(m.Source).String()
+	}
+	if m.App != 0 {
+		what += fmt.Sprintf(" app=%d", m.App)
+	}
+	return what
+}
+
+// MuteLine is a mute in one line: what, until when, by whom.
+func MuteLine(m Mute) Text {
+	return Say(Code(m.what()), " until ", m.Until, ", by ", Visible(m.By.Name, maxField), " ", Code(m.ID))
+}
+
+// mutable is what can be muted.
+func mutable() []Arg {
+	return []Arg{
+		{Name: "attack", Help: "one attack, by its id"},
+		{Name: "source", Help: "attacks from an address or a range: all sources that the service lists lie in it, and are at least half of the hits where it doesn't list all", Read: readRange},
+		{Name: "type", Help: "attacks of a type, as sqli", Read: readType},
+		{Name: "app", Help: "only on this application; with source= or type=", Read: readApp},
+	}
+}
+
+func mute() *Command {
+	return &Command{
+		Name: "mute", Role: Responder,
+		Summary: "hear nothing of an attack, a source or a type for a while; incidents are told as ever, and what still goes on at its end is told then",
+		Args:    append(mutable(), argFor()),
+		Write:   writeMute,
+	}
+}
+
+func writeMute(ctx context.Context, c *Call) (Result, error) {
+	m, err := c.muteTyped()
+	if err != nil {
+		return Result{}, err
+	}
+	all, err := c.mutesNow(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	if m.Until, err = c.muteEnd(); err != nil {
+		return Result{}, err
+	}
+	i := slices.IndexFunc(all, func(have Mute) bool { return have.ID == m.ID })
+	if i >= 0 && !all[i].Until.Before(m.Until) {
+		return Result{Outcome: "nothing", Lines: []Text{Say("Muted already: ", MuteLine(all[i]), ". Nothing was changed")}}, nil
+	}
+	if i >= 0 {
+		all = slices.Delete(all, i, i+1)
+	}
+	if err := c.cfg.Desk.SaveMutes(ctx, c.Account.Name, append(all, m)); err != nil {
+		return Result{}, Away(err)
+	}
+	return written(Say("Muted: ", MuteLine(m)), Say("Incidents are told as ever. What still goes on then is told then. ", Code("unmute "+m.ID), " ends it")), nil
+}
+
+func (c *Call) muteEnd() (time.Time, error) {
+	length := c.cfg.Policy.muteFor()
+	if typed := c.Line.Keys["for"]; typed != "" {
+		var err error
+		if length, err = parseDuration(typed); err != nil {
+			return time.Time{}, err
+		}
+	}
+	if length == never {
+		return time.Time{}, usage(Say("a mute needs an end: write ", Code("for=1h")))
+	}
+	return c.Now.Add(length), c.cfg.Policy.guardDuration(length)
+}
+
+// mutesNow are the account's mutes that are not over.
+func (c *Call) mutesNow(ctx context.Context) ([]Mute, error) {
+	all, err := c.cfg.Desk.Mutes(ctx, c.Account.Name)
+	if err != nil {
+		return nil, Away(err)
+	}
+	return slices.DeleteFunc(all, func(m Mute) bool { return m.over(c.Now) }), nil
+}
+
+// muteTyped is what a line mutes, by the one who asks. An attack that is only implied gives way to what was typed.
+func (c *Call) muteTyped() (Mute, error) {
+	keys := c.Line.Keys
+	if c.Implied && (keys["source"] != "" || keys["type"] != "") {
+		c.forgetAttack()
+		keys = c.Line.Keys
+	}
+	m := Mute{Account: c.Account.Name, Attack: keys["attack"], Type: keys["type"], By: c.Actor}
+	if keys["source"] != "" {
+		t, err := parseRange(keys["source"])
+		if err != nil {
+			return Mute{}, err
+		}
+		m.Source = t.Prefix
+	}
+	named := 0
+	for _, key := range []string{"attack", "source", "type"} {
+		if keys[key] != "" {
+			named++
+		}
+	}
+	if named != 1 {
+		return Mute{}, c.Cmd.misuse(Say("say what, by one of ", Code("attack="), ", ", Code("source="), " and ", Code("type=")))
+	}
+	if keys["app"] != "" {
+		if m.Attack != "" {
+			return Mute{}, c.Cmd.misuse(Say(Code("app="), " goes with ", Code("source="), " or ", Code("type=")))
+		}
+		var err error
+		if m.App, err = strconv.Atoi(keys["app"]); err != nil {
+			return Mute{}, fmt.Errorf("read application %q: %w", keys["app"], err)
+		}
+	}
+	m.ID = muteID(m.Account, m.what())
+	return m, nil
+}
+
+// forgetAttack makes a line about something else than the attack in whose thread it was typed.
+func (c *Call) forgetAttack() {
+	c.Line, c.Attack = c.Line.With("attack", ""), nil
+}
+
+func unmute() *Command {
+	return &Command{
+		Name: "unmute", Role: Responder,
+		Summary: "end a mute",
+		Args:    append([]Arg{{Name: "mute", Object: true, Help: "the mute's id; or what is muted, as it was written"}}, mutable()...),
+		Write:   writeUnmute,
+	}
+}
+
+func writeUnmute(ctx context.Context, c *Call) (Result, error) {
+	all, err := c.mutesNow(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	var found []int
+	if len(c.Line.Words) > 0 {
+		if c.Implied {
+			c.forgetAttack()
+		}
+		for i, m := range all {
+			if matchID(m.ID, c.Line.Words[0]) {
+				found = append(found, i)
+			}
+		}
+	} else {
+		typed, err := c.muteTyped()
+		if err != nil {
+			return Result{}, err
+		}
+		if i := slices.IndexFunc(all, func(m Mute) bool { return m.ID == typed.ID }); i >= 0 {
+			found = append(found, i)
+		}
+	}
+	if len(found) != 1 {
+		return Result{}, nothing(Say("no mute on ", c.Account.Name, " is that one: ", Code("status"), " lists them. Nothing was changed"))
+	}
+	ended := all[found[0]]
+	if err := c.cfg.Desk.SaveMutes(ctx, c.Account.Name, slices.Delete(all, found[0], found[0]+1)); err != nil {
+		return Result{}, Away(err)
+	}
+	return written(Say("No longer muted: ", Code(ended.what()))), nil
+}
+
+func readRange(value string, _ *Account) (string, error) {
+	t, err := parseRange(value)
+	return t.String(), err
+}
+
+var attackType = regexp.MustCompile(`^[a-z0-9_-]{1,60}$`)
+
+func readType(value string, _ *Account) (string, error) {
+	value = strings.ToLower(value)
+	if !attackType.MatchString(value) {
+		return "", usage(Say(typed(value), " is no type of attack: write one word, as ", Code("sqli")))
+	}
+	return value, nil
+}

@@ -1,0 +1,134 @@
+package commands_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+)
+
+// mutes are what is kept.
+func (w *world) mutes() []commands.Mute {
+	w.t.Helper()
+	all, err := w.desk.Mutes(w.t.Context(), "acme")
+	require.NoError(w.t, err)
+	return all
+}
+
+func TestMute(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	w.writes(ann, "mute attack="+id, "Muted: attack="+id+" until 2026-11-20 04:00 UTC, by Ann", "Incidents are told as ever")
+	w.writes(ann, "mute source=203.0.113.0/24 app=Shop for=2h", "source=203.0.113.0/24 app=4 until 2026-11-20 05:00 UTC")
+	w.writes(bob, "mute type=SQLI", "type=sqli until")
+	require.Empty(t, w.lastAudit().Attack)
+	all := w.mutes()
+	require.Len(t, all, 3)
+	for _, m := range all {
+		require.Regexp(t, `^m[0-9a-z]{8}$`, m.ID)
+	}
+	require.Equal(t, commands.Mute{ID: all[1].ID, Account: "acme", Source: netip.MustParsePrefix("203.0.113.0/24"), App: 4, Until: w.clock().Add(2 * time.Hour), By: ann}, all[1])
+	require.Contains(t, text(w.reads(eve, "status")), "Muted, incidents excepted: type=sqli until 2026-11-20 04:00 UTC, by Bob "+all[2].ID)
+	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "Muted: attack="+id)
+	require.Len(t, w.program("status")["data"].([]any)[0].(map[string]any)["muted"], 3)
+
+	w.nothing(bob, "mute type=sqli for=30m", "Muted already", "by Bob")
+	w.writes(ann, "mute type=sqli for=90m", "until 2026-11-20 04:30 UTC, by Ann")
+	require.Len(t, w.mutes(), 3, "of each there is one")
+
+	w.writes(bob, "unmute source=203.0.113.0/24 app=4", "No longer muted: source=203.0.113.0/24 app=4")
+	w.writes(bob, "unmute "+all[0].ID[:5], "No longer muted: attack="+id)
+	w.nothing(bob, "unmute source=203.0.113.0/24", "no mute on acme")
+	w.pass(90 * time.Minute)
+	require.NotContains(t, text(w.reads(eve, "status")), "Muted")
+	w.nothing(bob, "unmute type=sqli")
+	w.writes(bob, "mute type=xss")
+	require.Len(t, w.mutes(), 1, "what is over is forgotten")
+	require.Empty(t, w.touched, "no card says it")
+}
+
+func TestMuteNeedsOneThingAndAnEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, noSecond(commands.SecondForever))
+	id := w.attackOn("/login")
+	for line, words := range map[string]string{
+		"mute": "say what", "unmute": "say what", "mute app=4": "say what", "mute type=sqli source=203.0.113.7": "say what", "mute type=sqli attack=" + id: "say what",
+		"mute app=4 attack=" + id: "app= goes with", "mute source=country:FR": "is no source", "mute source=203.0.113.7/24": "bits set", "mute type='a b'": "is no type",
+		"mute type=sqli for=forever": "needs an end", "mute type=sqli for=soon": "is no duration",
+	} {
+		w.refuses(ann, line, commands.ErrUsage, words)
+	}
+	w.refuses(ann, "mute type=sqli for=31d", commands.ErrGuarded, "longer than the longest")
+	require.Empty(t, w.mutes())
+}
+
+func TestAMuteInAThread(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	in := func(line string) {
+		inv := w.asks(ann, line)
+		inv.Attack = id
+		res, err := w.do(inv)
+		require.NoError(t, err, line)
+		require.Equal(t, "done", res.Outcome)
+	}
+	in("mute")
+	in("mute type=sqli")
+	require.Empty(t, w.lastAudit().Attack)
+	require.Equal(t, "mute type=sqli", w.lastAudit().Line)
+	all := w.mutes()
+	require.Equal(t, []string{id, ""}, []string{all[0].Attack, all[1].Attack})
+	in("unmute " + all[1].ID)
+	in("unmute")
+	require.Empty(t, w.mutes())
+}
+
+func TestWhatAMuteCovers(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	from := func(hits int64, ips ...string) []apiclient.Source {
+		var all []apiclient.Source
+		for _, ip := range ips {
+			all = append(all, apiclient.Source{IP: netip.MustParseAddr(ip), Hits: apiclient.Known(hits)})
+		}
+		return all
+	}
+	attack := apiclient.Attack{ID: "x:1", Type: "sqli", App: apiclient.Known(4), Hits: apiclient.Known(100), SourceCount: apiclient.Known(2), Sources: from(30, "203.0.113.7", "203.0.113.8")}
+	with := func(change func(a *apiclient.Attack)) apiclient.Attack { a := attack; change(&a); return a }
+	source := commands.Mute{Source: netip.MustParsePrefix("203.0.113.0/24")}
+	for name, tt := range map[string]struct {
+		mute   commands.Mute
+		attack apiclient.Attack
+		want   bool
+	}{
+		"the attack":                {commands.Mute{Attack: commands.AttackID("acme", "x:1")}, attack, true},
+		"another attack":            {commands.Mute{Attack: commands.AttackID("acme", "x:2")}, attack, false},
+		"the type":                  {commands.Mute{Type: "sqli"}, attack, true},
+		"another type":              {commands.Mute{Type: "xss"}, attack, false},
+		"the type there":            {commands.Mute{Type: "sqli", App: 4}, attack, true},
+		"the type elsewhere":        {commands.Mute{Type: "sqli", App: 7}, attack, false},
+		"application unknown":       {commands.Mute{Type: "sqli", App: 4}, with(func(a *apiclient.Attack) { a.App = apiclient.Figure{} }), false},
+		"an incident":               {commands.Mute{Type: "sqli"}, with(func(a *apiclient.Attack) { a.VulnID = "8" }), false},
+		"over":                      {commands.Mute{Type: "sqli", Until: now}, attack, false},
+		"all sources":               {source, attack, true},
+		"one source elsewhere":      {source, with(func(a *apiclient.Attack) { a.Sources = from(30, "203.0.113.7", "198.51.100.4") }), false},
+		"no source":                 {source, with(func(a *apiclient.Attack) { a.Sources, a.SourceCount = nil, apiclient.Known(0) }), false},
+		"more, most of it listed":   {source, with(func(a *apiclient.Attack) { a.SourceCount = apiclient.Known(9) }), true},
+		"more, little of it listed": {source, with(func(a *apiclient.Attack) { a.SourceCount, a.Hits = apiclient.Known(9), apiclient.Known(121) }), false},
+		"more, hits unknown":        {source, with(func(a *apiclient.Attack) { a.SourceCount, a.Hits = apiclient.Known(9), apiclient.Figure{} }), false},
+		"number of sources unknown": {source, with(func(a *apiclient.Attack) { a.SourceCount, a.Hits = apiclient.Figure{}, apiclient.Known(1000) }), false},
+	} {
+		tt.mute.Account = "acme"
+		if tt.mute.Until.IsZero() {
+			tt.mute.Until = now.Add(time.Second)
+		}
+		_, muted := commands.Muted([]commands.Mute{{Account: "acme", Type: "other", Until: now.Add(time.Hour)}, tt.mute}, tt.attack, now)
+		require.Equal(t, tt.want, muted, name)
+	}
+}

@@ -1,0 +1,58 @@
+package commands
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// How much may be noted about one attack: a card and an answer have to be read.
+const (
+	maxNote  = 500 // characters
+	maxNotes = 100
+)
+
+func note() *Command {
+	return &Command{
+		Name: "note", Role: Responder,
+		Summary: "write down what others should know about an attack",
+		Args:    []Arg{{Name: "text", Object: true, Rest: true, Required: true, Help: "at most 500 characters; in quotes if it holds a = or --"}, argCase},
+		Write:   writeNote,
+	}
+}
+
+func writeNote(ctx context.Context, c *Call) (Result, error) {
+	k, err := c.opened(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	id, err := c.addNote(&k, c.Line.Words[0])
+	if err != nil {
+		return Result{}, err
+	}
+	if err := c.keep(ctx, k, ""); err != nil {
+		return Result{}, err
+	}
+	i := slices.IndexFunc(k.Notes, func(n Note) bool { return n.ID == id })
+	return written(NoteLine(k.Notes[i])), nil
+}
+
+// addNote puts a note into a case, unless this very request did before.
+func (c *Call) addNote(k *Case, text string) (id string, err error) {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
+	id = noteID(c.Account.Name, c.ID)
+	n := utf8.RuneCountInString(text)
+	switch {
+	case slices.ContainsFunc(k.Notes, func(n Note) bool { return n.ID == id }):
+		return id, nil
+	case n == 0:
+		return "", c.Cmd.misuse(Say("that note is empty"))
+	case n > maxNote:
+		return "", usage(Say("that note has ", n, " characters: ", maxNote, " at most. Nothing was noted"))
+	case len(k.Notes) == maxNotes:
+		return "", guarded(Say("this attack has ", maxNotes, " notes already, and no more are kept. Nothing was noted"))
+	}
+	k.Notes = append(k.Notes, Note{ID: id, By: c.Actor, At: c.Now, Text: text})
+	return id, nil
+}

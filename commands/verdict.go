@@ -1,0 +1,26 @@
+package commands
+
+import "context"
+
+func verdict() *Command {
+	return &Command{
+		Name: "verdict", Role: Responder,
+		Summary: "say what an attack was found to be",
+		Args: []Arg{
+			{Name: "verdict", Object: true, Required: true, Help: "real, false_alarm or test", Read: oneOf("real", "false_alarm", "test")}, argCase,
+		},
+		Write: writeVerdict,
+	}
+}
+
+func writeVerdict(ctx context.Context, c *Call) (Result, error) {
+	k, err := c.opened(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	k.Verdict = &Verdict{Is: c.Line.Words[0], By: c.Actor, At: c.Now}
+	if err := c.keep(ctx, k, ""); err != nil {
+		return Result{}, err
+	}
+	return written(VerdictLine(*k.Verdict)), nil
+}

@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// Case is what was said about an attack; the zero Case when nothing was.
+func (s *Store) Case(ctx context.Context, account, attack string) (c commands.Case, err error) {
+	text, err := s.rdb.HGet(ctx, keyCases(account), attack).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return c, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err != nil {
+		return commands.Case{}, fmt.Errorf("read case of %s: %w", attack, err)
+	}
+	return c, nil
+}
+
+// Cases are all of an account, by attack.
+func (s *Store) Cases(ctx context.Context, account string) (map[string]commands.Case, error) {
+	texts, err := s.rdb.HGetAll(ctx, keyCases(account)).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read cases of %s: %w", account, err)
+	}
+	all := make(map[string]commands.Case, len(texts))
+	for attack, text := range texts {
+		var c commands.Case
+		if err := json.Unmarshal([]byte(text), &c); err != nil {
+			return nil, fmt.Errorf("read case of %s: %w", attack, err)
+		}
+		all[attack] = c
+	}
+	return all, nil
+}
+
+// SaveCase keeps what was said about an attack until the attack is forgotten. Who calls it holds the account's lock.
+func (s *Store) SaveCase(ctx context.Context, account, attack string, c commands.Case) error {
+	text, err := json.Marshal(c)
+	if err == nil {
+		err = s.rdb.HSet(ctx, keyCases(account), attack, text).Err()
+	}
+	if err != nil {
+		return fmt.Errorf("save case of %s: %w", attack, err)
+	}
+	return nil
+}
+
+// Mutes are an account's; some may be over.
+func (s *Store) Mutes(ctx context.Context, account string) (all []commands.Mute, err error) {
+	text, err := s.rdb.Get(ctx, keyMutes(account)).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read mutes of %s: %w", account, err)
+	}
+	return all, nil
+}
+
+// SaveMutes puts these in the place of all of an account's, until the last of them is over. Who calls it holds the account's lock.
+func (s *Store) SaveMutes(ctx context.Context, account string, all []commands.Mute) error {
+	text, err := json.Marshal(all)
+	if err != nil {
+		return fmt.Errorf("write mutes of %s: %w", account, err)
+	}
+	if len(all) == 0 {
+		err = s.rdb.Del(ctx, keyMutes(account)).Err()
+	} else {
+		last := slices.MaxFunc(all, func(a, b commands.Mute) int { return a.Until.Compare(b.Until) }).Until
+		// Redis counts whole seconds.
+		err = s.rdb.SetArgs(ctx, keyMutes(account), text, redis.SetArgs{ExpireAt: last.Add(time.Second)}).Err()
+	}
+	if err != nil {
+		return fmt.Errorf("save mutes of %s: %w", account, err)
+	}
+	return nil
+}

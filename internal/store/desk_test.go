@@ -1,0 +1,97 @@
+package store_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// spoken is a case with something of everything.
+func spoken() commands.Case {
+	rob := commands.Actor{ID: "U1", Team: "T1", Name: "Rob", Via: commands.ViaButton}
+	return commands.Case{
+		Owner:   &commands.Owner{ID: "U2", Name: "Ann", Since: noon, By: rob, From: "U1", Note: "n1"},
+		Verdict: &commands.Verdict{Is: "test", By: rob, At: noon},
+		Notes:   []commands.Note{{ID: "n1", By: rob, At: noon, Text: "ours:\n\"pen\" <test> \u202e"}},
+	}
+}
+
+func muteFor(d time.Duration, what func(m *commands.Mute)) commands.Mute {
+	m := commands.Mute{ID: "m1", Account: "acme", Until: time.Now().Add(d).UTC(), By: commands.Actor{ID: "U1", Name: "Rob"}}
+	what(&m)
+	return m
+}
+
+func sourceMute(m *commands.Mute) { m.Source, m.App = netip.MustParsePrefix("203.0.113.0/24"), -1 }
+func typeMute(m *commands.Mute)   { m.ID, m.Type = "m2", "sqli" }
+
+func mutesOf(t testing.TB, s *store.Store, account string) []commands.Mute {
+	t.Helper()
+	all, err := s.Mutes(t.Context(), account)
+	require.NoError(t, err)
+	return all
+}
+
+func TestWhatWasSaidIsForgottenWithItsAttack(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, other, ctx := w.open(t), w.open(t), t.Context()
+		one, two := commands.AttackID("acme", "x:1"), commands.AttackID("acme", "x:2")
+		empty, err := s.Case(ctx, "acme", one)
+		require.NoError(t, err)
+		require.Equal(t, commands.Case{}, empty)
+		require.NoError(t, s.SaveCase(ctx, "acme", one, spoken()))
+		require.NoError(t, s.SaveCase(ctx, "acme", two, commands.Case{Notes: spoken().Notes}))
+		require.NoError(t, s.SaveCase(ctx, "acme", two, spoken()))
+		got, err := other.Case(ctx, "acme", one)
+		require.NoError(t, err)
+		require.Equal(t, spoken(), got)
+		got, err = other.Case(ctx, "other", one)
+		require.NoError(t, err)
+		require.Equal(t, commands.Case{}, got, "accounts share nothing")
+
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Forget: []string{"x:1"}}))
+		all, err := other.Cases(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, map[string]commands.Case{two: spoken()}, all)
+	})
+}
+
+func TestMutesEnd(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, other, ctx := w.open(t), w.open(t), t.Context()
+		require.Empty(t, mutesOf(t, s, "acme"))
+		long, short := muteFor(time.Hour, sourceMute), muteFor(time.Minute, typeMute)
+		require.NoError(t, s.SaveMutes(ctx, "acme", []commands.Mute{short, long}))
+		require.Equal(t, []commands.Mute{short, long}, mutesOf(t, other, "acme"))
+		require.Empty(t, mutesOf(t, other, "other"))
+		left, err := w.rdb.TTL(ctx, "{a:acme}:mutes").Result()
+		require.NoError(t, err)
+		require.Greater(t, left, 59*time.Minute, "as long as the longest")
+		require.LessOrEqual(t, left, time.Hour+2*time.Second)
+		require.NoError(t, s.SaveMutes(ctx, "acme", []commands.Mute{short}))
+		require.Equal(t, []commands.Mute{short}, mutesOf(t, other, "acme"))
+		require.NoError(t, s.SaveMutes(ctx, "acme", nil))
+		require.Empty(t, mutesOf(t, other, "acme"))
+		require.Empty(t, w.keys(t))
+	})
+}
+
+func TestWhatCannotBeReadOfADeskIsAnError(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx := w.open(t), t.Context()
+		require.NoError(t, w.rdb.HSet(ctx, "{a:bad}:cases", "x", "rubbish").Err())
+		require.NoError(t, w.rdb.Set(ctx, "{a:bad}:mutes", "rubbish", 0).Err())
+		_, caseErr := s.Case(ctx, "bad", "x")
+		_, casesErr := s.Cases(ctx, "bad")
+		_, mutesErr := s.Mutes(ctx, "bad")
+		for i, err := range []error{caseErr, casesErr, mutesErr} {
+			require.Error(t, err, i)
+		}
+	})
+}
