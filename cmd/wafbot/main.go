@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -54,14 +55,17 @@ func isTerminal(f *os.File) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
-// programs are the commands that run until they are stopped. Every other word is a line of the grammar.
+// programs are the commands that are no line of the grammar: they run the bot, or see to it. Every other word is one.
 type programs struct {
-	Demo    demoCmd    `cmd:"" help:"The whole thing in an emulated world on loopback: open the printed address."`
-	Sandbox sandboxCmd `cmd:"" help:"The emulated world alone; prints the environment that points a bot at it."`
-	Serve   serveCmd   `cmd:"" help:"The bot."`
+	Demo     demoCmd     `cmd:"" help:"The whole thing in an emulated world on loopback: open the printed address."`
+	Sandbox  sandboxCmd  `cmd:"" help:"The emulated world alone; prints the environment that points a bot at it."`
+	Serve    serveCmd    `cmd:"" help:"The bot."`
+	Manifest manifestCmd `cmd:"" help:"The Slack app manifest as YAML; the link that creates the app goes to standard error."`
 }
 
-func isProgram(word string) bool { return word == "demo" || word == "sandbox" || word == "serve" }
+func isProgram(word string) bool {
+	return slices.Contains([]string{"demo", "sandbox", "serve", "manifest"}, word)
+}
 
 // run does what the arguments say and returns the exit code.
 func run(ctx context.Context, t terminal) int {
@@ -87,6 +91,7 @@ const usageText = `wafbot brings attacks to Slack and carries out what people de
   wafbot demo                     the whole thing in an emulated world: open the printed address
   wafbot sandbox [--deliver URL]  the emulated world alone; prints the environment for a bot
   wafbot serve [--config FILE]    the bot
+  wafbot manifest [--url URL]     the Slack app as YAML, and the link that creates it
   wafbot help [VERB]              the commands of the last line, or all about one
   wafbot VERB …                   any command of the bot: status, attacks, deny, undo, audit, …
 
