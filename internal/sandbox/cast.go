@@ -13,6 +13,7 @@ const (
 	teamID        = "T0SANDBOX"
 	strangersTeam = "T0OTHER"
 	botToken      = "xoxb-sandbox-acme"
+	appToken      = "xapp-sandbox-acme"
 	signingSecret = "sandbox-signing-secret"
 	slashCommand  = "/waf"
 

@@ -94,6 +94,7 @@ func (w *World) slackConfig() workspace.Config {
 		TeamID:        teamID,
 		TeamName:      teamName,
 		BotToken:      botToken,
+		AppToken:      appToken,
 		SigningSecret: signingSecret,
 		BotUserID:     botUserID,
 		Users:         castUsers(),
@@ -136,6 +137,7 @@ func (w *World) Env() []string {
 	first := w.accounts[0]
 	env := []string{
 		"WAFBOT_SLACK_BOT_TOKEN=" + botToken,
+		"WAFBOT_SLACK_APP_TOKEN=" + appToken,
 		"WAFBOT_SLACK_SIGNING_SECRET=" + signingSecret,
 		"WAFBOT_SLACK_API_URL=" + w.URL() + "/slack/api/",
 		"WAFBOT_REDIS_URL=redis://" + w.redis.Addr() + "/0",

@@ -30,7 +30,15 @@ type answer map[string]any
 type method struct {
 	run       func(*Workspace, args) (answer, error)
 	perMinute int    // the tier's calls; 0: not limited by tier
-	scope     string // what the token must have; empty: nothing, or what depends on the channel
+	scope     string // what the token must have; empty: nothing; *:verb: that of the channel's family, of which run sees to the right one
+}
+
+// accepted lists the scopes of which a method needs one.
+func (m method) accepted() []string {
+	if verb, ok := strings.CutPrefix(m.scope, "*"); ok {
+		return []string{"channels" + verb, "groups" + verb, "mpim" + verb, "im" + verb}
+	}
+	return strings.Fields(m.scope)
 }
 
 // refusal is an error as the Web API tells it.
@@ -47,6 +55,7 @@ func refuse(name string) error { return &refusal{name: name} }
 func methods() map[string]method {
 	const tier2, tier3, tier4 = 20, 50, 100
 	return map[string]method{
+		connectionsOpen:         {appsConnectionsOpen, tier3, "connections:write"},
 		"auth.test":             {authTest, 0, ""},
 		"bots.info":             {botsInfo, tier3, "users:read"},
 		"chat.delete":           {chatDelete, tier3, "chat:write"},
@@ -54,12 +63,12 @@ func methods() map[string]method {
 		"chat.postEphemeral":    {chatPostEphemeral, tier4, "chat:write"},
 		"chat.postMessage":      {chatPostMessage, 0, "chat:write"},
 		"chat.update":           {chatUpdate, tier3, "chat:write"},
-		"conversations.history": {conversationsHistory, tier3, ""},
-		"conversations.info":    {conversationsInfo, tier3, ""},
+		"conversations.history": {conversationsHistory, tier3, "*:history"},
+		"conversations.info":    {conversationsInfo, tier3, "*:read"},
 		"conversations.join":    {conversationsJoin, tier3, "channels:join"},
-		"conversations.list":    {conversationsList, tier2, ""},
-		"conversations.members": {conversationsMembers, tier4, ""},
-		"conversations.replies": {conversationsReplies, tier3, ""},
+		"conversations.list":    {conversationsList, tier2, "*:read"},
+		"conversations.members": {conversationsMembers, tier4, "*:read"},
+		"conversations.replies": {conversationsReplies, tier3, "*:history"},
 		"team.info":             {teamInfo, tier3, "team:read"},
 		"usergroups.list":       {usergroupsList, tier2, "usergroups:read"},
 		"usergroups.users.list": {usergroupsUsersList, tier2, "usergroups:read"},
@@ -99,9 +108,9 @@ func (w *Workspace) serveMethod(name string, a args) outcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := w.callMethod(name, a)
-	out.header.Set("X-OAuth-Scopes", strings.Join(w.cfg.Scopes, ","))
-	if scope := w.methods[name].scope; scope != "" {
-		out.header.Set("X-Accepted-OAuth-Scopes", scope)
+	if scopes, known := w.scopesOf(a["token"]); known {
+		out.header.Set("X-OAuth-Scopes", strings.Join(scopes, ","))
+		out.header.Set("X-Accepted-OAuth-Scopes", strings.Join(w.methods[name].accepted(), ","))
 	}
 	w.record(name, a, out)
 	return out
@@ -112,11 +121,8 @@ func (w *Workspace) callMethod(name string, a args) outcome {
 	if !known {
 		return outcomeOf(name, nil, refuse("unknown_method"))
 	}
-	if a["token"] == "" {
-		return outcomeOf(name, nil, refuse("not_authed"))
-	}
-	if subtle.ConstantTimeCompare([]byte(a["token"]), []byte(w.cfg.BotToken)) != 1 {
-		return outcomeOf(name, nil, refuse("invalid_auth"))
+	if err := w.authenticate(name, a["token"]); err != nil {
+		return outcomeOf(name, nil, err)
 	}
 	fault, faulty := w.takeFault(name, a["channel"])
 	if faulty && !fault.posted() {
@@ -124,7 +130,7 @@ func (w *Workspace) callMethod(name string, a args) outcome {
 	}
 	out := outcomeOf(name, nil, w.overPace(name, m, a))
 	if out.err == "" {
-		out = outcomeOf(name, nil, w.lacks(m.scope))
+		out = outcomeOf(name, nil, w.lacks(a["token"], m.accepted()...))
 	}
 	if out.err == "" {
 		ans, err := m.run(w, a)
@@ -136,12 +142,44 @@ func (w *Workspace) callMethod(name string, a args) outcome {
 	return out
 }
 
-// lacks refuses when the token has not got the scope.
-func (w *Workspace) lacks(scope string) error {
-	if scope == "" || slices.Contains(w.cfg.Scopes, scope) {
+// scopesOf lists what a token may do; false for a token that nobody issued.
+func (w *Workspace) scopesOf(token string) ([]string, bool) {
+	switch {
+	case same(token, w.cfg.BotToken):
+		return w.cfg.Scopes, true
+	case same(token, w.cfg.AppToken):
+		return w.methods[connectionsOpen].accepted(), true
+	}
+	return nil, false
+}
+
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// authenticate refuses a token that is missing, unknown or of the wrong kind for the method; auth.test takes both kinds.
+func (w *Workspace) authenticate(name, token string) error {
+	_, known := w.scopesOf(token)
+	switch {
+	case token == "":
+		return refuse("not_authed")
+	case !known:
+		return refuse("invalid_auth")
+	case name != "auth.test" && same(token, w.cfg.AppToken) != (name == connectionsOpen):
+		return refuse("not_allowed_token_type")
+	}
+	return nil
+}
+
+// lacks refuses when the token has none of the scopes of which one is needed.
+func (w *Workspace) lacks(token string, needed ...string) error {
+	granted, _ := w.scopesOf(token)
+	if len(needed) == 0 || slices.ContainsFunc(needed, func(scope string) bool { return slices.Contains(granted, scope) }) {
 		return nil
 	}
-	return &refusal{name: "missing_scope", extra: answer{"needed": scope, "provided": strings.Join(w.cfg.Scopes, ",")}}
+	return missingScope(needed, granted)
+}
+
+func missingScope(needed, granted []string) error {
+	return &refusal{name: "missing_scope", extra: answer{"needed": strings.Join(needed, ","), "provided": strings.Join(granted, ",")}}
 }
 
 // Calls lists the latest 2,000 calls, oldest first.
@@ -155,7 +193,7 @@ func (w *Workspace) record(name string, a args, out outcome) {
 	kept := map[string]string{}
 	for key, value := range a {
 		if key != "token" {
-			kept[key] = strings.ReplaceAll(value, w.cfg.BotToken, "[redacted]")
+			kept[key] = strings.NewReplacer(w.cfg.BotToken, "[redacted]", w.cfg.AppToken, "[redacted]").Replace(value)
 		}
 	}
 	if len(w.calls) == keptCalls {

@@ -26,7 +26,7 @@ func conversationsList(w *Workspace, a args) (answer, error) {
 		if !ok {
 			return nil, refuse("invalid_types")
 		}
-		if err := w.lacks(family + ":read"); err != nil {
+		if err := w.lacks(a["token"], family+":read"); err != nil {
 			return nil, err
 		}
 		wanted[family] = true

@@ -5,7 +5,10 @@ import (
 	"strings"
 )
 
-func authTest(w *Workspace, _ args) (answer, error) {
+func authTest(w *Workspace, a args) (answer, error) {
+	if same(a["token"], w.cfg.AppToken) {
+		return answer{"app_id": w.cfg.AppID, "app_name": "wafbot"}, nil
+	}
 	bot, _ := w.user(w.cfg.BotUserID)
 	return answer{
 		"url": "https://" + w.domain() + ".slack.com/", "team": w.cfg.TeamName, "team_id": w.cfg.TeamID,

@@ -74,6 +74,15 @@ func (w *Workspace) sameChannel(a, b string) bool {
 	return x != nil && x == y
 }
 
+// withoutScope is the refusal of a token from which those scopes were taken.
+func (w *Workspace) withoutScope(needed []string) error {
+	if len(needed) == 0 {
+		needed = []string{"channels:history"}
+	}
+	left := slices.DeleteFunc(slices.Clone(w.cfg.Scopes), func(scope string) bool { return slices.Contains(needed, scope) })
+	return missingScope(needed, left)
+}
+
 // faultOutcome is what the caller sees of a fault.
 func (w *Workspace) faultOutcome(method string, f Fault) outcome {
 	var out outcome
@@ -88,9 +97,7 @@ func (w *Workspace) faultOutcome(method string, f Fault) outcome {
 	case "archived":
 		out = outcomeOf(method, nil, refuse("is_archived"))
 	case "missing_scope":
-		out = outcomeOf(method, nil, &refusal{name: kind, extra: answer{
-			"needed": cmp.Or(w.methods[method].scope, "channels:history"), "provided": strings.Join(w.cfg.Scopes, ","),
-		}})
+		out = outcomeOf(method, nil, w.withoutScope(w.methods[method].accepted()))
 	default:
 		out = outcomeOf(method, nil, refuse(f.Kind))
 	}

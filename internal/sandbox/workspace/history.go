@@ -19,7 +19,7 @@ func (w *Workspace) readable(a args, verb string) (*Channel, error) {
 	if c == nil || c.ID != a["channel"] || c.Private && !c.BotIsMember {
 		return nil, refuse("channel_not_found")
 	}
-	return c, w.lacks(c.family() + ":" + verb)
+	return c, w.lacks(a["token"], c.family()+":"+verb)
 }
 
 func (c *Channel) family() string {

@@ -19,6 +19,7 @@ type Config struct {
 	TeamID        string // zero: T0SANDBOX
 	TeamName      string // zero: Sandbox
 	BotToken      string // zero: xoxb-sandbox
+	AppToken      string // the app-level token, which opens Socket Mode links and nothing else; zero: xapp-sandbox
 	SigningSecret string // zero: sandbox-signing-secret
 	BotUserID     string // zero: U0WAFBOT
 	BotID         string // zero: B0WAFBOT
@@ -45,7 +46,7 @@ type Config struct {
 func DefaultScopes() []string {
 	return []string{
 		"app_mentions:read", "channels:history", "channels:read", "chat:write", "commands",
-		"groups:history", "groups:read", "im:write", "usergroups:read", "users:read",
+		"groups:history", "groups:read", "im:history", "usergroups:read", "users:read",
 	}
 }
 
@@ -67,6 +68,7 @@ type Workspace struct {
 	serial    int   // of generated ids
 	responses map[string]*response
 	triggers  map[string]*trigger
+	tickets   map[string]time.Time // of links that were asked for and not opened yet: when they end
 	faults    []Fault
 	calls     []Call
 	limits    limits
@@ -92,6 +94,7 @@ func New(cfg Config) (*Workspace, error) {
 		groups:    slices.Clone(cfg.UserGroups),
 		responses: map[string]*response{},
 		triggers:  map[string]*trigger{},
+		tickets:   map[string]time.Time{},
 		limits:    newLimits(),
 	}
 	if err := w.addUsers(cfg.Users); err != nil {
@@ -107,6 +110,7 @@ func withDefaults(cfg Config) Config {
 	cfg.TeamID = cmp.Or(cfg.TeamID, "T0SANDBOX")
 	cfg.TeamName = cmp.Or(cfg.TeamName, "Sandbox")
 	cfg.BotToken = cmp.Or(cfg.BotToken, "xoxb-sandbox")
+	cfg.AppToken = cmp.Or(cfg.AppToken, "xapp-sandbox")
 	cfg.SigningSecret = cmp.Or(cfg.SigningSecret, "sandbox-signing-secret")
 	cfg.BotUserID = cmp.Or(cfg.BotUserID, "U0WAFBOT")
 	cfg.BotID = cmp.Or(cfg.BotID, "B0WAFBOT")

@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	token  = "xoxb-test-token"
-	secret = "test-signing-secret"
+	token    = "xoxb-test-token"
+	appToken = "xapp-test-token"
+	secret   = "test-signing-secret"
 )
 
 // world is a workspace on the wire, and a bot that receives its deliveries.
@@ -94,7 +95,7 @@ func start(t *testing.T, change ...func(*workspace.Config)) *world {
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { handler.ServeHTTP(rw, r) }))
 	t.Cleanup(server.Close)
 	cfg := workspace.Config{
-		BotToken: token, SigningSecret: secret, Deliver: receiver.URL, BaseURL: server.URL + "/slack", Now: ticking.Now,
+		BotToken: token, AppToken: appToken, SigningSecret: secret, Deliver: receiver.URL, BaseURL: server.URL + "/slack", Now: ticking.Now,
 		Users: []workspace.User{
 			{ID: "U1ANN", Name: "ann", RealName: "Ann Example"},
 			{ID: "U2BOB", Name: "bob", Restricted: true},
@@ -139,6 +140,27 @@ func raw(t *testing.T, target, contentType, body string) (int, http.Header, stri
 	got, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	return response.StatusCode, response.Header, string(got)
+}
+
+// asked calls a method with a token, in the header or the form, and returns the body of the answer.
+func (w *world) asked(t *testing.T, method, token string, inHeader bool) string {
+	t.Helper()
+	form := url.Values{}
+	if !inHeader {
+		form.Set("token", token)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.base+"/api/"+method, strings.NewReader(form.Encode()))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if inHeader {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	got, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(got)
 }
 
 // refused requires one of Slack's error names.
