@@ -32,19 +32,17 @@ const (
 const slowAfter = 2 * time.Second
 
 // state says how bad a finding is.
-type state int
+type state string
 
 const (
-	wrong state = iota // must be mended
-	warn               // works, but perhaps not as meant
-	note               // can't be known from here, or merely worth knowing
-	good
+	wrong state = "wrong" // must be mended
+	warn  state = "warn"  // works, but perhaps not as meant
+	note  state = "note"  // can't be known from here, or merely worth knowing
+	good  state = "ok"
 )
 
-// MarshalText is the state's name for programs.
-func (s state) MarshalText() ([]byte, error) {
-	return []byte([]string{"wrong", "warn", "note", "ok"}[s]), nil
-}
+// rank is how late a state is told.
+func (s state) rank() int { return slices.Index([]state{wrong, warn, note, good}, s) }
 
 // finding is what doctor found out about one thing.
 type finding struct {
@@ -73,7 +71,7 @@ func (d *doctorCmd) Run(ctx context.Context, t *terminal) error {
 	for i := range found {
 		found[i] = found[i].shown()
 	}
-	slices.SortStableFunc(found, func(a, b finding) int { return cmp.Compare(a.State, b.State) })
+	slices.SortStableFunc(found, func(a, b finding) int { return cmp.Compare(a.State.rank(), b.State.rank()) })
 	bad := 0
 	for _, f := range found {
 		if f.State == wrong {
@@ -96,7 +94,11 @@ func (d *doctorCmd) Run(ctx context.Context, t *terminal) error {
 
 func printFindings(out io.Writer, found []finding) {
 	for _, f := range found {
-		fmt.Fprintf(out, "%-5s %s: %s\n", []string{"WRONG", "warn", "note", "ok"}[f.State], strings.TrimSpace(f.Check+" "+f.Subject), f.Text)
+		label := string(f.State)
+		if f.State == wrong {
+			label = strings.ToUpper(label)
+		}
+		fmt.Fprintf(out, "%-5s %s: %s\n", label, strings.TrimSpace(f.Check+" "+f.Subject), f.Text)
 		if f.Mend != "" {
 			fmt.Fprintf(out, "      → %s\n", f.Mend)
 		}

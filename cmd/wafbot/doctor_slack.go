@@ -60,7 +60,7 @@ func wrongKind(key, is, wanted string) ([]finding, bool) {
 		bot.TokenBot: "write the app's Bot User OAuth Token (xoxb-…), from OAuth & Permissions on its page at https://api.slack.com/apps",
 		bot.TokenApp: "write an App-Level Token (xapp-…) with connections:write, from Basic Information on the app's page at https://api.slack.com/apps",
 	}[wanted]
-	return []finding{{"slack", key, wrong, "holds a " + is + ", where the " + wanted + " belongs", mend}}, true
+	return []finding{{"slack", key, wrong, "is of the wrong kind: " + is + " instead of " + wanted, mend}}, true
 }
 
 func (c checkup) notLookedUp() finding {
