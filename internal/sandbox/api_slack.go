@@ -136,7 +136,8 @@ func (w *World) postSay(req *http.Request) (any, error) {
 	if body.Text == "" {
 		return nil, refuse(http.StatusBadRequest, "give a text")
 	}
-	return struct{}{}, w.Slack.Say(user.ID, channel.ID, body.Text)
+	said, err := w.Slack.Say(workspace.Saying{User: user.ID, Channel: channel.ID, Text: body.Text})
+	return said, err
 }
 
 func (w *World) postChannel(req *http.Request) (any, error) {

@@ -44,6 +44,7 @@ func (w *World) Run(ctx context.Context) error {
 	err := server.Serve(w.listener)
 	stop()
 	running.Wait()
+	w.Slack.Close()
 	if err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the emulated world: %w", err)
 	}

@@ -80,9 +80,13 @@ func methods() map[string]method {
 	}
 }
 
-// ServeHTTP answers /api/METHOD, the Web API, and /response/…, the response URLs.
+// ServeHTTP answers /api/METHOD, the Web API, /response/…, the response URLs, and /link/, Socket Mode.
 func (w *Workspace) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, w.prefix)
+	if path == "/link/" {
+		w.serveLink(rw, r)
+		return
+	}
 	name, isMethod := strings.CutPrefix(path, "/api/")
 	id, isResponse := strings.CutPrefix(path, "/response/")
 	if !isMethod && !isResponse {

@@ -142,6 +142,7 @@ func chatUpdate(w *Workspace, a args) (answer, error) {
 
 // rewrite changes what a message says: text alone removes the blocks; metadata and attachments stay unless given.
 func (w *Workspace) rewrite(m *stored, said content, a args) {
+	before := *m
 	m.Text, m.Blocks = said.text, said.blocks
 	if a.has("attachments") {
 		m.Attachments = said.attachments
@@ -150,6 +151,9 @@ func (w *Workspace) rewrite(m *stored, said content, a args) {
 		m.Metadata = said.metadata
 	}
 	m.Edited++
+	if !m.Ephemeral {
+		w.tellEdited(m, before)
+	}
 	w.notify()
 }
 
@@ -208,13 +212,19 @@ func chatGetPermalink(w *Workspace, a args) (answer, error) {
 // wire is a message as the Web API and clicks tell it; without allMetadata only the metadata's type.
 func (w *Workspace) wire(m *stored, allMetadata bool) answer {
 	out := answer{"type": "message", "user": m.User, "ts": m.TS, "text": m.Text, "team": w.cfg.TeamID}
+	if author, ok := w.user(m.User); ok && author.TeamID != w.cfg.TeamID {
+		out["team"], out["user_team"], out["source_team"] = author.TeamID, author.TeamID, author.TeamID
+	}
+	if m.ClientMsgID != "" {
+		out["client_msg_id"] = m.ClientMsgID
+	}
 	if m.BotID != "" {
 		out["bot_id"], out["app_id"] = m.BotID, w.cfg.AppID
 	}
 	if len(m.Blocks) > 0 {
 		out["blocks"] = m.Blocks
 	} else if m.Edited > 0 {
-		out["edited"] = answer{"user": m.User, "ts": m.TS}
+		out["edited"] = answer{"user": m.User, "ts": m.editedTS}
 	}
 	if len(m.Attachments) > 0 {
 		out["attachments"] = m.Attachments

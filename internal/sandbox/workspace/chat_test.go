@@ -85,7 +85,7 @@ func TestUpdate(t *testing.T) {
 	require.NoError(t, update("C1WAF", ts, slack.MsgOptionText("y", false)))
 	require.Equal(t, "y\nbar", w.Messages("#waf")[0].Plain(), "attachments are kept when left out")
 
-	require.NoError(t, w.Say("ann", "#waf", "mine"))
+	w.say(t, "ann", "#waf", "mine")
 	anns := w.Messages("#waf")[1].TS
 	refused(t, "cant_update_message", update("C1WAF", anns, slack.MsgOptionText("x", false)))
 	refused(t, "message_not_found", update("C1WAF", "1.000001", slack.MsgOptionText("x", false)))

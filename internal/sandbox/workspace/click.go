@@ -3,7 +3,6 @@ package workspace
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 )
@@ -54,9 +53,7 @@ func (w *Workspace) prepareClick(c Click) (Delivery, error) {
 	payload := w.clickPayload(u, channel, m)
 	payload["response_url"] = response
 	payload["actions"] = []answer{p.action(w.nextTS())}
-	d := w.signed(interactionsPath, formType, url.Values{"payload": {string(marshal(payload))}}.Encode())
-	d.ResponseURL = response
-	return d, nil
+	return Delivery{Type: typeInteractive, Payload: marshal(payload), ResponseURL: response}, nil
 }
 
 // present finds a person who can act in a channel.

@@ -185,6 +185,11 @@ func TestBadAcknowledgementsAreWarnings(t *testing.T) {
 	require.Equal(t, "the app did not respond", d.Warning)
 	require.NotEmpty(t, d.Err)
 	w.DeliverTo("")
+	d, err = w.Command(t.Context(), workspace.Command{User: "ann", Channel: "#waf", Text: "status"})
+	require.NoError(t, err)
+	require.Equal(t, "the app did not respond", d.Warning)
+	require.Equal(t, "no link is open", d.Err, "without an address everything goes over links")
+	require.NoError(t, w.SetIngress(workspace.IngressHTTP))
 	_, err = w.Command(t.Context(), workspace.Command{User: "ann", Channel: "#waf", Text: "status"})
 	require.ErrorContains(t, err, "no address")
 }

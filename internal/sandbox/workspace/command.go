@@ -4,11 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"strings"
 )
 
-// Command is a slash command as a person types it.
+// Command is a slash command as a person types it; it can't be typed in a thread.
 type Command struct {
 	User    string `json:"user"`    // name or id
 	Channel string `json:"channel"` // id or #name
@@ -39,18 +38,17 @@ func (w *Workspace) prepareCommand(c Command) (d Delivery, user, channel string,
 		return Delivery{}, "", "", err
 	}
 	response := w.newResponse(u.ID, in.ID, nil)
-	form := url.Values{}
-	for key, value := range map[string]string{
-		"token": verificationToken, "team_id": w.cfg.TeamID, "team_domain": w.domain(),
-		"channel_id": in.ID, "channel_name": in.Name, "user_id": u.ID, "user_name": u.Name,
-		"command": w.cfg.Command, "text": c.Text, "api_app_id": w.cfg.AppID, "is_enterprise_install": "false",
-		"response_url": response, "trigger_id": w.newTrigger(u.ID),
-	} {
-		form.Set(key, value)
+	name := in.Name
+	if in.family() == "im" {
+		name = "directmessage"
 	}
-	d = w.signed(commandsPath, formType, form.Encode())
-	d.ResponseURL = response
-	return d, u.ID, in.ID, nil
+	payload := map[string]string{
+		"token": verificationToken, "team_id": w.cfg.TeamID, "team_domain": w.domain(),
+		"channel_id": in.ID, "channel_name": name, "user_id": u.ID, "user_name": u.Name,
+		"command": w.cfg.Command, "text": w.typed(c.Text, true), "api_app_id": w.cfg.AppID, "is_enterprise_install": "false",
+		"response_url": response, "trigger_id": w.newTrigger(u.ID),
+	}
+	return Delivery{Type: typeCommand, Payload: marshal(payload), ResponseURL: response}, u.ID, in.ID, nil
 }
 
 // showAck shows the text or message an acknowledgement holds, if any.

@@ -19,7 +19,8 @@ type Message struct {
 	Blocks       json.RawMessage `json:"blocks,omitempty"`
 	Attachments  json.RawMessage `json:"attachments,omitempty"`
 	Metadata     json.RawMessage `json:"metadata,omitempty"`
-	Edited       int             `json:"edited"` // number of updates
+	ClientMsgID  string          `json:"client_msg_id,omitempty"` // of a person's message
+	Edited       int             `json:"edited"`                  // number of updates
 	Ephemeral    bool            `json:"ephemeral"`
 	EphemeralFor string          `json:"ephemeral_for,omitempty"` // user id
 	Gone         bool            `json:"gone"`                    // an ephemeral message that was deleted
@@ -39,7 +40,8 @@ type Button struct {
 // stored is a message with what only the workspace knows of it.
 type stored struct {
 	Message
-	deleted bool
+	editedTS string // of the last edit
+	deleted  bool
 }
 
 // Messages lists what everybody in a channel (id or #name) sees, replies included, in the order of posting.
@@ -64,25 +66,6 @@ func (w *Workspace) Ephemerals(user string) []Message {
 	return w.pick(func(m *stored) bool { return m.Ephemeral && m.EphemeralFor == u.ID })
 }
 
-// Say posts a person's ordinary message to a channel (id or #name).
-func (w *Workspace) Say(user, channel, text string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	u, ok := w.user(user)
-	if !ok {
-		return fmt.Errorf("say as %q: no such user", user)
-	}
-	c := w.channel(channel)
-	if c == nil || !c.has(u.ID) {
-		return fmt.Errorf("say in %q: no such channel for %s", channel, u.Name)
-	}
-	if c.Archived {
-		return fmt.Errorf("say in %q: channel is archived", channel)
-	}
-	w.add(Message{Channel: c.ID, User: u.ID, Text: text})
-	return nil
-}
-
 func (w *Workspace) pick(ok func(*stored) bool) []Message {
 	var found []Message
 	for _, m := range w.messages {
@@ -98,6 +81,9 @@ func (w *Workspace) add(m Message) *stored {
 	m.TS = w.nextTS()
 	kept := &stored{Message: m}
 	w.messages = append(w.messages, kept)
+	if !m.Ephemeral {
+		w.tellPosted(kept)
+	}
 	w.notify()
 	return kept
 }

@@ -157,6 +157,7 @@ func (w *Workspace) direct(user string) *Channel {
 	if c := w.channel(id); c != nil {
 		return c
 	}
+	defer w.notify()
 	w.channels = append(w.channels, Channel{ID: id, Name: "directmessage-" + user, Private: true, BotIsMember: true, Members: []string{user}})
 	return &w.channels[len(w.channels)-1]
 }

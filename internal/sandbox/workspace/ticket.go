@@ -13,6 +13,9 @@ const (
 
 // appsConnectionsOpen answers with an address at which one Socket Mode link can be opened, once and soon.
 func appsConnectionsOpen(w *Workspace, _ args) (answer, error) {
+	if w.socketOff {
+		return nil, refuse("socket_mode_not_enabled")
+	}
 	now := w.cfg.Now()
 	for ticket, ends := range w.tickets {
 		if now.After(ends) {

@@ -1,8 +1,9 @@
-// Package workspace is an emulated Slack workspace that refuses what Slack would refuse: a Web API, response URLs, and signed clicks and commands.
+// Package workspace is an emulated Slack workspace that refuses what Slack would refuse: a Web API, response URLs, and clicks, commands and events that go over signed HTTP or Socket Mode.
 package workspace
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -32,7 +33,12 @@ type Config struct {
 
 	Command string // the slash command; zero: /waf
 	BaseURL string // where this handler is reached by the bot, without trailing slash: the start of every response URL
-	Deliver string // where signed requests go, without trailing slash; zero: clicks and commands are errors
+	Deliver string // where signed requests go, without trailing slash; zero: nowhere, the bot opens Socket Mode links
+
+	Ingress   Ingress       // the way of clicks, commands and events; zero: signed requests if Deliver is set, else links
+	Events    []string      // what the bot subscribes to; zero: what its manifest asks for, see DefaultEvents
+	PingEvery time.Duration // of WebSocket pings over a link; zero: 5 s
+	Speed     float64       // how much faster than real the waits before an event is retried are; zero: 1
 
 	// RateLimits holds the bot to Slack's pace: a message a second and channel after a burst of 5, 300 messages
 	// a minute in all, and per minute and method 20, 50 or 100 calls by tier. False: no limits.
@@ -50,12 +56,18 @@ func DefaultScopes() []string {
 	}
 }
 
+// DefaultEvents are what a bot subscribes to whose Config names nothing.
+func DefaultEvents() []string { return []string{"app_mention", "message.im"} }
+
 // Workspace is one emulated Slack workspace. All its methods may be called at the same time.
 type Workspace struct {
 	cfg     Config
 	prefix  string // the path of BaseURL, when the handler is mounted without http.StripPrefix
 	methods map[string]method
 	schemas schemas
+	ctx     context.Context // of what no call waits for; Close ends it
+	stop    context.CancelFunc
+	running sync.WaitGroup // links, and what no call waits for
 
 	mu        sync.Mutex
 	changed   chan struct{}
@@ -72,6 +84,13 @@ type Workspace struct {
 	faults    []Fault
 	calls     []Call
 	limits    limits
+
+	links      []*link // that are open
+	opened     int     // links so far
+	turn       int     // of links
+	overSocket bool    // the last delivery of those that go either way
+	socketOff  bool
+	events     []*sentEvent
 }
 
 // New returns a workspace with the given people and channels, and the bot itself among its users.
@@ -85,7 +104,10 @@ func New(cfg Config) (*Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, stop := context.WithCancel(context.Background())
 	w := &Workspace{
+		ctx:       ctx,
+		stop:      stop,
 		cfg:       cfg,
 		prefix:    base.Path,
 		methods:   methods(),
@@ -119,6 +141,11 @@ func withDefaults(cfg Config) Config {
 	if cfg.Scopes == nil {
 		cfg.Scopes = DefaultScopes()
 	}
+	if cfg.Events == nil {
+		cfg.Events = DefaultEvents()
+	}
+	cfg.PingEvery = cmp.Or(cfg.PingEvery, 5*time.Second)
+	cfg.Speed = cmp.Or(cfg.Speed, 1)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -131,11 +158,4 @@ func withDefaults(cfg Config) Config {
 		}
 	}
 	return cfg
-}
-
-// DeliverTo sends clicks and commands to another address from now on.
-func (w *Workspace) DeliverTo(url string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.cfg.Deliver = url
 }

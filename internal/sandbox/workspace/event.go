@@ -1,0 +1,191 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const keptEvents = 1000
+
+// Event is an event that the bot was told of, or is being told of.
+type Event struct {
+	ID       string          `json:"id"`      // event_id
+	Type     string          `json:"type"`    // app_mention or message
+	Channel  string          `json:"channel"` // id
+	Payload  json.RawMessage `json:"payload"` // the outer event
+	Attempts []Delivery      `json:"attempts"`
+	Done     bool            `json:"done"` // acknowledged, or given up
+}
+
+// sentEvent is an event with what only the workspace knows of it.
+type sentEvent struct {
+	Event
+	open int // ways on which it is neither acknowledged nor given up
+}
+
+// Events lists the latest 1,000 events, oldest first.
+func (w *Workspace) Events() []Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := []Event{}
+	for _, e := range w.events {
+		copied := e.Event
+		copied.Attempts = slices.Clone(e.Attempts)
+		events = append(events, copied)
+	}
+	return events
+}
+
+// tellPosted tells the bot of a new message.
+func (w *Workspace) tellPosted(m *stored) {
+	w.tellMention(m, m.TS)
+	w.tellMessage(m, m.TS, func() answer { return w.wire(m, false) })
+}
+
+// tellEdited tells the bot of a message that was another before.
+func (w *Workspace) tellEdited(m *stored, before stored) {
+	m.editedTS = w.nextTS()
+	w.tellMention(m, m.editedTS)
+	w.tellMessage(m, m.editedTS, func() answer {
+		return answer{
+			"type": "message", "subtype": "message_changed", "hidden": true, "ts": m.editedTS,
+			"message": w.wire(m, false), "previous_message": w.wire(&before, false),
+		}
+	})
+}
+
+// tellMention sends an app_mention, if it is one; between a person and the bot alone there is none.
+func (w *Workspace) tellMention(m *stored, at string) {
+	mentioned := strings.Contains(m.Text, "<@"+w.cfg.BotUserID+">") && w.channel(m.Channel).family() != "im"
+	if !mentioned || !w.hears(m, "app_mention", "app_mentions:read") {
+		return
+	}
+	event := w.wire(m, false)
+	for _, other := range []string{"attachments", "metadata", "subtype", "reply_count", "latest_reply"} {
+		delete(event, other)
+	}
+	event["type"] = "app_mention"
+	w.tell(m, at, event)
+}
+
+func (w *Workspace) tellMessage(m *stored, at string, event func() answer) {
+	family := w.channel(m.Channel).family()
+	if !w.hears(m, "message."+family, family+":history") {
+		return
+	}
+	told := event()
+	told["channel_type"] = map[string]string{"channels": "channel", "groups": "group", "im": "im"}[family]
+	w.tell(m, at, told)
+}
+
+// hears tells whether the bot has subscribed to something, may have it and is where it happened.
+func (w *Workspace) hears(m *stored, subscription, scope string) bool {
+	return slices.Contains(w.cfg.Events, subscription) && slices.Contains(w.cfg.Scopes, scope) && w.channel(m.Channel).BotIsMember
+}
+
+// tell sends an event about a message in the background.
+func (w *Workspace) tell(m *stored, at string, event answer) {
+	if w.ctx.Err() != nil {
+		return
+	}
+	event["channel"], event["event_ts"] = m.Channel, at
+	e := &sentEvent{Event: w.event(m, event)}
+	if len(w.events) == keptEvents {
+		w.events = slices.Delete(w.events, 0, 1)
+	}
+	w.events = append(w.events, e)
+	if w.takeDeliveryFault(lostClick, m.Channel) {
+		e.Done = true
+		return
+	}
+	twice := w.takeDeliveryFault(duplicateDelivery, m.Channel)
+	ways := w.ways()
+	e.open = len(ways)
+	for _, way := range ways {
+		w.running.Go(func() { w.sendEvent(w.ctx, e, way, twice) })
+	}
+}
+
+// event is an event about a message in its outer envelope.
+func (w *Workspace) event(m *stored, inner answer) Event {
+	id := w.nextID("Ev")
+	author, _ := w.user(m.User)
+	payload := marshal(answer{
+		"token": verificationToken, "team_id": w.cfg.TeamID, "context_team_id": w.cfg.TeamID, "context_enterprise_id": nil,
+		"api_app_id": w.cfg.AppID, "event": inner, "type": "event_callback", "event_id": id, "event_time": w.cfg.Now().Unix(),
+		"authorizations": []answer{{
+			"enterprise_id": nil, "team_id": w.cfg.TeamID, "user_id": w.cfg.BotUserID, "is_bot": true, "is_enterprise_install": false,
+		}},
+		"is_ext_shared_channel": author.Stranger, "event_context": "4-" + id,
+	})
+	return Event{ID: id, Type: inner["type"].(string), Channel: m.Channel, Payload: payload}
+}
+
+// sendEvent sends an event one way, three times more if it isn't acknowledged: at once, after a minute, after five.
+func (w *Workspace) sendEvent(ctx context.Context, e *sentEvent, way Ingress, twice bool) {
+	d := Delivery{Type: typeEvent, Payload: e.Payload, Via: way}
+	var last Delivery
+	for attempt, wait := range []time.Duration{0, 0, time.Minute, 5 * time.Minute} {
+		if !sleep(ctx, time.Duration(float64(wait)/w.cfg.Speed)) {
+			return
+		}
+		sent, err := w.send(ctx, w.attempt(d, attempt, last.reason))
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			sent.Err, sent.reason = err.Error(), "connection_failed"
+		}
+		last = sent
+		w.note(e, sent)
+		if sent.Acked || sent.noRetry {
+			break
+		}
+	}
+	if twice {
+		again, _ := w.Replay(ctx, last)
+		w.note(e, again)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e.open--
+	e.Done = e.open == 0
+	w.notify()
+}
+
+// attempt is an event as it is sent the how manieth time, the first being 0, signed or enveloped anew.
+func (w *Workspace) attempt(d Delivery, attempt int, reason string) Delivery {
+	if d.Via == IngressSocket {
+		return retried(d, attempt, reason)
+	}
+	d = w.signed(d)
+	if attempt > 0 {
+		d.Headers.Set("X-Slack-Retry-Num", strconv.Itoa(attempt))
+		d.Headers.Set("X-Slack-Retry-Reason", reason)
+	}
+	return d
+}
+
+// note keeps an attempt.
+func (w *Workspace) note(e *sentEvent, sent Delivery) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e.Attempts = append(e.Attempts, sent)
+	w.notify()
+}
+
+// sleep waits; false when the context ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	due := time.NewTimer(d)
+	defer due.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-due.C:
+		return true
+	}
+}
