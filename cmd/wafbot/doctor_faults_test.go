@@ -162,7 +162,7 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 	for _, tt := range []struct{ name, url, says, mend string }{
 		{"away", "redis://" + freeAddress(t) + "/0", "nobody listens at 127.0.0.1:", "redis.url"},
 		{"silent", "redis://" + silent.Addr().String() + "/0", "gave no answer in time", "firewall"},
-		{"no such host", "redis://redis.invalid:6379/0", "redis.invalid", "redis.url"},
+		{"no such host", "redis://redis.invalid:6379/0", "redis.invalid", "name service"},
 		{"without password", "redis://" + locked.Addr() + "/0", "it wants a password (NOAUTH)", "redis://USER:PASSWORD@HOST"},
 		{"wrong password", "redis://:redis-guess@" + locked.Addr() + "/0", "it doesn't take this user and password (WRONGPASS)", "check user and password"},
 		{"full", "redis://" + full.Addr() + "/0", "its memory is full (OOM)", "maxmemory"},

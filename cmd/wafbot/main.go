@@ -106,8 +106,8 @@ Options of the last line:
   -y             don't ask before changing something
   --from FILE    take targets from a file as well, one a line
 
-Exit codes: 0 done; 1 failed or refused, or doctor found something wrong; 2 wrong usage, a bad configuration, or a question
-that nobody is there to answer.
+Exit codes: 0 done; 1 failed or refused, or doctor found something wrong; 2 wrong usage,
+a bad configuration, or a question that nobody is there to answer.
 `
 
 // exit is how kong's wish to leave travels out of its parser.
