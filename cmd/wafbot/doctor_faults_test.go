@@ -82,15 +82,6 @@ func TestDoctorNamesFaultsOfTheService(t *testing.T) {
 	}
 }
 
-func TestDoctorWarnsOfASlowService(t *testing.T) {
-	t.Parallel()
-	d := newPatient(t, healthy)
-	require.NoError(t, d.WAF.SetFault(waf.Fault{Endpoint: "GET /v4/ip_rules", Kind: "slow"}))
-	e := d.examine(t)
-	require.True(t, e.OK)
-	requireOne(t, e.of("warn"), "account acme (GET /v4/ip_rules): slow: an answer took 3")
-}
-
 // Each fault of Slack's that doctor can meet: at the tokens' first calls, and at all the others.
 func TestDoctorNamesFaultsOfSlack(t *testing.T) {
 	t.Parallel()
