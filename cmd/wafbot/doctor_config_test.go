@@ -117,10 +117,3 @@ func TestDoctorFindsRoutesThatTakeNothing(t *testing.T) {
 		require.Contains(t, found[0].Text, "accounts[0].routes[0] takes all that it would")
 	}
 }
-
-func TestVersionsAreComparedByNumber(t *testing.T) {
-	t.Parallel()
-	for version, old := range map[string]bool{"6.2.0": false, "6.2": false, "6.0.16": true, "5.0.14": true, "7.4.1": false, "10.0.0": false, "6": true} {
-		require.Equal(t, old, older(version, "6.2"), version)
-	}
-}

@@ -80,10 +80,12 @@ func redisEviction(f store.Facts) (trouble, state) {
 	switch {
 	case f.Eviction == "":
 		return trouble{"what it does when its memory is full is unknown: it doesn't tell", "see to it that maxmemory-policy is noeviction"}, note
-	case f.Eviction != "noeviction" && !f.Unbounded:
+	case f.Unbounded:
+		return trouble{"it throws nothing away: its memory is without a limit (maxmemory 0)", ""}, good
+	case f.Eviction != "noeviction":
 		return trouble{"it throws keys away when its memory is full (maxmemory-policy " + f.Eviction + "): wafbot would forget what it did", "set maxmemory-policy noeviction"}, warn
 	}
-	return trouble{"it throws nothing away (maxmemory-policy " + f.Eviction + ")", ""}, good
+	return trouble{"it throws nothing away (maxmemory-policy noeviction)", ""}, good
 }
 
 func redisPersistence(f store.Facts) (trouble, state) {
