@@ -53,9 +53,7 @@ const memberFor = 5 * time.Minute
 
 // Connect makes the connection. Nothing is sent yet.
 func Connect(cfg SlackConfig) *Slack {
-	if cfg.HTTP == nil {
-		cfg.HTTP = &http.Client{Timeout: 10 * time.Second}
-	}
+	cfg.HTTP = cfg.http()
 	return &Slack{
 		api: slack.New(cfg.Token.Reveal(), slack.OptionAppLevelToken(cfg.AppToken.Reveal()), slack.OptionHTTPClient(cfg.HTTP),
 			slack.OptionAPIURL(cmp.Or(cfg.APIURL, slack.APIURL))),
@@ -63,6 +61,13 @@ func Connect(cfg SlackConfig) *Slack {
 		links:   cfg.AppToken != "",
 		members: map[string]member{},
 	}
+}
+
+func (cfg SlackConfig) http() *http.Client {
+	if cfg.HTTP != nil {
+		return cfg.HTTP
+	}
+	return &http.Client{Timeout: 10 * time.Second}
 }
 
 // whoami is whose token it is, asked once (auth.test).

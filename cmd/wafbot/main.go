@@ -10,8 +10,10 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -33,6 +35,8 @@ type terminal struct {
 	asks    bool // a person sits before in
 	out     io.Writer
 	err     io.Writer
+
+	patience time.Duration // how long doctor waits for one answer; 0: 10 s
 }
 
 func main() {
@@ -54,14 +58,18 @@ func isTerminal(f *os.File) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
-// programs are the commands that run until they are stopped. Every other word is a line of the grammar.
+// programs are the commands that are no line of the grammar: they run the bot, or see to it. Every other word is one.
 type programs struct {
-	Demo    demoCmd    `cmd:"" help:"The whole thing in an emulated world on loopback: open the printed address."`
-	Sandbox sandboxCmd `cmd:"" help:"The emulated world alone; prints the environment that points a bot at it."`
-	Serve   serveCmd   `cmd:"" help:"The bot."`
+	Demo     demoCmd     `cmd:"" help:"The whole thing in an emulated world on loopback: open the printed address."`
+	Sandbox  sandboxCmd  `cmd:"" help:"The emulated world alone; prints the environment that points a bot at it."`
+	Serve    serveCmd    `cmd:"" help:"The bot."`
+	Doctor   doctorCmd   `cmd:"" help:"Checks configuration, Slack, accounts and Redis, and says how to mend what is wrong."`
+	Manifest manifestCmd `cmd:"" help:"The Slack app manifest as YAML; the link that creates the app goes to standard error."`
 }
 
-func isProgram(word string) bool { return word == "demo" || word == "sandbox" || word == "serve" }
+func isProgram(word string) bool {
+	return slices.Contains([]string{"demo", "sandbox", "serve", "doctor", "manifest"}, word)
+}
 
 // run does what the arguments say and returns the exit code.
 func run(ctx context.Context, t terminal) int {
@@ -87,6 +95,8 @@ const usageText = `wafbot brings attacks to Slack and carries out what people de
   wafbot demo                     the whole thing in an emulated world: open the printed address
   wafbot sandbox [--deliver URL]  the emulated world alone; prints the environment for a bot
   wafbot serve [--config FILE]    the bot
+  wafbot doctor [--config FILE]   checks everything that the bot needs, and says how to mend it
+  wafbot manifest [--url URL]     the Slack app as YAML, and the link that creates it
   wafbot help [VERB]              the commands of the last line, or all about one
   wafbot VERB …                   any command of the bot: status, attacks, deny, undo, audit, …
 
@@ -96,8 +106,8 @@ Options of the last line:
   -y             don't ask before changing something
   --from FILE    take targets from a file as well, one a line
 
-Exit codes: 0 done; 1 failed or refused; 2 wrong usage, a bad configuration, or a question
-that nobody is there to answer.
+Exit codes: 0 done; 1 failed or refused, or doctor found something wrong; 2 wrong usage,
+a bad configuration, or a question that nobody is there to answer.
 `
 
 // exit is how kong's wish to leave travels out of its parser.

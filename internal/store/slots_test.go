@@ -55,7 +55,7 @@ func keysOf(cmd redis.Cmder) []string {
 		args[i] = fmt.Sprint(arg)
 	}
 	switch cmd.Name() {
-	case "hello", "client", "select", "ping", "multi", "exec":
+	case "hello", "client", "select", "ping", "multi", "exec", "info", "config":
 		return nil
 	case "eval", "evalsha":
 		n := cmd.Args()[2].(int)

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/bot"
+)
+
+// examiner asks Slack with the configured tokens. A call ends after patience.
+func (c checkup) examiner() *bot.Examiner {
+	s := c.cfg.Slack
+	return bot.NewExaminer(bot.SlackConfig{Token: s.BotToken, APIURL: s.APIURL, HTTP: &http.Client{Timeout: c.patience}}, s.AppToken)
+}
+
+// slack looks at the bot token and, with it, at all that the configuration names in the workspace.
+func (c checkup) slack(ctx context.Context) []finding {
+	token := c.cfg.Slack.BotToken
+	if token == "" {
+		return nil // a problem of the configuration, which is told there
+	}
+	if found, bad := wrongKind("slack.bot_token", bot.TokenKind(token), bot.TokenBot); bad {
+		return append(found, c.notLookedUp())
+	}
+	e := c.examiner()
+	begun := time.Now()
+	in, err := e.Installation(ctx)
+	if err != nil {
+		return []finding{c.slackTrouble(err).finding("slack", "slack.bot_token"), c.notLookedUp()}
+	}
+	found := []finding{{"slack", "slack.bot_token", good, fmt.Sprintf("is of %s (%s) in the workspace %s (%s)", in.User, in.UserID, in.Team, in.TeamID), ""}}
+	if bot.TokenKind(token) == bot.TokenExpires {
+		found[0].State, found[0].Text, found[0].Mend = warn, found[0].Text+", and expires within 12 h: wafbot doesn't renew it", "make a new app from what wafbot manifest prints: its tokens don't expire"
+	}
+	found = append(found, tookLong("slack", hostOf(c.cfg.Slack.APIURL), time.Since(begun))...)
+	found = append(found, scopes(in)...)
+	found = append(found, sideBySide([]func() []finding{
+		func() []finding { return c.channels(ctx, e, in) },
+		func() []finding { return c.people(ctx, e) },
+		func() []finding { return c.groups(ctx, e) },
+	}, func(look func() []finding) []finding { return look() })...)
+	if c.post {
+		found = append(found, c.testCards(ctx, e)...)
+	}
+	return found
+}
+
+// wrongKind tells of a token that stands where another kind belongs. It is not sent anywhere.
+func wrongKind(key, is, wanted string) ([]finding, bool) {
+	known := []string{bot.TokenBot, bot.TokenApp, bot.TokenUser}
+	if is == wanted || !slices.Contains(known, is) {
+		return nil, false
+	}
+	mend := map[string]string{
+		bot.TokenBot: "write the app's Bot User OAuth Token (xoxb-…), from OAuth & Permissions on its page at https://api.slack.com/apps",
+		bot.TokenApp: "write an App-Level Token (xapp-…) with connections:write, from Basic Information on the app's page at https://api.slack.com/apps",
+	}[wanted]
+	return []finding{{"slack", key, wrong, "is of the wrong kind: " + is + " instead of " + wanted, mend}}, true
+}
+
+func (c checkup) notLookedUp() finding {
+	text := "scopes, channels, people and user groups were not looked up: that takes the bot token"
+	if c.post {
+		text += "; no test card was posted"
+	}
+	return finding{"slack", "", note, text, ""}
+}
+
+// tookLong is a warning of an answer that came late.
+func tookLong(check, subject string, took time.Duration) []finding {
+	if took < slowAfter {
+		return nil
+	}
+	return []finding{{check, subject, warn, fmt.Sprintf("slow: an answer took %s", took.Round(100*time.Millisecond)), "look again; if it stays so, look at the network, and at the other side's status page"}}
+}
+
+// scopes compares what the token may do with what wafbot makes use of.
+func scopes(in bot.Installation) []finding {
+	if in.Scopes == nil {
+		return []finding{{"scope", "", note, "unknown: Slack didn't tell the token's scopes", ""}}
+	}
+	var found []finding
+	for _, s := range in.Missing() {
+		found = append(found, finding{"scope", s.Name, wrong, fmt.Sprintf("missing; it is for %s. Without it: %s", s.For, s.Without), bot.MendScope(s.Name)})
+	}
+	if len(found) == 0 {
+		found = append(found, finding{"scope", "", good, "the token has every scope that wafbot makes use of", ""})
+	}
+	if surplus := in.Surplus(); len(surplus) > 0 {
+		found = append(found, finding{"scope", strings.Join(surplus, ", "), note, "not needed", "take it away under OAuth & Permissions, if nothing else uses this app"})
+	}
+	return found
+}
+
+// ingress looks at how Slack's clicks and commands get here.
+func (c checkup) ingress(ctx context.Context) []finding {
+	var found []finding
+	if c.cfg.Slack.AppToken != "" {
+		found = c.socket(ctx)
+	}
+	if c.cfg.Slack.SigningSecret != "" {
+		found = append(found,
+			finding{"slack", "slack.signing_secret", note, "whether it is the app's shows only when Slack's first request arrives: /metrics counts refused ones as wafbot_forged_requests_total", ""},
+			finding{"slack", "listen", note, "whether Slack reaches " + c.cfg.Listen + " can't be seen from here: the app's request URLs must lead there (/slack/commands, /slack/interactions, /slack/events)",
+				"type " + c.cfg.Slack.Command + " status in Slack while wafbot serve runs"})
+	}
+	return found
+}
+
+func (c checkup) socket(ctx context.Context) []finding {
+	const key = "slack.app_token"
+	if found, bad := wrongKind(key, bot.TokenKind(c.cfg.Slack.AppToken), bot.TokenApp); bad {
+		return found
+	}
+	if err := c.examiner().TrySocket(ctx); err != nil {
+		return []finding{c.slackTrouble(err).finding("slack", key)}
+	}
+	return []finding{{"slack", key, good, "opens Socket Mode (no link was taken)", ""}}
+}
+
+// use is an id of Slack's that the configuration names, with the keys that name it.
+type use struct {
+	id   string
+	keys []string
+	role bool // one of the keys gives a role
+}
+
+// named adds a key to the uses of an id.
+func named(uses []use, id, key string) []use {
+	if id == "" || id == "*" {
+		return uses
+	}
+	i := slices.IndexFunc(uses, func(u use) bool { return u.id == id })
+	if i < 0 {
+		uses, i = append(uses, use{id: id}), len(uses)
+	}
+	uses[i].keys = append(uses[i].keys, key)
+	return uses
+}
+
+// subject is the id with its name.
+func (u use) subject(name string) string { return strings.TrimSpace(u.id + " " + name) }
+
+func (u use) where() string { return strings.Join(u.keys, ", ") }
+
+// channels looks at every channel that cards and notices go to.
+func (c checkup) channels(ctx context.Context, e *bot.Examiner, in bot.Installation) []finding {
+	var uses []use
+	for i, a := range c.cfg.Accounts {
+		key := element("accounts", i)
+		uses = named(uses, a.Channel, key+".channel")
+		for j, r := range a.Routes {
+			uses = named(uses, r.Channel, element(key+".routes", j)+".channel")
+		}
+	}
+	return sideBySide(uses, func(u use) []finding {
+		ch, err := e.Conversation(ctx, u.id)
+		if err != nil {
+			t := c.slackTrouble(err)
+			t.text += ", for " + u.where()
+			return []finding{t.finding("channel", u.id)}
+		}
+		f := finding{"channel", u.subject("#" + ch.Name), good, "wafbot is in it, for " + u.where(), ""}
+		const invite = "type /invite @wafbot in that channel"
+		switch {
+		case ch.Archived:
+			f.State, f.Text, f.Mend = wrong, "archived, so that nothing can be posted there, for "+u.where(), "unarchive it in Slack, or write another channel"
+		case ch.Member:
+		case !ch.Private && in.Has("chat:write.public"):
+			f.State, f.Text, f.Mend = warn, "wafbot isn't in it: it can post there, but not look whether a card is there already, for "+u.where(), invite
+		default:
+			f.State, f.Text, f.Mend = wrong, "wafbot isn't in it, so that nothing can be posted there, for "+u.where(), invite
+		}
+		return []finding{f}
+	})
+}
+
+// testCards posts one test card for each route, in their order: Slack takes about one message a second and channel.
+func (c checkup) testCards(ctx context.Context, e *bot.Examiner) []finding {
+	var found []finding
+	post := func(key, channel, of string) {
+		if err := e.PostTest(ctx, channel, of); err != nil {
+			found = append(found, c.slackTrouble(err).finding("post", key+" → "+channel))
+			return
+		}
+		found = append(found, finding{"post", key + " → " + channel, good, "a test card was posted: look whether it is there", ""})
+	}
+	for i, a := range c.cfg.Accounts {
+		key := element("accounts", i)
+		if a.Routes == nil {
+			post(key, a.Channel, "what "+a.Name+" has to tell")
+		}
+		for j, r := range a.Routes {
+			route := element(key+".routes", j)
+			post(route, cmp.Or(r.Channel, a.Channel), "what "+route+" of "+a.Name+" takes")
+		}
+	}
+	return found
+}
