@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	_ "golang.org/x/crypto/x509roots/fallback" // an image from scratch has no certificates of its own; where a system has some, those count
 
 	"github.com/wafbot/wafbot/internal/store"
 )
