@@ -116,7 +116,7 @@ func TestAnAttackIsDeniedAndRememberedWithTheComposeFilesSettings(t *testing.T) 
 	w.attack(second)
 	bot = start(t, i.command(t, s, env), "listening")
 	w.until("a card of "+second, bot, func() bool { return len(w.cards(second)) > 0 })
-	require.Len(t, w.cards(first), 1, "posted again after the restart")
+	require.Equal(t, 1, len(w.cards(first)), "posted again after the restart")
 	seen := map[string]bool{}
 	for _, m := range w.messages() {
 		require.False(t, seen[m.Text], "told twice: %s", m.Text)
