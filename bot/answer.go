@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -27,10 +28,11 @@ func (b *Bot) answerError(ctx context.Context, req request, err error) {
 		b.cfg.Log.Error("carry out request", "reference", ref, "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
 	}
 	b.answer(ctx, req, []commands.Text{text})
-	if errors.Is(err, commands.ErrService) && req.MessageTS != "" && !req.Ephemeral && b.cfg.Runner.Changes(req.Invocation.Line) {
+	thread := cmp.Or(req.Thread, req.MessageTS)
+	if errors.Is(err, commands.ErrService) && thread != "" && !req.Ephemeral && b.cfg.Runner.Changes(req.Invocation.Line) {
 		lines := []commands.Text{commands.Say(commands.User(req.Invocation.Actor.ID), " ", text)}
 		msg := linesMessage(lines, nil)
-		if err := b.post(ctx, postCall{Channel: req.Channel, Thread: req.MessageTS, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
+		if err := b.post(ctx, postCall{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
 			b.cfg.Log.Error("reply in thread", "channel", req.Channel, "err", err)
 		}
 	}
@@ -45,7 +47,7 @@ func (b *Bot) send(ctx context.Context, req request, msg Message, replace bool) 
 		})
 	}
 	if err != nil && req.Channel != "" && req.Invocation.Actor.ID != "" {
-		err = b.cfg.Slack.whisper(ctx, req.Channel, req.Invocation.Actor.ID, msg)
+		err = b.cfg.Slack.whisper(ctx, req, msg)
 	}
 	if err != nil {
 		b.cfg.Log.Warn("answer request", "user", req.Invocation.Actor.ID, "err", err)

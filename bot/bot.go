@@ -27,10 +27,10 @@ type Runner interface {
 
 // Inbox takes deliveries once and keeps those that change something until they are carried out.
 type Inbox interface {
-	// Accept writes work down under the id of its delivery; fresh is false if it was there already. After an error the outcome is unknown.
-	Accept(ctx context.Context, id string, work []byte) (fresh bool, err error)
+	// Accept writes work down under the names of its delivery; fresh is false if one of them was known already. After an error the outcome is unknown.
+	Accept(ctx context.Context, work []byte, names ...string) (fresh bool, err error)
 	// First reports whether a delivery comes for the first time.
-	First(ctx context.Context, id string) (bool, error)
+	First(ctx context.Context, names ...string) (bool, error)
 	// Work hands over what was accepted, oldest first, until its context ends.
 	Work(ctx context.Context, handle func(work []byte, done func(context.Context) error)) error
 }
@@ -44,9 +44,17 @@ type Outbox interface {
 	Told(ctx context.Context, account string, n poller.News, channel, ts string) error
 }
 
+// Links shares the app's few Socket Mode links among all replicas.
+type Links interface {
+	// TakeLink takes a link, or keeps it for another ten seconds, if with it at most so many are taken.
+	TakeLink(ctx context.Context, id string, most int) (held bool, err error)
+	DropLink(ctx context.Context, id string) error
+}
+
 // Cards remembers where cards are, which are outdated, and what they are about.
 type Cards interface {
 	Card(ctx context.Context, account, attack string) (channel, ts string, err error)
+	CardAt(ctx context.Context, account, channel, ts string) (attack string, err error)
 	Shown(ctx context.Context, account, attack string) (shown poller.Shown, ok bool, err error)
 	Changes(ctx context.Context, account string) ([]commands.Change, error)
 	ToRedraw(ctx context.Context, account string) (map[string]int64, error)
@@ -63,6 +71,7 @@ type Pace interface {
 // Memory is all that the bot remembers with.
 type Memory interface {
 	Inbox
+	Links
 	Outbox
 	Cards
 	Pace
@@ -78,10 +87,10 @@ type Account struct {
 	Vuln     func(ctx context.Context, id string) (title string, ok bool) // the title of a vulnerability; nil: not known
 }
 
-// Config is what a Bot works with. Slack, Runner, Memory, Secret and Accounts must be set.
+// Config is what a Bot works with. Slack, Runner, Memory and Accounts must be set, and Secret or Slack's app token.
 type Config struct {
 	Slack             *Slack
-	Secret            apiclient.Secret // signs Slack's requests
+	Secret            apiclient.Secret // signs Slack's requests; "": none are received over HTTP
 	Runner            Runner
 	Memory            Memory
 	Accounts          []Account
@@ -100,6 +109,7 @@ type Config struct {
 type Bot struct {
 	cfg     Config
 	reads   reads
+	socket  *socket
 	teller  *teller
 	drawer  *drawer
 	metrics *metrics
@@ -118,7 +128,7 @@ func New(cfg Config) *Bot {
 	}
 	b := &Bot{cfg: cfg, metrics: newMetrics()}
 	b.reads.open = make(chan struct{}, maxReads)
-	b.teller, b.drawer = newTeller(b), newDrawer(b)
+	b.socket, b.teller, b.drawer = newSocket(b), newTeller(b), newDrawer(b)
 	return b
 }
 
@@ -203,9 +213,11 @@ func (r *reads) wait(ctx context.Context) {
 // Handler serves Slack's requests, health and metrics.
 func (b *Bot) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/slack/commands", b.signed(b.command))
-	mux.HandleFunc("/slack/interactions", b.signed(b.interaction))
-	mux.HandleFunc("/slack/events", b.signed(b.event))
+	if b.cfg.Secret != "" {
+		mux.HandleFunc("/slack/commands", b.signed(b.httpCommand))
+		mux.HandleFunc("/slack/interactions", b.signed(b.httpInteraction))
+		mux.HandleFunc("/slack/events", b.signed(b.httpEvent))
+	}
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("/readyz", b.ready)
 	mux.Handle("/metrics", b.metrics.handler())

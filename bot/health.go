@@ -1,9 +1,11 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +17,7 @@ type readiness struct {
 	Ready    bool               `json:"ready"`
 	Redis    string             `json:"redis"` // "ok", or what is wrong
 	Slack    string             `json:"slack"`
+	Ingress  string             `json:"ingress"` // "http", "socket mode", both with a comma, or what is wrong
 	Accounts map[string]watched `json:"accounts"`
 }
 
@@ -23,7 +26,19 @@ type watched struct {
 	LastGood time.Time `json:"last_good,omitzero"`
 }
 
-// ready answers 200 when Redis can be written. What Slack or an account has is in the body only: one tenant's token must not take the bot out.
+// ingress is by which ways Slack can deliver just now; "" if by none.
+func (b *Bot) ingress() string {
+	var ways []string
+	if b.cfg.Secret != "" {
+		ways = append(ways, "http")
+	}
+	if open, _ := b.socket.state(); open > 0 {
+		ways = append(ways, "socket mode")
+	}
+	return strings.Join(ways, ", ")
+}
+
+// ready answers 200 when Redis can be written and an ingress is open. What Slack or an account has is in the body only: one tenant's token must not take the bot out.
 func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
@@ -31,6 +46,10 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 	if err := b.cfg.Memory.Ping(ctx); err != nil {
 		b.cfg.Log.Warn("not ready", "err", err)
 		state.Ready, state.Redis = false, "can't be written"
+	}
+	if state.Ingress = b.ingress(); state.Ingress == "" {
+		_, trouble := b.socket.state()
+		state.Ready, state.Ingress = false, "nothing can be received: "+cmp.Or(trouble, "no socket mode link is open yet")
 	}
 	if _, err := b.cfg.Slack.whoami(ctx); err != nil {
 		state.Slack = "can't be used: " + slackTrouble(err)
@@ -62,6 +81,7 @@ type metrics struct {
 	acknowledged prometheus.Histogram
 	forged       prometheus.Counter
 	overload     prometheus.Counter
+	opens        prometheus.Counter
 	posts        prometheus.Counter
 	edits        prometheus.Counter
 	failed       prometheus.Counter
@@ -75,16 +95,17 @@ func newMetrics() *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		acknowledged: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: "wafbot", Name: "acknowledge_seconds", Help: "Time from a signed request of Slack's to its acknowledgement.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 13),
+			Namespace: "wafbot", Name: "acknowledge_seconds", Help: "Time from a delivery of Slack's to its acknowledgement.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 13),
 		}),
 		forged:   counter("forged_requests_total", "Requests whose signature was refused."),
 		overload: counter("dropped_reads_total", "Requests that were acknowledged but not answered because too many were under way."),
+		opens:    counter("socket_opens_total", "Attempts to open a Socket Mode link."),
 		posts:    counter("slack_posts_total", "Messages posted."),
 		edits:    counter("slack_edits_total", "Cards redrawn."),
 		failed:   counter("slack_failures_total", "Attempts to tell news that failed and are repeated."),
 		told:     prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "wafbot", Name: "news_told_total", Help: "News told, by reason."}, []string{"reason"}),
 	}
-	m.registry.MustRegister(m.acknowledged, m.forged, m.overload, m.posts, m.edits, m.failed, m.told)
+	m.registry.MustRegister(m.acknowledged, m.forged, m.overload, m.opens, m.posts, m.edits, m.failed, m.told)
 	return m
 }
 

@@ -3,8 +3,6 @@ package bot
 import (
 	"context"
 	"encoding/json"
-	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/wafbot/wafbot/commands"
@@ -27,6 +25,7 @@ type payload struct {
 	} `json:"channel"`
 	Container struct {
 		MessageTS   string `json:"message_ts"`
+		ThreadTS    string `json:"thread_ts"`
 		ChannelID   string `json:"channel_id"`
 		IsEphemeral bool   `json:"is_ephemeral"`
 	} `json:"container"`
@@ -37,19 +36,14 @@ type payload struct {
 	ResponseURL string `json:"response_url"`
 }
 
-// interaction takes a click: the form field payload, which is JSON.
-func (b *Bot) interaction(_ http.ResponseWriter, r *http.Request, d delivery) {
-	form, err := url.ParseQuery(string(d.body))
-	if err != nil {
-		b.cfg.Log.Warn("read interaction", "err", err)
-		return
-	}
+// interaction takes a click.
+func (b *Bot) interaction(ctx context.Context, d delivery, body []byte) {
 	var p payload
-	if err := json.Unmarshal([]byte(form.Get("payload")), &p); err != nil {
+	if err := json.Unmarshal(body, &p); err != nil {
 		b.cfg.Log.Warn("read interaction", "err", err)
 		return
 	}
-	b.click(r.Context(), p, d)
+	b.click(ctx, p, d)
 }
 
 func (b *Bot) click(ctx context.Context, p payload, d delivery) {
@@ -89,8 +83,9 @@ func (p payload) request(d delivery) request {
 		channel = p.Container.ChannelID
 	}
 	return request{
-		Channel: channel, MessageTS: p.Container.MessageTS, Ephemeral: p.Container.IsEphemeral, ResponseURL: p.ResponseURL,
-		Invocation: commands.Invocation{ID: d.id, At: d.at, Actor: commands.Actor{ID: p.User.ID, Team: team, Name: name, Via: commands.ViaButton}},
+		Channel: channel, MessageTS: p.Container.MessageTS, Thread: p.Container.ThreadTS, Ephemeral: p.Container.IsEphemeral, ResponseURL: p.ResponseURL,
+		names:      d.names,
+		Invocation: commands.Invocation{ID: d.names[0], At: d.at, Actor: commands.Actor{ID: p.User.ID, Team: team, Name: name, Via: commands.ViaButton}},
 	}
 }
 
@@ -105,7 +100,7 @@ func (b *Bot) outdated(ctx context.Context, req request, action string) {
 
 // once does something in the background for a delivery that comes for the first time.
 func (b *Bot) once(ctx context.Context, req request, do func(ctx context.Context)) {
-	if fresh, err := b.cfg.Memory.First(ctx, req.Invocation.ID); err == nil && !fresh {
+	if fresh, err := b.cfg.Memory.First(ctx, req.names...); err == nil && !fresh {
 		return
 	}
 	b.inBackground(req, do)

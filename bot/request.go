@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
-	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/commands"
@@ -18,27 +15,33 @@ type request struct {
 	Invocation  commands.Invocation `json:"invocation"`
 	Channel     string              `json:"channel,omitempty"`
 	MessageTS   string              `json:"message_ts,omitempty"` // of the message with the button
-	Ephemeral   bool                `json:"ephemeral,omitempty"`  // that message is shown to one person only, so the answer takes its place
+	Thread      string              `json:"thread,omitempty"`     // the thread that the line was written in
+	Ephemeral   bool                `json:"ephemeral,omitempty"`  // the message with the button is shown to one person only, so the answer takes its place
 	ResponseURL string              `json:"response_url,omitempty"`
+
+	names []string // of its delivery
 }
 
-// command takes a slash command: plain form fields.
-func (b *Bot) command(_ http.ResponseWriter, r *http.Request, d delivery) {
-	form, err := url.ParseQuery(string(d.body))
-	if err != nil {
-		b.cfg.Log.Warn("read command", "err", err)
-		return
-	}
+// slashCommand is what is needed of a slash command.
+type slashCommand struct {
+	Text        string `json:"text"`
+	User        string `json:"user_id"`
+	UserName    string `json:"user_name"`
+	Team        string `json:"team_id"`
+	Channel     string `json:"channel_id"`
+	ResponseURL string `json:"response_url"`
+}
+
+// command takes a slash command.
+func (b *Bot) command(ctx context.Context, d delivery, c slashCommand) {
 	req := request{
-		Channel: form.Get("channel_id"), ResponseURL: form.Get("response_url"),
+		Channel: c.Channel, ResponseURL: c.ResponseURL, names: d.names,
 		Invocation: commands.Invocation{
-			ID: d.id, At: d.at, Account: b.accountIn(form.Get("channel_id")),
-			Actor: commands.Actor{ID: form.Get("user_id"), Team: form.Get("team_id"), Name: form.Get("user_name"), Via: commands.ViaSlash},
+			ID: d.names[0], At: d.at, Account: b.accountIn(c.Channel),
+			Actor: commands.Actor{ID: c.User, Team: c.Team, Name: c.UserName, Via: commands.ViaSlash},
 		},
 	}
-	// Slack writes these three characters as entities, in what people type too.
-	text := strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(form.Get("text"))
-	b.take(r.Context(), req, text)
+	b.take(ctx, req, typed(c.Text))
 }
 
 // take parses a line and sees to it that it is carried out: at once if it only reads, else written down before it is acknowledged.
@@ -53,13 +56,13 @@ func (b *Bot) take(ctx context.Context, req request, text string) {
 		b.accept(ctx, req)
 		return
 	}
-	if fresh, err := b.cfg.Memory.First(ctx, req.Invocation.ID); err == nil && !fresh {
+	if fresh, err := b.cfg.Memory.First(ctx, req.names...); err == nil && !fresh {
 		return
 	}
 	b.inBackground(req, func(ctx context.Context) { b.carryOut(ctx, req) })
 }
 
-// acceptTimeout bounds writing a click down, within Slack's three seconds.
+// acceptTimeout bounds all that is done before a delivery is acknowledged, within Slack's three seconds.
 const acceptTimeout = 2 * time.Second
 
 // accept writes a change down before the request is acknowledged, so that no acknowledged click is lost.
@@ -69,9 +72,7 @@ func (b *Bot) accept(ctx context.Context, req request) {
 		b.cfg.Log.Error("write request", "err", err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
-	defer cancel()
-	_, err = b.cfg.Memory.Accept(ctx, req.Invocation.ID, work)
+	_, err = b.cfg.Memory.Accept(ctx, work, req.names...)
 	if err == nil {
 		return
 	}
@@ -112,5 +113,9 @@ func (b *Bot) carryOut(ctx context.Context, req request) {
 		b.answerError(ctx, req, err)
 		return
 	}
-	b.answer(ctx, req, res.Lines)
+	var buttons []commands.Suggestion
+	if res.Next != nil {
+		buttons = append(buttons, commands.Suggestion{Label: "Next page", Line: *res.Next})
+	}
+	b.send(ctx, req, linesMessage(res.Lines, buttons), req.Ephemeral)
 }

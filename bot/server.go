@@ -1,11 +1,13 @@
 package bot
 
 import (
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -14,15 +16,14 @@ import (
 // maxBody is the largest request that is taken, in bytes.
 const maxBody = 1 << 20
 
-// delivery is a signed request of Slack's.
+// delivery is something that Slack sent, by HTTP or over a link.
 type delivery struct {
-	id   string // the same bytes have the same
-	body []byte
-	at   time.Time
+	names []string // the same delivery has the same, however often it comes; the first is its id
+	at    time.Time
 }
 
 // signed checks what every request of Slack's must pass before anything of it is believed. Bad signature, or over five minutes off: 401.
-func (b *Bot) signed(handle func(http.ResponseWriter, *http.Request, delivery)) http.HandlerFunc {
+func (b *Bot) signed(handle func(w http.ResponseWriter, r *http.Request, d delivery, body []byte)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
 		if r.Method != http.MethodPost {
@@ -45,8 +46,11 @@ func (b *Bot) signed(handle func(http.ResponseWriter, *http.Request, delivery)) 
 			http.Error(w, "bad signature", http.StatusUnauthorized)
 			return
 		}
+		// What came in whole is taken whole, whether or not Slack waits for the answer.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), acceptTimeout)
+		defer cancel()
 		// The whole signature names the delivery: it covers the time and every byte of the body.
-		handle(w, r, delivery{id: signatureID(r.Header), body: body, at: b.cfg.Now()})
+		handle(w, r.WithContext(ctx), delivery{names: []string{signatureID(r.Header)}, at: b.cfg.Now()}, body)
 		b.metrics.acknowledged.Observe(time.Since(begun).Seconds())
 	}
 }
@@ -76,19 +80,40 @@ func signatureID(header http.Header) string {
 	return sig
 }
 
-// event answers the address check; other events are acknowledged.
-func (b *Bot) event(w http.ResponseWriter, _ *http.Request, d delivery) {
-	var e struct {
+// httpCommand takes a slash command: plain form fields.
+func (b *Bot) httpCommand(_ http.ResponseWriter, r *http.Request, d delivery, body []byte) {
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		b.cfg.Log.Warn("read command", "err", err)
+		return
+	}
+	b.command(r.Context(), d, slashCommand{
+		Text: form.Get("text"), User: form.Get("user_id"), UserName: form.Get("user_name"), Team: form.Get("team_id"),
+		Channel: form.Get("channel_id"), ResponseURL: form.Get("response_url"),
+	})
+}
+
+// httpInteraction takes a click: the form field payload, which is JSON.
+func (b *Bot) httpInteraction(_ http.ResponseWriter, r *http.Request, d delivery, body []byte) {
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		b.cfg.Log.Warn("read interaction", "err", err)
+		return
+	}
+	b.interaction(r.Context(), d, []byte(form.Get("payload")))
+}
+
+// httpEvent takes an event, and answers the address check.
+func (b *Bot) httpEvent(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
+	var check struct {
 		Type      string `json:"type"`
 		Challenge string `json:"challenge"`
 	}
-	if err := json.Unmarshal(d.body, &e); err != nil {
-		b.cfg.Log.Warn("read event", "err", err)
-		return
-	}
-	if e.Type == "url_verification" {
+	if err := json.Unmarshal(body, &check); err == nil && check.Type == "url_verification" {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		_, _ = io.WriteString(w, e.Challenge)
+		_, _ = io.WriteString(w, check.Challenge)
+		return
 	}
+	b.event(r.Context(), d, body)
 }

@@ -21,15 +21,17 @@ import (
 
 // SlackConfig is how Slack is reached.
 type SlackConfig struct {
-	Token  apiclient.Secret // the bot's
-	APIURL string           // ends with a slash; "": Slack's own
-	HTTP   *http.Client     // nil: one with a time-out of 10 s, because slack-go's own has none
+	Token    apiclient.Secret // the bot's
+	AppToken apiclient.Secret // opens Socket Mode links; "": none are opened
+	APIURL   string           // ends with a slash; "": Slack's own
+	HTTP     *http.Client     // nil: one with a time-out of 10 s, because slack-go's own has none
 }
 
 // Slack is the connection to one workspace.
 type Slack struct {
-	api  *slack.Client
-	http *http.Client
+	api   *slack.Client
+	http  *http.Client
+	links bool // there is an app token to open links with
 
 	mu      sync.Mutex
 	self    *identity
@@ -55,8 +57,10 @@ func Connect(cfg SlackConfig) *Slack {
 		cfg.HTTP = &http.Client{Timeout: 10 * time.Second}
 	}
 	return &Slack{
-		api:     slack.New(cfg.Token.Reveal(), slack.OptionHTTPClient(cfg.HTTP), slack.OptionAPIURL(cmp.Or(cfg.APIURL, slack.APIURL))),
+		api: slack.New(cfg.Token.Reveal(), slack.OptionAppLevelToken(cfg.AppToken.Reveal()), slack.OptionHTTPClient(cfg.HTTP),
+			slack.OptionAPIURL(cmp.Or(cfg.APIURL, slack.APIURL))),
 		http:    cfg.HTTP,
+		links:   cfg.AppToken != "",
 		members: map[string]member{},
 	}
 }
@@ -134,10 +138,14 @@ func (s *Slack) respond(ctx context.Context, address string, msg *slack.WebhookM
 	return nil
 }
 
-// whisper shows a message to one person (chat.postEphemeral).
-func (s *Slack) whisper(ctx context.Context, channel, user string, msg Message) error {
-	_, err := s.api.PostEphemeralContext(ctx, channel, user, msg.options()...)
-	if err != nil {
+// whisper shows a message to the one who asked, where he asked (chat.postEphemeral).
+func (s *Slack) whisper(ctx context.Context, req request, msg Message) error {
+	options := msg.options()
+	if req.Thread != "" {
+		options = append(options, slack.MsgOptionTS(req.Thread))
+	}
+	user := req.Invocation.Actor.ID
+	if _, err := s.api.PostEphemeralContext(ctx, req.Channel, user, options...); err != nil {
 		return fmt.Errorf("show %s a message: %w", user, withoutURL(err))
 	}
 	return nil

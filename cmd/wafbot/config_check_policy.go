@@ -76,8 +76,9 @@ func (c *Config) requireServe() error {
 	if c.Slack.BotToken == "" {
 		o.report("slack.bot_token", "missing; %s (the app's OAuth & Permissions page shows it)", o.setIt("slack.bot_token"))
 	}
-	if c.Slack.SigningSecret == "" {
-		o.report("slack.signing_secret", "missing, and this version receives clicks over signed HTTP only, Socket Mode is not there yet; %s (the app's Basic Information page shows it)", o.setIt("slack.signing_secret"))
+	if c.Slack.AppToken == "" && c.Slack.SigningSecret == "" {
+		o.report("slack.app_token", "missing, and slack.signing_secret too: no click would reach wafbot; for Socket Mode %s (an app-level token with connections:write), "+
+			"for signed HTTP give slack.signing_secret (the app's Basic Information page has both)", o.setIt("slack.app_token"))
 	}
 	for i, a := range c.Accounts {
 		if key := element("accounts", i) + ".channel"; a.Channel == "" {

@@ -17,7 +17,7 @@ func TestEnvironmentAlone(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, c.requireServe())
-	require.Equal(t, []string{"slack.app_token: accepted, not acted upon by this version yet: clicks come over signed HTTP"}, warnings)
+	require.Empty(t, warnings)
 
 	want := defaultConfig()
 	want.Slack.BotToken, want.Slack.AppToken, want.Slack.SigningSecret = "xoxb", "xapp", "sign"
@@ -43,7 +43,7 @@ func TestEnvironmentReadsSecretsFromFiles(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, c.requireServe())
-	require.Len(t, warnings, 1)
+	require.Empty(t, warnings)
 	require.Equal(t, "xoxb-from-file", c.Slack.BotToken.Reveal())
 	require.Equal(t, "xoxb-from-file", c.Slack.AppToken.Reveal())
 	require.Equal(t, "token-of-acme", c.Slack.SigningSecret.Reveal())
@@ -136,8 +136,8 @@ accounts:
 	c, _, err := loadConfig(path, nil)
 	require.NoError(t, err)
 	require.EqualError(t, c.requireServe(), path+`:1:1: slack.bot_token: missing; set it, or WAFBOT_SLACK_BOT_TOKEN (the app's OAuth & Permissions page shows it)
-`+path+`:1:1: slack.signing_secret: missing, and this version receives clicks over signed HTTP only, Socket Mode is not there yet; `+
-		`set it, or WAFBOT_SLACK_SIGNING_SECRET (the app's Basic Information page shows it)
+`+path+`:1:1: slack.app_token: missing, and slack.signing_secret too: no click would reach wafbot; for Socket Mode set it, or WAFBOT_SLACK_APP_TOKEN `+
+		`(an app-level token with connections:write), for signed HTTP give slack.signing_secret (the app's Basic Information page has both)
 `+path+`:3:5: accounts[0].channel: missing; set it`)
 }
 

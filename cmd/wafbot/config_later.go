@@ -18,8 +18,6 @@ type laterKey struct {
 func laterKeys() []laterKey {
 	const noGroups = "only user ids count, the members of a group are not looked up"
 	return []laterKey{
-		{"slack.app_token", "", "clicks come over signed HTTP"},
-		{"slack.app_token_file", "", "clicks come over signed HTTP"},
 		{"redis.wait_replicas", "", "a write counts once the primary has it"},
 		{"accounts[].routes[].page", "", "no pager is called"},
 		{"accounts[].routes[].mention_every", "", "a card mentions once"},

@@ -51,7 +51,7 @@ const (
 )
 
 // serve runs the bot on a listener until the context ends: it receives at once, and leads as soon as no other replica does.
-// When stopping it takes no more requests first, so that nothing is acknowledged that nobody carries out.
+// When stopping it takes nothing more first, so that nothing is acknowledged that nobody carries out.
 func serve(ctx context.Context, cfg *Config, l net.Listener, w served) error {
 	a, err := build(cfg, w.log, w.audit)
 	if err != nil {
@@ -59,8 +59,32 @@ func serve(ctx context.Context, cfg *Config, l net.Listener, w served) error {
 	}
 	defer a.store.Close()
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		if err := a.store.Lead(work, a.lead); work.Err() == nil {
+			return err
+		}
+		return nil
+	})
+	g.Go(func() error {
+		defer stopWork()
+		receiving, ctx := errgroup.WithContext(ctx)
+		receiving.Go(func() error { return a.listen(ctx, l) })
+		receiving.Go(func() error { return a.receive(ctx) })
+		err := receiving.Wait()
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopAnswers)
+		defer cancel()
+		a.bot.Drain(drain)
+		return err
+	})
+	return g.Wait()
+}
+
+// listen serves Slack's requests over HTTP, and probes, until the context ends.
+func (a *app) listen(ctx context.Context, l net.Listener) error {
 	server := &http.Server{Handler: a.bot.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		// While stopping, a listener that is shared may be closed already.
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
@@ -69,21 +93,23 @@ func serve(ctx context.Context, cfg *Config, l net.Listener, w served) error {
 		return nil
 	})
 	g.Go(func() error {
-		if err := a.store.Lead(work, a.lead); work.Err() == nil {
-			return err
-		}
-		return nil
-	})
-	g.Go(func() error {
 		<-ctx.Done()
-		defer stopWork()
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopRequests)
 		defer cancel()
-		err := server.Shutdown(stop)
-		drain, cancelDrain := context.WithTimeout(context.WithoutCancel(ctx), stopAnswers)
-		defer cancelDrain()
-		a.bot.Drain(drain)
-		return err
+		return server.Shutdown(stop)
 	})
 	return g.Wait()
+}
+
+// receive takes what comes over Socket Mode until the context ends. A token that Slack refuses ends the bot only when there is no other way in.
+func (a *app) receive(ctx context.Context) error {
+	err := a.bot.Receive(ctx)
+	if err != nil && a.cfg.Slack.SigningSecret != "" {
+		a.log.Error("no socket mode, clicks come over http only", "err", err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("socket mode: %w; wafbot doctor tells more", err)
+	}
+	return nil
 }

@@ -38,7 +38,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	if a.store, err = store.Open(store.Config{URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep}); err != nil {
 		return nil, err
 	}
-	a.slack = bot.Connect(bot.SlackConfig{Token: cfg.Slack.BotToken, APIURL: cfg.Slack.APIURL})
+	a.slack = bot.Connect(bot.SlackConfig{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL})
 	var accounts []*commands.Account
 	var tenants []bot.Account
 	for _, account := range cfg.Accounts {

@@ -23,7 +23,7 @@ func BenchmarkAccept(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		_, err := s.Accept(b.Context(), fmt.Sprint(n), work)
+		_, err := s.Accept(b.Context(), work, fmt.Sprint(n))
 		require.NoError(b, err)
 	}
 	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(trip), "roundtrips")

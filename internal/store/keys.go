@@ -4,7 +4,8 @@ package store
 //
 //	key                    type    holds                                              ends
 //	{work}:stream          stream  requests that change something, until carried out  when done (XDEL)
-//	{work}:seen:ID         string  a delivery that was taken                          1 h
+//	{work}:seen:NAME       string  a delivery that was taken                          1 h
+//	{work}:links           zset    Socket Mode links by the Unix ms they are kept to  10 s, renewed
 //	{work}:leader          string  the token of the replica that polls and works      4 s, renewed
 //	{work}:ping            string  a trial whether Redis takes writes                 1 min
 //	{a:NAME}:good          string  the last good poll, Unix milliseconds              never
@@ -12,6 +13,7 @@ package store
 //	{a:NAME}:outbox        hash    delivery id → poller.News to be told               when told
 //	{a:NAME}:tried:ID      string  the first attempt to post a delivery, Unix ms      7 days, or when told
 //	{a:NAME}:cards         hash    attack's id → CHANNEL TS of its card               out of the lookback
+//	{a:NAME}:card:CH:TS    string  the attack whose card that message is              30 days
 //	{a:NAME}:redraw        hash    attack's id → the mark that its card is outdated   when redrawn
 //	{a:NAME}:changes       hash    change's id → commands.Change                      30 days after its end
 //	{a:NAME}:due           zset    change's id by the Unix time at which to end it    when ended
@@ -22,11 +24,12 @@ package store
 //	{w:TEAM}:edits         hash    tokens of the workspace's edits and their time     when it is full again
 const (
 	keyStream = "{work}:stream"
+	keyLinks  = "{work}:links"
 	keyLeader = "{work}:leader"
 	keyPing   = "{work}:ping"
 )
 
-func keySeen(id string) string { return "{work}:seen:" + id }
+func keySeen(name string) string { return "{work}:seen:" + name }
 
 func accountKey(account, name string) string { return "{a:" + account + "}:" + name }
 
@@ -42,6 +45,10 @@ func keyAudit(account string) string   { return accountKey(account, "audit") }
 func keyAudited(account string) string { return accountKey(account, "audited") }
 
 func keyTried(account, delivery string) string { return accountKey(account, "tried:"+delivery) }
+
+func keyCardAt(account, channel, ts string) string {
+	return accountKey(account, "card:"+channel+":"+ts)
+}
 
 func keyPace(channel string) string { return "{c:" + channel + "}:pace" }
 func keyEdits(team string) string   { return "{w:" + team + "}:edits" }

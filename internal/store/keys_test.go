@@ -29,6 +29,8 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	_, _, err = s.Trying(ctx, "acme", "n1", noon)
 	require.NoError(t, err)
 	require.NoError(t, s.Told(ctx, "acme", news("n2", "x:1"), "C1", "1.1"))
+	_, err = s.TakeLink(ctx, "l1", 10)
+	require.NoError(t, err)
 	require.NoError(t, s.Outdated(ctx, "acme", commands.AttackID("acme", "x:1")))
 	save(t, s, commands.Change{ID: "c1", State: commands.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})
 	_, err = s.Append(ctx, commands.AuditEntry{Account: "acme", At: time.Now()})
@@ -51,7 +53,7 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^//\t(\{\S+) +(\w+) +.*?   *(\S.*)$`).FindAllStringSubmatch(string(source), -1) {
 		table[m[1]] = row{m[2], regexp.MustCompile(`^\d|full again`).MatchString(m[3]) && !strings.Contains(m[3], "after its end")}
 	}
-	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "seen:1", "seen:ID", "tried:n1", "tried:ID")
+	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "seen:1", "seen:NAME", "card:C1:1.1", "card:CH:TS", "tried:n1", "tried:ID")
 	onEach(t, func(t *testing.T, w *world) {
 		leaveEverything(t, w.open(t))
 		found := map[string]row{}

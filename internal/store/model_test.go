@@ -21,7 +21,7 @@ type inbox struct {
 
 func (i *inbox) deliver(t *rapid.T) {
 	id := fmt.Sprint(rapid.IntRange(0, 20).Draw(t, "id"))
-	fresh, err := i.s.Accept(t.Context(), id, []byte(id))
+	fresh, err := i.s.Accept(t.Context(), []byte(id), id)
 	require.NoError(t, err)
 	require.Equal(t, !i.seen[id], fresh)
 	if fresh {

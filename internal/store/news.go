@@ -165,7 +165,9 @@ func (s *Store) Told(ctx context.Context, account string, n poller.News, channel
 		p.HDel(ctx, keyOutbox(account), n.ID)
 		p.Del(ctx, keyTried(account, n.ID))
 		if ts != "" && n.Attack.ID != "" {
-			p.HSet(ctx, keyCards(account), commands.AttackID(account, n.Attack.ID), channel+" "+ts)
+			attack := commands.AttackID(account, n.Attack.ID)
+			p.HSet(ctx, keyCards(account), attack, channel+" "+ts)
+			p.Set(ctx, keyCardAt(account, channel, ts), attack, cardAtFor)
 		}
 		return nil
 	})
@@ -186,6 +188,18 @@ func (s *Store) Card(ctx context.Context, account, attack string) (channel, ts s
 	}
 	channel, ts, _ = strings.Cut(place, " ")
 	return channel, ts, nil
+}
+
+// cardAtFor is how long what is written in a card's thread is known to be about its attack.
+const cardAtFor = 30 * 24 * time.Hour
+
+// CardAt is the attack whose card a message is; "" if it is none.
+func (s *Store) CardAt(ctx context.Context, account, channel, ts string) (attack string, err error) {
+	attack, err = s.rdb.Get(ctx, keyCardAt(account, channel, ts)).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", fmt.Errorf("find attack of message %s: %w", ts, err)
+	}
+	return attack, nil
 }
 
 // Shown is what is remembered of an attack; ok tells whether anything is.

@@ -158,6 +158,12 @@ func TestNewsIsTriedAndTold(t *testing.T) {
 		channel, ts, err = other.Card(ctx, "acme", attack)
 		require.NoError(t, err)
 		require.Equal(t, []string{"C1", "1700000000.000100"}, []string{channel, ts}, "telling without a place leaves the card where it is")
+		for place, want := range map[string]string{"acme C1": attack, "acme C2": "", "beta C1": ""} {
+			account, channel, _ := strings.Cut(place, " ")
+			found, err := other.CardAt(ctx, account, channel, "1700000000.000100")
+			require.NoError(t, err)
+			require.Equal(t, want, found, place)
+		}
 		_, again, err = s.Trying(ctx, "acme", "n1", noon)
 		require.NoError(t, err)
 		require.False(t, again, "what was told is no attempt any more")

@@ -62,7 +62,7 @@ func TestRedisThatRefuses(t *testing.T) {
 	t.Parallel()
 	s := openURL(t, "redis://"+freeAddress(t))
 	begun := time.Now()
-	_, err := s.Accept(t.Context(), "1", []byte("work"))
+	_, err := s.Accept(t.Context(), []byte("work"), "1")
 	require.True(t, neverSent(err), "%v", err)
 	_, _, err = s.Lock(t.Context(), "acme")
 	require.True(t, neverSent(err), "%v", err)
@@ -76,7 +76,7 @@ func TestRedisThatHangs(t *testing.T) {
 	t.Cleanup(func() { _ = l.Close() })
 	s := openURL(t, "redis://"+l.Addr().String())
 	begun := time.Now()
-	_, err = s.Accept(t.Context(), "1", []byte("work"))
+	_, err = s.Accept(t.Context(), []byte("work"), "1")
 	require.Error(t, err)
 	require.Less(t, time.Since(begun), 2100*time.Millisecond)
 }
@@ -92,7 +92,7 @@ func TestRedisThatHangsLater(t *testing.T) {
 			require.NoError(t, s.Ping(t.Context()))
 			net.goWrong(filters[0], filters[1])
 			begun := time.Now()
-			_, err := s.Accept(t.Context(), "1", []byte("work"))
+			_, err := s.Accept(t.Context(), []byte("work"), "1")
 			require.Error(t, err)
 			require.False(t, neverSent(err), "%v", err)
 			require.Less(t, time.Since(begun), 2100*time.Millisecond)
@@ -105,13 +105,13 @@ func TestWhatWasSentIsNeverCalledUnsent(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		net := newWire(t, w.addr)
 		s := net.open(t)
-		_, err := s.Accept(t.Context(), "1", []byte("first")) // the script is known from here on
+		_, err := s.Accept(t.Context(), []byte("first"), "1") // the script is known from here on
 		require.NoError(t, err)
 		net.goWrong(nil, func([]byte) ([]byte, bool) {
 			_ = net.listener.Close()
 			return nil, false
 		})
-		_, err = s.Accept(t.Context(), "2", []byte("second"))
+		_, err = s.Accept(t.Context(), []byte("second"), "2")
 		require.Error(t, err)
 		require.False(t, neverSent(err), "%v", err)
 		n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()

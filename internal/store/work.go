@@ -18,17 +18,21 @@ const (
 	consumer = "leader"
 )
 
-// accept takes a delivery once and writes it down.
-// KEYS[1] the delivery, KEYS[2] the stream; ARGV[1] how long it is remembered in ms, ARGV[2] the work. Result: 1 if it is new, else 0.
+// accept takes a delivery once and writes down the work in it, if there is any. A delivery has several names when it can come in several ways.
+// KEYS[1] the stream, the others the delivery's names; ARGV[1] how long they are remembered in ms, ARGV[2] the work, may be left out.
+// Result: 1 if none of the names was known, else 0.
 var accept = redis.NewScript(`
-if not redis.call('SET', KEYS[1], '1', 'NX', 'PX', ARGV[1]) then return 0 end
-redis.call('XADD', KEYS[2], '*', 'work', ARGV[2])
-return 1`)
+local fresh = 1
+for i = 2, #KEYS do
+  if not redis.call('SET', KEYS[i], '1', 'NX', 'PX', ARGV[1]) then fresh = 0 end
+end
+if fresh == 1 and ARGV[2] then redis.call('XADD', KEYS[1], '*', 'work', ARGV[2]) end
+return fresh`)
 
-// Accept writes work down under the id of its delivery, in one step, so that a delivery that comes again is no new work.
+// Accept writes work down under the names of its delivery, in one step, so that a delivery that comes again is no new work.
 // After an error the outcome is unknown: the work may have been written down.
-func (s *Store) Accept(ctx context.Context, id string, work []byte) (fresh bool, err error) {
-	n, err := accept.Run(ctx, s.rdb, []string{keySeen(id), keyStream}, seenFor.Milliseconds(), work).Int()
+func (s *Store) Accept(ctx context.Context, work []byte, names ...string) (fresh bool, err error) {
+	n, err := accept.Run(ctx, s.rdb, deliveryKeys(names), seenFor.Milliseconds(), work).Int()
 	if err != nil {
 		return false, fmt.Errorf("accept work: %w", err)
 	}
@@ -36,15 +40,20 @@ func (s *Store) Accept(ctx context.Context, id string, work []byte) (fresh bool,
 }
 
 // First reports whether a delivery that changes nothing comes for the first time.
-func (s *Store) First(ctx context.Context, id string) (bool, error) {
-	err := s.rdb.SetArgs(ctx, keySeen(id), 1, redis.SetArgs{Mode: "NX", TTL: seenFor}).Err()
-	if errors.Is(err, redis.Nil) {
-		return false, nil
-	}
+func (s *Store) First(ctx context.Context, names ...string) (bool, error) {
+	n, err := accept.Run(ctx, s.rdb, deliveryKeys(names), seenFor.Milliseconds()).Int()
 	if err != nil {
 		return false, fmt.Errorf("note delivery: %w", err)
 	}
-	return true, nil
+	return n == 1, nil
+}
+
+func deliveryKeys(names []string) []string {
+	keys := []string{keyStream}
+	for _, name := range names {
+		keys = append(keys, keySeen(name))
+	}
+	return keys
 }
 
 // Work hands over what was accepted, oldest first, beginning with what an earlier process did not finish. Whoever gets work calls done

@@ -31,7 +31,7 @@ func worker(t testing.TB, s *store.Store) (jobs <-chan job, stop func(), ended <
 func accept(t testing.TB, s *store.Store, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
-		fresh, err := s.Accept(t.Context(), id, []byte("work "+id))
+		fresh, err := s.Accept(t.Context(), []byte("work "+id), id)
 		require.NoError(t, err)
 		require.True(t, fresh)
 	}
@@ -51,7 +51,7 @@ func TestADeliveryIsTakenOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other := w.open(t), w.open(t)
 		accept(t, s, "1")
-		fresh, err := other.Accept(t.Context(), "1", []byte("again"))
+		fresh, err := other.Accept(t.Context(), []byte("again"), "1")
 		require.NoError(t, err)
 		require.False(t, fresh)
 		for id, want := range map[string]bool{"1": false, "2": true} {
@@ -59,7 +59,7 @@ func TestADeliveryIsTakenOnce(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want, first)
 		}
-		fresh, err = s.Accept(t.Context(), "2", []byte("seen"))
+		fresh, err = s.Accept(t.Context(), []byte("seen"), "2")
 		require.NoError(t, err)
 		require.False(t, fresh)
 		jobs, _, _ := worker(t, s)
@@ -70,6 +70,32 @@ func TestADeliveryIsTakenOnce(t *testing.T) {
 			require.NoError(t, err)
 			require.InDelta(t, time.Hour, ttl, float64(time.Minute))
 		}
+	})
+}
+
+// A mention comes as a message too, and each of them perhaps twice: whichever comes first is the one.
+func TestADeliveryHasSeveralNames(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s := w.open(t)
+		for _, delivery := range []struct {
+			names []string
+			fresh bool
+		}{
+			{[]string{"event 1", "message a"}, true},
+			{[]string{"event 2", "message a"}, false},
+			{[]string{"event 2", "message b"}, false}, // its first name is known from the one before
+			{[]string{"event 3"}, true},
+		} {
+			fresh, err := s.Accept(t.Context(), []byte("work"), delivery.names...)
+			require.NoError(t, err)
+			require.Equal(t, delivery.fresh, fresh, delivery.names)
+		}
+		n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()
+		require.NoError(t, err)
+		require.EqualValues(t, 2, n)
+		first, err := s.First(t.Context(), "event 4", "message b")
+		require.NoError(t, err)
+		require.False(t, first)
 	})
 }
 

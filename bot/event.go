@@ -1,0 +1,142 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// happening is what is needed of an event. It is not slack-go's type: that refuses the whole event for one block it does not know.
+type happening struct {
+	Type    string  `json:"type"`
+	EventID string  `json:"event_id"`
+	Event   message `json:"event"`
+}
+
+// message is something that somebody wrote.
+type message struct {
+	Type        string          `json:"type"`
+	Subtype     string          `json:"subtype"`
+	Channel     string          `json:"channel"`
+	ChannelType string          `json:"channel_type"`
+	User        string          `json:"user"`
+	UserTeam    string          `json:"user_team"`
+	BotID       string          `json:"bot_id"`
+	Text        string          `json:"text"`
+	TS          string          `json:"ts"`
+	ThreadTS    string          `json:"thread_ts"`
+	ClientMsgID string          `json:"client_msg_id"`
+	Edited      json.RawMessage `json:"edited"`
+}
+
+// event takes an event: what people write to the bot runs as a line. Everything else is only acknowledged.
+func (b *Bot) event(ctx context.Context, d delivery, body []byte) {
+	var h happening
+	if err := json.Unmarshal(body, &h); err != nil {
+		b.cfg.Log.Warn("read event", "err", err)
+		return
+	}
+	if h.Type == "app_rate_limited" {
+		b.cfg.Log.Error("slack holds events back: there were too many in the last hour")
+		return
+	}
+	m := h.Event
+	if !m.written() {
+		return
+	}
+	self, err := b.cfg.Slack.whoami(ctx)
+	if err != nil {
+		b.cfg.Log.Error("take message", "channel", m.Channel, "user", m.User, "err", err)
+		return
+	}
+	line, addressed := m.line(self.user)
+	switch {
+	case m.User == self.user:
+	case addressed || m.ChannelType == "im":
+		b.take(ctx, b.asked(ctx, d, h), line)
+	case m.Type == "app_mention":
+		// "Don't @wafbot deny that yet" asks for nothing.
+		req := b.asked(ctx, d, h)
+		b.once(ctx, req, func(ctx context.Context) {
+			b.answer(ctx, req, []commands.Text{commands.Say("Did you want something of me? Then begin the message with my name, as ", commands.Code("@wafbot status"), ". Nothing was done")})
+		})
+	}
+}
+
+// written reports whether a person wrote it just now. Not an edit: a line that ran once must not run again because somebody mends a word;
+// and nobody's bot, least of all this one.
+func (m message) written() bool {
+	kinds := []string{"", "thread_broadcast", "file_share"}
+	return (m.Type == "app_mention" || m.Type == "message") && slices.Contains(kinds, m.Subtype) && len(m.Edited) == 0 && m.BotID == "" && m.User != ""
+}
+
+// line is what a message asks for; addressed tells whether it begins with the bot's name.
+func (m message) line(self string) (line string, addressed bool) {
+	text := strings.TrimSpace(m.Text)
+	if name, rest, ok := strings.Cut(text, ">"); ok && (name == "<@"+self || strings.HasPrefix(name, "<@"+self+"|")) {
+		text, addressed = strings.TrimSpace(rest), true
+	}
+	line = typed(text)
+	// Cards show lines as code, and what is copied from there comes as code.
+	if inner := strings.Trim(line, "`"); !strings.Contains(inner, "`") {
+		line = inner
+	}
+	return line, addressed
+}
+
+// asked is the request that a message is. One gesture can come as two events (a mention that is also a message), and each of them twice.
+func (b *Bot) asked(ctx context.Context, d delivery, h happening) request {
+	m := h.Event
+	names := []string{"message " + m.Channel + " " + m.TS}
+	if h.EventID != "" {
+		names = append(names, "event "+h.EventID)
+	}
+	if m.ClientMsgID != "" {
+		names = append(names, "client "+m.ClientMsgID)
+	}
+	req := request{
+		Channel: m.Channel, Thread: m.ThreadTS, names: append(names, d.names...),
+		Invocation: commands.Invocation{
+			ID: fmt.Sprintf("message %s %s", m.Channel, m.TS), At: writtenAt(m.TS, d.at), Account: b.accountIn(m.Channel),
+			Actor: commands.Actor{ID: m.User, Team: m.UserTeam, Name: m.User, Via: commands.ViaMention},
+		},
+	}
+	if account, attack := b.cardAt(ctx, m.Channel, m.ThreadTS); attack != "" {
+		req.Invocation.Account, req.Invocation.Attack = account, attack
+	}
+	return req
+}
+
+// writtenAt is when a message was written: Slack may deliver it much later.
+func writtenAt(ts string, now time.Time) time.Time {
+	seconds, _, _ := strings.Cut(ts, ".")
+	unix, err := strconv.ParseInt(seconds, 10, 64)
+	if at := time.Unix(unix, 0); err == nil && at.Before(now) {
+		return at
+	}
+	return now
+}
+
+// cardAt is the attack in whose thread something was written; empty if it is no card's.
+func (b *Bot) cardAt(ctx context.Context, channel, thread string) (account, attack string) {
+	if thread == "" {
+		return "", ""
+	}
+	for _, a := range b.cfg.Accounts {
+		attack, err := b.cfg.Memory.CardAt(ctx, a.Name, channel, thread)
+		if err != nil {
+			b.cfg.Log.Warn("find card of thread", "channel", channel, "err", err)
+			return "", ""
+		}
+		if attack != "" {
+			return a.Name, attack
+		}
+	}
+	return "", ""
+}

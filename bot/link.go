@@ -1,0 +1,278 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// Times of a link.
+const (
+	helloWithin = 10 * time.Second        // to connect and be greeted
+	tendEvery   = 3 * time.Second         // how often it is renewed in the memory, and Slack is asked for a sign of life
+	silentFor   = 15 * time.Second        // without any sign of life it is dead
+	writeWithin = 2 * time.Second         // one frame
+	ackWithin   = 2400 * time.Millisecond // whatever happens meanwhile; Slack waits 3 s
+	leaveWithin = time.Second             // for the other side to close, too
+)
+
+// How large a frame may be, in bytes, and how many are handled at once. More wait, and are read then.
+const (
+	maxFrame     = 16 << 20
+	maxEnvelopes = 256
+)
+
+// link is one Socket Mode connection.
+type link struct {
+	id     string // of its slot
+	most   int    // how many links may be taken with it
+	conn   *websocket.Conn
+	room   chan struct{}
+	ending chan struct{} // closed when Slack announces the end
+	ended  chan struct{} // closed when nothing more can come
+	reason string        // that Slack gave for the end; "" while it gave none
+
+	writing sync.Mutex // of frames: one at a time
+
+	mu      sync.Mutex
+	leaving bool // nothing is taken any more: it could not be acknowledged
+	begun   sync.WaitGroup
+}
+
+// frame is what comes over a link.
+type frame struct {
+	Type     string          `json:"type"` // hello, disconnect, or an envelope's
+	Reason   string          `json:"reason"`
+	Envelope string          `json:"envelope_id"`
+	Payload  json.RawMessage `json:"payload"`
+}
+
+// dialLink connects and waits for Slack's greeting. The address is good for one connection and is told to nobody.
+func dialLink(ctx context.Context, address string) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, helloWithin)
+	defer cancel()
+	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: helloWithin}
+	conn, res, err := dialer.DialContext(ctx, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("connect link: %w", withoutURL(err))
+	}
+	_ = res.Body.Close() // empty: the connection is the link's now
+	l := &link{conn: conn, room: make(chan struct{}, maxEnvelopes), ending: make(chan struct{}), ended: make(chan struct{})}
+	conn.SetReadLimit(maxFrame)
+	_ = conn.SetReadDeadline(time.Now().Add(helloWithin))
+	var first frame
+	if err := conn.ReadJSON(&first); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("wait for greeting of link: %w", err)
+	}
+	if first.Type != "hello" {
+		_ = conn.Close()
+		return nil, fmt.Errorf("link was not greeted: %w", ended(first.Reason))
+	}
+	l.alive()
+	conn.SetPongHandler(func(string) error { l.alive(); return nil })
+	answer := conn.PingHandler()
+	conn.SetPingHandler(func(data string) error { l.alive(); return answer(data) })
+	return l, nil
+}
+
+// ended is what the reason means that Slack gives for ending a link.
+func ended(reason string) error {
+	switch reason {
+	case "too_many_websockets":
+		return errors.New("too_many_websockets: all ten links of the app are open; does another wafbot use it, with another Redis?")
+	case "link_disabled":
+		return errors.New("link_disabled: Socket Mode is switched off in the app's settings")
+	}
+	return fmt.Errorf("slack ended it (%q)", reason)
+}
+
+// alive puts off the time at which the link counts as dead.
+func (l *link) alive() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.leaving {
+		_ = l.conn.SetReadDeadline(time.Now().Add(silentFor))
+	}
+}
+
+// begin takes an envelope into hand, unless the link is being left.
+func (l *link) begin() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.leaving {
+		l.begun.Add(1)
+	}
+	return !l.leaving
+}
+
+// leave closes the link from this side, when all that is in hand was acknowledged.
+func (l *link) leave() {
+	l.mu.Lock()
+	l.leaving = true
+	_ = l.conn.SetReadDeadline(time.Now().Add(ackWithin + leaveWithin))
+	l.mu.Unlock()
+	l.begun.Wait()
+	_ = l.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(leaveWithin))
+	_ = l.conn.SetReadDeadline(time.Now().Add(leaveWithin))
+}
+
+func (l *link) left() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.leaving
+}
+
+// serve reads a link to its end, which comes from Slack, or with the context, or when a spare link has to make room for another replica.
+func (s *socket) serve(ctx context.Context, l *link) {
+	read, tended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(tended)
+		s.tend(ctx, l, read)
+	}()
+	err := s.read(ctx, l)
+	close(read)
+	<-tended
+	l.begun.Wait()
+	_ = l.conn.Close()
+	s.dropSlot(ctx, l.id)
+	s.closed(l, err)
+	close(l.ended)
+}
+
+// tend keeps a link until it was read to its end, and leaves it when the context ends or another replica needs it.
+func (s *socket) tend(ctx context.Context, l *link, read <-chan struct{}) {
+	tick := time.NewTicker(tendEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-read:
+			return
+		case <-ctx.Done():
+			l.leave()
+			return
+		case <-tick.C:
+		}
+		_ = l.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeWithin)) // a dead link is noticed by its silence
+		held, err := s.bot.cfg.Memory.TakeLink(ctx, l.id, l.most)
+		if !held && err == nil && l.most == mostSpares {
+			s.bot.cfg.Log.Info("spare socket mode link given up: all of the app's are taken")
+			l.leave()
+			return
+		}
+	}
+}
+
+// read takes what comes over a link until it is closed. It never waits for what an envelope asks for.
+func (s *socket) read(ctx context.Context, l *link) error {
+	for {
+		_, data, err := l.conn.ReadMessage()
+		if err != nil {
+			return err
+		}
+		l.alive()
+		f, err := readFrame(data)
+		if err != nil {
+			s.bot.cfg.Log.Warn("read frame of link", "envelope", f.Envelope, "err", err)
+		}
+		switch {
+		case f.Type == "disconnect":
+			l.announced(f.Reason)
+		case f.Envelope != "" && l.begin():
+			l.room <- struct{}{}
+			go func() {
+				defer l.begun.Done()
+				defer func() { <-l.room }()
+				s.handle(ctx, l, f)
+			}()
+		}
+	}
+}
+
+// announced notes why Slack ends the link. It goes on delivering over it for some seconds.
+func (l *link) announced(reason string) {
+	renewed := l.reason == "warning" || l.reason == "refresh_requested"
+	l.reason = reason
+	if (reason == "warning" || reason == "refresh_requested") && !renewed {
+		close(l.ending)
+	}
+}
+
+// envelopeID finds the id in a frame that can't be read otherwise: it must be acknowledged all the same.
+var envelopeID = regexp.MustCompile(`"envelope_id"\s*:\s*"([^"\\]+)"`)
+
+func readFrame(data []byte) (frame, error) {
+	var f frame
+	err := json.Unmarshal(data, &f)
+	if err == nil {
+		return f, nil
+	}
+	f = frame{}
+	if id := envelopeID.FindSubmatch(data); id != nil {
+		f.Envelope = string(id[1])
+	}
+	return f, fmt.Errorf("decode frame: %w", err)
+}
+
+// handle carries out, or writes down, what an envelope asks for, and acknowledges it.
+func (s *socket) handle(ctx context.Context, l *link, f frame) {
+	begun := time.Now()
+	ack := sync.OnceFunc(func() { s.ack(l, f.Envelope, begun) })
+	late := time.AfterFunc(ackWithin, ack)
+	defer late.Stop()
+	defer ack()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
+	defer cancel()
+	b, d := s.bot, delivery{names: []string{"envelope " + f.Envelope}, at: s.bot.cfg.Now()}
+	switch f.Type {
+	case "slash_commands":
+		var c slashCommand
+		if err := json.Unmarshal(f.Payload, &c); err != nil {
+			b.cfg.Log.Warn("read command", "err", err)
+			return
+		}
+		b.command(ctx, d, c)
+	case "interactive":
+		b.interaction(ctx, d, f.Payload)
+	case "events_api":
+		b.event(ctx, d, f.Payload)
+	default:
+		b.cfg.Log.Warn("unknown envelope", "type", f.Type)
+	}
+}
+
+// ack acknowledges an envelope on the link that it came by; on another it would count for nothing. It says no more than that: Slack drops
+// acknowledgements of 20 kB without a word.
+func (s *socket) ack(l *link, envelope string, begun time.Time) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	_ = l.conn.SetWriteDeadline(time.Now().Add(writeWithin))
+	if err := l.conn.WriteJSON(map[string]string{"envelope_id": envelope}); err != nil {
+		s.bot.cfg.Log.Warn("acknowledge envelope", "err", err)
+		return
+	}
+	s.bot.metrics.acknowledged.Observe(time.Since(begun).Seconds())
+}
+
+// closed counts a link out, and says why it ended unless that was to be expected.
+func (s *socket) closed(l *link, err error) {
+	s.mu.Lock()
+	s.open--
+	s.mu.Unlock()
+	switch {
+	case l.left():
+	case l.reason == "warning" || l.reason == "refresh_requested":
+		s.bot.cfg.Log.Info("socket mode link renewed by slack")
+	case l.reason != "":
+		s.fail(ended(l.reason))
+	default:
+		s.fail(fmt.Errorf("link ended: %w", err))
+	}
+}

@@ -1,0 +1,216 @@
+package bot
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/slack-go/slack"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
+)
+
+// Slack gives an app ten links, whoever holds them. Each replica has one, so that it can receive at all, and a spare one, so that nothing is
+// missed while the other is renewed. A spare one never takes the last: that is for the next replica.
+const (
+	mostLinks  = 10
+	mostSpares = mostLinks - 1
+)
+
+// How links are opened: never faster than this however often Slack ends them, and less and less often while they don't last.
+const (
+	openEvery   = time.Second
+	openBurst   = 4
+	firstPause  = time.Second // after a link that did not last, doubling
+	longestWait = time.Minute
+	lasting     = 30 * time.Second // a link that was open so long was a good one
+	slotEvery   = time.Second      // how often it is asked whether a link is free by now
+)
+
+// socket receives over Socket Mode.
+type socket struct {
+	bot    *Bot
+	opener *rate.Limiter
+
+	mu      sync.Mutex
+	open    int    // links that can receive
+	once    bool   // there was one
+	trouble string // why the last one could not be opened or kept, for people
+}
+
+func newSocket(b *Bot) *socket {
+	return &socket{bot: b, opener: rate.NewLimiter(rate.Every(openEvery), openBurst)}
+}
+
+// Receive takes what Slack sends over Socket Mode until the context ends. It returns at once when there is no app token, and with an error
+// when Slack refuses the token from the beginning, in a way that trying again won't change. A token that is refused later ends the receiving
+// only: cards are still told, and /readyz and the log say what is wrong.
+func (b *Bot) Receive(ctx context.Context) error {
+	if !b.cfg.Slack.links {
+		return nil
+	}
+	g, keep := errgroup.WithContext(ctx)
+	g.Go(func() error { return b.socket.keep(keep, mostLinks) })
+	g.Go(func() error { return b.socket.keep(keep, mostSpares) })
+	if err := g.Wait(); ctx.Err() == nil {
+		if !b.socket.opened() {
+			return err
+		}
+		b.cfg.Log.Error("receiving over socket mode has ended: mend it and start wafbot again", "err", err)
+		<-ctx.Done()
+	}
+	return nil
+}
+
+// keep keeps a link open, until the context ends or Slack refuses the token for good. When Slack announces a link's end, the next is opened
+// while the old one is read to its end.
+func (s *socket) keep(ctx context.Context, most int) error {
+	var links sync.WaitGroup
+	defer links.Wait()
+	pause := firstPause
+	for {
+		wait := time.Duration(0)
+		if l, err := s.openLink(ctx, most); err != nil {
+			if ctx.Err() != nil || errors.Is(err, errFinal) {
+				return err
+			}
+			wait = retryAfter(err)
+		} else {
+			opened := time.Now()
+			links.Go(func() { s.serve(ctx, l) })
+			select {
+			case <-l.ending:
+				pause = firstPause
+				continue
+			case <-l.ended:
+			}
+			if time.Since(opened) >= lasting {
+				pause = firstPause
+			}
+		}
+		if err := sleep(ctx, max(wait, jitter(pause))); err != nil {
+			return err
+		}
+		pause = min(2*pause, longestWait)
+	}
+}
+
+// jitter spreads waits, so that replicas that lost their links together don't come back together.
+func jitter(d time.Duration) time.Duration {
+	return d*3/4 + time.Duration(mathrand.Int64N(int64(d/2)))
+}
+
+// openLink opens a link as soon as one is free (apps.connections.open).
+func (s *socket) openLink(ctx context.Context, most int) (*link, error) {
+	id, err := s.takeSlot(ctx, most)
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.dial(ctx)
+	if err != nil {
+		s.dropSlot(ctx, id)
+		if ctx.Err() == nil {
+			s.fail(err)
+		}
+		return nil, err
+	}
+	l.id, l.most = id, most
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open++
+	s.once, s.trouble = true, ""
+	s.bot.cfg.Log.Info("socket mode link opened", "open", s.open)
+	return l, nil
+}
+
+func (s *socket) dial(ctx context.Context) (*link, error) {
+	if err := s.opener.Wait(ctx); err != nil {
+		return nil, err
+	}
+	s.bot.metrics.opens.Inc()
+	_, address, err := s.bot.cfg.Slack.api.StartSocketModeContext(ctx)
+	if err != nil {
+		if slices.Contains(finalErrors, errorName(err)) {
+			return nil, fmt.Errorf("%w: %s", errFinal, finalWords(errorName(err)))
+		}
+		return nil, fmt.Errorf("open link: %w", withoutURL(err))
+	}
+	return dialLink(ctx, address)
+}
+
+// errFinal marks an answer of Slack's that trying again won't change.
+var errFinal = errors.New("slack refuses the app-level token")
+
+// finalErrors are Slack's names for those.
+var finalErrors = []string{
+	"not_authed", "invalid_auth", "token_expired", "token_revoked", "not_allowed_token_type", "missing_scope", "account_inactive",
+	"user_removed_from_team", "team_disabled", "org_login_required", "no_permission", "access_denied",
+}
+
+func finalWords(name string) string {
+	switch name {
+	case "missing_scope":
+		return name + ": it lacks connections:write; make a new one on the app's Basic Information page"
+	case "not_allowed_token_type":
+		return name + ": it must be the app-level token, which begins with xapp-; the app's Basic Information page has it"
+	}
+	return name + ": make a new one with connections:write on the app's Basic Information page"
+}
+
+// retryAfter is how long Slack wants to be left alone.
+func retryAfter(err error) time.Duration {
+	var limited *slack.RateLimitedError
+	if errors.As(err, &limited) {
+		return min(limited.RetryAfter, longestWait)
+	}
+	return 0
+}
+
+// takeSlot waits until one of the app's links is free. While the memory is away a spare one has to wait, a first one goes ahead:
+// without it nobody could be told why nothing is done.
+func (s *socket) takeSlot(ctx context.Context, most int) (id string, err error) {
+	id = rand.Text()
+	for {
+		held, err := s.bot.cfg.Memory.TakeLink(ctx, id, most)
+		if held || err != nil && most == mostLinks {
+			return id, nil
+		}
+		if err := sleep(ctx, jitter(slotEvery)); err != nil {
+			return "", err
+		}
+	}
+}
+
+func (s *socket) dropSlot(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), slotEvery)
+	defer cancel()
+	if err := s.bot.cfg.Memory.DropLink(ctx, id); err != nil {
+		s.bot.cfg.Log.Warn("give link back", "err", err) // it is free by itself in a few seconds
+	}
+}
+
+// fail says why there is no link.
+func (s *socket) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trouble = err.Error()
+	s.bot.cfg.Log.Warn("socket mode", "err", err, "open", s.open)
+}
+
+func (s *socket) opened() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.once
+}
+
+// state is how many links can receive, and if there is none, why.
+func (s *socket) state() (open int, trouble string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open, s.trouble
+}
