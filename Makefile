@@ -2,13 +2,19 @@
 GO      ?= go
 TIMEOUT ?= 4m
 
-.PHONY: test short lint bench fuzz build tools
+.PHONY: test short lint bench fuzz build tools image image-test
 
 build: ## the binary, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/wafbot ./cmd/wafbot
 
 test: tools ## everything: with a real redis-server, a real browser, and the race detector where there is a C compiler
 	./scripts/test -timeout $(TIMEOUT) ./...
+
+image: ## the container image, with buildah; docker build -f deploy/Dockerfile -t wafbot . makes the same
+	./scripts/image
+
+image-test: tools image ## the image with the compose file's settings, against the emulated world and a real redis-server
+	./scripts/image-test
 
 short: ## what needs Go alone
 	$(GO) test -short ./...
@@ -18,7 +24,7 @@ tools:
 
 lint:
 	test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
-	$(GO) vet ./...
+	$(GO) vet -tags image ./...
 	golangci-lint run ./...
 
 bench: ## figures, each beside a raw round trip of the same run

@@ -31,6 +31,7 @@ var floors = []floor{
 	{"internal/store", []string{"apiclient", "commands", "poller"}, "the only package that knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
 	{"internal/sandbox", []string{"internal/sandbox"}, "it speaks the wire and shares no code with what it tests, so it can't share its mistakes", []string{"github.com/alicebob/miniredis/v2"}},
 	{"cmd/wafbot", []string{"apiclient", "commands", "poller", "bot", "internal/store", "internal/sandbox"}, "main alone puts the parts together", nil},
+	{"deploy", nil, "what is shipped is tried from outside, as its users meet it", nil},
 }
 
 type listed struct {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	_ "golang.org/x/crypto/x509roots/fallback" // an image from scratch has no certificates of its own; where a system has some, those count
 
 	"github.com/wafbot/wafbot/internal/store"
 )
