@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
 const form = "application/x-www-form-urlencoded"
@@ -32,7 +34,7 @@ func (w *world) signed(path, kind, body string, at time.Time) (status int, answe
 }
 
 func TestForgedLateAndOversized(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
+	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, asItIs, func(t *testing.T, w *world) {
 		command := w.types("vic", "whoami")
 		w.told("vic", "viewer")
 		forged, err := w.Slack.Forge(t.Context(), command)
@@ -66,7 +68,7 @@ func TestForgedLateAndOversized(t *testing.T) {
 }
 
 func TestWhatTheBotDoesNotUnderstandIsAcknowledged(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
+	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		click := w.card(attacker).click("rob", "Deny only")
 		w.told("rob", "accepted by the service")
