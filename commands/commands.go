@@ -14,6 +14,7 @@ type Command struct {
 	Name    string
 	Aliases []string
 	Summary string // one line for help
+	Example string // a line for help that says more than its usage; "" where it would not
 	Args    []Arg
 	Flags   []string
 	Role    Role // the least role

@@ -118,7 +118,7 @@ func TestListingsAreCut(t *testing.T) {
 	for i := range 12 {
 		w.attackOn("/p" + itoa(int64(i)))
 	}
-	require.Contains(t, text(w.reads(eve, "attacks")), "… and 2 more: add --all")
+	require.Contains(t, text(w.reads(eve, "attacks")), "… and 2 more")
 	require.Len(t, w.reads(eve, "attacks --all").Lines, 13)
 	require.Contains(t, text(w.reads(eve, "incidents")), "0 incidents in the last 1 day")
 }
