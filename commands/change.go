@@ -90,18 +90,18 @@ func (c Change) partly() bool {
 func (c Change) superseded(all []Change) bool {
 	takes := func(made Step) bool {
 		return slices.ContainsFunc(all, func(later Change) bool {
-			return later.State != StateUndone && slices.ContainsFunc(later.Steps, func(s Step) bool { return s.Done && c.deletedBy(s, made) })
+			return later.State != StateUndone && slices.ContainsFunc(later.Steps, func(s Step) bool { return s.Done && c.deletedBy(all, s, made) })
 		})
 	}
 	return slices.ContainsFunc(c.Steps, takes)
 }
 
-func (c Change) deletedBy(s, made Step) bool {
+func (c Change) deletedBy(all []Change, s, made Step) bool {
 	switch {
 	case !made.Done:
 		return false
 	case s.Kind == DeleteRule && made.Kind == CreateRule:
-		return s.Rule.ID == made.ID
+		return s.Rule.ID == ruleNow(all, made.ID)
 	case s.Kind == DeleteEntry && made.Kind == AddEntry:
 		return ours(*s.Entry, c, made)
 	}

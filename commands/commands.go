@@ -38,9 +38,10 @@ func (c *Command) changes(l Line) bool {
 // list is all the verbs, in the order of help. A new command is one file and one line here.
 func list() []*Command {
 	return []*Command{
-		status(), incidents(), attacks(), attack(),
-		contain(), deny(), allow(), gray(), patch(), mode(),
-		lists(), remove(), undo(),
+		status(), incidents(), attacks(), attack(), vulns(),
+		contain(), deny(), allow(), gray(), lists(), remove(),
+		patch(), closePath(), indicator(), mode(), rules(), conditions(), unrule(),
+		undo(),
 		audit(), whoami(), help(),
 	}
 }

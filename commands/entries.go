@@ -142,8 +142,7 @@ func (l listing) line(c *Call, targets []Target, length time.Duration) Line {
 		line.Words = append(line.Words, t.String())
 	}
 	slices.Sort(line.Words)
-	line = line.With("for", durationText(length)).With("app", c.Line.Keys["app"]).With("reason", c.Line.Keys["reason"])
-	return line.With("attack", c.Line.Keys["attack"])
+	return c.complete(line.With("app", c.Line.Keys["app"]), length)
 }
 
 // apps are the applications that the line names; all of them if it names none.

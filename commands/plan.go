@@ -148,8 +148,11 @@ func (r *Runner) newChange(c *Call, id string, p Plan) Change {
 		ch.AttackID = c.Attack.ID
 	}
 	for i := range ch.Steps {
-		if s := &ch.Steps[i]; s.Kind == AddEntry && s.Entry.Reason == "" {
+		switch s := &ch.Steps[i]; {
+		case s.Kind == AddEntry && s.Entry.Reason == "":
 			s.Entry.Reason = entryReason(ch)
+		case s.Kind == CreateRule && s.Rule.Type == apiclient.RuleRegex && ch.Undoes == "": // no other kind of rule takes a comment
+			s.Rule.Comment = entryReason(ch)
 		}
 	}
 	return ch
