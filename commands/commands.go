@@ -41,7 +41,7 @@ func list() []*Command {
 		status(), incidents(), attacks(), attack(), vulns(),
 		contain(), deny(), allow(), gray(), lists(), remove(),
 		patch(), closePath(), indicator(), mode(), rules(), conditions(), unrule(),
-		undo(),
+		undo(), extend(),
 		audit(), whoami(), help(),
 	}
 }

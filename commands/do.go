@@ -268,7 +268,7 @@ func (r *Runner) ask(c *Call, plans []Plan) error {
 	}
 	var warned Plan
 	for _, p := range plans {
-		if len(p.Steps) == 0 {
+		if len(p.Nothing) > 0 {
 			continue
 		}
 		warned.Notes = append(warned.Notes, p.Notes...)

@@ -226,7 +226,7 @@ func (l listing) overruled(c *Call, p *Plan, want apiclient.IPRule, lists []apic
 // One whose end the service does not tell counts: an entry must never be shortened.
 func longEnough(want apiclient.IPRule, lists []apiclient.IPRule) (apiclient.IPRule, bool) {
 	i := slices.IndexFunc(lists, func(e apiclient.IPRule) bool {
-		return e.List == want.List && coversEntry(e, want) && holdsFor(e.Apps, want.Apps) && (e.Expires.IsZero() || !e.Expires.Before(want.Expires))
+		return e.List == want.List && coversEntry(e, want) && holdsFor(e.Apps, want.Apps) && lastsAsLong(e, want)
 	})
 	if i < 0 {
 		return apiclient.IPRule{}, false

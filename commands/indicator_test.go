@@ -208,7 +208,7 @@ func TestWhatIsClosedOpensByItself(t *testing.T) {
 func TestLinesInAThread(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, noSecond(commands.SecondClose))
-	id := w.attackOn("/login")
+	id, other := w.attackOn("/login"), w.attackOn("/other")
 	inThread := func(line string) commands.Change {
 		inv := w.asks(root, line)
 		inv.Attack, inv.Anyway = id, true
@@ -221,6 +221,8 @@ func TestLinesInAThread(t *testing.T) {
 	require.Equal(t, id, indicated.AttackID)
 	require.Equal(t, id, inThread("close POST shop.example.com/login for=30m").AttackID)
 	require.Equal(t, id, inThread("unrule "+itoa(indicated.Steps[0].ID)).AttackID)
+	elsewhere := w.does(ann, "deny attack="+other)
+	require.Equal(t, other, inThread("extend "+elsewhere.ID+" for=1h").AttackID)
 	for _, line := range []string{"rules", "conditions", "vulns"} {
 		inv := w.asks(eve, line)
 		inv.Attack = id

@@ -131,7 +131,7 @@ func TestHelp(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, overview, text(commands.Result{Lines: alone}))
 	for _, verb := range []string{"status", "incidents", "attacks", "attack", "vulns", "contain", "deny", "allow", "gray", "patch", "close", "indicator", "mode", "lists", "remove", "rules",
-		"conditions", "unrule", "undo", "audit", "whoami", "help"} {
+		"conditions", "unrule", "undo", "extend", "audit", "whoami", "help"} {
 		require.Contains(t, overview, verb)
 		one, err := commands.Help(verb)
 		require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestExamplesAreLines(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesRehearse })
 	examples := 0
-	for _, verb := range []string{"vulns", "rules", "contain", "deny", "lists", "remove", "patch", "close", "indicator", "mode"} {
+	for _, verb := range []string{"vulns", "rules", "contain", "deny", "lists", "remove", "patch", "close", "indicator", "mode", "extend"} {
 		lines, err := commands.Help(verb)
 		require.NoError(t, err)
 		for _, l := range lines {
@@ -170,5 +170,5 @@ func TestExamplesAreLines(t *testing.T) {
 			require.Equal(t, verb, parsed.Name)
 		}
 	}
-	require.Equal(t, 10, examples)
+	require.Equal(t, 11, examples)
 }

@@ -17,7 +17,7 @@ func everyLine(attack string) map[string]commands.Role {
 		"deny 203.0.113.7": commands.Responder, "gray 203.0.113.7": commands.Responder, "patch attack=" + attack: commands.Responder,
 		"contain attack=" + attack: commands.Responder, "remove 192.0.2.99": commands.Responder, "undo": commands.Responder, "mode 4 block": commands.Responder,
 		"vulns": commands.Viewer, "rules": commands.Viewer, "conditions": commands.Viewer,
-		"indicator User-Agent evil host=shop.example.com": commands.Responder,
+		"indicator User-Agent evil host=shop.example.com": commands.Responder, "extend c000 for=1h": commands.Responder,
 		"unrule 99999": commands.Admin, "close POST shop.example.com/login for=30m": commands.Admin,
 		"allow 203.0.113.7": commands.Admin, "mode 4 off": commands.Admin, "mode 4 default": commands.Admin,
 	}

@@ -59,7 +59,7 @@ func (c *Call) accountStatus(ctx context.Context, pages *pager, a *Account) ([]T
 		return append(lines, Say("What is in force is unknown: wafbot's memory (Redis) can't be reached, and until it can nothing is changed")), st
 	}
 	for _, ch := range changes {
-		if ch.InForce(c.Now) && ch.Undoes == "" && !ch.superseded(changes) {
+		if ch.InForce(c.Now) && ch.Amends() == "" && !ch.superseded(changes) {
 			st.InForce = append(st.InForce, ch)
 		}
 	}
