@@ -52,7 +52,7 @@ func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 	id := commands.AttackID(a.Name, f.attack.ID)
 	s := commands.Situation{Account: a.Account, Policy: b.cfg.Policy, ID: id, Attack: f.attack, Now: b.cfg.Now()}
 	for _, ch := range slices.Backward(f.done.changes) { // the newest first; a card reads downwards
-		if ch.AttackID == id && ch.Undoes == "" {
+		if ch.AttackID == id && ch.Amends() == "" {
 			s.Changes = append(s.Changes, ch)
 		}
 	}

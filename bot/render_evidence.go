@@ -2,7 +2,6 @@ package bot
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -72,20 +71,7 @@ func (c Card) worked() commands.Text {
 	if c.Vuln != "" {
 		line = commands.Say(line, " “", commands.Visible(c.Vuln, maxTitle), "”")
 	}
-	return commands.Say(line, ", ", severity(a.Threat), ". Assume data was read")
-}
-
-// severity is the service's threat score, 0 to 100, in a word.
-func severity(threat apiclient.Figure) string {
-	switch {
-	case !threat.Known:
-		return "severity unknown"
-	case threat.N >= 70:
-		return fmt.Sprintf("high (threat %d)", threat.N)
-	case threat.N >= 40:
-		return fmt.Sprintf("medium (threat %d)", threat.N)
-	}
-	return fmt.Sprintf("low (threat %d)", threat.N)
+	return commands.Say(line, ", ", commands.Severity(a.Threat), ". Assume data was read")
 }
 
 // figures say from where, how much, since when, and what the application does about it.

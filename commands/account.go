@@ -32,11 +32,18 @@ type RuleSet interface {
 	DeleteRule(ctx context.Context, id int64) error
 }
 
+// ReadOnly is what the commands only ever read; *apiclient.Client does.
+type ReadOnly interface {
+	ConditionSets(ctx context.Context) iter.Seq2[apiclient.ConditionSet, error]
+	Vulnerabilities(ctx context.Context, f apiclient.VulnFilter) iter.Seq2[apiclient.Vulnerability, error]
+}
+
 // API is the service, as the commands need it.
 type API interface {
 	AttackReader
 	IPLists
 	RuleSet
+	ReadOnly
 }
 
 // Account is one tenant of the service.

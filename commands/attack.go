@@ -53,7 +53,7 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 		return res, nil //nolint:nilerr // reads go on without memory
 	}
 	for _, ch := range changes {
-		if ch.AttackID == k.ID && ch.Undoes == "" {
+		if ch.AttackID == k.ID && ch.Amends() == "" {
 			res.Lines = append(res.Lines, Say("• ", ChangeLine(ch)))
 			res.Changes = append(res.Changes, ch)
 		}
@@ -96,5 +96,5 @@ func ChangeLine(ch Change) Text {
 	case StateUndone:
 		return Say(line, " · taken back by ", ch.EndedBy.Name, " ", ch.EndedAt)
 	}
-	return Say(line, " · accepted by the service, works ", ch.When, " ", Code(ch.ID))
+	return Say(line, " · ", ch.accepted(), " ", Code(cmp.Or(ch.Extends, ch.ID)))
 }

@@ -4,15 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 )
-
-// How many lines a listing shows without --all.
-const shortList = 10
 
 // Limits of what strangers wrote, in code points, in lines of text.
 const (
@@ -25,7 +21,7 @@ func attacks() *Command {
 	return &Command{
 		Name: "attacks", Role: Viewer, AnyAccount: true, Flags: []string{"all"},
 		Summary: "the attacks of the last hour, the newest first",
-		Args:    []Arg{{Name: "since", Help: "how far back: 1h", Read: readDuration}},
+		Args:    []Arg{{Name: "since", Help: "how far back: 1h", Read: readDuration}, argPage},
 		Read: func(ctx context.Context, c *Call) (Result, error) {
 			return c.readListing(ctx, "attack", time.Hour, apiclient.AttackFilter{})
 		},
@@ -46,20 +42,20 @@ func (c *Call) readListing(ctx context.Context, what string, back time.Duration,
 	}
 	f.From = c.Now.Add(-back)
 	res := Result{Account: c.onlyAccount()}
-	data := []attackRow{}
+	data, pages := []attackRow{}, c.pages(len(c.All))
 	for _, a := range c.All {
 		all, err := c.listAttacks(ctx, a, f)
 		if err != nil {
 			return Result{}, forPeople(fmt.Errorf("list attacks of %s: %w", a.Name, err))
 		}
 		res.Lines = append(res.Lines, Say(Bold(a.Name), ": ", count(len(all), what), " in the last ", HumanDuration(back)))
-		res.Lines = append(res.Lines, c.attackLines(a, all)...)
+		res.Lines = append(res.Lines, c.attackLines(pages, a, all)...)
 		for _, attack := range all {
 			data = append(data, attackRow{ID: AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: c.ongoing(a, attack), Attack: attack})
 		}
 	}
 	res.Data = data
-	return res, nil
+	return pages.finish(res)
 }
 
 // attackRow is an attack for programs.
@@ -78,15 +74,8 @@ func (c *Call) onlyAccount() string {
 	return c.Account.Name
 }
 
-func (c *Call) attackLines(a *Account, all []apiclient.Attack) []Text {
-	var lines []Text
-	for i, attack := range all {
-		if i == shortList && !slices.Contains(c.Line.Flags, "all") {
-			return append(lines, Say("… and ", len(all)-i, " more: add ", Code("--all")))
-		}
-		lines = append(lines, Say("• ", AttackLine(a, attack, c.Now)))
-	}
-	return lines
+func (c *Call) attackLines(pages *pager, a *Account, all []apiclient.Attack) []Text {
+	return pages.part(len(all), func(i int) Text { return AttackLine(a, all[i], c.Now) })
 }
 
 // ongoing reports whether the attack's last hit is so young that it counts as going on.

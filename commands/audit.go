@@ -14,6 +14,7 @@ func audit() *Command {
 		Args: []Arg{
 			{Name: "since", Help: "how far back: 24h", Read: readDuration},
 			{Name: "by", Help: "a part of a name or id"},
+			argPage,
 		},
 		Read: readAudit,
 	}
@@ -33,7 +34,7 @@ func readAudit(ctx context.Context, c *Call) (Result, error) {
 		from = time.Time{}
 	}
 	res := Result{Account: c.onlyAccount()}
-	data := []AuditEntry{}
+	data, pages := []AuditEntry{}, c.pages(len(c.All))
 	for _, a := range c.All {
 		entries, err := c.cfg.Audit.Entries(ctx, a.Name, from)
 		if err != nil {
@@ -45,16 +46,10 @@ func readAudit(ctx context.Context, c *Call) (Result, error) {
 		})
 		data = append(data, entries...)
 		res.Lines = append(res.Lines, Say(Bold(a.Name), ": ", count(len(entries), "entry")))
-		for i, e := range entries {
-			if i == shortList && !c.Line.Has("all") {
-				res.Lines = append(res.Lines, Say("… and ", len(entries)-i, " more: add ", Code("--all")))
-				break
-			}
-			res.Lines = append(res.Lines, Say("• ", auditLine(e)))
-		}
+		res.Lines = append(res.Lines, pages.part(len(entries), func(i int) Text { return auditLine(entries[i]) })...)
 	}
 	res.Data = data
-	return res, nil
+	return pages.finish(res)
 }
 
 func auditLine(e AuditEntry) Text {

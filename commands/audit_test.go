@@ -110,7 +110,7 @@ func TestReadAudit(t *testing.T) {
 	res := w.reads(eve, "audit since=forever")
 	require.Len(t, res.Data, 13)
 	require.Len(t, res.Lines, 12)
-	require.Contains(t, text(res), "… and 3 more: add --all")
+	require.Contains(t, text(res), "… and 3 more")
 	require.NotContains(t, text(res), "\u202e")
 	require.Contains(t, text(res), "#13 2026-11-21 04:00 UTC Bob (slash)")
 	require.Len(t, w.reads(eve, "audit since=forever --all").Lines, 14)

@@ -24,12 +24,12 @@ func TestMemoryAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, noSecond(commands.SecondAllow, commands.SecondModeOff))
+			w := newWorld(t, noSecond(commands.SecondAllow, commands.SecondModeOff, commands.SecondClose))
 			id := w.attackOn("/login")
 			before := w.does(ann, "deny 203.0.113.99")
 			sent := w.changesSent()
 			for line, least := range everyLine(id) {
-				if least == commands.Viewer || slices.ContainsFunc([]string{"remove", "release", "unmute"}, func(verb string) bool { return strings.HasPrefix(line, verb) }) {
+				if least == commands.Viewer || slices.ContainsFunc([]string{"remove", "unrule", "extend", "release", "unmute"}, func(verb string) bool { return strings.HasPrefix(line, verb) }) {
 					continue
 				}
 				if name == "can't be written just once" && strings.HasPrefix(line, "contain") {

@@ -89,8 +89,13 @@ func (r *Runner) settle(ch *Change, fault error) {
 	}
 }
 
-// keep saves a finished change and, where it takes another one back, that one too.
+// keep saves a finished change and, where it takes another one back or prolongs it, that one too.
 func (r *Runner) keep(ctx context.Context, c *Call, ch Change) error {
+	if ch.State == StateDone && ch.Extends != "" {
+		if err := r.prolong(ctx, c, ch); err != nil {
+			return err
+		}
+	}
 	if err := r.save(ctx, ch); err != nil {
 		return err
 	}
@@ -100,18 +105,23 @@ func (r *Runner) keep(ctx context.Context, c *Call, ch Change) error {
 	return r.markUndone(ctx, c, ch)
 }
 
-// markUndone ends the change that ch takes back.
+// markUndone ends the change that ch takes back, and what prolonged it: one that is found begun later must not bring it back.
 func (r *Runner) markUndone(ctx context.Context, c *Call, ch Change) error {
-	i := slices.IndexFunc(c.Known, func(old Change) bool { return old.ID == ch.Undoes })
-	if i < 0 {
+	if ch.Undoes == "" {
 		return nil
 	}
-	undone := c.Known[i]
-	undone.State, undone.EndedBy, undone.EndedAt = StateUndone, &ch.Actor, ch.At
-	if err := r.save(ctx, undone); err != nil {
-		return err
+	for _, undone := range c.Known {
+		if undone.ID != ch.Undoes && undone.Extends != ch.Undoes || undone.State == StateFailed {
+			continue
+		}
+		undone.State, undone.EndedBy, undone.EndedAt = StateUndone, &ch.Actor, ch.At
+		if err := r.save(ctx, undone); err != nil {
+			return err
+		}
+		if undone.ID == ch.Undoes {
+			r.cfg.Changed(ctx, undone)
+		}
 	}
-	r.cfg.Changed(ctx, undone)
 	return nil
 }
 

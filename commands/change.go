@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -24,12 +25,14 @@ const (
 type Change struct {
 	ID       string    `json:"id"`
 	Account  string    `json:"account"`
-	Line     Line      `json:"line"`             // canonical
-	Effect   string    `json:"effect"`           // the line without reason and attack: equal effects are one
-	AttackID string    `json:"attack,omitempty"` // what it is for, as AttackID makes it
-	Does     string    `json:"does"`             // in words: "Deny 203.0.113.7 everywhere"
-	When     string    `json:"when,omitempty"`   // when it works: "in about 1 min"
-	Undoes   string    `json:"undoes,omitempty"` // the change that this one takes back
+	Line     Line      `json:"line"`              // canonical
+	Effect   string    `json:"effect"`            // the line without reason and attack: equal effects are one
+	AttackID string    `json:"attack,omitempty"`  // what it is for, as AttackID makes it
+	Does     string    `json:"does"`              // in words: "Deny 203.0.113.7 everywhere"
+	When     string    `json:"when,omitempty"`    // when it works: "in about 1 min"
+	Role     Role      `json:"role,omitempty"`    // the least role that may ask for it
+	Undoes   string    `json:"undoes,omitempty"`  // the change that this one takes back
+	Extends  string    `json:"extends,omitempty"` // the change whose end this one moves
 	Actor    Actor     `json:"actor"`
 	Reason   string    `json:"reason,omitempty"`
 	At       time.Time `json:"at"`
@@ -71,6 +74,20 @@ func (c Change) InForce(at time.Time) bool {
 	return (c.State == StateDone || c.State == StateHalf) && (c.Until.IsZero() || at.Before(c.Until))
 }
 
+// Amends is the change that this one takes back or prolongs, whose line tells of both; "" for one of its own.
+func (c Change) Amends() string { return cmp.Or(c.Undoes, c.Extends) }
+
+// accepted says how far a finished change has come: of the end of a rule only wafbot knows.
+func (c Change) accepted() Text {
+	switch {
+	case c.Extends != "" && len(c.Steps) == 0:
+		return Say("done; the service need not know")
+	case c.When == "":
+		return Say("accepted by the service")
+	}
+	return Say("accepted by the service, works ", c.When)
+}
+
 // mustBeEnded reports whether wafbot itself has to end the change: the service lets entries expire, but never rules.
 func (c Change) mustBeEnded() bool {
 	for _, s := range c.Steps {
@@ -90,18 +107,18 @@ func (c Change) partly() bool {
 func (c Change) superseded(all []Change) bool {
 	takes := func(made Step) bool {
 		return slices.ContainsFunc(all, func(later Change) bool {
-			return later.State != StateUndone && slices.ContainsFunc(later.Steps, func(s Step) bool { return s.Done && c.deletedBy(s, made) })
+			return later.State != StateUndone && slices.ContainsFunc(later.Steps, func(s Step) bool { return s.Done && c.deletedBy(all, s, made) })
 		})
 	}
 	return slices.ContainsFunc(c.Steps, takes)
 }
 
-func (c Change) deletedBy(s, made Step) bool {
+func (c Change) deletedBy(all []Change, s, made Step) bool {
 	switch {
 	case !made.Done:
 		return false
 	case s.Kind == DeleteRule && made.Kind == CreateRule:
-		return s.Rule.ID == made.ID
+		return s.Rule.ID == ruleNow(all, made.ID)
 	case s.Kind == DeleteEntry && made.Kind == AddEntry:
 		return ours(*s.Entry, c, made)
 	}

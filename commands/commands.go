@@ -16,6 +16,7 @@ type Command struct {
 	Name    string
 	Aliases []string
 	Summary string // one line for help
+	Example string // a line for help that says more than its usage; "" where it would not
 	Args    []Arg
 	Flags   []string
 	Role    Role // the least role
@@ -39,9 +40,10 @@ func (c *Command) changes(l Line) bool {
 // list is all the verbs, in the order of help. A new command is one file and one line here.
 func list() []*Command {
 	return []*Command{
-		status(), incidents(), attacks(), attack(),
-		contain(), deny(), allow(), gray(), patch(), mode(),
-		lists(), remove(), undo(),
+		status(), incidents(), attacks(), attack(), vulns(),
+		contain(), deny(), allow(), gray(), lists(), remove(),
+		patch(), closePath(), indicator(), mode(), rules(), conditions(), unrule(),
+		undo(), extend(),
 		claim(), release(), handover(), note(), verdict(), mute(), unmute(), explain(),
 		audit(), whoami(), help(),
 	}

@@ -13,7 +13,8 @@ func contain() *Command {
 			{Name: "patch", Help: "how long the patch lasts; left out: as configured", Read: readDuration},
 			argReason,
 		},
-		Plan: planContain,
+		Example: "contain attack=ak7q2m9xw for=4h",
+		Plan:    planContain,
 	}
 }
 

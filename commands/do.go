@@ -268,9 +268,10 @@ func (r *Runner) ask(c *Call, plans []Plan) error {
 	}
 	var warned Plan
 	for _, p := range plans {
-		if len(p.Steps) == 0 {
+		if len(p.Nothing) > 0 {
 			continue
 		}
+		warned.Notes = append(warned.Notes, p.Notes...)
 		for _, w := range p.Warnings {
 			if !w.InDialog || !c.Warned {
 				warned.Warnings = append(warned.Warnings, w)
@@ -289,6 +290,9 @@ func (r *Runner) ask(c *Call, plans []Plan) error {
 	}
 	for _, w := range warned.Warnings {
 		text = Say(text, "\n• ", w.Text)
+	}
+	for _, n := range warned.Notes {
+		text = Say(text, "\n", n)
 	}
 	return &Refusal{Kind: ErrAsk, Text: text, Plan: &warned, Line: c.Line.With("account", c.Account.Name)}
 }

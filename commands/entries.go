@@ -142,8 +142,7 @@ func (l listing) line(c *Call, targets []Target, length time.Duration) Line {
 		line.Words = append(line.Words, t.String())
 	}
 	slices.Sort(line.Words)
-	line = line.With("for", durationText(length)).With("app", c.Line.Keys["app"]).With("reason", c.Line.Keys["reason"])
-	return line.With("attack", c.Line.Keys["attack"])
+	return c.complete(line.With("app", c.Line.Keys["app"]), length)
 }
 
 // apps are the applications that the line names; all of them if it names none.
@@ -227,7 +226,7 @@ func (l listing) overruled(c *Call, p *Plan, want apiclient.IPRule, lists []apic
 // One whose end the service does not tell counts: an entry must never be shortened.
 func longEnough(want apiclient.IPRule, lists []apiclient.IPRule) (apiclient.IPRule, bool) {
 	i := slices.IndexFunc(lists, func(e apiclient.IPRule) bool {
-		return e.List == want.List && coversEntry(e, want) && holdsFor(e.Apps, want.Apps) && (e.Expires.IsZero() || !e.Expires.Before(want.Expires))
+		return e.List == want.List && coversEntry(e, want) && holdsFor(e.Apps, want.Apps) && lastsAsLong(e, want)
 	})
 	if i < 0 {
 		return apiclient.IPRule{}, false

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -37,17 +38,33 @@ func Help(verb string) ([]Text, error) {
 }
 
 func (r *Runner) overview() []Text {
-	var lines []Text
+	looks, acts := []Text{Say(Bold("To look"))}, []Text{Say(Bold("To act"))}
 	for _, cmd := range r.commands {
-		lines = append(lines, Say(Code(cmd.Usage()), ": ", cmd.Summary))
+		line := Say(Code(cmd.brief()), ": ", cmd.Summary)
+		if cmd.Plan == nil && cmd.Write == nil {
+			looks = append(looks, line)
+		} else {
+			acts = append(acts, line)
+		}
 	}
+	lines := slices.Concat(looks, acts)
 	return append(lines, Say("Durations: ", Code("30m 12h 7d 2w"), ". Ids may be cut to any ", minPrefix, " characters that are unique. ", Code("help deny"), " tells all about deny"))
+}
+
+// brief is the usage without what is rarely typed, so that the list is readable on a phone.
+func (c *Command) brief() string {
+	rare := func(arg Arg) bool { return !arg.Object && !arg.Required }
+	short := Command{Name: c.Name, Args: slices.DeleteFunc(slices.Clone(c.Args), rare)}
+	return short.Usage()
 }
 
 func (c *Command) help() []Text {
 	lines := []Text{Say(Bold(c.Name), ": ", c.Summary), Say(Code(c.Usage()))}
 	for _, arg := range c.Args {
 		lines = append(lines, Say("• ", Code(arg.Name), ": ", arg.Help))
+	}
+	if c.Example != "" {
+		lines = append(lines, Say("Example: ", Code(c.Example)))
 	}
 	if len(c.Aliases) > 0 {
 		lines = append(lines, Say("Also: ", strings.Join(c.Aliases, ", ")))

@@ -16,8 +16,10 @@ func lists() *Command {
 		Args: []Arg{
 			{Name: "list", Object: true, Help: "black, white or gray; left out: all"},
 			{Name: "text", Object: true, Help: "an address, or a part of the reason or author"},
+			argPage,
 		},
-		Read: readLists,
+		Example: "lists black 203.0.113.0/24",
+		Read:    readLists,
 	}
 }
 
@@ -39,14 +41,12 @@ func readLists(ctx context.Context, c *Call) (Result, error) {
 		entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return !mentions(e, words[0]) })
 	}
 	res := Result{Account: c.Account.Name, Data: append([]apiclient.IPRule{}, entries...), Lines: []Text{Say(Bold(c.Account.Name), ": ", count(len(entries), "entry"))}}
-	for i, e := range entries {
-		if i == shortList && !c.Line.Has("all") {
-			res.Lines = append(res.Lines, Say("… and ", len(entries)-i, " more: add ", Code("--all"), ", or a part of what you look for"))
-			break
-		}
-		res.Lines = append(res.Lines, Say("• ", Code(fmt.Sprint(e.ID)), " ", listName(e.List), ": ", Code(names(e)), " ", c.Account.appsText(e.Apps), untilText(e.Expires), byText(e)))
-	}
-	return res, nil
+	pages := c.pages(1)
+	res.Lines = append(res.Lines, pages.part(len(entries), func(i int) Text {
+		e := entries[i]
+		return Say(Code(fmt.Sprint(e.ID)), " ", listName(e.List), ": ", Code(names(e)), " ", c.Account.appsText(e.Apps), untilText(e.Expires), byText(e))
+	})...)
+	return pages.finish(res)
 }
 
 // mentions reports whether an entry holds for the address that was typed, or has the text in its sources, reason or author.

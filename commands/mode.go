@@ -23,6 +23,7 @@ func mode() *Command {
 			{Name: "mode", Object: true, Help: "off, monitoring, safe_blocking, block or default", Read: oneOf(append(modes, apiclient.ModeDefault)...)},
 			argFor(), argAttack, argReason,
 		},
+		Example: "mode Shop block for=2h",
 		Changes: func(l Line) bool { return len(l.Words) > 1 },
 		Read:    showMode, Plan: planMode,
 	}
@@ -79,7 +80,7 @@ func planMode(ctx context.Context, c *Call) ([]Plan, error) {
 		return nil, fmt.Errorf("read application %q: %w", c.Line.Words[0], err)
 	}
 	to := c.Line.Words[1]
-	length, err := c.modeLength(to)
+	length, err := c.length(c.Line.Keys["for"], c.cfg.Policy.modeFor(to))
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func planMode(ctx context.Context, c *Call) ([]Plan, error) {
 	}
 	name := c.Account.AppName(apiclient.Known(int64(app)))
 	p := Plan{
-		Line: Line{Name: "mode", Words: c.Line.Words}.With("for", durationText(length)).With("attack", c.Line.Keys["attack"]).With("reason", c.Line.Keys["reason"]),
+		Line: c.complete(Line{Name: "mode", Words: c.Line.Words}, length),
 		Does: fmt.Sprintf("Switch %s to %s %s", name, to, lasting(length)), When: ruleWorks, Until: end(c.Now, length), Role: modeRole(from, to),
 	}
 	if from == to || old != nil && old.Mode == to {
@@ -116,17 +117,6 @@ func modeSteps(app int, to string, old *apiclient.Rule) []Step {
 		steps = append(steps, Step{Kind: DeleteRule, Rule: old})
 	}
 	return steps
-}
-
-func (c *Call) modeLength(to string) (time.Duration, error) {
-	length := c.cfg.Policy.modeFor(to)
-	if typed := c.Line.Keys["for"]; typed != "" {
-		var err error
-		if length, err = parseDuration(typed); err != nil {
-			return 0, err
-		}
-	}
-	return length, c.cfg.Policy.guardDuration(length)
 }
 
 func (c *Call) guardMode(app int, to string) error {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +25,7 @@ func patch() *Command {
 			{Name: "app", Help: "one application by id or name; left out: the attack's, or all", Read: readApp},
 			argFor(), argReason,
 		},
+		Example: "patch POST shop.example.com/login type=sqli part=post.form_urlencoded.login for=7d",
 		Plan: func(ctx context.Context, c *Call) ([]Plan, error) {
 			spec, err := patchSpecOf(c)
 			if err != nil {
@@ -46,8 +46,8 @@ type patchSpec struct {
 
 func readPatchType(value string, _ *Account) (string, error) {
 	value = strings.ToLower(value)
-	if value == "any" {
-		return "", usage(Say(Code("any"), " blocks every request that has the part, clean ones too: name the type"))
+	if value == anyAttack {
+		return "", usage(Say(Code(anyAttack), " blocks every request that has the part, clean ones too: name the type"))
 	}
 	if !apiclient.Patchable(value) {
 		return "", usage(Say("attacks of type ", typed(value), " can't be patched: one of ", strings.Join(apiclient.PatchTypes(), ", ")))
@@ -134,11 +134,10 @@ func patchOfLine(c *Call) (patchSpec, error) {
 	if len(words) != 1 {
 		return spec, c.Cmd.misuse(Say("write one path, as ", Code("POST shop.example.com/login")))
 	}
-	host, path, ok := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(words[0], "https://"), "http://"), "/")
-	if !ok || host == "" {
-		return spec, c.Cmd.misuse(Say(typed(words[0]), " is no HOST/PATH"))
+	var err error
+	if spec.scope.Host, spec.scope.Path, err = c.place(words[0]); err != nil {
+		return spec, err
 	}
-	spec.scope.Host, spec.scope.Path = strings.ToLower(host), "/"+path
 	if spec.kind == "" || keys["part"] == "" {
 		return spec, c.Cmd.misuse(Say(Code("type="), " and ", Code("part="), " are needed: a patch covers one type of attack in one part of the request"))
 	}
@@ -162,34 +161,27 @@ func (s *patchSpec) setApp(c *Call) error {
 
 // plan looks at the rules and says what has to be created.
 func (s patchSpec) plan(ctx context.Context, c *Call, lasts string) (Plan, error) {
-	length := c.cfg.Policy.patchFor()
-	if lasts != "" {
-		var err error
-		if length, err = parseDuration(lasts); err != nil {
-			return Plan{}, err
-		}
-	}
-	if err := c.cfg.Policy.guardDuration(length); err != nil {
+	length, err := c.length(lasts, c.cfg.Policy.patchFor())
+	if err != nil {
 		return Plan{}, err
 	}
-	if s.scope.App.Known && c.Account.Applications[int(s.scope.App.N)].CannotBlock {
-		return Plan{}, guarded(Say(c.Account.AppName(s.scope.App), " can't block (", Code("can_block: false"), " in the configuration): a patch would do nothing. Nothing was done"))
+	if err := s.guard(c); err != nil {
+		return Plan{}, err
 	}
 	rule, err := s.rule()
 	if err != nil {
 		return Plan{}, guarded(Say("that can't be patched: ", Visible(err.Error(), 200), ". Nothing was done"))
 	}
-	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
-	if err != nil {
-		return Plan{}, err
-	}
 	p := Plan{Line: s.line(c, length), Does: "Patch " + s.words() + " " + lasting(length), When: ruleWorks, Until: end(c.Now, length)}
-	if i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return apiclient.SameRule(r, rule) }); i >= 0 {
-		p.Nothing = Say(s.words(), " is patched already, by rule ", Code(fmt.Sprint(rules[i].ID)))
-		return p, nil
+	return c.planRule(ctx, p, rule, s.words()+" is patched")
+}
+
+// guard refuses a patch of an application where nothing can be blocked.
+func (s patchSpec) guard(c *Call) error {
+	if s.scope.App.Known && c.Account.Applications[int(s.scope.App.N)].CannotBlock {
+		return guarded(Say(c.Account.AppName(s.scope.App), " can't block (", Code("can_block: false"), " in the configuration): it would do nothing there. Nothing was done"))
 	}
-	p.Steps = []Step{{Kind: CreateRule, Rule: &rule}}
-	return p, nil
+	return nil
 }
 
 func (s patchSpec) rule() (apiclient.Rule, error) {
@@ -204,11 +196,11 @@ func (s patchSpec) line(c *Call, length time.Duration) Line {
 		l.Words = append(l.Words, s.scope.Method)
 	}
 	l.Words = append(l.Words, s.scope.Host+s.scope.Path)
-	l = l.With("type", s.kind).With("part", s.point.String()).With("for", durationText(length))
+	l = l.With("type", s.kind).With("part", s.point.String())
 	if s.scope.App.Known {
 		l = l.With("app", fmt.Sprint(s.scope.App.N))
 	}
-	return l.With("attack", c.Line.Keys["attack"]).With("reason", c.Line.Keys["reason"])
+	return c.complete(l, length)
 }
 
 // words say exactly what is covered.
@@ -227,24 +219,4 @@ func TypeName(t string) string {
 		"api_abuse": "API abuse", "credential_stuffing": "credential stuffing", apiclient.TypeBlockedSource: "denied source", apiclient.TypeVirtualPatch: "virtual patch",
 	}
 	return cmp.Or(names[t], t, "attack of unknown type")
-}
-
-// ruleText is a rule in words.
-func ruleText(r apiclient.Rule) string {
-	scope := "everywhere"
-	if s, ok := apiclient.ConditionsScope(r.Conditions); ok {
-		scope = "for " + strings.TrimSpace(Visible(s.Method, 10)+" "+Visible(s.Host, maxHost)+Visible(s.Path, maxPath))
-		if s.App.Known {
-			scope = strings.TrimSuffix(scope, " ") + fmt.Sprintf(" app=%d", s.App.N)
-		}
-	} else if len(r.Conditions) > 0 {
-		scope = fmt.Sprintf("for %d conditions of its own", len(r.Conditions))
-	}
-	switch r.Type {
-	case apiclient.RuleMode:
-		return fmt.Sprintf("mode %s %s", Visible(r.Mode, maxField), scope)
-	case apiclient.RuleRegex:
-		return fmt.Sprintf("indicator %s on %s, %s", Visible(r.Regex, maxPath), Visible(r.Point.String(), maxField), scope)
-	}
-	return fmt.Sprintf("%s %s in %s, %s", Visible(r.Type, maxField), Visible(r.AttackType, maxField), Visible(r.Point.String(), maxField), scope)
 }

@@ -18,13 +18,14 @@ type Plan struct {
 	Line     Line   // canonical, of this change alone
 	Does     string // "Deny 203.0.113.7 everywhere for 4 h"
 	When     string // "in about 1 min"
-	Steps    []Step // none: Nothing says why
+	Steps    []Step // none: Nothing says why, or only wafbot's own memory changes
 	Until    time.Time
 	Nothing  Text // why there is nothing to do
 	Role     Role // the least role, where only a look tells
 	Warnings []Warning
 	Notes    []Text // what else the person should know afterwards
 	Undoes   string // the change that this one takes back
+	Extends  string // the change whose end this one moves
 }
 
 // Warning is what a person should know before.
@@ -66,7 +67,7 @@ func (r *Runner) runOne(ctx context.Context, c *Call, id string, p Plan, res *Re
 		}
 		p.Steps, p.Nothing = nil, Say(c.Known[i].Does, ": done already by ", c.Known[i].Actor.Name, " at ", c.Known[i].At, " (", Code(c.Known[i].ID), ")")
 	}
-	if len(p.Steps) == 0 {
+	if len(p.Nothing) > 0 {
 		res.Lines = append(res.Lines, Say(p.Nothing, ". Nothing was sent"))
 		r.recordPlan(ctx, c, p, "nothing", p.Nothing.String())
 		return r.closeUndone(ctx, c, p.Undoes)
@@ -125,12 +126,9 @@ func (r *Runner) closeUndone(ctx context.Context, c *Call, id string) error {
 func (res *Result) add(ch Change) {
 	res.Outcome = "done"
 	res.Changes = append(res.Changes, ch)
-	line := Say(Bold(ch.Does), ": accepted by the service")
-	if ch.When != "" {
-		line = Say(line, ", works ", ch.When)
-	}
+	line := Say(Bold(ch.Does), ": ", ch.accepted())
 	if ch.Undoes == "" {
-		line = Say(line, ". ", Code(ch.ID), ", by ", ch.Actor.Name)
+		line = Say(line, ". ", Code(cmp.Or(ch.Extends, ch.ID)), ", by ", ch.Actor.Name)
 		if !ch.Until.IsZero() {
 			line = Say(line, ", until ", ch.Until)
 		}
@@ -142,14 +140,17 @@ func (res *Result) add(ch Change) {
 func (r *Runner) newChange(c *Call, id string, p Plan) Change {
 	ch := Change{
 		ID: id, Account: c.Account.Name, Line: p.Line, Effect: p.effect(), Does: p.Does, When: p.When, Actor: c.Actor, Reason: c.Line.Keys["reason"],
-		At: r.cfg.Now(), Until: p.Until, State: StateBegun, Steps: p.Steps, Undoes: p.Undoes,
+		At: r.cfg.Now(), Until: p.Until, State: StateBegun, Steps: p.Steps, Role: max(c.Cmd.Role, p.Role), Undoes: p.Undoes, Extends: p.Extends,
 	}
 	if c.Attack != nil {
 		ch.AttackID = c.Attack.ID
 	}
 	for i := range ch.Steps {
-		if s := &ch.Steps[i]; s.Kind == AddEntry && s.Entry.Reason == "" {
+		switch s := &ch.Steps[i]; {
+		case s.Kind == AddEntry && s.Entry.Reason == "":
 			s.Entry.Reason = entryReason(ch)
+		case s.Kind == CreateRule && s.Rule.Type == apiclient.RuleRegex && ch.Undoes == "": // no other kind of rule takes a comment
+			s.Rule.Comment = entryReason(ch)
 		}
 	}
 	return ch
@@ -177,6 +178,9 @@ func entryReason(ch Change) string {
 // rehearsal says what would be sent.
 func rehearsal(ch Change, p Plan) []Text {
 	lines := []Text{Say("Rehearsal: ", Bold(p.Does), " would be sent; nothing was. It would work ", p.When)}
+	if len(ch.Steps) == 0 {
+		lines = []Text{Say("Rehearsal: ", Bold(p.Does), " would be written down, with nothing to send; it was not")}
+	}
 	for _, s := range ch.Steps {
 		lines = append(lines, Say("• ", Code(s.describe())))
 	}

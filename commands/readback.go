@@ -43,7 +43,9 @@ func (r *Runner) readBack(ctx context.Context, a *Account, ch Change, step *Step
 		if step.Kind == DeleteEntry {
 			return !slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return unchanged(e, *step.Entry) }), nil
 		}
-		i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return ours(e, ch, *step) })
+		i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool {
+			return ours(e, ch, *step) && (namedBy(e, ch) || lastsAsLong(e, *step.Entry))
+		})
 		if i >= 0 {
 			step.ID = entries[i].ID
 		}
@@ -60,9 +62,19 @@ func (r *Runner) readBack(ctx context.Context, a *Account, ch Change, step *Step
 }
 
 // ours reports whether an entry is the one that the step made: by its reason, which begins with the change's id,
-// or, of one that was put back, is the one it had before.
+// or, of one that was put back or prolonged, is the one it had before.
 func ours(e apiclient.IPRule, ch Change, step Step) bool {
-	return sameSource(e, *step.Entry) && (strings.HasPrefix(e.Reason, reasonPrefix(ch.ID)) || e.Reason == step.Entry.Reason)
+	return sameSource(e, *step.Entry) && (namedBy(e, ch) || e.Reason == step.Entry.Reason)
+}
+
+// namedBy reports whether an entry's reason names the change.
+func namedBy(e apiclient.IPRule, ch Change) bool {
+	return strings.HasPrefix(e.Reason, reasonPrefix(ch.ID))
+}
+
+// lastsAsLong reports whether an entry ends no earlier than the other. One whose end the service does not tell counts.
+func lastsAsLong(e, want apiclient.IPRule) bool {
+	return e.Expires.IsZero() || !e.Expires.Before(want.Expires)
 }
 
 // unchanged reports whether an entry still is what it was: the service keeps the number of one that somebody overwrites.

@@ -118,7 +118,7 @@ func TestListingsAreCut(t *testing.T) {
 	for i := range 12 {
 		w.attackOn("/p" + itoa(int64(i)))
 	}
-	require.Contains(t, text(w.reads(eve, "attacks")), "… and 2 more: add --all")
+	require.Contains(t, text(w.reads(eve, "attacks")), "… and 2 more")
 	require.Len(t, w.reads(eve, "attacks --all").Lines, 13)
 	require.Contains(t, text(w.reads(eve, "incidents")), "0 incidents in the last 1 day")
 }
@@ -130,15 +130,45 @@ func TestHelp(t *testing.T) {
 	alone, err := commands.Help("")
 	require.NoError(t, err)
 	require.Equal(t, overview, text(commands.Result{Lines: alone}))
-	for _, verb := range []string{"status", "incidents", "attacks", "attack", "contain", "deny", "allow", "gray", "patch", "mode", "lists", "remove", "undo", "audit", "whoami", "help"} {
+	for _, verb := range []string{"status", "incidents", "attacks", "attack", "vulns", "contain", "deny", "allow", "gray", "patch", "close", "indicator", "mode", "lists", "remove", "rules",
+		"conditions", "unrule", "undo", "extend", "audit", "whoami", "help"} {
 		require.Contains(t, overview, verb)
 		one, err := commands.Help(verb)
 		require.NoError(t, err)
 		require.Equal(t, text(w.reads(eve, "help "+verb)), text(commands.Result{Lines: one}))
 		require.Contains(t, text(commands.Result{Lines: one}), "Needs: ")
 	}
+	require.Less(t, strings.Index(overview, "To look"), strings.Index(overview, "rules: "))
+	require.Less(t, strings.Index(overview, "conditions: "), strings.Index(overview, "To act"))
+	require.Less(t, strings.Index(overview, "To act"), strings.Index(overview, "unrule RULE"))
 	_, err = commands.Help("ban")
 	require.NoError(t, err)
 	_, err = commands.Help("bam")
 	require.ErrorIs(t, err, commands.ErrUnknown)
+}
+
+// A line that help gives as an example is a line of the grammar.
+func TestExamplesAreLines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesRehearse })
+	examples := 0
+	for _, verb := range []string{"vulns", "rules", "contain", "deny", "lists", "remove", "patch", "close", "indicator", "mode", "extend"} {
+		lines, err := commands.Help(verb)
+		require.NoError(t, err)
+		for _, l := range lines {
+			example, ok := strings.CutPrefix(l.String(), "Example: ")
+			if !ok {
+				continue
+			}
+			examples++
+			_, err := w.try(root, example)
+			if err != nil {
+				require.NotContains(t, err.Error(), "Usage: ", example)
+			}
+			parsed, err := commands.Parse(example)
+			require.NoError(t, err)
+			require.Equal(t, verb, parsed.Name)
+		}
+	}
+	require.Equal(t, 11, examples)
 }

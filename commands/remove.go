@@ -19,7 +19,8 @@ func remove() *Command {
 			{Name: "list", Help: "black, white or gray, where a source is on several", Read: readList},
 			argAttack, argReason,
 		},
-		Plan: planRemove,
+		Example: "remove 203.0.113.7 list=black",
+		Plan:    planRemove,
 	}
 }
 

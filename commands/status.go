@@ -13,6 +13,7 @@ func status() *Command {
 	return &Command{
 		Name: "status", Role: Viewer, AnyAccount: true, Flags: []string{"all"},
 		Summary: "what burns now, and what is in force",
+		Args:    []Arg{argPage},
 		Read:    readStatus,
 	}
 }
@@ -31,19 +32,20 @@ type accountStatus struct {
 func readStatus(ctx context.Context, c *Call) (Result, error) {
 	res := Result{Account: c.onlyAccount()}
 	var data []accountStatus
+	pages := c.pages(2 * len(c.All)) // what burns, and what is in force
 	for _, a := range c.All {
-		lines, st := c.accountStatus(ctx, a)
+		lines, st := c.accountStatus(ctx, pages, a)
 		res.Lines = append(res.Lines, lines...)
 		data = append(data, st)
 	}
 	res.Lines = append(res.Lines, Say("wafbot is ", c.cfg.Policy.Describe()))
 	res.Data = data
-	return res, nil
+	return pages.finish(res)
 }
 
-func (c *Call) accountStatus(ctx context.Context, a *Account) ([]Text, accountStatus) {
+func (c *Call) accountStatus(ctx context.Context, pages *pager, a *Account) ([]Text, accountStatus) {
 	st := accountStatus{Account: a.Name, Ongoing: []attackRow{}, InForce: []Change{}}
-	lines := c.burning(ctx, a, &st)
+	lines := c.burning(ctx, pages, a, &st)
 	lines = append(lines, c.deskLines(ctx, a, &st)...)
 	if c.cfg.Health != nil {
 		if h, ok := c.cfg.Health(a.Name); ok {
@@ -59,7 +61,7 @@ func (c *Call) accountStatus(ctx context.Context, a *Account) ([]Text, accountSt
 		return append(lines, Say("What is in force is unknown: wafbot's memory (Redis) can't be reached, and until it can nothing is changed")), st
 	}
 	for _, ch := range changes {
-		if ch.InForce(c.Now) && ch.Undoes == "" && !ch.superseded(changes) {
+		if ch.InForce(c.Now) && ch.Amends() == "" && !ch.superseded(changes) {
 			st.InForce = append(st.InForce, ch)
 		}
 	}
@@ -67,18 +69,11 @@ func (c *Call) accountStatus(ctx context.Context, a *Account) ([]Text, accountSt
 		return append(lines, Say("Nothing of wafbot's is in force")), st
 	}
 	lines = append(lines, Say("In force by wafbot: ", len(st.InForce)))
-	for i, ch := range st.InForce {
-		if i == shortList && !c.Line.Has("all") {
-			lines = append(lines, Say("… and ", len(st.InForce)-i, " more: add ", Code("--all")))
-			break
-		}
-		lines = append(lines, Say("• ", ChangeLine(ch)))
-	}
-	return lines, st
+	return append(lines, pages.part(len(st.InForce), func(i int) Text { return ChangeLine(st.InForce[i]) })...), st
 }
 
 // burning lists what is going on now, what gets through first.
-func (c *Call) burning(ctx context.Context, a *Account, st *accountStatus) []Text {
+func (c *Call) burning(ctx context.Context, pages *pager, a *Account, st *accountStatus) []Text {
 	all, err := c.listAttacks(ctx, a, apiclient.AttackFilter{From: c.Now.Add(-max(a.OngoingFor, time.Hour))})
 	if err != nil {
 		text, _ := ForPeople(c.Invocation, forPeople(err))
@@ -97,7 +92,7 @@ func (c *Call) burning(ctx context.Context, a *Account, st *accountStatus) []Tex
 	if len(ongoing) == 0 {
 		return []Text{Say(Bold(a.Name), ": no attack is going on (no hit in the last ", HumanDuration(a.OngoingFor), ")")}
 	}
-	return append([]Text{Say(Bold(a.Name), ": ", len(ongoing), " going on")}, c.attackLines(a, ongoing)...)
+	return append([]Text{Say(Bold(a.Name), ": ", len(ongoing), " going on")}, c.attackLines(pages, a, ongoing)...)
 }
 
 // urgency orders attacks: incidents first, then what gets through.

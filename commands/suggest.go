@@ -248,7 +248,7 @@ func appWord(app apiclient.Figure) string {
 
 // UndoButton takes back a change.
 func UndoButton(ch Change, now time.Time) (Suggestion, bool) {
-	if !ch.InForce(now) || ch.Undoes != "" {
+	if !ch.InForce(now) || ch.Amends() != "" {
 		return Suggestion{}, false
 	}
 	return Suggestion{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
 )
@@ -22,6 +21,9 @@ func planUndo(ctx context.Context, c *Call) ([]Plan, error) {
 	ch, err := c.changeTyped(c.Known)
 	if err != nil {
 		return nil, err
+	}
+	if c.Actor.Via == ViaClock && c.Now.Before(ch.Until) {
+		return nil, nothing(Say(ch.Does, " was prolonged meanwhile. Nothing was sent"))
 	}
 	if ch, err = c.lookedAt(ctx, ch); err != nil {
 		return nil, err
@@ -69,7 +71,7 @@ func (c *Call) changeTyped(changes []Change) (Change, error) {
 	if len(c.Line.Words) == 0 {
 		for _, ch := range changes {
 			if ch.Actor.ID == c.Actor.ID && ch.Undoes == "" && ch.InForce(c.Now) {
-				return ch, nil
+				return ch, amendment(ch)
 			}
 		}
 		return Change{}, nothing(Say("nothing of yours is in force on ", c.Account.Name))
@@ -89,14 +91,25 @@ func (c *Call) changeTyped(changes []Change) (Change, error) {
 	}
 	ch := found[0]
 	switch {
-	case ch.Undoes != "":
-		return Change{}, usage(Say(Code(ch.ID), " is an undo itself: do again what it took back"))
+	case ch.Amends() != "":
+		return Change{}, amendment(ch)
 	case ch.State == StateUndone:
 		return Change{}, takenBack(ch)
 	case ch.State == StateFailed:
 		return Change{}, nothing(Say(ch.Does, " was never made: ", ch.Fault, ". Nothing was sent"))
 	}
 	return ch, nil
+}
+
+// amendment refuses a change that is about another one.
+func amendment(ch Change) error {
+	switch {
+	case ch.Undoes != "":
+		return usage(Say(Code(ch.ID), " is an undo itself: do again what it took back"))
+	case ch.Extends != "":
+		return usage(Say(Code(ch.ID), " only prolongs ", Code(ch.Extends), ": name that one. Nothing was done"))
+	}
+	return nil
 }
 
 func takenBack(ch Change) error {
@@ -124,19 +137,9 @@ func (c *Call) undoAdd(ctx context.Context, p *Plan, ch Change, s Step) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return ours(e, ch, s) })
-	if i < 0 {
-		j := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return sameSource(e, *s.Entry) })
-		if j < 0 {
-			p.Notes = append(p.Notes, Say("the entry for ", names(*s.Entry), " is gone already"))
-		} else {
-			p.Notes = append(p.Notes, Say("the entry for ", names(*s.Entry), " is somebody else's now", byText(entries[j]), ", left as it is"))
-		}
-		return nil
-	}
-	mine := entries[i]
-	if !sameEntry(mine, *s.Entry) || !mine.Expires.IsZero() && !mine.Expires.Equal(s.Entry.Expires) {
-		p.Notes = append(p.Notes, Say("somebody changed the entry for ", names(*s.Entry), " since: it holds ", c.Account.appsText(mine.Apps), untilText(mine.Expires), ", left as it is"))
+	i, changed := c.entryLeft(entries, ch, s)
+	if changed != nil {
+		p.Notes = append(p.Notes, changed)
 		return nil
 	}
 	p.Steps = append(p.Steps, Step{Kind: DeleteEntry, Entry: &entries[i]})
@@ -154,10 +157,35 @@ func (c *Call) undoAdd(ctx context.Context, p *Plan, ch Change, s Step) error {
 	return nil
 }
 
+// entryLeft finds the entry that a step made, if it still stands as wafbot left it; otherwise it says what became of it.
+func (c *Call) entryLeft(entries []apiclient.IPRule, ch Change, s Step) (int, Text) {
+	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return ours(e, ch, s) })
+	if i < 0 {
+		j := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return sameSource(e, *s.Entry) })
+		if j < 0 {
+			return -1, Say("the entry for ", names(*s.Entry), " is gone already")
+		}
+		return -1, Say("the entry for ", names(*s.Entry), " is somebody else's now", byText(entries[j]), ", left as it is")
+	}
+	if e := entries[i]; !sameEntry(e, *s.Entry) || !e.Expires.IsZero() && !c.gaveEnd(ch, e) {
+		return -1, Say("somebody changed the entry for ", names(*s.Entry), " since: it holds ", c.Account.appsText(e.Apps), untilText(e.Expires), ", left as it is")
+	}
+	return i, nil
+}
+
+// gaveEnd reports whether wafbot itself gave the entry its end: when the change was made, or prolonged.
+func (c *Call) gaveEnd(ch Change, e apiclient.IPRule) bool {
+	return slices.ContainsFunc(c.Known, func(k Change) bool {
+		return (k.ID == ch.ID || k.Extends == ch.ID) && slices.ContainsFunc(k.Steps, func(s Step) bool {
+			return s.Kind == AddEntry && s.Sent && s.Entry.Expires.Equal(e.Expires)
+		})
+	})
+}
+
 // takenBackSince reports whether an entry was the work of a change that has been undone.
 func (c *Call) takenBackSince(e apiclient.IPRule) bool {
 	return slices.ContainsFunc(c.Known, func(ch Change) bool {
-		return ch.State == StateUndone && strings.HasPrefix(e.Reason, reasonPrefix(ch.ID))
+		return ch.State == StateUndone && namedBy(e, ch)
 	})
 }
 

@@ -15,7 +15,7 @@ func (c *Call) undoCreate(ctx context.Context, p *Plan, s Step) error {
 	if err != nil {
 		return err
 	}
-	id := c.ruleNow(s.ID)
+	id := ruleNow(c.Known, s.ID)
 	i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return r.ID == id })
 	switch {
 	case i < 0:
@@ -39,10 +39,8 @@ func (c *Call) undoDelete(ctx context.Context, p *Plan, ch Change, s Step) error
 		if m.Kind != CreateRule || !m.Done {
 			continue
 		}
-		id := c.ruleNow(m.ID)
-		made = append(made, id)
-		standing := func(r apiclient.Rule) bool { return r.ID == id && apiclient.SameRule(r, *m.Rule) }
-		if !slices.ContainsFunc(rules, standing) {
+		made = append(made, ruleNow(c.Known, m.ID))
+		if !c.stands(rules, m) {
 			p.Notes = append(p.Notes, Say("somebody took away or changed what wafbot had set, so the old rule is not put back"))
 			return nil
 		}
@@ -58,6 +56,12 @@ func (c *Call) undoDelete(ctx context.Context, p *Plan, ch Change, s Step) error
 	}
 	p.Steps = append(p.Steps, Step{Kind: CreateRule, Rule: old})
 	return nil
+}
+
+// stands reports whether the rule that a step made is still there and the same.
+func (c *Call) stands(rules []apiclient.Rule, made Step) bool {
+	id := ruleNow(c.Known, made.ID)
+	return slices.ContainsFunc(rules, func(r apiclient.Rule) bool { return r.ID == id && apiclient.SameRule(r, *made.Rule) })
 }
 
 // before is the rule to put back for one that a change had replaced. Where wafbot itself had set that one, for a time that is over
@@ -79,12 +83,14 @@ func (c *Call) before(rule *apiclient.Rule) *apiclient.Rule {
 
 // made reports whether a change made the rule, or the one that the rule was put back for.
 func (c *Call) made(ch Change, id int64) bool {
-	return slices.ContainsFunc(ch.Steps, func(s Step) bool { return s.Kind == CreateRule && s.Done && c.ruleNow(s.ID) == c.ruleNow(id) })
+	return slices.ContainsFunc(ch.Steps, func(s Step) bool {
+		return s.Kind == CreateRule && s.Done && ruleNow(c.Known, s.ID) == ruleNow(c.Known, id)
+	})
 }
 
 // ruleNow is the number that a rule has by now: when an undo creates it again, it gets a new one.
-func (c *Call) ruleNow(id int64) int64 {
-	for _, ch := range slices.Backward(c.Known) {
+func ruleNow(known []Change, id int64) int64 {
+	for _, ch := range slices.Backward(known) {
 		for _, s := range ch.Steps {
 			if s.Kind == CreateRule && s.Done && s.Rule.ID == id {
 				id = s.ID

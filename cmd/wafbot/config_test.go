@@ -148,7 +148,7 @@ func TestDefaultsHoldWhereKeysAreLeftOut(t *testing.T) {
 				Patch: 168 * time.Hour, Indicator: 4 * time.Hour, Mute: time.Hour,
 			},
 			LongestDuration: 720 * time.Hour, RenewWhileKnocking: 24 * time.Hour,
-			SecondPerson: []string{"forever", "broad", "close", "mode_off", "rules_everywhere", "source"},
+			SecondPerson: []string{"forever", "broad", "mode_off", "rules_everywhere", "source"},
 			ApprovalFor:  15 * time.Minute, Alone: Alone{After: 5 * time.Minute, Longest: time.Hour},
 		},
 		Audit: Audit{Keep: 9600 * time.Hour},

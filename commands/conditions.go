@@ -1,0 +1,49 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+func conditions() *Command {
+	return &Command{
+		Name: "conditions", Role: Viewer, Flags: []string{"all"},
+		Summary: "which requests rules are for: sets of conditions, and how many rules each has",
+		Args:    []Arg{argPage},
+		Read:    readConditions,
+	}
+}
+
+// conditionRow is a set of conditions for programs.
+type conditionRow struct {
+	ID         int64                 `json:"id"`
+	Conditions []apiclient.Condition `json:"conditions"`
+	Rules      int                   `json:"rules"`
+}
+
+func readConditions(ctx context.Context, c *Call) (Result, error) {
+	sets, err := collect(c.Account.API.ConditionSets(ctx))
+	if err != nil {
+		return Result{}, forPeople(err)
+	}
+	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+	if err != nil {
+		return Result{}, forPeople(err)
+	}
+	attached := map[int64]int{}
+	for _, r := range rules {
+		attached[r.ConditionID]++
+	}
+	rows := []conditionRow{}
+	for _, s := range sets {
+		rows = append(rows, conditionRow{s.ID, s.Conditions, attached[s.ID]})
+	}
+	res := Result{Account: c.Account.Name, Data: rows, Lines: []Text{Say(Bold(c.Account.Name), ": ", count(len(rows), "set"), " of conditions")}}
+	pages := c.pages(1)
+	res.Lines = append(res.Lines, pages.part(len(rows), func(i int) Text {
+		return Say(Code(fmt.Sprint(rows[i].ID)), " ", scopeText(rows[i].Conditions), ": ", count(rows[i].Rules, "rule"))
+	})...)
+	return pages.finish(res)
+}

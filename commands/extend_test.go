@@ -1,0 +1,295 @@
+package commands_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+func TestExtendADenial(t *testing.T) {
+	t.Parallel()
+	var told []string
+	w := newWorld(t, func(c *commands.Config) {
+		c.Changed = func(_ context.Context, ch commands.Change) { told = append(told, ch.ID+" "+ch.AttackID) }
+	})
+	id := w.attackOn("/login")
+	first := w.does(ann, "deny 203.0.113.7 198.51.100.4 for=4h attack="+id)
+	before := w.listed("black")
+	w.pass(time.Hour)
+	told = nil
+	res, err := w.try(bob, "extend "+first.ID[:5]+" for=2h reason=knocking")
+	require.NoError(t, err)
+	ch := res.Changes[0]
+	require.Equal(t, "Prolong by 2 h: Deny 203.0.113.7, 198.51.100.4 everywhere for 4 h", ch.Does)
+	require.Equal(t, "extend "+first.ID+" for=2h reason=knocking", ch.Line.String())
+	require.Contains(t, text(res), "accepted by the service, works in about 1 min. "+first.ID+", by Bob, until 2026-11-20 09:00 UTC")
+	require.Equal(t, []string{"198.51.100.4/32 [0] 5h0m0s", "203.0.113.7/32 [0] 5h0m0s"}, w.entries("black"), "from its end on")
+	for i, e := range w.listed("black") {
+		require.Equal(t, before[i].ID, e.ID)
+		require.Equal(t, before[i].Reason, e.Reason, "it stays the entry of the change that made it")
+	}
+	require.Equal(t, w.clock().Add(5*time.Hour), w.ledger.change(first.ID).Until)
+	require.Equal(t, "Ann", w.ledger.change(first.ID).Actor.Name)
+	require.Equal(t, []string{ch.ID + " " + id}, told, "so that the card is redrawn")
+	audited := w.lastAudit()
+	require.Equal(t, "done", audited.Outcome)
+	require.Equal(t, ch.ID, audited.Change)
+	require.Equal(t, "Bob", audited.Actor.Name)
+	require.Equal(t, "knocking", audited.Why)
+	_, ok := commands.UndoButton(ch, w.clock())
+	require.False(t, ok, "the change that it prolongs has one")
+	require.Contains(t, audited.Before[0], "until 2026-11-20T07:00:00Z")
+	require.Contains(t, audited.After[0], "until 2026-11-20T09:00:00Z force=true")
+	status := text(w.reads(eve, "status"))
+	require.Contains(t, status, "In force by wafbot: 1\n")
+	require.Contains(t, status, "→ 2026-11-20 09:00 UTC")
+	require.NotContains(t, text(w.reads(eve, "attack "+id)), "Prolong")
+
+	w.does(bob, "extend "+first.ID+" for=1h")
+	require.Equal(t, []string{"198.51.100.4/32 [0] 6h0m0s", "203.0.113.7/32 [0] 6h0m0s"}, w.entries("black"))
+	w.does(ann, "undo "+first.ID)
+	require.Empty(t, w.entries("black"))
+	require.Equal(t, commands.StateUndone, w.ledger.change(ch.ID).State)
+	w.nothing(bob, "extend "+first.ID+" for=2h", "taken back already by Ann")
+}
+
+func TestUndoOfAnExtendedDenialPutsBackWhatStoodThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.seed(waf.IPRule{Subnet: "203.0.113.7", Reason: "by hand", ExpiredAt: w.clock().Add(time.Hour).Unix()})
+	ch := w.does(ann, "deny 203.0.113.7 for=4h")
+	w.does(ann, "extend "+ch.ID+" for=4h")
+	w.does(ann, "undo "+ch.ID)
+	require.Equal(t, []string{"203.0.113.7/32 [0] 1h0m0s"}, w.entries("black"))
+	require.Equal(t, "by hand", w.listed("black")[0].Reason)
+}
+
+// Of rules only wafbot knows the end: it moves, and nothing is sent.
+func TestExtendAPatch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t)
+		patched := w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=20m")
+		switched := w.anyway(ann, "mode 4 block for=20m")
+		sent := w.changesSent()
+		res, err := w.try(bob, "extend "+patched.ID+" for=20m")
+		require.NoError(t, err)
+		require.Contains(t, text(res), "done; the service need not know. "+patched.ID+", by Bob, until")
+		require.Contains(t, commands.ChangeLine(res.Changes[0]).String(), "done; the service need not know "+patched.ID, "as the channel is told")
+		w.does(bob, "extend "+switched.ID+" for=40m")
+		require.Equal(t, sent, w.changesSent())
+		require.Equal(t, patched.Until.Add(20*time.Minute), w.ledger.change(patched.ID).DueAt())
+		runDue(t, w, 40*time.Minute-time.Second)
+		require.Len(t, w.rules("vpatch"), 1)
+		runDue(t, w, 3*time.Second)
+		require.Empty(t, w.rules("vpatch"))
+		require.Equal(t, []string{"block"}, w.modes())
+		runDue(t, w, 20*time.Minute)
+		require.Equal(t, []string{"monitoring"}, w.modes())
+	})
+}
+
+// Its end had come, and somebody prolonged it before it was ended.
+func TestTheClockDoesNotEndWhatWasProlonged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=1h")
+	w.pass(59 * time.Minute)
+	w.does(ann, "extend "+ch.ID+" for=1h")
+	w.pass(time.Minute)
+	w.nothing(commands.Actor{ID: "wafbot", Name: "wafbot", Via: commands.ViaClock}, "undo "+ch.ID, "was prolonged meanwhile")
+	require.Len(t, w.rules("vpatch"), 1)
+}
+
+func TestExtendOnce(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"deny 203.0.113.7 for=4h", "patch shop.example.com/login type=sqli part=get.q for=4h"} {
+		w := newWorld(t)
+		ch := w.does(ann, line)
+		inv := w.asks(ann, "extend "+ch.ID+" for=4h")
+		_, err := w.do(inv)
+		require.NoError(t, err)
+		sent := w.changesSent()
+		res, err := w.do(inv)
+		require.NoError(t, err)
+		require.Equal(t, "done", res.Outcome, "the same delivery gets the same answer")
+		w.nothing(bob, "extend "+ch.ID+" for=4h", "done already by Ann")
+		require.Equal(t, sent, w.changesSent())
+		require.Equal(t, ch.Until.Add(4*time.Hour), w.ledger.change(ch.ID).Until)
+		w.pass(time.Minute)
+		w.does(bob, "extend "+ch.ID+" for=4h")
+		require.Equal(t, ch.Until.Add(8*time.Hour), w.ledger.change(ch.ID).Until)
+	}
+}
+
+func TestWhatCannotBeExtended(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, noSecond(commands.SecondAllow, commands.SecondModeOff))
+	denied := w.does(ann, "deny 203.0.113.7 for=4h")
+	w.refuses(ann, "extend "+denied.ID, commands.ErrUsage, "for= is missing")
+	w.refuses(ann, "extend c000 for=4h", commands.ErrUsage, "no change c000")
+	w.refuses(eve, "extend "+denied.ID+" for=4h", commands.ErrDenied, "needs the role responder")
+	w.refuses(ann, "extend "+denied.ID+" for=forever", commands.ErrNeedsSecond, "never end")
+	w.refuses(ann, "extend "+denied.ID+" for=30d", commands.ErrGuarded, "30d4h is longer than the longest allowed, 30d")
+	w.pass(time.Second)
+	longer := w.does(ann, "extend "+denied.ID+" for=1h")
+	for _, verb := range []string{"undo " + longer.ID, "extend " + longer.ID + " for=1h", "undo"} {
+		w.refuses(ann, verb, commands.ErrUsage, longer.ID+" only prolongs "+denied.ID+": name that one")
+	}
+	w.overwrite(w.listed("black")[0], "kept for the police", 24*time.Hour)
+	w.refuses(ann, "extend "+denied.ID+" for=1h", commands.ErrGuarded, "there is nothing to prolong", "is somebody else's now (kept for the police)")
+
+	short := w.does(ann, "deny 203.0.113.8 for=1h")
+	w.pass(time.Hour)
+	w.nothing(ann, "extend "+short.ID+" for=1h", "is over: ask for it anew")
+	gone := w.does(ann, "deny 203.0.113.9")
+	removed := w.does(ann, "remove 203.0.113.9")
+	w.refuses(ann, "extend "+gone.ID+" for=1h", commands.ErrGuarded, "gone already")
+	w.nothing(ann, "extend "+removed.ID+" for=1h", "has no end")
+
+	patched := w.does(ann, "patch shop.example.com/login type=sqli part=get.q")
+	w.byHand("POST", "/v1/objects/hint/delete", `{"filter":{"clientid":[5],"id":`+itoa(patched.Steps[0].ID)+`}}`)
+	w.refuses(ann, "extend "+patched.ID+" for=1h", commands.ErrGuarded, "somebody took away or changed rule "+itoa(patched.Steps[0].ID))
+
+	allowed := w.does(root, "allow 198.51.100.7")
+	w.refuses(ann, "extend "+allowed.ID+" for=1h", commands.ErrDenied, "needs the role admin")
+	off := w.anyway(root, "mode 4 off")
+	w.refuses(ann, "extend "+off.ID+" for=1h", commands.ErrDenied, "needs the role admin")
+	w.does(root, "extend "+off.ID+" for=1h")
+}
+
+// What the policy forbids by now is not prolonged, whoever was allowed to begin it.
+func TestExtendIsGuardedLikeTheChangeItself(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, noSecond(commands.SecondForever, commands.SecondClose))
+	denied := w.does(ann, "deny 203.0.113.7")
+	closed := w.anyway(root, "close POST shop.example.com/login for=30m")
+	w.refuses(root, "extend "+closed.ID+" for=30m", commands.ErrAsk, "Prolong by 30 min: Close POST shop.example.com/login", "your users neither")
+	w.anyway(root, "extend "+closed.ID+" for=30m")
+	w.cfg.Policy.Sources = []commands.Source{source("our CDN", commands.DenyNever, "203.0.113.0/24")}
+	w.cfg.Policy.SecondPerson = []string{commands.SecondClose}
+	w.Runner = commands.New(w.cfg)
+	w.pass(time.Minute)
+	w.refuses(ann, "extend "+denied.ID+" for=1h", commands.ErrGuarded, "is in our CDN", "never denied")
+	w.refuses(root, "extend "+closed.ID+" for=30m", commands.ErrNeedsSecond, "policy.second_person: close")
+	w.cfg.Policy.Sources = nil
+	w.Runner = commands.New(w.cfg)
+	ch := w.does(ann, "extend "+denied.ID+" for=forever")
+	require.Equal(t, "Prolong for ever: Deny 203.0.113.7 everywhere for 4 h", ch.Does)
+	require.Equal(t, []string{"203.0.113.7/32 [0] forever"}, w.entries("black"))
+	require.Zero(t, w.ledger.change(denied.ID).Until)
+	w.nothing(ann, "extend "+denied.ID+" for=1h", "has no end")
+	w.does(ann, "undo "+denied.ID)
+	require.Empty(t, w.entries("black"))
+}
+
+func TestOnlyWhatIsOursIsExtended(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ch := w.does(ann, "deny 203.0.113.7 203.0.113.8 for=4h")
+	w.overwrite(w.listed("black")[0], "kept for the police", time.Hour)
+	res, err := w.try(ann, "extend "+ch.ID+" for=4h")
+	require.NoError(t, err)
+	require.Contains(t, text(res), "the entry for 203.0.113.7 is somebody else's now (kept for the police), left as it is")
+	require.Equal(t, []string{"203.0.113.7/32 [0] 1h0m0s", "203.0.113.8/32 [0] 8h0m0s"}, w.entries("black"))
+}
+
+func TestExtendInRehearsal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	denied := w.does(ann, "deny 203.0.113.7")
+	patched := w.does(ann, "patch shop.example.com/login type=sqli part=get.q")
+	w.cfg.Policy.Changes = commands.ChangesRehearse
+	w.Runner = commands.New(w.cfg)
+	sent := w.changesSent()
+	require.Contains(t, text(w.reads(ann, "extend "+denied.ID+" for=1h")), "Rehearsal: Prolong by 1 h: Deny 203.0.113.7 everywhere for 4 h would be sent; nothing was")
+	require.Contains(t, text(w.reads(ann, "extend "+patched.ID+" for=1h")), "would be written down, with nothing to send; it was not")
+	require.Equal(t, sent, w.changesSent())
+	require.Equal(t, denied.Until, w.ledger.change(denied.ID).Until)
+	require.Equal(t, patched.Until, w.ledger.change(patched.ID).Until)
+	require.Equal(t, "rehearsed", w.lastAudit().Outcome)
+}
+
+// Whatever becomes of the answer, it is prolonged once, and its undo takes it back.
+func TestAnExtensionWhoseAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"500_applied", "reset_applied", "cut", "status:500", "reset", "html"} {
+		for _, times := range []int{1, 2} {
+			w := newWorld(t)
+			denied := w.does(ann, "deny 203.0.113.7 for=4h")
+			w.fault("POST /v4/ip_rules", kind, times)
+			w.does(ann, "extend "+denied.ID+" for=4h")
+			require.Equal(t, []string{"203.0.113.7/32 [0] 8h0m0s"}, w.entries("black"), kind)
+			w.does(ann, "undo "+denied.ID)
+			require.Empty(t, w.entries("black"), kind)
+		}
+	}
+}
+
+// A process dies at any point: who gets the delivery again, or types the same, prolongs it once; an undo takes it back in any case.
+func TestACrashWhileExtending(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"deny 203.0.113.7 for=4h", "patch shop.example.com/login type=sqli part=get.q for=4h"} {
+		for save := 1; save <= 4; save++ {
+			for _, next := range []string{"the same delivery", "the same line", "an undo"} {
+				w := newWorld(t)
+				ch := w.does(ann, line)
+				w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= save } })
+				inv := w.asks(ann, "extend "+ch.ID+" for=4h")
+				_, err := w.do(inv)
+				if err != nil {
+					require.ErrorIs(t, err, commands.ErrAway)
+				}
+				w.ledger.set(func(l *ledger) { l.saveFail = nil })
+				if next != "an undo" {
+					if next == "the same line" {
+						inv = w.asks(bob, "extend "+ch.ID+" for=4h")
+					}
+					_, err = w.do(inv)
+					require.NoError(t, err, "%s, save %d, %s", line, save, next)
+					require.Equal(t, ch.Until.Add(4*time.Hour), w.ledger.change(ch.ID).Until, "%s, save %d, %s", line, save, next)
+					if strings.HasPrefix(line, "deny") {
+						require.Equal(t, []string{"203.0.113.7/32 [0] 8h0m0s"}, w.entries("black"))
+					}
+				}
+				w.does(ann, "undo "+ch.ID)
+				require.Empty(t, w.entries("black"), "%s, save %d, %s", line, save, next)
+				require.Empty(t, w.rules("vpatch"))
+				_, err = w.do(inv)
+				require.ErrorIs(t, err, commands.ErrNothing, "it stays taken back")
+				require.Empty(t, w.entries("black"))
+			}
+		}
+	}
+}
+
+// Somebody prolonged it further while nobody knew about the first: gone on with, that one shortens nothing.
+func TestAnExtensionNeverShortens(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"deny 203.0.113.7 for=4h", "patch shop.example.com/login type=sqli part=get.q for=4h"} {
+		for _, further := range []string{"8h", "forever"} {
+			w := newWorld(t, noSecond(commands.SecondForever))
+			ch := w.does(ann, line)
+			w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })
+			first := w.asks(ann, "extend "+ch.ID+" for=1h")
+			_, err := w.do(first)
+			require.ErrorIs(t, err, commands.ErrAway)
+			w.ledger.set(func(l *ledger) { l.saveFail = nil })
+			w.does(bob, "extend "+ch.ID+" for="+further)
+			until, entries := w.ledger.change(ch.ID).Until, w.entries("black")
+			_, err = w.do(first)
+			require.NoError(t, err)
+			require.Equal(t, until, w.ledger.change(ch.ID).Until, "%s, then %s", line, further)
+			require.Equal(t, entries, w.entries("black"), "%s, then %s", line, further)
+			w.does(ann, "undo "+ch.ID)
+			require.Empty(t, w.entries("black"))
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// What an indicator's matches are taken for: an attack, which is blocked where the mode blocks, or one that a virtual patch stops.
+const (
+	markScanner = "scanner"
+	markPatch   = "vpatch"
+)
+
+// maxRegex is how long an indicator's regular expression may be, in bytes.
+const maxRegex = 500
+
+func indicator() *Command {
+	return &Command{
+		Name: "indicator", Role: Responder,
+		Summary: "take every request for an attack whose header matches a regular expression",
+		Args: []Arg{
+			{Name: "header", Object: true, Required: true, Help: "the header's name, as User-Agent", Read: readHeader},
+			{Name: "regex", Object: true, Required: true, Help: "the regular expression, in quotes; it is tried on usual browsers and search engines first", Read: readRegex},
+			{Name: "type", Help: "scanner: blocked where the mode blocks; vpatch: blocked in every mode but off; left out: scanner", Read: oneOf(markScanner, markPatch)},
+			{Name: "host", Help: "requests to this host only; left out: all of them", Read: readHost},
+			{Name: "path", Help: "requests to exactly this path of the host only"},
+			argFor(), argAttack, argReason,
+		},
+		Example: `indicator User-Agent "sqlmap/1\.\d" host=shop.example.com for=4h`,
+		Plan:    planIndicator,
+	}
+}
+
+// readHeader takes a header's name as the service writes it: in capitals.
+func readHeader(value string, _ *Account) (string, error) {
+	point, err := apiclient.ParsePoint(apiclient.Point{{"header", value}}.String())
+	if err != nil {
+		return "", usage(Say(typed(value), " is no header's name: write one, as ", Code("User-Agent")))
+	}
+	name := fmt.Sprint(point[0][1])
+	if name == "HOST" {
+		return "", usage(Say("every request has a ", Code("Host"), ": name another header, and the host with ", Code("host=")))
+	}
+	return name, nil
+}
+
+func readHost(value string, _ *Account) (string, error) { return strings.ToLower(value), nil }
+
+func readRegex(value string, _ *Account) (string, error) {
+	if len(value) > maxRegex {
+		return "", usage(Say("the regular expression is over ", maxRegex, " bytes long"))
+	}
+	if _, err := regexp.Compile(value); err != nil {
+		return "", usage(Say(typed(value), " can't be tried by wafbot, so it isn't sent: ", Visible(err.Error(), 200), ". Look-around and back-references are not known here"))
+	}
+	return value, nil
+}
+
+func planIndicator(ctx context.Context, c *Call) ([]Plan, error) {
+	header, regex, keys := c.Line.Words[0], c.Line.Words[1], c.Line.Keys
+	length, err := c.length(keys["for"], c.cfg.Policy.indicatorFor())
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case keys["host"] == "" && keys["path"] != "":
+		return nil, c.Cmd.misuse(Say(Code("path="), " needs ", Code("host=")))
+	case keys["host"] == "":
+		if err := c.cfg.Policy.needsSecond(SecondEverywhere, Say("without ", Code("host="), " it holds for every host")); err != nil {
+			return nil, err
+		}
+	}
+	conditions, err := apiclient.ScopeConditions(apiclient.Scope{Host: keys["host"], Path: keys["path"]})
+	if err != nil {
+		return nil, guarded(Say("that can't be said to the service: ", Visible(err.Error(), 200), ". Nothing was done"))
+	}
+	rule := apiclient.Rule{Type: apiclient.RuleRegex, Conditions: conditions, Point: apiclient.Point{{"header", header}}, Regex: regex, AttackType: markScanner}
+	verb := "Take for a scanner"
+	if keys["type"] == markPatch {
+		rule.AttackType, verb = markPatch, "Block"
+	}
+	what := fmt.Sprintf("requests %s whose %s matches %s", scopeText(conditions), header, Visible(regex, maxPath))
+	line := Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host", keys["host"]).With("path", keys["path"])
+	p := Plan{Line: c.complete(line, length), Does: fmt.Sprintf("%s %s %s", verb, what, lasting(length)), When: ruleWorks, Until: end(c.Now, length)}
+	p.Warnings, p.Notes = indicatorEffect(header, regexp.MustCompile(regex), rule.AttackType)
+	p, err = c.planRule(ctx, p, rule, what+": there is an indicator")
+	return []Plan{p}, err
+}
+
+// indicatorEffect says what an indicator does to the requests that match, and which usual ones do.
+func indicatorEffect(header string, regex *regexp.Regexp, mark string) (ws []Warning, notes []Text) {
+	if mark == markPatch {
+		ws = append(ws, Warning{Text: Say("it blocks what matches in every mode but off")})
+	} else {
+		notes = append(notes, Say("What matches is blocked only where the mode blocks"))
+	}
+	t := tryRegex(regex)
+	if t.broad() {
+		return append(ws, Warning{Text: t.words(header)}), notes
+	}
+	return ws, append(notes, t.words(header))
+}

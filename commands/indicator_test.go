@@ -1,0 +1,232 @@
+package commands_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+// theRule is the one rule of a type as the service lists it.
+func (w *world) theRule(kind string) apiclient.Rule {
+	w.t.Helper()
+	var found []apiclient.Rule
+	for r, err := range w.cfg.Accounts[0].API.Rules(w.t.Context(), apiclient.RuleFilter{}) {
+		require.NoError(w.t, err)
+		if r.Type == kind {
+			found = append(found, r)
+		}
+	}
+	require.Len(w.t, found, 1)
+	return found[0]
+}
+
+func TestIndicator(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	res, err := w.try(ann, `indicator user-agent "sqlmap/1\.\d" host=Shop.example.com path=/login attack=`+id+` reason="same tool"`)
+	require.NoError(t, err)
+	ch := res.Changes[0]
+	require.Equal(t, `Take for a scanner requests for shop.example.com/login whose USER-AGENT matches sqlmap/1\.\d for 4 h`, ch.Does)
+	require.Equal(t, `indicator USER-AGENT "sqlmap/1\\.\\d" attack=`+id+` for=4h host=shop.example.com path=/login reason="same tool" type=scanner`, ch.Line.String())
+	require.Contains(t, text(res), "it would hit none of 12 usual browsers and search engines")
+	require.Contains(t, text(res), "blocked only where the mode blocks")
+	require.Equal(t, id, ch.AttackID)
+	require.Equal(t, w.clock().Add(4*time.Hour), ch.DueAt())
+	rule := w.theRule("regex")
+	require.Equal(t, apiclient.Point{{"header", "USER-AGENT"}}, rule.Point)
+	require.Equal(t, `sqlmap/1\.\d`, rule.Regex)
+	require.Equal(t, "scanner", rule.AttackType)
+	require.Equal(t, "wafbot "+ch.ID+" by Ann (U1ANN) for "+id+": same tool", rule.Comment)
+	scope, ok := apiclient.ConditionsScope(rule.Conditions)
+	require.True(t, ok)
+	require.Equal(t, apiclient.Scope{Host: "shop.example.com", Path: "/login"}, scope)
+	require.Equal(t, ch.ID, w.lastAudit().Change)
+	require.Contains(t, w.lastAudit().After[0], `create indicator (scanner) sqlmap/1\.\d on header.USER-AGENT, for shop.example.com/login`)
+
+	require.NoError(t, w.again(ch.Line), "the canonical line is a line")
+	w.nothing(bob, ch.Line.String(), "done already by Ann")
+	w.pass(time.Minute)
+	w.nothing(bob, ch.Line.String(), "there is an indicator already, by rule "+itoa(rule.ID))
+	w.does(bob, "undo "+ch.ID)
+	require.Empty(t, w.rules("regex"))
+}
+
+// What an indicator would hit is said before, and asked about when it is somebody who comes every day.
+func TestAnIndicatorIsTriedFirst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for regex, words := range map[string]string{
+		`User-Agent Firefox`:     "it would hit 3 of 12 usual browsers and search engines, as Firefox on Windows",
+		`User-Agent (?i)BOT`:     "it would hit 2 of 12 usual browsers and search engines, as Googlebot",
+		`User-Agent .*`:          "it matches everything, even an empty header",
+		`User-Agent ^`:           "it matches everything",
+		`User-Agent ^$`:          "it would hit an empty USER-AGENT, and none of 12",
+		`User-Agent (^$|iPhone)`: "it would hit 1 of 12 usual browsers and search engines, as Safari on iOS, and an empty header",
+		`X-Tool Mozilla`:         "wafbot knows no usual values of X-TOOL, and tried it on the User-Agents of browsers and search engines: it matches 12 of 12",
+		`X-Tool .`:               "matches 12 of 12",
+	} {
+		header, pattern, _ := strings.Cut(regex, " ")
+		line := "indicator " + header + " '" + pattern + "' host=shop.example.com"
+		w.refuses(ann, line, commands.ErrAsk, words)
+		w.refuses(ann, line+" type=vpatch", commands.ErrAsk, words, "blocks what matches in every mode but off")
+	}
+	ch := w.anyway(ann, "indicator User-Agent Firefox host=shop.example.com type=vpatch")
+	require.Equal(t, "Block requests for shop.example.com whose USER-AGENT matches Firefox for 4 h", ch.Does)
+	require.Equal(t, "vpatch", w.theRule("regex").AttackType)
+	w.refuses(ann, "indicator X-Tool k1ller host=shop.example.com type=vpatch", commands.ErrAsk, "in every mode but off", "it matches none of 12")
+
+	inv := w.asks(ann, "indicator X-Tool k1ller host=shop.example.com")
+	inv.Ask = true
+	_, err := w.do(inv)
+	require.ErrorContains(t, err, "it matches none of 12", "the preview says it, too")
+}
+
+func TestIndicatorsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for line, refusal := range map[string]struct {
+		kind  error
+		words string
+	}{
+		`indicator User-Agent "(?=x)y" host=a.example.com`:                         {commands.ErrUsage, "can't be tried by wafbot, so it isn't sent"},
+		`indicator User-Agent "(" host=a.example.com`:                              {commands.ErrUsage, "can't be tried"},
+		`indicator User-Agent "(x)\1" host=a.example.com`:                          {commands.ErrUsage, "back-references"},
+		`indicator User-Agent ` + strings.Repeat("x", 501) + ` host=a.example.com`: {commands.ErrUsage, "over 500 bytes"},
+		`indicator "Two Words" x host=a.example.com`:                               {commands.ErrUsage, "is no header's name"},
+		`indicator X:Y x host=a.example.com`:                                       {commands.ErrUsage, "is no header's name"},
+		`indicator Host x host=a.example.com`:                                      {commands.ErrUsage, "every request has a Host"},
+		`indicator User-Agent`:                                                     {commands.ErrUsage, "which regex?"},
+		`indicator User-Agent x type=sqli host=a.example.com`:                      {commands.ErrUsage, "is none of scanner, vpatch"},
+		`indicator User-Agent evil path=/login`:                                    {commands.ErrUsage, "path= needs host="},
+		`indicator User-Agent evil`:                                                {commands.ErrNeedsSecond, "policy.second_person: rules_everywhere"},
+		`indicator User-Agent evil host=*.example.com`:                             {commands.ErrGuarded, "must be one host"},
+		`indicator User-Agent evil host=a.example.com path=login`:                  {commands.ErrGuarded, "must begin with /"},
+		`indicator User-Agent evil host=a.example.com for=31d`:                     {commands.ErrGuarded, "longer than the longest allowed"},
+		`indicator User-Agent evil host=a.example.com for=forever`:                 {commands.ErrNeedsSecond, "never end"},
+	} {
+		w.refuses(ann, line, refusal.kind, refusal.words)
+	}
+	w = newWorld(t, noSecond(commands.SecondEverywhere))
+	ch := w.does(ann, "indicator User-Agent evil for=1h")
+	require.Equal(t, "Take for a scanner requests everywhere whose USER-AGENT matches evil for 1 h", ch.Does)
+	require.Empty(t, w.theRule("regex").Conditions)
+}
+
+// A request that the indicator is for is stopped, and only while it holds.
+func TestAnIndicatorStopsWhatMatches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t)
+		w.attack(waf.AttackSpec{App: 4, Path: "/login", Sources: []waf.SourceSpec{{IP: "203.0.113.7", PerSecond: 1, Headers: map[string]string{"USER-AGENT": "sqlmap/1.5"}}}})
+		w.anyway(ann, "indicator User-Agent ^sqlmap/ host=shop.example.com type=vpatch for=3h")
+		runDue(t, w, 2*time.Hour)
+		hits := w.state().Attacks[0].Hits
+		runDue(t, w, 30*time.Minute)
+		require.Equal(t, hits, w.state().Attacks[0].Hits, "nothing gets through any more")
+		runDue(t, w, time.Hour)
+		require.Empty(t, w.rules("regex"), "it has ended")
+	})
+}
+
+func TestAnIndicatorWhoseAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"500_applied", "reset_applied", "cut", "status:500"} {
+		w := newWorld(t)
+		w.fault("POST /v1/objects/hint/create", kind, 1)
+		ch := w.does(ann, "indicator User-Agent evil host=shop.example.com")
+		require.Equal(t, w.theRule("regex").ID, ch.Steps[0].ID, kind)
+	}
+}
+
+func TestClose(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, noSecond(commands.SecondClose))
+	id := w.attackOn("/login")
+	line := "close post https://Shop.example.com/login for=30m attack=" + id
+	w.refuses(ann, line, commands.ErrDenied, "needs the role admin")
+	w.refuses(root, line, commands.ErrAsk, "Close POST shop.example.com/login for 30 min: every request is blocked?", "nobody gets through to POST shop.example.com/login", "your users neither")
+	ch := w.anyway(root, line)
+	require.Equal(t, "close POST shop.example.com/login attack="+id+" for=30m", ch.Line.String())
+	require.Equal(t, w.clock().Add(30*time.Minute), ch.DueAt())
+	rule := w.theRule("vpatch")
+	require.Equal(t, "any", rule.AttackType)
+	require.Equal(t, apiclient.Point{{"header", "HOST"}}, rule.Point)
+	scope, ok := apiclient.ConditionsScope(rule.Conditions)
+	require.True(t, ok)
+	require.Equal(t, apiclient.Scope{Method: "POST", Host: "shop.example.com", Path: "/login"}, scope)
+	require.Equal(t, []string{"create vpatch blocks every request that has header.HOST, for POST shop.example.com/login"}, w.lastAudit().After)
+	w.pass(time.Minute)
+	w.nothing(root, line, "POST shop.example.com/login is closed already, by rule "+itoa(rule.ID))
+	w.does(ann, "undo "+ch.ID)
+	require.Empty(t, w.rules("vpatch"))
+
+	ch = w.anyway(root, "close GET shop.example.com/a/b.php app=Shop for=1h")
+	require.Equal(t, "Close GET shop.example.com/a/b.php on Shop for 1 h: every request is blocked", ch.Does)
+	require.Equal(t, "close GET shop.example.com/a/b.php app=4 for=1h", ch.Line.String())
+	scope, _ = apiclient.ConditionsScope(w.theRule("vpatch").Conditions)
+	require.Equal(t, apiclient.Known(4), scope.App)
+}
+
+func TestWhatCannotBeClosed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.refuses(root, "close POST shop.example.com/login for=30m", commands.ErrNeedsSecond, "policy.second_person: close")
+	w = newWorld(t, noSecond(commands.SecondClose))
+	w.refuses(root, "close POST shop.example.com/login", commands.ErrUsage, "for= is missing")
+	w.refuses(root, "close shop.example.com/login for=30m", commands.ErrUsage, "which place?")
+	w.refuses(root, "close POST shop.example.com for=30m", commands.ErrUsage, "is no HOST/PATH")
+	w.refuses(root, "close POST shop.example.com/* for=30m", commands.ErrGuarded, "is more than one path")
+	w.refuses(root, "close POST shop.example.com/a*b for=30m", commands.ErrGuarded, "can't be closed")
+	w.refuses(root, "close PO,ST shop.example.com/a for=30m", commands.ErrGuarded, "must be one method")
+	w.refuses(root, "close POST old.example.com/a app=Legacy for=30m", commands.ErrGuarded, "Legacy can't block")
+	w.refuses(root, "close POST shop.example.com/a for=forever", commands.ErrNeedsSecond)
+	w.refuses(ann, "patch shop.example.com/login type=any part=get.q", commands.ErrUsage, "blocks every request that has the part")
+}
+
+func TestWhatIsClosedOpensByItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t, noSecond(commands.SecondClose))
+		w.fault("POST /v1/objects/hint/create", "500_applied", 1)
+		w.anyway(root, "close POST shop.example.com/login for=30m")
+		runDue(t, w, 30*time.Minute-time.Second)
+		require.Len(t, w.rules("vpatch"), 1)
+		runDue(t, w, 3*time.Second)
+		require.Empty(t, w.rules("vpatch"))
+	})
+}
+
+// In a card's thread a line is about that attack, unless it is about a change, which has its own.
+func TestLinesInAThread(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, noSecond(commands.SecondClose))
+	id, other := w.attackOn("/login"), w.attackOn("/other")
+	inThread := func(line string) commands.Change {
+		inv := w.asks(root, line)
+		inv.Attack, inv.Anyway = id, true
+		res, err := w.do(inv)
+		require.NoError(t, err, line)
+		require.Len(t, res.Changes, 1, line)
+		return res.Changes[0]
+	}
+	indicated := inThread("indicator User-Agent evil host=shop.example.com")
+	require.Equal(t, id, indicated.AttackID)
+	require.Equal(t, id, inThread("close POST shop.example.com/login for=30m").AttackID)
+	require.Equal(t, id, inThread("unrule "+itoa(indicated.Steps[0].ID)).AttackID)
+	elsewhere := w.does(ann, "deny attack="+other)
+	require.Equal(t, other, inThread("extend "+elsewhere.ID+" for=1h").AttackID)
+	for _, line := range []string{"rules", "conditions", "vulns"} {
+		inv := w.asks(eve, line)
+		inv.Attack = id
+		_, err := w.do(inv)
+		require.NoError(t, err, line)
+	}
+}

@@ -1,0 +1,52 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// length is how long a change is to hold: as typed, else as configured.
+func (c *Call) length(typed string, configured time.Duration) (time.Duration, error) {
+	if typed == "" {
+		return configured, c.cfg.Policy.guardDuration(configured)
+	}
+	length, err := parseDuration(typed)
+	if err != nil {
+		return 0, err
+	}
+	return length, c.cfg.Policy.guardDuration(length)
+}
+
+// place reads HOST/PATH.
+func (c *Call) place(word string) (host, path string, err error) {
+	host, path, ok := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(word, "https://"), "http://"), "/")
+	if !ok || host == "" {
+		return "", "", c.Cmd.misuse(Say(typed(word), " is no HOST/PATH"))
+	}
+	return strings.ToLower(host), "/" + path, nil
+}
+
+// complete is a canonical line with how long it holds, what for and why.
+func (c *Call) complete(l Line, length time.Duration) Line {
+	return l.With("for", durationText(length)).With("attack", c.Line.Keys["attack"]).With("reason", c.Line.Keys["reason"])
+}
+
+// planRule looks at the rules and adds the step that creates one to the plan, unless one that does the same is there:
+// then what is wanted, in words, holds already.
+func (c *Call) planRule(ctx context.Context, p Plan, rule apiclient.Rule, holds string) (Plan, error) {
+	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+	if err != nil {
+		return Plan{}, err
+	}
+	if i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return apiclient.SameRule(r, rule) }); i >= 0 {
+		p.Nothing = Say(holds, " already, by rule ", Code(fmt.Sprint(rules[i].ID)))
+		return p, nil
+	}
+	p.Steps = []Step{{Kind: CreateRule, Rule: &rule}}
+	return p, nil
+}

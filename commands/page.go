@@ -1,0 +1,131 @@
+package commands
+
+import (
+	"strconv"
+	"strings"
+)
+
+// How many lines a listing shows at first, and how many of them one message of a chat certainly holds: it takes about 10,000 characters.
+const (
+	shortList = 10
+	longList  = 25
+	maxListed = 370 // characters of one of these lines, in Slack's markup
+)
+
+var argPage = Arg{Name: "page", Help: "which page, where there are several: 2", Read: readPage}
+
+func readPage(value string, _ *Account) (string, error) {
+	n, err := strconv.ParseUint(value, 10, 16)
+	if err != nil || n == 0 {
+		return "", usage(Say(typed(value), " is no page: write a number, as ", Code("page=2")))
+	}
+	return strconv.FormatUint(n, 10), nil
+}
+
+// pager cuts a listing into pages. One of several parts, as of several accounts, shows the same page of each.
+type pager struct {
+	*Call
+	page int // counts from 1
+	size int // lines of a part on a page; 0: all
+	last int // the last page of the longest part so far
+}
+
+// pages begins a listing of so many parts. The terminal holds as much as there is, a message of a chat does not.
+func (c *Call) pages(parts int) *pager {
+	p := &pager{Call: c, page: 1, size: shortList, last: 1}
+	if n, err := strconv.Atoi(c.Line.Keys["page"]); err == nil {
+		p.page = n
+	}
+	switch {
+	case p.inChat() && c.Line.Has("all"):
+		p.size = longList
+	case c.Line.Has("all"):
+		p.size = 0
+	}
+	if p.inChat() {
+		p.size = max(1, min(p.size, longList/max(parts, 1)))
+	}
+	return p
+}
+
+func (p *pager) inChat() bool { return p.Actor.Via != ViaCLI }
+
+// part is this page of a part that has n lines.
+func (p *pager) part(n int, line func(i int) Text) []Text {
+	size := p.size
+	if size == 0 {
+		size = max(n, 1)
+	}
+	p.last = max(p.last, (n+size-1)/size)
+	from, to := min((p.page-1)*size, n), min(p.page*size, n)
+	var lines []Text
+	for i := from; i < to; i++ {
+		t := Say("• ", line(i))
+		if p.inChat() {
+			t = t.cut(maxListed)
+		}
+		lines = append(lines, t)
+	}
+	switch {
+	case to < n && p.inChat():
+		lines = append(lines, Say("… and ", n-to, " more"))
+	case to < n:
+		lines = append(lines, Say("… and ", n-to, " more: add ", Code("--all")))
+	}
+	return lines
+}
+
+// finish ends the listing with the line that shows its next page.
+func (p *pager) finish(res Result) (Result, error) {
+	if p.page > p.last {
+		return Result{}, usage(Say("there is no page ", p.page, ": the last one is ", p.last))
+	}
+	if p.page < p.last {
+		next := p.Line.With("page", strconv.Itoa(p.page+1)).With("account", p.onlyAccount())
+		res.Next = &next
+	}
+	return res, nil
+}
+
+// What a piece of a line takes in Slack's markup beside its own characters, and a moment altogether.
+const (
+	spanMarks = 3
+	timeMarks = 90
+)
+
+// cut is the beginning of a line that takes at most so many characters in Slack's markup.
+func (t Text) cut(most int) Text {
+	var out Text
+	for _, s := range t {
+		if !s.Time.IsZero() {
+			if most -= timeMarks; most < 0 {
+				return append(out, Span{Plain: "…"})
+			}
+			out = append(out, s)
+			continue
+		}
+		most -= spanMarks
+		for _, part := range []*string{&s.Plain, &s.Code, &s.Bold, &s.User} {
+			whole := len(*part)
+			*part, most = cutText(*part, most)
+			if len(*part) < whole {
+				return append(out, s, Span{Plain: "…"})
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// cutText is the beginning of a text for which there is room, and what is left of the room. Three characters are escaped there.
+func cutText(s string, room int) (string, int) {
+	for i, r := range s {
+		if strings.ContainsRune("&<>", r) {
+			room -= len("&amp;") - 1
+		}
+		if room--; room < 0 {
+			return s[:i], room
+		}
+	}
+	return s, room
+}

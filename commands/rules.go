@@ -1,0 +1,126 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+func rules() *Command {
+	return &Command{
+		Name: "rules", Role: Viewer, Flags: []string{"all"},
+		Summary: "patches, indicators and modes, the last changed first, and which of them wafbot made",
+		Args:    []Arg{{Name: "condition", Help: "only those of one set of conditions, as conditions numbers them", Read: readNumber}, argPage},
+		Example: "rules condition=5001",
+		Read:    readRules,
+	}
+}
+
+// readNumber takes a number that the service has given.
+func readNumber(value string, _ *Account) (string, error) {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || n <= 0 {
+		return "", usage(Say(typed(value), " is no number"))
+	}
+	return strconv.FormatInt(n, 10), nil
+}
+
+// ruleRow is a rule for programs, with the change of wafbot's that made it.
+type ruleRow struct {
+	apiclient.Rule
+	Change string `json:"change,omitempty"`
+}
+
+func readRules(ctx context.Context, c *Call) (Result, error) {
+	var f apiclient.RuleFilter
+	if typed := c.Line.Keys["condition"]; typed != "" {
+		var err error
+		if f.ConditionID, err = strconv.ParseInt(typed, 10, 64); err != nil {
+			return Result{}, fmt.Errorf("read condition %q: %w", typed, err)
+		}
+	}
+	all, err := collect(c.Account.API.Rules(ctx, f))
+	if err != nil {
+		return Result{}, forPeople(err)
+	}
+	var away error
+	c.Known, away = c.cfg.Ledger.Changes(ctx, c.Account.Name)
+	makers := c.makers()
+	data, known, others := []ruleRow{}, []apiclient.Rule{}, map[string]int{}
+	for _, r := range all {
+		data = append(data, ruleRow{r, makers[r.ID].ID})
+		if readable(r) {
+			known = append(known, r)
+		} else {
+			others[kindText(r)]++
+		}
+	}
+	res := Result{Account: c.Account.Name, Data: data, Lines: []Text{Say(Bold(c.Account.Name), ": ", count(len(all), "rule"))}}
+	if away != nil {
+		res.Lines = append(res.Lines, Say("Which of them wafbot made is unknown: its memory (Redis) can't be reached"))
+	}
+	pages := c.pages(1)
+	res.Lines = append(res.Lines, pages.part(len(known), func(i int) Text { return ruleLine(known[i], makers[known[i].ID]) })...)
+	if n := len(all) - len(known); n > 0 {
+		res.Lines = append(res.Lines, Say("And ", n, " of other kinds, which wafbot leaves alone: ", kindsText(others)))
+	}
+	return pages.finish(res)
+}
+
+// readable reports whether a rule is of a kind that wafbot knows; a listing holds many more.
+func readable(r apiclient.Rule) bool {
+	return slices.Contains([]string{apiclient.RulePatch, apiclient.RuleRegex, apiclient.RuleMode}, r.Type)
+}
+
+// kindText is a kind of rule that wafbot does not know, by the service's name for it.
+func kindText(r apiclient.Rule) string {
+	if r.System {
+		return Visible(r.Type, maxField) + " (" + systemRule + ")"
+	}
+	return Visible(r.Type, maxField)
+}
+
+const systemRule = "the service's own"
+
+func kindsText(kinds map[string]int) string {
+	var all []string
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		all = append(all, fmt.Sprintf("%d %s", kinds[kind], kind))
+	}
+	return Visible(strings.Join(all, ", "), 300)
+}
+
+// ruleLine is a rule in one line; made is the change of wafbot's that made it, if one did.
+func ruleLine(r apiclient.Rule, made Change) Text {
+	line := Say(Code(fmt.Sprint(r.ID)), " ", ruleText(r))
+	if r.System {
+		line = Say(line, ", ", systemRule)
+	}
+	switch {
+	case made.ID != "" && !made.Until.IsZero():
+		return Say(line, ", made by wafbot for ", made.Actor.Name, " (", Code(made.ID), "), until ", made.Until)
+	case made.ID != "":
+		return Say(line, ", made by wafbot for ", made.Actor.Name, " (", Code(made.ID), ")")
+	case r.Comment != "":
+		return Say(line, " (", Visible(r.Comment, 120), ")")
+	}
+	return line
+}
+
+// makers are the changes of wafbot's by the rules that they made, as these are numbered now.
+func (c *Call) makers() map[int64]Change {
+	makers := map[int64]Change{}
+	for _, ch := range slices.Backward(c.Known) {
+		for _, s := range ch.Steps {
+			if s.Kind == CreateRule && s.Done && ch.Undoes == "" {
+				makers[ruleNow(c.Known, s.ID)] = ch
+			}
+		}
+	}
+	return makers
+}

@@ -1,0 +1,82 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+func vulns() *Command {
+	return &Command{
+		Name: "vulns", Role: Viewer, Flags: []string{"all"},
+		Summary: "the security issues that are open, the most severe first",
+		Args:    []Arg{{Name: "which", Object: true, Help: "all: closed ones and false alarms too", Read: oneOf("all")}, argPage},
+		Example: "vulns all",
+		Read:    readVulns,
+	}
+}
+
+func readVulns(ctx context.Context, c *Call) (Result, error) {
+	all := len(c.Line.Words) > 0
+	issues, err := collect(c.Account.API.Vulnerabilities(ctx, apiclient.VulnFilter{ActiveOnly: !all}))
+	if err != nil {
+		return Result{}, forPeople(err)
+	}
+	if !all {
+		issues = slices.DeleteFunc(issues, closed)
+	}
+	slices.SortStableFunc(issues, bySeverity)
+	what := "open security issue"
+	if all {
+		what = "security issue"
+	}
+	res := Result{
+		Account: c.Account.Name, Data: append([]apiclient.Vulnerability{}, issues...),
+		Lines: []Text{Say(Bold(c.Account.Name), ": ", count(len(issues), what))},
+	}
+	pages := c.pages(1)
+	res.Lines = append(res.Lines, pages.part(len(issues), func(i int) Text { return vulnLine(issues[i]) })...)
+	return pages.finish(res)
+}
+
+func closed(v apiclient.Vulnerability) bool { return v.Status != "" && v.Status != "open" }
+
+// bySeverity orders open issues before closed ones, the most severe first, and of equal ones the newest: their numbers count up.
+func bySeverity(x, y apiclient.Vulnerability) int {
+	first := func(v apiclient.Vulnerability) int {
+		if closed(v) {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(first(x)-first(y), cmp.Compare(y.Threat.N, x.Threat.N), cmp.Compare(len(y.ID), len(x.ID)), cmp.Compare(y.ID, x.ID))
+}
+
+func vulnLine(v apiclient.Vulnerability) Text {
+	status := map[string]string{"": "state unknown", "falsepositive": "false alarm"}[v.Status]
+	line := Say(Code(Visible(v.ID, maxField)), " ", Bold(Severity(v.Threat)), " ", cmp.Or(Visible(v.Title, maxPath), TypeName(Visible(v.Type, maxField))),
+		", ", cmp.Or(status, Visible(v.Status, maxField)))
+	if v.Incidents.Known {
+		line = Say(line, ", ", figure(v.Incidents, "incident"))
+	}
+	if v.Domain == "" && v.Path == "" {
+		return line
+	}
+	return Say(line, ": ", Code(Where(apiclient.Attack{Method: v.Method, Domain: v.Domain, Path: v.Path})))
+}
+
+// Severity is the service's threat score, 0 to 100, in a word.
+func Severity(threat apiclient.Figure) string {
+	switch {
+	case !threat.Known:
+		return "severity unknown"
+	case threat.N >= 70:
+		return fmt.Sprintf("high (threat %d)", threat.N)
+	case threat.N >= 40:
+		return fmt.Sprintf("medium (threat %d)", threat.N)
+	}
+	return fmt.Sprintf("low (threat %d)", threat.N)
+}
