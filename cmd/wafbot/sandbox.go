@@ -14,7 +14,7 @@ import (
 // sandboxCmd runs the emulated world alone.
 type sandboxCmd struct {
 	Listen  string `help:"Address of the page and all the emulated APIs." default:"127.0.0.1:0"`
-	Deliver string `help:"Base address of the bot, where signed requests go. Left out: clicks and commands can't be delivered." placeholder:"URL"`
+	Deliver string `help:"Base address of the bot, where signed requests go. Left out: Socket Mode, over the links that the bot opens." placeholder:"URL"`
 }
 
 // Validate implements kong's check.

@@ -21,9 +21,17 @@ type channelView struct {
 }
 
 type sayBody struct {
+	User     string `json:"user"`
+	Channel  string `json:"channel"` // @wafbot: alone with the bot
+	ThreadTS string `json:"thread_ts,omitempty"`
+	Text     string `json:"text"` // as typed
+}
+
+type editBody struct {
 	User    string `json:"user"`
 	Channel string `json:"channel"`
-	Text    string `json:"text"`
+	TS      string `json:"ts"`
+	Text    string `json:"text"` // as typed
 }
 
 type channelBody struct {
@@ -37,10 +45,11 @@ func (w *World) slackRoutes() []route {
 	return []route{
 		{Method: "GET", Path: "/sandbox/slack", Does: "team, command, people and channels; with ?user= the channels as that user sees them", handle: w.getSlack},
 		{Method: "GET", Path: "/sandbox/slack/messages", Does: "the messages of ?channel= as ?user= sees them, own ephemeral ones included", handle: w.getMessages},
-		{Method: "POST", Path: "/sandbox/slack/say", Does: "a person's message", Body: sayBody{"ann", "#waf", "looking"}, handle: w.postSay},
+		{Method: "POST", Path: "/sandbox/slack/say", Does: "a person's message as typed; in a thread with thread_ts; alone with the bot in the channel @wafbot", Body: sayBody{"ann", "#waf", "", "@wafbot status"}, handle: w.postSay},
+		{Method: "POST", Path: "/sandbox/slack/edit", Does: "a person's own message says something else", Body: editBody{"ann", "#waf", "1795000000.000100", "@wafbot status"}, handle: w.postEdit},
 		{Method: "POST", Path: "/sandbox/slack/channel", Does: "archive a channel, put the bot in or take it out", Body: channelBody{"#waf", &no, &no}, handle: w.postChannel},
 		{Method: "GET", Path: "/sandbox/slack/calls", Does: "the last 2,000 calls the bot made of the Web API", handle: w.getCalls},
-		{Method: "POST", Path: "/sandbox/deliver", Does: "where clicks and commands go: the bot's base address", Body: deliverBody{"http://127.0.0.1:8080"}, handle: w.postDeliver},
+		{Method: "POST", Path: "/sandbox/deliver", Does: "the bot's base address, where signed requests go; empty: nowhere, the bot opens Socket Mode links", Body: deliverBody{"http://127.0.0.1:8080"}, handle: w.postDeliver},
 		{Method: "POST", Path: "/sandbox/slack/click", Does: "click a button or an option of a menu by its label, action_id or value; cancel answers no when asked to confirm", Body: clickBody{User: "ann", Channel: "#waf", TS: "1795000000.000100", Button: "I'm on it"}, handle: w.postClick},
 		{Method: "POST", Path: "/sandbox/slack/command", Does: "a slash command", Body: commandBody{"rob", "#waf", "status"}, handle: w.postCommand},
 		{Method: "GET", Path: "/sandbox/slack/deliveries", Does: "the last 200 clicks and commands delivered to the bot", handle: w.getDeliveries},
@@ -72,7 +81,7 @@ func (w *World) getSlack(req *http.Request) (any, error) {
 	defer w.mu.Unlock()
 	return map[string]any{
 		"team":    map[string]string{"id": teamID, "name": teamName},
-		"command": slashCommand, "users": users, "channels": channels, "deliver": w.deliver,
+		"command": slashCommand, "users": users, "channels": channels, "deliver": w.deliver, "links": len(w.Slack.Links()),
 	}, nil
 }
 
@@ -89,11 +98,18 @@ func (w *World) user(name string) (workspace.User, error) {
 	return user, nil
 }
 
+// withBot is the channel where a person is alone with the bot.
+const withBot = "@wafbot"
+
 // place is a user and a channel that they see, both by name or id.
 func (w *World) place(user, channel string) (workspace.User, workspace.Channel, error) {
 	u, err := w.user(user)
 	if err != nil {
 		return u, workspace.Channel{}, err
+	}
+	if channel == withBot {
+		c, err := w.Slack.Direct(u.ID)
+		return u, c, err
 	}
 	for _, c := range w.Slack.Channels() {
 		if (c.ID == channel || "#"+c.Name == channel || c.Name == channel) && sees(c, u.ID) {
@@ -133,11 +149,20 @@ func (w *World) postSay(req *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if body.Text == "" {
-		return nil, refuse(http.StatusBadRequest, "give a text")
+	said, err := w.Slack.Say(workspace.Saying{User: user.ID, Channel: channel.ID, ThreadTS: body.ThreadTS, Text: body.Text})
+	return map[string]string{"channel": said.Channel, "ts": said.TS}, err
+}
+
+func (w *World) postEdit(req *http.Request) (any, error) {
+	body, err := read[editBody](req)
+	if err != nil {
+		return nil, err
 	}
-	said, err := w.Slack.Say(workspace.Saying{User: user.ID, Channel: channel.ID, Text: body.Text})
-	return said, err
+	user, channel, err := w.place(body.User, body.Channel)
+	if err != nil {
+		return nil, err
+	}
+	return struct{}{}, w.Slack.Edit(user.ID, channel.ID, body.TS, body.Text)
 }
 
 func (w *World) postChannel(req *http.Request) (any, error) {

@@ -11,7 +11,7 @@ import (
 // deliveriesKept is how many deliveries can be replayed.
 const deliveriesKept = 200
 
-// delivery is one request that the workspace sent to the bot, under a number of its own.
+// delivery is a click or command that the workspace sent to the bot, under a number of its own.
 type delivery struct {
 	id int
 	workspace.Delivery
@@ -19,16 +19,22 @@ type delivery struct {
 
 // deliveryView is what became of a delivery.
 type deliveryView struct {
-	ID     int    `json:"id"`
-	Path   string `json:"path"`
-	Status int    `json:"status"` // 0: no answer
-	Body   string `json:"body"`   // of the answer
-	TookMS int64  `json:"took_ms"`
+	ID     int               `json:"id,omitempty"`   // of a click or command, for a replay
+	Type   string            `json:"type"`           // interactive, slash_commands or events_api
+	Via    workspace.Ingress `json:"via"`            // http or socket; "": nothing was sent
+	Path   string            `json:"path,omitempty"` // of a request
+	Link   string            `json:"link,omitempty"` // that an envelope went over
+	Acked  bool              `json:"acked"`          // acknowledged in time
+	Status int               `json:"status"`         // of the answer, 200 for an acknowledged envelope; 0: no answer
+	Body   string            `json:"body"`           // of the answer
+	TookMS int64             `json:"took_ms"`
 	// Warning is what Slack shows the person whose click or command failed; "" when it didn't.
 	Warning     string `json:"warning"`
 	Error       string `json:"error"` // why there was no answer
 	ResponseURL string `json:"response_url"`
-	Sent        string `json:"sent"` // the body of the request, as signed
+	Sent        string `json:"sent"` // the body of the request as signed, or the envelope
+	// Twin is what went over a link beside the request, when deliveries go both ways.
+	Twin *deliveryView `json:"twin,omitempty"`
 }
 
 type deliverBody struct {
@@ -49,11 +55,16 @@ type commandBody struct {
 	Text    string `json:"text"` // without the command itself
 }
 
-func (d delivery) view() deliveryView {
-	return deliveryView{
-		ID: d.id, Path: d.Path, Status: d.Status, Body: d.Body, TookMS: d.Took.Milliseconds(),
+func newDeliveryView(id int, d workspace.Delivery) deliveryView {
+	view := deliveryView{
+		ID: id, Type: d.Type, Via: d.Via, Path: d.Path, Link: d.Link, Acked: d.Acked, Status: d.Status, Body: d.Body, TookMS: d.Took.Milliseconds(),
 		Warning: d.Warning, Error: d.Err, ResponseURL: d.ResponseURL, Sent: d.EnvelopeBody,
 	}
+	if d.Twin != nil {
+		twin := newDeliveryView(0, *d.Twin)
+		view.Twin = &twin
+	}
+	return view
 }
 
 // keep numbers a delivery and remembers it for a replay.
@@ -68,7 +79,7 @@ func (w *World) keep(sent workspace.Delivery) deliveryView {
 	if over := len(w.deliveries) - deliveriesKept; over > 0 {
 		w.deliveries = w.deliveries[over:]
 	}
-	return kept.view()
+	return newDeliveryView(kept.id, sent)
 }
 
 func (w *World) postDeliver(req *http.Request) (any, error) {
@@ -76,24 +87,29 @@ func (w *World) postDeliver(req *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if bot, err := url.Parse(body.URL); err != nil || bot.Scheme != "http" && bot.Scheme != "https" || bot.Host == "" {
-		return nil, refuse(http.StatusBadRequest, "give the url as http://host:port")
+	if bot, err := url.Parse(body.URL); body.URL != "" && (err != nil || bot.Scheme != "http" && bot.Scheme != "https" || bot.Host == "") {
+		return nil, refuse(http.StatusBadRequest, "give the url as http://host:port, or empty for Socket Mode alone")
 	}
 	w.DeliverTo(body.URL)
 	return struct{}{}, nil
 }
 
-// needBot says what to do while no bot is known.
+// needBot says what to do while no bot is connected.
 func (w *World) needBot() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.deliver == "" {
-		return refuse(http.StatusConflict, "no bot to deliver to: start one and POST its base address to /sandbox/deliver")
+	switch {
+	case w.deliver != "" || len(w.Slack.Links()) > 0:
+		return nil
+	case !w.Slack.SocketMode():
+		return refuse(http.StatusConflict, "no bot is connected: Socket Mode is off, POST {\"on\":true} to /sandbox/slack/socket_mode")
+	default:
+		return refuse(http.StatusConflict, "no bot is connected: start one with the environment that the sandbox printed, "+
+			"so that it opens a Socket Mode link, or POST the base address where it takes signed requests to /sandbox/deliver")
 	}
-	return nil
 }
 
-// placeWithBot is who clicks or types where; without a bot to deliver to, what to do about that.
+// placeWithBot is who clicks or types where; without a connected bot, what to do about that.
 func (w *World) placeWithBot(user, channel string) (workspace.User, workspace.Channel, error) {
 	u, c, err := w.place(user, channel)
 	if err == nil {
@@ -136,8 +152,8 @@ func (w *World) delivered(sent workspace.Delivery, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sent.Path == "" {
-		return delivery{Delivery: sent}.view(), nil
+	if sent.Via == "" {
+		return newDeliveryView(0, sent), nil
 	}
 	return w.keep(sent), nil
 }
@@ -147,7 +163,7 @@ func (w *World) getDeliveries(*http.Request) (any, error) {
 	defer w.mu.Unlock()
 	views := []deliveryView{}
 	for _, d := range w.deliveries {
-		views = append(views, d.view())
+		views = append(views, newDeliveryView(d.id, d.Delivery))
 	}
 	return map[string]any{"deliveries": views}, nil
 }

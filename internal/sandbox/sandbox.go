@@ -20,10 +20,10 @@ import (
 type Config struct {
 	// Listen is the address of the one listener for page, APIs and control; "" means 127.0.0.1:0.
 	Listen string
-	// Deliver is the base address of the bot, which signed clicks and commands go to.
-	// "" means that they are refused until DeliverTo is called.
+	// Deliver is the base address of the bot, which signed clicks, commands and events go to.
+	// "" means that they go over the Socket Mode links that the bot opens.
 	Deliver string
-	// Speed is how much faster than real the measures take effect and slow scenarios unfold; 0 means 1.
+	// Speed is how much faster than real measures take effect, slow scenarios unfold and events are retried; 0 means 1.
 	Speed float64
 	// Seed makes the service's ids and addresses repeatable.
 	Seed uint64
@@ -103,6 +103,7 @@ func (w *World) slackConfig() workspace.Config {
 		BaseURL:       w.URL() + "/slack",
 		Deliver:       w.deliver,
 		RateLimits:    true,
+		Speed:         w.cfg.Speed,
 	}
 }
 
@@ -119,7 +120,7 @@ func (w *World) URL() string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// DeliverTo sends clicks and commands to the bot at another base address from now on.
+// DeliverTo sends signed requests to the bot at another base address from now on; "": to none.
 func (w *World) DeliverTo(url string) {
 	w.mu.Lock()
 	w.deliver = trim(url)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -38,41 +37,6 @@ func TestTokens(t *testing.T) {
 	require.Contains(t, body, "unknown_method")
 	status, _, _ = raw(t, w.base+"/elsewhere", "application/json", `{}`)
 	require.Equal(t, 404, status)
-}
-
-func TestTheAppTokenOpensLinksAndNothingElse(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	opened := regexp.MustCompile(`^\{"ok":true,"url":"ws://127\.0\.0\.1:\d+/slack/link/\?app_id=A0WAFBOT\\u0026ticket=\w+"\}`)
-	for token, want := range map[string]*regexp.Regexp{
-		appToken:     opened,
-		token:        regexp.MustCompile(`"not_allowed_token_type"`),
-		"xapp-wrong": regexp.MustCompile(`"invalid_auth"`),
-		"":           regexp.MustCompile(`"not_authed"`),
-	} {
-		require.Regexp(t, want, w.asked(t, "apps.connections.open", token, true))
-		require.Regexp(t, want, w.asked(t, "apps.connections.open", token, false))
-	}
-	require.Contains(t, w.asked(t, "chat.postMessage", appToken, true), "not_allowed_token_type")
-	require.Contains(t, w.asked(t, "auth.test", appToken, true), `"ok":true`)
-
-	w.SetFault(workspace.Fault{Method: "apps.connections.open", Kind: "missing_scope", Times: 1})
-	require.Contains(t, w.asked(t, "apps.connections.open", appToken, true), `"needed":"connections:write"`)
-	all, err := json.Marshal(w.Calls())
-	require.NoError(t, err)
-	require.NotContains(t, string(all), "xapp-")
-}
-
-func TestAnswersNameTheScopes(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	for method, accepted := range map[string]string{
-		"auth.test": "", "users.info": "users:read", "conversations.info": "channels:read,groups:read,mpim:read,im:read",
-	} {
-		_, header, _ := raw(t, w.base+"/api/"+method, "application/json", `{}`)
-		require.Equal(t, strings.Join(workspace.DefaultScopes(), ","), header.Get("X-OAuth-Scopes"))
-		require.Equal(t, accepted, header.Get("X-Accepted-OAuth-Scopes"), method)
-	}
 }
 
 func TestCallsAreKeptWithoutToken(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 // Ingress is the way that deliveries go to the bot. A real app has either HTTP or Socket Mode.
 type Ingress string
 
+// The ways there are.
 const (
 	IngressAuto   Ingress = ""       // HTTP when an address is set, else Socket Mode
 	IngressHTTP   Ingress = "http"   // signed requests

@@ -118,7 +118,7 @@ func (w *Workspace) serveLink(rw http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the upgrader has answered
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // it is gone in any case
 	life := linkLife
 	if query.Get("debug_reconnects") == "true" {
 		life = debugLinkLife
