@@ -40,6 +40,13 @@ func (w *Workspace) Events() []Event {
 	return events
 }
 
+// Subscribe sets what the bot is told of from now on, in the place of Config.Events.
+func (w *Workspace) Subscribe(events ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cfg.Events = events
+}
+
 // tellPosted tells the bot of a new message.
 func (w *Workspace) tellPosted(m *stored) {
 	w.tellMention(m, m.TS)

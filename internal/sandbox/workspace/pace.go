@@ -20,6 +20,13 @@ func newLimits() limits {
 	return limits{calls: map[string][]time.Time{}, next: map[string]time.Time{}}
 }
 
+// SetRateLimits holds the bot to Slack's pace from now on, or no longer.
+func (w *Workspace) SetRateLimits(on bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cfg.RateLimits = on
+}
+
 // overPace refuses a call that comes too soon after the others, and counts it otherwise.
 func (w *Workspace) overPace(name string, m method, a args) error {
 	if !w.cfg.RateLimits {

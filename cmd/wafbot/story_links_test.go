@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+	"github.com/wafbot/wafbot/internal/store"
+)
+
+// clicker clicks and types for a while and counts what was acknowledged.
+type clicker struct {
+	acked map[string]bool // texts of notes
+	asked int             // clicks of a viewer, each of which is answered
+	lost  []string        // what was not acknowledged: the person was told so by Slack
+}
+
+// TestClicksWhileLinksAreRenewed has Slack renew a link every second while people click and type.
+func TestClicksWhileLinksAreRenewed(t *testing.T) {
+	t.Parallel()
+	lasts, redis := 2*time.Minute, miniRedis
+	if testing.Short() {
+		lasts = 5 * time.Second
+	} else {
+		redis = realRedis
+	}
+	tell(t, redis(t), workspace.IngressSocket, func(w *world) {
+		w.Slack.SetRateLimits(false) // of apps.connections.open; the bot's own bound is what counts here
+		w.cfg.Slack.MessagesPerSecond = 0
+	}, func(t *testing.T, w *world) {
+		const attacks = 8 // an attack takes a hundred notes
+		var ids []string
+		for range attacks {
+			w.attack(injection())
+		}
+		w.until("cards", func() bool { return len(w.cards("#waf")) == attacks })
+		for _, c := range w.cards("#waf") {
+			ids = append(ids, factsOf(c).Payload.Attack)
+		}
+		card := w.cards("#waf")[0]
+
+		end := time.NewTimer(lasts)
+		defer end.Stop()
+		renewals, clicks := time.NewTicker(time.Second), time.NewTicker(100*time.Millisecond)
+		defer renewals.Stop()
+		defer clicks.Stop()
+		c := clicker{acked: map[string]bool{}}
+		var lock sync.Mutex
+		var busy sync.WaitGroup
+		renewed := 0
+		for n, going := 0, true; going; {
+			select {
+			case <-end.C:
+				going = false
+			case <-renewals.C:
+				if links := w.Slack.Links(); len(links) > 0 {
+					renewed++
+					require.NoError(t, w.Slack.Refresh(500*time.Millisecond, links[0].ID))
+				}
+			case <-clicks.C:
+				n++
+				busy.Go(func() {
+					d, note := w.someClick(n, ids, card)
+					lock.Lock()
+					defer lock.Unlock()
+					switch {
+					case d.Status != http.StatusOK:
+						c.lost = append(c.lost, d.Warning+d.Err)
+					case note != "":
+						c.acked[note] = true
+					default:
+						c.asked++
+					}
+				})
+			}
+		}
+		busy.Wait()
+		require.Empty(t, c.lost, "a link that ends with notice loses nothing")
+		require.NotEmpty(t, c.acked)
+		w.until("an answer to every click", func() bool { return len(w.whispers("vic", "deny needs the role responder")) >= c.asked })
+		require.Len(t, w.whispers("vic"), c.asked, "one answer each")
+		w.requireNotes(c.acked, ids)
+
+		opens := 0
+		for _, call := range w.Slack.Calls() {
+			if call.Method == "apps.connections.open" {
+				opens++
+			}
+		}
+		require.GreaterOrEqual(t, opens, renewed)
+		require.LessOrEqual(t, opens, renewed+4, "as many as were renewed, and the first two")
+		t.Logf("%d links renewed, %d opened, %d notes and %d clicks acknowledged", renewed, opens, len(c.acked), c.asked)
+	})
+}
+
+// someClick types a note, or clicks what is refused.
+func (w *world) someClick(n int, ids []string, card workspace.Message) (d workspace.Delivery, note string) {
+	if n%2 == 0 {
+		note = fmt.Sprintf("note number %d", n)
+		d, _ = w.Slack.Command(w.t.Context(), workspace.Command{User: "rob", Channel: "#waf", Text: fmt.Sprintf("note attack=%s %q", ids[n/2%len(ids)], note)})
+		return d, note
+	}
+	d, _ = w.Slack.Click(w.t.Context(), workspace.Click{User: "vic", Channel: card.Channel, TS: card.TS, Button: "Deny only"})
+	return d, ""
+}
+
+// requireNotes waits until every acknowledged note is written down, and holds that each is once.
+func (w *world) requireNotes(acked map[string]bool, ids []string) {
+	w.t.Helper()
+	memory, err := store.Open(store.Config{URL: w.redis.url})
+	require.NoError(w.t, err)
+	defer memory.Close()
+	var notes []string
+	require.Eventually(w.t, func() bool {
+		notes = nil
+		for _, id := range ids {
+			c, err := memory.Case(w.t.Context(), "acme", id)
+			require.NoError(w.t, err)
+			for _, n := range c.Notes {
+				notes = append(notes, n.Text)
+			}
+		}
+		return len(notes) >= len(acked)
+	}, patience, 100*time.Millisecond)
+	require.Len(w.t, notes, len(acked), strings.Join(notes, "\n"))
+	for _, n := range notes {
+		require.True(w.t, acked[n], n)
+	}
+}

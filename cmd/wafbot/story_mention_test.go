@@ -1,0 +1,114 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// writes has somebody write a message: in a channel, in a thread of it, or, without a channel, to the bot alone.
+func (w *world) writes(user, channel, thread, text string) workspace.Message {
+	w.t.Helper()
+	m, err := w.Slack.Say(workspace.Saying{User: user, Channel: channel, ThreadTS: thread, Text: text})
+	require.NoError(w.t, err)
+	return m
+}
+
+// heard waits until the bot has acknowledged all events.
+func (w *world) heard() {
+	w.t.Helper()
+	w.until("events acknowledged", func() bool {
+		for _, e := range w.Slack.Events() {
+			if !e.Done {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func TestLinesInMentions(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+
+		w.writes("rob", "#waf", "", "@wafbot deny 198.51.100.99 for=1h")
+		w.told("rob", "Deny 198.51.100.99 everywhere for 1 h: accepted by the service")
+		w.message("#waf", "Deny 198.51.100.99 everywhere for 1 h · Rob Diaz")
+		require.True(t, w.journal.has(`"via":"mention"`, "deny 198.51.100.99"))
+
+		w.writes("vic", "#waf", "", "@wafbot")
+		w.told("vic", "acme: 1 going on")
+		w.writes("vic", "", "", "attacks since=2h")
+		w.told("vic", "acme: 1 attack in the last 2 h")
+		w.writes("vic", "#waf", "", "@wafbot deny 198.51.100.98")
+		w.told("vic", "deny needs the role responder")
+		w.writes("eve", "#waf", "", "@wafbot status")
+		w.told("eve", "You have no role here")
+		w.writes("rob", "#waf", "", "@wafbot dney 198.51.100.98")
+		w.told("rob", "dney is no command (did you mean deny?)")
+
+		// Slash commands don't work in threads; there the card's attack need not be written.
+		w.writes("rob", "#waf", card.ts, "@wafbot note \"asked the <team>\"")
+		card.says("Note of Rob Diaz", "asked the <team>")
+		w.writes("rob", "#waf", card.ts, "@wafbot `deny`")
+		answer := w.told("rob", "Deny "+attacker+" everywhere for 4 h: accepted by the service")
+		require.Equal(t, card.ts, answer.ThreadTS, "answered where it was asked")
+		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+		w.writes("rob", "#waf", card.ts, "@wafbot status")
+		w.until("an answer in the thread", func() bool {
+			for _, m := range w.whispers("rob", "acme: 1 going on") {
+				if m.ThreadTS == card.ts {
+					return true
+				}
+			}
+			return false
+		})
+		require.Len(t, w.entries("acme"), 2)
+	})
+}
+
+func TestAMentionAsksOnce(t *testing.T) {
+	everything := func(w *world) { w.Slack.Subscribe("app_mention", "message.channels", "message.im") }
+	story(t, everything, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		// It comes as a mention and as a message, and each of them twice.
+		w.Slack.SetFault(workspace.Fault{Kind: "duplicate_delivery"})
+		w.writes("rob", "#waf", card.ts, "@wafbot note \"seen\"")
+		card.says("Note of Rob Diaz", "seen")
+		w.writes("rob", "#waf", "", "@wafbot whoami")
+		w.told("rob", "Rob Diaz (U0ROB0002): responder")
+		w.heard()
+		w.Slack.ClearFaults()
+		w.writes("rob", "#waf", "", "@wafbot attack "+card.id())
+		require.Len(t, w.whispers("rob", "Rob Diaz (U0ROB0002): responder"), 1)
+		answer := w.told("rob", "First hit", "seen")
+		require.Equal(t, 1, strings.Count(answer.Plain(), "Note of Rob Diaz"))
+	})
+}
+
+func TestWhatAsksForNothing(t *testing.T) {
+	everything := func(w *world) { w.Slack.Subscribe("app_mention", "message.channels", "message.im") }
+	story(t, everything, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker) // the bot's own posts come back to it
+		w.writes("rob", "#waf", "", "don't @wafbot deny 198.51.100.99 yet")
+		w.told("rob", "Did you want something of me?", "Nothing was done")
+		said := w.writes("rob", "#waf", "", "deny 198.51.100.99")
+		require.NoError(t, w.Slack.Edit("rob", "#waf", said.TS, "@wafbot deny 198.51.100.99"))
+		said = w.writes("rob", "#waf", "", "@wafbot whoami")
+		w.told("rob", "Rob Diaz (U0ROB0002): responder")
+		require.NoError(t, w.Slack.Edit("rob", "#waf", said.TS, "@wafbot deny 198.51.100.99"))
+		w.writes("rob", "#waf", card.ts, "deny")
+		w.heard()
+		w.writes("vic", "", "", "status")
+		w.told("vic", "acme: 1 going on")
+		require.Empty(t, w.sent())
+		require.Len(t, w.whispers("rob"), 2)
+		require.Len(t, w.Slack.Messages("#waf"), 6, "two of the bot's, four of Rob's")
+	})
+}
