@@ -78,14 +78,15 @@ func (b *Bot) tellCard(ctx context.Context, a Account, n poller.News) error {
 	if err := b.record(ctx, n, channel, ts); err != nil {
 		return err
 	}
-	b.catchUp(ctx, cardKey{n.Account, id}, before)
+	b.catchUp(ctx, cardKey{n.Account, id}, before, t.again)
 	return nil
 }
 
 // catchUp has a card redrawn when something was done while it was on its way: it can be clicked before it is known where it is.
-func (b *Bot) catchUp(ctx context.Context, card cardKey, drawn done) {
+// One that was found, because somebody had posted it before, may have been drawn at any time.
+func (b *Bot) catchUp(ctx context.Context, card cardKey, drawn done, found bool) {
 	now, err := b.done(ctx, card.account, card.attack)
-	if err == nil && now.since(drawn) {
+	if err == nil && (found || now.since(drawn)) {
 		err = b.outdate(ctx, card.account, card.attack)
 	}
 	if err != nil {
@@ -100,7 +101,7 @@ const recordAgain = time.Second
 // whether a recording whose answer was lost took place.
 func (b *Bot) record(ctx context.Context, n poller.News, channel, ts string) error {
 	for {
-		err := b.cfg.Memory.Told(ctx, n.Account, n, channel, ts)
+		err := b.cfg.Memory.Told(context.WithoutCancel(ctx), n.Account, n, channel, ts) // a stop must not undo what was told
 		if err == nil || ctx.Err() != nil {
 			return err
 		}

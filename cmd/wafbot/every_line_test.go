@@ -1,0 +1,277 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// Requests that change something at the service.
+const (
+	deleteEntry = "DELETE /v4/ip_rules"
+	createRule  = "POST /v1/objects/hint/create"
+	deleteRule  = "POST /v1/objects/hint/delete"
+)
+
+// lineCase is a line of the grammar: who may, what it sends, says and records. In braces stand {ip}, {n} and {attack}: each time another one;
+// {change}, {rule}, {entry}: what the line before made.
+type lineCase struct {
+	line   string
+	least  commands.Role
+	before string   // a line that an admin types first
+	first  string   // a line that the one who asks types first, in the same way
+	sends  []string // to the service, in this order; none: it changes nothing there
+	body   []string // parts of what is sent
+	says   []string // parts of the answer
+	record string   // the outcome in the audit log; "": reads are not recorded
+	after  string   // a line that an admin types then, so that the next one finds the world as it was
+}
+
+func everyLine() []lineCase {
+	const viewer, responder, admin = commands.Viewer, commands.Responder, commands.Admin
+	read := func(line string, says ...string) lineCase { return lineCase{line: line, least: viewer, says: says} }
+	write := func(line string, says ...string) lineCase {
+		return lineCase{line: line, least: responder, says: says, record: "done"}
+	}
+	deny := "deny {ip} for=1h"
+	return []lineCase{
+		read("status", "acme:"), read("incidents", "incident"), read("attacks since=1h", "in the last 1 h"), read("attack {attack}", "SQL injection on Shop", "Sources:"),
+		read("vulns", "acme:"), read("vulns all", "acme:"), read("lists", "entr"), read("lists black", "entr"), read("rules", "rule"), read("conditions", "condition"),
+		read("mode Shop", "Mode of Shop by rules: monitoring"), read("explain attack={attack}", "It isn't muted"), read("audit", "acme:"),
+		read("whoami", "wafbot is live"), read("help", "deny"), read("help deny", "denylist"),
+
+		{line: "deny {ip} for=1h", least: responder, sends: []string{addEntry}, body: []string{`"list":"black"`, "{ip}/32", `"force":false`}, says: []string{"Deny {ip} everywhere for 1 h: accepted"}, record: "done"},
+		{line: "block {ip}", least: responder, sends: []string{addEntry}, body: []string{`"list":"black"`}, says: []string{"Deny {ip} everywhere for 4 h: accepted"}, record: "done"},
+		{line: "deny attack={attack}", least: responder, sends: []string{addEntry}, body: []string{`"list":"black"`, "{attack}"}, says: []string{"everywhere for 4 h: accepted"}, record: "done"},
+		{line: "deny country:FR app=Shop", least: responder, sends: []string{addEntry}, body: []string{`"rule_type":"country"`, `"source_values":["FR"]`, `"pools":[4]`}, says: []string{"Deny country:FR"}, record: "done", after: "remove country:FR"},
+		{line: "deny proxy:TOR", least: responder, sends: []string{addEntry}, body: []string{`"rule_type":"proxy_type"`, `"source_values":["TOR"]`}, says: []string{"Deny proxy:TOR"}, record: "done", after: "remove proxy:TOR"},
+		{line: "deny datacenter:aws", least: responder, sends: []string{addEntry}, body: []string{`"rule_type":"datacenter"`, `"source_values":["aws"]`}, says: []string{"Deny datacenter:aws"}, record: "done", after: "remove datacenter:aws"},
+		{line: "gray {ip}", least: responder, sends: []string{addEntry}, body: []string{`"list":"gray"`}, says: []string{"Graylist {ip} everywhere for 1 day: accepted"}, record: "done"},
+		{line: "allow {ip}", least: admin, sends: []string{addEntry}, body: []string{`"list":"white"`}, says: []string{"Allow {ip} everywhere for 1 h: accepted"}, record: "done"},
+		{line: "remove {ip}", least: responder, before: deny, sends: []string{deleteEntry}, says: []string{"Take {ip} off the denylist"}, record: "done"},
+		{line: "unban {ip} list=black", least: responder, before: deny, sends: []string{deleteEntry}, says: []string{"Take {ip} off the denylist"}, record: "done"},
+		{line: "contain attack={attack}", least: responder, sends: []string{addEntry, createRule}, body: []string{`"list":"black"`, `"type":"vpatch"`}, says: []string{"Deny ", "Patch exactly POST shop.example.com/login{n}"}, record: "done"},
+		{line: "patch attack={attack}", least: responder, sends: []string{createRule}, body: []string{`"type":"vpatch"`, `"attack_type":"sqli"`}, says: []string{"Patch exactly POST shop.example.com/login{n}", "SQL injection only for 7 days"}, record: "done"},
+		{line: "patch GET shop.example.com/p{n} type=xss part=get.q", least: responder, sends: []string{createRule}, body: []string{`"attack_type":"xss"`, `["get","q"]`, "p{n}"}, says: []string{"Patch exactly GET shop.example.com/p{n}"}, record: "done"},
+		{line: "close POST shop.example.com/c{n} for=30m", least: admin, sends: []string{createRule}, body: []string{`"attack_type":"any"`, `["header","HOST"]`, "c{n}"}, says: []string{"Close POST shop.example.com/c{n}", "for 30 min"}, record: "done"},
+		{line: "indicator User-Agent scan{n} host=shop.example.com", least: responder, sends: []string{createRule}, body: []string{`"type":"regex"`, `"regex":"scan{n}"`, `"attack_type":"scanner"`}, says: []string{"scan{n}", "for 4 h"}, record: "done"},
+		{line: "mode Shop block for=1h", least: responder, sends: []string{createRule, deleteRule}, body: []string{`"type":"service_mode"`, `"mode":"block"`}, says: []string{"Switch Shop to block for 1 h: accepted"}, record: "done", after: "undo {change}"},
+		{line: "mode Shop off", least: admin, sends: []string{createRule, deleteRule}, body: []string{`"mode":"off"`}, says: []string{"Switch Shop to off for 30 min: accepted"}, record: "done", after: "undo {change}"},
+		{line: "unrule {rule}", least: admin, before: "patch GET shop.example.com/u{n} type=xss part=get.q", sends: []string{deleteRule}, body: []string{"{rule}"}, says: []string{"{rule}", "accepted"}, record: "done"},
+		{line: "undo {change}", least: responder, before: deny, sends: []string{deleteEntry}, says: []string{"Undo of: Deny {ip}"}, record: "done"},
+		{line: "extend {change} for=2h", least: responder, before: deny, sends: []string{addEntry}, body: []string{`"force":true`, "{ip}/32"}, says: []string{"{ip}", "accepted"}, record: "done"},
+
+		write("claim attack={attack}", "is on it since"), write("ack attack={attack}", "is on it since"),
+		{line: "release attack={attack}", least: responder, first: "claim attack={attack}", says: []string{"Nobody is on it any more"}, record: "done"},
+		write("handover to=U0ANN0001 attack={attack} \"note {n}\"", "Anna Weber is on it since"),
+		write("note attack={attack} \"note {n}\"", "note {n}"), write("verdict false_alarm attack={attack}", "Verdict: false alarm"),
+		write("mute source={ip} for=1h", "Muted: source={ip}"), write("mute attack={attack}", "Muted: attack={attack}"), write("mute type=xss app=7", "type=xss app=7"),
+		{line: "unmute source={ip}", least: responder, before: "mute source={ip}", says: []string{"No longer muted: source={ip}"}, record: "done"},
+	}
+}
+
+// person is somebody who asks, and his role.
+type person struct {
+	name string
+	role commands.Role
+}
+
+// way is how a line comes.
+type way struct {
+	via    string
+	people []person
+	ask    func(p person, line string) (answer, trail string)
+}
+
+func TestEveryLine(t *testing.T) {
+	t.Parallel()
+	together := func(w *world) {
+		w.cfg.Policy.SecondPerson = nil // what needs one is refused; here everything is done
+		w.cfg.Slack.MessagesPerSecond = 0
+		w.Slack.SetRateLimits(false)
+	}
+	tell(t, miniRedis(t), workspace.IngressEither, together, func(t *testing.T, w *world) {
+		l := &liner{world: w}
+		slack := []person{{"eve", commands.NoRole}, {"vic", commands.Viewer}, {"rob", commands.Responder}, {"ann", commands.Admin}}
+		ways := []way{
+			{"slash", slack, func(p person, line string) (string, string) { return l.inSlack(p, func() { w.types(p.name, line) }) }},
+			{"mention", slack, func(p person, line string) (string, string) {
+				return l.inSlack(p, func() { w.writes(p.name, "#waf", "", "@wafbot "+line) })
+			}},
+			{"cli", slack[1:], l.atTheTerminal},
+		}
+		named := map[string]bool{}
+		for _, c := range everyLine() {
+			verb, _, _ := strings.Cut(c.line, " ")
+			named[verb] = true
+			for _, v := range ways {
+				for _, p := range v.people {
+					l.try(c, v, p)
+				}
+			}
+		}
+		help, _ := l.inSlack(slack[3], func() { w.types("ann", "help") })
+		verbs := 0
+		for _, m := range regexp.MustCompile("(?m)^([a-z]+)").FindAllStringSubmatch(help, -1) {
+			if _, err := commands.Help(m[1]); err == nil {
+				verbs++
+				require.True(t, named[m[1]], "%s has no line in this table", m[1])
+			}
+		}
+		require.Greater(t, verbs, 30)
+	})
+}
+
+// liner tries lines in one world.
+type liner struct {
+	*world
+	n int
+}
+
+// try holds one line, asked by one person in one way, against its row.
+func (l *liner) try(c lineCase, v way, p person) {
+	l.t.Helper()
+	words := l.words(c, p)
+	name := fmt.Sprintf("%s by %s of role %s", fill(c.line, words), v.via, p.role)
+	if c.first != "" && p.role >= c.least {
+		v.ask(p, fill(c.first, words))
+	}
+	begun, heard := time.Now(), len(l.journal.String())
+	answer, trail := v.ask(p, fill(c.line, words))
+	if trail == "" {
+		trail = l.journal.String()[heard:]
+	}
+	requests := slices.DeleteFunc(l.sent(), func(r waf.Request) bool { return r.Time.Before(begun) })
+	var bodies string
+	var did []string
+	for _, r := range requests {
+		did = append(did, r.Method+" "+r.Path)
+		bodies += r.Body + "\n"
+	}
+	if p.role < c.least {
+		want := fmt.Sprintf("needs the role %s; yours is %s", c.least, p.role)
+		if p.role == commands.NoRole {
+			want = "You have no role here"
+		}
+		require.Contains(l.t, answer, want, name)
+		require.Empty(l.t, did, name)
+		require.Contains(l.t, trail, `"outcome":"refused"`, name)
+		require.Contains(l.t, trail, `"via":"`+v.via+`"`, name)
+		return
+	}
+	for _, part := range c.says {
+		require.Contains(l.t, answer, fill(part, words), name)
+	}
+	require.Equal(l.t, c.sends, did, "%s: %s", name, answer)
+	for _, part := range c.body {
+		require.Contains(l.t, bodies, fill(part, words), name)
+	}
+	if c.record == "" {
+		require.NotContains(l.t, trail, `"audit"`, name)
+	} else {
+		require.Contains(l.t, trail, `"outcome":"`+c.record+`"`, name)
+		require.Contains(l.t, trail, `"via":"`+v.via+`"`, name)
+	}
+	if c.after != "" {
+		words["change"] = changeIn(answer)
+		l.asAdmin(fill(c.after, words))
+	}
+}
+
+// words are what stands for what is in braces, this time.
+func (l *liner) words(c lineCase, p person) map[string]string {
+	l.t.Helper()
+	l.n++
+	words := map[string]string{"n": fmt.Sprint(l.n), "ip": fmt.Sprintf("198.51.%d.%d", 100+l.n/250, 1+l.n%250)}
+	if strings.Contains(c.line, "{attack}") {
+		id := l.attack(waf.AttackSpec{
+			Path: "/login" + words["n"], Started: waf.Duration(time.Minute), Hits: 3, Sources: []waf.SourceSpec{{IP: words["ip"], PerSecond: 0.01}},
+		})
+		words["attack"] = commands.AttackID("acme", id)
+	}
+	if c.before != "" && p.role >= c.least {
+		words["change"] = changeIn(l.asAdmin(fill(c.before, words)))
+		if rules := l.state("acme").Rules; len(rules) > 0 {
+			words["rule"] = fmt.Sprint(slices.MaxFunc(rules, func(a, b waf.RuleState) int { return int(a.ID - b.ID) }).ID)
+		}
+	}
+	for _, key := range []string{"change", "rule"} {
+		if words[key] == "" {
+			words[key] = "c00000000"
+		}
+	}
+	return words
+}
+
+func fill(text string, words map[string]string) string {
+	for key := range maps.Keys(words) {
+		text = strings.ReplaceAll(text, "{"+key+"}", words[key])
+	}
+	return text
+}
+
+// changeIn is the id of the change that an answer tells of.
+func changeIn(answer string) string {
+	return regexp.MustCompile(`\bc[0-9a-hjkmnp-tv-z]{8}\b`).FindString(answer)
+}
+
+// asAdmin has Ann type a line.
+func (l *liner) asAdmin(line string) string {
+	l.t.Helper()
+	answer, _ := l.inSlack(person{"ann", commands.Admin}, func() { l.types("ann", line) })
+	return answer
+}
+
+// inSlack waits for the answer to what somebody typed. A question is answered with yes.
+func (l *liner) inSlack(p person, ask func()) (answer, trail string) {
+	l.t.Helper()
+	before := len(l.Slack.Ephemerals(p.name))
+	ask()
+	asks := func(m workspace.Message) bool {
+		return slices.ContainsFunc(m.Buttons(), func(b workspace.Button) bool { return b.Label == "Do it anyway" })
+	}
+	l.until("answer to "+p.name, func() bool { return len(l.Slack.Ephemerals(p.name)) > before })
+	m := l.Slack.Ephemerals(p.name)[before]
+	if asks(m) {
+		l.click(p.name, m, "Do it anyway")
+		l.until("answer in its place", func() bool { return !asks(l.Slack.Ephemerals(p.name)[before]) })
+		m = l.Slack.Ephemerals(p.name)[before]
+	}
+	return plain(m), ""
+}
+
+func plain(m workspace.Message) string {
+	return strings.NewReplacer("*", "", "`", "").Replace(m.Plain())
+}
+
+// atTheTerminal runs a line in the shell of somebody with that role.
+func (l *liner) atTheTerminal(p person, line string) (answer, trail string) {
+	l.t.Helper()
+	a := l.cfg.Accounts[0]
+	path := writeConfig(l.t, fmt.Sprintf(`
+slack: {bot_token: %s, api_url: %q}
+redis: {url: %q}
+accounts: [{name: acme, api_url: %q, token: %s, client_id: %d, channel: %s, applications: {4: Shop}}]
+sources: []
+policy: {changes: on, second_person: [], responders: [U0ROB0002], admins: [U0ANN0001], terminal: {%s: %s}}
+`, l.cfg.Slack.BotToken.Reveal(), l.cfg.Slack.APIURL, l.redis.url, a.APIURL, apiclient.Secret.Reveal(a.Token), a.ClientID, a.Channel, osActor().Name, p.role))
+	parsed, err := commands.Parse(line)
+	require.NoError(l.t, err)
+	args := append([]string{parsed.Name}, parsed.Words...)
+	for key, value := range parsed.Keys {
+		args = append(args, key+"="+value)
+	}
+	got := typed(l.t, []string{"WAFBOT_CONFIG=" + path}, append(args, "-y")...)
+	return got.out + got.err, got.err + " "
+}
