@@ -24,8 +24,8 @@ func slackFaults() []faultKind {
 		{"archived", "the channel is archived"},
 		{"missing_scope", "the token lacks a scope"},
 		{"token_revoked", "the token was revoked"},
-		{"lost_click", "clicks and commands never arrive at the bot"},
-		{"duplicate_delivery", "every click and command arrives twice"},
+		{"lost_click", "clicks, commands and events never arrive at the bot"},
+		{"duplicate_delivery", "every click, command and event arrives twice"},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wafbot/wafbot/internal/sandbox"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,12 +27,15 @@ func TestAWorldStopsWithoutAGoroutineLeft(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
-	// A stream, a hung request and a scenario's next step must not hold it up.
+	// A stream, a link, an event that waits for its retry and a scenario's next step must not hold it up.
+	_, err = w.Slack.Say(workspace.Saying{User: "ann", Text: "status"})
+	require.NoError(t, err)
 	_, err = w.Play("slow_incident", "")
 	require.NoError(t, err)
 	transport := &http.Transport{DisableKeepAlives: true}
 	stream, err := (&http.Client{Transport: transport}).Get(w.URL() + "/sandbox/events")
 	require.NoError(t, err)
+	link := client{t, w}.link()
 	stop()
 	select {
 	case err := <-done:
@@ -40,6 +44,8 @@ func TestAWorldStopsWithoutAGoroutineLeft(t *testing.T) {
 		t.Fatal("the world did not stop")
 	}
 	require.NoError(t, stream.Body.Close())
+	_, open := <-link
+	require.False(t, open)
 	_, err = net.Dial("tcp", strings.TrimPrefix(w.URL(), "http://"))
 	require.Error(t, err, "the listener is closed")
 	goleak.VerifyNone(t, before)

@@ -1,7 +1,7 @@
 // The line to type in: Enter sends, Shift+Enter breaks the line, arrow up brings back what was sent.
 import { byId, el, icon } from "./dom.js";
 
-const TRIES = ["/waf status", "/waf attacks", "/waf help"];
+const TRIES = ["/waf status", "/waf help", "@wafbot attacks"];
 const HISTORY = "wafbot-history";
 
 export function startComposer(send) {

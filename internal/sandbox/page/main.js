@@ -8,7 +8,7 @@ const SERVICE_EVERY = 1000; // milliseconds
 
 const place = { user: "ann", channel: "waf", account: "acme", ...Object.fromEntries(new URLSearchParams(location.hash.slice(1))) };
 
-const refreshSlack = startSlack(place, { onState: (state) => lead(state.deliver) });
+const refreshSlack = startSlack(place, { onState: (state) => lead(state.deliver || state.links) });
 const refreshService = startService(place);
 startControls(place, refreshService);
 

@@ -33,7 +33,7 @@ function canGroup(previous, message, replies) {
     !message.broadcast && !before.broadcast && Number(message.ts) - Number(before.ts) < GROUP_SECONDS;
 }
 
-// row draws one. The context has names, people (by id), act(message, action) and toggle(ts).
+// row draws one. The context has names, people (by id), act(message, action), toggle(ts), and reply(message) where people can reply.
 export function row(item, context) {
   if (item.day) return el("div", { class: "day" }, el("span", { text: dayName(item.day) }));
   const { message } = item;
@@ -47,8 +47,14 @@ export function row(item, context) {
       el("div", { class: "message-main" },
         !item.grouped && heading(message, context.people.get(message.user)),
         body(message, item.status[message.ts], context),
-        item.replies.length > 0 && thread(item, context))));
+        item.replies.length > 0 && thread(item, context)),
+      !message.ephemeral && !message.thread_ts && context.reply && replyButton(message, context)));
 }
+
+const replyButton = (message, context) => el("button", {
+  type: "button", class: "reply-button", "aria-label": "Reply in thread", title: "Reply in thread",
+  data: { testid: "reply-to", focus: "reply-to" }, on: { click: () => context.reply(message) },
+}, icon("reply"));
 
 function dayName(text) {
   if (text === new Date().toDateString()) return "Today";
@@ -86,6 +92,7 @@ function body(message, status, context) {
   const inner = { names: context.names, act: (action) => context.act(message, action), status: (key) => status[key] };
   return el("div", { class: "message-body" },
     message.blocks ? blocks(message.blocks, inner) : message.text && el("div", { class: "block" }, mrkdwn(message.text, context.names)),
+    message.client_msg_id && message.edited > 0 && el("span", { class: "edited", text: "(edited)" }),
     attachments(message.attachments, inner));
 }
 

@@ -35,6 +35,9 @@ export function mrkdwn(text, names, verbatim = false) {
   return nodes;
 }
 
+// plain is what mrkdwn reads like, without links and marks.
+export const plain = (text, names) => mrkdwn(text, names).map((node) => node.textContent ?? node).join("");
+
 // quotes splits off runs of lines that begin with an escaped ">".
 function quotes(text) {
   const parts = [];

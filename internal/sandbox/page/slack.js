@@ -4,22 +4,26 @@ import { byId, el, icon, reconcile } from "./dom.js";
 import { confirm } from "./dialog.js";
 import { avatar, row, rows } from "./messages.js";
 import { startComposer } from "./composer.js";
-import { unescape } from "./mrkdwn.js";
+import { plain } from "./mrkdwn.js";
 
 const ROLES = {
   admin: "admin: may do everything", responder: "responder: may deny, patch, undo", viewer: "viewer: may look",
   guest: "restricted guest", stranger: "from another workspace",
 };
 
+// WITH_BOT is the conversation where a person is alone with the bot.
+const WITH_BOT = "@wafbot";
+
 // startSlack draws the workspace and returns a function that draws it anew.
 export function startSlack(place, { onState }) {
-  const view = { place, people: new Map(), channels: [], opened: new Set(), status: new Map(), seen: new Map(), shown: "" };
+  const view = { place, people: new Map(), channels: [], opened: new Set(), status: new Map(), seen: new Map(), shown: "", thread: undefined };
   view.names = {
     user: (id) => view.people.get(id)?.name,
     channel: (id) => view.channels.find((channel) => channel.id === id)?.name,
   };
   view.refresh = oneAtATime(() => refresh(view, onState).catch((error) => notice(error.message)));
   startComposer((text) => send(view, text));
+  byId("replying-stop").addEventListener("click", () => reply(view, undefined));
   return view.refresh;
 }
 
@@ -34,13 +38,13 @@ async function refresh(view, onState) {
   const state = await get(`slack?user=${encodeURIComponent(user)}`);
   view.people = new Map(state.users.map((person) => [person.id, person]));
   view.command = state.command;
-  view.channels = state.channels;
-  const current = state.channels.find((c) => c.name === channel) ?? state.channels[0];
+  view.channels = withBot(state.channels);
+  const current = view.channels.find((c) => c.name === channel) ?? view.channels[0];
   view.place.channel = current.name;
-  const { messages } = await get(`slack/messages?user=${encodeURIComponent(user)}&channel=${encodeURIComponent(current.id)}`);
+  const { messages } = await get(`slack/messages?user=${encodeURIComponent(user)}&channel=${encodeURIComponent(current.name)}`);
   if (view.place.user !== user || view.place.channel !== current.name) return;
   view.channel = current;
-  view.seen.set(user + current.id, messages.length);
+  view.seen.set(user + current.name, messages.length);
   byId("team").textContent = state.team.name;
   drawChannels(view);
   drawPeople(view);
@@ -49,8 +53,16 @@ async function refresh(view, onState) {
   onState(state);
 }
 
+// withBot puts the conversation with the bot among the channels, also before its first message; what is archived comes last.
+function withBot(channels) {
+  const alone = channels.find((channel) => channel.id.startsWith("D"));
+  const others = Object.groupBy(channels.filter((channel) => channel !== alone), (channel) => (channel.is_archived ? "archived" : "open"));
+  return [...(others.open ?? []), { messages: 0, is_member: true, ...alone, name: WITH_BOT }, ...(others.archived ?? [])];
+}
+
 function go(view, place) {
   Object.assign(view.place, place);
+  reply(view, undefined);
   history.replaceState(null, "", `#user=${view.place.user}&channel=${view.place.channel}&account=${view.place.account}`);
   notice("");
   view.refresh();
@@ -58,20 +70,20 @@ function go(view, place) {
 
 function drawChannels(view) {
   const items = view.channels.map((channel) => ({
-    key: channel.id, name: channel.name, lock: channel.is_private, archived: channel.is_archived,
+    key: channel.name, name: channel.name, alone: channel.name === WITH_BOT, lock: channel.is_private, archived: channel.is_archived,
     current: channel.name === view.place.channel, unread: unread(view, channel),
   }));
   reconcile(byId("channels"), items, (item) => el("li", {}, el("button", {
     type: "button", "aria-current": item.current ? "true" : undefined, class: item.unread ? "unread" : "",
     data: { testid: "channel", channel: item.name, focus: "channel" }, on: { click: () => go(view, { channel: item.name }) },
-  }, item.lock ? icon("lock") : el("span", { class: "hash", "aria-hidden": "true", text: "#" }),
-    el("span", { class: "name", text: item.name }), item.archived && el("span", { class: "aside", text: "archived" }),
+  }, item.alone ? avatar({ is_bot: true }) : item.lock ? icon("lock") : el("span", { class: "hash", "aria-hidden": "true", text: "#" }),
+    el("span", { class: "name", text: item.alone ? "wafbot" : item.name }), item.archived && el("span", { class: "aside", text: "archived" }),
     item.unread > 0 && el("span", { class: "count", text: String(item.unread), "aria-label": `${item.unread} unread` }))));
 }
 
 // unread counts what came since this person last had the channel open; everything counts as read when the page opens.
 function unread(view, channel) {
-  const key = view.place.user + channel.id;
+  const key = view.place.user + channel.name;
   if (!view.seen.has(key)) view.seen.set(key, channel.messages);
   return Math.max(0, channel.messages - view.seen.get(key));
 }
@@ -87,11 +99,13 @@ function drawPeople(view) {
 }
 
 function drawHead(channel) {
-  byId("channel-name").textContent = (channel.is_private ? "" : "#") + channel.name;
-  byId("channel-note").textContent = channel.is_archived ? "archived: nobody can post" : channel.is_member ? "" : "wafbot is not in this channel";
+  const alone = channel.name === WITH_BOT;
+  const name = alone ? "wafbot" : (channel.is_private ? "" : "#") + channel.name;
+  byId("channel-name").textContent = name;
+  byId("channel-note").textContent = alone ? "only you and wafbot: type a command without /waf" : channel.is_archived ? "archived: nobody can post" : channel.is_member ? "" : "wafbot is not in this channel";
   const text = byId("composer-text");
   text.disabled = channel.is_archived;
-  text.placeholder = channel.is_archived ? "This channel is archived" : `Message #${channel.name}`;
+  text.placeholder = channel.is_archived ? "This channel is archived" : `Message ${name}`;
 }
 
 function drawMessages(view, messages) {
@@ -107,6 +121,7 @@ function drawMessages(view, messages) {
   reconcile(box, list, (item) => row(item, {
     names: view.names, people: view.people,
     act: (message, action) => act(view, message, action),
+    reply: view.channel.is_archived ? undefined : (message) => reply(view, message),
     toggle: (ts) => { view.opened.has(ts) ? view.opened.delete(ts) : view.opened.add(ts); drawMessages(view, messages); },
   }));
   if (!list.length) box.replaceChildren(el("p", { class: "empty", text: "Nothing has been said here yet." }));
@@ -116,7 +131,7 @@ function drawMessages(view, messages) {
 // announce reads new messages to those who don't see them.
 function announce(view, messages) {
   const fresh = messages.filter((message) => message.ts > view.last && view.people.get(message.user)?.name !== view.place.user);
-  if (fresh.length) byId("announce").textContent = fresh.map((m) => `${view.people.get(m.user)?.real_name}: ${unescape(m.text)}`).join(". ");
+  if (fresh.length) byId("announce").textContent = fresh.map((m) => `${view.people.get(m.user)?.real_name}: ${plain(m.text, view.names)}`).join(". ");
 }
 
 // act is a click: the confirm dialog first, then the delivery, whose failure leaves a triangle.
@@ -140,29 +155,34 @@ function mark(view, ts, key, status) {
   view.refresh();
 }
 
+// reply makes what is typed next go to the thread of a message; without message to the channel.
+function reply(view, message) {
+  view.thread = message?.ts;
+  byId("replying").hidden = !message;
+  if (!message) return;
+  byId("replying-to").textContent = `Reply to ${view.people.get(message.user)?.real_name ?? "a message"}: ${plain(message.text.split("\n")[0], view.names)}`;
+  byId("composer-text").focus();
+}
+
 // send delivers a command or says something.
 async function send(view, text) {
   notice("");
   const { user, channel } = view.place;
   const [first, ...rest] = text.split(/\s+/);
   try {
-    if (first === view.command) {
+    if (first === view.command && view.thread) {
+      notice(`Slack has no commands in threads. Mention the bot instead: ${WITH_BOT} ${rest.join(" ")}`);
+    } else if (first === view.command) {
       const delivery = await post("slack/command", { user, channel, text: text.slice(first.length).trim() });
       if (delivery.warning) notice(`${first} ${rest.join(" ")}: ${delivery.warning}`);
     } else if (first.startsWith("/")) {
       notice(`${first} is not a command here. Try ${view.command} help, or put a space before it to send it as a message.`);
     } else {
-      await post("slack/say", { user, channel, text: escape(text, view) });
+      await post("slack/say", { user, channel, text, thread_ts: view.thread });
+      if (view.thread) view.opened.add(view.thread);
     }
   } catch (error) {
     notice(error.message);
   }
   view.refresh();
-}
-
-// escape is what Slack does to what a person typed; @name becomes a mention.
-function escape(text, view) {
-  const escaped = text.trim().replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-  const ids = new Map([...view.people.values()].map((person) => [person.name, person.id]));
-  return escaped.replace(/@([a-z]+)/g, (whole, name) => (ids.has(name) ? `<@${ids.get(name)}>` : whole));
 }

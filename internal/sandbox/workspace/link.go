@@ -126,7 +126,10 @@ func (l *link) cut() { _ = l.conn.Close() }
 
 // read takes acknowledgements until nothing more comes. A link whose pongs stay away ends.
 func (w *Workspace) read(l *link) {
-	defer close(l.gone)
+	defer func() {
+		w.drop(l) // before anybody who waited sends again
+		close(l.gone)
+	}()
 	l.conn.SetReadLimit(maxBody)
 	extend := func(string) error { return l.conn.SetReadDeadline(time.Now().Add(missedPongs * w.cfg.PingEvery)) }
 	l.conn.SetPongHandler(extend)

@@ -172,10 +172,11 @@ func TestLinksAreRefreshedAgainAndAgain(t *testing.T) {
 			b.RefreshEvery(ctx, time.Minute, time.Second)
 			close(ended)
 		}()
-		for n := range 3 {
-			s := b.greeted()
-			require.Equal(b.t, "warning", s.next().Reason)
-			require.Equal(b.t, time.Duration(n+1)*time.Minute+time.Second, s.next().at)
+		old, young := b.greeted(), b.greeted()
+		for n, s := range []*socket{old, young, b.greeted()} {
+			warned := s.next()
+			require.Equal(b.t, []any{"warning", time.Duration(n+1) * time.Minute}, []any{warned.Reason, warned.at}, "one at a time")
+			require.Equal(b.t, warned.at+time.Second, s.next().at)
 		}
 		stop()
 		<-ended

@@ -46,7 +46,7 @@ func (w *Workspace) Refresh(after time.Duration, ids ...string) error {
 	})
 }
 
-// RefreshEvery starts a refresh of all links every so often until the context ends, which is no error.
+// RefreshEvery starts the refresh of one link every so often, the oldest first, until the context ends.
 func (w *Workspace) RefreshEvery(ctx context.Context, every, after time.Duration) {
 	due := time.NewTicker(every)
 	defer due.Stop()
@@ -55,7 +55,10 @@ func (w *Workspace) RefreshEvery(ctx context.Context, every, after time.Duration
 		case <-ctx.Done():
 			return
 		case <-due.C:
-			_ = w.Refresh(after) // no link is named, so none is missing
+			links := w.Links()
+			if i := slices.IndexFunc(links, func(l Link) bool { return !l.Warned }); i >= 0 {
+				_ = w.Refresh(after, links[i].ID) // it may have been closed just now
+			}
 		}
 	}
 }
@@ -127,7 +130,6 @@ func (w *Workspace) serveLink(rw http.ResponseWriter, r *http.Request) {
 	if l == nil {
 		return
 	}
-	defer w.drop(l)
 	w.running.Go(func() { w.attend(l) })
 	w.read(l)
 }
