@@ -15,6 +15,11 @@ func (b *Bot) answer(ctx context.Context, req request, lines []commands.Text) {
 	b.send(ctx, req, linesMessage(lines, nil), req.Ephemeral)
 }
 
+// reply answers, in the background, a request that no line was run for.
+func (b *Bot) reply(req request, text commands.Text) {
+	b.once(req, func(ctx context.Context) { b.answer(ctx, req, []commands.Text{text}) })
+}
+
 // answerError tells a person what was refused or failed. What failed at the service is also told in the thread of the card, with a mention:
 // an answer that only one person sees for a moment is easily missed.
 func (b *Bot) answerError(ctx context.Context, req request, err error) {

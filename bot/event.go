@@ -53,6 +53,9 @@ func (b *Bot) event(ctx context.Context, d delivery, body []byte) {
 	self, err := b.cfg.Slack.whoami(ctx)
 	if err != nil {
 		b.cfg.Log.Error("take message", "channel", m.Channel, "user", m.User, "err", err)
+		if m.Type == "app_mention" || m.ChannelType == "im" { // else it was hardly for the bot
+			b.reply(b.asked(ctx, d, h), commands.Say("not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again"))
+		}
 		return
 	}
 	line, addressed := m.line(self.user)
@@ -62,10 +65,7 @@ func (b *Bot) event(ctx context.Context, d delivery, body []byte) {
 		b.take(ctx, b.asked(ctx, d, h), line)
 	case m.Type == "app_mention":
 		// "Don't @wafbot deny that yet" asks for nothing.
-		req := b.asked(ctx, d, h)
-		b.once(ctx, req, func(ctx context.Context) {
-			b.answer(ctx, req, []commands.Text{commands.Say("Did you want something of me? Then begin the message with my name, as ", commands.Code("@wafbot status"), ". Nothing was done")})
-		})
+		b.reply(b.asked(ctx, d, h), commands.Say("Did you want something of me? Then begin the message with my name, as ", commands.Code("@wafbot status"), ". Nothing was done"))
 	}
 }
 
@@ -98,7 +98,7 @@ func (b *Bot) asked(ctx context.Context, d delivery, h happening) request {
 		names = append(names, "event "+h.EventID)
 	}
 	if m.ClientMsgID != "" {
-		names = append(names, "client "+m.ClientMsgID)
+		names = append(names, "client "+m.User+" "+m.ClientMsgID) // which others can give theirs, too
 	}
 	req := request{
 		Channel: m.Channel, Thread: m.ThreadTS, names: append(names, d.names...),

@@ -50,7 +50,7 @@ func (b *Bot) click(ctx context.Context, p payload, d delivery) {
 	req := p.request(d)
 	req.Invocation.Account = b.accountIn(req.Channel)
 	if p.Type != "block_actions" || len(p.Actions) == 0 {
-		b.outdated(ctx, req, p.Type)
+		b.outdated(req, p.Type)
 		return
 	}
 	action := p.Actions[0]
@@ -61,12 +61,12 @@ func (b *Bot) click(ctx context.Context, p payload, d delivery) {
 		req.Invocation.Anyway = kind == actionAnyway
 		b.take(ctx, req, action.Value)
 	case actionLeave:
-		b.once(ctx, req, func(ctx context.Context) {
+		b.once(req, func(ctx context.Context) {
 			b.send(ctx, req, linesMessage([]commands.Text{commands.Say("Left as it is. Nothing was done")}, nil), true)
 		})
 	case actionLink: // the client has opened the address already
 	default:
-		b.outdated(ctx, req, action.ActionID)
+		b.outdated(req, action.ActionID)
 	}
 }
 
@@ -90,18 +90,8 @@ func (p payload) request(d delivery) request {
 }
 
 // outdated answers a button that this version doesn't know: they stay on old messages for ever.
-func (b *Bot) outdated(ctx context.Context, req request, action string) {
+func (b *Bot) outdated(req request, action string) {
 	b.cfg.Log.Warn("unknown action", "action", action, "user", req.Invocation.Actor.ID)
-	b.once(ctx, req, func(ctx context.Context) {
-		b.answer(ctx, req, []commands.Text{commands.Say("This message is outdated: its button does nothing any more. ", commands.Code(b.cfg.Command+" status"), " shows what is going on, ",
-			commands.Code(b.cfg.Command+" help"), " what can be typed")})
-	})
-}
-
-// once does something in the background for a delivery that comes for the first time.
-func (b *Bot) once(ctx context.Context, req request, do func(ctx context.Context)) {
-	if fresh, err := b.cfg.Memory.First(ctx, req.names...); err == nil && !fresh {
-		return
-	}
-	b.inBackground(req, do)
+	b.reply(req, commands.Say("This message is outdated: its button does nothing any more. ", commands.Code(b.cfg.Command+" status"), " shows what is going on, ",
+		commands.Code(b.cfg.Command+" help"), " what can be typed"))
 }

@@ -48,7 +48,7 @@ func (b *Bot) command(ctx context.Context, d delivery, c slashCommand) {
 func (b *Bot) take(ctx context.Context, req request, text string) {
 	line, err := commands.Parse(text)
 	if err != nil {
-		b.inBackground(req, func(ctx context.Context) { b.answerError(ctx, req, err) })
+		b.once(req, func(ctx context.Context) { b.answerError(ctx, req, err) })
 		return
 	}
 	req.Invocation.Line = line
@@ -56,10 +56,7 @@ func (b *Bot) take(ctx context.Context, req request, text string) {
 		b.accept(ctx, req)
 		return
 	}
-	if fresh, err := b.cfg.Memory.First(ctx, req.names...); err == nil && !fresh {
-		return
-	}
-	b.inBackground(req, func(ctx context.Context) { b.carryOut(ctx, req) })
+	b.once(req, func(ctx context.Context) { b.carryOut(ctx, req) })
 }
 
 // acceptTimeout bounds all that is done before a delivery is acknowledged, within Slack's three seconds.
@@ -104,6 +101,15 @@ func (b *Bot) inBackground(req request, do func(ctx context.Context)) {
 		b.cfg.Log.Warn("too many requests at once", "user", req.Invocation.Actor.ID)
 		b.metrics.overload.Inc()
 	}
+}
+
+// once does in the background what changes nothing, for a delivery that comes for the first time. Where that can't be told it is done, too.
+func (b *Bot) once(req request, do func(ctx context.Context)) {
+	b.inBackground(req, func(ctx context.Context) {
+		if fresh, err := b.cfg.Memory.First(ctx, req.names...); fresh || err != nil {
+			do(ctx)
+		}
+	})
 }
 
 // carryOut runs a request and answers it.

@@ -20,18 +20,35 @@ import (
 	"github.com/wafbot/wafbot/commands"
 )
 
-// slackEnd is Slack's end of Socket Mode, as rough as a test wants it.
+// slackEnd is Slack's end, as rough as a test wants it.
 type slackEnd struct {
 	*httptest.Server
-	opens atomic.Int64
+	opens   atomic.Int64
+	unknown atomic.Bool // whose token it is
+
+	mu   sync.Mutex
+	told map[string][]string // texts by who was shown them
 }
 
 // newSlackEnd answers apps.connections.open, with a good link if the answer is "". What it serves after the greeting of a link is as rough as
 // a test wants it; then the connection is closed.
 func newSlackEnd(t *testing.T, answer string, serve func(conn *websocket.Conn, first bool)) *slackEnd {
 	t.Helper()
-	s := &slackEnd{}
+	s := &slackEnd{told: map[string][]string{}}
 	mux := http.NewServeMux()
+	mux.HandleFunc("/api/auth.test", func(w http.ResponseWriter, _ *http.Request) {
+		if s.unknown.Load() {
+			_, _ = io.WriteString(w, `{"ok":false,"error":"internal_error"}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"ok":true,"team_id":"T0OURS","user_id":"U0BOT","bot_id":"B0BOT"}`)
+	})
+	mux.HandleFunc("/api/chat.postEphemeral", func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.told[r.FormValue("user")] = append(s.told[r.FormValue("user")], r.FormValue("text"))
+		_, _ = io.WriteString(w, `{"ok":true}`)
+	})
 	mux.HandleFunc("/api/apps.connections.open", func(w http.ResponseWriter, _ *http.Request) {
 		n := s.opens.Add(1)
 		if answer != "" {
@@ -105,7 +122,7 @@ func linkedBot(s *slackEnd) *Bot {
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	return New(Config{
 		Slack:  Connect(SlackConfig{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: s.URL + "/api/", HTTP: client}),
-		Memory: &linkMemory{taken: map[string]bool{}, names: map[string]bool{}}, Runner: noRunner{},
+		Memory: &linkMemory{taken: map[string]bool{}, names: map[string]bool{}}, Runner: noRunner{}, Secret: signingSecret,
 	})
 }
 
