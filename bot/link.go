@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,9 +36,9 @@ type link struct {
 	most   int    // how many links may be taken with it
 	conn   *websocket.Conn
 	room   chan struct{}
-	ending chan struct{} // closed when Slack announces the end
+	ending chan struct{} // closed when Slack announces that it renews the link
 	ended  chan struct{} // closed when nothing more can come
-	reason string        // that Slack gave for the end; "" while it gave none
+	reason string        // that Slack gave for an end that is no renewal; "" while it gave none
 
 	writing sync.Mutex // of frames: one at a time
 
@@ -66,11 +67,11 @@ func dialLink(ctx context.Context, address string) (*link, error) {
 	_ = res.Body.Close() // empty: the connection is the link's now
 	l := &link{conn: conn, room: make(chan struct{}, maxEnvelopes), ending: make(chan struct{}), ended: make(chan struct{})}
 	conn.SetReadLimit(maxFrame)
-	_ = conn.SetReadDeadline(time.Now().Add(helloWithin))
+	waited := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	var first frame
-	if err := conn.ReadJSON(&first); err != nil {
+	if err := conn.ReadJSON(&first); err != nil || !waited() {
 		_ = conn.Close()
-		return nil, fmt.Errorf("wait for greeting of link: %w", err)
+		return nil, fmt.Errorf("wait for greeting of link: %w", cmp.Or(ctx.Err(), err))
 	}
 	if first.Type != "hello" {
 		_ = conn.Close()
@@ -207,10 +208,21 @@ func (s *socket) read(ctx context.Context, l *link) error {
 
 // announced notes why Slack ends the link. It goes on delivering over it for some seconds.
 func (l *link) announced(reason string) {
-	renewed := l.reason == "warning" || l.reason == "refresh_requested"
-	l.reason = reason
-	if (reason == "warning" || reason == "refresh_requested") && !renewed {
+	switch {
+	case reason != "warning" && reason != "refresh_requested":
+		l.reason = reason
+	case !l.renewed():
 		close(l.ending)
+	}
+}
+
+// renewed reports whether Slack wants another link in this one's place, as it does every few hours.
+func (l *link) renewed() bool {
+	select {
+	case <-l.ending:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -265,6 +277,7 @@ func (s *socket) ack(l *link, envelope string, begun time.Time) {
 	_ = l.conn.SetWriteDeadline(time.Now().Add(writeWithin))
 	if err := l.conn.WriteJSON(map[string]string{"envelope_id": envelope}); err != nil {
 		s.bot.cfg.Log.Warn("acknowledge envelope", "err", err)
+		_ = l.conn.Close() // nothing can be written any more: what still came would be done, and told to have failed
 		return
 	}
 	s.bot.metrics.acknowledged.Observe(time.Since(begun).Seconds())
@@ -277,10 +290,10 @@ func (s *socket) closed(l *link, err error) {
 	s.mu.Unlock()
 	switch {
 	case l.left():
-	case l.reason == "warning" || l.reason == "refresh_requested":
-		s.bot.cfg.Log.Info("socket mode link renewed by slack")
 	case l.reason != "":
 		s.fail(ended(l.reason))
+	case l.renewed():
+		s.bot.cfg.Log.Info("socket mode link renewed by slack")
 	default:
 		s.fail(fmt.Errorf("link ended: %w", err))
 	}

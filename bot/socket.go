@@ -85,12 +85,13 @@ func (s *socket) keep(ctx context.Context, most int) error {
 			links.Go(func() { s.serve(ctx, l) })
 			select {
 			case <-l.ending:
-				pause = firstPause
-				continue
 			case <-l.ended:
 			}
-			if time.Since(opened) >= lasting {
+			if l.renewed() || time.Since(opened) >= lasting {
 				pause = firstPause
+			}
+			if l.renewed() {
+				continue
 			}
 		}
 		if err := sleep(ctx, max(wait, jitter(pause))); err != nil {

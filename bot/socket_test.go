@@ -26,6 +26,8 @@ type slackEnd struct {
 	opens   atomic.Int64
 	unknown atomic.Bool // whose token it is
 
+	greeting func(conn *websocket.Conn) // nil: a good one
+
 	mu   sync.Mutex
 	told map[string][]string // texts by who was shown them
 }
@@ -63,6 +65,10 @@ func newSlackEnd(t *testing.T, answer string, serve func(conn *websocket.Conn, f
 			return
 		}
 		defer conn.Close()
+		if s.greeting != nil {
+			s.greeting(conn)
+			return
+		}
 		if conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"hello","num_connections":1}`)) == nil {
 			serve(conn, r.FormValue("n") == "1")
 		}

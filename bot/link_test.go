@@ -1,0 +1,62 @@
+package bot
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/stretchr/testify/require"
+)
+
+// within waits for something for less than the times of a link.
+func within[T any](t *testing.T, what <-chan T) (got T) {
+	t.Helper()
+	select {
+	case got = <-what:
+	case <-time.After(helloWithin - time.Second):
+		t.Fatal("it took too long")
+	}
+	return got
+}
+
+// Whoever stops wafbot doesn't wait for a greeting of Slack's that never comes.
+func TestAStopDoesNotWaitForAGreeting(t *testing.T) {
+	t.Parallel()
+	connected := make(chan bool, 10)
+	s := newSlackEnd(t, "", nil)
+	s.greeting = func(conn *websocket.Conn) {
+		connected <- true
+		_, _, _ = conn.ReadMessage()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- linkedBot(s).Receive(ctx) }()
+	require.True(t, within(t, connected))
+	cancel()
+	require.NoError(t, within(t, ended))
+}
+
+// A link on which nothing can be acknowledged any more is given up, however much still comes over it: all of that would be done, and the
+// people who asked for it told that it failed.
+func TestALinkThatTakesNoAcknowledgementsEnds(t *testing.T) {
+	t.Parallel()
+	ended := make(chan bool, 10)
+	s := newSlackEnd(t, "", func(conn *websocket.Conn, first bool) {
+		if !first {
+			_, _, _ = conn.ReadMessage() // the spare one
+			return
+		}
+		var err error
+		for n := 0; n < 300_000 && err == nil; n++ { // and reads nothing
+			err = conn.WriteMessage(websocket.TextMessage, []byte(`{"envelope_id":"e","type":"from_the_future"}`))
+		}
+		ended <- err != nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- linkedBot(s).Receive(ctx) }()
+	require.True(t, within(t, ended), "all envelopes went over it")
+	cancel()
+	require.NoError(t, within(t, stopped))
+}
