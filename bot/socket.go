@@ -136,8 +136,12 @@ func (s *socket) dial(ctx context.Context) (*link, error) {
 	s.bot.metrics.opens.Inc()
 	_, address, err := s.bot.cfg.Slack.api.StartSocketModeContext(ctx)
 	if err != nil {
-		if slices.Contains(finalErrors, errorName(err)) {
-			return nil, fmt.Errorf("%w: %s", errFinal, finalWords(errorName(err)))
+		t, said := ExplainAppToken(err)
+		switch {
+		case slices.Contains(finalErrors, errorName(err)):
+			return nil, fmt.Errorf("%w: %s; %s", errFinal, t.Text, t.Mend)
+		case said:
+			return nil, fmt.Errorf("open link: %w; %s", err, t.Mend)
 		}
 		return nil, fmt.Errorf("open link: %w", withoutURL(err))
 	}
@@ -150,17 +154,7 @@ var errFinal = errors.New("slack refuses the app-level token")
 // finalErrors are Slack's names for those.
 var finalErrors = []string{
 	"not_authed", "invalid_auth", "token_expired", "token_revoked", "not_allowed_token_type", "missing_scope", "account_inactive",
-	"user_removed_from_team", "team_disabled", "org_login_required", "no_permission", "access_denied",
-}
-
-func finalWords(name string) string {
-	switch name {
-	case "missing_scope":
-		return name + ": it lacks connections:write; make a new one on the app's Basic Information page"
-	case "not_allowed_token_type":
-		return name + ": it must be the app-level token, which begins with xapp-; the app's Basic Information page has it"
-	}
-	return name + ": make a new one with connections:write on the app's Basic Information page"
+	"user_removed_from_team", "team_disabled", "no_permission", "access_denied",
 }
 
 // retryAfter is how long Slack wants to be left alone.

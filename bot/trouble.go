@@ -29,7 +29,7 @@ const (
 // MendScope says how the app gets a scope.
 func MendScope(scope string) string {
 	if scope == "connections:write" {
-		return "make an app token with connections:write: Basic Information, App-Level Tokens, on the app's page at https://api.slack.com/apps"
+		return "make an app token (xapp-…) with connections:write: Basic Information, App-Level Tokens, on the app's page at https://api.slack.com/apps"
 	}
 	return "add " + scope + " under OAuth & Permissions on the app's page at https://api.slack.com/apps, or paste what wafbot manifest prints into App Manifest; then install the app again"
 }
@@ -43,6 +43,7 @@ func troubles() map[string]Trouble {
 		"account_inactive":        {"the app was taken out of the workspace", mendRevoked},
 		"user_removed_from_team":  {"the app was taken out of the workspace", mendRevoked},
 		"token_expired":           {"the token has expired, and wafbot doesn't renew tokens", "make a new app from what wafbot manifest prints: its tokens don't expire"},
+		"socket_mode_not_enabled": {"Socket Mode is switched off in the app's settings", "switch it on (Socket Mode, on the app's page at https://api.slack.com/apps), or leave slack.app_token out"},
 		"team_access_not_granted": {"the workspace hasn't let the app in", mendAdmin},
 		"org_login_required":      {"the workspace is being moved to another organisation", mendAdmin},
 		"accesslimited":           {"the workspace restricts the app", mendAdmin},
@@ -90,6 +91,16 @@ func Explain(err error) (Trouble, bool) {
 	}
 	trouble.Text += " (" + name + ")"
 	return trouble, true
+}
+
+// ExplainAppToken is Explain for the app-level token: installing the app again gives no other one.
+func ExplainAppToken(err error) (Trouble, bool) {
+	t, ok := Explain(err)
+	switch errorName(err) {
+	case "not_authed", "invalid_auth", "not_allowed_token_type", "token_revoked", "token_expired", "missing_scope":
+		t.Mend = MendScope("connections:write")
+	}
+	return t, ok
 }
 
 func missingScope(err error) Trouble {

@@ -127,8 +127,8 @@ func TestDoctorNamesFaultsOfSlack(t *testing.T) {
 				require.Len(t, e.of("wrong"), faults, "%+v", e.of("wrong"))
 				for method := range subjects {
 					mend := want.mend
-					if kind == "missing_scope" && method == "apps.connections.open" {
-						mend = "App-Level Tokens"
+					if ofToken := strings.Contains(kind, "token") || kind == "invalid_auth" || kind == "missing_scope"; ofToken && method == "apps.connections.open" {
+						mend = "make an app token (xapp-…) with connections:write: Basic Information, App-Level Tokens"
 					}
 					for _, subject := range subjects[method] {
 						requireOne(t, e.of("wrong"), subject+": ", want.says, mend)

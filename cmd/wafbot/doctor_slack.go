@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/wafbot/wafbot/bot"
 )
 
@@ -118,7 +120,11 @@ func (c checkup) socket(ctx context.Context) []finding {
 		return found
 	}
 	if err := c.examiner().TrySocket(ctx); err != nil {
-		return []finding{c.slackTrouble(err).finding("slack", key)}
+		f := c.slackTrouble(err).finding("slack", key)
+		if t, ok := bot.ExplainAppToken(err); ok {
+			f.Mend = t.Mend
+		}
+		return []finding{f}
 	}
 	return []finding{{"slack", key, good, "opens Socket Mode (no link was taken)", ""}}
 }
@@ -180,10 +186,18 @@ func (c checkup) channels(ctx context.Context, e *bot.Examiner, in bot.Installat
 	})
 }
 
-// testCards posts one test card for each route, in their order: Slack takes about one message a second and channel.
+// testCards posts one test card for each route, in their order. Slack takes one message a second and channel, after a few at once.
 func (c checkup) testCards(ctx context.Context, e *bot.Examiner) []finding {
 	var found []finding
+	pace := map[string]*rate.Limiter{}
 	post := func(key, channel, of string) {
+		if pace[channel] == nil {
+			pace[channel] = rate.NewLimiter(rate.Every(time.Second), 3)
+		}
+		if err := pace[channel].Wait(ctx); err != nil {
+			found = append(found, finding{"post", key + " → " + channel, note, "no test card was posted: there are more routes than doctor has time for", ""})
+			return
+		}
 		if err := e.PostTest(ctx, channel, of); err != nil {
 			found = append(found, c.slackTrouble(err).finding("post", key+" → "+channel))
 			return

@@ -272,6 +272,25 @@ func TestDoctorKnowsTokensByTheirKind(t *testing.T) {
 	}
 }
 
+func TestDoctorNoticesThatSocketModeIsOff(t *testing.T) {
+	t.Parallel()
+	d := newPatient(t, healthy)
+	d.Slack.SetSocketMode(false)
+	e := d.examine(t)
+	require.Len(t, e.of("wrong"), 1)
+	requireOne(t, e.of("wrong"), "slack.app_token: Socket Mode is switched off in the app's settings (socket_mode_not_enabled)", "switch it on")
+}
+
+// Slack takes a message a second and channel, after a few at once.
+func TestDoctorPostsNoFasterThanSlackTakesThem(t *testing.T) {
+	t.Parallel()
+	d := newPatient(t, healthy+strings.Repeat("      - {match: {kind: incident}}\n", 6))
+	d.Slack.SetRateLimits(true)
+	e := d.examine(t, "--post")
+	require.Empty(t, e.of("wrong"))
+	require.Len(t, d.Slack.Messages("C0WAF0001"), 7)
+}
+
 func TestDoctorThatIsStoppedSaysSo(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
