@@ -40,10 +40,13 @@ func (b *Bot) ingress() string {
 
 // ready answers 200 when Redis can be written and an ingress is open. What Slack or an account has is in the body only: one tenant's token must not take the bot out.
 func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
-	defer cancel()
+	within := func(ask func(context.Context) error) error { // also for who has gone: others are told the same
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*time.Second)
+		defer cancel()
+		return ask(ctx)
+	}
 	state := readiness{Ready: true, Redis: "ok", Slack: "ok", Accounts: map[string]watched{}}
-	if err := b.cfg.Memory.Ping(ctx); err != nil {
+	if err := within(b.cfg.Memory.Ping); err != nil {
 		b.cfg.Log.Warn("not ready", "err", err)
 		state.Ready, state.Redis = false, "can't be written"
 	}
@@ -51,7 +54,7 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 		_, trouble := b.socket.state()
 		state.Ready, state.Ingress = false, "nothing can be received: "+cmp.Or(trouble, "no socket mode link is open yet")
 	}
-	if _, err := b.cfg.Slack.whoami(ctx); err != nil {
+	if err := within(b.cfg.Slack.usable); err != nil {
 		state.Slack = "can't be used: " + slackTrouble(err)
 	}
 	for _, a := range b.cfg.Accounts {
@@ -69,8 +72,8 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 
 // slackTrouble is an error of Slack's for people who run the bot.
 func slackTrouble(err error) string {
-	if name := errorName(err); name != "" {
-		return name
+	if t, ok := Explain(err); ok {
+		return t.Text
 	}
 	return "no answer"
 }

@@ -2,7 +2,9 @@ package bot
 
 import (
 	"context"
+	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -59,4 +61,25 @@ func TestALinkThatTakesNoAcknowledgementsEnds(t *testing.T) {
 	require.True(t, within(t, ended), "all envelopes went over it")
 	cancel()
 	require.NoError(t, within(t, stopped))
+}
+
+// A replica for which no link is left says so, and asks Slack for none.
+func TestAReplicaWaitsForALink(t *testing.T) {
+	s := newSlackEnd(t, "", func(conn *websocket.Conn, _ bool) { _, _, _ = conn.ReadMessage() })
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		b := linkedBot(s)
+		memory := b.cfg.Memory.(*linkMemory)
+		for i := range mostLinks {
+			memory.taken[strconv.Itoa(i)] = true
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- b.Receive(ctx) }()
+		time.Sleep(time.Minute)
+		_, trouble := b.socket.state()
+		require.Contains(t, trouble, "all ten links of the app are taken")
+		require.Zero(t, s.opens.Load())
+		cancel()
+		require.NoError(t, <-ended)
+	})
 }

@@ -36,6 +36,10 @@ type Slack struct {
 	mu      sync.Mutex
 	self    *identity
 	members map[string]member
+
+	trying  sync.Mutex
+	tried   time.Time
+	refused error // when it was tried
 }
 
 // identity is who the token belongs to.
@@ -70,7 +74,7 @@ func (cfg SlackConfig) http() *http.Client {
 	return &http.Client{Timeout: 10 * time.Second}
 }
 
-// whoami is whose token it is, asked once (auth.test).
+// whoami is whose token it is, asked once.
 func (s *Slack) whoami(ctx context.Context) (identity, error) {
 	s.mu.Lock()
 	known := s.self
@@ -78,6 +82,11 @@ func (s *Slack) whoami(ctx context.Context) (identity, error) {
 	if known != nil {
 		return *known, nil
 	}
+	return s.authTest(ctx)
+}
+
+// authTest asks whose token it is (auth.test).
+func (s *Slack) authTest(ctx context.Context) (identity, error) {
 	res, err := s.api.AuthTestContext(ctx)
 	if err != nil {
 		return identity{}, fmt.Errorf("ask slack who wafbot is: %w", withoutURL(err))
@@ -87,6 +96,20 @@ func (s *Slack) whoami(ctx context.Context) (identity, error) {
 	s.self = &self
 	s.mu.Unlock()
 	return self, nil
+}
+
+// usableFor is how long it is believed that Slack takes the token, or not: /readyz can be asked by anybody, and often.
+const usableFor = 10 * time.Second
+
+// usable asks whether Slack takes the token now, and not only when it was first used.
+func (s *Slack) usable(ctx context.Context) error {
+	s.trying.Lock()
+	defer s.trying.Unlock()
+	if time.Since(s.tried) >= usableFor {
+		_, s.refused = s.authTest(ctx)
+		s.tried = time.Now()
+	}
+	return s.refused
 }
 
 // Member returns the user's name if he is a full member of the token's workspace: no guest, no stranger, no bot, not deactivated (users.info).

@@ -175,6 +175,9 @@ func (s *socket) takeSlot(ctx context.Context, most int) (id string, err error) 
 		if held || err != nil && most == mostLinks {
 			return id, nil
 		}
+		if most == mostLinks {
+			s.explain("all ten links of the app are taken by other replicas; one is taken over as soon as it is free")
+		}
 		if err := sleep(ctx, jitter(slotEvery)); err != nil {
 			return "", err
 		}
@@ -189,12 +192,18 @@ func (s *socket) dropSlot(ctx context.Context, id string) {
 	}
 }
 
-// fail says why there is no link.
+// fail says and logs why there is no link.
 func (s *socket) fail(err error) {
+	open, _ := s.state()
+	s.bot.cfg.Log.Warn("socket mode", "err", err, "open", open)
+	s.explain(err.Error())
+}
+
+// explain says why there is no link.
+func (s *socket) explain(trouble string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.trouble = err.Error()
-	s.bot.cfg.Log.Warn("socket mode", "err", err, "open", s.open)
+	s.trouble = trouble
 }
 
 func (s *socket) opened() bool {

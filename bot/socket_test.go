@@ -104,6 +104,8 @@ func (m *linkMemory) DropLink(_ context.Context, id string) error {
 	return nil
 }
 
+func (m *linkMemory) Ping(context.Context) error { return nil }
+
 func (m *linkMemory) First(_ context.Context, names ...string) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

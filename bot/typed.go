@@ -15,7 +15,7 @@ func typed(text string) string {
 		switch {
 		case strings.HasPrefix(what, "@"):
 			return "<" + what + ">"
-		case strings.HasPrefix(what, "#") && labelled:
+		case strings.HasPrefix(what, "#") && label != "":
 			return "#" + label
 		case strings.HasPrefix(what, "#"), strings.HasPrefix(what, "!"):
 			return found

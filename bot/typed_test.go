@@ -15,6 +15,7 @@ func TestTyped(t *testing.T) {
 		"note \"ask <mailto:ann@example.com|ann@example.com>\"":                       `note "ask ann@example.com"`,
 		"handover to=<@U0ANN0001|ann>":                                                "handover to=<@U0ANN0001>",
 		"handover to=<@U0ANN0001>":                                                    "handover to=<@U0ANN0001>",
+		"note see <#C0SECRET|>":                                                       "note see <#C0SECRET|>", // a channel that the bot can't see
 		"note see <#C0WAF|waf>":                                                       "note see #waf",
 		"note <!here> <!subteam^S0ONCALL>":                                            "note <!here> <!subteam^S0ONCALL>",
 		"indicator X-A &lt;b&gt;&amp;amp;":                                            "indicator X-A <b>&amp;",
