@@ -16,7 +16,7 @@ const maxBody = 1 << 20 // bytes of a request
 // args are a request's arguments, from a form, a query or JSON alike; what isn't a string in JSON is kept as JSON.
 type args map[string]string
 
-// parseArgs reads arguments; the token may stand among them or in the Authorization header.
+// parseArgs reads arguments; the token stands in the Authorization header or in a form, and is not looked for in a query or in JSON.
 func parseArgs(rw http.ResponseWriter, r *http.Request) (args, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(rw, r.Body, maxBody))
 	if err != nil {
@@ -25,9 +25,12 @@ func parseArgs(rw http.ResponseWriter, r *http.Request) (args, error) {
 	a := args{}
 	a.addForm(r.URL.Query())
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if kind == "application/json" && len(body) > 0 { // without arguments clients may leave it empty
+	isJSON := kind == "application/json" && len(body) > 0 // without arguments clients may leave it empty
+	if isJSON {
 		err = a.addJSON(body)
-	} else {
+	}
+	delete(a, "token")
+	if !isJSON {
 		err = a.addBody(body)
 	}
 	if err != nil {

@@ -2,6 +2,8 @@ package workspace_test
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -43,5 +45,25 @@ func TestAnswersNameTheScopes(t *testing.T) {
 		_, header, _ := raw(t, w.base+"/api/"+method, "application/json", `{}`)
 		require.Equal(t, strings.Join(workspace.DefaultScopes(), ","), header.Get("X-OAuth-Scopes"))
 		require.Equal(t, accepted, header.Get("X-Accepted-OAuth-Scopes"), method)
+	}
+}
+
+// What is kept in logs and histories holds no token: Slack takes none from an address, and from JSON only the header's.
+func TestATokenElsewhereIsNone(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	for _, sent := range []struct{ query, kind, body string }{
+		{"?token=" + token, "application/x-www-form-urlencoded", ""},
+		{"", "application/json", `{"token":"` + token + `"}`},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.base+"/api/auth.test"+sent.query, strings.NewReader(sent.body))
+		require.NoError(t, err)
+		request.Header.Set("Content-Type", sent.kind)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		defer response.Body.Close()
+		got, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.Contains(t, string(got), "not_authed", sent.kind)
 	}
 }
