@@ -1,0 +1,151 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+	"github.com/wafbot/wafbot/internal/store"
+)
+
+// noters write notes without a pause, until they are told to stop.
+type noters struct {
+	stop  func()
+	busy  sync.WaitGroup
+	mu    sync.Mutex
+	acked map[string]bool
+	lost  int
+}
+
+// notes has four people write notes about some attacks; each note is another.
+func (w *world) notes(ids []string) *noters {
+	end := make(chan struct{})
+	n := &noters{stop: sync.OnceFunc(func() { close(end) }), acked: map[string]bool{}}
+	for writer := range 4 {
+		n.busy.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-end:
+					return
+				default:
+				}
+				note := fmt.Sprintf("note %d of writer %d", i, writer)
+				d, err := w.Slack.Command(w.t.Context(), workspace.Command{
+					User: "rob", Channel: "#waf", Text: fmt.Sprintf("note attack=%s %q", ids[i%len(ids)], note),
+				})
+				n.mu.Lock()
+				if err == nil && d.Status == http.StatusOK {
+					n.acked[note] = true
+				} else {
+					n.lost++
+				}
+				n.mu.Unlock()
+			}
+		})
+	}
+	return n
+}
+
+func (n *noters) written() (acked, lost int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.acked), n.lost
+}
+
+// manyAttacks begins attacks and returns the ids on their cards: one takes a hundred notes.
+func (w *world) manyAttacks(n int) (ids []string) {
+	w.t.Helper()
+	for range n {
+		w.attack(injection())
+	}
+	w.until("cards", func() bool { return len(w.cards("#waf")) == n })
+	for _, c := range w.cards("#waf") {
+		ids = append(ids, factsOf(c).Payload.Attack)
+	}
+	return ids
+}
+
+// Whatever was acknowledged before, during and after a stop is done once; what was not, was not.
+func TestAStopUnderClicks(t *testing.T) {
+	unhurried := func(w *world) {
+		w.Slack.SetRateLimits(false)
+		w.cfg.Slack.MessagesPerSecond = 0
+	}
+	story(t, unhurried, func(t *testing.T, w *world) {
+		ids := w.manyAttacks(8)
+		n := w.notes(ids)
+		for _, acked := range []int{40, 80, 120} {
+			w.until("notes", func() bool { got, _ := n.written(); return got >= acked })
+			_, before := n.written()
+			w.stop()
+			w.until("notes that nobody takes", func() bool { _, lost := n.written(); return lost > before })
+			w.start()
+		}
+		n.stop()
+		n.busy.Wait()
+		w.requireNotes(n.acked, ids)
+	})
+}
+
+// Two replicas receive over links of their own; when one ends, the other goes on alone, and takes the lead.
+func TestTwoReplicasOverLinks(t *testing.T) {
+	storyOver(t, []workspace.Ingress{workspace.IngressSocket}, asItIs, func(t *testing.T, w *world) {
+		ids := w.manyAttacks(2)
+		first := w.stop
+		w.start()
+		defer w.stop()
+		w.until("links of both", func() bool { return len(w.Slack.Links()) == 4 })
+		n := w.notes(ids)
+		w.until("notes over all links", func() bool {
+			for _, l := range w.Slack.Links() {
+				if l.Acked < 3 {
+					return false
+				}
+			}
+			return true
+		})
+		n.stop()
+		n.busy.Wait()
+		_, lost := n.written()
+		require.Zero(t, lost)
+
+		first()
+		w.until("links of the other", func() bool { return len(w.Slack.Links()) == 2 })
+		w.types("rob", fmt.Sprintf("note attack=%s %q", ids[0], "the last one"))
+		n.acked["the last one"] = true
+		w.requireNotes(n.acked, ids)
+	})
+}
+
+// Links that were opened while Redis was away are counted as soon as it is back, and a spare one is opened then.
+func TestLinksOpenedWithoutRedis(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, miniRedis(t), workspace.IngressSocket)
+	w.redis.away()
+	w.start()
+	defer func() {
+		w.stop()
+		w.requireClean()
+	}()
+	_, body := w.get("/readyz")
+	require.Contains(t, body, `"ingress":"socket mode"`)
+	w.types("rob", "deny 198.51.100.9")
+	w.told("rob", "not done: wafbot's memory (Redis) can't be reached")
+	require.Len(t, w.Slack.Links(), 1)
+
+	w.redis.back()
+	w.until("the spare link", func() bool { return len(w.Slack.Links()) == 2 })
+	memory, err := store.Open(store.Config{URL: w.redis.url})
+	require.NoError(t, err)
+	defer memory.Close()
+	require.Eventually(t, func() bool {
+		third, err := memory.TakeLink(t.Context(), "third", 2)
+		return err == nil && !third
+	}, patience, 100*time.Millisecond, "both are counted")
+	require.NotContains(t, w.journal.String(), "ticket=")
+}
