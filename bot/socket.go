@@ -25,7 +25,7 @@ const (
 // How links are opened: never faster than this however often Slack ends them, and less and less often while they don't last.
 const (
 	openEvery   = time.Second
-	openBurst   = 4
+	openBurst   = 4           // at once: both links, and both again when Slack renews them together
 	firstPause  = time.Second // after a link that did not last, doubling
 	longestWait = time.Minute
 	lasting     = 30 * time.Second // a link that was open so long was a good one

@@ -133,3 +133,25 @@ func (w *world) requireNotes(acked map[string]bool, ids []string) {
 		require.True(w.t, acked[n], n)
 	}
 }
+
+// Somebody switches Socket Mode off in the app's settings, and on again.
+func TestSocketModeIsSwitchedOff(t *testing.T) {
+	storyOver(t, []workspace.Ingress{workspace.IngressSocket}, rough, func(t *testing.T, w *world) {
+		w.Slack.SetSocketMode(false)
+		w.until("the reason is logged", func() bool { return w.journal.has("socket mode", "link_disabled") && w.journal.has("socket_mode_not_enabled", "switch it on") })
+		status, body := w.get("/readyz")
+		require.Equal(t, http.StatusServiceUnavailable, status)
+		require.Contains(t, body, "nothing can be received: open link: socket_mode_not_enabled; switch it on")
+		status, _ = w.get("/healthz")
+		require.Equal(t, http.StatusOK, status, "cards are still told")
+		w.attack(injection())
+		w.card(attacker)
+
+		w.Slack.SetSocketMode(true)
+		w.until("links", func() bool { return len(w.Slack.Links()) == 2 })
+		w.types("vic", "status")
+		w.told("vic", "acme: 1 going on")
+		status, _ = w.get("/readyz")
+		require.Equal(t, http.StatusOK, status)
+	})
+}

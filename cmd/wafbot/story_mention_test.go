@@ -3,10 +3,12 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // writes has somebody write a message: in a channel, in a thread of it, or, without a channel, to the bot alone.
@@ -15,6 +17,18 @@ func (w *world) writes(user, channel, thread, text string) workspace.Message {
 	m, err := w.Slack.Say(workspace.Saying{User: user, Channel: channel, ThreadTS: thread, Text: text})
 	require.NoError(w.t, err)
 	return m
+}
+
+// known waits until the bot has written down where its card is, which takes it some time after Slack shows the card.
+func (c card) known() {
+	c.w.t.Helper()
+	memory, err := store.Open(store.Config{URL: c.w.redis.url})
+	require.NoError(c.w.t, err)
+	defer memory.Close()
+	require.Eventually(c.w.t, func() bool {
+		attack, err := memory.CardAt(c.w.t.Context(), "acme", c.now().Channel, c.ts)
+		return err == nil && attack != ""
+	}, patience, 10*time.Millisecond)
 }
 
 // heard waits until the bot has acknowledged all events.
@@ -76,6 +90,7 @@ func TestAMentionAsksOnce(t *testing.T) {
 	story(t, everything, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
+		card.known()
 		// It comes as a mention and as a message, and each of them twice.
 		w.Slack.SetFault(workspace.Fault{Kind: "duplicate_delivery"})
 		w.writes("rob", "#waf", card.ts, "@wafbot note \"seen\"")
@@ -110,5 +125,28 @@ func TestWhatAsksForNothing(t *testing.T) {
 		require.Empty(t, w.sent())
 		require.Len(t, w.whispers("rob"), 2)
 		require.Len(t, w.Slack.Messages("#waf"), 6, "two of the bot's, four of Rob's")
+	})
+}
+
+// Slack's methods fail one by one: a mention is acknowledged in time, and who wrote it is told, although wafbot can't know whether it was meant.
+func TestAMentionWhileAuthTestHangs(t *testing.T) {
+	hangs := func(w *world) {
+		w.rough = true
+		w.Slack.SetFault(workspace.Fault{Method: "auth.test", Kind: "timeout"})
+	}
+	story(t, hangs, func(t *testing.T, w *world) {
+		w.writes("rob", "#waf", "", "@wafbot deny 198.51.100.99")
+		w.told("rob", "not done: Slack didn't answer wafbot in time")
+		w.heard()
+		for _, e := range w.Slack.Events() {
+			for _, attempt := range e.Attempts {
+				require.True(t, attempt.Acked, "%+v", attempt)
+				require.Less(t, attempt.Took, 2500*time.Millisecond)
+			}
+		}
+		w.Slack.ClearFaults()
+		w.writes("rob", "#waf", "", "@wafbot deny 198.51.100.99")
+		w.told("rob", "Deny 198.51.100.99 everywhere for 4 h: accepted by the service")
+		require.Len(t, w.entries("acme"), 1)
 	})
 }

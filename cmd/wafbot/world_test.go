@@ -197,6 +197,7 @@ func (w *world) requireClean() {
 		}
 	}
 	require.NotContains(w.t, w.journal.String(), "/response/", "a response address is a key to the channel")
+	require.NotContains(w.t, w.journal.String(), "ticket=", "so is the address of a link")
 }
 
 // get asks the bot's own pages, as probes do.
