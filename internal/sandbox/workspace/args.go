@@ -25,7 +25,7 @@ func parseArgs(rw http.ResponseWriter, r *http.Request) (args, error) {
 	a := args{}
 	a.addForm(r.URL.Query())
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if kind == "application/json" {
+	if kind == "application/json" && len(body) > 0 {
 		err = a.addJSON(body)
 	} else {
 		err = a.addBody(body)
