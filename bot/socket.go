@@ -199,7 +199,9 @@ func (s *socket) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trouble = err.Error()
-	s.bot.cfg.Log.Warn("socket mode", "err", err, "open", s.open)
+	if !errors.Is(err, errFinal) { // whoever is given that one logs it
+		s.bot.cfg.Log.Warn("socket mode", "err", err, "open", s.open)
+	}
 }
 
 func (s *socket) opened() bool {
