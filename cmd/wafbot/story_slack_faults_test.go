@@ -93,7 +93,7 @@ func TestADeletedCardIsEditedOnce(t *testing.T) {
 		w.told("rob", "accepted by the service")
 		w.until("an edit that is refused", func() bool { return w.journal.has("redraw card", "message_not_found") })
 		w.types("rob", "note attack="+card.id()+" seen")
-		w.polls(28) // longer than until an edit would be tried again
+		w.polls(48) // longer than until an edit would be tried again
 		edits := 0
 		for _, call := range w.Slack.Calls() {
 			if call.Method == "chat.update" {
