@@ -130,6 +130,7 @@ func New(cfg Config) *Bot {
 	b := &Bot{cfg: cfg, metrics: newMetrics()}
 	b.reads.open = make(chan struct{}, maxReads)
 	b.socket, b.teller, b.drawer = newSocket(b), newTeller(b), newDrawer(b)
+	b.metrics.gauge("socket_links", "Socket Mode links that can receive.", func() float64 { open, _ := b.socket.state(); return float64(open) })
 	return b
 }
 

@@ -112,6 +112,11 @@ func newMetrics() *metrics {
 	return m
 }
 
+// gauge tells a value that is looked up when it is asked for.
+func (m *metrics) gauge(name, help string, value func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "wafbot", Name: name, Help: help}, value))
+}
+
 func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/slack-go/slack"
@@ -61,24 +62,32 @@ func (m *buttonMaker) link(label, address string) *slack.ButtonBlockElement {
 	return slack.NewButtonBlockElement(m.id(actionLink), "", plainText(label, maxLabel)).WithURL(u.String())
 }
 
+// suggestions are what a card has buttons for. A mode hits everybody, so it comes last.
+func (c Card) suggestions(advice commands.Advice) []commands.Suggestion {
+	if c.Case.Owner != nil {
+		return advice.Suggestions
+	}
+	isMode := func(s commands.Suggestion) bool { return s.Line.Name == "mode" }
+	last := slices.IndexFunc(advice.Suggestions, isMode)
+	if last < 0 {
+		last = len(advice.Suggestions)
+	}
+	return slices.Insert(slices.Clone(advice.Suggestions), last, commands.ClaimButton(c.Situation))
+}
+
 // card makes the buttons of a card; what has no room for a button is told in words.
 func (m *buttonMaker) card(c Card, advice commands.Advice) (buttons []*slack.ButtonBlockElement, without []commands.Text) {
-	for i, s := range advice.Suggestions {
+	for i, s := range c.suggestions(advice) {
 		b, ok := m.suggestion(s)
 		if !ok {
 			without = append(without, toType(s))
 			continue
 		}
-		// The one button that should be seen first: a mode hits everybody, so it is never that.
-		if i == 0 && s.Line.Name != "mode" && gettingThrough(c.Situation.Attack) && !c.Quiet && !c.tooThin(advice) {
+		// The one button that should be seen first.
+		if i == 0 && s.Line.Name != "mode" && s.Line.Name != "claim" && gettingThrough(c.Situation.Attack) && !c.Quiet && !c.tooThin(advice) {
 			b.Style = slack.StylePrimary
 		}
 		buttons = append(buttons, b)
-	}
-	if c.Case.Owner == nil {
-		if b, ok := m.suggestion(commands.ClaimButton(c.Situation)); ok {
-			buttons = append(buttons, b)
-		}
 	}
 	for _, link := range []struct{ label, address string }{{"Runbook", c.Runbook}, {"Open console", c.ConsoleURL}} {
 		if b := m.link(link.label, link.address); b != nil {

@@ -195,7 +195,9 @@ func (s *socket) dropSlot(ctx context.Context, id string) {
 // fail says and logs why there is no link.
 func (s *socket) fail(err error) {
 	open, _ := s.state()
-	s.bot.cfg.Log.Warn("socket mode", "err", err, "open", open)
+	if !errors.Is(err, errFinal) { // whoever is given that one logs it
+		s.bot.cfg.Log.Warn("socket mode", "err", err, "open", open)
+	}
 	s.explain(err.Error())
 }
 

@@ -100,6 +100,9 @@ func writeHandover(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, err
 	}
 	before := k.Owner
+	if before != nil && before.ID == to.ID && len(c.Line.Words) == 0 {
+		return Result{Outcome: "nothing", Lines: []Text{Say(OwnerLine(before), " already. Nothing was changed")}}, nil
+	}
 	k.Owner = c.owner(to)
 	if before != nil && before.ID == to.ID {
 		k.Owner.Since = before.Since

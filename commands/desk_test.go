@@ -106,8 +106,13 @@ func TestHandover(t *testing.T) {
 	id := w.attackOn("/login")
 	for _, to := range []string{"<@U2BOB>", "<@U2BOB|bob>", "@U2BOB", "U2BOB"} {
 		w.writes(ann, "handover attack="+id+" to="+to, "Bob is on it since", "handed over by Ann")
+		require.Equal(t, bob.ID, w.touched[len(w.touched)-1].HandedTo)
+		told := len(w.touched)
+		w.nothing(ann, "handover attack="+id+" to="+to, "Bob is on it since", "already")
+		require.Len(t, w.touched, told, "nobody is told of nothing")
+		w.writes(root, "release attack="+id)
 	}
-	require.Equal(t, bob.ID, w.touched[0].HandedTo)
+	w.writes(ann, "handover attack="+id+" to=U2BOB")
 	w.pass(time.Minute)
 	w.writes(ann, "handover attack="+id+" to=@me", "Ann is on it since 2026-11-20 03:01 UTC, taken over")
 	require.Equal(t, bob.ID, w.said(id).Owner.From)
@@ -154,10 +159,14 @@ func TestNotes(t *testing.T) {
 	w.refuses(ann, "note "+strings.Repeat("é", 501)+" attack="+id, commands.ErrUsage, "501 characters: 500 at most")
 	w.refuses(ann, "note '  ' attack="+id, commands.ErrUsage, "empty")
 	w.refuses(ann, "note attack="+id, commands.ErrUsage, "which text?")
-	for range 97 {
+	w.writes(ann, "note x attack="+id)
+	w.writes(ann, "note x attack="+id)
+	require.Len(t, w.said(id).Notes, 4, "the same words, typed twice because the answer was slow")
+	for range 96 {
+		w.pass(time.Minute)
 		w.writes(ann, "note x attack="+id)
 	}
-	w.refuses(ann, "note x attack="+id, commands.ErrGuarded, "100 notes already")
+	w.refuses(bob, "note x attack="+id, commands.ErrGuarded, "100 notes already")
 }
 
 func TestVerdict(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -38,14 +39,21 @@ func writeNote(ctx context.Context, c *Call) (Result, error) {
 	return written(NoteLine(k.Notes[i])), nil
 }
 
-// addNote puts a note into a case, unless this very request did before.
+// noteAgain is for how long the same words of the same person are the same note: typed twice because the answer was slow, or come over two ways.
+const noteAgain = time.Minute
+
+// addNote puts a note into a case, unless it is there already.
 func (c *Call) addNote(k *Case, text string) (id string, err error) {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
 	id = noteID(c.Account.Name, c.ID)
 	n := utf8.RuneCountInString(text)
+	same := func(n Note) bool {
+		return n.ID == id || n.Text == text && n.By.ID == c.Actor.ID && c.Now.Sub(n.At) < noteAgain
+	}
+	if i := slices.IndexFunc(k.Notes, same); i >= 0 {
+		return k.Notes[i].ID, nil
+	}
 	switch {
-	case slices.ContainsFunc(k.Notes, func(n Note) bool { return n.ID == id }):
-		return id, nil
 	case n == 0:
 		return "", c.Cmd.misuse(Say("that note is empty"))
 	case n > maxNote:

@@ -38,7 +38,7 @@ func (c checkup) account(ctx context.Context, i int) []finding {
 	found := []finding{c.owner(i, user)}
 	found = append(found, tookLong("account", a.Name+" (POST /v1/user)", time.Since(begun))...)
 	found = append(found, c.reads(ctx, i, api)...)
-	return append(found, finding{"account", a.Name, note, "whether it may change anything is unknown until the first change: doctor changes nothing", ""})
+	return append(found, finding{"account", a.Name, note, "can change: unknown until the first change is made, for doctor makes none", ""})
 }
 
 // owner compares the token's owner with what is configured.

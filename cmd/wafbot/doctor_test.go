@@ -132,7 +132,7 @@ func TestDoctorFindsAllWell(t *testing.T) {
 	for _, what := range []string{"attacks", "vulnerabilities", "IP lists", "rules", "conditions"} {
 		requireOne(t, e.of("ok"), "may read "+what)
 	}
-	requireOne(t, e.of("note"), "whether it may change anything is unknown until the first change")
+	requireOne(t, e.of("note"), "can change: unknown until the first change is made")
 	requireOne(t, e.of("note"), "applications with a name, but without an attack in the last 24 h: 7 Legacy")
 	requireOne(t, e.of("note"), "slack.signing_secret", "only when Slack's first request arrives")
 

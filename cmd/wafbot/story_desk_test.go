@@ -143,7 +143,7 @@ func TestADeskAtTheTerminal(t *testing.T) {
 	name := osActor().Name
 	for _, tt := range []struct{ line, want string }{
 		{"claim", name + " is on it since"}, {"note same botnet", "same botnet"}, {"verdict test", "Verdict: test"}, {"mute", "Muted: attack=" + d.attack},
-		{"explain", "Muted: attack=" + d.attack}, {"unmute", "No longer muted"}, {"handover to=@me", "taken over"}, {"release", "Nobody is on it any more"},
+		{"explain", "Muted: attack=" + d.attack}, {"unmute", "No longer muted"}, {"handover to=@me", "is on it since"}, {"release", "Nobody is on it any more"},
 	} {
 		got := typed(t, d.environ, append(strings.Fields(tt.line), "attack="+d.attack)...)
 		require.Equal(t, exitDone, got.code, "%s needs no -y: %+v", tt.line, got)

@@ -82,3 +82,24 @@ func TestSlackDoesNotTellWhoSomebodyIs(t *testing.T) {
 		w.told("rob", "accepted by the service")
 	})
 }
+
+// An edit that Slack will never take must not eat the edits of all other cards.
+func TestADeletedCardIsEditedOnce(t *testing.T) {
+	story(t, rough, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		w.Slack.SetFault(workspace.Fault{Method: "chat.update", Kind: "message_not_found"})
+		card.click("rob", "Deny only")
+		w.told("rob", "accepted by the service")
+		w.until("an edit that is refused", func() bool { return w.journal.has("redraw card", "message_not_found") })
+		w.types("rob", "note attack="+card.id()+" seen")
+		w.polls(48) // longer than until an edit would be tried again
+		edits := 0
+		for _, call := range w.Slack.Calls() {
+			if call.Method == "chat.update" {
+				edits++
+			}
+		}
+		require.LessOrEqual(t, edits, 3, "one for each thing that was done")
+	})
+}

@@ -153,10 +153,11 @@ func (w *World) Env() []string {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	listen := "127.0.0.1:8080" // where the bot listens unless it is told otherwise
 	if bot, err := url.Parse(w.deliver); err == nil && bot.Host != "" {
-		env = append(env, "WAFBOT_LISTEN="+bot.Host)
+		listen = bot.Host
 	}
-	return env
+	return append(env, "WAFBOT_LISTEN="+listen)
 }
 
 func trim(base string) string { return strings.TrimRight(base, "/") }

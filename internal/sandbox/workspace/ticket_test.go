@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slack-go/slack"
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
@@ -26,6 +27,9 @@ func TestTheAppTokenOpensLinksAndNothingElse(t *testing.T) {
 		require.Regexp(t, want, w.asked(t, "apps.connections.open", token, true))
 		require.Regexp(t, want, w.asked(t, "apps.connections.open", token, false))
 	}
+	_, address, err := slack.New(token, slack.OptionAPIURL(w.base+"/api/"), slack.OptionAppLevelToken(appToken)).StartSocketModeContext(t.Context())
+	require.NoError(t, err, "the library sends JSON without a body")
+	require.Contains(t, address, "ticket=")
 	require.Contains(t, w.asked(t, "chat.postMessage", appToken, true), "not_allowed_token_type")
 	require.Contains(t, w.asked(t, "auth.test", appToken, true), `"ok":true`)
 

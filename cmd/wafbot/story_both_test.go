@@ -1,0 +1,42 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// Slack delivers over one way or the other. Should a delivery ever come over both, it has one effect all the same.
+func TestTheSameOverBothWays(t *testing.T) {
+	storyOver(t, []workspace.Ingress{workspace.IngressBoth}, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		card.click("rob", "Deny "+attacker+" + patch")
+		w.told("rob", "Deny "+attacker+" everywhere for 4 h: accepted", "Patch exactly POST shop.example.com/login")
+		w.told("rob", "done already by Rob Diaz")
+		card.says("Deny "+attacker+" everywhere for 4 h · Rob Diaz", "Patch exactly")
+		require.Len(t, w.entries("acme"), 1)
+		require.Len(t, w.rules("acme", "vpatch"), 1)
+
+		w.writes("rob", "#waf", card.ts, `@wafbot note "the partner's scanner"`)
+		w.types("rob", "note attack="+card.id()+" seen")
+		card.says("the partner's scanner", "seen")
+		w.types("ann", "handover to=@me attack="+card.id())
+		card.says("Anna Weber is on it since")
+		w.types("rob", "extend "+changeIn(plain(w.told("rob", "Deny "+attacker, "accepted")))+" for=1h")
+		w.told("rob", "Prolong")
+		card.undo("ann", "Deny "+attacker)
+		w.told("ann", "Undo of: Deny "+attacker)
+		w.until("nothing denied", func() bool { return len(w.entries("acme")) == 0 })
+		card.undo("ann", "Patch exactly")
+		w.told("ann", "Undo of: Patch exactly")
+		w.types("rob", "attack "+card.id())
+		answer := w.told("rob", "First hit").Plain()
+		require.Equal(t, 1, strings.Count(answer, "the partner's scanner"), answer)
+		require.Equal(t, 1, strings.Count(answer, "seen"), answer)
+		require.Len(t, card.replies("takes this attack over"), 1)
+	})
+}
