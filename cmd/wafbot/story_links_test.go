@@ -138,7 +138,9 @@ func (w *world) requireNotes(acked map[string]bool, ids []string) {
 func TestSocketModeIsSwitchedOff(t *testing.T) {
 	storyOver(t, []workspace.Ingress{workspace.IngressSocket}, rough, func(t *testing.T, w *world) {
 		w.Slack.SetSocketMode(false)
-		w.until("the reason is logged", func() bool { return w.journal.has("socket mode", "link_disabled") && w.journal.has("socket_mode_not_enabled", "switch it on") })
+		w.until("the reason is logged", func() bool {
+			return w.journal.has("socket mode", "link_disabled") && w.journal.has("socket_mode_not_enabled", "switch it on")
+		})
 		status, body := w.get("/readyz")
 		require.Equal(t, http.StatusServiceUnavailable, status)
 		require.Contains(t, body, "nothing can be received: open link: socket_mode_not_enabled; switch it on")

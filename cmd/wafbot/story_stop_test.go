@@ -76,7 +76,7 @@ func TestAStopUnderClicks(t *testing.T) {
 		w.Slack.SetRateLimits(false)
 		w.cfg.Slack.MessagesPerSecond = 0
 	}
-	story(t, unhurried, func(t *testing.T, w *world) {
+	story(t, unhurried, func(_ *testing.T, w *world) {
 		ids := w.manyAttacks(8)
 		n := w.notes(ids)
 		for _, acked := range []int{40, 80, 120} {
