@@ -158,6 +158,10 @@ func TestNotes(t *testing.T) {
 		w.writes(ann, "note x attack="+id)
 	}
 	w.refuses(ann, "note x attack="+id, commands.ErrGuarded, "100 notes already")
+	w.does(ann, "deny 203.0.113.7 attack="+id)
+	lines := w.reads(eve, "attack "+id).Lines
+	require.Contains(t, lines[len(lines)-101].String(), "Deny 203.0.113.7", "notes take the room of nothing else")
+	require.Contains(t, lines[len(lines)-1].String(), "same botnet", "the oldest is the first that there is no room for")
 }
 
 func TestVerdict(t *testing.T) {
@@ -241,7 +245,22 @@ func TestStatusIsCutWhereManyAreOnMany(t *testing.T) {
 		w.writes(ann, "claim attack="+w.attackOn("/p"+itoa(int64(i))))
 	}
 	short, all := text(w.reads(eve, "status")), text(w.reads(eve, "status --all"))
-	require.Equal(t, 10, strings.Count(short, "Ann is on it"))
-	require.Contains(t, short, "… and somebody is on 2 more: add --all")
-	require.Equal(t, 12, strings.Count(all, "Ann is on it"))
+	require.Equal(t, 8, strings.Count(short, "Ann is on it"))
+	require.Equal(t, 2, strings.Count(short, "… and 4 more"))
+	require.Equal(t, 8, strings.Count(all, "Ann is on it"), "a message of a chat holds no more")
+	require.Equal(t, 12, strings.Count(text(w.reads(anyone, "status --all")), "Ann is on it"))
+	for i := range 30 {
+		w.writes(ann, "mute type=t"+itoa(int64(i)))
+	}
+	listed := map[string]int{}
+	for _, page := range w.turned(eve, "status --all") {
+		require.LessOrEqual(t, len(page), 25, "whatever is muted")
+		for _, l := range page {
+			listed[l]++
+		}
+	}
+	require.Len(t, listed, 12+12+30)
+	for l, times := range listed {
+		require.Equal(t, 1, times, l)
+	}
 }

@@ -107,7 +107,7 @@ func writeMute(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	all, err := c.mutesNow(ctx)
+	all, err := c.mutesNow(ctx, c.Account)
 	if err != nil {
 		return Result{}, err
 	}
@@ -141,9 +141,9 @@ func (c *Call) muteEnd() (time.Time, error) {
 	return c.Now.Add(length), c.cfg.Policy.guardDuration(length)
 }
 
-// mutesNow are the account's mutes that are not over.
-func (c *Call) mutesNow(ctx context.Context) ([]Mute, error) {
-	all, err := c.cfg.Desk.Mutes(ctx, c.Account.Name)
+// mutesNow are an account's mutes that are not over.
+func (c *Call) mutesNow(ctx context.Context, a *Account) ([]Mute, error) {
+	all, err := c.cfg.Desk.Mutes(ctx, a.Name)
 	if err != nil {
 		return nil, Away(err)
 	}
@@ -202,7 +202,7 @@ func unmute() *Command {
 }
 
 func writeUnmute(ctx context.Context, c *Call) (Result, error) {
-	all, err := c.mutesNow(ctx)
+	all, err := c.mutesNow(ctx, c.Account)
 	if err != nil {
 		return Result{}, err
 	}
