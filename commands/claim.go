@@ -102,7 +102,7 @@ func writeHandover(ctx context.Context, c *Call) (Result, error) {
 	before := k.Owner
 	k.Owner = c.owner(to)
 	if before != nil && before.ID == to.ID {
-		k.Owner.Since = before.Since
+		k.Owner.Since, k.Owner.From = before.Since, before.From
 	} else if before != nil {
 		k.Owner.From = before.ID
 	}

@@ -111,6 +111,13 @@ func TestHandover(t *testing.T) {
 	w.pass(time.Minute)
 	w.writes(ann, "handover attack="+id+" to=@me", "Ann is on it since 2026-11-20 03:01 UTC, taken over")
 	require.Equal(t, bob.ID, w.said(id).Owner.From)
+	over := w.asks(bob, "handover to=me attack="+id)
+	for range 2 { // comes again after a crash
+		_, err := w.do(over)
+		require.NoError(t, err)
+		require.Equal(t, ann.ID, w.said(id).Owner.From)
+	}
+	w.writes(ann, "handover attack="+id+" to=@me")
 
 	w.writes(bob, `handover legal knows, "ask=Root" attack=`+id+" to=@U3ROOT")
 	k := w.said(id)

@@ -107,6 +107,9 @@ func writeMute(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	if m.Attack != "" && c.Attack.Incident() {
+		return Result{}, nothing(Say(Code(m.Attack), " is an incident, and incidents are always told. Nothing was changed"))
+	}
 	all, err := c.mutesNow(ctx, c.Account)
 	if err != nil {
 		return Result{}, err
