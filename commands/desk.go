@@ -84,17 +84,24 @@ func (c *Call) opened(ctx context.Context) (Case, error) {
 	return k, nil
 }
 
-// keep writes the case of the call's attack down.
-func (c *Call) keep(ctx context.Context, k Case, handedTo string) error {
+// keep writes the case of the call's attack down, and gives the answer for it.
+func (c *Call) keep(ctx context.Context, k Case, handedTo string, answer Text) (Result, error) {
 	if err := c.cfg.Desk.SaveCase(ctx, c.Account.Name, c.Attack.ID, k); err != nil {
-		return Away(err)
+		return Result{}, Away(err)
 	}
 	c.cfg.Touched(ctx, Touch{Account: c.Account.Name, Attack: c.Attack.Attack, Delivery: c.ID, HandedTo: handedTo, At: c.Now})
-	return nil
+	return written(k, answer), nil
 }
 
 // written is the answer to a request that was written down.
-func written(lines ...Text) Result { return Result{Outcome: "done", Lines: lines} }
+func written(data any, lines ...Text) Result {
+	return Result{Outcome: "done", Lines: lines, Data: data}
+}
+
+// unwritten is the answer to a request for what holds already.
+func unwritten(data any, line Text) Result {
+	return Result{Outcome: "nothing", Lines: []Text{line}, Data: data}
+}
 
 // caseLines are who is on an attack and what it was found to be; none when nothing was said.
 func caseLines(k Case) []Text {

@@ -31,11 +31,8 @@ func writeNote(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := c.keep(ctx, k, ""); err != nil {
-		return Result{}, err
-	}
 	i := slices.IndexFunc(k.Notes, func(n Note) bool { return n.ID == id })
-	return written(NoteLine(k.Notes[i])), nil
+	return c.keep(ctx, k, "", NoteLine(k.Notes[i]))
 }
 
 // addNote puts a note into a case, unless this very request did before.
