@@ -97,6 +97,7 @@ func TestRelease(t *testing.T) {
 	w.refuses(bob, "release attack="+id, commands.ErrDenied, "Ann is on it since", "only Ann or an admin", "to=@me")
 	require.NotNil(t, w.said(id).Owner)
 	w.writes(root, "release attack="+id, "Nobody is on it any more; Ann was")
+	require.Equal(t, []string{"Nobody is on it any more; Ann was, since 2026-11-20 03:00 UTC"}, w.lastAudit().After, "whose it was")
 	require.Nil(t, w.said(id).Owner)
 }
 
