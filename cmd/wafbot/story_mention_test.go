@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // writes has somebody write a message: in a channel, in a thread of it, or, without a channel, to the bot alone.
@@ -71,11 +72,24 @@ func TestLinesInMentions(t *testing.T) {
 	})
 }
 
+// remembered waits until wafbot has written down where the card is: no person answers in its thread sooner than that.
+func (c card) remembered() {
+	c.w.t.Helper()
+	memory, err := store.Open(store.Config{URL: c.w.redis.url})
+	require.NoError(c.w.t, err)
+	defer memory.Close()
+	c.w.until("the card's place is remembered", func() bool {
+		attack, err := memory.CardAt(c.w.t.Context(), "acme", c.now().Channel, c.ts)
+		return err == nil && attack != ""
+	})
+}
+
 func TestAMentionAsksOnce(t *testing.T) {
 	everything := func(w *world) { w.Slack.Subscribe("app_mention", "message.channels", "message.im") }
 	story(t, everything, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
+		card.remembered()
 		// It comes as a mention and as a message, and each of them twice.
 		w.Slack.SetFault(workspace.Fault{Kind: "duplicate_delivery"})
 		w.writes("rob", "#waf", card.ts, "@wafbot note \"seen\"")
