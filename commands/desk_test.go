@@ -65,6 +65,10 @@ func TestClaim(t *testing.T) {
 	_, err := w.do(in)
 	require.NoError(t, err, "in its thread the attack is implied")
 	require.Nil(t, w.said(id).Owner)
+	in = w.asks(ann, "claim")
+	in.Attack = "a0000000"
+	_, err = w.do(in)
+	require.ErrorContains(t, err, "no attack a0000000 in the last 1 day", "its thread is older than what is known")
 }
 
 func TestManyClaimAtOnce(t *testing.T) {
