@@ -130,12 +130,13 @@ func (r *Runner) resolve(ctx context.Context, c *Call) error {
 		return usage(Say(typed(named), " is no account: ", r.accountNames()))
 	}
 	typed := r.attackTyped(c.Cmd, line)
-	if c.Implied = typed == "" && c.Cmd.takesAttack(); c.Implied {
+	arg, takes := c.Cmd.attackArg()
+	if c.Implied = typed == "" && takes; c.Implied {
 		typed = c.Invocation.Attack
 	}
 	if typed != "" {
 		err := r.resolveAttack(ctx, c, typed, named != "")
-		if err != nil && !c.Implied {
+		if err != nil && (!c.Implied || arg.Required) {
 			return err
 		}
 		if err == nil {
