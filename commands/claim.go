@@ -95,7 +95,7 @@ func writeHandover(ctx context.Context, c *Call) (Result, error) {
 	}
 	before := k.Owner
 	if before != nil && before.ID == to.ID && len(c.Line.Words) == 0 {
-		return Result{Outcome: "nothing", Lines: []Text{Say(OwnerLine(before), " already. Nothing was changed")}}, nil
+		return unwritten(k, Say(OwnerLine(before), " already. Nothing was changed")), nil
 	}
 	k.Owner = c.owner(to)
 	if before != nil && before.ID == to.ID {
