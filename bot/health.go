@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,24 +39,34 @@ func (b *Bot) ingress() string {
 	return strings.Join(ways, ", ")
 }
 
+// slackPatience is how long /readyz waits for what it only tells: probes often give up after a second.
+const slackPatience = 800 * time.Millisecond
+
 // ready answers 200 when Redis can be written and an ingress is open. What Slack or an account has is in the body only: one tenant's token must not take the bot out.
 func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
-	within := func(ask func(context.Context) error) error { // also for who has gone: others are told the same
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*time.Second)
-		defer cancel()
-		return ask(ctx)
+	var memory, workspace error
+	var asked sync.WaitGroup
+	within := func(limit time.Duration, ask func(context.Context) error, err *error) {
+		asked.Go(func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), limit) // also for who has gone: others are told the same
+			defer cancel()
+			*err = ask(ctx)
+		})
 	}
+	within(2*time.Second, b.cfg.Memory.Ping, &memory)
+	within(slackPatience, b.cfg.Slack.usable, &workspace)
+	asked.Wait()
 	state := readiness{Ready: true, Redis: "ok", Slack: "ok", Accounts: map[string]watched{}}
-	if err := within(b.cfg.Memory.Ping); err != nil {
-		b.cfg.Log.Warn("not ready", "err", err)
+	if memory != nil {
+		b.cfg.Log.Warn("not ready", "err", memory)
 		state.Ready, state.Redis = false, "can't be written"
 	}
 	if state.Ingress = b.ingress(); state.Ingress == "" {
 		_, trouble := b.socket.state()
 		state.Ready, state.Ingress = false, "nothing can be received: "+cmp.Or(trouble, "no socket mode link is open yet")
 	}
-	if err := within(b.cfg.Slack.usable); err != nil {
-		state.Slack = "can't be used: " + slackTrouble(err)
+	if workspace != nil {
+		state.Slack = "can't be used: " + slackTrouble(workspace)
 	}
 	for _, a := range b.cfg.Accounts {
 		if a.Health != nil {

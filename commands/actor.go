@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -49,6 +50,19 @@ func (r Role) String() string { return roleNames[r] }
 func ParseRole(name string) (Role, bool) {
 	i := slices.Index(roleNames, strings.ToLower(name))
 	return Role(max(i, 0)), i > 0
+}
+
+// MarshalText is the role's name: what is kept and printed for programs must not change its meaning when a role is added.
+func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads a role's name.
+func (r *Role) UnmarshalText(text []byte) error {
+	role, ok := ParseRole(string(text))
+	if !ok {
+		return fmt.Errorf("read role: %q is none", text)
+	}
+	*r = role
+	return nil
 }
 
 // Roles says who may do what.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -19,18 +20,8 @@ func attack() *Command {
 }
 
 func readAttack(ctx context.Context, c *Call) (Result, error) {
-	k, a := *c.Attack, c.Account
-	// The remembered record may be minutes old: what the service lists now is better, as far as it answers.
-	fresh, err := c.listAttacks(ctx, a, apiclient.AttackFilter{From: c.Now.Add(-a.Lookback)})
-	stale := Text(nil)
-	if err != nil {
-		stale = Say("The service doesn't answer: these figures are the last that wafbot saw")
-	}
-	for _, f := range fresh {
-		if f.ID == k.Attack.ID {
-			k.Attack = f
-		}
-	}
+	a := c.Account
+	k, old := c.fresh(ctx)
 	res := Result{AttackID: k.ID, Account: a.Name}
 	res.Lines = append(res.Lines, AttackLine(a, k.Attack, c.Now))
 	if k.Parameter != "" {
@@ -40,25 +31,40 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 		res.Lines = append(res.Lines, Say(Bold("It worked"), ", says the service: vulnerability ", Code(Visible(k.VulnID, maxField)), ". Assume data was read"))
 	}
 	res.Lines = append(res.Lines, Say("Sources: ", c.sourcesText(k.Attack)), Say("First hit ", ago(k.First, c.Now), ", ", figure(k.Payloads, "payload")))
-	if stale != nil {
-		res.Lines = append(res.Lines, stale)
-	}
+	res.Lines = append(res.Lines, old...)
 	row := attackRow{ID: k.ID, Account: a.Name, Ongoing: c.ongoing(a, k.Attack), Attack: k.Attack}
-	if row.Case, err = c.cfg.Desk.Case(ctx, a.Name, k.ID); err == nil {
-		res.Lines = append(res.Lines, caseLines(row.Case)...)
-	}
+	// Reads go on without memory: what can't be read there is left out.
+	row.Case, _ = c.cfg.Desk.Case(ctx, a.Name, k.ID)
+	changes, _ := c.cfg.Ledger.Changes(ctx, a.Name)
 	res.Data = row
-	changes, err := c.cfg.Ledger.Changes(ctx, a.Name)
-	if err != nil {
-		return res, nil //nolint:nilerr // reads go on without memory
-	}
+	res.Lines = append(res.Lines, caseLines(row.Case)...)
 	for _, ch := range changes {
 		if ch.AttackID == k.ID && ch.Amends() == "" {
 			res.Lines = append(res.Lines, Say("• ", ChangeLine(ch)))
 			res.Changes = append(res.Changes, ch)
 		}
 	}
+	// The newest first, and last of all: of a hundred notes a message of a chat holds some.
+	for _, n := range slices.Backward(row.Case.Notes) {
+		res.Lines = append(res.Lines, NoteLine(n))
+	}
 	return res, nil
+}
+
+// fresh is the call's attack as the service lists it now: the remembered record of one without a card may be an hour old.
+// Where the service doesn't answer it is that one, and a line says so.
+func (c *Call) fresh(ctx context.Context) (k KnownAttack, old []Text) {
+	k = *c.Attack
+	now, err := c.listAttacks(ctx, c.Account, apiclient.AttackFilter{From: c.Now.Add(-c.Account.Lookback)})
+	for _, a := range now {
+		if a.ID == k.Attack.ID {
+			k.Attack = a
+		}
+	}
+	if err != nil {
+		old = []Text{Say("The service doesn't answer: these figures are the last that wafbot saw")}
+	}
+	return k, old
 }
 
 func (c *Call) sourcesText(a apiclient.Attack) string {

@@ -43,9 +43,13 @@ func (r *Runner) attackTyped(cmd *Command, l Line) string {
 	return ""
 }
 
-// takesAttack reports whether the command can be about an attack.
-func (c *Command) takesAttack() bool {
-	return c.Name == "attack" || slices.ContainsFunc(c.Args, func(arg Arg) bool { return arg.Name == "attack" && !arg.Object })
+// attackArg is the argument that names the attack which the command is about; ok tells whether it can be about one.
+func (c *Command) attackArg() (arg Arg, ok bool) {
+	i := slices.IndexFunc(c.Args, func(arg Arg) bool { return c.Name == "attack" || arg.Name == "attack" && !arg.Object })
+	if i < 0 {
+		return Arg{}, false
+	}
+	return c.Args[i], true
 }
 
 // withAttack is the line with the attack's whole id.

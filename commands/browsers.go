@@ -5,6 +5,9 @@ import (
 	"regexp"
 )
 
+// userAgent is the header of which wafbot knows usual values.
+const userAgent = "USER-AGENT"
+
 // browser is somebody whom an indicator should rarely hit, by the User-Agent.
 type browser struct{ name, agent string }
 
@@ -58,7 +61,7 @@ func (t trial) broad() bool { return t.empty || len(t.hits) > 0 }
 func (t trial) words(header string) Text {
 	who := fmt.Sprintf("%d usual browsers and search engines", t.tried)
 	subject := Say("it would hit ")
-	if header != "USER-AGENT" {
+	if header != userAgent {
 		subject = Say("wafbot knows no usual values of ", Code(header), ", and tried it on the User-Agents of browsers and search engines: it matches ")
 		who = fmt.Sprintf("%d", t.tried)
 	}

@@ -63,7 +63,12 @@ func notDone(ch Change, fault error) error {
 	text := Say(Bold("NOT done: "+ch.Does), ": ", ch.Fault)
 	switch ch.State {
 	case StateHalf:
-		text = Say(Bold("Only partly done: "+ch.Does), ": ", ch.Fault, ". ", Code("undo "+ch.ID), " takes back what was done")
+		text = Say(Bold("Only partly done: "+ch.Does), ": ", ch.Fault, ". ")
+		if ch.Amends() == "" {
+			text = Say(text, Code("undo "+ch.ID), " takes back what was done")
+		} else {
+			text = Say(text, "Ask the same again: what is done already is left as it is")
+		}
 	case StateBegun:
 		text = Say(Bold("Perhaps done: "+ch.Does), ": ", ch.Fault, ". Ask the same again: wafbot looks before it sends")
 	}

@@ -166,7 +166,7 @@ type AuditEntry struct {
 	Change  string    `json:"change,omitempty"`
 	Attack  string    `json:"attack,omitempty"`
 	Before  []string  `json:"before,omitempty"` // what stood there
-	After   []string  `json:"after,omitempty"`  // what was sent
+	After   []string  `json:"after,omitempty"`  // what was sent, or written down
 	Why     string    `json:"why,omitempty"`    // the reason given, or why it was refused
 }
 

@@ -24,12 +24,9 @@ func writeClaim(ctx context.Context, c *Call) (Result, error) {
 	switch {
 	case k.Owner == nil:
 		k.Owner = c.owner(c.Actor)
-		if err := c.keep(ctx, k, ""); err != nil {
-			return Result{}, err
-		}
-		return written(OwnerLine(k.Owner)), nil
+		return c.keep(ctx, k, "", OwnerLine(k.Owner))
 	case k.Owner.ID == c.Actor.ID:
-		return Result{Outcome: "nothing", Lines: []Text{Say(OwnerLine(k.Owner), " already. Nothing was changed")}}, nil
+		return unwritten(k, Say(OwnerLine(k.Owner), " already. Nothing was changed")), nil
 	}
 	return Result{}, nothing(Say(OwnerLine(k.Owner), ". Nothing was changed. ", c.takeOver()))
 }
@@ -66,16 +63,13 @@ func writeRelease(ctx context.Context, c *Call) (Result, error) {
 	}
 	switch {
 	case k.Owner == nil:
-		return Result{Outcome: "nothing", Lines: []Text{Say("Nobody is on it. Nothing was changed")}}, nil
+		return unwritten(k, Say("Nobody is on it. Nothing was changed")), nil
 	case k.Owner.ID != c.Actor.ID && c.Role < Admin:
 		return Result{}, &Refusal{Kind: ErrDenied, Text: Say(OwnerLine(k.Owner), ": only ", Visible(k.Owner.Name, maxField), " or an admin can release it. Nothing was changed. ", c.takeOver())}
 	}
 	was := k.Owner
 	k.Owner = nil
-	if err := c.keep(ctx, k, ""); err != nil {
-		return Result{}, err
-	}
-	return written(Say("Nobody is on it any more; ", Visible(was.Name, maxField), " was, since ", was.Since)), nil
+	return c.keep(ctx, k, "", Say("Nobody is on it any more; ", Visible(was.Name, maxField), " was, since ", was.Since))
 }
 
 func handover() *Command {
@@ -101,11 +95,11 @@ func writeHandover(ctx context.Context, c *Call) (Result, error) {
 	}
 	before := k.Owner
 	if before != nil && before.ID == to.ID && len(c.Line.Words) == 0 {
-		return Result{Outcome: "nothing", Lines: []Text{Say(OwnerLine(before), " already. Nothing was changed")}}, nil
+		return unwritten(k, Say(OwnerLine(before), " already. Nothing was changed")), nil
 	}
 	k.Owner = c.owner(to)
 	if before != nil && before.ID == to.ID {
-		k.Owner.Since = before.Since
+		k.Owner.Since, k.Owner.From = before.Since, before.From
 	} else if before != nil {
 		k.Owner.From = before.ID
 	}
@@ -114,14 +108,11 @@ func writeHandover(ctx context.Context, c *Call) (Result, error) {
 			return Result{}, err
 		}
 	}
-	if err := c.keep(ctx, k, to.ID); err != nil {
-		return Result{}, err
-	}
 	how := Say(", handed over by ", c.Actor.Name)
 	if to.ID == c.Actor.ID {
 		how = Say(", taken over")
 	}
-	return written(Say(OwnerLine(k.Owner), how, ". It is told where the attack's card is")), nil
+	return c.keep(ctx, k, to.ID, Say(OwnerLine(k.Owner), how, ". It is told where the attack's card is"))
 }
 
 // assignee is whom a line hands an attack over to: a full member who may act.

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -85,19 +84,26 @@ func (c *Call) opened(ctx context.Context) (Case, error) {
 	return k, nil
 }
 
-// keep writes the case of the call's attack down.
-func (c *Call) keep(ctx context.Context, k Case, handedTo string) error {
+// keep writes the case of the call's attack down, and gives the answer for it.
+func (c *Call) keep(ctx context.Context, k Case, handedTo string, answer Text) (Result, error) {
 	if err := c.cfg.Desk.SaveCase(ctx, c.Account.Name, c.Attack.ID, k); err != nil {
-		return Away(err)
+		return Result{}, Away(err)
 	}
 	c.cfg.Touched(ctx, Touch{Account: c.Account.Name, Attack: c.Attack.Attack, Delivery: c.ID, HandedTo: handedTo, At: c.Now})
-	return nil
+	return written(k, answer), nil
 }
 
 // written is the answer to a request that was written down.
-func written(lines ...Text) Result { return Result{Outcome: "done", Lines: lines} }
+func written(data any, lines ...Text) Result {
+	return Result{Outcome: "done", Lines: lines, Data: data}
+}
 
-// caseLines are an attack's case, all of it; none when nothing was said.
+// unwritten is the answer to a request for what holds already.
+func unwritten(data any, line Text) Result {
+	return Result{Outcome: "nothing", Lines: []Text{line}, Data: data}
+}
+
+// caseLines are who is on an attack and what it was found to be; none when nothing was said.
 func caseLines(k Case) []Text {
 	var lines []Text
 	if k.Owner != nil {
@@ -105,9 +111,6 @@ func caseLines(k Case) []Text {
 	}
 	if k.Verdict != nil {
 		lines = append(lines, VerdictLine(*k.Verdict))
-	}
-	for _, n := range k.Notes {
-		lines = append(lines, NoteLine(n))
 	}
 	return lines
 }
@@ -130,8 +133,8 @@ func NoteLine(n Note) Text {
 	return Say("Note of ", Visible(n.By.Name, maxField), " ", n.At, ": ", Visible(n.Text, maxNote))
 }
 
-// deskLines are the account's mutes, and who is on which of its ongoing attacks.
-func (c *Call) deskLines(ctx context.Context, a *Account, st *accountStatus) []Text {
+// deskLines are who is on which of the account's ongoing attacks, and the account's mutes.
+func (c *Call) deskLines(ctx context.Context, pages *pager, a *Account, st *accountStatus) []Text {
 	cases, err := c.cfg.Desk.Cases(ctx, a.Name)
 	if err != nil {
 		return nil // what is in force can't be read then either, and says so
@@ -142,21 +145,15 @@ func (c *Call) deskLines(ctx context.Context, a *Account, st *accountStatus) []T
 		row.Case = cases[row.ID]
 		row.Case.Notes = nil // the attack's own line has them
 		if said := caseLines(row.Case); len(said) > 0 {
-			lines = append(lines, Say("• ", Code(row.ID), " ", joined(said, " · ")))
+			lines = append(lines, Say(Code(row.ID), " ", joined(said, " · ")))
 		}
 	}
-	if more := len(lines) - shortList; more > 0 && !c.Line.Has("all") {
-		lines = append(lines[:shortList], Say("… and somebody is on ", more, " more: add ", Code("--all")))
+	if st.Muted, err = c.mutesNow(ctx, a); err == nil {
+		for _, m := range st.Muted {
+			lines = append(lines, Say("Muted, incidents excepted: ", MuteLine(m)))
+		}
 	}
-	all, err := c.cfg.Desk.Mutes(ctx, a.Name)
-	if err != nil {
-		return lines
-	}
-	st.Muted = slices.DeleteFunc(all, func(m Mute) bool { return m.over(c.Now) })
-	for _, m := range st.Muted {
-		lines = append(lines, Say("Muted, incidents excepted: ", MuteLine(m)))
-	}
-	return lines
+	return pages.part(len(lines), func(i int) Text { return lines[i] })
 }
 
 // joined is one line of several.

@@ -65,6 +65,10 @@ func TestClaim(t *testing.T) {
 	_, err := w.do(in)
 	require.NoError(t, err, "in its thread the attack is implied")
 	require.Nil(t, w.said(id).Owner)
+	in = w.asks(ann, "claim")
+	in.Attack = "a0000000"
+	_, err = w.do(in)
+	require.ErrorContains(t, err, "no attack a0000000 in the last 1 day", "its thread is older than what is known")
 }
 
 func TestManyClaimAtOnce(t *testing.T) {
@@ -97,6 +101,7 @@ func TestRelease(t *testing.T) {
 	w.refuses(bob, "release attack="+id, commands.ErrDenied, "Ann is on it since", "only Ann or an admin", "to=@me")
 	require.NotNil(t, w.said(id).Owner)
 	w.writes(root, "release attack="+id, "Nobody is on it any more; Ann was")
+	require.Equal(t, []string{"Nobody is on it any more; Ann was, since 2026-11-20 03:00 UTC"}, w.lastAudit().After, "whose it was")
 	require.Nil(t, w.said(id).Owner)
 }
 
@@ -116,6 +121,13 @@ func TestHandover(t *testing.T) {
 	w.pass(time.Minute)
 	w.writes(ann, "handover attack="+id+" to=@me", "Ann is on it since 2026-11-20 03:01 UTC, taken over")
 	require.Equal(t, bob.ID, w.said(id).Owner.From)
+	over := w.asks(bob, "handover to=me attack="+id)
+	for range 2 { // comes again after a crash
+		_, err := w.do(over)
+		require.NoError(t, err)
+		require.Equal(t, ann.ID, w.said(id).Owner.From)
+	}
+	w.writes(ann, "handover attack="+id+" to=@me")
 
 	w.writes(bob, `handover legal knows, "ask=Root" attack=`+id+" to=@U3ROOT")
 	k := w.said(id)
@@ -167,6 +179,10 @@ func TestNotes(t *testing.T) {
 		w.writes(ann, "note x attack="+id)
 	}
 	w.refuses(bob, "note x attack="+id, commands.ErrGuarded, "100 notes already")
+	w.does(ann, "deny 203.0.113.7 attack="+id)
+	lines := w.reads(eve, "attack "+id).Lines
+	require.Contains(t, lines[len(lines)-101].String(), "Deny 203.0.113.7", "notes take the room of nothing else")
+	require.Contains(t, lines[len(lines)-1].String(), "same botnet", "the oldest is the first that there is no room for")
 }
 
 func TestVerdict(t *testing.T) {
@@ -250,7 +266,22 @@ func TestStatusIsCutWhereManyAreOnMany(t *testing.T) {
 		w.writes(ann, "claim attack="+w.attackOn("/p"+itoa(int64(i))))
 	}
 	short, all := text(w.reads(eve, "status")), text(w.reads(eve, "status --all"))
-	require.Equal(t, 10, strings.Count(short, "Ann is on it"))
-	require.Contains(t, short, "… and somebody is on 2 more: add --all")
-	require.Equal(t, 12, strings.Count(all, "Ann is on it"))
+	require.Equal(t, 8, strings.Count(short, "Ann is on it"))
+	require.Equal(t, 2, strings.Count(short, "… and 4 more"))
+	require.Equal(t, 8, strings.Count(all, "Ann is on it"), "a message of a chat holds no more")
+	require.Equal(t, 12, strings.Count(text(w.reads(anyone, "status --all")), "Ann is on it"))
+	for i := range 30 {
+		w.writes(ann, "mute type=t"+itoa(int64(i)))
+	}
+	listed := map[string]int{}
+	for _, page := range w.turned(eve, "status --all") {
+		require.LessOrEqual(t, len(page), 25, "whatever is muted")
+		for _, l := range page {
+			listed[l]++
+		}
+	}
+	require.Len(t, listed, 12+12+30)
+	for l, times := range listed {
+		require.Equal(t, 1, times, l)
+	}
 }

@@ -130,12 +130,13 @@ func (r *Runner) resolve(ctx context.Context, c *Call) error {
 		return usage(Say(typed(named), " is no account: ", r.accountNames()))
 	}
 	typed := r.attackTyped(c.Cmd, line)
-	if c.Implied = typed == "" && c.Cmd.takesAttack(); c.Implied {
+	arg, takes := c.Cmd.attackArg()
+	if c.Implied = typed == "" && takes; c.Implied {
 		typed = c.Invocation.Attack
 	}
 	if typed != "" {
 		err := r.resolveAttack(ctx, c, typed, named != "")
-		if err != nil && !c.Implied {
+		if err != nil && (!c.Implied || arg.Required) {
 			return err
 		}
 		if err == nil {
@@ -162,39 +163,6 @@ func (r *Runner) accountNames() string {
 		names = append(names, a.Name)
 	}
 	return strings.Join(names, ", ")
-}
-
-// write changes wafbot's own memory under the account's lock, and records it.
-func (r *Runner) write(ctx context.Context, c *Call) (Result, error) {
-	if c.ID == "" {
-		return Result{}, errNoDelivery
-	}
-	held, unlock, err := r.cfg.Ledger.Lock(ctx, c.Account.Name)
-	if err != nil {
-		return Result{}, Away(err)
-	}
-	defer unlock()
-	if r.late(c) {
-		return Result{}, tooLate(c)
-	}
-	res, err := c.Cmd.Write(held, c)
-	if err != nil {
-		return Result{}, forPeople(err)
-	}
-	res.Account = c.Account.Name
-	if c.Attack != nil {
-		res.AttackID = c.Attack.ID
-	}
-	r.recordWrite(ctx, c, res)
-	return res, nil
-}
-
-var errNoDelivery = errors.New("a request that changes something has no delivery id")
-
-func (r *Runner) late(c *Call) bool { return !c.At.IsZero() && c.Now.Sub(c.At) > stale }
-
-func tooLate(c *Call) error {
-	return guarded(Say("that was asked at ", c.At, ", over ", HumanDuration(stale), " ago: nothing was done. Ask again if it is still wanted"))
 }
 
 // change plans and carries out under the account's lock, so that what the plan saw still holds when it is done.

@@ -187,6 +187,26 @@ func TestRemove(t *testing.T) {
 	require.Equal(t, "trigger", w.listed("black")[1].Reason)
 }
 
+// Others' entries are an admin's to remove, also on a detour.
+func TestOthersEntriesStayTheirs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.seed(waf.IPRule{Subnet: "192.0.2.9", Reason: "trigger", ExpiredAt: w.clock().Add(2 * time.Hour).Unix()})
+	over := w.does(ann, "deny 192.0.2.9 for=4h")
+	w.refuses(ann, "remove 192.0.2.9", commands.ErrDenied, "needs the role admin")
+	w.refuses(root, "remove 192.0.2.9", commands.ErrAsk, "took the place of one that wafbot did not make (trigger)", "undo "+over.ID+" brings that back")
+	longer := w.does(ann, "deny 192.0.2.9 for=8h")
+	w.refuses(ann, "remove 192.0.2.9", commands.ErrDenied, "needs the role admin")
+	w.does(ann, "undo "+longer.ID)
+	w.does(ann, "undo "+over.ID)
+	require.Equal(t, []string{"192.0.2.9/32 [0] 2h0m0s"}, w.entries("black"))
+	w.refuses(ann, "remove 192.0.2.9", commands.ErrDenied, "needs the role admin")
+	w.pass(time.Minute)
+	w.does(ann, "deny 192.0.2.9 for=4h")
+	w.pass(2 * time.Hour)
+	w.does(ann, "remove 192.0.2.9") // the other one would be over by now
+}
+
 func TestRemoveWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -22,6 +22,12 @@ type TriedRoute struct {
 	Not   string `json:"not,omitempty"` // the key of Match that does not hold; "": it takes the attack
 }
 
+// explanation is where an attack goes for programs.
+type explanation struct {
+	Routing
+	Muted *Mute `json:"muted,omitempty"`
+}
+
 func explain() *Command {
 	return &Command{
 		Name: "explain", Role: Viewer,
@@ -32,10 +38,13 @@ func explain() *Command {
 }
 
 func readExplain(ctx context.Context, c *Call) (Result, error) {
-	k, a := c.Attack, c.Account
+	k, old := c.fresh(ctx)
+	a := c.Account
 	r, err := c.cfg.Explain(ctx, a.Name, k.Attack)
-	res := Result{AttackID: k.ID, Account: a.Name, Data: r, Lines: []Text{AttackLine(a, k.Attack, c.Now)}}
-	res.Lines = append(res.Lines, c.destination(r))
+	r.Tried = append([]TriedRoute{}, r.Tried...)
+	m, muteLine := c.muteOf(ctx, k.Attack)
+	res := Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m}, Lines: append([]Text{AttackLine(a, k.Attack, c.Now)}, old...)}
+	res.Lines = append(res.Lines, destination(k.Attack, r))
 	for i, t := range r.Tried {
 		line := Say("• route ", i+1, " takes ", t.Match, ": ")
 		if t.Not == "" {
@@ -53,7 +62,7 @@ func readExplain(ctx context.Context, c *Call) (Result, error) {
 	if !c.ongoing(a, k.Attack) {
 		res.Lines = append(res.Lines, Say("It is quiet: no hit in the last ", HumanDuration(a.OngoingFor)))
 	}
-	return res.and(c.muteLines(ctx)...), nil
+	return res.and(muteLine), nil
 }
 
 func (res Result) and(lines ...Text) Result {
@@ -62,8 +71,8 @@ func (res Result) and(lines ...Text) Result {
 }
 
 // destination says where the attack goes, or why it goes nowhere.
-func (c *Call) destination(r Routing) Text {
-	switch a := c.Attack.Attack; {
+func destination(a apiclient.Attack, r Routing) Text {
+	switch {
 	case a.FalsePositive():
 		return Say("It is marked at the service as a false positive: it gets no card, whatever the routes say")
 	case a.Result():
@@ -88,17 +97,17 @@ func cardLine(r Routing) Text {
 	return Say("It has no card yet")
 }
 
-// muteLines say whether the attack is kept back.
-func (c *Call) muteLines(ctx context.Context) []Text {
+// muteOf is the mute that keeps an attack back, nil if none is known of, and what there is to say about it.
+func (c *Call) muteOf(ctx context.Context, attack apiclient.Attack) (*Mute, Text) {
 	all, err := c.cfg.Desk.Mutes(ctx, c.Account.Name)
 	if err != nil {
-		return []Text{Say("Whether it is muted is unknown: wafbot's memory (Redis) can't be reached")}
+		return nil, Say("Whether it is muted is unknown: wafbot's memory (Redis) can't be reached")
 	}
-	m, muted := Muted(all, c.Attack.Attack, c.Now)
+	m, muted := Muted(all, attack, c.Now)
 	if !muted {
-		return []Text{Say("It isn't muted")}
+		return nil, Say("It isn't muted")
 	}
-	return []Text{Say(Bold("Muted"), ": ", MuteLine(m))}
+	return &m, Say(Bold("Muted"), ": ", MuteLine(m))
 }
 
 // valueOf is what an attack has where a route has the key.

@@ -49,3 +49,34 @@ func TestExplainWithoutMemory(t *testing.T) {
 	require.Contains(t, said, "It goes to channel C1 by route 1 and calls nobody")
 	require.Contains(t, said, "is unknown: wafbot's memory (Redis) can't be reached")
 }
+
+// What is remembered of an attack without a card is up to an hour old: why it has none is told of what goes on now.
+func TestExplainLooksAtTheServiceFirst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	w.pass(time.Minute)
+	all, err := w.service.State("acme")
+	require.NoError(t, err)
+	old := apiclient.Attack{ID: all.Attacks[0].ID, Type: "sqli", Hits: apiclient.Known(5), Last: w.clock().Add(-50 * time.Minute)}
+	w.cfg.Facts = facts{id: old}
+	var asked apiclient.Attack
+	w.cfg.Explain = func(_ context.Context, _ string, a apiclient.Attack) (commands.Routing, error) {
+		asked = a
+		return commands.Routing{}, nil
+	}
+	w.Runner = commands.New(w.cfg)
+	w.writes(ann, "mute source=203.0.113.0/24")
+	w.writes(ann, "mute type=sqli app=Shop")
+	said := text(w.reads(eve, "explain attack="+id))
+	require.Greater(t, asked.Hits.N, int64(5))
+	require.NotContains(t, said, "It is quiet")
+	require.Contains(t, said, "Muted: type=sqli app=4 until")
+	data := w.program("explain attack=" + id)["data"].(map[string]any)
+	require.Equal(t, "sqli", data["muted"].(map[string]any)["type"])
+	require.Equal(t, []any{}, data["tried"])
+
+	w.fault("POST /v1/objects/attack", "status:500", 2)
+	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "The service doesn't answer: these figures are the last that wafbot saw")
+	require.Equal(t, old, asked)
+}

@@ -121,9 +121,17 @@ func (c *Call) extendEntries(ctx context.Context, p *Plan, ch Change) error {
 		if longer.Expires = p.Until; p.Until.IsZero() {
 			longer.Expires = apiclient.Forever
 		}
+		// A longer extension whose outcome wafbot never learnt may have been made: nothing is shortened.
+		if e := entries[i]; !e.Expires.IsZero() && lastsAsLong(e, longer) {
+			p.Nothing = join(p.Nothing, Say(names(e), " is on the ", listName(e.List), untilText(e.Expires), " already"))
+			continue
+		}
 		p.Steps = append(p.Steps, Step{Kind: AddEntry, Entry: &longer, Force: true, Before: []apiclient.IPRule{entries[i]}})
 	}
-	if len(p.Steps) > 0 {
+	if len(p.Steps) > 0 && len(p.Nothing) > 0 {
+		p.Notes, p.Nothing = append(p.Notes, p.Nothing), nil
+	}
+	if len(p.Steps)+len(p.Nothing) > 0 {
 		return nil
 	}
 	text := Say("there is nothing to prolong")

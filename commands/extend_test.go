@@ -293,3 +293,47 @@ func TestAnExtensionNeverShortens(t *testing.T) {
 		}
 	}
 }
+
+// The service took a long one whose answer is lost for good: a short one asked after it leaves the longer end, and so does a half done one.
+func TestAShorterExtensionLeavesALongerEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ch := w.does(ann, "deny 203.0.113.7 for=4h")
+	w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })
+	long := w.asks(ann, "extend "+ch.ID+" for=8h")
+	_, err := w.do(long)
+	require.ErrorIs(t, err, commands.ErrAway)
+	w.ledger.set(func(l *ledger) { l.saveFail = nil })
+	w.nothing(bob, "extend "+ch.ID+" for=1h", "203.0.113.7 is on the denylist until 2026-11-20 15:00 UTC already")
+	require.Equal(t, []string{"203.0.113.7/32 [0] 12h0m0s"}, w.entries("black"))
+	_, err = w.do(long)
+	require.NoError(t, err)
+	require.Equal(t, ch.Until.Add(8*time.Hour), w.ledger.change(ch.ID).Until)
+}
+
+func TestAnExtensionThatIsHalfDone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ch := w.does(ann, "deny 203.0.113.7 203.0.113.8 for=4h")
+	w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n == 2 } }) // before the second entry is sent
+	_, err := w.try(ann, "extend "+ch.ID+" for=4h")
+	require.ErrorContains(t, err, "Only partly done")
+	require.ErrorContains(t, err, "Ask the same again")
+	require.NotContains(t, err.Error(), "undo", "an extension has none")
+	require.Equal(t, []string{"203.0.113.7/32 [0] 8h0m0s", "203.0.113.8/32 [0] 4h0m0s"}, w.entries("black"))
+	w.does(bob, "extend "+ch.ID+" for=1h")
+	require.Equal(t, []string{"203.0.113.7/32 [0] 8h0m0s", "203.0.113.8/32 [0] 5h0m0s"}, w.entries("black"), "nothing is shortened")
+	w.does(ann, "undo "+ch.ID)
+	require.Empty(t, w.entries("black"))
+}
+
+// Its end had come, and before the clock had its turn somebody prolonged it for ever.
+func TestTheClockDoesNotEndWhatHasNoEndAnyMore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, noSecond(commands.SecondForever))
+	ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=1h")
+	w.does(ann, "extend "+ch.ID+" for=forever")
+	w.pass(time.Hour)
+	w.nothing(commands.Actor{ID: "wafbot", Name: "wafbot", Via: commands.ViaClock}, "undo "+ch.ID, "was prolonged meanwhile")
+	require.Len(t, w.rules("vpatch"), 1)
+}

@@ -54,11 +54,18 @@ func readRegex(value string, _ *Account) (string, error) {
 	if len(value) > maxRegex {
 		return "", usage(Say("the regular expression is over ", maxRegex, " bytes long"))
 	}
-	if _, err := regexp.Compile(value); err != nil {
+	_, err := regexp.Compile(value)
+	if err == nil {
+		_, err = forTrial(value)
+	}
+	if err != nil {
 		return "", usage(Say(typed(value), " can't be tried by wafbot, so it isn't sent: ", Visible(err.Error(), 200), ". Look-around and back-references are not known here"))
 	}
 	return value, nil
 }
+
+// forTrial is the regular expression as it is tried: whether the service heeds case isn't known, so the trial doesn't.
+func forTrial(regex string) (*regexp.Regexp, error) { return regexp.Compile("(?i)" + regex) }
 
 func planIndicator(ctx context.Context, c *Call) ([]Plan, error) {
 	header, regex, keys := c.Line.Words[0], c.Line.Words[1], c.Line.Keys
@@ -86,12 +93,17 @@ func planIndicator(ctx context.Context, c *Call) ([]Plan, error) {
 	what := fmt.Sprintf("requests %s whose %s matches %s", scopeText(conditions), header, Visible(regex, maxPath))
 	line := Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host", keys["host"]).With("path", keys["path"])
 	p := Plan{Line: c.complete(line, length), Does: fmt.Sprintf("%s %s %s", verb, what, lasting(length)), When: ruleWorks, Until: end(c.Now, length)}
-	p.Warnings, p.Notes = indicatorEffect(header, regexp.MustCompile(regex), rule.AttackType)
+	trial, err := forTrial(regex)
+	if err != nil {
+		return nil, err
+	}
+	p.Warnings, p.Notes = indicatorEffect(header, trial, rule.AttackType)
 	p, err = c.planRule(ctx, p, rule, what+": there is an indicator")
 	return []Plan{p}, err
 }
 
-// indicatorEffect says what an indicator does to the requests that match, and which usual ones do.
+// indicatorEffect says what an indicator does to the requests that match, and which usual ones do. It warns where these do, or where
+// nobody can tell: every browser sends Accept or Cookie, too.
 func indicatorEffect(header string, regex *regexp.Regexp, mark string) (ws []Warning, notes []Text) {
 	if mark == markPatch {
 		ws = append(ws, Warning{Text: Say("it blocks what matches in every mode but off")})
@@ -99,7 +111,7 @@ func indicatorEffect(header string, regex *regexp.Regexp, mark string) (ws []War
 		notes = append(notes, Say("What matches is blocked only where the mode blocks"))
 	}
 	t := tryRegex(regex)
-	if t.broad() {
+	if t.broad() || header != userAgent {
 		return append(ws, Warning{Text: t.words(header)}), notes
 	}
 	return ws, append(notes, t.words(header))

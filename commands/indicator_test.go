@@ -70,7 +70,11 @@ func TestAnIndicatorIsTriedFirst(t *testing.T) {
 		`User-Agent ^`:           "it matches everything",
 		`User-Agent ^$`:          "it would hit an empty USER-AGENT, and none of 12",
 		`User-Agent (^$|iPhone)`: "it would hit 1 of 12 usual browsers and search engines, as Safari on iOS, and an empty header",
+		`User-Agent MOZILLA`:     "it would hit 12 of 12",
+		`User-Agent (?s).+`:      "it would hit 12 of 12",
+		`User-Agent x|`:          "it matches everything",
 		`X-Tool Mozilla`:         "wafbot knows no usual values of X-TOOL, and tried it on the User-Agents of browsers and search engines: it matches 12 of 12",
+		`accept text/html`:       "wafbot knows no usual values of ACCEPT, and tried it on the User-Agents of browsers and search engines: it matches none of 12",
 		`X-Tool .`:               "matches 12 of 12",
 	} {
 		header, pattern, _ := strings.Cut(regex, " ")
@@ -83,10 +87,10 @@ func TestAnIndicatorIsTriedFirst(t *testing.T) {
 	require.Equal(t, "vpatch", w.theRule("regex").AttackType)
 	w.refuses(ann, "indicator X-Tool k1ller host=shop.example.com type=vpatch", commands.ErrAsk, "in every mode but off", "it matches none of 12")
 
-	inv := w.asks(ann, "indicator X-Tool k1ller host=shop.example.com")
+	inv := w.asks(ann, `indicator User-Agent \Qk1ller host=shop.example.com`)
 	inv.Ask = true
 	_, err := w.do(inv)
-	require.ErrorContains(t, err, "it matches none of 12", "the preview says it, too")
+	require.ErrorContains(t, err, "it would hit none of 12", "the preview says it, too")
 }
 
 func TestIndicatorsThatAreRefused(t *testing.T) {

@@ -99,7 +99,7 @@ func planMode(ctx context.Context, c *Call) ([]Plan, error) {
 		Does: fmt.Sprintf("Switch %s to %s %s", name, to, lasting(length)), When: ruleWorks, Until: end(c.Now, length), Role: modeRole(from, to),
 	}
 	if from == to || old != nil && old.Mode == to {
-		p.Nothing = Say(name, " is in mode ", Bold(to), " already, by rule ", Code(fmt.Sprint(old.ID)))
+		p.Nothing = Say(name, " is in mode ", Bold(to), " already, ", c.byRule(old.ID))
 		return []Plan{p}, nil
 	}
 	p.Steps = modeSteps(app, to, old)

@@ -20,7 +20,7 @@ func TestMode(t *testing.T) {
 	require.Equal(t, w.clock().Add(2*time.Hour), ch.DueAt())
 	require.Contains(t, text(w.reads(eve, "mode 4")), "Mode of Shop by rules: block")
 	w.pass(time.Minute)
-	w.nothing(bob, "mode 4 block for=1h", "Shop is in mode block already, by rule "+itoa(w.rules("service_mode")[0].ID))
+	w.nothing(bob, "mode 4 block for=1h", "Shop is in mode block already, by rule "+itoa(w.rules("service_mode")[0].ID)+", until 2026-11-20 05:00 UTC: extend c")
 	w.does(bob, "undo "+ch.ID)
 	require.Equal(t, []string{"monitoring"}, w.modes())
 	require.NotContains(t, w.state().Applications, "block")

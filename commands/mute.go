@@ -107,7 +107,10 @@ func writeMute(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	all, err := c.mutesNow(ctx)
+	if m.Attack != "" && c.Attack.Incident() {
+		return Result{}, nothing(Say(Code(m.Attack), " is an incident, and incidents are always told. Nothing was changed"))
+	}
+	all, err := c.mutesNow(ctx, c.Account)
 	if err != nil {
 		return Result{}, err
 	}
@@ -116,7 +119,7 @@ func writeMute(ctx context.Context, c *Call) (Result, error) {
 	}
 	i := slices.IndexFunc(all, func(have Mute) bool { return have.ID == m.ID })
 	if i >= 0 && !all[i].Until.Before(m.Until) {
-		return Result{Outcome: "nothing", Lines: []Text{Say("Muted already: ", MuteLine(all[i]), ". Nothing was changed")}}, nil
+		return unwritten(all[i], Say("Muted already: ", MuteLine(all[i]), ". Nothing was changed")), nil
 	}
 	if i >= 0 {
 		all = slices.Delete(all, i, i+1)
@@ -124,7 +127,7 @@ func writeMute(ctx context.Context, c *Call) (Result, error) {
 	if err := c.cfg.Desk.SaveMutes(ctx, c.Account.Name, append(all, m)); err != nil {
 		return Result{}, Away(err)
 	}
-	return written(Say("Muted: ", MuteLine(m)), Say("Incidents are told as ever. What still goes on then is told then. ", Code("unmute "+m.ID), " ends it")), nil
+	return written(m, Say("Muted: ", MuteLine(m)), Say("Incidents are told as ever. What still goes on then is told then. ", Code("unmute "+m.ID), " ends it")), nil
 }
 
 func (c *Call) muteEnd() (time.Time, error) {
@@ -141,9 +144,9 @@ func (c *Call) muteEnd() (time.Time, error) {
 	return c.Now.Add(length), c.cfg.Policy.guardDuration(length)
 }
 
-// mutesNow are the account's mutes that are not over.
-func (c *Call) mutesNow(ctx context.Context) ([]Mute, error) {
-	all, err := c.cfg.Desk.Mutes(ctx, c.Account.Name)
+// mutesNow are an account's mutes that are not over.
+func (c *Call) mutesNow(ctx context.Context, a *Account) ([]Mute, error) {
+	all, err := c.cfg.Desk.Mutes(ctx, a.Name)
 	if err != nil {
 		return nil, Away(err)
 	}
@@ -202,7 +205,7 @@ func unmute() *Command {
 }
 
 func writeUnmute(ctx context.Context, c *Call) (Result, error) {
-	all, err := c.mutesNow(ctx)
+	all, err := c.mutesNow(ctx, c.Account)
 	if err != nil {
 		return Result{}, err
 	}
@@ -232,7 +235,7 @@ func writeUnmute(ctx context.Context, c *Call) (Result, error) {
 	if err := c.cfg.Desk.SaveMutes(ctx, c.Account.Name, slices.Delete(all, found[0], found[0]+1)); err != nil {
 		return Result{}, Away(err)
 	}
-	return written(Say("No longer muted: ", Code(ended.what()))), nil
+	return written(ended, Say("No longer muted: ", Code(ended.what()))), nil
 }
 
 func readRange(value string, _ *Account) (string, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
 // mutes are what is kept.
@@ -50,6 +51,15 @@ func TestMute(t *testing.T) {
 	w.writes(bob, "mute type=xss")
 	require.Len(t, w.mutes(), 1, "what is over is forgotten")
 	require.Empty(t, w.touched, "no card says it")
+}
+
+// No mute keeps an incident back, so none is made that says it does.
+func TestAnIncidentIsNotMuted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{App: 4, Path: "/login", Vulnerability: &waf.VulnSpec{}})
+	w.nothing(ann, "mute attack="+id, "is an incident", "always told")
+	require.Empty(t, w.mutes())
 }
 
 func TestMuteNeedsOneThingAndAnEnd(t *testing.T) {

@@ -44,9 +44,19 @@ func (c *Call) planRule(ctx context.Context, p Plan, rule apiclient.Rule, holds 
 		return Plan{}, err
 	}
 	if i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return apiclient.SameRule(r, rule) }); i >= 0 {
-		p.Nothing = Say(holds, " already, by rule ", Code(fmt.Sprint(rules[i].ID)))
+		p.Nothing = Say(holds, " already, ", c.byRule(rules[i].ID))
 		return p, nil
 	}
 	p.Steps = []Step{{Kind: CreateRule, Rule: &rule}}
 	return p, nil
+}
+
+// byRule names the rule by which something holds already, and until when, where wafbot will end it: that may be sooner than was asked for.
+func (c *Call) byRule(id int64) Text {
+	text := Say("by rule ", Code(fmt.Sprint(id)))
+	made := c.makers()[id]
+	if made.DueAt().IsZero() {
+		return text
+	}
+	return Say(text, ", until ", made.DueAt(), ": ", Code("extend "+made.ID+" for=…"), " prolongs it")
 }

@@ -32,11 +32,8 @@ func writeNote(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := c.keep(ctx, k, ""); err != nil {
-		return Result{}, err
-	}
 	i := slices.IndexFunc(k.Notes, func(n Note) bool { return n.ID == id })
-	return written(NoteLine(k.Notes[i])), nil
+	return c.keep(ctx, k, "", NoteLine(k.Notes[i]))
 }
 
 // noteAgain is for how long the same words of the same person are the same note: typed twice because the answer was slow, or come over two ways.

@@ -42,6 +42,7 @@ func TestAnswersForPrograms(t *testing.T) {
 		if line == "status" {
 			inForce := row.(map[string]any)["in_force"].([]any)
 			require.Equal(t, ch.ID, inForce[0].(map[string]any)["id"])
+			require.Equal(t, "responder", inForce[0].(map[string]any)["role"])
 			row = row.(map[string]any)["ongoing"].([]any)[0]
 		}
 		attack := row.(map[string]any)
@@ -55,6 +56,23 @@ func TestAnswersForPrograms(t *testing.T) {
 	require.Equal(t, "black", entry["list"])
 	require.Equal(t, map[string]any{"application": 4.0, "mode": "monitoring"}, w.program("mode 4")["data"])
 	require.IsType(t, "", w.program("status")["lines"].([]any)[0], "lines are text")
+}
+
+// What is written down is told to programs as it is kept.
+func TestWhatWasWrittenForPrograms(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	for _, line := range []string{"claim", "claim", "handover to=@me", "note same botnet", "verdict real", "release", "release"} {
+		res, err := w.try(ann, line+" attack="+id)
+		require.NoError(t, err)
+		require.Equal(t, w.said(id), res.Data, line)
+	}
+	for _, line := range []string{"mute type=sqli", "mute type=sqli", "unmute type=sqli"} {
+		res, err := w.try(ann, line)
+		require.NoError(t, err)
+		require.Equal(t, "sqli", res.Data.(commands.Mute).Type, line)
+	}
 }
 
 func TestStatus(t *testing.T) {

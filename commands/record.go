@@ -76,7 +76,7 @@ func (r *Runner) recordPlan(ctx context.Context, c *Call, p Plan, outcome, why s
 // recordWrite audits what was written into wafbot's own memory.
 func (r *Runner) recordWrite(ctx context.Context, c *Call, res Result) {
 	r.record(ctx, AuditEntry{
-		At: c.Now, Account: c.Account.Name, Actor: c.Actor, Line: c.Line.String(), Outcome: res.Outcome, Attack: res.AttackID, Why: c.Line.Keys["reason"],
+		At: c.Now, Account: c.Account.Name, Actor: c.Actor, Line: c.Line.String(), Outcome: res.Outcome, Attack: res.AttackID, After: []string{res.Lines[0].String()},
 	})
 }
 

@@ -49,18 +49,44 @@ func planRemove(ctx context.Context, c *Call) ([]Plan, error) {
 		Line: Line{Name: "remove", Words: []string{strconv.FormatInt(e.ID, 10)}}.With("attack", c.Line.Keys["attack"]).With("reason", c.Line.Keys["reason"]),
 		Does: fmt.Sprintf("Take %s off the %s", names(e), listName(e.List)), When: entryWorks, Steps: []Step{{Kind: DeleteEntry, Entry: &e}},
 	}
-	if !c.madeByUs(e) {
-		p.Role = Admin
-		p.Warnings = append(p.Warnings, Warning{Text: Say("wafbot did not make this entry", byText(e), untilText(e.Expires), "; an automatic one can come back by itself")})
+	theirs, ok := c.foreign(e)
+	if !ok {
+		return []Plan{p}, nil
 	}
+	p.Role = Admin
+	text := Say("wafbot did not make this entry", byText(theirs), untilText(theirs.Expires), "; an automatic one can come back by itself")
+	if made, ours := c.madeBy(e); ours {
+		text = Say("this entry took the place of one that wafbot did not make", byText(theirs), untilText(theirs.Expires), ": ", Code("undo "+made.ID), " brings that back")
+	}
+	p.Warnings = append(p.Warnings, Warning{Text: text})
 	return []Plan{p}, nil
 }
 
-// madeByUs reports whether an entry is the work of a change that wafbot remembers.
-func (c *Call) madeByUs(e apiclient.IPRule) bool {
-	return slices.ContainsFunc(c.Known, func(ch Change) bool {
-		return slices.ContainsFunc(ch.Steps, func(s Step) bool { return s.Kind == AddEntry && s.Done && ours(e, ch, s) })
+// madeBy is the change that made an entry, if wafbot remembers one. What an undo has put back is whose it was before.
+func (c *Call) madeBy(e apiclient.IPRule) (Change, bool) {
+	i := slices.IndexFunc(c.Known, func(ch Change) bool {
+		return ch.Amends() == "" && slices.ContainsFunc(ch.Steps, func(s Step) bool { return s.Kind == AddEntry && s.Done && ours(e, ch, s) })
 	})
+	if i < 0 {
+		return Change{}, false
+	}
+	return c.Known[i], true
+}
+
+// foreign is the entry of another author that would be lost with an entry: this itself, or one that wafbot has overwritten and an undo brings back.
+func (c *Call) foreign(e apiclient.IPRule) (apiclient.IPRule, bool) {
+	made, ours := c.madeBy(e)
+	if !ours {
+		return e, e.Expires.IsZero() || e.Expires.After(c.Now)
+	}
+	for _, s := range made.Steps {
+		for _, before := range s.Before {
+			if theirs, ok := c.foreign(before); ok && sameSource(before, e) {
+				return theirs, true
+			}
+		}
+	}
+	return apiclient.IPRule{}, false
 }
 
 // entriesTyped are the entries with that number or exactly that source.

@@ -102,8 +102,8 @@ func ruleLine(r apiclient.Rule, made Change) Text {
 		line = Say(line, ", ", systemRule)
 	}
 	switch {
-	case made.ID != "" && !made.Until.IsZero():
-		return Say(line, ", made by wafbot for ", made.Actor.Name, " (", Code(made.ID), "), until ", made.Until)
+	case !made.DueAt().IsZero():
+		return Say(line, ", made by wafbot for ", made.Actor.Name, " (", Code(made.ID), "), until ", made.DueAt())
 	case made.ID != "":
 		return Say(line, ", made by wafbot for ", made.Actor.Name, " (", Code(made.ID), ")")
 	case r.Comment != "":

@@ -32,7 +32,7 @@ type accountStatus struct {
 func readStatus(ctx context.Context, c *Call) (Result, error) {
 	res := Result{Account: c.onlyAccount()}
 	var data []accountStatus
-	pages := c.pages(2 * len(c.All)) // what burns, and what is in force
+	pages := c.pages(3 * len(c.All)) // what burns, who is on it, and what is in force
 	for _, a := range c.All {
 		lines, st := c.accountStatus(ctx, pages, a)
 		res.Lines = append(res.Lines, lines...)
@@ -46,7 +46,7 @@ func readStatus(ctx context.Context, c *Call) (Result, error) {
 func (c *Call) accountStatus(ctx context.Context, pages *pager, a *Account) ([]Text, accountStatus) {
 	st := accountStatus{Account: a.Name, Ongoing: []attackRow{}, InForce: []Change{}}
 	lines := c.burning(ctx, pages, a, &st)
-	lines = append(lines, c.deskLines(ctx, a, &st)...)
+	lines = append(lines, c.deskLines(ctx, pages, a, &st)...)
 	if c.cfg.Health != nil {
 		if h, ok := c.cfg.Health(a.Name); ok {
 			st.Health = &h

@@ -22,7 +22,7 @@ func planUndo(ctx context.Context, c *Call) ([]Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Actor.Via == ViaClock && c.Now.Before(ch.Until) {
+	if c.Actor.Via == ViaClock && (ch.Until.IsZero() || c.Now.Before(ch.Until)) {
 		return nil, nothing(Say(ch.Does, " was prolonged meanwhile. Nothing was sent"))
 	}
 	if ch, err = c.lookedAt(ctx, ch); err != nil {

@@ -19,8 +19,5 @@ func writeVerdict(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, err
 	}
 	k.Verdict = &Verdict{Is: c.Line.Words[0], By: c.Actor, At: c.Now}
-	if err := c.keep(ctx, k, ""); err != nil {
-		return Result{}, err
-	}
-	return written(VerdictLine(*k.Verdict)), nil
+	return c.keep(ctx, k, "", VerdictLine(*k.Verdict))
 }

@@ -14,6 +14,9 @@ import (
 // refreshAfter keeps an attack without a card from being forgotten while it goes on.
 const refreshAfter = time.Hour
 
+// keptAfterNews is how long an attack is remembered after it was news, however old it is.
+const keptAfterNews = time.Hour
+
 // decide names the news in a reading and all that has to be remembered of it. What is muted is asked only when that can matter:
 // most polls find nothing new.
 func (p *Poller) decide(ctx context.Context, r reading) Update {
@@ -125,10 +128,18 @@ func (p *Poller) knocking(records map[string]*sighting, at time.Time) map[netip.
 	return sources
 }
 
-// forgettable are the records that left the lookback so long ago that they won't flicker at its edge any more.
-func (p *Poller) forgettable(r reading) (ids []string) {
+// forgettable are the records that left the lookback so long ago that they won't flicker at its edge any more. What a mute keeps back
+// is not among them, nor what was news lately, as at the end of a long mute: that has yet to be told.
+func (p *Poller) forgettable(r reading, u Update) (ids []string) {
 	edge := r.at.Add(-2 * p.cfg.Lookback)
 	for id, seen := range p.latest {
+		shown, decided := u.Shown[id]
+		if !decided {
+			shown = p.shown[id]
+		}
+		if u.held[id] || r.at.Sub(shown.SeenAt) < keptAfterNews {
+			continue
+		}
 		if a, read := r.attacks[id]; read {
 			seen = &sighting{a, r.at}
 		}

@@ -178,3 +178,20 @@ func TestMutesAreReadWhenTheyMatter(t *testing.T) {
 	m.mu.Unlock()
 	require.Equal(t, []string{"new attack x:2"}, polls(t, a, p, 4*time.Second), "rather told than lost")
 }
+
+// A mute can outlast the lookback twice over: what it keeps back isn't forgotten meanwhile.
+func TestALongMuteForgetsNothing(t *testing.T) {
+	t.Parallel()
+	a, m, p := muted(t)
+	a.add("told", 0)
+	require.Equal(t, []string{"new attack told"}, polls(t, a, p, 0))
+	m.set("told")
+	for hours := range 72 {
+		require.Empty(t, polls(t, a, p, time.Duration(hours)*time.Hour))
+	}
+	m.set()
+	require.Equal(t, []string{"quiet told"}, append(polls(t, a, p, 72*time.Hour), polls(t, a, p, 72*time.Hour+time.Second)...))
+	require.Contains(t, a.memory.state["acme"].Shown, "told")
+	polls(t, a, p, 73*time.Hour)
+	require.NotContains(t, a.memory.state["acme"].Shown, "told", "now it is")
+}

@@ -45,7 +45,7 @@ func (p *Poller) poll(ctx context.Context) error {
 		u.LastGood = r.at
 	}
 	if r.ended {
-		u.Forget = p.forgettable(r)
+		u.Forget = p.forgettable(r, u)
 	}
 	if err := p.settle(ctx, r, u, readErr == nil); err != nil {
 		return err

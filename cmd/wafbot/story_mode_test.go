@@ -51,7 +51,7 @@ func TestAModeReturnsByItself(t *testing.T) {
 		require.Equal(t, []string{"block"}, w.modeRules())
 		w.until("mode returns", func() bool { return len(w.modeRules()) == 1 && w.modeRules()[0] == "monitoring" })
 		w.message("#waf", "Undo of: Switch Shop to block for 2 s", "wafbot")
-		w.until("audit entry", func() bool { return w.journal.has(`"via":"clock"`, `"outcome":"done"`) })
+		w.until("audited", func() bool { return w.journal.has(`"via":"clock"`, `"outcome":"done"`) })
 	})
 }
 
