@@ -1,6 +1,6 @@
 # make test is all a contributor needs. It installs what the full round wants where it can, and says what to do where it can't.
 GO      ?= go
-TIMEOUT ?= 4m
+TIMEOUT ?= 8m
 
 .PHONY: test short lint bench fuzz build tools image image-test
 

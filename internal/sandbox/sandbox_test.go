@@ -44,8 +44,8 @@ func TestAWorldStopsWithoutAGoroutineLeft(t *testing.T) {
 		t.Fatal("the world did not stop")
 	}
 	require.NoError(t, stream.Body.Close())
-	_, open := <-link
-	require.False(t, open)
+	for range link { // what was on its way comes before the end
+	}
 	_, err = net.Dial("tcp", strings.TrimPrefix(w.URL(), "http://"))
 	require.Error(t, err, "the listener is closed")
 	goleak.VerifyNone(t, before)
