@@ -85,7 +85,9 @@ func (r *Runner) needRole(c *Call, least Role) error {
 		return nil
 	}
 	who := Say("Nobody is one yet: see ", Code("policy"), " in the configuration")
-	if ids := r.cfg.Roles.list(least); len(ids) > 0 {
+	if c.Actor.Via == ViaCLI {
+		who = Say("At the terminal ", Code("policy.terminal"), " in the configuration file gives roles, as ", Code("terminal: {"+strings.TrimPrefix(c.Actor.ID, "cli:")+": "+least.String()+"}"))
+	} else if ids := r.cfg.Roles.list(least); len(ids) > 0 {
 		who = Say("Ask ")
 		for i, id := range ids[:min(3, len(ids))] {
 			if i > 0 {
@@ -221,6 +223,9 @@ func (r *Runner) change(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, tooLate(c)
 	}
 	plans, err := c.Cmd.Plan(held, c)
+	if err != nil && len(mine) == 0 {
+		err = notBegun(err)
+	}
 	if err != nil {
 		return Result{}, forPeople(err)
 	}

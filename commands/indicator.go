@@ -2,8 +2,10 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -55,9 +57,18 @@ func readRegex(value string, _ *Account) (string, error) {
 		return "", usage(Say("the regular expression is over ", maxRegex, " bytes long"))
 	}
 	if _, err := regexp.Compile(value); err != nil {
-		return "", usage(Say(typed(value), " can't be tried by wafbot, so it isn't sent: ", Visible(err.Error(), 200), ". Look-around and back-references are not known here"))
+		return "", usage(Say(typed(value), " can't be tried by wafbot, so it isn't sent: ", regexTrouble(err), ". Look-around and back-references are not known here"))
 	}
 	return value, nil
+}
+
+// regexTrouble is what is wrong with a regular expression, without the back-quotes of Go's own words: a chat can't show them.
+func regexTrouble(err error) Text {
+	var e *syntax.Error
+	if !errors.As(err, &e) {
+		return Say(Visible(err.Error(), 200))
+	}
+	return Say(e.Code.String(), " in ", typed(e.Expr))
 }
 
 func planIndicator(ctx context.Context, c *Call) ([]Plan, error) {

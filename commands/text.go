@@ -79,17 +79,18 @@ func (t Text) String() string { return t.In(time.UTC) }
 // MarshalText is the line as plain text with times in UTC.
 func (t Text) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// HumanDuration is a duration in its two largest units, short enough for a button.
+// HumanDuration is a duration in its two largest units, short enough for a button; less than two days are hours, as people say them.
 func HumanDuration(d time.Duration) string {
+	const day = 24 * time.Hour
 	var parts []string
 	for _, u := range []struct {
 		length time.Duration
 		name   string
-	}{{24 * time.Hour, "day"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}} {
+	}{{day, "days"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}} {
+		if u.length == day && d < 2*day {
+			continue
+		}
 		if n := d / u.length; n > 0 {
-			if u.name == "day" && n > 1 {
-				u.name = "days"
-			}
 			parts = append(parts, fmt.Sprintf("%d %s", n, u.name))
 			d %= u.length
 		}
