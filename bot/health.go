@@ -51,7 +51,7 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 		_, trouble := b.socket.state()
 		state.Ready, state.Ingress = false, "nothing can be received: "+cmp.Or(trouble, "no socket mode link is open yet")
 	}
-	if _, err := b.cfg.Slack.whoami(ctx); err != nil {
+	if err := b.cfg.Slack.trusted(ctx); err != nil {
 		state.Slack = "can't be used: " + slackTrouble(err)
 	}
 	for _, a := range b.cfg.Accounts {

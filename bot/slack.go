@@ -35,6 +35,7 @@ type Slack struct {
 
 	mu      sync.Mutex
 	self    *identity
+	taken   time.Time // when Slack last took the token
 	members map[string]member
 }
 
@@ -78,13 +79,29 @@ func (s *Slack) whoami(ctx context.Context) (identity, error) {
 	if known != nil {
 		return *known, nil
 	}
+	return s.askWhoami(ctx)
+}
+
+// trusted asks whether Slack still takes the token, once a minute at most while it does.
+func (s *Slack) trusted(ctx context.Context) error {
+	s.mu.Lock()
+	lately := time.Since(s.taken) < time.Minute
+	s.mu.Unlock()
+	if lately {
+		return nil
+	}
+	_, err := s.askWhoami(ctx)
+	return err
+}
+
+func (s *Slack) askWhoami(ctx context.Context) (identity, error) {
 	res, err := s.api.AuthTestContext(ctx)
 	if err != nil {
 		return identity{}, fmt.Errorf("ask slack who wafbot is: %w", withoutURL(err))
 	}
 	self := identity{team: res.TeamID, user: res.UserID, bot: res.BotID}
 	s.mu.Lock()
-	s.self = &self
+	s.self, s.taken = &self, time.Now()
 	s.mu.Unlock()
 	return self, nil
 }
