@@ -33,10 +33,14 @@ func markup(t commands.Text, limit int) string {
 			w.code(s.Code)
 		case s.Bold != "":
 			w.bold(s.Bold)
-		case s.User != "" && isID(s.User):
+		case isID(s.User, "UWS"):
 			w.token(mention(s.User))
 		case s.User != "":
 			w.plain("@" + s.User)
+		case isID(s.Channel, "CG"):
+			w.token("<#" + s.Channel + ">")
+		case s.Channel != "":
+			w.plain(s.Channel)
 		default:
 			w.plain(s.Plain)
 		}
@@ -59,7 +63,7 @@ func joinPlain(t commands.Text) commands.Text {
 }
 
 func isPlain(s commands.Span) bool {
-	return s.Time.IsZero() && s.Code == "" && s.Bold == "" && s.User == ""
+	return s.Time.IsZero() && s.Code == "" && s.Bold == "" && s.User == "" && s.Channel == ""
 }
 
 // markupWriter writes markup. Slack has no escape for its formatting characters, so words that have one are shown as code, in which
@@ -222,9 +226,9 @@ func date(t time.Time) string {
 	return fmt.Sprintf("<!date^%d^{date_short_pretty} {time}^%s>", t.Unix(), utc)
 }
 
-// isID reports whether a text is a user's or a user group's id.
-func isID(s string) bool {
-	if len(s) < 2 || len(s) > 20 || !strings.ContainsRune("UWS", rune(s[0])) {
+// isID reports whether a text is an id that begins with one of the letters: of a user (U, W), a user group (S) or a channel (C, G).
+func isID(s, letters string) bool {
+	if len(s) < 2 || len(s) > 20 || !strings.ContainsRune(letters, rune(s[0])) {
 		return false
 	}
 	return !strings.ContainsFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') })
