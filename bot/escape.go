@@ -33,14 +33,10 @@ func markup(t commands.Text, limit int) string {
 			w.code(s.Code)
 		case s.Bold != "":
 			w.bold(s.Bold)
-		case isID(s.User, "UWS"):
-			w.token(mention(s.User))
 		case s.User != "":
-			w.plain("@" + s.User)
-		case isID(s.Channel, "CG"):
-			w.token("<#" + s.Channel + ">")
+			w.token(mention(s.User))
 		case s.Channel != "":
-			w.plain(s.Channel)
+			w.token("<#" + s.Channel + ">")
 		default:
 			w.plain(s.Plain)
 		}
@@ -52,6 +48,7 @@ func markup(t commands.Text, limit int) string {
 func joinPlain(t commands.Text) commands.Text {
 	var joined commands.Text
 	for _, s := range t {
+		s = withoutFalseID(s)
 		n := len(joined)
 		if isPlain(s) && n > 0 && isPlain(joined[n-1]) {
 			joined[n-1].Plain += s.Plain
@@ -60,6 +57,17 @@ func joinPlain(t commands.Text) commands.Text {
 		joined = append(joined, s)
 	}
 	return joined
+}
+
+// withoutFalseID makes a plain piece of a user or a channel whose id Slack would not know, as a user of the terminal's.
+func withoutFalseID(s commands.Span) commands.Span {
+	switch {
+	case s.User != "" && !isID(s.User, "UWS"):
+		return commands.Span{Plain: "@" + s.User}
+	case s.Channel != "" && !isID(s.Channel, "CG"):
+		return commands.Span{Plain: s.Channel}
+	}
+	return s
 }
 
 func isPlain(s commands.Span) bool {

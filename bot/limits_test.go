@@ -122,7 +122,7 @@ var (
 	linkToken  = regexp.MustCompile(`<#[A-Z0-9]+>`)
 	codeSpan   = regexp.MustCompile("(^|[\\s(\\[{])`[^`\n]*[^`\\s]`")
 	boldSpan   = regexp.MustCompile(`(^|[\s(\[{])\*[^*\n]*[^*\s]\*`)
-	emoji      = regexp.MustCompile(`:[^\s:]+:`)
+	emoji      = regexp.MustCompile(`:[^\s:|]+:`)
 	formatting = regexp.MustCompile("[*~`<>]|(^|[^\\pL\\pN])_|_([^\\pL\\pN]|$)")
 )
 
@@ -131,9 +131,9 @@ var (
 func requireHarmless(t testing.TB, line string) {
 	t.Helper()
 	require.NotContains(t, line, "\n")
-	rest := dateToken.ReplaceAllString(line, "D")
-	rest = callToken.ReplaceAllString(rest, "@")
-	rest = linkToken.ReplaceAllString(rest, "#")
+	rest := dateToken.ReplaceAllString(line, "|")
+	rest = callToken.ReplaceAllString(rest, "|")
+	rest = linkToken.ReplaceAllString(rest, "|")
 	require.NotRegexp(t, "[<>]", rest, "line %q", line)
 	rest = codeSpan.ReplaceAllString(rest, "${1}C")
 	rest = boldSpan.ReplaceAllString(rest, "${1}B")
