@@ -33,10 +33,10 @@ func markup(t commands.Text, limit int) string {
 			w.code(s.Code)
 		case s.Bold != "":
 			w.bold(s.Bold)
-		case s.User != "" && isID(s.User):
-			w.token(mention(s.User))
 		case s.User != "":
-			w.plain("@" + s.User)
+			w.token(mention(s.User))
+		case s.Channel != "":
+			w.token("<#" + s.Channel + ">")
 		default:
 			w.plain(s.Plain)
 		}
@@ -48,6 +48,7 @@ func markup(t commands.Text, limit int) string {
 func joinPlain(t commands.Text) commands.Text {
 	var joined commands.Text
 	for _, s := range t {
+		s = withoutFalseID(s)
 		n := len(joined)
 		if isPlain(s) && n > 0 && isPlain(joined[n-1]) {
 			joined[n-1].Plain += s.Plain
@@ -58,8 +59,19 @@ func joinPlain(t commands.Text) commands.Text {
 	return joined
 }
 
+// withoutFalseID makes a plain piece of a user or a channel whose id Slack would not know, as a user of the terminal's.
+func withoutFalseID(s commands.Span) commands.Span {
+	switch {
+	case s.User != "" && !isID(s.User, "UWS"):
+		return commands.Span{Plain: "@" + s.User}
+	case s.Channel != "" && !isID(s.Channel, "CG"):
+		return commands.Span{Plain: s.Channel}
+	}
+	return s
+}
+
 func isPlain(s commands.Span) bool {
-	return s.Time.IsZero() && s.Code == "" && s.Bold == "" && s.User == ""
+	return s.Time.IsZero() && s.Code == "" && s.Bold == "" && s.User == "" && s.Channel == ""
 }
 
 // markupWriter writes markup. Slack has no escape for its formatting characters, so words that have one are shown as code, in which
@@ -222,9 +234,9 @@ func date(t time.Time) string {
 	return fmt.Sprintf("<!date^%d^{date_short_pretty} {time}^%s>", t.Unix(), utc)
 }
 
-// isID reports whether a text is a user's or a user group's id.
-func isID(s string) bool {
-	if len(s) < 2 || len(s) > 20 || !strings.ContainsRune("UWS", rune(s[0])) {
+// isID reports whether a text is an id that begins with one of the letters: of a user (U, W), a user group (S) or a channel (C, G).
+func isID(s, letters string) bool {
+	if len(s) < 2 || len(s) > 20 || !strings.ContainsRune(letters, rune(s[0])) {
 		return false
 	}
 	return !strings.ContainsFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') })

@@ -41,6 +41,8 @@ func TestMrkdwn(t *testing.T) {
 		{"user", commands.Say(commands.User("U0ANN0001")), "<@U0ANN0001>"},
 		{"user group", commands.Say(commands.User("S0ONCALL")), "<!subteam^S0ONCALL>"},
 		{"not a user", commands.Say(commands.User("U1> <!channel")), "`@U1&gt;` &lt;!channel"},
+		{"channel", commands.Say("in ", commands.Channel("C0WAF0001"), ", where"), "in <#C0WAF0001>, where"},
+		{"not a channel", commands.Say(commands.Channel("C1> <!channel")), "C1&gt; &lt;!channel"},
 		{"terminal user", commands.Say(commands.User("cli:root")), "`@cli:root`"},
 		{"nothing", nil, ""},
 	} {
@@ -75,7 +77,7 @@ func FuzzMrkdwn(f *testing.F) {
 	f.Fuzz(func(t *testing.T, plain, code, bold string) {
 		for _, text := range []commands.Text{
 			commands.Say(plain, commands.Code(code), commands.Bold(bold), plain),
-			commands.Say(commands.Bold(plain), code, commands.Code(bold), commands.User(plain), bold, time.Unix(1795000000, 0), code),
+			commands.Say(commands.Bold(plain), code, commands.Code(bold), commands.User(plain), commands.Channel(plain), bold, time.Unix(1795000000, 0), code),
 			commands.Say(plain, code, bold), commands.Say(" ", commands.Bold(plain), commands.Bold(code)),
 		} {
 			got := mrkdwn(text)

@@ -119,19 +119,21 @@ func markupOf(t testing.TB, blocks []slack.Block) []string {
 var (
 	dateToken  = regexp.MustCompile(`<!date\^[0-9]+\^\{date_short_pretty\} \{time\}\^[0-9: -]+ UTC>`)
 	callToken  = regexp.MustCompile(`<(@|!subteam\^)[A-Z0-9]+>`)
+	linkToken  = regexp.MustCompile(`<#[A-Z0-9]+>`)
 	codeSpan   = regexp.MustCompile("(^|[\\s(\\[{])`[^`\n]*[^`\\s]`")
 	boldSpan   = regexp.MustCompile(`(^|[\s(\[{])\*[^*\n]*[^*\s]\*`)
-	emoji      = regexp.MustCompile(`:[^\s:]+:`)
+	emoji      = regexp.MustCompile(`:[^\s:|]+:`)
 	formatting = regexp.MustCompile("[*~`<>]|(^|[^\\pL\\pN])_|_([^\\pL\\pN]|$)")
 )
 
-// requireHarmless fails if Slack would read more into a line of markup than our own code, bold, dates and calls. It reads as Slack does:
+// requireHarmless fails if Slack would read more into a line of markup than our own code, bold, dates, calls and channels. It reads as Slack does:
 // tokens, then code, then the rest.
 func requireHarmless(t testing.TB, line string) {
 	t.Helper()
 	require.NotContains(t, line, "\n")
-	rest := dateToken.ReplaceAllString(line, "D")
-	rest = callToken.ReplaceAllString(rest, "@")
+	rest := dateToken.ReplaceAllString(line, "|")
+	rest = callToken.ReplaceAllString(rest, "|")
+	rest = linkToken.ReplaceAllString(rest, "|")
 	require.NotRegexp(t, "[<>]", rest, "line %q", line)
 	rest = codeSpan.ReplaceAllString(rest, "${1}C")
 	rest = boldSpan.ReplaceAllString(rest, "${1}B")

@@ -113,3 +113,37 @@ func (r Roles) of(user string) Role {
 	}
 	return NoRole
 }
+
+func (r *Runner) needRole(c *Call, least Role) error {
+	if c.Role >= least {
+		return nil
+	}
+	who := Say("Nobody is one yet: see ", Code("policy"), " in the configuration")
+	if c.Actor.Via == ViaCLI {
+		who = Say("At the terminal ", Code("policy.terminal"), " in the configuration file gives roles, as ", Code("terminal: {"+strings.TrimPrefix(c.Actor.ID, "cli:")+": "+least.String()+"}"))
+	} else if ids := r.cfg.Roles.list(least); len(ids) > 0 {
+		who = Say("Ask ")
+		for i, id := range ids[:min(3, len(ids))] {
+			if i > 0 {
+				who = Say(who, ", ")
+			}
+			who = Say(who, User(id))
+		}
+	}
+	return &Refusal{Kind: ErrDenied, Text: Say(Code(c.Cmd.Name), " needs the role ", Bold(least.String()), "; yours is ", c.Role.String(), ". ", who, ". Nothing was done")}
+}
+
+// list is who has at least that role, each once and "*" left out.
+func (r Roles) list(least Role) []string {
+	all := r.Admins
+	if least <= Responder {
+		all = slices.Concat(r.Responders, all)
+	}
+	var ids []string
+	for _, id := range all {
+		if id != "*" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}

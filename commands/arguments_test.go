@@ -47,6 +47,7 @@ func TestWrongArguments(t *testing.T) {
 		"contain 203.0.113.7":                           "attack= is missing",
 		"patch":                                         "patch what?",
 		"patch shop.example.com":                        "is no HOST/PATH",
+		"deny 203.0.113.7,203.0.113.8":                  "write several with spaces between them",
 		"patch /login":                                  "is no HOST/PATH",
 		"patch shop.example.com/login":                  "type= and part= are needed",
 		"patch shop.example.com/login type=sqli":        "type= and part= are needed",

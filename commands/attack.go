@@ -24,8 +24,10 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 	k, old := c.fresh(ctx)
 	res := Result{AttackID: k.ID, Account: a.Name}
 	res.Lines = append(res.Lines, AttackLine(a, k.Attack, c.Now))
-	if k.Parameter != "" {
-		res.Lines = append(res.Lines, Say("In ", Code(Visible(k.Parameter, maxField))))
+	if point, ok := apiclient.ParameterPoint(k.Parameter); ok {
+		res.Lines = append(res.Lines, Say("In part ", Code(Visible(point.String(), maxField))))
+	} else if k.Parameter != "" {
+		res.Lines = append(res.Lines, Say("In field ", Code(Visible(k.Parameter, maxField))))
 	}
 	if k.Incident() {
 		res.Lines = append(res.Lines, Say(Bold("It worked"), ", says the service: vulnerability ", Code(Visible(k.VulnID, maxField)), ". Assume data was read"))
@@ -40,7 +42,7 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 	res.Lines = append(res.Lines, caseLines(row.Case)...)
 	for _, ch := range changes {
 		if ch.AttackID == k.ID && ch.Amends() == "" {
-			res.Lines = append(res.Lines, Say("• ", ChangeLine(ch)))
+			res.Lines = append(res.Lines, Say("• ", changeRow(ch)))
 			res.Changes = append(res.Changes, ch)
 		}
 	}
@@ -86,21 +88,33 @@ func (c *Call) sourcesText(a apiclient.Attack) string {
 	return cmp.Or(strings.Join(parts, " · "), "unknown")
 }
 
-// ChangeLine is a change in one line: what, by whom, until when, and what became of it.
+// ChangeLine is a change in one line: what, by whom, until when, what became of it, and its id where it can be taken back.
 func ChangeLine(ch Change) Text {
+	if ch.State == StateFailed || ch.State == StateUndone {
+		return changeWords(ch)
+	}
+	return Say(changeWords(ch), " ", ch.shownID())
+}
+
+// changeRow is a change in a listing. Its id stands first: where a row is cut, what undo wants to know is still there.
+func changeRow(ch Change) Text { return Say(ch.shownID(), " ", changeWords(ch)) }
+
+func (c Change) shownID() Code { return Code(cmp.Or(c.Extends, c.ID)) }
+
+func changeWords(ch Change) Text {
 	line := Say(ch.Does, " · ", ch.Actor.Name, " ", ch.At)
 	if !ch.Until.IsZero() {
 		line = Say(line, " → ", ch.Until)
 	}
 	switch ch.State {
 	case StateBegun:
-		return Say(line, " · in hand ", Code(ch.ID))
+		return Say(line, " · in hand")
 	case StateFailed:
 		return Say(line, " · ", Bold("NOT done"), ": ", ch.Fault)
 	case StateHalf:
-		return Say(line, " · ", Bold("only partly done"), ": ", ch.Fault, " ", Code(ch.ID))
+		return Say(line, " · ", Bold("only partly done"), ": ", ch.Fault)
 	case StateUndone:
 		return Say(line, " · taken back by ", ch.EndedBy.Name, " ", ch.EndedAt)
 	}
-	return Say(line, " · ", ch.accepted(), " ", Code(cmp.Or(ch.Extends, ch.ID)))
+	return Say(line, " · ", ch.accepted())
 }

@@ -124,8 +124,11 @@ func ago(t, now time.Time) string {
 		return "unknown"
 	}
 	d := now.Sub(t)
-	if d < time.Second {
+	switch {
+	case d < time.Second:
 		return "just now"
+	case d > time.Minute:
+		d = d.Truncate(time.Minute) // the seconds of a quarter of an hour tell nobody anything
 	}
 	return HumanDuration(d) + " ago"
 }

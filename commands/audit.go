@@ -13,7 +13,7 @@ func audit() *Command {
 		Summary: "who did what, when, and what was refused",
 		Args: []Arg{
 			{Name: "since", Help: "how far back: 24h", Read: readDuration},
-			{Name: "by", Help: "a part of a name or id"},
+			{Name: "by", Help: "@me, a mention, or a part of a name or id"},
 			argPage,
 		},
 		Read: readAudit,
@@ -33,6 +33,7 @@ func readAudit(ctx context.Context, c *Call) (Result, error) {
 	if back == never {
 		from = time.Time{}
 	}
+	by := c.auditedUser()
 	res := Result{Account: c.onlyAccount()}
 	data, pages := []AuditEntry{}, c.pages(len(c.All))
 	for _, a := range c.All {
@@ -40,7 +41,6 @@ func readAudit(ctx context.Context, c *Call) (Result, error) {
 		if err != nil {
 			return Result{}, &Refusal{Kind: ErrAway, Cause: err, Text: Say("wafbot's memory (Redis) can't be reached, and the audit log is in it. The same lines are on wafbot's standard output")}
 		}
-		by := strings.ToLower(c.Line.Keys["by"])
 		entries = slices.DeleteFunc(entries, func(e AuditEntry) bool {
 			return by != "" && !strings.Contains(strings.ToLower(e.Actor.Name+" "+e.Actor.ID), by)
 		})
@@ -50,6 +50,18 @@ func readAudit(ctx context.Context, c *Call) (Result, error) {
 	}
 	res.Data = data
 	return pages.finish(res)
+}
+
+// auditedUser is what the name or id of those must hold whose entries are wanted, in lower case; "" for everybody's.
+func (c *Call) auditedUser() string {
+	by := c.Line.Keys["by"]
+	if user, err := readUser(by, nil); err == nil {
+		by = user
+	}
+	if by == me {
+		by = c.Actor.ID
+	}
+	return strings.ToLower(by)
 }
 
 func auditLine(e AuditEntry) Text {

@@ -106,7 +106,11 @@ func TestReadAudit(t *testing.T) {
 	w.pass(25 * time.Hour)
 	w.does(bob, `deny 203.0.113.7 reason="a`+"\u202e"+`b"`)
 	require.Len(t, w.reads(eve, "audit").Data, 1)
-	require.Len(t, w.reads(eve, "audit since=2d by=ANN").Data, 12)
+	for _, by := range []string{"ANN", "<@" + ann.ID + ">", "<@" + ann.ID + "|ann>", "@" + ann.ID} {
+		require.Len(t, w.reads(eve, "audit since=2d by="+by).Data, 12, by)
+	}
+	require.Len(t, w.reads(ann, "audit since=2d by=@me").Data, 12)
+	require.Empty(t, w.reads(eve, "audit since=2d by=me").Data)
 	res := w.reads(eve, "audit since=forever")
 	require.Len(t, res.Data, 13)
 	require.Len(t, res.Lines, 12)

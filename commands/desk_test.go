@@ -68,7 +68,7 @@ func TestClaim(t *testing.T) {
 	in = w.asks(ann, "claim")
 	in.Attack = "a0000000"
 	_, err = w.do(in)
-	require.ErrorContains(t, err, "no attack a0000000 in the last 1 day", "its thread is older than what is known")
+	require.ErrorContains(t, err, "no attack a0000000 in the last 24 h", "its thread is older than what is known")
 }
 
 func TestManyClaimAtOnce(t *testing.T) {

@@ -80,32 +80,6 @@ func (r *Runner) authorise(ctx context.Context, c *Call, changes bool) error {
 	return r.needRole(c, c.Cmd.Role)
 }
 
-func (r *Runner) needRole(c *Call, least Role) error {
-	if c.Role >= least {
-		return nil
-	}
-	who := Say("Nobody is one yet: see ", Code("policy"), " in the configuration")
-	if ids := r.cfg.Roles.list(least); len(ids) > 0 {
-		who = Say("Ask ")
-		for i, id := range ids[:min(3, len(ids))] {
-			if i > 0 {
-				who = Say(who, ", ")
-			}
-			who = Say(who, User(id))
-		}
-	}
-	return &Refusal{Kind: ErrDenied, Text: Say(Code(c.Cmd.Name), " needs the role ", Bold(least.String()), "; yours is ", c.Role.String(), ". ", who, ". Nothing was done")}
-}
-
-// list is who has at least that role, "*" left out.
-func (r Roles) list(least Role) []string {
-	all := slices.Clone(r.Admins)
-	if least <= Responder {
-		all = slices.Concat(r.Responders, all)
-	}
-	return slices.DeleteFunc(slices.Compact(all), func(id string) bool { return id == "*" })
-}
-
 // place is the account that a request names, else the one of the place where it was made, else the only one; nil if none of these.
 func (r *Runner) place(inv Invocation) *Account {
 	name := inv.Account
@@ -189,6 +163,9 @@ func (r *Runner) change(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, tooLate(c)
 	}
 	plans, err := c.Cmd.Plan(held, c)
+	if err != nil && len(mine) == 0 {
+		err = notBegun(err)
+	}
 	if err != nil {
 		return Result{}, forPeople(err)
 	}

@@ -80,7 +80,7 @@ func destination(a apiclient.Attack, r Routing) Text {
 	case r.Channel == "":
 		return Say(Bold("No route takes it"), ": it gets no card. ", Code("status"), " and ", Code("attacks"), " list it")
 	}
-	to := Say("It goes to channel ", Code(r.Channel), " by route ", len(r.Tried), " and calls ")
+	to := Say("It goes to channel ", Channel(r.Channel), " by route ", len(r.Tried), " and calls ")
 	if r.Mention == "" {
 		return Say(to, "nobody")
 	}
@@ -90,7 +90,7 @@ func destination(a apiclient.Attack, r Routing) Text {
 func cardLine(r Routing) Text {
 	switch {
 	case r.Card != "":
-		return Say("Its card is in channel ", Code(r.Card), ", where it stays")
+		return Say("Its card is in channel ", Channel(r.Card), ", where it stays")
 	case r.Told:
 		return Say("It was told; its card is on its way")
 	}

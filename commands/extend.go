@@ -41,6 +41,9 @@ func planExtend(ctx context.Context, c *Call) ([]Plan, error) {
 		return nil, err
 	}
 	until := end(ch.Until, length)
+	if err := c.cfg.Policy.guardEnd(until, c.Now); err != nil {
+		return nil, err
+	}
 	again, err := c.planAgain(ctx, ch, until)
 	if err != nil {
 		return nil, err

@@ -137,7 +137,7 @@ func TestWhatCannotBeExtended(t *testing.T) {
 	w.refuses(ann, "extend c000 for=4h", commands.ErrUsage, "no change c000")
 	w.refuses(eve, "extend "+denied.ID+" for=4h", commands.ErrDenied, "needs the role responder")
 	w.refuses(ann, "extend "+denied.ID+" for=forever", commands.ErrNeedsSecond, "never end")
-	w.refuses(ann, "extend "+denied.ID+" for=30d", commands.ErrGuarded, "30d4h is longer than the longest allowed, 30d")
+	w.refuses(ann, "extend "+denied.ID+" for=30d", commands.ErrGuarded, "it would hold until 2026-12-20 07:00 UTC: nothing may hold longer than 30d from now")
 	w.pass(time.Second)
 	longer := w.does(ann, "extend "+denied.ID+" for=1h")
 	for _, verb := range []string{"undo " + longer.ID, "extend " + longer.ID + " for=1h", "undo"} {

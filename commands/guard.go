@@ -169,11 +169,21 @@ func (p Policy) guardDuration(d time.Duration) error {
 	if d == never {
 		return p.needsSecond(SecondForever, Say("it would never end"))
 	}
-	if longest := cmp.Or(p.Longest, 30*24*time.Hour); d > longest {
+	if longest := p.longest(); d > longest {
 		return guarded(Say(Code(durationText(d)), " is longer than the longest allowed, ", Code(durationText(longest)), ". Nothing was done"))
 	}
 	return nil
 }
+
+// guardEnd refuses an end that is farther off than anything may last. A zero one is never.
+func (p Policy) guardEnd(until, now time.Time) error {
+	if longest := p.longest(); until.After(now.Add(longest)) {
+		return guarded(Say("it would hold until ", until, ": nothing may hold longer than ", Code(durationText(longest)), " from now. Nothing was done"))
+	}
+	return nil
+}
+
+func (p Policy) longest() time.Duration { return cmp.Or(p.Longest, 30*24*time.Hour) }
 
 // Describe says in a few words what the policy allows, for start messages.
 func (p Policy) Describe() string {

@@ -2,8 +2,10 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -59,13 +61,22 @@ func readRegex(value string, _ *Account) (string, error) {
 		_, err = forTrial(value)
 	}
 	if err != nil {
-		return "", usage(Say(typed(value), " can't be tried by wafbot, so it isn't sent: ", Visible(err.Error(), 200), ". Look-around and back-references are not known here"))
+		return "", usage(Say(typed(value), " can't be tried by wafbot, so it isn't sent: ", regexTrouble(err), ". Look-around and back-references are not known here"))
 	}
 	return value, nil
 }
 
 // forTrial is the regular expression as it is tried: whether the service heeds case isn't known, so the trial doesn't.
 func forTrial(regex string) (*regexp.Regexp, error) { return regexp.Compile("(?i)" + regex) }
+
+// regexTrouble is what is wrong with a regular expression, without the back-quotes of Go's own words: a chat can't show them.
+func regexTrouble(err error) Text {
+	var e *syntax.Error
+	if !errors.As(err, &e) {
+		return Say(Visible(err.Error(), 200))
+	}
+	return Say(e.Code.String(), " in ", typed(e.Expr))
+}
 
 func planIndicator(ctx context.Context, c *Call) ([]Plan, error) {
 	header, regex, keys := c.Line.Words[0], c.Line.Words[1], c.Line.Keys

@@ -101,7 +101,7 @@ func TestIndicatorsThatAreRefused(t *testing.T) {
 		words string
 	}{
 		`indicator User-Agent "(?=x)y" host=a.example.com`:                         {commands.ErrUsage, "can't be tried by wafbot, so it isn't sent"},
-		`indicator User-Agent "(" host=a.example.com`:                              {commands.ErrUsage, "can't be tried"},
+		`indicator User-Agent "(" host=a.example.com`:                              {commands.ErrUsage, "so it isn't sent: missing closing ) in (. Look-around"},
 		`indicator User-Agent "(x)\1" host=a.example.com`:                          {commands.ErrUsage, "back-references"},
 		`indicator User-Agent ` + strings.Repeat("x", 501) + ` host=a.example.com`: {commands.ErrUsage, "over 500 bytes"},
 		`indicator "Two Words" x host=a.example.com`:                               {commands.ErrUsage, "is no header's name"},

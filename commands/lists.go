@@ -37,10 +37,12 @@ func readLists(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, forPeople(err)
 	}
+	found := Text(nil)
 	if len(words) > 0 {
+		found = Say(" with ", typed(words[0]))
 		entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return !mentions(e, words[0]) })
 	}
-	res := Result{Account: c.Account.Name, Data: append([]apiclient.IPRule{}, entries...), Lines: []Text{Say(Bold(c.Account.Name), ": ", count(len(entries), "entry"))}}
+	res := Result{Account: c.Account.Name, Data: append([]apiclient.IPRule{}, entries...), Lines: []Text{Say(Bold(c.Account.Name), ": ", count(len(entries), "entry"), found)}}
 	pages := c.pages(1)
 	res.Lines = append(res.Lines, pages.part(len(entries), func(i int) Text {
 		e := entries[i]

@@ -151,3 +151,19 @@ func TestNobodyKnows(t *testing.T) {
 	require.Len(t, w.ledger.all(), 1)
 	require.Equal(t, commands.StateDone, w.ledger.all()[0].State)
 }
+
+// What fails while wafbot only looks is said to be not done: an error alone leaves whoever reads it wondering.
+func TestNothingBegunSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, kind := range []string{"status:500", "status:403", "unauthenticated"} {
+		w.fault("GET /v4/ip_rules", kind, 0)
+		w.refuses(ann, "deny 203.0.113.7", commands.ErrService, ". Nothing was done")
+		w.service.ClearFaults()
+	}
+	require.Zero(t, w.changesSent())
+	w.fault("GET /v4/ip_rules", "status:500", 0)
+	_, err := w.try(eve, "lists")
+	require.ErrorIs(t, err, commands.ErrService)
+	require.NotContains(t, err.Error(), "Nothing was done", "of what only reads")
+}

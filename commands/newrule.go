@@ -26,7 +26,7 @@ func (c *Call) length(typed string, configured time.Duration) (time.Duration, er
 func (c *Call) place(word string) (host, path string, err error) {
 	host, path, ok := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(word, "https://"), "http://"), "/")
 	if !ok || host == "" {
-		return "", "", c.Cmd.misuse(Say(typed(word), " is no HOST/PATH"))
+		return "", "", c.Cmd.misuse(Say(typed(word), " is no HOST/PATH, as ", Code("shop.example.com/login")))
 	}
 	return strings.ToLower(host), "/" + path, nil
 }

@@ -105,7 +105,7 @@ func (t Text) cut(most int) Text {
 			continue
 		}
 		most -= spanMarks
-		for _, part := range []*string{&s.Plain, &s.Code, &s.Bold, &s.User} {
+		for _, part := range []*string{&s.Plain, &s.Code, &s.Bold, &s.User, &s.Channel} {
 			whole := len(*part)
 			*part, most = cutText(*part, most)
 			if len(*part) < whole {

@@ -111,3 +111,13 @@ func TestAPageFitsIntoAMessage(t *testing.T) {
 	require.Less(t, total, 9_800)
 	require.Contains(t, text(res), "…\n")
 }
+
+// A row of a chat is cut when it is long, and what is cut off is never the id that undo wants.
+func TestLongRowsKeepTheirID(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ch := w.does(ann, "patch POST shop.example.com/"+strings.Repeat("a", 90)+" type=sqli part=post.form_urlencoded."+strings.Repeat("b", 50)+" for=2h")
+	row := w.turned(eve, "status")[0][0]
+	require.True(t, strings.HasSuffix(row, "…"), row)
+	require.True(t, strings.HasPrefix(row, ch.ID+" Patch exactly POST"), row)
+}

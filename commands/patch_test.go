@@ -38,7 +38,7 @@ func TestPatchAsTyped(t *testing.T) {
 	w := newWorld(t)
 	for line, does := range map[string]string{
 		"patch get https://Shop.example.com/a/b.php type=XSS part=GET.q app=Shop": "Patch exactly GET shop.example.com/a/b.php, part get.q, cross-site scripting only for 7 days",
-		"patch shop.example.com/ type=rce part=header.x-y for=1d":                 "Patch exactly shop.example.com/, part header.X-Y, remote code execution only for 1 day",
+		"patch shop.example.com/ type=rce part=header.x-y for=1d":                 "Patch exactly shop.example.com/, part header.X-Y, remote code execution only for 24 h",
 		"patch POST shop.example.com/api/* type=sqli part=uri app=app:default":    "Patch exactly POST shop.example.com/api/*, part uri, SQL injection only for 7 days",
 	} {
 		ch := w.does(ann, line)

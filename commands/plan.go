@@ -220,7 +220,7 @@ func forPeople(err error) error {
 	case apiclient.Unauthenticated:
 		text = Say("the service doesn't accept wafbot's token any more: who manages it must renew it")
 	case apiclient.Forbidden:
-		text = Say("the service doesn't allow this to wafbot's token: it lacks the permission")
+		text = Say("the service doesn't allow this to wafbot's token: it lacks the permission, which an admin of the service can give it")
 	case apiclient.Invalid:
 		text = Say("the service refused it as invalid: ", serviceWords(err))
 	case apiclient.Exists:
@@ -239,6 +239,17 @@ func forPeople(err error) error {
 		return err
 	}
 	return &Refusal{Kind: ErrService, Text: text, Cause: err}
+}
+
+// notBegun is forPeople of what failed before anything was sent, which it says: whoever reads of an error alone wonders.
+func notBegun(err error) error {
+	err = forPeople(err)
+	if refusal := (*Refusal)(nil); errors.Is(err, ErrService) && errors.As(err, &refusal) {
+		said := *refusal
+		said.Text = Say(refusal.Text, ". Nothing was done")
+		return &said
+	}
+	return err
 }
 
 func serviceWords(err error) string {

@@ -91,6 +91,8 @@ func TestStatus(t *testing.T) {
 	require.Contains(t, text(res), "wafbot is live")
 	w.pass(16 * time.Minute)
 	require.Contains(t, text(w.reads(eve, "")), "no attack is going on (no hit in the last 15 min)")
+	w.pass(5 * time.Second)
+	require.Contains(t, text(w.reads(eve, "attacks")), "last hit 16 min ago", "no seconds")
 }
 
 func TestAttackById(t *testing.T) {
@@ -128,6 +130,7 @@ func TestListsSearch(t *testing.T) {
 		require.Contains(t, text(res), found, line)
 	}
 	require.Contains(t, text(w.reads(eve, "lists gray")), "0 entries")
+	require.Contains(t, text(w.reads(eve, "lists blakc")), "0 entries with blakc", "a mistyped list is a text that nothing has")
 }
 
 func TestListingsAreCut(t *testing.T) {
@@ -138,7 +141,7 @@ func TestListingsAreCut(t *testing.T) {
 	}
 	require.Contains(t, text(w.reads(eve, "attacks")), "… and 2 more")
 	require.Len(t, w.reads(eve, "attacks --all").Lines, 13)
-	require.Contains(t, text(w.reads(eve, "incidents")), "0 incidents in the last 1 day")
+	require.Contains(t, text(w.reads(eve, "incidents")), "0 incidents in the last 24 h")
 }
 
 func TestHelp(t *testing.T) {

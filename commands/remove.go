@@ -15,7 +15,7 @@ func remove() *Command {
 		Name: "remove", Aliases: []string{"unblock", "unban"}, Role: Responder,
 		Summary: "take an entry off a list",
 		Args: []Arg{
-			{Name: "entry", Object: true, Required: true, Help: "the entry's number as `lists` shows it, or its source exactly as it stands there"},
+			{Name: "entry", Object: true, Required: true, Help: "the entry's number as lists shows it, or its source exactly as it stands there"},
 			{Name: "list", Help: "black, white or gray, where a source is on several", Read: readList},
 			argAttack, argReason,
 		},

@@ -66,11 +66,19 @@ func TestRoles(t *testing.T) {
 			require.Equal(t, err.Error(), e.Why)
 			if a.role > commands.NoRole {
 				require.ErrorContains(t, err, "yours is "+a.role.String())
-				require.ErrorContains(t, err, "Ask @")
+				require.ErrorContains(t, err, whoMayTellHim(a.actor, least))
 			}
 		}
 		require.Zero(t, w.changesSent())
 	}
+}
+
+// whoMayTellHim is whom or what a refusal names that gives the role: at the terminal nobody in Slack does.
+func whoMayTellHim(a commands.Actor, least commands.Role) string {
+	if a.Via == commands.ViaCLI {
+		return "policy.terminal in the configuration file gives roles, as terminal: {" + strings.TrimPrefix(a.ID, "cli:") + ": " + least.String() + "}"
+	}
+	return "Ask @"
 }
 
 func TestWhoIsNotKnownReadsAtMost(t *testing.T) {

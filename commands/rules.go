@@ -25,7 +25,7 @@ func rules() *Command {
 func readNumber(value string, _ *Account) (string, error) {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n <= 0 {
-		return "", usage(Say(typed(value), " is no number"))
+		return "", usage(Say(typed(value), " is no number: ", Code("rules"), " and ", Code("conditions"), " list them"))
 	}
 	return strconv.FormatInt(n, 10), nil
 }

@@ -69,7 +69,7 @@ func (c *Call) accountStatus(ctx context.Context, pages *pager, a *Account) ([]T
 		return append(lines, Say("Nothing of wafbot's is in force")), st
 	}
 	lines = append(lines, Say("In force by wafbot: ", len(st.InForce)))
-	return append(lines, pages.part(len(st.InForce), func(i int) Text { return ChangeLine(st.InForce[i]) })...), st
+	return append(lines, pages.part(len(st.InForce), func(i int) Text { return changeRow(st.InForce[i]) })...), st
 }
 
 // burning lists what is going on now, what gets through first.

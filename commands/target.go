@@ -52,6 +52,9 @@ func parseRange(word string) (Target, error) {
 	prefix, err := netip.ParsePrefix(word)
 	if err != nil {
 		addr, err := netip.ParseAddr(word)
+		if strings.Contains(word, ",") {
+			return Target{}, usage(Say(typed(word), " is no source: write several with spaces between them, without commas"))
+		}
 		if err != nil || addr.Zone() != "" {
 			return Target{}, usage(Say(typed(word), " is no source: write an address, a range as ", Code("203.0.113.0/24"), ", ",
 				Code("country:FR"), ", ", Code("proxy:TOR"), " or ", Code("datacenter:aws")))

@@ -13,11 +13,12 @@ type Text []Span
 
 // Span is one piece of a Text. Exactly one of its fields is set.
 type Span struct {
-	Plain string
-	Code  string // to be shown as typed: an address, an id, a line
-	Bold  string
-	Time  time.Time // the moment, to be shown by the reader's clock
-	User  string    // a Slack user id, to be shown by name
+	Plain   string
+	Code    string // to be shown as typed: an address, an id, a line
+	Bold    string
+	Time    time.Time // the moment, to be shown by the reader's clock
+	User    string    // a Slack user id, to be shown by name
+	Channel string    // a Slack channel id, likewise
 }
 
 // Code is a piece of a line to be shown as typed.
@@ -29,7 +30,10 @@ type Bold string
 // User is the id of a Slack user.
 type User string
 
-// Say makes a line of strings, times, Code, Bold, User, other Texts and anything that fmt prints.
+// Channel is the id of a Slack channel.
+type Channel string
+
+// Say makes a line of strings, times, Code, Bold, User, Channel, other Texts and anything that fmt prints.
 func Say(parts ...any) Text {
 	var t Text
 	for _, p := range parts {
@@ -42,6 +46,8 @@ func Say(parts ...any) Text {
 			t = append(t, Span{Bold: string(p)})
 		case User:
 			t = append(t, Span{User: string(p)})
+		case Channel:
+			t = append(t, Span{Channel: string(p)})
 		case time.Time:
 			t = append(t, Span{Time: p})
 		case Text:
@@ -66,6 +72,8 @@ func (t Text) In(zone *time.Location) string {
 			b.WriteString(s.Bold)
 		case s.User != "":
 			b.WriteString("@" + s.User)
+		case s.Channel != "":
+			b.WriteString(s.Channel)
 		default:
 			b.WriteString(s.Plain)
 		}
@@ -79,17 +87,18 @@ func (t Text) String() string { return t.In(time.UTC) }
 // MarshalText is the line as plain text with times in UTC.
 func (t Text) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// HumanDuration is a duration in its two largest units, short enough for a button.
+// HumanDuration is a duration in its two largest units, short enough for a button; less than two days are hours, as people say them.
 func HumanDuration(d time.Duration) string {
+	const day = 24 * time.Hour
 	var parts []string
 	for _, u := range []struct {
 		length time.Duration
 		name   string
-	}{{24 * time.Hour, "day"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}} {
+	}{{day, "days"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}} {
+		if u.length == day && d < 2*day {
+			continue
+		}
 		if n := d / u.length; n > 0 {
-			if u.name == "day" && n > 1 {
-				u.name = "days"
-			}
 			parts = append(parts, fmt.Sprintf("%d %s", n, u.name))
 			d %= u.length
 		}

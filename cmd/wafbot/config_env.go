@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -129,6 +130,25 @@ func (o *origins) neverDeny(c *Config, environ map[string]string) {
 		o.keys[element("sources", len(c.Sources))] = origin{variable: neverDenyVariable}
 		c.Sources = append(c.Sources, source)
 	}
+}
+
+// keyWord is a word that may be a key of the file; of one word alone it can't be told.
+var keyWord = regexp.MustCompile(`\w+(\[\d+\])?(\.\w+(\[\d+\])?)+`)
+
+// asWritten names keys as whoever wrote them knows them: those of variables by the variable's name.
+func (o *origins) asWritten(text string) string {
+	return keyWord.ReplaceAllStringFunc(text, func(word string) string { return cmp.Or(o.variableOf(word), word) })
+}
+
+// variableOf is the variable that set a key, or without a file would set it; "" if there is none.
+func (o *origins) variableOf(key string) string {
+	from, set := o.keys[key]
+	variables := configVariables(&Config{}, &Account{})
+	i := slices.IndexFunc(variables, func(v configVariable) bool { return v.key == key })
+	if set || o.root.file != "" || i < 0 {
+		return from.variable
+	}
+	return variables[i].name
 }
 
 // unknownVariables reports mistyped variables: a policy that was meant but not read must not pass in silence.

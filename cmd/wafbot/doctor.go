@@ -128,7 +128,12 @@ func (d *doctorCmd) examine(ctx context.Context, t *terminal) []finding {
 	for i := range cfg.Accounts {
 		looks = append(looks, func(ctx context.Context) []finding { return c.account(ctx, i) })
 	}
-	return sideBySide(looks, func(look func(context.Context) []finding) []finding { return look(ctx) })
+	found := sideBySide(looks, func(look func(context.Context) []finding) []finding { return look(ctx) })
+	for i, f := range found {
+		found[i].Subject = cmp.Or(cfg.origins.variableOf(f.Subject), cfg.origins.asWritten(f.Subject))
+		found[i].Text, found[i].Mend = cfg.origins.asWritten(f.Text), cfg.origins.asWritten(f.Mend)
+	}
+	return found
 }
 
 // sideBySide looks at many things at the same time, and keeps their order.

@@ -53,7 +53,7 @@ func (c checkup) policy() []finding {
 	p := c.cfg.Policy
 	changes := finding{"config", "policy.changes", good, c.cfg.policy().Describe(), ""}
 	if p.Changes != "on" {
-		changes.State, changes.Mend = note, `write changes: "on" when you trust it`
+		changes.State, changes.Mend = note, "set policy.changes to on when you trust it"
 	}
 	found := []finding{changes}
 	add := func(key, text, mend string) { found = append(found, finding{"config", key, warn, text, mend}) }

@@ -27,14 +27,7 @@ func TestDoctorListsEveryProblemOfTheConfiguration(t *testing.T) {
 
 func TestDoctorNamesWhatServeNeeds(t *testing.T) {
 	t.Parallel()
-	d := newPatient(t, strings.ReplaceAll(healthy, "    channel: C0WAF0001\n", "")).with("WAFBOT_SLACK_BOT_TOKEN=", "WAFBOT_SLACK_APP_TOKEN=", "WAFBOT_SLACK_SIGNING_SECRET=")
-	kept := d.environ[:0:0]
-	for _, variable := range d.environ { // one left out, and none that is empty
-		if name, _, _ := strings.Cut(variable, "="); !strings.HasSuffix(name, "_TOKEN") && !strings.HasSuffix(name, "_SECRET") {
-			kept = append(kept, variable)
-		}
-	}
-	d.environ = kept
+	d := newPatient(t, strings.ReplaceAll(healthy, "    channel: C0WAF0001\n", "")).without("WAFBOT_SLACK_BOT_TOKEN", "WAFBOT_SLACK_APP_TOKEN", "WAFBOT_SLACK_SIGNING_SECRET")
 	e := d.examine(t)
 	requireOne(t, e.of("wrong"), "slack.bot_token: missing", "OAuth & Permissions")
 	requireOne(t, e.of("wrong"), "missing", "signing_secret")
@@ -53,8 +46,8 @@ func TestDoctorWarnsOfWhatIsAllowedButPerhapsNotMeant(t *testing.T) {
 		state      string
 		says, mend string
 	}{
-		{"only shows", "policy: {changes: off}\n", nil, "note", "policy.changes: changes are off: wafbot only shows", `changes: "on"`},
-		{"rehearses", "", nil, "note", "policy.changes: rehearsal: ", `changes: "on"`},
+		{"only shows", "policy: {changes: off}\n", nil, "note", "policy.changes: changes are off: wafbot only shows", "set policy.changes to on"},
+		{"rehearses", "", nil, "note", "policy.changes: rehearsal: ", "set policy.changes to on"},
 		{"changes without sources", "policy: {changes: on}\nsources: []\n", nil, "warn", "sources: no address is protected", "CDN"},
 		{"nobody may", "", nil, "warn", "policy.responders: nobody may change anything from Slack", "policy.admins"},
 		{"no admin", "policy: {responders: [U1]}\n", nil, "warn", "policy.admins: nobody may do what takes an admin", "ids"},
@@ -116,4 +109,20 @@ func TestDoctorFindsRoutesThatTakeNothing(t *testing.T) {
 		require.Equal(t, "accounts[0].routes[1]", found[0].Subject)
 		require.Contains(t, found[0].Text, "accounts[0].routes[0] takes all that it would")
 	}
+}
+
+// Who has written variables is told of variables, and who has written a file of its keys.
+func TestDoctorNamesKeysAsTheyWereWritten(t *testing.T) {
+	t.Parallel()
+	nobody := "http://" + freeAddress(t)
+	e := newDesk(t, "").with("WAFBOT_API_URL="+nobody, "WAFBOT_CHANNEL=C0OLD0005", "WAFBOT_RESPONDERS=", "WAFBOT_CHANGES=rehearse").examine(t)
+	requireOne(t, e.of("wrong"), "nobody listens at ", "check WAFBOT_API_URL, and whether")
+	requireOne(t, e.of("wrong"), "archived", "for WAFBOT_CHANNEL")
+	requireOne(t, e.of("note"), "config WAFBOT_CHANGES: rehearsal", "set WAFBOT_CHANGES to on")
+	e = newDesk(t, "").without("WAFBOT_SLACK_APP_TOKEN", "WAFBOT_SLACK_SIGNING_SECRET", "WAFBOT_ADMINS").examine(t)
+	requireOne(t, e.of("wrong"), "config environment: WAFBOT_SLACK_APP_TOKEN: missing, and WAFBOT_SLACK_SIGNING_SECRET too", "for signed HTTP give WAFBOT_SLACK_SIGNING_SECRET")
+	requireOne(t, e.of("warn"), "config WAFBOT_ADMINS: nobody may do what takes an admin")
+
+	d := newPatient(t, strings.ReplaceAll(healthy, "API_URL", nobody))
+	requireOne(t, d.examine(t).of("wrong"), "nobody listens at ", "check accounts[0].api_url, and whether")
 }

@@ -61,7 +61,7 @@ func TestDoctorNamesFaultsOfTheService(t *testing.T) {
 			e := d.examinePatiently(t, patienceFor(kind))
 			require.Len(t, e.of("wrong"), 1, "%+v", e.of("wrong"))
 			requireOne(t, e.of("wrong"), "account acme: ", says("its own user"), want.mend)
-			requireOne(t, e.of("ok"), "slack.bot_token")
+			requireOne(t, e.of("ok"), "WAFBOT_SLACK_BOT_TOKEN")
 			requireOne(t, e.of("ok"), "redis", "can be written")
 
 			d.WAF.ClearFaults()
@@ -109,7 +109,7 @@ func TestDoctorNamesFaultsOfSlack(t *testing.T) {
 			t.Parallel()
 			d := newPatient(t, healthy)
 			for _, subjects := range []map[string][]string{
-				{"auth.test": {"slack slack.bot_token"}, "apps.connections.open": {"slack slack.app_token"}},
+				{"auth.test": {"slack WAFBOT_SLACK_BOT_TOKEN"}, "apps.connections.open": {"slack WAFBOT_SLACK_APP_TOKEN"}},
 				{
 					"conversations.info": {"channel C0WAF0001", "channel C0RANDOM3"},
 					"users.info":         {"people U0ANN0001", "people U0ROB0002"},
@@ -151,7 +151,7 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 	full := miniredis.RunT(t)
 	full.SetError("OOM command not allowed when used memory > 'maxmemory'.")
 	for _, tt := range []struct{ name, url, says, mend string }{
-		{"away", "redis://" + freeAddress(t) + "/0", "nobody listens at 127.0.0.1:", "redis.url"},
+		{"away", "redis://" + freeAddress(t) + "/0", "nobody listens at 127.0.0.1:", "check WAFBOT_REDIS_URL"},
 		{"silent", "redis://" + silent.Addr().String() + "/0", "gave no answer in time", "firewall"},
 		{"no such host", "redis://redis.invalid:6379/0", "redis.invalid", "name service"},
 		{"without password", "redis://" + locked.Addr() + "/0", "it wants a password (NOAUTH)", "redis://USER:PASSWORD@HOST"},
@@ -164,7 +164,7 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 			e := d.examine(t)
 			require.Len(t, e.of("wrong"), 1, "%+v", e.of("wrong"))
 			requireOne(t, e.of("wrong"), "redis ", tt.says, tt.mend, "without Redis nothing is told and nothing is changed")
-			requireOne(t, e.of("ok"), "slack.bot_token")
+			requireOne(t, e.of("ok"), "WAFBOT_SLACK_BOT_TOKEN")
 			requireOne(t, e.of("ok"), "account acme: the token is of client 5 Acme")
 			for _, f := range e.Findings {
 				require.NotContains(t, f.Subject+f.Text+f.Mend, "redis-guess")
@@ -179,8 +179,8 @@ func TestDoctorWithoutSlackAndService(t *testing.T) {
 	d := newPatient(t, strings.ReplaceAll(healthy, "API_URL", "http://"+nobody)).with("WAFBOT_SLACK_API_URL=http://" + nobody + "/api/")
 	e := d.examine(t, "--post")
 	require.Len(t, e.of("wrong"), 3)
-	requireOne(t, e.of("wrong"), "slack.bot_token: nobody listens at "+nobody, "check slack.api_url")
-	requireOne(t, e.of("wrong"), "slack.app_token: nobody listens at "+nobody, "check slack.api_url")
+	requireOne(t, e.of("wrong"), "WAFBOT_SLACK_BOT_TOKEN: nobody listens at "+nobody, "check WAFBOT_SLACK_API_URL")
+	requireOne(t, e.of("wrong"), "WAFBOT_SLACK_APP_TOKEN: nobody listens at "+nobody, "check WAFBOT_SLACK_API_URL")
 	requireOne(t, e.of("wrong"), "account acme: nobody listens at "+nobody, "check accounts[0].api_url")
 	requireOne(t, e.of("note"), "were not looked up", "no test card was posted")
 }

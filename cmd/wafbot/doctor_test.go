@@ -119,12 +119,12 @@ func TestDoctorFindsAllWell(t *testing.T) {
 	d := newPatient(t, healthy).with("WAFBOT_REDIS_URL=redis://" + redis.Addr() + "/0")
 	e := d.examine(t)
 	require.True(t, e.OK)
-	requireOne(t, e.of("ok"), "slack.bot_token", "wafbot (U0WAFBOT)", "Acme (T0SANDBOX)")
-	requireOne(t, e.of("ok"), "slack.app_token", "opens Socket Mode (no link was taken)")
+	requireOne(t, e.of("ok"), "WAFBOT_SLACK_BOT_TOKEN", "wafbot (U0WAFBOT)", "Acme (T0SANDBOX)")
+	requireOne(t, e.of("ok"), "WAFBOT_SLACK_APP_TOKEN", "opens Socket Mode (no link was taken)")
 	requireOne(t, e.of("ok"), "scope", "every scope")
 	requireOne(t, e.of("ok"), "channel C0WAF0001 #waf", "accounts[0].channel")
 	requireOne(t, e.of("ok"), "channel C0RANDOM3 #random", "accounts[0].routes[0].channel")
-	requireOne(t, e.of("ok"), "people U0ANN0001 Anna Weber", "policy.admins")
+	requireOne(t, e.of("ok"), "people U0ANN0001 Anna Weber", "WAFBOT_ADMINS")
 	requireOne(t, e.of("ok"), "people S0ONCALL @on-call", "accounts[0].routes[0].mention")
 	requireOne(t, e.of("ok"), "redis "+redis.Addr(), "can be written")
 	requireOne(t, e.of("note"), "redis "+redis.Addr(), "version unknown")
@@ -134,7 +134,7 @@ func TestDoctorFindsAllWell(t *testing.T) {
 	}
 	requireOne(t, e.of("note"), "can change: unknown until the first change is made")
 	requireOne(t, e.of("note"), "applications with a name, but without an attack in the last 24 h: 7 Legacy")
-	requireOne(t, e.of("note"), "slack.signing_secret", "only when Slack's first request arrives")
+	requireOne(t, e.of("note"), "WAFBOT_SLACK_SIGNING_SECRET", "only when Slack's first request arrives")
 
 	plain := typed(t, d.environ, "doctor")
 	require.Equal(t, exitDone, plain.code, "%+v", plain)
@@ -197,7 +197,7 @@ policy:
 		{"channel C0BOARD04: no channel with this id can be seen by wafbot (channel_not_found)", "/invite @wafbot"},
 		{"channel C0WAF0002 #waf-globex: wafbot isn't in it", "/invite @wafbot"},
 		{"people U0NOBODY0: there is no user with this id (user_not_found), for accounts[0].routes[0].mention"},
-		{`people U0ROB0002 Rob\x1b[2J\u{202e}Diaz: deactivated, for policy.responders`},
+		{`people U0ROB0002 Rob\x1b[2J\u{202e}Diaz: deactivated, for WAFBOT_RESPONDERS`},
 		{"people S0OLD0000 @old: disabled"},
 		{"people S0UNKNOWN: no user group with this id"},
 		{"account acme: the token is of client 5 Acme, but accounts[0].client_id is 77 → write client_id: 5, or the token of client 77"},
@@ -205,9 +205,9 @@ policy:
 		requireOne(t, e.of("wrong"), parts...)
 	}
 	for _, parts := range [][]string{
-		{"people U0GUEST04 Gail Guest: a guest: only full members of the workspace may act, for policy.admins"},
+		{"people U0GUEST04 Gail Guest: a guest: only full members of the workspace may act, for WAFBOT_ADMINS"},
 		{"people U0EVE0005 Eve Stone: a member of another workspace"},
-		{"people S0ONCALL @on-call: its members have no role", "for policy.viewers"},
+		{"people S0ONCALL @on-call: its members have no role", "for WAFBOT_VIEWERS"},
 	} {
 		requireOne(t, e.of("warn"), parts...)
 	}
@@ -256,12 +256,12 @@ func TestDoctorKnowsTokensByTheirKind(t *testing.T) {
 	t.Parallel()
 	d := newPatient(t, healthy)
 	for _, tt := range []struct{ bot, app, says string }{
-		{"xapp-secret-1", "xapp-sandbox-acme", "slack.bot_token: is of the wrong kind: app token instead of bot token"},
-		{"xoxp-secret-2", "xapp-sandbox-acme", "slack.bot_token: is of the wrong kind: user token instead of bot token"},
-		{"xoxb-sandbox-acme", "xoxb-secret-3", "slack.app_token: is of the wrong kind: bot token instead of app token"},
-		{"xoxb-secret-4", "xapp-sandbox-acme", "slack.bot_token: Slack doesn't know this token (invalid_auth)"},
-		{"xoxb-sandbox-acme", "xapp-secret-5", "slack.app_token: Slack doesn't know this token (invalid_auth)"},
-		{"xoxe.xoxb-secret-6", "xapp-sandbox-acme", "slack.bot_token: Slack doesn't know this token (invalid_auth)"},
+		{"xapp-secret-1", "xapp-sandbox-acme", "WAFBOT_SLACK_BOT_TOKEN: is of the wrong kind: app token instead of bot token"},
+		{"xoxp-secret-2", "xapp-sandbox-acme", "WAFBOT_SLACK_BOT_TOKEN: is of the wrong kind: user token instead of bot token"},
+		{"xoxb-sandbox-acme", "xoxb-secret-3", "WAFBOT_SLACK_APP_TOKEN: is of the wrong kind: bot token instead of app token"},
+		{"xoxb-secret-4", "xapp-sandbox-acme", "WAFBOT_SLACK_BOT_TOKEN: Slack doesn't know this token (invalid_auth)"},
+		{"xoxb-sandbox-acme", "xapp-secret-5", "WAFBOT_SLACK_APP_TOKEN: Slack doesn't know this token (invalid_auth)"},
+		{"xoxe.xoxb-secret-6", "xapp-sandbox-acme", "WAFBOT_SLACK_BOT_TOKEN: Slack doesn't know this token (invalid_auth)"},
 	} {
 		e := d.with("WAFBOT_SLACK_BOT_TOKEN="+tt.bot, "WAFBOT_SLACK_APP_TOKEN="+tt.app).examine(t)
 		require.Len(t, e.of("wrong"), 1, tt.says)

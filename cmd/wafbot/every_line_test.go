@@ -57,7 +57,7 @@ func everyLine() []lineCase {
 		{line: "deny country:FR app=Shop", least: responder, sends: []string{addEntry}, body: []string{`"rule_type":"country"`, `"source_values":["FR"]`, `"pools":[4]`}, says: []string{"Deny country:FR"}, record: "done", after: "remove country:FR"},
 		{line: "deny proxy:TOR", least: responder, sends: []string{addEntry}, body: []string{`"rule_type":"proxy_type"`, `"source_values":["TOR"]`}, says: []string{"Deny proxy:TOR"}, record: "done", after: "remove proxy:TOR"},
 		{line: "deny datacenter:aws", least: responder, sends: []string{addEntry}, body: []string{`"rule_type":"datacenter"`, `"source_values":["aws"]`}, says: []string{"Deny datacenter:aws"}, record: "done", after: "remove datacenter:aws"},
-		{line: "gray {ip}", least: responder, sends: []string{addEntry}, body: []string{`"list":"gray"`}, says: []string{"Graylist {ip} everywhere for 1 day: accepted"}, record: "done"},
+		{line: "gray {ip}", least: responder, sends: []string{addEntry}, body: []string{`"list":"gray"`}, says: []string{"Graylist {ip} everywhere for 24 h: accepted"}, record: "done"},
 		{line: "allow {ip}", least: admin, sends: []string{addEntry}, body: []string{`"list":"white"`}, says: []string{"Allow {ip} everywhere for 1 h: accepted"}, record: "done"},
 		{line: "remove {ip}", least: responder, before: deny, sends: []string{deleteEntry}, says: []string{"Take {ip} off the denylist"}, record: "done"},
 		{line: "unban {ip} list=black", least: responder, before: deny, sends: []string{deleteEntry}, says: []string{"Take {ip} off the denylist"}, record: "done"},

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,14 @@ func newDesk(t *testing.T, role string) desk {
 
 func (d desk) with(environ ...string) desk {
 	d.environ = append(d.environ[:len(d.environ):len(d.environ)], environ...)
+	return d
+}
+
+func (d desk) without(names ...string) desk {
+	d.environ = slices.DeleteFunc(slices.Clone(d.environ), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains(names, name)
+	})
 	return d
 }
 

@@ -17,7 +17,7 @@ func TestReadsTyped(t *testing.T) {
 		for line, parts := range map[string][]string{
 			"":                 {"acme: 1 going on", id, "Nothing of wafbot's is in force", "live: changes are made"},
 			"status":           {"acme: 1 going on", id},
-			"incidents":        {"acme: 1 incident in the last 1 day", "INCIDENT SQL injection on Shop"},
+			"incidents":        {"acme: 1 incident in the last 24 h", "INCIDENT SQL injection on Shop"},
 			"attacks since=2h": {"acme: 1 attack in the last 2 h", "POST shop.example.com/login"},
 			"attack " + id[:5]: {"It worked, says the service: vulnerability 812", attacker + " FR 79 %"},
 			"lists":            {"acme: 0 entr"},

@@ -161,7 +161,7 @@ func TestExplain(t *testing.T) {
 		card.click("rob", "I'm on it")
 		card.says("Rob Diaz is on it") // so it is known where it is
 		w.types("vic", "explain attack="+card.id())
-		w.told("vic", "It goes to channel "+w.cfg.Accounts[0].Channel+" by route 2 and calls nobody", "route 1 takes kind incident: no, kind is attack",
+		w.told("vic", "It goes to channel <#"+w.cfg.Accounts[0].Channel+"> by route 2 and calls nobody", "route 1 takes kind incident: no, kind is attack",
 			"route 2 takes kind attack, status not_blocked or partly or unknown, min_hits 30: this one", "Its card is in channel", "It isn't muted")
 		blocked := waf.AttackSpec{Path: "/few", Sources: []waf.SourceSpec{{IP: neighbour, PerSecond: 0.1}}, Hits: 3, Started: waf.Duration(time.Minute)}
 		few := w.attack(blocked)

@@ -98,9 +98,11 @@ func TestRedisAway(t *testing.T) {
 		status, body := w.get("/readyz")
 		require.Equal(t, http.StatusServiceUnavailable, status)
 		require.Contains(t, body, `"ready":false`)
+		w.until("it is logged, asked or not", func() bool { return w.journal.has("redis can't be reached") })
 		require.Empty(t, w.sent())
 
 		w.redis.back()
+		w.until("it is logged", func() bool { return w.journal.has("redis is back") })
 		status, _ = w.get("/readyz")
 		require.Equal(t, http.StatusOK, status)
 		card.click("ann", "Deny only")

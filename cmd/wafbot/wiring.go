@@ -35,7 +35,7 @@ type app struct {
 func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	a := &app{cfg: cfg, log: log, pollers: map[string]*poller.Poller{}}
 	var err error
-	if a.store, err = store.Open(store.Config{URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep}); err != nil {
+	if a.store, err = store.Open(store.Config{URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Away: a.redisAway}); err != nil {
 		return nil, err
 	}
 	a.slack = bot.Connect(bot.SlackConfig{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL})
@@ -171,6 +171,14 @@ func (a *app) channel(account string) string {
 }
 
 // lead does what one replica does for all: poll, tell, carry out, end what is due.
+func (a *app) redisAway(err error) {
+	if err != nil {
+		a.log.Error("redis can't be reached: until it can nothing is told and nothing is changed", "err", err)
+		return
+	}
+	a.log.Info("redis is back")
+}
+
 func (a *app) lead(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return a.bot.Lead(ctx) })

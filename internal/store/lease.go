@@ -119,10 +119,16 @@ func (s *Store) Lead(ctx context.Context, run func(ctx context.Context) error) e
 	}
 }
 
-// await takes the lease, trying again and again until the context ends; Redis being away is waited out.
+// await takes the lease, trying again and again until the context ends; Redis being away is waited out, and said.
 func (l lease) await(ctx context.Context, every time.Duration) (until time.Time, err error) {
+	away := false
 	for {
-		if until, err := l.set(ctx, takeLease); err == nil && !until.IsZero() {
+		until, err := l.set(ctx, takeLease)
+		if gone := err != nil; gone != away && ctx.Err() == nil {
+			away = gone
+			l.store.away(err)
+		}
+		if err == nil && !until.IsZero() {
 			return until, nil
 		}
 		select {

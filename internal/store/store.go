@@ -18,12 +18,15 @@ import (
 type Config struct {
 	URL       string        // redis://, rediss://, redis-sentinel://HOST,HOST/MASTER[/DB], redis-cluster://HOST,HOST
 	AuditKeep time.Duration // 0: 400 days
+	// Away is told when whoever waits for the lead can't reach Redis, once, and with nil when he can again; nil: nobody is.
+	Away func(err error)
 }
 
 // Store is the memory. Its methods fail when Redis can't be reached, within two seconds unless they wait by their nature.
 type Store struct {
 	rdb       redis.UniversalClient
 	auditKeep time.Duration
+	away      func(err error)
 }
 
 // opTimeout bounds each step towards an answer: to connect, to send, to receive.
@@ -43,9 +46,12 @@ func Open(cfg Config) (*Store, error) {
 	if cfg.AuditKeep == 0 {
 		cfg.AuditKeep = 400 * 24 * time.Hour
 	}
+	if cfg.Away == nil {
+		cfg.Away = func(error) {}
+	}
 	rdb := redis.NewUniversalClient(opts)
 	rdb.AddHook(once{})
-	return &Store{rdb: rdb, auditKeep: cfg.AuditKeep}, nil
+	return &Store{rdb: rdb, auditKeep: cfg.AuditKeep, away: cfg.Away}, nil
 }
 
 // Ping asks Redis to take a write, which a read-only replica would refuse.
