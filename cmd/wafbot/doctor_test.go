@@ -278,7 +278,7 @@ func TestDoctorNoticesThatSocketModeIsOff(t *testing.T) {
 	d.Slack.SetSocketMode(false)
 	e := d.examine(t)
 	require.Len(t, e.of("wrong"), 1)
-	requireOne(t, e.of("wrong"), "slack.app_token: Socket Mode is switched off in the app's settings (socket_mode_not_enabled)", "switch it on")
+	requireOne(t, e.of("wrong"), "WAFBOT_SLACK_APP_TOKEN: Socket Mode is switched off in the app's settings (socket_mode_not_enabled)", "switch it on")
 }
 
 // Slack takes a message a second and channel, after a few at once.
