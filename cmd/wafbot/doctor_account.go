@@ -141,7 +141,7 @@ func (c checkup) applications(a Account, attacks []apiclient.Attack) []finding {
 	}
 	var found []finding
 	if len(unnamed) > 0 {
-		found = append(found, finding{"account", a.Name, note, "applications without a name, with their attacks of the last 24 h: " + strings.Join(unnamed, ", "), "name them in the account's applications: cards show the name"})
+		found = append(found, finding{"account", a.Name, note, "applications without a name, with their attacks of the last 24 h: " + strings.Join(unnamed, ", "), "name them in the configuration file, in the account's applications: cards show the name"})
 	}
 	if len(unseen) > 0 {
 		found = append(found, finding{"account", a.Name, note, "applications with a name, but without an attack in the last 24 h: " + strings.Join(unseen, ", "), "check their ids, if that surprises you"})
