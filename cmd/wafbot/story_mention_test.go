@@ -76,6 +76,8 @@ func TestAMentionAsksOnce(t *testing.T) {
 	story(t, everything, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
+		card.click("rob", "I'm on it")
+		card.says("Rob Diaz is on it") // so it is known where it is
 		// It comes as a mention and as a message, and each of them twice.
 		w.Slack.SetFault(workspace.Fault{Kind: "duplicate_delivery"})
 		w.writes("rob", "#waf", card.ts, "@wafbot note \"seen\"")
