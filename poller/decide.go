@@ -82,17 +82,20 @@ func (p *Poller) judge(u *Update, look Look, r reading) {
 	s := after(last, look, reason)
 	if !last.Told {
 		s.Channel, s.Mention = route.Channel, route.Mention
+		if first {
+			s.Mention, s.Spared = "", route.Mention // what was going on before the bot came is no reason to call anybody
+		}
 	}
-	if reason == BecameIncident && s.Mention == "" {
+	if s.Mention == "" && (reason == BecameIncident || reason == Worsened) {
+		s.Mention, s.Spared = s.Spared, ""
+	}
+	if s.Mention == "" && reason == BecameIncident {
 		s.Mention = route.Mention // the card stays where it is, but whom incidents call is called
 	}
 	u.Shown[look.Attack.ID] = s
 	n := News{
 		ID: deliveryID(p.cfg.Account, look.Attack.ID, reason, s.Revision), Account: p.cfg.Account, Attack: look.Attack,
 		Reason: reason, Revision: s.Revision, Channel: s.Channel, Mention: s.Mention, Quiet: s.Quiet, At: r.at,
-	}
-	if first {
-		n.Mention = "" // what was going on before the bot came is no reason to call anybody
 	}
 	u.News = append(u.News, n)
 }

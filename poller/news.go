@@ -33,6 +33,7 @@ type Shown struct {
 	Quiet    bool             `json:"quiet,omitempty"`   // and the card says so
 	Channel  string           `json:"channel,omitempty"` // of its card: chosen at first telling and kept
 	Mention  string           `json:"mention,omitempty"` // likewise; "": nobody
+	Spared   string           `json:"spared,omitempty"`  // whom the route calls, of what went on before the first start: nobody is called until it gets worse
 	Base     Baseline         `json:"base"`              // what worsening is measured by
 }
 

@@ -59,6 +59,20 @@ func TestFirstStart(t *testing.T) {
 	require.NoError(t, a.start().Poll(t.Context()))
 	require.Empty(t, a.memory.took(), "the old ones are not told later")
 
+	// Nor does a card call anybody when it is drawn anew, before it got worse.
+	a.at(2 * time.Minute)
+	a.change("now:4", func(r *record) { r.hits, r.last = r.hits+100, a.now() })
+	require.NoError(t, p.Poll(t.Context()))
+	news = a.memory.tookNews()
+	require.Len(t, news, 1)
+	require.Equal(t, []any{poller.Grew, "C1", ""}, []any{news[0].Reason, news[0].Channel, news[0].Mention})
+	a.at(4 * time.Minute)
+	a.change("now:4", func(r *record) { r.hits, r.last = 20_000, a.now() })
+	require.NoError(t, p.Poll(t.Context()))
+	news = a.memory.tookNews()
+	require.Len(t, news, 1)
+	require.Equal(t, []any{poller.Worsened, "C1", "S0ONCALL"}, []any{news[0].Reason, news[0].Channel, news[0].Mention})
+
 	a.change("now:3", incident)
 	require.NoError(t, p.Poll(t.Context()))
 	news = a.memory.tookNews()

@@ -77,8 +77,8 @@ func (c *Config) requireServe() error {
 		o.report("slack.bot_token", "missing; %s (the app's OAuth & Permissions page shows it)", o.setIt("slack.bot_token"))
 	}
 	if c.Slack.AppToken == "" && c.Slack.SigningSecret == "" {
-		o.report("slack.app_token", "missing, and %s too: no click would reach wafbot; for Socket Mode %s (an app-level token with connections:write), "+
-			"for signed HTTP give %[1]s (the app's Basic Information page has both)", o.asWritten("slack.signing_secret"), o.setIt("slack.app_token"))
+		o.report("slack.app_token", "missing, and slack.signing_secret too: no click would reach wafbot; for Socket Mode %s (an app-level token with connections:write), "+
+			"for signed HTTP give %s (the app's Basic Information page has both)", o.setIt("slack.app_token"), o.asWritten("slack.signing_secret"))
 	}
 	for i, a := range c.Accounts {
 		if key := element("accounts", i) + ".channel"; a.Channel == "" {

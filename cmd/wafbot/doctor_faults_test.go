@@ -14,7 +14,7 @@ import (
 )
 
 // impatient is enough for an answer that comes at all.
-const impatient = time.Second
+const impatient = 3 * time.Second
 
 // patienceFor is short where nothing comes.
 func patienceFor(kind string) time.Duration {

@@ -146,7 +146,8 @@ func TestServeNamesMissingSecrets(t *testing.T) {
 	require.Equal(t, exitUsage, got.code)
 	require.Empty(t, got.out)
 	require.Contains(t, got.err, "slack.bot_token: missing")
-	require.Contains(t, got.err, "slack.app_token: missing, and WAFBOT_SLACK_SIGNING_SECRET too")
+	require.Contains(t, got.err, "slack.app_token: missing, and slack.signing_secret too")
+	require.Contains(t, got.err, "for signed HTTP give WAFBOT_SLACK_SIGNING_SECRET")
 	require.NotContains(t, got.err, "token-of-acme")
 }
 
