@@ -25,6 +25,7 @@ type slackEnd struct {
 	*httptest.Server
 	opens   atomic.Int64
 	unknown atomic.Bool // whose token it is
+	revoked atomic.Bool // the app-level token
 
 	greeting func(conn *websocket.Conn) // nil: a good one
 
@@ -53,7 +54,11 @@ func newSlackEnd(t *testing.T, answer string, serve func(conn *websocket.Conn, f
 	})
 	mux.HandleFunc("/api/apps.connections.open", func(w http.ResponseWriter, _ *http.Request) {
 		n := s.opens.Add(1)
-		if answer != "" {
+		switch {
+		case s.revoked.Load():
+			_, _ = io.WriteString(w, `{"ok":false,"error":"token_revoked"}`)
+			return
+		case answer != "":
 			_, _ = io.WriteString(w, answer)
 			return
 		}
@@ -198,6 +203,31 @@ func TestARefusedTokenEndsReceiving(t *testing.T) {
 			require.Greater(t, s.opens.Load(), int64(15))
 		})
 	}
+}
+
+// A token that is refused later ends the receiving only: the bot goes on telling, and /readyz says what is wrong.
+func TestATokenThatIsRevokedLaterEndsReceivingOnly(t *testing.T) {
+	s := newSlackEnd(t, "", func(*websocket.Conn, bool) {})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		b := linkedBot(s)
+		ended := make(chan error, 1)
+		go func() { ended <- b.Receive(ctx) }()
+		time.Sleep(time.Minute)
+		require.True(t, b.socket.opened())
+		s.revoked.Store(true)
+		time.Sleep(10 * time.Minute)
+		opens := s.opens.Load()
+		time.Sleep(10 * time.Minute)
+		require.Equal(t, opens, s.opens.Load(), "it isn't asked again")
+		require.Empty(t, ended, "nothing else ends with it")
+		open, trouble := b.socket.state()
+		require.Zero(t, open)
+		require.Contains(t, trouble, "revoked")
+		cancel()
+		require.NoError(t, <-ended)
+	})
 }
 
 // Whatever an envelope holds, it is acknowledged, on the link it came by and with nothing but its id.
