@@ -16,11 +16,8 @@ import (
 // Examiner asks Slack what `wafbot doctor` wants to know. Of all its methods only PostTest leaves anything behind.
 type Examiner struct{ api *slack.Client }
 
-// NewExaminer makes an Examiner of one workspace, for the bot's token and the app's ("": none). Nothing is sent yet.
-func NewExaminer(cfg SlackConfig, appToken apiclient.Secret) *Examiner {
-	return &Examiner{slack.New(cfg.Token.Reveal(), slack.OptionHTTPClient(cfg.http()), slack.OptionAPIURL(cmp.Or(cfg.APIURL, slack.APIURL)),
-		slack.OptionAppLevelToken(appToken.Reveal()))}
-}
+// NewExaminer makes an Examiner of one workspace. Nothing is sent yet.
+func NewExaminer(cfg SlackConfig) *Examiner { return &Examiner{Connect(cfg).api} }
 
 // The kinds of tokens that Slack gives out.
 const (
@@ -127,6 +124,11 @@ func (e *Examiner) Person(ctx context.Context, id string) (Person, error) {
 	if err != nil {
 		return Person{}, fmt.Errorf("look up user %s: %w", id, withoutURL(err))
 	}
+	return personOf(u), nil
+}
+
+// personOf is what Slack says of a user.
+func personOf(u *slack.User) Person {
 	p := Person{Name: cmp.Or(u.RealName, u.Profile.RealName, u.Name), Deactivated: u.Deleted}
 	switch {
 	case u.IsStranger:
@@ -136,7 +138,7 @@ func (e *Examiner) Person(ctx context.Context, id string) (Person, error) {
 	case u.IsRestricted, u.IsUltraRestricted:
 		p.Outside = "guest"
 	}
-	return p, nil
+	return p
 }
 
 // Group is a user group.

@@ -57,7 +57,9 @@ const memberFor = 5 * time.Minute
 
 // Connect makes the connection. Nothing is sent yet.
 func Connect(cfg SlackConfig) *Slack {
-	cfg.HTTP = cfg.http()
+	if cfg.HTTP == nil {
+		cfg.HTTP = &http.Client{Timeout: 10 * time.Second}
+	}
 	return &Slack{
 		api: slack.New(cfg.Token.Reveal(), slack.OptionAppLevelToken(cfg.AppToken.Reveal()), slack.OptionHTTPClient(cfg.HTTP),
 			slack.OptionAPIURL(cmp.Or(cfg.APIURL, slack.APIURL))),
@@ -65,13 +67,6 @@ func Connect(cfg SlackConfig) *Slack {
 		links:   cfg.AppToken != "",
 		members: map[string]member{},
 	}
-}
-
-func (cfg SlackConfig) http() *http.Client {
-	if cfg.HTTP != nil {
-		return cfg.HTTP
-	}
-	return &http.Client{Timeout: 10 * time.Second}
 }
 
 // whoami is whose token it is, asked once.
@@ -134,8 +129,8 @@ func (s *Slack) Member(ctx context.Context, team, user string) (name string, ful
 	if err != nil {
 		return "", false, fmt.Errorf("ask slack who %s is: %w", user, withoutURL(err))
 	}
-	stranger := u.IsStranger || u.TeamID != "" && u.TeamID != self.team
-	m = member{name: cmp.Or(u.RealName, u.Profile.RealName, u.Name), full: !stranger && !u.Deleted && !u.IsBot && !u.IsRestricted && !u.IsUltraRestricted, at: time.Now()}
+	p, elsewhere := personOf(u), u.TeamID != "" && u.TeamID != self.team
+	m = member{name: p.Name, full: p.Outside == "" && !p.Deactivated && !elsewhere, at: time.Now()}
 	s.mu.Lock()
 	s.members[user] = m
 	s.mu.Unlock()

@@ -44,11 +44,7 @@ func (r *Runner) Do(ctx context.Context, inv Invocation) (Result, error) {
 	if !changes {
 		return cmd.Read(ctx, call)
 	}
-	do := r.change
-	if cmd.Write != nil {
-		do = r.write
-	}
-	res, err := do(ctx, call)
+	res, err := r.act(ctx, call)
 	if err != nil {
 		r.recordRefusal(ctx, call, err)
 	}
@@ -139,19 +135,20 @@ func (r *Runner) accountNames() string {
 	return strings.Join(names, ", ")
 }
 
-// change plans and carries out under the account's lock, so that what the plan saw still holds when it is done.
-func (r *Runner) change(ctx context.Context, c *Call) (Result, error) {
-	if r.cfg.Policy.Changes == ChangesOff {
+// act carries out a line that changes something, at the service or in wafbot's own memory.
+func (r *Runner) act(ctx context.Context, c *Call) (Result, error) {
+	switch {
+	case c.Cmd.Write != nil:
+		return r.locked(ctx, c, r.write)
+	case r.cfg.Policy.Changes == ChangesOff:
 		return Result{}, guarded(Say("changes are switched off (", Code("policy.changes: off"), "). Nothing was done"))
 	}
-	if c.ID == "" {
-		return Result{}, errNoDelivery
-	}
-	held, unlock, err := r.cfg.Ledger.Lock(ctx, c.Account.Name)
-	if err != nil {
-		return Result{}, Away(err)
-	}
-	defer unlock()
+	return r.locked(ctx, c, r.change)
+}
+
+// change plans and carries out under the account's lock, so that what the plan saw still holds when it is done.
+func (r *Runner) change(held context.Context, c *Call) (Result, error) {
+	var err error
 	if c.Known, err = r.cfg.Ledger.Changes(held, c.Account.Name); err != nil {
 		return Result{}, Away(err)
 	}

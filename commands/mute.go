@@ -131,17 +131,11 @@ func writeMute(ctx context.Context, c *Call) (Result, error) {
 }
 
 func (c *Call) muteEnd() (time.Time, error) {
-	length := c.cfg.Policy.muteFor()
-	if typed := c.Line.Keys["for"]; typed != "" {
-		var err error
-		if length, err = parseDuration(typed); err != nil {
-			return time.Time{}, err
-		}
-	}
-	if length == never {
+	if c.Line.Keys["for"] == durationText(never) {
 		return time.Time{}, usage(Say("a mute needs an end: write ", Code("for=1h")))
 	}
-	return c.Now.Add(length), c.cfg.Policy.guardDuration(length)
+	length, err := c.length(c.Line.Keys["for"], c.cfg.Policy.muteFor())
+	return c.Now.Add(length), err
 }
 
 // mutesNow are an account's mutes that are not over.

@@ -33,7 +33,12 @@ func (c *Call) place(word string) (host, path string, err error) {
 
 // complete is a canonical line with how long it holds, what for and why.
 func (c *Call) complete(l Line, length time.Duration) Line {
-	return l.With("for", durationText(length)).With("attack", c.Line.Keys["attack"]).With("reason", c.Line.Keys["reason"])
+	return c.about(l.With("for", durationText(length)))
+}
+
+// about is a canonical line with what it is for and why.
+func (c *Call) about(l Line) Line {
+	return l.With("attack", c.Line.Keys["attack"]).With("reason", c.Line.Keys["reason"])
 }
 
 // planRule looks at the rules and adds the step that creates one to the plan, unless one that does the same is there:

@@ -46,7 +46,7 @@ func planRemove(ctx context.Context, c *Call) ([]Plan, error) {
 	}
 	e := matches[0]
 	p := Plan{
-		Line: Line{Name: "remove", Words: []string{strconv.FormatInt(e.ID, 10)}}.With("attack", c.Line.Keys["attack"]).With("reason", c.Line.Keys["reason"]),
+		Line: c.about(Line{Name: "remove", Words: []string{strconv.FormatInt(e.ID, 10)}}),
 		Does: fmt.Sprintf("Take %s off the %s", names(e), listName(e.List)), When: entryWorks, Steps: []Step{{Kind: DeleteEntry, Entry: &e}},
 	}
 	theirs, ok := c.foreign(e)

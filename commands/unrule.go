@@ -34,7 +34,7 @@ func planUnrule(ctx context.Context, c *Call) ([]Plan, error) {
 	}
 	made, ours := c.makers()[rule.ID]
 	p := Plan{
-		Line: Line{Name: "unrule", Words: []string{typed}}.With("attack", c.Line.Keys["attack"]).With("reason", c.Line.Keys["reason"]),
+		Line: c.about(Line{Name: "unrule", Words: []string{typed}}),
 		Does: fmt.Sprintf("Delete rule %s: %s", typed, ruleText(rule)), When: ruleWorks, Steps: []Step{{Kind: DeleteRule, Rule: &rule}},
 	}
 	if !ours {

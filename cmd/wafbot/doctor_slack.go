@@ -17,7 +17,7 @@ import (
 // examiner asks Slack with the configured tokens. A call ends after patience.
 func (c checkup) examiner() *bot.Examiner {
 	s := c.cfg.Slack
-	return bot.NewExaminer(bot.SlackConfig{Token: s.BotToken, APIURL: s.APIURL, HTTP: &http.Client{Timeout: c.patience}}, s.AppToken)
+	return bot.NewExaminer(bot.SlackConfig{Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, HTTP: &http.Client{Timeout: c.patience}})
 }
 
 // slack looks at the bot token and, with it, at all that the configuration names in the workspace.

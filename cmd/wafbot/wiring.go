@@ -153,7 +153,7 @@ func (a *app) follow(ctx context.Context, ch commands.Change) {
 	if ch.State == commands.StateUndone {
 		return // the undo is a change of its own and is told
 	}
-	a.announce(ctx, bot.Announcement(ch, a.channel(ch.Account)))
+	a.announce(ctx, bot.Announcement(ch, a.configured(ch.Account).Channel))
 }
 
 // announce has news told that no poll found.
@@ -165,12 +165,12 @@ func (a *app) announce(ctx context.Context, n poller.News) {
 	a.bot.Wake(n.Account, []poller.News{n})
 }
 
-func (a *app) channel(account string) string {
-	i := slices.IndexFunc(a.cfg.Accounts, func(c Account) bool { return c.Name == account })
-	return a.cfg.Accounts[i].Channel
+// configured is the configuration of an account.
+func (a *app) configured(account string) Account {
+	return a.cfg.Accounts[slices.IndexFunc(a.cfg.Accounts, func(c Account) bool { return c.Name == account })]
 }
 
-// lead does what one replica does for all: poll, tell, carry out, end what is due.
+// redisAway says once that Redis is away, and once that it is back.
 func (a *app) redisAway(err error) {
 	if err != nil {
 		a.log.Error("redis can't be reached: until it can nothing is told and nothing is changed", "err", err)
@@ -179,6 +179,7 @@ func (a *app) redisAway(err error) {
 	a.log.Info("redis is back")
 }
 
+// lead does what one replica does for all: poll, tell, carry out, end what is due.
 func (a *app) lead(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return a.bot.Lead(ctx) })

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -21,7 +20,7 @@ func (a *app) touched(ctx context.Context, t commands.Touch) {
 	}
 	a.bot.Redraw(t.Account, id)
 	if t.HandedTo != "" {
-		a.announce(ctx, bot.Handover(t, a.channel(t.Account)))
+		a.announce(ctx, bot.Handover(t, a.configured(t.Account).Channel))
 	}
 }
 
@@ -39,7 +38,7 @@ func (a *app) muted(account string) poller.Muted {
 
 // explain holds an account's routes against an attack and looks where its card is.
 func (a *app) explain(ctx context.Context, account string, attack apiclient.Attack) (commands.Routing, error) {
-	cfg := a.cfg.Accounts[slices.IndexFunc(a.cfg.Accounts, func(c Account) bool { return c.Name == account })]
+	cfg := a.configured(account)
 	routes := cfg.routes()
 	if routes == nil {
 		routes = poller.DefaultRoutes(cfg.Channel)
