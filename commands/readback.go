@@ -13,10 +13,8 @@ import (
 // lookAgain reads back what a call of unknown outcome did, at once and after each wait; never found, it is sent once more, unless it was asked too long ago.
 func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *Change, step *Step) error {
 	for _, wait := range []time.Duration{0, r.cfg.ReadBack[0], r.cfg.ReadBack[1]} {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", errUnknown, ctx.Err())
-		case <-time.After(wait):
+		if err := pause(ctx, wait); err != nil {
+			return fmt.Errorf("%w: %w", errUnknown, err)
 		}
 		found, err := r.readBack(ctx, c.Account, *ch, step)
 		if err != nil {

@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// transact carries out commands in one step, if the lease that they stand under is still held: what a replica found out while it held a
+// lease must not overwrite what its successor did since.
+// KEYS[1] the lease, or one of the commands' keys if there is none, the others all that the commands touch; ARGV[1] the lease's token, ” if
+// there is no lease, then the commands, each as the number of its words and the words. Result: 1 if they were carried out, 0 if the lease is lost.
+var transact = redis.NewScript(`
+if ARGV[1] ~= '' and redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+local at = 2
+while at <= #ARGV do
+  local n = tonumber(ARGV[at])
+  local words = {}
+  for i = 1, n do words[i] = ARGV[at + i] end
+  redis.call(unpack(words))
+  at = at + n + 1
+end
+return 1`)
+
+// batch is commands to be carried out in one step.
+type batch struct {
+	keys  []string
+	words []any
+}
+
+// do adds a command that touches one key.
+func (b *batch) do(command, key string, args ...any) {
+	if !slices.Contains(b.keys, key) {
+		b.keys = append(b.keys, key)
+	}
+	b.words = append(append(b.words, 2+len(args), command, key), args...)
+}
+
+// transact carries a batch out under a lease; nil: under none.
+func (s *Store) transact(ctx context.Context, l *lease, b *batch) error {
+	if len(b.words) == 0 {
+		return nil
+	}
+	keys, token := b.keys, ""
+	if l != nil {
+		keys, token = append([]string{l.key}, keys...), l.token
+	}
+	done, err := s.write(ctx, transact, keys, append([]any{token}, b.words...)...).Int()
+	if err == nil && done == 0 {
+		return fmt.Errorf("%s: %w", l.key, errLeaseLost)
+	}
+	return err
+}
+
+// copyTimeout bounds waiting for replicas to have a write.
+const copyTimeout = opTimeout / 2
+
+// errUncopied says that a write took place, but a failure of the server that took it could undo it.
+var errUncopied = errors.New("written, but too few replicas of redis have it")
+
+// write runs a script whose effect must outlive the server that takes it: it returns when as many replicas of that server have it as the
+// configuration wants. After an error the effect may have taken place.
+func (s *Store) write(ctx context.Context, script *redis.Script, keys []string, args ...any) *redis.Cmd {
+	if s.copies == 0 {
+		return script.Run(ctx, s.rdb, keys, args...)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	cmd := s.writeCopied(ctx, keys, func(p redis.Pipeliner) *redis.Cmd { return script.EvalSha(ctx, p, keys, args...) })
+	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+		cmd = s.writeCopied(ctx, keys, func(p redis.Pipeliner) *redis.Cmd { return script.Eval(ctx, p, keys, args...) })
+	}
+	return cmd
+}
+
+// writeCopied sends a command and, on the same connection because that is whose writes it is about, WAIT.
+func (s *Store) writeCopied(ctx context.Context, keys []string, run func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
+	server, err := s.server(ctx, keys[0])
+	if err != nil {
+		failed := redis.NewCmd(ctx)
+		failed.SetErr(err)
+		return failed
+	}
+	p := server.Pipeline()
+	cmd := run(p)
+	copied := p.Wait(ctx, s.copies, copyTimeout)
+	_, err = p.Exec(ctx)
+	switch n, waitErr := copied.Result(); {
+	case cmd.Err() != nil:
+		s.moved(ctx)
+	case waitErr != nil:
+		cmd.SetErr(fmt.Errorf("wait for replicas of redis: %w", err))
+	case n < int64(s.copies):
+		cmd.SetErr(errUncopied)
+	}
+	return cmd
+}
+
+// server is the one that takes the writes of a key.
+func (s *Store) server(ctx context.Context, key string) (redis.UniversalClient, error) {
+	cluster, ok := s.rdb.(*redis.ClusterClient)
+	if !ok {
+		return s.rdb, nil
+	}
+	server, err := cluster.MasterForKey(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("find the server of a key: %w", err)
+	}
+	return server, nil
+}
+
+// moved has a cluster's layout looked up anew, as after a failover.
+func (s *Store) moved(ctx context.Context) {
+	if cluster, ok := s.rdb.(*redis.ClusterClient); ok {
+		cluster.ReloadState(ctx)
+	}
+}
+
+// pausing waits a little before something is tried again, unless the context ends.
+func pausing(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
