@@ -115,6 +115,11 @@ func (b *Bot) once(req request, do func(ctx context.Context)) {
 // carryOut runs a request and answers it.
 func (b *Bot) carryOut(ctx context.Context, req request) {
 	res, err := b.cfg.Runner.Do(ctx, req.Invocation)
+	b.answerResult(ctx, req, res, err)
+}
+
+// answerResult tells a person what came of a request.
+func (b *Bot) answerResult(ctx context.Context, req request, res commands.Result, err error) {
 	if err != nil {
 		b.answerError(ctx, req, err)
 		return

@@ -93,6 +93,7 @@ func (p *Poller) load(ctx context.Context) error {
 	if p.shown == nil {
 		p.shown = map[string]Shown{}
 	}
+	p.latest = make(map[string]*sighting, len(p.shown))
 	for id, s := range p.shown {
 		p.latest[id] = &sighting{s.Attack, s.SeenAt}
 	}

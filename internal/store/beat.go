@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/wafbot/wafbot/commands"
 )
 
 // How often a replica says that it lives, and how long after that the others take it for dead.
@@ -44,7 +46,7 @@ type peers struct {
 }
 
 // Beat makes this process one of the replicas until the context ends. Then it takes leave, so that the others need not wait until they miss it.
-// It waits while Redis is away, and fails with ErrNewer when Redis holds the state of a later version.
+// It waits while Redis is away, and fails with commands.ErrNewer when Redis holds the state of a later version.
 func (s *Store) Beat(ctx context.Context) error {
 	defer s.leave(ctx)
 	every := time.NewTicker(beatEvery)
@@ -52,7 +54,7 @@ func (s *Store) Beat(ctx context.Context) error {
 	away := false
 	for {
 		err := s.beat(ctx)
-		if errors.Is(err, ErrNewer) {
+		if errors.Is(err, commands.ErrNewer) {
 			return err
 		}
 		if gone := err != nil; gone != away && ctx.Err() == nil {
@@ -74,7 +76,7 @@ func (s *Store) beat(ctx context.Context) error {
 		return fmt.Errorf("beat: %w", err)
 	}
 	if len(living) == 0 {
-		return ErrNewer
+		return commands.ErrNewer
 	}
 	slices.Sort(living)
 	s.peers.mu.Lock()

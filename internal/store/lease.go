@@ -43,9 +43,6 @@ return redis.call('DEL', KEYS[1])`)
 // stateVersion is the version of all that is kept in Redis. A replica reads every version up to its own, and refuses to touch a later one.
 const stateVersion = 1
 
-// ErrNewer says that what Redis holds was written by a later wafbot than this one.
-var ErrNewer = errors.New("redis holds the state of a newer wafbot: update this one, or take it out of service")
-
 // What takeLease answers.
 const (
 	leaseTaken     = "taken"
@@ -171,7 +168,7 @@ func (s *Store) Lock(ctx context.Context, account string) (held context.Context,
 		case leaseForgotten:
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, commands.ErrForgotten)
 		case leaseNewer:
-			return nil, nil, fmt.Errorf("lock account %s: %w", account, ErrNewer)
+			return nil, nil, fmt.Errorf("lock account %s: %w", account, commands.ErrNewer)
 		}
 		select {
 		case <-ctx.Done():

@@ -87,14 +87,14 @@ func (s *Store) writeCopied(ctx context.Context, keys []string, run func(redis.P
 	}
 	p := server.Pipeline()
 	cmd := run(p)
-	copied := p.Wait(ctx, s.copies, copyTimeout)
+	copied := p.Do(ctx, "WAIT", s.copies, copyTimeout.Milliseconds())
 	_, err = p.Exec(ctx)
-	switch n, waitErr := copied.Result(); {
+	switch n, waitErr := copied.Int(); {
 	case cmd.Err() != nil:
 		s.moved(ctx)
 	case waitErr != nil:
 		cmd.SetErr(fmt.Errorf("wait for replicas of redis: %w", err))
-	case n < int64(s.copies):
+	case n < s.copies:
 		cmd.SetErr(errUncopied)
 	}
 	return cmd
