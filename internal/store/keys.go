@@ -8,6 +8,8 @@ package store
 //	{work}:links           zset    Socket Mode links by the Unix ms they are kept to  10 s, renewed
 //	{work}:leader          string  the token of the replica that polls and works      4 s, renewed
 //	{work}:ping            string  a trial whether Redis takes writes                 1 min
+//	{a:NAME}:epoch         string  VERSION ID: this memory; none: it was emptied      never
+//	{a:NAME}:began         string  when the first start was told, as read back        never
 //	{a:NAME}:good          string  the last good poll, Unix milliseconds              never
 //	{a:NAME}:shown         hash    attack's id → poller.Shown                         out of the lookback
 //	{a:NAME}:outbox        hash    delivery id → poller.News to be told               when told
@@ -35,6 +37,8 @@ func keySeen(name string) string { return "{work}:seen:" + name }
 
 func accountKey(account, name string) string { return "{a:" + account + "}:" + name }
 
+func keyEpoch(account string) string   { return accountKey(account, "epoch") }
+func keyBegan(account string) string   { return accountKey(account, "began") }
 func keyGood(account string) string    { return accountKey(account, "good") }
 func keyShown(account string) string   { return accountKey(account, "shown") }
 func keyOutbox(account string) string  { return accountKey(account, "outbox") }

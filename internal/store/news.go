@@ -27,6 +27,9 @@ func (s *Store) Load(ctx context.Context, account string) (poller.Remembered, er
 	if err == nil {
 		r.LastGood = time.UnixMilli(good).UTC()
 	}
+	if r.Began, err = s.began(ctx, account); err != nil {
+		return poller.Remembered{}, err
+	}
 	texts, err := s.rdb.HGetAll(ctx, keyShown(account)).Result()
 	if err != nil {
 		return poller.Remembered{}, fmt.Errorf("load attacks of %s: %w", account, err)
