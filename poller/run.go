@@ -15,6 +15,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	var mirror sync.WaitGroup
 	mirror.Go(func() { p.mirror(ctx) }) // apart, so that it never delays a poll
 	defer mirror.Wait()
+	p.loaded = false // who ran before may have lost the account, and Memory may have been emptied since
 	failures := 0
 	for {
 		if err := p.Poll(ctx); err != nil {

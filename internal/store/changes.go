@@ -21,12 +21,10 @@ const endedFor = 30 * 24 * time.Hour
 // SaveChange writes a change down, new or again, with the time at which it is due to be ended, has its attack's card be drawn again, and
 // announces the news of it, all in one step. It fails with commands.ErrLost when another one holds the lock by now.
 func (l *Lock) SaveChange(ctx context.Context, c commands.Change) error {
-	text, err := json.Marshal(c)
-	if err != nil {
-		return fmt.Errorf("write change %s: %w", c.ID, err)
-	}
 	var b batch
-	b.do("HSET", keyChanges(l.account), c.ID, text)
+	if err := b.json("HSET", keyChanges(l.account), c.ID, c); err != nil {
+		return err
+	}
 	if due := c.DueAt(); due.IsZero() {
 		b.do("ZREM", keyDue(l.account), c.ID)
 	} else {
@@ -43,7 +41,7 @@ func (l *Lock) SaveChange(ctx context.Context, c commands.Change) error {
 
 // write carries a batch out while the lock is held.
 func (l *Lock) write(ctx context.Context, b *batch, what string) error {
-	err := l.store.transact(ctx, l.lease, b)
+	err := l.store.fenced(ctx, l.lease, b)
 	switch {
 	case errors.Is(err, errLeaseLost):
 		return fmt.Errorf("%s: %w: %w", what, commands.ErrLost, err)

@@ -47,12 +47,10 @@ func (s *Store) Cases(ctx context.Context, account string) (map[string]commands.
 
 // SaveCase keeps what was said about an attack until the attack is forgotten, and has its card be drawn again.
 func (l *Lock) SaveCase(ctx context.Context, attack string, c commands.Case) error {
-	text, err := json.Marshal(c)
-	if err != nil {
-		return fmt.Errorf("write case of %s: %w", attack, err)
-	}
 	var b batch
-	b.do("HSET", keyCases(l.account), attack, text)
+	if err := b.json("HSET", keyCases(l.account), attack, c); err != nil {
+		return err
+	}
 	b.outdated(l.account, attack)
 	return l.write(ctx, &b, "save case of "+attack)
 }

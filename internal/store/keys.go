@@ -9,7 +9,8 @@ package store
 //	{work}:beats           zset    replicas by the Unix ms of their last beat         3 s after a replica's last
 //	{work}:version         string  the version of the state                           never
 //	{work}:ping            string  a trial whether Redis takes writes                 1 min
-//	{a:NAME}:epoch         string  VERSION ID: the account's memory is whole          never
+//	{a:NAME}:epoch         string  VERSION ID: this memory; none: it was emptied      never
+//	{a:NAME}:began         string  when the first start was told, as read back        never
 //	{a:NAME}:lease         string  the token of the replica that tends the account    4 s, renewed
 //	{a:NAME}:good          string  the last good poll, Unix milliseconds              never
 //	{a:NAME}:shown         hash    attack's id → poller.Shown                         out of the lookback
@@ -42,6 +43,7 @@ func accountKey(account, name string) string { return "{a:" + account + "}:" + n
 
 func keyEpoch(account string) string   { return accountKey(account, "epoch") }
 func keyLease(account string) string   { return accountKey(account, "lease") }
+func keyBegan(account string) string   { return accountKey(account, "began") }
 func keyGood(account string) string    { return accountKey(account, "good") }
 func keyShown(account string) string   { return accountKey(account, "shown") }
 func keyOutbox(account string) string  { return accountKey(account, "outbox") }

@@ -27,6 +27,9 @@ func (s *Store) Load(ctx context.Context, account string) (poller.Remembered, er
 	if err == nil {
 		r.LastGood = time.UnixMilli(good).UTC()
 	}
+	if r.Began, err = s.began(ctx, account); err != nil {
+		return poller.Remembered{}, err
+	}
 	texts, err := s.rdb.HGetAll(ctx, keyShown(account)).Result()
 	if err != nil {
 		return poller.Remembered{}, fmt.Errorf("load attacks of %s: %w", account, err)
@@ -54,11 +57,9 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 		b.do("SET", keyGood(account), u.LastGood.UnixMilli())
 	}
 	for attackid, shown := range u.Shown {
-		text, err := json.Marshal(shown)
-		if err != nil {
-			return fmt.Errorf("write attack %s: %w", attackid, err)
+		if err := b.json("HSET", keyShown(account), commands.AttackID(account, attackid), shown); err != nil {
+			return err
 		}
-		b.do("HSET", keyShown(account), commands.AttackID(account, attackid), text)
 	}
 	for _, attackid := range u.Forget {
 		id := commands.AttackID(account, attackid)
@@ -69,7 +70,7 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 	if err := b.announce(u.News...); err != nil {
 		return err
 	}
-	if err := s.transact(ctx, under, &b); err != nil {
+	if err := s.fenced(ctx, under, &b); err != nil {
 		return fmt.Errorf("remember poll of %s: %w", account, err)
 	}
 	return nil
@@ -78,11 +79,9 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 // announce puts news into the outbox.
 func (b *batch) announce(news ...poller.News) error {
 	for _, n := range news {
-		text, err := json.Marshal(n)
-		if err != nil {
-			return fmt.Errorf("write news of %s: %w", n.Account, err)
+		if err := b.json("HSET", keyOutbox(n.Account), n.ID, n); err != nil {
+			return err
 		}
-		b.do("HSET", keyOutbox(n.Account), n.ID, text)
 	}
 	return nil
 }
@@ -133,7 +132,7 @@ func (s *Store) Announce(ctx context.Context, n poller.News) error {
 	var b batch
 	err := b.announce(n)
 	if err == nil {
-		err = s.transact(ctx, nil, &b)
+		_, err = s.transact(ctx, condition{}, &b)
 	}
 	if err != nil {
 		return fmt.Errorf("announce news of %s: %w", n.Account, err)
@@ -251,7 +250,7 @@ func (s *Store) Shown(ctx context.Context, account, attack string) (shown poller
 func (s *Store) Outdated(ctx context.Context, account, attack string) error {
 	var b batch
 	b.outdated(account, attack)
-	if err := s.transact(ctx, nil, &b); err != nil {
+	if _, err := s.transact(ctx, condition{}, &b); err != nil {
 		return fmt.Errorf("mark card of %s: %w", attack, err)
 	}
 	return nil

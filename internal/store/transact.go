@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,12 +11,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// transact carries out commands in one step, if the lease that they stand under is still held: what a replica found out while it held a
-// lease must not overwrite what its successor did since.
-// KEYS[1] the lease, or one of the commands' keys if there is none, the others all that the commands touch; ARGV[1] the lease's token, ” if
-// there is no lease, then the commands, each as the number of its words and the words. Result: 1 if they were carried out, 0 if the lease is lost.
+// transact carries out commands in one step, if a key holds what it should: what a replica found out while it held a lease must not overwrite
+// what its successor did since.
+// KEYS[1] that key, or one of the commands' if there is no condition, the others all that the commands touch; ARGV[1] what it must hold, '-' for
+// nothing, ” for anything, then the commands, each as the number of its words and the words. Result: 1 if they were carried out, else 0.
 var transact = redis.NewScript(`
-if ARGV[1] ~= '' and redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if ARGV[1] ~= '' and (redis.call('GET', KEYS[1]) or '-') ~= ARGV[1] then return 0 end
 local at = 2
 while at <= #ARGV do
   local n = tonumber(ARGV[at])
@@ -25,6 +26,14 @@ while at <= #ARGV do
   at = at + n + 1
 end
 return 1`)
+
+// condition is what a key must hold.
+type condition struct{ key, holds string }
+
+const nothing = "-"
+
+// held is the condition that a lease wasn't lost.
+func (l *lease) held() condition { return condition{l.key, l.token} }
 
 // batch is commands to be carried out in one step.
 type batch struct {
@@ -40,17 +49,33 @@ func (b *batch) do(command, key string, args ...any) {
 	b.words = append(append(b.words, 2+len(args), command, key), args...)
 }
 
-// transact carries a batch out under a lease; nil: under none.
-func (s *Store) transact(ctx context.Context, l *lease, b *batch) error {
+// json adds a command that writes a value, as JSON, into a field of a hash.
+func (b *batch) json(command, key, field string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("write %s of %s: %w", field, key, err)
+	}
+	b.do(command, key, field, text)
+	return nil
+}
+
+// transact carries a batch out, if a condition holds; the zero condition does. done is false if it doesn't.
+func (s *Store) transact(ctx context.Context, only condition, b *batch) (done bool, err error) {
 	if len(b.words) == 0 {
-		return nil
+		return true, nil
 	}
-	keys, token := b.keys, ""
-	if l != nil {
-		keys, token = append([]string{l.key}, keys...), l.token
+	keys := b.keys
+	if only.holds != "" {
+		keys = append([]string{only.key}, keys...)
 	}
-	done, err := s.write(ctx, transact, keys, append([]any{token}, b.words...)...).Int()
-	if err == nil && done == 0 {
+	n, err := s.write(ctx, transact, keys, append([]any{only.holds}, b.words...)...).Int()
+	return n == 1, err
+}
+
+// fenced carries a batch out unless the lease under which it was put together is lost.
+func (s *Store) fenced(ctx context.Context, l *lease, b *batch) error {
+	done, err := s.transact(ctx, l.held(), b)
+	if err == nil && !done {
 		return fmt.Errorf("%s: %w", l.key, errLeaseLost)
 	}
 	return err
