@@ -66,6 +66,7 @@ type Step struct {
 	Before []apiclient.IPRule `json:"before,omitempty"` // what the entry takes the place of
 	Equal  []int64            `json:"equal,omitempty"`  // rules that were equal before: none of them is ours
 	Sent   bool               `json:"sent,omitempty"`
+	Again  bool               `json:"again,omitempty"` // sent a second time, because the first could not be seen: both may have taken place
 	Done   bool               `json:"done,omitempty"`
 	ID     int64              `json:"id,omitempty"` // of the entry or rule that was made
 }
