@@ -73,6 +73,7 @@ func serve(ctx context.Context, cfg *Config, l net.Listener, w served) error {
 		a.bot.Drain(drain)
 		return err
 	})
+	g.Go(func() error { a.bot.SayScopes(ctx); return nil })
 	g.Go(func() error { return unlessStopped(p.living, a.store.Beat(p.living)) })
 	g.Go(func() error {
 		defer p.leave()
