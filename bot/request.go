@@ -10,8 +10,12 @@ import (
 	"github.com/wafbot/wafbot/commands"
 )
 
+// workVersion is the version of requests as they wait in the inbox. A replica reads every version up to its own.
+const workVersion = 1
+
 // request is a line that somebody typed or clicked, with where to answer. As JSON it is what waits in the inbox.
 type request struct {
+	Version     int                 `json:"version,omitempty"`
 	Invocation  commands.Invocation `json:"invocation"`
 	Channel     string              `json:"channel,omitempty"`
 	MessageTS   string              `json:"message_ts,omitempty"` // of the message with the button
@@ -64,6 +68,7 @@ const acceptTimeout = 2 * time.Second
 
 // accept writes a change down before the request is acknowledged, so that no acknowledged click is lost.
 func (b *Bot) accept(ctx context.Context, req request) {
+	req.Version = workVersion
 	work, err := json.Marshal(req)
 	if err != nil {
 		b.cfg.Log.Error("write request", "err", err)

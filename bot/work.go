@@ -19,6 +19,10 @@ func (b *Bot) Work(held, more context.Context) error {
 			b.finish(held, done)
 			return
 		}
+		if req.Version > workVersion {
+			b.cfg.Log.Error("a newer wafbot accepted this request: left to it")
+			return // this replica is about to learn that it is out of service
+		}
 		lanes.add(more, b.lane(req), func() {
 			if more.Err() == nil && b.workOff(held, req, mine) {
 				b.finish(held, done)
