@@ -65,7 +65,7 @@ func build(t *testing.T) string {
 
 // How long the bot may take to come right, and how long it must stay so.
 const (
-	settlePatience = 90 * time.Second
+	settlePatience = 60 * time.Second
 	settled        = 8 * time.Second
 )
 

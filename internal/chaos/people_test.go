@@ -83,7 +83,7 @@ func (q *request) key(name string) string {
 func (r *round) act(ctx context.Context, user string, dice *rand.Rand) {
 	fresh := 0
 	for {
-		pause(ctx, between(dice, 200*time.Millisecond, 3*time.Second))
+		pause(ctx, between(dice, 50*time.Millisecond, 1500*time.Millisecond))
 		if ctx.Err() != nil {
 			return
 		}
@@ -92,7 +92,7 @@ func (r *round) act(ctx context.Context, user string, dice *rand.Rand) {
 			r.clickCard(user, dice)
 		case n < 70:
 			fresh++
-			r.typed(user, accounts()[dice.IntN(2)], fmt.Sprintf("deny 2001:db8:%d::%x for=1h", slices.Index(people(), user), fresh))
+			r.typed(user, accounts()[dice.IntN(2)], fmt.Sprintf("deny 2001:db8:%d::%x for=1h", 1+slices.Index(people(), user), fresh))
 		case n < 85:
 			r.typeUndo(user, dice)
 		case n < 95:
