@@ -3,6 +3,7 @@
 package chaos
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
@@ -80,6 +81,9 @@ func (r *round) settle() *verdict {
 		e, err := r.collect()
 		require.NoError(r.t, err)
 		v := judge(e)
+		text, err := json.MarshalIndent(e, "", " ")
+		require.NoError(r.t, err)
+		require.NoError(r.t, os.WriteFile(filepath.Join(r.logs, "evidence.json"), text, 0o600))
 		if !v.same(last) || !v.clean() {
 			since = time.Now()
 		}

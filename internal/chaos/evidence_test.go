@@ -16,15 +16,15 @@ import (
 	"time"
 )
 
-// evidence is all that the oracle judges by.
+// evidence is all that the oracle judges by. It is kept with the logs of a round that fails.
 type evidence struct {
-	begun    time.Time
-	services map[string]state // by account
-	messages []message        // what everybody sees, each once
-	whispers map[string][]message
-	audit    []auditEntry // in the order of their times
-	requests []request
-	losses   []loss
+	Begun    time.Time
+	Services map[string]state     // by account
+	Messages []message            // what everybody sees, each once
+	Whispers map[string][]message // what only one person sees
+	Audit    []auditEntry         // in the order of their times
+	Requests []request
+	Losses   []loss
 }
 
 // auditEntry is a line of the audit log.
@@ -44,13 +44,13 @@ type auditEntry struct {
 
 // collect looks at everything.
 func (r *round) collect() (*evidence, error) {
-	e := &evidence{begun: r.begun, services: map[string]state{}, whispers: map[string][]message{}}
+	e := &evidence{Begun: r.begun, Services: map[string]state{}, Whispers: map[string][]message{}}
 	for _, a := range accounts() {
 		s, err := r.world.service(a.name)
 		if err != nil {
 			return nil, err
 		}
-		e.services[a.name] = s
+		e.Services[a.name] = s
 	}
 	for i, user := range people() {
 		for _, channel := range channels() {
@@ -60,23 +60,23 @@ func (r *round) collect() (*evidence, error) {
 			}
 			for _, m := range messages {
 				if m.Ephemeral {
-					e.whispers[user] = append(e.whispers[user], m)
+					e.Whispers[user] = append(e.Whispers[user], m)
 				} else if i == 0 && m.Bot != "" {
-					e.messages = append(e.messages, m)
+					e.Messages = append(e.Messages, m)
 				}
 			}
 		}
 	}
 	var err error
-	if e.audit, err = readAudit(r.logs); err != nil {
+	if e.Audit, err = readAudit(r.logs); err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, q := range r.requests {
-		e.requests = append(e.requests, *q)
+		e.Requests = append(e.Requests, *q)
 	}
-	e.losses = slices.Clone(r.losses)
+	e.Losses = slices.Clone(r.losses)
 	return e, nil
 }
 
@@ -133,7 +133,7 @@ func (e entry) source() string {
 // denied are wafbot's entries on an account's deny list, by address.
 func (e *evidence) denied(account string) map[string][]entry {
 	found := map[string][]entry{}
-	for _, one := range e.services[account].IPRules {
+	for _, one := range e.Services[account].IPRules {
 		if one.Listed && one.List == "black" && one.change() != "" {
 			found[one.source()] = append(found[one.source()], one)
 		}
@@ -144,11 +144,11 @@ func (e *evidence) denied(account string) map[string][]entry {
 // patches are the rules that patch an attack's path, by attack.
 func (e *evidence) patches(account string) map[string][]rule {
 	paths := map[string]string{}
-	for _, a := range e.services[account].Attacks {
+	for _, a := range e.Services[account].Attacks {
 		paths[strings.TrimPrefix(a.Path, "/")] = attackID(account, a.ID)
 	}
 	found := map[string][]rule{}
-	for _, one := range e.services[account].Rules {
+	for _, one := range e.Services[account].Rules {
 		if !one.Listed || one.Type != "vpatch" {
 			continue
 		}
@@ -165,7 +165,7 @@ func (e *evidence) patches(account string) map[string][]rule {
 
 // done are the audited changes that carried a line out which begins so.
 func (e *evidence) done(account string, begins ...string) (found []auditEntry) {
-	for _, a := range e.audit {
+	for _, a := range e.Audit {
 		if a.Account == account && (a.Outcome == "done" || a.Outcome == "half") && slices.ContainsFunc(begins, func(b string) bool {
 			return a.Line == b || strings.HasPrefix(a.Line, b+" ")
 		}) {
@@ -178,11 +178,11 @@ func (e *evidence) done(account string, begins ...string) (found []auditEntry) {
 // answers are what a request's person was told about it: by its own address, or in a message that names none but came since and means it.
 func (e *evidence) answers(q request) (texts []string) {
 	_, object := q.words()
-	for _, m := range e.whispers[q.user] {
+	for _, m := range e.Whispers[q.User] {
 		switch {
-		case m.Answers == q.answers:
+		case m.Answers == q.Answers:
 			texts = append(texts, m.says())
-		case m.Answers == "" && m.posted().After(q.at) && (strings.Contains(m.says(), object) || aboutNone(m)):
+		case m.Answers == "" && m.posted().After(q.At) && (strings.Contains(m.says(), object) || aboutNone(m)):
 			texts = append(texts, m.says())
 		}
 	}
@@ -210,8 +210,8 @@ func (e *evidence) told(q request) bool { return slices.ContainsFunc(e.answers(q
 // String is a request for the report.
 func (q request) String() string {
 	how := "typed"
-	if q.clicked {
+	if q.Clicked {
 		how = "clicked"
 	}
-	return fmt.Sprintf("%s %s %s %q on %s", q.at.Format("15:04:05.000"), q.user, how, q.line, q.account)
+	return fmt.Sprintf("%s %s %s %q on %s", q.At.Format("15:04:05.000"), q.User, how, q.Line, q.Account)
 }

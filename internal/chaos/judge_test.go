@@ -22,13 +22,13 @@ func asGood() *evidence {
 	}`), &acme))
 	id := attackID("acme", "x:1")
 	e := &evidence{
-		begun: noon(), services: map[string]state{"acme": acme}, whispers: map[string][]message{}, messages: []message{card(id, "d1", "1")},
-		requests: []request{
-			{user: "rob", account: "acme", line: "contain 198.18.0.1 account=acme attack=" + id, at: noon(), acked: true, answers: "http://r/1"},
-			{user: "rob", account: "acme", line: "deny 2001:db8::1 for=1h", at: noon(), acked: true, answers: "http://r/2"},
-			{user: "ann", account: "acme", line: "undo c2222", at: noon(), acked: true, answers: "http://r/3"},
+		Begun: noon(), Services: map[string]state{"acme": acme}, Whispers: map[string][]message{}, Messages: []message{card(id, "d1", "1")},
+		Requests: []request{
+			{User: "rob", Account: "acme", Line: "contain 198.18.0.1 account=acme attack=" + id, At: noon(), Acked: true, Answers: "http://r/1"},
+			{User: "rob", Account: "acme", Line: "deny 2001:db8::1 for=1h", At: noon(), Acked: true, Answers: "http://r/2"},
+			{User: "ann", Account: "acme", Line: "undo c2222", At: noon(), Acked: true, Answers: "http://r/3"},
 		},
-		audit: []auditEntry{
+		Audit: []auditEntry{
 			{Account: "acme", Line: "deny 198.18.0.1 attack=" + id, Outcome: "done", Change: "c1111", Attack: id},
 			{Account: "acme", Line: "patch attack=" + id, Outcome: "done", Change: "c1112", Attack: id},
 			{Account: "acme", Line: "deny 2001:db8::1 for=1h", Outcome: "done", Change: "c2222"},
@@ -52,9 +52,9 @@ func card(attack, delivery, ts string) (m message) {
 
 // entries are the account's list; rules likewise.
 func (e *evidence) change(do func(s *state)) {
-	s := e.services["acme"]
+	s := e.Services["acme"]
 	do(&s)
-	e.services["acme"] = s
+	e.Services["acme"] = s
 }
 
 // An oracle that finds nothing must be one that could.
@@ -68,54 +68,54 @@ func TestTheOracle(t *testing.T) {
 		want wrong
 	}{
 		{"all is well", func(*evidence) {}, wrong{}},
-		{"no card", func(e *evidence) { e.messages = nil }, wrong{lost: 1}},
+		{"no card", func(e *evidence) { e.Messages = nil }, wrong{lost: 1}},
 		{"no card, but named in a storm", func(e *evidence) {
-			e.messages = []message{{Text: "STORM: " + id}}
-			e.messages[0].Metadata.Type = "wafbot_storm"
+			e.Messages = []message{{Text: "STORM: " + id}}
+			e.Messages[0].Metadata.Type = "wafbot_storm"
 		}, wrong{}},
-		{"two cards", func(e *evidence) { e.messages = append(e.messages, card(id, "d2", "2")) }, wrong{twice: 1}},
+		{"two cards", func(e *evidence) { e.Messages = append(e.Messages, card(id, "d2", "2")) }, wrong{twice: 1}},
 		{"two cards after another master was promoted", func(e *evidence) {
-			e.messages = append(e.messages, card(id, "d2", "2"))
-			e.losses = []loss{{time.Unix(1, 0), cluster}}
+			e.Messages = append(e.Messages, card(id, "d2", "2"))
+			e.Losses = []loss{{time.Unix(1, 0), cluster}}
 		}, wrong{apart: 1}},
 		{"two cards after redis was emptied", func(e *evidence) {
-			e.messages = append(e.messages, card(id, "d2", "2"))
-			e.losses = []loss{{time.Unix(1, 0), emptied}}
+			e.Messages = append(e.Messages, card(id, "d2", "2"))
+			e.Losses = []loss{{time.Unix(1, 0), emptied}}
 		}, wrong{twice: 1}},
 		{"a message twice", func(e *evidence) {
 			var m message
 			m.Metadata.Payload.Delivery = "d9"
-			e.messages = append(e.messages, m, m)
+			e.Messages = append(e.Messages, m, m)
 		}, wrong{twice: 1}},
 		{"no entry", func(e *evidence) { e.change(func(s *state) { s.IPRules = nil }) }, wrong{lost: 1}},
 		{"no entry, and the person knows why", func(e *evidence) {
 			e.change(func(s *state) { s.IPRules = nil })
-			e.whispers["rob"] = []message{{Answers: "http://r/1", Text: "the service can't be reached"}}
+			e.Whispers["rob"] = []message{{Answers: "http://r/1", Text: "the service can't be reached"}}
 		}, wrong{}},
 		{"no entry, and the person was told that it is there", func(e *evidence) {
 			e.change(func(s *state) { s.IPRules = nil })
-			e.whispers["rob"] = []message{{Answers: "http://r/1", Text: "accepted by the service"}}
+			e.Whispers["rob"] = []message{{Answers: "http://r/1", Text: "accepted by the service"}}
 		}, wrong{lost: 1}},
 		{"no entry, and somebody else knows why", func(e *evidence) {
 			e.change(func(s *state) { s.IPRules = nil })
-			e.whispers["ann"] = []message{{Answers: "http://r/1", Text: "the service can't be reached"}}
+			e.Whispers["ann"] = []message{{Answers: "http://r/1", Text: "the service can't be reached"}}
 		}, wrong{lost: 1}},
 		{"no entry since redis was emptied", func(e *evidence) {
 			e.change(func(s *state) { s.IPRules = nil })
-			e.losses = []loss{{noon().Add(time.Second), emptied}}
+			e.Losses = []loss{{noon().Add(time.Second), emptied}}
 		}, wrong{apart: 1}},
 		{"no entry, not acknowledged", func(e *evidence) {
 			e.change(func(s *state) { s.IPRules = nil })
-			e.requests[0].acked = false
+			e.Requests[0].Acked = false
 		}, wrong{}},
 		{"two entries", func(e *evidence) { e.change(func(s *state) { s.IPRules = append(s.IPRules, s.IPRules...) }) }, wrong{twice: 1}},
 		{"denied again without a look", func(e *evidence) {
-			again := e.audit[0]
+			again := e.Audit[0]
 			again.Change = "c4444"
-			e.audit = append(e.audit, again)
+			e.Audit = append(e.Audit, again)
 		}, wrong{twice: 1}},
-		{"an entry that nobody wanted", func(e *evidence) { e.requests = e.requests[1:]; e.change(func(s *state) { s.Rules = nil }) }, wrong{orphans: 1}},
-		{"an entry that the log doesn't know", func(e *evidence) { e.audit = e.audit[1:] }, wrong{unaudited: 1}},
+		{"an entry that nobody wanted", func(e *evidence) { e.Requests = e.Requests[1:]; e.change(func(s *state) { s.Rules = nil }) }, wrong{orphans: 1}},
+		{"an entry that the log doesn't know", func(e *evidence) { e.Audit = e.Audit[1:] }, wrong{unaudited: 1}},
 		{"an undo without effect", func(e *evidence) {
 			e.change(func(s *state) {
 				s.IPRules = append(s.IPRules, entry{List: "black", Subnet: "2001:db8::1/128", Reason: "wafbot c2222 by Rob", Listed: true})

@@ -32,8 +32,8 @@ func judge(e *evidence) *verdict {
 	for _, a := range accounts() {
 		v.standing(e, a.name)
 	}
-	for _, q := range e.requests {
-		if q.acked {
+	for _, q := range e.Requests {
+		if q.Acked {
 			v.acknowledged++
 			v.acting(e, q)
 		}
@@ -44,14 +44,14 @@ func judge(e *evidence) *verdict {
 // telling holds that each attack has one card, or is named where many are told at once.
 func (v *verdict) telling(e *evidence) {
 	for _, a := range accounts() {
-		for _, attack := range e.services[a.name].Attacks {
-			if !attack.Running && attack.LastTime.Before(e.begun) {
+		for _, attack := range e.Services[a.name].Attacks {
+			if !attack.Running && attack.LastTime.Before(e.Begun) {
 				continue // was over before the bot came
 			}
 			v.attacks++
 			id := attackID(a.name, attack.ID)
 			var cards []message
-			for _, m := range e.messages {
+			for _, m := range e.Messages {
 				if m.card() && m.Metadata.Payload.Attack == id {
 					cards = append(cards, m)
 				}
@@ -81,7 +81,7 @@ func places(messages []message) string {
 
 // listed reports whether a message about many attacks, such as of a storm or of a gap, names this one.
 func (e *evidence) listed(id string) bool {
-	return slices.ContainsFunc(e.messages, func(m message) bool {
+	return slices.ContainsFunc(e.Messages, func(m message) bool {
 		many := strings.Contains(m.Metadata.Type, "storm") || strings.Contains(m.Metadata.Type, "gap")
 		return many && strings.Contains(m.says(), id)
 	})
@@ -90,15 +90,15 @@ func (e *evidence) listed(id string) bool {
 // lostSince reports whether Redis may have lost something between two times, or a little before the first.
 func (e *evidence) lostSince(from, to time.Time, what ...mix) bool {
 	const late = 15 * time.Second // how long something written down takes to matter
-	return slices.ContainsFunc(e.losses, func(l loss) bool {
-		return slices.Contains(what, l.what) && l.at.After(from.Add(-late)) && l.at.Before(to.Add(late))
+	return slices.ContainsFunc(e.Losses, func(l loss) bool {
+		return slices.Contains(what, l.What) && l.At.After(from.Add(-late)) && l.At.Before(to.Add(late))
 	})
 }
 
 // messages holds that no message comes twice: each has its own delivery.
 func (v *verdict) messages(e *evidence) {
 	seen := map[string][]message{}
-	for _, m := range e.messages {
+	for _, m := range e.Messages {
 		if id := m.Metadata.Payload.Delivery; id != "" && !m.card() {
 			seen[m.Channel+" "+m.Thread+" "+id] = append(seen[m.Channel+" "+m.Thread+" "+id], m)
 		}
@@ -125,7 +125,7 @@ func (v *verdict) standing(e *evidence, account string) {
 			v.orphans = append(v.orphans, fmt.Sprintf("entry for %s on %s: nobody asked", source, account))
 		}
 		for _, one := range entries {
-			if !slices.ContainsFunc(e.audit, func(a auditEntry) bool { return a.Change == one.change() && a.Outcome == "done" }) {
+			if !slices.ContainsFunc(e.Audit, func(a auditEntry) bool { return a.Change == one.change() && a.Outcome == "done" }) {
 				v.unaudited = append(v.unaudited, fmt.Sprintf("entry for %s on %s by %s", source, account, one.change()))
 			}
 		}
@@ -148,7 +148,7 @@ func (v *verdict) standing(e *evidence, account string) {
 // modes holds that every application has one mode by rules.
 func (v *verdict) modes(e *evidence, account string) {
 	modes := map[string]int{}
-	for _, r := range e.services[account].Rules {
+	for _, r := range e.Services[account].Rules {
 		if r.Listed && r.Type == "service_mode" {
 			_, scope, _ := strings.Cut(r.Words, " for ")
 			modes[scope]++
@@ -192,7 +192,7 @@ func (v *verdict) repeated(e *evidence, account string) {
 
 // asked reports whether somebody sent such a request, acknowledged or not.
 func (e *evidence) asked(account string, such func(request) bool) bool {
-	return slices.ContainsFunc(e.requests, func(q request) bool { return q.account == account && such(q) })
+	return slices.ContainsFunc(e.Requests, func(q request) bool { return q.Account == account && such(q) })
 }
 
 // denies is the address that a request wants denied; "" for none.
@@ -216,17 +216,17 @@ func (v *verdict) acting(e *evidence, q request) {
 	verb, object := q.words()
 	ok := true
 	if source := q.denies(); source != "" {
-		ok = len(e.denied(q.account)[source]) > 0 || e.undone(q.account, e.done(q.account, "deny "+source))
+		ok = len(e.denied(q.Account)[source]) > 0 || e.undone(q.Account, e.done(q.Account, "deny "+source))
 	}
 	if attack := q.patches(); attack != "" {
-		ok = ok && (len(e.patches(q.account)[attack]) > 0 || e.undone(q.account, e.donePatch(q.account, attack)))
+		ok = ok && (len(e.patches(q.Account)[attack]) > 0 || e.undone(q.Account, e.donePatch(q.Account, attack)))
 	}
 	switch verb {
 	case "undo":
-		ok = e.gone(q.account, object)
+		ok = e.gone(q.Account, object)
 	case "claim", "mode":
-		ok = slices.ContainsFunc(e.audit, func(a auditEntry) bool {
-			return a.Account == q.account && a.Actor.ID == q.user && strings.HasPrefix(a.Line, verb+" ") && (verb == "mode" || a.Attack == q.key("attack"))
+		ok = slices.ContainsFunc(e.Audit, func(a auditEntry) bool {
+			return a.Account == q.Account && a.Actor.ID == q.User && strings.HasPrefix(a.Line, verb+" ") && (verb == "mode" || a.Attack == q.key("attack"))
 		})
 	}
 	switch {
@@ -234,7 +234,7 @@ func (v *verdict) acting(e *evidence, q request) {
 		v.effect++
 	case e.told(q):
 		v.worded++
-	case e.lostSince(q.at, q.at.Add(time.Minute), emptied) || e.lostSince(q.at, q.at, cluster, sentinel):
+	case e.lostSince(q.At, q.At.Add(time.Minute), emptied) || e.lostSince(q.At, q.At, cluster, sentinel):
 		v.apart = append(v.apart, q.String()+": not done")
 	default:
 		v.lost = append(v.lost, fmt.Sprintf("%s: not done; told: %q", q, e.answers(q)))
@@ -258,7 +258,7 @@ func (e *evidence) gone(account, change string) bool {
 			return false
 		}
 	}
-	return len(e.done(account, "undo "+change)) > 0 || slices.ContainsFunc(e.audit, func(a auditEntry) bool {
+	return len(e.done(account, "undo "+change)) > 0 || slices.ContainsFunc(e.Audit, func(a auditEntry) bool {
 		return a.Line == "undo "+change && a.Outcome == "nothing"
 	})
 }

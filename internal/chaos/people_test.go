@@ -48,19 +48,19 @@ func (r *round) startAttack(dice *rand.Rand, n int) {
 
 // request is a line that somebody clicked or typed: one delivery, which may have come several times.
 type request struct {
-	user     string
-	account  string
-	line     string
-	clicked  bool
-	at       time.Time
-	acked    bool
-	answers  string // its response address
-	delivery int
+	User     string
+	Account  string
+	Line     string
+	Clicked  bool
+	At       time.Time
+	Acked    bool
+	Answers  string // its response address
+	Delivery int
 }
 
 // words are the line's verb and its first object.
 func (q *request) words() (verb, object string) {
-	fields := strings.Fields(q.line)
+	fields := strings.Fields(q.Line)
 	for _, f := range fields[1:] {
 		if !strings.Contains(f, "=") {
 			return fields[0], f
@@ -71,7 +71,7 @@ func (q *request) words() (verb, object string) {
 
 // key is the value of KEY=VALUE in the line.
 func (q *request) key(name string) string {
-	for _, f := range strings.Fields(q.line) {
+	for _, f := range strings.Fields(q.Line) {
 		if value, ok := strings.CutPrefix(f, name+"="); ok {
 			return value
 		}
@@ -145,7 +145,7 @@ func (r *round) clickCard(user string, dice *rand.Rand) {
 	var busy sync.WaitGroup
 	for _, u := range users {
 		busy.Go(func() {
-			q := &request{user: u, account: a.name, line: line, clicked: true}
+			q := &request{User: u, Account: a.name, Line: line, Clicked: true}
 			r.send(q, "/slack/click", map[string]string{"user": u, "channel": card.Channel, "ts": card.TS, "button": line})
 		})
 	}
@@ -191,17 +191,17 @@ func (e entry) change() string {
 }
 
 func (r *round) typed(user string, a account, line string) {
-	r.send(&request{user: user, account: a.name, line: line}, "/slack/command", map[string]string{"user": user, "channel": a.channel, "text": line})
+	r.send(&request{User: user, Account: a.name, Line: line}, "/slack/command", map[string]string{"user": user, "channel": a.channel, "text": line})
 }
 
 // send has somebody's request delivered, and remembers it if it was sent at all.
 func (r *round) send(q *request, path string, body map[string]string) {
-	q.at = time.Now()
+	q.At = time.Now()
 	var d delivery
 	if err := r.world.post(path, body, &d); err != nil {
 		return // the card was redrawn meanwhile and has no such button, or no bot is there
 	}
-	q.acked, q.answers, q.delivery = d.acknowledged(), d.ResponseURL, d.ID
+	q.Acked, q.Answers, q.Delivery = d.acknowledged(), d.ResponseURL, d.ID
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requests = append(r.requests, q)
@@ -219,11 +219,11 @@ func (r *round) replay(dice *rand.Rand) {
 	q := r.requests[len(r.requests)-1-which%last]
 	r.mu.Unlock()
 	var d delivery
-	if q.delivery == 0 || r.world.post(fmt.Sprintf("/slack/deliveries/%d/replay", q.delivery), struct{}{}, &d) != nil {
+	if q.Delivery == 0 || r.world.post(fmt.Sprintf("/slack/deliveries/%d/replay", q.Delivery), struct{}{}, &d) != nil {
 		return // never sent, or too long ago
 	}
 	r.count("redelivery")
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	q.acked = q.acked || d.acknowledged()
+	q.Acked = q.Acked || d.acknowledged()
 }

@@ -65,8 +65,8 @@ type round struct {
 
 // loss is a time when Redis may have lost what it held.
 type loss struct {
-	at   time.Time
-	what mix
+	At   time.Time
+	What mix
 }
 
 // openRound starts everything and waits until the bot watches.
@@ -77,7 +77,7 @@ func openRound(t testing.TB, binary string, p plan) *round {
 	r := &round{t: t, plan: p, logs: logs, did: map[string]int{}}
 	t.Cleanup(func() {
 		if t.Failed() {
-			fmt.Println("the logs of", p, "are kept in", logs)
+			fmt.Println("chaos: the logs of", p, "are kept in", logs)
 			return
 		}
 		require.NoError(t, os.RemoveAll(logs))
