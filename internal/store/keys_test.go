@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -78,7 +79,7 @@ func TestCluster(t *testing.T) {
 		return // there is no miniature of a cluster
 	}
 	ctx := t.Context()
-	w := &world{addr: startRedis(t, "--cluster-enabled", "yes")}
+	w := &world{addr: redistest.Start(t, "--cluster-enabled", "yes").Addr}
 	w.rdb = client(t, w.addr)
 	require.NoError(t, w.rdb.ClusterAddSlotsRange(ctx, 0, 16383).Err())
 	require.Eventually(t, func() bool { return strings.Contains(w.rdb.ClusterInfo(ctx).Val(), "cluster_state:ok") }, 10*time.Second, 20*time.Millisecond)
