@@ -6,6 +6,7 @@ import (
 	"context"
 	"iter"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -54,14 +55,16 @@ type Poller struct {
 	refresh chan struct{}
 
 	// Only Poll uses these.
-	loaded     bool            // the state below is what Memory holds
-	lastGood   time.Time       // begin of the last good poll, on the service's clock
-	remembered time.Time       // lastGood as Memory holds it
-	skew       time.Duration   // how far the service's clock is ahead of this machine's
-	swept      time.Time       // when everything was last read, on this machine's clock
-	listed     time.Time       // when all incidents were, likewise
-	reported   []string        // what this spell of failures was logged for
-	held       map[string]bool // attack ids that mutes kept back in the last poll; after a start everything is read again
+	loaded     bool                     // the state below is what Memory holds
+	lastGood   time.Time                // begin of the last good poll, on the service's clock
+	remembered time.Time                // lastGood as Memory holds it
+	skew       time.Duration            // how far the service's clock is ahead of this machine's
+	sweep      time.Time                // when everything is to be read again, on this machine's clock
+	listed     time.Time                // when all incidents were last read, likewise
+	reported   []string                 // what this spell of failures was logged for
+	held       map[string]bool          // attack ids that mutes kept back in the last poll; after a start everything is read again
+	agenda     agenda                   // of the attacks that time alone can make news
+	knocked    map[netip.Addr]time.Time // the last try of each denied source, on the service's clock
 
 	mu       sync.Mutex           // held by Poll while it writes these, and by whoever else reads them
 	shown    map[string]Shown     // by attack id, as Memory holds it
@@ -85,7 +88,7 @@ func New(cfg Config) *Poller {
 	if cfg.Routes == nil {
 		cfg.Routes = DefaultRoutes(cfg.Channel)
 	}
-	return &Poller{cfg: cfg, refresh: make(chan struct{}, 1), latest: map[string]*sighting{}}
+	return &Poller{cfg: cfg, refresh: make(chan struct{}, 1), latest: map[string]*sighting{}, knocked: map[netip.Addr]time.Time{}}
 }
 
 // Attacks returns every record that is known, as it was last read, the latest hit first. Results of measures

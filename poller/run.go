@@ -30,9 +30,13 @@ func (p *Poller) Run(ctx context.Context) error {
 	}
 }
 
-// pause is the time to the next poll. The jitter keeps the accounts of one process from polling in step.
+// pause is the time to the next poll. Its jitter keeps the accounts of one process from polling in step.
 func (p *Poller) pause(failures int) time.Duration {
 	pause := p.cfg.Interval << min(max(failures-1, 0), 2)
-	pause = min(pause, max(time.Minute, p.cfg.Interval))
-	return time.Duration(float64(pause) * (0.9 + 0.2*rand.Float64()))
+	return jitter(min(pause, max(time.Minute, p.cfg.Interval)))
+}
+
+// jitter is a duration give or take a tenth.
+func jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.9 + 0.2*rand.Float64()))
 }
