@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/wafbot/wafbot/apiclient"
 )
 
@@ -47,6 +49,7 @@ type Config struct {
 	Muted      Muted         // nil: nothing is ever muted
 	Channel    string        // of the first message, and of routes without one
 	Log        *slog.Logger  // nil: slog.Default()
+	Starts     *rate.Limiter // paces Run's first polls of all accounts that share it; nil: each polls at once
 }
 
 // Poller watches one account. Poll and Run must not run at the same time; all else may.

@@ -10,6 +10,9 @@ import (
 // Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer, down to one
 // a minute, or every four intervals if that is less, or every interval if that is more.
 func (p *Poller) Run(ctx context.Context) error {
+	if p.cfg.Starts != nil && p.cfg.Starts.Wait(ctx) != nil {
+		return nil // ctx has ended
+	}
 	var mirror sync.WaitGroup
 	mirror.Go(func() { p.mirror(ctx) }) // apart, so that it never delays a poll
 	defer mirror.Wait()
