@@ -115,7 +115,9 @@ func (p *Poller) take(r *reading, page []apiclient.Attack) (changed bool) {
 		if a.ID == "" || !known && !a.Last.IsZero() && a.Last.Before(r.from) {
 			continue
 		}
-		if !known || !reflect.DeepEqual(was.attack, a) {
+		if known && reflect.DeepEqual(was.attack, a) {
+			a = was.attack // the same, but held in memory once
+		} else {
 			changed = true
 		}
 		r.attacks[a.ID] = a
