@@ -27,7 +27,7 @@ func BenchmarkPollUnchanged(b *testing.B) {
 	for _, known := range []int{100, 10_000, 100_000} {
 		b.Run(fmt.Sprint(known), func(b *testing.B) {
 			s := newStill(b, known)
-			p := s.poller(b, s.client(b, apiclient.NewHTTP()), known)
+			p := s.poller(b, s.client(b, apiclient.NewHTTP()))
 			require.NoError(b, p.Poll(b.Context()))
 			require.Len(b, p.Attacks(), known)
 			var polls, trips []time.Duration
@@ -132,7 +132,7 @@ func (s *still) client(t testing.TB, shared *http.Client) *apiclient.Client {
 }
 
 // poller has been watching for a while: a third of what is known has a card that says it goes on, another third one that says it is over.
-func (s *still) poller(t testing.TB, api poller.API, known int) *poller.Poller {
+func (s *still) poller(t testing.TB, api poller.API) *poller.Poller {
 	r := poller.Remembered{LastGood: time.Now(), Shown: map[string]poller.Shown{}}
 	for p, err := range api.Attacks(t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(t, err)
