@@ -116,8 +116,14 @@ func (r *Runner) closeUndone(ctx context.Context, c *Call, id string) error {
 	if id == "" || r.cfg.Policy.Changes != ChangesOn {
 		return nil
 	}
-	if err := r.markUndone(ctx, c, Change{Undoes: id, Actor: c.Actor, At: c.Now}); err != nil {
+	all := c.amended(Change{Undoes: id, Actor: c.Actor, At: c.Now})
+	if _, err := c.save(ctx, nil, all...); err != nil {
 		return Away(err)
+	}
+	for _, undone := range all {
+		if undone.ID == id {
+			r.cfg.Changed(ctx, undone)
+		}
 	}
 	return nil
 }

@@ -88,6 +88,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	t := w.t
 	w.ledger, w.audit, w.members, w.log, w.out = newLedger(), &auditLog{}, newMembers(), &syncBuffer{}, &syncBuffer{}
 	w.desk = newDesk(w.ledger)
+	w.ledger.audit = w.audit
 	w.service = waf.New(waf.Config{Seed: 1, Now: w.clock, Accounts: []waf.Account{{
 		Name: "acme", Token: token, ClientID: 5, Applications: []waf.Application{
 			{ID: 4, Name: "Shop", Host: "shop.example.com", Mode: "monitoring"}, {ID: 7, Name: "Legacy", Host: "old.example.com"}, {ID: -1, Name: "Rest", Host: "www.example.com"},
