@@ -93,8 +93,12 @@ func (p *Poller) judge(u *Update, look Look, r reading) {
 		s.Mention = route.Mention // the card stays where it is, but whom incidents call is called
 	}
 	u.Shown[look.Attack.ID] = s
+	id := deliveryID(p.cfg.Account, look.Attack.ID, reason, s.Revision)
+	if !last.Told {
+		id = CardDelivery(p.cfg.Account, look.Attack.ID)
+	}
 	n := News{
-		ID: deliveryID(p.cfg.Account, look.Attack.ID, reason, s.Revision), Account: p.cfg.Account, Attack: look.Attack,
+		ID: id, Account: p.cfg.Account, Attack: look.Attack,
 		Reason: reason, Revision: s.Revision, Channel: s.Channel, Mention: s.Mention, Quiet: s.Quiet, At: r.at,
 	}
 	u.News = append(u.News, n)

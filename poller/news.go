@@ -74,6 +74,9 @@ type FirstStartFacts struct {
 	Incidents int `json:"incidents"` // in the lookback, ongoing or over
 }
 
+// CardDelivery is the delivery id of an attack's card, and of the news that the attack began: there is one card, whichever news is told first.
+func CardDelivery(account, attackID string) string { return deliveryID(account, attackID, "card", 1) }
+
 // deliveryID is the first half of a SHA-256. The JSON of a list keeps the parts apart, whatever they hold.
 func deliveryID(account, attackID string, reason Reason, revision int) string {
 	parts, _ := json.Marshal([]any{account, attackID, reason, revision}) // strings and an int always encode
