@@ -54,10 +54,15 @@ func (p *Poller) decideWith(r reading, muted func(apiclient.Attack) bool) Update
 	if p.lastGood.IsZero() {
 		u.News = append(u.News, p.firstStart(r, len(u.News)))
 	}
-	slices.SortFunc(u.News, func(a, b News) int {
+	sortNews(u.News)
+	return u
+}
+
+// sortNews puts the most urgent first.
+func sortNews(news []News) {
+	slices.SortFunc(news, func(a, b News) int {
 		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), b.Attack.Last.Compare(a.Attack.Last), cmp.Compare(a.Attack.ID, b.Attack.ID))
 	})
-	return u
 }
 
 // judge adds one attack to the update, if there is anything to remember about it.

@@ -22,6 +22,8 @@ const (
 	Quiet          Reason = "quiet"
 	Resumed        Reason = "resumed"     // was quiet
 	FirstStart     Reason = "first start" // the one message of an account's first poll, about no attack
+	Blind          Reason = "blind"       // the account can't be watched; about no attack
+	Gap            Reason = "gap"         // it is watched again, or wafbot was not watching; about no attack
 )
 
 // Shown is one attack as it was last decided about.
@@ -41,7 +43,7 @@ type Shown struct {
 type News struct {
 	ID       string           `json:"id"` // delivery id: any replica computes the same for the same news
 	Account  string           `json:"account"`
-	Attack   apiclient.Attack `json:"attack"` // as it is now; zero for FirstStart
+	Attack   apiclient.Attack `json:"attack"` // as it is now; zero for news about no attack
 	Reason   Reason           `json:"reason"`
 	Revision int              `json:"revision"`
 	Channel  string           `json:"channel"`           // where its card is or goes
@@ -49,16 +51,18 @@ type News struct {
 	Quiet    bool             `json:"quiet,omitempty"`   // the attack is over, also when it is new: caught up after an absence
 	At       time.Time        `json:"at"`                // of the poll that saw it, on the service's clock
 	First    *FirstStartFacts `json:"first,omitempty"`   // of FirstStart only
+	Blind    *BlindFacts      `json:"blind,omitempty"`   // of Blind only
+	Gap      *GapFacts        `json:"gap,omitempty"`     // of Gap only
 }
 
-// Rank orders the news of one poll: incidents first, then what calls people, then state, then figures.
+// Rank orders news: incidents first, then what calls people and what wafbot did not see, then state, then figures.
 func (n News) Rank() int {
 	switch {
 	case n.Reason == FirstStart:
 		return 0
 	case n.Reason == NewIncident || n.Reason == BecameIncident:
 		return 1
-	case n.Reason == Worsened:
+	case n.Reason == Worsened || n.Reason == Blind || n.Reason == Gap:
 		return 2
 	case n.Reason == NewAttack:
 		return 3

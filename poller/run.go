@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer, down to one
-// a minute, or every four intervals if that is less, or every interval if that is more.
+// Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer once that is
+// news, down to one a minute, or every four intervals if that is less, or every interval if that is more.
 func (p *Poller) Run(ctx context.Context) error {
 	var mirror sync.WaitGroup
 	mirror.Go(func() { p.mirror(ctx) }) // apart, so that it never delays a poll
 	defer mirror.Wait()
+	p.forget()
 	failures := 0
 	for {
 		if err := p.Poll(ctx); err != nil {
@@ -30,9 +31,16 @@ func (p *Poller) Run(ctx context.Context) error {
 	}
 }
 
+// forget drops what an earlier Run knew: another replica may have watched since.
+func (p *Poller) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.loaded, p.failures, p.reported, p.health.Failing, p.health.Since = false, 0, nil, "", time.Time{}
+}
+
 // pause is the time to the next poll. The jitter keeps the accounts of one process from polling in step.
 func (p *Poller) pause(failures int) time.Duration {
-	pause := p.cfg.Interval << min(max(failures-1, 0), 2)
+	pause := p.cfg.Interval << min(max(failures-blindAfter-1, 0), 2)
 	pause = min(pause, max(time.Minute, p.cfg.Interval))
 	return time.Duration(float64(pause) * (0.9 + 0.2*rand.Float64()))
 }
