@@ -27,6 +27,10 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 	switch n.Reason {
 	case poller.FirstStart:
 		return b.tellMessage(ctx, n, b.firstStart(a, n), "")
+	case poller.Blind:
+		return b.tellBlind(ctx, a, n)
+	case poller.Gap:
+		return b.tellGap(ctx, a, n)
 	case changed:
 		return b.tellChange(ctx, n)
 	case handedOver:

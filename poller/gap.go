@@ -123,7 +123,7 @@ func (p *Poller) bridge(u *Update, r reading, good bool) {
 	}
 	facts := GapFacts{From: p.lastGood, To: r.at, Why: p.whyBlind()}
 	facts.Over, facts.OverCount = oldest(over), len(over)
-	began := p.beganSince(p.lastGood, u)
+	began := p.beganSince(p.lastGood.Truncate(time.Second), u) // the service counts whole seconds
 	facts.Began, facts.BeganCount = oldest(began), len(began)
 	u.News = append(u.News, News{
 		ID: deliveryID(p.cfg.Account, "", Gap, int(p.lastGood.UnixMilli())), Account: p.cfg.Account, Reason: Gap, Channel: p.cfg.Channel, At: r.at, Gap: &facts,

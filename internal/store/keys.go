@@ -10,6 +10,7 @@ package store
 //	{work}:ping            string  a trial whether Redis takes writes                 1 min
 //	{a:NAME}:good          string  the last good poll, Unix milliseconds              never
 //	{a:NAME}:shown         hash    attack's id → poller.Shown                         out of the lookback
+//	{a:NAME}:blind         string  poller.Spell in which it can't be watched          when watched again
 //	{a:NAME}:outbox        hash    delivery id → poller.News to be told               when told
 //	{a:NAME}:tried:ID      string  the first attempt to post a delivery, Unix ms      7 days, or when told
 //	{a:NAME}:cards         hash    attack's id → CHANNEL TS of its card               out of the lookback
@@ -36,6 +37,7 @@ func keySeen(name string) string { return "{work}:seen:" + name }
 func accountKey(account, name string) string { return "{a:" + account + "}:" + name }
 
 func keyGood(account string) string    { return accountKey(account, "good") }
+func keyBlind(account string) string   { return accountKey(account, "blind") }
 func keyShown(account string) string   { return accountKey(account, "shown") }
 func keyOutbox(account string) string  { return accountKey(account, "outbox") }
 func keyCards(account string) string   { return accountKey(account, "cards") }

@@ -27,6 +27,9 @@ func (s *Store) Load(ctx context.Context, account string) (poller.Remembered, er
 	if err == nil {
 		r.LastGood = time.UnixMilli(good).UTC()
 	}
+	if r.Blind, err = s.blind(ctx, account); err != nil {
+		return poller.Remembered{}, err
+	}
 	texts, err := s.rdb.HGetAll(ctx, keyShown(account)).Result()
 	if err != nil {
 		return poller.Remembered{}, fmt.Errorf("load attacks of %s: %w", account, err)
@@ -65,6 +68,9 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 		}
 		if len(outbox) > 0 {
 			p.HSet(ctx, keyOutbox(account), outbox...)
+		}
+		if err := setBlind(ctx, p, account, u.Blind); err != nil {
+			return err
 		}
 		for _, attackid := range u.Forget {
 			id := commands.AttackID(account, attackid)
