@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // How often wafbot looks for changes whose end has come, and how long it waits after one that could not be ended.
@@ -20,13 +22,19 @@ func (r *Runner) RunDue(ctx context.Context, due Due) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
+	g, ctx := errgroup.WithContext(ctx)
+	for _, a := range r.cfg.Accounts {
+		g.Go(func() error { return r.runDue(ctx, due, a) }) // apart: a service that hangs must not keep the others' modes from returning
+	}
+	return g.Wait()
+}
+
+func (r *Runner) runDue(ctx context.Context, due Due, a *Account) error {
 	retry := map[string]time.Time{}
 	tick := time.NewTicker(dueEvery)
 	defer tick.Stop()
 	for {
-		for _, a := range r.cfg.Accounts {
-			r.endDue(ctx, due, a, retry)
-		}
+		r.endDue(ctx, due, a, retry)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

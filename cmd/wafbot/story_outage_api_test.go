@@ -82,3 +82,32 @@ func TestOneAccountIsBlindForAWhile(t *testing.T) {
 		})
 	}
 }
+
+// A service that takes requests and never answers keeps nobody waiting who asks for another account.
+func TestOneAccountHangs(t *testing.T) {
+	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, bothAccounts, func(t *testing.T, w *world) {
+		w.attack(injection())
+		acme := w.card("/login")
+		w.types("rob", "mode Shop block for=1s")
+		w.click("rob", w.told("rob", "Before you do"), "Do it anyway")
+		w.told("rob", "Switch Shop to block for 1 s", "accepted")
+		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Kind: "hang"}))
+		acme.click("rob", "Deny only") // hangs, too
+
+		w.attack(stuffing())
+		globex := w.cardIn("#waf-globex", "/signin")
+		globex.click("rob", "Deny only")
+		globex.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+		w.typesIn("#waf-globex", "ann", "mode Portal monitoring for=1s")
+		w.click("ann", w.told("ann", "Before you do"), "Do it anyway")
+		w.message("#waf-globex", "Switch Portal to monitoring for 1 s")
+		w.message("#waf-globex", "Undo of: Switch Portal to monitoring for 1 s")
+		w.typesIn("#random", "vic", "explain attack="+globex.id())
+		w.told("vic", globex.id(), "Its card is in channel")
+		w.typesIn("#random", "vic", "status")
+		w.told("vic", "globex: 1 going on", "acme: what burns is unknown", "can't be reached")
+		w.typesIn("#random", "vic", "attacks")
+		w.told("vic", "globex: 2 attacks", "acme: unknown", "can't be reached")
+		w.WAF.ClearFaults()
+	})
+}
