@@ -75,6 +75,7 @@ type Memory interface {
 	Links
 	Outbox
 	Cards
+	Notices
 	Pace
 	Ping(ctx context.Context) error
 }

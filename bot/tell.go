@@ -26,11 +26,13 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 	}
 	switch n.Reason {
 	case poller.FirstStart:
-		return b.tellMessage(ctx, n, b.firstStart(a, n), "")
+		return b.tellMessage(ctx, n, b.firstStart(a, n))
 	case poller.Blind:
 		return b.tellBlind(ctx, a, n)
 	case poller.Gap:
 		return b.tellGap(ctx, a, n)
+	case poller.HandsTied:
+		return b.tellTied(ctx, a, n)
 	case changed:
 		return b.tellChange(ctx, n)
 	case handedOver:
@@ -69,9 +71,9 @@ func (b *Bot) record(ctx context.Context, n poller.News, channel, ts string) err
 	}
 }
 
-// tellMessage posts news that is no card; with thread it is a reply that the channel sees too.
-func (b *Bot) tellMessage(ctx context.Context, n poller.News, msg Message, thread string) error {
-	if err := b.post(ctx, newsCall(n, msg, thread)); err != nil {
+// tellMessage posts news that is no card.
+func (b *Bot) tellMessage(ctx context.Context, n poller.News, msg Message) error {
+	if err := b.post(ctx, newsCall(n, msg, "")); err != nil {
 		return err
 	}
 	return b.record(ctx, n, "", "")
@@ -153,7 +155,7 @@ func (b *Bot) tellChange(ctx context.Context, n poller.News) error {
 		if undo, ok := commands.UndoButton(ch, b.cfg.Now()); ok {
 			buttons = append(buttons, undo)
 		}
-		return b.tellMessage(ctx, n, linesMessage(lines, buttons), "")
+		return b.tellMessage(ctx, n, linesMessage(lines, buttons))
 	}
 	return b.record(ctx, n, "", "")
 }

@@ -11,7 +11,7 @@ func (b *Bot) tellBlind(ctx context.Context, a Account, n poller.News) error {
 	if n.Blind == nil || a.Health != nil && a.Health().LastGood.After(n.At) {
 		return b.record(ctx, n, "", "")
 	}
-	return b.tellMessage(ctx, n, blindMessage(a, *n.Blind), "")
+	return b.tellMessage(ctx, n, blindMessage(a, *n.Blind))
 }
 
 // tellGap tells from when to when an account was not watched, and what happened meanwhile.
@@ -19,5 +19,5 @@ func (b *Bot) tellGap(ctx context.Context, a Account, n poller.News) error {
 	if n.Gap == nil {
 		return b.record(ctx, n, "", "")
 	}
-	return b.tellMessage(ctx, n, gapMessage(a, *n.Gap, b.cfg.Now()), "")
+	return b.tellMessage(ctx, n, gapMessage(a, *n.Gap, b.cfg.Now()))
 }

@@ -30,6 +30,7 @@ func (r *Runner) finish(ctx context.Context, c *Call, ch Change, p Plan, res *Re
 		return fault
 	}
 	r.settle(&ch, fault)
+	r.tie(ctx, c, fault, ch.refused())
 	r.actingClaims(ctx, ch) // before the change is kept: a redelivery finishes both
 	if err := r.keep(ctx, c, ch); err != nil {
 		fault = unsaved(ch, err)
@@ -40,6 +41,7 @@ func (r *Runner) finish(ctx context.Context, c *Call, ch Change, p Plan, res *Re
 	if fault != nil {
 		return notDone(ch, fault)
 	}
+	r.untie(ctx, ch)
 	res.add(ch)
 	res.Lines = append(res.Lines, p.Notes...)
 	return nil

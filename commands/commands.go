@@ -88,7 +88,7 @@ type Call struct {
 	Known   []Change     // of a change: the account's changes, the newest first
 }
 
-// Config is what a Runner works with. Accounts, Members, Ledger, Facts, Desk, Audit and Explain must be set.
+// Config is what a Runner works with. Accounts, Members, Ledger, Facts, Desk, Ties, Audit and Explain must be set.
 type Config struct {
 	Accounts []*Account
 	Policy   Policy
@@ -97,6 +97,7 @@ type Config struct {
 	Ledger   Ledger
 	Facts    Facts
 	Desk     Desk
+	Ties     Ties
 	Audit    AuditLog
 	AuditOut io.Writer                              // each audit entry as a JSON line; nil: nowhere
 	Log      *slog.Logger                           // nil: discarded

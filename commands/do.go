@@ -160,6 +160,7 @@ func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 		return Result{}, tooLate(c)
 	}
 	plans, err := c.Cmd.Plan(held, c)
+	r.tiePlan(held, c, err)
 	if err != nil && len(mine) == 0 {
 		err = notBegun(err)
 	}

@@ -24,6 +24,7 @@ const (
 	FirstStart     Reason = "first start" // the one message of an account's first poll, about no attack
 	Blind          Reason = "blind"       // the account can't be watched; about no attack
 	Gap            Reason = "gap"         // it is watched again, or wafbot was not watching; about no attack
+	HandsTied      Reason = "hands tied"  // the service refuses changes; no poll finds that
 )
 
 // Shown is one attack as it was last decided about.
@@ -62,7 +63,7 @@ func (n News) Rank() int {
 		return 0
 	case n.Reason == NewIncident || n.Reason == BecameIncident:
 		return 1
-	case n.Reason == Worsened || n.Reason == Blind || n.Reason == Gap:
+	case n.Reason == Worsened || n.Reason == Blind || n.Reason == Gap || n.Reason == HandsTied:
 		return 2
 	case n.Reason == NewAttack:
 		return 3

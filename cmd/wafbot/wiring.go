@@ -56,7 +56,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	a.runner = commands.New(commands.Config{
 		Accounts: accounts, Policy: cfg.policy(), Roles: roles, Members: a.slack, Ledger: a.store, Facts: a.store, Audit: a.store,
 		AuditOut: &lineWriter{out: out}, Log: log, Changed: a.follow, Health: a.health,
-		Desk: a.store, Touched: a.touched, Explain: a.explain,
+		Desk: a.store, Ties: ties{a}, Touched: a.touched, Explain: a.explain,
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: cfg.policy(), Roles: roles,

@@ -24,6 +24,24 @@ func (a *app) touched(ctx context.Context, t commands.Touch) {
 	}
 }
 
+// ties remembers the spells in which the service refuses changes, and has them told.
+type ties struct{ *app }
+
+// Tied implements commands.Ties.
+func (t ties) Tied(ctx context.Context, account string) (commands.Tied, error) {
+	return t.store.Tied(ctx, account)
+}
+
+// SaveTied implements commands.Ties.
+func (t ties) SaveTied(ctx context.Context, tied commands.Tied) error {
+	n := bot.HandsTied(tied, t.configured(tied.Account).Channel)
+	if err := t.store.SaveTied(ctx, tied, n); err != nil {
+		return err
+	}
+	t.bot.Wake(n.Account, []poller.News{n})
+	return nil
+}
+
 // muted gives the poller an account's mutes.
 func (a *app) muted(account string) poller.Muted {
 	return func(ctx context.Context) (func(apiclient.Attack) bool, error) {

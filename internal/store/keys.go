@@ -18,6 +18,8 @@ package store
 //	{a:NAME}:redraw        hash    attack's id → the mark that its card is outdated   when redrawn
 //	{a:NAME}:cases         hash    attack's id → commands.Case                        out of the lookback
 //	{a:NAME}:mutes         string  all mutes, []commands.Mute                         1 s after the last one's end
+//	{a:NAME}:tied          string  commands.Tied, the last one                        never
+//	{a:NAME}:tied:at       string  ID REVISION CHANNEL TS of the last one's notice    never
 //	{a:NAME}:changes       hash    change's id → commands.Change                      30 days after its end
 //	{a:NAME}:due           zset    change's id by the Unix time at which to end it    when ended
 //	{a:NAME}:lock          string  the token of who changes the account               10 s, renewed
@@ -44,6 +46,8 @@ func keyCards(account string) string   { return accountKey(account, "cards") }
 func keyRedraw(account string) string  { return accountKey(account, "redraw") }
 func keyCases(account string) string   { return accountKey(account, "cases") }
 func keyMutes(account string) string   { return accountKey(account, "mutes") }
+func keyTied(account string) string    { return accountKey(account, "tied") }
+func keyTiedAt(account string) string  { return accountKey(account, "tied:at") }
 func keyChanges(account string) string { return accountKey(account, "changes") }
 func keyDue(account string) string     { return accountKey(account, "due") }
 func keyLock(account string) string    { return accountKey(account, "lock") }
