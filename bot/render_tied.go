@@ -101,7 +101,11 @@ func dueLines(a Account, t commands.Tied, changes []commands.Change, now time.Ti
 func untiedMessage(a Account, t commands.Tied) Message {
 	lines := []commands.Text{commands.Say(commands.Bold("wafbot can change "+a.Name+" again"), " since ", t.Until)}
 	for _, r := range t.Refused {
-		lines = append(lines, commands.Say("Still NOT done: ", commands.Bold(r.Does), ". Ask again if it is still wanted"))
+		next := "Ask again if it is still wanted"
+		if r.By.Via == commands.ViaClock {
+			next = "wafbot does it within a minute"
+		}
+		lines = append(lines, commands.Say("Still NOT done: ", commands.Bold(r.Does), ". ", next))
 	}
 	text := fmt.Sprintf("wafbot can change %s again since %s", a.Name, clockTime(t.Until))
 	return Message{Text: notification(text), Blocks: renderLines(lines, nil)}

@@ -240,8 +240,17 @@ func (r *Runner) ask(c *Call, plans []Plan) error {
 	return &Refusal{Kind: ErrAsk, Text: text, Plan: &warned, Line: c.Line.With("account", c.Account.Name)}
 }
 
+// RefusedByMemory reports whether the memory answered and took nothing: it is read-only or full, or it is starting.
+func RefusedByMemory(err error) bool {
+	var answer interface{ RedisError() }
+	return errors.As(err, &answer)
+}
+
 // Away is the refusal of a change because there is no memory.
 func Away(err error) *Refusal {
+	if RefusedByMemory(err) {
+		return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: wafbot's memory (Redis) takes nothing just now: it is full, read-only or starting. Without it nothing is changed. Try again in a moment")}
+	}
 	return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: wafbot's memory (Redis) can't be reached, and without it nothing is changed. Try again in a moment")}
 }
 

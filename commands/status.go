@@ -26,6 +26,7 @@ type accountStatus struct {
 	Ongoing  []attackRow `json:"ongoing"`
 	InForce  []Change    `json:"in_force"`
 	Muted    []Mute      `json:"muted,omitempty"`
+	Tied     *Tied       `json:"tied,omitempty"`      // the service refuses changes; nil: not as far as is known
 	NoMemory bool        `json:"no_memory,omitempty"` // Redis can't be reached: in_force is unknown
 }
 
@@ -57,6 +58,10 @@ func (c *Call) accountStatus(ctx context.Context, pages *pager, a *Account, list
 				lines = append(lines, Say(Bold("Blind: "), h.Failing, "; last good look ", ago(h.LastGood, c.Now)))
 			}
 		}
+	}
+	if t, err := c.cfg.Ties.Tied(ctx, a.Name); err == nil && t.GoesOn() {
+		st.Tied = &t
+		lines = append(lines, Say(Bold("Hands tied: "), "the service doesn't let wafbot ", t.Cannot(), ", since ", t.Since))
 	}
 	changes, err := c.cfg.Ledger.Changes(ctx, a.Name)
 	if err != nil {

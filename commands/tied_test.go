@@ -248,3 +248,13 @@ func TestManyRefusedChanges(t *testing.T) {
 	require.Len(t, spell.Refused, 5)
 	require.Positive(t, spell.More)
 }
+
+func TestStatusTellsThatHandsAreTied(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	require.NotContains(t, text(w.reads(eve, "status")), "Hands tied")
+	w.fault("POST /v4/ip_rules", "status:403", 0)
+	_, err := w.try(ann, "deny 203.0.113.7")
+	require.Error(t, err)
+	require.Contains(t, text(w.reads(eve, "status")), "Hands tied: the service doesn't let wafbot change IP lists, since 2026-11-20 03:00 UTC")
+}

@@ -14,7 +14,7 @@ import (
 // unreadable is a service of which nothing can be read: what is planned over it is what there is to do if nothing stands there yet.
 type unreadable struct{ API }
 
-func nothingOf[T any](yield func(T, error) bool) {}
+func nothingOf[T any](func(T, error) bool) {}
 
 // Attacks implements AttackReader.
 func (unreadable) Attacks(context.Context, apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error] {
