@@ -40,6 +40,8 @@ type Outbox interface {
 	Untold(ctx context.Context, account string) ([]poller.News, error)
 	// Trying writes down that a delivery is about to be posted; again tells that it may have been posted before.
 	Trying(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again bool, err error)
+	// Announce puts a piece of news there, or in the place of the one with its id.
+	Announce(ctx context.Context, n poller.News) error
 	// Told takes news off, and remembers where its card is.
 	Told(ctx context.Context, account string, n poller.News, channel, ts string) error
 }

@@ -96,7 +96,7 @@ func (b *Bot) postCard(ctx context.Context, a Account, n, card poller.News) (pos
 	}
 	found := ts != ""
 	if !found {
-		if err := b.supersedeForCard(ctx, n, r.revision); err != nil {
+		if err := b.supersedeForCard(ctx, n, r); err != nil {
 			return false, err
 		}
 		if channel, ts, err = b.postTried(ctx, call, tried{first: r.tried.first}); err != nil {
@@ -110,20 +110,27 @@ func (b *Bot) postCard(ctx context.Context, a Account, n, card poller.News) (pos
 	return !found, nil
 }
 
-// supersedeForCard is supersede before a card is posted: the news that the attack began stays, where it still waits.
-func (b *Bot) supersedeForCard(ctx context.Context, n poller.News, revision int) error {
-	if n.ID == poller.CardDelivery(n.Account, n.Attack.ID) && n.Revision == revision {
+// supersedeForCard is supersede before a card is posted: the news that the attack began stays, where it still waits, as urgent as the attack is by now.
+func (b *Bot) supersedeForCard(ctx context.Context, n poller.News, r remembered) error {
+	card := poller.CardDelivery(n.Account, n.Attack.ID)
+	if n.ID == card && n.Revision == r.revision {
 		return nil // nothing newer has been decided
 	}
 	waiting, err := b.waiting(ctx, n)
 	if err != nil {
 		return err
 	}
-	stays, card := n.ID, poller.CardDelivery(n.Account, n.Attack.ID)
-	if slices.ContainsFunc(waiting, func(w poller.News) bool { return w.ID == card }) {
-		stays = card
+	i := slices.IndexFunc(waiting, func(w poller.News) bool { return w.ID == card })
+	if i < 0 {
+		return b.supersede(ctx, waiting, n.ID, r.revision)
 	}
-	return b.supersede(ctx, waiting, stays, revision)
+	if began := waiting[i]; began.Reason == poller.NewAttack && r.facts.attack.Incident() {
+		began.Reason = poller.NewIncident
+		if err := b.cfg.Memory.Announce(ctx, began); err != nil {
+			return err
+		}
+	}
+	return b.supersede(ctx, waiting, card, r.revision)
 }
 
 // supersede takes off what waits to be told of an attack and is no newer than the facts that are about to be told. That is done before they are

@@ -39,6 +39,9 @@ func TestSlackIsAwayForAWhile(t *testing.T) {
 				require.NoError(t, w.WAF.StopAttack(other))
 				w.polls(12) // three seconds: it is over
 				told := len(w.Slack.Messages("#waf"))
+				w.stop()
+				w.start() // somebody else has to make the best of it
+				w.polls(2)
 				w.Slack.ClearFaults()
 
 				card := w.card("/login", "INCIDENT", "It worked")
@@ -53,7 +56,7 @@ func TestSlackIsAwayForAWhile(t *testing.T) {
 				require.Equal(t, 1, len(w.cards("#waf", "/other")))
 				require.Empty(t, over.replies())
 				if told == 1 {
-					require.Empty(t, card.replies(), "the card says it")
+					require.Zero(t, len(card.replies()), "the card says it: %s", w.all())
 				}
 				require.Len(t, w.Slack.Messages("#waf"), 3+len(card.replies()))
 			})
