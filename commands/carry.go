@@ -30,6 +30,7 @@ func (r *Runner) finish(ctx context.Context, c *Call, ch Change, p Plan, res *Re
 		return fault
 	}
 	r.settle(&ch, fault)
+	r.tie(ctx, c, fault, ch.refused())
 	r.actingClaims(ctx, c, ch) // before the change is kept: a redelivery finishes both
 	entry := changeEntry(c, ch)
 	n, err := r.keep(ctx, c, ch, &entry)
@@ -47,6 +48,7 @@ func (r *Runner) finish(ctx context.Context, c *Call, ch Change, p Plan, res *Re
 	if fault != nil {
 		return notDone(ch, fault)
 	}
+	r.untie(ctx, c, ch)
 	res.add(ch)
 	res.Lines = append(res.Lines, p.Notes...)
 	return nil

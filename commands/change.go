@@ -152,6 +152,8 @@ type Lock interface {
 	SaveCase(ctx context.Context, attack string, c Case) error
 	// SaveMutes puts these in the place of all of the account's.
 	SaveMutes(ctx context.Context, all []Mute) error
+	// SaveTied writes a spell of refused changes down, and has people told of it in the same step.
+	SaveTied(ctx context.Context, t Tied) error
 	Unlock()
 }
 

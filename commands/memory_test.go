@@ -24,7 +24,8 @@ type ledger struct {
 	readFail bool
 	saveFail func(n int) bool // whether the n-th save fails; nil: none
 
-	audit     *auditLog         // written in the same step as changes
+	audit     *auditLog // written in the same step as changes
+	ties      *ties
 	kept      map[string]string // cases and mutes
 	term      int
 	loseAt    int    // the save at which the lock is found lost; 0: none
@@ -202,6 +203,8 @@ func (d *desk) Mutes(_ context.Context, account string) (all []commands.Mute, er
 func (l *lock) SaveCase(ctx context.Context, attack string, c commands.Case) error {
 	return l.write(ctx, l.kept, map[string]any{"case acme " + attack: c})
 }
+
+func (l *lock) SaveTied(ctx context.Context, t commands.Tied) error { return l.ties.SaveTied(ctx, t) }
 
 func (l *lock) SaveMutes(ctx context.Context, all []commands.Mute) error {
 	return l.write(ctx, l.kept, map[string]any{"mutes acme": all})

@@ -30,6 +30,9 @@ func (s *Store) Load(ctx context.Context, account string) (poller.Remembered, er
 	if r.Began, err = s.began(ctx, account); err != nil {
 		return poller.Remembered{}, err
 	}
+	if r.Blind, err = s.blind(ctx, account); err != nil {
+		return poller.Remembered{}, err
+	}
 	texts, err := s.rdb.HGetAll(ctx, keyShown(account)).Result()
 	if err != nil {
 		return poller.Remembered{}, fmt.Errorf("load attacks of %s: %w", account, err)
@@ -67,7 +70,7 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 			b.do("HDEL", key, id)
 		}
 	}
-	if err := b.announce(u.News...); err != nil {
+	if err := errors.Join(b.blind(account, u.Blind), b.announce(u.News...)); err != nil {
 		return err
 	}
 	if _, err := s.fenced(ctx, under, &b); err != nil {
