@@ -273,9 +273,8 @@ func TestRunKnowsThatOthersWatched(t *testing.T) {
 			require.NoError(t, runFor(t, one, 5*time.Minute))
 			require.NoError(t, runFor(t, other, 5*time.Minute))
 		}
-		require.Equal(t, []string{"first start "}, a.memory.took())
-		blind, gaps := a.memory.outages()
-		require.Empty(t, blind)
-		require.Empty(t, gaps)
+		news := a.memory.tookNews()
+		require.Len(t, news, 1)
+		require.Equal(t, poller.FirstStart, news[0].Reason)
 	})
 }

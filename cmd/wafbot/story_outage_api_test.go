@@ -28,16 +28,12 @@ func TestOneAccountIsBlindForAWhile(t *testing.T) {
 	t.Parallel()
 	for kind, why := range map[string]string{
 		"status:500": "the service answers with errors", "html": "the service answers with errors", "reset": "the service can't be reached",
-		"cut": "the service can't be reached", "unauthenticated": "the service refuses the token", "status:403": "the token lacks the permission to read",
-		"inner:500": "the service answers with errors",
+		"unauthenticated": "the service refuses the token", "status:403": "the token lacks the permission to read",
 	} {
 		t.Run(kind, func(t *testing.T) {
 			both := func(w *world) {
 				bothAccounts(w)
 				w.cfg.Accounts[0].OngoingFor = 2 * time.Second
-				for i := range w.cfg.Accounts {
-					w.cfg.Accounts[i].PollInterval = 250 * time.Millisecond
-				}
 			}
 			storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, both, func(t *testing.T, w *world) {
 				w.attack(injection())
