@@ -155,8 +155,13 @@ func (r *Runner) prolong(ctx context.Context, c *Call, ch Change) error {
 	if err := r.save(ctx, begun); err != nil {
 		return err
 	}
-	if !longer.Until.IsZero() && (ch.Until.IsZero() || ch.Until.After(longer.Until)) {
-		longer.Until = ch.Until
-	}
+	longer.prolonged(ch.Until)
 	return r.save(ctx, longer)
+}
+
+// prolonged moves the change's end, never to an earlier one.
+func (c *Change) prolonged(until time.Time) {
+	if !c.Until.IsZero() && (until.IsZero() || until.After(c.Until)) {
+		c.Until = until
+	}
 }

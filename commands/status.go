@@ -3,6 +3,7 @@ package commands
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -26,7 +27,7 @@ type accountStatus struct {
 	Ongoing  []attackRow `json:"ongoing"`
 	InForce  []Change    `json:"in_force"`
 	Muted    []Mute      `json:"muted,omitempty"`
-	NoMemory bool        `json:"no_memory,omitempty"` // Redis can't be reached: in_force is unknown
+	NoMemory bool        `json:"no_memory,omitempty"` // Redis can't be reached or was emptied: in_force is unknown
 }
 
 func readStatus(ctx context.Context, c *Call) (Result, error) {
@@ -58,7 +59,11 @@ func (c *Call) accountStatus(ctx context.Context, pages *pager, a *Account) ([]T
 	changes, err := c.cfg.Ledger.Changes(ctx, a.Name)
 	if err != nil {
 		st.NoMemory = true
-		return append(lines, Say("What is in force is unknown: wafbot's memory (Redis) can't be reached, and until it can nothing is changed")), st
+		why := "can't be reached, and until it can nothing is changed"
+		if errors.Is(err, ErrEmptied) {
+			why = "was emptied; until it is read back from Slack nothing is changed"
+		}
+		return append(lines, Say("What is in force is unknown: wafbot's memory (Redis) ", why)), st
 	}
 	for _, ch := range changes {
 		if ch.InForce(c.Now) && ch.Amends() == "" && !ch.superseded(changes) {
