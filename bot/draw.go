@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slack-go/slack"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -224,8 +225,9 @@ func (b *Bot) redraw(ctx context.Context, o outdated) error {
 	if err != nil {
 		return err
 	}
-	if ts == "" || !known {
-		// There is no card. One that is about to be posted is drawn from the same facts.
+	if ts == "" || !known || shown.Recalled {
+		// There is no card; one that is about to be posted is drawn from the same facts. Of one that was read back only the attack's id is
+		// known until it is seen again: that must not wipe out what stands there.
 		return b.cfg.Memory.Redrawn(ctx, o.account, o.attack, o.mark)
 	}
 	done, err := b.done(ctx, o.account, o.attack)
@@ -233,7 +235,8 @@ func (b *Bot) redraw(ctx context.Context, o outdated) error {
 		return err
 	}
 	msg := render(b.card(ctx, a, facts{done: done, attack: shown.Attack, at: shown.SeenAt, quiet: shown.Quiet, mention: shown.Mention}))
-	if _, _, _, err := b.cfg.Slack.api.UpdateMessageContext(ctx, channel, ts, msg.options()...); err != nil {
+	told := postCall{Delivery: shown.Delivery, Message: msg} // what the card carries stays true with what it shows
+	if _, _, _, err := b.cfg.Slack.api.UpdateMessageContext(ctx, channel, ts, append(msg.options(), slack.MsgOptionMetadata(told.metadata()))...); err != nil {
 		return withoutURL(err)
 	}
 	b.metrics.edits.Inc()

@@ -1,0 +1,205 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// Found is what an account's messages in Slack tell of it.
+type Found struct {
+	Began   time.Time              // when its first start was told; zero: no message of that was found
+	Cards   map[string]FoundCard   // by the attack's id, as people type it; of several the newest
+	Changes map[string]FoundChange // by id, as it was told last
+	Unread  []string               // ids of channels that can't be read
+	Blind   bool                   // none of them can, for want of the scope
+}
+
+// FoundCard is an attack's card, with what it and the replies under it told.
+type FoundCard struct {
+	poller.CardFacts
+	TS string
+}
+
+// FoundChange is a change and where it was told.
+type FoundChange struct {
+	commands.Change
+	Channel string
+	ts      string
+}
+
+// Nothing reports whether the account has never told anything, as far as can be seen.
+func (f Found) Nothing() bool { return f.Began.IsZero() && len(f.Cards)+len(f.Changes) == 0 }
+
+// ReadBack reads what an account's messages in the channels tell, back to oldest and in threads as far as they go. It goes on for as long as
+// it takes, however often Slack says that it is too much, or doesn't answer: it fails only with its context. A channel that can't be read is
+// left out, and named. Only wafbot's own messages count, whatever others carry.
+func (b *Bot) ReadBack(ctx context.Context, account string, channels []string, oldest time.Time) (Found, error) {
+	r := reader{bot: b, account: account, oldest: oldest, found: Found{Cards: map[string]FoundCard{}, Changes: map[string]FoundChange{}}}
+	err := b.persist(ctx, func() (err error) {
+		r.self, err = b.cfg.Slack.whoami(ctx)
+		return err
+	})
+	if err != nil {
+		return Found{}, err
+	}
+	blind := 0
+	for _, channel := range channels {
+		err := r.channel(ctx, channel)
+		if ctx.Err() != nil {
+			return Found{}, ctx.Err()
+		}
+		if err != nil {
+			b.cfg.Log.Error("read channel back", "account", account, "channel", channel, "err", err)
+			r.found.Unread = append(r.found.Unread, channel)
+		}
+		if errorName(err) == "missing_scope" {
+			blind++
+		}
+	}
+	r.found.Blind = blind > 0 && blind == len(channels)
+	r.findWorse()
+	return r.found, nil
+}
+
+// persist asks Slack until it answers, waiting as long as it says and longer each time. An error is one that no waiting mends, or the context's.
+func (b *Bot) persist(ctx context.Context, ask func() error) error {
+	const most = time.Minute
+	for pause := time.Second; ; pause = min(2*pause, most) {
+		err := ask()
+		if err == nil || errorName(err) == "missing_scope" {
+			return err
+		}
+		v, wait := judge(err)
+		if v == nowhere || v == tooBig || ctx.Err() != nil {
+			return err
+		}
+		b.cfg.Log.Warn("read back from slack", "err", err, "again_in", max(wait, pause))
+		if err := sleep(ctx, max(wait, pause)); err != nil {
+			return err
+		}
+	}
+}
+
+// reader reads back what one account's messages tell.
+type reader struct {
+	bot     *Bot
+	account string
+	self    identity
+	oldest  time.Time
+	found   Found
+	worse   []FoundCard // replies
+}
+
+// channel reads what a channel shows, and every thread that wafbot took part in there.
+func (r *reader) channel(ctx context.Context, channel string) error {
+	threads := map[string]bool{}
+	err := r.pages(ctx, pastOf{channel: channel}, func(m past) {
+		if r.take(channel, m) && m.Thread != "" {
+			threads[m.Thread] = true // of a reply that the channel shows too the card may be older than what is read
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for thread := range threads {
+		err := r.pages(ctx, pastOf{channel: channel, thread: thread}, func(m past) { r.take(channel, m) })
+		if err != nil && errorName(err) != "thread_not_found" { // its card was deleted meanwhile
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) pages(ctx context.Context, q pastOf, take func(past)) error {
+	q.oldest = fmt.Sprintf("%d.000000", r.oldest.Unix())
+	for {
+		var msgs []past
+		var next string
+		err := r.bot.persist(ctx, func() (err error) {
+			msgs, next, err = r.bot.cfg.Slack.history(ctx, q)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("read history of %s: %w", q.channel, err)
+		}
+		for _, m := range msgs {
+			take(m)
+		}
+		if next == "" {
+			return nil
+		}
+		q.cursor = next
+	}
+}
+
+// take keeps what a message tells, and reports whether it is one of the account's.
+func (r *reader) take(channel string, m past) bool {
+	if m.BotID == "" || m.BotID != r.self.bot {
+		return false
+	}
+	meta := m.metadata()
+	if meta.EventPayload["account"] != r.account {
+		return false
+	}
+	switch meta.EventType {
+	case metaStart:
+		if at := writtenAt(m.TS, r.bot.cfg.Now()); r.found.Began.IsZero() || at.Before(r.found.Began) {
+			r.found.Began = at
+		}
+	case metaCard, metaWorse:
+		r.takeAttack(channel, m, meta.EventType, meta.EventPayload)
+	case metaChange:
+		r.takeChange(channel, m, meta.EventPayload)
+	}
+	return true
+}
+
+func (r *reader) takeAttack(channel string, m past, kind string, payload map[string]any) {
+	id, facts, ok := attackTold(r.account, payload)
+	if !ok {
+		r.bot.cfg.Log.Warn("a card can't be read back", "account", r.account, "channel", channel, "ts", m.TS)
+		return
+	}
+	facts.Channel = channel
+	card := FoundCard{facts, m.TS}
+	if kind == metaWorse {
+		r.worse = append(r.worse, card)
+		return
+	}
+	before, twice := r.found.Cards[id]
+	if twice && before.TS != m.TS {
+		r.bot.cfg.Log.Warn("an attack has several cards, the newest counts", "account", r.account, "attack", id, "channel", channel)
+	}
+	if !twice || later(m.TS, before.TS) {
+		r.found.Cards[id] = card
+	}
+}
+
+func (r *reader) takeChange(channel string, m past, payload map[string]any) {
+	ch, err := commands.ReadMemo(payload)
+	if err != nil {
+		r.bot.cfg.Log.Warn("a change can't be read back", "account", r.account, "channel", channel, "ts", m.TS, "err", err)
+		return
+	}
+	if before, twice := r.found.Changes[ch.ID]; !twice || later(m.TS, before.ts) {
+		r.found.Changes[ch.ID] = FoundChange{ch, channel, m.TS}
+	}
+}
+
+// findWorse adds to each card what the replies under it told.
+func (r *reader) findWorse() {
+	for _, reply := range r.worse {
+		id := commands.AttackID(r.account, reply.AttackID)
+		if card, ok := r.found.Cards[id]; ok {
+			card.CardFacts = card.Worse(reply.CardFacts)
+			r.found.Cards[id] = card
+		}
+	}
+}
+
+// later reports whether one ts is after another: of the same length they sort as text.
+func later(ts, than string) bool { return len(ts) > len(than) || len(ts) == len(than) && ts > than }

@@ -1,0 +1,69 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// changed is the reason of news about a change; its id begins with the change's.
+const changed poller.Reason = "changed"
+
+// Announcement is the news of a change: a reply under its attack's card, which only its thread shows, else one line in the account's channel.
+// It waits in the given channel's queue; given the card's, it comes after a card that is still on its way.
+func Announcement(ch commands.Change, channel string) poller.News {
+	return poller.News{ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Reason: changed, Channel: channel, At: ch.At}
+}
+
+// tellChange posts a change, with all that is needed to undo it when the memory was lost.
+func (b *Bot) tellChange(ctx context.Context, a Account, n poller.News) error {
+	id, _, _ := strings.Cut(n.ID, ":")
+	changes, err := b.cfg.Memory.Changes(ctx, n.Account)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(changes, func(ch commands.Change) bool { return ch.ID == id })
+	if i < 0 {
+		return b.record(ctx, n, "", "")
+	}
+	ch := changes[i]
+	channel, ts, err := b.cfg.Memory.Card(ctx, n.Account, ch.AttackID)
+	if err != nil {
+		return err
+	}
+	if ts != "" {
+		call := b.changeCall(ch, n, nil)
+		call.Channel, call.Thread = channel, ts
+		if err := b.post(ctx, call); !errors.Is(err, errNowhere) {
+			return b.recordPosted(ctx, n, err)
+		}
+		// The card was deleted, or its channel can't be posted to.
+	}
+	var buttons []commands.Suggestion
+	if undo, ok := commands.UndoButton(ch, b.cfg.Now()); ok {
+		buttons = append(buttons, undo)
+	}
+	call := b.changeCall(ch, n, buttons)
+	call.Channel = a.Channel
+	return b.recordPosted(ctx, n, b.post(ctx, call))
+}
+
+// recordPosted takes news off unless its posting failed.
+func (b *Bot) recordPosted(ctx context.Context, n poller.News, err error) error {
+	if err != nil {
+		return err
+	}
+	return b.record(ctx, n, "", "")
+}
+
+func (b *Bot) changeCall(ch commands.Change, n poller.News, buttons []commands.Suggestion) postCall {
+	msg := linesMessage([]commands.Text{commands.ChangeLine(ch)}, buttons)
+	msg.Metadata = slack.SlackMetadata{EventType: metaChange, EventPayload: ch.Memo()}
+	return newsCall(n, msg, "")
+}
