@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/slack-go/slack"
+
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -39,13 +41,6 @@ func (f Found) Nothing() bool { return f.Began.IsZero() && len(f.Cards)+len(f.Ch
 // left out, and named. Only wafbot's own messages count, whatever others carry.
 func (b *Bot) ReadBack(ctx context.Context, account string, channels []string, oldest time.Time) (Found, error) {
 	r := reader{bot: b, account: account, oldest: oldest, found: Found{Cards: map[string]FoundCard{}, Changes: map[string]FoundChange{}}}
-	err := b.persist(ctx, func() (err error) {
-		r.self, err = b.cfg.Slack.whoami(ctx)
-		return err
-	})
-	if err != nil {
-		return Found{}, err
-	}
 	blind := 0
 	for _, channel := range channels {
 		err := r.channel(ctx, channel)
@@ -61,6 +56,22 @@ func (b *Bot) ReadBack(ctx context.Context, account string, channels []string, o
 		}
 	}
 	r.found.Blind = blind > 0 && blind == len(channels)
+	if len(r.posts) == 0 {
+		return r.found, nil
+	}
+	var self identity
+	err := b.persist(ctx, func() (err error) {
+		self, err = b.cfg.Slack.whoami(ctx)
+		return err
+	})
+	if err != nil {
+		return Found{}, err
+	}
+	for _, p := range r.posts {
+		if p.BotID == self.bot {
+			r.take(p)
+		}
+	}
 	r.findWorse()
 	return r.found, nil
 }
@@ -88,17 +99,24 @@ func (b *Bot) persist(ctx context.Context, ask func() error) error {
 type reader struct {
 	bot     *Bot
 	account string
-	self    identity
 	oldest  time.Time
+	posts   []post // that name the account, whosever they are
 	found   Found
 	worse   []FoundCard // replies
+}
+
+// post is a message that carries something of wafbot's form.
+type post struct {
+	past
+	channel string
+	meta    slack.SlackMetadata
 }
 
 // channel reads what a channel shows, and every thread that wafbot took part in there.
 func (r *reader) channel(ctx context.Context, channel string) error {
 	threads := map[string]bool{}
 	err := r.pages(ctx, pastOf{channel: channel}, func(m past) {
-		if r.take(channel, m) && m.Thread != "" {
+		if r.keep(channel, m) && m.Thread != "" {
 			threads[m.Thread] = true // of a reply that the channel shows too the card may be older than what is read
 		}
 	})
@@ -106,12 +124,23 @@ func (r *reader) channel(ctx context.Context, channel string) error {
 		return err
 	}
 	for thread := range threads {
-		err := r.pages(ctx, pastOf{channel: channel, thread: thread}, func(m past) { r.take(channel, m) })
+		err := r.pages(ctx, pastOf{channel: channel, thread: thread}, func(m past) { r.keep(channel, m) })
 		if err != nil && errorName(err) != "thread_not_found" { // its card was deleted meanwhile
 			return err
 		}
 	}
 	return nil
+}
+
+// keep keeps a message that names the account, as anybody's may, and reports whether it does. Whether it is wafbot's own is looked at when
+// there are any: before a first start nobody need know who wafbot is.
+func (r *reader) keep(channel string, m past) bool {
+	meta := m.metadata()
+	if m.BotID == "" || meta.EventPayload["account"] != r.account {
+		return false
+	}
+	r.posts = append(r.posts, post{m, channel, meta})
+	return true
 }
 
 func (r *reader) pages(ctx context.Context, q pastOf, take func(past)) error {
@@ -136,57 +165,49 @@ func (r *reader) pages(ctx context.Context, q pastOf, take func(past)) error {
 	}
 }
 
-// take keeps what a message tells, and reports whether it is one of the account's.
-func (r *reader) take(channel string, m past) bool {
-	if m.BotID == "" || m.BotID != r.self.bot {
-		return false
-	}
-	meta := m.metadata()
-	if meta.EventPayload["account"] != r.account {
-		return false
-	}
-	switch meta.EventType {
+// take keeps what one of wafbot's own messages tells.
+func (r *reader) take(p post) {
+	switch p.meta.EventType {
 	case metaStart:
-		if at := writtenAt(m.TS, r.bot.cfg.Now()); r.found.Began.IsZero() || at.Before(r.found.Began) {
+		if at := writtenAt(p.TS, r.bot.cfg.Now()); r.found.Began.IsZero() || at.Before(r.found.Began) {
 			r.found.Began = at
 		}
 	case metaCard, metaWorse:
-		r.takeAttack(channel, m, meta.EventType, meta.EventPayload)
+		r.takeAttack(p)
 	case metaChange:
-		r.takeChange(channel, m, meta.EventPayload)
+		r.takeChange(p)
 	}
-	return true
 }
 
-func (r *reader) takeAttack(channel string, m past, kind string, payload map[string]any) {
-	id, facts, ok := attackTold(r.account, payload)
+func (r *reader) takeAttack(p post) {
+	id, facts, ok := attackTold(r.account, p.meta.EventPayload)
 	if !ok {
-		r.bot.cfg.Log.Warn("a card can't be read back", "account", r.account, "channel", channel, "ts", m.TS)
+		r.bot.cfg.Log.Warn("a card can't be read back", "account", r.account, "channel", p.channel, "ts", p.TS)
 		return
 	}
-	facts.Channel = channel
-	card := FoundCard{facts, m.TS}
-	if kind == metaWorse {
+	facts.Channel = p.channel
+	card := FoundCard{facts, p.TS}
+	if p.meta.EventType == metaWorse {
 		r.worse = append(r.worse, card)
 		return
 	}
 	before, twice := r.found.Cards[id]
-	if twice && before.TS != m.TS {
-		r.bot.cfg.Log.Warn("an attack has several cards, the newest counts", "account", r.account, "attack", id, "channel", channel)
+	if twice && before.TS != p.TS {
+		r.bot.cfg.Log.Warn("an attack has several cards, the newest counts", "account", r.account, "attack", id, "channel", p.channel)
 	}
-	if !twice || later(m.TS, before.TS) {
+	if !twice || later(p.TS, before.TS) {
 		r.found.Cards[id] = card
 	}
 }
 
-func (r *reader) takeChange(channel string, m past, payload map[string]any) {
-	ch, err := commands.ReadMemo(payload)
+func (r *reader) takeChange(p post) {
+	ch, err := commands.ReadMemo(p.meta.EventPayload)
 	if err != nil {
-		r.bot.cfg.Log.Warn("a change can't be read back", "account", r.account, "channel", channel, "ts", m.TS, "err", err)
+		r.bot.cfg.Log.Warn("a change can't be read back", "account", r.account, "channel", p.channel, "ts", p.TS, "err", err)
 		return
 	}
-	if before, twice := r.found.Changes[ch.ID]; !twice || later(m.TS, before.ts) {
-		r.found.Changes[ch.ID] = FoundChange{ch, channel, m.TS}
+	if before, twice := r.found.Changes[ch.ID]; !twice || later(p.TS, before.ts) {
+		r.found.Changes[ch.ID] = FoundChange{ch, p.channel, p.TS}
 	}
 }
 

@@ -38,7 +38,7 @@ func (b *Bot) tellChange(ctx context.Context, a Account, n poller.News) error {
 		return err
 	}
 	if ts != "" {
-		call := b.changeCall(ch, n, nil)
+		call := changeCall(changes, ch, n, nil)
 		call.Channel, call.Thread = channel, ts
 		if err := b.post(ctx, call); !errors.Is(err, errNowhere) {
 			return b.recordPosted(ctx, n, err)
@@ -49,7 +49,7 @@ func (b *Bot) tellChange(ctx context.Context, a Account, n poller.News) error {
 	if undo, ok := commands.UndoButton(ch, b.cfg.Now()); ok {
 		buttons = append(buttons, undo)
 	}
-	call := b.changeCall(ch, n, buttons)
+	call := changeCall(changes, ch, n, buttons)
 	call.Channel = a.Channel
 	return b.recordPosted(ctx, n, b.post(ctx, call))
 }
@@ -62,8 +62,13 @@ func (b *Bot) recordPosted(ctx context.Context, n poller.News, err error) error 
 	return b.record(ctx, n, "", "")
 }
 
-func (b *Bot) changeCall(ch commands.Change, n poller.News, buttons []commands.Suggestion) postCall {
+// changeCall is the message of a change. Of one that only moved another's end, which the service need not know, that one is what to remember:
+// what told of it before may by then be older than what is read back.
+func changeCall(all []commands.Change, ch commands.Change, n poller.News, buttons []commands.Suggestion) postCall {
 	msg := linesMessage([]commands.Text{commands.ChangeLine(ch)}, buttons)
+	if i := slices.IndexFunc(all, func(c commands.Change) bool { return c.ID == ch.Extends }); i >= 0 && len(ch.Steps) == 0 {
+		ch = all[i]
+	}
 	msg.Metadata = slack.SlackMetadata{EventType: metaChange, EventPayload: ch.Memo()}
 	return newsCall(n, msg, "")
 }

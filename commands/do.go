@@ -242,7 +242,7 @@ func (r *Runner) ask(c *Call, plans []Plan) error {
 // Away is the refusal of a change because there is no memory.
 func Away(err error) *Refusal {
 	if errors.Is(err, ErrEmptied) {
-		return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: wafbot's memory (Redis) was emptied, and what was told and done before is being read back from Slack. Try again in a minute")}
+		return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: wafbot's memory (Redis) is empty, and what was told and done before is being read back from Slack. Try again in a minute")}
 	}
 	return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: wafbot's memory (Redis) can't be reached, and without it nothing is changed. Try again in a moment")}
 }

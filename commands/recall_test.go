@@ -142,8 +142,8 @@ func TestAMemoWithoutItsStepsAndWithoutTheLists(t *testing.T) {
 func TestNothingIsChangedBeforeItIsReadBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Ledger = emptyLedger{c.Ledger} })
-	w.refuses(ann, "deny 192.0.2.1", commands.ErrAway, "was emptied", "being read back from Slack")
-	require.Contains(t, text(w.reads(eve, "status")), "What is in force is unknown: wafbot's memory (Redis) was emptied")
+	w.refuses(ann, "deny 192.0.2.1", commands.ErrAway, "is empty", "being read back from Slack")
+	require.Contains(t, text(w.reads(eve, "status")), "What is in force is unknown: wafbot's memory (Redis) is empty")
 	require.Zero(t, w.changesSent())
 }
 

@@ -61,7 +61,7 @@ func (c *Call) accountStatus(ctx context.Context, pages *pager, a *Account) ([]T
 		st.NoMemory = true
 		why := "can't be reached, and until it can nothing is changed"
 		if errors.Is(err, ErrEmptied) {
-			why = "was emptied; until it is read back from Slack nothing is changed"
+			why = "is empty, and until it is read back from Slack nothing is changed"
 		}
 		return append(lines, Say("What is in force is unknown: wafbot's memory (Redis) ", why)), st
 	}

@@ -92,6 +92,9 @@ func runLine(ctx context.Context, t terminal) int {
 		return t.refuse(o, err)
 	}
 	defer a.store.Close()
+	if a.runner.Changes(line) {
+		a.recallAll(ctx)
+	}
 	inv := commands.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: time.Now(), Anyway: o.yes}
 	if !o.yes && a.runner.Confirms(line) {
 		if code, ok := t.ask(ctx, a, o, inv); !ok {

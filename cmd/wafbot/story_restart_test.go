@@ -42,12 +42,12 @@ func TestARestart(t *testing.T) {
 		w.types("rob", "mode Shop block for=1h")
 		w.click("rob", w.told("rob", "Before you do"), "Do it anyway")
 		mode := w.message("#waf", "Switch Shop to block for 1 h · Rob Diaz")
-		told := len(w.Slack.Messages("#waf"))
+		told := len(w.shown("#waf"))
 
 		w.stop()
 		w.start()
 		w.polls(4)
-		require.Len(t, w.Slack.Messages("#waf"), told, "nothing is told twice")
+		require.Len(t, w.shown("#waf"), told, "nothing is told twice")
 		card.undo("ann", "Deny "+attacker)
 		card.says("taken back by Anna Weber")
 		require.Empty(t, w.entries("acme"))
@@ -110,7 +110,7 @@ func TestRedisAway(t *testing.T) {
 		w.polls(3)
 		require.Len(t, w.entries("acme"), 1)
 		require.Len(t, w.cards("#waf"), 1)
-		require.Len(t, w.Slack.Messages("#waf"), 2, "and nothing is told twice")
+		require.Len(t, w.shown("#waf"), 2, "and nothing is told twice")
 	})
 }
 

@@ -25,7 +25,7 @@ func TestACardIsPostedOnceWhateverSlackAnswers(t *testing.T) {
 				card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 				w.polls(3)
 				require.Len(t, w.cards("#waf"), 1)
-				require.Len(t, w.Slack.Messages("#waf"), 2)
+				require.Len(t, w.shown("#waf"), 2)
 			})
 		})
 	}

@@ -170,6 +170,11 @@ func factsOf(m workspace.Message) (f facts) {
 	return f
 }
 
+// shown are a channel's messages without those that only a thread shows.
+func (w *world) shown(channel string) []workspace.Message {
+	return slices.DeleteFunc(w.Slack.Messages(channel), func(m workspace.Message) bool { return m.ThreadTS != "" && !m.Broadcast })
+}
+
 // cards are the cards in a channel that say all the parts.
 func (w *world) cards(channel string, parts ...string) []workspace.Message {
 	return slices.DeleteFunc(w.Slack.Messages(channel), func(m workspace.Message) bool {

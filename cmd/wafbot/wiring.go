@@ -29,11 +29,12 @@ type app struct {
 	runner  *commands.Runner
 	bot     *bot.Bot
 	pollers map[string]*poller.Poller
+	tenants map[string]*commands.Account
 }
 
 // build puts the parts together. Nothing is asked of anybody yet. Audit entries go to out as JSON lines.
 func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
-	a := &app{cfg: cfg, log: log, pollers: map[string]*poller.Poller{}}
+	a := &app{cfg: cfg, log: log, pollers: map[string]*poller.Poller{}, tenants: map[string]*commands.Account{}}
 	var err error
 	if a.store, err = store.Open(store.Config{URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Away: a.redisAway}); err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 		if err != nil {
 			return nil, err
 		}
-		accounts = append(accounts, tenant.Account)
+		accounts, a.tenants[account.Name] = append(accounts, tenant.Account), tenant.Account
 		tenants = append(tenants, tenant)
 	}
 	roles, err := cfg.roles()
@@ -54,7 +55,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 		return nil, err
 	}
 	a.runner = commands.New(commands.Config{
-		Accounts: accounts, Policy: cfg.policy(), Roles: roles, Members: a.slack, Ledger: a.store, Facts: a.store, Audit: a.store,
+		Accounts: accounts, Policy: cfg.policy(), Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Audit: a.store,
 		AuditOut: &lineWriter{out: out}, Log: log, Changed: a.follow, Health: a.health,
 		Desk: a.store, Touched: a.touched, Explain: a.explain,
 	})
@@ -129,13 +130,14 @@ func (a *app) health(account string) (commands.HealthNow, bool) {
 	return commands.HealthNow{LastGood: h.LastGood, Failing: h.Failing}, !h.LastGood.IsZero() || h.Failing != ""
 }
 
-// follow has the attack's card redrawn after a change; a change without a card is told in the account's channel.
+// follow has a change told, and its attack's card redrawn.
 func (a *app) follow(ctx context.Context, ch commands.Change) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if p, ok := a.pollers[ch.Account]; ok {
 		p.Refresh()
 	}
+	channel := a.configured(ch.Account).Channel
 	if ch.AttackID != "" {
 		if err := a.store.Outdated(ctx, ch.Account, ch.AttackID); err != nil {
 			a.log.Error("mark card", "attack", ch.AttackID, "err", err)
@@ -147,13 +149,13 @@ func (a *app) follow(ctx context.Context, ch commands.Change) {
 		}
 		if shown.Told {
 			a.bot.Redraw(ch.Account, ch.AttackID)
-			return
+			channel = shown.Channel
 		}
 	}
 	if ch.State == commands.StateUndone {
 		return // the undo is a change of its own and is told
 	}
-	a.announce(ctx, bot.Announcement(ch, a.configured(ch.Account).Channel))
+	a.announce(ctx, bot.Announcement(ch, channel))
 }
 
 // announce has news told that no poll found.
@@ -184,8 +186,13 @@ func (a *app) lead(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return a.bot.Lead(ctx) })
 	g.Go(func() error { return a.runner.RunDue(ctx, a.store) })
-	for _, p := range a.pollers {
-		g.Go(func() error { return p.Run(ctx) })
+	for account, p := range a.pollers {
+		g.Go(func() error {
+			if err := a.recallUntil(ctx, account); err != nil {
+				return err
+			}
+			return p.Run(ctx)
+		})
 	}
 	return g.Wait()
 }
