@@ -73,6 +73,21 @@ func startRedis(t testing.TB, binary string, args []string) (kill func()) {
 	}
 }
 
+// empty has the Redis forget everything.
+func (m memory) empty(t testing.TB) {
+	t.Helper()
+	address, err := url.Parse(m.url)
+	require.NoError(t, err)
+	conn, err := net.Dial("tcp", address.Host)
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Write([]byte("*1\r\n$8\r\nFLUSHALL\r\n"))
+	require.NoError(t, err)
+	answer, err := bufio.NewReader(conn).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "+OK\r\n", answer)
+}
+
 // losing puts a wire before the Redis that breaks instead of bringing the answer to a command, so many times. The command is carried out.
 func (m memory) losing(t testing.TB, command string, times int32) memory {
 	t.Helper()
