@@ -118,7 +118,7 @@ func (t terminal) connect(o *lineOptions) (*app, error) {
 	for _, w := range warnings {
 		fmt.Fprintln(t.err, "wafbot:", w)
 	}
-	o.zone = cfg.Timezone
+	o.zone, cfg.settle = cfg.Timezone, t.settle
 	trail := t.err // of a script, where it is kept
 	if t.asks {
 		trail = io.Discard // a person reads the answer

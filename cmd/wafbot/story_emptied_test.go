@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -85,7 +86,9 @@ func TestRedisEmptied(t *testing.T) {
 		w.types("rob", "mode Shop block for=10s")
 		w.click("rob", w.told("rob", "Before you do"), "Do it anyway")
 		w.message("#waf", "Switch Shop to block for 10 s · Rob Diaz")
-		w.until("all is told", func() bool { return len(card.replies("Deny "+attacker)) == 1 && len(card.replies("Patch exactly")) == 1 })
+		w.until("all is told", func() bool {
+			return len(card.replies("Deny "+attacker)) == 1 && len(card.replies("Patch exactly")) == 1
+		})
 		told := len(w.shown("#waf"))
 
 		w.emptyRedis(running)
@@ -115,4 +118,158 @@ func TestRedisEmptied(t *testing.T) {
 		w.card("/new")
 		require.Len(t, w.shown("#waf"), told+4, "the notice, both undoes without a card, and the new card")
 	})
+}
+
+func TestWhatIsAskedWhileTheMemoryIsReadBack(t *testing.T) {
+	story(t, rough, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card("/login")
+		card.known()
+		w.Slack.SetFault(workspace.Fault{Method: "conversations.history", Kind: "ratelimited"})
+		w.redis.empty(t)
+		w.until("read back", func() bool { return w.journal.has("read back from slack", "rate limit") })
+
+		w.attack(on("/meanwhile", "198.51.100.201"))
+		card.click("rob", "Deny only")
+		w.told("rob", "not done: wafbot's memory (Redis) is empty", "being read back from Slack")
+		w.types("rob", "note attack="+card.id()+" seen")
+		w.told("rob", "not done: wafbot's memory (Redis) is empty")
+		w.types("vic", "status")
+		w.told("vic", "What is in force is unknown: wafbot's memory (Redis) is empty")
+		require.Empty(t, w.sent())
+		require.Len(t, w.shown("#waf"), 2, "nothing is told")
+
+		w.Slack.ClearFaults()
+		w.card("/meanwhile")
+		card.click("rob", "Deny only")
+		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+		require.Len(t, w.shown("#waf"), 4, "the notice, and what came meanwhile")
+	})
+}
+
+// What nobody was told of before Redis was emptied stands on the service's lists, with its change's name.
+func TestAMeasureThatNoMessageToldOf(t *testing.T) {
+	runningOrNot(t, asItIs, func(t *testing.T, w *world, running bool) {
+		w.attack(injection())
+		card := w.card("/login")
+		card.known()
+		w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "service_unavailable"})
+		w.Slack.SetFault(workspace.Fault{Method: "chat.update", Kind: "service_unavailable"})
+		card.click("rob", "Deny only")
+		w.told("rob", "accepted by the service")
+		if !running {
+			w.stop() // before its last words
+		}
+		w.redis.empty(t)
+		w.Slack.ClearFaults()
+		if !running {
+			w.start()
+		}
+		w.begins(2)
+		w.message("#waf", "acme: wafbot's memory (Redis) was emptied", "1 card, 0 measures", "no message told of them: 1 measure")
+		card.says("Deny " + attacker + " everywhere · Rob Diaz")
+		card.undo("ann", "Deny "+attacker)
+		card.says("taken back by Anna Weber")
+		require.Empty(t, w.entries("acme"))
+		require.Len(t, w.cards("#waf"), 1)
+	})
+}
+
+// Without the scope to look back everything may come twice, and nothing is lost.
+func TestRedisEmptiedWithoutTheHistoryScope(t *testing.T) {
+	unread := func(w *world) {
+		w.rough = true
+		w.Slack.SetFault(workspace.Fault{Method: "conversations.history", Kind: "missing_scope"})
+	}
+	storyOver(t, []workspace.Ingress{workspace.IngressEither}, unread, func(t *testing.T, w *world) {
+		w.message("#waf", "acme: wafbot can't look back", "channels:history", "cards come again")
+		w.attack(injection())
+		w.card("/login")
+		w.emptyRedis(true)
+		w.until("it comes again", func() bool { return len(w.cards("#waf", "/login")) == 2 })
+		card := w.cards("#waf", "/login")[1]
+		w.click("rob", card, "Deny only")
+		w.told("rob", "accepted by the service")
+		require.Len(t, w.entries("acme"), 1)
+		require.Len(t, w.cards("#waf"), 2)
+	})
+}
+
+func TestRedisEmptiedWithSeveralChannels(t *testing.T) {
+	routed := func(w *world) {
+		bothAccounts(w) // in one channel
+		w.cfg.Accounts[1].Channel = w.cfg.Accounts[0].Channel
+		w.cfg.Accounts[0].Routes = []Route{{Match: Match{Kind: oneOrMore{"incident"}}, Channel: "C0RANDOM3", Mention: "U0ANN0001"}, {Match: Match{MinHits: 30}}, {Channel: "C0BOARD04"}}
+	}
+	runningOrNot(t, routed, func(t *testing.T, w *world, running bool) {
+		w.attack(injection())
+		w.attack(worked(on("/worked", "198.51.100.201")))
+		w.attack(stuffing())
+		acme, incident, globex := w.card("/login"), w.cardIn("#random", "/worked", "<@U0ANN0001>"), w.card("/signin")
+		acme.click("rob", "Deny only")
+		incident.click("rob", "Deny 198.51.100.201")
+		globex.click("rob", "Deny only")
+		w.until("all is told", func() bool {
+			return len(acme.replies("Deny "+attacker)) == 1 && len(incident.replies("Patch exactly")) == 1 && len(incident.replies("Deny")) == 1 && len(globex.replies("Deny "+attacker)) == 1
+		})
+
+		w.emptyRedis(running)
+		w.message("#waf", "acme: wafbot's memory (Redis) was emptied", "1 card, 1 measure in force", "Could not be read", "C0BOARD04")
+		w.message("#random", "acme: wafbot's memory (Redis) was emptied", "1 card, 2 measures in force")
+		w.message("#waf", "globex: wafbot's memory (Redis) was emptied", "1 card, 1 measure in force")
+		incident.says("<@U0ANN0001>", "Deny 198.51.100.201")
+		globex.undo("ann", "Deny "+attacker)
+		globex.says("taken back by Anna Weber")
+		require.Empty(t, w.entries("globex"))
+		require.Len(t, w.entries("acme"), 2, "another account's")
+		incident.undo("ann", "Patch exactly")
+		incident.says("taken back by Anna Weber")
+		w.polls(3)
+		require.Len(t, w.cards("#waf"), 2)
+		require.Len(t, w.cards("#random"), 1)
+		for channel, notices := range map[string]int{"#waf": 2, "#random": 1, "#board": 0} {
+			require.Equal(t, notices, strings.Count(w.texts(channel), "was emptied\n"), channel)
+		}
+	})
+}
+
+func TestALineAtTheTerminalReadsBackFirst(t *testing.T) {
+	storyOver(t, []workspace.Ingress{workspace.IngressEither}, rough, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card("/login")
+		card.click("rob", "Deny only")
+		w.until("told", func() bool { return len(card.replies("Deny "+attacker)) == 1 })
+		w.stop()
+		w.redis.empty(t)
+
+		a := w.cfg.Accounts[0]
+		config := writeConfig(t, fmt.Sprintf(`
+slack: {bot_token: %s, api_url: %q}
+redis: {url: %q}
+accounts: [{name: acme, api_url: %q, token: %s, client_id: %d, channel: %s}]
+sources: []
+policy: {changes: on, terminal: {%s: responder}}
+`, w.cfg.Slack.BotToken.Reveal(), w.cfg.Slack.APIURL, w.redis.url, a.APIURL, a.Token.Reveal(), a.ClientID, a.Channel, osActor().Name))
+		undo := changeIn(plain(card.replies("Deny " + attacker)[0]))
+		got := runWith(t, terminal{environ: []string{"WAFBOT_CONFIG=" + config}, args: []string{"undo", undo, "-y"}, in: strings.NewReader(""), settle: settled})
+		require.Equal(t, exitDone, got.code, "%s%s", got.out, got.err)
+		require.Contains(t, got.out, "Undo of: Deny "+attacker)
+		require.Empty(t, w.entries("acme"))
+
+		w.start()
+		card.says("taken back by " + osActor().Name)
+		w.message("#waf", "acme: wafbot's memory (Redis) was emptied", "1 card, 1 measure")
+		w.polls(3)
+		require.Len(t, w.cards("#waf"), 1)
+		require.Equal(t, 1, strings.Count(w.texts("#waf"), "was emptied\n"))
+	})
+}
+
+// texts are a channel's notification texts, one a line and paragraph.
+func (w *world) texts(channel string) string {
+	var b strings.Builder
+	for _, m := range w.Slack.Messages(channel) {
+		b.WriteString(strings.ReplaceAll(strings.SplitN(m.Text, ". ", 2)[0], "*", "") + "\n")
+	}
+	return b.String()
 }
