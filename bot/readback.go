@@ -17,7 +17,7 @@ type Found struct {
 	Cards   map[string]FoundCard   // by the attack's id, as people type it; of several the newest
 	Changes map[string]FoundChange // by id, as it was told last
 	Unread  []string               // ids of channels that can't be read
-	Blind   bool                   // none of them can, for want of the scope
+	Blind   bool                   // none of them can
 }
 
 // FoundCard is an attack's card, with what it and the replies under it told.
@@ -41,7 +41,6 @@ func (f Found) Nothing() bool { return f.Began.IsZero() && len(f.Cards)+len(f.Ch
 // left out, and named. Only wafbot's own messages count, whatever others carry.
 func (b *Bot) ReadBack(ctx context.Context, account string, channels []string, oldest time.Time) (Found, error) {
 	r := reader{bot: b, account: account, oldest: oldest, found: Found{Cards: map[string]FoundCard{}, Changes: map[string]FoundChange{}}}
-	blind := 0
 	for _, channel := range channels {
 		err := r.channel(ctx, channel)
 		if ctx.Err() != nil {
@@ -51,11 +50,8 @@ func (b *Bot) ReadBack(ctx context.Context, account string, channels []string, o
 			b.cfg.Log.Error("read channel back", "account", account, "channel", channel, "err", err)
 			r.found.Unread = append(r.found.Unread, channel)
 		}
-		if errorName(err) == "missing_scope" {
-			blind++
-		}
 	}
-	r.found.Blind = blind > 0 && blind == len(channels)
+	r.found.Blind = len(r.found.Unread) == len(channels)
 	if len(r.posts) == 0 {
 		return r.found, nil
 	}

@@ -199,6 +199,9 @@ func TestNothingCanBeReadBackWithoutTheScope(t *testing.T) {
 	found, _ := a.readBack(t)
 	require.True(t, found.Blind)
 	require.True(t, found.Nothing())
+	a = &archive{refused: map[string]string{"C1": "missing_scope", "C2": "not_in_channel"}}
+	found, _ = a.readBack(t)
+	require.True(t, found.Blind)
 	a = &archive{refused: map[string]string{"C1": "missing_scope"}}
 	found, _ = a.readBack(t)
 	require.False(t, found.Blind, "the other one can be read")

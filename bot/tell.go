@@ -26,7 +26,7 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 		return b.tellMessage(ctx, n, b.firstStart(a, n), "")
 	case poller.Emptied:
 		return b.tellMessage(ctx, n, emptied(n), "")
-	case changed:
+	case poller.Changed:
 		return b.tellChange(ctx, a, n)
 	case handedOver:
 		return b.tellHandover(ctx, a, n)

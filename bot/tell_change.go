@@ -12,13 +12,10 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// changed is the reason of news about a change; its id begins with the change's.
-const changed poller.Reason = "changed"
-
 // Announcement is the news of a change: a reply under its attack's card, which only its thread shows, else one line in the account's channel.
-// It waits in the given channel's queue; given the card's, it comes after a card that is still on its way.
+// It waits in the given channel's queue; given the card's, it comes after a card that is just being posted. Its id begins with the change's.
 func Announcement(ch commands.Change, channel string) poller.News {
-	return poller.News{ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Reason: changed, Channel: channel, At: ch.At}
+	return poller.News{ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Reason: poller.Changed, Channel: channel, At: ch.At}
 }
 
 // tellChange posts a change, with all that is needed to undo it when the memory was lost.

@@ -17,7 +17,8 @@ func emptied(n poller.News) Message {
 	var lines []commands.Text
 	if facts.Blind {
 		lines = []commands.Text{
-			commands.Say(commands.Bold(n.Account+": wafbot can't look back"), ": its token may not read this channel's history (scope ", commands.Code("channels:history"), ", in a private channel ", commands.Code("groups:history"), ")"),
+			commands.Say(commands.Bold(n.Account+": wafbot can't look back"), ": it may not read what was said in this channel. Either it isn't in the channel, or its token lacks the scope ", commands.Code("channels:history"),
+				" (in a private channel ", commands.Code("groups:history"), ")"),
 			commands.Say("If its memory (Redis) was emptied, cards come again, and what it changed before can't be undone from here. ", commands.Code("wafbot doctor"), " says how to mend it"),
 		}
 		return linesMessage(lines, nil)

@@ -22,6 +22,7 @@ const (
 	Quiet          Reason = "quiet"
 	Resumed        Reason = "resumed"     // was quiet
 	FirstStart     Reason = "first start" // the one message of an account's first poll, about no attack
+	Changed        Reason = "changed"     // what people did about it; told by others than the poller
 	Emptied        Reason = "emptied"     // what is left after Memory was emptied, in each channel; about no attack
 )
 
@@ -62,7 +63,7 @@ func (n News) Rank() int {
 		return 0
 	case n.Reason == NewIncident || n.Reason == BecameIncident:
 		return 1
-	case n.Reason == Worsened:
+	case n.Reason == Worsened || n.Reason == Changed: // a message that tells of a measure is what is left of it when Memory is emptied
 		return 2
 	case n.Reason == NewAttack:
 		return 3

@@ -89,7 +89,7 @@ func TestRedisEmptied(t *testing.T) {
 		w.until("all is told", func() bool {
 			return len(card.replies("Deny "+attacker)) == 1 && len(card.replies("Patch exactly")) == 1
 		})
-		told := len(w.shown("#waf"))
+		told, delivery := len(w.shown("#waf")), factsOf(card.now()).Payload.Delivery
 
 		w.emptyRedis(running)
 		notice := w.message("#waf", "acme: wafbot's memory (Redis) was emptied", "3 cards", "in force with their ends and undo", "Lost", "who was on what")
@@ -98,6 +98,8 @@ func TestRedisEmptied(t *testing.T) {
 		card.says("Deny "+attacker+" everywhere for 4 h · Rob Diaz", "Patch exactly")
 		w.polls(3)
 		require.Len(t, w.cards("#waf"), 3, "no card comes twice")
+		require.Len(t, delivery, 32)
+		require.Equal(t, delivery, factsOf(card.now()).Payload.Delivery, "it is the same card, however often it is drawn")
 		require.Empty(t, w.cards("#waf", "/before"), "what was over before the first start stays untold")
 
 		w.types("vic", "status")

@@ -160,8 +160,9 @@ type card struct {
 type facts struct {
 	Type    string `json:"event_type"`
 	Payload struct {
-		Attack string `json:"attack"`
-		Kind   string `json:"kind"`
+		Attack   string `json:"attack"`
+		Kind     string `json:"kind"`
+		Delivery string `json:"delivery"`
 	} `json:"event_payload"`
 }
 
