@@ -124,7 +124,7 @@ func TestWhatAsksForNothing(t *testing.T) {
 		w.told("vic", "acme: 1 going on")
 		require.Empty(t, w.sent())
 		require.Len(t, w.whispers("rob"), 2)
-		require.Len(t, w.shown("#waf"), 6, "two of the bot's, four of Rob's")
+		require.Len(t, w.Slack.Messages("#waf"), 6, "two of the bot's, four of Rob's")
 	})
 }
 
