@@ -11,8 +11,17 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
+// Back says what to read back.
+type Back struct {
+	Account  string
+	Channels []string
+	Oldest   time.Time // threads are read as far as they go
+	Peek     bool      // only whether there is anything: stop at the first message that names the account
+}
+
 // Found is what an account's messages in Slack tell of it.
 type Found struct {
+	Spoken  bool                   // some bot's message names the account; whether it is wafbot's own a peek leaves open
 	Began   time.Time              // when its first start was told; zero: no message of that was found
 	Cards   map[string]FoundCard   // by the attack's id, as people type it; of several the newest
 	Changes map[string]FoundChange // by id, as it was told last
@@ -36,23 +45,26 @@ type FoundChange struct {
 // Nothing reports whether the account has never told anything, as far as can be seen.
 func (f Found) Nothing() bool { return f.Began.IsZero() && len(f.Cards)+len(f.Changes) == 0 }
 
-// ReadBack reads what an account's messages in the channels tell, back to oldest and in threads as far as they go. It goes on for as long as
-// it takes, however often Slack says that it is too much, or doesn't answer: it fails only with its context. A channel that can't be read is
-// left out, and named. Only wafbot's own messages count, whatever others carry.
-func (b *Bot) ReadBack(ctx context.Context, account string, channels []string, oldest time.Time) (Found, error) {
-	r := reader{bot: b, account: account, oldest: oldest, found: Found{Cards: map[string]FoundCard{}, Changes: map[string]FoundChange{}}}
-	for _, channel := range channels {
+// ReadBack reads what an account's messages tell. It goes on for as long as it takes, however often Slack says that it is too much, or doesn't
+// answer: it fails only with its context. A channel that can't be read is left out, and named. Only wafbot's own messages count, whatever
+// others carry.
+func (b *Bot) ReadBack(ctx context.Context, back Back) (Found, error) {
+	r := reader{Back: back, bot: b, found: Found{Cards: map[string]FoundCard{}, Changes: map[string]FoundChange{}}}
+	for _, channel := range back.Channels {
+		if r.peeked() {
+			break
+		}
 		err := r.channel(ctx, channel)
 		if ctx.Err() != nil {
 			return Found{}, ctx.Err()
 		}
 		if err != nil {
-			b.cfg.Log.Error("read channel back", "account", account, "channel", channel, "err", err)
+			b.cfg.Log.Error("read channel back", "account", back.Account, "channel", channel, "err", err)
 			r.found.Unread = append(r.found.Unread, channel)
 		}
 	}
-	r.found.Blind = len(r.found.Unread) == len(channels)
-	if len(r.posts) == 0 {
+	r.found.Spoken, r.found.Blind = len(r.posts) > 0, len(r.found.Unread) == len(back.Channels)
+	if back.Peek || !r.found.Spoken {
 		return r.found, nil
 	}
 	var self identity
@@ -93,12 +105,11 @@ func (b *Bot) persist(ctx context.Context, ask func() error) error {
 
 // reader reads back what one account's messages tell.
 type reader struct {
-	bot     *Bot
-	account string
-	oldest  time.Time
-	posts   []post // that name the account, whosever they are
-	found   Found
-	worse   []FoundCard // replies
+	Back
+	bot   *Bot
+	posts []post // that name the account, whosever they are
+	found Found
+	worse []FoundCard // replies
 }
 
 // post is a message that carries something of wafbot's form.
@@ -119,6 +130,9 @@ func (r *reader) channel(ctx context.Context, channel string) error {
 	if err != nil {
 		return err
 	}
+	if r.peeked() {
+		return nil
+	}
 	for thread := range threads {
 		err := r.pages(ctx, pastOf{channel: channel, thread: thread}, func(m past) { r.keep(channel, m) })
 		if err != nil && errorName(err) != "thread_not_found" { // its card was deleted meanwhile
@@ -128,11 +142,13 @@ func (r *reader) channel(ctx context.Context, channel string) error {
 	return nil
 }
 
+func (r *reader) peeked() bool { return r.Peek && len(r.posts) > 0 }
+
 // keep keeps a message that names the account, as anybody's may, and reports whether it does. Whether it is wafbot's own is looked at when
 // there are any: before a first start nobody need know who wafbot is.
 func (r *reader) keep(channel string, m past) bool {
 	meta := m.metadata()
-	if m.BotID == "" || meta.EventPayload["account"] != r.account {
+	if m.BotID == "" || meta.EventPayload["account"] != r.Account {
 		return false
 	}
 	r.posts = append(r.posts, post{m, channel, meta})
@@ -140,7 +156,7 @@ func (r *reader) keep(channel string, m past) bool {
 }
 
 func (r *reader) pages(ctx context.Context, q pastOf, take func(past)) error {
-	q.oldest = fmt.Sprintf("%d.000000", r.oldest.Unix())
+	q.oldest = fmt.Sprintf("%d.000000", r.Oldest.Unix())
 	for {
 		var msgs []past
 		var next string
@@ -154,7 +170,7 @@ func (r *reader) pages(ctx context.Context, q pastOf, take func(past)) error {
 		for _, m := range msgs {
 			take(m)
 		}
-		if next == "" {
+		if next == "" || r.peeked() {
 			return nil
 		}
 		q.cursor = next
@@ -176,9 +192,9 @@ func (r *reader) take(p post) {
 }
 
 func (r *reader) takeAttack(p post) {
-	id, facts, ok := attackTold(r.account, p.meta.EventPayload)
+	id, facts, ok := attackTold(r.Account, p.meta.EventPayload)
 	if !ok {
-		r.bot.cfg.Log.Warn("a card can't be read back", "account", r.account, "channel", p.channel, "ts", p.TS)
+		r.bot.cfg.Log.Warn("a card can't be read back", "account", r.Account, "channel", p.channel, "ts", p.TS)
 		return
 	}
 	facts.Channel = p.channel
@@ -189,7 +205,7 @@ func (r *reader) takeAttack(p post) {
 	}
 	before, twice := r.found.Cards[id]
 	if twice && before.TS != p.TS {
-		r.bot.cfg.Log.Warn("an attack has several cards, the newest counts", "account", r.account, "attack", id, "channel", p.channel)
+		r.bot.cfg.Log.Warn("an attack has several cards, the newest counts", "account", r.Account, "attack", id, "channel", p.channel)
 	}
 	if !twice || later(p.TS, before.TS) {
 		r.found.Cards[id] = card
@@ -199,7 +215,7 @@ func (r *reader) takeAttack(p post) {
 func (r *reader) takeChange(p post) {
 	ch, err := commands.ReadMemo(p.meta.EventPayload)
 	if err != nil {
-		r.bot.cfg.Log.Warn("a change can't be read back", "account", r.account, "channel", p.channel, "ts", p.TS, "err", err)
+		r.bot.cfg.Log.Warn("a change can't be read back", "account", r.Account, "channel", p.channel, "ts", p.TS, "err", err)
 		return
 	}
 	if before, twice := r.found.Changes[ch.ID]; !twice || later(p.TS, before.ts) {
@@ -210,7 +226,7 @@ func (r *reader) takeChange(p post) {
 // findWorse adds to each card what the replies under it told.
 func (r *reader) findWorse() {
 	for _, reply := range r.worse {
-		id := commands.AttackID(r.account, reply.AttackID)
+		id := commands.AttackID(r.Account, reply.AttackID)
 		if card, ok := r.found.Cards[id]; ok {
 			card.CardFacts = card.Worse(reply.CardFacts)
 			r.found.Cards[id] = card

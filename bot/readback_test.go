@@ -72,7 +72,11 @@ func (a *archive) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer(http.StatusOK, string(body))
 }
 
-// readBack reads C1 and C2 back as acme.
+func (a *archive) back(peek bool) Back {
+	return Back{Account: "acme", Channels: []string{"C1", "C2"}, Oldest: now.Add(-30 * 24 * time.Hour), Peek: peek}
+}
+
+// readBack reads C1 and C2 back as acme, after a peek.
 func (a *archive) readBack(t *testing.T) (Found, string) {
 	var log bytes.Buffer
 	a.t = t
@@ -80,9 +84,13 @@ func (a *archive) readBack(t *testing.T) (Found, string) {
 		Slack: Connect(SlackConfig{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(&log, nil)),
 		Accounts: []Account{{Account: &commands.Account{Name: "acme"}, Channel: "C1"}},
 	})
-	found, err := b.ReadBack(t.Context(), "acme", []string{"C1", "C2"}, now.Add(-30*24*time.Hour))
+	peeked, err := b.ReadBack(t.Context(), a.back(true))
+	require.NoError(t, err)
+	require.True(t, peeked.Nothing(), "it only looks whether there is anything")
+	found, err := b.ReadBack(t.Context(), a.back(false))
 	require.NoError(t, err)
 	require.NotContains(t, log.String(), "xoxb")
+	require.Equal(t, found.Spoken, peeked.Spoken)
 	return found, log.String()
 }
 
@@ -143,6 +151,7 @@ func TestReadBack(t *testing.T) {
 		"C1 1600000000.000001": {{said("1700000300.000001", metaChange, other.Memo())}},
 	}}
 	found, log := a.readBack(t)
+	require.Len(t, a.asked, 1+5, "a peek ends at the first page that names the account; then all pages and threads")
 	require.Empty(t, found.Unread)
 	require.Equal(t, time.Unix(1700000100, 0), found.Began)
 	require.Equal(t, map[string]FoundCard{cardID: {cardTold, "1700000500.000001"}}, found.Cards)

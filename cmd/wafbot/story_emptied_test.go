@@ -163,11 +163,11 @@ func TestAMeasureThatNoMessageToldOf(t *testing.T) {
 			w.stop() // before its last words
 		}
 		w.redis.empty(t)
-		w.Slack.ClearFaults()
 		if !running {
 			w.start()
 		}
 		w.begins(2)
+		w.Slack.ClearFaults()
 		w.message("#waf", "acme: wafbot's memory (Redis) was emptied", "1 card, 0 measures", "no message told of them: 1 measure")
 		card.says("Deny " + attacker + " everywhere · Rob Diaz")
 		card.undo("ann", "Deny "+attacker)

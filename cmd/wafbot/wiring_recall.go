@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"time"
@@ -42,15 +43,21 @@ func (a *app) recallUntil(ctx context.Context, account string) error {
 // recallPatience is how long a terminal waits for Slack and Redis. A bot that runs waits longer.
 const recallPatience = 2 * time.Minute
 
-// recallAll recalls every account that can be, for a line at the terminal that changes something. Of one that can't be the line itself says so.
-func (a *app) recallAll(ctx context.Context) {
+// recallFor recalls the accounts that a line at the terminal may change, and says so where that takes its time. Of one that can't be recalled
+// the line itself says so.
+func (a *app) recallFor(ctx context.Context, line commands.Line, say io.Writer) {
 	ctx, cancel := context.WithTimeout(ctx, recallPatience)
 	defer cancel()
 	for _, account := range a.cfg.Accounts {
-		if !a.tells(account.Name) {
+		if named := line.Keys["account"]; named != "" && named != account.Name || !a.tells(account.Name) {
 			continue
 		}
-		if err := a.recall(ctx, account.Name); err != nil {
+		epoch, err := a.store.Epoch(ctx, account.Name)
+		if err == nil && epoch == "" {
+			fmt.Fprintf(say, "wafbot: its memory (Redis) is empty: reading back from Slack what was told of %s\n", account.Name)
+			err = a.recall(ctx, account.Name)
+		}
+		if err != nil {
 			a.log.Error("read the account's memory back", "account", account.Name, "err", err)
 		}
 	}
@@ -64,14 +71,14 @@ func (a *app) recall(ctx context.Context, account string) error {
 	}
 	cfg := a.configured(account)
 	a.log.Info("the account's memory is empty: reading back what was told", "account", account, "channels", len(cfg.channels()))
-	found, err := a.readBack(ctx, cfg)
-	if err == nil && !found.Nothing() {
+	found, err := a.readBack(ctx, cfg, true)
+	if err == nil && found.Spoken {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(cmp.Or(a.cfg.settle, settleFor)):
 		}
-		found, err = a.readBack(ctx, cfg)
+		found, err = a.readBack(ctx, cfg, false)
 	}
 	if err != nil {
 		return err
@@ -85,10 +92,10 @@ func (a *app) recall(ctx context.Context, account string) error {
 	return nil
 }
 
-// readBack reads as far back as something can be told or in force.
-func (a *app) readBack(ctx context.Context, cfg Account) (bot.Found, error) {
+// readBack reads as far back as something can be told or in force, or only peeks whether there is anything.
+func (a *app) readBack(ctx context.Context, cfg Account, peek bool) (bot.Found, error) {
 	back := max(2*cfg.Lookback, a.cfg.Policy.LongestDuration) + time.Hour // its message comes a little after a measure
-	return a.bot.ReadBack(ctx, cfg.Name, cfg.channels(), time.Now().Add(-back))
+	return a.bot.ReadBack(ctx, bot.Back{Account: cfg.Name, Channels: cfg.channels(), Oldest: time.Now().Add(-back), Peek: peek})
 }
 
 // channels are all that the account's cards and notices go to, the one for notices first.
