@@ -139,7 +139,7 @@ func TestReadBack(t *testing.T) {
 			{
 				said("1700000100.000001", metaStart, map[string]any{"account": "acme"}),
 				// The channel shows this reply to a card from before what is read.
-				with(said("1700000200.000001", metaMessage, map[string]any{"account": "acme"}), "thread_ts", "1600000000.000001"),
+				with(said("1700000200.000001", metaWorse, attackMeta("acme", commands.AttackID("acme", "old"), apiclient.Attack{ID: "old"})), "thread_ts", "1600000000.000001"),
 			},
 		},
 		"C1 1700000500.000001": {{

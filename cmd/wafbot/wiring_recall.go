@@ -84,8 +84,8 @@ func (a *app) recall(ctx context.Context, account string) error {
 		return err
 	}
 	r := a.recalled(ctx, cfg, found)
-	if err := a.store.Restore(ctx, account, r); err != nil {
-		return err
+	if begun, err := a.store.Restore(ctx, account, r); err != nil || !begun {
+		return err // somebody else was faster, and has it told
 	}
 	a.log.Info("the account's memory begins", "account", account, "epoch", r.Epoch, "cards", len(r.Cards), "changes", len(r.Changes))
 	a.bot.Wake(account, r.News)

@@ -48,14 +48,14 @@ type Card struct{ Attack, Channel, TS string }
 var errBegun = errors.New("memory was begun meanwhile")
 
 // Restore begins an account's memory with what was read back, all of it in one transaction, unless another process was faster: then it
-// does nothing. What stands there already was written since Redis was emptied, and is newer.
-func (s *Store) Restore(ctx context.Context, account string, r Recalled) error {
+// does nothing, and begun is false. What stands there already was written since Redis was emptied, and is newer.
+func (s *Store) Restore(ctx context.Context, account string, r Recalled) (begun bool, err error) {
 	set, err := r.fields(account)
 	if err != nil {
-		return err
+		return false, err
 	}
 	err = s.rdb.Watch(ctx, func(tx *redis.Tx) error {
-		if begun, err := tx.Exists(ctx, keyEpoch(account)).Result(); err != nil || begun > 0 {
+		if n, err := tx.Exists(ctx, keyEpoch(account)).Result(); err != nil || n > 0 {
 			return errors.Join(err, errBegun)
 		}
 		there, err := tx.HKeys(ctx, keyChanges(account)).Result()
@@ -78,10 +78,13 @@ func (s *Store) Restore(ctx context.Context, account string, r Recalled) error {
 		})
 		return err
 	}, keyEpoch(account), keyChanges(account))
-	if err != nil && !errors.Is(err, errBegun) {
-		return fmt.Errorf("restore memory of %s: %w", account, err)
+	if errors.Is(err, errBegun) {
+		return false, nil
 	}
-	return nil
+	if err != nil {
+		return false, fmt.Errorf("restore memory of %s: %w", account, err)
+	}
+	return true, nil
 }
 
 // fields are those of the hashes, by key.
