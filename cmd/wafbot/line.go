@@ -93,7 +93,7 @@ func runLine(ctx context.Context, t terminal) int {
 	}
 	defer a.store.Close()
 	if a.runner.Changes(line) {
-		a.recallFor(ctx, line, t.err)
+		a.recallFor(ctx, line, t)
 	}
 	inv := commands.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: time.Now(), Anyway: o.yes}
 	if !o.yes && a.runner.Confirms(line) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -43,9 +42,9 @@ func (a *app) recallUntil(ctx context.Context, account string) error {
 // recallPatience is how long a terminal waits for Slack and Redis. A bot that runs waits longer.
 const recallPatience = 2 * time.Minute
 
-// recallFor recalls the accounts that a line at the terminal may change, and says so where that takes its time. Of one that can't be recalled
-// the line itself says so.
-func (a *app) recallFor(ctx context.Context, line commands.Line, say io.Writer) {
+// recallFor recalls the accounts that a line at the terminal may change, and says so to a person, who waits. Of one that can't be recalled the
+// line itself says so.
+func (a *app) recallFor(ctx context.Context, line commands.Line, t terminal) {
 	ctx, cancel := context.WithTimeout(ctx, recallPatience)
 	defer cancel()
 	for _, account := range a.cfg.Accounts {
@@ -54,7 +53,9 @@ func (a *app) recallFor(ctx context.Context, line commands.Line, say io.Writer) 
 		}
 		epoch, err := a.store.Epoch(ctx, account.Name)
 		if err == nil && epoch == "" {
-			fmt.Fprintf(say, "wafbot: its memory (Redis) is empty: reading back from Slack what was told of %s\n", account.Name)
+			if t.asks {
+				fmt.Fprintf(t.err, "wafbot: its memory (Redis) is empty: reading back from Slack what was told of %s\n", account.Name)
+			}
 			err = a.recall(ctx, account.Name)
 		}
 		if err != nil {
