@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -22,6 +23,7 @@ const (
 	Quiet          Reason = "quiet"
 	Resumed        Reason = "resumed"     // was quiet
 	FirstStart     Reason = "first start" // the one message of an account's first poll, about no attack
+	Changed        Reason = "changed"     // what people did about it; told by others than the poller
 	Emptied        Reason = "emptied"     // what is left after Memory was emptied, in each channel; about no attack
 	Blind          Reason = "blind"       // the account can't be watched; about no attack
 	Gap            Reason = "gap"         // it is watched again, or wafbot was not watching; about no attack
@@ -67,7 +69,7 @@ func (n News) Rank() int {
 		return 0
 	case n.Reason == NewIncident || n.Reason == BecameIncident:
 		return 1
-	case n.Reason == Worsened || n.Reason == Blind || n.Reason == Gap || n.Reason == HandsTied:
+	case slices.Contains([]Reason{Worsened, Blind, Gap, HandsTied, Changed}, n.Reason): // a message that tells of a measure is what is left of it when Memory is emptied
 		return 2
 	case n.Reason == NewAttack:
 		return 3

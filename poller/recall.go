@@ -15,7 +15,7 @@ type RecallFacts struct {
 	Unknown []string `json:"unknown,omitempty"`  // ids of changes that were told and of which it isn't known what they did
 	NoLists bool     `json:"no_lists,omitempty"` // the service's lists could not be read
 	Unread  []string `json:"unread,omitempty"`   // ids of channels that could not be read
-	Blind   bool     `json:"blind,omitempty"`    // nothing could be read, for want of the scope: perhaps nothing was ever told
+	Blind   bool     `json:"blind,omitempty"`    // no channel could be read: perhaps nothing was ever told
 }
 
 // CardFacts is what an attack's card carries of it, so that it can be recalled after Memory was emptied.

@@ -1,7 +1,10 @@
 package poller_test
 
 import (
+	"context"
+	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -101,4 +104,28 @@ func TestWhatAReplyTold(t *testing.T) {
 	worse := card.Worse(poller.CardFacts{Incident: true, Status: apiclient.StatusNotBlocked, Decade: 5})
 	require.Equal(t, cardOf("x:1", func(f *poller.CardFacts) { f.Incident, f.Decade = true, 5 }), worse)
 	require.Equal(t, worse, worse.Worse(poller.CardFacts{Status: apiclient.StatusBlocked, Decade: 1}), "an older one")
+}
+
+// Whoever gets the account back reads what Memory holds by then.
+func TestRunBeginsWithWhatMemoryHolds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(time.Now)
+		a := &account{service: s, name: "acme", memory: newMemory(t), api: s.inProcess(t), log: slog.New(slog.DiscardHandler)}
+		a.add("x:1", time.Minute)
+		p := a.start()
+		reign := func() {
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan error)
+			go func() { done <- p.Run(ctx) }()
+			synctest.Wait()
+			stop()
+			require.NoError(t, <-done)
+		}
+		reign()
+		require.Equal(t, []string{"first start ", "new attack x:1"}, a.memory.took())
+		a.memory.state["acme"] = poller.Remembered{LastGood: time.Now(), Shown: map[string]poller.Shown{"x:1": poller.Recall(cardOf("x:1"), time.Now())}}
+		reign()
+		require.Equal(t, []string{"grew x:1"}, a.memory.took())
+	})
 }
