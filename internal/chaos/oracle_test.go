@@ -62,7 +62,7 @@ func (v *verdict) telling(e *evidence) {
 				v.toldOnce++
 			case len(cards) == 0:
 				v.lost = append(v.lost, name+": never told")
-			case e.lostSince(cards[0].posted(), cards[1].posted(), cluster, sentinel):
+			case e.lostAround(cards[0].posted(), 0, cluster, sentinel):
 				v.apart = append(v.apart, name+": told twice")
 			default:
 				v.twice = append(v.twice, fmt.Sprintf("%s: told %d times: %s", name, len(cards), places(cards)))
@@ -87,11 +87,11 @@ func (e *evidence) listed(id string) bool {
 	})
 }
 
-// lostSince reports whether Redis may have lost something between two times, or a little before the first.
-func (e *evidence) lostSince(from, to time.Time, what ...mix) bool {
-	const late = 15 * time.Second // how long something written down takes to matter
+// lostAround reports whether Redis may have lost what was written down at about that time, and waited in it so long.
+func (e *evidence) lostAround(at time.Time, waited time.Duration, what ...mix) bool {
+	const about = 15 * time.Second // until something seen or asked is written down, and until all know of a new master
 	return slices.ContainsFunc(e.Losses, func(l loss) bool {
-		return slices.Contains(what, l.What) && l.At.After(from.Add(-late)) && l.At.Before(to.Add(late))
+		return slices.Contains(what, l.What) && l.At.After(at.Add(-about)) && l.At.Before(at.Add(waited+about))
 	})
 }
 
@@ -106,7 +106,7 @@ func (v *verdict) messages(e *evidence) {
 	for _, key := range slices.Sorted(maps.Keys(seen)) {
 		if all := seen[key]; len(all) > 1 {
 			what := fmt.Sprintf("message %q: posted %d times: %s", all[0].Text, len(all), places(all))
-			if e.lostSince(all[0].posted(), all[1].posted(), cluster, sentinel) {
+			if e.lostAround(all[0].posted(), 0, cluster, sentinel) {
 				v.apart = append(v.apart, what)
 				continue
 			}
@@ -234,7 +234,7 @@ func (v *verdict) acting(e *evidence, q request) {
 		v.effect++
 	case e.told(q):
 		v.worded++
-	case e.lostSince(q.At, q.At.Add(time.Minute), emptied) || e.lostSince(q.At, q.At, cluster, sentinel):
+	case e.lostAround(q.At, time.Minute, emptied) || e.lostAround(q.At, 0, cluster, sentinel):
 		v.apart = append(v.apart, q.String()+": not done")
 	default:
 		v.lost = append(v.lost, fmt.Sprintf("%s: not done; told: %q", q, e.answers(q)))
