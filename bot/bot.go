@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/poller"
@@ -31,17 +29,18 @@ type Inbox interface {
 	Accept(ctx context.Context, work []byte, names ...string) (fresh bool, err error)
 	// First reports whether a delivery comes for the first time.
 	First(ctx context.Context, names ...string) (bool, error)
-	// Work hands over what was accepted, oldest first, until its context ends.
-	Work(ctx context.Context, handle func(work []byte, done func(context.Context) error)) error
+	// Work hands over what was accepted, oldest first, until its context ends. done is called when it is carried out; mine tells whether it is
+	// still this replica's.
+	Work(ctx context.Context, handle func(work []byte, mine func(context.Context) bool, done func(context.Context) error)) error
 }
 
 // Outbox holds the news that must be told.
 type Outbox interface {
 	Untold(ctx context.Context, account string) ([]poller.News, error)
-	// Trying writes down that a delivery is about to be posted; again tells that it may have been posted before.
-	Trying(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again bool, err error)
-	// Told takes news off, and remembers where its card is.
-	Told(ctx context.Context, account string, n poller.News, channel, ts string) error
+	// Trying writes down that a delivery is about to be posted; again tells that it may have been posted before, told that it is recorded where.
+	Trying(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error)
+	// Told takes news off, and remembers where its message is, and that it is its attack's card. double tells that another place is recorded.
+	Told(ctx context.Context, n poller.News, channel, ts string, card bool) (double bool, err error)
 }
 
 // Links shares the app's few Socket Mode links among all replicas.
@@ -63,10 +62,10 @@ type Cards interface {
 	Redrawn(ctx context.Context, account, attack string, mark int64) error
 }
 
-// Pace gives out the right to post and to edit, over all replicas.
+// Pace gives out the right to post and to edit, over all replicas. Who keeps something leaves as much for what is more urgent.
 type Pace interface {
-	PostSlot(ctx context.Context, channel string, perSecond float64, burst int) (wait time.Duration, err error)
-	EditSlot(ctx context.Context, team string, perMinute int) (wait time.Duration, err error)
+	PostSlot(ctx context.Context, channel string, perSecond float64, burst, keep int) (wait time.Duration, err error)
+	EditSlot(ctx context.Context, team string, perMinute, keep int) (wait time.Duration, err error)
 }
 
 // Memory is all that the bot remembers with.
@@ -111,9 +110,10 @@ type Bot struct {
 	cfg     Config
 	reads   reads
 	socket  *socket
-	teller  *teller
-	drawer  *drawer
 	metrics *metrics
+
+	mu     sync.Mutex
+	tended map[string]*tended // by account
 }
 
 // New makes a Bot.
@@ -127,30 +127,15 @@ func New(cfg Config) *Bot {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	b := &Bot{cfg: cfg, metrics: newMetrics()}
+	b := &Bot{cfg: cfg, metrics: newMetrics(), tended: map[string]*tended{}}
 	b.reads.open = make(chan struct{}, maxReads)
-	b.socket, b.teller, b.drawer = newSocket(b), newTeller(b), newDrawer(b)
+	b.socket = newSocket(b)
 	b.metrics.gauge("socket_links", "Socket Mode links that can receive.", func() float64 { open, _ := b.socket.state(); return float64(open) })
 	return b
 }
 
-// Lead does what only one replica may do: it carries out what was accepted, tells news and redraws cards, until the context ends.
-func (b *Bot) Lead(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return b.work(ctx) })
-	g.Go(func() error { return b.teller.run(ctx) })
-	g.Go(func() error { return b.drawer.run(ctx) })
-	return g.Wait()
-}
-
 // Drain waits for the answers that are still being looked up, for at most as long as the context lasts.
 func (b *Bot) Drain(ctx context.Context) { b.reads.wait(ctx) }
-
-// Wake says that news of the account was put into the outbox; it is passed along so that it need not be read back.
-func (b *Bot) Wake(_ string, news []poller.News) { b.teller.add(news) }
-
-// Redraw says that cards became outdated because somebody did something: those come before figures that merely grew.
-func (b *Bot) Redraw(account, attack string) { b.drawer.hurry(account, attack) }
 
 func (b *Bot) account(name string) (Account, bool) {
 	i := slices.IndexFunc(b.cfg.Accounts, func(a Account) bool { return a.Name == name })

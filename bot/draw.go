@@ -73,23 +73,24 @@ func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 	return c
 }
 
-// drawer redraws outdated cards, those that somebody acted on first, within the workspace's pace of edits.
+// drawer redraws an account's outdated cards, those that somebody acted on first, within the workspace's pace of edits.
 type drawer struct {
-	bot  *Bot
-	wake chan struct{}
+	bot     *Bot
+	account string
+	wake    chan struct{}
 
 	mu    sync.Mutex
-	acted map[cardKey]bool
+	acted map[string]bool // by attack
 }
 
-type cardKey struct{ account, attack string }
-
-func newDrawer(b *Bot) *drawer {
-	return &drawer{bot: b, wake: make(chan struct{}, 1), acted: map[cardKey]bool{}}
+func newDrawer(b *Bot, account string) *drawer {
+	d := &drawer{bot: b, account: account, wake: make(chan struct{}, 1), acted: map[string]bool{}}
+	d.look() // what was outdated before
+	return d
 }
 
-// redrawEvery is how often outdated cards are looked for when nothing says that there are any.
-const redrawEvery = 2 * time.Second
+// redrawAgain is how long to wait after something failed.
+const redrawAgain = 2 * time.Second
 
 // look says that some card is outdated.
 func (d *drawer) look() {
@@ -99,9 +100,9 @@ func (d *drawer) look() {
 	}
 }
 
-func (d *drawer) hurry(account, attack string) {
+func (d *drawer) hurry(attack string) {
 	d.mu.Lock()
-	d.acted[cardKey{account, attack}] = true
+	d.acted[attack] = true
 	d.mu.Unlock()
 	d.look()
 }
@@ -115,127 +116,130 @@ func (b *Bot) outdate(ctx context.Context, account, attack string) error {
 	return nil
 }
 
-func (d *drawer) run(ctx context.Context) error {
-	for {
-		wait := d.drawOne(ctx)
-		if wait == 0 {
+func (d *drawer) run(held, more context.Context) {
+	for more.Err() == nil {
+		wait, left := d.drawOne(held)
+		if wait == 0 && left {
 			continue
 		}
-		timer := time.NewTimer(wait)
+		var again <-chan time.Time
+		if left {
+			again = time.After(wait)
+		}
 		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
-		case <-timer.C:
+		case <-more.Done():
+		case <-again:
 		case <-d.wake:
-			timer.Stop()
 		}
 	}
 }
 
 // outdated is a card to be drawn.
 type outdated struct {
-	cardKey
-	mark int64
+	attack string
+	mark   int64
+	acted  bool // somebody did something
 }
 
-// drawOne draws the most urgent outdated card and returns how long to wait before the next.
-func (d *drawer) drawOne(ctx context.Context) time.Duration {
-	if ctx.Err() != nil {
-		return redrawEvery
+// drawOne draws the most urgent outdated card. It returns how long to wait before the next, if any may be left.
+func (d *drawer) drawOne(ctx context.Context) (wait time.Duration, left bool) {
+	todo, err := d.todo(ctx)
+	if err != nil {
+		d.bot.cfg.Log.Warn("read outdated cards", "account", d.account, "err", err)
+		return redrawAgain, true
 	}
-	todo := d.todo(ctx)
 	if len(todo) == 0 {
-		return redrawEvery
+		return 0, false
 	}
 	self, err := d.bot.cfg.Slack.whoami(ctx)
 	if err != nil {
 		d.bot.cfg.Log.Warn("redraw card", "err", err)
-		return redrawEvery
+		return redrawAgain, true
 	}
-	wait, err := d.bot.cfg.Memory.EditSlot(ctx, self.team, d.bot.cfg.EditsPerMinute)
+	keep := d.bot.cfg.EditsPerMinute / 16 // what somebody did shows first
+	if todo[0].acted {
+		keep = 0
+	}
+	wait, err = d.bot.cfg.Memory.EditSlot(ctx, self.team, d.bot.cfg.EditsPerMinute, keep)
 	if err != nil || wait > 0 {
-		return cmp.Or(wait, redrawEvery)
+		return cmp.Or(wait, redrawAgain), true
 	}
-	return d.draw(ctx, todo[0])
+	return d.draw(ctx, todo[0]), true
 }
 
 // todo are the outdated cards, those that somebody acted on first.
-func (d *drawer) todo(ctx context.Context) []outdated {
-	var todo []outdated
-	for _, a := range d.bot.cfg.Accounts {
-		marks, err := d.bot.cfg.Memory.ToRedraw(ctx, a.Name)
-		if err != nil {
-			if ctx.Err() == nil {
-				d.bot.cfg.Log.Warn("read outdated cards", "account", a.Name, "err", err)
-			}
-			continue
-		}
-		for attack, mark := range marks {
-			todo = append(todo, outdated{cardKey{a.Name, attack}, mark})
-		}
+func (d *drawer) todo(ctx context.Context) (todo []outdated, err error) {
+	marks, err := d.bot.cfg.Memory.ToRedraw(ctx, d.account)
+	if err != nil {
+		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for attack, mark := range marks {
+		todo = append(todo, outdated{attack, mark, d.acted[attack]})
+	}
 	slices.SortFunc(todo, func(x, y outdated) int {
-		if d.acted[x.cardKey] != d.acted[y.cardKey] {
-			if d.acted[x.cardKey] {
+		if x.acted != y.acted {
+			if x.acted {
 				return -1
 			}
 			return 1
 		}
 		return cmp.Compare(x.attack, y.attack)
 	})
-	return todo
+	return todo, nil
 }
 
 // draw edits one card (chat.update) and returns how long to wait before the next.
 func (d *drawer) draw(ctx context.Context, o outdated) time.Duration {
 	d.mu.Lock()
-	delete(d.acted, o.cardKey)
+	delete(d.acted, o.attack)
 	d.mu.Unlock()
-	err := d.bot.redraw(ctx, o)
+	err := d.bot.redraw(ctx, d.account, o)
 	if err == nil {
 		return 0
 	}
 	v, wait := judge(err)
-	d.bot.cfg.Log.Warn("redraw card", "account", o.account, "attack", o.attack, "err", err)
+	d.bot.cfg.Log.Warn("redraw card", "account", d.account, "attack", o.attack, "err", err)
 	if v == lost || v == maybe || v == forbidden {
-		return max(wait, redrawEvery) // an edit may be repeated: it says the same
+		return max(wait, redrawAgain) // an edit may be repeated: it says the same
 	}
 	// Slack will never take this edit. The news of it is in the log; the card stays as it was.
-	if err := d.bot.cfg.Memory.Redrawn(ctx, o.account, o.attack, o.mark); err != nil {
-		return redrawEvery
+	if err := d.bot.cfg.Memory.Redrawn(ctx, d.account, o.attack, o.mark); err != nil {
+		return redrawAgain
 	}
 	return 0
 }
 
 // redraw draws a card from the newest facts.
-func (b *Bot) redraw(ctx context.Context, o outdated) error {
-	a, ok := b.account(o.account)
+func (b *Bot) redraw(ctx context.Context, account string, o outdated) error {
+	a, ok := b.account(account)
 	if !ok {
-		return b.cfg.Memory.Redrawn(ctx, o.account, o.attack, o.mark)
+		return b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
 	}
-	channel, ts, err := b.cfg.Memory.Card(ctx, o.account, o.attack)
+	channel, ts, err := b.cfg.Memory.Card(ctx, account, o.attack)
 	if err != nil {
 		return err
 	}
-	shown, known, err := b.cfg.Memory.Shown(ctx, o.account, o.attack)
+	shown, known, err := b.cfg.Memory.Shown(ctx, account, o.attack)
 	if err != nil {
 		return err
 	}
 	if ts == "" || !known {
 		// There is no card. One that is about to be posted is drawn from the same facts.
-		return b.cfg.Memory.Redrawn(ctx, o.account, o.attack, o.mark)
+		return b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
 	}
-	done, err := b.done(ctx, o.account, o.attack)
+	done, err := b.done(ctx, account, o.attack)
 	if err != nil {
 		return err
 	}
 	msg := render(b.card(ctx, a, facts{done: done, attack: shown.Attack, at: shown.SeenAt, quiet: shown.Quiet, mention: shown.Mention}))
+	if err := ctx.Err(); err != nil {
+		return err // of a replica that was paused, the lease is over, and with it what it knows
+	}
 	if _, _, _, err := b.cfg.Slack.api.UpdateMessageContext(ctx, channel, ts, msg.options()...); err != nil {
 		return withoutURL(err)
 	}
 	b.metrics.edits.Inc()
-	return b.cfg.Memory.Redrawn(ctx, o.account, o.attack, o.mark)
+	return b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
 }

@@ -15,6 +15,7 @@ type postCall struct {
 	Channel   string
 	Thread    string // "": not a reply
 	Broadcast bool   // a reply that the channel sees too
+	Urgent    bool   // it goes ahead of what isn't
 	Delivery  string // what makes it this message, whoever posts it
 	Message   Message
 }
@@ -25,7 +26,7 @@ var errNowhere = errors.New("channel can't be posted to")
 // postTries is how often one call of post sends at most; its caller comes back later.
 const postTries = 3
 
-// post puts a message into a channel once, however often and by whomever it is tried: whoever finds that it was tried before looks first.
+// post puts a message that is no news into a channel once, however often and by whomever it is tried.
 func (b *Bot) post(ctx context.Context, c postCall) error {
 	t, err := b.try(ctx, c.Account, c.Delivery)
 	if err != nil {
@@ -37,13 +38,18 @@ func (b *Bot) post(ctx context.Context, c postCall) error {
 
 // tried is what is known of a delivery's earlier attempts.
 type tried struct {
-	first time.Time
-	again bool // it may have been posted before
+	first   time.Time
+	again   bool      // it may have been posted before
+	told    bool      // it was, and that is recorded
+	settled time.Time // when what another replica sent has arrived, or never will; zero: this one sent it
 }
 
 // try writes down that a delivery is about to be posted.
 func (b *Bot) try(ctx context.Context, account, delivery string) (t tried, err error) {
-	t.first, t.again, err = b.cfg.Memory.Trying(ctx, account, delivery, b.cfg.Now())
+	t.first, t.again, t.told, err = b.cfg.Memory.Trying(ctx, account, delivery, b.cfg.Now())
+	if tends := b.tends(account); tends != nil && !tends.teller.trying(delivery) {
+		t.settled = tends.teller.since.Add(slackTimeout)
+	}
 	return t, err
 }
 
@@ -53,7 +59,7 @@ func (b *Bot) postTried(ctx context.Context, c postCall, t tried) (channel, ts s
 		return channel, ts, err
 	}
 	for try := 1; ; try++ {
-		if err := b.awaitSlot(ctx, c.Channel); err != nil {
+		if err := b.awaitSlot(ctx, c); err != nil {
 			return "", "", err
 		}
 		channel, ts, err = b.sendOnce(ctx, c)
@@ -90,11 +96,14 @@ func (b *Bot) postTried(ctx context.Context, c postCall, t tried) (channel, ts s
 	}
 }
 
-// lookFirst looks for a message that may have been posted before: twice, as long as it can still be on its way.
+// lookFirst looks for a message that may have been posted before: as long as this replica's own can still be on its way, twice; that of
+// another replica, which sends nothing since this one tends the account, when it must have arrived.
 func (b *Bot) lookFirst(ctx context.Context, c postCall, t tried) (channel, ts string, err error) {
 	switch {
 	case !t.again:
 		return "", "", nil
+	case !t.settled.IsZero():
+		return b.look(ctx, c, t.first, []time.Duration{time.Until(t.settled)})
 	case b.cfg.Now().Sub(t.first) < inFlight:
 		return b.look(ctx, c, t.first, []time.Duration{time.Second, lookAgain})
 	}
@@ -108,6 +117,9 @@ func (b *Bot) sendOnce(ctx context.Context, c postCall) (channel, ts string, err
 		if c.Broadcast {
 			opts = append(opts, slack.MsgOptionBroadcast())
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return "", "", err // of a replica that was paused, the lease is over
 	}
 	channel, ts, err = b.cfg.Slack.api.PostMessageContext(ctx, c.Channel, opts...)
 	if err != nil {
@@ -131,13 +143,17 @@ func (c postCall) metadata() slack.SlackMetadata {
 	return m
 }
 
-// awaitSlot waits for the right to post to the channel.
-func (b *Bot) awaitSlot(ctx context.Context, channel string) error {
+// awaitSlot waits for the right to post to the channel. What isn't urgent leaves one slot for what is.
+func (b *Bot) awaitSlot(ctx context.Context, c postCall) error {
 	if b.cfg.MessagesPerSecond == 0 {
 		return nil
 	}
+	keep := 1
+	if c.Urgent {
+		keep = 0
+	}
 	for {
-		wait, err := b.cfg.Memory.PostSlot(ctx, channel, b.cfg.MessagesPerSecond, b.cfg.Burst)
+		wait, err := b.cfg.Memory.PostSlot(ctx, c.Channel, b.cfg.MessagesPerSecond, b.cfg.Burst, keep)
 		if err != nil {
 			return err
 		}
@@ -212,6 +228,24 @@ func (b *Bot) page(ctx context.Context, c postCall, oldest, cursor string) (msgs
 		return nil, "", err
 	}
 	return res.Messages, res.ResponseMetaData.NextCursor, nil
+}
+
+// takeBack deletes a message that another replica has posted too (chat.delete).
+func (b *Bot) takeBack(ctx context.Context, at place) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*slackTimeout) // also for a replica whose lease is over
+	defer cancel()
+	for {
+		_, _, err := b.cfg.Slack.api.DeleteMessageContext(ctx, at.channel, at.ts)
+		v, wait := judge(err)
+		if err == nil || v == nowhere || v == forbidden {
+			b.cfg.Log.Warn("another replica told this too: took it back", "channel", at.channel, "ts", at.ts, "err", withoutURL(err))
+			return
+		}
+		if sleep(ctx, max(wait, time.Second)) != nil {
+			b.cfg.Log.Error("another replica told this too, and it can't be taken back", "channel", at.channel, "ts", at.ts, "err", withoutURL(err))
+			return
+		}
+	}
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -10,8 +10,12 @@ import (
 	"github.com/wafbot/wafbot/commands"
 )
 
+// workVersion is the version of requests as they wait in the inbox. A replica reads every version up to its own.
+const workVersion = 1
+
 // request is a line that somebody typed or clicked, with where to answer. As JSON it is what waits in the inbox.
 type request struct {
+	Version     int                 `json:"version,omitempty"`
 	Invocation  commands.Invocation `json:"invocation"`
 	Channel     string              `json:"channel,omitempty"`
 	MessageTS   string              `json:"message_ts,omitempty"` // of the message with the button
@@ -64,6 +68,7 @@ const acceptTimeout = 2 * time.Second
 
 // accept writes a change down before the request is acknowledged, so that no acknowledged click is lost.
 func (b *Bot) accept(ctx context.Context, req request) {
+	req.Version = workVersion
 	work, err := json.Marshal(req)
 	if err != nil {
 		b.cfg.Log.Error("write request", "err", err)
@@ -115,6 +120,11 @@ func (b *Bot) once(req request, do func(ctx context.Context)) {
 // carryOut runs a request and answers it.
 func (b *Bot) carryOut(ctx context.Context, req request) {
 	res, err := b.cfg.Runner.Do(ctx, req.Invocation)
+	b.answerResult(ctx, req, res, err)
+}
+
+// answerResult tells a person what came of a request.
+func (b *Bot) answerResult(ctx context.Context, req request, res commands.Result, err error) {
 	if err != nil {
 		b.answerError(ctx, req, err)
 		return

@@ -1,5 +1,10 @@
 package bot
 
+import (
+	"context"
+	"time"
+)
+
 // Scope is a permission of the app's bot token.
 type Scope struct {
 	Name     string
@@ -22,5 +27,24 @@ func Scopes() []Scope {
 		{Name: "groups:read", For: "`wafbot doctor`: the same of a private channel", Without: "doctor can't check private channels"},
 		{Name: "usergroups:read", For: "`wafbot doctor`: the user groups that are mentioned or have a role (their members aren't looked up yet)", Without: "doctor can't check user groups"},
 		{Name: "chat:write.public", For: "cards in public channels that wafbot isn't in", Without: "wafbot has to be invited into every channel", Optional: true},
+	}
+}
+
+// scopesAgain is how long to wait before Slack is asked again for the token's scopes.
+const scopesAgain = time.Minute
+
+// SayScopes logs what is lost for each scope that the token lacks, as soon as Slack tells. It returns then, or when the context ends.
+func (b *Bot) SayScopes(ctx context.Context) {
+	for {
+		in, err := (&Examiner{b.cfg.Slack.api}).Installation(ctx)
+		if err == nil {
+			for _, s := range in.Missing() {
+				b.cfg.Log.Warn("slack's token lacks a scope", "scope", s.Name, "for", s.For, "without it", s.Without, "mend", MendScope(s.Name))
+			}
+			return
+		}
+		if sleep(ctx, scopesAgain) != nil {
+			return
+		}
 	}
 }

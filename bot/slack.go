@@ -55,10 +55,13 @@ type member struct {
 // memberFor is how long that is believed.
 const memberFor = 5 * time.Minute
 
+// slackTimeout is how long a call of Slack may take: later than that after it was sent nothing of it can happen any more.
+const slackTimeout = 10 * time.Second
+
 // Connect makes the connection. Nothing is sent yet.
 func Connect(cfg SlackConfig) *Slack {
 	if cfg.HTTP == nil {
-		cfg.HTTP = &http.Client{Timeout: 10 * time.Second}
+		cfg.HTTP = &http.Client{Timeout: slackTimeout}
 	}
 	return &Slack{
 		api: slack.New(cfg.Token.Reveal(), slack.OptionAppLevelToken(cfg.AppToken.Reveal()), slack.OptionHTTPClient(cfg.HTTP),

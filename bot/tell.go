@@ -49,10 +49,10 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 		if err := b.cfg.Memory.Outdated(ctx, n.Account, id); err != nil {
 			return err
 		}
-		b.drawer.look()
+		b.Outdated(n.Account)
 	}
 	if !calls {
-		return b.record(ctx, n, "", "")
+		return b.record(ctx, n, place{})
 	}
 	n.Channel = channel
 	return b.tellMessage(ctx, n, worse(a, n), ts)
@@ -71,37 +71,50 @@ func (b *Bot) tellCard(ctx context.Context, a Account, n poller.News) error {
 		return err
 	}
 	msg := render(b.card(ctx, a, facts{attack: n.Attack, at: n.At, quiet: n.Quiet, mention: n.Mention, done: before}))
+	if t.told {
+		return nil
+	}
 	channel, ts, err := b.postTried(ctx, newsCall(n, msg, ""), t)
 	if err != nil {
 		return err
 	}
-	if err := b.record(ctx, n, channel, ts); err != nil {
+	if err := b.record(ctx, n, place{channel, ts, true}); err != nil {
 		return err
 	}
-	b.catchUp(ctx, cardKey{n.Account, id}, before, t.again)
+	b.catchUp(ctx, n, before, t.again)
 	return nil
 }
 
 // catchUp has a card redrawn when something was done while it was on its way: it can be clicked before it is known where it is.
 // One that was found, because somebody had posted it before, may have been drawn at any time.
-func (b *Bot) catchUp(ctx context.Context, card cardKey, drawn done, found bool) {
-	now, err := b.done(ctx, card.account, card.attack)
+func (b *Bot) catchUp(ctx context.Context, n poller.News, drawn done, found bool) {
+	id := commands.AttackID(n.Account, n.Attack.ID)
+	now, err := b.done(ctx, n.Account, id)
 	if err == nil && (found || now.since(drawn)) {
-		err = b.outdate(ctx, card.account, card.attack)
+		err = b.outdate(ctx, n.Account, id)
 	}
 	if err != nil {
-		b.cfg.Log.Error("look what was done since a card was drawn", "account", card.account, "err", err)
+		b.cfg.Log.Error("look what was done since a card was drawn", "account", n.Account, "err", err)
 	}
 }
 
 // recordAgain is how long to wait before what was told is recorded once more.
 const recordAgain = time.Second
 
+// place is where a message is.
+type place struct {
+	channel, ts string
+	card        bool // it is its attack's card
+}
+
 // record takes news off that was told, however long the memory is away: told anew it could come twice, for nobody knows
-// whether a recording whose answer was lost took place.
-func (b *Bot) record(ctx context.Context, n poller.News, channel, ts string) error {
+// whether a recording whose answer was lost took place. Who finds that another replica has told it too takes back what he posted.
+func (b *Bot) record(ctx context.Context, n poller.News, at place) error {
 	for {
-		err := b.cfg.Memory.Told(context.WithoutCancel(ctx), n.Account, n, channel, ts) // a stop must not undo what was told
+		double, err := b.cfg.Memory.Told(context.WithoutCancel(ctx), n, at.channel, at.ts, at.card) // a stop must not undo what was told
+		if double {
+			b.takeBack(ctx, at)
+		}
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -114,15 +127,25 @@ func (b *Bot) record(ctx context.Context, n poller.News, channel, ts string) err
 
 // tellMessage posts news that is no card; with thread it is a reply that the channel sees too.
 func (b *Bot) tellMessage(ctx context.Context, n poller.News, msg Message, thread string) error {
-	if err := b.post(ctx, newsCall(n, msg, thread)); err != nil {
+	return b.tellCall(ctx, n, newsCall(n, msg, thread))
+}
+
+// tellCall posts news that is no card.
+func (b *Bot) tellCall(ctx context.Context, n poller.News, c postCall) error {
+	t, err := b.try(ctx, c.Account, c.Delivery)
+	if err != nil || t.told {
 		return err
 	}
-	return b.record(ctx, n, "", "")
+	channel, ts, err := b.postTried(ctx, c, t)
+	if err != nil {
+		return err
+	}
+	return b.record(ctx, n, place{channel: channel, ts: ts})
 }
 
 // newsCall is the message that tells a piece of news; with thread it is a reply that the channel sees too.
 func newsCall(n poller.News, msg Message, thread string) postCall {
-	return postCall{Account: n.Account, Channel: n.Channel, Thread: thread, Broadcast: thread != "", Delivery: n.ID, Message: msg}
+	return postCall{Account: n.Account, Channel: n.Channel, Thread: thread, Broadcast: thread != "", Urgent: n.Rank() <= 2, Delivery: n.ID, Message: msg}
 }
 
 // firstStart is the one message of an account's first poll.
@@ -180,6 +203,15 @@ func worse(a Account, n poller.News) Message {
 	return Message{Text: answerText(lines[:1]), Blocks: renderLines(lines, nil)}
 }
 
+// hasCard reports whether a change's attack has a card, or has one on its way, which tells of the change.
+func (b *Bot) hasCard(ctx context.Context, ch commands.Change) (bool, error) {
+	if ch.AttackID == "" {
+		return false, nil
+	}
+	shown, _, err := b.cfg.Memory.Shown(ctx, ch.Account, ch.AttackID)
+	return shown.Told, err
+}
+
 // tellChange posts a change that has no card, with its undo.
 func (b *Bot) tellChange(ctx context.Context, n poller.News) error {
 	id, _, _ := strings.Cut(n.ID, ":")
@@ -191,6 +223,13 @@ func (b *Bot) tellChange(ctx context.Context, n poller.News) error {
 		if ch.ID != id {
 			continue
 		}
+		told, err := b.hasCard(ctx, ch)
+		if err != nil {
+			return err
+		}
+		if told {
+			break
+		}
 		lines := []commands.Text{commands.ChangeLine(ch)}
 		var buttons []commands.Suggestion
 		if undo, ok := commands.UndoButton(ch, b.cfg.Now()); ok {
@@ -198,5 +237,5 @@ func (b *Bot) tellChange(ctx context.Context, n poller.News) error {
 		}
 		return b.tellMessage(ctx, n, linesMessage(lines, buttons), "")
 	}
-	return b.record(ctx, n, "", "")
+	return b.record(ctx, n, place{})
 }

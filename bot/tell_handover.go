@@ -26,7 +26,7 @@ func (b *Bot) tellHandover(ctx context.Context, a Account, n poller.News) error 
 		return err
 	}
 	if said.Owner == nil || said.Owner.ID != n.Mention {
-		return b.record(ctx, n, "", "")
+		return b.record(ctx, n, place{})
 	}
 	channel, ts, err := b.cfg.Memory.Card(ctx, n.Account, id)
 	if err != nil {
@@ -40,10 +40,7 @@ func (b *Bot) tellHandover(ctx context.Context, a Account, n poller.News) error 
 	}
 	call := newsCall(n, linesMessage(lines, nil), ts)
 	call.Broadcast = false // it is for one person, who is called
-	if err := b.post(ctx, call); err != nil {
-		return err
-	}
-	return b.record(ctx, n, "", "")
+	return b.tellCall(ctx, n, call)
 }
 
 // handover says who has an attack now, with the note that came with it.

@@ -7,27 +7,30 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/wafbot/wafbot/poller"
 )
 
-// teller tells what is in the outbox: in each channel one piece of news after another, incidents first.
+// teller tells what is in an account's outbox: in each channel one piece of news after another, incidents first.
 type teller struct {
-	bot *Bot
+	bot     *Bot
+	account string
+	since   time.Time // when this replica began to tell
 
 	mu       sync.Mutex
 	channels map[string][]poller.News // what waits, by channel
-	known    map[string]time.Time     // ids that wait, or were told lately: an outbox read meanwhile must not bring them again
-	wake     chan struct{}
+	running  map[string]bool          // channels that are told in
+	known    map[string]time.Time     // ids that wait, or when they were told: an outbox read meanwhile must not bring them again
+	tried    map[string]bool          // ids that this replica tried to post
+	missing  bool                     // the outbox holds what isn't known here
+	wake     chan struct{}            // something is to be done
 }
 
-func newTeller(b *Bot) *teller {
-	return &teller{bot: b, channels: map[string][]poller.News{}, known: map[string]time.Time{}, wake: make(chan struct{})}
+func newTeller(b *Bot, account string) *teller {
+	return &teller{
+		bot: b, account: account, since: time.Now(), channels: map[string][]poller.News{}, running: map[string]bool{}, known: map[string]time.Time{},
+		tried: map[string]bool{}, missing: true, wake: make(chan struct{}, 1),
+	}
 }
-
-// outboxEvery is how often the outbox is read for what another process put there.
-const outboxEvery = 5 * time.Second
 
 // add puts news into their channels' queues.
 func (t *teller) add(news []poller.News) {
@@ -40,72 +43,97 @@ func (t *teller) add(news []poller.News) {
 		t.known[n.ID] = time.Time{}
 		t.channels[n.Channel] = append(t.channels[n.Channel], n)
 	}
-	close(t.wake)
-	t.wake = make(chan struct{})
+	t.look()
 }
 
-// run tells until the context ends. What waited in memory is dropped at its end: the outbox has it.
-func (t *teller) run(ctx context.Context) error {
-	defer t.forget()
-	g, ctx := errgroup.WithContext(ctx)
-	started := map[string]bool{}
-	tick := time.NewTicker(outboxEvery)
-	defer tick.Stop()
-	t.load(ctx)
+// expect has the outbox read if it holds more than is known here.
+func (t *teller) expect(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, told := range t.known {
+		if told.IsZero() {
+			n--
+		}
+	}
+	if n > 0 {
+		t.missing = true
+		t.look()
+	}
+}
+
+func (t *teller) look() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run tells until more ends, and then waits for what is being told. What waited in memory is dropped: the outbox has it.
+func (t *teller) run(held, more context.Context) {
+	var telling sync.WaitGroup
+	defer telling.Wait()
 	for {
-		t.mu.Lock()
-		wake := t.wake
-		for channel := range t.channels {
-			if !started[channel] {
-				started[channel] = true
-				g.Go(func() error { return t.tellChannel(ctx, channel) })
-			}
+		t.load(held)
+		for _, channel := range t.idle() {
+			telling.Go(func() { t.tellChannel(held, more, channel) })
 		}
-		t.mu.Unlock()
 		select {
-		case <-ctx.Done():
-			return g.Wait()
-		case <-wake:
-		case <-tick.C:
-			t.load(ctx)
+		case <-more.Done():
+			return
+		case <-t.wake:
 		}
 	}
 }
 
-func (t *teller) forget() {
+// idle are the channels that something waits for and nobody tells in; somebody is to begin to.
+func (t *teller) idle() (channels []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.channels, t.known = map[string][]poller.News{}, map[string]time.Time{}
+	for channel, queue := range t.channels {
+		if len(queue) > 0 && !t.running[channel] {
+			t.running[channel] = true
+			channels = append(channels, channel)
+		}
+	}
+	return channels
 }
 
-// load adds what the outbox holds and forgets what was told long ago.
+// rememberFor is how long what was told is known, so that an outbox that was read before doesn't bring it again.
+const rememberFor = 2 * time.Minute
+
+// load adds what the outbox holds if that is not known here, and forgets what was told long ago.
 func (t *teller) load(ctx context.Context) {
-	for _, a := range t.bot.cfg.Accounts {
-		news, err := t.bot.cfg.Memory.Untold(ctx, a.Name)
-		if err != nil {
-			t.bot.cfg.Log.Warn("read outbox", "account", a.Name, "err", err)
-			continue
-		}
-		if len(news) > 0 {
-			t.add(news)
-		}
+	t.mu.Lock()
+	missing := t.missing
+	t.mu.Unlock()
+	if !missing {
+		return
+	}
+	news, err := t.bot.cfg.Memory.Untold(ctx, t.account)
+	if err != nil {
+		t.bot.cfg.Log.Warn("read outbox", "account", t.account, "err", err)
+		return // it is looked for again within a second
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.missing = false
 	for id, told := range t.known {
-		if !told.IsZero() && time.Since(told) > 2*time.Minute {
+		if !told.IsZero() && time.Since(told) > rememberFor {
 			delete(t.known, id)
 		}
 	}
+	t.mu.Unlock()
+	t.add(news)
 }
 
-// next takes the most urgent piece of news of a channel; when there is none, the channel that closes at the next change.
-func (t *teller) next(channel string) (n poller.News, ok bool, wake <-chan struct{}) {
+// next takes the most urgent piece of news of a channel; when there is none, nobody tells in it any more.
+func (t *teller) next(channel string) (n poller.News, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	queue := t.channels[channel]
 	if len(queue) == 0 {
-		return poller.News{}, false, t.wake
+		delete(t.channels, channel)
+		delete(t.running, channel)
+		return poller.News{}, false
 	}
 	i := 0
 	for j := range queue {
@@ -115,7 +143,7 @@ func (t *teller) next(channel string) (n poller.News, ok bool, wake <-chan struc
 	}
 	n = queue[i]
 	t.channels[channel] = slices.Delete(queue, i, i+1)
-	return n, true, nil
+	return n, true
 }
 
 // before orders news of one channel.
@@ -126,31 +154,27 @@ func before(a, b poller.News) bool {
 	return a.At.Before(b.At) || a.At.Equal(b.At) && a.Revision < b.Revision
 }
 
-func (t *teller) tellChannel(ctx context.Context, channel string) error {
+// tellChannel tells what waits for a channel.
+func (t *teller) tellChannel(held, more context.Context, channel string) {
 	const most = time.Minute
 	pause := time.Second
-	for {
-		n, ok, wake := t.next(channel)
+	for more.Err() == nil {
+		n, ok := t.next(channel)
 		if !ok {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-wake:
-			}
-			continue
+			return
 		}
-		err := t.bot.tell(ctx, n)
+		err := t.bot.tell(held, n)
 		if err == nil {
 			t.told(n)
 			pause = time.Second
 			continue
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if held.Err() != nil {
+			return
 		}
 		t.again(n, err)
-		if err := sleep(ctx, pause); err != nil {
-			return err
+		if err := sleep(more, pause); err != nil {
+			return
 		}
 		pause = min(2*pause, most)
 	}
@@ -160,6 +184,7 @@ func (t *teller) told(n poller.News) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.known[n.ID] = time.Now()
+	delete(t.tried, n.ID)
 	t.bot.metrics.told.WithLabelValues(string(n.Reason)).Inc()
 }
 
@@ -174,4 +199,13 @@ func (t *teller) again(n poller.News, err error) {
 	delete(t.known, n.ID)
 	t.mu.Unlock()
 	t.add([]poller.News{n})
+}
+
+// trying notes that this replica tries to post a delivery, and reports whether it did before.
+func (t *teller) trying(delivery string) (before bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before = t.tried[delivery]
+	t.tried[delivery] = true
+	return before
 }

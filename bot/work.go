@@ -7,18 +7,27 @@ import (
 	"time"
 )
 
-// work carries out what was accepted: one request after another in each account, the accounts side by side, so that one whose service hangs
-// keeps none of the others waiting.
-func (b *Bot) work(ctx context.Context) error {
+// Work carries out what was accepted: one request after another in each account, the accounts side by side, so that one whose service hangs
+// keeps none of the others waiting. It begins nothing more when more ends, and returns when what is in hand is done, or held ends: what was
+// not finished then another replica goes on with.
+func (b *Bot) Work(held, more context.Context) error {
 	lanes := lanes{open: map[string]chan func(){}}
-	err := b.cfg.Memory.Work(ctx, func(work []byte, done func(context.Context) error) {
+	err := b.cfg.Memory.Work(more, func(work []byte, mine func(context.Context) bool, done func(context.Context) error) {
 		var req request
 		if err := json.Unmarshal(work, &req); err != nil {
 			b.cfg.Log.Error("read accepted request", "err", err)
-			b.finish(ctx, done)
+			b.finish(held, done)
 			return
 		}
-		lanes.add(ctx, b.lane(req), func() { b.workOff(ctx, req, done) })
+		if req.Version > workVersion {
+			b.cfg.Log.Error("a newer wafbot accepted this request: left to it")
+			return // this replica is about to learn that it is out of service
+		}
+		lanes.add(more, b.lane(req), func() {
+			if more.Err() == nil && b.workOff(held, req, mine) {
+				b.finish(held, done)
+			}
+		})
 	})
 	lanes.close()
 	return err
@@ -38,19 +47,22 @@ const workLimit = 5 * time.Minute
 // inHand is how long a change may take before its card says that it is under way.
 const inHand = time.Second
 
-func (b *Bot) workOff(ctx context.Context, req request, done func(context.Context) error) {
-	if ctx.Err() != nil {
-		return // the next leader takes it
-	}
-	run, cancel := context.WithTimeout(ctx, workLimit)
+// doubtAfter is how long a change may take before it is asked whether another replica has taken it over meanwhile.
+const doubtAfter = 2 * time.Second
+
+// workOff carries a request out and answers it. It reports whether that is done: what was cut short, or is another replica's by now, is not.
+func (b *Bot) workOff(held context.Context, req request, mine func(context.Context) bool) (done bool) {
+	run, cancel := context.WithTimeout(held, workLimit)
 	defer cancel()
 	slow := time.AfterFunc(inHand, func() { b.markInHand(run, req) })
-	b.carryOut(run, req)
+	begun := time.Now()
+	res, err := b.cfg.Runner.Do(run, req.Invocation)
 	slow.Stop()
-	if ctx.Err() != nil {
-		return // it may have been cut short: the next leader goes on where it stopped
+	if held.Err() != nil || time.Since(begun) > doubtAfter && !mine(held) {
+		return false
 	}
-	b.finish(ctx, done)
+	b.answerResult(run, req, res, err)
+	return true
 }
 
 func (b *Bot) finish(ctx context.Context, done func(context.Context) error) {

@@ -30,8 +30,11 @@ func (r *Runner) finish(ctx context.Context, c *Call, ch Change, p Plan, res *Re
 		return fault
 	}
 	r.settle(&ch, fault)
-	r.actingClaims(ctx, ch) // before the change is kept: a redelivery finishes both
-	if err := r.keep(ctx, c, ch); err != nil {
+	r.actingClaims(ctx, c, ch) // before the change is kept: a redelivery finishes both
+	if err := r.keep(ctx, c, ch); errors.Is(err, ErrLost) {
+		c.lost = append(c.lost, ch)
+		return unsaved(ch, err)
+	} else if err != nil {
 		fault = unsaved(ch, err)
 	} else {
 		r.cfg.Changed(ctx, ch)
@@ -101,7 +104,7 @@ func (r *Runner) keep(ctx context.Context, c *Call, ch Change) error {
 			return err
 		}
 	}
-	if err := r.save(ctx, ch); err != nil {
+	if err := c.save(ctx, ch); err != nil {
 		return err
 	}
 	if ch.State != StateDone {
@@ -120,7 +123,7 @@ func (r *Runner) markUndone(ctx context.Context, c *Call, ch Change) error {
 			continue
 		}
 		undone.State, undone.EndedBy, undone.EndedAt = StateUndone, &ch.Actor, ch.At
-		if err := r.save(ctx, undone); err != nil {
+		if err := c.save(ctx, undone); err != nil {
 			return err
 		}
 		if undone.ID == ch.Undoes {
@@ -131,10 +134,10 @@ func (r *Runner) markUndone(ctx context.Context, c *Call, ch Change) error {
 }
 
 // save outlives the request: what was sent must be written down even when the caller has gone.
-func (r *Runner) save(ctx context.Context, ch Change) error {
+func (c *Call) save(ctx context.Context, ch Change) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if err := r.cfg.Ledger.SaveChange(ctx, ch); err != nil {
+	if err := c.lock.SaveChange(ctx, ch); err != nil {
 		return fmt.Errorf("save change %s: %w", ch.ID, err)
 	}
 	return nil
@@ -154,7 +157,7 @@ func (r *Runner) carryOut(ctx context.Context, c *Call, ch *Change, i int) error
 		step.Equal = equal
 	}
 	step.Sent = true
-	if err := r.cfg.Ledger.SaveChange(ctx, *ch); err != nil {
+	if err := c.lock.SaveChange(ctx, *ch); err != nil {
 		step.Sent = false
 		return Away(err)
 	}

@@ -86,6 +86,8 @@ type Call struct {
 	Attack  *KnownAttack // of attack=ID
 	Implied bool         // attack= was not typed: it is the attack in whose thread the line was
 	Known   []Change     // of a change: the account's changes, the newest first
+	lock    Lock         // of a call that changes something
+	lost    []Change     // as they were when they couldn't be written down, because the lock was lost
 }
 
 // Config is what a Runner works with. Accounts, Members, Ledger, Facts, Desk, Audit and Explain must be set.

@@ -40,21 +40,18 @@ type Note struct {
 	Text string    `json:"text"`
 }
 
-// Cases remembers the cases of attacks, for as long as the attacks are remembered. Who saves one holds the account's lock.
+// Cases remembers the cases of attacks, for as long as the attacks are remembered.
 type Cases interface {
 	// Case is an attack's; the zero Case when nothing was said about it.
 	Case(ctx context.Context, account, attack string) (Case, error)
 	// Cases are all of an account, by attack.
 	Cases(ctx context.Context, account string) (map[string]Case, error)
-	SaveCase(ctx context.Context, account, attack string, c Case) error
 }
 
-// Mutes remembers the mutes of accounts. Who saves them holds the account's lock.
+// Mutes remembers the mutes of accounts.
 type Mutes interface {
 	// Mutes are the account's; some may be over.
 	Mutes(ctx context.Context, account string) ([]Mute, error)
-	// SaveMutes puts these in the place of all of the account's.
-	SaveMutes(ctx context.Context, account string, all []Mute) error
 }
 
 // Desk is what people leave for one another beside the service: who does what, and what nobody wants to hear of for a while.
@@ -86,7 +83,7 @@ func (c *Call) opened(ctx context.Context) (Case, error) {
 
 // keep writes the case of the call's attack down, and gives the answer for it.
 func (c *Call) keep(ctx context.Context, k Case, handedTo string, answer Text) (Result, error) {
-	if err := c.cfg.Desk.SaveCase(ctx, c.Account.Name, c.Attack.ID, k); err != nil {
+	if err := c.lock.SaveCase(ctx, c.Attack.ID, k); err != nil {
 		return Result{}, Away(err)
 	}
 	c.cfg.Touched(ctx, Touch{Account: c.Account.Name, Attack: c.Attack.Attack, Delivery: c.ID, HandedTo: handedTo, At: c.Now})
@@ -168,7 +165,7 @@ func joined(lines []Text, between string) (all Text) {
 }
 
 // actingClaims makes whoever changed something for an attack its owner, if nobody is. That it can't be written down fails no change.
-func (r *Runner) actingClaims(ctx context.Context, ch Change) {
+func (r *Runner) actingClaims(ctx context.Context, c *Call, ch Change) {
 	if ch.State != StateDone || ch.AttackID == "" || ch.Undoes != "" || ch.Actor.Via == ViaClock {
 		return
 	}
@@ -177,7 +174,7 @@ func (r *Runner) actingClaims(ctx context.Context, ch Change) {
 	k, err := r.cfg.Desk.Case(ctx, ch.Account, ch.AttackID)
 	if err == nil && k.Owner == nil {
 		k.Owner = &Owner{ID: ch.Actor.ID, Name: ch.Actor.Name, Since: ch.At, By: ch.Actor}
-		err = r.cfg.Desk.SaveCase(ctx, ch.Account, ch.AttackID, k)
+		err = c.lock.SaveCase(ctx, ch.AttackID, k)
 	}
 	if err != nil {
 		r.cfg.Log.Error("claim by acting", "account", ch.Account, "attack", ch.AttackID, "err", err)

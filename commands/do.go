@@ -152,6 +152,9 @@ func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 	if c.Known, err = r.cfg.Ledger.Changes(held, c.Account.Name); err != nil {
 		return Result{}, Away(err)
 	}
+	if err := r.catchUp(held, c); err != nil {
+		return Result{}, err
+	}
 	mine, late := r.begun(c), r.late(c)
 	if len(mine) == max(c.Cmd.Parts, 1) || late && len(mine) > 0 {
 		return r.again(held, c, mine)
@@ -241,6 +244,12 @@ func (r *Runner) ask(c *Call, plans []Plan) error {
 
 // Away is the refusal of a change because there is no memory.
 func Away(err error) *Refusal {
+	switch {
+	case errors.Is(err, ErrForgotten):
+		return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: wafbot's memory (Redis) was emptied. It is being read back from the channels, which takes about half a minute, and until then nothing is changed. Ask again then")}
+	case errors.Is(err, ErrNewer):
+		return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
+	}
 	return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: wafbot's memory (Redis) can't be reached, and without it nothing is changed. Try again in a moment")}
 }
 

@@ -7,41 +7,35 @@ import (
 	"time"
 )
 
-// How often wafbot looks for changes whose end has come, and how long it waits after one that could not be ended.
-const (
-	dueEvery = time.Second
-	dueAgain = time.Minute
-)
+// dueAgain is how long wafbot waits after a change that could not be ended.
+const dueAgain = time.Minute
 
-// RunDue ends what was made for a time: rules never expire by themselves. It returns when the context ends.
-func (r *Runner) RunDue(ctx context.Context, due Due) error {
-	if r.cfg.Policy.Changes != ChangesOn {
-		r.cfg.Log.Warn("changes are not on: what was made for a time before is not ended")
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	retry := map[string]time.Time{}
-	tick := time.NewTicker(dueEvery)
-	defer tick.Stop()
+// RunDue ends what was made for a time on one account, whenever it is told to look: rules never expire by themselves. One replica at a time may
+// do so. It returns when the context ends.
+func (r *Runner) RunDue(ctx context.Context, account string, due Due, look <-chan struct{}) {
+	retry, warned := map[string]time.Time{}, false
 	for {
-		for _, a := range r.cfg.Accounts {
-			r.endDue(ctx, due, a, retry)
-		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
+			return
+		case <-look:
+		}
+		if r.cfg.Policy.Changes == ChangesOn {
+			r.endDue(ctx, due, account, retry)
+		} else if !warned {
+			r.cfg.Log.Warn("changes are not on: what was made for a time before is not ended", "account", account)
+			warned = true
 		}
 	}
 }
 
-func (r *Runner) endDue(ctx context.Context, due Due, a *Account, retry map[string]time.Time) {
+func (r *Runner) endDue(ctx context.Context, due Due, account string, retry map[string]time.Time) {
 	now := r.cfg.Now()
-	ids, err := due.DueChanges(ctx, a.Name, now)
+	ids, err := due.DueChanges(ctx, account, now)
 	if err != nil {
-		if at := retry[a.Name]; !now.Before(at) && ctx.Err() == nil {
-			r.cfg.Log.Error("look for changes to end", "account", a.Name, "err", err)
-			retry[a.Name] = now.Add(dueAgain)
+		if at := retry[account]; !now.Before(at) && ctx.Err() == nil {
+			r.cfg.Log.Error("look for changes to end", "account", account, "err", err)
+			retry[account] = now.Add(dueAgain)
 		}
 		return
 	}
@@ -51,14 +45,14 @@ func (r *Runner) endDue(ctx context.Context, due Due, a *Account, retry map[stri
 		}
 		_, err := r.Do(ctx, Invocation{
 			// Each attempt is a request of its own: a failed one must not be taken for the answer.
-			ID: fmt.Sprintf("due %s %d", id, now.Unix()), At: now, Actor: clock, Line: Line{Name: "undo", Words: []string{id}}.With("account", a.Name),
+			ID: fmt.Sprintf("due %s %d", id, now.Unix()), At: now, Actor: clock, Line: Line{Name: "undo", Words: []string{id}}.With("account", account),
 		})
 		switch {
 		case err == nil, errors.Is(err, ErrNothing):
 			delete(retry, id)
 		default:
 			retry[id] = now.Add(dueAgain)
-			r.cfg.Log.Error("end change", "account", a.Name, "change", id, "err", err, "again", retry[id])
+			r.cfg.Log.Error("end change", "account", account, "change", id, "err", err, "again", retry[id])
 		}
 	}
 }

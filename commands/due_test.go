@@ -12,12 +12,26 @@ import (
 	"github.com/wafbot/wafbot/commands"
 )
 
-// runDue runs RunDue for a while of the bubble's time, over a service that is reached without a network.
+// runDue runs RunDue for a while of the bubble's time, over a service that is reached without a network. It is told to look each second.
 func runDue(t *testing.T, w *world, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
-	require.ErrorIs(t, w.RunDue(ctx, w.ledger), context.DeadlineExceeded)
+	look, tick := make(chan struct{}), time.NewTicker(time.Second)
+	defer tick.Stop()
+	go func() {
+		for ctx.Err() == nil {
+			select {
+			case look <- struct{}{}:
+			case <-ctx.Done():
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	w.RunDue(ctx, "acme", w.ledger, look)
 }
 
 func TestWhatIsTimedEnds(t *testing.T) {

@@ -152,11 +152,11 @@ func (r *Runner) prolong(ctx context.Context, c *Call, ch Change) error {
 	}
 	begun, longer := ch, c.Known[i]
 	begun.State = StateBegun
-	if err := r.save(ctx, begun); err != nil {
+	if err := c.save(ctx, begun); err != nil {
 		return err
 	}
 	if !longer.Until.IsZero() && (ch.Until.IsZero() || ch.Until.After(longer.Until)) {
 		longer.Until = ch.Until
 	}
-	return r.save(ctx, longer)
+	return c.save(ctx, longer)
 }

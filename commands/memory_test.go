@@ -1,7 +1,6 @@
 package commands_test
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -24,11 +23,18 @@ type ledger struct {
 	lockFail bool
 	readFail bool
 	saveFail func(n int) bool // whether the n-th save fails; nil: none
+
+	kept      map[string]string // cases and mutes
+	term      int
+	loseAt    int    // the save at which the lock is found lost; 0: none
+	meanwhile func() // what happens before
 }
 
-func newLedger() *ledger { return &ledger{locks: make(chan struct{}, 1), changes: map[string]string{}} }
+func newLedger() *ledger {
+	return &ledger{locks: make(chan struct{}, 1), changes: map[string]string{}, kept: map[string]string{}}
+}
 
-func (l *ledger) Lock(ctx context.Context, _ string) (context.Context, func(), error) {
+func (l *ledger) Lock(ctx context.Context, _ string) (context.Context, commands.Lock, error) {
 	if l.fails(&l.lockFail) {
 		return nil, nil, errAway
 	}
@@ -38,7 +44,24 @@ func (l *ledger) Lock(ctx context.Context, _ string) (context.Context, func(), e
 		return nil, nil, ctx.Err()
 	}
 	held, cancel := context.WithCancel(ctx)
-	return held, func() { cancel(); <-l.locks }, nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.term++
+	return held, &lock{ledger: l, term: l.term, cancel: cancel}, nil
+}
+
+// lock is held for one term.
+type lock struct {
+	*ledger
+	term   int
+	cancel context.CancelFunc
+}
+
+func (l *lock) Unlock() { l.cancel(); <-l.locks }
+
+// loseLock has whoever holds the lock find it lost at his n-th save from now on.
+func (l *ledger) loseLock(n int, meanwhile func()) {
+	l.set(func(l *ledger) { l.loseAt, l.meanwhile = n, meanwhile })
 }
 
 func (l *ledger) fails(flag *bool) bool {
@@ -77,6 +100,25 @@ func (l *ledger) all() []commands.Change {
 	return all
 }
 
+// only is the one change there is. The caller holds mu.
+func (l *ledger) only() (ch commands.Change) {
+	for _, text := range l.changes {
+		if err := json.Unmarshal([]byte(text), &ch); err != nil {
+			panic(err)
+		}
+	}
+	return ch
+}
+
+// put keeps a change as it is. The caller holds mu.
+func (l *ledger) put(ch commands.Change) {
+	text, err := json.Marshal(ch)
+	if err != nil {
+		panic(err)
+	}
+	l.changes[ch.ID] = string(text)
+}
+
 func (l *ledger) change(id string) commands.Change {
 	for _, c := range l.all() {
 		if c.ID == id {
@@ -86,22 +128,8 @@ func (l *ledger) change(id string) commands.Change {
 	return commands.Change{}
 }
 
-func (l *ledger) SaveChange(ctx context.Context, c commands.Change) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	text, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.saves++
-	if l.saveFail != nil && l.saveFail(l.saves) {
-		return errAway
-	}
-	l.changes[c.ID] = string(text)
-	return nil
+func (l *lock) SaveChange(ctx context.Context, c commands.Change) error {
+	return l.write(ctx, l.changes, c.ID, c)
 }
 
 func (l *ledger) DueChanges(_ context.Context, account string, now time.Time) ([]string, error) {
@@ -117,10 +145,9 @@ func (l *ledger) DueChanges(_ context.Context, account string, now time.Time) ([
 // desk keeps cases and mutes as JSON. It is the same memory as the ledger, and fails with it.
 type desk struct {
 	*ledger
-	kept map[string]string
 }
 
-func newDesk(l *ledger) *desk { return &desk{ledger: l, kept: map[string]string{}} }
+func newDesk(l *ledger) *desk { return &desk{ledger: l} }
 
 func (d *desk) read(key string, into any) error {
 	if d.fails(&d.readFail) {
@@ -131,21 +158,6 @@ func (d *desk) read(key string, into any) error {
 	if text, ok := d.kept[key]; ok {
 		return json.Unmarshal([]byte(text), into)
 	}
-	return nil
-}
-
-func (d *desk) write(ctx context.Context, key string, v any) error {
-	text, err := json.Marshal(v)
-	if err != nil || ctx.Err() != nil {
-		return cmp.Or(err, ctx.Err())
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.saves++
-	if d.saveFail != nil && d.saveFail(d.saves) {
-		return errAway
-	}
-	d.kept[key] = string(text)
 	return nil
 }
 
@@ -174,17 +186,49 @@ func (d *desk) Cases(ctx context.Context, account string) (map[string]commands.C
 	return all, nil
 }
 
-func (d *desk) SaveCase(ctx context.Context, account, attack string, c commands.Case) error {
-	return d.write(ctx, "case "+account+" "+attack, c)
-}
-
 func (d *desk) Mutes(_ context.Context, account string) (all []commands.Mute, err error) {
 	err = d.read("mutes "+account, &all)
 	return all, err
 }
 
-func (d *desk) SaveMutes(ctx context.Context, account string, all []commands.Mute) error {
-	return d.write(ctx, "mutes "+account, all)
+func (l *lock) SaveCase(ctx context.Context, attack string, c commands.Case) error {
+	return l.write(ctx, l.kept, "case acme "+attack, c)
+}
+
+func (l *lock) SaveMutes(ctx context.Context, all []commands.Mute) error {
+	return l.write(ctx, l.kept, "mutes acme", all)
+}
+
+// write keeps something as JSON, unless somebody else holds the lock by now.
+func (l *lock) write(ctx context.Context, where map[string]string, key string, value any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.saves++
+	if l.loseAt == l.saves {
+		meanwhile := l.meanwhile
+		l.loseAt = 0
+		l.ledger.term++
+		<-l.locks
+		l.mu.Unlock()
+		meanwhile()
+		l.locks <- struct{}{} // for Unlock
+		l.mu.Lock()
+	}
+	defer l.mu.Unlock()
+	switch {
+	case l.term != l.ledger.term:
+		return commands.ErrLost
+	case l.saveFail != nil && l.saveFail(l.saves):
+		return errAway
+	}
+	where[key] = string(text)
+	return nil
 }
 
 // auditLog numbers entries.

@@ -124,7 +124,7 @@ func writeMute(ctx context.Context, c *Call) (Result, error) {
 	if i >= 0 {
 		all = slices.Delete(all, i, i+1)
 	}
-	if err := c.cfg.Desk.SaveMutes(ctx, c.Account.Name, append(all, m)); err != nil {
+	if err := c.lock.SaveMutes(ctx, append(all, m)); err != nil {
 		return Result{}, Away(err)
 	}
 	return written(m, Say("Muted: ", MuteLine(m)), Say("Incidents are told as ever. What still goes on then is told then. ", Code("unmute "+m.ID), " ends it")), nil
@@ -226,7 +226,7 @@ func writeUnmute(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, nothing(Say("no mute on ", c.Account.Name, " is that one: ", Code("status"), " lists them. Nothing was changed"))
 	}
 	ended := all[found[0]]
-	if err := c.cfg.Desk.SaveMutes(ctx, c.Account.Name, slices.Delete(all, found[0], found[0]+1)); err != nil {
+	if err := c.lock.SaveMutes(ctx, slices.Delete(all, found[0], found[0]+1)); err != nil {
 		return Result{}, Away(err)
 	}
 	return written(ended, Say("No longer muted: ", Code(ended.what()))), nil

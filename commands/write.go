@@ -3,19 +3,40 @@ package commands
 import (
 	"context"
 	"errors"
+	"time"
 )
 
-// locked does something under the account's lock, one after another over all replicas.
+// How long, and how often, it is tried to write down what was sent after the lock was lost.
+const (
+	lostFor   = 2 * time.Minute
+	lostEvery = 500 * time.Millisecond
+)
+
+// locked does something under the account's lock, one after another over all replicas. Whoever loses the lock meanwhile, because he was paused
+// or Redis was away for too long, takes it again and looks what became of it: somebody else may have gone on with it.
 func (r *Runner) locked(ctx context.Context, c *Call, do func(held context.Context, c *Call) (Result, error)) (Result, error) {
 	if c.ID == "" {
 		return Result{}, errors.New("a request that changes something has no delivery id")
 	}
-	held, unlock, err := r.cfg.Ledger.Lock(ctx, c.Account.Name)
-	if err != nil {
-		return Result{}, Away(err)
+	for {
+		held, lock, err := r.cfg.Ledger.Lock(ctx, c.Account.Name)
+		switch {
+		case err == nil:
+		case len(c.lost) == 0:
+			return Result{}, Away(err)
+		case pause(ctx, lostEvery) != nil || r.cfg.Now().Sub(c.lost[0].At) > lostFor:
+			return Result{}, unsaved(c.lost[0], err)
+		default:
+			continue
+		}
+		c.lock = lock
+		res, err := do(held, c)
+		lock.Unlock()
+		if !errors.Is(err, ErrLost) {
+			return res, err
+		}
+		r.cfg.Log.Warn("lost the lock in the middle of a change, looking again", "account", c.Account.Name, "err", err)
 	}
-	defer unlock()
-	return do(held, c)
 }
 
 // write changes wafbot's own memory under the account's lock, and records it.
@@ -39,4 +60,14 @@ func (r *Runner) late(c *Call) bool { return !c.At.IsZero() && c.Now.Sub(c.At) >
 
 func tooLate(c *Call) error {
 	return guarded(Say("that was asked at ", c.At, ", over ", HumanDuration(stale), " ago: nothing was done. Ask again if it is still wanted"))
+}
+
+// pause waits, unless the context ends first.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }

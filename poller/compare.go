@@ -42,6 +42,8 @@ func compare(last Shown, known bool, look Look) (Reason, bool) {
 		return Resumed, true
 	case !last.Quiet && look.silent():
 		return Quiet, true
+	case last.Recalled:
+		return Grew, true // its card is as old as its last redraw was, or older
 	case doubled(last.Attack.Hits, a.Hits) || look.At.Sub(last.SeenAt) >= redrawAfter && differs(last.Attack, a):
 		return Grew, true
 	}
@@ -66,7 +68,7 @@ func appeared(last Shown, known bool, look Look) (Reason, bool) {
 // after is what to remember of a look: reason is why it is told, "" when it is only seen.
 func after(last Shown, look Look, reason Reason) Shown {
 	s := last
-	s.Attack, s.SeenAt = look.Attack, look.At
+	s.Attack, s.SeenAt, s.Recalled = look.Attack, look.At, false
 	s.Base = last.Base.raised(look.Attack, reason)
 	if reason == "" {
 		return s

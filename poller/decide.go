@@ -42,8 +42,8 @@ func (p *Poller) decideWith(r reading, muted func(apiclient.Attack) bool) Update
 	knocking := p.knocking(now, r.at)
 	for id, seen := range now {
 		// Of those not read only the told ones can be news: their silence, or figures that waited for their minute. And those whose
-		// mute may be over.
-		if _, read := r.attacks[id]; read || p.shown[id].Told || p.held[id] {
+		// mute may be over. Of one that was only read back from its card nothing is known until it is read.
+		if _, read := r.attacks[id]; read || p.shown[id].Told && !p.shown[id].Recalled || p.held[id] {
 			look := p.look(seen.attack, r.at, knocking)
 			if look.Muted = !seen.attack.Incident() && muted(seen.attack); look.Muted {
 				u.held[id] = true
@@ -71,7 +71,7 @@ func (p *Poller) judge(u *Update, look Look, r reading) {
 	last, known := p.shown[look.Attack.ID]
 	reason, news := compare(last, known, look)
 	tooEarly := reason == Quiet && !r.covers(look.Attack.Last)
-	tooLate := first && !last.Told && look.silent()
+	tooLate := !last.Told && (first && look.silent() || !known && p.overBefore(look))
 	if !news || tooEarly || tooLate {
 		movedOn := !last.Told && look.Attack.Last.Sub(last.Attack.Last) >= refreshAfter
 		if !known || movedOn {
@@ -86,16 +86,22 @@ func (p *Poller) judge(u *Update, look Look, r reading) {
 			s.Mention, s.Spared = "", route.Mention // what was going on before the bot came is no reason to call anybody
 		}
 	}
+	if last.Recalled && s.Mention == "" {
+		s.Spared = route.Mention // who was called is on its card; whom to call when it gets worse isn't
+	}
 	if s.Mention == "" && (reason == BecameIncident || reason == Worsened) {
 		s.Mention, s.Spared = s.Spared, ""
 	}
 	if s.Mention == "" && reason == BecameIncident {
 		s.Mention = route.Mention // the card stays where it is, but whom incidents call is called
 	}
+	id := deliveryID(p.cfg.Account, look.Attack.ID, reason, s.Revision)
+	if !last.Told {
+		s.Delivery = id
+	}
 	u.Shown[look.Attack.ID] = s
 	n := News{
-		ID: deliveryID(p.cfg.Account, look.Attack.ID, reason, s.Revision), Account: p.cfg.Account, Attack: look.Attack,
-		Reason: reason, Revision: s.Revision, Channel: s.Channel, Mention: s.Mention, Quiet: s.Quiet, At: r.at,
+		ID: id, Account: p.cfg.Account, Attack: look.Attack, Reason: reason, Revision: s.Revision, Channel: s.Channel, Mention: s.Mention, Quiet: s.Quiet, At: r.at,
 	}
 	u.News = append(u.News, n)
 }

@@ -23,6 +23,7 @@ type Teller interface {
 type Remembered struct {
 	LastGood time.Time        // of the last poll that was read to its end, on the service's clock; zero: there was none yet
 	Shown    map[string]Shown // by attack id
+	Began    time.Time        // after Memory was emptied: when the first start had been told; zero: not known
 }
 
 // Update is what one poll changes in Memory.

@@ -22,26 +22,29 @@ const (
 	Quiet          Reason = "quiet"
 	Resumed        Reason = "resumed"     // was quiet
 	FirstStart     Reason = "first start" // the one message of an account's first poll, about no attack
+	Emptied        Reason = "emptied"     // what is left after Memory was emptied, in each channel; about no attack
 )
 
 // Shown is one attack as it was last decided about.
 type Shown struct {
-	Attack   apiclient.Attack `json:"attack"`            // as it was when it was last news, or first seen
-	SeenAt   time.Time        `json:"seen_at"`           // when Attack was read, on the service's clock
-	Revision int              `json:"revision"`          // counts the news about it
-	Told     bool             `json:"told,omitempty"`    // it has a card, or is about to
-	Quiet    bool             `json:"quiet,omitempty"`   // and the card says so
-	Channel  string           `json:"channel,omitempty"` // of its card: chosen at first telling and kept
-	Mention  string           `json:"mention,omitempty"` // likewise; "": nobody
-	Spared   string           `json:"spared,omitempty"`  // whom the route calls, of what went on before the first start: nobody is called until it gets worse
-	Base     Baseline         `json:"base"`              // what worsening is measured by
+	Attack   apiclient.Attack `json:"attack"`             // as it was when it was last news, or first seen
+	SeenAt   time.Time        `json:"seen_at"`            // when Attack was read, on the service's clock
+	Revision int              `json:"revision"`           // counts the news about it
+	Told     bool             `json:"told,omitempty"`     // it has a card, or is about to
+	Quiet    bool             `json:"quiet,omitempty"`    // and the card says so
+	Channel  string           `json:"channel,omitempty"`  // of its card: chosen at first telling and kept
+	Mention  string           `json:"mention,omitempty"`  // likewise; "": nobody
+	Spared   string           `json:"spared,omitempty"`   // whom the route calls, of what went on before the first start: nobody is called until it gets worse
+	Base     Baseline         `json:"base"`               // what worsening is measured by
+	Delivery string           `json:"delivery,omitempty"` // id of the news that its card told
+	Recalled bool             `json:"recalled,omitempty"` // read back from its card: of Attack only the id is known, until it is seen again
 }
 
 // News is one thing to tell.
 type News struct {
 	ID       string           `json:"id"` // delivery id: any replica computes the same for the same news
 	Account  string           `json:"account"`
-	Attack   apiclient.Attack `json:"attack"` // as it is now; zero for FirstStart
+	Attack   apiclient.Attack `json:"attack"` // as it is now; zero for FirstStart and Emptied
 	Reason   Reason           `json:"reason"`
 	Revision int              `json:"revision"`
 	Channel  string           `json:"channel"`           // where its card is or goes
@@ -49,12 +52,13 @@ type News struct {
 	Quiet    bool             `json:"quiet,omitempty"`   // the attack is over, also when it is new: caught up after an absence
 	At       time.Time        `json:"at"`                // of the poll that saw it, on the service's clock
 	First    *FirstStartFacts `json:"first,omitempty"`   // of FirstStart only
+	Recall   *RecallFacts     `json:"recall,omitempty"`  // of Emptied only
 }
 
 // Rank orders the news of one poll: incidents first, then what calls people, then state, then figures.
 func (n News) Rank() int {
 	switch {
-	case n.Reason == FirstStart:
+	case n.Reason == FirstStart || n.Reason == Emptied:
 		return 0
 	case n.Reason == NewIncident || n.Reason == BecameIncident:
 		return 1

@@ -93,9 +93,11 @@ func (p *Poller) load(ctx context.Context) error {
 	if p.shown == nil {
 		p.shown = map[string]Shown{}
 	}
+	p.latest = make(map[string]*sighting, len(p.shown))
 	for id, s := range p.shown {
 		p.latest[id] = &sighting{s.Attack, s.SeenAt}
 	}
+	p.began = m.Began
 	p.lastGood, p.remembered, p.swept, p.loaded = m.LastGood, m.LastGood, time.Time{}, true
 	return nil
 }
@@ -140,9 +142,9 @@ func (p *Poller) commit(r reading, u Update, good bool) {
 func (p *Poller) count(r reading) {
 	ongoing, incidents := 0, 0
 	knocking := p.knocking(p.latest, r.at)
-	for _, seen := range p.latest {
+	for id, seen := range p.latest {
 		a := seen.attack
-		if a.Result() || a.FalsePositive() {
+		if a.Result() || a.FalsePositive() || p.shown[id].Recalled {
 			continue
 		}
 		if !p.look(a, r.at, knocking).silent() {

@@ -56,6 +56,7 @@ type Poller struct {
 	// Only Poll uses these.
 	loaded     bool            // the state below is what Memory holds
 	lastGood   time.Time       // begin of the last good poll, on the service's clock
+	began      time.Time       // what was over before then is no news, though nothing is known of it; zero: all is
 	remembered time.Time       // lastGood as Memory holds it
 	skew       time.Duration   // how far the service's clock is ahead of this machine's
 	swept      time.Time       // when everything was last read, on this machine's clock

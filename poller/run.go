@@ -8,11 +8,14 @@ import (
 )
 
 // Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer, down to one
-// a minute, or every four intervals if that is less, or every interval if that is more.
+// a minute, or every four intervals if that is less, or every interval if that is more. It begins with what Memory holds:
+// another replica may have polled since this one did.
 func (p *Poller) Run(ctx context.Context) error {
+	p.loaded = false
 	var mirror sync.WaitGroup
 	mirror.Go(func() { p.mirror(ctx) }) // apart, so that it never delays a poll
 	defer mirror.Wait()
+	p.loaded = false // who ran before may have lost the account, and Memory may have been emptied since
 	failures := 0
 	for {
 		if err := p.Poll(ctx); err != nil {

@@ -44,31 +44,26 @@ type served struct {
 	audit io.Writer
 }
 
-// How long a stop may take: requests under way, then answers being looked up.
+// How long a stop may take: requests under way, then answers being looked up, then changes and messages in hand.
 const (
 	stopRequests = 3 * time.Second
 	stopAnswers  = 5 * time.Second
+	stopWork     = 10 * time.Second
 )
 
-// serve runs the bot on a listener until the context ends: it receives at once, and leads as soon as no other replica does.
-// When stopping it takes nothing more first, so that nothing is acknowledged that nobody carries out.
+// serve runs the bot on a listener until the context ends: it receives, and shares polling, telling and carrying out with all other replicas.
+// When stopping it takes nothing more first, so that nothing is acknowledged that nobody carries out; then it finishes what is in hand, and
+// takes leave of the others last.
 func serve(ctx context.Context, cfg *Config, l net.Listener, w served) error {
 	a, err := build(cfg, w.log, w.audit)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
 	defer a.store.Close()
-	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopWork()
+	p := newPhases(ctx)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		if err := a.store.Lead(work, a.lead); work.Err() == nil {
-			return err
-		}
-		return nil
-	})
-	g.Go(func() error {
-		defer stopWork()
+		defer p.begin(stopWork)
 		receiving, ctx := errgroup.WithContext(ctx)
 		receiving.Go(func() error { return a.listen(ctx, l) })
 		receiving.Go(func() error { return a.receive(ctx) })
@@ -78,7 +73,54 @@ func serve(ctx context.Context, cfg *Config, l net.Listener, w served) error {
 		a.bot.Drain(drain)
 		return err
 	})
+	g.Go(func() error { a.bot.SayScopes(ctx); return nil })
+	g.Go(func() error { return unlessStopped(p.living, a.store.Beat(p.living)) })
+	g.Go(func() error {
+		defer p.leave()
+		return a.share(p)
+	})
 	return g.Wait()
+}
+
+// phases are the contexts of a stop: more ends first, and nothing new is begun; then held, and what is in hand is dropped; living last.
+type phases struct {
+	more, held, living context.Context
+	stop, drop, leave  context.CancelFunc
+}
+
+func newPhases(ctx context.Context) *phases {
+	p := &phases{}
+	p.living, p.leave = context.WithCancel(context.WithoutCancel(ctx))
+	p.held, p.drop = context.WithCancel(p.living)
+	p.more, p.stop = context.WithCancel(p.held)
+	return p
+}
+
+// begin begins the stop of what is in hand, which may take so long.
+func (p *phases) begin(limit time.Duration) {
+	p.stop()
+	drop := time.AfterFunc(limit, p.drop)
+	context.AfterFunc(p.living, func() { drop.Stop() })
+}
+
+// share carries out, polls and tells, each thing as one of all replicas.
+func (a *app) share(p *phases) error {
+	var names []string
+	for _, account := range a.cfg.Accounts {
+		names = append(names, account.Name)
+	}
+	g := errgroup.Group{}
+	g.Go(func() error { return unlessStopped(p.more, a.bot.Work(p.held, p.more)) })
+	g.Go(func() error { return unlessStopped(p.more, a.store.Share(p.held, p.more, names, a.tend)) })
+	return g.Wait()
+}
+
+// unlessStopped is an error that isn't only due to a stop.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // listen serves Slack's requests over HTTP, and probes, until the context ends.

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
@@ -35,7 +33,10 @@ type app struct {
 func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	a := &app{cfg: cfg, log: log, pollers: map[string]*poller.Poller{}}
 	var err error
-	if a.store, err = store.Open(store.Config{URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Away: a.redisAway}); err != nil {
+	a.store, err = store.Open(store.Config{
+		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway, Follow: a.following,
+	})
+	if err != nil {
 		return nil, err
 	}
 	a.slack = bot.Connect(bot.SlackConfig{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL})
@@ -129,31 +130,24 @@ func (a *app) health(account string) (commands.HealthNow, bool) {
 	return commands.HealthNow{LastGood: h.LastGood, Failing: h.Failing}, !h.LastGood.IsZero() || h.Failing != ""
 }
 
-// follow has the attack's card redrawn after a change; a change without a card is told in the account's channel.
-func (a *app) follow(ctx context.Context, ch commands.Change) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
+// follow has this replica, if it tends the account, show at once what a change did.
+func (a *app) follow(_ context.Context, ch commands.Change) {
 	if p, ok := a.pollers[ch.Account]; ok {
 		p.Refresh()
 	}
 	if ch.AttackID != "" {
-		if err := a.store.Outdated(ctx, ch.Account, ch.AttackID); err != nil {
-			a.log.Error("mark card", "attack", ch.AttackID, "err", err)
-		}
-		// One that is told has a card, or has one on its way, which is redrawn when it has arrived.
-		shown, _, err := a.store.Shown(ctx, ch.Account, ch.AttackID)
-		if err != nil {
-			a.log.Error("find attack", "attack", ch.AttackID, "err", err)
-		}
-		if shown.Told {
-			a.bot.Redraw(ch.Account, ch.AttackID)
-			return
-		}
+		a.bot.Redraw(ch.Account, ch.AttackID)
 	}
-	if ch.State == commands.StateUndone {
-		return // the undo is a change of its own and is told
+	a.bot.Wake(ch.Account, a.following(ch))
+}
+
+// following is the news of a change that was written down.
+func (a *app) following(ch commands.Change) []poller.News {
+	unfinished := ch.State == commands.StateBegun && ch.Fault == ""
+	if unfinished || ch.State == commands.StateUndone { // the undo is a change of its own and is told
+		return nil
 	}
-	a.announce(ctx, bot.Announcement(ch, a.configured(ch.Account).Channel))
+	return []poller.News{bot.Announcement(ch, a.configured(ch.Account).Channel)}
 }
 
 // announce has news told that no poll found.
@@ -179,15 +173,48 @@ func (a *app) redisAway(err error) {
 	a.log.Info("redis is back")
 }
 
-// lead does what one replica does for all: poll, tell, carry out, end what is due.
-func (a *app) lead(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return a.bot.Lead(ctx) })
-	g.Go(func() error { return a.runner.RunDue(ctx, a.store) })
-	for _, p := range a.pollers {
-		g.Go(func() error { return p.Run(ctx) })
+// tend does what one replica does for an account: poll, tell, draw, end what is due.
+func (a *app) tend(held, more context.Context, account string, duties <-chan store.Duties) {
+	if err := a.recall(more, account); err != nil {
+		a.log.Error("read back what redis lost", "account", account, "err", err)
+		select {
+		case <-more.Done():
+		case <-time.After(time.Second): // then it is tried again, by whoever takes the account
+		}
+		return
 	}
-	return g.Wait()
+	var g sync.WaitGroup
+	due := make(chan struct{}, 1)
+	g.Go(func() { a.bot.Tend(held, more, account) })
+	g.Go(func() { _ = a.pollers[account].Run(more) })
+	g.Go(func() { a.runner.RunDue(more, account, a.store, due) })
+	g.Go(func() {
+		for {
+			select {
+			case <-more.Done():
+				return
+			case d := <-duties:
+				a.pass(account, d, due)
+			}
+		}
+	})
+	g.Wait()
+}
+
+// pass passes on what there is to do for an account.
+func (a *app) pass(account string, d store.Duties, due chan<- struct{}) {
+	if d.Untold > 0 {
+		a.bot.Untold(account, d.Untold)
+	}
+	if d.Outdated > 0 {
+		a.bot.Outdated(account)
+	}
+	if !d.Due.IsZero() && !time.Now().Before(d.Due) {
+		select {
+		case due <- struct{}{}:
+		default: // it is looking already
+		}
+	}
 }
 
 func (c *Config) policy() commands.Policy {

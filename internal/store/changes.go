@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,23 +18,35 @@ import (
 // endedFor is how long an ended change can still be looked up; the audit log keeps it longer.
 const endedFor = 30 * 24 * time.Hour
 
-// SaveChange writes a change down, new or again, with the time at which it is due to be ended.
-func (s *Store) SaveChange(ctx context.Context, c commands.Change) error {
-	text, err := json.Marshal(c)
-	if err != nil {
-		return fmt.Errorf("write change %s: %w", c.ID, err)
+// SaveChange writes a change down, new or again, with the time at which it is due to be ended, has its attack's card be drawn again, and
+// announces the news of it, all in one step. It fails with commands.ErrLost when another one holds the lock by now.
+func (l *Lock) SaveChange(ctx context.Context, c commands.Change) error {
+	var b batch
+	if err := b.json("HSET", keyChanges(l.account), c.ID, c); err != nil {
+		return err
 	}
-	_, err = s.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		p.HSet(ctx, keyChanges(c.Account), c.ID, text)
-		if due := c.DueAt(); due.IsZero() {
-			p.ZRem(ctx, keyDue(c.Account), c.ID)
-		} else {
-			p.ZAdd(ctx, keyDue(c.Account), redis.Z{Score: float64(due.Unix()), Member: c.ID})
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("save change %s: %w", c.ID, err)
+	if due := c.DueAt(); due.IsZero() {
+		b.do("ZREM", keyDue(l.account), c.ID)
+	} else {
+		b.do("ZADD", keyDue(l.account), due.Unix(), c.ID)
+	}
+	if c.AttackID != "" {
+		b.outdated(l.account, c.AttackID)
+	}
+	if err := b.announce(l.store.follow(c)...); err != nil {
+		return err
+	}
+	return l.write(ctx, &b, "save change "+c.ID)
+}
+
+// write carries a batch out while the lock is held.
+func (l *Lock) write(ctx context.Context, b *batch, what string) error {
+	err := l.store.fenced(ctx, l.lease, b)
+	switch {
+	case errors.Is(err, errLeaseLost):
+		return fmt.Errorf("%s: %w: %w", what, commands.ErrLost, err)
+	case err != nil:
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }

@@ -45,16 +45,14 @@ func (s *Store) Cases(ctx context.Context, account string) (map[string]commands.
 	return all, nil
 }
 
-// SaveCase keeps what was said about an attack until the attack is forgotten. Who calls it holds the account's lock.
-func (s *Store) SaveCase(ctx context.Context, account, attack string, c commands.Case) error {
-	text, err := json.Marshal(c)
-	if err == nil {
-		err = s.rdb.HSet(ctx, keyCases(account), attack, text).Err()
+// SaveCase keeps what was said about an attack until the attack is forgotten, and has its card be drawn again.
+func (l *Lock) SaveCase(ctx context.Context, attack string, c commands.Case) error {
+	var b batch
+	if err := b.json("HSET", keyCases(l.account), attack, c); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("save case of %s: %w", attack, err)
-	}
-	return nil
+	b.outdated(l.account, attack)
+	return l.write(ctx, &b, "save case of "+attack)
 }
 
 // Mutes are an account's; some may be over.
@@ -72,21 +70,18 @@ func (s *Store) Mutes(ctx context.Context, account string) (all []commands.Mute,
 	return all, nil
 }
 
-// SaveMutes puts these in the place of all of an account's, until the last of them is over. Who calls it holds the account's lock.
-func (s *Store) SaveMutes(ctx context.Context, account string, all []commands.Mute) error {
+// SaveMutes puts these in the place of all of the account's, until the last of them is over.
+func (l *Lock) SaveMutes(ctx context.Context, all []commands.Mute) error {
 	text, err := json.Marshal(all)
 	if err != nil {
-		return fmt.Errorf("write mutes of %s: %w", account, err)
+		return fmt.Errorf("write mutes of %s: %w", l.account, err)
 	}
+	var b batch
 	if len(all) == 0 {
-		err = s.rdb.Del(ctx, keyMutes(account)).Err()
+		b.do("DEL", keyMutes(l.account))
 	} else {
 		last := slices.MaxFunc(all, func(a, b commands.Mute) int { return a.Until.Compare(b.Until) }).Until
-		// Redis counts whole seconds.
-		err = s.rdb.SetArgs(ctx, keyMutes(account), text, redis.SetArgs{ExpireAt: last.Add(time.Second)}).Err()
+		b.do("SET", keyMutes(l.account), text, "EXAT", last.Add(time.Second).Unix()) // Redis counts whole seconds
 	}
-	if err != nil {
-		return fmt.Errorf("save mutes of %s: %w", account, err)
-	}
-	return nil
+	return l.write(ctx, &b, "save mutes of "+l.account)
 }

@@ -6,12 +6,17 @@ package store
 //	{work}:stream          stream  requests that change something, until carried out  when done (XDEL)
 //	{work}:seen:NAME       string  a delivery that was taken                          1 h
 //	{work}:links           zset    Socket Mode links by the Unix ms they are kept to  10 s, renewed
-//	{work}:leader          string  the token of the replica that polls and works      4 s, renewed
+//	{work}:beats           zset    replicas by the Unix ms of their last beat         3 s after a replica's last
+//	{work}:version         string  the version of the state                           never
 //	{work}:ping            string  a trial whether Redis takes writes                 1 min
+//	{a:NAME}:epoch         string  VERSION ID: this memory; none: it was emptied      never
+//	{a:NAME}:began         string  when the first start was told, as read back        never
+//	{a:NAME}:lease         string  the token of the replica that tends the account    4 s, renewed
 //	{a:NAME}:good          string  the last good poll, Unix milliseconds              never
 //	{a:NAME}:shown         hash    attack's id → poller.Shown                         out of the lookback
 //	{a:NAME}:outbox        hash    delivery id → poller.News to be told               when told
-//	{a:NAME}:tried:ID      string  the first attempt to post a delivery, Unix ms      7 days, or when told
+//	{a:NAME}:tried:ID      string  the first attempt to post a delivery, Unix ms;     7 days,
+//	                               once it is told, CHANNEL TS                        1 h
 //	{a:NAME}:cards         hash    attack's id → CHANNEL TS of its card               out of the lookback
 //	{a:NAME}:card:CH:TS    string  the attack whose card that message is              30 days
 //	{a:NAME}:redraw        hash    attack's id → the mark that its card is outdated   when redrawn
@@ -25,16 +30,20 @@ package store
 //	{c:ID}:pace            hash    tokens of a channel's bucket and their time        when it is full again
 //	{w:TEAM}:edits         hash    tokens of the workspace's edits and their time     when it is full again
 const (
-	keyStream = "{work}:stream"
-	keyLinks  = "{work}:links"
-	keyLeader = "{work}:leader"
-	keyPing   = "{work}:ping"
+	keyStream  = "{work}:stream"
+	keyLinks   = "{work}:links"
+	keyBeats   = "{work}:beats"
+	keyVersion = "{work}:version"
+	keyPing    = "{work}:ping"
 )
 
 func keySeen(name string) string { return "{work}:seen:" + name }
 
 func accountKey(account, name string) string { return "{a:" + account + "}:" + name }
 
+func keyEpoch(account string) string   { return accountKey(account, "epoch") }
+func keyLease(account string) string   { return accountKey(account, "lease") }
+func keyBegan(account string) string   { return accountKey(account, "began") }
 func keyGood(account string) string    { return accountKey(account, "good") }
 func keyShown(account string) string   { return accountKey(account, "shown") }
 func keyOutbox(account string) string  { return accountKey(account, "outbox") }

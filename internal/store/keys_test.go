@@ -25,6 +25,7 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	require.NoError(t, err)
 	t.Cleanup(unlock)
 	require.NoError(t, s.Ping(ctx))
+	require.NoError(t, s.Restore(ctx, "acme", store.Recalled{Epoch: store.NewEpoch(), Began: noon}))
 	accept(t, s, "1")
 	require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon, Shown: shownAll("x:1"), News: []poller.News{news("n1", "x:1"), news("n2", "x:1")}}))
 	_, _, err = s.Trying(ctx, "acme", "n1", noon)

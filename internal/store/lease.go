@@ -5,157 +5,210 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/wafbot/wafbot/commands"
 )
 
-// takeLease takes a lease that nobody holds. Its holder may take it again, not knowing that it did because the answer was lost.
-// KEYS[1] the lease, ARGV[1] the holder's token, ARGV[2] its length in ms. Result: 1 if it is held now, else 0.
+// takeLease takes a lease that nobody holds, of an account whose memory is whole. Its holder may take it again, not knowing that it did
+// because the answer was lost.
+// KEYS[1] the lease, KEYS[2] the account's epoch; ARGV[1] the holder's token, ARGV[2] its length in ms, ARGV[3] the version of the state that
+// the taker reads, ARGV[4] whether it may be taken without an epoch.
+// Result: taken, busy, forgotten (there is no epoch) or newer (the state is of a later version).
 var takeLease = redis.NewScript(`
+local epoch = redis.call('GET', KEYS[2])
+if epoch and tonumber(string.match(epoch, '^%d+')) > tonumber(ARGV[3]) then return 'newer' end
+if not epoch and ARGV[4] ~= '1' then return 'forgotten' end
 local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return 0 end
+if holder and holder ~= ARGV[1] then return 'busy' end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1`)
+return 'taken'`)
 
 // renewLease sets a lease's end anew if it is still held.
-// KEYS[1] the lease, ARGV[1] the holder's token, ARGV[2] its length in ms. Result: 1 if held, else 0.
+// KEYS[1] the lease; ARGV[1] the holder's token, ARGV[2] its length in ms. Result: 1 if held, else 0.
 var renewLease = redis.NewScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1`)
 
 // dropLease gives a lease back if it is still held.
-// KEYS[1] the lease, ARGV[1] the holder's token. Result: 1 if it was held, else 0.
+// KEYS[1] the lease; ARGV[1] the holder's token. Result: 1 if it was held, else 0.
 var dropLease = redis.NewScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`)
+
+// stateVersion is the version of all that is kept in Redis. A replica reads every version up to its own, and refuses to touch a later one.
+const stateVersion = 1
+
+// What takeLease answers.
+const (
+	leaseTaken     = "taken"
+	leaseBusy      = "busy"
+	leaseForgotten = "forgotten"
+	leaseNewer     = "newer"
+)
 
 var errLeaseLost = errors.New("lease lost")
 
 // lease is the right to do something that only one may do at a time.
 type lease struct {
-	store  *Store
 	key    string
-	length time.Duration
 	token  string
+	length time.Duration
+
+	mu    sync.Mutex
+	until time.Time // surely held before it
+	lose  context.CancelCauseFunc
+	timer *time.Timer
 }
 
-func (s *Store) newLease(key string, length time.Duration) lease {
-	return lease{store: s, key: key, length: length, token: rand.Text()}
+func newLease(key string, length time.Duration) *lease {
+	return &lease{key: key, token: rand.Text(), length: length}
 }
 
-// set takes or renews the lease once. It gives the time until which it is surely held, zero if somebody else holds it. That counts from
-// before the request was sent, so it is never later than Redis' own.
-func (l lease) set(ctx context.Context, script *redis.Script) (until time.Time, err error) {
+// begin makes the context of a lease that was taken: it ends with the lease.
+func (l *lease) begin(ctx context.Context, until time.Time) context.Context {
+	inner, lose := context.WithCancelCause(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.until, l.lose = until, lose
+	l.timer = time.AfterFunc(time.Until(until), l.lost)
+	return heldContext{inner, l}
+}
+
+// extend notes that the lease is held for longer.
+func (l *lease) extend(until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.until = until
+	l.timer.Reset(time.Until(until))
+}
+
+// over reports whether the lease may have run out, by either clock: the monotonic one stands still while a machine is suspended.
+func (l *lease) over() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	return !now.Before(l.until) || !now.Round(0).Before(l.until.Round(0))
+}
+
+// lost ends the lease's context if the lease is over.
+func (l *lease) lost() {
+	if l.over() {
+		l.end(fmt.Errorf("%s: %w", l.key, errLeaseLost))
+	}
+}
+
+// end ends the lease's context.
+func (l *lease) end(cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.timer.Stop()
+	l.until = time.Time{}
+	l.lose(cause)
+}
+
+// heldContext ends with its lease. Its Err knows the lease's end to the instant, whatever a pause of the process did to timers: whoever looks
+// at it right before a request leaves sends nothing too late.
+type heldContext struct {
+	context.Context
+
+	lease *lease
+}
+
+// Err implements context.Context.
+func (h heldContext) Err() error {
+	h.lease.lost()
+	return h.Context.Err()
+}
+
+// take takes the lease once. It gives the time until which it is surely held, which counts from before the request was sent, so that it is
+// never later than Redis' own.
+func (s *Store) take(ctx context.Context, l *lease, epoch string, unknown bool) (until time.Time, outcome string, err error) {
 	until = time.Now().Add(l.length)
-	held, err := script.Run(ctx, l.store.rdb, []string{l.key}, l.token, l.length.Milliseconds()).Int()
-	if err != nil || held == 0 {
-		return time.Time{}, err
-	}
-	return until, nil
+	outcome, err = takeLease.Run(ctx, s.rdb, []string{l.key, epoch}, l.token, l.length.Milliseconds(), stateVersion, unknown).Text()
+	return until, outcome, err
 }
 
-// hold renews the lease until stop is called, and ends the context it returns when the lease is lost.
-func (l lease) hold(ctx context.Context, until time.Time) (held context.Context, stop func()) {
-	held, cancel := context.WithCancelCause(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		cancel(l.renew(held, until))
-	}()
-	return held, func() {
-		cancel(context.Canceled)
-		<-done
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
-		defer cancel()
-		// A lease that can't be given back ends by itself.
-		_ = dropLease.Run(ctx, l.store.rdb, []string{l.key}, l.token).Err()
-	}
+// drop gives a lease back, however its context ended. One that can't be given back ends by itself.
+func (s *Store) drop(ctx context.Context, l *lease) {
+	l.end(context.Canceled)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
+	defer cancel()
+	_ = dropLease.Run(ctx, s.rdb, []string{l.key}, l.token).Err()
 }
 
-// renew keeps the lease until the context ends, or the lease: because somebody else holds it, or it may have run out.
-func (l lease) renew(ctx context.Context, until time.Time) error {
+// lockFor is how long an account's lock lasts without being renewed.
+const lockFor = 4 * time.Second
+
+// Lock is the right to change one account, and to write down what was changed.
+type Lock struct {
+	store   *Store
+	account string
+	lease   *lease
+	stop    func()
+}
+
+// Lock makes changes to one account run one after another, over all processes. It waits while another changes the account, and fails at once
+// when Redis can't be reached, and with commands.ErrForgotten while what Redis lost is being read back. The context ends when the lock is lost.
+func (s *Store) Lock(ctx context.Context, account string) (held context.Context, lock commands.Lock, err error) {
+	l := newLease(keyLock(account), lockFor)
 	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(min(l.length/4, time.Until(until))):
-		}
-		try, cancel := context.WithDeadline(ctx, until)
-		renewed, err := l.set(try, renewLease)
-		cancel()
-		switch {
-		case err == nil && !renewed.IsZero():
-			until = renewed
-		case err == nil, !time.Now().Before(until):
-			return fmt.Errorf("%s: %w", l.key, errLeaseLost)
-		}
-	}
-}
-
-// How long leases last without being renewed.
-const (
-	leaderLease  = 4 * time.Second
-	accountLease = 10 * time.Second
-)
-
-// Lead waits until this replica is the one that polls and works, runs the function, and gives the lead back when it returns.
-// The function's context ends when the lead is lost; then Lead waits for it again. It returns when its own context ends,
-// or with the function's error.
-func (s *Store) Lead(ctx context.Context, run func(ctx context.Context) error) error {
-	for {
-		l := s.newLease(keyLeader, leaderLease)
-		until, err := l.await(ctx, leaderLease/8)
-		if err != nil {
-			return err
-		}
-		held, stop := l.hold(ctx, until)
-		err = run(held)
-		stop()
-		if ctx.Err() != nil || !errors.Is(context.Cause(held), errLeaseLost) {
-			return err
-		}
-	}
-}
-
-// await takes the lease, trying again and again until the context ends; Redis being away is waited out, and said.
-func (l lease) await(ctx context.Context, every time.Duration) (until time.Time, err error) {
-	away := false
-	for {
-		until, err := l.set(ctx, takeLease)
-		if gone := err != nil; gone != away && ctx.Err() == nil {
-			away = gone
-			l.store.away(err)
-		}
-		if err == nil && !until.IsZero() {
-			return until, nil
-		}
-		select {
-		case <-ctx.Done():
-			return time.Time{}, ctx.Err()
-		case <-time.After(every):
-		}
-	}
-}
-
-// Lock makes changes to one account run one after another, over all processes. It waits while another changes the account,
-// and fails at once when Redis can't be reached. The context it returns ends when the lock is lost.
-func (s *Store) Lock(ctx context.Context, account string) (held context.Context, unlock func(), err error) {
-	l := s.newLease(keyLock(account), accountLease)
-	for {
-		until, err := l.set(ctx, takeLease)
+		until, outcome, err := s.take(ctx, l, keyEpoch(account), false)
 		if err != nil {
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, err)
 		}
-		if !until.IsZero() {
-			held, unlock = l.hold(ctx, until)
-			return held, unlock, nil
+		switch outcome {
+		case leaseTaken:
+			held := l.begin(ctx, until)
+			return held, &Lock{store: s, account: account, lease: l, stop: s.renewing(held, l)}, nil
+		case leaseForgotten:
+			return nil, nil, fmt.Errorf("lock account %s: %w", account, commands.ErrForgotten)
+		case leaseNewer:
+			return nil, nil, fmt.Errorf("lock account %s: %w", account, commands.ErrNewer)
 		}
 		select {
 		case <-ctx.Done():
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, ctx.Err())
 		case <-time.After(20 * time.Millisecond):
 		}
+	}
+}
+
+// Unlock gives the lock back.
+func (l *Lock) Unlock() { l.stop() }
+
+// renewing keeps a lease until stop is called, which also gives it back, or until it is lost.
+func (s *Store) renewing(held context.Context, l *lease) (stop func()) {
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		every := time.NewTicker(l.length / 4)
+		defer every.Stop()
+		for {
+			select {
+			case <-stopped:
+				return
+			case <-held.Done():
+				return
+			case <-every.C:
+			}
+			until := time.Now().Add(l.length)
+			if still, err := renewLease.Run(held, s.rdb, []string{l.key}, l.token, l.length.Milliseconds()).Int(); err == nil {
+				if still == 0 {
+					l.end(fmt.Errorf("%s: %w", l.key, errLeaseLost))
+					return
+				}
+				l.extend(until)
+			}
+		}
+	}()
+	return func() {
+		close(stopped)
+		<-done
+		s.drop(held, l)
 	}
 }

@@ -27,6 +27,9 @@ func (s *Store) Load(ctx context.Context, account string) (poller.Remembered, er
 	if err == nil {
 		r.LastGood = time.UnixMilli(good).UTC()
 	}
+	if r.Began, err = s.began(ctx, account); err != nil {
+		return poller.Remembered{}, err
+	}
 	texts, err := s.rdb.HGetAll(ctx, keyShown(account)).Result()
 	if err != nil {
 		return poller.Remembered{}, fmt.Errorf("load attacks of %s: %w", account, err)
@@ -42,55 +45,45 @@ func (s *Store) Load(ctx context.Context, account string) (poller.Remembered, er
 	return r, nil
 }
 
-// Remember keeps what a poll found, and the news of it, in one transaction: what is remembered as shown will be told.
+// Remember keeps what a poll found, and the news of it, in one step: what is remembered as shown will be told. It fails when another replica
+// tends the account by now.
 func (s *Store) Remember(ctx context.Context, account string, u poller.Update) error {
-	shown, err := fields(u.Shown, func(attackid string) string { return commands.AttackID(account, attackid) })
+	under, err := s.tendedUnder(account)
 	if err != nil {
+		return fmt.Errorf("remember poll of %s: %w", account, err)
+	}
+	var b batch
+	if !u.LastGood.IsZero() {
+		b.do("SET", keyGood(account), u.LastGood.UnixMilli())
+	}
+	for attackid, shown := range u.Shown {
+		if err := b.json("HSET", keyShown(account), commands.AttackID(account, attackid), shown); err != nil {
+			return err
+		}
+	}
+	for _, attackid := range u.Forget {
+		id := commands.AttackID(account, attackid)
+		for _, key := range []string{keyShown(account), keyCards(account), keyCases(account)} {
+			b.do("HDEL", key, id)
+		}
+	}
+	if err := b.announce(u.News...); err != nil {
 		return err
 	}
-	news := make(map[string]poller.News, len(u.News))
-	for _, n := range u.News {
-		news[n.ID] = n
-	}
-	outbox, err := fields(news, func(id string) string { return id })
-	if err != nil {
-		return err
-	}
-	_, err = s.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		if !u.LastGood.IsZero() {
-			p.Set(ctx, keyGood(account), u.LastGood.UnixMilli(), 0)
-		}
-		if len(shown) > 0 {
-			p.HSet(ctx, keyShown(account), shown...)
-		}
-		if len(outbox) > 0 {
-			p.HSet(ctx, keyOutbox(account), outbox...)
-		}
-		for _, attackid := range u.Forget {
-			id := commands.AttackID(account, attackid)
-			p.HDel(ctx, keyShown(account), id)
-			p.HDel(ctx, keyCards(account), id)
-			p.HDel(ctx, keyCases(account), id)
-		}
-		return nil
-	})
-	if err != nil {
+	if err := s.fenced(ctx, under, &b); err != nil {
 		return fmt.Errorf("remember poll of %s: %w", account, err)
 	}
 	return nil
 }
 
-// fields are a map's entries as HSet takes them: name, JSON, name, JSON.
-func fields[T any](m map[string]T, name func(string) string) ([]any, error) {
-	all := make([]any, 0, 2*len(m))
-	for key, value := range m {
-		text, err := json.Marshal(value)
-		if err != nil {
-			return nil, fmt.Errorf("write %s: %w", key, err)
+// announce puts news into the outbox.
+func (b *batch) announce(news ...poller.News) error {
+	for _, n := range news {
+		if err := b.json("HSET", keyOutbox(n.Account), n.ID, n); err != nil {
+			return err
 		}
-		all = append(all, name(key), text)
 	}
-	return all, nil
+	return nil
 }
 
 // FindAttacks are the account's remembered attacks whose id begins so, by that id.
@@ -136,47 +129,82 @@ func (s *Store) Untold(ctx context.Context, account string) ([]poller.News, erro
 
 // Announce puts news that no poll found into the outbox.
 func (s *Store) Announce(ctx context.Context, n poller.News) error {
-	return s.Remember(ctx, n.Account, poller.Update{News: []poller.News{n}})
-}
-
-// triedFor is how long an attempt to post is remembered: longer than anybody goes on trying.
-const triedFor = 7 * 24 * time.Hour
-
-// Trying writes down that a piece of news is about to be posted, and gives the time of the first attempt; again tells that there was one before,
-// so that whoever tries again looks first whether the message is there.
-func (s *Store) Trying(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again bool, err error) {
-	key := keyTried(account, delivery)
-	err = s.rdb.SetArgs(ctx, key, now.UnixMilli(), redis.SetArgs{Mode: "NX", TTL: triedFor}).Err()
+	var b batch
+	err := b.announce(n)
 	if err == nil {
-		return now, false, nil
+		_, err = s.transact(ctx, condition{}, &b)
 	}
-	if !errors.Is(err, redis.Nil) {
-		return now, false, fmt.Errorf("begin telling: %w", err)
-	}
-	ms, err := s.rdb.Get(ctx, key).Int64()
 	if err != nil {
-		return now, true, fmt.Errorf("begin telling: %w", err)
-	}
-	return time.UnixMilli(ms).UTC(), true, nil
-}
-
-// Told takes a piece of news off the outbox. With a place it also remembers where the attack's card is.
-func (s *Store) Told(ctx context.Context, account string, n poller.News, channel, ts string) error {
-	_, err := s.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		p.HDel(ctx, keyOutbox(account), n.ID)
-		p.Del(ctx, keyTried(account, n.ID))
-		if ts != "" && n.Attack.ID != "" {
-			attack := commands.AttackID(account, n.Attack.ID)
-			p.HSet(ctx, keyCards(account), attack, channel+" "+ts)
-			p.Set(ctx, keyCardAt(account, channel, ts), attack, cardAtFor)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("record telling: %w", err)
+		return fmt.Errorf("announce news of %s: %w", n.Account, err)
 	}
 	return nil
 }
+
+// How long an attempt to post is remembered, longer than anybody goes on trying, and where something was told, longer than anybody who was
+// paused meanwhile.
+const (
+	triedFor = 7 * 24 * time.Hour
+	toldFor  = time.Hour
+)
+
+// try writes down that a delivery is about to be posted.
+// KEYS[1] the delivery; ARGV[1] the time in Unix ms, ARGV[2] how long it is remembered in ms. Result: what was written down before, ” for nothing.
+var try = redis.NewScript(`
+local before = redis.call('GET', KEYS[1])
+if before then return before end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return ''`)
+
+// Trying writes down that a piece of news is about to be posted, and gives the time of the first attempt; again tells that there was one before,
+// so that whoever tries again looks first whether the message is there; told, that somebody has found it there, or posted it, already.
+func (s *Store) Trying(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error) {
+	before, err := s.write(ctx, try, []string{keyTried(account, delivery)}, now.UnixMilli(), triedFor.Milliseconds()).Text()
+	if err != nil {
+		return now, true, false, fmt.Errorf("begin telling: %w", err)
+	}
+	if before == "" {
+		return now, false, false, nil
+	}
+	ms, err := strconv.ParseInt(before, 10, 64)
+	if err != nil {
+		return now, true, true, nil //nolint:nilerr // it is a place
+	}
+	return time.UnixMilli(ms).UTC(), true, false, nil
+}
+
+// told records where a delivery is, unless somebody was faster, and takes it off the outbox.
+// KEYS[1] the outbox, KEYS[2] the delivery, KEYS[3] the cards, KEYS[4] the attack of that message; ARGV[1] the delivery's id, ARGV[2] its place,
+// ARGV[3] how long that is remembered in ms, ARGV[4] the attack whose card it is, ” if it is none, ARGV[5] how long it is known by its place in ms.
+// Result: the place that is recorded; ” if the delivery is unknown, because Redis was emptied.
+var told = redis.NewScript(`
+local waits = redis.call('HDEL', KEYS[1], ARGV[1])
+local before = redis.call('GET', KEYS[2])
+if before and not string.match(before, '^%d+$') then return before end
+if waits == 0 and not before then return '' end
+redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+if ARGV[4] ~= '' then
+  redis.call('HSET', KEYS[3], ARGV[4], ARGV[2])
+  redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5])
+end
+return ARGV[2]`)
+
+// Told takes a piece of news off the outbox, and remembers where its message is, if it has one of its own; card tells that it is its attack's
+// card. double tells that it was recorded at another place before: this one must be taken back.
+func (s *Store) Told(ctx context.Context, n poller.News, channel, ts string, card bool) (double bool, err error) {
+	attack, place := "", channel+" "+ts
+	if card {
+		attack = commands.AttackID(n.Account, n.Attack.ID)
+	}
+	keys := []string{keyOutbox(n.Account), keyTried(n.Account, n.ID), keyCards(n.Account), keyCardAt(n.Account, channel, ts)}
+	recorded, err := s.write(ctx, told, keys, n.ID, place, toldFor.Milliseconds(), attack, cardAtFor.Milliseconds()).Text()
+	if err != nil {
+		return false, fmt.Errorf("record telling: %w", err)
+	}
+	return ts != "" && recorded != place && recorded != noPlace && recorded != "", nil
+}
+
+// noPlace stands for what was told by no message of its own.
+const noPlace = " "
 
 // Card is where an attack's card is; both empty if it has none.
 func (s *Store) Card(ctx context.Context, account, attack string) (channel, ts string, err error) {
@@ -220,11 +248,17 @@ func (s *Store) Shown(ctx context.Context, account, attack string) (shown poller
 
 // Outdated marks an attack's card to be drawn again.
 func (s *Store) Outdated(ctx context.Context, account, attack string) error {
-	// No mark is like an earlier one, so that who drew for an earlier one can't take it away.
-	if err := s.rdb.HSet(ctx, keyRedraw(account), attack, rand.Int64()).Err(); err != nil {
+	var b batch
+	b.outdated(account, attack)
+	if _, err := s.transact(ctx, condition{}, &b); err != nil {
 		return fmt.Errorf("mark card of %s: %w", attack, err)
 	}
 	return nil
+}
+
+// outdated marks an attack's card. No mark is like an earlier one, so that who drew for an earlier one can't take it away.
+func (b *batch) outdated(account, attack string) {
+	b.do("HSET", keyRedraw(account), attack, rand.Int64())
 }
 
 // ToRedraw are the attacks whose cards are outdated, each with the mark to give back to Redrawn.

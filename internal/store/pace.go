@@ -9,32 +9,36 @@ import (
 )
 
 // takeSlot takes a token from a bucket that fills with time, by Redis' own clock, so that all replicas share it.
-// KEYS[1] the bucket; ARGV[1] tokens a second, ARGV[2] the most it holds. Result: 0 if one was taken, else the ms until there is one.
+// KEYS[1] the bucket; ARGV[1] tokens a second, ARGV[2] the most it holds, ARGV[3] how many must be left. Result: 0 if one was taken, else the
+// ms until there is one.
 var takeSlot = redis.NewScript(`
-local rate, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
+local rate, burst, least = tonumber(ARGV[1]), tonumber(ARGV[2]), 1 + ARGV[3]
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local b = redis.call('HMGET', KEYS[1], 'tokens', 'at')
 local tokens = math.min(burst, (tonumber(b[1]) or burst) + math.max(0, now - (tonumber(b[2]) or now)) * rate / 1000)
 local wait = 0
-if tokens >= 1 then tokens = tokens - 1 else wait = math.ceil((1 - tokens) * 1000 / rate) end
+if tokens >= least then tokens = tokens - 1 else wait = math.ceil((least - tokens) * 1000 / rate) end
 redis.call('HSET', KEYS[1], 'tokens', tostring(tokens), 'at', tostring(now))
 redis.call('PEXPIRE', KEYS[1], math.ceil(burst * 1000 / rate) + 1000)
 return wait`)
 
-// PostSlot takes the right to post one message to a channel; wait is how long until there is one, 0 if it was given.
-func (s *Store) PostSlot(ctx context.Context, channel string, perSecond float64, burst int) (wait time.Duration, err error) {
-	return s.slot(ctx, keyPace(channel), perSecond, burst)
+// PostSlot takes the right to post one message to a channel, if so many more are left for others; wait is how long until there is one, 0 if it
+// was given.
+func (s *Store) PostSlot(ctx context.Context, channel string, perSecond float64, burst, keep int) (wait time.Duration, err error) {
+	return s.slot(ctx, keyPace(channel), perSecond, burst, keep)
 }
 
-// EditSlot takes the right to edit one message in a workspace; wait is how long until there is one, 0 if it was given.
-func (s *Store) EditSlot(ctx context.Context, team string, perMinute int) (wait time.Duration, err error) {
+// EditSlot takes the right to edit one message in a workspace, if so many more are left for others; wait is how long until there is one, 0 if
+// it was given.
+func (s *Store) EditSlot(ctx context.Context, team string, perMinute, keep int) (wait time.Duration, err error) {
 	// A quarter of the minute's edits may come at once: clicks are answered without a wait, and the rest of the minute is left for others.
-	return s.slot(ctx, keyEdits(team), float64(perMinute)/60, max(1, perMinute/4))
+	return s.slot(ctx, keyEdits(team), float64(perMinute)/60, perMinute/4, keep)
 }
 
-func (s *Store) slot(ctx context.Context, key string, perSecond float64, burst int) (time.Duration, error) {
-	ms, err := takeSlot.Run(ctx, s.rdb, []string{key}, perSecond, max(1, burst)).Int64()
+func (s *Store) slot(ctx context.Context, key string, perSecond float64, burst, keep int) (time.Duration, error) {
+	burst = max(1, burst)
+	ms, err := takeSlot.Run(ctx, s.rdb, []string{key}, perSecond, burst, max(0, min(keep, burst-1))).Int64()
 	if err != nil {
 		return 0, fmt.Errorf("take slot of %s: %w", key, err)
 	}

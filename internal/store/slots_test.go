@@ -55,8 +55,10 @@ func keysOf(cmd redis.Cmder) []string {
 		args[i] = fmt.Sprint(arg)
 	}
 	switch cmd.Name() {
-	case "hello", "client", "select", "ping", "multi", "exec", "info", "config":
+	case "hello", "client", "select", "ping", "multi", "exec", "info", "config", "unwatch":
 		return nil
+	case "watch":
+		return args[1:]
 	case "eval", "evalsha":
 		n := cmd.Args()[2].(int)
 		return args[3 : 3+n]

@@ -8,25 +8,39 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
 )
 
 // Config says where Redis is and how long things are kept.
 type Config struct {
 	URL       string        // redis://, rediss://, redis-sentinel://HOST,HOST/MASTER[/DB], redis-cluster://HOST,HOST
 	AuditKeep time.Duration // 0: 400 days
-	// Away is told when whoever waits for the lead can't reach Redis, once, and with nil when he can again; nil: nobody is.
+	Copies    int           // how many replicas of Redis must have what counts before it counts as written; 0: none
+	// Away is told when a replica can't reach Redis, once, and with nil when it can again; nil: nobody is.
 	Away func(err error)
+	// Follow gives the news of a change that was written down; nil: there is none.
+	Follow func(c commands.Change) []poller.News
 }
 
 // Store is the memory. Its methods fail when Redis can't be reached, within two seconds unless they wait by their nature.
 type Store struct {
 	rdb       redis.UniversalClient
 	auditKeep time.Duration
+	copies    int
 	away      func(err error)
+	follow    func(c commands.Change) []poller.News
+	replica   string // what this process is called among all replicas
+	peers     peers
+
+	mu   sync.Mutex
+	held map[string]*lease // by account that this process tends
 }
 
 // opTimeout bounds each step towards an answer: to connect, to send, to receive.
@@ -49,9 +63,15 @@ func Open(cfg Config) (*Store, error) {
 	if cfg.Away == nil {
 		cfg.Away = func(error) {}
 	}
+	if cfg.Follow == nil {
+		cfg.Follow = func(commands.Change) []poller.News { return nil }
+	}
 	rdb := redis.NewUniversalClient(opts)
 	rdb.AddHook(once{})
-	return &Store{rdb: rdb, auditKeep: cfg.AuditKeep, away: cfg.Away}, nil
+	return &Store{
+		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away, follow: cfg.Follow, replica: newReplica(),
+		peers: peers{changed: make(chan struct{})}, held: map[string]*lease{},
+	}, nil
 }
 
 // Ping asks Redis to take a write, which a read-only replica would refuse.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -12,11 +13,8 @@ import (
 // seenFor is how long a delivery is remembered. Slack's signatures are refused after five minutes.
 const seenFor = time.Hour
 
-// The stream's consumer group. There is one consumer: only the leading replica works.
-const (
-	group    = "workers"
-	consumer = "leader"
-)
+// group is the stream's consumer group. Each replica is a consumer of it.
+const group = "workers"
 
 // accept takes a delivery once and writes down the work in it, if there is any. A delivery has several names when it can come in several ways.
 // KEYS[1] the stream, the others the delivery's names; ARGV[1] how long they are remembered in ms, ARGV[2] the work, may be left out.
@@ -32,7 +30,7 @@ return fresh`)
 // Accept writes work down under the names of its delivery, in one step, so that a delivery that comes again is no new work.
 // After an error the outcome is unknown: the work may have been written down.
 func (s *Store) Accept(ctx context.Context, work []byte, names ...string) (fresh bool, err error) {
-	n, err := accept.Run(ctx, s.rdb, deliveryKeys(names), seenFor.Milliseconds(), work).Int()
+	n, err := s.write(ctx, accept, deliveryKeys(names), seenFor.Milliseconds(), work).Int()
 	if err != nil {
 		return false, fmt.Errorf("accept work: %w", err)
 	}
@@ -56,38 +54,166 @@ func deliveryKeys(names []string) []string {
 	return keys
 }
 
-// Work hands over what was accepted, oldest first, beginning with what an earlier process did not finish. Whoever gets work calls done
-// when it is carried out; until then it comes again after a restart. Work returns when the context ends.
-func (s *Store) Work(ctx context.Context, handle func(work []byte, done func(context.Context) error)) error {
-	// Only the leader works, so what is pending belongs to a process that is gone.
-	last, pending := "0", true
+// takeOver gives a replica the work in hand of those that are dead, and forgets those. A replica that merely was away and comes back
+// finds its work gone.
+// KEYS[1] the stream, KEYS[2] the beats; ARGV[1] the group, ARGV[2] the replica, ARGV[3] after how many ms without a beat a replica is dead.
+// Result: how many pieces of work it was given.
+var takeOver = redis.NewScript(`
+local t = redis.call('TIME')
+local dead = t[1] * 1000 + math.floor(t[2] / 1000) - ARGV[3]
+local given = 0
+local consumers = redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])
+if consumers.err then return 0 end
+for _, c in ipairs(consumers) do
+  local name = c[2]
+  if name ~= ARGV[2] and tonumber(redis.call('ZSCORE', KEYS[2], name) or '0') < dead then
+    local pending = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1000, name)
+    for _, p in ipairs(pending) do
+      redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, p[1], 'JUSTID')
+      given = given + 1
+    end
+    if #pending < 1000 then redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], name) end
+  end
+end
+return given`)
+
+// finish takes work off the stream, unless another replica has taken it over.
+// KEYS[1] the stream; ARGV[1] the group, ARGV[2] the replica, ARGV[3] the work's id, ARGV[4] 'look': nothing is taken off.
+// Result: 0 if another one has it, else 1.
+var finish = redis.NewScript(`
+local p = redis.pcall('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)
+if p.err or #p == 0 then return 1 end
+if p[1][2] ~= ARGV[2] then return 0 end
+if ARGV[4] == 'look' then return 1 end
+redis.call('XACK', KEYS[1], ARGV[1], ARGV[3])
+redis.call('XDEL', KEYS[1], ARGV[3])
+return 1`)
+
+// Handle is given work. It calls done when the work is carried out, and not before, however long that takes: done goes on until Redis has
+// written it down, or the context ends. mine tells whether the work is still this replica's: one that was taken for dead has lost it.
+type Handle = func(work []byte, mine func(context.Context) bool, done func(context.Context) error)
+
+// working is a replica's part in working the stream off.
+type working struct {
+	store *Store
+	over  time.Time // when it was last looked what dead replicas had in hand
+
+	mu     sync.Mutex
+	inHand map[string]bool // by id
+}
+
+// Work hands over what was accepted, oldest first, until the context ends. Each piece is one replica's at a time: what a replica has in hand
+// when it dies is another's within five seconds.
+func (s *Store) Work(ctx context.Context, handle Handle) error {
+	w := &working{store: s, inHand: map[string]bool{}}
+	doubt := false // whether there may be work of this replica's that was never handed over
 	for ctx.Err() == nil {
-		start := ">"
-		if pending {
-			start = last
+		given, err := w.takeOver(ctx)
+		if err == nil {
+			doubt = doubt || given
+			err = w.hand(ctx, doubt, handle)
 		}
-		msgs, err := s.read(ctx, start)
+		// After an error too: when an answer is lost on its way, what was in it is this replica's all the same.
+		doubt = err != nil
 		if err != nil {
 			s.recover(ctx, err)
-		}
-		// After an error too: when an answer is lost on its way, what was in it is pending, behind all that was handed over.
-		pending = err != nil || pending && len(msgs) > 0
-		for _, m := range msgs {
-			if ctx.Err() != nil {
-				break // the next leader takes it
-			}
-			last = m.ID
-			work, _ := m.Values["work"].(string)
-			handle([]byte(work), func(ctx context.Context) error { return s.finish(ctx, m.ID) })
 		}
 	}
 	return ctx.Err()
 }
 
-// read waits up to half a second for work, so that a stop is noticed soon. From "0" on it gives what is pending, without waiting.
+// takeOver looks once a second what dead replicas had in hand, and reports whether there was anything.
+func (w *working) takeOver(ctx context.Context) (given bool, err error) {
+	if time.Since(w.over) < beatEvery {
+		return false, nil
+	}
+	n, err := w.store.write(ctx, takeOver, []string{keyStream, keyBeats}, group, w.store.replica, deadAfter.Milliseconds()).Int()
+	if err == nil {
+		w.over = time.Now()
+	}
+	return n > 0, err
+}
+
+// hand hands over what is new; in doubt, first what is this replica's already and not in hand.
+func (w *working) hand(ctx context.Context, doubt bool, handle Handle) error {
+	for last := "0"; doubt; {
+		mine, err := w.store.read(ctx, last)
+		if err != nil || len(mine) == 0 {
+			if err != nil {
+				return err
+			}
+			break
+		}
+		last = mine[len(mine)-1].ID
+		w.handEach(ctx, mine, handle)
+	}
+	fresh, err := w.store.read(ctx, ">")
+	if err != nil {
+		return err
+	}
+	w.handEach(ctx, fresh, handle)
+	return nil
+}
+
+func (w *working) handEach(ctx context.Context, msgs []redis.XMessage, handle Handle) {
+	for _, m := range msgs {
+		if ctx.Err() != nil {
+			return // another replica takes it
+		}
+		if !w.take(m.ID) {
+			continue
+		}
+		work, _ := m.Values["work"].(string)
+		mine := func(ctx context.Context) bool {
+			is, err := w.store.finish(ctx, m.ID, true)
+			return is || err != nil
+		}
+		handle([]byte(work), mine, func(ctx context.Context) error { return w.done(ctx, m.ID) })
+	}
+}
+
+// take takes work in hand; false if it is already.
+func (w *working) take(id string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.inHand[id] {
+		return false
+	}
+	w.inHand[id] = true
+	return true
+}
+
+// done takes work off the stream, however long Redis is away.
+func (w *working) done(ctx context.Context, id string) error {
+	for {
+		_, err := w.store.finish(context.WithoutCancel(ctx), id, false) // what is done counts, also after a stop
+		if err == nil || ctx.Err() != nil {
+			w.mu.Lock()
+			delete(w.inHand, id)
+			w.mu.Unlock()
+			return err
+		}
+		pausing(ctx, opTimeout/4)
+	}
+}
+
+// finish takes work off the stream, or only looks whose it is.
+func (s *Store) finish(ctx context.Context, id string, look bool) (mine bool, err error) {
+	do := ""
+	if look {
+		do = "look"
+	}
+	n, err := finish.Run(ctx, s.rdb, []string{keyStream}, group, s.replica, id, do).Int()
+	if err != nil {
+		return false, fmt.Errorf("finish work: %w", err)
+	}
+	return n == 1, nil
+}
+
+// read waits up to half a second for work, so that a stop is noticed soon. From "0" on it gives what is this replica's, without waiting.
 func (s *Store) read(ctx context.Context, start string) ([]redis.XMessage, error) {
 	streams, err := s.rdb.XReadGroup(ctx, &redis.XReadGroupArgs{
-		Group: group, Consumer: consumer, Streams: []string{keyStream, start}, Count: 64, Block: opTimeout / 2,
+		Group: group, Consumer: s.replica, Streams: []string{keyStream, start}, Count: 64, Block: opTimeout / 2,
 	}).Result()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
@@ -106,22 +232,5 @@ func (s *Store) recover(ctx context.Context, cause error) {
 			return
 		}
 	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(opTimeout / 4):
-	}
-}
-
-func (s *Store) finish(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*opTimeout)
-	defer cancel()
-	_, err := s.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		p.XAck(ctx, keyStream, group, id)
-		p.XDel(ctx, keyStream, id)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("finish work: %w", err)
-	}
-	return nil
+	pausing(ctx, opTimeout/4)
 }

@@ -1,0 +1,69 @@
+package bot
+
+import (
+	"context"
+	"sync"
+
+	"github.com/wafbot/wafbot/poller"
+)
+
+// tended is an account whose news this replica tells and whose cards it draws.
+type tended struct {
+	teller *teller
+	drawer *drawer
+}
+
+// Tend tells an account's news and redraws its cards, which only one replica may do at a time. It begins nothing more when more ends, and
+// stops in the middle when held does: whoever comes next looks what became of it.
+func (b *Bot) Tend(held, more context.Context, account string) {
+	t := &tended{teller: newTeller(b, account), drawer: newDrawer(b, account)}
+	b.setTended(account, t)
+	defer b.setTended(account, nil)
+	var both sync.WaitGroup
+	both.Go(func() { t.teller.run(held, more) })
+	both.Go(func() { t.drawer.run(held, more) })
+	both.Wait()
+}
+
+func (b *Bot) setTended(account string, t *tended) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.tended[account] = t; t == nil {
+		delete(b.tended, account)
+	}
+}
+
+// tends is what this replica does for an account; nil if another one tends it.
+func (b *Bot) tends(account string) *tended {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.tended[account]
+}
+
+// Wake says that news of the account was put into the outbox; it is passed along so that it need not be read back.
+func (b *Bot) Wake(account string, news []poller.News) {
+	if t := b.tends(account); t != nil {
+		t.teller.add(news)
+	}
+}
+
+// Untold says how many pieces of news are in the account's outbox, whoever put them there.
+func (b *Bot) Untold(account string, n int) {
+	if t := b.tends(account); t != nil {
+		t.teller.expect(n)
+	}
+}
+
+// Outdated says that some of the account's cards have to be drawn again.
+func (b *Bot) Outdated(account string) {
+	if t := b.tends(account); t != nil {
+		t.drawer.look()
+	}
+}
+
+// Redraw says that a card became outdated because somebody did something: it comes before figures that merely grew.
+func (b *Bot) Redraw(account, attack string) {
+	if t := b.tends(account); t != nil {
+		t.drawer.hurry(attack)
+	}
+}

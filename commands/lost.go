@@ -1,0 +1,58 @@
+package commands
+
+import (
+	"context"
+	"slices"
+)
+
+// catchUp brings together what this call did and couldn't write down, because it lost the lock, with what is written down by now: another
+// replica may have taken the request over, and then it looked at the service before it sent anything again.
+func (r *Runner) catchUp(ctx context.Context, c *Call) error {
+	for len(c.lost) > 0 {
+		mine := c.lost[0]
+		i := slices.IndexFunc(c.Known, func(ch Change) bool { return ch.ID == mine.ID })
+		if i < 0 { // Redis was emptied in between
+			mine.State, mine.Fault = StateBegun, ""
+			i, c.Known = len(c.Known), append(c.Known, mine)
+		}
+		written := &c.Known[i]
+		for n := range written.Steps {
+			if err := r.settleStep(ctx, c, written, n, mine.Steps[n]); err != nil {
+				return unsaved(mine, err)
+			}
+		}
+		if written.State == StateBegun {
+			if err := c.save(ctx, *written); err != nil {
+				return unsaved(mine, err)
+			}
+		}
+		c.lost = c.lost[1:]
+	}
+	return nil
+}
+
+// settleStep takes over what this call knows of a step, and takes back a rule that it made beside the one that is written down.
+func (r *Runner) settleStep(ctx context.Context, c *Call, ch *Change, n int, mine Step) error {
+	switch written := &ch.Steps[n]; {
+	case !mine.Done: // nothing is known of it
+	case !written.Done:
+		*written = mine
+	case mine.Kind == CreateRule && mine.ID != written.ID:
+		return r.takeBack(ctx, c, *ch, mine)
+	}
+	return nil
+}
+
+// takeBack deletes a rule that was made a second time.
+func (r *Runner) takeBack(ctx context.Context, c *Call, ch Change, made Step) error {
+	if err := gone(c.Account.API.DeleteRule(ctx, made.ID)); err != nil {
+		return err
+	}
+	double := *made.Rule
+	double.ID = made.ID
+	r.record(ctx, AuditEntry{
+		At: r.cfg.Now(), Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: "done", Change: ch.ID, Attack: ch.AttackID,
+		After: []string{Step{Kind: DeleteRule, Rule: &double}.describe()}, Why: "it was made twice: this one is taken back, the other one stays",
+	})
+	return nil
+}

@@ -1,0 +1,94 @@
+package commands_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// A process is paused in the middle of a change, loses its lock, and wakes up when another one has gone on with the same request.
+func TestALockLostInTheMiddleOfAChange(t *testing.T) {
+	t.Parallel()
+	for line, save := range map[string]int{"deny 203.0.113.7": 2, "patch shop.example.com/login type=sqli part=get.q": 2, "mode 4 block": 3, "claim attack=%s": 1} {
+		for at := 1; at <= save; at++ {
+			t.Run(fmt.Sprint(line, " at ", at), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				if line == "claim attack=%s" {
+					line = fmt.Sprintf(line, w.attackOn("/login"))
+				}
+				inv := w.asks(ann, line)
+				inv.Anyway = true
+				lost := false
+				w.ledger.loseLock(at, func() {
+					lost = true
+					_, err := w.do(inv)
+					require.NoError(t, err, "the successor")
+				})
+				res, err := w.do(inv)
+				require.NoError(t, err)
+				require.True(t, lost)
+				require.NotEmpty(t, res.Lines)
+				require.LessOrEqual(t, len(w.entries("black"))+len(w.rules("vpatch")), 1)
+				require.LessOrEqual(t, len(w.modes()), 1)
+				require.LessOrEqual(t, len(w.ledger.all()), 1)
+				for _, ch := range w.ledger.all() {
+					require.Equal(t, commands.StateDone, ch.State)
+					w.does(ann, "undo "+ch.ID)
+				}
+				require.Empty(t, w.entries("black"))
+				require.Empty(t, w.rules("vpatch"))
+				require.Equal(t, []string{"monitoring"}, w.modes())
+			})
+		}
+	}
+}
+
+// The successor looked before the paused one's rule could be seen, and made one of its own.
+func TestARuleMadeTwiceIsTakenBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	inv := w.asks(ann, "patch shop.example.com/login type=sqli part=get.q")
+	w.ledger.loseLock(2, func() {
+		// What the paused one sent is as good as not there when its successor looks, and there again afterwards.
+		made := w.rules("vpatch")
+		require.Len(t, made, 1)
+		w.ledger.set(func(l *ledger) {
+			ch := l.only()
+			ch.Steps[0].Equal = append(ch.Steps[0].Equal, made[0].ID)
+			l.put(ch)
+		})
+		_, err := w.do(inv)
+		require.NoError(t, err)
+		require.Len(t, w.rules("vpatch"), 2)
+	})
+	_, err := w.do(inv)
+	require.NoError(t, err)
+	require.Len(t, w.rules("vpatch"), 1)
+	require.Equal(t, w.ledger.all()[0].Steps[0].ID, w.rules("vpatch")[0].ID, "the one that is written down stays")
+	require.Contains(t, w.lastAudit().Why+w.out.String(), "it was made twice")
+}
+
+// Redis was emptied while a change was being made: who made it still knows all of it.
+func TestAChangeThatRedisForgotIsWrittenDownAgain(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"deny 203.0.113.7", "patch shop.example.com/login type=sqli part=get.q", "mode 4 block"} {
+		w := newWorld(t)
+		inv := w.asks(ann, line)
+		inv.Anyway = true
+		w.ledger.loseLock(2, func() { w.ledger.set(func(l *ledger) { clear(l.changes) }) })
+		res, err := w.do(inv)
+		require.NoError(t, err, line)
+		require.Equal(t, "done", res.Outcome)
+		require.Len(t, w.audit.all(), 1)
+		ch := w.ledger.all()[0]
+		require.Equal(t, commands.StateDone, ch.State)
+		w.does(ann, "undo "+ch.ID)
+		require.Empty(t, w.entries("black"))
+		require.Empty(t, w.rules("vpatch"))
+		require.Equal(t, []string{"monitoring"}, w.modes())
+	}
+}

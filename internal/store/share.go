@@ -1,0 +1,308 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	tendFor   = 4 * time.Second        // how long the lease of an account lasts without being renewed
+	tendEvery = time.Second            // how often it is renewed
+	takeEvery = 250 * time.Millisecond // how often a replica with too few accounts looks for one that is free
+	endWithin = 10 * time.Second       // how long what is in hand may take when an account is given up
+)
+
+// Duties is what there is to do for an account, besides polling it.
+type Duties struct {
+	Untold   int       // pieces of news
+	Outdated int       // cards
+	Due      time.Time // when the next change has to be ended; zero: none
+}
+
+// Tend does what one replica does for an account. It begins nothing new when more ends, and stops when held does, with the lease: what it was
+// doing then may be done by another replica already. Duties come about once a second when there are any, the newest only.
+type Tend func(held, more context.Context, account string, duties <-chan Duties)
+
+// renewTending renews the lease of an account and looks what there is to do.
+// KEYS[1] the lease, KEYS[2] the outbox, KEYS[3] the marks of outdated cards, KEYS[4] the due changes; ARGV[1] the holder's token, ARGV[2] the
+// lease's length in ms. Result: the number of pieces of news, of marks, and the Unix time of the first due change, -1 if there is none;
+// nothing, if the lease is lost.
+var renewTending = redis.NewScript(`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {} end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+local due = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')
+return {redis.call('HLEN', KEYS[2]), redis.call('HLEN', KEYS[3]), math.floor(tonumber(due[2] or '-1'))}`)
+
+// tending is an account that this replica tends.
+type tending struct {
+	lease  *lease
+	stop   context.CancelFunc // begin nothing more
+	duties chan Duties        // holds the newest
+	ended  chan struct{}      // Tend has returned
+	giving bool               // it is being given up
+}
+
+// sharing is one replica's part in sharing out the accounts.
+type sharing struct {
+	store    *Store
+	accounts []string // in the order in which this replica tries to take them
+	tend     Tend
+	held     map[string]*tending
+	next     int // of accounts, to be tried
+	wake     chan struct{}
+}
+
+// Share has the replicas share the accounts out: each tends its part of them, takes what is free up to that, and gives up the surplus.
+// When more ends, all are given up as soon as what is in hand is done; when ctx ends, at once. Beat must run for longer than Share.
+func (s *Store) Share(ctx, more context.Context, accounts []string, tend Tend) error {
+	more, stop := context.WithCancel(more)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+	sh := &sharing{store: s, accounts: s.ordered(accounts), tend: tend, held: map[string]*tending{}, wake: make(chan struct{}, 1)}
+	renew := time.NewTicker(tendEvery)
+	defer renew.Stop()
+	for {
+		changed, wait := sh.settle(ctx, more)
+		if more.Err() != nil && len(sh.held) == 0 {
+			return ctx.Err()
+		}
+		stopping := more.Done()
+		if more.Err() != nil {
+			stopping = nil // it is known
+		}
+		again := time.NewTimer(wait)
+		select {
+		case <-stopping:
+		case <-changed:
+		case <-sh.wake:
+		case <-again.C:
+		case <-renew.C:
+			sh.renew(ctx)
+		}
+		again.Stop()
+	}
+}
+
+// ordered begins somewhere else for each replica, so that those that start together don't try the same accounts.
+func (s *Store) ordered(accounts []string) []string {
+	if len(accounts) == 0 {
+		return nil
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(s.replica))
+	from := int(h.Sum32()) % len(accounts) //nolint:gosec // a mere place to begin
+	return slices.Concat(accounts[from:], accounts[:from])
+}
+
+// settle lets go of what has ended, gives up the surplus and takes what is missing. It returns what may change the shares, and how long to wait
+// before the next look.
+func (sh *sharing) settle(ctx, more context.Context) (changed <-chan struct{}, wait time.Duration) {
+	sh.letGo(ctx)
+	share, changed, known := sh.store.share(len(sh.accounts))
+	switch {
+	case more.Err() != nil:
+		sh.giveUp(len(sh.held))
+	case !known:
+	case len(sh.held) > share:
+		sh.giveUp(len(sh.held) - share - sh.giving())
+	case len(sh.held) < share:
+		sh.take(ctx, more, share)
+		if len(sh.held) < share {
+			return changed, takeEvery
+		}
+	}
+	return changed, tendEvery
+}
+
+// letGo gives back the leases of accounts that are no longer tended. One that can't be given back ends by itself.
+func (sh *sharing) letGo(ctx context.Context) {
+	var leases []*lease
+	for account, t := range sh.held {
+		select {
+		case <-t.ended:
+			t.lease.end(context.Canceled)
+			leases = append(leases, t.lease)
+			sh.store.setHeld(account, nil)
+			delete(sh.held, account)
+		default:
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
+	defer cancel()
+	sh.store.pipelined(ctx, dropLease, len(leases), func(i int) ([]string, []any) { return []string{leases[i].key}, []any{leases[i].token} })
+}
+
+func (sh *sharing) giving() (n int) {
+	for _, t := range sh.held {
+		if t.giving {
+			n++
+		}
+	}
+	return n
+}
+
+// giveUp has so many accounts be given up when what is in hand is done.
+func (sh *sharing) giveUp(n int) {
+	for _, account := range slices.Sorted(maps.Keys(sh.held)) {
+		t := sh.held[account]
+		if n <= 0 {
+			return
+		}
+		if t.giving {
+			continue
+		}
+		n--
+		t.giving = true
+		t.stop()
+	}
+}
+
+// take takes free accounts, until the replica has its share or all have been tried.
+func (sh *sharing) take(ctx, more context.Context, share int) {
+	for tried := 0; len(sh.held) < share && tried < len(sh.accounts); {
+		var candidates []string
+		for len(candidates) < share-len(sh.held) && tried < len(sh.accounts) {
+			account := sh.accounts[sh.next]
+			sh.next = (sh.next + 1) % len(sh.accounts)
+			tried++
+			if _, mine := sh.held[account]; !mine {
+				candidates = append(candidates, account)
+			}
+		}
+		sh.takeFree(ctx, more, candidates)
+	}
+}
+
+// takeFree takes those that nobody holds, in one round trip.
+func (sh *sharing) takeFree(ctx, more context.Context, candidates []string) {
+	leases := make([]*lease, len(candidates))
+	until := time.Now().Add(tendFor)
+	answers := sh.store.pipelined(ctx, takeLease, len(candidates), func(i int) ([]string, []any) {
+		leases[i] = newLease(keyLease(candidates[i]), tendFor)
+		return []string{leases[i].key, keyEpoch(candidates[i])}, []any{leases[i].token, tendFor.Milliseconds(), stateVersion, true}
+	})
+	for i, answer := range answers {
+		if outcome, err := answer.Text(); err == nil && outcome == leaseTaken {
+			sh.begin(ctx, more, candidates[i], leases[i], until)
+		}
+	}
+}
+
+// begin tends an account whose lease was taken.
+func (sh *sharing) begin(ctx, more context.Context, account string, l *lease, until time.Time) {
+	held := l.begin(ctx, until)
+	begin, stop := context.WithCancel(held)
+	unlink := context.AfterFunc(more, stop)
+	t := &tending{lease: l, stop: stop, duties: make(chan Duties, 1), ended: make(chan struct{})}
+	sh.held[account] = t
+	sh.store.setHeld(account, l)
+	cutShort := context.AfterFunc(begin, func() {
+		limit := time.NewTimer(endWithin)
+		defer limit.Stop()
+		select {
+		case <-limit.C:
+			l.end(fmt.Errorf("%s: not given up within %s", l.key, endWithin))
+		case <-t.ended:
+		}
+	})
+	go func() {
+		defer func() {
+			unlink()
+			stop()
+			cutShort()
+			close(t.ended)
+			select {
+			case sh.wake <- struct{}{}:
+			default:
+			}
+		}()
+		sh.tend(held, begin, account, t.duties)
+	}()
+}
+
+// renew renews all leases in one round trip and passes on what there is to do.
+func (sh *sharing) renew(ctx context.Context) {
+	accounts := slices.Sorted(maps.Keys(sh.held))
+	until := time.Now().Add(tendFor)
+	answers := sh.store.pipelined(ctx, renewTending, len(accounts), func(i int) ([]string, []any) {
+		account := accounts[i]
+		return []string{keyLease(account), keyOutbox(account), keyRedraw(account), keyDue(account)}, []any{sh.held[account].lease.token, tendFor.Milliseconds()}
+	})
+	for i, answer := range answers {
+		t := sh.held[accounts[i]]
+		found, err := answer.Int64Slice()
+		switch {
+		case err != nil: // what isn't renewed runs out
+		case len(found) == 0:
+			t.lease.end(fmt.Errorf("%s: %w", t.lease.key, errLeaseLost))
+		default:
+			t.lease.extend(until)
+			t.tell(Duties{Untold: int(found[0]), Outdated: int(found[1]), Due: dueAt(found[2])})
+		}
+	}
+}
+
+func dueAt(unix int64) time.Time {
+	if unix < 0 {
+		return time.Time{}
+	}
+	return time.Unix(unix, 0)
+}
+
+// tell puts the newest duties in place of older ones that nobody has taken yet.
+func (t *tending) tell(d Duties) {
+	if d == (Duties{}) {
+		return
+	}
+	select {
+	case <-t.duties:
+	default:
+	}
+	t.duties <- d // there is room: nobody else puts any
+}
+
+// setHeld notes the lease under which this process writes down what it finds out about an account; nil: it tends it no longer.
+func (s *Store) setHeld(account string, l *lease) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held[account] = l; l == nil {
+		delete(s.held, account)
+	}
+}
+
+// tendedUnder is the lease under which this process tends an account.
+func (s *Store) tendedUnder(account string) (*lease, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, ok := s.held[account]
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", keyLease(account), errLeaseLost)
+	}
+	return l, nil
+}
+
+// pipelined runs a script many times in one round trip to each server, one of which may fail alone. A server that doesn't know the script is told it.
+func (s *Store) pipelined(ctx context.Context, script *redis.Script, n int, call func(i int) (keys []string, args []any)) []*redis.Cmd {
+	cmds := make([]*redis.Cmd, n)
+	send := func(wanted func(i int) bool, run func(context.Context, redis.Scripter, []string, ...any) *redis.Cmd) {
+		p := s.rdb.Pipeline()
+		for i := range n {
+			if wanted(i) {
+				keys, args := call(i)
+				cmds[i] = run(ctx, p, keys, args...)
+			}
+		}
+		if p.Len() > 0 {
+			_, _ = p.Exec(ctx) // each command has its own error
+		}
+	}
+	send(func(int) bool { return true }, script.EvalSha)
+	send(func(i int) bool { return redis.HasErrorPrefix(cmds[i].Err(), "NOSCRIPT") }, script.Eval)
+	return cmds
+}

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// transact carries out commands in one step, if a key holds what it should: what a replica found out while it held a lease must not overwrite
+// what its successor did since.
+// KEYS[1] that key, or one of the commands' if there is no condition, the others all that the commands touch; ARGV[1] what it must hold, '-' for
+// nothing, ” for anything, then the commands, each as the number of its words and the words. Result: 1 if they were carried out, else 0.
+var transact = redis.NewScript(`
+if ARGV[1] ~= '' and (redis.call('GET', KEYS[1]) or '-') ~= ARGV[1] then return 0 end
+local at = 2
+while at <= #ARGV do
+  local n = tonumber(ARGV[at])
+  local words = {}
+  for i = 1, n do words[i] = ARGV[at + i] end
+  redis.call(unpack(words))
+  at = at + n + 1
+end
+return 1`)
+
+// condition is what a key must hold.
+type condition struct{ key, holds string }
+
+const nothing = "-"
+
+// held is the condition that a lease wasn't lost.
+func (l *lease) held() condition { return condition{l.key, l.token} }
+
+// batch is commands to be carried out in one step.
+type batch struct {
+	keys  []string
+	words []any
+}
+
+// do adds a command that touches one key.
+func (b *batch) do(command, key string, args ...any) {
+	if !slices.Contains(b.keys, key) {
+		b.keys = append(b.keys, key)
+	}
+	b.words = append(append(b.words, 2+len(args), command, key), args...)
+}
+
+// json adds a command that writes a value, as JSON, into a field of a hash.
+func (b *batch) json(command, key, field string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("write %s of %s: %w", field, key, err)
+	}
+	b.do(command, key, field, text)
+	return nil
+}
+
+// transact carries a batch out, if a condition holds; the zero condition does. done is false if it doesn't.
+func (s *Store) transact(ctx context.Context, only condition, b *batch) (done bool, err error) {
+	if len(b.words) == 0 {
+		return true, nil
+	}
+	keys := b.keys
+	if only.holds != "" {
+		keys = append([]string{only.key}, keys...)
+	}
+	n, err := s.write(ctx, transact, keys, append([]any{only.holds}, b.words...)...).Int()
+	return n == 1, err
+}
+
+// fenced carries a batch out unless the lease under which it was put together is lost.
+func (s *Store) fenced(ctx context.Context, l *lease, b *batch) error {
+	done, err := s.transact(ctx, l.held(), b)
+	if err == nil && !done {
+		return fmt.Errorf("%s: %w", l.key, errLeaseLost)
+	}
+	return err
+}
+
+// copyTimeout bounds waiting for replicas to have a write.
+const copyTimeout = opTimeout / 2
+
+// errUncopied says that a write took place, but a failure of the server that took it could undo it.
+var errUncopied = errors.New("written, but too few replicas of redis have it")
+
+// write runs a script whose effect must outlive the server that takes it: it returns when as many replicas of that server have it as the
+// configuration wants. After an error the effect may have taken place.
+func (s *Store) write(ctx context.Context, script *redis.Script, keys []string, args ...any) *redis.Cmd {
+	if s.copies == 0 {
+		return script.Run(ctx, s.rdb, keys, args...)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	cmd := s.writeCopied(ctx, keys, func(p redis.Pipeliner) *redis.Cmd { return script.EvalSha(ctx, p, keys, args...) })
+	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+		cmd = s.writeCopied(ctx, keys, func(p redis.Pipeliner) *redis.Cmd { return script.Eval(ctx, p, keys, args...) })
+	}
+	return cmd
+}
+
+// writeCopied sends a command and, on the same connection because that is whose writes it is about, WAIT.
+func (s *Store) writeCopied(ctx context.Context, keys []string, run func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
+	server, err := s.server(ctx, keys[0])
+	if err != nil {
+		failed := redis.NewCmd(ctx)
+		failed.SetErr(err)
+		return failed
+	}
+	p := server.Pipeline()
+	cmd := run(p)
+	copied := p.Do(ctx, "WAIT", s.copies, copyTimeout.Milliseconds())
+	_, err = p.Exec(ctx)
+	switch n, waitErr := copied.Int(); {
+	case cmd.Err() != nil:
+		s.moved(ctx)
+	case waitErr != nil:
+		cmd.SetErr(fmt.Errorf("wait for replicas of redis: %w", err))
+	case n < s.copies:
+		cmd.SetErr(errUncopied)
+	}
+	return cmd
+}
+
+// server is the one that takes the writes of a key.
+func (s *Store) server(ctx context.Context, key string) (redis.UniversalClient, error) {
+	cluster, ok := s.rdb.(*redis.ClusterClient)
+	if !ok {
+		return s.rdb, nil
+	}
+	server, err := cluster.MasterForKey(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("find the server of a key: %w", err)
+	}
+	return server, nil
+}
+
+// moved has a cluster's layout looked up anew, as after a failover.
+func (s *Store) moved(ctx context.Context) {
+	if cluster, ok := s.rdb.(*redis.ClusterClient); ok {
+		cluster.ReloadState(ctx)
+	}
+}
+
+// pausing waits a little before something is tried again, unless the context ends.
+func pausing(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
