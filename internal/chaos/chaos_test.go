@@ -64,9 +64,10 @@ func build(t *testing.T) string {
 	return binary
 }
 
-// How long the bot may take to come right, and how long it must stay so.
+// How long the bot may take to come right, and how long it must stay so. What is of unknown outcome is looked for over 35 s, perhaps twice, before the account's
+// next change has its turn.
 const (
-	settlePatience = 60 * time.Second
+	settlePatience = 2 * time.Minute
 	settled        = 8 * time.Second
 )
 
