@@ -87,6 +87,9 @@ func TestTheOracle(t *testing.T) {
 			m.Metadata.Payload.Delivery = "d9"
 			e.Messages = append(e.Messages, m, m)
 		}, wrong{twice: 1}},
+		{"a card whose attack became an incident, and nobody heard", func(e *evidence) {
+			e.Incidents = []incident{{id, time.Unix(100, 0)}}
+		}, wrong{lost: 1}},
 		{"no entry", func(e *evidence) { e.change(func(s *state) { s.IPRules = nil }) }, wrong{lost: 1}},
 		{"no entry, and the person knows why", func(e *evidence) {
 			e.change(func(s *state) { s.IPRules = nil })

@@ -11,6 +11,7 @@ import (
 // verdict is what became of everything that had to be told or done.
 type verdict struct {
 	attacks, toldOnce            int
+	worse                        int // attacks that turned out to work after they were told
 	acknowledged, effect, worded int // requests; those with their effect, those whose person was told why not
 	prolonged                    int // denials that were asked for again later, and last longer since
 	lost, twice, orphans         []string
@@ -28,6 +29,7 @@ func (v *verdict) same(w *verdict) bool { return w != nil && fmt.Sprint(*v) == f
 func judge(e *evidence) *verdict {
 	v := &verdict{}
 	v.telling(e)
+	v.turning(e)
 	v.messages(e)
 	for _, a := range accounts() {
 		v.standing(e, a.name)
@@ -66,6 +68,22 @@ func (v *verdict) telling(e *evidence) {
 				v.apart = append(v.apart, name+": told twice")
 			default:
 				v.twice = append(v.twice, fmt.Sprintf("%s: told %d times: %s", name, len(cards), places(cards)))
+			}
+		}
+	}
+}
+
+// turning holds that whoever saw a card hears when its attack turns out to work.
+func (v *verdict) turning(e *evidence) {
+	const drawn = 5 * time.Second // a card that came later may have said so from the start
+	for _, turned := range e.Incidents {
+		for _, c := range e.Messages {
+			if !c.card() || c.Metadata.Payload.Attack != turned.Attack || turned.At.Sub(c.posted()) < drawn {
+				continue
+			}
+			v.worse++
+			if !slices.ContainsFunc(e.Messages, func(m message) bool { return m.Thread == c.TS && strings.Contains(m.Text, "INCIDENT now") }) {
+				v.lost = append(v.lost, fmt.Sprintf("attack %s became an incident at %s: never told", turned.Attack, turned.At.Format(time.TimeOnly)))
 			}
 		}
 	}
