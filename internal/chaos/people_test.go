@@ -27,7 +27,7 @@ func (r *round) attack(ctx context.Context, dice *rand.Rand) {
 			}
 			harmless = append(harmless, id)
 			if works == 0 {
-				i := len(harmless) - 1 - first%min(len(harmless), 20)
+				i := first % len(harmless)
 				r.turnOut(harmless[i])
 				harmless = slices.Delete(harmless, i, i+1)
 			}
