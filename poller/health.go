@@ -10,11 +10,9 @@ import (
 
 // Health is how watching goes.
 type Health struct {
-	LastGood  time.Time // when the last good poll ended, on this machine's clock; zero: there was none yet
-	Failing   string    // why it fails, in words for people; "": it does not
-	Since     time.Time // when it began to fail, on this machine's clock
-	Ongoing   int       // attacks and incidents going on, by the last good poll
-	Incidents int       // incidents in the lookback, by the last good poll
+	LastGood time.Time // when the last good poll ended, on this machine's clock; zero: there was none yet
+	Failing  string    // why it fails, in words for people; "": it does not
+	Since    time.Time // when it began to fail, on this machine's clock
 }
 
 // Health returns how watching goes.

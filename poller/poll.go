@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"time"
 )
 
@@ -98,7 +99,11 @@ func (p *Poller) load(ctx context.Context) error {
 		p.latest[id] = &sighting{s.Attack, s.SeenAt}
 	}
 	p.began = m.Began
-	p.lastGood, p.remembered, p.swept, p.loaded = m.LastGood, m.LastGood, time.Time{}, true
+	p.agenda = agenda{}
+	for id := range p.shown {
+		p.plan(id)
+	}
+	p.lastGood, p.remembered, p.sweep, p.loaded = m.LastGood, m.LastGood, time.Time{}, true
 	return nil
 }
 
@@ -121,38 +126,27 @@ func (p *Poller) commit(r reading, u Update, good bool) {
 		p.latest[id] = &sighting{a, r.at}
 	}
 	maps.Copy(p.shown, u.Shown)
+	for id := range r.attacks {
+		p.plan(id)
+	}
+	for id := range u.Shown {
+		p.plan(id)
+	}
 	for _, id := range u.Forget {
 		delete(p.latest, id)
 		delete(p.shown, id)
+		p.agenda.drop(id)
 	}
 	p.held = u.held
 	p.lastGood, p.skew = u.LastGood, r.at.Sub(r.begin)
 	if r.ended {
-		p.swept, p.listed = r.begin, r.begin
+		p.sweep, p.listed = r.begin.Add(jitter(sweepEvery)), r.begin
+		maps.DeleteFunc(p.knocked, func(_ netip.Addr, last time.Time) bool { return r.at.Sub(last) >= p.cfg.OngoingFor })
 	}
 	if r.listed {
 		p.listed = r.begin
 	}
 	if good {
-		p.count(r)
+		p.health.LastGood = time.Now()
 	}
-}
-
-// count takes the figures of a good poll. The caller holds the lock.
-func (p *Poller) count(r reading) {
-	ongoing, incidents := 0, 0
-	knocking := p.knocking(p.latest, r.at)
-	for id, seen := range p.latest {
-		a := seen.attack
-		if a.Result() || a.FalsePositive() || p.shown[id].Recalled {
-			continue
-		}
-		if !p.look(a, r.at, knocking).silent() {
-			ongoing++
-		}
-		if a.Incident() && !a.Last.Before(r.from) {
-			incidents++
-		}
-	}
-	p.health.LastGood, p.health.Ongoing, p.health.Incidents = time.Now(), ongoing, incidents
 }

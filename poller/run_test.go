@@ -216,7 +216,7 @@ func TestRunIsAskedMeanwhile(t *testing.T) {
 		}
 		return false
 	}
-	require.Eventually(t, func() bool { return len(p.Attacks()) == 20 && p.Health().Ongoing == 20 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(p.Attacks()) == 20 && !p.Health().LastGood.IsZero() }, 5*time.Second, time.Millisecond)
 	a.change("x:07", func(r *record) { r.hits = 107 })
 	require.Eventually(t, func() bool { p.Refresh(); return newest() && !p.Settings().At.IsZero() }, 5*time.Second, time.Millisecond)
 	stop()
