@@ -60,10 +60,10 @@ func build(t *testing.T) string {
 	return binary
 }
 
-// How long the bot may take to come right, and how long it must stay so. What is of unknown outcome is looked for over 35 s, perhaps twice, before the account's
-// next change has its turn.
+// How long the bot may take to come right, and how long it must stay so. A change of unknown outcome is looked for over half a minute or more before the next of
+// its account has its turn, and there may be several.
 const (
-	settlePatience = 2 * time.Minute
+	settlePatience = 4 * time.Minute
 	settled        = 8 * time.Second
 )
 
