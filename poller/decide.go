@@ -44,10 +44,15 @@ func (p *Poller) decideWith(r reading, muted func(apiclient.Attack) bool) Update
 	if p.lastGood.IsZero() {
 		u.News = append(u.News, p.firstStart(r, len(u.News)))
 	}
-	slices.SortFunc(u.News, func(a, b News) int {
+	sortNews(u.News)
+	return u
+}
+
+// sortNews puts the most urgent first.
+func sortNews(news []News) {
+	slices.SortFunc(news, func(a, b News) int {
 		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), b.Attack.Last.Compare(a.Attack.Last), cmp.Compare(a.Attack.ID, b.Attack.ID))
 	})
-	return u
 }
 
 // worthALook are the attacks that can be news: what was read, what time alone can make news, and what a mute kept back that may be over.
@@ -118,6 +123,7 @@ func (p *Poller) judge(u *Update, look Look, r reading) {
 	}
 	id := deliveryID(p.cfg.Account, look.Attack.ID, reason, s.Revision)
 	if !last.Told {
+		id = CardDelivery(p.cfg.Account, look.Attack.ID)
 		s.Delivery = id
 	}
 	u.Shown[look.Attack.ID] = s

@@ -23,9 +23,11 @@ func (e *memoryError) Unwrap() error { return e.err }
 // (*apiclient.Error) and of Memory. When the service breaks off, what it gave before is judged all the same; when
 // Memory does, nothing is told and the next poll begins with loading it anew: who knows what it has kept.
 func (p *Poller) Poll(ctx context.Context) error {
+	begin := time.Now()
 	err := p.poll(ctx)
 	if ctx.Err() == nil {
-		p.note(err)
+		p.note(err, begin)
+		p.tellBlind(ctx, err)
 	}
 	return err
 }
@@ -42,6 +44,7 @@ func (p *Poller) poll(ctx context.Context) error {
 		return readErr // a first start is told as a whole
 	}
 	u := p.decide(ctx, r)
+	p.bridge(&u, r, readErr == nil)
 	if readErr == nil {
 		u.LastGood = r.at
 	}
@@ -73,7 +76,8 @@ func (p *Poller) tellFirst(ctx context.Context, r reading) error {
 	if p.lastGood.IsZero() {
 		return nil
 	}
-	if u := p.decide(ctx, r); len(u.News) > 0 {
+	u := p.decide(ctx, r)
+	if p.bridge(&u, r, false); len(u.News) > 0 {
 		return p.settle(ctx, r, u, false)
 	}
 	return nil
@@ -103,18 +107,21 @@ func (p *Poller) load(ctx context.Context) error {
 	for id := range p.shown {
 		p.plan(id)
 	}
-	p.lastGood, p.remembered, p.sweep, p.loaded = m.LastGood, m.LastGood, time.Time{}, true
+	p.lastGood, p.remembered, p.blind, p.sweep, p.loaded = m.LastGood, m.LastGood, m.Blind, time.Time{}, true
 	return nil
 }
 
 func (p *Poller) remember(ctx context.Context, u Update) error {
-	if len(u.Shown)+len(u.Forget)+len(u.News) == 0 && u.LastGood.Sub(p.remembered).Abs() < rememberEvery {
+	if len(u.Shown)+len(u.Forget)+len(u.News) == 0 && u.Blind == nil && u.LastGood.Sub(p.remembered).Abs() < rememberEvery {
 		return nil
 	}
 	if err := p.cfg.Memory.Remember(ctx, p.cfg.Account, u); err != nil {
 		return err
 	}
 	p.remembered = u.LastGood
+	if u.Blind != nil {
+		p.blind = *u.Blind
+	}
 	return nil
 }
 

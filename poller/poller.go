@@ -65,6 +65,8 @@ type Poller struct {
 	skew       time.Duration            // how far the service's clock is ahead of this machine's
 	sweep      time.Time                // when everything is to be read again, on this machine's clock
 	listed     time.Time                // when all incidents were last read, likewise
+	failures   int                      // of the service, in this spell of failures
+	blind      Spell                    // as Memory holds it
 	reported   []string                 // what this spell of failures was logged for
 	held       map[string]bool          // attack ids that mutes kept back in the last poll; after a start everything is read again
 	agenda     agenda                   // of the attacks that time alone can make news

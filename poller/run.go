@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer, down to one
-// a minute, or every four intervals if that is less, or every interval if that is more. It begins with what Memory holds:
-// another replica may have polled since this one did.
+// Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer once that is
+// news, down to one a minute, or every four intervals if that is less, or every interval if that is more. It begins with what
+// Memory holds: another replica may have polled since this one did.
 func (p *Poller) Run(ctx context.Context) error {
 	if p.cfg.Starts != nil && p.cfg.Starts.Wait(ctx) != nil {
 		return nil // ctx has ended
@@ -40,14 +40,14 @@ func (p *Poller) Run(ctx context.Context) error {
 func (p *Poller) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.loaded, p.reported, p.held = false, nil, nil
+	p.loaded, p.failures, p.reported, p.held = false, 0, nil, nil
 	p.shown, p.latest, p.agenda, p.knocked = nil, map[string]*sighting{}, agenda{}, map[netip.Addr]time.Time{}
 	p.health, p.settings = Health{}, Settings{}
 }
 
 // pause is the time to the next poll. Its jitter keeps the accounts of one process from polling in step.
 func (p *Poller) pause(failures int) time.Duration {
-	pause := p.cfg.Interval << min(max(failures-1, 0), 2)
+	pause := p.cfg.Interval << min(max(failures-blindAfter-1, 0), 2)
 	return jitter(min(pause, max(time.Minute, p.cfg.Interval)))
 }
 

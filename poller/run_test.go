@@ -33,6 +33,13 @@ func running(t *testing.T, prepare func(*account)) (*account, *poller.Poller) {
 	return a, p
 }
 
+// runFor runs a poller for a while of the bubble's time.
+func runFor(t *testing.T, p *poller.Poller, d time.Duration) error {
+	ctx, stop := context.WithTimeout(t.Context(), d)
+	defer stop()
+	return p.Run(ctx)
+}
+
 // after lets time pass.
 func after(d time.Duration) {
 	time.Sleep(d)

@@ -39,7 +39,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	a := &app{cfg: cfg, log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}}
 	var err error
 	a.store, err = store.Open(store.Config{
-		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway, Follow: a.following,
+		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway, Follow: a.following, Notice: a.notice,
 	})
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	a.runner = commands.New(commands.Config{
 		Accounts: accounts, Policy: cfg.policy(), Roles: roles, Members: a.slack, Ledger: a.store, Facts: a.store, Audit: a.store,
 		AuditOut: &lineWriter{out: out}, Log: log, Changed: a.follow, Health: a.health,
-		Desk: a.store, Touched: a.touched, Explain: a.explain,
+		Desk: a.store, Ties: a.store, Touched: a.touched, Explain: a.explain,
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: cfg.policy(), Roles: roles,
