@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -184,7 +185,11 @@ func (v *verdict) repeated(e *evidence, account string) {
 	type change struct{ line, id string }
 	standing := map[string][]string{}
 	known := map[string]change{}
-	for _, a := range e.done(account, "deny", "patch", "undo") {
+	all := e.done(account, "deny", "patch", "undo")
+	if !slices.ContainsFunc(e.Losses, func(l loss) bool { return l.What == emptied }) { // after which the log counts anew
+		slices.SortStableFunc(all, func(a, b auditEntry) int { return cmp.Compare(a.N, b.N) }) // its times are of the beginning
+	}
+	for _, a := range all {
 		verb, rest, _ := strings.Cut(a.Line, " ")
 		object, _, _ := strings.Cut(rest, " ")
 		if verb == "undo" {
