@@ -43,7 +43,7 @@ func TestChaos(t *testing.T) {
 				v := r.settle()
 				report := r.report(v)
 				fmt.Print(report)
-				require.True(t, v.clean(), "lost or done twice; %s; logs in %s\n%s", p, r.logs, r.lines(v))
+				require.True(t, v.clean(), "lost or done twice; %s; logs in %s\n%s", p, r.logs, v.lines())
 			})
 		}
 	}
@@ -111,8 +111,8 @@ func (r *round) report(v *verdict) string {
 	return b.String()
 }
 
-// lines are what is wrong, with what the replicas' logs say about each.
-func (r *round) lines(v *verdict) string {
+// lines are what is wrong, one each.
+func (v *verdict) lines() string {
 	var b strings.Builder
 	for _, kind := range []struct {
 		name  string
