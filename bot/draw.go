@@ -13,6 +13,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
 )
 
 // facts are what is stored about an attack.
@@ -239,7 +240,7 @@ func (b *Bot) redraw(ctx context.Context, account string, o outdated) error {
 	if err := ctx.Err(); err != nil {
 		return err // of a replica that was paused, the lease is over, and with it what it knows
 	}
-	told := postCall{Delivery: shown.Delivery, Message: msg} // what the card carries stays true with what it shows
+	told := postCall{Delivery: poller.CardDelivery(account, shown.Attack.ID), Message: msg} // what the card carries stays true with what it shows
 	if _, _, _, err := b.cfg.Slack.api.UpdateMessageContext(ctx, channel, ts, append(msg.options(), slack.MsgOptionMetadata(told.metadata()))...); err != nil {
 		return withoutURL(err)
 	}

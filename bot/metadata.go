@@ -70,7 +70,7 @@ func attackTold(account string, payload map[string]any) (id string, f poller.Car
 	id = text("attack")
 	f = poller.CardFacts{
 		AttackID: text("attackid"), Incident: text("kind") == "incident", Status: apiclient.Status(text("status")), Decade: max(int(decade), 0), Quiet: quiet,
-		Mention: text("mention"), Delivery: text("delivery"),
+		Mention: text("mention"),
 	}
 	// The short id is a hash of the other: one that was cut or altered on its way isn't taken for another attack's.
 	return id, f, f.AttackID != "" && id == commands.AttackID(account, f.AttackID)

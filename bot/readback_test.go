@@ -106,7 +106,6 @@ func with(m map[string]any, key string, value any) map[string]any {
 
 func cardMeta(change ...func(c *Card)) map[string]any {
 	c := incident()
-	c.Delivery = "d1"
 	for _, f := range change {
 		f(&c)
 	}
@@ -118,7 +117,7 @@ func attackOnly(c *Card) { c.Situation.Attack.VulnID = "" }
 var (
 	cardID   = commands.AttackID("acme", injection().ID)
 	cardTold = poller.CardFacts{
-		AttackID: injection().ID, Incident: true, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C1", Mention: "S0ONCALL", Delivery: "d1",
+		AttackID: injection().ID, Incident: true, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C1", Mention: "S0ONCALL",
 	}
 )
 

@@ -31,7 +31,7 @@ func (b *Bot) tellChange(ctx context.Context, a Account, n poller.News) error {
 		return b.record(ctx, n, place{})
 	}
 	ch := changes[i]
-	channel, ts, err := b.cardOf(ctx, ch)
+	channel, ts, err := b.cardOf(ctx, n, ch)
 	if err != nil {
 		return err
 	}
@@ -52,26 +52,31 @@ func (b *Bot) tellChange(ctx context.Context, a Account, n poller.News) error {
 	return b.tellCall(ctx, n, call)
 }
 
-// cardOnItsWay is how long a change waits for its attack's card, which may be clicked before it is known where it is.
-const cardOnItsWay = 2 * time.Second
+// How long a change waits for its card, which may be clicked before it is known where it is.
+const (
+	cardPatience = 10 * time.Second
+	cardAgain    = 500 * time.Millisecond
+)
 
-// cardOf is where the card of a change's attack is; ts is "" if it has none.
-func (b *Bot) cardOf(ctx context.Context, ch commands.Change) (channel, ts string, err error) {
+// cardOf is where the card of a change's attack is; ts is "" if it has none. One that is on its way in another channel is waited for a little;
+// in this one nothing is, while a change is told.
+func (b *Bot) cardOf(ctx context.Context, n poller.News, ch commands.Change) (channel, ts string, err error) {
 	if ch.AttackID == "" {
 		return "", "", nil
 	}
-	channel, ts, err = b.cfg.Memory.Card(ctx, ch.Account, ch.AttackID)
-	if err != nil || ts != "" {
-		return channel, ts, err
+	for {
+		channel, ts, err = b.cfg.Memory.Card(ctx, n.Account, ch.AttackID)
+		if err != nil || ts != "" {
+			return channel, ts, err
+		}
+		shown, _, err := b.cfg.Memory.Shown(ctx, n.Account, ch.AttackID)
+		if err != nil || !shown.Told || shown.Channel == n.Channel || b.cfg.Now().Sub(ch.At) > cardPatience {
+			return "", "", err
+		}
+		if err := sleep(ctx, cardAgain); err != nil {
+			return "", "", err
+		}
 	}
-	shown, _, err := b.cfg.Memory.Shown(ctx, ch.Account, ch.AttackID)
-	if err != nil || !shown.Told {
-		return "", "", err
-	}
-	if err := sleep(ctx, cardOnItsWay); err != nil {
-		return "", "", err
-	}
-	return b.cfg.Memory.Card(ctx, ch.Account, ch.AttackID)
 }
 
 // changeCall is the message of a change. Of one that only moved another's end, which the service need not know, that one is what to remember:
@@ -82,5 +87,7 @@ func changeCall(all []commands.Change, ch commands.Change, n poller.News, button
 		ch = all[i]
 	}
 	msg.Metadata = slack.SlackMetadata{EventType: metaChange, EventPayload: ch.Memo()}
-	return newsCall(n, msg, "")
+	call := newsCall(n, msg, "")
+	call.Urgent = false // it must not use up what is kept for messages that call people
+	return call
 }

@@ -41,7 +41,6 @@ type Shown struct {
 	Mention  string           `json:"mention,omitempty"`  // likewise; "": nobody
 	Spared   string           `json:"spared,omitempty"`   // whom the route calls, of what went on before the first start: nobody is called until it gets worse
 	Base     Baseline         `json:"base"`               // what worsening is measured by
-	Delivery string           `json:"delivery,omitempty"` // id of the news that its card told
 	Recalled bool             `json:"recalled,omitempty"` // read back from its card: of Attack only the id is known, until it is seen again
 }
 

@@ -27,7 +27,6 @@ type CardFacts struct {
 	Quiet    bool
 	Channel  string
 	Mention  string // "": nobody
-	Delivery string
 }
 
 // Worse is the facts after a reply under the card told that it had got worse: the card may not have been redrawn since.
@@ -45,7 +44,7 @@ func (f CardFacts) Worse(reply CardFacts) CardFacts {
 func Recall(f CardFacts, at time.Time) Shown {
 	s := Shown{
 		Attack: apiclient.Attack{ID: f.AttackID}, SeenAt: at, Revision: int(at.Unix()), Told: true, Quiet: f.Quiet, Channel: f.Channel, Mention: f.Mention,
-		Base: Baseline{Incident: f.Incident}, Delivery: f.Delivery, Recalled: true,
+		Base: Baseline{Incident: f.Incident}, Recalled: true,
 	}
 	if _, known := letThrough(f.Status); known {
 		s.Base.Status = f.Status

@@ -25,7 +25,7 @@ func emptied(t *testing.T, began time.Duration, cards ...poller.CardFacts) *acco
 }
 
 func cardOf(id string, change ...func(*poller.CardFacts)) poller.CardFacts {
-	f := poller.CardFacts{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 3, Channel: "C9", Mention: "S0ONCALL", Delivery: "d-" + id}
+	f := poller.CardFacts{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 3, Channel: "C9", Mention: "S0ONCALL"}
 	for _, c := range change {
 		c(&f)
 	}
@@ -95,7 +95,7 @@ func TestACardWithoutItsAttackIsKept(t *testing.T) {
 	require.Equal(t, "C9", news[0].Channel)
 	require.Equal(t, int(noon.Unix())+1, news[0].Revision)
 	kept := a.memory.state["acme"].Shown["x:1"]
-	require.Equal(t, []any{"S0ONCALL", "d-x:1", false}, []any{kept.Mention, kept.Delivery, kept.Recalled})
+	require.Equal(t, []any{"S0ONCALL", false}, []any{kept.Mention, kept.Recalled})
 }
 
 func TestWhatAReplyTold(t *testing.T) {

@@ -187,7 +187,9 @@ func (a *app) redisAway(err error) {
 // tend does what one replica does for an account: poll, tell, draw, end what is due.
 func (a *app) tend(held, more context.Context, account string, duties <-chan store.Duties) {
 	if err := a.recall(more, account); err != nil {
-		a.log.Error("read back what redis lost", "account", account, "err", err)
+		if more.Err() == nil {
+			a.log.Error("read back what redis lost", "account", account, "err", err)
+		}
 		select {
 		case <-more.Done():
 		case <-time.After(time.Second): // then it is tried again, by whoever takes the account
