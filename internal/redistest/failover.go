@@ -1,0 +1,192 @@
+package redistest
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Set is several servers that hold the same together, so that one may fail.
+type Set struct {
+	// URL is the address as wafbot's configuration takes it.
+	URL string
+
+	servers   []*Server // that hold data
+	asked     []*Server // who know which of them is a master
+	sentinels bool
+}
+
+// failedAfter is how long a server is missed before the others take it for dead, in milliseconds.
+const failedAfter = "1000"
+
+// masterName is how the sentinels call what they watch.
+const masterName = "wafbot"
+
+// StartCluster starts a cluster of three masters with a replica each.
+func StartCluster(t testing.TB) *Set {
+	t.Helper()
+	set := &Set{}
+	var addrs []string
+	for range 6 {
+		s := start(t, func(s *Server) {
+			_, bus, _ := net.SplitHostPort(freeAddress(t))
+			s.args = append(s.args, "--save", "", "--appendonly", "yes", "--appendfsync", "always",
+				"--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", failedAfter, "--cluster-replica-validity-factor", "0")
+		})
+		set.servers, addrs = append(set.servers, s), append(addrs, s.Addr)
+	}
+	set.asked = set.servers
+	if _, err := set.servers[0].ask(append(append([]string{"--cluster", "create"}, addrs...), "--cluster-replicas", "1", "--cluster-yes")...); err != nil {
+		t.Fatal(err)
+	}
+	set.URL = "redis-cluster://" + strings.Join(addrs, ",")
+	if err := set.Whole(); err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// StartSentinel starts a master with two replicas, and three sentinels that watch it.
+func StartSentinel(t testing.TB) *Set {
+	t.Helper()
+	set := &Set{sentinels: true}
+	master := StartDurable(t)
+	host, port, _ := net.SplitHostPort(master.Addr)
+	set.servers = append(set.servers, master)
+	for range 2 {
+		set.servers = append(set.servers, Start(t, "--appendonly", "yes", "--appendfsync", "always", "--replicaof", host+" "+port))
+	}
+	var addrs []string
+	for range 3 {
+		s := startSentinel(t, host, port)
+		set.asked, addrs = append(set.asked, s), append(addrs, s.Addr)
+	}
+	set.URL = "redis-sentinel://" + strings.Join(addrs, ",") + "/" + masterName + "/0"
+	if err := set.Whole(); err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// startSentinel starts a sentinel. It writes what it learns into its configuration, so it gets a file.
+func startSentinel(t testing.TB, host, port string) *Server {
+	t.Helper()
+	return start(t, func(s *Server) {
+		s.ready = "+monitor"
+		file := filepath.Join(s.dir, "sentinel.conf")
+		options := strings.NewReplacer("MASTER", masterName, "HOST", host, "PORT", port, "FAILED", failedAfter).Replace(
+			"sentinel monitor MASTER HOST PORT 2\nsentinel down-after-milliseconds MASTER FAILED\nsentinel failover-timeout MASTER 5000\n")
+		if err := os.WriteFile(file, []byte(options), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.args = append([]string{file, "--sentinel"}, s.args...)
+	})
+}
+
+// Masters are the servers that take writes now, as the living say.
+func (s *Set) Masters() []*Server {
+	for _, asked := range s.asked {
+		if !asked.Alive() {
+			continue
+		}
+		if masters := s.mastersSays(asked); len(masters) > 0 {
+			return masters
+		}
+	}
+	return nil
+}
+
+// mastersSays are the masters one server knows that are alive and of one mind with it.
+func (s *Set) mastersSays(asked *Server) (masters []*Server) {
+	var addrs []string
+	if s.sentinels {
+		out, err := asked.ask("sentinel", "get-master-addr-by-name", masterName)
+		if fields := strings.Fields(out); err == nil && len(fields) == 2 {
+			addrs = []string{net.JoinHostPort(fields[0], fields[1])}
+		}
+	} else {
+		out, _ := asked.ask("cluster", "nodes")
+		for line := range strings.Lines(out) { // ID HOST:PORT@BUS FLAGS …
+			if fields := strings.Fields(line); len(fields) > 8 && strings.Contains(fields[2], "master") && !strings.Contains(fields[2], "fail") {
+				addr, _, _ := strings.Cut(fields[1], "@")
+				addrs = append(addrs, addr)
+			}
+		}
+	}
+	for _, server := range s.servers {
+		if slices.Contains(addrs, server.Addr) && server.Alive() && server.role() == "master" {
+			masters = append(masters, server)
+		}
+	}
+	return masters
+}
+
+// role is master or slave; "" when the server does not say.
+func (s *Server) role() string {
+	out, _ := s.ask("role")
+	role, _, _ := strings.Cut(out, "\n")
+	return role
+}
+
+// wanted is how many masters there are when all is well.
+func (s *Set) wanted() int {
+	if s.sentinels {
+		return 1
+	}
+	return 3
+}
+
+// Promoted waits until as many masters take writes as should.
+func (s *Set) Promoted() error {
+	return until("promoted", func() bool { return len(s.Masters()) == s.wanted() && s.agree() })
+}
+
+// agree reports whether a cluster serves all its slots; sentinels have nothing of the kind.
+func (s *Set) agree() bool {
+	if s.sentinels {
+		return true
+	}
+	return !slices.ContainsFunc(s.servers, func(server *Server) bool {
+		out, err := server.ask("cluster", "info")
+		return server.Alive() && (err != nil || !strings.Contains(out, "cluster_state:ok"))
+	})
+}
+
+// KillMaster kills the nth of the masters there are, counted round, and waits until another one was promoted in its place. It returns the killed one, to be restarted.
+func (s *Set) KillMaster(n int) (*Server, error) {
+	masters := s.Masters()
+	if len(masters) == 0 {
+		return nil, fmt.Errorf("kill a master: there is none")
+	}
+	killed := masters[n%len(masters)]
+	killed.Kill()
+	return killed, s.Promoted()
+}
+
+// Whole waits until every server is there, and every replica has what its master has.
+func (s *Set) Whole() error {
+	if err := s.Promoted(); err != nil {
+		return err
+	}
+	return until("whole", func() bool {
+		replicas := 0
+		for _, server := range s.servers {
+			out, _ := server.ask("info", "replication")
+			if strings.Contains(out, "role:slave") && strings.Contains(out, "master_link_status:up") {
+				replicas++
+			}
+		}
+		known := !s.sentinels || !slices.ContainsFunc(s.asked, func(sentinel *Server) bool { return !s.knowsAll(sentinel) })
+		return known && replicas == len(s.servers)-s.wanted()
+	})
+}
+
+// knowsAll reports whether a sentinel knows the other two, and both replicas.
+func (s *Set) knowsAll(sentinel *Server) bool {
+	out, err := sentinel.ask("info", "sentinel")
+	return err == nil && strings.Contains(out, "status=ok") && strings.Contains(out, "slaves=2,sentinels=3")
+}

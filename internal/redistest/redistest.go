@@ -1,0 +1,176 @@
+// Package redistest starts real Redis servers for tests: a single one, a cluster, or a master with replicas and sentinels. They can be killed and brought back.
+package redistest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// patience is how long a server may take to get ready, or a set of them to agree.
+const patience = 30 * time.Second
+
+// Server is a redis-server of its own on a free port. Its methods but Alive may not be called at the same time.
+type Server struct {
+	// Addr is its HOST:PORT, which it keeps when it is brought back.
+	Addr string
+
+	program string
+	args    []string
+	dir     string
+	ready   string // what it logs when it is ready
+	cmd     *exec.Cmd
+	ended   chan struct{} // closed when cmd has ended; nil: never started
+}
+
+// Start starts a server that ends with the test. Flags are redis-server's: without any it keeps nothing on disk.
+func Start(t testing.TB, flags ...string) *Server {
+	t.Helper()
+	return start(t, func(s *Server) {
+		s.args = append(s.args, "--save", "", "--appendonly", "no")
+		s.args = append(s.args, flags...)
+	})
+}
+
+// StartDurable starts a server that has written down whatever it acknowledged, so that it is back with it after a kill.
+func StartDurable(t testing.TB) *Server {
+	t.Helper()
+	return Start(t, "--appendonly", "yes", "--appendfsync", "always")
+}
+
+// start starts a server as set up. Somebody else may take the port meanwhile, so it tries some.
+func start(t testing.TB, setUp func(s *Server)) *Server {
+	t.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Fatal("there is no redis-server: run make tools, or go test -short")
+	}
+	for range 5 {
+		addr := freeAddress(t)
+		_, port, _ := net.SplitHostPort(addr)
+		s := &Server{Addr: addr, program: program, dir: t.TempDir(), ready: "Ready to accept connections"}
+		s.args = []string{"--bind", "127.0.0.1", "--port", port, "--dir", s.dir}
+		setUp(s)
+		t.Cleanup(s.Kill)
+		if err = s.Restart(); err == nil {
+			return s
+		}
+	}
+	t.Fatal(err)
+	return nil
+}
+
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// URL is the address as wafbot's configuration takes it.
+func (s *Server) URL() string { return "redis://" + s.Addr + "/0" }
+
+// Kill ends the server as a power failure does. One that is not running stays so.
+func (s *Server) Kill() {
+	if s.Alive() {
+		_ = s.cmd.Process.Kill()
+		<-s.ended
+	}
+}
+
+// Alive reports whether the server runs.
+func (s *Server) Alive() bool {
+	if s.ended == nil {
+		return false
+	}
+	select {
+	case <-s.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// Restart starts a killed server again, with what it has on disk, and waits until it takes connections.
+func (s *Server) Restart() error {
+	cmd := exec.Command(s.program, s.args...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("start redis-server: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start redis-server: %w", err)
+	}
+	ready, ended := make(chan bool, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if strings.Contains(lines.Text(), s.ready) {
+				ready <- true
+				break
+			}
+		}
+		close(ready)
+		_, _ = io.Copy(io.Discard, out) // a full pipe would stop it
+		_ = cmd.Wait()
+	}()
+	s.cmd, s.ended = cmd, ended
+	select {
+	case ok := <-ready:
+		if !ok {
+			return fmt.Errorf("start redis-server: it ended: %s", strings.Join(s.args, " "))
+		}
+		return nil
+	case <-time.After(patience):
+		return fmt.Errorf("start redis-server: it never said %q", s.ready)
+	}
+}
+
+// Empty kills the server and brings it back without anything it held.
+func (s *Server) Empty() error {
+	s.Kill()
+	files, err := filepath.Glob(filepath.Join(s.dir, "*"))
+	if err != nil {
+		return fmt.Errorf("empty redis-server: %w", err)
+	}
+	for _, file := range files {
+		if err := os.RemoveAll(file); err != nil {
+			return fmt.Errorf("empty redis-server: %w", err)
+		}
+	}
+	return s.Restart()
+}
+
+// ask sends a command with redis-cli and returns what it prints.
+func (s *Server) ask(args ...string) (string, error) {
+	host, port, _ := net.SplitHostPort(s.Addr)
+	out, err := exec.Command("redis-cli", append([]string{"-h", host, "-p", port}, args...)...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("redis-cli %s: %w: %s", strings.Join(args, " "), err, out)
+	}
+	return string(out), nil
+}
+
+// until asks a condition again and again, for a while.
+func until(what string, ok func() bool) error {
+	every, end := time.NewTicker(200*time.Millisecond), time.After(patience)
+	defer every.Stop()
+	for !ok() {
+		select {
+		case <-every.C:
+		case <-end:
+			return fmt.Errorf("wait for redis: never %s", what)
+		}
+	}
+	return nil
+}
