@@ -15,8 +15,7 @@ package store
 //	{a:NAME}:good          string  the last good poll, Unix milliseconds              never
 //	{a:NAME}:shown         hash    attack's id → poller.Shown                         out of the lookback
 //	{a:NAME}:outbox        hash    delivery id → poller.News to be told               when told
-//	{a:NAME}:tried:ID      string  the first attempt to post a delivery, Unix ms;     7 days,
-//	                               once it is told, CHANNEL TS                        1 h
+//	{a:NAME}:tried:ID      string  Unix ms of the first attempt; when told, its place 7 days, when told 1 h
 //	{a:NAME}:cards         hash    attack's id → CHANNEL TS of its card               out of the lookback
 //	{a:NAME}:card:CH:TS    string  the attack whose card that message is              30 days
 //	{a:NAME}:redraw        hash    attack's id → the mark that its card is outdated   when redrawn
@@ -24,7 +23,7 @@ package store
 //	{a:NAME}:mutes         string  all mutes, []commands.Mute                         1 s after the last one's end
 //	{a:NAME}:changes       hash    change's id → commands.Change                      30 days after its end
 //	{a:NAME}:due           zset    change's id by the Unix time at which to end it    when ended
-//	{a:NAME}:lock          string  the token of who changes the account               10 s, renewed
+//	{a:NAME}:lock          string  the token of who changes the account               4 s, renewed
 //	{a:NAME}:audit         stream  audit entries                                      as configured
 //	{a:NAME}:audited       string  the number of the last audit entry                 never
 //	{c:ID}:pace            hash    tokens of a channel's bucket and their time        when it is full again

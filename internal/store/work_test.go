@@ -16,6 +16,7 @@ import (
 // job is work that was handed over.
 type job struct {
 	work string
+	mine func(context.Context) bool
 	done func(context.Context) error
 }
 
@@ -23,7 +24,9 @@ type job struct {
 func worker(t testing.TB, s *store.Store) (jobs <-chan job, stop func(), ended <-chan error) {
 	handed := make(chan job, 1000)
 	stop, ended = running(t, func(ctx context.Context) error {
-		return s.Work(ctx, func(work []byte, done func(context.Context) error) { handed <- job{string(work), done} })
+		return s.Work(ctx, func(work []byte, mine func(context.Context) bool, done func(context.Context) error) {
+			handed <- job{string(work), mine, done}
+		})
 	})
 	return handed, stop, ended
 }
@@ -166,14 +169,14 @@ func TestNothingIsHandedOverAfterTheStop(t *testing.T) {
 		accept(t, s, "1", "2", "3")
 		ctx, stop := context.WithCancel(t.Context())
 		var handed []string
-		err := s.Work(ctx, func(work []byte, done func(context.Context) error) {
+		err := s.Work(ctx, func(work []byte, _ func(context.Context) bool, done func(context.Context) error) {
 			handed = append(handed, string(work))
 			stop()
 			require.NoError(t, done(ctx))
 		})
 		require.ErrorIs(t, err, context.Canceled)
 		require.Equal(t, []string{"work 1"}, handed)
-		jobs, _, _ := worker(t, s)
+		jobs, _, _ := worker(t, w.open(t))
 		require.Equal(t, "work 2", within(t, 5*time.Second, jobs).work)
 	})
 }
