@@ -1,6 +1,17 @@
 package store
 
-import "github.com/redis/go-redis/v9"
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
 
 // AddHook lets tests watch what is sent.
 func (s *Store) AddHook(h redis.Hook) { s.rdb.AddHook(h) }
+
+// Held is the context of a lease that is surely held until then.
+func Held(ctx context.Context, until time.Time) (held context.Context, end func()) {
+	l := newLease("lease", time.Second)
+	return l.begin(ctx, until), func() { l.end(context.Canceled) }
+}

@@ -3,12 +3,15 @@ package store_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
 )
 
 // begin begins the account's memory, without which nothing may be changed.
@@ -85,5 +88,118 @@ func TestALostLockEndsItsContext(t *testing.T) {
 		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
 		within(t, 4*time.Second, held.Done())
 		require.ErrorContains(t, context.Cause(held), "lease lost")
+	})
+}
+
+// writes are all that is written under a lock.
+func writes(l commands.Lock) map[string]error {
+	ctx := context.Background()
+	return map[string]error{
+		"change":  l.SaveChange(ctx, commands.Change{ID: "late", Account: "acme", AttackID: "a1", State: commands.StateDone, At: noon, Until: noon, Steps: rule}),
+		"case":    l.SaveCase(ctx, "a1", spoken()),
+		"mutes":   l.SaveMutes(ctx, []commands.Mute{muteFor(time.Hour, typeMute)}),
+		"no mute": l.SaveMutes(ctx, nil),
+	}
+}
+
+func TestWhoLostTheLockWritesNothing(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(t *testing.T, w *world, other *store.Store){
+		"another has it": func(t *testing.T, w *world, other *store.Store) {
+			require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:lock").Err()) // as when it ran out during a pause
+			l := lock(t, other)
+			t.Cleanup(l.Unlock)
+			require.NoError(t, l.SaveMutes(t.Context(), []commands.Mute{muteFor(time.Hour, sourceMute)}))
+		},
+		"nobody has it": func(t *testing.T, w *world, _ *store.Store) {
+			require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:lock").Err())
+		},
+		"redis was emptied": func(t *testing.T, w *world, _ *store.Store) { require.NoError(t, w.rdb.FlushAll(t.Context()).Err()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				s, other, ctx := w.open(t), w.open(t), t.Context()
+				l := lock(t, s)
+				lose(t, w, other)
+				mutes := mutesOf(t, other, "acme")
+				for what, err := range writes(l) {
+					require.ErrorIs(t, err, commands.ErrLost, what)
+				}
+				require.Empty(t, changeIDs(t, other))
+				require.Empty(t, due(t, other, time.Now()))
+				require.Empty(t, untold(t, other))
+				require.Equal(t, mutes, mutesOf(t, other, "acme"))
+				for _, key := range []string{"{a:acme}:cases", "{a:acme}:redraw", "{a:acme}:due"} {
+					require.NotContains(t, w.keys(t), key)
+				}
+				holder := w.rdb.Get(ctx, "{a:acme}:lock").Val()
+				l.Unlock()
+				require.Equal(t, holder, w.rdb.Get(ctx, "{a:acme}:lock").Val(), "only what is one's own is given back")
+			})
+		})
+	}
+}
+
+// A pause is longer than the lock lasts, and a write that was sent before it arrives after it.
+func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		net := newWire(t, w.addr)
+		l := lock(t, net.open(t))
+		other := w.open(t)
+		resume := net.stall()
+		late := make(chan map[string]error, 1)
+		go func() { late <- writes(l) }()
+		taken := make(chan commands.Lock, 1)
+		go func() {
+			_, l, err := other.Lock(context.Background(), "acme")
+			require.NoError(t, err)
+			taken <- l
+		}()
+		mine := within(t, 10*time.Second, taken)
+		require.NoError(t, mine.SaveMutes(t.Context(), []commands.Mute{muteFor(time.Hour, sourceMute)}))
+		before := w.keys(t)
+		resume()
+		for what, err := range within(t, 10*time.Second, late) {
+			require.Error(t, err, what)
+		}
+		require.ErrorIs(t, l.SaveCase(t.Context(), "a1", spoken()), commands.ErrLost)
+		require.ElementsMatch(t, before, w.keys(t))
+		require.Len(t, mutesOf(t, other, "acme"), 1)
+		mine.Unlock()
+		l.Unlock()
+	})
+}
+
+func TestNothingIsChangedWithoutAMemory(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s := w.open(t)
+		_, _, err := s.Lock(t.Context(), "acme")
+		require.ErrorIs(t, err, commands.ErrForgotten)
+		require.Empty(t, w.keys(t))
+		begin(t, s, "acme")
+		_, l, err := s.Lock(t.Context(), "acme")
+		require.NoError(t, err)
+		l.Unlock()
+		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
+		_, _, err = s.Lock(t.Context(), "acme")
+		require.ErrorIs(t, err, commands.ErrForgotten)
+	})
+}
+
+// What a change did, its end and its news are written in one step.
+func TestAChangeIsWrittenWithItsNews(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Follow: func(c commands.Change) []poller.News {
+			return []poller.News{news(fmt.Sprint("of ", c.ID), "x:1")}
+		}})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		s.AddHook(oneSlot{})
+		save(t, s, commands.Change{ID: "c1", AttackID: "a1", State: commands.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})
+		require.Equal(t, []string{"of c1"}, untold(t, s))
+		require.Equal(t, []string{"c1"}, due(t, s, noon.Add(time.Hour)))
+		marks, err := s.ToRedraw(t.Context(), "acme")
+		require.NoError(t, err)
+		require.Contains(t, marks, "a1")
 	})
 }

@@ -17,7 +17,10 @@ type wire struct {
 	to       string
 	wg       sync.WaitGroup
 
+	ended chan struct{}
+
 	mu       sync.Mutex
+	going    chan struct{} // open: nothing goes on until it is closed
 	conns    []net.Conn
 	requests filter
 	replies  filter
@@ -42,9 +45,10 @@ func cutAt(word string) filter {
 func newWire(t testing.TB, to string) *wire {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	w := &wire{listener: l, to: to}
+	w := &wire{listener: l, to: to, going: make(chan struct{}), ended: make(chan struct{})}
+	close(w.going)
 	w.wg.Go(w.accept)
-	t.Cleanup(func() { w.refuse(); w.wg.Wait() })
+	t.Cleanup(func() { close(w.ended); w.refuse(); w.wg.Wait() })
 	return w
 }
 
@@ -57,6 +61,15 @@ func (w *wire) goWrong(requests, replies filter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.requests, w.replies = requests, replies
+}
+
+// stall keeps everything back, as if the process were stopped, and passes it on when it goes on.
+func (w *wire) stall() (resume func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	going := make(chan struct{})
+	w.going = going
+	return sync.OnceFunc(func() { close(going) })
 }
 
 // refuse takes no new connections and cuts those there are.
@@ -100,6 +113,14 @@ func (w *wire) pump(to, from net.Conn, through *filter) {
 			return
 		}
 		pass, goOn := buf[:n], true
+		w.mu.Lock()
+		going := w.going
+		w.mu.Unlock()
+		select {
+		case <-going:
+		case <-w.ended:
+			return
+		}
 		w.mu.Lock()
 		if f := *through; f != nil {
 			pass, goOn = f(pass)
