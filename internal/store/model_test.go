@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,9 +41,12 @@ func (i *inbox) reign(t *rapid.T) {
 	ctx, die := context.WithCancel(t.Context())
 	defer die()
 	var handed, done []string
-	s, err := store.Open(store.Config{URL: i.url}) // another replica: it never beats, so what it leaves is free at once
+	s, err := store.Open(store.Config{URL: i.url}) // another replica
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
+	var beats sync.WaitGroup
+	beats.Go(func() { _ = s.Beat(ctx) })
+	defer beats.Wait()
 	err = s.Work(ctx, func(work []byte, _ func(context.Context) bool, finish func(context.Context) error) {
 		handed = append(handed, string(work))
 		if rapid.Bool().Draw(t, "finished") {

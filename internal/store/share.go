@@ -214,8 +214,8 @@ func (sh *sharing) begin(ctx, more context.Context, account string, l *lease, un
 	go func() {
 		defer func() {
 			unlink()
-			stop()
 			cutShort()
+			stop()
 			close(t.ended)
 			select {
 			case sh.wake <- struct{}{}:

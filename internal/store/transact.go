@@ -145,10 +145,11 @@ func (s *Store) moved(ctx context.Context) {
 	}
 }
 
-// pausing waits a little before something is tried again, unless the context ends.
-func pausing(ctx context.Context, d time.Duration) {
+// pausing waits a little before something is tried again, unless the context ends or something changes.
+func pausing(ctx context.Context, d time.Duration, changed <-chan struct{}) {
 	select {
 	case <-ctx.Done():
+	case <-changed:
 	case <-time.After(d):
 	}
 }
