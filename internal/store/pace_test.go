@@ -75,6 +75,43 @@ func TestEditSlots(t *testing.T) {
 	require.Zero(t, wait, "the least pace gives one")
 }
 
+// What is less urgent leaves some for what is more.
+func TestSlotsAreKeptForTheUrgent(t *testing.T) {
+	t.Parallel()
+	w := newMini(t)
+	w.mini.SetTime(noon)
+	s, ctx := w.open(t), t.Context()
+	post := func(keep int, want time.Duration) {
+		t.Helper()
+		wait, err := s.PostSlot(ctx, "C1", 1, 4, keep)
+		require.NoError(t, err)
+		require.Equal(t, want, wait)
+	}
+	post(2, 0)
+	post(2, 0)
+	post(2, time.Second)
+	post(1, 0)
+	post(1, time.Second)
+	post(0, 0)
+	post(0, time.Second)
+	post(2, 3*time.Second)
+	w.mini.SetTime(noon.Add(time.Hour))
+	post(100, 0) // never all of them
+	post(100, time.Second)
+	edits := func(keep int) (given int) {
+		for {
+			wait, err := s.EditSlot(ctx, "T1", 40, keep)
+			require.NoError(t, err)
+			if wait > 0 {
+				return given
+			}
+			given++
+		}
+	}
+	require.Equal(t, 7, edits(3))
+	require.Equal(t, 3, edits(0))
+}
+
 // Many replicas ask as fast as they can.
 func TestSlotsAreSharedByReplicas(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
