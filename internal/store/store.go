@@ -67,11 +67,12 @@ func Open(cfg Config) (*Store, error) {
 		cfg.Follow = func(commands.Change) []poller.News { return nil }
 	}
 	rdb := redis.NewUniversalClient(opts)
-	rdb.AddHook(once{})
-	return &Store{
+	s := &Store{
 		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away, follow: cfg.Follow, replica: newReplica(),
 		peers: peers{changed: make(chan struct{})}, held: map[string]*lease{},
-	}, nil
+	}
+	rdb.AddHook(once{lost: s.moved})
+	return s, nil
 }
 
 // Ping asks Redis to take a write, which a read-only replica would refuse.

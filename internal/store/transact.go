@@ -138,7 +138,7 @@ func (s *Store) server(ctx context.Context, key string) (redis.UniversalClient, 
 	return server, nil
 }
 
-// moved has a cluster's layout looked up anew, as after a failover.
+// moved has a cluster's layout looked up anew, as after a failover. By itself the client does that once a minute, unless a server tells it to.
 func (s *Store) moved(ctx context.Context) {
 	if cluster, ok := s.rdb.(*redis.ClusterClient); ok {
 		cluster.ReloadState(ctx)
