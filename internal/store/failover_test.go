@@ -3,7 +3,11 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -163,4 +167,49 @@ func TestFailoverWithoutReturn(t *testing.T) {
 		}
 		t.Logf("all is tended %s after it", time.Since(promoted).Round(10*time.Millisecond))
 	})
+}
+
+// A server that hangs takes along what lies on it, and no other account.
+func TestAServerThatHangsTakesNothingElseAlong(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return
+	}
+	ctx, set := t.Context(), redistest.StartCluster(t)
+	masters := set.Masters()
+	hangs := client(t, masters[0].Addr)
+	shards, err := hangs.ClusterSlots(ctx).Result()
+	require.NoError(t, err)
+	var with, without []string // that server
+	for _, account := range accounts(30) {
+		for _, shard := range shards {
+			if n := slot("{a:" + account + "}"); n < shard.Start || n > shard.End {
+				continue
+			}
+			if shard.Nodes[0].Addr == masters[0].Addr {
+				with = append(with, account)
+			} else {
+				without = append(without, account)
+			}
+		}
+	}
+	w := newWatch(t, slices.Concat(with, without)...)
+	w.asynchronous = true
+	w.start("one", openURL(t, set.URL), nil)
+	w.start("two", openURL(t, set.URL), nil)
+	w.settled(20*time.Second, 15, 15)
+	before := w.holds()
+
+	info, err := hangs.Info(ctx, "server").Result()
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(regexp.MustCompile(`process_id:(\d+)`).FindStringSubmatch(info)[1])
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
+	require.Never(t, func() bool {
+		return slices.ContainsFunc(without, func(account string) bool {
+			return before[account].held.Err() != nil
+		})
+	}, 8*time.Second, 20*time.Millisecond)
+	w.settled(15*time.Second, 15, 15)
 }

@@ -30,22 +30,19 @@ func (o once) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook implements redis.Hook. A cluster's client repeats what is in a pipeline: there only leases are taken, renewed and given
-// back, which may be repeated.
-func (o once) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+// ProcessPipelineHook implements redis.Hook. Pipelines go to one server, whose client repeats nothing.
+func (once) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		bound, cancel := context.WithTimeout(ctx, callTimeout)
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		err := next(bound, cmds)
-		o.look(ctx, err)
-		return err
+		return next(ctx, cmds)
 	}
 }
 
 // look tells when an error is no answer of a server. Then that may be dead, and another one takes its place.
 func (o once) look(ctx context.Context, err error) {
 	var answer redis.Error
-	if err != nil && ctx.Err() == nil && !errors.As(err, &answer) {
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) && !errors.As(err, &answer) {
 		o.lost(ctx)
 	}
 }

@@ -106,9 +106,7 @@ func (s *Store) write(ctx context.Context, script *redis.Script, keys []string, 
 func (s *Store) writeCopied(ctx context.Context, keys []string, run func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
 	server, err := s.server(ctx, keys[0])
 	if err != nil {
-		failed := redis.NewCmd(ctx)
-		failed.SetErr(err)
-		return failed
+		return failed(ctx, err)
 	}
 	p := server.Pipeline()
 	cmd := run(p)
