@@ -46,7 +46,7 @@ func (h *hold) String() string { return h.replica.name + " tends " + h.account }
 
 // watch sees what replicas tend, and whether two ever tend the same.
 type watch struct {
-	t        testing.TB
+	t        tester
 	accounts []string
 
 	busy         bool // what is begun has to be ended by the test
@@ -58,7 +58,7 @@ type watch struct {
 	begun  chan *hold
 }
 
-func newWatch(t testing.TB, accounts ...string) *watch {
+func newWatch(t tester, accounts ...string) *watch {
 	w := &watch{t: t, accounts: accounts, now: map[string]*hold{}, begun: make(chan *hold, 10_000)}
 	t.Cleanup(func() { require.True(t, w.asynchronous || len(w.overlaps()) == 0, w.overlaps()) })
 	return w

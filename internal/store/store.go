@@ -52,6 +52,10 @@ func Open(cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	return open(cfg, opts), nil
+}
+
+func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = opTimeout, opTimeout, opTimeout, opTimeout
 	opts.MaxRetries = -1   // none: a repeat can do harm, and hides whether the first attempt was sent
 	opts.DialerRetries = 1 // none: who is refused is told at once
@@ -72,7 +76,7 @@ func Open(cfg Config) (*Store, error) {
 		peers: peers{changed: make(chan struct{})}, held: map[string]*lease{},
 	}
 	rdb.AddHook(once{lost: s.moved})
-	return s, nil
+	return s
 }
 
 // Ping asks Redis to take a write, which a read-only replica would refuse.

@@ -2,9 +2,9 @@ package store_test
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"sync"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,13 +13,14 @@ import (
 
 // wire is a network between a store and Redis that can go wrong.
 type wire struct {
-	listener net.Listener
-	to       string
+	listener net.Listener // nil: connections come by dial
+	to       func() (net.Conn, error)
 	wg       sync.WaitGroup
 
 	ended chan struct{}
 
 	mu       sync.Mutex
+	refused  bool
 	going    chan struct{} // open: nothing goes on until it is closed
 	conns    []net.Conn
 	requests filter
@@ -42,17 +43,30 @@ func cutAt(word string) filter {
 	}
 }
 
-func newWire(t testing.TB, to string) *wire {
+func newWire(t tester, to string) *wire {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	w := &wire{listener: l, to: to, going: make(chan struct{}), ended: make(chan struct{})}
-	close(w.going)
+	w := laid(func() (net.Conn, error) { return net.Dial("tcp", to) })
+	w.listener = l
 	w.wg.Go(w.accept)
-	t.Cleanup(func() { close(w.ended); w.refuse(); w.wg.Wait() })
+	t.Cleanup(w.takeAway)
 	return w
 }
 
-func (w *wire) open(t testing.TB) *store.Store {
+// laid is a wire to what a function connects to.
+func laid(to func() (net.Conn, error)) *wire {
+	w := &wire{to: to, going: make(chan struct{}), ended: make(chan struct{})}
+	close(w.going)
+	return w
+}
+
+func (w *wire) takeAway() {
+	close(w.ended)
+	w.refuse()
+	w.wg.Wait()
+}
+
+func (w *wire) open(t tester) *store.Store {
 	return openURL(t, "redis://"+w.listener.Addr().String()+"/0")
 }
 
@@ -74,9 +88,12 @@ func (w *wire) stall() (resume func()) {
 
 // refuse takes no new connections and cuts those there are.
 func (w *wire) refuse() {
-	_ = w.listener.Close()
+	if w.listener != nil {
+		_ = w.listener.Close()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.refused = true
 	for _, c := range w.conns {
 		_ = c.Close()
 	}
@@ -88,17 +105,28 @@ func (w *wire) accept() {
 		if err != nil {
 			return
 		}
-		far, err := net.Dial("tcp", w.to)
-		if err != nil {
-			_ = near.Close()
-			continue
-		}
-		w.mu.Lock()
-		w.conns = append(w.conns, near, far)
-		w.mu.Unlock()
-		w.wg.Go(func() { w.pump(far, near, &w.requests) })
-		w.wg.Go(func() { w.pump(near, far, &w.replies) })
+		w.connect(near)
 	}
+}
+
+// dial connects without a network.
+func (w *wire) dial(context.Context, string, string) (net.Conn, error) {
+	mine, near := net.Pipe()
+	w.connect(near)
+	return mine, nil
+}
+
+func (w *wire) connect(near net.Conn) {
+	far, err := w.to()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil || w.refused {
+		_ = near.Close()
+		return
+	}
+	w.conns = append(w.conns, near, far)
+	w.wg.Go(func() { w.pump(far, near, &w.requests) })
+	w.wg.Go(func() { w.pump(near, far, &w.replies) })
 }
 
 func (w *wire) pump(to, from net.Conn, through *filter) {
