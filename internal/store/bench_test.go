@@ -64,7 +64,7 @@ func BenchmarkRenewal(b *testing.B) {
 	held := newWatch(b, names...)
 	s := w.open(b)
 	held.start("one", s, nil)
-	held.settled(20*time.Second, len(names))
+	held.settled(len(names))
 	leases := map[string]string{}
 	for _, account := range names {
 		leases[account] = w.rdb.Get(b.Context(), "{a:"+account+"}:lease").Val()

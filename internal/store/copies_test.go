@@ -130,6 +130,7 @@ func TestWithACopyWhatCountsOutlivesItsServer(t *testing.T) {
 	}
 	require.NoError(t, pings.Wait())
 	between.goWrong(nil, hang)
+	require.Error(t, s.Announce(t.Context(), news("n4", "x:1"))) // some of the others write nothing when they come again
 	for name, write := range counts {
 		require.ErrorContains(t, write(t.Context(), s), "too few replicas of redis have it", name)
 	}

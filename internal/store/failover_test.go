@@ -54,7 +54,7 @@ func TestFailovers(t *testing.T) {
 		w.asynchronous = true
 		one := w.start("one", openCopied(t, set.URL), nil)
 		two := w.start("two", openCopied(t, set.URL), nil)
-		w.settled(20*time.Second, 5, 4)
+		w.settled(5, 4)
 		direct := openCopied(t, set.URL)
 		eventually(t, "begin", func() error { return direct.Restore(ctx, "acme", store.Recalled{Epoch: store.NewEpoch()}) })
 
@@ -87,7 +87,7 @@ func TestFailovers(t *testing.T) {
 			killed, err := set.KillMaster(n)
 			require.NoError(t, err)
 			promoted := time.Now()
-			w.settled(15*time.Second, 5, 4)
+			w.settled(5, 4)
 			t.Logf("shared out %s after the promotion of another in place of %s", time.Since(promoted).Round(10*time.Millisecond), killed.Addr)
 			require.NoError(t, killed.Restart()) // a cluster's shard of two has no copies before
 			require.NoError(t, set.Whole())
@@ -149,7 +149,7 @@ func TestFailoverWithoutReturn(t *testing.T) {
 		w := newWatch(t, names...)
 		w.asynchronous = true
 		w.start("one", s, nil)
-		w.settled(20*time.Second, len(names))
+		w.settled(len(names))
 		killed, err := set.KillMaster(0)
 		require.NoError(t, err)
 		promoted := time.Now()
@@ -160,7 +160,7 @@ func TestFailoverWithoutReturn(t *testing.T) {
 		}
 		eventually(t, "accept", func() error { _, err := s.Accept(ctx, []byte("after"), "after"); return err })
 		t.Logf("all goes on %s after the promotion of another in place of %s", time.Since(promoted).Round(10*time.Millisecond), killed.Addr)
-		w.settled(15*time.Second, len(names))
+		w.settled(len(names))
 		for account, h := range w.holds() {
 			eventually(t, "remember "+account, func() error { return s.Remember(ctx, account, poller.Update{LastGood: noon}) })
 			require.NoError(t, h.held.Err())
@@ -197,7 +197,7 @@ func TestAServerThatHangsTakesNothingElseAlong(t *testing.T) {
 	w.asynchronous = true
 	w.start("one", openURL(t, set.URL), nil)
 	w.start("two", openURL(t, set.URL), nil)
-	w.settled(20*time.Second, 15, 15)
+	w.settled(15, 15)
 	before := w.holds()
 
 	info, err := hangs.Info(ctx, "server").Result()
@@ -211,5 +211,5 @@ func TestAServerThatHangsTakesNothingElseAlong(t *testing.T) {
 			return before[account].held.Err() != nil
 		})
 	}, 8*time.Second, 20*time.Millisecond)
-	w.settled(15*time.Second, 15, 15)
+	w.settled(15, 15)
 }

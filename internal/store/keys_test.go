@@ -36,7 +36,7 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	require.NoError(t, l.SaveChange(ctx, commands.Change{ID: "c1", Account: "acme", State: commands.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}))
 	_, err = s.Append(ctx, commands.AuditEntry{Account: "acme", At: time.Now()})
 	require.NoError(t, err)
-	_, err = s.PostSlot(ctx, "C1", 1, 4, 0)
+	_, err = s.PostSlot(ctx, "C1", 0.1, 4, 0)
 	require.NoError(t, err)
 	_, err = s.EditSlot(ctx, "T1", 40, 0)
 	require.NoError(t, err)

@@ -115,11 +115,13 @@ func TestAPollIsRememberedWholeOrNotAtAll(t *testing.T) {
 		require.NoError(t, s.Remember(ctx, "acme", before))
 		tell(t, s, news("n0", "x:1"), "C1", "1.1")
 		for _, word := range []string{"{a:acme}:good", "{a:acme}:shown", "{a:acme}:cards", "{a:acme}:cases", `"id":"n2"`} {
-			net.goWrong(cutAt(word), nil)
+			atWord, done := cutAt(word)
+			net.goWrong(atWord, nil)
 			err := s.Remember(ctx, "acme", poller.Update{
 				LastGood: noon.Add(time.Hour), Shown: shownAll("x:2"), News: []poller.News{news("n2", "x:2")}, Forget: []string{"x:1"},
 			})
 			require.Error(t, err, word)
+			within(t, 10*time.Second, done)
 			net.goWrong(nil, nil)
 			r, err := direct.Load(ctx, "acme")
 			require.NoError(t, err)
@@ -129,6 +131,46 @@ func TestAPollIsRememberedWholeOrNotAtAll(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "1.1", ts, word)
 		}
+	})
+}
+
+// Redis can't be kept busy for as long as it takes to write so many down. The connection breaks in the middle of it.
+func TestVeryManyAttacksAreRememberedWithTheirNews(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		net, ctx := newWire(t, w.addr), t.Context()
+		s := net.open(t)
+		tending(t, s)
+		const many = 5000
+		u := poller.Update{LastGood: noon, Shown: map[string]poller.Shown{}, News: []poller.News{news("first", "")}}
+		for i := range many {
+			id := fmt.Sprintf("x:%d", i)
+			u.Shown[id] = shown(id)
+			u.News = append(u.News, news("n"+id, id))
+		}
+		passed := 0
+		net.goWrong(func(chunk []byte) ([]byte, bool) {
+			passed += len(chunk)
+			return chunk, passed < 3<<20 // of about five
+		}, nil)
+		require.Error(t, s.Remember(ctx, "acme", u))
+		net.goWrong(nil, nil)
+		direct := w.open(t)
+		m, err := direct.Load(ctx, "acme")
+		require.NoError(t, err)
+		require.True(t, m.LastGood.IsZero())
+		require.Greater(t, len(m.Shown), 0)
+		require.Less(t, len(m.Shown), many)
+		var want []string
+		for id := range m.Shown {
+			want = append(want, "n"+id)
+		}
+		require.ElementsMatch(t, want, untold(t, direct))
+
+		require.Eventually(t, func() bool { return s.Remember(ctx, "acme", u) == nil }, 20*time.Second, time.Millisecond)
+		m, err = direct.Load(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, poller.Remembered{LastGood: noon, Shown: u.Shown}, m)
+		require.Len(t, untold(t, direct), many+1)
 	})
 }
 

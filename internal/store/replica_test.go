@@ -144,9 +144,9 @@ func (w *watch) shares() []int {
 }
 
 // settled waits until the accounts are shared out so, the most first.
-func (w *watch) settled(limit time.Duration, shares ...int) {
+func (w *watch) settled(shares ...int) {
 	w.t.Helper()
-	require.Eventually(w.t, func() bool { return slices.Equal(w.shares(), shares) }, limit, 10*time.Millisecond, "%v", shares)
+	require.Eventually(w.t, func() bool { return slices.Equal(w.shares(), shares) }, 30*time.Second, 10*time.Millisecond, "%v", shares)
 }
 
 // tending has a store tend an account until the test ends.

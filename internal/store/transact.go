@@ -37,8 +37,9 @@ func (l *lease) held() condition { return condition{l.key, l.token} }
 
 // batch is commands to be carried out in one step.
 type batch struct {
-	keys  []string
-	words []any
+	keys     []string
+	words    []any
+	commands int
 }
 
 // do adds a command that touches one key.
@@ -46,6 +47,7 @@ func (b *batch) do(command, key string, args ...any) {
 	if !slices.Contains(b.keys, key) {
 		b.keys = append(b.keys, key)
 	}
+	b.commands++
 	b.words = append(append(b.words, 2+len(args), command, key), args...)
 }
 

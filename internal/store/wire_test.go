@@ -35,12 +35,16 @@ func pass(chunk []byte) ([]byte, bool) { return chunk, true }
 func hang([]byte) ([]byte, bool) { return nil, true }
 func cut([]byte) ([]byte, bool)  { return nil, false }
 
-// cutAt lets everything through up to a word, and then cuts the connection.
-func cutAt(word string) filter {
+// cutAt lets everything through up to a word, and then cuts the connection; done tells that it has.
+func cutAt(word string) (f filter, done <-chan struct{}) {
+	seen := make(chan struct{})
 	return func(chunk []byte) ([]byte, bool) {
 		before, _, found := bytes.Cut(chunk, []byte(word))
+		if found {
+			close(seen)
+		}
 		return before, !found
-	}
+	}, seen
 }
 
 func newWire(t tester, to string) *wire {

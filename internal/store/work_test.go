@@ -273,9 +273,9 @@ func TestWhatADeadReplicaHadInHandIsTakenOver(t *testing.T) {
 		die   func(net *wire, stop func())
 		limit time.Duration
 	}{
-		"killed":  {func(net *wire, _ func()) { net.refuse() }, 5500 * time.Millisecond}, // five, and what a busy machine adds
-		"paused":  {func(net *wire, _ func()) { net.stall() }, 5500 * time.Millisecond},
-		"stopped": {func(_ *wire, stop func()) { stop() }, 2 * time.Second},
+		"killed":  {func(net *wire, _ func()) { net.refuse() }, 7 * time.Second}, // five, and what a busy machine adds
+		"paused":  {func(net *wire, _ func()) { net.stall() }, 7 * time.Second},
+		"stopped": {func(_ *wire, stop func()) { stop() }, 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *world) {
