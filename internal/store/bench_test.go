@@ -103,7 +103,7 @@ func BenchmarkTakeOver(b *testing.B) {
 		stopWork()
 		stopHeir()
 		next.stop()
-		within(b, 10*time.Second, next.ended)
+		require.NoError(b, within(b, 10*time.Second, next.ended))
 		dying.run()
 	}
 	b.ReportMetric(float64(tended.Milliseconds())/float64(b.N), "ms/account")

@@ -87,7 +87,7 @@ func (w *watch) start(name string, s *store.Store, net *wire) *replica {
 	g.Go(func() error {
 		defer leave()
 		_ = s.Share(held, more, w.accounts, func(held, more context.Context, account string, duties <-chan store.Duties) {
-			w.tend(r, &hold{account: account, replica: r, held: held, more: more, duties: duties, began: time.Now()})
+			w.tend(&hold{account: account, replica: r, held: held, more: more, duties: duties, began: time.Now()})
 		})
 		return nil
 	})
@@ -99,7 +99,7 @@ func (w *watch) start(name string, s *store.Store, net *wire) *replica {
 }
 
 // tend notes who tended the account when somebody else began.
-func (w *watch) tend(r *replica, h *hold) {
+func (w *watch) tend(h *hold) {
 	work, end := context.WithCancel(h.more)
 	if w.busy {
 		work, end = context.WithCancel(h.held)

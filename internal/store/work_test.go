@@ -184,7 +184,7 @@ func TestNothingIsHandedOverAfterTheStop(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		require.Equal(t, []string{"work 1"}, handed)
 		leave()
-		within(t, 5*time.Second, left)
+		require.ErrorIs(t, within(t, 5*time.Second, left), context.Canceled)
 		jobs, _, _ := worker(t, w.open(t))
 		require.Equal(t, "work 2", within(t, 5*time.Second, jobs).work)
 	})
