@@ -51,7 +51,9 @@ func (b *Bot) failedInThread(ctx context.Context, req request, err error) {
 }
 
 // answer sends a message to the one who asked, however often it fails for a reason that may pass, until the context ends.
-func (b *Bot) answer(ctx context.Context, req request, msg Message) { b.answerUntil(ctx, ctx, req, msg) }
+func (b *Bot) answer(ctx context.Context, req request, msg Message) {
+	b.answerUntil(ctx, ctx, req, msg)
+}
 
 // answerUntil is answer that doesn't try again when more has ended. It reports whether there is nothing left to try.
 func (b *Bot) answerUntil(ctx, more context.Context, req request, msg Message) bool {

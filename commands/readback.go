@@ -46,7 +46,7 @@ func (r *Runner) dropDouble(ctx context.Context, c *Call, ch Change, step *Step)
 	ids, err := equalRules(ctx, c.Account, *step.Rule)
 	if err != nil {
 		r.cfg.Log.Warn("look whether a rule was made twice", "account", ch.Account, "change", ch.ID, "err", err)
-		return nil
+		return nil //nolint:nilerr // the undo looks again
 	}
 	for _, id := range ids {
 		if id == step.ID || slices.Contains(step.Equal, id) {
