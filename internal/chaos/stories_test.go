@@ -1,0 +1,120 @@
+package chaos
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+)
+
+// story is something that wafbot does from beginning to end.
+type story struct {
+	name  string
+	eve   func(p *play)                             // what goes before, without faults
+	act   func(p *play)                             // what begins it
+	wrong func(p *play, e *evidence) (what []string) // what isn't yet as it should be in the end
+}
+
+// stories are all of them.
+func stories() []story {
+	card := func(p *play) {
+		p.start()
+		p.await("the card", p.told)
+	}
+	undone := func(begins string) func(p *play) {
+		return func(p *play) {
+			card(p)
+			p.ready()
+			if begins == "patch" {
+				p.types("patch attack=" + p.attack)
+			} else {
+				p.click(begins)
+			}
+			p.await("undo", func() bool { return p.button("undo ") != "" })
+		}
+	}
+	undo := func(p *play) { p.click("undo ") }
+	return []story{
+		{"a new attack is told", func(*play) {}, (*play).start, stands(0, 0)},
+		{"deny", card, func(p *play) { p.click("deny ") }, stands(1, 0)},
+		{"patch", card, func(p *play) { p.types("patch attack=" + p.attack) }, stands(0, 1)},
+		{"contain", card, func(p *play) { p.click("contain ") }, stands(1, 1)},
+		{"undo of a denial", undone("deny "), undo, stands(0, 0)},
+		{"undo of a patch", undone("patch"), undo, stands(0, 0)},
+		{"undo of a mode", undone("mode "), undo, stands(0, 0)},
+		{"a mode for a time, and back", card, func(p *play) { p.click("mode ") }, returned},
+		{"it became an incident", card, incident, replied},
+	}
+}
+
+// stands holds that so many entries and patches stand, the attack has one card, and modes are as they were.
+func stands(entries, patches int) func(p *play, e *evidence) []string {
+	return func(p *play, e *evidence) (wrong []string) {
+		for _, one := range []struct {
+			what       string
+			have, want int
+		}{
+			{"entries", len(e.denied("acme")[source]), entries}, {"patches", len(e.patches("acme")[p.attack]), patches}, {"cards", p.cards(e), 1},
+		} {
+			if one.have != one.want {
+				wrong = append(wrong, fmt.Sprintf("%s: %d instead of %d", one.what, one.have, one.want))
+			}
+		}
+		if now := modes(e.Services["acme"]); !slices.Equal(now, p.modes) {
+			wrong = append(wrong, fmt.Sprintf("modes: %q instead of %q", now, p.modes))
+		}
+		return wrong
+	}
+}
+
+func (p *play) cards(e *evidence) (n int) {
+	for _, m := range e.Messages {
+		if m.card() && m.Metadata.Payload.Attack == p.attack {
+			n++
+		}
+	}
+	return n
+}
+
+// modes are what the rules set for whole applications, in words.
+func modes(s state) (words []string) {
+	for _, r := range s.Rules {
+		if r.Listed && r.Type == "service_mode" {
+			words = append(words, r.Words)
+		}
+	}
+	slices.Sort(words)
+	return words
+}
+
+// returned holds that the mode was switched, and is again what it was.
+func returned(p *play, e *evidence) []string {
+	wrong := stands(0, 0)(p, e)
+	if len(e.done("acme", "mode 4 block")) == 0 {
+		wrong = append(wrong, "mode: never switched")
+	}
+	if !slices.ContainsFunc(e.Audit, func(a auditEntry) bool { return strings.HasPrefix(a.Line, "undo ") && (a.Outcome == "done" || a.Outcome == "nothing") }) {
+		wrong = append(wrong, "mode: never returned")
+	}
+	return wrong
+}
+
+// incident has the service find that the attack works.
+func incident(p *play) {
+	require.NoError(p.t, p.world.post("/attacks/"+p.origin+"/incident", struct{}{}, &struct{}{}))
+}
+
+// replied holds that one reply says so.
+func replied(p *play, e *evidence) []string {
+	wrong, n := stands(0, 0)(p, e), 0
+	for _, m := range e.Messages {
+		if m.Thread != "" && m.Thread != m.TS && strings.Contains(m.says(), "INCIDENT") {
+			n++
+		}
+	}
+	if n != 1 {
+		wrong = append(wrong, fmt.Sprintf("replies: %d instead of 1", n))
+	}
+	return wrong
+}
