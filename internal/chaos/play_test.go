@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -157,8 +158,9 @@ func (p *play) ask(q *request, path string, body map[string]string) {
 
 // quiet reports whether nothing is left to do in wafbot's memory.
 func (p *play) quiet() bool {
-	for _, left := range []string{"XLEN {work}:stream", "HLEN {a:acme}:outbox", "HLEN {a:acme}:redraw"} {
-		if n, err := askRedis(p.redis.Addr, left); err != nil || n != ":0" {
+	due := fmt.Sprintf("ZCOUNT {a:acme}:due -inf %d", time.Now().Unix())
+	for _, left := range []string{"XLEN {work}:stream", "HLEN {a:acme}:outbox", "HLEN {a:acme}:redraw", due} {
+		if n, err := askRedis(p.redis.Addr, left); err != nil || string(n.raw) != ":0\r\n" {
 			return false
 		}
 	}
@@ -196,33 +198,61 @@ func (p *play) strikes(s strike, over <-chan struct{}) {
 	}
 }
 
-// How long a play may take to come right, and how long it must stay so.
+// How long a play may take to come right, how long it must stay so, and after how long without anything left to do it won't come right any more.
 const (
 	playPatience = 110 * time.Second
 	playSettled  = 4 * time.Second
+	playOver     = 20 * time.Second
 )
 
 // end waits until all is as it should be and nothing is left to do, or no longer, and returns what is wrong.
 func (p *play) end(s story) (v *verdict, wrong []string) {
-	since, end := time.Now(), time.Now().Add(playPatience)
+	right, over, end := time.Now(), time.Now(), time.Now().Add(playPatience)
 	for {
-		e, err := p.collect()
+		e, err := p.look()
 		if err != nil {
 			p.t.Errorf("look at everything: %v", err)
 			return &verdict{}, []string{"unknown"}
 		}
-		v, wrong = judge(e), slices.Concat(s.wrong(p, e), p.unanswered(e))
-		if !v.clean() || len(wrong) > 0 || !p.quiet() {
-			since = time.Now()
+		quiet := p.quiet()
+		if v, wrong = judge(e), slices.Concat(s.wrong(p, e), p.unanswered(e)); !quiet {
+			wrong, over = append(wrong, "never quiet"), time.Now()
 		}
-		if now := time.Now(); now.Sub(since) >= playSettled || now.After(end) {
-			if !p.quiet() {
-				wrong = append(wrong, "never quiet")
-			}
+		if !v.clean() || len(wrong) > 0 {
+			right = time.Now()
+		}
+		if now := time.Now(); now.Sub(right) >= playSettled || now.Sub(over) >= playOver || now.After(end) {
 			return v, wrong
 		}
 		time.Sleep(500 * time.Millisecond)
 	}
+}
+
+// look collects the evidence. A process that is killed prints nothing more, so what it wrote down counts, too.
+func (p *play) look() (*evidence, error) {
+	e, err := p.collect()
+	if err != nil {
+		return nil, err
+	}
+	kept, err := askRedis(p.redis.Addr, "XRANGE {a:acme}:audit - +")
+	if err != nil {
+		return nil, err
+	}
+	e.Audit = nil
+	for i, word := range kept.words {
+		var one auditEntry
+		if i > 0 && kept.words[i-1] == "entry" {
+			if err := json.Unmarshal([]byte(word), &one); err != nil {
+				return nil, err
+			}
+			e.Audit = append(e.Audit, one)
+		}
+	}
+	text, err := json.MarshalIndent(e, "", " ")
+	if err != nil {
+		return nil, err
+	}
+	return e, os.WriteFile(filepath.Join(p.logs, "evidence.json"), text, 0o600)
 }
 
 // unanswered holds that who was acknowledged was also told what came of it.

@@ -88,16 +88,15 @@ func (v value) kind() string {
 	return name
 }
 
-// askRedis sends one command without spaces in its words, and returns the strings and numbers of the answer.
-func askRedis(addr, command string) (string, error) {
+// askRedis sends one command without spaces in its words.
+func askRedis(addr, command string) (v value, err error) {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
-		return "", err
+		return v, err
 	}
 	defer conn.Close()
 	if _, err := fmt.Fprintf(conn, "%s\r\n", command); err != nil {
-		return "", err
+		return v, err
 	}
-	v, err := readValue(bufio.NewReader(conn))
-	return strings.TrimSpace(string(v.raw)), err
+	return readValue(bufio.NewReader(conn))
 }

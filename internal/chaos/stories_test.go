@@ -11,8 +11,8 @@ import (
 // story is something that wafbot does from beginning to end.
 type story struct {
 	name  string
-	eve   func(p *play)                             // what goes before, without faults
-	act   func(p *play)                             // what begins it
+	eve   func(p *play)                              // what goes before, without faults
+	act   func(p *play)                              // what begins it
 	wrong func(p *play, e *evidence) (what []string) // what isn't yet as it should be in the end
 }
 
@@ -55,6 +55,7 @@ func stands(entries, patches int) func(p *play, e *evidence) []string {
 			what       string
 			have, want int
 		}{
+			{"undo buttons", p.undos(e), entries + patches},
 			{"entries", len(e.denied("acme")[source]), entries}, {"patches", len(e.patches("acme")[p.attack]), patches}, {"cards", p.cards(e), 1},
 		} {
 			if one.have != one.want {
@@ -66,6 +67,18 @@ func stands(entries, patches int) func(p *play, e *evidence) []string {
 		}
 		return wrong
 	}
+}
+
+// undos is how many changes the card offers to take back.
+func (p *play) undos(e *evidence) (n int) {
+	for _, m := range e.Messages {
+		for _, line := range m.buttons() {
+			if m.card() && strings.HasPrefix(line, "undo ") {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func (p *play) cards(e *evidence) (n int) {
@@ -94,7 +107,9 @@ func returned(p *play, e *evidence) []string {
 	if len(e.done("acme", "mode 4 block")) == 0 {
 		wrong = append(wrong, "mode: never switched")
 	}
-	if !slices.ContainsFunc(e.Audit, func(a auditEntry) bool { return strings.HasPrefix(a.Line, "undo ") && (a.Outcome == "done" || a.Outcome == "nothing") }) {
+	if !slices.ContainsFunc(e.Audit, func(a auditEntry) bool {
+		return strings.HasPrefix(a.Line, "undo ") && (a.Outcome == "done" || a.Outcome == "nothing")
+	}) {
 		wrong = append(wrong, "mode: never returned")
 	}
 	return wrong

@@ -151,4 +151,3 @@ func (t *trap) seen() []step {
 	defer t.mu.Unlock()
 	return slices.Clone(t.steps)
 }
-
