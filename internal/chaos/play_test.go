@@ -26,7 +26,6 @@ type play struct {
 	origin string                     // as the service knows it
 	card   message
 	modes  []string // that were set before the story
-	change string   // that was made before the story
 }
 
 // openPlay starts everything and waits until the first replica watches. With company there is a second one.
@@ -179,8 +178,8 @@ func (p *play) ready() {
 	})
 }
 
-// struck does what the blow wants beside striking: who takes deliveries from then on, and what is started again. It reports whether it struck.
-func (p *play) strikes(s strike, over <-chan struct{}) {
+// follow does what a strike wants beside striking: who takes deliveries from then on, and what is started again.
+func (p *play) follow(s strike, over <-chan struct{}) {
 	select {
 	case <-p.trap.begun:
 	case <-over:
@@ -192,11 +191,20 @@ func (p *play) strikes(s strike, over <-chan struct{}) {
 		return
 	}
 	<-p.trap.struck
-	time.Sleep(time.Second)
+	pause(p.t.Context(), time.Second)
 	if err := p.replicas[0].start(); err != nil {
 		p.t.Errorf("start it again: %v", err)
 	}
 }
+
+// outcome is what became of a play.
+type outcome struct {
+	*verdict
+	wrong  []string // what the story finds wrong beside
+	struck bool     // the step came
+}
+
+func (o outcome) clean() bool { return o.verdict.clean() && len(o.wrong) == 0 }
 
 // How long a play may take to come right, how long it must stay so, and after how long without anything left to do it won't come right any more.
 const (
@@ -206,25 +214,23 @@ const (
 )
 
 // end waits until all is as it should be and nothing is left to do, or no longer, and returns what is wrong.
-func (p *play) end(s story) (v *verdict, wrong []string) {
+func (p *play) end(s story) outcome {
+	p.t.Helper()
 	right, over, end := time.Now(), time.Now(), time.Now().Add(playPatience)
 	for {
 		e, err := p.look()
-		if err != nil {
-			p.t.Errorf("look at everything: %v", err)
-			return &verdict{}, []string{"unknown"}
+		require.NoError(p.t, err)
+		o := outcome{verdict: judge(e), wrong: slices.Concat(s.wrong(p, e), p.unanswered(e))}
+		if !p.quiet() {
+			o.wrong, over = append(o.wrong, "something is left to do"), time.Now()
 		}
-		quiet := p.quiet()
-		if v, wrong = judge(e), slices.Concat(s.wrong(p, e), p.unanswered(e)); !quiet {
-			wrong, over = append(wrong, "never quiet"), time.Now()
-		}
-		if !v.clean() || len(wrong) > 0 {
+		if !o.clean() {
 			right = time.Now()
 		}
 		if now := time.Now(); now.Sub(right) >= playSettled || now.Sub(over) >= playOver || now.After(end) {
-			return v, wrong
+			return o
 		}
-		time.Sleep(500 * time.Millisecond)
+		pause(p.t.Context(), 500*time.Millisecond)
 	}
 }
 

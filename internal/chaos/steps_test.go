@@ -16,92 +16,103 @@ import (
 )
 
 var (
-	steps   = flag.String("chaos.steps", "2", "how many strikes of each story are tried, chosen by -chaos.seed, or all")
-	only    = flag.String("chaos.story", "", "only stories whose name holds this")
-	only1   = flag.String("chaos.strike", "", "only strikes whose name holds this")
-	at_once = flag.Int("chaos.worlds", 12, "how many worlds there are at a time")
+	struck = flag.String("chaos.steps", "2", "how many strikes are tried in each story, chosen by -chaos.seed; or all")
+	named  = flag.String("chaos.strike", "", "try only strikes whose name holds this, as a failure prints it")
+	worlds = flag.Int("chaos.worlds", 12, "how many worlds there are at a time")
 )
 
-// TestSteps plays each story once, and then again for each step in it, with the replica killed or stopped there.
+// TestSteps plays each story once, and again for each step in it: there the replica is killed, or stopped for so long that it loses what it holds.
 func TestSteps(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts redis-server, and takes a while")
 	}
-	binary := build(t)
-	worlds := make(chan struct{}, *at_once)
-	var all sync.WaitGroup
-	tables := make([]tally, len(stories()))
-	for i, s := range stories() {
-		if !strings.Contains(s.name, *only) {
-			continue
-		}
-		all.Go(func() { tables[i] = s.strikeAll(t, binary, worlds) })
+	c := &campaign{t: t, binary: build(t), worlds: make(chan struct{}, *worlds)}
+	all := stories()
+	tallies := make([]*tally, len(all))
+	var played sync.WaitGroup
+	for i, s := range all {
+		tallies[i] = &tally{story: s.name, done: map[string]int{}}
+		played.Go(func() { c.strikeAll(s, tallies[i]) })
 	}
-	all.Wait()
-	fmt.Print(table(tables))
+	played.Wait()
+	fmt.Print(table(tallies))
 }
 
-// tally is what came of a story's plays.
-type tally struct {
-	story              string
-	steps, missed      int
-	done               map[string]int // by moment and blow
-	lost, twice, wrong int
+// campaign plays stories side by side: they mostly wait.
+type campaign struct {
+	t      *testing.T
+	binary string
+	worlds chan struct{}
+}
+
+// run runs a test of its own when there is room for its world.
+func (c *campaign) run(name string, do func(t *testing.T)) {
+	c.worlds <- struct{}{}
+	defer func() { <-c.worlds }()
+	c.t.Run(name, do)
 }
 
 // strikeAll plays a story with every strike, or with some.
-func (s story) strikeAll(t *testing.T, binary string, worlds chan struct{}) tally {
-	sum := tally{story: s.name, done: map[string]int{}}
-	var seen []step
-	worlds <- struct{}{}
-	t.Run(s.name, func(t *testing.T) { seen = s.record(t, binary) })
-	<-worlds
-	sum.steps = len(seen)
-	var mu sync.Mutex
+func (c *campaign) strikeAll(s story, sum *tally) {
+	var steps []step
+	c.run(s.name, func(t *testing.T) { steps = s.record(t, c.binary) })
+	sum.steps = len(steps)
 	var plays sync.WaitGroup
-	for _, one := range choose1(s.name, strikes(seen)) {
+	for _, one := range some(s, strikesAt(steps)) {
 		plays.Go(func() {
-			worlds <- struct{}{}
-			defer func() { <-worlds }()
-			t.Run(s.name+": "+one.String(), func(t *testing.T) {
-				v, wrong, hit := s.play(t, binary, one)
-				mu.Lock()
-				defer mu.Unlock()
-				if !hit {
-					sum.missed++
-				} else {
-					sum.done[string(one.moment)+string(one.blow)]++
-				}
-				sum.lost += len(v.lost)
-				sum.twice += len(v.twice)
-				sum.wrong += len(v.orphans) + len(v.unaudited) + len(wrong)
-				require.True(t, v.clean() && len(wrong) == 0, "%+v %q", *v, wrong)
+			c.run(s.name+": "+one.String(), func(t *testing.T) {
+				o := s.play(t, c.binary, one)
+				sum.add(one, o)
+				require.True(t, o.clean(), "%+v %q", *o.verdict, o.wrong)
 			})
 		})
 	}
 	plays.Wait()
-	return sum
 }
 
-// record plays a story without faults, with one replica, and returns all the steps in it. Of what also goes on when nothing happens, each kind is one step.
+// strikesAt are all that can go wrong in these steps.
+func strikesAt(all []step) (found []strike) {
+	for _, one := range all {
+		for _, m := range []moment{before, after} {
+			for _, b := range []blow{killed, restarted, stopped} {
+				found = append(found, strike{one, m, b})
+			}
+		}
+	}
+	return found
+}
+
+// some are as many of the strikes as are wanted.
+func some(s story, all []strike) []strike {
+	all = slices.DeleteFunc(all, func(one strike) bool { return !strings.Contains(s.name+": "+one.String(), *named) })
+	n, err := strconv.Atoi(*struck)
+	if err != nil || n > len(all) {
+		return all
+	}
+	dice := rand.New(rand.NewPCG(*seed, uint64(len(s.name))))
+	dice.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:n]
+}
+
+// record plays a story without faults and with one replica, and returns all the steps in it. Of what also goes on when nothing happens, each
+// kind is one step.
 func (s story) record(t *testing.T, binary string) []step {
 	p := openPlay(t, binary, false)
 	s.open(p)
 	p.trap.arm(nil, strike{})
-	time.Sleep(3 * time.Second)
-	always := map[string]bool{}
-	for _, one := range p.trap.seen() {
-		always[one.kind] = true
-	}
+	pause(t.Context(), 3*time.Second)
+	idle := p.trap.seen()
 	p.trap.arm(nil, strike{})
 	s.act(p)
-	v, wrong := p.end(s)
-	require.True(t, v.clean() && len(wrong) == 0, "without faults: %+v %q", *v, wrong)
-	all := slices.DeleteFunc(p.trap.seen(), func(one step) bool { return always[one.kind] && one.n > 1 })
-	for _, one := range all {
+	o := p.end(s)
+	require.True(t, o.clean(), "without faults: %+v %q", *o.verdict, o.wrong)
+	steps := slices.DeleteFunc(p.trap.seen(), func(one step) bool {
+		return one.n > 1 && slices.ContainsFunc(idle, func(other step) bool { return other.kind == one.kind })
+	})
+	for _, one := range steps {
 		t.Log(one)
 	}
-	return all
+	return steps
 }
 
 // open brings a play to where the story begins.
@@ -113,69 +124,67 @@ func (s story) open(p *play) {
 	p.ready()
 }
 
-// strikes are all that can go wrong in these steps.
-func strikes(all []step) (found []strike) {
-	for _, one := range all {
-		for _, m := range []moment{before, after} {
-			for _, b := range []blow{killed, restarted, stopped} {
-				found = append(found, strike{one, m, b})
-			}
-		}
-	}
-	return found
-}
+// late is how long a step may take to come.
+const late = modeFor + 5*time.Second
 
-// choose1 chooses as many as are wanted.
-func choose1(story string, all []strike) []strike {
-	all = slices.DeleteFunc(all, func(s strike) bool { return !strings.Contains(s.String(), *only1) })
-	n, err := strconv.Atoi(*steps)
-	if err != nil || n > len(all) {
-		return all
-	}
-	dice := rand.New(rand.NewPCG(*seed, uint64(len(story))))
-	dice.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	return all[:n]
-}
-
-// play plays a story with a strike, and returns what became of it; hit tells whether the step came at all.
-func (s story) play(t *testing.T, binary string, one strike) (v *verdict, wrong []string, hit bool) {
+// play plays a story with a strike, and returns what became of it.
+func (s story) play(t *testing.T, binary string, one strike) outcome {
 	p := openPlay(t, binary, one.blow != restarted)
 	s.open(p)
 	p.trap.arm(p.replicas[0], one)
 	over := make(chan struct{})
-	var blows sync.WaitGroup
-	blows.Go(func() { p.strikes(one, over) })
+	var follow sync.WaitGroup
+	follow.Go(func() { p.follow(one, over) })
 	s.act(p)
 	select {
-	case <-p.trap.begun:
-		<-p.trap.struck
-	case <-time.After(15 * time.Second): // a step that comes late, or never
+	case <-p.trap.struck:
+	case <-time.After(late): // it doesn't come in every play
 	}
-	v, wrong = p.end(s)
-	hit = closed(p.trap.begun)
+	o := p.end(s)
+	o.struck = closed(p.trap.struck)
 	close(over)
-	blows.Wait()
-	return v, wrong, hit
+	follow.Wait()
+	return o
 }
 
+// tally is what came of a story's plays.
+type tally struct {
+	story string
+	steps int
+
+	mu                         sync.Mutex
+	done                       map[string]int // by moment and blow
+	missed, lost, twice, wrong int
+}
+
+func (y *tally) add(one strike, o outcome) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if o.struck {
+		y.done[one.column()]++
+	} else {
+		y.missed++
+	}
+	y.lost += len(o.lost)
+	y.twice += len(o.twice)
+	y.wrong += len(o.orphans) + len(o.unaudited) + len(o.wrong)
+}
+
+// column is where a strike is counted.
+func (s strike) column() string { return string(s.moment) + " " + string(s.blow) }
+
 // table is the report.
-func table(all []tally) string {
+func table(all []*tally) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	columns := []string{}
-	for _, m := range []moment{before, after} {
-		for _, bl := range []blow{killed, restarted, stopped} {
-			columns = append(columns, string(m)+string(bl))
-		}
-	}
-	fmt.Fprintln(w, "story\tsteps\tbefore: killed\trestarted\tstopped\tafter: killed\trestarted\tstopped\tnever came\tlost\ttwice\twrong")
+	fmt.Fprintln(w, "\t\tkilled\t\trestarted\t\tstopped\t\tnever\t\t\twrong")
+	fmt.Fprintln(w, "story\tsteps\tbefore\tafter\tbefore\tafter\tbefore\tafter\tcame\tlost\ttwice\totherwise")
 	for _, one := range all {
-		if one.story == "" {
-			continue
-		}
 		fmt.Fprintf(w, "%s\t%d", one.story, one.steps)
-		for _, c := range columns {
-			fmt.Fprintf(w, "\t%d", one.done[c])
+		for _, bl := range []blow{killed, restarted, stopped} {
+			for _, m := range []moment{before, after} {
+				fmt.Fprintf(w, "\t%d", one.done[strike{moment: m, blow: bl}.column()])
+			}
 		}
 		fmt.Fprintf(w, "\t%d\t%d\t%d\t%d\n", one.missed, one.lost, one.twice, one.wrong)
 	}

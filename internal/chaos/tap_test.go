@@ -85,7 +85,7 @@ func (tap *tap) command(command value, far io.Writer, answers *bufio.Reader) (an
 	kind := command.kind()
 	work := strings.HasPrefix(kind, "XREADGROUP")
 	if work && tap.trap.idle() {
-		time.Sleep(100 * time.Millisecond) // the work is the other one's
+		pause(context.Background(), 100*time.Millisecond) // the work is the other one's
 		return value{raw: []byte(noWork)}, nil
 	}
 	n, pass := tap.trap.before(kind)

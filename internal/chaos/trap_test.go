@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -128,7 +129,7 @@ func (t *trap) hit(kind string, n int, m moment) bool {
 	defer close(t.struck)
 	if t.strike.blow == stopped {
 		t.target.pause()
-		time.Sleep(stopFor)
+		pause(context.Background(), stopFor)
 		t.target.resume()
 		return true
 	}
