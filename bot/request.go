@@ -80,7 +80,7 @@ func (b *Bot) accept(ctx context.Context, req request) {
 	}
 	b.cfg.Log.Error("accept request", "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
 	text := commands.Away(err).Text
-	if !neverSent(err) {
+	if !neverSent(err) && !commands.RefusedByMemory(err) {
 		text = commands.Say("perhaps not recorded: wafbot's memory (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
 	}
 	b.inBackground(req, func(ctx context.Context) { b.answer(ctx, req, []commands.Text{text}) })

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -26,63 +24,21 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 	if !ok {
 		return fmt.Errorf("tell news of %s: no such account", n.Account)
 	}
-	id := commands.AttackID(n.Account, n.Attack.ID)
 	switch n.Reason {
-	case poller.NewIncident, poller.NewAttack:
-		return b.tellCard(ctx, a, n)
 	case poller.FirstStart:
-		return b.tellMessage(ctx, n, b.firstStart(a, n), "")
+		return b.tellMessage(ctx, n, b.firstStart(a, n))
+	case poller.Blind:
+		return b.tellBlind(ctx, a, n)
+	case poller.Gap:
+		return b.tellGap(ctx, a, n)
+	case poller.HandsTied:
+		return b.tellTied(ctx, a, n)
 	case changed:
 		return b.tellChange(ctx, n)
 	case handedOver:
 		return b.tellHandover(ctx, a, n)
 	}
-	channel, ts, err := b.cfg.Memory.Card(ctx, n.Account, id)
-	if err != nil {
-		return err
-	}
-	calls := n.Reason == poller.BecameIncident || n.Reason == poller.Worsened
-	if ts == "" && calls {
-		return b.tellCard(ctx, a, n)
-	}
-	if ts != "" {
-		if err := b.cfg.Memory.Outdated(ctx, n.Account, id); err != nil {
-			return err
-		}
-		b.Outdated(n.Account)
-	}
-	if !calls {
-		return b.record(ctx, n, place{})
-	}
-	n.Channel = channel
-	return b.tellMessage(ctx, n, worse(a, n), ts)
-}
-
-// tellCard posts an attack's card.
-func (b *Bot) tellCard(ctx context.Context, a Account, n poller.News) error {
-	// Side by side: this is the way from an attack to a person.
-	id := commands.AttackID(n.Account, n.Attack.ID)
-	var before done
-	var t tried
-	g, both := errgroup.WithContext(ctx)
-	g.Go(func() (err error) { before, err = b.done(both, n.Account, id); return err })
-	g.Go(func() (err error) { t, err = b.try(both, n.Account, n.ID); return err })
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	msg := render(b.card(ctx, a, facts{attack: n.Attack, at: n.At, quiet: n.Quiet, mention: n.Mention, done: before}))
-	if t.told {
-		return nil
-	}
-	channel, ts, err := b.postTried(ctx, newsCall(n, msg, ""), t)
-	if err != nil {
-		return err
-	}
-	if err := b.record(ctx, n, place{channel, ts, true}); err != nil {
-		return err
-	}
-	b.catchUp(ctx, n, before, t.again)
-	return nil
+	return b.tellAttack(ctx, a, n)
 }
 
 // catchUp has a card redrawn when something was done while it was on its way: it can be clicked before it is known where it is.
@@ -125,9 +81,9 @@ func (b *Bot) record(ctx context.Context, n poller.News, at place) error {
 	}
 }
 
-// tellMessage posts news that is no card; with thread it is a reply that the channel sees too.
-func (b *Bot) tellMessage(ctx context.Context, n poller.News, msg Message, thread string) error {
-	return b.tellCall(ctx, n, newsCall(n, msg, thread))
+// tellMessage posts news that is no card.
+func (b *Bot) tellMessage(ctx context.Context, n poller.News, msg Message) error {
+	return b.tellCall(ctx, n, newsCall(n, msg, ""))
 }
 
 // tellCall posts news that is no card.
@@ -235,7 +191,7 @@ func (b *Bot) tellChange(ctx context.Context, n poller.News) error {
 		if undo, ok := commands.UndoButton(ch, b.cfg.Now()); ok {
 			buttons = append(buttons, undo)
 		}
-		return b.tellMessage(ctx, n, linesMessage(lines, buttons), "")
+		return b.tellMessage(ctx, n, linesMessage(lines, buttons))
 	}
 	return b.record(ctx, n, place{})
 }

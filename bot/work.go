@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync"
@@ -33,12 +34,9 @@ func (b *Bot) Work(held, more context.Context) error {
 	return err
 }
 
-// lane is the account that a request is about, as far as its line or its channel tells.
+// lane is the account that a request is about, as far as its line or its channel tells; else the one who asks.
 func (b *Bot) lane(req request) string {
-	if name := req.Invocation.Line.Keys["account"]; name != "" {
-		return name
-	}
-	return req.Invocation.Account
+	return cmp.Or(req.Invocation.Line.Keys["account"], req.Invocation.Account, req.Invocation.Actor.ID)
 }
 
 // workLimit bounds one change, with its retries and the readings after an unknown outcome.

@@ -146,11 +146,14 @@ type Ledger interface {
 
 // Lock is the right to change one account. Its methods fail with ErrLost when somebody else has it by now.
 type Lock interface {
-	// SaveChange writes a change down, new or again, with the time at which it is due to be ended.
-	SaveChange(ctx context.Context, c Change) error
+	// SaveChanges writes changes down, new or again, with the times at which they are due to be ended, and an audit entry if there is one, whose
+	// number it gives: all in one step. The first is told to people.
+	SaveChanges(ctx context.Context, entry *AuditEntry, all ...Change) (n int64, err error)
 	SaveCase(ctx context.Context, attack string, c Case) error
 	// SaveMutes puts these in the place of all of the account's.
 	SaveMutes(ctx context.Context, all []Mute) error
+	// SaveTied writes a spell of refused changes down, and has people told of it in the same step.
+	SaveTied(ctx context.Context, t Tied) error
 	Unlock()
 }
 

@@ -34,8 +34,10 @@ type Warning struct {
 	InDialog bool // follows from the line alone, so a button's dialog says it already
 }
 
+func (p Plan) effect() string { return effect(p.Line) }
+
 // effect is what makes two requests the same: the line without why and what for.
-func (p Plan) effect() string { return p.Line.With("reason", "").With("attack", "").String() }
+func effect(l Line) string { return l.With("reason", "").With("attack", "").String() }
 
 // run carries out the plans one after another, each as a change of its own.
 func (r *Runner) run(ctx context.Context, c *Call, plans []Plan) (Result, error) {
@@ -116,8 +118,14 @@ func (r *Runner) closeUndone(ctx context.Context, c *Call, id string) error {
 	if id == "" || r.cfg.Policy.Changes != ChangesOn {
 		return nil
 	}
-	if err := r.markUndone(ctx, c, Change{Undoes: id, Actor: c.Actor, At: c.Now}); err != nil {
+	all := c.amended(Change{Undoes: id, Actor: c.Actor, At: c.Now})
+	if _, err := c.save(ctx, nil, all...); err != nil {
 		return Away(err)
+	}
+	for _, undone := range all {
+		if undone.ID == id {
+			r.cfg.Changed(ctx, undone)
+		}
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *Change, step *Step)
 		return guarded(Say("it was asked at ", ch.At, ", over ", HumanDuration(stale), " ago, and nothing of it was done. Ask again if it is still wanted"))
 	}
 	step.Again = true
-	if err := c.save(ctx, *ch); err != nil {
+	if _, err := c.save(ctx, nil, *ch); err != nil {
 		return err
 	}
 	if err := send(ctx, c.Account, step); err != nil {

@@ -23,6 +23,9 @@ const (
 	Resumed        Reason = "resumed"     // was quiet
 	FirstStart     Reason = "first start" // the one message of an account's first poll, about no attack
 	Emptied        Reason = "emptied"     // what is left after Memory was emptied, in each channel; about no attack
+	Blind          Reason = "blind"       // the account can't be watched; about no attack
+	Gap            Reason = "gap"         // it is watched again, or wafbot was not watching; about no attack
+	HandsTied      Reason = "hands tied"  // the service refuses changes; no poll finds that
 )
 
 // Shown is one attack as it was last decided about.
@@ -44,7 +47,7 @@ type Shown struct {
 type News struct {
 	ID       string           `json:"id"` // delivery id: any replica computes the same for the same news
 	Account  string           `json:"account"`
-	Attack   apiclient.Attack `json:"attack"` // as it is now; zero for FirstStart and Emptied
+	Attack   apiclient.Attack `json:"attack"` // as it is now; zero for news about no attack
 	Reason   Reason           `json:"reason"`
 	Revision int              `json:"revision"`
 	Channel  string           `json:"channel"`           // where its card is or goes
@@ -53,16 +56,18 @@ type News struct {
 	At       time.Time        `json:"at"`                // of the poll that saw it, on the service's clock
 	First    *FirstStartFacts `json:"first,omitempty"`   // of FirstStart only
 	Recall   *RecallFacts     `json:"recall,omitempty"`  // of Emptied only
+	Blind    *BlindFacts      `json:"blind,omitempty"`   // of Blind only
+	Gap      *GapFacts        `json:"gap,omitempty"`     // of Gap only
 }
 
-// Rank orders the news of one poll: incidents first, then what calls people, then state, then figures.
+// Rank orders news: incidents first, then what calls people and what wafbot did not see, then state, then figures.
 func (n News) Rank() int {
 	switch {
 	case n.Reason == FirstStart || n.Reason == Emptied:
 		return 0
 	case n.Reason == NewIncident || n.Reason == BecameIncident:
 		return 1
-	case n.Reason == Worsened:
+	case n.Reason == Worsened || n.Reason == Blind || n.Reason == Gap || n.Reason == HandsTied:
 		return 2
 	case n.Reason == NewAttack:
 		return 3
@@ -77,6 +82,9 @@ type FirstStartFacts struct {
 	Ongoing   int `json:"ongoing"`   // attacks and incidents that get a card now, silently
 	Incidents int `json:"incidents"` // in the lookback, ongoing or over
 }
+
+// CardDelivery is the delivery id of an attack's card, and of the news that the attack began: there is one card, whichever news is told first.
+func CardDelivery(account, attackID string) string { return deliveryID(account, attackID, "card", 1) }
 
 // deliveryID is the first half of a SHA-256. The JSON of a list keeps the parts apart, whatever they hold.
 func deliveryID(account, attackID string, reason Reason, revision int) string {

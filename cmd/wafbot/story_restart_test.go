@@ -3,13 +3,17 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
@@ -129,4 +133,40 @@ func TestACardWhoseRecordingGetsNoAnswer(t *testing.T) {
 		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 		require.Len(t, w.cards("#waf"), 1)
 	})
+}
+
+// sets writes into Redis behind the bot's back.
+func (w *world) sets(key, value string) {
+	w.t.Helper()
+	address, err := url.Parse(w.redis.url)
+	require.NoError(w.t, err)
+	conn, err := net.Dial("tcp", address.Host)
+	require.NoError(w.t, err)
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(key), key, len(value), value)
+	require.NoError(w.t, err)
+	answer := make([]byte, 5)
+	_, err = io.ReadFull(conn, answer)
+	require.NoError(w.t, err)
+	require.Equal(w.t, "+OK\r\n", string(answer))
+}
+
+// A later version has been started: this one says so in one line and ends, whether it runs already or begins.
+func TestTheStateOfANewerVersion(t *testing.T) {
+	t.Parallel()
+	for _, running := range []bool{true, false} {
+		w := newWorld(t, miniRedis(t), workspace.IngressHTTP)
+		if running {
+			w.start()
+			w.message("#waf", "wafbot watches acme")
+		}
+		w.sets("{work}:version", "99")
+		if !running {
+			w.start()
+		}
+		require.ErrorContains(t, <-w.ended, "redis holds the state of a newer wafbot: update this one, or take it out of service")
+		w.attack(injection())
+		require.LessOrEqual(t, len(w.Slack.Messages("#waf")), 1)
+		w.requireClean()
+	}
 }

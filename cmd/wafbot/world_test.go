@@ -53,9 +53,10 @@ type world struct {
 	cfg     *Config
 	redis   memory
 	journal *journal
-	address string // the bot's
-	stop    func() // the bot
-	rough   bool   // Slack's refusals are part of the story
+	address string     // the bot's
+	stop    func()     // the bot
+	ended   chan error // what the bot ended with, unless it was stopped
+	rough   bool       // Slack's refusals are part of the story
 }
 
 // story plays with the bot in a world of its own, with each Redis and each way in which Slack delivers. The world is prepared before the bot starts.
@@ -132,6 +133,7 @@ func (w *world) start() {
 	w.DeliverTo(w.address)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	ended := make(chan error, 1)
+	w.ended = ended
 	log := slog.New(slog.NewTextHandler(w.journal, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	go func() { ended <- serve(ctx, w.cfg, l, served{log: log, audit: w.journal}) }()
 	w.stop = sync.OnceFunc(func() {

@@ -45,7 +45,7 @@ type Card struct{ Attack, Channel, TS string }
 func (s *Store) Restore(ctx context.Context, account string, r Recalled) error {
 	b, err := r.batch(account)
 	if err == nil {
-		_, err = s.transact(ctx, condition{keyEpoch(account), nothing}, b)
+		_, _, err = s.transact(ctx, condition{keyEpoch(account), nothing}, b)
 	}
 	if err != nil {
 		return fmt.Errorf("restore memory of %s: %w", account, err)
