@@ -111,9 +111,10 @@ const source = "198.18.0.1"
 
 // told waits until the attack has its card, and keeps it.
 func (p *play) told() bool {
-	i := slices.IndexFunc(p.seen(), func(m message) bool { return m.card() && m.Metadata.Payload.Attack == p.attack })
+	seen := p.seen()
+	i := slices.IndexFunc(seen, func(m message) bool { return m.card() && m.Metadata.Payload.Attack == p.attack })
 	if i >= 0 {
-		p.card = p.seen()[i]
+		p.card = seen[i]
 	}
 	return i >= 0
 }
