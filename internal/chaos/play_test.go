@@ -16,11 +16,13 @@ import (
 	"github.com/wafbot/wafbot/internal/redistest"
 )
 
-// play is one story in a world of its own. The first replica does it all, until it is struck.
+// play is one story in a world of its own. One replica does it all, until it is struck.
 type play struct {
 	*round
 	redis  *redistest.Server
 	trap   *trap
+	target *replica                   // that the trap is for
+	other  *replica                   // that goes on; nil: there is none
 	takes  atomic.Pointer[[]*replica] // whom Slack delivers to
 	attack string                     // as people type it
 	origin string                     // as the service knows it
@@ -28,8 +30,9 @@ type play struct {
 	modes  []string // that were set before the story
 }
 
-// openPlay starts everything and waits until the first replica watches. With company there is a second one.
-func openPlay(t testing.TB, binary string, company bool) *play {
+// openPlay starts everything and waits until the account is watched. The first replica does so. It is the one to be struck, alone or with company,
+// unless the story is played apart: then it is the second one, which only carries out what people ask for.
+func openPlay(t testing.TB, binary string, company, apart bool) *play {
 	t.Helper()
 	logs, err := os.MkdirTemp("", "wafbot-steps-")
 	require.NoError(t, err)
@@ -42,20 +45,32 @@ func openPlay(t testing.TB, binary string, company bool) *play {
 	})
 	p := &play{round: &round{t: t, logs: logs, did: map[string]int{}}, redis: redistest.Start(t), trap: newTrap()}
 	p.world = openWorld(t, binary, logs, balance(t, func() []*replica { return *p.takes.Load() }))
-	p.add(binary, p.trap)
-	p.deliverTo(p.replicas[0])
-	p.await("watches", func() bool { return len(p.seen()) > 0 })
-	if company {
-		other := newTrap()
-		other.other = p.trap
-		p.add(binary, other)
+	traps, waits := []*trap{p.trap}, newTrap()
+	waits.other = p.trap
+	switch {
+	case apart:
+		traps = []*trap{waits, p.trap}
+	case company:
+		traps = append(traps, waits)
 	}
+	for n, trap := range traps {
+		one := p.add(binary, trap)
+		if trap == p.trap {
+			p.target = one
+		} else {
+			p.other = one
+		}
+		if n == 0 {
+			p.await("watches", func() bool { return len(p.seen()) > 0 })
+		}
+	}
+	p.deliverTo(p.target)
 	p.begun = time.Now()
 	return p
 }
 
 // add starts one more replica, with a trap.
-func (p *play) add(binary string, trap *trap) {
+func (p *play) add(binary string, trap *trap) *replica {
 	p.t.Helper()
 	tap := newTap(p.t, p.redis.Addr, p.world.url, trap)
 	n := len(p.replicas)
@@ -72,6 +87,7 @@ accounts:
 	one := &replica{t: p.t, number: n, binary: binary, config: config, logs: p.logs}
 	require.NoError(p.t, one.start())
 	p.replicas = append(p.replicas, one)
+	return one
 }
 
 // modeFor is how long a switched mode lasts.
@@ -186,14 +202,15 @@ func (p *play) follow(s strike, over <-chan struct{}) {
 	case <-over:
 		return
 	}
-	if s.blow != restarted {
-		p.deliverTo(p.replicas[1])
-		<-p.trap.struck
-		return
+	if p.other != nil {
+		p.deliverTo(p.other)
 	}
 	<-p.trap.struck
+	if s.blow != restarted {
+		return
+	}
 	pause(p.t.Context(), time.Second)
-	if err := p.replicas[0].start(); err != nil {
+	if err := p.target.start(); err != nil {
 		p.t.Errorf("start it again: %v", err)
 	}
 }

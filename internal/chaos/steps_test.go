@@ -94,10 +94,10 @@ func some(s story, all []strike) []strike {
 	return all[:n]
 }
 
-// record plays a story without faults and with one replica, and returns all the steps in it. Of what also goes on when nothing happens, each
+// record plays a story without faults and returns all the steps in it. Of what also goes on when nothing happens, each
 // kind is one step.
 func (s story) record(t *testing.T, binary string) []step {
-	p := openPlay(t, binary, false)
+	p := openPlay(t, binary, false, s.apart)
 	s.open(p)
 	p.trap.arm(nil, strike{})
 	pause(t.Context(), 3*time.Second)
@@ -129,9 +129,9 @@ const late = modeFor + 5*time.Second
 
 // play plays a story with a strike, and returns what became of it.
 func (s story) play(t *testing.T, binary string, one strike) outcome {
-	p := openPlay(t, binary, one.blow != restarted)
+	p := openPlay(t, binary, one.blow != restarted, s.apart)
 	s.open(p)
-	p.trap.arm(p.replicas[0], one)
+	p.trap.arm(p.target, one)
 	over := make(chan struct{})
 	var follow sync.WaitGroup
 	follow.Go(func() { p.follow(one, over) })

@@ -14,6 +14,7 @@ type story struct {
 	eve   func(p *play)                              // what goes before, without faults
 	act   func(p *play)                              // what begins it
 	wrong func(p *play, e *evidence) (what []string) // what isn't yet as it should be in the end
+	apart bool                                       // whoever carries it out isn't who watches the account
 }
 
 // stories are all of them.
@@ -36,15 +37,16 @@ func stories() []story {
 	}
 	undo := func(p *play) { p.click("undo ") }
 	return []story{
-		{"a new attack is told", func(*play) {}, (*play).start, stands(0, 0)},
-		{"deny", card, func(p *play) { p.click("deny ") }, stands(1, 0)},
-		{"patch", card, func(p *play) { p.types("patch attack=" + p.attack) }, stands(0, 1)},
-		{"contain", card, func(p *play) { p.click("contain ") }, stands(1, 1)},
-		{"undo of a denial", undone("deny "), undo, stands(0, 0)},
-		{"undo of a patch", undone("patch"), undo, stands(0, 0)},
-		{"undo of a mode", undone("mode "), undo, stands(0, 0)},
-		{"a mode for a time, and back", card, func(p *play) { p.click("mode ") }, returned},
-		{"it became an incident", card, incident, replied},
+		{name: "a new attack is told", eve: func(*play) {}, act: (*play).start, wrong: stands(0, 0)},
+		{name: "deny", eve: card, act: func(p *play) { p.click("deny ") }, wrong: stands(1, 0)},
+		{name: "patch", eve: card, act: func(p *play) { p.types("patch attack=" + p.attack) }, wrong: stands(0, 1)},
+		{name: "contain", eve: card, act: func(p *play) { p.click("contain ") }, wrong: stands(1, 1)},
+		{name: "contain, by another one than watches", eve: card, act: func(p *play) { p.click("contain ") }, wrong: stands(1, 1), apart: true},
+		{name: "undo of a denial", eve: undone("deny "), act: undo, wrong: stands(0, 0)},
+		{name: "undo of a patch", eve: undone("patch"), act: undo, wrong: stands(0, 0)},
+		{name: "undo of a mode", eve: undone("mode "), act: undo, wrong: stands(0, 0)},
+		{name: "a mode for a time, and back", eve: card, act: func(p *play) { p.click("mode ") }, wrong: returned},
+		{name: "it became an incident", eve: card, act: incident, wrong: replied},
 	}
 }
 
