@@ -42,6 +42,7 @@ func stories() []story {
 		{name: "patch", eve: card, act: func(p *play) { p.types("patch attack=" + p.attack) }, wrong: stands(0, 1)},
 		{name: "contain", eve: card, act: func(p *play) { p.click("contain ") }, wrong: stands(1, 1)},
 		{name: "contain, by another one than watches", eve: card, act: func(p *play) { p.click("contain ") }, wrong: stands(1, 1), apart: true},
+		{name: "claim", eve: card, act: func(p *play) { p.types("claim attack=" + p.attack) }, wrong: stands(0, 0)},
 		{name: "undo of a denial", eve: undone("deny "), act: undo, wrong: stands(0, 0)},
 		{name: "undo of a patch", eve: undone("patch"), act: undo, wrong: stands(0, 0)},
 		{name: "undo of a mode", eve: undone("mode "), act: undo, wrong: stands(0, 0)},
