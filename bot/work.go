@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"time"
+
+	"github.com/wafbot/wafbot/commands"
 )
 
 // Work carries out what was accepted: one request after another in each account, the accounts side by side, so that one whose service hangs
@@ -65,7 +68,7 @@ func (b *Bot) workOff(held context.Context, req request, mine func(context.Conte
 	defer cancel()
 	slow := time.AfterFunc(inHand, func() { b.markInHand(run, req) })
 	begun := time.Now()
-	res, err := b.cfg.Runner.Do(run, req.Invocation)
+	res, err := b.do(run, req)
 	slow.Stop()
 	if held.Err() != nil || time.Since(begun) > doubtAfter && !mine(held) {
 		return nil
@@ -77,6 +80,20 @@ func (b *Bot) workOff(held context.Context, req request, mine func(context.Conte
 		answered := b.answerUntil(ctx, more, req, msg)
 		b.failedInThread(ctx, req, err)
 		return answered || ctx.Err() != nil && held.Err() == nil
+	}
+}
+
+// awayAgain is how long to wait before a request is tried again that came when the memory was away.
+const awayAgain = time.Second
+
+// do runs a request. While the memory is away nobody can say that one wasn't done which waited so long that another replica may have begun it,
+// so that one is tried until the memory is back.
+func (b *Bot) do(ctx context.Context, req request) (commands.Result, error) {
+	for {
+		res, err := b.cfg.Runner.Do(ctx, req.Invocation)
+		if !errors.Is(err, commands.ErrAway) || b.cfg.Now().Sub(req.Invocation.At) < doubtAfter || sleep(ctx, awayAgain) != nil {
+			return res, err
+		}
 	}
 }
 
