@@ -37,5 +37,5 @@ fuzz: ## each fuzz test for FUZZTIME
 	./scripts/fuzz
 
 chaos: tools ## CHAOS_FOR (5m) of everything going wrong in each round, CHAOS_ROUNDS (1) of each kind of Redis, the first with CHAOS_SEED (the time); and every step struck
-	./scripts/test -run 'TestChaos|TestSteps' -count 1 -timeout 0 ./internal/chaos -args -chaos.steps=all -chaos.mix=all \
+	./scripts/test -v -run 'TestChaos|TestSteps' -count 1 -timeout 0 ./internal/chaos -args -chaos.steps=all -chaos.mix=kept,emptied,cluster,sentinel \
 		-chaos.for=$(CHAOS_FOR) -chaos.rounds=$(CHAOS_ROUNDS) -chaos.seed=$(CHAOS_SEED)

@@ -52,7 +52,9 @@ func (b *Bot) command(ctx context.Context, d delivery, c slashCommand) {
 func (b *Bot) take(ctx context.Context, req request, text string) {
 	line, err := commands.Parse(text)
 	if err != nil {
-		b.once(req, func(ctx context.Context) { b.answerError(ctx, req, err) })
+		b.once(req, func(ctx context.Context) {
+			b.answer(ctx, req, b.resultMessage(req, commands.Result{}, err))
+		})
 		return
 	}
 	req.Invocation.Line = line
@@ -83,7 +85,7 @@ func (b *Bot) accept(ctx context.Context, req request) {
 	if !neverSent(err) && !commands.RefusedByMemory(err) {
 		text = commands.Say("perhaps not recorded: wafbot's memory (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
 	}
-	b.inBackground(req, func(ctx context.Context) { b.answer(ctx, req, []commands.Text{text}) })
+	b.inBackground(req, func(ctx context.Context) { b.answer(ctx, req, linesMessage([]commands.Text{text}, nil)) })
 }
 
 // neverSent reports whether no connection was made, so that nothing can have been recorded.
@@ -117,21 +119,8 @@ func (b *Bot) once(req request, do func(ctx context.Context)) {
 	})
 }
 
-// carryOut runs a request and answers it.
+// carryOut runs a request that only reads, and answers it.
 func (b *Bot) carryOut(ctx context.Context, req request) {
 	res, err := b.cfg.Runner.Do(ctx, req.Invocation)
-	b.answerResult(ctx, req, res, err)
-}
-
-// answerResult tells a person what came of a request.
-func (b *Bot) answerResult(ctx context.Context, req request, res commands.Result, err error) {
-	if err != nil {
-		b.answerError(ctx, req, err)
-		return
-	}
-	var buttons []commands.Suggestion
-	if res.Next != nil {
-		buttons = append(buttons, commands.Suggestion{Label: "Next page", Line: *res.Next})
-	}
-	b.send(ctx, req, linesMessage(res.Lines, buttons), req.Ephemeral)
+	b.answer(ctx, req, b.resultMessage(req, res, err))
 }

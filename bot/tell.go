@@ -3,20 +3,13 @@ package bot
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
+
+	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/poller"
 )
-
-// changed is the reason of news about a change that has no card; its id begins with the change's.
-const changed poller.Reason = "changed"
-
-// Announcement is the news of a change that has no card: one line in the account's channel.
-func Announcement(ch commands.Change, channel string) poller.News {
-	return poller.News{ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Reason: changed, Channel: channel, At: ch.At}
-}
 
 // tell puts one piece of news before people, and takes it off the outbox.
 func (b *Bot) tell(ctx context.Context, n poller.News) error {
@@ -27,14 +20,16 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 	switch n.Reason {
 	case poller.FirstStart:
 		return b.tellMessage(ctx, n, b.firstStart(a, n))
+	case poller.Emptied:
+		return b.tellMessage(ctx, n, emptied(n))
 	case poller.Blind:
 		return b.tellBlind(ctx, a, n)
 	case poller.Gap:
 		return b.tellGap(ctx, a, n)
 	case poller.HandsTied:
 		return b.tellTied(ctx, a, n)
-	case changed:
-		return b.tellChange(ctx, n)
+	case poller.Changed:
+		return b.tellChange(ctx, a, n)
 	case handedOver:
 		return b.tellHandover(ctx, a, n)
 	}
@@ -119,7 +114,10 @@ func (b *Bot) firstStart(a Account, n poller.News) Message {
 	if first.Incidents > 0 {
 		buttons = append(buttons, commands.Suggestion{Label: "List incidents", Line: commands.Line{Name: "incidents"}.With("account", a.Name)})
 	}
-	return Message{Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons)}
+	return Message{
+		Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons),
+		Metadata: slack.SlackMetadata{EventType: metaStart, EventPayload: map[string]any{"version": "1", "account": commands.Visible(a.Name, maxMeta)}},
+	}
 }
 
 func roleText(r commands.Roles) commands.Text {
@@ -156,42 +154,8 @@ func worse(a Account, n poller.News) Message {
 	if n.Mention != "" {
 		lines[0] = commands.Say(commands.User(n.Mention), " ", what)
 	}
-	return Message{Text: answerText(lines[:1]), Blocks: renderLines(lines, nil)}
-}
-
-// hasCard reports whether a change's attack has a card, or has one on its way, which tells of the change.
-func (b *Bot) hasCard(ctx context.Context, ch commands.Change) (bool, error) {
-	if ch.AttackID == "" {
-		return false, nil
+	return Message{
+		Text: answerText(lines[:1]), Blocks: renderLines(lines, nil),
+		Metadata: bounded(metaWorse, attackMeta(a.Name, commands.AttackID(a.Name, n.Attack.ID), n.Attack)),
 	}
-	shown, _, err := b.cfg.Memory.Shown(ctx, ch.Account, ch.AttackID)
-	return shown.Told, err
-}
-
-// tellChange posts a change that has no card, with its undo.
-func (b *Bot) tellChange(ctx context.Context, n poller.News) error {
-	id, _, _ := strings.Cut(n.ID, ":")
-	changes, err := b.cfg.Memory.Changes(ctx, n.Account)
-	if err != nil {
-		return err
-	}
-	for _, ch := range changes {
-		if ch.ID != id {
-			continue
-		}
-		told, err := b.hasCard(ctx, ch)
-		if err != nil {
-			return err
-		}
-		if told {
-			break
-		}
-		lines := []commands.Text{commands.ChangeLine(ch)}
-		var buttons []commands.Suggestion
-		if undo, ok := commands.UndoButton(ch, b.cfg.Now()); ok {
-			buttons = append(buttons, undo)
-		}
-		return b.tellMessage(ctx, n, linesMessage(lines, buttons))
-	}
-	return b.record(ctx, n, place{})
 }

@@ -28,8 +28,15 @@ func (b *Bot) Work(held, more context.Context) error {
 			return // this replica is about to learn that it is out of service
 		}
 		lanes.add(more, b.lane(req), func() {
-			if more.Err() == nil && b.workOff(held, req, mine) {
-				b.finish(held, done)
+			if more.Err() != nil {
+				return
+			}
+			if answer := b.workOff(held, req, mine); answer != nil {
+				lanes.wg.Go(func() { // Slack may be away for long: that must hold up no other change
+					if answer(more) {
+						b.finish(held, done)
+					}
+				})
 			}
 		})
 	})
@@ -51,8 +58,12 @@ const inHand = time.Second
 // doubtAfter is how long a change may take before it is asked whether another replica has taken it over meanwhile.
 const doubtAfter = 2 * time.Second
 
-// workOff carries a request out and answers it. It reports whether that is done: what was cut short, or is another replica's by now, is not.
-func (b *Bot) workOff(held context.Context, req request, mine func(context.Context) bool) (done bool) {
+// answerFor is how long it is tried to answer: then the world is another one.
+const answerFor = 10 * time.Minute
+
+// workOff carries a request out. It returns what answers it, and reports whether that is done: whoever was not answered when the context ends is
+// by another replica, to which the request comes again. Nil: it was cut short, or is another replica's by now.
+func (b *Bot) workOff(held context.Context, req request, mine func(context.Context) bool) (answer func(context.Context) bool) {
 	run, cancel := context.WithTimeout(held, workLimit)
 	defer cancel()
 	slow := time.AfterFunc(inHand, func() { b.markInHand(run, req) })
@@ -60,10 +71,16 @@ func (b *Bot) workOff(held context.Context, req request, mine func(context.Conte
 	res, err := b.do(run, req)
 	slow.Stop()
 	if held.Err() != nil || time.Since(begun) > doubtAfter && !mine(held) {
-		return false
+		return nil
 	}
-	b.answerResult(run, req, res, err)
-	return true
+	msg := b.resultMessage(req, res, err)
+	return func(more context.Context) bool {
+		ctx, cancel := context.WithTimeout(held, answerFor)
+		defer cancel()
+		answered := b.answerUntil(ctx, more, req, msg)
+		b.failedInThread(ctx, req, err)
+		return answered || ctx.Err() != nil && held.Err() == nil
+	}
 }
 
 // awayAgain is how long to wait before a request is tried again that came when the memory was away.

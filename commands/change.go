@@ -137,7 +137,7 @@ func (c Change) DueAt() time.Time {
 
 // Ledger remembers changes. An error of any of its methods means that nothing may be changed now.
 type Ledger interface {
-	// Lock makes changes to one account run one after another, over all processes. It fails with ErrForgotten while what Redis lost is being
+	// Lock makes changes to one account run one after another, over all processes. It fails with ErrEmptied while what Redis lost is being
 	// read back. The context it returns ends when the lock is lost.
 	Lock(ctx context.Context, account string) (held context.Context, lock Lock, err error)
 	// Changes are the account's changes, the newest first: all that are in force and those that ended lately.
@@ -159,9 +159,8 @@ type Lock interface {
 
 // What the Ledger can't do just now.
 var (
-	ErrLost      = errors.New("the account's lock was lost")
-	ErrForgotten = errors.New("what redis lost is being read back")
-	ErrNewer     = errors.New("redis holds the state of a newer wafbot: update this one, or take it out of service")
+	ErrLost  = errors.New("the account's lock was lost")
+	ErrNewer = errors.New("redis holds the state of a newer wafbot: update this one, or take it out of service")
 )
 
 // Due tells which changes have to be ended.

@@ -252,8 +252,8 @@ func RefusedByMemory(err error) bool {
 // Away is the refusal of a change because there is no memory.
 func Away(err error) *Refusal {
 	switch {
-	case errors.Is(err, ErrForgotten):
-		return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: wafbot's memory (Redis) was emptied. It is being read back from the channels, which takes about half a minute, and until then nothing is changed. Ask again then")}
+	case errors.Is(err, ErrEmptied):
+		return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: wafbot's memory (Redis) is empty, and what was told and done before is being read back from Slack. Try again in a minute")}
 	case errors.Is(err, ErrNewer):
 		return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
 	case RefusedByMemory(err):

@@ -67,7 +67,8 @@ func (r *Runner) runOne(ctx context.Context, c *Call, id string, p Plan, res *Re
 		if c.Known[i].State == StateBegun {
 			return r.goOn(ctx, c, c.Known[i], res)
 		}
-		p.Steps, p.Nothing = nil, Say(c.Known[i].Does, ": done already by ", c.Known[i].Actor.Name, " at ", c.Known[i].At, " (", Code(c.Known[i].ID), ")")
+		p.Nothing = c.Known[i].doneAlready(p)
+		p.Steps = nil
 	}
 	if len(p.Nothing) > 0 {
 		res.Lines = append(res.Lines, Say(p.Nothing, ". Nothing was sent"))
@@ -87,7 +88,8 @@ func (r *Runner) runOne(ctx context.Context, c *Call, id string, p Plan, res *Re
 // listedWithin is how long a change may take to show in the service's listings.
 const listedWithin = time.Minute
 
-// sameNow reports whether a change has the plan's effect and is in hand, or was made so lately that the service's listing may not show it yet.
+// sameNow reports whether a change has the plan's effect: it is in hand, or it is in force, and asked again would only last longer, or it was made
+// so lately that the service's listing may not show it yet.
 func (c *Call) sameNow(ch Change, p Plan) bool {
 	age := c.Now.Sub(ch.At)
 	switch {
@@ -96,7 +98,23 @@ func (c *Call) sameNow(ch Change, p Plan) bool {
 	case ch.State == StateBegun:
 		return age <= stale
 	}
-	return ch.State == StateDone && ch.InForce(c.Now) && age < listedWithin && !ch.superseded(c.Known)
+	return ch.State == StateDone && ch.InForce(c.Now) && (age < listedWithin || p.onlyProlongs(ch)) && !ch.superseded(c.Known)
+}
+
+// onlyProlongs reports whether all that the plan does is to put entries of the change in their own place, with a later end.
+func (p Plan) onlyProlongs(ch Change) bool {
+	return len(p.Steps) > 0 && !slices.ContainsFunc(p.Steps, func(s Step) bool {
+		return s.Kind != AddEntry || len(s.Before) == 0 || slices.ContainsFunc(s.Before, func(e apiclient.IPRule) bool { return !namedBy(e, ch) })
+	})
+}
+
+// doneAlready says by whom the change was made, and how it lasts longer where that is what asking again would bring.
+func (c Change) doneAlready(p Plan) Text {
+	text := Say(c.Does, ": done already by ", c.Actor.Name, " at ", c.At, " (", Code(c.ID), ")")
+	if p.onlyProlongs(c) && !c.Until.IsZero() {
+		text = Say(text, ", until ", c.Until, "; ", Code("extend "+c.ID+" for=…"), " prolongs it")
+	}
+	return text
 }
 
 // goOn finishes a change that was begun, by this delivery or another with the same effect.

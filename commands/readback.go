@@ -44,9 +44,9 @@ func (r *Runner) dropDouble(ctx context.Context, c *Call, ch Change, step *Step)
 		return nil
 	}
 	ids, err := equalRules(ctx, c.Account, *step.Rule)
-	if err != nil {
+	if err != nil { // the undo looks again
 		r.cfg.Log.Warn("look whether a rule was made twice", "account", ch.Account, "change", ch.ID, "err", err)
-		return nil
+		ids = nil
 	}
 	for _, id := range ids {
 		if id == step.ID || slices.Contains(step.Equal, id) {

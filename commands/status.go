@@ -3,6 +3,7 @@ package commands
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -27,7 +28,7 @@ type accountStatus struct {
 	InForce  []Change    `json:"in_force"`
 	Muted    []Mute      `json:"muted,omitempty"`
 	Tied     *Tied       `json:"tied,omitempty"`      // the service refuses changes; nil: not as far as is known
-	NoMemory bool        `json:"no_memory,omitempty"` // Redis can't be reached: in_force is unknown
+	NoMemory bool        `json:"no_memory,omitempty"` // Redis can't be reached or was emptied: in_force is unknown
 }
 
 func readStatus(ctx context.Context, c *Call) (Result, error) {
@@ -66,7 +67,11 @@ func (c *Call) accountStatus(ctx context.Context, pages *pager, a *Account, list
 	changes, err := c.cfg.Ledger.Changes(ctx, a.Name)
 	if err != nil {
 		st.NoMemory = true
-		return append(lines, Say("What is in force is unknown: wafbot's memory (Redis) can't be reached, and until it can nothing is changed")), st
+		why := "can't be reached, and until it can nothing is changed"
+		if errors.Is(err, ErrEmptied) {
+			why = "is empty, and until it is read back from Slack nothing is changed"
+		}
+		return append(lines, Say("What is in force is unknown: wafbot's memory (Redis) ", why)), st
 	}
 	for _, ch := range changes {
 		if ch.InForce(c.Now) && ch.Amends() == "" && !ch.superseded(changes) {

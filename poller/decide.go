@@ -124,7 +124,6 @@ func (p *Poller) judge(u *Update, look Look, r reading) {
 	id := deliveryID(p.cfg.Account, look.Attack.ID, reason, s.Revision)
 	if !last.Told {
 		id = CardDelivery(p.cfg.Account, look.Attack.ID)
-		s.Delivery = id
 	}
 	u.Shown[look.Attack.ID] = s
 	n := News{

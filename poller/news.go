@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -22,6 +23,7 @@ const (
 	Quiet          Reason = "quiet"
 	Resumed        Reason = "resumed"     // was quiet
 	FirstStart     Reason = "first start" // the one message of an account's first poll, about no attack
+	Changed        Reason = "changed"     // what people did about it; told by others than the poller
 	Emptied        Reason = "emptied"     // what is left after Memory was emptied, in each channel; about no attack
 	Blind          Reason = "blind"       // the account can't be watched; about no attack
 	Gap            Reason = "gap"         // it is watched again, or wafbot was not watching; about no attack
@@ -39,7 +41,6 @@ type Shown struct {
 	Mention  string           `json:"mention,omitempty"`  // likewise; "": nobody
 	Spared   string           `json:"spared,omitempty"`   // whom the route calls, of what went on before the first start: nobody is called until it gets worse
 	Base     Baseline         `json:"base"`               // what worsening is measured by
-	Delivery string           `json:"delivery,omitempty"` // id of the news that its card told
 	Recalled bool             `json:"recalled,omitempty"` // read back from its card: of Attack only the id is known, until it is seen again
 }
 
@@ -67,7 +68,7 @@ func (n News) Rank() int {
 		return 0
 	case n.Reason == NewIncident || n.Reason == BecameIncident:
 		return 1
-	case n.Reason == Worsened || n.Reason == Blind || n.Reason == Gap || n.Reason == HandsTied:
+	case slices.Contains([]Reason{Worsened, Blind, Gap, HandsTied, Changed}, n.Reason): // a message that tells of a measure is what is left of it when Memory is emptied
 		return 2
 	case n.Reason == NewAttack:
 		return 3

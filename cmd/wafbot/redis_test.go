@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"net/url"
 	"sync"
@@ -39,6 +41,28 @@ func realRedis(t testing.TB) memory {
 	t.Helper()
 	s := redistest.StartDurable(t)
 	return memory{url: s.URL(), away: s.Kill, back: func() { require.NoError(t, s.Restart()) }}
+}
+
+// empty has the Redis forget everything.
+func (m memory) empty(t testing.TB) { m.does(t, "FLUSHALL") }
+
+// does carries out a command behind the bot's back.
+func (m memory) does(t testing.TB, words ...string) {
+	t.Helper()
+	address, err := url.Parse(m.url)
+	require.NoError(t, err)
+	conn, err := net.Dial("tcp", address.Host)
+	require.NoError(t, err)
+	defer conn.Close()
+	command := fmt.Sprintf("*%d\r\n", len(words))
+	for _, w := range words {
+		command += fmt.Sprintf("$%d\r\n%s\r\n", len(w), w)
+	}
+	_, err = conn.Write([]byte(command))
+	require.NoError(t, err)
+	answer, err := bufio.NewReader(conn).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "+OK\r\n", answer)
 }
 
 // losing puts a wire before the Redis that breaks instead of bringing the answer to a command, so many times. The command is carried out.

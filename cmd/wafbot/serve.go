@@ -117,10 +117,10 @@ func (a *app) share(p *phases) error {
 
 // unlessStopped is an error that isn't only due to a stop.
 func unlessStopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 // listen serves Slack's requests over HTTP, and probes, until the context ends.

@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"sync"
 	"testing"
 
@@ -53,12 +50,12 @@ func TestARestart(t *testing.T) {
 		w.types("rob", "mode Shop block for=1h")
 		w.click("rob", w.told("rob", "Before you do"), "Do it anyway")
 		mode := w.message("#waf", "Switch Shop to block for 1 h · Rob Diaz")
-		told := len(w.Slack.Messages("#waf"))
+		told := len(w.shown("#waf"))
 
 		w.stop()
 		w.start()
 		w.polls(4)
-		require.Len(t, w.Slack.Messages("#waf"), told, "nothing is told twice")
+		require.Len(t, w.shown("#waf"), told, "nothing is told twice")
 		card.undo("ann", "Deny "+attacker)
 		card.says("taken back by Anna Weber")
 		require.Empty(t, w.entries("acme"))
@@ -116,7 +113,7 @@ func TestRedisAway(t *testing.T) {
 		w.polls(3)
 		require.Len(t, w.entries("acme"), 1)
 		require.Len(t, w.cards("#waf"), 1)
-		require.Len(t, w.Slack.Messages("#waf"), 2, "and nothing is told twice")
+		require.Len(t, w.shown("#waf"), 2, "and nothing is told twice")
 	})
 }
 
@@ -135,22 +132,6 @@ func TestACardWhoseRecordingGetsNoAnswer(t *testing.T) {
 	})
 }
 
-// sets writes into Redis behind the bot's back.
-func (w *world) sets(key, value string) {
-	w.t.Helper()
-	address, err := url.Parse(w.redis.url)
-	require.NoError(w.t, err)
-	conn, err := net.Dial("tcp", address.Host)
-	require.NoError(w.t, err)
-	defer conn.Close()
-	_, err = fmt.Fprintf(conn, "*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(key), key, len(value), value)
-	require.NoError(w.t, err)
-	answer := make([]byte, 5)
-	_, err = io.ReadFull(conn, answer)
-	require.NoError(w.t, err)
-	require.Equal(w.t, "+OK\r\n", string(answer))
-}
-
 // A later version has been started: this one says so in one line and ends, whether it runs already or begins.
 func TestTheStateOfANewerVersion(t *testing.T) {
 	t.Parallel()
@@ -160,7 +141,7 @@ func TestTheStateOfANewerVersion(t *testing.T) {
 			w.start()
 			w.message("#waf", "wafbot watches acme")
 		}
-		w.sets("{work}:version", "99")
+		w.redis.does(t, "SET", "{work}:version", "99")
 		if !running {
 			w.start()
 		}

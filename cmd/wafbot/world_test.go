@@ -46,6 +46,9 @@ func TestMain(m *testing.M) {
 // patience is how long a story waits for something before it says that it never came.
 const patience = 40 * time.Second
 
+// settled is how long a story waits before an emptied memory is filled again: what was sent arrives sooner here.
+const settled = 100 * time.Millisecond
+
 // world is the emulated world with the bot in it.
 type world struct {
 	*sandbox.World
@@ -120,7 +123,7 @@ func newWorld(t *testing.T, redis memory, way workspace.Ingress) *world {
 		w.cfg.Accounts[i].PollInterval = 250 * time.Millisecond
 	}
 	w.cfg.Accounts = w.cfg.Accounts[:1]
-	w.cfg.Redis.URL = apiclient.Secret(redis.url)
+	w.cfg.Redis.URL, w.cfg.settle = apiclient.Secret(redis.url), settled
 	return w
 }
 

@@ -18,13 +18,14 @@ import (
 
 // evidence is all that the oracle judges by. It is kept with the logs of a round that fails.
 type evidence struct {
-	Begun    time.Time
-	Services map[string]state     // by account
-	Messages []message            // what everybody sees, each once
-	Whispers map[string][]message // what only one person sees
-	Audit    []auditEntry         // in the order of their times
-	Requests []request
-	Losses   []loss
+	Begun     time.Time
+	Services  map[string]state     // by account
+	Messages  []message            // what everybody sees, each once
+	Whispers  map[string][]message // what only one person sees
+	Audit     []auditEntry         // in the order of their times
+	Requests  []request
+	Incidents []incident
+	Losses    []loss
 }
 
 // auditEntry is a line of the audit log.
@@ -71,12 +72,17 @@ func (r *round) collect() (*evidence, error) {
 	if e.Audit, err = readAudit(r.logs); err != nil {
 		return nil, err
 	}
+	heard, err := r.world.heard()
+	if err != nil {
+		return nil, err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, q := range r.requests {
+		q.Acked = q.Acked || heard[q.TS]
 		e.Requests = append(e.Requests, *q)
 	}
-	e.Losses = slices.Clone(r.losses)
+	e.Incidents, e.Losses = slices.Clone(r.incidents), slices.Clone(r.losses)
 	return e, nil
 }
 
@@ -180,7 +186,7 @@ func (e *evidence) answers(q request) (texts []string) {
 	_, object := q.words()
 	for _, m := range e.Whispers[q.User] {
 		switch {
-		case m.Answers == q.Answers:
+		case q.Answers != "" && m.Answers == q.Answers:
 			texts = append(texts, m.says())
 		case m.Answers == "" && m.posted().After(q.At) && (strings.Contains(m.says(), object) || aboutNone(m)):
 			texts = append(texts, m.says())
@@ -210,8 +216,11 @@ func (e *evidence) told(q request) bool { return slices.ContainsFunc(e.answers(q
 // String is a request for the report.
 func (q request) String() string {
 	how := "typed"
-	if q.Clicked {
+	switch {
+	case q.Clicked:
 		how = "clicked"
+	case q.TS != "":
+		how = "said"
 	}
 	return fmt.Sprintf("%s %s %s %q on %s", q.At.Format("15:04:05.000"), q.User, how, q.Line, q.Account)
 }

@@ -87,6 +87,9 @@ func TestTheOracle(t *testing.T) {
 			m.Metadata.Payload.Delivery = "d9"
 			e.Messages = append(e.Messages, m, m)
 		}, wrong{twice: 1}},
+		{"a card whose attack became an incident, and nobody heard", func(e *evidence) {
+			e.Incidents = []incident{{id, time.Unix(100, 0)}}
+		}, wrong{lost: 1}},
 		{"no entry", func(e *evidence) { e.change(func(s *state) { s.IPRules = nil }) }, wrong{lost: 1}},
 		{"no entry, and the person knows why", func(e *evidence) {
 			e.change(func(s *state) { s.IPRules = nil })
@@ -114,6 +117,13 @@ func TestTheOracle(t *testing.T) {
 			again.Change = "c4444"
 			e.Audit = append(e.Audit, again)
 		}, wrong{twice: 1}},
+		{"denied again after it was taken back, which began later", func(e *evidence) {
+			e.Audit[0].N, e.Audit[1].N, e.Audit[2].N, e.Audit[3].N = 1, 2, 3, 4
+			again, undo := e.Audit[0], e.Audit[3]
+			again.N, again.Change, undo.N, undo.Line, undo.Change = 6, "c4444", 5, "undo c1111", "c5555"
+			e.Audit = append(e.Audit, again, undo)
+			e.change(func(s *state) { s.IPRules[0].Reason = "wafbot c4444 by Rob" })
+		}, wrong{}},
 		{"an entry that nobody wanted", func(e *evidence) { e.Requests = e.Requests[1:]; e.change(func(s *state) { s.Rules = nil }) }, wrong{orphans: 1}},
 		{"an entry that the log doesn't know", func(e *evidence) { e.Audit = e.Audit[1:] }, wrong{unaudited: 1}},
 		{"an undo without effect", func(e *evidence) {

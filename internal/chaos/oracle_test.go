@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 // verdict is what became of everything that had to be told or done.
 type verdict struct {
 	attacks, toldOnce            int
+	worse                        int // attacks that turned out to work after they were told
 	acknowledged, effect, worded int // requests; those with their effect, those whose person was told why not
 	prolonged                    int // denials that were asked for again later, and last longer since
 	lost, twice, orphans         []string
@@ -28,6 +30,7 @@ func (v *verdict) same(w *verdict) bool { return w != nil && fmt.Sprint(*v) == f
 func judge(e *evidence) *verdict {
 	v := &verdict{}
 	v.telling(e)
+	v.turning(e)
 	v.messages(e)
 	for _, a := range accounts() {
 		v.standing(e, a.name)
@@ -62,10 +65,26 @@ func (v *verdict) telling(e *evidence) {
 				v.toldOnce++
 			case len(cards) == 0:
 				v.lost = append(v.lost, name+": never told")
-			case e.lostSince(cards[0].posted(), cards[1].posted(), cluster, sentinel):
+			case e.lostAround(cards[0].posted(), 0, cluster, sentinel):
 				v.apart = append(v.apart, name+": told twice")
 			default:
 				v.twice = append(v.twice, fmt.Sprintf("%s: told %d times: %s", name, len(cards), places(cards)))
+			}
+		}
+	}
+}
+
+// turning holds that whoever saw a card hears when its attack turns out to work.
+func (v *verdict) turning(e *evidence) {
+	const drawn = 5 * time.Second // a card that came later may have said so from the start
+	for _, turned := range e.Incidents {
+		for _, c := range e.Messages {
+			if !c.card() || c.Metadata.Payload.Attack != turned.Attack || turned.At.Sub(c.posted()) < drawn {
+				continue
+			}
+			v.worse++
+			if !slices.ContainsFunc(e.Messages, func(m message) bool { return m.Thread == c.TS && strings.Contains(m.Text, "INCIDENT now") }) {
+				v.lost = append(v.lost, fmt.Sprintf("attack %s became an incident at %s: never told", turned.Attack, turned.At.Format(time.TimeOnly)))
 			}
 		}
 	}
@@ -87,11 +106,11 @@ func (e *evidence) listed(id string) bool {
 	})
 }
 
-// lostSince reports whether Redis may have lost something between two times, or a little before the first.
-func (e *evidence) lostSince(from, to time.Time, what ...mix) bool {
-	const late = 15 * time.Second // how long something written down takes to matter
+// lostAround reports whether Redis may have lost what was written down at about that time, and waited in it so long.
+func (e *evidence) lostAround(at time.Time, waited time.Duration, what ...mix) bool {
+	const about = 15 * time.Second // until something seen or asked is written down, and until all know of a new master
 	return slices.ContainsFunc(e.Losses, func(l loss) bool {
-		return slices.Contains(what, l.What) && l.At.After(from.Add(-late)) && l.At.Before(to.Add(late))
+		return slices.Contains(what, l.What) && l.At.After(at.Add(-about)) && l.At.Before(at.Add(waited+about))
 	})
 }
 
@@ -106,7 +125,7 @@ func (v *verdict) messages(e *evidence) {
 	for _, key := range slices.Sorted(maps.Keys(seen)) {
 		if all := seen[key]; len(all) > 1 {
 			what := fmt.Sprintf("message %q: posted %d times: %s", all[0].Text, len(all), places(all))
-			if e.lostSince(all[0].posted(), all[1].posted(), cluster, sentinel) {
+			if e.lostAround(all[0].posted(), 0, cluster, sentinel) {
 				v.apart = append(v.apart, what)
 				continue
 			}
@@ -166,7 +185,11 @@ func (v *verdict) repeated(e *evidence, account string) {
 	type change struct{ line, id string }
 	standing := map[string][]string{}
 	known := map[string]change{}
-	for _, a := range e.done(account, "deny", "patch", "undo") {
+	all := e.done(account, "deny", "patch", "undo")
+	if !slices.ContainsFunc(e.Losses, func(l loss) bool { return l.What == emptied }) { // after which the log counts anew
+		slices.SortStableFunc(all, func(a, b auditEntry) int { return cmp.Compare(a.N, b.N) }) // its times are of the beginning
+	}
+	for _, a := range all {
 		verb, rest, _ := strings.Cut(a.Line, " ")
 		object, _, _ := strings.Cut(rest, " ")
 		if verb == "undo" {
@@ -234,7 +257,7 @@ func (v *verdict) acting(e *evidence, q request) {
 		v.effect++
 	case e.told(q):
 		v.worded++
-	case e.lostSince(q.At, q.At.Add(time.Minute), emptied) || e.lostSince(q.At, q.At, cluster, sentinel):
+	case e.lostAround(q.At, time.Minute, emptied) || e.lostAround(q.At, 0, cluster, sentinel):
 		v.apart = append(v.apart, q.String()+": not done")
 	default:
 		v.lost = append(v.lost, fmt.Sprintf("%s: not done; told: %q", q, e.answers(q)))

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// attack starts attacks, each from sources and at a path of its own. They go on to the end of the round.
+// attack starts attacks, each from sources and at a path of its own. They go on to the end of the round. Some turn out to work, at once or later.
 func (r *round) attack(ctx context.Context, dice *rand.Rand) {
+	var harmless []string // of acme, the newest last
 	for n := 0; ctx.Err() == nil; {
 		some := 1
 		if dice.IntN(12) == 0 {
@@ -19,31 +20,54 @@ func (r *round) attack(ctx context.Context, dice *rand.Rand) {
 		}
 		for range some {
 			n++
-			r.startAttack(dice, n)
+			a, works, first := accounts()[dice.IntN(3)%2], dice.IntN(4), dice.IntN(1<<16)
+			id := r.startAttack(a, dice, n)
+			if a.name != "acme" || id == "" {
+				continue // incidents are registered where attacks aren't blocked
+			}
+			harmless = append(harmless, id)
+			if works == 0 {
+				i := first % len(harmless)
+				r.turnOut(harmless[i])
+				harmless = slices.Delete(harmless, i, i+1)
+			}
 		}
 		pause(ctx, between(dice, 300*time.Millisecond, 2*time.Second))
 	}
 }
 
-func (r *round) startAttack(dice *rand.Rand, n int) {
-	a := accounts()[dice.IntN(3)%2]
-	kind := []string{"sqli", "sqli", "xss", "rce"}[dice.IntN(4)]
+// startAttack returns the service's id of the attack.
+func (r *round) startAttack(a account, dice *rand.Rand, n int) string {
 	spec := map[string]any{
-		"account": a.name, "app": a.apps[dice.IntN(len(a.apps))], "type": kind, "path": fmt.Sprintf("/item%04d", n), "hits": 30 + dice.IntN(100), "started": "20s",
+		"account": a.name, "app": a.apps[dice.IntN(len(a.apps))], "type": []string{"sqli", "sqli", "xss", "rce"}[dice.IntN(4)],
+		"path": fmt.Sprintf("/item%04d", n), "hits": 30 + dice.IntN(100), "started": "20s",
 		"sources": []any{
 			map[string]any{"ip": fmt.Sprintf("198.18.%d.%d", n/200, 1+n%200), "country": "FR", "per_second": 0.1 + dice.Float64()/3},
 			map[string]any{"ip": fmt.Sprintf("198.19.%d.%d", n/200, 1+n%200), "country": "NL", "per_second": 0.02},
 		},
 	}
-	worked := dice.IntN(8) == 0
 	var made struct{ Attacks []struct{ ID string } }
 	if err := r.world.post("/attacks", spec, &made); err != nil || len(made.Attacks) == 0 {
 		r.t.Errorf("start an attack: %v", err)
+		return ""
+	}
+	return made.Attacks[0].ID
+}
+
+// incident is when an attack turned out to work.
+type incident struct {
+	Attack string
+	At     time.Time
+}
+
+// turnOut has the service find that an attack works. It can't where somebody switched the mode.
+func (r *round) turnOut(id string) {
+	if r.world.post("/attacks/"+id+"/incident", struct{}{}, &struct{}{}) != nil {
 		return
 	}
-	if worked && a.name == "acme" {
-		_ = r.world.post("/attacks/"+made.Attacks[0].ID+"/incident", struct{}{}, &struct{}{}) // refused where somebody switched the mode
-	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.incidents = append(r.incidents, incident{attackID("acme", id), time.Now()})
 }
 
 // request is a line that somebody clicked or typed: one delivery, which may have come several times.
@@ -54,8 +78,9 @@ type request struct {
 	Clicked  bool
 	At       time.Time
 	Acked    bool
-	Answers  string // its response address
+	Answers  string // its response address; "": it was a message to the bot
 	Delivery int
+	TS       string // of the message
 }
 
 // words are the line's verb and its first object.
@@ -92,7 +117,11 @@ func (r *round) act(ctx context.Context, user string, dice *rand.Rand) {
 			r.clickCard(user, dice)
 		case n < 70:
 			fresh++
-			r.typed(user, accounts()[dice.IntN(2)], fmt.Sprintf("deny 2001:db8:%d::%x for=1h", 1+slices.Index(people(), user), fresh))
+			how := r.typed
+			if dice.IntN(3) == 0 {
+				how = r.said
+			}
+			how(user, accounts()[dice.IntN(2)], fmt.Sprintf("deny 2001:db8:%d::%x for=1h", 1+slices.Index(people(), user), fresh))
 		case n < 85:
 			r.typeUndo(user, dice)
 		case n < 95:
@@ -192,6 +221,20 @@ func (e entry) change() string {
 
 func (r *round) typed(user string, a account, line string) {
 	r.send(&request{User: user, Account: a.name, Line: line}, "/slack/command", map[string]string{"user": user, "channel": a.channel, "text": line})
+}
+
+// said mentions the bot, whom Slack tells in its own time: collect looks whether it was told.
+func (r *round) said(user string, a account, line string) {
+	q := &request{User: user, Account: a.name, Line: line, At: time.Now()}
+	var m message
+	if err := r.world.post("/slack/say", map[string]string{"user": user, "channel": a.channel, "text": "@wafbot " + line}, &m); err != nil {
+		r.t.Errorf("say %q: %v", line, err)
+		return
+	}
+	q.TS = m.TS
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests = append(r.requests, q)
 }
 
 // send has somebody's request delivered, and remembers it if it was sent at all.

@@ -26,8 +26,6 @@ const (
 	sentinel mix = "sentinel" // a master with two replicas, masters are killed
 )
 
-func mixes() []mix { return []mix{kept, emptied, cluster, sentinel} }
-
 // plan is a round: with the same plan the same is done.
 type plan struct {
 	seed     uint64
@@ -57,10 +55,11 @@ type round struct {
 	begun    time.Time
 	ways     string // in which Slack delivers
 
-	mu       sync.Mutex
-	requests []*request
-	losses   []loss         // when something was lost with Redis
-	did      map[string]int // faults by name
+	mu        sync.Mutex
+	requests  []*request
+	incidents []incident
+	losses    []loss         // when something was lost with Redis
+	did       map[string]int // faults by name
 }
 
 // loss is a time when Redis may have lost what it held.
@@ -109,11 +108,13 @@ func (r *round) openRedis() string {
 		r.set = redistest.StartCluster(r.t)
 	case sentinel:
 		r.set = redistest.StartSentinel(r.t)
-	default:
+	case kept, emptied:
 		r.single = redistest.StartDurable(r.t)
 		w := newWire(r.t, "redis", r.single.Addr)
 		r.wires = append(r.wires, w)
 		return "redis://" + w.addr() + "/0"
+	default:
+		r.t.Fatalf("there is no mix %q", r.plan.mix)
 	}
 	return r.set.URL // its servers name each other, so nothing can stand between
 }

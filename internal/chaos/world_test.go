@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -195,3 +196,21 @@ type delivery struct {
 }
 
 func (d delivery) acknowledged() bool { return d.Acked || d.Twin != nil && d.Twin.Acked }
+
+// heard are the messages that the bot acknowledged to have been told of, by their timestamps.
+func (w *world) heard() (map[string]bool, error) {
+	var all struct {
+		Events []struct {
+			Attempts []delivery
+			Payload  struct{ Event struct{ TS string } }
+		}
+	}
+	err := w.get("/slack/events", &all)
+	heard := map[string]bool{}
+	for _, e := range all.Events {
+		if slices.ContainsFunc(e.Attempts, delivery.acknowledged) {
+			heard[e.Payload.Event.TS] = true
+		}
+	}
+	return heard, err
+}

@@ -90,7 +90,7 @@ func (s *Store) beat(ctx context.Context) error {
 	return nil
 }
 
-// leave takes this replica off the living, and off the stream's consumers if it left no work behind.
+// leave takes this replica off the living. What work it left behind another one takes over.
 func (s *Store) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancel()
@@ -103,7 +103,7 @@ func (s *Store) share(accounts int) (n int, changed <-chan struct{}, ok bool) {
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()
 	me := slices.Index(s.peers.living, s.replica)
-	if me < 0 || time.Since(s.peers.told) > deadAfter {
+	if me < 0 || time.Since(s.peers.told) >= deadAfter {
 		return 0, s.peers.changed, false
 	}
 	n = accounts / len(s.peers.living)

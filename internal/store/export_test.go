@@ -1,6 +1,43 @@
 package store
 
-import "github.com/redis/go-redis/v9"
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
 
 // AddHook lets tests watch what is sent.
 func (s *Store) AddHook(h redis.Hook) { s.rdb.AddHook(h) }
+
+// OpenDialling is a Store that reaches a single Redis so.
+func OpenDialling(dial func(ctx context.Context, network, addr string) (net.Conn, error)) *Store {
+	return open(Config{}, &redis.UniversalOptions{Addrs: []string{"redis"}, Dialer: dial})
+}
+
+// Held is the context of a lease that is surely held until then.
+func Held(ctx context.Context, until time.Time) (held context.Context, end func()) {
+	l := newLease("lease", time.Second)
+	return l.begin(ctx, until), func() { l.end(context.Canceled) }
+}
+
+// Renewal renews leases of accounts by their tokens, as whoever holds them does, and tells how many are held.
+func Renewal(s *Store, tokens map[string]string) (renew func(ctx context.Context) int) {
+	sh := &sharing{store: s, held: map[string]*tending{}}
+	for account, token := range tokens {
+		l := newLease(keyLease(account), time.Hour)
+		l.token = token
+		l.begin(context.Background(), time.Now().Add(time.Hour))
+		sh.held[account] = &tending{lease: l, duties: make(chan Duties, 1)}
+	}
+	return func(ctx context.Context) (held int) {
+		sh.renew(ctx)
+		for _, t := range sh.held {
+			if !t.lease.over() {
+				held++
+			}
+		}
+		return held
+	}
+}

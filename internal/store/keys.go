@@ -16,8 +16,7 @@ package store
 //	{a:NAME}:shown         hash    attack's id → poller.Shown                         out of the lookback
 //	{a:NAME}:blind         string  poller.Spell in which it can't be watched          when watched again
 //	{a:NAME}:outbox        hash    delivery id → poller.News to be told               when told
-//	{a:NAME}:tried:ID      string  the first attempt to post a delivery, Unix ms;     7 days,
-//	                               once it is told, CHANNEL TS                        1 h
+//	{a:NAME}:tried:ID      string  Unix ms of the first attempt; when told, its place 7 days, when told 1 h
 //	{a:NAME}:cards         hash    attack's id → CHANNEL TS of its card               out of the lookback
 //	{a:NAME}:card:CH:TS    string  the attack whose card that message is              30 days
 //	{a:NAME}:redraw        hash    attack's id → the mark that its card is outdated   when redrawn
@@ -27,7 +26,7 @@ package store
 //	{a:NAME}:tied:at       string  ID REVISION CHANNEL TS of the last one's notice    never
 //	{a:NAME}:changes       hash    change's id → commands.Change                      30 days after its end
 //	{a:NAME}:due           zset    change's id by the Unix time at which to end it    when ended
-//	{a:NAME}:lock          string  the token of who changes the account               10 s, renewed
+//	{a:NAME}:lock          string  the token of who changes the account               4 s, renewed
 //	{a:NAME}:audit         stream  audit entries                                      as configured
 //	{a:NAME}:audited       string  the number of the last audit entry                 never
 //	{c:ID}:pace            hash    tokens of a channel's bucket and their time        when it is full again

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,20 +50,30 @@ func (s *Store) Load(ctx context.Context, account string) (poller.Remembered, er
 	return r, nil
 }
 
-// Remember keeps what a poll found, and the news of it, in one step: what is remembered as shown will be told. It fails when another replica
-// tends the account by now.
+// atOnce is how many commands a step of Remember has at most: meanwhile Redis does nothing else, and leases are waiting to be renewed.
+const atOnce = 2000
+
+// Remember keeps what a poll found, and the news of it: what is remembered as shown will be told. That is one step, but for very many attacks,
+// of which each is remembered with its news in one step, and the poll as a good one in the last. It fails when another replica tends the account
+// by now.
 func (s *Store) Remember(ctx context.Context, account string, u poller.Update) error {
 	under, err := s.tendedUnder(account)
 	if err != nil {
 		return fmt.Errorf("remember poll of %s: %w", account, err)
 	}
-	var b batch
-	if !u.LastGood.IsZero() {
-		b.do("SET", keyGood(account), u.LastGood.UnixMilli())
+	newsOf := map[string][]poller.News{} // by attack
+	for _, n := range u.News {
+		newsOf[n.Attack.ID] = append(newsOf[n.Attack.ID], n)
 	}
+	var b batch
 	for attackid, shown := range u.Shown {
-		if err := b.json("HSET", keyShown(account), commands.AttackID(account, attackid), shown); err != nil {
-			return err
+		err := errors.Join(b.json("HSET", keyShown(account), commands.AttackID(account, attackid), shown), b.announce(newsOf[attackid]...))
+		if delete(newsOf, attackid); err == nil && b.commands >= atOnce {
+			_, err = s.fenced(ctx, under, &b)
+			b = batch{}
+		}
+		if err != nil {
+			return fmt.Errorf("remember poll of %s: %w", account, err)
 		}
 	}
 	for _, attackid := range u.Forget {
@@ -70,8 +82,11 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 			b.do("HDEL", key, id)
 		}
 	}
-	if err := errors.Join(b.blind(account, u.Blind), b.announce(u.News...)); err != nil {
+	if err := errors.Join(b.blind(account, u.Blind), b.announce(slices.Concat(slices.Collect(maps.Values(newsOf))...)...)); err != nil {
 		return err
+	}
+	if !u.LastGood.IsZero() {
+		b.do("SET", keyGood(account), u.LastGood.UnixMilli())
 	}
 	if _, err := s.fenced(ctx, under, &b); err != nil {
 		return fmt.Errorf("remember poll of %s: %w", account, err)

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,7 +52,7 @@ func untold(t testing.TB, s *store.Store) []string {
 
 func TestWhatAPollFoundIsRemembered(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, other := w.open(t), w.open(t)
+		s, other := w.openTending(t), w.open(t)
 		ctx := t.Context()
 		r, err := s.Load(ctx, "acme")
 		require.NoError(t, err)
@@ -104,22 +105,25 @@ func TestWhatCannotBeReadIsNotForgotten(t *testing.T) {
 	})
 }
 
-// The connection breaks in the middle of the transaction, at each of its writes in turn.
+// The connection breaks in the middle of the script, at each of its writes in turn.
 func TestAPollIsRememberedWholeOrNotAtAll(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
-		direct := w.open(t)
-		before := poller.Update{LastGood: noon, Shown: shownAll("x:1"), News: []poller.News{news("n1", "x:1")}}
-		require.NoError(t, direct.Remember(ctx, "acme", before))
-		require.NoError(t, direct.Told(ctx, "acme", news("n0", "x:1"), "C1", "1.1"))
-		for _, word := range []string{"{a:acme}:shown", "{a:acme}:outbox", "{a:acme}:cards", "exec"} {
-			net := newWire(t, w.addr)
-			s := net.open(t)
-			net.goWrong(cutAt(word), nil)
+		net, direct := newWire(t, w.addr), w.open(t)
+		s := net.open(t)
+		tending(t, s)
+		before := poller.Update{LastGood: noon, Shown: shownAll("x:1"), News: []poller.News{news("n0", "x:1"), news("n1", "x:1")}}
+		require.NoError(t, s.Remember(ctx, "acme", before))
+		tell(t, s, news("n0", "x:1"), "C1", "1.1")
+		for _, word := range []string{"{a:acme}:good", "{a:acme}:shown", "{a:acme}:cards", "{a:acme}:cases", `"id":"n2"`} {
+			atWord, done := cutAt(word)
+			net.goWrong(atWord, nil)
 			err := s.Remember(ctx, "acme", poller.Update{
 				LastGood: noon.Add(time.Hour), Shown: shownAll("x:2"), News: []poller.News{news("n2", "x:2")}, Forget: []string{"x:1"},
 			})
 			require.Error(t, err, word)
+			within(t, 10*time.Second, done)
+			net.goWrong(nil, nil)
 			r, err := direct.Load(ctx, "acme")
 			require.NoError(t, err)
 			require.Equal(t, poller.Remembered{LastGood: noon, Shown: shownAll("x:1")}, r, word)
@@ -131,29 +135,82 @@ func TestAPollIsRememberedWholeOrNotAtAll(t *testing.T) {
 	})
 }
 
+// Redis can't be kept busy for as long as it takes to write so many down. The connection breaks in the middle of it.
+func TestVeryManyAttacksAreRememberedWithTheirNews(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		net, ctx := newWire(t, w.addr), t.Context()
+		s := net.open(t)
+		tending(t, s)
+		const many = 5000
+		u := poller.Update{LastGood: noon, Shown: map[string]poller.Shown{}, News: []poller.News{news("first", "")}}
+		for i := range many {
+			id := fmt.Sprintf("x:%d", i)
+			u.Shown[id] = shown(id)
+			u.News = append(u.News, news("n"+id, id))
+		}
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Forget: []string{"none"}})) // the script is known from here on
+		steps := 0
+		net.goWrong(func(chunk []byte) ([]byte, bool) {
+			if bytes.Contains(chunk, []byte("evalsha")) && bytes.Contains(chunk, []byte("{a:acme}:shown")) {
+				steps++
+			}
+			return chunk, steps < 3
+		}, nil)
+		require.Error(t, s.Remember(ctx, "acme", u))
+		net.goWrong(nil, nil)
+		direct := w.open(t)
+		m, err := direct.Load(ctx, "acme")
+		require.NoError(t, err)
+		require.True(t, m.LastGood.IsZero())
+		require.Greater(t, len(m.Shown), 0)
+		require.Less(t, len(m.Shown), many)
+		var want []string
+		for id := range m.Shown {
+			want = append(want, "n"+id)
+		}
+		require.ElementsMatch(t, want, untold(t, direct))
+
+		require.Eventually(t, func() bool { return s.Remember(ctx, "acme", u) == nil }, 20*time.Second, time.Millisecond)
+		m, err = direct.Load(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, poller.Remembered{LastGood: noon, Shown: u.Shown}, m)
+		require.Len(t, untold(t, direct), many+1)
+	})
+}
+
+// tell records where something is told, for the first time.
+func tell(t testing.TB, s *store.Store, n poller.News, channel, ts string) {
+	t.Helper()
+	double, err := s.Told(t.Context(), n, channel, ts, channel != "")
+	require.NoError(t, err)
+	require.False(t, double)
+}
+
+// requireTrying begins to tell something: it is the first attempt, or one was made before, or it was told already.
+func requireTrying(t testing.TB, s *store.Store, id string, now, wantFirst time.Time, want string) {
+	t.Helper()
+	first, again, told, err := s.Trying(t.Context(), "acme", id, now)
+	require.NoError(t, err)
+	require.Equal(t, wantFirst, first)
+	require.Equal(t, want != "first", again)
+	require.Equal(t, want == "told", told)
+}
+
 func TestNewsIsTriedAndTold(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, other, ctx := w.open(t), w.open(t), t.Context()
+		s, other, ctx := w.openTending(t), w.open(t), t.Context()
 		attack := commands.AttackID("acme", "x:1")
 		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Shown: shownAll("x:1"), News: []poller.News{news("n1", "x:1"), news("n2", "x:1")}}))
-		first, again, err := s.Trying(ctx, "acme", "n1", noon)
-		require.NoError(t, err)
-		require.False(t, again)
-		require.Equal(t, noon, first)
-		first, again, err = other.Trying(ctx, "acme", "n1", noon.Add(time.Minute))
-		require.NoError(t, err)
-		require.True(t, again)
-		require.Equal(t, noon, first)
-		_, again, err = s.Trying(ctx, "acme", "n2", noon)
-		require.NoError(t, err)
-		require.False(t, again, "another delivery")
+		requireTrying(t, s, "n1", noon, noon, "first")
+		requireTrying(t, other, "n1", noon.Add(time.Minute), noon, "again")
+		requireTrying(t, s, "n2", noon, noon, "first")
 
 		channel, ts, err := s.Card(ctx, "acme", attack)
 		require.NoError(t, err)
 		require.Empty(t, channel+ts)
-		require.NoError(t, s.Told(ctx, "acme", news("n1", "x:1"), "C1", "1700000000.000100"))
+		tell(t, s, news("n1", "x:1"), "C1", "1700000000.000100")
 		require.Equal(t, []string{"n2"}, untold(t, other))
-		require.NoError(t, s.Told(ctx, "acme", news("n2", "x:1"), "", ""))
+		tell(t, s, news("n2", "x:1"), "", "")
 		require.Empty(t, untold(t, other))
 		channel, ts, err = other.Card(ctx, "acme", attack)
 		require.NoError(t, err)
@@ -164,9 +221,8 @@ func TestNewsIsTriedAndTold(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want, found, place)
 		}
-		_, again, err = s.Trying(ctx, "acme", "n1", noon)
-		require.NoError(t, err)
-		require.False(t, again, "what was told is no attempt any more")
+		requireTrying(t, s, "n1", noon.Add(time.Hour), noon.Add(time.Hour), "told")
+		requireTrying(t, other, "n2", noon.Add(time.Hour), noon.Add(time.Hour), "told") // by no message of its own
 
 		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Forget: []string{"x:1"}}))
 		_, ts, err = other.Card(ctx, "acme", attack)
@@ -177,7 +233,7 @@ func TestNewsIsTriedAndTold(t *testing.T) {
 
 func TestAttacksAreFoundByTheBeginningOfTheirID(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, ctx := w.open(t), t.Context()
+		s, ctx := w.openTending(t), t.Context()
 		var ids []string
 		for i := range 1200 { // more than one page of the scan, and no small hash
 			ids = append(ids, fmt.Sprintf("x:%d", i))

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -11,26 +12,38 @@ const callTimeout = 2 * opTimeout
 
 // once is a hook that bounds every call and has no command sent twice: a cluster's client repeats commands whatever its MaxRetries.
 // So an error of dialling means that nothing was sent, and what counts (audit entries) or takes (work) happens once.
-type once struct{}
+type once struct {
+	lost func(context.Context) // a server didn't answer
+}
 
 // DialHook implements redis.Hook.
 func (once) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook implements redis.Hook.
-func (once) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (o once) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		bound, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		return next(ctx, unrepeated{cmd})
+		err := next(bound, unrepeated{cmd})
+		o.look(ctx, err)
+		return err
 	}
 }
 
-// ProcessPipelineHook implements redis.Hook. All transactions of this package may be repeated: they only set and delete.
+// ProcessPipelineHook implements redis.Hook. Pipelines go to one server, whose client repeats nothing.
 func (once) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		return next(ctx, cmds)
+	}
+}
+
+// look tells when an error is no answer of a server. Then that may be dead, and another one takes its place.
+func (o once) look(ctx context.Context, err error) {
+	var answer redis.Error
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) && !errors.As(err, &answer) {
+		o.lost(ctx)
 	}
 }
 

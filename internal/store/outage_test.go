@@ -8,12 +8,13 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
 
 func TestASpellOfBlindnessIsRemembered(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, other, ctx := w.open(t), w.open(t), t.Context()
+		s, other, ctx := w.openTending(t), w.open(t), t.Context()
 		spell := poller.Spell{Since: noon, Why: "the service can't be reached"}
 		blind := func() poller.Spell {
 			r, err := other.Load(ctx, "acme")
@@ -49,11 +50,14 @@ func refused() commands.Tied {
 
 func TestRefusedChangesAreRememberedWithTheirNews(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, other, ctx := w.open(t), w.open(t), t.Context()
+		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Notice: func(commands.Tied) []poller.News { return []poller.News{news("tied-1", "")} }})
+		require.NoError(t, err)
+		defer s.Close()
+		other, ctx := w.open(t), t.Context()
 		none, err := s.Tied(ctx, "acme")
 		require.NoError(t, err)
 		require.Zero(t, none)
-		require.NoError(t, s.SaveTied(ctx, refused(), news("tied-1", "")))
+		locked(t, s, func(l commands.Lock) error { return l.SaveTied(ctx, refused()) })
 		got, err := other.Tied(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, refused(), got)

@@ -21,8 +21,10 @@ import (
 func TestMain(m *testing.M) {
 	redis.SetLogger(&logging.VoidLogger{}) // the client's own words about the faults that tests make
 	flag.Parse()
+	_ = flag.Set("rapid.checks", "60")  // of many steps each
 	_ = flag.Set("test.parallel", "12") // these tests wait most of their time, for Redis' clock
-	goleak.VerifyTestMain(m)
+	// The client looks once a second whether the pool, whose server refuses connections, was closed.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
 // world is one Redis, empty at first.
@@ -68,7 +70,7 @@ func freeAddress(t testing.TB) string {
 // open is a replica's store. Everything that tests send is checked for hash slots.
 func (w *world) open(t testing.TB) *store.Store { return openURL(t, "redis://"+w.addr+"/0") }
 
-func openURL(t testing.TB, url string) *store.Store {
+func openURL(t tester, url string) *store.Store {
 	s, err := store.Open(store.Config{URL: url})
 	require.NoError(t, err)
 	s.AddHook(oneSlot{})
@@ -83,8 +85,15 @@ func (w *world) keys(t testing.TB) []string {
 	return keys
 }
 
+// tester is what helpers need of a test.
+type tester interface {
+	require.TestingT
+	Helper()
+	Cleanup(func())
+}
+
 // within fails the test when what it waits for does not come in time. It is no measure of speed.
-func within[T any](t testing.TB, limit time.Duration, from <-chan T) T {
+func within[T any](t tester, limit time.Duration, from <-chan T) T {
 	t.Helper()
 	select {
 	case v := <-from:

@@ -122,20 +122,18 @@ func (sh *sharing) settle(ctx, more context.Context) (changed <-chan struct{}, w
 
 // letGo gives back the leases of accounts that are no longer tended. One that can't be given back ends by itself.
 func (sh *sharing) letGo(ctx context.Context) {
-	var leases []*lease
+	var drops []call
 	for account, t := range sh.held {
 		select {
 		case <-t.ended:
 			t.lease.end(context.Canceled)
-			leases = append(leases, t.lease)
+			drops = append(drops, call{[]string{t.lease.key}, []any{t.lease.token}})
 			sh.store.setHeld(account, nil)
 			delete(sh.held, account)
 		default:
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
-	defer cancel()
-	sh.store.pipelined(ctx, dropLease, len(leases), func(i int) ([]string, []any) { return []string{leases[i].key}, []any{leases[i].token} })
+	sh.store.pipelined(context.WithoutCancel(ctx), dropLease, drops)
 }
 
 func (sh *sharing) giving() (n int) {
@@ -163,9 +161,11 @@ func (sh *sharing) giveUp(n int) {
 	}
 }
 
-// take takes free accounts, until the replica has its share or all have been tried.
+// take takes free accounts, until the replica has its share or all have been tried; it stops early where a server hangs, because what is held
+// elsewhere has to be renewed.
 func (sh *sharing) take(ctx, more context.Context, share int) {
-	for tried := 0; len(sh.held) < share && tried < len(sh.accounts); {
+	begun := time.Now()
+	for tried := 0; len(sh.held) < share && tried < len(sh.accounts) && time.Since(begun) < takeEvery; {
 		var candidates []string
 		for len(candidates) < share-len(sh.held) && tried < len(sh.accounts) {
 			account := sh.accounts[sh.next]
@@ -181,13 +181,13 @@ func (sh *sharing) take(ctx, more context.Context, share int) {
 
 // takeFree takes those that nobody holds, in one round trip.
 func (sh *sharing) takeFree(ctx, more context.Context, candidates []string) {
-	leases := make([]*lease, len(candidates))
+	leases, takes := make([]*lease, len(candidates)), make([]call, len(candidates))
+	for i, account := range candidates {
+		leases[i] = newLease(keyLease(account), tendFor)
+		takes[i] = call{[]string{leases[i].key, keyEpoch(account)}, []any{leases[i].token, tendFor.Milliseconds(), stateVersion, true}}
+	}
 	until := time.Now().Add(tendFor)
-	answers := sh.store.pipelined(ctx, takeLease, len(candidates), func(i int) ([]string, []any) {
-		leases[i] = newLease(keyLease(candidates[i]), tendFor)
-		return []string{leases[i].key, keyEpoch(candidates[i])}, []any{leases[i].token, tendFor.Milliseconds(), stateVersion, true}
-	})
-	for i, answer := range answers {
+	for i, answer := range sh.store.pipelined(ctx, takeLease, takes) {
 		if outcome, err := answer.Text(); err == nil && outcome == leaseTaken {
 			sh.begin(ctx, more, candidates[i], leases[i], until)
 		}
@@ -214,8 +214,8 @@ func (sh *sharing) begin(ctx, more context.Context, account string, l *lease, un
 	go func() {
 		defer func() {
 			unlink()
-			stop()
 			cutShort()
+			stop()
 			close(t.ended)
 			select {
 			case sh.wake <- struct{}{}:
@@ -229,12 +229,13 @@ func (sh *sharing) begin(ctx, more context.Context, account string, l *lease, un
 // renew renews all leases in one round trip and passes on what there is to do.
 func (sh *sharing) renew(ctx context.Context) {
 	accounts := slices.Sorted(maps.Keys(sh.held))
+	renewals := make([]call, len(accounts))
+	for i, account := range accounts {
+		keys := []string{keyLease(account), keyOutbox(account), keyRedraw(account), keyDue(account)}
+		renewals[i] = call{keys, []any{sh.held[account].lease.token, tendFor.Milliseconds()}}
+	}
 	until := time.Now().Add(tendFor)
-	answers := sh.store.pipelined(ctx, renewTending, len(accounts), func(i int) ([]string, []any) {
-		account := accounts[i]
-		return []string{keyLease(account), keyOutbox(account), keyRedraw(account), keyDue(account)}, []any{sh.held[account].lease.token, tendFor.Milliseconds()}
-	})
-	for i, answer := range answers {
+	for i, answer := range sh.store.pipelined(ctx, renewTending, renewals) {
 		t := sh.held[accounts[i]]
 		found, err := answer.Int64Slice()
 		switch {
@@ -285,24 +286,4 @@ func (s *Store) tendedUnder(account string) (*lease, error) {
 		return nil, fmt.Errorf("%s: %w", keyLease(account), errLeaseLost)
 	}
 	return l, nil
-}
-
-// pipelined runs a script many times in one round trip to each server, one of which may fail alone. A server that doesn't know the script is told it.
-func (s *Store) pipelined(ctx context.Context, script *redis.Script, n int, call func(i int) (keys []string, args []any)) []*redis.Cmd {
-	cmds := make([]*redis.Cmd, n)
-	send := func(wanted func(i int) bool, run func(context.Context, redis.Scripter, []string, ...any) *redis.Cmd) {
-		p := s.rdb.Pipeline()
-		for i := range n {
-			if wanted(i) {
-				keys, args := call(i)
-				cmds[i] = run(ctx, p, keys, args...)
-			}
-		}
-		if p.Len() > 0 {
-			_, _ = p.Exec(ctx) // each command has its own error
-		}
-	}
-	send(func(int) bool { return true }, script.EvalSha)
-	send(func(i int) bool { return redis.HasErrorPrefix(cmds[i].Err(), "NOSCRIPT") }, script.Eval)
-	return cmds
 }

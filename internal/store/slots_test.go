@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// oneSlot is a hook that fails what a cluster would refuse: a command, script or transaction whose keys lie in two hash slots.
+// oneSlot is a hook that fails what a cluster would refuse: a command, script or transaction whose keys lie in two hash slots. The commands of
+// a pipeline go their ways one by one.
 type oneSlot struct{}
 
 func (oneSlot) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -27,11 +28,23 @@ func (oneSlot) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 func (oneSlot) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if err := checkSlots(cmds...); err != nil {
+		if err := checkPipeline(cmds); err != nil {
 			return err
 		}
 		return next(ctx, cmds)
 	}
+}
+
+func checkPipeline(cmds []redis.Cmder) error {
+	if cmds[0].Name() == "multi" {
+		return checkSlots(cmds...)
+	}
+	for _, cmd := range cmds {
+		if err := checkSlots(cmd); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func checkSlots(cmds ...redis.Cmder) error {
@@ -55,10 +68,8 @@ func keysOf(cmd redis.Cmder) []string {
 		args[i] = fmt.Sprint(arg)
 	}
 	switch cmd.Name() {
-	case "hello", "client", "select", "ping", "multi", "exec", "info", "config", "unwatch":
+	case "hello", "client", "select", "ping", "multi", "exec", "info", "config", "wait":
 		return nil
-	case "watch":
-		return args[1:]
 	case "eval", "evalsha":
 		n := cmd.Args()[2].(int)
 		return args[3 : 3+n]
@@ -100,6 +111,10 @@ func TestWhatTouchesTwoSlotsIsFound(t *testing.T) {
 	one, two := "{a:acme}:audit", "{a:other}:audit"
 	require.NoError(t, checkSlots(redis.NewCmd(ctx, "evalsha", "hash", 2, one, one+"ed", two)))
 	require.Error(t, checkSlots(redis.NewCmd(ctx, "evalsha", "hash", 2, one, two)))
-	require.Error(t, checkSlots(redis.NewCmd(ctx, "multi"), redis.NewCmd(ctx, "set", one, 1), redis.NewCmd(ctx, "set", two, 1), redis.NewCmd(ctx, "exec")))
+	multi, exec := redis.NewCmd(ctx, "multi"), redis.NewCmd(ctx, "exec")
+	set := []redis.Cmder{redis.NewCmd(ctx, "set", one, 1), redis.NewCmd(ctx, "set", two, 1), redis.NewCmd(ctx, "wait", 1, 500)}
+	require.NoError(t, checkPipeline(set))
+	require.Error(t, checkPipeline(append(append([]redis.Cmder{multi}, set...), exec)))
+	require.Error(t, checkPipeline(append(set, redis.NewCmd(ctx, "evalsha", "hash", 2, one, two))))
 	require.Error(t, checkSlots(redis.NewCmd(ctx, "xreadgroup", "group", "g", "c", "streams", one, two, ">", ">")))
 }

@@ -55,6 +55,10 @@ func Open(cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	return open(cfg, opts), nil
+}
+
+func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = opTimeout, opTimeout, opTimeout, opTimeout
 	opts.MaxRetries = -1   // none: a repeat can do harm, and hides whether the first attempt was sent
 	opts.DialerRetries = 1 // none: who is refused is told at once
@@ -73,11 +77,12 @@ func Open(cfg Config) (*Store, error) {
 		cfg.Notice = func(commands.Tied) []poller.News { return nil }
 	}
 	rdb := redis.NewUniversalClient(opts)
-	rdb.AddHook(once{})
-	return &Store{
+	s := &Store{
 		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away, follow: cfg.Follow, notice: cfg.Notice, replica: newReplica(),
 		peers: peers{changed: make(chan struct{})}, held: map[string]*lease{},
-	}, nil
+	}
+	rdb.AddHook(once{lost: s.moved})
+	return s
 }
 
 // Ping asks Redis to take a write, which a read-only replica would refuse.

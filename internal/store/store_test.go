@@ -11,7 +11,6 @@ import (
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 func TestAddresses(t *testing.T) {
@@ -64,7 +63,7 @@ func TestRedisThatRefuses(t *testing.T) {
 	begun := time.Now()
 	_, err := s.Accept(t.Context(), []byte("work"), "1")
 	require.True(t, neverSent(err), "%v", err)
-	_, _, err = s.Lock(t.Context(), "acme")
+	_, _, err = s.Lock(t.Context(), "acme", false)
 	require.True(t, neverSent(err), "%v", err)
 	require.Less(t, time.Since(begun), 500*time.Millisecond)
 }
@@ -124,15 +123,13 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 	t.Parallel()
 	nobody := freeAddress(t)
 	for name, call := range map[string]func(ctx context.Context, s *store.Store) error{
-		"Remember": func(ctx context.Context, s *store.Store) error {
-			return s.Remember(ctx, "acme", poller.Update{LastGood: noon})
-		},
 		"Load": func(ctx context.Context, s *store.Store) error { _, err := s.Load(ctx, "acme"); return err },
 		"Told": func(ctx context.Context, s *store.Store) error {
-			return s.Told(ctx, "acme", news("n", "x"), "C1", "1.1")
+			_, err := s.Told(ctx, news("n", "x"), "C1", "1.1", true)
+			return err
 		},
 		"Trying": func(ctx context.Context, s *store.Store) error {
-			_, _, err := s.Trying(ctx, "acme", "n", noon)
+			_, _, _, err := s.Trying(ctx, "acme", "n", noon)
 			return err
 		},
 		"First":       func(ctx context.Context, s *store.Store) error { _, err := s.First(ctx, "1"); return err },
@@ -143,9 +140,10 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 		"ToRedraw":    func(ctx context.Context, s *store.Store) error { _, err := s.ToRedraw(ctx, "acme"); return err },
 		"Redrawn":     func(ctx context.Context, s *store.Store) error { return s.Redrawn(ctx, "acme", "a", 1) },
 		"Untold":      func(ctx context.Context, s *store.Store) error { _, err := s.Untold(ctx, "acme"); return err },
-		"SaveChange": func(ctx context.Context, s *store.Store) error {
-			return s.SaveChange(ctx, commands.Change{ID: "c", Account: "acme"})
+		"Restore": func(ctx context.Context, s *store.Store) error {
+			return beginWith(ctx, s, "acme", store.Recalled{Epoch: "1 e"})
 		},
+		"Epoch":      func(ctx context.Context, s *store.Store) error { _, err := s.Epoch(ctx, "acme"); return err },
 		"Changes":    func(ctx context.Context, s *store.Store) error { _, err := s.Changes(ctx, "acme"); return err },
 		"DueChanges": func(ctx context.Context, s *store.Store) error { _, err := s.DueChanges(ctx, "acme", noon); return err },
 		"Append": func(ctx context.Context, s *store.Store) error {
@@ -153,8 +151,8 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 			return err
 		},
 		"Entries":  func(ctx context.Context, s *store.Store) error { _, err := s.Entries(ctx, "acme", noon); return err },
-		"PostSlot": func(ctx context.Context, s *store.Store) error { _, err := s.PostSlot(ctx, "C1", 1, 1); return err },
-		"EditSlot": func(ctx context.Context, s *store.Store) error { _, err := s.EditSlot(ctx, "T1", 40); return err },
+		"PostSlot": func(ctx context.Context, s *store.Store) error { _, err := s.PostSlot(ctx, "C1", 1, 1, 0); return err },
+		"EditSlot": func(ctx context.Context, s *store.Store) error { _, err := s.EditSlot(ctx, "T1", 40, 0); return err },
 	} {
 		require.True(t, neverSent(call(t.Context(), openURL(t, "redis://"+nobody))), name)
 	}

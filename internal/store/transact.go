@@ -46,8 +46,9 @@ func (l *lease) held() condition { return condition{l.key, l.token} }
 
 // batch is commands to be carried out in one step.
 type batch struct {
-	keys  []string
-	words []any
+	keys     []string
+	words    []any
+	commands int
 }
 
 // do adds a command that touches one key.
@@ -55,6 +56,7 @@ func (b *batch) do(command, key string, args ...any) {
 	if !slices.Contains(b.keys, key) {
 		b.keys = append(b.keys, key)
 	}
+	b.commands++
 	b.words = append(append(b.words, 2+len(args), command, key), args...)
 }
 
@@ -128,9 +130,7 @@ func (s *Store) write(ctx context.Context, script *redis.Script, keys []string, 
 func (s *Store) writeCopied(ctx context.Context, keys []string, run func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
 	server, err := s.server(ctx, keys[0])
 	if err != nil {
-		failed := redis.NewCmd(ctx)
-		failed.SetErr(err)
-		return failed
+		return failed(ctx, err)
 	}
 	p := server.Pipeline()
 	cmd := run(p)
@@ -160,17 +160,18 @@ func (s *Store) server(ctx context.Context, key string) (redis.UniversalClient, 
 	return server, nil
 }
 
-// moved has a cluster's layout looked up anew, as after a failover.
+// moved has a cluster's layout looked up anew, as after a failover. By itself the client does that once a minute, unless a server tells it to.
 func (s *Store) moved(ctx context.Context) {
 	if cluster, ok := s.rdb.(*redis.ClusterClient); ok {
 		cluster.ReloadState(ctx)
 	}
 }
 
-// pausing waits a little before something is tried again, unless the context ends.
-func pausing(ctx context.Context, d time.Duration) {
+// pausing waits a little before something is tried again, unless the context ends or something changes.
+func pausing(ctx context.Context, d time.Duration, changed <-chan struct{}) {
 	select {
 	case <-ctx.Done():
+	case <-changed:
 	case <-time.After(d):
 	}
 }

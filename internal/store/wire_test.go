@@ -2,9 +2,9 @@ package store_test
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"sync"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,11 +13,15 @@ import (
 
 // wire is a network between a store and Redis that can go wrong.
 type wire struct {
-	listener net.Listener
-	to       string
+	listener net.Listener // nil: connections come by dial
+	to       func() (net.Conn, error)
 	wg       sync.WaitGroup
 
+	ended chan struct{}
+
 	mu       sync.Mutex
+	refused  bool
+	going    chan struct{} // open: nothing goes on until it is closed
 	conns    []net.Conn
 	requests filter
 	replies  filter
@@ -31,24 +35,42 @@ func pass(chunk []byte) ([]byte, bool) { return chunk, true }
 func hang([]byte) ([]byte, bool) { return nil, true }
 func cut([]byte) ([]byte, bool)  { return nil, false }
 
-// cutAt lets everything through up to a word, and then cuts the connection.
-func cutAt(word string) filter {
+// cutAt lets everything through up to a word, and then cuts the connection; done tells that it has.
+func cutAt(word string) (f filter, done <-chan struct{}) {
+	seen := make(chan struct{})
 	return func(chunk []byte) ([]byte, bool) {
 		before, _, found := bytes.Cut(chunk, []byte(word))
+		if found {
+			close(seen)
+		}
 		return before, !found
-	}
+	}, seen
 }
 
-func newWire(t testing.TB, to string) *wire {
+func newWire(t tester, to string) *wire {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	w := &wire{listener: l, to: to}
+	w := laid(func() (net.Conn, error) { return net.Dial("tcp", to) })
+	w.listener = l
 	w.wg.Go(w.accept)
-	t.Cleanup(func() { w.refuse(); w.wg.Wait() })
+	t.Cleanup(w.takeAway)
 	return w
 }
 
-func (w *wire) open(t testing.TB) *store.Store {
+// laid is a wire to what a function connects to.
+func laid(to func() (net.Conn, error)) *wire {
+	w := &wire{to: to, going: make(chan struct{}), ended: make(chan struct{})}
+	close(w.going)
+	return w
+}
+
+func (w *wire) takeAway() {
+	close(w.ended)
+	w.refuse()
+	w.wg.Wait()
+}
+
+func (w *wire) open(t tester) *store.Store {
 	return openURL(t, "redis://"+w.listener.Addr().String()+"/0")
 }
 
@@ -59,11 +81,23 @@ func (w *wire) goWrong(requests, replies filter) {
 	w.requests, w.replies = requests, replies
 }
 
-// refuse takes no new connections and cuts those there are.
-func (w *wire) refuse() {
-	_ = w.listener.Close()
+// stall keeps everything back, as if the process were stopped, and passes it on when it goes on.
+func (w *wire) stall() (resume func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	going := make(chan struct{})
+	w.going = going
+	return sync.OnceFunc(func() { close(going) })
+}
+
+// refuse takes no new connections and cuts those there are.
+func (w *wire) refuse() {
+	if w.listener != nil {
+		_ = w.listener.Close()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refused = true
 	for _, c := range w.conns {
 		_ = c.Close()
 	}
@@ -75,17 +109,28 @@ func (w *wire) accept() {
 		if err != nil {
 			return
 		}
-		far, err := net.Dial("tcp", w.to)
-		if err != nil {
-			_ = near.Close()
-			continue
-		}
-		w.mu.Lock()
-		w.conns = append(w.conns, near, far)
-		w.mu.Unlock()
-		w.wg.Go(func() { w.pump(far, near, &w.requests) })
-		w.wg.Go(func() { w.pump(near, far, &w.replies) })
+		w.connect(near)
 	}
+}
+
+// dial connects without a network.
+func (w *wire) dial(context.Context, string, string) (net.Conn, error) {
+	mine, near := net.Pipe()
+	w.connect(near)
+	return mine, nil
+}
+
+func (w *wire) connect(near net.Conn) {
+	far, err := w.to()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil || w.refused {
+		_ = near.Close()
+		return
+	}
+	w.conns = append(w.conns, near, far)
+	w.wg.Go(func() { w.pump(far, near, &w.requests) })
+	w.wg.Go(func() { w.pump(near, far, &w.replies) })
 }
 
 func (w *wire) pump(to, from net.Conn, through *filter) {
@@ -100,6 +145,14 @@ func (w *wire) pump(to, from net.Conn, through *filter) {
 			return
 		}
 		pass, goOn := buf[:n], true
+		w.mu.Lock()
+		going := w.going
+		w.mu.Unlock()
+		select {
+		case <-going:
+		case <-w.ended:
+			return
+		}
 		w.mu.Lock()
 		if f := *through; f != nil {
 			pass, goOn = f(pass)

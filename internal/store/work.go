@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -99,15 +100,23 @@ type working struct {
 	over  time.Time // when it was last looked what dead replicas had in hand
 
 	mu     sync.Mutex
-	inHand map[string]bool // by id
+	inHand map[string]bool // by id; false: finished since the last look at what is this replica's
 }
 
+// errDead says that this replica isn't known to live, so that the others take over whatever it is given.
+var errDead = errors.New("no beat lately")
+
 // Work hands over what was accepted, oldest first, until the context ends. Each piece is one replica's at a time: what a replica has in hand
-// when it dies is another's within five seconds.
+// when it dies is another's within five seconds. Nothing is handed over without Beat.
 func (s *Store) Work(ctx context.Context, handle Handle) error {
 	w := &working{store: s, inHand: map[string]bool{}}
 	doubt := false // whether there may be work of this replica's that was never handed over
 	for ctx.Err() == nil {
+		_, changed, living := s.share(0)
+		if !living {
+			pausing(ctx, takeEvery, changed)
+			continue
+		}
 		given, err := w.takeOver(ctx)
 		if err == nil {
 			doubt = doubt || given
@@ -128,6 +137,9 @@ func (w *working) takeOver(ctx context.Context) (given bool, err error) {
 		return false, nil
 	}
 	n, err := w.store.write(ctx, takeOver, []string{keyStream, keyBeats}, group, w.store.replica, deadAfter.Milliseconds()).Int()
+	if errors.Is(err, errUncopied) {
+		n, err = 1, nil // perhaps; whoever takes over after a failover looks anew
+	}
 	if err == nil {
 		w.over = time.Now()
 	}
@@ -136,6 +148,7 @@ func (w *working) takeOver(ctx context.Context) (given bool, err error) {
 
 // hand hands over what is new; in doubt, first what is this replica's already and not in hand.
 func (w *working) hand(ctx context.Context, doubt bool, handle Handle) error {
+	w.forget()
 	for last := "0"; doubt; {
 		mine, err := w.store.read(ctx, last)
 		if err != nil || len(mine) == 0 {
@@ -145,20 +158,25 @@ func (w *working) hand(ctx context.Context, doubt bool, handle Handle) error {
 			break
 		}
 		last = mine[len(mine)-1].ID
-		w.handEach(ctx, mine, handle)
+		if err := w.handEach(ctx, mine, handle); err != nil {
+			return err
+		}
 	}
 	fresh, err := w.store.read(ctx, ">")
 	if err != nil {
 		return err
 	}
-	w.handEach(ctx, fresh, handle)
-	return nil
+	return w.handEach(ctx, fresh, handle)
 }
 
-func (w *working) handEach(ctx context.Context, msgs []redis.XMessage, handle Handle) {
+// handEach hands over what isn't in hand. What it doesn't, when it fails, another replica takes.
+func (w *working) handEach(ctx context.Context, msgs []redis.XMessage, handle Handle) error {
 	for _, m := range msgs {
 		if ctx.Err() != nil {
-			return // another replica takes it
+			return ctx.Err()
+		}
+		if _, _, living := w.store.share(0); !living {
+			return errDead // this process was paused since it asked
 		}
 		if !w.take(m.ID) {
 			continue
@@ -170,13 +188,21 @@ func (w *working) handEach(ctx context.Context, msgs []redis.XMessage, handle Ha
 		}
 		handle([]byte(work), mine, func(ctx context.Context) error { return w.done(ctx, m.ID) })
 	}
+	return nil
 }
 
-// take takes work in hand; false if it is already.
+// forget forgets what is finished. Until then it isn't taken anew, because what is read may be older than its end.
+func (w *working) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.inHand, func(_ string, inHand bool) bool { return !inHand })
+}
+
+// take takes work in hand; false if it is already, or was a moment ago.
 func (w *working) take(id string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.inHand[id] {
+	if _, known := w.inHand[id]; known {
 		return false
 	}
 	w.inHand[id] = true
@@ -189,21 +215,23 @@ func (w *working) done(ctx context.Context, id string) error {
 		_, err := w.store.finish(context.WithoutCancel(ctx), id, false) // what is done counts, also after a stop
 		if err == nil || ctx.Err() != nil {
 			w.mu.Lock()
-			delete(w.inHand, id)
+			w.inHand[id] = false
 			w.mu.Unlock()
 			return err
 		}
-		pausing(ctx, opTimeout/4)
+		pausing(ctx, opTimeout/4, nil)
 	}
 }
 
 // finish takes work off the stream, or only looks whose it is.
 func (s *Store) finish(ctx context.Context, id string, look bool) (mine bool, err error) {
-	do := ""
+	var answer *redis.Cmd
 	if look {
-		do = "look"
+		answer = finish.Run(ctx, s.rdb, []string{keyStream}, group, s.replica, id, "look")
+	} else {
+		answer = s.write(ctx, finish, []string{keyStream}, group, s.replica, id, "")
 	}
-	n, err := finish.Run(ctx, s.rdb, []string{keyStream}, group, s.replica, id, do).Int()
+	n, err := answer.Int()
 	if err != nil {
 		return false, fmt.Errorf("finish work: %w", err)
 	}
@@ -232,5 +260,5 @@ func (s *Store) recover(ctx context.Context, cause error) {
 			return
 		}
 	}
-	pausing(ctx, opTimeout/4)
+	pausing(ctx, opTimeout/4, nil)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,14 +17,22 @@ import (
 // job is work that was handed over.
 type job struct {
 	work string
+	mine func(context.Context) bool
 	done func(context.Context) error
 }
 
-// worker runs Work and passes on what it hands over.
+// worker runs Work, with its beats, and passes on what it hands over.
 func worker(t testing.TB, s *store.Store) (jobs <-chan job, stop func(), ended <-chan error) {
-	handed := make(chan job, 1000)
+	handed := make(chan job, 10_000)
 	stop, ended = running(t, func(ctx context.Context) error {
-		return s.Work(ctx, func(work []byte, done func(context.Context) error) { handed <- job{string(work), done} })
+		live, leave := context.WithCancel(context.WithoutCancel(ctx))
+		var beats sync.WaitGroup
+		beats.Go(func() { _ = s.Beat(live) })
+		defer beats.Wait()
+		defer leave()
+		return s.Work(ctx, func(work []byte, mine func(context.Context) bool, done func(context.Context) error) {
+			handed <- job{string(work), mine, done}
+		})
 	})
 	return handed, stop, ended
 }
@@ -165,15 +174,18 @@ func TestNothingIsHandedOverAfterTheStop(t *testing.T) {
 		s := w.open(t)
 		accept(t, s, "1", "2", "3")
 		ctx, stop := context.WithCancel(t.Context())
+		leave, left := running(t, s.Beat)
 		var handed []string
-		err := s.Work(ctx, func(work []byte, done func(context.Context) error) {
+		err := s.Work(ctx, func(work []byte, _ func(context.Context) bool, done func(context.Context) error) {
 			handed = append(handed, string(work))
 			stop()
 			require.NoError(t, done(ctx))
 		})
 		require.ErrorIs(t, err, context.Canceled)
 		require.Equal(t, []string{"work 1"}, handed)
-		jobs, _, _ := worker(t, s)
+		leave()
+		require.ErrorIs(t, within(t, 5*time.Second, left), context.Canceled)
+		jobs, _, _ := worker(t, w.open(t))
 		require.Equal(t, "work 2", within(t, 5*time.Second, jobs).work)
 	})
 }
@@ -244,5 +256,181 @@ func TestWorkEndsWithItsContext(t *testing.T) {
 			stop()
 			require.ErrorIs(t, within(t, 2500*time.Millisecond, ended), context.Canceled)
 		}
+	})
+}
+
+// consumers are those of the stream, the living and the dead.
+func (w *world) consumers(t testing.TB) int {
+	t.Helper()
+	all, err := w.rdb.XInfoConsumers(t.Context(), "{work}:stream", "workers").Result()
+	require.NoError(t, err)
+	return len(all)
+}
+
+func TestWhatADeadReplicaHadInHandIsTakenOver(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		die   func(net *wire, stop func())
+		limit time.Duration
+	}{
+		"killed":  {func(net *wire, _ func()) { net.refuse() }, 7 * time.Second}, // five, and what a busy machine adds
+		"paused":  {func(net *wire, _ func()) { net.stall() }, 7 * time.Second},
+		"stopped": {func(_ *wire, stop func()) { stop() }, 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				net := newWire(t, w.addr)
+				one, stop, _ := worker(t, net.open(t))
+				two, _, _ := worker(t, w.open(t))
+				direct := w.open(t)
+				var mine []string
+				for i := range 40 { // each goes to either of them
+					id := fmt.Sprintf("%02d", i)
+					accept(t, direct, id)
+					select {
+					case <-one:
+						mine = append(mine, "work "+id)
+					case got := <-two:
+						require.NoError(t, got.done(t.Context()))
+					}
+				}
+				if len(mine) == 0 {
+					return // one of them was too slow to get any
+				}
+				tt.die(net, stop)
+				died := time.Now()
+				for _, id := range mine {
+					got := within(t, 10*time.Second, two)
+					require.Equal(t, id, got.work)
+					require.NoError(t, got.done(t.Context()))
+				}
+				require.Less(t, time.Since(died), tt.limit)
+				require.Never(t, func() bool { return len(two) > 0 }, 1200*time.Millisecond, 100*time.Millisecond, "each once")
+				w.requireNoWork(t)
+				require.Equal(t, 1, w.consumers(t))
+			})
+		})
+	}
+}
+
+// Who was taken for dead and comes back takes nothing off the stream that is another's by now.
+func TestWhatWasTakenOverIsNotFinishedByWhoHadIt(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		net := newWire(t, w.addr)
+		one, _, _ := worker(t, net.open(t))
+		accept(t, w.open(t), "1")
+		before := within(t, 5*time.Second, one)
+		require.True(t, before.mine(t.Context()))
+		resume := net.stall()
+		two, _, _ := worker(t, w.open(t))
+		after := within(t, 10*time.Second, two)
+		require.Equal(t, before.work, after.work)
+		resume()
+		require.Eventually(t, func() bool { return !before.mine(t.Context()) }, 5*time.Second, 50*time.Millisecond)
+		require.NoError(t, before.done(t.Context()))
+		require.True(t, after.mine(t.Context()))
+		n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()
+		require.NoError(t, err)
+		require.EqualValues(t, 1, n)
+		require.NoError(t, after.done(t.Context()))
+		w.requireNoWork(t)
+		accept(t, w.open(t), "2")
+		require.Eventually(t, func() bool { return len(one)+len(two) == 1 }, 5*time.Second, 10*time.Millisecond)
+	})
+}
+
+func TestDeadReplicasAreForgotten(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		for range 5 { // restarts
+			s := w.open(t)
+			jobs, stop, ended := worker(t, s)
+			accept(t, s, fmt.Sprint(time.Now().UnixNano()))
+			require.NoError(t, within(t, 5*time.Second, jobs).done(t.Context()))
+			stop()
+			require.ErrorIs(t, within(t, 5*time.Second, ended), context.Canceled)
+		}
+		last := w.open(t)
+		jobs, _, _ := worker(t, last)
+		accept(t, last, "last")
+		require.NoError(t, within(t, 5*time.Second, jobs).done(t.Context()))
+		require.Eventually(t, func() bool { return w.consumers(t) == 1 }, 5*time.Second, 20*time.Millisecond)
+		n, err := w.rdb.ZCard(t.Context(), "{work}:beats").Result()
+		require.NoError(t, err)
+		require.EqualValues(t, 1, n)
+	})
+}
+
+func TestMoreThanIsTakenOverAtOnce(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return // it takes a miniredis too long
+	}
+	w := newReal(t)
+	const n = 2100
+	dead := w.open(t)
+	var want []string
+	for i := range n {
+		id := fmt.Sprintf("%04d", i)
+		want = append(want, "work "+id)
+		accept(t, dead, id)
+	}
+	jobs, stop, ended := worker(t, dead)
+	for range n {
+		within(t, 5*time.Second, jobs)
+	}
+	stop()
+	require.ErrorIs(t, within(t, 5*time.Second, ended), context.Canceled)
+	next, _, _ := worker(t, w.open(t))
+	var got []string
+	for range n {
+		j := within(t, 5*time.Second, next)
+		got = append(got, j.work)
+		require.NoError(t, j.done(t.Context()))
+	}
+	require.Equal(t, want, got)
+	w.requireNoWork(t)
+	require.Equal(t, 1, w.consumers(t))
+}
+
+// Whatever answer is lost on its way, work is handed over once, and none is left behind.
+func TestLostAnswersNeitherLoseNorDoubleWork(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		net := newWire(t, w.addr)
+		direct := w.open(t)
+		jobs, _, _ := worker(t, net.open(t))
+		n := 0
+		net.goWrong(nil, func(chunk []byte) ([]byte, bool) {
+			n++
+			return chunk, n%4 != 0
+		})
+		const all = 40
+		handed := map[string]int{}
+		for i := range all {
+			accept(t, direct, fmt.Sprint(i))
+		}
+		for range all {
+			got := within(t, 10*time.Second, jobs)
+			handed[got.work]++
+			require.NoError(t, got.done(t.Context()))
+		}
+		net.goWrong(nil, nil)
+		require.Len(t, handed, all)
+		require.Never(t, func() bool { return len(jobs) > 0 }, time.Second, 100*time.Millisecond)
+		w.requireNoWork(t)
+	})
+}
+
+// Who doesn't beat is taken for dead, so it takes nothing in hand.
+func TestNobodyWorksWithoutABeat(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s := w.open(t)
+		accept(t, s, "1")
+		handed := make(chan string, 10)
+		running(t, func(ctx context.Context) error {
+			return s.Work(ctx, func(work []byte, _ func(context.Context) bool, _ func(context.Context) error) { handed <- string(work) })
+		})
+		require.Never(t, func() bool { return len(handed) > 0 }, 700*time.Millisecond, 50*time.Millisecond)
+		running(t, s.Beat)
+		require.Equal(t, "work 1", within(t, 2*time.Second, handed))
 	})
 }

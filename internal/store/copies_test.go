@@ -1,0 +1,155 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/redistest"
+	"github.com/wafbot/wafbot/internal/store"
+)
+
+// openCopied is a replica's store that wants each write that counts on another server, too.
+func openCopied(t testing.TB, url string) *store.Store {
+	s, err := store.Open(store.Config{URL: url, Copies: 1})
+	require.NoError(t, err)
+	s.AddHook(oneSlot{})
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// replicaOf starts a server that copies this one, over a wire that can go wrong.
+func (w *world) replicaOf(t testing.TB) (rdb *redis.Client, between *wire) {
+	between = newWire(t, w.addr)
+	host, port, err := net.SplitHostPort(between.listener.Addr().String())
+	require.NoError(t, err)
+	require.NoError(t, w.rdb.ConfigSet(t.Context(), "repl-diskless-sync-delay", "0").Err())
+	rdb = client(t, redistest.Start(t, "--replicaof", host+" "+port).Addr)
+	require.Eventually(t, func() bool {
+		p := w.rdb.Pipeline()
+		p.Publish(t.Context(), "something", "to be copied")
+		copies := p.Do(t.Context(), "WAIT", 1, 100)
+		_, _ = p.Exec(t.Context())
+		return copies.Val() == int64(1)
+	}, 20*time.Second, 20*time.Millisecond)
+	return rdb, between
+}
+
+// counts are the writes that must outlive the server that takes them. A server that has them says so when they come again.
+var counts = map[string]func(ctx context.Context, s *store.Store) error{
+	"Accept": func(ctx context.Context, s *store.Store) error {
+		_, err := s.Accept(ctx, []byte("work"), "1")
+		return err
+	},
+	"Trying": func(ctx context.Context, s *store.Store) error {
+		_, _, _, err := s.Trying(ctx, "acme", "n1", noon)
+		return err
+	},
+	"Told": func(ctx context.Context, s *store.Store) error {
+		_, err := s.Told(ctx, news("n2", "x:1"), "C1", "1.1", true)
+		return err
+	},
+	"Announce": func(ctx context.Context, s *store.Store) error { return s.Announce(ctx, news("n3", "x:1")) },
+	"Outdated": func(ctx context.Context, s *store.Store) error { return s.Outdated(ctx, "acme", "a1") },
+	"Restore": func(ctx context.Context, s *store.Store) error {
+		return beginWith(ctx, s, "beta", store.Recalled{Epoch: store.NewEpoch()})
+	},
+	"SaveChange": func(ctx context.Context, s *store.Store) error {
+		_, l, err := s.Lock(ctx, "acme", false)
+		if err != nil {
+			return err
+		}
+		defer l.Unlock()
+		return saveChange(ctx, l, commands.Change{ID: "c1", Account: "acme", AttackID: "a1"})
+	},
+}
+
+func TestWithoutACopyNothingCountsAsWritten(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return // a miniredis has no replicas
+	}
+	w := newReal(t)
+	begin(t, w.open(t), "acme")
+	s := openCopied(t, "redis://"+w.addr)
+	for name, write := range counts {
+		err := write(t.Context(), s)
+		require.ErrorContains(t, err, "too few replicas of redis have it", name)
+		require.NotErrorIs(t, err, commands.ErrLost, name)
+		require.False(t, neverSent(err), name)
+	}
+	n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()
+	require.NoError(t, err)
+	require.EqualValues(t, 1, n, "its outcome is unknown to whoever asked")
+
+	jobs, _, _ := worker(t, s)
+	got := within(t, 5*time.Second, jobs) // what can't be copied can be worked off
+	finished := make(chan error, 1)
+	go func() { finished <- got.done(t.Context()) }()
+	require.Never(t, func() bool { return len(finished) > 0 }, time.Second, 100*time.Millisecond)
+	w.replicaOf(t)
+	require.NoError(t, within(t, 10*time.Second, finished))
+	w.requireNoWork(t)
+	requireCopied(t, s, func(string) {})
+}
+
+// requireCopied has everything written; a busy machine copies late, and then it is written again.
+func requireCopied(t testing.TB, s *store.Store, then func(name string)) {
+	t.Helper()
+	for name, write := range counts {
+		require.Eventually(t, func() bool { return write(t.Context(), s) == nil }, 10*time.Second, time.Millisecond, name)
+		then(name)
+	}
+}
+
+// What was written is on the other server when the call returns. What could not be copied is told apart, also when that server was there a moment ago.
+func TestWithACopyWhatCountsOutlivesItsServer(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return // a miniredis has no replicas
+	}
+	w := newReal(t)
+	copied, between := w.replicaOf(t)
+	s := openCopied(t, "redis://"+w.addr)
+	begin(t, w.open(t), "acme")
+	requireCopied(t, s, func(name string) {
+		for _, key := range w.keys(t) { // but that a lock was given back needs no copy
+			require.True(t, strings.HasSuffix(key, ":lock") || copied.Exists(t.Context(), key).Val() == 1, "%s of %s", key, name)
+		}
+	})
+	var pings errgroup.Group
+	for range 20 { // now there are several connections, whose writes were copied
+		pings.Go(func() error { return s.Ping(t.Context()) })
+	}
+	require.NoError(t, pings.Wait())
+	between.goWrong(nil, hang)
+	require.Error(t, s.Announce(t.Context(), news("n4", "x:1"))) // some of the others write nothing when they come again
+	for name, write := range counts {
+		require.ErrorContains(t, write(t.Context(), s), "too few replicas of redis have it", name)
+	}
+}
+
+// A server that forgot the script is told it, and the copy is waited for all the same.
+func TestScriptsAreSentAgainToAServerWithACopy(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return // a miniredis has no replicas
+	}
+	w := newReal(t)
+	copied, _ := w.replicaOf(t)
+	s := openCopied(t, "redis://"+w.addr)
+	for i := range 3 {
+		require.NoError(t, w.rdb.ScriptFlush(t.Context()).Err())
+		work := fmt.Sprint(i)
+		require.Eventually(t, func() bool { _, err := s.Accept(t.Context(), nil, work); return err == nil }, 10*time.Second, time.Millisecond)
+		require.EqualValues(t, i+1, copied.XLen(t.Context(), "{work}:stream").Val())
+	}
+}

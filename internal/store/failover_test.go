@@ -1,0 +1,207 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/redistest"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// onSets runs a test on a cluster and on a master with sentinels, with a copy of whatever counts.
+func onSets(t *testing.T, test func(t *testing.T, set *redistest.Set)) {
+	t.Parallel()
+	if testing.Short() {
+		return
+	}
+	for name, start := range map[string]func(testing.TB) *redistest.Set{"cluster": redistest.StartCluster, "sentinel": redistest.StartSentinel} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, start(t))
+		})
+	}
+}
+
+// eventually tries something again until it succeeds, as callers do while a server fails over.
+func eventually(t testing.TB, what string, try func() error) {
+	t.Helper()
+	var err error
+	require.Eventually(t, func() bool { err = try(); return err == nil }, 15*time.Second, 20*time.Millisecond, "%s: %s", what, lastly{&err})
+}
+
+type lastly struct{ err *error }
+
+func (l lastly) String() string { return fmt.Sprint(*l.err) }
+
+// Masters die one after another while two replicas of wafbot share the accounts and the work. What was acknowledged is there, and everything
+// goes on by itself.
+func TestFailovers(t *testing.T) {
+	onSets(t, func(t *testing.T, set *redistest.Set) {
+		ctx := t.Context()
+		names := accounts(9)
+		w := newWatch(t, names...)
+		w.asynchronous = true
+		one := w.start("one", openCopied(t, set.URL), nil)
+		two := w.start("two", openCopied(t, set.URL), nil)
+		w.settled(5, 4)
+		direct := openCopied(t, set.URL)
+		eventually(t, "begin", func() error { return beginWith(ctx, direct, "acme", store.Recalled{Epoch: store.NewEpoch()}) })
+
+		var mu sync.Mutex
+		done := map[string]int{}
+		for _, r := range []*replica{one, two} {
+			running(t, func(ctx context.Context) error {
+				return r.store.Work(ctx, func(work []byte, _ func(context.Context) bool, finish func(context.Context) error) {
+					mu.Lock()
+					done[string(work)]++
+					mu.Unlock()
+					_ = finish(ctx)
+				})
+			})
+		}
+		var accepted []string
+		masters := len(set.Masters())
+		for n := range masters {
+			stop, _ := running(t, func(ctx context.Context) error {
+				for i := 0; ctx.Err() == nil; i++ {
+					id := fmt.Sprint(n, " ", i)
+					if _, err := direct.Accept(ctx, []byte(id), id); err == nil {
+						mu.Lock()
+						accepted = append(accepted, id)
+						mu.Unlock()
+					}
+				}
+				return nil
+			})
+			killed, err := set.KillMaster(n)
+			require.NoError(t, err)
+			promoted := time.Now()
+			w.settled(5, 4)
+			t.Logf("shared out %s after the promotion of another in place of %s", time.Since(promoted).Round(10*time.Millisecond), killed.Addr)
+			require.NoError(t, killed.Restart()) // a cluster's shard of two has no copies before
+			require.NoError(t, set.Whole())
+			whole := time.Now()
+			eventually(t, "accept", func() error { _, err := direct.Accept(ctx, []byte("after"), fmt.Sprint("after ", n)); return err })
+			eventually(t, "lock, save", func() error {
+				_, l, err := direct.Lock(ctx, "acme", false)
+				if err != nil {
+					return err
+				}
+				defer l.Unlock()
+				return saveChange(ctx, l, commands.Change{ID: fmt.Sprint("c", n), Account: "acme", State: commands.StateDone, At: noon})
+			})
+			eventually(t, "tell", func() error {
+				id := fmt.Sprint("n", n)
+				if err := direct.Announce(ctx, news(id, "x:1")); err != nil {
+					return err
+				}
+				if _, _, _, err := direct.Trying(ctx, "acme", id, noon); err != nil {
+					return err
+				}
+				_, err := direct.Told(ctx, news(id, "x:1"), "C1", "1.1", true)
+				return err
+			})
+			for account, h := range w.holds() {
+				eventually(t, "remember "+account, func() error {
+					return h.replica.store.Remember(ctx, account, poller.Update{LastGood: noon, Shown: shownAll("x:1")})
+				})
+			}
+			t.Logf("all goes on %s after there were copies again", time.Since(whole).Round(10*time.Millisecond))
+			stop()
+		}
+		require.Eventually(t, func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, id := range accepted {
+				if done[id] == 0 {
+					return false
+				}
+			}
+			return true
+		}, 15*time.Second, 20*time.Millisecond, "what was accepted is done")
+		twice := 0
+		for _, n := range done {
+			twice += max(0, n-1)
+		}
+		t.Logf("%d accepted, %d of them handed over again; overlaps of leases, which are not waited for: %v", len(accepted), twice, w.overlaps())
+		all, err := direct.Changes(ctx, "acme")
+		require.NoError(t, err)
+		require.Len(t, all, masters)
+	})
+}
+
+// A server that dies and stays away is missed only until another was promoted, also by who asks for no copies.
+func TestFailoverWithoutReturn(t *testing.T) {
+	onSets(t, func(t *testing.T, set *redistest.Set) {
+		ctx, s := t.Context(), openURL(t, set.URL)
+		names := accounts(20)
+		w := newWatch(t, names...)
+		w.asynchronous = true
+		w.start("one", s, nil)
+		w.settled(len(names))
+		killed, err := set.KillMaster(0)
+		require.NoError(t, err)
+		promoted := time.Now()
+		for _, account := range names {
+			eventually(t, "announce", func() error { n := news("n1", "x:1"); n.Account = account; return s.Announce(ctx, n) })
+			eventually(t, "append", func() error { _, err := s.Append(ctx, commands.AuditEntry{Account: account, At: noon}); return err })
+			eventually(t, "load", func() error { _, err := s.Load(ctx, account); return err })
+		}
+		eventually(t, "accept", func() error { _, err := s.Accept(ctx, []byte("after"), "after"); return err })
+		t.Logf("all goes on %s after the promotion of another in place of %s", time.Since(promoted).Round(10*time.Millisecond), killed.Addr)
+		w.settled(len(names))
+		for account, h := range w.holds() {
+			eventually(t, "remember "+account, func() error { return s.Remember(ctx, account, poller.Update{LastGood: noon}) })
+			require.NoError(t, h.held.Err())
+		}
+		t.Logf("all is tended %s after it", time.Since(promoted).Round(10*time.Millisecond))
+	})
+}
+
+// A server that hangs takes along what lies on it, and no other account.
+func TestAServerThatHangsTakesNothingElseAlong(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return
+	}
+	ctx, set := t.Context(), redistest.StartCluster(t)
+	hangs := client(t, set.Masters()[0].Addr)
+	var without []string // anything on that server
+	for _, account := range accounts(30) {
+		if err := hangs.Get(ctx, "{a:"+account+"}:lease").Err(); redis.HasErrorPrefix(err, "MOVED") {
+			without = append(without, account)
+		}
+	}
+	require.NotEmpty(t, without)
+	w := newWatch(t, accounts(30)...)
+	w.asynchronous = true
+	w.start("one", openURL(t, set.URL), nil)
+	w.start("two", openURL(t, set.URL), nil)
+	w.settled(15, 15)
+	before := w.holds()
+
+	info, err := hangs.Info(ctx, "server").Result()
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(regexp.MustCompile(`process_id:(\d+)`).FindStringSubmatch(info)[1])
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
+	require.Never(t, func() bool {
+		return slices.ContainsFunc(without, func(account string) bool {
+			return before[account].held.Err() != nil
+		})
+	}, 8*time.Second, 20*time.Millisecond)
+	w.settled(15, 15)
+}

@@ -1,0 +1,195 @@
+package store_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/store"
+)
+
+// replica is one of those that share a Redis: it beats and tends its part of the accounts, over a wire of its own.
+type replica struct {
+	name  string
+	store *store.Store
+	net   *wire
+	ended <-chan error
+	more  context.CancelFunc
+	run   context.CancelFunc
+}
+
+// stop stops the replica cleanly: what is in hand ends, then it gives up what it tends and takes leave.
+func (r *replica) stop() { r.more() }
+
+// kill ends the replica as far as Redis can tell.
+func (r *replica) kill() { r.net.refuse() }
+
+// hold is one time that a replica tends an account.
+type hold struct {
+	account    string
+	replica    *replica
+	held, more context.Context
+	duties     <-chan store.Duties
+	began      time.Time
+	end        context.CancelFunc // what was in hand is done
+}
+
+func (h *hold) String() string { return h.replica.name + " tends " + h.account }
+
+// watch sees what replicas tend, and whether two ever tend the same.
+type watch struct {
+	t        tester
+	accounts []string
+
+	busy         bool // what is begun has to be ended by the test
+	asynchronous bool // leases may be lost with a server
+
+	mu     sync.Mutex
+	now    map[string]*hold // the last by account
+	faults []string
+	begun  chan *hold
+}
+
+func newWatch(t tester, accounts ...string) *watch {
+	w := &watch{t: t, accounts: accounts, now: map[string]*hold{}, begun: make(chan *hold, 10_000)}
+	t.Cleanup(func() { require.True(t, w.asynchronous || len(w.overlaps()) == 0, w.overlaps()) })
+	return w
+}
+
+func (w *watch) overlaps() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.faults)
+}
+
+// start starts a replica on a store.
+func (w *watch) start(name string, s *store.Store, net *wire) *replica {
+	live, leave := context.WithCancel(context.Background())
+	held, drop := context.WithCancel(live)
+	more, stop := context.WithCancel(held)
+	r := &replica{name: name, store: s, net: net, more: stop, run: drop}
+	var g errgroup.Group
+	g.Go(func() error {
+		if err := s.Beat(live); live.Err() == nil {
+			drop()
+			return err
+		}
+		return nil
+	})
+	g.Go(func() error {
+		defer leave()
+		_ = s.Share(held, more, w.accounts, func(held, more context.Context, account string, duties <-chan store.Duties) {
+			w.tend(&hold{account: account, replica: r, held: held, more: more, duties: duties, began: time.Now()})
+		})
+		return nil
+	})
+	ended, done := make(chan error, 1), make(chan struct{})
+	go func() { ended <- g.Wait(); close(done) }()
+	r.ended = ended
+	w.t.Cleanup(func() { drop(); <-done })
+	return r
+}
+
+// tend notes who tended the account when somebody else began.
+func (w *watch) tend(h *hold) {
+	work, end := context.WithCancel(h.more)
+	if w.busy {
+		work, end = context.WithCancel(h.held)
+	}
+	defer end()
+	h.end = end
+	w.mu.Lock()
+	if before := w.now[h.account]; before != nil && before.held.Err() == nil {
+		w.faults = append(w.faults, fmt.Sprintf("%s while %s", h, before))
+	}
+	w.now[h.account] = h
+	w.mu.Unlock()
+	w.begun <- h
+	<-work.Done()
+}
+
+// holds are what is tended now, by account.
+func (w *watch) holds() map[string]*hold {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := map[string]*hold{}
+	for account, h := range w.now {
+		if h.held.Err() == nil && h.more.Err() == nil {
+			all[account] = h
+		}
+	}
+	return all
+}
+
+// shares are how many accounts each replica tends, the most first.
+func (w *watch) shares() []int {
+	n := map[*replica]int{}
+	for _, h := range w.holds() {
+		n[h.replica]++
+	}
+	var all []int
+	for _, some := range n {
+		all = append(all, some)
+	}
+	slices.SortFunc(all, func(a, b int) int { return cmp.Compare(b, a) })
+	return all
+}
+
+// settled waits until the accounts are shared out so, the most first.
+func (w *watch) settled(shares ...int) {
+	w.t.Helper()
+	require.Eventually(w.t, func() bool { return slices.Equal(w.shares(), shares) }, 30*time.Second, 10*time.Millisecond, "%v", shares)
+}
+
+// tending has a store tend an account until the test ends.
+func tending(t testing.TB, s *store.Store) *hold {
+	t.Helper()
+	w := newWatch(t, "acme")
+	w.start("it", s, nil)
+	return within(t, 10*time.Second, w.begun)
+}
+
+// openTending is a replica's store that tends the account.
+func (w *world) openTending(t testing.TB) *store.Store {
+	t.Helper()
+	s := w.open(t)
+	tending(t, s)
+	return s
+}
+
+// lock takes the lock of the account, whose memory is begun if it isn't.
+func lock(t testing.TB, s *store.Store) commands.Lock {
+	t.Helper()
+	begin(t, s, "acme")
+	_, l, err := s.Lock(t.Context(), "acme", false)
+	require.NoError(t, err)
+	return l
+}
+
+// locked does something under the lock of the account.
+func locked(t testing.TB, s *store.Store, do func(commands.Lock) error) {
+	t.Helper()
+	l := lock(t, s)
+	defer l.Unlock()
+	require.NoError(t, do(l))
+}
+
+// saveChange writes one change down.
+func saveChange(ctx context.Context, l commands.Lock, c commands.Change) error {
+	_, err := l.SaveChanges(ctx, nil, c)
+	return err
+}
+
+// beginWith begins a memory, unless that was done.
+func beginWith(ctx context.Context, s *store.Store, account string, r store.Recalled) error {
+	_, err := s.Restore(ctx, account, r)
+	return err
+}

@@ -1,0 +1,304 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
+)
+
+func accounts(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprint("account-", i)
+	}
+	return all
+}
+
+// startOn starts a replica that reaches its Redis over a wire of its own.
+func (w *watch) startOn(redis *world, name string) *replica {
+	net := newWire(w.t, redis.addr)
+	return w.start(name, net.open(w.t), net)
+}
+
+// evenly is how n accounts are shared out among so many replicas, the most first.
+func evenly(n, replicas int) (shares []int) {
+	for i := range min(n, replicas) {
+		share := n / replicas
+		if i < n%replicas {
+			share++
+		}
+		shares = append(shares, share)
+	}
+	return shares
+}
+
+// Replicas come, die, are paused and stop; each account is tended by one at a time all along, and all are shared out evenly every time.
+func TestAccountsAreSharedOutEvenly(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{0, 1, 3, 50} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			onEach(t, func(t *testing.T, redis *world) {
+				w := newWatch(t, accounts(n)...)
+				one := w.startOn(redis, "one")
+				w.settled(evenly(n, 1)...)
+				two := w.startOn(redis, "two")
+				w.settled(evenly(n, 2)...)
+				three, four := w.startOn(redis, "three"), w.startOn(redis, "four")
+				w.settled(evenly(n, 4)...)
+
+				two.kill()
+				w.settled(evenly(n, 3)...)
+				three.stop()
+				require.NoError(t, within(t, 8*time.Second, three.ended))
+				w.settled(evenly(n, 2)...)
+				resume := four.net.stall()
+				w.settled(evenly(n, 1)...)
+				resume()
+				w.settled(evenly(n, 2)...)
+				one.stop()
+				four.stop()
+				require.NoError(t, within(t, 8*time.Second, one.ended))
+				require.NoError(t, within(t, 8*time.Second, four.ended))
+				require.Empty(t, w.holds())
+			})
+		})
+	}
+}
+
+func TestWhatADeadReplicaTendedIsTakenOverWithinFiveSeconds(t *testing.T) {
+	t.Parallel()
+	for name, die := range map[string]func(*replica){
+		"its network is cut": (*replica).kill,
+		"nothing goes out":   func(r *replica) { r.net.goWrong(hang, nil) },
+		"nothing comes back": func(r *replica) { r.net.goWrong(nil, hang) }, // renewed once more, without knowing
+		"it is paused":       func(r *replica) { r.net.stall() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, redis *world) {
+				w := newWatch(t, "acme")
+				one := w.startOn(redis, "one")
+				first := within(t, 5*time.Second, w.begun)
+				w.startOn(redis, "two")
+				require.Never(t, func() bool { return len(w.begun) > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "over a renewal and some tries")
+				require.NoError(t, first.held.Err())
+				die(one)
+				died := time.Now()
+				next := within(t, 10*time.Second, w.begun)
+				require.Equal(t, "two tends acme", next.String())
+				require.Less(t, next.began.Sub(died), 7*time.Second) // five, and what a busy machine adds
+				require.ErrorContains(t, context.Cause(first.held), "lease lost")
+			})
+		})
+	}
+}
+
+func TestACleanStopHandsOverAtOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, redis *world) {
+		w := newWatch(t, "acme")
+		one := w.startOn(redis, "one")
+		within(t, 5*time.Second, w.begun)
+		w.startOn(redis, "two")
+		require.Eventually(t, func() bool { n, _ := redis.rdb.ZCard(t.Context(), "{work}:beats").Result(); return n == 2 }, 5*time.Second, 10*time.Millisecond)
+		one.stop()
+		stopped := time.Now()
+		require.Less(t, within(t, 5*time.Second, w.begun).began.Sub(stopped), 3*time.Second) // not only when the lease runs out
+		require.NoError(t, within(t, 5*time.Second, one.ended))
+	})
+}
+
+// What is in hand is finished first, by a stop as well as when another replica is to have the account.
+func TestAnAccountIsGivenUpWhenWhatIsInHandIsDone(t *testing.T) {
+	t.Parallel()
+	for name, giveUp := range map[string]func(*watch, *world, *replica){
+		"surplus": func(w *watch, redis *world, _ *replica) { w.startOn(redis, "two") },
+		"stop": func(w *watch, redis *world, one *replica) {
+			w.startOn(redis, "two")
+			one.stop()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, redis *world) {
+				w := newWatch(t, "a", "b")
+				w.busy = true
+				one := w.startOn(redis, "one")
+				begun := map[string]*hold{}
+				for range 2 {
+					h := within(t, 5*time.Second, w.begun)
+					begun[h.account] = h
+				}
+				giveUp(w, redis, one)
+				given := func() (all []*hold) {
+					for _, h := range begun {
+						if h.more.Err() != nil {
+							all = append(all, h)
+						}
+					}
+					return all
+				}
+				require.Eventually(t, func() bool { return len(given()) > 0 }, 5*time.Second, 10*time.Millisecond)
+				require.Never(t, func() bool { return len(w.begun) > 0 }, 1500*time.Millisecond, 100*time.Millisecond)
+				for _, h := range given() {
+					require.NoError(t, h.held.Err(), "it has time to finish, and nobody else begins")
+					h.end()
+				}
+				for range given() {
+					h := within(t, 5*time.Second, w.begun)
+					require.Equal(t, "two", h.replica.name)
+					h.end()
+				}
+				for _, h := range begun {
+					h.end()
+				}
+			})
+		})
+	}
+}
+
+func TestWhatIsInHandWhenMoreEndsHasTenSeconds(t *testing.T) {
+	t.Parallel()
+	w := newWatch(t, "acme")
+	w.busy = true
+	one := w.startOn(newMini(t), "one")
+	h := within(t, 5*time.Second, w.begun)
+	one.stop()
+	stopped := time.Now()
+	within(t, 15*time.Second, h.held.Done())
+	require.InDelta(t, 10*time.Second, time.Since(stopped), float64(time.Second))
+	require.ErrorContains(t, context.Cause(h.held), "not given up")
+	require.NoError(t, within(t, 5*time.Second, one.ended))
+}
+
+// A process that was stopped and goes on looks at its context before its timers have run.
+func TestALeaseIsOverToTheInstant(t *testing.T) {
+	t.Parallel()
+	for range 100 { // the timer may be quick
+		held, end := store.Held(t.Context(), time.Now())
+		require.ErrorIs(t, held.Err(), context.Canceled)
+		require.ErrorContains(t, context.Cause(held), "lease lost")
+		end()
+	}
+	held, end := store.Held(t.Context(), time.Now().Add(time.Hour))
+	require.NoError(t, held.Err())
+	end()
+	require.ErrorIs(t, held.Err(), context.Canceled)
+}
+
+func TestDutiesComeAboutOnceASecond(t *testing.T) {
+	onEach(t, func(t *testing.T, redis *world) {
+		s := redis.open(t)
+		h := tending(t, s)
+		require.Never(t, func() bool { return len(h.duties) > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "there are none")
+		until := time.Now().Add(time.Hour).Truncate(time.Second)
+		require.NoError(t, s.Announce(t.Context(), news("n1", "x:1")))
+		save(t, s, commands.Change{ID: "c1", AttackID: "a1", State: commands.StateDone, At: noon, Until: until, Steps: rule})
+		save(t, s, commands.Change{ID: "c2", AttackID: "a2", State: commands.StateDone, At: noon, Until: until.Add(time.Hour), Steps: rule})
+		require.Eventually(t, func() bool {
+			d := within(t, 5*time.Second, h.duties)
+			return d.Untold == 1 && d.Outdated == 2 && d.Due.Equal(until)
+		}, 5*time.Second, time.Millisecond)
+	})
+}
+
+// Who tends an account no longer, or not any more as it was, writes nothing down.
+func TestOnlyWhoTendsAnAccountRemembers(t *testing.T) {
+	t.Parallel()
+	update := poller.Update{LastGood: noon, Shown: shownAll("x:1"), News: []poller.News{news("n1", "x:1")}}
+	for name, lose := range map[string]func(t *testing.T, redis *world, s *store.Store){
+		"it never did": func(*testing.T, *world, *store.Store) {},
+		"another does": func(t *testing.T, redis *world, s *store.Store) {
+			tending(t, s)
+			require.NoError(t, redis.rdb.Set(t.Context(), "{a:acme}:lease", "another", 0).Err())
+		},
+		"redis was emptied": func(t *testing.T, redis *world, s *store.Store) {
+			tending(t, s)
+			require.NoError(t, redis.rdb.FlushAll(t.Context()).Err())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, redis *world) {
+				s := redis.open(t)
+				lose(t, redis, s)
+				require.ErrorContains(t, s.Remember(t.Context(), "acme", update), "lease lost")
+				m, err := s.Load(t.Context(), "acme")
+				require.NoError(t, err)
+				require.Empty(t, m.Shown)
+				require.True(t, m.LastGood.IsZero())
+				require.Empty(t, untold(t, s))
+			})
+		})
+	}
+}
+
+func TestALostLeaseEndsItsContextAndIsTakenAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, redis *world) {
+		w := newWatch(t, "acme")
+		one := w.startOn(redis, "one")
+		first := within(t, 5*time.Second, w.begun)
+		require.NoError(t, redis.rdb.FlushAll(t.Context()).Err())
+		within(t, 3*time.Second, first.held.Done())
+		require.ErrorContains(t, context.Cause(first.held), "lease lost")
+		within(t, 5*time.Second, w.begun)
+		require.NoError(t, one.store.Remember(t.Context(), "acme", poller.Update{LastGood: noon}))
+	})
+}
+
+// An older replica that meets what a newer one wrote touches nothing.
+func TestAnOlderReplicaKeepsItsHandsOff(t *testing.T) {
+	onEach(t, func(t *testing.T, redis *world) {
+		w := newWatch(t, "acme", "beta")
+		one := w.startOn(redis, "one")
+		within(t, 5*time.Second, w.begun)
+		version, err := redis.rdb.Get(t.Context(), "{work}:version").Int()
+		require.NoError(t, err)
+		require.NoError(t, redis.rdb.Set(t.Context(), "{work}:version", version+1, 0).Err())
+		require.ErrorIs(t, within(t, 5*time.Second, one.ended), commands.ErrNewer)
+		require.Empty(t, w.holds())
+
+		require.NoError(t, redis.rdb.Set(t.Context(), "{a:acme}:epoch", fmt.Sprint(version+1, " later"), 0).Err())
+		before := redis.keys(t)
+		two := w.startOn(redis, "two")
+		require.ErrorIs(t, within(t, 5*time.Second, two.ended), commands.ErrNewer)
+		_, _, err = redis.open(t).Lock(t.Context(), "acme", false)
+		require.ErrorIs(t, err, commands.ErrNewer)
+		require.ElementsMatch(t, before, redis.keys(t))
+
+		require.NoError(t, redis.rdb.Set(t.Context(), "{work}:version", version-1, 0).Err())
+		w.startOn(redis, "three")
+		require.Eventually(t, func() bool { return w.holds()["beta"] != nil }, 5*time.Second, 10*time.Millisecond)
+		require.Nil(t, w.holds()["acme"], "its state is newer")
+		now, err := redis.rdb.Get(t.Context(), "{work}:version").Int()
+		require.NoError(t, err)
+		require.Equal(t, version, now, "what was older is this one's now")
+	})
+}
+
+// Answers that are lost leave no account without anybody.
+func TestALeaseWhoseAnswerWasLostIsTakenSoon(t *testing.T) {
+	onEach(t, func(t *testing.T, redis *world) {
+		net := newWire(t, redis.addr)
+		s := net.open(t)
+		require.NoError(t, s.Ping(t.Context()))
+		var lost sync.Once
+		net.goWrong(nil, func(chunk []byte) ([]byte, bool) {
+			goOn := true
+			if string(chunk) == "$5\r\ntaken\r\n" {
+				lost.Do(func() { goOn = false })
+			}
+			if !goOn {
+				return nil, false
+			}
+			return chunk, true
+		})
+		w := newWatch(t, "acme")
+		w.start("one", s, net)
+		within(t, 6*time.Second, w.begun)
+	})
+}

@@ -1,0 +1,108 @@
+package store_test
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// Two replicas post the same thing, because one of them was paused: one message stays, the other is taken back.
+func TestWhatIsToldTwiceIsNoticed(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		a, b, ctx := w.openTending(t), w.open(t), t.Context()
+		for i := range 20 {
+			id := fmt.Sprint("n", i)
+			n := news(id, "x:1")
+			require.NoError(t, a.Announce(ctx, n))
+			requireTrying(t, a, id, noon, noon, "first")
+			requireTrying(t, b, id, noon.Add(time.Minute), noon, "again")
+			var doubles atomic.Int64
+			var both sync.WaitGroup
+			for ts, s := range map[string]*store.Store{"1.1": a, "2.2": b} {
+				both.Go(func() {
+					double, err := s.Told(ctx, n, "C1", ts, true)
+					if err != nil || double {
+						doubles.Add(1)
+					}
+				})
+			}
+			both.Wait()
+			require.EqualValues(t, 1, doubles.Load())
+			require.Empty(t, untold(t, a))
+			_, ts, err := a.Card(ctx, "acme", commands.AttackID("acme", "x:1"))
+			require.NoError(t, err)
+			attack, err := a.CardAt(ctx, "acme", "C1", ts)
+			require.NoError(t, err)
+			require.Equal(t, commands.AttackID("acme", "x:1"), attack)
+			requireTrying(t, b, id, noon.Add(time.Hour), noon.Add(time.Hour), "told")
+			double, err := b.Told(ctx, n, "C1", ts, true)
+			require.NoError(t, err)
+			require.False(t, double, "what is recorded there may be recorded again")
+		}
+	})
+}
+
+// The place is recorded, but the answer doesn't arrive. Whoever tries again learns that his message is the one.
+func TestWhoseRecordWasUnansweredRecordsItAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		net, other, ctx := newWire(t, w.addr), w.open(t), t.Context()
+		s, n := net.open(t), news("n1", "x:1")
+		tell(t, other, news("n0", "x:1"), "C1", "0.0") // the script is known from here on
+		require.NoError(t, s.Announce(ctx, n))
+		requireTrying(t, s, "n1", noon, noon, "first")
+		net.goWrong(nil, func(chunk []byte) ([]byte, bool) { return nil, !bytes.Contains(chunk, []byte("C1 1.1")) })
+		_, err := s.Told(ctx, n, "C1", "1.1", true)
+		require.Error(t, err)
+		net.goWrong(nil, nil)
+		double, err := other.Told(ctx, n, "C1", "2.2", true)
+		require.NoError(t, err)
+		require.True(t, double)
+		tell(t, s, n, "C1", "1.1")
+		_, ts, err := s.Card(ctx, "acme", commands.AttackID("acme", "x:1"))
+		require.NoError(t, err)
+		require.Equal(t, "1.1", ts)
+	})
+}
+
+func TestWhatWasToldWithoutAMessageOfItsOwnIsNoDouble(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx := w.open(t), t.Context()
+		for _, n := range []poller.News{news("n1", "x:1"), news("n2", "x:1")} {
+			require.NoError(t, s.Announce(ctx, n))
+		}
+		tell(t, s, news("n1", "x:1"), "", "")
+		tell(t, s, news("n1", "x:1"), "C1", "1.1") // it was shown in another's meanwhile: both may stay
+		double, err := s.Told(ctx, news("n2", "x:1"), "C1", "2.2", false)
+		require.NoError(t, err)
+		require.False(t, double)
+		double, err = s.Told(ctx, news("n2", "x:1"), "", "", false)
+		require.NoError(t, err)
+		require.False(t, double)
+		_, ts, err := s.Card(ctx, "acme", commands.AttackID("acme", "x:1"))
+		require.NoError(t, err)
+		require.Empty(t, ts, "a reply is no card")
+	})
+}
+
+// What a replica posted before Redis was emptied is read back from the channel; its record comes too late and changes nothing.
+func TestATellingThatRedisForgotIsNotRecorded(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx := w.open(t), t.Context()
+		require.NoError(t, s.Announce(ctx, news("n1", "x:1")))
+		requireTrying(t, s, "n1", noon, noon, "first")
+		require.NoError(t, w.rdb.FlushAll(ctx).Err())
+		tell(t, s, news("n1", "x:1"), "C1", "1.1")
+		require.Empty(t, w.keys(t))
+		requireTrying(t, s, "n1", noon.Add(time.Hour), noon.Add(time.Hour), "first")
+		tell(t, s, news("n1", "x:1"), "C1", "2.2")
+	})
+}
