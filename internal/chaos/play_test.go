@@ -172,15 +172,16 @@ func (p *play) ask(q *request, path string, body map[string]string) {
 	})
 }
 
-// quiet reports whether nothing is left to do in wafbot's memory.
-func (p *play) quiet() bool {
-	due := fmt.Sprintf("ZCOUNT {a:acme}:due -inf %d", time.Now().Unix())
-	for _, left := range []string{"XLEN {work}:stream", "HLEN {a:acme}:outbox", "HLEN {a:acme}:redraw", due} {
-		if n, err := askRedis(p.redis.Addr, left); err != nil || string(n.raw) != ":0\r\n" {
-			return false
+// left is what is left to do in wafbot's memory.
+func (p *play) left() (found []string) {
+	due := fmt.Sprintf("ZRANGEBYSCORE {a:acme}:due -inf %d", time.Now().Unix())
+	for _, todo := range []string{"XRANGE {work}:stream - +", "HGETALL {a:acme}:outbox", "HGETALL {a:acme}:redraw", due} {
+		v, err := askRedis(p.redis.Addr, todo)
+		if err != nil || len(v.words) > 0 {
+			found = append(found, fmt.Sprint(todo, ": ", v.words, err))
 		}
 	}
-	return true
+	return found
 }
 
 // ready waits until what went before the story is over.
@@ -188,7 +189,7 @@ func (p *play) ready() {
 	p.t.Helper()
 	still := 0
 	p.await("quiet", func() bool {
-		if still++; !p.quiet() {
+		if still++; len(p.left()) > 0 {
 			still = 0
 		}
 		return still > 10
@@ -239,8 +240,8 @@ func (p *play) end(s story) outcome {
 		e, err := p.look()
 		require.NoError(p.t, err)
 		o := outcome{verdict: judge(e), wrong: slices.Concat(s.wrong(p, e), p.unanswered(e))}
-		if !p.quiet() {
-			o.wrong, over = append(o.wrong, "something is left to do"), time.Now()
+		if left := p.left(); len(left) > 0 {
+			o.wrong, over = append(o.wrong, left...), time.Now()
 		}
 		if !o.clean() {
 			right = time.Now()

@@ -47,7 +47,7 @@ func stories() []story {
 		{name: "undo of a patch", eve: undone("patch"), act: undo, wrong: stands(0, 0)},
 		{name: "undo of a mode", eve: undone("mode "), act: undo, wrong: stands(0, 0)},
 		{name: "a mode for a time, and back", eve: card, act: func(p *play) { p.click("mode ") }, wrong: returned},
-		{name: "it became an incident", eve: card, act: turnsOutToWork, wrong: replied},
+		{name: "it became an incident", eve: card, act: works, wrong: replied},
 	}
 }
 
@@ -118,8 +118,8 @@ func returned(p *play, e *evidence) []string {
 	return wrong
 }
 
-// turnsOutToWork has the service find that the attack works.
-func turnsOutToWork(p *play) {
+// works has the service find that the attack works.
+func works(p *play) {
 	require.NoError(p.t, p.world.post("/attacks/"+p.origin+"/incident", struct{}{}, &struct{}{}))
 }
 
