@@ -26,7 +26,8 @@ func (r *Runner) finish(ctx context.Context, c *Call, ch Change, p Plan, res *Re
 		}
 		ch.Steps[i].Done = true
 	}
-	if errors.Is(fault, ErrAway) && !slices.ContainsFunc(ch.Steps, func(s Step) bool { return s.Sent }) {
+	sent := slices.ContainsFunc(ch.Steps, func(s Step) bool { return s.Sent })
+	if errors.Is(fault, ErrAway) && !sent {
 		return fault
 	}
 	r.settle(&ch, fault)
@@ -36,7 +37,9 @@ func (r *Runner) finish(ctx context.Context, c *Call, ch Change, p Plan, res *Re
 	n, err := r.keep(ctx, c, ch, &entry)
 	switch {
 	case errors.Is(err, ErrLost):
-		c.lost = append(c.lost, ch)
+		if sent { // else it is planned anew: meanwhile somebody else may have done it
+			c.lost = append(c.lost, ch)
+		}
 		return unsaved(ch, err)
 	case err != nil:
 		fault = unsaved(ch, err)

@@ -92,3 +92,17 @@ func TestAChangeThatRedisForgotIsWrittenDownAgain(t *testing.T) {
 		require.Equal(t, []string{"monitoring"}, w.modes())
 	}
 }
+
+// The lock is lost after the first half of a change; what the second half would do, somebody else does meanwhile.
+func TestALockLostBetweenTwoHalves(t *testing.T) {
+	t.Parallel()
+	for at := 1; at <= 5; at++ {
+		w := newWorld(t)
+		id := w.attackOn("/login")
+		w.ledger.loseLock(at, func() { w.does(bob, "patch attack="+id) })
+		_, err := w.do(w.asks(ann, "contain attack="+id))
+		require.NoError(t, err)
+		require.Len(t, w.rules("vpatch"), 1, "at save %d", at)
+		require.Len(t, w.entries("black"), 1, "at save %d", at)
+	}
+}

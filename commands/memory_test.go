@@ -221,6 +221,7 @@ func (l *lock) write(ctx context.Context, where map[string]string, values map[st
 		meanwhile := l.meanwhile
 		l.loseAt = 0
 		l.ledger.term++
+		l.cancel()
 		<-l.locks
 		l.mu.Unlock()
 		meanwhile()
