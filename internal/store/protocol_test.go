@@ -69,7 +69,7 @@ func newProtocol(t *rapid.T) *protocol {
 	t.Cleanup(p.mini.Close)
 	direct := laid(p.mini.Dial)
 	t.Cleanup(direct.takeAway)
-	p.rdb = redis.NewClient(&redis.Options{Dialer: direct.dial})
+	p.rdb = redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", Dialer: direct.dial}) // nobody looks a name up
 	t.Cleanup(func() { require.NoError(t, p.rdb.Close()) })
 	p.watch = newWatch(t, "acme", "beta", "gamma")
 	p.watch.asynchronous = true // looked at here
@@ -194,12 +194,27 @@ func (p *protocol) finishOne(t *rapid.T, one *process) {
 	one.hand = slices.Delete(one.hand, i, i+1)
 	one.mu.Unlock()
 	before, mine := p.stream(t), j.mine(t.Context())
+	if mine && slices.Contains(before, j.work) {
+		p.requireNobodyElse(t, one, j.work)
+	}
 	require.NoError(t, j.done(t.Context()))
 	if mine && slices.Contains(before, j.work) {
 		p.finished[j.work]++
 		before = slices.DeleteFunc(before, func(work string) bool { return work == j.work })
 	}
 	require.ElementsMatch(t, before, p.stream(t))
+}
+
+// requireNobodyElse looks that work is one replica's at a time.
+func (p *protocol) requireNobodyElse(t *rapid.T, one *process, work string) {
+	for _, other := range p.living {
+		if other == one || other.resume != nil {
+			continue
+		}
+		for _, j := range other.hand {
+			require.False(t, j.work == work && j.mine(t.Context()), "%s and %s have %s", one.name, other.name, work)
+		}
+	}
 }
 
 // stream is the work that isn't done.
@@ -213,7 +228,7 @@ func (p *protocol) stream(t *rapid.T) (all []string) {
 }
 
 func (p *protocol) announce(t *rapid.T) {
-	one, id := p.awake(t), fmt.Sprint("n", rapid.IntRange(0, 5).Draw(t, "id"))
+	one, id := p.awake(t), fmt.Sprint("n", rapid.IntRange(0, 2).Draw(t, "id"))
 	if _, known := p.news[id]; !known {
 		require.NoError(t, one.store.Announce(t.Context(), news(id, "x:1")))
 		p.news[id] = ""
@@ -222,7 +237,7 @@ func (p *protocol) announce(t *rapid.T) {
 
 // tell has a replica tell something, whether or not another did already: it was paused, or the news was lost.
 func (p *protocol) tell(t *rapid.T) {
-	one, id := p.awake(t), fmt.Sprint("n", rapid.IntRange(0, 5).Draw(t, "id"))
+	one, id := p.awake(t), fmt.Sprint("n", rapid.IntRange(0, 2).Draw(t, "id"))
 	if rapid.Bool().Draw(t, "begin") {
 		first, again, told, err := one.store.Trying(t.Context(), "acme", id, time.Now())
 		require.NoError(t, err)
@@ -250,7 +265,10 @@ func (p *protocol) remember(t *rapid.T) {
 	if len(p.all) == 0 {
 		t.Skip("there is none")
 	}
-	one := rapid.SampledFrom(p.all).Draw(t, "replica")
+	p.rememberAs(t, rapid.SampledFrom(p.all).Draw(t, "replica"))
+}
+
+func (p *protocol) rememberAs(t *rapid.T, one *process) {
 	p.writes++
 	p.poll.writers[p.writes] = one
 	holds := p.watch.holds()["acme"]
@@ -291,12 +309,32 @@ func (p *protocol) save(t *rapid.T) {
 	if one.lock == nil {
 		t.Skip("it never had it")
 	}
+	p.saveAs(t, one)
+}
+
+func (p *protocol) saveAs(t *rapid.T, one *process) {
 	p.writes++
 	p.case_.writers[p.writes] = one
 	err := one.lock.SaveCase(t.Context(), "a1", commands.Case{Notes: []commands.Note{{ID: fmt.Sprint(p.writes)}}})
 	if last := p.case_.holders[len(p.case_.holders)-1]; last != one {
 		require.Error(t, err)
 	}
+}
+
+// late has a replica write while it is paused, perhaps for longer than its leases last, so that what it wrote arrives afterwards.
+func (p *protocol) late(t *rapid.T) {
+	one := p.awake(t)
+	if h := p.watch.holds()["acme"]; h == nil || h.replica != one.replica && one.lock == nil {
+		t.Skip("it may write nothing")
+	}
+	one.resume = one.net.stall()
+	p.rememberAs(t, one)
+	if one.lock != nil {
+		p.saveAs(t, one)
+	}
+	time.Sleep(time.Duration(rapid.IntRange(2, 9).Draw(t, "seconds")) * time.Second)
+	one.resume()
+	one.resume = nil
 }
 
 // check looks at what must be true all the time.
@@ -366,11 +404,13 @@ func TestProtocol(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) { // a bubble's test may not be asked for its deadline
 			p := newProtocol(t)
-			p.start(t)
+			for range rapid.IntRange(1, 3).Draw(t, "replicas") {
+				p.start(t)
+			}
 			actions := map[string]func(*rapid.T){
 				"": p.check, "start": p.start, "kill": p.kill, "stop": p.stop, "pause": p.pause, "go on": p.goOn, "wait": p.wait,
 				"deliver": p.deliver, "deliver more": p.deliver, "finish": p.finish, "finish more": p.finish,
-				"announce": p.announce, "tell": p.tell, "remember": p.remember, "lock": p.lock, "save": p.save,
+				"announce": p.announce, "tell": p.tell, "remember": p.remember, "lock": p.lock, "save": p.save, "late": p.late,
 			}
 			if rapid.IntRange(0, 3).Draw(t, "redis is emptied") == 0 {
 				actions["flush"] = p.flush

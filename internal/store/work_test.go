@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/store"
@@ -420,6 +423,50 @@ func TestLostAnswersNeitherLoseNorDoubleWork(t *testing.T) {
 	})
 }
 
+// gated is a connection that keeps back the first answer with a word in it, once that is wanted.
+type gated struct {
+	net.Conn
+
+	word         []byte
+	wanted       *atomic.Bool
+	came, passes chan struct{}
+}
+
+func (g gated) Read(b []byte) (int, error) {
+	n, err := g.Conn.Read(b)
+	if bytes.Contains(b[:n], g.word) && g.wanted.CompareAndSwap(true, false) {
+		close(g.came)
+		<-g.passes
+	}
+	return n, err
+}
+
+// What dead replicas had is looked up together with what is in hand, and that may be finished before the answer is read.
+func TestWhatIsFinishedMeanwhileIsNotHandedOverAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		gate := gated{word: []byte("work 1"), wanted: new(atomic.Bool), came: make(chan struct{}), passes: make(chan struct{})}
+		s := store.OpenDialling(func(context.Context, string, string) (net.Conn, error) {
+			conn, err := net.Dial("tcp", w.addr)
+			return gated{conn, gate.word, gate.wanted, gate.came, gate.passes}, err
+		})
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		jobs, _, _ := worker(t, s)
+		accept(t, s, "1")
+		one := within(t, 5*time.Second, jobs)
+		gate.wanted.Store(true)
+		_, err := w.rdb.TxPipelined(t.Context(), func(p redis.Pipeliner) error {
+			p.XAdd(t.Context(), &redis.XAddArgs{Stream: "{work}:stream", Values: []string{"work", "work 2"}})
+			p.XReadGroup(t.Context(), &redis.XReadGroupArgs{Group: "workers", Consumer: "dead", Streams: []string{"{work}:stream", ">"}, Block: -1})
+			return nil
+		})
+		require.NoError(t, err)
+		within(t, 5*time.Second, gate.came)
+		require.NoError(t, one.done(t.Context()))
+		close(gate.passes)
+		require.Equal(t, "work 2", within(t, 5*time.Second, jobs).work)
+	})
+}
+
 // Who doesn't beat is taken for dead, so it takes nothing in hand.
 func TestNobodyWorksWithoutABeat(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
@@ -430,6 +477,9 @@ func TestNobodyWorksWithoutABeat(t *testing.T) {
 			return s.Work(ctx, func(work []byte, _ func(context.Context) bool, _ func(context.Context) error) { handed <- string(work) })
 		})
 		require.Never(t, func() bool { return len(handed) > 0 }, 700*time.Millisecond, 50*time.Millisecond)
+		groups, err := w.rdb.XInfoGroups(t.Context(), "{work}:stream").Result()
+		require.NoError(t, err)
+		require.Empty(t, groups, "nothing was asked for")
 		running(t, s.Beat)
 		require.Equal(t, "work 1", within(t, 2*time.Second, handed))
 	})
