@@ -1,8 +1,11 @@
 # make test is all a contributor needs. It installs what the full round wants where it can, and says what to do where it can't.
 GO      ?= go
 TIMEOUT ?= 8m
+CHAOS_FOR    ?= 5m
+CHAOS_ROUNDS ?= 1
+CHAOS_SEED   ?= $(shell date +%s)
 
-.PHONY: test short lint bench fuzz build tools image image-test
+.PHONY: test short lint bench fuzz chaos build tools image image-test
 
 build: ## the binary, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/wafbot ./cmd/wafbot
@@ -32,3 +35,7 @@ bench: ## figures, each beside a raw round trip of the same run
 
 fuzz: ## each fuzz test for FUZZTIME
 	./scripts/fuzz
+
+chaos: tools ## CHAOS_FOR (5m) of everything going wrong in each round, CHAOS_ROUNDS (1) of each kind of Redis, the first with CHAOS_SEED (the time); and every step struck
+	./scripts/test -v -run 'TestChaos|TestSteps' -count 1 -timeout 0 ./internal/chaos -args -chaos.steps=all -chaos.mix=kept,emptied,cluster,sentinel \
+		-chaos.for=$(CHAOS_FOR) -chaos.rounds=$(CHAOS_ROUNDS) -chaos.seed=$(CHAOS_SEED)

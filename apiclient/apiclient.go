@@ -17,7 +17,7 @@ type Config struct {
 	Token     Secret        // the API token; either this or TokenFile
 	TokenFile string        // holds the token; read again when it changes and once after a refusal (401, 403)
 	ClientID  int           // the account; 0: asked of the API on first need, once, and kept
-	HTTP      *http.Client  // nil: one with a time-out of 15 s; redirects are never followed, whatever it says
+	HTTP      *http.Client  // nil: one of its own as NewHTTP makes it; redirects are never followed, whatever it says
 	Tries     int           // how often one request is sent at most; 0: 4
 	Pause     time.Duration // before the first repeat, doubling to 30 times as long; while rules are locked 5 times; 0: 1 s
 }
@@ -80,10 +80,10 @@ func baseURL(address string) (string, error) {
 
 // withoutRedirects copies the HTTP client, because Go passes the token's header on to whatever host a redirect names.
 func withoutRedirects(given *http.Client) *http.Client {
-	own := http.Client{Timeout: 15 * time.Second}
-	if given != nil {
-		own = *given
+	if given == nil {
+		given = NewHTTP()
 	}
+	own := *given
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &own
 }

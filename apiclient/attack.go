@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // DefaultApp is the id of the default application in attack records and conditions.
@@ -93,7 +94,13 @@ func (a Attack) FalsePositive() bool { return strings.EqualFold(a.State, "falsep
 
 // Status is the normalised blocking status.
 func (a Attack) Status() Status {
-	switch strings.ToLower(strings.NewReplacer("_", " ", "-", " ").Replace(strings.TrimSpace(a.BlockStatus))) {
+	spaced := func(r rune) rune {
+		if r == '_' || r == '-' {
+			return ' '
+		}
+		return unicode.ToLower(r)
+	}
+	switch strings.Map(spaced, strings.TrimSpace(a.BlockStatus)) {
 	case "blocked":
 		return StatusBlocked
 	case "partially blocked", "partly blocked", "partially", "partial":

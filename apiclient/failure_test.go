@@ -120,7 +120,7 @@ func TestAHungServiceIsGivenUp(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.fault = func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
-	c := s.start(func(cfg *apiclient.Config) { cfg.HTTP = &http.Client{Timeout: 20 * time.Millisecond}; cfg.Tries = 2 })
+	c := s.start(func(cfg *apiclient.Config) { cfg.HTTP = &http.Client{Timeout: 250 * time.Millisecond}; cfg.Tries = 2 })
 	_, err := c.CreateRule(t.Context(), patch())
 	require.Equal(t, apiclient.Network, apiclient.KindOf(err))
 	require.True(t, outcomeUnknown(t, err))

@@ -4,59 +4,89 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
 )
 
-// answer sends the result of a request to the one who asked.
-func (b *Bot) answer(ctx context.Context, req request, lines []commands.Text) {
-	b.send(ctx, req, linesMessage(lines, nil), req.Ephemeral)
-}
-
 // reply answers, in the background, a request that no line was run for.
 func (b *Bot) reply(req request, text commands.Text) {
-	b.once(req, func(ctx context.Context) { b.answer(ctx, req, []commands.Text{text}) })
+	b.once(req, func(ctx context.Context) { b.answer(ctx, req, linesMessage([]commands.Text{text}, nil)) })
 }
 
-// answerError tells a person what was refused or failed. What failed at the service is also told in the thread of the card, with a mention:
-// an answer that only one person sees for a moment is easily missed.
-func (b *Bot) answerError(ctx context.Context, req request, err error) {
+// resultMessage is what a person is told of what came of a request.
+func (b *Bot) resultMessage(req request, res commands.Result, err error) Message {
 	var refusal *commands.Refusal
-	if errors.As(err, &refusal) && errors.Is(err, commands.ErrAsk) {
-		b.send(ctx, req, renderAsk(refusal), req.Ephemeral)
-		return
+	switch {
+	case err == nil:
+		var buttons []commands.Suggestion
+		if res.Next != nil {
+			buttons = append(buttons, commands.Suggestion{Label: "Next page", Line: *res.Next})
+		}
+		return linesMessage(res.Lines, buttons)
+	case errors.As(err, &refusal) && errors.Is(err, commands.ErrAsk):
+		return renderAsk(refusal)
 	}
 	text, ref := commands.ForPeople(req.Invocation, err)
 	if ref != "" {
 		b.cfg.Log.Error("carry out request", "reference", ref, "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
 	}
-	b.answer(ctx, req, []commands.Text{text})
+	return linesMessage([]commands.Text{text}, nil)
+}
+
+// failedInThread tells in the thread of the card, with a mention, that a change failed at the service: an answer that only one person sees for a
+// moment is easily missed.
+func (b *Bot) failedInThread(ctx context.Context, req request, err error) {
 	thread := cmp.Or(req.Thread, req.MessageTS)
-	if errors.Is(err, commands.ErrService) && thread != "" && !req.Ephemeral && b.cfg.Runner.Changes(req.Invocation.Line) {
-		lines := []commands.Text{commands.Say(commands.User(req.Invocation.Actor.ID), " ", text)}
-		msg := linesMessage(lines, nil)
-		if err := b.post(ctx, postCall{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
-			b.cfg.Log.Error("reply in thread", "channel", req.Channel, "err", err)
+	if !errors.Is(err, commands.ErrService) || thread == "" || req.Ephemeral || !b.cfg.Runner.Changes(req.Invocation.Line) {
+		return
+	}
+	text, _ := commands.ForPeople(req.Invocation, err)
+	msg := linesMessage([]commands.Text{commands.Say(commands.User(req.Invocation.Actor.ID), " ", text)}, nil)
+	if err := b.post(ctx, postCall{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
+		b.cfg.Log.Error("reply in thread", "channel", req.Channel, "err", err)
+	}
+}
+
+// answer sends a message to the one who asked, however often it fails for a reason that may pass, until the context ends.
+func (b *Bot) answer(ctx context.Context, req request, msg Message) {
+	b.answerUntil(ctx, ctx, req, msg)
+}
+
+// answerUntil is answer that doesn't try again when more has ended. It reports whether there is nothing left to try.
+func (b *Bot) answerUntil(ctx, more context.Context, req request, msg Message) bool {
+	const most = 30 * time.Second
+	for pause := time.Second; ; pause = min(2*pause, most) {
+		wait, again := b.send(ctx, req, msg)
+		if !again {
+			return true
+		}
+		if sleep(more, max(wait, pause)) != nil {
+			return false
 		}
 	}
 }
 
-// send uses the request's response address as given; where there is none, or it has ended, the person gets an ephemeral message.
-func (b *Bot) send(ctx context.Context, req request, msg Message, replace bool) {
+// send uses the request's response address as given; where there is none, or it has ended, the person gets an ephemeral message. It reports
+// whether it failed for a reason that may pass, and how long Slack wants to be left alone then.
+func (b *Bot) send(ctx context.Context, req request, msg Message) (wait time.Duration, again bool) {
 	err := errNoAddress
 	if req.ResponseURL != "" {
 		err = b.cfg.Slack.respond(ctx, req.ResponseURL, &slack.WebhookMessage{
-			Text: msg.Text, Blocks: &slack.Blocks{BlockSet: msg.Blocks}, ResponseType: slack.ResponseTypeEphemeral, ReplaceOriginal: replace,
+			Text: msg.Text, Blocks: &slack.Blocks{BlockSet: msg.Blocks}, ResponseType: slack.ResponseTypeEphemeral, ReplaceOriginal: req.Ephemeral,
 		})
 	}
 	if err != nil && req.Channel != "" && req.Invocation.Actor.ID != "" {
 		err = b.cfg.Slack.whisper(ctx, req, msg)
 	}
-	if err != nil {
-		b.cfg.Log.Warn("answer request", "user", req.Invocation.Actor.ID, "err", err)
+	if err == nil {
+		return 0, false
 	}
+	b.cfg.Log.Warn("answer request", "user", req.Invocation.Actor.ID, "err", err)
+	v, wait := judge(err)
+	return wait, v == lost || v == maybe
 }
 
 var errNoAddress = errors.New("no response address")

@@ -41,6 +41,8 @@ type Outbox interface {
 	Trying(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error)
 	// Told takes news off, and remembers where its message is, and that it is its attack's card. double tells that another place is recorded.
 	Told(ctx context.Context, n poller.News, channel, ts string, card bool) (double bool, err error)
+	// Announce puts a piece of news there, or in the place of the one with its id.
+	Announce(ctx context.Context, n poller.News) error
 }
 
 // Links shares the app's few Socket Mode links among all replicas.
@@ -74,6 +76,7 @@ type Memory interface {
 	Links
 	Outbox
 	Cards
+	Notices
 	Pace
 	Ping(ctx context.Context) error
 }

@@ -1,7 +1,6 @@
 package bot
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -61,22 +60,4 @@ func paragraph(lines []commands.Text) string {
 		markups = append(markups, fit(line, maxCardLine))
 	}
 	return strings.Join(markups, "\n")
-}
-
-// metadata is what a card's message carries, so that it can be found and its state read back after the memory was lost. Everybody in the
-// channel can read it.
-func (c Card) metadata() slack.SlackMetadata {
-	const longest = 40 // of each, so that all stay under 1 kB
-	s := c.Situation
-	payload := map[string]any{
-		"version": "1", "account": commands.Visible(s.Account.Name, longest), "attack": commands.Visible(s.ID, longest),
-		"delivery": commands.Visible(c.Delivery, longest), "kind": "attack", "status": string(s.Attack.Status()), "quiet": c.Quiet,
-	}
-	if s.Attack.Incident() {
-		payload["kind"] = "incident"
-	}
-	if s.Attack.Hits.Known {
-		payload["hits_decade"] = len(strconv.FormatInt(max(s.Attack.Hits.N, 0), 10))
-	}
-	return slack.SlackMetadata{EventType: "wafbot_card", EventPayload: payload}
 }

@@ -8,10 +8,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slack-go/slack"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
 )
 
 // facts are what is stored about an attack.
@@ -225,8 +227,9 @@ func (b *Bot) redraw(ctx context.Context, account string, o outdated) error {
 	if err != nil {
 		return err
 	}
-	if ts == "" || !known {
-		// There is no card. One that is about to be posted is drawn from the same facts.
+	if ts == "" || !known || shown.Recalled {
+		// There is no card; one that is about to be posted is drawn from the same facts. Of one that was read back only the attack's id is
+		// known until it is seen again: that must not wipe out what stands there.
 		return b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
 	}
 	done, err := b.done(ctx, account, o.attack)
@@ -237,7 +240,8 @@ func (b *Bot) redraw(ctx context.Context, account string, o outdated) error {
 	if err := ctx.Err(); err != nil {
 		return err // of a replica that was paused, the lease is over, and with it what it knows
 	}
-	if _, _, _, err := b.cfg.Slack.api.UpdateMessageContext(ctx, channel, ts, msg.options()...); err != nil {
+	told := postCall{Delivery: poller.CardDelivery(account, shown.Attack.ID), Message: msg} // what the card carries stays true with what it shows
+	if _, _, _, err := b.cfg.Slack.api.UpdateMessageContext(ctx, channel, ts, append(msg.options(), slack.MsgOptionMetadata(told.metadata()))...); err != nil {
 		return withoutURL(err)
 	}
 	b.metrics.edits.Inc()

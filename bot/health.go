@@ -23,8 +23,9 @@ type readiness struct {
 }
 
 type watched struct {
-	Failing  string    `json:"failing,omitempty"`
-	LastGood time.Time `json:"last_good,omitzero"`
+	Failing   string    `json:"failing,omitempty"`
+	LastGood  time.Time `json:"last_good,omitzero"`
+	Elsewhere bool      `json:"elsewhere,omitempty"` // another replica watches it, and knows
 }
 
 // ingress is by which ways Slack can deliver just now; "" if by none.
@@ -69,7 +70,10 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 		state.Slack = "can't be used: " + slackTrouble(workspace)
 	}
 	for _, a := range b.cfg.Accounts {
-		if a.Health != nil {
+		switch {
+		case b.tends(a.Name) == nil:
+			state.Accounts[a.Name] = watched{Elsewhere: true}
+		case a.Health != nil:
 			h := a.Health()
 			state.Accounts[a.Name] = watched{Failing: h.Failing, LastGood: h.LastGood}
 		}

@@ -61,9 +61,8 @@ func (b *Bot) click(ctx context.Context, p payload, d delivery) {
 		req.Invocation.Anyway = kind == actionAnyway
 		b.take(ctx, req, action.Value)
 	case actionLeave:
-		b.once(req, func(ctx context.Context) {
-			b.send(ctx, req, linesMessage([]commands.Text{commands.Say("Left as it is. Nothing was done")}, nil), true)
-		})
+		req.Ephemeral = true // the question goes
+		b.reply(req, commands.Say("Left as it is. Nothing was done"))
 	case actionLink: // the client has opened the address already
 	default:
 		b.outdated(req, action.ActionID)

@@ -132,7 +132,7 @@ func (b *Bot) sendOnce(ctx context.Context, c postCall) (channel, ts string, err
 func (c postCall) metadata() slack.SlackMetadata {
 	m := c.Message.Metadata
 	if m.EventType == "" {
-		m.EventType = "wafbot_message"
+		m.EventType = metaMessage
 	}
 	payload := map[string]any{}
 	for k, v := range m.EventPayload {
@@ -203,8 +203,8 @@ func (b *Bot) find(ctx context.Context, c postCall, first time.Time) (ts string,
 			return "", fmt.Errorf("look for message in %s: %w", c.Channel, withoutURL(err))
 		}
 		for _, m := range msgs {
-			if m.BotID == self.bot && m.Metadata.EventPayload["delivery"] == c.Delivery {
-				return m.Timestamp, nil
+			if m.BotID == self.bot && m.metadata().EventPayload["delivery"] == c.Delivery {
+				return m.TS, nil
 			}
 		}
 		if next == "" {
@@ -214,20 +214,8 @@ func (b *Bot) find(ctx context.Context, c postCall, first time.Time) (ts string,
 	}
 }
 
-func (b *Bot) page(ctx context.Context, c postCall, oldest, cursor string) (msgs []slack.Message, next string, err error) {
-	if c.Thread != "" {
-		msgs, _, next, err = b.cfg.Slack.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
-			ChannelID: c.Channel, Timestamp: c.Thread, Oldest: oldest, Cursor: cursor, Limit: 200, IncludeAllMetadata: true,
-		})
-		return msgs, next, err
-	}
-	res, err := b.cfg.Slack.api.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{
-		ChannelID: c.Channel, Oldest: oldest, Cursor: cursor, Limit: 200, IncludeAllMetadata: true,
-	})
-	if err != nil {
-		return nil, "", err
-	}
-	return res.Messages, res.ResponseMetaData.NextCursor, nil
+func (b *Bot) page(ctx context.Context, c postCall, oldest, cursor string) (msgs []past, next string, err error) {
+	return b.cfg.Slack.history(ctx, pastOf{channel: c.Channel, thread: c.Thread, oldest: oldest, cursor: cursor})
 }
 
 // takeBack deletes a message that another replica has posted too (chat.delete).

@@ -10,8 +10,12 @@ import (
 	"github.com/wafbot/wafbot/commands"
 )
 
+// workVersion is the version of requests as they wait in the inbox. A replica reads every version up to its own.
+const workVersion = 1
+
 // request is a line that somebody typed or clicked, with where to answer. As JSON it is what waits in the inbox.
 type request struct {
+	Version     int                 `json:"version,omitempty"`
 	Invocation  commands.Invocation `json:"invocation"`
 	Channel     string              `json:"channel,omitempty"`
 	MessageTS   string              `json:"message_ts,omitempty"` // of the message with the button
@@ -48,7 +52,9 @@ func (b *Bot) command(ctx context.Context, d delivery, c slashCommand) {
 func (b *Bot) take(ctx context.Context, req request, text string) {
 	line, err := commands.Parse(text)
 	if err != nil {
-		b.once(req, func(ctx context.Context) { b.answerError(ctx, req, err) })
+		b.once(req, func(ctx context.Context) {
+			b.answer(ctx, req, b.resultMessage(req, commands.Result{}, err))
+		})
 		return
 	}
 	req.Invocation.Line = line
@@ -64,6 +70,7 @@ const acceptTimeout = 2 * time.Second
 
 // accept writes a change down before the request is acknowledged, so that no acknowledged click is lost.
 func (b *Bot) accept(ctx context.Context, req request) {
+	req.Version = workVersion
 	work, err := json.Marshal(req)
 	if err != nil {
 		b.cfg.Log.Error("write request", "err", err)
@@ -75,10 +82,10 @@ func (b *Bot) accept(ctx context.Context, req request) {
 	}
 	b.cfg.Log.Error("accept request", "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
 	text := commands.Away(err).Text
-	if !neverSent(err) {
+	if !neverSent(err) && !commands.RefusedByMemory(err) {
 		text = commands.Say("perhaps not recorded: wafbot's memory (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
 	}
-	b.inBackground(req, func(ctx context.Context) { b.answer(ctx, req, []commands.Text{text}) })
+	b.inBackground(req, func(ctx context.Context) { b.answer(ctx, req, linesMessage([]commands.Text{text}, nil)) })
 }
 
 // neverSent reports whether no connection was made, so that nothing can have been recorded.
@@ -112,21 +119,8 @@ func (b *Bot) once(req request, do func(ctx context.Context)) {
 	})
 }
 
-// carryOut runs a request and answers it.
+// carryOut runs a request that only reads, and answers it.
 func (b *Bot) carryOut(ctx context.Context, req request) {
 	res, err := b.cfg.Runner.Do(ctx, req.Invocation)
-	b.answerResult(ctx, req, res, err)
-}
-
-// answerResult tells a person what came of a request.
-func (b *Bot) answerResult(ctx context.Context, req request, res commands.Result, err error) {
-	if err != nil {
-		b.answerError(ctx, req, err)
-		return
-	}
-	var buttons []commands.Suggestion
-	if res.Next != nil {
-		buttons = append(buttons, commands.Suggestion{Label: "Next page", Line: *res.Next})
-	}
-	b.send(ctx, req, linesMessage(res.Lines, buttons), req.Ephemeral)
+	b.answer(ctx, req, b.resultMessage(req, res, err))
 }

@@ -1,5 +1,10 @@
 package bot
 
+import (
+	"context"
+	"time"
+)
+
 // Scope is a permission of the app's bot token.
 type Scope struct {
 	Name     string
@@ -16,11 +21,30 @@ func Scopes() []Scope {
 		{Name: "app_mentions:read", For: "lines that mention wafbot, also in threads, where slash commands don't work", Without: "mentions are not heard"},
 		{Name: "im:history", For: "lines in a direct message to wafbot", Without: "messages to wafbot are not heard"},
 		{Name: "users:read", For: "who clicks: a full member, a guest or a stranger", Without: "no changes from Slack"},
-		{Name: "channels:history", For: "looking in a public channel whether a card is there, before it is posted again", Without: "a card can come twice there, never not at all"},
-		{Name: "groups:history", For: "the same in a private channel", Without: "a card can come twice there, never not at all"},
+		{Name: "channels:history", For: "looking in a public channel whether a card is there, before it is posted again; reading back what was told and done there when Redis was emptied", Without: "a card can come twice there, never not at all; after Redis was emptied all do, and what was done before can't be undone"},
+		{Name: "groups:history", For: "the same in a private channel", Without: "the same there"},
 		{Name: "channels:read", For: "`wafbot doctor`: a public channel's name, whether it is archived, whether wafbot is in it", Without: "doctor can't check public channels"},
 		{Name: "groups:read", For: "`wafbot doctor`: the same of a private channel", Without: "doctor can't check private channels"},
 		{Name: "usergroups:read", For: "`wafbot doctor`: the user groups that are mentioned or have a role (their members aren't looked up yet)", Without: "doctor can't check user groups"},
 		{Name: "chat:write.public", For: "cards in public channels that wafbot isn't in", Without: "wafbot has to be invited into every channel", Optional: true},
+	}
+}
+
+// scopesAgain is how long to wait before Slack is asked again for the token's scopes.
+const scopesAgain = time.Minute
+
+// SayScopes logs what is lost for each scope that the token lacks, as soon as Slack tells. It returns then, or when the context ends.
+func (b *Bot) SayScopes(ctx context.Context) {
+	for {
+		in, err := (&Examiner{b.cfg.Slack.api}).Installation(ctx)
+		if err == nil {
+			for _, s := range in.Missing() {
+				b.cfg.Log.Warn("slack's token lacks a scope", "scope", s.Name, "for", s.For, "without it", s.Without, "mend", MendScope(s.Name))
+			}
+			return
+		}
+		if sleep(ctx, scopesAgain) != nil {
+			return
+		}
 	}
 }

@@ -31,7 +31,9 @@ type SlackConfig struct {
 type Slack struct {
 	api   *slack.Client
 	http  *http.Client
-	links bool // there is an app token to open links with
+	token apiclient.Secret
+	url   string // of the Web API, with a slash at the end
+	links bool   // there is an app token to open links with
 
 	mu      sync.Mutex
 	self    *identity
@@ -63,10 +65,12 @@ func Connect(cfg SlackConfig) *Slack {
 	if cfg.HTTP == nil {
 		cfg.HTTP = &http.Client{Timeout: slackTimeout}
 	}
+	address := cmp.Or(cfg.APIURL, slack.APIURL)
 	return &Slack{
-		api: slack.New(cfg.Token.Reveal(), slack.OptionAppLevelToken(cfg.AppToken.Reveal()), slack.OptionHTTPClient(cfg.HTTP),
-			slack.OptionAPIURL(cmp.Or(cfg.APIURL, slack.APIURL))),
+		api:     slack.New(cfg.Token.Reveal(), slack.OptionAppLevelToken(cfg.AppToken.Reveal()), slack.OptionHTTPClient(cfg.HTTP), slack.OptionAPIURL(address)),
 		http:    cfg.HTTP,
+		token:   cfg.Token,
+		url:     address,
 		links:   cfg.AppToken != "",
 		members: map[string]member{},
 	}
@@ -229,7 +233,7 @@ func judge(err error) (v verdict, wait time.Duration) {
 	case "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "too_many_attachments", "attachment_payload_limit_exceeded",
 		"metadata_too_large", "invalid_metadata_format", "invalid_metadata_schema", "invalid_arguments", "no_text":
 		return tooBig, 0
-	case "channel_not_found", "not_in_channel", "is_archived", "no_permission", "messages_tab_disabled", "ekm_access_denied", "cannot_reply_to_message",
+	case "channel_not_found", "not_in_channel", "is_archived", "no_permission", "messages_tab_disabled", "ekm_access_denied", "cannot_reply_to_message", "thread_not_found",
 		"message_not_found", "cant_update_message", "edit_window_closed", "is_inactive": // these four of edits
 		return nowhere, 0
 	case "not_authed", "invalid_auth", "token_revoked", "token_expired", "account_inactive", "missing_scope", "team_access_not_granted",

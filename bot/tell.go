@@ -3,22 +3,13 @@ package bot
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/poller"
 )
-
-// changed is the reason of news about a change that has no card; its id begins with the change's.
-const changed poller.Reason = "changed"
-
-// Announcement is the news of a change that has no card: one line in the account's channel.
-func Announcement(ch commands.Change, channel string) poller.News {
-	return poller.News{ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Reason: changed, Channel: channel, At: ch.At}
-}
 
 // tell puts one piece of news before people, and takes it off the outbox.
 func (b *Bot) tell(ctx context.Context, n poller.News) error {
@@ -26,63 +17,23 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 	if !ok {
 		return fmt.Errorf("tell news of %s: no such account", n.Account)
 	}
-	id := commands.AttackID(n.Account, n.Attack.ID)
 	switch n.Reason {
-	case poller.NewIncident, poller.NewAttack:
-		return b.tellCard(ctx, a, n)
 	case poller.FirstStart:
-		return b.tellMessage(ctx, n, b.firstStart(a, n), "")
-	case changed:
-		return b.tellChange(ctx, n)
+		return b.tellMessage(ctx, n, b.firstStart(a, n))
+	case poller.Emptied:
+		return b.tellMessage(ctx, n, emptied(n))
+	case poller.Blind:
+		return b.tellBlind(ctx, a, n)
+	case poller.Gap:
+		return b.tellGap(ctx, a, n)
+	case poller.HandsTied:
+		return b.tellTied(ctx, a, n)
+	case poller.Changed:
+		return b.tellChange(ctx, a, n)
 	case handedOver:
 		return b.tellHandover(ctx, a, n)
 	}
-	channel, ts, err := b.cfg.Memory.Card(ctx, n.Account, id)
-	if err != nil {
-		return err
-	}
-	calls := n.Reason == poller.BecameIncident || n.Reason == poller.Worsened
-	if ts == "" && calls {
-		return b.tellCard(ctx, a, n)
-	}
-	if ts != "" {
-		if err := b.cfg.Memory.Outdated(ctx, n.Account, id); err != nil {
-			return err
-		}
-		b.Outdated(n.Account)
-	}
-	if !calls {
-		return b.record(ctx, n, place{})
-	}
-	n.Channel = channel
-	return b.tellMessage(ctx, n, worse(a, n), ts)
-}
-
-// tellCard posts an attack's card.
-func (b *Bot) tellCard(ctx context.Context, a Account, n poller.News) error {
-	// Side by side: this is the way from an attack to a person.
-	id := commands.AttackID(n.Account, n.Attack.ID)
-	var before done
-	var t tried
-	g, both := errgroup.WithContext(ctx)
-	g.Go(func() (err error) { before, err = b.done(both, n.Account, id); return err })
-	g.Go(func() (err error) { t, err = b.try(both, n.Account, n.ID); return err })
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	msg := render(b.card(ctx, a, facts{attack: n.Attack, at: n.At, quiet: n.Quiet, mention: n.Mention, done: before}))
-	if t.told {
-		return nil
-	}
-	channel, ts, err := b.postTried(ctx, newsCall(n, msg, ""), t)
-	if err != nil {
-		return err
-	}
-	if err := b.record(ctx, n, place{channel, ts, true}); err != nil {
-		return err
-	}
-	b.catchUp(ctx, n, before, t.again)
-	return nil
+	return b.tellAttack(ctx, a, n)
 }
 
 // catchUp has a card redrawn when something was done while it was on its way: it can be clicked before it is known where it is.
@@ -125,9 +76,9 @@ func (b *Bot) record(ctx context.Context, n poller.News, at place) error {
 	}
 }
 
-// tellMessage posts news that is no card; with thread it is a reply that the channel sees too.
-func (b *Bot) tellMessage(ctx context.Context, n poller.News, msg Message, thread string) error {
-	return b.tellCall(ctx, n, newsCall(n, msg, thread))
+// tellMessage posts news that is no card.
+func (b *Bot) tellMessage(ctx context.Context, n poller.News, msg Message) error {
+	return b.tellCall(ctx, n, newsCall(n, msg, ""))
 }
 
 // tellCall posts news that is no card.
@@ -163,7 +114,10 @@ func (b *Bot) firstStart(a Account, n poller.News) Message {
 	if first.Incidents > 0 {
 		buttons = append(buttons, commands.Suggestion{Label: "List incidents", Line: commands.Line{Name: "incidents"}.With("account", a.Name)})
 	}
-	return Message{Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons)}
+	return Message{
+		Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons),
+		Metadata: slack.SlackMetadata{EventType: metaStart, EventPayload: map[string]any{"version": "1", "account": commands.Visible(a.Name, maxMeta)}},
+	}
 }
 
 func roleText(r commands.Roles) commands.Text {
@@ -200,42 +154,8 @@ func worse(a Account, n poller.News) Message {
 	if n.Mention != "" {
 		lines[0] = commands.Say(commands.User(n.Mention), " ", what)
 	}
-	return Message{Text: answerText(lines[:1]), Blocks: renderLines(lines, nil)}
-}
-
-// hasCard reports whether a change's attack has a card, or has one on its way, which tells of the change.
-func (b *Bot) hasCard(ctx context.Context, ch commands.Change) (bool, error) {
-	if ch.AttackID == "" {
-		return false, nil
+	return Message{
+		Text: answerText(lines[:1]), Blocks: renderLines(lines, nil),
+		Metadata: bounded(metaWorse, attackMeta(a.Name, commands.AttackID(a.Name, n.Attack.ID), n.Attack)),
 	}
-	shown, _, err := b.cfg.Memory.Shown(ctx, ch.Account, ch.AttackID)
-	return shown.Told, err
-}
-
-// tellChange posts a change that has no card, with its undo.
-func (b *Bot) tellChange(ctx context.Context, n poller.News) error {
-	id, _, _ := strings.Cut(n.ID, ":")
-	changes, err := b.cfg.Memory.Changes(ctx, n.Account)
-	if err != nil {
-		return err
-	}
-	for _, ch := range changes {
-		if ch.ID != id {
-			continue
-		}
-		told, err := b.hasCard(ctx, ch)
-		if err != nil {
-			return err
-		}
-		if told {
-			break
-		}
-		lines := []commands.Text{commands.ChangeLine(ch)}
-		var buttons []commands.Suggestion
-		if undo, ok := commands.UndoButton(ch, b.cfg.Now()); ok {
-			buttons = append(buttons, undo)
-		}
-		return b.tellMessage(ctx, n, linesMessage(lines, buttons), "")
-	}
-	return b.record(ctx, n, place{})
 }

@@ -1,10 +1,14 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"time"
+
+	"github.com/wafbot/wafbot/commands"
 )
 
 // Work carries out what was accepted: one request after another in each account, the accounts side by side, so that one whose service hangs
@@ -19,9 +23,20 @@ func (b *Bot) Work(held, more context.Context) error {
 			b.finish(held, done)
 			return
 		}
+		if req.Version > workVersion {
+			b.cfg.Log.Error("a newer wafbot accepted this request: left to it")
+			return // this replica is about to learn that it is out of service
+		}
 		lanes.add(more, b.lane(req), func() {
-			if more.Err() == nil && b.workOff(held, req, mine) {
-				b.finish(held, done)
+			if more.Err() != nil {
+				return
+			}
+			if answer := b.workOff(held, req, mine); answer != nil {
+				lanes.wg.Go(func() { // Slack may be away for long: that must hold up no other change
+					if answer(more) {
+						b.finish(held, done)
+					}
+				})
 			}
 		})
 	})
@@ -29,12 +44,9 @@ func (b *Bot) Work(held, more context.Context) error {
 	return err
 }
 
-// lane is the account that a request is about, as far as its line or its channel tells.
+// lane is the account that a request is about, as far as its line or its channel tells; else the one who asks.
 func (b *Bot) lane(req request) string {
-	if name := req.Invocation.Line.Keys["account"]; name != "" {
-		return name
-	}
-	return req.Invocation.Account
+	return cmp.Or(req.Invocation.Line.Keys["account"], req.Invocation.Account, req.Invocation.Actor.ID)
 }
 
 // workLimit bounds one change, with its retries and the readings after an unknown outcome.
@@ -46,19 +58,43 @@ const inHand = time.Second
 // doubtAfter is how long a change may take before it is asked whether another replica has taken it over meanwhile.
 const doubtAfter = 2 * time.Second
 
-// workOff carries a request out and answers it. It reports whether that is done: what was cut short, or is another replica's by now, is not.
-func (b *Bot) workOff(held context.Context, req request, mine func(context.Context) bool) (done bool) {
+// answerFor is how long it is tried to answer: then the world is another one.
+const answerFor = 10 * time.Minute
+
+// workOff carries a request out. It returns what answers it, and reports whether that is done: whoever was not answered when the context ends is
+// by another replica, to which the request comes again. Nil: it was cut short, or is another replica's by now.
+func (b *Bot) workOff(held context.Context, req request, mine func(context.Context) bool) (answer func(context.Context) bool) {
 	run, cancel := context.WithTimeout(held, workLimit)
 	defer cancel()
 	slow := time.AfterFunc(inHand, func() { b.markInHand(run, req) })
 	begun := time.Now()
-	res, err := b.cfg.Runner.Do(run, req.Invocation)
+	res, err := b.do(run, req)
 	slow.Stop()
 	if held.Err() != nil || time.Since(begun) > doubtAfter && !mine(held) {
-		return false
+		return nil
 	}
-	b.answerResult(run, req, res, err)
-	return true
+	msg := b.resultMessage(req, res, err)
+	return func(more context.Context) bool {
+		ctx, cancel := context.WithTimeout(held, answerFor)
+		defer cancel()
+		answered := b.answerUntil(ctx, more, req, msg)
+		b.failedInThread(ctx, req, err)
+		return answered || ctx.Err() != nil && held.Err() == nil
+	}
+}
+
+// awayAgain is how long to wait before a request is tried again that came when the memory was away.
+const awayAgain = time.Second
+
+// do runs a request. While the memory is away nobody can say that one wasn't done which waited so long that another replica may have begun it,
+// so that one is tried until the memory is back.
+func (b *Bot) do(ctx context.Context, req request) (commands.Result, error) {
+	for {
+		res, err := b.cfg.Runner.Do(ctx, req.Invocation)
+		if !errors.Is(err, commands.ErrAway) || b.cfg.Now().Sub(req.Invocation.At) < doubtAfter || sleep(ctx, awayAgain) != nil {
+			return res, err
+		}
+	}
 }
 
 func (b *Bot) finish(ctx context.Context, done func(context.Context) error) {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/wafbot/wafbot/apiclient"
 )
 
@@ -123,6 +125,39 @@ func holdsFor(have, want []int) bool {
 // meet reports whether there is an application that both entries hold for.
 func meet(a, b []int) bool {
 	return everywhere(a) || everywhere(b) || slices.ContainsFunc(a, func(id int) bool { return slices.Contains(b, id) })
+}
+
+// How long each of several accounts is waited for, and how many are asked at a time.
+const (
+	accountPatience = 10 * time.Second
+	accountsAtOnce  = 32
+)
+
+// answered is what an account gave, or why it gave nothing.
+type answered[T any] struct {
+	found []T
+	err   error
+}
+
+// sideBySide asks accounts at the same time, and keeps their order. Of several each gets some seconds: one whose service hangs
+// must not keep people from what the others have to say.
+func sideBySide[T any](ctx context.Context, accounts []*Account, ask func(ctx context.Context, a *Account) ([]T, error)) []answered[T] {
+	if len(accounts) > 1 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, accountPatience)
+		defer cancel()
+	}
+	all := make([]answered[T], len(accounts))
+	var g errgroup.Group
+	g.SetLimit(accountsAtOnce)
+	for i, a := range accounts {
+		g.Go(func() error {
+			all[i].found, all[i].err = ask(ctx, a)
+			return nil
+		})
+	}
+	_ = g.Wait() // what failed is in its account's answer
+	return all
 }
 
 // collect reads a listing to its end.

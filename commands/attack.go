@@ -3,6 +3,7 @@ package commands
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,10 +36,14 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 	res.Lines = append(res.Lines, Say("Sources: ", c.sourcesText(k.Attack)), Say("First hit ", ago(k.First, c.Now), ", ", figure(k.Payloads, "payload")))
 	res.Lines = append(res.Lines, old...)
 	row := attackRow{ID: k.ID, Account: a.Name, Ongoing: c.ongoing(a, k.Attack), Attack: k.Attack}
-	// Reads go on without memory: what can't be read there is left out.
-	row.Case, _ = c.cfg.Desk.Case(ctx, a.Name, k.ID)
-	changes, _ := c.cfg.Ledger.Changes(ctx, a.Name)
+	said, noCase := c.cfg.Desk.Case(ctx, a.Name, k.ID)
+	changes, noChanges := c.cfg.Ledger.Changes(ctx, a.Name)
+	row.Case = said
 	res.Data = row
+	if noCase != nil || noChanges != nil { // reads go on without memory
+		c.cfg.Log.Warn("read what was done", "account", a.Name, "attack", k.ID, "err", errors.Join(noCase, noChanges))
+		res.Lines = append(res.Lines, Say("Who is on it and what was done is unknown: wafbot's memory (Redis) can't be reached"))
+	}
 	res.Lines = append(res.Lines, caseLines(row.Case)...)
 	for _, ch := range changes {
 		if ch.AttackID == k.ID && ch.Amends() == "" {
@@ -57,6 +62,8 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 // Where the service doesn't answer it is that one, and a line says so.
 func (c *Call) fresh(ctx context.Context) (k KnownAttack, old []Text) {
 	k = *c.Attack
+	ctx, cancel := context.WithTimeout(ctx, accountPatience)
+	defer cancel()
 	now, err := c.listAttacks(ctx, c.Account, apiclient.AttackFilter{From: c.Now.Add(-c.Account.Lookback)})
 	for _, a := range now {
 		if a.ID == k.Attack.ID {

@@ -73,13 +73,18 @@ func (r *Runner) resolveAttack(ctx context.Context, c *Call, typed string, named
 	}
 	var hits []found
 	var lastErr error
-	for _, a := range accounts {
-		known, err := r.findAttacks(ctx, a, typed)
-		if err != nil {
-			lastErr = err
+	// The services are asked only when no account remembers it: one that hangs must not keep the others' people waiting.
+	for _, find := range []func(context.Context, *Account, string) ([]KnownAttack, error){r.rememberedAttacks, r.listedAttacks} {
+		for i, known := range sideBySide(ctx, accounts, func(ctx context.Context, a *Account) ([]KnownAttack, error) { return find(ctx, a, typed) }) {
+			if known.err != nil {
+				lastErr = known.err
+			}
+			for _, k := range known.found {
+				hits = append(hits, found{accounts[i], k})
+			}
 		}
-		for _, k := range known {
-			hits = append(hits, found{a, k})
+		if len(hits) > 0 {
+			break
 		}
 	}
 	switch {
@@ -98,15 +103,19 @@ func (r *Runner) resolveAttack(ctx context.Context, c *Call, typed string, named
 	return usage(Say("no attack ", Code(Visible(typed, maxField)), " in the last ", HumanDuration(accounts[0].Lookback), ": ", Code("attacks"), " lists them; at least ", minPrefix, " characters of an id are needed"))
 }
 
-// findAttacks looks among the remembered attacks, and when it isn't there, or Redis is away, asks the service.
-// What is typed may also be the service's own id.
-func (r *Runner) findAttacks(ctx context.Context, a *Account, typed string) ([]KnownAttack, error) {
+// idsTyped are the beginnings of ids that what was typed can mean: it may also be the service's own id.
+func idsTyped(a *Account, typed string) []string {
 	ids := []string{AttackID(a.Name, typed)}
 	if len(typed) >= minPrefix {
 		ids = append(ids, foldID(typed))
 	}
+	return ids
+}
+
+// rememberedAttacks looks among the remembered attacks; there are none while Redis is away.
+func (r *Runner) rememberedAttacks(ctx context.Context, a *Account, typed string) ([]KnownAttack, error) {
 	var hits []KnownAttack
-	for _, id := range ids {
+	for _, id := range idsTyped(a, typed) {
 		known, err := r.cfg.Facts.FindAttacks(ctx, a.Name, id)
 		if err != nil {
 			r.cfg.Log.Warn("read known attacks", "account", a.Name, "err", err)
@@ -116,9 +125,13 @@ func (r *Runner) findAttacks(ctx context.Context, a *Account, typed string) ([]K
 			hits = append(hits, KnownAttack{id, attack})
 		}
 	}
-	if len(hits) > 0 {
-		return hits, nil
-	}
+	return hits, nil
+}
+
+// listedAttacks looks among all that the service lists.
+func (r *Runner) listedAttacks(ctx context.Context, a *Account, typed string) ([]KnownAttack, error) {
+	var hits []KnownAttack
+	ids := idsTyped(a, typed)
 	all, err := r.listAttacks(ctx, a, apiclient.AttackFilter{From: r.cfg.Now().Add(-a.Lookback)})
 	for _, attack := range all {
 		if id := AttackID(a.Name, attack.ID); slices.ContainsFunc(ids, func(typed string) bool { return strings.HasPrefix(id, typed) }) {

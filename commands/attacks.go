@@ -43,10 +43,17 @@ func (c *Call) readListing(ctx context.Context, what string, back time.Duration,
 	f.From = c.Now.Add(-back)
 	res := Result{Account: c.onlyAccount()}
 	data, pages := []attackRow{}, c.pages(len(c.All))
-	for _, a := range c.All {
-		all, err := c.listAttacks(ctx, a, f)
-		if err != nil {
-			return Result{}, forPeople(fmt.Errorf("list attacks of %s: %w", a.Name, err))
+	failed := 0
+	for i, listed := range sideBySide(ctx, c.All, func(ctx context.Context, a *Account) ([]apiclient.Attack, error) { return c.listAttacks(ctx, a, f) }) {
+		a, all := c.All[i], listed.found
+		if listed.err != nil {
+			err := forPeople(fmt.Errorf("list attacks of %s: %w", a.Name, listed.err))
+			if failed++; failed == len(c.All) {
+				return Result{}, err
+			}
+			text, _ := ForPeople(c.Invocation, err)
+			res.Lines = append(res.Lines, Say(Bold(a.Name), ": unknown: ", text))
+			continue
 		}
 		res.Lines = append(res.Lines, Say(Bold(a.Name), ": ", count(len(all), what), " in the last ", HumanDuration(back)))
 		res.Lines = append(res.Lines, c.attackLines(pages, a, all)...)

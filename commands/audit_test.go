@@ -85,7 +85,8 @@ func TestAuditLinesComeOutEvenWithoutMemory(t *testing.T) {
 	w := newWorld(t)
 	w.does(ann, "deny 203.0.113.7")
 	w.audit.setFail(true)
-	w.does(ann, "deny 203.0.113.8")
+	_, err := w.try(ann, "deny 203.0.113.8")
+	require.ErrorIs(t, err, commands.ErrAway, "it is one memory, and one step")
 	var numbers []int64
 	for line := range strings.Lines(w.out.String()) {
 		var out struct{ Audit commands.AuditEntry }

@@ -30,19 +30,25 @@ func (r *Runner) finish(ctx context.Context, c *Call, ch Change, p Plan, res *Re
 		return fault
 	}
 	r.settle(&ch, fault)
+	r.tie(ctx, c, fault, ch.refused())
 	r.actingClaims(ctx, c, ch) // before the change is kept: a redelivery finishes both
-	if err := r.keep(ctx, c, ch); errors.Is(err, ErrLost) {
+	entry := changeEntry(c, ch)
+	n, err := r.keep(ctx, c, ch, &entry)
+	switch {
+	case errors.Is(err, ErrLost):
 		c.lost = append(c.lost, ch)
 		return unsaved(ch, err)
-	} else if err != nil {
+	case err != nil:
 		fault = unsaved(ch, err)
-	} else {
-		r.cfg.Changed(ctx, ch)
+		r.record(ctx, entry)
+	default:
+		entry.N = n
+		r.print(entry)
 	}
-	r.recordChange(ctx, c, ch)
 	if fault != nil {
 		return notDone(ch, fault)
 	}
+	r.untie(ctx, c, ch)
 	res.add(ch)
 	res.Lines = append(res.Lines, p.Notes...)
 	return nil
@@ -97,50 +103,47 @@ func (r *Runner) settle(ch *Change, fault error) {
 	}
 }
 
-// keep saves a finished change and, where it takes another one back or prolongs it, that one too.
-func (r *Runner) keep(ctx context.Context, c *Call, ch Change) error {
-	if ch.State == StateDone && ch.Extends != "" {
-		if err := r.prolong(ctx, c, ch); err != nil {
-			return err
+// keep saves a finished change together with those that it takes back or prolongs and its audit entry, all in one step: nobody must find it
+// half written. It gives the entry's number.
+func (r *Runner) keep(ctx context.Context, c *Call, ch Change, entry *AuditEntry) (n int64, err error) {
+	all := []Change{ch}
+	if ch.State == StateDone {
+		all = append(all, c.amended(ch)...)
+	}
+	if n, err = c.save(ctx, entry, all...); err != nil {
+		return 0, err
+	}
+	for _, saved := range all {
+		if saved.ID == ch.ID || saved.ID == ch.Undoes {
+			r.cfg.Changed(ctx, saved)
 		}
 	}
-	if err := c.save(ctx, ch); err != nil {
-		return err
-	}
-	if ch.State != StateDone {
-		return nil
-	}
-	return r.markUndone(ctx, c, ch)
+	return n, nil
 }
 
-// markUndone ends the change that ch takes back, and what prolonged it: one that is found begun later must not bring it back.
-func (r *Runner) markUndone(ctx context.Context, c *Call, ch Change) error {
-	if ch.Undoes == "" {
-		return nil
-	}
-	for _, undone := range c.Known {
-		if undone.ID != ch.Undoes && undone.Extends != ch.Undoes || undone.State == StateFailed {
+// amended are the changes that ch takes back or prolongs, as they are afterwards. With one that is taken back go those that prolonged it:
+// one that is found begun later must not bring it back.
+func (c *Call) amended(ch Change) []Change {
+	var all []Change
+	for _, old := range c.Known {
+		switch {
+		case ch.Undoes != "" && (old.ID == ch.Undoes || old.Extends == ch.Undoes) && old.State != StateFailed:
+			old.State, old.EndedBy, old.EndedAt = StateUndone, &ch.Actor, ch.At
+		case ch.Extends != "" && old.ID == ch.Extends:
+			old.prolonged(ch.Until)
+		default:
 			continue
 		}
-		undone.State, undone.EndedBy, undone.EndedAt = StateUndone, &ch.Actor, ch.At
-		if err := c.save(ctx, undone); err != nil {
-			return err
-		}
-		if undone.ID == ch.Undoes {
-			r.cfg.Changed(ctx, undone)
-		}
+		all = append(all, old)
 	}
-	return nil
+	return all
 }
 
 // save outlives the request: what was sent must be written down even when the caller has gone.
-func (c *Call) save(ctx context.Context, ch Change) error {
+func (c *Call) save(ctx context.Context, entry *AuditEntry, all ...Change) (n int64, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if err := c.lock.SaveChange(ctx, ch); err != nil {
-		return fmt.Errorf("save change %s: %w", ch.ID, err)
-	}
-	return nil
+	return c.lock.SaveChanges(ctx, entry, all...)
 }
 
 // carryOut does one step: write it down, then send it; a step that was perhaps sent before is looked for first.
@@ -157,7 +160,7 @@ func (r *Runner) carryOut(ctx context.Context, c *Call, ch *Change, i int) error
 		step.Equal = equal
 	}
 	step.Sent = true
-	if err := c.lock.SaveChange(ctx, *ch); err != nil {
+	if _, err := c.lock.SaveChanges(ctx, nil, *ch); err != nil {
 		step.Sent = false
 		return Away(err)
 	}

@@ -66,6 +66,7 @@ type Step struct {
 	Before []apiclient.IPRule `json:"before,omitempty"` // what the entry takes the place of
 	Equal  []int64            `json:"equal,omitempty"`  // rules that were equal before: none of them is ours
 	Sent   bool               `json:"sent,omitempty"`
+	Again  bool               `json:"again,omitempty"` // sent a second time, because the first could not be seen: both may have taken place
 	Done   bool               `json:"done,omitempty"`
 	ID     int64              `json:"id,omitempty"` // of the entry or rule that was made
 }
@@ -136,7 +137,7 @@ func (c Change) DueAt() time.Time {
 
 // Ledger remembers changes. An error of any of its methods means that nothing may be changed now.
 type Ledger interface {
-	// Lock makes changes to one account run one after another, over all processes. It fails with ErrForgotten while what Redis lost is being
+	// Lock makes changes to one account run one after another, over all processes. It fails with ErrEmptied while what Redis lost is being
 	// read back. The context it returns ends when the lock is lost.
 	Lock(ctx context.Context, account string) (held context.Context, lock Lock, err error)
 	// Changes are the account's changes, the newest first: all that are in force and those that ended lately.
@@ -145,19 +146,21 @@ type Ledger interface {
 
 // Lock is the right to change one account. Its methods fail with ErrLost when somebody else has it by now.
 type Lock interface {
-	// SaveChange writes a change down, new or again, with the time at which it is due to be ended.
-	SaveChange(ctx context.Context, c Change) error
+	// SaveChanges writes changes down, new or again, with the times at which they are due to be ended, and an audit entry if there is one, whose
+	// number it gives: all in one step. The first is told to people.
+	SaveChanges(ctx context.Context, entry *AuditEntry, all ...Change) (n int64, err error)
 	SaveCase(ctx context.Context, attack string, c Case) error
 	// SaveMutes puts these in the place of all of the account's.
 	SaveMutes(ctx context.Context, all []Mute) error
+	// SaveTied writes a spell of refused changes down, and has people told of it in the same step.
+	SaveTied(ctx context.Context, t Tied) error
 	Unlock()
 }
 
 // What the Ledger can't do just now.
 var (
-	ErrLost      = errors.New("the account's lock was lost")
-	ErrForgotten = errors.New("what redis lost is being read back")
-	ErrNewer     = errors.New("redis holds the state of a newer wafbot: update this one, or take it out of service")
+	ErrLost  = errors.New("the account's lock was lost")
+	ErrNewer = errors.New("redis holds the state of a newer wafbot: update this one, or take it out of service")
 )
 
 // Due tells which changes have to be ended.

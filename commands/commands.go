@@ -90,7 +90,7 @@ type Call struct {
 	lost    []Change     // as they were when they couldn't be written down, because the lock was lost
 }
 
-// Config is what a Runner works with. Accounts, Members, Ledger, Facts, Desk, Audit and Explain must be set.
+// Config is what a Runner works with. Accounts, Members, Ledger, Facts, Desk, Ties, Audit and Explain must be set.
 type Config struct {
 	Accounts []*Account
 	Policy   Policy
@@ -99,6 +99,7 @@ type Config struct {
 	Ledger   Ledger
 	Facts    Facts
 	Desk     Desk
+	Ties     Ties
 	Audit    AuditLog
 	AuditOut io.Writer                              // each audit entry as a JSON line; nil: nowhere
 	Log      *slog.Logger                           // nil: discarded

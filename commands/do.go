@@ -163,6 +163,7 @@ func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 		return Result{}, tooLate(c)
 	}
 	plans, err := c.Cmd.Plan(held, c)
+	r.tiePlan(held, c, err)
 	if err != nil && len(mine) == 0 {
 		err = notBegun(err)
 	}
@@ -242,13 +243,21 @@ func (r *Runner) ask(c *Call, plans []Plan) error {
 	return &Refusal{Kind: ErrAsk, Text: text, Plan: &warned, Line: c.Line.With("account", c.Account.Name)}
 }
 
+// RefusedByMemory reports whether the memory answered and took nothing: it is read-only or full, or it is starting.
+func RefusedByMemory(err error) bool {
+	var answer interface{ RedisError() }
+	return errors.As(err, &answer)
+}
+
 // Away is the refusal of a change because there is no memory.
 func Away(err error) *Refusal {
 	switch {
-	case errors.Is(err, ErrForgotten):
-		return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: wafbot's memory (Redis) was emptied. It is being read back from the channels, which takes about half a minute, and until then nothing is changed. Ask again then")}
+	case errors.Is(err, ErrEmptied):
+		return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: wafbot's memory (Redis) is empty, and what was told and done before is being read back from Slack. Try again in a minute")}
 	case errors.Is(err, ErrNewer):
 		return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
+	case RefusedByMemory(err):
+		return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: wafbot's memory (Redis) takes nothing just now: it is full, read-only or starting. Without it nothing is changed. Try again in a moment")}
 	}
 	return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: wafbot's memory (Redis) can't be reached, and without it nothing is changed. Try again in a moment")}
 }

@@ -15,6 +15,7 @@ import (
 // listing is what the three commands that add to a list differ in.
 type listing struct {
 	list     string
+	name     string // of the command
 	verb     string // "Deny", for the beginning of a sentence
 	done     string // "denied"
 	duration func(Durations) time.Duration
@@ -22,9 +23,9 @@ type listing struct {
 }
 
 var (
-	denying  = listing{apiclient.ListDeny, "Deny", "denied", func(d Durations) time.Duration { return d.Deny }, 4 * time.Hour}
-	allowing = listing{apiclient.ListAllow, "Allow", "allowed", func(d Durations) time.Duration { return d.Allow }, time.Hour}
-	graying  = listing{apiclient.ListGray, "Graylist", "graylisted", func(d Durations) time.Duration { return d.Gray }, 24 * time.Hour}
+	denying  = listing{apiclient.ListDeny, "deny", "Deny", "denied", func(d Durations) time.Duration { return d.Deny }, 4 * time.Hour}
+	allowing = listing{apiclient.ListAllow, "allow", "Allow", "allowed", func(d Durations) time.Duration { return d.Allow }, time.Hour}
+	graying  = listing{apiclient.ListGray, "gray", "Graylist", "graylisted", func(d Durations) time.Duration { return d.Gray }, 24 * time.Hour}
 )
 
 // When entries reach the nodes.
@@ -137,12 +138,18 @@ func (l listing) guard(c *Call, targets []Target, length time.Duration) error {
 
 // line is the canonical line of this one change, with everything that the asked one left to be filled in.
 func (l listing) line(c *Call, targets []Target, length time.Duration) Line {
-	line := Line{Name: map[string]string{apiclient.ListDeny: "deny", apiclient.ListAllow: "allow", apiclient.ListGray: "gray"}[l.list]}
-	for _, t := range targets {
-		line.Words = append(line.Words, t.String())
-	}
-	slices.Sort(line.Words)
+	line := Line{Name: l.name, Words: wordsOf(targets)}
 	return c.complete(line.With("app", c.Line.Keys["app"]), length)
+}
+
+// wordsOf are targets as a line names them.
+func wordsOf(targets []Target) []string {
+	words := make([]string, len(targets))
+	for i, t := range targets {
+		words[i] = t.String()
+	}
+	slices.Sort(words)
+	return words
 }
 
 // apps are the applications that the line names; all of them if it names none.

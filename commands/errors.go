@@ -17,6 +17,7 @@ var (
 	ErrAway        = errors.New("memory away") // Redis can't be reached: no changes
 	ErrService     = errors.New("service refused")
 	ErrAsk         = errors.New("asks first")
+	ErrEmptied     = errors.New("memory emptied") // a Ledger's error: what was done before is yet to be read back
 )
 
 // Refusal is an answer other than done, in words for the person who asked. It wraps one of the errors above.

@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -144,19 +143,9 @@ func (c *Call) extendEntries(ctx context.Context, p *Plan, ch Change) error {
 	return guarded(Say(text, ". Nothing was done"))
 }
 
-// prolong moves the end of the change that ch extends. Before that ch is written down as begun, so that whoever finds it goes on with it.
-func (r *Runner) prolong(ctx context.Context, c *Call, ch Change) error {
-	i := slices.IndexFunc(c.Known, func(old Change) bool { return old.ID == ch.Extends })
-	if i < 0 {
-		return nil
+// prolonged moves the change's end, never to an earlier one.
+func (c *Change) prolonged(until time.Time) {
+	if !c.Until.IsZero() && (until.IsZero() || until.After(c.Until)) {
+		c.Until = until
 	}
-	begun, longer := ch, c.Known[i]
-	begun.State = StateBegun
-	if err := c.save(ctx, begun); err != nil {
-		return err
-	}
-	if !longer.Until.IsZero() && (ch.Until.IsZero() || ch.Until.After(longer.Until)) {
-		longer.Until = ch.Until
-	}
-	return c.save(ctx, longer)
 }

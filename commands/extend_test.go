@@ -273,24 +273,22 @@ func TestACrashWhileExtending(t *testing.T) {
 // Somebody prolonged it further while nobody knew about the first: gone on with, that one shortens nothing.
 func TestAnExtensionNeverShortens(t *testing.T) {
 	t.Parallel()
-	for _, line := range []string{"deny 203.0.113.7 for=4h", "patch shop.example.com/login type=sqli part=get.q for=4h"} {
-		for _, further := range []string{"8h", "forever"} {
-			w := newWorld(t, noSecond(commands.SecondForever))
-			ch := w.does(ann, line)
-			w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })
-			first := w.asks(ann, "extend "+ch.ID+" for=1h")
-			_, err := w.do(first)
-			require.ErrorIs(t, err, commands.ErrAway)
-			w.ledger.set(func(l *ledger) { l.saveFail = nil })
-			w.does(bob, "extend "+ch.ID+" for="+further)
-			until, entries := w.ledger.change(ch.ID).Until, w.entries("black")
-			_, err = w.do(first)
-			require.NoError(t, err)
-			require.Equal(t, until, w.ledger.change(ch.ID).Until, "%s, then %s", line, further)
-			require.Equal(t, entries, w.entries("black"), "%s, then %s", line, further)
-			w.does(ann, "undo "+ch.ID)
-			require.Empty(t, w.entries("black"))
-		}
+	for _, further := range []string{"8h", "forever"} {
+		w := newWorld(t, noSecond(commands.SecondForever))
+		ch := w.does(ann, "deny 203.0.113.7 for=4h")
+		w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })
+		first := w.asks(ann, "extend "+ch.ID+" for=1h")
+		_, err := w.do(first)
+		require.ErrorIs(t, err, commands.ErrAway)
+		w.ledger.set(func(l *ledger) { l.saveFail = nil })
+		w.does(bob, "extend "+ch.ID+" for="+further)
+		until, entries := w.ledger.change(ch.ID).Until, w.entries("black")
+		_, err = w.do(first)
+		require.NoError(t, err)
+		require.Equal(t, until, w.ledger.change(ch.ID).Until, further)
+		require.Equal(t, entries, w.entries("black"), further)
+		w.does(ann, "undo "+ch.ID)
+		require.Empty(t, w.entries("black"))
 	}
 }
 

@@ -47,3 +47,12 @@ func foldID(typed string) string {
 func matchID(id, typed string) bool {
 	return len(typed) >= minPrefix && strings.HasPrefix(id, foldID(typed))
 }
+
+// isID reports whether text is an id that begins with that letter.
+func isID(letter byte, text string) bool {
+	if len(text) != 9 || text[0] != letter {
+		return false
+	}
+	_, err := crockford.DecodeString(text[1:])
+	return err == nil
+}

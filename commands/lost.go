@@ -22,7 +22,7 @@ func (r *Runner) catchUp(ctx context.Context, c *Call) error {
 			}
 		}
 		if written.State == StateBegun {
-			if err := c.save(ctx, *written); err != nil {
+			if _, err := c.save(ctx, nil, *written); err != nil {
 				return unsaved(mine, err)
 			}
 		}

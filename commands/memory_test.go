@@ -24,6 +24,8 @@ type ledger struct {
 	readFail bool
 	saveFail func(n int) bool // whether the n-th save fails; nil: none
 
+	audit     *auditLog // written in the same step as changes
+	ties      *ties
 	kept      map[string]string // cases and mutes
 	term      int
 	loseAt    int    // the save at which the lock is found lost; 0: none
@@ -128,8 +130,15 @@ func (l *ledger) change(id string) commands.Change {
 	return commands.Change{}
 }
 
-func (l *lock) SaveChange(ctx context.Context, c commands.Change) error {
-	return l.write(ctx, l.changes, c.ID, c)
+func (l *lock) SaveChanges(ctx context.Context, entry *commands.AuditEntry, all ...commands.Change) (n int64, err error) {
+	kept := map[string]any{}
+	for _, c := range all {
+		kept[c.ID] = c
+	}
+	if err := l.write(ctx, l.changes, kept); err != nil || entry == nil {
+		return 0, err
+	}
+	return l.audit.Append(ctx, *entry)
 }
 
 func (l *ledger) DueChanges(_ context.Context, account string, now time.Time) ([]string, error) {
@@ -192,20 +201,18 @@ func (d *desk) Mutes(_ context.Context, account string) (all []commands.Mute, er
 }
 
 func (l *lock) SaveCase(ctx context.Context, attack string, c commands.Case) error {
-	return l.write(ctx, l.kept, "case acme "+attack, c)
+	return l.write(ctx, l.kept, map[string]any{"case acme " + attack: c})
 }
 
+func (l *lock) SaveTied(ctx context.Context, t commands.Tied) error { return l.ties.SaveTied(ctx, t) }
+
 func (l *lock) SaveMutes(ctx context.Context, all []commands.Mute) error {
-	return l.write(ctx, l.kept, "mutes acme", all)
+	return l.write(ctx, l.kept, map[string]any{"mutes acme": all})
 }
 
 // write keeps something as JSON, unless somebody else holds the lock by now.
-func (l *lock) write(ctx context.Context, where map[string]string, key string, value any) error {
+func (l *lock) write(ctx context.Context, where map[string]string, values map[string]any) error {
 	if err := ctx.Err(); err != nil {
-		return err
-	}
-	text, err := json.Marshal(value)
-	if err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -227,7 +234,13 @@ func (l *lock) write(ctx context.Context, where map[string]string, key string, v
 	case l.saveFail != nil && l.saveFail(l.saves):
 		return errAway
 	}
-	where[key] = string(text)
+	for key, value := range values {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return err
+		}
+		where[key] = string(text)
+	}
 	return nil
 }
 

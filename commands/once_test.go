@@ -140,3 +140,26 @@ func TestChangesAreToldWhenWrittenDown(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{ch.ID + " done", ch.ID + " undone", undone.ID + " done", failed.ID + " failed"}, told)
 }
+
+// The same button, clicked again an hour later: one effect, and its end stays where it is.
+func TestTheSameAskedAgainWhileItHolds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.does(ann, "deny 203.0.113.7 for=4h")
+	w.pass(time.Hour)
+	res, err := w.try(bob, "deny 203.0.113.7 for=4h reason=again")
+	require.NoError(t, err)
+	require.Equal(t, "nothing", res.Outcome)
+	require.Contains(t, text(res), "done already by Ann")
+	require.Contains(t, text(res), "extend "+first.ID+" for=… prolongs it")
+	require.Equal(t, []string{"203.0.113.7/32 [0] 3h0m0s"}, w.entries("black"))
+
+	longer := w.does(bob, "deny 203.0.113.7 for=8h")
+	require.Equal(t, []string{"203.0.113.7/32 [0] 8h0m0s"}, w.entries("black"), "another line is another effect")
+	w.does(bob, "undo "+longer.ID)
+	require.Equal(t, []string{"203.0.113.7/32 [0] 3h0m0s"}, w.entries("black"))
+	w.does(bob, "remove 203.0.113.7")
+	w.pass(2 * time.Minute)
+	w.does(bob, "deny 203.0.113.7 for=4h")
+	require.Equal(t, []string{"203.0.113.7/32 [0] 4h0m0s"}, w.entries("black"), "what is gone can be asked again")
+}

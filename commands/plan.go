@@ -34,8 +34,10 @@ type Warning struct {
 	InDialog bool // follows from the line alone, so a button's dialog says it already
 }
 
+func (p Plan) effect() string { return effect(p.Line) }
+
 // effect is what makes two requests the same: the line without why and what for.
-func (p Plan) effect() string { return p.Line.With("reason", "").With("attack", "").String() }
+func effect(l Line) string { return l.With("reason", "").With("attack", "").String() }
 
 // run carries out the plans one after another, each as a change of its own.
 func (r *Runner) run(ctx context.Context, c *Call, plans []Plan) (Result, error) {
@@ -65,7 +67,8 @@ func (r *Runner) runOne(ctx context.Context, c *Call, id string, p Plan, res *Re
 		if c.Known[i].State == StateBegun {
 			return r.goOn(ctx, c, c.Known[i], res)
 		}
-		p.Steps, p.Nothing = nil, Say(c.Known[i].Does, ": done already by ", c.Known[i].Actor.Name, " at ", c.Known[i].At, " (", Code(c.Known[i].ID), ")")
+		p.Nothing = c.Known[i].doneAlready(p)
+		p.Steps = nil
 	}
 	if len(p.Nothing) > 0 {
 		res.Lines = append(res.Lines, Say(p.Nothing, ". Nothing was sent"))
@@ -85,7 +88,8 @@ func (r *Runner) runOne(ctx context.Context, c *Call, id string, p Plan, res *Re
 // listedWithin is how long a change may take to show in the service's listings.
 const listedWithin = time.Minute
 
-// sameNow reports whether a change has the plan's effect and is in hand, or was made so lately that the service's listing may not show it yet.
+// sameNow reports whether a change has the plan's effect: it is in hand, or it is in force, and asked again would only last longer, or it was made
+// so lately that the service's listing may not show it yet.
 func (c *Call) sameNow(ch Change, p Plan) bool {
 	age := c.Now.Sub(ch.At)
 	switch {
@@ -94,7 +98,23 @@ func (c *Call) sameNow(ch Change, p Plan) bool {
 	case ch.State == StateBegun:
 		return age <= stale
 	}
-	return ch.State == StateDone && ch.InForce(c.Now) && age < listedWithin && !ch.superseded(c.Known)
+	return ch.State == StateDone && ch.InForce(c.Now) && (age < listedWithin || p.onlyProlongs(ch)) && !ch.superseded(c.Known)
+}
+
+// onlyProlongs reports whether all that the plan does is to put entries of the change in their own place, with a later end.
+func (p Plan) onlyProlongs(ch Change) bool {
+	return len(p.Steps) > 0 && !slices.ContainsFunc(p.Steps, func(s Step) bool {
+		return s.Kind != AddEntry || len(s.Before) == 0 || slices.ContainsFunc(s.Before, func(e apiclient.IPRule) bool { return !namedBy(e, ch) })
+	})
+}
+
+// doneAlready says by whom the change was made, and how it lasts longer where that is what asking again would bring.
+func (c Change) doneAlready(p Plan) Text {
+	text := Say(c.Does, ": done already by ", c.Actor.Name, " at ", c.At, " (", Code(c.ID), ")")
+	if p.onlyProlongs(c) && !c.Until.IsZero() {
+		text = Say(text, ", until ", c.Until, "; ", Code("extend "+c.ID+" for=…"), " prolongs it")
+	}
+	return text
 }
 
 // goOn finishes a change that was begun, by this delivery or another with the same effect.
@@ -116,8 +136,14 @@ func (r *Runner) closeUndone(ctx context.Context, c *Call, id string) error {
 	if id == "" || r.cfg.Policy.Changes != ChangesOn {
 		return nil
 	}
-	if err := r.markUndone(ctx, c, Change{Undoes: id, Actor: c.Actor, At: c.Now}); err != nil {
+	all := c.amended(Change{Undoes: id, Actor: c.Actor, At: c.Now})
+	if _, err := c.save(ctx, nil, all...); err != nil {
 		return Away(err)
+	}
+	for _, undone := range all {
+		if undone.ID == id {
+			r.cfg.Changed(ctx, undone)
+		}
 	}
 	return nil
 }

@@ -27,7 +27,39 @@ func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *Change, step *Step)
 	if c.Now.Sub(ch.At) > stale && !ch.partly() {
 		return guarded(Say("it was asked at ", ch.At, ", over ", HumanDuration(stale), " ago, and nothing of it was done. Ask again if it is still wanted"))
 	}
-	return send(ctx, c.Account, step)
+	step.Again = true
+	if _, err := c.save(ctx, nil, *ch); err != nil {
+		return err
+	}
+	if err := send(ctx, c.Account, step); err != nil {
+		return err
+	}
+	return r.dropDouble(ctx, c, *ch, step)
+}
+
+// dropDouble takes back a rule that was sent twice and made twice: the first may have been on its way all the time. One that shows later still
+// is taken back with the change.
+func (r *Runner) dropDouble(ctx context.Context, c *Call, ch Change, step *Step) error {
+	if step.Kind != CreateRule {
+		return nil
+	}
+	_ = pause(ctx, r.cfg.ReadBack[1]) // after a stop the look fails by itself
+	ids, err := equalRules(ctx, c.Account, *step.Rule)
+	if err != nil { // the undo looks again
+		r.cfg.Log.Warn("look whether a rule was made twice", "account", ch.Account, "change", ch.ID, "err", err)
+		ids = nil
+	}
+	for _, id := range ids {
+		if id == step.ID || slices.Contains(step.Equal, id) {
+			continue
+		}
+		double := *step
+		double.ID = id
+		if err := r.takeBack(ctx, c, ch, double); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readBack looks whether a step that was sent has taken place.

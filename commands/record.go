@@ -18,6 +18,11 @@ func (r *Runner) record(ctx context.Context, e AuditEntry) {
 		r.cfg.Log.Error("keep audit entry", "account", e.Account, "err", err)
 	}
 	e.N = n
+	r.print(e)
+}
+
+// print writes an entry to the log's output.
+func (r *Runner) print(e AuditEntry) {
 	line, err := json.Marshal(struct {
 		Audit AuditEntry `json:"audit"`
 	}{e})
@@ -80,8 +85,8 @@ func (r *Runner) recordWrite(ctx context.Context, c *Call, res Result) {
 	})
 }
 
-// recordChange audits a change that was sent.
-func (r *Runner) recordChange(ctx context.Context, c *Call, ch Change) {
+// changeEntry is the audit entry of a change that was sent.
+func changeEntry(c *Call, ch Change) AuditEntry {
 	e := AuditEntry{
 		At: c.Now, Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: outcome(ch.State), Change: ch.ID, Attack: ch.AttackID, Why: ch.Reason,
 	}
@@ -96,7 +101,7 @@ func (r *Runner) recordChange(ctx context.Context, c *Call, ch Change) {
 			e.After = append(e.After, s.describe())
 		}
 	}
-	r.record(ctx, e)
+	return e
 }
 
 // outcome is a change's state once it was sent, for the audit log.

@@ -3,6 +3,7 @@ package commands
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -26,15 +27,19 @@ type accountStatus struct {
 	Ongoing  []attackRow `json:"ongoing"`
 	InForce  []Change    `json:"in_force"`
 	Muted    []Mute      `json:"muted,omitempty"`
-	NoMemory bool        `json:"no_memory,omitempty"` // Redis can't be reached: in_force is unknown
+	Tied     *Tied       `json:"tied,omitempty"`      // the service refuses changes; nil: not as far as is known
+	NoMemory bool        `json:"no_memory,omitempty"` // Redis can't be reached or was emptied: in_force is unknown
 }
 
 func readStatus(ctx context.Context, c *Call) (Result, error) {
 	res := Result{Account: c.onlyAccount()}
 	var data []accountStatus
 	pages := c.pages(3 * len(c.All)) // what burns, who is on it, and what is in force
-	for _, a := range c.All {
-		lines, st := c.accountStatus(ctx, pages, a)
+	burning := sideBySide(ctx, c.All, func(ctx context.Context, a *Account) ([]apiclient.Attack, error) {
+		return c.listAttacks(ctx, a, apiclient.AttackFilter{From: c.Now.Add(-max(a.OngoingFor, time.Hour))})
+	})
+	for i, a := range c.All {
+		lines, st := c.accountStatus(ctx, pages, a, burning[i])
 		res.Lines = append(res.Lines, lines...)
 		data = append(data, st)
 	}
@@ -43,9 +48,9 @@ func readStatus(ctx context.Context, c *Call) (Result, error) {
 	return pages.finish(res)
 }
 
-func (c *Call) accountStatus(ctx context.Context, pages *pager, a *Account) ([]Text, accountStatus) {
+func (c *Call) accountStatus(ctx context.Context, pages *pager, a *Account, listed answered[apiclient.Attack]) ([]Text, accountStatus) {
 	st := accountStatus{Account: a.Name, Ongoing: []attackRow{}, InForce: []Change{}}
-	lines := c.burning(ctx, pages, a, &st)
+	lines := c.burning(pages, a, listed, &st)
 	lines = append(lines, c.deskLines(ctx, pages, a, &st)...)
 	if c.cfg.Health != nil {
 		if h, ok := c.cfg.Health(a.Name); ok {
@@ -55,10 +60,18 @@ func (c *Call) accountStatus(ctx context.Context, pages *pager, a *Account) ([]T
 			}
 		}
 	}
+	if t, err := c.cfg.Ties.Tied(ctx, a.Name); err == nil && t.GoesOn() {
+		st.Tied = &t
+		lines = append(lines, Say(Bold("Hands tied: "), "the service doesn't let wafbot ", t.Cannot(), ", since ", t.Since))
+	}
 	changes, err := c.cfg.Ledger.Changes(ctx, a.Name)
 	if err != nil {
 		st.NoMemory = true
-		return append(lines, Say("What is in force is unknown: wafbot's memory (Redis) can't be reached, and until it can nothing is changed")), st
+		why := "can't be reached, and until it can nothing is changed"
+		if errors.Is(err, ErrEmptied) {
+			why = "is empty, and until it is read back from Slack nothing is changed"
+		}
+		return append(lines, Say("What is in force is unknown: wafbot's memory (Redis) ", why)), st
 	}
 	for _, ch := range changes {
 		if ch.InForce(c.Now) && ch.Amends() == "" && !ch.superseded(changes) {
@@ -73,14 +86,13 @@ func (c *Call) accountStatus(ctx context.Context, pages *pager, a *Account) ([]T
 }
 
 // burning lists what is going on now, what gets through first.
-func (c *Call) burning(ctx context.Context, pages *pager, a *Account, st *accountStatus) []Text {
-	all, err := c.listAttacks(ctx, a, apiclient.AttackFilter{From: c.Now.Add(-max(a.OngoingFor, time.Hour))})
-	if err != nil {
-		text, _ := ForPeople(c.Invocation, forPeople(err))
+func (c *Call) burning(pages *pager, a *Account, listed answered[apiclient.Attack], st *accountStatus) []Text {
+	if listed.err != nil {
+		text, _ := ForPeople(c.Invocation, forPeople(listed.err))
 		st.Fault = text.String()
 		return []Text{Say(Bold(a.Name), ": what burns is unknown: ", text)}
 	}
-	ongoing := slices.DeleteFunc(all, func(attack apiclient.Attack) bool {
+	ongoing := slices.DeleteFunc(listed.found, func(attack apiclient.Attack) bool {
 		return !c.ongoing(a, attack) || attack.Result() || attack.FalsePositive()
 	})
 	slices.SortStableFunc(ongoing, func(x, y apiclient.Attack) int {

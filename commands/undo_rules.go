@@ -16,6 +16,13 @@ func (c *Call) undoCreate(ctx context.Context, p *Plan, s Step) error {
 		return err
 	}
 	id := ruleNow(c.Known, s.ID)
+	if s.Again { // what was made by the first try, whose answer never came, is ours too
+		for i, r := range rules {
+			if r.ID != id && apiclient.SameRule(r, *s.Rule) && !slices.Contains(s.Equal, r.ID) {
+				p.Steps = append(p.Steps, Step{Kind: DeleteRule, Rule: &rules[i]})
+			}
+		}
+	}
 	i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return r.ID == id })
 	switch {
 	case i < 0:

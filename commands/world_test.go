@@ -39,6 +39,7 @@ type world struct {
 	service *waf.Service
 	ledger  *ledger
 	desk    *desk
+	ties    *ties
 	touched []commands.Touch
 	routing commands.Routing // of every attack
 	audit   *auditLog
@@ -79,6 +80,9 @@ func newBubble(t *testing.T, change ...func(*commands.Config)) *world {
 type inProcess struct{ http.Handler }
 
 func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		r.Body = http.NoBody // as a server gives it to its handler
+	}
 	answer := httptest.NewRecorder()
 	p.ServeHTTP(answer, r)
 	return answer.Result(), nil
@@ -87,7 +91,8 @@ func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 func (w *world) build(serve func(http.Handler) (string, *http.Client), change []func(*commands.Config)) {
 	t := w.t
 	w.ledger, w.audit, w.members, w.log, w.out = newLedger(), &auditLog{}, newMembers(), &syncBuffer{}, &syncBuffer{}
-	w.desk = newDesk(w.ledger)
+	w.desk, w.ties = newDesk(w.ledger), &ties{t: t, ledger: w.ledger}
+	w.ledger.audit, w.ledger.ties = w.audit, w.ties
 	w.service = waf.New(waf.Config{Seed: 1, Now: w.clock, Accounts: []waf.Account{{
 		Name: "acme", Token: token, ClientID: 5, Applications: []waf.Application{
 			{ID: 4, Name: "Shop", Host: "shop.example.com", Mode: "monitoring"}, {ID: 7, Name: "Legacy", Host: "old.example.com"}, {ID: -1, Name: "Rest", Host: "www.example.com"},
@@ -104,7 +109,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 		}},
 		Roles: commands.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID},
 			Terminal: map[string]commands.Role{"ann": commands.Responder, "root": commands.Admin}},
-		Members: w.members, Ledger: w.ledger, Facts: facts{}, Desk: w.desk, Audit: w.audit, AuditOut: w.out, Now: w.clock,
+		Members: w.members, Ledger: w.ledger, Facts: facts{}, Desk: w.desk, Ties: w.ties, Audit: w.audit, AuditOut: w.out, Now: w.clock,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), ReadBack: [2]time.Duration{1, 1},
 		Touched: func(_ context.Context, touch commands.Touch) { w.touched = append(w.touched, touch) },
 		Explain: func(context.Context, string, apiclient.Attack) (commands.Routing, error) { return w.routing, nil },

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -34,30 +33,57 @@ func (p *Poller) decide(ctx context.Context, r reading) Update {
 
 // decideWith is decide with what is muted. It changes nothing.
 func (p *Poller) decideWith(r reading, muted func(apiclient.Attack) bool) Update {
-	now := maps.Clone(p.latest)
-	for id, a := range r.attacks {
-		now[id] = &sighting{a, r.at}
-	}
 	u := Update{LastGood: p.lastGood, Shown: map[string]Shown{}, held: map[string]bool{}}
-	knocking := p.knocking(now, r.at)
-	for id, seen := range now {
-		// Of those not read only the told ones can be news: their silence, or figures that waited for their minute. And those whose
-		// mute may be over. Of one that was only read back from its card nothing is known until it is read.
-		if _, read := r.attacks[id]; read || p.shown[id].Told && !p.shown[id].Recalled || p.held[id] {
-			look := p.look(seen.attack, r.at, knocking)
-			if look.Muted = !seen.attack.Incident() && muted(seen.attack); look.Muted {
-				u.held[id] = true
-			}
-			p.judge(&u, look, r)
+	for id, a := range p.worthALook(r) {
+		look := p.look(a, r.at)
+		if look.Muted = !a.Incident() && muted(a); look.Muted {
+			u.held[id] = true
 		}
+		p.judge(&u, look, r)
 	}
 	if p.lastGood.IsZero() {
 		u.News = append(u.News, p.firstStart(r, len(u.News)))
 	}
-	slices.SortFunc(u.News, func(a, b News) int {
+	sortNews(u.News)
+	return u
+}
+
+// sortNews puts the most urgent first.
+func sortNews(news []News) {
+	slices.SortFunc(news, func(a, b News) int {
 		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), b.Attack.Last.Compare(a.Attack.Last), cmp.Compare(a.Attack.ID, b.Attack.ID))
 	})
-	return u
+}
+
+// worthALook are the attacks that can be news: what was read, what time alone can make news, and what a mute kept back that may be over.
+// That is little beside all that is known.
+func (p *Poller) worthALook(r reading) map[string]apiclient.Attack {
+	attacks := maps.Clone(r.attacks)
+	add := func(id string) bool {
+		if _, read := r.attacks[id]; !read {
+			attacks[id] = p.latest[id].attack
+		}
+		return true
+	}
+	p.agenda.until(r.at)(add)
+	maps.Keys(p.held)(add)
+	return attacks
+}
+
+// plan puts a told attack on the agenda for the time from which it can be news without being read: for its figures, which wait for their
+// minute, or for its silence. Whether they are is not decided here.
+func (p *Poller) plan(id string) {
+	shown, a := p.shown[id], p.latest[id].attack
+	switch {
+	case !shown.Told || shown.Recalled || a.Result() || a.FalsePositive(): // of one that was only read back from its card nothing is known
+		p.agenda.drop(id)
+	case differs(shown.Attack, a):
+		p.agenda.put(id, shown.SeenAt)
+	case !shown.Quiet && !a.Last.IsZero():
+		p.agenda.put(id, a.Last.Add(p.cfg.OngoingFor))
+	default:
+		p.agenda.drop(id)
+	}
 }
 
 // judge adds one attack to the update, if there is anything to remember about it.
@@ -97,7 +123,7 @@ func (p *Poller) judge(u *Update, look Look, r reading) {
 	}
 	id := deliveryID(p.cfg.Account, look.Attack.ID, reason, s.Revision)
 	if !last.Told {
-		s.Delivery = id
+		id = CardDelivery(p.cfg.Account, look.Attack.ID)
 	}
 	u.Shown[look.Attack.ID] = s
 	n := News{
@@ -119,22 +145,21 @@ func (p *Poller) firstStart(r reading, cards int) News {
 	}
 }
 
-func (p *Poller) look(a apiclient.Attack, at time.Time, knocking map[netip.Addr]bool) Look {
-	knocks := slices.ContainsFunc(a.Sources, func(s apiclient.Source) bool { return knocking[s.IP] })
+func (p *Poller) look(a apiclient.Attack, at time.Time) Look {
+	knocks := slices.ContainsFunc(a.Sources, func(s apiclient.Source) bool { return at.Sub(p.knocked[s.IP]) < p.cfg.OngoingFor })
 	return Look{Attack: a, At: at, Knocking: knocks, OngoingFor: p.cfg.OngoingFor}
 }
 
-// knocking are the denied sources that still try: their hits leave the attack's record for one of their own.
-func (p *Poller) knocking(records map[string]*sighting, at time.Time) map[netip.Addr]bool {
-	sources := map[netip.Addr]bool{}
-	for _, seen := range records {
-		if seen.attack.Type == apiclient.TypeBlockedSource && at.Sub(seen.attack.Last) < p.cfg.OngoingFor {
-			for _, s := range seen.attack.Sources {
-				sources[s.IP] = true
-			}
+// heed notes which denied sources still try: their hits leave the attack's record for one of their own.
+func (p *Poller) heed(a apiclient.Attack) {
+	if a.Type != apiclient.TypeBlockedSource {
+		return
+	}
+	for _, s := range a.Sources {
+		if a.Last.After(p.knocked[s.IP]) {
+			p.knocked[s.IP] = a.Last
 		}
 	}
-	return sources
 }
 
 // forgettable are the records that left the lookback so long ago that they won't flicker at its edge any more. What a mute keeps back

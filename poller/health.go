@@ -10,11 +10,9 @@ import (
 
 // Health is how watching goes.
 type Health struct {
-	LastGood  time.Time // when the last good poll ended, on this machine's clock; zero: there was none yet
-	Failing   string    // why it fails, in words for people; "": it does not
-	Since     time.Time // when it began to fail, on this machine's clock
-	Ongoing   int       // attacks and incidents going on, by the last good poll
-	Incidents int       // incidents in the lookback, by the last good poll
+	LastGood time.Time // when the last good poll ended, on this machine's clock; zero: there was none yet
+	Failing  string    // why it fails, in words for people; "": it does not
+	Since    time.Time // when it began to fail, on this machine's clock
 }
 
 // Health returns how watching goes.
@@ -24,15 +22,15 @@ func (p *Poller) Health() Health {
 	return p.health
 }
 
-// note takes down how a poll went. In one spell of failures each cause is logged once.
-func (p *Poller) note(err error) {
+// note takes down how a poll went that began then. In one spell of failures each cause is logged once.
+func (p *Poller) note(err error, begin time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil {
 		if len(p.reported) > 0 {
 			p.cfg.Log.Info("watching again", "away", time.Since(p.health.Since).Round(time.Second))
 		}
-		p.reported, p.health.Failing, p.health.Since = nil, "", time.Time{}
+		p.reported, p.failures, p.health.Failing, p.health.Since = nil, 0, "", time.Time{}
 		return
 	}
 	why := inWords(err)
@@ -40,7 +38,7 @@ func (p *Poller) note(err error) {
 		why = "the bot's memory can't be reached"
 	}
 	if p.health.Since.IsZero() {
-		p.health.Since = time.Now()
+		p.health.Since = begin
 	}
 	p.health.Failing = why
 	if !slices.Contains(p.reported, why) {

@@ -24,6 +24,7 @@ type Remembered struct {
 	LastGood time.Time        // of the last poll that was read to its end, on the service's clock; zero: there was none yet
 	Shown    map[string]Shown // by attack id
 	Began    time.Time        // after Memory was emptied: when the first start had been told; zero: not known
+	Blind    Spell            // that was told and has not ended
 }
 
 // Update is what one poll changes in Memory.
@@ -32,6 +33,7 @@ type Update struct {
 	Shown    map[string]Shown // by attack id; only those that changed
 	Forget   []string         // attack ids long out of the lookback
 	News     []News           // incidents first
+	Blind    *Spell           // the one that was told now; a zero one: it has ended; nil: as it was
 
 	held map[string]bool // attack ids that a mute keeps back; not remembered
 }

@@ -3,11 +3,14 @@ package poller
 import (
 	"context"
 	"iter"
+	"math/rand/v2"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 )
 
+// mirrorEvery is how often it is read, apart from refreshes. When in the minute is drawn by lot, so that the accounts of one process don't
+// all read in the same second.
 const mirrorEvery = time.Minute
 
 // Settings mirrors what is in force, for previews.
@@ -35,8 +38,8 @@ func (p *Poller) Refresh() {
 
 // mirror reads what is in force until ctx ends.
 func (p *Poller) mirror(ctx context.Context) {
-	every := time.NewTicker(mirrorEvery)
-	defer every.Stop()
+	next := time.NewTimer(rand.N(mirrorEvery))
+	defer next.Stop()
 	failing := ""
 	for {
 		s, err := p.readSettings(ctx)
@@ -53,7 +56,8 @@ func (p *Poller) mirror(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-every.C:
+		case <-next.C:
+			next.Reset(mirrorEvery)
 		case <-p.refresh:
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -22,7 +23,11 @@ const (
 	Quiet          Reason = "quiet"
 	Resumed        Reason = "resumed"     // was quiet
 	FirstStart     Reason = "first start" // the one message of an account's first poll, about no attack
+	Changed        Reason = "changed"     // what people did about it; told by others than the poller
 	Emptied        Reason = "emptied"     // what is left after Memory was emptied, in each channel; about no attack
+	Blind          Reason = "blind"       // the account can't be watched; about no attack
+	Gap            Reason = "gap"         // it is watched again, or wafbot was not watching; about no attack
+	HandsTied      Reason = "hands tied"  // the service refuses changes; no poll finds that
 )
 
 // Shown is one attack as it was last decided about.
@@ -36,7 +41,6 @@ type Shown struct {
 	Mention  string           `json:"mention,omitempty"`  // likewise; "": nobody
 	Spared   string           `json:"spared,omitempty"`   // whom the route calls, of what went on before the first start: nobody is called until it gets worse
 	Base     Baseline         `json:"base"`               // what worsening is measured by
-	Delivery string           `json:"delivery,omitempty"` // id of the news that its card told
 	Recalled bool             `json:"recalled,omitempty"` // read back from its card: of Attack only the id is known, until it is seen again
 }
 
@@ -44,7 +48,7 @@ type Shown struct {
 type News struct {
 	ID       string           `json:"id"` // delivery id: any replica computes the same for the same news
 	Account  string           `json:"account"`
-	Attack   apiclient.Attack `json:"attack"` // as it is now; zero for FirstStart and Emptied
+	Attack   apiclient.Attack `json:"attack"` // as it is now; zero for news about no attack
 	Reason   Reason           `json:"reason"`
 	Revision int              `json:"revision"`
 	Channel  string           `json:"channel"`           // where its card is or goes
@@ -53,16 +57,18 @@ type News struct {
 	At       time.Time        `json:"at"`                // of the poll that saw it, on the service's clock
 	First    *FirstStartFacts `json:"first,omitempty"`   // of FirstStart only
 	Recall   *RecallFacts     `json:"recall,omitempty"`  // of Emptied only
+	Blind    *BlindFacts      `json:"blind,omitempty"`   // of Blind only
+	Gap      *GapFacts        `json:"gap,omitempty"`     // of Gap only
 }
 
-// Rank orders the news of one poll: incidents first, then what calls people, then state, then figures.
+// Rank orders news: incidents first, then what calls people and what wafbot did not see, then state, then figures.
 func (n News) Rank() int {
 	switch {
 	case n.Reason == FirstStart || n.Reason == Emptied:
 		return 0
 	case n.Reason == NewIncident || n.Reason == BecameIncident:
 		return 1
-	case n.Reason == Worsened:
+	case slices.Contains([]Reason{Worsened, Blind, Gap, HandsTied, Changed}, n.Reason): // a message that tells of a measure is what is left of it when Memory is emptied
 		return 2
 	case n.Reason == NewAttack:
 		return 3
@@ -77,6 +83,9 @@ type FirstStartFacts struct {
 	Ongoing   int `json:"ongoing"`   // attacks and incidents that get a card now, silently
 	Incidents int `json:"incidents"` // in the lookback, ongoing or over
 }
+
+// CardDelivery is the delivery id of an attack's card, and of the news that the attack began: there is one card, whichever news is told first.
+func CardDelivery(account, attackID string) string { return deliveryID(account, attackID, "card", 1) }
 
 // deliveryID is the first half of a SHA-256. The JSON of a list keeps the parts apart, whatever they hold.
 func deliveryID(account, attackID string, reason Reason, revision int) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"time"
 )
 
@@ -22,9 +23,11 @@ func (e *memoryError) Unwrap() error { return e.err }
 // (*apiclient.Error) and of Memory. When the service breaks off, what it gave before is judged all the same; when
 // Memory does, nothing is told and the next poll begins with loading it anew: who knows what it has kept.
 func (p *Poller) Poll(ctx context.Context) error {
+	begin := time.Now()
 	err := p.poll(ctx)
 	if ctx.Err() == nil {
-		p.note(err)
+		p.note(err, begin)
+		p.tellBlind(ctx, err)
 	}
 	return err
 }
@@ -41,6 +44,7 @@ func (p *Poller) poll(ctx context.Context) error {
 		return readErr // a first start is told as a whole
 	}
 	u := p.decide(ctx, r)
+	p.bridge(&u, r, readErr == nil)
 	if readErr == nil {
 		u.LastGood = r.at
 	}
@@ -72,7 +76,8 @@ func (p *Poller) tellFirst(ctx context.Context, r reading) error {
 	if p.lastGood.IsZero() {
 		return nil
 	}
-	if u := p.decide(ctx, r); len(u.News) > 0 {
+	u := p.decide(ctx, r)
+	if p.bridge(&u, r, false); len(u.News) > 0 {
 		return p.settle(ctx, r, u, false)
 	}
 	return nil
@@ -98,18 +103,25 @@ func (p *Poller) load(ctx context.Context) error {
 		p.latest[id] = &sighting{s.Attack, s.SeenAt}
 	}
 	p.began = m.Began
-	p.lastGood, p.remembered, p.swept, p.loaded = m.LastGood, m.LastGood, time.Time{}, true
+	p.agenda = agenda{}
+	for id := range p.shown {
+		p.plan(id)
+	}
+	p.lastGood, p.remembered, p.blind, p.sweep, p.loaded = m.LastGood, m.LastGood, m.Blind, time.Time{}, true
 	return nil
 }
 
 func (p *Poller) remember(ctx context.Context, u Update) error {
-	if len(u.Shown)+len(u.Forget)+len(u.News) == 0 && u.LastGood.Sub(p.remembered).Abs() < rememberEvery {
+	if len(u.Shown)+len(u.Forget)+len(u.News) == 0 && u.Blind == nil && u.LastGood.Sub(p.remembered).Abs() < rememberEvery {
 		return nil
 	}
 	if err := p.cfg.Memory.Remember(ctx, p.cfg.Account, u); err != nil {
 		return err
 	}
 	p.remembered = u.LastGood
+	if u.Blind != nil {
+		p.blind = *u.Blind
+	}
 	return nil
 }
 
@@ -121,38 +133,27 @@ func (p *Poller) commit(r reading, u Update, good bool) {
 		p.latest[id] = &sighting{a, r.at}
 	}
 	maps.Copy(p.shown, u.Shown)
+	for id := range r.attacks {
+		p.plan(id)
+	}
+	for id := range u.Shown {
+		p.plan(id)
+	}
 	for _, id := range u.Forget {
 		delete(p.latest, id)
 		delete(p.shown, id)
+		p.agenda.drop(id)
 	}
 	p.held = u.held
 	p.lastGood, p.skew = u.LastGood, r.at.Sub(r.begin)
 	if r.ended {
-		p.swept, p.listed = r.begin, r.begin
+		p.sweep, p.listed = r.begin.Add(jitter(sweepEvery)), r.begin
+		maps.DeleteFunc(p.knocked, func(_ netip.Addr, last time.Time) bool { return r.at.Sub(last) >= p.cfg.OngoingFor })
 	}
 	if r.listed {
 		p.listed = r.begin
 	}
 	if good {
-		p.count(r)
+		p.health.LastGood = time.Now()
 	}
-}
-
-// count takes the figures of a good poll. The caller holds the lock.
-func (p *Poller) count(r reading) {
-	ongoing, incidents := 0, 0
-	knocking := p.knocking(p.latest, r.at)
-	for id, seen := range p.latest {
-		a := seen.attack
-		if a.Result() || a.FalsePositive() || p.shown[id].Recalled {
-			continue
-		}
-		if !p.look(a, r.at, knocking).silent() {
-			ongoing++
-		}
-		if a.Incident() && !a.Last.Before(r.from) {
-			incidents++
-		}
-	}
-	p.health.LastGood, p.health.Ongoing, p.health.Incidents = time.Now(), ongoing, incidents
 }

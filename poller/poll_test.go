@@ -52,8 +52,6 @@ func TestFirstStart(t *testing.T) {
 		require.False(t, n.Quiet)
 	}
 	require.Equal(t, news, a.memory.told)
-	h := p.Health()
-	require.Equal(t, [2]int{20, 60}, [2]int{h.Ongoing, h.Incidents})
 
 	require.NoError(t, p.Poll(t.Context()))
 	require.NoError(t, a.start().Poll(t.Context()))

@@ -6,9 +6,12 @@ import (
 	"context"
 	"iter"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/wafbot/wafbot/apiclient"
 )
@@ -46,6 +49,7 @@ type Config struct {
 	Muted      Muted         // nil: nothing is ever muted
 	Channel    string        // of the first message, and of routes without one
 	Log        *slog.Logger  // nil: slog.Default()
+	Starts     *rate.Limiter // paces Run's first polls of all accounts that share it; nil: each polls at once
 }
 
 // Poller watches one account. Poll and Run must not run at the same time; all else may.
@@ -54,15 +58,19 @@ type Poller struct {
 	refresh chan struct{}
 
 	// Only Poll uses these.
-	loaded     bool            // the state below is what Memory holds
-	lastGood   time.Time       // begin of the last good poll, on the service's clock
-	began      time.Time       // what was over before then is no news, though nothing is known of it; zero: all is
-	remembered time.Time       // lastGood as Memory holds it
-	skew       time.Duration   // how far the service's clock is ahead of this machine's
-	swept      time.Time       // when everything was last read, on this machine's clock
-	listed     time.Time       // when all incidents were, likewise
-	reported   []string        // what this spell of failures was logged for
-	held       map[string]bool // attack ids that mutes kept back in the last poll; after a start everything is read again
+	loaded     bool                     // the state below is what Memory holds
+	lastGood   time.Time                // begin of the last good poll, on the service's clock
+	began      time.Time                // what was over before then is no news, though nothing is known of it; zero: all is
+	remembered time.Time                // lastGood as Memory holds it
+	skew       time.Duration            // how far the service's clock is ahead of this machine's
+	sweep      time.Time                // when everything is to be read again, on this machine's clock
+	listed     time.Time                // when all incidents were last read, likewise
+	failures   int                      // of the service, in this spell of failures
+	blind      Spell                    // as Memory holds it
+	reported   []string                 // what this spell of failures was logged for
+	held       map[string]bool          // attack ids that mutes kept back in the last poll; after a start everything is read again
+	agenda     agenda                   // of the attacks that time alone can make news
+	knocked    map[netip.Addr]time.Time // the last try of each denied source, on the service's clock
 
 	mu       sync.Mutex           // held by Poll while it writes these, and by whoever else reads them
 	shown    map[string]Shown     // by attack id, as Memory holds it
@@ -86,7 +94,7 @@ func New(cfg Config) *Poller {
 	if cfg.Routes == nil {
 		cfg.Routes = DefaultRoutes(cfg.Channel)
 	}
-	return &Poller{cfg: cfg, refresh: make(chan struct{}, 1), latest: map[string]*sighting{}}
+	return &Poller{cfg: cfg, refresh: make(chan struct{}, 1), latest: map[string]*sighting{}, knocked: map[netip.Addr]time.Time{}}
 }
 
 // Attacks returns every record that is known, as it was last read, the latest hit first. Results of measures

@@ -59,10 +59,9 @@ func (p *Poller) read(ctx context.Context) (reading, error) {
 // due to be called quiet, now and not when a mute ends. That costs some pages once for each of these.
 func (p *Poller) readUntil(at time.Time) time.Time {
 	until := p.lastGood.Add(-overlap)
-	knocking := p.knocking(p.latest, at)
-	for id, s := range p.shown {
-		look := p.look(p.latest[id].attack, at, knocking)
-		if last := look.Attack.Last; s.Told && !s.Quiet && !p.held[id] && look.silent() && last.Before(until) {
+	for id := range p.agenda.until(at) {
+		look := p.look(p.latest[id].attack, at)
+		if last := look.Attack.Last; !p.shown[id].Quiet && !p.held[id] && look.silent() && last.Before(until) {
 			until = last
 		}
 	}
@@ -73,7 +72,7 @@ func (p *Poller) readUntil(at time.Time) time.Time {
 // or if there is no such page, to the end of the lookback.
 func (p *Poller) readNewest(ctx context.Context, r *reading) error {
 	var until time.Time // in a sweep nothing is old enough
-	first, sweep := true, r.begin.Sub(p.swept) >= sweepEvery
+	first, sweep := true, !r.begin.Before(p.sweep)
 	for page, err := range p.cfg.API.Attacks(ctx, apiclient.AttackFilter{From: r.from}) {
 		if err != nil {
 			return err
@@ -116,10 +115,13 @@ func (p *Poller) take(r *reading, page []apiclient.Attack) (changed bool) {
 		if a.ID == "" || !known && !a.Last.IsZero() && a.Last.Before(r.from) {
 			continue
 		}
-		if !known || !reflect.DeepEqual(was.attack, a) {
+		if known && reflect.DeepEqual(was.attack, a) {
+			a = was.attack // the same, but held in memory once
+		} else {
 			changed = true
 		}
 		r.attacks[a.ID] = a
+		p.heed(a)
 	}
 	return changed
 }

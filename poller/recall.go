@@ -15,7 +15,7 @@ type RecallFacts struct {
 	Unknown []string `json:"unknown,omitempty"`  // ids of changes that were told and of which it isn't known what they did
 	NoLists bool     `json:"no_lists,omitempty"` // the service's lists could not be read
 	Unread  []string `json:"unread,omitempty"`   // ids of channels that could not be read
-	Blind   bool     `json:"blind,omitempty"`    // nothing could be read, for want of the scope: perhaps nothing was ever told
+	Blind   bool     `json:"blind,omitempty"`    // no channel could be read: perhaps nothing was ever told
 }
 
 // CardFacts is what an attack's card carries of it, so that it can be recalled after Memory was emptied.
@@ -27,7 +27,6 @@ type CardFacts struct {
 	Quiet    bool
 	Channel  string
 	Mention  string // "": nobody
-	Delivery string
 }
 
 // Worse is the facts after a reply under the card told that it had got worse: the card may not have been redrawn since.
@@ -45,7 +44,7 @@ func (f CardFacts) Worse(reply CardFacts) CardFacts {
 func Recall(f CardFacts, at time.Time) Shown {
 	s := Shown{
 		Attack: apiclient.Attack{ID: f.AttackID}, SeenAt: at, Revision: int(at.Unix()), Told: true, Quiet: f.Quiet, Channel: f.Channel, Mention: f.Mention,
-		Base: Baseline{Incident: f.Incident}, Delivery: f.Delivery, Recalled: true,
+		Base: Baseline{Incident: f.Incident}, Recalled: true,
 	}
 	if _, known := letThrough(f.Status); known {
 		s.Base.Status = f.Status

@@ -1,7 +1,10 @@
 package poller_test
 
 import (
+	"context"
+	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -22,7 +25,7 @@ func emptied(t *testing.T, began time.Duration, cards ...poller.CardFacts) *acco
 }
 
 func cardOf(id string, change ...func(*poller.CardFacts)) poller.CardFacts {
-	f := poller.CardFacts{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 3, Channel: "C9", Mention: "S0ONCALL", Delivery: "d-" + id}
+	f := poller.CardFacts{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 3, Channel: "C9", Mention: "S0ONCALL"}
 	for _, c := range change {
 		c(&f)
 	}
@@ -81,7 +84,6 @@ func TestACardWithoutItsAttackIsKept(t *testing.T) {
 	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
 	require.Empty(t, a.memory.took())
-	require.Zero(t, p.Health().Ongoing, "nobody knows")
 	require.True(t, a.memory.state["acme"].Shown["x:1"].Recalled)
 
 	a.at(2 * time.Minute)
@@ -93,8 +95,7 @@ func TestACardWithoutItsAttackIsKept(t *testing.T) {
 	require.Equal(t, "C9", news[0].Channel)
 	require.Equal(t, int(noon.Unix())+1, news[0].Revision)
 	kept := a.memory.state["acme"].Shown["x:1"]
-	require.Equal(t, []any{"S0ONCALL", "d-x:1", false}, []any{kept.Mention, kept.Delivery, kept.Recalled})
-	require.Equal(t, 1, p.Health().Ongoing)
+	require.Equal(t, []any{"S0ONCALL", false}, []any{kept.Mention, kept.Recalled})
 }
 
 func TestWhatAReplyTold(t *testing.T) {
@@ -103,4 +104,28 @@ func TestWhatAReplyTold(t *testing.T) {
 	worse := card.Worse(poller.CardFacts{Incident: true, Status: apiclient.StatusNotBlocked, Decade: 5})
 	require.Equal(t, cardOf("x:1", func(f *poller.CardFacts) { f.Incident, f.Decade = true, 5 }), worse)
 	require.Equal(t, worse, worse.Worse(poller.CardFacts{Status: apiclient.StatusBlocked, Decade: 1}), "an older one")
+}
+
+// Whoever gets the account back reads what Memory holds by then.
+func TestRunBeginsWithWhatMemoryHolds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(time.Now)
+		a := &account{service: s, name: "acme", memory: newMemory(t), api: s.inProcess(t), log: slog.New(slog.DiscardHandler)}
+		a.add("x:1", time.Minute)
+		p := a.start()
+		reign := func() {
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan error)
+			go func() { done <- p.Run(ctx) }()
+			synctest.Wait()
+			stop()
+			require.NoError(t, <-done)
+		}
+		reign()
+		require.Equal(t, []string{"first start ", "new attack x:1"}, a.memory.took())
+		a.memory.state["acme"] = poller.Remembered{LastGood: time.Now(), Shown: map[string]poller.Shown{"x:1": poller.Recall(cardOf("x:1"), time.Now())}}
+		reign()
+		require.Equal(t, []string{"grew x:1"}, a.memory.took())
+	})
 }

@@ -3,19 +3,22 @@ package poller
 import (
 	"context"
 	"math/rand/v2"
+	"net/netip"
 	"sync"
 	"time"
 )
 
-// Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer, down to one
-// a minute, or every four intervals if that is less, or every interval if that is more. It begins with what Memory holds:
-// another replica may have polled since this one did.
+// Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer once that is
+// news, down to one a minute, or every four intervals if that is less, or every interval if that is more. It begins with what
+// Memory holds: another replica may have polled since this one did.
 func (p *Poller) Run(ctx context.Context) error {
-	p.loaded = false
+	if p.cfg.Starts != nil && p.cfg.Starts.Wait(ctx) != nil {
+		return nil // ctx has ended
+	}
+	defer p.forget()
 	var mirror sync.WaitGroup
 	mirror.Go(func() { p.mirror(ctx) }) // apart, so that it never delays a poll
 	defer mirror.Wait()
-	p.loaded = false // who ran before may have lost the account, and Memory may have been emptied since
 	failures := 0
 	for {
 		if err := p.Poll(ctx); err != nil {
@@ -33,9 +36,22 @@ func (p *Poller) Run(ctx context.Context) error {
 	}
 }
 
-// pause is the time to the next poll. The jitter keeps the accounts of one process from polling in step.
+// forget drops what is known of the account: another replica may watch it next, and change what Memory holds.
+func (p *Poller) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.loaded, p.failures, p.reported, p.held = false, 0, nil, nil
+	p.shown, p.latest, p.agenda, p.knocked = nil, map[string]*sighting{}, agenda{}, map[netip.Addr]time.Time{}
+	p.health, p.settings = Health{}, Settings{}
+}
+
+// pause is the time to the next poll. Its jitter keeps the accounts of one process from polling in step.
 func (p *Poller) pause(failures int) time.Duration {
-	pause := p.cfg.Interval << min(max(failures-1, 0), 2)
-	pause = min(pause, max(time.Minute, p.cfg.Interval))
-	return time.Duration(float64(pause) * (0.9 + 0.2*rand.Float64()))
+	pause := p.cfg.Interval << min(max(failures-blindAfter-1, 0), 2)
+	return jitter(min(pause, max(time.Minute, p.cfg.Interval)))
+}
+
+// jitter is a duration give or take a tenth.
+func jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.9 + 0.2*rand.Float64()))
 }

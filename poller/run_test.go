@@ -33,6 +33,13 @@ func running(t *testing.T, prepare func(*account)) (*account, *poller.Poller) {
 	return a, p
 }
 
+// runFor runs a poller for a while of the bubble's time.
+func runFor(t *testing.T, p *poller.Poller, d time.Duration) error {
+	ctx, stop := context.WithTimeout(t.Context(), d)
+	defer stop()
+	return p.Run(ctx)
+}
+
 // after lets time pass.
 func after(d time.Duration) {
 	time.Sleep(d)
@@ -216,7 +223,7 @@ func TestRunIsAskedMeanwhile(t *testing.T) {
 		}
 		return false
 	}
-	require.Eventually(t, func() bool { return len(p.Attacks()) == 20 && p.Health().Ongoing == 20 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(p.Attacks()) == 20 && !p.Health().LastGood.IsZero() }, 5*time.Second, time.Millisecond)
 	a.change("x:07", func(r *record) { r.hits = 107 })
 	require.Eventually(t, func() bool { p.Refresh(); return newest() && !p.Settings().At.IsZero() }, 5*time.Second, time.Millisecond)
 	stop()

@@ -26,6 +26,8 @@ type record struct {
 	hits, vuln             int
 	sources                []string
 	undated                bool // the service leaves last_time out
+	first                  time.Time
+	begun                  time.Duration // ago, when it is put in; 0: an hour before its last hit
 }
 
 func (r record) json() map[string]any {
@@ -35,7 +37,7 @@ func (r record) json() map[string]any {
 	}
 	out := map[string]any{
 		"attackid": r.id, "clientid": 5, "domain": "shop.example.com", "poolid": 4, "method": "POST", "path": "/login", "type": r.typ,
-		"first_time": r.last.Add(-time.Hour).Unix(), "last_time": r.last.Unix(), "hits": r.hits, "ip_count": len(r.sources),
+		"first_time": r.first.Unix(), "last_time": r.last.Unix(), "hits": r.hits, "ip_count": len(r.sources),
 		"ip_top": top, "block_status": r.status, "vulnid": nil, "state": nil,
 	}
 	if r.vuln != 0 {
@@ -82,6 +84,9 @@ func (s *service) add(id string, ago time.Duration, change ...func(*record)) {
 	r := &record{id: id, typ: "sqli", status: "monitored", last: s.now().Add(-ago), hits: 100, sources: []string{"203.0.113.7"}}
 	for _, c := range change {
 		c(r)
+	}
+	if r.first = r.last.Add(-time.Hour); r.begun != 0 {
+		r.first = s.now().Add(-r.begun)
 	}
 	s.records[id] = r
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -218,13 +219,9 @@ func post(b *testing.B, address, body string, header http.Header) time.Duration 
 // benchRedis is the address of a real redis-server that keeps nothing, where there is one, else of the emulated one; then it says so.
 func benchRedis(b *testing.B) string {
 	b.Helper()
-	binary, err := exec.LookPath("redis-server")
-	if err != nil {
+	if _, err := exec.LookPath("redis-server"); err != nil {
 		b.Log("there is no redis-server: with miniredis")
 		return miniRedis(b).url
 	}
-	address := freeAddress(b)
-	host, port, _ := net.SplitHostPort(address)
-	b.Cleanup(startRedis(b, binary, []string{"--port", port, "--bind", host, "--save", "", "--dir", b.TempDir()}))
-	return "redis://" + address + "/0"
+	return redistest.Start(b).URL()
 }

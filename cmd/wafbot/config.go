@@ -19,7 +19,8 @@ type Config struct {
 	Policy   Policy            `yaml:"policy"`
 	Audit    Audit             `yaml:"audit"`
 
-	origins *origins // a pointer, so that printing a Config never shows what was written
+	settle  time.Duration // 0: settleFor; tests don't wait
+	origins *origins      // a pointer, so that printing a Config never shows what was written
 }
 
 // Slack is the workspace and its pace.

@@ -18,7 +18,6 @@ type laterKey struct {
 func laterKeys() []laterKey {
 	const noGroups = "only user ids count, the members of a group are not looked up"
 	return []laterKey{
-		{"redis.wait_replicas", "", "a write counts once the primary has it"},
 		{"accounts[].routes[].page", "", "no pager is called"},
 		{"accounts[].routes[].mention_every", "", "a card mentions once"},
 		{"accounts[].storm", "", "each attack gets its own card"},

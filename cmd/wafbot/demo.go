@@ -19,7 +19,7 @@ import (
 // demoCmd runs the bot in an emulated world.
 type demoCmd struct {
 	Listen   string  `help:"Address of the page; :0 picks a port." default:"127.0.0.1:8370"`
-	Replicas int     `help:"How many bots share the work: each receives, one leads." default:"1"`
+	Replicas int     `help:"How many bots share the accounts and the work." default:"1"`
 	Speed    float64 `help:"How much faster than real measures take effect and attacks unfold." default:"12"`
 	Seed     uint64  `help:"Makes the emulated service's ids and addresses repeatable." default:"1"`
 }

@@ -92,6 +92,9 @@ func runLine(ctx context.Context, t terminal) int {
 		return t.refuse(o, err)
 	}
 	defer a.store.Close()
+	if a.runner.Changes(line) {
+		a.recallFor(ctx, line, t)
+	}
 	inv := commands.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: time.Now(), Anyway: o.yes}
 	if !o.yes && a.runner.Confirms(line) {
 		if code, ok := t.ask(ctx, a, o, inv); !ok {
@@ -115,7 +118,7 @@ func (t terminal) connect(o *lineOptions) (*app, error) {
 	for _, w := range warnings {
 		fmt.Fprintln(t.err, "wafbot:", w)
 	}
-	o.zone = cfg.Timezone
+	o.zone, cfg.settle = cfg.Timezone, t.settle
 	trail := t.err // of a script, where it is kept
 	if t.asks {
 		trail = io.Discard // a person reads the answer

@@ -38,6 +38,7 @@ type terminal struct {
 	err     io.Writer
 
 	patience time.Duration // how long doctor waits for one answer; 0: 10 s
+	settle   time.Duration // how long a line waits for what may be on its way to Slack, when Redis is empty; 0: settleFor
 }
 
 func main() {

@@ -4,16 +4,17 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"net/url"
-	"os/exec"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/redistest"
 )
 
 // memory is a Redis that can go away and come back with what it held.
@@ -38,39 +39,30 @@ func miniRedis(t testing.TB) memory {
 // realRedis is a server of its own on a free port, which writes everything down at once.
 func realRedis(t testing.TB) memory {
 	t.Helper()
-	binary, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Fatal("there is no redis-server: run make tools, or go test -short")
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, free.Close())
-	host, port, err := net.SplitHostPort(free.Addr().String())
-	require.NoError(t, err)
-	args := []string{"--port", port, "--bind", host, "--save", "", "--appendonly", "yes", "--appendfsync", "always", "--dir", t.TempDir()}
-	stop := func() {}
-	start := func() { stop = startRedis(t, binary, args) }
-	start()
-	t.Cleanup(func() { stop() })
-	return memory{url: "redis://" + free.Addr().String() + "/0", away: func() { stop() }, back: start}
+	s := redistest.StartDurable(t)
+	return memory{url: s.URL(), away: s.Kill, back: func() { require.NoError(t, s.Restart()) }}
 }
 
-// startRedis starts a server, waits until it takes connections, and returns what kills it.
-func startRedis(t testing.TB, binary string, args []string) (kill func()) {
+// empty has the Redis forget everything.
+func (m memory) empty(t testing.TB) { m.does(t, "FLUSHALL") }
+
+// does carries out a command behind the bot's back.
+func (m memory) does(t testing.TB, words ...string) {
 	t.Helper()
-	cmd := exec.Command(binary, args...)
-	out, err := cmd.StdoutPipe()
+	address, err := url.Parse(m.url)
 	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	ready, lines := false, bufio.NewScanner(out)
-	for !ready && lines.Scan() {
-		ready = strings.Contains(lines.Text(), "Ready to accept connections")
+	conn, err := net.Dial("tcp", address.Host)
+	require.NoError(t, err)
+	defer conn.Close()
+	command := fmt.Sprintf("*%d\r\n", len(words))
+	for _, w := range words {
+		command += fmt.Sprintf("$%d\r\n%s\r\n", len(w), w)
 	}
-	require.True(t, ready, "redis-server ended")
-	return func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}
+	_, err = conn.Write([]byte(command))
+	require.NoError(t, err)
+	answer, err := bufio.NewReader(conn).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "+OK\r\n", answer)
 }
 
 // losing puts a wire before the Redis that breaks instead of bringing the answer to a command, so many times. The command is carried out.

@@ -73,6 +73,7 @@ func serve(ctx context.Context, cfg *Config, l net.Listener, w served) error {
 		a.bot.Drain(drain)
 		return err
 	})
+	g.Go(func() error { a.bot.SayScopes(ctx); return nil })
 	g.Go(func() error { return unlessStopped(p.living, a.store.Beat(p.living)) })
 	g.Go(func() error {
 		defer p.leave()
@@ -116,10 +117,10 @@ func (a *app) share(p *phases) error {
 
 // unlessStopped is an error that isn't only due to a stop.
 func unlessStopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 // listen serves Slack's requests over HTTP, and probes, until the context ends.

@@ -32,7 +32,7 @@ func TestReadsTyped(t *testing.T) {
 			w.types("vic", line)
 			w.told("vic", parts...)
 		}
-		require.Len(t, w.Slack.Messages("#waf"), 2, "answers are for the one who asks")
+		require.Len(t, w.shown("#waf"), 2, "answers are for the one who asks")
 		require.Empty(t, w.sent())
 	})
 }
@@ -74,7 +74,7 @@ func TestARehearsalSendsNothing(t *testing.T) {
 		w.types("ann", "allow 198.51.100.1")
 		w.told("ann", "Rehearsal: Allow 198.51.100.1")
 		require.Empty(t, w.sent(), "no request that changes anything reached the service")
-		require.Len(t, w.Slack.Messages("#waf"), 2)
+		require.Len(t, w.shown("#waf"), 2)
 		require.True(t, w.journal.has(`"outcome":"rehearsed"`, "U0ROB0002"), "audited as what it was")
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
@@ -49,12 +50,12 @@ func TestARestart(t *testing.T) {
 		w.types("rob", "mode Shop block for=1h")
 		w.click("rob", w.told("rob", "Before you do"), "Do it anyway")
 		mode := w.message("#waf", "Switch Shop to block for 1 h · Rob Diaz")
-		told := len(w.Slack.Messages("#waf"))
+		told := len(w.shown("#waf"))
 
 		w.stop()
 		w.start()
 		w.polls(4)
-		require.Len(t, w.Slack.Messages("#waf"), told, "nothing is told twice")
+		require.Len(t, w.shown("#waf"), told, "nothing is told twice")
 		card.undo("ann", "Deny "+attacker)
 		card.says("taken back by Anna Weber")
 		require.Empty(t, w.entries("acme"))
@@ -112,7 +113,7 @@ func TestRedisAway(t *testing.T) {
 		w.polls(3)
 		require.Len(t, w.entries("acme"), 1)
 		require.Len(t, w.cards("#waf"), 1)
-		require.Len(t, w.Slack.Messages("#waf"), 2, "and nothing is told twice")
+		require.Len(t, w.shown("#waf"), 2, "and nothing is told twice")
 	})
 }
 
@@ -129,4 +130,24 @@ func TestACardWhoseRecordingGetsNoAnswer(t *testing.T) {
 		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 		require.Len(t, w.cards("#waf"), 1)
 	})
+}
+
+// A later version has been started: this one says so in one line and ends, whether it runs already or begins.
+func TestTheStateOfANewerVersion(t *testing.T) {
+	t.Parallel()
+	for _, running := range []bool{true, false} {
+		w := newWorld(t, miniRedis(t), workspace.IngressHTTP)
+		if running {
+			w.start()
+			w.message("#waf", "wafbot watches acme")
+		}
+		w.redis.does(t, "SET", "{work}:version", "99")
+		if !running {
+			w.start()
+		}
+		require.ErrorContains(t, <-w.ended, "redis holds the state of a newer wafbot: update this one, or take it out of service")
+		w.attack(injection())
+		require.LessOrEqual(t, len(w.Slack.Messages("#waf")), 1)
+		w.requireClean()
+	}
 }

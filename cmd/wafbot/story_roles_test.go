@@ -17,7 +17,7 @@ func TestAViewerMayNot(t *testing.T) {
 		require.True(t, w.journal.has(`"outcome":"refused"`, "U0VIC0003", "deny "+attacker))
 		w.types("ann", "audit by=vic")
 		w.told("ann", "Vic Lee (button) deny "+attacker, "refused")
-		require.Len(t, w.Slack.Messages("#waf"), 2, "nothing of it in the channel")
+		require.Len(t, w.shown("#waf"), 2, "nothing of it in the channel")
 
 		w.types("vic", "undo")
 		w.told("vic", "undo needs the role responder")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,7 +26,7 @@ func TestACardIsPostedOnceWhateverSlackAnswers(t *testing.T) {
 				card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 				w.polls(3)
 				require.Len(t, w.cards("#waf"), 1)
-				require.Len(t, w.Slack.Messages("#waf"), 2)
+				require.Len(t, w.shown("#waf"), 2)
 			})
 		})
 	}
@@ -101,5 +102,25 @@ func TestADeletedCardIsEditedOnce(t *testing.T) {
 			}
 		}
 		require.LessOrEqual(t, edits, 3, "one for each thing that was done")
+	})
+}
+
+// A change is told all the same: in the channel, with its undo.
+func TestAChangeWhoseCardIsGone(t *testing.T) {
+	story(t, rough, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		card.known()
+		w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "thread_not_found", Times: 1})
+		card.click("rob", "Deny only")
+		line := func(m workspace.Message) bool {
+			return m.TS != card.ts && says(m, "Deny "+attacker+" everywhere for 4 h · Rob Diaz")
+		}
+		w.until("in the channel", func() bool { return slices.ContainsFunc(w.shown("#waf"), line) })
+		require.Empty(t, card.replies())
+		told := w.shown("#waf")
+		w.click("ann", told[slices.IndexFunc(told, line)], "Undo")
+		w.told("ann", "Undo of: Deny "+attacker)
+		require.Empty(t, w.entries("acme"))
 	})
 }

@@ -148,3 +148,51 @@ func TestLinksOpenedWithoutRedis(t *testing.T) {
 		return err == nil && !third
 	}, patience, 100*time.Millisecond, "both are counted")
 }
+
+// A rolling update: each of two replicas is stopped in turn, and a new one starts in its place, while attacks come and people act.
+func TestARollingUpdate(t *testing.T) {
+	both := func(w *world) {
+		cfg, err := demoConfig(w.World)
+		require.NoError(t, err)
+		globex := cfg.Accounts[1]
+		globex.Routes = []Route{{}} // all attacks get a card, also those that are blocked
+		w.cfg.Accounts = append(w.cfg.Accounts, globex)
+		w.cfg.Slack.MessagesPerSecond = 0
+		w.Slack.SetRateLimits(false)
+	}
+	storyOver(t, []workspace.Ingress{workspace.IngressSocket}, both, func(t *testing.T, w *world) {
+		oldest := w.stop
+		w.start()
+		acked := 0
+		for round := range 4 {
+			w.until("links of both", func() bool { return len(w.Slack.Links()) == 4 })
+			for _, account := range []string{"acme", "globex"} {
+				spec := injection()
+				spec.Account = account
+				w.attack(spec)
+			}
+			next := w.stop
+			var stopping sync.WaitGroup
+			stopping.Go(oldest)
+			for n := range 10 {
+				d, err := w.Slack.Command(t.Context(), workspace.Command{User: "rob", Channel: "#waf", Text: fmt.Sprintf("deny 198.51.100.%d", 10*round+n)})
+				require.NoError(t, err)
+				if d.Acked {
+					acked++
+				}
+			}
+			stopping.Wait()
+			w.start()
+			oldest = next
+		}
+		w.until("cards", func() bool { return len(w.cards("#waf")) >= 4 && len(w.cards("#waf-globex")) >= 4 })
+		w.until("denials", func() bool { return len(w.entries("acme")) >= acked })
+		w.polls(4)
+		oldest()
+		require.Len(t, w.cards("#waf"), 4)
+		require.Len(t, w.cards("#waf-globex"), 4)
+		require.Len(t, w.entries("acme"), acked)
+		require.Len(t, w.sent(), acked)
+		require.Greater(t, acked, 20)
+	})
+}

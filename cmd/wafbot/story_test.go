@@ -160,14 +160,20 @@ type card struct {
 type facts struct {
 	Type    string `json:"event_type"`
 	Payload struct {
-		Attack string `json:"attack"`
-		Kind   string `json:"kind"`
+		Attack   string `json:"attack"`
+		Kind     string `json:"kind"`
+		Delivery string `json:"delivery"`
 	} `json:"event_payload"`
 }
 
 func factsOf(m workspace.Message) (f facts) {
 	_ = json.Unmarshal(m.Metadata, &f) // a message without any has none
 	return f
+}
+
+// shown are a channel's messages without those that only a thread shows.
+func (w *world) shown(channel string) []workspace.Message {
+	return slices.DeleteFunc(w.Slack.Messages(channel), func(m workspace.Message) bool { return m.ThreadTS != "" && !m.Broadcast })
 }
 
 // cards are the cards in a channel that say all the parts.

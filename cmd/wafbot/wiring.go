@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
@@ -23,18 +26,21 @@ type app struct {
 	cfg     *Config
 	log     *slog.Logger
 	store   *store.Store
+	http    *http.Client  // asks the service for all accounts
+	starts  *rate.Limiter // paces the accounts' first polls
 	slack   *bot.Slack
 	runner  *commands.Runner
 	bot     *bot.Bot
 	pollers map[string]*poller.Poller
+	tenants map[string]*commands.Account
 }
 
 // build puts the parts together. Nothing is asked of anybody yet. Audit entries go to out as JSON lines.
 func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
-	a := &app{cfg: cfg, log: log, pollers: map[string]*poller.Poller{}}
+	a := &app{cfg: cfg, log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*commands.Account{}}
 	var err error
 	a.store, err = store.Open(store.Config{
-		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway, Follow: a.following,
+		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway, Follow: a.following, Notice: a.notice,
 	})
 	if err != nil {
 		return nil, err
@@ -47,7 +53,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 		if err != nil {
 			return nil, err
 		}
-		accounts = append(accounts, tenant.Account)
+		accounts, a.tenants[account.Name] = append(accounts, tenant.Account), tenant.Account
 		tenants = append(tenants, tenant)
 	}
 	roles, err := cfg.roles()
@@ -55,9 +61,9 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 		return nil, err
 	}
 	a.runner = commands.New(commands.Config{
-		Accounts: accounts, Policy: cfg.policy(), Roles: roles, Members: a.slack, Ledger: a.store, Facts: a.store, Audit: a.store,
+		Accounts: accounts, Policy: cfg.policy(), Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Audit: a.store,
 		AuditOut: &lineWriter{out: out}, Log: log, Changed: a.follow, Health: a.health,
-		Desk: a.store, Touched: a.touched, Explain: a.explain,
+		Desk: a.store, Ties: a.store, Touched: a.touched, Explain: a.explain,
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: cfg.policy(), Roles: roles,
@@ -66,15 +72,18 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	return a, nil
 }
 
+// startsPerSecond are the accounts that are first polled in a second, when many are taken up at once: a first poll reads everything.
+const startsPerSecond = 200
+
 // account puts one tenant together, with its poller.
 func (a *app) account(cfg Account) (bot.Account, error) {
-	api, err := apiclient.New(apiclient.Config{BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID})
+	api, err := apiclient.New(apiclient.Config{BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID, HTTP: a.http})
 	if err != nil {
 		return bot.Account{}, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
 	p := poller.New(poller.Config{
 		Account: cfg.Name, API: api, Memory: a.store, Teller: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
-		Routes: cfg.routes(), Muted: a.muted(cfg.Name), Channel: cfg.Channel, Log: a.log,
+		Routes: cfg.routes(), Muted: a.muted(cfg.Name), Channel: cfg.Channel, Log: a.log, Starts: a.starts,
 	})
 	a.pollers[cfg.Name] = p
 	applications := map[int]commands.Application{}
@@ -141,10 +150,12 @@ func (a *app) follow(_ context.Context, ch commands.Change) {
 	a.bot.Wake(ch.Account, a.following(ch))
 }
 
-// following is the news of a change that was written down.
+// following is the news of a change that was written down: every one that came to an end is told. Of one that was taken back the undo tells,
+// which is a change of its own. What could not be ended when it was due is tried each minute, which is not told each minute.
 func (a *app) following(ch commands.Change) []poller.News {
 	unfinished := ch.State == commands.StateBegun && ch.Fault == ""
-	if unfinished || ch.State == commands.StateUndone { // the undo is a change of its own and is told
+	triedAgain := ch.State == commands.StateFailed && ch.Actor.Via == commands.ViaClock
+	if unfinished || triedAgain || ch.State == commands.StateUndone {
 		return nil
 	}
 	return []poller.News{bot.Announcement(ch, a.configured(ch.Account).Channel)}
@@ -176,7 +187,9 @@ func (a *app) redisAway(err error) {
 // tend does what one replica does for an account: poll, tell, draw, end what is due.
 func (a *app) tend(held, more context.Context, account string, duties <-chan store.Duties) {
 	if err := a.recall(more, account); err != nil {
-		a.log.Error("read back what redis lost", "account", account, "err", err)
+		if more.Err() == nil {
+			a.log.Error("read back what redis lost", "account", account, "err", err)
+		}
 		select {
 		case <-more.Done():
 		case <-time.After(time.Second): // then it is tried again, by whoever takes the account

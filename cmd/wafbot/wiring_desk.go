@@ -24,6 +24,11 @@ func (a *app) touched(ctx context.Context, t commands.Touch) {
 	}
 }
 
+// notice is the news of a spell in which the service refuses changes.
+func (a *app) notice(t commands.Tied) []poller.News {
+	return []poller.News{bot.HandsTied(t, a.configured(t.Account).Channel)}
+}
+
 // muted gives the poller an account's mutes.
 func (a *app) muted(account string) poller.Muted {
 	return func(ctx context.Context) (func(apiclient.Attack) bool, error) {

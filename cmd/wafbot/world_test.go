@@ -46,6 +46,9 @@ func TestMain(m *testing.M) {
 // patience is how long a story waits for something before it says that it never came.
 const patience = 40 * time.Second
 
+// settled is how long a story waits before an emptied memory is filled again: what was sent arrives sooner here.
+const settled = 100 * time.Millisecond
+
 // world is the emulated world with the bot in it.
 type world struct {
 	*sandbox.World
@@ -53,9 +56,10 @@ type world struct {
 	cfg     *Config
 	redis   memory
 	journal *journal
-	address string // the bot's
-	stop    func() // the bot
-	rough   bool   // Slack's refusals are part of the story
+	address string     // the bot's
+	stop    func()     // the bot
+	ended   chan error // what the bot ended with, unless it was stopped
+	rough   bool       // Slack's refusals are part of the story
 }
 
 // story plays with the bot in a world of its own, with each Redis and each way in which Slack delivers. The world is prepared before the bot starts.
@@ -119,7 +123,7 @@ func newWorld(t *testing.T, redis memory, way workspace.Ingress) *world {
 		w.cfg.Accounts[i].PollInterval = 250 * time.Millisecond
 	}
 	w.cfg.Accounts = w.cfg.Accounts[:1]
-	w.cfg.Redis.URL = apiclient.Secret(redis.url)
+	w.cfg.Redis.URL, w.cfg.settle = apiclient.Secret(redis.url), settled
 	return w
 }
 
@@ -132,6 +136,7 @@ func (w *world) start() {
 	w.DeliverTo(w.address)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	ended := make(chan error, 1)
+	w.ended = ended
 	log := slog.New(slog.NewTextHandler(w.journal, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	go func() { ended <- serve(ctx, w.cfg, l, served{log: log, audit: w.journal}) }()
 	w.stop = sync.OnceFunc(func() {

@@ -133,10 +133,10 @@ func (p *protocol) lock(t *rapid.T) {
 	one := p.awake(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // whoever is paused loses it meanwhile
 	defer cancel()
-	_, l, err := one.store.Lock(ctx, "acme")
+	_, l, err := one.store.Lock(ctx, "acme", false)
 	if !p.begun {
-		require.ErrorIs(t, err, commands.ErrForgotten)
-		require.NoError(t, one.store.Restore(ctx, "acme", store.Recalled{Epoch: store.NewEpoch()}))
+		require.ErrorIs(t, err, commands.ErrEmptied)
+		require.NoError(t, beginWith(ctx, one.store, "acme", store.Recalled{Epoch: store.NewEpoch()}))
 		p.begun = true
 		return
 	}

@@ -7,27 +7,16 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/wafbot/wafbot/commands"
 )
 
-// appendAudit numbers an entry and keeps it, and forgets those that are too old.
-// KEYS[1] the counter, KEYS[2] the stream; ARGV[1] the entry, ARGV[2] the oldest id to keep. Result: the entry's number.
-var appendAudit = redis.NewScript(`
-local n = redis.call('INCR', KEYS[1])
-redis.call('XADD', KEYS[2], 'MINID', '~', ARGV[2], '*', 'n', n, 'entry', ARGV[1])
-return n`)
-
 // Append numbers and keeps an audit entry.
-func (s *Store) Append(ctx context.Context, e commands.AuditEntry) (int64, error) {
-	text, err := json.Marshal(e)
-	if err != nil {
-		return 0, fmt.Errorf("write audit entry: %w", err)
+func (s *Store) Append(ctx context.Context, e commands.AuditEntry) (n int64, err error) {
+	var b batch
+	if err := b.audit(e, s.auditKeep); err != nil {
+		return 0, err
 	}
-	oldest := strconv.FormatInt(max(0, e.At.Add(-s.auditKeep).UnixMilli()), 10)
-	n, err := appendAudit.Run(ctx, s.rdb, []string{keyAudited(e.Account), keyAudit(e.Account)}, text, oldest).Int64()
-	if err != nil {
+	if n, _, err = s.transact(ctx, condition{}, &b); err != nil {
 		return 0, fmt.Errorf("append audit entry: %w", err)
 	}
 	return n, nil

@@ -18,37 +18,48 @@ import (
 // endedFor is how long an ended change can still be looked up; the audit log keeps it longer.
 const endedFor = 30 * 24 * time.Hour
 
-// SaveChange writes a change down, new or again, with the time at which it is due to be ended, has its attack's card be drawn again, and
-// announces the news of it, all in one step. It fails with commands.ErrLost when another one holds the lock by now.
-func (l *Lock) SaveChange(ctx context.Context, c commands.Change) error {
+// SaveChanges writes changes down, new or again, with the times at which they are due to be ended, has their attacks' cards be drawn again,
+// announces the news of the first (the others only follow from it), and keeps an audit entry if there is one, whose number it gives: all in
+// one step. It fails with commands.ErrLost when another one holds the lock by now.
+func (l *Lock) SaveChanges(ctx context.Context, entry *commands.AuditEntry, all ...commands.Change) (n int64, err error) {
+	if len(all) == 0 {
+		return 0, nil
+	}
 	var b batch
-	if err := b.json("HSET", keyChanges(l.account), c.ID, c); err != nil {
-		return err
+	for _, c := range all {
+		if err := b.json("HSET", keyChanges(l.account), c.ID, c); err != nil {
+			return 0, err
+		}
+		if due := c.DueAt(); due.IsZero() {
+			b.do("ZREM", keyDue(l.account), c.ID)
+		} else {
+			b.do("ZADD", keyDue(l.account), due.Unix(), c.ID)
+		}
+		if c.AttackID != "" {
+			b.outdated(l.account, c.AttackID)
+		}
 	}
-	if due := c.DueAt(); due.IsZero() {
-		b.do("ZREM", keyDue(l.account), c.ID)
-	} else {
-		b.do("ZADD", keyDue(l.account), due.Unix(), c.ID)
+	if err := b.announce(l.store.follow(all[0])...); err != nil {
+		return 0, err
 	}
-	if c.AttackID != "" {
-		b.outdated(l.account, c.AttackID)
+	if entry != nil {
+		if err := b.audit(*entry, l.store.auditKeep); err != nil {
+			return 0, err
+		}
 	}
-	if err := b.announce(l.store.follow(c)...); err != nil {
-		return err
-	}
-	return l.write(ctx, &b, "save change "+c.ID)
+	return l.write(ctx, &b, "save changes")
 }
 
-// write carries a batch out while the lock is held.
-func (l *Lock) write(ctx context.Context, b *batch, what string) error {
-	err := l.store.fenced(ctx, l.lease, b)
+// write carries a batch out while the lock is held. It gives the number of the batch's audit entry, 0 if there is none.
+func (l *Lock) write(ctx context.Context, b *batch, what string) (n int64, err error) {
+	n, err = l.store.fenced(ctx, l.lease, b)
 	switch {
 	case errors.Is(err, errLeaseLost):
-		return fmt.Errorf("%s: %w: %w", what, commands.ErrLost, err)
+		return 0, fmt.Errorf("%s: %w: %w", what, commands.ErrLost, err)
 	case err != nil:
-		return fmt.Errorf("%s: %w", what, err)
+		return 0, fmt.Errorf("%s: %w", what, err)
 	}
-	return nil
+	return n, nil
 }
 
 // Changes are the account's changes, the newest first: all that are in force and those that ended lately.

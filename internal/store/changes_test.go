@@ -18,7 +18,7 @@ var rule = []commands.Step{{Kind: commands.CreateRule, Rule: &apiclient.Rule{}, 
 func save(t testing.TB, s *store.Store, c commands.Change) {
 	t.Helper()
 	c.Account = "acme"
-	locked(t, s, func(l commands.Lock) error { return l.SaveChange(t.Context(), c) })
+	locked(t, s, func(l commands.Lock) error { return saveChange(t.Context(), l, c) })
 }
 
 func changeIDs(t testing.TB, s *store.Store) []string {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
@@ -31,7 +32,7 @@ func (w *world) replicaOf(t testing.TB) (rdb *redis.Client, between *wire) {
 	host, port, err := net.SplitHostPort(between.listener.Addr().String())
 	require.NoError(t, err)
 	require.NoError(t, w.rdb.ConfigSet(t.Context(), "repl-diskless-sync-delay", "0").Err())
-	rdb = client(t, startRedis(t, "--replicaof", host+" "+port))
+	rdb = client(t, redistest.Start(t, "--replicaof", host+" "+port).Addr)
 	require.Eventually(t, func() bool {
 		p := w.rdb.Pipeline()
 		p.Publish(t.Context(), "something", "to be copied")
@@ -59,15 +60,15 @@ var counts = map[string]func(ctx context.Context, s *store.Store) error{
 	"Announce": func(ctx context.Context, s *store.Store) error { return s.Announce(ctx, news("n3", "x:1")) },
 	"Outdated": func(ctx context.Context, s *store.Store) error { return s.Outdated(ctx, "acme", "a1") },
 	"Restore": func(ctx context.Context, s *store.Store) error {
-		return s.Restore(ctx, "beta", store.Recalled{Epoch: store.NewEpoch()})
+		return beginWith(ctx, s, "beta", store.Recalled{Epoch: store.NewEpoch()})
 	},
 	"SaveChange": func(ctx context.Context, s *store.Store) error {
-		_, l, err := s.Lock(ctx, "acme")
+		_, l, err := s.Lock(ctx, "acme", false)
 		if err != nil {
 			return err
 		}
 		defer l.Unlock()
-		return l.SaveChange(ctx, commands.Change{ID: "c1", Account: "acme", AttackID: "a1"})
+		return saveChange(ctx, l, commands.Change{ID: "c1", Account: "acme", AttackID: "a1"})
 	},
 }
 

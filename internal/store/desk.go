@@ -52,7 +52,8 @@ func (l *Lock) SaveCase(ctx context.Context, attack string, c commands.Case) err
 		return err
 	}
 	b.outdated(l.account, attack)
-	return l.write(ctx, &b, "save case of "+attack)
+	_, err := l.write(ctx, &b, "save case of "+attack)
+	return err
 }
 
 // Mutes are an account's; some may be over.
@@ -83,5 +84,6 @@ func (l *Lock) SaveMutes(ctx context.Context, all []commands.Mute) error {
 		last := slices.MaxFunc(all, func(a, b commands.Mute) int { return a.Until.Compare(b.Until) }).Until
 		b.do("SET", keyMutes(l.account), text, "EXAT", last.Add(time.Second).Unix()) // Redis counts whole seconds
 	}
-	return l.write(ctx, &b, "save mutes of "+l.account)
+	_, err = l.write(ctx, &b, "save mutes of "+l.account)
+	return err
 }

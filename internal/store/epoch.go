@@ -40,17 +40,17 @@ type Recalled struct {
 // Card is where an attack's card is.
 type Card struct{ Attack, Channel, TS string }
 
-// Restore begins an account's memory with what was read back, all of it in one step, unless another process was faster: then it does nothing.
-// What stands there already was written since Redis was emptied, and is newer.
-func (s *Store) Restore(ctx context.Context, account string, r Recalled) error {
+// Restore begins an account's memory with what was read back, all of it in one step, unless another process was faster: then it does nothing,
+// and begun is false. What stands there already was written since Redis was emptied, and is newer.
+func (s *Store) Restore(ctx context.Context, account string, r Recalled) (begun bool, err error) {
 	b, err := r.batch(account)
 	if err == nil {
-		_, err = s.transact(ctx, condition{keyEpoch(account), nothing}, b)
+		_, begun, err = s.transact(ctx, condition{keyEpoch(account), nothing}, b)
 	}
 	if err != nil {
-		return fmt.Errorf("restore memory of %s: %w", account, err)
+		return false, fmt.Errorf("restore memory of %s: %w", account, err)
 	}
-	return nil
+	return begun, nil
 }
 
 // batch writes what was read back.

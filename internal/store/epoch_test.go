@@ -21,6 +21,13 @@ func recalled() store.Recalled {
 	}
 }
 
+func restore(t *testing.T, s *store.Store, r store.Recalled) {
+	t.Helper()
+	begun, err := s.Restore(t.Context(), "acme", r)
+	require.NoError(t, err)
+	require.True(t, begun)
+}
+
 func TestAMemoryBeginsWithWhatWasReadBack(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
@@ -29,7 +36,7 @@ func TestAMemoryBeginsWithWhatWasReadBack(t *testing.T) {
 		require.Empty(t, epoch)
 
 		r := recalled()
-		require.NoError(t, s.Restore(ctx, "acme", r))
+		restore(t, s, r)
 		epoch, err = s.Epoch(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, r.Epoch, epoch)
@@ -64,7 +71,7 @@ func TestWhatWasWrittenSinceIsNewer(t *testing.T) {
 		save(t, s, commands.Change{ID: "c1", State: commands.StateUndone, At: noon, EndedAt: time.Now(), Steps: rule})
 		require.NoError(t, w.rdb.Del(ctx, "{a:acme}:epoch").Err())
 
-		require.NoError(t, s.Restore(ctx, "acme", recalled()))
+		restore(t, s, recalled())
 		m, err := s.Load(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, 99, m.Shown["x:1"].Revision)
@@ -80,8 +87,10 @@ func TestOneProcessBeginsAMemory(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
 		first := store.Recalled{Epoch: store.NewEpoch()}
-		require.NoError(t, s.Restore(ctx, "acme", first))
-		require.NoError(t, s.Restore(ctx, "acme", recalled()), "somebody was faster")
+		restore(t, s, first)
+		begun, err := s.Restore(ctx, "acme", recalled())
+		require.NoError(t, err)
+		require.False(t, begun, "somebody was faster")
 		epoch, err := s.Epoch(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, first.Epoch, epoch)

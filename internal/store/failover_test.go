@@ -57,7 +57,7 @@ func TestFailovers(t *testing.T) {
 		two := w.start("two", openCopied(t, set.URL), nil)
 		w.settled(5, 4)
 		direct := openCopied(t, set.URL)
-		eventually(t, "begin", func() error { return direct.Restore(ctx, "acme", store.Recalled{Epoch: store.NewEpoch()}) })
+		eventually(t, "begin", func() error { return beginWith(ctx, direct, "acme", store.Recalled{Epoch: store.NewEpoch()}) })
 
 		var mu sync.Mutex
 		done := map[string]int{}
@@ -95,12 +95,12 @@ func TestFailovers(t *testing.T) {
 			whole := time.Now()
 			eventually(t, "accept", func() error { _, err := direct.Accept(ctx, []byte("after"), fmt.Sprint("after ", n)); return err })
 			eventually(t, "lock, save", func() error {
-				_, l, err := direct.Lock(ctx, "acme")
+				_, l, err := direct.Lock(ctx, "acme", false)
 				if err != nil {
 					return err
 				}
 				defer l.Unlock()
-				return l.SaveChange(ctx, commands.Change{ID: fmt.Sprint("c", n), Account: "acme", State: commands.StateDone, At: noon})
+				return saveChange(ctx, l, commands.Change{ID: fmt.Sprint("c", n), Account: "acme", State: commands.StateDone, At: noon})
 			})
 			eventually(t, "tell", func() error {
 				id := fmt.Sprint("n", n)

@@ -14,6 +14,7 @@ package store
 //	{a:NAME}:lease         string  the token of the replica that tends the account    4 s, renewed
 //	{a:NAME}:good          string  the last good poll, Unix milliseconds              never
 //	{a:NAME}:shown         hash    attack's id → poller.Shown                         out of the lookback
+//	{a:NAME}:blind         string  poller.Spell in which it can't be watched          when watched again
 //	{a:NAME}:outbox        hash    delivery id → poller.News to be told               when told
 //	{a:NAME}:tried:ID      string  Unix ms of the first attempt; when told, its place 7 days, when told 1 h
 //	{a:NAME}:cards         hash    attack's id → CHANNEL TS of its card               out of the lookback
@@ -21,6 +22,8 @@ package store
 //	{a:NAME}:redraw        hash    attack's id → the mark that its card is outdated   when redrawn
 //	{a:NAME}:cases         hash    attack's id → commands.Case                        out of the lookback
 //	{a:NAME}:mutes         string  all mutes, []commands.Mute                         1 s after the last one's end
+//	{a:NAME}:tied          string  commands.Tied, the last one                        never
+//	{a:NAME}:tied:at       string  ID REVISION CHANNEL TS of the last one's notice    never
 //	{a:NAME}:changes       hash    change's id → commands.Change                      30 days after its end
 //	{a:NAME}:due           zset    change's id by the Unix time at which to end it    when ended
 //	{a:NAME}:lock          string  the token of who changes the account               4 s, renewed
@@ -44,12 +47,15 @@ func keyEpoch(account string) string   { return accountKey(account, "epoch") }
 func keyLease(account string) string   { return accountKey(account, "lease") }
 func keyBegan(account string) string   { return accountKey(account, "began") }
 func keyGood(account string) string    { return accountKey(account, "good") }
+func keyBlind(account string) string   { return accountKey(account, "blind") }
 func keyShown(account string) string   { return accountKey(account, "shown") }
 func keyOutbox(account string) string  { return accountKey(account, "outbox") }
 func keyCards(account string) string   { return accountKey(account, "cards") }
 func keyRedraw(account string) string  { return accountKey(account, "redraw") }
 func keyCases(account string) string   { return accountKey(account, "cases") }
 func keyMutes(account string) string   { return accountKey(account, "mutes") }
+func keyTied(account string) string    { return accountKey(account, "tied") }
+func keyTiedAt(account string) string  { return accountKey(account, "tied:at") }
 func keyChanges(account string) string { return accountKey(account, "changes") }
 func keyDue(account string) string     { return accountKey(account, "due") }
 func keyLock(account string) string    { return accountKey(account, "lock") }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -21,19 +22,24 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	ctx := t.Context()
 	tending(t, s)
 	require.NoError(t, s.Ping(ctx))
-	require.NoError(t, s.Restore(ctx, "acme", store.Recalled{Epoch: store.NewEpoch(), Began: noon}))
+	_, err := s.Restore(ctx, "acme", store.Recalled{Epoch: store.NewEpoch(), Began: noon})
+	require.NoError(t, err)
 	accept(t, s, "1")
 	require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon, Shown: shownAll("x:1"), News: []poller.News{news("n1", "x:1"), news("n2", "x:1")}}))
 	requireTrying(t, s, "n1", noon, noon, "first")
 	tell(t, s, news("n2", "x:1"), "C1", "1.1")
-	_, err := s.TakeLink(ctx, "l1", 10)
+	_, err = s.TakeLink(ctx, "l1", 10)
 	require.NoError(t, err)
 	require.NoError(t, s.Outdated(ctx, "acme", commands.AttackID("acme", "x:1")))
 	l := lock(t, s)
 	t.Cleanup(l.Unlock)
 	require.NoError(t, l.SaveCase(ctx, commands.AttackID("acme", "x:1"), spoken()))
 	require.NoError(t, l.SaveMutes(ctx, []commands.Mute{muteFor(time.Hour, typeMute)}))
-	require.NoError(t, l.SaveChange(ctx, commands.Change{ID: "c1", Account: "acme", State: commands.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}))
+	require.NoError(t, l.SaveTied(ctx, refused()))
+	require.NoError(t, s.Remember(ctx, "acme", poller.Update{Blind: &poller.Spell{Since: noon}}))
+	require.NoError(t, s.Noticed(ctx, "acme", "tied-1", "C1", "1.1", 1))
+	_, err = l.SaveChanges(ctx, nil, commands.Change{ID: "c1", Account: "acme", State: commands.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})
+	require.NoError(t, err)
 	_, err = s.Append(ctx, commands.AuditEntry{Account: "acme", At: time.Now()})
 	require.NoError(t, err)
 	_, err = s.PostSlot(ctx, "C1", 0.1, 4, 0)
@@ -101,7 +107,7 @@ func TestCluster(t *testing.T) {
 		return // there is no miniature of a cluster
 	}
 	ctx := t.Context()
-	w := &world{addr: startRedis(t, "--cluster-enabled", "yes")}
+	w := &world{addr: redistest.Start(t, "--cluster-enabled", "yes").Addr}
 	w.rdb = client(t, w.addr)
 	require.NoError(t, w.rdb.ClusterAddSlotsRange(ctx, 0, 16383).Err())
 	require.Eventually(t, func() bool { return strings.Contains(w.rdb.ClusterInfo(ctx).Val(), "cluster_state:ok") }, 10*time.Second, 20*time.Millisecond)

@@ -153,11 +153,12 @@ type Lock struct {
 }
 
 // Lock makes changes to one account run one after another, over all processes. It waits while another changes the account, and fails at once
-// when Redis can't be reached, and with commands.ErrForgotten while what Redis lost is being read back. The context ends when the lock is lost.
-func (s *Store) Lock(ctx context.Context, account string) (held context.Context, lock commands.Lock, err error) {
+// when Redis can't be reached, and with commands.ErrEmptied, unless unread is set, as long as what Redis lost wasn't read back. The context ends
+// when the lock is lost.
+func (s *Store) Lock(ctx context.Context, account string, unread bool) (held context.Context, lock commands.Lock, err error) {
 	l := newLease(keyLock(account), lockFor)
 	for {
-		until, outcome, err := s.take(ctx, l, keyEpoch(account), false)
+		until, outcome, err := s.take(ctx, l, keyEpoch(account), unread)
 		if err != nil {
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, err)
 		}
@@ -166,7 +167,7 @@ func (s *Store) Lock(ctx context.Context, account string) (held context.Context,
 			held := l.begin(ctx, until)
 			return held, &Lock{store: s, account: account, lease: l, stop: s.renewing(held, l)}, nil
 		case leaseForgotten:
-			return nil, nil, fmt.Errorf("lock account %s: %w", account, commands.ErrForgotten)
+			return nil, nil, fmt.Errorf("lock account %s: %w", account, commands.ErrEmptied)
 		case leaseNewer:
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, commands.ErrNewer)
 		}

@@ -18,7 +18,7 @@ import (
 func begin(t testing.TB, s *store.Store, accounts ...string) {
 	t.Helper()
 	for _, account := range accounts {
-		require.NoError(t, s.Restore(t.Context(), account, store.Recalled{Epoch: store.NewEpoch()}))
+		require.NoError(t, beginWith(t.Context(), s, account, store.Recalled{Epoch: store.NewEpoch()}))
 	}
 }
 
@@ -30,7 +30,7 @@ func TestChangesToAnAccountRunOneAfterAnother(t *testing.T) {
 		inside, turns := make(chan int, 1), make(chan error, 2*each)
 		for i := range 2 * each {
 			go func() {
-				held, l, err := stores[i%2].Lock(t.Context(), "acme")
+				held, l, err := stores[i%2].Lock(t.Context(), "acme", false)
 				if err != nil {
 					turns <- err
 					return
@@ -46,7 +46,7 @@ func TestChangesToAnAccountRunOneAfterAnother(t *testing.T) {
 				turns <- held.Err()
 			}()
 		}
-		_, l, err := stores[0].Lock(t.Context(), "other")
+		_, l, err := stores[0].Lock(t.Context(), "other", false)
 		require.NoError(t, err, "another account is another lock")
 		l.Unlock()
 		for range 2 * each {
@@ -60,11 +60,11 @@ func TestALockEndsWithItsContext(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		begin(t, s, "acme")
-		held, l, err := s.Lock(t.Context(), "acme")
+		held, l, err := s.Lock(t.Context(), "acme", false)
 		require.NoError(t, err)
 		other := w.open(t)
 		stop, ended := running(t, func(ctx context.Context) error {
-			_, _, err := other.Lock(ctx, "acme")
+			_, _, err := other.Lock(ctx, "acme", false)
 			return err
 		})
 		require.Never(t, func() bool { return len(ended) > 0 }, 100*time.Millisecond, 10*time.Millisecond)
@@ -72,7 +72,7 @@ func TestALockEndsWithItsContext(t *testing.T) {
 		require.ErrorIs(t, within(t, 2*time.Second, ended), context.Canceled)
 		l.Unlock()
 		require.ErrorIs(t, held.Err(), context.Canceled)
-		_, l, err = s.Lock(t.Context(), "acme")
+		_, l, err = s.Lock(t.Context(), "acme", false)
 		require.NoError(t, err)
 		l.Unlock()
 	})
@@ -82,7 +82,7 @@ func TestALostLockEndsItsContext(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		begin(t, s, "acme")
-		held, l, err := s.Lock(t.Context(), "acme")
+		held, l, err := s.Lock(t.Context(), "acme", false)
 		require.NoError(t, err)
 		defer l.Unlock()
 		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
@@ -95,7 +95,7 @@ func TestALostLockEndsItsContext(t *testing.T) {
 func writes(l commands.Lock) map[string]error {
 	ctx := context.Background()
 	return map[string]error{
-		"change":  l.SaveChange(ctx, commands.Change{ID: "late", Account: "acme", AttackID: "a1", State: commands.StateDone, At: noon, Until: noon, Steps: rule}),
+		"change":  saveChange(ctx, l, commands.Change{ID: "late", Account: "acme", AttackID: "a1", State: commands.StateDone, At: noon, Until: noon, Steps: rule}),
 		"case":    l.SaveCase(ctx, "a1", spoken()),
 		"mutes":   l.SaveMutes(ctx, []commands.Mute{muteFor(time.Hour, typeMute)}),
 		"no mute": l.SaveMutes(ctx, nil),
@@ -151,7 +151,7 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 		go func() { late <- writes(l) }()
 		taken := make(chan commands.Lock, 1)
 		go func() {
-			_, l, err := other.Lock(context.Background(), "acme")
+			_, l, err := other.Lock(context.Background(), "acme", false)
 			require.NoError(t, err)
 			taken <- l
 		}()
@@ -173,16 +173,16 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 func TestNothingIsChangedWithoutAMemory(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
-		_, _, err := s.Lock(t.Context(), "acme")
-		require.ErrorIs(t, err, commands.ErrForgotten)
+		_, _, err := s.Lock(t.Context(), "acme", false)
+		require.ErrorIs(t, err, commands.ErrEmptied)
 		require.Empty(t, w.keys(t))
 		begin(t, s, "acme")
-		_, l, err := s.Lock(t.Context(), "acme")
+		_, l, err := s.Lock(t.Context(), "acme", false)
 		require.NoError(t, err)
 		l.Unlock()
 		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
-		_, _, err = s.Lock(t.Context(), "acme")
-		require.ErrorIs(t, err, commands.ErrForgotten)
+		_, _, err = s.Lock(t.Context(), "acme", false)
+		require.ErrorIs(t, err, commands.ErrEmptied)
 	})
 }
 

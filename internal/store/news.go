@@ -32,6 +32,9 @@ func (s *Store) Load(ctx context.Context, account string) (poller.Remembered, er
 	if r.Began, err = s.began(ctx, account); err != nil {
 		return poller.Remembered{}, err
 	}
+	if r.Blind, err = s.blind(ctx, account); err != nil {
+		return poller.Remembered{}, err
+	}
 	texts, err := s.rdb.HGetAll(ctx, keyShown(account)).Result()
 	if err != nil {
 		return poller.Remembered{}, fmt.Errorf("load attacks of %s: %w", account, err)
@@ -66,7 +69,7 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 	for attackid, shown := range u.Shown {
 		err := errors.Join(b.json("HSET", keyShown(account), commands.AttackID(account, attackid), shown), b.announce(newsOf[attackid]...))
 		if delete(newsOf, attackid); err == nil && b.commands >= atOnce {
-			err = s.fenced(ctx, under, &b)
+			_, err = s.fenced(ctx, under, &b)
 			b = batch{}
 		}
 		if err != nil {
@@ -79,13 +82,13 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 			b.do("HDEL", key, id)
 		}
 	}
-	if err := b.announce(slices.Concat(slices.Collect(maps.Values(newsOf))...)...); err != nil {
+	if err := errors.Join(b.blind(account, u.Blind), b.announce(slices.Concat(slices.Collect(maps.Values(newsOf))...)...)); err != nil {
 		return err
 	}
 	if !u.LastGood.IsZero() {
 		b.do("SET", keyGood(account), u.LastGood.UnixMilli())
 	}
-	if err := s.fenced(ctx, under, &b); err != nil {
+	if _, err := s.fenced(ctx, under, &b); err != nil {
 		return fmt.Errorf("remember poll of %s: %w", account, err)
 	}
 	return nil
@@ -147,7 +150,7 @@ func (s *Store) Announce(ctx context.Context, n poller.News) error {
 	var b batch
 	err := b.announce(n)
 	if err == nil {
-		_, err = s.transact(ctx, condition{}, &b)
+		_, _, err = s.transact(ctx, condition{}, &b)
 	}
 	if err != nil {
 		return fmt.Errorf("announce news of %s: %w", n.Account, err)
@@ -163,7 +166,7 @@ const (
 )
 
 // try writes down that a delivery is about to be posted.
-// KEYS[1] the delivery; ARGV[1] the time in Unix ms, ARGV[2] how long it is remembered in ms. Result: what was written down before, ” for nothing.
+// KEYS[1] the delivery; ARGV[1] the time in Unix ms, ARGV[2] how long it is remembered in ms. Result: what was written down before, empty if nothing was.
 var try = redis.NewScript(`
 local before = redis.call('GET', KEYS[1])
 if before then return before end
@@ -189,8 +192,8 @@ func (s *Store) Trying(ctx context.Context, account, delivery string, now time.T
 
 // told records where a delivery is, unless somebody was faster, and takes it off the outbox.
 // KEYS[1] the outbox, KEYS[2] the delivery, KEYS[3] the cards, KEYS[4] the attack of that message; ARGV[1] the delivery's id, ARGV[2] its place,
-// ARGV[3] how long that is remembered in ms, ARGV[4] the attack whose card it is, ” if it is none, ARGV[5] how long it is known by its place in ms.
-// Result: the place that is recorded; ” if the delivery is unknown, because Redis was emptied.
+// ARGV[3] how long that is remembered in ms, ARGV[4] the attack whose card it is, empty if it is none, ARGV[5] how long it is known by its place in ms.
+// Result: the place that is recorded; empty if the delivery is unknown, because Redis was emptied.
 var told = redis.NewScript(`
 local waits = redis.call('HDEL', KEYS[1], ARGV[1])
 local before = redis.call('GET', KEYS[2])
@@ -265,7 +268,7 @@ func (s *Store) Shown(ctx context.Context, account, attack string) (shown poller
 func (s *Store) Outdated(ctx context.Context, account, attack string) error {
 	var b batch
 	b.outdated(account, attack)
-	if _, err := s.transact(ctx, condition{}, &b); err != nil {
+	if _, _, err := s.transact(ctx, condition{}, &b); err != nil {
 		return fmt.Errorf("mark card of %s: %w", attack, err)
 	}
 	return nil

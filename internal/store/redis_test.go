@@ -1,13 +1,10 @@
 package store_test
 
 import (
-	"bufio"
 	"context"
 	"flag"
 	"fmt"
 	"net"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
@@ -52,7 +50,7 @@ func newMini(t testing.TB) *world {
 }
 
 func newReal(t testing.TB) *world {
-	addr := startRedis(t)
+	addr := redistest.Start(t).Addr
 	return &world{addr: addr, rdb: client(t, addr)}
 }
 
@@ -60,34 +58,6 @@ func client(t testing.TB, addr string) *redis.Client {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
 	t.Cleanup(func() { require.NoError(t, rdb.Close()) })
 	return rdb
-}
-
-// startRedis starts a redis-server on a free port and returns its address.
-func startRedis(t testing.TB, flags ...string) string {
-	program, err := exec.LookPath("redis-server")
-	require.NoError(t, err, "redis-server is missing: run make tools")
-	for range 5 { // somebody else may take the port meanwhile
-		addr := freeAddress(t)
-		_, port, err := net.SplitHostPort(addr)
-		require.NoError(t, err)
-		args := append(flags, "--bind", "127.0.0.1", "--port", port, "--dir", t.TempDir(), "--save", "", "--appendonly", "no")
-		cmd := exec.Command(program, args...)
-		out, err := cmd.StdoutPipe()
-		require.NoError(t, err)
-		require.NoError(t, cmd.Start())
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		})
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			if strings.Contains(lines.Text(), "Ready to accept connections") || strings.Contains(lines.Text(), "+monitor") {
-				return addr
-			}
-		}
-	}
-	require.Fail(t, "redis-server does not start")
-	return ""
 }
 
 func freeAddress(t testing.TB) string {

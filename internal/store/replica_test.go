@@ -169,7 +169,7 @@ func (w *world) openTending(t testing.TB) *store.Store {
 func lock(t testing.TB, s *store.Store) commands.Lock {
 	t.Helper()
 	begin(t, s, "acme")
-	_, l, err := s.Lock(t.Context(), "acme")
+	_, l, err := s.Lock(t.Context(), "acme", false)
 	require.NoError(t, err)
 	return l
 }
@@ -180,4 +180,16 @@ func locked(t testing.TB, s *store.Store, do func(commands.Lock) error) {
 	l := lock(t, s)
 	defer l.Unlock()
 	require.NoError(t, do(l))
+}
+
+// saveChange writes one change down.
+func saveChange(ctx context.Context, l commands.Lock, c commands.Change) error {
+	_, err := l.SaveChanges(ctx, nil, c)
+	return err
+}
+
+// beginWith begins a memory, unless that was done.
+func beginWith(ctx context.Context, s *store.Store, account string, r store.Recalled) error {
+	_, err := s.Restore(ctx, account, r)
+	return err
 }

@@ -266,7 +266,7 @@ func TestAnOlderReplicaKeepsItsHandsOff(t *testing.T) {
 		before := redis.keys(t)
 		two := w.startOn(redis, "two")
 		require.ErrorIs(t, within(t, 5*time.Second, two.ended), commands.ErrNewer)
-		_, _, err = redis.open(t).Lock(t.Context(), "acme")
+		_, _, err = redis.open(t).Lock(t.Context(), "acme", false)
 		require.ErrorIs(t, err, commands.ErrNewer)
 		require.ElementsMatch(t, before, redis.keys(t))
 

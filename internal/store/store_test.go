@@ -63,7 +63,7 @@ func TestRedisThatRefuses(t *testing.T) {
 	begun := time.Now()
 	_, err := s.Accept(t.Context(), []byte("work"), "1")
 	require.True(t, neverSent(err), "%v", err)
-	_, _, err = s.Lock(t.Context(), "acme")
+	_, _, err = s.Lock(t.Context(), "acme", false)
 	require.True(t, neverSent(err), "%v", err)
 	require.Less(t, time.Since(begun), 500*time.Millisecond)
 }
@@ -141,7 +141,7 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 		"Redrawn":     func(ctx context.Context, s *store.Store) error { return s.Redrawn(ctx, "acme", "a", 1) },
 		"Untold":      func(ctx context.Context, s *store.Store) error { _, err := s.Untold(ctx, "acme"); return err },
 		"Restore": func(ctx context.Context, s *store.Store) error {
-			return s.Restore(ctx, "acme", store.Recalled{Epoch: "1 e"})
+			return beginWith(ctx, s, "acme", store.Recalled{Epoch: "1 e"})
 		},
 		"Epoch":      func(ctx context.Context, s *store.Store) error { _, err := s.Epoch(ctx, "acme"); return err },
 		"Changes":    func(ctx context.Context, s *store.Store) error { _, err := s.Changes(ctx, "acme"); return err },

@@ -9,23 +9,32 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/wafbot/wafbot/commands"
 )
 
 // transact carries out commands in one step, if a key holds what it should: what a replica found out while it held a lease must not overwrite
 // what its successor did since.
-// KEYS[1] that key, or one of the commands' if there is no condition, the others all that the commands touch; ARGV[1] what it must hold, '-' for
-// nothing, ” for anything, then the commands, each as the number of its words and the words. Result: 1 if they were carried out, else 0.
+// KEYS[1] that key, or one of the commands' if there is no condition, the others all that the commands touch; ARGV[1] what it must hold, '-' if
+// nothing, empty if there is no condition, then the commands, each as the number of its words and the words. One is no command of Redis: AUDIT
+// counter stream oldest entry numbers an entry, keeps it, and forgets those before the oldest id. Result: -1 if nothing was done; else the
+// entry's number, 0 if there was none.
 var transact = redis.NewScript(`
-if ARGV[1] ~= '' and (redis.call('GET', KEYS[1]) or '-') ~= ARGV[1] then return 0 end
-local at = 2
+if ARGV[1] ~= '' and (redis.call('GET', KEYS[1]) or '-') ~= ARGV[1] then return -1 end
+local at, number = 2, 0
 while at <= #ARGV do
   local n = tonumber(ARGV[at])
   local words = {}
   for i = 1, n do words[i] = ARGV[at + i] end
-  redis.call(unpack(words))
+  if words[1] == 'AUDIT' then
+    number = redis.call('INCR', words[2])
+    redis.call('XADD', words[3], 'MINID', '~', words[4], '*', 'n', number, 'entry', words[5])
+  else
+    redis.call(unpack(words))
+  end
   at = at + n + 1
 end
-return 1`)
+return number`)
 
 // condition is what a key must hold.
 type condition struct{ key, holds string }
@@ -61,26 +70,39 @@ func (b *batch) json(command, key, field string, value any) error {
 	return nil
 }
 
-// transact carries a batch out, if a condition holds; the zero condition does. done is false if it doesn't.
-func (s *Store) transact(ctx context.Context, only condition, b *batch) (done bool, err error) {
+// audit adds an audit entry, at most one, and forgets those that are too old.
+func (b *batch) audit(e commands.AuditEntry, keep time.Duration) error {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("write audit entry: %w", err)
+	}
+	oldest := max(0, e.At.Add(-keep).UnixMilli())
+	b.do("AUDIT", keyAudited(e.Account), keyAudit(e.Account), oldest, text)
+	b.keys = append(b.keys, keyAudit(e.Account))
+	return nil
+}
+
+// transact carries a batch out, if a condition holds; the zero condition does. done is false if it doesn't. n is the number of the batch's audit
+// entry, 0 if there is none.
+func (s *Store) transact(ctx context.Context, only condition, b *batch) (n int64, done bool, err error) {
 	if len(b.words) == 0 {
-		return true, nil
+		return 0, true, nil
 	}
 	keys := b.keys
 	if only.holds != "" {
 		keys = append([]string{only.key}, keys...)
 	}
-	n, err := s.write(ctx, transact, keys, append([]any{only.holds}, b.words...)...).Int()
-	return n == 1, err
+	n, err = s.write(ctx, transact, keys, append([]any{only.holds}, b.words...)...).Int64()
+	return max(n, 0), n >= 0, err
 }
 
 // fenced carries a batch out unless the lease under which it was put together is lost.
-func (s *Store) fenced(ctx context.Context, l *lease, b *batch) error {
-	done, err := s.transact(ctx, l.held(), b)
+func (s *Store) fenced(ctx context.Context, l *lease, b *batch) (n int64, err error) {
+	n, done, err := s.transact(ctx, l.held(), b)
 	if err == nil && !done {
-		return fmt.Errorf("%s: %w", l.key, errLeaseLost)
+		return 0, fmt.Errorf("%s: %w", l.key, errLeaseLost)
 	}
-	return err
+	return n, err
 }
 
 // copyTimeout bounds waiting for replicas to have a write.

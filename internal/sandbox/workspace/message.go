@@ -24,6 +24,7 @@ type Message struct {
 	Ephemeral    bool            `json:"ephemeral"`
 	EphemeralFor string          `json:"ephemeral_for,omitempty"` // user id
 	Gone         bool            `json:"gone"`                    // an ephemeral message that was deleted
+	Answers      string          `json:"answers,omitempty"`       // the response URL that it came by, or was last replaced by
 	Broadcast    bool            `json:"broadcast"`               // a reply that is shown in the channel too
 }
 

@@ -16,6 +16,7 @@ const (
 type response struct {
 	user, channel string  // ids
 	original      *stored // the message that was clicked; nil: a command
+	url           string
 	expires       time.Time
 	uses          int
 }
@@ -29,8 +30,9 @@ func (w *Workspace) newResponse(user, channel string, original *stored) string {
 		}
 	}
 	id := randomID()
-	w.responses[id] = &response{user: user, channel: channel, original: original, expires: now.Add(responseLife)}
-	return w.cfg.BaseURL + "/response/" + id
+	url := w.cfg.BaseURL + "/response/" + id
+	w.responses[id] = &response{user: user, channel: channel, original: original, url: url, expires: now.Add(responseLife)}
+	return url
 }
 
 func randomID() string { return rand.Text() }
@@ -94,7 +96,9 @@ func (w *Workspace) respond(r *response, a args) error {
 	}
 	switch a["response_type"] {
 	case "", "ephemeral":
-		w.whisper(w.ours(c, said, a), r.user)
+		m := w.ours(c, said, a)
+		m.Answers = r.url
+		w.whisper(m, r.user)
 	case "in_channel":
 		if err := w.overPostPace(c.ID); err != nil {
 			return err
@@ -127,6 +131,7 @@ func (w *Workspace) respondInPlace(r *response, a args) error {
 	if said.empty() {
 		return refuse("no_text")
 	}
+	m.Answers = r.url
 	w.rewrite(m, said, a)
 	return nil
 }

@@ -1,0 +1,99 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+)
+
+// past is what is needed of a message that was posted. It is not slack-go's type: that refuses a whole page for one block of somebody's that
+// it does not know.
+type past struct {
+	TS       string          `json:"ts"`
+	Thread   string          `json:"thread_ts"` // of a message with replies its own TS
+	BotID    string          `json:"bot_id"`
+	Metadata json.RawMessage `json:"metadata"`
+}
+
+// metadata is what the message carries; empty if it is nothing of wafbot's form.
+func (p past) metadata() (m slack.SlackMetadata) {
+	if json.Unmarshal(p.Metadata, &m) != nil {
+		return slack.SlackMetadata{}
+	}
+	return m
+}
+
+// pastOf says which messages to read.
+type pastOf struct {
+	channel string
+	thread  string // "": what the channel shows
+	oldest  string // a ts
+	cursor  string // "": the first page
+}
+
+const (
+	historyPage = 200
+	maxHistory  = 64 << 20 // bytes of a page: messages have up to 100 kB
+)
+
+// history reads a page of a channel's messages or of a thread's, with their metadata (conversations.history, conversations.replies).
+func (s *Slack) history(ctx context.Context, q pastOf) (msgs []past, next string, err error) {
+	method := "conversations.history"
+	form := url.Values{"channel": {q.channel}, "oldest": {q.oldest}, "limit": {strconv.Itoa(historyPage)}, "include_all_metadata": {"true"}}
+	if q.cursor != "" {
+		form.Set("cursor", q.cursor)
+	}
+	if q.thread != "" {
+		method = "conversations.replies"
+		form.Set("ts", q.thread)
+	}
+	var answer struct {
+		OK       bool   `json:"ok"`
+		Error    string `json:"error"`
+		Needed   string `json:"needed"` // the scope that is missing
+		Messages []past `json:"messages"`
+		Metadata struct {
+			NextCursor string `json:"next_cursor"`
+		} `json:"response_metadata"`
+	}
+	if err := s.ask(ctx, method, form, &answer); err != nil {
+		return nil, "", err
+	}
+	if !answer.OK {
+		return nil, "", slack.SlackErrorResponse{Err: answer.Error, Needed: answer.Needed}
+	}
+	return answer.Messages, answer.Metadata.NextCursor, nil
+}
+
+// ask calls a method of the Web API and decodes its answer, whether ok or not. Its errors are those of slack-go.
+func (s *Slack) ask(ctx context.Context, method string, form url.Values, answer any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+method, strings.NewReader(form.Encode()))
+	if err != nil {
+		return withoutURL(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.token.Reveal())
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := s.http.Do(req)
+	if err != nil {
+		return withoutURL(err)
+	}
+	defer res.Body.Close()
+	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && res.StatusCode == http.StatusTooManyRequests {
+		return &slack.RateLimitedError{RetryAfter: time.Duration(seconds) * time.Second}
+	}
+	if res.StatusCode != http.StatusOK {
+		return slack.StatusCodeError{Code: res.StatusCode, Status: res.Status}
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxHistory)).Decode(answer); err != nil {
+		return fmt.Errorf("read answer of %s: %w", method, err)
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// Back says what to read back.
+type Back struct {
+	Account  string
+	Channels []string
+	Oldest   time.Time // threads are read as far as they go
+	Peek     bool      // only whether there is anything: stop at the first message that names the account
+}
+
+// Found is what an account's messages in Slack tell of it.
+type Found struct {
+	Spoken  bool                   // some bot's message names the account; whether it is wafbot's own a peek leaves open
+	Began   time.Time              // when its first start was told; zero: no message of that was found
+	Cards   map[string]FoundCard   // by the attack's id, as people type it; of several the newest
+	Changes map[string]FoundChange // by id, as it was told last
+	Unread  []string               // ids of channels that can't be read
+	Blind   bool                   // none of them can
+}
+
+// FoundCard is an attack's card, with what it and the replies under it told.
+type FoundCard struct {
+	poller.CardFacts
+	TS string
+}
+
+// FoundChange is a change and where it was told.
+type FoundChange struct {
+	commands.Change
+	Channel string
+	ts      string
+}
+
+// Nothing reports whether the account has never told anything, as far as can be seen.
+func (f Found) Nothing() bool { return f.Began.IsZero() && len(f.Cards)+len(f.Changes) == 0 }
+
+// ReadBack reads what an account's messages tell. It goes on for as long as it takes, however often Slack says that it is too much, or doesn't
+// answer: it fails only with its context. A channel that can't be read is left out, and named. Only wafbot's own messages count, whatever
+// others carry.
+func (b *Bot) ReadBack(ctx context.Context, back Back) (Found, error) {
+	r := reader{Back: back, bot: b, found: Found{Cards: map[string]FoundCard{}, Changes: map[string]FoundChange{}}}
+	for _, channel := range back.Channels {
+		if r.peeked() {
+			break
+		}
+		err := r.channel(ctx, channel)
+		if ctx.Err() != nil {
+			return Found{}, ctx.Err()
+		}
+		if err != nil {
+			b.cfg.Log.Error("read channel back", "account", back.Account, "channel", channel, "err", err)
+			r.found.Unread = append(r.found.Unread, channel)
+		}
+	}
+	r.found.Spoken, r.found.Blind = len(r.posts) > 0, len(r.found.Unread) == len(back.Channels)
+	if back.Peek || !r.found.Spoken {
+		return r.found, nil
+	}
+	var self identity
+	err := b.persist(ctx, func() (err error) {
+		self, err = b.cfg.Slack.whoami(ctx)
+		return err
+	})
+	if err != nil {
+		return Found{}, err
+	}
+	for _, p := range r.posts {
+		if p.BotID == self.bot {
+			r.take(p)
+		}
+	}
+	r.findWorse()
+	return r.found, nil
+}
+
+// persist asks Slack until it answers, waiting as long as it says and longer each time. An error is one that no waiting mends, or the context's.
+func (b *Bot) persist(ctx context.Context, ask func() error) error {
+	const most = time.Minute
+	for pause := time.Second; ; pause = min(2*pause, most) {
+		err := ask()
+		if err == nil || errorName(err) == "missing_scope" {
+			return err
+		}
+		v, wait := judge(err)
+		if v == nowhere || v == tooBig || ctx.Err() != nil {
+			return err
+		}
+		b.cfg.Log.Warn("read back from slack", "err", err, "again_in", max(wait, pause))
+		if err := sleep(ctx, max(wait, pause)); err != nil {
+			return err
+		}
+	}
+}
+
+// reader reads back what one account's messages tell.
+type reader struct {
+	Back
+	bot   *Bot
+	posts []post // that name the account, whosever they are
+	found Found
+	worse []FoundCard // replies
+}
+
+// post is a message that carries something of wafbot's form.
+type post struct {
+	past
+	channel string
+	meta    slack.SlackMetadata
+}
+
+// channel reads what a channel shows, and every thread that wafbot took part in there.
+func (r *reader) channel(ctx context.Context, channel string) error {
+	threads := map[string]bool{}
+	err := r.pages(ctx, pastOf{channel: channel}, func(m past) {
+		if r.keep(channel, m) && m.Thread != "" {
+			threads[m.Thread] = true // of a reply that the channel shows too the card may be older than what is read
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if r.peeked() {
+		return nil
+	}
+	for thread := range threads {
+		err := r.pages(ctx, pastOf{channel: channel, thread: thread}, func(m past) { r.keep(channel, m) })
+		if err != nil && errorName(err) != "thread_not_found" { // its card was deleted meanwhile
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) peeked() bool { return r.Peek && len(r.posts) > 0 }
+
+// keep keeps a message that names the account, as anybody's may, and reports whether it does. Whether it is wafbot's own is looked at when
+// there are any: before a first start nobody need know who wafbot is.
+func (r *reader) keep(channel string, m past) bool {
+	meta := m.metadata()
+	if m.BotID == "" || meta.EventPayload["account"] != r.Account {
+		return false
+	}
+	r.posts = append(r.posts, post{m, channel, meta})
+	return true
+}
+
+func (r *reader) pages(ctx context.Context, q pastOf, take func(past)) error {
+	q.oldest = fmt.Sprintf("%d.000000", r.Oldest.Unix())
+	for {
+		var msgs []past
+		var next string
+		err := r.bot.persist(ctx, func() (err error) {
+			msgs, next, err = r.bot.cfg.Slack.history(ctx, q)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("read history of %s: %w", q.channel, err)
+		}
+		for _, m := range msgs {
+			take(m)
+		}
+		if next == "" || r.peeked() {
+			return nil
+		}
+		q.cursor = next
+	}
+}
+
+// take keeps what one of wafbot's own messages tells.
+func (r *reader) take(p post) {
+	switch p.meta.EventType {
+	case metaStart:
+		if at := writtenAt(p.TS, r.bot.cfg.Now()); r.found.Began.IsZero() || at.Before(r.found.Began) {
+			r.found.Began = at
+		}
+	case metaCard, metaWorse:
+		r.takeAttack(p)
+	case metaChange:
+		r.takeChange(p)
+	}
+}
+
+func (r *reader) takeAttack(p post) {
+	id, facts, ok := attackTold(r.Account, p.meta.EventPayload)
+	if !ok {
+		r.bot.cfg.Log.Warn("a card can't be read back", "account", r.Account, "channel", p.channel, "ts", p.TS)
+		return
+	}
+	facts.Channel = p.channel
+	card := FoundCard{facts, p.TS}
+	if p.meta.EventType == metaWorse {
+		r.worse = append(r.worse, card)
+		return
+	}
+	before, twice := r.found.Cards[id]
+	if twice && before.TS != p.TS {
+		r.bot.cfg.Log.Warn("an attack has several cards, the newest counts", "account", r.Account, "attack", id, "channel", p.channel)
+	}
+	if !twice || later(p.TS, before.TS) {
+		r.found.Cards[id] = card
+	}
+}
+
+func (r *reader) takeChange(p post) {
+	ch, err := commands.ReadMemo(p.meta.EventPayload)
+	if err != nil {
+		r.bot.cfg.Log.Warn("a change can't be read back", "account", r.Account, "channel", p.channel, "ts", p.TS, "err", err)
+		return
+	}
+	if before, twice := r.found.Changes[ch.ID]; !twice || later(p.TS, before.ts) {
+		r.found.Changes[ch.ID] = FoundChange{ch, p.channel, p.TS}
+	}
+}
+
+// findWorse adds to each card what the replies under it told.
+func (r *reader) findWorse() {
+	for _, reply := range r.worse {
+		id := commands.AttackID(r.Account, reply.AttackID)
+		if card, ok := r.found.Cards[id]; ok {
+			card.CardFacts = card.Worse(reply.CardFacts)
+			r.found.Cards[id] = card
+		}
+	}
+}
+
+// later reports whether one ts is after another: of the same length they sort as text.
+func later(ts, than string) bool { return len(ts) > len(than) || len(ts) == len(than) && ts > than }

@@ -1,0 +1,247 @@
+package bot
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// archive is Slack's end of reading back: messages by channel, or by channel and thread. It answers without a network, so that a bubble's time passes.
+type archive struct {
+	t       *testing.T
+	pages   map[string][][]map[string]any
+	refused map[string]string // by channel
+	ill     []string          // what is answered first, one each: a status, or the name of an error
+	asked   []url.Values
+}
+
+func (a *archive) RoundTrip(r *http.Request) (*http.Response, error) {
+	text, err := io.ReadAll(r.Body)
+	require.NoError(a.t, err)
+	form, err := url.ParseQuery(string(text))
+	require.NoError(a.t, err)
+	answer := func(status int, body string) (*http.Response, error) {
+		return &http.Response{StatusCode: status, Header: http.Header{"Retry-After": {"30"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+	}
+	if strings.HasSuffix(r.URL.Path, "/auth.test") {
+		return answer(http.StatusOK, `{"ok":true,"team_id":"T0","user_id":"U0BOT","bot_id":"B0OURS"}`)
+	}
+	require.Equal(a.t, "Bearer xoxb-1", r.Header.Get("Authorization"))
+	require.Equal(a.t, "true", form.Get("include_all_metadata"))
+	a.asked = append(a.asked, form)
+	if len(a.ill) > 0 {
+		ill := a.ill[0]
+		a.ill = a.ill[1:]
+		switch ill {
+		case "429":
+			return answer(http.StatusTooManyRequests, `{"ok":false,"error":"ratelimited"}`)
+		case "500":
+			return answer(http.StatusInternalServerError, "<html>")
+		case "gone":
+			return nil, io.ErrUnexpectedEOF
+		}
+		return answer(http.StatusOK, `{"ok":false,"error":"`+ill+`"}`)
+	}
+	if name := a.refused[form.Get("channel")]; name != "" {
+		return answer(http.StatusOK, `{"ok":false,"error":"`+name+`","needed":"channels:history"}`)
+	}
+	pages := a.pages[strings.TrimSpace(form.Get("channel")+" "+form.Get("ts"))]
+	n := len(form.Get("cursor"))
+	page := map[string]any{"ok": true, "messages": []any{}}
+	if n < len(pages) {
+		page["messages"] = pages[n]
+	}
+	if n+1 < len(pages) {
+		page["response_metadata"] = map[string]any{"next_cursor": strings.Repeat("x", n+1)}
+	}
+	body, err := json.Marshal(page)
+	require.NoError(a.t, err)
+	return answer(http.StatusOK, string(body))
+}
+
+func (a *archive) back(peek bool) Back {
+	return Back{Account: "acme", Channels: []string{"C1", "C2"}, Oldest: now.Add(-30 * 24 * time.Hour), Peek: peek}
+}
+
+// readBack reads C1 and C2 back as acme, after a peek.
+func (a *archive) readBack(t *testing.T) (Found, string) {
+	var log bytes.Buffer
+	a.t = t
+	b := New(Config{
+		Slack: Connect(SlackConfig{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Accounts: []Account{{Account: &commands.Account{Name: "acme"}, Channel: "C1"}},
+	})
+	peeked, err := b.ReadBack(t.Context(), a.back(true))
+	require.NoError(t, err)
+	require.True(t, peeked.Nothing(), "it only looks whether there is anything")
+	found, err := b.ReadBack(t.Context(), a.back(false))
+	require.NoError(t, err)
+	require.NotContains(t, log.String(), "xoxb")
+	require.Equal(t, found.Spoken, peeked.Spoken)
+	return found, log.String()
+}
+
+// said is a message of ours with that metadata.
+func said(ts, kind string, payload map[string]any) map[string]any {
+	return map[string]any{"ts": ts, "bot_id": "B0OURS", "text": "…", "metadata": map[string]any{"event_type": kind, "event_payload": payload}}
+}
+
+func with(m map[string]any, key string, value any) map[string]any {
+	m[key] = value
+	return m
+}
+
+func cardMeta(change ...func(c *Card)) map[string]any {
+	c := incident()
+	for _, f := range change {
+		f(&c)
+	}
+	return c.metadata().EventPayload
+}
+
+func attackOnly(c *Card) { c.Situation.Attack.VulnID = "" }
+
+var (
+	cardID   = commands.AttackID("acme", injection().ID)
+	cardTold = poller.CardFacts{
+		AttackID: injection().ID, Incident: true, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C1", Mention: "S0ONCALL",
+	}
+)
+
+func TestReadBack(t *testing.T) {
+	t.Parallel()
+	done, begun := denied(), denied()
+	begun.State = commands.StateBegun
+	other := patched()
+	a := &archive{pages: map[string][][]map[string]any{
+		"C1": {
+			{
+				said("1700000400.000001", metaCard, cardMeta(attackOnly, func(c *Card) { c.Quiet = true })), // an older one
+				with(said("1700000500.000001", metaCard, cardMeta(attackOnly)), "thread_ts", "1700000500.000001"),
+				said("1700000600.000001", metaMessage, map[string]any{"account": "acme"}),
+				said("1700000600.000002", metaCard, map[string]any{"account": "globex"}),
+				{"ts": "1700000600.000003", "user": "U1", "text": "hello"},
+			},
+			{
+				said("1700000100.000001", metaStart, map[string]any{"account": "acme"}),
+				// The channel shows this reply to a card from before what is read.
+				with(said("1700000200.000001", metaWorse, attackMeta("acme", commands.AttackID("acme", "old"), apiclient.Attack{ID: "old"})), "thread_ts", "1600000000.000001"),
+			},
+		},
+		"C1 1700000500.000001": {{
+			said("1700000500.000002", metaChange, done.Memo()),
+			said("1700000500.000001", metaCard, cardMeta(attackOnly)),
+			said("1700000500.000003", metaWorse, attackMeta("acme", cardID, incident().Situation.Attack)),
+			said("1700000500.000001", metaChange, begun.Memo()),
+		}},
+		"C1 1600000000.000001": {{said("1700000300.000001", metaChange, other.Memo())}},
+	}}
+	found, log := a.readBack(t)
+	require.Len(t, a.asked, 1+5, "a peek ends at the first page that names the account; then all pages and threads")
+	require.Empty(t, found.Unread)
+	require.Equal(t, time.Unix(1700000100, 0), found.Began)
+	require.Equal(t, map[string]FoundCard{cardID: {cardTold, "1700000500.000001"}}, found.Cards)
+	require.Contains(t, log, "several cards")
+	require.Len(t, found.Changes, 2)
+	require.Equal(t, commands.StateDone, found.Changes[done.ID].State, "as it was told last")
+	require.Equal(t, int64(77), found.Changes[other.ID].Steps[0].ID)
+	require.Equal(t, "C1", found.Changes[other.ID].Channel)
+}
+
+func TestNothingIsReadBackFromOthers(t *testing.T) {
+	t.Parallel()
+	evil := func(m map[string]any, bot string) map[string]any { return with(m, "bot_id", bot) }
+	ch := denied()
+	forged := ch.Memo()
+	forged["line"] = "allow 0.0.0.0/0"
+	a := &archive{pages: map[string][][]map[string]any{"C1": {{
+		evil(said("1700000500.000001", metaCard, cardMeta()), "B0EVIL"),
+		evil(said("1700000500.000002", metaChange, ch.Memo()), "B0EVIL"),
+		evil(said("1700000500.000003", metaStart, map[string]any{"account": "acme"}), ""),
+		said("1700000500.000004", metaChange, forged), // ours by its bot, and altered
+		said("1700000500.000005", metaCard, with(cardMeta(), "attackid", "another")),
+		said("1700000500.000006", metaCard, map[string]any{"account": "acme", "attack": 1, "attackid": []any{}, "hits_decade": "x", "quiet": 7}),
+		with(said("1700000500.000007", metaCard, nil), "metadata", []any{"none"}),
+		with(said("1700000500.000008", metaCard, nil), "metadata", map[string]any{"event_type": 1, "event_payload": "x"}),
+		with(said("1700000500.000009", metaMessage, nil), "blocks", []any{map[string]any{"type": "context", "elements": []any{map[string]any{"type": "hologram"}}}}),
+	}}}}
+	found, _ := a.readBack(t)
+	require.True(t, found.Nothing())
+	require.Empty(t, found.Unread)
+	require.False(t, found.Blind)
+}
+
+func TestReadingBackGoesOnUntilSlackAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := &archive{
+			ill:   []string{"429", "gone", "500", "ratelimited", "token_revoked", "internal_error"},
+			pages: map[string][][]map[string]any{"C2": {{said("1700000500.000001", metaCard, cardMeta())}}}, refused: map[string]string{"C1": "not_in_channel"},
+		}
+		begun := time.Now()
+		found, _ := a.readBack(t)
+		require.Equal(t, []string{"C1"}, found.Unread)
+		require.False(t, found.Blind)
+		require.Len(t, found.Cards, 1)
+		require.GreaterOrEqual(t, time.Since(begun), 30*time.Second, "as long as Slack said")
+		require.Less(t, time.Since(begun), 3*time.Minute)
+	})
+}
+
+func TestNothingCanBeReadBackWithoutTheScope(t *testing.T) {
+	t.Parallel()
+	a := &archive{refused: map[string]string{"C1": "missing_scope", "C2": "missing_scope"}}
+	found, _ := a.readBack(t)
+	require.True(t, found.Blind)
+	require.True(t, found.Nothing())
+	a = &archive{refused: map[string]string{"C1": "missing_scope", "C2": "not_in_channel"}}
+	found, _ = a.readBack(t)
+	require.True(t, found.Blind)
+	a = &archive{refused: map[string]string{"C1": "missing_scope"}}
+	found, _ = a.readBack(t)
+	require.False(t, found.Blind, "the other one can be read")
+	require.Equal(t, []string{"C1"}, found.Unread)
+}
+
+func TestEmptiedNoticesFit(t *testing.T) {
+	t.Parallel()
+	for _, facts := range []poller.RecallFacts{
+		{}, {Blind: true}, {Cards: 12, InForce: 3, Listed: 2, NoLists: true, Unknown: []string{"c7k2m9xw4"}, Unread: []string{"C0BOARD04"}},
+	} {
+		msg := emptied(poller.NewEmptied("acme", "C1", "1 X", facts, now))
+		requireFits(t, msg)
+		for _, markup := range markupOf(t, msg.Blocks) {
+			for line := range strings.Lines(markup) {
+				requireHarmless(t, strings.TrimSuffix(line, "\n"))
+			}
+		}
+	}
+	require.Contains(t, emptied(poller.News{Account: "acme"}).Text, "was emptied")
+}
+
+// What a message carries fits into what Slack takes, whatever a change is.
+func TestChangeMessagesFit(t *testing.T) {
+	t.Parallel()
+	for _, ch := range append(everyState(), patched()) {
+		call := changeCall(nil, ch, Announcement(ch, "C1"), nil)
+		call.Message.Metadata = call.metadata()
+		requireFits(t, call.Message)
+		require.Equal(t, metaChange, call.Message.Metadata.EventType)
+	}
+	prolonged, ch := patched(), denied()
+	ch.Extends = prolonged.ID
+	require.Equal(t, prolonged.ID, changeCall([]commands.Change{ch, prolonged}, ch, Announcement(ch, "C1"), nil).Message.Metadata.EventPayload["change"])
+}

@@ -1,0 +1,81 @@
+package bot
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// notification is the text of a message for a locked phone.
+func notification(text string) string { return mrkdwn(commands.Say(commands.Visible(text, maxNotice))) }
+
+// clockTime is a moment for a notification, in which Slack shows no times by its reader's clock.
+func clockTime(t time.Time) string { return t.UTC().Format("15:04 UTC") }
+
+// blindMessage says that an account can't be watched, why, and what can be done.
+func blindMessage(a Account, f poller.BlindFacts) Message {
+	lines := []commands.Text{
+		commands.Say(commands.Bold("BLIND: wafbot can't see "+a.Name), " since ", f.Since, ": ", f.Why, ". ", commands.Bold("Attacks may go on unseen")),
+	}
+	if f.Mend != "" {
+		lines = append(lines, commands.Say("To mend it: ", f.Mend))
+	}
+	again := commands.Say("It goes on trying, and says here when it sees again")
+	if f.LastGood.IsZero() {
+		again = commands.Say(again, ". It never could so far")
+	} else {
+		again = commands.Say(again, ". Last good look: ", f.LastGood)
+	}
+	text := fmt.Sprintf("BLIND: wafbot can't see %s since %s, attacks may go on unseen: %s", a.Name, clockTime(f.Since), f.Why)
+	return Message{Text: notification(text), Blocks: renderLines(append(lines, again), nil)}
+}
+
+// gapMessage says from when to when an account was not watched, why, and what happened meanwhile.
+func gapMessage(a Account, f poller.GapFacts, now time.Time) Message {
+	what, long := "wafbot wasn't watching "+a.Name, f.To.Sub(f.From)
+	head := commands.Say(commands.Bold(what), " from ", f.From, " to ", f.To, " (", commands.HumanDuration(long), "). It watches again")
+	if f.Why != "" {
+		what = "wafbot couldn't see " + a.Name
+		head = commands.Say(commands.Bold(what), " from ", f.From, " to ", f.To, " (", commands.HumanDuration(long), "): ", f.Why, ". It sees again")
+	}
+	lines := []commands.Text{head}
+	if long > a.Lookback {
+		lines = append(lines, commands.Say("What was over before ", f.To.Add(-a.Lookback), " is not known: wafbot reads the last ", commands.HumanDuration(a.Lookback)))
+	}
+	lines = append(lines, gapLines(a, "Began meanwhile, and have cards of their own", f.Began, f.BeganCount)...)
+	lines = append(lines, gapLines(a, "Over again, and listed here only", f.Over, f.OverCount)...)
+	if f.BeganCount+f.OverCount == 0 {
+		lines = append(lines, commands.Say("Nothing that would have got a card began meanwhile"))
+	}
+	var buttons []commands.Suggestion
+	if f.BeganCount+f.OverCount > 0 {
+		// Attacks are listed by how long ago they were hit, so an hour is left for whoever reads this later.
+		since := fmt.Sprintf("%dh", int(now.Sub(f.From)/time.Hour)+2)
+		buttons = append(buttons, commands.Suggestion{Label: "List all", Line: commands.Line{Name: "attacks"}.With("since", since).With("account", a.Name)})
+	}
+	text := fmt.Sprintf("%s for %s (%s to %s): %d new with a card, %d over again", what, commands.HumanDuration(long), clockTime(f.From), clockTime(f.To), f.BeganCount, f.OverCount)
+	return Message{Text: notification(text), Blocks: renderLines(lines, buttons)}
+}
+
+// gapLines lists attacks; what is not listed is counted.
+func gapLines(a Account, title string, all []apiclient.Attack, count int) []commands.Text {
+	if count == 0 {
+		return nil
+	}
+	lines := []commands.Text{commands.Say(commands.Bold(title), ": ", count)}
+	for _, attack := range all {
+		kind := ""
+		if attack.Incident() {
+			kind = "INCIDENT "
+		}
+		lines = append(lines, commands.Say("• ", commands.Code(commands.AttackID(a.Name, attack.ID)), " ", kind, typeName(attack, maxNoticeName), " on ", a.AppName(attack.App), ", ", commands.StatusName(attack), ", ",
+			attack.Hits, commands.Plural(attack.Hits.N, " hit"), ", ", timeOr(attack.First, "unknown"), " to ", timeOr(attack.Last, "unknown"), ": ", commands.Code(commands.Where(attack))))
+	}
+	if more := count - len(all); more > 0 {
+		lines = append(lines, commands.Say("… and ", more, " more"))
+	}
+	return lines
+}

@@ -1,0 +1,107 @@
+package bot
+
+import (
+	"maps"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+func acme() Account {
+	return Account{Account: &commands.Account{Name: "acme", Lookback: 24 * time.Hour, ConsoleURL: "https://console.example.com", Applications: map[int]commands.Application{4: {Name: "Shop"}}}}
+}
+
+func outageMessages() map[string]Message {
+	since := now.Add(-20 * time.Minute)
+	spell := poller.Spell{Since: since, Why: "the service refuses the token"}
+	on, over := injection(), injection()
+	on.VulnID, over.ID, over.Path, over.Last = "812", "x:over", "/search", now.Add(-5*time.Minute)
+	gap := poller.GapFacts{
+		From: since, To: now, Why: "the service can't be reached", Began: []apiclient.Attack{on}, BeganCount: 1, Over: slices.Repeat([]apiclient.Attack{over}, 20), OverCount: 31,
+	}
+	absent := poller.GapFacts{From: now.Add(-50 * time.Hour), To: now}
+	never := poller.BlindFacts{Spell: poller.Spell{Since: since, Why: "the service can't be reached"}}
+	deny := commands.Refused{
+		Line: commands.Line{Name: "deny", Words: []string{"203.0.113.7"}}.With("for", "4h"), Does: "Deny 203.0.113.7 everywhere for 4 h", By: anna(), At: since,
+		Steps: []commands.Step{{Kind: commands.AddEntry, Entry: &apiclient.IPRule{
+			List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Apps: []int{0}, Expires: now.Add(4 * time.Hour), Reason: "wafbot c1 by Anna Weber (U0ANN)",
+		}}},
+	}
+	mode := switched()
+	tied := commands.Tied{Account: "acme", Since: since, Revision: 1, Status: 403, Lacks: []commands.Power{commands.PowerAll}, Refused: []commands.Refused{deny}}
+	part := tied
+	part.Lacks, part.More = []commands.Power{commands.PowerModes}, 2
+	part.Refused = []commands.Refused{{
+		Line: commands.Line{Name: "undo", Words: []string{mode.ID}}, Does: "Undo of: " + mode.Does, Ends: mode.ID, By: commands.Actor{Name: "wafbot", Via: commands.ViaClock}, At: now,
+		Steps: []commands.Step{{Kind: commands.CreateRule, Rule: mode.Steps[1].Rule}, {Kind: commands.DeleteRule, Rule: mode.Steps[0].Rule}},
+	}}
+	ended := tied
+	ended.Until, ended.Lacks = now, nil
+	changes := []commands.Change{mode}
+	return map[string]Message{
+		"tied":            tiedMessage(acme(), tied, changes, now.Add(-time.Hour)),
+		"tied-in-part":    tiedMessage(acme(), part, changes, now),
+		"tied-over":       tiedMessage(acme(), ended, changes, now),
+		"untied":          untiedMessage(acme(), ended),
+		"blind":           blindMessage(acme(), poller.BlindFacts{Spell: spell, LastGood: since.Add(-15 * time.Second), Mend: "who manages the tokens makes a new one"}),
+		"blind-from-then": blindMessage(acme(), never),
+		"gap":             gapMessage(acme(), gap, now),
+		"gap-long-absent": gapMessage(acme(), absent, now),
+	}
+}
+
+// switched is a mode that should have returned five minutes ago.
+func switched() commands.Change {
+	rule := func(id int64, mode string) *apiclient.Rule {
+		return &apiclient.Rule{ID: id, Type: apiclient.RuleMode, Mode: mode, Conditions: []apiclient.Condition{{Type: "equal", Value: "4", Point: []any{"instance"}}}}
+	}
+	return commands.Change{
+		ID: "cm8t2wq1z", Account: "acme", Line: commands.Line{Name: "mode", Words: []string{"4", "block"}}, Does: "Switch Shop to block for 2 h", Actor: anna(),
+		At: now.Add(-125 * time.Minute), Until: now.Add(-5 * time.Minute), State: commands.StateDone,
+		Steps: []commands.Step{
+			{Kind: commands.CreateRule, Rule: rule(31, apiclient.ModeBlock), Sent: true, Done: true, ID: 31},
+			{Kind: commands.DeleteRule, Rule: rule(30, apiclient.ModeMonitoring), Sent: true, Done: true},
+		},
+	}
+}
+
+func TestRenderOutages(t *testing.T) {
+	t.Parallel()
+	messages := outageMessages()
+	var notices strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(messages)) {
+		requireFits(t, messages[name])
+		require.LessOrEqual(t, len(messages[name].Text), maxNotice, name)
+		notices.WriteString(name + ": " + messages[name].Text + "\n")
+		golden(t, filepath.Join("testdata", "outage", name+".json"), pretty(t, messages[name]))
+	}
+	golden(t, filepath.Join("testdata", "outage", "notifications.txt"), notices.String())
+}
+
+func TestRenderOutagesOfHostileAttacks(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{strings.Repeat("a", 10_000), strings.Repeat("<!channel>", 1_000), strings.Repeat("* `", 3_000), "\u202e\x00"} {
+		c := hostile(text)
+		all := slices.Repeat([]apiclient.Attack{c.Situation.Attack}, 20)
+		a := acme()
+		a.Name = text
+		requireFits(t, gapMessage(a, poller.GapFacts{To: now, Why: text, Began: all, BeganCount: 30, Over: all, OverCount: 30}, now))
+		steps := []commands.Step{{Kind: commands.AddEntry, Entry: &apiclient.IPRule{Reason: text}}, {Kind: commands.CreateRule, Rule: &apiclient.Rule{Type: text, Regex: text}}}
+		refused := commands.Refused{Does: text, Line: commands.Line{Name: "deny", Words: []string{text}}, By: commands.Actor{Name: text}, Steps: slices.Repeat(steps, 10)}
+		tied := commands.Tied{Account: text, Since: now, Lacks: []commands.Power{commands.PowerLists, commands.PowerModes, commands.PowerRules}, Refused: slices.Repeat([]commands.Refused{refused}, 5)}
+		requireFits(t, tiedMessage(a, tied, manyChanges(300), now))
+		tied.Until = now
+		requireFits(t, tiedMessage(a, tied, nil, now))
+		requireFits(t, untiedMessage(a, tied))
+		requireFits(t, blindMessage(a, poller.BlindFacts{Spell: poller.Spell{Why: text}, Mend: text}))
+	}
+}

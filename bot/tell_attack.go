@@ -1,0 +1,196 @@
+package bot
+
+import (
+	"context"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// tellAttack tells news about an attack as the attack is by now: its card, a reply under its card that calls people, or a redrawn card.
+// Much may have waited while Slack was away: what the newest facts say already is only taken off.
+func (b *Bot) tellAttack(ctx context.Context, a Account, n poller.News) error {
+	calls := n.Reason == poller.BecameIncident || n.Reason == poller.Worsened
+	if n.Reason == poller.NewIncident || n.Reason == poller.NewAttack {
+		return b.tellCard(ctx, a, n)
+	}
+	id := commands.AttackID(n.Account, n.Attack.ID)
+	channel, ts, err := b.cfg.Memory.Card(ctx, n.Account, id)
+	if err != nil {
+		return err
+	}
+	if ts == "" && calls {
+		return b.tellCard(ctx, a, n)
+	}
+	if ts != "" {
+		if err := b.cfg.Memory.Outdated(ctx, n.Account, id); err != nil {
+			return err
+		}
+		b.Outdated(n.Account)
+	}
+	if !calls {
+		return b.record(ctx, n, place{})
+	}
+	n.Channel = channel
+	return b.tellWorse(ctx, a, n, ts)
+}
+
+// remembered is what is known of an attack when its card is about to be posted.
+type remembered struct {
+	tried    tried
+	ts       string // of its card; "": it has none
+	facts    facts
+	revision int // of the facts
+}
+
+// begin reads what is known, side by side, and marks the card as tried: this is the way from an attack to a person.
+func (b *Bot) begin(ctx context.Context, card poller.News) (r remembered, err error) {
+	id := commands.AttackID(card.Account, card.Attack.ID)
+	var shown poller.Shown
+	var ok bool
+	g, both := errgroup.WithContext(ctx)
+	g.Go(func() (err error) { r.facts.done, err = b.done(both, card.Account, id); return err })
+	g.Go(func() (err error) { r.tried, err = b.try(both, card.Account, card.ID); return err })
+	g.Go(func() (err error) { _, r.ts, err = b.cfg.Memory.Card(both, card.Account, id); return err })
+	g.Go(func() (err error) { shown, ok, err = b.cfg.Memory.Shown(both, card.Account, id); return err })
+	if err := g.Wait(); err != nil {
+		return remembered{}, err
+	}
+	if !ok || shown.Revision < card.Revision {
+		shown = poller.Shown{Attack: card.Attack, SeenAt: card.At, Quiet: card.Quiet, Mention: card.Mention, Revision: card.Revision}
+	}
+	r.facts.attack, r.facts.at, r.facts.quiet, r.facts.mention, r.revision = shown.Attack, shown.SeenAt, shown.Quiet, shown.Mention, shown.Revision
+	return r, nil
+}
+
+// tellCard posts an attack's card, once, whichever of its news comes first.
+func (b *Bot) tellCard(ctx context.Context, a Account, n poller.News) error {
+	card := n
+	card.ID = poller.CardDelivery(n.Account, n.Attack.ID)
+	posted, err := b.postCard(ctx, a, n, card)
+	switch {
+	case err != nil || n.ID == card.ID:
+		return err
+	case posted:
+		return b.record(ctx, n, place{})
+	}
+	return b.tellAttack(ctx, a, n) // the card was drawn before this news
+}
+
+// postCard posts a card for a piece of news, unless it is there already.
+func (b *Bot) postCard(ctx context.Context, a Account, n, card poller.News) (posted bool, err error) {
+	r, err := b.begin(ctx, card)
+	if err != nil {
+		return false, err
+	}
+	if r.ts != "" || r.tried.told {
+		return false, b.record(ctx, card, place{})
+	}
+	call := newsCall(card, render(b.card(ctx, a, r.facts)), "")
+	channel, ts, err := b.lookFirst(ctx, call, r.tried)
+	if err != nil {
+		return false, err
+	}
+	found := ts != ""
+	if !found {
+		if err := b.supersedeForCard(ctx, n, r); err != nil {
+			return false, err
+		}
+		if channel, ts, err = b.postTried(ctx, call, tried{first: r.tried.first}); err != nil {
+			return false, err
+		}
+	}
+	if err := b.record(ctx, card, place{channel, ts, true}); err != nil {
+		return false, err
+	}
+	b.catchUp(ctx, n, r.facts.done, found)
+	return !found, nil
+}
+
+// supersedeForCard is supersede before a card is posted: the news that the attack began stays, where it still waits, as urgent as the attack is by now.
+func (b *Bot) supersedeForCard(ctx context.Context, n poller.News, r remembered) error {
+	card := poller.CardDelivery(n.Account, n.Attack.ID)
+	if n.ID == card && n.Revision == r.revision {
+		return nil // nothing newer has been decided
+	}
+	waiting, err := b.waiting(ctx, n)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(waiting, func(w poller.News) bool { return w.ID == card })
+	if i < 0 {
+		return b.supersede(ctx, waiting, n.ID, r.revision)
+	}
+	if began := waiting[i]; began.Reason == poller.NewAttack && r.facts.attack.Incident() {
+		began.Reason = poller.NewIncident
+		if err := b.cfg.Memory.Announce(ctx, began); err != nil {
+			return err
+		}
+	}
+	return b.supersede(ctx, waiting, card, r.revision)
+}
+
+// supersede takes off what waits to be told of an attack and is no newer than the facts that are about to be told. That is done before they are
+// sent, for the news that they are sent for stays.
+func (b *Bot) supersede(ctx context.Context, waiting []poller.News, stays string, revision int) error {
+	for _, w := range waiting {
+		if w.ID == stays || w.Revision > revision {
+			continue
+		}
+		if _, err := b.cfg.Memory.Told(ctx, w, "", "", false); err != nil {
+			return err
+		}
+		b.cfg.Log.Info("not told by itself: the card or another reply says it", "account", w.Account, "attack", w.Attack.ID, "reason", w.Reason)
+	}
+	return nil
+}
+
+// waiting is the poller's news of an attack that waits to be told.
+func (b *Bot) waiting(ctx context.Context, n poller.News) ([]poller.News, error) {
+	all, err := b.cfg.Memory.Untold(ctx, n.Account)
+	return slices.DeleteFunc(all, func(w poller.News) bool { return w.Attack.ID != n.Attack.ID || w.Revision == 0 }), err
+}
+
+// tellWorse replies under a card that its attack got worse, with the newest facts. Where the reply about the worst of it waits too, or
+// another message has said it, nothing more is said.
+func (b *Bot) tellWorse(ctx context.Context, a Account, n poller.News, ts string) error {
+	waiting, err := b.waiting(ctx, n)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(waiting, func(w poller.News) bool { return w.ID == n.ID }) {
+		return nil
+	}
+	if slices.ContainsFunc(waiting, func(w poller.News) bool { return w.Rank() < n.Rank() }) {
+		return b.record(ctx, n, place{})
+	}
+	newest, ok, err := b.cfg.Memory.Shown(ctx, n.Account, commands.AttackID(n.Account, n.Attack.ID))
+	if err != nil {
+		return err
+	}
+	told := n
+	if ok && newest.Revision > n.Revision {
+		told.Attack, told.At, told.Revision = newest.Attack, newest.SeenAt, newest.Revision
+	}
+	t, err := b.try(ctx, n.Account, n.ID)
+	if err != nil || t.told {
+		return err
+	}
+	call := newsCall(n, worse(a, told), ts)
+	channel, there, err := b.lookFirst(ctx, call, t)
+	if err != nil {
+		return err
+	}
+	if there == "" {
+		if err := b.supersede(ctx, waiting, n.ID, told.Revision); err != nil {
+			return err
+		}
+		if channel, there, err = b.postTried(ctx, call, tried{first: t.first}); err != nil {
+			return err
+		}
+	}
+	return b.record(ctx, n, place{channel: channel, ts: there})
+}

@@ -1,0 +1,93 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// Announcement is the news of a change: a reply under its attack's card, which only its thread shows, else one line in the account's channel.
+// Its id begins with the change's.
+func Announcement(ch commands.Change, channel string) poller.News {
+	return poller.News{ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Reason: poller.Changed, Channel: channel, At: ch.At}
+}
+
+// tellChange posts a change, with all that is needed to undo it when the memory was lost.
+func (b *Bot) tellChange(ctx context.Context, a Account, n poller.News) error {
+	id, _, _ := strings.Cut(n.ID, ":")
+	changes, err := b.cfg.Memory.Changes(ctx, n.Account)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(changes, func(ch commands.Change) bool { return ch.ID == id })
+	if i < 0 {
+		return b.record(ctx, n, place{})
+	}
+	ch := changes[i]
+	channel, ts, err := b.cardOf(ctx, n, ch)
+	if err != nil {
+		return err
+	}
+	if ts != "" {
+		call := changeCall(changes, ch, n, nil)
+		call.Channel, call.Thread = channel, ts
+		if err := b.tellCall(ctx, n, call); !errors.Is(err, errNowhere) {
+			return err
+		}
+		// The card was deleted, or its channel can't be posted to.
+	}
+	var buttons []commands.Suggestion
+	if undo, ok := commands.UndoButton(ch, b.cfg.Now()); ok {
+		buttons = append(buttons, undo)
+	}
+	call := changeCall(changes, ch, n, buttons)
+	call.Channel = a.Channel
+	return b.tellCall(ctx, n, call)
+}
+
+// How long a change waits for its card, which may be clicked before it is known where it is.
+const (
+	cardPatience = 10 * time.Second
+	cardAgain    = 500 * time.Millisecond
+)
+
+// cardOf is where the card of a change's attack is; ts is "" if it has none. One that is on its way in another channel is waited for a little;
+// in this one nothing is, while a change is told.
+func (b *Bot) cardOf(ctx context.Context, n poller.News, ch commands.Change) (channel, ts string, err error) {
+	if ch.AttackID == "" {
+		return "", "", nil
+	}
+	for {
+		channel, ts, err = b.cfg.Memory.Card(ctx, n.Account, ch.AttackID)
+		if err != nil || ts != "" {
+			return channel, ts, err
+		}
+		shown, _, err := b.cfg.Memory.Shown(ctx, n.Account, ch.AttackID)
+		if err != nil || !shown.Told || shown.Channel == n.Channel || b.cfg.Now().Sub(ch.At) > cardPatience {
+			return "", "", err
+		}
+		if err := sleep(ctx, cardAgain); err != nil {
+			return "", "", err
+		}
+	}
+}
+
+// changeCall is the message of a change. Of one that only moved another's end, which the service need not know, that one is what to remember:
+// what told of it before may by then be older than what is read back.
+func changeCall(all []commands.Change, ch commands.Change, n poller.News, buttons []commands.Suggestion) postCall {
+	msg := linesMessage([]commands.Text{commands.ChangeLine(ch)}, buttons)
+	if i := slices.IndexFunc(all, func(c commands.Change) bool { return c.ID == ch.Extends }); i >= 0 && len(ch.Steps) == 0 {
+		ch = all[i]
+	}
+	msg.Metadata = slack.SlackMetadata{EventType: metaChange, EventPayload: ch.Memo()}
+	call := newsCall(n, msg, "")
+	call.Urgent = false // it must not use up what is kept for messages that call people
+	return call
+}

@@ -1,0 +1,53 @@
+package bot
+
+import (
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// emptied says in a channel what is left of an account after the memory was emptied, and what isn't.
+func emptied(n poller.News) Message {
+	var facts poller.RecallFacts
+	if n.Recall != nil {
+		facts = *n.Recall
+	}
+	var lines []commands.Text
+	if facts.Blind {
+		lines = []commands.Text{
+			commands.Say(commands.Bold(n.Account+": wafbot can't look back"), ": it may not read what was said in this channel. Either it isn't in the channel, or its token lacks the scope ", commands.Code("channels:history"),
+				" (in a private channel ", commands.Code("groups:history"), ")"),
+			commands.Say("If its memory (Redis) was emptied, cards come again, and what it changed before can't be undone from here. ", commands.Code("wafbot doctor"), " says how to mend it"),
+		}
+		return linesMessage(lines, nil)
+	}
+	lines = []commands.Text{
+		commands.Say(commands.Bold(n.Account+": wafbot's memory (Redis) was emptied"), ". Read back from this channel: ", counted(facts.Cards, "card"), ", ",
+			counted(facts.InForce, "measure"), " in force with their ends and undo"),
+	}
+	if facts.Listed > 0 {
+		lines = append(lines, commands.Say("Found on the service's lists, though no message told of them: ", counted(facts.Listed, "measure"), ". Undo takes them off; what stood there before is not known"))
+	}
+	if facts.NoLists {
+		lines = append(lines, commands.Say("The service's lists could not be read: entries that no message told of are not known here"))
+	}
+	if len(facts.Unknown) > 0 {
+		lines = append(lines, commands.Say("It isn't known what these did, so they can't be undone from here: ", commands.Code(strings.Join(facts.Unknown, " ")), ". Look with ", commands.Code("lists"), " and ", commands.Code("rules")))
+	}
+	if len(facts.Unread) > 0 {
+		line := commands.Say("Could not be read, so what was told there comes again:")
+		for _, channel := range facts.Unread {
+			line = commands.Say(line, " ", commands.Channel(channel))
+		}
+		lines = append(lines, line)
+	}
+	lines = append(lines, commands.Say(commands.Bold("Lost"), ": clicks that were not yet carried out (click again), who was on what, notes, verdicts, mutes, and the audit log but for its copy on standard output"))
+	return linesMessage(lines, nil)
+}
+
+// counted is a number with its noun.
+func counted(n int, noun string) string {
+	return apiclient.Known(int64(n)).String() + " " + commands.Plural(int64(n), noun)
+}

@@ -1,0 +1,23 @@
+package bot
+
+import (
+	"context"
+
+	"github.com/wafbot/wafbot/poller"
+)
+
+// tellBlind tells that an account can't be watched, unless it is watched again by now: then the news of the gap says both.
+func (b *Bot) tellBlind(ctx context.Context, a Account, n poller.News) error {
+	if n.Blind == nil || a.Health != nil && a.Health().LastGood.After(n.At) {
+		return b.record(ctx, n, place{})
+	}
+	return b.tellMessage(ctx, n, blindMessage(a, *n.Blind))
+}
+
+// tellGap tells from when to when an account was not watched, and what happened meanwhile.
+func (b *Bot) tellGap(ctx context.Context, a Account, n poller.News) error {
+	if n.Gap == nil {
+		return b.record(ctx, n, place{})
+	}
+	return b.tellMessage(ctx, n, gapMessage(a, *n.Gap, b.cfg.Now()))
+}

@@ -1,0 +1,88 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// inbox holds one request.
+type inbox struct {
+	Memory
+	request request
+	done    bool
+}
+
+func (i *inbox) Work(_ context.Context, handle func([]byte, func(context.Context) bool, func(context.Context) error)) error {
+	work, err := json.Marshal(i.request)
+	if err != nil {
+		return err
+	}
+	handle(work, func(context.Context) bool { return true }, func(context.Context) error { i.done = true; return nil })
+	return nil
+}
+
+// awayFor is a runner whose memory is away at first.
+type awayFor struct {
+	tries int
+}
+
+func (*awayFor) Changes(commands.Line) bool { return true }
+
+func (a *awayFor) Do(context.Context, commands.Invocation) (commands.Result, error) {
+	if a.tries--; a.tries >= 0 {
+		return commands.Result{}, commands.Away(context.DeadlineExceeded)
+	}
+	return commands.Result{Outcome: "done", Lines: []commands.Text{commands.Say("Deny 203.0.113.7: accepted by the service")}}, nil
+}
+
+// answers keeps what people are told.
+type answers struct{ texts []string }
+
+// RoundTrip implements http.RoundTripper.
+func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	var message struct{ Text string }
+	if err := json.NewDecoder(r.Body).Decode(&message); err != nil {
+		return nil, err
+	}
+	a.texts = append(a.texts, message.Text)
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+}
+
+// Whoever takes over what a dead replica had in hand doesn't know whether it was done, and must not say that it wasn't because Redis is slow just then.
+func TestNothingIsCalledUndoneUnseen(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		waited time.Duration
+		tries  int
+		want   string
+	}{
+		{"just accepted", 100 * time.Millisecond, 1, "not done: wafbot's memory (Redis) can't be reached"},
+		{"taken over", 4 * time.Second, 1, "Deny 203.0.113.7: accepted by the service"},
+		{"taken over, away for long", 4 * time.Second, 60, "Deny 203.0.113.7: accepted by the service"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				told := &answers{}
+				waits := &inbox{request: request{ResponseURL: "http://slack/response", Invocation: commands.Invocation{ID: "d", At: time.Now().Add(-c.waited)}}}
+				b := New(Config{
+					Slack:  Connect(SlackConfig{Token: "xoxb-secret", HTTP: &http.Client{Transport: told}}),
+					Memory: waits, Runner: &awayFor{tries: c.tries},
+				})
+				require.NoError(t, b.Work(t.Context(), t.Context()))
+				require.True(t, waits.done)
+				require.Len(t, told.texts, 1)
+				require.Contains(t, told.texts[0], c.want)
+			})
+		})
+	}
+}

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// begins waits until so many memories have begun since the bot was first started.
+func (w *world) begins(times int) {
+	w.t.Helper()
+	w.until("memory begins", func() bool { return strings.Count(w.journal.String(), "the account's memory begins") >= times })
+}
+
+// emptyRedis empties Redis, under a running bot or while it is down, and waits until all accounts' memories have begun anew.
+func (w *world) emptyRedis(running bool) {
+	w.t.Helper()
+	begun := strings.Count(w.journal.String(), "the account's memory begins")
+	if running {
+		w.redis.empty(w.t)
+	} else {
+		w.stop()
+		w.redis.empty(w.t)
+		w.start()
+	}
+	w.begins(begun + len(w.cfg.Accounts))
+}
+
+// runningOrNot plays a story in which Redis is emptied under a running bot, and again while the bot is down.
+func runningOrNot(t *testing.T, prepare func(*world), play func(t *testing.T, w *world, running bool)) {
+	t.Helper()
+	t.Parallel()
+	lost := func(w *world) {
+		rough(w) // the pace is forgotten too, so Slack may say that it is too much
+		prepare(w)
+	}
+	for name, running := range map[string]bool{"running": true, "down": false} {
+		t.Run(name, func(t *testing.T) {
+			storyOver(t, []workspace.Ingress{workspace.IngressEither}, lost, func(t *testing.T, w *world) { play(t, w, running) })
+		})
+	}
+}
+
+// on is an attack on a path by a source of its own, with hits enough for a card.
+func on(path, source string) waf.AttackSpec {
+	return waf.AttackSpec{Path: path, Hits: 100, Started: waf.Duration(time.Minute), Sources: []waf.SourceSpec{{IP: source, PerSecond: 2}}}
+}
+
+// over is an attack that ended hours ago.
+func over(spec waf.AttackSpec) waf.AttackSpec {
+	spec.Started, spec.Lasts = waf.Duration(5*time.Hour), waf.Duration(time.Hour)
+	return spec
+}
+
+// worked is an attack that is an incident.
+func worked(spec waf.AttackSpec) waf.AttackSpec {
+	spec.Vulnerability = sqlHole()
+	return spec
+}
+
+func TestRedisEmptied(t *testing.T) {
+	seeded := func(w *world) {
+		_, err := w.WAF.SeedIPRule("acme", waf.IPRule{RuleType: "ip_range", Subnet: "198.51.100.77/32", Reason: "by hand", ExpiredAt: time.Now().Add(time.Hour).Unix()})
+		require.NoError(w.t, err)
+		w.attack(over(on("/before", "198.51.100.201")))
+	}
+	runningOrNot(t, seeded, func(t *testing.T, w *world, running bool) {
+		w.attack(injection())
+		w.attack(worked(on("/worked", "198.51.100.202")))
+		w.attack(over(on("/over", "198.51.100.203")))
+		card := w.card(attacker)
+		w.card("INCIDENT", "/worked")
+		w.card("/over")
+
+		card.click("rob", "Deny only")
+		w.types("rob", "patch attack="+card.id())
+		card.says("Deny "+attacker, "Patch exactly", "Rob Diaz is on it")
+		w.types("rob", "deny 198.51.100.77")
+		longer := changeIn(plain(w.message("#waf", "Deny 198.51.100.77 everywhere for 4 h · Rob Diaz")))
+		w.types("rob", "mode Shop block for=10s")
+		w.click("rob", w.told("rob", "Before you do"), "Do it anyway")
+		w.message("#waf", "Switch Shop to block for 10 s · Rob Diaz")
+		w.until("all is told", func() bool {
+			return len(card.replies("Deny "+attacker)) == 1 && len(card.replies("Patch exactly")) == 1
+		})
+		told, delivery := len(w.shown("#waf")), factsOf(card.now()).Payload.Delivery
+
+		w.emptyRedis(running)
+		notice := w.message("#waf", "acme: wafbot's memory (Redis) was emptied", "3 cards", "in force with their ends and undo", "Lost", "who was on what")
+		require.False(t, says(notice, "no message told of them"))
+		w.until("claims are lost", func() bool { return !says(card.now(), "Rob Diaz is on it") })
+		card.says("Deny "+attacker+" everywhere for 4 h · Rob Diaz", "Patch exactly")
+		w.polls(3)
+		require.Len(t, w.cards("#waf"), 3, "no card comes twice")
+		require.Len(t, delivery, 32)
+		require.Equal(t, delivery, factsOf(card.now()).Payload.Delivery, "it is the same card, however often it is drawn")
+		require.Empty(t, w.cards("#waf", "/before"), "what was over before the first start stays untold")
+
+		w.types("vic", "status")
+		w.told("vic", "In force by wafbot", "Deny 198.51.100.77", "Deny "+attacker, "Patch exactly")
+		w.types("rob", "deny "+attacker)
+		w.told("rob", "Deny "+attacker, "done already by Rob Diaz")
+		card.undo("ann", "Deny "+attacker)
+		card.says("taken back by Anna Weber")
+		card.undo("ann", "Patch exactly")
+		w.until("no patch", func() bool { return len(w.rules("acme", "vpatch")) == 0 })
+		w.types("rob", "undo "+longer)
+		w.told("rob", "Undo of: Deny 198.51.100.77")
+		require.Len(t, w.entries("acme"), 1)
+		require.Equal(t, "by hand", w.entries("acme")[0].Reason, "what stood there before is back")
+		w.until("the mode returns by itself", func() bool { return len(w.modeRules()) == 1 && w.modeRules()[0] == "monitoring" })
+		w.message("#waf", "Undo of: Switch Shop to block for 10 s", "wafbot")
+		w.attack(on("/new", "198.51.100.204"))
+		w.card("/new")
+		require.Len(t, w.shown("#waf"), told+4, "the notice, both undoes without a card, and the new card")
+	})
+}
+
+func TestWhatIsAskedWhileTheMemoryIsReadBack(t *testing.T) {
+	story(t, rough, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card("/login")
+		card.known()
+		w.Slack.SetFault(workspace.Fault{Method: "conversations.history", Kind: "ratelimited"})
+		w.redis.empty(t)
+		w.until("read back", func() bool { return w.journal.has("read back from slack", "rate limit") })
+
+		w.attack(on("/meanwhile", "198.51.100.201"))
+		card.click("rob", "Deny only")
+		w.told("rob", "not done: wafbot's memory (Redis) is empty", "being read back from Slack")
+		w.types("rob", "note attack="+card.id()+" seen")
+		w.told("rob", "not done: wafbot's memory (Redis) is empty")
+		w.types("vic", "status")
+		w.told("vic", "What is in force is unknown: wafbot's memory (Redis) is empty")
+		require.Empty(t, w.sent())
+		require.Len(t, w.shown("#waf"), 2, "nothing is told")
+
+		w.Slack.ClearFaults()
+		w.card("/meanwhile")
+		card.click("rob", "Deny only")
+		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+		require.Len(t, w.shown("#waf"), 4, "the notice, and what came meanwhile")
+	})
+}
+
+// What nobody was told of before Redis was emptied stands on the service's lists, with its change's name.
+func TestAMeasureThatNoMessageToldOf(t *testing.T) {
+	runningOrNot(t, asItIs, func(t *testing.T, w *world, running bool) {
+		w.attack(injection())
+		card := w.card("/login")
+		card.known()
+		w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "service_unavailable"})
+		w.Slack.SetFault(workspace.Fault{Method: "chat.update", Kind: "service_unavailable"})
+		card.click("rob", "Deny only")
+		w.told("rob", "accepted by the service")
+		if !running {
+			w.stop() // before its last words
+		}
+		w.redis.empty(t)
+		if !running {
+			w.start()
+		}
+		w.begins(2)
+		w.Slack.ClearFaults()
+		w.message("#waf", "acme: wafbot's memory (Redis) was emptied", "1 card, 0 measures", "no message told of them: 1 measure")
+		card.says("Deny " + attacker + " everywhere · Rob Diaz")
+		card.undo("ann", "Deny "+attacker)
+		card.says("taken back by Anna Weber")
+		require.Empty(t, w.entries("acme"))
+		require.Len(t, w.cards("#waf"), 1)
+	})
+}
+
+// Without the scope to look back everything may come twice, and nothing is lost.
+func TestRedisEmptiedWithoutTheHistoryScope(t *testing.T) {
+	unread := func(w *world) {
+		w.rough = true
+		w.Slack.SetFault(workspace.Fault{Method: "conversations.history", Kind: "missing_scope"})
+	}
+	storyOver(t, []workspace.Ingress{workspace.IngressEither}, unread, func(t *testing.T, w *world) {
+		w.message("#waf", "acme: wafbot can't look back", "channels:history", "cards come again")
+		w.attack(injection())
+		w.card("/login")
+		w.emptyRedis(true)
+		w.until("it comes again", func() bool { return len(w.cards("#waf", "/login")) == 2 })
+		card := w.cards("#waf", "/login")[1]
+		w.click("rob", card, "Deny only")
+		w.told("rob", "accepted by the service")
+		require.Len(t, w.entries("acme"), 1)
+		require.Len(t, w.cards("#waf"), 2)
+	})
+}
+
+func TestRedisEmptiedWithSeveralChannels(t *testing.T) {
+	routed := func(w *world) {
+		bothAccounts(w) // in one channel
+		w.cfg.Accounts[1].Channel = w.cfg.Accounts[0].Channel
+		w.cfg.Accounts[0].Routes = []Route{{Match: Match{Kind: oneOrMore{"incident"}}, Channel: "C0RANDOM3", Mention: "U0ANN0001"}, {Match: Match{MinHits: 30}}, {Channel: "C0BOARD04"}}
+	}
+	runningOrNot(t, routed, func(t *testing.T, w *world, running bool) {
+		w.attack(injection())
+		w.attack(worked(on("/worked", "198.51.100.201")))
+		w.attack(stuffing())
+		acme, incident, globex := w.card("/login"), w.cardIn("#random", "/worked", "<@U0ANN0001>"), w.card("/signin")
+		acme.click("rob", "Deny only")
+		incident.click("rob", "Deny 198.51.100.201")
+		globex.click("rob", "Deny only")
+		w.until("all is told", func() bool {
+			return len(acme.replies("Deny "+attacker)) == 1 && len(incident.replies("Patch exactly")) == 1 && len(incident.replies("Deny")) == 1 && len(globex.replies("Deny "+attacker)) == 1
+		})
+
+		w.emptyRedis(running)
+		w.message("#waf", "acme: wafbot's memory (Redis) was emptied", "1 card, 1 measure in force", "Could not be read", "C0BOARD04")
+		w.message("#random", "acme: wafbot's memory (Redis) was emptied", "1 card, 2 measures in force")
+		w.message("#waf", "globex: wafbot's memory (Redis) was emptied", "1 card, 1 measure in force")
+		incident.says("<@U0ANN0001>", "Deny 198.51.100.201")
+		globex.undo("ann", "Deny "+attacker)
+		globex.says("taken back by Anna Weber")
+		require.Empty(t, w.entries("globex"))
+		require.Len(t, w.entries("acme"), 2, "another account's")
+		incident.undo("ann", "Patch exactly")
+		incident.says("taken back by Anna Weber")
+		w.polls(3)
+		require.Len(t, w.cards("#waf"), 2)
+		require.Len(t, w.cards("#random"), 1)
+		for channel, notices := range map[string]int{"#waf": 2, "#random": 1, "#board": 0} {
+			require.Equal(t, notices, strings.Count(w.texts(channel), "was emptied\n"), channel)
+		}
+	})
+}
+
+func TestALineAtTheTerminalReadsBackFirst(t *testing.T) {
+	storyOver(t, []workspace.Ingress{workspace.IngressEither}, rough, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card("/login")
+		card.click("rob", "Deny only")
+		w.until("told", func() bool { return len(card.replies("Deny "+attacker)) == 1 })
+		w.stop()
+		w.redis.empty(t)
+
+		a := w.cfg.Accounts[0]
+		config := writeConfig(t, fmt.Sprintf(`
+slack: {bot_token: %s, api_url: %q}
+redis: {url: %q}
+accounts: [{name: acme, api_url: %q, token: %s, client_id: %d, channel: %s}]
+sources: []
+policy: {changes: on, terminal: {%s: responder}}
+`, w.cfg.Slack.BotToken.Reveal(), w.cfg.Slack.APIURL, w.redis.url, a.APIURL, a.Token.Reveal(), a.ClientID, a.Channel, osActor().Name))
+		undo := changeIn(plain(card.replies("Deny " + attacker)[0]))
+		got := runWith(t, terminal{environ: []string{"WAFBOT_CONFIG=" + config}, args: []string{"undo", undo, "-y"}, in: strings.NewReader(""), settle: settled})
+		require.Equal(t, exitDone, got.code, "%s%s", got.out, got.err)
+		require.Contains(t, got.out, "Undo of: Deny "+attacker)
+		require.Empty(t, w.entries("acme"))
+
+		w.start()
+		card.says("taken back by " + osActor().Name)
+		w.message("#waf", "acme: wafbot's memory (Redis) was emptied", "1 card, 1 measure")
+		w.polls(3)
+		require.Len(t, w.cards("#waf"), 1)
+		require.Equal(t, 1, strings.Count(w.texts("#waf"), "was emptied\n"))
+	})
+}
+
+// texts are a channel's notification texts, one a line and paragraph.
+func (w *world) texts(channel string) string {
+	var b strings.Builder
+	for _, m := range w.Slack.Messages(channel) {
+		b.WriteString(strings.ReplaceAll(strings.SplitN(m.Text, ". ", 2)[0], "*", "") + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// count is how many messages of a channel say all the parts.
+func (w *world) count(channel string, parts ...string) (n int) {
+	for _, m := range w.Slack.Messages(channel) {
+		if says(m, parts...) {
+			n++
+		}
+	}
+	return n
+}
+
+// One account's service is away or answers rubbish: its channel is told once, the other account goes on, and afterwards one message tells
+// what happened meanwhile.
+func TestOneAccountIsBlindForAWhile(t *testing.T) {
+	t.Parallel()
+	for kind, why := range map[string]string{
+		"status:500": "the service answers with errors", "html": "the service answers with errors", "reset": "the service can't be reached",
+		"unauthenticated": "the service refuses the token", "status:403": "the token lacks the permission to read",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			both := func(w *world) {
+				bothAccounts(w)
+				w.cfg.Accounts[0].OngoingFor = 2 * time.Second
+			}
+			storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, both, func(t *testing.T, w *world) {
+				w.attack(injection())
+				before := w.card("/login")
+				require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Kind: kind}))
+				blind := w.message("#waf", "BLIND: wafbot can't see acme", why, "Attacks may go on unseen", "Last good look")
+				require.True(t, strings.HasPrefix(blind.Text, "BLIND: wafbot can't see acme since "), blind.Text)
+				over := w.attack(waf.AttackSpec{Path: "/over", Hits: 100})
+				worked := w.attack(waf.AttackSpec{Path: "/worked", Hits: 100, Vulnerability: sqlHole()})
+				w.attack(waf.AttackSpec{Path: "/on", Hits: 100})
+				require.NoError(t, w.WAF.StopAttack(over))
+				require.NoError(t, w.WAF.StopAttack(worked))
+				w.attack(stuffing())
+				globex := w.cardIn("#waf-globex", "/signin")
+				globex.click("rob", "Deny only")
+				globex.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+				w.typesIn("#waf-globex", "vic", "status")
+				w.told("vic", "globex: 1 going on")
+				status, body := w.get("/readyz")
+				require.Equal(t, http.StatusOK, status)
+				require.Contains(t, body, why)
+				w.polls(5) // one a second while it is blind
+				require.Equal(t, 1, w.count("#waf", "BLIND"), "not one a poll")
+				require.Zero(t, w.count("#waf-globex", "BLIND"))
+
+				w.WAF.ClearFaults()
+				gap := w.message("#waf", "wafbot couldn't see acme", why, "It sees again")
+				require.True(t, says(gap, "Began meanwhile, and have cards of their own: 2", "INCIDENT SQL injection", "/worked", "/on"), gap.Plain())
+				require.True(t, says(gap, "Over again, and listed here only: 1", "/over"), gap.Plain())
+				w.card("/worked", "INCIDENT").says("Quiet")
+				w.card("/on")
+				before.says("Nobody is on it")
+				w.click("vic", gap, "List all")
+				w.told("vic", "acme: 4 attacks", "/over")
+				w.polls(6)
+				require.Empty(t, w.cards("#waf", "/over"))
+				require.Equal(t, 3, len(w.cards("#waf")))
+				require.Equal(t, 6, len(w.Slack.Messages("#waf")), "one notice and one message of the gap")
+				require.NoError(t, w.WAF.AddHits(over, 10))
+				w.card("/over")
+			})
+		})
+	}
+}
+
+// A service that takes requests and never answers keeps nobody waiting who asks for another account.
+func TestOneAccountHangs(t *testing.T) {
+	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, bothAccounts, func(t *testing.T, w *world) {
+		w.attack(injection())
+		acme := w.card("/login")
+		w.types("rob", "mode Shop block for=1s")
+		w.click("rob", w.told("rob", "Before you do"), "Do it anyway")
+		w.told("rob", "Switch Shop to block for 1 s", "accepted")
+		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Kind: "hang"}))
+		acme.click("rob", "Deny only") // hangs, too
+
+		w.attack(stuffing())
+		globex := w.cardIn("#waf-globex", "/signin")
+		globex.click("rob", "Deny only")
+		globex.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+		w.typesIn("#waf-globex", "ann", "mode Portal monitoring for=1s")
+		w.click("ann", w.told("ann", "Before you do"), "Do it anyway")
+		w.message("#waf-globex", "Switch Portal to monitoring for 1 s")
+		w.message("#waf-globex", "Undo of: Switch Portal to monitoring for 1 s")
+		w.typesIn("#random", "vic", "explain attack="+globex.id())
+		w.told("vic", globex.id(), "Its card is in channel")
+		w.typesIn("#random", "vic", "status")
+		w.told("vic", "globex: 1 going on", "acme: what burns is unknown", "can't be reached")
+		w.typesIn("#random", "vic", "attacks")
+		w.told("vic", "globex: 2 attacks", "acme: unknown", "can't be reached")
+		w.WAF.ClearFaults()
+	})
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// Whatever people ask while Redis is away, they are told what wafbot doesn't know and what it doesn't do, and everything goes on afterwards.
+func TestWhatPeopleAreToldWhileRedisIsAway(t *testing.T) {
+	ways := []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket}
+	storyOver(t, ways, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card("/login")
+		id := card.id()
+		card.click("rob", "I'm on it")
+		card.says("Rob Diaz is on it")
+
+		w.redis.away()
+		const away, unknown = "wafbot's memory (Redis) can't be reached", "unknown"
+		for line, words := range map[string][]string{
+			"deny 198.51.100.9":                     {"not done", away, "nothing is changed"},
+			"undo":                                  {"not done", away},
+			"mode Shop block":                       {"not done", away},
+			"release attack=" + id:                  {"not done", away},
+			"note attack=" + id + " \"looks real\"": {"not done", away},
+			"mute attack=" + id:                     {"not done", away},
+			"status":                                {"acme: 1 going on", "What is in force is unknown", away},
+			"attack " + id:                          {"SQL injection on Shop", "Who is on it and what was done is unknown", away},
+			"explain attack=" + id:                  {"It goes to channel", unknown, away},
+			"attacks":                               {"acme: 1 attack"},
+			"lists":                                 {"acme: 0 entries"},
+			"rules":                                 {"acme: "},
+			"audit":                                 {away, "standard output"},
+			"whoami":                                {"U0ROB0002"},
+			"help":                                  {"status"},
+		} {
+			before := len(w.whispers("rob", words...))
+			w.types("rob", line)
+			w.until("an answer to "+line, func() bool { return len(w.whispers("rob", words...)) > before })
+		}
+		require.Empty(t, w.sent())
+
+		w.redis.back()
+		w.attack(waf.AttackSpec{Path: "/later", Hits: 100, Started: waf.Duration(time.Minute)})
+		w.card("/later")
+		card.click("rob", "Deny only")
+		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+		require.Len(t, w.entries("acme"), 1)
+		require.Equal(t, 2, len(w.cards("#waf")))
+	})
+}
+
+// asks sends commands to a real Redis as an administrator does.
+func (m memory) asks(t *testing.T, commands ...string) {
+	t.Helper()
+	where, err := url.Parse(m.url)
+	require.NoError(t, err)
+	conn, err := net.Dial("tcp", where.Host)
+	require.NoError(t, err)
+	defer conn.Close()
+	for _, command := range commands {
+		_, err = fmt.Fprintf(conn, "%s\r\n", command)
+		require.NoError(t, err)
+		answer := make([]byte, 64)
+		n, err := conn.Read(answer)
+		require.NoError(t, err)
+		require.Equal(t, "+OK\r\n", string(answer[:n]), command)
+	}
+}
+
+// A Redis that takes no writes is said to be so: it answers, so nobody has to wonder whether something was recorded.
+func TestRedisTakesNoWrites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("wants a real redis-server")
+	}
+	t.Parallel()
+	for name, c := range map[string]struct{ on, off string }{
+		"full":      {"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"},
+		"read-only": {"REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redis := realRedis(t)
+			tell(t, redis, workspace.IngressHTTP, asItIs, func(t *testing.T, w *world) {
+				w.attack(injection())
+				card := w.card("/login")
+				redis.asks(t, c.on)
+				card.click("rob", "Deny only")
+				w.told("rob", "not done: wafbot's memory (Redis) takes nothing just now")
+				w.types("rob", "status")
+				w.told("rob", "acme: 1 going on")
+				status, body := w.get("/readyz")
+				require.Equal(t, 503, status)
+				require.Contains(t, body, "can't be written")
+				require.Empty(t, w.sent())
+				redis.asks(t, c.off)
+				w.attack(waf.AttackSpec{Path: "/later", Hits: 100, Started: waf.Duration(time.Minute)})
+				w.card("/later")
+				card.click("rob", "Deny only")
+				card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+				require.Len(t, w.entries("acme"), 1)
+				require.Equal(t, 2, len(w.cards("#waf")))
+			})
+		})
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+func withConsole(w *world) {
+	w.cfg.Accounts[0].ConsoleURL = "https://console.example.com/attacks"
+}
+
+// The token is revoked under the running bot. The channel has one notice, with what to do by hand, which says more as more is refused, and
+// one message when it is over; a restart in between changes nothing of that.
+func TestTheTokenIsRevoked(t *testing.T) {
+	ways := []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket}
+	storyOver(t, ways, withConsole, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		w.types("rob", "mode Shop block for=3s")
+		w.click("rob", w.told("rob", "Before you do"), "Do it anyway")
+		w.told("rob", "Switch Shop to block for 3 s", "accepted")
+		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Kind: "unauthenticated"}))
+
+		card.click("rob", "Deny only")
+		w.told("rob", "doesn't accept wafbot's token any more", "Nothing was done")
+		notice := w.message("#waf", "HANDS TIED: wafbot can't change anything on acme", "(403)", "NOT done: Deny "+attacker+" everywhere for 4 h, asked by Rob Diaz",
+			"add to the denylist: "+attacker+", everywhere", "token_file", "Shop should return to monitoring")
+		tied := w.follow(notice)
+		tied.says("Shop should return to monitoring", "NOT done", "set the mode of Shop to monitoring")
+		w.stop()
+		w.start()
+		w.typesIn("#waf", "ann", "deny 198.51.100.50")
+		tied.says("NOT done: Deny 198.51.100.50 everywhere for 4 h, asked by Anna Weber")
+		tied.click("rob", "Open console")
+		tied.click("rob", "Try now: Deny "+attacker+" everywhere for 4 h")
+		w.told("rob", "doesn't accept wafbot's token any more")
+		require.Empty(t, w.entries("acme"))
+		require.Equal(t, []string{"block"}, w.modeRules())
+		require.Equal(t, 1, w.count("#waf", "HANDS TIED"))
+		require.False(t, w.journal.has("unknown action"))
+
+		w.WAF.ClearFaults()
+		tied.click("rob", "Try now: Deny "+attacker+" everywhere for 4 h")
+		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+		w.message("#waf", "wafbot can change acme again", "Still NOT done: Deny 198.51.100.50 everywhere for 4 h")
+		tied.says("Over since")
+		require.Len(t, w.entries("acme"), 1)
+		w.polls(4)
+		require.Equal(t, 1, w.count("#waf", "wafbot can change acme again since"))
+		require.Equal(t, 0, w.count("#waf", "HANDS TIED"), "the notice says that it is over")
+	})
+}
+
+// follow is a message that changes, as a card does.
+func (w *world) follow(m workspace.Message) card { return card{w, m.Channel, m.TS} }
+
+// A token that may change lists and not modes: precisely that is said.
+func TestTheTokenMayNotSwitchModes(t *testing.T) {
+	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: createRule, Kind: "status:403"}))
+		card.click("rob", "Block mode, 2 h")
+		w.told("rob", "NOT done: Switch Shop to block for 2 h", "lacks the permission")
+		notice := w.follow(w.message("#waf", "HANDS TIED: wafbot can't switch modes on acme", "set the mode of Shop to block", "may not switch modes"))
+		card.click("rob", "Deny only")
+		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+		w.polls(4)
+		require.Zero(t, w.count("#waf", "can change acme again"), "that lists can be changed says nothing of modes")
+		w.WAF.ClearFaults()
+		notice.click("rob", "Try now: Switch Shop to block for 2 h")
+		w.message("#waf", "wafbot can change acme again")
+		notice.says("Over since")
+		require.Equal(t, []string{"block"}, w.modeRules())
+		require.Zero(t, w.count("#waf", "BLIND"))
+	})
+}
+
+// A new token in the token's file is taken without a restart.
+func TestANewTokenInItsFile(t *testing.T) {
+	var file, good string
+	fromFile := func(w *world) {
+		file, good = filepath.Join(w.t.TempDir(), "token"), w.cfg.Accounts[0].Token.Reveal()
+		require.NoError(w.t, os.WriteFile(file, []byte(good), 0o600))
+		w.cfg.Accounts[0].Token, w.cfg.Accounts[0].TokenFile = "", file
+	}
+	t.Parallel()
+	w := newWorld(t, miniRedis(t), workspace.IngressHTTP)
+	fromFile(w)
+	w.start()
+	defer func() { w.stop(); w.requireClean() }()
+	w.attack(injection())
+	card := w.card(attacker)
+	require.NoError(t, os.WriteFile(file, []byte("revoked-0123"), 0o600))
+	w.message("#waf", "BLIND: wafbot can't see acme", "the service refuses the token", "read by itself")
+	card.click("rob", "Deny only")
+	w.message("#waf", "HANDS TIED")
+	require.NoError(t, os.WriteFile(file, []byte(good+"\n"), 0o600))
+	w.message("#waf", "wafbot couldn't see acme", "It sees again")
+	card.click("rob", "Deny only")
+	card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+	w.message("#waf", "wafbot can change acme again")
+}

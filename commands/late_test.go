@@ -1,0 +1,76 @@
+package commands_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// late is a network that loses the answer to the first creation of a rule and brings the request itself to the service long after: when so many
+// pages of rules have been asked for since.
+type late struct {
+	service http.Handler
+	lists   int
+
+	mu   sync.Mutex
+	held *http.Request
+}
+
+// ServeHTTP implements http.Handler.
+func (l *late) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case r.URL.Path == "/v1/objects/hint/create" && l.held == nil:
+		body, _ := io.ReadAll(r.Body)
+		l.held = r.Clone(r.Context())
+		l.held.Body = io.NopCloser(bytes.NewReader(body))
+		panic(http.ErrAbortHandler)
+	case r.URL.Path == "/v1/objects/hint" && l.held != nil:
+		if l.lists--; l.lists == 0 {
+			l.service.ServeHTTP(httptest.NewRecorder(), l.held)
+		}
+	}
+	l.service.ServeHTTP(w, r)
+}
+
+// A request that everybody took for lost is carried out after it was sent again: never two rules.
+func TestACreationThatArrivesLate(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		lists    int // at which page the first one appears
+		rules    int // afterwards
+		takeBack bool
+	}{
+		{"before it is sent again", 3, 1, false},
+		{"after it was sent again", 7, 1, true},
+		{"later than anybody looks", 9, 2, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{t: t}
+			net := &late{lists: c.lists}
+			w.build(func(h http.Handler) (string, *http.Client) {
+				net.service = h
+				server := httptest.NewServer(net)
+				t.Cleanup(server.Close)
+				return server.URL, server.Client()
+			}, nil)
+			ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q")
+			if c.rules == 2 {
+				require.Len(t, w.rules("vpatch"), 1)
+				w.reads(ann, "rules") // somebody looks, and it appears
+			}
+			require.Len(t, w.rules("vpatch"), c.rules)
+			require.Equal(t, c.takeBack, bytes.Contains([]byte(w.out.String()), []byte("made twice")))
+			w.does(ann, "undo "+ch.ID)
+			require.Empty(t, w.rules("vpatch"))
+		})
+	}
+}

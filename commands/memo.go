@@ -1,0 +1,219 @@
+package commands
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A memo is a change as a message in Slack carries it, so that what is in force and how to undo it can be read back after Redis was emptied.
+// Everybody in the channel can read it. What people would look for stands there in words; what undo needs besides is packed, because Slack
+// takes about a kilobyte in all.
+const (
+	memoVersion = "1"
+	maxMemo     = 900     // bytes of its JSON: the message's envelope and its delivery id need the rest
+	maxUnpacked = 1 << 16 // bytes: what a stranger packed must not fill the memory
+)
+
+// packed is what a memo's words don't tell.
+type packed struct {
+	Line    string    `json:"line,omitempty"` // where it is too long to stand in words
+	Does    string    `json:"does"`
+	When    string    `json:"when,omitempty"`
+	Role    Role      `json:"role,omitempty"`
+	Team    string    `json:"team,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
+	Fault   string    `json:"fault,omitempty"`
+	Steps   []Step    `json:"steps,omitempty"`
+	EndedBy *Actor    `json:"ended_by,omitempty"`
+	EndedAt time.Time `json:"ended_at,omitzero"`
+}
+
+// Memo is the change for a message's metadata: flat, and under a kilobyte. What doesn't fit is left out: first the reason, then the line in
+// words, then what it did ("steps"). ReadMemo reads it.
+func (c Change) Memo() map[string]any {
+	brief := c
+	brief.Line, brief.Reason = c.Line.With("reason", ""), ""
+	bare := brief
+	bare.Line = Line{}
+	for _, try := range []struct {
+		words  Change
+		packed *Change // nil: left out
+	}{{c, &c}, {brief, &brief}, {bare, &brief}, {brief, nil}} {
+		if memo, ok := try.words.memo(try.packed); ok {
+			return memo
+		}
+	}
+	memo, _ := bare.memo(nil)
+	return memo
+}
+
+// memo is the change's words with, if given, the packed rest; ok reports whether it fits.
+func (c Change) memo(rest *Change) (memo map[string]any, ok bool) {
+	memo = map[string]any{
+		"version": memoVersion, "account": c.Account, "change": c.ID, "state": string(c.State), "at": c.At.UTC().Format(time.RFC3339Nano),
+		"by": c.Actor.ID, "by_name": Visible(c.Actor.Name, maxField), "via": string(c.Actor.Via),
+	}
+	for name, value := range map[string]string{"attack": c.AttackID, "undoes": c.Undoes, "extends": c.Extends} {
+		if value != "" {
+			memo[name] = value
+		}
+	}
+	if c.Line.Name != "" {
+		memo["line"] = c.Line.String()
+	}
+	if !c.Until.IsZero() {
+		memo["until"] = c.Until.UTC().Format(time.RFC3339Nano)
+	}
+	var err error
+	if rest != nil {
+		memo["steps"], err = rest.pack(memo)
+	}
+	text, marshalErr := json.Marshal(memo)
+	return memo, errors.Join(err, marshalErr) == nil && len(text) <= maxMemo
+}
+
+// pack is what the memo's words don't tell, as the base64 of a zlib stream whose dictionary are those words.
+func (c Change) pack(memo map[string]any) (string, error) {
+	rest := packed{
+		Does: c.Does, When: c.When, Role: c.Role, Team: c.Actor.Team, Reason: c.Reason, Fault: c.Fault, Steps: c.Steps, EndedBy: c.EndedBy, EndedAt: c.EndedAt,
+	}
+	if memo["line"] == nil {
+		rest.Line = c.Line.String()
+	}
+	var b bytes.Buffer
+	z, err := zlib.NewWriterLevelDict(&b, zlib.BestCompression, dictionary(memo))
+	if err == nil {
+		err = errors.Join(json.NewEncoder(z).Encode(rest), z.Close())
+	}
+	return base64.RawStdEncoding.EncodeToString(b.Bytes()), err
+}
+
+// dictionary is what a packed rest may refer to: words that every one holds, and the memo's own. zlib's checksum finds a memo whose words
+// were altered.
+func dictionary(memo map[string]any) []byte {
+	const usual = `{"type":"iequal","value":"","point":["header","HOST"]},{"type":"equal","value":"","point":["path",0]},{"type":"absent","point":["path",1]},` +
+		`{"type":"absent","point":["action_ext"]},{"type":"equal","value":"","point":["action_name"]},{"type":"equal","value":"POST","point":["method"]},` +
+		`{"type":"equal","value":"4","point":["instance"]}],"point":[["post"],["form_urlencoded","get"],["header","USER-AGENT"]],"attack_type":"sqli",` +
+		`"regex":"","mode":"monitoring","mode":"block","validated":true,"updated":"2026-","condition_id":1` +
+		`"comment":"","author":"","event_type":"","created":"20,"before":[{"id":,"equal":[` +
+		`{"kind":"delete_entry","entry":{"id":1,{"kind":"delete_rule","rule":{"id":1,"type":"service_mode","conditions":[{"type":"regex",` +
+		`{"kind":"create_rule","rule":{"type":"vpatch","conditions":[ everywhere for Switch Undo of: Prolong by Patch exactly Deny ` +
+		`","when":"in minutes to 1 h","role":"admin","when":"in about 1 min","role":"responder","team":"T0","reason":"","steps":[` +
+		`{"kind":"add_entry","entry":{"list":"white","list":"gray","list":"black","kind":"country","values":[""],"kind":"ip_range","subnet":"/32","apps":[0],` +
+		`"reason":"","expires":"2026-00:00:00Z"},"force":true,"sent":true,"done":true,"id":1}]}`
+	words := usual
+	for _, name := range []string{"account", "line", "at", "until", "undoes", "extends"} {
+		words += " " + field(memo, name)
+	}
+	ch := Change{ID: field(memo, "change"), AttackID: field(memo, "attack"), Actor: Actor{ID: field(memo, "by"), Name: field(memo, "by_name")}}
+	return []byte(words + ` "` + entryReason(ch))
+}
+
+// field is a memo's text of that name; "" if it has none.
+func field(memo map[string]any, name string) string {
+	text, _ := memo[name].(string)
+	return text
+}
+
+// ReadMemo reads what Memo wrote. One that isn't whole and true to its form is refused; of one without what it did Steps is empty.
+func ReadMemo(memo map[string]any) (Change, error) {
+	c := Change{
+		Account: field(memo, "account"), ID: field(memo, "change"), AttackID: field(memo, "attack"), State: State(field(memo, "state")),
+		Undoes: field(memo, "undoes"), Extends: field(memo, "extends"),
+		Actor: Actor{ID: field(memo, "by"), Name: field(memo, "by_name"), Via: Via(field(memo, "via"))},
+	}
+	if version := field(memo, "version"); version != memoVersion {
+		return Change{}, fmt.Errorf("read change %s: its form is %q, not %s", Visible(c.ID, maxField), Visible(version, maxField), memoVersion)
+	}
+	var rest packed
+	err := errors.Join(c.readTimes(memo), rest.unpack(memo))
+	if err == nil {
+		err = c.fill(memo, rest)
+	}
+	if err == nil {
+		err = c.wellFormed()
+	}
+	if err != nil {
+		return Change{}, fmt.Errorf("read change %s: %w", Visible(c.ID, maxField), err)
+	}
+	return c, nil
+}
+
+func (c *Change) readTimes(memo map[string]any) (err error) {
+	if c.At, err = time.Parse(time.RFC3339Nano, field(memo, "at")); err != nil {
+		return err
+	}
+	if until := field(memo, "until"); until != "" {
+		c.Until, err = time.Parse(time.RFC3339Nano, until)
+	}
+	return err
+}
+
+func (p *packed) unpack(memo map[string]any) error {
+	if field(memo, "steps") == "" {
+		return nil
+	}
+	z, err := zlib.NewReaderDict(base64.NewDecoder(base64.RawStdEncoding, strings.NewReader(field(memo, "steps"))), dictionary(memo))
+	if err != nil {
+		return fmt.Errorf("unpack: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(z, maxUnpacked))
+	if err != nil {
+		return fmt.Errorf("unpack: %w", err)
+	}
+	return json.Unmarshal(text, p)
+}
+
+// fill adds the rest to what the memo's words tell.
+func (c *Change) fill(memo map[string]any, rest packed) (err error) {
+	line := field(memo, "line")
+	if line == "" {
+		line = rest.Line
+	}
+	if line != "" {
+		if c.Line, err = Parse(line); err != nil {
+			return err
+		}
+	}
+	c.Effect = Plan{Line: c.Line}.effect()
+	c.Does, c.When, c.Role, c.Actor.Team, c.Reason, c.Fault, c.Steps = rest.Does, rest.When, rest.Role, rest.Team, rest.Reason, rest.Fault, rest.Steps
+	if c.Does == "" {
+		c.Does = Visible(line, maxPath)
+	}
+	if c.State == StateUndone {
+		c.EndedBy, c.EndedAt = rest.EndedBy, rest.EndedAt
+		if c.EndedBy == nil {
+			c.EndedBy = &Actor{Name: "somebody"}
+		}
+	}
+	return nil
+}
+
+// wellFormed refuses what no change of wafbot's own can be.
+func (c Change) wellFormed() error {
+	states := []State{StateBegun, StateDone, StateHalf, StateFailed, StateUndone}
+	ways := []Via{"", ViaSlash, ViaMention, ViaButton, ViaCLI, ViaClock} // "": of one that only its entries told of
+	switch {
+	case c.Account == "" || len(c.Account) > maxField || !isID('c', c.ID) || !slices.Contains(states, c.State):
+		return errors.New("it has no account, id or state")
+	case c.Actor.ID == "" || len(c.Actor.ID) > maxField || !slices.Contains(ways, c.Actor.Via):
+		return errors.New("nobody made it")
+	case c.AttackID != "" && !isID('a', c.AttackID), c.Amends() != "" && !isID('c', c.Amends()):
+		return errors.New("what it is about has no id")
+	}
+	for _, s := range c.Steps {
+		entry, rule := s.Kind == AddEntry || s.Kind == DeleteEntry, s.Kind == CreateRule || s.Kind == DeleteRule
+		if entry && s.Entry == nil || rule && s.Rule == nil || !entry && !rule {
+			return fmt.Errorf("its step %q is none", Visible(string(s.Kind), maxField))
+		}
+	}
+	return nil
+}

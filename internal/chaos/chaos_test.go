@@ -1,0 +1,126 @@
+// Package chaos runs the shipped program, in several replicas and against the emulated world and real Redis servers, while everything around it goes wrong,
+// and holds that nothing is lost and nothing done twice.
+package chaos
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	seed     = flag.Uint64("chaos.seed", 1, "what decides what is done; the next rounds count up from it")
+	lasts    = flag.Duration("chaos.for", time.Minute, "how long things go wrong in a round")
+	replicas = flag.Int("chaos.replicas", 3, "how many replicas there are")
+	which    = flag.String("chaos.mix", string(kept), "what Redis is and what happens to it, each in a round of its own: some of kept,emptied,cluster,sentinel")
+	rounds   = flag.Int("chaos.rounds", 1, "how many rounds of each")
+)
+
+// TestChaos plays rounds. Each prints how it is played again.
+func TestChaos(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts redis-server, and takes a while")
+	}
+	binary := build(t)
+	for n := range *rounds {
+		for name := range strings.SplitSeq(*which, ",") {
+			p := plan{seed: *seed + uint64(n), mix: mix(name), lasts: *lasts, replicas: *replicas}
+			t.Run(fmt.Sprintf("%s/%d", p.mix, p.seed), func(t *testing.T) {
+				fmt.Println("chaos:", p)
+				r := openRound(t, binary, p)
+				r.play()
+				v := r.settle()
+				report := r.report(v)
+				fmt.Print(report)
+				require.True(t, v.clean(), "lost or done twice; %s; logs in %s\n%s", p, r.logs, v.lines())
+			})
+		}
+	}
+}
+
+// build makes the program as it is shipped.
+func build(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "wafbot")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "../../cmd/wafbot")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return binary
+}
+
+// How long the bot may take to come right, and how long it must stay so. A change of unknown outcome is looked for over half a minute or more before the next of
+// its account has its turn, and there may be several.
+const (
+	settlePatience = 4 * time.Minute
+	settled        = 8 * time.Second
+)
+
+// settle waits until nothing is wrong and nothing changes any more, or until it has waited long enough.
+func (r *round) settle() *verdict {
+	r.t.Helper()
+	var last *verdict
+	since, end := time.Now(), time.Now().Add(settlePatience)
+	every := time.NewTicker(2 * time.Second)
+	defer every.Stop()
+	for {
+		e, err := r.collect()
+		require.NoError(r.t, err)
+		v := judge(e)
+		text, err := json.MarshalIndent(e, "", " ")
+		require.NoError(r.t, err)
+		require.NoError(r.t, os.WriteFile(filepath.Join(r.logs, "evidence.json"), text, 0o600))
+		if !v.same(last) || !v.clean() {
+			since = time.Now()
+		}
+		last = v
+		if now := <-every.C; now.Sub(since) >= settled || now.After(end) {
+			return v
+		}
+	}
+}
+
+// report is the round's table.
+func (r *round) report(v *verdict) string {
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "chaos, seed %d, %s, %d replicas, deliveries by %s\n\nfault\tdone\n", r.plan.seed, r.plan.mix, r.plan.replicas, r.ways)
+	sum := 0
+	for _, name := range slices.Sorted(maps.Keys(r.did)) {
+		sum += r.did[name]
+		fmt.Fprintf(table, "%s\t%d\n", name, r.did[name])
+	}
+	fmt.Fprintf(table, "all\t%d\n\n\tnumber\tonce\trefused in words\n", sum)
+	fmt.Fprintf(table, "attacks told\t%d\t%d\t\n", v.attacks, v.toldOnce)
+	fmt.Fprintf(table, "became incidents\t%d\t\t\n", v.worse)
+	fmt.Fprintf(table, "acknowledged clicks and lines\t%d\t%d\t%d\n\n", v.acknowledged, v.effect, v.worded)
+	fmt.Fprintf(table, "lost\t%d\ntwice\t%d\norphans\t%d\nunaudited\t%d\n", len(v.lost), len(v.twice), len(v.orphans), len(v.unaudited))
+	fmt.Fprintf(table, "only Redis held it (apart)\t%d\nprolonged\t%d\n", len(v.apart), v.prolonged)
+	_ = table.Flush()
+	return b.String()
+}
+
+// lines are what is wrong, one each.
+func (v *verdict) lines() string {
+	var b strings.Builder
+	for _, kind := range []struct {
+		name  string
+		found []string
+	}{{"lost", v.lost}, {"twice", v.twice}, {"orphan", v.orphans}, {"unaudited", v.unaudited}, {"apart", v.apart}} {
+		for _, what := range kind.found {
+			fmt.Fprintf(&b, "%s: %s\n", kind.name, what)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,226 @@
+package chaos
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// evidence is all that the oracle judges by. It is kept with the logs of a round that fails.
+type evidence struct {
+	Begun     time.Time
+	Services  map[string]state     // by account
+	Messages  []message            // what everybody sees, each once
+	Whispers  map[string][]message // what only one person sees
+	Audit     []auditEntry         // in the order of their times
+	Requests  []request
+	Incidents []incident
+	Losses    []loss
+}
+
+// auditEntry is a line of the audit log.
+type auditEntry struct {
+	N       int64     `json:"n"`
+	At      time.Time `json:"at"`
+	Account string    `json:"account"`
+	Actor   struct {
+		ID string `json:"id"`
+	} `json:"actor"`
+	Line    string   `json:"line"`
+	Outcome string   `json:"outcome"`
+	Change  string   `json:"change"`
+	Attack  string   `json:"attack"`
+	Before  []string `json:"before"`
+}
+
+// collect looks at everything.
+func (r *round) collect() (*evidence, error) {
+	e := &evidence{Begun: r.begun, Services: map[string]state{}, Whispers: map[string][]message{}}
+	for _, a := range accounts() {
+		s, err := r.world.service(a.name)
+		if err != nil {
+			return nil, err
+		}
+		e.Services[a.name] = s
+	}
+	for i, user := range people() {
+		for _, channel := range channels() {
+			messages, err := r.world.messages(user, channel)
+			if err != nil {
+				return nil, err
+			}
+			for _, m := range messages {
+				if m.Ephemeral {
+					e.Whispers[user] = append(e.Whispers[user], m)
+				} else if i == 0 && m.Bot != "" {
+					e.Messages = append(e.Messages, m)
+				}
+			}
+		}
+	}
+	var err error
+	if e.Audit, err = readAudit(r.logs); err != nil {
+		return nil, err
+	}
+	heard, err := r.world.heard()
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, q := range r.requests {
+		q.Acked = q.Acked || heard[q.TS]
+		e.Requests = append(e.Requests, *q)
+	}
+	e.Incidents, e.Losses = slices.Clone(r.incidents), slices.Clone(r.losses)
+	return e, nil
+}
+
+// readAudit reads the audit lines that all lives of all replicas printed.
+func readAudit(logs string) ([]auditEntry, error) {
+	files, err := filepath.Glob(filepath.Join(logs, "replica*.out"))
+	if err != nil {
+		return nil, err
+	}
+	var all []auditEntry
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		lines := bufio.NewScanner(bytes.NewReader(text))
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			var line struct{ Audit auditEntry }
+			if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+				continue // the last line of a process that was killed
+			}
+			all = append(all, line.Audit)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b auditEntry) int { return a.At.Compare(b.At) })
+	return all, nil
+}
+
+// attackID is an attack's as people type it: it depends on the account and on the service's id alone.
+func attackID(account, id string) string {
+	sum := sha256.Sum256([]byte(account + "\x00" + id))
+	return "a" + base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding).EncodeToString(sum[:])[:8]
+}
+
+// posted is when a message came.
+func (m message) posted() time.Time {
+	seconds, err := strconv.ParseFloat(m.TS, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(seconds * 1e6))
+}
+
+// source is the single address an entry is about.
+func (e entry) source() string {
+	p, err := netip.ParsePrefix(e.Subnet)
+	if err != nil {
+		return e.Subnet
+	}
+	return p.Addr().String()
+}
+
+// denied are wafbot's entries on an account's deny list, by address.
+func (e *evidence) denied(account string) map[string][]entry {
+	found := map[string][]entry{}
+	for _, one := range e.Services[account].IPRules {
+		if one.Listed && one.List == "black" && one.change() != "" {
+			found[one.source()] = append(found[one.source()], one)
+		}
+	}
+	return found
+}
+
+// patches are the rules that patch an attack's path, by attack.
+func (e *evidence) patches(account string) map[string][]rule {
+	paths := map[string]string{}
+	for _, a := range e.Services[account].Attacks {
+		paths[strings.TrimPrefix(a.Path, "/")] = attackID(account, a.ID)
+	}
+	found := map[string][]rule{}
+	for _, one := range e.Services[account].Rules {
+		if !one.Listed || one.Type != "vpatch" {
+			continue
+		}
+		_, item, _ := strings.Cut(one.Words, `action_name equal "`)
+		item, _, _ = strings.Cut(item, `"`)
+		id := paths[item]
+		if id == "" {
+			id = "nobody's " + item
+		}
+		found[id] = append(found[id], one)
+	}
+	return found
+}
+
+// done are the audited changes that carried a line out which begins so.
+func (e *evidence) done(account string, begins ...string) (found []auditEntry) {
+	for _, a := range e.Audit {
+		if a.Account == account && (a.Outcome == "done" || a.Outcome == "half") && slices.ContainsFunc(begins, func(b string) bool {
+			return a.Line == b || strings.HasPrefix(a.Line, b+" ")
+		}) {
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+// answers are what a request's person was told about it: by its own address, or in a message that names none but came since and means it.
+func (e *evidence) answers(q request) (texts []string) {
+	_, object := q.words()
+	for _, m := range e.Whispers[q.User] {
+		switch {
+		case q.Answers != "" && m.Answers == q.Answers:
+			texts = append(texts, m.says())
+		case m.Answers == "" && m.posted().After(q.At) && (strings.Contains(m.says(), object) || aboutNone(m)):
+			texts = append(texts, m.says())
+		}
+	}
+	return texts
+}
+
+// aboutNone reports whether a message says that something was not done without naming what.
+func aboutNone(m message) bool {
+	text := strings.ToLower(m.says())
+	return strings.Contains(text, "not done") || strings.Contains(text, "nothing was done") || strings.Contains(text, "perhaps not recorded")
+}
+
+// refusal reports whether an answer says something other than that all was done.
+func refusal(text string) bool {
+	if !strings.Contains(text, "accepted by the service") {
+		return true
+	}
+	text = strings.ToLower(text)
+	return slices.ContainsFunc([]string{"not done", "nothing was", "perhaps done", "partly done", "half done", "went wrong"}, func(words string) bool { return strings.Contains(text, words) })
+}
+
+// told reports whether a request's person was told why not.
+func (e *evidence) told(q request) bool { return slices.ContainsFunc(e.answers(q), refusal) }
+
+// String is a request for the report.
+func (q request) String() string {
+	how := "typed"
+	switch {
+	case q.Clicked:
+		how = "clicked"
+	case q.TS != "":
+		how = "said"
+	}
+	return fmt.Sprintf("%s %s %s %q on %s", q.At.Format("15:04:05.000"), q.User, how, q.Line, q.Account)
+}

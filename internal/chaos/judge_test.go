@@ -1,0 +1,146 @@
+package chaos
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// noon is when the evidence of these tests begins.
+func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
+
+// asGood is a round in which all went well: an attack was told, its source denied, its hole patched, and another address denied and taken back.
+func asGood() *evidence {
+	var acme state
+	must(json.Unmarshal([]byte(`{
+		"attacks": [{"id": "x:1", "path": "/item0001", "running": true}],
+		"ip_rules": [{"id": 1, "list": "black", "subnet": "198.18.0.1/32", "reason": "wafbot c1111 by Rob", "listed": true}],
+		"rules": [{"id": 9, "type": "vpatch", "words": "blocks sqli of path 0 absent, action_name equal \"item0001\"", "listed": true},
+			{"id": 10, "type": "service_mode", "words": "sets mode block for instance equal \"4\"", "listed": true}]
+	}`), &acme))
+	id := attackID("acme", "x:1")
+	e := &evidence{
+		Begun: noon(), Services: map[string]state{"acme": acme}, Whispers: map[string][]message{}, Messages: []message{card(id, "d1", "1")},
+		Requests: []request{
+			{User: "rob", Account: "acme", Line: "contain 198.18.0.1 account=acme attack=" + id, At: noon(), Acked: true, Answers: "http://r/1"},
+			{User: "rob", Account: "acme", Line: "deny 2001:db8::1 for=1h", At: noon(), Acked: true, Answers: "http://r/2"},
+			{User: "ann", Account: "acme", Line: "undo c2222", At: noon(), Acked: true, Answers: "http://r/3"},
+		},
+		Audit: []auditEntry{
+			{Account: "acme", Line: "deny 198.18.0.1 attack=" + id, Outcome: "done", Change: "c1111", Attack: id},
+			{Account: "acme", Line: "patch attack=" + id, Outcome: "done", Change: "c1112", Attack: id},
+			{Account: "acme", Line: "deny 2001:db8::1 for=1h", Outcome: "done", Change: "c2222"},
+			{Account: "acme", Line: "undo c2222", Outcome: "done", Change: "c3333"},
+		},
+	}
+	return e
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func card(attack, delivery, ts string) (m message) {
+	m.Channel, m.TS, m.Metadata.Type = "C0WAF0001", ts, "wafbot_card"
+	m.Metadata.Payload.Account, m.Metadata.Payload.Attack, m.Metadata.Payload.Delivery = "acme", attack, delivery
+	return m
+}
+
+// entries are the account's list; rules likewise.
+func (e *evidence) change(do func(s *state)) {
+	s := e.Services["acme"]
+	do(&s)
+	e.Services["acme"] = s
+}
+
+// An oracle that finds nothing must be one that could.
+func TestTheOracle(t *testing.T) {
+	t.Parallel()
+	id := attackID("acme", "x:1")
+	type wrong struct{ lost, twice, orphans, unaudited, apart int }
+	for _, tt := range []struct {
+		name string
+		with func(e *evidence)
+		want wrong
+	}{
+		{"all is well", func(*evidence) {}, wrong{}},
+		{"no card", func(e *evidence) { e.Messages = nil }, wrong{lost: 1}},
+		{"no card, but named in a storm", func(e *evidence) {
+			e.Messages = []message{{Text: "STORM: " + id}}
+			e.Messages[0].Metadata.Type = "wafbot_storm"
+		}, wrong{}},
+		{"two cards", func(e *evidence) { e.Messages = append(e.Messages, card(id, "d2", "2")) }, wrong{twice: 1}},
+		{"two cards after another master was promoted", func(e *evidence) {
+			e.Messages = append(e.Messages, card(id, "d2", "2"))
+			e.Losses = []loss{{time.Unix(1, 0), cluster}}
+		}, wrong{apart: 1}},
+		{"two cards after redis was emptied", func(e *evidence) {
+			e.Messages = append(e.Messages, card(id, "d2", "2"))
+			e.Losses = []loss{{time.Unix(1, 0), emptied}}
+		}, wrong{twice: 1}},
+		{"a message twice", func(e *evidence) {
+			var m message
+			m.Metadata.Payload.Delivery = "d9"
+			e.Messages = append(e.Messages, m, m)
+		}, wrong{twice: 1}},
+		{"a card whose attack became an incident, and nobody heard", func(e *evidence) {
+			e.Incidents = []incident{{id, time.Unix(100, 0)}}
+		}, wrong{lost: 1}},
+		{"no entry", func(e *evidence) { e.change(func(s *state) { s.IPRules = nil }) }, wrong{lost: 1}},
+		{"no entry, and the person knows why", func(e *evidence) {
+			e.change(func(s *state) { s.IPRules = nil })
+			e.Whispers["rob"] = []message{{Answers: "http://r/1", Text: "the service can't be reached"}}
+		}, wrong{}},
+		{"no entry, and the person was told that it is there", func(e *evidence) {
+			e.change(func(s *state) { s.IPRules = nil })
+			e.Whispers["rob"] = []message{{Answers: "http://r/1", Text: "accepted by the service"}}
+		}, wrong{lost: 1}},
+		{"no entry, and somebody else knows why", func(e *evidence) {
+			e.change(func(s *state) { s.IPRules = nil })
+			e.Whispers["ann"] = []message{{Answers: "http://r/1", Text: "the service can't be reached"}}
+		}, wrong{lost: 1}},
+		{"no entry since redis was emptied", func(e *evidence) {
+			e.change(func(s *state) { s.IPRules = nil })
+			e.Losses = []loss{{noon().Add(time.Second), emptied}}
+		}, wrong{apart: 1}},
+		{"no entry, not acknowledged", func(e *evidence) {
+			e.change(func(s *state) { s.IPRules = nil })
+			e.Requests[0].Acked = false
+		}, wrong{}},
+		{"two entries", func(e *evidence) { e.change(func(s *state) { s.IPRules = append(s.IPRules, s.IPRules...) }) }, wrong{twice: 1}},
+		{"denied again without a look", func(e *evidence) {
+			again := e.Audit[0]
+			again.Change = "c4444"
+			e.Audit = append(e.Audit, again)
+		}, wrong{twice: 1}},
+		{"denied again after it was taken back, which began later", func(e *evidence) {
+			e.Audit[0].N, e.Audit[1].N, e.Audit[2].N, e.Audit[3].N = 1, 2, 3, 4
+			again, undo := e.Audit[0], e.Audit[3]
+			again.N, again.Change, undo.N, undo.Line, undo.Change = 6, "c4444", 5, "undo c1111", "c5555"
+			e.Audit = append(e.Audit, again, undo)
+			e.change(func(s *state) { s.IPRules[0].Reason = "wafbot c4444 by Rob" })
+		}, wrong{}},
+		{"an entry that nobody wanted", func(e *evidence) { e.Requests = e.Requests[1:]; e.change(func(s *state) { s.Rules = nil }) }, wrong{orphans: 1}},
+		{"an entry that the log doesn't know", func(e *evidence) { e.Audit = e.Audit[1:] }, wrong{unaudited: 1}},
+		{"an undo without effect", func(e *evidence) {
+			e.change(func(s *state) {
+				s.IPRules = append(s.IPRules, entry{List: "black", Subnet: "2001:db8::1/128", Reason: "wafbot c2222 by Rob", Listed: true})
+			})
+		}, wrong{lost: 1}},
+		{"two patches", func(e *evidence) { e.change(func(s *state) { s.Rules = append(s.Rules, s.Rules[0]) }) }, wrong{twice: 1}},
+		{"two modes", func(e *evidence) { e.change(func(s *state) { s.Rules = append(s.Rules, s.Rules[1]) }) }, wrong{twice: 1}},
+		{"no patch", func(e *evidence) { e.change(func(s *state) { s.Rules = s.Rules[1:] }) }, wrong{lost: 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := asGood()
+			tt.with(e)
+			v := judge(e)
+			require.Equal(t, tt.want, wrong{len(v.lost), len(v.twice), len(v.orphans), len(v.unaudited), len(v.apart)}, "%+v", v)
+		})
+	}
+}

@@ -1,0 +1,287 @@
+package chaos
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// verdict is what became of everything that had to be told or done.
+type verdict struct {
+	attacks, toldOnce            int
+	worse                        int // attacks that turned out to work after they were told
+	acknowledged, effect, worded int // requests; those with their effect, those whose person was told why not
+	prolonged                    int // denials that were asked for again later, and last longer since
+	lost, twice, orphans         []string
+	unaudited                    []string
+	apart                        []string // what an emptied Redis held, or a replica of Redis didn't have yet
+}
+
+// clean reports whether nothing is wrong.
+func (v *verdict) clean() bool { return len(v.lost)+len(v.twice)+len(v.orphans)+len(v.unaudited) == 0 }
+
+// same reports whether two verdicts say the same.
+func (v *verdict) same(w *verdict) bool { return w != nil && fmt.Sprint(*v) == fmt.Sprint(*w) }
+
+// judge is the oracle.
+func judge(e *evidence) *verdict {
+	v := &verdict{}
+	v.telling(e)
+	v.turning(e)
+	v.messages(e)
+	for _, a := range accounts() {
+		v.standing(e, a.name)
+	}
+	for _, q := range e.Requests {
+		if q.Acked {
+			v.acknowledged++
+			v.acting(e, q)
+		}
+	}
+	return v
+}
+
+// telling holds that each attack has one card, or is named where many are told at once.
+func (v *verdict) telling(e *evidence) {
+	for _, a := range accounts() {
+		for _, attack := range e.Services[a.name].Attacks {
+			if !attack.Running && attack.LastTime.Before(e.Begun) {
+				continue // was over before the bot came
+			}
+			v.attacks++
+			id := attackID(a.name, attack.ID)
+			var cards []message
+			for _, m := range e.Messages {
+				if m.card() && m.Metadata.Payload.Attack == id {
+					cards = append(cards, m)
+				}
+			}
+			name := fmt.Sprintf("attack %s %s on %s", id, attack.Path, a.name)
+			switch {
+			case len(cards) == 1, len(cards) == 0 && e.listed(id):
+				v.toldOnce++
+			case len(cards) == 0:
+				v.lost = append(v.lost, name+": never told")
+			case e.lostAround(cards[0].posted(), 0, cluster, sentinel):
+				v.apart = append(v.apart, name+": told twice")
+			default:
+				v.twice = append(v.twice, fmt.Sprintf("%s: told %d times: %s", name, len(cards), places(cards)))
+			}
+		}
+	}
+}
+
+// turning holds that whoever saw a card hears when its attack turns out to work.
+func (v *verdict) turning(e *evidence) {
+	const drawn = 5 * time.Second // a card that came later may have said so from the start
+	for _, turned := range e.Incidents {
+		for _, c := range e.Messages {
+			if !c.card() || c.Metadata.Payload.Attack != turned.Attack || turned.At.Sub(c.posted()) < drawn {
+				continue
+			}
+			v.worse++
+			if !slices.ContainsFunc(e.Messages, func(m message) bool { return m.Thread == c.TS && strings.Contains(m.Text, "INCIDENT now") }) {
+				v.lost = append(v.lost, fmt.Sprintf("attack %s became an incident at %s: never told", turned.Attack, turned.At.Format(time.TimeOnly)))
+			}
+		}
+	}
+}
+
+func places(messages []message) string {
+	var all []string
+	for _, m := range messages {
+		all = append(all, m.Channel+" "+m.TS)
+	}
+	return strings.Join(all, ", ")
+}
+
+// listed reports whether a message about many attacks, such as of a storm or of a gap, names this one.
+func (e *evidence) listed(id string) bool {
+	return slices.ContainsFunc(e.Messages, func(m message) bool {
+		many := strings.Contains(m.Metadata.Type, "storm") || strings.Contains(m.Metadata.Type, "gap")
+		return many && strings.Contains(m.says(), id)
+	})
+}
+
+// lostAround reports whether Redis may have lost what was written down at about that time, and waited in it so long.
+func (e *evidence) lostAround(at time.Time, waited time.Duration, what ...mix) bool {
+	const about = 15 * time.Second // until something seen or asked is written down, and until all know of a new master
+	return slices.ContainsFunc(e.Losses, func(l loss) bool {
+		return slices.Contains(what, l.What) && l.At.After(at.Add(-about)) && l.At.Before(at.Add(waited+about))
+	})
+}
+
+// messages holds that no message comes twice: each has its own delivery.
+func (v *verdict) messages(e *evidence) {
+	seen := map[string][]message{}
+	for _, m := range e.Messages {
+		if id := m.Metadata.Payload.Delivery; id != "" && !m.card() {
+			seen[m.Channel+" "+m.Thread+" "+id] = append(seen[m.Channel+" "+m.Thread+" "+id], m)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(seen)) {
+		if all := seen[key]; len(all) > 1 {
+			what := fmt.Sprintf("message %q: posted %d times: %s", all[0].Text, len(all), places(all))
+			if e.lostAround(all[0].posted(), 0, cluster, sentinel) {
+				v.apart = append(v.apart, what)
+				continue
+			}
+			v.twice = append(v.twice, what)
+		}
+	}
+}
+
+// standing holds what stands at the service against what was asked for.
+func (v *verdict) standing(e *evidence, account string) {
+	for source, entries := range e.denied(account) {
+		if len(entries) > 1 {
+			v.twice = append(v.twice, fmt.Sprintf("entry for %s on %s: %d of them", source, account, len(entries)))
+		}
+		if !e.asked(account, func(q request) bool { return q.denies() == source }) {
+			v.orphans = append(v.orphans, fmt.Sprintf("entry for %s on %s: nobody asked", source, account))
+		}
+		for _, one := range entries {
+			if !slices.ContainsFunc(e.Audit, func(a auditEntry) bool { return a.Change == one.change() && a.Outcome == "done" }) {
+				v.unaudited = append(v.unaudited, fmt.Sprintf("entry for %s on %s by %s", source, account, one.change()))
+			}
+		}
+	}
+	for attack, rules := range e.patches(account) {
+		if len(rules) > 1 {
+			v.twice = append(v.twice, fmt.Sprintf("patch for %s on %s: %d of them", attack, account, len(rules)))
+		}
+		if !e.asked(account, func(q request) bool { return q.patches() == attack }) {
+			v.orphans = append(v.orphans, fmt.Sprintf("patch for %s on %s: nobody asked", attack, account))
+		}
+		if len(e.donePatch(account, attack)) == 0 {
+			v.unaudited = append(v.unaudited, fmt.Sprintf("patch for %s on %s", attack, account))
+		}
+	}
+	v.modes(e, account)
+	v.repeated(e, account)
+}
+
+// modes holds that every application has one mode by rules.
+func (v *verdict) modes(e *evidence, account string) {
+	modes := map[string]int{}
+	for _, r := range e.Services[account].Rules {
+		if r.Listed && r.Type == "service_mode" {
+			_, scope, _ := strings.Cut(r.Words, " for ")
+			modes[scope]++
+		}
+	}
+	for scope, n := range modes {
+		if n > 1 {
+			v.twice = append(v.twice, fmt.Sprintf("mode for %s on %s: %d rules", scope, account, n))
+		}
+	}
+}
+
+// repeated holds that what was done is not done again while it stands. A denial that is asked for again later lasts longer, and says what was before.
+func (v *verdict) repeated(e *evidence, account string) {
+	type change struct{ line, id string }
+	standing := map[string][]string{}
+	known := map[string]change{}
+	all := e.done(account, "deny", "patch", "undo")
+	if !slices.ContainsFunc(e.Losses, func(l loss) bool { return l.What == emptied }) { // after which the log counts anew
+		slices.SortStableFunc(all, func(a, b auditEntry) int { return cmp.Compare(a.N, b.N) }) // its times are of the beginning
+	}
+	for _, a := range all {
+		verb, rest, _ := strings.Cut(a.Line, " ")
+		object, _, _ := strings.Cut(rest, " ")
+		if verb == "undo" {
+			undone := known[object]
+			standing[undone.line] = slices.DeleteFunc(standing[undone.line], func(id string) bool { return id == undone.id })
+			continue
+		}
+		what := verb + " " + object
+		if verb == "patch" {
+			what = "patch " + a.Attack
+		}
+		known[a.Change] = change{what, a.Change}
+		switch {
+		case slices.Contains(standing[what], a.Change): // audited again
+		case len(standing[what]) > 0 && len(a.Before) > 0:
+			v.prolonged++
+		case len(standing[what]) > 0:
+			v.twice = append(v.twice, fmt.Sprintf("%s on %s: done by %s and again by %s", what, account, strings.Join(standing[what], ", "), a.Change))
+		}
+		standing[what] = append(standing[what], a.Change)
+	}
+}
+
+// asked reports whether somebody sent such a request, acknowledged or not.
+func (e *evidence) asked(account string, such func(request) bool) bool {
+	return slices.ContainsFunc(e.Requests, func(q request) bool { return q.Account == account && such(q) })
+}
+
+// denies is the address that a request wants denied; "" for none.
+func (q request) denies() string {
+	if verb, object := q.words(); verb == "deny" || verb == "contain" {
+		return object
+	}
+	return ""
+}
+
+// patches is the attack that a request wants patched; "" for none.
+func (q request) patches() string {
+	if verb, _ := q.words(); verb == "patch" || verb == "contain" {
+		return q.key("attack")
+	}
+	return ""
+}
+
+// acting holds that an acknowledged request has its effect, or that its person was told why not.
+func (v *verdict) acting(e *evidence, q request) {
+	verb, object := q.words()
+	ok := true
+	if source := q.denies(); source != "" {
+		ok = len(e.denied(q.Account)[source]) > 0 || e.undone(q.Account, e.done(q.Account, "deny "+source))
+	}
+	if attack := q.patches(); attack != "" {
+		ok = ok && (len(e.patches(q.Account)[attack]) > 0 || e.undone(q.Account, e.donePatch(q.Account, attack)))
+	}
+	switch verb {
+	case "undo":
+		ok = e.gone(q.Account, object)
+	case "claim", "mode":
+		ok = slices.ContainsFunc(e.Audit, func(a auditEntry) bool {
+			return a.Account == q.Account && a.Actor.ID == q.User && strings.HasPrefix(a.Line, verb+" ") && (verb == "mode" || a.Attack == q.key("attack"))
+		})
+	}
+	switch {
+	case ok:
+		v.effect++
+	case e.told(q):
+		v.worded++
+	case e.lostAround(q.At, time.Minute, emptied) || e.lostAround(q.At, 0, cluster, sentinel):
+		v.apart = append(v.apart, q.String()+": not done")
+	default:
+		v.lost = append(v.lost, fmt.Sprintf("%s: not done; told: %q", q, e.answers(q)))
+	}
+}
+
+// donePatch are the audited patches of an attack.
+func (e *evidence) donePatch(account, attack string) []auditEntry {
+	return slices.DeleteFunc(e.done(account, "patch"), func(a auditEntry) bool { return a.Attack != attack })
+}
+
+// undone reports whether one of the changes was done and taken back since.
+func (e *evidence) undone(account string, changes []auditEntry) bool {
+	return slices.ContainsFunc(changes, func(a auditEntry) bool { return len(e.done(account, "undo "+a.Change)) > 0 })
+}
+
+// gone reports whether a change is taken back, and nothing of it stands.
+func (e *evidence) gone(account, change string) bool {
+	for _, entries := range e.denied(account) {
+		if slices.ContainsFunc(entries, func(one entry) bool { return one.change() == change }) {
+			return false
+		}
+	}
+	return len(e.done(account, "undo "+change)) > 0 || slices.ContainsFunc(e.Audit, func(a auditEntry) bool {
+		return a.Line == "undo "+change && a.Outcome == "nothing"
+	})
+}

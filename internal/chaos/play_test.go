@@ -1,0 +1,291 @@
+package chaos
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/redistest"
+)
+
+// play is one story in a world of its own. One replica does it all, until it is struck.
+type play struct {
+	*round
+	redis  *redistest.Server
+	trap   *trap
+	target *replica                   // that the trap is for
+	other  *replica                   // that goes on; nil: there is none
+	takes  atomic.Pointer[[]*replica] // whom Slack delivers to
+	attack string                     // as people type it
+	origin string                     // as the service knows it
+	card   message
+	modes  []string // that were set before the story
+}
+
+// openPlay starts everything and waits until the account is watched. The first replica does so. It is the one to be struck, alone or with company,
+// unless the story is played apart: then it is the second one, which only carries out what people ask for.
+func openPlay(t testing.TB, binary string, company, apart bool) *play {
+	t.Helper()
+	logs, err := os.MkdirTemp("", "wafbot-steps-")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			fmt.Println("steps: the logs of", t.Name(), "are kept in", logs)
+			return
+		}
+		require.NoError(t, os.RemoveAll(logs))
+	})
+	p := &play{round: &round{t: t, logs: logs, did: map[string]int{}}, redis: redistest.Start(t), trap: newTrap()}
+	p.world = openWorld(t, binary, logs, balance(t, func() []*replica { return *p.takes.Load() }))
+	traps, waits := []*trap{p.trap}, newTrap()
+	waits.other = p.trap
+	switch {
+	case apart:
+		traps = []*trap{waits, p.trap}
+	case company:
+		traps = append(traps, waits)
+	}
+	for n, trap := range traps {
+		one := p.add(binary, trap)
+		if trap == p.trap {
+			p.target = one
+		} else {
+			p.other = one
+		}
+		if n == 0 {
+			p.await("watches", func() bool { return len(p.seen()) > 0 })
+		}
+	}
+	p.deliverTo(p.target)
+	p.begun = time.Now()
+	return p
+}
+
+// add starts one more replica, with a trap.
+func (p *play) add(binary string, trap *trap) *replica {
+	p.t.Helper()
+	tap := newTap(p.t, p.redis.Addr, p.world.url, trap)
+	n := len(p.replicas)
+	config := filepath.Join(p.logs, fmt.Sprintf("wafbot%d.yaml", n))
+	text := fmt.Sprintf(`
+slack: {bot_token: %s, signing_secret: %s, api_url: "%s/slack/api/"}
+redis: {url: "redis://%s/0"}
+sources: []
+policy: {changes: on, admins: [U0ANN0001], durations: {mode: %s}}
+accounts:
+  - {name: acme, api_url: "%s/service", token: sandbox-token-acme, client_id: 5, channel: C0WAF0001, poll_interval: 500ms, routes: [{match: {min_hits: 1}}]}
+`, p.world.env["WAFBOT_SLACK_BOT_TOKEN"], p.world.env["WAFBOT_SLACK_SIGNING_SECRET"], tap.world, tap.redis, modeFor, tap.world)
+	require.NoError(p.t, os.WriteFile(config, []byte(text), 0o600))
+	one := &replica{t: p.t, number: n, binary: binary, config: config, logs: p.logs}
+	require.NoError(p.t, one.start())
+	p.replicas = append(p.replicas, one)
+	return one
+}
+
+// modeFor is how long a switched mode lasts.
+const modeFor = 10 * time.Second
+
+func (p *play) deliverTo(all ...*replica) { p.takes.Store(&all) }
+
+// await waits for something that must come.
+func (p *play) await(what string, ok func() bool) {
+	p.t.Helper()
+	require.Eventually(p.t, ok, startPatience, 100*time.Millisecond, "never: %s", what)
+}
+
+// seen are the messages of the account's channel, as Anna sees them.
+func (p *play) seen() []message {
+	messages, err := p.world.messages("ann", "C0WAF0001")
+	if err != nil {
+		p.t.Errorf("look at the channel: %v", err)
+	}
+	return messages
+}
+
+// start begins an attack, which goes on slowly.
+func (p *play) start() {
+	p.t.Helper()
+	var made struct{ Attacks []struct{ ID string } }
+	require.NoError(p.t, p.world.post("/attacks", map[string]any{
+		"account": "acme", "app": 4, "type": "sqli", "path": "/item0001", "hits": 60, "started": "20s",
+		"sources": []any{map[string]any{"ip": source, "country": "FR", "per_second": 0.001}},
+	}, &made))
+	p.origin = made.Attacks[0].ID
+	p.attack = attackID("acme", p.origin)
+}
+
+// source is where the attack comes from.
+const source = "198.18.0.1"
+
+// told waits until the attack has its card, and keeps it.
+func (p *play) told() bool {
+	seen := p.seen()
+	i := slices.IndexFunc(seen, func(m message) bool { return m.card() && m.Metadata.Payload.Attack == p.attack })
+	if i >= 0 {
+		p.card = seen[i]
+	}
+	return i >= 0
+}
+
+// button is the line of the card's button that begins so; "" if it has none.
+func (p *play) button(begins string) string {
+	if !p.told() {
+		return ""
+	}
+	for _, line := range p.card.buttons() {
+		if strings.HasPrefix(line, begins) {
+			return line
+		}
+	}
+	return ""
+}
+
+// click clicks the card's button that begins so, until that is acknowledged: whoever is told that it didn't work clicks again.
+func (p *play) click(begins string) {
+	p.t.Helper()
+	var line string
+	p.await("a button "+begins, func() bool { line = p.button(begins); return line != "" })
+	p.ask(&request{User: "U0ANN0001", Account: "acme", Line: line, Clicked: true}, "/slack/click",
+		map[string]string{"user": "ann", "channel": p.card.Channel, "ts": p.card.TS, "button": line})
+}
+
+// typed types a line, until that is acknowledged.
+func (p *play) types(line string) {
+	p.t.Helper()
+	p.ask(&request{User: "U0ANN0001", Account: "acme", Line: line}, "/slack/command", map[string]string{"user": "ann", "channel": "C0WAF0001", "text": line})
+}
+
+func (p *play) ask(q *request, path string, body map[string]string) {
+	p.t.Helper()
+	p.await("acknowledged: "+q.Line, func() bool {
+		again := *q
+		p.send(&again, path, body)
+		return again.Acked || again.Delivery == 0 && len(p.requests) > 0 // the card has no such button any more
+	})
+}
+
+// left is what is left to do in wafbot's memory.
+func (p *play) left() (found []string) {
+	due := fmt.Sprintf("ZRANGEBYSCORE {a:acme}:due -inf %d", time.Now().Unix())
+	for _, todo := range []string{"XRANGE {work}:stream - +", "HGETALL {a:acme}:outbox", "HGETALL {a:acme}:redraw", due} {
+		v, err := askRedis(p.redis.Addr, todo)
+		if err != nil || len(v.words) > 0 {
+			found = append(found, fmt.Sprint(todo, ": ", v.words, err))
+		}
+	}
+	return found
+}
+
+// ready waits until what went before the story is over.
+func (p *play) ready() {
+	p.t.Helper()
+	still := 0
+	p.await("quiet", func() bool {
+		if still++; len(p.left()) > 0 {
+			still = 0
+		}
+		return still > 10
+	})
+}
+
+// follow does what a strike wants beside striking: who takes deliveries from then on, and what is started again.
+func (p *play) follow(s strike, over <-chan struct{}) {
+	select {
+	case <-p.trap.begun:
+	case <-over:
+		return
+	}
+	if p.other != nil {
+		p.deliverTo(p.other)
+	}
+	<-p.trap.struck
+	if s.blow != restarted {
+		return
+	}
+	pause(p.t.Context(), time.Second)
+	if err := p.target.start(); err != nil {
+		p.t.Errorf("start it again: %v", err)
+	}
+}
+
+// outcome is what became of a play.
+type outcome struct {
+	*verdict
+	wrong  []string // what the story finds wrong beside
+	struck bool     // the step came
+}
+
+func (o outcome) clean() bool { return o.verdict.clean() && len(o.wrong) == 0 }
+
+// How long a play may take to come right, how long it must stay so, and after how long without anything left to do it won't come right any more.
+const (
+	playPatience = 110 * time.Second
+	playSettled  = 4 * time.Second
+	playOver     = 20 * time.Second
+)
+
+// end waits until all is as it should be and nothing is left to do, or no longer, and returns what is wrong.
+func (p *play) end(s story) outcome {
+	p.t.Helper()
+	right, over, end := time.Now(), time.Now(), time.Now().Add(playPatience)
+	for {
+		e, err := p.look()
+		require.NoError(p.t, err)
+		o := outcome{verdict: judge(e), wrong: slices.Concat(s.wrong(p, e), p.unanswered(e))}
+		if left := p.left(); len(left) > 0 {
+			o.wrong, over = append(o.wrong, left...), time.Now()
+		}
+		if !o.clean() {
+			right = time.Now()
+		}
+		if now := time.Now(); now.Sub(right) >= playSettled || now.Sub(over) >= playOver || now.After(end) {
+			return o
+		}
+		pause(p.t.Context(), 500*time.Millisecond)
+	}
+}
+
+// look collects the evidence. A process that is killed prints nothing more, so what it wrote down counts, too.
+func (p *play) look() (*evidence, error) {
+	e, err := p.collect()
+	if err != nil {
+		return nil, err
+	}
+	kept, err := askRedis(p.redis.Addr, "XRANGE {a:acme}:audit - +")
+	if err != nil {
+		return nil, err
+	}
+	e.Audit = nil
+	for i, word := range kept.words {
+		var one auditEntry
+		if i > 0 && kept.words[i-1] == "entry" {
+			if err := json.Unmarshal([]byte(word), &one); err != nil {
+				return nil, err
+			}
+			e.Audit = append(e.Audit, one)
+		}
+	}
+	text, err := json.MarshalIndent(e, "", " ")
+	if err != nil {
+		return nil, err
+	}
+	return e, os.WriteFile(filepath.Join(p.logs, "evidence.json"), text, 0o600)
+}
+
+// unanswered holds that who was acknowledged was also told what came of it.
+func (p *play) unanswered(e *evidence) (wrong []string) {
+	for _, q := range e.Requests {
+		if q.Acked && len(e.answers(q)) == 0 {
+			wrong = append(wrong, "nobody answered "+q.String())
+		}
+	}
+	return wrong
+}

@@ -1,0 +1,187 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/redistest"
+)
+
+// mix is what kind of Redis a round has, and what is done to it.
+type mix string
+
+// The mixes.
+const (
+	kept     mix = "kept"     // one that is killed, and back with all it held
+	emptied  mix = "emptied"  // one that also comes back empty
+	cluster  mix = "cluster"  // three masters with a replica each, masters are killed
+	sentinel mix = "sentinel" // a master with two replicas, masters are killed
+)
+
+// plan is a round: with the same plan the same is done.
+type plan struct {
+	seed     uint64
+	mix      mix
+	lasts    time.Duration
+	replicas int
+}
+
+// String is how the round is played again.
+func (p plan) String() string {
+	return fmt.Sprintf("-chaos.seed=%d -chaos.mix=%s -chaos.for=%s -chaos.replicas=%d", p.seed, p.mix, p.lasts, p.replicas)
+}
+
+// random gives one of the round's actors dice of its own, so that what the others do doesn't change its throws.
+func (p plan) random(actor uint64) *rand.Rand { return rand.New(rand.NewPCG(p.seed, actor)) }
+
+// round is a plan being played.
+type round struct {
+	t        testing.TB
+	plan     plan
+	logs     string
+	world    *world
+	replicas []*replica
+	wires    []*wire
+	single   *redistest.Server // nil: it is a set
+	set      *redistest.Set
+	begun    time.Time
+	ways     string // in which Slack delivers
+
+	mu        sync.Mutex
+	requests  []*request
+	incidents []incident
+	losses    []loss         // when something was lost with Redis
+	did       map[string]int // faults by name
+}
+
+// loss is a time when Redis may have lost what it held.
+type loss struct {
+	At   time.Time
+	What mix
+}
+
+// openRound starts everything and waits until the bot watches.
+func openRound(t testing.TB, binary string, p plan) *round {
+	t.Helper()
+	logs, err := os.MkdirTemp("", "wafbot-chaos-")
+	require.NoError(t, err)
+	r := &round{t: t, plan: p, logs: logs, did: map[string]int{}}
+	t.Cleanup(func() {
+		if t.Failed() {
+			fmt.Println("chaos: the logs of", p, "are kept in", logs)
+			return
+		}
+		require.NoError(t, os.RemoveAll(logs))
+	})
+	r.world = openWorld(t, binary, logs, balance(t, func() []*replica { return r.replicas }))
+	upstream := r.world.url[len("http://"):]
+	slack, service := newWire(t, "slack", upstream), newWire(t, "service", upstream)
+	r.wires = []*wire{slack, service}
+	redis := r.openRedis()
+	config := filepath.Join(logs, "wafbot.yaml")
+	require.NoError(t, os.WriteFile(config, []byte(r.config(redis, slack.addr(), service.addr())), 0o600))
+	for n := range p.replicas {
+		one := &replica{t: t, number: n, binary: binary, config: config, logs: logs}
+		require.NoError(t, one.start())
+		r.replicas = append(r.replicas, one)
+	}
+	r.ways = []string{"http", "socket", "either"}[p.seed%3]
+	require.NoError(t, r.world.post("/slack/ingress", map[string]string{"ingress": r.ways}, &struct{}{}))
+	r.awaitWatch()
+	r.begun = time.Now()
+	return r
+}
+
+// openRedis starts the round's Redis and returns its address as the replicas see it.
+func (r *round) openRedis() string {
+	r.t.Helper()
+	switch r.plan.mix {
+	case cluster:
+		r.set = redistest.StartCluster(r.t)
+	case sentinel:
+		r.set = redistest.StartSentinel(r.t)
+	case kept, emptied:
+		r.single = redistest.StartDurable(r.t)
+		w := newWire(r.t, "redis", r.single.Addr)
+		r.wires = append(r.wires, w)
+		return "redis://" + w.addr() + "/0"
+	default:
+		r.t.Fatalf("there is no mix %q", r.plan.mix)
+	}
+	return r.set.URL // its servers name each other, so nothing can stand between
+}
+
+// config is the replicas' configuration.
+func (r *round) config(redis, slack, service string) string {
+	wait := 0
+	if r.set != nil {
+		wait = 1
+	}
+	text := fmt.Sprintf(`
+slack: {bot_token: %s, app_token: %s, signing_secret: %s, api_url: "http://%s/slack/api/"}
+redis: {url: "%s", wait_replicas: %d}
+sources: [{name: our CDN, ranges: [192.0.2.0/24]}]
+policy: {changes: on, admins: [U0ANN0001], responders: [U0ROB0002, U0VIC0003]}
+accounts:
+`, r.world.env["WAFBOT_SLACK_BOT_TOKEN"], r.world.env["WAFBOT_SLACK_APP_TOKEN"], r.world.env["WAFBOT_SLACK_SIGNING_SECRET"], slack, redis, wait)
+	every := []string{"250ms", "500ms", "1s"}[r.plan.seed/3%3]
+	for _, a := range accounts() {
+		text += fmt.Sprintf(`
+  - {name: %s, api_url: "http://%s/service", token: sandbox-token-%s, client_id: %d, channel: %s, poll_interval: %s, storm: {over: 100000},
+     routes: [{match: {type: xss}, channel: %s}, {match: {min_hits: 1}}]}
+`, a.name, service, a.name, a.client, a.channel, every, elsewhere)
+	}
+	return text
+}
+
+// awaitWatch waits until the bot has greeted each channel that it watches an account from, and has links where Slack needs them.
+func (r *round) awaitWatch() {
+	r.t.Helper()
+	require.Eventually(r.t, func() bool {
+		for _, a := range accounts() {
+			messages, err := r.world.messages("ann", a.channel)
+			if err != nil || len(messages) == 0 {
+				return false
+			}
+		}
+		var slack struct{ Links int }
+		return r.world.get("/slack", &slack) == nil && (slack.Links > 0 || r.ways == "http")
+	}, startPatience, 200*time.Millisecond, "the bot never watched")
+}
+
+// play lets attackers, people and faults loose on the bot for as long as planned, and ends all faults.
+func (r *round) play() {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), r.plan.lasts)
+	defer cancel()
+	var busy sync.WaitGroup
+	busy.Go(func() { r.attack(ctx, r.plan.random(1)) })
+	for n := range people() {
+		busy.Go(func() { r.act(ctx, people()[n], r.plan.random(uint64(10+n))) })
+	}
+	busy.Go(func() { r.wreck(ctx, r.plan.random(2)) })
+	busy.Wait()
+	require.NoError(r.t, r.world.post("/faults/clear", struct{}{}, &struct{}{}))
+}
+
+// count notes that a fault was done.
+func (r *round) count(fault string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.did[fault]++
+}
+
+// lost notes that Redis may have lost something now.
+func (r *round) lost() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.losses = append(r.losses, loss{time.Now(), r.plan.mix})
+}

@@ -1,0 +1,138 @@
+package chaos
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+)
+
+// story is something that wafbot does from beginning to end.
+type story struct {
+	name  string
+	eve   func(p *play)                              // what goes before, without faults
+	act   func(p *play)                              // what begins it
+	wrong func(p *play, e *evidence) (what []string) // what isn't yet as it should be in the end
+	apart bool                                       // whoever carries it out isn't who watches the account
+}
+
+// stories are all of them.
+func stories() []story {
+	card := func(p *play) {
+		p.start()
+		p.await("the card", p.told)
+	}
+	undone := func(begins string) func(p *play) {
+		return func(p *play) {
+			card(p)
+			p.ready()
+			if begins == "patch" {
+				p.types("patch attack=" + p.attack)
+			} else {
+				p.click(begins)
+			}
+			p.await("undo", func() bool { return p.button("undo ") != "" })
+		}
+	}
+	undo := func(p *play) { p.click("undo ") }
+	return []story{
+		{name: "a new attack is told", eve: func(*play) {}, act: (*play).start, wrong: stands(0, 0)},
+		{name: "deny", eve: card, act: func(p *play) { p.click("deny ") }, wrong: stands(1, 0)},
+		{name: "patch", eve: card, act: func(p *play) { p.types("patch attack=" + p.attack) }, wrong: stands(0, 1)},
+		{name: "contain", eve: card, act: func(p *play) { p.click("contain ") }, wrong: stands(1, 1)},
+		{name: "contain, by another one than watches", eve: card, act: func(p *play) { p.click("contain ") }, wrong: stands(1, 1), apart: true},
+		{name: "claim", eve: card, act: func(p *play) { p.types("claim attack=" + p.attack) }, wrong: stands(0, 0)},
+		{name: "undo of a denial", eve: undone("deny "), act: undo, wrong: stands(0, 0)},
+		{name: "undo of a patch", eve: undone("patch"), act: undo, wrong: stands(0, 0)},
+		{name: "undo of a mode", eve: undone("mode "), act: undo, wrong: stands(0, 0)},
+		{name: "a mode for a time, and back", eve: card, act: func(p *play) { p.click("mode ") }, wrong: returned},
+		{name: "it became an incident", eve: card, act: works, wrong: replied},
+	}
+}
+
+// stands holds that so many entries and patches stand, the attack has one card, and modes are as they were.
+func stands(entries, patches int) func(p *play, e *evidence) []string {
+	return func(p *play, e *evidence) (wrong []string) {
+		for _, one := range []struct {
+			what       string
+			have, want int
+		}{
+			{"undo buttons", p.undos(e), entries + patches},
+			{"entries", len(e.denied("acme")[source]), entries}, {"patches", len(e.patches("acme")[p.attack]), patches}, {"cards", p.cards(e), 1},
+		} {
+			if one.have != one.want {
+				wrong = append(wrong, fmt.Sprintf("%s: %d instead of %d", one.what, one.have, one.want))
+			}
+		}
+		if now := modes(e.Services["acme"]); !slices.Equal(now, p.modes) {
+			wrong = append(wrong, fmt.Sprintf("modes: %q instead of %q", now, p.modes))
+		}
+		return wrong
+	}
+}
+
+// undos is how many changes the card offers to take back.
+func (p *play) undos(e *evidence) (n int) {
+	for _, m := range e.Messages {
+		for _, line := range m.buttons() {
+			if m.card() && strings.HasPrefix(line, "undo ") {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (p *play) cards(e *evidence) (n int) {
+	for _, m := range e.Messages {
+		if m.card() && m.Metadata.Payload.Attack == p.attack {
+			n++
+		}
+	}
+	return n
+}
+
+// modes are what the rules set for whole applications, in words.
+func modes(s state) (words []string) {
+	for _, r := range s.Rules {
+		if r.Listed && r.Type == "service_mode" {
+			words = append(words, r.Words)
+		}
+	}
+	slices.Sort(words)
+	return words
+}
+
+// returned holds that the mode was switched, and is again what it was.
+func returned(p *play, e *evidence) []string {
+	wrong := stands(0, 0)(p, e)
+	if len(e.done("acme", "mode 4 block")) == 0 {
+		wrong = append(wrong, "mode: never switched")
+	}
+	if !slices.ContainsFunc(e.Audit, func(a auditEntry) bool {
+		return strings.HasPrefix(a.Line, "undo ") && (a.Outcome == "done" || a.Outcome == "nothing")
+	}) {
+		wrong = append(wrong, "mode: never returned")
+	}
+	return wrong
+}
+
+// works has the service find that the attack works.
+func works(p *play) {
+	require.NoError(p.t, p.world.post("/attacks/"+p.origin+"/incident", struct{}{}, &struct{}{}))
+}
+
+// replied holds that one reply says so.
+func replied(p *play, e *evidence) []string {
+	wrong, n := stands(0, 0)(p, e), 0
+	for _, m := range e.Messages {
+		if m.Thread != "" && m.Thread != m.TS && strings.Contains(m.says(), "INCIDENT") {
+			n++
+		}
+	}
+	if n != 1 {
+		wrong = append(wrong, fmt.Sprintf("replies: %d instead of 1", n))
+	}
+	return wrong
+}

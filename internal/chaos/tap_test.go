@@ -1,0 +1,147 @@
+package chaos
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tap stands between one replica and all that it talks to, and shows each step to a trap.
+type tap struct {
+	trap  *trap
+	redis string // as the replica sees it
+	world string
+}
+
+func newTap(t testing.TB, redis, world string, trap *trap) *tap {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	tap := &tap{trap: trap, redis: l.Addr().String()}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go tap.pass(conn, redis)
+		}
+	}()
+	upstream, err := url.Parse(world)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(upstream) },
+		Transport: tap,
+		ErrorLog:  log.New(io.Discard, "", 0), // who is killed hangs up
+	})
+	t.Cleanup(server.CloseClientConnections)
+	tap.world = server.URL
+	return tap
+}
+
+// pass passes a connection's commands on to Redis, one after another: its answers come in the same order.
+func (tap *tap) pass(near net.Conn, redis string) {
+	defer near.Close()
+	far, err := net.Dial("tcp", redis)
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	commands, answers := bufio.NewReader(near), bufio.NewReader(far)
+	for {
+		command, err := readValue(commands)
+		if err != nil {
+			return
+		}
+		answer, err := tap.command(command, far, answers)
+		if err != nil {
+			return
+		}
+		if _, err := near.Write(answer.raw); err != nil {
+			return
+		}
+	}
+}
+
+// command passes one command on and returns the answer.
+func (tap *tap) command(command value, far io.Writer, answers *bufio.Reader) (answer value, err error) {
+	kind := command.kind()
+	work := strings.HasPrefix(kind, "XREADGROUP")
+	if work && tap.trap.idle() {
+		pause(context.Background(), 100*time.Millisecond) // the work is the other one's
+		return value{raw: []byte(noWork)}, nil
+	}
+	n, pass := tap.trap.before(kind)
+	if !pass {
+		return answer, errKilled
+	}
+	if _, err := far.Write(command.raw); err != nil {
+		return answer, err
+	}
+	if answer, err = readValue(answers); err != nil {
+		return answer, err
+	}
+	if work && len(answer.words) > 0 {
+		kind = kind + ", given"
+		if n, pass = tap.trap.before(kind); !pass {
+			return answer, errKilled
+		}
+	}
+	if answer.unknownScript() {
+		tap.trap.uncount(kind)
+		return answer, nil
+	}
+	if !tap.trap.after(kind, n) {
+		return answer, errKilled
+	}
+	return answer, nil
+}
+
+var errKilled = errors.New("the replica is dead")
+
+// number is the part of an address that is another one in each play.
+var number = regexp.MustCompile(`/\d+`)
+
+// RoundTrip implements http.RoundTripper. What has been sent arrives, whatever becomes of its sender.
+func (tap *tap) RoundTrip(req *http.Request) (*http.Response, error) {
+	var body []byte
+	if req.Body != nil {
+		var err error
+		if body, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+	}
+	kind := req.Method + " " + number.ReplaceAllString(req.URL.Path, "/*")
+	n, pass := tap.trap.before(kind)
+	if !pass {
+		return nil, errKilled
+	}
+	sent := req.Clone(context.WithoutCancel(req.Context()))
+	sent.Body = io.NopCloser(bytes.NewReader(body))
+	res, err := http.DefaultTransport.RoundTrip(sent)
+	if err != nil {
+		return nil, err
+	}
+	if !tap.trap.after(kind, n) {
+		res.Body.Close()
+		return nil, errKilled
+	}
+	return res, nil
+}

@@ -1,0 +1,86 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
+)
+
+func TestASpellOfBlindnessIsRemembered(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, other, ctx := w.openTending(t), w.open(t), t.Context()
+		spell := poller.Spell{Since: noon, Why: "the service can't be reached"}
+		blind := func() poller.Spell {
+			r, err := other.Load(ctx, "acme")
+			require.NoError(t, err)
+			return r.Blind
+		}
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Blind: &spell, News: []poller.News{news("n1", "")}}))
+		require.Equal(t, spell, blind())
+		untold, err := other.Untold(ctx, "acme")
+		require.NoError(t, err)
+		require.Len(t, untold, 1)
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon}))
+		require.Equal(t, spell, blind(), "nothing was said of it")
+		r, err := other.Load(ctx, "globex")
+		require.NoError(t, err)
+		require.Zero(t, r.Blind)
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon, Blind: &poller.Spell{}}))
+		require.Zero(t, blind())
+	})
+}
+
+// refused is a spell with something of everything.
+func refused() commands.Tied {
+	return commands.Tied{
+		Account: "acme", Since: noon, Revision: 1, Status: 403, Lacks: []commands.Power{commands.PowerLists}, More: 1,
+		Refused: []commands.Refused{{
+			Line: commands.Line{Name: "deny", Words: []string{"203.0.113.7"}}.With("for", "4h"), Does: "Deny 203.0.113.7", Ends: "c1", Half: true, At: noon,
+			By:    commands.Actor{ID: "U1", Name: "Rob", Via: commands.ViaButton},
+			Steps: []commands.Step{{Kind: commands.AddEntry, Entry: &apiclient.IPRule{List: apiclient.ListDeny, Apps: []int{0}, Expires: noon.Add(time.Hour)}}},
+		}},
+	}
+}
+
+func TestRefusedChangesAreRememberedWithTheirNews(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Notice: func(commands.Tied) []poller.News { return []poller.News{news("tied-1", "")} }})
+		require.NoError(t, err)
+		defer s.Close()
+		other, ctx := w.open(t), t.Context()
+		none, err := s.Tied(ctx, "acme")
+		require.NoError(t, err)
+		require.Zero(t, none)
+		locked(t, s, func(l commands.Lock) error { return l.SaveTied(ctx, refused()) })
+		got, err := other.Tied(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, refused(), got)
+		none, err = other.Tied(ctx, "globex")
+		require.NoError(t, err)
+		require.Zero(t, none)
+		untold, err := other.Untold(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, "tied-1", untold[0].ID)
+	})
+}
+
+func TestANoticeIsFoundAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, other, ctx := w.open(t), w.open(t), t.Context()
+		at := func(id string) []any {
+			channel, ts, revision, err := other.NoticeAt(ctx, "acme", id)
+			require.NoError(t, err)
+			return []any{channel, ts, revision}
+		}
+		require.Equal(t, []any{"", "", 0}, at("tied-1"))
+		require.NoError(t, s.Noticed(ctx, "acme", "tied-1", "C1", "17.000100", 3))
+		require.Equal(t, []any{"C1", "17.000100", 3}, at("tied-1"))
+		require.Equal(t, []any{"", "", 0}, at("tied-2"), "another spell")
+	})
+}

@@ -1,0 +1,165 @@
+package poller
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+const (
+	// blindAfter is for how many intervals watching fails before that is news.
+	blindAfter = 4
+	// unwatched is how far back the last good poll lies at least when nobody has watched since. Less can't be told from the time
+	// that Memory was not told of, and from a replica taking over.
+	unwatched = 2 * time.Minute
+	// maxListed is how many attacks of each kind the news of a gap lists.
+	maxListed = 20
+)
+
+// Spell is a time in which an account can't be watched, as it was told to people. The zero Spell is none.
+type Spell struct {
+	Since time.Time `json:"since,omitzero"` // when watching began to fail, on the clock of the machine that watched
+	Why   string    `json:"why,omitempty"`  // in words for people
+}
+
+// BlindFacts are what is told when an account can't be watched. The times are by the clock of the machine that watches.
+type BlindFacts struct {
+	Spell
+	Mend     string    `json:"mend,omitempty"`     // what can be done, in words for people; "": nothing but to wait
+	LastGood time.Time `json:"last_good,omitzero"` // zero: there never was a good poll
+}
+
+// GapFacts are what is told when an account is watched again. The times are by the service's clock.
+type GapFacts struct {
+	From       time.Time          `json:"from"`          // the last good poll before
+	To         time.Time          `json:"to"`            // the first good one after
+	Why        string             `json:"why,omitempty"` // in words for people; "": wafbot was not running, as far as is known
+	Began      []apiclient.Attack `json:"began"`         // that have a card, the oldest first, at most 20
+	BeganCount int                `json:"began_count"`   // all of these
+	Over       []apiclient.Attack `json:"over"`          // that are over and get no card, likewise
+	OverCount  int                `json:"over_count"`
+}
+
+// tellBlind tells once in a spell of failures that the account can't be watched. Memory's failures are no such news: it could not be kept.
+func (p *Poller) tellBlind(ctx context.Context, err error) {
+	kind := apiclient.KindOf(err)
+	if kind == 0 {
+		return
+	}
+	p.failures++
+	h := p.Health()
+	refused := kind == apiclient.Unauthenticated || kind == apiclient.Forbidden // for good, until somebody mends it
+	lasts := time.Since(h.Since) >= blindAfter*p.cfg.Interval
+	if !p.blind.Since.IsZero() || p.failures < 2 || !refused && !lasts {
+		return
+	}
+	facts := BlindFacts{Spell: Spell{Since: h.Since.UTC(), Why: h.Failing}, Mend: mend(kind)}
+	if !p.lastGood.IsZero() {
+		facts.LastGood = p.lastGood.Add(-p.skew)
+	}
+	n := News{
+		ID: deliveryID(p.cfg.Account, "", Blind, int(h.Since.UnixMilli())), Account: p.cfg.Account, Reason: Blind, Channel: p.cfg.Channel,
+		At: time.Now().UTC(), Blind: &facts,
+	}
+	if err := p.remember(ctx, Update{LastGood: p.lastGood, Blind: &facts.Spell, News: []News{n}}); err != nil {
+		p.loaded = false
+		p.cfg.Log.Error("being blind can't be told yet", "err", err)
+		return
+	}
+	p.cfg.Teller.Wake(p.cfg.Account, []News{n})
+}
+
+// mend says for people what can be done about an account that can't be watched.
+func mend(kind apiclient.ErrorKind) string {
+	switch kind {
+	case apiclient.Unauthenticated:
+		return "who manages the service's tokens makes a new one; written into the account's token_file, it is read by itself"
+	case apiclient.Forbidden:
+		return "an admin of the service gives the token's user a role that may read attacks"
+	case apiclient.NotFound, apiclient.Invalid:
+		return "wafbot doctor tells more"
+	}
+	return ""
+}
+
+// gap reports whether nobody watched between the last good poll and this time.
+func (p *Poller) gap(at time.Time) bool {
+	if p.lastGood.IsZero() {
+		return false
+	}
+	return !p.blind.Since.IsZero() || at.Sub(p.lastGood) > max(unwatched, blindAfter*p.cfg.Interval)
+}
+
+// bridge has the good poll that ends a gap tell of it. Attacks that are over and would get their first card now are listed there instead;
+// a poll that reads a part only leaves them to the one that reads all.
+func (p *Poller) bridge(u *Update, r reading, good bool) {
+	if good && !p.blind.Since.IsZero() {
+		u.Blind = &Spell{}
+	}
+	if !p.gap(r.at) {
+		return
+	}
+	var over []apiclient.Attack
+	u.News = slices.DeleteFunc(u.News, func(n News) bool {
+		if n.Reason != NewAttack || !n.Quiet {
+			return false
+		}
+		over = append(over, n.Attack)
+		delete(u.Shown, n.Attack.ID)
+		if good {
+			listed := p.shown[n.Attack.ID]
+			listed.Attack, listed.SeenAt, listed.Base = n.Attack, n.At, listed.Base.raised(n.Attack, NewAttack)
+			u.Shown[n.Attack.ID] = listed
+		}
+		return true
+	})
+	if !good {
+		return
+	}
+	facts := GapFacts{From: p.lastGood, To: r.at, Why: p.whyBlind()}
+	facts.Over, facts.OverCount = oldest(over), len(over)
+	began := p.beganSince(p.lastGood.Truncate(time.Second), u) // the service counts whole seconds
+	facts.Began, facts.BeganCount = oldest(began), len(began)
+	u.News = append(u.News, News{
+		ID: deliveryID(p.cfg.Account, "", Gap, int(p.lastGood.UnixMilli())), Account: p.cfg.Account, Reason: Gap, Channel: p.cfg.Channel, At: r.at, Gap: &facts,
+	})
+	sortNews(u.News)
+}
+
+// whyBlind are the causes of this spell of failures, in words for people.
+func (p *Poller) whyBlind() string {
+	var causes []string
+	for _, why := range append([]string{p.blind.Why}, p.reported...) {
+		if why != "" && !slices.Contains(causes, why) {
+			causes = append(causes, why)
+		}
+	}
+	return strings.Join(causes, "; then ")
+}
+
+// beganSince are the attacks that began then and have a card, or get one by the update.
+func (p *Poller) beganSince(from time.Time, u *Update) (began []apiclient.Attack) {
+	shown := maps.Clone(p.shown)
+	maps.Copy(shown, u.Shown)
+	for _, s := range shown {
+		if s.Told && !s.Attack.First.Before(from) {
+			began = append(began, s.Attack)
+		}
+	}
+	return began
+}
+
+// oldest are the first attacks that began, without their sources: as many as the news of a gap lists.
+func oldest(all []apiclient.Attack) []apiclient.Attack {
+	slices.SortFunc(all, func(a, b apiclient.Attack) int { return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.ID, b.ID)) })
+	listed := slices.Clone(all[:min(maxListed, len(all))])
+	for i := range listed {
+		listed[i].Sources, listed[i].Countries = nil, nil
+	}
+	return listed
+}
