@@ -13,7 +13,7 @@ func (s *Store) AddHook(h redis.Hook) { s.rdb.AddHook(h) }
 
 // OpenDialling is a Store that reaches a single Redis so.
 func OpenDialling(dial func(ctx context.Context, network, addr string) (net.Conn, error)) *Store {
-	return open(Config{}, &redis.UniversalOptions{Addrs: []string{"redis"}, Dialer: dial})
+	return open(Config{}, &redis.UniversalOptions{Addrs: []string{"127.0.0.1:6379"}, Dialer: dial})
 }
 
 // Held is the context of a lease that is surely held until then.

@@ -51,7 +51,7 @@ func (s *Store) Load(ctx context.Context, account string) (poller.Remembered, er
 }
 
 // atOnce is how many commands a step of Remember has at most: meanwhile Redis does nothing else, and leases are waiting to be renewed.
-const atOnce = 2000
+const atOnce = 500
 
 // Remember keeps what a poll found, and the news of it: what is remembered as shown will be told. That is one step, but for very many attacks,
 // of which each is remembered with its news in one step, and the poll as a good one in the last. It fails when another replica tends the account

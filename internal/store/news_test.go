@@ -141,7 +141,7 @@ func TestVeryManyAttacksAreRememberedWithTheirNews(t *testing.T) {
 		net, ctx := newWire(t, w.addr), t.Context()
 		s := net.open(t)
 		tending(t, s)
-		const many = 5000
+		const many = 1500
 		u := poller.Update{LastGood: noon, Shown: map[string]poller.Shown{}, News: []poller.News{news("first", "")}}
 		for i := range many {
 			id := fmt.Sprintf("x:%d", i)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // process is a replica with what it has in hand.
@@ -69,7 +68,7 @@ func newProtocol(t *rapid.T) *protocol {
 	t.Cleanup(p.mini.Close)
 	direct := laid(p.mini.Dial)
 	t.Cleanup(direct.takeAway)
-	p.rdb = redis.NewClient(&redis.Options{Dialer: direct.dial})
+	p.rdb = redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", Dialer: direct.dial}) // nobody looks a name up
 	t.Cleanup(func() { require.NoError(t, p.rdb.Close()) })
 	p.watch = newWatch(t, "acme", "beta", "gamma")
 	p.watch.asynchronous = true // looked at here
@@ -167,138 +166,6 @@ func (p *protocol) flush(t *rapid.T) {
 	p.poll.value, p.case_.value = 0, 0
 }
 
-func (p *protocol) deliver(t *rapid.T) {
-	one, id := p.awake(t), fmt.Sprint(rapid.IntRange(0, 20).Draw(t, "id"))
-	p.writes++
-	work := fmt.Sprint(id, "/", p.writes)
-	fresh, err := one.store.Accept(t.Context(), []byte(work), id)
-	require.NoError(t, err)
-	_, known := p.accepted[id]
-	require.Equal(t, !known, fresh)
-	if fresh {
-		p.accepted[id] = work
-	}
-}
-
-// finish finishes what a replica has in hand, its own or what was taken over by another meanwhile.
-func (p *protocol) finish(t *rapid.T) { p.finishOne(t, p.awake(t)) }
-
-func (p *protocol) finishOne(t *rapid.T, one *process) {
-	one.mu.Lock()
-	if len(one.hand) == 0 {
-		one.mu.Unlock()
-		return
-	}
-	i := rapid.IntRange(0, len(one.hand)-1).Draw(t, "in hand")
-	j := one.hand[i]
-	one.hand = slices.Delete(one.hand, i, i+1)
-	one.mu.Unlock()
-	before, mine := p.stream(t), j.mine(t.Context())
-	require.NoError(t, j.done(t.Context()))
-	if mine && slices.Contains(before, j.work) {
-		p.finished[j.work]++
-		before = slices.DeleteFunc(before, func(work string) bool { return work == j.work })
-	}
-	require.ElementsMatch(t, before, p.stream(t))
-}
-
-// stream is the work that isn't done.
-func (p *protocol) stream(t *rapid.T) (all []string) {
-	msgs, err := p.rdb.XRange(t.Context(), "{work}:stream", "-", "+").Result()
-	require.NoError(t, err)
-	for _, m := range msgs {
-		all = append(all, m.Values["work"].(string))
-	}
-	return all
-}
-
-func (p *protocol) announce(t *rapid.T) {
-	one, id := p.awake(t), fmt.Sprint("n", rapid.IntRange(0, 5).Draw(t, "id"))
-	if _, known := p.news[id]; !known {
-		require.NoError(t, one.store.Announce(t.Context(), news(id, "x:1")))
-		p.news[id] = ""
-	}
-}
-
-// tell has a replica tell something, whether or not another did already: it was paused, or the news was lost.
-func (p *protocol) tell(t *rapid.T) {
-	one, id := p.awake(t), fmt.Sprint("n", rapid.IntRange(0, 5).Draw(t, "id"))
-	if rapid.Bool().Draw(t, "begin") {
-		first, again, told, err := one.store.Trying(t.Context(), "acme", id, time.Now())
-		require.NoError(t, err)
-		before, tried := p.tried[id]
-		require.Equal(t, p.news[id] != "", told)
-		require.Equal(t, tried || told, again)
-		if tried && !told {
-			require.Equal(t, before.UnixMilli(), first.UnixMilli())
-		} else if !told {
-			p.tried[id] = time.Now()
-		}
-		return
-	}
-	double, err := one.store.Told(t.Context(), news(id, "x:1"), "C1", one.name, true)
-	require.NoError(t, err)
-	place, announced := p.news[id]
-	require.Equal(t, place != "" && place != one.name, double)
-	if _, tried := p.tried[id]; place == "" && (announced || tried) {
-		p.news[id] = one.name
-	}
-}
-
-// remember has any replica that ever was write down what it found, as if it had its lease.
-func (p *protocol) remember(t *rapid.T) {
-	if len(p.all) == 0 {
-		t.Skip("there is none")
-	}
-	one := rapid.SampledFrom(p.all).Draw(t, "replica")
-	p.writes++
-	p.poll.writers[p.writes] = one
-	holds := p.watch.holds()["acme"]
-	err := one.store.Remember(t.Context(), "acme", poller.Update{LastGood: time.UnixMilli(int64(p.writes))})
-	if holds != nil && holds.replica != one.replica {
-		require.Error(t, err)
-	}
-	if holds != nil && holds.replica == one.replica && one.resume == nil && !p.flushed && slices.Contains(p.living, one) {
-		require.NoError(t, err)
-	}
-}
-
-// lock takes the lock, unless somebody holds it who may go on for some time.
-func (p *protocol) lock(t *rapid.T) {
-	one := p.awake(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // whoever is paused loses it meanwhile
-	defer cancel()
-	_, l, err := one.store.Lock(ctx, "acme", false)
-	if !p.begun {
-		require.ErrorIs(t, err, commands.ErrEmptied)
-		require.NoError(t, beginWith(ctx, one.store, "acme", store.Recalled{Epoch: store.NewEpoch()}))
-		p.begun = true
-		return
-	}
-	if err == nil {
-		one.lock = l
-		p.Cleanup(l.Unlock)
-		p.case_.holders = append(p.case_.holders, one)
-	}
-}
-
-// save has anybody who ever had the lock write under it.
-func (p *protocol) save(t *rapid.T) {
-	if len(p.all) == 0 {
-		t.Skip("there is none")
-	}
-	one := rapid.SampledFrom(p.all).Draw(t, "replica")
-	if one.lock == nil {
-		t.Skip("it never had it")
-	}
-	p.writes++
-	p.case_.writers[p.writes] = one
-	err := one.lock.SaveCase(t.Context(), "a1", commands.Case{Notes: []commands.Note{{ID: fmt.Sprint(p.writes)}}})
-	if last := p.case_.holders[len(p.case_.holders)-1]; last != one {
-		require.Error(t, err)
-	}
-}
-
 // check looks at what must be true all the time.
 func (p *protocol) check(t *rapid.T) {
 	synctest.Wait()
@@ -366,11 +233,13 @@ func TestProtocol(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) { // a bubble's test may not be asked for its deadline
 			p := newProtocol(t)
-			p.start(t)
+			for range rapid.IntRange(1, 3).Draw(t, "replicas") {
+				p.start(t)
+			}
 			actions := map[string]func(*rapid.T){
 				"": p.check, "start": p.start, "kill": p.kill, "stop": p.stop, "pause": p.pause, "go on": p.goOn, "wait": p.wait,
 				"deliver": p.deliver, "deliver more": p.deliver, "finish": p.finish, "finish more": p.finish,
-				"announce": p.announce, "tell": p.tell, "remember": p.remember, "lock": p.lock, "save": p.save,
+				"announce": p.announce, "tell": p.tell, "remember": p.remember, "lock": p.lock, "save": p.save, "late": p.late,
 			}
 			if rapid.IntRange(0, 3).Draw(t, "redis is emptied") == 0 {
 				actions["flush"] = p.flush

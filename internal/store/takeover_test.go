@@ -1,0 +1,239 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/store"
+)
+
+// consumers are those of the stream, the living and the dead.
+func (w *world) consumers(t testing.TB) int {
+	t.Helper()
+	all, err := w.rdb.XInfoConsumers(t.Context(), "{work}:stream", "workers").Result()
+	require.NoError(t, err)
+	return len(all)
+}
+
+func TestWhatADeadReplicaHadInHandIsTakenOver(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		die   func(net *wire, stop func())
+		limit time.Duration
+	}{
+		"killed":  {func(net *wire, _ func()) { net.refuse() }, 7 * time.Second}, // five, and what a busy machine adds
+		"paused":  {func(net *wire, _ func()) { net.stall() }, 7 * time.Second},
+		"stopped": {func(_ *wire, stop func()) { stop() }, 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				net := newWire(t, w.addr)
+				one, stop, _ := worker(t, net.open(t))
+				two, _, _ := worker(t, w.open(t))
+				direct := w.open(t)
+				var mine []string
+				for i := range 40 { // each goes to either of them
+					id := fmt.Sprintf("%02d", i)
+					accept(t, direct, id)
+					select {
+					case <-one:
+						mine = append(mine, "work "+id)
+					case got := <-two:
+						require.NoError(t, got.done(t.Context()))
+					}
+				}
+				if len(mine) == 0 {
+					return // one of them was too slow to get any
+				}
+				tt.die(net, stop)
+				died := time.Now()
+				for _, id := range mine {
+					got := within(t, 10*time.Second, two)
+					require.Equal(t, id, got.work)
+					require.NoError(t, got.done(t.Context()))
+				}
+				require.Less(t, time.Since(died), tt.limit)
+				require.Never(t, func() bool { return len(two) > 0 }, 1200*time.Millisecond, 100*time.Millisecond, "each once")
+				w.requireNoWork(t)
+				require.Equal(t, 1, w.consumers(t))
+			})
+		})
+	}
+}
+
+// Who was taken for dead and comes back takes nothing off the stream that is another's by now.
+func TestWhatWasTakenOverIsNotFinishedByWhoHadIt(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		net := newWire(t, w.addr)
+		one, _, _ := worker(t, net.open(t))
+		accept(t, w.open(t), "1")
+		before := within(t, 5*time.Second, one)
+		require.True(t, before.mine(t.Context()))
+		resume := net.stall()
+		two, _, _ := worker(t, w.open(t))
+		after := within(t, 10*time.Second, two)
+		require.Equal(t, before.work, after.work)
+		resume()
+		require.Eventually(t, func() bool { return !before.mine(t.Context()) }, 5*time.Second, 50*time.Millisecond)
+		require.NoError(t, before.done(t.Context()))
+		require.True(t, after.mine(t.Context()))
+		n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()
+		require.NoError(t, err)
+		require.EqualValues(t, 1, n)
+		require.NoError(t, after.done(t.Context()))
+		w.requireNoWork(t)
+		accept(t, w.open(t), "2")
+		require.Eventually(t, func() bool { return len(one)+len(two) == 1 }, 5*time.Second, 10*time.Millisecond)
+	})
+}
+
+func TestDeadReplicasAreForgotten(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		for range 5 { // restarts
+			s := w.open(t)
+			jobs, stop, ended := worker(t, s)
+			accept(t, s, fmt.Sprint(time.Now().UnixNano()))
+			require.NoError(t, within(t, 5*time.Second, jobs).done(t.Context()))
+			stop()
+			require.ErrorIs(t, within(t, 5*time.Second, ended), context.Canceled)
+		}
+		last := w.open(t)
+		jobs, _, _ := worker(t, last)
+		accept(t, last, "last")
+		require.NoError(t, within(t, 5*time.Second, jobs).done(t.Context()))
+		require.Eventually(t, func() bool { return w.consumers(t) == 1 }, 5*time.Second, 20*time.Millisecond)
+		n, err := w.rdb.ZCard(t.Context(), "{work}:beats").Result()
+		require.NoError(t, err)
+		require.EqualValues(t, 1, n)
+	})
+}
+
+func TestMoreThanIsTakenOverAtOnce(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return // it takes a miniredis too long
+	}
+	w := newReal(t)
+	const n = 2100
+	dead := w.open(t)
+	var want []string
+	for i := range n {
+		id := fmt.Sprintf("%04d", i)
+		want = append(want, "work "+id)
+		accept(t, dead, id)
+	}
+	jobs, stop, ended := worker(t, dead)
+	for range n {
+		within(t, 5*time.Second, jobs)
+	}
+	stop()
+	require.ErrorIs(t, within(t, 5*time.Second, ended), context.Canceled)
+	next, _, _ := worker(t, w.open(t))
+	var got []string
+	for range n {
+		j := within(t, 5*time.Second, next)
+		got = append(got, j.work)
+		require.NoError(t, j.done(t.Context()))
+	}
+	require.Equal(t, want, got)
+	w.requireNoWork(t)
+	require.Equal(t, 1, w.consumers(t))
+}
+
+// Whatever answer is lost on its way, work is handed over once, and none is left behind.
+func TestLostAnswersNeitherLoseNorDoubleWork(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		net := newWire(t, w.addr)
+		direct := w.open(t)
+		jobs, _, _ := worker(t, net.open(t))
+		n := 0
+		net.goWrong(nil, func(chunk []byte) ([]byte, bool) {
+			n++
+			return chunk, n%4 != 0
+		})
+		const all = 40
+		handed := map[string]int{}
+		for i := range all {
+			accept(t, direct, fmt.Sprint(i))
+		}
+		for range all {
+			got := within(t, 10*time.Second, jobs)
+			handed[got.work]++
+			require.NoError(t, got.done(t.Context()))
+		}
+		net.goWrong(nil, nil)
+		require.Len(t, handed, all)
+		require.Never(t, func() bool { return len(jobs) > 0 }, time.Second, 100*time.Millisecond)
+		w.requireNoWork(t)
+	})
+}
+
+// gated is a connection that keeps back the first answer with a word in it, once that is wanted.
+type gated struct {
+	net.Conn
+
+	word         []byte
+	wanted       *atomic.Bool
+	came, passes chan struct{}
+}
+
+func (g gated) Read(b []byte) (int, error) {
+	n, err := g.Conn.Read(b)
+	if bytes.Contains(b[:n], g.word) && g.wanted.CompareAndSwap(true, false) {
+		close(g.came)
+		<-g.passes
+	}
+	return n, err
+}
+
+// What dead replicas had is looked up together with what is in hand, and that may be finished before the answer is read.
+func TestWhatIsFinishedMeanwhileIsNotHandedOverAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		gate := gated{word: []byte("work 1"), wanted: new(atomic.Bool), came: make(chan struct{}), passes: make(chan struct{})}
+		s := store.OpenDialling(func(context.Context, string, string) (net.Conn, error) {
+			conn, err := net.Dial("tcp", w.addr)
+			return gated{conn, gate.word, gate.wanted, gate.came, gate.passes}, err
+		})
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		jobs, _, _ := worker(t, s)
+		accept(t, s, "1")
+		one := within(t, 5*time.Second, jobs)
+		gate.wanted.Store(true)
+		_, err := w.rdb.TxPipelined(t.Context(), func(p redis.Pipeliner) error {
+			p.XAdd(t.Context(), &redis.XAddArgs{Stream: "{work}:stream", Values: []string{"work", "work 2"}})
+			p.XReadGroup(t.Context(), &redis.XReadGroupArgs{Group: "workers", Consumer: "dead", Streams: []string{"{work}:stream", ">"}, Block: -1})
+			return nil
+		})
+		require.NoError(t, err)
+		within(t, 5*time.Second, gate.came)
+		require.NoError(t, one.done(t.Context()))
+		close(gate.passes)
+		require.Equal(t, "work 2", within(t, 5*time.Second, jobs).work)
+	})
+}
+
+// Who doesn't beat is taken for dead, so it takes nothing in hand.
+func TestNobodyWorksWithoutABeat(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s := w.open(t)
+		accept(t, s, "1")
+		handed := make(chan string, 10)
+		running(t, func(ctx context.Context) error {
+			return s.Work(ctx, func(work []byte, _ func(context.Context) bool, _ func(context.Context) error) { handed <- string(work) })
+		})
+		require.Never(t, func() bool { return len(handed) > 0 }, 700*time.Millisecond, 50*time.Millisecond)
+		groups, err := w.rdb.XInfoGroups(t.Context(), "{work}:stream").Result()
+		require.NoError(t, err)
+		require.Empty(t, groups, "nothing was asked for")
+		running(t, s.Beat)
+		require.Equal(t, "work 1", within(t, 2*time.Second, handed))
+	})
+}
