@@ -84,8 +84,11 @@ func (b *Bot) tellMessage(ctx context.Context, n poller.News, msg Message) error
 // tellCall posts news that is no card.
 func (b *Bot) tellCall(ctx context.Context, n poller.News, c postCall) error {
 	t, err := b.try(ctx, c.Account, c.Delivery)
-	if err != nil || t.told {
+	if err != nil {
 		return err
+	}
+	if t.told {
+		return b.record(ctx, n, place{}) // it was announced again
 	}
 	channel, ts, err := b.postTried(ctx, c, t)
 	if err != nil {

@@ -176,8 +176,11 @@ func (b *Bot) tellWorse(ctx context.Context, a Account, n poller.News, ts string
 		told.Attack, told.At, told.Revision = newest.Attack, newest.SeenAt, newest.Revision
 	}
 	t, err := b.try(ctx, n.Account, n.ID)
-	if err != nil || t.told {
+	if err != nil {
 		return err
+	}
+	if t.told {
+		return b.record(ctx, n, place{}) // it was announced again
 	}
 	call := newsCall(n, worse(a, told), ts)
 	channel, there, err := b.lookFirst(ctx, call, t)

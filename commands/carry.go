@@ -16,6 +16,7 @@ var errUnknown = errors.New("outcome unknown")
 // finish carries out what is left of a change. Every step is written down before it is sent, and all of them at the end,
 // so whoever finds it after a crash looks before sending again.
 func (r *Runner) finish(ctx context.Context, c *Call, ch Change, p Plan, res *Result) error {
+	ch.Fault = "" // of an attempt before: it is no news while it is gone on with
 	var fault error
 	for i := range ch.Steps {
 		if ch.Steps[i].Done {

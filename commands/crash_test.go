@@ -64,6 +64,21 @@ func TestACrashBeforeSending(t *testing.T) {
 	require.Equal(t, []string{"203.0.113.7/32 [0] 4h0m0s"}, w.entries("black"))
 }
 
+// It is gone on with: that nobody knew what had become of it is no news again.
+func TestWhatIsGoneOnWithIsNoNews(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fault("POST /v4/ip_rules", "status:500", 0)
+	inv := w.asks(ann, "deny 203.0.113.7 203.0.113.8")
+	_, err := w.do(inv)
+	require.ErrorContains(t, err, "Perhaps done")
+	require.Equal(t, 1, w.ledger.perhaps)
+	w.service.ClearFaults()
+	_, err = w.do(inv)
+	require.NoError(t, err)
+	require.Equal(t, 1, w.ledger.perhaps)
+}
+
 // Somebody else's line long after has nothing to do with it.
 func TestALongForgottenChangeIsNotGoneOnWith(t *testing.T) {
 	t.Parallel()

@@ -22,6 +22,7 @@ func (r *Runner) catchUp(ctx context.Context, c *Call) error {
 			}
 		}
 		if written.State == StateBegun {
+			written.Fault = ""
 			if _, err := c.save(ctx, nil, *written); err != nil {
 				return unsaved(mine, err)
 			}

@@ -26,6 +26,7 @@ type ledger struct {
 
 	audit     *auditLog // written in the same step as changes
 	ties      *ties
+	perhaps   int               // how often a change was saved of which nobody knows what became, which is news
 	kept      map[string]string // cases and mutes
 	term      int
 	loseAt    int    // the save at which the lock is found lost; 0: none
@@ -134,6 +135,9 @@ func (l *lock) SaveChanges(ctx context.Context, entry *commands.AuditEntry, all 
 	kept := map[string]any{}
 	for _, c := range all {
 		kept[c.ID] = c
+		if c.State == commands.StateBegun && c.Fault != "" {
+			l.perhaps++
+		}
 	}
 	if err := l.write(ctx, l.changes, kept); err != nil || entry == nil {
 		return 0, err

@@ -1,0 +1,63 @@
+package bot
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// outbox holds news of a change that was told before.
+type outbox struct {
+	Memory
+	change commands.Change
+	news   map[string]poller.News
+}
+
+func (o *outbox) Untold(context.Context, string) (all []poller.News, err error) {
+	for _, n := range o.news {
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+func (o *outbox) Changes(context.Context, string) ([]commands.Change, error) {
+	return []commands.Change{o.change}, nil
+}
+
+func (o *outbox) Trying(_ context.Context, _, _ string, now time.Time) (first time.Time, again, told bool, err error) {
+	return now, true, true, nil
+}
+
+func (o *outbox) Told(_ context.Context, n poller.News, _, _ string, _ bool) (double bool, err error) {
+	delete(o.news, n.ID)
+	return false, nil
+}
+
+func (o *outbox) ToRedraw(context.Context, string) (map[string]int64, error) { return nil, nil }
+
+// Else it would wait until nobody remembers that it was told, and then come twice.
+func TestNewsThatIsAnnouncedAgainIsTakenOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ch := commands.Change{ID: "c1", Account: "acme", State: commands.StateBegun, Fault: "nobody knows"}
+		n := Announcement(ch, "C1")
+		box := &outbox{change: ch, news: map[string]poller.News{n.ID: n}}
+		b := New(Config{
+			Slack: Connect(SlackConfig{Token: "xoxb-secret"}), Memory: box, Runner: noRunner{},
+			Accounts: []Account{{Account: &commands.Account{Name: "acme"}, Channel: "C1"}},
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); b.Tend(ctx, ctx, "acme") }()
+		synctest.Wait()
+		require.Empty(t, box.news)
+		stop()
+		<-ended
+	})
+}
