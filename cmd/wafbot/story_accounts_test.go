@@ -27,7 +27,7 @@ func stuffing() waf.AttackSpec {
 }
 
 func TestAccountsAreApart(t *testing.T) {
-	story(t, bothAccounts, func(t *testing.T, w *world) {
+	storyOver(t, eitherWay(), bothAccounts, func(t *testing.T, w *world) {
 		w.attack(injection())
 		w.attack(stuffing())
 		acme, globex := w.card("/login"), w.cardIn("#waf-globex", "/signin", "brute force")
@@ -63,7 +63,7 @@ func TestAccountsAreApart(t *testing.T) {
 }
 
 func TestOneAccountIsDown(t *testing.T) {
-	story(t, bothAccounts, func(t *testing.T, w *world) {
+	storyOver(t, eitherWay(), bothAccounts, func(t *testing.T, w *world) {
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Kind: "unauthenticated"}))
 		w.attack(injection())
 		w.attack(stuffing())

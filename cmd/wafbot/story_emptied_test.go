@@ -42,7 +42,7 @@ func runningOrNot(t *testing.T, prepare func(*world), play func(t *testing.T, w 
 	}
 	for name, running := range map[string]bool{"running": true, "down": false} {
 		t.Run(name, func(t *testing.T) {
-			storyOver(t, []workspace.Ingress{workspace.IngressEither}, lost, func(t *testing.T, w *world) { play(t, w, running) })
+			storyOver(t, eitherWay(), lost, func(t *testing.T, w *world) { play(t, w, running) })
 		})
 	}
 }
@@ -123,7 +123,7 @@ func TestRedisEmptied(t *testing.T) {
 }
 
 func TestWhatIsAskedWhileTheMemoryIsReadBack(t *testing.T) {
-	story(t, rough, func(t *testing.T, w *world) {
+	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card("/login")
 		card.known()
@@ -183,7 +183,7 @@ func TestRedisEmptiedWithoutTheHistoryScope(t *testing.T) {
 		w.rough = true
 		w.Slack.SetFault(workspace.Fault{Method: "conversations.history", Kind: "missing_scope"})
 	}
-	storyOver(t, []workspace.Ingress{workspace.IngressEither}, unread, func(t *testing.T, w *world) {
+	storyOver(t, eitherWay(), unread, func(t *testing.T, w *world) {
 		w.message("#waf", "acme: wafbot can't look back", "channels:history", "cards come again")
 		w.attack(injection())
 		w.card("/login")
@@ -236,7 +236,7 @@ func TestRedisEmptiedWithSeveralChannels(t *testing.T) {
 }
 
 func TestALineAtTheTerminalReadsBackFirst(t *testing.T) {
-	storyOver(t, []workspace.Ingress{workspace.IngressEither}, rough, func(t *testing.T, w *world) {
+	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card("/login")
 		card.click("rob", "Deny only")

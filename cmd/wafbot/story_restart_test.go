@@ -42,7 +42,7 @@ func (w *world) another() other {
 }
 
 func TestARestart(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
+	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		card.click("rob", "Deny only")
@@ -66,7 +66,7 @@ func TestARestart(t *testing.T) {
 }
 
 func TestWhatADeadReplicaHadInHand(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
+	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
 		o := w.another()
 		asked := 0
 		for ; len(o.took) == 0; asked++ { // Redis gives the two of them work in turn
@@ -83,7 +83,7 @@ func TestWhatADeadReplicaHadInHand(t *testing.T) {
 }
 
 func TestRedisAway(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
+	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		status, _ := w.get("/readyz")
@@ -122,7 +122,7 @@ func TestACardWhoseRecordingGetsNoAnswer(t *testing.T) {
 		const where = "hset\r\n$14\r\n{a:acme}:cards" // of a card; twice, because the client itself tries again
 		w.cfg.Redis.URL = apiclient.Secret(w.redis.losing(w.t, where, 2).url)
 	}
-	story(t, lossy, func(t *testing.T, w *world) {
+	storyOver(t, eitherWay(), lossy, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.polls(8)

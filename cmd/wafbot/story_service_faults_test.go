@@ -24,7 +24,7 @@ func TestTheServiceRefusesADenial(t *testing.T) {
 		"status:429":      "the service takes no more requests just now",
 	} {
 		t.Run(kind, func(t *testing.T) {
-			story(t, asItIs, func(t *testing.T, w *world) {
+			storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
 				w.attack(injection())
 				card := w.card(attacker)
 				require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: addEntry, Kind: kind}))
@@ -50,7 +50,7 @@ func TestTheServiceStumblesOverADenial(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"status:429", "status:500", "html", "reset", "cut", "500_applied", "reset_applied", "slow"} {
 		t.Run(kind, func(t *testing.T) {
-			story(t, asItIs, func(t *testing.T, w *world) {
+			storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
 				w.attack(injection())
 				card := w.card(attacker)
 				require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: addEntry, Kind: kind, Times: 1}))
@@ -72,7 +72,7 @@ func TestTheServiceStumblesOverAPatch(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"status:429", "cut", "500_applied", "reset_applied"} {
 		t.Run(kind, func(t *testing.T) {
-			story(t, asItIs, func(t *testing.T, w *world) {
+			storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
 				w.attack(injection())
 				card := w.card(attacker)
 				require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "POST /v1/objects/hint/create", Kind: kind, Times: 1}))

@@ -17,7 +17,7 @@ func TestACardIsPostedOnceWhateverSlackAnswers(t *testing.T) {
 	kinds := []string{"ratelimited", "ratelimited_posted", "500", "500_posted", "timeout_posted", "service_unavailable", "fatal_error"}
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
-			story(t, rough, func(t *testing.T, w *world) {
+			storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 				w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: kind, Times: 1})
 				w.attack(injection())
 				card := w.card("/login")
@@ -37,7 +37,7 @@ func TestAnArchivedChannel(t *testing.T) {
 		w.rough = true
 		w.cfg.Accounts[0].Routes = []Route{{Channel: "C0RANDOM3"}}
 	}
-	story(t, elsewhere, func(t *testing.T, w *world) {
+	storyOver(t, eitherWay(), elsewhere, func(t *testing.T, w *world) {
 		require.NoError(t, w.Slack.SetArchived("#random", true))
 		w.attack(injection())
 		card := w.card("/login")
@@ -50,7 +50,7 @@ func TestAnArchivedChannel(t *testing.T) {
 }
 
 func TestACardThatSlackRefusesGoesOutAsText(t *testing.T) {
-	story(t, rough, func(t *testing.T, w *world) {
+	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "invalid_blocks", Times: 1})
 		w.attack(injection())
 		card := w.card("NOT BLOCKED: SQL injection on Shop. 203.0.113.7 (FR)")
@@ -62,7 +62,7 @@ func TestACardThatSlackRefusesGoesOutAsText(t *testing.T) {
 }
 
 func TestAnAnswerFindsItsWay(t *testing.T) {
-	story(t, rough, func(t *testing.T, w *world) {
+	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.Slack.SetFault(workspace.Fault{Method: "response_url", Kind: "expired_url"})
 		w.types("rob", "deny 198.51.100.9")
 		w.told("rob", "Deny 198.51.100.9", "accepted by the service")
@@ -71,7 +71,7 @@ func TestAnAnswerFindsItsWay(t *testing.T) {
 }
 
 func TestSlackDoesNotTellWhoSomebodyIs(t *testing.T) {
-	story(t, rough, func(t *testing.T, w *world) {
+	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.Slack.SetFault(workspace.Fault{Method: "users.info", Kind: "500"})
 		w.types("rob", "deny 198.51.100.9")
 		w.told("rob", "Slack doesn't tell wafbot who you are just now")
@@ -86,7 +86,7 @@ func TestSlackDoesNotTellWhoSomebodyIs(t *testing.T) {
 
 // An edit that Slack will never take must not eat the edits of all other cards.
 func TestADeletedCardIsEditedOnce(t *testing.T) {
-	story(t, rough, func(t *testing.T, w *world) {
+	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.Slack.SetFault(workspace.Fault{Method: "chat.update", Kind: "message_not_found"})
@@ -107,7 +107,7 @@ func TestADeletedCardIsEditedOnce(t *testing.T) {
 
 // A change is told all the same: in the channel, with its undo.
 func TestAChangeWhoseCardIsGone(t *testing.T) {
-	story(t, rough, func(t *testing.T, w *world) {
+	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		card.known()

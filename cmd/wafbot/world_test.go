@@ -68,6 +68,9 @@ func story(t *testing.T, prepare func(w *world), play func(t *testing.T, w *worl
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket, workspace.IngressEither}, prepare, play)
 }
 
+// eitherWay is for stories to which it is all the same how Slack delivers.
+func eitherWay() []workspace.Ingress { return []workspace.Ingress{workspace.IngressEither} }
+
 // storyOver plays over some ways only.
 func storyOver(t *testing.T, ways []workspace.Ingress, prepare func(w *world), play func(t *testing.T, w *world)) {
 	t.Helper()

@@ -32,6 +32,7 @@ func TestChaos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts redis-server, and takes a while")
 	}
+	besideEachOther(t)
 	binary := build(t)
 	for n := range *rounds {
 		for name := range strings.SplitSeq(*which, ",") {
@@ -46,6 +47,13 @@ func TestChaos(t *testing.T) {
 				require.True(t, v.clean(), "lost or done twice; %s; logs in %s\n%s", p, r.logs, v.lines())
 			})
 		}
+	}
+}
+
+// besideEachOther has a test run beside others, which mostly wait too, unless it is a long round: that is to have the machine for itself.
+func besideEachOther(t *testing.T) {
+	if *struck != "all" {
+		t.Parallel()
 	}
 }
 

@@ -26,6 +26,7 @@ func TestSteps(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts redis-server, and takes a while")
 	}
+	besideEachOther(t)
 	c := &campaign{t: t, binary: build(t), worlds: make(chan struct{}, *worlds)}
 	all := stories()
 	tallies := make([]*tally, len(all))
