@@ -131,11 +131,13 @@ func TestFailovers(t *testing.T) {
 			}
 			return true
 		}, 15*time.Second, 20*time.Millisecond, "what was accepted is done")
-		twice := 0
+		mu.Lock()
+		twice, sum := 0, len(accepted)
 		for _, n := range done {
 			twice += max(0, n-1)
 		}
-		t.Logf("%d accepted, %d of them handed over again; overlaps of leases, which are not waited for: %v", len(accepted), twice, w.overlaps())
+		mu.Unlock()
+		t.Logf("%d accepted, %d of them handed over again; overlaps of leases, which are not waited for: %v", sum, twice, w.overlaps())
 		all, err := direct.Changes(ctx, "acme")
 		require.NoError(t, err)
 		require.Len(t, all, masters)
