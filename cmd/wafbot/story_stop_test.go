@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -132,8 +133,10 @@ func TestLinksOpenedWithoutRedis(t *testing.T) {
 		w.stop()
 		w.requireClean()
 	}()
-	_, body := w.get("/readyz")
-	require.Contains(t, body, `"ingress":"socket mode"`)
+	w.until("a link that the bot has heard of", func() bool {
+		_, body := w.get("/readyz")
+		return strings.Contains(body, `"ingress":"socket mode"`)
+	})
 	w.types("rob", "deny 198.51.100.9")
 	w.told("rob", "not done: wafbot's memory (Redis) can't be reached")
 	require.Len(t, w.Slack.Links(), 1)
