@@ -27,8 +27,9 @@ func (b *Bot) Work(held, more context.Context) error {
 			b.cfg.Log.Error("a newer wafbot accepted this request: left to it")
 			return // this replica is about to learn that it is out of service
 		}
+		handed := time.Now()
 		lanes.add(more, b.lane(req), func() {
-			if more.Err() != nil {
+			if more.Err() != nil || time.Since(handed) > doubtAfter && !mine(held) {
 				return
 			}
 			if answer := b.workOff(held, req, mine); answer != nil {

@@ -54,7 +54,8 @@ type sharing struct {
 	accounts []string // in the order in which this replica tries to take them
 	tend     Tend
 	held     map[string]*tending
-	next     int // of accounts, to be tried
+	tried    map[string]*lease // those whose answer was lost
+	next     int               // of accounts, to be tried
 	wake     chan struct{}
 }
 
@@ -64,7 +65,7 @@ func (s *Store) Share(ctx, more context.Context, accounts []string, tend Tend) e
 	more, stop := context.WithCancel(more)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	sh := &sharing{store: s, accounts: s.ordered(accounts), tend: tend, held: map[string]*tending{}, wake: make(chan struct{}, 1)}
+	sh := &sharing{store: s, accounts: s.ordered(accounts), tend: tend, held: map[string]*tending{}, tried: map[string]*lease{}, wake: make(chan struct{}, 1)}
 	renew := time.NewTicker(tendEvery)
 	defer renew.Stop()
 	for {
@@ -183,12 +184,17 @@ func (sh *sharing) take(ctx, more context.Context, share int) {
 func (sh *sharing) takeFree(ctx, more context.Context, candidates []string) {
 	leases, takes := make([]*lease, len(candidates)), make([]call, len(candidates))
 	for i, account := range candidates {
-		leases[i] = newLease(keyLease(account), tendFor)
+		if leases[i] = sh.tried[account]; leases[i] == nil {
+			leases[i] = newLease(keyLease(account), tendFor)
+		}
 		takes[i] = call{[]string{leases[i].key, keyEpoch(account)}, []any{leases[i].token, tendFor.Milliseconds(), stateVersion, true}}
 	}
 	until := time.Now().Add(tendFor)
 	for i, answer := range sh.store.pipelined(ctx, takeLease, takes) {
-		if outcome, err := answer.Text(); err == nil && outcome == leaseTaken {
+		outcome, err := answer.Text()
+		if delete(sh.tried, candidates[i]); err != nil {
+			sh.tried[candidates[i]] = leases[i] // perhaps it was taken: the same is tried again
+		} else if outcome == leaseTaken {
 			sh.begin(ctx, more, candidates[i], leases[i], until)
 		}
 	}

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -300,5 +301,26 @@ func TestALeaseWhoseAnswerWasLostIsTakenSoon(t *testing.T) {
 		w := newWatch(t, "acme")
 		w.start("one", s, net)
 		within(t, 6*time.Second, w.begun)
+	})
+}
+
+// The lease that was taken would run for 4 s, in which nobody tended the account.
+func TestALeaseWhoseAnswerWasLostIsTakenAtTheNextTry(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		net := newWire(t, w.addr)
+		s := net.open(t)
+		require.NoError(t, s.Ping(t.Context()))
+		lost := false
+		net.goWrong(func(chunk []byte) ([]byte, bool) {
+			net.replies = nil
+			if !lost && bytes.Contains(chunk, []byte("{a:acme}:lease")) && bytes.Contains(chunk, []byte("redis.call")) {
+				lost, net.replies = true, cut
+			}
+			return chunk, true
+		}, nil)
+		all := newWatch(t, "acme")
+		all.start("it", s, nil)
+		within(t, 3*time.Second, all.begun)
+		require.True(t, lost)
 	})
 }
