@@ -123,7 +123,7 @@ func (p *Poller) bridge(u *Update, r reading, good bool) {
 	}
 	facts := GapFacts{From: p.lastGood, To: r.at, Why: p.whyBlind()}
 	facts.Over, facts.OverCount = oldest(over), len(over)
-	began := p.beganSince(p.lastGood.Truncate(time.Second), u) // the service counts whole seconds
+	began := p.beganSince(p.lastGood.Truncate(time.Second), u, r) // the service counts whole seconds
 	facts.Began, facts.BeganCount = oldest(began), len(began)
 	u.News = append(u.News, News{
 		ID: deliveryID(p.cfg.Account, "", Gap, int(p.lastGood.UnixMilli())), Account: p.cfg.Account, Reason: Gap, Channel: p.cfg.Channel, At: r.at, Gap: &facts,
@@ -142,12 +142,14 @@ func (p *Poller) whyBlind() string {
 	return strings.Join(causes, "; then ")
 }
 
-// beganSince are the attacks that began then and have a card, or get one by the update.
-func (p *Poller) beganSince(from time.Time, u *Update) (began []apiclient.Attack) {
+// beganSince are the attacks that began then and have a card, and those that got their first one by this poll, whenever the service says that
+// they began.
+func (p *Poller) beganSince(from time.Time, u *Update, r reading) (began []apiclient.Attack) {
 	shown := maps.Clone(p.shown)
 	maps.Copy(shown, u.Shown)
 	for _, s := range shown {
-		if s.Told && !s.Attack.First.Before(from) {
+		now := s.Revision == 1 && s.SeenAt.Equal(r.at)
+		if s.Told && (now || !s.Attack.First.Before(from)) {
 			began = append(began, s.Attack)
 		}
 	}

@@ -205,6 +205,7 @@ func TestGapAfterAnAbsence(t *testing.T) {
 
 	a.at(2 * time.Hour)
 	began(a, "x:on", 20*time.Minute, time.Minute)
+	began(a, "x:earlier", 125*time.Minute, time.Minute) // before the gap, but nobody knew
 	began(a, "x:over2", 60*time.Minute, 40*time.Minute)
 	began(a, "x:over1", 70*time.Minute, 50*time.Minute)
 	began(a, "x:incident", 80*time.Minute, 55*time.Minute, incident)
@@ -219,11 +220,11 @@ func TestGapAfterAnAbsence(t *testing.T) {
 	for _, n := range news {
 		told = append(told, string(n.Reason)+" "+n.Attack.ID)
 	}
-	require.Equal(t, []string{"new incident x:incident", "new attack x:on", "gap ", "quiet x:before"}, told)
-	facts := news[2].Gap
-	require.Equal(t, []string{"x:incident", "x:on"}, in(facts.Began), "the oldest first")
+	require.Equal(t, []string{"new incident x:incident", "new attack x:earlier", "new attack x:on", "gap ", "quiet x:before"}, told)
+	facts := news[3].Gap
+	require.Equal(t, []string{"x:earlier", "x:incident", "x:on"}, in(facts.Began), "the oldest first")
 	require.Equal(t, []string{"x:over1", "x:over2"}, in(facts.Over))
-	require.Equal(t, [2]int{2, 2}, [2]int{facts.BeganCount, facts.OverCount})
+	require.Equal(t, [2]int{3, 2}, [2]int{facts.BeganCount, facts.OverCount})
 	require.Empty(t, facts.Over[0].Sources)
 	require.True(t, noon.Add(2*time.Minute).Equal(facts.From))
 	require.True(t, noon.Add(2*time.Hour).Equal(facts.To))

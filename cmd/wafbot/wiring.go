@@ -151,11 +151,12 @@ func (a *app) follow(_ context.Context, ch commands.Change) {
 }
 
 // following is the news of a change that was written down: every one that came to an end is told. Of one that was taken back the undo tells,
-// which is a change of its own. What could not be ended when it was due is tried each minute, which is not told each minute.
+// which is a change of its own. What could not be ended when it was due is tried each minute, which is not told each minute; and what failed
+// for an attack is told in its thread to the one who asked.
 func (a *app) following(ch commands.Change) []poller.News {
 	unfinished := ch.State == commands.StateBegun && ch.Fault == ""
-	triedAgain := ch.State == commands.StateFailed && ch.Actor.Via == commands.ViaClock
-	if unfinished || triedAgain || ch.State == commands.StateUndone {
+	toldElsewhere := ch.State == commands.StateFailed && (ch.Actor.Via == commands.ViaClock || ch.AttackID != "")
+	if unfinished || toldElsewhere || ch.State == commands.StateUndone {
 		return nil
 	}
 	return []poller.News{bot.Announcement(ch, a.configured(ch.Account).Channel)}
