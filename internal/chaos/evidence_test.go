@@ -198,7 +198,7 @@ func (e *evidence) answers(q request) (texts []string) {
 // aboutNone reports whether a message says that something was not done without naming what.
 func aboutNone(m message) bool {
 	text := strings.ToLower(m.says())
-	return strings.Contains(text, "not done") || strings.Contains(text, "nothing was done") || strings.Contains(text, "perhaps not recorded")
+	return slices.ContainsFunc([]string{"not done", "nothing was done", "nothing is changed", "perhaps not recorded"}, func(words string) bool { return strings.Contains(text, words) })
 }
 
 // refusal reports whether an answer says something other than that all was done.
