@@ -129,14 +129,20 @@ func titles(api *apiclient.Client, log *slog.Logger) func(context.Context, strin
 	}
 }
 
-// health is how polling an account goes in this process.
+// healthTimeout bounds asking Redis how another replica's polling goes.
+const healthTimeout = time.Second
+
+// health is how polling an account goes: in this process, else as the replica that polls it has told Redis.
 func (a *app) health(account string) (commands.HealthNow, bool) {
-	p, ok := a.pollers[account]
-	if !ok {
-		return commands.HealthNow{}, false
+	if p, ok := a.pollers[account]; ok {
+		if h := p.Health(); !h.LastGood.IsZero() || h.Failing != "" {
+			return commands.HealthNow{LastGood: h.LastGood, Failing: h.Failing}, true
+		}
 	}
-	h := p.Health()
-	return commands.HealthNow{LastGood: h.LastGood, Failing: h.Failing}, !h.LastGood.IsZero() || h.Failing != ""
+	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
+	defer cancel()
+	good, blind, err := a.store.Watched(ctx, account)
+	return commands.HealthNow{LastGood: good, Failing: blind.Why}, err == nil && !good.IsZero()
 }
 
 // follow has this replica, if it tends the account, show at once what a change did.

@@ -19,20 +19,26 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// Load is what the poller remembers of an account.
-func (s *Store) Load(ctx context.Context, account string) (poller.Remembered, error) {
+// Watched is when an account was last watched well, as far as that is remembered, and the spell of not watching that was told and has not ended;
+// both zero when there is none.
+func (s *Store) Watched(ctx context.Context, account string) (lastGood time.Time, blind poller.Spell, err error) {
 	good, err := s.rdb.Get(ctx, keyGood(account)).Int64()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return poller.Remembered{}, fmt.Errorf("load last poll of %s: %w", account, err)
+	switch {
+	case err == nil:
+		lastGood = time.UnixMilli(good).UTC()
+	case !errors.Is(err, redis.Nil):
+		return lastGood, blind, fmt.Errorf("load last poll of %s: %w", account, err)
 	}
-	var r poller.Remembered
-	if err == nil {
-		r.LastGood = time.UnixMilli(good).UTC()
-	}
-	if r.Began, err = s.began(ctx, account); err != nil {
+	blind, err = s.blind(ctx, account)
+	return lastGood, blind, err
+}
+
+// Load is what the poller remembers of an account.
+func (s *Store) Load(ctx context.Context, account string) (r poller.Remembered, err error) {
+	if r.LastGood, r.Blind, err = s.Watched(ctx, account); err != nil {
 		return poller.Remembered{}, err
 	}
-	if r.Blind, err = s.blind(ctx, account); err != nil {
+	if r.Began, err = s.began(ctx, account); err != nil {
 		return poller.Remembered{}, err
 	}
 	texts, err := s.rdb.HGetAll(ctx, keyShown(account)).Result()
