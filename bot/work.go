@@ -62,8 +62,8 @@ const doubtAfter = 2 * time.Second
 // answerFor is how long it is tried to answer: then the world is another one.
 const answerFor = 10 * time.Minute
 
-// workOff carries a request out. It returns what answers it, and reports whether that is done: whoever was not answered when the context ends is
-// by another replica, to which the request comes again. Nil: it was cut short, or is another replica's by now.
+// workOff carries a request out. It returns what answers it and reports whether that is done: who was not answered when the context ends is
+// answered by the replica to which the request comes again. Nil: it was cut short, or is another replica's by now.
 func (b *Bot) workOff(held context.Context, req request, mine func(context.Context) bool) (answer func(context.Context) bool) {
 	run, cancel := context.WithTimeout(held, workLimit)
 	defer cancel()

@@ -38,9 +38,7 @@ func TestACrashAfterSending(t *testing.T) {
 				require.Equal(t, []string{"block"}, w.modes())
 			}
 			w.does(ann, "undo "+res.Changes[0].ID)
-			require.Empty(t, w.entries("black"))
-			require.Empty(t, w.rules("vpatch"))
-			require.Equal(t, []string{"monitoring"}, w.modes())
+			w.requireAsAtFirst()
 		}
 	}
 }

@@ -39,9 +39,7 @@ func TestALockLostInTheMiddleOfAChange(t *testing.T) {
 					require.Equal(t, commands.StateDone, ch.State)
 					w.does(ann, "undo "+ch.ID)
 				}
-				require.Empty(t, w.entries("black"))
-				require.Empty(t, w.rules("vpatch"))
-				require.Equal(t, []string{"monitoring"}, w.modes())
+				w.requireAsAtFirst()
 			})
 		}
 	}
@@ -87,9 +85,7 @@ func TestAChangeThatRedisForgotIsWrittenDownAgain(t *testing.T) {
 		ch := w.ledger.all()[0]
 		require.Equal(t, commands.StateDone, ch.State)
 		w.does(ann, "undo "+ch.ID)
-		require.Empty(t, w.entries("black"))
-		require.Empty(t, w.rules("vpatch"))
-		require.Equal(t, []string{"monitoring"}, w.modes())
+		w.requireAsAtFirst()
 	}
 }
 

@@ -106,15 +106,20 @@ func TestWhatStandsOnTheListsIsRecalled(t *testing.T) {
 	require.Empty(t, w.entries("white"))
 }
 
-// A denial of more sources than a message can tell of is completed from the lists.
-func TestAMemoWithoutItsStepsIsCompleted(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// denyOfMany names 120 sources.
+func denyOfMany() string {
 	var targets []string
 	for i := range 120 {
 		targets = append(targets, fmt.Sprintf("198.51.%d.%d", 17*i%251, 31*i%253))
 	}
-	many := w.does(ann, "deny "+strings.Join(targets, " ")+" for=1h")
+	return "deny " + strings.Join(targets, " ") + " for=1h"
+}
+
+// A denial of more sources than a message can tell of is completed from the lists.
+func TestAMemoWithoutItsStepsIsCompleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	many := w.does(ann, denyOfMany())
 	longer := w.does(ann, "extend "+many.ID+" for=1h")
 	r := w.emptied(false, many, longer)
 	require.Empty(t, r.Unknown)
@@ -129,11 +134,7 @@ func TestAMemoWithoutItsStepsIsCompleted(t *testing.T) {
 func TestAMemoWithoutItsStepsAndWithoutTheLists(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	var targets []string
-	for i := range 120 {
-		targets = append(targets, fmt.Sprintf("198.51.%d.%d", 17*i%251, 31*i%253))
-	}
-	many := w.does(ann, "deny "+strings.Join(targets, " ")+" for=1h")
+	many := w.does(ann, denyOfMany())
 	few := w.does(ann, "deny 192.0.2.1")
 	r := w.emptied(true, many, few)
 	require.Equal(t, []string{many.ID}, r.Unknown)

@@ -144,6 +144,14 @@ func source(name, deny string, ranges ...string) commands.Source {
 	return s
 }
 
+// requireAsAtFirst holds that the service is as it was before anything was asked.
+func (w *world) requireAsAtFirst() {
+	w.t.Helper()
+	require.Empty(w.t, w.entries("black"))
+	require.Empty(w.t, w.rules("vpatch"))
+	require.Equal(w.t, []string{"monitoring"}, w.modes())
+}
+
 func (w *world) clock() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,15 +10,12 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// touched has the attack's card redrawn after something was said about it, and calls who was given it.
+// touched has this replica, if it tends the account, redraw the attack's card at once, which was marked when something was said about it; and
+// calls who was given the attack.
 func (a *app) touched(ctx context.Context, t commands.Touch) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	id := commands.AttackID(t.Account, t.Attack.ID)
-	if err := a.store.Outdated(ctx, t.Account, id); err != nil {
-		a.log.Error("mark card", "attack", id, "err", err)
-	}
-	a.bot.Redraw(t.Account, id)
+	a.bot.Redraw(t.Account, commands.AttackID(t.Account, t.Attack.ID))
 	if t.HandedTo != "" {
 		a.announce(ctx, bot.Handover(t, a.configured(t.Account).Channel))
 	}

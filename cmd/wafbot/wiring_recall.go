@@ -71,7 +71,6 @@ func (a *app) recall(ctx context.Context, account string) error {
 		return err // somebody else was faster, and has it told
 	}
 	a.log.Info("the account's memory begins", "account", account, "epoch", r.Epoch, "cards", len(r.Cards), "changes", len(r.Changes))
-	a.bot.Wake(account, r.News)
 	return nil
 }
 

@@ -14,18 +14,24 @@ import (
 )
 
 // Case is what was said about an attack; the zero Case when nothing was.
-func (s *Store) Case(ctx context.Context, account, attack string) (c commands.Case, err error) {
-	text, err := s.rdb.HGet(ctx, keyCases(account), attack).Bytes()
+func (s *Store) Case(ctx context.Context, account, attack string) (commands.Case, error) {
+	return value[commands.Case](s.rdb.HGet(ctx, keyCases(account), attack), "read case of "+attack)
+}
+
+// value is what an answer holds as JSON; zero when there is nothing.
+func value[T any](answer *redis.StringCmd, doing string) (v T, err error) {
+	var none T
+	text, err := answer.Bytes()
 	if errors.Is(err, redis.Nil) {
-		return c, nil
+		return none, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(text, &c)
+		err = json.Unmarshal(text, &v)
 	}
 	if err != nil {
-		return commands.Case{}, fmt.Errorf("read case of %s: %w", attack, err)
+		return none, fmt.Errorf("%s: %w", doing, err)
 	}
-	return c, nil
+	return v, nil
 }
 
 // Cases are all of an account, by attack.
@@ -57,18 +63,8 @@ func (l *Lock) SaveCase(ctx context.Context, attack string, c commands.Case) err
 }
 
 // Mutes are an account's; some may be over.
-func (s *Store) Mutes(ctx context.Context, account string) (all []commands.Mute, err error) {
-	text, err := s.rdb.Get(ctx, keyMutes(account)).Bytes()
-	if errors.Is(err, redis.Nil) {
-		return nil, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &all)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read mutes of %s: %w", account, err)
-	}
-	return all, nil
+func (s *Store) Mutes(ctx context.Context, account string) ([]commands.Mute, error) {
+	return value[[]commands.Mute](s.rdb.Get(ctx, keyMutes(account)), "read mutes of "+account)
 }
 
 // SaveMutes puts these in the place of all of the account's, until the last of them is over.

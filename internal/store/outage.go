@@ -13,18 +13,8 @@ import (
 )
 
 // blind is the spell of not watching that was told and has not ended; zero when there is none.
-func (s *Store) blind(ctx context.Context, account string) (spell poller.Spell, err error) {
-	text, err := s.rdb.Get(ctx, keyBlind(account)).Bytes()
-	if errors.Is(err, redis.Nil) {
-		return spell, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &spell)
-	}
-	if err != nil {
-		return poller.Spell{}, fmt.Errorf("load blind spell of %s: %w", account, err)
-	}
-	return spell, nil
+func (s *Store) blind(ctx context.Context, account string) (poller.Spell, error) {
+	return value[poller.Spell](s.rdb.Get(ctx, keyBlind(account)), "load blind spell of "+account)
 }
 
 // blind adds what becomes of the spell; nil leaves it as it is, a zero one ends it.
@@ -42,18 +32,8 @@ func (b *batch) blind(account string, spell *poller.Spell) error {
 }
 
 // Tied is the account's last spell of refused changes; zero when there was none.
-func (s *Store) Tied(ctx context.Context, account string) (t commands.Tied, err error) {
-	text, err := s.rdb.Get(ctx, keyTied(account)).Bytes()
-	if errors.Is(err, redis.Nil) {
-		return t, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &t)
-	}
-	if err != nil {
-		return commands.Tied{}, fmt.Errorf("read refused changes of %s: %w", account, err)
-	}
-	return t, nil
+func (s *Store) Tied(ctx context.Context, account string) (commands.Tied, error) {
+	return value[commands.Tied](s.rdb.Get(ctx, keyTied(account)), "read refused changes of "+account)
 }
 
 // SaveTied writes a spell of refused changes down, and the news of it, in one step.
