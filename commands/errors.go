@@ -24,9 +24,10 @@ var (
 type Refusal struct {
 	Kind  error
 	Text  Text
-	Plan  *Plan // of ErrAsk: what would be done and what warns
-	Line  Line  // of ErrAsk: the canonical line to run after all
-	Cause error // for the log: what lies behind, never shown
+	Arg   string // the argument that it is about, for a form; "": none, or several
+	Plan  *Plan  // of ErrAsk: what would be done and what warns
+	Line  Line   // of ErrAsk: the canonical line to run after all
+	Cause error  // for the log: what lies behind, never shown
 }
 
 // Error is the refusal's text.

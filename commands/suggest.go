@@ -30,6 +30,7 @@ type Suggestion struct {
 	Confirm string // what it will do, for that dialog: at most 300 characters
 	OK      string // the dialog's button that does it
 	Danger  bool
+	Form    bool   // opens a form with the line filled in, however much of it is missing; the label ends in "…"
 	Stops   string // for the card: what it would stop and how soon
 }
 
