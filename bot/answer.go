@@ -26,6 +26,9 @@ func (b *Bot) resultMessage(req request, res commands.Result, err error) Message
 			buttons = append(buttons, commands.Suggestion{Label: "Next page", Line: *res.Next})
 		}
 		return linesMessage(res.Lines, buttons)
+	case errors.Is(err, commands.ErrUsage) && errors.As(err, &refusal) && b.cfg.Runner.Fillable(req.Invocation.Line):
+		form := commands.Suggestion{Label: "Fill in a form…", Line: req.Invocation.Line, Form: true}
+		return linesMessage([]commands.Text{refusal.Text}, []commands.Suggestion{form})
 	case errors.As(err, &refusal) && errors.Is(err, commands.ErrAsk):
 		return renderAsk(refusal)
 	}
@@ -72,6 +75,9 @@ func (b *Bot) answerUntil(ctx, more context.Context, req request, msg Message) b
 // send uses the request's response address as given; where there is none, or it has ended, the person gets an ephemeral message. It reports
 // whether it failed for a reason that may pass, and how long Slack wants to be left alone then.
 func (b *Bot) send(ctx context.Context, req request, msg Message) (wait time.Duration, again bool) {
+	if req.View != "" && b.answerView(ctx, req, msg) {
+		return 0, false
+	}
 	err := errNoAddress
 	if req.ResponseURL != "" {
 		err = b.cfg.Slack.respond(ctx, req.ResponseURL, &slack.WebhookMessage{
@@ -90,3 +96,16 @@ func (b *Bot) send(ctx context.Context, req request, msg Message) (wait time.Dur
 }
 
 var errNoAddress = errors.New("no response address")
+
+// answerView puts an answer in the place of the view that the request was made in (views.update). It reports whether it is shown: a view may
+// have been closed meanwhile.
+func (b *Bot) answerView(ctx context.Context, req request, msg Message) bool {
+	v, err := renderAnswer(msg, req.meta())
+	if err == nil {
+		_, err = b.cfg.Slack.api.UpdateViewContext(ctx, v, "", "", req.View)
+	}
+	if err != nil && errorName(err) != "not_found" {
+		b.cfg.Log.Warn("answer in view", "user", req.Invocation.Actor.ID, "err", withoutURL(err))
+	}
+	return err == nil
+}

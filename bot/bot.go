@@ -21,6 +21,9 @@ import (
 type Runner interface {
 	Do(ctx context.Context, inv commands.Invocation) (commands.Result, error)
 	Changes(l commands.Line) bool
+	Missing(l commands.Line, attack string) bool
+	Fillable(l commands.Line) bool
+	Form(ctx context.Context, inv commands.Invocation) (commands.Form, error)
 }
 
 // Inbox takes deliveries once and keeps those that change something until they are carried out.

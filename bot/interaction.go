@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/slack-go/slack"
+
 	"github.com/wafbot/wafbot/commands"
 )
 
@@ -20,6 +22,14 @@ type payload struct {
 	Team struct {
 		ID string `json:"id"`
 	} `json:"team"`
+	Trigger string `json:"trigger_id"`
+	View    struct {
+		ID         string    `json:"id"`
+		Type       string    `json:"type"` // modal or home
+		CallbackID string    `json:"callback_id"`
+		Meta       string    `json:"private_metadata"`
+		State      viewState `json:"state"`
+	} `json:"view"`
 	Channel struct {
 		ID string `json:"id"`
 	} `json:"channel"`
@@ -36,19 +46,25 @@ type payload struct {
 	ResponseURL string `json:"response_url"`
 }
 
-// interaction takes a click.
-func (b *Bot) interaction(ctx context.Context, d delivery, body []byte) {
+// interaction takes a click or a form. What it returns goes back with the acknowledgement; nil: nothing.
+func (b *Bot) interaction(ctx context.Context, d delivery, body []byte) *slack.ViewSubmissionResponse {
 	var p payload
 	if err := json.Unmarshal(body, &p); err != nil {
 		b.cfg.Log.Warn("read interaction", "err", err)
-		return
+		return nil
+	}
+	if p.Type == "view_submission" {
+		return b.submitted(ctx, p, d)
 	}
 	b.click(ctx, p, d)
+	return nil
 }
 
 func (b *Bot) click(ctx context.Context, p payload, d delivery) {
 	req := p.request(d)
-	req.Invocation.Account = b.accountIn(req.Channel)
+	if req.View == "" {
+		req.Invocation.Account = b.accountIn(req.Channel)
+	}
 	if p.Type != "block_actions" || len(p.Actions) == 0 {
 		b.outdated(req, p.Type)
 		return
@@ -60,6 +76,10 @@ func (b *Bot) click(ctx context.Context, p payload, d delivery) {
 		req.Invocation.Warned = true
 		req.Invocation.Anyway = kind == actionAnyway
 		b.take(ctx, req, action.Value)
+	case actionForm:
+		b.openForm(req, action.Value)
+	case actionMore:
+		b.openMore(req, action.Value)
 	case actionLeave:
 		req.Ephemeral = true // the question goes
 		b.reply(req, commands.Say("Left as it is. Nothing was done"))
@@ -81,11 +101,16 @@ func (p payload) request(d delivery) request {
 	if channel == "" {
 		channel = p.Container.ChannelID
 	}
-	return request{
+	req := request{
 		Channel: channel, MessageTS: p.Container.MessageTS, Thread: p.Container.ThreadTS, Ephemeral: p.Container.IsEphemeral, ResponseURL: p.ResponseURL,
 		names:      d.names,
 		Invocation: commands.Invocation{ID: d.names[0], At: d.at, Actor: commands.Actor{ID: p.User.ID, Team: team, Name: name, Via: commands.ViaButton}},
+		Trigger:    p.Trigger,
 	}
+	if p.View.Type == "modal" {
+		req.inView(p.View.ID, p.View.Meta)
+	}
+	return req
 }
 
 // outdated answers a button that this version doesn't know: they stay on old messages for ever.

@@ -14,8 +14,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var schema = sync.OnceValues(func() (*jsonschema.Schema, error) {
-	file, err := os.Open("../internal/sandbox/workspace/schema/message.schema.json")
+var (
+	schemas   = map[string]*jsonschema.Schema{}
+	schemasMu sync.Mutex
+)
+
+// compiled is the schema of a surface: message, modal or home.
+func compiled(surface string) (*jsonschema.Schema, error) {
+	schemasMu.Lock()
+	defer schemasMu.Unlock()
+	if s := schemas[surface]; s != nil {
+		return s, nil
+	}
+	file, err := os.Open("../internal/sandbox/workspace/schema/" + surface + ".schema.json")
 	if err != nil {
 		return nil, err
 	}
@@ -25,11 +36,12 @@ var schema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 		return nil, err
 	}
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("message.json", doc); err != nil {
+	if err := c.AddResource(surface+".json", doc); err != nil {
 		return nil, err
 	}
-	return c.Compile("message.json")
-})
+	schemas[surface], err = c.Compile(surface + ".json")
+	return schemas[surface], err
+}
 
 // requireFits fails if Slack would refuse the message, or could.
 func requireFits(t testing.TB, msg Message) {
@@ -45,7 +57,7 @@ func requireFits(t testing.TB, msg Message) {
 
 func requireBlocks(t testing.TB, blocks []slack.Block) {
 	t.Helper()
-	s, err := schema()
+	s, err := compiled("message")
 	require.NoError(t, err)
 	raw, err := json.Marshal(map[string]any{"blocks": blocks})
 	require.NoError(t, err)

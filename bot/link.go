@@ -9,9 +9,11 @@ import (
 	"net/http"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
+	"github.com/slack-go/slack"
 )
 
 // Times of a link.
@@ -245,7 +247,8 @@ func readFrame(data []byte) (frame, error) {
 // handle carries out, or writes down, what an envelope asks for, and acknowledges it.
 func (s *socket) handle(ctx context.Context, l *link, f frame) {
 	begun := time.Now()
-	ack := sync.OnceFunc(func() { s.ack(l, f.Envelope, begun) })
+	var answer atomic.Pointer[slack.ViewSubmissionResponse]
+	ack := sync.OnceFunc(func() { s.ack(l, acknowledgement{f.Envelope, answer.Load()}, begun) })
 	late := time.AfterFunc(ackWithin, ack)
 	defer late.Stop()
 	defer ack()
@@ -261,7 +264,7 @@ func (s *socket) handle(ctx context.Context, l *link, f frame) {
 		}
 		b.command(ctx, d, c)
 	case "interactive":
-		b.interaction(ctx, d, f.Payload)
+		answer.Store(b.interaction(ctx, d, f.Payload))
 	case "events_api":
 		b.event(ctx, d, f.Payload)
 	default:
@@ -269,13 +272,18 @@ func (s *socket) handle(ctx context.Context, l *link, f frame) {
 	}
 }
 
-// ack acknowledges an envelope on the link that it came by; on another it would count for nothing. It says no more than that: Slack drops
-// acknowledgements of 20 kB without a word.
-func (s *socket) ack(l *link, envelope string, begun time.Time) {
+// acknowledgement is what goes back for an envelope.
+type acknowledgement struct {
+	Envelope string                        `json:"envelope_id"`
+	Payload  *slack.ViewSubmissionResponse `json:"payload,omitempty"` // of a form alone, and small: Slack drops acknowledgements of 20 kB without a word
+}
+
+// ack acknowledges an envelope on the link that it came by; on another it would count for nothing.
+func (s *socket) ack(l *link, a acknowledgement, begun time.Time) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	_ = l.conn.SetWriteDeadline(time.Now().Add(writeWithin))
-	if err := l.conn.WriteJSON(map[string]string{"envelope_id": envelope}); err != nil {
+	if err := l.conn.WriteJSON(a); err != nil {
 		s.bot.cfg.Log.Warn("acknowledge envelope", "err", err)
 		_ = l.conn.Close() // nothing can be written any more: what still came would be done, and told to have failed
 		return

@@ -17,6 +17,8 @@ const (
 	actionDo     = "do"     // its value is a command line
 	actionAnyway = "anyway" // likewise; its warnings were read and accepted
 	actionLeave  = "leave"
+	actionForm   = "form" // opens a form; its value is the line as far as it is known
+	actionMore   = "more" // lists what else can be done about the attack that its value names
 	actionLink   = "link" // opens an address
 )
 
@@ -28,13 +30,17 @@ func (m *buttonMaker) id(kind string) string {
 	return fmt.Sprintf("%s:%d", kind, m.made)
 }
 
-// suggestion is the button that runs a suggestion's line, after its dialog. It reports false if the line is too long for a button.
+// suggestion is the button that runs a suggestion's line, after its dialog, or opens its form. It reports false if the line is too long for a button.
 func (m *buttonMaker) suggestion(s commands.Suggestion) (*slack.ButtonBlockElement, bool) {
 	line := s.Line.String()
 	if !fitsValue(line) {
 		return nil, false
 	}
-	b := slack.NewButtonBlockElement(m.id(actionDo), line, plainText(s.Label, maxLabel))
+	kind := actionDo
+	if s.Form {
+		kind = actionForm
+	}
+	b := slack.NewButtonBlockElement(m.id(kind), line, plainText(s.Label, maxLabel))
 	if s.Confirm == "" {
 		return b, true
 	}
@@ -62,17 +68,34 @@ func (m *buttonMaker) link(label, address string) *slack.ButtonBlockElement {
 	return slack.NewButtonBlockElement(m.id(actionLink), "", plainText(label, maxLabel)).WithURL(u.String())
 }
 
-// suggestions are what a card has buttons for. A mode hits everybody, so it comes last.
+// maxMeasures is how many measures a card has buttons for: a tired thumb needs few, and under More are all.
+const maxMeasures = 2
+
+// suggestions are what a card has buttons for: the fastest measures, or the forms for an attack that no button stops, and who is on it.
 func (c Card) suggestions(advice commands.Advice) []commands.Suggestion {
-	if c.Case.Owner != nil {
-		return advice.Suggestions
+	isMode := func(s commands.Suggestion) bool { return s.Line.Name == "mode" } // it hits everybody: only where nothing else fits
+	measures := slices.DeleteFunc(slices.Clone(advice.Suggestions), isMode)
+	if len(measures) == 0 {
+		measures = advice.Suggestions
 	}
-	isMode := func(s commands.Suggestion) bool { return s.Line.Name == "mode" }
-	last := slices.IndexFunc(advice.Suggestions, isMode)
-	if last < 0 {
-		last = len(advice.Suggestions)
+	measures = measures[:min(maxMeasures, len(measures))]
+	var claim []commands.Suggestion
+	if c.Case.Owner == nil {
+		claim = append(claim, commands.ClaimButton(c.Situation))
 	}
-	return slices.Insert(slices.Clone(advice.Suggestions), last, commands.ClaimButton(c.Situation))
+	if c.tooThin(advice) {
+		return slices.Concat(claim, commands.ThinForms(c.Situation))
+	}
+	return slices.Concat(measures, claim)
+}
+
+// more is the button under which everything else is; nil if the attack can't be named in one.
+func (m *buttonMaker) more(c Card) *slack.ButtonBlockElement {
+	line := commands.Line{Name: "attack", Words: []string{c.Situation.ID}}.With("account", c.Situation.Account.Name).String()
+	if !fitsValue(line) {
+		return nil
+	}
+	return slack.NewButtonBlockElement(m.id(actionMore), line, plainText("More…", maxLabel))
 }
 
 // card makes the buttons of a card; what has no room for a button is told in words.
@@ -87,6 +110,9 @@ func (m *buttonMaker) card(c Card, advice commands.Advice) (buttons []*slack.But
 		if i == 0 && s.Line.Name != "mode" && s.Line.Name != "claim" && gettingThrough(c.Situation.Attack) && !c.Quiet && !c.tooThin(advice) {
 			b.Style = slack.StylePrimary
 		}
+		buttons = append(buttons, b)
+	}
+	if b := m.more(c); b != nil {
 		buttons = append(buttons, b)
 	}
 	for _, link := range []struct{ label, address string }{{"Runbook", c.Runbook}, {"Open console", c.ConsoleURL}} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"time"
 
@@ -22,6 +23,8 @@ type request struct {
 	Thread      string              `json:"thread,omitempty"`     // the thread that the line was written in
 	Ephemeral   bool                `json:"ephemeral,omitempty"`  // the message with the button is shown to one person only, so the answer takes its place
 	ResponseURL string              `json:"response_url,omitempty"`
+	Trigger     string              `json:"trigger,omitempty"` // opens one view, within three seconds
+	View        string              `json:"view,omitempty"`    // the modal that it was made in: the answer takes its place
 
 	names []string // of its delivery
 }
@@ -34,12 +37,13 @@ type slashCommand struct {
 	Team        string `json:"team_id"`
 	Channel     string `json:"channel_id"`
 	ResponseURL string `json:"response_url"`
+	Trigger     string `json:"trigger_id"`
 }
 
 // command takes a slash command.
 func (b *Bot) command(ctx context.Context, d delivery, c slashCommand) {
 	req := request{
-		Channel: c.Channel, ResponseURL: c.ResponseURL, names: d.names,
+		Channel: c.Channel, ResponseURL: c.ResponseURL, Trigger: c.Trigger, names: d.names,
 		Invocation: commands.Invocation{
 			ID: d.names[0], At: d.at, Account: b.accountIn(c.Channel),
 			Actor: commands.Actor{ID: c.User, Team: c.Team, Name: c.UserName, Via: commands.ViaSlash},
@@ -58,6 +62,10 @@ func (b *Bot) take(ctx context.Context, req request, text string) {
 		return
 	}
 	req.Invocation.Line = line
+	if req.Trigger != "" && req.View == "" && b.cfg.Runner.Missing(line, req.Invocation.Attack) {
+		b.openForm(req, text)
+		return
+	}
 	if b.cfg.Runner.Changes(line) {
 		b.accept(ctx, req)
 		return
@@ -70,22 +78,32 @@ const acceptTimeout = 2 * time.Second
 
 // accept writes a change down before the request is acknowledged, so that no acknowledged click is lost.
 func (b *Bot) accept(ctx context.Context, req request) {
-	req.Version = workVersion
-	work, err := json.Marshal(req)
-	if err != nil {
-		b.cfg.Log.Error("write request", "err", err)
-		return
-	}
-	_, err = b.cfg.Memory.Accept(ctx, work, req.names...)
+	err := b.writeDown(ctx, req)
 	if err == nil {
 		return
 	}
-	b.cfg.Log.Error("accept request", "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
-	text := commands.Away(err).Text
-	if !neverSent(err) && !commands.RefusedByMemory(err) {
-		text = commands.Say("perhaps not recorded: wafbot's memory (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
-	}
+	text := b.notWritten(req, err)
 	b.inBackground(req, func(ctx context.Context) { b.answer(ctx, req, linesMessage([]commands.Text{text}, nil)) })
+}
+
+// writeDown puts a request among the work that any replica carries out, unless it is there already.
+func (b *Bot) writeDown(ctx context.Context, req request) error {
+	req.Version = workVersion
+	work, err := json.Marshal(req)
+	if err != nil {
+		return fmt.Errorf("write request: %w", err)
+	}
+	_, err = b.cfg.Memory.Accept(ctx, work, req.names...)
+	return err
+}
+
+// notWritten says that a request could not be written down, or perhaps not.
+func (b *Bot) notWritten(req request, err error) commands.Text {
+	b.cfg.Log.Error("accept request", "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
+	if neverSent(err) || commands.RefusedByMemory(err) {
+		return commands.Away(err).Text
+	}
+	return commands.Say("perhaps not recorded: wafbot's memory (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
 }
 
 // neverSent reports whether no connection was made, so that nothing can have been recorded.

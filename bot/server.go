@@ -89,18 +89,23 @@ func (b *Bot) httpCommand(_ http.ResponseWriter, r *http.Request, d delivery, bo
 	}
 	b.command(r.Context(), d, slashCommand{
 		Text: form.Get("text"), User: form.Get("user_id"), UserName: form.Get("user_name"), Team: form.Get("team_id"),
-		Channel: form.Get("channel_id"), ResponseURL: form.Get("response_url"),
+		Channel: form.Get("channel_id"), ResponseURL: form.Get("response_url"), Trigger: form.Get("trigger_id"),
 	})
 }
 
-// httpInteraction takes a click: the form field payload, which is JSON.
-func (b *Bot) httpInteraction(_ http.ResponseWriter, r *http.Request, d delivery, body []byte) {
+// httpInteraction takes a click or a form: the form field payload, which is JSON.
+func (b *Bot) httpInteraction(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
 		b.cfg.Log.Warn("read interaction", "err", err)
 		return
 	}
-	b.interaction(r.Context(), d, []byte(form.Get("payload")))
+	answer := b.interaction(r.Context(), d, []byte(form.Get("payload")))
+	if answer == nil {
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer) // Slack may not wait for it
 }
 
 // httpEvent takes an event, and answers the address check.

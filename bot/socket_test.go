@@ -125,7 +125,12 @@ func (m *linkMemory) First(_ context.Context, names ...string) (bool, error) {
 // noRunner refuses every line.
 type noRunner struct{}
 
-func (noRunner) Changes(commands.Line) bool { return false }
+func (noRunner) Changes(commands.Line) bool         { return false }
+func (noRunner) Missing(commands.Line, string) bool { return false }
+func (noRunner) Fillable(commands.Line) bool        { return false }
+func (noRunner) Form(context.Context, commands.Invocation) (commands.Form, error) {
+	return commands.Form{}, commands.ErrUnknown
+}
 func (noRunner) Do(context.Context, commands.Invocation) (commands.Result, error) {
 	return commands.Result{}, errors.New("nothing can be done here")
 }

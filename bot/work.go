@@ -76,6 +76,9 @@ func (b *Bot) workOff(held context.Context, req request, mine func(context.Conte
 	}
 	msg := b.resultMessage(req, res, err)
 	return func(more context.Context) bool {
+		if refusal := (*commands.Refusal)(nil); errors.Is(err, commands.ErrAsk) && errors.As(err, &refusal) && b.askInView(held, req, refusal) {
+			return true
+		}
 		ctx, cancel := context.WithTimeout(held, answerFor)
 		defer cancel()
 		answered := b.answerUntil(ctx, more, req, msg)

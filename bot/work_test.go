@@ -31,6 +31,8 @@ func (i *inbox) Work(_ context.Context, handle func([]byte, func(context.Context
 
 // awayFor is a runner whose memory is away at first.
 type awayFor struct {
+	noRunner
+
 	tries int
 }
 

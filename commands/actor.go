@@ -15,6 +15,7 @@ const (
 	ViaSlash   Via = "slash"
 	ViaMention Via = "mention" // also a message to the bot alone
 	ViaButton  Via = "button"
+	ViaForm    Via = "form"
 	ViaCLI     Via = "cli"
 	ViaClock   Via = "clock"
 )

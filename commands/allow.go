@@ -4,6 +4,6 @@ func allow() *Command {
 	return &Command{
 		Name: "allow", Role: Admin,
 		Summary: "put sources on the allowlist: their requests pass, whatever they are",
-		Args:    allowing.args(), Plan: allowing.plan,
+		Args:    allowing.args(), Missing: allowing.misses, Form: allowing.form, Plan: allowing.plan,
 	}
 }

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +13,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// Arg describes an argument: enough to check it, to explain it and, one day, to draw a form.
+// Arg describes an argument: enough to check it, to explain it and to draw its field of a form.
 type Arg struct {
 	Name     string
 	Object   bool // written without its name
@@ -22,6 +23,11 @@ type Arg struct {
 	Help     string
 	// Read checks a value and brings it into its canonical form, so that equal lines read equal. It may be nil: any text.
 	Read func(value string, a *Account) (string, error)
+
+	Label   string                                      // of its field; "": its name
+	Kind    FieldKind                                   // of its field; "": FieldText, or a choice where there are options
+	Options func(ctx context.Context, c *Call) []Option // what its field offers; nil, or none: any text
+	Default func(c *Call) string                        // what holds when it is left out; nil: nothing does
 }
 
 // never is the duration "forever".
@@ -101,13 +107,17 @@ func readList(value string, _ *Account) (string, error) {
 
 // Arguments that several commands share.
 var (
-	argAttack = Arg{Name: "attack", Help: "the attack's id, as on its card"}
+	argAttack = Arg{Name: "attack", Help: "the attack's id, as on its card", Options: ongoingAttacks}
 	argReason = Arg{Name: "reason", Help: "why, for the list and the audit log"}
-	argApps   = Arg{Name: "app", Help: "applications by id or name, with commas; left out: all", Read: readApps}
+	argApps   = Arg{Name: "app", Label: "Applications", Help: "applications by id or name, with commas; left out: all", Read: readApps, Kind: FieldMany, Options: configuredApps}
 )
 
-func argFor() Arg {
-	return Arg{Name: "for", Help: "how long: 30m, 12h, 7d, 2w; left out: as configured", Read: readDuration}
+// argFor is how long a measure lasts, and what it lasts when the line doesn't say.
+func argFor(lasts func(Policy) time.Duration) Arg {
+	return Arg{
+		Name: "for", Label: "How long", Help: "how long: 30m, 12h, 7d, 2w; left out: as configured", Read: readDuration, Options: lengthsOrEver,
+		Default: func(c *Call) string { return durationText(lasts(c.cfg.Policy)) },
+	}
 }
 
 // check holds a line against the command's arguments and gives it back in canonical form.
@@ -125,7 +135,7 @@ func (c *Command) check(l Line, a *Account) (Line, error) {
 		}
 		value, err := c.Args[i].read(l.Keys[key], a)
 		if err != nil {
-			return Line{}, err
+			return Line{}, about(err, key, l.Keys[key])
 		}
 		out = out.With(key, value)
 	}
@@ -136,7 +146,7 @@ func (c *Command) check(l Line, a *Account) (Line, error) {
 	out.Words = words
 	for _, arg := range c.Args {
 		if arg.Required && !arg.Object && out.Keys[arg.Name] == "" {
-			return Line{}, c.misuse(Say(Code(arg.Name+"="), " is missing: ", arg.Help))
+			return Line{}, about(c.misuse(Say(Code(arg.Name+"="), " is missing: ", arg.Help)), arg.Name, "")
 		}
 	}
 	return out, nil
@@ -156,12 +166,12 @@ func (c *Command) objects(words []string, a *Account) ([]string, error) {
 			n = len(words)
 		}
 		if n == 0 && arg.Required {
-			return nil, c.misuse(Say("which ", arg.Name, "? ", arg.Help))
+			return nil, about(c.misuse(Say("which ", arg.Name, "? ", arg.Help)), arg.Name, "")
 		}
 		for _, w := range words[:n] {
 			value, err := arg.read(w, a)
 			if err != nil {
-				return nil, err
+				return nil, about(err, arg.Name, w)
 			}
 			if !slices.Contains(out, value) || !arg.Many {
 				out = append(out, value)
@@ -197,7 +207,7 @@ func (c *Command) keys() []string {
 
 // misuse is a usage error that ends with how the command is written.
 func (c *Command) misuse(what Text) error {
-	return usage(Say(what, ". Usage: ", Code(c.Usage())))
+	return &Refusal{Kind: ErrUsage, Text: Say(what, ". Usage: ", Code(c.Usage())), Brief: what}
 }
 
 // Usage is the command's line in the grammar, as deny TARGET… [for=…] [app=…].

@@ -15,7 +15,7 @@ func attack() *Command {
 	return &Command{
 		Name: "attack", Role: Viewer,
 		Summary: "one attack: what, from where, since when, and what was done",
-		Args:    []Arg{{Name: "id", Object: true, Required: true, Help: "the attack's id, as on its card"}},
+		Args:    []Arg{{Name: "id", Object: true, Required: true, Help: "the attack's id, as on its card", Label: "Attack", Options: ongoingAttacks}},
 		Read:    readAttack,
 	}
 }

@@ -77,8 +77,8 @@ func handover() *Command {
 		Name: "handover", Role: Responder,
 		Summary: "put somebody else on an attack, or yourself",
 		Args: []Arg{
-			{Name: "message", Object: true, Rest: true, Help: "what they should know: becomes a note"},
-			{Name: "to", Required: true, Help: "who: @me, a mention, or a Slack user id as U0123ABCD", Read: readUser}, argCase,
+			{Name: "message", Object: true, Rest: true, Help: "what they should know: becomes a note", Kind: FieldLines},
+			{Name: "to", Required: true, Help: "who: @me, a mention, or a Slack user id as U0123ABCD", Label: "To", Read: readUser, Kind: FieldUser}, argCase,
 		},
 		Write: writeHandover,
 	}

@@ -18,8 +18,8 @@ func closePath() *Command {
 		Args: []Arg{
 			{Name: "method", Object: true, Required: true, Help: "GET, POST, …: only this one is closed"},
 			{Name: "place", Object: true, Required: true, Help: "HOST/PATH, exactly"},
-			{Name: "for", Required: true, Help: "how long: 30m, 12h", Read: readDuration},
-			{Name: "app", Help: "one application by id or name; left out: all that have this path", Read: readApp},
+			{Name: "for", Label: "How long", Required: true, Help: "how long: 30m, 12h", Read: readDuration, Options: lengths},
+			{Name: "app", Help: "one application by id or name; left out: all that have this path", Label: "Application", Read: readApp, Options: configuredApps},
 			argAttack, argReason,
 		},
 		Example: "close POST shop.example.com/login for=30m",

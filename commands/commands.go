@@ -26,6 +26,10 @@ type Command struct {
 	Read       func(ctx context.Context, c *Call) (Result, error)
 	Plan       func(ctx context.Context, c *Call) ([]Plan, error)
 	Write      func(ctx context.Context, c *Call) (Result, error)
+	// Missing tells whether a line leaves out what it must have, beside the arguments that are required; nil: nothing else.
+	Missing func(l Line) bool
+	// Form changes the form that the description of the arguments makes; nil: that one is good.
+	Form func(ctx context.Context, c *Call, f *Form)
 	// Changes tells whether a line of a command with both Read and Plan changes something; nil: it does if it has Plan or Write.
 	Changes func(l Line) bool
 }

@@ -8,9 +8,12 @@ func contain() *Command {
 		Summary: "deny the attack's top source, and patch the hole behind it",
 		Args: []Arg{
 			{Name: "target", Object: true, Read: readTarget, Help: "the source; left out: the attack's top source"},
-			{Name: "attack", Required: true, Help: argAttack.Help},
-			argFor(),
-			{Name: "patch", Help: "how long the patch lasts; left out: as configured", Read: readDuration},
+			{Name: "attack", Required: true, Help: argAttack.Help, Options: ongoingAttacks},
+			argFor(denying.lasts),
+			{
+				Name: "patch", Label: "How long the patch lasts", Help: "how long the patch lasts; left out: as configured", Read: readDuration, Options: lengthsOrEver,
+				Default: func(c *Call) string { return durationText(c.cfg.Policy.patchFor()) },
+			},
 			argReason,
 		},
 		Example: "contain attack=ak7q2m9xw for=4h",

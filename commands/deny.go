@@ -5,6 +5,6 @@ func deny() *Command {
 		Name: "deny", Aliases: []string{"block", "ban"}, Role: Responder,
 		Summary: "put sources on the denylist: their requests are blocked",
 		Example: "deny 203.0.113.7 198.51.100.0/24 for=4h",
-		Args:    denying.args(), Plan: denying.plan,
+		Args:    denying.args(), Missing: denying.misses, Form: denying.form, Plan: denying.plan,
 	}
 }

@@ -70,7 +70,7 @@ type Touch struct {
 }
 
 // argCase is the attack of a command that is about one and no other.
-var argCase = Arg{Name: "attack", Required: true, Help: "the attack's id, as on its card; in a card's thread it need not be written"}
+var argCase = Arg{Name: "attack", Required: true, Help: "the attack's id, as on its card; in a card's thread it need not be written", Options: ongoingAttacks}
 
 // opened is the case of the call's attack.
 func (c *Call) opened(ctx context.Context) (Case, error) {

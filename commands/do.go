@@ -138,12 +138,18 @@ func (r *Runner) accountNames() string {
 // act carries out a line that changes something, at the service or in wafbot's own memory.
 func (r *Runner) act(ctx context.Context, c *Call) (Result, error) {
 	switch {
+	case c.Cmd.Write != nil && c.Ask:
+		return Result{}, nil // whatever speaks against it is told when it is done
 	case c.Cmd.Write != nil:
 		return r.locked(ctx, c, r.write)
 	case r.cfg.Policy.Changes == ChangesOff:
-		return Result{}, guarded(Say("changes are switched off (", Code("policy.changes: off"), "). Nothing was done"))
+		return Result{}, changesAreOff()
 	}
 	return r.locked(ctx, c, r.change)
+}
+
+func changesAreOff() error {
+	return guarded(Say("changes are switched off (", Code("policy.changes: off"), "). Nothing was done"))
 }
 
 // change plans and carries out under the account's lock, so that what the plan saw still holds when it is done.

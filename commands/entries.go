@@ -37,7 +37,7 @@ func (l listing) lasts(p Policy) time.Duration { return cmp.Or(l.duration(p.Dura
 func (l listing) args() []Arg {
 	return []Arg{
 		{Name: "target", Object: true, Many: true, Read: readTarget, Help: "an address, a range as 203.0.113.0/24, country:FR, proxy:TOR or datacenter:aws; left out with attack=: its top source"},
-		argAttack, argFor(), argApps, argReason,
+		argAttack, argFor(l.lasts), argApps, argReason,
 	}
 }
 

@@ -24,7 +24,9 @@ var (
 type Refusal struct {
 	Kind  error
 	Text  Text
+	Brief Text   // for a form, where how the line is written says nothing; nil: Text
 	Arg   string // the argument that it is about, for a form; "": none, or several
+	Value string // the word of that argument; "": all of it
 	Plan  *Plan  // of ErrAsk: what would be done and what warns
 	Line  Line   // of ErrAsk: the canonical line to run after all
 	Cause error  // for the log: what lies behind, never shown
@@ -39,6 +41,17 @@ func (r *Refusal) Unwrap() []error {
 		return []error{r.Kind}
 	}
 	return []error{r.Kind, r.Cause}
+}
+
+// about makes a refusal one that is about an argument, unless it is about one already; value is the word of it, "" for all.
+func about(err error, arg, value string) error {
+	var refusal *Refusal
+	if !errors.As(err, &refusal) || refusal.Arg != "" {
+		return err
+	}
+	said := *refusal
+	said.Arg, said.Value = arg, value
+	return &said
 }
 
 func usage(t Text) error   { return &Refusal{Kind: ErrUsage, Text: t} }

@@ -13,8 +13,8 @@ func extend() *Command {
 		Name: "extend", Role: Responder,
 		Summary: "let a change hold longer than it would",
 		Args: []Arg{
-			{Name: "change", Object: true, Required: true, Help: "the change's id, as c7k2m9xw4"},
-			{Name: "for", Required: true, Help: "how much longer, from its present end: 30m, 4h, 7d", Read: readDuration},
+			{Name: "change", Object: true, Required: true, Help: "the change's id, as c7k2m9xw4", Options: changesInForce},
+			{Name: "for", Required: true, Help: "how much longer, from its present end: 30m, 4h, 7d", Label: "How much longer", Read: readDuration, Options: lengthsOrEver},
 			argReason,
 		},
 		Example: "extend c7k2m9xw4 for=4h",

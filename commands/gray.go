@@ -4,6 +4,6 @@ func gray() *Command {
 	return &Command{
 		Name: "gray", Aliases: []string{"grey"}, Role: Responder,
 		Summary: "put sources on the graylist: their attacks are blocked in safe_blocking mode",
-		Args:    graying.args(), Plan: graying.plan,
+		Args:    graying.args(), Missing: graying.misses, Form: graying.form, Plan: graying.plan,
 	}
 }

@@ -200,7 +200,7 @@ func (c *Change) fill(memo map[string]any, rest packed) (err error) {
 // wellFormed refuses what no change of wafbot's own can be.
 func (c Change) wellFormed() error {
 	states := []State{StateBegun, StateDone, StateHalf, StateFailed, StateUndone}
-	ways := []Via{"", ViaSlash, ViaMention, ViaButton, ViaCLI, ViaClock} // "": of one that only its entries told of
+	ways := []Via{"", ViaSlash, ViaMention, ViaButton, ViaForm, ViaCLI, ViaClock} // "": of one that only its entries told of
 	switch {
 	case c.Account == "" || len(c.Account) > maxField || !isID('c', c.ID) || !slices.Contains(states, c.State):
 		return errors.New("it has no account, id or state")

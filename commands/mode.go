@@ -19,12 +19,13 @@ func mode() *Command {
 		Name: "mode", Role: Viewer,
 		Summary: "show an application's filtration mode, or switch it for a time",
 		Args: []Arg{
-			{Name: "app", Object: true, Required: true, Help: "the application's id or name, or app:default", Read: readApp},
-			{Name: "mode", Object: true, Help: "off, monitoring, safe_blocking, block or default", Read: oneOf(append(modes, apiclient.ModeDefault)...)},
-			argFor(), argAttack, argReason,
+			{Name: "app", Object: true, Required: true, Help: "the application's id or name, or app:default", Label: "Application", Read: readApp, Options: configuredApps},
+			{Name: "mode", Object: true, Help: "off, monitoring, safe_blocking, block or default", Read: oneOf(append(modes, apiclient.ModeDefault)...), Options: modeOptions},
+			argFor(func(p Policy) time.Duration { return p.modeFor(apiclient.ModeBlock) }), argAttack, argReason,
 		},
 		Example: "mode Shop block for=2h",
 		Changes: func(l Line) bool { return len(l.Words) > 1 },
+		Form:    modeForm,
 		Read:    showMode, Plan: planMode,
 	}
 }

@@ -86,18 +86,27 @@ func MuteLine(m Mute) Text {
 // mutable is what can be muted.
 func mutable() []Arg {
 	return []Arg{
-		{Name: "attack", Help: "one attack, by its id"},
+		{Name: "attack", Help: "one attack, by its id", Options: ongoingAttacks},
 		{Name: "source", Help: "attacks from an address or a range: all sources that the service lists lie in it, and are at least half of the hits where it doesn't list all", Read: readRange},
 		{Name: "type", Help: "attacks of a type, as sqli", Read: readType},
-		{Name: "app", Help: "only on this application; with source= or type=", Read: readApp},
+		{Name: "app", Help: "only on this application; with source= or type=", Label: "Application", Read: readApp, Options: configuredApps},
 	}
+}
+
+// muteLength is how long a mute lasts: never forever.
+func muteLength() Arg {
+	length := argFor(Policy.muteFor)
+	length.Options = lengths
+	return length
 }
 
 func mute() *Command {
 	return &Command{
 		Name: "mute", Role: Responder,
 		Summary: "hear nothing of an attack, a source or a type for a while; incidents are told as ever, and what still goes on at its end is told then",
-		Args:    append(mutable(), argFor()),
+		Args:    append(mutable(), muteLength()),
+		Missing: func(l Line) bool { return l.Keys["attack"] == "" && l.Keys["source"] == "" && l.Keys["type"] == "" },
+		Form:    muteForm,
 		Write:   writeMute,
 	}
 }

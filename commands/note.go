@@ -18,7 +18,7 @@ func note() *Command {
 	return &Command{
 		Name: "note", Role: Responder,
 		Summary: "write down what others should know about an attack",
-		Args:    []Arg{{Name: "text", Object: true, Rest: true, Required: true, Help: "at most 500 characters; in quotes if it holds a = or --"}, argCase},
+		Args:    []Arg{{Name: "text", Object: true, Rest: true, Required: true, Help: "at most 500 characters; in quotes if it holds a = or --", Kind: FieldLines}, argCase},
 		Write:   writeNote,
 	}
 }

@@ -20,12 +20,13 @@ func patch() *Command {
 		Args: []Arg{
 			{Name: "target", Object: true, Many: true, Help: "[METHOD] HOST/PATH; left out with attack=: the attack's own"},
 			argAttack,
-			{Name: "type", Help: "the type of attack: " + strings.Join(apiclient.PatchTypes(), ", "), Read: readPatchType},
+			{Name: "type", Help: "the type of attack: " + strings.Join(apiclient.PatchTypes(), ", "), Read: readPatchType, Options: optionsOf(apiclient.PatchTypes()...)},
 			{Name: "part", Help: "the part of the request: get.q, post.form_urlencoded.login, header.X, uri", Read: readPart},
-			{Name: "app", Help: "one application by id or name; left out: the attack's, or all", Read: readApp},
-			argFor(), argReason,
+			{Name: "app", Help: "one application by id or name; left out: the attack's, or all", Label: "Application", Read: readApp, Options: configuredApps},
+			argFor(Policy.patchFor), argReason,
 		},
 		Example: "patch POST shop.example.com/login type=sqli part=post.form_urlencoded.login for=7d",
+		Missing: patchMisses, Form: patchForm,
 		Plan: func(ctx context.Context, c *Call) ([]Plan, error) {
 			spec, err := patchSpecOf(c)
 			if err != nil {

@@ -16,7 +16,7 @@ func remove() *Command {
 		Summary: "take an entry off a list",
 		Args: []Arg{
 			{Name: "entry", Object: true, Required: true, Help: "the entry's number as lists shows it, or its source exactly as it stands there"},
-			{Name: "list", Help: "black, white or gray, where a source is on several", Read: readList},
+			{Name: "list", Help: "black, white or gray, where a source is on several", Read: readList, Options: listOptions},
 			argAttack, argReason,
 		},
 		Example: "remove 203.0.113.7 list=black",

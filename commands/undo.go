@@ -12,7 +12,7 @@ func undo() *Command {
 	return &Command{
 		Name: "undo", Role: Responder,
 		Summary: "take back a change: your last one, or the one with that id",
-		Args:    []Arg{{Name: "change", Object: true, Help: "the change's id, as c7k2m9xw4; left out: your last one"}},
+		Args:    []Arg{{Name: "change", Object: true, Help: "the change's id, as c7k2m9xw4; left out: your last one", Options: changesInForce}},
 		Plan:    planUndo,
 	}
 }

@@ -7,7 +7,7 @@ func verdict() *Command {
 		Name: "verdict", Role: Responder,
 		Summary: "say what an attack was found to be",
 		Args: []Arg{
-			{Name: "verdict", Object: true, Required: true, Help: "real, false_alarm or test", Read: oneOf("real", "false_alarm", "test")}, argCase,
+			{Name: "verdict", Object: true, Required: true, Help: "real, false_alarm or test", Read: oneOf("real", "false_alarm", "test"), Options: optionsOf("real", "false_alarm", "test")}, argCase,
 		},
 		Write: writeVerdict,
 	}

@@ -1,0 +1,226 @@
+package bot
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// The kinds of views; a view's callback id is its kind.
+const (
+	viewForm    = "form"    // fields to fill in
+	viewAnyway  = "anyway"  // what speaks against a line: do it, or leave
+	viewLooking = "looking" // until the facts are there
+	viewAnswer  = "answer"  // what came of it
+)
+
+// Limits of views, in characters.
+const (
+	maxViewTitle   = 24
+	maxFieldLabel  = 150
+	maxFieldHint   = 300
+	maxOption      = 75
+	maxFieldText   = 3_000 // written into one field
+	maxViewMeta    = 3_000
+	maxOptionGroup = 100
+)
+
+// fieldAction is the action id of every field: its block says which it is.
+const fieldAction = "value"
+
+// viewMeta is what a view carries from when it was opened to when it is submitted.
+type viewMeta struct {
+	Line    string `json:"line"` // what isn't filled in; of viewAnyway all of it
+	Attack  string `json:"attack,omitempty"`
+	Account string `json:"account,omitempty"` // of the place where it was opened
+	Channel string `json:"channel,omitempty"` // likewise
+	Thread  string `json:"thread,omitempty"`
+	Answer  string `json:"answer,omitempty"` // the response address of what opened it
+}
+
+// renderForm draws a form. It is pure.
+func renderForm(f commands.Form, m viewMeta) (slack.ModalViewRequest, error) {
+	m.Line, m.Attack = f.Base.String(), f.Attack
+	v, err := modal(viewForm, f.Title, m)
+	if err != nil {
+		return v, err
+	}
+	if len(f.Intro) > 0 {
+		v.Blocks.BlockSet = sections(f.Intro, maxTogether/2)
+	}
+	v.Submit = plainText(f.Submit, maxViewTitle)
+	for _, field := range f.Fields {
+		v.Blocks.BlockSet = append(v.Blocks.BlockSet, inputOf(field))
+	}
+	return v, nil
+}
+
+// renderAnyway is the question before a change that warns: what would be done, what speaks against it, and both ways on.
+func renderAnyway(r *commands.Refusal, m viewMeta) (slack.ModalViewRequest, error) {
+	m.Line = r.Line.String()
+	v, err := modal(viewAnyway, "Before you do", m)
+	v.Submit = slack.NewTextBlockObject(slack.PlainTextType, "Do it anyway", false, false)
+	v.Close = slack.NewTextBlockObject(slack.PlainTextType, "Leave", false, false)
+	v.Blocks.BlockSet = sections([]commands.Text{r.Text}, maxTogether)
+	return v, err
+}
+
+// renderLooking is shown at once, while the facts for a view are read.
+func renderLooking(m viewMeta) (slack.ModalViewRequest, error) {
+	v, err := modal(viewLooking, "wafbot", m)
+	v.Blocks.BlockSet = sections([]commands.Text{commands.Say("Looking …")}, maxTogether)
+	return v, err
+}
+
+// renderAnswer is what came of a request, in the view that it was made in.
+func renderAnswer(msg Message, m viewMeta) (slack.ModalViewRequest, error) {
+	v, err := modal(viewAnswer, "wafbot", m)
+	v.Blocks.BlockSet = msg.Blocks
+	return v, err
+}
+
+// renderMore lists what else can be done about an attack: each button opens its form in this view's place.
+func renderMore(head commands.Text, all []commands.Suggestion, m viewMeta) (slack.ModalViewRequest, error) {
+	v, err := modal(viewAnswer, "More", m)
+	v.Blocks.BlockSet = sections([]commands.Text{head}, maxTogether/4)
+	var maker buttonMaker
+	for _, s := range all {
+		b, ok := maker.suggestion(s)
+		if !ok {
+			v.Blocks.BlockSet = append(v.Blocks.BlockSet, section(fit(toType(s), maxCardLine), nil))
+			continue
+		}
+		v.Blocks.BlockSet = append(v.Blocks.BlockSet, section(fit(commands.Say(s.Stops), maxCardLine), b))
+	}
+	return v, err
+}
+
+func modal(kind, title string, m viewMeta) (slack.ModalViewRequest, error) {
+	meta, err := json.Marshal(m)
+	if err != nil {
+		return slack.ModalViewRequest{}, fmt.Errorf("write view: %w", err)
+	}
+	if len(meta) > maxViewMeta {
+		return slack.ModalViewRequest{}, fmt.Errorf("write view: what it carries is over %d bytes", maxViewMeta)
+	}
+	return slack.ModalViewRequest{
+		Type: slack.VTModal, CallbackID: kind, PrivateMetadata: string(meta), Title: plainText(title, maxViewTitle), Close: slack.NewTextBlockObject(slack.PlainTextType, "Close", false, false),
+	}, nil
+}
+
+// inputOf is the block in which a field is filled in.
+func inputOf(f commands.Field) *slack.InputBlock {
+	var hint *slack.TextBlockObject
+	if f.Hint != "" {
+		hint = plainText(f.Hint, maxFieldHint)
+	}
+	b := slack.NewInputBlock(f.Name, plainText(f.Label, maxFieldLabel), hint, elementOf(f))
+	b.Optional = !f.Required
+	return b
+}
+
+func elementOf(f commands.Field) slack.BlockElement {
+	options, groups := optionsOf(f)
+	chosen := chosenOptions(f)
+	switch f.Kind {
+	case commands.FieldOne:
+		s := &slack.SelectBlockElement{Type: slack.OptTypeStatic, ActionID: fieldAction, Options: options, OptionGroups: groups}
+		if len(chosen) > 0 {
+			s.InitialOption = chosen[0]
+		}
+		return s
+	case commands.FieldMany:
+		return &slack.MultiSelectBlockElement{Type: slack.MultiOptTypeStatic, ActionID: fieldAction, Options: options, OptionGroups: groups, InitialOptions: chosen}
+	case commands.FieldUser:
+		s := &slack.SelectBlockElement{Type: slack.OptTypeUser, ActionID: fieldAction}
+		if len(f.Values) > 0 && strings.HasPrefix(f.Values[0], "U") {
+			s.InitialUser = f.Values[0]
+		}
+		return s
+	}
+	text := slack.NewPlainTextInputBlockElement(nil, fieldAction)
+	text.Multiline, text.MaxLength = f.Kind == commands.FieldLines, maxFieldText
+	written := strings.Join(f.Values, " ")
+	for line := range strings.SplitSeq(written, "\n") {
+		if commands.Visible(line, maxFieldText) != line {
+			return text // what can't be read isn't put into anybody's mouth
+		}
+	}
+	if runes(written) <= maxFieldText {
+		text.InitialValue = written
+	}
+	return text
+}
+
+// optionsOf are a field's choices, under headings if they have some.
+func optionsOf(f commands.Field) (plain []*slack.OptionBlockObject, groups []*slack.OptionGroupBlockObject) {
+	for _, o := range f.Options {
+		if len(o.Value) > maxOption {
+			continue // can't be chosen: it must be typed
+		}
+		option := optionOf(o)
+		if o.Group == "" {
+			plain = append(plain, option)
+			continue
+		}
+		last := len(groups) - 1
+		if last < 0 || groups[last].Label.Text != o.Group || len(groups[last].Options) == maxOptionGroup {
+			groups = append(groups, slack.NewOptionGroupBlockElement(plainText(o.Group, maxOption)))
+			last++
+		}
+		groups[last].Options = append(groups[last].Options, option)
+	}
+	return plain, groups
+}
+
+func optionOf(o commands.Option) *slack.OptionBlockObject {
+	return slack.NewOptionBlockObject(o.Value, plainText(cmp.Or(o.Label, o.Value), maxOption), nil)
+}
+
+func chosenOptions(f commands.Field) (chosen []*slack.OptionBlockObject) {
+	for _, o := range f.Options {
+		if slices.Contains(f.Values, o.Value) && len(o.Value) <= maxOption {
+			chosen = append(chosen, optionOf(o))
+		}
+	}
+	return chosen
+}
+
+// viewState is what was filled into a view's fields, by block and action.
+type viewState struct {
+	Values map[string]map[string]struct {
+		Value    string `json:"value"`
+		User     string `json:"selected_user"`
+		Selected struct {
+			Value string `json:"value"`
+		} `json:"selected_option"`
+		Many []struct {
+			Value string `json:"value"`
+		} `json:"selected_options"`
+	} `json:"values"`
+}
+
+// filled is what was filled in, by field.
+func (s viewState) filled() map[string][]string {
+	all := map[string][]string{}
+	for field, elements := range s.Values {
+		e := elements[fieldAction]
+		var values []string
+		for _, value := range []string{e.Value, e.User, e.Selected.Value} {
+			if value != "" {
+				values = append(values, value)
+			}
+		}
+		for _, o := range e.Many {
+			values = append(values, o.Value)
+		}
+		all[field] = values
+	}
+	return all
+}

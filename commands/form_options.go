@@ -1,0 +1,151 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// maxOptions is how many choices a form offers in one field.
+const maxOptions = 100
+
+// optionsOf are words to choose from, as they are written.
+func optionsOf(words ...string) func(context.Context, *Call) []Option {
+	var options []Option
+	for _, w := range words {
+		options = append(options, Option{Value: w})
+	}
+	return func(context.Context, *Call) []Option { return options }
+}
+
+// lengths are how long a measure can last: usual durations, none longer than allowed.
+func lengths(_ context.Context, c *Call) []Option {
+	var options []Option
+	for _, d := range []time.Duration{
+		15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour, 24 * time.Hour,
+		3 * 24 * time.Hour, 7 * 24 * time.Hour, 14 * 24 * time.Hour, 30 * 24 * time.Hour,
+	} {
+		if d <= c.cfg.Policy.longest() {
+			options = append(options, Option{Value: durationText(d), Label: HumanDuration(d)})
+		}
+	}
+	return options
+}
+
+// lengthsOrEver are lengths, and forever.
+func lengthsOrEver(ctx context.Context, c *Call) []Option {
+	label := "forever"
+	if slices.Contains(c.cfg.Policy.SecondPerson, SecondForever) {
+		label = "forever: needs a second person"
+	}
+	return append(lengths(ctx, c), Option{Value: durationText(never), Label: label})
+}
+
+// configuredApps are the applications that the configuration names; none without an account.
+func configuredApps(_ context.Context, c *Call) []Option {
+	if c.Account == nil {
+		return nil
+	}
+	var options []Option
+	for _, id := range slices.Sorted(maps.Keys(c.Account.Applications)) {
+		options = append(options, Option{Value: strconv.Itoa(id), Label: c.Account.AppName(apiclient.Known(int64(id)))})
+	}
+	return options[:min(maxOptions, len(options))]
+}
+
+// ongoingAttacks are the attacks that go on, as they were last seen, the most urgent first; none without an account.
+func ongoingAttacks(ctx context.Context, c *Call) []Option {
+	if c.Account == nil {
+		return nil
+	}
+	known, err := c.cfg.Facts.FindAttacks(ctx, c.Account.Name, "a")
+	if err != nil {
+		c.cfg.Log.Warn("read known attacks", "account", c.Account.Name, "err", err)
+		return nil
+	}
+	ids := slices.DeleteFunc(slices.Collect(maps.Keys(known)), func(id string) bool { return !c.ongoing(c.Account, known[id]) || known[id].Result() })
+	slices.SortFunc(ids, func(x, y string) int {
+		return cmp.Or(urgency(known[y])-urgency(known[x]), cmp.Compare(known[y].Hits.N, known[x].Hits.N), cmp.Compare(x, y))
+	})
+	var options []Option
+	for _, id := range ids[:min(maxOptions, len(ids))] {
+		options = append(options, Option{Value: id, Label: fmt.Sprintf("%s %s: %s", id, TypeName(Visible(known[id].Type, maxField)), Where(known[id]))})
+	}
+	return options
+}
+
+// changesInForce are wafbot's changes that can be prolonged or taken back; none without an account.
+func changesInForce(ctx context.Context, c *Call) []Option {
+	if c.Account == nil {
+		return nil
+	}
+	all, err := c.cfg.Ledger.Changes(ctx, c.Account.Name)
+	if err != nil {
+		c.cfg.Log.Warn("read changes", "account", c.Account.Name, "err", err)
+		return nil
+	}
+	var options []Option
+	for _, ch := range all {
+		if ch.InForce(c.Now) && ch.Amends() == "" && !ch.superseded(all) && len(options) < maxOptions {
+			options = append(options, Option{Value: ch.ID, Label: ch.ID + " " + ch.Does})
+		}
+	}
+	return options
+}
+
+// countries are all that ISO 3166 lists, under the letter that their names begin with: a field of a form holds a hundred without headings.
+func countries() []Option {
+	names := display.English.Regions()
+	var options []Option
+	for a := 'A'; a <= 'Z'; a++ {
+		for b := 'A'; b <= 'Z'; b++ {
+			region, err := language.ParseRegion(string([]rune{a, b}))
+			if err != nil || !region.IsCountry() || region.String() != string([]rune{a, b}) {
+				continue
+			}
+			name := names.Name(region)
+			options = append(options, Option{Value: region.String(), Label: name + " (" + region.String() + ")", Group: strings.ToUpper(name[:1])})
+		}
+	}
+	slices.SortFunc(options, func(x, y Option) int { return cmp.Compare(x.Label, y.Label) })
+	for i := range options {
+		if options[i].Group > "Z" { // as Åland
+			options[i].Group = "Å"
+		}
+	}
+	return options
+}
+
+// proxyKinds are the services that the service knows as proxies.
+func proxyKinds() []Option {
+	return named(proxies, map[string]string{
+		"VPN": "VPN services", "SES": "search engines' robots", "PUB": "public proxies", "WEB": "web proxies", "TOR": "Tor exits",
+	})
+}
+
+// datacenterNames are the hosters that the service knows.
+func datacenterNames() []Option {
+	return named(datacenters, map[string]string{
+		"rackspace": "Rackspace", "tencent": "Tencent Cloud", "plusserver": "PlusServer", "ovh": "OVH", "oracle": "Oracle Cloud", "linode": "Linode", "ibm": "IBM Cloud",
+		"huawei": "Huawei Cloud", "hetzner": "Hetzner", "gce": "Google Cloud", "azure": "Microsoft Azure", "aws": "Amazon Web Services", "alibaba": "Alibaba Cloud",
+	})
+}
+
+func named(values []string, labels map[string]string) []Option {
+	var options []Option
+	for _, v := range values {
+		options = append(options, Option{Value: v, Label: labels[v] + " (" + v + ")"})
+	}
+	slices.SortFunc(options, func(x, y Option) int { return cmp.Compare(strings.ToLower(x.Label), strings.ToLower(y.Label)) })
+	return options
+}

@@ -1,0 +1,52 @@
+package commands
+
+import "github.com/wafbot/wafbot/apiclient"
+
+// More is what can be done about an attack beside its card's buttons. Nothing of it acts at once: each opens a form.
+func More(s Situation) []Suggestion {
+	var all []Suggestion
+	add := func(label, about string, l Line) {
+		all = append(all, Suggestion{Label: label + "…", Line: l, Stops: about, Form: true})
+	}
+	if s.Policy.Changes != ChangesOff {
+		s.moreMeasures(add)
+	}
+	if !s.Attack.Incident() {
+		add("Mute", "hear nothing of it for a while", s.line("mute"))
+	}
+	add("Hand over", "put somebody else on it", s.line("handover"))
+	add("Note", "for the others, on the card", s.line("note"))
+	add("Verdict", "real, a false alarm, or a test", s.line("verdict"))
+	return all
+}
+
+// moreMeasures are those that change something at the service.
+func (s Situation) moreMeasures(add func(label, about string, l Line)) {
+	a := s.Attack
+	cannotBlock := a.App.Known && s.Account.Applications[int(a.App.N)].CannotBlock
+	if apiclient.Patchable(a.Type) && !cannotBlock {
+		add("Patch only", "all sources, in minutes to 1 h", s.line("patch"))
+	}
+	add("Deny several", "sources, a list, a country, Tor, data centers: in about 1 min", s.line("deny"))
+	add("Block by header", "what an attack's requests share: in minutes to 1 h", s.line("indicator"))
+	if a.App.Known && !cannotBlock {
+		name := s.Account.AppName(a.App)
+		add("Mode of "+Visible(name, maxField), "all of "+name+", in minutes to 1 h", s.line("mode", appWord(a.App)))
+	}
+	if _, why := attackPatch(a); why.scope == "" && a.Method != "" && !cannotBlock {
+		add("Close "+Visible(a.Method+" "+a.Path, maxField), "nobody gets through, clean requests neither", s.line("close", a.Method, a.Domain+a.Path))
+	}
+	for _, ch := range s.Changes {
+		if ch.InForce(s.Now) && !ch.Until.IsZero() && ch.Amends() == "" {
+			add("Prolong "+ch.ID, ch.Does, s.line("extend", ch.ID).With("attack", ""))
+		}
+	}
+}
+
+// ThinForms are what can stop an attack of which denying one source stops next to nothing.
+func ThinForms(s Situation) []Suggestion {
+	return []Suggestion{
+		{Label: "Block by header…", Line: s.line("indicator"), Form: true},
+		{Label: "Deny a list…", Line: s.line("deny"), Form: true},
+	}
+}
