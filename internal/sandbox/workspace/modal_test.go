@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/slack-go/slack"
 	"github.com/stretchr/testify/require"
@@ -169,56 +167,6 @@ func TestTheClientSendsNothingIncomplete(t *testing.T) {
 	require.ErrorContains(t, err, "sees no view")
 }
 
-func TestWhatAnAcknowledgementDoesToAModal(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name, ack string
-		outcome   workspace.Outcome
-		warning   string
-		seen      string // callback id of what is seen then
-	}{
-		{"nothing", "", workspace.OutcomeClosed, "", ""},
-		{"empty object", "{}", workspace.OutcomeClosed, "", ""},
-		{"clear", `{"response_action":"clear"}`, workspace.OutcomeCleared, "", ""},
-		{"errors", `{"response_action":"errors","errors":{"b":"Not so."}}`, workspace.OutcomeErrors, "", "first"},
-		{"errors elsewhere", `{"response_action":"errors","errors":{"nowhere":"Not so."}}`, workspace.OutcomeFailed, "block_id of an input", "first"},
-		{"no errors", `{"response_action":"errors"}`, workspace.OutcomeFailed, "without errors", "first"},
-		{"update", `{"response_action":"update","view":` + simple("second") + `}`, workspace.OutcomeUpdated, "", "second"},
-		{"push", `{"response_action":"push","view":` + simple("second") + `}`, workspace.OutcomePushed, "", "second"},
-		{"bad view", `{"response_action":"update","view":{"type":"modal","blocks":[]}}`, workspace.OutcomeFailed, "missing required field: title", "first"},
-		{"unknown", `{"response_action":"close"}`, workspace.OutcomeFailed, "no such response_action", "first"},
-		{"not JSON", "OK", workspace.OutcomeFailed, "We had some trouble connecting", "first"},
-		{"other JSON", `{"text":"done"}`, workspace.OutcomeFailed, "no response_action", "first"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			w := start(t)
-			w.open(t, simple("first"))
-			w.bot.will(200, tt.ack)
-			s := w.submit(t, map[string]any{"Text": "kept"})
-			require.Equal(t, tt.outcome, s.Outcome, s.Warning)
-			require.Contains(t, s.Warning, tt.warning)
-			require.Equal(t, tt.warning == "", s.Warning == "")
-			if tt.seen == "" {
-				require.Nil(t, w.OpenView("ann"))
-				return
-			}
-			require.Equal(t, tt.seen, s.View.CallbackID)
-			if tt.outcome == workspace.OutcomeErrors {
-				require.Equal(t, map[string]string{"Text": "Not so."}, s.Errors)
-				require.Equal(t, "first\nText (optional): [kept] (!) Not so.\n[Go]", s.View.Plain())
-			}
-		})
-	}
-	w := start(t)
-	w.open(t, simple("first"))
-	w.bot.will(500, "")
-	s := w.submit(t, nil)
-	require.Equal(t, []any{workspace.OutcomeFailed, "the app answered 500"}, []any{s.Outcome, s.Warning})
-	require.NotNil(t, s.View, "it stays, with what was filled in")
-}
-
 func TestModalsLieOverEachOther(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -333,101 +281,4 @@ func TestAnUpdateKeepsWhatWasFilledInUnderTheSameIDs(t *testing.T) {
 		"Kind (optional): []", "[More] []", "[Deny it]", "[Leave]",
 	}, "\n"), w.OpenView("ann").Plain())
 	require.Contains(t, opened.Plain(), "Reason: [as a scanner] One line.")
-}
-
-func TestViewsThatSlackRefuses(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	input := func(element string) string {
-		return `{"type":"modal","title":{"type":"plain_text","text":"t"},"submit":{"type":"plain_text","text":"s"},
-		"blocks":[{"type":"input","label":{"type":"plain_text","text":"l"},"element":` + element + `}]}`
-	}
-	options := func(n int) string {
-		return "[" + strings.TrimSuffix(strings.Repeat(`{"text":{"type":"plain_text","text":"x"},"value":"y"},`, n), ",") + "]"
-	}
-	long := strings.Repeat("x", 76)
-	for view, problem := range map[string]string{
-		strings.Replace(form, `"block_id":"long"`, `"block_id":"why"`, 1):    "block_id already exists: why",
-		strings.Replace(form, `"action_id":"page"`, `"action_id":"more"`, 1): "action_id already exists: more",
-		strings.Replace(simple("x"), `"submit"`, `"close"`, 1):               "submit is required when inputs are present",
-		simple(long): "must be less than 25 characters",
-		strings.Replace(simple("x"), `"Go"`, `"`+long+`"`, 1):                                                                                 "must be less than 25 characters",
-		strings.Replace(simple("x"), `"callback_id"`, `"private_metadata":"`+strings.Repeat("m", 3001)+`","callback_id"`, 1):                  "must be less than 3001 characters",
-		strings.Replace(simple("x"), `"callback_id"`, `"external_id":"`+strings.Repeat("m", 256)+`","callback_id"`, 1):                        "must be less than 256 characters",
-		input(`{"type":"static_select","options":` + options(101) + `}`):                                                                      "no more than 100 items",
-		input(`{"type":"static_select","options":[]}`):                                                                                        "no less than 1 items",
-		input(`{"type":"static_select"}`):                                                                                                     "either options or option_groups",
-		input(`{"type":"radio_buttons","options":` + options(11) + `}`):                                                                       "no more than 10 items",
-		input(`{"type":"static_select","options":[{"text":{"type":"plain_text","text":"x"},"value":"` + long + `"}]}`):                        "must be less than 76 characters",
-		input(`{"type":"static_select","options":[{"text":{"type":"plain_text","text":"x"}}]}`):                                               "missing required field: value",
-		input(`{"type":"static_select","options":` + options(1) + `,"initial_option":{"text":{"type":"plain_text","text":"x"},"value":"z"}}`): "initial_option must be among",
-		input(`{"type":"plain_text_input","min_length":5,"max_length":4}`):                                                                    "must not be greater than max_length",
-		input(`{"type":"plain_text_input","max_length":3001}`):                                                                                "must be between 1 and 3000",
-		input(`{"type":"datepicker","initial_date":"30.11.2026"}`):                                                                            "must be a date",
-		input(`{"type":"button","text":{"type":"plain_text","text":"x"}}`):                                                                    "unsupported type",
-		strings.Replace(simple("x"), `"input"`, `"markdown"`, 1):                                                                              "unsupported type",
-		`{"type":"modal","title":{"type":"plain_text","text":"t"},"blocks":[{"type":"card","title":{"type":"plain_text","text":"x"}}]}`:       "card",
-		`{"type":"home","blocks":[{"type":"divider"}]}`:                                                                                       "unsupported type: home",
-	} {
-		answer := w.call(t, "views.open", map[string]any{"trigger_id": w.trigger(t), "view": json.RawMessage(view)})
-		require.Equal(t, "invalid_arguments", answer["error"], view)
-		require.Contains(t, fmt.Sprint(answer["response_metadata"]), problem, view)
-	}
-	two := strings.TrimSuffix(input(`{"type":"plain_text_input","focus_on_load":true}`), "]}") + `,{"type":"input","label":{"type":"plain_text","text":"l"},"element":{"type":"plain_text_input","focus_on_load":true}}]}`
-	answer := w.call(t, "views.open", map[string]any{"trigger_id": w.trigger(t), "view": json.RawMessage(two)})
-	require.Contains(t, fmt.Sprint(answer["response_metadata"]), "focus_on_load")
-	large := `{"type":"modal","title":{"type":"plain_text","text":"` + strings.Repeat("x", 251<<10) + `"}}`
-	require.Equal(t, "view_too_large", w.call(t, "views.open", map[string]any{"trigger_id": w.trigger(t), "view": json.RawMessage(large)})["error"])
-	require.Nil(t, w.OpenView("ann"))
-}
-
-// opens makes the bot of a bubble open a modal for ann, over a link.
-func (b *bubble) opens(s *socket, view string) {
-	b.t.Helper()
-	go func() { _, _ = b.Command(b.t.Context(), workspace.Command{User: "ann", Channel: "#waf"}) }()
-	asked := s.next()
-	s.ack(asked)
-	answer := b.call("views.open", token, fmt.Sprintf(`{"trigger_id":%q,"view":%s}`, asked.Payload["trigger_id"], view))
-	require.Equal(b.t, true, answer["ok"], "%v", answer)
-}
-
-// submits sends ann's modal off and answers with the payload given, or not at all when it is empty.
-func (b *bubble) submits(s *socket, payload string) workspace.Submitted {
-	b.t.Helper()
-	done := make(chan workspace.Submitted, 1)
-	go func() {
-		submitted, err := b.Submit(b.t.Context(), workspace.Submission{User: "ann"})
-		require.NoError(b.t, err)
-		done <- submitted
-	}()
-	got := s.next()
-	require.Equal(b.t, []any{"interactive", "view_submission", true}, []any{got.Type, got.Payload["type"], got.AcceptsResponsePayload})
-	if payload != "" {
-		s.send(fmt.Sprintf(`{"envelope_id":%q,"payload":%s}`, got.EnvelopeID, payload))
-	}
-	return <-done
-}
-
-func TestSubmissionsOverALink(t *testing.T) {
-	inBubble(t, func(b *bubble) {
-		s := b.greeted()
-		b.opens(s, simple("first"))
-		submitted := b.submits(s, `{"response_action":"errors","errors":{"b":"Not so."}}`)
-		require.Equal(b.t, workspace.OutcomeErrors, submitted.Outcome)
-		require.Equal(b.t, map[string]string{"Text": "Not so."}, submitted.Errors)
-
-		before := b.passed()
-		huge := `{"response_action":"errors","errors":{"b":"` + strings.Repeat("x", 20_000) + `"}}`
-		submitted = b.submits(s, huge)
-		require.Equal(b.t, []any{workspace.OutcomeFailed, "the app did not respond"}, []any{submitted.Outcome, submitted.Warning}, "it was dropped")
-		require.Equal(b.t, 3*time.Second, b.passed()-before)
-		submitted = b.submits(s, "")
-		require.Equal(b.t, workspace.OutcomeFailed, submitted.Outcome)
-		require.NotNil(b.t, submitted.View)
-		submitted = b.submits(s, `{"response_action":"update","view":`+simple("second")+`}`)
-		require.Equal(b.t, "second", submitted.View.CallbackID)
-		submitted = b.submits(s, `{}`)
-		require.Equal(b.t, workspace.OutcomeClosed, submitted.Outcome)
-		synctest.Wait()
-	})
 }
