@@ -68,6 +68,7 @@ func methods() map[string]method {
 		"conversations.join":    {conversationsJoin, tier3, "channels:join"},
 		"conversations.list":    {conversationsList, tier2, "*:read"},
 		"conversations.members": {conversationsMembers, tier4, "*:read"},
+		"conversations.open":    {conversationsOpen, tier3, "im:write mpim:write channels:manage groups:write"},
 		"conversations.replies": {conversationsReplies, tier3, "*:history"},
 		"team.info":             {teamInfo, tier3, "team:read"},
 		"usergroups.list":       {usergroupsList, tier2, "usergroups:read"},
@@ -75,6 +76,7 @@ func methods() map[string]method {
 		"users.info":            {usersInfo, tier4, "users:read"},
 		"users.list":            {usersList, tier2, "users:read"},
 		"views.open":            {viewsOpen, tier4, ""},
+		"views.push":            {viewsPush, tier4, ""},
 		"views.publish":         {viewsPublish, tier4, ""},
 		"views.update":          {viewsUpdate, tier4, ""},
 	}

@@ -56,6 +56,7 @@ type blockCheck struct {
 	blockIDs map[string]bool
 	actions  map[string]bool
 	tables   int
+	focused  int
 	text     int // code points in all text objects together
 }
 
@@ -116,6 +117,8 @@ func (c *blockCheck) object(o map[string]any, at string) {
 		if c.tables++; c.tables > 1 {
 			c.wrong(at, "only one table is allowed in a message")
 		}
+	default:
+		c.fieldElement(o, at)
 	}
 }
 

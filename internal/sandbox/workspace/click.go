@@ -2,23 +2,32 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"maps"
 )
 
-// Click is a person's click on a button, or choice from an overflow menu.
+// Click is a person's click on a button, or choice from an overflow menu: in a message, in a modal or on the Home tab.
 type Click struct {
 	User    string `json:"user"`    // name or id
-	Channel string `json:"channel"` // id or #name
+	Channel string `json:"channel"` // id or #name; empty: in a view
 	TS      string `json:"ts"`      // of the message, which may be an ephemeral one
 	Button  string `json:"button"`  // its label, action id or value, or the only label that begins so
 	Cancel  bool   `json:"cancel"`  // answer the confirm dialog with no: nothing is sent
+
+	View string `json:"view,omitempty"` // id of the view instead of channel and ts, or modal or home: the one that is seen
+	// Values are filled into the view before, as those of a Submission. Button may name one of them, whose change the bot asked to be
+	// told of: an input with dispatch_action, or a select outside of inputs.
+	Values map[string]any `json:"values,omitempty"`
 }
 
 // Click sends the block_actions payload of a click and returns the bot's acknowledgement.
 func (w *Workspace) Click(ctx context.Context, c Click) (Delivery, error) {
-	d, err := w.prepareClick(c)
+	prepare := w.prepareClick
+	if c.View != "" {
+		prepare = w.prepareViewClick
+	}
+	d, err := prepare(c)
 	if err != nil {
 		return Delivery{}, fmt.Errorf("click %q: %w", c.Button, err)
 	}
@@ -39,15 +48,9 @@ func (w *Workspace) prepareClick(c Click) (Delivery, error) {
 	if m == nil || m.Ephemeral && m.EphemeralFor != u.ID {
 		return Delivery{}, fmt.Errorf("%s sees no message %s in #%s", u.Name, c.TS, channel.Name)
 	}
-	p, err := m.choose(c.Button)
-	if err != nil {
-		return Delivery{}, err
-	}
-	if c.Cancel {
-		if p.element["confirm"] == nil {
-			return Delivery{}, fmt.Errorf("nothing to cancel: no confirm dialog asks")
-		}
-		return Delivery{}, nil
+	p, err := choose(m.parts(), c.Button, part.names)
+	if err != nil || c.Cancel {
+		return Delivery{}, errors.Join(err, p.cancel(c))
 	}
 	response := w.newResponse(u.ID, channel.ID, m)
 	payload := w.clickPayload(u, channel, m)
@@ -69,29 +72,67 @@ func (w *Workspace) present(user, channel string) (User, *Channel, error) {
 	return u, c, nil
 }
 
-// choose finds what a person means by a label, action id, value, or beginning of a label.
-func (m Message) choose(name string) (part, error) {
-	parts := m.parts()
-	ways := []func(Button) bool{
-		func(b Button) bool { return b.Label == name },
-		func(b Button) bool { return b.ActionID == name },
-		func(b Button) bool { return b.Value == name },
-		func(b Button) bool { return strings.HasPrefix(b.Label, name) },
+// names are what a person or a test calls something that can be clicked.
+func (p part) names() []string { return []string{p.button.Label, p.button.ActionID, p.button.Value} }
+
+// cancel refuses a no where nobody asks.
+func (p part) cancel(c Click) error {
+	if c.Cancel && p.element != nil && p.element["confirm"] == nil {
+		return errors.New("nothing to cancel: no confirm dialog asks")
 	}
-	var labels []string
-	for _, p := range parts {
-		labels = append(labels, p.button.Label)
+	return nil
+}
+
+// prepareViewClick makes the payload of a click in a view, with what is filled in there.
+func (w *Workspace) prepareViewClick(c Click) (Delivery, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	u, v, err := w.facing(c.User, c.View)
+	if err != nil {
+		return Delivery{}, err
 	}
-	for _, fits := range ways {
-		found := slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return name == "" || !fits(p.button) })
-		if len(found) == 1 {
-			return found[0], nil
-		}
-		if len(found) > 1 {
-			return part{}, fmt.Errorf("several fit, of %q", labels)
-		}
+	if err := w.fill(v, c.Values); err != nil {
+		return Delivery{}, err
 	}
-	return part{}, fmt.Errorf("none fits, of %q", labels)
+	w.notify()
+	p, action, err := w.viewAction(v, c.Button)
+	if err != nil || c.Cancel {
+		return Delivery{}, errors.Join(err, p.cancel(c))
+	}
+	payload := w.interaction("block_actions", u)
+	payload["container"] = answer{"type": "view", "view_id": v.ID}
+	payload["trigger_id"] = w.newTrigger(u.ID, v.ID)
+	payload["view"] = w.wireView(v)
+	payload["actions"] = []answer{action}
+	return Delivery{Type: typeInteractive, Payload: marshal(payload)}, nil
+}
+
+// viewAction finds what is clicked or changed in a view, and what a payload says of it.
+func (w *Workspace) viewAction(v *openView, name string) (part, answer, error) {
+	clickable, err := choose(parts(v.blocks()), name, part.names)
+	if err == nil {
+		return clickable, clickable.action(w.nextTS()), nil
+	}
+	f, fieldErr := choose(v.fields(), name, fieldWays)
+	if fieldErr != nil || !f.acts {
+		return part{}, nil, err
+	}
+	action := answer{"block_id": f.blockID, "action_id": f.actionID, "action_ts": w.nextTS()}
+	maps.Copy(action, v.state[f.blockID][f.actionID])
+	return part{element: f.element}, action, nil
+}
+
+// interaction is what all payloads of what people do with blocks and views say.
+func (w *Workspace) interaction(kind string, u User) answer {
+	return answer{
+		"type":                  kind,
+		"user":                  answer{"id": u.ID, "username": u.Name, "name": u.Name, "team_id": u.TeamID},
+		"api_app_id":            w.cfg.AppID,
+		"token":                 verificationToken,
+		"team":                  answer{"id": w.cfg.TeamID, "domain": w.domain()},
+		"enterprise":            nil,
+		"is_enterprise_install": false,
+	}
 }
 
 func (w *Workspace) clickPayload(u User, c *Channel, m *stored) answer {
@@ -99,19 +140,11 @@ func (w *Workspace) clickPayload(u User, c *Channel, m *stored) answer {
 	if m.ThreadTS != "" {
 		container["thread_ts"] = m.ThreadTS
 	}
-	payload := answer{
-		"type":                  "block_actions",
-		"user":                  answer{"id": u.ID, "username": u.Name, "name": u.Name, "team_id": u.TeamID},
-		"api_app_id":            w.cfg.AppID,
-		"token":                 verificationToken,
-		"container":             container,
-		"trigger_id":            w.newTrigger(u.ID),
-		"team":                  answer{"id": w.cfg.TeamID, "domain": w.domain()},
-		"enterprise":            nil,
-		"is_enterprise_install": false,
-		"channel":               answer{"id": c.ID, "name": c.Name},
-		"state":                 answer{"values": answer{}},
-	}
+	payload := w.interaction("block_actions", u)
+	payload["container"] = container
+	payload["trigger_id"] = w.newTrigger(u.ID, "")
+	payload["channel"] = answer{"id": c.ID, "name": c.Name}
+	payload["state"] = answer{"values": answer{}}
 	if !m.Ephemeral { // the content of an ephemeral message isn't kept, so Slack can't send it
 		message := w.wire(m, false)
 		delete(message, "metadata")

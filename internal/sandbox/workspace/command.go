@@ -46,7 +46,7 @@ func (w *Workspace) prepareCommand(c Command) (d Delivery, user, channel string,
 		"token": verificationToken, "team_id": w.cfg.TeamID, "team_domain": w.domain(),
 		"channel_id": in.ID, "channel_name": name, "user_id": u.ID, "user_name": u.Name,
 		"command": w.cfg.Command, "text": w.typed(c.Text, true), "api_app_id": w.cfg.AppID, "is_enterprise_install": "false",
-		"response_url": response, "trigger_id": w.newTrigger(u.ID),
+		"response_url": response, "trigger_id": w.newTrigger(u.ID, ""),
 	}
 	return Delivery{Type: typeCommand, Payload: marshal(payload), ResponseURL: response}, u.ID, in.ID, nil
 }

@@ -78,6 +78,48 @@ func conversationsJoin(w *Workspace, a args) (answer, error) {
 	return out, nil
 }
 
+// conversationsOpen opens the direct message with a user, or one that is known by its id. With several users it would be a group's.
+func conversationsOpen(w *Workspace, a args) (answer, error) {
+	if a["channel"] != "" {
+		c := w.channel(a["channel"])
+		if c == nil || c.ID != a["channel"] || c.family() != "im" {
+			return nil, refuse("channel_not_found")
+		}
+		return openedDirect(a, c, true)
+	}
+	users := slices.DeleteFunc(strings.Split(a["users"], ","), func(id string) bool { return strings.TrimSpace(id) == "" })
+	if len(users) == 0 {
+		return nil, refuse("users_list_not_supplied")
+	}
+	for i := range users {
+		users[i] = strings.TrimSpace(users[i])
+		if u, ok := w.user(users[i]); !ok || u.ID != users[i] {
+			return nil, refuse("user_not_found")
+		} else if u.Deleted {
+			return nil, refuse("user_disabled")
+		}
+	}
+	if len(users) > 1 {
+		return nil, missingScope([]string{"mpim:write"}, w.cfg.Scopes)
+	}
+	if err := w.lacks(a["token"], "im:write"); err != nil {
+		return nil, err
+	}
+	known := slices.ContainsFunc(w.channels, func(c Channel) bool { return c.family() == "im" && slices.Contains(c.Members, users[0]) })
+	return openedDirect(a, w.direct(users[0]), known)
+}
+
+func openedDirect(a args, c *Channel, before bool) (answer, error) {
+	out := answer{"channel": answer{"id": c.ID}}
+	if a.flag("return_im") {
+		out["channel"] = wireChannel(c)
+	}
+	if before {
+		out["no_op"], out["already_open"] = true, true
+	}
+	return out, nil
+}
+
 func wireChannel(c *Channel) answer {
 	out := answer{
 		"id": c.ID, "name": c.Name, "name_normalized": c.Name, "is_member": c.BotIsMember,

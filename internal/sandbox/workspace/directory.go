@@ -1,9 +1,6 @@
 package workspace
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 func authTest(w *Workspace, a args) (answer, error) {
 	if same(a["token"], w.cfg.AppToken) {
@@ -55,61 +52,6 @@ func wireUser(u User) answer {
 		"is_stranger": u.Stranger, "tz": "Etc/UTC",
 		"profile": answer{"real_name": u.RealName, "display_name": u.Name, "team": u.TeamID},
 	}
-}
-
-func usergroupsList(w *Workspace, a args) (answer, error) {
-	groups := []answer{}
-	for _, g := range w.groups {
-		if g.Disabled && !a.flag("include_disabled") {
-			continue
-		}
-		group := answer{
-			"id": g.ID, "team_id": w.cfg.TeamID, "handle": g.Handle, "name": g.Name, "is_usergroup": true,
-			"date_delete": 0, "user_count": len(g.Users),
-		}
-		if g.Disabled {
-			group["date_delete"] = w.cfg.Now().Unix()
-		}
-		if a.flag("include_users") {
-			group["users"] = slices.Clone(g.Users)
-		}
-		groups = append(groups, group)
-	}
-	return answer{"usergroups": groups}, nil
-}
-
-func usergroupsUsersList(w *Workspace, a args) (answer, error) {
-	i := slices.IndexFunc(w.groups, func(g UserGroup) bool { return g.ID == a["usergroup"] })
-	if i < 0 {
-		return nil, refuse("no_such_subteam")
-	}
-	if w.groups[i].Disabled && !a.flag("include_disabled") {
-		return nil, refuse("no_such_subteam")
-	}
-	return answer{"users": append([]string{}, w.groups[i].Users...)}, nil
-}
-
-// SetUserGroup adds a user group, or replaces the one with its id.
-func (w *Workspace) SetUserGroup(g UserGroup) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	g.Users = slices.Clone(g.Users)
-	w.groups = append(slices.DeleteFunc(w.groups, func(old UserGroup) bool { return old.ID == g.ID }), g)
-	w.notify()
-}
-
-// SetUser adds a user, or replaces the one with its id: made a guest, deactivated, and so on.
-func (w *Workspace) SetUser(u User) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	kept := slices.Clone(w.users)
-	w.users = slices.DeleteFunc(w.users, func(old User) bool { return old.ID == u.ID })
-	if err := w.addUser(u); err != nil {
-		w.users = kept
-		return err
-	}
-	w.notify()
-	return nil
 }
 
 // domain is the workspace's part of its address.

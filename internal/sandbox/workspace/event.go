@@ -14,8 +14,8 @@ const keptEvents = 1000
 // Event is an event that the bot was told of, or is being told of.
 type Event struct {
 	ID       string          `json:"id"`      // event_id
-	Type     string          `json:"type"`    // app_mention or message
-	Channel  string          `json:"channel"` // id
+	Type     string          `json:"type"`    // app_mention, message, app_home_opened, user_change, …
+	Channel  string          `json:"channel"` // id; empty: it happened in none
 	Payload  json.RawMessage `json:"payload"` // the outer event
 	Attempts []Delivery      `json:"attempts"`
 	Done     bool            `json:"done"` // acknowledged, or given up
@@ -76,7 +76,7 @@ func (w *Workspace) tellMention(m *stored, at string) {
 		delete(event, other)
 	}
 	event["type"] = "app_mention"
-	w.tell(m, at, event)
+	w.tellOf(m, at, event)
 }
 
 func (w *Workspace) tellMessage(m *stored, at string, event func() answer) {
@@ -86,30 +86,42 @@ func (w *Workspace) tellMessage(m *stored, at string, event func() answer) {
 	}
 	told := event()
 	told["channel_type"] = map[string]string{"channels": "channel", "groups": "group", "im": "im"}[family]
-	w.tell(m, at, told)
+	w.tellOf(m, at, told)
 }
 
 // hears tells whether the bot has subscribed to something, may have it and is where it happened.
 func (w *Workspace) hears(m *stored, subscription, scope string) bool {
-	return slices.Contains(w.cfg.Events, subscription) && slices.Contains(w.cfg.Scopes, scope) && w.channel(m.Channel).BotIsMember
+	return w.subscribed(subscription, scope) && w.channel(m.Channel).BotIsMember
 }
 
-// tell sends an event about a message in the background.
-func (w *Workspace) tell(m *stored, at string, event answer) {
+// subscribed tells whether the bot has subscribed to something and may have it; without scope everybody may.
+func (w *Workspace) subscribed(subscription, scope string) bool {
+	return slices.Contains(w.cfg.Events, subscription) && (scope == "" || slices.Contains(w.cfg.Scopes, scope))
+}
+
+// tellOf sends an event about a message in the background.
+func (w *Workspace) tellOf(m *stored, at string, event answer) {
+	event["channel"] = m.Channel
+	author, _ := w.user(m.User)
+	w.tell(m.Channel, author, at, event)
+}
+
+// tell sends an event about what somebody did, in a channel or, when that is empty, elsewhere, in the background.
+func (w *Workspace) tell(channel string, by User, at string, event answer) {
 	if w.ctx.Err() != nil {
 		return
 	}
-	event["channel"], event["event_ts"] = m.Channel, at
-	e := &sentEvent{Event: w.event(m, event)}
+	event["event_ts"] = at
+	e := &sentEvent{Event: w.event(channel, by, event)}
 	if len(w.events) == keptEvents {
 		w.events = slices.Delete(w.events, 0, 1)
 	}
 	w.events = append(w.events, e)
-	if w.takeDeliveryFault(lostClick, m.Channel) {
+	if w.takeDeliveryFault(lostClick, channel) {
 		e.Done = true
 		return
 	}
-	twice := w.takeDeliveryFault(duplicateDelivery, m.Channel)
+	twice := w.takeDeliveryFault(duplicateDelivery, channel)
 	ways := w.ways()
 	e.open = len(ways)
 	for _, way := range ways {
@@ -117,19 +129,18 @@ func (w *Workspace) tell(m *stored, at string, event answer) {
 	}
 }
 
-// event is an event about a message in its outer envelope.
-func (w *Workspace) event(m *stored, inner answer) Event {
+// event is an event in its outer envelope.
+func (w *Workspace) event(channel string, by User, inner answer) Event {
 	id := w.nextID("Ev")
-	author, _ := w.user(m.User)
 	payload := marshal(answer{
 		"token": verificationToken, "team_id": w.cfg.TeamID, "context_team_id": w.cfg.TeamID, "context_enterprise_id": nil,
 		"api_app_id": w.cfg.AppID, "event": inner, "type": "event_callback", "event_id": id, "event_time": w.cfg.Now().Unix(),
 		"authorizations": []answer{{
 			"enterprise_id": nil, "team_id": w.cfg.TeamID, "user_id": w.cfg.BotUserID, "is_bot": true, "is_enterprise_install": false,
 		}},
-		"is_ext_shared_channel": author.Stranger, "event_context": "4-" + id,
+		"is_ext_shared_channel": by.Stranger, "event_context": "4-" + id,
 	})
-	return Event{ID: id, Type: inner["type"].(string), Channel: m.Channel, Payload: payload}
+	return Event{ID: id, Type: inner["type"].(string), Channel: channel, Payload: payload}
 }
 
 // sendEvent sends an event one way, three times more if it isn't acknowledged: at once, after a minute, after five.

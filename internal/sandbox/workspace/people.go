@@ -165,3 +165,24 @@ func (w *Workspace) direct(user string) *Channel {
 func (c *Channel) has(user string) bool {
 	return len(c.Members) == 0 || slices.Contains(c.Members, user)
 }
+
+// SetUser adds a user, or replaces the one with its id: made a guest, deactivated, and so on. The bot is told of what changed in the
+// background.
+func (w *Workspace) SetUser(u User) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before, known := w.user(u.ID)
+	kept := slices.Clone(w.users)
+	w.users = slices.DeleteFunc(w.users, func(old User) bool { return old.ID == u.ID })
+	if err := w.addUser(u); err != nil {
+		w.users = kept
+		return err
+	}
+	now, _ := w.user(u.ID)
+	if known && now != before && w.subscribed("user_change", "users:read") {
+		ts := w.nextTS()
+		w.tell("", now, ts, answer{"type": "user_change", "user": wireUser(now), "cache_ts": w.cfg.Now().Unix()})
+	}
+	w.notify()
+	return nil
+}

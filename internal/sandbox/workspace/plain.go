@@ -21,9 +21,11 @@ func (m Message) Plain() string {
 }
 
 // Buttons lists what can be clicked in a message, in order; an overflow menu's options one by one.
-func (m Message) Buttons() []Button {
+func (m Message) Buttons() []Button { return buttons(m.parts()) }
+
+func buttons(parts []part) []Button {
 	var buttons []Button
-	for _, p := range m.parts() {
+	for _, p := range parts {
 		buttons = append(buttons, p.button)
 	}
 	return buttons
@@ -80,13 +82,16 @@ func plainObject(o map[string]any) string {
 	case "button":
 		return "[" + plainBlock(o["text"]) + "]"
 	case "overflow":
-		var options []string
-		list, _ := o["options"].([]any)
-		for _, option := range list {
-			object, _ := option.(map[string]any)
-			options = append(options, "["+plainBlock(object["text"])+"]")
+		var shown []string
+		for _, option := range options(o) {
+			shown = append(shown, "["+plainBlock(option["text"])+"]")
 		}
-		return strings.Join(options, " ")
+		return strings.Join(shown, " ")
+	case "input":
+		return plainInput(o)
+	}
+	if field, ok := fieldKinds()[kind]; ok {
+		return plainField(o, field)
 	}
 	parts := []any{o["title"], o["subtitle"], o["label"], o["text"], o["body"], o["fields"], o["elements"], o["rows"], o["accessory"], o["element"], o["actions"]}
 	if alt, ok := o["alt_text"].(string); ok {
@@ -128,9 +133,12 @@ type part struct {
 	option  map[string]any // the option of an overflow menu; nil: a button
 }
 
-func (m Message) parts() []part {
+func (m Message) parts() []part { return parts(m.allBlocks()) }
+
+// parts lists what can be clicked in blocks.
+func parts(blocks []map[string]any) []part {
 	var parts []part
-	for _, block := range m.allBlocks() {
+	for _, block := range blocks {
 		blockID, _ := block["block_id"].(string)
 		for _, element := range interactive(block) {
 			switch element["type"] {

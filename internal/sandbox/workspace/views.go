@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -12,35 +11,20 @@ import (
 const (
 	triggerLife = 3 * time.Second
 	maxView     = 250 << 10 // bytes
+	maxStack    = 3         // modals that a person has open at once, one over the other
+	maxViewID   = 255       // characters of an external id
 )
 
-// View is a modal or Home tab as it was last opened, updated or published.
-type View struct {
-	ID              string          `json:"id"`
-	Type            string          `json:"type"` // modal or home
-	User            string          `json:"user"` // id of who sees it
-	CallbackID      string          `json:"callback_id"`
-	ExternalID      string          `json:"external_id"`
-	PrivateMetadata string          `json:"private_metadata"`
-	Hash            string          `json:"hash"` // changes with every update
-	Raw             json.RawMessage `json:"raw"`  // the whole view, as checked
-}
-
-// trigger allows one view within three seconds of a click or command.
+// trigger allows one view within three seconds of what a person did.
 type trigger struct {
 	user   string
+	view   string // id of the view in which it was done; empty: elsewhere
 	issued time.Time
 	used   bool
 }
 
-// Views lists the views that were opened or published, oldest first.
-func (w *Workspace) Views() []View {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.views)
-}
-
-func (w *Workspace) newTrigger(user string) string {
+// newTrigger returns a trigger id for what a person did, in a view or, when that is empty, elsewhere.
+func (w *Workspace) newTrigger(user, view string) string {
 	now := w.cfg.Now()
 	for id, t := range w.triggers {
 		if now.Sub(t.issued) > time.Hour {
@@ -48,12 +32,13 @@ func (w *Workspace) newTrigger(user string) string {
 		}
 	}
 	id := w.nextID("trigger.") + "." + randomID()
-	w.triggers[id] = &trigger{user: user, issued: now}
+	w.triggers[id] = &trigger{user: user, view: view, issued: now}
 	return id
 }
 
-func viewsOpen(w *Workspace, a args) (answer, error) {
-	t := w.triggers[a["trigger_id"]]
+// trigger finds a trigger that is still good.
+func (w *Workspace) trigger(id string) (*trigger, error) {
+	t := w.triggers[id]
 	switch {
 	case t == nil:
 		return nil, refuse("invalid_trigger_id")
@@ -62,21 +47,64 @@ func viewsOpen(w *Workspace, a args) (answer, error) {
 	case w.cfg.Now().Sub(t.issued) > triggerLife:
 		return nil, refuse("expired_trigger_id")
 	}
-	v, err := w.view(a["view"], "modal")
+	return t, nil
+}
+
+// viewsOpen begins a stack of modals. What a modal of the stack triggers is opened over it.
+func viewsOpen(w *Workspace, a args) (answer, error) {
+	return w.openModal(a, func(t *trigger) error {
+		if w.stacked(t) == nil {
+			w.dropViews(w.stack(t.user))
+		}
+		return nil
+	})
+}
+
+// viewsPush puts a modal over the one that triggered it.
+func viewsPush(w *Workspace, a args) (answer, error) {
+	return w.openModal(a, func(t *trigger) error {
+		if w.stacked(t) == nil {
+			return refuse("not_found")
+		}
+		return nil
+	})
+}
+
+// openModal puts a modal on a person's stack, once what must hold for it does.
+func (w *Workspace) openModal(a args, must func(*trigger) error) (answer, error) {
+	t, err := w.trigger(a["trigger_id"])
+	if err != nil {
+		return nil, err
+	}
+	v, err := w.checkedView(a["view"], viewModal)
 	if err != nil {
 		return nil, err
 	}
 	if w.externalIDTaken(v.ExternalID, "") {
 		return nil, refuse("duplicate_external_id")
 	}
+	if err := must(t); err != nil {
+		return nil, err
+	}
+	if len(w.stack(t.user)) == maxStack {
+		return nil, refuse("push_limit_reached")
+	}
 	t.used = true
-	v.User = t.user
-	return w.keepView(v, -1), nil
+	return answer{"view": w.wireView(w.putOnTop(v, t.user))}, nil
+}
+
+// stacked is the open modal in which something was done; nil when it was done elsewhere.
+func (w *Workspace) stacked(t *trigger) *openView {
+	v := w.viewByID(t.view)
+	if v == nil || v.Type != viewModal {
+		return nil
+	}
+	return v
 }
 
 func viewsUpdate(w *Workspace, a args) (answer, error) {
-	i := slices.IndexFunc(w.views, func(v View) bool {
-		return v.Type == "modal" && (v.ID == a["view_id"] || v.ExternalID != "" && v.ExternalID == a["external_id"])
+	i := slices.IndexFunc(w.views, func(v *openView) bool {
+		return v.Type == viewModal && (v.ID == a["view_id"] || v.ExternalID != "" && v.ExternalID == a["external_id"])
 	})
 	if i < 0 {
 		return nil, refuse("not_found")
@@ -85,63 +113,64 @@ func viewsUpdate(w *Workspace, a args) (answer, error) {
 	if a["hash"] != "" && a["hash"] != old.Hash {
 		return nil, refuse("hash_conflict")
 	}
-	v, err := w.view(a["view"], "modal")
+	v, err := w.checkedView(a["view"], viewModal)
 	if err != nil {
 		return nil, err
 	}
 	if w.externalIDTaken(v.ExternalID, old.ID) {
 		return nil, refuse("duplicate_external_id")
 	}
-	v.ID, v.User = old.ID, old.User
-	return w.keepView(v, i), nil
+	w.replaceView(old, v)
+	return answer{"view": w.wireView(old)}, nil
 }
 
 func viewsPublish(w *Workspace, a args) (answer, error) {
 	u, ok := w.user(a["user_id"])
-	if !ok || u.ID != a["user_id"] {
+	switch {
+	case !ok || u.ID != a["user_id"]:
 		return nil, refuse("user_not_found")
+	case w.cfg.NoHome:
+		return nil, refuse("not_enabled")
 	}
-	i := slices.IndexFunc(w.views, func(v View) bool { return v.Type == "home" && v.User == u.ID })
-	if i >= 0 && a["hash"] != "" && a["hash"] != w.views[i].Hash {
+	old := w.home(u.ID)
+	if old != nil && a["hash"] != "" && a["hash"] != old.Hash {
 		return nil, refuse("hash_conflict")
 	}
-	v, err := w.view(a["view"], "home")
+	v, err := w.checkedView(a["view"], viewHome)
 	if err != nil {
 		return nil, err
 	}
-	v.User = u.ID
-	if i >= 0 {
-		v.ID = w.views[i].ID
+	if old != nil {
+		w.replaceView(old, v)
+		return answer{"view": w.wireView(old)}, nil
 	}
-	return w.keepView(v, i), nil
+	return answer{"view": w.wireView(w.putOnTop(v, u.ID))}, nil
 }
 
-// view checks a view against the limits of its surface.
-func (w *Workspace) view(raw, surface string) (View, error) {
+// checkedView reads a view and checks it against the limits of its surface.
+func (w *Workspace) checkedView(raw, surface string) (*openView, error) {
 	if len(raw) > maxView {
-		return View{}, refuse("view_too_large")
+		return nil, refuse("view_too_large")
 	}
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(raw))
 	object, ok := doc.(map[string]any)
 	if err != nil || !ok {
-		return View{}, refuse("invalid_arguments")
+		return nil, refuse("invalid_arguments")
 	}
 	check := newBlockCheck()
 	schema := w.schemas.modal
-	if surface == "home" {
+	if surface == viewHome {
 		schema = w.schemas.home
 	}
 	check.schema(schema, object, "/view")
-	check.walk(object["blocks"], "/view/blocks")
-	blocks, _ := object["blocks"].([]any)
-	if surface == "modal" && object["submit"] == nil && slices.ContainsFunc(blocks, isInput) {
-		check.wrong("/view", "submit is required when inputs are present")
-	}
+	check.view(object)
 	if err := check.refusal("invalid_arguments"); err != nil {
-		return View{}, err
+		return nil, err
 	}
+	blocks, _ := object["blocks"].([]any)
 	w.nameBlocks(blocks)
-	v := View{Type: surface, Hash: w.nextTS() + "." + randomID()}
+	v := &openView{object: object}
+	v.Type = surface
 	v.CallbackID, _ = object["callback_id"].(string)
 	v.ExternalID, _ = object["external_id"].(string)
 	v.PrivateMetadata, _ = object["private_metadata"].(string)
@@ -149,30 +178,6 @@ func (w *Workspace) view(raw, surface string) (View, error) {
 	return v, nil
 }
 
-func isInput(block any) bool {
-	object, _ := block.(map[string]any)
-	return object["type"] == "input"
-}
-
 func (w *Workspace) externalIDTaken(id, except string) bool {
-	return id != "" && slices.ContainsFunc(w.views, func(v View) bool { return v.ExternalID == id && v.ID != except })
-}
-
-// keepView stores a view at an index, at the end when that is negative, and answers with it.
-func (w *Workspace) keepView(v View, at int) answer {
-	if v.ID == "" {
-		v.ID = w.nextID("V")
-	}
-	if at < 0 {
-		w.views = append(w.views, v)
-	} else {
-		w.views[at] = v
-	}
-	w.notify()
-	var wire answer
-	_ = json.Unmarshal(v.Raw, &wire) // it was marshalled from an object
-	wire["id"], wire["hash"], wire["team_id"] = v.ID, v.Hash, w.cfg.TeamID
-	wire["app_id"], wire["bot_id"], wire["root_view_id"] = w.cfg.AppID, w.cfg.BotID, v.ID
-	wire["state"] = answer{"values": answer{}}
-	return answer{"view": wire}
+	return id != "" && slices.ContainsFunc(w.views, func(v *openView) bool { return v.ExternalID == id && v.ID != except })
 }

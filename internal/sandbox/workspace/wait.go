@@ -22,7 +22,7 @@ func (w *Workspace) notify() {
 // WaitMessage returns the first message of a channel (id or #name) that is ok, now or after any later change.
 // At the context's end its error lists what was there instead.
 func (w *Workspace) WaitMessage(ctx context.Context, channel string, ok func(Message) bool) (Message, error) {
-	m, err := w.wait(ctx, func() []Message { return w.Messages(channel) }, ok)
+	m, err := wait(ctx, w, func() []Message { return w.Messages(channel) }, ok)
 	if err != nil {
 		return Message{}, fmt.Errorf("wait for message in %s: %w", channel, err)
 	}
@@ -31,14 +31,51 @@ func (w *Workspace) WaitMessage(ctx context.Context, channel string, ok func(Mes
 
 // WaitEphemeral is WaitMessage for what only that user (name or id) is shown.
 func (w *Workspace) WaitEphemeral(ctx context.Context, user string, ok func(Message) bool) (Message, error) {
-	m, err := w.wait(ctx, func() []Message { return w.Ephemerals(user) }, ok)
+	m, err := wait(ctx, w, func() []Message { return w.Ephemerals(user) }, ok)
 	if err != nil {
 		return Message{}, fmt.Errorf("wait for ephemeral message to %s: %w", user, err)
 	}
 	return m, nil
 }
 
-func (w *Workspace) wait(ctx context.Context, list func() []Message, ok func(Message) bool) (Message, error) {
+// WaitView returns the modal that a user (name or id) sees as soon as it is ok.
+func (w *Workspace) WaitView(ctx context.Context, user string, ok func(View) bool) (View, error) {
+	v, err := wait(ctx, w, one(func() *View { return w.OpenView(user) }), ok)
+	if err != nil {
+		return View{}, fmt.Errorf("wait for a modal of %s: %w", user, err)
+	}
+	return v, nil
+}
+
+// WaitHome returns what is published on a user's (name or id) Home tab as soon as it is ok.
+func (w *Workspace) WaitHome(ctx context.Context, user string, ok func(View) bool) (View, error) {
+	v, err := wait(ctx, w, one(func() *View { return w.Home(user) }), ok)
+	if err != nil {
+		return View{}, fmt.Errorf("wait for the Home tab of %s: %w", user, err)
+	}
+	return v, nil
+}
+
+// one is a list of what may be there.
+func one(look func() *View) func() []View {
+	return func() []View {
+		if v := look(); v != nil {
+			return []View{*v}
+		}
+		return nil
+	}
+}
+
+// seen is something that people see.
+type seen interface {
+	Plain() string
+	place() string // what tells it from others
+}
+
+func (m Message) place() string { return m.TS + " " + m.User }
+func (v View) place() string    { return v.ID }
+
+func wait[T seen](ctx context.Context, w *Workspace, list func() []T, ok func(T) bool) (T, error) {
 	for {
 		changed := w.Watch() // before the look, so that nothing falls in between
 		seen := list()
@@ -48,18 +85,19 @@ func (w *Workspace) wait(ctx context.Context, list func() []Message, ok func(Mes
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return Message{}, fmt.Errorf("%w; seen: %s", ctx.Err(), describe(seen))
+			var none T
+			return none, fmt.Errorf("%w; seen: %s", ctx.Err(), describe(seen))
 		}
 	}
 }
 
-func describe(seen []Message) string {
-	if len(seen) == 0 {
+func describe[T seen](things []T) string {
+	if len(things) == 0 {
 		return "nothing"
 	}
 	var lines []string
-	for _, m := range seen {
-		lines = append(lines, fmt.Sprintf("\n%s %s: %s", m.TS, m.User, m.Plain()))
+	for _, thing := range things {
+		lines = append(lines, fmt.Sprintf("\n%s: %s", thing.place(), thing.Plain()))
 	}
 	return strings.Join(lines, "")
 }

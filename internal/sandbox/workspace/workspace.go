@@ -37,6 +37,7 @@ type Config struct {
 
 	Ingress   Ingress       // the way of clicks, commands and events; zero: signed requests if Deliver is set, else links
 	Events    []string      // what the bot subscribes to; zero: what its manifest asks for, see DefaultEvents
+	NoHome    bool          // the app has no Home tab
 	PingEvery time.Duration // of WebSocket pings over a link; zero: 5 s
 	Speed     float64       // how much faster than real the waits before an event is retried are; zero: 1
 
@@ -74,8 +75,9 @@ type Workspace struct {
 	users     []User
 	channels  []Channel
 	groups    []UserGroup
+	regrouped map[string]time.Time // when user groups changed last, by id
 	messages  []*stored
-	views     []View
+	views     []*openView
 	lastTS    int64 // microseconds
 	serial    int   // of generated ids
 	responses map[string]*response
@@ -114,6 +116,7 @@ func New(cfg Config) (*Workspace, error) {
 		schemas:   compiled,
 		changed:   make(chan struct{}),
 		groups:    slices.Clone(cfg.UserGroups),
+		regrouped: map[string]time.Time{},
 		responses: map[string]*response{},
 		triggers:  map[string]*trigger{},
 		tickets:   map[string]time.Time{},

@@ -1,0 +1,122 @@
+package workspace
+
+import (
+	"reflect"
+	"slices"
+)
+
+func usergroupsList(w *Workspace, a args) (answer, error) {
+	groups := []answer{}
+	for _, g := range w.groups {
+		if g.Disabled && !a.flag("include_disabled") {
+			continue
+		}
+		group := w.wireGroup(g)
+		if a.flag("include_users") {
+			group["users"] = slices.Clone(g.Users)
+		}
+		groups = append(groups, group)
+	}
+	return answer{"usergroups": groups}, nil
+}
+
+func usergroupsUsersList(w *Workspace, a args) (answer, error) {
+	i := slices.IndexFunc(w.groups, func(g UserGroup) bool { return g.ID == a["usergroup"] })
+	if i < 0 {
+		return nil, refuse("no_such_subteam")
+	}
+	if w.groups[i].Disabled && !a.flag("include_disabled") {
+		return nil, refuse("no_such_subteam")
+	}
+	return answer{"users": append([]string{}, w.groups[i].Users...)}, nil
+}
+
+// wireGroup is a user group as answers and events tell it, without its members.
+func (w *Workspace) wireGroup(g UserGroup) answer {
+	group := answer{
+		"id": g.ID, "team_id": w.cfg.TeamID, "handle": g.Handle, "name": g.Name, "is_usergroup": true,
+		"date_update": w.changedAt(g.ID), "date_delete": 0, "user_count": len(g.Users),
+	}
+	if g.Disabled {
+		group["date_delete"] = w.changedAt(g.ID)
+	}
+	return group
+}
+
+// changedAt is the second in which a user group changed last; 0: since the workspace began it didn't.
+func (w *Workspace) changedAt(group string) int64 {
+	at, ok := w.regrouped[group]
+	if !ok {
+		return 0
+	}
+	return at.Unix()
+}
+
+// UserGroups lists the user groups, disabled ones included.
+func (w *Workspace) UserGroups() []UserGroup {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	groups := slices.Clone(w.groups)
+	for i := range groups {
+		groups[i].Users = slices.Clone(groups[i].Users)
+	}
+	return groups
+}
+
+// SetUserGroup adds a user group, or replaces the one with its id. The bot is told of what changed in the background.
+func (w *Workspace) SetUserGroup(g UserGroup) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g.Users = slices.Clone(g.Users)
+	before := w.changedAt(g.ID)
+	i := slices.IndexFunc(w.groups, func(old UserGroup) bool { return old.ID == g.ID })
+	if i < 0 {
+		w.groups = append(w.groups, g)
+		w.regrouped[g.ID] = w.cfg.Now()
+		w.tellGroup("subteam_created", g)
+		w.notify()
+		return
+	}
+	old := w.groups[i]
+	if sameGroup(old, g) {
+		return
+	}
+	w.groups[i] = g
+	w.regrouped[g.ID] = w.cfg.Now()
+	w.tellGroup("subteam_updated", g)
+	w.tellMembers(old, g, before)
+	w.notify()
+}
+
+func sameGroup(a, b UserGroup) bool {
+	sameUsers := slices.Equal(a.Users, b.Users)
+	a.Users, b.Users = nil, nil
+	return sameUsers && reflect.DeepEqual(a, b)
+}
+
+func (w *Workspace) tellGroup(event string, g UserGroup) {
+	if !w.subscribed(event, "usergroups:read") {
+		return
+	}
+	group := w.wireGroup(g)
+	group["users"] = append([]string{}, g.Users...)
+	w.tell("", User{}, w.nextTS(), answer{"type": event, "subteam": group})
+}
+
+// tellMembers tells the bot who came to a user group and who left it.
+func (w *Workspace) tellMembers(old, g UserGroup, before int64) {
+	added, removed := without(g.Users, old.Users), without(old.Users, g.Users)
+	if len(added)+len(removed) == 0 || !w.subscribed("subteam_members_changed", "usergroups:read") {
+		return
+	}
+	w.tell("", User{}, w.nextTS(), answer{
+		"type": "subteam_members_changed", "subteam_id": g.ID, "team_id": w.cfg.TeamID,
+		"date_previous_update": before, "date_update": w.changedAt(g.ID),
+		"added_users": added, "added_users_count": len(added), "removed_users": removed, "removed_users_count": len(removed),
+	})
+}
+
+// without lists who of some isn't among others.
+func without(some, others []string) []string {
+	return slices.DeleteFunc(append([]string{}, some...), func(id string) bool { return slices.Contains(others, id) })
+}

@@ -1,0 +1,37 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+)
+
+// OpenHome opens the Home tab of a person (name or id) and returns what is published there, nil when nothing is. The bot is told of it
+// in the background; what it publishes then, Home and WaitHome show.
+func (w *Workspace) OpenHome(user string) (*View, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	u, direct, err := w.speaker(user, "")
+	if err != nil {
+		return nil, fmt.Errorf("open home: %w", err)
+	}
+	if w.cfg.NoHome {
+		return nil, errors.New("open home: the app has no Home tab")
+	}
+	v := w.home(u.ID)
+	if w.subscribed("app_home_opened", "") {
+		event := answer{"type": "app_home_opened", "user": u.ID, "channel": direct.ID, "tab": "home"}
+		if v != nil {
+			event["view"] = w.wireView(v)
+		}
+		w.tell(direct.ID, u, w.nextTS(), event)
+	}
+	return w.shownOrNil(v), nil
+}
+
+// SetHome gives the app a Home tab or takes it away: then nothing can be published.
+func (w *Workspace) SetHome(on bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cfg.NoHome = !on
+	w.notify()
+}

@@ -1,0 +1,214 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// What the client says in front of a modal when it can't make sense of the app's answer.
+const trouble = "We had some trouble connecting. Try again?"
+
+// Submission is a person's press on the button that sends a modal off.
+type Submission struct {
+	User string `json:"user"` // name or id
+	View string `json:"view"` // id; empty: the one that is seen, and no other can be submitted
+	// Values are filled in before: each under the label, block id or action id of its input, or the only label that begins so. A text
+	// or number for what is typed, an option's text or value, a name or id of people and channels, a list of these where several can
+	// be chosen; empty: nothing. What isn't named stays as it is.
+	Values map[string]any `json:"values,omitempty"`
+}
+
+// Outcome is what a person sees after a submission.
+type Outcome string
+
+// The outcomes there are.
+const (
+	OutcomeIncomplete Outcome = "incomplete" // the client found something wrong with it, nothing was sent
+	OutcomeFailed     Outcome = "failed"     // a warning, and the modal stays
+	OutcomeErrors     Outcome = "errors"     // the app found something wrong with it
+	OutcomeClosed     Outcome = "closed"     // the modal is gone, one beneath is seen again
+	OutcomeCleared    Outcome = "cleared"    // all modals are gone
+	OutcomeUpdated    Outcome = "updated"    // something else stands in the place of the modal
+	OutcomePushed     Outcome = "pushed"     // another one lies over it
+)
+
+// Submitted is what became of a submission.
+type Submitted struct {
+	Delivery
+	Outcome Outcome           `json:"outcome"`
+	Errors  map[string]string `json:"errors,omitempty"` // what is wrong, by the label of the input
+	View    *View             `json:"view"`             // the modal that is seen now; nil: none
+}
+
+// Submit fills in a modal and sends its view_submission payload, and does what the bot's acknowledgement says.
+func (w *Workspace) Submit(ctx context.Context, s Submission) (Submitted, error) {
+	d, v, err := w.prepareSubmission(s)
+	if err != nil {
+		return Submitted{}, fmt.Errorf("submit modal: %w", err)
+	}
+	if d.Type == "" {
+		return w.submitted(d, v, OutcomeIncomplete), nil
+	}
+	if d, err = w.deliver(ctx, d, ""); err != nil {
+		return Submitted{}, err
+	}
+	if d.Warning != "" {
+		return w.submitted(d, v, OutcomeFailed), nil
+	}
+	outcome, err := w.answered(v, d.Body)
+	if err != nil {
+		d.Warning = trouble + " (" + err.Error() + ")"
+	}
+	return w.submitted(d, v, outcome), nil
+}
+
+// prepareSubmission makes the payload; a delivery without type when the client would not send it.
+func (w *Workspace) prepareSubmission(s Submission) (Delivery, *openView, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	u, v, err := w.facing(s.User, s.View)
+	switch {
+	case err != nil:
+		return Delivery{}, nil, err
+	case v.Type != viewModal:
+		return Delivery{}, nil, fmt.Errorf("a Home tab has no submit button")
+	case v.object["submit"] == nil:
+		return Delivery{}, nil, fmt.Errorf("this modal has no submit button")
+	}
+	if err := w.fill(v, s.Values); err != nil {
+		return Delivery{}, nil, err
+	}
+	v.Errors = v.incomplete()
+	w.notify()
+	if len(v.Errors) > 0 {
+		return Delivery{}, v, nil
+	}
+	payload := w.interaction("view_submission", u)
+	payload["trigger_id"] = w.newTrigger(u.ID, v.ID)
+	payload["view"], payload["response_urls"] = w.wireView(v), []string{}
+	return Delivery{Type: typeInteractive, Payload: marshal(payload)}, v, nil
+}
+
+// facing is a person and the view that they see under a name; without name the modal on top.
+func (w *Workspace) facing(user, view string) (User, *openView, error) {
+	u, ok := w.user(user)
+	if !ok || u.Deleted {
+		return User{}, nil, fmt.Errorf("no such user: %q", user)
+	}
+	if view == "" {
+		view = viewModal
+	}
+	v, err := w.sees(u, view)
+	return u, v, err
+}
+
+// submitted says what is seen after a submission.
+func (w *Workspace) submitted(d Delivery, v *openView, outcome Outcome) Submitted {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := Submitted{Delivery: d, Outcome: outcome, View: w.shownOrNil(w.top(v.User))}
+	if outcome == OutcomeIncomplete || outcome == OutcomeErrors {
+		s.Errors = map[string]string{}
+		for _, f := range v.fields() {
+			if problem := v.Errors[f.blockID]; problem != "" {
+				s.Errors[f.label] = problem
+			}
+		}
+	}
+	return s
+}
+
+// submissionAnswer is what an acknowledgement of a submission may say.
+type submissionAnswer struct {
+	Action string            `json:"response_action"`
+	Errors map[string]string `json:"errors"`
+	View   json.RawMessage   `json:"view"`
+}
+
+// answered does what the acknowledgement of a submission says. An error is what the client can't make sense of.
+func (w *Workspace) answered(v *openView, body string) (Outcome, error) {
+	var said submissionAnswer
+	if strings.TrimSpace(body) != "" {
+		if err := json.Unmarshal([]byte(body), &said); err != nil {
+			return OutcomeFailed, fmt.Errorf("the app's answer is no JSON object of Slack's: %w", err)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.viewByID(v.ID) == nil {
+		return OutcomeClosed, nil // somebody was faster
+	}
+	switch said.Action {
+	case "":
+		if body := compact(body); body != nil && string(body) != "{}" {
+			return OutcomeFailed, fmt.Errorf("the app's answer has no response_action")
+		}
+		w.dropViews([]*openView{v})
+		return OutcomeClosed, nil
+	case "clear":
+		w.dropViews(w.stack(v.User))
+		return OutcomeCleared, nil
+	case "errors":
+		return w.showErrors(v, said.Errors)
+	case "update", "push":
+		return w.showAnswer(v, said)
+	}
+	return OutcomeFailed, fmt.Errorf("no such response_action: %q", said.Action)
+}
+
+// showErrors shows what the app found wrong, at the inputs it names.
+func (w *Workspace) showErrors(v *openView, wrong map[string]string) (Outcome, error) {
+	inputs := map[string]bool{}
+	for _, f := range v.fields() {
+		inputs[f.blockID] = inputs[f.blockID] || f.input
+	}
+	if len(wrong) == 0 {
+		return OutcomeFailed, fmt.Errorf("response_action errors without errors")
+	}
+	for _, block := range slices.Sorted(maps.Keys(wrong)) {
+		if !inputs[block] || wrong[block] == "" {
+			return OutcomeFailed, fmt.Errorf("errors need the block_id of an input and a text, and %q is none or has none", block)
+		}
+	}
+	v.Errors = wrong
+	w.notify()
+	return OutcomeErrors, nil
+}
+
+// showAnswer shows the view that an acknowledgement holds, in the place of the submitted one or over it.
+func (w *Workspace) showAnswer(v *openView, said submissionAnswer) (Outcome, error) {
+	next, err := w.checkedView(string(said.View), viewModal)
+	if err != nil {
+		return OutcomeFailed, fmt.Errorf("the view of the app's answer was refused: %s", explained(err))
+	}
+	except := v.ID
+	if said.Action == "push" {
+		except = ""
+	}
+	if w.externalIDTaken(next.ExternalID, except) {
+		return OutcomeFailed, fmt.Errorf("the view of the app's answer was refused: duplicate_external_id")
+	}
+	if said.Action == "update" {
+		w.replaceView(v, next)
+		return OutcomeUpdated, nil
+	}
+	if len(w.stack(v.User)) == maxStack {
+		return OutcomeFailed, fmt.Errorf("the view of the app's answer was refused: push_limit_reached")
+	}
+	w.putOnTop(next, v.User)
+	return OutcomePushed, nil
+}
+
+// explained is a refusal with all that is wrong.
+func explained(err error) string {
+	var refused *refusal
+	if !errors.As(err, &refused) || refused.extra["errors"] == nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%s: %v", refused.name, refused.extra["errors"])
+}

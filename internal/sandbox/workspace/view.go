@@ -1,0 +1,237 @@
+package workspace
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// The types of views.
+const (
+	viewModal = "modal"
+	viewHome  = "home"
+)
+
+// View is a modal or Home tab as a person sees it: as it was last opened, updated or published, and filled in since.
+type View struct {
+	ID              string            `json:"id"`
+	Type            string            `json:"type"` // modal or home
+	User            string            `json:"user"` // id of who sees it
+	CallbackID      string            `json:"callback_id"`
+	ExternalID      string            `json:"external_id"`
+	PrivateMetadata string            `json:"private_metadata"`
+	Hash            string            `json:"hash"`             // changes with every update
+	Raw             json.RawMessage   `json:"raw"`              // the whole view, as checked
+	State           json.RawMessage   `json:"state"`            // what is filled in, as payloads tell it
+	Errors          map[string]string `json:"errors,omitempty"` // what the bot found wrong with it, by block id
+	Depth           int               `json:"depth"`            // how many modals lie beneath
+}
+
+// state is what is filled in, by block id and action id.
+type state map[string]map[string]answer
+
+// openView is a view that can be seen, with what only the workspace knows of it.
+type openView struct {
+	View
+	object   map[string]any
+	state    state
+	previous string // id of the modal beneath
+	root     string // id of the lowest modal of the stack
+}
+
+// Views lists the modals that are open and the Home tabs that are published, oldest first.
+func (w *Workspace) Views() []View {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	views := []View{}
+	for _, v := range w.views {
+		views = append(views, w.shown(v))
+	}
+	return views
+}
+
+// OpenView is the modal that a user (name or id) sees; nil when none is open.
+func (w *Workspace) OpenView(user string) *View {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	u, _ := w.user(user)
+	return w.shownOrNil(w.top(u.ID))
+}
+
+// Home is what is published on a user's (name or id) Home tab; nil when nothing is, or the tab is switched off.
+func (w *Workspace) Home(user string) *View {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	u, _ := w.user(user)
+	return w.shownOrNil(w.home(u.ID))
+}
+
+func (w *Workspace) shownOrNil(v *openView) *View {
+	if v == nil {
+		return nil
+	}
+	shown := w.shown(v)
+	return &shown
+}
+
+// shown is a view as it is given away.
+func (w *Workspace) shown(v *openView) View {
+	shown := v.View
+	shown.Errors = maps.Clone(v.Errors)
+	shown.State = marshal(answer{"values": v.state})
+	if v.Type == viewModal {
+		shown.Depth = slices.Index(w.stack(v.User), v)
+	}
+	return shown
+}
+
+func (w *Workspace) viewByID(id string) *openView {
+	i := slices.IndexFunc(w.views, func(v *openView) bool { return v.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return w.views[i]
+}
+
+// stack lists the modals that a user has open, the lowest first.
+func (w *Workspace) stack(user string) []*openView {
+	var open []*openView
+	for _, v := range w.views {
+		if v.User == user && v.Type == viewModal {
+			open = append(open, v)
+		}
+	}
+	return open
+}
+
+// top is the modal that a user sees; nil when none is open.
+func (w *Workspace) top(user string) *openView {
+	open := w.stack(user)
+	if len(open) == 0 {
+		return nil
+	}
+	return open[len(open)-1]
+}
+
+func (w *Workspace) home(user string) *openView {
+	i := slices.IndexFunc(w.views, func(v *openView) bool { return v.User == user && v.Type == viewHome })
+	if i < 0 || w.cfg.NoHome {
+		return nil
+	}
+	return w.views[i]
+}
+
+// sees finds the view that a person means: by its id, or as modal or home the one that is seen. Of modals only the one on top is.
+func (w *Workspace) sees(u User, name string) (*openView, error) {
+	v, home := w.top(u.ID), w.home(u.ID)
+	if home != nil && (name == home.ID || name == viewHome) {
+		return home, nil
+	}
+	if v == nil || name != v.ID && name != viewModal {
+		return nil, fmt.Errorf("%s sees no view %q", u.Name, name)
+	}
+	return v, nil
+}
+
+// putOnTop shows a new view to a user.
+func (w *Workspace) putOnTop(v *openView, user string) *openView {
+	v.ID, v.Hash, v.User = w.nextID("V"), w.newHash(), user
+	v.root = v.ID
+	if top := w.top(user); top != nil && v.Type == viewModal {
+		v.previous, v.root = top.ID, top.root
+	}
+	v.state = v.fresh(nil)
+	w.views = append(w.views, v)
+	w.notify()
+	return v
+}
+
+// replaceView shows something else in the place of a view. What was filled in stays where block and action id stay.
+func (w *Workspace) replaceView(old, v *openView) {
+	v.ID, v.User, v.previous, v.root = old.ID, old.User, old.previous, old.root
+	v.Hash = w.newHash()
+	v.state = v.fresh(old.state)
+	*old = *v
+	w.notify()
+}
+
+func (w *Workspace) dropViews(gone []*openView) {
+	w.views = slices.DeleteFunc(w.views, func(v *openView) bool { return slices.Contains(gone, v) })
+	w.notify()
+}
+
+func (w *Workspace) newHash() string { return w.nextTS() + "." + randomID() }
+
+// wireView is a view as answers and payloads tell it.
+func (w *Workspace) wireView(v *openView) answer {
+	wire := answer{
+		"private_metadata": "", "callback_id": "", "external_id": "", "previous_view_id": nil,
+		"id": v.ID, "hash": v.Hash, "team_id": w.cfg.TeamID, "app_installed_team_id": w.cfg.TeamID, "root_view_id": v.root,
+		"app_id": w.cfg.AppID, "bot_id": w.cfg.BotID, "state": answer{"values": v.state},
+	}
+	if v.Type == viewModal {
+		wire["close"], wire["submit"], wire["clear_on_close"], wire["notify_on_close"] = nil, nil, false, false
+	}
+	if v.previous != "" {
+		wire["previous_view_id"] = v.previous
+	}
+	for key, value := range v.object {
+		wire[key] = value
+	}
+	var copied answer
+	_ = json.Unmarshal(marshal(wire), &copied) // what was filled in goes on changing
+	return copied
+}
+
+// Plain is all text a person sees of a view, a line a block: the title first, the buttons beneath last. What is filled in stands
+// in brackets, after the label of its input, and what is wrong with it behind.
+func (v View) Plain() string {
+	open := v.filled()
+	lines := []string{plainBlock(open.object["title"])}
+	for _, block := range open.blocks() {
+		line := plainBlock(block)
+		id, _ := block["block_id"].(string)
+		if wrong := v.Errors[id]; wrong != "" {
+			line += " (!) " + wrong
+		}
+		lines = append(lines, line)
+	}
+	for _, key := range []string{"submit", "close"} {
+		if text := plainBlock(open.object[key]); text != "" {
+			lines = append(lines, "["+text+"]")
+		}
+	}
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return line == "" }), "\n")
+}
+
+// blocks lists a view's blocks.
+func (v *openView) blocks() []map[string]any {
+	var blocks []map[string]any
+	list, _ := v.object["blocks"].([]any)
+	for _, b := range list {
+		block, _ := b.(map[string]any)
+		blocks = append(blocks, block)
+	}
+	return blocks
+}
+
+// Buttons lists what can be clicked in a view, in order; an overflow menu's options one by one.
+func (v View) Buttons() []Button {
+	open := openView{}
+	_ = json.Unmarshal(v.Raw, &open.object) // what is shown was checked
+	return buttons(parts(open.blocks()))
+}
+
+// filled is the view with what is filled in where its initial values stood.
+func (v View) filled() *openView {
+	open := &openView{}
+	_ = json.Unmarshal(v.Raw, &open.object) // what is shown was checked
+	var kept struct{ Values state }
+	_ = json.Unmarshal(v.State, &kept)
+	for _, f := range open.fields() {
+		f.element[f.kind.initial] = kept.Values[f.blockID][f.actionID][f.kind.value]
+	}
+	return open
+}
