@@ -105,7 +105,7 @@ func (b *Bot) answerView(ctx context.Context, req request, msg Message) bool {
 		_, err = b.cfg.Slack.api.UpdateViewContext(ctx, v, "", "", req.View)
 	}
 	if err != nil && errorName(err) != "not_found" {
-		b.cfg.Log.Warn("answer in view", "user", req.Invocation.Actor.ID, "err", withoutURL(err))
+		b.cfg.Log.Warn("answer in view", "user", req.Invocation.Actor.ID, "err", inWords(err))
 	}
 	return err == nil
 }

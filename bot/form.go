@@ -94,7 +94,7 @@ func (b *Bot) opens(req request, text string, draw func(ctx context.Context, lin
 			_, err = b.cfg.Slack.api.UpdateViewContext(ctx, v, "", "", id)
 		}
 		if err != nil && errorName(err) != "not_found" { // else it was closed meanwhile
-			b.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", withoutURL(err))
+			b.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", inWords(err))
 		}
 	})
 }
@@ -109,7 +109,7 @@ func (b *Bot) openLooking(ctx context.Context, req request, text string) (id str
 		}
 	}
 	if errorName(err) != "exchanged_trigger_id" { // else the same click came twice
-		b.cfg.Log.Warn("open view", "user", req.Invocation.Actor.ID, "err", withoutURL(err))
+		b.cfg.Log.Warn("open view", "user", req.Invocation.Actor.ID, "err", inWords(err))
 		b.answer(ctx, req, linesMessage([]commands.Text{commands.Say("The form could not be opened in time. Click or type it again; without a form it is ", commands.Code(text))}, nil))
 	}
 	return "", true
@@ -125,7 +125,7 @@ func (b *Bot) askInView(ctx context.Context, req request, r *commands.Refusal) b
 		_, err = b.cfg.Slack.api.OpenViewContext(ctx, req.Trigger, v)
 	}
 	if err != nil {
-		b.cfg.Log.Info("ask in a message instead of a view", "user", req.Invocation.Actor.ID, "err", withoutURL(err))
+		b.cfg.Log.Info("ask in a message instead of a view", "user", req.Invocation.Actor.ID, "err", inWords(err))
 	}
 	return err == nil
 }

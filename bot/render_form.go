@@ -31,9 +31,6 @@ const (
 	maxOptionGroup = 100
 )
 
-// fieldAction is the action id of every field: its block says which it is.
-const fieldAction = "value"
-
 // viewMeta is what a view carries from when it was opened to when it is submitted.
 type viewMeta struct {
 	Line    string `json:"line"` // what isn't filled in; of viewAnyway all of it
@@ -114,7 +111,7 @@ func modal(kind, title string, m viewMeta) (slack.ModalViewRequest, error) {
 	}, nil
 }
 
-// inputOf is the block in which a field is filled in.
+// inputOf is the block in which a field is filled in. Block and element bear the field's name.
 func inputOf(f commands.Field) *slack.InputBlock {
 	var hint *slack.TextBlockObject
 	if f.Hint != "" {
@@ -127,24 +124,24 @@ func inputOf(f commands.Field) *slack.InputBlock {
 
 func elementOf(f commands.Field) slack.BlockElement {
 	options, groups := optionsOf(f)
-	chosen := chosenOptions(f)
+	chosen, choose := chosenOptions(f), plainText("Choose …", maxFieldLabel)
 	switch f.Kind {
 	case commands.FieldOne:
-		s := &slack.SelectBlockElement{Type: slack.OptTypeStatic, ActionID: fieldAction, Options: options, OptionGroups: groups}
+		s := &slack.SelectBlockElement{Type: slack.OptTypeStatic, ActionID: f.Name, Placeholder: choose, Options: options, OptionGroups: groups}
 		if len(chosen) > 0 {
 			s.InitialOption = chosen[0]
 		}
 		return s
 	case commands.FieldMany:
-		return &slack.MultiSelectBlockElement{Type: slack.MultiOptTypeStatic, ActionID: fieldAction, Options: options, OptionGroups: groups, InitialOptions: chosen}
+		return &slack.MultiSelectBlockElement{Type: slack.MultiOptTypeStatic, ActionID: f.Name, Placeholder: choose, Options: options, OptionGroups: groups, InitialOptions: chosen}
 	case commands.FieldUser:
-		s := &slack.SelectBlockElement{Type: slack.OptTypeUser, ActionID: fieldAction}
+		s := &slack.SelectBlockElement{Type: slack.OptTypeUser, ActionID: f.Name, Placeholder: choose}
 		if len(f.Values) > 0 && strings.HasPrefix(f.Values[0], "U") {
 			s.InitialUser = f.Values[0]
 		}
 		return s
 	}
-	text := slack.NewPlainTextInputBlockElement(nil, fieldAction)
+	text := slack.NewPlainTextInputBlockElement(nil, f.Name)
 	text.Multiline, text.MaxLength = f.Kind == commands.FieldLines, maxFieldText
 	written := strings.Join(f.Values, " ")
 	for line := range strings.SplitSeq(written, "\n") {
@@ -210,7 +207,7 @@ type viewState struct {
 func (s viewState) filled() map[string][]string {
 	all := map[string][]string{}
 	for field, elements := range s.Values {
-		e := elements[fieldAction]
+		e := elements[field]
 		var values []string
 		for _, value := range []string{e.Value, e.User, e.Selected.Value} {
 			if value != "" {

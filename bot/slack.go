@@ -197,6 +197,15 @@ func withoutURL(err error) error {
 	return err
 }
 
+// inWords is an error with what Slack says of a view or message that it refuses.
+func inWords(err error) error {
+	var res slack.SlackErrorResponse
+	if errors.As(err, &res) && len(res.ResponseMetadata.Messages) > 0 {
+		return fmt.Errorf("%w: %s", withoutURL(err), strings.Join(res.ResponseMetadata.Messages, "; "))
+	}
+	return withoutURL(err)
+}
+
 // errorName is Slack's name for an error, "" if it has none.
 func errorName(err error) string {
 	var res slack.SlackErrorResponse

@@ -126,14 +126,14 @@ func (l listing) guard(c *Call, targets []Target, length time.Duration) error {
 		// Gray sources are blocked in safe_blocking mode, so the same ranges are spared there.
 		if l.list != apiclient.ListAllow {
 			if err := policy.guardSource(t); err != nil {
-				return err
+				return about(err, "target", t.String())
 			}
 		}
 		if err := policy.guardWidth(t); err != nil {
-			return err
+			return about(err, "target", t.String())
 		}
 	}
-	return policy.guardDuration(length)
+	return about(policy.guardDuration(length), "for", "")
 }
 
 // line is the canonical line of this one change, with everything that the asked one left to be filled in.

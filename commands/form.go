@@ -15,7 +15,7 @@ type Form struct {
 	Base   Line   // the part of the line that isn't filled in
 	Attack string // the attack that it is about, as AttackID makes it: the line's, where that names none; "": none
 	Fields []Field
-	needs  []string // arguments of which at least one field must be filled in, beside the required fields
+	oneOf  []string // arguments of which at least one must be filled in, beside the required fields; none: no more is needed
 }
 
 // Field is one thing to fill in.
@@ -237,10 +237,8 @@ func (f Form) Fill(values map[string][]string) (Line, error) {
 			line = line.With(field.Arg, strings.Join(words, ","))
 		}
 	}
-	for _, arg := range f.needs {
-		if !filled[arg] {
-			return Line{}, missing(arg)
-		}
+	if len(f.oneOf) > 0 && !slices.ContainsFunc(f.oneOf, func(arg string) bool { return filled[arg] }) {
+		return Line{}, missing(f.oneOf[0])
 	}
 	return line, nil
 }

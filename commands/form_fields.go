@@ -45,7 +45,7 @@ func (l listing) form(_ context.Context, c *Call, f *Form) {
 	fields[i].Values = []string{strings.Join(has, "\n")}
 	at := slices.IndexFunc(f.Fields, func(field Field) bool { return field.Arg == "target" })
 	f.Fields = slices.Replace(f.Fields, at, at+1, fields...)
-	f.needs = []string{"target"}
+	f.oneOf = []string{"target"}
 	f.Fields = slices.DeleteFunc(f.Fields, func(field Field) bool { return field.Arg == argAttack.Name })
 }
 
@@ -187,6 +187,7 @@ func listOptions(context.Context, *Call) []Option {
 func muteForm(_ context.Context, c *Call, f *Form) {
 	f.Intro = append(f.Intro, Say("Incidents are told as ever. What still goes on at the end is told then. Fill in one of the first: an attack, a source or a type"))
 	if c.Attack == nil {
+		f.oneOf = []string{"attack", "source", "type"}
 		return
 	}
 	f.Base = f.Base.With("attack", "") // it is implied: a source or a type goes before it

@@ -109,12 +109,15 @@ func countries() []Option {
 	var options []Option
 	for a := 'A'; a <= 'Z'; a++ {
 		for b := 'A'; b <= 'Z'; b++ {
-			region, err := language.ParseRegion(string([]rune{a, b}))
-			if err != nil || !region.IsCountry() || region.String() != string([]rune{a, b}) {
+			code := string([]rune{a, b})
+			if !isCountry(code) {
 				continue
 			}
-			name := names.Name(region)
-			options = append(options, Option{Value: region.String(), Label: name + " (" + region.String() + ")", Group: strings.ToUpper(name[:1])})
+			name := code
+			if region, err := language.ParseRegion(code); err == nil {
+				name = cmp.Or(names.Name(region), code)
+			}
+			options = append(options, Option{Value: code, Label: name + " (" + code + ")", Group: string([]rune(name)[:1])})
 		}
 	}
 	slices.SortFunc(options, func(x, y Option) int { return cmp.Compare(x.Label, y.Label) })

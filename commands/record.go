@@ -43,6 +43,8 @@ func (r *Runner) recordRefusal(ctx context.Context, c *Call, err error) {
 	switch {
 	case errors.Is(err, errRecorded):
 		return
+	case c.Ask && errors.As(err, &refusal) && refusal.Plan != nil && len(refusal.Plan.Warnings) == 0:
+		return // a look before it is asked for
 	case errors.Is(err, ErrAsk):
 		e.Outcome = "asked"
 	case errors.Is(err, ErrNothing):

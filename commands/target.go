@@ -2,9 +2,10 @@ package commands
 
 import (
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/go-playground/validator/v10"
 
 	"github.com/wafbot/wafbot/apiclient"
 )
@@ -19,8 +20,11 @@ type Target struct {
 var (
 	proxies     = []string{"VPN", "SES", "PUB", "WEB", "TOR"}
 	datacenters = []string{"rackspace", "tencent", "plusserver", "ovh", "oracle", "linode", "ibm", "huawei", "hetzner", "gce", "azure", "aws", "alibaba"}
-	countryCode = regexp.MustCompile(`^[A-Z]{2}$`)
+	validate    = validator.New()
 )
+
+// isCountry reports whether ISO 3166 lists a country by these two letters.
+func isCountry(code string) bool { return validate.Var(code, "iso3166_1_alpha2") == nil }
 
 // parseTarget reads an address, a CIDR, country:FR, proxy:TOR or datacenter:aws.
 func parseTarget(word string) (Target, error) {
@@ -28,8 +32,8 @@ func parseTarget(word string) (Target, error) {
 	switch kind = strings.ToLower(kind); {
 	case ok && kind == "country":
 		value = strings.ToUpper(value)
-		if !countryCode.MatchString(value) {
-			return Target{}, usage(Say(typed(word), " is no country: write its two letters, as ", Code("country:FR")))
+		if !isCountry(value) {
+			return Target{}, usage(Say(typed(word), " is no country: write its two letters as ISO 3166 has them, as ", Code("country:FR")))
 		}
 		return Target{Kind: apiclient.KindCountry, Value: value}, nil
 	case ok && kind == "proxy":

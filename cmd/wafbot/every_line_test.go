@@ -241,7 +241,11 @@ func (l *liner) inSlack(p person, ask func()) (answer, trail string) {
 	asks := func(m workspace.Message) bool {
 		return slices.ContainsFunc(m.Buttons(), func(b workspace.Button) bool { return b.Label == "Do it anyway" })
 	}
-	l.until("answer to "+p.name, func() bool { return len(l.Slack.Ephemerals(p.name)) > before })
+	l.until("answer to "+p.name, func() bool { return len(l.Slack.Ephemerals(p.name)) > before || l.Slack.OpenView(p.name) != nil })
+	if l.Slack.OpenView(p.name) != nil {
+		l.confirms(p.name, "Before you do")
+		l.until("answer to "+p.name, func() bool { return len(l.Slack.Ephemerals(p.name)) > before })
+	}
 	m := l.Slack.Ephemerals(p.name)[before]
 	if asks(m) {
 		l.click(p.name, m, "Do it anyway")

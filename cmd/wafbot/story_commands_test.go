@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
 func TestReadsTyped(t *testing.T) {
@@ -69,7 +67,8 @@ func TestARehearsalSendsNothing(t *testing.T) {
 		card.click("rob", "Deny "+attacker+" + patch")
 		w.told("rob", "Rehearsal: Deny "+attacker+" everywhere for 4 h would be sent; nothing was",
 			"add to list black: "+attacker, "by Rob Diaz (U0ROB0002)", "create vpatch sqli in post.form_urlencoded.login")
-		card.click("rob", "Block mode")
+		w.types("rob", "mode Shop block")
+		w.confirms("rob", "Before you do")
 		w.told("rob", "Rehearsal: Switch Shop to block for 2 h", "create mode block", "delete rule")
 		w.types("ann", "allow 198.51.100.1")
 		w.told("ann", "Rehearsal: Allow 198.51.100.1")
@@ -82,12 +81,10 @@ func TestARehearsalSendsNothing(t *testing.T) {
 func TestWarningsAreAsked(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.types("rob", "mode Shop block")
-		question := w.told("rob", "Switch Shop to block for 2 h? Before you do", "incidents are registered only in monitoring")
+		w.sees("rob", "Switch Shop to block for 2 h? Before you do", "incidents are registered only in monitoring")
 		require.Empty(t, w.sent())
-		// The question is shown to one person: nobody else sees a button to click.
-		_, err := w.Slack.Click(t.Context(), workspace.Click{User: "ann", Channel: "#waf", TS: question.TS, Button: "Do it anyway"})
-		require.Error(t, err)
-		w.click("rob", question, "Do it anyway")
+		require.Nil(t, w.Slack.OpenView("ann"), "the question is shown to one person")
+		w.confirms("rob", "Before you do")
 		w.told("rob", "Switch Shop to block for 2 h: accepted")
 		w.until("block mode", func() bool { return w.mode() == "block" || len(w.modeRules()) == 1 && w.modeRules()[0] == "block" })
 	})

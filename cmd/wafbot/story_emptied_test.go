@@ -84,7 +84,7 @@ func TestRedisEmptied(t *testing.T) {
 		w.types("rob", "deny 198.51.100.77")
 		longer := changeIn(plain(w.message("#waf", "Deny 198.51.100.77 everywhere for 4 h · Rob Diaz")))
 		w.types("rob", "mode Shop block for=10s")
-		w.click("rob", w.told("rob", "Before you do"), "Do it anyway")
+		w.confirms("rob", "Before you do")
 		w.message("#waf", "Switch Shop to block for 10 s · Rob Diaz")
 		w.until("all is told", func() bool {
 			return len(card.replies("Deny "+attacker)) == 1 && len(card.replies("Patch exactly")) == 1

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
 // modeRules are the modes that acme's rules set for Shop.
@@ -23,12 +24,11 @@ func TestAModeIsSwitchedAndTakenBack(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
-		for _, b := range card.now().Buttons() {
-			if b.Label == "Block mode, 2 h" {
-				require.Contains(t, b.Confirm, "Incidents are registered only in monitoring")
-			}
-		}
-		card.click("rob", "Block mode, 2 h")
+		card.opens("rob", "More…")
+		w.presses("rob", "Mode of Shop…")
+		w.sees("rob", "Mode of Shop by rules: monitoring")
+		require.Equal(t, workspace.OutcomePushed, w.submits("rob", map[string]any{"mode": "block"}).Outcome)
+		w.confirms("rob", "Before you do", "incidents are registered only in monitoring")
 		w.told("rob", "Switch Shop to block for 2 h", "accepted by the service")
 		require.Equal(t, []string{"block"}, w.modeRules(), "the old rule is gone")
 		w.until("block mode in force", func() bool { return w.mode() == "block" })
@@ -44,9 +44,9 @@ func TestAModeReturnsByItself(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection()) // its hits are what a story without people waits by
 		w.types("rob", "mode Shop block for=2s")
-		question := w.told("rob", "Switch Shop to block for 2 s?", "incidents are registered only in monitoring")
+		w.sees("rob", "Switch Shop to block for 2 s?", "incidents are registered only in monitoring")
 		require.Empty(t, w.sent(), "it asks first")
-		w.click("rob", question, "Do it anyway")
+		w.confirms("rob", "Switch Shop to block for 2 s?")
 		w.told("rob", "Switch Shop to block for 2 s", "accepted")
 		require.Equal(t, []string{"block"}, w.modeRules())
 		w.until("mode returns", func() bool { return len(w.modeRules()) == 1 && w.modeRules()[0] == "monitoring" })
@@ -57,7 +57,7 @@ func TestAModeReturnsByItself(t *testing.T) {
 
 func TestAQuestionLeft(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
-		w.types("rob", "mode Shop block")
+		w.writes("rob", "#waf", "", "@wafbot mode Shop block") // a mention opens no view
 		question := w.told("rob", "Before you do")
 		w.click("rob", question, "Leave")
 		w.told("rob", "Left as it is. Nothing was done")

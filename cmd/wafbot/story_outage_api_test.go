@@ -85,7 +85,7 @@ func TestOneAccountHangs(t *testing.T) {
 		w.attack(injection())
 		acme := w.card("/login")
 		w.types("rob", "mode Shop block for=1s")
-		w.click("rob", w.told("rob", "Before you do"), "Do it anyway")
+		w.confirms("rob", "Before you do")
 		w.told("rob", "Switch Shop to block for 1 s", "accepted")
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Kind: "hang"}))
 		acme.click("rob", "Deny only") // hangs, too
@@ -95,7 +95,7 @@ func TestOneAccountHangs(t *testing.T) {
 		globex.click("rob", "Deny only")
 		globex.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 		w.typesIn("#waf-globex", "ann", "mode Portal monitoring for=1s")
-		w.click("ann", w.told("ann", "Before you do"), "Do it anyway")
+		w.confirms("ann", "Before you do")
 		w.message("#waf-globex", "Switch Portal to monitoring for 1 s")
 		w.message("#waf-globex", "Undo of: Switch Portal to monitoring for 1 s")
 		w.typesIn("#random", "vic", "explain attack="+globex.id())

@@ -23,7 +23,7 @@ func TestTheTokenIsRevoked(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.types("rob", "mode Shop block for=3s")
-		w.click("rob", w.told("rob", "Before you do"), "Do it anyway")
+		w.confirms("rob", "Before you do")
 		w.told("rob", "Switch Shop to block for 3 s", "accepted")
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Kind: "unauthenticated"}))
 
@@ -66,7 +66,8 @@ func TestTheTokenMayNotSwitchModes(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: createRule, Kind: "status:403"}))
-		card.click("rob", "Block mode, 2 h")
+		w.types("rob", "mode Shop block attack="+card.id())
+		w.confirms("rob", "Before you do")
 		w.told("rob", "NOT done: Switch Shop to block for 2 h", "lacks the permission")
 		notice := w.follow(w.message("#waf", "HANDS TIED: wafbot can't switch modes on acme", "set the mode of Shop to block", "may not switch modes"))
 		card.click("rob", "Deny only")

@@ -48,7 +48,7 @@ func TestARestart(t *testing.T) {
 		card.click("rob", "Deny only")
 		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 		w.types("rob", "mode Shop block for=1h")
-		w.click("rob", w.told("rob", "Before you do"), "Do it anyway")
+		w.confirms("rob", "Before you do")
 		mode := w.message("#waf", "Switch Shop to block for 1 h · Rob Diaz")
 		told := len(w.shown("#waf"))
 

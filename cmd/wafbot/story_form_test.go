@@ -1,0 +1,103 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+func TestAFormFromACard(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		card.opens("rob", "More…", "Patch only", "Deny several")
+		w.presses("rob", "Deny several…")
+		w.sees("rob", "Sources that the service lists", attacker+" FR", "How long", "4 h")
+
+		wrong := w.submits("rob", map[string]any{"Addresses and ranges": "192.0.2.10, 198.51.100.77"})
+		require.Equal(t, workspace.OutcomeErrors, wrong.Outcome)
+		require.Contains(t, wrong.Errors["Addresses and ranges"], "192.0.2.10 is in our CDN")
+		require.Empty(t, w.sent())
+		wrong = w.submits("rob", map[string]any{"Addresses and ranges": "198.51.100.x"})
+		require.Contains(t, wrong.Errors["Addresses and ranges"], "198.51.100.x is no source")
+		wrong = w.submits("rob", map[string]any{"Addresses and ranges": "", "sources": []string{}})
+		require.Len(t, wrong.Errors, 1, "no source at all, and never the top one by itself: %+v", wrong)
+
+		done := w.submits("rob", map[string]any{"sources": []string{attacker, neighbour}, "Addresses and ranges": "198.51.100.77\n198.51.100.78", "How long": "1 h", "Reason": "same botnet"})
+		require.Equal(t, workspace.OutcomeCleared, done.Outcome, "%+v", done)
+		w.told("rob", "Deny "+attacker+", "+neighbour+", 198.51.100.77 and 1 more everywhere for 1 h: accepted")
+		card.says("198.51.100.77 and 1 more everywhere for 1 h · Rob Diaz", "Rob Diaz is on it")
+		require.Len(t, w.entries("acme"), 4)
+		require.True(t, w.journal.has(`"via":"form"`, "same botnet", `"outcome":"done"`))
+
+		card.undo("rob", "and 1 more everywhere")
+		w.until("one undo", func() bool { return len(w.entries("acme")) == 0 })
+	})
+}
+
+func TestWhatIsMissingOpensAForm(t *testing.T) {
+	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		w.types("rob", "mute for=30m")
+		w.sees("rob", "Incidents are told as ever", "30 min")
+		require.Equal(t, workspace.OutcomeErrors, w.submits("rob", nil).Outcome)
+		require.Equal(t, workspace.OutcomeCleared, w.submits("rob", map[string]any{"source": "198.51.100.0/24"}).Outcome)
+		w.told("rob", "Muted: source=198.51.100.0/24")
+
+		w.types("rob", "verdict")
+		w.sees("rob", "Verdict: [Choose …]")
+		require.Equal(t, workspace.OutcomeIncomplete, w.submits("rob", nil).Outcome, "Slack itself sees what is needed")
+		require.Equal(t, workspace.OutcomeCleared, w.submits("rob", map[string]any{"verdict": "real", "attack": card.id()}).Outcome)
+		card.says("Verdict: real, by Rob Diaz")
+
+		w.types("rob", "indicator")
+		w.sees("rob", "Header: [User-Agent]")
+		asked := w.submits("rob", map[string]any{"regex": "Mozilla", "host": "shop.example.com"})
+		require.Equal(t, workspace.OutcomePushed, asked.Outcome)
+		w.sees("rob", "Before you do", "browsers")
+		w.leaves("rob")
+		w.sees("rob", "Mozilla") // what was filled in is still there
+		require.Empty(t, w.sent())
+		w.leaves("rob")
+
+		// A mention opens no view; its answer has the button that does. Who may not act gets no form.
+		w.writes("rob", "#waf", "", "@wafbot deny")
+		w.click("rob", w.told("rob", "which source?"), "Fill in a form…")
+		w.sees("rob", "Addresses and ranges")
+		w.types("vic", "deny")
+		w.sees("vic", "deny needs the role responder")
+		require.Empty(t, w.sent())
+	})
+}
+
+// Whatever is typed without what it needs opens a form that Slack takes.
+func TestEveryVerbAlone(t *testing.T) {
+	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		alone := map[string][]string{
+			"attack": {card.id()}, "explain": {card.id()}, "claim": {card.id()}, "release": {card.id()}, "verdict": {"false_alarm"},
+			"note": {"Text"}, "handover": {"To"}, "mute": {"Source"}, "unmute": nil, "contain": {card.id(), "How long the patch lasts", "7 days"},
+			"deny": {"Tor exits (TOR)", "France (FR)", "Amazon Web Services"}, "allow": {"Addresses and ranges", "1 h"}, "gray": {"24 h"}, "remove": {"Entry"},
+			"patch": {"What", "sqli"}, "close": {"Method", "Place", "30 min"}, "indicator": {"Regular expression"}, "mode": {"Shop", "no incidents are seen"},
+			"unrule": {"Rule"}, "extend": {"How much longer"},
+		}
+		for verb, parts := range alone {
+			w.types("ann", verb)
+			if parts == nil {
+				continue
+			}
+			w.until(verb+" opens a form", func() bool {
+				v := w.Slack.OpenView("ann")
+				return v != nil && !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(string(v.Raw), part) })
+			})
+			w.leaves("ann")
+		}
+		require.Empty(t, w.sent())
+	})
+}

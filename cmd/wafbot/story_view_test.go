@@ -1,0 +1,70 @@
+package main
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// sees waits until the modal that somebody sees says all the parts.
+func (w *world) sees(user string, parts ...string) (seen workspace.View) {
+	w.t.Helper()
+	w.until(user+" sees: "+strings.Join(parts, ", "), func() bool {
+		v := w.Slack.OpenView(user)
+		if v == nil {
+			return false
+		}
+		text := strings.NewReplacer("*", "", "`", "").Replace(v.Plain())
+		seen = *v
+		return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
+	})
+	return seen
+}
+
+// submits fills in the modal that somebody sees and sends it off.
+func (w *world) submits(user string, values map[string]any) workspace.Submitted {
+	w.t.Helper()
+	s, err := w.Slack.Submit(w.t.Context(), workspace.Submission{User: user, Values: values})
+	require.NoError(w.t, err)
+	require.Empty(w.t, s.Warning)
+	if s.Outcome != workspace.OutcomeIncomplete {
+		require.Equal(w.t, http.StatusOK, s.Status, "%+v", s)
+	}
+	return s
+}
+
+// confirms waits for a question and answers it with yes.
+func (w *world) confirms(user string, parts ...string) {
+	w.t.Helper()
+	w.sees(user, parts...)
+	require.Equal(w.t, workspace.OutcomeCleared, w.submits(user, nil).Outcome)
+}
+
+// presses clicks a button of the modal that somebody sees.
+func (w *world) presses(user, button string) {
+	w.t.Helper()
+	d, err := w.Slack.Click(w.t.Context(), workspace.Click{User: user, View: "modal", Button: button})
+	w.acknowledged(d, err)
+}
+
+// opens clicks a button of a card that opens a view, and waits for what is in it.
+func (c card) opens(user, button string, parts ...string) workspace.View {
+	c.w.t.Helper()
+	c.click(user, button)
+	c.w.until("a view", func() bool {
+		v := c.w.Slack.OpenView(user)
+		return v != nil && !strings.Contains(v.Plain(), "Looking …")
+	})
+	return c.w.sees(user, parts...)
+}
+
+// leaves closes the modal that somebody sees.
+func (w *world) leaves(user string) {
+	w.t.Helper()
+	_, err := w.Slack.CloseView(w.t.Context(), workspace.Closing{User: user})
+	require.NoError(w.t, err)
+}

@@ -1,0 +1,204 @@
+package commands_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for line, missing := range map[string]bool{
+		"deny": true, "deny for=4h": true, "deny 203.0.113.7": false, "deny attack=ak7q2m9xw": false, "allow": true, "gray country:FR": false,
+		"patch": true, "patch POST shop.example.com/login": true, "patch POST shop.example.com/login type=sqli part=get.q": false, "patch attack=ak7q2m9xw": false,
+		"close POST shop.example.com/login": true, "close POST shop.example.com/login for=30m": false, "indicator User-Agent": true, "indicator User-Agent x": false,
+		"mode": true, "mode Shop": false, "mode Shop block": false, "mute": true, "mute for=1h": true, "mute type=sqli": false, "extend c7k2m9xw4": true,
+		"claim": true, "claim attack=ak7q2m9xw": false, "verdict attack=ak7q2m9xw": true, "note attack=ak7q2m9xw": true, "handover attack=ak7q2m9xw": true,
+		"attack": true, "attack ak7q2m9xw": false, "status": false, "undo": false, "help": false, "nonsense": false, "unrule": true, "remove": true,
+	} {
+		l, err := commands.Parse(line)
+		require.NoError(t, err)
+		require.Equal(t, missing, w.Missing(l, ""), line)
+	}
+	for line, missing := range map[string]bool{"deny": false, "claim": false, "verdict": true, "mute": false, "patch": false, "attack": false, "mode": true} {
+		l, err := commands.Parse(line)
+		require.NoError(t, err)
+		require.Equal(t, missing, w.Missing(l, "ak7q2m9xw"), "in a card's thread: %s", line)
+	}
+}
+
+// formOf is the form that somebody gets for a line.
+func (w *world) formOf(who commands.Actor, line string) (commands.Form, error) {
+	w.t.Helper()
+	l, err := commands.Parse(line)
+	require.NoError(w.t, err)
+	return w.Form(w.t.Context(), commands.Invocation{Line: l, Actor: who, ID: line, At: w.clock()})
+}
+
+// heldBy is what a form's field holds.
+func heldBy(t *testing.T, f commands.Form, field string) []string {
+	t.Helper()
+	i := slices.IndexFunc(f.Fields, func(have commands.Field) bool { return have.Name == field })
+	require.GreaterOrEqual(t, i, 0, "%s is no field of %+v", field, f.Fields)
+	return f.Fields[i].Values
+}
+
+// values is what a form holds, as if it were sent as it is.
+func values(f commands.Form) map[string][]string {
+	all := map[string][]string{}
+	for _, field := range f.Fields {
+		all[field.Name] = field.Values
+	}
+	return all
+}
+
+func TestAFormHoldsWhatTheLineSays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	for _, tt := range []struct{ line, field, want string }{
+		{"deny attack=" + id, "sources", "203.0.113.7"}, {"deny attack=" + id, "for", "4h"},
+		{"deny 198.51.100.4 country:FR proxy:TOR datacenter:aws 192.0.2.0/24 attack=" + id, "sources", "198.51.100.4"},
+		{"deny 198.51.100.4 country:FR proxy:TOR datacenter:aws 192.0.2.0/24 attack=" + id, "countries", "FR"},
+		{"deny 198.51.100.4 country:FR proxy:TOR datacenter:aws 192.0.2.0/24 attack=" + id, "proxies", "TOR"},
+		{"deny 198.51.100.4 country:FR proxy:TOR datacenter:aws 192.0.2.0/24 attack=" + id, "datacenters", "aws"},
+		{"deny 198.51.100.4 country:FR proxy:TOR datacenter:aws 192.0.2.0/24 attack=" + id, "addresses", "192.0.2.0/24"},
+		{"deny what for=45m app=Shop", "addresses", "what"}, {"deny what for=45m app=Shop", "for", "45m"}, {"deny what for=45m app=Shop", "app", "4"},
+		{"patch attack=" + id, "type", "sqli"}, {"patch attack=" + id, "part", "post.form_urlencoded.login"}, {"patch attack=" + id, "app", "4"},
+		{"mode Shop", "app", "4"}, {"mode for=1h attack=" + id, "app", "4"}, {"indicator attack=" + id, "host", "shop.example.com"},
+		{"indicator X-Foo a.b", "header", "X-Foo"}, {"handover to=@U0ANN it burns", "message", "it burns"},
+	} {
+		f, err := w.formOf(ann, tt.line)
+		require.NoError(t, err, tt.line)
+		require.Equal(t, []string{tt.want}, heldBy(t, f, tt.field), "%s: %s", tt.line, tt.field)
+	}
+}
+
+func TestAFilledFormIsALine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	for _, tt := range []struct {
+		line string
+		fill map[string][]string
+		want string
+	}{
+		{"deny attack=" + id, nil, "deny 203.0.113.7 account=acme attack=" + id + " for=4h"},
+		{"deny attack=" + id, map[string][]string{"sources": {"198.51.100.4"}, "addresses": {"192.0.2.1,192.0.2.2; 192.0.2.3\n192.0.2.4"}, "countries": {"FR", "NL"}, "app": {"4", "7"}, "reason": {"x=1 --all"}},
+			"deny 198.51.100.4 192.0.2.1 192.0.2.2 192.0.2.3 192.0.2.4 country:FR country:NL account=acme app=4,7 attack=" + id + ` for=4h reason="x=1 --all"`},
+		{"patch", map[string][]string{"target": {"POST shop.example.com/a;b,c"}, "type": {"sqli"}, "part": {"get.q"}}, "patch POST shop.example.com/a;b,c account=acme for=1w part=get.q type=sqli"},
+		{"indicator", map[string][]string{"regex": {`curl/\d "x"`}}, `indicator User-Agent "curl/\\d \"x\"" account=acme for=4h type=scanner`},
+		{"note attack=" + id, map[string][]string{"text": {"a\nb = c"}}, "note \"a\nb = c\" account=acme attack=" + id},
+		{"mute attack=" + id, map[string][]string{"type": {"sqli"}}, "mute account=acme for=1h type=sqli"},
+		{"mute attack=" + id, nil, "mute account=acme for=1h"},
+	} {
+		f, err := w.formOf(ann, tt.line)
+		require.NoError(t, err, tt.line)
+		filled := values(f)
+		for field, value := range tt.fill {
+			heldBy(t, f, field)
+			filled[field] = value
+		}
+		line, err := f.Fill(filled)
+		require.NoError(t, err, tt.line)
+		require.Equal(t, tt.want, line.String())
+	}
+}
+
+func TestWhatAFormLacksIsSaidAtItsField(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	for _, tt := range []struct {
+		line  string
+		fill  map[string][]string
+		field string
+	}{
+		{"deny attack=" + id, map[string][]string{"sources": nil}, "sources"}, // never the top source by itself
+		{"deny", nil, "addresses"},
+		{"mute", nil, "attack"},
+		{"note attack=" + id, nil, "text"},
+		{"mode", map[string][]string{"app": {"4"}}, "mode"},
+	} {
+		f, err := w.formOf(ann, tt.line)
+		require.NoError(t, err, tt.line)
+		filled := values(f)
+		for field, value := range tt.fill {
+			filled[field] = value
+		}
+		_, err = f.Fill(filled)
+		var refusal *commands.Refusal
+		require.ErrorAs(t, err, &refusal, tt.line)
+		require.Equal(t, tt.field, f.FieldOf(refusal, filled), tt.line)
+	}
+}
+
+func TestWhatIsWrongInAFormIsSaidAtItsField(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sources(source("our CDN", "", "192.0.2.0/24")))
+	for _, tt := range []struct {
+		fill  map[string][]string
+		field string
+	}{
+		{map[string][]string{"addresses": {"198.51.100.x"}}, "addresses"},
+		{map[string][]string{"addresses": {"198.51.100.9 192.0.2.7"}, "countries": {"FR"}}, "addresses"},
+		{map[string][]string{"addresses": {"198.51.100.9"}, "for": {"1y"}}, "for"},
+	} {
+		f, err := w.formOf(ann, "deny")
+		require.NoError(t, err)
+		filled := values(f)
+		for field, value := range tt.fill {
+			filled[field] = value
+		}
+		line, err := f.Fill(filled)
+		require.NoError(t, err)
+		_, err = w.Do(t.Context(), commands.Invocation{Line: line, Actor: ann, ID: "look", At: w.clock(), Ask: true})
+		var refusal *commands.Refusal
+		require.ErrorAs(t, err, &refusal)
+		require.Equal(t, tt.field, f.FieldOf(refusal, filled), refusal.Error())
+	}
+	require.Zero(t, w.changesSent())
+}
+
+func TestWhoMayNotActGetsNoForm(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, err := w.formOf(eve, "deny")
+	require.ErrorIs(t, err, commands.ErrDenied)
+	require.Contains(t, w.lastAudit().Why, "needs the role responder")
+	_, err = w.formOf(ann, "close")
+	require.ErrorIs(t, err, commands.ErrDenied)
+	off := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesOff })
+	_, err = off.formOf(ann, "deny")
+	require.ErrorIs(t, err, commands.ErrGuarded)
+	_, err = off.formOf(ann, "claim")
+	require.NoError(t, err, "who is on it is no change of the service")
+	_, err = w.formOf(ann, "deny attack=a0000")
+	require.True(t, errors.Is(err, commands.ErrUsage), "%v", err)
+}
+
+func TestCountriesAreRealOnes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	f, err := w.formOf(ann, "deny")
+	require.NoError(t, err)
+	i := slices.IndexFunc(f.Fields, func(have commands.Field) bool { return have.Name == "countries" })
+	codes := map[string]string{}
+	groups := map[string]int{}
+	for _, o := range f.Fields[i].Options {
+		codes[o.Value] = o.Label
+		groups[o.Group]++
+	}
+	require.Greater(t, len(codes), 240)
+	require.Equal(t, "France (FR)", codes["FR"])
+	require.Contains(t, codes, "GB")
+	require.NotContains(t, codes, "UK")
+	for group, n := range groups {
+		require.LessOrEqual(t, n, 100, group)
+	}
+}
