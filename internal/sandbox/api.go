@@ -64,7 +64,7 @@ func (w *World) routes() http.Handler {
 
 // control lists the calls of the control API.
 func (w *World) control() []route {
-	listed := slices.Concat(w.serviceRoutes(), w.slackRoutes(), w.linkRoutes(), w.faultRoutes(), []route{
+	listed := slices.Concat(w.serviceRoutes(), w.slackRoutes(), w.viewRoutes(), w.linkRoutes(), w.faultRoutes(), []route{
 		{Method: "GET", Path: "/sandbox/events", Does: "server-sent events named \"changed\": one at once, then at most five a second", stream: w.serveEvents},
 	})
 	index := route{Method: "GET", Path: "/sandbox/", Does: "this list"}

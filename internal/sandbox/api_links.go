@@ -17,7 +17,7 @@ type refreshBody struct {
 	After string `json:"after"` // between warning and end; "": 10s
 }
 
-type socketModeBody struct {
+type switchBody struct {
 	On *bool `json:"on"`
 }
 
@@ -41,9 +41,9 @@ func (w *World) linkRoutes() []route {
 		{Method: "GET", Path: "/sandbox/slack/links", Does: "the bot's open Socket Mode links, and the way that deliveries go", handle: w.getLinks},
 		{Method: "POST", Path: "/sandbox/slack/links/refresh", Does: "warn a link, or all, and close it some time later, as Slack does every few hours", Body: refreshBody{"", "10s"}, handle: w.postRefresh},
 		{Method: "POST", Path: "/sandbox/slack/links/cut", Does: "close a link, or all, without a word", Body: linkBody{"L1"}, handle: w.postCut},
-		{Method: "POST", Path: "/sandbox/slack/socket_mode", Does: "switch Socket Mode off, which ends all links, or on again", Body: socketModeBody{&off}, handle: w.postSocketMode},
+		{Method: "POST", Path: "/sandbox/slack/socket_mode", Does: "switch Socket Mode off, which ends all links, or on again", Body: switchBody{&off}, handle: w.postSocketMode},
 		{Method: "POST", Path: "/sandbox/slack/ingress", Does: "the way of deliveries: http, socket, either in turn, both at once; empty: http if an address is set", Body: ingressBody{workspace.IngressBoth}, handle: w.postIngress},
-		{Method: "GET", Path: "/sandbox/slack/events", Does: "the last 1,000 mentions and messages that the bot was told of, with each attempt", handle: w.getEvents},
+		{Method: "GET", Path: "/sandbox/slack/events", Does: "the last 1,000 events that the bot was told of, with each attempt", handle: w.getEvents},
 	}
 }
 
@@ -90,7 +90,7 @@ func (w *World) postCut(req *http.Request) (any, error) {
 }
 
 func (w *World) postSocketMode(req *http.Request) (any, error) {
-	body, err := read[socketModeBody](req)
+	body, err := read[switchBody](req)
 	if err != nil {
 		return nil, err
 	}

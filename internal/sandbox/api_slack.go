@@ -43,16 +43,16 @@ type channelBody struct {
 func (w *World) slackRoutes() []route {
 	no := false
 	return []route{
-		{Method: "GET", Path: "/sandbox/slack", Does: "team, command, people and channels; with ?user= the channels as that user sees them", handle: w.getSlack},
+		{Method: "GET", Path: "/sandbox/slack", Does: "team, command, people, their groups and channels; with ?user= the channels as that user sees them", handle: w.getSlack},
 		{Method: "GET", Path: "/sandbox/slack/messages", Does: "the messages of ?channel= as ?user= sees them, own ephemeral ones included", handle: w.getMessages},
 		{Method: "POST", Path: "/sandbox/slack/say", Does: "a person's message as typed; in a thread with thread_ts; alone with the bot in the channel @wafbot", Body: sayBody{"ann", "#waf", "", "@wafbot status"}, handle: w.postSay},
 		{Method: "POST", Path: "/sandbox/slack/edit", Does: "a person's own message says something else", Body: editBody{"ann", "#waf", "1795000000.000100", "@wafbot status"}, handle: w.postEdit},
 		{Method: "POST", Path: "/sandbox/slack/channel", Does: "archive a channel, put the bot in or take it out", Body: channelBody{"#waf", &no, &no}, handle: w.postChannel},
 		{Method: "GET", Path: "/sandbox/slack/calls", Does: "the last 2,000 calls the bot made of the Web API", handle: w.getCalls},
 		{Method: "POST", Path: "/sandbox/deliver", Does: "the bot's base address, where signed requests go; empty: nowhere, the bot opens Socket Mode links", Body: deliverBody{"http://127.0.0.1:8080"}, handle: w.postDeliver},
-		{Method: "POST", Path: "/sandbox/slack/click", Does: "click a button or an option of a menu by its label, action_id or value; cancel answers no when asked to confirm", Body: clickBody{User: "ann", Channel: "#waf", TS: "1795000000.000100", Button: "I'm on it"}, handle: w.postClick},
+		{Method: "POST", Path: "/sandbox/slack/click", Does: "click a button or an option of a menu by its label, action_id or value, in a message or in a view; cancel answers no when asked to confirm", Body: clickBody{User: "ann", Channel: "#waf", TS: "1795000000.000100", Button: "I'm on it"}, handle: w.postClick},
 		{Method: "POST", Path: "/sandbox/slack/command", Does: "a slash command", Body: commandBody{"rob", "#waf", "status"}, handle: w.postCommand},
-		{Method: "GET", Path: "/sandbox/slack/deliveries", Does: "the last 200 clicks and commands delivered to the bot", handle: w.getDeliveries},
+		{Method: "GET", Path: "/sandbox/slack/deliveries", Does: "the last 200 clicks, commands and submissions delivered to the bot", handle: w.getDeliveries},
 		{Method: "POST", Path: "/sandbox/slack/deliveries/{id}/replay", Does: "deliver the same signed bytes again", Body: struct{}{}, handle: w.postReplay},
 		{Method: "POST", Path: "/sandbox/slack/deliveries/{id}/forge", Does: "deliver the same body with a wrong signature", Body: struct{}{}, handle: w.postForge},
 	}
@@ -81,7 +81,7 @@ func (w *World) getSlack(req *http.Request) (any, error) {
 	defer w.mu.Unlock()
 	return map[string]any{
 		"team":    map[string]string{"id": teamID, "name": teamName},
-		"command": slashCommand, "users": users, "channels": channels, "deliver": w.deliver, "links": len(w.Slack.Links()),
+		"command": slashCommand, "users": users, "channels": channels, "user_groups": w.Slack.UserGroups(), "deliver": w.deliver, "links": len(w.Slack.Links()),
 	}, nil
 }
 

@@ -24,6 +24,8 @@ const (
 	userGuest = "U0GUEST04"
 	userEve   = "U0EVE0005"
 
+	groupHandle = "waf-responders"
+
 	channelAcme   = "C0WAF0001"
 	channelGlobex = "C0WAF0002"
 )
@@ -63,6 +65,10 @@ func roleOf(user string) string {
 		return ""
 	}
 	return people[i].role
+}
+
+func castGroups() []workspace.UserGroup {
+	return []workspace.UserGroup{{ID: "S0WAFRESP", Handle: groupHandle, Name: "WAF responders", Users: []string{userRob}}}
 }
 
 func castChannels() []workspace.Channel {

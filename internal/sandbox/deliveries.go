@@ -11,7 +11,7 @@ import (
 // deliveriesKept is how many deliveries can be replayed.
 const deliveriesKept = 200
 
-// delivery is a click or command that the workspace sent to the bot, under a number of its own.
+// delivery is a click, command or submission that the workspace sent to the bot, under a number of its own.
 type delivery struct {
 	id int
 	workspace.Delivery
@@ -43,10 +43,13 @@ type deliverBody struct {
 
 type clickBody struct {
 	User    string `json:"user"`
-	Channel string `json:"channel"`
-	TS      string `json:"ts"`
+	Channel string `json:"channel,omitempty"` // with ts, of the message
+	TS      string `json:"ts,omitempty"`
 	Button  string `json:"button"`
 	Cancel  bool   `json:"cancel,omitempty"`
+
+	View   string         `json:"view,omitempty"`   // instead of channel and ts: its id, or modal or home
+	Values map[string]any `json:"values,omitempty"` // what is filled in there before
 }
 
 type commandBody struct {
@@ -123,12 +126,18 @@ func (w *World) postClick(req *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	user, channel, err := w.placeWithBot(body.User, body.Channel)
+	var user workspace.User
+	var channel workspace.Channel
+	if body.View != "" {
+		user, err = w.userWithBot(body.User)
+	} else {
+		user, channel, err = w.placeWithBot(body.User, body.Channel)
+	}
 	if err != nil {
 		return nil, err
 	}
 	sent, err := w.Slack.Click(req.Context(), workspace.Click{
-		User: user.ID, Channel: channel.ID, TS: body.TS, Button: body.Button, Cancel: body.Cancel,
+		User: user.ID, Channel: channel.ID, TS: body.TS, Button: body.Button, Cancel: body.Cancel, View: body.View, Values: body.Values,
 	})
 	return w.delivered(sent, err)
 }
@@ -152,10 +161,14 @@ func (w *World) delivered(sent workspace.Delivery, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return w.keptIfSent(sent), nil
+}
+
+func (w *World) keptIfSent(sent workspace.Delivery) deliveryView {
 	if sent.Via == "" {
-		return newDeliveryView(0, sent), nil
+		return newDeliveryView(0, sent)
 	}
-	return w.keep(sent), nil
+	return w.keep(sent)
 }
 
 func (w *World) getDeliveries(*http.Request) (any, error) {

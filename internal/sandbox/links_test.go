@@ -14,6 +14,7 @@ type frame struct {
 	Reason     string `json:"reason"`
 	EnvelopeID string `json:"envelope_id"`
 	Payload    struct {
+		Type  string
 		Text  string
 		Event struct{ Type, Text string }
 	} `json:"payload"`

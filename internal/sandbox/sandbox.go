@@ -99,6 +99,7 @@ func (w *World) slackConfig() workspace.Config {
 		BotUserID:     botUserID,
 		Users:         castUsers(),
 		Channels:      castChannels(),
+		UserGroups:    castGroups(),
 		Command:       slashCommand,
 		BaseURL:       w.URL() + "/slack",
 		Deliver:       w.deliver,

@@ -1,13 +1,14 @@
 // Block Kit as the Slack client draws it.
 import { el } from "./dom.js";
-import { emoji } from "./emoji.js";
+import { field, input, isField } from "./fields.js";
 import { link, mrkdwn } from "./mrkdwn.js";
+import { plain, text } from "./text.js";
 import { richText } from "./rich_text.js";
 import { overflow } from "./overflow.js";
 import { warning } from "./warning.js";
 
 // blocks draws a list of blocks. The context has names (what ids are called), act (what to do on a click)
-// and status (what became of the last click of a control).
+// and status (what became of the last click of a control); of a view also what its fields need, see fields.js.
 export function blocks(list, context) {
   return (list ?? []).map((block, i) => {
     const draw = BLOCKS[block.type];
@@ -45,6 +46,7 @@ const BLOCKS = {
     item.type === "image" ? image(item) : el("span", {}, text(item, context)))),
   actions: (block, context) => el("div", { class: "block actions" }, block.elements.map((item) => control(item, context))),
   image: (block) => el("div", { class: "block" }, image(block)),
+  input: (block, context) => (context.held && input(block, context)) || undrawn(block.element.type),
   rich_text: (block, context) => el("div", { class: "block" }, richText(block.elements, context.names)),
 };
 
@@ -58,13 +60,6 @@ function section(block, context) {
     block.accessory && el("div", { class: "accessory" }, control(block.accessory, context)));
 }
 
-const text = (object, context) => (object.type === "mrkdwn" ? mrkdwn(object.text, context.names, object.verbatim) : plain(object));
-
-function plain(object) {
-  const shown = object.emoji === false ? object.text : object.text.replace(/:([a-z0-9_+'-]+):/g, (_, code) => emoji(code));
-  return shown.split("\n").flatMap((line, i) => (i ? [el("br"), line] : [line]));
-}
-
 // image shows what stands for the picture: the page fetches nothing from outside.
 const image = (block) => el("span", { class: "picture", role: "img", "aria-label": block.alt_text, text: block.alt_text });
 
@@ -72,6 +67,7 @@ function control(item, context) {
   if (item.type === "image") return image(item);
   if (item.type === "button") return button(item, context);
   if (item.type === "overflow") return overflow(item, context);
+  if (context.held && isField(item)) return [field(item, context), warning(context.status(`${context.block}/${item.action_id}`))];
   return undrawn(item.type);
 }
 

@@ -3,12 +3,13 @@ import { byId } from "./dom.js";
 import { startSlack } from "./slack.js";
 import { startService } from "./service.js";
 import { startControls } from "./controls.js";
+import { drawGroups } from "./groups.js";
 
 const SERVICE_EVERY = 1000; // milliseconds
 
 const place = { user: "ann", channel: "waf", account: "acme", ...Object.fromEntries(new URLSearchParams(location.hash.slice(1))) };
 
-const refreshSlack = startSlack(place, { onState: (state) => lead(state.deliver || state.links) });
+const refreshSlack = startSlack(place, { onState: (state) => { lead(state.deliver || state.links); drawGroups(state); } });
 const refreshService = startService(place);
 startControls(place, refreshService);
 

@@ -45,11 +45,11 @@ export function overflow(item, context) {
   return [box, warning(status)];
 }
 
-// place keeps a menu within the part of the conversation that is seen.
+// place keeps a menu within the part of the conversation or view that is seen.
 function place(menu) {
   menu.classList.remove("leftward", "downward");
   const box = menu.getBoundingClientRect();
-  const seen = menu.closest(".messages").getBoundingClientRect();
+  const seen = menu.closest(".messages, .home, .modal-body").getBoundingClientRect();
   menu.classList.toggle("leftward", box.right > seen.right);
   menu.classList.toggle("downward", box.top < seen.top);
 }

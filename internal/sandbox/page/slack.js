@@ -5,6 +5,7 @@ import { confirm } from "./dialog.js";
 import { avatar, row, rows } from "./messages.js";
 import { startComposer } from "./composer.js";
 import { plain } from "./mrkdwn.js";
+import { drawHome, drawModal, startViews } from "./views.js";
 
 const ROLES = {
   admin: "admin: may do everything", responder: "responder: may deny, patch, undo", viewer: "viewer: may look",
@@ -14,6 +15,9 @@ const ROLES = {
 // WITH_BOT is the conversation where a person is alone with the bot.
 const WITH_BOT = "@wafbot";
 
+// HOME is the bot's Home tab, a place among the channels.
+const HOME = "@home";
+
 // startSlack draws the workspace and returns a function that draws it anew.
 export function startSlack(place, { onState }) {
   const view = { place, people: new Map(), channels: [], opened: new Set(), status: new Map(), seen: new Map(), shown: "", thread: undefined };
@@ -21,9 +25,13 @@ export function startSlack(place, { onState }) {
     user: (id) => view.people.get(id)?.name,
     channel: (id) => view.channels.find((channel) => channel.id === id)?.name,
   };
+  view.mark = (where, key, status) => mark(view, where, key, status);
+  startViews(view);
   view.refresh = oneAtATime(() => refresh(view, onState).catch((error) => notice(error.message)));
   startComposer((text) => send(view, text));
   byId("replying-stop").addEventListener("click", () => reply(view, undefined));
+  byId("modal-cross").append(icon("cross"));
+  if (place.channel === HOME) openHome(view);
   return view.refresh;
 }
 
@@ -35,13 +43,13 @@ export function notice(text) {
 
 async function refresh(view, onState) {
   const { user, channel } = view.place;
-  const state = await get(`slack?user=${encodeURIComponent(user)}`);
+  const [state, views] = await Promise.all([get(`slack?user=${encodeURIComponent(user)}`), get(`slack/views?user=${encodeURIComponent(user)}`)]);
   view.people = new Map(state.users.map((person) => [person.id, person]));
   view.command = state.command;
-  view.channels = withBot(state.channels);
+  view.channels = withBot(state.channels, views.has_home);
   const current = view.channels.find((c) => c.name === channel) ?? view.channels[0];
   view.place.channel = current.name;
-  const { messages } = await get(`slack/messages?user=${encodeURIComponent(user)}&channel=${encodeURIComponent(current.name)}`);
+  const { messages } = current.name === HOME ? { messages: [] } : await get(`slack/messages?user=${encodeURIComponent(user)}&channel=${encodeURIComponent(current.name)}`);
   if (view.place.user !== user || view.place.channel !== current.name) return;
   view.channel = current;
   view.seen.set(user + current.name, messages.length);
@@ -49,15 +57,25 @@ async function refresh(view, onState) {
   drawChannels(view);
   drawPeople(view);
   drawHead(current);
-  drawMessages(view, messages);
+  drawPlace(view, messages, views);
   onState(state);
 }
 
-// withBot puts the conversation with the bot among the channels, also before its first message; what is archived comes last.
-function withBot(channels) {
+// drawPlace draws the channel or the Home tab, and the modal over it.
+function drawPlace(view, messages, views) {
+  const atHome = view.channel.name === HOME;
+  byId("home").hidden = !atHome;
+  for (const id of ["messages", "composer", "tries"]) byId(id).hidden = atHome;
+  if (atHome) drawHome(view, views.home);
+  else drawMessages(view, messages);
+  drawModal(view, views.modal);
+}
+
+// withBot puts the conversation with the bot among the channels, also before its first message, and its Home tab; what is archived comes last.
+function withBot(channels, hasHome) {
   const alone = channels.find((channel) => channel.id.startsWith("D"));
   const others = Object.groupBy(channels.filter((channel) => channel !== alone), (channel) => (channel.is_archived ? "archived" : "open"));
-  return [...(others.open ?? []), { messages: 0, is_member: true, ...alone, name: WITH_BOT }, ...(others.archived ?? [])];
+  return [...(others.open ?? []), { messages: 0, is_member: true, ...alone, name: WITH_BOT }, ...(hasHome ? [{ messages: 0, is_member: true, name: HOME }] : []), ...(others.archived ?? [])];
 }
 
 function go(view, place) {
@@ -65,20 +83,38 @@ function go(view, place) {
   reply(view, undefined);
   history.replaceState(null, "", `#user=${view.place.user}&channel=${view.place.channel}&account=${view.place.account}`);
   notice("");
+  if (view.place.channel === HOME) openHome(view);
+  else view.refresh();
+}
+
+// openHome tells the bot that somebody looks at its Home tab.
+async function openHome(view) {
+  try {
+    await post("slack/home/open", { user: view.place.user });
+  } catch (error) {
+    notice(error.message);
+  }
   view.refresh();
 }
 
 function drawChannels(view) {
   const items = view.channels.map((channel) => ({
-    key: channel.name, name: channel.name, alone: channel.name === WITH_BOT, lock: channel.is_private, archived: channel.is_archived,
+    key: channel.name, name: channel.name, lock: channel.is_private, archived: channel.is_archived,
     current: channel.name === view.place.channel, unread: unread(view, channel),
   }));
   reconcile(byId("channels"), items, (item) => el("li", {}, el("button", {
     type: "button", "aria-current": item.current ? "true" : undefined, class: item.unread ? "unread" : "",
     data: { testid: "channel", channel: item.name, focus: "channel" }, on: { click: () => go(view, { channel: item.name }) },
-  }, item.alone ? avatar({ is_bot: true }) : item.lock ? icon("lock") : el("span", { class: "hash", "aria-hidden": "true", text: "#" }),
-    el("span", { class: "name", text: item.alone ? "wafbot" : item.name }), item.archived && el("span", { class: "aside", text: "archived" }),
+  }, sign(item), el("span", { class: "name", text: titles[item.name] ?? item.name }), item.archived && el("span", { class: "aside", text: "archived" }),
     item.unread > 0 && el("span", { class: "count", text: String(item.unread), "aria-label": `${item.unread} unread` }))));
+}
+
+const titles = { [WITH_BOT]: "wafbot", [HOME]: "wafbot Home" };
+
+function sign(channel) {
+  if (channel.name === WITH_BOT) return avatar({ is_bot: true });
+  if (channel.name === HOME) return icon("home");
+  return channel.lock ? icon("lock") : el("span", { class: "hash", "aria-hidden": "true", text: "#" });
 }
 
 // unread counts what came since this person last had the channel open; everything counts as read when the page opens.
@@ -98,11 +134,12 @@ function drawPeople(view) {
     el("span", { class: "aside", text: ROLES[person.role] ?? person.role })))));
 }
 
+const notes = { [WITH_BOT]: "only you and wafbot: type a command without /waf", [HOME]: "what wafbot shows you, and nobody else" };
+
 function drawHead(channel) {
-  const alone = channel.name === WITH_BOT;
-  const name = alone ? "wafbot" : (channel.is_private ? "" : "#") + channel.name;
+  const name = titles[channel.name] ?? (channel.is_private ? "" : "#") + channel.name;
   byId("channel-name").textContent = name;
-  byId("channel-note").textContent = alone ? "only you and wafbot: type a command without /waf" : channel.is_archived ? "archived: nobody can post" : channel.is_member ? "" : "wafbot is not in this channel";
+  byId("channel-note").textContent = notes[channel.name] ?? (channel.is_archived ? "archived: nobody can post" : channel.is_member ? "" : "wafbot is not in this channel");
   const text = byId("composer-text");
   text.disabled = channel.is_archived;
   text.placeholder = channel.is_archived ? "This channel is archived" : `Message ${name}`;
@@ -150,8 +187,9 @@ async function act(view, message, action) {
   }
 }
 
-function mark(view, ts, key, status) {
-  view.status.set(ts, { ...view.status.get(ts), [key]: status });
+// mark keeps what became of the last click of a control, in a message or a view.
+function mark(view, where, key, status) {
+  view.status.set(where, { ...view.status.get(where), [key]: status });
   view.refresh();
 }
 

@@ -28,6 +28,13 @@ func (w *Workspace) OpenHome(user string) (*View, error) {
 	return w.shownOrNil(v), nil
 }
 
+// HasHome tells whether the app has a Home tab.
+func (w *Workspace) HasHome() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.cfg.NoHome
+}
+
 // SetHome gives the app a Home tab or takes it away: then nothing can be published.
 func (w *Workspace) SetHome(on bool) {
 	w.mu.Lock()

@@ -93,7 +93,7 @@ func TestNobodyIsToldOfAHomeThatIsNotSubscribedTo(t *testing.T) {
 		_, err := b.OpenHome("ann")
 		require.NoError(b.t, err)
 		require.Empty(b.t, b.told())
-	})
+	}, subscribed("app_mention"))
 }
 
 func TestUserGroupsAndPeopleChange(t *testing.T) {

@@ -58,7 +58,11 @@ func DefaultScopes() []string {
 }
 
 // DefaultEvents are what a bot subscribes to whose Config names nothing.
-func DefaultEvents() []string { return []string{"app_mention", "message.im"} }
+func DefaultEvents() []string {
+	return []string{
+		"app_home_opened", "app_mention", "message.im", "subteam_created", "subteam_members_changed", "subteam_updated", "user_change",
+	}
+}
 
 // Workspace is one emulated Slack workspace. All its methods may be called at the same time.
 type Workspace struct {
