@@ -44,7 +44,7 @@ func (l listing) form(_ context.Context, c *Call, f *Form) {
 	i := slices.IndexFunc(fields, func(field Field) bool { return field.Name == fieldAddresses })
 	fields[i].Values = []string{strings.Join(has, "\n")}
 	at := slices.IndexFunc(f.Fields, func(field Field) bool { return field.Arg == "target" })
-	f.Fields = slices.Replace(f.Fields, at, at+1, fields...)
+	f.Fields = append(slices.Replace(f.Fields, at, at+1, fields[:i+1]...), fields[i+1:]...) // what hits everybody somewhere comes last
 	f.oneOf = []string{"target"}
 	f.Fields = slices.DeleteFunc(f.Fields, func(field Field) bool { return field.Arg == argAttack.Name })
 }

@@ -12,11 +12,11 @@ func More(s Situation) []Suggestion {
 		s.moreMeasures(add)
 	}
 	if !s.Attack.Incident() {
-		add("Mute", "hear nothing of it for a while", s.line("mute"))
+		add("Mute", "Hear nothing of it for a while", s.line("mute"))
 	}
-	add("Hand over", "put somebody else on it", s.line("handover"))
-	add("Note", "for the others, on the card", s.line("note"))
-	add("Verdict", "real, a false alarm, or a test", s.line("verdict"))
+	add("Hand over", "Put somebody else on it", s.line("handover"))
+	add("Note", "For the others, on the card", s.line("note"))
+	add("Verdict", "Real, a false alarm, or a test", s.line("verdict"))
 	return all
 }
 
@@ -25,16 +25,16 @@ func (s Situation) moreMeasures(add func(label, about string, l Line)) {
 	a := s.Attack
 	cannotBlock := a.App.Known && s.Account.Applications[int(a.App.N)].CannotBlock
 	if apiclient.Patchable(a.Type) && !cannotBlock {
-		add("Patch only", "all sources, in minutes to 1 h", s.line("patch"))
+		add("Patch only", "All sources, in minutes to 1 h", s.line("patch"))
 	}
-	add("Deny several", "sources, a list, a country, Tor, data centers: in about 1 min", s.line("deny"))
-	add("Block by header", "what an attack's requests share: in minutes to 1 h", s.line("indicator"))
+	add("Deny several", "Several sources, a list, a country, Tor, data centers: in about 1 min", s.line("deny"))
+	add("Block by header", "What its requests have in common, as a User-Agent: in minutes to 1 h", s.line("indicator"))
 	if a.App.Known && !cannotBlock {
 		name := s.Account.AppName(a.App)
-		add("Mode of "+Visible(name, maxField), "all of "+name+", in minutes to 1 h", s.line("mode", appWord(a.App)))
+		add("Mode of "+Visible(name, maxField), "All of "+name+", in minutes to 1 h", s.line("mode", appWord(a.App)))
 	}
 	if _, why := attackPatch(a); why.scope == "" && a.Method != "" && !cannotBlock {
-		add("Close "+Visible(a.Method+" "+a.Path, maxField), "nobody gets through, clean requests neither", s.line("close", a.Method, a.Domain+a.Path))
+		add("Close "+Visible(a.Method+" "+a.Path, maxField), "Nobody gets through, clean requests neither", s.line("close", a.Method, a.Domain+a.Path))
 	}
 	for _, ch := range s.Changes {
 		if ch.InForce(s.Now) && !ch.Until.IsZero() && ch.Amends() == "" {
