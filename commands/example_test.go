@@ -1,0 +1,32 @@
+package commands_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A new command is one file and one line: CONTRIBUTING shows a real one, whole, and nothing else knows of it.
+func TestTheExampleOfACommandIsReal(t *testing.T) {
+	t.Parallel()
+	read := func(file string) string {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		return string(text)
+	}
+	guide := read("../CONTRIBUTING.md")
+	require.Contains(t, guide, "```go\n"+read("verdict.go")+"```", "CONTRIBUTING.md shows another verdict.go than there is: copy it anew")
+	require.Contains(t, guide, "```go\nverdict(),\n```")
+	require.Equal(t, 1, strings.Count(read("commands.go"), " verdict(),"))
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, file := range slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, "_test.go") }) {
+		if file != "verdict.go" && file != "commands.go" {
+			require.NotContains(t, read(file), "verdict()", file)
+		}
+	}
+}
