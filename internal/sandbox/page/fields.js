@@ -1,6 +1,7 @@
 // What can be filled in: the inputs of modals and Home tabs, and selects outside of inputs.
 import { el } from "./dom.js";
 import { text, words } from "./text.js";
+import { warning } from "./warning.js";
 
 // readers tells what a drawn field holds: a text, or a list of texts where several can be chosen.
 const readers = new WeakMap();
@@ -48,6 +49,7 @@ export function input(block, context) {
   return el("div", { class: error ? "block fill wrong" : "block fill", data: { testid: "input", block: block.block_id } },
     el("label", { class: "fill-label", id: `${id}-label`, for: id }, words(block.label), block.optional && el("span", { class: "aside", text: " (optional)" })),
     field(block.element, { ...context, id, label: `${id}-label`, described, wrong: Boolean(error), changed }),
+    warning(context.status(`${block.block_id}/${block.element.action_id}`)),
     error && el("p", { class: "fill-error", id: `${id}-error`, text: error, data: { testid: "field-error" } }),
     block.hint && el("p", { class: "fill-hint", id: `${id}-hint`, text: words(block.hint) }));
 }

@@ -107,6 +107,8 @@ function drawChannels(view) {
     data: { testid: "channel", channel: item.name, focus: "channel" }, on: { click: () => go(view, { channel: item.name }) },
   }, sign(item), el("span", { class: "name", text: titles[item.name] ?? item.name }), item.archived && el("span", { class: "aside", text: "archived" }),
     item.unread > 0 && el("span", { class: "count", text: String(item.unread), "aria-label": `${item.unread} unread` }))));
+  if (view.at !== view.place.channel) byId("channels").querySelector("[aria-current]").scrollIntoView({ block: "nearest", inline: "nearest" });
+  view.at = view.place.channel;
 }
 
 const titles = { [WITH_BOT]: "wafbot", [HOME]: "wafbot Home" };

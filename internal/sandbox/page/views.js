@@ -95,12 +95,18 @@ async function submit(view) {
     const { outcome, warning } = await post("slack/submit", { user: view.place.user, view: id, values: collect(byId("modal-body")) });
     say(warning);
     await view.refresh();
-    if (outcome === "errors" || outcome === "incomplete") byId("modal-body").querySelector(".wrong :is(input, select, textarea)")?.focus();
+    if (outcome === "errors" || outcome === "incomplete") showWrong(byId("modal-body").querySelector(".wrong"));
   } catch (error) {
     say(error.message);
   } finally {
     button.classList.remove("busy");
   }
+}
+
+// showWrong goes to the first input with which something is wrong.
+function showWrong(block) {
+  block?.querySelector("input, select, textarea")?.focus({ preventScroll: true });
+  block?.scrollIntoView({ block: "nearest" });
 }
 
 async function close(view, all) {

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/mail"
@@ -182,7 +183,7 @@ func (f field) lengthProblem(length int) string {
 	if least := number(f.element["min_length"]); length < least {
 		return fmt.Sprintf("Please enter at least %d characters.", least)
 	}
-	if most := number(f.element["max_length"]); most > 0 && length > most {
+	if most := cmp.Or(number(f.element["max_length"]), maxInputLength); length > most {
 		return fmt.Sprintf("Please enter at most %d characters.", most)
 	}
 	return ""

@@ -57,14 +57,24 @@ func (w *Workspace) Submit(ctx context.Context, s Submission) (Submitted, error)
 	if d, err = w.deliver(ctx, d, ""); err != nil {
 		return Submitted{}, err
 	}
+	counts := d.counts()
+	d.Warning = counts.Warning
 	if d.Warning != "" {
 		return w.submitted(d, v, OutcomeFailed), nil
 	}
-	outcome, err := w.answered(v, d.Body)
+	outcome, err := w.answered(v, counts.Body)
 	if err != nil {
 		d.Warning = trouble + " (" + err.Error() + ")"
 	}
 	return w.submitted(d, v, outcome), nil
+}
+
+// counts is the delivery whose acknowledgement counts: of two ways the one that says something.
+func (d Delivery) counts() Delivery {
+	if d.Twin != nil && d.Twin.Acked && (!d.Acked || d.Body == "") {
+		return *d.Twin
+	}
+	return d
 }
 
 // prepareSubmission makes the payload; a delivery without type when the client would not send it.

@@ -2,6 +2,7 @@ package workspace_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -111,4 +112,19 @@ func TestSubmissionsOverALink(t *testing.T) {
 		require.Equal(b.t, workspace.OutcomeClosed, submitted.Outcome)
 		synctest.Wait()
 	})
+}
+
+func TestASubmissionOverBothWaysTakesTheAnswerThatSaysSomething(t *testing.T) {
+	var requests chan *http.Request
+	inBubble(t, func(b *bubble) {
+		s := b.greeted()
+		require.NoError(b.t, b.SetIngress(workspace.IngressSocket))
+		b.opens(s, simple("first"))
+		require.NoError(b.t, b.SetIngress(workspace.IngressBoth))
+		submitted := b.submits(s, `{"response_action":"errors","errors":{"b":"Not so."}}`)
+		require.Equal(b.t, workspace.OutcomeErrors, submitted.Outcome)
+		require.Empty(b.t, submitted.Warning, "the request failed, and nobody sees it")
+		submitted = b.submits(s, `{"response_action":"update","view":`+simple("second")+`}`)
+		require.Equal(b.t, workspace.OutcomeUpdated, submitted.Outcome, "the request was answered with nothing")
+	}, answering(&requests, http.StatusInternalServerError, http.StatusOK))
 }

@@ -8,7 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-const maxInputLength = 3000 // characters of a text input
+const (
+	maxInputLength = 3000 // characters of a text input
+	maxGroupLabel  = 75   // characters of the label of a group of options
+	maxOptions     = 100  // of a group
+)
 
 var dates = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 
@@ -82,8 +86,26 @@ func (c *blockCheck) choices(o map[string]any, at string) {
 			c.wrong(at+"/options/"+strconv.Itoa(i), "missing required field: value")
 		}
 	}
+	c.optionGroups(o, at)
 	f := field{element: o, kind: fieldKinds()[o["type"].(string)]}
 	if !f.offers(o[f.kind.initial]) {
 		c.wrong(at+"/"+f.kind.initial, "%s must be among the options", strings.TrimSuffix(f.kind.initial, "s"))
+	}
+}
+
+func (c *blockCheck) optionGroups(o map[string]any, at string) {
+	groups, _ := o["option_groups"].([]any)
+	for i, g := range groups {
+		group, _ := g.(map[string]any)
+		where := at + "/option_groups/" + strconv.Itoa(i)
+		if utf8.RuneCountInString(plainBlock(group["label"])) > maxGroupLabel {
+			c.wrong(where+"/label/text", "must be less than %d characters", maxGroupLabel+1)
+		}
+		switch n := length(group["options"]); {
+		case n < 1:
+			c.wrong(where+"/options", "no less than 1 items allowed")
+		case n > maxOptions:
+			c.wrong(where+"/options", "no more than %d items allowed", maxOptions)
+		}
 	}
 }
