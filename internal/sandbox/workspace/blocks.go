@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -21,6 +22,9 @@ var schemaFiles embed.FS
 
 // schemas are Slack's limits of Block Kit, by the surface that shows the blocks.
 type schemas struct{ message, modal, home *jsonschema.Schema }
+
+// compiledSchemas compiles them once, for all workspaces of a test.
+var compiledSchemas = sync.OnceValues(compileSchemas)
 
 func compileSchemas() (schemas, error) {
 	compiler := jsonschema.NewCompiler()

@@ -106,7 +106,7 @@ func New(cfg Config) (*Workspace, error) {
 	if err != nil {
 		return nil, errors.New("parse base url of workspace: not an address")
 	}
-	compiled, err := compileSchemas()
+	compiled, err := compiledSchemas()
 	if err != nil {
 		return nil, err
 	}
