@@ -80,6 +80,7 @@ type Memory interface {
 	Outbox
 	Cards
 	Notices
+	Requests
 	Pace
 	Ping(ctx context.Context) error
 }

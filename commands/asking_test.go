@@ -71,6 +71,22 @@ func (w *world) refuses(who commands.Actor, line string, kind error, words ...st
 	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")
 }
 
+// waits expects that it needs a second person, whose request is written down, and that nothing was sent. Warnings were seen.
+func (w *world) waits(who commands.Actor, line string, words ...string) commands.Request {
+	w.t.Helper()
+	before := w.changesSent()
+	inv := w.asks(who, line)
+	inv.Anyway = true
+	res, err := w.do(inv)
+	require.NoError(w.t, err, line)
+	require.Equal(w.t, "waiting", res.Outcome, text(res))
+	for _, word := range append(words, "second person", "Nothing was sent") {
+		require.Contains(w.t, text(res), word)
+	}
+	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")
+	return res.Data.(commands.Request)
+}
+
 // nothing expects that all of it is so already, and that nothing was sent.
 func (w *world) nothing(who commands.Actor, line string, words ...string) {
 	w.t.Helper()

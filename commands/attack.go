@@ -108,8 +108,19 @@ func changeRow(ch Change) Text { return Say(ch.shownID(), " ", changeWords(ch)) 
 
 func (c Change) shownID() Code { return Code(cmp.Or(c.Extends, c.ID)) }
 
+// by is who made the change, and who approved it.
+func (c Change) by() Text {
+	switch {
+	case c.Approved != nil:
+		return Say(c.Actor.Name, ", approved by ", c.Approved.Name)
+	case c.Alone:
+		return Say(c.Actor.Name, ", ", Bold("alone"), ",")
+	}
+	return Say(c.Actor.Name)
+}
+
 func changeWords(ch Change) Text {
-	line := Say(ch.Does, " · ", ch.Actor.Name, " ", ch.At)
+	line := Say(ch.Does, " · ", ch.by(), " ", ch.At)
 	if !ch.Until.IsZero() {
 		line = Say(line, " → ", ch.Until)
 	}

@@ -40,7 +40,6 @@ func TestRefusalsAreAudited(t *testing.T) {
 		kind    error
 	}{
 		"deny 192.0.2.1":      {"refused", commands.ErrGuarded},
-		"deny country:FR":     {"refused", commands.ErrNeedsSecond},
 		"allow 203.0.113.7":   {"refused", commands.ErrDenied},
 		"mode 4 block":        {"asked", commands.ErrAsk},
 		"remove 198.51.100.7": {"nothing", commands.ErrNothing},

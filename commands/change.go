@@ -35,6 +35,9 @@ type Change struct {
 	Undoes   string    `json:"undoes,omitempty"`  // the change that this one takes back
 	Extends  string    `json:"extends,omitempty"` // the change whose end this one moves
 	Actor    Actor     `json:"actor"`
+	Approved *Actor    `json:"approved,omitempty"` // the second person; nil: none was needed, or none answered
+	Alone    bool      `json:"alone,omitempty"`    // it needed a second person, and none answered
+	Request  string    `json:"request,omitempty"`  // by which it was made
 	Reason   string    `json:"reason,omitempty"`
 	At       time.Time `json:"at"`
 	Until    time.Time `json:"until,omitzero"` // zero: no end
@@ -154,6 +157,9 @@ type Lock interface {
 	SaveMutes(ctx context.Context, all []Mute) error
 	// SaveTied writes a spell of refused changes down, and has people told of it in the same step.
 	SaveTied(ctx context.Context, t Tied) error
+	// SaveRequest writes a request for a second person down, new or again, with its audit entry if there is one, whose number it gives, and the time at which it
+	// is to be looked at; people are told of it in the same step.
+	SaveRequest(ctx context.Context, entry *AuditEntry, q Request) (n int64, err error)
 	Unlock()
 }
 
@@ -182,12 +188,15 @@ type AuditEntry struct {
 	Account string    `json:"account"`
 	Actor   Actor     `json:"actor"`
 	Line    string    `json:"line"`
-	Outcome string    `json:"outcome"` // done, half, failed, unknown, refused, nothing, rehearsed, asked
-	Change  string    `json:"change,omitempty"`
-	Attack  string    `json:"attack,omitempty"`
-	Before  []string  `json:"before,omitempty"` // what stood there
-	After   []string  `json:"after,omitempty"`  // what was sent, or written down
-	Why     string    `json:"why,omitempty"`    // the reason given, or why it was refused
+	// done, half, failed, unknown, refused, nothing, rehearsed, asked; of a request for a second person waiting, approved, alone, rejected, closed, expired
+	Outcome  string   `json:"outcome"`
+	Change   string   `json:"change,omitempty"`
+	Request  string   `json:"request,omitempty"`
+	Approved *Actor   `json:"approved,omitempty"` // who approved the change
+	Attack   string   `json:"attack,omitempty"`
+	Before   []string `json:"before,omitempty"` // what stood there
+	After    []string `json:"after,omitempty"`  // what was sent, or written down
+	Why      string   `json:"why,omitempty"`    // the reason given, or why it was refused
 }
 
 // AuditLog keeps the audit entries.

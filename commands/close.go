@@ -32,9 +32,7 @@ func planClose(ctx context.Context, c *Call) ([]Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.cfg.Policy.needsSecond(SecondClose, Say("closing a path blocks everybody there")); err != nil {
-		return nil, err
-	}
+	c.needsSecond(SecondClose, Say("closing a path blocks everybody there"))
 	length, err := c.length(c.Line.Keys["for"], 0)
 	if err != nil {
 		return nil, err

@@ -32,13 +32,15 @@ type Command struct {
 	Form func(ctx context.Context, c *Call, f *Form)
 	// Changes tells whether a line of a command with both Read and Plan changes something; nil: it does if it has Plan or Write.
 	Changes func(l Line) bool
+	// Decide settles a change that waits for a second person, which it may carry out.
+	Decide func(ctx context.Context, c *Call) (Result, error)
 }
 
 func (c *Command) changes(l Line) bool {
 	if c.Changes != nil {
 		return c.Changes(l)
 	}
-	return c.Plan != nil || c.Write != nil
+	return c.Plan != nil || c.Write != nil || c.Decide != nil
 }
 
 // list is all the verbs, in the order of help. A new command is one file and one line here.
@@ -47,7 +49,7 @@ func list() []*Command {
 		status(), incidents(), attacks(), attack(), vulns(),
 		contain(), deny(), allow(), gray(), lists(), remove(),
 		patch(), closePath(), indicator(), mode(), rules(), conditions(), unrule(),
-		undo(), extend(),
+		undo(), extend(), approve(), reject(), alone(),
 		claim(), release(), handover(), note(), verdict(), mute(), unmute(), explain(),
 		audit(), whoami(), help(),
 	}
@@ -68,7 +70,7 @@ type Invocation struct {
 
 // Result is what came of an invocation.
 type Result struct {
-	Outcome  string   `json:"outcome"` // done, rehearsed, nothing; "" of a command that reads
+	Outcome  string   `json:"outcome"` // done, rehearsed, nothing, waiting (for a second person), rejected, closed; "" of a command that reads
 	Lines    []Text   `json:"lines"`
 	Changes  []Change `json:"changes,omitempty"`
 	AttackID string   `json:"attack,omitempty"`
@@ -91,10 +93,12 @@ type Call struct {
 	Implied bool         // attack= was not typed: it is the attack in whose thread the line was
 	Known   []Change     // of a change: the account's changes, the newest first
 	lock    Lock         // of a call that changes something
+	needs   []Second     // why one person alone may not, as far as it was planned
+	granted *Request     // by which it is carried out; nil: by none
 	lost    []Change     // as they were when they couldn't be written down, because the lock was lost
 }
 
-// Config is what a Runner works with. Accounts, Members, Ledger, Facts, Desk, Ties, Audit and Explain must be set.
+// Config is what a Runner works with. Accounts, Members, Ledger, Facts, Desk, Ties, Requests, Audit and Explain must be set.
 type Config struct {
 	Accounts []*Account
 	Policy   Policy
@@ -104,12 +108,14 @@ type Config struct {
 	Facts    Facts
 	Desk     Desk
 	Ties     Ties
+	Requests Requests
 	Audit    AuditLog
 	AuditOut io.Writer                              // each audit entry as a JSON line; nil: nowhere
 	Log      *slog.Logger                           // nil: discarded
 	Now      func() time.Time                       // nil: time.Now
 	ReadBack [2]time.Duration                       // how long after a create of unknown outcome the rules are read back, twice; zero: 5 s and 30 s
 	Changed  func(ctx context.Context, ch Change)   // told of each change when its outcome is written down, so that cards follow; nil: nobody
+	Asked    func(ctx context.Context, q Request)   // told of each request for a second person when it is written down, likewise
 	Touched  func(ctx context.Context, t Touch)     // told of each attack about which something was written down, likewise
 	Health   func(account string) (HealthNow, bool) // how polling goes, where it goes on in this process; nil: not known
 	// Explain tells where an attack goes. After an error only what the configuration tells is known.
@@ -144,6 +150,9 @@ func New(cfg Config) *Runner {
 	}
 	if cfg.Changed == nil {
 		cfg.Changed = func(context.Context, Change) {}
+	}
+	if cfg.Asked == nil {
+		cfg.Asked = func(context.Context, Request) {}
 	}
 	if cfg.Touched == nil {
 		cfg.Touched = func(context.Context, Touch) {}

@@ -38,5 +38,8 @@ func planContain(ctx context.Context, c *Call) ([]Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The line is complete: run later, it is about the same source, for as long.
+	c.Line = c.Line.With("for", denied.Line.Keys["for"]).With("patch", patched.Line.Keys["for"])
+	c.Line.Words = denied.Line.Words
 	return []Plan{denied, patched}, nil
 }

@@ -142,6 +142,10 @@ func (r *Runner) act(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, nil // whatever speaks against it is told when it is done
 	case c.Cmd.Write != nil:
 		return r.locked(ctx, c, r.write)
+	case c.Cmd.Decide != nil && r.cfg.Policy.Changes != ChangesOn:
+		return Result{}, guarded(Say("changes are not on (", Code("policy.changes"), "): nothing waits for a second person. Nothing was done"))
+	case c.Cmd.Decide != nil:
+		return r.locked(ctx, c, r.decide)
 	case r.cfg.Policy.Changes == ChangesOff:
 		return Result{}, changesAreOff()
 	}
@@ -166,8 +170,12 @@ func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 		return r.again(held, c, mine)
 	}
 	if late {
+		if res, ok := r.askedBefore(held, c); ok {
+			return res, nil
+		}
 		return Result{}, tooLate(c)
 	}
+	c.needs = nil // of an attempt before
 	plans, err := c.Cmd.Plan(held, c)
 	r.tiePlan(held, c, err)
 	if err != nil && len(mine) == 0 {
@@ -184,7 +192,14 @@ func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 	if err := r.ask(c, plans); err != nil {
 		return Result{}, err
 	}
-	return r.run(held, c, plans)
+	if c.waits(plans) {
+		return r.request(held, c, plans)
+	}
+	res, err := r.run(held, c, plans)
+	if res.Outcome == "rehearsed" && len(c.needs) > 0 {
+		res.Lines = append(res.Lines, c.secondNote())
+	}
+	return res, err
 }
 
 // again answers a request that came before: what it began is finished, what is done is only told.
@@ -230,6 +245,9 @@ func (r *Runner) ask(c *Call, plans []Plan) error {
 			}
 		}
 		warned.Does = strings.TrimPrefix(warned.Does+"; "+p.Does, "; ")
+	}
+	if len(c.needs) > 0 && warned.Does != "" {
+		warned.Notes = append(warned.Notes, c.secondNote())
 	}
 	// In a rehearsal there is nothing to confirm: the answer is what would be sent.
 	confirm := c.Ask && warned.Does != "" && r.cfg.Policy.Changes == ChangesOn

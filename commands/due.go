@@ -20,6 +20,7 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, look <-cha
 			return
 		case <-look:
 		}
+		r.tendRequests(ctx, account)
 		if r.cfg.Policy.Changes == ChangesOn {
 			r.endDue(ctx, due, account, retry)
 		} else if !warned {

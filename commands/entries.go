@@ -116,24 +116,21 @@ func (l listing) planFor(ctx context.Context, c *Call, targets []Target, lasts s
 
 // guard holds the targets and the duration against the policy.
 func (l listing) guard(c *Call, targets []Target, length time.Duration) error {
-	policy := c.cfg.Policy
 	if l.list == apiclient.ListAllow {
-		if err := policy.needsSecond(SecondAllow, Say("allowing lets a source past every protection")); err != nil {
-			return err
-		}
+		c.needsSecond(SecondAllow, Say("allowing lets a source past every protection"))
 	}
 	for _, t := range targets {
 		// Gray sources are blocked in safe_blocking mode, so the same ranges are spared there.
 		if l.list != apiclient.ListAllow {
-			if err := policy.guardSource(t); err != nil {
+			if err := c.guardSource(t); err != nil {
 				return about(err, "target", t.String())
 			}
 		}
-		if err := policy.guardWidth(t); err != nil {
+		if err := c.guardWidth(t); err != nil {
 			return about(err, "target", t.String())
 		}
 	}
-	return about(policy.guardDuration(length), "for", "")
+	return about(c.guardDuration(length), "for", "")
 }
 
 // line is the canonical line of this one change, with everything that the asked one left to be filled in.

@@ -83,6 +83,7 @@ func (c *Call) planAgain(ctx context.Context, ch Change, until time.Time) (Plan,
 	again := *c
 	again.Cmd, again.Line = cmd, ch.Line.With("for", durationText(lasts))
 	plans, err := cmd.Plan(ctx, &again)
+	c.needs = again.needs
 	if err != nil {
 		return Plan{}, err
 	}

@@ -136,7 +136,7 @@ func TestWhatCannotBeExtended(t *testing.T) {
 	w.refuses(ann, "extend "+denied.ID, commands.ErrUsage, "for= is missing")
 	w.refuses(ann, "extend c000 for=4h", commands.ErrUsage, "no change c000")
 	w.refuses(eve, "extend "+denied.ID+" for=4h", commands.ErrDenied, "needs the role responder")
-	w.refuses(ann, "extend "+denied.ID+" for=forever", commands.ErrNeedsSecond, "never end")
+	w.waits(ann, "extend "+denied.ID+" for=forever", "never end")
 	w.refuses(ann, "extend "+denied.ID+" for=30d", commands.ErrGuarded, "it would hold until 2026-12-20 07:00 UTC: nothing may hold longer than 30d from now")
 	w.pass(time.Second)
 	longer := w.does(ann, "extend "+denied.ID+" for=1h")
@@ -178,7 +178,7 @@ func TestExtendIsGuardedLikeTheChangeItself(t *testing.T) {
 	w.Runner = commands.New(w.cfg)
 	w.pass(time.Minute)
 	w.refuses(ann, "extend "+denied.ID+" for=1h", commands.ErrGuarded, "is in our CDN", "never denied")
-	w.refuses(root, "extend "+closed.ID+" for=30m", commands.ErrNeedsSecond, "policy.second_person: close")
+	w.waits(root, "extend "+closed.ID+" for=30m")
 	w.cfg.Policy.Sources = nil
 	w.Runner = commands.New(w.cfg)
 	ch := w.does(ann, "extend "+denied.ID+" for=forever")

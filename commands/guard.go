@@ -63,7 +63,23 @@ type Policy struct {
 	Durations    Durations
 	Longest      time.Duration // of any measure; 0: 30 days
 	SecondPerson []string
+	Approvers    string        // the user or user group whom a request for a second person mentions; "": nobody
+	ApprovalFor  time.Duration // how long such a request waits; 0: 15 minutes
+	Alone        Alone
 }
+
+// Alone is the way out for one person when no second one answers.
+type Alone struct {
+	After   time.Duration // how long a request must have waited; 0: there is no such way
+	Longest time.Duration // that what is done alone may last; 0: 1 hour
+	Tell    string        // the user or user group who is told; "": nobody is mentioned
+}
+
+// approvalFor is how long a request waits.
+func (p Policy) approvalFor() time.Duration { return cmp.Or(p.ApprovalFor, 15*time.Minute) }
+
+// longest is how long what is done alone may last.
+func (a Alone) longest() time.Duration { return cmp.Or(a.Longest, time.Hour) }
 
 // patchFor is how long a patch lasts when the line does not say.
 func (p Policy) patchFor() time.Duration { return cmp.Or(p.Durations.Patch, defaultPatch) }
@@ -113,20 +129,18 @@ func (p Policy) SourceOf(addr netip.Addr) (Source, bool) {
 	return Source{}, false
 }
 
-// needsSecond refuses what the policy wants a second person for: asking one is not built yet, and doing it without is not an option.
-func (p Policy) needsSecond(what string, why Text) error {
-	if !slices.Contains(p.SecondPerson, what) {
-		return nil
+// needsSecond notes what the policy wants a second person for. Planning goes on, so that all of it is asked for at once.
+func (c *Call) needsSecond(what string, why Text) {
+	need := Second{What: what, Why: why.String()}
+	if slices.Contains(c.cfg.Policy.SecondPerson, what) && !slices.Contains(c.needs, need) {
+		c.needs = append(c.needs, need)
 	}
-	return &Refusal{Kind: ErrNeedsSecond, Text: Say(why, ": that needs a second person (", Code("policy.second_person: "+what),
-		"), and wafbot can't ask for one yet. Nothing was done")}
 }
 
 // guardSource refuses what hits, or contains, a named source or a range that is never denied. It looks at all of them:
 // a range can contain several, and what a second person may deny can lie in what nobody may.
-func (p Policy) guardSource(t Target) error {
-	var second error
-	for _, s := range slices.Concat(p.Sources, builtin()) {
+func (c *Call) guardSource(t Target) error {
+	for _, s := range slices.Concat(c.cfg.Policy.Sources, builtin()) {
 		i := slices.IndexFunc(s.Ranges, t.overlaps)
 		if i < 0 {
 			continue
@@ -139,17 +153,17 @@ func (p Policy) guardSource(t Target) error {
 		if s.Deny != DenySecond {
 			return guarded(Say(what, ", which is never denied. Nothing was done"))
 		}
-		if second == nil {
-			second = p.needsSecond(SecondSource, what)
-		}
+		c.needsSecond(SecondSource, what)
 	}
-	return second
+	return nil
 }
 
-// guardWidth refuses what is wider than one person may decide on.
-func (p Policy) guardWidth(t Target) error {
+// guardWidth refuses what is wider than the service takes; what is wider than one person may decide on needs a second one.
+func (c *Call) guardWidth(t Target) error {
+	p := c.cfg.Policy
 	if t.Kind != apiclient.KindRange {
-		return p.needsSecond(SecondBroad, Say(Code(t.String()), " is broad: it hits everybody there, and wafbot sees attacks, never visitors"))
+		c.needsSecond(SecondBroad, Say(Code(t.String()), " is broad: it hits everybody there, and wafbot sees attacks, never visitors"))
+		return nil
 	}
 	widest, hardest := cmp.Or(p.WidestIPv4, 24), 12
 	if t.Prefix.Addr().Is6() {
@@ -159,17 +173,18 @@ func (p Policy) guardWidth(t Target) error {
 		return guarded(Say(Code(t.String()), " is wider than the service takes (/", hardest, "). Nothing was done"))
 	}
 	if t.Prefix.Bits() < widest {
-		return p.needsSecond(SecondBroad, Say(Code(t.String()), " is wider than /", widest))
+		c.needsSecond(SecondBroad, Say(Code(t.String()), " is wider than /", widest))
 	}
 	return nil
 }
 
 // guardDuration refuses what lasts longer than allowed.
-func (p Policy) guardDuration(d time.Duration) error {
+func (c *Call) guardDuration(d time.Duration) error {
 	if d == never {
-		return p.needsSecond(SecondForever, Say("it would never end"))
+		c.needsSecond(SecondForever, Say("it would never end"))
+		return nil
 	}
-	if longest := p.longest(); d > longest {
+	if longest := c.cfg.Policy.longest(); d > longest {
 		return guarded(Say(Code(durationText(d)), " is longer than the longest allowed, ", Code(durationText(longest)), ". Nothing was done"))
 	}
 	return nil

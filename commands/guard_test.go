@@ -48,8 +48,8 @@ func TestNamedSourcesAreSpared(t *testing.T) {
 		w.refuses(root, "deny 8.8.8.8 "+target+" app=4", commands.ErrGuarded, words)
 		w.refuses(root, "gray "+target, commands.ErrGuarded, words)
 	}
-	w.refuses(root, "deny 203.0.113.65", commands.ErrNeedsSecond, "pen test", "second person")
-	w.refuses(root, "deny 203.0.113.0/24", commands.ErrNeedsSecond, "contains 203.0.113.64/27 of pen test")
+	w.waits(root, "deny 203.0.113.65", "pen test", "second person")
+	w.waits(root, "deny 203.0.113.0/24", "contains 203.0.113.64/27 of pen test")
 	w.does(ann, "deny 203.0.113.7")
 }
 
@@ -69,13 +69,13 @@ func TestTheStrictestSourceCounts(t *testing.T) {
 func TestWidth(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.refuses(ann, "deny 203.0.0.0/23", commands.ErrNeedsSecond, "wider than /24")
-	w.refuses(ann, "deny 2001:db8::/47", commands.ErrNeedsSecond, "wider than /48")
+	w.waits(ann, "deny 203.0.0.0/23", "wider than /24")
+	w.waits(ann, "deny 2001:db8::/47", "wider than /48")
 	w.refuses(root, "remove 203.0.0.0/23", commands.ErrNothing)
 	w.does(ann, "deny 203.0.112.0/24")
 	w.does(ann, "deny 2001:db8::/48")
 	for _, broad := range []string{"country:FR", "proxy:TOR", "datacenter:aws"} {
-		w.refuses(root, "deny "+broad, commands.ErrNeedsSecond, "broad")
+		w.waits(root, "deny "+broad, "broad")
 	}
 	own := newWorld(t, noSecond(commands.SecondBroad), func(c *commands.Config) { c.Policy.WidestIPv4, c.Policy.WidestIPv6 = 16, 40 })
 	own.does(ann, "deny 203.0.0.0/16 2001:db8::/40")
@@ -92,9 +92,9 @@ func TestHowLong(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.refuses(ann, "deny 203.0.113.7 for=31d", commands.ErrGuarded, "longest allowed", "30d")
-	w.refuses(ann, "deny 203.0.113.7 for=forever", commands.ErrNeedsSecond, "never end")
+	w.waits(ann, "deny 203.0.113.7 for=forever", "never end")
 	w.refuses(ann, "mode 4 block for=5w", commands.ErrGuarded, "longest")
-	w.refuses(ann, "patch shop.example.com/login type=sqli part=get.q for=forever", commands.ErrNeedsSecond)
+	w.waits(ann, "patch shop.example.com/login type=sqli part=get.q for=forever")
 	w.does(ann, "deny 203.0.113.7 for=30d")
 
 	own := newWorld(t, noSecond(commands.SecondForever))
@@ -109,7 +109,7 @@ func TestHowLong(t *testing.T) {
 func TestAllowNeedsASecond(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.refuses(root, "allow 203.0.113.7", commands.ErrNeedsSecond, "past every protection")
+	w.waits(root, "allow 203.0.113.7", "past every protection")
 	own := newWorld(t, noSecond(commands.SecondAllow), sources(cdn))
 	own.does(root, "allow 203.0.113.7 192.0.2.1 10.0.0.1")
 	require.Len(t, own.entries("white"), 3, "what is never denied may be allowed")
@@ -118,7 +118,7 @@ func TestAllowNeedsASecond(t *testing.T) {
 func TestModeOffNeedsASecond(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.refuses(root, "mode 4 off", commands.ErrNeedsSecond, "lets everything through")
+	w.waits(root, "mode 4 off", "lets everything through")
 }
 
 func TestChangesOff(t *testing.T) {

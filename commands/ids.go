@@ -31,6 +31,9 @@ func noteID(account, delivery string) string { return "n" + shortHash(account, d
 // muteID names a mute by what it mutes, so that there is one of each.
 func muteID(account, what string) string { return "m" + shortHash(account, what) }
 
+// requestID names a request for a second person by the delivery that asks for it, so that a redelivery finds what was written down.
+func requestID(account, delivery string) string { return "r" + shortHash(account, delivery) }
+
 // minPrefix is how many characters of an id must be typed, the leading letter included.
 const minPrefix = 4
 

@@ -89,9 +89,7 @@ func planIndicator(ctx context.Context, c *Call) ([]Plan, error) {
 	case keys["host"] == "" && keys["path"] != "":
 		return nil, c.Cmd.misuse(Say(Code("path="), " needs ", Code("host=")))
 	case keys["host"] == "":
-		if err := c.cfg.Policy.needsSecond(SecondEverywhere, Say("without ", Code("host="), " it holds for every host")); err != nil {
-			return nil, err
-		}
+		c.needsSecond(SecondEverywhere, Say("without ", Code("host="), " it holds for every host"))
 	}
 	conditions, err := apiclient.ScopeConditions(apiclient.Scope{Host: keys["host"], Path: keys["path"]})
 	if err != nil {

@@ -110,14 +110,14 @@ func TestIndicatorsThatAreRefused(t *testing.T) {
 		`indicator User-Agent`:                                                     {commands.ErrUsage, "which regex?"},
 		`indicator User-Agent x type=sqli host=a.example.com`:                      {commands.ErrUsage, "is none of scanner, vpatch"},
 		`indicator User-Agent evil path=/login`:                                    {commands.ErrUsage, "path= needs host="},
-		`indicator User-Agent evil`:                                                {commands.ErrNeedsSecond, "policy.second_person: rules_everywhere"},
 		`indicator User-Agent evil host=*.example.com`:                             {commands.ErrGuarded, "must be one host"},
 		`indicator User-Agent evil host=a.example.com path=login`:                  {commands.ErrGuarded, "must begin with /"},
 		`indicator User-Agent evil host=a.example.com for=31d`:                     {commands.ErrGuarded, "longer than the longest allowed"},
-		`indicator User-Agent evil host=a.example.com for=forever`:                 {commands.ErrNeedsSecond, "never end"},
 	} {
 		w.refuses(ann, line, refusal.kind, refusal.words)
 	}
+	w.waits(ann, "indicator User-Agent evil", "it holds for every host")
+	w.waits(ann, "indicator User-Agent evil host=a.example.com for=forever", "never end")
 	w = newWorld(t, noSecond(commands.SecondEverywhere))
 	ch := w.does(ann, "indicator User-Agent evil for=1h")
 	require.Equal(t, "Take for a scanner requests everywhere whose USER-AGENT matches evil for 1 h", ch.Does)
@@ -182,7 +182,7 @@ func TestClose(t *testing.T) {
 func TestWhatCannotBeClosed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.refuses(root, "close POST shop.example.com/login for=30m", commands.ErrNeedsSecond, "policy.second_person: close")
+	w.waits(root, "close POST shop.example.com/login for=30m")
 	w = newWorld(t, noSecond(commands.SecondClose))
 	w.refuses(root, "close POST shop.example.com/login", commands.ErrUsage, "for= is missing")
 	w.refuses(root, "close shop.example.com/login for=30m", commands.ErrUsage, "which place?")
@@ -191,7 +191,7 @@ func TestWhatCannotBeClosed(t *testing.T) {
 	w.refuses(root, "close POST shop.example.com/a*b for=30m", commands.ErrGuarded, "can't be closed")
 	w.refuses(root, "close PO,ST shop.example.com/a for=30m", commands.ErrGuarded, "must be one method")
 	w.refuses(root, "close POST old.example.com/a app=Legacy for=30m", commands.ErrGuarded, "Legacy can't block")
-	w.refuses(root, "close POST shop.example.com/a for=forever", commands.ErrNeedsSecond)
+	w.waits(root, "close POST shop.example.com/a for=forever")
 	w.refuses(ann, "patch shop.example.com/login type=any part=get.q", commands.ErrUsage, "blocks every request that has the part")
 }
 

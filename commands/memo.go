@@ -24,16 +24,19 @@ const (
 
 // packed is what a memo's words don't tell.
 type packed struct {
-	Line    string    `json:"line,omitempty"` // where it is too long to stand in words
-	Does    string    `json:"does"`
-	When    string    `json:"when,omitempty"`
-	Role    Role      `json:"role,omitempty"`
-	Team    string    `json:"team,omitempty"`
-	Reason  string    `json:"reason,omitempty"`
-	Fault   string    `json:"fault,omitempty"`
-	Steps   []Step    `json:"steps,omitempty"`
-	EndedBy *Actor    `json:"ended_by,omitempty"`
-	EndedAt time.Time `json:"ended_at,omitzero"`
+	Line     string    `json:"line,omitempty"` // where it is too long to stand in words
+	Does     string    `json:"does"`
+	When     string    `json:"when,omitempty"`
+	Role     Role      `json:"role,omitempty"`
+	Team     string    `json:"team,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+	Fault    string    `json:"fault,omitempty"`
+	Steps    []Step    `json:"steps,omitempty"`
+	Approved *Actor    `json:"approved,omitempty"`
+	Alone    bool      `json:"alone,omitempty"`
+	Request  string    `json:"request,omitempty"`
+	EndedBy  *Actor    `json:"ended_by,omitempty"`
+	EndedAt  time.Time `json:"ended_at,omitzero"`
 }
 
 // Memo is the change for a message's metadata: flat, and under a kilobyte. What doesn't fit is left out: first the reason, then the line in
@@ -84,6 +87,7 @@ func (c Change) memo(rest *Change) (memo map[string]any, ok bool) {
 func (c Change) pack(memo map[string]any) (string, error) {
 	rest := packed{
 		Does: c.Does, When: c.When, Role: c.Role, Team: c.Actor.Team, Reason: c.Reason, Fault: c.Fault, Steps: c.Steps, EndedBy: c.EndedBy, EndedAt: c.EndedAt,
+		Approved: c.Approved, Alone: c.Alone, Request: c.Request,
 	}
 	if memo["line"] == nil {
 		rest.Line = c.Line.String()
@@ -185,6 +189,7 @@ func (c *Change) fill(memo map[string]any, rest packed) (err error) {
 	}
 	c.Effect = Plan{Line: c.Line}.effect()
 	c.Does, c.When, c.Role, c.Actor.Team, c.Reason, c.Fault, c.Steps = rest.Does, rest.When, rest.Role, rest.Team, rest.Reason, rest.Fault, rest.Steps
+	c.Approved, c.Alone, c.Request = rest.Approved, rest.Alone, rest.Request
 	if c.Does == "" {
 		c.Does = Visible(line, maxPath)
 	}

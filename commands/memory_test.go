@@ -319,6 +319,18 @@ func (m *members) Member(_ context.Context, team, user string) (string, bool, er
 	return name, ok && team == "T1", nil
 }
 
+func (m *members) add(who commands.Actor) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.full[who.ID] = who.Name
+}
+
+func (m *members) drop(user string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.full, user)
+}
+
 func (m *members) setFail() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

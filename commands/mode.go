@@ -122,9 +122,7 @@ func modeSteps(app int, to string, old *apiclient.Rule) []Step {
 
 func (c *Call) guardMode(app int, to string) error {
 	if to == apiclient.ModeOff {
-		if err := c.cfg.Policy.needsSecond(SecondModeOff, Say("mode off lets everything through")); err != nil {
-			return err
-		}
+		c.needsSecond(SecondModeOff, Say("mode off lets everything through"))
 	}
 	blocks := to == apiclient.ModeBlock || to == apiclient.ModeSafeBlocking
 	if blocks && c.Account.Applications[app].CannotBlock {

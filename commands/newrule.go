@@ -13,13 +13,13 @@ import (
 // length is how long a change is to hold: as typed, else as configured.
 func (c *Call) length(typed string, configured time.Duration) (time.Duration, error) {
 	if typed == "" {
-		return configured, about(c.cfg.Policy.guardDuration(configured), "for", "")
+		return configured, about(c.guardDuration(configured), "for", "")
 	}
 	length, err := parseDuration(typed)
 	if err != nil {
 		return 0, err
 	}
-	return length, about(c.cfg.Policy.guardDuration(length), "for", "")
+	return length, about(c.guardDuration(length), "for", "")
 }
 
 // place reads HOST/PATH.

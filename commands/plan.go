@@ -154,7 +154,7 @@ func (res *Result) add(ch Change) {
 	res.Changes = append(res.Changes, ch)
 	line := Say(Bold(ch.Does), ": ", ch.accepted())
 	if ch.Undoes == "" {
-		line = Say(line, ". ", Code(cmp.Or(ch.Extends, ch.ID)), ", by ", ch.Actor.Name)
+		line = Say(line, ". ", Code(cmp.Or(ch.Extends, ch.ID)), ", by ", ch.by())
 		if !ch.Until.IsZero() {
 			line = Say(line, ", until ", ch.Until)
 		}
@@ -170,6 +170,12 @@ func (r *Runner) newChange(c *Call, id string, p Plan) Change {
 	}
 	if c.Attack != nil {
 		ch.AttackID = c.Attack.ID
+	}
+	if q := c.granted; q != nil {
+		ch.Request, ch.Alone = q.ID, q.State == RequestAlone
+		if !ch.Alone {
+			ch.Approved = q.Decided
+		}
 	}
 	for i := range ch.Steps {
 		switch s := &ch.Steps[i]; {
@@ -193,6 +199,12 @@ func entryReason(ch Change) string {
 	text := fmt.Sprintf("%sby %s (%s)", reasonPrefix(ch.ID), ch.Actor.Name, ch.Actor.ID)
 	if ch.AttackID != "" {
 		text += " for " + ch.AttackID
+	}
+	switch {
+	case ch.Approved != nil:
+		text += ": approved by " + ch.Approved.Name
+	case ch.Alone:
+		text += ": alone"
 	}
 	if ch.Reason != "" {
 		text += ": " + ch.Reason

@@ -91,6 +91,7 @@ func (r *Runner) recordWrite(ctx context.Context, c *Call, res Result) {
 func changeEntry(c *Call, ch Change) AuditEntry {
 	e := AuditEntry{
 		At: c.Now, Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: outcome(ch.State), Change: ch.ID, Attack: ch.AttackID, Why: ch.Reason,
+		Request: ch.Request, Approved: ch.Approved,
 	}
 	if ch.Fault != "" {
 		e.Why = ch.Fault

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -17,11 +18,20 @@ type Request struct {
 	Asker     Actor        `json:"asker"`
 	Reason    string       `json:"reason,omitempty"` // as the asker gave it
 	At        time.Time    `json:"at"`
-	Until     time.Time    `json:"until"` // it can be decided before then
+	Until     time.Time    `json:"until"`              // it can be decided before then
+	AloneAt   time.Time    `json:"alone_at,omitzero"`  // from then on the asker may do it alone; zero: never
+	Opened    bool         `json:"opened,omitempty"`   // that time has come, and the card says so
+	Reach     []string     `json:"reach,omitempty"`    // for people: whom it hits, and what else there is to know
+	Warnings  []string     `json:"warnings,omitempty"` // for people: what speaks against it
+	Premise   Premise      `json:"premise"`
 	State     RequestState `json:"state"`
 	Decided   *Actor       `json:"decided,omitempty"`
 	DecidedAt time.Time    `json:"decided_at,omitzero"`
-	Why       string       `json:"why,omitempty"` // for people: why it was rejected, or closed
+	Delivery  string       `json:"delivery,omitempty"` // of the decision: the same again goes on with it
+	Outcome   string       `json:"outcome,omitempty"`  // of carrying it out, as Result has it, or failed; "": not done, or in hand
+	Why       string       `json:"why,omitempty"`      // for people: why it was rejected, closed or done alone
+	Fault     string       `json:"fault,omitempty"`    // for people: why it was not done
+	Revision  int          `json:"revision"`           // counts what was written down of it
 }
 
 // Second is one thing for which a policy wants a second person.
@@ -33,13 +43,14 @@ type Second struct {
 // RequestState is what became of a request.
 type RequestState string
 
-// The states of a request. One whose time is over still says that it waits: Waits tells.
+// The states of a request. One whose time is over can still say that it waits: Waits tells.
 const (
 	RequestWaiting  RequestState = "waiting"
 	RequestApproved RequestState = "approved"
 	RequestRejected RequestState = "rejected"
-	RequestClosed   RequestState = "closed" // what it was based on no longer held
-	RequestAlone    RequestState = "alone"  // nobody answered, and the asker did it alone
+	RequestClosed   RequestState = "closed"  // what it was based on no longer held, or it could not be carried out in time
+	RequestExpired  RequestState = "expired" // nobody answered
+	RequestAlone    RequestState = "alone"   // nobody answered, and the asker did it alone
 )
 
 // Waits reports whether a second person can still decide.
@@ -47,8 +58,141 @@ func (r Request) Waits(now time.Time) bool {
 	return r.State == RequestWaiting && now.Before(r.Until)
 }
 
+// InHand reports whether it was decided to do it and nobody has written down yet what came of that.
+func (r Request) InHand() bool {
+	return (r.State == RequestApproved || r.State == RequestAlone) && r.Outcome == ""
+}
+
+// DueAt is when wafbot has to look at the request by itself: when the asker may do it alone, when its time is over, or when it must have been
+// carried out; zero for never.
+func (r Request) DueAt() time.Time {
+	switch {
+	case r.InHand():
+		return r.DecidedAt.Add(stale)
+	case r.State != RequestWaiting:
+		return time.Time{}
+	case !r.AloneAt.IsZero() && !r.Opened:
+		return r.AloneAt
+	}
+	return r.Until
+}
+
 // Requests remembers what waits for a second person.
 type Requests interface {
 	// Requests are the account's, the newest first, also those decided lately.
 	Requests(ctx context.Context, account string) ([]Request, error)
+}
+
+// waits reports whether the plans do anything for which a second person is needed who was not asked yet.
+func (c *Call) waits(plans []Plan) bool {
+	return len(c.needs) > 0 && c.granted == nil && c.cfg.Policy.Changes == ChangesOn && slices.ContainsFunc(plans, func(p Plan) bool {
+		return len(p.Nothing) == 0 && !slices.ContainsFunc(c.Known, func(ch Change) bool { return c.sameNow(ch, p) })
+	})
+}
+
+// request writes down what waits for a second person. Nothing is sent. The same that waits already is met.
+func (r *Runner) request(ctx context.Context, c *Call, plans []Plan) (Result, error) {
+	if c.Actor.Via == ViaClock {
+		return Result{}, &Refusal{Kind: ErrNeedsSecond, Text: Say(c.whySecond(), ": that needs a second person, whom wafbot doesn't ask for by itself. Nothing was done")}
+	}
+	q := c.newRequest(plans)
+	all, err := r.cfg.Requests.Requests(ctx, c.Account.Name)
+	if err != nil {
+		return Result{}, Away(err)
+	}
+	if i := slices.IndexFunc(all, func(have Request) bool {
+		return have.ID == q.ID || have.Waits(c.Now) && effect(have.Line) == effect(q.Line)
+	}); i >= 0 {
+		return c.requested(all[i]), nil
+	}
+	entry := c.requestEntry(q, string(RequestWaiting))
+	for _, need := range q.Needs {
+		entry.Why = joinWords(entry.Why, need.Why)
+	}
+	for _, p := range plans {
+		for _, s := range p.Steps {
+			entry.After = append(entry.After, s.describe())
+		}
+	}
+	if err := c.saveRequest(ctx, &entry, &q); err != nil {
+		return Result{}, Away(err)
+	}
+	return c.requested(q), nil
+}
+
+// askedBefore is the answer to a delivery that came before, and was written down as a request.
+func (r *Runner) askedBefore(ctx context.Context, c *Call) (res Result, ok bool) {
+	all, err := r.cfg.Requests.Requests(ctx, c.Account.Name)
+	if err != nil {
+		return Result{}, false
+	}
+	i := slices.IndexFunc(all, func(q Request) bool { return q.ID == requestID(c.Account.Name, c.ID) })
+	if i < 0 {
+		return Result{}, false
+	}
+	return c.requested(all[i]), true
+}
+
+// requested is the answer of a request.
+func (c *Call) requested(q Request) Result {
+	return Result{Outcome: string(RequestWaiting), Lines: c.waitingLines(q), AttackID: q.AttackID, Account: q.Account, Data: q}
+}
+
+// newRequest is what is written down of a change that needs a second person.
+func (c *Call) newRequest(plans []Plan) Request {
+	now := c.Now.Truncate(time.Second).UTC() // Redis wakes at whole seconds
+	q := Request{
+		ID: requestID(c.Account.Name, c.ID), Account: c.Account.Name, Line: c.Line, Needs: c.needs, Role: c.Cmd.Role, Asker: c.Actor, Reason: c.Line.Keys["reason"],
+		At: now, Until: now.Add(c.cfg.Policy.approvalFor()), Premise: premiseOf(plans), State: RequestWaiting,
+	}
+	if len(plans) == 1 {
+		q.Line = plans[0].Line
+	}
+	if c.Attack != nil {
+		q.AttackID = c.Attack.ID
+	}
+	for _, p := range plans {
+		if len(p.Nothing) > 0 {
+			continue
+		}
+		q.Role, q.Does = max(q.Role, p.Role), joinWords(q.Does, p.Does)
+		for _, s := range p.Steps {
+			if reach := c.Account.reach(s); reach != "" && !slices.Contains(q.Reach, reach) {
+				q.Reach = append(q.Reach, reach)
+			}
+		}
+		for _, n := range p.Notes {
+			q.Reach = append(q.Reach, n.String())
+		}
+		for _, w := range p.Warnings {
+			q.Warnings = append(q.Warnings, w.Text.String())
+		}
+	}
+	if after := c.cfg.Policy.Alone.After; after > 0 && after < c.cfg.Policy.approvalFor() && q.neverAlone() == "" {
+		q.AloneAt = now.Add(after)
+	}
+	return q
+}
+
+// saveRequest outlives the caller: what was decided must be written down.
+func (c *Call) saveRequest(ctx context.Context, entry *AuditEntry, q *Request) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	q.Revision++
+	n, err := c.lock.SaveRequest(ctx, entry, *q)
+	if err != nil {
+		q.Revision--
+		return err
+	}
+	if entry != nil {
+		entry.N = n
+		c.print(*entry)
+	}
+	c.cfg.Asked(ctx, *q)
+	return nil
+}
+
+// requestEntry is the audit entry of what the actor did about a request.
+func (c *Call) requestEntry(q Request, outcome string) AuditEntry {
+	return AuditEntry{At: c.Now, Account: q.Account, Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Request: q.ID, Attack: q.AttackID, Why: q.Why}
 }

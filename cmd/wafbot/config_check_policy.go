@@ -40,10 +40,22 @@ func (c *Config) checkPolicy() {
 	c.checkDurations()
 	o.userOrGroup("policy.approvers", p.Approvers)
 	o.positive("policy.approval_for", p.ApprovalFor)
-	o.positive("policy.alone.after", p.Alone.After)
+	c.checkAlone()
 	o.positive("policy.alone.longest", p.Alone.Longest)
 	o.atMost("policy.alone.longest", p.Alone.Longest, time.Hour, "1h")
 	o.userOrGroup("policy.alone.tell", p.Alone.Tell)
+}
+
+// checkAlone has the way out open before a request's time is over.
+func (c *Config) checkAlone() {
+	o, p := c.origins, &c.Policy
+	switch {
+	case p.ApprovalFor <= 0 || p.Alone.After < p.ApprovalFor:
+	case o.isSet("policy.alone.after"):
+		o.reportValue("policy.alone.after", "is not shorter than policy.approval_for, so it would never come; write a shorter one, or 0 if nobody may act alone")
+	default:
+		o.report("policy.approval_for", "is not longer than the default of policy.alone.after, so nobody could act alone; set policy.alone.after shorter, or to 0 if nobody may")
+	}
 }
 
 // checkDurations keeps every duration within the longest one, lest a command without for= be refused.

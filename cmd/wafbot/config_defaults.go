@@ -26,10 +26,9 @@ func defaultConfig() *Config {
 				ModeOff: 30 * time.Minute, Patch: 7 * day, Indicator: 4 * time.Hour, Mute: time.Hour,
 			},
 			RenewWhileKnocking: 24 * time.Hour,
-			// Without allow and close: until a second person can be asked, what needs one is refused, and these would never work.
-			SecondPerson: []string{"forever", "broad", "mode_off", "rules_everywhere", "source"},
-			ApprovalFor:  15 * time.Minute,
-			Alone:        Alone{After: 5 * time.Minute, Longest: time.Hour},
+			SecondPerson:       []string{"forever", "broad", "close", "allow", "mode_off", "rules_everywhere", "source"},
+			ApprovalFor:        15 * time.Minute,
+			Alone:              Alone{After: 5 * time.Minute, Longest: time.Hour},
 		},
 		Audit: Audit{Keep: 400 * day},
 	}

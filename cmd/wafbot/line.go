@@ -236,13 +236,17 @@ func (t terminal) help(o lineOptions, line commands.Line) int {
 
 // show prints a result.
 func (t terminal) show(o lineOptions, res commands.Result) int {
+	code := exitDone
+	if res.Outcome == string(commands.RequestWaiting) {
+		code = exitFailed // nothing was done yet
+	}
 	if o.json {
-		return t.printJSON(res, exitDone)
+		return t.printJSON(res, code)
 	}
 	for _, l := range res.Lines {
 		fmt.Fprintln(t.out, l.In(o.zone))
 	}
-	return exitDone
+	return code
 }
 
 // outcomes name the refusals for programs.

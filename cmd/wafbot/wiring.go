@@ -40,7 +40,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	a := &app{cfg: cfg, log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*commands.Account{}}
 	var err error
 	a.store, err = store.Open(store.Config{
-		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway, Follow: a.following, Notice: a.notice,
+		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway, Follow: a.following, Notice: a.notice, Asked: a.asked,
 	})
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	a.runner = commands.New(commands.Config{
 		Accounts: accounts, Policy: cfg.policy(), Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Audit: a.store,
 		AuditOut: &lineWriter{out: out}, Log: log, Changed: a.follow, Health: a.health,
-		Desk: a.store, Ties: a.store, Touched: a.touched, Explain: a.explain,
+		Desk: a.store, Ties: a.store, Requests: a.store, Asked: a.wakeAsked, Touched: a.touched, Explain: a.explain,
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: cfg.policy(), Roles: roles,
@@ -240,7 +240,8 @@ func (a *app) pass(account string, d store.Duties, due chan<- struct{}) {
 func (c *Config) policy() commands.Policy {
 	p := commands.Policy{
 		Changes: c.Policy.Changes, WidestIPv4: c.Policy.WidestPrefix.IPv4, WidestIPv6: c.Policy.WidestPrefix.IPv6,
-		Longest: c.Policy.LongestDuration, SecondPerson: c.Policy.SecondPerson,
+		Longest: c.Policy.LongestDuration, SecondPerson: c.Policy.SecondPerson, Approvers: c.Policy.Approvers, ApprovalFor: c.Policy.ApprovalFor,
+		Alone: commands.Alone{After: c.Policy.Alone.After, Longest: c.Policy.Alone.Longest, Tell: c.Policy.Alone.Tell},
 		Durations: commands.Durations{
 			Deny: c.Policy.Durations.Deny, Gray: c.Policy.Durations.Gray, Allow: c.Policy.Durations.Allow,
 			Mode: c.Policy.Durations.Mode, ModeOff: c.Policy.Durations.ModeOff, Patch: c.Policy.Durations.Patch,

@@ -26,6 +26,14 @@ func (a *app) notice(t commands.Tied) []poller.News {
 	return []poller.News{bot.HandsTied(t, a.configured(t.Account).Channel)}
 }
 
+// asked is the news of a request for a second person.
+func (a *app) asked(q commands.Request) []poller.News {
+	return []poller.News{bot.Asked(q, a.configured(q.Account).Channel)}
+}
+
+// wakeAsked has this replica, if it tends the account, show a request at once.
+func (a *app) wakeAsked(_ context.Context, q commands.Request) { a.bot.Wake(q.Account, a.asked(q)) }
+
 // muted gives the poller an account's mutes.
 func (a *app) muted(account string) poller.Muted {
 	return func(ctx context.Context) (func(apiclient.Attack) bool, error) {

@@ -25,6 +25,9 @@ package store
 //	{a:NAME}:tied          string  commands.Tied, the last one                        never
 //	{a:NAME}:tied:at       string  ID REVISION CHANNEL TS of the last one's notice    never
 //	{a:NAME}:changes       hash    change's id → commands.Change                      30 days after its end
+//	{a:NAME}:requests      hash    request's id → commands.Request                    7 days after its end
+//	{a:NAME}:requests:at   hash    request's id → REVISION CHANNEL TS of its card     with the request
+//	{a:NAME}:requests:due  zset    request's id by the Unix time at which to look     when looked at
 //	{a:NAME}:due           zset    change's id by the Unix time at which to end it    when ended
 //	{a:NAME}:lock          string  the token of who changes the account               4 s, renewed
 //	{a:NAME}:audit         stream  audit entries                                      as configured
@@ -43,24 +46,27 @@ func keySeen(name string) string { return "{work}:seen:" + name }
 
 func accountKey(account, name string) string { return "{a:" + account + "}:" + name }
 
-func keyEpoch(account string) string   { return accountKey(account, "epoch") }
-func keyLease(account string) string   { return accountKey(account, "lease") }
-func keyBegan(account string) string   { return accountKey(account, "began") }
-func keyGood(account string) string    { return accountKey(account, "good") }
-func keyBlind(account string) string   { return accountKey(account, "blind") }
-func keyShown(account string) string   { return accountKey(account, "shown") }
-func keyOutbox(account string) string  { return accountKey(account, "outbox") }
-func keyCards(account string) string   { return accountKey(account, "cards") }
-func keyRedraw(account string) string  { return accountKey(account, "redraw") }
-func keyCases(account string) string   { return accountKey(account, "cases") }
-func keyMutes(account string) string   { return accountKey(account, "mutes") }
-func keyTied(account string) string    { return accountKey(account, "tied") }
-func keyTiedAt(account string) string  { return accountKey(account, "tied:at") }
-func keyChanges(account string) string { return accountKey(account, "changes") }
-func keyDue(account string) string     { return accountKey(account, "due") }
-func keyLock(account string) string    { return accountKey(account, "lock") }
-func keyAudit(account string) string   { return accountKey(account, "audit") }
-func keyAudited(account string) string { return accountKey(account, "audited") }
+func keyEpoch(account string) string       { return accountKey(account, "epoch") }
+func keyLease(account string) string       { return accountKey(account, "lease") }
+func keyBegan(account string) string       { return accountKey(account, "began") }
+func keyGood(account string) string        { return accountKey(account, "good") }
+func keyBlind(account string) string       { return accountKey(account, "blind") }
+func keyShown(account string) string       { return accountKey(account, "shown") }
+func keyOutbox(account string) string      { return accountKey(account, "outbox") }
+func keyCards(account string) string       { return accountKey(account, "cards") }
+func keyRedraw(account string) string      { return accountKey(account, "redraw") }
+func keyCases(account string) string       { return accountKey(account, "cases") }
+func keyMutes(account string) string       { return accountKey(account, "mutes") }
+func keyTied(account string) string        { return accountKey(account, "tied") }
+func keyTiedAt(account string) string      { return accountKey(account, "tied:at") }
+func keyChanges(account string) string     { return accountKey(account, "changes") }
+func keyRequests(account string) string    { return accountKey(account, "requests") }
+func keyRequestsAt(account string) string  { return accountKey(account, "requests:at") }
+func keyRequestsDue(account string) string { return accountKey(account, "requests:due") }
+func keyDue(account string) string         { return accountKey(account, "due") }
+func keyLock(account string) string        { return accountKey(account, "lock") }
+func keyAudit(account string) string       { return accountKey(account, "audit") }
+func keyAudited(account string) string     { return accountKey(account, "audited") }
 
 func keyTried(account, delivery string) string { return accountKey(account, "tried:"+delivery) }
 

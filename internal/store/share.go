@@ -22,7 +22,7 @@ const (
 type Duties struct {
 	Untold   int       // pieces of news
 	Outdated int       // cards
-	Due      time.Time // when the next change has to be ended; zero: none
+	Due      time.Time // when the next change has to be ended, or request to be looked at; zero: none
 }
 
 // Tend does what one replica does for an account. It begins nothing new when more ends, and stops when held does, with the lease: what it was
@@ -30,14 +30,18 @@ type Duties struct {
 type Tend func(held, more context.Context, account string, duties <-chan Duties)
 
 // renewTending renews the lease of an account and looks what there is to do.
-// KEYS[1] the lease, KEYS[2] the outbox, KEYS[3] the marks of outdated cards, KEYS[4] the due changes; ARGV[1] the holder's token, ARGV[2] the
-// lease's length in ms. Result: the number of pieces of news, of marks, and the Unix time of the first due change, -1 if there is none;
-// nothing, if the lease is lost.
+// KEYS[1] the lease, KEYS[2] the outbox, KEYS[3] the marks of outdated cards, KEYS[4] the due changes, KEYS[5] the due requests; ARGV[1] the holder's token, ARGV[2] the
+// lease's length in ms. Result: the number of pieces of news, of marks, and the Unix time of the first change or request that is due, -1 if there is
+// none; nothing, if the lease is lost.
 var renewTending = redis.NewScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {} end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-local due = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')
-return {redis.call('HLEN', KEYS[2]), redis.call('HLEN', KEYS[3]), math.floor(tonumber(due[2] or '-1'))}`)
+local due = -1
+for i = 4, 5 do
+  local first = tonumber(redis.call('ZRANGE', KEYS[i], 0, 0, 'WITHSCORES')[2] or '-1')
+  if first >= 0 and (due < 0 or first < due) then due = first end
+end
+return {redis.call('HLEN', KEYS[2]), redis.call('HLEN', KEYS[3]), math.floor(due)}`)
 
 // tending is an account that this replica tends.
 type tending struct {
@@ -237,7 +241,7 @@ func (sh *sharing) renew(ctx context.Context) {
 	accounts := slices.Sorted(maps.Keys(sh.held))
 	renewals := make([]call, len(accounts))
 	for i, account := range accounts {
-		keys := []string{keyLease(account), keyOutbox(account), keyRedraw(account), keyDue(account)}
+		keys := []string{keyLease(account), keyOutbox(account), keyRedraw(account), keyDue(account), keyRequestsDue(account)}
 		renewals[i] = call{keys, []any{sh.held[account].lease.token, tendFor.Milliseconds()}}
 	}
 	until := time.Now().Add(tendFor)

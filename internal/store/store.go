@@ -29,6 +29,8 @@ type Config struct {
 	Follow func(c commands.Change) []poller.News
 	// Notice gives the news of a spell of refused changes; nil: there is none.
 	Notice func(t commands.Tied) []poller.News
+	// Asked gives the news of a request for a second person; nil: there is none.
+	Asked func(q commands.Request) []poller.News
 }
 
 // Store is the memory. Its methods fail when Redis can't be reached, within two seconds unless they wait by their nature.
@@ -39,6 +41,7 @@ type Store struct {
 	away      func(err error)
 	follow    func(c commands.Change) []poller.News
 	notice    func(t commands.Tied) []poller.News
+	asked     func(q commands.Request) []poller.News
 	replica   string // what this process is called among all replicas
 	peers     peers
 
@@ -76,9 +79,12 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	if cfg.Notice == nil {
 		cfg.Notice = func(commands.Tied) []poller.News { return nil }
 	}
+	if cfg.Asked == nil {
+		cfg.Asked = func(commands.Request) []poller.News { return nil }
+	}
 	rdb := redis.NewUniversalClient(opts)
 	s := &Store{
-		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away, follow: cfg.Follow, notice: cfg.Notice, replica: newReplica(),
+		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away, follow: cfg.Follow, notice: cfg.Notice, asked: cfg.Asked, replica: newReplica(),
 		peers: peers{changed: make(chan struct{})}, held: map[string]*lease{},
 	}
 	rdb.AddHook(once{lost: s.moved})

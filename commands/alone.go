@@ -1,0 +1,69 @@
+package commands
+
+import (
+	"context"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// minAlone is how many characters a reason for acting alone has at least: somebody will read it in the morning.
+const minAlone = 10
+
+func alone() *Command {
+	return &Command{
+		Name: "alone", Role: Responder,
+		Summary: "nobody answers: do alone, for a short time, what you asked a second person for; the leads are told",
+		Args:    []Arg{argRequest, {Name: "reason", Required: true, Help: "why it can't wait, in at least 10 characters"}},
+		Decide:  doAlone,
+	}
+}
+
+func doAlone(ctx context.Context, c *Call) (Result, error) {
+	q, err := c.requestTyped(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	reason := strings.Join(strings.Fields(c.Line.Keys["reason"]), " ")
+	line := q.Line.shortened(c.cfg.Policy.Alone.longest()).With("reason", reason)
+	if c.mine(q, RequestAlone) {
+		return c.goOnWith(ctx, q, line)
+	}
+	if err := c.mayAlone(q); err != nil {
+		return Result{}, err
+	}
+	if utf8.RuneCountInString(reason) < minAlone {
+		return Result{}, &Refusal{Kind: ErrUsage, Arg: "reason", Text: Say("say why it can't wait, in at least ", minAlone, " characters: it is told and kept. Nothing was done")}
+	}
+	return c.carry(ctx, q, RequestAlone, reason, line)
+}
+
+// mayAlone refuses to do alone what is somebody else's, can't be done alone, or can't yet.
+func (c *Call) mayAlone(q Request) error {
+	if err := c.undecided(q); err != nil {
+		return err
+	}
+	never := q.neverAlone()
+	if never == "" && (q.AloneAt.IsZero() || c.cfg.Policy.Alone.After == 0) {
+		never = "nothing is done alone here (policy.alone.after in the configuration)"
+	}
+	switch {
+	case c.Actor.ID != q.Asker.ID:
+		return &Refusal{Kind: ErrDenied, Text: Say("only ", Visible(q.Asker.Name, maxField), ", who asked, may do it alone. ", q.WhoDecides(""), ". Nothing was done")}
+	case never != "":
+		return guarded(Say(never, ". ", q.WhoDecides(""), ". Nothing was done"))
+	case c.Now.Before(q.AloneAt):
+		return guarded(Say("not before ", q.AloneAt, ": somebody may answer yet. ", q.WhoDecides(""), ". Nothing was done"))
+	}
+	return nil
+}
+
+// shortened is the line with every duration cut to the longest.
+func (l Line) shortened(longest time.Duration) Line {
+	for _, key := range []string{"for", "patch"} {
+		if d, err := parseDuration(l.Keys[key]); err == nil && d > longest {
+			l = l.With(key, durationText(longest))
+		}
+	}
+	return l
+}

@@ -1,0 +1,29 @@
+package commands
+
+import "context"
+
+// argRequest is the request that somebody decides.
+var argRequest = Arg{Name: "request", Object: true, Required: true, Help: "the request's id, as r7k2m9xw4"}
+
+func approve() *Command {
+	return &Command{
+		Name: "approve", Role: Responder,
+		Summary: "be the second person: have done what somebody else asked for",
+		Args:    []Arg{argRequest},
+		Decide:  approveRequest,
+	}
+}
+
+func approveRequest(ctx context.Context, c *Call) (Result, error) {
+	q, err := c.requestTyped(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	if c.mine(q, RequestApproved) {
+		return c.goOnWith(ctx, q, q.Line)
+	}
+	if err := c.maySecond(q); err != nil {
+		return Result{}, err
+	}
+	return c.carry(ctx, q, RequestApproved, "", q.Line)
+}

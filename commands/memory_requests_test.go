@@ -1,0 +1,51 @@
+package commands_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// requests keeps requests as JSON. It is the same memory as the ledger, and fails with it.
+type requests struct{ *ledger }
+
+func (r *requests) Requests(context.Context, string) ([]commands.Request, error) {
+	if r.fails(&r.readFail) {
+		return nil, errAway
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []commands.Request
+	for key, text := range r.kept {
+		var q commands.Request
+		if !strings.HasPrefix(key, "request ") {
+			continue
+		}
+		if err := json.Unmarshal([]byte(text), &q); err != nil {
+			return nil, err
+		}
+		all = append(all, q)
+	}
+	slices.SortFunc(all, func(a, b commands.Request) int { return b.At.Compare(a.At) })
+	return all, nil
+}
+
+func (l *lock) SaveRequest(ctx context.Context, entry *commands.AuditEntry, q commands.Request) (n int64, err error) {
+	if err := l.write(ctx, l.kept, map[string]any{"request " + q.ID: q}); err != nil || entry == nil {
+		return 0, err
+	}
+	return l.audit.Append(ctx, *entry)
+}
+
+// request is the newest request.
+func (w *world) request() commands.Request {
+	w.t.Helper()
+	all, err := w.asked.Requests(w.t.Context(), "acme")
+	if err != nil || len(all) == 0 {
+		w.t.Fatalf("no request: %v", err)
+	}
+	return all[0]
+}

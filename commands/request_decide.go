@@ -1,0 +1,217 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// decide settles a request under the account's lock.
+func (r *Runner) decide(held context.Context, c *Call) (Result, error) {
+	var err error
+	if c.Known, err = r.cfg.Ledger.Changes(held, c.Account.Name); err != nil {
+		return Result{}, Away(err)
+	}
+	if err := r.catchUp(held, c); err != nil {
+		return Result{}, err
+	}
+	return c.Cmd.Decide(held, c)
+}
+
+// requestTyped is the request that the line means.
+func (c *Call) requestTyped(ctx context.Context) (Request, error) {
+	all, err := c.cfg.Requests.Requests(ctx, c.Account.Name)
+	if err != nil {
+		return Request{}, Away(err)
+	}
+	typed := c.Line.Words[0]
+	found := slices.DeleteFunc(all, func(q Request) bool { return !matchID(q.ID, typed) })
+	switch len(found) {
+	case 0:
+		return Request{}, usage(Say("no request ", Code(Visible(typed, maxField)), " on ", c.Account.Name,
+			": they are kept for a week, and lost when wafbot's memory (Redis) is emptied. Ask for the change again if it is still wanted. Nothing was done"))
+	case 1:
+		return found[0], nil
+	}
+	return Request{}, usage(Say(Code(Visible(typed, maxField)), " fits several requests: type more of its id"))
+}
+
+// undecided refuses to decide what is decided, or too late to be.
+func (c *Call) undecided(q Request) error {
+	if !q.Waits(c.Now) {
+		return nothing(Say(RequestLine(q, c.Now), ". Nothing was changed"))
+	}
+	if c.late(c) {
+		return tooLate(c)
+	}
+	return nil
+}
+
+// maySecond refuses who can't be the second person of a request.
+func (c *Call) maySecond(q Request) error {
+	if err := c.undecided(q); err != nil {
+		return err
+	}
+	deny := func(t Text) error { return &Refusal{Kind: ErrDenied, Text: Say(t, ". Nothing was changed")} }
+	switch {
+	case c.Actor.Via == ViaCLI:
+		return deny(Say("the terminal can ask for a second person and never be one: decide in Slack"))
+	case c.Actor.ID == q.Asker.ID:
+		return deny(Say("you asked for this yourself: somebody else has to decide. ", q.WhoDecides("")))
+	}
+	return c.needRole(c, q.Role)
+}
+
+// decided is the request with the actor's decision.
+func (c *Call) decided(q Request, state RequestState, why string) Request {
+	by := c.Actor
+	q.State, q.Decided, q.DecidedAt, q.Delivery, q.Why = state, &by, c.Now, c.ID, why
+	return q
+}
+
+// closeRequest ends a request of which what it was based on no longer holds. Nothing is done.
+func (c *Call) closeRequest(ctx context.Context, q Request, why Text) (Result, error) {
+	q = c.decided(q, RequestClosed, why.String())
+	entry := c.requestEntry(q, string(RequestClosed))
+	if err := c.saveRequest(ctx, &entry, &q); err != nil {
+		return Result{}, Away(err)
+	}
+	return Result{}, &Refusal{Kind: ErrGuarded, Cause: errRecorded, Text: Say(Bold("Nothing was done"), ": what was asked for is no longer what it was: ", why,
+		". The request is closed; ", Visible(q.Asker.Name, maxField), " can ask again")}
+}
+
+// errClosed marks what a plan made anew found, after which the request is closed.
+var errClosed = errors.New("premise changed")
+
+func closes(why Text) error { return &Refusal{Kind: errClosed, Text: why} }
+
+// asAsker is a request's line as its asker's call.
+func (c *Call) asAsker(q Request, line Line) (*Call, error) {
+	cmd, err := c.lookUp(line.Name)
+	return &Call{
+		Runner: c.Runner, Cmd: cmd, Line: line, Now: c.Now, Account: c.Account, Known: c.Known, lock: c.lock, granted: &q,
+		Invocation: Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: c.Now, Account: q.Account, Anyway: true},
+	}, err
+}
+
+// planAnew plans a request's line again. An error that wraps errClosed says why the request can't be carried out any more.
+func (c *Call) planAnew(ctx context.Context, q Request, asked *Call) (plans []Plan, err error) {
+	role, _, unsure := c.role(ctx, q.Asker)
+	if unsure {
+		return nil, &Refusal{Kind: ErrDenied, Text: Say("Slack doesn't tell wafbot just now who asked for it, and without that nothing is changed. Try again in a moment")}
+	}
+	if asked.Role = role; role < q.Role {
+		return nil, closes(Say(Visible(q.Asker.Name, maxField), " may not do that any more"))
+	}
+	if err := c.resolve(ctx, asked); err != nil {
+		return nil, unlessAgain(forPeople(err))
+	}
+	plans, err = asked.Cmd.Plan(ctx, asked)
+	c.tiePlan(ctx, asked, err)
+	if err != nil {
+		return nil, unlessAgain(notBegun(err))
+	}
+	return plans, nil
+}
+
+// unlessAgain is an error of planning anew; one that trying again doesn't mend closes the request.
+func unlessAgain(err error) error {
+	var refusal *Refusal
+	for _, kind := range []error{ErrGuarded, ErrNothing, ErrUsage} {
+		if errors.Is(err, kind) && errors.As(err, &refusal) {
+			return closes(refusal.Text)
+		}
+	}
+	return err
+}
+
+// holds refuses plans that are worse than what the asker saw.
+func (r Request) holds(asked *Call, plans []Plan) error {
+	if !slices.ContainsFunc(plans, func(p Plan) bool { return len(p.Nothing) == 0 }) {
+		return closes(plans[0].Nothing)
+	}
+	if worse := r.Premise.worse(premiseOf(plans)); worse != "" {
+		return closes(Say(worse))
+	}
+	for _, need := range asked.needs {
+		if !slices.ContainsFunc(r.Needs, func(n Second) bool { return n.What == need.What }) {
+			return closes(Say("one more thing needs a second person by now: ", need.Why))
+		}
+	}
+	return nil
+}
+
+// mine reports whether this very delivery decided the request so before, or somebody else did and was cut short: under the account's lock
+// nobody is at it.
+func (c *Call) mine(q Request, as RequestState) bool {
+	return q.State == as && (q.Delivery == c.ID || q.InHand())
+}
+
+// carry has a request done as its asker's: looked at anew, written down as decided, and carried out.
+func (c *Call) carry(ctx context.Context, q Request, as RequestState, why string, line Line) (Result, error) {
+	asked, err := c.asAsker(q, line)
+	if err != nil {
+		return Result{}, err
+	}
+	plans, err := c.planAnew(ctx, q, asked)
+	if err == nil {
+		err = q.holds(asked, plans)
+	}
+	var refusal *Refusal
+	switch begun := c.begun(asked); {
+	case errors.Is(err, errClosed) && len(begun) > 0: // it was cut short in the middle: the rest is not done
+		return c.settle(ctx, q, asked, func() (Result, error) { return c.again(ctx, asked, begun) })
+	case errors.Is(err, errClosed) && errors.As(err, &refusal):
+		return c.closeRequest(ctx, q, refusal.Text)
+	case err != nil:
+		return Result{}, err
+	}
+	if q.State != as {
+		q = c.decided(q, as, why)
+		entry := c.requestEntry(q, string(as))
+		if err := c.saveRequest(ctx, &entry, &q); err != nil {
+			return Result{}, Away(err)
+		}
+	}
+	asked.granted = &q
+	return c.settle(ctx, q, asked, func() (Result, error) { return c.run(ctx, asked, plans) })
+}
+
+// goOnWith goes on with what was decided before, and was cut short.
+func (c *Call) goOnWith(ctx context.Context, q Request, line Line) (Result, error) {
+	asked, err := c.asAsker(q, line)
+	if err != nil {
+		return Result{}, err
+	}
+	begun := c.begun(asked)
+	switch late := c.late(c); {
+	case q.Outcome != "":
+		return Result{Outcome: q.Outcome, Lines: []Text{RequestLine(q, c.Now)}, Changes: begun, AttackID: q.AttackID, Account: q.Account, Data: q}, nil
+	case len(begun) == max(asked.Cmd.Parts, 1) || late && len(begun) > 0:
+		return c.settle(ctx, q, asked, func() (Result, error) { return c.again(ctx, asked, begun) })
+	case late:
+		return c.closeRequest(ctx, q, Say("it could not be carried out in time"))
+	}
+	return c.carry(ctx, q, q.State, q.Why, line)
+}
+
+// settle carries a decided request out and writes down what came of it.
+func (c *Call) settle(ctx context.Context, q Request, asked *Call, do func() (Result, error)) (Result, error) {
+	res, err := do()
+	c.lost = append(c.lost, asked.lost...)
+	switch {
+	case errors.Is(err, ErrLost), errors.Is(err, ErrAway):
+		return res, err // it is gone on with
+	case err != nil:
+		text, _ := ForPeople(c.Invocation, err)
+		q.Outcome, q.Fault = "failed", text.String()
+	default:
+		q.Outcome = res.Outcome
+	}
+	if failed := c.saveRequest(ctx, nil, &q); failed != nil { // in a while it is looked at again
+		c.cfg.Log.Error("write down what came of a request", "account", q.Account, "request", q.ID, "err", failed)
+	}
+	res.Lines = append([]Text{RequestLine(q, c.Now)}, res.Lines...)
+	res.Data = q
+	return res, err
+}

@@ -1,0 +1,66 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+// tendRequests looks at the account's requests whose time has come: their askers may do it alone, or nobody has answered, or what was decided
+// must have been carried out by now.
+func (r *Runner) tendRequests(ctx context.Context, account string) {
+	i := slices.IndexFunc(r.cfg.Accounts, func(a *Account) bool { return a.Name == account })
+	if i < 0 {
+		return
+	}
+	all, err := r.cfg.Requests.Requests(ctx, account)
+	now := r.cfg.Now()
+	due := func(q Request) bool { return !q.DueAt().IsZero() && !now.Before(q.DueAt()) }
+	if err != nil || !slices.ContainsFunc(all, due) {
+		return // nothing is, or it is looked at again within a second
+	}
+	held, lock, err := r.cfg.Ledger.Lock(ctx, account)
+	if err != nil {
+		return
+	}
+	defer lock.Unlock()
+	c := &Call{Runner: r, Invocation: Invocation{Actor: clock}, Now: now, Account: r.cfg.Accounts[i], lock: lock}
+	if all, err = r.cfg.Requests.Requests(held, account); err == nil {
+		c.Known, err = r.cfg.Ledger.Changes(held, account)
+	}
+	for _, q := range all {
+		if err == nil && due(q) {
+			err = c.tendRequest(held, q)
+		}
+	}
+	if err != nil && held.Err() == nil {
+		r.cfg.Log.Error("look at requests whose time has come", "account", account, "err", err)
+	}
+}
+
+// tendRequest does what is due for one request.
+func (c *Call) tendRequest(ctx context.Context, q Request) error {
+	var entry *AuditEntry
+	outcome := func(as RequestState, why string) {
+		q.State, q.DecidedAt, q.Why = as, c.Now, why
+		e := c.requestEntry(q, string(as))
+		e.Line = q.Line.String()
+		entry = &e
+	}
+	switch {
+	case q.InHand():
+		i := slices.IndexFunc(c.Known, func(ch Change) bool { return ch.Request == q.ID })
+		if i < 0 {
+			outcome(RequestClosed, "it could not be carried out in time")
+			break
+		}
+		if q.Outcome = "done"; c.Known[i].State != StateDone && c.Known[i].State != StateUndone {
+			q.Outcome, q.Fault = "failed", cmp.Or(c.Known[i].Fault, "nobody knows what came of it, look with status")
+		}
+	case q.Waits(c.Now):
+		q.Opened = true
+	default:
+		outcome(RequestExpired, "nobody answered")
+	}
+	return c.saveRequest(ctx, entry, &q)
+}

@@ -1,0 +1,106 @@
+package commands
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// Premise is what the asker of a request saw: what would be sent, what stood there, and what was warned of. A second person approves that, and
+// nothing else.
+type Premise struct {
+	Steps    []string  `json:"steps,omitempty"`    // without their ends, which move with the clock
+	Before   []string  `json:"before,omitempty"`   // what they take the place of, or take away
+	Warnings []string  `json:"warnings,omitempty"` // compared without free-standing figures, which grow with an attack
+	Role     Role      `json:"role,omitempty"`     // the least role, where only a look tells
+	Ends     time.Time `json:"ends,omitzero"`      // of a change that is prolonged, whose end doesn't move with the clock
+}
+
+func premiseOf(plans []Plan) (p Premise) {
+	for _, plan := range plans {
+		if len(plan.Nothing) > 0 {
+			continue
+		}
+		p.Role = max(p.Role, plan.Role)
+		if plan.Extends != "" {
+			p.Ends = plan.Until
+		}
+		for _, s := range plan.Steps {
+			p.Steps = append(p.Steps, s.premise())
+			for _, e := range s.Before {
+				p.Before = append(p.Before, standing(e))
+			}
+			if s.Kind == DeleteEntry {
+				p.Before = append(p.Before, standing(*s.Entry))
+			}
+		}
+		for _, w := range plan.Warnings {
+			p.Warnings = append(p.Warnings, w.Text.String())
+		}
+	}
+	return p
+}
+
+// premise is the step without what moves with the clock.
+func (s Step) premise() string {
+	switch s.Kind {
+	case AddEntry:
+		return fmt.Sprintf("add %s to the %s, applications %v", names(*s.Entry), listName(s.Entry.List), s.Entry.Apps)
+	case DeleteEntry:
+		return fmt.Sprintf("take entry %d, %s, off the %s", s.Entry.ID, names(*s.Entry), listName(s.Entry.List))
+	case DeleteRule:
+		return fmt.Sprintf("delete rule %d, %s", s.Rule.ID, ruleText(*s.Rule))
+	}
+	return "create " + ruleText(*s.Rule)
+}
+
+// standing is an entry as it stands.
+func standing(e apiclient.IPRule) string {
+	return Say(names(e), " is on the ", listName(e.List), untilText(e.Expires), byText(e)).String()
+}
+
+// freeFigure is a figure that is no part of an address or an id.
+var freeFigure = regexp.MustCompile(`(^|\s)\d[\d,]*($|[\s,;)])`)
+
+func withoutFigures(s string) string { return freeFigure.ReplaceAllString(s, "${1}N${2}") }
+
+// worse says what changed for the worse since, for people; "" if what was asked for still holds. What is done already is no change for the worse,
+// but what would be taken away must be there still: an undo would not bring it back.
+func (p Premise) worse(now Premise) string {
+	if s, ok := missing(now.Steps, p.Steps, exactly); ok {
+		return "now it would also " + s
+	}
+	if s, ok := missing(p.Steps, now.Steps, exactly); ok && !strings.HasPrefix(s, "add ") && !strings.HasPrefix(s, "create ") {
+		return "by now it would no longer " + s
+	}
+	if s, ok := missing(now.Before, p.Before, exactly); ok {
+		return "by now " + s + ", which it would overwrite"
+	}
+	if s, ok := missing(now.Warnings, p.Warnings, withoutFigures); ok {
+		return "there is a new warning: " + s
+	}
+	switch {
+	case now.Role > p.Role:
+		return "by now it needs the role " + now.Role.String()
+	case !now.Ends.Equal(p.Ends):
+		return "what it prolongs has another end by now"
+	}
+	return ""
+}
+
+func exactly(s string) string { return s }
+
+// missing is the first of all that is not among have, as far as they are compared.
+func missing(all, have []string, as func(string) string) (string, bool) {
+	i := slices.IndexFunc(all, func(s string) bool {
+		return !slices.ContainsFunc(have, func(h string) bool { return as(h) == as(s) })
+	})
+	if i < 0 {
+		return "", false
+	}
+	return all[i], true
+}

@@ -1,0 +1,464 @@
+package commands_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+// wayOut is a policy with the way out.
+func wayOut(c *commands.Config) {
+	c.Policy.Approvers = "S0LEADS"
+	c.Policy.Alone = commands.Alone{After: 5 * time.Minute, Longest: time.Hour, Tell: "S0LEADS"}
+}
+
+func via(who commands.Actor, v commands.Via) commands.Actor {
+	who.Via = v
+	return who
+}
+
+var shell = commands.Actor{ID: "cli:root", Name: "root", Via: commands.ViaCLI}
+
+func TestASecondPersonApproves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, wayOut)
+	id := w.attackOn("/login")
+	q := w.waits(ann, "deny country:FR for=2h reason=\"they all come from there\" attack="+id, "is broad", "@S0LEADS: Another responder than Ann decides before 2026-11-20 03:15 UTC",
+		"Ann may do it alone from 2026-11-20 03:05 UTC on, for 1 h at most")
+	require.Regexp(t, "^r[0-9a-z]{8}$", q.ID)
+	require.Equal(t, commands.RequestWaiting, q.State)
+	require.Equal(t, []string{"country:FR is everybody there, everywhere: wafbot sees attacks, never visitors"}, q.Reach)
+	require.Equal(t, id, q.AttackID)
+	e := w.lastAudit()
+	require.Equal(t, []string{"waiting", q.ID, id}, []string{e.Outcome, e.Request, e.Attack})
+	require.Contains(t, e.Why, "is broad")
+	require.Len(t, e.After, 1)
+
+	w.pass(10 * time.Minute)
+	res, err := w.try(bob, "approve "+q.ID[:5])
+	require.NoError(t, err)
+	require.Equal(t, "done", res.Outcome)
+	require.Contains(t, text(res), "approved by Bob")
+	require.Equal(t, []string{"FR [0] 2h0m0s"}, w.entries("black"), "its time begins when it is done")
+	ch := res.Changes[0]
+	require.Equal(t, []string{"Ann", "Bob", q.ID, id}, []string{ch.Actor.Name, ch.Approved.Name, ch.Request, ch.AttackID})
+	require.Contains(t, commands.ChangeLine(ch).String(), "· Ann, approved by Bob 2026-11-20 03:10 UTC")
+	require.Regexp(t, `^wafbot `+ch.ID+` by Ann \(U1ANN\) for `+id+`: approved by Bob: they all come from there$`, w.listed("black")[0].Reason)
+	all := w.audit.all()
+	approved, done := all[len(all)-2], all[len(all)-1]
+	require.Equal(t, []string{"approved", "Bob", q.ID}, []string{approved.Outcome, approved.Actor.Name, approved.Request})
+	require.Equal(t, []string{"done", "Ann", "Bob", ch.ID}, []string{done.Outcome, done.Actor.Name, done.Approved.Name, done.Change})
+	require.Equal(t, "done", w.request().Outcome)
+	w.does(ann, "undo "+ch.ID)
+}
+
+func TestWhoCanNotBeTheSecond(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	guest := commands.Actor{ID: "U9GUEST", Team: "T1", Name: "Guest", Via: commands.ViaButton}
+	stranger := bob
+	stranger.Team = "T2"
+	for _, verb := range []string{"approve", "reject"} {
+		q := w.waits(ann, "deny country:FR")
+		for _, self := range []commands.Actor{ann, via(ann, commands.ViaButton), via(ann, commands.ViaMention)} {
+			w.refuses(self, verb+" "+q.ID, commands.ErrDenied, "you asked for this yourself", "Another responder than Ann decides")
+		}
+		w.refuses(shell, verb+" "+q.ID, commands.ErrDenied, "the terminal can ask for a second person and never be one")
+		for _, other := range []commands.Actor{guest, stranger, eve} {
+			w.refuses(other, verb+" "+q.ID, commands.ErrDenied)
+		}
+		require.Equal(t, "refused", w.lastAudit().Outcome)
+	}
+	off := w.waits(root, "mode 4 off")
+	w.refuses(bob, "approve "+off.ID, commands.ErrDenied, "needs the role admin")
+	w.refuses(bob, "approve r0000000", commands.ErrUsage, "no request r0000000")
+	w.requireAsAtFirst()
+	w.members.setFail()
+	w.refuses(bob, "approve "+off.ID, commands.ErrDenied, "Slack doesn't tell wafbot who you are")
+}
+
+// The terminal asks, and somebody in Slack decides.
+func TestTheTerminalAsks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	q := w.waits(shell, "mode 4 off")
+	res, err := w.try(root, "approve "+q.ID)
+	require.NoError(t, err)
+	require.Equal(t, "root, approved by Root", strings.SplitN(commands.ChangeLine(res.Changes[0]).String(), " · ", 3)[1][:len("root, approved by Root")])
+	require.Equal(t, []string{"off"}, w.modes())
+}
+
+func TestARequestIsDecidedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	q := w.waits(ann, "deny country:FR")
+	var wg sync.WaitGroup
+	texts := make([]string, 8)
+	for i := range texts {
+		inv := w.asks([]commands.Actor{bob, root}[i%2], "approve "+q.ID)
+		wg.Go(func() {
+			res, err := w.Do(t.Context(), inv)
+			if texts[i] = text(res); err != nil {
+				texts[i] = err.Error()
+			}
+		})
+	}
+	wg.Wait()
+	by := w.request().Decided.Name
+	require.Equal(t, 1, w.changesSent())
+	told := 0
+	for _, said := range texts {
+		require.Contains(t, said, "approved by "+by)
+		if strings.Contains(said, "Nothing was changed") {
+			told++
+		}
+	}
+	require.Equal(t, 7, told)
+	w.refuses(bob, "reject "+q.ID, commands.ErrNothing, "approved by "+by)
+	w.refuses(ann, "alone "+q.ID+" reason=\"nobody is awake\"", commands.ErrNothing, "approved by "+by)
+}
+
+func TestASecondPersonRejects(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	q := w.waits(ann, "deny country:FR")
+	res, err := w.try(bob, "reject "+q.ID+" reason=\"half our users\"")
+	require.NoError(t, err)
+	require.Contains(t, text(res), "rejected by Bob 2026-11-20 03:00 UTC: half our users")
+	require.Equal(t, []string{"rejected", "half our users"}, []string{w.lastAudit().Outcome, w.lastAudit().Why})
+	w.refuses(root, "approve "+q.ID, commands.ErrNothing, "rejected by Bob")
+	w.requireAsAtFirst()
+	w.waits(ann, "deny country:FR")
+}
+
+func TestARequestExpires(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	q := w.waits(ann, "deny country:FR")
+	w.pass(15*time.Minute - time.Second)
+	again := w.waits(bob, "deny country:FR reason=me", "Asked already by Ann", q.ID)
+	require.Equal(t, q.ID, again.ID, "one request for one effect")
+	w.pass(time.Second)
+	w.refuses(bob, "approve "+q.ID, commands.ErrNothing, "nobody answered before 2026-11-20 03:15 UTC")
+	w.tend()
+	require.Equal(t, commands.RequestExpired, w.request().State)
+	require.Equal(t, []string{"expired", "wafbot"}, []string{w.lastAudit().Outcome, w.lastAudit().Actor.Name})
+	require.Zero(t, w.request().DueAt())
+	w.refuses(bob, "approve "+q.ID, commands.ErrNothing, "nobody answered")
+	require.NotEqual(t, q.ID, w.waits(ann, "deny country:FR").ID, "it can be asked again")
+	w.requireAsAtFirst()
+}
+
+// tend has the account's time looked at once.
+func (w *world) tend() {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	look := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() { w.RunDue(ctx, "acme", w.ledger, look) })
+	look <- struct{}{}
+	cancel()
+	wg.Wait()
+}
+
+// The same click again is the same request, and the same approval.
+func TestDeliveriesOfARequestComeAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ask := w.asks(ann, "deny country:FR")
+	first, err := w.do(ask)
+	require.NoError(t, err)
+	w.pass(11 * time.Minute)
+	again, err := w.do(ask)
+	require.NoError(t, err)
+	require.Equal(t, first.Data.(commands.Request).ID, again.Data.(commands.Request).ID)
+	approve := w.asks(bob, "approve "+w.request().ID)
+	_, err = w.do(approve)
+	require.NoError(t, err)
+	res, err := w.do(approve)
+	require.NoError(t, err)
+	require.Equal(t, "done", res.Outcome)
+	require.Len(t, res.Changes, 1)
+	require.Equal(t, 1, w.changesSent())
+	again, err = w.do(ask)
+	require.NoError(t, err)
+	require.Contains(t, text(again), "approved by Bob")
+	late := w.asks(bob, "approve "+w.waits(ann, "deny country:DE").ID)
+	w.pass(10*time.Minute + time.Second)
+	_, err = w.do(late)
+	require.ErrorIs(t, err, commands.ErrGuarded)
+	require.ErrorContains(t, err, "over 10 min ago")
+}
+
+// Wherever the approver's process dies, whoever gets the delivery again finishes it, once.
+func TestACrashAmidAnApproval(t *testing.T) {
+	t.Parallel()
+	for line, saves := range map[string]int{"deny country:FR": 4, "mode 4 off": 5, "contain country:FR attack=": 6} {
+		for fails := 1; fails <= saves; fails++ {
+			w := newWorld(t)
+			asked := line
+			if strings.HasSuffix(line, "=") {
+				asked += w.attackOn("/login")
+			}
+			q := w.waits(root, asked)
+			inv := w.asks(via(root2, commands.ViaButton), "approve "+q.ID)
+			w.members.add(root2)
+			w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= fails } })
+			_, _ = w.do(inv)
+			w.ledger.set(func(l *ledger) { l.saveFail = nil })
+			w.pass(time.Minute)
+			_, err := w.do(inv)
+			require.NoError(t, err, "%s %d", line, fails)
+			sent := w.changesSent()
+			require.Equal(t, []string{"approved", "done", "Root2"}, []string{string(w.request().State), w.request().Outcome, w.request().Decided.Name}, "%s %d", line, fails)
+			switch line[:4] {
+			case "mode":
+				require.Equal(t, []string{"off"}, w.modes())
+			case "cont":
+				require.Len(t, w.rules("vpatch"), 1)
+				require.Len(t, w.entries("black"), 1)
+				require.Equal(t, 2, sent)
+			default:
+				require.Len(t, w.entries("black"), 1)
+				require.Equal(t, 1, sent)
+			}
+			for _, ch := range w.ledger.all() {
+				require.Equal(t, "Root2", ch.Approved.Name)
+			}
+		}
+	}
+}
+
+// root2 is another admin.
+var root2 = commands.Actor{ID: "U6ROOT2", Team: "T1", Name: "Root2", Via: commands.ViaSlash}
+
+// What was approved and cut short for good is said not to be done; what was sent, to be.
+func TestAnApprovalThatNobodyGoesOnWith(t *testing.T) {
+	t.Parallel()
+	for saves, want := range map[int]struct {
+		state   commands.RequestState
+		outcome string
+	}{2: {commands.RequestClosed, ""}, 4: {commands.RequestApproved, "done"}} {
+		w := newWorld(t)
+		q := w.waits(ann, "deny country:FR")
+		w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= saves } })
+		_, _ = w.try(bob, "approve "+q.ID)
+		w.ledger.set(func(l *ledger) { l.saveFail = nil })
+		require.True(t, w.request().InHand())
+		w.pass(10 * time.Minute)
+		w.tend()
+		require.Equal(t, want.state, w.request().State)
+		require.Equal(t, want.outcome, w.request().Outcome)
+		require.Zero(t, w.request().DueAt())
+	}
+}
+
+func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	q := w.waits(ann, "deny country:FR")
+	w.fault("POST /v4/ip_rules", "status:403", 0)
+	_, err := w.try(bob, "approve "+q.ID)
+	require.ErrorIs(t, err, commands.ErrService)
+	require.Equal(t, "failed", w.request().Outcome)
+	require.Contains(t, commands.RequestLine(w.request(), w.clock()).String(), "approved by Bob 2026-11-20 03:00 UTC: NOT done: NOT done: Deny country:FR")
+}
+
+func TestRehearsalAsksNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesRehearse })
+	res, err := w.try(ann, "deny country:FR")
+	require.NoError(t, err)
+	require.Equal(t, "rehearsed", res.Outcome)
+	require.Contains(t, text(res), "A second person would be asked first: country:FR is broad")
+	all, err := w.asked.Requests(t.Context(), "acme")
+	require.NoError(t, err)
+	require.Empty(t, all)
+	w.refuses(bob, "approve r1234567", commands.ErrGuarded, "nothing waits for a second person")
+}
+
+func TestAllThatNeedsASecondPersonIsAskedAtOnce(t *testing.T) {
+	t.Parallel()
+	lab := source("lab", commands.DenySecond, "198.51.100.0/24")
+	w := newWorld(t, sources(lab, cdn))
+	q := w.waits(ann, "deny country:FR 198.51.100.7 203.0.0.0/20 for=forever", "country:FR is broad", "is in lab", "wider than /24", "never end")
+	require.Len(t, q.Needs, 4)
+	require.Contains(t, q.Reach, "203.0.0.0/20 is 4,096 addresses, everywhere")
+	w.refuses(ann, "deny country:FR 192.0.2.1", commands.ErrGuarded, "is in our CDN", "never denied")
+}
+
+// What was approved is what the asker saw: whatever got worse since closes the request.
+func TestThePremiseChanged(t *testing.T) {
+	t.Parallel()
+	now := func(w *world) int64 { return w.clock().Add(time.Hour).Unix() }
+	for name, c := range map[string]struct {
+		line  string
+		since func(w *world)
+		says  string
+	}{
+		"somebody's entry stands there": {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{Subnet: "203.0.0.0/20", ExpiredAt: now(w)}) }, "which it would overwrite"},
+		"a part was allowed":            {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{List: "white", Subnet: "203.0.1.0/24", ExpiredAt: now(w)}) }, "there is a new warning: 203.0.1.0/24 is on the allowlist"},
+		"all of it was allowed":         {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{List: "white", Subnet: "203.0.0.0/16", ExpiredAt: now(w)}) }, "which wins"},
+		"it is denied already":          {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{Subnet: "203.0.0.0/16", ExpiredAt: now(w) + 1e6}) }, "is denied already"},
+		"another mode":                  {"mode 4 off", func(w *world) { w.anyway(ann, "mode 4 block") }, "now it would also delete rule"},
+		"a rule for a part of it": {"mode 4 off", func(w *world) {
+			w.byHand(http.MethodPost, "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"block","validated":false,"action":[{"type":"equal","value":"4","point":["instance"]},{"type":"iequal","value":"a.example.com","point":["header","HOST"]}]}`)
+		}, "there is a new warning"},
+		"the asker lost his role": {"mode 4 off", func(w *world) { w.members.drop(root.ID) }, "Root may not do that any more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.members.add(root2)
+			q := w.waits(root, c.line)
+			c.since(w)
+			sent := w.changesSent()
+			w.refuses(root2, "approve "+q.ID, commands.ErrGuarded, "Nothing was done", c.says, "Root can ask again")
+			require.Equal(t, sent, w.changesSent())
+			require.Equal(t, commands.RequestClosed, w.request().State)
+			require.Equal(t, "closed", w.lastAudit().Outcome)
+			require.Contains(t, w.lastAudit().Why, c.says)
+			w.refuses(root2, "approve "+q.ID, commands.ErrNothing, "closed")
+		})
+	}
+}
+
+// What grew with the attack, or was done in part already, is no other premise; nor is what helps.
+func TestThePremiseHolds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	seeded := w.clock().Add(time.Hour).Unix()
+	w.seed(waf.IPRule{Subnet: "203.0.0.0/20", ExpiredAt: seeded})
+	q := w.waits(ann, "deny 203.0.0.0/20 203.1.0.0/20")
+	w.pass(time.Minute)
+	w.seed(waf.IPRule{Subnet: "203.1.0.0/16", ExpiredAt: seeded + 1e6})
+	res, err := w.try(bob, "approve "+q.ID)
+	require.NoError(t, err)
+	require.Equal(t, "done", res.Outcome)
+	require.Len(t, res.Changes[0].Steps, 1, "the other one is denied already")
+	require.Contains(t, text(res), "203.1.0.0/20 is denied already")
+}
+
+// What a change prolongs may be prolonged meanwhile.
+func TestThePremiseOfAnExtension(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, noSecond(commands.SecondModeOff))
+	ch := w.anyway(root, "mode 4 off for=1h")
+	w.cfg.Policy.SecondPerson = []string{commands.SecondModeOff}
+	w.Runner = commands.New(w.cfg)
+	q := w.waits(root, "extend "+ch.ID+" for=2h")
+	w.ledger.set(func(l *ledger) {
+		longer := l.only()
+		longer.Until = longer.Until.Add(time.Hour)
+		l.put(longer)
+	})
+	w.refuses(root2, "approve "+q.ID, commands.ErrDenied) // no member yet
+	w.members.add(root2)
+	w.refuses(root2, "approve "+q.ID, commands.ErrGuarded, "what it prolongs has another end by now")
+}
+
+// When the service can't be asked, nothing is decided: it can be tried again.
+func TestAnApprovalThatCanNotLook(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	q := w.waits(ann, "deny country:FR")
+	w.fault("GET /v4/ip_rules", "status:500", 0)
+	w.refuses(bob, "approve "+q.ID, commands.ErrService, "Nothing was done")
+	require.Equal(t, commands.RequestWaiting, w.request().State)
+	w.service.ClearFaults()
+	_, err := w.try(bob, "approve "+q.ID)
+	require.NoError(t, err)
+}
+
+func TestAloneAtNight(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, wayOut)
+	q := w.waits(ann, "deny country:FR")
+	const why = ` reason="nobody  answers, shop is down"`
+	w.refuses(bob, "alone "+q.ID+why, commands.ErrDenied, "only Ann, who asked, may do it alone")
+	w.refuses(ann, "alone "+q.ID+why, commands.ErrGuarded, "not before 2026-11-20 03:05 UTC")
+	w.pass(5*time.Minute - time.Second)
+	w.tend()
+	require.False(t, w.request().Opened)
+	w.pass(time.Second)
+	w.tend()
+	require.True(t, w.request().Opened, "the card offers it")
+	require.Equal(t, q.Until, w.request().DueAt())
+	w.refuses(ann, "alone "+q.ID, commands.ErrUsage, "reason= is missing")
+	w.refuses(ann, "alone "+q.ID+` reason="too  short"`, commands.ErrUsage, "at least 10 characters")
+	res, err := w.try(via(ann, commands.ViaButton), "alone "+q.ID+why)
+	require.NoError(t, err)
+	require.Equal(t, []string{"FR [0] 1h0m0s"}, w.entries("black"), "an hour at most, whatever was asked for")
+	ch := res.Changes[0]
+	require.True(t, ch.Alone)
+	require.Nil(t, ch.Approved)
+	require.Contains(t, commands.ChangeLine(ch).String(), "Deny country:FR everywhere for 1 h · Ann, alone,")
+	require.Regexp(t, `: alone: nobody answers, shop is down$`, w.listed("black")[0].Reason)
+	all := w.audit.all()
+	require.Equal(t, []string{"alone", "nobody answers, shop is down", "Ann"}, []string{all[len(all)-2].Outcome, all[len(all)-2].Why, all[len(all)-2].Actor.Name})
+	require.Equal(t, []string{string(commands.RequestAlone), "done"}, []string{string(w.request().State), w.request().Outcome})
+	w.refuses(bob, "approve "+q.ID, commands.ErrNothing, "done alone, without a second person")
+}
+
+func TestWhatIsNeverDoneAlone(t *testing.T) {
+	t.Parallel()
+	const why = ` reason="nobody answers, shop is down"`
+	for line, says := range map[string]string{
+		"deny 203.0.113.7 for=forever":             "what never ends is never done alone",
+		"deny country:FR for=forever":              "what never ends is never done alone",
+		"allow 203.0.113.7":                        "is never done alone",
+		"allow country:FR":                         "is never done alone",
+		"contain country:FR patch=forever attack=": "what never ends is never done alone",
+	} {
+		w := newWorld(t, wayOut)
+		if strings.HasSuffix(line, "=") {
+			line += w.attackOn("/login")
+		}
+		q := w.waits(root, line)
+		require.Zero(t, q.AloneAt, line)
+		w.pass(6 * time.Minute)
+		w.refuses(root, "alone "+q.ID+why, commands.ErrGuarded, says, "than Root decides")
+		w.requireAsAtFirst()
+	}
+	none := newWorld(t, wayOut, func(c *commands.Config) { c.Policy.Alone.After = 0 })
+	q := none.waits(ann, "deny country:FR")
+	none.pass(6 * time.Minute)
+	none.refuses(ann, "alone "+q.ID+why, commands.ErrGuarded, "nothing is done alone here")
+
+	over := newWorld(t, wayOut)
+	q = over.waits(ann, "deny country:FR")
+	over.pass(15 * time.Minute)
+	over.refuses(ann, "alone "+q.ID+why, commands.ErrNothing, "nobody answered before")
+
+	changed := newWorld(t, wayOut)
+	q = changed.waits(ann, "deny 203.0.0.0/20")
+	changed.pass(6 * time.Minute)
+	changed.seed(waf.IPRule{Subnet: "203.0.0.0/20", ExpiredAt: changed.clock().Add(time.Minute).Unix()})
+	changed.refuses(ann, "alone "+q.ID+why, commands.ErrGuarded, "which it would overwrite")
+}
+
+// What wafbot does by itself asks nobody: it waits for people.
+func TestTheClockAsksNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.refuses(commands.Actor{ID: "wafbot", Name: "wafbot", Via: commands.ViaClock}, "deny country:FR", commands.ErrNeedsSecond, "needs a second person")
+}
+
+func TestARequestNeedsItsMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ledger.set(func(l *ledger) { l.saveFail = func(int) bool { return true } })
+	w.refuses(ann, "deny country:FR", commands.ErrAway, "nothing is changed")
+	w.ledger.set(func(l *ledger) { l.saveFail = nil })
+	q := w.waits(ann, "deny country:FR")
+	w.ledger.set(func(l *ledger) { l.readFail = true })
+	w.refuses(bob, "approve "+q.ID, commands.ErrAway)
+}

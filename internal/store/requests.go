@@ -1,0 +1,94 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// decidedFor is how long a request that was decided can still be looked up; the audit log keeps it longer.
+const decidedFor = 7 * 24 * time.Hour
+
+// SaveRequest writes a request for a second person down, new or again, with the time at which it is to be looked at, its news, and an audit entry
+// if there is one, whose number it gives: all in one step. It fails with commands.ErrLost when another one holds the lock by now.
+func (l *Lock) SaveRequest(ctx context.Context, entry *commands.AuditEntry, q commands.Request) (n int64, err error) {
+	var b batch
+	if err := b.json("HSET", keyRequests(l.account), q.ID, q); err != nil {
+		return 0, err
+	}
+	if due := q.DueAt(); due.IsZero() {
+		b.do("ZREM", keyRequestsDue(l.account), q.ID)
+	} else {
+		b.do("ZADD", keyRequestsDue(l.account), due.Unix(), q.ID)
+	}
+	if err := b.announce(l.store.asked(q)...); err != nil {
+		return 0, err
+	}
+	if entry != nil {
+		if err := b.audit(*entry, l.store.auditKeep); err != nil {
+			return 0, err
+		}
+	}
+	return l.write(ctx, &b, "save request "+q.ID)
+}
+
+// Requests are the account's requests for a second person, the newest first: all that wait and those decided lately.
+func (s *Store) Requests(ctx context.Context, account string) ([]commands.Request, error) {
+	texts, err := s.rdb.HVals(ctx, keyRequests(account)).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read requests of %s: %w", account, err)
+	}
+	var all []commands.Request
+	var old []string
+	for _, text := range texts {
+		var q commands.Request
+		if err := json.Unmarshal([]byte(text), &q); err != nil {
+			return nil, fmt.Errorf("read request of %s: %w", account, err)
+		}
+		if q.DueAt().IsZero() && time.Since(q.Until) > decidedFor {
+			old = append(old, q.ID)
+			continue
+		}
+		all = append(all, q)
+	}
+	if len(old) > 0 {
+		for _, key := range []string{keyRequests(account), keyRequestsAt(account)} {
+			if err := s.rdb.HDel(ctx, key, old...).Err(); err != nil {
+				return nil, fmt.Errorf("forget old requests of %s: %w", account, err)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b commands.Request) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
+	return all, nil
+}
+
+// RequestAt is where a request's card is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
+func (s *Store) RequestAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
+	text, err := s.rdb.HGet(ctx, keyRequestsAt(account), id).Result()
+	if errors.Is(err, redis.Nil) {
+		return "", "", 0, nil
+	}
+	if err == nil {
+		_, err = fmt.Sscan(text, &revision, &channel, &ts)
+	}
+	if err != nil {
+		return "", "", 0, fmt.Errorf("find card of request %s: %w", id, err)
+	}
+	return channel, ts, revision, nil
+}
+
+// RequestShown remembers where a request's card is, and the revision that it shows.
+func (s *Store) RequestShown(ctx context.Context, account, id, channel, ts string, revision int) error {
+	if err := s.rdb.HSet(ctx, keyRequestsAt(account), id, fmt.Sprintf("%d %s %s", revision, channel, ts)).Err(); err != nil {
+		return fmt.Errorf("remember card of request %s: %w", id, err)
+	}
+	return nil
+}
