@@ -19,6 +19,9 @@ const (
 func requestMessage(q commands.Request, p commands.Policy, now time.Time) Message {
 	if !q.Waits(now) {
 		lines := append([]commands.Text{commands.RequestLine(q, now)}, asked(q)...)
+		if q.State == commands.RequestAlone {
+			lines = append(lines, aloneBecause(q))
+		}
 		if q.State == commands.RequestExpired || q.State == commands.RequestClosed {
 			lines = append(lines, commands.Say("Still wanted? Ask again: ", commands.Code(commands.Visible(q.Line.String(), maxAskedLine))))
 		}
@@ -85,6 +88,8 @@ func requestNotice(q commands.Request, now time.Time) string {
 		return fmt.Sprintf("SECOND PERSON NEEDED before %s, asked by %s: %s", clockTime(q.Until), commands.Visible(q.Asker.Name, maxNoticeName), q.Does)
 	case q.State == commands.RequestWaiting, q.State == commands.RequestExpired:
 		return "Nobody answered, not done: " + q.Does
+	case q.Outcome == "failed":
+		return "NOT done, though it was decided: " + q.Does
 	case q.State == commands.RequestAlone:
 		return fmt.Sprintf("Done ALONE by %s: %s", commands.Visible(q.Asker.Name, maxNoticeName), q.Does)
 	case q.State == commands.RequestClosed:
@@ -101,6 +106,10 @@ func decider(q commands.Request) string {
 	return q.Decided.Name
 }
 
+func aloneBecause(q commands.Request) commands.Text {
+	return commands.Say("Why it couldn't wait: ", commands.Visible(q.Why, maxWritten))
+}
+
 // decidedMessage tells what became of a request: who asked is called; of what was done alone, who is to know of that.
 func decidedMessage(q commands.Request, p commands.Policy, now time.Time) Message {
 	line, calls := commands.RequestLine(q, now), q.Asker.ID
@@ -108,7 +117,7 @@ func decidedMessage(q commands.Request, p commands.Policy, now time.Time) Messag
 	if q.State == commands.RequestAlone {
 		calls = p.Alone.Tell
 		line = commands.Say(commands.Bold(commands.Visible(q.Asker.Name, maxName)+" acted ALONE"), ": ", line)
-		lines = []commands.Text{line, commands.Say("Why it couldn't wait: ", commands.Visible(q.Why, maxWritten)),
+		lines = []commands.Text{line, aloneBecause(q),
 			commands.Say("It ends by itself. ", commands.Code("status"), " shows what is in force, ", commands.Code("undo"), " with its id takes it back")}
 	}
 	if isID(calls, "UWS") {

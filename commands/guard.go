@@ -162,7 +162,7 @@ func (c *Call) guardSource(t Target) error {
 func (c *Call) guardWidth(t Target) error {
 	p := c.cfg.Policy
 	if t.Kind != apiclient.KindRange {
-		c.needsSecond(SecondBroad, Say(Code(t.String()), " is broad: it hits everybody there, and wafbot sees attacks, never visitors"))
+		c.needsSecond(SecondBroad, Say(Code(t.String()), " is broad: it hits everybody there, and "+neverVisitors))
 		return nil
 	}
 	widest, hardest := cmp.Or(p.WidestIPv4, 24), 12

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -157,9 +158,7 @@ func (c *Call) newRequest(plans []Plan) Request {
 		}
 		q.Role, q.Does = max(q.Role, p.Role), joinWords(q.Does, p.Does)
 		for _, s := range p.Steps {
-			if reach := c.Account.reach(s); reach != "" && !slices.Contains(q.Reach, reach) {
-				q.Reach = append(q.Reach, reach)
-			}
+			q.reaches(c.Account.reach(s))
 		}
 		for _, n := range p.Notes {
 			q.Reach = append(q.Reach, n.String())
@@ -172,6 +171,14 @@ func (c *Call) newRequest(plans []Plan) Request {
 		q.AloneAt = now.Add(after)
 	}
 	return q
+}
+
+// reaches adds whom it hits, unless that is said already.
+func (r *Request) reaches(whom string) {
+	said := func(n Second) bool { return n.What == SecondBroad && strings.Contains(n.Why, neverVisitors) && strings.Contains(whom, neverVisitors) }
+	if whom != "" && !slices.Contains(r.Reach, whom) && !slices.ContainsFunc(r.Needs, said) {
+		r.Reach = append(r.Reach, whom)
+	}
 }
 
 // saveRequest outlives the caller: what was decided must be written down.

@@ -127,7 +127,10 @@ func unlessAgain(err error) error {
 
 // holds refuses plans that are worse than what the asker saw.
 func (r Request) holds(asked *Call, plans []Plan) error {
-	if !slices.ContainsFunc(plans, func(p Plan) bool { return len(p.Nothing) == 0 }) {
+	switch todo := slices.ContainsFunc(plans, func(p Plan) bool { return len(p.Nothing) == 0 }); {
+	case len(plans) == 0:
+		return closes(Say("nothing is left to do"))
+	case !todo:
 		return closes(plans[0].Nothing)
 	}
 	if worse := r.Premise.worse(premiseOf(plans)); worse != "" {
@@ -139,6 +142,17 @@ func (r Request) holds(asked *Call, plans []Plan) error {
 		}
 	}
 	return nil
+}
+
+// unbegun are the plans of which nothing was done yet: what stands there of the others is their own.
+func (c *Call) unbegun(asked *Call, plans []Plan) (left []Plan) {
+	for i, p := range plans {
+		id := changeID(c.Account.Name, asked.ID, i)
+		if !slices.ContainsFunc(c.Known, func(ch Change) bool { return ch.ID == id }) {
+			left = append(left, p)
+		}
+	}
+	return left
 }
 
 // mine reports whether this very delivery decided the request so before, or somebody else did and was cut short: under the account's lock
@@ -155,7 +169,7 @@ func (c *Call) carry(ctx context.Context, q Request, as RequestState, why string
 	}
 	plans, err := c.planAnew(ctx, q, asked)
 	if err == nil {
-		err = q.holds(asked, plans)
+		err = q.holds(asked, c.unbegun(asked, plans))
 	}
 	var refusal *Refusal
 	switch begun := c.begun(asked); {

@@ -35,7 +35,7 @@ func TestASecondPersonApproves(t *testing.T) {
 		"Ann may do it alone from 2026-11-20 03:05 UTC on, for 1 h at most")
 	require.Regexp(t, "^r[0-9a-z]{8}$", q.ID)
 	require.Equal(t, commands.RequestWaiting, q.State)
-	require.Equal(t, []string{"country:FR is everybody there, everywhere: wafbot sees attacks, never visitors"}, q.Reach)
+	require.Empty(t, q.Reach, "why it needs two says it")
 	require.Equal(t, id, q.AttackID)
 	e := w.lastAudit()
 	require.Equal(t, []string{"waiting", q.ID, id}, []string{e.Outcome, e.Request, e.Attack})
@@ -292,6 +292,8 @@ func TestAllThatNeedsASecondPersonIsAskedAtOnce(t *testing.T) {
 	q := w.waits(ann, "deny country:FR 198.51.100.7 203.0.0.0/20 for=forever", "country:FR is broad", "is in lab", "wider than /24", "never end")
 	require.Len(t, q.Needs, 4)
 	require.Contains(t, q.Reach, "203.0.0.0/20 is 4,096 addresses, everywhere")
+	lasting := newWorld(t, noSecond(commands.SecondBroad)).waits(ann, "deny country:FR for=forever")
+	require.Equal(t, []string{"country:FR is everybody there, everywhere: wafbot sees attacks, never visitors"}, lasting.Reach)
 	w.refuses(ann, "deny country:FR 192.0.2.1", commands.ErrGuarded, "is in our CDN", "never denied")
 }
 

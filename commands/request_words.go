@@ -9,6 +9,9 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
+// neverVisitors is what nobody should forget who denies many at once.
+const neverVisitors = "wafbot sees attacks, never visitors"
+
 // joinWords puts "; " between two texts that are there.
 func joinWords(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
 
@@ -118,7 +121,7 @@ func (a *Account) reach(s Step) string {
 	case s.Kind == AddEntry && s.Entry.Kind == apiclient.KindRange:
 		return fmt.Sprintf("%s is %s, %s", names(*s.Entry), addresses(*s.Entry), a.appsText(s.Entry.Apps))
 	case s.Kind == AddEntry:
-		return fmt.Sprintf("%s is everybody there, %s: wafbot sees attacks, never visitors", names(*s.Entry), a.appsText(s.Entry.Apps))
+		return fmt.Sprintf("%s is everybody there, %s: "+neverVisitors, names(*s.Entry), a.appsText(s.Entry.Apps))
 	case s.Kind == CreateRule && s.Rule.Type == apiclient.RuleMode:
 		return "it is for every request to the application"
 	case s.Kind == CreateRule && len(s.Rule.Conditions) == 0:

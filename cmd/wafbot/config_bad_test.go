@@ -170,7 +170,6 @@ FILE:9:64: policy.durations.patch: "60d" is longer than policy.longest_duration;
 FILE:10:25: policy.widest_prefix.ipv4: "8" is out of range; write 12 to 32
 FILE:10:34: policy.widest_prefix.ipv6: "129" is out of range; write 32 to 128
 FILE:11:17: policy.approval_for: "0s" is too short; write a duration longer than 0
-FILE:12:18: policy.alone.after: "0" is too short; write a duration longer than 0
 FILE:12:30: policy.alone.longest: "2h" is too long; write 1h at most
 FILE:13:15: audit.keep: "forever" is no duration; write it like 30m, 12h, 7d or 1w2d
 `,

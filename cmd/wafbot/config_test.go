@@ -118,7 +118,7 @@ func TestConfigWithEveryKey(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"accounts[0].quiet", "accounts[0].routes[0].mention_every", "accounts[0].routes[0].page", "accounts[0].storm",
-		"accounts[0].summary", "policy.alone", "policy.approval_for", "policy.approvers", "policy.renew_while_knocking",
+		"accounts[0].summary", "policy.renew_while_knocking",
 		"policy.responders[1]", "sources[1].cards",
 	}, keys)
 }
@@ -148,7 +148,7 @@ func TestDefaultsHoldWhereKeysAreLeftOut(t *testing.T) {
 				Patch: 168 * time.Hour, Indicator: 4 * time.Hour, Mute: time.Hour,
 			},
 			LongestDuration: 720 * time.Hour, RenewWhileKnocking: 24 * time.Hour,
-			SecondPerson: []string{"forever", "broad", "mode_off", "rules_everywhere", "source"},
+			SecondPerson: []string{"forever", "broad", "close", "allow", "mode_off", "rules_everywhere", "source"},
 			ApprovalFor:  15 * time.Minute, Alone: Alone{After: 5 * time.Minute, Longest: time.Hour},
 		},
 		Audit: Audit{Keep: 9600 * time.Hour},

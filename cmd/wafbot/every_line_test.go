@@ -71,6 +71,9 @@ func everyLine() []lineCase {
 		{line: "unrule {rule}", least: admin, before: "patch GET shop.example.com/u{n} type=xss part=get.q", sends: []string{deleteRule}, body: []string{"{rule}"}, says: []string{"{rule}", "accepted"}, record: "done"},
 		{line: "undo {change}", least: responder, before: deny, sends: []string{deleteEntry}, says: []string{"Undo of: Deny {ip}"}, record: "done"},
 		{line: "extend {change} for=2h", least: responder, before: deny, sends: []string{addEntry}, body: []string{`"force":true`, "{ip}/32"}, says: []string{"{ip}", "accepted"}, record: "done"},
+		{line: "approve r1234567", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
+		{line: "reject r1234567 reason=no", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
+		{line: "alone r1234567 reason=\"nobody answers\"", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
 
 		write("claim attack={attack}", "is on it since"), write("ack attack={attack}", "is on it since"),
 		{line: "release attack={attack}", least: responder, first: "claim attack={attack}", says: []string{"Nobody is on it any more"}, record: "done"},
@@ -97,7 +100,7 @@ type way struct {
 func TestEveryLine(t *testing.T) {
 	t.Parallel()
 	together := func(w *world) {
-		w.cfg.Policy.SecondPerson = nil // what needs one is refused; here everything is done
+		w.cfg.Policy.SecondPerson = nil // what needs one waits; here everything is done
 		w.cfg.Slack.MessagesPerSecond = 0
 		w.Slack.SetRateLimits(false)
 	}

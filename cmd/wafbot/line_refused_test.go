@@ -1,10 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
 )
 
 func TestRolesAtTheTerminal(t *testing.T) {
@@ -17,7 +20,7 @@ func TestRolesAtTheTerminal(t *testing.T) {
 		{"", "deny " + attacker, exitFailed, "deny needs the role responder; yours is viewer"},
 		{"viewer", "undo", exitFailed, "yours is viewer"},
 		{"responder", "allow " + attacker, exitFailed, "allow needs the role admin; yours is responder"},
-		{"admin", "allow " + attacker + " for=10m", exitDone, "Allow " + attacker},
+		{"admin", "mode 4 default for=10m", exitDone, "Switch application 4 to default"},
 	} {
 		t.Run(tt.role+" "+tt.line, func(t *testing.T) {
 			t.Parallel()
@@ -60,8 +63,6 @@ func TestRefusalsAtTheTerminal(t *testing.T) {
 		{"attack azzzzzzzz", exitUsage, "usage", "azzzzzzzz"},
 		{"deny 192.0.2.9", exitFailed, "refused", "never denied"},
 		{"deny 10.1.2.3", exitFailed, "refused", "private addresses"},
-		{"deny country:FR", exitFailed, "needs_second_person", "second person"},
-		{"deny " + attacker + " for=forever", exitFailed, "needs_second_person", "second person"},
 		{"remove " + neighbour, exitFailed, "nothing", neighbour},
 	} {
 		got := typed(t, d.environ, append(strings.Fields(tt.line), "-y", "--json")...)
@@ -75,6 +76,27 @@ func TestRefusalsAtTheTerminal(t *testing.T) {
 		require.Empty(t, got.out, tt.line)
 		require.Contains(t, got.err, tt.says, tt.line)
 	}
+	require.Empty(t, d.changes())
+}
+
+// What needs a second person is asked from the terminal, which can't be one.
+func TestTheTerminalWaitsForASecondPerson(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "admin")
+	got := typed(t, d.environ, "deny", "country:FR", "-y", "--json")
+	require.Equal(t, exitFailed, got.code, "%+v", got)
+	var told struct {
+		Outcome string           `json:"outcome"`
+		Data    commands.Request `json:"data"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(got.out), &told))
+	require.Equal(t, "waiting", told.Outcome)
+	got = typed(t, d.environ, "deny", "country:FR", "-y")
+	require.Equal(t, exitFailed, got.code)
+	require.Contains(t, got.out, "Waits for a second person: Deny country:FR everywhere for 4 h. "+told.Data.ID)
+	got = typed(t, d.environ, "approve", told.Data.ID)
+	require.Equal(t, exitFailed, got.code)
+	require.Contains(t, got.err, "the terminal can ask for a second person and never be one")
 	require.Empty(t, d.changes())
 }
 

@@ -99,6 +99,7 @@ func writes(l commands.Lock) map[string]error {
 		"case":    l.SaveCase(ctx, "a1", spoken()),
 		"mutes":   l.SaveMutes(ctx, []commands.Mute{muteFor(time.Hour, typeMute)}),
 		"no mute": l.SaveMutes(ctx, nil),
+		"request": saveRequest(ctx, l, waiting("late", noon)),
 	}
 }
 

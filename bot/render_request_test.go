@@ -1,0 +1,127 @@
+package bot
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// policy is one with a way out.
+func wayOut() commands.Policy {
+	return commands.Policy{
+		Changes: commands.ChangesOn, Approvers: "S0LEADS", ApprovalFor: 15 * time.Minute, Alone: commands.Alone{After: 5 * time.Minute, Longest: time.Hour, Tell: "S0LEADS"},
+	}
+}
+
+// waiting is a request of two minutes ago.
+func waiting() commands.Request {
+	at := now.Add(-2 * time.Minute)
+	return commands.Request{
+		ID: "r7k2m9xw4", Account: "acme", Line: commands.Line{Name: "deny", Words: []string{"203.0.0.0/20", "country:FR"}}.With("for", "4h"),
+		Does: "Deny 203.0.0.0/20, country:FR everywhere for 4 h", AttackID: "ak7q2m9xw", Role: commands.Responder, Asker: anna(), Reason: "they all come from there",
+		Needs: []commands.Second{
+			{What: commands.SecondBroad, Why: "203.0.0.0/20 is wider than /24"},
+			{What: commands.SecondBroad, Why: "country:FR is broad: it hits everybody there, and wafbot sees attacks, never visitors"},
+		},
+		At: at, Until: at.Add(15 * time.Minute), AloneAt: at.Add(5 * time.Minute), State: commands.RequestWaiting, Revision: 1,
+		Reach:    []string{"203.0.0.0/20 is 4,096 addresses, everywhere"},
+		Warnings: []string{"203.0.1.0/24 is on the allowlist everywhere until 2026-11-21 04:00 UTC, which wins: there it has no effect"},
+	}
+}
+
+func requestMessages() map[string]Message {
+	bob := commands.Actor{ID: "U0BOB", Name: "Bob Ruiz", Via: commands.ViaButton}
+	with := func(change func(q *commands.Request)) commands.Request {
+		q := waiting()
+		change(&q)
+		return q
+	}
+	decided := func(state commands.RequestState, outcome, why, fault string) commands.Request {
+		return with(func(q *commands.Request) {
+			q.State, q.Decided, q.DecidedAt, q.Outcome, q.Why, q.Fault = state, &bob, now, outcome, why, fault
+		})
+	}
+	alone := decided(commands.RequestAlone, "done", "nobody answers, shop is down", "")
+	alone.Decided = &alone.Asker
+	never := with(func(q *commands.Request) { q.AloneAt = time.Time{} })
+	terminal := with(func(q *commands.Request) {
+		q.Asker = commands.Actor{ID: "cli:ann", Name: "ann", Via: commands.ViaCLI}
+		q.Warnings, q.Reason = nil, ""
+	})
+	all := map[string]commands.Request{
+		"waiting": waiting(), "waiting-never-alone": never, "waiting-terminal": terminal,
+		"in-hand": decided(commands.RequestApproved, "", "", ""), "approved": decided(commands.RequestApproved, "done", "", ""),
+		"approved-failed":  decided(commands.RequestApproved, "failed", "", "the service doesn't allow this to wafbot's token"),
+		"approved-nothing": decided(commands.RequestApproved, "nothing", "", ""), "rejected": decided(commands.RequestRejected, "", "half of our users are there", ""),
+		"closed": decided(commands.RequestClosed, "", "by now 203.0.0.0/20 is on the denylist (by Zoe), which it would overwrite", ""), "alone": alone,
+		"expired": with(func(q *commands.Request) { q.State, q.DecidedAt = commands.RequestExpired, q.Until }),
+	}
+	messages := map[string]Message{}
+	for name, q := range all {
+		messages[name] = requestMessage(q, wayOut(), now)
+	}
+	messages["waiting-opened"] = requestMessage(waiting(), wayOut(), now.Add(4*time.Minute))
+	messages["waiting-over"] = requestMessage(waiting(), wayOut(), now.Add(15*time.Minute))
+	for _, name := range []string{"approved", "approved-failed", "rejected", "closed", "expired", "alone"} {
+		messages["told-"+name] = decidedMessage(all[name], wayOut(), now)
+	}
+	return messages
+}
+
+func TestRenderRequests(t *testing.T) {
+	t.Parallel()
+	messages := requestMessages()
+	var notices strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(messages)) {
+		requireFits(t, messages[name])
+		require.LessOrEqual(t, len(messages[name].Text), maxNotice, name)
+		notices.WriteString(name + ": " + messages[name].Text + "\n")
+		golden(t, filepath.Join("testdata", "request", name+".json"), pretty(t, messages[name]))
+	}
+	golden(t, filepath.Join("testdata", "request", "notifications.txt"), notices.String())
+}
+
+func TestARequestsButtons(t *testing.T) {
+	t.Parallel()
+	messages := requestMessages()
+	labels := func(name string) (all []string) {
+		for _, b := range buttonsOf(messages[name].Blocks) {
+			all = append(all, b.Text.Text+": "+b.Value)
+		}
+		return all
+	}
+	both := []string{"Approve: approve r7k2m9xw4 account=acme", "Reject: reject r7k2m9xw4 account=acme"}
+	require.Equal(t, both, labels("waiting"))
+	require.Equal(t, append(both, "Do it alone…: alone r7k2m9xw4 account=acme"), labels("waiting-opened"))
+	for _, over := range []string{"in-hand", "approved", "rejected", "closed", "expired", "alone", "waiting-over"} {
+		require.Empty(t, labels(over), over)
+	}
+}
+
+func TestRenderHostileRequests(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{strings.Repeat("a", 10_000), strings.Repeat("<!channel>", 1_000), strings.Repeat("* `", 3_000), "\u202e\x00", ""} {
+		q := waiting()
+		q.Does, q.Reason, q.Asker.Name, q.Line.Words, q.Why, q.Fault = text, text, text, []string{text}, text, text
+		q.Reach, q.Warnings, q.Needs = slices.Repeat([]string{text}, 50), slices.Repeat([]string{text}, 50), slices.Repeat([]commands.Second{{Why: text}}, 50)
+		for _, state := range []commands.RequestState{commands.RequestWaiting, commands.RequestApproved, commands.RequestRejected, commands.RequestClosed, commands.RequestExpired, commands.RequestAlone} {
+			q.State = state
+			for _, msg := range []Message{requestMessage(q, wayOut(), now), requestMessage(q, wayOut(), now.Add(5*time.Minute)), decidedMessage(q, wayOut(), now)} {
+				requireFits(t, msg)
+				requireHarmless(t, msg.Text)
+				for _, markup := range markupOf(t, msg.Blocks) {
+					for line := range strings.SplitSeq(markup, "\n") {
+						requireHarmless(t, line)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// waiting is a request that was asked then and waits for 15 minutes.
+func waiting(id string, at time.Time) commands.Request {
+	at = at.UTC().Truncate(time.Second)
+	return commands.Request{
+		ID: id, Account: "acme", Line: commands.Line{Name: "deny", Words: []string{"country:FR"}}.With("for", "4h"), Does: "Deny country:FR",
+		Needs: []commands.Second{{What: commands.SecondBroad, Why: "it is broad"}}, Role: commands.Responder,
+		Asker: commands.Actor{ID: "U1", Team: "T1", Name: "Ann", Via: commands.ViaSlash}, At: at, Until: at.Add(15 * time.Minute), AloneAt: at.Add(5 * time.Minute),
+		Premise: commands.Premise{Steps: []string{"add"}, Role: commands.Admin}, State: commands.RequestWaiting, Revision: 1,
+	}
+}
+
+func saveRequest(ctx context.Context, l commands.Lock, q commands.Request) error {
+	_, err := l.SaveRequest(ctx, nil, q)
+	return err
+}
+
+func TestRequestsAreRememberedWithTheirNewsAndEntry(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Asked: func(commands.Request) []poller.News { return []poller.News{news("r1-1", "")} }})
+		require.NoError(t, err)
+		defer s.Close()
+		other, ctx, q := w.open(t), t.Context(), waiting("r1", time.Now())
+		locked(t, s, func(l commands.Lock) error {
+			n, err := l.SaveRequest(ctx, &commands.AuditEntry{At: q.At, Account: "acme", Outcome: "waiting", Request: "r1"}, q)
+			require.EqualValues(t, 1, n)
+			return err
+		})
+		locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, waiting("r2", q.At.Add(time.Second))) })
+		all, err := other.Requests(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, []commands.Request{waiting("r2", q.At.Add(time.Second)), q}, all, "the newest first")
+		none, err := other.Requests(ctx, "globex")
+		require.NoError(t, err)
+		require.Empty(t, none)
+		require.Equal(t, "r1-1", untold(t, other)[0])
+		entries, err := other.Entries(ctx, "acme", q.At)
+		require.NoError(t, err)
+		require.Equal(t, "r1", entries[0].Request)
+	})
+}
+
+// Whoever tends the account is told when a request has to be looked at, whichever is due first.
+func TestDutiesTellOfRequests(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx := w.open(t), t.Context()
+		begin(t, s, "acme")
+		q := waiting("r1", time.Now())
+		locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, q) })
+		score := func() float64 { return w.rdb.ZScore(ctx, "{a:acme}:requests:due", "r1").Val() }
+		require.EqualValues(t, q.AloneAt.Unix(), score())
+		q.Opened = true
+		locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, q) })
+		require.EqualValues(t, q.Until.Unix(), score())
+		share, stop := context.WithCancel(ctx)
+		defer stop()
+		found := make(chan store.Duties, 1)
+		go func() { _ = s.Beat(share) }()
+		go func() {
+			_ = s.Share(share, share, []string{"acme"}, func(_, more context.Context, _ string, duties <-chan store.Duties) {
+				select {
+				case d := <-duties:
+					found <- d
+				case <-more.Done():
+				}
+				<-more.Done()
+			})
+		}()
+		require.Equal(t, q.Until.Unix(), (<-found).Due.Unix())
+		q.State = commands.RequestExpired
+		locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, q) })
+		require.Zero(t, w.rdb.ZCard(ctx, "{a:acme}:requests:due").Val())
+	})
+}
+
+func TestDecidedRequestsAreForgotten(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx, now := w.open(t), t.Context(), time.Now()
+		for id, q := range map[string]commands.Request{"old": waiting("old", now.Add(-8*24*time.Hour)), "lately": waiting("lately", now.Add(-6*24*time.Hour))} {
+			q.State = commands.RequestRejected
+			locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, q) })
+			require.NoError(t, s.RequestShown(ctx, "acme", id, "C1", "1.1", 3))
+		}
+		channel, ts, revision, err := s.RequestAt(ctx, "acme", "old")
+		require.NoError(t, err)
+		require.Equal(t, []any{"C1", "1.1", 3}, []any{channel, ts, revision})
+		all, err := s.Requests(ctx, "acme")
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		require.Equal(t, []string{"lately"}, w.rdb.HKeys(ctx, "{a:acme}:requests").Val())
+		_, ts, _, err = s.RequestAt(ctx, "acme", "old")
+		require.NoError(t, err)
+		require.Empty(t, ts)
+	})
+}
