@@ -175,7 +175,9 @@ func (c *Call) newRequest(plans []Plan) Request {
 
 // reaches adds whom it hits, unless that is said already.
 func (r *Request) reaches(whom string) {
-	said := func(n Second) bool { return n.What == SecondBroad && strings.Contains(n.Why, neverVisitors) && strings.Contains(whom, neverVisitors) }
+	said := func(n Second) bool {
+		return n.What == SecondBroad && strings.Contains(n.Why, neverVisitors) && strings.Contains(whom, neverVisitors)
+	}
 	if whom != "" && !slices.Contains(r.Reach, whom) && !slices.ContainsFunc(r.Needs, said) {
 		r.Reach = append(r.Reach, whom)
 	}

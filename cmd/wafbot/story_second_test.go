@@ -1,0 +1,108 @@
+package main
+
+import (
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+func withApprovers(w *world) {
+	w.cfg.Policy.Approvers, w.cfg.Policy.Alone.Tell = "U0ANN0001", "U0ANN0001"
+}
+
+// asked is the card of a request, by what it says.
+func (w *world) asked(parts ...string) card {
+	w.t.Helper()
+	return w.follow(w.message("#waf", append(parts, "SECOND PERSON NEEDED")...))
+}
+
+// requestIn is the id of the request that a text tells of.
+func requestIn(text string) string { return regexp.MustCompile(`\br[0-9a-hjkmnp-tv-z]{8}\b`).FindString(text) }
+
+// What one person may not waits under the attack's card. Who asked can't approve, another one can, once, and only what the card shows.
+func TestASecondPerson(t *testing.T) {
+	storyOver(t, eitherWay(), withApprovers, func(t *testing.T, w *world) {
+		w.attack(injection())
+		attack := w.card(attacker)
+		w.types("rob", "deny country:FR for=2h reason=\"all of it comes from there\" attack="+attack.id())
+		w.told("rob", "Waits for a second person: Deny country:FR everywhere for 2 h", "Another responder than Rob Diaz decides", "Nothing was sent")
+		request := w.asked("Deny country:FR everywhere for 2 h", "Asked by <@U0ROB0002>", "all of it comes from there", "wafbot sees attacks, never visitors", "<@U0ANN0001>")
+		require.Equal(t, attack.ts, request.now().ThreadTS, "in the attack's thread, and in the channel")
+		require.Equal(t, []string{"Approve", "Reject"}, request.labels())
+		w.types("rob", "deny country:FR for=2h attack="+attack.id())
+		w.told("rob", "Asked already by Rob Diaz")
+		request.click("rob", "Approve")
+		w.told("rob", "you asked for this yourself")
+		request.click("vic", "Approve")
+		w.told("vic", "approve needs the role responder")
+		require.Empty(t, w.sent())
+
+		id := requestIn(plain(request.now()))
+		request.click("ann", "Approve")
+		w.told("ann", "approved by Anna Weber", "Deny country:FR everywhere for 2 h: accepted", "by Rob Diaz, approved by Anna Weber")
+		request.says("approved by Anna Weber", "done")
+		require.Empty(t, request.labels())
+		attack.says("Deny country:FR everywhere for 2 h · Rob Diaz, approved by Anna Weber", "Rob Diaz is on it")
+		w.until("who asked is called", func() bool { return len(attack.replies("<@U0ROB0002> Deny country:FR", "approved by Anna Weber")) == 1 })
+		w.types("ann", "approve "+id)
+		w.told("ann", "approved by Anna Weber", "Nothing was changed")
+		require.Len(t, w.sent(), 1)
+		require.True(t, w.journal.has(`"outcome":"approved"`, "U0ANN0001"))
+		require.True(t, w.journal.has(`"outcome":"done"`, `"approved":{"id":"U0ANN0001"`))
+
+		w.types("rob", "deny 198.18.0.0/20")
+		wide := w.asked("Deny 198.18.0.0/20", "198.18.0.0/20 is 4,096 addresses, everywhere", "wider than /24")
+		_, err := w.WAF.SeedIPRule("acme", waf.IPRule{Subnet: "198.18.0.0/20", ExpiredAt: time.Now().Add(time.Hour).Unix()})
+		require.NoError(t, err)
+		wide.click("ann", "Approve")
+		w.told("ann", "Nothing was done: what was asked for is no longer what it was", "which it would overwrite")
+		wide.says("closed", "nothing was done", "which it would overwrite", "Ask again: deny 198.18.0.0/20")
+		w.until("who asked is called", func() bool { return len(wide.replies("<@U0ROB0002>", "closed")) == 1 })
+
+		w.types("ann", "mode Shop off")
+		w.click("ann", w.told("ann", "A second person is asked first: mode off lets everything through"), "Do it anyway")
+		off := w.asked("Switch Shop to off for 30 min", "milder than now")
+		off.click("rob", "Reject")
+		w.told("rob", "reject needs the role admin")
+		require.Len(t, w.sent(), 1)
+	})
+}
+
+// Nobody answers: who asked may do it alone after a while, which everybody is told; or the time is over, whichever replica sees that.
+func TestNobodyAnswers(t *testing.T) {
+	short := func(w *world) {
+		withApprovers(w)
+		w.cfg.Policy.ApprovalFor, w.cfg.Policy.Alone.After = 8*time.Second, 2*time.Second
+	}
+	storyOver(t, eitherWay(), short, func(t *testing.T, w *world) {
+		w.types("rob", "deny country:FR")
+		request := w.asked("Deny country:FR", "Rob Diaz may do it alone from")
+		id := requestIn(plain(request.now()))
+		w.types("rob", "alone "+id+` reason="nobody answers, shop is down"`)
+		w.told("rob", "somebody may answer yet")
+		w.until("the way out", func() bool { return len(request.labels()) == 3 })
+		require.Equal(t, []string{"Approve", "Reject", "Do it alone…"}, request.labels())
+		w.types("ann", "alone "+id+` reason="nobody answers, shop is down"`)
+		w.told("ann", "only Rob Diaz, who asked, may do it alone")
+		w.types("rob", "alone "+id+` reason="nobody answers, shop is down"`)
+		w.told("rob", "done alone", "Deny country:FR everywhere for 1 h: accepted")
+		w.message("#waf", "<@U0ANN0001> Rob Diaz acted ALONE", "nobody answers, shop is down")
+		w.message("#waf", "Deny country:FR everywhere for 1 h · Rob Diaz, alone")
+		request.says("done alone, without a second person", "nobody answers, shop is down")
+		require.True(t, w.journal.has(`"outcome":"alone"`, "U0ROB0002", "nobody answers, shop is down"))
+		require.Len(t, w.sent(), 1)
+
+		w.types("rob", "deny country:DE")
+		request = w.asked("Deny country:DE")
+		w.stop()
+		w.start()
+		request.says("nobody answered", "nothing was done")
+		require.Empty(t, request.labels())
+		w.until("who asked is called", func() bool { return len(request.replies("<@U0ROB0002>", "nobody answered")) == 1 })
+		require.True(t, w.journal.has(`"outcome":"expired"`))
+	})
+}
