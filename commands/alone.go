@@ -14,7 +14,8 @@ func alone() *Command {
 	return &Command{
 		Name: "alone", Role: Responder,
 		Summary: "nobody answers: do alone, for a short time, what you asked a second person for; the leads are told",
-		Args:    []Arg{argRequest, {Name: "reason", Required: true, Help: "why it can't wait, in at least 10 characters"}},
+		Args:    []Arg{argRequest, {Name: "reason", Required: true, Label: "Why it can't wait", Help: "why it can't wait, in at least 10 characters"}},
+		Form:    aloneForm,
 		Decide:  doAlone,
 	}
 }
@@ -26,16 +27,35 @@ func doAlone(ctx context.Context, c *Call) (Result, error) {
 	}
 	reason := strings.Join(strings.Fields(c.Line.Keys["reason"]), " ")
 	line := q.Line.shortened(c.cfg.Policy.Alone.longest()).With("reason", reason)
-	if c.mine(q, RequestAlone) {
+	if c.mine(q, RequestAlone) && !c.Ask {
 		return c.goOnWith(ctx, q, line)
 	}
 	if err := c.mayAlone(q); err != nil {
 		return Result{}, err
 	}
 	if utf8.RuneCountInString(reason) < minAlone {
-		return Result{}, &Refusal{Kind: ErrUsage, Arg: "reason", Text: Say("say why it can't wait, in at least ", minAlone, " characters: it is told and kept. Nothing was done")}
+		return Result{}, about(usage(Say("say why it can't wait, in at least ", minAlone, " characters: it is told and kept. Nothing was done")), "reason", "")
+	}
+	if c.Ask {
+		return Result{}, nil // whatever changed since is told when it is done
 	}
 	return c.carry(ctx, q, RequestAlone, reason, line)
+}
+
+// aloneForm says what would be done, and for how long.
+func aloneForm(ctx context.Context, c *Call, f *Form) {
+	f.Title, f.Submit = "Do it alone", "Do it alone"
+	f.relabel("reason", "Why it can't wait", "at least 10 characters: it is told and kept")
+	if c.Account == nil || len(c.Line.Words) == 0 {
+		return
+	}
+	q, err := c.requestTyped(ctx)
+	if err != nil {
+		return
+	}
+	f.drop("request")
+	f.Base.Words = []string{q.ID}
+	f.Intro = append(f.Intro, RequestLine(q, c.Now), Say("Without a second person it holds for ", HumanDuration(c.cfg.Policy.Alone.longest()), " at most. It is recorded as done alone, and the channel is told"))
 }
 
 // mayAlone refuses to do alone what is somebody else's, can't be done alone, or can't yet.

@@ -19,10 +19,10 @@ func approveRequest(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if c.mine(q, RequestApproved) {
+	if c.mine(q, RequestApproved) && !c.Ask {
 		return c.goOnWith(ctx, q, q.Line)
 	}
-	if err := c.maySecond(q); err != nil {
+	if err := c.maySecond(q); err != nil || c.Ask {
 		return Result{}, err
 	}
 	return c.carry(ctx, q, RequestApproved, "", q.Line)

@@ -17,7 +17,7 @@ func rejectRequest(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, err
 	}
 	if !c.mine(q, RequestRejected) {
-		if err := c.maySecond(q); err != nil {
+		if err := c.maySecond(q); err != nil || c.Ask {
 			return Result{}, err
 		}
 		q = c.decided(q, RequestRejected, c.Line.Keys["reason"])

@@ -71,16 +71,16 @@ func withoutFigures(s string) string { return freeFigure.ReplaceAllString(s, "${
 // worse says what changed for the worse since, for people; "" if what was asked for still holds. What is done already is no change for the worse,
 // but what would be taken away must be there still: an undo would not bring it back.
 func (p Premise) worse(now Premise) string {
-	if s, ok := missing(now.Steps, p.Steps, exactly); ok {
+	if s, ok := absent(now.Steps, p.Steps, exactly); ok {
 		return "now it would also " + s
 	}
-	if s, ok := missing(p.Steps, now.Steps, exactly); ok && !strings.HasPrefix(s, "add ") && !strings.HasPrefix(s, "create ") {
+	if s, ok := absent(p.Steps, now.Steps, exactly); ok && !strings.HasPrefix(s, "add ") && !strings.HasPrefix(s, "create ") {
 		return "by now it would no longer " + s
 	}
-	if s, ok := missing(now.Before, p.Before, exactly); ok {
+	if s, ok := absent(now.Before, p.Before, exactly); ok {
 		return "by now " + s + ", which it would overwrite"
 	}
-	if s, ok := missing(now.Warnings, p.Warnings, withoutFigures); ok {
+	if s, ok := absent(now.Warnings, p.Warnings, withoutFigures); ok {
 		return "there is a new warning: " + s
 	}
 	switch {
@@ -94,8 +94,8 @@ func (p Premise) worse(now Premise) string {
 
 func exactly(s string) string { return s }
 
-// missing is the first of all that is not among have, as far as they are compared.
-func missing(all, have []string, as func(string) string) (string, bool) {
+// absent is the first of all that is not among have, as far as they are compared.
+func absent(all, have []string, as func(string) string) (string, bool) {
 	i := slices.IndexFunc(all, func(s string) bool {
 		return !slices.ContainsFunc(have, func(h string) bool { return as(h) == as(s) })
 	})
