@@ -79,7 +79,7 @@ func (p *play) add(binary string, trap *trap) *replica {
 slack: {bot_token: %s, signing_secret: %s, api_url: "%s/slack/api/"}
 redis: {url: "redis://%s/0"}
 sources: []
-policy: {changes: on, admins: [U0ANN0001], durations: {mode: %s}}
+policy: {changes: on, admins: [U0ANN0001], responders: [U0ROB0002], durations: {mode: %s}}
 accounts:
   - {name: acme, api_url: "%s/service", token: sandbox-token-acme, client_id: 5, channel: C0WAF0001, poll_interval: 500ms, routes: [{match: {min_hits: 1}}]}
 `, p.world.env["WAFBOT_SLACK_BOT_TOKEN"], p.world.env["WAFBOT_SLACK_SIGNING_SECRET"], tap.world, tap.redis, modeFor, tap.world)
@@ -157,10 +157,12 @@ func (p *play) click(begins string) {
 		map[string]string{"user": "ann", "channel": p.card.Channel, "ts": p.card.TS, "button": line})
 }
 
-// typed types a line, until that is acknowledged.
-func (p *play) types(line string) {
+// types has Anna type a line, until that is acknowledged.
+func (p *play) types(line string) { p.typesAs("ann", "U0ANN0001", line) }
+
+func (p *play) typesAs(name, user, line string) {
 	p.t.Helper()
-	p.ask(&request{User: "U0ANN0001", Account: "acme", Line: line}, "/slack/command", map[string]string{"user": "ann", "channel": "C0WAF0001", "text": line})
+	p.ask(&request{User: user, Account: "acme", Line: line}, "/slack/command", map[string]string{"user": name, "channel": "C0WAF0001", "text": line})
 }
 
 func (p *play) ask(q *request, path string, body map[string]string) {

@@ -43,6 +43,7 @@ func stories() []story {
 		{name: "contain", eve: card, act: func(p *play) { p.click("contain ") }, wrong: stands(1, 1)},
 		{name: "contain, by another one than watches", eve: card, act: func(p *play) { p.click("contain ") }, wrong: stands(1, 1), apart: true},
 		{name: "claim", eve: card, act: func(p *play) { p.types("claim attack=" + p.attack) }, wrong: stands(0, 0)},
+		{name: "an approval", eve: asked(card), act: func(p *play) { p.typesAs("rob", "U0ROB0002", "approve "+p.waits()) }, wrong: approved},
 		{name: "undo of a denial", eve: undone("deny "), act: undo, wrong: stands(0, 0)},
 		{name: "undo of a patch", eve: undone("patch"), act: undo, wrong: stands(0, 0)},
 		{name: "undo of a mode", eve: undone("mode "), act: undo, wrong: stands(0, 0)},
@@ -114,6 +115,57 @@ func returned(p *play, e *evidence) []string {
 		return strings.HasPrefix(a.Line, "undo ") && (a.Outcome == "done" || a.Outcome == "nothing")
 	}) {
 		wrong = append(wrong, "mode: never returned")
+	}
+	return wrong
+}
+
+// asked is what goes before, and then Anna asks for what one person alone may not.
+func asked(eve func(p *play)) func(p *play) {
+	return func(p *play) {
+		eve(p)
+		p.types("deny " + source + " for=forever attack=" + p.attack)
+		p.await("the request", func() bool { return p.waits() != "" && p.says("SECOND PERSON NEEDED") == 1 })
+	}
+}
+
+// waits is the one request there is; "" for none.
+func (p *play) waits() string {
+	v, err := askRedis(p.redis.Addr, "HKEYS {a:acme}:requests")
+	if err != nil || len(v.words) == 0 {
+		return ""
+	}
+	return v.words[0]
+}
+
+// says counts the messages that say so.
+func (p *play) says(what string) (n int) {
+	for _, m := range p.seen() {
+		if strings.Contains(m.says(), what) {
+			n++
+		}
+	}
+	return n
+}
+
+// approved holds that it was approved once, done once, and that who asked was called once.
+func approved(p *play, e *evidence) []string {
+	wrong, calls, cards, entries := stands(1, 0)(p, e), 0, 0, 0
+	for _, m := range e.Messages {
+		text := m.says()
+		if strings.Contains(text, "*approved* by Rob Diaz") && strings.Contains(text, ": done") {
+			cards++
+			if strings.Contains(text, `U0ANN0001\u003e Deny`) {
+				calls++
+			}
+		}
+	}
+	for _, a := range e.Audit {
+		if a.Outcome == "approved" {
+			entries++
+		}
+	}
+	if calls != 1 || cards != 2 || entries != 1 {
+		wrong = append(wrong, fmt.Sprintf("approved: %d calls, %d messages and %d entries instead of 1, 2 and 1", calls, cards, entries))
 	}
 	return wrong
 }
