@@ -102,7 +102,7 @@ func (r *Runner) request(ctx context.Context, c *Call, plans []Plan) (Result, er
 		return Result{}, Away(err)
 	}
 	if i := slices.IndexFunc(all, func(have Request) bool {
-		return have.ID == q.ID || have.Waits(c.Now) && effect(have.Line) == effect(q.Line)
+		return have.ID == q.ID || have.Waits(c.Now) && effect(have.Line) == effect(q.Line) && have.Does == q.Does
 	}); i >= 0 {
 		return c.requested(all[i]), nil
 	}

@@ -333,6 +333,22 @@ func TestThePremiseChanged(t *testing.T) {
 	}
 }
 
+// The same source and the holes of two attacks: two requests.
+func TestRequestsOfTwoAttacks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one := w.waits(ann, "contain country:FR attack="+w.attackOn("/login"))
+	other := w.waits(ann, "contain country:FR attack="+w.attackOn("/search"))
+	require.NotEqual(t, one.ID, other.ID)
+	for _, q := range []commands.Request{one, other} {
+		res, err := w.try(bob, "approve "+q.ID)
+		require.NoError(t, err)
+		require.NotEmpty(t, res.Changes)
+	}
+	require.Len(t, w.entries("black"), 1)
+	require.Len(t, w.rules("vpatch"), 2)
+}
+
 // What grew with the attack, or was done in part already, is no other premise; nor is what helps.
 func TestThePremiseHolds(t *testing.T) {
 	t.Parallel()

@@ -265,14 +265,7 @@ func plain(m workspace.Message) string {
 // atTheTerminal runs a line in the shell of somebody with that role.
 func (l *liner) atTheTerminal(p person, line string) (answer, trail string) {
 	l.t.Helper()
-	a := l.cfg.Accounts[0]
-	path := writeConfig(l.t, fmt.Sprintf(`
-slack: {bot_token: %s, api_url: %q}
-redis: {url: %q}
-accounts: [{name: acme, api_url: %q, token: %s, client_id: %d, channel: %s, applications: {4: Shop}}]
-sources: []
-policy: {changes: on, second_person: [], responders: [U0ROB0002], admins: [U0ANN0001], terminal: {%s: %s}}
-`, l.cfg.Slack.BotToken.Reveal(), l.cfg.Slack.APIURL, l.redis.url, a.APIURL, apiclient.Secret.Reveal(a.Token), a.ClientID, a.Channel, osActor().Name, p.role))
+	path := l.shell("[]", p.role)
 	parsed, err := commands.Parse(line)
 	require.NoError(l.t, err)
 	args := append([]string{parsed.Name}, parsed.Words...)
@@ -281,4 +274,17 @@ policy: {changes: on, second_person: [], responders: [U0ROB0002], admins: [U0ANN
 	}
 	got := typed(l.t, []string{"WAFBOT_CONFIG=" + path}, append(args, "-y")...)
 	return got.out + got.err, got.err + " "
+}
+
+// shell is the path of a configuration for the terminal, whose user has that role. What needs two is written as in YAML.
+func (w *world) shell(secondPerson string, role commands.Role) string {
+	w.t.Helper()
+	a := w.cfg.Accounts[0]
+	return writeConfig(w.t, fmt.Sprintf(`
+slack: {bot_token: %s, api_url: %q}
+redis: {url: %q}
+accounts: [{name: acme, api_url: %q, token: %s, client_id: %d, channel: %s, applications: {4: Shop}}]
+sources: []
+policy: {changes: on, second_person: %s, responders: [U0ROB0002], admins: [U0ANN0001], terminal: {%s: %s}}
+`, w.cfg.Slack.BotToken.Reveal(), w.cfg.Slack.APIURL, w.redis.url, a.APIURL, apiclient.Secret.Reveal(a.Token), a.ClientID, a.Channel, secondPerson, osActor().Name, role))
 }

@@ -92,7 +92,7 @@ func TestRedisEmptied(t *testing.T) {
 		told, delivery := len(w.shown("#waf")), factsOf(card.now()).Payload.Delivery
 
 		w.emptyRedis(running)
-		notice := w.message("#waf", "acme: wafbot's memory (Redis) was emptied", "3 cards", "in force with their ends and undo", "Lost", "who was on what")
+		notice := w.message("#waf", "acme: wafbot's memory (Redis) was emptied", "3 cards", "in force with their ends and undo", "Lost", "requests that waited for a second person", "who was on what")
 		require.False(t, says(notice, "no message told of them"))
 		w.until("claims are lost", func() bool { return !says(card.now(), "Rob Diaz is on it") })
 		card.says("Deny "+attacker+" everywhere for 4 h · Rob Diaz", "Patch exactly")

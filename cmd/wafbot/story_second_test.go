@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -21,7 +22,9 @@ func (w *world) asked(parts ...string) card {
 }
 
 // requestIn is the id of the request that a text tells of.
-func requestIn(text string) string { return regexp.MustCompile(`\br[0-9a-hjkmnp-tv-z]{8}\b`).FindString(text) }
+func requestIn(text string) string {
+	return regexp.MustCompile(`\br[0-9a-hjkmnp-tv-z]{8}\b`).FindString(text)
+}
 
 // What one person may not waits under the attack's card. Who asked can't approve, another one can, once, and only what the card shows.
 func TestASecondPerson(t *testing.T) {
@@ -68,6 +71,14 @@ func TestASecondPerson(t *testing.T) {
 		off := w.asked("Switch Shop to off for 30 min", "milder than now")
 		off.click("rob", "Reject")
 		w.told("rob", "reject needs the role admin")
+
+		// Asked at the terminal, its card is posted by the bot that runs.
+		got := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad]", commands.Responder)}, "deny", "country:DE", "-y")
+		require.Equal(t, exitFailed, got.code, "%+v", got)
+		shell := w.asked("Deny country:DE", "Asked by "+osActor().Name+" at the terminal")
+		require.Equal(t, "approve "+requestIn(got.out)+" account=acme", shell.now().Buttons()[0].Value)
+		shell.click("rob", "Reject")
+		shell.says("rejected by Rob Diaz")
 		require.Len(t, w.sent(), 1)
 	})
 }
