@@ -111,7 +111,7 @@ func (c Change) shownID() Code { return Code(cmp.Or(c.Extends, c.ID)) }
 func changeWords(ch Change) Text {
 	line := Say(ch.Does, " · ", ch.Actor.Name, " ", ch.At)
 	if !ch.Until.IsZero() {
-		line = Say(line, " → ", ch.Until)
+		line = Say(line, " → ", ch.Until, ch.renewal())
 	}
 	switch ch.State {
 	case StateBegun:
@@ -121,7 +121,11 @@ func changeWords(ch Change) Text {
 	case StateHalf:
 		return Say(line, " · ", Bold("only partly done"), ": ", ch.Fault)
 	case StateUndone:
-		return Say(line, " · taken back by ", ch.EndedBy.Name, " ", ch.EndedAt)
+		line = Say(line, " · taken back by ", ch.EndedBy.Name, " ", ch.EndedAt)
+		if ch.Gone {
+			line = Say(line, ", nothing of it was left")
+		}
+		return line
 	}
 	return Say(line, " · ", ch.accepted())
 }

@@ -104,6 +104,7 @@ type Config struct {
 	Facts    Facts
 	Desk     Desk
 	Ties     Ties
+	Watch    Watch // nil: nothing is known of what goes on
 	Audit    AuditLog
 	AuditOut io.Writer                              // each audit entry as a JSON line; nil: nowhere
 	Log      *slog.Logger                           // nil: discarded
@@ -144,6 +145,9 @@ func New(cfg Config) *Runner {
 	}
 	if cfg.Changed == nil {
 		cfg.Changed = func(context.Context, Change) {}
+	}
+	if cfg.Watch == nil {
+		cfg.Watch = unwatched{}
 	}
 	if cfg.Touched == nil {
 		cfg.Touched = func(context.Context, Touch) {}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -101,7 +102,7 @@ func (r *Runner) resolve(ctx context.Context, c *Call) error {
 	}
 	typed := r.attackTyped(c.Cmd, line)
 	arg, takes := c.Cmd.attackArg()
-	if c.Implied = typed == "" && takes; c.Implied {
+	if c.Implied = typed == "" && takes && !arg.Typed; c.Implied {
 		typed = c.Invocation.Attack
 	}
 	if typed != "" {
@@ -161,9 +162,10 @@ func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 	if err := r.catchUp(held, c); err != nil {
 		return Result{}, err
 	}
-	mine, late := r.begun(c), r.late(c)
-	if len(mine) == max(c.Cmd.Parts, 1) || late && len(mine) > 0 {
-		return r.again(held, c, mine)
+	mine, whole := r.begun(c)
+	late := r.late(c)
+	if whole || late && len(mine) > 0 {
+		return r.again(held, c, mine, whole)
 	}
 	if late {
 		return Result{}, tooLate(c)
@@ -188,29 +190,39 @@ func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 }
 
 // again answers a request that came before: what it began is finished, what is done is only told.
-func (r *Runner) again(ctx context.Context, c *Call, mine []Change) (Result, error) {
+func (r *Runner) again(ctx context.Context, c *Call, mine []Change, whole bool) (Result, error) {
 	res := Result{Account: c.Account.Name, AttackID: mine[0].AttackID}
 	for _, ch := range mine {
 		if err := r.goOn(ctx, c, ch, &res); err != nil {
 			return res, err
 		}
 	}
-	if len(mine) < c.Cmd.Parts {
+	switch {
+	case !whole && c.Cmd.Parts == 0:
+		res.Lines = append(res.Lines, Say("It was asked over ", HumanDuration(stale), " ago: what was not begun by then was not done"))
+	case !whole:
 		res.Lines = append(res.Lines, Say("The rest was asked over ", HumanDuration(stale), " ago and not begun: it was not done"))
 	}
 	return res, nil
 }
 
-// begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning anew.
-func (r *Runner) begun(c *Call) []Change {
-	var mine []Change
-	for part := range max(c.Cmd.Parts, 1) {
-		id := changeID(c.Account.Name, c.ID, part)
+// begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning anew. whole tells that
+// there are no others; of a line that takes back many only a new plan tells, which finds those that were begun by their ids.
+func (r *Runner) begun(c *Call) (mine []Change, whole bool) {
+	parts := max(c.Cmd.Parts, 1)
+	for part := range parts {
+		id := changeID(c.Account.Name, c.ID, strconv.Itoa(part))
 		if i := slices.IndexFunc(c.Known, func(ch Change) bool { return ch.ID == id }); i >= 0 {
 			mine = append(mine, c.Known[i])
 		}
 	}
-	return mine
+	whole = len(mine) == parts
+	for _, ch := range c.Known {
+		if ch.Undoes != "" && ch.ID == changeID(c.Account.Name, c.ID, ch.Undoes) {
+			mine = append(mine, ch)
+		}
+	}
+	return mine, whole
 }
 
 // ask refuses a plan with warnings that the person has not seen, so that he is asked.
@@ -229,7 +241,7 @@ func (r *Runner) ask(c *Call, plans []Plan) error {
 				warned.Warnings = append(warned.Warnings, w)
 			}
 		}
-		warned.Does = strings.TrimPrefix(warned.Does+"; "+p.Does, "; ")
+		warned.Does = strings.Trim(warned.Does+"; "+p.Does, "; ")
 	}
 	// In a rehearsal there is nothing to confirm: the answer is what would be sent.
 	confirm := c.Ask && warned.Does != "" && r.cfg.Policy.Changes == ChangesOn

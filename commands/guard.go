@@ -62,6 +62,7 @@ type Policy struct {
 	WidestIPv6   int // 0: 48
 	Durations    Durations
 	Longest      time.Duration // of any measure; 0: 30 days
+	Renew        time.Duration // how long a denial of single addresses lasts at most while one of them knocks; 0: it isn't prolonged
 	SecondPerson []string
 }
 

@@ -25,7 +25,7 @@ package store
 //	{a:NAME}:tied          string  commands.Tied, the last one                        never
 //	{a:NAME}:tied:at       string  ID REVISION CHANNEL TS of the last one's notice    never
 //	{a:NAME}:changes       hash    change's id → commands.Change                      30 days after its end
-//	{a:NAME}:due           zset    change's id by the Unix time at which to end it    when ended
+//	{a:NAME}:due           zset    change's id by the Unix time at which to look      when ended
 //	{a:NAME}:lock          string  the token of who changes the account               4 s, renewed
 //	{a:NAME}:audit         stream  audit entries                                      as configured
 //	{a:NAME}:audited       string  the number of the last audit entry                 never
