@@ -50,27 +50,23 @@ func (b *Bot) tellEnds(ctx context.Context, n poller.News) error {
 	if !ok || !ch.InForce(b.cfg.Now()) || !ch.Until.Equal(n.At) {
 		return b.record(ctx, n, place{})
 	}
-	lines := commands.EndsSoonLines(ch)
-	if lines[0], err = b.calling(ctx, ch, lines[0]); err != nil {
+	who, err := b.whose(ctx, ch)
+	if err != nil {
 		return err
 	}
-	buttons := []commands.Suggestion{commands.ExtendButton(ch)}
 	channel, ts, err := b.cfg.Memory.Card(ctx, n.Account, ch.AttackID)
 	if err != nil {
 		return err
 	}
 	if ts != "" {
-		call := newsCall(n, linesMessage(lines, buttons), "")
+		call := newsCall(n, endsMessage(ch, who, ""), "")
 		call.Channel, call.Thread = channel, ts
 		if err := b.tellCall(ctx, n, call); !errors.Is(err, errNowhere) {
 			return err
 		}
 		// The card was deleted, or its channel can't be posted to.
 	}
-	if ch.AttackID != "" {
-		lines[0] = commands.Say(lines[0], " ", commands.Code(ch.AttackID))
-	}
-	return b.tellMessage(ctx, n, linesMessage(lines, buttons))
+	return b.tellMessage(ctx, n, endsMessage(ch, who, ch.AttackID))
 }
 
 // tellOverdue says in the account's channel that a change can't be ended, if that is so by now.
@@ -82,27 +78,27 @@ func (b *Bot) tellOverdue(ctx context.Context, a Account, n poller.News) error {
 	if !ok || ch.Late == nil || ch.DueAt().IsZero() {
 		return b.record(ctx, n, place{})
 	}
-	lines := a.OverdueLines(ch, b.cfg.Now())
-	if lines[0], err = b.calling(ctx, ch, lines[0]); err != nil {
+	who, err := b.whose(ctx, ch)
+	if err != nil {
 		return err
 	}
-	return b.tellMessage(ctx, n, linesMessage(lines, nil))
+	return b.tellMessage(ctx, n, overdueMessage(a, ch, who, b.cfg.Now()))
 }
 
-// calling is a line that calls who is on the attack of a change, else who made the change.
-func (b *Bot) calling(ctx context.Context, ch commands.Change, line commands.Text) (commands.Text, error) {
-	who := ch.Actor.ID
+// whose is who is on the attack of a change, else who made the change; "" for whoever sat at a terminal, who can't be called.
+func (b *Bot) whose(ctx context.Context, ch commands.Change) (user string, err error) {
+	user = ch.Actor.ID
 	if ch.AttackID != "" {
 		said, err := b.cfg.Memory.Case(ctx, ch.Account, ch.AttackID)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		if said.Owner != nil {
-			who = said.Owner.ID
+			user = said.Owner.ID
 		}
 	}
-	if strings.HasPrefix(who, "cli:") {
-		return line, nil // whoever sits at a terminal can't be called
+	if strings.HasPrefix(user, "cli:") {
+		return "", nil
 	}
-	return commands.Say(commands.User(who), " ", line), nil
+	return user, nil
 }

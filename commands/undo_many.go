@@ -11,6 +11,9 @@ import (
 // maxUndos is how many changes one line takes back: as many as a question can name.
 const maxUndos = 20
 
+// clocksDiffer is by how much Slack's clock may be behind: it counts whole seconds, too.
+const clocksDiffer = 5 * time.Second
+
 // undoesMany reports whether an undo names several changes, or all of an attack or a person.
 func (c *Call) undoesMany() bool { return len(c.Line.Words) > 1 || len(c.Line.Keys) > 0 }
 
@@ -74,7 +77,7 @@ func (c *Call) chosen() ([]Change, error) {
 	}
 	asked, from := c.Now, time.Time{}
 	if !c.At.IsZero() {
-		asked = c.At // what was done since was not meant
+		asked = c.At.Add(clocksDiffer) // what was done since was not meant
 	}
 	if since := keys["since"]; since != "" {
 		back, err := parseDuration(since)

@@ -191,7 +191,7 @@ func TestACrashAmidAnUndoOfMany(t *testing.T) {
 		inv.Anyway = true
 		_, err := w.do(inv)
 		w.ledger.set(func(l *ledger) { l.saveFail = nil })
-		w.pass(time.Second)
+		w.pass(time.Minute)
 		late := w.does(ann, "deny 198.51.100.4 attack="+id) // was not meant
 		res, again := w.do(inv)
 		require.NoError(t, again)
