@@ -11,7 +11,8 @@ type Late struct {
 	Why string    `json:"why"` // for people: why the first try failed
 }
 
-// notEnded is what came of trying to end a change that is over. That its end is overdue is told once, and not where the notice of tied hands says it.
+// notEnded is what came of trying to end a change that is over. That its end is overdue is told once, and not where the notice of tied hands says it,
+// nor of a memory that was away for a moment.
 func notEnded(ch Change, err error, now time.Time) Look {
 	l := Look{Change: ch}
 	switch {
@@ -20,7 +21,7 @@ func notEnded(ch Change, err error, now time.Time) Look {
 		l.Next = ch.LookAt()
 	default:
 		l.Next = now.Add(dueAgain)
-		if ch.Late == nil && !tiesHands(err) {
+		if ch.Late == nil && !tiesHands(err) && !errors.Is(err, ErrAway) {
 			l.Change.Late, l.Late = &Late{Due: ch.Until, Why: notBecause(err)}, true
 		}
 	}

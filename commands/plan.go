@@ -63,31 +63,6 @@ func (r *Runner) run(ctx context.Context, c *Call, plans []Plan) (Result, error)
 	return res, nil
 }
 
-// turn carries out one plan when its turn has come.
-func (r *Runner) turn(ctx context.Context, c *Call, id string, p Plan, res *Result) error {
-	if p.Later == nil || slices.ContainsFunc(c.Known, func(ch Change) bool { return ch.ID == id }) {
-		return r.runOne(ctx, c, id, p, res)
-	}
-	var err error
-	if c.Known, err = r.cfg.Ledger.Changes(ctx, c.Account.Name); err != nil {
-		return Away(err)
-	}
-	full, err := p.Later(ctx)
-	switch {
-	case errors.Is(err, ErrNothing):
-		text, _ := ForPeople(c.Invocation, err)
-		res.Lines = append(res.Lines, text)
-		r.recordPlan(ctx, c, p, "nothing", text.String())
-		return nil
-	case err != nil:
-		r.tie(ctx, c, err, c.refusedUndo(p.Undoes))
-		err = notBegun(err)
-		r.recordPlan(ctx, c, p, "failed", err.Error())
-		return fmt.Errorf("%w: %w", errRecorded, err)
-	}
-	return r.runOne(ctx, c, id, full, res)
-}
-
 // runOne carries out one plan, unless the same effect is there already: then it says whose it is.
 func (r *Runner) runOne(ctx context.Context, c *Call, id string, p Plan, res *Result) error {
 	if i := slices.IndexFunc(c.Known, func(ch Change) bool { return ch.ID == id }); i >= 0 {

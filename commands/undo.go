@@ -171,23 +171,29 @@ func (c *Call) undoAdd(ctx context.Context, p *Plan, ch Change, s Step) error {
 		return err
 	}
 	i, changed := c.entryLeft(entries, ch, s)
+	ours := func(e apiclient.IPRule) bool { return sameSource(e, *s.Entry) }
 	if changed != nil {
 		p.Notes = append(p.Notes, changed)
-		return nil
+	} else {
+		p.Steps = append(p.Steps, Step{Kind: DeleteEntry, Entry: &entries[i]})
+		c.bringBack(p, s.Before)
+		ours = func(e apiclient.IPRule) bool {
+			return e.ID == entries[i].ID || slices.ContainsFunc(s.Before, func(b apiclient.IPRule) bool { return b.ID == e.ID })
+		}
 	}
-	p.Steps = append(p.Steps, Step{Kind: DeleteEntry, Entry: &entries[i]})
-	for _, before := range s.Before {
+	notes, err := c.covering(ctx, ch, *s.Entry, slices.DeleteFunc(slices.Clone(entries), ours))
+	p.Notes = append(p.Notes, notes...)
+	return err
+}
+
+// bringBack plans to put back what an entry had taken the place of.
+func (c *Call) bringBack(p *Plan, all []apiclient.IPRule) {
+	for _, before := range all {
 		if (before.Expires.IsZero() || before.Expires.After(c.Now)) && !c.takenBackSince(before) {
 			p.Steps = append(p.Steps, Step{Kind: AddEntry, Entry: asBefore(before)})
 			p.Notes = append(p.Notes, Say(names(before), " is on the ", listName(before.List), untilText(before.Expires), " again, as before", byText(before)))
 		}
 	}
-	others := slices.DeleteFunc(slices.Clone(entries), func(e apiclient.IPRule) bool {
-		return e.ID == entries[i].ID || slices.ContainsFunc(s.Before, func(b apiclient.IPRule) bool { return b.ID == e.ID })
-	})
-	notes, err := c.stillCovered(ctx, ch, *s.Entry, others)
-	p.Notes = append(p.Notes, notes...)
-	return err
 }
 
 // entryLeft finds the entry that a step made, if it still stands as wafbot left it; otherwise it says what became of it.

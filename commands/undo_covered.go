@@ -7,18 +7,16 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// stillCovered names the other entries of a list that go on holding for the sources of one that is taken off: those that cover its addresses,
+// covering names the other entries of a list that go on holding for the sources of one that is taken off: those that cover its addresses,
 // and those for a country from which the attack that it was made for says that they come. Who is in a data center or behind a proxy only the
 // service knows.
-func (c *Call) stillCovered(ctx context.Context, ch Change, off apiclient.IPRule, others []apiclient.IPRule) ([]Text, error) {
+func (c *Call) covering(ctx context.Context, ch Change, off apiclient.IPRule, others []apiclient.IPRule) (notes []Text, err error) {
 	country := ""
 	if slices.ContainsFunc(others, func(e apiclient.IPRule) bool { return e.Kind == apiclient.KindCountry }) {
-		var err error
 		if country, err = c.countryOf(ctx, ch, off); err != nil {
 			return nil, err
 		}
 	}
-	var notes []Text
 	for _, e := range others {
 		from := e.Kind == apiclient.KindCountry && country != "" && slices.Contains(e.Values, country)
 		if !meet(e.Apps, off.Apps) || !from && !coversEntry(e, off) {

@@ -3,6 +3,8 @@ package commands
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -60,6 +62,31 @@ func (c *Call) undoLater(id string) func(context.Context) (Plan, error) {
 		}
 		return c.planUndoOf(ctx, ch)
 	}
+}
+
+// turn carries out one plan when its turn has come.
+func (r *Runner) turn(ctx context.Context, c *Call, id string, p Plan, res *Result) error {
+	if p.Later == nil || slices.ContainsFunc(c.Known, func(ch Change) bool { return ch.ID == id }) {
+		return r.runOne(ctx, c, id, p, res)
+	}
+	var err error
+	if c.Known, err = r.cfg.Ledger.Changes(ctx, c.Account.Name); err != nil {
+		return Away(err)
+	}
+	full, err := p.Later(ctx)
+	switch {
+	case errors.Is(err, ErrNothing):
+		text, _ := ForPeople(c.Invocation, err)
+		res.Lines = append(res.Lines, text)
+		r.recordPlan(ctx, c, p, "nothing", text.String())
+		return nil
+	case err != nil:
+		r.tie(ctx, c, err, c.refusedUndo(p.Undoes))
+		err = notBegun(err)
+		r.recordPlan(ctx, c, p, "failed", err.Error())
+		return fmt.Errorf("%w: %w", errRecorded, err)
+	}
+	return r.runOne(ctx, c, id, full, res)
 }
 
 // chosen are the changes that the line means, the newest first, never none.

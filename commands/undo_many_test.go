@@ -288,12 +288,17 @@ func TestUndoNamesWhatStillCovers(t *testing.T) {
 	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"DE", "FR"}, Reason: "since spring", ExpiredAt: day})
 	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"NL"}, Reason: "not his", ExpiredAt: day})
 	w.seed(waf.IPRule{RuleType: "datacenter", SourceValues: []string{"aws"}, Reason: "who knows", ExpiredAt: day})
-	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
-	res, err := w.try(ann, "undo "+ch.ID)
-	require.NoError(t, err)
-	said := text(res)
-	require.Contains(t, said, "still on the denylist: 203.0.113.0/24 covers it on Shop until 2026-11-21 03:00 UTC")
-	require.Contains(t, said, "still on the denylist: country:DE, country:FR covers it until 2026-11-21 03:00 UTC (since spring)")
-	require.NotContains(t, said, "NL")
-	require.NotContains(t, said, "aws")
+	for _, gone := range []bool{false, true} {
+		ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+		if gone {
+			w.byHand("DELETE", "/v4/ip_rules", `{"filter":{"clientid":5,"id":[`+itoa(ch.Steps[0].ID)+`]}}`)
+		}
+		res, err := w.try(ann, "undo "+ch.ID)
+		require.NoError(t, err)
+		said := text(res)
+		require.Contains(t, said, "still on the denylist: 203.0.113.0/24 covers it on Shop until 2026-11-21 03:00 UTC")
+		require.Contains(t, said, "still on the denylist: country:DE, country:FR covers it until 2026-11-21 03:00 UTC (since spring)")
+		require.NotContains(t, said, "NL")
+		require.NotContains(t, said, "aws")
+	}
 }

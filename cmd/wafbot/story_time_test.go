@@ -42,7 +42,7 @@ func TestWhatEndsWhileTheAttackGoesOn(t *testing.T) {
 		ask := w.message("#waf", "Deny 198.51.100.96/28 everywhere for 16 s ends at ", "and the attack goes on")
 		require.Equal(t, card.ts, ask.ThreadTS)
 		require.Contains(t, ask.Text, "<@U0ROB0002>", "who is on it")
-		w.until("renewed", func() bool { return w.expires(attacker+"/32").Equal(first.Add(20 * time.Second)) })
+		w.until("renewed", func() bool { return w.expires(attacker + "/32").Equal(first.Add(20 * time.Second)) })
 		w.message("#waf", "Prolong by 20 s: Deny "+attacker, "wafbot")
 		require.True(t, w.journal.has(`"via":"clock"`, "extend ", "it still knocks", `"outcome":"done"`))
 		card.says("Deny "+attacker+" everywhere for 20 s · Rob Diaz", fmt.Sprintf("→ <!date^%d^", first.Add(20*time.Second).Unix()))
