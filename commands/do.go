@@ -107,11 +107,13 @@ func (r *Runner) resolve(ctx context.Context, c *Call) error {
 	}
 	if typed != "" {
 		err := r.resolveAttack(ctx, c, typed, named != "")
-		if err != nil && (!c.Implied || arg.Required) {
-			return err
-		}
-		if err == nil {
+		switch {
+		case err == nil:
 			line = withAttack(c.Cmd, line, c.Attack.ID)
+		case arg.Typed && errors.Is(err, ErrUsage) && isID('a', foldID(typed)):
+			line = withAttack(c.Cmd, line, foldID(typed)) // it is forgotten by now; what was done for it isn't
+		case !c.Implied || arg.Required:
+			return err
 		}
 	}
 	if c.Account == nil && !c.Cmd.AnyAccount {

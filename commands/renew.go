@@ -25,7 +25,8 @@ func (unwatched) Knocks(string, []netip.Addr) bool { return false }
 // GoesOn implements Watch.
 func (unwatched) GoesOn(string, string) bool { return false }
 
-// renews reports whether a denial is prolonged while it knocks: of single addresses, and not yet for as long as that may last.
+// renews reports whether a denial is prolonged while it knocks: of single addresses, and not yet for as long as that may last. Those of one denial
+// are prolonged together while one of them knocks: they have one line, one end and one undo, and one who waited is no friend.
 func (p Policy) renews(targets []Target, length time.Duration) bool {
 	ranges := slices.ContainsFunc(targets, func(t Target) bool { return t.Kind != apiclient.KindRange || !t.Prefix.IsSingleIP() })
 	return !ranges && length != never && length < p.Renew

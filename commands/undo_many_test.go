@@ -68,6 +68,18 @@ func TestUndoOfAWholeAttack(t *testing.T) {
 	}
 }
 
+// Of a patch that holds for a week the attack is long forgotten.
+func TestUndoOfAForgottenAttack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	ch := w.does(ann, "patch attack="+id)
+	w.pass(3 * 24 * time.Hour)
+	w.refuses(ann, "undo attack="+id[:5], commands.ErrUsage, "no attack")
+	w.nothing(ann, "undo attack=a00000000", "nothing like that is in force")
+	require.Equal(t, ch.ID, w.does(ann, "undo attack="+id).Undoes)
+}
+
 // denied are the addresses on the denylist.
 func (w *world) denied() (all []string) {
 	for _, e := range w.listed("black") {
