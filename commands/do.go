@@ -101,8 +101,8 @@ func (r *Runner) resolve(ctx context.Context, c *Call) error {
 		return usage(Say(typed(named), " is no account: ", r.accountNames()))
 	}
 	typed := r.attackTyped(c.Cmd, line)
-	arg, takes := c.Cmd.attackArg()
-	if c.Implied = typed == "" && takes && !arg.Typed; c.Implied {
+	arg, _ := c.Cmd.attackArg()
+	if c.Implied = typed == "" && c.Cmd.impliesAttack(); c.Implied {
 		typed = c.Invocation.Attack
 	}
 	if typed != "" {
