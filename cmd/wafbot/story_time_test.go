@@ -80,8 +80,8 @@ func TestAWholeAttackIsTakenBack(t *testing.T) {
 		w.overwrites(neighbour+"/32", "mine now")
 
 		w.types("ann", "undo attack="+card.id())
-		question := w.told("ann", "Take back 3 changes, the newest first?", "Deny "+neighbour+" everywhere for 4 h · Anna Weber", "Patch exactly", "Deny "+attacker+" everywhere for 4 h · Rob Diaz")
-		w.click("ann", question, "Do it anyway")
+		w.sees("ann", "Take back 3 changes, the newest first?", "Deny "+neighbour+" everywhere for 4 h · Anna Weber", "Patch exactly", "Deny "+attacker+" everywhere for 4 h · Rob Diaz")
+		w.confirms("ann", "Take back 3 changes")
 		w.told("ann", "the entry for "+neighbour+" is somebody else's now (mine now), left as it is", "Undo of: Patch exactly", "Undo of: Deny "+attacker)
 		card.says("Deny "+neighbour+" everywhere for 4 h · Anna Weber", "taken back by Anna Weber", "nothing of it was left")
 		w.until("told in the thread", func() bool { return len(card.replies("nothing of it was left")) == 1 })
@@ -97,14 +97,14 @@ func TestATimedModeOverARestart(t *testing.T) {
 	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		w.types("rob", "mode Shop block for=3s")
-		w.click("rob", w.told("rob", "Before you do"), "Do it anyway")
+		w.confirms("rob", "Switch Shop to block for 3 s?")
 		w.told("rob", "Switch Shop to block for 3 s", "accepted")
 		w.stop()
 		w.start()
 		w.until("mode returns", func() bool { return len(w.modeRules()) == 1 && w.modeRules()[0] == "monitoring" })
 
 		w.types("rob", "mode Shop block for=2s")
-		w.click("rob", w.told("rob", "Switch Shop to block for 2 s?"), "Do it anyway")
+		w.confirms("rob", "Switch Shop to block for 2 s?")
 		answer := w.told("rob", "Switch Shop to block for 2 s", "accepted")
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: createRule, Kind: "status:400"}))
 		w.message("#waf", "@U0ROB0002", "OVERDUE on acme: Shop should return to monitoring", "NOT done", "refused it as invalid", "set the mode of Shop to monitoring")
