@@ -61,6 +61,7 @@ func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 	if a.Settings != nil {
 		settings := a.Settings()
 		s.Entries, s.Rules = commands.Overlay(settings.Entries, settings.Rules, f.done.changes, settings.At)
+		s.Entries = slices.DeleteFunc(s.Entries, func(e apiclient.IPRule) bool { return !e.Expires.IsZero() && !e.Expires.After(s.Now) })
 		s.LookedAt = settings.At
 	}
 	c := Card{

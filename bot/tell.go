@@ -30,6 +30,10 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 		return b.tellTied(ctx, a, n)
 	case poller.Asked:
 		return b.tellRequest(ctx, a, n)
+	case poller.Ends:
+		return b.tellEnds(ctx, n)
+	case poller.Overdue:
+		return b.tellOverdue(ctx, a, n)
 	case poller.Changed:
 		return b.tellChange(ctx, a, n)
 	case handedOver:

@@ -35,7 +35,7 @@ func (b *Bot) tellChange(ctx context.Context, a Account, n poller.News) error {
 	if err != nil {
 		return err
 	}
-	if ts != "" {
+	if ts != "" && ch.Late == nil { // else it was told in the account's channel that it was late
 		call := changeCall(changes, ch, n, nil)
 		call.Channel, call.Thread = channel, ts
 		if err := b.tellCall(ctx, n, call); !errors.Is(err, errNowhere) {
@@ -82,7 +82,11 @@ func (b *Bot) cardOf(ctx context.Context, n poller.News, ch commands.Change) (ch
 // changeCall is the message of a change. Of one that only moved another's end, which the service need not know, that one is what to remember:
 // what told of it before may by then be older than what is read back.
 func changeCall(all []commands.Change, ch commands.Change, n poller.News, buttons []commands.Suggestion) postCall {
-	msg := linesMessage([]commands.Text{commands.ChangeLine(ch)}, buttons)
+	line := commands.ChangeLine(ch)
+	if ch.Undoes != "" && ch.Late != nil && ch.State == commands.StateDone {
+		line = commands.EndedLate(ch)
+	}
+	msg := linesMessage([]commands.Text{line}, buttons)
 	if i := slices.IndexFunc(all, func(c commands.Change) bool { return c.ID == ch.Extends }); i >= 0 && len(ch.Steps) == 0 {
 		ch = all[i]
 	}

@@ -20,6 +20,7 @@ type Arg struct {
 	Many     bool // an object that may be repeated
 	Rest     bool // an object that takes all words that are left, as one text
 	Required bool
+	Typed    bool // an attack that is only meant where it is written, not by the place where the line is
 	Help     string
 	// Read checks a value and brings it into its canonical form, so that equal lines read equal. It may be nil: any text.
 	Read func(value string, a *Account) (string, error)

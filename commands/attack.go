@@ -122,7 +122,7 @@ func (c Change) by() Text {
 func changeWords(ch Change) Text {
 	line := Say(ch.Does, " · ", ch.by(), " ", ch.At)
 	if !ch.Until.IsZero() {
-		line = Say(line, " → ", ch.Until)
+		line = Say(line, " → ", ch.Until, ch.renewal())
 	}
 	switch ch.State {
 	case StateBegun:
@@ -132,7 +132,11 @@ func changeWords(ch Change) Text {
 	case StateHalf:
 		return Say(line, " · ", Bold("only partly done"), ": ", ch.Fault)
 	case StateUndone:
-		return Say(line, " · taken back by ", ch.EndedBy.Name, " ", ch.EndedAt)
+		line = Say(line, " · taken back by ", ch.EndedBy.Name, " ", ch.EndedAt)
+		if ch.Gone {
+			line = Say(line, ", nothing of it was left")
+		}
+		return line
 	}
 	return Say(line, " · ", ch.accepted())
 }

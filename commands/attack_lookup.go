@@ -52,6 +52,12 @@ func (c *Command) attackArg() (arg Arg, ok bool) {
 	return c.Args[i], true
 }
 
+// impliesAttack reports whether the command is about the attack in whose thread its line is, where that names none.
+func (c *Command) impliesAttack() bool {
+	arg, ok := c.attackArg()
+	return ok && !arg.Typed
+}
+
 // withAttack is the line with the attack's whole id.
 func withAttack(cmd *Command, l Line, id string) Line {
 	if cmd.Name == "attack" {

@@ -17,6 +17,9 @@ var errUnknown = errors.New("outcome unknown")
 // so whoever finds it after a crash looks before sending again.
 func (r *Runner) finish(ctx context.Context, c *Call, ch Change, p Plan, res *Result) error {
 	ch.Fault = "" // of an attempt before: it is no news while it is gone on with
+	if i := slices.IndexFunc(c.Known, func(old Change) bool { return old.ID == ch.Undoes }); i >= 0 {
+		ch.Late = c.Known[i].Late // it may have become late since the undo was begun
+	}
 	var fault error
 	for i := range ch.Steps {
 		if ch.Steps[i].Done {

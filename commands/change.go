@@ -41,11 +41,15 @@ type Change struct {
 	Reason   string    `json:"reason,omitempty"`
 	At       time.Time `json:"at"`
 	Until    time.Time `json:"until,omitzero"` // zero: no end
+	Renew    time.Time `json:"renew,omitzero"` // wafbot prolongs it to then at most, while one of its addresses knocks; zero: it doesn't
 	State    State     `json:"state"`
 	Steps    []Step    `json:"steps"`
 	Fault    string    `json:"fault,omitempty"` // for people: why it failed
 	EndedBy  *Actor    `json:"ended_by,omitempty"`
 	EndedAt  time.Time `json:"ended_at,omitzero"`
+	Gone     bool      `json:"gone,omitempty"` // nothing of it was left when it was taken back
+	Asked    time.Time `json:"asked,omitzero"` // the end of which people were asked whether it is to come
+	Late     *Late     `json:"late,omitempty"` // its end is overdue; of an undo, the end that it brought about was
 }
 
 // StepKind is what a step does.
@@ -130,7 +134,7 @@ func (c Change) deletedBy(all []Change, s, made Step) bool {
 	return false
 }
 
-// DueAt is when wafbot has to end the change by itself; zero for never.
+// DueAt is when wafbot itself has to end the change; zero for never.
 func (c Change) DueAt() time.Time {
 	if (c.State == StateDone || c.State == StateHalf || c.State == StateBegun) && c.mustBeEnded() {
 		return c.Until
@@ -149,9 +153,11 @@ type Ledger interface {
 
 // Lock is the right to change one account. Its methods fail with ErrLost when somebody else has it by now.
 type Lock interface {
-	// SaveChanges writes changes down, new or again, with the times at which they are due to be ended, and an audit entry if there is one, whose
+	// SaveChanges writes changes down, new or again, with the times at which they are to be looked at, and an audit entry if there is one, whose
 	// number it gives: all in one step. The first is told to people.
 	SaveChanges(ctx context.Context, entry *AuditEntry, all ...Change) (n int64, err error)
+	// SaveLooks writes down what came of looking at changes, and has people told what they are to be told, in one step.
+	SaveLooks(ctx context.Context, all ...Look) error
 	SaveCase(ctx context.Context, attack string, c Case) error
 	// SaveMutes puts these in the place of all of the account's.
 	SaveMutes(ctx context.Context, all []Mute) error
@@ -169,9 +175,9 @@ var (
 	ErrNewer = errors.New("redis holds the state of a newer wafbot: update this one, or take it out of service")
 )
 
-// Due tells which changes have to be ended.
+// Due tells which changes have to be looked at.
 type Due interface {
-	// DueChanges are the ids of the account's changes whose end has come.
+	// DueChanges are the ids of the account's changes at which it is time to look, what has waited longest first.
 	DueChanges(ctx context.Context, account string, now time.Time) ([]string, error)
 }
 

@@ -109,6 +109,7 @@ type Config struct {
 	Desk     Desk
 	Ties     Ties
 	Requests Requests
+	Watch    Watch // nil: nothing is known of what goes on
 	Audit    AuditLog
 	AuditOut io.Writer                              // each audit entry as a JSON line; nil: nowhere
 	Log      *slog.Logger                           // nil: discarded
@@ -153,6 +154,9 @@ func New(cfg Config) *Runner {
 	}
 	if cfg.Asked == nil {
 		cfg.Asked = func(context.Context, Request) {}
+	}
+	if cfg.Watch == nil {
+		cfg.Watch = unwatched{}
 	}
 	if cfg.Touched == nil {
 		cfg.Touched = func(context.Context, Touch) {}

@@ -1,10 +1,12 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -100,17 +102,19 @@ func (r *Runner) resolve(ctx context.Context, c *Call) error {
 		return usage(Say(typed(named), " is no account: ", r.accountNames()))
 	}
 	typed := r.attackTyped(c.Cmd, line)
-	arg, takes := c.Cmd.attackArg()
-	if c.Implied = typed == "" && takes; c.Implied {
+	arg, _ := c.Cmd.attackArg()
+	if c.Implied = typed == "" && c.Cmd.impliesAttack(); c.Implied {
 		typed = c.Invocation.Attack
 	}
 	if typed != "" {
 		err := r.resolveAttack(ctx, c, typed, named != "")
-		if err != nil && (!c.Implied || arg.Required) {
-			return err
-		}
-		if err == nil {
+		switch {
+		case err == nil:
 			line = withAttack(c.Cmd, line, c.Attack.ID)
+		case arg.Typed && errors.Is(err, ErrUsage) && isID('a', foldID(typed)):
+			line = withAttack(c.Cmd, line, foldID(typed)) // it is forgotten by now; what was done for it isn't
+		case !c.Implied || arg.Required:
+			return err
 		}
 	}
 	if c.Account == nil && !c.Cmd.AnyAccount {
@@ -165,9 +169,10 @@ func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 	if err := r.catchUp(held, c); err != nil {
 		return Result{}, err
 	}
-	mine, late := r.begun(c), r.late(c)
-	if len(mine) == max(c.Cmd.Parts, 1) || late && len(mine) > 0 {
-		return r.again(held, c, mine)
+	mine, whole := r.begun(c)
+	late := r.late(c)
+	if whole || late && len(mine) > 0 {
+		return r.again(held, c, mine, whole)
 	}
 	if late {
 		if res, ok := r.askedBefore(held, c); ok {
@@ -203,29 +208,44 @@ func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 }
 
 // again answers a request that came before: what it began is finished, what is done is only told.
-func (r *Runner) again(ctx context.Context, c *Call, mine []Change) (Result, error) {
+func (r *Runner) again(ctx context.Context, c *Call, mine []Change, whole bool) (Result, error) {
 	res := Result{Account: c.Account.Name, AttackID: mine[0].AttackID}
 	for _, ch := range mine {
 		if err := r.goOn(ctx, c, ch, &res); err != nil {
 			return res, err
 		}
 	}
-	if len(mine) < c.Cmd.Parts {
+	switch {
+	case !whole && c.Cmd.Parts == 0:
+		res.Lines = append(res.Lines, Say("It was asked over ", HumanDuration(stale), " ago: what was not begun by then was not done"))
+	case !whole:
 		res.Lines = append(res.Lines, Say("The rest was asked over ", HumanDuration(stale), " ago and not begun: it was not done"))
 	}
 	return res, nil
 }
 
-// begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning anew.
-func (r *Runner) begun(c *Call) []Change {
-	var mine []Change
-	for part := range max(c.Cmd.Parts, 1) {
-		id := changeID(c.Account.Name, c.ID, part)
+// partID is the id of the change that a plan of the call becomes.
+func (c *Call) partID(p Plan, i int) string {
+	return changeID(c.Account.Name, c.ID, cmp.Or(p.Part, strconv.Itoa(i)))
+}
+
+// begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning anew. whole tells that
+// there are no others; of a line that takes back many only a new plan tells, which finds those that were begun by their ids.
+func (r *Runner) begun(c *Call) (mine []Change, whole bool) {
+	parts := max(c.Cmd.Parts, 1)
+	for part := range parts {
+		id := changeID(c.Account.Name, c.ID, strconv.Itoa(part))
 		if i := slices.IndexFunc(c.Known, func(ch Change) bool { return ch.ID == id }); i >= 0 {
 			mine = append(mine, c.Known[i])
 		}
 	}
-	return mine
+	whole = len(mine) == parts
+	for _, ch := range c.Known {
+		if ch.Undoes != "" && ch.ID == changeID(c.Account.Name, c.ID, ch.Undoes) {
+			mine = append(mine, ch)
+		}
+	}
+	return mine, whole
 }
 
 // ask refuses a plan with warnings that the person has not seen, so that he is asked.
@@ -244,7 +264,7 @@ func (r *Runner) ask(c *Call, plans []Plan) error {
 				warned.Warnings = append(warned.Warnings, w)
 			}
 		}
-		warned.Does = strings.TrimPrefix(warned.Does+"; "+p.Does, "; ")
+		warned.Does = strings.Trim(warned.Does+"; "+p.Does, "; ")
 	}
 	if len(c.needs) > 0 && warned.Does != "" {
 		warned.Notes = append(warned.Notes, c.secondNote())

@@ -2,18 +2,56 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
-// dueAgain is how long wafbot waits after a change that could not be ended.
-const dueAgain = time.Minute
+// How long wafbot waits after a change that could not be ended; how long before its end it looks at one, unless that is short; and how often it
+// looks until then, as a part of that time.
+const (
+	dueAgain = time.Minute
+	leadTime = 15 * time.Minute
+	looks    = 15
+)
 
-// RunDue ends what was made for a time on one account, whenever it is told to look: rules never expire by themselves. One replica at a time may
-// do so. It returns when the context ends.
+// Look is what came of looking at a change whose end is near or past.
+type Look struct {
+	Change Change
+	Next   time.Time // when to look again; zero: no more
+	Asks   bool      // people are asked whether it is to hold longer
+	Late   bool      // people are told that its end is overdue
+	Ended  bool      // it ended by itself, which its attack's card is to show
+}
+
+// lead is how long before its end wafbot looks at a change: a quarter of its time, where that is less than an hour.
+func (c Change) lead() time.Duration { return min(leadTime, c.Until.Sub(c.At)/4) }
+
+// LookAt is when wafbot has to look at the change by itself, to prolong it, to ask about it, to end it, or to show that it has ended; zero for never.
+// Which of these it is follows from what is known by then.
+func (c Change) LookAt() time.Time {
+	switch {
+	case c.Amends() != "" || c.Until.IsZero():
+		return time.Time{}
+	case c.State == StateDone || c.State == StateHalf:
+		return c.Until.Add(-c.lead())
+	}
+	return c.DueAt()
+}
+
+// again is when to look at a change again that has not ended.
+func (c Change) again(now time.Time) time.Time {
+	next := now.Add(max(c.lead()/looks, time.Second))
+	if next.After(c.Until) {
+		return c.Until
+	}
+	return next
+}
+
+// RunDue looks at what was made for a time on one account, whenever it is told to: it prolongs what knocks, asks about what ends while its attack
+// goes on, and ends what the service doesn't end by itself. One replica at a time may do so. It returns when the context ends.
 func (r *Runner) RunDue(ctx context.Context, account string, due Due, look <-chan struct{}) {
-	retry, warned := map[string]time.Time{}, false
+	again, warned := time.Time{}, false
 	for {
 		select {
 		case <-ctx.Done():
@@ -21,39 +59,130 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, look <-cha
 		case <-look:
 		}
 		r.tendRequests(ctx, account)
-		if r.cfg.Policy.Changes == ChangesOn {
-			r.endDue(ctx, due, account, retry)
-		} else if !warned {
-			r.cfg.Log.Warn("changes are not on: what was made for a time before is not ended", "account", account)
+		now := r.cfg.Now()
+		switch {
+		case r.cfg.Policy.Changes != ChangesOn:
+			if !warned {
+				r.cfg.Log.Warn("changes are not on: what was made for a time before is not ended", "account", account)
+			}
 			warned = true
+		case !now.Before(again):
+			if err := r.lookAround(ctx, account, due, now); err != nil && ctx.Err() == nil {
+				again = now.Add(dueAgain)
+				r.cfg.Log.Error("look at what ends", "account", account, "err", err, "again", again)
+			}
 		}
 	}
 }
 
-func (r *Runner) endDue(ctx context.Context, due Due, account string, retry map[string]time.Time) {
-	now := r.cfg.Now()
+// lookAround looks at all changes at which it is time to. An error is one of the memory.
+func (r *Runner) lookAround(ctx context.Context, account string, due Due, now time.Time) error {
 	ids, err := due.DueChanges(ctx, account, now)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	var todo []Change
+	err = r.looking(ctx, account, func(known []Change) (all []Look) {
+		for _, id := range ids {
+			ch := Change{ID: id, Account: account} // forgotten
+			if i := slices.IndexFunc(known, func(c Change) bool { return c.ID == id }); i >= 0 {
+				ch = known[i]
+			}
+			if l, act := r.look(ch, now); act {
+				todo = append(todo, ch)
+			} else {
+				all = append(all, l)
+			}
+		}
+		return all
+	})
 	if err != nil {
-		if at := retry[account]; !now.Before(at) && ctx.Err() == nil {
-			r.cfg.Log.Error("look for changes to end", "account", account, "err", err)
-			retry[account] = now.Add(dueAgain)
-		}
-		return
+		return err
 	}
-	for _, id := range ids {
-		if now.Before(retry[id]) {
-			continue
-		}
-		_, err := r.Do(ctx, Invocation{
-			// Each attempt is a request of its own: a failed one must not be taken for the answer.
-			ID: fmt.Sprintf("due %s %d", id, now.Unix()), At: now, Actor: clock, Line: Line{Name: "undo", Words: []string{id}}.With("account", account),
-		})
-		switch {
-		case err == nil, errors.Is(err, ErrNothing):
-			delete(retry, id)
-		default:
-			retry[id] = now.Add(dueAgain)
-			r.cfg.Log.Error("end change", "account", account, "change", id, "err", err, "again", retry[id])
+	for _, ch := range todo {
+		if err := r.actByClock(ctx, ch, now); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// looking writes down, under the account's lock, what came of looking at its changes.
+func (r *Runner) looking(ctx context.Context, account string, at func(known []Change) []Look) error {
+	held, lock, err := r.cfg.Ledger.Lock(ctx, account)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	known, err := r.cfg.Ledger.Changes(held, account)
+	if err != nil {
+		return err
+	}
+	if all := at(known); len(all) > 0 {
+		return lock.SaveLooks(held, all...)
+	}
+	return nil
+}
+
+// look says what is to be written down of a change at which it is time to look, or that something is to be done about it: it is to be ended or prolonged.
+func (r *Runner) look(ch Change, now time.Time) (l Look, act bool) {
+	l.Change = ch
+	over := !now.Before(ch.Until)
+	switch {
+	case ch.LookAt().IsZero(): // it was taken back, or never made
+	case over && ch.mustBeEnded():
+		return l, true
+	case over:
+		l.Ended = true
+	case now.Before(ch.LookAt()): // it was prolonged
+		l.Next = ch.LookAt()
+	case ch.longer() > 0 && r.cfg.Watch.Knocks(ch.Account, ch.denied()):
+		return l, true
+	default:
+		l.Next = ch.again(now)
+		l.ask(r.goesOn(ch))
+	}
+	return l, false
+}
+
+// ask has people asked about the change, once for each end.
+func (l *Look) ask(wanted bool) {
+	if l.Asks = wanted && !l.Change.Asked.Equal(l.Change.Until); l.Asks {
+		l.Change.Asked = l.Change.Until
+	}
+}
+
+// goesOn reports whether what the change was made for goes on, as far as is known.
+func (r *Runner) goesOn(ch Change) bool {
+	return ch.AttackID != "" && r.cfg.Watch.GoesOn(ch.Account, ch.AttackID) || r.cfg.Watch.Knocks(ch.Account, ch.denied())
+}
+
+// actByClock ends or prolongs a change as anybody would who asks for it. When that fails it says so and looks again; then an error is one of the memory.
+func (r *Runner) actByClock(ctx context.Context, ch Change, now time.Time) error {
+	over := !now.Before(ch.Until)
+	line, what := ch.renewLine(), "renew"
+	if over {
+		line, what = Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account), "due"
+	}
+	// Each attempt is a request of its own: a failed one must not be taken for the answer.
+	res, err := r.Do(ctx, Invocation{ID: fmt.Sprintf("%s %s %d", what, ch.ID, now.Unix()), At: now, Actor: clock, Line: line})
+	if err == nil && (over || res.Outcome == "done") {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		r.cfg.Log.Error("end or prolong change", "account", ch.Account, "change", ch.ID, "line", line.String(), "err", err)
+	}
+	return r.looking(ctx, ch.Account, func(known []Change) []Look {
+		i := slices.IndexFunc(known, func(c Change) bool { return c.ID == ch.ID })
+		if i < 0 {
+			return []Look{{Change: ch}}
+		}
+		if over {
+			return []Look{notEnded(known[i], err, now)}
+		}
+		return []Look{r.notRenewed(known[i], err, now)}
+	})
 }

@@ -111,6 +111,9 @@ func (l listing) planFor(ctx context.Context, c *Call, targets []Target, lasts s
 		p.Notes, p.Nothing = append(p.Notes, p.Nothing), nil
 	}
 	p.Does = fmt.Sprintf("%s %s %s %s", l.verb, severalTargets(sent), c.Account.appsText(apps), lasting(length))
+	if l.list == apiclient.ListDeny && c.cfg.Policy.renews(sent, length) {
+		p.Renews = end(c.Now, c.cfg.Policy.Renew)
+	}
 	return p, nil
 }
 

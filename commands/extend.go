@@ -28,6 +28,8 @@ func planExtend(ctx context.Context, c *Call) ([]Plan, error) {
 		return nil, err
 	}
 	switch {
+	case c.Actor.Via == ViaClock && c.Now.Before(ch.LookAt()):
+		return nil, nothing(Say(ch.Does, " was prolonged meanwhile. Nothing was sent"))
 	case ch.State == StateBegun:
 		return nil, guarded(Say(ch.Does, " is still in hand: nobody knows yet whether it was done. Nothing was sent"))
 	case !ch.InForce(c.Now):

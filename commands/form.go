@@ -61,7 +61,7 @@ func (r *Runner) Missing(l Line, attack string) bool {
 	if err != nil {
 		return false
 	}
-	if _, takes := cmd.attackArg(); takes && r.attackTyped(cmd, l) == "" && attack != "" {
+	if cmd.impliesAttack() && r.attackTyped(cmd, l) == "" && attack != "" {
 		l = withAttack(cmd, l, attack)
 	}
 	if cmd.Missing != nil && cmd.Missing(l) {
@@ -108,7 +108,7 @@ func (r *Runner) Form(ctx context.Context, inv Invocation) (Form, error) {
 // findAttack finds the attack that the line names, or in whose thread it is; that it names none is no error.
 func (c *Call) findAttack(ctx context.Context) error {
 	typed := c.attackTyped(c.Cmd, c.Line)
-	if _, takes := c.Cmd.attackArg(); typed == "" && takes {
+	if typed == "" && c.Cmd.impliesAttack() {
 		typed = c.Invocation.Attack
 	}
 	if typed == "" {

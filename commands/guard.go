@@ -62,6 +62,7 @@ type Policy struct {
 	WidestIPv6   int // 0: 48
 	Durations    Durations
 	Longest      time.Duration // of any measure; 0: 30 days
+	Renew        time.Duration // how long a denial of single addresses lasts at most while one of them knocks; 0: it isn't prolonged
 	SecondPerson []string
 	Approvers    string        // the user or user group whom a request for a second person mentions; "": nobody
 	ApprovalFor  time.Duration // how long such a request waits; 0: 15 minutes

@@ -3,7 +3,6 @@ package commands
 import (
 	"crypto/sha256"
 	"encoding/base32"
-	"strconv"
 	"strings"
 )
 
@@ -21,8 +20,8 @@ func shortHash(parts ...string) string {
 func AttackID(account, attackid string) string { return "a" + shortHash(account, attackid) }
 
 // changeID names a change by the delivery that asks for it, and by which of its changes it is, so that a redelivery finds what was begun.
-func changeID(account, delivery string, part int) string {
-	return "c" + shortHash(account, delivery, strconv.Itoa(part))
+func changeID(account, delivery, part string) string {
+	return "c" + shortHash(account, delivery, part)
 }
 
 // noteID names a note by the delivery that asks for it, so that a redelivery finds what was noted.

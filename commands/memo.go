@@ -37,6 +37,8 @@ type packed struct {
 	Request  string    `json:"request,omitempty"`
 	EndedBy  *Actor    `json:"ended_by,omitempty"`
 	EndedAt  time.Time `json:"ended_at,omitzero"`
+	Renew    time.Time `json:"renew,omitzero"`
+	Gone     bool      `json:"gone,omitempty"`
 }
 
 // Memo is the change for a message's metadata: flat, and under a kilobyte. What doesn't fit is left out: first the reason, then the line in
@@ -87,7 +89,7 @@ func (c Change) memo(rest *Change) (memo map[string]any, ok bool) {
 func (c Change) pack(memo map[string]any) (string, error) {
 	rest := packed{
 		Does: c.Does, When: c.When, Role: c.Role, Team: c.Actor.Team, Reason: c.Reason, Fault: c.Fault, Steps: c.Steps, EndedBy: c.EndedBy, EndedAt: c.EndedAt,
-		Approved: c.Approved, Alone: c.Alone, Request: c.Request,
+		Approved: c.Approved, Alone: c.Alone, Request: c.Request, Renew: c.Renew, Gone: c.Gone,
 	}
 	if memo["line"] == nil {
 		rest.Line = c.Line.String()
@@ -190,6 +192,7 @@ func (c *Change) fill(memo map[string]any, rest packed) (err error) {
 	c.Effect = Plan{Line: c.Line}.effect()
 	c.Does, c.When, c.Role, c.Actor.Team, c.Reason, c.Fault, c.Steps = rest.Does, rest.When, rest.Role, rest.Team, rest.Reason, rest.Fault, rest.Steps
 	c.Approved, c.Alone, c.Request = rest.Approved, rest.Alone, rest.Request
+	c.Renew, c.Gone = rest.Renew, rest.Gone
 	if c.Does == "" {
 		c.Does = Visible(line, maxPath)
 	}

@@ -28,13 +28,15 @@ type ledger struct {
 	ties      *ties
 	perhaps   int               // how often a change was saved of which nobody knows what became, which is news
 	kept      map[string]string // cases and mutes
+	due       map[string]time.Time
+	looks     []commands.Look // of which people are told
 	term      int
 	loseAt    int    // the save at which the lock is found lost; 0: none
 	meanwhile func() // what happens before
 }
 
 func newLedger() *ledger {
-	return &ledger{locks: make(chan struct{}, 1), changes: map[string]string{}, kept: map[string]string{}}
+	return &ledger{locks: make(chan struct{}, 1), changes: map[string]string{}, kept: map[string]string{}, due: map[string]time.Time{}}
 }
 
 func (l *ledger) Lock(ctx context.Context, _ string) (context.Context, commands.Lock, error) {
@@ -139,19 +141,70 @@ func (l *lock) SaveChanges(ctx context.Context, entry *commands.AuditEntry, all 
 			l.perhaps++
 		}
 	}
-	if err := l.write(ctx, l.changes, kept); err != nil || entry == nil {
+	if err := l.write(ctx, l.changes, kept); err != nil {
 		return 0, err
+	}
+	for _, c := range all {
+		l.lookAt(c.ID, c.LookAt())
+	}
+	if entry == nil {
+		return 0, nil
 	}
 	return l.audit.Append(ctx, *entry)
 }
 
-func (l *ledger) DueChanges(_ context.Context, account string, now time.Time) ([]string, error) {
-	var ids []string
-	for _, c := range l.all() {
-		if due := c.DueAt(); c.Account == account && !due.IsZero() && !due.After(now) {
-			ids = append(ids, c.ID)
+func (l *lock) SaveLooks(ctx context.Context, all ...commands.Look) error {
+	kept := map[string]any{}
+	for _, look := range all {
+		if look.Asks || look.Late {
+			kept[look.Change.ID] = look.Change
 		}
 	}
+	if err := l.write(ctx, l.changes, kept); err != nil {
+		return err
+	}
+	for _, look := range all {
+		l.lookAt(look.Change.ID, look.Next)
+		if look.Asks || look.Late || look.Ended {
+			l.mu.Lock()
+			l.looks = append(l.looks, look)
+			l.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+func (l *ledger) lookAt(id string, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.due[id] = at; at.IsZero() {
+		delete(l.due, id)
+	}
+}
+
+// looked are the looks of a kind of which people were told, emptied.
+func (l *ledger) looked(of func(commands.Look) bool) (found []commands.Look) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, look := range l.looks {
+		if of(look) {
+			found = append(found, look)
+		}
+	}
+	l.looks = nil
+	return found
+}
+
+func (l *ledger) DueChanges(_ context.Context, _ string, now time.Time) ([]string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var ids []string
+	for id, at := range l.due {
+		if !at.After(now) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
 	return ids, nil
 }
 

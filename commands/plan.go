@@ -23,9 +23,13 @@ type Plan struct {
 	Nothing  Text // why there is nothing to do
 	Role     Role // the least role, where only a look tells
 	Warnings []Warning
-	Notes    []Text // what else the person should know afterwards
-	Undoes   string // the change that this one takes back
-	Extends  string // the change whose end this one moves
+	Notes    []Text    // what else the person should know afterwards
+	Undoes   string    // the change that this one takes back
+	Extends  string    // the change whose end this one moves
+	Renews   time.Time // to when wafbot prolongs it while it knocks; zero: it doesn't
+	Part     string    // what tells it from the others of its line, where their number isn't the command's own; "": its place
+	// Later makes the plan itself when its turn comes, because what is done before decides about it; nil: this is it.
+	Later func(ctx context.Context) (Plan, error)
 }
 
 // Warning is what a person should know before.
@@ -47,8 +51,8 @@ func (r *Runner) run(ctx context.Context, c *Call, plans []Plan) (Result, error)
 	}
 	var failed []error
 	for i, p := range plans {
-		err := r.runOne(ctx, c, changeID(c.Account.Name, c.ID, i), p, &res)
-		if err != nil {
+		id := c.partID(p, i)
+		if err := r.turn(ctx, c, id, p, &res); err != nil {
 			failed = append(failed, err)
 		}
 	}
@@ -89,7 +93,7 @@ func (r *Runner) runOne(ctx context.Context, c *Call, id string, p Plan, res *Re
 const listedWithin = time.Minute
 
 // sameNow reports whether a change has the plan's effect: it is in hand, or it is in force, and asked again would only last longer, or it was made
-// so lately that the service's listing may not show it yet.
+// so lately that the service's listing may not show it yet. The clock asks for nothing twice: when it prolongs by as much again, it is to last longer.
 func (c *Call) sameNow(ch Change, p Plan) bool {
 	age := c.Now.Sub(ch.At)
 	switch {
@@ -98,7 +102,7 @@ func (c *Call) sameNow(ch Change, p Plan) bool {
 	case ch.State == StateBegun:
 		return age <= stale
 	}
-	return ch.State == StateDone && ch.InForce(c.Now) && (age < listedWithin || p.onlyProlongs(ch)) && !ch.superseded(c.Known)
+	return ch.State == StateDone && c.Actor.Via != ViaClock && ch.InForce(c.Now) && (age < listedWithin || p.onlyProlongs(ch)) && !ch.superseded(c.Known)
 }
 
 // onlyProlongs reports whether all that the plan does is to put entries of the change in their own place, with a later end.
@@ -137,6 +141,12 @@ func (r *Runner) closeUndone(ctx context.Context, c *Call, id string) error {
 		return nil
 	}
 	all := c.amended(Change{Undoes: id, Actor: c.Actor, At: c.Now})
+	for i := range all {
+		if all[i].ID == id { // the one that is told
+			all[i].Gone = true
+			all[0], all[i] = all[i], all[0]
+		}
+	}
 	if _, err := c.save(ctx, nil, all...); err != nil {
 		return Away(err)
 	}
@@ -156,7 +166,7 @@ func (res *Result) add(ch Change) {
 	if ch.Undoes == "" {
 		line = Say(line, ". ", Code(cmp.Or(ch.Extends, ch.ID)), ", by ", ch.by())
 		if !ch.Until.IsZero() {
-			line = Say(line, ", until ", ch.Until)
+			line = Say(line, ", until ", ch.Until, ch.renewal())
 		}
 	}
 	res.Lines = append(res.Lines, line)
@@ -167,6 +177,7 @@ func (r *Runner) newChange(c *Call, id string, p Plan) Change {
 	ch := Change{
 		ID: id, Account: c.Account.Name, Line: p.Line, Effect: p.effect(), Does: p.Does, When: p.When, Actor: c.Actor, Reason: c.Line.Keys["reason"],
 		At: r.cfg.Now(), Until: p.Until, State: StateBegun, Steps: p.Steps, Role: max(c.Cmd.Role, p.Role), Undoes: p.Undoes, Extends: p.Extends,
+		Renew: p.Renews,
 	}
 	if c.Attack != nil {
 		ch.AttackID = c.Attack.ID

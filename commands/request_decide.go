@@ -147,7 +147,7 @@ func (r Request) holds(asked *Call, plans []Plan) error {
 // unbegun are the plans of which nothing was done yet: what stands there of the others is their own.
 func (c *Call) unbegun(asked *Call, plans []Plan) (left []Plan) {
 	for i, p := range plans {
-		id := changeID(c.Account.Name, asked.ID, i)
+		id := asked.partID(p, i)
 		if !slices.ContainsFunc(c.Known, func(ch Change) bool { return ch.ID == id }) {
 			left = append(left, p)
 		}
@@ -172,9 +172,9 @@ func (c *Call) carry(ctx context.Context, q Request, as RequestState, why string
 		err = q.holds(asked, c.unbegun(asked, plans))
 	}
 	var refusal *Refusal
-	switch begun := c.begun(asked); {
+	switch begun, whole := c.begun(asked); {
 	case errors.Is(err, errClosed) && len(begun) > 0: // it was cut short in the middle: the rest is not done
-		return c.settle(ctx, q, asked, func() (Result, error) { return c.again(ctx, asked, begun) })
+		return c.settle(ctx, q, asked, func() (Result, error) { return c.again(ctx, asked, begun, whole) })
 	case errors.Is(err, errClosed) && errors.As(err, &refusal):
 		return c.closeRequest(ctx, q, refusal.Text)
 	case err != nil:
@@ -197,12 +197,12 @@ func (c *Call) goOnWith(ctx context.Context, q Request, line Line) (Result, erro
 	if err != nil {
 		return Result{}, err
 	}
-	begun := c.begun(asked)
+	begun, whole := c.begun(asked)
 	switch late := c.late(c); {
 	case q.Outcome != "":
 		return Result{Outcome: q.Outcome, Lines: []Text{RequestLine(q, c.Now)}, Changes: begun, AttackID: q.AttackID, Account: q.Account, Data: q}, nil
-	case len(begun) == max(asked.Cmd.Parts, 1) || late && len(begun) > 0:
-		return c.settle(ctx, q, asked, func() (Result, error) { return c.again(ctx, asked, begun) })
+	case whole || late && len(begun) > 0:
+		return c.settle(ctx, q, asked, func() (Result, error) { return c.again(ctx, asked, begun, whole) })
 	case late:
 		return c.closeRequest(ctx, q, Say("it could not be carried out in time"))
 	}

@@ -196,7 +196,11 @@ func (s Situation) patchButton(spec patchSpec) Suggestion {
 }
 
 func (s Situation) denyWords(top apiclient.Source) string {
-	return fmt.Sprintf("Deny %s everywhere for %s, in about 1 min: %s.", top.IP, HumanDuration(s.denyFor()), share(top, s.Attack))
+	longer := ""
+	if s.denyFor() < s.Policy.Renew {
+		longer = ", longer while it knocks (" + HumanDuration(s.Policy.Renew) + " at most)"
+	}
+	return fmt.Sprintf("Deny %s everywhere for %s%s, in about 1 min: %s.", top.IP, HumanDuration(s.denyFor()), longer, share(top, s.Attack))
 }
 
 func (s Situation) patchWords(spec patchSpec, limit int) string {

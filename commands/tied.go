@@ -175,7 +175,7 @@ func (r *Runner) wanted(ctx context.Context, c *Call) []Refused {
 		if err != nil {
 			return nil
 		}
-		return []Refused{{Line: Line{Name: "undo", Words: []string{ch.ID}}, Does: "Undo of: " + ch.Does, Ends: ch.ID, Steps: backwards(ch)}}
+		return []Refused{c.refusedUndo(ch.ID)}
 	}
 	account, blind := *c.Account, *c
 	account.API, blind.Account = unreadable{account.API}, &account
@@ -188,6 +188,15 @@ func (r *Runner) wanted(ctx context.Context, c *Call) []Refused {
 		all = append(all, Refused{Line: p.Line, Does: p.Does, Steps: r.newChange(c, "", p).Steps})
 	}
 	return all
+}
+
+// refusedUndo is the undo of a change that could not be planned.
+func (c *Call) refusedUndo(id string) Refused {
+	what := Refused{Line: Line{Name: "undo", Words: []string{id}}, Ends: id, By: c.Actor, At: c.Now}
+	if i := slices.IndexFunc(c.Known, func(ch Change) bool { return ch.ID == id }); i >= 0 {
+		what.Does, what.Steps = undoOf(c.Known[i]), backwards(c.Known[i])
+	}
+	return what
 }
 
 // backwards are the steps that take back what a change did, as far as wafbot knows without a look.

@@ -11,24 +11,42 @@ import (
 func undo() *Command {
 	return &Command{
 		Name: "undo", Role: Responder,
-		Summary: "take back a change: your last one, or the one with that id",
-		Args:    []Arg{{Name: "change", Object: true, Help: "the change's id, as c7k2m9xw4; left out: your last one", Options: changesInForce}},
+		Summary: "take back changes: your last one, those with these ids, or all of an attack or a person",
+		Args: []Arg{
+			{Name: "change", Object: true, Many: true, Help: "the change's id, as c7k2m9xw4; left out with all else: your last one", Options: changesInForce},
+			{Name: "attack", Typed: true, Help: "all that was done for that attack", Options: ongoingAttacks},
+			{Name: "by", Help: "all that somebody did: @me, a mention, or a part of a name or id; with since="},
+			{Name: "since", Help: "only what was done in so long: 30m", Label: "How far back", Read: readDuration},
+		},
+		Example: "undo by=@me since=30m",
 		Plan:    planUndo,
 	}
 }
 
 func planUndo(ctx context.Context, c *Call) ([]Plan, error) {
+	if c.undoesMany() {
+		return c.planUndoes()
+	}
 	ch, err := c.changeTyped(c.Known)
 	if err != nil {
 		return nil, err
 	}
+	p, err := c.planUndoOf(ctx, ch)
+	return []Plan{p}, err
+}
+
+func undoOf(ch Change) string { return "Undo of: " + ch.Does }
+
+// planUndoOf plans to take a change back.
+func (c *Call) planUndoOf(ctx context.Context, ch Change) (Plan, error) {
 	if c.Actor.Via == ViaClock && (ch.Until.IsZero() || c.Now.Before(ch.Until)) {
-		return nil, nothing(Say(ch.Does, " was prolonged meanwhile. Nothing was sent"))
+		return Plan{}, nothing(Say(ch.Does, " was prolonged meanwhile. Nothing was sent"))
 	}
-	if ch, err = c.lookedAt(ctx, ch); err != nil {
-		return nil, err
+	ch, err := c.lookedAt(ctx, ch)
+	if err != nil {
+		return Plan{}, err
 	}
-	p := Plan{Line: Line{Name: "undo", Words: []string{ch.ID}}, Does: "Undo of: " + ch.Does, When: ch.When, Undoes: ch.ID}
+	p := Plan{Line: Line{Name: "undo", Words: []string{ch.ID}}, Does: undoOf(ch), When: ch.When, Undoes: ch.ID}
 	if c.Attack == nil && ch.AttackID != "" {
 		c.Attack = &KnownAttack{ID: ch.AttackID}
 	}
@@ -38,7 +56,7 @@ func planUndo(ctx context.Context, c *Call) ([]Plan, error) {
 			continue
 		}
 		if err := c.undoStep(ctx, &p, ch, s); err != nil {
-			return nil, err
+			return Plan{}, err
 		}
 	}
 	if len(p.Steps) == 0 {
@@ -47,7 +65,7 @@ func planUndo(ctx context.Context, c *Call) ([]Plan, error) {
 			p.Nothing = Say(p.Nothing, "; ", n)
 		}
 	}
-	return []Plan{p}, nil
+	return p, nil
 }
 
 // lookedAt is a change in which each step of unknown outcome is marked as done if it took place.
@@ -76,7 +94,18 @@ func (c *Call) changeTyped(changes []Change) (Change, error) {
 		}
 		return Change{}, nothing(Say("nothing of yours is in force on ", c.Account.Name))
 	}
-	typed := c.Line.Words[0]
+	ch, err := c.changeNamed(changes, c.Line.Words[0])
+	if err == nil {
+		err = stands(ch)
+	}
+	if err != nil {
+		return Change{}, err
+	}
+	return ch, nil
+}
+
+// changeNamed is the change with the id that was typed.
+func (c *Call) changeNamed(changes []Change, typed string) (Change, error) {
 	var found []Change
 	for _, ch := range changes {
 		if matchID(ch.ID, typed) {
@@ -89,16 +118,20 @@ func (c *Call) changeTyped(changes []Change) (Change, error) {
 	case len(found) > 1:
 		return Change{}, usage(Say(Code(Visible(typed, maxField)), " fits several changes: type more of its id"))
 	}
-	ch := found[0]
+	return found[0], nil
+}
+
+// stands refuses a change of which there is nothing to take back or to prolong.
+func stands(ch Change) error {
 	switch {
 	case ch.Amends() != "":
-		return Change{}, amendment(ch)
+		return amendment(ch)
 	case ch.State == StateUndone:
-		return Change{}, takenBack(ch)
+		return takenBack(ch)
 	case ch.State == StateFailed:
-		return Change{}, nothing(Say(ch.Does, " was never made: ", ch.Fault, ". Nothing was sent"))
+		return nothing(Say(ch.Does, " was never made: ", ch.Fault, ". Nothing was sent"))
 	}
-	return ch, nil
+	return nil
 }
 
 // amendment refuses a change that is about another one.
@@ -138,23 +171,29 @@ func (c *Call) undoAdd(ctx context.Context, p *Plan, ch Change, s Step) error {
 		return err
 	}
 	i, changed := c.entryLeft(entries, ch, s)
+	ours := func(e apiclient.IPRule) bool { return sameSource(e, *s.Entry) }
 	if changed != nil {
 		p.Notes = append(p.Notes, changed)
-		return nil
+	} else {
+		p.Steps = append(p.Steps, Step{Kind: DeleteEntry, Entry: &entries[i]})
+		c.bringBack(p, s.Before)
+		ours = func(e apiclient.IPRule) bool {
+			return e.ID == entries[i].ID || slices.ContainsFunc(s.Before, func(b apiclient.IPRule) bool { return b.ID == e.ID })
+		}
 	}
-	p.Steps = append(p.Steps, Step{Kind: DeleteEntry, Entry: &entries[i]})
-	for _, before := range s.Before {
+	notes, err := c.covering(ctx, ch, *s.Entry, slices.DeleteFunc(slices.Clone(entries), ours))
+	p.Notes = append(p.Notes, notes...)
+	return err
+}
+
+// bringBack plans to put back what an entry had taken the place of.
+func (c *Call) bringBack(p *Plan, all []apiclient.IPRule) {
+	for _, before := range all {
 		if (before.Expires.IsZero() || before.Expires.After(c.Now)) && !c.takenBackSince(before) {
 			p.Steps = append(p.Steps, Step{Kind: AddEntry, Entry: asBefore(before)})
 			p.Notes = append(p.Notes, Say(names(before), " is on the ", listName(before.List), untilText(before.Expires), " again, as before", byText(before)))
 		}
 	}
-	for j, e := range entries {
-		if j != i && coversEntry(e, *s.Entry) && !slices.ContainsFunc(s.Before, func(b apiclient.IPRule) bool { return b.ID == e.ID }) {
-			p.Notes = append(p.Notes, Say("still on the ", listName(e.List), ": ", names(e), " covers it", untilText(e.Expires), byText(e)))
-		}
-	}
-	return nil
 }
 
 // entryLeft finds the entry that a step made, if it still stands as wafbot left it; otherwise it says what became of it.

@@ -146,7 +146,7 @@ func (p *Poller) firstStart(r reading, cards int) News {
 }
 
 func (p *Poller) look(a apiclient.Attack, at time.Time) Look {
-	knocks := slices.ContainsFunc(a.Sources, func(s apiclient.Source) bool { return at.Sub(p.knocked[s.IP]) < p.cfg.OngoingFor })
+	knocks := slices.ContainsFunc(a.Sources, func(s apiclient.Source) bool { return p.knocks(s.IP, at) })
 	return Look{Attack: a, At: at, Knocking: knocks, OngoingFor: p.cfg.OngoingFor}
 }
 
@@ -155,6 +155,8 @@ func (p *Poller) heed(a apiclient.Attack) {
 	if a.Type != apiclient.TypeBlockedSource {
 		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, s := range a.Sources {
 		if a.Last.After(p.knocked[s.IP]) {
 			p.knocked[s.IP] = a.Last

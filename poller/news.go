@@ -29,6 +29,8 @@ const (
 	Gap            Reason = "gap"         // it is watched again, or wafbot was not watching; about no attack
 	HandsTied      Reason = "hands tied"  // the service refuses changes; no poll finds that
 	Asked          Reason = "asked"       // a second person is asked for, or has answered; no poll finds that
+	Ends           Reason = "ends"        // a measure ends while its attack goes on; likewise
+	Overdue        Reason = "overdue"     // a measure can't be ended; likewise
 )
 
 // Shown is one attack as it was last decided about.
@@ -69,7 +71,7 @@ func (n News) Rank() int {
 		return 0
 	case n.Reason == NewIncident || n.Reason == BecameIncident:
 		return 1
-	case slices.Contains([]Reason{Worsened, Blind, Gap, HandsTied, Changed, Asked}, n.Reason): // a message that tells of a measure is what is left of it when Memory is emptied
+	case slices.Contains([]Reason{Worsened, Blind, Gap, HandsTied, Ends, Overdue, Changed, Asked}, n.Reason): // a message that tells of a measure is what is left of it when Memory is emptied
 		return 2
 	case n.Reason == NewAttack:
 		return 3

@@ -58,23 +58,23 @@ type Poller struct {
 	refresh chan struct{}
 
 	// Only Poll uses these.
-	loaded     bool                     // the state below is what Memory holds
-	lastGood   time.Time                // begin of the last good poll, on the service's clock
-	began      time.Time                // what was over before then is no news, though nothing is known of it; zero: all is
-	remembered time.Time                // lastGood as Memory holds it
-	skew       time.Duration            // how far the service's clock is ahead of this machine's
-	sweep      time.Time                // when everything is to be read again, on this machine's clock
-	listed     time.Time                // when all incidents were last read, likewise
-	failures   int                      // of the service, in this spell of failures
-	blind      Spell                    // as Memory holds it
-	reported   []string                 // what this spell of failures was logged for
-	held       map[string]bool          // attack ids that mutes kept back in the last poll; after a start everything is read again
-	agenda     agenda                   // of the attacks that time alone can make news
-	knocked    map[netip.Addr]time.Time // the last try of each denied source, on the service's clock
+	loaded     bool            // the state below is what Memory holds
+	lastGood   time.Time       // begin of the last good poll, on the service's clock
+	began      time.Time       // what was over before then is no news, though nothing is known of it; zero: all is
+	remembered time.Time       // lastGood as Memory holds it
+	sweep      time.Time       // when everything is to be read again, on this machine's clock
+	listed     time.Time       // when all incidents were last read, likewise
+	failures   int             // of the service, in this spell of failures
+	blind      Spell           // as Memory holds it
+	reported   []string        // what this spell of failures was logged for
+	held       map[string]bool // attack ids that mutes kept back in the last poll; after a start everything is read again
+	agenda     agenda          // of the attacks that time alone can make news
 
-	mu       sync.Mutex           // held by Poll while it writes these, and by whoever else reads them
-	shown    map[string]Shown     // by attack id, as Memory holds it
-	latest   map[string]*sighting // every record as it was last read, results of measures too
+	mu       sync.Mutex               // held by Poll while it writes these, and by whoever else reads them
+	skew     time.Duration            // how far the service's clock is ahead of this machine's
+	knocked  map[netip.Addr]time.Time // the last try of each denied source, on the service's clock
+	shown    map[string]Shown         // by attack id, as Memory holds it
+	latest   map[string]*sighting     // every record as it was last read, results of measures too
 	health   Health
 	settings Settings
 }

@@ -27,7 +27,6 @@ func laterKeys() []laterKey {
 		{"policy.viewers[]", "S", noGroups},
 		{"policy.responders[]", "S", noGroups},
 		{"policy.admins[]", "S", noGroups},
-		{"policy.renew_while_knocking", "", "a denial ends when it is due"},
 	}
 }
 

@@ -70,6 +70,8 @@ func everyLine() []lineCase {
 		{line: "mode Shop off", least: admin, sends: []string{createRule, deleteRule}, body: []string{`"mode":"off"`}, says: []string{"Switch Shop to off for 30 min: accepted"}, record: "done", after: "undo {change}"},
 		{line: "unrule {rule}", least: admin, before: "patch GET shop.example.com/u{n} type=xss part=get.q", sends: []string{deleteRule}, body: []string{"{rule}"}, says: []string{"{rule}", "accepted"}, record: "done"},
 		{line: "undo {change}", least: responder, before: deny, sends: []string{deleteEntry}, says: []string{"Undo of: Deny {ip}"}, record: "done"},
+		{line: "undo attack={attack}", least: responder, before: "deny {ip} for=1h attack={attack}", sends: []string{deleteEntry}, says: []string{"Undo of: Deny {ip}"}, record: "done"},
+		{line: "undo by=@me since=1h attack={attack}", least: responder, first: "deny {ip} for=1h attack={attack}", sends: []string{deleteEntry}, says: []string{"Undo of: Deny {ip}"}, record: "done"},
 		{line: "extend {change} for=2h", least: responder, before: deny, sends: []string{addEntry}, body: []string{`"force":true`, "{ip}/32"}, says: []string{"{ip}", "accepted"}, record: "done"},
 		{line: "approve r1234567", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
 		{line: "reject r1234567 reason=no", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},

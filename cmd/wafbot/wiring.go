@@ -40,7 +40,8 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	a := &app{cfg: cfg, log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*commands.Account{}}
 	var err error
 	a.store, err = store.Open(store.Config{
-		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway, Follow: a.following, Notice: a.notice, Asked: a.asked,
+		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway, Follow: a.following, Watched: a.watched, Notice: a.notice,
+		Asked: a.asked,
 	})
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	a.runner = commands.New(commands.Config{
 		Accounts: accounts, Policy: cfg.policy(), Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Audit: a.store,
 		AuditOut: &lineWriter{out: out}, Log: log, Changed: a.follow, Health: a.health,
-		Desk: a.store, Ties: a.store, Requests: a.store, Asked: a.wakeAsked, Touched: a.touched, Explain: a.explain,
+		Desk: a.store, Ties: a.store, Requests: a.store, Asked: a.wakeAsked, Watch: watch(a.pollers), Touched: a.touched, Explain: a.explain,
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: cfg.policy(), Roles: roles,
@@ -157,12 +158,12 @@ func (a *app) follow(_ context.Context, ch commands.Change) {
 }
 
 // following is the news of a change that was written down: every one that came to an end is told. Of one that was taken back the undo tells,
-// which is a change of its own. What could not be ended when it was due is tried each minute, which is not told each minute; and what failed
+// which is a change of its own, unless nothing of it was left. What could not be ended when it was due is tried each minute, which is not told each minute; and what failed
 // for an attack is told in its thread to the one who asked.
 func (a *app) following(ch commands.Change) []poller.News {
 	unfinished := ch.State == commands.StateBegun && ch.Fault == ""
 	toldElsewhere := ch.State == commands.StateFailed && (ch.Actor.Via == commands.ViaClock || ch.AttackID != "")
-	if unfinished || toldElsewhere || ch.State == commands.StateUndone {
+	if unfinished || toldElsewhere || ch.State == commands.StateUndone && !ch.Gone {
 		return nil
 	}
 	return []poller.News{bot.Announcement(ch, a.configured(ch.Account).Channel)}
@@ -191,7 +192,7 @@ func (a *app) redisAway(err error) {
 	a.log.Info("redis is back")
 }
 
-// tend does what one replica does for an account: poll, tell, draw, end what is due.
+// tend does what one replica does for an account: poll, tell, draw, look at what ends.
 func (a *app) tend(held, more context.Context, account string, duties <-chan store.Duties) {
 	if err := a.recall(more, account); err != nil {
 		if more.Err() == nil {
@@ -240,7 +241,7 @@ func (a *app) pass(account string, d store.Duties, due chan<- struct{}) {
 func (c *Config) policy() commands.Policy {
 	p := commands.Policy{
 		Changes: c.Policy.Changes, WidestIPv4: c.Policy.WidestPrefix.IPv4, WidestIPv6: c.Policy.WidestPrefix.IPv6,
-		Longest: c.Policy.LongestDuration, SecondPerson: c.Policy.SecondPerson, Approvers: c.Policy.Approvers, ApprovalFor: c.Policy.ApprovalFor,
+		Longest: c.Policy.LongestDuration, Renew: c.Policy.RenewWhileKnocking, SecondPerson: c.Policy.SecondPerson, Approvers: c.Policy.Approvers, ApprovalFor: c.Policy.ApprovalFor,
 		Alone: commands.Alone{After: c.Policy.Alone.After, Longest: c.Policy.Alone.Longest, Tell: c.Policy.Alone.Tell},
 		Durations: commands.Durations{
 			Deny: c.Policy.Durations.Deny, Gray: c.Policy.Durations.Gray, Allow: c.Policy.Durations.Allow,

@@ -18,7 +18,7 @@ import (
 // endedFor is how long an ended change can still be looked up; the audit log keeps it longer.
 const endedFor = 30 * 24 * time.Hour
 
-// SaveChanges writes changes down, new or again, with the times at which they are due to be ended, has their attacks' cards be drawn again,
+// SaveChanges writes changes down, new or again, with the times at which they are to be looked at, has their attacks' cards be drawn again,
 // announces the news of the first (the others only follow from it), and keeps an audit entry if there is one, whose number it gives: all in
 // one step. It fails with commands.ErrLost when another one holds the lock by now.
 func (l *Lock) SaveChanges(ctx context.Context, entry *commands.AuditEntry, all ...commands.Change) (n int64, err error) {
@@ -30,11 +30,7 @@ func (l *Lock) SaveChanges(ctx context.Context, entry *commands.AuditEntry, all 
 		if err := b.json("HSET", keyChanges(l.account), c.ID, c); err != nil {
 			return 0, err
 		}
-		if due := c.DueAt(); due.IsZero() {
-			b.do("ZREM", keyDue(l.account), c.ID)
-		} else {
-			b.do("ZADD", keyDue(l.account), due.Unix(), c.ID)
-		}
+		b.due(l.account, c.ID, c.LookAt())
 		if c.AttackID != "" {
 			b.outdated(l.account, c.AttackID)
 		}
@@ -48,6 +44,38 @@ func (l *Lock) SaveChanges(ctx context.Context, entry *commands.AuditEntry, all 
 		}
 	}
 	return l.write(ctx, &b, "save changes")
+}
+
+// due sets when a change is to be looked at; zero: never.
+func (b *batch) due(account, id string, at time.Time) {
+	if at.IsZero() {
+		b.do("ZREM", keyDue(account), id)
+		return
+	}
+	b.do("ZADD", keyDue(account), at.Unix(), id)
+}
+
+// SaveLooks writes down what came of looking at changes: when to look again, that people are asked or an end is overdue, which is told, and that a
+// card is to be drawn again, all in one step.
+func (l *Lock) SaveLooks(ctx context.Context, all ...commands.Look) error {
+	var b batch
+	for _, look := range all {
+		c := look.Change
+		b.due(l.account, c.ID, look.Next)
+		if look.Asks || look.Late {
+			if err := b.json("HSET", keyChanges(l.account), c.ID, c); err != nil {
+				return err
+			}
+		}
+		if look.Ended && c.AttackID != "" {
+			b.outdated(l.account, c.AttackID)
+		}
+		if err := b.announce(l.store.watched(look)...); err != nil {
+			return err
+		}
+	}
+	_, err := l.write(ctx, &b, "save looks")
+	return err
 }
 
 // write carries a batch out while the lock is held. It gives the number of the batch's audit entry, 0 if there is none.
@@ -104,7 +132,7 @@ func endedLongAgo(c commands.Change, now time.Time) bool {
 	return now.Sub(ended) > endedFor
 }
 
-// DueChanges are the ids of the account's changes whose end has come.
+// DueChanges are the ids of the account's changes at which it is time to look, at most 100, what has waited longest first.
 func (s *Store) DueChanges(ctx context.Context, account string, now time.Time) ([]string, error) {
 	ids, err := s.rdb.ZRangeArgs(ctx, redis.ZRangeArgs{
 		Key: keyDue(account), ByScore: true, Start: "-inf", Stop: strconv.FormatInt(now.Unix(), 10), Count: 100,

@@ -10,6 +10,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
 )
 
 // rule is a step that wafbot itself has to end.
@@ -104,9 +105,8 @@ func TestChangesBecomeDue(t *testing.T) {
 		s := w.open(t)
 		c := commands.Change{ID: "patch", State: commands.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}
 		save(t, s, c)
-		save(t, s, commands.Change{ID: "deny", State: commands.StateDone, At: noon, Until: noon.Add(time.Hour)})
-		require.Empty(t, due(t, s, c.Until.Add(-time.Second)))
-		require.Equal(t, []string{"patch"}, due(t, w.open(t), c.Until))
+		require.Empty(t, due(t, s, c.Until.Add(-15*time.Minute-time.Second)))
+		require.Equal(t, []string{"patch"}, due(t, w.open(t), c.Until.Add(-15*time.Minute)), "it is looked at before its end")
 		c.Until = noon.Add(2 * time.Hour) // prolonged
 		save(t, s, c)
 		require.Empty(t, due(t, s, noon.Add(time.Hour)))
@@ -115,13 +115,73 @@ func TestChangesBecomeDue(t *testing.T) {
 		save(t, s, c)
 		require.Empty(t, due(t, s, c.Until))
 		require.NotContains(t, w.keys(t), "{a:acme}:due")
+		save(t, s, commands.Change{ID: "in hand", State: commands.StateBegun, At: noon, Until: noon.Add(time.Hour), Steps: rule})
+		save(t, s, commands.Change{ID: "deny", State: commands.StateDone, At: noon, Until: noon.Add(2 * time.Hour)})
+		require.Equal(t, []string{"in hand"}, due(t, s, noon.Add(time.Hour)), "of which nobody knows yet whether it was made")
+		require.Equal(t, []string{"in hand", "deny"}, due(t, s, noon.Add(2*time.Hour)), "what the service ends, too: its card is to show it")
 
 		for i := range 101 {
-			c := commands.Change{ID: fmt.Sprintf("%03d", i), State: commands.StateDone, At: noon, Until: noon.Add(time.Duration(200-i) * time.Second), Steps: rule}
+			c := commands.Change{ID: fmt.Sprintf("%03d", i), State: commands.StateBegun, At: noon, Until: noon.Add(time.Duration(200-i) * time.Second), Steps: rule}
 			save(t, s, c)
 		}
 		ids := due(t, s, noon.Add(time.Hour))
-		require.Len(t, ids, 100, "the rest comes when these are ended")
+		require.Len(t, ids, 100, "the rest comes when these were looked at")
 		require.Equal(t, "100", ids[0], "what has been due longest comes first")
+	})
+}
+
+func TestLooksAreWrittenDown(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, err := store.Open(store.Config{URL: "redis://" + w.addr + "/0", Watched: func(l commands.Look) (news []poller.News) {
+			if l.Asks || l.Late {
+				news = append(news, poller.News{ID: l.Change.ID + ":ends", Account: "acme", Channel: "C1"})
+			}
+			return news
+		}})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		s.AddHook(oneSlot{})
+		at := time.Now().UTC().Truncate(time.Second) // what ended long ago is forgotten
+		c := commands.Change{ID: "c1", Account: "acme", AttackID: "a1", State: commands.StateDone, At: at, Until: at.Add(time.Hour)}
+		save(t, s, c)
+		redrawn := func() bool {
+			marks, err := s.ToRedraw(t.Context(), "acme")
+			require.NoError(t, err)
+			for attack, mark := range marks {
+				require.NoError(t, s.Redrawn(t.Context(), "acme", attack, mark))
+			}
+			return len(marks) > 0
+		}
+		looked := func(l commands.Look) {
+			locked(t, s, func(lock commands.Lock) error { return lock.SaveLooks(t.Context(), l) })
+		}
+		kept := func() commands.Change {
+			all, err := s.Changes(t.Context(), "acme")
+			require.NoError(t, err)
+			return all[0]
+		}
+		told := func() int {
+			all, err := s.Untold(t.Context(), "acme")
+			require.NoError(t, err)
+			return len(all)
+		}
+		redrawn()
+		c.Asked = c.Until
+		looked(commands.Look{Change: c, Next: at.Add(46 * time.Minute)})
+		require.Empty(t, due(t, s, at.Add(45*time.Minute)))
+		require.Equal(t, []string{"c1"}, due(t, s, at.Add(46*time.Minute)))
+		require.Equal(t, []any{true, 0}, []any{kept().Asked.IsZero(), told()}, "a mere look is no news")
+		looked(commands.Look{Change: c, Next: c.Until, Asks: true})
+		require.Equal(t, []any{c.Until, 1, false}, []any{kept().Asked, told(), redrawn()})
+		looked(commands.Look{Change: c, Ended: true})
+		require.Empty(t, due(t, s, c.Until.Add(time.Hour)))
+		require.True(t, redrawn())
+		looked(commands.Look{Change: commands.Change{ID: "forgotten"}})
+		require.Len(t, changeIDs(t, s), 1)
+
+		lost := lock(t, w.open(t))
+		require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:lock").Err())
+		require.ErrorIs(t, lost.SaveLooks(t.Context(), commands.Look{Change: c, Next: at}), commands.ErrLost)
+		require.Empty(t, due(t, s, c.Until))
 	})
 }

@@ -62,7 +62,7 @@ func (r Recalled) batch(account string) (*batch, error) {
 	}
 	for _, c := range r.Changes {
 		faults = append(faults, b.json("HSETNX", keyChanges(account), c.ID, c))
-		if due := c.DueAt(); !due.IsZero() {
+		if due := c.LookAt(); !due.IsZero() {
 			b.do("ZADD", keyDue(account), "NX", due.Unix(), c.ID)
 		}
 	}

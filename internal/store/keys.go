@@ -28,7 +28,7 @@ package store
 //	{a:NAME}:requests      hash    request's id → commands.Request                    7 days after its end
 //	{a:NAME}:requests:at   hash    request's id → REVISION CHANNEL TS of its card     with the request
 //	{a:NAME}:requests:due  zset    request's id by the Unix time at which to look     when looked at
-//	{a:NAME}:due           zset    change's id by the Unix time at which to end it    when ended
+//	{a:NAME}:due           zset    change's id by the Unix time at which to look      when ended
 //	{a:NAME}:lock          string  the token of who changes the account               4 s, renewed
 //	{a:NAME}:audit         stream  audit entries                                      as configured
 //	{a:NAME}:audited       string  the number of the last audit entry                 never

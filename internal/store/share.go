@@ -22,7 +22,7 @@ const (
 type Duties struct {
 	Untold   int       // pieces of news
 	Outdated int       // cards
-	Due      time.Time // when the next change has to be ended, or request to be looked at; zero: none
+	Due      time.Time // when to look at the next change that ends, or at a request; zero: none
 }
 
 // Tend does what one replica does for an account. It begins nothing new when more ends, and stops when held does, with the lease: what it was

@@ -27,6 +27,8 @@ type Config struct {
 	Away func(err error)
 	// Follow gives the news of a change that was written down; nil: there is none.
 	Follow func(c commands.Change) []poller.News
+	// Watched gives the news of what came of looking at a change; nil: there is none.
+	Watched func(l commands.Look) []poller.News
 	// Notice gives the news of a spell of refused changes; nil: there is none.
 	Notice func(t commands.Tied) []poller.News
 	// Asked gives the news of a request for a second person; nil: there is none.
@@ -40,6 +42,7 @@ type Store struct {
 	copies    int
 	away      func(err error)
 	follow    func(c commands.Change) []poller.News
+	watched   func(l commands.Look) []poller.News
 	notice    func(t commands.Tied) []poller.News
 	asked     func(q commands.Request) []poller.News
 	replica   string // what this process is called among all replicas
@@ -76,6 +79,9 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	if cfg.Follow == nil {
 		cfg.Follow = func(commands.Change) []poller.News { return nil }
 	}
+	if cfg.Watched == nil {
+		cfg.Watched = func(commands.Look) []poller.News { return nil }
+	}
 	if cfg.Notice == nil {
 		cfg.Notice = func(commands.Tied) []poller.News { return nil }
 	}
@@ -84,8 +90,8 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	}
 	rdb := redis.NewUniversalClient(opts)
 	s := &Store{
-		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away, follow: cfg.Follow, notice: cfg.Notice, asked: cfg.Asked, replica: newReplica(),
-		peers: peers{changed: make(chan struct{})}, held: map[string]*lease{},
+		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away, follow: cfg.Follow, watched: cfg.Watched, notice: cfg.Notice, asked: cfg.Asked,
+		replica: newReplica(), peers: peers{changed: make(chan struct{})}, held: map[string]*lease{},
 	}
 	rdb.AddHook(once{lost: s.moved})
 	return s

@@ -1,0 +1,57 @@
+package bot
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// ending is a denial that ends in a quarter of an hour.
+func ending() commands.Change {
+	return commands.Change{
+		ID: "ck7q2m9xw", Account: "acme", AttackID: "ak7q2m9xw", Line: commands.Line{Name: "deny", Words: []string{"203.0.113.7"}}.With("for", "4h"),
+		Does: "Deny 203.0.113.7 everywhere for 4 h", Actor: anna(), At: now.Add(-225 * time.Minute), Until: now.Add(15 * time.Minute), State: commands.StateDone,
+		Steps: []commands.Step{{Kind: commands.AddEntry, Entry: &apiclient.IPRule{}, Sent: true, Done: true}},
+	}
+}
+
+// endedLate is the undo of a mode that should have returned before.
+func endedLate() commands.Change {
+	late := switched()
+	return commands.Change{
+		ID: "cu2d8e1rt", Account: "acme", Line: commands.Line{Name: "undo", Words: []string{late.ID}}, Does: "Undo of: " + late.Does, Undoes: late.ID,
+		Actor: commands.Actor{ID: "wafbot", Name: "wafbot", Via: commands.ViaClock}, At: now, State: commands.StateDone, Late: &commands.Late{Due: late.Until},
+	}
+}
+
+func TestRenderWhatEnds(t *testing.T) {
+	t.Parallel()
+	silent, longest, overdue := ending(), ending(), switched()
+	silent.Renew, longest.Renew = now.Add(20*time.Hour), longest.Until
+	overdue.Late = &commands.Late{Due: overdue.Until, Why: "the service has locked its rules just now: try again in some minutes"}
+	for name, m := range map[string]Message{
+		"ends": endsMessage(ending(), "U0ROB", ""), "ends-unless-it-knocks": endsMessage(silent, "U0ROB", ""), "ends-as-long-as-may-be": endsMessage(longest, "", "ak7q2m9xw"),
+		"overdue":    overdueMessage(acme(), overdue, "U0ANN", now),
+		"ended-late": changeCall(nil, endedLate(), poller.News{}, nil).Message,
+	} {
+		requireFits(t, m)
+		golden(t, filepath.Join("testdata", "due", name+".json"), pretty(t, m))
+	}
+}
+
+func TestRenderWhatEndsOfHostileAttacks(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{strings.Repeat("a", 10_000), strings.Repeat("<!channel>", 1_000), "\u202e\x00"} {
+		ch := switched()
+		ch.Does, ch.Late = text, &commands.Late{Due: ch.Until, Why: text}
+		a := acme()
+		a.Name = text
+		requireFits(t, overdueMessage(a, ch, text, now))
+		requireFits(t, endsMessage(ch, text, text))
+	}
+}

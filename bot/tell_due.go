@@ -1,0 +1,104 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// Due is the news of a change whose end is near or past: people are asked about it, or told that it is overdue; each end once. Its id begins with
+// the change's.
+func Due(l commands.Look, channel string) (news []poller.News) {
+	ch := l.Change
+	one := poller.News{Account: ch.Account, Channel: channel, At: ch.Until}
+	if l.Asks {
+		one.ID, one.Reason = fmt.Sprintf("%s:ends:%d", ch.ID, ch.Until.Unix()), poller.Ends
+		news = append(news, one)
+	}
+	if l.Late {
+		one.ID, one.Reason = fmt.Sprintf("%s:late:%d", ch.ID, ch.Until.Unix()), poller.Overdue
+		news = append(news, one)
+	}
+	return news
+}
+
+// changeOf is the change that news is about, which begins with its id.
+func (b *Bot) changeOf(ctx context.Context, n poller.News) (ch commands.Change, ok bool, err error) {
+	id, _, _ := strings.Cut(n.ID, ":")
+	all, err := b.cfg.Memory.Changes(ctx, n.Account)
+	if err != nil {
+		return commands.Change{}, false, err
+	}
+	i := slices.IndexFunc(all, func(ch commands.Change) bool { return ch.ID == id })
+	if i < 0 {
+		return commands.Change{}, false, nil
+	}
+	return all[i], true, nil
+}
+
+// tellEnds asks, under the card of its attack, whether a change is to hold longer. It is asked where it still ends then.
+func (b *Bot) tellEnds(ctx context.Context, n poller.News) error {
+	ch, ok, err := b.changeOf(ctx, n)
+	if err != nil {
+		return err
+	}
+	if !ok || !ch.InForce(b.cfg.Now()) || !ch.Until.Equal(n.At) {
+		return b.record(ctx, n, place{})
+	}
+	who, err := b.whose(ctx, ch)
+	if err != nil {
+		return err
+	}
+	channel, ts, err := b.cfg.Memory.Card(ctx, n.Account, ch.AttackID)
+	if err != nil {
+		return err
+	}
+	if ts != "" {
+		call := newsCall(n, endsMessage(ch, who, ""), "")
+		call.Channel, call.Thread = channel, ts
+		if err := b.tellCall(ctx, n, call); !errors.Is(err, errNowhere) {
+			return err
+		}
+		// The card was deleted, or its channel can't be posted to.
+	}
+	return b.tellMessage(ctx, n, endsMessage(ch, who, ch.AttackID))
+}
+
+// tellOverdue says in the account's channel that a change can't be ended, if that is so by now.
+func (b *Bot) tellOverdue(ctx context.Context, a Account, n poller.News) error {
+	ch, ok, err := b.changeOf(ctx, n)
+	if err != nil {
+		return err
+	}
+	if !ok || ch.Late == nil || ch.DueAt().IsZero() {
+		return b.record(ctx, n, place{})
+	}
+	who, err := b.whose(ctx, ch)
+	if err != nil {
+		return err
+	}
+	return b.tellMessage(ctx, n, overdueMessage(a, ch, who, b.cfg.Now()))
+}
+
+// whose is who is on the attack of a change, else who made the change; "" for whoever sat at a terminal, who can't be called.
+func (b *Bot) whose(ctx context.Context, ch commands.Change) (user string, err error) {
+	user = ch.Actor.ID
+	if ch.AttackID != "" {
+		said, err := b.cfg.Memory.Case(ctx, ch.Account, ch.AttackID)
+		if err != nil {
+			return "", err
+		}
+		if said.Owner != nil {
+			user = said.Owner.ID
+		}
+	}
+	if strings.HasPrefix(user, "cli:") {
+		return "", nil
+	}
+	return user, nil
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// expires is when the entry for a range ends; zero: there is none.
+func (w *world) expires(subnet string) time.Time {
+	w.t.Helper()
+	for _, e := range w.entries("acme") {
+		if e.Subnet == subnet {
+			return time.Unix(e.ExpiredAt, 0)
+		}
+	}
+	return time.Time{}
+}
+
+// A denial is prolonged while it knocks, by whichever replica lives, and taken back with all that it was prolonged by. What can't be prolonged is
+// asked about, and ends on its card.
+func TestWhatEndsWhileTheAttackGoesOn(t *testing.T) {
+	prepare := func(w *world) { w.cfg.Policy.RenewWhileKnocking = time.Hour }
+	storyOver(t, eitherWay(), prepare, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		w.types("rob", "deny "+attacker+" for=20s attack="+card.id())
+		card.says("Deny "+attacker+" everywhere for 20 s · Rob Diaz", "longer while it knocks")
+		w.types("ann", "deny 198.51.100.96/28 for=16s attack="+card.id())
+		w.told("ann", "Deny 198.51.100.96/28 everywhere for 16 s: accepted")
+		first := w.expires(attacker + "/32")
+		w.stop()
+		w.start()
+
+		ask := w.message("#waf", "Deny 198.51.100.96/28 everywhere for 16 s ends at ", "and the attack goes on")
+		require.Equal(t, card.ts, ask.ThreadTS)
+		require.Contains(t, ask.Text, "<@U0ROB0002>", "who is on it")
+		w.until("renewed", func() bool { return w.expires(attacker + "/32").Equal(first.Add(20 * time.Second)) })
+		w.message("#waf", "Prolong by 20 s: Deny "+attacker, "wafbot")
+		require.True(t, w.journal.has(`"via":"clock"`, "extend ", "it still knocks", `"outcome":"done"`))
+		card.says("Deny "+attacker+" everywhere for 20 s · Rob Diaz", fmt.Sprintf("→ <!date^%d^", first.Add(20*time.Second).Unix()))
+		card.says("Deny 198.51.100.96/28 everywhere for 16 s · Anna Weber", "ended")
+		require.Len(t, card.replies("198.51.100.96/28", "the attack goes on"), 1)
+
+		card.undo("rob", "Deny "+attacker)
+		card.says("taken back by Rob Diaz")
+		require.Empty(t, w.entries("acme"))
+		require.False(t, w.WAF.Denied("acme", attacker))
+	})
+}
+
+// overwrites is what somebody does in the service's console.
+func (w *world) overwrites(subnet, reason string) {
+	w.t.Helper()
+	body := fmt.Sprintf(`{"clientid":%d,"force":true,"ip_rule":{"list":"black","rule_type":"ip_range","subnet":%q,"pools":[0],"expired_at":%d,"reason":%q}}`,
+		w.cfg.Accounts[0].ClientID, subnet, time.Now().Add(time.Hour).Unix(), reason)
+	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.cfg.Accounts[0].APIURL+"/v4/ip_rules", strings.NewReader(body))
+	require.NoError(w.t, err)
+	r.Header.Set("X-ServiceApi-Token", w.cfg.Accounts[0].Token.Reveal())
+	r.Header.Set("Content-Type", "application/json")
+	status, answer := w.do(r)
+	require.Less(w.t, status, 300, answer)
+}
+
+func TestAWholeAttackIsTakenBack(t *testing.T) {
+	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		card.click("rob", "Deny "+attacker+" + patch")
+		w.told("rob", "Patch exactly", "accepted by the service")
+		w.types("ann", "deny "+neighbour+" attack="+card.id())
+		w.told("ann", "Deny "+neighbour, "accepted")
+		w.overwrites(neighbour+"/32", "mine now")
+
+		w.types("ann", "undo attack="+card.id())
+		w.sees("ann", "Take back 3 changes, the newest first?", "Deny "+neighbour+" everywhere for 4 h · Anna Weber", "Patch exactly", "Deny "+attacker+" everywhere for 4 h · Rob Diaz")
+		w.confirms("ann", "Take back 3 changes")
+		w.told("ann", "the entry for "+neighbour+" is somebody else's now (mine now), left as it is", "Undo of: Patch exactly", "Undo of: Deny "+attacker)
+		card.says("Deny "+neighbour+" everywhere for 4 h · Anna Weber", "taken back by Anna Weber", "nothing of it was left")
+		w.until("told in the thread", func() bool { return len(card.replies("nothing of it was left")) == 1 })
+		entries := w.entries("acme")
+		require.Len(t, entries, 1)
+		require.Equal(t, "mine now", entries[0].Reason)
+		require.Empty(t, w.rules("acme", "vpatch"))
+	})
+}
+
+// A mode returns after a restart, and where it can't that is said, once.
+func TestATimedModeOverARestart(t *testing.T) {
+	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		w.types("rob", "mode Shop block for=3s")
+		w.confirms("rob", "Switch Shop to block for 3 s?")
+		w.told("rob", "Switch Shop to block for 3 s", "accepted")
+		w.stop()
+		w.start()
+		w.until("mode returns", func() bool { return len(w.modeRules()) == 1 && w.modeRules()[0] == "monitoring" })
+
+		w.types("rob", "mode Shop block for=2s")
+		w.confirms("rob", "Switch Shop to block for 2 s?")
+		answer := w.told("rob", "Switch Shop to block for 2 s", "accepted")
+		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: createRule, Kind: "status:400"}))
+		w.message("#waf", "@U0ROB0002", "OVERDUE on acme: Shop should return to monitoring", "NOT done", "refused it as invalid", "set the mode of Shop to monitoring")
+		require.Equal(t, []string{"block"}, w.modeRules())
+		w.stop()
+		w.start()
+		w.polls(2)
+		require.Equal(t, 1, w.count("#waf", "OVERDUE"))
+		w.WAF.ClearFaults()
+		w.types("ann", "undo "+changeIn(answer.Plain()))
+		w.message("#waf", "Done after all, due at", "Undo of: Switch Shop to block for 2 s", "Anna Weber")
+		require.Equal(t, []string{"monitoring"}, w.modeRules())
+		require.Zero(t, w.count("#waf", "HANDS TIED"))
+	})
+}

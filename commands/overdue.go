@@ -1,0 +1,71 @@
+package commands
+
+import (
+	"errors"
+	"time"
+)
+
+// Late is an end that wafbot could not bring about when it was due.
+type Late struct {
+	Due time.Time `json:"due"`
+	Why string    `json:"why"` // for people: why the first try failed
+}
+
+// notEnded is what came of trying to end a change that is over. That its end is overdue is told once, and not where the notice of tied hands says it,
+// nor of a memory that was away for a moment.
+func notEnded(ch Change, err error, now time.Time) Look {
+	l := Look{Change: ch}
+	switch {
+	case ch.LookAt().IsZero(): // somebody was faster
+	case now.Before(ch.Until): // it was prolonged
+		l.Next = ch.LookAt()
+	default:
+		l.Next = now.Add(dueAgain)
+		if ch.Late == nil && !tiesHands(err) && !errors.Is(err, ErrAway) {
+			l.Change.Late, l.Late = &Late{Due: ch.Until, Why: notBecause(err)}, true
+		}
+	}
+	return l
+}
+
+// notRenewed is what came of trying to prolong a change that knocks. What failed is tried again until its end, and people are
+// asked meanwhile; what was refused will be again.
+func (r *Runner) notRenewed(ch Change, err error, now time.Time) Look {
+	l, _ := r.look(ch, now)
+	if l.Ended || ch.LookAt().IsZero() || now.Before(ch.LookAt()) {
+		return l
+	}
+	l = Look{Change: ch, Next: ch.Until}
+	failed := errors.Is(err, ErrService)
+	if failed {
+		l.Next = ch.again(now)
+	}
+	l.ask(failed || errors.Is(err, ErrNeedsSecond))
+	return l
+}
+
+// notBecause is why the service didn't do something, for people, without what it was about.
+func notBecause(err error) string {
+	if e, ok := asAPI(err); ok {
+		err = forPeople(e)
+	}
+	text, _ := ForPeople(Invocation{}, err)
+	return text.String()
+}
+
+// OverdueLines say that a change still holds whose end is past, and what to do by hand.
+func (a *Account) OverdueLines(ch Change, now time.Time) []Text {
+	lines := []Text{
+		Say(Bold("OVERDUE on "+a.Name+": "), a.DueLine(ch, now)),
+		Say("Why: ", ch.Late.Why, ". wafbot tries again each minute, and says when it is done"),
+	}
+	for _, s := range backwards(ch) {
+		lines = append(lines, Say("• by hand, in the service's console: ", a.ByHand(s)))
+	}
+	return lines
+}
+
+// EndedLate says that an end was brought about after all.
+func EndedLate(ch Change) Text {
+	return Say(Bold("Done after all"), ", due at ", ch.Late.Due, ": ", ChangeLine(ch))
+}

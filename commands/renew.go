@@ -1,0 +1,98 @@
+package commands
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// Watch tells what goes on, as the replica sees it that watches the account: elsewhere nothing is known.
+type Watch interface {
+	// Knocks reports whether one of these denied addresses still tries.
+	Knocks(account string, addresses []netip.Addr) bool
+	// GoesOn reports whether an attack goes on; its id is as AttackID makes it.
+	GoesOn(account, attack string) bool
+}
+
+type unwatched struct{}
+
+// Knocks implements Watch.
+func (unwatched) Knocks(string, []netip.Addr) bool { return false }
+
+// GoesOn implements Watch.
+func (unwatched) GoesOn(string, string) bool { return false }
+
+// renews reports whether a denial is prolonged while it knocks: of single addresses, and not yet for as long as that may last. Those of one denial
+// are prolonged together while one of them knocks: they have one line, one end and one undo, and one who waited is no friend.
+func (p Policy) renews(targets []Target, length time.Duration) bool {
+	ranges := slices.ContainsFunc(targets, func(t Target) bool { return t.Kind != apiclient.KindRange || !t.Prefix.IsSingleIP() })
+	return !ranges && length != never && length < p.Renew
+}
+
+// single reports whether an entry is for one address.
+func single(e apiclient.IPRule) bool { return e.Kind == apiclient.KindRange && e.Subnet.IsSingleIP() }
+
+// denied are the addresses that the change denies one by one.
+func (c Change) denied() (all []netip.Addr) {
+	for _, s := range c.Steps {
+		if s.Kind == AddEntry && s.Done && s.Entry.List == apiclient.ListDeny && single(*s.Entry) {
+			all = append(all, s.Entry.Subnet.Addr())
+		}
+	}
+	return all
+}
+
+// renewal says that the change lasts longer while it knocks, and how long at most; nothing where it doesn't.
+func (c Change) renewal() Text {
+	switch {
+	case !c.Until.Before(c.Renew):
+		return nil
+	case len(c.Steps) > 1:
+		return Say(", longer while one of them knocks, ", c.Renew, " at most")
+	}
+	return Say(", longer while it knocks, ", c.Renew, " at most")
+}
+
+// longer is by how much wafbot prolongs the change when it knocks: by its own length, as far as it may; 0: not at all.
+func (c Change) longer() time.Duration {
+	length, err := parseDuration(c.Line.Keys["for"])
+	if err != nil || length == never {
+		length = c.Until.Sub(c.At)
+	}
+	return max(0, min(length, c.Renew.Sub(c.Until))).Truncate(time.Second)
+}
+
+// renewLine is the line that prolongs the change, as a person could type it.
+func (c Change) renewLine() Line {
+	return Line{Name: "extend", Words: []string{c.ID}}.With("for", durationText(c.longer())).With("reason", "it still knocks").With("account", c.Account)
+}
+
+// ExtendButton prolongs a change by as long as it was to hold at first.
+func ExtendButton(ch Change) Suggestion {
+	length, err := parseDuration(ch.Line.Keys["for"])
+	if err != nil || length == never {
+		length = ch.Until.Sub(ch.At).Truncate(time.Minute)
+	}
+	length = max(length, time.Minute)
+	return Suggestion{
+		Label: "Extend " + HumanDuration(length), Title: "Let it hold longer?", OK: "Extend",
+		Line:    Line{Name: "extend", Words: []string{ch.ID}}.With("for", durationText(length)).With("account", ch.Account),
+		Confirm: Visible(fmt.Sprintf("%s: %s longer than now.", ch.Does, HumanDuration(length)), maxConfirm),
+	}
+}
+
+// EndsSoonLines ask about a change that ends while what it was made for goes on, and say why it isn't prolonged by itself.
+func EndsSoonLines(ch Change) []Text {
+	why := Say("Then it is over, unless somebody extends it")
+	switch {
+	case ch.Renew.IsZero():
+	case ch.longer() == 0:
+		why = Say("It was made at ", ch.At, " and lasts as long as wafbot may prolong it by itself")
+	default:
+		why = Say("wafbot prolongs it by itself when it knocks before then, which it didn't lately")
+	}
+	return []Text{Say(Bold(ch.Does), " ends at ", ch.Until, " and the attack goes on"), why}
+}
