@@ -50,6 +50,9 @@ func (c Card) noticeSources(advice commands.Advice) string {
 	} else if top.Country != "" {
 		from += " (" + commands.Visible(top.Country, 3) + ")"
 	}
+	if c.Situation.Scene.Seen[top.IP].Shared() {
+		from += ", likely a CDN or proxy,"
+	}
 	if !known {
 		return fmt.Sprintf("Top source %s, hits %s, sources %s.", from, a.Hits, a.SourceCount)
 	}

@@ -41,6 +41,9 @@ func planUndo(ctx context.Context, c *Call) ([]Plan, error) {
 			return nil, err
 		}
 	}
+	if len(p.Steps) > 0 && c.Actor.Via != ViaClock {
+		p.Notes = append(p.Notes, c.neverAgain(ch)...)
+	}
 	if len(p.Steps) == 0 {
 		p.Nothing = Say("nothing of it is left to take back")
 		for _, n := range p.Notes {

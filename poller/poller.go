@@ -71,6 +71,9 @@ type Poller struct {
 	held       map[string]bool          // attack ids that mutes kept back in the last poll; after a start everything is read again
 	agenda     agenda                   // of the attacks that time alone can make news
 	knocked    map[netip.Addr]time.Time // the last try of each denied source, on the service's clock
+	seen       map[netip.Addr]Seen      // as Memory holds it; nil: not known
+	uncounted  bool                     // something that seen is counted from may have changed
+	counted    time.Time                // when it was, on this machine's clock
 
 	mu       sync.Mutex           // held by Poll while it writes these, and by whoever else reads them
 	shown    map[string]Shown     // by attack id, as Memory holds it
