@@ -116,6 +116,14 @@ func situations() map[string]Card {
 		c.Situation.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"),
 			Apps: []int{apiclient.AllApps}, Reason: "partner *x*", Expires: now.Add(time.Hour)}}
 	})
+	edit("shared-and-locked", "incident", func(c *Card) {
+		c.Situation.Scene = commands.Scene{Locked: now.Add(-time.Minute), Seen: map[netip.Addr]commands.Seen{
+			netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}, netip.MustParseAddr("198.51.100.4"): {Attacks: 2, Apps: 1},
+		}}
+	})
+	edit("protected", "incident", func(c *Card) {
+		c.Situation.Policy = c.Situation.Policy.With([]commands.Protected{{Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "branch office", By: anna()}})
+	})
 	edit("denied-and-patched", "incident", func(c *Card) {
 		c.Case, c.Situation.Changes = annasCase(), []commands.Change{denied(), patched()}
 	})

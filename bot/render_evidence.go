@@ -100,7 +100,7 @@ func (c Card) sources() commands.Text {
 		}
 		line = commands.Say(line, " (", s.Hits, ")")
 		if more := c.Situation.Scene.Seen[s.IP].Elsewhere(a, s.IP); more != "" {
-			line = commands.Say(line, " ", more)
+			line = commands.Say(line, ", ", more)
 		}
 		line = commands.Say(line, " · ")
 	}
