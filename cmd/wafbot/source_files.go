@@ -90,11 +90,12 @@ func (f *sourceFiles) read(s *sourceFile) {
 	if mark == s.mark || age >= 0 && age < leftAlone {
 		return
 	}
+	before := s.source
 	if err := s.reread(); err != nil {
 		f.fail(s, err)
 		return
 	}
-	if s.mark != "" || s.source.Broken != "" {
+	if before.Broken != "" || !slices.Equal(before.Ranges, s.source.Ranges) {
 		f.log.Info("source read again", "source", s.cfg.Name, "file", s.cfg.File, "ranges", len(s.source.Ranges))
 	}
 	s.mark, s.source.ReadAt, s.source.Broken = mark, f.clock(), ""
