@@ -47,6 +47,8 @@ func (b *Bot) peopleEvent(ctx context.Context, event []byte) bool {
 	defer cancel()
 	if err := b.cfg.Slack.forget(ctx, of); err != nil {
 		b.cfg.Log.Warn("take news of people: the other replicas find out by themselves", "within", memberFor, "err", err)
+		return true
 	}
+	b.cfg.Log.Debug("what is known of people is over", "of", of, "event", kind.Type)
 	return true
 }

@@ -95,20 +95,16 @@ func writeProtect(ctx context.Context, c *Call) (Result, error) {
 
 // guardProtecting refuses what is so wide that hardly anything could be denied any more, and asks about what is merely wide.
 func (c *Call) guardProtecting(targets []Target) error {
-	var wide Text
+	p := Plan{Line: c.Line, Does: "Protect " + severalTargets(targets)}
 	for _, t := range targets {
 		if !c.cfg.Policy.protectable(t) {
 			return guarded(Say(Code(t.String()), " is too wide to be protected: nothing in it could ever be denied again, whoever attacks from there. Nothing was changed"))
 		}
 		if c.cfg.Policy.wide(t) {
-			wide = Say(wide, "\n• ", Code(t.String()), " is wide: nothing in it can be denied any more, whoever attacks from there")
+			p.Warnings = append(p.Warnings, Warning{Text: Say(Code(t.String()), " is wide: nothing in it can be denied any more, whoever attacks from there")})
 		}
 	}
-	if len(wide) == 0 || c.Anyway {
-		return nil
-	}
-	line := c.Line.With("account", c.Account.Name)
-	return &Refusal{Kind: ErrAsk, Text: Say(Bold("Protect it?"), " Before you do:", wide), Plan: &Plan{Line: c.Line}, Line: line}
+	return c.ask(c, []Plan{p})
 }
 
 // protected is the range as the line has it protected.
@@ -178,6 +174,9 @@ func (c *Call) neverAgain(ch Change) []Text {
 		return nil
 	}
 	line := Line{Name: "protect"}
+	if len(c.cfg.Accounts) > 1 {
+		line = line.With("account", ch.Account)
+	}
 	for _, word := range ch.Line.Words {
 		if t, err := parseRange(word); err == nil && c.cfg.Policy.protectable(t) {
 			line.Words = append(line.Words, t.String())

@@ -51,6 +51,23 @@ func (c *Call) crowds(p *Plan, targets []Target) {
 	}
 }
 
+// warnings are what the form of the call's command should say of its attack before anything is chosen.
+func (c *Call) warnings(ctx context.Context) (all []Text) {
+	if err := c.look(ctx); err != nil {
+		c.cfg.Log.Warn("look what is known of the account", "account", c.Account.Name, "err", err)
+		return nil // the guards look again
+	}
+	if top, ok := c.Attack.topSource(); ok && slices.Contains(c.Cmd.Flags, flagShared) {
+		if at, seen, shared := c.scene.busiest(top); shared {
+			all = append(all, crowdWords(at, seen))
+		}
+	}
+	if !c.scene.Locked.IsZero() && slices.Contains(c.Cmd.Flags, flagLocked) {
+		all = append(all, lockedWords(c.scene.Locked))
+	}
+	return all
+}
+
 // busiest is the busiest of the sources in a target that are likely many people's.
 func (s Scene) busiest(t Target) (at Target, busiest Seen, ok bool) {
 	var in []netip.Addr
