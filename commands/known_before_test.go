@@ -67,6 +67,11 @@ func TestASourceThatIsLikelyShared(t *testing.T) {
 	require.ErrorContains(t, err, "likely a CDN, proxy or office")
 	w.refuses(ann, "deny 203.0.113.7", commands.ErrAsk, "it is in 13 attacks on 4 applications, and denying it may hit everybody behind it")
 	w.refuses(ann, "gray 203.0.113.0/24", commands.ErrAsk, "203.0.113.7 is likely")
+	for line, said := range map[string]bool{"deny attack=" + id: true, "gray attack=" + id: true, "patch attack=" + id: false} {
+		form, err := w.formOf(ann, line)
+		require.NoError(t, err)
+		require.Equal(t, said, strings.Contains(text(commands.Result{Lines: form.Intro}), "203.0.113.7 is likely a CDN, proxy or office"), line)
+	}
 	w.does(ann, "deny 198.51.100.4")
 	res, err := w.do(click(advice.Suggestions[1]))
 	require.NoError(t, err)

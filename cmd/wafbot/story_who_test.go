@@ -113,7 +113,10 @@ func ownCDN(t *testing.T, w *world, file string) {
 	w.until("the file", func() bool { w.get("/readyz"); return w.journal.has("source read again", "office") })
 	refused("deny 198.51.100.7", "198.51.100.7 is in office (198.51.100.0/26), which is never denied")
 	require.NoError(t, os.Remove(file))
-	w.until("the loss", func() bool { _, body := w.get("/readyz"); return len(body) > 0 && w.journal.has("source can't be read") })
+	w.until("the loss", func() bool {
+		_, body := w.get("/readyz")
+		return len(body) > 0 && w.journal.has("source can't be read")
+	})
 	_, body := w.get("/readyz")
 	require.Contains(t, body, `"sources":{"office":`)
 	refused("deny 198.51.100.7", "198.51.100.7 is in office (198.51.100.0/26), which is never denied")
