@@ -76,20 +76,21 @@ func TestAUserGroupChangedBetweenTwoClicks(t *testing.T) {
 func TestOwnCDNIsNeverDenied(t *testing.T) {
 	for _, changes := range []string{commands.ChangesRehearse, commands.ChangesOn} {
 		t.Run(changes, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "office.txt")
 			named := func(w *world) {
+				file := filepath.Join(w.t.TempDir(), "office.txt")
 				w.cfg.Policy.Changes = changes
 				require.NoError(t, os.WriteFile(file, []byte("198.51.100.32\n"), 0o600))
 				office := Source{Name: "office", Deny: commands.DenyNever, Cards: true, File: file}
 				lab := Source{Name: "pen test", Deny: commands.DenySecond, Ranges: prefixes("203.0.113.64/27")}
 				w.cfg.Sources = append(w.cfg.Sources, office, lab)
 			}
-			storyOver(t, eitherWay(), named, func(t *testing.T, w *world) { ownCDN(t, w, file) })
+			storyOver(t, eitherWay(), named, ownCDN)
 		})
 	}
 }
 
-func ownCDN(t *testing.T, w *world, file string) {
+func ownCDN(t *testing.T, w *world) {
+	file := w.cfg.Sources[len(w.cfg.Sources)-2].File
 	lab := waf.AttackSpec{Path: "/lab", Sources: []waf.SourceSpec{{IP: "203.0.113.65", PerSecond: 1}}, Started: waf.Duration(time.Minute)}
 	w.attack(lab)
 	w.attack(throughOwnCDN())
