@@ -208,6 +208,23 @@ func SameRule(a, b Rule) bool {
 		slices.Equal(flatPoint(a.Point), flatPoint(b.Point)) && SameConditions(a.Conditions, b.Conditions)
 }
 
+// CoversPatch reports whether one rule blocks all that a virtual patch would, because it patches the same for at least as many requests, or closes
+// them altogether.
+func CoversPatch(wide, patch Rule) bool {
+	if wide.Type != RulePatch || patch.Type != RulePatch {
+		return false
+	}
+	part := slices.Equal(flatPoint(wide.Point), flatPoint(patch.Point))
+	if wide.AttackType == "any" {
+		part = part || slices.Equal(flatPoint(wide.Point), []string{"header", "HOST"}) // which every request has
+	} else if wide.AttackType != patch.AttackType {
+		return false
+	}
+	return part && !slices.ContainsFunc(wide.Conditions, func(c Condition) bool {
+		return !slices.ContainsFunc(patch.Conditions, func(have Condition) bool { return SameConditions([]Condition{c}, []Condition{have}) })
+	})
+}
+
 func flatPoint(p Point) []string {
 	var out []string
 	for _, group := range p {

@@ -62,6 +62,7 @@ type Cards interface {
 	Shown(ctx context.Context, account, attack string) (shown poller.Shown, ok bool, err error)
 	Changes(ctx context.Context, account string) ([]commands.Change, error)
 	Case(ctx context.Context, account, attack string) (commands.Case, error)
+	Scene(ctx context.Context, account string) (commands.Scene, error)
 	ToRedraw(ctx context.Context, account string) (map[string]int64, error)
 	Outdated(ctx context.Context, account, attack string) error
 	Redrawn(ctx context.Context, account, attack string, mark int64) error
@@ -103,6 +104,7 @@ type Config struct {
 	Accounts          []Account
 	Command           string // the slash command, for messages that name it; "": /waf
 	Policy            commands.Policy
+	Broken            func() map[string]string // the sources whose files can't be read, and why; nil: there are no files
 	Roles             commands.Roles
 	Runbooks          map[string]string // by attack type; "*" for the others
 	MessagesPerSecond float64           // per channel; 0: as fast as Slack takes them

@@ -42,7 +42,7 @@ func situation(a apiclient.Attack) commands.Situation {
 	account := &commands.Account{Name: "acme", Applications: map[int]commands.Application{4: {Name: "Shop"}}}
 	return commands.Situation{
 		Account: account, ID: commands.AttackID("acme", a.ID), Attack: a, LookedAt: now.Add(-30 * time.Second), Now: now,
-		Policy: commands.Policy{Changes: commands.ChangesOn, Sources: []commands.Source{{Name: "our CDN", Ranges: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}},
+		Policy: commands.Policy{Changes: commands.ChangesOn, Sources: named("our CDN", "192.0.2.0/24")},
 		Rules: []apiclient.Rule{{ID: 1, Type: apiclient.RuleMode, Mode: apiclient.ModeMonitoring, Conditions: []apiclient.Condition{
 			{Type: "equal", Value: "4", Point: []any{"instance"}},
 		}}},
@@ -115,6 +115,14 @@ func situations() map[string]Card {
 	edit("allowlisted", "incident", func(c *Card) {
 		c.Situation.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"),
 			Apps: []int{apiclient.AllApps}, Reason: "partner *x*", Expires: now.Add(time.Hour)}}
+	})
+	edit("shared-and-locked", "incident", func(c *Card) {
+		c.Situation.Scene = commands.Scene{Locked: now.Add(-time.Minute), Seen: map[netip.Addr]commands.Seen{
+			netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}, netip.MustParseAddr("198.51.100.4"): {Attacks: 2, Apps: 1},
+		}}
+	})
+	edit("protected", "incident", func(c *Card) {
+		c.Situation.Policy = c.Situation.Policy.With([]commands.Protected{{Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "branch office", By: anna()}})
 	})
 	edit("denied-and-patched", "incident", func(c *Card) {
 		c.Case, c.Situation.Changes = annasCase(), []commands.Change{denied(), patched()}
@@ -194,7 +202,7 @@ func hostile(text string) Card {
 	}
 	s := &c.Situation
 	s.ID, s.Account.Name, s.Account.Applications = text, text, map[int]commands.Application{4: {Name: text}}
-	s.Policy.Sources = []commands.Source{{Name: text, Ranges: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}}}
+	s.Policy.Sources = named(text, "198.51.100.0/24")
 	s.Rules[0].Mode = text
 	s.Entries = []apiclient.IPRule{{List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Apps: []int{0}, Reason: text, Author: text}}
 	for _, state := range []commands.State{commands.StateDone, commands.StateFailed, commands.StateUndone} {
@@ -236,4 +244,11 @@ func golden(t *testing.T, file, got string) {
 	want, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, string(want), got, "%s (go test -update writes it anew)", file)
+}
+
+// named is a policy's source of one range.
+func named(name, ranges string) func() []commands.Source {
+	return func() []commands.Source {
+		return []commands.Source{{Name: name, Ranges: []netip.Prefix{netip.MustParsePrefix(ranges)}}}
+	}
 }

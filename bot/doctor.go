@@ -145,17 +145,18 @@ func personOf(u *slack.User) Person {
 type Group struct {
 	Handle   string // without @
 	Disabled bool
+	Members  int
 }
 
 // Groups are the workspace's user groups by their ids, disabled ones too (usergroups.list).
 func (e *Examiner) Groups(ctx context.Context) (map[string]Group, error) {
-	list, err := e.api.GetUserGroupsContext(ctx, slack.GetUserGroupsOptionIncludeDisabled(true))
+	list, err := e.api.GetUserGroupsContext(ctx, slack.GetUserGroupsOptionIncludeDisabled(true), slack.GetUserGroupsOptionIncludeUsers(true))
 	if err != nil {
 		return nil, fmt.Errorf("list user groups: %w", withoutURL(err))
 	}
 	groups := map[string]Group{}
 	for _, g := range list {
-		groups[g.ID] = Group{Handle: g.Handle, Disabled: g.DateDelete != 0}
+		groups[g.ID] = Group{Handle: g.Handle, Disabled: g.DateDelete != 0, Members: len(g.Users)}
 	}
 	return groups, nil
 }

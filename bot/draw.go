@@ -32,13 +32,15 @@ const vulnTimeout = 2 * time.Second
 type done struct {
 	changes []commands.Change // all of the account's
 	said    commands.Case
+	scene   commands.Scene
 }
 
 // done reads what people did about an attack.
 func (b *Bot) done(ctx context.Context, account, attack string) (d done, err error) {
-	g, both := errgroup.WithContext(ctx)
-	g.Go(func() (err error) { d.changes, err = b.cfg.Memory.Changes(both, account); return err })
-	g.Go(func() (err error) { d.said, err = b.cfg.Memory.Case(both, account, attack); return err })
+	g, all := errgroup.WithContext(ctx)
+	g.Go(func() (err error) { d.changes, err = b.cfg.Memory.Changes(all, account); return err })
+	g.Go(func() (err error) { d.said, err = b.cfg.Memory.Case(all, account, attack); return err })
+	g.Go(func() (err error) { d.scene, err = b.cfg.Memory.Scene(all, account); return err })
 	err = g.Wait()
 	return d, err
 }
@@ -52,7 +54,7 @@ func (d done) since(before done) bool {
 // card puts together what a card shows.
 func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 	id := commands.AttackID(a.Name, f.attack.ID)
-	s := commands.Situation{Account: a.Account, Policy: b.cfg.Policy, ID: id, Attack: f.attack, Now: b.cfg.Now()}
+	s := commands.Situation{Account: a.Account, Policy: b.cfg.Policy.With(f.done.scene.Protected), ID: id, Attack: f.attack, Scene: f.done.scene, Now: b.cfg.Now()}
 	for _, ch := range slices.Backward(f.done.changes) { // the newest first; a card reads downwards
 		if ch.AttackID == id && ch.Amends() == "" {
 			s.Changes = append(s.Changes, ch)

@@ -16,7 +16,7 @@ import (
 type happening struct {
 	Type    string  `json:"type"`
 	EventID string  `json:"event_id"`
-	Event   message `json:"event"`
+	Event   message `json:"-"`
 }
 
 // message is something that somebody wrote.
@@ -35,15 +35,27 @@ type message struct {
 	Edited      json.RawMessage `json:"edited"`
 }
 
-// event takes an event: what people write to the bot runs as a line. Everything else is only acknowledged.
+// event takes an event: what people write to the bot runs as a line, and what Slack tells about people counts from now on. Everything else is
+// only acknowledged.
 func (b *Bot) event(ctx context.Context, d delivery, body []byte) {
-	var h happening
-	if err := json.Unmarshal(body, &h); err != nil {
+	var outer struct {
+		happening
+		Event json.RawMessage `json:"event"`
+	}
+	if err := json.Unmarshal(body, &outer); err != nil {
 		b.cfg.Log.Warn("read event", "err", err)
 		return
 	}
+	h := outer.happening
 	if h.Type == "app_rate_limited" {
 		b.cfg.Log.Error("slack holds events back: there were too many in the last hour")
+		return
+	}
+	if len(outer.Event) == 0 || b.peopleEvent(ctx, outer.Event) {
+		return
+	}
+	if err := json.Unmarshal(outer.Event, &h.Event); err != nil {
+		b.cfg.Log.Warn("read event", "err", err)
 		return
 	}
 	m := h.Event

@@ -47,6 +47,8 @@ func (c Card) noticeSources(advice commands.Advice) string {
 	from := commands.Visible(top.IP.String(), maxAddress)
 	if own, ok := c.Situation.Policy.SourceOf(top.IP); ok {
 		from += " = " + commands.Visible(own.Name, maxNoticeName)
+	} else if c.Situation.Scene.Seen[top.IP].Shared() {
+		from += " (CDN, proxy?)"
 	} else if top.Country != "" {
 		from += " (" + commands.Visible(top.Country, 3) + ")"
 	}

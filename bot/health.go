@@ -20,6 +20,7 @@ type readiness struct {
 	Slack    string             `json:"slack"`
 	Ingress  string             `json:"ingress"` // "http", "socket mode", both with a comma, or what is wrong
 	Accounts map[string]watched `json:"accounts"`
+	Sources  map[string]string  `json:"sources,omitempty"` // those whose file can't be read, and why: what it held before counts
 }
 
 type watched struct {
@@ -68,6 +69,9 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	if workspace != nil {
 		state.Slack = "can't be used: " + slackTrouble(workspace)
+	}
+	if b.cfg.Broken != nil {
+		state.Sources = b.cfg.Broken()
 	}
 	for _, a := range b.cfg.Accounts {
 		switch {

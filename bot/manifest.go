@@ -59,6 +59,10 @@ settings:
     bot_events:
       - app_mention # a line that mentions wafbot
       - message.im # a line in a direct message to it
+      - user_change # somebody became a guest, or left
+      - subteam_members_changed # who is in a user group that has a role
+      - subteam_updated # the same, or the group was disabled
+      - subteam_created # a group was enabled again
   interactivity:
     is_enabled: true # buttons
 {{- if .Base}}

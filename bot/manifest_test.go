@@ -39,7 +39,7 @@ func TestManifest(t *testing.T) {
 			m := readManifest(t, text)
 			require.Equal(t, tt.socket, m.Settings.SocketModeEnabled)
 			require.Equal(t, tt.events, m.Settings.EventSubscriptions.RequestUrl)
-			require.Equal(t, []string{"app_mention", "message.im"}, m.Settings.EventSubscriptions.BotEvents)
+			require.Equal(t, []string{"app_mention", "message.im", "user_change", "subteam_members_changed", "subteam_updated", "subteam_created"}, m.Settings.EventSubscriptions.BotEvents)
 			require.Equal(t, slack.Interactivity{IsEnabled: true, RequestUrl: tt.interactions}, *m.Settings.Interactivity)
 			require.False(t, m.Settings.OrgDeployEnabled)
 			require.False(t, m.Settings.TokenRotationEnabled)

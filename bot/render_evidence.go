@@ -98,7 +98,11 @@ func (c Card) sources() commands.Text {
 		if percent, ok := commands.Share(s, a); ok {
 			line = commands.Say(line, " ", commands.Percent(percent))
 		}
-		line = commands.Say(line, " (", s.Hits, ") · ")
+		line = commands.Say(line, " (", s.Hits, ")")
+		if more := c.Situation.Scene.Seen[s.IP].Elsewhere(a, s.IP); more != "" {
+			line = commands.Say(line, ", ", more)
+		}
+		line = commands.Say(line, " · ")
 	}
 	switch rest := a.SourceCount.N - int64(len(sources)); {
 	case !a.SourceCount.Known:

@@ -25,7 +25,7 @@ func Scopes() []Scope {
 		{Name: "groups:history", For: "the same in a private channel", Without: "the same there"},
 		{Name: "channels:read", For: "`wafbot doctor`: a public channel's name, whether it is archived, whether wafbot is in it", Without: "doctor can't check public channels"},
 		{Name: "groups:read", For: "`wafbot doctor`: the same of a private channel", Without: "doctor can't check private channels"},
-		{Name: "usergroups:read", For: "`wafbot doctor`: the user groups that are mentioned or have a role (their members aren't looked up yet)", Without: "doctor can't check user groups"},
+		{Name: "usergroups:read", For: "who is in the user groups that have a role; `wafbot doctor`: the groups that have one or are mentioned", Without: "nobody has a role by a user group"},
 		{Name: "chat:write.public", For: "cards in public channels that wafbot isn't in", Without: "wafbot has to be invited into every channel", Optional: true},
 	}
 }

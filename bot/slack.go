@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -25,6 +26,8 @@ type SlackConfig struct {
 	AppToken apiclient.Secret // opens Socket Mode links; "": none are opened
 	APIURL   string           // ends with a slash; "": Slack's own
 	HTTP     *http.Client     // nil: one with a time-out of 10 s, because slack-go's own has none
+	People   People           // nil: there is one replica only
+	Log      *slog.Logger     // nil: discarded
 }
 
 // Slack is the connection to one workspace.
@@ -34,6 +37,10 @@ type Slack struct {
 	token apiclient.Secret
 	url   string // of the Web API, with a slash at the end
 	links bool   // there is an app token to open links with
+
+	people People
+	log    *slog.Logger
+	groups groups
 
 	mu      sync.Mutex
 	self    *identity
@@ -47,16 +54,6 @@ type Slack struct {
 // identity is who the token belongs to.
 type identity struct{ team, user, bot string }
 
-// member is what users.info said of somebody.
-type member struct {
-	name string
-	full bool
-	at   time.Time
-}
-
-// memberFor is how long that is believed.
-const memberFor = 5 * time.Minute
-
 // slackTimeout is how long a call of Slack may take: later than that after it was sent nothing of it can happen any more.
 const slackTimeout = 10 * time.Second
 
@@ -65,6 +62,9 @@ func Connect(cfg SlackConfig) *Slack {
 	if cfg.HTTP == nil {
 		cfg.HTTP = &http.Client{Timeout: slackTimeout}
 	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
 	address := cmp.Or(cfg.APIURL, slack.APIURL)
 	return &Slack{
 		api:     slack.New(cfg.Token.Reveal(), slack.OptionAppLevelToken(cfg.AppToken.Reveal()), slack.OptionHTTPClient(cfg.HTTP), slack.OptionAPIURL(address)),
@@ -72,6 +72,8 @@ func Connect(cfg SlackConfig) *Slack {
 		token:   cfg.Token,
 		url:     address,
 		links:   cfg.AppToken != "",
+		people:  cfg.People,
+		log:     cfg.Log,
 		members: map[string]member{},
 	}
 }
@@ -112,36 +114,6 @@ func (s *Slack) usable(ctx context.Context) error {
 		s.tried = time.Now()
 	}
 	return s.refused
-}
-
-// Member returns the user's name if he is a full member of the token's workspace: no guest, no stranger, no bot, not deactivated (users.info).
-func (s *Slack) Member(ctx context.Context, team, user string) (name string, full bool, err error) {
-	self, err := s.whoami(ctx)
-	if err != nil {
-		return "", false, err
-	}
-	if user == "" || team != "" && team != self.team {
-		return "", false, nil
-	}
-	s.mu.Lock()
-	m, ok := s.members[user]
-	s.mu.Unlock()
-	if ok && time.Since(m.at) < memberFor {
-		return m.name, m.full, nil
-	}
-	u, err := s.api.GetUserInfoContext(ctx, user)
-	if errorName(err) == "user_not_found" {
-		return "", false, nil
-	}
-	if err != nil {
-		return "", false, fmt.Errorf("ask slack who %s is: %w", user, withoutURL(err))
-	}
-	p, elsewhere := personOf(u), u.TeamID != "" && u.TeamID != self.team
-	m = member{name: p.Name, full: p.Outside == "" && !p.Deactivated && !elsewhere, at: time.Now()}
-	s.mu.Lock()
-	s.members[user] = m
-	s.mu.Unlock()
-	return m.name, m.full, nil
 }
 
 // respond uses a request's response address. An error under a good status is one too: slack-go would take it for done.

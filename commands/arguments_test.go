@@ -111,7 +111,7 @@ func TestSpellingsOfATarget(t *testing.T) {
 		"203.0.113.7": "203.0.113.7", "203.0.113.7/32": "203.0.113.7", "::ffff:203.0.113.7": "203.0.113.7", "::ffff:203.0.113.0/120": "203.0.113.0/24",
 		"2001:0DB8::1": "2001:db8::1", "2001:db8:1::/48": "2001:db8:1::/48", "country:fr": "country:FR", "Proxy:tor": "proxy:TOR", "DATACENTER:AWS": "datacenter:aws",
 	} {
-		ch := w.does(ann, "deny "+typed)
+		ch := w.insists(ann, "deny "+typed)
 		require.Equal(t, []string{canonical}, ch.Line.Words)
 		w.nothing(ann, "deny "+canonical, "already")
 		w.does(ann, "remove "+typed)

@@ -57,6 +57,17 @@ func (w *world) anyway(who commands.Actor, line string) commands.Change {
 	return res.Changes[0]
 }
 
+// insists does it whatever warns of it.
+func (w *world) insists(who commands.Actor, line string) commands.Change {
+	w.t.Helper()
+	inv := w.asks(who, line)
+	inv.Anyway = true
+	res, err := w.do(inv)
+	require.NoError(w.t, err)
+	require.Len(w.t, res.Changes, 1)
+	return res.Changes[0]
+}
+
 // refuses expects a refusal of that kind with those words, and that nothing was sent.
 func (w *world) refuses(who commands.Actor, line string, kind error, words ...string) {
 	w.t.Helper()

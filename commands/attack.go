@@ -23,6 +23,7 @@ func attack() *Command {
 func readAttack(ctx context.Context, c *Call) (Result, error) {
 	a := c.Account
 	k, old := c.fresh(ctx)
+	noScene := c.look(ctx)
 	res := Result{AttackID: k.ID, Account: a.Name}
 	res.Lines = append(res.Lines, AttackLine(a, k.Attack, c.Now))
 	if point, ok := apiclient.ParameterPoint(k.Parameter); ok {
@@ -40,8 +41,8 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 	changes, noChanges := c.cfg.Ledger.Changes(ctx, a.Name)
 	row.Case = said
 	res.Data = row
-	if noCase != nil || noChanges != nil { // reads go on without memory
-		c.cfg.Log.Warn("read what was done", "account", a.Name, "attack", k.ID, "err", errors.Join(noCase, noChanges))
+	if noCase != nil || noChanges != nil || noScene != nil { // reads go on without memory
+		c.cfg.Log.Warn("read what was done", "account", a.Name, "attack", k.ID, "err", errors.Join(noCase, noChanges, noScene))
 		res.Lines = append(res.Lines, Say("Who is on it and what was done is unknown: wafbot's memory (Redis) can't be reached"))
 	}
 	res.Lines = append(res.Lines, caseLines(row.Case)...)
@@ -84,8 +85,11 @@ func (c *Call) sourcesText(a apiclient.Attack) string {
 			share = " " + Percent(percent)
 		}
 		own := ""
-		if src, ok := c.cfg.Policy.SourceOf(s.IP); ok {
+		if src, ok := c.policy().SourceOf(s.IP); ok {
 			own = " = " + src.Name
+		}
+		if more := c.scene.Seen[s.IP].Elsewhere(a, s.IP); more != "" {
+			own += " (" + more + ")"
 		}
 		parts = append(parts, strings.TrimSpace(s.IP.String()+" "+Visible(s.Country, 20))+share+own)
 	}

@@ -29,7 +29,7 @@ func TestMemoryAway(t *testing.T) {
 			before := w.does(ann, "deny 203.0.113.99")
 			sent := w.changesSent()
 			for line, least := range everyLine(id) {
-				if least == commands.Viewer || slices.ContainsFunc([]string{"remove", "unrule", "extend", "release", "unmute"}, func(verb string) bool { return strings.HasPrefix(line, verb) }) {
+				if least == commands.Viewer || slices.ContainsFunc([]string{"remove", "unrule", "extend", "release", "unmute", "unprotect"}, func(verb string) bool { return strings.HasPrefix(line, verb) }) {
 					continue
 				}
 				if name == "can't be written just once" && strings.HasPrefix(line, "contain") {

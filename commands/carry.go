@@ -36,6 +36,7 @@ func (r *Runner) finish(ctx context.Context, c *Call, ch Change, p Plan, res *Re
 	}
 	r.settle(&ch, fault)
 	r.tie(ctx, c, fault, ch.refused())
+	r.noteLocked(ctx, c, ch, fault)
 	r.actingClaims(ctx, c, ch) // before the change is kept: a redelivery finishes both
 	entry := changeEntry(c, ch)
 	n, err := r.keep(ctx, c, ch, &entry)

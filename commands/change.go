@@ -161,6 +161,10 @@ type Lock interface {
 	SaveCase(ctx context.Context, attack string, c Case) error
 	// SaveMutes puts these in the place of all of the account's.
 	SaveMutes(ctx context.Context, all []Mute) error
+	// SaveProtected puts these in the place of all of the account's, and has the card of the attack, unless that is "", be drawn again.
+	SaveProtected(ctx context.Context, all []Protected, attack string) error
+	// SaveLocked keeps for a while when the service said that its rules are locked; zero: they are no longer.
+	SaveLocked(ctx context.Context, at time.Time) error
 	// SaveTied writes a spell of refused changes down, and has people told of it in the same step.
 	SaveTied(ctx context.Context, t Tied) error
 	// SaveRequest writes a request for a second person down, new or again, with its audit entry if there is one, whose number it gives, and the time at which it

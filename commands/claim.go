@@ -121,15 +121,18 @@ func (c *Call) assignee(ctx context.Context) (Actor, error) {
 	if to.ID == me || to.ID == c.Actor.ID {
 		return c.Actor, nil
 	}
-	role, name, unsure := c.role(ctx, to)
-	to.Name = cmp.Or(name, to.ID)
+	s := c.rights(ctx, to)
+	to.Name = cmp.Or(s.name, to.ID)
+	needs := Say(". Who is on an attack needs the role ", Bold(Responder.String()), ". Nothing was changed")
 	switch {
-	case unsure:
+	case s.unsure:
 		return Actor{}, guarded(Say("Slack doesn't tell wafbot just now who ", User(to.ID), " is. Nothing was changed: try again in a moment"))
-	case role == NoRole:
-		return Actor{}, guarded(Say(User(to.ID), " has no role here, or is no full member of the workspace. Who is on an attack needs the role ", Bold(Responder.String()), ". Nothing was changed"))
-	case role < Responder:
-		return Actor{}, guarded(Say(User(to.ID), " has the role ", role.String(), ". Who is on an attack needs the role ", Bold(Responder.String()), ". Nothing was changed"))
+	case s.role < Responder && s.could >= Responder:
+		return Actor{}, guarded(Say("Slack doesn't tell wafbot just now whether ", User(to.ID), " is in a user group that has a role. Nothing was changed: try again in a moment"))
+	case s.role == NoRole:
+		return Actor{}, guarded(Say(User(to.ID), " has no role here, or is no full member of the workspace", needs))
+	case s.role < Responder:
+		return Actor{}, guarded(Say(User(to.ID), " has the role ", s.role.String(), byGroup(s.group), needs))
 	}
 	return to, nil
 }

@@ -51,6 +51,7 @@ func list() []*Command {
 		patch(), closePath(), indicator(), mode(), rules(), conditions(), unrule(),
 		undo(), extend(), approve(), reject(), alone(),
 		claim(), release(), handover(), note(), verdict(), mute(), unmute(), explain(),
+		protect(), unprotect(), sources(),
 		audit(), whoami(), help(),
 	}
 }
@@ -88,17 +89,20 @@ type Call struct {
 	Account *Account   // nil if the command needs none and none was named
 	All     []*Account // the accounts it is about
 	Role    Role
+	Group   string // the id of the user group that gives the role; "": none does
 	Now     time.Time
 	Attack  *KnownAttack // of attack=ID
 	Implied bool         // attack= was not typed: it is the attack in whose thread the line was
 	Known   []Change     // of a change: the account's changes, the newest first
+	scene   Scene        // of a call that changes the service; of others as far as they looked
 	lock    Lock         // of a call that changes something
+	could   Role         // the highest role that a user group may give, when these can't be looked up
 	needs   []Second     // why one person alone may not, as far as it was planned
 	granted *Request     // by which it is carried out; nil: by none
 	lost    []Change     // as they were when they couldn't be written down, because the lock was lost
 }
 
-// Config is what a Runner works with. Accounts, Members, Ledger, Facts, Desk, Ties, Requests, Audit and Explain must be set.
+// Config is what a Runner works with. Accounts, Members, Ledger, Facts, Scenes, Desk, Ties, Requests, Audit and Explain must be set.
 type Config struct {
 	Accounts []*Account
 	Policy   Policy
@@ -106,6 +110,7 @@ type Config struct {
 	Members  Members
 	Ledger   Ledger
 	Facts    Facts
+	Scenes   Scenes
 	Desk     Desk
 	Ties     Ties
 	Requests Requests

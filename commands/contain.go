@@ -4,7 +4,7 @@ import "context"
 
 func contain() *Command {
 	return &Command{
-		Name: "contain", Role: Responder, Parts: 2,
+		Name: "contain", Role: Responder, Parts: 2, Flags: []string{flagShared, flagLocked},
 		Summary: "deny the attack's top source, and patch the hole behind it",
 		Args: []Arg{
 			{Name: "target", Object: true, Read: readTarget, Help: "the source; left out: the attack's top source"},

@@ -67,12 +67,15 @@ func (r *Runner) lookUp(name string) (*Command, error) {
 
 // authorise checks the one who asks, on every path, against his role now.
 func (r *Runner) authorise(ctx context.Context, c *Call, changes bool) error {
-	role, name, unsure := r.role(ctx, c.Actor)
-	c.Role, c.Actor.Name = role, name
-	if unsure && changes {
+	s := r.rights(ctx, c.Actor)
+	c.Role, c.Group, c.could, c.Actor.Name = s.role, s.group, s.could, s.name
+	if !changes {
+		c.Role = max(s.role, s.was)
+	}
+	if s.unsure && changes {
 		return &Refusal{Kind: ErrDenied, Text: Say("Slack doesn't tell wafbot who you are just now, and without that nothing is changed. Try again in a moment")}
 	}
-	if role == NoRole {
+	if c.Role == NoRole && c.could == NoRole {
 		return &Refusal{Kind: ErrDenied, Text: Say("You have no role here: wafbot answers full members of its own workspace whom its configuration names")}
 	}
 	return r.needRole(c, c.Cmd.Role)
@@ -164,6 +167,9 @@ func changesAreOff() error {
 func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 	var err error
 	if c.Known, err = r.cfg.Ledger.Changes(held, c.Account.Name); err != nil {
+		return Result{}, Away(err)
+	}
+	if err := c.look(held); err != nil {
 		return Result{}, Away(err)
 	}
 	if err := r.catchUp(held, c); err != nil {
@@ -260,7 +266,7 @@ func (r *Runner) ask(c *Call, plans []Plan) error {
 		}
 		warned.Notes = append(warned.Notes, p.Notes...)
 		for _, w := range p.Warnings {
-			if !w.InDialog || !c.Warned {
+			if !w.Known && (!w.InDialog || !c.Warned) {
 				warned.Warnings = append(warned.Warnings, w)
 			}
 		}

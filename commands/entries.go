@@ -95,6 +95,9 @@ func (l listing) planFor(ctx context.Context, c *Call, targets []Target, lasts s
 		return Plan{}, err
 	}
 	p := Plan{Line: l.line(c, targets, length), When: entryWorks, Until: end(c.Now, length)}
+	if l.list != apiclient.ListAllow {
+		c.crowds(&p, targets)
+	}
 	var sent []Target
 	for _, t := range targets {
 		needed, err := l.step(c, &p, wantedEntry(l.list, t, apps, p.Until), entries)

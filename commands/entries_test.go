@@ -111,12 +111,14 @@ func TestValuesOfAnotherEntryAreLeftAlone(t *testing.T) {
 	w := newWorld(t, noSecond(commands.SecondBroad))
 	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"FR", "DE"}, Reason: "by hand"})
 	w.nothing(ann, "deny country:FR", "by hand")
-	w.does(ann, "deny country:FR country:NL")
+	w.anyway(ann, "deny country:FR country:NL")
 	require.Equal(t, []string{"DE,FR [0] forever", "NL [0] 4h0m0s"}, w.entries("black"))
 
 	w = newWorld(t, noSecond(commands.SecondBroad))
 	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"FR", "DE"}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
-	_, err := w.try(ann, "deny country:FR")
+	inv := w.asks(ann, "deny country:FR")
+	inv.Anyway = true
+	_, err := w.do(inv)
 	require.ErrorIs(t, err, commands.ErrService)
 	require.ErrorContains(t, err, "NOT done: Deny country:FR everywhere for 4 h")
 	require.ErrorContains(t, err, "lists")

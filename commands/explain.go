@@ -62,6 +62,9 @@ func readExplain(ctx context.Context, c *Call) (Result, error) {
 	if !c.ongoing(a, k.Attack) {
 		res.Lines = append(res.Lines, Say("It is quiet: no hit in the last ", HumanDuration(a.OngoingFor)))
 	}
+	if c.cfg.Policy.Cardless(k.Attack) {
+		res = res.and(Say("It comes only from sources that shall give no cards (", Code("sources: cards: false"), "): it gets one only if it becomes an incident"))
+	}
 	return res.and(muteLine), nil
 }
 

@@ -173,7 +173,7 @@ func TestExtendIsGuardedLikeTheChangeItself(t *testing.T) {
 	closed := w.anyway(root, "close POST shop.example.com/login for=30m")
 	w.refuses(root, "extend "+closed.ID+" for=30m", commands.ErrAsk, "Prolong by 30 min: Close POST shop.example.com/login", "your users neither")
 	w.anyway(root, "extend "+closed.ID+" for=30m")
-	w.cfg.Policy.Sources = []commands.Source{source("our CDN", commands.DenyNever, "203.0.113.0/24")}
+	sources(source("our CDN", commands.DenyNever, "203.0.113.0/24"))(&w.cfg)
 	w.cfg.Policy.SecondPerson = []string{commands.SecondClose}
 	w.Runner = commands.New(w.cfg)
 	w.pass(time.Minute)

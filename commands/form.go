@@ -132,7 +132,7 @@ func (c *Call) form(ctx context.Context) Form {
 	}
 	if c.Attack != nil {
 		f.Base, f.Attack = withAttack(c.Cmd, f.Base, c.Attack.ID), c.Attack.ID
-		f.Intro = append(f.Intro, AttackLine(c.Account, c.Attack.Attack, c.Now))
+		f.Intro = append(append(f.Intro, AttackLine(c.Account, c.Attack.Attack, c.Now)), c.warnings(ctx)...)
 	}
 	words := c.Line.Words
 	for _, arg := range c.Cmd.Args {

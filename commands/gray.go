@@ -2,7 +2,7 @@ package commands
 
 func gray() *Command {
 	return &Command{
-		Name: "gray", Aliases: []string{"grey"}, Role: Responder,
+		Name: "gray", Aliases: []string{"grey"}, Role: Responder, Flags: []string{flagShared},
 		Summary: "put sources on the graylist: their attacks are blocked in safe_blocking mode",
 		Args:    graying.args(), Missing: graying.misses, Form: graying.form, Plan: graying.plan,
 	}

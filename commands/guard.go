@@ -35,9 +35,13 @@ const (
 
 // Source is a named range of the owner's: a CDN, an office, health checks.
 type Source struct {
-	Name   string
-	Ranges []netip.Prefix
-	Deny   string // DenyNever (also for ""), or DenySecond
+	Name    string
+	Ranges  []netip.Prefix
+	Deny    string // DenyNever (also for ""), or DenySecond
+	NoCards bool   // attacks that come from such sources alone get no card, incidents excepted
+	File    string // that some of the ranges were read from; "": none
+	ReadAt  time.Time
+	Broken  string // why the file can't be read just now, so that what it held before counts; "": it can
 }
 
 // Durations are how long a measure lasts when the line does not say.
@@ -56,10 +60,10 @@ const (
 
 // Policy is what the guards go by.
 type Policy struct {
-	Changes      string // ChangesOff, ChangesRehearse (also for ""), ChangesOn
-	Sources      []Source
-	WidestIPv4   int // bits of the widest range that one person may put on a list; 0: 24
-	WidestIPv6   int // 0: 48
+	Changes      string          // ChangesOff, ChangesRehearse (also for ""), ChangesOn
+	Sources      func() []Source // the named ones, as they are now; nil: none
+	WidestIPv4   int             // bits of the widest range that one person may put on a list; 0: 24
+	WidestIPv6   int             // 0: 48
 	Durations    Durations
 	Longest      time.Duration // of any measure; 0: 30 days
 	Renew        time.Duration // how long a denial of single addresses lasts at most while one of them knocks; 0: it isn't prolonged
@@ -118,16 +122,42 @@ func builtin() []Source {
 	}
 }
 
+// With is the policy with what is protected on an account beside what the configuration names.
+func (p Policy) With(protected []Protected) Policy {
+	if len(protected) == 0 {
+		return p
+	}
+	configured := p
+	p.Sources = func() []Source {
+		all := configured.named()
+		for _, one := range protected {
+			all = append(all, one.source())
+		}
+		return all
+	}
+	return p
+}
+
+// named are the sources that people named.
+func (p Policy) named() []Source {
+	if p.Sources == nil {
+		return nil
+	}
+	return slices.Clone(p.Sources())
+}
+
 // SourceOf is the named source that an address belongs to.
 func (p Policy) SourceOf(addr netip.Addr) (Source, bool) {
-	for _, s := range slices.Concat(p.Sources, builtin()) {
-		for _, r := range s.Ranges {
-			if unmap(r).Contains(addr.Unmap()) {
-				return s, true
-			}
+	for _, s := range append(p.named(), builtin()...) {
+		if s.has(addr) {
+			return s, true
 		}
 	}
 	return Source{}, false
+}
+
+func (s Source) has(addr netip.Addr) bool {
+	return slices.ContainsFunc(s.Ranges, func(r netip.Prefix) bool { return unmap(r).Contains(addr.Unmap()) })
 }
 
 // needsSecond notes what the policy wants a second person for. Planning goes on, so that all of it is asked for at once.
@@ -141,7 +171,7 @@ func (c *Call) needsSecond(what string, why Text) {
 // guardSource refuses what hits, or contains, a named source or a range that is never denied. It looks at all of them:
 // a range can contain several, and what a second person may deny can lie in what nobody may.
 func (c *Call) guardSource(t Target) error {
-	for _, s := range slices.Concat(c.cfg.Policy.Sources, builtin()) {
+	for _, s := range append(c.policy().named(), builtin()...) {
 		i := slices.IndexFunc(s.Ranges, t.overlaps)
 		if i < 0 {
 			continue
@@ -166,10 +196,7 @@ func (c *Call) guardWidth(t Target) error {
 		c.needsSecond(SecondBroad, Say(Code(t.String()), " is broad: it hits everybody there, and "+neverVisitors))
 		return nil
 	}
-	widest, hardest := cmp.Or(p.WidestIPv4, 24), 12
-	if t.Prefix.Addr().Is6() {
-		widest, hardest = cmp.Or(p.WidestIPv6, 48), 32
-	}
+	widest, hardest := p.widest(t)
 	if t.Prefix.Bits() < hardest {
 		return guarded(Say(Code(t.String()), " is wider than the service takes (/", hardest, "). Nothing was done"))
 	}
@@ -177,6 +204,26 @@ func (c *Call) guardWidth(t Target) error {
 		c.needsSecond(SecondBroad, Say(Code(t.String()), " is wider than /", widest))
 	}
 	return nil
+}
+
+// widest are the bits of the widest range that one person may decide on, and of the widest that the service takes.
+func (p Policy) widest(t Target) (widest, hardest int) {
+	if t.Prefix.Addr().Is6() {
+		return cmp.Or(p.WidestIPv6, 48), 32
+	}
+	return cmp.Or(p.WidestIPv4, 24), 12
+}
+
+// wide reports whether a range is wider than one person may put on a list.
+func (p Policy) wide(t Target) bool {
+	widest, _ := p.widest(t)
+	return t.Prefix.Bits() < widest
+}
+
+// protectable reports whether a range is narrow enough to be protected: no wider than what the service takes in one entry.
+func (p Policy) protectable(t Target) bool {
+	_, hardest := p.widest(t)
+	return t.Prefix.Bits() >= hardest
 }
 
 // guardDuration refuses what lasts longer than allowed.

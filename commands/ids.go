@@ -33,6 +33,9 @@ func muteID(account, what string) string { return "m" + shortHash(account, what)
 // requestID names a request for a second person by the delivery that asks for it, so that a redelivery finds what was written down.
 func requestID(account, delivery string) string { return "r" + shortHash(account, delivery) }
 
+// protectedID names what is protected by its range, so that there is one of each.
+func protectedID(account, what string) string { return "p" + shortHash(account, what) }
+
 // minPrefix is how many characters of an id must be typed, the leading letter included.
 const minPrefix = 4
 

@@ -52,7 +52,7 @@ func TestKindsOfEntries(t *testing.T) {
 		for verb, list := range map[string]string{"deny": "black", "allow": "white", "gray": "gray"} {
 			w := newWorld(t, noSecond(commands.SecondBroad, commands.SecondAllow))
 			n := len(w.service.Requests("acme"))
-			ch := w.does(root, verb+" "+target+" app=Shop for=2h")
+			ch := w.insists(root, verb+" "+target+" app=Shop for=2h")
 			sent := w.sentEntries(n)
 			require.Len(t, sent, len(want), target)
 			for i, e := range want {

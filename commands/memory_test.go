@@ -3,6 +3,7 @@ package commands_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -267,6 +268,20 @@ func (l *lock) SaveMutes(ctx context.Context, all []commands.Mute) error {
 	return l.write(ctx, l.kept, map[string]any{"mutes acme": all})
 }
 
+func (l *lock) SaveProtected(ctx context.Context, all []commands.Protected, _ string) error {
+	return l.write(ctx, l.kept, map[string]any{"protected acme": all})
+}
+
+func (l *lock) SaveLocked(ctx context.Context, at time.Time) error {
+	return l.write(ctx, l.kept, map[string]any{"locked acme": at})
+}
+
+// Scene is put together from what was saved, and what the poller counted.
+func (d *desk) Scene(_ context.Context, account string) (s commands.Scene, err error) {
+	err = errors.Join(d.read("protected "+account, &s.Protected), d.read("locked "+account, &s.Locked), d.read("seen "+account, &s.Seen))
+	return s, err
+}
+
 // write keeps something as JSON, unless somebody else holds the lock by now.
 func (l *lock) write(ctx context.Context, where map[string]string, values map[string]any) error {
 	if err := ctx.Err(); err != nil {
@@ -352,6 +367,9 @@ type members struct {
 	mu     sync.Mutex
 	full   map[string]string // user: name
 	broken bool
+	groups map[string][]string // by the group's id, the users
+	away   bool                // the groups can't be looked up
+	asked  int                 // how often the groups were
 }
 
 func newMembers() *members {
@@ -382,6 +400,27 @@ func (m *members) drop(user string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.full, user)
+}
+
+func (m *members) Groups(_ context.Context, user string, of []string) (in []string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked++
+	for _, id := range of {
+		if slices.Contains(m.groups[id], user) {
+			in = append(in, id)
+		}
+	}
+	if m.away {
+		err = errAway
+	}
+	return in, err
+}
+
+func (m *members) set(f func(m *members)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f(m)
 }
 
 func (m *members) setFail() {

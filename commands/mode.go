@@ -23,6 +23,7 @@ func mode() *Command {
 			{Name: "mode", Object: true, Help: "off, monitoring, safe_blocking, block or default", Read: oneOf(append(modes, apiclient.ModeDefault)...), Options: modeOptions},
 			argFor(func(p Policy) time.Duration { return p.modeFor(apiclient.ModeBlock) }), argAttack, argReason,
 		},
+		Flags:   []string{flagLocked},
 		Example: "mode Shop block for=2h",
 		Changes: func(l Line) bool { return len(l.Words) > 1 },
 		Form:    modeForm,
@@ -104,7 +105,7 @@ func planMode(ctx context.Context, c *Call) ([]Plan, error) {
 		return []Plan{p}, nil
 	}
 	p.Steps = modeSteps(app, to, old)
-	p.Warnings = modeWarnings(name, from, to, length, narrower)
+	p.Warnings = append(modeWarnings(name, from, to, length, narrower), c.locked()...)
 	return []Plan{p}, nil
 }
 
@@ -142,8 +143,12 @@ func modeRole(from, to string) Role {
 
 func modeWarnings(name, from, to string, length time.Duration, narrower []apiclient.Rule) []Warning {
 	var ws []Warning
+	until := "until it returns by itself, in " + HumanDuration(length)
+	if length == never {
+		until = "until somebody switches it back"
+	}
 	if to == apiclient.ModeBlock || to == apiclient.ModeSafeBlocking {
-		ws = append(ws, Warning{InDialog: true, Text: Say("incidents are registered only in monitoring mode: until it returns, wafbot can't tell you whether an attack on ", name, " worked")})
+		ws = append(ws, Warning{InDialog: true, Text: Say("incidents are registered only in monitoring mode: ", until, ", wafbot can't tell you whether an attack on ", name, " worked")})
 	}
 	if to == apiclient.ModeBlock {
 		ws = append(ws, Warning{InDialog: true, Text: Say("requests that only look like attacks are blocked too")})

@@ -34,6 +34,17 @@ func Muted(all []Mute, a apiclient.Attack, now time.Time) (Mute, bool) {
 	return all[i], true
 }
 
+// Cardless reports whether an attack gets no card because it comes from named sources alone that shall give none. An incident always gets one.
+func (p Policy) Cardless(a apiclient.Attack) bool {
+	if a.Incident() {
+		return false
+	}
+	silent := slices.DeleteFunc(p.named(), func(s Source) bool { return !s.NoCards })
+	return len(silent) > 0 && comesFrom(a, func(addr netip.Addr) bool {
+		return slices.ContainsFunc(silent, func(s Source) bool { return s.has(addr) })
+	})
+}
+
 func (m Mute) over(now time.Time) bool { return !now.Before(m.Until) }
 
 func (m Mute) covers(a apiclient.Attack) bool {
@@ -46,15 +57,15 @@ func (m Mute) covers(a apiclient.Attack) bool {
 	case m.Type != "":
 		return strings.EqualFold(m.Type, a.Type)
 	}
-	return comesFrom(a, m.Source)
+	return comesFrom(a, m.Source.Contains)
 }
 
-// comesFrom reports whether all listed sources of an attack lie in a range. Where the service lists only some of them, these must
+// comesFrom reports whether all listed sources of an attack lie in some ranges. Where the service lists only some of them, these must
 // also be half of the attack, or it could be anybody's.
-func comesFrom(a apiclient.Attack, r netip.Prefix) bool {
+func comesFrom(a apiclient.Attack, in func(netip.Addr) bool) bool {
 	var hits int64
 	for _, s := range a.Sources {
-		if !r.Contains(s.IP) {
+		if !in(s.IP) {
 			return false
 		}
 		hits += s.Hits.N

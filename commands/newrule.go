@@ -52,6 +52,10 @@ func (c *Call) planRule(ctx context.Context, p Plan, rule apiclient.Rule, holds 
 		p.Nothing = Say(holds, " already, ", c.byRule(rules[i].ID))
 		return p, nil
 	}
+	if i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return apiclient.CoversPatch(r, rule) }); i >= 0 {
+		p.Warnings = append(p.Warnings, Warning{Text: Say("rule ", Code(fmt.Sprint(rules[i].ID)), ", which is wider, covers it already: another one adds nothing while that one stands")})
+	}
+	p.Warnings = append(p.Warnings, c.locked()...)
 	p.Steps = []Step{{Kind: CreateRule, Rule: &rule}}
 	return p, nil
 }

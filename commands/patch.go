@@ -15,7 +15,7 @@ const ruleWorks = "in minutes to 1 h"
 
 func patch() *Command {
 	return &Command{
-		Name: "patch", Role: Responder,
+		Name: "patch", Role: Responder, Flags: []string{flagLocked},
 		Summary: "virtual patch: block one type of attack in exactly one part of the requests to one path",
 		Args: []Arg{
 			{Name: "target", Object: true, Many: true, Help: "[METHOD] HOST/PATH; left out with attack=: the attack's own"},

@@ -36,6 +36,7 @@ type Plan struct {
 type Warning struct {
 	Text     Text
 	InDialog bool // follows from the line alone, so a button's dialog says it already
+	Known    bool // the line says that its writer knows
 }
 
 func (p Plan) effect() string { return effect(p.Line) }

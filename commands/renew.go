@@ -32,13 +32,13 @@ func (p Policy) renews(targets []Target, length time.Duration) bool {
 	return !ranges && length != never && length < p.Renew
 }
 
-// single reports whether an entry is for one address.
-func single(e apiclient.IPRule) bool { return e.Kind == apiclient.KindRange && e.Subnet.IsSingleIP() }
+// oneAddress reports whether an entry is for one address.
+func oneAddress(e apiclient.IPRule) bool { return e.Kind == apiclient.KindRange && e.Subnet.IsSingleIP() }
 
 // denied are the addresses that the change denies one by one.
 func (c Change) denied() (all []netip.Addr) {
 	for _, s := range c.Steps {
-		if s.Kind == AddEntry && s.Done && s.Entry.List == apiclient.ListDeny && single(*s.Entry) {
+		if s.Kind == AddEntry && s.Done && s.Entry.List == apiclient.ListDeny && oneAddress(*s.Entry) {
 			all = append(all, s.Entry.Subnet.Addr())
 		}
 	}

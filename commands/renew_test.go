@@ -123,7 +123,7 @@ func TestWhatIsNotProlonged(t *testing.T) {
 		"the entry is somebody else's":    {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) { w.overwrite(w.listed("black")[0], "mine", 3*time.Hour) }, 1},
 		"the entry is somebody's, longer": {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) { e := w.listed("black")[0]; w.overwrite(e, e.Reason, 3*time.Hour) }, 1},
 		"one of ours since": {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) {
-			w.cfg.Policy.Sources = []commands.Source{source("our CDN", commands.DenyNever, "203.0.113.0/24")}
+			sources(source("our CDN", commands.DenyNever, "203.0.113.0/24"))(&w.cfg)
 			w.Runner = commands.New(w.cfg)
 		}, 0},
 	} {

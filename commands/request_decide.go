@@ -12,6 +12,9 @@ func (r *Runner) decide(held context.Context, c *Call) (Result, error) {
 	if c.Known, err = r.cfg.Ledger.Changes(held, c.Account.Name); err != nil {
 		return Result{}, Away(err)
 	}
+	if err := c.look(held); err != nil {
+		return Result{}, Away(err)
+	}
 	if err := r.catchUp(held, c); err != nil {
 		return Result{}, err
 	}
@@ -89,18 +92,18 @@ func closes(why Text) error { return &Refusal{Kind: errClosed, Text: why} }
 func (c *Call) asAsker(q Request, line Line) (*Call, error) {
 	cmd, err := c.lookUp(line.Name)
 	return &Call{
-		Runner: c.Runner, Cmd: cmd, Line: line, Now: c.Now, Account: c.Account, Known: c.Known, lock: c.lock, granted: &q,
+		Runner: c.Runner, Cmd: cmd, Line: line, Now: c.Now, Account: c.Account, Known: c.Known, scene: c.scene, lock: c.lock, granted: &q,
 		Invocation: Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: c.Now, Account: q.Account, Anyway: true},
 	}, err
 }
 
 // planAnew plans a request's line again. An error that wraps errClosed says why the request can't be carried out any more.
 func (c *Call) planAnew(ctx context.Context, q Request, asked *Call) (plans []Plan, err error) {
-	role, _, unsure := c.role(ctx, q.Asker)
-	if unsure {
+	s := c.rights(ctx, q.Asker)
+	if s.unsure || s.role < q.Role && s.could >= q.Role {
 		return nil, &Refusal{Kind: ErrDenied, Text: Say("Slack doesn't tell wafbot just now who asked for it, and without that nothing is changed. Try again in a moment")}
 	}
-	if asked.Role = role; role < q.Role {
+	if asked.Role = s.role; s.role < q.Role {
 		return nil, closes(Say(Visible(q.Asker.Name, maxField), " may not do that any more"))
 	}
 	if err := c.resolve(ctx, asked); err != nil {

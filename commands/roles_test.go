@@ -21,6 +21,7 @@ func everyLine(attack string) map[string]commands.Role {
 		"unrule 99999": commands.Admin, "close POST shop.example.com/login for=30m": commands.Admin,
 		"claim attack=" + attack: commands.Responder, "release attack=" + attack: commands.Responder, "handover to=@me attack=" + attack: commands.Responder,
 		"note attack=" + attack + " botnet": commands.Responder, "verdict real attack=" + attack: commands.Responder, "explain attack=" + attack: commands.Viewer,
+		"protect 198.51.100.99": commands.Admin, "unprotect 198.51.100.98": commands.Admin, "sources": commands.Viewer,
 		"mute source=203.0.113.7": commands.Responder, "unmute source=203.0.113.7": commands.Responder,
 		"allow 203.0.113.7": commands.Admin, "mode 4 off": commands.Admin, "mode 4 default": commands.Admin,
 	}

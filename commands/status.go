@@ -43,6 +43,7 @@ func readStatus(ctx context.Context, c *Call) (Result, error) {
 		res.Lines = append(res.Lines, lines...)
 		data = append(data, st)
 	}
+	res.Lines = append(res.Lines, c.cfg.Policy.brokenSources()...)
 	res.Lines = append(res.Lines, Say("wafbot is ", c.cfg.Policy.Describe()))
 	res.Data = data
 	return pages.finish(res)

@@ -19,6 +19,7 @@ type Situation struct {
 	Entries  []apiclient.IPRule
 	Rules    []apiclient.Rule
 	LookedAt time.Time // when entries and rules were read; zero: not yet
+	Scene    Scene
 	Now      time.Time
 }
 
@@ -55,6 +56,9 @@ func Advise(s Situation) Advice {
 	if note != nil {
 		a.Notes = append(a.Notes, note)
 	}
+	if top != nil {
+		a.Notes = append(a.Notes, s.crowd(*top)...)
+	}
 	if top != nil && fits {
 		a.Suggestions = append(a.Suggestions, s.containButton(*top, spec))
 	}
@@ -69,6 +73,9 @@ func Advise(s Situation) Advice {
 	}
 	if b, ok := s.modeButton(); ok {
 		a.Suggestions = append(a.Suggestions, b)
+	}
+	if locked := s.Scene.Locked; !locked.IsZero() && slices.ContainsFunc(a.Suggestions, func(b Suggestion) bool { return b.Line.Name != denying.name }) {
+		a.Notes = append(a.Notes, lockedWords(locked))
 	}
 	return a
 }
@@ -129,6 +136,9 @@ func (s Situation) patchable() (spec patchSpec, fits bool, why string) {
 	if i := slices.IndexFunc(s.Rules, func(r apiclient.Rule) bool { return apiclient.SameRule(r, rule) }); i >= 0 {
 		return spec, false, fmt.Sprintf("rule %d patches it already", s.Rules[i].ID)
 	}
+	if i := slices.IndexFunc(s.Rules, func(r apiclient.Rule) bool { return apiclient.CoversPatch(r, rule) }); i >= 0 {
+		return spec, false, fmt.Sprintf("rule %d, which is wider, covers it already", s.Rules[i].ID)
+	}
 	return spec, true, ""
 }
 
@@ -168,54 +178,6 @@ func share(top apiclient.Source, a apiclient.Attack) string {
 	return Percent(percent) + " of hits"
 }
 
-func (s Situation) denyButton(top apiclient.Source) Suggestion {
-	return Suggestion{
-		Label: "Deny only, " + HumanDuration(s.denyFor()), Title: "Deny " + top.IP.String() + "?", OK: "Deny",
-		Line:    s.line("deny", top.IP.String()).With("for", durationText(s.denyFor())),
-		Confirm: Visible(s.denyWords(top)+" "+s.checked(), maxConfirm),
-		Stops:   fmt.Sprintf("deny %s, about 1 min, %s", top.IP, share(top, s.Attack)),
-	}
-}
-
-func (s Situation) containButton(top apiclient.Source, spec patchSpec) Suggestion {
-	return Suggestion{
-		Label: "Deny " + top.IP.String() + " + patch", Title: "Deny and patch?", OK: "Deny + patch", Danger: true,
-		Line:    s.line("contain", top.IP.String()).With("for", durationText(s.denyFor())).With("patch", durationText(s.patchFor())),
-		Confirm: Visible(s.denyWords(top)+" "+s.patchWords(spec, 90)+" "+s.checked(), maxConfirm),
-		Stops:   fmt.Sprintf("deny %s, about 1 min, %s; patch behind it, minutes to 1 h, all sources", top.IP, share(top, s.Attack)),
-	}
-}
-
-func (s Situation) patchButton(spec patchSpec) Suggestion {
-	return Suggestion{
-		Label: "Patch, " + HumanDuration(s.patchFor()), Title: "Patch the hole?", OK: "Patch",
-		Line:    s.line("patch").With("for", durationText(s.patchFor())),
-		Confirm: Visible(s.patchWords(spec, 150), maxConfirm),
-		Stops:   "patch, minutes to 1 h, all sources",
-	}
-}
-
-func (s Situation) denyWords(top apiclient.Source) string {
-	longer := ""
-	if s.denyFor() < s.Policy.Renew {
-		longer = ", longer while it knocks (" + HumanDuration(s.Policy.Renew) + " at most)"
-	}
-	return fmt.Sprintf("Deny %s everywhere for %s%s, in about 1 min: %s.", top.IP, HumanDuration(s.denyFor()), longer, share(top, s.Attack))
-}
-
-func (s Situation) patchWords(spec patchSpec, limit int) string {
-	scope := Visible(spec.scope.Method+" "+spec.scope.Host+spec.scope.Path+", part "+spec.point.String(), limit)
-	return fmt.Sprintf("Patch exactly %s, %s only, for %s: in minutes to 1 h.", scope, TypeName(spec.kind), HumanDuration(s.patchFor()))
-}
-
-// checked is what was looked at before the button was drawn. The guards run again at the click.
-func (s Situation) checked() string {
-	if s.LookedAt.IsZero() {
-		return "Not one of yours; the lists are looked at on the click."
-	}
-	return "Not allowlisted, not one of yours."
-}
-
 // behavioural are types whose requests look clean one by one: blocking mode stops none of them.
 var behavioural = []string{"brute", "credential_stuffing", "bola", "dirbust", "api_abuse", "bot"}
 
@@ -233,14 +195,7 @@ func (s Situation) modeButton() (Suggestion, bool) {
 	if now == apiclient.ModeBlock {
 		return Suggestion{}, false
 	}
-	name := s.Account.AppName(app)
-	return Suggestion{
-		Label: Visible("Block mode, "+HumanDuration(s.modeFor()), 75), Title: "Switch to block mode?", OK: "Switch", Danger: true,
-		Line: s.line("mode", appWord(app), apiclient.ModeBlock).With("for", durationText(s.modeFor())),
-		Confirm: Visible(fmt.Sprintf("Switch %s from %s to block for %s, in minutes to 1 h: every attack on it is blocked, and requests that only look like one. "+
-			"Incidents are registered only in monitoring: meanwhile nobody can tell whether an attack worked. Returns by itself.", name, modeName(now), HumanDuration(s.modeFor())), maxConfirm),
-		Stops: "block mode on " + name + ", minutes to 1 h, all sources",
-	}, true
+	return s.switchButton(now), true
 }
 
 // appWord is an application as the grammar writes it: a bare -1 would look like an option to a terminal.

@@ -59,6 +59,9 @@ func (c *Call) planUndoOf(ctx context.Context, ch Change) (Plan, error) {
 			return Plan{}, err
 		}
 	}
+	if len(p.Steps) > 0 && c.Actor.Via != ViaClock {
+		p.Notes = append(p.Notes, c.neverAgain(ch)...)
+	}
 	if len(p.Steps) == 0 {
 		p.Nothing = Say("nothing of it is left to take back")
 		for _, n := range p.Notes {

@@ -33,7 +33,7 @@ func (c *Call) covering(ctx context.Context, ch Change, off apiclient.IPRule, ot
 
 // countryOf is where an entry's address comes from, as the attack tells that it was denied for; "" if that is not known.
 func (c *Call) countryOf(ctx context.Context, ch Change, e apiclient.IPRule) (string, error) {
-	if ch.AttackID == "" || !single(e) {
+	if ch.AttackID == "" || !oneAddress(e) {
 		return "", nil
 	}
 	known, err := c.cfg.Facts.FindAttacks(ctx, c.Account.Name, ch.AttackID)

@@ -111,7 +111,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 		}},
 		Roles: commands.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
 			Terminal: map[string]commands.Role{"ann": commands.Responder, "root": commands.Admin}},
-		Members: w.members, Ledger: w.ledger, Facts: facts{}, Desk: w.desk, Ties: w.ties, Requests: w.asked, Audit: w.audit, AuditOut: w.out, Now: w.clock,
+		Members: w.members, Ledger: w.ledger, Facts: facts{}, Scenes: w.desk, Desk: w.desk, Ties: w.ties, Requests: w.asked, Audit: w.audit, AuditOut: w.out, Now: w.clock,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), ReadBack: [2]time.Duration{1, 1},
 		Touched: func(_ context.Context, touch commands.Touch) { w.touched = append(w.touched, touch) },
 		Explain: func(context.Context, string, apiclient.Attack) (commands.Routing, error) { return w.routing, nil },
@@ -135,7 +135,7 @@ func noSecond(what ...string) func(*commands.Config) {
 }
 
 func sources(all ...commands.Source) func(*commands.Config) {
-	return func(c *commands.Config) { c.Policy.Sources = all }
+	return func(c *commands.Config) { c.Policy.Sources = func() []commands.Source { return all } }
 }
 
 func source(name, deny string, ranges ...string) commands.Source {

@@ -2,6 +2,7 @@ package poller
 
 import (
 	"context"
+	"net/netip"
 	"time"
 )
 
@@ -30,10 +31,11 @@ type Remembered struct {
 // Update is what one poll changes in Memory.
 type Update struct {
 	LastGood time.Time
-	Shown    map[string]Shown // by attack id; only those that changed
-	Forget   []string         // attack ids long out of the lookback
-	News     []News           // incidents first
-	Blind    *Spell           // the one that was told now; a zero one: it has ended; nil: as it was
+	Shown    map[string]Shown    // by attack id; only those that changed
+	Forget   []string            // attack ids long out of the lookback
+	News     []News              // incidents first
+	Blind    *Spell              // the one that was told now; a zero one: it has ended; nil: as it was
+	Seen     map[netip.Addr]Seen // the busiest of the sources that are in several attacks; nil: as it was
 
 	held map[string]bool // attack ids that a mute keeps back; not remembered
 }

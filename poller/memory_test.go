@@ -24,6 +24,7 @@ type memory struct {
 	news   []poller.News
 	told   []poller.News
 	ids    map[string]bool
+	seen   []map[string]poller.Seen
 	writes int
 	loads  int
 	broken func(write bool) (before, after bool) // fails before or after keeping
@@ -90,6 +91,9 @@ func (m *memory) Remember(ctx context.Context, account string, u poller.Update) 
 	}
 	m.state[account] = poller.Remembered{LastGood: u.LastGood, Shown: shown, Blind: s.Blind}
 	m.news = append(m.news, u.News...)
+	if u.Seen != nil {
+		m.seen = append(m.seen, seen(u.Seen))
+	}
 	if after {
 		return errAway
 	}
@@ -122,6 +126,15 @@ func (m *memory) tookNews() []poller.News {
 	news := slices.Clone(m.news)
 	m.news = nil
 	return news
+}
+
+// tookSeen returns what was counted of sources since the last time.
+func (m *memory) tookSeen() []map[string]poller.Seen {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := m.seen
+	m.seen = nil
+	return all
 }
 
 func (m *memory) counts() (loads, writes int) {

@@ -51,6 +51,7 @@ func (p *Poller) poll(ctx context.Context) error {
 	if r.ended {
 		u.Forget = p.forgettable(r, u)
 	}
+	u.Seen = p.count(r)
 	if err := p.settle(ctx, r, u, readErr == nil); err != nil {
 		return err
 	}
@@ -107,12 +108,13 @@ func (p *Poller) load(ctx context.Context) error {
 	for id := range p.shown {
 		p.plan(id)
 	}
+	p.seen, p.uncounted, p.counted = nil, true, time.Time{}
 	p.lastGood, p.remembered, p.blind, p.sweep, p.loaded = m.LastGood, m.LastGood, m.Blind, time.Time{}, true
 	return nil
 }
 
 func (p *Poller) remember(ctx context.Context, u Update) error {
-	if len(u.Shown)+len(u.Forget)+len(u.News) == 0 && u.Blind == nil && u.LastGood.Sub(p.remembered).Abs() < rememberEvery {
+	if len(u.Shown)+len(u.Forget)+len(u.News) == 0 && u.Blind == nil && u.Seen == nil && u.LastGood.Sub(p.remembered).Abs() < rememberEvery {
 		return nil
 	}
 	if err := p.cfg.Memory.Remember(ctx, p.cfg.Account, u); err != nil {
@@ -143,6 +145,9 @@ func (p *Poller) commit(r reading, u Update, good bool) {
 		delete(p.latest, id)
 		delete(p.shown, id)
 		p.agenda.drop(id)
+	}
+	if u.Seen != nil {
+		p.seen = u.Seen
 	}
 	p.held = u.held
 	p.lastGood, p.skew = u.LastGood, r.at.Sub(r.begin)

@@ -58,17 +58,20 @@ type Poller struct {
 	refresh chan struct{}
 
 	// Only Poll uses these.
-	loaded     bool            // the state below is what Memory holds
-	lastGood   time.Time       // begin of the last good poll, on the service's clock
-	began      time.Time       // what was over before then is no news, though nothing is known of it; zero: all is
-	remembered time.Time       // lastGood as Memory holds it
-	sweep      time.Time       // when everything is to be read again, on this machine's clock
-	listed     time.Time       // when all incidents were last read, likewise
-	failures   int             // of the service, in this spell of failures
-	blind      Spell           // as Memory holds it
-	reported   []string        // what this spell of failures was logged for
-	held       map[string]bool // attack ids that mutes kept back in the last poll; after a start everything is read again
-	agenda     agenda          // of the attacks that time alone can make news
+	loaded     bool                // the state below is what Memory holds
+	lastGood   time.Time           // begin of the last good poll, on the service's clock
+	began      time.Time           // what was over before then is no news, though nothing is known of it; zero: all is
+	remembered time.Time           // lastGood as Memory holds it
+	sweep      time.Time           // when everything is to be read again, on this machine's clock
+	listed     time.Time           // when all incidents were last read, likewise
+	failures   int                 // of the service, in this spell of failures
+	blind      Spell               // as Memory holds it
+	reported   []string            // what this spell of failures was logged for
+	held       map[string]bool     // attack ids that mutes kept back in the last poll; after a start everything is read again
+	agenda     agenda              // of the attacks that time alone can make news
+	seen       map[netip.Addr]Seen // as Memory holds it; nil: not known
+	uncounted  bool                // something that seen is counted from may have changed
+	counted    time.Time           // when it was, on this machine's clock
 
 	mu       sync.Mutex               // held by Poll while it writes these, and by whoever else reads them
 	skew     time.Duration            // how far the service's clock is ahead of this machine's

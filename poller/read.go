@@ -118,7 +118,7 @@ func (p *Poller) take(r *reading, page []apiclient.Attack) (changed bool) {
 		if known && reflect.DeepEqual(was.attack, a) {
 			a = was.attack // the same, but held in memory once
 		} else {
-			changed = true
+			changed, p.uncounted = true, true
 		}
 		r.attacks[a.ID] = a
 		p.heed(a)

@@ -23,7 +23,7 @@ import (
 type record struct {
 	id, typ, status, state string
 	last                   time.Time
-	hits, vuln             int
+	hits, vuln, app        int
 	sources                []string
 	undated                bool // the service leaves last_time out
 	first                  time.Time
@@ -36,7 +36,7 @@ func (r record) json() map[string]any {
 		top = append(top, map[string]any{"ip": ip, "count": r.hits, "country": "FR"})
 	}
 	out := map[string]any{
-		"attackid": r.id, "clientid": 5, "domain": "shop.example.com", "poolid": 4, "method": "POST", "path": "/login", "type": r.typ,
+		"attackid": r.id, "clientid": 5, "domain": "shop.example.com", "poolid": r.app, "method": "POST", "path": "/login", "type": r.typ,
 		"first_time": r.first.Unix(), "last_time": r.last.Unix(), "hits": r.hits, "ip_count": len(r.sources),
 		"ip_top": top, "block_status": r.status, "vulnid": nil, "state": nil,
 	}
@@ -81,7 +81,7 @@ func newService(now func() time.Time) *service {
 func (s *service) add(id string, ago time.Duration, change ...func(*record)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := &record{id: id, typ: "sqli", status: "monitored", last: s.now().Add(-ago), hits: 100, sources: []string{"203.0.113.7"}}
+	r := &record{id: id, typ: "sqli", status: "monitored", last: s.now().Add(-ago), hits: 100, app: 4, sources: []string{"203.0.113.7"}}
 	for _, c := range change {
 		c(r)
 	}

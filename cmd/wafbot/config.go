@@ -118,10 +118,12 @@ type Summary struct {
 // Source is a named set of addresses that must not be denied lightly.
 type Source struct {
 	Name   string         `yaml:"name"`
-	Ranges []netip.Prefix `yaml:"ranges"` // those of File too
+	Ranges []netip.Prefix `yaml:"ranges"` // those of File are beside them, for they change
 	File   string         `yaml:"file"`
 	Deny   string         `yaml:"deny"` // never or second_person
 	Cards  bool           `yaml:"cards"`
+
+	listed []netip.Prefix // those of File, as they were when the configuration was read
 }
 
 // Policy says who may do what, and how far.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,17 +92,34 @@ func readSecret(path string) (apiclient.Secret, error) {
 	return apiclient.Secret(text), nil
 }
 
-// readSource adds the addresses of a source's file, one a line, to its ranges.
+// readSource reads a source's file, which must be good at the start.
 func (c *Config) readSource(s *Source, key string) {
 	if !c.origins.isSet(key) {
 		return
 	}
-	const most = 16 << 20
-	text, err := readUpTo(s.File, most)
+	text, err := readUpTo(s.File, maxSourceFile)
 	if err != nil {
 		c.origins.report(key, "%v; put the list there or mend the path", err)
 		return
 	}
+	var bad []badRow
+	s.listed, bad = parseRanges(text)
+	for _, row := range bad {
+		c.origins.reportAt(position{s.File, row.line, 1}, key, row.text)
+	}
+}
+
+// maxSourceFile is how many bytes a source's file may have.
+const maxSourceFile = 16 << 20
+
+// badRow is a row of a source's file that is no range.
+type badRow struct {
+	line int
+	text string
+}
+
+// parseRanges reads addresses and ranges, one a line, with comments from # on.
+func parseRanges(text string) (ranges []netip.Prefix, bad []badRow) {
 	line := 0
 	for row := range strings.Lines(text) {
 		line++
@@ -111,11 +129,12 @@ func (c *Config) readSource(s *Source, key string) {
 		}
 		prefix, err := parseRange(row)
 		if err != nil {
-			c.origins.reportAt(position{s.File, line, 1}, key, quote(row)+" "+err.Error())
+			bad = append(bad, badRow{line, quote(row) + " " + err.Error()})
 			continue
 		}
-		s.Ranges = append(s.Ranges, prefix)
+		ranges = append(ranges, prefix)
 	}
+	return ranges, bad
 }
 
 // readUpTo reads a file of most bytes at most, so that a path like /dev/zero ends too.

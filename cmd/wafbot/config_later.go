@@ -16,17 +16,12 @@ type laterKey struct {
 }
 
 func laterKeys() []laterKey {
-	const noGroups = "only user ids count, the members of a group are not looked up"
 	return []laterKey{
 		{"accounts[].routes[].page", "", "no pager is called"},
 		{"accounts[].routes[].mention_every", "", "a card mentions once"},
 		{"accounts[].storm", "", "each attack gets its own card"},
 		{"accounts[].quiet", "", "mentions do not look at the hour"},
 		{"accounts[].summary", "", "ask with the summary command"},
-		{"sources[].cards", "false", "attacks from there get cards like others"},
-		{"policy.viewers[]", "S", noGroups},
-		{"policy.responders[]", "S", noGroups},
-		{"policy.admins[]", "S", noGroups},
 	}
 }
 

@@ -92,7 +92,7 @@ func TestConfigWithEveryKey(t *testing.T) {
 	require.Equal(t, []Source{
 		{
 			Name: "our CDN", File: filepath.Join("testdata", "config", "cdn.txt"), Deny: "never", Cards: true,
-			Ranges: prefixes("192.0.2.0/24", "192.0.2.7/32", "198.51.100.0/24", "2001:db8::/32", "203.0.113.9/32"),
+			Ranges: prefixes("192.0.2.0/24", "192.0.2.7/32"), listed: prefixes("198.51.100.0/24", "2001:db8::/32", "203.0.113.9/32"),
 		},
 		{Name: "pen test", Ranges: prefixes("203.0.113.64/27"), Deny: "second_person"},
 	}, c.Sources)

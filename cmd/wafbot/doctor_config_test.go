@@ -59,7 +59,6 @@ func TestDoctorWarnsOfWhatIsAllowedButPerhapsNotMeant(t *testing.T) {
 		{"listens to all", "listen: ':8080'\nslack: {app_token: xapp-1}\n", nil, "warn", "listen: health and metrics can be read", "127.0.0.1:8080"},
 		{"a secret for everybody", "slack: {signing_secret_file: " + open + "}\n", nil, "warn", "slack.signing_secret_file: every user of this machine can read " + open, "chmod o-r"},
 		{"not yet", "policy: {approvers: U1}\n", nil, "warn", "policy.approvers: accepted, not acted upon by this version yet", "later version"},
-		{"a group with a role", "policy: {admins: [S1]}\n", nil, "warn", "policy.admins[0]: accepted, not acted upon", "later version"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/wafbot/wafbot/bot"
@@ -69,7 +70,11 @@ func (c checkup) groups(ctx context.Context, e *bot.Examiner) []finding {
 	}
 	groups, err := e.Groups(ctx)
 	if err != nil {
-		return []finding{c.slackTrouble(err).finding("people", "user groups")}
+		f := c.slackTrouble(err).finding("people", "user groups")
+		if slices.ContainsFunc(uses, func(u use) bool { return u.role }) {
+			f.Text += "; who has a role only by one may change nothing"
+		}
+		return []finding{f}
 	}
 	var found []finding
 	for _, u := range uses {
@@ -80,8 +85,8 @@ func (c checkup) groups(ctx context.Context, e *bot.Examiner) []finding {
 			f.Subject, f.State, f.Text, f.Mend = u.id, wrong, "no user group with this id, for "+u.where(), "check the id: the group's menu in Slack copies it"
 		case g.Disabled:
 			f.State, f.Text, f.Mend = wrong, "disabled, so that it calls nobody, for "+u.where(), "enable it in Slack, or write another group"
-		case u.role:
-			f.State, f.Text, f.Mend = warn, "its members have no role: a group's members aren't looked up yet, for "+u.where(), "write their user ids"
+		case u.role && g.Members == 0:
+			f.State, f.Text, f.Mend = warn, "nobody is in it, for "+u.where(), "add people to it in Slack, or write another group"
 		}
 		found = append(found, f)
 	}

@@ -207,7 +207,7 @@ policy:
 	for _, parts := range [][]string{
 		{"people U0GUEST04 Gail Guest: a guest: only full members of the workspace may act, for WAFBOT_ADMINS"},
 		{"people U0EVE0005 Eve Stone: a member of another workspace"},
-		{"people S0ONCALL @on-call: its members have no role", "for WAFBOT_VIEWERS"},
+		{"people S0ONCALL @on-call: nobody is in it", "for WAFBOT_VIEWERS"},
 	} {
 		requireOne(t, e.of("warn"), parts...)
 	}

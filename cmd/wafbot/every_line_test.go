@@ -83,6 +83,10 @@ func everyLine() []lineCase {
 		write("note attack={attack} \"note {n}\"", "note {n}"), write("verdict false_alarm attack={attack}", "Verdict: false alarm"),
 		write("mute source={ip} for=1h", "Muted: source={ip}"), write("mute attack={attack}", "Muted: attack={attack}"), write("mute type=xss app=7", "type=xss app=7"),
 		{line: "unmute source={ip}", least: responder, before: "mute source={ip}", says: []string{"No longer muted: source={ip}"}, record: "done"},
+
+		{line: "protect {ip} name=office", least: admin, says: []string{"Protected: {ip} office, never denied"}, record: "done"},
+		{line: "unprotect {ip}", least: admin, before: "protect {ip}", says: []string{"No longer protected: {ip}"}, record: "done"},
+		read("sources", "Sources that are spared on acme", "private addresses"),
 	}
 }
 

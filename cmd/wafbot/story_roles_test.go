@@ -61,20 +61,3 @@ func TestOneWhoLeftMayNot(t *testing.T) {
 		require.Empty(t, w.sent())
 	})
 }
-
-func TestOwnCDNIsNeverDenied(t *testing.T) {
-	story(t, asItIs, func(t *testing.T, w *world) {
-		w.attack(throughOwnCDN())
-		card := w.card("192.0.2.10 = our CDN", "192.0.2.10 is our CDN: it isn't denied")
-		require.Equal(t, []string{"Patch, 7 days", "I'm on it", "More…"}, card.labels())
-		for _, source := range []string{"192.0.2.10", "192.0.2.0/24", "192.0.0.0/16", "::ffff:192.0.2.10", "attack=" + card.id(), "10.0.0.1"} {
-			w.types("ann", "deny "+source)
-			w.until("refusal of "+source, func() bool {
-				return w.journal.has(`"outcome":"refused"`, "deny "+source, "which is never denied") && len(w.whispers("ann", "which is never denied")) > 0
-			})
-		}
-		w.types("ann", "contain attack="+card.id())
-		w.until("refusal", func() bool { return w.journal.has(`"outcome":"refused"`, "contain attack="+card.id()) })
-		require.Empty(t, w.sent())
-	})
-}

@@ -29,6 +29,8 @@ type app struct {
 	http    *http.Client  // asks the service for all accounts
 	starts  *rate.Limiter // paces the accounts' first polls
 	slack   *bot.Slack
+	sources *sourceFiles
+	policy  commands.Policy
 	runner  *commands.Runner
 	bot     *bot.Bot
 	pollers map[string]*poller.Poller
@@ -46,7 +48,9 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.slack = bot.Connect(bot.SlackConfig{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL})
+	a.sources, a.policy = newSourceFiles(cfg, log), cfg.policy()
+	a.policy.Sources = a.sources.now
+	a.slack = bot.Connect(bot.SlackConfig{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store, Log: log})
 	var accounts []*commands.Account
 	var tenants []bot.Account
 	for _, account := range cfg.Accounts {
@@ -62,12 +66,12 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 		return nil, err
 	}
 	a.runner = commands.New(commands.Config{
-		Accounts: accounts, Policy: cfg.policy(), Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Audit: a.store,
+		Accounts: accounts, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Scenes: a.store, Audit: a.store,
 		AuditOut: &lineWriter{out: out}, Log: log, Changed: a.follow, Health: a.health,
 		Desk: a.store, Ties: a.store, Requests: a.store, Asked: a.wakeAsked, Watch: watch(a.pollers), Touched: a.touched, Explain: a.explain,
 	})
 	a.bot = bot.New(bot.Config{
-		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: cfg.policy(), Roles: roles,
+		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: a.policy, Broken: a.sources.broken, Roles: roles,
 		Runbooks: cfg.Runbooks, MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Log: log,
 	})
 	return a, nil
@@ -248,9 +252,6 @@ func (c *Config) policy() commands.Policy {
 			Mode: c.Policy.Durations.Mode, ModeOff: c.Policy.Durations.ModeOff, Patch: c.Policy.Durations.Patch,
 			Indicator: c.Policy.Durations.Indicator, Mute: c.Policy.Durations.Mute,
 		},
-	}
-	for _, s := range c.Sources {
-		p.Sources = append(p.Sources, commands.Source{Name: s.Name, Ranges: s.Ranges, Deny: s.Deny})
 	}
 	return p
 }

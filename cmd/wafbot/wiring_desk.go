@@ -34,14 +34,14 @@ func (a *app) asked(q commands.Request) []poller.News {
 // wakeAsked has this replica, if it tends the account, show a request at once.
 func (a *app) wakeAsked(_ context.Context, q commands.Request) { a.bot.Wake(q.Account, a.asked(q)) }
 
-// muted gives the poller an account's mutes.
+// muted gives the poller an account's mutes, and what comes from sources that shall give no cards.
 func (a *app) muted(account string) poller.Muted {
 	return func(ctx context.Context) (func(apiclient.Attack) bool, error) {
 		all, err := a.store.Mutes(ctx, account)
 		now := time.Now()
 		return func(attack apiclient.Attack) bool {
 			_, muted := commands.Muted(all, attack, now)
-			return muted
+			return muted || a.policy.Cardless(attack)
 		}, err
 	}
 }

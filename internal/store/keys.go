@@ -8,6 +8,7 @@ package store
 //	{work}:links           zset    Socket Mode links by the Unix ms they are kept to  10 s, renewed
 //	{work}:beats           zset    replicas by the Unix ms of their last beat         3 s after a replica's last
 //	{work}:version         string  the version of the state                           never
+//	{work}:people:ID       string  a mark: what was known of a person before is over  10 min
 //	{work}:ping            string  a trial whether Redis takes writes                 1 min
 //	{a:NAME}:epoch         string  VERSION ID: this memory; none: it was emptied      never
 //	{a:NAME}:began         string  when the first start was told, as read back        never
@@ -22,6 +23,9 @@ package store
 //	{a:NAME}:redraw        hash    attack's id → the mark that its card is outdated   when redrawn
 //	{a:NAME}:cases         hash    attack's id → commands.Case                        out of the lookback
 //	{a:NAME}:mutes         string  all mutes, []commands.Mute                         1 s after the last one's end
+//	{a:NAME}:protected     string  what may never be denied, []commands.Protected     never
+//	{a:NAME}:locked        string  when the service said last that rules are locked   5 min
+//	{a:NAME}:seen          string  source → how many attacks and applications         never
 //	{a:NAME}:tied          string  commands.Tied, the last one                        never
 //	{a:NAME}:tied:at       string  ID REVISION CHANNEL TS of the last one's notice    never
 //	{a:NAME}:changes       hash    change's id → commands.Change                      30 days after its end
@@ -43,6 +47,7 @@ const (
 )
 
 func keySeen(name string) string { return "{work}:seen:" + name }
+func keyPeople(of string) string { return "{work}:people:" + of }
 
 func accountKey(account, name string) string { return "{a:" + account + "}:" + name }
 
@@ -57,6 +62,9 @@ func keyCards(account string) string       { return accountKey(account, "cards")
 func keyRedraw(account string) string      { return accountKey(account, "redraw") }
 func keyCases(account string) string       { return accountKey(account, "cases") }
 func keyMutes(account string) string       { return accountKey(account, "mutes") }
+func keyProtected(account string) string   { return accountKey(account, "protected") }
+func keyLocked(account string) string      { return accountKey(account, "locked") }
+func keySources(account string) string     { return accountKey(account, "seen") }
 func keyTied(account string) string        { return accountKey(account, "tied") }
 func keyTiedAt(account string) string      { return accountKey(account, "tied:at") }
 func keyChanges(account string) string     { return accountKey(account, "changes") }

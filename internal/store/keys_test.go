@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"net/netip"
 	"os"
 	"regexp"
 	"strconv"
@@ -25,7 +26,7 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	_, err := s.Restore(ctx, "acme", store.Recalled{Epoch: store.NewEpoch(), Began: noon})
 	require.NoError(t, err)
 	accept(t, s, "1")
-	require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon, Shown: shownAll("x:1"), News: []poller.News{news("n1", "x:1"), news("n2", "x:1")}}))
+	require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon, Shown: shownAll("x:1"), Seen: map[netip.Addr]poller.Seen{}, News: []poller.News{news("n1", "x:1"), news("n2", "x:1")}}))
 	requireTrying(t, s, "n1", noon, noon, "first")
 	tell(t, s, news("n2", "x:1"), "C1", "1.1")
 	_, err = s.TakeLink(ctx, "l1", 10)
@@ -36,6 +37,9 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	require.NoError(t, l.SaveCase(ctx, commands.AttackID("acme", "x:1"), spoken()))
 	require.NoError(t, l.SaveMutes(ctx, []commands.Mute{muteFor(time.Hour, typeMute)}))
 	require.NoError(t, l.SaveTied(ctx, refused()))
+	require.NoError(t, l.SaveProtected(ctx, []commands.Protected{{ID: "p1"}}, ""))
+	require.NoError(t, l.SaveLocked(ctx, noon))
+	require.NoError(t, s.PeopleChanged(ctx, "U1"))
 	require.NoError(t, s.Remember(ctx, "acme", poller.Update{Blind: &poller.Spell{Since: noon}}))
 	require.NoError(t, s.Noticed(ctx, "acme", "tied-1", "C1", "1.1", 1))
 	_, err = l.SaveRequest(ctx, nil, waiting("r1", time.Now()))
@@ -82,7 +86,7 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 	}
 	require.Len(t, table, strings.Count(string(source), "//\t{"), "each row has its columns")
 	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "seen:1", "seen:NAME", "card:C1:1.1", "card:CH:TS",
-		"tried:n1", "tried:ID", "tried:n2", "tried:ID")
+		"tried:n1", "tried:ID", "tried:n2", "tried:ID", "people:U1", "people:ID")
 	onEach(t, func(t *testing.T, w *world) {
 		leaveEverything(t, w.open(t))
 		found := map[string]bool{}

@@ -88,7 +88,7 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 			b.do("HDEL", key, id)
 		}
 	}
-	if err := errors.Join(b.blind(account, u.Blind), b.announce(slices.Concat(slices.Collect(maps.Values(newsOf))...)...)); err != nil {
+	if err := errors.Join(b.blind(account, u.Blind), b.sources(account, u.Seen), b.announce(slices.Concat(slices.Collect(maps.Values(newsOf))...)...)); err != nil {
 		return err
 	}
 	if !u.LastGood.IsZero() {

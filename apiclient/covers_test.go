@@ -1,0 +1,50 @@
+package apiclient_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+func TestCoversPatch(t *testing.T) {
+	t.Parallel()
+	rule := func(kind string, point apiclient.Point, scope apiclient.Scope, without ...int) apiclient.Rule {
+		conditions, err := apiclient.ScopeConditions(scope)
+		require.NoError(t, err)
+		r := apiclient.Rule{Type: apiclient.RulePatch, AttackType: kind, Point: point}
+		for i, c := range conditions {
+			if len(without) == 0 || i < without[0] {
+				r.Conditions = append(r.Conditions, c)
+			}
+		}
+		return r
+	}
+	login := apiclient.Scope{App: apiclient.Known(4), Host: "shop.example.com", Method: "POST", Path: "/login"}
+	q, host := apiclient.Point{{"get", "q"}}, apiclient.Point{{"header", "HOST"}}
+	patch := rule("sqli", q, login)
+	everyMethod := login
+	everyMethod.Method = ""
+	other := login
+	other.Path = "/logout"
+	for name, tt := range map[string]struct {
+		wide   apiclient.Rule
+		covers bool
+	}{
+		"the same":             {patch, true},
+		"every method":         {rule("sqli", q, everyMethod), true},
+		"everywhere":           {rule("sqli", q, login, 0), true},
+		"closed":               {rule("any", host, login), true},
+		"any attack there":     {rule("any", q, everyMethod), true},
+		"any in another part":  {rule("any", apiclient.Point{{"get", "x"}}, login), false},
+		"another type":         {rule("xss", q, everyMethod), false},
+		"another part":         {rule("sqli", apiclient.Point{{"get", "x"}}, everyMethod), false},
+		"another path":         {rule("sqli", q, other), false},
+		"a host's patch there": {rule("sqli", host, login), false},
+		"no patch":             {apiclient.Rule{Type: apiclient.RuleRegex, AttackType: "sqli", Point: q}, false},
+	} {
+		require.Equal(t, tt.covers, apiclient.CoversPatch(tt.wide, patch), name)
+	}
+	require.False(t, apiclient.CoversPatch(patch, rule("sqli", q, everyMethod)), "narrower")
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// onDesk is a user group that has a role.
+func onDesk(users ...string) workspace.UserGroup {
+	return workspace.UserGroup{ID: "S0DESK001", Handle: "desk", Name: "Desk", Users: users}
+}
+
+// byGroup gives people their roles by a user group alone, but for an admin.
+func byGroup(w *world) {
+	w.cfg.Policy.Responders = []string{"S0DESK001"}
+	w.Slack.SetUserGroup(onDesk("U0ROB0002"))
+}
+
+// regroup changes the group, and waits until some replica has heard of it: from then on it counts on all of them.
+func (w *world) regroup(users ...string) {
+	w.t.Helper()
+	heard := w.journal.count("what is known of people is over")
+	w.Slack.SetUserGroup(onDesk(users...))
+	w.until("news of the group", func() bool { return w.journal.count("what is known of people is over") >= heard+2 })
+}
+
+// Two replicas run, and Slack tells one of them who joined and who left: the other one knows at the next click, on a card that was drawn before.
+func TestAUserGroupChangedBetweenTwoClicks(t *testing.T) {
+	storyOver(t, eitherWay(), byGroup, func(t *testing.T, w *world) {
+		first := w.stop
+		w.start()
+		defer first()
+		w.attack(injection())
+		card := w.card(attacker)
+		message := card.now()
+		for range 4 { // by whichever replica takes it
+			w.types("rob", "note attack="+card.id()+" mine")
+		}
+		w.until("notes", func() bool { return len(w.whispers("rob", "Note of Rob Diaz")) == 4 })
+		w.types("rob", "whoami")
+		w.told("rob", "responder by <!subteam^S0DESK001>")
+
+		w.regroup("U0VIC0003")
+		for range 4 {
+			w.click("rob", message, "Deny only")
+			w.types("rob", "deny "+attacker)
+		}
+		w.until("refusals", func() bool {
+			return len(w.whispers("rob", "deny needs the role responder; yours is viewer. Ask <!subteam^S0DESK001>, <@U0ANN0001>")) == 8
+		})
+		require.Empty(t, w.sent())
+		w.types("rob", "handover to=U0VIC0003 attack="+card.id())
+		w.told("rob", "handover needs the role responder")
+
+		w.click("vic", message, "Deny only")
+		w.told("vic", "Deny "+attacker+" everywhere for 4 h: accepted")
+		require.True(t, w.journal.has(`"outcome":"refused"`, "U0ROB0002", "deny "+attacker))
+		w.regroup("U0VIC0003", "U0ROB0002")
+		w.types("rob", "undo "+changeIn(plain(w.told("vic", "accepted"))))
+		w.told("rob", "Undo of: Deny "+attacker)
+	})
+}
+
+// What is the owner's is never denied: by the configuration, by a file that changes under the running bot, or by an admin's word; live, and when
+// only shown what would be sent.
+func TestOwnCDNIsNeverDenied(t *testing.T) {
+	for _, changes := range []string{commands.ChangesRehearse, commands.ChangesOn} {
+		t.Run(changes, func(t *testing.T) {
+			named := func(w *world) {
+				file := filepath.Join(w.t.TempDir(), "office.txt")
+				w.cfg.Policy.Changes = changes
+				require.NoError(t, os.WriteFile(file, []byte("198.51.100.32\n"), 0o600))
+				office := Source{Name: "office", Deny: commands.DenyNever, Cards: true, File: file}
+				lab := Source{Name: "pen test", Deny: commands.DenySecond, Ranges: prefixes("203.0.113.64/27")}
+				w.cfg.Sources = append(w.cfg.Sources, office, lab)
+			}
+			storyOver(t, eitherWay(), named, ownCDN)
+		})
+	}
+}
+
+func ownCDN(t *testing.T, w *world) {
+	file := w.cfg.Sources[len(w.cfg.Sources)-2].File
+	lab := waf.AttackSpec{Path: "/lab", Sources: []waf.SourceSpec{{IP: "203.0.113.65", PerSecond: 1}}, Started: waf.Duration(time.Minute)}
+	w.attack(lab)
+	w.attack(throughOwnCDN())
+	card := w.card("192.0.2.10 = our CDN", "192.0.2.10 is our CDN: it isn't denied")
+	require.Equal(t, []string{"Patch, 7 days", "I'm on it"}, card.labels()[:2])
+	refused := func(line, why string) {
+		t.Helper()
+		w.types("ann", line)
+		w.until("refusal of "+line, func() bool {
+			return w.journal.has(`"outcome":"refused"`, `"line":"`+line, why) && len(w.whispers("ann", why)) > 0
+		})
+	}
+	for _, source := range []string{"192.0.2.10", "192.0.2.0/24", "192.0.0.0/16", "::ffff:192.0.2.10", "attack=" + card.id(), "10.0.0.1"} {
+		refused("deny "+source, "which is never denied")
+	}
+	refused("contain attack="+card.id(), "which is never denied")
+
+	require.NoError(t, os.WriteFile(file, []byte("198.51.100.0/26\n"), 0o600))
+	past := time.Now().Add(-time.Minute)
+	require.NoError(t, os.Chtimes(file, past, past))
+	w.until("the file", func() bool { w.get("/readyz"); return w.journal.has("source read again", "office") })
+	refused("deny 198.51.100.7", "198.51.100.7 is in office (198.51.100.0/26), which is never denied")
+	require.NoError(t, os.Remove(file))
+	w.until("the loss", func() bool {
+		_, body := w.get("/readyz")
+		return len(body) > 0 && w.journal.has("source can't be read")
+	})
+	_, body := w.get("/readyz")
+	require.Contains(t, body, `"sources":{"office":`)
+	refused("deny 198.51.100.7", "198.51.100.7 is in office (198.51.100.0/26), which is never denied")
+	w.types("vic", "status")
+	w.told("vic", "Source office", "can't be read")
+
+	w.types("ann", `protect 203.0.113.7 name="branch office"`)
+	w.told("ann", "Protected: 203.0.113.7 branch office, never denied, by Anna Weber")
+	refused("deny 203.0.113.7", "branch office")
+	w.types("vic", "sources")
+	w.told("vic", "our CDN", "branch office, never denied, by Anna Weber", "pen test 203.0.113.64/27, denied only with a second person, no cards")
+	require.Empty(t, w.sent())
+
+	require.Empty(t, w.cards("#waf", "/lab"), "of a source that shall give no cards")
+	lab.Path, lab.Vulnerability = "/lab/hole", &waf.VulnSpec{Title: "hole"}
+	w.attack(lab)
+	w.card("INCIDENT", "/lab/hole", "203.0.113.65 = pen test")
+}
+
+// A source in many attacks on many applications is named before the click: on the card, in the dialog of its button, and to who types.
+func TestASharedSourceIsNamed(t *testing.T) {
+	busy := func(w *world) {
+		w.cfg.Slack.MessagesPerSecond = 0
+		w.Slack.SetRateLimits(false)
+		for i := range 12 {
+			spec := injection()
+			spec.App, spec.Path = []int{4, 7, -1}[i%3], fmt.Sprintf("/p%d", i)
+			w.attack(spec)
+		}
+	}
+	storyOver(t, eitherWay(), busy, func(t *testing.T, w *world) {
+		card := w.card("shop.example.com/p0", attacker+" FR", "also in 11 other attacks, 3 applications in all", attacker+" is likely a CDN, proxy or office: it is in 12 attacks on 3 applications")
+		w.types("rob", "deny "+attacker)
+		w.sees("rob", "Before you do:", "it is in 12 attacks on 3 applications, and denying it may hit everybody behind it")
+		w.leaves("rob")
+		require.Empty(t, w.sent())
+		card.click("rob", "Deny only")
+		w.told("rob", "Deny "+attacker+" everywhere for 4 h: accepted")
+		require.Len(t, w.entries("acme"), 1)
+		w.types("ann", "undo "+changeIn(plain(w.told("rob", "accepted"))))
+		w.told("ann", "Undo of: Deny "+attacker, "Never deny it again? protect "+attacker)
+	})
+}
+
+// count is how often something was written.
+func (j *journal) count(part string) int { return strings.Count(j.String(), part) }

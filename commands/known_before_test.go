@@ -1,0 +1,194 @@
+package commands_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+)
+
+// seen is what the poller counted.
+func (w *world) seen(all map[string]commands.Seen) map[netip.Addr]commands.Seen {
+	w.t.Helper()
+	counted := map[netip.Addr]commands.Seen{}
+	for source, n := range all {
+		counted[netip.MustParseAddr(source)] = n
+	}
+	_, l, err := w.ledger.Lock(w.t.Context(), "acme")
+	require.NoError(w.t, err)
+	defer l.Unlock()
+	held, ok := l.(*lock)
+	require.True(w.t, ok)
+	require.NoError(w.t, held.write(w.t.Context(), held.kept, map[string]any{"seen acme": counted}))
+	return counted
+}
+
+func TestShared(t *testing.T) {
+	t.Parallel()
+	for n, shared := range map[commands.Seen]bool{{Attacks: 10, Apps: 3}: true, {Attacks: 9, Apps: 9}: false, {Attacks: 900, Apps: 2}: false, {}: false} {
+		require.Equal(t, shared, n.Shared(), n)
+	}
+	a, ip := apiclient.Attack{Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7")}}}, netip.MustParseAddr("203.0.113.7")
+	require.Equal(t, "also in 12 other attacks, 3 applications in all", commands.Seen{Attacks: 13, Apps: 3}.Elsewhere(a, ip))
+	require.Equal(t, "also in 1 other attack, 1 application in all", commands.Seen{Attacks: 2, Apps: 1}.Elsewhere(a, ip))
+	require.Empty(t, commands.Seen{Attacks: 1, Apps: 1}.Elsewhere(a, ip))
+}
+
+// What is likely many people's is said on the card and in the dialog; the click isn't asked again. Who clicks on an older card, or types, is asked.
+func TestASourceThatIsLikelyShared(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	before := commands.Advise(w.situation(id)).Suggestions[1]
+	s := w.situation(id)
+	s.Scene.Seen = w.seen(map[string]commands.Seen{"203.0.113.7": {Attacks: 13, Apps: 4}, "203.0.113.9": {Attacks: 11, Apps: 3}, "198.51.100.4": {Attacks: 3, Apps: 1}})
+	advice := commands.Advise(s)
+	require.Contains(t, notes(advice), "203.0.113.7 is likely a CDN, proxy or office: it is in 13 attacks on 4 applications")
+	for i, label := range []string{"Deny 203.0.113.7 + patch", "Deny only, 4 h"} {
+		require.Equal(t, label, advice.Suggestions[i].Label)
+		require.Contains(t, advice.Suggestions[i].Confirm, "LIKELY A CDN, PROXY OR OFFICE (in 13 attacks on 4 applications)")
+		require.LessOrEqual(t, utf8.RuneCountInString(advice.Suggestions[i].Confirm), 300)
+		require.True(t, advice.Suggestions[i].Danger)
+		require.Contains(t, advice.Suggestions[i].Line.String(), "--shared")
+	}
+	click := func(b commands.Suggestion) commands.Invocation {
+		inv := w.asks(ann, b.Line.String())
+		inv.Actor.Via, inv.Warned = commands.ViaButton, true
+		return inv
+	}
+	_, err := w.do(click(before))
+	require.ErrorIs(t, err, commands.ErrAsk)
+	require.ErrorContains(t, err, "likely a CDN, proxy or office")
+	w.refuses(ann, "deny 203.0.113.7", commands.ErrAsk, "it is in 13 attacks on 4 applications, and denying it may hit everybody behind it")
+	w.refuses(ann, "gray 203.0.113.0/24", commands.ErrAsk, "203.0.113.7 is likely")
+	for line, said := range map[string]bool{"deny attack=" + id: true, "gray attack=" + id: true, "patch attack=" + id: false} {
+		form, err := w.formOf(ann, line)
+		require.NoError(t, err)
+		require.Equal(t, said, strings.Contains(text(commands.Result{Lines: form.Intro}), "203.0.113.7 is likely a CDN, proxy or office"), line)
+	}
+	w.does(ann, "deny 198.51.100.4")
+	res, err := w.do(click(advice.Suggestions[1]))
+	require.NoError(t, err)
+	require.Equal(t, "deny 203.0.113.7 attack="+id+" for=4h", res.Changes[0].Line.String(), "whose effect is the same")
+	w.does(bob, "deny 203.0.113.9 --shared")
+	require.Contains(t, text(w.reads(eve, "attack "+id)), "(also in 12 other attacks, 4 applications in all)")
+}
+
+// A few other attacks are a figure, and no warning.
+func TestASourceSeenElsewhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	s := w.situation(id)
+	s.Scene.Seen = w.seen(map[string]commands.Seen{"203.0.113.7": {Attacks: 13, Apps: 2}})
+	advice := commands.Advise(s)
+	require.NotContains(t, notes(advice), "likely")
+	require.Contains(t, advice.Suggestions[1].Confirm, "Also in 12 other attacks, 2 applications in all.")
+	w.does(ann, "deny 203.0.113.7")
+}
+
+// A dialog never says less than what the button does; what matters least gives way.
+func TestADialogWithoutRoom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/" + strings.Repeat("very-long-path-", 20))
+	s := w.situation(id)
+	s.Scene = commands.Scene{Locked: w.clock(), Seen: map[netip.Addr]commands.Seen{netip.MustParseAddr("203.0.113.7"): {Attacks: 1300, Apps: 40}}}
+	for _, b := range commands.Advise(s).Suggestions {
+		require.LessOrEqual(t, utf8.RuneCountInString(b.Confirm), 300)
+	}
+	contain := commands.Advise(s).Suggestions[0].Confirm
+	require.NotContains(t, contain, "Not allowlisted")
+	for _, part := range []string{"Deny 203.0.113.7 everywhere for 4 h", "Patch exactly POST shop.example.com/very-long", "for 7 days"} {
+		require.Contains(t, contain, part)
+	}
+}
+
+func TestABroadDenialOfManyPeople(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, noSecond(commands.SecondBroad))
+	const blind = "wafbot sees attacks, never visitors: nobody can tell whom else "
+	for _, broad := range []string{"country:FR", "proxy:TOR", "datacenter:aws", "203.0.0.0/20", "2001:db8::/40"} {
+		w.refuses(ann, "deny "+broad, commands.ErrAsk, blind+broad+" hits")
+		w.refuses(ann, "gray "+broad, commands.ErrAsk, blind+broad+" hits")
+	}
+	require.Contains(t, text(w.reads(ann, "deny 203.0.113.0/24")), blind+"203.0.113.0/24 hits", "afterwards, of what one person may deny at once")
+}
+
+// That the rules are locked is known from the service's own answer, and over with the next rule that it takes.
+func TestLockedRules(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	older := commands.Advise(w.situation(id))
+	require.NotContains(t, notes(older), "locked")
+	w.fault("POST /v1/objects/hint/create", "status:423", 0)
+	w.refusesAfterSending(ann, "patch attack="+id, "locked its rules")
+	require.Equal(t, w.clock(), w.scene().Locked)
+
+	s := w.situation(id)
+	s.Scene = w.scene()
+	advice := commands.Advise(s)
+	require.Contains(t, notes(advice), "The service's rules are locked, as it said at 2026-11-20 03:00 UTC")
+	require.NotContains(t, advice.Suggestions[1].Line.String(), "--locked", "a denial is no rule")
+	for _, i := range []int{0, 2} {
+		require.Contains(t, advice.Suggestions[i].Line.String(), "--locked")
+		require.Contains(t, older.Suggestions[i].Label, advice.Suggestions[i].Label)
+	}
+	w.service.ClearFaults()
+	inv := w.asks(ann, older.Suggestions[2].Line.String())
+	inv.Warned = true
+	_, err := w.do(inv)
+	require.ErrorIs(t, err, commands.ErrAsk, "its dialog didn't say so yet")
+	require.ErrorContains(t, err, "rules are locked")
+	inv = w.asks(ann, advice.Suggestions[0].Line.String())
+	inv.Warned = true
+	_, err = w.do(inv)
+	require.NoError(t, err)
+	require.Zero(t, w.scene().Locked)
+}
+
+// refusesAfterSending expects that the service refused.
+func (w *world) refusesAfterSending(who commands.Actor, line, words string) {
+	w.t.Helper()
+	_, err := w.try(who, line)
+	require.ErrorIs(w.t, err, commands.ErrService)
+	require.ErrorContains(w.t, err, words)
+}
+
+// A patch that is wider makes another one useless: the card offers none, and who clicks on an older card is told.
+func TestAWiderPatchCovers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, noSecond(commands.SecondClose))
+	id := w.attackOn("/login")
+	older := commands.Advise(w.situation(id)).Suggestions[0]
+	w.anyway(root, "close POST shop.example.com/login for=30m")
+	advice := commands.Advise(w.situation(id))
+	require.Contains(t, notes(advice), "which is wider, covers it already")
+	require.Equal(t, []string{"Deny only, 4 h", "Block mode, 2 h"}, labels(advice))
+	inv := w.asks(ann, older.Line.String())
+	inv.Warned = true
+	_, err := w.do(inv)
+	require.ErrorIs(t, err, commands.ErrAsk)
+	require.ErrorContains(t, err, "which is wider, covers it already")
+}
+
+// The dialog of a mode says what is lost, and when it returns.
+func TestAModeReturns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, noSecond(commands.SecondForever))
+	id := w.attackOn("/login")
+	mode := commands.Advise(w.situation(id)).Suggestions[2]
+	require.Contains(t, mode.Confirm, "Incidents are registered only in monitoring")
+	require.Contains(t, mode.Confirm, "Returns by itself in 2 h.")
+	w.refuses(ann, "mode Shop block for=90m", commands.ErrAsk, "until it returns by itself, in 1 h 30 min, wafbot can't tell")
+	w.refuses(ann, "mode Shop block for=forever", commands.ErrAsk, "until somebody switches it back, wafbot can't tell")
+	ch := w.anyway(ann, "mode Shop block for=90m")
+	require.Equal(t, w.clock().Add(90*time.Minute), ch.Until)
+}

@@ -1,0 +1,156 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// Scene is what is known of an account beside its attacks, and what guards and cards go by.
+type Scene struct {
+	Protected []Protected
+	Locked    time.Time           // when the service said last that its rules are locked; zero: not lately
+	Seen      map[netip.Addr]Seen // the busiest of the sources that are in several attacks
+}
+
+// Scenes remembers the scenes of accounts.
+type Scenes interface {
+	Scene(ctx context.Context, account string) (Scene, error)
+}
+
+// look reads the scene of the call's account.
+func (c *Call) look(ctx context.Context) error {
+	scene, err := c.cfg.Scenes.Scene(ctx, c.Account.Name)
+	if err == nil {
+		c.scene = scene
+	}
+	return err
+}
+
+// policy is the configured one, with what is protected on the account.
+func (c *Call) policy() Policy { return c.cfg.Policy.With(c.scene.Protected) }
+
+// crowds warns of targets that are likely many people's, and of broad ones, where wafbot can't know it: unless a second person is asked, who is told.
+// Of a narrow range it is only said afterwards.
+func (c *Call) crowds(p *Plan, targets []Target) {
+	for _, t := range targets {
+		blind := Say(neverVisitors, ": nobody can tell whom else ", Code(t.String()), " hits")
+		switch broad := t.Kind != apiclient.KindRange || c.cfg.Policy.wide(t); {
+		case broad && !slices.Contains(c.cfg.Policy.SecondPerson, SecondBroad):
+			p.Warnings = append(p.Warnings, Warning{Text: blind})
+		case !broad && !t.Prefix.IsSingleIP():
+			p.Notes = append(p.Notes, blind)
+		}
+		if at, seen, ok := c.scene.busiest(t); ok {
+			p.Warnings = append(p.Warnings, Warning{Text: crowdWords(at, seen), Known: c.Line.Has(flagShared)})
+		}
+	}
+}
+
+// warnings are what the form of the call's command should say of its attack before anything is chosen.
+func (c *Call) warnings(ctx context.Context) (all []Text) {
+	if err := c.look(ctx); err != nil {
+		c.cfg.Log.Warn("look what is known of the account", "account", c.Account.Name, "err", err)
+		return nil // the guards look again
+	}
+	if top, ok := c.Attack.topSource(); ok && slices.Contains(c.Cmd.Flags, flagShared) {
+		if at, seen, shared := c.scene.busiest(top); shared {
+			all = append(all, crowdWords(at, seen))
+		}
+	}
+	if !c.scene.Locked.IsZero() && slices.Contains(c.Cmd.Flags, flagLocked) {
+		all = append(all, lockedWords(c.scene.Locked))
+	}
+	return all
+}
+
+// busiest is the busiest of the sources in a target that are likely many people's.
+func (s Scene) busiest(t Target) (at Target, busiest Seen, ok bool) {
+	var in []netip.Addr
+	for source, seen := range s.Seen {
+		if seen.Shared() && t.overlaps(single(source)) {
+			in = append(in, source)
+		}
+	}
+	if len(in) == 0 {
+		return Target{}, Seen{}, false
+	}
+	first := slices.MinFunc(in, func(x, y netip.Addr) int {
+		return cmp.Or(s.Seen[y].Attacks-s.Seen[x].Attacks, x.Compare(y))
+	})
+	return rangeOf(single(first)), s.Seen[first], true
+}
+
+// single is the range of one address.
+func single(addr netip.Addr) netip.Prefix {
+	addr = addr.Unmap()
+	return netip.PrefixFrom(addr, addr.BitLen())
+}
+
+// locked warns whoever clicked on a button whose dialog doesn't say so yet that the service may refuse to change rules. Who types isn't asked:
+// nothing worse can come of it than that answer.
+func (c *Call) locked() []Warning {
+	if c.scene.Locked.IsZero() || !c.Warned || c.Line.Has(flagLocked) {
+		return nil
+	}
+	return []Warning{{Text: lockedWords(c.scene.Locked)}}
+}
+
+// noteLocked remembers whether the service has locked its rules, as what became of a change tells.
+func (r *Runner) noteLocked(ctx context.Context, c *Call, ch Change, fault error) {
+	rules := slices.ContainsFunc(ch.Steps, func(s Step) bool { return s.Rule != nil })
+	var at time.Time
+	switch {
+	case apiclient.KindOf(fault) == apiclient.Locked:
+		at = r.cfg.Now()
+	case fault != nil || !rules || c.scene.Locked.IsZero():
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := c.lock.SaveLocked(ctx, at); err != nil {
+		r.cfg.Log.Warn("write down whether rules are locked", "account", ch.Account, "err", err)
+	}
+}
+
+// Seen is in how many attacks of an account within its lookback a source is, and on how many applications.
+type Seen struct {
+	Attacks int `json:"n"`
+	Apps    int `json:"a"`
+}
+
+// A source in so many attacks on so many applications is likely not one attacker but something that many people come through. Both are asked
+// for: one attacker who tries everything on one application leaves many attacks too.
+const (
+	sharedAttacks = 10
+	sharedApps    = 3
+)
+
+// Shared reports whether the source is likely a CDN, a proxy or an office.
+func (s Seen) Shared() bool { return s.Attacks >= sharedAttacks && s.Apps >= sharedApps }
+
+// besides is in how many attacks the source is apart from this one.
+func (s Seen) besides(a *apiclient.Attack, source netip.Addr) int {
+	if a == nil {
+		return s.Attacks
+	}
+	for _, listed := range a.Sources {
+		if listed.IP == source {
+			return max(0, s.Attacks-1)
+		}
+	}
+	return s.Attacks
+}
+
+// Elsewhere says in how many other attacks a source of an attack is; "" if in none that is known.
+func (s Seen) Elsewhere(a apiclient.Attack, source netip.Addr) string {
+	n := s.besides(&a, source)
+	if n == 0 {
+		return ""
+	}
+	return "also in " + count(n, "other attack") + ", " + count(s.Apps, "application") + " in all"
+}

@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// lockedFor is how long it is believed that the service's rules are locked, when no change tells otherwise.
+const lockedFor = 5 * time.Minute
+
+// Scene is what is known of an account beside its attacks, in one round trip.
+func (s *Store) Scene(ctx context.Context, account string) (scene commands.Scene, err error) {
+	var protected, locked, seen *redis.StringCmd
+	_, err = s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		protected, locked, seen = p.Get(ctx, keyProtected(account)), p.Get(ctx, keyLocked(account)), p.Get(ctx, keySources(account))
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return scene, fmt.Errorf("read scene of %s: %w", account, err)
+	}
+	var errs [3]error
+	scene.Protected, errs[0] = value[[]commands.Protected](protected, "read what is protected on "+account)
+	scene.Locked, errs[1] = value[time.Time](locked, "read lock of "+account)
+	scene.Seen, errs[2] = value[map[netip.Addr]commands.Seen](seen, "read sources of "+account)
+	return scene, errors.Join(errs[:]...)
+}
+
+// SaveProtected puts these in the place of all that is protected on the account, and has the card of the attack, unless that is "", be drawn again.
+func (l *Lock) SaveProtected(ctx context.Context, all []commands.Protected, attack string) error {
+	text, err := json.Marshal(all)
+	if err != nil {
+		return fmt.Errorf("write what is protected on %s: %w", l.account, err)
+	}
+	var b batch
+	b.do("SET", keyProtected(l.account), text)
+	if attack != "" {
+		b.outdated(l.account, attack)
+	}
+	_, err = l.write(ctx, &b, "save what is protected on "+l.account)
+	return err
+}
+
+// SaveLocked keeps for a while when the service said that its rules are locked; zero: they are no longer.
+func (l *Lock) SaveLocked(ctx context.Context, at time.Time) error {
+	var b batch
+	if at.IsZero() {
+		b.do("DEL", keyLocked(l.account))
+	} else {
+		text, err := json.Marshal(at)
+		if err != nil {
+			return fmt.Errorf("write lock of %s: %w", l.account, err)
+		}
+		b.do("SET", keyLocked(l.account), text, "PX", lockedFor.Milliseconds())
+	}
+	_, err := l.write(ctx, &b, "save lock of "+l.account)
+	return err
+}
+
+// sources keeps what the poller counted; nil leaves it as it is.
+func (b *batch) sources(account string, counted map[netip.Addr]poller.Seen) error {
+	if counted == nil {
+		return nil
+	}
+	seen := make(map[netip.Addr]commands.Seen, len(counted))
+	for source, n := range counted {
+		seen[source] = commands.Seen{Attacks: n.Attacks, Apps: n.Apps}
+	}
+	text, err := json.Marshal(seen)
+	b.do("SET", keySources(account), text)
+	return err
+}

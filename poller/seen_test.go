@@ -1,0 +1,115 @@
+package poller_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/poller"
+)
+
+func from(app int, sources ...string) func(*record) {
+	return func(r *record) { r.app, r.sources = app, sources }
+}
+
+func seen(counted map[netip.Addr]poller.Seen) map[string]poller.Seen {
+	all := map[string]poller.Seen{}
+	for source, n := range counted {
+		all[source.String()] = n
+	}
+	return all
+}
+
+// Of each source that is in several attacks it is remembered in how many, and on how many applications; results of measures are no attacks.
+func TestSourcesAreCountedOverTheAttacks(t *testing.T) {
+	t.Parallel()
+	a := newAccount(t)
+	a.add("x:1", time.Minute, from(4, "203.0.113.7", "198.51.100.1"))
+	a.add("x:2", time.Minute, from(4, "203.0.113.7", "198.51.100.2"))
+	a.add("x:3", time.Minute, from(7, "203.0.113.7", "198.51.100.2"))
+	a.add("x:4", time.Minute, from(9, "203.0.113.7"), func(r *record) { r.typ = apiclient.TypeBlockedSource })
+	p := a.start()
+	require.NoError(t, p.Poll(t.Context()))
+	require.Equal(t, []map[string]poller.Seen{{"203.0.113.7": {Attacks: 3, Apps: 2}, "198.51.100.2": {Attacks: 2, Apps: 2}}}, a.memory.tookSeen())
+}
+
+// It is counted at most once a minute, and remembered only when it changed.
+func TestSourcesAreCountedSeldom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := running(t, func(a *account) {
+			a.add("x:1", time.Minute, from(4, "203.0.113.7"))
+			a.add("x:2", time.Minute, from(4, "203.0.113.7"))
+		})
+		require.Equal(t, []map[string]poller.Seen{{"203.0.113.7": {Attacks: 2, Apps: 1}}}, a.memory.tookSeen())
+		after(5 * time.Minute)
+		require.Empty(t, a.memory.tookSeen())
+		for i := range 40 {
+			a.add(fmt.Sprintf("y:%d", i), 0, from(7, "203.0.113.7"))
+			after(3 * time.Second)
+		}
+		require.InDelta(t, 2, len(a.memory.tookSeen()), 1, "in two minutes")
+		after(2 * time.Minute)
+		last := a.memory.tookSeen()
+		require.Equal(t, map[string]poller.Seen{"203.0.113.7": {Attacks: 42, Apps: 2}}, last[len(last)-1])
+	})
+}
+
+func TestSourcesOutOfTheLookbackDontCount(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(time.Now)
+		a := &account{service: s, name: "acme", memory: newMemory(t), api: s.inProcess(t), log: slog.New(slog.DiscardHandler)}
+		a.add("x:1", time.Minute, from(4, "203.0.113.7"))
+		a.add("x:2", time.Minute, from(4, "203.0.113.7"))
+		p := a.start()
+		require.NoError(t, p.Poll(t.Context()))
+		require.Len(t, a.memory.tookSeen()[0], 1)
+		time.Sleep(25 * time.Hour)
+		require.NoError(t, p.Poll(t.Context()))
+		require.Equal(t, []map[string]poller.Seen{{}}, a.memory.tookSeen())
+	})
+}
+
+// A successor, or who lost his memory's answer, counts anew.
+func TestSourcesAreCountedAnewAfterALoad(t *testing.T) {
+	t.Parallel()
+	a := newAccount(t)
+	a.add("x:1", time.Minute, from(4, "203.0.113.7"))
+	a.add("x:2", time.Minute, from(4, "203.0.113.7"))
+	p := a.start()
+	a.memory.breaks(func(write bool) (before, after bool) { return write, false })
+	require.Error(t, p.Poll(t.Context()))
+	require.Empty(t, a.memory.tookSeen())
+	a.memory.breaks(nil)
+	require.NoError(t, p.Poll(t.Context()))
+	require.Len(t, a.memory.tookSeen(), 1)
+	require.NoError(t, a.start().Poll(t.Context()))
+	require.Len(t, a.memory.tookSeen(), 1)
+}
+
+// Of a hundred thousand sources the busiest are remembered.
+func TestOnlyTheBusiestSourcesAreRemembered(t *testing.T) {
+	t.Parallel()
+	a := newAccount(t)
+	for attack := range 3 {
+		var sources []string
+		for i := range 3000 {
+			if attack < 2 || i < 100 {
+				sources = append(sources, fmt.Sprintf("203.0.%d.%d", i/250, i%250))
+			}
+		}
+		a.add(fmt.Sprint("x:", attack), time.Minute, from(4, sources...))
+	}
+	require.NoError(t, a.start().Poll(t.Context()))
+	counted := a.memory.tookSeen()[0]
+	require.Len(t, counted, 2000)
+	require.Equal(t, poller.Seen{Attacks: 3, Apps: 1}, counted["203.0.0.99"])
+	require.Equal(t, poller.Seen{Attacks: 2, Apps: 1}, counted["203.0.0.100"])
+}
