@@ -25,6 +25,9 @@ func (b *Bot) resultMessage(req request, res commands.Result, err error) Message
 		if res.Next != nil {
 			buttons = append(buttons, commands.Suggestion{Label: "Next page", Line: *res.Next})
 		}
+		if res.Document != "" {
+			return documentMessage(res, buttons)
+		}
 		return linesMessage(res.Lines, buttons)
 	case errors.Is(err, commands.ErrUsage) && errors.As(err, &refusal) && b.cfg.Runner.Fillable(req.Invocation.Line):
 		form := commands.Suggestion{Label: "Fill in a form…", Line: req.Invocation.Line, Form: true}

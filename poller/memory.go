@@ -2,6 +2,7 @@ package poller
 
 import (
 	"context"
+	"iter"
 	"time"
 )
 
@@ -9,6 +10,8 @@ import (
 type Memory interface {
 	// Load reads all that is remembered of an account; zero when there is nothing.
 	Load(ctx context.Context, account string) (Remembered, error)
+	// LoadEvidence reads what is kept of attacks, by their id; what isn't known is left out.
+	LoadEvidence(ctx context.Context, account string, ids []string) (map[string]Evidence, error)
 	// Remember keeps an update in one transaction: news that is remembered will be told, by whoever.
 	Remember(ctx context.Context, account string, u Update) error
 }
@@ -30,10 +33,30 @@ type Remembered struct {
 // Update is what one poll changes in Memory.
 type Update struct {
 	LastGood time.Time
-	Shown    map[string]Shown // by attack id; only those that changed
-	Forget   []string         // attack ids long out of the lookback
-	News     []News           // incidents first
-	Blind    *Spell           // the one that was told now; a zero one: it has ended; nil: as it was
+	Shown    map[string]Shown    // by attack id; only those that changed
+	Forget   []string            // attack ids long out of the lookback
+	News     []News              // incidents first
+	Blind    *Spell              // the one that was told now; a zero one: it has ended; nil: as it was
+	Absence  *Absence            // that has ended with this poll; nil: none has
+	Evidence map[string]Evidence // by attack id; only what changed
 
-	held map[string]bool // attack ids that a mute keeps back; not remembered
+	// What only this process knows of the poll.
+	held     map[string]bool     // attack ids that a mute keeps back
+	measured map[string]Evidence // by attack id: all that was looked at
+}
+
+// About are the attacks of which there is something to remember, each once.
+func (u Update) About() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for id := range u.Shown {
+			if !yield(id) {
+				return
+			}
+		}
+		for id := range u.Evidence {
+			if _, told := u.Shown[id]; !told && !yield(id) {
+				return
+			}
+		}
+	}
 }

@@ -61,9 +61,9 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 		return nil, err
 	}
 	a.runner = commands.New(commands.Config{
-		Accounts: accounts, Policy: cfg.policy(), Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Audit: a.store,
+		Accounts: accounts, Policy: cfg.policy(), Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Records: a.store, Audit: a.store,
 		AuditOut: &lineWriter{out: out}, Log: log, Changed: a.follow, Health: a.health,
-		Desk: a.store, Ties: a.store, Touched: a.touched, Explain: a.explain,
+		Desk: a.store, Ties: a.store, Touched: a.touched, Explain: a.explain, Zone: cfg.Timezone, AuditKeep: cfg.Audit.Keep,
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: cfg.policy(), Roles: roles,
