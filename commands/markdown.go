@@ -76,22 +76,35 @@ func (w *markdownWriter) bold(s string) {
 	w.put("**" + s + "**")
 }
 
+// words writes plain text; words side by side that must be code are one piece of it.
 func (w *markdownWriter) words(s string) {
-	for i, word := range strings.Split(s, " ") {
-		if i > 0 {
-			w.put(" ")
-		}
-		switch begins := strings.TrimSpace(w.out.String()) == ""; {
-		case !readsMore(word) && !(begins && beginsBlock.MatchString(word)):
-			w.put(word)
-		default:
-			inner := strings.TrimLeft(word, "(\"'")
+	var asCode []string
+	flush := func() {
+		if text := strings.Join(asCode, " "); text != "" {
+			inner := strings.TrimLeft(text, "(\"'")
 			core := strings.TrimRight(inner, ",.;:!?)\"'")
-			w.put(word[:len(word)-len(inner)])
+			w.put(text[:len(text)-len(inner)])
 			w.code(core)
 			w.put(inner[len(core):])
 		}
+		asCode = nil
 	}
+	for i, word := range strings.Split(s, " ") {
+		begins := strings.TrimSpace(w.out.String()) == "" && beginsBlock.MatchString(word)
+		if i > 0 && len(asCode) == 0 {
+			w.put(" ")
+		}
+		if begins || readsMore(word) {
+			asCode = append(asCode, word)
+			continue
+		}
+		if len(asCode) > 0 {
+			flush()
+			w.put(" ")
+		}
+		w.put(word)
+	}
+	flush()
 }
 
 // beginsBlock is a word that makes an item of a list, or a line across, of what it begins.

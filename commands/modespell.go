@@ -57,10 +57,13 @@ func (m modeSpell) overlaps(from, until time.Time) bool {
 }
 
 // modeSpellText says from when to when nobody could see whether an attack worked.
-func (a *Account) modeSpellText(m modeSpell) Text {
-	text := Say("no incidents ", Bold("could"), " be registered on ", a.AppName(apiclient.Known(int64(m.App))), " from ", m.From)
-	if m.Until.IsZero() {
-		return Say(text, ", without an end: it is in mode ", m.Mode)
+func (a *Account) modeSpellText(m modeSpell, now time.Time) Text {
+	app := a.AppName(apiclient.Known(int64(m.App)))
+	switch {
+	case m.Until.IsZero():
+		return Say("no incidents ", Bold("can"), " be registered on ", app, " since ", m.From, ": it is in mode ", m.Mode)
+	case m.Until.After(now):
+		return Say("no incidents ", Bold("can"), " be registered on ", app, " from ", m.From, " to ", m.Until, ": it is in mode ", m.Mode)
 	}
-	return Say(text, " to ", m.Until, ": it was in mode ", m.Mode)
+	return Say("no incidents ", Bold("could"), " be registered on ", app, " from ", m.From, " to ", m.Until, ": it was in mode ", m.Mode)
 }

@@ -150,7 +150,7 @@ func (c *Call) recorded(ctx context.Context, h *history) {
 	entries, err := c.cfg.Audit.Entries(ctx, h.Account, from)
 	c.failed(h, "read audit log", err)
 	for _, e := range slices.Backward(entries) {
-		if e.Attack == h.ID {
+		if e.isAbout(h.ID) {
 			h.Entries = append(h.Entries, e)
 		}
 	}
@@ -166,6 +166,15 @@ func (c *Call) recorded(ctx context.Context, h *history) {
 			h.Modes = append(h.Modes, m)
 		}
 	}
+}
+
+// isAbout reports whether an entry is about an attack. Of a line that was refused before it was looked up only its words tell.
+func (e AuditEntry) isAbout(attack string) bool {
+	if e.Attack != "" {
+		return e.Attack == attack
+	}
+	line, err := Parse(e.Line)
+	return err == nil && matchID(attack, line.Keys["attack"])
 }
 
 // span is the time that a report is about: from the first hit, or the first sight where that is earlier or all that is known, to now, or until

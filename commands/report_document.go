@@ -93,7 +93,7 @@ func (c *Call) worked(h history) Text {
 		if i > 0 {
 			text = Say(text, "; ")
 		}
-		text = Say(text, c.Account.modeSpellText(m))
+		text = Say(text, c.Account.modeSpellText(m, h.At))
 	}
 	return text
 }
@@ -212,8 +212,8 @@ func (c *Call) notKnown(h history) []Text {
 	if e != nil && e.Dropped > 0 {
 		all = append(all, Say("When it paused and went on ", e.Dropped, " more times in between: only some of that is kept"))
 	}
-	for _, s := range h.Blind {
-		all = append(all, Say("What happened while wafbot was blind, ", s.text()))
+	if n := len(h.Blind); n > 0 {
+		all = append(all, Say("What happened while wafbot was blind: ", n, " ", Plural(int64(n), "spell"), ", with their times above"))
 	}
 	return all
 }

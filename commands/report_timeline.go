@@ -193,8 +193,7 @@ func entryText(e AuditEntry) Text {
 		case "release":
 			return Say(who, " releases it: nobody is on it")
 		case "handover":
-			to, _, _ := strings.Cut(strings.Join(e.After, " "), " is on it since ")
-			return Say(Visible(to, maxField), " is on it, by ", who)
+			return handoverText(e, who, first)
 		case "note":
 			return Say("Note of ", who, ": ", first)
 		case "verdict":
@@ -202,8 +201,24 @@ func entryText(e AuditEntry) Text {
 		}
 	}
 	text := Say(who, " asked ", Code(Visible(e.Line, maxPath)), ": ", Bold(e.Outcome))
-	if e.Why != "" {
+	switch {
+	case e.Outcome == "nothing" && e.Why == "":
+		text = Say(text, ", it was so already")
+	case e.Why != "":
 		text = Say(text, ", ", Visible(strings.ReplaceAll(e.Why, "\n", " "), maxNote))
+	}
+	return text
+}
+
+// handoverText says to whom an attack was handed over, by the answer that was given, and with which words.
+func handoverText(e AuditEntry, who, message string) Text {
+	to, _, _ := strings.Cut(strings.Join(e.After, " "), " is on it since ")
+	text := Say(who, " hands it over to ", Visible(to, maxField))
+	if to == e.Actor.Name {
+		text = Say(who, " takes it over")
+	}
+	if message != "" {
+		text = Say(text, ": ", message)
 	}
 	return text
 }
@@ -215,7 +230,11 @@ func (c *Call) unseen(h history) []moment {
 		all = append(all, moment{at: s.From, text: Say(Bold("wafbot was blind"), " ", s.text())})
 	}
 	for _, m := range h.Modes {
-		all = append(all, moment{at: m.From, text: Say("From here on ", c.Account.modeSpellText(m))})
+		text := Say("In mode ", m.Mode, " no incidents ", Bold("could"), " be registered on ", c.Account.AppName(h.Attack.App))
+		if !m.Until.IsZero() {
+			text = Say(text, " until ", m.Until)
+		}
+		all = append(all, moment{at: m.From, text: text})
 	}
 	return all
 }
