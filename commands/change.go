@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"time"
 
@@ -202,7 +203,7 @@ type AuditLog interface {
 	Entries(ctx context.Context, account string, since time.Time) ([]AuditEntry, error)
 	// Trail are the account's entries since then, the oldest first, read as they are wanted. One that can't be read comes with its number, if
 	// that can be, and ErrBadEntry; after another error there are no more.
-	Trail(ctx context.Context, account string, since time.Time) func(yield func(AuditEntry, error) bool)
+	Trail(ctx context.Context, account string, since time.Time) iter.Seq2[AuditEntry, error]
 	// Audited is the number of the account's last entry, also of one that is no longer kept; 0 if there never was one.
 	Audited(ctx context.Context, account string) (int64, error)
 }

@@ -3,6 +3,7 @@ package commands_test
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -284,7 +285,7 @@ func (a *auditLog) Entries(_ context.Context, account string, since time.Time) (
 	return found, nil
 }
 
-func (a *auditLog) Trail(_ context.Context, account string, since time.Time) func(yield func(commands.AuditEntry, error) bool) {
+func (a *auditLog) Trail(_ context.Context, account string, since time.Time) iter.Seq2[commands.AuditEntry, error] {
 	return func(yield func(commands.AuditEntry, error) bool) {
 		if a.fails() {
 			yield(commands.AuditEntry{}, errAway)

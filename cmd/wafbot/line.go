@@ -103,7 +103,7 @@ func runLine(ctx context.Context, t terminal) int {
 	if err != nil {
 		return t.refuse(o, err)
 	}
-	defer logs.Close()
+	defer func() { _ = logs.Close() }() // they were only read
 	return t.do(ctx, a, o, commands.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: time.Now(), Anyway: o.yes, Log: logs.reader()})
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"time"
 
@@ -62,7 +63,7 @@ func auditEntry(m redis.XMessage) (e commands.AuditEntry, err error) {
 }
 
 // Trail are the account's audit entries that were kept since then, the oldest first, read as they are wanted.
-func (s *Store) Trail(ctx context.Context, account string, since time.Time) func(yield func(commands.AuditEntry, error) bool) {
+func (s *Store) Trail(ctx context.Context, account string, since time.Time) iter.Seq2[commands.AuditEntry, error] {
 	return func(yield func(commands.AuditEntry, error) bool) {
 		from := "-"
 		if ms := since.UnixMilli(); ms > 0 {

@@ -154,8 +154,8 @@ func TestTheTrailOfAuditEntries(t *testing.T) {
 		n, err = s.Audited(ctx, "acme")
 		require.NoError(t, err)
 		require.EqualValues(t, 1006, n)
-		for range s.Trail(ctx, "acme", time.Now().Add(time.Hour)) {
-			t.Fatal("nothing is that new")
+		for e, err := range s.Trail(ctx, "acme", time.Now().Add(time.Hour)) {
+			t.Fatal("nothing is that new", e, err)
 		}
 	})
 }
