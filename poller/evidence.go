@@ -2,6 +2,7 @@ package poller
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -22,8 +23,6 @@ type Evidence struct {
 	Peak    *Peak  `json:"peak,omitempty"`    // nil: it was not read twice yet
 	Course  []Turn `json:"course,omitempty"`  // the oldest first, at most 30
 	Dropped int    `json:"dropped,omitempty"` // turns that were left out of the middle
-
-	from count // what the next rate is measured from; not remembered
 }
 
 // Sight is what an attack looked like when it was read.
@@ -47,14 +46,16 @@ type Turn struct {
 	Status apiclient.Status `json:"status"`
 }
 
-// count is how many hits there were at a time.
-type count struct {
-	hits apiclient.Figure
-	at   time.Time
+// pace is how fast an attack's hits come. It is all that is held of evidence between polls: what is to be altered is read for that.
+type pace struct {
+	hits  apiclient.Figure // from which the next rate is measured
+	at    time.Time        // when there were so many
+	peak  int64            // hits per minute, as Memory has it
+	known bool             // peak is
 }
 
 // witness adds to an update what becomes evidence: of attacks with a card that changed, or about which there is news. A poll without change
-// costs nothing.
+// costs nothing, and one in which hits come no faster than before needs no Memory.
 func (p *Poller) witness(ctx context.Context, u *Update, r reading) error {
 	turns := map[string]News{}
 	for _, n := range u.News {
@@ -62,68 +63,75 @@ func (p *Poller) witness(ctx context.Context, u *Update, r reading) error {
 			turns[n.Attack.ID] = n
 		}
 	}
-	concerned := turnsAndChanged(turns, r.changed, func(id string) bool {
-		shown, decided := u.Shown[id]
-		return decided && shown.Told || p.shown[id].Told
-	})
-	if len(concerned) == 0 {
-		return nil
+	u.paces = map[string]pace{}
+	peaks, altered := map[string]Peak{}, map[string]bool{}
+	for id := range turns {
+		altered[id] = true
 	}
-	known, err := p.knownEvidence(ctx, concerned)
-	if err != nil {
-		return err
+	for _, id := range r.changed {
+		was := p.latest[id]
+		if shown := u.Shown[id]; was == nil || !shown.Told && !p.shown[id].Told {
+			continue
+		}
+		now, peak := p.paces[id].measure(was, r.attacks[id], r.at)
+		if u.paces[id] = now; peak.PerMinute > 0 {
+			peaks[id], altered[id] = peak, true
+		}
+		if p.shown[id].Recalled {
+			altered[id] = true // nothing is known of how it began: from now on there is
+		}
 	}
-	u.Evidence, u.measured = map[string]Evidence{}, map[string]Evidence{}
-	for _, id := range concerned {
+	return p.alter(ctx, u, r, alteration{slices.Collect(maps.Keys(altered)), turns, peaks})
+}
+
+// alteration is what is to be done to evidence, by attack id.
+type alteration struct {
+	ids   []string
+	turns map[string]News
+	peaks map[string]Peak // faster than what is known; perhaps not than what Memory has
+}
+
+// alter reads the evidence that is to be altered, and adds it altered to the update.
+func (p *Poller) alter(ctx context.Context, u *Update, r reading, how alteration) error {
+	var told []string
+	for _, id := range how.ids {
+		if p.shown[id].Told {
+			told = append(told, id)
+		}
+	}
+	known := map[string]Evidence{}
+	if len(told) > 0 {
+		var err error
+		if known, err = p.cfg.Memory.LoadEvidence(ctx, p.cfg.Account, told); err != nil {
+			return err
+		}
+	}
+	u.Evidence = map[string]Evidence{}
+	for _, id := range how.ids {
 		e, isKnown := known[id]
 		if !isKnown {
 			e = p.firstSight(id, r)
 		}
-		e, grew := e.measure(p.latest[id], r.attacks[id], r.at)
-		n, turned := turns[id]
+		peak, fast := how.peaks[id]
+		if fast = fast && (e.Peak == nil || peak.PerMinute > e.Peak.PerMinute); fast {
+			e.Peak = &peak
+		}
+		n, turned := how.turns[id]
 		if turned {
 			e = e.turn(n)
 		}
-		if u.measured[id] = e; turned || grew || !isKnown {
+		if fast || turned || !isKnown {
 			u.Evidence[id] = e
+		}
+		if now, measured := u.paces[id]; measured {
+			now.known = true
+			if e.Peak != nil {
+				now.peak = e.Peak.PerMinute
+			}
+			u.paces[id] = now
 		}
 	}
 	return nil
-}
-
-// turnsAndChanged are the ids of what turned, and of what changed and has a card, each once.
-func turnsAndChanged(turns map[string]News, changed []string, told func(id string) bool) (ids []string) {
-	seen := map[string]bool{}
-	for id := range turns {
-		seen[id], ids = true, append(ids, id)
-	}
-	for _, id := range changed {
-		if !seen[id] && told(id) {
-			seen[id], ids = true, append(ids, id)
-		}
-	}
-	return ids
-}
-
-// knownEvidence is what is known of attacks that were told before: it is read when it is wanted, because few of the told attacks ever change again.
-func (p *Poller) knownEvidence(ctx context.Context, ids []string) (map[string]Evidence, error) {
-	known := map[string]Evidence{}
-	var unread []string
-	for _, id := range ids {
-		if e, ok := p.evidence[id]; ok {
-			known[id] = e
-		} else if p.shown[id].Told {
-			unread = append(unread, id)
-		}
-	}
-	if len(unread) == 0 {
-		return known, nil
-	}
-	read, err := p.cfg.Memory.LoadEvidence(ctx, p.cfg.Account, unread)
-	for id, e := range read {
-		known[id] = e
-	}
-	return known, err
 }
 
 // firstSight is the evidence of an attack of which none was kept yet.
@@ -139,29 +147,28 @@ func (p *Poller) firstSight(id string, r reading) Evidence {
 	return Evidence{First: Sight{r.at, now.Brief()}, Late: seen}
 }
 
-// measure takes a reading in: was is the one before, nil if there was none. grew reports whether hits came faster than ever.
-func (e Evidence) measure(was *sighting, a apiclient.Attack, at time.Time) (_ Evidence, grew bool) {
+// measure takes a reading in; was is the one before. The peak is a zero one unless hits came faster than is known.
+func (c pace) measure(was *sighting, a apiclient.Attack, at time.Time) (next pace, peak Peak) {
 	if !a.Hits.Known {
-		return e, false
+		return c, Peak{}
 	}
-	if was != nil && was.attack.Hits.Known && (!e.from.hits.Known || e.from.hits == was.attack.Hits && at.Sub(was.at) >= leastSpan) {
-		e.from = count{was.attack.Hits, was.at} // until then no hit came
+	if was.attack.Hits.Known && (!c.hits.Known || c.hits == was.attack.Hits && at.Sub(was.at) >= leastSpan) {
+		c.hits, c.at = was.attack.Hits, was.at // until then no hit came
 	}
-	span := at.Sub(e.from.at)
-	if e.from.hits.Known && span >= 0 && span < leastSpan {
-		return e, false
+	span := at.Sub(c.at)
+	if c.hits.Known && span >= 0 && span < leastSpan {
+		return c, Peak{}
 	}
-	from := e.from
-	e.from = count{a.Hits, at}
+	from := c
+	c.hits, c.at = a.Hits, at
 	if !from.hits.Known || span <= 0 {
-		return e, false
+		return c, Peak{}
 	}
 	rate := int64(float64(a.Hits.N-from.hits.N) / span.Minutes())
-	if rate <= 0 || e.Peak != nil && rate <= e.Peak.PerMinute {
-		return e, false
+	if rate <= 0 || c.known && rate <= c.peak {
+		return c, Peak{}
 	}
-	e.Peak = &Peak{Sight: Sight{at, a.Brief()}, Since: from.at, PerMinute: rate}
-	return e, true
+	return c, Peak{Sight: Sight{at, a.Brief()}, Since: from.at, PerMinute: rate}
 }
 
 // turn adds a piece of news to the course. Where it gets too long, what is dropped lies between how it began and how it ended.
@@ -174,17 +181,16 @@ func (e Evidence) turn(n News) Evidence {
 	return e
 }
 
-// keepEvidence takes over what was remembered, and drops from this memory what is not going on: it is read again if it is wanted. The caller
-// holds mu.
-func (p *Poller) keepEvidence(u Update) {
-	for id, e := range u.measured {
+// keepPaces takes over how fast hits come, of what goes on. The caller holds mu.
+func (p *Poller) keepPaces(u Update) {
+	for id, now := range u.paces {
 		if p.shown[id].Quiet {
-			delete(p.evidence, id)
+			delete(p.paces, id)
 		} else {
-			p.evidence[id] = e
+			p.paces[id] = now
 		}
 	}
 	for _, id := range u.Forget {
-		delete(p.evidence, id)
+		delete(p.paces, id)
 	}
 }

@@ -41,8 +41,8 @@ type Update struct {
 	Evidence map[string]Evidence // by attack id; only what changed
 
 	// What only this process knows of the poll.
-	held     map[string]bool     // attack ids that a mute keeps back
-	measured map[string]Evidence // by attack id: all that was looked at
+	held  map[string]bool // attack ids that a mute keeps back
+	paces map[string]pace // by attack id
 }
 
 // About are the attacks of which there is something to remember, each once.

@@ -110,7 +110,7 @@ func (p *Poller) load(ctx context.Context) error {
 	for id, s := range p.shown {
 		p.latest[id] = &sighting{s.Attack, s.SeenAt}
 	}
-	p.began, p.evidence = m.Began, map[string]Evidence{}
+	p.began, p.paces = m.Began, map[string]pace{}
 	p.agenda = agenda{}
 	for id := range p.shown {
 		p.plan(id)
@@ -152,7 +152,7 @@ func (p *Poller) commit(r reading, u Update, good bool) {
 		delete(p.shown, id)
 		p.agenda.drop(id)
 	}
-	p.keepEvidence(u)
+	p.keepPaces(u)
 	p.held = u.held
 	p.lastGood, p.skew = u.LastGood, r.at.Sub(r.begin)
 	if r.ended {

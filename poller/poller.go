@@ -70,7 +70,7 @@ type Poller struct {
 	reported   []string                 // what this spell of failures was logged for
 	held       map[string]bool          // attack ids that mutes kept back in the last poll; after a start everything is read again
 	agenda     agenda                   // of the attacks that time alone can make news
-	evidence   map[string]Evidence      // of attacks with a card that go on, by id; of others it is read when they change
+	paces      map[string]pace          // of attacks with a card that go on and have changed, by id
 	knocked    map[netip.Addr]time.Time // the last try of each denied source, on the service's clock
 
 	mu       sync.Mutex           // held by Poll while it writes these, and by whoever else reads them

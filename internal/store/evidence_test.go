@@ -61,13 +61,13 @@ func TestEvidenceOfVeryMany(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.openTending(t), t.Context()
 		var ids []string
-		for i := range 1200 {
+		for i := range 550 {
 			ids = append(ids, "x:"+string(rune('a'+i%26))+time.Duration(i).String())
 		}
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Shown: shownAll(ids[:700]...), Evidence: evidenceOf(ids...)}))
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Shown: shownAll(ids[:50]...), Evidence: evidenceOf(ids...)}))
 		found, err := s.LoadEvidence(ctx, "acme", ids)
 		require.NoError(t, err)
-		require.Len(t, found, 1200)
+		require.Len(t, found, 550)
 	})
 }
 
