@@ -55,6 +55,10 @@ func TestAnAttackAndItsReport(t *testing.T) {
 		}
 		w.types("vic", "report attack="+card.id())
 		w.told("vic", append(parts[:4:4], "The report as Markdown", "times are those of UTC")...)
+		card.opens("vic", "More…", "Report")
+		w.presses("vic", "Report…")
+		w.sees("vic", append(parts[:4:4], "The report as Markdown")...)
+		w.leaves("vic")
 		got := w.shell("report", "attack="+card.id())
 		require.Equal(t, exitDone, got.code, got.err)
 		require.True(t, strings.HasPrefix(got.out, "# Attack `"+card.id()+"`: SQL injection on Shop\n"), got.out)
