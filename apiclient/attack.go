@@ -2,6 +2,7 @@ package apiclient
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -119,3 +120,25 @@ const (
 
 // Result reports whether the record only shows a denied source or a virtual patch at work.
 func (a Attack) Result() bool { return a.Type == TypeBlockedSource || a.Type == TypeVirtualPatch }
+
+// How much of a record Brief keeps.
+const (
+	briefText = 400 // bytes of each text: an attacker's path has no end
+	briefList = 10
+)
+
+// Brief is the record small enough to be kept as evidence: texts are cut at 400 bytes, lists after 10 items. The id stays whole.
+func (a Attack) Brief() Attack {
+	for _, text := range []*string{&a.Domain, &a.Path, &a.Method, &a.Parameter, &a.Type, &a.VulnID, &a.Target, &a.BlockStatus, &a.State} {
+		if len(*text) > briefText {
+			*text = strings.ToValidUTF8((*text)[:briefText], "") + "…"
+		}
+	}
+	a.Sources = slices.Clone(a.Sources[:min(briefList, len(a.Sources))])
+	for i := range a.Sources {
+		a.Sources[i].Country = strings.ToValidUTF8(a.Sources[i].Country[:min(briefText, len(a.Sources[i].Country))], "")
+	}
+	a.Countries = nil // the sources tell
+	a.StatusCodes = a.StatusCodes[:min(briefList, len(a.StatusCodes))]
+	return a
+}

@@ -23,7 +23,10 @@ func (b *Bot) resultMessage(req request, res commands.Result, err error) Message
 	case err == nil:
 		var buttons []commands.Suggestion
 		if res.Next != nil {
-			buttons = append(buttons, commands.Suggestion{Label: "Next page", Line: *res.Next})
+			buttons = append(buttons, commands.Suggestion{Label: "Next page", Line: *res.Next, Form: req.View != ""})
+		}
+		if res.Document != "" {
+			return documentMessage(res, buttons)
 		}
 		return linesMessage(res.Lines, buttons)
 	case errors.Is(err, commands.ErrUsage) && errors.As(err, &refusal) && b.cfg.Runner.Fillable(req.Invocation.Line):

@@ -45,6 +45,10 @@ func (b *Bot) openForm(req request, text string) {
 		if err != nil {
 			return slack.ModalViewRequest{}, err
 		}
+		if !form.Lacks() && !b.cfg.Runner.Changes(line) { // as a report: there is nothing to fill in
+			res, err := b.cfg.Runner.Do(ctx, inv)
+			return renderAnswer(b.resultMessage(req, res, err), req.meta())
+		}
 		return renderForm(form, req.meta())
 	})
 }

@@ -103,6 +103,29 @@ func linesMessage(lines []commands.Text, buttons []commands.Suggestion) Message 
 	return Message{Text: answerText(lines), Blocks: renderLines(lines, buttons)}
 }
 
+// maxPage is how much of a document a message holds beside some lines and a button.
+const maxPage = 8_500
+
+// documentMessage is a page of a document, to be copied as it is, under a result's lines.
+func documentMessage(res commands.Result, buttons []commands.Suggestion) Message {
+	page := []rune(res.Document)
+	page = page[:min(len(page), maxPage)]
+	var maker buttonMaker
+	var made []*slack.ButtonBlockElement
+	for _, s := range buttons {
+		if b, ok := maker.suggestion(s); ok {
+			made = append(made, b)
+		}
+	}
+	text := slack.NewRichTextSectionTextElement(string(page), nil) // what stands here is shown as it is: nothing in it is markup
+	copied := &slack.RichTextPreformatted{Type: slack.RTEPreformatted, Elements: []slack.RichTextSectionElement{text}}
+	blocks := append(sections(res.Lines, maxTogether-len(page)-weight(made...)), slack.NewRichTextBlock("", copied))
+	if len(made) > 0 {
+		blocks = append(blocks, actions(made))
+	}
+	return Message{Text: answerText(res.Lines), Blocks: blocks}
+}
+
 // answerText is an answer for notifications and for those who can't see blocks.
 func answerText(texts []commands.Text) string {
 	return strings.Join(firstLines(flat(texts), maxAnswerText/2, maxAnswerText), "\n")

@@ -63,13 +63,9 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 // Where the service doesn't answer it is that one, and a line says so.
 func (c *Call) fresh(ctx context.Context) (k KnownAttack, old []Text) {
 	k = *c.Attack
-	ctx, cancel := context.WithTimeout(ctx, accountPatience)
-	defer cancel()
-	now, err := c.listAttacks(ctx, c.Account, apiclient.AttackFilter{From: c.Now.Add(-c.Account.Lookback)})
-	for _, a := range now {
-		if a.ID == k.Attack.ID {
-			k.Attack = a
-		}
+	now, listed, err := c.listedNow(ctx)
+	if listed {
+		k.Attack = now
 	}
 	if err != nil {
 		old = []Text{Say("The service doesn't answer: these figures are the last that wafbot saw")}

@@ -80,7 +80,11 @@ func (r *Runner) resolveAttack(ctx context.Context, c *Call, typed string, named
 	var hits []found
 	var lastErr error
 	// The services are asked only when no account remembers it: one that hangs must not keep the others' people waiting.
-	for _, find := range []func(context.Context, *Account, string) ([]KnownAttack, error){r.rememberedAttacks, r.listedAttacks} {
+	finders := []func(context.Context, *Account, string) ([]KnownAttack, error){r.rememberedAttacks, r.listedAttacks}
+	if c.Cmd.Past {
+		finders = append(finders, r.pastAttacks)
+	}
+	for _, find := range finders {
 		for i, known := range sideBySide(ctx, accounts, func(ctx context.Context, a *Account) ([]KnownAttack, error) { return find(ctx, a, typed) }) {
 			if known.err != nil {
 				lastErr = known.err

@@ -12,6 +12,7 @@ func audit() *Command {
 		Name: "audit", Role: Viewer, AnyAccount: true, Flags: []string{"all"},
 		Summary: "who did what, when, and what was refused",
 		Args: []Arg{
+			{Name: "what", Object: true, Help: "export: as JSON lines, at the terminal; verify: whether it is whole; left out: a list", Read: oneOf("export", "verify")},
 			{Name: "since", Help: "how far back: 24h", Read: readDuration},
 			{Name: "by", Help: "@me, a mention, or a part of a name or id"},
 			argPage,
@@ -22,16 +23,17 @@ func audit() *Command {
 
 func readAudit(ctx context.Context, c *Call) (Result, error) {
 	back := 24 * time.Hour
-	if since := c.Line.Keys["since"]; since != "" {
-		d, err := parseDuration(since)
-		if err != nil {
-			return Result{}, err
-		}
-		back = d
+	if len(c.Line.Words) > 0 {
+		back = never
 	}
-	from := c.Now.Add(-back)
-	if back == never {
-		from = time.Time{}
+	from, err := c.auditedSince(back)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case slices.Contains(c.Line.Words, "export"):
+		return c.exportAudit(ctx, from), nil
+	case slices.Contains(c.Line.Words, "verify"):
+		return c.verifyAudit(ctx)
 	}
 	by := c.auditedUser()
 	res := Result{Account: c.onlyAccount()}
@@ -39,17 +41,38 @@ func readAudit(ctx context.Context, c *Call) (Result, error) {
 	for _, a := range c.All {
 		entries, err := c.cfg.Audit.Entries(ctx, a.Name, from)
 		if err != nil {
-			return Result{}, &Refusal{Kind: ErrAway, Cause: err, Text: Say("wafbot's memory (Redis) can't be reached, and the audit log is in it. The same lines are on wafbot's standard output")}
+			return Result{}, auditAway(err)
 		}
-		entries = slices.DeleteFunc(entries, func(e AuditEntry) bool {
-			return by != "" && !strings.Contains(strings.ToLower(e.Actor.Name+" "+e.Actor.ID), by)
-		})
+		entries = slices.DeleteFunc(entries, func(e AuditEntry) bool { return !e.isBy(by) })
 		data = append(data, entries...)
 		res.Lines = append(res.Lines, Say(Bold(a.Name), ": ", count(len(entries), "entry")))
 		res.Lines = append(res.Lines, pages.part(len(entries), func(i int) Text { return auditLine(entries[i]) })...)
 	}
 	res.Data = data
 	return pages.finish(res)
+}
+
+func auditAway(err error) error {
+	return &Refusal{Kind: ErrAway, Cause: err, Text: Say("wafbot's memory (Redis) can't be reached, and the audit log is in it. The same lines are on wafbot's standard output")}
+}
+
+// auditedSince is from when on entries are wanted, if nothing is said from so long ago on; zero: all that are kept.
+func (c *Call) auditedSince(back time.Duration) (time.Time, error) {
+	if since := c.Line.Keys["since"]; since != "" {
+		var err error
+		if back, err = parseDuration(since); err != nil {
+			return time.Time{}, err
+		}
+	}
+	if back == never {
+		return time.Time{}, nil
+	}
+	return c.Now.Add(-back), nil
+}
+
+// isBy reports whether an entry is by somebody whose name or id holds that; "" is in everybody's.
+func (e AuditEntry) isBy(who string) bool {
+	return strings.Contains(strings.ToLower(e.Actor.Name+" "+e.Actor.ID), who)
 }
 
 // auditedUser is what the name or id of those must hold whose entries are wanted, in lower case; "" for everybody's.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"time"
 
@@ -40,6 +41,7 @@ type Change struct {
 	Request  string    `json:"request,omitempty"`  // by which it was made
 	Reason   string    `json:"reason,omitempty"`
 	At       time.Time `json:"at"`
+	Seen     *Sight    `json:"seen,omitempty"` // the attack as wafbot last saw it then; nil: not known
 	Until    time.Time `json:"until,omitzero"` // zero: no end
 	Renew    time.Time `json:"renew,omitzero"` // wafbot prolongs it to then at most, while one of its addresses knocks; zero: it doesn't
 	State    State     `json:"state"`
@@ -209,10 +211,18 @@ type AuditEntry struct {
 	Why      string   `json:"why,omitempty"`    // the reason given, or why it was refused
 }
 
+// ErrBadEntry says that an audit entry is kept in a form that can't be read.
+var ErrBadEntry = errors.New("the audit entry can't be read")
+
 // AuditLog keeps the audit entries.
 type AuditLog interface {
 	// Append numbers and keeps an entry.
 	Append(ctx context.Context, e AuditEntry) (n int64, err error)
 	// Entries are the account's entries since then, the newest first.
 	Entries(ctx context.Context, account string, since time.Time) ([]AuditEntry, error)
+	// Trail are the account's entries since then, the oldest first, read as they are wanted. One that can't be read comes with its number, if
+	// that can be, and ErrBadEntry; after another error there are no more.
+	Trail(ctx context.Context, account string, since time.Time) iter.Seq2[AuditEntry, error]
+	// Audited is the number of the account's last entry, also of one that is no longer kept; 0 if there never was one.
+	Audited(ctx context.Context, account string) (int64, error)
 }

@@ -4,6 +4,7 @@ package commands
 import (
 	"context"
 	"io"
+	"iter"
 	"log/slog"
 	"time"
 
@@ -21,6 +22,8 @@ type Command struct {
 	Flags   []string
 	Role    Role // the least role
 	Parts   int  // how many changes one line makes; 0: one
+	// Past lets the command be about an attack of which only the evidence is left, named by its whole id.
+	Past bool
 	// AnyAccount lets the command work without an account, or over all of them.
 	AnyAccount bool
 	Read       func(ctx context.Context, c *Call) (Result, error)
@@ -50,7 +53,7 @@ func list() []*Command {
 		contain(), deny(), allow(), gray(), lists(), remove(),
 		patch(), closePath(), indicator(), mode(), rules(), conditions(), unrule(),
 		undo(), extend(), approve(), reject(), alone(),
-		claim(), release(), handover(), note(), verdict(), mute(), unmute(), explain(),
+		claim(), release(), handover(), note(), verdict(), mute(), unmute(), explain(), report(),
 		protect(), unprotect(), sources(),
 		audit(), whoami(), help(),
 	}
@@ -64,6 +67,7 @@ type Invocation struct {
 	At      time.Time `json:"at"`                // when it was asked
 	Account string    `json:"account,omitempty"` // the account of the place where it was asked, if the place has one
 	Attack  string    `json:"attack,omitempty"`  // the attack in whose thread it was asked, as AttackID makes it
+	Log     io.Reader `json:"-"`                 // of audit verify at a terminal: what wafbot printed, to be held against its memory; nil: nothing
 	Warned  bool      `json:"warned,omitempty"`  // the warnings that the line alone tells were shown, in a button's dialog
 	Anyway  bool      `json:"anyway,omitempty"`  // all warnings were shown and accepted
 	Ask     bool      `json:"ask,omitempty"`     // do nothing but say what would be done
@@ -71,13 +75,19 @@ type Invocation struct {
 
 // Result is what came of an invocation.
 type Result struct {
-	Outcome  string   `json:"outcome"` // done, rehearsed, nothing, waiting (for a second person), rejected, closed; "" of a command that reads
+	// Outcome is done, rehearsed, nothing, waiting (for a second person), rejected or closed; "" of a command that reads; failed of a check that
+	// found something wrong.
+	Outcome  string   `json:"outcome"`
 	Lines    []Text   `json:"lines"`
 	Changes  []Change `json:"changes,omitempty"`
 	AttackID string   `json:"attack,omitempty"`
 	Account  string   `json:"account,omitempty"`
 	Data     any      `json:"data,omitempty"` // the same for programs
 	Next     *Line    `json:"-"`              // shows what of a listing did not fit; nil: nothing is left
+	// Document is Markdown to be copied, as it is: in a chat a page of it, under the lines; at a terminal all of it, in their place. "": there is none.
+	Document string `json:"-"`
+	// Stream is printed at a terminal in the place of the lines, each item as a line of JSON; nil: there is none.
+	Stream iter.Seq2[any, error] `json:"-"`
 }
 
 // Call is an invocation on its way through the Runner: looked up, checked and allowed.
@@ -102,7 +112,7 @@ type Call struct {
 	lost    []Change     // as they were when they couldn't be written down, because the lock was lost
 }
 
-// Config is what a Runner works with. Accounts, Members, Ledger, Facts, Scenes, Desk, Ties, Requests, Audit and Explain must be set.
+// Config is what a Runner works with. Accounts, Members, Ledger, Facts, Scenes, Records, Desk, Ties, Requests, Audit and Explain must be set.
 type Config struct {
 	Accounts []*Account
 	Policy   Policy
@@ -111,19 +121,23 @@ type Config struct {
 	Ledger   Ledger
 	Facts    Facts
 	Scenes   Scenes
+	Records  Records
 	Desk     Desk
 	Ties     Ties
 	Requests Requests
 	Watch    Watch // nil: nothing is known of what goes on
 	Audit    AuditLog
-	AuditOut io.Writer                              // each audit entry as a JSON line; nil: nowhere
-	Log      *slog.Logger                           // nil: discarded
-	Now      func() time.Time                       // nil: time.Now
-	ReadBack [2]time.Duration                       // how long after a create of unknown outcome the rules are read back, twice; zero: 5 s and 30 s
-	Changed  func(ctx context.Context, ch Change)   // told of each change when its outcome is written down, so that cards follow; nil: nobody
-	Asked    func(ctx context.Context, q Request)   // told of each request for a second person when it is written down, likewise
-	Touched  func(ctx context.Context, t Touch)     // told of each attack about which something was written down, likewise
-	Health   func(account string) (HealthNow, bool) // how polling goes, where it goes on in this process; nil: not known
+	// AuditKeep is how long audit entries are kept, for their check; 0: not known.
+	AuditKeep time.Duration
+	AuditOut  io.Writer                              // each audit entry as a JSON line; nil: nowhere
+	Log       *slog.Logger                           // nil: discarded
+	Now       func() time.Time                       // nil: time.Now
+	Zone      *time.Location                         // of the times in a report; nil: UTC
+	ReadBack  [2]time.Duration                       // how long after a create of unknown outcome the rules are read back, twice; zero: 5 s and 30 s
+	Changed   func(ctx context.Context, ch Change)   // told of each change when its outcome is written down, so that cards follow; nil: nobody
+	Asked     func(ctx context.Context, q Request)   // told of each request for a second person when it is written down, likewise
+	Touched   func(ctx context.Context, t Touch)     // told of each attack about which something was written down, likewise
+	Health    func(account string) (HealthNow, bool) // how polling goes, where it goes on in this process; nil: not known
 	// Explain tells where an attack goes. After an error only what the configuration tells is known.
 	Explain func(ctx context.Context, account string, a apiclient.Attack) (Routing, error)
 }
@@ -147,6 +161,9 @@ func New(cfg Config) *Runner {
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Zone == nil {
+		cfg.Zone = time.UTC
 	}
 	if cfg.AuditOut == nil {
 		cfg.AuditOut = io.Discard

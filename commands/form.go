@@ -18,6 +18,11 @@ type Form struct {
 	oneOf  []string // arguments of which at least one must be filled in, beside the required fields; none: no more is needed
 }
 
+// Lacks reports whether something must be filled in that isn't yet.
+func (f Form) Lacks() bool {
+	return slices.ContainsFunc(f.Fields, func(field Field) bool { return field.Required && len(field.Values) == 0 })
+}
+
 // Field is one thing to fill in.
 type Field struct {
 	Name     string // unique in its form

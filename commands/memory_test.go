@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -321,6 +322,7 @@ func (l *lock) write(ctx context.Context, where map[string]string, values map[st
 type auditLog struct {
 	mu      sync.Mutex
 	entries []commands.AuditEntry
+	counter int64
 	fail    bool
 }
 
@@ -330,7 +332,8 @@ func (a *auditLog) Append(_ context.Context, e commands.AuditEntry) (int64, erro
 	if a.fail {
 		return 0, errAway
 	}
-	e.N = int64(len(a.entries) + 1)
+	a.counter++
+	e.N = a.counter
 	a.entries = append(a.entries, e)
 	return e.N, nil
 }
@@ -348,6 +351,42 @@ func (a *auditLog) Entries(_ context.Context, account string, since time.Time) (
 		}
 	}
 	return found, nil
+}
+
+func (a *auditLog) Trail(_ context.Context, account string, since time.Time) iter.Seq2[commands.AuditEntry, error] {
+	return func(yield func(commands.AuditEntry, error) bool) {
+		if a.fails() {
+			yield(commands.AuditEntry{}, errAway)
+			return
+		}
+		for _, e := range a.all() {
+			var err error
+			if e.Line == unreadable {
+				e, err = commands.AuditEntry{N: e.N}, commands.ErrBadEntry
+			}
+			if (err != nil || e.Account == account && !e.At.Before(since)) && !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// unreadable is the line of an entry that can't be read.
+const unreadable = "rubbish"
+
+func (a *auditLog) Audited(context.Context, string) (int64, error) {
+	if a.fails() {
+		return 0, errAway
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.counter, nil
+}
+
+func (a *auditLog) fails() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.fail
 }
 
 func (a *auditLog) all() []commands.AuditEntry {

@@ -2,7 +2,7 @@ package commands
 
 import "github.com/wafbot/wafbot/apiclient"
 
-// More is what can be done about an attack beside its card's buttons. Nothing of it acts at once: each opens a form.
+// More is what can be done about an attack beside its card's buttons. Nothing of it acts at once: each opens a form, or shows what is asked for.
 func More(s Situation) []Suggestion {
 	var all []Suggestion
 	add := func(label, about string, l Line) {
@@ -17,6 +17,7 @@ func More(s Situation) []Suggestion {
 	add("Hand over", "Put somebody else on it", s.line("handover"))
 	add("Note", "For the others, on the card", s.line("note"))
 	add("Verdict", "Real, a false alarm, or a test", s.line("verdict"))
+	add("Report", "What happened and what was done, as Markdown to be copied", s.line("report"))
 	return all
 }
 

@@ -81,6 +81,7 @@ func (r *Runner) runOne(ctx context.Context, c *Call, id string, p Plan, res *Re
 		return r.closeUndone(ctx, c, p.Undoes)
 	}
 	ch := r.newChange(c, id, p)
+	ch.Seen = r.seen(ctx, c)
 	if r.cfg.Policy.Changes != ChangesOn {
 		res.Outcome = "rehearsed"
 		res.Lines = append(res.Lines, rehearsal(ch, p)...)

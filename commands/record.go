@@ -21,11 +21,14 @@ func (r *Runner) record(ctx context.Context, e AuditEntry) {
 	r.print(e)
 }
 
+// printed is an entry as it is written to the log's output, and exported.
+type printed struct {
+	Audit AuditEntry `json:"audit"`
+}
+
 // print writes an entry to the log's output.
 func (r *Runner) print(e AuditEntry) {
-	line, err := json.Marshal(struct {
-		Audit AuditEntry `json:"audit"`
-	}{e})
+	line, err := json.Marshal(printed{e})
 	if err != nil {
 		r.cfg.Log.Error("write audit entry", "account", e.Account, "err", err)
 		return

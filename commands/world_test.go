@@ -41,6 +41,7 @@ type world struct {
 	desk    *desk
 	ties    *ties
 	asked   *requests
+	records *records
 	touched []commands.Touch
 	routing commands.Routing // of every attack
 	audit   *auditLog
@@ -92,7 +93,7 @@ func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 func (w *world) build(serve func(http.Handler) (string, *http.Client), change []func(*commands.Config)) {
 	t := w.t
 	w.ledger, w.audit, w.members, w.log, w.out = newLedger(), &auditLog{}, newMembers(), &syncBuffer{}, &syncBuffer{}
-	w.desk, w.ties = newDesk(w.ledger), &ties{t: t, ledger: w.ledger}
+	w.desk, w.ties, w.records = newDesk(w.ledger), &ties{t: t, ledger: w.ledger}, &records{ledger: w.ledger}
 	w.asked = &requests{w.ledger}
 	w.ledger.audit, w.ledger.ties = w.audit, w.ties
 	w.service = waf.New(waf.Config{Seed: 1, Now: w.clock, Accounts: []waf.Account{{
@@ -111,7 +112,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 		}},
 		Roles: commands.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
 			Terminal: map[string]commands.Role{"ann": commands.Responder, "root": commands.Admin}},
-		Members: w.members, Ledger: w.ledger, Facts: facts{}, Scenes: w.desk, Desk: w.desk, Ties: w.ties, Requests: w.asked, Audit: w.audit, AuditOut: w.out, Now: w.clock,
+		Members: w.members, Ledger: w.ledger, Facts: facts{}, Scenes: w.desk, Records: w.records, Desk: w.desk, Ties: w.ties, Requests: w.asked, Audit: w.audit, AuditOut: w.out, Now: w.clock,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), ReadBack: [2]time.Duration{1, 1},
 		Touched: func(_ context.Context, touch commands.Touch) { w.touched = append(w.touched, touch) },
 		Explain: func(context.Context, string, apiclient.Attack) (commands.Routing, error) { return w.routing, nil },

@@ -154,5 +154,8 @@ type remembering struct{ poller.Remembered }
 func (r remembering) Load(context.Context, string) (poller.Remembered, error) {
 	return r.Remembered, nil
 }
+func (remembering) LoadEvidence(context.Context, string, []string) (map[string]poller.Evidence, error) {
+	return nil, nil
+}
 func (remembering) Remember(context.Context, string, poller.Update) error { return nil }
 func (remembering) Wake(string, []poller.News)                            {}

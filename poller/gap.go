@@ -27,6 +27,13 @@ type Spell struct {
 	Why   string    `json:"why,omitempty"`  // in words for people
 }
 
+// Absence is a time in which nobody watched an account, and which is over.
+type Absence struct {
+	From time.Time `json:"from"`          // the last good poll before, on the service's clock
+	To   time.Time `json:"to"`            // the first good one after
+	Why  string    `json:"why,omitempty"` // in words for people; "": wafbot was not running, as far as is known
+}
+
 // BlindFacts are what is told when an account can't be watched. The times are by the clock of the machine that watches.
 type BlindFacts struct {
 	Spell
@@ -122,6 +129,7 @@ func (p *Poller) bridge(u *Update, r reading, good bool) {
 		return
 	}
 	facts := GapFacts{From: p.lastGood, To: r.at, Why: p.whyBlind()}
+	u.Absence = &Absence{facts.From, facts.To, facts.Why}
 	facts.Over, facts.OverCount = oldest(over), len(over)
 	began := p.beganSince(p.lastGood.Truncate(time.Second), u, r) // the service counts whole seconds
 	facts.Began, facts.BeganCount = oldest(began), len(began)

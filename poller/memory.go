@@ -2,6 +2,7 @@ package poller
 
 import (
 	"context"
+	"iter"
 	"net/netip"
 	"time"
 )
@@ -10,6 +11,8 @@ import (
 type Memory interface {
 	// Load reads all that is remembered of an account; zero when there is nothing.
 	Load(ctx context.Context, account string) (Remembered, error)
+	// LoadEvidence reads what is kept of attacks, by their id; what isn't known is left out.
+	LoadEvidence(ctx context.Context, account string, ids []string) (map[string]Evidence, error)
 	// Remember keeps an update in one transaction: news that is remembered will be told, by whoever.
 	Remember(ctx context.Context, account string, u Update) error
 }
@@ -36,6 +39,26 @@ type Update struct {
 	News     []News              // incidents first
 	Blind    *Spell              // the one that was told now; a zero one: it has ended; nil: as it was
 	Seen     map[netip.Addr]Seen // the busiest of the sources that are in several attacks; nil: as it was
+	Absence  *Absence            // that has ended with this poll; nil: none has
+	Evidence map[string]Evidence // by attack id; only what changed
 
-	held map[string]bool // attack ids that a mute keeps back; not remembered
+	// What only this process knows of the poll.
+	held  map[string]bool // attack ids that a mute keeps back
+	paces map[string]pace // by attack id
+}
+
+// About are the attacks of which there is something to remember, each once.
+func (u Update) About() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for id := range u.Shown {
+			if !yield(id) {
+				return
+			}
+		}
+		for id := range u.Evidence {
+			if _, told := u.Shown[id]; !told && !yield(id) {
+				return
+			}
+		}
+	}
 }

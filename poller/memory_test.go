@@ -21,6 +21,8 @@ type memory struct {
 	mu sync.Mutex
 
 	state  map[string]poller.Remembered
+	kept   map[string]poller.Evidence // by attack id
+	gone   []poller.Absence
 	news   []poller.News
 	told   []poller.News
 	ids    map[string]bool
@@ -31,7 +33,7 @@ type memory struct {
 }
 
 func newMemory(t testing.TB) *memory {
-	return &memory{t: t, state: map[string]poller.Remembered{}, ids: map[string]bool{}}
+	return &memory{t: t, state: map[string]poller.Remembered{}, kept: map[string]poller.Evidence{}, ids: map[string]bool{}}
 }
 
 var errAway = errors.New("connection refused")
@@ -86,6 +88,10 @@ func (m *memory) Remember(ctx context.Context, account string, u poller.Update) 
 	for _, id := range u.Forget {
 		delete(shown, id)
 	}
+	maps.Copy(m.kept, u.Evidence)
+	if u.Absence != nil {
+		m.gone = append(m.gone, *u.Absence)
+	}
 	if u.Blind != nil {
 		s.Blind = *u.Blind
 	}
@@ -98,6 +104,21 @@ func (m *memory) Remember(ctx context.Context, account string, u poller.Update) 
 		return errAway
 	}
 	return nil
+}
+
+func (m *memory) LoadEvidence(ctx context.Context, _ string, ids []string) (map[string]poller.Evidence, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if before, after := m.fails(false); before || after {
+		return nil, errAway
+	}
+	found := map[string]poller.Evidence{}
+	for _, id := range ids {
+		if e, ok := m.kept[id]; ok {
+			found[id] = copied(m.t, e)
+		}
+	}
+	return found, ctx.Err()
 }
 
 func (m *memory) Wake(_ string, news []poller.News) {

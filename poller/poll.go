@@ -45,6 +45,10 @@ func (p *Poller) poll(ctx context.Context) error {
 	}
 	u := p.decide(ctx, r)
 	p.bridge(&u, r, readErr == nil)
+	if err := p.witness(ctx, &u, r); err != nil {
+		p.loaded = false
+		return &memoryError{fmt.Errorf("load evidence: %w", err)}
+	}
 	if readErr == nil {
 		u.LastGood = r.at
 	}
@@ -78,10 +82,14 @@ func (p *Poller) tellFirst(ctx context.Context, r reading) error {
 		return nil
 	}
 	u := p.decide(ctx, r)
-	if p.bridge(&u, r, false); len(u.News) > 0 {
-		return p.settle(ctx, r, u, false)
+	if p.bridge(&u, r, false); len(u.News) == 0 {
+		return nil
 	}
-	return nil
+	if err := p.witness(ctx, &u, r); err != nil {
+		p.loaded = false
+		return &memoryError{fmt.Errorf("load evidence: %w", err)}
+	}
+	return p.settle(ctx, r, u, false)
 }
 
 // load makes Memory's state the poller's own, unless it is already. Everything is read again then.
@@ -103,7 +111,7 @@ func (p *Poller) load(ctx context.Context) error {
 	for id, s := range p.shown {
 		p.latest[id] = &sighting{s.Attack, s.SeenAt}
 	}
-	p.began = m.Began
+	p.began, p.paces = m.Began, map[string]pace{}
 	p.agenda = agenda{}
 	for id := range p.shown {
 		p.plan(id)
@@ -114,7 +122,8 @@ func (p *Poller) load(ctx context.Context) error {
 }
 
 func (p *Poller) remember(ctx context.Context, u Update) error {
-	if len(u.Shown)+len(u.Forget)+len(u.News) == 0 && u.Blind == nil && u.Seen == nil && u.LastGood.Sub(p.remembered).Abs() < rememberEvery {
+	nothing := len(u.Shown)+len(u.Forget)+len(u.News)+len(u.Evidence) == 0 && u.Blind == nil && u.Seen == nil
+	if nothing && u.LastGood.Sub(p.remembered).Abs() < rememberEvery {
 		return nil
 	}
 	if err := p.cfg.Memory.Remember(ctx, p.cfg.Account, u); err != nil {
@@ -149,6 +158,7 @@ func (p *Poller) commit(r reading, u Update, good bool) {
 	if u.Seen != nil {
 		p.seen = u.Seen
 	}
+	p.keepPaces(u)
 	p.held = u.held
 	p.lastGood, p.skew = u.LastGood, r.at.Sub(r.begin)
 	if r.ended {

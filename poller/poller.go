@@ -69,6 +69,7 @@ type Poller struct {
 	reported   []string            // what this spell of failures was logged for
 	held       map[string]bool     // attack ids that mutes kept back in the last poll; after a start everything is read again
 	agenda     agenda              // of the attacks that time alone can make news
+	paces      map[string]pace     // of attacks with a card that go on and have changed, by id
 	seen       map[netip.Addr]Seen // as Memory holds it; nil: not known
 	uncounted  bool                // something that seen is counted from may have changed
 	counted    time.Time           // when it was, on this machine's clock

@@ -24,6 +24,7 @@ type reading struct {
 	at      time.Time                   // the same on the service's
 	from    time.Time                   // begin of the lookback
 	attacks map[string]apiclient.Attack // by id
+	changed []string                    // ids of those that are unknown or were read otherwise before
 	reached time.Time                   // nothing hit after it was left out
 	ended   bool                        // nothing at all was
 	listed  bool                        // no incident was
@@ -118,7 +119,7 @@ func (p *Poller) take(r *reading, page []apiclient.Attack) (changed bool) {
 		if known && reflect.DeepEqual(was.attack, a) {
 			a = was.attack // the same, but held in memory once
 		} else {
-			changed, p.uncounted = true, true
+			changed, p.uncounted, r.changed = true, true, append(r.changed, a.ID)
 		}
 		r.attacks[a.ID] = a
 		p.heed(a)

@@ -48,7 +48,8 @@ func everyLine() []lineCase {
 	return []lineCase{
 		read("status", "acme:"), read("incidents", "incident"), read("attacks since=1h", "in the last 1 h"), read("attack {attack}", "SQL injection on Shop", "Sources:"),
 		read("vulns", "acme:"), read("vulns all", "acme:"), read("lists", "entr"), read("lists black", "entr"), read("rules", "rule"), read("conditions", "condition"),
-		read("mode Shop", "Mode of Shop by rules: monitoring"), read("explain attack={attack}", "It isn't muted"), read("audit", "acme:"),
+		read("mode Shop", "Mode of Shop by rules: monitoring"), read("explain attack={attack}", "It isn't muted"), read("audit", "acme:"), read("audit verify", "acme:", "Redis"),
+		read("report attack={attack}", "What happened", "Still in place", "What is not known"),
 		read("whoami", "wafbot is live"), read("help", "deny"), read("help deny", "denylist"),
 
 		{line: "deny {ip} for=1h", least: responder, sends: []string{addEntry}, body: []string{`"list":"black"`, "{ip}/32", `"force":false`}, says: []string{"Deny {ip} everywhere for 1 h: accepted"}, record: "done"},
@@ -287,6 +288,7 @@ func (w *world) shell(secondPerson string, role commands.Role) string {
 	w.t.Helper()
 	a := w.cfg.Accounts[0]
 	return writeConfig(w.t, fmt.Sprintf(`
+timezone: Europe/Berlin
 slack: {bot_token: %s, api_url: %q}
 redis: {url: %q}
 accounts: [{name: acme, api_url: %q, token: %s, client_id: %d, channel: %s, applications: {4: Shop}}]

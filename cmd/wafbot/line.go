@@ -22,7 +22,8 @@ import (
 // lineOptions are what a line of the terminal has beside the grammar's words.
 type lineOptions struct {
 	config  string
-	from    string // a file with targets
+	from    string   // a file with targets
+	logs    []string // files with what wafbot printed
 	json    bool
 	yes     bool
 	help    bool
@@ -46,17 +47,20 @@ func options(args []string) (o lineOptions, err error) {
 			o.yes = true
 		case args[i] == "-h" || args[i] == "--help":
 			o.help = true
-		case name == "--config" || name == "--from":
+		case name == "--config" || name == "--from" || name == "--log":
 			if !hasValue {
 				if i++; i == len(args) {
 					return o, misused{fmt.Errorf("%s needs a file", name)}
 				}
 				value = args[i]
 			}
-			if name == "--config" {
+			switch name {
+			case "--config":
 				o.config = value
-			} else {
+			case "--from":
 				o.from = value
+			case "--log":
+				o.logs = append(o.logs, value)
 			}
 		default:
 			o.words = append(o.words, args[i])
@@ -95,8 +99,17 @@ func runLine(ctx context.Context, t terminal) int {
 	if a.runner.Changes(line) {
 		a.recallFor(ctx, line, t)
 	}
-	inv := commands.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: time.Now(), Anyway: o.yes}
-	if !o.yes && a.runner.Confirms(line) {
+	logs, err := t.open(o.logs)
+	if err != nil {
+		return t.refuse(o, err)
+	}
+	defer func() { _ = logs.Close() }() // they were only read
+	return t.do(ctx, a, o, commands.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: time.Now(), Anyway: o.yes, Log: logs.reader()})
+}
+
+// do runs a line, after whoever typed it has confirmed it where that is wanted.
+func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv commands.Invocation) int {
+	if !o.yes && a.runner.Confirms(inv.Line) {
 		if code, ok := t.ask(ctx, a, o, inv); !ok {
 			return code
 		}
@@ -237,11 +250,17 @@ func (t terminal) help(o lineOptions, line commands.Line) int {
 // show prints a result.
 func (t terminal) show(o lineOptions, res commands.Result) int {
 	code := exitDone
-	if res.Outcome == string(commands.RequestWaiting) {
-		code = exitFailed // nothing was done yet
+	if res.Outcome == "failed" || res.Outcome == string(commands.RequestWaiting) { // nothing was done yet
+		code = exitFailed
 	}
-	if o.json {
+	switch {
+	case res.Stream != nil:
+		return t.stream(res.Stream)
+	case o.json:
 		return t.printJSON(res, code)
+	case res.Document != "":
+		fmt.Fprint(t.out, res.Document)
+		return code
 	}
 	for _, l := range res.Lines {
 		fmt.Fprintln(t.out, l.In(o.zone))

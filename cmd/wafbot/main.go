@@ -107,6 +107,7 @@ Options of the last line:
   --json         for programs: {outcome, lines, changes, data}, or {outcome, error}
   -y             don't ask before changing something
   --from FILE    take targets from a file as well, one a line
+  --log FILE     of audit verify: what wafbot printed, - for standard input; once for each replica
 
 Exit codes: 0 done; 1 failed or refused, or doctor found something wrong; 2 wrong usage,
 a bad configuration, or a question that nobody is there to answer.

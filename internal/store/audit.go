@@ -3,9 +3,13 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/wafbot/wafbot/commands"
 )
@@ -34,16 +38,61 @@ func (s *Store) Entries(ctx context.Context, account string, since time.Time) ([
 	}
 	var all []commands.AuditEntry
 	for _, m := range msgs {
-		var e commands.AuditEntry
-		text, _ := m.Values["entry"].(string)
-		if err := json.Unmarshal([]byte(text), &e); err != nil {
-			return nil, fmt.Errorf("read audit entry %s: %w", m.ID, err)
-		}
-		number, _ := m.Values["n"].(string)
-		if e.N, err = strconv.ParseInt(number, 10, 64); err != nil {
-			return nil, fmt.Errorf("read number of audit entry %s: %w", m.ID, err)
+		e, err := auditEntry(m)
+		if err != nil {
+			return nil, err
 		}
 		all = append(all, e)
 	}
 	return all, nil
+}
+
+// auditEntry reads an entry with its number.
+func auditEntry(m redis.XMessage) (e commands.AuditEntry, err error) {
+	number, _ := m.Values["n"].(string)
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return e, fmt.Errorf("read number of audit entry %s: %w: %w", m.ID, commands.ErrBadEntry, err)
+	}
+	text, _ := m.Values["entry"].(string)
+	if err := json.Unmarshal([]byte(text), &e); err != nil {
+		return commands.AuditEntry{N: n}, fmt.Errorf("read audit entry %s: %w: %w", m.ID, commands.ErrBadEntry, err)
+	}
+	e.N = n
+	return e, nil
+}
+
+// Trail are the account's audit entries that were kept since then, the oldest first, read as they are wanted.
+func (s *Store) Trail(ctx context.Context, account string, since time.Time) iter.Seq2[commands.AuditEntry, error] {
+	return func(yield func(commands.AuditEntry, error) bool) {
+		from := "-"
+		if ms := since.UnixMilli(); ms > 0 {
+			from = strconv.FormatInt(ms, 10)
+		}
+		for {
+			msgs, err := s.rdb.XRangeN(ctx, keyAudit(account), from, "+", atOnce).Result()
+			if err != nil {
+				yield(commands.AuditEntry{}, fmt.Errorf("read audit log of %s: %w", account, err))
+				return
+			}
+			for _, m := range msgs {
+				if !yield(auditEntry(m)) {
+					return
+				}
+				from = "(" + m.ID
+			}
+			if len(msgs) < atOnce {
+				return
+			}
+		}
+	}
+}
+
+// Audited is the number of the account's last audit entry; 0 if there never was one.
+func (s *Store) Audited(ctx context.Context, account string) (int64, error) {
+	n, err := s.rdb.Get(ctx, keyAudited(account)).Int64()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return 0, fmt.Errorf("read number of audit entries of %s: %w", account, err)
+	}
+	return n, nil
 }

@@ -16,6 +16,8 @@ package store
 //	{a:NAME}:good          string  the last good poll, Unix milliseconds              never
 //	{a:NAME}:shown         hash    attack's id → poller.Shown                         out of the lookback
 //	{a:NAME}:blind         string  poller.Spell in which it can't be watched          when watched again
+//	{a:NAME}:absences      zset    poller.Absence by the Unix ms of its end           30 days
+//	{a:NAME}:evidence:ID   string  poller.Evidence of an attack that was told         30 days
 //	{a:NAME}:outbox        hash    delivery id → poller.News to be told               when told
 //	{a:NAME}:tried:ID      string  Unix ms of the first attempt; when told, its place 7 days, when told 1 h
 //	{a:NAME}:cards         hash    attack's id → CHANNEL TS of its card               out of the lookback
@@ -56,6 +58,7 @@ func keyLease(account string) string       { return accountKey(account, "lease")
 func keyBegan(account string) string       { return accountKey(account, "began") }
 func keyGood(account string) string        { return accountKey(account, "good") }
 func keyBlind(account string) string       { return accountKey(account, "blind") }
+func keyAbsences(account string) string    { return accountKey(account, "absences") }
 func keyShown(account string) string       { return accountKey(account, "shown") }
 func keyOutbox(account string) string      { return accountKey(account, "outbox") }
 func keyCards(account string) string       { return accountKey(account, "cards") }
@@ -77,6 +80,8 @@ func keyAudit(account string) string       { return accountKey(account, "audit")
 func keyAudited(account string) string     { return accountKey(account, "audited") }
 
 func keyTried(account, delivery string) string { return accountKey(account, "tried:"+delivery) }
+
+func keyEvidence(account, attack string) string { return accountKey(account, "evidence:"+attack) }
 
 func keyCardAt(account, channel, ts string) string {
 	return accountKey(account, "card:"+channel+":"+ts)

@@ -40,6 +40,7 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	require.NoError(t, l.SaveProtected(ctx, []commands.Protected{{ID: "p1"}}, ""))
 	require.NoError(t, l.SaveLocked(ctx, noon))
 	require.NoError(t, s.PeopleChanged(ctx, "U1"))
+	require.NoError(t, s.Remember(ctx, "acme", poller.Update{Absence: &poller.Absence{From: noon, To: noon.Add(time.Hour)}, Evidence: evidenceOf("x:1")}))
 	require.NoError(t, s.Remember(ctx, "acme", poller.Update{Blind: &poller.Spell{Since: noon}}))
 	require.NoError(t, s.Noticed(ctx, "acme", "tied-1", "C1", "1.1", 1))
 	_, err = l.SaveRequest(ctx, nil, waiting("r1", time.Now()))
@@ -86,7 +87,7 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 	}
 	require.Len(t, table, strings.Count(string(source), "//\t{"), "each row has its columns")
 	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "seen:1", "seen:NAME", "card:C1:1.1", "card:CH:TS",
-		"tried:n1", "tried:ID", "tried:n2", "tried:ID", "people:U1", "people:ID")
+		"tried:n1", "tried:ID", "tried:n2", "tried:ID", "people:U1", "people:ID", "evidence:"+commands.AttackID("acme", "x:1"), "evidence:ID")
 	onEach(t, func(t *testing.T, w *world) {
 		leaveEverything(t, w.open(t))
 		found := map[string]bool{}

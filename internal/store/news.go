@@ -72,8 +72,12 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 		newsOf[n.Attack.ID] = append(newsOf[n.Attack.ID], n)
 	}
 	var b batch
-	for attackid, shown := range u.Shown {
-		err := errors.Join(b.json("HSET", keyShown(account), commands.AttackID(account, attackid), shown), b.announce(newsOf[attackid]...))
+	for attackid := range u.About() {
+		var err error
+		if shown, changed := u.Shown[attackid]; changed {
+			err = b.json("HSET", keyShown(account), commands.AttackID(account, attackid), shown)
+		}
+		err = errors.Join(err, b.evidence(account, attackid, u), b.announce(newsOf[attackid]...))
 		if delete(newsOf, attackid); err == nil && b.commands >= atOnce {
 			_, err = s.fenced(ctx, under, &b)
 			b = batch{}
@@ -88,7 +92,7 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 			b.do("HDEL", key, id)
 		}
 	}
-	if err := errors.Join(b.blind(account, u.Blind), b.sources(account, u.Seen), b.announce(slices.Concat(slices.Collect(maps.Values(newsOf))...)...)); err != nil {
+	if err := errors.Join(b.blind(account, u.Blind), b.absence(account, u.Absence), b.sources(account, u.Seen), b.announce(slices.Concat(slices.Collect(maps.Values(newsOf))...)...)); err != nil {
 		return err
 	}
 	if !u.LastGood.IsZero() {

@@ -150,7 +150,17 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 			_, err := s.Append(ctx, commands.AuditEntry{Account: "acme"})
 			return err
 		},
-		"Entries":  func(ctx context.Context, s *store.Store) error { _, err := s.Entries(ctx, "acme", noon); return err },
+		"Entries": func(ctx context.Context, s *store.Store) error { _, err := s.Entries(ctx, "acme", noon); return err },
+		"LoadEvidence": func(ctx context.Context, s *store.Store) error {
+			_, err := s.LoadEvidence(ctx, "acme", []string{"x"})
+			return err
+		},
+		"Evidence": func(ctx context.Context, s *store.Store) error {
+			_, _, err := s.Evidence(ctx, "acme", "a")
+			return err
+		},
+		"Blinds":   func(ctx context.Context, s *store.Store) error { _, err := s.Blinds(ctx, "acme", noon); return err },
+		"Audited":  func(ctx context.Context, s *store.Store) error { _, err := s.Audited(ctx, "acme"); return err },
 		"PostSlot": func(ctx context.Context, s *store.Store) error { _, err := s.PostSlot(ctx, "C1", 1, 1, 0); return err },
 		"EditSlot": func(ctx context.Context, s *store.Store) error { _, err := s.EditSlot(ctx, "T1", 40, 0); return err },
 	} {

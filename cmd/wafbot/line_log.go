@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strings"
+)
+
+// logs are files with what wafbot printed, read one after another.
+type logs []io.ReadCloser
+
+// open opens files with what wafbot printed; - is standard input.
+func (t terminal) open(names []string) (all logs, err error) {
+	for _, name := range names {
+		if name == "-" {
+			all = append(all, io.NopCloser(t.in))
+			continue
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, errors.Join(misused{fmt.Errorf("read log: %w", err)}, all.Close())
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// reader is all of them as one, each begun on a line of its own; nil if there are none.
+func (l logs) reader() io.Reader {
+	if len(l) == 0 {
+		return nil
+	}
+	var all []io.Reader
+	for _, f := range l {
+		all = append(all, f, strings.NewReader("\n")) // the last line of one may have no end
+	}
+	return io.MultiReader(all...)
+}
+
+// Close closes them.
+func (l logs) Close() error {
+	var faults []error
+	for _, f := range l {
+		faults = append(faults, f.Close())
+	}
+	return errors.Join(faults...)
+}
+
+// stream prints items as lines of JSON. An item that can't be had is told, and the others go on.
+func (t terminal) stream(items iter.Seq2[any, error]) int {
+	code, out := exitDone, bufio.NewWriter(t.out)
+	lines := json.NewEncoder(out)
+	for item, err := range items {
+		if err != nil {
+			fmt.Fprintln(t.err, "wafbot:", err)
+			code = exitFailed
+			continue
+		}
+		if err := lines.Encode(item); err != nil {
+			break // nobody reads on: Flush tells why
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return t.fail(fmt.Errorf("print: %w", err))
+	}
+	return code
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// atShell has the user of the operating system, a responder, type a line in the world's configuration.
+func (w *world) atShell(args ...string) answered {
+	w.t.Helper()
+	return typed(w.t, []string{"WAFBOT_CONFIG=" + w.shell("[]", commands.Responder)}, args...)
+}
+
+// An attack from its first hit to its end, and what is written of it: in Slack, at the terminal, for programs; and whether the audit log is whole.
+func TestAnAttackAndItsReport(t *testing.T) {
+	storyOver(t, eitherWay(), func(w *world) { w.cfg.Accounts[0].OngoingFor = 3 * time.Second }, func(t *testing.T, w *world) {
+		attack := w.attack(injection())
+		card := w.card(attacker)
+		card.click("rob", "I'm on it")
+		card.says("Rob Diaz is on it since")
+		card.click("rob", "Deny only")
+		card.says("Deny " + attacker)
+		w.types("rob", "note attack="+card.id()+" same *botnet* as on Monday")
+		card.says("as on Monday")
+		w.types("vic", "deny 198.51.100.9 attack="+card.id())
+		w.told("vic", "deny needs the role responder")
+		w.types("ann", "verdict real attack="+card.id())
+		card.says("Verdict: real")
+		require.NoError(t, w.WAF.StopAttack(attack))
+		card.says("Quiet since")
+		w.types("rob", "undo")
+		card.says("taken back by Rob Diaz")
+
+		parts := []string{
+			"First hit, says the service", "First seen by wafbot", "Card: told as an attack", "Rob Diaz is on it", "Deny " + attacker + " everywhere for 4 h", "As wafbot had seen it",
+			"Note of Rob Diaz: same *botnet* as on Monday", "deny needs the role", "Verdict: real, by Anna Weber", "Seen quiet", "Undo of: Deny", "Nothing of wafbot's for this attack",
+		}
+		w.types("vic", "report attack="+card.id())
+		w.told("vic", append(parts[:4:4], "The report as Markdown", "times are those of UTC")...)
+		card.opens("vic", "More…", "Report")
+		w.presses("vic", "Report…")
+		w.sees("vic", append(parts[:4:4], "The report as Markdown")...)
+		w.leaves("vic")
+		got := w.atShell("report", "attack="+card.id())
+		require.Equal(t, exitDone, got.code, got.err)
+		require.True(t, strings.HasPrefix(got.out, "# Attack `"+card.id()+"`: SQL injection on Shop\n"), got.out)
+		require.Contains(t, got.out, "times are those of Europe/Berlin")
+		at := 0
+		for _, part := range parts {
+			rest := strings.NewReplacer("**", "", "`", "").Replace(got.out)[at:]
+			i := strings.Index(rest, part)
+			require.GreaterOrEqual(t, i, 0, "%q, in this order, in\n%s", part, got.out)
+			at += i
+		}
+		got = w.atShell("report", "attack="+card.id(), "--json")
+		require.Contains(t, got.out, `"evidence": {`)
+		w.auditAgrees(t)
+	})
+}
+
+// auditAgrees holds what the bot printed against its memory, also after somebody altered it.
+func (w *world) auditAgrees(t *testing.T) {
+	got := w.atShell("audit", "export")
+	require.Equal(t, exitDone, got.code, got.err)
+	var printed []string
+	for line := range strings.Lines(w.journal.String()) {
+		if strings.HasPrefix(line, `{"audit":`) {
+			printed = append(printed, line)
+		}
+	}
+	require.Equal(t, strings.Join(printed, ""), got.out)
+	require.Greater(t, len(printed), 4)
+	got = w.atShell("audit", "export", "by=anna")
+	require.Equal(t, 1, strings.Count(got.out, "\n"))
+
+	log := filepath.Join(t.TempDir(), "log")
+	write := func(text string) { require.NoError(t, os.WriteFile(log, []byte(text), 0o600)) }
+	write(w.journal.String())
+	got = w.atShell("audit", "verify", "--log", log)
+	require.Equal(t, exitDone, got.code, got.out)
+	require.Contains(t, got.out, "Whole: Redis and the log agree")
+	write(printed[1] + strings.Replace(printed[2], "botnet", "bonnet", 1)) // and no more
+	got = w.atShell("audit", "verify", "--log="+log, "--json")
+	require.Equal(t, exitFailed, got.code, got.out)
+	var checks []struct{ Findings []struct{ Kind string } }
+	require.NoError(t, json.Unmarshal(decode[result](t, got.out).Data, &checks))
+	require.Equal(t, "different", checks[0].Findings[0].Kind)
+	require.Equal(t, "missing_in_log", checks[0].Findings[1].Kind)
+	got = w.atShell("audit", "verify", "--log", log+".none")
+	require.Equal(t, exitUsage, got.code)
+
+	w.types("vic", "audit export")
+	w.told("vic", "wafbot audit export account=acme")
+	w.types("vic", "audit verify")
+	w.told("vic", "Whole", "--log FILE")
+}

@@ -1,0 +1,178 @@
+package commands
+
+import (
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// stampFormat is a moment in a document, with its zone.
+const stampFormat = "2006-01-02 15:04:05 MST"
+
+// maxPiece bounds a piece of a line of Markdown, in code points.
+const maxPiece = 2_000
+
+// Markdown is the line as Markdown, always one line, with times in the given zone. Where strangers' text stands in it, it is text and nothing
+// else for CommonMark and for the dialects that know tables, links without brackets, mentions, emoji and formulas: a word in which one of them
+// could see more than characters is shown as code, in which nothing is read. A back-quote can't be shown there: an apostrophe takes its place.
+func (t Text) Markdown(zone *time.Location) string {
+	var w markdownWriter
+	for _, s := range t {
+		switch {
+		case !s.Time.IsZero():
+			w.put(s.Time.In(zone).Format(stampFormat))
+		case s.Code != "":
+			w.code(s.Code)
+		case s.Bold != "":
+			w.bold(s.Bold)
+		case s.User != "":
+			w.code(s.User)
+		case s.Channel != "":
+			w.code(s.Channel)
+		default:
+			w.words(Visible(s.Plain, maxPiece))
+		}
+	}
+	return strings.TrimSpace(w.out.String())
+}
+
+type markdownWriter struct {
+	out  strings.Builder
+	last byte // what was written last; 0: nothing yet
+}
+
+func (w *markdownWriter) put(markdown string) {
+	if markdown != "" {
+		w.out.WriteString(markdown)
+		w.last = markdown[len(markdown)-1]
+	}
+}
+
+// code writes a piece as code. Two of them side by side would be one that begins and ends elsewhere.
+func (w *markdownWriter) code(s string) {
+	s = strings.TrimSpace(strings.ReplaceAll(Visible(s, maxPiece), "`", "'"))
+	if s == "" {
+		return
+	}
+	if w.last == '`' {
+		w.put(" ")
+	}
+	w.put("`" + s + "`")
+}
+
+func (w *markdownWriter) bold(s string) {
+	s = strings.TrimSpace(Visible(s, maxPiece))
+	for word := range strings.FieldsSeq(s) {
+		if readsMore(word) {
+			w.words(s)
+			return
+		}
+	}
+	if s == "" || w.last == '*' {
+		w.put(s)
+		return
+	}
+	w.put("**" + s + "**")
+}
+
+// words writes plain text; words side by side that must be code are one piece of it.
+func (w *markdownWriter) words(s string) {
+	var asCode []string
+	flush := func() {
+		if text := strings.Join(asCode, " "); text != "" {
+			inner := strings.TrimLeft(text, "(\"'")
+			core := strings.TrimRight(inner, ",.;:!?)\"'")
+			w.put(text[:len(text)-len(inner)])
+			w.code(core)
+			w.put(inner[len(core):])
+		}
+		asCode = nil
+	}
+	for i, word := range strings.Split(s, " ") {
+		begins := strings.TrimSpace(w.out.String()) == "" && beginsBlock.MatchString(word)
+		if i > 0 && len(asCode) == 0 {
+			w.put(" ")
+		}
+		if begins || readsMore(word) {
+			asCode = append(asCode, word)
+			continue
+		}
+		if len(asCode) > 0 {
+			flush()
+			w.put(" ")
+		}
+		w.put(word)
+	}
+	flush()
+}
+
+// beginsBlock is a word that makes an item of a list, or a line across, of what it begins.
+var beginsBlock = regexp.MustCompile(`^([-+=]+|\d+[.)])$`)
+
+// readsMore reports whether some dialect could read more than characters in a word.
+func readsMore(word string) bool {
+	runes := []rune(word)
+	at := func(i int) rune {
+		if i < 0 || i >= len(runes) {
+			return ' '
+		}
+		return runes[i]
+	}
+	for i, r := range runes {
+		next := at(i + 1)
+		switch {
+		case r >= 0x80 || unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(`,;'"()/%-+?!=`, r):
+		case r == '.' && !unicode.IsLetter(next): // else it may be a name, of which some make a link
+		case r == ':' && (next == ' ' || unicode.IsDigit(next)): // else a scheme or an emoji
+		case r == '_' && isWord(at(i-1)) && isWord(next):
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// document is Markdown under construction.
+type document struct {
+	zone *time.Location
+	out  strings.Builder
+}
+
+func (d *document) heading(level int, t Text) {
+	if d.out.Len() > 0 {
+		d.out.WriteByte('\n')
+	}
+	d.out.WriteString(strings.Repeat("#", level) + " " + t.Markdown(d.zone) + "\n\n")
+}
+
+// item is one of a list, with what belongs to it below.
+func (d *document) item(t Text, below ...Text) {
+	d.out.WriteString("- " + t.Markdown(d.zone) + "\n")
+	for _, b := range below {
+		d.out.WriteString("  - " + b.Markdown(d.zone) + "\n")
+	}
+}
+
+// maxDocument is how many characters of a document a message of a chat holds beside some lines.
+const maxDocument = 8_000
+
+// documentPages are a document cut at ends of lines. A line too long for one is cut anywhere.
+func documentPages(text string) []string {
+	var pages []string
+	var page strings.Builder
+	for line := range strings.Lines(text) {
+		for runes := []rune(line); len(runes) > 0; {
+			part := runes[:min(len(runes), maxDocument)]
+			if page.Len() > 0 && len([]rune(page.String()))+len(part) > maxDocument {
+				pages = append(pages, page.String())
+				page.Reset()
+			}
+			page.WriteString(string(part))
+			runes = runes[len(part):]
+		}
+	}
+	return append(pages, page.String())
+}

@@ -1,0 +1,101 @@
+package commands_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// hostileWords are what a stranger writes to have it read as more than characters.
+func hostileWords() []string {
+	return []string{
+		"[link](http://evil.example)", "[link][1]", "[1]: http://evil.example", "![image](//evil.example/x.png)", "<http://evil.example>", "http://evil.example",
+		"HTTPS://evil.example", "javascript:alert(1)", "mailto:a@evil.example", "www.evil.example", "WWW.evil.example", "evil.example", "a@evil.example", "xmpp:a@b.c",
+		"<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!--", "-->", "</details>", "&lt;b&gt;", "&#x3c;", "&copy",
+		"# heading", "#", "## x", "=====", "-----", "***", "___", "* * *", "- item", "+ item", "1. one", "1) one", "> quote", "    code", "\tcode", "```", "~~~", "``", "`", "`a``b`",
+		"| a | b |", "|---|---|", ":--|--:", "*b*", "**b**", "_i_", "__b__", "~~s~~", "==m==", "^x^", "$x$", "$$", "\\(x\\)", "{{x}}", "{% x %}", "@everyone", "@org/team", "#1", "org/repo#1",
+		"GH-1", ":skull:", "[x]", "[^1]", "[[wiki]]", "\\", "\\`", "a\nb", "a\r\nb", "a\u2028b", "a\u0085b", "x\u202egnp.exe", "\x00\x1b[31m", "\xff\xfe", strings.Repeat("`", 99), "a\\\nb",
+	}
+}
+
+var codeSpan = regexp.MustCompile("`[^`]+`")
+
+// requireHarmless holds that outside of code a document has nothing but what the report itself writes: words, bold, headings and items.
+func requireHarmless(t require.TestingT, doc string) {
+	for line := range strings.Lines(doc) {
+		line = strings.TrimSuffix(line, "\n")
+		require.False(t, strings.Contains(line, "``"), "code that begins elsewhere: %q", line)
+		rest := codeSpan.ReplaceAllString(line, "°")
+		rest = regexp.MustCompile(`^(#{1,2} | *- )`).ReplaceAllString(rest, "")
+		require.NotRegexp(t, `^([-+=]+|\d+[.)])( |$)`, rest, "%q", line)
+		rest = regexp.MustCompile(`\*\*([^*]+)\*\*`).ReplaceAllString(rest, "$1")
+		require.NotRegexp(t, "[`*<>\\[\\]\\\\|~$&#@{}^\r\t]", rest, "%q", line)
+		require.NotRegexp(t, `(?i)www\.|:/|:[a-z]|\.[a-z]`, rest, "%q", line)
+		require.NotRegexp(t, `(^|\W)_|_(\W|$)`, rest, "%q", line)
+	}
+}
+
+func TestHostileTextIsTextInMarkdown(t *testing.T) {
+	t.Parallel()
+	for _, word := range hostileWords() {
+		for _, line := range []commands.Text{
+			commands.Say(word), commands.Say(commands.Code(word)), commands.Say(commands.Bold(word)), commands.Say(commands.User(word)), commands.Say(commands.Channel(word)),
+			commands.Say("before ", word, " after"), commands.Say("x", commands.Code(word), word, commands.Code(word)), commands.Say(commands.Bold("b"), commands.Bold(word)),
+		} {
+			got := line.Markdown(time.UTC)
+			require.NotContains(t, got, "\n", "%q", word)
+			requireHarmless(t, got)
+		}
+	}
+}
+
+func TestAnyTextIsTextInMarkdown(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		piece := rapid.OneOf(rapid.SampledFrom(hostileWords()), rapid.String(), rapid.SampledFrom([]string{" ", "", "a", "(", "`"}))
+		var line commands.Text
+		for range rapid.IntRange(1, 6).Draw(t, "pieces") {
+			s := piece.Draw(t, "text")
+			switch rapid.IntRange(0, 2).Draw(t, "kind") {
+			case 0:
+				line = commands.Say(line, s)
+			case 1:
+				line = commands.Say(line, commands.Code(s))
+			default:
+				line = commands.Say(line, commands.Bold(s))
+			}
+		}
+		got := line.Markdown(time.UTC)
+		if strings.ContainsAny(got, "\n\r") {
+			t.Fatalf("%q has a second line", got)
+		}
+		requireHarmless(t, got)
+	})
+}
+
+func TestMarkdownOfALine(t *testing.T) {
+	t.Parallel()
+	zone := time.FixedZone("CET", 3600)
+	at := time.Date(2026, 11, 20, 3, 0, 5, 0, time.UTC)
+	for want, line := range map[string]commands.Text{
+		"plain text, 79 % of 1,530 (14) at 03:10; and/or \"so\": yes.": commands.Say("plain text, 79 % of 1,530 (14) at 03:10; and/or \"so\": yes."),
+		"2026-11-20 04:00:05 CET":                                      commands.Say(at),
+		"`deny 203.0.113.7` by **Ann**":                                commands.Say(commands.Code("deny 203.0.113.7"), " by ", commands.Bold("Ann")),
+		"see (`http://x.example/a`), please":                           commands.Say("see (http://x.example/a), please"),
+		"`a` `b`":                                                      commands.Say(commands.Code("a"), commands.Code("b")),
+		"mode safe_blocking of `_x_`":                                  commands.Say("mode safe_blocking of _x_"),
+		"`U1ANN` in `C1`":                                              commands.Say(commands.User("U1ANN"), " in ", commands.Channel("C1")),
+		"`it's 'code'`":                                                commands.Say(commands.Code("it's `code`")),
+		"`1`. and 1. later":                                            commands.Say("1. and 1. later"),
+		"Zürich – 東京 · ok":                                             commands.Say("Zürich – 東京 · ok"),
+		"NOT `*done*`":                                                 commands.Say(commands.Bold("NOT *done*")),
+	} {
+		require.Equal(t, want, line.Markdown(zone))
+	}
+}

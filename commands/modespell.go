@@ -1,0 +1,69 @@
+package commands
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// modeSpell is a time in which an application was in a mode that wafbot had switched it to and in which the service registers no incidents.
+type modeSpell struct {
+	App    int       `json:"application"`
+	Mode   string    `json:"mode"`
+	From   time.Time `json:"from"`
+	Until  time.Time `json:"until,omitzero"` // zero: it has no end
+	Change string    `json:"change"`
+}
+
+// modeSpells are those that changes tell of, the oldest first. What others switched in the service's console nobody knows.
+func modeSpells(changes []Change, now time.Time) []modeSpell {
+	var all []modeSpell
+	for _, ch := range slices.Backward(changes) {
+		if ch.Line.Name != "mode" || len(ch.Line.Words) < 2 || ch.State != StateDone && ch.State != StateHalf && ch.State != StateUndone {
+			continue
+		}
+		app, err := strconv.Atoi(ch.Line.Words[0])
+		mode := ch.Line.Words[1]
+		if err != nil || mode == apiclient.ModeMonitoring || mode == apiclient.ModeDefault {
+			continue
+		}
+		m := modeSpell{App: app, Mode: mode, From: ch.At, Until: ch.Until, Change: ch.ID}
+		switch {
+		case ch.State == StateUndone:
+			m.Until = ch.EndedAt
+		case ch.InForce(now) && ch.superseded(changes):
+			m.Until = supersededAt(ch, changes)
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// supersededAt is when a change took away what this one made.
+func supersededAt(ch Change, changes []Change) time.Time {
+	for _, later := range slices.Backward(changes) {
+		if ch.superseded([]Change{later}) {
+			return later.At
+		}
+	}
+	return ch.Until
+}
+
+// overlaps reports whether some of it lies in a time.
+func (m modeSpell) overlaps(from, until time.Time) bool {
+	return m.From.Before(until) && (m.Until.IsZero() || m.Until.After(from))
+}
+
+// modeSpellText says from when to when nobody could see whether an attack worked.
+func (a *Account) modeSpellText(m modeSpell, now time.Time) Text {
+	app := a.AppName(apiclient.Known(int64(m.App)))
+	switch {
+	case m.Until.IsZero():
+		return Say("no incidents ", Bold("can"), " be registered on ", app, " since ", m.From, ": it is in mode ", m.Mode)
+	case m.Until.After(now):
+		return Say("no incidents ", Bold("can"), " be registered on ", app, " from ", m.From, " to ", m.Until, ": it is in mode ", m.Mode)
+	}
+	return Say("no incidents ", Bold("could"), " be registered on ", app, " from ", m.From, " to ", m.Until, ": it was in mode ", m.Mode)
+}

@@ -1,0 +1,219 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+func report() *Command {
+	return &Command{
+		Name: "report", Role: Viewer, Past: true,
+		Summary: "what happened in an attack and what was done, to be copied as Markdown",
+		Args:    []Arg{argCase, argPage},
+		Read:    readReport,
+	}
+}
+
+// history is all that is known of an attack, for programs.
+type history struct {
+	ID       string           `json:"id"`
+	Account  string           `json:"account"`
+	At       time.Time        `json:"at"`                // when it was put together
+	Attack   apiclient.Attack `json:"attack"`            // as it was read last
+	ReadAt   time.Time        `json:"read_at,omitzero"`  // when that was; zero: not known
+	Listed   bool             `json:"listed"`            // the service lists it now
+	Evidence *Evidence        `json:"evidence"`          // nil: none is kept
+	Case     Case             `json:"case"`              //
+	Changes  []Change         `json:"changes"`           // for this attack, the oldest first
+	InPlace  []Change         `json:"in_place"`          // of these
+	Entries  []AuditEntry     `json:"audit"`             // about it, the oldest first
+	Mutes    []Mute           `json:"mutes,omitempty"`   // that cover it now
+	Blind    []Spell          `json:"blind,omitempty"`   // that fall into it
+	Modes    []modeSpell      `json:"modes,omitempty"`   // likewise
+	Unknown  []Text           `json:"unknown,omitempty"` // what is not known, and why
+
+	away bool // the memory could not be read, or a part of it
+}
+
+func readReport(ctx context.Context, c *Call) (Result, error) {
+	h := c.history(ctx)
+	text := c.document(h)
+	res := Result{AttackID: h.ID, Account: h.Account, Data: h, Document: text}
+	if c.Actor.Via == ViaCLI {
+		return res, nil
+	}
+	pages := documentPages(text)
+	page := 1
+	if n, err := strconv.Atoi(c.Line.Keys["page"]); err == nil {
+		page = n
+	}
+	if page > len(pages) {
+		return Result{}, usage(Say("there is no page ", page, ": the last one is ", len(pages)))
+	}
+	res.Document = pages[page-1]
+	res.Lines = []Text{AttackLine(c.Account, h.Attack, c.Now)}
+	if page < len(pages) {
+		next := c.Line.With("page", strconv.Itoa(page+1)).With("account", h.Account)
+		res.Next = &next
+	}
+	which := "The report as Markdown, to be copied"
+	if len(pages) > 1 {
+		which = fmt.Sprintf("The report as Markdown, to be copied: page %d of %d. At the terminal it comes in one piece: ", page, len(pages))
+		return res.and(Say(which, Code("wafbot report attack="+h.ID))), nil
+	}
+	return res.and(Say(which)), nil
+}
+
+// history gathers what is known of the call's attack. What can't be read is told in it: a report is wanted most when something is broken.
+func (c *Call) history(ctx context.Context) history {
+	a := c.Account
+	h := history{ID: c.Attack.ID, Account: a.Name, At: c.Now, Attack: c.Attack.Attack}
+	now, listed, err := c.listedNow(ctx)
+	if h.Listed = listed; listed {
+		h.Attack, h.ReadAt = now, c.Now
+	}
+	c.remembered(ctx, &h)
+	switch {
+	case err != nil:
+		text, _ := ForPeople(c.Invocation, forPeople(err))
+		h.unknown(Say("How it goes on: ", text, ". The figures are the last that wafbot saw"))
+	case !listed:
+		h.unknown(Say("How it goes on: the service no longer lists it. The figures are the last that wafbot saw"))
+	}
+	c.recorded(ctx, &h)
+	return h
+}
+
+func (h *history) unknown(t Text) { h.Unknown = append(h.Unknown, t) }
+
+// failed notes a part of the memory that could not be read.
+func (c *Call) failed(h *history, doing string, err error) {
+	if err != nil {
+		h.away = true
+		c.cfg.Log.Warn(doing, "account", h.Account, "attack", h.ID, "err", err)
+	}
+}
+
+// remembered adds what is kept about the attack itself.
+func (c *Call) remembered(ctx context.Context, h *history) {
+	e, ok, err := c.cfg.Records.Evidence(ctx, h.Account, h.ID)
+	if c.failed(h, "read evidence", err); ok {
+		h.Evidence = &e
+	}
+	if !h.Listed {
+		seen, ok, err := c.cfg.Records.Seen(ctx, h.Account, h.ID)
+		switch c.failed(h, "read attack", err); {
+		case ok:
+			h.ReadAt = seen.At
+		case h.Evidence != nil:
+			h.Attack, h.ReadAt = h.Evidence.last()
+		}
+	}
+	h.Case, err = c.cfg.Desk.Case(ctx, h.Account, h.ID)
+	c.failed(h, "read what was said", err)
+	mutes, err := c.cfg.Desk.Mutes(ctx, h.Account)
+	c.failed(h, "read mutes", err)
+	for _, m := range mutes {
+		if !h.Attack.Incident() && !m.over(c.Now) && m.covers(h.Attack) {
+			h.Mutes = append(h.Mutes, m)
+		}
+	}
+}
+
+// last is the newest reading that is kept.
+func (e Evidence) last() (apiclient.Attack, time.Time) {
+	if e.Peak != nil && e.Peak.At.After(e.First.At) {
+		return e.Peak.Attack, e.Peak.At
+	}
+	return e.First.Attack, e.First.At
+}
+
+// recorded adds what was done, by whom, and when nobody could see it.
+func (c *Call) recorded(ctx context.Context, h *history) {
+	all, err := c.cfg.Ledger.Changes(ctx, h.Account)
+	c.failed(h, "read changes", err)
+	for _, ch := range slices.Backward(all) {
+		if ch.AttackID != h.ID {
+			continue
+		}
+		h.Changes = append(h.Changes, ch)
+		if ch.InForce(c.Now) && ch.Amends() == "" && !ch.superseded(all) {
+			h.InPlace = append(h.InPlace, ch)
+		}
+	}
+	from, until := h.span(c.Now, c.Account.OngoingFor)
+	entries, err := c.cfg.Audit.Entries(ctx, h.Account, from)
+	c.failed(h, "read audit log", err)
+	for _, e := range slices.Backward(entries) {
+		if e.isAbout(h.ID) {
+			h.Entries = append(h.Entries, e)
+		}
+	}
+	blind, err := c.cfg.Records.Blinds(ctx, h.Account, from)
+	c.failed(h, "read blind spells", err)
+	for _, s := range blind {
+		if s.From.Before(until) {
+			h.Blind = append(h.Blind, s)
+		}
+	}
+	for _, m := range modeSpells(all, c.Now) {
+		if apiclient.Known(int64(m.App)) == h.Attack.App && m.overlaps(from, until) {
+			h.Modes = append(h.Modes, m)
+		}
+	}
+}
+
+// isAbout reports whether an entry is about an attack. Of a line that was refused before it was looked up only its words tell.
+func (e AuditEntry) isAbout(attack string) bool {
+	if e.Attack != "" {
+		return e.Attack == attack
+	}
+	line, err := Parse(e.Line)
+	return err == nil && matchID(attack, line.Keys["attack"])
+}
+
+// span is the time that a report is about: from the first hit, or the first sight where that is earlier or all that is known, to now, or until
+// the attack counted as over. Zero times where nothing is known.
+func (h *history) span(now time.Time, ongoingFor time.Duration) (from, until time.Time) {
+	from = h.Attack.First
+	if h.Evidence != nil && (from.IsZero() || h.Evidence.First.At.Before(from)) {
+		from = h.Evidence.First.At
+	}
+	until = now
+	if last := h.Attack.Last; !last.IsZero() && last.Add(ongoingFor).Before(now) {
+		until = last.Add(ongoingFor)
+	}
+	return from, until
+}
+
+// listedNow is the call's attack as the service lists it; listed tells whether it does.
+func (c *Call) listedNow(ctx context.Context) (a apiclient.Attack, listed bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, accountPatience)
+	defer cancel()
+	all, err := c.listAttacks(ctx, c.Account, apiclient.AttackFilter{From: c.Now.Add(-c.Account.Lookback)})
+	i := slices.IndexFunc(all, func(a apiclient.Attack) bool { return AttackID(c.Account.Name, a.ID) == c.Attack.ID })
+	if i < 0 {
+		return a, false, err
+	}
+	return all[i], true, nil
+}
+
+// pastAttacks is the attack with that whole id, of which nothing but its evidence is left.
+func (r *Runner) pastAttacks(ctx context.Context, a *Account, typed string) ([]KnownAttack, error) {
+	id := foldID(typed)
+	e, ok, err := r.cfg.Records.Evidence(ctx, a.Name, id)
+	if err != nil {
+		r.cfg.Log.Warn("read evidence", "account", a.Name, "err", err)
+		return nil, &Refusal{Kind: ErrAway, Cause: err, Text: Say("wafbot's memory (Redis) can't be reached, and what is known of past attacks is in it. Try again in a moment")}
+	}
+	if !ok {
+		return nil, nil
+	}
+	attack, _ := e.last()
+	return []KnownAttack{{ID: id, Attack: attack}}, nil
+}

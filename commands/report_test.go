@@ -1,0 +1,280 @@
+package commands_test
+
+import (
+	"flag"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+var update = flag.Bool("update", false, "write golden files anew")
+
+// golden holds a text against a file.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got, "%s (go test -update writes it anew)", file)
+}
+
+// atTerminal is somebody at the terminal, where a report comes in one piece.
+var atTerminal = commands.Actor{ID: "cli:ann", Name: "ann", Via: commands.ViaCLI}
+
+// sight is what wafbot's memory has of an attack as it is now.
+func (w *world) sight(id string) commands.Sight {
+	w.t.Helper()
+	for page, err := range w.cfg.Accounts[0].API.Attacks(w.t.Context(), apiclient.AttackFilter{}) {
+		require.NoError(w.t, err)
+		for _, a := range page.Attacks {
+			if commands.AttackID("acme", a.ID) == id {
+				s := commands.Sight{At: w.clock(), Attack: a.Brief()}
+				w.records.seen = map[string]commands.Sight{id: s}
+				return s
+			}
+		}
+	}
+	w.t.Fatalf("no attack %s", id)
+	return commands.Sight{}
+}
+
+// told keeps evidence of an attack as if it had been told now.
+func (w *world) told(id, what string) {
+	w.t.Helper()
+	s := w.sight(id)
+	w.records.evidence = map[string]commands.Evidence{id: {First: s}}
+	w.turns(id, what)
+}
+
+// turns adds a turn to what is kept.
+func (w *world) turns(id, what string) {
+	w.t.Helper()
+	s, e := w.sight(id), w.records.evidence[id]
+	e.Course = append(e.Course, commands.Turn{At: s.At, What: what, Hits: s.Attack.Hits, Status: s.Attack.Status()})
+	w.records.evidence[id] = e
+}
+
+// peaks has the attack come fastest now.
+func (w *world) peaks(id string, perMinute int64) {
+	w.t.Helper()
+	s, e := w.sight(id), w.records.evidence[id]
+	e.Peak = &commands.Peak{Sight: s, Since: s.At.Add(-15 * time.Second), PerMinute: perMinute}
+	w.records.evidence[id] = e
+}
+
+// has somebody ask, one minute after what was before.
+func (w *world) next(who commands.Actor, line string) commands.Result {
+	w.t.Helper()
+	w.pass(time.Minute)
+	inv := w.asks(who, line)
+	inv.Anyway = true
+	res, _ := w.do(inv)
+	return res
+}
+
+func berlin(t *testing.T) func(*commands.Config) {
+	zone, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	return func(c *commands.Config) { c.Zone = zone }
+}
+
+// document is the report, put together a minute later.
+func (w *world) document(id string) string {
+	w.t.Helper()
+	w.pass(time.Minute)
+	res := w.reads(atTerminal, "report attack="+id)
+	require.Empty(w.t, res.Lines)
+	return res.Document
+}
+
+func TestReportOfAnIncident(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, berlin(t), sources(cdn))
+	id := w.attack(waf.AttackSpec{App: 4, Path: "/login", Vulnerability: &waf.VulnSpec{Title: "SQL injection in login"}})
+	w.told(id, "new attack")
+	w.pass(time.Minute)
+	w.turns(id, "became incident")
+	w.peaks(id, 540)
+	deny := w.next(ann, `deny attack=`+id+` reason="it reads *everything*"`)
+	require.Len(t, deny.Changes, 1)
+	w.next(ann, "claim attack="+id)
+	w.next(eve, "patch attack="+id)
+	w.next(ann, "deny 192.0.2.1 attack="+id)
+	w.next(ann, "patch attack="+id)
+	w.next(bob, "handover to=@me attack="+id+` "I take it from here"`)
+	w.next(bob, "undo "+deny.Changes[0].ID)
+	w.next(bob, "note attack="+id+" same [net](http://x.example) as _Monday_")
+	w.next(bob, "verdict real attack="+id)
+	w.pass(time.Hour)
+	golden(t, "report-incident.md", w.document(id))
+}
+
+func TestReportOfAFalseAlarm(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{App: -1, Path: "/search", Type: "xss", Parameter: "GET_q_value"})
+	w.told(id, "new attack")
+	w.next(bob, "claim attack="+id)
+	w.next(bob, `note attack=`+id+` "our own search tips hold a <script> tag"`)
+	w.next(bob, "verdict false_alarm attack="+id)
+	w.next(bob, "mute attack="+id+" for=2h")
+	w.next(bob, "release attack="+id)
+	w.pass(30 * time.Minute)
+	w.turns(id, "quiet")
+	golden(t, "report-false-alarm.md", w.document(id))
+}
+
+// While wafbot was blind, and while the application blocked, nobody could see what happened.
+func TestReportOfWhatNobodySaw(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, berlin(t))
+	id := w.attackOn("/login")
+	w.told(id, "new attack")
+	begun := w.clock()
+	w.records.blinds = []commands.Spell{
+		{From: begun.Add(-2 * time.Hour), Until: begun.Add(-time.Hour), Why: "before it began"},
+		{From: begun.Add(10 * time.Minute), Until: begun.Add(25 * time.Minute), Why: "the service refuses the token"},
+		{From: begun.Add(40 * time.Minute), Until: begun.Add(43 * time.Minute)},
+	}
+	switched := w.next(ann, "mode 4 block for=2h attack="+id)
+	require.Len(t, switched.Changes, 1)
+	w.next(root, "mode -1 block for=1h")
+	w.pass(45 * time.Minute)
+	require.NoError(t, w.service.AddHits(w.records.seen[id].Attack.ID, 50))
+	w.turns(id, "worsened")
+	w.peaks(id, 4_000)
+	w.next(ann, "undo "+switched.Changes[0].ID)
+	w.next(ann, "mode 4 safe_blocking attack="+id)
+	w.next(ann, "gray 198.51.100.4 for=30m attack="+id)
+	w.pass(40 * time.Minute)
+	golden(t, "report-unseen.md", w.document(id))
+}
+
+// Everything that a stranger can write, in a report on an attack of which nothing but evidence is left.
+func TestReportOfAHostileAttack(t *testing.T) {
+	t.Parallel()
+	evil := "`*b*` _i_ ~~s~~ [l](http://evil.example) ![p](//evil.example/p.png) <img src=x onerror=alert(1)> <!-- \n# head\n| a | b |\n|---|---|\n @everyone #1 :skull: &lt; $x$ www.evil.example \u202e\xff\\"
+	w := newWorld(t)
+	w.members.full[ann.ID] = "Ann [x](http://evil.example)"
+	attack := apiclient.Attack{
+		ID: evil, Domain: evil, Path: evil, Method: evil, Parameter: evil, Type: evil, VulnID: evil, BlockStatus: evil, Target: evil, App: apiclient.Known(4),
+		First: w.clock().Add(-50 * time.Hour), Last: w.clock().Add(-49 * time.Hour), Hits: apiclient.Known(10),
+		Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Country: evil, Hits: apiclient.Known(10)}},
+	}
+	id := commands.AttackID("acme", evil)
+	w.records.evidence = map[string]commands.Evidence{id: {
+		First: commands.Sight{At: attack.First, Attack: attack.Brief()}, Late: true, Dropped: 3,
+		Course: []commands.Turn{{At: attack.First, What: evil, Status: apiclient.Status(evil)}},
+	}}
+	w.records.blinds = []commands.Spell{{From: attack.First, Until: attack.Last, Why: evil}}
+	for _, line := range []string{"note", "verdict real", "deny 203.0.113.7"} {
+		l, err := commands.Parse(line)
+		require.NoError(t, err)
+		l.Words = append(l.Words, evil)
+		_, err = w.audit.Append(t.Context(), commands.AuditEntry{At: attack.Last, Account: "acme", Actor: commands.Actor{ID: evil, Name: evil}, Line: l.String(), Outcome: "done", Attack: id, Why: evil})
+		require.NoError(t, err)
+	}
+	doc := w.document(id)
+	golden(t, "report-hostile.md", doc)
+	requireHarmless(t, doc)
+	_, err := w.try(atTerminal, "report attack="+id[:6])
+	require.ErrorIs(t, err, commands.ErrUsage, "the beginning of an id is looked for where it can be")
+	_, err = w.try(ann, "claim attack="+id)
+	require.ErrorIs(t, err, commands.ErrUsage, "what is past is only reported")
+}
+
+func TestReportOfAnAttackThatWasNeverTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	doc := w.document(id)
+	for _, part := range []string{"100 hits, 2 sources", "First hit, says the service", "wafbot told nobody of it", "Nothing of wafbot's for this attack", "Nothing about this attack is in the audit log", "**Nobody", "registered no incident"} {
+		require.Contains(t, strings.ReplaceAll(doc, "Nobody is on it", "**Nobody is on it"), part)
+	}
+}
+
+func TestReportWithoutMemoryOrService(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	w.told(id, "new incident")
+	w.next(ann, "deny attack="+id)
+	w.ledger.set(func(l *ledger) { l.readFail = true })
+	w.audit.setFail(true)
+	doc := w.document(id)
+	require.Contains(t, doc, "100 hits, 2 sources", "the service has it")
+	require.Contains(t, doc, "Unknown, or not all of it: wafbot's memory (Redis) can't be reached")
+	require.NotContains(t, doc, "Nobody is on it")
+	require.NotContains(t, doc, "Nothing of wafbot's")
+	w.ledger.set(func(l *ledger) { l.readFail = false })
+	w.audit.setFail(false)
+
+	w = newWorld(t, func(c *commands.Config) { c.Facts = facts{id: apiclient.Attack{ID: "x", Hits: apiclient.Known(7)}} })
+	w.fault("", "status:500", 0)
+	doc = w.document(id)
+	require.Contains(t, doc, "How it goes on: the service answered with an error")
+	require.Contains(t, doc, "when they were read is unknown): 7 hits")
+}
+
+// In a chat a report comes by pages, each of which a message holds.
+func TestReportInAChat(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	w.told(id, "new attack")
+	res := w.reads(eve, "report attack="+id)
+	require.Nil(t, res.Next)
+	require.Len(t, res.Lines, 2)
+	require.Equal(t, w.reads(atTerminal, "report attack="+id).Document, res.Document)
+	for range 60 {
+		w.next(ann, "note attack="+id+" "+strings.Repeat("long ", 90))
+	}
+	whole := w.reads(atTerminal, "report attack="+id).Document
+	var pages string
+	next := &commands.Line{Name: "report", Keys: map[string]string{"attack": id}}
+	for n := 0; next != nil; n++ {
+		require.Less(t, n, 20)
+		res = w.reads(eve, next.String())
+		require.LessOrEqual(t, len([]rune(res.Document)), 8_000)
+		require.True(t, strings.HasSuffix(res.Document, "\n"), "cut at the end of a line")
+		pages += res.Document
+		next = res.Next
+	}
+	require.Equal(t, whole, pages)
+	require.Contains(t, text(res), "wafbot report attack="+id)
+	_, err := w.try(eve, "report attack="+id+" page=99")
+	require.ErrorIs(t, err, commands.ErrUsage)
+}
+
+// What an attack looked like stands in the change, as wafbot had seen it, and never in what a message of Slack carries.
+func TestAChangeHoldsWhatTheAttackLookedLike(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	unseen := w.does(ann, "deny 198.51.100.9 attack="+id)
+	require.Equal(t, w.clock(), unseen.Seen.At, "nobody remembers it: the service was asked")
+	w.told(id, "new attack")
+	w.pass(time.Minute)
+	ch := w.does(ann, "deny attack="+id)
+	require.Equal(t, w.records.seen[id], *ch.Seen)
+	require.Equal(t, ch.Seen, w.ledger.change(ch.ID).Seen)
+	back, err := commands.ReadMemo(ch.Memo())
+	require.NoError(t, err)
+	require.Nil(t, back.Seen)
+	require.NotEmpty(t, back.Steps)
+	require.Equal(t, w.records.seen[id], *w.does(ann, "undo "+ch.ID).Seen)
+	require.Nil(t, w.does(ann, "deny 203.0.113.99").Seen)
+}

@@ -1,0 +1,170 @@
+package poller_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// hit sets an attack's hits, as of that long after noon, and polls.
+func (a *account) hit(t *testing.T, p *poller.Poller, after time.Duration, hits int, change ...func(*record)) {
+	t.Helper()
+	a.at(after)
+	a.change("x:1", func(r *record) {
+		r.hits, r.last = hits, noon.Add(after)
+		for _, c := range change {
+			c(r)
+		}
+	})
+	require.NoError(t, p.Poll(t.Context()))
+}
+
+func turns(e poller.Evidence) (all []string) {
+	for _, t := range e.Course {
+		all = append(all, fmt.Sprint(t.Reason, " ", t.Hits, " ", t.At.Sub(noon)))
+	}
+	return all
+}
+
+func TestEvidenceIsKeptAndNeverOverwritten(t *testing.T) {
+	t.Parallel()
+	a, p := watching(t)
+	a.add("x:1", 0, func(r *record) { r.hits = 10 })
+	require.NoError(t, p.Poll(t.Context()))
+	require.Empty(t, a.memory.kept, "it has no card yet")
+
+	many := func(r *record) {
+		for i := range 40 {
+			r.sources = append(r.sources, fmt.Sprintf("198.51.100.%d", i))
+		}
+	}
+	a.hit(t, p, time.Minute, 130)
+	e := a.memory.kept["x:1"]
+	require.Equal(t, apiclient.Known(10), e.First.Attack.Hits, "before it had a card")
+	require.True(t, noon.Equal(e.First.At))
+	require.EqualValues(t, 120, e.Peak.PerMinute)
+	require.True(t, noon.Equal(e.Peak.Since))
+
+	a.hit(t, p, 2*time.Minute, 730, many)
+	a.hit(t, p, 3*time.Minute, 740)
+	_, before := a.memory.counts()
+	a.hit(t, p, 3*time.Minute+15*time.Second, 760)
+	_, now := a.memory.counts()
+	require.Equal(t, before, now, "slower than its peak, and no minute since the card was drawn")
+	a.hit(t, p, 4*time.Minute, 800, incident)
+	a.hit(t, p, 5*time.Minute, 20_000, blocked)
+	a.at(time.Hour)
+	require.NoError(t, p.Poll(t.Context()))
+	a.hit(t, p, 70*time.Minute, 20_010)
+	e = a.memory.kept["x:1"]
+	require.Equal(t, apiclient.Known(10), e.First.Attack.Hits)
+	require.EqualValues(t, 19_200, e.Peak.PerMinute)
+	require.Equal(t, apiclient.StatusBlocked, e.Peak.Attack.Status())
+	require.Len(t, e.Peak.Attack.Sources, 10, "evidence is small")
+	require.Equal(t, apiclient.Known(41), e.Peak.Attack.SourceCount)
+	require.False(t, e.Late)
+	require.Equal(t, []string{
+		"new attack 130 1m0s", "became incident 800 4m0s", "worsened 20,000 5m0s", "quiet 20,000 1h0m0s", "resumed 20,010 1h10m0s",
+	}, turns(e))
+}
+
+// Another replica goes on from what is kept, and knows what a peak is.
+func TestEvidenceOutlivesAReplica(t *testing.T) {
+	t.Parallel()
+	a, p := watching(t)
+	a.add("x:1", 0)
+	require.NoError(t, p.Poll(t.Context()))
+	a.hit(t, p, time.Minute, 700)
+	other := a.start()
+	a.hit(t, other, 2*time.Minute, 800)
+	a.hit(t, other, 3*time.Minute, 900, incident)
+	e := a.memory.kept["x:1"]
+	require.EqualValues(t, 600, e.Peak.PerMinute)
+	require.Equal(t, apiclient.Known(100), e.First.Attack.Hits)
+	require.Equal(t, []string{"new attack 100 0s", "became incident 900 3m0s"}, turns(e))
+
+	reads := 0
+	a.memory.breaks(func(write bool) (bool, bool) {
+		if !write {
+			reads++
+		}
+		return !write && reads == 2, false // the state is read, the evidence isn't
+	})
+	third := a.start()
+	a.at(4 * time.Minute)
+	a.change("x:1", func(r *record) { r.hits, r.last = 2000, noon.Add(4*time.Minute) })
+	require.ErrorContains(t, third.Poll(t.Context()), "load evidence")
+	require.NoError(t, third.Poll(t.Context()))
+	require.EqualValues(t, 1100, a.memory.kept["x:1"].Peak.PerMinute)
+}
+
+func TestEvidenceAfterMemoryWasEmptied(t *testing.T) {
+	t.Parallel()
+	a := newAccount(t)
+	a.memory.state["acme"] = poller.Remembered{LastGood: noon, Shown: map[string]poller.Shown{"x:1": poller.Recall(cardOf("x:1"), noon)}}
+	a.add("x:1", 0)
+	require.NoError(t, a.start().Poll(t.Context()))
+	e := a.memory.kept["x:1"]
+	require.True(t, e.Late)
+	require.Equal(t, apiclient.Known(100), e.First.Attack.Hits)
+}
+
+func TestACourseIsBounded(t *testing.T) {
+	t.Parallel()
+	a, p := watching(t)
+	a.add("x:1", 0)
+	require.NoError(t, p.Poll(t.Context()))
+	for i := range 30 {
+		at := time.Duration(i+1) * 40 * time.Minute
+		a.at(at)
+		require.NoError(t, p.Poll(t.Context()))
+		a.hit(t, p, at+time.Second, 100)
+	}
+	e := a.memory.kept["x:1"]
+	require.Len(t, e.Course, 30)
+	require.Equal(t, 31, e.Dropped)
+	require.Equal(t, poller.NewAttack, e.Course[0].Reason)
+	require.True(t, noon.Add(30*40*time.Minute+time.Second).Equal(e.Course[29].At))
+	text := strings.Repeat("x", 100_000)
+	require.Less(t, len(apiclient.Attack{Path: text, Domain: text + "\xff"}.Brief().Path), 500)
+}
+
+// Polls may come often: over less than some seconds nobody can tell how fast hits come.
+func TestAPeakNeedsTime(t *testing.T) {
+	t.Parallel()
+	a, p := watching(t)
+	a.add("x:1", 0)
+	require.NoError(t, p.Poll(t.Context()))
+	for i := range 40 {
+		a.hit(t, p, time.Duration(i)*250*time.Millisecond, 100+10*i)
+	}
+	require.Nil(t, a.memory.kept["x:1"].Peak)
+	a.hit(t, p, 10*time.Second, 600)
+	require.EqualValues(t, 3000, a.memory.kept["x:1"].Peak.PerMinute)
+}
+
+func TestATimeInWhichNobodyWatchedIsKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := running(t, func(*account) {})
+		after(10 * time.Minute)
+		from := a.memory.state["acme"].LastGood
+		a.fail(allFails)
+		after(20 * time.Minute)
+		require.Empty(t, a.memory.gone)
+		a.fail(nil)
+		after(2 * time.Minute)
+		require.Len(t, a.memory.gone, 1)
+		gone := a.memory.gone[0]
+		require.WithinDuration(t, from, gone.From, time.Minute)
+		require.WithinDuration(t, from.Add(20*time.Minute), gone.To, 2*time.Minute)
+		require.Equal(t, "the service answers with errors", gone.Why)
+	})
+}
