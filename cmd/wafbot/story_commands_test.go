@@ -22,7 +22,7 @@ func TestReadsTyped(t *testing.T) {
 			"mode Shop":        {"Mode of Shop by rules: monitoring"},
 			"audit":            {"acme: "},
 			"whoami":           {"Vic Lee (U0VIC0003): viewer"},
-			"help":             {"deny [TARGET…]", "undo [CHANGE]"},
+			"help":             {"deny [TARGET…]", "undo [CHANGE…]"},
 			"help deny":        {"put sources on the denylist"},
 			"atack 1":          {"atack is no command", "did you mean attack?"},
 			"deny 'x":          {"quote"},
