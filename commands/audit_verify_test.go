@@ -13,7 +13,7 @@ import (
 	"github.com/wafbot/wafbot/commands"
 )
 
-// trail is an audit log and what was printed of it, with a hundred entries, one a minute, which a test alters.
+// trail is an audit log and what was printed of it, with a hundred refusals, one a minute, which a test alters.
 type trail struct {
 	*world
 	printed []string
@@ -23,7 +23,8 @@ func newTrail(t *testing.T, change ...func(*commands.Config)) *trail {
 	w := &trail{world: newWorld(t, change...)}
 	for range 100 {
 		w.pass(time.Minute)
-		w.does(ann, fmt.Sprintf("deny 198.51.100.%d for=1h", w.ids+1))
+		_, err := w.try(eve, fmt.Sprintf("deny 198.51.100.%d for=1h", w.ids+1))
+		require.ErrorIs(t, err, commands.ErrDenied)
 	}
 	w.printed = slices.Collect(strings.Lines(w.out.String()))
 	require.Len(t, w.printed, 100)
@@ -163,7 +164,7 @@ func TestAuditVerify(t *testing.T) {
 			kinds: []string{"doubled"}, says: []string{"#4 to #5 in the log more than once, with the same contents"},
 		},
 		"two of a number in the log": {
-			alter: lines(func(all []string) []string { return append(all, strings.ReplaceAll(all[3], "Ann", "Eve")) }),
+			alter: lines(func(all []string) []string { return append(all, strings.ReplaceAll(all[3], "Eve", "Ann")) }),
 			kinds: []string{"doubled"}, says: []string{"#4 in the log more than once, with different contents"},
 		},
 		"half a line": {
@@ -189,7 +190,7 @@ func TestAuditVerify(t *testing.T) {
 		"asked at a terminal": {
 			alter: func(w *trail) {
 				w.pass(time.Minute)
-				w.try(commands.Actor{ID: "cli:root", Name: "root", Via: commands.ViaCLI}, "deny 203.0.113.250") //nolint:errcheck // a refusal is recorded too
+				w.does(commands.Actor{ID: "cli:root", Name: "root", Via: commands.ViaCLI}, "deny 203.0.113.250")
 			},
 			says: []string{"#101 not in the log: asked at a terminal"},
 		},

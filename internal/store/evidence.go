@@ -17,7 +17,7 @@ const (
 	// evidenceFor is how long evidence of an attack is kept after it changed last, and how long it is known when nobody watched.
 	evidenceFor = 30 * 24 * time.Hour
 	// maxAbsences is how many times in which nobody watched are kept of an account.
-	maxAbsences = 1000
+	maxAbsences = 300
 )
 
 // evidence keeps what an update has of an attack, if it has anything.
