@@ -171,7 +171,7 @@ func (s Situation) crowd(top apiclient.Source) []Text {
 	if !seen.Shared() {
 		return nil
 	}
-	return []Text{crowdWords(rangeOf(single(top.IP)), seen)}
+	return []Text{crowdWords(rangeOf(onlyAddr(top.IP)), seen)}
 }
 
 func crowdWords(t Target, seen Seen) Text {

@@ -72,7 +72,7 @@ func (c *Call) warnings(ctx context.Context) (all []Text) {
 func (s Scene) busiest(t Target) (at Target, busiest Seen, ok bool) {
 	var in []netip.Addr
 	for source, seen := range s.Seen {
-		if seen.Shared() && t.overlaps(single(source)) {
+		if seen.Shared() && t.overlaps(onlyAddr(source)) {
 			in = append(in, source)
 		}
 	}
@@ -82,11 +82,11 @@ func (s Scene) busiest(t Target) (at Target, busiest Seen, ok bool) {
 	first := slices.MinFunc(in, func(x, y netip.Addr) int {
 		return cmp.Or(s.Seen[y].Attacks-s.Seen[x].Attacks, x.Compare(y))
 	})
-	return rangeOf(single(first)), s.Seen[first], true
+	return rangeOf(onlyAddr(first)), s.Seen[first], true
 }
 
-// single is the range of one address.
-func single(addr netip.Addr) netip.Prefix {
+// onlyAddr is the range of one address.
+func onlyAddr(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap()
 	return netip.PrefixFrom(addr, addr.BitLen())
 }

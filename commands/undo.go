@@ -32,6 +32,9 @@ func planUndo(ctx context.Context, c *Call) ([]Plan, error) {
 		return nil, err
 	}
 	p, err := c.planUndoOf(ctx, ch)
+	if len(p.Steps) > 0 && c.Actor.Via != ViaClock {
+		p.Notes = append(p.Notes, c.neverAgain(ch)...)
+	}
 	return []Plan{p}, err
 }
 
@@ -58,9 +61,6 @@ func (c *Call) planUndoOf(ctx context.Context, ch Change) (Plan, error) {
 		if err := c.undoStep(ctx, &p, ch, s); err != nil {
 			return Plan{}, err
 		}
-	}
-	if len(p.Steps) > 0 && c.Actor.Via != ViaClock {
-		p.Notes = append(p.Notes, c.neverAgain(ch)...)
 	}
 	if len(p.Steps) == 0 {
 		p.Nothing = Say("nothing of it is left to take back")
