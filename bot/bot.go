@@ -62,6 +62,7 @@ type Cards interface {
 	Shown(ctx context.Context, account, attack string) (shown poller.Shown, ok bool, err error)
 	Changes(ctx context.Context, account string) ([]commands.Change, error)
 	Case(ctx context.Context, account, attack string) (commands.Case, error)
+	Cases(ctx context.Context, account string) (map[string]commands.Case, error)
 	ToRedraw(ctx context.Context, account string) (map[string]int64, error)
 	Outdated(ctx context.Context, account, attack string) error
 	Redrawn(ctx context.Context, account, attack string, mark int64) error

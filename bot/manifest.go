@@ -31,7 +31,7 @@ func manifestTemplate() *template.Template {
   background_color: "#1f2d3d"
 features:
   app_home:
-    home_tab_enabled: false
+    home_tab_enabled: true # what is going on, for each person
     messages_tab_enabled: true # people write to wafbot
     messages_tab_read_only_enabled: false
   bot_user:
@@ -59,6 +59,7 @@ settings:
     bot_events:
       - app_mention # a line that mentions wafbot
       - message.im # a line in a direct message to it
+      - app_home_opened # draws the Home tab
   interactivity:
     is_enabled: true # buttons
 {{- if .Base}}
