@@ -75,17 +75,20 @@ func (b *Bot) answerUntil(ctx, more context.Context, req request, msg Message) b
 }
 
 // send uses the request's response address as given; where there is none, or it has ended, the person gets an ephemeral message. What was
-// clicked in a Home tab has neither: the tab is drawn anew, with the answer on top. It reports
-// whether it failed for a reason that may pass, and how long Slack wants to be left alone then.
+// clicked in a Home tab has neither: the tab is drawn anew, with the answer on top. It reports whether it failed for a reason that may pass, and
+// how long Slack wants to be left alone then.
 func (b *Bot) send(ctx context.Context, req request, msg Message) (wait time.Duration, again bool) {
 	if req.View != "" && b.answerView(ctx, req, msg) {
+		if req.Home {
+			b.drawHome(ctx, req) // behind the view
+		}
 		return 0, false
 	}
 	err := errNoAddress
-	if req.Home {
+	switch {
+	case req.Home:
 		err = b.publishHome(ctx, req, msg.Blocks)
-	}
-	if req.ResponseURL != "" {
+	case req.ResponseURL != "":
 		err = b.cfg.Slack.respond(ctx, req.ResponseURL, &slack.WebhookMessage{
 			Text: msg.Text, Blocks: &slack.Blocks{BlockSet: msg.Blocks}, ResponseType: slack.ResponseTypeEphemeral, ReplaceOriginal: req.Ephemeral,
 		})

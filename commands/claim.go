@@ -79,10 +79,11 @@ func handover() *Command {
 		Args: []Arg{
 			{Name: "message", Object: true, Rest: true, Help: "what they should know: becomes a note", Kind: FieldLines},
 			{Name: "to", Required: true, Help: "who: @me, a mention, or a Slack user id as U0123ABCD", Label: "To", Read: readUser, Kind: FieldUser},
-			{Name: "attack", Help: "the attack's id, as on its card; in a card's thread it need not be written; left out with --all"},
+			{Name: "attack", Help: "the attack's id, as on its card; in a card's thread it need not be written; left out with --all", Options: ongoingAttacks},
 		},
 		Flags: []string{"all"}, Example: "handover --all to=@me",
-		Write: writeHandover,
+		Missing: func(l Line) bool { return l.Keys["attack"] == "" && !l.Has("all") },
+		Write:   writeHandover,
 	}
 }
 

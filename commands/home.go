@@ -86,13 +86,13 @@ func (h Home) burningPart() Part {
 	}
 	switch {
 	case len(all) > 0:
-		p.Title = Say(Bold("Going on: "+count(len(all), "attack")), ", ", incidents, " of them ", Plural(int64(incidents), "incident"))
+		p.Title = Say(Bold("Going on: "+count(len(all), "attack")), ", ", count(incidents, "incident"), " among them")
 	case unknown > 0:
 		p.Title = Say(Bold("Going on: unknown"))
 	default:
 		p.Title = Say(Bold("Nothing is going on"), " (no hit in the last ", HumanDuration(h.quietFor()), ")")
 	}
-	if unknown > 0 {
+	if unknown > 0 && unknown < len(h.Accounts) {
 		p.Title = Say(p.Title, ", and what goes on is unknown of ", count(unknown, "account"))
 	}
 	return p
@@ -123,7 +123,7 @@ func (h Home) waitingPart() (p Part) {
 		}
 	}
 	if len(p.Rows) > 0 {
-		p.Title = Say(Bold("Waiting for a second person: "), len(p.Rows))
+		p.Title = Say(Bold("Waiting for a second person: "), number(len(p.Rows)))
 	}
 	return p
 }
@@ -141,13 +141,16 @@ func (h Home) inForceParts() (switched, rest Part) {
 		rest.Rows = append(rest.Rows, h.changeRows(o, others)...)
 	}
 	if len(switched.Rows) > 0 {
-		switched.Title = Say(Bold("Modes that have not returned: "), len(switched.Rows))
+		switched.Title = Say(Bold("Modes that have not returned: "), number(len(switched.Rows)))
 	}
-	rest.Title = Say(Bold("In force by wafbot: "), len(rest.Rows))
-	if len(unknown) > 0 {
+	rest.Title = Say(Bold("In force by wafbot: "), number(len(rest.Rows)))
+	switch {
+	case len(unknown) == len(h.Accounts):
+		rest.Title = Say(Bold("In force by wafbot: unknown"))
+	case len(unknown) > 0:
 		rest.Title = Say(rest.Title, ", and unknown of ", count(len(unknown), "account"))
-		rest.Rows = append(unknown, rest.Rows...)
 	}
+	rest.Rows = append(unknown, rest.Rows...)
 	return switched, rest
 }
 
@@ -179,7 +182,7 @@ func (h Home) mutedPart() (p Part) {
 		}
 	}
 	if len(p.Rows) > 0 {
-		p.Title = Say(Bold("Muted, incidents excepted: "), len(p.Rows))
+		p.Title = Say(Bold("Muted, incidents excepted: "), number(len(p.Rows)))
 	}
 	return p
 }
@@ -206,12 +209,12 @@ func (h Home) healthPart() (p Part) {
 	for _, what := range h.Trouble {
 		p.Rows = append([]Row{{Text: Say(Bold("Trouble: "), what)}}, p.Rows...)
 	}
-	p.Title = Say(Bold("Health: "), well, " of ", count(len(h.Accounts), "account"), " watched well")
+	p.Title = Say(Bold("Health: "), number(well), " of ", count(len(h.Accounts), "account"), " watched well")
 	if well > 0 {
 		p.Title = Say(p.Title, ", last good look ", ago(oldest, h.Now))
 	}
 	if unknown > 0 {
-		p.Title = Say(p.Title, "; not known of ", unknown)
+		p.Title = Say(p.Title, "; not known of ", number(unknown))
 	}
 	return p
 }

@@ -28,10 +28,10 @@ func partLines(parts []Part) (lines []Text) {
 	return lines
 }
 
-// cutTo leaves the part's first rows, and says what is left out; at most 0 leaves all.
+// cutTo leaves the part's first rows, and says how many it leaves out; at most 0 of them leaves all.
 func (p Part) cutTo(most int, where Line) Part {
 	if left := len(p.Rows) - most; most > 0 && left > 0 {
-		p.Rows, p.More = p.Rows[:most], Say("… and ", left, " more: type ", Code(where.String()))
+		p.Rows, p.More = p.Rows[:most], Say("… and ", number(left), " more: type ", Code(where.String()))
 	}
 	return p
 }

@@ -48,9 +48,9 @@ type Summary struct {
 	Undone    []Undone           `json:"undone,omitempty"`
 	Blind     []BlindSpell       `json:"blind,omitempty"`
 	Notes     []NoteOn           `json:"notes,omitempty"`
-	policy    Policy
-	role      Role
-	who       Actor
+	Policy    Policy             `json:"-"`
+	Role      Role               `json:"-"` // of who sees it: what he may not do has no button
+	Who       Actor              `json:"-"`
 }
 
 // BlockWindow is a time in which an application blocked, so that no incident could be registered on it.
@@ -99,7 +99,7 @@ func (c *Call) summary(ctx context.Context, since time.Time) Summary {
 	}
 	attacks, err := c.listAttacks(look, a, apiclient.AttackFilter{From: from})
 	o, seen := c.picture(ctx, a, answered[apiclient.Attack]{attacks, err})
-	s := Summary{Overview: o, Since: since, Now: c.Now, policy: c.cfg.Policy, role: c.Role, who: c.Actor}
+	s := Summary{Overview: o, Since: since, Now: c.Now, Policy: c.cfg.Policy, Role: c.Role, Who: c.Actor}
 	s.countAttacks(seen)
 	s.happened(seen)
 	if c.cfg.Blinds != nil {

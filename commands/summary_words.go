@@ -15,7 +15,7 @@ const (
 
 // Parts are the parts of a hand-over, what has to be done first. In a chat it is cut to one message.
 func (s Summary) Parts(chat bool) []Part {
-	h := Home{Accounts: []Overview{s.Overview}, Who: s.who, Role: s.role, Policy: s.policy, Now: s.Now}
+	h := Home{Accounts: []Overview{s.Overview}, Who: s.Who, Role: s.Role, Policy: s.Policy, Now: s.Now}
 	cut := func(p Part, most int, where Line) Part {
 		if !chat {
 			most = 0
@@ -35,7 +35,7 @@ func (s Summary) line(name string, words ...string) Line {
 }
 
 func (s Summary) head() Part {
-	p := Part{Title: Say(Bold("Hand-over of "+s.Account), ": the last ", HumanDuration(s.Now.Sub(s.Since)), ", since ", s.Since, ". wafbot is ", s.policy.Describe())}
+	p := Part{Title: Say(Bold("Hand-over of "+s.Account), ": the last ", HumanDuration(s.Now.Sub(s.Since)), ", since ", s.Since, ". wafbot is ", s.Policy.Describe())}
 	for _, line := range s.troubleLines(s.Now) {
 		p.Rows = append(p.Rows, Row{Text: line})
 	}
@@ -48,7 +48,7 @@ func (s Summary) head() Part {
 // burningPart is what goes on, with the button by which one person is on all of it.
 func (s Summary) burningPart(h Home) Part {
 	p := h.burningPart()
-	if len(s.Ongoing) > 0 && s.role >= Responder {
+	if len(s.Ongoing) > 0 && s.Role >= Responder {
 		p.Do = []Suggestion{TakeOverButton(s.Account, len(s.Ongoing))}
 	}
 	return p
@@ -73,9 +73,9 @@ func (s Summary) inForceParts(h Home) (ends, longer, returns Part) {
 		title   Text
 		changes []Change
 	}{
-		{&ends, Say(Bold("Ends on your shift"), ", until ", until, ": ", len(ending)), ending},
-		{&longer, Say(Bold("In force for longer: "), len(kept)), kept},
-		{&returns, Say(Bold("Modes that have not returned: "), len(modes)), modes},
+		{&ends, Say(Bold("Ends on your shift"), ", until ", until, ": ", number(len(ending))), ending},
+		{&longer, Say(Bold("In force for longer: "), number(len(kept))), kept},
+		{&returns, Say(Bold("Modes that have not returned: "), number(len(modes))), modes},
 	} {
 		if len(p.changes) > 0 {
 			p.part.Title, p.part.Rows = p.title, h.changeRows(s.Overview, p.changes)
@@ -96,7 +96,10 @@ func (s Summary) happenedPart() Part {
 		p.Title = Say(Bold("What happened: "), count(s.Incidents, "incident"))
 	}
 	if s.Fault == "" {
-		p.Title = Say(p.Title, ", ", count(s.Attacks, "other attack"), "; ", s.Alone, " of these blocked without anybody")
+		p.Title = Say(p.Title, ", ", count(s.Attacks, "other attack"))
+	}
+	if s.Fault == "" && !s.NoMemory { // else who had to do something is unknown
+		p.Title = Say(p.Title, "; ", number(s.Alone), " of these blocked without anybody")
 	}
 	for _, w := range s.Blocked {
 		p.Rows = append(p.Rows, Row{Text: Say("No incidents ", Bold("could"), " be registered on ", w.App, fromTo(w.From, w.To), ": it blocked")})
@@ -135,7 +138,7 @@ func (s Summary) othersPart() (p Part) {
 		p.Rows = append(p.Rows, Row{Text: Say(Code(names(e)), " ", s.Of.appsText(e.Apps), untilText(e.Expires), byText(e), ", since ", e.Created)})
 	}
 	if len(p.Rows) > 0 {
-		p.Title = Say(Bold("Denied by others than wafbot: "), len(p.Rows))
+		p.Title = Say(Bold("Denied by others than wafbot: "), number(len(p.Rows)))
 	}
 	return p
 }
@@ -149,7 +152,7 @@ func (s Summary) undonePart() (p Part) {
 		p.Rows = append(p.Rows, Row{Text: Say(changeRow(u.Change), ": ", why)})
 	}
 	if len(p.Rows) > 0 {
-		p.Title = Say(Bold("Taken back: "), len(p.Rows))
+		p.Title = Say(Bold("Taken back: "), number(len(p.Rows)))
 	}
 	return p
 }
@@ -159,7 +162,7 @@ func (s Summary) notesPart() (p Part) {
 		p.Rows = append(p.Rows, Row{Text: Say(Code(n.Attack), " ", NoteLine(n.Note))})
 	}
 	if len(p.Rows) > 0 {
-		p.Title = Say(Bold("Notes: "), len(p.Rows))
+		p.Title = Say(Bold("Notes: "), number(len(p.Rows)))
 	}
 	return p
 }

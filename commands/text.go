@@ -133,3 +133,6 @@ func figure(f apiclient.Figure, noun string) string { return f.String() + " " + 
 
 // count is a number with its noun.
 func count(n int, noun string) string { return figure(apiclient.Known(int64(n)), noun) }
+
+// number is a number as people read it.
+func number(n int) string { return apiclient.Known(int64(n)).String() }
