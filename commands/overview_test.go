@@ -163,7 +163,7 @@ func TestSummary(t *testing.T) {
 	for _, part := range []string{
 		"Going on: 1 attack, 0 incidents among them", id, "Nobody is on it", "Waiting for a second person: 1", "r1111111 Deny country:FR",
 		"Ends on your shift, until 2026-11-20 13:10 UTC: 1\n", "In force for longer: 1\n", "Modes that have not returned: 1\n", "returns by itself",
-		"No incidents could be registered on Shop from 2026-11-20 03:00 UTC until now, and it goes on: it blocked",
+		"No incidents could be registered on Shop: it blocks since 2026-11-20 03:00 UTC",
 		"Denied by others than wafbot: 1\n", "198.51.100.9 everywhere", "soc ticket 7", "Taken back: 1\n", "Deny 203.0.113.8", "taken back by Bob", "no reason given",
 		"Note of Bob 2026-11-20 03:00 UTC: same botnet",
 	} {
@@ -207,7 +207,7 @@ func TestSummaryOfAModeThatOthersSet(t *testing.T) {
 	w := newWorld(t)
 	w.byHand("POST", "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"block","validated":false,"action":[{"type":"equal","value":"7","point":["instance"]}]}`)
 	shown := text(w.reads(eve, "summary"))
-	require.Contains(t, shown, "No incidents could be registered on Legacy from 2026-11-20 03:00 UTC until now, and it goes on: it blocked")
+	require.Contains(t, shown, "No incidents could be registered on Legacy: it blocks since 2026-11-20 03:00 UTC")
 	require.NotContains(t, shown, "could be registered on Shop")
 }
 

@@ -102,7 +102,16 @@ func (s Summary) happenedPart() Part {
 		p.Title = Say(p.Title, "; ", number(s.Alone), " of these blocked without anybody")
 	}
 	for _, w := range s.Blocked {
-		p.Rows = append(p.Rows, Row{Text: Say("No incidents ", Bold("could"), " be registered on ", w.App, fromTo(w.From, w.To), ": it blocked")})
+		text := Say("No incidents ", Bold("could"), " be registered on ", w.App)
+		switch {
+		case !w.To.IsZero():
+			text = Say(text, fromTo(w.From, w.To), ": it blocked")
+		case w.From.IsZero():
+			text = Say(text, ": it blocks")
+		default:
+			text = Say(text, ": it blocks since ", w.From)
+		}
+		p.Rows = append(p.Rows, Row{Text: text})
 	}
 	for _, b := range s.Blind {
 		why := b.Why
@@ -120,14 +129,10 @@ func (s Summary) unseen() bool {
 }
 
 func fromTo(from, to time.Time) Text {
-	text := Say(" from ", from)
-	if from.IsZero() {
-		text = nil
-	}
 	if to.IsZero() {
-		return Say(text, " until now, and it goes on")
+		return Say(" since ", from, ", and it goes on")
 	}
-	return Say(text, " to ", to)
+	return Say(" from ", from, " to ", to)
 }
 
 func (s Summary) othersPart() (p Part) {
