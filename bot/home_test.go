@@ -106,7 +106,7 @@ func homes() map[string][]slack.Block {
 		"viewer":    renderHome(home(func(h *commands.Home) { busy(h); h.Role = commands.Viewer })),
 		"rehearsal": renderHome(home(func(h *commands.Home) { busy(h); h.Policy.Changes = commands.ChangesRehearse })),
 		"one-blind": renderHome(home(func(h *commands.Home) {
-			h.Accounts, h.Trouble = []commands.Overview{busily(), blindly()}, []string{"/etc/wafbot/cdn.txt can't be read: what it held last is still guarded"}
+			h.Accounts, h.Trouble = []commands.Overview{busily(), blindly()}, []commands.Text{commands.Say(commands.Bold("Sources: "), "/etc/wafbot/cdn.txt can't be read: what it held last is still guarded")}
 		})),
 		"no-memory": renderHome(home(func(h *commands.Home) { h.Accounts[0].NoMemory = true })),
 		"no-role":   noRole("U0EVE", commands.Say("You have no role here"), roles),
@@ -215,7 +215,7 @@ func summaries() map[string]commands.Summary {
 	window := quiet
 	window.Blocked = []commands.BlockWindow{{App: "Shop", From: now.Add(-2 * time.Hour), To: now.Add(-time.Hour)}, {App: "Legacy"}}
 	blind.Unread = "the service doesn't accept wafbot's token"
-	blind.Blind = []commands.BlindSpell{{From: now.Add(-8 * time.Hour), To: now.Add(-7 * time.Hour)}, {From: now.Add(-20 * time.Minute), Why: "the service refuses the token"}}
+	blind.Blind = []commands.Spell{{From: now.Add(-8 * time.Hour), Until: now.Add(-7 * time.Hour)}, {From: now.Add(-20 * time.Minute), Why: "the service refuses the token"}}
 	lost := quiet
 	lost.NoMemory = true
 	return map[string]commands.Summary{"quiet": quiet, "busy": busy, "block-window": window, "blind": blind, "no-memory": lost}
@@ -253,7 +253,7 @@ func TestSummaryStaysWithinLimits(t *testing.T) {
 		s.Others[0].Reason = text
 		s.Undone = slices.Repeat([]commands.Undone{{Change: s.InForce[0], Why: text}}, 200)
 		s.Notes = slices.Repeat([]commands.NoteOn{{Attack: text, Note: commands.Note{Text: text, By: commands.Actor{Name: text}}}}, 200)
-		s.Blind = slices.Repeat([]commands.BlindSpell{{Why: text}}, 200)
+		s.Blind = slices.Repeat([]commands.Spell{{Why: text}}, 200)
 		s.Blocked = slices.Repeat([]commands.BlockWindow{{App: text}}, 200)
 		msg := summaryMessage(s)
 		requireFits(t, msg)

@@ -122,9 +122,9 @@ type Config struct {
 	Blinds   Blinds                                 // when accounts were not watched; nil: not known
 	TookOver func(ctx context.Context, t TakeOver)  // told of each take-over of attacks that others were on; nil: nobody
 	Health   func(account string) (HealthNow, bool) // how polling goes, where it goes on in this process; nil: not known
-	Trouble  func() []string                        // for people: what is wrong beside the accounts, as a file that can't be read; nil: nothing
-	// CardLink is where an attack's card can be opened; "" if it has none, or that is not known. It may be nil.
-	CardLink func(ctx context.Context, account, attack string) string
+	Trouble  func() []Text                          // for people: what is wrong beside the accounts, as a file that can't be read; nil: nothing
+	// CardLinks are where the cards of attacks can be opened, by attack, as far as they have one and that is known. It may be nil.
+	CardLinks func(ctx context.Context, account string, attacks []string) map[string]string
 	// Explain tells where an attack goes. After an error only what the configuration tells is known.
 	Explain func(ctx context.Context, account string, a apiclient.Attack) (Routing, error)
 }

@@ -12,7 +12,7 @@ type Home struct {
 	Who      Actor
 	Role     Role
 	Policy   Policy
-	Trouble  []string // for people: what is wrong beside the accounts
+	Trouble  []Text // what is wrong beside the accounts
 	Now      time.Time
 }
 
@@ -191,6 +191,9 @@ func (h Home) mutedPart() (p Part) {
 func (h Home) healthPart() (p Part) {
 	var oldest time.Time
 	well, unknown := 0, 0
+	for _, line := range h.Trouble {
+		p.Rows = append(p.Rows, Row{Text: line})
+	}
 	for _, o := range h.Accounts {
 		trouble := o.troubleLines(h.Now)
 		for _, line := range trouble {
@@ -205,9 +208,6 @@ func (h Home) healthPart() (p Part) {
 				oldest = o.Health.LastGood
 			}
 		}
-	}
-	for _, what := range h.Trouble {
-		p.Rows = append([]Row{{Text: Say(Bold("Trouble: "), what)}}, p.Rows...)
 	}
 	p.Title = Say(Bold("Health: "), number(well), " of ", count(len(h.Accounts), "account"), " watched well")
 	if well > 0 {

@@ -82,13 +82,11 @@ func (c *Call) remembered(ctx context.Context, a *Account, o *Overview, s *seen)
 			o.InForce = append(o.InForce, ch)
 		}
 	}
+	links := c.cardLinks(ctx, a, o.Ongoing)
 	for i := range o.Ongoing {
 		row := &o.Ongoing[i]
-		row.Case = s.cases[row.ID]
+		row.Case, row.Card = s.cases[row.ID], links[row.ID]
 		row.Case.Notes = nil // the attack's own line has them
-		if i < maxLinked {
-			row.Card = c.cardLink(ctx, a, row.ID)
-		}
 	}
 	return nil
 }
@@ -107,12 +105,16 @@ func (c *Call) waiting(ctx context.Context, a *Account) ([]Request, error) {
 	return all, nil
 }
 
-// cardLink is where an attack's card can be opened, where that helps: a terminal opens nothing, and must not wait for Slack.
-func (c *Call) cardLink(ctx context.Context, a *Account, attack string) string {
-	if c.cfg.CardLink == nil || c.Actor.Via == ViaCLI {
-		return ""
+// cardLinks are where the first cards of those can be opened, where that helps: a terminal opens nothing, and must not wait for Slack.
+func (c *Call) cardLinks(ctx context.Context, a *Account, ongoing []AttackRow) map[string]string {
+	if c.cfg.CardLinks == nil || c.Actor.Via == ViaCLI || len(ongoing) == 0 {
+		return nil
 	}
-	return c.cfg.CardLink(ctx, a.Name, attack)
+	var ids []string
+	for _, row := range ongoing[:min(maxLinked, len(ongoing))] {
+		ids = append(ids, row.ID)
+	}
+	return c.cfg.CardLinks(ctx, a.Name, ids)
 }
 
 // burning are the attacks that go on, what gets through first.

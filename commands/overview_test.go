@@ -52,10 +52,10 @@ func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 	kept := &requests{}
 	w := newWorld(t, func(c *commands.Config) {
 		c.Requests = kept
-		c.CardLink = func(_ context.Context, account, attack string) string {
-			return "https://slack.example/" + account + "/" + attack
+		c.CardLinks = func(_ context.Context, account string, attacks []string) map[string]string {
+			return map[string]string{attacks[0]: "https://slack.example/" + account + "/" + attacks[0]}
 		}
-		c.Trouble = func() []string { return []string{"cdn.txt can't be read"} }
+		c.Trouble = func() []commands.Text { return []commands.Text{commands.Say("Sources: cdn.txt can't be read")} }
 	})
 	id := w.attackOn("/login")
 	over, decided := w.waits("r2222222", "Deny 1.1.1.1", time.Minute), w.waits("r3333333", "Deny 2.2.2.2", time.Hour)
@@ -73,7 +73,7 @@ func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 	require.NotContains(t, shown, "r3333333")
 	require.Contains(t, shown, "In force by wafbot: 2, of these modes that have not returned: 1\n")
 	require.Contains(t, shown, "Switch Shop to block for 1 h · Ann 2026-11-20 03:00 UTC → 2026-11-20 04:00 UTC · accepted by the service, works in minutes to 1 h · returns by itself")
-	require.Contains(t, shown, "Trouble: cdn.txt can't be read")
+	require.Contains(t, shown, "Sources: cdn.txt can't be read")
 	require.NotContains(t, text(w.reads(anyone, "status")), "slack.example", "a terminal opens nothing")
 	o := w.overview(eve)
 	require.Equal(t, "https://slack.example/acme/"+id, o.Ongoing[0].Card)
@@ -129,9 +129,9 @@ func mustParse(t *testing.T, line string) commands.Line {
 }
 
 // blinds are the spells in which the account was not watched.
-type blinds []commands.BlindSpell
+type blinds []commands.Spell
 
-func (b blinds) Blinds(context.Context, string, time.Time) ([]commands.BlindSpell, error) {
+func (b blinds) Blinds(context.Context, string, time.Time) ([]commands.Spell, error) {
 	return b, nil
 }
 
@@ -140,7 +140,7 @@ func TestSummary(t *testing.T) {
 	kept := &requests{}
 	night := time.Date(2026, 11, 20, 1, 0, 0, 0, time.UTC)
 	w := newWorld(t, func(c *commands.Config) {
-		c.Requests, c.Blinds = kept, blinds{{From: night, To: night.Add(10 * time.Minute), Why: "the service can't be reached"}}
+		c.Requests, c.Blinds = kept, blinds{{From: night, Until: night.Add(10 * time.Minute), Why: "the service can't be reached"}}
 	})
 	quiet := text(w.reads(eve, "summary"))
 	require.Contains(t, quiet, "Hand-over of acme: the last 10 h, since 2026-11-19 17:00 UTC. wafbot is live")

@@ -23,9 +23,7 @@ func readStatus(ctx context.Context, c *Call) (Result, error) {
 		res.Lines = append(res.Lines, c.statusLines(pages, o)...)
 	}
 	home := &Home{Accounts: all, Who: c.Actor, Role: c.Role, Policy: c.cfg.Policy, Trouble: c.trouble(), Now: c.Now}
-	for _, what := range home.Trouble {
-		res.Lines = append(res.Lines, Say(Bold("Trouble: "), what))
-	}
+	res.Lines = append(res.Lines, home.Trouble...)
 	res.Lines = append(res.Lines, Say("wafbot is ", c.cfg.Policy.Describe()))
 	res.Data, res.Home = all, home
 	return pages.finish(res)
@@ -46,7 +44,7 @@ func (c *Call) overviews(ctx context.Context) []Overview {
 }
 
 // trouble is what is wrong beside the accounts.
-func (c *Call) trouble() []string {
+func (c *Call) trouble() []Text {
 	if c.cfg.Trouble == nil {
 		return nil
 	}

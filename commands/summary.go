@@ -21,17 +21,17 @@ func summary() *Command {
 	}
 }
 
-// BlindSpell is a time in which an account was not watched.
-type BlindSpell struct {
-	From time.Time `json:"from"`
-	To   time.Time `json:"to,omitzero"`   // zero: it goes on
-	Why  string    `json:"why,omitempty"` // for people; "": wafbot was not running
+// Spell is a time in which an account could not be watched.
+type Spell struct {
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until,omitzero"` // zero: it goes on
+	Why   string    `json:"why,omitempty"`  // for people; "": wafbot was not running, as far as is known
 }
 
 // Blinds remembers when accounts were not watched.
 type Blinds interface {
 	// Blinds are the account's spells that ended after then, or go on; the oldest first.
-	Blinds(ctx context.Context, account string, since time.Time) ([]BlindSpell, error)
+	Blinds(ctx context.Context, account string, since time.Time) ([]Spell, error)
 }
 
 // Summary is what one shift leaves to the next.
@@ -46,7 +46,7 @@ type Summary struct {
 	Others    []apiclient.IPRule `json:"others,omitempty"` // on the denylist since then, and not by wafbot
 	Unread    string             `json:"unread,omitempty"` // for people: why Others is unknown, and Blocked perhaps not all
 	Undone    []Undone           `json:"undone,omitempty"`
-	Blind     []BlindSpell       `json:"blind,omitempty"`
+	Blind     []Spell            `json:"blind,omitempty"`
 	Notes     []NoteOn           `json:"notes,omitempty"`
 	Policy    Policy             `json:"-"`
 	Role      Role               `json:"-"` // of who sees it: what he may not do has no button

@@ -118,7 +118,7 @@ func (s Summary) happenedPart() Part {
 		if why == "" {
 			why = "wafbot was not running"
 		}
-		p.Rows = append(p.Rows, Row{Text: Say(Bold("Not watched"), fromTo(b.From, b.To), ": ", why)})
+		p.Rows = append(p.Rows, Row{Text: Say(Bold("Not watched"), fromTo(b.From, b.Until), ": ", why)})
 	}
 	return p.cutTo(2*summaryOthers, s.line("attacks").With("since", durationText(s.Now.Sub(s.Since).Truncate(time.Second))))
 }

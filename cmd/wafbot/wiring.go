@@ -63,7 +63,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	a.runner = commands.New(commands.Config{
 		Accounts: accounts, Policy: cfg.policy(), Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Audit: a.store,
 		AuditOut: &lineWriter{out: out}, Log: log, Changed: a.follow, Health: a.health,
-		Desk: a.store, Ties: a.store, Requests: a.store, Asked: a.wakeAsked, Touched: a.touched, Explain: a.explain, TookOver: a.tookOver, CardLink: a.cardLink,
+		Desk: a.store, Ties: a.store, Requests: a.store, Asked: a.wakeAsked, Touched: a.touched, Explain: a.explain, TookOver: a.tookOver, CardLinks: a.cardLinks,
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: cfg.policy(), Roles: roles,

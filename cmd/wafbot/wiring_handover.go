@@ -16,17 +16,21 @@ func (a *app) tookOver(ctx context.Context, t commands.TakeOver) {
 	a.announce(ctx, bot.TakenOver(t, a.configured(t.Account).Channel))
 }
 
-// cardLink is where an attack's card can be opened; "" if it has none, or that can't be found out.
-func (a *app) cardLink(ctx context.Context, account, attack string) string {
-	channel, ts, err := a.store.Card(ctx, account, attack)
-	if err != nil || ts == "" {
-		return ""
-	}
-	link, err := a.slack.Permalink(ctx, channel, ts)
+// cardLinks are where the cards of attacks can be opened, by attack, as far as that can be found out.
+func (a *app) cardLinks(ctx context.Context, account string, attacks []string) map[string]string {
+	places, err := a.store.CardsOf(ctx, account, attacks)
 	if err != nil {
-		return ""
+		return nil
 	}
-	return link
+	links := map[string]string{}
+	for attack, place := range places {
+		link, err := a.slack.Permalink(ctx, place[0], place[1])
+		if err != nil {
+			return nil
+		}
+		links[attack] = link
+	}
+	return links
 }
 
 // announceAgain is how long to wait before a hand-over is announced again that could not be.
