@@ -11,7 +11,7 @@ import (
 
 // How much one Home tab holds: Slack takes a hundred blocks, of which the answer to a click has its share, and 250 kB.
 const (
-	maxHomeBlocks = 88
+	maxHomeBlocks = 90
 	maxHomeText   = 40_000
 )
 
@@ -20,7 +20,7 @@ func renderHome(h commands.Home) []slack.Block {
 	maker := &buttonMaker{}
 	head := commands.Say("wafbot is ", h.Policy.Describe(), " · as of ", h.Now)
 	blocks := []slack.Block{section(mrkdwn(head), refreshButton(maker))}
-	w := partsWriter{maker: maker, room: maxHomeText, most: maxHomeBlocks}
+	w := partsWriter{maker: maker, room: maxHomeText, most: maxHomeBlocks, rules: true}
 	blocks = append(blocks, w.write(h.Parts())...)
 	foot := commands.Say("Your role: ", h.Role.String(), ". Under Messages you can type ", commands.Code("help"))
 	return append(blocks, slack.NewContextBlock("", markupText(mrkdwn(foot))))

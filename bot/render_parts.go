@@ -21,8 +21,9 @@ func partsMessage(res commands.Result) Message {
 // partsWriter puts parts into blocks for as long as there is room; what there is none for is counted. Lines without buttons share blocks.
 type partsWriter struct {
 	maker  *buttonMaker
-	room   int // characters
-	most   int // blocks
+	room   int  // characters
+	most   int  // blocks
+	rules  bool // a line between the parts
 	blocks []slack.Block
 	text   string // lines that wait for their block
 	left   int    // lines there was no room for
@@ -30,7 +31,11 @@ type partsWriter struct {
 
 // write gives the blocks of all the parts.
 func (w *partsWriter) write(parts []commands.Part) []slack.Block {
-	for _, p := range parts {
+	for i, p := range parts {
+		if w.rules && i > 0 && w.left == 0 {
+			w.flush()
+			w.blocks = append(w.blocks, slack.NewDividerBlock())
+		}
 		w.line(p.Title)
 		for _, r := range p.Rows {
 			w.row(commands.Say("• ", r.Text), r.Do)
