@@ -150,6 +150,22 @@ func TestHomeButtons(t *testing.T) {
 	require.Equal(t, []string{"Refresh: refresh"}, lines(viewer), "no button that would be refused")
 }
 
+func TestAFormOpenedInTheHomeTabIsAnsweredThere(t *testing.T) {
+	t.Parallel()
+	click := payload{}
+	require.NoError(t, json.Unmarshal([]byte(`{"type":"block_actions","user":{"id":"U0ANN"},"container":{"type":"view"},"view":{"id":"V1","type":"home"}}`), &click))
+	at := delivery{names: []string{"d1"}}
+	req := click.request(at)
+	require.True(t, req.Home)
+	meta, err := json.Marshal(req.meta())
+	require.NoError(t, err)
+	form := payload{Type: "view_submission"}
+	form.View.ID, form.View.Type, form.View.Meta = "V2", "modal", string(meta)
+	require.True(t, form.request(at).Home)
+	form.View.Meta = `{"channel":"C1"}`
+	require.False(t, form.request(at).Home)
+}
+
 // crowd is a Home tab of very many accounts on which everything is going on, and every text is as long as it can be.
 func crowd(accounts, each int, text string) commands.Home {
 	return home(func(h *commands.Home) {

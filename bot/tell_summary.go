@@ -12,7 +12,8 @@ import (
 // summaryDue is the reason of news that an account's hour for handing over has come.
 const summaryDue poller.Reason = "summary"
 
-// SummaryLate is how long after its hour a hand-over is still told; whoever came on duty later has asked for one.
+// SummaryLate is how long after its hour a hand-over is still told; whoever came on duty later has asked for one. It is shorter than the hour
+// for which the memory knows what was told, so that one that is announced again isn't told again.
 const SummaryLate = 45 * time.Minute
 
 // SummaryDue is the news that it is time to hand an account over: of one hour all replicas make the same.

@@ -77,9 +77,14 @@ func TestTheHomeTab(t *testing.T) {
 	})
 }
 
-// atThisHour has each account handed over at this very minute, so that it is late already when the bot starts.
+// atThisHour has acme handed over at this very minute, so that it is late already when the bot starts; and globex so long ago that nobody waits for it.
 func atThisHour(w *world) {
-	w.cfg.Accounts[0].Summary.At = time.Now().In(w.cfg.Timezone).Format("15:04")
+	cfg, err := demoConfig(w.World)
+	require.NoError(w.t, err)
+	w.cfg.Accounts = append(w.cfg.Accounts, cfg.Accounts[1])
+	for i, ago := range []time.Duration{0, 2 * time.Hour} {
+		w.cfg.Accounts[i].Summary.At = time.Now().Add(-ago).In(w.cfg.Timezone).Format("15:04")
+	}
 }
 
 func TestTheHandOver(t *testing.T) {
@@ -97,6 +102,7 @@ func TestTheHandOver(t *testing.T) {
 		w.start()
 		w.polls(2)
 		require.Equal(t, 1, handed(), "once, whoever comes after")
+		require.Len(t, w.shown("#waf-globex"), 1, "that one it watches")
 
 		second := injection()
 		second.Path = "/search"
