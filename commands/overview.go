@@ -93,9 +93,6 @@ func (c *Call) remembered(ctx context.Context, a *Account, o *Overview, s *seen)
 
 // waiting are the requests that a second person can still decide, the oldest first: its time is over first.
 func (c *Call) waiting(ctx context.Context, a *Account) ([]Request, error) {
-	if c.cfg.Requests == nil {
-		return nil, nil
-	}
 	all, err := c.cfg.Requests.Requests(ctx, a.Name)
 	if err != nil {
 		return nil, err

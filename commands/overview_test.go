@@ -13,13 +13,13 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-// requests are those that wait, and those decided lately.
-type requests struct {
+// askedFor are requests that wait, and some decided lately.
+type askedFor struct {
 	all  []commands.Request
 	fail bool
 }
 
-func (r *requests) Requests(_ context.Context, account string) (found []commands.Request, err error) {
+func (r *askedFor) Requests(_ context.Context, account string) (found []commands.Request, err error) {
 	if r.fail {
 		return nil, errAway
 	}
@@ -31,8 +31,8 @@ func (r *requests) Requests(_ context.Context, account string) (found []commands
 	return found, nil
 }
 
-// waits is a request of Bob's that waits for so long.
-func (w *world) waits(id, does string, lasts time.Duration) commands.Request {
+// waiting is a request of Bob's that waits for so long.
+func (w *world) waiting(id, does string, lasts time.Duration) commands.Request {
 	return commands.Request{
 		ID: id, Account: "acme", Does: does, Role: commands.Responder, Asker: bob, At: w.clock(), Until: w.clock().Add(lasts), State: commands.RequestWaiting,
 	}
@@ -49,7 +49,7 @@ func (w *world) overview(who commands.Actor) commands.Overview {
 
 func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 	t.Parallel()
-	kept := &requests{}
+	kept := &askedFor{}
 	w := newWorld(t, func(c *commands.Config) {
 		c.Requests = kept
 		c.CardLinks = func(_ context.Context, account string, attacks []string) map[string]string {
@@ -58,9 +58,9 @@ func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 		c.Trouble = func() []commands.Text { return []commands.Text{commands.Say("Sources: cdn.txt can't be read")} }
 	})
 	id := w.attackOn("/login")
-	over, decided := w.waits("r2222222", "Deny 1.1.1.1", time.Minute), w.waits("r3333333", "Deny 2.2.2.2", time.Hour)
+	over, decided := w.waiting("r2222222", "Deny 1.1.1.1", time.Minute), w.waiting("r3333333", "Deny 2.2.2.2", time.Hour)
 	decided.State = commands.RequestApproved
-	kept.all = []commands.Request{w.waits("r1111111", "Allow 3.3.3.3", time.Hour), w.waits("r4444444", "Deny country:FR", 15*time.Minute), over, decided}
+	kept.all = []commands.Request{w.waiting("r1111111", "Allow 3.3.3.3", time.Hour), w.waiting("r4444444", "Deny country:FR", 15*time.Minute), over, decided}
 	w.anyway(ann, "mode Shop block for=1h")
 	w.does(ann, "deny 203.0.113.7 for=4h")
 	w.pass(2 * time.Minute)
@@ -93,10 +93,10 @@ func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 
 func TestHomeShowsWhatStatusTells(t *testing.T) {
 	t.Parallel()
-	kept := &requests{}
+	kept := &askedFor{}
 	w := newWorld(t, func(c *commands.Config) { c.Requests = kept })
 	id := w.attackOn("/login")
-	kept.all = []commands.Request{w.waits("r1111111", "Deny country:FR", time.Hour)}
+	kept.all = []commands.Request{w.waiting("r1111111", "Deny country:FR", time.Hour)}
 	w.does(ann, "deny 203.0.113.7 for=4h")
 	buttons := func(who commands.Actor) (lines []string) {
 		res := w.reads(who, "status")
@@ -137,7 +137,7 @@ func (b blinds) Blinds(context.Context, string, time.Time) ([]commands.Spell, er
 
 func TestSummary(t *testing.T) {
 	t.Parallel()
-	kept := &requests{}
+	kept := &askedFor{}
 	night := time.Date(2026, 11, 20, 1, 0, 0, 0, time.UTC)
 	w := newWorld(t, func(c *commands.Config) {
 		c.Requests, c.Blinds = kept, blinds{{From: night, Until: night.Add(10 * time.Minute), Why: "the service can't be reached"}}
@@ -155,7 +155,7 @@ func TestSummary(t *testing.T) {
 	w.does(bob, "deny 203.0.113.8 for=4h")
 	w.does(bob, "undo")
 	w.seed(waf.IPRule{List: "black", RuleType: "ip_range", Subnet: "198.51.100.9/32", Reason: "soc ticket 7"})
-	kept.all = []commands.Request{w.waits("r1111111", "Deny country:FR", time.Hour)}
+	kept.all = []commands.Request{w.waiting("r1111111", "Deny country:FR", time.Hour)}
 	id := w.attackOn("/login")
 	w.writes(bob, "note same botnet attack="+id)
 	w.pass(10 * time.Minute)

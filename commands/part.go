@@ -37,16 +37,9 @@ func (p Part) cutTo(most int, where Line) Part {
 }
 
 // requestButtons decide a request. Whoever asked has none: it takes somebody else.
-func requestButtons(r Request, who Actor, role Role) []Suggestion {
-	if who.ID == r.Asker.ID || role < max(r.Role, Responder) {
+func requestButtons(q Request, who Actor, role Role) []Suggestion {
+	if who.ID == q.Asker.ID || role < max(q.Role, Responder) {
 		return nil
 	}
-	line := func(name string) Line { return Line{Name: name, Words: []string{r.ID}}.With("account", r.Account) }
-	return []Suggestion{
-		{
-			Label: "Approve", Line: line("approve"), Title: "Approve?", OK: "Approve",
-			Confirm: Visible("It is done at once: "+r.Does+". Asked by "+r.Asker.Name+".", maxConfirm),
-		},
-		{Label: "Reject", Line: line("reject"), Title: "Reject?", OK: "Reject", Confirm: Visible("Nothing is done, and "+r.Asker.Name+" is told: "+r.Does+".", maxConfirm)},
-	}
+	return DecideButtons(q)
 }

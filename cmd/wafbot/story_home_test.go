@@ -69,6 +69,16 @@ func TestTheHomeTab(t *testing.T) {
 		w.clicksHome("rob", "Refresh")
 		w.until("the answer is gone", func() bool { return !strings.Contains(w.Slack.Home("rob").Plain(), "Undo of") })
 
+		w.types("rob", "deny country:FR for=2h")
+		w.told("rob", "Waits for a second person")
+		w.opensHome("rob")
+		require.NotContains(t, w.home("rob", "Waiting for a second person: 1", "Deny country:FR everywhere for 2 h · asked by Rob Diaz"), "[Approve]")
+		w.opensHome("ann")
+		w.home("ann", "Waiting for a second person: 1", "[Approve] [Reject]")
+		w.clicksHome("ann", "Approve")
+		require.NotContains(t, w.home("ann", "approved by Anna Weber", "In force by wafbot: 1", "Deny country:FR"), "Waiting for")
+		require.Len(t, w.entries("acme"), 1)
+
 		w.opensHome("vic")
 		require.NotContains(t, w.home("vic", card.id(), "Your role: viewer"), "[Undo]")
 		for _, c := range w.Slack.Calls() {
