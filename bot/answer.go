@@ -20,6 +20,8 @@ func (b *Bot) reply(req request, text commands.Text) {
 func (b *Bot) resultMessage(req request, res commands.Result, err error) Message {
 	var refusal *commands.Refusal
 	switch {
+	case err == nil && len(res.Parts) > 0:
+		return partsMessage(res)
 	case err == nil:
 		var buttons []commands.Suggestion
 		if res.Next != nil {
@@ -75,14 +77,21 @@ func (b *Bot) answerUntil(ctx, more context.Context, req request, msg Message) b
 	}
 }
 
-// send uses the request's response address as given; where there is none, or it has ended, the person gets an ephemeral message. It reports
-// whether it failed for a reason that may pass, and how long Slack wants to be left alone then.
+// send uses the request's response address as given; where there is none, or it has ended, the person gets an ephemeral message. What was
+// clicked in a Home tab has neither: the tab is drawn anew, with the answer on top. It reports whether it failed for a reason that may pass, and
+// how long Slack wants to be left alone then.
 func (b *Bot) send(ctx context.Context, req request, msg Message) (wait time.Duration, again bool) {
 	if req.View != "" && b.answerView(ctx, req, msg) {
+		if req.Home {
+			b.drawHome(ctx, req) // behind the view
+		}
 		return 0, false
 	}
 	err := errNoAddress
-	if req.ResponseURL != "" {
+	switch {
+	case req.Home:
+		err = b.publishHome(ctx, req, msg.Blocks)
+	case req.ResponseURL != "":
 		err = b.cfg.Slack.respond(ctx, req.ResponseURL, &slack.WebhookMessage{
 			Text: msg.Text, Blocks: &slack.Blocks{BlockSet: msg.Blocks}, ResponseType: slack.ResponseTypeEphemeral, ReplaceOriginal: req.Ephemeral,
 		})

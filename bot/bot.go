@@ -63,6 +63,7 @@ type Cards interface {
 	Changes(ctx context.Context, account string) ([]commands.Change, error)
 	Case(ctx context.Context, account, attack string) (commands.Case, error)
 	Scene(ctx context.Context, account string) (commands.Scene, error)
+	Cases(ctx context.Context, account string) (map[string]commands.Case, error)
 	ToRedraw(ctx context.Context, account string) (map[string]int64, error)
 	Outdated(ctx context.Context, account, attack string) error
 	Redrawn(ctx context.Context, account, attack string, mark int64) error

@@ -37,6 +37,8 @@ func markup(t commands.Text, limit int) string {
 			w.token(mention(s.User))
 		case s.Channel != "":
 			w.token("<#" + s.Channel + ">")
+		case s.Link.URL != "":
+			w.token(address(s.Link))
 		default:
 			w.plain(s.Plain)
 		}
@@ -59,19 +61,21 @@ func joinPlain(t commands.Text) commands.Text {
 	return joined
 }
 
-// withoutFalseID makes a plain piece of a user or a channel whose id Slack would not know, as a user of the terminal's.
+// withoutFalseID makes a plain piece of a user or a channel whose id Slack would not know, as a user of the terminal's, and of what no browser opens.
 func withoutFalseID(s commands.Span) commands.Span {
 	switch {
 	case s.User != "" && !isID(s.User, "UWS"):
 		return commands.Span{Plain: "@" + s.User}
 	case s.Channel != "" && !isID(s.Channel, "CG"):
 		return commands.Span{Plain: s.Channel}
+	case s.Link.URL != "" && !strings.HasPrefix(s.Link.URL, "https://") && !strings.HasPrefix(s.Link.URL, "http://"):
+		return commands.Span{Plain: s.Link.Label}
 	}
 	return s
 }
 
 func isPlain(s commands.Span) bool {
-	return s.Time.IsZero() && s.Code == "" && s.Bold == "" && s.User == "" && s.Channel == ""
+	return s.Time.IsZero() && s.Code == "" && s.Bold == "" && s.User == "" && s.Channel == "" && s.Link.URL == ""
 }
 
 // markupWriter writes markup. Slack has no escape for its formatting characters, so words that have one are shown as code, in which
@@ -232,6 +236,12 @@ func date(t time.Time) string {
 		return utc
 	}
 	return fmt.Sprintf("<!date^%d^{date_short_pretty} {time}^%s>", t.Unix(), utc)
+}
+
+// address is a link that a click opens. In the address the characters by which a link ends are written as an address may have them.
+func address(l commands.Link) string {
+	url := strings.NewReplacer("<", "%3C", ">", "%3E", "|", "%7C", "&", "&amp;", "\n", "%0A", " ", "%20").Replace(l.URL)
+	return "<" + url + "|" + strings.ReplaceAll(escape(commands.Visible(l.Label, maxLabel)), "|", "/") + ">"
 }
 
 // isID reports whether a text is an id that begins with one of the letters: of a user (U, W), a user group (S) or a channel (C, G).

@@ -43,6 +43,8 @@ func TestMrkdwn(t *testing.T) {
 		{"not a user", commands.Say(commands.User("U1> <!channel")), "`@U1&gt;` &lt;!channel"},
 		{"channel", commands.Say("in ", commands.Channel("C0WAF0001"), ", where"), "in <#C0WAF0001>, where"},
 		{"not a channel", commands.Say(commands.Channel("C1> <!channel")), "C1&gt; &lt;!channel"},
+		{"link to a card", commands.Say(commands.Code("a1"), " ", commands.Link{Label: "card", URL: "https://x.slack.com/archives/C1/p1?a=1&b=|<>"}), "`a1` <https://x.slack.com/archives/C1/p1?a=1&amp;b=%7C%3C%3E|card>"},
+		{"link that nobody opens", commands.Say(commands.Link{Label: "card", URL: "javascript:x"}), "card"},
 		{"terminal user", commands.Say(commands.User("cli:root")), "`@cli:root`"},
 		{"nothing", nil, ""},
 	} {

@@ -33,10 +33,11 @@ type message struct {
 	ThreadTS    string          `json:"thread_ts"`
 	ClientMsgID string          `json:"client_msg_id"`
 	Edited      json.RawMessage `json:"edited"`
+	Tab         string          `json:"tab"` // of a Home tab that was opened: home or messages
 }
 
-// event takes an event: what people write to the bot runs as a line, and what Slack tells about people counts from now on. Everything else is
-// only acknowledged.
+// event takes an event: what people write to the bot runs as a line, who opens the Home tab gets it, and what Slack tells about people counts from
+// now on. Everything else is only acknowledged.
 func (b *Bot) event(ctx context.Context, d delivery, body []byte) {
 	var outer struct {
 		happening
@@ -59,6 +60,10 @@ func (b *Bot) event(ctx context.Context, d delivery, body []byte) {
 		return
 	}
 	m := h.Event
+	if m.Type == "app_home_opened" {
+		b.homeOpened(d, h)
+		return
+	}
 	if !m.written() {
 		return
 	}

@@ -21,7 +21,7 @@ const (
 
 // meta is what a view carries of the request that opens it.
 func (r request) meta() viewMeta {
-	m := viewMeta{Attack: r.Invocation.Attack, Account: r.Invocation.Account, Channel: r.Channel, Thread: r.Thread, Answer: r.ResponseURL}
+	m := viewMeta{Attack: r.Invocation.Attack, Account: r.Invocation.Account, Channel: r.Channel, Thread: r.Thread, Answer: r.ResponseURL, Home: r.Home}
 	if m.Thread == "" && !r.Ephemeral {
 		m.Thread = r.MessageTS
 	}
@@ -32,7 +32,7 @@ func (r request) meta() viewMeta {
 func (r *request) inView(id, meta string) {
 	var m viewMeta
 	_ = json.Unmarshal([]byte(meta), &m) // one of an older version carries nothing
-	r.View, r.Channel, r.Thread, r.ResponseURL, r.Ephemeral = id, m.Channel, m.Thread, m.Answer, false
+	r.View, r.Channel, r.Thread, r.ResponseURL, r.Ephemeral, r.Home = id, m.Channel, m.Thread, m.Answer, false, m.Home
 	r.Invocation.Account, r.Invocation.Attack = m.Account, m.Attack
 }
 

@@ -83,6 +83,8 @@ func (b *Bot) click(ctx context.Context, p payload, d delivery) {
 	case actionLeave:
 		req.Ephemeral = true // the question goes
 		b.reply(req, commands.Say("Left as it is. Nothing was done"))
+	case actionRefresh:
+		b.once(req, func(ctx context.Context) { b.drawHome(ctx, req) })
 	case actionLink: // the client has opened the address already
 	default:
 		b.outdated(req, action.ActionID)
@@ -103,6 +105,7 @@ func (p payload) request(d delivery) request {
 	}
 	req := request{
 		Channel: channel, MessageTS: p.Container.MessageTS, Thread: p.Container.ThreadTS, Ephemeral: p.Container.IsEphemeral, ResponseURL: p.ResponseURL,
+		Home:       p.View.Type == "home",
 		names:      d.names,
 		Invocation: commands.Invocation{ID: d.names[0], At: d.at, Actor: commands.Actor{ID: p.User.ID, Team: team, Name: name, Via: commands.ViaButton}},
 		Trigger:    p.Trigger,

@@ -13,6 +13,7 @@ import (
 const (
 	maxText        = 2_900 // of one text object: 3,000
 	maxTogether    = 9_800 // of all texts of a message's blocks: about 12,000 are taken, 10,000 is safe
+	maxBlocks      = 50    // of a message
 	maxCardLine    = 280
 	maxChangeLine  = 700
 	maxAnswerText  = 1_000

@@ -131,7 +131,7 @@ func markupOf(t testing.TB, blocks []slack.Block) []string {
 var (
 	dateToken  = regexp.MustCompile(`<!date\^[0-9]+\^\{date_short_pretty\} \{time\}\^[0-9: -]+ UTC>`)
 	callToken  = regexp.MustCompile(`<(@|!subteam\^)[A-Z0-9]+>`)
-	linkToken  = regexp.MustCompile(`<#[A-Z0-9]+>`)
+	linkToken  = regexp.MustCompile(`<#[A-Z0-9]+>|<https://[^<>|\s]+\|[a-z ]+>`)
 	codeSpan   = regexp.MustCompile("(^|[\\s(\\[{])`[^`\n]*[^`\\s]`")
 	boldSpan   = regexp.MustCompile(`(^|[\s(\[{])\*[^*\n]*[^*\s]\*`)
 	emoji      = regexp.MustCompile(`:[^\s:|]+:`)

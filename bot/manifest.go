@@ -31,7 +31,7 @@ func manifestTemplate() *template.Template {
   background_color: "#1f2d3d"
 features:
   app_home:
-    home_tab_enabled: false
+    home_tab_enabled: true # what is going on, for each person
     messages_tab_enabled: true # people write to wafbot
     messages_tab_read_only_enabled: false
   bot_user:
@@ -63,6 +63,7 @@ settings:
       - subteam_members_changed # who is in a user group that has a role
       - subteam_updated # the same, or the group was disabled
       - subteam_created # a group was enabled again
+      - app_home_opened # draws the Home tab
   interactivity:
     is_enabled: true # buttons
 {{- if .Base}}

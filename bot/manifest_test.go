@@ -39,11 +39,11 @@ func TestManifest(t *testing.T) {
 			m := readManifest(t, text)
 			require.Equal(t, tt.socket, m.Settings.SocketModeEnabled)
 			require.Equal(t, tt.events, m.Settings.EventSubscriptions.RequestUrl)
-			require.Equal(t, []string{"app_mention", "message.im", "user_change", "subteam_members_changed", "subteam_updated", "subteam_created"}, m.Settings.EventSubscriptions.BotEvents)
+			require.Equal(t, []string{"app_mention", "message.im", "user_change", "subteam_members_changed", "subteam_updated", "subteam_created", "app_home_opened"}, m.Settings.EventSubscriptions.BotEvents)
 			require.Equal(t, slack.Interactivity{IsEnabled: true, RequestUrl: tt.interactions}, *m.Settings.Interactivity)
 			require.False(t, m.Settings.OrgDeployEnabled)
 			require.False(t, m.Settings.TokenRotationEnabled)
-			require.Equal(t, slack.AppHome{MessagesTabEnabled: true}, m.Features.AppHome)
+			require.Equal(t, slack.AppHome{HomeTabEnabled: true, MessagesTabEnabled: true}, m.Features.AppHome)
 			require.Equal(t, slack.BotUser{DisplayName: "wafbot", AlwaysOnline: true}, m.Features.BotUser)
 			require.Len(t, m.Features.SlashCommands, 1)
 			command := m.Features.SlashCommands[0]

@@ -14,12 +14,13 @@ import (
 
 // The kinds of buttons; an action id is the kind, a colon and a number that makes it unique in its message.
 const (
-	actionDo     = "do"     // its value is a command line
-	actionAnyway = "anyway" // likewise; its warnings were read and accepted
-	actionLeave  = "leave"
-	actionForm   = "form" // opens a form; its value is the line as far as it is known
-	actionMore   = "more" // lists what else can be done about the attack that its value names
-	actionLink   = "link" // opens an address
+	actionDo      = "do"     // its value is a command line
+	actionAnyway  = "anyway" // likewise; its warnings were read and accepted
+	actionLeave   = "leave"
+	actionForm    = "form"    // opens a form; its value is the line as far as it is known
+	actionMore    = "more"    // lists what else can be done about the attack that its value names
+	actionLink    = "link"    // opens an address
+	actionRefresh = "refresh" // draws a Home tab anew
 )
 
 // buttonMaker makes the buttons of one message.

@@ -39,6 +39,7 @@ type viewMeta struct {
 	Channel string `json:"channel,omitempty"` // likewise
 	Thread  string `json:"thread,omitempty"`
 	Answer  string `json:"answer,omitempty"` // the response address of what opened it
+	Home    bool   `json:"home,omitempty"`   // it was opened in the Home tab
 }
 
 // renderForm draws a form. It is pure.

@@ -30,24 +30,14 @@ func requestMessage(q commands.Request, p commands.Policy, now time.Time) Messag
 	lines := []commands.Text{commands.Say(commands.Bold("SECOND PERSON NEEDED: "+commands.Visible(q.Does, maxAskedLine)), " ", commands.Code(q.ID))}
 	lines = append(append(lines, asked(q)...), weighed(q)...)
 	lines = append(lines, q.WhoDecides(p.Approvers))
-	buttons := []commands.Suggestion{
-		{
-			Label: "Approve", Title: "Approve it?", OK: "Approve", Line: requestVerb("approve", q),
-			Confirm: commands.Visible(q.Does+". It is done at once, as asked by "+q.Asker.Name+", and you are named as the second person.", maxDialogText),
-		},
-		{Label: "Reject", Line: requestVerb("reject", q)},
-	}
+	buttons := commands.DecideButtons(q)
 	if alone := q.AloneLine(p, now); alone != nil {
 		lines = append(lines, alone)
 		if !now.Before(q.AloneAt) {
-			buttons = append(buttons, commands.Suggestion{Label: "Do it alone…", Form: true, Line: requestVerb("alone", q)})
+			buttons = append(buttons, commands.Suggestion{Label: "Do it alone…", Form: true, Line: commands.Line{Name: "alone", Words: []string{q.ID}}.With("account", q.Account)})
 		}
 	}
 	return Message{Text: notification(requestNotice(q, now)), Blocks: renderLines(lines, buttons)}
-}
-
-func requestVerb(verb string, q commands.Request) commands.Line {
-	return commands.Line{Name: verb, Words: []string{q.ID}}.With("account", q.Account)
 }
 
 // asked is who asks for what, and why one person alone may not do it.

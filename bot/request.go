@@ -25,6 +25,7 @@ type request struct {
 	ResponseURL string              `json:"response_url,omitempty"`
 	Trigger     string              `json:"trigger,omitempty"` // opens one view, within three seconds
 	View        string              `json:"view,omitempty"`    // the modal that it was made in: the answer takes its place
+	Home        bool                `json:"home,omitempty"`    // it was clicked in the person's Home tab, and is answered there
 
 	names []string // of its delivery
 }

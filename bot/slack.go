@@ -52,7 +52,10 @@ type Slack struct {
 }
 
 // identity is who the token belongs to.
-type identity struct{ team, user, bot string }
+type identity struct {
+	team, user, bot string
+	url             string // of the workspace, with a slash at the end
+}
 
 // slackTimeout is how long a call of Slack may take: later than that after it was sent nothing of it can happen any more.
 const slackTimeout = 10 * time.Second
@@ -95,11 +98,20 @@ func (s *Slack) authTest(ctx context.Context) (identity, error) {
 	if err != nil {
 		return identity{}, fmt.Errorf("ask slack who wafbot is: %w", withoutURL(err))
 	}
-	self := identity{team: res.TeamID, user: res.UserID, bot: res.BotID}
+	self := identity{team: res.TeamID, user: res.UserID, bot: res.BotID, url: res.URL}
 	s.mu.Lock()
 	s.self = &self
 	s.mu.Unlock()
 	return self, nil
+}
+
+// Permalink is where a message can be opened.
+func (s *Slack) Permalink(ctx context.Context, channel, ts string) (string, error) {
+	self, err := s.whoami(ctx)
+	if err != nil {
+		return "", err
+	}
+	return self.url + "archives/" + channel + "/p" + strings.ReplaceAll(ts, ".", ""), nil
 }
 
 // usableFor is how long it is believed that Slack takes the token, or not: /readyz can be asked by anybody, and often.
@@ -214,7 +226,7 @@ func judge(err error) (v verdict, wait time.Duration) {
 	case "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "too_many_attachments", "attachment_payload_limit_exceeded",
 		"metadata_too_large", "invalid_metadata_format", "invalid_metadata_schema", "invalid_arguments", "no_text":
 		return tooBig, 0
-	case "channel_not_found", "not_in_channel", "is_archived", "no_permission", "messages_tab_disabled", "ekm_access_denied", "cannot_reply_to_message", "thread_not_found",
+	case "channel_not_found", "not_in_channel", "is_archived", "no_permission", "messages_tab_disabled", "ekm_access_denied", "cannot_reply_to_message", "thread_not_found", "not_enabled",
 		"message_not_found", "cant_update_message", "edit_window_closed", "is_inactive": // these four of edits
 		return nowhere, 0
 	case "not_authed", "invalid_auth", "token_revoked", "token_expired", "account_inactive", "missing_scope", "team_access_not_granted",

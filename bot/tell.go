@@ -38,6 +38,10 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 		return b.tellChange(ctx, a, n)
 	case handedOver:
 		return b.tellHandover(ctx, a, n)
+	case tookOver:
+		return b.tellTakeOver(ctx, n)
+	case summaryDue:
+		return b.tellSummary(ctx, a, n)
 	}
 	return b.tellAttack(ctx, a, n)
 }

@@ -36,7 +36,7 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 	}
 	res.Lines = append(res.Lines, Say("Sources: ", c.sourcesText(k.Attack)), Say("First hit ", ago(k.First, c.Now), ", ", figure(k.Payloads, "payload")))
 	res.Lines = append(res.Lines, old...)
-	row := attackRow{ID: k.ID, Account: a.Name, Ongoing: c.ongoing(a, k.Attack), Attack: k.Attack}
+	row := AttackRow{ID: k.ID, Account: a.Name, Ongoing: c.ongoing(a, k.Attack), Attack: k.Attack}
 	said, noCase := c.cfg.Desk.Case(ctx, a.Name, k.ID)
 	changes, noChanges := c.cfg.Ledger.Changes(ctx, a.Name)
 	row.Case = said

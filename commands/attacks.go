@@ -42,7 +42,7 @@ func (c *Call) readListing(ctx context.Context, what string, back time.Duration,
 	}
 	f.From = c.Now.Add(-back)
 	res := Result{Account: c.onlyAccount()}
-	data, pages := []attackRow{}, c.pages(len(c.All))
+	data, pages := []AttackRow{}, c.pages(len(c.All))
 	failed := 0
 	for i, listed := range sideBySide(ctx, c.All, func(ctx context.Context, a *Account) ([]apiclient.Attack, error) { return c.listAttacks(ctx, a, f) }) {
 		a, all := c.All[i], listed.found
@@ -58,20 +58,21 @@ func (c *Call) readListing(ctx context.Context, what string, back time.Duration,
 		res.Lines = append(res.Lines, Say(Bold(a.Name), ": ", count(len(all), what), " in the last ", HumanDuration(back)))
 		res.Lines = append(res.Lines, c.attackLines(pages, a, all)...)
 		for _, attack := range all {
-			data = append(data, attackRow{ID: AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: c.ongoing(a, attack), Attack: attack})
+			data = append(data, AttackRow{ID: AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: c.ongoing(a, attack), Attack: attack})
 		}
 	}
 	res.Data = data
 	return pages.finish(res)
 }
 
-// attackRow is an attack for programs.
-type attackRow struct {
+// AttackRow is an attack with what people said about it.
+type AttackRow struct {
 	ID      string           `json:"id"`
 	Account string           `json:"account"`
 	Ongoing bool             `json:"ongoing"`
 	Attack  apiclient.Attack `json:"attack"`
 	Case    Case             `json:"case,omitzero"`
+	Card    string           `json:"card,omitempty"` // where its card can be opened; "": not known
 }
 
 func (c *Call) onlyAccount() string {
@@ -92,11 +93,16 @@ func (c *Call) ongoing(a *Account, attack apiclient.Attack) bool {
 
 // AttackLine is an attack in one line, what its attacker wrote last.
 func AttackLine(a *Account, attack apiclient.Attack, now time.Time) Text {
+	return attackLine(a, attack, now, nil)
+}
+
+// attackLine is an attack in one line, with the way to its card where nothing is ever cut.
+func attackLine(a *Account, attack apiclient.Attack, now time.Time, card Text) Text {
 	kind := Text(nil)
 	if attack.Incident() {
 		kind = Say(Bold("INCIDENT"), " ")
 	}
-	return Say(Code(AttackID(a.Name, attack.ID)), " ", kind, TypeName(Visible(attack.Type, maxField)), " on ", a.AppName(attack.App), ", ", Bold(StatusName(attack)), ", ",
+	return Say(Code(AttackID(a.Name, attack.ID)), " ", card, kind, TypeName(Visible(attack.Type, maxField)), " on ", a.AppName(attack.App), ", ", Bold(StatusName(attack)), ", ",
 		figure(attack.Hits, "hit"), ", ", figure(attack.SourceCount, "source"), ", last hit ", ago(attack.Last, now), ": ", Code(Where(attack)))
 }
 

@@ -75,16 +75,29 @@ func writeRelease(ctx context.Context, c *Call) (Result, error) {
 func handover() *Command {
 	return &Command{
 		Name: "handover", Role: Responder,
-		Summary: "put somebody else on an attack, or yourself",
+		Summary: "put somebody else on an attack, or yourself; with --all on everything that goes on",
 		Args: []Arg{
 			{Name: "message", Object: true, Rest: true, Help: "what they should know: becomes a note", Kind: FieldLines},
-			{Name: "to", Required: true, Help: "who: @me, a mention, or a Slack user id as U0123ABCD", Label: "To", Read: readUser, Kind: FieldUser}, argCase,
+			{Name: "to", Required: true, Help: "who: @me, a mention, or a Slack user id as U0123ABCD", Label: "To", Read: readUser, Kind: FieldUser},
+			{Name: "attack", Help: "the attack's id, as on its card; in a card's thread it need not be written; left out with --all", Options: ongoingAttacks},
 		},
-		Write: writeHandover,
+		Flags: []string{"all"}, Example: "handover --all to=@me",
+		Missing: func(l Line) bool { return l.Keys["attack"] == "" && !l.Has("all") },
+		Write:   writeHandover,
 	}
 }
 
 func writeHandover(ctx context.Context, c *Call) (Result, error) {
+	switch {
+	case c.Line.Has("all"):
+		if c.Attack != nil && !c.Implied {
+			return Result{}, c.Cmd.misuse(Say("name an attack or write ", Code("--all"), ", not both"))
+		}
+		c.forgetAttack()
+		return c.writeTakeOver(ctx)
+	case c.Attack == nil:
+		return Result{}, c.Cmd.misuse(Say(Code("attack="), " is missing: the attack's id, as on its card; or write ", Code("--all")))
+	}
 	to, err := c.assignee(ctx)
 	if err != nil {
 		return Result{}, err
@@ -99,9 +112,9 @@ func writeHandover(ctx context.Context, c *Call) (Result, error) {
 	}
 	k.Owner = c.owner(to)
 	if before != nil && before.ID == to.ID {
-		k.Owner.Since, k.Owner.From = before.Since, before.From
+		k.Owner.Since, k.Owner.From, k.Owner.FromName = before.Since, before.From, before.FromName
 	} else if before != nil {
-		k.Owner.From = before.ID
+		k.Owner.From, k.Owner.FromName = before.ID, before.Name
 	}
 	if len(c.Line.Words) > 0 {
 		if k.Owner.Note, err = c.addNote(&k, c.Line.Words[0]); err != nil {

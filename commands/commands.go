@@ -49,7 +49,7 @@ func (c *Command) changes(l Line) bool {
 // list is all the verbs, in the order of help. A new command is one file and one line here.
 func list() []*Command {
 	return []*Command{
-		status(), incidents(), attacks(), attack(), vulns(),
+		status(), incidents(), attacks(), attack(), vulns(), summary(),
 		contain(), deny(), allow(), gray(), lists(), remove(),
 		patch(), closePath(), indicator(), mode(), rules(), conditions(), unrule(),
 		undo(), extend(), approve(), reject(), alone(),
@@ -88,6 +88,8 @@ type Result struct {
 	Document string `json:"-"`
 	// Stream is printed at a terminal in the place of the lines, each item as a line of JSON; nil: there is none.
 	Stream iter.Seq2[any, error] `json:"-"`
+	Parts  []Part                `json:"-"` // the same as Lines, with what can be done about each; none: Lines are all there is
+	Home   *Home                 `json:"-"` // of status: for a Home tab
 }
 
 // Call is an invocation on its way through the Runner: looked up, checked and allowed.
@@ -137,7 +139,10 @@ type Config struct {
 	Changed   func(ctx context.Context, ch Change)   // told of each change when its outcome is written down, so that cards follow; nil: nobody
 	Asked     func(ctx context.Context, q Request)   // told of each request for a second person when it is written down, likewise
 	Touched   func(ctx context.Context, t Touch)     // told of each attack about which something was written down, likewise
+	TookOver  func(ctx context.Context, t TakeOver)  // told of each take-over of attacks that others were on; nil: nobody
 	Health    func(account string) (HealthNow, bool) // how polling goes, where it goes on in this process; nil: not known
+	// CardLinks are where the cards of attacks can be opened, by attack, as far as they have one and that is known. It may be nil.
+	CardLinks func(ctx context.Context, account string, attacks []string) map[string]string
 	// Explain tells where an attack goes. After an error only what the configuration tells is known.
 	Explain func(ctx context.Context, account string, a apiclient.Attack) (Routing, error)
 }
@@ -146,6 +151,7 @@ type Config struct {
 type HealthNow struct {
 	LastGood time.Time `json:"last_good,omitzero"`
 	Failing  string    `json:"failing,omitempty"` // for people; "" when well
+	Since    time.Time `json:"since,omitzero"`    // when it began to fail; zero: it does not, or that is not known
 }
 
 // Runner is the one door: every line, button and command of the terminal goes through Do.
@@ -182,6 +188,9 @@ func New(cfg Config) *Runner {
 	}
 	if cfg.Touched == nil {
 		cfg.Touched = func(context.Context, Touch) {}
+	}
+	if cfg.TookOver == nil {
+		cfg.TookOver = func(context.Context, TakeOver) {}
 	}
 	return &Runner{cfg: cfg, commands: list()}
 }

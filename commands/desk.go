@@ -22,7 +22,9 @@ type Owner struct {
 	Since time.Time `json:"since"`
 	By    Actor     `json:"by"`             // the owner, or who handed it over
 	From  string    `json:"from,omitempty"` // the id of who had it before it was handed over; "": nobody
-	Note  string    `json:"note,omitempty"` // the id of the note that it was handed over with
+	// FromName is for people; "" where only the id was kept.
+	FromName string `json:"from_name,omitempty"`
+	Note     string `json:"note,omitempty"` // the id of the note that it was handed over with
 }
 
 // Verdict is what a person found an attack to be.
@@ -128,29 +130,6 @@ func VerdictLine(v Verdict) Text {
 // NoteLine is a note with its author.
 func NoteLine(n Note) Text {
 	return Say("Note of ", Visible(n.By.Name, maxField), " ", n.At, ": ", Visible(n.Text, maxNote))
-}
-
-// deskLines are who is on which of the account's ongoing attacks, and the account's mutes.
-func (c *Call) deskLines(ctx context.Context, pages *pager, a *Account, st *accountStatus) []Text {
-	cases, err := c.cfg.Desk.Cases(ctx, a.Name)
-	if err != nil {
-		return nil // what is in force can't be read then either, and says so
-	}
-	var lines []Text
-	for i := range st.Ongoing {
-		row := &st.Ongoing[i]
-		row.Case = cases[row.ID]
-		row.Case.Notes = nil // the attack's own line has them
-		if said := caseLines(row.Case); len(said) > 0 {
-			lines = append(lines, Say(Code(row.ID), " ", joined(said, " · ")))
-		}
-	}
-	if st.Muted, err = c.mutesNow(ctx, a); err == nil {
-		for _, m := range st.Muted {
-			lines = append(lines, Say("Muted, incidents excepted: ", MuteLine(m)))
-		}
-	}
-	return pages.part(len(lines), func(i int) Text { return lines[i] })
 }
 
 // joined is one line of several.

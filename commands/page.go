@@ -104,6 +104,13 @@ func (t Text) cut(most int) Text {
 			out = append(out, s)
 			continue
 		}
+		if s.Link.URL != "" {
+			if most -= spanMarks + len(s.Link.URL) + len(s.Link.Label); most < 0 {
+				return append(out, Span{Plain: "…"})
+			}
+			out = append(out, s)
+			continue
+		}
 		most -= spanMarks
 		for _, part := range []*string{&s.Plain, &s.Code, &s.Bold, &s.User, &s.Channel} {
 			whole := len(*part)

@@ -77,7 +77,7 @@ func (c *Call) history(ctx context.Context) history {
 	if h.Listed = listed; listed {
 		h.Attack, h.ReadAt = now, c.Now
 	}
-	c.remembered(ctx, &h)
+	c.recall(ctx, &h)
 	switch {
 	case err != nil:
 		text, _ := ForPeople(c.Invocation, forPeople(err))
@@ -99,8 +99,8 @@ func (c *Call) failed(h *history, doing string, err error) {
 	}
 }
 
-// remembered adds what is kept about the attack itself.
-func (c *Call) remembered(ctx context.Context, h *history) {
+// recall adds what is kept about the attack itself.
+func (c *Call) recall(ctx context.Context, h *history) {
 	e, ok, err := c.cfg.Records.Evidence(ctx, h.Account, h.ID)
 	if c.failed(h, "read evidence", err); ok {
 		h.Evidence = &e

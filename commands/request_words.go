@@ -51,6 +51,18 @@ func (c *Call) waitingLines(q Request) []Text {
 	return lines
 }
 
+// DecideButtons are what a second person does about a request.
+func DecideButtons(q Request) []Suggestion {
+	line := func(verb string) Line { return Line{Name: verb, Words: []string{q.ID}}.With("account", q.Account) }
+	return []Suggestion{
+		{
+			Label: "Approve", Title: "Approve it?", OK: "Approve", Line: line("approve"),
+			Confirm: Visible(q.Does+". It is done at once, as asked by "+q.Asker.Name+", and you are named as the second person.", maxConfirm),
+		},
+		{Label: "Reject", Line: line("reject")},
+	}
+}
+
 // WhoDecides says who may decide, and until when.
 func (r Request) WhoDecides(approvers string) Text {
 	text := Say("Another ", r.Role.String(), " than ", Visible(r.Asker.Name, maxField), " decides before ", r.Until, ": ", Code("approve "+r.ID), " or ", Code("reject "+r.ID))

@@ -19,7 +19,11 @@ type Span struct {
 	Time    time.Time // the moment, to be shown by the reader's clock
 	User    string    // a Slack user id, to be shown by name
 	Channel string    // a Slack channel id, likewise
+	Link    Link      // an address, to be shown as its label
 }
+
+// Link is an address that can be opened.
+type Link struct{ Label, URL string }
 
 // Code is a piece of a line to be shown as typed.
 type Code string
@@ -33,7 +37,7 @@ type User string
 // Channel is the id of a Slack channel.
 type Channel string
 
-// Say makes a line of strings, times, Code, Bold, User, Channel, other Texts and anything that fmt prints.
+// Say makes a line of strings, times, Code, Bold, User, Channel, Links, other Texts and anything that fmt prints.
 func Say(parts ...any) Text {
 	var t Text
 	for _, p := range parts {
@@ -48,6 +52,8 @@ func Say(parts ...any) Text {
 			t = append(t, Span{User: string(p)})
 		case Channel:
 			t = append(t, Span{Channel: string(p)})
+		case Link:
+			t = append(t, Span{Link: p})
 		case time.Time:
 			t = append(t, Span{Time: p})
 		case Text:
@@ -74,6 +80,8 @@ func (t Text) In(zone *time.Location) string {
 			b.WriteString("@" + s.User)
 		case s.Channel != "":
 			b.WriteString(s.Channel)
+		case s.Link.URL != "":
+			b.WriteString(s.Link.Label + " " + s.Link.URL)
 		default:
 			b.WriteString(s.Plain)
 		}
@@ -125,3 +133,6 @@ func figure(f apiclient.Figure, noun string) string { return f.String() + " " + 
 
 // count is a number with its noun.
 func count(n int, noun string) string { return figure(apiclient.Known(int64(n)), noun) }
+
+// number is a number as people read it.
+func number(n int) string { return apiclient.Known(int64(n)).String() }

@@ -21,7 +21,6 @@ func laterKeys() []laterKey {
 		{"accounts[].routes[].mention_every", "", "a card mentions once"},
 		{"accounts[].storm", "", "each attack gets its own card"},
 		{"accounts[].quiet", "", "mentions do not look at the hour"},
-		{"accounts[].summary", "", "ask with the summary command"},
 	}
 }
 

@@ -118,7 +118,6 @@ func TestConfigWithEveryKey(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"accounts[0].quiet", "accounts[0].routes[0].mention_every", "accounts[0].routes[0].page", "accounts[0].storm",
-		"accounts[0].summary",
 	}, keys)
 }
 

@@ -47,6 +47,7 @@ func everyLine() []lineCase {
 	deny := "deny {ip} for=1h"
 	return []lineCase{
 		read("status", "acme:"), read("incidents", "incident"), read("attacks since=1h", "in the last 1 h"), read("attack {attack}", "SQL injection on Shop", "Sources:"),
+		read("summary since=12h", "Hand-over of acme: the last 12 h", "What happened:"),
 		read("vulns", "acme:"), read("vulns all", "acme:"), read("lists", "entr"), read("lists black", "entr"), read("rules", "rule"), read("conditions", "condition"),
 		read("mode Shop", "Mode of Shop by rules: monitoring"), read("explain attack={attack}", "It isn't muted"), read("audit", "acme:"), read("audit verify", "acme:", "Redis"),
 		read("report attack={attack}", "What happened", "Still in place", "What is not known"),
@@ -81,6 +82,7 @@ func everyLine() []lineCase {
 		write("claim attack={attack}", "is on it since"), write("ack attack={attack}", "is on it since"),
 		{line: "release attack={attack}", least: responder, first: "claim attack={attack}", says: []string{"Nobody is on it any more"}, record: "done"},
 		write("handover to=U0ANN0001 attack={attack} \"note {n}\"", "Anna Weber is on it since"),
+		{line: "handover --all to=U0ANN0001", least: responder, first: "handover --all to=U0ROB0002", says: []string{"Anna Weber is on ", "of acme"}, record: "done"},
 		write("note attack={attack} \"note {n}\"", "note {n}"), write("verdict false_alarm attack={attack}", "Verdict: false alarm"),
 		write("mute source={ip} for=1h", "Muted: source={ip}"), write("mute attack={attack}", "Muted: attack={attack}"), write("mute type=xss app=7", "type=xss app=7"),
 		{line: "unmute source={ip}", least: responder, before: "mute source={ip}", says: []string{"No longer muted: source={ip}"}, record: "done"},
@@ -278,6 +280,9 @@ func (l *liner) atTheTerminal(p person, line string) (answer, trail string) {
 	args := append([]string{parsed.Name}, parsed.Words...)
 	for key, value := range parsed.Keys {
 		args = append(args, key+"="+value)
+	}
+	for _, flag := range parsed.Flags {
+		args = append(args, "--"+flag)
 	}
 	got := typed(l.t, []string{"WAFBOT_CONFIG=" + path}, append(args, "-y")...)
 	return got.out + got.err, got.err + " "

@@ -69,6 +69,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 		Accounts: accounts, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Scenes: a.store, Records: a.store, Audit: a.store,
 		AuditOut: &lineWriter{out: out}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Changed: a.follow, Health: a.health,
 		Desk: a.store, Ties: a.store, Requests: a.store, Asked: a.wakeAsked, Watch: watch(a.pollers), Touched: a.touched, Explain: a.explain,
+		TookOver: a.tookOver, CardLinks: a.cardLinks,
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: a.policy, Broken: a.sources.broken, Roles: roles,
@@ -141,13 +142,13 @@ const healthTimeout = time.Second
 func (a *app) health(account string) (commands.HealthNow, bool) {
 	if p, ok := a.pollers[account]; ok {
 		if h := p.Health(); !h.LastGood.IsZero() || h.Failing != "" {
-			return commands.HealthNow{LastGood: h.LastGood, Failing: h.Failing}, true
+			return commands.HealthNow{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since}, true
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
 	good, blind, err := a.store.Watched(ctx, account)
-	return commands.HealthNow{LastGood: good, Failing: blind.Why}, err == nil && !good.IsZero()
+	return commands.HealthNow{LastGood: good, Failing: blind.Why, Since: blind.Since}, err == nil && !good.IsZero()
 }
 
 // follow has this replica, if it tends the account, show at once what a change did.
@@ -196,7 +197,7 @@ func (a *app) redisAway(err error) {
 	a.log.Info("redis is back")
 }
 
-// tend does what one replica does for an account: poll, tell, draw, look at what ends.
+// tend does what one replica does for an account: poll, tell, draw, look at what ends, hand over at its hour.
 func (a *app) tend(held, more context.Context, account string, duties <-chan store.Duties) {
 	if err := a.recall(more, account); err != nil {
 		if more.Err() == nil {
@@ -213,6 +214,7 @@ func (a *app) tend(held, more context.Context, account string, duties <-chan sto
 	g.Go(func() { a.bot.Tend(held, more, account) })
 	g.Go(func() { _ = a.pollers[account].Run(more) })
 	g.Go(func() { a.runner.RunDue(more, account, a.store, due) })
+	g.Go(func() { a.handOver(more, account) })
 	g.Go(func() {
 		for {
 			select {

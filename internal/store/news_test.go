@@ -215,6 +215,9 @@ func TestNewsIsTriedAndTold(t *testing.T) {
 		channel, ts, err = other.Card(ctx, "acme", attack)
 		require.NoError(t, err)
 		require.Equal(t, []string{"C1", "1700000000.000100"}, []string{channel, ts}, "telling without a place leaves the card where it is")
+		places, err := other.CardsOf(ctx, "acme", []string{"a0000000", attack})
+		require.NoError(t, err)
+		require.Equal(t, map[string][2]string{attack: {"C1", "1700000000.000100"}}, places)
 		for place, want := range map[string]string{"acme C1": attack, "acme C2": "", "beta C1": ""} {
 			account, channel, _ := strings.Cut(place, " ")
 			found, err := other.CardAt(ctx, account, channel, "1700000000.000100")

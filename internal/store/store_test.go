@@ -132,8 +132,12 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 			_, _, _, err := s.Trying(ctx, "acme", "n", noon)
 			return err
 		},
-		"First":       func(ctx context.Context, s *store.Store) error { _, err := s.First(ctx, "1"); return err },
-		"Card":        func(ctx context.Context, s *store.Store) error { _, _, err := s.Card(ctx, "acme", "a"); return err },
+		"First": func(ctx context.Context, s *store.Store) error { _, err := s.First(ctx, "1"); return err },
+		"Card":  func(ctx context.Context, s *store.Store) error { _, _, err := s.Card(ctx, "acme", "a"); return err },
+		"CardsOf": func(ctx context.Context, s *store.Store) error {
+			_, err := s.CardsOf(ctx, "acme", []string{"a"})
+			return err
+		},
 		"Shown":       func(ctx context.Context, s *store.Store) error { _, _, err := s.Shown(ctx, "acme", "a"); return err },
 		"FindAttacks": func(ctx context.Context, s *store.Store) error { _, err := s.FindAttacks(ctx, "acme", "a"); return err },
 		"Outdated":    func(ctx context.Context, s *store.Store) error { return s.Outdated(ctx, "acme", "a") },

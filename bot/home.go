@@ -1,0 +1,67 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// homeOpened draws the Home tab of whoever has just opened it.
+func (b *Bot) homeOpened(d delivery, h happening) {
+	if h.Event.Tab != "home" || h.Event.User == "" {
+		return
+	}
+	req := request{
+		Home: true, names: d.names,
+		Invocation: commands.Invocation{
+			ID: d.names[0], At: d.at, Actor: commands.Actor{ID: h.Event.User, Name: h.Event.User, Via: commands.ViaMention},
+		},
+	}
+	if h.EventID != "" {
+		req.names = append([]string{"event " + h.EventID}, req.names...)
+	}
+	b.once(req, func(ctx context.Context) { b.drawHome(ctx, req) })
+}
+
+// drawHome draws a Home tab without an answer on top.
+func (b *Bot) drawHome(ctx context.Context, req request) {
+	if err := b.publishHome(ctx, req, nil); err != nil {
+		b.cfg.Log.Warn("draw home tab", "user", req.Invocation.Actor.ID, "err", err)
+	}
+}
+
+// publishHome draws the Home tab of the one who asks (views.publish), with an answer on top. His role is checked as if he had typed status, of
+// which the tab shows what it shows.
+func (b *Bot) publishHome(ctx context.Context, req request, answer []slack.Block) error {
+	blocks := b.home(ctx, req)
+	if len(answer) > 0 {
+		blocks = slices.Concat(answer, []slack.Block{slack.NewDividerBlock()}, blocks)
+	}
+	view := slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: numbered(blocks)}}
+	user := req.Invocation.Actor.ID
+	if _, err := b.cfg.Slack.api.PublishViewContext(ctx, slack.PublishViewContextRequest{UserID: user, View: view}); err != nil {
+		return fmt.Errorf("publish home tab of %s: %w", user, withoutURL(err))
+	}
+	return nil
+}
+
+// home is what a person's Home tab shows, whatever he clicked.
+func (b *Bot) home(ctx context.Context, req request) []slack.Block {
+	inv := req.Invocation
+	inv.Line, inv.Account = commands.Line{Name: "status"}, ""
+	res, err := b.cfg.Runner.Do(ctx, inv)
+	if err == nil && res.Home != nil {
+		return renderHome(*res.Home)
+	}
+	text, ref := commands.ForPeople(inv, err)
+	if errors.Is(err, commands.ErrDenied) {
+		return noRole(inv.Actor.ID, text, b.cfg.Roles)
+	}
+	b.cfg.Log.Error("look for home tab", "reference", ref, "user", inv.Actor.ID, "err", err)
+	return unknownHome(text)
+}

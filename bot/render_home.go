@@ -1,0 +1,70 @@
+package bot
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// How much one Home tab holds: Slack takes a hundred blocks, of which the answer to a click has its share, and 250 kB.
+const (
+	maxHomeBlocks = 90
+	maxHomeText   = 40_000
+)
+
+// renderHome draws a Home tab: what there is to know, the worst first. It is pure.
+func renderHome(h commands.Home) []slack.Block {
+	maker := &buttonMaker{}
+	head := commands.Say("wafbot is ", h.Policy.Describe(), " · as of ", h.Now)
+	blocks := []slack.Block{section(mrkdwn(head), refreshButton(maker))}
+	w := partsWriter{maker: maker, room: maxHomeText, most: maxHomeBlocks, rules: true}
+	blocks = append(blocks, w.write(h.Parts())...)
+	foot := commands.Say("Your role: ", h.Role.String(), ". Under Messages you can type ", commands.Code("help"))
+	return append(blocks, slack.NewContextBlock("", markupText(mrkdwn(foot))))
+}
+
+func refreshButton(maker *buttonMaker) *slack.ButtonBlockElement {
+	return slack.NewButtonBlockElement(maker.id(actionRefresh), "refresh", plainText("Refresh", maxLabel))
+}
+
+// noRole is the Home tab of somebody who may see nothing: who may, and how to become one of them.
+func noRole(user string, why commands.Text, roles commands.Roles) []slack.Block {
+	lines := []commands.Text{
+		why, commands.Say("Who may act: ", roleText(roles)),
+		commands.Say("To get a role, ask one of the admins to write your id ", commands.Code(user), " into wafbot's configuration, under ", commands.Code("policy")),
+	}
+	return append(sections(lines, maxTogether), actions([]*slack.ButtonBlockElement{refreshButton(&buttonMaker{})}))
+}
+
+// unknownHome is the Home tab of somebody for whom nothing could be looked up.
+func unknownHome(why commands.Text) []slack.Block {
+	return append(sections([]commands.Text{why}, maxTogether), actions([]*slack.ButtonBlockElement{refreshButton(&buttonMaker{})}))
+}
+
+// numbered gives each button an id of its own again: an answer brings along its own.
+func numbered(blocks []slack.Block) []slack.Block {
+	made := 0
+	number := func(b *slack.ButtonBlockElement) {
+		kind, _, _ := strings.Cut(b.ActionID, ":")
+		made++
+		b.ActionID = fmt.Sprintf("%s:%d", kind, made)
+	}
+	for _, block := range blocks {
+		switch b := block.(type) {
+		case *slack.SectionBlock:
+			if b.Accessory != nil && b.Accessory.ButtonElement != nil {
+				number(b.Accessory.ButtonElement)
+			}
+		case *slack.ActionBlock:
+			for _, e := range b.Elements.ElementSet {
+				if button, ok := e.(*slack.ButtonBlockElement); ok {
+					number(button)
+				}
+			}
+		}
+	}
+	return blocks
+}

@@ -1,0 +1,68 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// summaryDue is the reason of news that an account's hour for handing over has come.
+const summaryDue poller.Reason = "summary"
+
+// SummaryLate is how long after its hour a hand-over is still told; whoever came on duty later has asked for one. It is shorter than the hour
+// for which the memory knows what was told, so that one that is announced again isn't told again.
+const SummaryLate = 45 * time.Minute
+
+// SummaryDue is the news that it is time to hand an account over: of one hour all replicas make the same.
+func SummaryDue(account, channel string, at time.Time) poller.News {
+	return poller.News{ID: fmt.Sprintf("summary-%d", at.Unix()), Account: account, Reason: summaryDue, Channel: channel, At: at}
+}
+
+// tellSummary hands an account over in its channel, as it is when this is posted.
+func (b *Bot) tellSummary(ctx context.Context, a Account, n poller.News) error {
+	if b.cfg.Now().Sub(n.At) > SummaryLate {
+		return b.record(ctx, n, place{})
+	}
+	call := newsCall(n, Message{}, "")
+	t, err := b.try(ctx, n.Account, call.Delivery)
+	if err != nil {
+		return err
+	}
+	if t.told {
+		return b.record(ctx, n, place{})
+	}
+	res, err := b.cfg.Runner.Do(ctx, commands.Invocation{
+		ID: n.ID, At: n.At, Line: commands.Line{Name: "summary"}.With("account", n.Account), Actor: commands.Actor{ID: "wafbot", Name: "wafbot", Via: commands.ViaClock},
+	})
+	if err != nil {
+		return fmt.Errorf("draw summary: %w", err)
+	}
+	call.Message = partsMessage(res)
+	call.Message.Text = summaryNotice(a, res)
+	channel, ts, err := b.postTried(ctx, call, t)
+	if err != nil {
+		return err
+	}
+	return b.record(ctx, n, place{channel: channel, ts: ts})
+}
+
+// summaryNotice is a hand-over's notification.
+func summaryNotice(a Account, res commands.Result) string {
+	s, _ := res.Data.(commands.Summary)
+	burning := fmt.Sprintf("%d going on", len(s.Ongoing))
+	if s.Fault != "" {
+		burning = "what goes on is UNKNOWN"
+	}
+	held := fmt.Sprintf("%d in force", len(s.InForce))
+	if s.NoMemory {
+		held = "what is in force is UNKNOWN"
+	}
+	text := fmt.Sprintf("Hand-over of %s: %s, %s", a.Name, burning, held)
+	if n := len(s.Waiting); n > 0 {
+		text += fmt.Sprintf(", %d waiting for a second person", n)
+	}
+	return notification(text)
+}

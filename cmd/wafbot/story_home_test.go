@@ -1,0 +1,168 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// opensHome has somebody open the Home tab.
+func (w *world) opensHome(user string) {
+	w.t.Helper()
+	_, err := w.Slack.OpenHome(user)
+	require.NoError(w.t, err)
+}
+
+// home waits until somebody's Home tab shows all the parts.
+func (w *world) home(user string, parts ...string) string {
+	w.t.Helper()
+	shown := func() string {
+		v := w.Slack.Home(user)
+		if v == nil {
+			return ""
+		}
+		return strings.NewReplacer("*", "", "`", "").Replace(v.Plain())
+	}
+	w.until("home of "+user+": "+strings.Join(parts, ", "), func() bool {
+		text := shown()
+		return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
+	})
+	return shown()
+}
+
+// clicksHome has somebody click a button in the Home tab.
+func (w *world) clicksHome(user, button string) {
+	w.t.Helper()
+	d, err := w.Slack.Click(w.t.Context(), workspace.Click{User: user, View: "home", Button: button})
+	w.acknowledged(d, err)
+}
+
+func TestTheHomeTab(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.opensHome("rob")
+		w.home("rob", "wafbot is live", "Nothing is going on", "In force by wafbot: 0", "1 of 1 account watched well", "[Refresh]", "Your role: responder")
+		w.opensHome("guest")
+		require.NotContains(t, w.home("guest", "You have no role here", "Who may act: admins <@U0ANN0001>", "write your id U0GUEST04"), "Going on")
+
+		w.attack(injection())
+		card := w.card(attacker)
+		w.clicksHome("rob", "Refresh")
+		w.home("rob", "Going on: 1 attack, 0 incidents among them", card.id(), "Nobody is on it", "[I'm on it]")
+		w.clicksHome("rob", "I'm on it")
+		w.home("rob", "Rob Diaz is on it since", "Going on: 1 attack")
+		card.says("Rob Diaz is on it since")
+		card.click("ann", "Deny only")
+		card.says("Deny " + attacker + " everywhere for 4 h · Anna Weber")
+
+		w.opensHome("rob")
+		link := "/archives/" + card.now().Channel + "/p" + strings.ReplaceAll(card.ts, ".", "") + "|card"
+		w.until("a link to the card", func() bool { return strings.Contains(string(w.Slack.Home("rob").Raw), link) })
+		require.NotContains(t, w.home("rob", "In force by wafbot: 1", "Deny "+attacker+" everywhere for 4 h · Anna Weber", "[Undo]"), "[I'm on it]")
+		w.clicksHome("rob", "Undo")
+		w.home("rob", "Undo of: Deny "+attacker, "In force by wafbot: 0")
+		require.Empty(t, w.entries("acme"))
+		w.clicksHome("rob", "Refresh")
+		w.until("the answer is gone", func() bool { return !strings.Contains(w.Slack.Home("rob").Plain(), "Undo of") })
+
+		w.types("rob", "deny country:FR for=2h")
+		w.told("rob", "Waits for a second person")
+		w.opensHome("rob")
+		require.NotContains(t, w.home("rob", "Waiting for a second person: 1", "Deny country:FR everywhere for 2 h · asked by Rob Diaz"), "[Approve]")
+		w.opensHome("ann")
+		w.home("ann", "Waiting for a second person: 1", "[Approve] [Reject]")
+		w.clicksHome("ann", "Approve")
+		require.NotContains(t, w.home("ann", "approved by Anna Weber", "In force by wafbot: 1", "Deny country:FR"), "Waiting for")
+		require.Len(t, w.entries("acme"), 1)
+
+		w.opensHome("vic")
+		require.NotContains(t, w.home("vic", card.id(), "Your role: viewer"), "[Undo]")
+		for _, c := range w.Slack.Calls() {
+			require.NotContains(t, []string{"chat.postEphemeral"}, c.Method, "what is clicked in the Home tab is answered there")
+		}
+	})
+}
+
+// atThisHour has acme handed over at this very minute, so that it is late already when the bot starts; and globex so long ago that nobody waits for it.
+func atThisHour(w *world) {
+	cfg, err := demoConfig(w.World)
+	require.NoError(w.t, err)
+	w.cfg.Accounts = append(w.cfg.Accounts, cfg.Accounts[1])
+	for i, ago := range []time.Duration{0, 2 * time.Hour} {
+		w.cfg.Accounts[i].Summary.At = time.Now().Add(-ago).In(w.cfg.Timezone).Format("15:04")
+	}
+}
+
+func TestTheHandOver(t *testing.T) {
+	storyOver(t, eitherWay(), atThisHour, func(t *testing.T, w *world) {
+		handed := func() int {
+			return len(slices.DeleteFunc(w.shown("#waf"), func(m workspace.Message) bool { return !says(m, "Hand-over of acme: the last 10 h") }))
+		}
+		w.message("#waf", "Hand-over of acme: the last 10 h", "Nothing is going on", "What happened: no incidents are known of", "No incidents could be registered on default: it blocks since")
+		first := w.stop
+		w.start() // another replica
+		first()
+		w.attack(injection())
+		card := w.card(attacker) // so the other one tends the account by now
+		w.stop()
+		w.start()
+		w.polls(2)
+		require.Equal(t, 1, handed(), "once, whoever comes after")
+		require.Len(t, w.shown("#waf-globex"), 1, "that one it watches")
+
+		second := injection()
+		second.Path = "/search"
+		w.attack(second)
+		other := w.card("/search")
+		for _, c := range []card2{{card, "rob"}, {other, "ann"}} {
+			c.click(c.user, "I'm on it")
+			c.says("is on it since")
+		}
+		w.types("vic", "summary since=1h")
+		answer := w.told("vic", "Hand-over of acme: the last 1 h", "Going on: 2 attacks", "Rob Diaz is on it", "Anna Weber is on it")
+		require.NotContains(t, answer.Plain(), "[I take over]", "a viewer can't")
+		w.writes("ann", "#waf", card.ts, "@wafbot summary")
+		w.click("ann", w.told("ann", "Hand-over of acme"), "I take over")
+		w.told("ann", "Anna Weber is on 1 attack of acme now: "+card.id(), "Until now: Rob Diaz on 1, nobody on 0")
+		card.says("Anna Weber is on it since")
+		told := w.message("#waf", "Anna Weber takes over 1 attack of acme", "<@U0ROB0002>: no longer yours: "+card.id())
+		require.Empty(t, told.ThreadTS)
+		require.Empty(t, card.replies("takes this attack over"), "told once, and not for each attack")
+		w.types("rob", "handover --all to=@me")
+		w.told("rob", "Rob Diaz is on 2 attacks of acme now", "Until now: Anna Weber on 2")
+		w.message("#waf", "Rob Diaz takes over 2 attacks of acme", "<@U0ANN0001>: no longer yours: ", card.id(), other.id())
+		require.Empty(t, w.sent())
+	})
+}
+
+// card2 is a card and who clicks on it.
+type card2 struct {
+	card
+	user string
+}
+
+func TestSummaryHours(t *testing.T) {
+	t.Parallel()
+	zone, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	at := func(text string) time.Time {
+		moment, err := time.ParseInLocation("2006-01-02 15:04", text, zone)
+		require.NoError(t, err)
+		return moment
+	}
+	for _, tt := range []struct{ now, last, next string }{
+		{"2026-11-21 08:00", "2026-11-21 08:00", "2026-11-22 08:00"},
+		{"2026-11-21 07:59", "2026-11-20 08:00", "2026-11-21 08:00"},
+		{"2026-11-30 23:59", "2026-11-30 08:00", "2026-12-01 08:00"},
+		{"2026-10-24 12:00", "2026-10-24 08:00", "2026-10-25 08:00"}, // the clocks go back in that night
+	} {
+		last, next := summaryHours(at(tt.now), "08:00")
+		require.True(t, last.Equal(at(tt.last)) && next.Equal(at(tt.next)), "%s: %s, %s", tt.now, last, next)
+	}
+	_, next := summaryHours(at("2026-10-24 12:00"), "08:00")
+	require.Equal(t, 21*time.Hour, next.Sub(at("2026-10-24 12:00")))
+}

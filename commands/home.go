@@ -1,0 +1,220 @@
+package commands
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Home is what one person's Home tab shows: the overviews of all accounts by what matters, whichever account it is about.
+type Home struct {
+	Accounts []Overview
+	Who      Actor
+	Role     Role
+	Policy   Policy
+	Trouble  []Text // what is wrong beside the accounts
+	Now      time.Time
+}
+
+// How many rows of each kind a Home tab shows, so that all its blocks are under a hundred.
+const (
+	homeBurning = 15
+	homeWaiting = 6
+	homeModes   = 8
+	homeInForce = 15
+	homeMuted   = 5
+	homeHealth  = 8
+)
+
+// Parts are the parts of the tab, the worst first. Only buttons that the person may use are in it.
+func (h Home) Parts() []Part {
+	switched, rest := h.inForceParts()
+	parts := []Part{
+		h.burningPart().cutTo(homeBurning, h.where()), h.waitingPart().cutTo(homeWaiting, h.where()), switched.cutTo(homeModes, h.where()),
+		rest.cutTo(homeInForce, h.where()), h.mutedPart().cutTo(homeMuted, h.where()), h.healthPart().cutTo(homeHealth, h.where()),
+	}
+	return slices.DeleteFunc(parts, func(p Part) bool { return p.Title == nil })
+}
+
+// row is a line about something of an account, which is named where there are several.
+func (h Home) row(o Overview, text Text, do ...Suggestion) Row {
+	if len(h.Accounts) > 1 {
+		text = Say(Bold(o.Account), " ", text)
+	}
+	if h.Role < Responder {
+		do = nil
+	}
+	return Row{Text: text, Do: do}
+}
+
+// where the rest is: one account's status holds more than there is room for.
+func (h Home) where() Line {
+	if len(h.Accounts) == 1 {
+		return Line{Name: "status", Flags: []string{"all"}}.With("account", h.Accounts[0].Account)
+	}
+	return Line{Name: "status"}.With("account", "NAME")
+}
+
+// ongoing is an attack and the overview that it is in.
+type ongoing struct {
+	of  Overview
+	row AttackRow
+}
+
+func (h Home) burningPart() Part {
+	var all []ongoing
+	var p Part
+	incidents, unknown := 0, 0
+	for _, o := range h.Accounts {
+		if o.Fault != "" {
+			unknown++
+			p.Rows = append(p.Rows, Row{Text: o.burningHead()})
+		}
+		for _, row := range o.Ongoing {
+			all = append(all, ongoing{o, row})
+			if row.Attack.Incident() {
+				incidents++
+			}
+		}
+	}
+	p.Rows = p.Rows[:min(homeHealth, len(p.Rows))]
+	slices.SortStableFunc(all, func(x, y ongoing) int {
+		return cmp.Or(urgency(y.row.Attack)-urgency(x.row.Attack), cmp.Compare(y.row.Attack.Hits.N, x.row.Attack.Hits.N))
+	})
+	for _, b := range all {
+		p.Rows = append(p.Rows, h.burningRow(b.of, b.row))
+	}
+	switch {
+	case len(all) > 0:
+		p.Title = Say(Bold("Going on: "+count(len(all), "attack")), ", ", count(incidents, "incident"), " among them")
+	case unknown > 0:
+		p.Title = Say(Bold("Going on: unknown"))
+	default:
+		p.Title = Say(Bold("Nothing is going on"), " (no hit in the last ", HumanDuration(h.quietFor()), ")")
+	}
+	if unknown > 0 && unknown < len(h.Accounts) {
+		p.Title = Say(p.Title, ", and what goes on is unknown of ", count(unknown, "account"))
+	}
+	return p
+}
+
+// quietFor is how long nothing was hit where nothing is going on.
+func (h Home) quietFor() (least time.Duration) {
+	for _, o := range h.Accounts {
+		if least == 0 || o.Of.OngoingFor < least {
+			least = o.Of.OngoingFor
+		}
+	}
+	return least
+}
+
+func (h Home) burningRow(o Overview, row AttackRow) Row {
+	text := Say(o.burningLine(row, h.Now), " · ", joined(append([]Text{OwnerLine(row.Case.Owner)}, caseLines(Case{Verdict: row.Case.Verdict})...), " · "))
+	if row.Case.Owner != nil {
+		return h.row(o, text)
+	}
+	return h.row(o, text, ClaimButton(Situation{Account: o.Of, ID: row.ID}))
+}
+
+func (h Home) waitingPart() (p Part) {
+	for _, o := range h.Accounts {
+		for _, r := range o.Waiting {
+			p.Rows = append(p.Rows, h.row(o, requestLine(r), requestButtons(r, h.Who, h.Role)...))
+		}
+	}
+	if len(p.Rows) > 0 {
+		p.Title = Say(Bold("Waiting for a second person: "), number(len(p.Rows)))
+	}
+	return p
+}
+
+// inForceParts are what wafbot did and what still holds, modes apart: everybody feels them. What should have ended stands first.
+func (h Home) inForceParts() (switched, rest Part) {
+	var unknown []Row
+	for _, o := range h.Accounts {
+		if o.NoMemory {
+			unknown = append(unknown, h.row(o, o.forceHead()))
+			continue
+		}
+		modes, others := o.modes()
+		switched.Rows = append(switched.Rows, h.changeRows(o, modes)...)
+		rest.Rows = append(rest.Rows, h.changeRows(o, others)...)
+	}
+	if len(switched.Rows) > 0 {
+		switched.Title = Say(Bold("Modes that have not returned: "), number(len(switched.Rows)))
+	}
+	rest.Title = Say(Bold("In force by wafbot: "), number(len(rest.Rows)))
+	switch {
+	case len(unknown) == len(h.Accounts):
+		rest.Title = Say(Bold("In force by wafbot: unknown"))
+	case len(unknown) > 0:
+		rest.Title = Say(rest.Title, ", and unknown of ", count(len(unknown), "account"))
+	}
+	rest.Rows = append(unknown, rest.Rows...)
+	return switched, rest
+}
+
+func (h Home) changeRows(o Overview, changes []Change) (rows []Row) {
+	changes = slices.Clone(changes)
+	slices.SortStableFunc(changes, func(x, y Change) int {
+		switch {
+		case x.overdue(h.Now) == y.overdue(h.Now):
+			return 0
+		case x.overdue(h.Now):
+			return -1
+		}
+		return 1
+	})
+	for _, ch := range changes {
+		var do []Suggestion
+		if undo, ok := UndoButton(ch, h.Now); ok {
+			do = append(do, undo)
+		}
+		rows = append(rows, h.row(o, forceLine(ch, h.Now), do...))
+	}
+	return rows
+}
+
+func (h Home) mutedPart() (p Part) {
+	for _, o := range h.Accounts {
+		for _, m := range o.Muted {
+			p.Rows = append(p.Rows, h.row(o, MuteLine(m)))
+		}
+	}
+	if len(p.Rows) > 0 {
+		p.Title = Say(Bold("Muted, incidents excepted: "), number(len(p.Rows)))
+	}
+	return p
+}
+
+// healthPart says what keeps wafbot from seeing or acting, and how long ago the others were looked at.
+func (h Home) healthPart() (p Part) {
+	var oldest time.Time
+	well, unknown := 0, 0
+	for _, line := range h.Trouble {
+		p.Rows = append(p.Rows, Row{Text: line})
+	}
+	for _, o := range h.Accounts {
+		trouble := o.troubleLines(h.Now)
+		for _, line := range trouble {
+			p.Rows = append(p.Rows, h.row(o, line))
+		}
+		switch {
+		case o.Health == nil:
+			unknown++
+		case o.Health.Failing == "":
+			well++
+			if oldest.IsZero() || o.Health.LastGood.Before(oldest) {
+				oldest = o.Health.LastGood
+			}
+		}
+	}
+	p.Title = Say(Bold("Health: "), number(well), " of ", count(len(h.Accounts), "account"), " watched well")
+	if well > 0 {
+		p.Title = Say(p.Title, ", last good look ", ago(oldest, h.Now))
+	}
+	if unknown > 0 {
+		p.Title = Say(p.Title, "; not known of ", number(unknown))
+	}
+	return p
+}

@@ -1,0 +1,160 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// Overview is what people want to know of an account now. Status, the Home tab and hand-overs are drawn from it, so that none of them shows
+// another figure than the others.
+type Overview struct {
+	Account  string      `json:"account"`
+	Of       *Account    `json:"-"`
+	Health   *HealthNow  `json:"health,omitempty"`
+	Fault    string      `json:"fault,omitempty"` // for people: why what burns is unknown
+	Ongoing  []AttackRow `json:"ongoing"`         // incidents first, then what gets through
+	InForce  []Change    `json:"in_force"`        // the newest first, with those that should have ended and have not
+	Waiting  []Request   `json:"waiting,omitempty"`
+	Muted    []Mute      `json:"muted,omitempty"`
+	Tied     *Tied       `json:"tied,omitempty"`      // the service refuses changes; nil: not as far as is known
+	NoMemory bool        `json:"no_memory,omitempty"` // Redis can't be reached or was emptied: what people did is unknown
+	Emptied  bool        `json:"emptied,omitempty"`   // the latter
+}
+
+// seen is what was read for an overview and isn't all in it.
+type seen struct {
+	attacks []apiclient.Attack
+	changes []Change
+	cases   map[string]Case
+}
+
+// maxLinked is how many attacks of an account get a link to their card: no more are ever shown in one message.
+const maxLinked = longList
+
+// picture gathers what is known of an account: what was listed at the service, and what wafbot remembers.
+func (c *Call) picture(ctx context.Context, a *Account, listed answered[apiclient.Attack]) (Overview, seen) {
+	o := Overview{Account: a.Name, Of: a, Ongoing: []AttackRow{}, InForce: []Change{}}
+	s := seen{attacks: listed.found}
+	if listed.err != nil {
+		text, _ := ForPeople(c.Invocation, forPeople(listed.err))
+		o.Fault = text.String()
+	}
+	for _, attack := range c.burning(a, listed.found) {
+		o.Ongoing = append(o.Ongoing, AttackRow{ID: AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: true, Attack: attack})
+	}
+	if c.cfg.Health != nil {
+		if h, ok := c.cfg.Health(a.Name); ok {
+			o.Health = &h
+		}
+	}
+	if t, err := c.cfg.Ties.Tied(ctx, a.Name); err == nil && t.GoesOn() {
+		o.Tied = &t
+	}
+	var err error
+	if s.changes, err = c.cfg.Ledger.Changes(ctx, a.Name); err == nil {
+		err = c.remembered(ctx, a, &o, &s)
+	}
+	o.NoMemory, o.Emptied = err != nil, errors.Is(err, ErrEmptied)
+	return o, s
+}
+
+// remembered adds what people did and said. After an error nothing of it is known: half of it would be taken for all.
+func (c *Call) remembered(ctx context.Context, a *Account, o *Overview, s *seen) (err error) {
+	if s.cases, err = c.cfg.Desk.Cases(ctx, a.Name); err != nil {
+		return err
+	}
+	muted, err := c.mutesNow(ctx, a)
+	if err != nil {
+		return err
+	}
+	waiting, err := c.waiting(ctx, a)
+	if err != nil {
+		return err
+	}
+	o.Muted, o.Waiting = muted, waiting
+	for _, ch := range s.changes {
+		if (ch.InForce(c.Now) || ch.overdue(c.Now)) && ch.Amends() == "" && !ch.superseded(s.changes) {
+			o.InForce = append(o.InForce, ch)
+		}
+	}
+	links := c.cardLinks(ctx, a, o.Ongoing)
+	for i := range o.Ongoing {
+		row := &o.Ongoing[i]
+		row.Case, row.Card = s.cases[row.ID], links[row.ID]
+		row.Case.Notes = nil // the attack's own line has them
+	}
+	return nil
+}
+
+// waiting are the requests that a second person can still decide, the oldest first: its time is over first.
+func (c *Call) waiting(ctx context.Context, a *Account) ([]Request, error) {
+	all, err := c.cfg.Requests.Requests(ctx, a.Name)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(r Request) bool { return !r.Waits(c.Now) })
+	slices.SortStableFunc(all, func(x, y Request) int { return x.Until.Compare(y.Until) })
+	return all, nil
+}
+
+// cardLinks are where the first cards of those can be opened, where that helps: a terminal opens nothing, and must not wait for Slack.
+func (c *Call) cardLinks(ctx context.Context, a *Account, ongoing []AttackRow) map[string]string {
+	if c.cfg.CardLinks == nil || c.Actor.Via == ViaCLI || len(ongoing) == 0 {
+		return nil
+	}
+	var ids []string
+	for _, row := range ongoing[:min(maxLinked, len(ongoing))] {
+		ids = append(ids, row.ID)
+	}
+	return c.cfg.CardLinks(ctx, a.Name, ids)
+}
+
+// burning are the attacks that go on, what gets through first.
+func (c *Call) burning(a *Account, listed []apiclient.Attack) []apiclient.Attack {
+	ongoing := slices.DeleteFunc(slices.Clone(listed), func(attack apiclient.Attack) bool {
+		return !c.ongoing(a, attack) || attack.Result() || attack.FalsePositive()
+	})
+	slices.SortStableFunc(ongoing, func(x, y apiclient.Attack) int {
+		return cmp.Or(urgency(y)-urgency(x), cmp.Compare(y.Hits.N, x.Hits.N))
+	})
+	return ongoing
+}
+
+// urgency orders attacks: incidents first, then what gets through.
+func urgency(a apiclient.Attack) int {
+	n := map[apiclient.Status]int{apiclient.StatusNotBlocked: 3, apiclient.StatusPartly: 2, apiclient.StatusUnknown: 1}[a.Status()]
+	if a.Incident() {
+		n += 4
+	}
+	return n
+}
+
+// burningFrom is since when attacks are listed to find those that go on.
+func (c *Call) burningFrom(a *Account) time.Time { return c.Now.Add(-max(a.OngoingFor, time.Hour)) }
+
+// overdue reports whether wafbot should have ended the change and has not: it still does what it does.
+func (c Change) overdue(now time.Time) bool {
+	return (c.State == StateDone || c.State == StateHalf) && !c.DueAt().IsZero() && !now.Before(c.DueAt())
+}
+
+// switches reports whether the change set a filtration mode.
+func (c Change) switches() bool {
+	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Kind == CreateRule && s.Rule.Type == apiclient.RuleMode })
+}
+
+// modes are the mode switches that have not returned, and rest is what else is in force.
+func (o Overview) modes() (switched, rest []Change) {
+	for _, ch := range o.InForce {
+		if ch.switches() {
+			switched = append(switched, ch)
+		} else {
+			rest = append(rest, ch)
+		}
+	}
+	return switched, rest
+}

@@ -1,0 +1,297 @@
+package commands_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+// askedFor are requests that wait, and some decided lately.
+type askedFor struct {
+	all  []commands.Request
+	fail bool
+}
+
+func (r *askedFor) Requests(_ context.Context, account string) (found []commands.Request, err error) {
+	if r.fail {
+		return nil, errAway
+	}
+	for _, one := range r.all {
+		if one.Account == account {
+			found = append(found, one)
+		}
+	}
+	return found, nil
+}
+
+// waiting is a request of Bob's that waits for so long.
+func (w *world) waiting(id, does string, lasts time.Duration) commands.Request {
+	return commands.Request{
+		ID: id, Account: "acme", Does: does, Role: commands.Responder, Asker: bob, At: w.clock(), Until: w.clock().Add(lasts), State: commands.RequestWaiting,
+	}
+}
+
+// overview is what status tells programs of the account.
+func (w *world) overview(who commands.Actor) commands.Overview {
+	w.t.Helper()
+	all, ok := w.reads(who, "status").Data.([]commands.Overview)
+	require.True(w.t, ok)
+	require.Len(w.t, all, 1)
+	return all[0]
+}
+
+func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
+	t.Parallel()
+	kept := &askedFor{}
+	w := newWorld(t, func(c *commands.Config) {
+		c.Requests = kept
+		c.CardLinks = func(_ context.Context, account string, attacks []string) map[string]string {
+			return map[string]string{attacks[0]: "https://slack.example/" + account + "/" + attacks[0]}
+		}
+		broken := source("our CDN", commands.DenyNever, "192.0.2.0/24")
+		broken.File, broken.Broken = "cdn.txt", "no such file"
+		sources(broken)(c)
+	})
+	id := w.attackOn("/login")
+	over, decided := w.waiting("r2222222", "Deny 1.1.1.1", time.Minute), w.waiting("r3333333", "Deny 2.2.2.2", time.Hour)
+	decided.State = commands.RequestApproved
+	kept.all = []commands.Request{w.waiting("r1111111", "Allow 3.3.3.3", time.Hour), w.waiting("r4444444", "Deny country:FR", 15*time.Minute), over, decided}
+	w.anyway(ann, "mode Shop block for=1h")
+	w.does(ann, "deny 203.0.113.7 for=4h")
+	w.pass(2 * time.Minute)
+
+	shown := text(w.reads(eve, "status"))
+	require.Contains(t, shown, id+" card https://slack.example/acme/"+id+" SQL injection on Shop")
+	require.Contains(t, shown, "Waits for a second person: r4444444 Deny country:FR · asked by Bob 2026-11-20 03:00 UTC · until 2026-11-20 03:15 UTC")
+	require.Less(t, strings.Index(shown, "r4444444"), strings.Index(shown, "r1111111"), "what is over first stands first")
+	require.NotContains(t, shown, "r2222222")
+	require.NotContains(t, shown, "r3333333")
+	require.Contains(t, shown, "In force by wafbot: 2, of these modes that have not returned: 1\n")
+	require.Contains(t, shown, "Switch Shop to block for 1 h · Ann 2026-11-20 03:00 UTC → 2026-11-20 04:00 UTC · accepted by the service, works in minutes to 1 h · returns by itself")
+	require.Contains(t, shown, "Source our CDN: cdn.txt can't be read: no such file")
+	require.NotContains(t, text(w.reads(anyone, "status")), "slack.example", "a terminal opens nothing")
+	o := w.overview(eve)
+	require.Equal(t, "https://slack.example/acme/"+id, o.Ongoing[0].Card)
+	require.Len(t, o.Waiting, 2)
+
+	w.pass(time.Hour)
+	shown = text(w.reads(eve, "status"))
+	require.Contains(t, shown, "In force by wafbot: 2, of these modes that have not returned: 1\n", "what wafbot could not end is still there")
+	require.Contains(t, shown, "Should have ended, and is tried each minute: ")
+	require.NotContains(t, shown, "Waits for")
+	w.pass(24 * time.Hour)
+	require.Len(t, w.overview(eve).InForce, 1, "an entry ends by itself, a mode doesn't")
+
+	kept.fail = true
+	require.True(t, w.overview(eve).NoMemory)
+}
+
+func TestHomeShowsWhatStatusTells(t *testing.T) {
+	t.Parallel()
+	kept := &askedFor{}
+	w := newWorld(t, func(c *commands.Config) { c.Requests = kept })
+	id := w.attackOn("/login")
+	kept.all = []commands.Request{w.waiting("r1111111", "Deny country:FR", time.Hour)}
+	w.does(ann, "deny 203.0.113.7 for=4h")
+	buttons := func(who commands.Actor) (lines []string) {
+		res := w.reads(who, "status")
+		require.Equal(t, res.Data, res.Home.Accounts)
+		for _, p := range res.Home.Parts() {
+			for _, r := range p.Rows {
+				for _, s := range r.Do {
+					lines = append(lines, s.Line.String())
+				}
+			}
+		}
+		return lines
+	}
+	claim, undo := "claim account=acme attack="+id, "undo "+w.ledger.all()[0].ID+" account=acme"
+	approve, reject := "approve r1111111 account=acme", "reject r1111111 account=acme"
+	require.Equal(t, []string{claim, approve, reject, undo}, buttons(ann))
+	require.Equal(t, []string{claim, undo}, buttons(bob), "who asked can't decide")
+	require.Empty(t, buttons(eve), "a viewer only looks")
+	w.writes(ann, "claim attack="+id)
+	require.NotContains(t, buttons(ann), claim)
+	require.Equal(t, "claim", mustParse(t, claim).Name)
+}
+
+func mustParse(t *testing.T, line string) commands.Line {
+	t.Helper()
+	l, err := commands.Parse(line)
+	require.NoError(t, err)
+	require.Equal(t, line, l.String())
+	return l
+}
+
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	kept := &askedFor{}
+	night := time.Date(2026, 11, 20, 1, 0, 0, 0, time.UTC)
+	w := newWorld(t, func(c *commands.Config) { c.Requests = kept })
+	w.records.blinds = []commands.Spell{{From: night, Until: night.Add(10 * time.Minute), Why: "the service can't be reached"}}
+	quiet := text(w.reads(eve, "summary"))
+	require.Contains(t, quiet, "Hand-over of acme: the last 10 h, since 2026-11-19 17:00 UTC. wafbot is live")
+	require.Contains(t, quiet, "Nothing is going on (no hit in the last 15 min)")
+	require.Contains(t, quiet, "Nothing of wafbot's is in force")
+	require.Contains(t, quiet, "What happened: no incidents are known of, 0 other attacks; 0 of these blocked without anybody")
+	require.Contains(t, quiet, "Not watched from 2026-11-20 01:00 UTC to 2026-11-20 01:10 UTC: the service can't be reached")
+
+	w.anyway(ann, "mode Shop block for=2h")
+	w.does(ann, "deny 203.0.113.7 for=4h")
+	w.does(ann, "patch GET shop.example.com/p type=xss part=get.q for=7d")
+	w.does(bob, "deny 203.0.113.8 for=4h")
+	w.does(bob, "undo")
+	w.seed(waf.IPRule{List: "black", RuleType: "ip_range", Subnet: "198.51.100.9/32", Reason: "soc ticket 7"})
+	kept.all = []commands.Request{w.waiting("r1111111", "Deny country:FR", time.Hour)}
+	id := w.attackOn("/login")
+	w.writes(bob, "note same botnet attack="+id)
+	w.pass(10 * time.Minute)
+	shown := text(w.reads(ann, "summary since=12h"))
+	for _, part := range []string{
+		"Going on: 1 attack, 0 incidents among them", id, "Nobody is on it", "Waiting for a second person: 1", "r1111111 Deny country:FR",
+		"Ends on your shift, until 2026-11-20 13:10 UTC: 1\n", "In force for longer: 1\n", "Modes that have not returned: 1\n", "returns by itself",
+		"No incidents could be registered on Shop: it blocks since 2026-11-20 03:00 UTC",
+		"Denied by others than wafbot: 1\n", "198.51.100.9 everywhere", "soc ticket 7", "Taken back: 1\n", "Deny 203.0.113.8", "taken back by Bob", "no reason given",
+		"Note of Bob 2026-11-20 03:00 UTC: same botnet",
+	} {
+		require.Contains(t, shown, part)
+	}
+	res := w.reads(ann, "summary")
+	var labels []string
+	for _, p := range res.Parts {
+		for _, s := range p.Do {
+			labels = append(labels, s.Label+": "+s.Line.String())
+		}
+	}
+	require.Equal(t, []string{"I take over: handover account=acme to=@me --all"}, labels)
+	s, ok := res.Data.(commands.Summary)
+	require.True(t, ok)
+	require.ElementsMatch(t, w.overview(ann).InForce, s.InForce, "one picture")
+
+	w.pass(2 * time.Hour)
+	w.does(root, "undo "+w.modeChange().ID)
+	require.Contains(t, text(w.reads(ann, "summary")), "No incidents could be registered on Shop from 2026-11-20 03:00 UTC to 2026-11-20 05:10 UTC: it blocked")
+	w.pass(11 * time.Hour)
+	later := text(w.reads(ann, "summary since=5h"))
+	for _, part := range []string{"could be registered", "Taken back", "Note of", "Denied by others"} {
+		require.NotContains(t, later, part, "it was before")
+	}
+	w.refuses(ann, "summary since=forever", commands.ErrUsage, "needs an end")
+}
+
+// modeChange is the switch of a mode that is in force.
+func (w *world) modeChange() commands.Change {
+	for _, ch := range w.ledger.all() {
+		if ch.Line.Name == "mode" && ch.State == commands.StateDone {
+			return ch
+		}
+	}
+	return commands.Change{}
+}
+
+func TestSummaryOfAModeThatOthersSet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.byHand("POST", "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"block","validated":false,"action":[{"type":"equal","value":"7","point":["instance"]}]}`)
+	shown := text(w.reads(eve, "summary"))
+	require.Contains(t, shown, "No incidents could be registered on Legacy: it blocks since 2026-11-20 03:00 UTC")
+	require.NotContains(t, shown, "could be registered on Shop")
+}
+
+func TestSummaryWhereTheServiceDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.does(ann, "deny 203.0.113.7 for=4h")
+	for _, endpoint := range []string{"POST /v1/objects/attack", "GET /v4/ip_rules"} {
+		w.fault(endpoint, "status:403", 10)
+	}
+	shown := text(w.reads(eve, "summary"))
+	require.Contains(t, shown, "Going on: unknown\n")
+	require.Contains(t, shown, "What happened: unknown, see above")
+	require.Contains(t, shown, "Denied by others: unknown: ")
+	require.Contains(t, shown, "Deny 203.0.113.7 everywhere", "what wafbot knows is told")
+	w.ledger.set(func(l *ledger) { l.readFail = true })
+	shown = text(w.reads(eve, "summary"))
+	require.Contains(t, shown, "What is in force is unknown")
+	require.NotContains(t, shown, "Nothing of wafbot's")
+}
+
+func TestTakeOver(t *testing.T) {
+	t.Parallel()
+	var told []commands.TakeOver
+	w := newWorld(t, func(c *commands.Config) {
+		c.TookOver = func(_ context.Context, t commands.TakeOver) { told = append(told, t) }
+	})
+	w.nothing(ann, "handover --all to=@me", "Nothing is going on on acme")
+	one, two, three := w.attackOn("/a"), w.attackOn("/b"), w.attackOn("/c")
+	w.writes(bob, "claim attack="+one)
+	w.writes(bob, "claim attack="+two)
+	w.pass(time.Minute)
+	touched := len(w.touched)
+	inv := w.asks(ann, "handover --all to=@me account=acme")
+	res, err := w.do(inv)
+	require.NoError(t, err)
+	require.Contains(t, text(res), "Ann is on 3 attacks of acme now: ")
+	require.Contains(t, text(res), "Until now: Bob on 2, nobody on 1")
+	require.Equal(t, "handover to=me --all", w.lastAudit().Line)
+	require.Contains(t, w.lastAudit().After[0], "Bob on 2")
+	for _, id := range []string{one, two, three} {
+		require.Equal(t, ann.ID, w.said(id).Owner.ID)
+		require.Contains(t, text(res), id)
+	}
+	require.Equal(t, bob.ID, w.said(one).Owner.From)
+	require.Len(t, w.touched, touched+3, "each card is drawn again")
+	require.Empty(t, w.touched[touched].HandedTo, "nobody is told once for each attack")
+	require.Equal(t, []commands.TakeOver{{Account: "acme", Delivery: inv.ID, To: ann.ID, Since: inv.At}}, told)
+
+	res, err = w.do(inv)
+	require.NoError(t, err)
+	require.Contains(t, text(res), "Bob on 2, nobody on 1", "the same request again has the same answer")
+	require.Equal(t, told[0], told[1], "and is told by the same news")
+	w.pass(time.Minute)
+	w.nothing(ann, "handover --all to=@me", "Ann is on all 3 attacks of acme already")
+	w.writes(ann, `handover --all "legal knows" to=U2BOB`, "Bob is on 3 attacks", "Ann on 3, nobody on 0")
+	require.Equal(t, "legal knows", w.said(three).Notes[0].Text)
+	require.Equal(t, bob.ID, told[2].To)
+
+	w.refuses(ann, "handover --all to=@me attack="+one, commands.ErrUsage, "not both")
+	w.refuses(eve, "handover --all to=@me", commands.ErrDenied, "role responder")
+	w.refuses(ann, "handover --all to=U4EVE", commands.ErrGuarded, "role viewer")
+	in := w.asks(ann, "handover --all to=@me")
+	in.Attack = one
+	res, err = w.do(in)
+	require.NoError(t, err, "in a card's thread it is all of them, too")
+	require.Contains(t, text(res), "Ann is on 3 attacks")
+	w.fault("POST /v1/objects/attack", "status:403", 10)
+	w.refuses(bob, "handover --all to=@me", commands.ErrService, "")
+}
+
+func TestTakeOverThatWasCutShort(t *testing.T) {
+	t.Parallel()
+	var told []commands.TakeOver
+	w := newWorld(t, func(c *commands.Config) {
+		c.TookOver = func(_ context.Context, t commands.TakeOver) { told = append(told, t) }
+	})
+	for _, path := range []string{"/a", "/b", "/c"} {
+		w.writes(bob, "claim attack="+w.attackOn(path))
+	}
+	inv := w.asks(ann, "handover --all to=@me")
+	w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n == 3 } })
+	_, err := w.do(inv)
+	require.ErrorIs(t, err, commands.ErrAway)
+	require.Empty(t, told)
+	w.ledger.set(func(l *ledger) { l.saveFail = nil })
+	res, err := w.do(inv)
+	require.NoError(t, err)
+	require.Contains(t, text(res), "Ann is on 3 attacks", "what was done before the fault counts")
+	require.Contains(t, text(res), "Bob on 3, nobody on 0")
+	require.Len(t, told, 1)
+	require.Equal(t, apiclient.StatusNotBlocked, w.overview(ann).Ongoing[0].Attack.Status())
+}

@@ -1,0 +1,196 @@
+package commands
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// shift is how far a hand-over looks back when the line doesn't say, and how far ahead.
+const shift = 10 * time.Hour
+
+func summary() *Command {
+	return &Command{
+		Name: "summary", Role: Viewer,
+		Summary: "hand over: what goes on, what is in force and until when, and what happened",
+		Args:    []Arg{{Name: "since", Help: "how far back: 10h", Read: readDuration}},
+		Example: "summary since=12h",
+		Read:    readSummary,
+	}
+}
+
+// Summary is what one shift leaves to the next.
+type Summary struct {
+	Overview
+	Since     time.Time          `json:"since"`
+	Now       time.Time          `json:"now"`
+	Incidents int                `json:"incidents"` // that were hit since then, over or not
+	Attacks   int                `json:"attacks"`   // likewise, incidents left out
+	Alone     int                `json:"alone"`     // of these: blocked by the service, and nobody had to do anything
+	Blocked   []BlockWindow      `json:"blocked,omitempty"`
+	Others    []apiclient.IPRule `json:"others,omitempty"` // on the denylist since then, and not by wafbot
+	Unread    string             `json:"unread,omitempty"` // for people: why Others is unknown, and Blocked perhaps not all
+	Undone    []Undone           `json:"undone,omitempty"`
+	Blind     []Spell            `json:"blind,omitempty"`
+	Notes     []NoteOn           `json:"notes,omitempty"`
+	Policy    Policy             `json:"-"`
+	Role      Role               `json:"-"` // of who sees it: what he may not do has no button
+	Who       Actor              `json:"-"`
+}
+
+// BlockWindow is a time in which an application blocked, so that no incident could be registered on it.
+type BlockWindow struct {
+	App  string    `json:"app"`           // its name
+	From time.Time `json:"from,omitzero"` // zero: not known
+	To   time.Time `json:"to,omitzero"`   // zero: it goes on
+}
+
+// Undone is a change that somebody took back.
+type Undone struct {
+	Change Change `json:"change"`
+	Why    string `json:"why,omitempty"` // as given
+}
+
+// NoteOn is a note with the attack that it is about.
+type NoteOn struct {
+	Attack string `json:"attack"`
+	Note
+}
+
+func readSummary(ctx context.Context, c *Call) (Result, error) {
+	back := shift
+	if since := c.Line.Keys["since"]; since != "" {
+		var err error
+		if back, err = parseDuration(since); err != nil {
+			return Result{}, err
+		}
+		if back == never {
+			return Result{}, usage(Say(Code("since="), " needs an end: ", Code("12h")))
+		}
+	}
+	s := c.summary(ctx, c.Now.Add(-back))
+	parts := s.Parts(c.Actor.Via != ViaCLI)
+	return Result{Account: c.Account.Name, Lines: partLines(parts), Parts: parts, Data: s}, nil
+}
+
+// summary gathers what happened since then. The service gets some seconds: one that hangs must not keep the rest from people.
+func (c *Call) summary(ctx context.Context, since time.Time) Summary {
+	a := c.Account
+	look, cancel := context.WithTimeout(ctx, accountPatience)
+	defer cancel()
+	from := since
+	if burning := c.burningFrom(a); burning.Before(from) {
+		from = burning
+	}
+	attacks, err := c.listAttacks(look, a, apiclient.AttackFilter{From: from})
+	o, seen := c.picture(ctx, a, answered[apiclient.Attack]{attacks, err})
+	s := Summary{Overview: o, Since: since, Now: c.Now, Policy: c.cfg.Policy, Role: c.Role, Who: c.Actor}
+	s.countAttacks(seen)
+	s.happened(seen)
+	if s.Blind, err = c.cfg.Records.Blinds(ctx, a.Name, since); err != nil {
+		s.NoMemory = true
+	}
+	if err = c.byOthers(look, &s, seen); err != nil {
+		text, _ := ForPeople(c.Invocation, forPeople(err))
+		s.Unread = text.String()
+	}
+	return s
+}
+
+// countAttacks counts what was hit since then.
+func (s *Summary) countAttacks(seen seen) {
+	for _, attack := range seen.attacks {
+		if attack.Result() || attack.FalsePositive() || attack.Last.Before(s.Since) {
+			continue
+		}
+		if attack.Incident() {
+			s.Incidents++
+			continue
+		}
+		s.Attacks++
+		id := AttackID(s.Account, attack.ID)
+		acted := slices.ContainsFunc(seen.changes, func(ch Change) bool { return ch.AttackID == id })
+		if attack.Status() == apiclient.StatusBlocked && !acted && seen.cases[id].Owner == nil {
+			s.Alone++
+		}
+	}
+}
+
+// happened finds what people did: what they took back and why, what they noted, and when an application blocked because of them.
+func (s *Summary) happened(seen seen) {
+	for _, ch := range seen.changes {
+		if w, ok := s.blockWindow(ch); ok {
+			s.Blocked = append(s.Blocked, w)
+		}
+		if ch.State != StateUndone || ch.Amends() != "" || ch.EndedAt.Before(s.Since) || ch.EndedBy == nil || ch.EndedBy.Via == ViaClock {
+			continue
+		}
+		u := Undone{Change: ch}
+		if i := slices.IndexFunc(seen.changes, func(by Change) bool { return by.Undoes == ch.ID }); i >= 0 {
+			u.Why = seen.changes[i].Reason
+		}
+		s.Undone = append(s.Undone, u)
+	}
+	for attack, k := range seen.cases {
+		for _, n := range k.Notes {
+			if !n.At.Before(s.Since) {
+				s.Notes = append(s.Notes, NoteOn{attack, n})
+			}
+		}
+	}
+	slices.SortFunc(s.Notes, func(x, y NoteOn) int { return y.At.Compare(x.At) })
+	slices.SortFunc(s.Blocked, func(x, y BlockWindow) int { return x.From.Compare(y.From) })
+}
+
+// blockWindow is the time in which an application blocked by a change, as far as it lies in the summary's.
+func (s *Summary) blockWindow(ch Change) (w BlockWindow, ok bool) {
+	i := slices.IndexFunc(ch.Steps, func(step Step) bool {
+		return step.Kind == CreateRule && step.Done && blocks(*step.Rule)
+	})
+	if i < 0 || ch.Amends() != "" {
+		return w, false
+	}
+	scope, _ := apiclient.ConditionsScope(ch.Steps[i].Rule.Conditions)
+	w = BlockWindow{App: s.Of.AppName(scope.App), From: ch.At, To: ch.EndedAt}
+	if ch.State != StateUndone && !ch.InForce(s.Now) && !ch.overdue(s.Now) {
+		w.To = ch.Until
+	}
+	return w, w.To.IsZero() || w.To.After(s.Since)
+}
+
+// byOthers finds what others than wafbot did at the service: entries of the denylist, and modes in which applications block.
+func (c *Call) byOthers(ctx context.Context, s *Summary, seen seen) error {
+	entries, err := collect(c.Account.API.IPRules(ctx, apiclient.IPRuleFilter{List: apiclient.ListDeny}))
+	if err != nil {
+		return err
+	}
+	s.Others = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool {
+		ours := slices.ContainsFunc(seen.changes, func(ch Change) bool { return namedBy(e, ch) })
+		return ours || e.Created.Before(s.Since) || !e.Expires.IsZero() && !e.Expires.After(c.Now)
+	})
+	slices.SortFunc(s.Others, func(x, y apiclient.IPRule) int { return y.Created.Compare(x.Created) })
+	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+	if err != nil {
+		return err
+	}
+	for _, rule := range rules {
+		scope, ok := apiclient.ConditionsScope(rule.Conditions)
+		if !ok || !blocks(rule) || !scope.App.Known {
+			continue
+		}
+		name := c.Account.AppName(scope.App)
+		own, _ := modeRules(rules, int(scope.App.N))
+		known := slices.ContainsFunc(s.Blocked, func(w BlockWindow) bool { return w.App == name && (w.To.IsZero() || w.To.After(c.Now)) })
+		if own != nil && own.ID == rule.ID && !known {
+			s.Blocked = append(s.Blocked, BlockWindow{App: name, From: rule.Updated})
+		}
+	}
+	return nil
+}
+
+// blocks reports whether a rule has an application block, so that no incident is registered on it.
+func blocks(rule apiclient.Rule) bool {
+	return rule.Type == apiclient.RuleMode && (rule.Mode == apiclient.ModeBlock || rule.Mode == apiclient.ModeSafeBlocking)
+}

@@ -1,0 +1,173 @@
+package commands
+
+import (
+	"slices"
+	"time"
+)
+
+// How many rows of each kind a hand-over shows in a chat: one message has to hold it all.
+const (
+	summaryBurning = 5
+	summaryWaiting = 3
+	summaryEnding  = 5
+	summaryOthers  = 3
+)
+
+// Parts are the parts of a hand-over, what has to be done first. In a chat it is cut to one message.
+func (s Summary) Parts(chat bool) []Part {
+	h := Home{Accounts: []Overview{s.Overview}, Who: s.Who, Role: s.Role, Policy: s.Policy, Now: s.Now}
+	cut := func(p Part, most int, where Line) Part {
+		if !chat {
+			most = 0
+		}
+		return p.cutTo(most, where)
+	}
+	status, lists, audit := h.where(), s.line("lists", "black"), s.line("audit")
+	parts := []Part{s.head(), cut(s.burningPart(h), summaryBurning, status), cut(h.waitingPart(), summaryWaiting, status)}
+	ends, longer, returns := s.inForceParts(h)
+	parts = append(parts, cut(ends, summaryEnding, status), cut(longer, summaryOthers, status), cut(returns, summaryOthers, status), s.happenedPart(),
+		cut(s.othersPart(), summaryOthers, lists), cut(s.undonePart(), summaryOthers, audit), cut(s.notesPart(), summaryOthers, audit))
+	return slices.DeleteFunc(parts, func(p Part) bool { return p.Title == nil })
+}
+
+func (s Summary) line(name string, words ...string) Line {
+	return Line{Name: name, Words: words}.With("account", s.Account)
+}
+
+func (s Summary) head() Part {
+	p := Part{Title: Say(Bold("Hand-over of "+s.Account), ": the last ", HumanDuration(s.Now.Sub(s.Since)), ", since ", s.Since, ". wafbot is ", s.Policy.Describe())}
+	for _, line := range s.troubleLines(s.Now) {
+		p.Rows = append(p.Rows, Row{Text: line})
+	}
+	if s.NoMemory {
+		p.Rows = append(p.Rows, Row{Text: Say(s.forceHead(), ". So is what people did and said")})
+	}
+	return p
+}
+
+// burningPart is what goes on, with the button by which one person is on all of it.
+func (s Summary) burningPart(h Home) Part {
+	p := h.burningPart()
+	if len(s.Ongoing) > 0 && s.Role >= Responder {
+		p.Do = []Suggestion{TakeOverButton(s.Account, len(s.Ongoing))}
+	}
+	return p
+}
+
+// inForceParts are what ends by itself on the next shift, what holds for longer, and the modes.
+func (s Summary) inForceParts(h Home) (ends, longer, returns Part) {
+	if s.NoMemory {
+		return ends, longer, returns // the head says so
+	}
+	until := s.Now.Add(shift)
+	modes, rest := s.modes()
+	soon := func(ch Change) bool { return !ch.Until.IsZero() && ch.Until.Before(until) }
+	kept := slices.DeleteFunc(slices.Clone(rest), soon)
+	ending := slices.DeleteFunc(slices.Clone(rest), func(ch Change) bool { return !soon(ch) })
+	slices.SortStableFunc(ending, func(x, y Change) int { return x.Until.Compare(y.Until) })
+	if len(s.InForce) == 0 {
+		longer.Title = s.forceHead()
+	}
+	for _, p := range []struct {
+		part    *Part
+		title   Text
+		changes []Change
+	}{
+		{&ends, Say(Bold("Ends on your shift"), ", until ", until, ": ", number(len(ending))), ending},
+		{&longer, Say(Bold("In force for longer: "), number(len(kept))), kept},
+		{&returns, Say(Bold("Modes that have not returned: "), number(len(modes))), modes},
+	} {
+		if len(p.changes) > 0 {
+			p.part.Title, p.part.Rows = p.title, h.changeRows(s.Overview, p.changes)
+		}
+	}
+	return ends, longer, returns
+}
+
+// happenedPart counts, and says of which times nothing is known. That nothing was registered where nothing could be is no good news.
+func (s Summary) happenedPart() Part {
+	var p Part
+	switch {
+	case s.Fault != "":
+		p.Title = Say(Bold("What happened: "), "unknown, see above")
+	case s.Incidents == 0 && s.unseen():
+		p.Title = Say(Bold("What happened: "), "no incidents are known of")
+	default:
+		p.Title = Say(Bold("What happened: "), count(s.Incidents, "incident"))
+	}
+	if s.Fault == "" {
+		p.Title = Say(p.Title, ", ", count(s.Attacks, "other attack"))
+	}
+	if s.Fault == "" && !s.NoMemory { // else who had to do something is unknown
+		p.Title = Say(p.Title, "; ", number(s.Alone), " of these blocked without anybody")
+	}
+	for _, w := range s.Blocked {
+		text := Say("No incidents ", Bold("could"), " be registered on ", w.App)
+		switch {
+		case !w.To.IsZero():
+			text = Say(text, fromTo(w.From, w.To), ": it blocked")
+		case w.From.IsZero():
+			text = Say(text, ": it blocks")
+		default:
+			text = Say(text, ": it blocks since ", w.From)
+		}
+		p.Rows = append(p.Rows, Row{Text: text})
+	}
+	for _, b := range s.Blind {
+		why := b.Why
+		if why == "" {
+			why = "wafbot was not running"
+		}
+		p.Rows = append(p.Rows, Row{Text: Say(Bold("Not watched"), fromTo(b.From, b.Until), ": ", why)})
+	}
+	return p.cutTo(2*summaryOthers, s.line("attacks").With("since", durationText(s.Now.Sub(s.Since).Truncate(time.Second))))
+}
+
+// unseen reports whether there was a time in which an incident would not have been seen.
+func (s Summary) unseen() bool {
+	return len(s.Blocked)+len(s.Blind) > 0 || s.Health != nil && s.Health.Failing != ""
+}
+
+func fromTo(from, to time.Time) Text {
+	if to.IsZero() {
+		return Say(" since ", from, ", and it goes on")
+	}
+	return Say(" from ", from, " to ", to)
+}
+
+func (s Summary) othersPart() (p Part) {
+	if s.Unread != "" {
+		return Part{Title: Say(Bold("Denied by others: "), "unknown: ", s.Unread)}
+	}
+	for _, e := range s.Others {
+		p.Rows = append(p.Rows, Row{Text: Say(Code(names(e)), " ", s.Of.appsText(e.Apps), untilText(e.Expires), byText(e), ", since ", e.Created)})
+	}
+	if len(p.Rows) > 0 {
+		p.Title = Say(Bold("Denied by others than wafbot: "), number(len(p.Rows)))
+	}
+	return p
+}
+
+func (s Summary) undonePart() (p Part) {
+	for _, u := range s.Undone {
+		why := "no reason given"
+		if u.Why != "" {
+			why = Visible(u.Why, maxField)
+		}
+		p.Rows = append(p.Rows, Row{Text: Say(changeRow(u.Change), ": ", why)})
+	}
+	if len(p.Rows) > 0 {
+		p.Title = Say(Bold("Taken back: "), number(len(p.Rows)))
+	}
+	return p
+}
+
+func (s Summary) notesPart() (p Part) {
+	for _, n := range s.Notes {
+		p.Rows = append(p.Rows, Row{Text: Say(Code(n.Attack), " ", NoteLine(n.Note))})
+	}
+	if len(p.Rows) > 0 {
+		p.Title = Say(Bold("Notes: "), number(len(p.Rows)))
+	}
+	return p
+}

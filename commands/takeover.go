@@ -1,0 +1,152 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// TakeOver tells that somebody was put on all of an account's attacks at once. Who was on them before is in their cases: From of each owner
+// since then.
+type TakeOver struct {
+	Account  string
+	Delivery string // of the request
+	To       string // the id of who is on them now
+	Since    time.Time
+}
+
+// TakeOverButton puts whoever clicks it on everything that goes on.
+func TakeOverButton(account string, ongoing int) Suggestion {
+	return Suggestion{
+		Label: "I take over", Title: "Take over?", OK: "I take over",
+		Line: Line{Name: "handover", Flags: []string{"all"}}.With("to", "@me").With("account", account),
+		Confirm: fmt.Sprintf("You are on everything that goes on on %s from now on: %s when this was written. Whoever was on one of them is told.",
+			account, count(ongoing, "attack")),
+	}
+}
+
+// writeTakeOver puts somebody on every attack that goes on. It is one write: the account's lock is held, and there is one answer.
+func (c *Call) writeTakeOver(ctx context.Context) (Result, error) {
+	to, err := c.assignee(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	burning, err := c.burningNow(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	cases, err := c.cfg.Desk.Cases(ctx, c.Account.Name)
+	if err != nil {
+		return Result{}, Away(err)
+	}
+	t := taken{to: to, names: map[string]string{}, since: earlier(c.At, c.Now)}
+	for _, attack := range burning {
+		id := AttackID(c.Account.Name, attack.ID)
+		k := cases[id]
+		if k.Owner != nil && k.Owner.ID == to.ID {
+			if !k.Owner.Since.Before(t.since) { // by this request, when it came before
+				t.add(id, k)
+			}
+			continue
+		}
+		if err := c.takeOne(ctx, attack, &k, to); err != nil {
+			return Result{}, err
+		}
+		t.add(id, k)
+	}
+	if len(t.ids) == 0 && len(burning) == 0 {
+		return unwritten(t.ids, Say("Nothing is going on on ", c.Account.Name, ". Nothing was changed")), nil
+	}
+	if len(t.ids) == 0 {
+		return unwritten(t.ids, Say(Bold(Visible(to.Name, maxField)), " is on all ", count(len(burning), "attack"), " of ", c.Account.Name, " already. Nothing was changed")), nil
+	}
+	if len(t.from) > 0 || to.ID != c.Actor.ID {
+		c.cfg.TookOver(ctx, TakeOver{Account: c.Account.Name, Delivery: c.ID, To: to.ID, Since: t.since})
+	}
+	return written(t.ids, t.answer(c.Account.Name)), nil
+}
+
+// burningNow are the attacks that go on, as the service lists them: what wafbot remembers may be over.
+func (c *Call) burningNow(ctx context.Context) ([]apiclient.Attack, error) {
+	ctx, cancel := context.WithTimeout(ctx, accountPatience)
+	defer cancel()
+	listed, err := c.listAttacks(ctx, c.Account, apiclient.AttackFilter{From: c.burningFrom(c.Account)})
+	if err != nil {
+		return nil, forPeople(fmt.Errorf("list attacks of %s: %w", c.Account.Name, err))
+	}
+	return c.burning(c.Account, listed), nil
+}
+
+// takeOne puts somebody on one attack, and has its card say so.
+func (c *Call) takeOne(ctx context.Context, attack apiclient.Attack, k *Case, to Actor) error {
+	before := k.Owner
+	k.Owner = c.owner(to)
+	if before != nil {
+		k.Owner.From, k.Owner.FromName = before.ID, before.Name
+	}
+	if len(c.Line.Words) > 0 {
+		var err error
+		if k.Owner.Note, err = c.addNote(k, c.Line.Words[0]); err != nil {
+			return err
+		}
+	}
+	if err := c.lock.SaveCase(ctx, AttackID(c.Account.Name, attack.ID), *k); err != nil {
+		return Away(err)
+	}
+	c.cfg.Touched(ctx, Touch{Account: c.Account.Name, Attack: attack, Delivery: c.ID, At: c.Now})
+	return nil
+}
+
+// taken is what a take-over put somebody on.
+type taken struct {
+	to    Actor
+	since time.Time
+	ids   []string
+	from  []string          // ids of who was on them before, one for each attack that somebody was on
+	names map[string]string // of those
+}
+
+func (t *taken) add(id string, k Case) {
+	t.ids = append(t.ids, id)
+	if k.Owner.From != "" {
+		t.from = append(t.from, k.Owner.From)
+		t.names[k.Owner.From] = cmp.Or(k.Owner.FromName, k.Owner.From)
+	}
+}
+
+// answer says on how many attacks somebody is now, and from whom they are.
+func (t *taken) answer(account string) Text {
+	text := Say(Bold(Visible(t.to.Name, maxField)), " is on ", count(len(t.ids), "attack"), " of ", account, " now: ")
+	for i, id := range t.ids[:min(shortList, len(t.ids))] {
+		if i > 0 {
+			text = Say(text, ", ")
+		}
+		text = Say(text, Code(id))
+	}
+	if left := len(t.ids) - shortList; left > 0 {
+		text = Say(text, " and ", left, " more")
+	}
+	text = Say(text, ". Until now: ")
+	slices.Sort(t.from)
+	for _, who := range slices.Compact(slices.Clone(t.from)) {
+		n := 0
+		for _, from := range t.from {
+			if from == who {
+				n++
+			}
+		}
+		text = Say(text, Visible(t.names[who], maxField), " on ", n, ", ")
+	}
+	return Say(text, "nobody on ", len(t.ids)-len(t.from))
+}
+
+func earlier(a, b time.Time) time.Time {
+	if !a.IsZero() && a.Before(b) {
+		return a
+	}
+	return b
+}
