@@ -31,7 +31,7 @@ type Request struct {
 	Delivery  string       `json:"delivery,omitempty"` // of the decision: the same again goes on with it
 	Outcome   string       `json:"outcome,omitempty"`  // of carrying it out, as Result has it, or failed; "": not done, or in hand
 	Why       string       `json:"why,omitempty"`      // for people: why it was rejected, closed or done alone
-	Fault     string       `json:"fault,omitempty"`    // for people: why it was not done
+	Fault     string       `json:"fault,omitempty"`    // for people: that it was not done, and why
 	Revision  int          `json:"revision"`           // counts what was written down of it
 }
 

@@ -269,7 +269,7 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 	_, err := w.try(bob, "approve "+q.ID)
 	require.ErrorIs(t, err, commands.ErrService)
 	require.Equal(t, "failed", w.request().Outcome)
-	require.Contains(t, commands.RequestLine(w.request(), w.clock()).String(), "approved by Bob 2026-11-20 03:00 UTC: NOT done: NOT done: Deny country:FR")
+	require.Contains(t, commands.RequestLine(w.request(), w.clock()).String(), "approved by Bob 2026-11-20 03:00 UTC: NOT done: Deny country:FR")
 }
 
 func TestRehearsalAsksNobody(t *testing.T) {
