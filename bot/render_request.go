@@ -79,7 +79,7 @@ func requestNotice(q commands.Request, now time.Time) string {
 	case q.State == commands.RequestWaiting, q.State == commands.RequestExpired:
 		return "Nobody answered, not done: " + q.Does
 	case q.Outcome == "failed":
-		return "NOT done, though it was decided: " + q.Does
+		return "FAILED, though it was decided: " + q.Does
 	case q.State == commands.RequestAlone:
 		return fmt.Sprintf("Done ALONE by %s: %s", commands.Visible(q.Asker.Name, maxNoticeName), q.Does)
 	case q.State == commands.RequestClosed:

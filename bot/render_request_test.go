@@ -58,7 +58,7 @@ func requestMessages() map[string]Message {
 	all := map[string]commands.Request{
 		"waiting": waiting(), "waiting-never-alone": never, "waiting-terminal": terminal,
 		"in-hand": decided(commands.RequestApproved, "", "", ""), "approved": decided(commands.RequestApproved, "done", "", ""),
-		"approved-failed":  decided(commands.RequestApproved, "failed", "", "the service doesn't allow this to wafbot's token"),
+		"approved-failed":  decided(commands.RequestApproved, "failed", "", "NOT done: Deny 203.0.0.0/20, country:FR everywhere for 4 h: the service doesn't allow this to wafbot's token"),
 		"approved-nothing": decided(commands.RequestApproved, "nothing", "", ""), "rejected": decided(commands.RequestRejected, "", "half of our users are there", ""),
 		"closed": decided(commands.RequestClosed, "", "by now 203.0.0.0/20 is on the denylist (by Zoe), which it would overwrite", ""), "alone": alone,
 		"expired": with(func(q *commands.Request) { q.State, q.DecidedAt = commands.RequestExpired, q.Until }),

@@ -27,7 +27,7 @@ func doAlone(ctx context.Context, c *Call) (Result, error) {
 	}
 	reason := strings.Join(strings.Fields(c.Line.Keys["reason"]), " ")
 	line := q.Line.shortened(c.cfg.Policy.Alone.longest()).With("reason", reason)
-	if c.mine(q, RequestAlone) && !c.Ask {
+	if c.mine(q, RequestAlone) && c.Actor.ID == q.Asker.ID && !c.Ask {
 		return c.goOnWith(ctx, q, line)
 	}
 	if err := c.mayAlone(q); err != nil {

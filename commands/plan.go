@@ -186,7 +186,9 @@ func (r *Runner) newChange(c *Call, id string, p Plan) Change {
 	}
 	if q := c.granted; q != nil {
 		ch.Request, ch.Alone = q.ID, q.State == RequestAlone
-		if !ch.Alone {
+		if ch.Alone {
+			ch.Renew = time.Time{} // it is for a short time
+		} else {
 			ch.Approved = q.Decided
 		}
 	}

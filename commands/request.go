@@ -31,7 +31,7 @@ type Request struct {
 	Delivery  string       `json:"delivery,omitempty"` // of the decision: the same again goes on with it
 	Outcome   string       `json:"outcome,omitempty"`  // of carrying it out, as Result has it, or failed; "": not done, or in hand
 	Why       string       `json:"why,omitempty"`      // for people: why it was rejected, closed or done alone
-	Fault     string       `json:"fault,omitempty"`    // for people: why it was not done
+	Fault     string       `json:"fault,omitempty"`    // for people: that it was not done, and why
 	Revision  int          `json:"revision"`           // counts what was written down of it
 }
 
@@ -86,8 +86,17 @@ type Requests interface {
 
 // waits reports whether the plans do anything for which a second person is needed who was not asked yet.
 func (c *Call) waits(plans []Plan) bool {
-	return len(c.needs) > 0 && c.granted == nil && c.cfg.Policy.Changes == ChangesOn && slices.ContainsFunc(plans, func(p Plan) bool {
+	return len(c.needs) > 0 && c.granted == nil && !c.renews(plans) && c.cfg.Policy.Changes == ChangesOn && slices.ContainsFunc(plans, func(p Plan) bool {
 		return len(p.Nothing) == 0 && !slices.ContainsFunc(c.Known, func(ch Change) bool { return c.sameNow(ch, p) })
+	})
+}
+
+// renews reports whether wafbot only prolongs, as far as it was said to, what a second person has approved.
+func (c *Call) renews(plans []Plan) bool {
+	return c.Actor.Via == ViaClock && !slices.ContainsFunc(plans, func(p Plan) bool {
+		return !slices.ContainsFunc(c.Known, func(ch Change) bool {
+			return ch.ID == p.Extends && ch.Approved != nil && !p.Until.IsZero() && !p.Until.After(ch.Renew)
+		})
 	})
 }
 
@@ -159,6 +168,9 @@ func (c *Call) newRequest(plans []Plan) Request {
 		q.Role, q.Does = max(q.Role, p.Role), joinWords(q.Does, p.Does)
 		for _, s := range p.Steps {
 			q.reaches(c.Account.reach(s))
+		}
+		if p.Until.Before(p.Renews) {
+			q.Reach = append(q.Reach, "it is prolonged while it knocks, for "+HumanDuration(p.Renews.Sub(c.Now))+" at most")
 		}
 		for _, n := range p.Notes {
 			q.Reach = append(q.Reach, n.String())

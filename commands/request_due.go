@@ -55,7 +55,7 @@ func (c *Call) tendRequest(ctx context.Context, q Request) error {
 			break
 		}
 		if q.Outcome = "done"; c.Known[i].State != StateDone && c.Known[i].State != StateUndone {
-			q.Outcome, q.Fault = "failed", cmp.Or(c.Known[i].Fault, "nobody knows what came of it, look with status")
+			q.Outcome, q.Fault = "failed", "NOT done, or only partly: "+cmp.Or(c.Known[i].Fault, "nobody knows what came of it, look with status")
 		}
 	case q.Waits(c.Now):
 		q.Opened = true

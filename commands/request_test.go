@@ -269,7 +269,7 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 	_, err := w.try(bob, "approve "+q.ID)
 	require.ErrorIs(t, err, commands.ErrService)
 	require.Equal(t, "failed", w.request().Outcome)
-	require.Contains(t, commands.RequestLine(w.request(), w.clock()).String(), "approved by Bob 2026-11-20 03:00 UTC: NOT done: NOT done: Deny country:FR")
+	require.Contains(t, commands.RequestLine(w.request(), w.clock()).String(), "approved by Bob 2026-11-20 03:00 UTC: NOT done: Deny country:FR")
 }
 
 func TestRehearsalAsksNobody(t *testing.T) {
@@ -479,4 +479,30 @@ func TestARequestNeedsItsMemory(t *testing.T) {
 	q := w.waits(ann, "deny country:FR")
 	w.ledger.set(func(l *ledger) { l.readFail = true })
 	w.refuses(bob, "approve "+q.ID, commands.ErrAway)
+}
+
+// What was approved is renewed as far as the card said; what was done alone is not.
+func TestTheClockRenewsWhatWasApproved(t *testing.T) {
+	t.Parallel()
+	byClock := commands.Actor{ID: "wafbot", Name: "wafbot", Via: commands.ViaClock}
+	lab := source("lab", commands.DenySecond, "198.51.100.0/24")
+	w := newWorld(t, wayOut, sources(lab), func(c *commands.Config) { c.Policy.Renew = 10 * time.Hour })
+	q := w.waits(ann, "deny 198.51.100.7")
+	require.Contains(t, q.Reach, "it is prolonged while it knocks, for 10 h at most")
+	res, err := w.try(bob, "approve "+q.ID)
+	require.NoError(t, err)
+	ch := res.Changes[0]
+	w.pass(4*time.Hour - time.Minute)
+	w.does(byClock, "extend "+ch.ID+" for=4h")
+	require.Equal(t, []string{"198.51.100.7/32 [0] 4h1m0s"}, w.entries("black"))
+	w.pass(4 * time.Hour)
+	w.refuses(byClock, "extend "+ch.ID+" for=4h", commands.ErrNeedsSecond, "is in lab")
+	w.waits(ann, "extend "+ch.ID+" for=4h", "is in lab")
+
+	q = w.waits(ann, "deny 198.51.100.8")
+	w.pass(5 * time.Minute)
+	res, err = w.try(ann, "alone "+q.ID+` reason="nobody answers, shop is down"`)
+	require.NoError(t, err)
+	require.Zero(t, res.Changes[0].Renew)
+	require.Equal(t, w.clock().Add(time.Hour), res.Changes[0].Until)
 }

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -124,7 +125,7 @@ func (r Request) outcome() Text {
 	case "nothing":
 		return Say(": there was nothing left to do")
 	}
-	return Say(": ", Bold("NOT done"), because(r.Fault))
+	return because(cmp.Or(r.Fault, "NOT done"))
 }
 
 // reach says whom a step hits; "" where that goes without saying.
