@@ -33,7 +33,9 @@ func (p Policy) renews(targets []Target, length time.Duration) bool {
 }
 
 // oneAddress reports whether an entry is for one address.
-func oneAddress(e apiclient.IPRule) bool { return e.Kind == apiclient.KindRange && e.Subnet.IsSingleIP() }
+func oneAddress(e apiclient.IPRule) bool {
+	return e.Kind == apiclient.KindRange && e.Subnet.IsSingleIP()
+}
 
 // denied are the addresses that the change denies one by one.
 func (c Change) denied() (all []netip.Addr) {

@@ -104,7 +104,7 @@ func (p *Poller) load(ctx context.Context) error {
 		p.latest[id] = &sighting{s.Attack, s.SeenAt}
 	}
 	p.began = m.Began
-	p.agenda = agenda{}
+	p.agenda, p.paged = agenda{}, map[string]bool{}
 	for id := range p.shown {
 		p.plan(id)
 	}
@@ -144,6 +144,7 @@ func (p *Poller) commit(r reading, u Update, good bool) {
 	for _, id := range u.Forget {
 		delete(p.latest, id)
 		delete(p.shown, id)
+		delete(p.paged, id)
 		p.agenda.drop(id)
 	}
 	if u.Seen != nil {

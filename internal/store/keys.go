@@ -22,6 +22,7 @@ package store
 //	{a:NAME}:card:CH:TS    string  the attack whose card that message is              30 days
 //	{a:NAME}:redraw        hash    attack's id → the mark that its card is outdated   when redrawn
 //	{a:NAME}:cases         hash    attack's id → commands.Case                        out of the lookback
+//	{a:NAME}:pages         hash    attack's id → commands.Page, its last              out of the lookback
 //	{a:NAME}:mutes         string  all mutes, []commands.Mute                         1 s after the last one's end
 //	{a:NAME}:protected     string  what may never be denied, []commands.Protected     never
 //	{a:NAME}:locked        string  when the service said last that rules are locked   5 min
@@ -75,6 +76,7 @@ func keyDue(account string) string         { return accountKey(account, "due") }
 func keyLock(account string) string        { return accountKey(account, "lock") }
 func keyAudit(account string) string       { return accountKey(account, "audit") }
 func keyAudited(account string) string     { return accountKey(account, "audited") }
+func keyPages(account string) string       { return accountKey(account, "pages") }
 
 func keyTried(account, delivery string) string { return accountKey(account, "tried:"+delivery) }
 
