@@ -86,6 +86,7 @@ type Memory interface {
 	Cards
 	Notices
 	Requests
+	Drills
 	Pace
 	Ping(ctx context.Context) error
 }

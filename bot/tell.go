@@ -38,6 +38,8 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 		return b.tellMessage(ctx, n, pagerAway(n))
 	case poller.Changed:
 		return b.tellChange(ctx, a, n)
+	case drilled:
+		return b.tellDrill(ctx, a, n)
 	case handedOver:
 		return b.tellHandover(ctx, a, n)
 	}

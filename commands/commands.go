@@ -52,7 +52,7 @@ func list() []*Command {
 		undo(), extend(), approve(), reject(), alone(),
 		claim(), release(), handover(), note(), verdict(), mute(), unmute(), explain(),
 		protect(), unprotect(), sources(),
-		audit(), whoami(), help(),
+		audit(), drill(), whoami(), help(),
 	}
 }
 
@@ -64,6 +64,7 @@ type Invocation struct {
 	At      time.Time `json:"at"`                // when it was asked
 	Account string    `json:"account,omitempty"` // the account of the place where it was asked, if the place has one
 	Attack  string    `json:"attack,omitempty"`  // the attack in whose thread it was asked, as AttackID makes it
+	Clicked time.Time `json:"clicked,omitzero"`  // by Slack's clock; zero: it was no click
 	Warned  bool      `json:"warned,omitempty"`  // the warnings that the line alone tells were shown, in a button's dialog
 	Anyway  bool      `json:"anyway,omitempty"`  // all warnings were shown and accepted
 	Ask     bool      `json:"ask,omitempty"`     // do nothing but say what would be done
@@ -102,7 +103,7 @@ type Call struct {
 	lost    []Change     // as they were when they couldn't be written down, because the lock was lost
 }
 
-// Config is what a Runner works with. Accounts, Members, Ledger, Facts, Scenes, Desk, Ties, Requests, Audit and Explain must be set.
+// Config is what a Runner works with. Accounts, Members, Ledger, Facts, Scenes, Desk, Ties, Requests, Audit, Drills and Explain must be set.
 type Config struct {
 	Accounts []*Account
 	Policy   Policy
@@ -116,6 +117,7 @@ type Config struct {
 	Requests Requests
 	Watch    Watch // nil: nothing is known of what goes on
 	Audit    AuditLog
+	Drills   Drills
 	AuditOut io.Writer                              // each audit entry as a JSON line; nil: nowhere
 	Log      *slog.Logger                           // nil: discarded
 	Now      func() time.Time                       // nil: time.Now
@@ -123,6 +125,7 @@ type Config struct {
 	Changed  func(ctx context.Context, ch Change)   // told of each change when its outcome is written down, so that cards follow; nil: nobody
 	Asked    func(ctx context.Context, q Request)   // told of each request for a second person when it is written down, likewise
 	Touched  func(ctx context.Context, t Touch)     // told of each attack about which something was written down, likewise
+	Drilled  func(ctx context.Context, d Drill)     // told of each drill when it has begun or ended, so that its card follows; nil: nobody
 	Health   func(account string) (HealthNow, bool) // how polling goes, where it goes on in this process; nil: not known
 	// Explain tells where an attack goes. After an error only what the configuration tells is known.
 	Explain func(ctx context.Context, account string, a apiclient.Attack) (Routing, error)
@@ -165,6 +168,9 @@ func New(cfg Config) *Runner {
 	}
 	if cfg.Touched == nil {
 		cfg.Touched = func(context.Context, Touch) {}
+	}
+	if cfg.Drilled == nil {
+		cfg.Drilled = func(context.Context, Drill) {}
 	}
 	return &Runner{cfg: cfg, commands: list()}
 }

@@ -55,6 +55,9 @@ func (a *app) page(held, more context.Context, account string) {
 			said = true
 		} else if err == nil {
 			said = false
+			if len(p.pagers)+len(p.pages) == 0 {
+				return // there is nobody to call, and nothing to end
+			}
 		}
 		select {
 		case <-more.Done():

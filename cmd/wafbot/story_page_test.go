@@ -161,6 +161,30 @@ func TestAPagerThatIsAway(t *testing.T) {
 	require.Contains(t, metrics, `wafbot_pager_calls_total{account="acme",outcome="failed"}`)
 }
 
+// What is counted from is that an attack was found, and not that Slack took its card: else nobody would hear of it by any way. Another replica
+// ends the call that this one made, for somebody who claimed meanwhile.
+func TestThePagerIsCalledThoughSlackIsAway(t *testing.T) {
+	t.Parallel()
+	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
+	w.rough = true
+	w.paging(h.URL+"/key", "json", 300*time.Millisecond)
+	w.start()
+	defer func() { w.stop(); w.requireClean() }()
+	w.message("#waf", "wafbot watches acme")
+	w.Slack.SetFault(workspace.Fault{Kind: "500"})
+	w.attack(injection())
+	first := h.next()
+	require.Equal(t, "trigger", first.Event)
+	w.stop()
+	w.Slack.ClearFaults()
+	claimed := typed(t, w.shellOfAll(), "claim", "attack="+first.Attack)
+	require.Equal(t, exitDone, claimed.code, claimed.err)
+	w.start()
+	over := h.next()
+	require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
+	w.card(attacker, osActor().Name+" is on it")
+}
+
 func TestAPagerThatRefuses(t *testing.T) {
 	t.Parallel()
 	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
