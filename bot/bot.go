@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/poller"
@@ -64,6 +66,8 @@ type Cards interface {
 	Case(ctx context.Context, account, attack string) (commands.Case, error)
 	Scene(ctx context.Context, account string) (commands.Scene, error)
 	Cases(ctx context.Context, account string) (map[string]commands.Case, error)
+	// Page is an attack's last page; the zero Page when its pager was never called.
+	Page(ctx context.Context, account, attack string) (commands.Page, error)
 	ToRedraw(ctx context.Context, account string) (map[string]int64, error)
 	Outdated(ctx context.Context, account, attack string) error
 	Redrawn(ctx context.Context, account, attack string, mark int64) error
@@ -83,6 +87,7 @@ type Memory interface {
 	Cards
 	Notices
 	Requests
+	Drills
 	Pace
 	Ping(ctx context.Context) error
 }
@@ -107,12 +112,13 @@ type Config struct {
 	Policy            commands.Policy
 	Broken            func() map[string]string // the sources whose files can't be read, and why; nil: there are no files
 	Roles             commands.Roles
-	Runbooks          map[string]string // by attack type; "*" for the others
-	MessagesPerSecond float64           // per channel; 0: as fast as Slack takes them
-	Burst             int               // how many at once; 0: 4
-	EditsPerMinute    int               // in the workspace; 0: 40
-	Log               *slog.Logger      // nil: discarded
-	Now               func() time.Time  // nil: time.Now
+	Runbooks          map[string]string      // by attack type; "*" for the others
+	MessagesPerSecond float64                // per channel; 0: as fast as Slack takes them
+	Burst             int                    // how many at once; 0: 4
+	EditsPerMinute    int                    // in the workspace; 0: 40
+	Collectors        []prometheus.Collector // shown on /metrics beside the bot's own
+	Log               *slog.Logger           // nil: discarded
+	Now               func() time.Time       // nil: time.Now
 }
 
 // Bot receives what people click and type, and shows them what happens.
@@ -138,6 +144,7 @@ func New(cfg Config) *Bot {
 		cfg.Now = time.Now
 	}
 	b := &Bot{cfg: cfg, metrics: newMetrics(), tended: map[string]*tended{}}
+	b.metrics.registry.MustRegister(cfg.Collectors...)
 	b.reads.open = make(chan struct{}, maxReads)
 	b.socket = newSocket(b)
 	b.metrics.gauge("socket_links", "Socket Mode links that can receive.", func() float64 { open, _ := b.socket.state(); return float64(open) })

@@ -19,6 +19,7 @@ type Card struct {
 	Runbook    string        // likewise
 	Mention    string        // the user or user group that the route calls; "": nobody
 	Case       commands.Case // who is on it, and what people said about it
+	Page       PageNow       // whether the route's pager is called
 	Delivery   string        // delivery id, for the metadata
 }
 

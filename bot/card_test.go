@@ -133,6 +133,9 @@ func situations() map[string]Card {
 		c.Case.Verdict = &commands.Verdict{Is: "false_alarm", By: anna(), At: now.Add(-time.Minute)}
 		c.Case.Notes = noted("first", "second", "the *third* of <!channel>", strings.Repeat("long ", 100))
 	})
+	edit("pages-later", "incident", func(c *Card) { c.Page.At = now.Add(2 * time.Minute) })
+	edit("paged", "incident", func(c *Card) { c.Page.Taken = now.Add(-time.Minute) })
+	edit("not-paged", "incident", func(c *Card) { c.Page.Fault = "it answers with status 503 <!channel>" })
 	edit("many-changes", "changes-of-every-state", func(c *Card) { c.Situation.Changes = append(c.Situation.Changes, manyChanges(10)...) })
 	return cards
 }

@@ -23,6 +23,7 @@ type facts struct {
 	at      time.Time // when the figures were read, on the service's clock
 	quiet   bool
 	mention string
+	pager   *poller.Pager // nil: none
 }
 
 // vulnTimeout bounds asking for a vulnerability's title: a card must not wait for it.
@@ -33,6 +34,7 @@ type done struct {
 	changes []commands.Change // all of the account's
 	said    commands.Case
 	scene   commands.Scene
+	page    commands.Page // its last
 }
 
 // done reads what people did about an attack.
@@ -41,14 +43,15 @@ func (b *Bot) done(ctx context.Context, account, attack string) (d done, err err
 	g.Go(func() (err error) { d.changes, err = b.cfg.Memory.Changes(all, account); return err })
 	g.Go(func() (err error) { d.said, err = b.cfg.Memory.Case(all, account, attack); return err })
 	g.Go(func() (err error) { d.scene, err = b.cfg.Memory.Scene(all, account); return err })
+	g.Go(func() (err error) { d.page, err = b.cfg.Memory.Page(all, account, attack); return err })
 	err = g.Wait()
 	return d, err
 }
 
-// since reports whether people did something that was not done before.
+// since reports whether something was done that was not done before.
 func (d done) since(before done) bool {
 	same := slices.EqualFunc(d.changes, before.changes, func(x, y commands.Change) bool { return x.ID == y.ID && x.State == y.State })
-	return !same || !reflect.DeepEqual(d.said, before.said)
+	return !same || d.page != before.page || !reflect.DeepEqual(d.said, before.said)
 }
 
 // card puts together what a card shows.
@@ -70,6 +73,7 @@ func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 		Situation: s, FiguresAt: f.at, Quiet: f.quiet, Mention: f.mention, Case: f.done.said,
 		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[f.attack.Type], b.cfg.Runbooks["*"]),
 	}
+	c.Page = pageState(f)
 	if f.attack.Incident() && a.Vuln != nil {
 		ctx, cancel := context.WithTimeout(ctx, vulnTimeout)
 		defer cancel()
@@ -239,7 +243,7 @@ func (b *Bot) redraw(ctx context.Context, account string, o outdated) error {
 	if err != nil {
 		return err
 	}
-	msg := render(b.card(ctx, a, facts{done: done, attack: shown.Attack, at: shown.SeenAt, quiet: shown.Quiet, mention: shown.Mention}))
+	msg := render(b.card(ctx, a, facts{done: done, attack: shown.Attack, at: shown.SeenAt, quiet: shown.Quiet, mention: shown.Mention, pager: shown.Pager}))
 	if err := ctx.Err(); err != nil {
 		return err // of a replica that was paused, the lease is over, and with it what it knows
 	}

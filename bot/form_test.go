@@ -3,6 +3,7 @@ package bot
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,7 +105,9 @@ func TestMoreGolden(t *testing.T) {
 				require.True(t, strings.HasPrefix(b.ActionID, actionForm+":"), "nothing under More acts at once: %s", b.ActionID)
 				require.True(t, strings.HasSuffix(b.Text.Text, "…"))
 			}
-			goldenView(t, "more/"+name, v)
+			if slices.Contains([]string{"incident", "attack", "brute-force", "default-app", "denied-and-patched", "changes-off", "hostile"}, name) {
+				goldenView(t, "more/"+name, v) // the others look the same
+			}
 		})
 	}
 }

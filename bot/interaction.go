@@ -3,7 +3,9 @@ package bot
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/slack-go/slack"
 
@@ -42,6 +44,7 @@ type payload struct {
 	Actions []struct {
 		ActionID string `json:"action_id"`
 		Value    string `json:"value"`
+		TS       string `json:"action_ts"`
 	} `json:"actions"`
 	ResponseURL string `json:"response_url"`
 }
@@ -110,10 +113,22 @@ func (p payload) request(d delivery) request {
 		Invocation: commands.Invocation{ID: d.names[0], At: d.at, Actor: commands.Actor{ID: p.User.ID, Team: team, Name: name, Via: commands.ViaButton}},
 		Trigger:    p.Trigger,
 	}
+	if len(p.Actions) > 0 {
+		req.Invocation.Clicked = momentOf(p.Actions[0].TS)
+	}
 	if p.View.Type == "modal" {
 		req.inView(p.View.ID, p.View.Meta)
 	}
 	return req
+}
+
+// momentOf reads Slack's time of something; zero for none.
+func momentOf(ts string) time.Time {
+	seconds, err := strconv.ParseFloat(ts, 64)
+	if err != nil || !(seconds > 0 && seconds < 1<<40) { // NaN is neither
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(seconds * 1e6)).UTC()
 }
 
 // outdated answers a button that this version doesn't know: they stay on old messages for ever.

@@ -56,6 +56,7 @@ func outageMessages() map[string]Message {
 		"blind-from-then": blindMessage(acme(), never),
 		"gap":             gapMessage(acme(), gap, now),
 		"gap-long-absent": gapMessage(acme(), absent, now),
+		"pager-away":      pagerAway(poller.NewPagerAway("acme", "C1", "p1", "kind incident", "it answers with status 503")),
 	}
 }
 
@@ -102,6 +103,7 @@ func TestRenderOutagesOfHostileAttacks(t *testing.T) {
 		tied.Until = now
 		requireFits(t, tiedMessage(a, tied, nil, now))
 		requireFits(t, untiedMessage(a, tied))
+		requireFits(t, pagerAway(poller.NewPagerAway(text, "C1", "p1", text, text)))
 		requireFits(t, blindMessage(a, poller.BlindFacts{Spell: poller.Spell{Why: text}, Mend: text}))
 	}
 }

@@ -10,7 +10,7 @@ const maxNotes = 2
 
 // people say who is on it, what they found and what they noted, and call whom the route names.
 func (c Card) people() []commands.Text {
-	who := commands.OwnerLine(c.Case.Owner)
+	who := commands.Say(commands.OwnerLine(c.Case.Owner), c.Page.text())
 	if c.Mention != "" {
 		who = commands.Say(who, " · ", commands.User(c.Mention))
 	}

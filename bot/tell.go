@@ -34,8 +34,12 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 		return b.tellEnds(ctx, n)
 	case poller.Overdue:
 		return b.tellOverdue(ctx, a, n)
+	case poller.PagerAway:
+		return b.tellMessage(ctx, n, pagerAway(n))
 	case poller.Changed:
 		return b.tellChange(ctx, a, n)
+	case drilled:
+		return b.tellDrill(ctx, a, n)
 	case handedOver:
 		return b.tellHandover(ctx, a, n)
 	case tookOver:

@@ -63,6 +63,7 @@ func (b *Bot) begin(ctx context.Context, card poller.News) (r remembered, err er
 		shown = poller.Shown{Attack: card.Attack, SeenAt: card.At, Quiet: card.Quiet, Mention: card.Mention, Revision: card.Revision}
 	}
 	r.facts.attack, r.facts.at, r.facts.quiet, r.facts.mention, r.revision = shown.Attack, shown.SeenAt, shown.Quiet, shown.Mention, shown.Revision
+	r.facts.pager = shown.Pager
 	return r, nil
 }
 

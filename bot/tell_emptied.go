@@ -43,7 +43,7 @@ func emptied(n poller.News) Message {
 		}
 		lines = append(lines, line)
 	}
-	lines = append(lines, commands.Say(commands.Bold("Lost"), ": clicks that were not yet carried out (click again), requests that waited for a second person (ask again), who was on what, notes, verdicts, mutes, what an admin protected from being denied (", commands.Code("protect"), " it again), and the audit log but for its copy on standard output"))
+	lines = append(lines, commands.Say(commands.Bold("Lost"), ": clicks that were not yet carried out (click again), requests that waited for a second person (ask again), who was on what, notes, verdicts, mutes, calls of a pager (end them there), what an admin protected from being denied (", commands.Code("protect"), " it again), and the audit log but for its copy on standard output"))
 	return linesMessage(lines, nil)
 }
 

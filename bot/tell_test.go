@@ -39,6 +39,8 @@ func (o *outbox) Told(_ context.Context, n poller.News, _, _ string, _ bool) (do
 	return false, nil
 }
 
+func (o *outbox) Drill(context.Context, string) (commands.Drill, error) { return commands.Drill{}, nil }
+
 func (o *outbox) ToRedraw(context.Context, string) (map[string]int64, error) { return nil, nil }
 
 // Else it would wait until nobody remembers that it was told, and then come twice.

@@ -7,22 +7,24 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// tended is an account whose news this replica tells and whose cards it draws.
+// tended is an account whose news this replica tells, whose cards it draws, and whose drills it ends.
 type tended struct {
 	teller *teller
 	drawer *drawer
+	drills *driller
 }
 
 // Tend tells an account's news and redraws its cards, which only one replica may do at a time. It begins nothing more when more ends, and
 // stops in the middle when held does: whoever comes next looks what became of it.
 func (b *Bot) Tend(held, more context.Context, account string) {
-	t := &tended{teller: newTeller(b, account), drawer: newDrawer(b, account)}
+	t := &tended{teller: newTeller(b, account), drawer: newDrawer(b, account), drills: &driller{bot: b, account: account, wake: make(chan struct{}, 1)}}
 	b.setTended(account, t)
 	defer b.setTended(account, nil)
-	var both sync.WaitGroup
-	both.Go(func() { t.teller.run(held, more) })
-	both.Go(func() { t.drawer.run(held, more) })
-	both.Wait()
+	var all sync.WaitGroup
+	all.Go(func() { t.teller.run(held, more) })
+	all.Go(func() { t.drawer.run(held, more) })
+	all.Go(func() { t.drills.run(held, more) })
+	all.Wait()
 }
 
 func (b *Bot) setTended(account string, t *tended) {

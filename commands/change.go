@@ -172,6 +172,8 @@ type Lock interface {
 	// SaveRequest writes a request for a second person down, new or again, with its audit entry if there is one, whose number it gives, and the time at which it
 	// is to be looked at; people are told of it in the same step.
 	SaveRequest(ctx context.Context, entry *AuditEntry, q Request) (n int64, err error)
+	// SaveDrill puts a drill in the place of the account's last one.
+	SaveDrill(ctx context.Context, d Drill) error
 	Unlock()
 }
 

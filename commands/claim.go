@@ -68,7 +68,7 @@ func writeRelease(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, &Refusal{Kind: ErrDenied, Text: Say(OwnerLine(k.Owner), ": only ", Visible(k.Owner.Name, maxField), " or an admin can release it. Nothing was changed. ", c.takeOver())}
 	}
 	was := k.Owner
-	k.Owner = nil
+	k.Owner, k.Released = nil, c.Now
 	return c.keep(ctx, k, "", Say("Nobody is on it any more; ", Visible(was.Name, maxField), " was, since ", was.Since))
 }
 

@@ -55,7 +55,7 @@ func list() []*Command {
 		undo(), extend(), approve(), reject(), alone(),
 		claim(), release(), handover(), note(), verdict(), mute(), unmute(), explain(), report(),
 		protect(), unprotect(), sources(),
-		audit(), whoami(), help(),
+		audit(), drill(), whoami(), help(),
 	}
 }
 
@@ -68,6 +68,7 @@ type Invocation struct {
 	Account string    `json:"account,omitempty"` // the account of the place where it was asked, if the place has one
 	Attack  string    `json:"attack,omitempty"`  // the attack in whose thread it was asked, as AttackID makes it
 	Log     io.Reader `json:"-"`                 // of audit verify at a terminal: what wafbot printed, to be held against its memory; nil: nothing
+	Clicked time.Time `json:"clicked,omitzero"`  // by Slack's clock; zero: it was no click
 	Warned  bool      `json:"warned,omitempty"`  // the warnings that the line alone tells were shown, in a button's dialog
 	Anyway  bool      `json:"anyway,omitempty"`  // all warnings were shown and accepted
 	Ask     bool      `json:"ask,omitempty"`     // do nothing but say what would be done
@@ -114,7 +115,7 @@ type Call struct {
 	lost    []Change     // as they were when they couldn't be written down, because the lock was lost
 }
 
-// Config is what a Runner works with. Accounts, Members, Ledger, Facts, Scenes, Records, Desk, Ties, Requests, Audit and Explain must be set.
+// Config is what a Runner works with. Accounts, Members, Ledger, Facts, Scenes, Records, Desk, Ties, Requests, Audit, Drills and Explain must be set.
 type Config struct {
 	Accounts []*Account
 	Policy   Policy
@@ -129,6 +130,7 @@ type Config struct {
 	Requests Requests
 	Watch    Watch // nil: nothing is known of what goes on
 	Audit    AuditLog
+	Drills   Drills
 	// AuditKeep is how long audit entries are kept, for their check; 0: not known.
 	AuditKeep time.Duration
 	AuditOut  io.Writer                              // each audit entry as a JSON line; nil: nowhere
@@ -140,6 +142,7 @@ type Config struct {
 	Asked     func(ctx context.Context, q Request)   // told of each request for a second person when it is written down, likewise
 	Touched   func(ctx context.Context, t Touch)     // told of each attack about which something was written down, likewise
 	TookOver  func(ctx context.Context, t TakeOver)  // told of each take-over of attacks that others were on; nil: nobody
+	Drilled   func(ctx context.Context, d Drill)     // told of each drill when it has begun or ended, so that its card follows; nil: nobody
 	Health    func(account string) (HealthNow, bool) // how polling goes, where it goes on in this process; nil: not known
 	// CardLinks are where the cards of attacks can be opened, by attack, as far as they have one and that is known. It may be nil.
 	CardLinks func(ctx context.Context, account string, attacks []string) map[string]string
@@ -191,6 +194,9 @@ func New(cfg Config) *Runner {
 	}
 	if cfg.TookOver == nil {
 		cfg.TookOver = func(context.Context, TakeOver) {}
+	}
+	if cfg.Drilled == nil {
+		cfg.Drilled = func(context.Context, Drill) {}
 	}
 	return &Runner{cfg: cfg, commands: list()}
 }

@@ -10,9 +10,10 @@ import (
 
 // Case is what people said about an attack, and who of them is on it.
 type Case struct {
-	Owner   *Owner   `json:"owner,omitempty"` // nil: nobody
-	Verdict *Verdict `json:"verdict,omitempty"`
-	Notes   []Note   `json:"notes,omitempty"` // the oldest first
+	Owner    *Owner    `json:"owner,omitempty"`   // nil: nobody
+	Released time.Time `json:"released,omitzero"` // when the last owner left it; zero: none ever did
+	Verdict  *Verdict  `json:"verdict,omitempty"`
+	Notes    []Note    `json:"notes,omitempty"` // the oldest first
 }
 
 // Owner is who is on an attack.

@@ -3,6 +3,7 @@ package commands
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 )
@@ -14,6 +15,9 @@ type Routing struct {
 	Mention string       `json:"mention,omitempty"` // the user or user group that it calls; "": nobody
 	Told    bool         `json:"told"`              // the attack has a card, or is about to
 	Card    string       `json:"card,omitempty"`    // the channel that its card is in; "": in none
+
+	PageAfter time.Duration `json:"page_after,omitempty"` // its pager is called when nobody is on it for so long; 0: it has none
+	PagedAt   time.Time     `json:"paged_at,omitzero"`    // the pager last took a call; zero: never
 }
 
 // TriedRoute is a route held against an attack.
@@ -59,6 +63,9 @@ func readExplain(ctx context.Context, c *Call) (Result, error) {
 		return res.and(Say("Whether it has a card, or is muted, is unknown: wafbot's memory (Redis) can't be reached")), nil
 	}
 	res.Lines = append(res.Lines, cardLine(r))
+	if r.PageAfter > 0 {
+		res.Lines = append(res.Lines, pagerLine(r))
+	}
 	if !c.ongoing(a, k.Attack) {
 		res.Lines = append(res.Lines, Say("It is quiet: no hit in the last ", HumanDuration(a.OngoingFor)))
 	}
@@ -98,6 +105,14 @@ func cardLine(r Routing) Text {
 		return Say("It was told; its card is on its way")
 	}
 	return Say("It has no card yet")
+}
+
+func pagerLine(r Routing) Text {
+	line := Say("Its pager is called when nobody is on it for ", HumanDuration(r.PageAfter), "; it ")
+	if r.PagedAt.IsZero() {
+		return Say(line, "was not called so far")
+	}
+	return Say(line, "was last called at ", r.PagedAt)
 }
 
 // muteOf is the mute that keeps an attack back, nil if none is known of, and what there is to say about it.

@@ -31,7 +31,11 @@ func TestExplain(t *testing.T) {
 	for _, part := range []string{"It goes to channel C1 by route 7 and calls @S0ONCALL", "route 7 takes everything: this one", "its card is on its way"} {
 		require.Contains(t, said, part)
 	}
-	w.routing.Card = "C2"
+	require.NotContains(t, said, "pager")
+	w.routing.Card, w.routing.PageAfter = "C2", 5*time.Minute
+	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "Its pager is called when nobody is on it for 5 min; it was not called so far")
+	w.routing.PagedAt = w.clock()
+	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "it was last called at 2026-11-20 03:00 UTC")
 	w.pass(20 * time.Minute)
 	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "Its card is in channel C2")
 	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "It is quiet: no hit in the last 15 min")

@@ -213,9 +213,10 @@ func (l *ledger) DueChanges(_ context.Context, _ string, now time.Time) ([]strin
 // desk keeps cases and mutes as JSON. It is the same memory as the ledger, and fails with it.
 type desk struct {
 	*ledger
+	serving int // replicas
 }
 
-func newDesk(l *ledger) *desk { return &desk{ledger: l} }
+func newDesk(l *ledger) *desk { return &desk{ledger: l, serving: 1} }
 
 func (d *desk) read(key string, into any) error {
 	if d.fails(&d.readFail) {
@@ -264,6 +265,17 @@ func (l *lock) SaveCase(ctx context.Context, attack string, c commands.Case) err
 }
 
 func (l *lock) SaveTied(ctx context.Context, t commands.Tied) error { return l.ties.SaveTied(ctx, t) }
+
+func (l *lock) SaveDrill(ctx context.Context, d commands.Drill) error {
+	return l.write(ctx, l.kept, map[string]any{"drill acme": d})
+}
+
+func (d *desk) Drill(_ context.Context, account string) (drill commands.Drill, err error) {
+	err = d.read("drill "+account, &drill)
+	return drill, err
+}
+
+func (d *desk) Serving(context.Context) (int, error) { return d.serving, nil }
 
 func (l *lock) SaveMutes(ctx context.Context, all []commands.Mute) error {
 	return l.write(ctx, l.kept, map[string]any{"mutes acme": all})

@@ -43,6 +43,7 @@ type world struct {
 	asked   *requests
 	records *records
 	touched []commands.Touch
+	drilled []commands.Drill
 	routing commands.Routing // of every attack
 	audit   *auditLog
 	members *members
@@ -112,9 +113,11 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 		}},
 		Roles: commands.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
 			Terminal: map[string]commands.Role{"ann": commands.Responder, "root": commands.Admin}},
-		Members: w.members, Ledger: w.ledger, Facts: facts{}, Scenes: w.desk, Records: w.records, Desk: w.desk, Ties: w.ties, Requests: w.asked, Audit: w.audit, AuditOut: w.out, Now: w.clock,
+		Members: w.members, Ledger: w.ledger, Facts: facts{}, Scenes: w.desk, Records: w.records, Desk: w.desk, Ties: w.ties, Requests: w.asked, Drills: w.desk, Audit: w.audit,
+		AuditOut: w.out, Now: w.clock,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), ReadBack: [2]time.Duration{1, 1},
 		Touched: func(_ context.Context, touch commands.Touch) { w.touched = append(w.touched, touch) },
+		Drilled: func(_ context.Context, d commands.Drill) { w.drilled = append(w.drilled, d) },
 		Explain: func(context.Context, string, apiclient.Attack) (commands.Routing, error) { return w.routing, nil },
 	}
 	for _, f := range change {

@@ -74,6 +74,9 @@ func (p *Poller) worthALook(r reading) map[string]apiclient.Attack {
 // minute, or for its silence. Whether they are is not decided here.
 func (p *Poller) plan(id string) {
 	shown, a := p.shown[id], p.latest[id].attack
+	if shown.Pager != nil {
+		p.paged[id] = true
+	}
 	switch {
 	case !shown.Told || shown.Recalled || a.Result() || a.FalsePositive(): // of one that was only read back from its card nothing is known
 		p.agenda.drop(id)
@@ -120,6 +123,9 @@ func (p *Poller) judge(u *Update, look Look, r reading) {
 	}
 	if s.Mention == "" && reason == BecameIncident {
 		s.Mention = route.Mention // the card stays where it is, but whom incidents call is called
+	}
+	if !first {
+		s.Pager = last.Pager.after(reason, route, r.begin)
 	}
 	id := deliveryID(p.cfg.Account, look.Attack.ID, reason, s.Revision)
 	if !last.Told {

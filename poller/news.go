@@ -31,6 +31,7 @@ const (
 	Asked          Reason = "asked"       // a second person is asked for, or has answered; no poll finds that
 	Ends           Reason = "ends"        // a measure ends while its attack goes on; likewise
 	Overdue        Reason = "overdue"     // a measure can't be ended; likewise
+	PagerAway      Reason = "pager away"  // a pager can't be called; no poll finds that either
 )
 
 // Shown is one attack as it was last decided about.
@@ -44,6 +45,7 @@ type Shown struct {
 	Mention  string           `json:"mention,omitempty"`  // likewise; "": nobody
 	Spared   string           `json:"spared,omitempty"`   // whom the route calls, of what went on before the first start: nobody is called until it gets worse
 	Base     Baseline         `json:"base"`               // what worsening is measured by
+	Pager    *Pager           `json:"pager,omitempty"`    // that its route calls when nobody is on it; nil: none
 	Recalled bool             `json:"recalled,omitempty"` // read back from its card: of Attack only the id is known, until it is seen again
 }
 
@@ -62,6 +64,7 @@ type News struct {
 	Recall   *RecallFacts     `json:"recall,omitempty"`  // of Emptied only
 	Blind    *BlindFacts      `json:"blind,omitempty"`   // of Blind only
 	Gap      *GapFacts        `json:"gap,omitempty"`     // of Gap only
+	Fault    string           `json:"fault,omitempty"`   // of PagerAway only: why, for people
 }
 
 // Rank orders news: incidents first, then what calls people and what wafbot did not see, then state, then figures.
@@ -71,7 +74,7 @@ func (n News) Rank() int {
 		return 0
 	case n.Reason == NewIncident || n.Reason == BecameIncident:
 		return 1
-	case slices.Contains([]Reason{Worsened, Blind, Gap, HandsTied, Ends, Overdue, Changed, Asked}, n.Reason): // a message that tells of a measure is what is left of it when Memory is emptied
+	case slices.Contains([]Reason{Worsened, Blind, Gap, HandsTied, PagerAway, Ends, Overdue, Changed, Asked}, n.Reason): // a message that tells of a measure is what is left of it when Memory is emptied
 		return 2
 	case n.Reason == NewAttack:
 		return 3

@@ -112,7 +112,7 @@ func (p *Poller) load(ctx context.Context) error {
 		p.latest[id] = &sighting{s.Attack, s.SeenAt}
 	}
 	p.began, p.paces = m.Began, map[string]pace{}
-	p.agenda = agenda{}
+	p.agenda, p.paged = agenda{}, map[string]bool{}
 	for id := range p.shown {
 		p.plan(id)
 	}
@@ -153,6 +153,7 @@ func (p *Poller) commit(r reading, u Update, good bool) {
 	for _, id := range u.Forget {
 		delete(p.latest, id)
 		delete(p.shown, id)
+		delete(p.paged, id)
 		p.agenda.drop(id)
 	}
 	if u.Seen != nil {

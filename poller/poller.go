@@ -79,6 +79,7 @@ type Poller struct {
 	knocked  map[netip.Addr]time.Time // the last try of each denied source, on the service's clock
 	shown    map[string]Shown         // by attack id, as Memory holds it
 	latest   map[string]*sighting     // every record as it was last read, results of measures too
+	paged    map[string]bool          // attack ids with a pager; nil: Memory was not loaded yet
 	health   Health
 	settings Settings
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 )
@@ -30,6 +31,8 @@ type Route struct {
 	Match   Match
 	Channel string // Slack channel id; "": Config.Channel
 	Mention string // Slack user or user group id; "": nobody
+	// PageAfter is how long nobody may be on an attack before the route's pager is called; 0: it has none.
+	PageAfter time.Duration
 }
 
 // DefaultRoutes takes incidents, and attacks from 30 hits that are not fully blocked, and mentions nobody.

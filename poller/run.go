@@ -41,7 +41,7 @@ func (p *Poller) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.loaded, p.failures, p.reported, p.held = false, 0, nil, nil
-	p.shown, p.latest, p.paces, p.agenda, p.knocked = nil, map[string]*sighting{}, nil, agenda{}, map[netip.Addr]time.Time{}
+	p.shown, p.latest, p.paces, p.paged, p.agenda, p.knocked = nil, map[string]*sighting{}, nil, nil, agenda{}, map[netip.Addr]time.Time{}
 	p.health, p.settings = Health{}, Settings{}
 }
 

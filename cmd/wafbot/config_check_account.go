@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/pager"
 )
 
 func (c *Config) checkAccounts() {
@@ -150,13 +152,15 @@ func (p *Page) check(o *origins, key string) {
 	}
 	if p.URL == "" {
 		o.report(at, "missing; set it")
-	} else {
-		o.webAddress(at, p.URL.Reveal())
+	} else if o.webAddress(at, p.URL.Reveal()); p.Format == pager.PagerDuty {
+		if _, err := pager.New(pager.Config{Format: p.Format, URL: p.URL}); err != nil {
+			o.report(at, "%v", err)
+		}
 	}
 	if p.Format == "" {
 		o.report(key+".format", "missing; write one of pagerduty, alertmanager, json")
 	} else {
-		o.oneOf(key+".format", p.Format, "pagerduty", "alertmanager", "json")
+		o.oneOf(key+".format", p.Format, pager.PagerDuty, pager.Alertmanager, pager.JSON)
 	}
 	o.positive(key+".after", p.After)
 }

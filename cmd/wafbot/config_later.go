@@ -17,7 +17,6 @@ type laterKey struct {
 
 func laterKeys() []laterKey {
 	return []laterKey{
-		{"accounts[].routes[].page", "", "no pager is called"},
 		{"accounts[].routes[].mention_every", "", "a card mentions once"},
 		{"accounts[].storm", "", "each attack gets its own card"},
 		{"accounts[].quiet", "", "mentions do not look at the hour"},

@@ -70,7 +70,7 @@ func TestConfigWithEveryKey(t *testing.T) {
 			{
 				Match: Match{Kind: oneOrMore{"incident"}}, Channel: "C0456EFGH", Mention: "S0ONCALL", MentionEvery: 20 * time.Minute,
 				Page: &Page{
-					URL: "https://pager.example/key-of-pager", URLFile: filepath.Join("testdata", "config", "secrets", "pager"),
+					URL: "https://pager.example/v2/enqueue?routing_key=key-of-pager", URLFile: filepath.Join("testdata", "config", "secrets", "pager"),
 					Format: "pagerduty", After: 6 * time.Minute,
 				},
 			},
@@ -117,7 +117,7 @@ func TestConfigWithEveryKey(t *testing.T) {
 		keys = append(keys, key)
 	}
 	require.Equal(t, []string{
-		"accounts[0].quiet", "accounts[0].routes[0].mention_every", "accounts[0].routes[0].page", "accounts[0].storm",
+		"accounts[0].quiet", "accounts[0].routes[0].mention_every", "accounts[0].storm",
 	}, keys)
 }
 

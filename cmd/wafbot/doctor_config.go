@@ -10,6 +10,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/pager"
 )
 
 // configProblems are the findings of a configuration that is refused: one for each problem in it.
@@ -41,6 +44,7 @@ func (c checkup) config(later []string) []finding {
 	found = append(found, c.plainText()...)
 	found = append(found, c.secrets()...)
 	found = append(found, c.deadRoutes()...)
+	found = append(found, c.pagers()...)
 	for _, key := range later {
 		name, text, _ := strings.Cut(key, ": ")
 		found = append(found, finding{"config", name, warn, text, "leave it for a later version, or take it out"})
@@ -120,6 +124,24 @@ func (c checkup) secrets() []finding {
 		}
 		if info, err := os.Stat(*s.file); err == nil && info.Mode()&byOthers != 0 {
 			found = append(found, finding{"config", s.key + "_file", warn, "every user of this machine can read " + *s.file, "chmod o-r " + *s.file})
+		}
+	}
+	return found
+}
+
+// pagers says which routes call one: that the address can be read has been seen, and nobody is called to try it.
+func (c checkup) pagers() []finding {
+	var found []finding
+	for i, a := range c.cfg.Accounts {
+		for j, r := range a.Routes {
+			if r.Page == nil {
+				continue
+			}
+			key := element(element("accounts", i)+".routes", j) + ".page"
+			found = append(found, finding{"route", key, good, fmt.Sprintf("calls a pager (%s) when nobody is on it for %s; not tried", r.Page.Format, commands.HumanDuration(r.Page.After)), ""})
+			if u, err := url.Parse(r.Page.URL.Reveal()); err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) && r.Page.Format != pager.Alertmanager {
+				found = append(found, finding{"config", key, warn, "the pager's address, which is its key, goes over the network unencrypted", "write https://"})
+			}
 		}
 	}
 	return found

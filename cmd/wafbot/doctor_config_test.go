@@ -110,6 +110,21 @@ func TestDoctorFindsRoutesThatTakeNothing(t *testing.T) {
 	}
 }
 
+func TestDoctorNamesPagers(t *testing.T) {
+	t.Parallel()
+	const page = "page: {url: 'http://192.0.2.1/hidden?routing_key=hidden', format: "
+	cfg := load(t, "accounts: [{name: acme, api_url: 'https://x', token: t, channel: C1, routes: [{match: {kind: incident}, "+page+"pagerduty}}, {"+page+"alertmanager, after: 1m}}, {}]}]\n")
+	found := checkup{cfg: cfg}.pagers()
+	require.Equal(t, []finding{
+		{"route", "accounts[0].routes[0].page", good, "calls a pager (pagerduty) when nobody is on it for 5 min; not tried", ""},
+		{"config", "accounts[0].routes[0].page", warn, "the pager's address, which is its key, goes over the network unencrypted", "write https://"},
+		{"route", "accounts[0].routes[1].page", good, "calls a pager (alertmanager) when nobody is on it for 1 min; not tried", ""},
+	}, found)
+	_, _, err := loadConfig(writeConfig(t, "accounts: [{name: acme, api_url: 'https://x', token: t, routes: [{page: {url: 'https://x/hidden', format: pagerduty}}]}]\n"), nil)
+	require.ErrorContains(t, err, "page.url: the address has no routing key; write it like https://events.pagerduty.com/v2/enqueue?routing_key=KEY")
+	require.NotContains(t, err.Error(), "hidden")
+}
+
 // Who has written variables is told of variables, and who has written a file of its keys.
 func TestDoctorNamesKeysAsTheyWereWritten(t *testing.T) {
 	t.Parallel()

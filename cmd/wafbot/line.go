@@ -85,6 +85,9 @@ func runLine(ctx context.Context, t terminal) int {
 	if _, err := commands.Help(line.Name); err != nil {
 		return t.refuse(o, err) // before the configuration is missed: a mistyped verb has nothing to do with it
 	}
+	if line.Name == "drill" && slices.Contains(line.Flags, "sandbox") {
+		return t.sandboxDrill(ctx, o)
+	}
 	if o.from != "" {
 		if o.targets, err = readTargets(o.from); err != nil {
 			return t.refuse(o, err)
@@ -114,6 +117,9 @@ func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv commands.In
 			return code
 		}
 		inv.Anyway = true
+	}
+	if isDrill(inv.Line) {
+		return t.drill(ctx, a, o, inv)
 	}
 	res, err := a.runner.Do(ctx, inv)
 	if err != nil {

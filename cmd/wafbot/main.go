@@ -99,6 +99,7 @@ const usageText = `wafbot brings attacks to Slack and carries out what people de
   wafbot serve [--config FILE]    the bot
   wafbot doctor [--config FILE]   checks everything that the bot needs, and says how to mend it
   wafbot manifest [--url URL]     the Slack app as YAML, and the link that creates it
+  wafbot drill [--sandbox]        tries whether somebody answers; or the whole path in an emulated world
   wafbot help [VERB]              the commands of the last line, or all about one
   wafbot VERB …                   any command of the bot: status, attacks, deny, undo, audit, …
 

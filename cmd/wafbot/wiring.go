@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -35,11 +36,13 @@ type app struct {
 	bot     *bot.Bot
 	pollers map[string]*poller.Poller
 	tenants map[string]*commands.Account
+	pagers  map[string]pagers // by account
+	calls   *prometheus.CounterVec
 }
 
 // build puts the parts together. Nothing is asked of anybody yet. Audit entries go to out as JSON lines.
 func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
-	a := &app{cfg: cfg, log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*commands.Account{}}
+	a := &app{cfg: cfg, log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*commands.Account{}, pagers: map[string]pagers{}, calls: pagerCalls()}
 	var err error
 	a.store, err = store.Open(store.Config{
 		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway, Follow: a.following, Watched: a.watched, Notice: a.notice,
@@ -60,6 +63,9 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 		}
 		accounts, a.tenants[account.Name] = append(accounts, tenant.Account), tenant.Account
 		tenants = append(tenants, tenant)
+		if a.pagers[account.Name], err = account.pagers(); err != nil {
+			return nil, err
+		}
 	}
 	roles, err := cfg.roles()
 	if err != nil {
@@ -69,11 +75,12 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 		Accounts: accounts, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Scenes: a.store, Records: a.store, Audit: a.store,
 		AuditOut: &lineWriter{out: out}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Changed: a.follow, Health: a.health,
 		Desk: a.store, Ties: a.store, Requests: a.store, Asked: a.wakeAsked, Watch: watch(a.pollers), Touched: a.touched, Explain: a.explain,
-		TookOver: a.tookOver, CardLinks: a.cardLinks,
+		TookOver: a.tookOver, CardLinks: a.cardLinks, Drills: a.store, Drilled: a.drilled,
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: a.policy, Broken: a.sources.broken, Roles: roles,
 		Runbooks: cfg.Runbooks, MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Log: log,
+		Collectors: []prometheus.Collector{a.calls},
 	})
 	return a, nil
 }
@@ -213,6 +220,7 @@ func (a *app) tend(held, more context.Context, account string, duties <-chan sto
 	due := make(chan struct{}, 1)
 	g.Go(func() { a.bot.Tend(held, more, account) })
 	g.Go(func() { _ = a.pollers[account].Run(more) })
+	g.Go(func() { a.page(held, more, account) })
 	g.Go(func() { a.runner.RunDue(more, account, a.store, due) })
 	g.Go(func() { a.handOver(more, account) })
 	g.Go(func() {
@@ -287,7 +295,11 @@ func (a *Account) routes() []poller.Route {
 		for _, name := range r.Match.Application {
 			m.Apps = append(m.Apps, a.application(name))
 		}
-		routes = append(routes, poller.Route{Match: m, Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention})
+		route := poller.Route{Match: m, Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention}
+		if r.Page != nil {
+			route.PageAfter = r.Page.After
+		}
+		routes = append(routes, route)
 	}
 	return routes
 }

@@ -65,7 +65,21 @@ func (a *app) explain(ctx context.Context, account string, attack apiclient.Atta
 	if err != nil {
 		return r, err
 	}
-	r.Told = shown.Told
+	if r.Told = shown.Told; shown.Pager != nil {
+		r.PageAfter = shown.Pager.After
+	}
+	page, err := a.store.Page(ctx, account, id)
+	if err != nil {
+		return r, err
+	}
+	r.PagedAt = page.TakenAt
 	r.Card, _, err = a.store.Card(ctx, account, id)
 	return r, err
+}
+
+// drilled has a drill's card posted, or show how the drill ended, by the replica that tends the account.
+func (a *app) drilled(ctx context.Context, d commands.Drill) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	a.announce(ctx, bot.Drilled(d, a.configured(d.Account).Channel))
 }

@@ -60,6 +60,7 @@ type world struct {
 	stop    func()     // the bot
 	ended   chan error // what the bot ended with, unless it was stopped
 	rough   bool       // Slack's refusals are part of the story
+	hook    *hook      // the pager, where one is part of the story
 }
 
 // story plays with the bot in a world of its own, with each Redis and each way in which Slack delivers. The world is prepared before the bot starts.
@@ -198,6 +199,11 @@ func (w *world) requireClean() {
 	secrets := []apiclient.Secret{w.cfg.Slack.BotToken, w.cfg.Slack.SigningSecret, w.cfg.Slack.AppToken}
 	for _, a := range w.cfg.Accounts {
 		secrets = append(secrets, a.Token)
+		for _, r := range a.Routes {
+			if r.Page != nil {
+				secrets = append(secrets, r.Page.URL)
+			}
+		}
 	}
 	for _, secret := range secrets {
 		if secret != "" {

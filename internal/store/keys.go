@@ -24,6 +24,8 @@ package store
 //	{a:NAME}:card:CH:TS    string  the attack whose card that message is              30 days
 //	{a:NAME}:redraw        hash    attack's id → the mark that its card is outdated   when redrawn
 //	{a:NAME}:cases         hash    attack's id → commands.Case                        out of the lookback
+//	{a:NAME}:pages         hash    attack's id → commands.Page, its last              out of the lookback
+//	{a:NAME}:drill         hash    "drill" and "card" of commands.Drill, the last one 24 h
 //	{a:NAME}:mutes         string  all mutes, []commands.Mute                         1 s after the last one's end
 //	{a:NAME}:protected     string  what may never be denied, []commands.Protected     never
 //	{a:NAME}:locked        string  when the service said last that rules are locked   5 min
@@ -78,6 +80,8 @@ func keyDue(account string) string         { return accountKey(account, "due") }
 func keyLock(account string) string        { return accountKey(account, "lock") }
 func keyAudit(account string) string       { return accountKey(account, "audit") }
 func keyAudited(account string) string     { return accountKey(account, "audited") }
+func keyPages(account string) string       { return accountKey(account, "pages") }
+func keyDrill(account string) string       { return accountKey(account, "drill") }
 
 func keyTried(account, delivery string) string { return accountKey(account, "tried:"+delivery) }
 

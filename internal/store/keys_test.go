@@ -35,6 +35,8 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	l := lock(t, s)
 	t.Cleanup(l.Unlock)
 	require.NoError(t, l.SaveCase(ctx, commands.AttackID("acme", "x:1"), spoken()))
+	require.NoError(t, l.SaveDrill(ctx, commands.Drill{ID: "d1", Account: "acme"}))
+	require.NoError(t, s.SavePage(ctx, "acme", commands.Page{ID: "p1", Attack: commands.AttackID("acme", "x:1"), State: commands.PageCalling}))
 	require.NoError(t, l.SaveMutes(ctx, []commands.Mute{muteFor(time.Hour, typeMute)}))
 	require.NoError(t, l.SaveTied(ctx, refused()))
 	require.NoError(t, l.SaveProtected(ctx, []commands.Protected{{ID: "p1"}}, ""))

@@ -147,6 +147,10 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 		"Restore": func(ctx context.Context, s *store.Store) error {
 			return beginWith(ctx, s, "acme", store.Recalled{Epoch: "1 e"})
 		},
+		"Page":       func(ctx context.Context, s *store.Store) error { _, err := s.Page(ctx, "acme", "a"); return err },
+		"Drill":      func(ctx context.Context, s *store.Store) error { _, err := s.Drill(ctx, "acme"); return err },
+		"Serving":    func(ctx context.Context, s *store.Store) error { _, err := s.Serving(ctx); return err },
+		"Pages":      func(ctx context.Context, s *store.Store) error { _, err := s.Pages(ctx, "acme"); return err },
 		"Epoch":      func(ctx context.Context, s *store.Store) error { _, err := s.Epoch(ctx, "acme"); return err },
 		"Changes":    func(ctx context.Context, s *store.Store) error { _, err := s.Changes(ctx, "acme"); return err },
 		"DueChanges": func(ctx context.Context, s *store.Store) error { _, err := s.DueChanges(ctx, "acme", noon); return err },

@@ -1,0 +1,59 @@
+package bot
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+func drills() map[string]commands.Drill {
+	waits := commands.Drill{ID: "dk7q2m9xw", Account: "acme", By: anna(), At: now.Add(-time.Minute), Until: now.Add(4 * time.Minute)}
+	answered, silent, off := waits, waits, waits
+	answered.Claim = &commands.Answered{By: anna(), Taken: now, InHand: now}
+	silent.Over, off.Over = waits.Until, now
+	return map[string]commands.Drill{"waits": waits, "answered": answered, "silent": silent, "called-off": off}
+}
+
+func TestRenderDrills(t *testing.T) {
+	t.Parallel()
+	all := drills()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		msg := drillMessage(acme(), all[name])
+		requireFits(t, msg)
+		require.Contains(t, msg.Text, "DRILL")
+		require.LessOrEqual(t, len([]rune(msg.Text)), maxNotice)
+		require.Equal(t, name == "waits", len(buttonsOf(msg.Blocks)) == 1, name)
+		golden(t, filepath.Join("testdata", "drill", name+".json"), pretty(t, msg))
+	}
+}
+
+func TestRenderDrillsOfStrangers(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{strings.Repeat("a", 10_000), strings.Repeat("<!channel>", 1_000), "\u202e\x00", strings.Repeat("* `", 3_000)} {
+		for _, d := range drills() {
+			d.By.Name = text
+			if d.Claim != nil {
+				d.Claim.By.Name = text
+			}
+			msg := drillMessage(acme(), d)
+			requireFits(t, msg)
+			requireHarmless(t, msg.Text)
+			requireFits(t, linesMessage(d.Report(), nil))
+		}
+	}
+}
+
+func TestTheMomentOfAClick(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, time.Date(2026, 11, 21, 3, 5, 10, 123456000, time.UTC), momentOf("1795230310.123456").Round(time.Microsecond))
+	for _, none := range []string{"", "now", "-1", "0", "NaN", "1e300"} {
+		require.Zero(t, momentOf(none), none)
+	}
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+const (
+	drillLook  = 200 * time.Millisecond // how often Redis is asked how a drill goes
+	drillGrace = 30 * time.Second       // how long its card may take to be posted, or to show how it ended
+)
+
+// drillResult is what came of a drill, for programs.
+type drillResult struct {
+	Account  string               `json:"account,omitempty"`
+	Error    string               `json:"error,omitempty"`
+	OK       bool                 `json:"ok"`
+	Drill    *commands.Drill      `json:"drill,omitempty"`
+	Steps    []commands.DrillStep `json:"steps"`
+	NotTried []string             `json:"not_tried"`
+}
+
+// isDrill tells the line that begins drills, which the terminal follows, from those that answer one or call it off.
+func isDrill(l commands.Line) bool {
+	return l.Name == "drill" && len(l.Words) == 0 && l.Keys["claim"] == ""
+}
+
+// drill begins a drill in each account, or in the named one, and follows them to their end.
+func (t terminal) drill(ctx context.Context, a *app, o lineOptions, inv commands.Invocation) int {
+	var names []string
+	for _, account := range a.cfg.Accounts {
+		names = append(names, account.Name)
+	}
+	if named := inv.Line.Keys["account"]; named != "" || len(names) == 1 {
+		names = slices.DeleteFunc(names, func(name string) bool { return named != "" && name != named })
+	}
+	if len(names) == 0 {
+		names = []string{inv.Line.Keys["account"]} // which is none: the answer says so
+	}
+	var results []drillResult
+	for _, name := range names {
+		each := inv
+		each.ID, each.Line = inv.ID+name, inv.Line.With("account", name)
+		if len(names) == 1 && inv.Line.Keys["account"] == "" {
+			each.Line = inv.Line
+		}
+		res, err := a.runner.Do(ctx, each)
+		if err != nil && len(names) == 1 {
+			return t.refuse(o, err)
+		}
+		results = append(results, t.drillBegun(o, name, res, err))
+	}
+	for i := range results {
+		if results[i].Drill != nil {
+			results[i] = t.followDrill(ctx, a, o, *results[i].Drill)
+		}
+	}
+	return t.drillsEnded(o, results)
+}
+
+// drillBegun tells whether a drill began.
+func (t terminal) drillBegun(o lineOptions, account string, res commands.Result, err error) drillResult {
+	r := drillResult{Account: account, NotTried: commands.NotDrilled()}
+	if err != nil {
+		text, _ := commands.ForPeople(commands.Invocation{}, err)
+		r.Error = text.In(o.zone)
+		if !o.json {
+			fmt.Fprintf(t.err, "wafbot: %s: %s\n", account, r.Error)
+		}
+		return r
+	}
+	if d, ok := res.Data.(commands.Drill); ok {
+		r.Drill = &d
+	}
+	if !o.json {
+		fmt.Fprintln(t.out, res.Lines[0].In(o.zone))
+	}
+	return r
+}
+
+// followDrill reads in Redis how a drill goes, until it has ended and its card shows so. Who stops waiting calls it off.
+func (t terminal) followDrill(ctx context.Context, a *app, o lineOptions, d commands.Drill) drillResult {
+	told := false
+	for {
+		now, err := a.store.Drill(ctx, d.Account)
+		switch {
+		case err == nil && now.ID == d.ID:
+			d = now
+		case err == nil: // another one was begun: nobody waits for this one any more
+			return drillReport(d)
+		}
+		if posted := !d.Card.Posted.IsZero(); posted && !told && !o.json {
+			told = true
+			fmt.Fprintf(t.out, "%s: the card is in channel %s. Waiting for a click until %s\n", d.Account, d.Card.Channel, d.Until.In(o.zone).Format("15:04:05 MST"))
+		}
+		if drillDone(d, time.Now()) {
+			if d.Waits() {
+				a.stopDrill(ctx, d)
+			}
+			return drillReport(d)
+		}
+		select {
+		case <-ctx.Done():
+			a.stopDrill(context.WithoutCancel(ctx), d)
+			return drillReport(d)
+		case <-time.After(drillLook):
+		}
+	}
+}
+
+// drillDone reports whether nothing more comes of a drill, as far as can be waited for.
+func drillDone(d commands.Drill, now time.Time) bool {
+	switch {
+	case d.Card.Posted.IsZero():
+		return now.Sub(d.At) > drillGrace
+	case d.Waits():
+		return now.Sub(d.Until) > drillGrace
+	}
+	ended := d.Over
+	if d.Claim != nil {
+		ended = d.Claim.InHand
+	}
+	return !d.Card.Shown.IsZero() || now.Sub(ended) > drillGrace
+}
+
+// stopDrill calls a drill off that nobody waits for any more.
+func (a *app) stopDrill(ctx context.Context, d commands.Drill) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err := a.runner.Do(ctx, commands.Invocation{
+		ID: "stop " + d.ID, At: time.Now(), Actor: osActor(), Line: commands.Line{Name: "drill", Words: []string{"stop"}}.With("account", d.Account),
+	})
+	if err != nil && !errors.Is(err, commands.ErrNothing) {
+		a.log.Error("call off drill", "account", d.Account, "err", err)
+	}
+}
+
+func drillReport(d commands.Drill) drillResult {
+	return drillResult{Account: d.Account, OK: d.Passed(), Drill: &d, Steps: d.Steps(), NotTried: commands.NotDrilled()}
+}
+
+// drillsEnded prints what came of drills.
+func (t terminal) drillsEnded(o lineOptions, results []drillResult) int {
+	code := exitDone
+	for _, r := range results {
+		if !r.OK {
+			code = exitFailed
+		}
+		if o.json || r.Drill == nil {
+			continue
+		}
+		for _, line := range r.Drill.Report() {
+			fmt.Fprintln(t.out, line.In(o.zone))
+		}
+	}
+	if o.json {
+		return t.printJSON(results, code)
+	}
+	return code
+}

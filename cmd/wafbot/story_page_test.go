@@ -1,0 +1,270 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// hook is a receiver of plain JSON.
+type hook struct {
+	*httptest.Server
+	t    *testing.T
+	got  chan call
+	fail atomic.Int32 // the status to answer with; 0: it takes all
+}
+
+type call struct {
+	Event, ID, Account, Attack, Kind, Severity, Text string
+	Status                                           string // of Alertmanager's
+}
+
+func newHook(t *testing.T) *hook {
+	h := &hook{t: t, got: make(chan call, 100)}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if status := h.fail.Load(); status != 0 {
+			w.WriteHeader(int(status))
+			return
+		}
+		var c call
+		if err := json.NewDecoder(r.Body).Decode(&c); err != nil || r.Method != http.MethodPost {
+			t.Errorf("%s: %v", r.Method, err)
+		}
+		h.got <- c
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+// next waits for what is sent.
+func (h *hook) next() call {
+	h.t.Helper()
+	select {
+	case c := <-h.got:
+		return c
+	case <-time.After(patience):
+		h.t.Fatal("nothing was sent")
+		return call{}
+	}
+}
+
+// paging gives acme routes with a pager that is called for whatever nobody is on after a time.
+func (w *world) paging(address, format string, after time.Duration) {
+	page := &Page{URL: apiclient.Secret(address), Format: format, After: after}
+	w.cfg.Accounts[0].Routes = []Route{{Match: Match{Kind: oneOrMore{"incident"}}, Page: page}, {Match: Match{MinHits: 30}, Page: page}}
+}
+
+func TestThePagerIsCalled(t *testing.T) {
+	called := func(w *world) {
+		w.hook = newHook(w.t)
+		w.paging(w.hook.URL+"/key", "json", time.Second)
+	}
+	storyOver(t, eitherWay(), called, func(t *testing.T, w *world) {
+		h := w.hook
+		w.attack(injection())
+		card := w.card(attacker, "Nobody is on it · pages at")
+		first := h.next()
+		require.Equal(t, []string{"trigger", "acme", card.id(), "attack", "error"}, []string{first.Event, first.Account, first.Attack, first.Kind, first.Severity})
+		require.Contains(t, first.Text, "Attack not blocked: SQL injection on Shop")
+		card.says("Nobody is on it · paged at")
+
+		card.click("rob", "I'm on it")
+		over := h.next()
+		require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
+		require.Contains(t, over.Text, "Rob Diaz is on it since")
+		card.says("Rob Diaz is on it")
+		require.NotContains(t, card.now().Plain(), "paged")
+
+		w.types("rob", "release attack="+card.id())
+		card.says("Nobody is on it · pages at")
+		second := h.next()
+		require.Equal(t, "trigger", second.Event)
+		require.NotEqual(t, first.ID, second.ID, "another call")
+		card.says("Nobody is on it · paged at")
+
+		w.stop()
+		w.start()
+		w.polls(6)
+		require.Empty(t, h.got, "nobody is called twice for the same")
+		w.types("ann", "verdict false_alarm attack="+card.id())
+		over = h.next()
+		require.Equal(t, []string{"resolve", second.ID}, []string{over.Event, over.ID})
+		require.Contains(t, over.Text, "Verdict: false alarm, by Anna Weber")
+	})
+}
+
+func TestNobodyIsCalledForWhatSomebodyHas(t *testing.T) {
+	t.Parallel()
+	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
+	w.paging(h.URL, "json", 2*time.Second)
+	w.attack(injection()) // before the first start
+	w.start()
+	defer func() { w.stop(); w.requireClean() }()
+	w.card(attacker)
+	at := func(path string) waf.AttackSpec {
+		spec := injection()
+		spec.Path = path
+		return spec
+	}
+	w.attack(at("/claimed"))
+	w.card("/claimed", "pages at").click("rob", "I'm on it")
+	w.attack(at("/muted"))
+	muted := w.card("/muted")
+	w.types("rob", "mute attack="+muted.id())
+	w.attack(at("/left"))
+	left := w.card("/left")
+	require.Equal(t, left.id(), h.next().Attack)
+	w.polls(6)
+	require.Empty(t, h.got)
+	w.types("rob", "contain attack="+left.id()) // acting claims
+	if card := h.next(); card.Event != "resolve" {
+		t.Fatalf("%+v", card)
+	}
+}
+
+func TestAPagerThatIsAway(t *testing.T) {
+	t.Parallel()
+	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
+	h.fail.Store(http.StatusServiceUnavailable)
+	w.paging(h.URL+"/key", "json", 300*time.Millisecond)
+	w.start()
+	defer func() { w.stop(); w.requireClean() }()
+	w.message("#waf", "wafbot watches acme")
+	w.attack(injection())
+	other := injection()
+	other.Path = "/other"
+	w.attack(other)
+	w.card("/other")
+	w.message("#waf", "The pager of acme can't be called: nobody is called", "it answers with status 503 (route min_hits 30)")
+	w.card(attacker, "not paged: it answers with status 503")
+	h.fail.Store(0)
+	require.NotEqual(t, h.next().Attack, h.next().Attack)
+	w.card("/other").says("paged at")
+	require.Len(t, w.Slack.Messages("#waf"), 4, "a start, two cards, and one word of the pager")
+	require.Equal(t, 1, strings.Count(w.journal.String(), "the pager can't be called"))
+	require.True(t, w.journal.has("the pager can be called again"))
+	_, metrics := w.get("/metrics")
+	require.Contains(t, metrics, `wafbot_pager_calls_total{account="acme",outcome="taken"} 2`)
+	require.Contains(t, metrics, `wafbot_pager_calls_total{account="acme",outcome="failed"}`)
+}
+
+// What is counted from is that an attack was found, and not that Slack took its card: else nobody would hear of it by any way. Another replica
+// ends the call that this one made, for somebody who claimed meanwhile.
+func TestThePagerIsCalledThoughSlackIsAway(t *testing.T) {
+	t.Parallel()
+	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
+	w.rough = true
+	w.paging(h.URL+"/key", "json", 300*time.Millisecond)
+	w.start()
+	defer func() { w.stop(); w.requireClean() }()
+	w.message("#waf", "wafbot watches acme")
+	w.Slack.SetFault(workspace.Fault{Kind: "500"})
+	w.attack(injection())
+	first := h.next()
+	require.Equal(t, "trigger", first.Event)
+	w.stop()
+	w.Slack.ClearFaults()
+	claimed := typed(t, w.shellOfAll(), "claim", "attack="+first.Attack)
+	require.Equal(t, exitDone, claimed.code, claimed.err)
+	w.start()
+	over := h.next()
+	require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
+	w.card(attacker, osActor().Name+" is on it")
+}
+
+func TestAPagerThatRefuses(t *testing.T) {
+	t.Parallel()
+	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
+	h.fail.Store(http.StatusBadRequest)
+	w.paging(h.URL+"/key", "json", 300*time.Millisecond)
+	w.start()
+	defer func() { w.stop(); w.requireClean() }()
+	w.message("#waf", "wafbot watches acme")
+	w.attack(injection())
+	w.message("#waf", "The pager of acme can't be called", "it refuses the call (400)")
+	w.stop()
+	h.fail.Store(0) // somebody mended it
+	w.start()
+	require.Equal(t, "trigger", h.next().Event, "a restart tries again")
+}
+
+// alertmanager starts a real one, which tells a hook, and returns its address.
+func alertmanager(t *testing.T, tells *hook) string {
+	t.Helper()
+	program, err := exec.LookPath("prometheus-alertmanager")
+	if err != nil {
+		program, err = exec.LookPath("alertmanager")
+	}
+	require.NoError(t, err, "there is no alertmanager: run make tools, or go test -short")
+	dir, address := t.TempDir(), freeAddress(t)
+	config := filepath.Join(dir, "alertmanager.yml")
+	require.NoError(t, os.WriteFile(config, []byte(`
+route: {receiver: hook, group_by: [page], group_wait: 10ms, group_interval: 100ms, repeat_interval: 1h}
+receivers: [{name: hook, webhook_configs: [{url: "`+tells.URL+`"}]}]
+`), 0o600))
+	cmd := exec.Command(program, "--config.file="+config, "--storage.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--cluster.listen-address=")
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	require.Eventually(t, func() bool {
+		res, err := http.DefaultClient.Get("http://" + address + "/-/ready")
+		if err != nil {
+			return false
+		}
+		return res.Body.Close() == nil && res.StatusCode == http.StatusOK
+	}, patience, 20*time.Millisecond)
+	return "http://" + address
+}
+
+func TestARealAlertmanager(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return // it is no part of Go
+	}
+	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
+	address := alertmanager(t, h)
+	w.paging(address+"/api/v2/alerts", "alertmanager", 300*time.Millisecond)
+	w.start()
+	defer func() { w.stop(); w.requireClean() }()
+	w.message("#waf", "wafbot watches acme")
+	w.attack(injection())
+	card := w.card(attacker)
+	require.Equal(t, "firing", h.next().Status)
+	type alert struct {
+		Labels, Annotations map[string]string
+		Status              struct{ State string }
+		EndsAt              time.Time
+	}
+	active := func() (all []alert) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"/api/v2/alerts", http.NoBody)
+		require.NoError(t, err)
+		_, body := w.do(req)
+		require.NoError(t, json.Unmarshal([]byte(body), &all))
+		return all
+	}
+	alerts := active()
+	require.Len(t, alerts, 1)
+	require.Equal(t, []string{"active", "WafbotUnclaimed", "acme", card.id(), "error"},
+		[]string{alerts[0].Status.State, alerts[0].Labels["alertname"], alerts[0].Labels["account"], alerts[0].Labels["attack"], alerts[0].Labels["severity"]})
+	require.Contains(t, alerts[0].Annotations["summary"], "Attack not blocked: SQL injection on Shop")
+	require.Greater(t, time.Until(alerts[0].EndsAt), 4*time.Minute, "it ends by itself only if wafbot does")
+	card.says("paged at")
+	card.click("rob", "I'm on it")
+	require.Equal(t, "resolved", h.next().Status)
+	require.Empty(t, active())
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/pager"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// pagers are an account's, by the match of the route that calls it.
+type pagers map[string]*pager.Pager
+
+// pagers makes the pagers of an account's routes. Of two routes with the same match the first takes everything.
+func (a *Account) pagers() (pagers, error) {
+	all := pagers{}
+	for i, route := range a.routes() {
+		page, match := a.Routes[i].Page, route.Match.String()
+		if page == nil || all[match] != nil {
+			continue
+		}
+		p, err := pager.New(pager.Config{Format: page.Format, URL: page.URL})
+		if err != nil {
+			return nil, fmt.Errorf("account %s: pager of route %s: %w", a.Name, match, err)
+		}
+		all[match] = p
+	}
+	return all, nil
+}
+
+// pagerCalls counts what became of calls of pagers.
+func pagerCalls() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "wafbot", Name: "pager_calls_total", Help: "Calls of pagers, and ends of calls, by what came of them: taken, failed (and tried again), refused.",
+	}, []string{"account", "outcome"})
+}
+
+// How much of what strangers wrote a pager is shown, in characters.
+const (
+	pagedName  = 60
+	pagedTotal = 500
+)
+
+// severity is how bad an attack is, for pagers.
+func severity(s poller.Shown) string {
+	switch {
+	case s.Attack.Incident():
+		return pager.Critical
+	case commands.StatusName(s.Attack) == "not blocked":
+		return pager.Error
+	}
+	return pager.Warning
+}
+
+// pageEvent is what a pager is told. Of an attack that is forgotten only its page is known.
+func (a *app) pageEvent(account Account, page commands.Page, s poller.Shown, said commands.Case) pager.Event {
+	attack := s.Attack
+	e := pager.Event{
+		ID: page.ID, Since: page.Since, Account: account.Name, Attack: page.Attack, Severity: page.Severity, Resolve: page.State == commands.PageEnding,
+		Incident: attack.Incident(), Source: commands.Visible(cmp.Or(attack.Domain, account.Name), pagedName), App: commands.Visible(a.tenants[account.Name].AppName(attack.App), pagedName),
+		Type: commands.Visible(attack.Type, pagedName), Console: account.ConsoleURL,
+	}
+	kind := "Attack"
+	if attack.Incident() {
+		kind = "INCIDENT"
+	}
+	what := fmt.Sprintf("%s %s: %s on %s, %s hits. ", kind, commands.StatusName(attack), commands.TypeName(e.Type), e.App, attack.Hits)
+	state := "Nobody on it since " + page.Since.UTC().Format("15:04 UTC") + ". "
+	if e.Resolve {
+		state = ended(said)
+	}
+	e.Summary = commands.Visible(what+state+commands.Where(attack), pagedTotal)
+	e.Details = map[string]string{
+		"attack": page.Attack, "account": account.Name, "status": commands.StatusName(attack), "hits": attack.Hits.String(), "where": commands.Where(attack),
+		"first_hit": moment(attack.First), "last_hit": moment(attack.Last), "to_claim": "click I'm on it on the card, or type: claim attack=" + page.Attack,
+	}
+	if top, ok := commands.TopSource(attack); ok {
+		e.Details["top_source"] = top.IP.String()
+	}
+	e.Links = a.pageLinks(account, s)
+	return e
+}
+
+// ended is why nobody need be called any more.
+func ended(said commands.Case) string {
+	switch {
+	case said.Owner != nil:
+		return commands.OwnerLine(said.Owner).String() + ". "
+	case said.Verdict != nil:
+		return commands.VerdictLine(*said.Verdict).String() + ". "
+	}
+	return "Nobody need be called any more. "
+}
+
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "unknown"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// pageLinks lead to the card's channel, the runbook and the service's console.
+func (a *app) pageLinks(account Account, s poller.Shown) (links []pager.Link) {
+	add := func(text, href string) {
+		if href != "" {
+			links = append(links, pager.Link{Text: text, Href: href})
+		}
+	}
+	if slack, ok := strings.CutSuffix(a.cfg.Slack.APIURL, "/api/"); ok && s.Channel != "" {
+		add("Slack", slack+"/app_redirect?channel="+s.Channel)
+	}
+	add("Runbook", cmp.Or(a.cfg.Runbooks[s.Attack.Type], a.cfg.Runbooks["*"]))
+	add("Console", account.ConsoleURL)
+	return links
+}

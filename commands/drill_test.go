@@ -1,0 +1,110 @@
+package commands_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// drill is what is kept.
+func (w *world) drill() commands.Drill {
+	w.t.Helper()
+	d, err := w.desk.Drill(w.t.Context(), "acme")
+	require.NoError(w.t, err)
+	return d
+}
+
+func TestADrillIsAnswered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, err := w.try(eve, "drill")
+	require.ErrorIs(t, err, commands.ErrDenied)
+	w.writes(ann, "drill for=10m", "DRILL d", "the channel of acme", "until 2026-11-20 03:10 UTC", "the service isn't touched")
+	d := w.drill()
+	require.Regexp(t, `^d[0-9a-z]{8}$`, d.ID)
+	require.True(t, d.Waits())
+	require.False(t, d.Passed())
+	w.nothing(bob, "drill", "A drill of Ann waits already, until 2026-11-20 03:10 UTC", "drill stop")
+
+	w.pass(30 * time.Second)
+	_, err = w.try(eve, "drill claim="+d.ID)
+	require.ErrorIs(t, err, commands.ErrDenied)
+	click := w.asks(bob, "drill claim="+d.ID)
+	click.Clicked = click.At.Add(-80 * time.Millisecond)
+	res, err := w.do(click)
+	require.NoError(t, err)
+	require.Equal(t, "done", res.Outcome)
+	w.nothing(bob, "drill claim="+d.ID[:5], "answered this drill already", "Nothing")
+	_, err = w.try(ann, "drill claim="+d.ID)
+	require.ErrorContains(t, err, "Bob was faster")
+	w.nothing(ann, "drill stop", "No drill of acme waits")
+	w.nothing(ann, "drill claim=d00000000", "That drill is over")
+	require.Len(t, w.drilled, 2, "its card follows")
+	require.EqualValues(t, 2, w.drill().Audited, "after what was refused to Eve")
+	require.Zero(t, w.changesSent())
+}
+
+func TestADrillThatNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	clock := commands.Actor{ID: "wafbot", Name: "wafbot", Via: commands.ViaClock}
+	w.nothing(ann, "drill stop", "No drill of acme waits")
+	w.writes(ann, "drill", "until 2026-11-20 03:05 UTC")
+	w.nothing(clock, "drill stop account=acme")
+	w.pass(5 * time.Minute)
+	w.writes(clock, "drill stop account=acme", "Nobody answered the drill")
+	_, err := w.try(bob, "drill claim="+w.drill().ID)
+	require.ErrorContains(t, err, "The drill was over at 2026-11-20 03:05 UTC")
+	w.writes(ann, "drill for=1h")
+	w.writes(bob, "drill stop", "is called off")
+	_, err = w.try(ann, "drill for=2h")
+	require.ErrorIs(t, err, commands.ErrUsage)
+	w.desk.serving = 0
+	w.nothing(ann, "drill", "No wafbot serve is running")
+}
+
+func TestTheReportOfADrill(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
+	after := func(d time.Duration) time.Time { return at.Add(d) }
+	begun := commands.Drill{ID: "dk7q2m9xw", Account: "acme", At: at, Until: after(5 * time.Minute), Redis: 400 * time.Microsecond}
+	posted := begun
+	posted.Card = commands.DrillCard{Drill: begun.ID, Channel: "C1", TS: "1.1", Posted: after(1200 * time.Millisecond), Found: 45 * time.Millisecond}
+	answered := posted
+	answered.Claim = &commands.Answered{By: ann, Clicked: after(13 * time.Second), Taken: after(13*time.Second + 30*time.Millisecond), InHand: after(13*time.Second + 41*time.Millisecond)}
+	answered.Card.Shown, answered.Audited = after(13*time.Second+241*time.Millisecond), 17
+	silent := posted
+	silent.Over, silent.Card.Found, silent.Card.Fault = after(5*time.Minute), 0, "the channel's history can't be read: missing_scope"
+	for name, tt := range map[string]struct {
+		drill  commands.Drill
+		passed bool
+		want   []string
+	}{
+		"not posted": {begun, false, []string{"ok a round trip to Redis: 0.4 ms", "FAILED the card reaches Slack (it was not posted: look at the log of wafbot serve)"}},
+		"answered": {answered, true, []string{
+			"ok a round trip to Redis: 0.4 ms", "ok from asking until Slack had the card: 1.2 s", "ok finding the card again in the channel's history: 45.0 ms",
+			"ok until Ann answered: 11.8 s", "ok from the click until wafbot had it: 30.0 ms (Slack's clock against wafbot's)",
+			"ok until it was written down and in hand: 11.0 ms", "ok until the card showed it: 200.0 ms",
+			"ok the audit log has it (number 17; wafbot serve prints its own, numbered alike, on standard output)",
+		}},
+		"nobody": {silent, false, []string{
+			"ok a round trip to Redis: 0.4 ms", "ok from asking until Slack had the card: 1.2 s",
+			"FAILED finding the card again in the channel's history (the channel's history can't be read: missing_scope)",
+			"FAILED somebody answers (nobody did within 4 min 58 s)", "FAILED until the card showed it (it does not yet)",
+			"FAILED the audit log has it (it has no number: Redis did not take it, or the account's last entries can't be read)",
+		}},
+	} {
+		var got []string
+		for _, s := range tt.drill.Steps() {
+			got = append(got, s.Line().String())
+		}
+		require.Equal(t, tt.want, got, name)
+		require.Equal(t, tt.passed, tt.drill.Passed(), name)
+		report := tt.drill.Report()
+		require.Len(t, report, len(got)+2)
+		require.Contains(t, report[len(report)-1].String(), "Not tried: changes at the service")
+	}
+}

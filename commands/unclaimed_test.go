@@ -1,0 +1,54 @@
+package commands
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+func TestWhenAPagerIsCalled(t *testing.T) {
+	t.Parallel()
+	told := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
+	at := func(minutes int) time.Time { return told.Add(time.Duration(minutes) * time.Minute) }
+	verdict := func(is string, minutes int) *Verdict { return &Verdict{Is: is, At: at(minutes)} }
+	incident, falsePositive := apiclient.Attack{VulnID: "8"}, apiclient.Attack{State: "falsepositive"}
+	calling := func(minutes int) Page { return Page{State: PageCalling, Since: at(minutes)} }
+	ended := func(minutes int) Page { return Page{State: PageEnded, Since: at(minutes)} }
+	const never = -1
+	for name, tt := range map[string]struct {
+		u    Unclaimed
+		last Page
+		want int  // minutes after it was told
+		over bool // an open page is to be ended
+	}{
+		"nobody on it":                       {want: 5},
+		"somebody is":                        {u: Unclaimed{Case: Case{Owner: &Owner{}}}, want: never, over: true},
+		"somebody was":                       {u: Unclaimed{Case: Case{Released: at(20)}}, want: 25, over: true},
+		"muted":                              {u: Unclaimed{Muted: true}, want: never, over: true},
+		"a false positive, says the service": {u: Unclaimed{Attack: falsePositive}, want: never, over: true},
+		"quiet, an attack":                   {u: Unclaimed{Quiet: true}, want: never},
+		"quiet, an incident":                 {u: Unclaimed{Quiet: true, Attack: incident}, want: 5},
+		"a false alarm":                      {u: Unclaimed{Case: Case{Verdict: verdict("false_alarm", 2)}}, want: never, over: true},
+		"a test":                             {u: Unclaimed{Case: Case{Verdict: verdict("test", 2)}}, want: never, over: true},
+		"real":                               {u: Unclaimed{Case: Case{Verdict: verdict("real", 2)}}, want: 5},
+		"a false alarm that got worse":       {u: Unclaimed{Worse: at(9), Case: Case{Verdict: verdict("false_alarm", 2)}}, want: 14, over: true},
+		"worse, then a false alarm":          {u: Unclaimed{Worse: at(1), Case: Case{Verdict: verdict("false_alarm", 2)}}, want: never, over: true},
+		"worse before it is called":          {u: Unclaimed{Worse: at(4)}, want: 5},
+		"it is called":                       {last: calling(0), want: never},
+		"it was, for the same time":          {last: ended(0), want: never},
+		"it was, for a time before":          {u: Unclaimed{Case: Case{Released: at(30)}}, last: ended(0), want: 35, over: true},
+		"it was, and is released once more":  {u: Unclaimed{Case: Case{Released: at(30)}}, last: ended(30), want: never, over: true},
+	} {
+		tt.u.Told, tt.u.After = told, 5*time.Minute
+		since, when, ok := tt.u.PagesAt(tt.last)
+		require.Equal(t, tt.want != never, ok, name)
+		if ok {
+			require.Equal(t, at(tt.want), when, name)
+			require.Equal(t, at(tt.want-5), since, name)
+		}
+		require.Equal(t, tt.over, tt.u.Over(calling(0)), name)
+	}
+}

@@ -1,0 +1,95 @@
+package pager
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Failure is why an event was not taken.
+type Failure struct {
+	Text       string        // for people, after "the pager can't be called: "
+	Final      bool          // the same event will never be taken
+	RetryAfter time.Duration // how long the pager asks to wait, 5 min at most; 0: it doesn't say
+	Err        error         // the cause, where there was no answer
+}
+
+// Error says why, with the cause.
+func (f *Failure) Error() string {
+	if f.Err != nil {
+		return f.Text + ": " + f.Err.Error()
+	}
+	return f.Text
+}
+
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// How much of an answer is read, and told.
+const (
+	maxAnswer  = 4 << 10 // bytes
+	maxMessage = 200     // characters
+)
+
+// failure is what an answer other than "taken" says.
+func (p *Pager) failure(res *http.Response, answer []byte, readErr error) *Failure {
+	f := &Failure{RetryAfter: retryAfter(res.Header, time.Now()), Err: readErr}
+	switch status := res.StatusCode; {
+	case status == http.StatusTooManyRequests:
+		f.Text = "it says there are too many requests (429)"
+	case status/100 == 3:
+		f.Text = fmt.Sprintf("it sends wafbot elsewhere (%d), which isn't followed: is the address right?", status)
+	case status == http.StatusBadRequest:
+		f.Final = true
+		f.Text = "it refuses the call (400)"
+		if said := p.message(answer); said != "" {
+			f.Text += ": " + said
+		}
+	default:
+		f.Text = fmt.Sprintf("it answers with status %d", status)
+	}
+	return f
+}
+
+// message is what a refusal says, without the key and the address, should it repeat them.
+func (p *Pager) message(answer []byte) string {
+	said := struct {
+		Message string   `json:"message"`
+		Errors  []string `json:"errors"`
+	}{}
+	text := string(answer)
+	if json.Unmarshal(answer, &said) == nil && said.Message != "" {
+		text = strings.Join(append([]string{said.Message}, said.Errors...), "; ")
+	}
+	for _, secret := range []string{p.key.Reveal(), p.address.Reveal()} {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "[redacted]")
+		}
+	}
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
+	return cut(text, maxMessage)
+}
+
+// cut is a text of at most so many characters.
+func cut(text string, most int) string {
+	if characters := []rune(text); len(characters) > most {
+		return string(characters[:most-1]) + "…"
+	}
+	return text
+}
+
+// retryAfter reads the header as seconds or as a date.
+func retryAfter(header http.Header, now time.Time) time.Duration {
+	const longest = 5 * time.Minute // somebody waits to be called
+	value := strings.TrimSpace(header.Get("Retry-After"))
+	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil {
+		return min(time.Duration(seconds)*time.Second, longest)
+	}
+	if date, err := http.ParseTime(value); err == nil {
+		return min(max(date.Sub(now), 0), longest)
+	}
+	return 0
+}

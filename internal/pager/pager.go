@@ -1,0 +1,177 @@
+// Package pager calls pagers over HTTP: PagerDuty, Alertmanager, or whatever takes plain JSON.
+package pager
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// The formats.
+const (
+	PagerDuty    = "pagerduty"    // Events API v2
+	Alertmanager = "alertmanager" // API v2
+	JSON         = "json"         // what docs/pager.md says
+)
+
+// The severities, the worst first.
+const (
+	Critical = "critical"
+	Error    = "error"
+	Warning  = "warning"
+)
+
+// Config says which pager to call, and how.
+type Config struct {
+	Format string
+	// URL is the address to post to; a secret, for it often is the key. PagerDuty's ends with ?routing_key=KEY, which is sent in the body
+	// and never as a part of the address; Alertmanager's ends with /api/v2/alerts.
+	URL  apiclient.Secret
+	HTTP *http.Client // nil: NewHTTP()
+}
+
+// Event calls somebody, or says that nobody need be called any more.
+type Event struct {
+	Resolve  bool
+	ID       string    // the same for all that is sent about one call: receivers know repetitions, and what is resolved, by it
+	Since    time.Time // nobody has been on it since
+	Until    time.Time // Alertmanager only: it counts as resolved then, unless it is sent again
+	Account  string
+	Attack   string // its id
+	Incident bool
+	Severity string
+	Summary  string            // one line
+	Source   string            // the host that is attacked
+	App      string            // its application
+	Type     string            // of the attack
+	Console  string            // an address; "": none
+	Details  map[string]string // names of small letters, digits and _
+	Links    []Link
+}
+
+// Link leads from the pager to where something can be done.
+type Link struct {
+	Text string `json:"text"` // one word
+	Href string `json:"href"`
+}
+
+// Pager is one receiver of events.
+type Pager struct {
+	format  string
+	address apiclient.Secret
+	key     apiclient.Secret // of PagerDuty
+	http    *http.Client
+}
+
+// timeout bounds one call.
+const timeout = 10 * time.Second
+
+// NewHTTP makes a client for pagers, with a time-out of 10 s. It follows no redirect: an event goes where it was meant to go, and nowhere else.
+func NewHTTP() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DisableKeepAlives = true // calls are rare: a connection that died meanwhile would only cost the first try
+	return &http.Client{
+		Transport: t, Timeout: timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// New makes a Pager. Nothing is sent yet. Its errors never hold the address.
+func New(cfg Config) (*Pager, error) {
+	p := &Pager{format: cfg.Format, address: cfg.URL, http: cfg.HTTP}
+	if p.http == nil {
+		p.http = NewHTTP()
+	}
+	u, err := url.Parse(cfg.URL.Reveal())
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, errors.New("the value is no web address; write it like https://HOST/")
+	}
+	switch cfg.Format {
+	case PagerDuty:
+		query := u.Query()
+		p.key = apiclient.Secret(query.Get("routing_key"))
+		if p.key == "" {
+			return nil, errors.New("the address has no routing key; write it like https://events.pagerduty.com/v2/enqueue?routing_key=KEY")
+		}
+		query.Del("routing_key")
+		u.RawQuery = query.Encode()
+		p.address = apiclient.Secret(u.String())
+	case Alertmanager, JSON:
+	default:
+		return nil, fmt.Errorf("the format %q is none of %s, %s, %s", cfg.Format, PagerDuty, Alertmanager, JSON)
+	}
+	return p, nil
+}
+
+// Lasts is how long the pager remembers a call by itself: until then it has to be sent again. 0: for good.
+func (p *Pager) Lasts() time.Duration {
+	if p.format == Alertmanager {
+		return 5 * time.Minute
+	}
+	return 0
+}
+
+// Send tells the pager of an event. Without an error it has taken it. Every error is a *Failure, or the context's.
+func (p *Pager) Send(ctx context.Context, e Event) error {
+	body, err := json.Marshal(p.body(e))
+	if err != nil {
+		return &Failure{Text: "the event can't be written: " + err.Error(), Final: true}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.address.Reveal(), bytes.NewReader(body))
+	if err != nil {
+		return &Failure{Text: "its address is none", Final: true} // New has seen that it is one
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "wafbot")
+	res, err := p.http.Do(req)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return &Failure{Text: "it can't be reached", Err: withoutURL(err)}
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if p.taken(res.StatusCode) {
+		return nil
+	}
+	return p.failure(res, answer, err)
+}
+
+func (p *Pager) body(e Event) any {
+	switch p.format {
+	case PagerDuty:
+		return p.pagerDuty(e)
+	case Alertmanager:
+		return []alert{alertOf(e)}
+	}
+	return plainOf(e)
+}
+
+// taken tells whether a status says that the event was taken. A page of whatever answers in the pager's place doesn't.
+func (p *Pager) taken(status int) bool {
+	switch p.format {
+	case PagerDuty:
+		return status == http.StatusAccepted
+	case Alertmanager:
+		return status == http.StatusOK
+	}
+	return status/100 == 2
+}
+
+// withoutURL is a transport's error without the address, which is a secret.
+func withoutURL(err error) error {
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		return cmp.Or(u.Err, errors.New("no answer"))
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// Page is an attack's last page; the zero Page when its pager was never called.
+func (s *Store) Page(ctx context.Context, account, attack string) (commands.Page, error) {
+	return value[commands.Page](s.rdb.HGet(ctx, keyPages(account), attack), "read page of "+attack)
+}
+
+// Pages are all of an account, by attack: of each the last one.
+func (s *Store) Pages(ctx context.Context, account string) (map[string]commands.Page, error) {
+	texts, err := s.rdb.HGetAll(ctx, keyPages(account)).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read pages of %s: %w", account, err)
+	}
+	all := make(map[string]commands.Page, len(texts))
+	for attack, text := range texts {
+		var p commands.Page
+		if err := json.Unmarshal([]byte(text), &p); err != nil {
+			return nil, fmt.Errorf("read page of %s: %w", attack, err)
+		}
+		all[attack] = p
+	}
+	return all, nil
+}
+
+// SavePage keeps a page in place of its attack's last one, has the attack's card be drawn again, and announces news of it, all in one step. It
+// fails when another replica tends the account by now: then nothing may be sent.
+func (s *Store) SavePage(ctx context.Context, account string, p commands.Page, news ...poller.News) error {
+	var b batch
+	if err := b.json("HSET", keyPages(account), p.Attack, p); err != nil {
+		return err
+	}
+	b.outdated(account, p.Attack)
+	if err := b.announce(news...); err != nil {
+		return err
+	}
+	return s.tended(ctx, account, &b, "save page of "+p.Attack)
+}
+
+// DropPage forgets the page of an attack that is forgotten.
+func (s *Store) DropPage(ctx context.Context, account, attack string) error {
+	var b batch
+	b.do("HDEL", keyPages(account), attack)
+	return s.tended(ctx, account, &b, "drop page of "+attack)
+}
+
+// tended carries a batch out while this process tends the account.
+func (s *Store) tended(ctx context.Context, account string, b *batch, what string) error {
+	under, err := s.tendedUnder(account)
+	if err == nil {
+		_, err = s.fenced(ctx, under, b)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}

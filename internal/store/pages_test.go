@@ -1,0 +1,46 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// Only who tends the account writes pages down: whoever lost it would else call, or end a call, for what another replica knows better.
+func TestPages(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		s, other := w.open(t), w.open(t)
+		page := commands.Page{ID: "p1", Attack: "a1", Route: "kind incident", Since: noon, Severity: "critical", State: commands.PageCalling}
+		require.Error(t, other.SavePage(ctx, "acme", page), "it doesn't tend the account")
+		tending(t, s)
+		none, err := s.Page(ctx, "acme", "a1")
+		require.NoError(t, err)
+		require.Zero(t, none)
+		require.NoError(t, s.SavePage(ctx, "acme", page, poller.NewPagerAway("acme", "C1", "p1", "kind incident", "away")))
+		page.TakenAt, page.State = noon.Add(time.Minute), commands.PageEnding
+		require.NoError(t, s.SavePage(ctx, "acme", page))
+		require.Error(t, other.DropPage(ctx, "acme", "a1"))
+
+		got, err := other.Page(ctx, "acme", "a1")
+		require.NoError(t, err)
+		require.Equal(t, page, got)
+		all, err := other.Pages(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, map[string]commands.Page{"a1": page}, all)
+		marks, err := other.ToRedraw(ctx, "acme")
+		require.NoError(t, err)
+		require.Contains(t, marks, "a1", "its card tells of it")
+		news, err := other.Untold(ctx, "acme")
+		require.NoError(t, err)
+		require.Len(t, news, 1)
+		require.NoError(t, s.DropPage(ctx, "acme", "a1"))
+		all, err = s.Pages(ctx, "acme")
+		require.NoError(t, err)
+		require.Empty(t, all)
+	})
+}
