@@ -63,6 +63,11 @@ func (c *Command) help() []Text {
 	for _, arg := range c.Args {
 		lines = append(lines, Say("• ", Code(arg.Name), ": ", arg.Help))
 	}
+	for _, flag := range c.Flags {
+		if means := flagHelp()[flag]; means != "" {
+			lines = append(lines, Say("• ", Code("--"+flag), ": ", means))
+		}
+	}
 	if c.Example != "" {
 		lines = append(lines, Say("Example: ", Code(c.Example)))
 	}
@@ -70,4 +75,12 @@ func (c *Command) help() []Text {
 		lines = append(lines, Say("Also: ", strings.Join(c.Aliases, ", ")))
 	}
 	return append(lines, Say("Needs: ", c.Role.String()))
+}
+
+// flagHelp says what flags mean that don't explain themselves.
+func flagHelp() map[string]string {
+	return map[string]string{
+		flagShared: "you know that the source is likely a CDN, a proxy or an office, and aren't asked about that",
+		flagLocked: "you know that the service said lately that its rules are locked, and aren't asked about that",
+	}
 }

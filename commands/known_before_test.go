@@ -77,6 +77,7 @@ func TestASourceThatIsLikelyShared(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "deny 203.0.113.7 attack="+id+" for=4h", res.Changes[0].Line.String(), "whose effect is the same")
 	w.does(bob, "deny 203.0.113.9 --shared")
+	require.Contains(t, text(w.reads(eve, "help deny")), "--shared: you know that the source is likely a CDN")
 	require.Contains(t, text(w.reads(eve, "attack "+id)), "(also in 12 other attacks, 4 applications in all)")
 }
 
