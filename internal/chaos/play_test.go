@@ -24,6 +24,7 @@ type play struct {
 	target *replica                   // that the trap is for
 	other  *replica                   // that goes on; nil: there is none
 	takes  atomic.Pointer[[]*replica] // whom Slack delivers to
+	hard   bool                       // neither a patch nor a denial fits the attack
 	attack string                     // as people type it
 	origin string                     // as the service knows it
 	card   message
@@ -113,10 +114,14 @@ func (p *play) seen() []message {
 // start begins an attack, which goes on slowly.
 func (p *play) start() {
 	p.t.Helper()
+	kind, from := "sqli", source
+	if p.hard {
+		kind, from = "infoleak", "10.0.0.1"
+	}
 	var made struct{ Attacks []struct{ ID string } }
 	require.NoError(p.t, p.world.post("/attacks", map[string]any{
-		"account": "acme", "app": 4, "type": "sqli", "path": "/item0001", "hits": 60, "started": "20s",
-		"sources": []any{map[string]any{"ip": source, "country": "FR", "per_second": 0.001}},
+		"account": "acme", "app": 4, "type": kind, "path": "/item0001", "hits": 60, "started": "20s",
+		"sources": []any{map[string]any{"ip": from, "country": "FR", "per_second": 0.001}},
 	}, &made))
 	p.origin = made.Attacks[0].ID
 	p.attack = attackID("acme", p.origin)

@@ -23,9 +23,17 @@ func stories() []story {
 		p.start()
 		p.await("the card", p.told)
 	}
+	hard := func(p *play) { // only such an attack's card has a button for the mode
+		p.hard = true
+		card(p)
+	}
 	undone := func(begins string) func(p *play) {
 		return func(p *play) {
-			card(p)
+			if begins == "mode " {
+				hard(p)
+			} else {
+				card(p)
+			}
 			p.ready()
 			if begins == "patch" {
 				p.types("patch attack=" + p.attack)
@@ -47,7 +55,7 @@ func stories() []story {
 		{name: "undo of a denial", eve: undone("deny "), act: undo, wrong: stands(0, 0)},
 		{name: "undo of a patch", eve: undone("patch"), act: undo, wrong: stands(0, 0)},
 		{name: "undo of a mode", eve: undone("mode "), act: undo, wrong: stands(0, 0)},
-		{name: "a mode for a time, and back", eve: card, act: func(p *play) { p.click("mode ") }, wrong: returned},
+		{name: "a mode for a time, and back", eve: hard, act: func(p *play) { p.click("mode ") }, wrong: returned},
 		{name: "it became an incident", eve: card, act: works, wrong: replied},
 	}
 }
