@@ -68,7 +68,7 @@ func roleOf(user string) string {
 }
 
 func castGroups() []workspace.UserGroup {
-	return []workspace.UserGroup{{ID: "S0WAFRESP", Handle: groupHandle, Name: "WAF responders", Users: []string{userRob}}}
+	return []workspace.UserGroup{{ID: groupID, Handle: groupHandle, Name: "WAF responders", Users: []string{userRob}}}
 }
 
 func castChannels() []workspace.Channel {

@@ -147,7 +147,7 @@ func (w *World) Env() []string {
 		"WAFBOT_API_TOKEN=" + first.Token,
 		"WAFBOT_CHANNEL=" + first.Channel,
 		"WAFBOT_VIEWERS=*",
-		"WAFBOT_RESPONDERS=" + userRob,
+		"WAFBOT_RESPONDERS=" + userRob + "," + groupID, // Rob, whatever becomes of the group
 		"WAFBOT_ADMINS=" + userAnn,
 		"WAFBOT_NEVER_DENY=" + ownCDN,
 		"WAFBOT_CHANGES=on",

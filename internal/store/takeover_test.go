@@ -95,6 +95,27 @@ func TestWhatWasTakenOverIsNotFinishedByWhoHadIt(t *testing.T) {
 	})
 }
 
+// Who was taken for dead leaves the work to its new owner; when that one dies in turn, the work may come back.
+func TestWorkThatWasLeftCanComeBack(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		net := newWire(t, w.addr)
+		one, _, _ := worker(t, net.open(t))
+		accept(t, w.open(t), "1")
+		before := within(t, 5*time.Second, one)
+		resume := net.stall()
+		there := newWire(t, w.addr)
+		two, _, _ := worker(t, there.open(t))
+		require.Equal(t, before.work, within(t, 10*time.Second, two).work)
+		resume()
+		require.Eventually(t, func() bool { return !before.mine(t.Context()) }, 5*time.Second, 50*time.Millisecond)
+		there.stall()
+		again := within(t, 10*time.Second, one)
+		require.Equal(t, before.work, again.work)
+		require.NoError(t, again.done(t.Context()))
+		w.requireNoWork(t)
+	})
+}
+
 func TestDeadReplicasAreForgotten(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		for range 5 { // restarts

@@ -91,7 +91,7 @@ redis.call('XDEL', KEYS[1], ARGV[3])
 return 1`)
 
 // Handle is given work. It calls done when the work is carried out, and not before, however long that takes: done goes on until Redis has
-// written it down, or the context ends. mine tells whether the work is still this replica's: one that was taken for dead has lost it.
+// written it down, or the context ends. mine tells whether the work is still this replica's: one that was taken for dead has lost it, and does nothing more about it.
 type Handle = func(work []byte, mine func(context.Context) bool, done func(context.Context) error)
 
 // working is a replica's part in working the stream off.
@@ -184,6 +184,9 @@ func (w *working) handEach(ctx context.Context, msgs []redis.XMessage, handle Ha
 		work, _ := m.Values["work"].(string)
 		mine := func(ctx context.Context) bool {
 			is, err := w.store.finish(ctx, m.ID, true)
+			if err == nil && !is {
+				w.leave(m.ID)
+			}
 			return is || err != nil
 		}
 		handle([]byte(work), mine, func(ctx context.Context) error { return w.done(ctx, m.ID) })
@@ -209,14 +212,20 @@ func (w *working) take(id string) bool {
 	return true
 }
 
+// leave takes work out of hand, because it is finished or another replica has it by now. Should it come back, because that one dies in turn, it is
+// handed over again.
+func (w *working) leave(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.inHand[id] = false
+}
+
 // done takes work off the stream, however long Redis is away.
 func (w *working) done(ctx context.Context, id string) error {
 	for {
 		_, err := w.store.finish(context.WithoutCancel(ctx), id, false) // what is done counts, also after a stop
 		if err == nil || ctx.Err() != nil {
-			w.mu.Lock()
-			w.inHand[id] = false
-			w.mu.Unlock()
+			w.leave(id)
 			return err
 		}
 		pausing(ctx, opTimeout/4, nil)
