@@ -67,9 +67,9 @@ func (w *World) getSlack(req *http.Request) (any, error) {
 		}
 		asking = user.ID
 	}
-	users := []userView{}
+	users, groups := []userView{}, w.Slack.UserGroups()
 	for _, u := range w.Slack.Users() {
-		users = append(users, userView{u, roleOf(u.ID)})
+		users = append(users, userView{u, roleOf(u.ID, groups)})
 	}
 	channels := []channelView{}
 	for _, c := range w.Slack.Channels() {

@@ -25,6 +25,7 @@ const (
 	userEve   = "U0EVE0005"
 
 	groupHandle = "waf-responders"
+	groupID     = "S0WAFRESP"
 
 	channelAcme   = "C0WAF0001"
 	channelGlobex = "C0WAF0002"
@@ -57,12 +58,16 @@ func castUsers() []workspace.User {
 	return users
 }
 
-// roleOf is the role of a user id; "" for the bot.
-func roleOf(user string) string {
+// roleOf is the role of a user id, a viewer's with the user group that makes him a responder; "" for the bot.
+func roleOf(user string, groups []workspace.UserGroup) string {
 	people := cast()
 	i := slices.IndexFunc(people, func(p person) bool { return p.user.ID == user })
 	if i < 0 {
 		return ""
+	}
+	responds := slices.ContainsFunc(groups, func(g workspace.UserGroup) bool { return g.ID == groupID && !g.Disabled && slices.Contains(g.Users, user) })
+	if people[i].role == "viewer" && responds {
+		return "responder"
 	}
 	return people[i].role
 }

@@ -80,7 +80,7 @@ func TestTheEnvironmentIsComplete(t *testing.T) {
 	require.Equal(t, "on", env["WAFBOT_CHANGES"])
 	require.Equal(t, "*", env["WAFBOT_VIEWERS"])
 	require.Equal(t, w.URL()+"/slack/api/", env["WAFBOT_SLACK_API_URL"])
-	require.Equal(t, "U0ROB0002", env["WAFBOT_RESPONDERS"])
+	require.Equal(t, "U0ROB0002,S0WAFRESP", env["WAFBOT_RESPONDERS"])
 
 	quiet := run(t, sandbox.Config{Quiet: true})
 	require.Contains(t, quiet.Env(), "WAFBOT_LISTEN=127.0.0.1:8080", "without an address to deliver to, the bot listens where it does by default")
