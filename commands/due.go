@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"time"
@@ -164,8 +165,8 @@ func (r *Runner) actByClock(ctx context.Context, ch Change, now time.Time) error
 	if over {
 		line, what = Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account), "due"
 	}
-	// Each attempt is a request of its own: a failed one must not be taken for the answer.
-	res, err := r.Do(ctx, Invocation{ID: fmt.Sprintf("%s %s %d", what, ch.ID, now.Unix()), At: now, Actor: clock, Line: line})
+	// Each attempt is a request of its own: a failed one must not be taken for the answer, also not by a replica that takes over within the second.
+	res, err := r.Do(ctx, Invocation{ID: fmt.Sprintf("%s %s %s", what, ch.ID, rand.Text()), At: now, Actor: clock, Line: line})
 	if err == nil && (over || res.Outcome == "done") {
 		return nil
 	}

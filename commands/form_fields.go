@@ -104,6 +104,14 @@ func patchMisses(l Line) bool {
 	return len(l.Words) == 0 || l.Keys["type"] == "" || l.Keys["part"] == ""
 }
 
+func patchTypes(context.Context, *Call) []Option {
+	var options []Option
+	for _, t := range apiclient.PatchTypes() {
+		options = append(options, Option{Value: t, Label: TypeName(t) + " (" + t + ")"})
+	}
+	return options
+}
+
 // patchForm says what an attack's patch covers, and asks for what its record doesn't tell.
 func patchForm(_ context.Context, c *Call, f *Form) {
 	f.require("type", "part")

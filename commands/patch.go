@@ -20,7 +20,7 @@ func patch() *Command {
 		Args: []Arg{
 			{Name: "target", Object: true, Many: true, Help: "[METHOD] HOST/PATH; left out with attack=: the attack's own"},
 			argAttack,
-			{Name: "type", Help: "the type of attack: " + strings.Join(apiclient.PatchTypes(), ", "), Read: readPatchType, Options: optionsOf(apiclient.PatchTypes()...)},
+			{Name: "type", Help: "the type of attack: " + strings.Join(apiclient.PatchTypes(), ", "), Read: readPatchType, Options: patchTypes},
 			{Name: "part", Help: "the part of the request: get.q, post.form_urlencoded.login, header.X, uri", Read: readPart},
 			{Name: "app", Help: "one application by id or name; left out: the attack's, or all", Label: "Application", Read: readApp, Options: configuredApps},
 			argFor(Policy.patchFor), argReason,

@@ -20,10 +20,11 @@ const HOME = "@home";
 
 // startSlack draws the workspace and returns a function that draws it anew.
 export function startSlack(place, { onState }) {
-  const view = { place, people: new Map(), channels: [], opened: new Set(), status: new Map(), seen: new Map(), shown: "", thread: undefined };
+  const view = { place, people: new Map(), channels: [], groups: [], opened: new Set(), status: new Map(), seen: new Map(), shown: "", thread: undefined };
   view.names = {
     user: (id) => view.people.get(id)?.name,
     channel: (id) => view.channels.find((channel) => channel.id === id)?.name,
+    group: (id) => view.groups.find((group) => group.id === id)?.handle,
   };
   view.mark = (where, key, status) => mark(view, where, key, status);
   startViews(view);
@@ -47,6 +48,7 @@ async function refresh(view, onState) {
   view.people = new Map(state.users.map((person) => [person.id, person]));
   view.command = state.command;
   view.channels = withBot(state.channels, views.has_home);
+  view.groups = state.user_groups;
   const current = view.channels.find((c) => c.name === channel) ?? view.channels[0];
   view.place.channel = current.name;
   const { messages } = current.name === HOME ? { messages: [] } : await get(`slack/messages?user=${encodeURIComponent(user)}&channel=${encodeURIComponent(current.name)}`);
