@@ -110,7 +110,7 @@ func readList(value string, _ *Account) (string, error) {
 var (
 	argAttack = Arg{Name: "attack", Help: "the attack's id, as on its card", Options: ongoingAttacks}
 	argReason = Arg{Name: "reason", Help: "why, for the list and the audit log"}
-	argApps   = Arg{Name: "app", Label: "Applications", Help: "applications by id or name, with commas; left out: all", Read: readApps, Kind: FieldMany, Options: configuredApps}
+	argApps   = Arg{Name: "app", Label: "Applications; none chosen: all", Help: "applications by id or name, with commas; left out: all", Read: readApps, Kind: FieldMany, Options: configuredApps}
 )
 
 // argFor is how long a measure lasts, and what it lasts when the line doesn't say.
