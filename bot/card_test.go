@@ -136,6 +136,9 @@ func situations() map[string]Card {
 	edit("pages-later", "incident", func(c *Card) { c.Page.At = now.Add(2 * time.Minute) })
 	edit("paged", "incident", func(c *Card) { c.Page.Taken = now.Add(-time.Minute) })
 	edit("not-paged", "incident", func(c *Card) { c.Page.Fault = "it answers with status 503 <!channel>" })
+	edit("muted", "attack", func(c *Card) {
+		c.Situation.Scene.Mutes = []commands.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
+	})
 	edit("many-changes", "changes-of-every-state", func(c *Card) { c.Situation.Changes = append(c.Situation.Changes, manyChanges(10)...) })
 	return cards
 }

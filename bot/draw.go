@@ -51,7 +51,7 @@ func (b *Bot) done(ctx context.Context, account, attack string) (d done, err err
 // since reports whether something was done that was not done before.
 func (d done) since(before done) bool {
 	same := slices.EqualFunc(d.changes, before.changes, func(x, y commands.Change) bool { return x.ID == y.ID && x.State == y.State })
-	return !same || d.page != before.page || !reflect.DeepEqual(d.said, before.said)
+	return !same || d.page != before.page || !reflect.DeepEqual(d.said, before.said) || !reflect.DeepEqual(d.scene.Mutes, before.scene.Mutes)
 }
 
 // card puts together what a card shows.
@@ -73,7 +73,7 @@ func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 		Situation: s, FiguresAt: f.at, Quiet: f.quiet, Mention: f.mention, Case: f.done.said,
 		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[f.attack.Type], b.cfg.Runbooks["*"]),
 	}
-	c.Page = pageState(f)
+	c.Page = pageState(f, s.Now)
 	if f.attack.Incident() && a.Vuln != nil {
 		ctx, cancel := context.WithTimeout(ctx, vulnTimeout)
 		defer cancel()

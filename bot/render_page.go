@@ -15,7 +15,7 @@ type PageNow struct {
 }
 
 // pageState is what is told of an attack's pager.
-func pageState(f facts) PageNow {
+func pageState(f facts, now time.Time) PageNow {
 	last := f.done.page
 	if last.State == commands.PageCalling {
 		if f.done.said.Owner != nil { // about to be ended
@@ -26,7 +26,8 @@ func pageState(f facts) PageNow {
 		}
 		return PageNow{Fault: last.Fault}
 	}
-	if f.pager == nil {
+	_, muted := commands.Muted(f.done.scene.Mutes, f.attack, now)
+	if f.pager == nil || muted {
 		return PageNow{}
 	}
 	u := commands.Unclaimed{Attack: f.attack, Quiet: f.quiet, Told: f.pager.Told, Worse: f.pager.Worse, After: f.pager.After, Case: f.done.said}

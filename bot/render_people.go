@@ -8,13 +8,16 @@ import (
 // How many notes a card shows.
 const maxNotes = 2
 
-// people say who is on it, what they found and what they noted, and call whom the route names.
+// people say who is on it, who muted it, what they found and what they noted, and call whom the route names.
 func (c Card) people() []commands.Text {
 	who := commands.Say(commands.OwnerLine(c.Case.Owner), c.Page.text())
 	if c.Mention != "" {
 		who = commands.Say(who, " · ", commands.User(c.Mention))
 	}
 	lines := []commands.Text{who}
+	if m, muted := commands.Muted(c.Situation.Scene.Mutes, c.Situation.Attack, c.Situation.Now); muted {
+		lines = append(lines, commands.Say(commands.Bold("Muted"), ": ", commands.MuteLine(m)))
+	}
 	if c.Case.Verdict != nil {
 		lines = append(lines, commands.VerdictLine(*c.Case.Verdict))
 	}

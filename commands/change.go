@@ -161,8 +161,8 @@ type Lock interface {
 	// SaveLooks writes down what came of looking at changes, and has people told what they are to be told, in one step.
 	SaveLooks(ctx context.Context, all ...Look) error
 	SaveCase(ctx context.Context, attack string, c Case) error
-	// SaveMutes puts these in the place of all of the account's.
-	SaveMutes(ctx context.Context, all []Mute) error
+	// SaveMutes puts these in the place of all of the account's, and has the cards of attacks be drawn again that they are or were about.
+	SaveMutes(ctx context.Context, all []Mute, attacks ...string) error
 	// SaveProtected puts these in the place of all of the account's, and has the card of the attack, unless that is "", be drawn again.
 	SaveProtected(ctx context.Context, all []Protected, attack string) error
 	// SaveLocked keeps for a while when the service said that its rules are locked; zero: they are no longer.

@@ -30,6 +30,7 @@ type ledger struct {
 	ties      *ties
 	perhaps   int               // how often a change was saved of which nobody knows what became, which is news
 	kept      map[string]string // cases and mutes
+	redrawn   []string          // attacks whose cards a mute has drawn again
 	due       map[string]time.Time
 	looks     []commands.Look // of which people are told
 	term      int
@@ -277,7 +278,8 @@ func (d *desk) Drill(_ context.Context, account string) (drill commands.Drill, e
 
 func (d *desk) Serving(context.Context) (int, error) { return d.serving, nil }
 
-func (l *lock) SaveMutes(ctx context.Context, all []commands.Mute) error {
+func (l *lock) SaveMutes(ctx context.Context, all []commands.Mute, attacks ...string) error {
+	l.redrawn = append(l.redrawn, attacks...)
 	return l.write(ctx, l.kept, map[string]any{"mutes acme": all})
 }
 
@@ -291,7 +293,7 @@ func (l *lock) SaveLocked(ctx context.Context, at time.Time) error {
 
 // Scene is put together from what was saved, and what the poller counted.
 func (d *desk) Scene(_ context.Context, account string) (s commands.Scene, err error) {
-	err = errors.Join(d.read("protected "+account, &s.Protected), d.read("locked "+account, &s.Locked), d.read("seen "+account, &s.Seen))
+	err = errors.Join(d.read("protected "+account, &s.Protected), d.read("locked "+account, &s.Locked), d.read("seen "+account, &s.Seen), d.read("mutes "+account, &s.Mutes))
 	return s, err
 }
 

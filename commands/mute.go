@@ -144,10 +144,34 @@ func writeMute(ctx context.Context, c *Call) (Result, error) {
 	if i >= 0 {
 		all = slices.Delete(all, i, i+1)
 	}
-	if err := c.lock.SaveMutes(ctx, append(all, m)); err != nil {
-		return Result{}, Away(err)
+	if err := c.keepMutes(ctx, append(all, m), m); err != nil {
+		return Result{}, err
 	}
 	return written(m, Say("Muted: ", MuteLine(m)), Say("Incidents are told as ever. What still goes on then is told then. ", Code("unmute "+m.ID), " ends it")), nil
+}
+
+// maxMutedCards is how many cards are drawn again because of one mute.
+const maxMutedCards = 50
+
+// keepMutes writes the account's mutes down, and has the cards that one of them is or was about say so.
+func (c *Call) keepMutes(ctx context.Context, all []Mute, one Mute) error {
+	cards := []string{one.Attack}
+	if one.Attack == "" {
+		known, err := c.cfg.Facts.FindAttacks(ctx, c.Account.Name, "a")
+		if err != nil {
+			c.cfg.Log.Warn("look which cards a mute is about", "account", c.Account.Name, "err", err)
+		}
+		cards = nil
+		for id, a := range known {
+			if len(cards) < maxMutedCards && !a.Incident() && one.covers(a) && c.ongoing(c.Account, a) {
+				cards = append(cards, id)
+			}
+		}
+	}
+	if err := c.lock.SaveMutes(ctx, all, cards...); err != nil {
+		return Away(err)
+	}
+	return nil
 }
 
 func (c *Call) muteEnd() (time.Time, error) {
@@ -246,8 +270,8 @@ func writeUnmute(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, nothing(Say("no mute on ", c.Account.Name, " is that one: ", Code("status"), " lists them. Nothing was changed"))
 	}
 	ended := all[found[0]]
-	if err := c.lock.SaveMutes(ctx, slices.Delete(all, found[0], found[0]+1)); err != nil {
-		return Result{}, Away(err)
+	if err := c.keepMutes(ctx, slices.Delete(all, found[0], found[0]+1), ended); err != nil {
+		return Result{}, err
 	}
 	return written(ended, Say("No longer muted: ", Code(ended.what()))), nil
 }

@@ -15,6 +15,7 @@ type Scene struct {
 	Protected []Protected
 	Locked    time.Time           // when the service said last that its rules are locked; zero: not lately
 	Seen      map[netip.Addr]Seen // the busiest of the sources that are in several attacks
+	Mutes     []Mute              // some may be over
 }
 
 // Scenes remembers the scenes of accounts.

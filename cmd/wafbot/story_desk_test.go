@@ -163,6 +163,10 @@ func TestExplain(t *testing.T) {
 		w.types("vic", "explain attack="+card.id())
 		w.told("vic", "It goes to channel <#"+w.cfg.Accounts[0].Channel+"> by route 2 and calls nobody", "route 1 takes kind incident: no, kind is attack",
 			"route 2 takes kind attack, status not_blocked or partly or unknown, min_hits 30: this one", "Its card is in channel", "It isn't muted")
+		w.types("rob", "mute attack="+card.id())
+		card.says("Muted: attack="+card.id()+" until", "by Rob Diaz")
+		w.types("rob", "unmute attack="+card.id())
+		w.until("no longer muted", func() bool { return !says(card.now(), "Muted:") })
 		blocked := waf.AttackSpec{Path: "/few", Sources: []waf.SourceSpec{{IP: neighbour, PerSecond: 0.1}}, Hits: 3, Started: waf.Duration(time.Minute)}
 		few := w.attack(blocked)
 		w.polls(2)

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -82,5 +84,47 @@ func TestSlackIsAwayWhileACardIsThere(t *testing.T) {
 		require.Len(t, card.replies(), 1)
 		require.Len(t, card.replies("INCIDENT now", "20,"), 1, card.replies()[0].Plain())
 		require.Len(t, w.cards("#waf"), 1)
+	})
+}
+
+// With Slack away every line works at the terminal, with the same roles, guards, second person and audit; the cards catch up.
+func TestSlackIsAwayAndTheTerminalIsUsed(t *testing.T) {
+	name := osActor().Name
+	prepare := func(w *world) {
+		rough(w)
+		w.cfg.Policy.Terminal = map[string]string{name: "responder"}
+	}
+	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, prepare, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		w.Slack.SetFault(workspace.Fault{Kind: "500"})
+		got := w.atShell("deny", "attack="+card.id(), "for=1h", "-y")
+		require.Equal(t, exitDone, got.code, "%+v", got)
+		require.Contains(t, got.out, "Deny "+attacker+" everywhere for 1 h: accepted")
+		got = w.atShell("allow", "198.51.100.9", "-y")
+		require.Equal(t, exitFailed, got.code)
+		require.Contains(t, got.err, "allow needs the role admin; yours is responder")
+		got = w.atShell("deny", "10.0.0.1", "-y")
+		require.Contains(t, got.err, "private addresses")
+		got = typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad]", commands.Responder)}, "deny", "country:FR", "attack="+card.id(), "-y", "--json")
+		require.Equal(t, exitFailed, got.code)
+		waiting := decode[result](t, got.out)
+		require.Equal(t, "waiting", waiting.Outcome)
+		got = w.atShell("note", "Slack is down, we talk on the phone", "attack="+card.id())
+		require.Equal(t, exitDone, got.code, "%+v", got)
+		got = w.atShell("status")
+		require.Contains(t, got.out, name+" is on it since")
+		require.Contains(t, got.out, "Deny "+attacker+" everywhere for 1 h")
+		require.Len(t, w.entries("acme"), 1)
+
+		w.Slack.ClearFaults()
+		card.says("Deny "+attacker+" everywhere for 1 h · "+name, name+" is on it since", "we talk on the phone")
+		request := w.message("#waf", "SECOND PERSON NEEDED: Deny country:FR everywhere for 4 h")
+		w.click("rob", request, "Approve")
+		w.until("approved", func() bool { return len(w.entries("acme")) == 2 })
+		got = w.atShell("undo", "attack="+card.id(), "-y")
+		require.Equal(t, exitDone, got.code, "%+v", got)
+		require.Empty(t, w.entries("acme"))
+		w.until("the card tells it", func() bool { return strings.Count(card.now().Plain(), "taken back by "+name) == 2 })
 	})
 }

@@ -65,7 +65,9 @@ func roleOf(user string, groups []workspace.UserGroup) string {
 	if i < 0 {
 		return ""
 	}
-	responds := slices.ContainsFunc(groups, func(g workspace.UserGroup) bool { return g.ID == groupID && !g.Disabled && slices.Contains(g.Users, user) })
+	responds := slices.ContainsFunc(groups, func(g workspace.UserGroup) bool {
+		return g.ID == groupID && !g.Disabled && slices.Contains(g.Users, user)
+	})
 	if people[i].role == "viewer" && responds {
 		return "responder"
 	}

@@ -67,8 +67,8 @@ func (s *Store) Mutes(ctx context.Context, account string) ([]commands.Mute, err
 	return value[[]commands.Mute](s.rdb.Get(ctx, keyMutes(account)), "read mutes of "+account)
 }
 
-// SaveMutes puts these in the place of all of the account's, until the last of them is over.
-func (l *Lock) SaveMutes(ctx context.Context, all []commands.Mute) error {
+// SaveMutes puts these in the place of all of the account's, until the last of them is over, and has the cards of attacks be drawn again.
+func (l *Lock) SaveMutes(ctx context.Context, all []commands.Mute, attacks ...string) error {
 	text, err := json.Marshal(all)
 	if err != nil {
 		return fmt.Errorf("write mutes of %s: %w", l.account, err)
@@ -79,6 +79,9 @@ func (l *Lock) SaveMutes(ctx context.Context, all []commands.Mute) error {
 	} else {
 		last := slices.MaxFunc(all, func(a, b commands.Mute) int { return a.Until.Compare(b.Until) }).Until
 		b.do("SET", keyMutes(l.account), text, "EXAT", last.Add(time.Second).Unix()) // Redis counts whole seconds
+	}
+	for _, attack := range attacks {
+		b.outdated(l.account, attack)
 	}
 	_, err = l.write(ctx, &b, "save mutes of "+l.account)
 	return err

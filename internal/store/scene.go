@@ -19,18 +19,20 @@ const lockedFor = 5 * time.Minute
 
 // Scene is what is known of an account beside its attacks, in one round trip.
 func (s *Store) Scene(ctx context.Context, account string) (scene commands.Scene, err error) {
-	var protected, locked, seen *redis.StringCmd
+	var protected, locked, seen, mutes *redis.StringCmd
 	_, err = s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		protected, locked, seen = p.Get(ctx, keyProtected(account)), p.Get(ctx, keyLocked(account)), p.Get(ctx, keySources(account))
+		mutes = p.Get(ctx, keyMutes(account))
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return scene, fmt.Errorf("read scene of %s: %w", account, err)
 	}
-	var errs [3]error
+	var errs [4]error
 	scene.Protected, errs[0] = value[[]commands.Protected](protected, "read what is protected on "+account)
 	scene.Locked, errs[1] = value[time.Time](locked, "read lock of "+account)
 	scene.Seen, errs[2] = value[map[netip.Addr]commands.Seen](seen, "read sources of "+account)
+	scene.Mutes, errs[3] = value[[]commands.Mute](mutes, "read mutes of "+account)
 	return scene, errors.Join(errs[:]...)
 }
 
