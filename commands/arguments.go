@@ -113,12 +113,13 @@ var (
 	argApps   = Arg{Name: "app", Label: "Applications; none chosen: all", Help: "applications by id or name, with commas; left out: all", Read: readApps, Kind: FieldMany, Options: configuredApps}
 )
 
-// argFor is how long a measure lasts, and what it lasts when the line doesn't say.
+// argFor is how long a measure lasts, and what it lasts when the line doesn't say; nil: that hangs on more than the verb.
 func argFor(lasts func(Policy) time.Duration) Arg {
-	return Arg{
-		Name: "for", Label: "How long", Help: "how long: 30m, 12h, 7d, 2w; left out: as configured", Read: readDuration, Options: lengthsOrEver,
-		Default: func(c *Call) string { return durationText(lasts(c.cfg.Policy)) },
+	arg := Arg{Name: "for", Label: "How long", Help: "how long: 30m, 12h, 7d, 2w; left out: as configured", Read: readDuration, Options: lengthsOrEver}
+	if lasts != nil {
+		arg.Default = func(c *Call) string { return durationText(lasts(c.cfg.Policy)) }
 	}
+	return arg
 }
 
 // check holds a line against the command's arguments and gives it back in canonical form.

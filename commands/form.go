@@ -97,7 +97,11 @@ func (r *Runner) Form(ctx context.Context, inv Invocation) (Form, error) {
 		return Form{}, err
 	}
 	c := &Call{Runner: r, Invocation: inv, Cmd: cmd, Line: inv.Line, Now: r.cfg.Now(), Account: r.place(inv), All: r.cfg.Accounts}
-	if err := r.authorise(ctx, c, cmd.Plan != nil || cmd.Write != nil || cmd.Decide != nil); err != nil {
+	err = r.authorise(ctx, c, cmd.Plan != nil || cmd.Write != nil || cmd.Decide != nil)
+	if err == nil && cmd.Plan != nil {
+		err = r.needRole(c, Responder) // a form never only shows, as the line may
+	}
+	if err != nil {
 		r.recordRefusal(ctx, c, err)
 		return Form{}, err
 	}

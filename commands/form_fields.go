@@ -170,6 +170,8 @@ func modeOptions(context.Context, *Call) []Option {
 // modeForm says which mode the application is in.
 func modeForm(ctx context.Context, c *Call, f *Form) {
 	f.require("mode")
+	p := c.cfg.Policy
+	f.relabel("for", "How long", "left empty: "+HumanDuration(p.modeFor(apiclient.ModeBlock))+", for off "+HumanDuration(p.modeFor(apiclient.ModeOff)))
 	if len(c.Line.Words) == 0 && c.Attack != nil && c.Attack.App.Known {
 		f.fill("app", strconv.FormatInt(c.Attack.App.N, 10))
 	}

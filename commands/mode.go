@@ -21,7 +21,7 @@ func mode() *Command {
 		Args: []Arg{
 			{Name: "app", Object: true, Required: true, Help: "the application's id or name, or app:default", Label: "Application", Read: readApp, Options: configuredApps},
 			{Name: "mode", Object: true, Help: "off, monitoring, safe_blocking, block or default", Read: oneOf(append(modes, apiclient.ModeDefault)...), Options: modeOptions},
-			argFor(func(p Policy) time.Duration { return p.modeFor(apiclient.ModeBlock) }), argAttack, argReason,
+			argFor(nil), argAttack, argReason,
 		},
 		Flags:   []string{flagLocked},
 		Example: "mode Shop block for=2h",

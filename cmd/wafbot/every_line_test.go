@@ -36,6 +36,8 @@ type lineCase struct {
 	says   []string // parts of the answer
 	record string   // the outcome in the audit log; "": reads are not recorded
 	after  string   // a line that an admin types then, so that the next one finds the world as it was
+	form   bool     // it is tried as a form, too
+	two    bool     // by default it needs a second person
 }
 
 func everyLine() []lineCase {
@@ -53,28 +55,28 @@ func everyLine() []lineCase {
 		read("report attack={attack}", "What happened", "Still in place", "What is not known"),
 		read("whoami", "wafbot is live"), read("help", "deny"), read("help deny", "denylist"),
 
-		{line: "deny {ip} for=1h", least: responder, sends: []string{addEntry}, body: []string{`"list":"black"`, "{ip}/32", `"force":false`}, says: []string{"Deny {ip} everywhere for 1 h: accepted"}, record: "done"},
+		{line: "deny {ip} for=1h", least: responder, sends: []string{addEntry}, body: []string{`"list":"black"`, "{ip}/32", `"force":false`}, says: []string{"Deny {ip} everywhere for 1 h: accepted"}, record: "done", form: true},
 		{line: "block {ip}", least: responder, sends: []string{addEntry}, body: []string{`"list":"black"`}, says: []string{"Deny {ip} everywhere for 4 h: accepted"}, record: "done"},
 		{line: "deny attack={attack}", least: responder, sends: []string{addEntry}, body: []string{`"list":"black"`, "{attack}"}, says: []string{"everywhere for 4 h: accepted"}, record: "done"},
-		{line: "deny country:FR app=Shop", least: responder, sends: []string{addEntry}, body: []string{`"rule_type":"country"`, `"source_values":["FR"]`, `"pools":[4]`}, says: []string{"Deny country:FR"}, record: "done", after: "remove country:FR"},
-		{line: "deny proxy:TOR", least: responder, sends: []string{addEntry}, body: []string{`"rule_type":"proxy_type"`, `"source_values":["TOR"]`}, says: []string{"Deny proxy:TOR"}, record: "done", after: "remove proxy:TOR"},
-		{line: "deny datacenter:aws", least: responder, sends: []string{addEntry}, body: []string{`"rule_type":"datacenter"`, `"source_values":["aws"]`}, says: []string{"Deny datacenter:aws"}, record: "done", after: "remove datacenter:aws"},
-		{line: "gray {ip}", least: responder, sends: []string{addEntry}, body: []string{`"list":"gray"`}, says: []string{"Graylist {ip} everywhere for 24 h: accepted"}, record: "done"},
-		{line: "allow {ip}", least: admin, sends: []string{addEntry}, body: []string{`"list":"white"`}, says: []string{"Allow {ip} everywhere for 1 h: accepted"}, record: "done"},
-		{line: "remove {ip}", least: responder, before: deny, sends: []string{deleteEntry}, says: []string{"Take {ip} off the denylist"}, record: "done"},
+		{line: "deny country:FR app=Shop", least: responder, sends: []string{addEntry}, body: []string{`"rule_type":"country"`, `"source_values":["FR"]`, `"pools":[4]`}, says: []string{"Deny country:FR"}, record: "done", after: "remove country:FR", form: true, two: true},
+		{line: "deny proxy:TOR", least: responder, sends: []string{addEntry}, body: []string{`"rule_type":"proxy_type"`, `"source_values":["TOR"]`}, says: []string{"Deny proxy:TOR"}, record: "done", after: "remove proxy:TOR", form: true, two: true},
+		{line: "deny datacenter:aws", least: responder, sends: []string{addEntry}, body: []string{`"rule_type":"datacenter"`, `"source_values":["aws"]`}, says: []string{"Deny datacenter:aws"}, record: "done", after: "remove datacenter:aws", form: true, two: true},
+		{line: "gray {ip}", least: responder, sends: []string{addEntry}, body: []string{`"list":"gray"`}, says: []string{"Graylist {ip} everywhere for 24 h: accepted"}, record: "done", form: true},
+		{line: "allow {ip}", least: admin, sends: []string{addEntry}, body: []string{`"list":"white"`}, says: []string{"Allow {ip} everywhere for 1 h: accepted"}, record: "done", form: true, two: true},
+		{line: "remove {ip}", least: responder, before: deny, sends: []string{deleteEntry}, says: []string{"Take {ip} off the denylist"}, record: "done", form: true},
 		{line: "unban {ip} list=black", least: responder, before: deny, sends: []string{deleteEntry}, says: []string{"Take {ip} off the denylist"}, record: "done"},
 		{line: "contain attack={attack}", least: responder, sends: []string{addEntry, createRule}, body: []string{`"list":"black"`, `"type":"vpatch"`}, says: []string{"Deny ", "Patch exactly POST shop.example.com/login{n}"}, record: "done"},
 		{line: "patch attack={attack}", least: responder, sends: []string{createRule}, body: []string{`"type":"vpatch"`, `"attack_type":"sqli"`}, says: []string{"Patch exactly POST shop.example.com/login{n}", "SQL injection only for 7 days"}, record: "done"},
-		{line: "patch GET shop.example.com/p{n} type=xss part=get.q", least: responder, sends: []string{createRule}, body: []string{`"attack_type":"xss"`, `["get","q"]`, "p{n}"}, says: []string{"Patch exactly GET shop.example.com/p{n}"}, record: "done"},
-		{line: "close POST shop.example.com/c{n} for=30m", least: admin, sends: []string{createRule}, body: []string{`"attack_type":"any"`, `["header","HOST"]`, "c{n}"}, says: []string{"Close POST shop.example.com/c{n}", "for 30 min"}, record: "done"},
-		{line: "indicator User-Agent scan{n} host=shop.example.com", least: responder, sends: []string{createRule}, body: []string{`"type":"regex"`, `"regex":"scan{n}"`, `"attack_type":"scanner"`}, says: []string{"scan{n}", "for 4 h"}, record: "done"},
-		{line: "mode Shop block for=1h", least: responder, sends: []string{createRule, deleteRule}, body: []string{`"type":"service_mode"`, `"mode":"block"`}, says: []string{"Switch Shop to block for 1 h: accepted"}, record: "done", after: "undo {change}"},
-		{line: "mode Shop off", least: admin, sends: []string{createRule, deleteRule}, body: []string{`"mode":"off"`}, says: []string{"Switch Shop to off for 30 min: accepted"}, record: "done", after: "undo {change}"},
-		{line: "unrule {rule}", least: admin, before: "patch GET shop.example.com/u{n} type=xss part=get.q", sends: []string{deleteRule}, body: []string{"{rule}"}, says: []string{"{rule}", "accepted"}, record: "done"},
+		{line: "patch GET shop.example.com/p{n} type=xss part=get.q", least: responder, sends: []string{createRule}, body: []string{`"attack_type":"xss"`, `["get","q"]`, "p{n}"}, says: []string{"Patch exactly GET shop.example.com/p{n}"}, record: "done", form: true},
+		{line: "close POST shop.example.com/c{n} for=30m", least: admin, sends: []string{createRule}, body: []string{`"attack_type":"any"`, `["header","HOST"]`, "c{n}"}, says: []string{"Close POST shop.example.com/c{n}", "for 30 min"}, record: "done", form: true, two: true},
+		{line: "indicator User-Agent scan{n} host=shop.example.com", least: responder, sends: []string{createRule}, body: []string{`"type":"regex"`, `"regex":"scan{n}"`, `"attack_type":"scanner"`}, says: []string{"scan{n}", "for 4 h"}, record: "done", form: true},
+		{line: "mode Shop block for=1h", least: responder, sends: []string{createRule, deleteRule}, body: []string{`"type":"service_mode"`, `"mode":"block"`}, says: []string{"Switch Shop to block for 1 h: accepted"}, record: "done", after: "undo {change}", form: true},
+		{line: "mode Shop off", least: admin, sends: []string{createRule, deleteRule}, body: []string{`"mode":"off"`}, says: []string{"Switch Shop to off for 30 min: accepted"}, record: "done", after: "undo {change}", form: true, two: true},
+		{line: "unrule {rule}", least: admin, before: "patch GET shop.example.com/u{n} type=xss part=get.q", sends: []string{deleteRule}, body: []string{"{rule}"}, says: []string{"{rule}", "accepted"}, record: "done", form: true},
 		{line: "undo {change}", least: responder, before: deny, sends: []string{deleteEntry}, says: []string{"Undo of: Deny {ip}"}, record: "done"},
 		{line: "undo attack={attack}", least: responder, before: "deny {ip} for=1h attack={attack}", sends: []string{deleteEntry}, says: []string{"Undo of: Deny {ip}"}, record: "done"},
 		{line: "undo by=@me since=1h attack={attack}", least: responder, first: "deny {ip} for=1h attack={attack}", sends: []string{deleteEntry}, says: []string{"Undo of: Deny {ip}"}, record: "done"},
-		{line: "extend {change} for=2h", least: responder, before: deny, sends: []string{addEntry}, body: []string{`"force":true`, "{ip}/32"}, says: []string{"{ip}", "accepted"}, record: "done"},
+		{line: "extend {change} for=2h", least: responder, before: deny, sends: []string{addEntry}, body: []string{`"force":true`, "{ip}/32"}, says: []string{"{ip}", "accepted"}, record: "done", form: true},
 		{line: "approve r1234567", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
 		{line: "reject r1234567 reason=no", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
 		{line: "alone r1234567 reason=\"nobody answers\"", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
@@ -88,8 +90,8 @@ func everyLine() []lineCase {
 		{line: "drill stop", least: responder, before: "drill for=1h", says: []string{"is called off"}, record: "done"},
 		{line: "unmute source={ip}", least: responder, before: "mute source={ip}", says: []string{"No longer muted: source={ip}"}, record: "done"},
 
-		{line: "protect {ip} name=office", least: admin, says: []string{"Protected: {ip} office, never denied"}, record: "done"},
-		{line: "unprotect {ip}", least: admin, before: "protect {ip}", says: []string{"No longer protected: {ip}"}, record: "done"},
+		{line: "protect {ip} name=office", least: admin, says: []string{"Protected: {ip} office, never denied"}, record: "done", form: true},
+		{line: "unprotect {ip}", least: admin, before: "protect {ip}", says: []string{"No longer protected: {ip}"}, record: "done", form: true},
 		read("sources", "Sources that are spared on acme", "private addresses"),
 	}
 }
@@ -110,7 +112,8 @@ type way struct {
 func TestEveryLine(t *testing.T) {
 	t.Parallel()
 	together := func(w *world) {
-		w.cfg.Policy.SecondPerson = nil // what needs one waits; here everything is done
+		w.cfg.Policy.SecondPerson = nil                 // what needs one waits; here everything is done
+		w.cfg.Policy.Responders = []string{"S0WAFRESP"} // which Rob is in
 		w.cfg.Slack.MessagesPerSecond = 0
 		w.Slack.SetRateLimits(false)
 	}
@@ -123,12 +126,16 @@ func TestEveryLine(t *testing.T) {
 				return l.inSlack(p, func() { w.writes(p.name, "#waf", "", "@wafbot "+line) })
 			}},
 			{"cli", slack[1:], l.atTheTerminal},
+			{"form", slack, l.inAForm},
 		}
 		named := map[string]bool{}
 		for _, c := range everyLine() {
 			verb, _, _ := strings.Cut(c.line, " ")
 			named[verb] = true
 			for _, v := range ways {
+				if v.via == "form" && !c.form {
+					continue
+				}
 				for _, p := range v.people {
 					l.try(c, v, p)
 				}
@@ -174,13 +181,18 @@ func (l *liner) try(c lineCase, v way, p person) {
 	}
 	if p.role < c.least {
 		want := fmt.Sprintf("needs the role %s; yours is %s", c.least, p.role)
-		if p.role == commands.NoRole {
+		switch {
+		case p.role == commands.NoRole:
 			want = "You have no role here"
+		case v.via == "form":
+			want = "needs the role" // of whoever fills in such a form, or of what it was filled in with
 		}
 		require.Contains(l.t, answer, want, name)
 		require.Empty(l.t, did, name)
 		require.Contains(l.t, trail, `"outcome":"refused"`, name)
-		require.Contains(l.t, trail, `"via":"`+v.via+`"`, name)
+		if v.via != "form" { // he gets none: what he typed for it is refused
+			require.Contains(l.t, trail, `"via":"`+v.via+`"`, name)
+		}
 		return
 	}
 	for _, part := range c.says {
@@ -268,9 +280,129 @@ func (l *liner) inSlack(p person, ask func()) (answer, trail string) {
 	return plain(m), ""
 }
 
-func plain(m workspace.Message) string {
-	return strings.NewReplacer("*", "", "`", "").Replace(m.Plain())
+// inAForm types the verb alone, and fills in the form that opens with what the line says.
+func (l *liner) inAForm(p person, line string) (answer, trail string) {
+	l.t.Helper()
+	parsed, err := commands.Parse(line)
+	require.NoError(l.t, err)
+	before := len(l.Slack.Ephemerals(p.name))
+	l.types(p.name, parsed.Name)
+	l.until("a form for "+p.name, func() bool {
+		v := l.Slack.OpenView(p.name)
+		return v != nil && !strings.Contains(v.Plain(), "Looking …")
+	})
+	if v := l.Slack.OpenView(p.name); v.CallbackID != "form" {
+		l.leaves(p.name)
+		return bare(v.Plain()), ""
+	}
+	sent := l.submits(p.name, filledIn(l.t, parsed))
+	switch sent.Outcome {
+	case workspace.OutcomePushed:
+		l.confirms(p.name, "Before you do")
+	case workspace.OutcomeErrors:
+		l.leaves(p.name)
+		return strings.Join(slices.Collect(maps.Values(sent.Errors)), " "), ""
+	default:
+		require.Equal(l.t, workspace.OutcomeCleared, sent.Outcome, "%s: %v", line, sent.Errors)
+	}
+	l.until("answer to "+p.name, func() bool { return len(l.Slack.Ephemerals(p.name)) > before })
+	return plain(l.Slack.Ephemerals(p.name)[before]), ""
 }
+
+// filledIn is what a line says, by the names of its form's fields.
+func filledIn(t testing.TB, line commands.Line) map[string]any {
+	t.Helper()
+	usage, err := commands.Help(line.Name)
+	require.NoError(t, err)
+	values := map[string]any{}
+	for key, value := range line.Keys {
+		values[key] = value
+	}
+	words := line.Words
+	for _, object := range regexp.MustCompile(`\b[A-Z]{3,}\b(…?)`).FindAllStringSubmatch(usage[1].String(), -1) {
+		if len(words) == 0 {
+			break
+		}
+		name := strings.ToLower(strings.TrimSuffix(object[0], "…"))
+		kind, value, broad := strings.Cut(words[0], ":")
+		switch {
+		case broad:
+			name = map[string]string{"country": "countries", "proxy": "proxies", "datacenter": "datacenters"}[kind]
+			values[name] = []string{value}
+		case object[1] != "" && slices.Contains([]string{"deny", "allow", "gray"}, line.Name):
+			values["addresses"] = strings.Join(words, "\n")
+		case object[1] != "":
+			values[name] = strings.Join(words, " ")
+		default:
+			values[name] = words[0]
+		}
+		words = words[1:]
+	}
+	if app, ok := values["app"].(string); ok && line.Name == "deny" {
+		values["app"] = []string{app}
+	}
+	return values
+}
+
+// What needs a second person waits, however it was asked for, and is done when another one approves it.
+func TestEveryLineThatNeedsTwo(t *testing.T) {
+	t.Parallel()
+	two := func(w *world) {
+		w.cfg.Policy.Admins = append(w.cfg.Policy.Admins, "U0VIC0003")
+		w.cfg.Policy.Terminal = map[string]string{osActor().Name: "admin"}
+		w.cfg.Slack.MessagesPerSecond = 0
+		w.Slack.SetRateLimits(false)
+	}
+	tell(t, miniRedis(t), workspace.IngressEither, two, func(t *testing.T, w *world) {
+		l, ann := &liner{world: w}, person{"ann", commands.Admin}
+		ways := map[string]func(line string) string{
+			"slash": func(line string) string { answer, _ := l.inSlack(ann, func() { w.types("ann", line) }); return answer },
+			"mention": func(line string) string {
+				answer, _ := l.inSlack(ann, func() { w.writes("ann", "#waf", "", "@wafbot "+line) })
+				return answer
+			},
+			"form": func(line string) string { answer, _ := l.inAForm(ann, line); return answer },
+			"cli": func(line string) string {
+				got := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad, close, allow, mode_off]", commands.Admin)}, append(strings.Fields(line), "-y")...)
+				require.Equal(t, exitFailed, got.code, "nothing was done yet")
+				return got.out + got.err
+			},
+		}
+		for _, c := range everyLine() {
+			for via, ask := range ways {
+				if !c.two {
+					continue
+				}
+				words := l.words(c, ann)
+				line, before := fill(c.line, words), len(w.sent())
+				answer := ask(line)
+				require.Contains(t, answer, "Waits for a second person", "%s by %s", line, via)
+				require.Len(t, w.sent(), before, "%s by %s", line, via)
+				id := regexp.MustCompile(`\br[0-9a-hjkmnp-tv-z]{8}\b`).FindString(answer)
+				if via != "cli" {
+					refused, _ := l.inSlack(ann, func() { w.types("ann", "approve "+id) })
+					require.Contains(t, refused, "you asked for this yourself: somebody else has to decide", "%s by %s", line, via)
+				}
+				answer, _ = l.inSlack(person{"vic", commands.Admin}, func() { w.types("vic", "approve "+id) })
+				var did []string
+				for _, r := range w.sent()[before:] {
+					did = append(did, r.Method+" "+r.Path)
+				}
+				require.Equal(t, c.sends, did, "%s by %s: %s", line, via, answer)
+				require.True(t, w.journal.has(`"outcome":"done"`, `"approved":{`, "U0VIC0003", id), "%s by %s", line, via)
+				if c.after != "" {
+					words["change"] = changeIn(answer)
+					l.asAdmin(fill(c.after, words))
+				}
+			}
+		}
+	})
+}
+
+func plain(m workspace.Message) string { return bare(m.Plain()) }
+
+// bare is a text without what is bold or code in it.
+func bare(text string) string { return strings.NewReplacer("*", "", "`", "").Replace(text) }
 
 // atTheTerminal runs a line in the shell of somebody with that role.
 func (l *liner) atTheTerminal(p person, line string) (answer, trail string) {
