@@ -163,16 +163,20 @@ func changesAreOff() error {
 	return guarded(Say("changes are switched off (", Code("policy.changes: off"), "). Nothing was done"))
 }
 
-// change plans and carries out under the account's lock, so that what the plan saw still holds when it is done.
-func (r *Runner) change(held context.Context, c *Call) (Result, error) {
-	var err error
+// ready reads, under the account's lock, what a change goes by, and what this call did before it lost the lock.
+func (r *Runner) ready(held context.Context, c *Call) (err error) {
 	if c.Known, err = r.cfg.Ledger.Changes(held, c.Account.Name); err != nil {
-		return Result{}, Away(err)
+		return Away(err)
 	}
 	if err := c.look(held); err != nil {
-		return Result{}, Away(err)
+		return Away(err)
 	}
-	if err := r.catchUp(held, c); err != nil {
+	return r.catchUp(held, c)
+}
+
+// change plans and carries out under the account's lock, so that what the plan saw still holds when it is done.
+func (r *Runner) change(held context.Context, c *Call) (Result, error) {
+	if err := r.ready(held, c); err != nil {
 		return Result{}, err
 	}
 	mine, whole := r.begun(c)

@@ -8,14 +8,7 @@ import (
 
 // decide settles a request under the account's lock.
 func (r *Runner) decide(held context.Context, c *Call) (Result, error) {
-	var err error
-	if c.Known, err = r.cfg.Ledger.Changes(held, c.Account.Name); err != nil {
-		return Result{}, Away(err)
-	}
-	if err := c.look(held); err != nil {
-		return Result{}, Away(err)
-	}
-	if err := r.catchUp(held, c); err != nil {
+	if err := r.ready(held, c); err != nil {
 		return Result{}, err
 	}
 	return c.Cmd.Decide(held, c)
