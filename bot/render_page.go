@@ -26,11 +26,11 @@ func pageState(f facts, now time.Time) PageNow {
 		}
 		return PageNow{Fault: last.Fault}
 	}
-	_, muted := commands.Muted(f.done.scene.Mutes, f.attack, now)
-	if f.pager == nil || muted {
+	if f.pager == nil {
 		return PageNow{}
 	}
-	u := commands.Unclaimed{Attack: f.attack, Quiet: f.quiet, Told: f.pager.Told, Worse: f.pager.Worse, After: f.pager.After, Case: f.done.said}
+	_, muted := commands.Muted(f.done.scene.Mutes, f.attack, now)
+	u := commands.Unclaimed{Attack: f.attack, Quiet: f.quiet, Muted: muted, Told: f.pager.Told, Worse: f.pager.Worse, After: f.pager.After, Case: f.done.said}
 	_, at, _ := u.PagesAt(last)
 	return PageNow{At: at}
 }
