@@ -56,13 +56,14 @@ type counting struct {
 	placed        map[place]bool
 }
 
-// add counts an attack. Results of measures are none, and what left the lookback isn't counted.
+// add counts an attack. Results of measures are none, nor is what a person found to be none, and what left the lookback isn't counted.
 func (c counting) add(a apiclient.Attack) {
-	if a.Result() || a.Last.Before(c.from) {
+	if a.Result() || a.FalsePositive() || a.Last.Before(c.from) {
 		return
 	}
-	for _, source := range a.Sources {
-		if !source.IP.IsValid() {
+	for i, source := range a.Sources {
+		twice := func(s apiclient.Source) bool { return s.IP == source.IP }
+		if !source.IP.IsValid() || slices.ContainsFunc(a.Sources[:i], twice) {
 			continue
 		}
 		c.attacks[source.IP]++

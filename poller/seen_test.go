@@ -26,7 +26,8 @@ func seen(counted map[netip.Addr]poller.Seen) map[string]poller.Seen {
 	return all
 }
 
-// Of each source that is in several attacks it is remembered in how many, and on how many applications; results of measures are no attacks.
+// Of each source that is in several attacks it is remembered in how many, and on how many applications; results of measures are no attacks, and
+// neither is what a person found to be none. One that the service lists twice is one.
 func TestSourcesAreCountedOverTheAttacks(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
@@ -34,6 +35,8 @@ func TestSourcesAreCountedOverTheAttacks(t *testing.T) {
 	a.add("x:2", time.Minute, from(4, "203.0.113.7", "198.51.100.2"))
 	a.add("x:3", time.Minute, from(7, "203.0.113.7", "198.51.100.2"))
 	a.add("x:4", time.Minute, from(9, "203.0.113.7"), func(r *record) { r.typ = apiclient.TypeBlockedSource })
+	a.add("x:5", time.Minute, from(9, "203.0.113.7"), func(r *record) { r.state = "falsepositive" })
+	a.add("x:6", time.Minute, from(9, "203.0.113.8", "::ffff:203.0.113.8"))
 	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
 	require.Equal(t, []map[string]poller.Seen{{"203.0.113.7": {Attacks: 3, Apps: 2}, "198.51.100.2": {Attacks: 2, Apps: 2}}}, a.memory.tookSeen())
