@@ -118,10 +118,13 @@ type badRow struct {
 	text string
 }
 
+// byteOrderMark is how some editors of Windows begin a file.
+const byteOrderMark = "\ufeff"
+
 // parseRanges reads addresses and ranges, one a line, with comments from # on.
 func parseRanges(text string) (ranges []netip.Prefix, bad []badRow) {
 	line := 0
-	for row := range strings.Lines(text) {
+	for row := range strings.Lines(strings.TrimPrefix(text, byteOrderMark)) {
 		line++
 		row, _, _ = strings.Cut(row, "#")
 		if row = strings.TrimSpace(row); row == "" {

@@ -69,6 +69,11 @@ func TestASourcesFileIsReadAgain(t *testing.T) {
 		l.holds(addr, true)
 	}
 	l.holds("198.51.100.1", false)
+	l.pass(time.Minute)
+	l.write("\ufeff198.51.100.3\r\n::ffff:198.51.100.4 # as Windows writes it\r\n")
+	l.pass(2 * time.Second)
+	l.holds("198.51.100.3", true)
+	l.holds("198.51.100.4", true)
 	require.Contains(t, l.log.String(), "source read again")
 	require.Equal(t, l.now, l.files.now()[0].ReadAt)
 	require.True(t, l.files.now()[1].NoCards)
