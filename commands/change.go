@@ -163,8 +163,8 @@ type Lock interface {
 	SaveCase(ctx context.Context, attack string, c Case) error
 	// SaveMutes puts these in the place of all of the account's, and has the cards of attacks be drawn again that they are or were about.
 	SaveMutes(ctx context.Context, all []Mute, attacks ...string) error
-	// SaveProtected puts these in the place of all of the account's, and has the card of the attack, unless that is "", be drawn again.
-	SaveProtected(ctx context.Context, all []Protected, attack string) error
+	// SaveProtected puts these in the place of all of the account's, and has the cards of attacks be drawn again that come from there.
+	SaveProtected(ctx context.Context, all []Protected, attacks ...string) error
 	// SaveLocked keeps for a while when the service said that its rules are locked; zero: they are no longer.
 	SaveLocked(ctx context.Context, at time.Time) error
 	// SaveTied writes a spell of refused changes down, and has people told of it in the same step.

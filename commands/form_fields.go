@@ -80,7 +80,7 @@ func (c *Call) listedSources() []Option {
 	var options []Option
 	for _, s := range sources {
 		t, err := parseTarget(s.IP.String())
-		own, isOwn := c.cfg.Policy.SourceOf(s.IP)
+		own, isOwn := c.policy().SourceOf(s.IP)
 		if err != nil || isOwn && own.Deny != DenySecond || len(options) == maxOptions {
 			continue
 		}

@@ -168,6 +168,16 @@ func (c *Call) needsSecond(what string, why Text) {
 	}
 }
 
+// never is the source in a target that is never denied, if there is one.
+func (p Policy) never(t Target) (Source, bool) {
+	for _, s := range append(p.named(), builtin()...) {
+		if s.Deny != DenySecond && slices.ContainsFunc(s.Ranges, t.overlaps) {
+			return s, true
+		}
+	}
+	return Source{}, false
+}
+
 // guardSource refuses what hits, or contains, a named source or a range that is never denied. It looks at all of them:
 // a range can contain several, and what a second person may deny can lie in what nobody may.
 func (c *Call) guardSource(t Target) error {

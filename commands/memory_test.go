@@ -30,7 +30,7 @@ type ledger struct {
 	ties      *ties
 	perhaps   int               // how often a change was saved of which nobody knows what became, which is news
 	kept      map[string]string // cases and mutes
-	redrawn   []string          // attacks whose cards a mute has drawn again
+	redrawn   []string          // attacks whose cards a mute, or what was protected, has drawn again
 	due       map[string]time.Time
 	looks     []commands.Look // of which people are told
 	term      int
@@ -283,7 +283,8 @@ func (l *lock) SaveMutes(ctx context.Context, all []commands.Mute, attacks ...st
 	return l.write(ctx, l.kept, map[string]any{"mutes acme": all})
 }
 
-func (l *lock) SaveProtected(ctx context.Context, all []commands.Protected, _ string) error {
+func (l *lock) SaveProtected(ctx context.Context, all []commands.Protected, attacks ...string) error {
+	l.redrawn = append(l.redrawn, attacks...)
 	return l.write(ctx, l.kept, map[string]any{"protected acme": all})
 }
 

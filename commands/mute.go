@@ -150,23 +150,28 @@ func writeMute(ctx context.Context, c *Call) (Result, error) {
 	return written(m, Say("Muted: ", MuteLine(m)), Say("Incidents are told as ever. What still goes on then is told then. ", Code("unmute "+m.ID), " ends it")), nil
 }
 
-// maxMutedCards is how many cards are drawn again because of one mute.
-const maxMutedCards = 50
+// maxCards is how many cards are drawn again because of one mute, or of what was protected.
+const maxCards = 50
+
+// cardsOf are some of the account's attacks that go on, for their cards to be drawn again.
+func (c *Call) cardsOf(ctx context.Context, some func(a apiclient.Attack) bool) (cards []string) {
+	known, err := c.cfg.Facts.FindAttacks(ctx, c.Account.Name, "a")
+	if err != nil {
+		c.cfg.Log.Warn("look which cards are to be drawn again", "account", c.Account.Name, "err", err)
+	}
+	for id, a := range known {
+		if len(cards) < maxCards && some(a) && c.ongoing(c.Account, a) {
+			cards = append(cards, id)
+		}
+	}
+	return cards
+}
 
 // keepMutes writes the account's mutes down, and has the cards that one of them is or was about say so.
 func (c *Call) keepMutes(ctx context.Context, all []Mute, one Mute) error {
 	cards := []string{one.Attack}
 	if one.Attack == "" {
-		known, err := c.cfg.Facts.FindAttacks(ctx, c.Account.Name, "a")
-		if err != nil {
-			c.cfg.Log.Warn("look which cards a mute is about", "account", c.Account.Name, "err", err)
-		}
-		cards = nil
-		for id, a := range known {
-			if len(cards) < maxMutedCards && !a.Incident() && one.covers(a) && c.ongoing(c.Account, a) {
-				cards = append(cards, id)
-			}
-		}
+		cards = c.cardsOf(ctx, func(a apiclient.Attack) bool { return !a.Incident() && one.covers(a) })
 	}
 	if err := c.lock.SaveMutes(ctx, all, cards...); err != nil {
 		return Away(err)

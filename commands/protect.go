@@ -23,12 +23,12 @@ type Protected struct {
 
 // source is it as guards and cards take it.
 func (p Protected) source() Source {
-	return Source{Name: cmp.Or(p.Name, "protected by "+p.By.Name), Ranges: []netip.Prefix{p.Range}, Deny: p.Deny}
+	return Source{Name: Visible(cmp.Or(p.Name, "protected by "+p.By.Name), maxField), Ranges: []netip.Prefix{p.Range}, Deny: p.Deny}
 }
 
 // ProtectedLine is it in one line: what, whose, since when.
 func ProtectedLine(p Protected) Text {
-	line := Say(Code(rangeOf(p.Range).String()), " ", Bold(Visible(p.source().Name, maxField)), ", ", howDenied(p.Deny), ", by ", Visible(p.By.Name, maxField), " ", p.At, " ", Code(p.ID))
+	line := Say(Code(rangeOf(p.Range).String()), " ", Bold(p.source().Name), ", ", howDenied(p.Deny), ", by ", Visible(p.By.Name, maxField), " ", p.At, " ", Code(p.ID))
 	if p.Reason != "" {
 		line = Say(line, ": ", Visible(p.Reason, maxField))
 	}
@@ -87,10 +87,26 @@ func writeProtect(ctx context.Context, c *Call) (Result, error) {
 	if !fresh {
 		return Result{Outcome: "nothing", Lines: append(lines, Say("Nothing was changed")), Data: all}, nil
 	}
-	if err := c.lock.SaveProtected(ctx, all, c.Line.Keys["attack"]); err != nil {
-		return Result{}, Away(err)
+	if err := c.keepProtected(ctx, all, targets...); err != nil {
+		return Result{}, err
 	}
 	return written(all, lines...), nil
+}
+
+// keepProtected writes down what is protected, and has the cards of what comes from where that changed offer what may be done now.
+func (c *Call) keepProtected(ctx context.Context, all []Protected, changed ...Target) error {
+	cards := c.cardsOf(ctx, func(a apiclient.Attack) bool {
+		return slices.ContainsFunc(a.Sources, func(s apiclient.Source) bool {
+			return slices.ContainsFunc(changed, func(t Target) bool { return t.overlaps(onlyAddr(s.IP)) })
+		})
+	})
+	if attack := c.Line.Keys["attack"]; attack != "" && !slices.Contains(cards, attack) {
+		cards = append(cards, attack)
+	}
+	if err := c.lock.SaveProtected(ctx, all, cards...); err != nil {
+		return Away(err)
+	}
+	return nil
 }
 
 // guardProtecting refuses what is so wide that hardly anything could be denied any more, and asks about what is merely wide.
@@ -162,8 +178,8 @@ func writeUnprotect(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, nothing(text)
 	}
 	left := slices.DeleteFunc(slices.Clone(c.scene.Protected), func(p Protected) bool { return p.ID == found[0].ID })
-	if err := c.lock.SaveProtected(ctx, left, c.Line.Keys["attack"]); err != nil {
-		return Result{}, Away(err)
+	if err := c.keepProtected(ctx, left, rangeOf(found[0].Range)); err != nil {
+		return Result{}, err
 	}
 	return written(found[0], Say("No longer protected: ", ProtectedLine(found[0]))), nil
 }

@@ -2,10 +2,13 @@ package commands_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -128,4 +131,65 @@ func TestAttacksFromSourcesWithoutCards(t *testing.T) {
 			require.NotContains(t, said, "no cards")
 		}
 	}
+}
+
+// What an admin protected is no choice of a form any more, as what the configuration names never was.
+func TestAFormOffersNothingProtected(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sources(source("lab", commands.DenySecond, "203.0.113.9/32")))
+	id := w.attackOn("/login")
+	w.reads(root, "protect 203.0.113.7 name=office")
+	form, err := w.formOf(ann, "deny attack="+id)
+	require.NoError(t, err)
+	for _, f := range form.Fields {
+		for _, o := range f.Options {
+			require.NotEqual(t, "203.0.113.7", o.Value)
+		}
+	}
+}
+
+// A name is a stranger's text as any other: it neither fills a card nor breaks its lines.
+func TestANameOfAnyLength(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	w.reads(root, `protect 203.0.113.7 name="`+strings.Repeat("office ", 500)+`"`)
+	s := w.situation(id)
+	s.Policy = s.Policy.With(w.scene().Protected)
+	require.Less(t, len(notes(commands.Advise(s))), 500)
+	_, err := w.try(ann, "deny 203.0.113.7")
+	require.ErrorIs(t, err, commands.ErrGuarded)
+	require.Less(t, len(err.Error()), 500)
+}
+
+// The cards of attacks that come from there are drawn again: their buttons would still deny it.
+func TestProtectingRedrawsCards(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	known, ok := w.cfg.Facts.(facts)
+	require.True(t, ok)
+	known[id], known["aother"] = w.situation(id).Attack, apiclient.Attack{ID: "other", Last: w.clock()}
+	for _, line := range []string{"protect 203.0.113.0/28", "unprotect 203.0.113.0/28"} {
+		w.ledger.redrawn = nil
+		w.reads(root, line)
+		require.Equal(t, []string{id}, w.ledger.redrawn, line)
+	}
+}
+
+// An undo brings no denial back of what is protected meanwhile.
+func TestAnUndoDeniesNothingProtected(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.seed(waf.IPRule{Subnet: "198.51.100.7", Reason: "by hand"})
+	ch := w.anyway(root, "remove 198.51.100.7 list=black")
+	w.reads(root, "protect 198.51.100.7 name=office")
+	w.nothing(ann, "undo "+ch.ID, "198.51.100.7 is office by now, which is never denied: its entry doesn't come back")
+	require.Empty(t, w.entries("black"))
+
+	w.seed(waf.IPRule{Subnet: "198.51.100.8", ExpiredAt: w.clock().Add(time.Hour).Unix()})
+	ch = w.does(ann, "deny 198.51.100.8 for=4h")
+	w.reads(root, "protect 198.51.100.8 name=door")
+	require.Contains(t, text(w.reads(ann, "undo "+ch.ID)), "198.51.100.8 is door by now, which is never denied")
+	require.Empty(t, w.entries("black"))
 }

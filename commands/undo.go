@@ -192,6 +192,9 @@ func (c *Call) undoAdd(ctx context.Context, p *Plan, ch Change, s Step) error {
 // bringBack plans to put back what an entry had taken the place of.
 func (c *Call) bringBack(p *Plan, all []apiclient.IPRule) {
 	for _, before := range all {
+		if c.spared(p, before) {
+			continue
+		}
 		if (before.Expires.IsZero() || before.Expires.After(c.Now)) && !c.takenBackSince(before) {
 			p.Steps = append(p.Steps, Step{Kind: AddEntry, Entry: asBefore(before)})
 			p.Notes = append(p.Notes, Say(names(before), " is on the ", listName(before.List), untilText(before.Expires), " again, as before", byText(before)))
@@ -255,6 +258,22 @@ func (c *Call) putBack(ctx context.Context, p *Plan, e apiclient.IPRule) error {
 		p.Notes = append(p.Notes, Say(names(e), " is on the ", listName(e.List), " again already", byText(entries[i])))
 		return nil
 	}
-	p.Steps = append(p.Steps, Step{Kind: AddEntry, Entry: asBefore(e)})
+	if !c.spared(p, e) {
+		p.Steps = append(p.Steps, Step{Kind: AddEntry, Entry: asBefore(e)})
+	}
 	return nil
+}
+
+// spared reports whether an entry must not come back because what it is about is never denied by now, and says so.
+func (c *Call) spared(p *Plan, e apiclient.IPRule) bool {
+	if e.List == apiclient.ListAllow {
+		return false
+	}
+	for _, t := range targetsOf(e) {
+		if own, ok := c.policy().never(t); ok {
+			p.Notes = append(p.Notes, Say(names(e), " is ", Bold(own.Name), " by now, which is never denied: its entry doesn't come back"))
+			return true
+		}
+	}
+	return false
 }

@@ -39,7 +39,7 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	require.NoError(t, s.SavePage(ctx, "acme", commands.Page{ID: "p1", Attack: commands.AttackID("acme", "x:1"), State: commands.PageCalling}))
 	require.NoError(t, l.SaveMutes(ctx, []commands.Mute{muteFor(time.Hour, typeMute)}))
 	require.NoError(t, l.SaveTied(ctx, refused()))
-	require.NoError(t, l.SaveProtected(ctx, []commands.Protected{{ID: "p1"}}, ""))
+	require.NoError(t, l.SaveProtected(ctx, []commands.Protected{{ID: "p1"}}))
 	require.NoError(t, l.SaveLocked(ctx, noon))
 	require.NoError(t, s.PeopleChanged(ctx, "U1"))
 	require.NoError(t, s.Remember(ctx, "acme", poller.Update{Absence: &poller.Absence{From: noon, To: noon.Add(time.Hour)}, Evidence: evidenceOf("x:1")}))

@@ -36,15 +36,15 @@ func (s *Store) Scene(ctx context.Context, account string) (scene commands.Scene
 	return scene, errors.Join(errs[:]...)
 }
 
-// SaveProtected puts these in the place of all that is protected on the account, and has the card of the attack, unless that is "", be drawn again.
-func (l *Lock) SaveProtected(ctx context.Context, all []commands.Protected, attack string) error {
+// SaveProtected puts these in the place of all that is protected on the account, and has the cards of attacks be drawn again.
+func (l *Lock) SaveProtected(ctx context.Context, all []commands.Protected, attacks ...string) error {
 	text, err := json.Marshal(all)
 	if err != nil {
 		return fmt.Errorf("write what is protected on %s: %w", l.account, err)
 	}
 	var b batch
 	b.do("SET", keyProtected(l.account), text)
-	if attack != "" {
+	for _, attack := range attacks {
 		b.outdated(l.account, attack)
 	}
 	_, err = l.write(ctx, &b, "save what is protected on "+l.account)

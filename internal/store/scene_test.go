@@ -30,7 +30,7 @@ func TestASceneIsShared(t *testing.T) {
 		}
 		l := lock(t, s)
 		defer l.Unlock()
-		require.NoError(t, l.SaveProtected(ctx, protected, "a1"))
+		require.NoError(t, l.SaveProtected(ctx, protected, "a1", "a2"))
 		require.NoError(t, l.SaveLocked(ctx, noon))
 		source := netip.MustParseAddr("203.0.113.7")
 		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Seen: map[netip.Addr]poller.Seen{source: {Attacks: 13, Apps: 4}}}))
@@ -39,10 +39,11 @@ func TestASceneIsShared(t *testing.T) {
 		marks, err := other.ToRedraw(ctx, "acme")
 		require.NoError(t, err)
 		require.Contains(t, marks, "a1", "its card shows it")
+		require.Contains(t, marks, "a2")
 
 		require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon}))
 		require.NoError(t, l.SaveLocked(ctx, time.Time{}))
-		require.NoError(t, l.SaveProtected(ctx, protected[1:], ""))
+		require.NoError(t, l.SaveProtected(ctx, protected[1:]))
 		scene := sceneOf(t, other, "acme")
 		require.Equal(t, protected[1:], scene.Protected)
 		require.Zero(t, scene.Locked)
