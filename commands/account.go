@@ -61,7 +61,7 @@ type Account struct {
 // Application is what the configuration says of an application.
 type Application struct {
 	Name        string
-	CannotBlock bool // its nodes only watch: neither a patch nor a mode stops anything
+	CannotBlock bool // its nodes only watch: no denial, patch or mode stops anything
 }
 
 // app reads an application as typed: its id, its configured name, or app:default.

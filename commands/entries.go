@@ -97,6 +97,7 @@ func (l listing) planFor(ctx context.Context, c *Call, targets []Target, lasts s
 	p := Plan{Line: l.line(c, targets, length), When: entryWorks, Until: end(c.Now, length)}
 	if l.list != apiclient.ListAllow {
 		c.crowds(&p, targets)
+		c.idle(&p, apps)
 	}
 	var sent []Target
 	for _, t := range targets {
@@ -118,6 +119,19 @@ func (l listing) planFor(ctx context.Context, c *Call, targets []Target, lasts s
 		p.Renews = end(c.Now, c.cfg.Policy.Renew)
 	}
 	return p, nil
+}
+
+// idle warns of an entry that stops nothing where it is meant to: on these applications, or on the attack's where it is for all.
+func (c *Call) idle(p *Plan, apps []int) {
+	if everywhere(apps) {
+		if c.Attack == nil || !c.Attack.App.Known {
+			return
+		}
+		apps = []int{int(c.Attack.App.N)}
+	}
+	if !slices.ContainsFunc(apps, func(id int) bool { return !c.Account.Applications[id].CannotBlock }) {
+		p.Warnings = append(p.Warnings, Warning{Text: Say("it stops nothing ", c.Account.appsText(apps), ": what can't block (", Code("can_block: false"), " in the configuration) only watches")})
+	}
 }
 
 // guard holds the targets and the duration against the policy.

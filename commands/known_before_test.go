@@ -11,6 +11,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
 // seen is what the poller counted.
@@ -38,6 +39,9 @@ func TestShared(t *testing.T) {
 	require.Equal(t, "also in 12 other attacks, 3 applications in all", commands.Seen{Attacks: 13, Apps: 3}.Elsewhere(a, ip))
 	require.Equal(t, "also in 1 other attack, 1 application in all", commands.Seen{Attacks: 2, Apps: 1}.Elsewhere(a, ip))
 	require.Empty(t, commands.Seen{Attacks: 1, Apps: 1}.Elsewhere(a, ip))
+	require.Equal(t, "also in 2 other attacks", commands.Seen{Attacks: 3}.Elsewhere(a, ip), "the service didn't tell where")
+	a.State = "falsepositive"
+	require.Equal(t, "also in 3 other attacks, 1 application in all", commands.Seen{Attacks: 3, Apps: 1}.Elsewhere(a, ip), "which isn't counted itself")
 }
 
 // What is likely many people's is said on the card and in the dialog; the click isn't asked again. Who clicks on an older card, or types, is asked.
@@ -79,6 +83,28 @@ func TestASourceThatIsLikelyShared(t *testing.T) {
 	w.does(bob, "deny 203.0.113.9 --shared")
 	require.Contains(t, text(w.reads(eve, "help deny")), "--shared: you know that the source is likely a CDN")
 	require.Contains(t, text(w.reads(eve, "attack "+id)), "(also in 12 other attacks, 4 applications in all)")
+}
+
+// What a denial would do nothing for is said before it is offered, on the card and to who types.
+func TestADenialThatWouldDoNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	shop := w.attackOn("/login")
+	legacy := w.attack(waf.AttackSpec{App: 7, Path: "/old"})
+	w.seed(waf.IPRule{Subnet: "203.0.113.7", Reason: "trigger"})
+	w.seed(waf.IPRule{List: "white", Subnet: "203.0.113.0/24", Pools: []int{4}, Reason: "partner"})
+	advice := commands.Advise(w.situation(shop))
+	require.Contains(t, notes(advice), "203.0.113.7 is on the allowlist for Shop forever (partner): denying it does nothing")
+	require.NotContains(t, labels(advice), "Deny only, 4 h")
+
+	advice = commands.Advise(w.situation(legacy))
+	require.Contains(t, notes(advice), "No quick deny: Legacy can't block")
+	require.Empty(t, labels(advice))
+	for _, line := range []string{"deny 198.51.100.9 attack=" + legacy, "gray 198.51.100.9 attack=" + legacy, "deny 198.51.100.9 app=Legacy"} {
+		w.refuses(ann, line, commands.ErrAsk, "it stops nothing on Legacy: what can't block")
+	}
+	w.does(ann, "deny 198.51.100.9")
+	w.does(ann, "deny 198.51.100.10 app=Legacy,Shop")
 }
 
 // A few other attacks are a figure, and no warning.

@@ -24,7 +24,7 @@ func More(s Situation) []Suggestion {
 // moreMeasures are those that change something at the service.
 func (s Situation) moreMeasures(add func(label, about string, l Line)) {
 	a := s.Attack
-	cannotBlock := a.App.Known && s.Account.Applications[int(a.App.N)].CannotBlock
+	cannotBlock := s.watchedOnly()
 	if apiclient.Patchable(a.Type) && !cannotBlock {
 		add("Patch only", "All sources, in minutes to 1 h", s.line("patch"))
 	}

@@ -136,7 +136,7 @@ func (s Seen) Shared() bool { return s.Attacks >= sharedAttacks && s.Apps >= sha
 
 // besides is in how many attacks the source is apart from this one.
 func (s Seen) besides(a *apiclient.Attack, source netip.Addr) int {
-	if a == nil {
+	if a == nil || a.Result() || a.FalsePositive() { // which aren't counted
 		return s.Attacks
 	}
 	for _, listed := range a.Sources {
@@ -152,6 +152,9 @@ func (s Seen) Elsewhere(a apiclient.Attack, source netip.Addr) string {
 	n := s.besides(&a, source)
 	if n == 0 {
 		return ""
+	}
+	if s.Apps == 0 {
+		return "also in " + count(n, "other attack")
 	}
 	return "also in " + count(n, "other attack") + ", " + count(s.Apps, "application") + " in all"
 }

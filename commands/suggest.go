@@ -93,24 +93,42 @@ func (s Situation) deniable() (*apiclient.Source, Text) {
 	if own, ok := s.Policy.SourceOf(top.IP); ok {
 		return nil, Say(Code(t.String()), " is ", Bold(own.Name), ": it isn't denied")
 	}
+	if s.watchedOnly() {
+		return nil, Say("No quick deny: ", s.Account.AppName(s.Attack.App), " can't block, so it would stop nothing there")
+	}
 	for _, ch := range s.Changes {
 		if ch.InForce(s.Now) && ch.Line.Name == "deny" && slices.Contains(ch.Line.Words, t.String()) {
 			return nil, nil // its own line on the card says so
 		}
 	}
-	want := apiclient.IPRule{Kind: apiclient.KindRange, Subnet: t.Prefix, Apps: []int{apiclient.AllApps}}
-	for _, e := range s.Entries {
-		if e.List == apiclient.ListGray || !coversEntry(e, want) || !holdsFor(e.Apps, want.Apps) {
-			continue
-		}
-		if e.List == apiclient.ListAllow {
-			return nil, Say(Code(t.String()), " is on the allowlist", untilText(e.Expires), byText(e), ": denying it does nothing")
-		}
-		if e.List == apiclient.ListDeny {
-			return nil, Say(Code(t.String()), " is denied already", untilText(e.Expires), byText(e))
-		}
+	if e, where := s.listed(apiclient.ListAllow, t); e != nil {
+		return nil, Say(Code(t.String()), " is on the allowlist", where, untilText(e.Expires), byText(*e), ": denying it does nothing")
+	}
+	if e, where := s.listed(apiclient.ListDeny, t); e != nil {
+		return nil, Say(Code(t.String()), " is denied already", where, untilText(e.Expires), byText(*e))
 	}
 	return &top, nil
+}
+
+// listed is the entry that holds for a source of the attack on its application, if there is one; where names that, unless the entry holds everywhere.
+func (s Situation) listed(list string, t Target) (e *apiclient.IPRule, where string) {
+	want, here := apiclient.IPRule{Kind: apiclient.KindRange, Subnet: t.Prefix}, []int{apiclient.AllApps}
+	if s.Attack.App.Known {
+		here = []int{int(s.Attack.App.N)}
+	}
+	i := slices.IndexFunc(s.Entries, func(e apiclient.IPRule) bool { return e.List == list && coversEntry(e, want) && holdsFor(e.Apps, here) })
+	if i < 0 {
+		return nil, ""
+	}
+	if !everywhere(s.Entries[i].Apps) {
+		where = " for " + s.Account.AppName(s.Attack.App)
+	}
+	return &s.Entries[i], where
+}
+
+// watchedOnly reports whether the nodes of the attack's application only watch.
+func (s Situation) watchedOnly() bool {
+	return s.Attack.App.Known && s.Account.Applications[int(s.Attack.App.N)].CannotBlock
 }
 
 // patchable is the patch that fits the attack, if one does; otherwise why not, unless the card's own line of it says so.
@@ -119,7 +137,7 @@ func (s Situation) patchable() (spec patchSpec, fits bool, why string) {
 	if not.String() != "" {
 		return spec, false, not.String()
 	}
-	if s.Attack.App.Known && s.Account.Applications[int(s.Attack.App.N)].CannotBlock {
+	if s.watchedOnly() {
 		return spec, false, s.Account.AppName(s.Attack.App) + " can't block"
 	}
 	for _, ch := range s.Changes {
@@ -183,7 +201,7 @@ var behavioural = []string{"brute", "credential_stuffing", "bola", "dirbust", "a
 
 func (s Situation) modeButton() (Suggestion, bool) {
 	app := s.Attack.App
-	if !app.Known || s.Attack.Status() == apiclient.StatusBlocked || slices.Contains(behavioural, s.Attack.Type) || s.Account.Applications[int(app.N)].CannotBlock {
+	if !app.Known || s.Attack.Status() == apiclient.StatusBlocked || slices.Contains(behavioural, s.Attack.Type) || s.watchedOnly() {
 		return Suggestion{}, false
 	}
 	now := ModeByRules(s.Rules, int(app.N))
