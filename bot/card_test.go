@@ -124,6 +124,9 @@ func situations() map[string]Card {
 	edit("protected", "incident", func(c *Card) {
 		c.Situation.Policy = c.Situation.Policy.With([]commands.Protected{{Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "branch office", By: anna()}})
 	})
+	edit("only-watches", "attack", func(c *Card) {
+		c.Situation.Account = &commands.Account{Name: "acme", Applications: map[int]commands.Application{4: {Name: "Legacy", CannotBlock: true}}}
+	})
 	edit("denied-and-patched", "incident", func(c *Card) {
 		c.Case, c.Situation.Changes = annasCase(), []commands.Change{denied(), patched()}
 	})

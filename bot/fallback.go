@@ -39,7 +39,7 @@ func (c Card) noticeSources(advice commands.Advice) string {
 	top, ok := commands.TopSource(a)
 	percent, known := c.topShare()
 	switch {
-	case known && c.tooThin(advice):
+	case known && len(advice.Suggestions) > 0 && c.tooThin(advice):
 		return fmt.Sprintf("%s sources, top one %s: one deny won't stop it.", a.SourceCount, commands.Percent(percent))
 	case !ok || !top.IP.IsValid():
 		return fmt.Sprintf("Hits %s, sources %s.", a.Hits, a.SourceCount)

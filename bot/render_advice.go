@@ -15,7 +15,7 @@ func (c Card) advice(advice commands.Advice) []commands.Text {
 		lines = append(lines, commands.Say(commands.Bold("Rehearsal:"), " buttons only show what would be sent; nothing is changed"))
 	}
 	if c.tooThin(advice) {
-		lines = append(lines, c.noButton()...)
+		lines = append(lines, c.noButton(advice)...)
 	} else {
 		lines = append(lines, c.measures(advice.Suggestions)...)
 	}
@@ -66,13 +66,17 @@ func (c Card) tooThin(advice commands.Advice) bool {
 	return ok && percent < 10
 }
 
-func (c Card) noButton() []commands.Text {
+func (c Card) noButton(advice commands.Advice) []commands.Text {
 	first := commands.Say(commands.Bold("No quick button stops this."))
-	if percent, ok := c.topShare(); ok {
+	if percent, ok := c.topShare(); ok && len(advice.Suggestions) > 0 {
 		first = commands.Say(first, " Denying the top source stops ", commands.Percent(percent), ".")
 	}
-	list := commands.Line{Name: "deny", Words: []string{"ADDRESS…"}}.With("attack", c.Situation.ID)
-	lines := []commands.Text{first, commands.Say(commands.Bold("What can:"), " a rate limit or captcha in the application · your own list of addresses, ", commands.Code(list.String()))}
+	what := commands.Say(commands.Bold("What can:"), " a rate limit or captcha in the application")
+	if !c.Situation.WatchedOnly() {
+		list := commands.Line{Name: "deny", Words: []string{"ADDRESS…"}}.With("attack", c.Situation.ID)
+		what = commands.Say(what, " · your own list of addresses, ", commands.Code(list.String()))
+	}
+	lines := []commands.Text{first, what}
 	switch c.Situation.Attack.Type {
 	case "brute", "credential_stuffing":
 		lines = append(lines, commands.Say("Block mode changes nothing: each request looks like a login. wafbot sees attacks, not logins: check for accounts taken over"))

@@ -84,7 +84,7 @@ func (c Card) suggestions(advice commands.Advice) []commands.Suggestion {
 	if c.Case.Owner == nil {
 		claim = append(claim, commands.ClaimButton(c.Situation))
 	}
-	if c.tooThin(advice) {
+	if c.tooThin(advice) && !c.Situation.WatchedOnly() {
 		return slices.Concat(claim, commands.ThinForms(c.Situation))
 	}
 	return slices.Concat(measures, claim)

@@ -121,7 +121,7 @@ func (l listing) planFor(ctx context.Context, c *Call, targets []Target, lasts s
 	return p, nil
 }
 
-// idle warns of an entry that stops nothing where it is meant to: on these applications, or on the attack's where it is for all.
+// idle warns of what stops nothing where it is meant to: on these applications, or on the attack's where it is for all.
 func (c *Call) idle(p *Plan, apps []int) {
 	if everywhere(apps) {
 		if c.Attack == nil || !c.Attack.App.Known {

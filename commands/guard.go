@@ -187,9 +187,9 @@ func (c *Call) guardSource(t Target) error {
 			continue
 		}
 		hit := unmap(s.Ranges[i])
-		what := Say(Code(t.String()), " is in ", Bold(s.Name), " (", Code(hit.String()), ")")
+		what := Say(Code(t.String()), " is in ", Bold(s.Name), " (", Code(rangeOf(hit).String()), ")")
 		if t.Prefix.Bits() < hit.Bits() {
-			what = Say(Code(t.String()), " contains ", Code(hit.String()), " of ", Bold(s.Name))
+			what = Say(Code(t.String()), " contains ", Code(rangeOf(hit).String()), " of ", Bold(s.Name))
 		}
 		if s.Deny != DenySecond {
 			return guarded(Say(what, ", which is never denied. Nothing was done"))

@@ -50,6 +50,8 @@ func TestNamedSourcesAreSpared(t *testing.T) {
 	}
 	w.waits(root, "deny 203.0.113.65", "pen test", "second person")
 	w.waits(root, "deny 203.0.113.0/24", "contains 203.0.113.64/27 of pen test")
+	w.reads(root, "protect 198.18.5.7 name=door")
+	w.refuses(root, "deny 198.18.5.0/24", commands.ErrGuarded, "contains 198.18.5.7 of door")
 	w.does(ann, "deny 203.0.113.7")
 }
 

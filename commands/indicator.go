@@ -108,6 +108,7 @@ func planIndicator(ctx context.Context, c *Call) ([]Plan, error) {
 		return nil, err
 	}
 	p.Warnings, p.Notes = indicatorEffect(header, trial, rule.AttackType)
+	c.idle(&p, nil)
 	p, err = c.planRule(ctx, p, rule, what+": there is an indicator")
 	return []Plan{p}, err
 }

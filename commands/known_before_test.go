@@ -100,7 +100,10 @@ func TestADenialThatWouldDoNothing(t *testing.T) {
 	advice = commands.Advise(w.situation(legacy))
 	require.Contains(t, notes(advice), "No quick deny: Legacy can't block")
 	require.Empty(t, labels(advice))
-	for _, line := range []string{"deny 198.51.100.9 attack=" + legacy, "gray 198.51.100.9 attack=" + legacy, "deny 198.51.100.9 app=Legacy"} {
+	for _, b := range commands.More(w.situation(legacy)) {
+		require.NotContains(t, b.Label, "Block by header")
+	}
+	for _, line := range []string{"deny 198.51.100.9 attack=" + legacy, "gray 198.51.100.9 attack=" + legacy, "indicator User-Agent sqlmap host=old.example.com attack=" + legacy, "deny 198.51.100.9 app=Legacy"} {
 		w.refuses(ann, line, commands.ErrAsk, "it stops nothing on Legacy: what can't block")
 	}
 	w.does(ann, "deny 198.51.100.9")

@@ -24,12 +24,14 @@ func More(s Situation) []Suggestion {
 // moreMeasures are those that change something at the service.
 func (s Situation) moreMeasures(add func(label, about string, l Line)) {
 	a := s.Attack
-	cannotBlock := s.watchedOnly()
+	cannotBlock := s.WatchedOnly()
 	if apiclient.Patchable(a.Type) && !cannotBlock {
 		add("Patch only", "All sources, in minutes to 1 h", s.line("patch"))
 	}
 	add("Deny several", "Several sources, a list, a country, Tor, data centers: in about 1 min", s.line("deny"))
-	add("Block by header", "What its requests have in common, as a User-Agent: in minutes to 1 h", s.line("indicator"))
+	if !cannotBlock {
+		add("Block by header", "What its requests have in common, as a User-Agent: in minutes to 1 h", s.line("indicator"))
+	}
 	if a.App.Known && !cannotBlock {
 		name := s.Account.AppName(a.App)
 		add("Mode of "+Visible(name, maxField), "All of "+name+", in minutes to 1 h", s.line("mode", appWord(a.App)))

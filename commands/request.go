@@ -170,7 +170,7 @@ func (c *Call) newRequest(plans []Plan) Request {
 			q.reaches(c.Account.reach(s))
 		}
 		if p.Until.Before(p.Renews) {
-			q.Reach = append(q.Reach, "it is prolonged while it knocks, for "+HumanDuration(p.Renews.Sub(c.Now))+" at most")
+			q.Reach = append(q.Reach, "it is prolonged while it knocks, for "+HumanDuration(p.Renews.Sub(now))+" at most")
 		}
 		for _, n := range p.Notes {
 			q.Reach = append(q.Reach, n.String())

@@ -487,8 +487,10 @@ func TestTheClockRenewsWhatWasApproved(t *testing.T) {
 	byClock := commands.Actor{ID: "wafbot", Name: "wafbot", Via: commands.ViaClock}
 	lab := source("lab", commands.DenySecond, "198.51.100.0/24")
 	w := newWorld(t, wayOut, sources(lab), func(c *commands.Config) { c.Policy.Renew = 10 * time.Hour })
+	w.pass(500 * time.Millisecond)
 	q := w.waits(ann, "deny 198.51.100.7")
 	require.Contains(t, q.Reach, "it is prolonged while it knocks, for 10 h at most")
+	w.pass(500 * time.Millisecond)
 	res, err := w.try(bob, "approve "+q.ID)
 	require.NoError(t, err)
 	ch := res.Changes[0]

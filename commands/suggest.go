@@ -93,7 +93,7 @@ func (s Situation) deniable() (*apiclient.Source, Text) {
 	if own, ok := s.Policy.SourceOf(top.IP); ok {
 		return nil, Say(Code(t.String()), " is ", Bold(own.Name), ": it isn't denied")
 	}
-	if s.watchedOnly() {
+	if s.WatchedOnly() {
 		return nil, Say("No quick deny: ", s.Account.AppName(s.Attack.App), " can't block, so it would stop nothing there")
 	}
 	for _, ch := range s.Changes {
@@ -126,8 +126,8 @@ func (s Situation) listed(list string, t Target) (e *apiclient.IPRule, where str
 	return &s.Entries[i], where
 }
 
-// watchedOnly reports whether the nodes of the attack's application only watch.
-func (s Situation) watchedOnly() bool {
+// WatchedOnly reports whether the nodes of the attack's application only watch, so that nothing stops it there.
+func (s Situation) WatchedOnly() bool {
 	return s.Attack.App.Known && s.Account.Applications[int(s.Attack.App.N)].CannotBlock
 }
 
@@ -137,7 +137,7 @@ func (s Situation) patchable() (spec patchSpec, fits bool, why string) {
 	if not.String() != "" {
 		return spec, false, not.String()
 	}
-	if s.watchedOnly() {
+	if s.WatchedOnly() {
 		return spec, false, s.Account.AppName(s.Attack.App) + " can't block"
 	}
 	for _, ch := range s.Changes {
@@ -201,7 +201,7 @@ var behavioural = []string{"brute", "credential_stuffing", "bola", "dirbust", "a
 
 func (s Situation) modeButton() (Suggestion, bool) {
 	app := s.Attack.App
-	if !app.Known || s.Attack.Status() == apiclient.StatusBlocked || slices.Contains(behavioural, s.Attack.Type) || s.watchedOnly() {
+	if !app.Known || s.Attack.Status() == apiclient.StatusBlocked || slices.Contains(behavioural, s.Attack.Type) || s.WatchedOnly() {
 		return Suggestion{}, false
 	}
 	now := ModeByRules(s.Rules, int(app.N))
