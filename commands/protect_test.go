@@ -2,6 +2,7 @@ package commands_test
 
 import (
 	"encoding/json"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,8 @@ func TestWhatIsProtectedIsNotDenied(t *testing.T) {
 	s.Policy = s.Policy.With(w.scene().Protected)
 	require.Contains(t, notes(commands.Advise(s)), "203.0.113.7 is branch office: it isn't denied")
 	require.Equal(t, []string{"Patch, 7 days", "Block mode, 2 h"}, labels(commands.Advise(s)))
+	s.Entries = append(s.Entries, apiclient.IPRule{List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"), Expires: w.clock().Add(time.Hour)})
+	require.Contains(t, notes(commands.Advise(s)), "203.0.113.7 is branch office and is denied now until 2026-11-20 04:00 UTC: remove 203.0.113.0/24 list=black takes it off")
 
 	w.nothing(root, `protect 203.0.113.7 name="branch office"`, "Protected already: 203.0.113.7")
 	w.refuses(root, "unprotect 192.0.2.1", commands.ErrNothing, "192.0.2.1 is our CDN by the configuration")

@@ -91,6 +91,9 @@ func (s Situation) deniable() (*apiclient.Source, Text) {
 		return nil, Say("No quick deny: the service lists no readable source")
 	}
 	if own, ok := s.Policy.SourceOf(top.IP); ok {
+		if e, where := s.listed(apiclient.ListDeny, t); e != nil {
+			return nil, Say(Code(t.String()), " is ", Bold(own.Name), " and ", Bold("is denied now"), where, untilText(e.Expires), byText(*e), ": ", Code("remove "+names(*e)+" list=black"), " takes it off")
+		}
 		return nil, Say(Code(t.String()), " is ", Bold(own.Name), ": it isn't denied")
 	}
 	if s.WatchedOnly() {

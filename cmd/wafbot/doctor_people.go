@@ -84,7 +84,7 @@ func (c checkup) groups(ctx context.Context, e *bot.Examiner) []finding {
 		case !known:
 			f.Subject, f.State, f.Text, f.Mend = u.id, wrong, "no user group with this id, for "+u.where(), "check the id: the group's menu in Slack copies it"
 		case g.Disabled:
-			f.State, f.Text, f.Mend = wrong, "disabled, so that it calls nobody, for "+u.where(), "enable it in Slack, or write another group"
+			f.State, f.Text, f.Mend = wrong, "disabled, so that it calls nobody and gives nobody a role, for "+u.where(), "enable it in Slack, or write another group"
 		case u.role && g.Members == 0:
 			f.State, f.Text, f.Mend = warn, "nobody is in it, for "+u.where(), "add people to it in Slack, or write another group"
 		}
