@@ -101,13 +101,16 @@ func (s Situation) switchButton(now string) Suggestion {
 	return s.knowing(b, apiclient.Source{})
 }
 
-// knowing marks a button's line with what its dialog says, so that the click isn't asked about it again.
+// knowing marks a button's line with what its dialog says, so that the click isn't asked about it again. Whom else it hits it is asked about where the
+// dialog had no room to say it.
 func (s Situation) knowing(b Suggestion, top apiclient.Source) Suggestion {
 	if s.Scene.Seen[top.IP].Shared() {
 		b.Danger = true
-		b.Line.Flags = append(b.Line.Flags, flagShared)
+		if strings.Contains(b.Confirm, s.shared(top).text) {
+			b.Line.Flags = append(b.Line.Flags, flagShared)
+		}
 	}
-	if !s.Scene.Locked.IsZero() && b.Line.Name != denying.name {
+	if !s.Scene.Locked.IsZero() && b.Line.Name != denying.name { // the card says so, and nothing worse can come of it than that answer
 		b.Line.Flags = append(b.Line.Flags, flagLocked)
 	}
 	return b

@@ -135,6 +135,9 @@ func TestADialogWithoutRoom(t *testing.T) {
 	}
 	contain := commands.Advise(s).Suggestions[0].Confirm
 	require.NotContains(t, contain, "Not allowlisted")
+	for _, b := range commands.Advise(s).Suggestions { // what it has no room for, the click is asked about
+		require.Equal(t, strings.Contains(b.Confirm, "LIKELY A CDN"), b.Line.Has("shared"), b.Label)
+	}
 	for _, part := range []string{"Deny 203.0.113.7 everywhere for 4 h", "Patch exactly POST shop.example.com/very-long", "for 7 days"} {
 		require.Contains(t, contain, part)
 	}
