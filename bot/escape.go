@@ -96,9 +96,12 @@ func (w *markupWriter) take(s string) string {
 		w.room = -1
 		return "…"
 	}
-	s = commands.Visible(s, w.room)
-	w.room -= runes(s)
-	return s
+	shown := commands.Visible(s, w.room)
+	w.room -= runes(shown)
+	if strings.HasSuffix(shown, "…") && !strings.HasSuffix(s, "…") {
+		w.room = -1 // it was cut: nothing follows
+	}
+	return shown
 }
 
 func (w *markupWriter) put(markup string) {

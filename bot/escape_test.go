@@ -64,8 +64,10 @@ func TestMrkdwnIsCutToFit(t *testing.T) {
 		"code":    commands.Say(commands.Code(strings.Repeat("e\u0301", 100_000)), " end"),
 		"words":   commands.Say(strings.Repeat("* ", 50_000)),
 		"pieces":  commands.Say(commands.Code(strings.Repeat("x", maxText)), time.Unix(1795000000, 0), commands.Bold("end")),
+		"twice":   commands.Say(commands.Bold(strings.Repeat("x", 2*maxText)), " and ", commands.Bold("more")),
 	} {
 		got := mrkdwn(text)
+		require.NotContains(t, got, "……", name)
 		require.LessOrEqual(t, len([]rune(got)), maxText, name)
 		require.Contains(t, got, "…", name)
 		requireHarmless(t, got)

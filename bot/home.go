@@ -25,10 +25,15 @@ func (b *Bot) homeOpened(d delivery, h happening) {
 	if h.EventID != "" {
 		req.names = append([]string{"event " + h.EventID}, req.names...)
 	}
-	b.once(req, func(ctx context.Context) { b.drawHome(ctx, req) })
+	b.refreshHome(req)
 }
 
-// drawHome draws a Home tab without an answer on top.
+// refreshHome draws a Home tab for somebody who waits for it.
+func (b *Bot) refreshHome(req request) {
+	b.once(req, func(ctx context.Context) { b.answer(ctx, req, Message{}) })
+}
+
+// drawHome draws a Home tab without an answer on top, if that works at once.
 func (b *Bot) drawHome(ctx context.Context, req request) {
 	if err := b.publishHome(ctx, req, nil); err != nil {
 		b.cfg.Log.Warn("draw home tab", "user", req.Invocation.Actor.ID, "err", err)

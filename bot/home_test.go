@@ -233,7 +233,7 @@ func summaries() map[string]commands.Summary {
 	}}
 	busy.Notes = []commands.NoteOn{{Attack: "ak7q2m9xw", Note: commands.Note{By: rob, At: now.Add(-2 * time.Hour), Text: "same botnet as on Monday"}}}
 	window := quiet
-	window.Blocked = []commands.BlockWindow{{App: "Shop", From: now.Add(-2 * time.Hour), To: now.Add(-time.Hour)}, {App: "Legacy"}}
+	window.Blocked = []commands.BlockWindow{{App: "Shop", From: now.Add(-2 * time.Hour), To: now.Add(-time.Hour)}, {App: "Legacy"}, {App: "Portal", Mode: "off", From: now.Add(-time.Hour)}}
 	blind.Unread = "the service doesn't accept wafbot's token"
 	blind.Blind = []commands.Spell{{From: now.Add(-8 * time.Hour), Until: now.Add(-7 * time.Hour)}, {From: now.Add(-20 * time.Minute), Why: "the service refuses the token"}}
 	lost := quiet
@@ -271,7 +271,9 @@ func TestSummaryStaysWithinLimits(t *testing.T) {
 		s.Overview = crowd(1, 300, text).Accounts[0]
 		s.Others = slices.Repeat(s.Others, 200)
 		s.Others[0].Reason = text
-		s.Undone = slices.Repeat([]commands.Undone{{Change: s.InForce[0], Why: text}}, 200)
+		undone := s.InForce[0]
+		undone.EndedBy = &commands.Actor{Name: text}
+		s.Undone = slices.Repeat([]commands.Undone{{Change: undone, Why: text}}, 200)
 		s.Notes = slices.Repeat([]commands.NoteOn{{Attack: text, Note: commands.Note{Text: text, By: commands.Actor{Name: text}}}}, 200)
 		s.Blind = slices.Repeat([]commands.Spell{{Why: text}}, 200)
 		s.Blocked = slices.Repeat([]commands.BlockWindow{{App: text}}, 200)

@@ -87,7 +87,7 @@ func (b *Bot) click(ctx context.Context, p payload, d delivery) {
 		req.Ephemeral = true // the question goes
 		b.reply(req, commands.Say("Left as it is. Nothing was done"))
 	case actionRefresh:
-		b.once(req, func(ctx context.Context) { b.drawHome(ctx, req) })
+		b.refreshHome(req)
 	case actionLink: // the client has opened the address already
 	default:
 		b.outdated(req, action.ActionID)

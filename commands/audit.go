@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -53,6 +54,9 @@ func readAudit(ctx context.Context, c *Call) (Result, error) {
 }
 
 func auditAway(err error) error {
+	if errors.Is(err, ErrBadEntry) {
+		return &Refusal{Kind: ErrAway, Cause: err, Text: Say("an entry of the audit log can't be read. ", Code("audit verify"), " tells which; at the terminal ", Code("wafbot audit export"), " gives the others")}
+	}
 	return &Refusal{Kind: ErrAway, Cause: err, Text: Say("wafbot's memory (Redis) can't be reached, and the audit log is in it. The same lines are on wafbot's standard output")}
 }
 
@@ -84,7 +88,7 @@ func (c *Call) auditedUser() string {
 	if by == me {
 		by = c.Actor.ID
 	}
-	return strings.ToLower(by)
+	return strings.ToLower(strings.TrimPrefix(by, "@"))
 }
 
 func auditLine(e AuditEntry) Text {

@@ -119,3 +119,26 @@ func TestReadAudit(t *testing.T) {
 	require.Contains(t, text(res), "#13 2026-11-21 04:00 UTC Bob (slash)")
 	require.Len(t, w.reads(eve, "audit since=forever --all").Lines, 14)
 }
+
+func TestAuditOfSomebodyByName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.does(ann, "deny 203.0.113.7")
+	w.does(bob, "deny 203.0.113.8")
+	for by, want := range map[string]int{"@bob": 1, "Bob": 1, "U2BOB": 1, "<@U2BOB|bob>": 1, "@me": 1, "o": 1, "@carl": 0} {
+		require.Len(t, w.reads(ann, "audit by="+by).Data, want, by)
+	}
+}
+
+// One entry that can't be read doesn't look as if Redis were away.
+func TestAuditWithAnEntryThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	w.does(ann, "deny attack="+id)
+	w.audit.entries[0].Line = unreadable
+	w.refuses(ann, "audit", commands.ErrAway, "an entry of the audit log can't be read. audit verify tells which")
+	doc := w.document(id)
+	require.Contains(t, doc, "What was asked and said: an entry of the audit log can't be read")
+	require.NotContains(t, doc, "Redis")
+}

@@ -361,6 +361,9 @@ func (a *auditLog) Entries(_ context.Context, account string, since time.Time) (
 	}
 	var found []commands.AuditEntry
 	for _, e := range slices.Backward(a.entries) {
+		if e.Line == unreadable {
+			return nil, commands.ErrBadEntry
+		}
 		if e.Account == account && !e.At.Before(since) {
 			found = append(found, e)
 		}

@@ -8,16 +8,29 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// modeSpell is a time in which an application was in a mode that wafbot had switched it to and in which the service registers no incidents.
+// modeSpell is a time in which an application was in a mode in which the service registers no incidents.
 type modeSpell struct {
 	App    int       `json:"application"`
 	Mode   string    `json:"mode"`
 	From   time.Time `json:"from"`
-	Until  time.Time `json:"until,omitzero"` // zero: it has no end
-	Change string    `json:"change"`
+	Until  time.Time `json:"until,omitzero"`   // zero: it has no end
+	Change string    `json:"change,omitempty"` // "": others set it
 }
 
-// modeSpells are those that changes tell of, the oldest first. What others switched in the service's console nobody knows.
+// hides reports whether no incident is registered in a mode.
+func hides(mode string) bool {
+	return mode == apiclient.ModeOff || mode == apiclient.ModeSafeBlocking || mode == apiclient.ModeBlock
+}
+
+// hiding is the application's own rule if no incident is registered because of it; nil: there is none.
+func hiding(rules []apiclient.Rule, app int) *apiclient.Rule {
+	if own, _ := modeRules(rules, app); own != nil && hides(own.Mode) {
+		return own
+	}
+	return nil
+}
+
+// modeSpells are those that changes tell of, the oldest first.
 func modeSpells(changes []Change, now time.Time) []modeSpell {
 	var all []modeSpell
 	for _, ch := range slices.Backward(changes) {
@@ -26,15 +39,17 @@ func modeSpells(changes []Change, now time.Time) []modeSpell {
 		}
 		app, err := strconv.Atoi(ch.Line.Words[0])
 		mode := ch.Line.Words[1]
-		if err != nil || mode == apiclient.ModeMonitoring || mode == apiclient.ModeDefault {
+		if err != nil || !hides(mode) {
 			continue
 		}
 		m := modeSpell{App: app, Mode: mode, From: ch.At, Until: ch.Until, Change: ch.ID}
 		switch {
 		case ch.State == StateUndone:
 			m.Until = ch.EndedAt
-		case ch.InForce(now) && ch.superseded(changes):
+		case ch.superseded(changes):
 			m.Until = supersededAt(ch, changes)
+		case ch.overdue(now):
+			m.Until = time.Time{} // it could not be returned
 		}
 		all = append(all, m)
 	}
@@ -56,9 +71,18 @@ func (m modeSpell) overlaps(from, until time.Time) bool {
 	return m.From.Before(until) && (m.Until.IsZero() || m.Until.After(from))
 }
 
+// modeAppName is an application in a text about its mode: others have that of the default one.
+func (a *Account) modeAppName(app int) string {
+	name := a.AppName(apiclient.Known(int64(app)))
+	if app == apiclient.DefaultApp {
+		name += " and all that inherit its mode"
+	}
+	return name
+}
+
 // modeSpellText says from when to when nobody could see whether an attack worked.
 func (a *Account) modeSpellText(m modeSpell, now time.Time) Text {
-	app := a.AppName(apiclient.Known(int64(m.App)))
+	app := a.modeAppName(m.App)
 	switch {
 	case m.Until.IsZero():
 		return Say("no incidents ", Bold("can"), " be registered on ", app, " since ", m.From, ": it is in mode ", m.Mode)

@@ -18,7 +18,8 @@ func note() *Command {
 	return &Command{
 		Name: "note", Role: Responder,
 		Summary: "write down what others should know about an attack",
-		Args:    []Arg{{Name: "text", Object: true, Rest: true, Required: true, Help: "at most 500 characters; in quotes if it holds a = or --", Kind: FieldLines}, argCase},
+		Args:    []Arg{{Name: "text", Object: true, Rest: true, Required: true, Help: "at most 500 characters", Kind: FieldLines}, argCase},
+		Example: `note "type=xss was our own test"`,
 		Write:   writeNote,
 	}
 }

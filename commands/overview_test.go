@@ -2,6 +2,7 @@ package commands_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -158,7 +159,8 @@ func TestSummary(t *testing.T) {
 		"Going on: 1 attack, 0 incidents among them", id, "Nobody is on it", "Waiting for a second person: 1", "r1111111 Deny country:FR",
 		"Ends on your shift, until 2026-11-20 13:10 UTC: 1\n", "In force for longer: 1\n", "Modes that have not returned: 1\n", "returns by itself",
 		"No incidents could be registered on Shop: it blocks since 2026-11-20 03:00 UTC",
-		"Denied by others than wafbot: 1\n", "198.51.100.9 everywhere", "soc ticket 7", "Taken back: 1\n", "Deny 203.0.113.8", "taken back by Bob", "no reason given",
+		"Denied by others than wafbot: 1\n", "198.51.100.9 everywhere", "soc ticket 7", "Taken back: 1\n",
+		"Deny 203.0.113.8 everywhere for 4 h · Bob · taken back by Bob 2026-11-20 03:00 UTC: no reason given",
 		"Note of Bob 2026-11-20 03:00 UTC: same botnet",
 	} {
 		require.Contains(t, shown, part)
@@ -203,6 +205,28 @@ func TestSummaryOfAModeThatOthersSet(t *testing.T) {
 	shown := text(w.reads(eve, "summary"))
 	require.Contains(t, shown, "No incidents could be registered on Legacy: it blocks since 2026-11-20 03:00 UTC")
 	require.NotContains(t, shown, "could be registered on Shop")
+}
+
+// An application that is off registers no more incidents than one that blocks.
+func TestSummaryOfModesInWhichNothingIsSeen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.byHand("POST", "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"off","validated":false,"action":[{"type":"equal","value":"7","point":["instance"]}]}`)
+	w.anyway(ann, "mode Shop safe_blocking for=2h")
+	w.pass(30 * time.Minute)
+	w.anyway(ann, "mode Shop block for=1h")
+	w.next(root, "mode app:default block for=1h")
+	shown := text(w.reads(eve, "summary"))
+	for _, part := range []string{
+		"No incidents could be registered on Legacy: it is off since 2026-11-20 03:00 UTC",
+		"No incidents could be registered on Shop from 2026-11-20 03:00 UTC to 2026-11-20 03:30 UTC: it blocked",
+		"No incidents could be registered on Shop: it blocks since 2026-11-20 03:30 UTC",
+		"No incidents could be registered on the default application and all that inherit its mode: it blocks since",
+	} {
+		require.Contains(t, shown, part)
+	}
+	w.pass(3 * time.Hour)
+	require.Contains(t, text(w.reads(eve, "summary")), "No incidents could be registered on Shop: it blocks since 2026-11-20 03:30 UTC", "it should have returned and has not")
 }
 
 func TestSummaryWhereTheServiceDoesNotAnswer(t *testing.T) {
@@ -261,6 +285,13 @@ func TestTakeOver(t *testing.T) {
 	require.Equal(t, "legal knows", w.said(three).Notes[0].Text)
 	require.Equal(t, bob.ID, told[2].To)
 
+	shown := text(w.reads(ann, "summary"))
+	require.Contains(t, shown, "Notes: 1\n")
+	require.Contains(t, shown, " and 2 more Note of Ann 2026-11-20 03:02 UTC: legal knows", "one note on all of them")
+	doc := w.document(two)
+	require.Contains(t, doc, "UTC Ann takes it over\n")
+	require.Contains(t, doc, "UTC Ann hands it over to Bob: legal knows\n")
+
 	w.refuses(ann, "handover --all to=@me attack="+one, commands.ErrUsage, "not both")
 	w.refuses(eve, "handover --all to=@me", commands.ErrDenied, "role responder")
 	w.refuses(ann, "handover --all to=U4EVE", commands.ErrGuarded, "role viewer")
@@ -271,6 +302,24 @@ func TestTakeOver(t *testing.T) {
 	require.Contains(t, text(res), "Ann is on 3 attacks")
 	w.fault("POST /v1/objects/attack", "status:403", 10)
 	w.refuses(bob, "handover --all to=@me", commands.ErrService, "")
+}
+
+// What is refused of one attack is refused of all: nobody is told that nothing was done while half of it was.
+func TestTakeOverThatIsRefusedChangesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one, two := w.attackOn("/a"), w.attackOn("/b")
+	for _, id := range []string{one, two} {
+		w.writes(bob, "claim attack="+id)
+	}
+	last := w.overview(ann).Ongoing[1].ID
+	for i := range 100 {
+		w.writes(bob, fmt.Sprintf("note attack=%s %d", last, i))
+	}
+	w.refuses(ann, "handover --all to=@me legal knows", commands.ErrGuarded, "100 notes already")
+	for _, id := range []string{one, two} {
+		require.Equal(t, bob.ID, w.said(id).Owner.ID)
+	}
 }
 
 func TestTakeOverThatWasCutShort(t *testing.T) {

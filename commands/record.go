@@ -85,9 +85,11 @@ func (r *Runner) recordPlan(ctx context.Context, c *Call, p Plan, outcome, why s
 
 // recordWrite audits what was written into wafbot's own memory.
 func (r *Runner) recordWrite(ctx context.Context, c *Call, res Result) {
-	r.record(ctx, AuditEntry{
-		At: c.Now, Account: c.Account.Name, Actor: c.Actor, Line: c.Line.String(), Outcome: res.Outcome, Attack: res.AttackID, After: []string{res.Lines[0].String()},
-	})
+	after := []string{res.Lines[0].String()}
+	if attacks, ok := res.Data.([]string); ok && len(attacks) > 0 { // the answer names the first of them
+		after = append(after, strings.Join(attacks, " "))
+	}
+	r.record(ctx, AuditEntry{At: c.Now, Account: c.Account.Name, Actor: c.Actor, Line: c.Line.String(), Outcome: res.Outcome, Attack: res.AttackID, After: after})
 }
 
 // changeEntry is the audit entry of a change that was sent.

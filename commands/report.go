@@ -2,9 +2,11 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -142,12 +144,16 @@ func (c *Call) recorded(ctx context.Context, h *history) {
 			continue
 		}
 		h.Changes = append(h.Changes, ch)
-		if ch.InForce(c.Now) && ch.Amends() == "" && !ch.superseded(all) {
+		if (ch.InForce(c.Now) || ch.overdue(c.Now)) && ch.Amends() == "" && !ch.superseded(all) {
 			h.InPlace = append(h.InPlace, ch)
 		}
 	}
 	from, until := h.span(c.Now, c.Account.OngoingFor)
 	entries, err := c.cfg.Audit.Entries(ctx, h.Account, from)
+	if errors.Is(err, ErrBadEntry) {
+		h.unknown(Say("What was asked and said: an entry of the audit log can't be read. ", Code("audit verify"), " tells which"))
+		err = nil
+	}
 	c.failed(h, "read audit log", err)
 	for _, e := range slices.Backward(entries) {
 		if e.isAbout(h.ID) {
@@ -161,10 +167,37 @@ func (c *Call) recorded(ctx context.Context, h *history) {
 			h.Blind = append(h.Blind, s)
 		}
 	}
-	for _, m := range modeSpells(all, c.Now) {
-		if apiclient.Known(int64(m.App)) == h.Attack.App && m.overlaps(from, until) {
-			h.Modes = append(h.Modes, m)
+	c.modesOf(ctx, h, all)
+}
+
+// modesOf adds the times in which no incident could be registered on the attack's application: because of wafbot's changes, and of a rule that is there now.
+func (c *Call) modesOf(ctx context.Context, h *history, changes []Change) {
+	if !h.Attack.App.Known {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, accountPatience)
+	defer cancel()
+	from, until := h.span(c.Now, c.Account.OngoingFor)
+	app := int(h.Attack.App.N)
+	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+	if err != nil {
+		h.unknown(Say("Whether others set a mode in which no incident is registered: ", notBecause(err)))
+	}
+	add := func(app int) {
+		known := false
+		for _, m := range modeSpells(changes, c.Now) {
+			if m.App == app && m.overlaps(from, until) {
+				h.Modes = append(h.Modes, m)
+				known = known || m.Until.IsZero() || m.Until.After(c.Now)
+			}
 		}
+		if rule := hiding(rules, app); rule != nil && !known && rule.Updated.Before(until) {
+			h.Modes = append(h.Modes, modeSpell{App: app, Mode: rule.Mode, From: rule.Updated})
+		}
+	}
+	add(app)
+	if own, _ := modeRules(rules, app); err == nil && app != apiclient.DefaultApp && (own == nil || own.Mode == apiclient.ModeDefault) {
+		add(apiclient.DefaultApp)
 	}
 }
 
@@ -174,6 +207,9 @@ func (e AuditEntry) isAbout(attack string) bool {
 		return e.Attack == attack
 	}
 	line, err := Parse(e.Line)
+	if err == nil && line.Has("all") && e.Outcome == "done" && len(e.After) > 1 { // an account that was handed over
+		return slices.Contains(strings.Fields(e.After[1]), attack)
+	}
 	return err == nil && matchID(attack, line.Keys["attack"])
 }
 

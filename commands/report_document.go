@@ -104,6 +104,8 @@ func (c *Call) inPlace(d *document, h history) {
 	for _, ch := range h.InPlace {
 		line := Say(Bold(ch.Does), ", by ", Visible(ch.Actor.Name, maxField))
 		switch {
+		case ch.overdue(h.At):
+			line = Say(line, ", though it should have ended ", ch.Until, ": wafbot tries each minute")
 		case ch.Until.IsZero():
 			line = Say(line, ", without an end")
 		case ch.mustBeEnded():

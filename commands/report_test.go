@@ -163,6 +163,36 @@ func TestReportOfWhatNobodySaw(t *testing.T) {
 	golden(t, "report-unseen.md", w.document(id))
 }
 
+// The service's rules tell of modes that others set, and of what inherits them.
+func TestReportOfModesThatOthersSet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{App: 7, Path: "/old"})
+	require.Contains(t, w.document(id), "The service registered no incident\n")
+	w.byHand("POST", "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"off","validated":false,"action":[{"type":"equal","value":"-1","point":["instance"]}]}`)
+	inherits := w.document(id)
+	require.Contains(t, inherits, "which tells little: no incidents **can** be registered on the default application and all that inherit its mode since 2026-11-20 03:01:00 UTC: it is in mode off")
+	require.Contains(t, inherits, "In mode off no incidents **could** be registered on the default application and all that inherit its mode\n")
+	w.byHand("POST", "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"block","validated":false,"action":[{"type":"equal","value":"7","point":["instance"]}]}`)
+	own := w.document(id)
+	require.Contains(t, own, "no incidents **can** be registered on Legacy since 2026-11-20 03:02:00 UTC: it is in mode block")
+	require.NotContains(t, own, "default application")
+	w.fault("POST /v1/objects/hint", "status:403", 10)
+	require.Contains(t, w.document(id), "Whether others set a mode in which no incident is registered: ")
+}
+
+// What should have ended and could not be is in place.
+func TestReportOfWhatIsOverdue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	w.next(ann, "mode 4 block for=1h attack="+id)
+	w.pass(2 * time.Hour)
+	doc := w.document(id)
+	require.Contains(t, doc, "by Ann, though it should have ended 2026-11-20 04:01:00 UTC: wafbot tries each minute. `undo c")
+	require.Contains(t, doc, "no incidents **can** be registered on Shop since 2026-11-20 03:01:00 UTC")
+}
+
 // Everything that a stranger can write, in a report on an attack of which nothing but evidence is left.
 func TestReportOfAHostileAttack(t *testing.T) {
 	t.Parallel()

@@ -212,7 +212,7 @@ func entryText(e AuditEntry) Text {
 
 // handoverText says to whom an attack was handed over, by the answer that was given, and with which words.
 func handoverText(e AuditEntry, who, message string) Text {
-	to, _, _ := strings.Cut(strings.Join(e.After, " "), " is on it since ")
+	to, _, _ := strings.Cut(strings.Join(e.After, " "), " is on ")
 	text := Say(who, " hands it over to ", Visible(to, maxField))
 	if to == e.Actor.Name {
 		text = Say(who, " takes it over")
@@ -230,7 +230,7 @@ func (c *Call) unseen(h history) []moment {
 		all = append(all, moment{at: s.From, text: Say(Bold("wafbot was blind"), " ", s.text())})
 	}
 	for _, m := range h.Modes {
-		text := Say("In mode ", m.Mode, " no incidents ", Bold("could"), " be registered on ", c.Account.AppName(h.Attack.App))
+		text := Say("In mode ", m.Mode, " no incidents ", Bold("could"), " be registered on ", c.Account.modeAppName(m.App))
 		if !m.Until.IsZero() {
 			text = Say(text, " until ", m.Until)
 		}

@@ -40,9 +40,10 @@ type Summary struct {
 	Who       Actor              `json:"-"`
 }
 
-// BlockWindow is a time in which an application blocked, so that no incident could be registered on it.
+// BlockWindow is a time in which an application blocked, or was off, so that no incident could be registered on it.
 type BlockWindow struct {
-	App  string    `json:"app"`           // its name
+	App  string    `json:"app"` // its name
+	Mode string    `json:"mode"`
 	From time.Time `json:"from,omitzero"` // zero: not known
 	To   time.Time `json:"to,omitzero"`   // zero: it goes on
 }
@@ -121,9 +122,6 @@ func (s *Summary) countAttacks(seen seen) {
 // happened finds what people did: what they took back and why, what they noted, and when an application blocked because of them.
 func (s *Summary) happened(seen seen) {
 	for _, ch := range seen.changes {
-		if w, ok := s.blockWindow(ch); ok {
-			s.Blocked = append(s.Blocked, w)
-		}
 		if ch.State != StateUndone || ch.Amends() != "" || ch.EndedAt.Before(s.Since) || ch.EndedBy == nil || ch.EndedBy.Via == ViaClock {
 			continue
 		}
@@ -140,24 +138,18 @@ func (s *Summary) happened(seen seen) {
 			}
 		}
 	}
+	for _, m := range modeSpells(seen.changes, s.Now) {
+		if !m.overlaps(s.Since, s.Now) {
+			continue
+		}
+		w := BlockWindow{App: s.Of.modeAppName(m.App), Mode: m.Mode, From: m.From}
+		if !m.Until.After(s.Now) {
+			w.To = m.Until
+		}
+		s.Blocked = append(s.Blocked, w)
+	}
 	slices.SortFunc(s.Notes, func(x, y NoteOn) int { return y.At.Compare(x.At) })
 	slices.SortFunc(s.Blocked, func(x, y BlockWindow) int { return x.From.Compare(y.From) })
-}
-
-// blockWindow is the time in which an application blocked by a change, as far as it lies in the summary's.
-func (s *Summary) blockWindow(ch Change) (w BlockWindow, ok bool) {
-	i := slices.IndexFunc(ch.Steps, func(step Step) bool {
-		return step.Kind == CreateRule && step.Done && blocks(*step.Rule)
-	})
-	if i < 0 || ch.Amends() != "" {
-		return w, false
-	}
-	scope, _ := apiclient.ConditionsScope(ch.Steps[i].Rule.Conditions)
-	w = BlockWindow{App: s.Of.AppName(scope.App), From: ch.At, To: ch.EndedAt}
-	if ch.State != StateUndone && !ch.InForce(s.Now) && !ch.overdue(s.Now) {
-		w.To = ch.Until
-	}
-	return w, w.To.IsZero() || w.To.After(s.Since)
 }
 
 // byOthers finds what others than wafbot did at the service: entries of the denylist, and modes in which applications block.
@@ -177,20 +169,15 @@ func (c *Call) byOthers(ctx context.Context, s *Summary, seen seen) error {
 	}
 	for _, rule := range rules {
 		scope, ok := apiclient.ConditionsScope(rule.Conditions)
-		if !ok || !blocks(rule) || !scope.App.Known {
+		if !ok || !scope.App.Known {
 			continue
 		}
-		name := c.Account.AppName(scope.App)
-		own, _ := modeRules(rules, int(scope.App.N))
-		known := slices.ContainsFunc(s.Blocked, func(w BlockWindow) bool { return w.App == name && (w.To.IsZero() || w.To.After(c.Now)) })
+		own := hiding(rules, int(scope.App.N))
+		name := s.Of.modeAppName(int(scope.App.N))
+		known := slices.ContainsFunc(s.Blocked, func(w BlockWindow) bool { return w.App == name && w.To.IsZero() })
 		if own != nil && own.ID == rule.ID && !known {
-			s.Blocked = append(s.Blocked, BlockWindow{App: name, From: rule.Updated})
+			s.Blocked = append(s.Blocked, BlockWindow{App: name, Mode: own.Mode, From: own.Updated})
 		}
 	}
 	return nil
-}
-
-// blocks reports whether a rule has an application block, so that no incident is registered on it.
-func blocks(rule apiclient.Rule) bool {
-	return rule.Type == apiclient.RuleMode && (rule.Mode == apiclient.ModeBlock || rule.Mode == apiclient.ModeSafeBlocking)
 }

@@ -3,6 +3,8 @@ package commands
 import (
 	"slices"
 	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
 )
 
 // How many rows of each kind a hand-over shows in a chat: one message has to hold it all.
@@ -102,16 +104,7 @@ func (s Summary) happenedPart() Part {
 		p.Title = Say(p.Title, "; ", number(s.Alone), " of these blocked without anybody")
 	}
 	for _, w := range s.Blocked {
-		text := Say("No incidents ", Bold("could"), " be registered on ", w.App)
-		switch {
-		case !w.To.IsZero():
-			text = Say(text, fromTo(w.From, w.To), ": it blocked")
-		case w.From.IsZero():
-			text = Say(text, ": it blocks")
-		default:
-			text = Say(text, ": it blocks since ", w.From)
-		}
-		p.Rows = append(p.Rows, Row{Text: text})
+		p.Rows = append(p.Rows, Row{Text: w.text()})
 	}
 	for _, b := range s.Blind {
 		why := b.Why
@@ -121,6 +114,21 @@ func (s Summary) happenedPart() Part {
 		p.Rows = append(p.Rows, Row{Text: Say(Bold("Not watched"), fromTo(b.From, b.Until), ": ", why)})
 	}
 	return p.cutTo(2*summaryOthers, s.line("attacks").With("since", durationText(s.Now.Sub(s.Since).Truncate(time.Second))))
+}
+
+func (w BlockWindow) text() Text {
+	text := Say("No incidents ", Bold("could"), " be registered on ", w.App)
+	was, is := "blocked", "blocks"
+	if w.Mode == apiclient.ModeOff {
+		was, is = "was off", "is off"
+	}
+	switch {
+	case !w.To.IsZero():
+		return Say(text, fromTo(w.From, w.To), ": it ", was)
+	case w.From.IsZero():
+		return Say(text, ": it ", is)
+	}
+	return Say(text, ": it ", is, " since ", w.From)
 }
 
 // unseen reports whether there was a time in which an incident would not have been seen.
@@ -154,7 +162,8 @@ func (s Summary) undonePart() (p Part) {
 		if u.Why != "" {
 			why = Visible(u.Why, maxField)
 		}
-		p.Rows = append(p.Rows, Row{Text: Say(changeRow(u.Change), ": ", why)})
+		ch := u.Change // its ends don't matter any more, and would leave no room for why
+		p.Rows = append(p.Rows, Row{Text: Say(Code(ch.ID), " ", ch.Does, " · ", ch.by(), " · taken back by ", ch.EndedBy.Name, " ", ch.EndedAt, ": ", why)})
 	}
 	if len(p.Rows) > 0 {
 		p.Title = Say(Bold("Taken back: "), number(len(p.Rows)))
@@ -163,8 +172,21 @@ func (s Summary) undonePart() (p Part) {
 }
 
 func (s Summary) notesPart() (p Part) {
-	for _, n := range s.Notes {
-		p.Rows = append(p.Rows, Row{Text: Say(Code(n.Attack), " ", NoteLine(n.Note))})
+	for i, n := range s.Notes {
+		if slices.ContainsFunc(s.Notes[:i], func(o NoteOn) bool { return o.ID == n.ID }) {
+			continue // of an account that was handed over: one note on all its attacks
+		}
+		about := Say(Code(n.Attack))
+		same := 0
+		for _, o := range s.Notes[i+1:] {
+			if o.ID == n.ID {
+				same++
+			}
+		}
+		if same > 0 {
+			about = Say(about, " and ", same, " more")
+		}
+		p.Rows = append(p.Rows, Row{Text: Say(about, " ", NoteLine(n.Note))})
 	}
 	if len(p.Rows) > 0 {
 		p.Title = Say(Bold("Notes: "), number(len(p.Rows)))

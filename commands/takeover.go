@@ -44,6 +44,7 @@ func (c *Call) writeTakeOver(ctx context.Context) (Result, error) {
 		return Result{}, Away(err)
 	}
 	t := taken{to: to, names: map[string]string{}, since: earlier(c.At, c.Now)}
+	changed := map[string]Case{} // all are looked at before one is written: what is refused changes none of them
 	for _, attack := range burning {
 		id := AttackID(c.Account.Name, attack.ID)
 		k := cases[id]
@@ -53,10 +54,22 @@ func (c *Call) writeTakeOver(ctx context.Context) (Result, error) {
 			}
 			continue
 		}
-		if err := c.takeOne(ctx, attack, &k, to); err != nil {
+		if err := c.takeOne(&k, to); err != nil {
 			return Result{}, err
 		}
+		changed[id] = k
 		t.add(id, k)
+	}
+	for _, attack := range burning {
+		id := AttackID(c.Account.Name, attack.ID)
+		k, ok := changed[id]
+		if !ok {
+			continue
+		}
+		if err := c.lock.SaveCase(ctx, id, k); err != nil {
+			return Result{}, Away(err)
+		}
+		c.cfg.Touched(ctx, Touch{Account: c.Account.Name, Attack: attack, Delivery: c.ID, At: c.Now})
 	}
 	if len(t.ids) == 0 && len(burning) == 0 {
 		return unwritten(t.ids, Say("Nothing is going on on ", c.Account.Name, ". Nothing was changed")), nil
@@ -81,8 +94,8 @@ func (c *Call) burningNow(ctx context.Context) ([]apiclient.Attack, error) {
 	return c.burning(c.Account, listed), nil
 }
 
-// takeOne puts somebody on one attack, and has its card say so.
-func (c *Call) takeOne(ctx context.Context, attack apiclient.Attack, k *Case, to Actor) error {
+// takeOne puts somebody on one attack.
+func (c *Call) takeOne(k *Case, to Actor) error {
 	before := k.Owner
 	k.Owner = c.owner(to)
 	if before != nil {
@@ -94,10 +107,6 @@ func (c *Call) takeOne(ctx context.Context, attack apiclient.Attack, k *Case, to
 			return err
 		}
 	}
-	if err := c.lock.SaveCase(ctx, AttackID(c.Account.Name, attack.ID), *k); err != nil {
-		return Away(err)
-	}
-	c.cfg.Touched(ctx, Touch{Account: c.Account.Name, Attack: attack, Delivery: c.ID, At: c.Now})
 	return nil
 }
 

@@ -48,6 +48,10 @@ func TestTheHomeTab(t *testing.T) {
 		w.home("rob", "wafbot is live", "Nothing is going on", "In force by wafbot: 0", "1 of 1 account watched well", "[Refresh]", "Your role: responder")
 		w.opensHome("guest")
 		require.NotContains(t, w.home("guest", "You have no role here", "Who may act: admins <@U0ANN0001>", "write your id U0GUEST04"), "Going on")
+		w.rough = true
+		w.Slack.SetFault(workspace.Fault{Kind: "ratelimited", Method: "views.publish", RetryAfter: 1, Times: 1})
+		w.opensHome("vic")
+		w.home("vic", "Nothing is going on")
 
 		w.attack(injection())
 		card := w.card(attacker)
@@ -102,7 +106,7 @@ func TestTheHandOver(t *testing.T) {
 		handed := func() int {
 			return len(slices.DeleteFunc(w.shown("#waf"), func(m workspace.Message) bool { return !says(m, "Hand-over of acme: the last 10 h") }))
 		}
-		w.message("#waf", "Hand-over of acme: the last 10 h", "Nothing is going on", "What happened: no incidents are known of", "No incidents could be registered on default: it blocks since")
+		w.message("#waf", "Hand-over of acme: the last 10 h", "Nothing is going on", "What happened: no incidents are known of", "No incidents could be registered on default and all that inherit its mode: it blocks since")
 		first := w.stop
 		w.start() // another replica
 		first()
