@@ -133,10 +133,11 @@ func (c *Call) extendEntries(ctx context.Context, p *Plan, ch Change) error {
 		}
 		p.Steps = append(p.Steps, Step{Kind: AddEntry, Entry: &longer, Force: true, Before: []apiclient.IPRule{entries[i]}})
 	}
-	if len(p.Steps) > 0 && len(p.Nothing) > 0 {
+	longer := len(p.Nothing) > 0
+	if longer && (len(p.Steps) > 0 || c.Actor.Via == ViaClock) { // an attempt of the clock's that was never written down is now
 		p.Notes, p.Nothing = append(p.Notes, p.Nothing), nil
 	}
-	if len(p.Steps)+len(p.Nothing) > 0 {
+	if longer || len(p.Steps) > 0 {
 		return nil
 	}
 	text := Say("there is nothing to prolong")

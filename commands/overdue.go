@@ -29,18 +29,19 @@ func notEnded(ch Change, err error, now time.Time) Look {
 }
 
 // notRenewed is what came of trying to prolong a change that knocks. What failed is tried again until its end, and people are
-// asked meanwhile; what was refused will be again.
+// asked meanwhile, unless only the memory was away for a moment; what was refused will be again.
 func (r *Runner) notRenewed(ch Change, err error, now time.Time) Look {
+	ch = r.limited(ch)
 	l, _ := r.look(ch, now)
 	if l.Ended || ch.LookAt().IsZero() || now.Before(ch.LookAt()) {
 		return l
 	}
 	l = Look{Change: ch, Next: ch.Until}
-	failed := errors.Is(err, ErrService)
-	if failed {
+	needsSecond := errors.Is(err, ErrNeedsSecond)
+	if !needsSecond && !errors.Is(err, ErrGuarded) && !errors.Is(err, ErrNothing) {
 		l.Next = ch.again(now)
 	}
-	l.ask(failed || errors.Is(err, ErrNeedsSecond))
+	l.ask(needsSecond || errors.Is(err, ErrService))
 	return l
 }
 
