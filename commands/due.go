@@ -182,7 +182,7 @@ func (r *Runner) actByClock(ctx context.Context, ch Change, now time.Time) error
 			return []Look{{Change: ch}}
 		}
 		if over {
-			return []Look{notEnded(known[i], err, now)}
+			return []Look{notEnded(known[i], err, now, r.saidTied(ctx, known[i]))}
 		}
 		return []Look{r.notRenewed(known[i], err, now)}
 	})

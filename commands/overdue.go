@@ -1,7 +1,9 @@
 package commands
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -13,7 +15,7 @@ type Late struct {
 
 // notEnded is what came of trying to end a change that is over. That its end is overdue is told once, and not where the notice of tied hands says it,
 // nor of a memory that was away for a moment.
-func notEnded(ch Change, err error, now time.Time) Look {
+func notEnded(ch Change, err error, now time.Time, tied bool) Look {
 	l := Look{Change: ch}
 	switch {
 	case ch.LookAt().IsZero(): // somebody was faster
@@ -21,11 +23,17 @@ func notEnded(ch Change, err error, now time.Time) Look {
 		l.Next = ch.LookAt()
 	default:
 		l.Next = now.Add(dueAgain)
-		if ch.Late == nil && !tiesHands(err) && !errors.Is(err, ErrAway) {
+		if ch.Late == nil && !tied && !tiesHands(err) && !errors.Is(err, ErrAway) {
 			l.Change.Late, l.Late = &Late{Due: ch.Until, Why: notBecause(err)}, true
 		}
 	}
 	return l
+}
+
+// saidTied reports whether the notice of tied hands names the change among what is due, whatever else goes wrong meanwhile.
+func (r *Runner) saidTied(ctx context.Context, ch Change) bool {
+	t, err := r.cfg.Ties.Tied(ctx, ch.Account)
+	return err == nil && t.GoesOn() && slices.ContainsFunc(powers(ch.Steps), t.lacks)
 }
 
 // notRenewed is what came of trying to prolong a change that knocks. What failed is tried again until its end, and people are
