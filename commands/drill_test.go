@@ -84,6 +84,10 @@ func TestTheReportOfADrill(t *testing.T) {
 		want   []string
 	}{
 		"not posted": {begun, false, []string{"ok a round trip to Redis: 0.4 ms", "FAILED the card reaches Slack (it was not posted: look at the log of wafbot serve)"}},
+		"waits": {posted, false, []string{
+			"ok a round trip to Redis: 0.4 ms", "ok from asking until Slack had the card: 1.2 s", "ok finding the card again in the channel's history: 45.0 ms",
+			"FAILED somebody answers (nobody has yet)",
+		}},
 		"answered": {answered, true, []string{
 			"ok a round trip to Redis: 0.4 ms", "ok from asking until Slack had the card: 1.2 s", "ok finding the card again in the channel's history: 45.0 ms",
 			"ok until Ann answered: 11.8 s", "ok from the click until wafbot had it: 30.0 ms (Slack's clock against wafbot's)",
