@@ -30,7 +30,7 @@ func pageState(f facts, now time.Time) PageNow {
 		return PageNow{}
 	}
 	_, muted := commands.Muted(f.done.scene.Mutes, f.attack, now)
-	u := commands.Unclaimed{Attack: f.attack, Quiet: f.quiet, Muted: muted, Told: f.pager.Told, Worse: f.pager.Worse, After: f.pager.After, Case: f.done.said}
+	u := commands.Unclaimed{Attack: f.attack, Quiet: f.quiet, Muted: muted, Told: f.pager.Told, Worse: f.pager.Worse, Route: f.pager.Route, After: f.pager.After, Case: f.done.said}
 	_, at, _ := u.PagesAt(last)
 	return PageNow{At: at}
 }
