@@ -100,7 +100,10 @@ func NotDrilled() []string {
 // Report is what came of a drill.
 func (d Drill) Report() []Text {
 	head := Say(Bold("DRILL of "+d.Account), ": answered by ", Bold(Visible(answerer(d), maxField)))
-	if d.Claim == nil {
+	switch {
+	case d.Card.Drill != d.ID:
+		head = Say(Bold("DRILL of "+d.Account), ": ", Bold("its card was not posted"))
+	case d.Claim == nil:
 		head = Say(Bold("DRILL of "+d.Account), ": ", Bold("nobody answered"))
 	}
 	lines := []Text{head}

@@ -78,6 +78,8 @@ func TestTheReportOfADrill(t *testing.T) {
 	answered.Card.Shown, answered.Audited = after(13*time.Second+241*time.Millisecond), 17
 	silent := posted
 	silent.Over, silent.Card.Found, silent.Card.Fault = after(5*time.Minute), 0, "the channel's history can't be read: missing_scope"
+	require.Equal(t, "DRILL of acme: its card was not posted", begun.Report()[0].String())
+	require.Equal(t, "DRILL of acme: nobody answered", silent.Report()[0].String())
 	for name, tt := range map[string]struct {
 		drill  commands.Drill
 		passed bool
