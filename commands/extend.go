@@ -42,7 +42,8 @@ func planExtend(ctx context.Context, c *Call) ([]Plan, error) {
 		return nil, err
 	}
 	until := end(ch.Until, length)
-	if err := c.cfg.Policy.guardEnd(until, c.Now); err != nil {
+	// Shortly before its end it may be prolonged as it could be made anew at its end.
+	if err := c.cfg.Policy.guardEnd(until, c.Now.Add(ch.lead())); err != nil {
 		return nil, err
 	}
 	again, err := c.planAgain(ctx, ch, until)
@@ -80,7 +81,7 @@ func (c *Call) planAgain(ctx context.Context, ch Change, until time.Time) (Plan,
 	}
 	lasts := never
 	if !until.IsZero() {
-		lasts = until.Sub(c.Now).Truncate(time.Second)
+		lasts = min(until.Sub(c.Now).Truncate(time.Second), c.cfg.Policy.longest())
 	}
 	again := *c
 	again.Cmd, again.Line = cmd, ch.Line.With("for", durationText(lasts))

@@ -207,6 +207,27 @@ func TestThePolicyOfRenewalsChanges(t *testing.T) {
 	}
 }
 
+// What was made for as long as anything may hold is prolonged before its end as it would be at its end: by the clock, and by the button of the question.
+func TestTheLongestIsProlonged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := &going{knocks: []string{"203.0.113.7"}}
+		w := newBubble(t, renewing(g, 24*time.Hour), func(c *commands.Config) { c.Policy.Longest = 4 * time.Hour })
+		id := w.attackOn("/login")
+		g.set([]string{"203.0.113.7"}, []string{id})
+		denied := w.does(ann, "deny 203.0.113.7 for=4h")
+		patched := w.does(ann, "patch attack="+id+" for=4h")
+		w.refuses(ann, "extend "+patched.ID+" for=4h", commands.ErrGuarded, "nothing may hold longer than 4h from now")
+		runDue(t, w, 3*time.Hour+46*time.Minute)
+		require.Equal(t, denied.Until.Add(4*time.Hour), w.ledger.change(denied.ID).Until)
+		asked := w.ledger.looked(isAsked)
+		require.Len(t, asked, 1)
+		w.does(bob, commands.ExtendButton(asked[0].Change).Line.String())
+		require.Equal(t, patched.Until.Add(4*time.Hour), w.ledger.change(patched.ID).Until)
+		w.refuses(ann, "extend "+patched.ID+" for=30m", commands.ErrGuarded, "nothing may hold longer than 4h from now")
+	})
+}
+
 func TestWhatEndsIsAskedAbout(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
