@@ -52,7 +52,7 @@ func (p PageNow) text() commands.Text {
 func pagerAway(n poller.News) Message {
 	lines := []commands.Text{
 		commands.Say(commands.Bold("The pager of "+n.Account+" can't be called: nobody is called"), ". Why: ", commands.Visible(n.Fault, maxTitle*2)),
-		commands.Say("Attacks that nobody is on wait for it. wafbot goes on trying, once a minute at least; their cards say when it was called. ",
+		commands.Say("Attacks that nobody is on wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. ",
 			"If you read this: take what waits, or call somebody"),
 	}
 	m := linesMessage(lines, []commands.Suggestion{{Label: "What burns", Line: commands.Line{Name: "status"}.With("account", n.Account)}})
