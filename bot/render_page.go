@@ -30,7 +30,7 @@ func pageState(f facts, now time.Time) PageNow {
 		return PageNow{}
 	}
 	_, muted := commands.Muted(f.done.scene.Mutes, f.attack, now)
-	u := commands.Unclaimed{Attack: f.attack, Quiet: f.quiet, Muted: muted, Told: f.pager.Told, Worse: f.pager.Worse, After: f.pager.After, Case: f.done.said}
+	u := commands.Unclaimed{Attack: f.attack, Quiet: f.quiet, Muted: muted, Told: f.pager.Told, Worse: f.pager.Worse, Route: f.pager.Route, After: f.pager.After, Case: f.done.said}
 	_, at, _ := u.PagesAt(last)
 	return PageNow{At: at}
 }
@@ -52,7 +52,7 @@ func (p PageNow) text() commands.Text {
 func pagerAway(n poller.News) Message {
 	lines := []commands.Text{
 		commands.Say(commands.Bold("The pager of "+n.Account+" can't be called: nobody is called"), ". Why: ", commands.Visible(n.Fault, maxTitle*2)),
-		commands.Say("Attacks that nobody is on wait for it. wafbot goes on trying, once a minute at least; their cards say when it was called. ",
+		commands.Say("Attacks that nobody is on wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. ",
 			"If you read this: take what waits, or call somebody"),
 	}
 	m := linesMessage(lines, []commands.Suggestion{{Label: "What burns", Line: commands.Line{Name: "status"}.With("account", n.Account)}})

@@ -60,7 +60,7 @@ func (b *Bot) tellEnds(ctx context.Context, n poller.News) error {
 	}
 	if ts != "" {
 		call := newsCall(n, endsMessage(ch, who, ""), "")
-		call.Channel, call.Thread = channel, ts
+		call.Channel, call.Thread, call.Broadcast = channel, ts, who == "" // a thread without a mention is read by nobody
 		if err := b.tellCall(ctx, n, call); !errors.Is(err, errNowhere) {
 			return err
 		}

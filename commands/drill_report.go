@@ -50,7 +50,11 @@ func (d Drill) Steps() []DrillStep {
 	}
 	add(DrillStep{Name: "from asking until Slack had the card", OK: true, Took: d.Card.Posted.Sub(d.At)})
 	add(DrillStep{Name: "finding the card again in the channel's history", OK: d.Card.Found > 0, Took: d.Card.Found, Note: d.Card.Fault})
-	if d.Claim == nil {
+	switch {
+	case d.Waits():
+		add(DrillStep{Name: "somebody answers", Note: "nobody has yet"})
+		return steps
+	case d.Claim == nil:
 		add(DrillStep{Name: "somebody answers", Note: "nobody did within " + HumanDuration(d.Over.Sub(d.Card.Posted))})
 		return append(steps, d.shown(d.Over)...)
 	}
@@ -96,7 +100,10 @@ func NotDrilled() []string {
 // Report is what came of a drill.
 func (d Drill) Report() []Text {
 	head := Say(Bold("DRILL of "+d.Account), ": answered by ", Bold(Visible(answerer(d), maxField)))
-	if d.Claim == nil {
+	switch {
+	case d.Card.Drill != d.ID:
+		head = Say(Bold("DRILL of "+d.Account), ": ", Bold("its card was not posted"))
+	case d.Claim == nil:
 		head = Say(Bold("DRILL of "+d.Account), ": ", Bold("nobody answered"))
 	}
 	lines := []Text{head}

@@ -78,12 +78,18 @@ func TestTheReportOfADrill(t *testing.T) {
 	answered.Card.Shown, answered.Audited = after(13*time.Second+241*time.Millisecond), 17
 	silent := posted
 	silent.Over, silent.Card.Found, silent.Card.Fault = after(5*time.Minute), 0, "the channel's history can't be read: missing_scope"
+	require.Equal(t, "DRILL of acme: its card was not posted", begun.Report()[0].String())
+	require.Equal(t, "DRILL of acme: nobody answered", silent.Report()[0].String())
 	for name, tt := range map[string]struct {
 		drill  commands.Drill
 		passed bool
 		want   []string
 	}{
 		"not posted": {begun, false, []string{"ok a round trip to Redis: 0.4 ms", "FAILED the card reaches Slack (it was not posted: look at the log of wafbot serve)"}},
+		"waits": {posted, false, []string{
+			"ok a round trip to Redis: 0.4 ms", "ok from asking until Slack had the card: 1.2 s", "ok finding the card again in the channel's history: 45.0 ms",
+			"FAILED somebody answers (nobody has yet)",
+		}},
 		"answered": {answered, true, []string{
 			"ok a round trip to Redis: 0.4 ms", "ok from asking until Slack had the card: 1.2 s", "ok finding the card again in the channel's history: 45.0 ms",
 			"ok until Ann answered: 11.8 s", "ok from the click until wafbot had it: 30.0 ms (Slack's clock against wafbot's)",

@@ -87,7 +87,7 @@ func (r *Runner) lookAround(ctx context.Context, account string, due Due, now ti
 		for _, id := range ids {
 			ch := Change{ID: id, Account: account} // forgotten
 			if i := slices.IndexFunc(known, func(c Change) bool { return c.ID == id }); i >= 0 {
-				ch = known[i]
+				ch = r.limited(known[i])
 			}
 			if l, act := r.look(ch, now); act {
 				todo = append(todo, ch)
@@ -182,7 +182,7 @@ func (r *Runner) actByClock(ctx context.Context, ch Change, now time.Time) error
 			return []Look{{Change: ch}}
 		}
 		if over {
-			return []Look{notEnded(known[i], err, now)}
+			return []Look{notEnded(known[i], err, now, r.saidTied(ctx, known[i]))}
 		}
 		return []Look{r.notRenewed(known[i], err, now)}
 	})

@@ -42,7 +42,8 @@ func planExtend(ctx context.Context, c *Call) ([]Plan, error) {
 		return nil, err
 	}
 	until := end(ch.Until, length)
-	if err := c.cfg.Policy.guardEnd(until, c.Now); err != nil {
+	// Shortly before its end it may be prolonged as it could be made anew at its end.
+	if err := c.cfg.Policy.guardEnd(until, c.Now.Add(ch.lead())); err != nil {
 		return nil, err
 	}
 	again, err := c.planAgain(ctx, ch, until)
@@ -80,7 +81,7 @@ func (c *Call) planAgain(ctx context.Context, ch Change, until time.Time) (Plan,
 	}
 	lasts := never
 	if !until.IsZero() {
-		lasts = until.Sub(c.Now).Truncate(time.Second)
+		lasts = min(until.Sub(c.Now).Truncate(time.Second), c.cfg.Policy.longest())
 	}
 	again := *c
 	again.Cmd, again.Line = cmd, ch.Line.With("for", durationText(lasts))
@@ -133,10 +134,11 @@ func (c *Call) extendEntries(ctx context.Context, p *Plan, ch Change) error {
 		}
 		p.Steps = append(p.Steps, Step{Kind: AddEntry, Entry: &longer, Force: true, Before: []apiclient.IPRule{entries[i]}})
 	}
-	if len(p.Steps) > 0 && len(p.Nothing) > 0 {
+	longer := len(p.Nothing) > 0
+	if longer && (len(p.Steps) > 0 || c.Actor.Via == ViaClock) { // an attempt of the clock's that was never written down is now
 		p.Notes, p.Nothing = append(p.Notes, p.Nothing), nil
 	}
-	if len(p.Steps)+len(p.Nothing) > 0 {
+	if longer || len(p.Steps) > 0 {
 		return nil
 	}
 	text := Say("there is nothing to prolong")

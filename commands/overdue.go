@@ -1,7 +1,9 @@
 package commands
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -13,7 +15,7 @@ type Late struct {
 
 // notEnded is what came of trying to end a change that is over. That its end is overdue is told once, and not where the notice of tied hands says it,
 // nor of a memory that was away for a moment.
-func notEnded(ch Change, err error, now time.Time) Look {
+func notEnded(ch Change, err error, now time.Time, tied bool) Look {
 	l := Look{Change: ch}
 	switch {
 	case ch.LookAt().IsZero(): // somebody was faster
@@ -21,26 +23,33 @@ func notEnded(ch Change, err error, now time.Time) Look {
 		l.Next = ch.LookAt()
 	default:
 		l.Next = now.Add(dueAgain)
-		if ch.Late == nil && !tiesHands(err) && !errors.Is(err, ErrAway) {
+		if ch.Late == nil && !tied && !tiesHands(err) && !errors.Is(err, ErrAway) {
 			l.Change.Late, l.Late = &Late{Due: ch.Until, Why: notBecause(err)}, true
 		}
 	}
 	return l
 }
 
+// saidTied reports whether the notice of tied hands names the change among what is due, whatever else goes wrong meanwhile.
+func (r *Runner) saidTied(ctx context.Context, ch Change) bool {
+	t, err := r.cfg.Ties.Tied(ctx, ch.Account)
+	return err == nil && t.GoesOn() && slices.ContainsFunc(powers(ch.Steps), t.lacks)
+}
+
 // notRenewed is what came of trying to prolong a change that knocks. What failed is tried again until its end, and people are
-// asked meanwhile; what was refused will be again.
+// asked meanwhile, unless only the memory was away for a moment; what was refused will be again.
 func (r *Runner) notRenewed(ch Change, err error, now time.Time) Look {
+	ch = r.limited(ch)
 	l, _ := r.look(ch, now)
 	if l.Ended || ch.LookAt().IsZero() || now.Before(ch.LookAt()) {
 		return l
 	}
 	l = Look{Change: ch, Next: ch.Until}
-	failed := errors.Is(err, ErrService)
-	if failed {
+	needsSecond := errors.Is(err, ErrNeedsSecond)
+	if !needsSecond && !errors.Is(err, ErrGuarded) && !errors.Is(err, ErrNothing) {
 		l.Next = ch.again(now)
 	}
-	l.ask(failed || errors.Is(err, ErrNeedsSecond))
+	l.ask(needsSecond || errors.Is(err, ErrService))
 	return l
 }
 

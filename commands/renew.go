@@ -67,6 +67,14 @@ func (c Change) longer() time.Duration {
 	return max(0, min(length, c.Renew.Sub(c.Until))).Truncate(time.Second)
 }
 
+// limited is the change as wafbot may prolong it by what the policy says now, which may be less than when it was made.
+func (r *Runner) limited(ch Change) Change {
+	if !ch.Renew.IsZero() {
+		ch.Renew = earlier(ch.Renew, end(ch.At, r.cfg.Policy.Renew))
+	}
+	return ch
+}
+
 // renewLine is the line that prolongs the change, as a person could type it.
 func (c Change) renewLine() Line {
 	return Line{Name: "extend", Words: []string{c.ID}}.With("for", durationText(c.longer())).With("reason", "it still knocks").With("account", c.Account)

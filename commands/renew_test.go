@@ -165,6 +165,69 @@ func TestARenewalIsTriedAgain(t *testing.T) {
 	})
 }
 
+// Redis is away for a moment of the renewal: it is tried again, whether the service had taken it by then or not.
+func TestARenewalOutlivesTheMemory(t *testing.T) {
+	t.Parallel()
+	for save := 1; save <= 3; save++ {
+		for away, what := range map[time.Duration]string{time.Second: "for a moment", 11 * time.Minute: "for longer than its first attempt counts"} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newBubble(t, renewing(&going{knocks: []string{"203.0.113.7"}}, 24*time.Hour))
+				ch := w.does(ann, "deny 203.0.113.7 for=4h")
+				runDue(t, w, 3*time.Hour+44*time.Minute+59*time.Second)
+				w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= save } })
+				runDue(t, w, away+time.Second)
+				w.ledger.set(func(l *ledger) { l.saveFail = nil })
+				runDue(t, w, 3*time.Minute)
+				require.Equal(t, ch.Until.Add(4*time.Hour), w.ledger.change(ch.ID).Until, "save %d, %s", save, what)
+				require.Equal(t, w.ledger.change(ch.ID).Until.Unix(), w.listed("black")[0].ExpiredAt)
+				require.Empty(t, w.ledger.looked(isAsked))
+			})
+		}
+	}
+}
+
+// The policy allows less by now than when it was denied, or nothing: so far it is prolonged, then people are asked.
+func TestThePolicyOfRenewalsChanges(t *testing.T) {
+	t.Parallel()
+	for most, longer := range map[time.Duration]time.Duration{0: 0, time.Hour: 0, 6 * time.Hour: 2 * time.Hour, 48 * time.Hour: 4 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newBubble(t, renewing(&going{knocks: []string{"203.0.113.7"}}, 24*time.Hour))
+			ch := w.does(ann, "deny 203.0.113.7 for=4h")
+			w.cfg.Policy.Renew = most
+			w.Runner = commands.New(w.cfg)
+			runDue(t, w, 3*time.Hour+50*time.Minute)
+			require.Equal(t, ch.Until.Add(longer), w.ledger.change(ch.ID).Until, most)
+			asked := w.ledger.looked(isAsked)
+			require.Equal(t, longer == 0, len(asked) == 1, most)
+			if len(asked) == 1 {
+				require.Contains(t, commands.EndsSoonLines(asked[0].Change)[1].String(), "lasts as long as wafbot may prolong it by itself")
+				require.NotContains(t, commands.ChangeLine(w.ledger.change(ch.ID)).String(), "longer while it knocks")
+			}
+		})
+	}
+}
+
+// What was made for as long as anything may hold is prolonged before its end as it would be at its end: by the clock, and by the button of the question.
+func TestTheLongestIsProlonged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := &going{knocks: []string{"203.0.113.7"}}
+		w := newBubble(t, renewing(g, 24*time.Hour), func(c *commands.Config) { c.Policy.Longest = 4 * time.Hour })
+		id := w.attackOn("/login")
+		g.set([]string{"203.0.113.7"}, []string{id})
+		denied := w.does(ann, "deny 203.0.113.7 for=4h")
+		patched := w.does(ann, "patch attack="+id+" for=4h")
+		w.refuses(ann, "extend "+patched.ID+" for=4h", commands.ErrGuarded, "nothing may hold longer than 4h from now")
+		runDue(t, w, 3*time.Hour+46*time.Minute)
+		require.Equal(t, denied.Until.Add(4*time.Hour), w.ledger.change(denied.ID).Until)
+		asked := w.ledger.looked(isAsked)
+		require.Len(t, asked, 1)
+		w.does(bob, commands.ExtendButton(asked[0].Change).Line.String())
+		require.Equal(t, patched.Until.Add(4*time.Hour), w.ledger.change(patched.ID).Until)
+		w.refuses(ann, "extend "+patched.ID+" for=30m", commands.ErrGuarded, "nothing may hold longer than 4h from now")
+	})
+}
+
 func TestWhatEndsIsAskedAbout(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -14,6 +14,7 @@ type Unclaimed struct {
 	Muted  bool
 	Told   time.Time     // people were told of it, or were to be: that Slack was away calls nobody off
 	Worse  time.Time     // it last became worse; zero: never
+	Route  string        // whose pager it is; "": none is left
 	After  time.Duration // the pager is called when nobody has been on it for so long
 	Case   Case
 }
@@ -25,6 +26,7 @@ type Page struct {
 	Route    string    `json:"route"`  // whose pager it is
 	Since    time.Time `json:"since"`  // nobody has been on it
 	Severity string    `json:"severity"`
+	Incident bool      `json:"incident,omitempty"` // the attack was one when the pager was called
 	State    PageState `json:"state"`
 	TakenAt  time.Time `json:"taken_at,omitzero"` // the pager took the call
 	EndedAt  time.Time `json:"ended_at,omitzero"` // it was to be ended
@@ -71,14 +73,20 @@ func later(a, b time.Time) time.Time {
 }
 
 // PagesAt is when the pager is called if nothing changes, the last page being what it is; false if it isn't called. For one time in which
-// nobody is on it the pager is called once, and for an attack that is over only if it is an incident.
+// nobody is on it the pager is called once, and for an attack that is over only if it is an incident. One that becomes an incident calls the
+// incident's, whoever was called before.
 func (u Unclaimed) PagesAt(last Page) (since, at time.Time, ok bool) {
 	since, ok = u.since()
 	switch {
-	case !ok, last.Open(), !since.After(last.Since), u.Quiet && !u.Attack.Incident():
+	case !ok, last.Open(), !since.After(last.Since) && !u.Escalates(last), u.Quiet && !u.Attack.Incident():
 		return time.Time{}, time.Time{}, false
 	}
 	return since, since.Add(u.After), true
+}
+
+// Escalates reports whether the attack has become an incident since, which has another pager.
+func (u Unclaimed) Escalates(last Page) bool {
+	return u.Attack.Incident() && !last.Incident && u.Route != "" && u.Route != last.Route
 }
 
 // Over reports whether nobody need be called by an open page any more: somebody was on the attack meanwhile, or it is none.

@@ -41,6 +41,11 @@ func TestWhenAPagerIsCalled(t *testing.T) {
 		"it was, for the same time":          {last: ended(0), want: never},
 		"it was, for a time before":          {u: Unclaimed{Case: Case{Released: at(30)}}, last: ended(0), want: 35, over: true},
 		"it was, and is released once more":  {u: Unclaimed{Case: Case{Released: at(30)}}, last: ended(30), want: never, over: true},
+		"another pager's, an incident now":   {u: Unclaimed{Attack: incident, Route: "incidents"}, last: Page{State: PageEnded, Since: at(0), Route: "attacks"}, want: 5},
+		"the same pager's, an incident now":  {u: Unclaimed{Attack: incident, Route: "attacks"}, last: Page{State: PageEnded, Since: at(0), Route: "attacks"}, want: never},
+		"its pager was called as one":        {u: Unclaimed{Attack: incident, Route: "incidents"}, last: Page{State: PageEnded, Since: at(0), Route: "gone", Incident: true}, want: never},
+		"no pager is left":                   {u: Unclaimed{Attack: incident}, last: Page{State: PageEnded, Since: at(0), Route: "gone"}, want: never},
+		"another pager's, no incident":       {u: Unclaimed{Route: "moved"}, last: Page{State: PageEnded, Since: at(0), Route: "attacks"}, want: never},
 	} {
 		tt.u.Told, tt.u.After = told, 5*time.Minute
 		since, when, ok := tt.u.PagesAt(tt.last)

@@ -13,6 +13,7 @@ import (
 const (
 	drillLook  = 200 * time.Millisecond // how often Redis is asked how a drill goes
 	drillGrace = 30 * time.Second       // how long its card may take to be posted, or to show how it ended
+	drillLeave = 5 * time.Second        // how long, where whoever began it doesn't wait any more
 )
 
 // drillResult is what came of a drill, for programs.
@@ -85,7 +86,7 @@ func (t terminal) drillBegun(o lineOptions, account string, res commands.Result,
 
 // followDrill reads in Redis how a drill goes, until it has ended and its card shows so. Who stops waiting calls it off.
 func (t terminal) followDrill(ctx context.Context, a *app, o lineOptions, d commands.Drill) drillResult {
-	told := false
+	told, leaves := false, false
 	for {
 		now, err := a.store.Drill(ctx, d.Account)
 		switch {
@@ -100,14 +101,19 @@ func (t terminal) followDrill(ctx context.Context, a *app, o lineOptions, d comm
 		}
 		if drillDone(d, time.Now()) {
 			if d.Waits() {
-				a.stopDrill(ctx, d)
+				d = a.stopDrill(ctx, d)
 			}
 			return drillReport(d)
 		}
 		select {
 		case <-ctx.Done():
-			a.stopDrill(context.WithoutCancel(ctx), d)
-			return drillReport(d)
+			if leaves {
+				return drillReport(d)
+			}
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), drillLeave)
+			defer cancel()
+			d, leaves = a.stopDrill(ctx, d), true
 		case <-time.After(drillLook):
 		}
 	}
@@ -128,9 +134,9 @@ func drillDone(d commands.Drill, now time.Time) bool {
 	return !d.Card.Shown.IsZero() || now.Sub(ended) > drillGrace
 }
 
-// stopDrill calls a drill off that nobody waits for any more.
-func (a *app) stopDrill(ctx context.Context, d commands.Drill) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+// stopDrill calls a drill off that nobody waits for any more, and gives it as it is then.
+func (a *app) stopDrill(ctx context.Context, d commands.Drill) commands.Drill {
+	ctx, cancel := context.WithTimeout(ctx, drillLeave)
 	defer cancel()
 	_, err := a.runner.Do(ctx, commands.Invocation{
 		ID: "stop " + d.ID, At: time.Now(), Actor: osActor(), Line: commands.Line{Name: "drill", Words: []string{"stop"}}.With("account", d.Account),
@@ -138,6 +144,10 @@ func (a *app) stopDrill(ctx context.Context, d commands.Drill) {
 	if err != nil && !errors.Is(err, commands.ErrNothing) {
 		a.log.Error("call off drill", "account", d.Account, "err", err)
 	}
+	if now, err := a.store.Drill(ctx, d.Account); err == nil && now.ID == d.ID {
+		return now
+	}
+	return d
 }
 
 func drillReport(d commands.Drill) drillResult {

@@ -94,16 +94,17 @@ func (p *paging) look(ctx context.Context) (err error) {
 	g.SetLimit(pagesAtOnce)
 	for _, w := range todo {
 		_, muted := commands.Muted(mutes, w.shown.Attack, time.Now())
-		w.state = unclaimed(w.shown, cases[w.id], muted)
+		w.state = p.unclaimed(w.shown, cases[w.id], muted)
 		g.Go(func() error { return p.step(ctx, w) })
 	}
 	return g.Wait()
 }
 
-func unclaimed(s poller.Shown, said commands.Case, muted bool) commands.Unclaimed {
+func (p *paging) unclaimed(s poller.Shown, said commands.Case, muted bool) commands.Unclaimed {
 	u := commands.Unclaimed{Attack: s.Attack, Quiet: s.Quiet, Muted: muted, Case: said}
 	if s.Pager != nil {
 		u.Told, u.Worse, u.After = s.Pager.Told, s.Pager.Worse, s.Pager.After
+		u.Route, _ = p.route(s)
 	}
 	return u
 }
@@ -132,6 +133,13 @@ func (p *paging) step(ctx context.Context, w waiting) error {
 	switch {
 	case forgotten && !w.page.Open():
 		return p.drop(ctx, w.id)
+	case w.page.Open() && !forgotten && w.state.Escalates(w.page):
+		w.page.State, w.page.EndedAt = commands.PageEnding, time.Time{} // it is told once: the incident's own pager waits
+		if err := p.save(ctx, w.page); err != nil {
+			return err
+		}
+		p.setTries(w.page, tries{})
+		return p.end(ctx, w)
 	case w.page.State == commands.PageCalling && (forgotten || w.state.Over(w.page)):
 		w.page.State, w.page.EndedAt = commands.PageEnding, time.Now().UTC()
 		if err := p.save(ctx, w.page); err != nil {
@@ -160,7 +168,7 @@ func (p *paging) begin(ctx context.Context, w waiting) error {
 	}
 	w.page = commands.Page{
 		ID: poller.PageDelivery(p.account.Name, w.shown.Attack.ID, since), Attack: w.id, Route: route, Since: since, Severity: severity(w.shown),
-		State: commands.PageCalling,
+		Incident: w.shown.Attack.Incident(), State: commands.PageCalling,
 	}
 	if err := p.save(ctx, w.page); err != nil {
 		return err

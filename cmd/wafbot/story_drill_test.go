@@ -113,7 +113,11 @@ func TestADrillFromTheTerminal(t *testing.T) {
 	begun := start(t, w.shellOfAll(), "drill", "account=acme")
 	require.Contains(t, begun.line(t), "DRILL d")
 	begun.line(t)
-	begun.stop() // nobody waits any more
+	given := begun.stop() // nobody waits any more
+	require.Equal(t, exitFailed, given.code)
+	require.Contains(t, given.out, "FAILED somebody answers (nobody did within ")
+	require.Contains(t, given.out, "ok until the card showed it", "that it was called off is waited for")
+	require.Contains(t, given.out, "ok the audit log has it")
 	w.message("#waf", "DRILL · nothing is attacked · acme", "Called off")
 }
 

@@ -106,6 +106,40 @@ func TestThePagerIsCalled(t *testing.T) {
 	})
 }
 
+// Nobody heeds the pager of attacks, perhaps because it only files a ticket: an incident's is called, though the other one doesn't even answer.
+func TestAnIncidentCallsItsOwnPager(t *testing.T) {
+	t.Parallel()
+	for _, away := range []bool{false, true} {
+		w, tickets, phone := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t), newHook(t)
+		page := func(h *hook) *Page { return &Page{URL: apiclient.Secret(h.URL), Format: "json", After: time.Second} }
+		w.cfg.Accounts[0].Routes = []Route{{Match: Match{Kind: oneOrMore{"incident"}}, Page: page(phone)}, {Page: page(tickets)}}
+		w.start()
+		w.message("#waf", "wafbot watches acme")
+		attack := w.attack(injection())
+		card := w.card(attacker)
+		first := tickets.next()
+		card.says("paged at")
+		if away {
+			tickets.fail.Store(http.StatusServiceUnavailable)
+		}
+		require.NoError(t, w.WAF.MakeIncident(attack, *sqlHole()))
+		second := phone.next()
+		require.Equal(t, []string{"trigger", "incident", "critical"}, []string{second.Event, second.Kind, second.Severity})
+		if !away {
+			over := tickets.next()
+			require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
+			require.Contains(t, over.Text, "It is an incident now, which has its own pager")
+		}
+		card.says("INCIDENT", "paged at")
+		card.click("rob", "I'm on it")
+		require.Equal(t, "resolve", phone.next().Event)
+		w.stop()
+		require.Empty(t, tickets.got)
+		require.Empty(t, phone.got)
+		require.Equal(t, away, w.journal.has("end it there by hand"))
+	}
+}
+
 func TestNobodyIsCalledForWhatSomebodyHas(t *testing.T) {
 	t.Parallel()
 	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)

@@ -42,6 +42,7 @@ func TestWhatEndsWhileTheAttackGoesOn(t *testing.T) {
 		ask := w.message("#waf", "Deny 198.51.100.96/28 everywhere for 16 s ends at ", "and the attack goes on")
 		require.Equal(t, card.ts, ask.ThreadTS)
 		require.Contains(t, ask.Text, "<@U0ROB0002>", "who is on it")
+		require.False(t, ask.Broadcast)
 		w.until("renewed", func() bool { return w.expires(attacker + "/32").Equal(first.Add(20 * time.Second)) })
 		w.message("#waf", "Prolong by 20 s: Deny "+attacker, "wafbot")
 		require.True(t, w.journal.has(`"via":"clock"`, "extend ", "it still knocks", `"outcome":"done"`))
@@ -54,6 +55,22 @@ func TestWhatEndsWhileTheAttackGoesOn(t *testing.T) {
 		require.Empty(t, w.entries("acme"))
 		require.False(t, w.WAF.Denied("acme", attacker))
 	})
+}
+
+// Whoever acted sat at a terminal and can't be called: the channel sees what is asked.
+func TestTheChannelIsAskedWhereNobodyCanBeCalled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, miniRedis(t), workspace.IngressEither)
+	w.start()
+	defer func() { w.stop(); w.requireClean() }()
+	w.message("#waf", "wafbot watches acme")
+	w.attack(injection())
+	card := w.card(attacker)
+	denied := typed(t, w.shellOfAll(), "deny", "198.51.100.96/28", "for=8s", "attack="+card.id(), "-y")
+	require.Equal(t, exitDone, denied.code, denied.err)
+	ask := w.message("#waf", "Deny 198.51.100.96/28 everywhere for 8 s ends at ", "and the attack goes on")
+	require.Equal(t, card.ts, ask.ThreadTS)
+	require.True(t, ask.Broadcast)
 }
 
 // overwrites is what somebody does in the service's console.

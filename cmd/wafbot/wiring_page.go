@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/poller"
@@ -72,7 +73,7 @@ func (a *app) pageEvent(account Account, page commands.Page, s poller.Shown, sai
 	what := fmt.Sprintf("%s %s: %s on %s, %s hits. ", kind, commands.StatusName(attack), commands.TypeName(e.Type), e.App, attack.Hits)
 	state := "Nobody on it since " + page.Since.UTC().Format("15:04 UTC") + ". "
 	if e.Resolve {
-		state = ended(said)
+		state = ended(page, attack, said)
 	}
 	e.Summary = commands.Visible(what+state+commands.Where(attack), pagedTotal)
 	e.Details = map[string]string{
@@ -87,12 +88,15 @@ func (a *app) pageEvent(account Account, page commands.Page, s poller.Shown, sai
 }
 
 // ended is why nobody need be called any more.
-func ended(said commands.Case) string {
+func ended(page commands.Page, attack apiclient.Attack, said commands.Case) string {
 	switch {
 	case said.Owner != nil:
 		return commands.OwnerLine(said.Owner).String() + ". "
 	case said.Verdict != nil:
 		return commands.VerdictLine(*said.Verdict).String() + ". "
+	}
+	if attack.Incident() && !page.Incident {
+		return "It is an incident now, which has its own pager. "
 	}
 	return "Nobody need be called any more. "
 }

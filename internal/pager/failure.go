@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,13 +66,38 @@ func (p *Pager) message(answer []byte) string {
 	if json.Unmarshal(answer, &said) == nil && said.Message != "" {
 		text = strings.Join(append([]string{said.Message}, said.Errors...), "; ")
 	}
-	for _, secret := range []string{p.key.Reveal(), p.address.Reveal()} {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "[redacted]")
-		}
+	for _, secret := range p.secrets() {
+		text = strings.ReplaceAll(text, secret, "[redacted]")
 	}
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
 	return cut(text, maxMessage)
+}
+
+// shortestSecret is how long a part of an address is, in bytes, that may be a key.
+const shortestSecret = 6
+
+// secrets are the key, and all parts of the address, behind its host, that may be one: a receiver may repeat a part of what it was asked.
+func (p *Pager) secrets() (all []string) {
+	if key := p.key.Reveal(); key != "" {
+		all = append(all, key)
+	}
+	u, err := url.Parse(p.address.Reveal())
+	if err != nil {
+		return all
+	}
+	rest := []string{u.EscapedPath(), u.RawQuery, u.Path}
+	for _, values := range u.Query() {
+		rest = append(rest, values...)
+	}
+	for _, part := range rest {
+		for _, word := range strings.FieldsFunc(part, func(r rune) bool { return strings.ContainsRune("/?&=:;", r) }) {
+			if len(word) >= shortestSecret {
+				all = append(all, word)
+			}
+		}
+	}
+	slices.SortFunc(all, func(x, y string) int { return len(y) - len(x) }) // one may begin with another
+	return all
 }
 
 // cut is a text of at most so many characters.

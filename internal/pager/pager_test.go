@@ -178,6 +178,8 @@ func TestWhatIsNotTaken(t *testing.T) {
 		{format: pager.JSON, status: 503, after: "soon", want: "it answers with status 503"},
 		{format: pager.JSON, status: 400, answer: strings.Repeat("\xff<!channel> ", 1000), final: true, want: "it refuses the call (400): <!channel>"},
 		{format: pager.Alertmanager, status: 202, want: "it answers with status 202"},
+		{format: pager.JSON, status: 400, answer: "no hook at /hidden?routing_key=" + key, final: true, want: "it refuses the call (400): no hook at "},
+		{format: pager.JSON, status: 400, answer: "the key " + key + " is not /hidden's", final: true, want: "it refuses the call (400): the key "},
 		{format: pager.JSON, status: 404, want: "it answers with status 404"},
 	} {
 		r := receive(t, anything, 200)
