@@ -106,9 +106,15 @@ func decidedMessage(q commands.Request, p commands.Policy, now time.Time) Messag
 	lines := []commands.Text{line}
 	if q.State == commands.RequestAlone {
 		calls = p.Alone.Tell
-		line = commands.Say(commands.Bold(commands.Visible(q.Asker.Name, maxName)+" acted ALONE"), ": ", line)
-		lines = []commands.Text{line, aloneBecause(q),
-			commands.Say("It ends by itself. ", commands.Code("status"), " shows what is in force, ", commands.Code("undo"), " with its id takes it back")}
+		acted := " acted ALONE"
+		if q.Outcome == "failed" {
+			acted = " tried to act ALONE"
+		}
+		line = commands.Say(commands.Bold(commands.Visible(q.Asker.Name, maxName)+acted), ": ", line)
+		lines = []commands.Text{line, aloneBecause(q)}
+		if q.Outcome == "done" {
+			lines = append(lines, commands.Say("It ends by itself. ", commands.Code("status"), " shows what is in force, ", commands.Code("undo"), " with its id takes it back"))
+		}
 	}
 	if isID(calls, "UWS") {
 		lines[0] = commands.Say(commands.User(calls), " ", line)

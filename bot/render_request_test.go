@@ -50,6 +50,8 @@ func requestMessages() map[string]Message {
 	}
 	alone := decided(commands.RequestAlone, "done", "nobody answers, shop is down", "")
 	alone.Decided = &alone.Asker
+	failed := alone
+	failed.Outcome, failed.Fault = "failed", "NOT done: Deny 203.0.0.0/20, country:FR everywhere for 1 h: the service doesn't allow this to wafbot's token"
 	never := with(func(q *commands.Request) { q.AloneAt = time.Time{} })
 	terminal := with(func(q *commands.Request) {
 		q.Asker = commands.Actor{ID: "cli:ann", Name: "ann", Via: commands.ViaCLI}
@@ -60,7 +62,7 @@ func requestMessages() map[string]Message {
 		"in-hand": decided(commands.RequestApproved, "", "", ""), "approved": decided(commands.RequestApproved, "done", "", ""),
 		"approved-failed":  decided(commands.RequestApproved, "failed", "", "NOT done: Deny 203.0.0.0/20, country:FR everywhere for 4 h: the service doesn't allow this to wafbot's token"),
 		"approved-nothing": decided(commands.RequestApproved, "nothing", "", ""), "rejected": decided(commands.RequestRejected, "", "half of our users are there", ""),
-		"closed": decided(commands.RequestClosed, "", "by now 203.0.0.0/20 is on the denylist (by Zoe), which it would overwrite", ""), "alone": alone,
+		"closed": decided(commands.RequestClosed, "", "by now 203.0.0.0/20 is on the denylist (by Zoe), which it would overwrite", ""), "alone": alone, "alone-failed": failed,
 		"expired": with(func(q *commands.Request) { q.State, q.DecidedAt = commands.RequestExpired, q.Until }),
 	}
 	messages := map[string]Message{}
@@ -69,7 +71,7 @@ func requestMessages() map[string]Message {
 	}
 	messages["waiting-opened"] = requestMessage(waiting(), wayOut(), now.Add(4*time.Minute))
 	messages["waiting-over"] = requestMessage(waiting(), wayOut(), now.Add(15*time.Minute))
-	for _, name := range []string{"approved", "approved-failed", "rejected", "closed", "expired", "alone"} {
+	for _, name := range []string{"approved", "approved-failed", "rejected", "closed", "expired", "alone", "alone-failed"} {
 		messages["told-"+name] = decidedMessage(all[name], wayOut(), now)
 	}
 	return messages

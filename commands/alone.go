@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -21,6 +22,9 @@ func alone() *Command {
 }
 
 func doAlone(ctx context.Context, c *Call) (Result, error) {
+	if err := c.changesOn(); err != nil {
+		return Result{}, err
+	}
 	q, err := c.requestTyped(ctx)
 	if err != nil {
 		return Result{}, err
@@ -56,6 +60,9 @@ func aloneForm(ctx context.Context, c *Call, f *Form) {
 	f.drop("request")
 	f.Base.Words = []string{q.ID}
 	f.Intro = append(f.Intro, RequestLine(q, c.Now), Say("Without a second person it holds for ", HumanDuration(c.cfg.Policy.Alone.longest()), " at most. It is recorded as done alone, and the channel is told"))
+	if refusal := (*Refusal)(nil); errors.As(c.mayAlone(q), &refusal) {
+		f.Intro = append(f.Intro, Say(Bold("Not by you, or not now"), ": ", refusal.Text))
+	}
 }
 
 // mayAlone refuses to do alone what is somebody else's, can't be done alone, or can't yet.

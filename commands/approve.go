@@ -3,7 +3,7 @@ package commands
 import "context"
 
 // argRequest is the request that somebody decides.
-var argRequest = Arg{Name: "request", Object: true, Required: true, Help: "the request's id, as r7k2m9xw4"}
+var argRequest = Arg{Name: "request", Object: true, Required: true, Help: "the request's id, as r7k2m9xw4", Options: waitingRequests}
 
 func approve() *Command {
 	return &Command{
@@ -15,6 +15,9 @@ func approve() *Command {
 }
 
 func approveRequest(ctx context.Context, c *Call) (Result, error) {
+	if err := c.changesOn(); err != nil {
+		return Result{}, err
+	}
 	q, err := c.requestTyped(ctx)
 	if err != nil {
 		return Result{}, err

@@ -96,6 +96,12 @@ func auditLine(e AuditEntry) Text {
 	if e.Change != "" {
 		line = Say(line, " ", Code(e.Change))
 	}
+	if !strings.Contains(e.Line, e.Request) {
+		line = Say(line, " ", Code(e.Request))
+	}
+	if e.Approved != nil {
+		line = Say(line, ", approved by ", Visible(e.Approved.Name, maxField))
+	}
 	if e.Why != "" {
 		line = Say(line, ", ", Visible(strings.ReplaceAll(e.Why, "\n", " "), 200))
 	}

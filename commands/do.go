@@ -149,8 +149,6 @@ func (r *Runner) act(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, nil // whatever speaks against it is told when it is done
 	case c.Cmd.Write != nil:
 		return r.locked(ctx, c, r.write)
-	case c.Cmd.Decide != nil && r.cfg.Policy.Changes != ChangesOn:
-		return Result{}, guarded(Say("changes are not on (", Code("policy.changes"), "): nothing waits for a second person. Nothing was done"))
 	case c.Cmd.Decide != nil:
 		return r.locked(ctx, c, r.decide)
 	case r.cfg.Policy.Changes == ChangesOff:

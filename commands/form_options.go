@@ -103,6 +103,25 @@ func changesInForce(ctx context.Context, c *Call) []Option {
 	return options
 }
 
+// waitingRequests are the requests that a second person can decide; none without an account.
+func waitingRequests(ctx context.Context, c *Call) []Option {
+	if c.Account == nil {
+		return nil
+	}
+	all, err := c.cfg.Requests.Requests(ctx, c.Account.Name)
+	if err != nil {
+		c.cfg.Log.Warn("read requests", "account", c.Account.Name, "err", err)
+		return nil
+	}
+	var options []Option
+	for _, q := range all {
+		if q.Waits(c.Now) && len(options) < maxOptions {
+			options = append(options, Option{Value: q.ID, Label: q.ID + " " + q.Does})
+		}
+	}
+	return options
+}
+
 // countries are all that ISO 3166 lists, under the letter that their names begin with: a field of a form holds a hundred without headings.
 func countries() []Option {
 	names := display.English.Regions()

@@ -182,14 +182,9 @@ func (p Policy) never(t Target) (Source, bool) {
 // a range can contain several, and what a second person may deny can lie in what nobody may.
 func (c *Call) guardSource(t Target) error {
 	for _, s := range append(c.policy().named(), builtin()...) {
-		i := slices.IndexFunc(s.Ranges, t.overlaps)
-		if i < 0 {
+		what := s.hitBy(t)
+		if what == nil {
 			continue
-		}
-		hit := unmap(s.Ranges[i])
-		what := Say(Code(t.String()), " is in ", Bold(s.Name), " (", Code(rangeOf(hit).String()), ")")
-		if t.Prefix.Bits() < hit.Bits() {
-			what = Say(Code(t.String()), " contains ", Code(rangeOf(hit).String()), " of ", Bold(s.Name))
 		}
 		if s.Deny != DenySecond {
 			return guarded(Say(what, ", which is never denied. Nothing was done"))
@@ -197,6 +192,19 @@ func (c *Call) guardSource(t Target) error {
 		c.needsSecond(SecondSource, what)
 	}
 	return nil
+}
+
+// hitBy says how a target lies in the source, or contains some of it; nil if it does neither.
+func (s Source) hitBy(t Target) Text {
+	i := slices.IndexFunc(s.Ranges, t.overlaps)
+	if i < 0 {
+		return nil
+	}
+	hit := unmap(s.Ranges[i])
+	if t.Prefix.Bits() < hit.Bits() {
+		return Say(Code(t.String()), " contains ", Code(rangeOf(hit).String()), " of ", Bold(s.Name))
+	}
+	return Say(Code(t.String()), " is in ", Bold(s.Name), " (", Code(rangeOf(hit).String()), ")")
 }
 
 // guardWidth refuses what is wider than the service takes; what is wider than one person may decide on needs a second one.

@@ -154,6 +154,7 @@ func (c *Call) newRequest(plans []Plan) Request {
 	q := Request{
 		ID: requestID(c.Account.Name, c.ID), Account: c.Account.Name, Line: c.Line, Needs: c.needs, Role: c.Cmd.Role, Asker: c.Actor, Reason: c.Line.Keys["reason"],
 		At: now, Until: now.Add(c.cfg.Policy.approvalFor()), Premise: premiseOf(plans), State: RequestWaiting,
+		Does: doesOf(plans),
 	}
 	if len(plans) == 1 {
 		q.Line = plans[0].Line
@@ -165,7 +166,7 @@ func (c *Call) newRequest(plans []Plan) Request {
 		if len(p.Nothing) > 0 {
 			continue
 		}
-		q.Role, q.Does = max(q.Role, p.Role), joinWords(q.Does, p.Does)
+		q.Role = max(q.Role, p.Role)
 		for _, s := range p.Steps {
 			q.reaches(c.Account.reach(s))
 		}

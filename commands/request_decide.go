@@ -14,6 +14,14 @@ func (r *Runner) decide(held context.Context, c *Call) (Result, error) {
 	return c.Cmd.Decide(held, c)
 }
 
+// changesOn refuses to have anything done while changes are not on: a request may have waited since before.
+func (c *Call) changesOn() error {
+	if c.cfg.Policy.Changes == ChangesOn {
+		return nil
+	}
+	return guarded(Say("changes are not on (", Code("policy.changes"), "): nothing that was asked for is sent. Nothing was done"))
+}
+
 // requestTyped is the request that the line means.
 func (c *Call) requestTyped(ctx context.Context) (Request, error) {
 	all, err := c.cfg.Requests.Requests(ctx, c.Account.Name)
@@ -24,8 +32,13 @@ func (c *Call) requestTyped(ctx context.Context) (Request, error) {
 	found := slices.DeleteFunc(all, func(q Request) bool { return !matchID(q.ID, typed) })
 	switch len(found) {
 	case 0:
-		return Request{}, usage(Say("no request ", Code(Visible(typed, maxField)), " on ", c.Account.Name,
-			": they are kept for a week, and lost when wafbot's memory (Redis) is emptied. Ask for the change again if it is still wanted. Nothing was done"))
+		text := Say("no request ", Code(Visible(typed, maxField)), " on ", c.Account.Name)
+		if len(c.cfg.Accounts) > 1 {
+			text = Say(text, ". One of another account? Add ", Code("account="), " with one of: ", c.accountNames(), ". Else")
+		} else {
+			text = Say(text, ":")
+		}
+		return Request{}, usage(Say(text, " they are kept for a week, and lost when wafbot's memory (Redis) is emptied: ask for the change again if it is still wanted. Nothing was done"))
 	case 1:
 		return found[0], nil
 	}
@@ -133,7 +146,7 @@ func (r Request) holds(asked *Call, plans []Plan) error {
 		return closes(Say(worse))
 	}
 	for _, need := range asked.needs {
-		if !slices.ContainsFunc(r.Needs, func(n Second) bool { return n.What == need.What }) {
+		if !slices.Contains(r.Needs, need) {
 			return closes(Say("one more thing needs a second person by now: ", need.Why))
 		}
 	}
@@ -177,7 +190,9 @@ func (c *Call) carry(ctx context.Context, q Request, as RequestState, why string
 		return Result{}, err
 	}
 	if q.State != as {
-		q = c.decided(q, as, why)
+		if q = c.decided(q, as, why); as == RequestAlone {
+			q.Does = doesOf(plans) // for a shorter time than what was asked for
+		}
 		entry := c.requestEntry(q, string(as))
 		if err := c.saveRequest(ctx, &entry, &q); err != nil {
 			return Result{}, Away(err)

@@ -49,13 +49,17 @@ func (c *Call) tendRequest(ctx context.Context, q Request) error {
 	}
 	switch {
 	case q.InHand():
-		i := slices.IndexFunc(c.Known, func(ch Change) bool { return ch.Request == q.ID })
-		if i < 0 {
+		made := slices.DeleteFunc(slices.Clone(c.Known), func(ch Change) bool { return ch.Request != q.ID })
+		if len(made) == 0 {
 			outcome(RequestClosed, "it could not be carried out in time")
 			break
 		}
-		if q.Outcome = "done"; c.Known[i].State != StateDone && c.Known[i].State != StateUndone {
-			q.Outcome, q.Fault = "failed", "NOT done, or only partly: "+cmp.Or(c.Known[i].Fault, "nobody knows what came of it, look with status")
+		q.Outcome = "done"
+		if cmd, err := c.lookUp(q.Line.Name); err != nil || len(made) < cmd.Parts {
+			q.Outcome, q.Fault = "failed", "perhaps only partly done: status shows what is in force. Ask again for the rest"
+		}
+		if i := slices.IndexFunc(made, func(ch Change) bool { return ch.State != StateDone && ch.State != StateUndone }); i >= 0 {
+			q.Outcome, q.Fault = "failed", "NOT done, or only partly: "+cmp.Or(made[i].Fault, "nobody knows what came of it, look with status")
 		}
 	case q.Waits(c.Now):
 		q.Opened = true

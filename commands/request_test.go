@@ -31,7 +31,7 @@ func TestASecondPersonApproves(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, wayOut)
 	id := w.attackOn("/login")
-	q := w.waits(ann, "deny country:FR for=2h reason=\"they all come from there\" attack="+id, "is broad", "@S0LEADS: Another responder than Ann decides before 2026-11-20 03:15 UTC",
+	q := w.waits(ann, "deny country:FR for=2h reason=\"they all come from there\" attack="+id, "is broad", "@S0LEADS: Another responder, not Ann, decides before 2026-11-20 03:15 UTC",
 		"Ann may do it alone from 2026-11-20 03:05 UTC on, for 1 h at most")
 	require.Regexp(t, "^r[0-9a-z]{8}$", q.ID)
 	require.Equal(t, commands.RequestWaiting, q.State)
@@ -69,7 +69,7 @@ func TestWhoCanNotBeTheSecond(t *testing.T) {
 	for _, verb := range []string{"approve", "reject"} {
 		q := w.waits(ann, "deny country:FR")
 		for _, self := range []commands.Actor{ann, via(ann, commands.ViaButton), via(ann, commands.ViaMention)} {
-			w.refuses(self, verb+" "+q.ID, commands.ErrDenied, "you asked for this yourself", "Another responder than Ann decides")
+			w.refuses(self, verb+" "+q.ID, commands.ErrDenied, "you asked for this yourself", "Another responder, not Ann, decides")
 		}
 		w.refuses(shell, verb+" "+q.ID, commands.ErrDenied, "the terminal can ask for a second person and never be one")
 		for _, other := range []commands.Actor{guest, stranger, eve} {
@@ -165,6 +165,7 @@ func (w *world) tend() {
 	var wg sync.WaitGroup
 	wg.Go(func() { w.RunDue(ctx, "acme", w.ledger, look) })
 	look <- struct{}{}
+	look <- struct{}{} // taken when the first one is done
 	cancel()
 	wg.Wait()
 }
@@ -261,6 +262,22 @@ func TestAnApprovalThatNobodyGoesOnWith(t *testing.T) {
 	}
 }
 
+// Of two changes that were approved at once the second was not begun: the request doesn't say that all was done.
+func TestAnApprovalOfWhichAPartIsLeft(t *testing.T) {
+	t.Parallel()
+	for saves, says := range map[int]string{5: "perhaps only partly done", 6: "NOT done, or only partly", 7: ""} {
+		w := newWorld(t)
+		q := w.waits(ann, "contain country:FR attack="+w.attackOn("/login"))
+		w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= saves } })
+		_, _ = w.try(bob, "approve "+q.ID)
+		w.ledger.set(func(l *ledger) { l.saveFail = nil })
+		w.pass(10 * time.Minute)
+		w.tend()
+		require.Contains(t, w.request().Fault, says, saves)
+		require.Equal(t, map[bool]string{true: "failed", false: "done"}[says != ""], w.request().Outcome, saves)
+	}
+}
+
 func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -270,6 +287,15 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 	require.ErrorIs(t, err, commands.ErrService)
 	require.Equal(t, "failed", w.request().Outcome)
 	require.Contains(t, commands.RequestLine(w.request(), w.clock()).String(), "approved by Bob 2026-11-20 03:00 UTC: NOT done: Deny country:FR")
+	require.Contains(t, text(w.reads(eve, "audit")), "deny country:FR for=4h: failed "+w.ledger.only().ID+" "+q.ID+", approved by Bob, the service")
+
+	w = newWorld(t, wayOut)
+	q = w.waits(ann, "deny country:FR")
+	w.fault("POST /v4/ip_rules", "status:403", 0)
+	w.pass(5 * time.Minute)
+	_, err = w.try(ann, "alone "+q.ID+` reason="nobody answers, shop is down"`)
+	require.ErrorIs(t, err, commands.ErrService)
+	require.Contains(t, commands.RequestLine(w.request(), w.clock()).String(), "tried alone, without a second person, 2026-11-20 03:05 UTC: NOT done")
 }
 
 func TestRehearsalAsksNobody(t *testing.T) {
@@ -282,7 +308,24 @@ func TestRehearsalAsksNobody(t *testing.T) {
 	all, err := w.asked.Requests(t.Context(), "acme")
 	require.NoError(t, err)
 	require.Empty(t, all)
-	w.refuses(bob, "approve r1234567", commands.ErrGuarded, "nothing waits for a second person")
+	w.refuses(bob, "approve r1234567", commands.ErrGuarded, "nothing that was asked for is sent")
+}
+
+// What waits from before can be rejected when changes are not on any more, and nothing else.
+func TestRequestsFromBeforeARehearsal(t *testing.T) {
+	t.Parallel()
+	for _, changes := range []string{commands.ChangesRehearse, commands.ChangesOff} {
+		w := newWorld(t, wayOut)
+		q := w.waits(ann, "deny country:FR")
+		w.cfg.Policy.Changes = changes
+		w.Runner = commands.New(w.cfg)
+		w.pass(6 * time.Minute)
+		w.refuses(bob, "approve "+q.ID, commands.ErrGuarded, "changes are not on", "Nothing was done")
+		w.refuses(ann, "alone "+q.ID+` reason="nobody answers, shop is down"`, commands.ErrGuarded, "changes are not on")
+		_, err := w.try(bob, "reject "+q.ID)
+		require.NoError(t, err)
+		require.Equal(t, commands.RequestRejected, w.request().State)
+	}
 }
 
 func TestAllThatNeedsASecondPersonIsAskedAtOnce(t *testing.T) {
@@ -331,6 +374,18 @@ func TestThePremiseChanged(t *testing.T) {
 			w.refuses(root2, "approve "+q.ID, commands.ErrNothing, "closed")
 		})
 	}
+}
+
+// A second person who was asked for one of the owner's sources was not asked for another one.
+func TestAnotherSourceIsAnotherNeed(t *testing.T) {
+	t.Parallel()
+	named := []commands.Source{source("lab", commands.DenySecond, "203.0.113.0/28")}
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Sources = func() []commands.Source { return named } })
+	q := w.waits(ann, "deny 203.0.113.0/24", "of lab")
+	named = append(named, source("office", commands.DenySecond, "203.0.113.16/28"))
+	w.refuses(bob, "approve "+q.ID, commands.ErrGuarded, "one more thing needs a second person by now: 203.0.113.0/24 contains 203.0.113.16/28 of office")
+	w.reads(root, "protect 203.0.113.32/28 name=shop")
+	w.refuses(ann, "deny 203.0.113.0/24", commands.ErrGuarded, "of shop, which is never denied")
 }
 
 // The same source and the holes of two attacks: two requests.
@@ -422,7 +477,7 @@ func TestAloneAtNight(t *testing.T) {
 	require.Regexp(t, `: alone: nobody answers, shop is down$`, w.listed("black")[0].Reason)
 	all := w.audit.all()
 	require.Equal(t, []string{"alone", "nobody answers, shop is down", "Ann"}, []string{all[len(all)-2].Outcome, all[len(all)-2].Why, all[len(all)-2].Actor.Name})
-	require.Equal(t, []string{string(commands.RequestAlone), "done"}, []string{string(w.request().State), w.request().Outcome})
+	require.Equal(t, []string{string(commands.RequestAlone), "done", "Deny country:FR everywhere for 1 h"}, []string{string(w.request().State), w.request().Outcome, w.request().Does})
 	w.refuses(bob, "approve "+q.ID, commands.ErrNothing, "done alone, without a second person")
 }
 
@@ -443,7 +498,7 @@ func TestWhatIsNeverDoneAlone(t *testing.T) {
 		q := w.waits(root, line)
 		require.Zero(t, q.AloneAt, line)
 		w.pass(6 * time.Minute)
-		w.refuses(root, "alone "+q.ID+why, commands.ErrGuarded, says, "than Root decides")
+		w.refuses(root, "alone "+q.ID+why, commands.ErrGuarded, says, ", not Root, decides")
 		w.requireAsAtFirst()
 	}
 	none := newWorld(t, wayOut, func(c *commands.Config) { c.Policy.Alone.After = 0 })
@@ -507,4 +562,35 @@ func TestTheClockRenewsWhatWasApproved(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, res.Changes[0].Renew)
 	require.Equal(t, w.clock().Add(time.Hour), res.Changes[0].Until)
+}
+
+// Whoever decides chooses among what waits, and is told at once that a form is not his to send.
+func TestTheFormsOfRequests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, wayOut)
+	q := w.waits(ann, "deny country:FR")
+	for _, verb := range []string{"approve", "reject", "alone"} {
+		f, err := w.formOf(bob, verb)
+		require.NoError(t, err)
+		require.Equal(t, []commands.Option{{Value: q.ID, Label: q.ID + " Deny country:FR everywhere for 4 h"}}, f.Fields[0].Options)
+	}
+	intro := func(who commands.Actor) string {
+		f, err := w.formOf(who, "alone "+q.ID)
+		require.NoError(t, err)
+		return text(commands.Result{Lines: f.Intro})
+	}
+	require.Contains(t, intro(bob), "Not by you, or not now: only Ann, who asked, may do it alone")
+	require.Contains(t, intro(ann), "Not by you, or not now: not before 2026-11-20 03:05 UTC")
+	w.pass(5 * time.Minute)
+	require.NotContains(t, intro(ann), "Not by you")
+}
+
+func TestARequestOfAnotherAccount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *commands.Config) {
+		other := *c.Accounts[0]
+		other.Name = "globex"
+		c.Accounts = append(c.Accounts, &other)
+	})
+	w.refuses(bob, "approve r7k2m9xw4 account=globex", commands.ErrUsage, "no request r7k2m9xw4 on globex. One of another account? Add account= with one of: acme, globex")
 }

@@ -16,6 +16,16 @@ const neverVisitors = "wafbot sees attacks, never visitors"
 // joinWords puts "; " between two texts that are there.
 func joinWords(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
 
+// doesOf are plans in words, but for those of which there is nothing to do.
+func doesOf(plans []Plan) (does string) {
+	for _, p := range plans {
+		if len(p.Nothing) == 0 {
+			does = joinWords(does, p.Does)
+		}
+	}
+	return does
+}
+
 // whySecond is why one person alone may not.
 func (c *Call) whySecond() Text {
 	var why string
@@ -66,7 +76,7 @@ func DecideButtons(q Request) []Suggestion {
 
 // WhoDecides says who may decide, and until when.
 func (r Request) WhoDecides(approvers string) Text {
-	text := Say("Another ", r.Role.String(), " than ", Visible(r.Asker.Name, maxField), " decides before ", r.Until, ": ", Code("approve "+r.ID), " or ", Code("reject "+r.ID))
+	text := Say("Another ", r.Role.String(), ", not ", Visible(r.Asker.Name, maxField), ", decides before ", r.Until, ": ", Code("approve "+r.ID), " or ", Code("reject "+r.ID))
 	if approvers != "" {
 		text = Say(User(approvers), ": ", text)
 	}
@@ -99,6 +109,8 @@ func RequestLine(q Request, now time.Time) Text {
 		return Say(line, Bold("approved"), " by ", who, " ", q.DecidedAt, q.outcome())
 	case q.State == RequestRejected:
 		return Say(line, Bold("rejected"), " by ", who, " ", q.DecidedAt, because(q.Why))
+	case q.State == RequestAlone && q.Outcome == "failed":
+		return Say(line, Bold("tried alone"), ", without a second person, ", q.DecidedAt, q.outcome())
 	case q.State == RequestAlone:
 		return Say(line, Bold("done alone"), ", without a second person, ", q.DecidedAt, q.outcome())
 	case q.State == RequestClosed:

@@ -35,13 +35,20 @@ func (c *Call) look(ctx context.Context) error {
 // policy is the configured one, with what is protected on the account.
 func (c *Call) policy() Policy { return c.cfg.Policy.With(c.scene.Protected) }
 
-// crowds warns of targets that are likely many people's, and of broad ones, where wafbot can't know it: unless a second person is asked, who is told.
+// crowds warns of targets that are somebody's own or likely many people's, and of broad ones, where wafbot can't know it: unless a second person is
+// asked, who is told.
 // Of a narrow range it is only said afterwards.
 func (c *Call) crowds(p *Plan, targets []Target) {
+	second := c.cfg.Policy.SecondPerson
 	for _, t := range targets {
+		for _, s := range c.policy().named() {
+			if what := s.hitBy(t); what != nil && !slices.Contains(second, SecondSource) {
+				p.Warnings = append(p.Warnings, Warning{Text: what})
+			}
+		}
 		blind := Say(neverVisitors, ": nobody can tell whom else ", Code(t.String()), " hits")
 		switch broad := t.Kind != apiclient.KindRange || c.cfg.Policy.wide(t); {
-		case broad && !slices.Contains(c.cfg.Policy.SecondPerson, SecondBroad):
+		case broad && !slices.Contains(second, SecondBroad):
 			p.Warnings = append(p.Warnings, Warning{Text: blind})
 		case !broad && !t.Prefix.IsSingleIP():
 			p.Notes = append(p.Notes, blind)

@@ -94,6 +94,9 @@ func (s Situation) deniable() (*apiclient.Source, Text) {
 		if e, where := s.listed(apiclient.ListDeny, t); e != nil {
 			return nil, Say(Code(t.String()), " is ", Bold(own.Name), " and ", Bold("is denied now"), where, untilText(e.Expires), byText(*e), ": ", Code("remove "+names(*e)+" list=black"), " takes it off")
 		}
+		if own.Deny == DenySecond {
+			return nil, Say(Code(t.String()), " is ", Bold(own.Name), ": no quick deny")
+		}
 		return nil, Say(Code(t.String()), " is ", Bold(own.Name), ": it isn't denied")
 	}
 	if s.WatchedOnly() {

@@ -32,7 +32,7 @@ func TestASecondPerson(t *testing.T) {
 		w.attack(injection())
 		attack := w.card(attacker)
 		w.types("rob", "deny country:FR for=2h reason=\"all of it comes from there\" attack="+attack.id())
-		w.told("rob", "Waits for a second person: Deny country:FR everywhere for 2 h", "Another responder than Rob Diaz decides", "Nothing was sent")
+		w.told("rob", "Waits for a second person: Deny country:FR everywhere for 2 h", "Another responder, not Rob Diaz, decides", "Nothing was sent")
 		request := w.asked("Deny country:FR everywhere for 2 h", "Asked by <@U0ROB0002>", "all of it comes from there", "wafbot sees attacks, never visitors", "<@U0ANN0001>")
 		require.Equal(t, attack.ts, request.now().ThreadTS, "in the attack's thread, and in the channel")
 		require.Equal(t, []string{"Approve", "Reject"}, request.labels())
