@@ -114,7 +114,7 @@ func (c Change) by() Text {
 	case c.Approved != nil:
 		return Say(c.Actor.Name, ", approved by ", c.Approved.Name)
 	case c.Alone:
-		return Say(c.Actor.Name, ", ", Bold("alone"), ",")
+		return Say(c.Actor.Name, ", ", Bold("alone"))
 	}
 	return Say(c.Actor.Name)
 }

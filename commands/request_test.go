@@ -395,6 +395,7 @@ func TestRequestsOfTwoAttacks(t *testing.T) {
 	one := w.waits(ann, "contain country:FR attack="+w.attackOn("/login"))
 	other := w.waits(ann, "contain country:FR attack="+w.attackOn("/search"))
 	require.NotEqual(t, one.ID, other.ID)
+	require.Empty(t, one.Reach, "a patch hits no clean request")
 	for _, q := range []commands.Request{one, other} {
 		res, err := w.try(bob, "approve "+q.ID)
 		require.NoError(t, err)
@@ -470,10 +471,11 @@ func TestAloneAtNight(t *testing.T) {
 	res, err := w.try(via(ann, commands.ViaButton), "alone "+q.ID+why)
 	require.NoError(t, err)
 	require.Equal(t, []string{"FR [0] 1h0m0s"}, w.entries("black"), "an hour at most, whatever was asked for")
+	require.Contains(t, text(res), "by Ann, alone, until 2026-11-20 04:05 UTC")
 	ch := res.Changes[0]
 	require.True(t, ch.Alone)
 	require.Nil(t, ch.Approved)
-	require.Contains(t, commands.ChangeLine(ch).String(), "Deny country:FR everywhere for 1 h · Ann, alone,")
+	require.Contains(t, commands.ChangeLine(ch).String(), "Deny country:FR everywhere for 1 h · Ann, alone 2026")
 	require.Regexp(t, `: alone: nobody answers, shop is down$`, w.listed("black")[0].Reason)
 	all := w.audit.all()
 	require.Equal(t, []string{"alone", "nobody answers, shop is down", "Ann"}, []string{all[len(all)-2].Outcome, all[len(all)-2].Why, all[len(all)-2].Actor.Name})

@@ -147,6 +147,8 @@ func (a *Account) reach(s Step) string {
 		return fmt.Sprintf("%s is %s, %s", names(*s.Entry), addresses(*s.Entry), a.appsText(s.Entry.Apps))
 	case s.Kind == AddEntry:
 		return fmt.Sprintf("%s is everybody there, %s: "+neverVisitors, names(*s.Entry), a.appsText(s.Entry.Apps))
+	case s.Kind == CreateRule && s.Rule.Type == apiclient.RulePatch && s.Rule.AttackType != anyAttack:
+		return "" // clean requests pass
 	case s.Kind == CreateRule && s.Rule.Type == apiclient.RuleMode:
 		return "it is for every request to the application"
 	case s.Kind == CreateRule && len(s.Rule.Conditions) == 0:
