@@ -87,6 +87,7 @@ func (l listing) planFor(ctx context.Context, c *Call, targets []Target, lasts s
 	if err != nil {
 		return Plan{}, err
 	}
+	needed := slices.Clone(c.needs)
 	if err := l.guard(c, targets, length); err != nil {
 		return Plan{}, err
 	}
@@ -101,11 +102,11 @@ func (l listing) planFor(ctx context.Context, c *Call, targets []Target, lasts s
 	}
 	var sent []Target
 	for _, t := range targets {
-		needed, err := l.step(c, &p, wantedEntry(l.list, t, apps, p.Until), entries)
+		missing, err := l.step(c, &p, wantedEntry(l.list, t, apps, p.Until), entries)
 		if err != nil {
 			return Plan{}, err
 		}
-		if needed {
+		if missing {
 			sent = append(sent, t)
 		}
 	}
@@ -113,6 +114,10 @@ func (l listing) planFor(ctx context.Context, c *Call, targets []Target, lasts s
 		sent = targets
 	} else if len(p.Nothing) > 0 {
 		p.Notes, p.Nothing = append(p.Notes, p.Nothing), nil
+		c.needs = needed // nobody is asked about what is there already
+		if err := l.guard(c, sent, length); err != nil {
+			return Plan{}, err
+		}
 	}
 	p.Does = fmt.Sprintf("%s %s %s %s", l.verb, severalTargets(sent), c.Account.appsText(apps), lasting(length))
 	if l.list == apiclient.ListDeny && c.cfg.Policy.renews(sent, length) {

@@ -37,7 +37,7 @@ func requireHarmless(t require.TestingT, doc string) {
 		rest = regexp.MustCompile(`\*\*([^*]+)\*\*`).ReplaceAllString(rest, "$1")
 		require.NotRegexp(t, "[`*<>\\[\\]\\\\|~$&#@{}^\r\t]", rest, "%q", line)
 		require.NotRegexp(t, `(?i)www\.|:/|:[a-z]|\.[a-z]`, rest, "%q", line)
-		require.NotRegexp(t, `(^|\W)_|_(\W|$)`, rest, "%q", line)
+		require.NotRegexp(t, `(^|[^\pL\pN_])_|_([^\pL\pN_]|$)`, rest, "%q", line)
 	}
 }
 

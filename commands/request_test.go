@@ -421,6 +421,15 @@ func TestThePremiseHolds(t *testing.T) {
 	require.Contains(t, text(res), "203.1.0.0/20 is denied already")
 }
 
+// What is denied already needs nobody, beside what isn't.
+func TestNobodyIsAskedAboutWhatIsThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.seed(waf.IPRule{Subnet: "203.0.0.0/20", ExpiredAt: w.clock().Add(48 * time.Hour).Unix()})
+	w.does(ann, "deny 203.0.0.0/20 198.51.100.9")
+	require.Len(t, w.waits(ann, "deny 203.0.0.0/20 198.51.0.0/20").Needs, 1)
+}
+
 // What a change prolongs may be prolonged meanwhile.
 func TestThePremiseOfAnExtension(t *testing.T) {
 	t.Parallel()
