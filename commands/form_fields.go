@@ -147,6 +147,14 @@ func markOptions(context.Context, *Call) []Option {
 	return []Option{{Value: markScanner, Label: "taken for a scanner: blocked where the mode blocks"}, {Value: markPatch, Label: "blocked in every mode but off"}}
 }
 
+// markChosen is what the form begins with: where the attack gets through, what is only taken for a scanner would, too.
+func markChosen(c *Call) string {
+	if c.Attack != nil && c.Attack.Status() != apiclient.StatusBlocked {
+		return markPatch
+	}
+	return markScanner
+}
+
 // indicatorForm begins with what most attackers' requests share.
 func indicatorForm(_ context.Context, c *Call, f *Form) {
 	f.fill("header", "User-Agent")

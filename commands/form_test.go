@@ -71,6 +71,7 @@ func TestAFormHoldsWhatTheLineSays(t *testing.T) {
 		{"deny what for=45m app=Shop", "addresses", "what"}, {"deny what for=45m app=Shop", "for", "45m"}, {"deny what for=45m app=Shop", "app", "4"},
 		{"patch attack=" + id, "type", "sqli"}, {"patch attack=" + id, "part", "post.form_urlencoded.login"}, {"patch attack=" + id, "app", "4"},
 		{"mode Shop", "app", "4"}, {"mode for=1h attack=" + id, "app", "4"}, {"indicator attack=" + id, "host", "shop.example.com"},
+		{"indicator attack=" + id, "type", "vpatch"}, {"indicator", "type", "scanner"}, {"indicator attack=" + id + " type=scanner", "type", "scanner"},
 		{"indicator X-Foo a.b", "header", "X-Foo"}, {"handover to=@U0ANN it burns", "message", "it burns"},
 	} {
 		f, err := w.formOf(ann, tt.line)

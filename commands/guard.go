@@ -272,9 +272,9 @@ func (p Policy) Describe() string {
 	case ChangesOn:
 		return "live: changes are made"
 	case ChangesOff:
-		return "changes are off: wafbot only shows"
+		return "only watching: changes are switched off"
 	}
-	return "rehearsal: wafbot shows what it would send and changes nothing"
+	return "in rehearsal: it shows what it would send and changes nothing"
 }
 
 // lasting is how long a measure holds, for the end of a sentence.

@@ -41,7 +41,7 @@ func (r *Runner) overview() []Text {
 	looks, acts := []Text{Say(Bold("To look"))}, []Text{Say(Bold("To act"))}
 	for _, cmd := range r.commands {
 		line := Say(Code(cmd.brief()), ": ", cmd.Summary)
-		if cmd.Plan == nil && cmd.Write == nil {
+		if cmd.Plan == nil && cmd.Write == nil && cmd.Decide == nil {
 			looks = append(looks, line)
 		} else {
 			acts = append(acts, line)

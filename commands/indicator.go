@@ -27,7 +27,7 @@ func indicator() *Command {
 		Args: []Arg{
 			{Name: "header", Object: true, Required: true, Help: "the header's name, as User-Agent", Read: readHeader},
 			{Name: "regex", Object: true, Required: true, Help: "the regular expression, in quotes; it is tried on usual browsers and search engines first", Read: readRegex},
-			{Name: "type", Help: "scanner: blocked where the mode blocks; vpatch: blocked in every mode but off; left out: scanner", Read: oneOf(markScanner, markPatch), Options: markOptions, Default: func(*Call) string { return markScanner }},
+			{Name: "type", Help: "scanner: blocked where the mode blocks; vpatch: blocked in every mode but off; left out: scanner", Read: oneOf(markScanner, markPatch), Options: markOptions, Default: markChosen},
 			{Name: "host", Help: "requests to this host only; left out: all of them", Read: readHost},
 			{Name: "path", Help: "requests to exactly this path of the host only"},
 			argFor(Policy.indicatorFor), argAttack, argReason,

@@ -162,6 +162,7 @@ func TestHelp(t *testing.T) {
 	require.Less(t, strings.Index(overview, "To look"), strings.Index(overview, "rules: "))
 	require.Less(t, strings.Index(overview, "conditions: "), strings.Index(overview, "To act"))
 	require.Less(t, strings.Index(overview, "To act"), strings.Index(overview, "unrule RULE"))
+	require.Less(t, strings.Index(overview, "To act"), strings.Index(overview, "approve REQUEST"))
 	_, err = commands.Help("ban")
 	require.NoError(t, err)
 	_, err = commands.Help("bam")

@@ -222,10 +222,11 @@ FILE:4:19: policy.changes: is on, but nothing says which addresses must not be d
 		{
 			name:    "environment beside the file",
 			yaml:    minimal + "listen: 80\n",
-			environ: []string{"WAFBOT_SLACK_BOT_TOKEN=a", "WAFBOT_SLACK_BOT_TOKEN_FILE=/b", "WAFBOT_LISTN=:80", "WAFBOT_CHANGES=yes", "WAFBOT_ADMINS=U0ANN,bob", "WAFBOT_NEVER_DENY=192.0.2.1,office", "WAFBOT_PORT=8080", "WAFBOT_COMPLETELY_DIFFERENT=1"},
+			environ: []string{"WAFBOT_SLACK_BOT_TOKEN=a", "WAFBOT_SLACK_BOT_TOKEN_FILE=/b", "WAFBOT_LISTN=:80", "WAFBOT_CHANGES=yes", "WAFBOT_ADMINS=U0ANN,bob", "WAFBOT_NEVER_DENY=192.0.2.1,office", "WAFBOT_PORT=8080", "WAFBOT_COMPLETELY_DIFFERENT=1", "WAFBOT_DENY=1"},
 			want: `
 FILE:4:9: listen: "80" is no address to listen on; write it like 127.0.0.1:8080 or :8080
 environment: WAFBOT_COMPLETELY_DIFFERENT: unknown variable; unset it
+environment: WAFBOT_DENY: unknown variable; unset it
 environment: WAFBOT_LISTN: unknown variable; did you mean "WAFBOT_LISTEN"?
 environment: WAFBOT_PORT: unknown variable; unset it
 environment: WAFBOT_SLACK_BOT_TOKEN_FILE: WAFBOT_SLACK_BOT_TOKEN is set too; unset one of them

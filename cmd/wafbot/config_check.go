@@ -62,7 +62,7 @@ func (c *Config) checkSources() {
 		key := element("sources", i)
 		c.origins.uniqueName(key, s.Name, seen)
 		c.origins.oneOf(key+".deny", s.Deny, "never", "second_person")
-		if len(s.Ranges)+len(s.listed) == 0 {
+		if len(s.Ranges) == 0 && !c.origins.isSet(key+".file") { // what is wrong with a file was told
 			c.origins.report(key, "names no address; write ranges or file")
 		}
 	}

@@ -107,6 +107,9 @@ func (c *Config) readSource(s *Source, key string) {
 	for _, row := range bad {
 		c.origins.reportAt(position{s.File, row.line, 1}, key, row.text)
 	}
+	if len(s.listed)+len(bad) == 0 {
+		c.origins.report(key, "%s holds no address; write them there, one a line, or take the key out", s.File)
+	}
 }
 
 // maxSourceFile is how many bytes a source's file may have.

@@ -141,7 +141,7 @@ func quote(text string) string {
 
 // didYouMean is `did you mean "X"?` for the known word next to a mistyped one, or what else to do.
 func didYouMean(typed string, known []string, otherwise string) string {
-	best, least := "", len(typed)/3+2
+	best, least := "", len(strings.TrimPrefix(typed, "WAFBOT_"))/3+2 // what all variables begin with is no likeness
 	for _, word := range known {
 		if d := editDistance(typed, word); d < least {
 			best, least = word, d

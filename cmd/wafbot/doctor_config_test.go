@@ -46,8 +46,8 @@ func TestDoctorWarnsOfWhatIsAllowedButPerhapsNotMeant(t *testing.T) {
 		state      string
 		says, mend string
 	}{
-		{"only shows", "policy: {changes: off}\n", nil, "note", "policy.changes: changes are off: wafbot only shows", "set policy.changes to on"},
-		{"rehearses", "", nil, "note", "policy.changes: rehearsal: ", "set policy.changes to on"},
+		{"only shows", "policy: {changes: off}\n", nil, "note", "policy.changes: only watching: changes are switched off", "set policy.changes to on"},
+		{"rehearses", "", nil, "note", "policy.changes: in rehearsal: ", "set policy.changes to on"},
 		{"changes without sources", "policy: {changes: on}\nsources: []\n", nil, "warn", "sources: no address is protected", "CDN"},
 		{"nobody may", "", nil, "warn", "policy.responders: nobody may change anything from Slack", "policy.admins"},
 		{"no admin", "policy: {responders: [U1]}\n", nil, "warn", "policy.admins: nobody may do what takes an admin", "ids"},
@@ -132,7 +132,7 @@ func TestDoctorNamesKeysAsTheyWereWritten(t *testing.T) {
 	e := newDesk(t, "").with("WAFBOT_API_URL="+nobody, "WAFBOT_CHANNEL=C0OLD0005", "WAFBOT_RESPONDERS=", "WAFBOT_CHANGES=rehearse").examine(t)
 	requireOne(t, e.of("wrong"), "nobody listens at ", "check WAFBOT_API_URL, and whether")
 	requireOne(t, e.of("wrong"), "archived", "for WAFBOT_CHANNEL")
-	requireOne(t, e.of("note"), "config WAFBOT_CHANGES: rehearsal", "set WAFBOT_CHANGES to on")
+	requireOne(t, e.of("note"), "config WAFBOT_CHANGES: in rehearsal", "set WAFBOT_CHANGES to on")
 	e = newDesk(t, "").without("WAFBOT_SLACK_APP_TOKEN", "WAFBOT_SLACK_SIGNING_SECRET", "WAFBOT_ADMINS").examine(t)
 	requireOne(t, e.of("wrong"), "config environment: WAFBOT_SLACK_APP_TOKEN: missing, and WAFBOT_SLACK_SIGNING_SECRET too", "for signed HTTP give WAFBOT_SLACK_SIGNING_SECRET")
 	requireOne(t, e.of("warn"), "config WAFBOT_ADMINS: nobody may do what takes an admin")

@@ -156,20 +156,14 @@ func drillReport(d commands.Drill) drillResult {
 
 // drillsEnded prints what came of drills.
 func (t terminal) drillsEnded(o lineOptions, results []drillResult) int {
-	code := exitDone
+	res := commands.Result{Data: results}
 	for _, r := range results {
 		if !r.OK {
-			code = exitFailed
+			res.Outcome = "failed"
 		}
-		if o.json || r.Drill == nil {
-			continue
-		}
-		for _, line := range r.Drill.Report() {
-			fmt.Fprintln(t.out, line.In(o.zone))
+		if r.Drill != nil {
+			res.Lines = append(res.Lines, r.Drill.Report()...)
 		}
 	}
-	if o.json {
-		return t.printJSON(results, code)
-	}
-	return code
+	return t.show(o, res)
 }

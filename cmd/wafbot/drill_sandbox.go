@@ -43,15 +43,11 @@ func (t terminal) sandboxDrill(ctx context.Context, o lineOptions) int {
 		return t.refuse(o, err)
 	}
 	r := drillResult{OK: !slices.ContainsFunc(steps, func(s commands.DrillStep) bool { return !s.OK }), Steps: steps, NotTried: notRehearsed()}
-	code := exitDone
+	res := commands.Result{Lines: []commands.Text{commands.Say("Not tried: ", strings.Join(r.NotTried, "; "))}, Data: r}
 	if !r.OK {
-		code = exitFailed
+		res.Outcome = "failed"
 	}
-	if o.json {
-		return t.printJSON(r, code)
-	}
-	fmt.Fprintln(t.out, "Not tried: "+strings.Join(r.NotTried, "; "))
-	return code
+	return t.show(o, res)
 }
 
 // notRehearsed is what a drill in the sandbox leaves untried.

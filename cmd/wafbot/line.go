@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -263,6 +264,7 @@ func (t terminal) show(o lineOptions, res commands.Result) int {
 	case res.Stream != nil:
 		return t.stream(res.Stream)
 	case o.json:
+		res.Outcome = cmp.Or(res.Outcome, "done")
 		return t.printJSON(res, code)
 	case res.Document != "":
 		fmt.Fprint(t.out, res.Document)

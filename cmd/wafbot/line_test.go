@@ -134,6 +134,7 @@ func TestReadsAtTheTerminal(t *testing.T) {
 		programs := typed(t, d.environ, append([]string{"--json"}, strings.Fields(tt.line)...)...)
 		require.Equal(t, exitDone, programs.code, tt.line)
 		res := decode[result](t, programs.out)
+		require.Equal(t, "done", res.Outcome, tt.line)
 		require.Contains(t, strings.Join(res.Lines, "\n"), tt.text, tt.line)
 		require.Contains(t, compact(t, res.Data), tt.data, tt.line)
 	}

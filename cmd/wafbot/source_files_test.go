@@ -129,8 +129,9 @@ func TestASourcesFileMustBeGoodAtTheStart(t *testing.T) {
 		return err
 	}
 	require.ErrorContains(t, start(), "no such file")
+	require.NotContains(t, start().Error(), "names no address", "said once")
 	require.NoError(t, os.WriteFile(path, []byte("# nothing yet\n"), 0o600))
-	require.ErrorContains(t, start(), "names no address")
+	require.ErrorContains(t, start(), ":2:33: sources[0].file: "+path+" holds no address; write them there")
 	require.NoError(t, os.WriteFile(path, []byte("192.0.2.1\nx\n"), 0o600))
 	require.ErrorContains(t, start(), path+":2")
 	require.NoError(t, os.WriteFile(path, []byte("192.0.2.1\n"), 0o600))

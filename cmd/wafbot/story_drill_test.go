@@ -91,19 +91,25 @@ func TestADrillFromTheTerminal(t *testing.T) {
 
 	got := typed(t, w.shellOfAll(), "drill", "for=1s", "--json")
 	require.Equal(t, exitFailed, got.code, got.err)
-	told := decode[[]struct {
-		OK       bool
-		Account  string
-		NotTried []string `json:"not_tried"`
-		Steps    []struct {
-			Name string
-			OK   bool
-			Took time.Duration `json:"took_ns"`
+	told := decode[struct {
+		Outcome string
+		Lines   []string
+		Data    []struct {
+			OK       bool
+			Account  string
+			NotTried []string `json:"not_tried"`
+			Steps    []struct {
+				Name string
+				OK   bool
+				Took time.Duration `json:"took_ns"`
+			}
+			Drill json.RawMessage
 		}
-		Drill json.RawMessage
 	}](t, got.out)
-	require.Len(t, told, len(w.cfg.Accounts), "one in each account")
-	for i, each := range told {
+	require.Equal(t, "failed", told.Outcome)
+	require.Contains(t, strings.Join(told.Lines, "\n"), "nobody answered")
+	require.Len(t, told.Data, len(w.cfg.Accounts), "one in each account")
+	for i, each := range told.Data {
 		require.Equal(t, w.cfg.Accounts[i].Name, each.Account)
 		require.False(t, each.OK)
 		require.NotEmpty(t, each.NotTried)
@@ -131,5 +137,10 @@ func TestADrillInTheSandbox(t *testing.T) {
 	require.Empty(t, got.err)
 	got = typed(t, nil, "drill", "--sandbox", "--json")
 	require.Equal(t, exitDone, got.code)
-	require.Len(t, decode[struct{ Steps []json.RawMessage }](t, got.out).Steps, 9)
+	told := decode[struct {
+		Outcome string
+		Data    struct{ Steps []json.RawMessage }
+	}](t, got.out)
+	require.Equal(t, "done", told.Outcome)
+	require.Len(t, told.Data.Steps, 9)
 }
