@@ -142,3 +142,20 @@ func TestMoreChoicesThanAFieldHolds(t *testing.T) {
 		requireView(t, v)
 	}
 }
+
+// An attack that went on for days has more changes in force than a view holds.
+func TestMoreThanAViewHolds(t *testing.T) {
+	t.Parallel()
+	c := incident()
+	c.Situation.Changes = manyChanges(300)
+	all := commands.More(c.Situation)
+	v, err := renderMore(commands.Say("head"), all, viewMeta{})
+	require.NoError(t, err)
+	requireView(t, v)
+	labels := ""
+	for _, s := range all {
+		labels += s.Label + "\n"
+	}
+	require.Contains(t, labels, "Prolong another…")
+	require.Contains(t, labels, "Report…")
+}

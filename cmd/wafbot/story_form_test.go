@@ -114,7 +114,7 @@ func TestEveryVerbAlone(t *testing.T) {
 
 // Nobody is left with a view that says for ever that wafbot looks.
 func TestAViewThatSlackDoesntTakeAtOnce(t *testing.T) {
-	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
+	storyOver(t, eitherWay(), rough, func(_ *testing.T, w *world) {
 		for _, kind := range []string{"ratelimited", "500", "500_posted"} {
 			w.Slack.SetFault(workspace.Fault{Method: "views.update", Kind: kind, Times: 1})
 			w.types("rob", "deny")
