@@ -158,14 +158,21 @@ func TestWhatIsWrongInAFormIsSaidAtItsField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sources(source("our CDN", "", "192.0.2.0/24")))
 	for _, tt := range []struct {
+		line  string
 		fill  map[string][]string
 		field string
 	}{
-		{map[string][]string{"addresses": {"198.51.100.x"}}, "addresses"},
-		{map[string][]string{"addresses": {"198.51.100.9 192.0.2.7"}, "countries": {"FR"}}, "addresses"},
-		{map[string][]string{"addresses": {"198.51.100.9"}, "for": {"1y"}}, "for"},
+		{"deny", map[string][]string{"addresses": {"198.51.100.x"}}, "addresses"},
+		{"deny", map[string][]string{"addresses": {"198.51.100.9 192.0.2.7"}, "countries": {"FR"}}, "addresses"},
+		{"deny", map[string][]string{"addresses": {"198.51.100.9"}, "for": {"1y"}}, "for"},
+		{"close", map[string][]string{"method": {"POST"}, "place": {"nowhere"}, "for": {"30m"}}, "place"},
+		{"patch", map[string][]string{"target": {"nowhere"}, "type": {"sqli"}, "part": {"uri"}}, "target"},
+		{"patch", map[string][]string{"target": {"shop.example.com/a"}, "type": {"sqli"}, "part": {"nonsense"}}, "part"},
+		{"remove", map[string][]string{"entry": {"99999"}}, "entry"},
+		{"extend", map[string][]string{"change": {"c12345"}, "for": {"1h"}}, "change"},
+		{"approve", map[string][]string{"request": {"r12345"}}, "request"},
 	} {
-		f, err := w.formOf(ann, "deny")
+		f, err := w.formOf(root, tt.line)
 		require.NoError(t, err)
 		filled := values(f)
 		for field, value := range tt.fill {
@@ -173,7 +180,7 @@ func TestWhatIsWrongInAFormIsSaidAtItsField(t *testing.T) {
 		}
 		line, err := f.Fill(filled)
 		require.NoError(t, err)
-		_, err = w.Do(t.Context(), commands.Invocation{Line: line, Actor: ann, ID: "look", At: w.clock(), Ask: true})
+		_, err = w.Do(t.Context(), commands.Invocation{Line: line, Actor: root, ID: "look", At: w.clock(), Ask: true})
 		var refusal *commands.Refusal
 		require.ErrorAs(t, err, &refusal)
 		require.Equal(t, tt.field, f.FieldOf(refusal, filled), refusal.Error())

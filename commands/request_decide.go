@@ -24,12 +24,12 @@ func (c *Call) requestTyped(ctx context.Context) (Request, error) {
 	found := slices.DeleteFunc(all, func(q Request) bool { return !matchID(q.ID, typed) })
 	switch len(found) {
 	case 0:
-		return Request{}, usage(Say("no request ", Code(Visible(typed, maxField)), " on ", c.Account.Name,
-			": they are kept for a week, and lost when wafbot's memory (Redis) is emptied. Ask for the change again if it is still wanted. Nothing was done"))
+		return Request{}, about(usage(Say("no request ", Code(Visible(typed, maxField)), " on ", c.Account.Name,
+			": they are kept for a week, and lost when wafbot's memory (Redis) is emptied. Ask for the change again if it is still wanted. Nothing was done")), "request", "")
 	case 1:
 		return found[0], nil
 	}
-	return Request{}, usage(Say(Code(Visible(typed, maxField)), " fits several requests: type more of its id"))
+	return Request{}, about(usage(Say(Code(Visible(typed, maxField)), " fits several requests: type more of its id")), "request", "")
 }
 
 // undecided refuses to decide what is decided, or too late to be.
