@@ -32,7 +32,7 @@ func (b *Bot) resultMessage(req request, res commands.Result, err error) Message
 		}
 		return linesMessage(res.Lines, buttons)
 	case errors.Is(err, commands.ErrUsage) && errors.As(err, &refusal) && b.cfg.Runner.Fillable(req.Invocation.Line):
-		form := commands.Suggestion{Label: "Fill in a form…", Line: req.Invocation.Line, Form: true}
+		form := commands.Suggestion{Label: "Fill in a form…", Line: b.cfg.Runner.InThread(req.Invocation.Line, req.Invocation.Attack), Form: true}
 		return linesMessage([]commands.Text{refusal.Text}, []commands.Suggestion{form})
 	case errors.As(err, &refusal) && errors.Is(err, commands.ErrAsk):
 		return renderAsk(refusal)

@@ -25,6 +25,7 @@ type Runner interface {
 	Changes(l commands.Line) bool
 	Missing(l commands.Line, attack string) bool
 	Fillable(l commands.Line) bool
+	InThread(l commands.Line, attack string) commands.Line
 	Form(ctx context.Context, inv commands.Invocation) (commands.Form, error)
 }
 

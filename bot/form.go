@@ -19,6 +19,9 @@ const (
 	lookWithin = time.Second
 )
 
+// drawWithin bounds finding out what a view shows, of readTimeout: what went wrong must still be said in it.
+const drawWithin = readTimeout - 30*time.Second
+
 // meta is what a view carries of the request that opens it.
 func (r request) meta() viewMeta {
 	m := viewMeta{Attack: r.Invocation.Attack, Account: r.Invocation.Account, Channel: r.Channel, Thread: r.Thread, Answer: r.ResponseURL, Home: r.Home}
@@ -89,18 +92,39 @@ func (b *Bot) opens(req request, text string, draw func(ctx context.Context, lin
 		}
 		var v slack.ModalViewRequest
 		if err == nil {
-			v, err = draw(ctx, line)
+			drawing, cancel := context.WithTimeout(ctx, drawWithin)
+			v, err = draw(drawing, line)
+			cancel()
 		}
 		if err != nil {
 			v, err = renderAnswer(b.resultMessage(req, commands.Result{}, err), req.meta())
 		}
 		if err == nil {
-			_, err = b.cfg.Slack.api.UpdateViewContext(ctx, v, "", "", id)
+			err = b.updateView(ctx, id, v)
 		}
-		if err != nil && errorName(err) != "not_found" { // else it was closed meanwhile
-			b.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", inWords(err))
+		if err == nil || errorName(err) == "not_found" { // it was closed meanwhile
+			return
 		}
+		b.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", inWords(err))
+		req.View = id // which else says for ever that wafbot looks
+		b.answer(ctx, req, linesMessage([]commands.Text{commands.Say("The form could not be shown. Without a form it is ", commands.Code(text))}, nil))
 	})
+}
+
+// updateTries is how often a view is drawn before it is given up: somebody looks at it, and waits.
+const updateTries = 3
+
+// updateView puts a view in the place of another one (views.update), again if that fails for a reason that may pass.
+func (b *Bot) updateView(ctx context.Context, id string, v slack.ModalViewRequest) error {
+	for try := 1; ; try++ {
+		_, err := b.cfg.Slack.api.UpdateViewContext(ctx, v, "", "", id)
+		if err == nil || errorName(err) == "not_found" || try == updateTries {
+			return err
+		}
+		if why, wait := judge(err); why != lost && why != maybe || sleep(ctx, max(wait, time.Second)) != nil {
+			return err
+		}
+	}
 }
 
 // openLooking opens a view that says that wafbot looks (views.open). gone tells that there is none; then that is said.
@@ -124,7 +148,9 @@ func (b *Bot) askInView(ctx context.Context, req request, r *commands.Refusal) b
 	if req.Trigger == "" || req.View != "" || b.cfg.Now().Sub(req.Invocation.At) > triggerGood {
 		return false
 	}
-	v, err := renderAnyway(r, req.meta())
+	m := req.meta()
+	m.Asked = b.cfg.Now()
+	v, err := renderAnyway(r, m)
 	if err == nil {
 		_, err = b.cfg.Slack.api.OpenViewContext(ctx, req.Trigger, v)
 	}
@@ -137,6 +163,23 @@ func (b *Bot) askInView(ctx context.Context, req request, r *commands.Refusal) b
 // triggerGood is how long a click opens a view, of the three seconds that Slack allows.
 const triggerGood = 2500 * time.Millisecond
 
+// submittedWithin is how long a form is checked: an acknowledgement without an answer would close it, as if all were well.
+const submittedWithin = 2200 * time.Millisecond
+
+// submittedInTime takes a form, and says so when that takes longer than Slack waits.
+func (b *Bot) submittedInTime(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
+	taken := make(chan *slack.ViewSubmissionResponse, 1)
+	go func() { taken <- b.submitted(ctx, p, d) }()
+	late := time.NewTimer(submittedWithin)
+	defer late.Stop()
+	select {
+	case answer := <-taken:
+		return answer
+	case <-late.C:
+		return b.pushed(p.request(d), linesMessage([]commands.Text{perhapsRecorded()}, nil))
+	}
+}
+
 // submitted takes a form. What is wrong in it is told at the field that it is about; what speaks against it is asked above the form, where its
 // fields are kept. What is right is written down before the form closes.
 func (b *Bot) submitted(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
@@ -145,30 +188,36 @@ func (b *Bot) submitted(ctx context.Context, p payload, d delivery) *slack.ViewS
 	req.names = append(req.names, "view "+p.View.ID)
 	req.Invocation.Actor.Via = commands.ViaForm
 	var m viewMeta
-	line, err := commands.Line{}, json.Unmarshal([]byte(p.View.Meta), &m)
-	if err == nil {
-		line, err = commands.Parse(m.Line)
+	err := json.Unmarshal([]byte(p.View.Meta), &m)
+	if err == nil && m.Line != "" {
+		req.Invocation.Line, err = commands.Parse(m.Line)
 	}
-	req.Invocation.Line = line
 	switch {
-	case err != nil:
-		b.cfg.Log.Warn("read form", "kind", p.View.CallbackID, "err", err)
-		return b.pushed(req, b.resultMessage(req, commands.Result{}, err))
+	case err != nil, m.Line == "", p.View.CallbackID != viewForm && p.View.CallbackID != viewAnyway:
+		b.cfg.Log.Warn("unknown form", "kind", p.View.CallbackID, "user", req.Invocation.Actor.ID, "err", err)
+		return b.pushed(req, linesMessage([]commands.Text{commands.Say("This form is of another version of wafbot. Nothing was done: close it and open it again")}, nil))
 	case p.View.CallbackID == viewAnyway:
-		req.Invocation.Anyway = true
-		return b.acceptForm(ctx, req, "")
-	case p.View.CallbackID != viewForm:
-		b.outdated(req, p.View.CallbackID)
-		return nil
+		req.Invocation.Anyway = !outworn(m.Asked, d.at)
+		return b.acceptForm(ctx, req)
 	}
 	return b.checkForm(ctx, req, p.View.State.filled())
 }
+
+// askedFor is how long "do it anyway" answers all that there is to ask: later the world is another one.
+const askedFor = 10 * time.Minute
+
+// outworn reports whether a question is that old; one of which the time isn't known isn't.
+func outworn(asked, now time.Time) bool { return !asked.IsZero() && now.Sub(asked) > askedFor }
 
 // checkForm finds out what is wrong with a form, or speaks against it, as far as that can be told in time.
 func (b *Bot) checkForm(ctx context.Context, req request, values map[string][]string) *slack.ViewSubmissionResponse {
 	drawing, cancel := context.WithTimeout(ctx, formWithin)
 	defer cancel()
 	form, err := b.cfg.Runner.Form(drawing, req.Invocation)
+	if drawing.Err() != nil && err != nil {
+		b.cfg.Log.Warn("read form again", "user", req.Invocation.Actor.ID, "err", err)
+		return b.pushed(req, linesMessage([]commands.Text{commands.Say("Not done: what the form is about could not be looked up in time. Send it again in a moment")}, nil))
+	}
 	if err != nil {
 		return b.pushed(req, b.resultMessage(req, commands.Result{}, err))
 	}
@@ -189,17 +238,17 @@ func (b *Bot) checkForm(ctx context.Context, req request, values map[string][]st
 	case looking.Err() != nil: // whoever carries it out looks himself
 	case errors.As(err, &refusal) && errors.Is(err, commands.ErrAsk):
 		if len(refusal.Plan.Warnings) > 0 {
-			return b.pushAnyway(req, form, refusal)
+			return b.pushAnyway(req, refusal)
 		}
 	case err != nil:
 		return b.wrong(req, form, values, err)
 	case len(res.Lines) > 0: // a rehearsal, or there is nothing to do
 		return b.pushed(req, b.resultMessage(req, res, nil))
 	}
-	return b.acceptForm(ctx, req, form.FieldOf(&commands.Refusal{}, nil))
+	return b.acceptForm(ctx, req)
 }
 
-// wrong tells what is wrong with a form at the field that it is about.
+// wrong tells what is wrong with a form at the field that it is about; what is about none, as that Redis is away, above the form.
 func (b *Bot) wrong(req request, form commands.Form, values map[string][]string, err error) *slack.ViewSubmissionResponse {
 	var refusal *commands.Refusal
 	text, _ := commands.ForPeople(req.Invocation, err)
@@ -213,30 +262,28 @@ func (b *Bot) wrong(req request, form commands.Form, values map[string][]string,
 		b.resultMessage(req, commands.Result{}, err) // which logs it
 	}
 	field := form.FieldOf(about, values)
-	if field == "" {
+	if _, shown := values[field]; !shown { // or the form was drawn when it had no such field
 		return b.pushed(req, linesMessage([]commands.Text{text}, nil))
 	}
 	return slack.NewErrorsViewSubmissionResponse(map[string]string{field: commands.Visible(text.String(), maxFieldHint)})
 }
 
-// acceptForm writes a form's change down. field is where it is told that this can't be done; "" where the view has none.
-func (b *Bot) acceptForm(ctx context.Context, req request, field string) *slack.ViewSubmissionResponse {
-	err := b.writeDown(ctx, req)
-	switch {
-	case err == nil:
-		return slack.NewClearViewSubmissionResponse()
-	case field != "":
-		return slack.NewErrorsViewSubmissionResponse(map[string]string{field: b.notWritten(req, err).String()})
+// acceptForm writes a form's change down.
+func (b *Bot) acceptForm(ctx context.Context, req request) *slack.ViewSubmissionResponse {
+	if err := b.writeDown(ctx, req); err != nil {
+		return b.pushed(req, linesMessage([]commands.Text{b.notWritten(req, err)}, nil))
 	}
-	return b.pushed(req, linesMessage([]commands.Text{b.notWritten(req, err)}, nil))
+	return slack.NewClearViewSubmissionResponse()
 }
 
 // pushAnyway asks above a form.
-func (b *Bot) pushAnyway(req request, form commands.Form, r *commands.Refusal) *slack.ViewSubmissionResponse {
-	v, err := renderAnyway(r, req.meta())
-	if err != nil {
-		tooLong := commands.Say("there is something to ask about before that, and it is too long for it: fill in fewer at a time, or use wafbot's command line")
-		return slack.NewErrorsViewSubmissionResponse(map[string]string{form.FieldOf(r, nil): tooLong.String()})
+func (b *Bot) pushAnyway(req request, r *commands.Refusal) *slack.ViewSubmissionResponse {
+	m := req.meta()
+	m.Asked = b.cfg.Now()
+	v, err := renderAnyway(r, m)
+	if text, _ := json.Marshal(v); err != nil || len(text) > maxPushed {
+		tooLong := commands.Say("There is something to ask about before that, and it is too long for it: fill in fewer at a time, or use wafbot's command line. Nothing was done")
+		return b.pushed(req, linesMessage([]commands.Text{tooLong}, nil))
 	}
 	return slack.NewPushViewSubmissionResponse(&v)
 }

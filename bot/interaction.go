@@ -57,7 +57,7 @@ func (b *Bot) interaction(ctx context.Context, d delivery, body []byte) *slack.V
 		return nil
 	}
 	if p.Type == "view_submission" {
-		return b.submitted(ctx, p, d)
+		return b.submittedInTime(ctx, p, d)
 	}
 	b.click(ctx, p, d)
 	return nil
@@ -77,7 +77,7 @@ func (b *Bot) click(ctx context.Context, p payload, d delivery) {
 	switch kind {
 	case actionDo, actionAnyway:
 		req.Invocation.Warned = true
-		req.Invocation.Anyway = kind == actionAnyway
+		req.Invocation.Anyway = kind == actionAnyway && !outworn(momentOf(req.MessageTS), d.at)
 		b.take(ctx, req, action.Value)
 	case actionForm:
 		b.openForm(req, action.Value)

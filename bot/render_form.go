@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/slack-go/slack"
 
@@ -40,6 +41,8 @@ type viewMeta struct {
 	Thread  string `json:"thread,omitempty"`
 	Answer  string `json:"answer,omitempty"` // the response address of what opened it
 	Home    bool   `json:"home,omitempty"`   // it was opened in the Home tab
+
+	Asked time.Time `json:"asked,omitzero"` // of viewAnyway
 }
 
 // renderForm draws a form. It is pure.
@@ -156,7 +159,7 @@ func elementOf(f commands.Field) slack.BlockElement {
 	return text
 }
 
-// optionsOf are a field's choices, under headings if they have some.
+// optionsOf are a field's choices, under headings if they have some, or are too many to stand without.
 func optionsOf(f commands.Field) (plain []*slack.OptionBlockObject, groups []*slack.OptionGroupBlockObject) {
 	for _, o := range f.Options {
 		if len(o.Value) > maxOption {
@@ -174,7 +177,14 @@ func optionsOf(f commands.Field) (plain []*slack.OptionBlockObject, groups []*sl
 		}
 		groups[last].Options = append(groups[last].Options, option)
 	}
-	return plain, groups
+	if len(plain) <= maxOptionGroup {
+		return plain, groups
+	}
+	for some := range slices.Chunk(plain, maxOptionGroup) {
+		from := len(groups)*maxOptionGroup + 1
+		groups = append(groups, slack.NewOptionGroupBlockElement(plainText(fmt.Sprintf("%d to %d", from, from+len(some)-1), maxOption), some...))
+	}
+	return nil, groups
 }
 
 func optionOf(o commands.Option) *slack.OptionBlockObject {

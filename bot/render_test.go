@@ -180,7 +180,38 @@ func FuzzRender(f *testing.F) {
 				require.NotRegexp(t, callToken, markup)
 			}
 		}
+		requireHarmlessViews(t, c, text)
 	})
+}
+
+// requireHarmlessViews holds what opens from a card to what Slack takes and shows.
+func requireHarmlessViews(t *testing.T, c Card, text string) {
+	t.Helper()
+	s := c.Situation
+	head := commands.AttackLine(s.Account, s.Attack, s.Now)
+	form := commands.Form{
+		Title: "Close", Submit: "Close", Intro: []commands.Text{head}, Attack: text, Base: commands.Line{Name: "close"}.With("account", text),
+		Fields: []commands.Field{
+			{Name: "place", Label: "Place", Values: []string{text}}, {Name: "why", Label: "Why", Kind: commands.FieldLines, Values: []string{text, text}},
+			{Name: "app", Label: "Application", Kind: commands.FieldOne, Values: []string{"4"}, Options: []commands.Option{{Value: "4", Label: text}, {Value: "7"}}},
+		},
+	}
+	more, tooLong := renderMore(head, commands.More(s), viewMeta{Account: text})
+	filled, longer := renderForm(form, viewMeta{})
+	for _, v := range []struct {
+		view slack.ModalViewRequest
+		err  error
+	}{{more, tooLong}, {filled, longer}} {
+		if v.err != nil {
+			continue // an account's name is the operator's own
+		}
+		requireView(t, v.view)
+		for _, markup := range markupOf(t, v.view.Blocks.BlockSet) {
+			for line := range strings.SplitSeq(markup, "\n") {
+				requireHarmless(t, line)
+			}
+		}
+	}
 }
 
 func BenchmarkRenderCard(b *testing.B) {

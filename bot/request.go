@@ -104,6 +104,10 @@ func (b *Bot) notWritten(req request, err error) commands.Text {
 	if neverSent(err) || commands.RefusedByMemory(err) {
 		return commands.Away(err).Text
 	}
+	return perhapsRecorded()
+}
+
+func perhapsRecorded() commands.Text {
 	return commands.Say("perhaps not recorded: wafbot's memory (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
 }
 

@@ -125,9 +125,10 @@ func (m *linkMemory) First(_ context.Context, names ...string) (bool, error) {
 // noRunner refuses every line.
 type noRunner struct{}
 
-func (noRunner) Changes(commands.Line) bool         { return false }
-func (noRunner) Missing(commands.Line, string) bool { return false }
-func (noRunner) Fillable(commands.Line) bool        { return false }
+func (noRunner) Changes(commands.Line) bool                       { return false }
+func (noRunner) Missing(commands.Line, string) bool               { return false }
+func (noRunner) Fillable(commands.Line) bool                      { return false }
+func (noRunner) InThread(l commands.Line, _ string) commands.Line { return l }
 func (noRunner) Form(context.Context, commands.Invocation) (commands.Form, error) {
 	return commands.Form{}, commands.ErrUnknown
 }

@@ -65,10 +65,10 @@ func closeOfLine(c *Call) (patchSpec, error) {
 	}
 	host, path, err := c.place(c.Line.Words[1])
 	if err != nil {
-		return spec, err
+		return spec, about(err, "place", "")
 	}
 	if strings.HasSuffix(path, "*") {
-		return spec, guarded(Say(typed(c.Line.Words[1]), " is more than one path: name exactly one. Nothing was done"))
+		return spec, about(guarded(Say(typed(c.Line.Words[1]), " is more than one path: name exactly one. Nothing was done")), "place", "")
 	}
 	spec.scope = apiclient.Scope{Method: strings.ToUpper(c.Line.Words[0]), Host: host, Path: path}
 	if err := spec.setApp(c); err != nil {

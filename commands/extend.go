@@ -25,7 +25,7 @@ func extend() *Command {
 func planExtend(ctx context.Context, c *Call) ([]Plan, error) {
 	ch, err := c.changeTyped(c.Known)
 	if err != nil {
-		return nil, err
+		return nil, about(err, "change", "")
 	}
 	switch {
 	case c.Actor.Via == ViaClock && c.Now.Before(ch.LookAt()):

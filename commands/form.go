@@ -66,9 +66,7 @@ func (r *Runner) Missing(l Line, attack string) bool {
 	if err != nil {
 		return false
 	}
-	if cmd.impliesAttack() && r.attackTyped(cmd, l) == "" && attack != "" {
-		l = withAttack(cmd, l, attack)
-	}
+	l = r.InThread(l, attack)
 	if cmd.Missing != nil && cmd.Missing(l) {
 		return true
 	}
@@ -82,6 +80,15 @@ func (r *Runner) Missing(l Line, attack string) bool {
 		}
 	}
 	return false
+}
+
+// InThread is a line as it is meant in the thread of an attack's card, written so that it means the same elsewhere; attack may be "".
+func (r *Runner) InThread(l Line, attack string) Line {
+	cmd, err := r.lookUp(l.Name)
+	if err != nil || attack == "" || !cmd.impliesAttack() || r.attackTyped(cmd, l) != "" {
+		return l
+	}
+	return withAttack(cmd, l, attack)
 }
 
 // Fillable reports whether there is something to fill in for a line.
@@ -274,21 +281,17 @@ func (f Field) words(values []string) []string {
 	return words
 }
 
-// FieldOf is the name of the field that a refusal is about, as it was filled in; the last one's if it is about none: there what was written ends.
+// FieldOf is the name of the field that a refusal is about, as it was filled in; "" if it is about none.
 func (f Form) FieldOf(r *Refusal, values map[string][]string) string {
 	name := ""
 	for _, field := range f.Fields {
-		if name == "" || field.Arg == r.Arg {
-			if has := slices.Contains(field.words(values[field.Name]), r.Value); has {
-				return field.Name
-			}
-		}
-		if field.Arg == r.Arg && name == "" {
+		switch {
+		case field.Arg != r.Arg:
+		case slices.Contains(field.words(values[field.Name]), r.Value):
+			return field.Name
+		case name == "":
 			name = field.Name
 		}
-	}
-	if name == "" && len(f.Fields) > 0 {
-		name = f.Fields[len(f.Fields)-1].Name
 	}
 	return name
 }

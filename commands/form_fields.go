@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 )
@@ -188,12 +189,20 @@ func modeForm(ctx context.Context, c *Call, f *Form) {
 	if app == "" || c.Account == nil {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, factWithin)
+	defer cancel()
 	shown := *c
 	shown.Line.Words = []string{app}
-	if res, err := showMode(ctx, &shown); err == nil {
-		f.Intro = append(f.Intro, res.Lines...)
+	res, err := showMode(ctx, &shown)
+	if err != nil {
+		c.cfg.Log.Warn("read mode for a form", "account", c.Account.Name, "err", err)
+		res.Lines = []Text{Say("The service doesn't tell the present mode just now")}
 	}
+	f.Intro = append(f.Intro, res.Lines...)
 }
+
+// factWithin is how long somebody waits for a form because of a fact that it only shows.
+const factWithin = 3 * time.Second
 
 func listOptions(context.Context, *Call) []Option {
 	return []Option{

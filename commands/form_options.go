@@ -16,8 +16,11 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// maxOptions is how many choices a form offers in one field.
-const maxOptions = 100
+// How many choices a form offers in one field, and how many applications: whoever has more types one.
+const (
+	maxOptions = 100
+	maxApps    = 1000
+)
 
 // optionsOf are words to choose from, as they are written.
 func optionsOf(words ...string) func(context.Context, *Call) []Option {
@@ -51,16 +54,16 @@ func lengthsOrEver(ctx context.Context, c *Call) []Option {
 	return append(lengths(ctx, c), Option{Value: durationText(never), Label: label})
 }
 
-// configuredApps are the applications that the configuration names; none without an account.
+// configuredApps are the applications that the configuration names; none without an account, or if they are too many.
 func configuredApps(_ context.Context, c *Call) []Option {
-	if c.Account == nil {
+	if c.Account == nil || len(c.Account.Applications) > maxApps {
 		return nil
 	}
 	var options []Option
 	for _, id := range slices.Sorted(maps.Keys(c.Account.Applications)) {
 		options = append(options, Option{Value: strconv.Itoa(id), Label: c.Account.AppName(apiclient.Known(int64(id)))})
 	}
-	return options[:min(maxOptions, len(options))]
+	return options
 }
 
 // ongoingAttacks are the attacks that go on, as they were last seen, the most urgent first; none without an account.

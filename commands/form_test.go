@@ -1,9 +1,12 @@
 package commands_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,6 +32,19 @@ func TestMissing(t *testing.T) {
 		l, err := commands.Parse(line)
 		require.NoError(t, err)
 		require.Equal(t, missing, w.Missing(l, "ak7q2m9xw"), "in a card's thread: %s", line)
+	}
+}
+
+func TestALineMeansTheSameOutsideItsThread(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for line, want := range map[string]string{
+		"verdict": "verdict attack=ak7q2m9xw", "attack": "attack ak7q2m9xw", "deny": "deny attack=ak7q2m9xw", "verdict attack=a1111": "verdict attack=a1111", "status": "status", "nonsense": "nonsense",
+	} {
+		l, err := commands.Parse(line)
+		require.NoError(t, err)
+		require.Equal(t, want, w.InThread(l, "ak7q2m9xw").String())
+		require.Equal(t, line, w.InThread(l, "").String())
 	}
 }
 
@@ -143,14 +159,21 @@ func TestWhatIsWrongInAFormIsSaidAtItsField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sources(source("our CDN", "", "192.0.2.0/24")))
 	for _, tt := range []struct {
+		line  string
 		fill  map[string][]string
 		field string
 	}{
-		{map[string][]string{"addresses": {"198.51.100.x"}}, "addresses"},
-		{map[string][]string{"addresses": {"198.51.100.9 192.0.2.7"}, "countries": {"FR"}}, "addresses"},
-		{map[string][]string{"addresses": {"198.51.100.9"}, "for": {"1y"}}, "for"},
+		{"deny", map[string][]string{"addresses": {"198.51.100.x"}}, "addresses"},
+		{"deny", map[string][]string{"addresses": {"198.51.100.9 192.0.2.7"}, "countries": {"FR"}}, "addresses"},
+		{"deny", map[string][]string{"addresses": {"198.51.100.9"}, "for": {"1y"}}, "for"},
+		{"close", map[string][]string{"method": {"POST"}, "place": {"nowhere"}, "for": {"30m"}}, "place"},
+		{"patch", map[string][]string{"target": {"nowhere"}, "type": {"sqli"}, "part": {"uri"}}, "target"},
+		{"patch", map[string][]string{"target": {"shop.example.com/a"}, "type": {"sqli"}, "part": {"nonsense"}}, "part"},
+		{"remove", map[string][]string{"entry": {"99999"}}, "entry"},
+		{"extend", map[string][]string{"change": {"c12345"}, "for": {"1h"}}, "change"},
+		{"approve", map[string][]string{"request": {"r12345"}}, "request"},
 	} {
-		f, err := w.formOf(ann, "deny")
+		f, err := w.formOf(root, tt.line)
 		require.NoError(t, err)
 		filled := values(f)
 		for field, value := range tt.fill {
@@ -158,7 +181,7 @@ func TestWhatIsWrongInAFormIsSaidAtItsField(t *testing.T) {
 		}
 		line, err := f.Fill(filled)
 		require.NoError(t, err)
-		_, err = w.Do(t.Context(), commands.Invocation{Line: line, Actor: ann, ID: "look", At: w.clock(), Ask: true})
+		_, err = w.Do(t.Context(), commands.Invocation{Line: line, Actor: root, ID: "look", At: w.clock(), Ask: true})
 		var refusal *commands.Refusal
 		require.ErrorAs(t, err, &refusal)
 		require.Equal(t, tt.field, f.FieldOf(refusal, filled), refusal.Error())
@@ -202,4 +225,60 @@ func TestCountriesAreRealOnes(t *testing.T) {
 	for group, n := range groups {
 		require.LessOrEqual(t, n, 100, group)
 	}
+}
+
+// Of 150 applications the last one can be chosen, too; of very many one is typed.
+func TestEveryApplicationCanBeChosen(t *testing.T) {
+	t.Parallel()
+	for n, choices := range map[int]int{0: 0, 150: 150, 1001: 0} {
+		w := newWorld(t, func(c *commands.Config) {
+			c.Accounts[0].Applications = map[int]commands.Application{}
+			for i := range n {
+				c.Accounts[0].Applications[i+1] = commands.Application{}
+			}
+		})
+		f, err := w.formOf(ann, "deny 198.51.100.9 app=150")
+		require.NoError(t, err)
+		i := slices.IndexFunc(f.Fields, func(have commands.Field) bool { return have.Name == "app" })
+		require.Len(t, f.Fields[i].Options, choices)
+		require.Equal(t, []string{"150"}, f.Fields[i].Values)
+	}
+}
+
+// A fact that a form only shows keeps nobody waiting for long.
+func TestAFormDoesntWaitForAServiceThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t)
+		w.fault("GET /v1/objects/hint", "hang", 0)
+		w.fault("POST /v1/objects/hint", "hang", 0)
+		begun := time.Now()
+		f, err := w.formOf(ann, "mode Shop")
+		require.NoError(t, err)
+		require.Less(t, time.Since(begun), 5*time.Second)
+		require.Contains(t, f.Intro[0].String(), "doesn't tell the present mode")
+	})
+}
+
+// What is cut short because Slack waits is carried out all the same, so it is no failure.
+func TestALookThatIsCutShortIsNotRecorded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	line, err := commands.Parse("deny 198.51.100.9")
+	require.NoError(t, err)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = w.Do(over, commands.Invocation{Line: line, Actor: ann, ID: "look", At: w.clock(), Ask: true})
+	require.Error(t, err)
+	require.Empty(t, w.out.String())
+}
+
+// What is about no field, as that the service answers nothing, isn't told at one.
+func TestWhatIsAboutNoFieldIsToldAtNone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	f, err := w.formOf(ann, "deny")
+	require.NoError(t, err)
+	require.Empty(t, f.FieldOf(&commands.Refusal{}, map[string][]string{"addresses": {"198.51.100.9"}}))
+	require.Equal(t, "for", f.FieldOf(&commands.Refusal{Arg: "for", Value: "x"}, map[string][]string{"addresses": {"x"}, "for": {"y"}}))
 }

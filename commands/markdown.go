@@ -69,11 +69,20 @@ func (w *markdownWriter) bold(s string) {
 			return
 		}
 	}
+	w.part(s)
 	if s == "" || w.last == '*' {
 		w.put(s)
 		return
 	}
 	w.put("**" + s + "**")
+}
+
+// part keeps text off what stands before it where the two could be read together as a name or an address.
+func (w *markdownWriter) part(s string) {
+	before := strings.TrimRight(w.out.String(), "*")
+	if strings.IndexFunc(s, unicode.IsLetter) == 0 && (strings.HasSuffix(before, ":") || strings.HasSuffix(before, ".")) {
+		w.put(" ")
+	}
 }
 
 // words writes plain text; words side by side that must be code are one piece of it.
@@ -89,6 +98,13 @@ func (w *markdownWriter) words(s string) {
 		}
 		asCode = nil
 	}
+	w.part(s)
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) { // also those that only look like one
+			return ' '
+		}
+		return r
+	}, s)
 	for i, word := range strings.Split(s, " ") {
 		begins := strings.TrimSpace(w.out.String()) == "" && beginsBlock.MatchString(word)
 		if i > 0 && len(asCode) == 0 {

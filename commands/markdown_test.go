@@ -94,6 +94,7 @@ func TestMarkdownOfALine(t *testing.T) {
 		"`it's 'code'`":                                                commands.Say(commands.Code("it's `code`")),
 		"`1`. and 1. later":                                            commands.Say("1. and 1. later"),
 		"Zürich – 東京 · ok":                                             commands.Say("Zürich – 東京 · ok"),
+		"`:--|--`: skull. com":                                         commands.Say(":--|--:", "skull", ".", "com"),
 		"NOT `*done*`":                                                 commands.Say(commands.Bold("NOT *done*")),
 	} {
 		require.Equal(t, want, line.Markdown(zone))

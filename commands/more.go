@@ -1,6 +1,11 @@
 package commands
 
-import "github.com/wafbot/wafbot/apiclient"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
 
 // More is what can be done about an attack beside its card's buttons. Nothing of it acts at once: each opens a form, or shows what is asked for.
 func More(s Situation) []Suggestion {
@@ -39,12 +44,19 @@ func (s Situation) moreMeasures(add func(label, about string, l Line)) {
 	if _, why := attackPatch(a); why.scope == "" && a.Method != "" && !cannotBlock {
 		add("Close "+Visible(a.Method+" "+a.Path, maxField), "Nobody gets through, clean requests neither", s.line("close", a.Method, a.Domain+a.Path))
 	}
-	for _, ch := range s.Changes {
-		if ch.InForce(s.Now) && !ch.Until.IsZero() && ch.Amends() == "" {
-			add("Prolong "+ch.ID, ch.Does, s.line("extend", ch.ID).With("attack", ""))
+	ending := slices.DeleteFunc(slices.Clone(s.Changes), func(ch Change) bool { return !ch.InForce(s.Now) || ch.Until.IsZero() || ch.Amends() != "" })
+	slices.SortStableFunc(ending, func(x, y Change) int { return x.Until.Compare(y.Until) })
+	for i, ch := range ending {
+		if i == maxProlong {
+			add("Prolong another", fmt.Sprintf("%d more hold for a time", len(ending)-i), s.line("extend").With("attack", ""))
+			break
 		}
+		add("Prolong "+ch.ID, ch.Does, s.line("extend", ch.ID).With("attack", ""))
 	}
 }
+
+// maxProlong is how many changes can be prolonged with one press: those that end first. A view holds a hundred things.
+const maxProlong = 20
 
 // ThinForms are what can stop an attack of which denying one source stops next to nothing.
 func ThinForms(s Situation) []Suggestion {

@@ -133,11 +133,11 @@ func patchOfLine(c *Call) (patchSpec, error) {
 		words = words[1:]
 	}
 	if len(words) != 1 {
-		return spec, c.Cmd.misuse(Say("write one path, as ", Code("POST shop.example.com/login")))
+		return spec, about(c.Cmd.misuse(Say("write one path, as ", Code("POST shop.example.com/login"))), "target", "")
 	}
 	var err error
 	if spec.scope.Host, spec.scope.Path, err = c.place(words[0]); err != nil {
-		return spec, err
+		return spec, about(err, "target", "")
 	}
 	if spec.kind == "" || keys["part"] == "" {
 		return spec, c.Cmd.misuse(Say(Code("type="), " and ", Code("part="), " are needed: a patch covers one type of attack in one part of the request"))

@@ -46,6 +46,8 @@ func (r *Runner) recordRefusal(ctx context.Context, c *Call, err error) {
 	switch {
 	case errors.Is(err, errRecorded):
 		return
+	case c.Ask && ctx.Err() != nil:
+		return // a look that was cut short: whoever carries it out looks again
 	case c.Ask && errors.As(err, &refusal) && refusal.Plan != nil && len(refusal.Plan.Warnings) == 0:
 		return // a look before it is asked for
 	case errors.Is(err, ErrAsk):

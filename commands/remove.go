@@ -32,17 +32,17 @@ func planRemove(ctx context.Context, c *Call) ([]Plan, error) {
 	typed := c.Line.Words[0]
 	matches, err := entriesTyped(entries, typed)
 	if err != nil {
-		return nil, err
+		return nil, about(err, "entry", "")
 	}
 	switch {
 	case len(matches) == 0:
-		return nil, nothing(Say(Code(typed), " is on no list", coverNote(entries, typed), ". Nothing was sent"))
+		return nil, about(nothing(Say(Code(typed), " is on no list", coverNote(entries, typed), ". Nothing was sent")), "entry", "")
 	case len(matches) > 1:
 		var where []string
 		for _, e := range matches {
 			where = append(where, fmt.Sprintf("%d (%s, %s)", e.ID, listName(e.List), c.Account.appsText(e.Apps)))
 		}
-		return nil, usage(Say(Code(typed), " stands there ", len(matches), " times: name the entry by its number: ", strings.Join(where, "; ")))
+		return nil, about(usage(Say(Code(typed), " stands there ", len(matches), " times: name the entry by its number: ", strings.Join(where, "; "))), "entry", "")
 	}
 	e := matches[0]
 	p := Plan{

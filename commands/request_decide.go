@@ -38,11 +38,11 @@ func (c *Call) requestTyped(ctx context.Context) (Request, error) {
 		} else {
 			text = Say(text, ":")
 		}
-		return Request{}, usage(Say(text, " they are kept for a week, and lost when wafbot's memory (Redis) is emptied: ask for the change again if it is still wanted. Nothing was done"))
+		return Request{}, about(usage(Say(text, " they are kept for a week, and lost when wafbot's memory (Redis) is emptied: ask for the change again if it is still wanted. Nothing was done")), "request", "")
 	case 1:
 		return found[0], nil
 	}
-	return Request{}, usage(Say(Code(Visible(typed, maxField)), " fits several requests: type more of its id"))
+	return Request{}, about(usage(Say(Code(Visible(typed, maxField)), " fits several requests: type more of its id")), "request", "")
 }
 
 // undecided refuses to decide what is decided, or too late to be.

@@ -296,8 +296,13 @@ func (l *liner) inAForm(p person, line string) (answer, trail string) {
 		return bare(v.Plain()), ""
 	}
 	sent := l.submits(p.name, filledIn(l.t, parsed))
-	switch sent.Outcome {
+	switch v := l.Slack.OpenView(p.name); sent.Outcome {
 	case workspace.OutcomePushed:
+		if v.CallbackID == "answer" { // what is about no field
+			l.leaves(p.name)
+			l.leaves(p.name)
+			return bare(v.Plain()), ""
+		}
 		l.confirms(p.name, "Before you do")
 	case workspace.OutcomeErrors:
 		l.leaves(p.name)

@@ -26,6 +26,11 @@ func TestAFormFromACard(t *testing.T) {
 		require.Contains(t, wrong.Errors["Addresses and ranges"], "198.51.100.x is no source")
 		wrong = w.submits("rob", map[string]any{"Addresses and ranges": "", "sources": []string{}})
 		require.Len(t, wrong.Errors, 1, "no source at all, and never the top one by itself: %+v", wrong)
+		w.redis.away()
+		require.Equal(t, workspace.OutcomePushed, w.submits("rob", map[string]any{"Addresses and ranges": "198.51.100.77"}).Outcome, "that is about no field")
+		w.sees("rob", "not done: wafbot's memory (Redis) can't be reached")
+		w.redis.back()
+		w.leaves("rob")
 
 		done := w.submits("rob", map[string]any{"sources": []string{attacker, neighbour}, "Addresses and ranges": "198.51.100.77\n198.51.100.78", "How long": "1 h", "Reason": "same botnet"})
 		require.Equal(t, workspace.OutcomeCleared, done.Outcome, "%+v", done)
@@ -69,6 +74,10 @@ func TestWhatIsMissingOpensAForm(t *testing.T) {
 		w.writes("rob", "#waf", "", "@wafbot deny")
 		w.click("rob", w.told("rob", "which source?"), "Fill in a form…")
 		w.sees("rob", "Addresses and ranges")
+		card.known()
+		w.writes("rob", "#waf", card.ts, "@wafbot verdict")
+		w.click("rob", w.told("rob", "which verdict?"), "Fill in a form…")
+		w.sees("rob", card.id(), "Verdict: [Choose …]") // of the card in whose thread it was written
 		w.types("vic", "deny")
 		w.sees("vic", "deny needs the role responder")
 		require.Empty(t, w.sent())
@@ -100,5 +109,23 @@ func TestEveryVerbAlone(t *testing.T) {
 			w.leaves("ann")
 		}
 		require.Empty(t, w.sent())
+	})
+}
+
+// Nobody is left with a view that says for ever that wafbot looks.
+func TestAViewThatSlackDoesntTakeAtOnce(t *testing.T) {
+	storyOver(t, eitherWay(), rough, func(_ *testing.T, w *world) {
+		for _, kind := range []string{"ratelimited", "500", "500_posted"} {
+			w.Slack.SetFault(workspace.Fault{Method: "views.update", Kind: kind, Times: 1})
+			w.types("rob", "deny")
+			w.sees("rob", "Addresses and ranges")
+			w.leaves("rob")
+		}
+		w.Slack.SetFault(workspace.Fault{Method: "views.update", Kind: "invalid_arguments", Times: 1})
+		w.types("rob", "deny")
+		w.sees("rob", "The form could not be shown. Without a form it is deny")
+		w.Slack.SetFault(workspace.Fault{Method: "views.update", Kind: "invalid_arguments"})
+		w.types("vic", "verdict")
+		w.told("vic", "The form could not be shown. Without a form it is verdict")
 	})
 }

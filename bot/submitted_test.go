@@ -1,0 +1,161 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slack-go/slack"
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// accepted keeps what is written down.
+type accepted struct {
+	Memory
+	works []request
+}
+
+func (a *accepted) Accept(_ context.Context, work []byte, _ ...string) (bool, error) {
+	var req request
+	err := json.Unmarshal(work, &req)
+	a.works = append(a.works, req)
+	return true, err
+}
+
+// changer takes every line for a change.
+type changer struct {
+	noRunner
+
+	form func(ctx context.Context) (commands.Form, error)
+}
+
+func (changer) Changes(commands.Line) bool { return true }
+
+func (c changer) Form(ctx context.Context, _ commands.Invocation) (commands.Form, error) {
+	return c.form(ctx)
+}
+
+// submission is a form that somebody sends off.
+func submission(t *testing.T, kind, meta string) payload {
+	t.Helper()
+	var p payload
+	require.NoError(t, json.Unmarshal(fmt.Appendf(nil, `{"type":"view_submission","user":{"id":"U0ANN"},"view":{"id":"V1","type":"modal","callback_id":%q,"private_metadata":%q}}`, kind, meta), &p))
+	return p
+}
+
+// pushedText is what an acknowledgement puts above the form.
+func pushedText(t *testing.T, answer *slack.ViewSubmissionResponse) string {
+	t.Helper()
+	require.NotNil(t, answer, "the form would close as if all were well")
+	require.Equal(t, slack.RAPush, answer.ResponseAction)
+	text, err := json.Marshal(answer.View.Blocks)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestAFormOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	b := New(Config{Slack: Connect(SlackConfig{}), Memory: &accepted{}, Runner: noRunner{}})
+	for _, c := range [][2]string{{viewForm, ""}, {viewForm, "[]"}, {viewForm, "{}"}, {viewForm, `{"line":"\"x"}`}, {viewAnyway, "{}"}, {"later", `{"line":"deny"}`}, {"later", ""}} {
+		answer := b.submittedInTime(t.Context(), submission(t, c[0], c[1]), delivery{names: []string{"d1"}})
+		require.Contains(t, pushedText(t, answer), "of another version of wafbot", "%s", c)
+	}
+}
+
+// Whatever holds a form up, it never closes without a word.
+func TestAFormThatCantBeCheckedInTime(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		form func(ctx context.Context) (commands.Form, error)
+		says string
+	}{
+		"slow facts": {func(ctx context.Context) (commands.Form, error) { <-ctx.Done(); return commands.Form{}, ctx.Err() }, "could not be looked up in time"},
+		"slow record": {func(context.Context) (commands.Form, error) {
+			time.Sleep(4 * time.Second)
+			return commands.Form{}, commands.ErrDenied
+		}, "perhaps not recorded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := New(Config{Slack: Connect(SlackConfig{}), Memory: &accepted{}, Runner: changer{form: c.form}})
+				begun := time.Now()
+				answer := b.submittedInTime(t.Context(), submission(t, viewForm, `{"line":"deny"}`), delivery{names: []string{"d1"}, at: begun})
+				require.Contains(t, pushedText(t, answer), c.says)
+				require.Less(t, time.Since(begun), ackWithin)
+				time.Sleep(5 * time.Second) // until it is checked
+			})
+		})
+	}
+}
+
+// What was read over ten minutes ago is asked again.
+func TestDoItAnywayIsNoAnswerForEver(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		waited time.Duration
+		anyway bool
+	}{{9 * time.Minute, true}, {11 * time.Minute, false}} {
+		memory := &accepted{}
+		b := New(Config{Slack: Connect(SlackConfig{}), Memory: memory, Runner: changer{}})
+		at := time.Now()
+		meta, err := json.Marshal(viewMeta{Line: "deny 203.0.113.7", Asked: at.Add(-c.waited)})
+		require.NoError(t, err)
+		b.submittedInTime(t.Context(), submission(t, viewAnyway, string(meta)), delivery{names: []string{"d1"}, at: at})
+		click := payload{Type: "block_actions"}
+		click.Container.MessageTS = fmt.Sprintf("%d.000100", at.Add(-c.waited).Unix())
+		require.NoError(t, json.Unmarshal([]byte(`[{"action_id":"anyway:1","value":"deny 203.0.113.7"}]`), &click.Actions))
+		b.click(t.Context(), click, delivery{names: []string{"d2"}, at: at})
+		require.Len(t, memory.works, 2)
+		for _, work := range memory.works {
+			require.Equal(t, c.anyway, work.Invocation.Anyway, "%s", c.waited)
+		}
+	}
+}
+
+// Slack drops an acknowledgement of 20 kB without a word.
+func TestAQuestionThatIsTooLongForAnAcknowledgement(t *testing.T) {
+	t.Parallel()
+	b := New(Config{Slack: Connect(SlackConfig{}), Memory: &accepted{}, Runner: noRunner{}})
+	r := &commands.Refusal{Kind: commands.ErrAsk, Line: commands.Line{Name: "deny"}, Text: commands.Say("?")}
+	for range 60 {
+		r.Text = commands.Say(r.Text, "\n• ", strings.Repeat("<&>", 60))
+	}
+	require.Contains(t, pushedText(t, b.pushAnyway(request{}, r)), "fill in fewer at a time")
+}
+
+func TestMoreChoicesThanAFieldHolds(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 100, 101, 1000} {
+		f := commands.Form{Title: "Mode", Submit: "Mode", Base: commands.Line{Name: "mode"}, Fields: []commands.Field{{Name: "app", Arg: "app", Label: "Application", Kind: commands.FieldOne, Values: []string{fmt.Sprint(n)}}}}
+		for i := range n {
+			f.Fields[0].Options = append(f.Fields[0].Options, commands.Option{Value: fmt.Sprint(i + 1), Label: strings.Repeat("é", 70) + fmt.Sprint(i+1)})
+		}
+		v, err := renderForm(f, viewMeta{})
+		require.NoError(t, err)
+		requireView(t, v)
+	}
+}
+
+// An attack that went on for days has more changes in force than a view holds.
+func TestMoreThanAViewHolds(t *testing.T) {
+	t.Parallel()
+	c := incident()
+	c.Situation.Changes = manyChanges(300)
+	all := commands.More(c.Situation)
+	v, err := renderMore(commands.Say("head"), all, viewMeta{})
+	require.NoError(t, err)
+	requireView(t, v)
+	labels := ""
+	for _, s := range all {
+		labels += s.Label + "\n"
+	}
+	require.Contains(t, labels, "Prolong another…")
+	require.Contains(t, labels, "Report…")
+}
