@@ -74,7 +74,7 @@ func (c Card) noButton(advice commands.Advice) []commands.Text {
 	what := commands.Say(commands.Bold("What can:"), " a rate limit or captcha in the application")
 	if !c.Situation.WatchedOnly() {
 		list := commands.Line{Name: "deny", Words: []string{"ADDRESS…"}}.With("attack", c.Situation.ID)
-		what = commands.Say(what, " · your own list of addresses, ", commands.Code(list.String()))
+		what = commands.Say(what, " · a header that the requests share · your own list of addresses, ", commands.Code(list.String()), " · closing the path, under More")
 	}
 	lines := []commands.Text{first, what}
 	switch c.Situation.Attack.Type {

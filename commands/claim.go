@@ -81,7 +81,7 @@ func handover() *Command {
 			{Name: "to", Required: true, Help: "who: @me, a mention, or a Slack user id as U0123ABCD", Label: "To", Read: readUser, Kind: FieldUser},
 			{Name: "attack", Help: "the attack's id, as on its card; in a card's thread it need not be written; left out with --all", Options: ongoingAttacks},
 		},
-		Flags: []string{"all"}, Example: "handover --all to=@me",
+		Flags: []string{"all"}, Example: "handover --all to=@me", Form: handoverForm,
 		Missing: func(l Line) bool { return l.Keys["attack"] == "" && !l.Has("all") },
 		Write:   writeHandover,
 	}

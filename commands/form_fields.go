@@ -158,12 +158,24 @@ func markChosen(c *Call) string {
 
 // indicatorForm begins with what most attackers' requests share.
 func indicatorForm(_ context.Context, c *Call, f *Form) {
+	f.Title, f.Submit = "Block by header", "Block"
 	f.fill("header", "User-Agent")
 	f.relabel("regex", "Regular expression", "tried on usual browsers and search engines first, which is said before anything is done")
 	f.relabel("type", "What matches is", "")
 	if c.Attack != nil {
 		f.fill("host", c.Attack.Domain)
 	}
+}
+
+// handoverForm asks for whom first.
+func handoverForm(_ context.Context, _ *Call, f *Form) {
+	f.Title, f.Submit = "Hand over", "Hand over"
+	f.relabel("to", "To", "a responder or an admin")
+	slices.SortStableFunc(f.Fields, func(x, y Field) int { return handoverOrder(x) - handoverOrder(y) })
+}
+
+func handoverOrder(f Field) int {
+	return slices.Index([]string{"account", "attack", "to", "message"}, f.Arg)
 }
 
 func modeOptions(context.Context, *Call) []Option {
