@@ -263,21 +263,25 @@ func (l *liner) inSlack(p person, ask func()) (answer, trail string) {
 	l.t.Helper()
 	before := len(l.Slack.Ephemerals(p.name))
 	ask()
-	asks := func(m workspace.Message) bool {
-		return slices.ContainsFunc(m.Buttons(), func(b workspace.Button) bool { return b.Label == "Do it anyway" })
-	}
 	l.until("answer to "+p.name, func() bool { return len(l.Slack.Ephemerals(p.name)) > before || l.Slack.OpenView(p.name) != nil })
 	if l.Slack.OpenView(p.name) != nil {
 		l.confirms(p.name, "Before you do")
-		l.until("answer to "+p.name, func() bool { return len(l.Slack.Ephemerals(p.name)) > before })
 	}
-	m := l.Slack.Ephemerals(p.name)[before]
-	if asks(m) {
+	return l.heard(p, before), ""
+}
+
+// heard waits for what somebody is answered after so many answers. A question is answered with yes.
+func (l *liner) heard(p person, before int) string {
+	l.t.Helper()
+	asks := func(m workspace.Message) bool {
+		return slices.ContainsFunc(m.Buttons(), func(b workspace.Button) bool { return b.Label == "Do it anyway" })
+	}
+	l.until("answer to "+p.name, func() bool { return len(l.Slack.Ephemerals(p.name)) > before })
+	if m := l.Slack.Ephemerals(p.name)[before]; asks(m) {
 		l.click(p.name, m, "Do it anyway")
 		l.until("answer in its place", func() bool { return !asks(l.Slack.Ephemerals(p.name)[before]) })
-		m = l.Slack.Ephemerals(p.name)[before]
 	}
-	return plain(m), ""
+	return plain(l.Slack.Ephemerals(p.name)[before])
 }
 
 // inAForm types the verb alone, and fills in the form that opens with what the line says.
@@ -310,8 +314,7 @@ func (l *liner) inAForm(p person, line string) (answer, trail string) {
 	default:
 		require.Equal(l.t, workspace.OutcomeCleared, sent.Outcome, "%s: %v", line, sent.Errors)
 	}
-	l.until("answer to "+p.name, func() bool { return len(l.Slack.Ephemerals(p.name)) > before })
-	return plain(l.Slack.Ephemerals(p.name)[before]), ""
+	return l.heard(p, before), "" // who found no time to look asks afterwards
 }
 
 // filledIn is what a line says, by the names of its form's fields.

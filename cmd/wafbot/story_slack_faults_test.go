@@ -101,7 +101,7 @@ func TestADeletedCardIsEditedOnce(t *testing.T) {
 				edits++
 			}
 		}
-		require.LessOrEqual(t, edits, 3, "one for each thing that was done")
+		require.LessOrEqual(t, edits, 4, "one for each thing that was done, and on a busy machine one that it is in hand")
 	})
 }
 
