@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"net/netip"
 	"os"
@@ -140,7 +141,10 @@ func TestCluster(t *testing.T) {
 	require.ErrorIs(t, within(t, 5*time.Second, ended), context.Canceled)
 	w.requireNoWork(t)
 
-	net.goWrong(nil, func([]byte) ([]byte, bool) {
+	net.goWrong(nil, func(reply []byte) ([]byte, bool) {
+		if !bytes.HasPrefix(reply, []byte(":")) {
+			return reply, true // the client looks at the cluster by itself
+		}
 		net.replies = nil
 		return nil, false
 	})
