@@ -54,21 +54,27 @@ func (d done) since(before done) bool {
 	return !same || d.page != before.page || !reflect.DeepEqual(d.said, before.said) || !reflect.DeepEqual(d.scene.Mutes, before.scene.Mutes)
 }
 
-// card puts together what a card shows.
-func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
-	id := commands.AttackID(a.Name, f.attack.ID)
-	s := commands.Situation{Account: a.Account, Policy: b.cfg.Policy.With(f.done.scene.Protected), ID: id, Attack: f.attack, Scene: f.done.scene, Now: b.cfg.Now()}
-	for _, ch := range slices.Backward(f.done.changes) { // the newest first; a card reads downwards
+// situation puts together what is decided from about an attack.
+func (b *Bot) situation(a Account, attack apiclient.Attack, done done) commands.Situation {
+	id := commands.AttackID(a.Name, attack.ID)
+	s := commands.Situation{Account: a.Account, Policy: b.cfg.Policy.With(done.scene.Protected), ID: id, Attack: attack, Scene: done.scene, Now: b.cfg.Now()}
+	for _, ch := range slices.Backward(done.changes) { // the newest first; a card reads downwards
 		if ch.AttackID == id && ch.Amends() == "" {
 			s.Changes = append(s.Changes, ch)
 		}
 	}
 	if a.Settings != nil {
 		settings := a.Settings()
-		s.Entries, s.Rules = commands.Overlay(settings.Entries, settings.Rules, f.done.changes, settings.At)
+		s.Entries, s.Rules = commands.Overlay(settings.Entries, settings.Rules, done.changes, settings.At)
 		s.Entries = slices.DeleteFunc(s.Entries, func(e apiclient.IPRule) bool { return !e.Expires.IsZero() && !e.Expires.After(s.Now) })
 		s.LookedAt = settings.At
 	}
+	return s
+}
+
+// card puts together what a card shows.
+func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
+	s := b.situation(a, f.attack, f.done)
 	c := Card{
 		Situation: s, FiguresAt: f.at, Quiet: f.quiet, Mention: f.mention, Case: f.done.said,
 		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[f.attack.Type], b.cfg.Runbooks["*"]),

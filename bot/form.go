@@ -74,8 +74,8 @@ func (b *Bot) openMore(req request, text string) {
 		if err != nil {
 			return slack.ModalViewRequest{}, commands.Away(err)
 		}
-		c := b.card(ctx, a, facts{done: done, attack: shown.Attack, at: shown.SeenAt, quiet: shown.Quiet, mention: shown.Mention})
-		return renderMore(commands.AttackLine(a.Account, shown.Attack, b.cfg.Now()), commands.More(c.Situation), req.meta())
+		s := b.situation(a, shown.Attack, done)
+		return renderMore(commands.AttackLine(a.Account, shown.Attack, s.Now), commands.More(s), req.meta())
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -105,11 +106,8 @@ func (s *Slack) Groups(ctx context.Context, user string, of []string) (in []stri
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, id := range of {
-		for _, member := range g.members[id] {
-			if member == user {
-				in = append(in, id)
-				break
-			}
+		if slices.Contains(g.members[id], user) {
+			in = append(in, id)
 		}
 	}
 	return in, err

@@ -34,21 +34,26 @@ func value[T any](answer *redis.StringCmd, doing string) (v T, err error) {
 	return v, nil
 }
 
-// Cases are all of an account, by attack.
-func (s *Store) Cases(ctx context.Context, account string) (map[string]commands.Case, error) {
-	texts, err := s.rdb.HGetAll(ctx, keyCases(account)).Result()
+// values are what the hash of an account's cases, or pages, holds as JSON, by attack; one names what one of them is.
+func values[T any](answer *redis.MapStringStringCmd, account, one string) (map[string]T, error) {
+	texts, err := answer.Result()
 	if err != nil {
-		return nil, fmt.Errorf("read cases of %s: %w", account, err)
+		return nil, fmt.Errorf("read %ss of %s: %w", one, account, err)
 	}
-	all := make(map[string]commands.Case, len(texts))
+	all := make(map[string]T, len(texts))
 	for attack, text := range texts {
-		var c commands.Case
-		if err := json.Unmarshal([]byte(text), &c); err != nil {
-			return nil, fmt.Errorf("read case of %s: %w", attack, err)
+		var v T
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			return nil, fmt.Errorf("read %s of %s: %w", one, attack, err)
 		}
-		all[attack] = c
+		all[attack] = v
 	}
 	return all, nil
+}
+
+// Cases are all of an account, by attack.
+func (s *Store) Cases(ctx context.Context, account string) (map[string]commands.Case, error) {
+	return values[commands.Case](s.rdb.HGetAll(ctx, keyCases(account)), account, "case")
 }
 
 // SaveCase keeps what was said about an attack until the attack is forgotten, and has its card be drawn again.

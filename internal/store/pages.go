@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/wafbot/wafbot/commands"
@@ -16,19 +15,7 @@ func (s *Store) Page(ctx context.Context, account, attack string) (commands.Page
 
 // Pages are all of an account, by attack: of each the last one.
 func (s *Store) Pages(ctx context.Context, account string) (map[string]commands.Page, error) {
-	texts, err := s.rdb.HGetAll(ctx, keyPages(account)).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read pages of %s: %w", account, err)
-	}
-	all := make(map[string]commands.Page, len(texts))
-	for attack, text := range texts {
-		var p commands.Page
-		if err := json.Unmarshal([]byte(text), &p); err != nil {
-			return nil, fmt.Errorf("read page of %s: %w", attack, err)
-		}
-		all[attack] = p
-	}
-	return all, nil
+	return values[commands.Page](s.rdb.HGetAll(ctx, keyPages(account)), account, "page")
 }
 
 // SavePage keeps a page in place of its attack's last one, has the attack's card be drawn again, and announces news of it, all in one step. It
