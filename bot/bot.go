@@ -65,10 +65,9 @@ type Cards interface {
 	Shown(ctx context.Context, account, attack string) (shown poller.Shown, ok bool, err error)
 	Changes(ctx context.Context, account string) ([]commands.Change, error)
 	Case(ctx context.Context, account, attack string) (commands.Case, error)
-	Scene(ctx context.Context, account string) (commands.Scene, error)
+	// File is all that is stored about an attack beside the attack itself.
+	File(ctx context.Context, account, attack string) (commands.File, error)
 	Cases(ctx context.Context, account string) (map[string]commands.Case, error)
-	// Page is an attack's last page; the zero Page when its pager was never called.
-	Page(ctx context.Context, account, attack string) (commands.Page, error)
 	ToRedraw(ctx context.Context, account string) (map[string]int64, error)
 	Outdated(ctx context.Context, account, attack string) error
 	Redrawn(ctx context.Context, account, attack string, mark int64) error

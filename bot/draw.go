@@ -9,63 +9,39 @@ import (
 	"time"
 
 	"github.com/slack-go/slack"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/poller"
 )
 
-// facts are what is stored about an attack.
+// facts are all that is stored about an attack.
 type facts struct {
-	done    done
-	attack  apiclient.Attack
-	at      time.Time // when the figures were read, on the service's clock
-	quiet   bool
-	mention string
-	pager   *poller.Pager // nil: none
+	file  commands.File
+	shown poller.Shown
 }
 
 // vulnTimeout bounds asking for a vulnerability's title: a card must not wait for it.
 const vulnTimeout = 2 * time.Second
 
-// done is what people did about an attack.
-type done struct {
-	changes []commands.Change // all of the account's
-	said    commands.Case
-	scene   commands.Scene
-	page    commands.Page // its last
-}
-
-// done reads what people did about an attack.
-func (b *Bot) done(ctx context.Context, account, attack string) (d done, err error) {
-	g, all := errgroup.WithContext(ctx)
-	g.Go(func() (err error) { d.changes, err = b.cfg.Memory.Changes(all, account); return err })
-	g.Go(func() (err error) { d.said, err = b.cfg.Memory.Case(all, account, attack); return err })
-	g.Go(func() (err error) { d.scene, err = b.cfg.Memory.Scene(all, account); return err })
-	g.Go(func() (err error) { d.page, err = b.cfg.Memory.Page(all, account, attack); return err })
-	err = g.Wait()
-	return d, err
-}
-
-// since reports whether something was done that was not done before.
-func (d done) since(before done) bool {
-	same := slices.EqualFunc(d.changes, before.changes, func(x, y commands.Change) bool { return x.ID == y.ID && x.State == y.State })
-	return !same || d.page != before.page || !reflect.DeepEqual(d.said, before.said) || !reflect.DeepEqual(d.scene.Mutes, before.scene.Mutes)
+// doneSince reports whether something was done that was not done before.
+func doneSince(now, before commands.File) bool {
+	same := slices.EqualFunc(now.Changes, before.Changes, func(x, y commands.Change) bool { return x.ID == y.ID && x.State == y.State })
+	return !same || now.Page != before.Page || !reflect.DeepEqual(now.Case, before.Case) || !reflect.DeepEqual(now.Scene.Mutes, before.Scene.Mutes)
 }
 
 // situation puts together what is decided from about an attack.
-func (b *Bot) situation(a Account, attack apiclient.Attack, done done) commands.Situation {
+func (b *Bot) situation(a Account, attack apiclient.Attack, file commands.File) commands.Situation {
 	id := commands.AttackID(a.Name, attack.ID)
-	s := commands.Situation{Account: a.Account, Policy: b.cfg.Policy.With(done.scene.Protected), ID: id, Attack: attack, Scene: done.scene, Now: b.cfg.Now()}
-	for _, ch := range slices.Backward(done.changes) { // the newest first; a card reads downwards
+	s := commands.Situation{Account: a.Account, Policy: b.cfg.Policy.With(file.Scene.Protected), ID: id, Attack: attack, Scene: file.Scene, Now: b.cfg.Now()}
+	for _, ch := range slices.Backward(file.Changes) { // the newest first; a card reads downwards
 		if ch.AttackID == id && ch.Amends() == "" {
 			s.Changes = append(s.Changes, ch)
 		}
 	}
 	if a.Settings != nil {
 		settings := a.Settings()
-		s.Entries, s.Rules = commands.Overlay(settings.Entries, settings.Rules, done.changes, settings.At)
+		s.Entries, s.Rules = commands.Overlay(settings.Entries, settings.Rules, file.Changes, settings.At)
 		s.Entries = slices.DeleteFunc(s.Entries, func(e apiclient.IPRule) bool { return !e.Expires.IsZero() && !e.Expires.After(s.Now) })
 		s.LookedAt = settings.At
 	}
@@ -74,16 +50,17 @@ func (b *Bot) situation(a Account, attack apiclient.Attack, done done) commands.
 
 // card puts together what a card shows.
 func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
-	s := b.situation(a, f.attack, f.done)
+	attack := f.shown.Attack
+	s := b.situation(a, attack, f.file)
 	c := Card{
-		Situation: s, FiguresAt: f.at, Quiet: f.quiet, Mention: f.mention, Case: f.done.said,
-		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[f.attack.Type], b.cfg.Runbooks["*"]),
+		Situation: s, FiguresAt: f.shown.SeenAt, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Case: f.file.Case,
+		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[attack.Type], b.cfg.Runbooks["*"]),
 	}
 	c.Page = pageState(f, s.Now)
-	if f.attack.Incident() && a.Vuln != nil {
+	if attack.Incident() && a.Vuln != nil {
 		ctx, cancel := context.WithTimeout(ctx, vulnTimeout)
 		defer cancel()
-		c.Vuln, _ = a.Vuln(ctx, f.attack.VulnID)
+		c.Vuln, _ = a.Vuln(ctx, attack.VulnID)
 	}
 	return c
 }
@@ -245,11 +222,11 @@ func (b *Bot) redraw(ctx context.Context, account string, o outdated) error {
 		// known until it is seen again: that must not wipe out what stands there.
 		return b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
 	}
-	done, err := b.done(ctx, account, o.attack)
+	file, err := b.cfg.Memory.File(ctx, account, o.attack)
 	if err != nil {
 		return err
 	}
-	msg := render(b.card(ctx, a, facts{done: done, attack: shown.Attack, at: shown.SeenAt, quiet: shown.Quiet, mention: shown.Mention, pager: shown.Pager}))
+	msg := render(b.card(ctx, a, facts{file, shown}))
 	if err := ctx.Err(); err != nil {
 		return err // of a replica that was paused, the lease is over, and with it what it knows
 	}

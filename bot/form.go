@@ -70,11 +70,11 @@ func (b *Bot) openMore(req request, text string) {
 		if !known || shown.Recalled {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: attack %s isn't known", line.Words[0])
 		}
-		done, err := b.done(ctx, a.Name, line.Words[0])
+		file, err := b.cfg.Memory.File(ctx, a.Name, line.Words[0])
 		if err != nil {
 			return slack.ModalViewRequest{}, commands.Away(err)
 		}
-		s := b.situation(a, shown.Attack, done)
+		s := b.situation(a, shown.Attack, file)
 		return renderMore(commands.AttackLine(a.Account, shown.Attack, s.Now), commands.More(s), req.meta())
 	})
 }

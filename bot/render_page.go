@@ -16,9 +16,9 @@ type PageNow struct {
 
 // pageState is what is told of an attack's pager.
 func pageState(f facts, now time.Time) PageNow {
-	last := f.done.page
+	last := f.file.Page
 	if last.State == commands.PageCalling {
-		if f.done.said.Owner != nil { // about to be ended
+		if f.file.Case.Owner != nil { // about to be ended
 			return PageNow{}
 		}
 		if !last.TakenAt.IsZero() {
@@ -26,11 +26,12 @@ func pageState(f facts, now time.Time) PageNow {
 		}
 		return PageNow{Fault: last.Fault}
 	}
-	if f.pager == nil {
+	pager := f.shown.Pager
+	if pager == nil {
 		return PageNow{}
 	}
-	_, muted := commands.Muted(f.done.scene.Mutes, f.attack, now)
-	u := commands.Unclaimed{Attack: f.attack, Quiet: f.quiet, Muted: muted, Told: f.pager.Told, Worse: f.pager.Worse, Route: f.pager.Route, After: f.pager.After, Case: f.done.said}
+	_, muted := commands.Muted(f.file.Scene.Mutes, f.shown.Attack, now)
+	u := commands.Unclaimed{Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, Told: pager.Told, Worse: pager.Worse, Route: pager.Route, After: pager.After, Case: f.file.Case}
 	_, at, _ := u.PagesAt(last)
 	return PageNow{At: at}
 }

@@ -52,10 +52,10 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 
 // catchUp has a card redrawn when something was done while it was on its way: it can be clicked before it is known where it is.
 // One that was found, because somebody had posted it before, may have been drawn at any time.
-func (b *Bot) catchUp(ctx context.Context, n poller.News, drawn done, found bool) {
+func (b *Bot) catchUp(ctx context.Context, n poller.News, drawn commands.File, found bool) {
 	id := commands.AttackID(n.Account, n.Attack.ID)
-	now, err := b.done(ctx, n.Account, id)
-	if err == nil && (found || now.since(drawn)) {
+	now, err := b.cfg.Memory.File(ctx, n.Account, id)
+	if err == nil && (found || doneSince(now, drawn)) {
 		err = b.outdate(ctx, n.Account, id)
 	}
 	if err != nil {

@@ -40,30 +40,26 @@ func (b *Bot) tellAttack(ctx context.Context, a Account, n poller.News) error {
 
 // remembered is what is known of an attack when its card is about to be posted.
 type remembered struct {
-	tried    tried
-	ts       string // of its card; "": it has none
-	facts    facts
-	revision int // of the facts
+	tried tried
+	ts    string // of its card; "": it has none
+	facts facts
 }
 
 // begin reads what is known, side by side, and marks the card as tried: this is the way from an attack to a person.
 func (b *Bot) begin(ctx context.Context, card poller.News) (r remembered, err error) {
 	id := commands.AttackID(card.Account, card.Attack.ID)
-	var shown poller.Shown
 	var ok bool
 	g, both := errgroup.WithContext(ctx)
-	g.Go(func() (err error) { r.facts.done, err = b.done(both, card.Account, id); return err })
+	g.Go(func() (err error) { r.facts.file, err = b.cfg.Memory.File(both, card.Account, id); return err })
 	g.Go(func() (err error) { r.tried, err = b.try(both, card.Account, card.ID); return err })
 	g.Go(func() (err error) { _, r.ts, err = b.cfg.Memory.Card(both, card.Account, id); return err })
-	g.Go(func() (err error) { shown, ok, err = b.cfg.Memory.Shown(both, card.Account, id); return err })
+	g.Go(func() (err error) { r.facts.shown, ok, err = b.cfg.Memory.Shown(both, card.Account, id); return err })
 	if err := g.Wait(); err != nil {
 		return remembered{}, err
 	}
-	if !ok || shown.Revision < card.Revision {
-		shown = poller.Shown{Attack: card.Attack, SeenAt: card.At, Quiet: card.Quiet, Mention: card.Mention, Revision: card.Revision}
+	if !ok || r.facts.shown.Revision < card.Revision {
+		r.facts.shown = poller.Shown{Attack: card.Attack, SeenAt: card.At, Quiet: card.Quiet, Mention: card.Mention, Revision: card.Revision}
 	}
-	r.facts.attack, r.facts.at, r.facts.quiet, r.facts.mention, r.revision = shown.Attack, shown.SeenAt, shown.Quiet, shown.Mention, shown.Revision
-	r.facts.pager = shown.Pager
 	return r, nil
 }
 
@@ -107,14 +103,14 @@ func (b *Bot) postCard(ctx context.Context, a Account, n, card poller.News) (pos
 	if err := b.record(ctx, card, place{channel, ts, true}); err != nil {
 		return false, err
 	}
-	b.catchUp(ctx, n, r.facts.done, found)
+	b.catchUp(ctx, n, r.facts.file, found)
 	return !found, nil
 }
 
 // supersedeForCard is supersede before a card is posted: the news that the attack began stays, where it still waits, as urgent as the attack is by now.
 func (b *Bot) supersedeForCard(ctx context.Context, n poller.News, r remembered) error {
 	card := poller.CardDelivery(n.Account, n.Attack.ID)
-	if n.ID == card && n.Revision == r.revision {
+	if n.ID == card && n.Revision == r.facts.shown.Revision {
 		return nil // nothing newer has been decided
 	}
 	waiting, err := b.waiting(ctx, n)
@@ -123,15 +119,15 @@ func (b *Bot) supersedeForCard(ctx context.Context, n poller.News, r remembered)
 	}
 	i := slices.IndexFunc(waiting, func(w poller.News) bool { return w.ID == card })
 	if i < 0 {
-		return b.supersede(ctx, waiting, n.ID, r.revision)
+		return b.supersede(ctx, waiting, n.ID, r.facts.shown.Revision)
 	}
-	if began := waiting[i]; began.Reason == poller.NewAttack && r.facts.attack.Incident() {
+	if began := waiting[i]; began.Reason == poller.NewAttack && r.facts.shown.Attack.Incident() {
 		began.Reason = poller.NewIncident
 		if err := b.cfg.Memory.Announce(ctx, began); err != nil {
 			return err
 		}
 	}
-	return b.supersede(ctx, waiting, card, r.revision)
+	return b.supersede(ctx, waiting, card, r.facts.shown.Revision)
 }
 
 // supersede takes off what waits to be told of an attack and is no newer than the facts that are about to be told. That is done before they are

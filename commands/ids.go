@@ -15,9 +15,14 @@ func shortHash(parts ...string) string {
 	return crockford.EncodeToString(sum[:])[:8]
 }
 
-// AttackID is what a person types for an attack: "a" and 8 characters. It depends on the account and the service's id alone,
+// AttackID is what a person types for an attack: "a" and 8 characters, for a storm "s" and 8. It depends on the account and the service's id alone,
 // so it is the same after Redis was lost.
-func AttackID(account, attackid string) string { return "a" + shortHash(account, attackid) }
+func AttackID(account, attackid string) string {
+	if isStorm(attackid) {
+		return "s" + shortHash(account, attackid)
+	}
+	return "a" + shortHash(account, attackid)
+}
 
 // changeID names a change by the delivery that asks for it, and by which of its changes it is, so that a redelivery finds what was begun.
 func changeID(account, delivery, part string) string {

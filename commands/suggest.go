@@ -20,6 +20,7 @@ type Situation struct {
 	Rules    []apiclient.Rule
 	LookedAt time.Time // when entries and rules were read; zero: not yet
 	Scene    Scene
+	Storm    *Storm // nil: it is an attack, not a storm
 	Now      time.Time
 }
 

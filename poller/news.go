@@ -46,6 +46,9 @@ type Shown struct {
 	Spared   string           `json:"spared,omitempty"`   // whom the route calls, of what went on before the first start: nobody is called until it gets worse
 	Base     Baseline         `json:"base"`               // what worsening is measured by
 	Pager    *Pager           `json:"pager,omitempty"`    // that its route calls when nobody is on it; nil: none
+	Storm    *Storm           `json:"storm,omitempty"`    // of a storm; nil: it is an attack
+	In       string           `json:"in,omitempty"`       // the id of the storm that gathered it; "": none did
+	Own      bool             `json:"own,omitempty"`      // gathered, and yet it has a card of its own by now
 	Recalled bool             `json:"recalled,omitempty"` // read back from its card: of Attack only the id is known, until it is seen again
 }
 
@@ -60,6 +63,7 @@ type News struct {
 	Mention  string           `json:"mention,omitempty"` // the user or user group of its route; "": nobody
 	Quiet    bool             `json:"quiet,omitempty"`   // the attack is over, also when it is new: caught up after an absence
 	At       time.Time        `json:"at"`                // of the poll that saw it, on the service's clock
+	Storm    *Storm           `json:"storm,omitempty"`   // of a storm; nil: the news is about an attack, or none
 	First    *FirstStartFacts `json:"first,omitempty"`   // of FirstStart only
 	Recall   *RecallFacts     `json:"recall,omitempty"`  // of Emptied only
 	Blind    *BlindFacts      `json:"blind,omitempty"`   // of Blind only

@@ -92,7 +92,12 @@ func (l *Lock) write(ctx context.Context, b *batch, what string) (n int64, err e
 
 // Changes are the account's changes, the newest first: all that are in force and those that ended lately.
 func (s *Store) Changes(ctx context.Context, account string) ([]commands.Change, error) {
-	texts, err := s.rdb.HVals(ctx, keyChanges(account)).Result()
+	return s.readChanges(ctx, account, s.rdb.HVals(ctx, keyChanges(account)))
+}
+
+// readChanges reads changes that were asked for, the newest first, and forgets those that ended long ago.
+func (s *Store) readChanges(ctx context.Context, account string, answer *redis.StringSliceCmd) ([]commands.Change, error) {
+	texts, err := answer.Result()
 	if err != nil {
 		return nil, fmt.Errorf("read changes of %s: %w", account, err)
 	}

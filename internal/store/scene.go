@@ -19,20 +19,34 @@ const lockedFor = 5 * time.Minute
 
 // Scene is what is known of an account beside its attacks, in one round trip.
 func (s *Store) Scene(ctx context.Context, account string) (scene commands.Scene, err error) {
-	var protected, locked, seen, mutes *redis.StringCmd
+	var asked askedScene
 	_, err = s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		protected, locked, seen = p.Get(ctx, keyProtected(account)), p.Get(ctx, keyLocked(account)), p.Get(ctx, keySources(account))
-		mutes = p.Get(ctx, keyMutes(account))
+		asked = askScene(ctx, p, account)
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return scene, fmt.Errorf("read scene of %s: %w", account, err)
 	}
+	return asked.scene(account)
+}
+
+// askedScene is a scene that was asked for in a pipeline.
+type askedScene struct{ protected, locked, seen, mutes *redis.StringCmd }
+
+func askScene(ctx context.Context, p redis.Pipeliner, account string) askedScene {
+	return askedScene{
+		protected: p.Get(ctx, keyProtected(account)), locked: p.Get(ctx, keyLocked(account)), seen: p.Get(ctx, keySources(account)),
+		mutes: p.Get(ctx, keyMutes(account)),
+	}
+}
+
+// scene reads the answers.
+func (a askedScene) scene(account string) (scene commands.Scene, err error) {
 	var errs [4]error
-	scene.Protected, errs[0] = value[[]commands.Protected](protected, "read what is protected on "+account)
-	scene.Locked, errs[1] = value[time.Time](locked, "read lock of "+account)
-	scene.Seen, errs[2] = value[map[netip.Addr]commands.Seen](seen, "read sources of "+account)
-	scene.Mutes, errs[3] = value[[]commands.Mute](mutes, "read mutes of "+account)
+	scene.Protected, errs[0] = value[[]commands.Protected](a.protected, "read what is protected on "+account)
+	scene.Locked, errs[1] = value[time.Time](a.locked, "read lock of "+account)
+	scene.Seen, errs[2] = value[map[netip.Addr]commands.Seen](a.seen, "read sources of "+account)
+	scene.Mutes, errs[3] = value[[]commands.Mute](a.mutes, "read mutes of "+account)
 	return scene, errors.Join(errs[:]...)
 }
 
