@@ -17,6 +17,7 @@ package store
 //	{a:NAME}:shown         hash    attack's id → poller.Shown                         out of the lookback
 //	{a:NAME}:blind         string  poller.Spell in which it can't be watched          when watched again
 //	{a:NAME}:absences      zset    poller.Absence by the Unix ms of its end           30 days
+//	{a:NAME}:wanted        set     gathered attacks that are to get a card each       1 h
 //	{a:NAME}:evidence:ID   string  poller.Evidence of an attack that was told         30 days
 //	{a:NAME}:outbox        hash    delivery id → poller.News to be told               when told
 //	{a:NAME}:tried:ID      string  Unix ms of the first attempt; when told, its place 7 days, when told 1 h
@@ -62,6 +63,7 @@ func keyGood(account string) string        { return accountKey(account, "good") 
 func keyBlind(account string) string       { return accountKey(account, "blind") }
 func keyAbsences(account string) string    { return accountKey(account, "absences") }
 func keyShown(account string) string       { return accountKey(account, "shown") }
+func keyWanted(account string) string      { return accountKey(account, "wanted") }
 func keyOutbox(account string) string      { return accountKey(account, "outbox") }
 func keyCards(account string) string       { return accountKey(account, "cards") }
 func keyRedraw(account string) string      { return accountKey(account, "redraw") }

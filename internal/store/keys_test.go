@@ -42,6 +42,7 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	require.NoError(t, l.SaveTied(ctx, refused()))
 	require.NoError(t, l.SaveProtected(ctx, []commands.Protected{{ID: "p1"}}))
 	require.NoError(t, l.SaveLocked(ctx, noon))
+	require.NoError(t, s.WantCards(ctx, "acme", []string{"a1"}))
 	require.NoError(t, s.PeopleChanged(ctx, "U1"))
 	require.NoError(t, s.Remember(ctx, "acme", poller.Update{Absence: &poller.Absence{From: noon, To: noon.Add(time.Hour)}, Evidence: evidenceOf("x:1")}))
 	require.NoError(t, s.Remember(ctx, "acme", poller.Update{Blind: &poller.Spell{Since: noon}}))

@@ -76,6 +76,7 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 		var err error
 		if shown, changed := u.Shown[attackid]; changed {
 			err = b.json("HSET", keyShown(account), commands.AttackID(account, attackid), shown)
+			b.given(account, shown)
 		}
 		err = errors.Join(err, b.evidence(account, attackid, u), b.announce(newsOf[attackid]...))
 		if delete(newsOf, attackid); err == nil && b.commands >= atOnce {
@@ -117,20 +118,8 @@ func (b *batch) announce(news ...poller.News) error {
 // FindAttacks are the account's remembered attacks whose id begins so, by that id.
 func (s *Store) FindAttacks(ctx context.Context, account, prefix string) (map[string]apiclient.Attack, error) {
 	found := map[string]apiclient.Attack{}
-	scan := s.rdb.HScan(ctx, keyShown(account), 0, literal(prefix)+"*", 1000).Iterator()
-	for scan.Next(ctx) {
-		id := scan.Val()
-		if !scan.Next(ctx) {
-			break
-		}
-		var one poller.Shown
-		if err := json.Unmarshal([]byte(scan.Val()), &one); err != nil {
-			return nil, fmt.Errorf("read attack %s: %w", id, err)
-		}
-		found[id] = one.Attack
-	}
-	if err := scan.Err(); err != nil {
-		return nil, fmt.Errorf("find attacks of %s: %w", account, err)
+	if err := s.scanShown(ctx, account, literal(prefix)+"*", func(id string, one poller.Shown) { found[id] = one.Attack }); err != nil {
+		return nil, err
 	}
 	return found, nil
 }

@@ -1,0 +1,91 @@
+package store_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// stormy is an update with a storm that gathered two attacks, one of which has a card by now, and an attack beside it.
+func stormy() poller.Update {
+	u := poller.Update{LastGood: noon, Shown: shownAll("x:1", "x:2", "x:3", "storm:C1:1", "storm:C1:2")}
+	for id, change := range map[string]func(s *poller.Shown){
+		"x:1": func(s *poller.Shown) { s.In, s.Own = "storm:C1:1", true },
+		"x:2": func(s *poller.Shown) { s.In, s.Attack.Last = "storm:C1:1", noon.Add(time.Hour) },
+		"storm:C1:1": func(s *poller.Shown) {
+			s.Storm = &poller.Storm{Over: 10, Began: noon, Gathered: 2, Own: 1, Status: map[apiclient.Status]int{apiclient.StatusPartly: 2}}
+		},
+		"storm:C1:2": func(s *poller.Shown) { s.Storm, s.Quiet = &poller.Storm{Began: noon.Add(time.Minute)}, true },
+	} {
+		s := u.Shown[id]
+		change(&s)
+		u.Shown[id] = s
+	}
+	return u
+}
+
+func TestStormsAndWhatTheyGathered(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, other, ctx := w.openTending(t), w.open(t), t.Context()
+		u := stormy()
+		require.NoError(t, s.Remember(ctx, "acme", u))
+		storms, err := other.Storms(ctx, "acme")
+		require.NoError(t, err)
+		one, two := commands.AttackID("acme", "storm:C1:1"), commands.AttackID("acme", "storm:C1:2")
+		require.Equal(t, []commands.StormSeen{
+			{KnownAttack: commands.KnownAttack{ID: two, Attack: u.Shown["storm:C1:2"].Attack}, Storm: commands.Storm{Began: noon.Add(time.Minute)}, SeenAt: noon, Quiet: true},
+			{KnownAttack: commands.KnownAttack{ID: one, Attack: u.Shown["storm:C1:1"].Attack}, Storm: commands.Storm(*u.Shown["storm:C1:1"].Storm), SeenAt: noon},
+		}, storms)
+		gathered, err := other.Gathered(ctx, "acme", one)
+		require.NoError(t, err)
+		require.Equal(t, []commands.GatheredAttack{
+			{KnownAttack: commands.KnownAttack{ID: commands.AttackID("acme", "x:2"), Attack: u.Shown["x:2"].Attack}, SeenAt: noon},
+			{KnownAttack: commands.KnownAttack{ID: commands.AttackID("acme", "x:1"), Attack: u.Shown["x:1"].Attack}, SeenAt: noon, Own: true},
+		}, gathered)
+		for _, account := range []string{"acme", "other"} {
+			none, err := other.Gathered(ctx, account, two)
+			require.NoError(t, err)
+			require.Empty(t, none, account)
+		}
+		found, err := other.FindAttacks(ctx, "acme", "s")
+		require.NoError(t, err)
+		require.Len(t, found, 2)
+
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Forget: []string{"storm:C1:1", "x:1", "x:2"}}))
+		storms, err = other.Storms(ctx, "acme")
+		require.NoError(t, err)
+		require.Len(t, storms, 1)
+	})
+}
+
+func TestCardsAreWantedUntilTheyAreGiven(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, other, ctx := w.open(t), w.open(t), t.Context()
+		h := tending(t, s)
+		wanted := func() []string {
+			all, err := s.Wanted(ctx, "acme")
+			require.NoError(t, err)
+			return slices.Sorted(maps.Keys(all))
+		}
+		require.NoError(t, other.WantCards(ctx, "acme", nil))
+		require.Empty(t, wanted())
+		one, two := commands.AttackID("acme", "x:1"), commands.AttackID("acme", "x:2")
+		require.NoError(t, other.WantCards(ctx, "acme", []string{one, two}))
+		require.NoError(t, other.WantCards(ctx, "acme", []string{two}))
+		require.ElementsMatch(t, []string{one, two}, wanted())
+		require.Eventually(t, func() bool { return within(t, 5*time.Second, h.duties).Wanted == 2 }, 5*time.Second, time.Millisecond, "whoever tends the account hears of it")
+
+		require.NoError(t, s.Remember(ctx, "acme", stormy()))
+		require.Equal(t, []string{two}, wanted())
+		none, err := s.Wanted(ctx, "other")
+		require.NoError(t, err)
+		require.Empty(t, none)
+	})
+}
