@@ -28,7 +28,11 @@ func markup(t commands.Text, limit int) string {
 	for _, s := range joinPlain(t) {
 		switch {
 		case !s.Time.IsZero():
-			w.token(date(s.Time))
+			w.token(date(s.Time, "{date_short_pretty} {time}"))
+		case !s.Clock.IsZero():
+			w.token(date(s.Clock, "{time}"))
+		case !s.Ago.IsZero():
+			w.token(date(s.Ago, "{ago}"))
 		case s.Code != "":
 			w.code(s.Code)
 		case s.Bold != "":
@@ -75,7 +79,7 @@ func withoutFalseID(s commands.Span) commands.Span {
 }
 
 func isPlain(s commands.Span) bool {
-	return s.Time.IsZero() && s.Code == "" && s.Bold == "" && s.User == "" && s.Channel == "" && s.Link.URL == ""
+	return s.Moment().IsZero() && s.Code == "" && s.Bold == "" && s.User == "" && s.Channel == "" && s.Link.URL == ""
 }
 
 // markupWriter writes markup. Slack has no escape for its formatting characters, so words that have one are shown as code, in which
@@ -232,13 +236,13 @@ func escape(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(s, "&", "&amp;"), "<", "&lt;"), ">", "&gt;")
 }
 
-// date shows a moment by its reader's clock.
-func date(t time.Time) string {
+// date shows a moment by its reader's clock, as Slack's format says. A client that can't shows what stands behind the bar.
+func date(t time.Time, format string) string {
 	utc := t.UTC().Format("2006-01-02 15:04 UTC")
 	if t.Unix() < 0 || t.UTC().Year() > 9999 {
 		return utc
 	}
-	return fmt.Sprintf("<!date^%d^{date_short_pretty} {time}^%s>", t.Unix(), utc)
+	return fmt.Sprintf("<!date^%d^%s|%s>", t.Unix(), format, utc)
 }
 
 // address is a link that a click opens. In the address the characters by which a link ends are written as an address may have them.

@@ -129,7 +129,7 @@ func markupOf(t testing.TB, blocks []slack.Block) []string {
 }
 
 var (
-	dateToken  = regexp.MustCompile(`<!date\^[0-9]+\^\{date_short_pretty\} \{time\}\^[0-9: -]+ UTC>`)
+	dateToken  = regexp.MustCompile(`<!date\^[0-9]+\^(\{date_short_pretty\} \{time\}|\{time\}|\{ago\})\|[0-9: -]+ UTC>`)
 	callToken  = regexp.MustCompile(`<(@|!subteam\^)[A-Z0-9]+>`)
 	linkToken  = regexp.MustCompile(`<#[A-Z0-9]+>|<https://[^<>|\s]+\|[a-z ]+>`)
 	codeSpan   = regexp.MustCompile("(^|[\\s(\\[{])`[^`\n]*[^`\\s]`")

@@ -20,8 +20,8 @@ func (t Text) Markdown(zone *time.Location) string {
 	var w markdownWriter
 	for _, s := range t {
 		switch {
-		case !s.Time.IsZero():
-			w.put(s.Time.In(zone).Format(stampFormat))
+		case !s.Moment().IsZero():
+			w.put(s.Moment().In(zone).Format(stampFormat))
 		case s.Code != "":
 			w.code(s.Code)
 		case s.Bold != "":

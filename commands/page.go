@@ -97,7 +97,7 @@ const (
 func (t Text) cut(most int) Text {
 	var out Text
 	for _, s := range t {
-		if !s.Time.IsZero() {
+		if !s.Moment().IsZero() {
 			if most -= timeMarks; most < 0 {
 				return append(out, Span{Plain: "…"})
 			}

@@ -16,10 +16,22 @@ type Span struct {
 	Plain   string
 	Code    string // to be shown as typed: an address, an id, a line
 	Bold    string
-	Time    time.Time // the moment, to be shown by the reader's clock
+	Time    time.Time // the moment, to be shown by the reader's clock, with its day
+	Clock   time.Time // likewise without the day: of less than half a day ago
+	Ago     time.Time // the moment, to be shown as how long ago it is where that stays true, else as it is
 	User    string    // a Slack user id, to be shown by name
 	Channel string    // a Slack channel id, likewise
 	Link    Link      // an address, to be shown as its label
+}
+
+// Moment is the moment that the piece is, however it is to be shown; zero: it is none.
+func (s Span) Moment() time.Time {
+	for _, t := range []time.Time{s.Time, s.Clock} {
+		if !t.IsZero() {
+			return t
+		}
+	}
+	return s.Ago
 }
 
 // Link is an address that can be opened.
@@ -31,13 +43,19 @@ type Code string
 // Bold is a piece of a line to be emphasised.
 type Bold string
 
+// Clock is a moment of which a reader knows the day.
+type Clock time.Time
+
+// Ago is a moment of which matters how long ago it is.
+type Ago time.Time
+
 // User is the id of a Slack user.
 type User string
 
 // Channel is the id of a Slack channel.
 type Channel string
 
-// Say makes a line of strings, times, Code, Bold, User, Channel, Links, other Texts and anything that fmt prints.
+// Say makes a line of strings, times, Clock, Ago, Code, Bold, User, Channel, Links, other Texts and anything that fmt prints.
 func Say(parts ...any) Text {
 	var t Text
 	for _, p := range parts {
@@ -56,6 +74,10 @@ func Say(parts ...any) Text {
 			t = append(t, Span{Link: p})
 		case time.Time:
 			t = append(t, Span{Time: p})
+		case Clock:
+			t = append(t, Span{Clock: time.Time(p)})
+		case Ago:
+			t = append(t, Span{Ago: time.Time(p)})
 		case Text:
 			t = append(t, p...)
 		default:
@@ -70,8 +92,10 @@ func (t Text) In(zone *time.Location) string {
 	var b strings.Builder
 	for _, s := range t {
 		switch {
-		case !s.Time.IsZero():
-			b.WriteString(s.Time.In(zone).Format("2006-01-02 15:04 MST"))
+		case !s.Clock.IsZero():
+			b.WriteString(s.Clock.In(zone).Format("15:04 MST"))
+		case !s.Moment().IsZero():
+			b.WriteString(s.Moment().In(zone).Format("2006-01-02 15:04 MST"))
 		case s.Code != "":
 			b.WriteString(s.Code)
 		case s.Bold != "":

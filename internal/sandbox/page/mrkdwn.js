@@ -87,7 +87,7 @@ function special(token, names) {
   const label = bar < 0 ? "" : unescape(token.slice(bar + 1));
   if (target.startsWith("@")) return mention("@" + (names.user(target.slice(1)) ?? (label || target.slice(1))));
   if (target.startsWith("#")) return mention("#" + (names.channel(target.slice(1)) ?? (label || target.slice(1))));
-  if (target.startsWith("!date^")) return date(target, label);
+  if (target.startsWith("!date^")) return bar < 0 ? document.createTextNode(`<${token}>`) : date(target, label);
   if (target.startsWith("!subteam^")) return mention(label || "@" + (names.group(target.slice(9)) ?? target.slice(9)));
   if (target.startsWith("!")) return mention("@" + target.slice(1), true);
   return link(unescape(target), label || unescape(target));
