@@ -1,32 +1,19 @@
 package sandbox
 
 import (
-	"cmp"
+	"errors"
 	"net/http"
 	"slices"
 
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-// How long the real service takes to act on a change, in seconds; what the page counts down from.
-const (
-	listSeconds = 60
-	ruleSeconds = 180
-)
-
-// sourcesShown is how many sources of an attack are told apart.
-const sourcesShown = 50
-
-// serviceView is the service's side of an account.
-type serviceView struct {
-	waf.State
-	// ListDelay and RuleDelay are in seconds: how long a change takes until it is in force.
-	ListDelay float64 `json:"list_delay"`
-	RuleDelay float64 `json:"rule_delay"`
-}
-
 type playBody struct {
 	Account string `json:"account"`
+}
+
+type endBody struct {
+	Account string `json:"account"` // "": all
 }
 
 type growBody struct {
@@ -54,6 +41,7 @@ func (w *World) serviceRoutes() []route {
 		{Method: "GET", Path: "/sandbox/scenarios", Does: "the scenarios", handle: getScenarios},
 		{Method: "POST", Path: "/sandbox/scenarios/{name}", Does: "start a scenario; account may be left out", Body: playBody{"acme"}, handle: w.postScenario},
 		{Method: "POST", Path: "/sandbox/attacks", Does: "start an attack; every field may be left out", Body: exampleAttack(), handle: w.postAttack},
+		{Method: "POST", Path: "/sandbox/attacks/stop", Does: "end all attacks of an account, or of all", Body: endBody{"acme"}, handle: w.postStopAll},
 		{Method: "POST", Path: "/sandbox/attacks/{id}/grow", Does: "multiply the rates of its sources", Body: growBody{10}, handle: w.postGrow},
 		{Method: "POST", Path: "/sandbox/attacks/{id}/hits", Does: "add hits at once", Body: hitsBody{1000}, handle: w.postHits},
 		{Method: "POST", Path: "/sandbox/attacks/{id}/stop", Does: "end it", Body: struct{}{}, handle: w.postStop},
@@ -84,34 +72,6 @@ func (w *World) account(req *http.Request) (string, error) {
 		return "", refuse(http.StatusNotFound, "no account %q: GET /sandbox/accounts lists them", name)
 	}
 	return name, nil
-}
-
-func (w *World) getService(req *http.Request) (any, error) {
-	name, err := w.account(req)
-	if err != nil {
-		return nil, err
-	}
-	state, err := w.WAF.State(name)
-	for i := range state.Attacks {
-		cutSources(&state.Attacks[i])
-	}
-	return serviceView{state, listSeconds / w.cfg.Speed, ruleSeconds / w.cfg.Speed}, err
-}
-
-// cutSources leaves an attack its busiest sources and adds the rest to the others: with thousands
-// of them the page would fetch megabytes each second.
-func cutSources(attack *waf.Attack) {
-	if len(attack.Sources) <= sourcesShown {
-		return
-	}
-	slices.SortStableFunc(attack.Sources, func(a, b waf.SourceState) int {
-		return cmp.Compare(b.Through+b.Blocked, a.Through+a.Blocked)
-	})
-	for _, source := range attack.Sources[sourcesShown:] {
-		attack.OtherSources.Through += source.Through
-		attack.OtherSources.Blocked += source.Blocked
-	}
-	attack.Sources = attack.Sources[:sourcesShown]
 }
 
 func (w *World) getRequests(req *http.Request) (any, error) {
@@ -165,7 +125,7 @@ func started(attacks []waf.Attack) attacksAnswer {
 	for i := range attacks {
 		cutSources(&attacks[i])
 	}
-	return attacksAnswer{attacks}
+	return attacksAnswer{append([]waf.Attack{}, attacks...)}
 }
 
 // change does something to the attack that the request's path names, with the request's body.
@@ -174,18 +134,11 @@ func change[T any](w *World, req *http.Request, do func(id string, body T) error
 	if err != nil {
 		return nil, err
 	}
-	id := req.PathValue("id")
-	if !w.hasAttack(id) {
-		return nil, refuse(http.StatusNotFound, "no attack %q: GET /sandbox/service/{account} lists them", id)
+	err = do(req.PathValue("id"), body)
+	if errors.Is(err, waf.ErrNoAttack) {
+		return nil, refuse(http.StatusNotFound, "%v: GET /sandbox/service/{account} lists them", err)
 	}
-	return struct{}{}, do(id, body)
-}
-
-func (w *World) hasAttack(id string) bool {
-	return slices.ContainsFunc(w.accounts, func(a Account) bool {
-		state, err := w.WAF.State(a.Name)
-		return err == nil && slices.ContainsFunc(state.Attacks, func(a waf.Attack) bool { return a.ID == id })
-	})
+	return struct{}{}, err
 }
 
 func (w *World) postGrow(req *http.Request) (any, error) {
@@ -198,6 +151,15 @@ func (w *World) postHits(req *http.Request) (any, error) {
 
 func (w *World) postStop(req *http.Request) (any, error) {
 	return change(w, req, func(id string, _ struct{}) error { return w.WAF.StopAttack(id) })
+}
+
+func (w *World) postStopAll(req *http.Request) (any, error) {
+	body, err := read[endBody](req)
+	if err != nil {
+		return nil, err
+	}
+	stopped, err := w.WAF.StopAttacks(body.Account)
+	return map[string]int{"stopped": stopped}, err
 }
 
 func (w *World) postIncident(req *http.Request) (any, error) {

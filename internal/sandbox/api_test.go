@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -137,11 +138,21 @@ func TestAnAttackIsStartedChangedAndStopped(t *testing.T) {
 func TestEveryScenarioPlays(t *testing.T) {
 	t.Parallel()
 	c := quiet(t)
-	for name, attacks := range map[string]int{"injection": 1, "slow_incident": 1, "credential_stuffing": 1, "scan": 1, "own_cdn": 1, "storm": 100} {
-		answer := c.post("/sandbox/scenarios/"+name, `{"account":"acme"}`)
-		require.Len(t, answer["attacks"], attacks, name)
+	begins := map[string]int{
+		"injection": 1, "slow_incident": 1, "credential_stuffing": 1, "scan": 1, "own_cdn": 1, "own_cdn_denied": 1, "allowlisted": 1,
+		"storm": 100, "storm_1000": 1000, "permission_lost": 1, "permission_back": 0, "service_away": 1,
 	}
-	require.Len(t, c.get("/sandbox/scenarios")["scenarios"], 6)
+	for _, listed := range c.get("/sandbox/scenarios")["scenarios"].([]any) {
+		name := listed.(map[string]any)["name"].(string)
+		require.Contains(t, begins, name)
+		require.NotEmpty(t, listed.(map[string]any)["look"])
+		require.Len(t, c.post("/sandbox/scenarios/"+name, `{"account":"acme"}`)["attacks"], begins[name], name)
+		delete(begins, name)
+	}
+	require.Empty(t, begins)
+	for _, name := range []string{"storm", "own_cdn_denied", "permission_lost"} {
+		c.post("/sandbox/scenarios/"+name, `{"account":"globex"}`)
+	}
 	require.Contains(t, c.refused(404, "/sandbox/scenarios/flood", `{}`), "no scenario")
 	require.Contains(t, c.refused(400, "/sandbox/scenarios/scan", `{"account":"nobody"}`), "no such account")
 	require.Contains(t, c.refused(400, "/sandbox/scenarios/slow_incident", `{"account":"globex"}`), "monitoring")
@@ -162,6 +173,72 @@ func TestCredentialStuffingComesFromManySources(t *testing.T) {
 	shown := c.get("/sandbox/service/acme")["attacks"].([]any)[0].(map[string]any)
 	require.Len(t, shown["sources"], 50)
 	require.Greater(t, shown["other_sources"].(map[string]any)["through"], 3_000.0, "the rest is summed up")
+}
+
+func TestOfManyAttacksTheMostUrgentAreShown(t *testing.T) {
+	t.Parallel()
+	c := quiet(t)
+	c.post("/sandbox/scenarios/storm_1000", `{}`)
+	shown := c.get("/sandbox/service/acme?attacks=5")
+	require.Equal(t, 995.0, shown["more_attacks"])
+	odd := map[any]bool{}
+	for _, attack := range shown["attacks"].([]any)[:4] {
+		source := attack.(map[string]any)["sources"].([]any)[0].(map[string]any)
+		odd[source["ip"]] = true
+		require.Equal(t, "monitored", attack.(map[string]any)["block_status"])
+	}
+	require.Len(t, odd, 4, "those that aren't of the one source")
+	require.Len(t, c.get("/sandbox/service/acme")["attacks"], 1000)
+
+	require.Equal(t, 1000.0, c.post("/sandbox/attacks/stop", `{}`)["stopped"])
+	require.Equal(t, false, c.get("/sandbox/service/acme?attacks=1")["attacks"].([]any)[0].(map[string]any)["running"])
+	status, _ := c.send(c.request("GET", "/sandbox/service/acme?attacks=few", ""))
+	require.Equal(t, 400, status)
+	c.refused(400, "/sandbox/attacks/stop", `{"account":"nobody"}`)
+}
+
+func TestTheServiceTakesNoChangesUntilThePermissionIsBack(t *testing.T) {
+	t.Parallel()
+	c := quiet(t)
+	account := c.w.Accounts()[0]
+	ask := func(path, body string) int {
+		req := c.request("POST", "/service"+path, body)
+		req.Header.Set("X-ServiceApi-Token", account.Token)
+		status, _ := c.send(req)
+		return status
+	}
+	deny := `{"clientid":5,"force":false,"ip_rule":{"list":"black","rule_type":"ip_range","subnet":"198.51.100.7/32","pools":[0],"expired_at":4102444800}}`
+	for range 2 { // pressed twice, it is lost once
+		c.post("/sandbox/scenarios/permission_lost", `{}`)
+	}
+	require.Equal(t, 403, ask("/v4/ip_rules", deny))
+	require.Equal(t, 200, ask("/v1/user", `{}`), "it may look")
+	c.post("/sandbox/faults/service", `{"kind":"slow","endpoint":"POST /v1/objects/vuln"}`)
+	c.post("/sandbox/scenarios/permission_back", `{}`)
+	require.Equal(t, 201, ask("/v4/ip_rules", deny))
+	require.Len(t, c.get("/sandbox/faults")["set"].(map[string]any)["service"], 1, "the other fault stays")
+}
+
+func TestTheServiceIsAwayAndComesBack(t *testing.T) {
+	t.Parallel()
+	c := client{t, run(t, sandbox.Config{Quiet: true, Speed: 1000})}
+	_, err := c.w.Play("service_away", "")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return len(c.w.WAF.Faults()) == 0 }, 5*time.Second, 10*time.Millisecond)
+}
+
+func TestAnotherAuthorDeniedTheOwnCDN(t *testing.T) {
+	t.Parallel()
+	c := quiet(t)
+	for range 2 {
+		c.post("/sandbox/scenarios/own_cdn_denied", `{}`)
+		c.post("/sandbox/scenarios/allowlisted", `{}`)
+	}
+	entries := c.get("/sandbox/service/acme")["ip_rules"].([]any)
+	require.Len(t, entries, 2, "each is listed once")
+	require.Equal(t, "kim.park@acme.example", entries[0].(map[string]any)["author"])
+	require.True(t, c.w.WAF.Denied("acme", "192.0.2.10"))
+	require.False(t, c.w.WAF.Denied("acme", "203.0.113.66"), "the allowlist wins")
 }
 
 func TestAnotherAuthorListsAnAddress(t *testing.T) {

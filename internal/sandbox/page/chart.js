@@ -5,8 +5,8 @@ import { finished, smooth, WINDOW } from "./traffic.js";
 const WIDTH = 720;
 const HEIGHT = 150;
 
-// chart draws the last three minutes.
-export function chart(points) {
+// chart draws the last three minutes; marks are the measures within them, with the seconds since.
+export function chart(points, marks) {
   const hits = finished(points);
   const { blocked, both, top } = layers(hits);
   const scale = ceiling(top);
@@ -14,12 +14,29 @@ export function chart(points) {
   for (const part of [1 / 3, 2 / 3]) picture.append(svg("line", { class: "grid", x1: WIDTH * part, x2: WIDTH * part, y1: 0, y2: HEIGHT }));
   picture.append(svg("line", { class: "grid", x1: 0, x2: WIDTH, y1: HEIGHT / 2, y2: HEIGHT / 2 }));
   picture.append(...areas(blocked, both, { width: WIDTH, height: HEIGHT, scale }));
+  for (const mark of marks) {
+    const x = WIDTH * (1 - mark.ago / WINDOW);
+    picture.append(svg("line", { class: "mark-line", x1: x, x2: x, y1: 0, y2: HEIGHT }));
+  }
   return [
     picture,
+    ...labels(marks),
     el("span", { class: "scale top", text: `${short(scale)}/s` }),
     el("span", { class: "scale middle", text: `${short(scale / 2)}` }),
     el("div", { class: "times", "aria-hidden": "true" }, ["3 min ago", "2 min", "1 min", "now"].map((text) => el("span", { text }))),
   ];
+}
+
+const MARKS_NAMED = 4; // more would lie on each other
+
+// labels names the newest marks, each a line lower than the one before.
+function labels(marks) {
+  return marks.slice(-MARKS_NAMED).map((mark, i) => {
+    const label = el("span", { class: mark.ago > WINDOW / 2 ? "mark-name after" : "mark-name before", text: mark.text, data: { testid: "mark" } });
+    label.style.setProperty("--at", `${100 * (1 - mark.ago / WINDOW)}%`);
+    label.style.setProperty("--line", String(i));
+    return label;
+  });
 }
 
 // spark is the same for one source, small and without words.

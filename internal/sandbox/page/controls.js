@@ -5,10 +5,25 @@ import { byId, el } from "./dom.js";
 // startControls fills the two panels.
 export async function startControls(place, refreshService) {
   const [{ scenarios }, faults] = await Promise.all([get("scenarios"), get("faults")]);
-  byId("scenarios").replaceChildren(...scenarios.map((scenario) => scenarioRow(scenario, place, refreshService)));
+  byId("scenarios").replaceChildren(...[...Map.groupBy(scenarios, (scenario) => scenario.group)].map(([group, list]) => scenarioGroup(group, list, place, refreshService)));
+  byId("end-all").addEventListener("click", () => endAll(place, refreshService));
   byId("faults").append(...faultForm(faults.menu));
   byId("faults").addEventListener("submit", (event) => { event.preventDefault(); setFault(event.target, place); });
   showSet(faults.set);
+}
+
+function scenarioGroup(group, list, place, refreshService) {
+  return el("section", {}, el("h4", { text: group }), el("ul", { class: "scenarios" }, list.map((scenario) => scenarioRow(scenario, place, refreshService))));
+}
+
+async function endAll(place, refreshService) {
+  try {
+    const { stopped } = await post("attacks/stop", { account: place.account });
+    byId("end-all-outcome").textContent = `${stopped} ended on ${place.account}`;
+  } catch (error) {
+    byId("end-all-outcome").textContent = error.message;
+  }
+  refreshService();
 }
 
 function scenarioRow(scenario, place, refreshService) {
@@ -16,14 +31,15 @@ function scenarioRow(scenario, place, refreshService) {
   const start = async () => {
     try {
       const { attacks } = await post(`scenarios/${scenario.name}`, { account: place.account });
-      outcome.textContent = attacks.length === 1 ? `started on ${place.account}` : `${attacks.length} attacks started on ${place.account}`;
+      outcome.textContent = attacks.length > 1 ? `${attacks.length.toLocaleString()} attacks started on ${place.account}` : attacks.length ? `started on ${place.account}` : `done on ${place.account}`;
+      showSet((await get("faults")).set);
     } catch (error) {
       outcome.textContent = error.message;
     }
     refreshService();
   };
   return el("li", {}, el("button", { type: "button", class: "small", text: scenario.title, data: { testid: `scenario-${scenario.name}` }, on: { click: start } }),
-    el("span", {}, scenario.does, " ", outcome));
+    el("span", {}, scenario.does, " ", el("em", { text: scenario.look }), " ", outcome));
 }
 
 function faultForm(menu) {
@@ -61,7 +77,7 @@ async function change(path, body) {
 }
 
 function showSet(set) {
-  const all = [...set.service.map((f) => `service ${f.account ?? ""} ${f.kind}`), ...set.slack.map((f) => `Slack ${f.kind}`)];
+  const all = [...set.service.map((f) => ["service", f.account, f.kind, f.endpoint].filter(Boolean).join(" ")), ...set.slack.map((f) => `Slack ${f.kind}`)];
   byId("fault-list").textContent = all.length ? `Set: ${all.join(", ")}` : "None is set.";
   byId("fault-count").hidden = !all.length;
   byId("fault-count").textContent = String(all.length);

@@ -2,6 +2,7 @@
 import { get, oneAtATime, post } from "./api.js";
 import { byId, el, reconcile } from "./dom.js";
 import { chart, spark } from "./chart.js";
+import { startMarks } from "./marks.js";
 import { covers, startPending } from "./pending.js";
 import { sources, totals } from "./traffic.js";
 
@@ -12,13 +13,14 @@ const LISTS = { black: "deny", white: "allow", gray: "gray" };
 // startService draws the account of place and returns a function that draws it anew.
 export function startService(place) {
   const pending = startPending();
+  const marks = startMarks();
   let known = [];
   const refresh = oneAtATime(async () => {
     try {
       if (!known.length) known = (await get("accounts")).accounts.map((account) => account.name);
       if (!known.includes(place.account)) place.account = known[0];
-      const state = await get(`service/${place.account}`);
-      if (state.account === place.account) draw(state, pending, { known, place, refresh });
+      const state = await get(`service/${place.account}?attacks=${ATTACKS_SHOWN}`);
+      if (state.account === place.account) draw(state, { pending, marks, known, place, refresh });
     } catch (error) {
       byId("totals").textContent = error.message;
     }
@@ -26,10 +28,10 @@ export function startService(place) {
   return refresh;
 }
 
-function draw(state, pending, context) {
+function draw(state, context) {
   drawAccounts(context);
-  const due = pending(state);
-  drawTraffic(state, due);
+  const due = context.pending(state);
+  drawTraffic(state, due, context.marks(state));
   drawAttacks(state, context.refresh);
   drawRows("lists", state.ip_rules.map((entry) => listItem(entry, state, due)), "No address is on a list.");
   drawRows("rules", state.rules.filter((rule) => !rule.system).map((rule) => ruleItem(rule, due)), "No rule of its own.");
@@ -50,7 +52,7 @@ function rate(value) {
   return value > 0 ? "under 0.1" : "0";
 }
 
-function drawTraffic(state, due) {
+function drawTraffic(state, due, marks) {
   const now = totals(state.traffic);
   const box = byId("totals");
   box.dataset.through = now.through.toFixed(1);
@@ -58,8 +60,9 @@ function drawTraffic(state, due) {
   box.replaceChildren(
     el("span", { class: "key through", text: `${rate(now.through)}/s through` }),
     el("span", { class: "key blocked", text: `${rate(now.blocked)}/s blocked` }));
-  byId("chart").replaceChildren(...chart(state.traffic));
-  const { list, rest, more } = sources(state.traffic, SOURCES_SHOWN);
+  byId("chart").replaceChildren(...chart(state.traffic, marks));
+  const { list, rest, more: told } = sources(state.traffic, SOURCES_SHOWN);
+  const more = told + state.more_sources;
   const lines = list.map((source) => ({ key: source.ip, source, name: source.ip, note: sourceNote(state, source, due) }));
   if (rest.history.some((hit) => hit.through + hit.blocked > 0)) {
     lines.push({ key: "others", source: rest, name: more > 0 ? `${more.toLocaleString()} more and others` : "All others", note: { text: "", tone: "" } });
@@ -87,17 +90,12 @@ function sourceLine({ source, name, note }) {
 
 const clock = (time) => new Date(time).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
 
-// byUrgency is an order in which nothing jumps about while hits come in.
-const byUrgency = (a, b) =>
-  Number(b.running) - Number(a.running) || Number(Boolean(b.vuln_id)) - Number(Boolean(a.vuln_id)) || b.per_second - a.per_second || b.first_time.localeCompare(a.first_time);
-
 function drawAttacks(state, refresh) {
-  const items = [...state.attacks].sort(byUrgency).slice(0, ATTACKS_SHOWN).map((attack) => ({
+  const items = state.attacks.map((attack) => ({
     key: attack.id, id: attack.id, running: attack.running, incident: Boolean(attack.vuln_id), status: attack.block_status.toLowerCase(),
     title: `${attack.type} · ${attack.method} ${attack.host}${attack.path.startsWith("/") ? attack.path : ", many paths"}`,
     live: `${attack.hits.toLocaleString()} hits since ${clock(attack.first_time)}, ${attack.running ? `${rate(attack.per_second)}/s` : `ended ${clock(attack.last_time)}`}${attack.review ? `, ${attack.review}` : ""}`,
   }));
-  const more = state.attacks.length - items.length;
   const change = (id, what, body) => post(`attacks/${encodeURIComponent(id)}/${what}`, body).then(refresh, refresh);
   reconcile(byId("attacks"), items, (item) => el("li", { data: { testid: "attack", attack: item.id } },
     chip(item.status, item.status),
@@ -107,7 +105,7 @@ function drawAttacks(state, refresh) {
       small("×10", "Ten times the rate", () => change(item.id, "grow", { factor: 10 })),
       small("stop", "Stop this attack", () => change(item.id, "stop")))));
   if (!items.length) byId("attacks").replaceChildren(el("li", { class: "empty", text: "None yet." }));
-  if (more > 0) byId("attacks").append(el("li", { class: "empty", text: `and ${more} more` }));
+  if (state.more_attacks > 0) byId("attacks").append(el("li", { class: "empty", text: `and ${state.more_attacks.toLocaleString()} more` }));
 }
 
 const small = (text, label, act) => el("button", { type: "button", class: "small", text, title: label, "aria-label": label, data: { focus: text }, on: { click: act } });

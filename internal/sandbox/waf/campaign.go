@@ -1,6 +1,7 @@
 package waf
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -126,6 +127,9 @@ func newSource(spec AttackSpec, given SourceSpec) *source {
 	}
 }
 
+// ErrNoAttack is the error of an attack id that no record has.
+var ErrNoAttack = errors.New("no attack")
+
 // findAttack returns the attack one of whose records has the id.
 func (s *Service) findAttack(id string) (*account, *campaign, error) {
 	for _, a := range s.accounts {
@@ -137,7 +141,7 @@ func (s *Service) findAttack(id string) (*account, *campaign, error) {
 			}
 		}
 	}
-	return nil, nil, fmt.Errorf("no attack %q", id)
+	return nil, nil, fmt.Errorf("%w %q", ErrNoAttack, id)
 }
 
 // GrowAttack multiplies the rates of all sources of an attack.
@@ -209,6 +213,26 @@ func (s *Service) StopAttack(id string) error {
 		s.notify()
 	}
 	return nil
+}
+
+// StopAttacks ends all attacks of an account now, of every account if it is ""; their records stay. It returns how many ran.
+func (s *Service) StopAttacks(account string) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.account(account); err != nil {
+		return 0, fmt.Errorf("stop attacks: %w", err)
+	}
+	stopped, now := 0, s.now()
+	for _, a := range s.accounts {
+		for _, c := range a.campaigns {
+			if (account == "" || a.Name == account) && c.running(now) {
+				c.ends = now
+				stopped++
+			}
+		}
+	}
+	s.notify()
+	return stopped, nil
 }
 
 // MakeIncident finds that an attack exploits a security issue; that is possible in monitoring mode only.

@@ -70,6 +70,18 @@ func (s *Service) ClearFaults() {
 	s.notify()
 }
 
+// ClearFault takes away the faults that were set as f was, however often they are still to strike.
+func (s *Service) ClearFault(f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = slices.DeleteFunc(s.faults, func(set *Fault) bool {
+		same := *set
+		same.Times = f.Times
+		return same == f
+	})
+	s.notify()
+}
+
 // Faults returns the faults in force.
 func (s *Service) Faults() []Fault {
 	s.mu.Lock()

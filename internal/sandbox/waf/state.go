@@ -67,9 +67,17 @@ type SourceState struct {
 // IPRuleState is an entry of the IP lists and whether the nodes act on it by now.
 type IPRuleState struct {
 	IPRule
-	// Listed is false for an entry that was removed but is still in force.
+	Force
+}
+
+// Force is when the nodes act on an entry or a rule.
+type Force struct {
+	// Listed is false for what was removed but is still in force.
 	Listed  bool `json:"listed"`
 	InForce bool `json:"in_force"`
+	// InForceAt is when the nodes began to act on it, or will, EndsAt when they end to because it was removed; Unix times, 0 for never.
+	InForceAt int64 `json:"in_force_at"`
+	EndsAt    int64 `json:"ends_at,omitempty"`
 }
 
 // RuleState is a rule in words and whether the nodes act on it by now.
@@ -80,10 +88,8 @@ type RuleState struct {
 	Mode       string `json:"mode,omitempty"`
 	AttackType string `json:"attack_type,omitempty"`
 	Words      string `json:"words"`
-	// Listed is false for a rule that was deleted but is still in force.
-	Listed  bool `json:"listed"`
-	InForce bool `json:"in_force"`
-	System  bool `json:"system,omitempty"`
+	System     bool   `json:"system,omitempty"`
+	Force
 }
 
 // ApplicationState is an application with the mode in force.
@@ -125,7 +131,7 @@ func (s *Service) State(account string) (State, error) {
 		shown := e.IPRule
 		shown.SourceValues, shown.Pools = slices.Clone(e.SourceValues), slices.Clone(e.Pools)
 		if e.listed() || e.inForce(now) {
-			state.IPRules = append(state.IPRules, IPRuleState{shown, e.listed(), e.inForce(now)})
+			state.IPRules = append(state.IPRules, IPRuleState{shown, e.force(now)})
 		}
 	}
 	for _, r := range a.rules {
@@ -138,6 +144,14 @@ func (s *Service) State(account string) (State, error) {
 		state.Applications = append(state.Applications, ApplicationState{app.ID, app.Name, app.Host, mode})
 	}
 	return state, nil
+}
+
+func (t term) force(now time.Time) Force {
+	f := Force{Listed: t.listed(), InForce: t.inForce(now), InForceAt: t.from.Unix()}
+	if !t.listed() {
+		f.EndsAt = t.until.Unix()
+	}
+	return f
 }
 
 // attack describes an attack with its newest record.
@@ -187,6 +201,6 @@ func (r *rule) state(now time.Time) RuleState {
 	}
 	return RuleState{
 		ID: r.id, ActionID: r.actionID, Type: r.kind, Mode: r.mode, AttackType: r.attackType,
-		Words: what + " " + words(r.conditions), Listed: r.listed(), InForce: r.inForce(now), System: r.system,
+		Words: what + " " + words(r.conditions), System: r.system, Force: r.force(now),
 	}
 }

@@ -1,0 +1,81 @@
+package sandbox
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+func stormScenarios() []scenario {
+	const (
+		group = "A storm"
+		does  = " attacks at once: one source is behind all but four, two thirds of its attacks are blocked, and one of the four becomes an incident."
+		look  = "One card for all but the incident, with the four by name. Deny the one source."
+	)
+	return []scenario{
+		{"storm", group, "Storm of 100", "100" + does, look, func(w *World, account string) ([]waf.Attack, error) { return w.playStorm(account, 100) }},
+		{"storm_1000", group, "Storm of 1,000", "1,000" + does, look, func(w *World, account string) ([]waf.Attack, error) { return w.playStorm(account, 1000) }},
+	}
+}
+
+const (
+	oddOnes    = 4    // of a storm: other sources that get through
+	stormRate  = 20.0 // hits a second of a storm's one source
+	breaksIn   = 20 * time.Second
+	stormLasts = 20 * time.Minute
+)
+
+// playStorm starts many attacks of one source and a few odd ones that must not drown among them.
+func (w *World) playStorm(account string, size int) ([]waf.Attack, error) {
+	watched, blocking, err := w.stormTargets(account)
+	if err != nil {
+		return nil, err
+	}
+	kinds := []string{"sqli", "xss", "rce", "ptrav"}
+	var attacks []waf.Attack
+	var odd string
+	for i := range size {
+		spec := waf.AttackSpec{
+			Account: account, App: blocking, Type: kinds[i%len(kinds)], Method: "GET",
+			Path: "/catalog/item" + strconv.Itoa(i), Parameter: "GET_id_value",
+			Sources: []waf.SourceSpec{{IP: "198.51.100.23", Country: "NL", PerSecond: stormRate / float64(size)}},
+			Hits:    int64(30 + i), Started: waf.Duration(time.Minute), Lasts: waf.Duration(stormLasts),
+		}
+		if i%3 == 0 {
+			spec.App = watched
+		}
+		nth, rest := (i+1)/(size/oddOnes), (i+1)%(size/oddOnes)
+		if rest == 0 {
+			spec.App = watched
+			spec.Sources = []waf.SourceSpec{{IP: fmt.Sprintf("203.0.113.%d", 199+nth), Country: "PL", PerSecond: 1}}
+		}
+		started, err := w.start(spec)
+		if err != nil {
+			return nil, err
+		}
+		attacks = append(attacks, started...)
+		if rest == 0 && odd == "" {
+			odd = started[0].ID
+		}
+	}
+	if watched == blocking {
+		return attacks, nil // incidents are registered in monitoring mode only
+	}
+	return attacks, w.later(breaksIn, func() error { return w.WAF.MakeIncident(odd, waf.VulnSpec{}) })
+}
+
+// stormTargets are an application that lets attacks through and one that blocks them; the same where an account has no such two.
+func (w *World) stormTargets(account string) (watched, blocking int, err error) {
+	state, err := w.WAF.State(account)
+	if err != nil {
+		return 0, 0, err
+	}
+	inMode := func(mode string) int {
+		i := slices.IndexFunc(state.Applications, func(a waf.ApplicationState) bool { return a.Mode == mode })
+		return state.Applications[max(i, 0)].ID
+	}
+	return inMode("monitoring"), inMode("block"), nil
+}
