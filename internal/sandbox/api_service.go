@@ -129,7 +129,7 @@ func started(attacks []waf.Attack) attacksAnswer {
 }
 
 // change does something to the attack that the request's path names, with the request's body.
-func change[T any](w *World, req *http.Request, do func(id string, body T) error) (any, error) {
+func change[T any](req *http.Request, do func(id string, body T) error) (any, error) {
 	body, err := read[T](req)
 	if err != nil {
 		return nil, err
@@ -142,15 +142,15 @@ func change[T any](w *World, req *http.Request, do func(id string, body T) error
 }
 
 func (w *World) postGrow(req *http.Request) (any, error) {
-	return change(w, req, func(id string, b growBody) error { return w.WAF.GrowAttack(id, b.Factor) })
+	return change(req, func(id string, b growBody) error { return w.WAF.GrowAttack(id, b.Factor) })
 }
 
 func (w *World) postHits(req *http.Request) (any, error) {
-	return change(w, req, func(id string, b hitsBody) error { return w.WAF.AddHits(id, b.Hits) })
+	return change(req, func(id string, b hitsBody) error { return w.WAF.AddHits(id, b.Hits) })
 }
 
 func (w *World) postStop(req *http.Request) (any, error) {
-	return change(w, req, func(id string, _ struct{}) error { return w.WAF.StopAttack(id) })
+	return change(req, func(id string, _ struct{}) error { return w.WAF.StopAttack(id) })
 }
 
 func (w *World) postStopAll(req *http.Request) (any, error) {
@@ -163,9 +163,9 @@ func (w *World) postStopAll(req *http.Request) (any, error) {
 }
 
 func (w *World) postIncident(req *http.Request) (any, error) {
-	return change(w, req, func(id string, v waf.VulnSpec) error { return w.WAF.MakeIncident(id, v) })
+	return change(req, func(id string, v waf.VulnSpec) error { return w.WAF.MakeIncident(id, v) })
 }
 
 func (w *World) postReview(req *http.Request) (any, error) {
-	return change(w, req, func(id string, b reviewBody) error { return w.WAF.SetState(id, b.State) })
+	return change(req, func(id string, b reviewBody) error { return w.WAF.SetState(id, b.State) })
 }

@@ -23,7 +23,7 @@ func stormScenarios() []scenario {
 
 const (
 	oddOnes    = 4    // of a storm: other sources that get through
-	stormRate  = 20.0 // hits a second of a storm's one source
+	stormRate  = 40.0 // hits a second of a storm's one source
 	breaksIn   = 20 * time.Second
 	stormLasts = 20 * time.Minute
 )
@@ -42,7 +42,7 @@ func (w *World) playStorm(account string, size int) ([]waf.Attack, error) {
 			Account: account, App: blocking, Type: kinds[i%len(kinds)], Method: "GET",
 			Path: "/catalog/item" + strconv.Itoa(i), Parameter: "GET_id_value",
 			Sources: []waf.SourceSpec{{IP: "198.51.100.23", Country: "NL", PerSecond: stormRate / float64(size)}},
-			Hits:    int64(30 + i), Started: waf.Duration(time.Minute), Lasts: waf.Duration(stormLasts),
+			Started: waf.Duration(time.Minute), Lasts: waf.Duration(stormLasts),
 		}
 		if i%3 == 0 {
 			spec.App = watched

@@ -61,11 +61,20 @@ func (s *Service) StartAttack(spec AttackSpec) (Attack, error) {
 		c.vulnID = a.exploit(*spec.Vulnerability, spec, c.started).id
 	}
 	c.sources = s.makeSources(spec)
+	for _, source := range c.sources {
+		source.owed = phase(len(a.campaigns))
+	}
 	c.records = []*record{s.newRecord(a, spec, c.started)}
 	a.campaigns = append(a.campaigns, c)
 	s.playPast(a, c, now)
 	s.notify()
 	return a.attack(c, now), nil
+}
+
+// phase spreads attacks of one rate over the time between two hits, or a thousand slow ones would hit in the same moment.
+func phase(nth int) float64 {
+	_, fraction := math.Modf(float64(nth) * math.Phi)
+	return fraction
 }
 
 func (spec *AttackSpec) setDefaults(a *account) {
