@@ -15,6 +15,7 @@ type Storm struct {
 	In, EndsAfter     time.Duration
 	Began, Exceeded   time.Time
 	Ended             time.Time
+	CaughtUp          bool
 	Before, Incidents int
 	Gathered, Own     int
 	Ongoing           int

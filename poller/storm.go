@@ -13,16 +13,17 @@ type Storm struct {
 	Over      int           `json:"over"` // it began when more attacks than that came
 	In        time.Duration `json:"in"`   // within that time
 	EndsAfter time.Duration `json:"ends_after"`
-	Began     time.Time     `json:"began"`          // on the service's clock, as all of its times
-	Exceeded  time.Time     `json:"exceeded"`       // more than Over came within In the last time; EndsAfter later it ends
-	Ended     time.Time     `json:"ended,omitzero"` // zero: it goes on, and new attacks are gathered
-	Before    int           `json:"before"`         // attacks that counted for its beginning and have a card each
-	Incidents int           `json:"incidents"`      // that came while it went on, each with its own card
-	Gathered  int           `json:"gathered"`       // attacks that are told by being counted here
-	Own       int           `json:"own"`            // of them, those that have got a card of their own since
-	Ongoing   int           `json:"ongoing"`        // of them, those that go on
-	Hits      int64         `json:"hits"`           // of them together, as far as they are known
-	Through   int           `json:"through"`        // of them, those that aren't fully blocked, unknown ones among them
+	Began     time.Time     `json:"began"`               // on the service's clock, as all of its times
+	Exceeded  time.Time     `json:"exceeded"`            // more than Over came within In the last time; EndsAfter later it ends
+	Ended     time.Time     `json:"ended,omitzero"`      // zero: it goes on, and new attacks are gathered
+	CaughtUp  bool          `json:"caught_up,omitempty"` // it began with what was found going on: at a first start, after a time in which nobody watched, or after Memory was emptied
+	Before    int           `json:"before"`              // attacks that counted for its beginning and have a card each
+	Incidents int           `json:"incidents"`           // that came while it went on, each with its own card
+	Gathered  int           `json:"gathered"`            // attacks that are told by being counted here
+	Own       int           `json:"own"`                 // of them, those that have got a card of their own since
+	Ongoing   int           `json:"ongoing"`             // of them, those that go on
+	Hits      int64         `json:"hits"`                // of them together, as far as they are known
+	Through   int           `json:"through"`             // of them, those that aren't fully blocked, unknown ones among them
 
 	Status map[apiclient.Status]int `json:"status"` // how many of them, by status
 	Types  map[string]int           `json:"types"`  // by type, the most frequent
@@ -36,6 +37,13 @@ type Storm struct {
 
 	Odd      []apiclient.Attack `json:"odd,omitempty"` // brief: those that Source isn't in and that get through, the most hits first, at most 8; without a Source those that get through while most don't
 	OddCount int                `json:"odd_count,omitempty"`
+}
+
+// StormConfig says when attacks come too fast for a card each. The zero value: they never do.
+type StormConfig struct {
+	Over      int           // a storm begins when more new attacks than that come to a channel
+	In        time.Duration // within that time
+	EndsAfter time.Duration // it ends when that did not happen for so long
 }
 
 // stormPrefix begins the id of a storm where an attack has the service's. None of the service's begins so.
