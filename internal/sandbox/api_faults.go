@@ -24,6 +24,7 @@ func slackFaults() []faultKind {
 		{"archived", "the channel is archived"},
 		{"missing_scope", "the token lacks a scope"},
 		{"token_revoked", "the token was revoked"},
+		{"edit_window_closed", "messages can't be edited any more: the workspace's setting"},
 		{"lost_click", "clicks, commands and events never arrive at the bot"},
 		{"duplicate_delivery", "every click, command and event arrives twice"},
 	}

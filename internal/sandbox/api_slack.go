@@ -18,6 +18,8 @@ type channelView struct {
 	workspace.Channel
 	// Messages is how many messages the asking user sees there, replies included.
 	Messages int `json:"messages"`
+	// Hidden is how many of the bot's messages nobody is shown, because there were too many in a minute.
+	Hidden int `json:"hidden"`
 }
 
 type sayBody struct {
@@ -34,6 +36,12 @@ type editBody struct {
 	Text    string `json:"text"` // as typed
 }
 
+type deleteBody struct {
+	User    string `json:"user"`
+	Channel string `json:"channel"`
+	TS      string `json:"ts"`
+}
+
 type channelBody struct {
 	Channel     string `json:"channel"`
 	Archived    *bool  `json:"archived,omitempty"`
@@ -47,6 +55,8 @@ func (w *World) slackRoutes() []route {
 		{Method: "GET", Path: "/sandbox/slack/messages", Does: "the messages of ?channel= as ?user= sees them, own ephemeral ones included", handle: w.getMessages},
 		{Method: "POST", Path: "/sandbox/slack/say", Does: "a person's message as typed; in a thread with thread_ts; alone with the bot in the channel @wafbot", Body: sayBody{"ann", "#waf", "", "@wafbot status"}, handle: w.postSay},
 		{Method: "POST", Path: "/sandbox/slack/edit", Does: "a person's own message says something else", Body: editBody{"ann", "#waf", "1795000000.000100", "@wafbot status"}, handle: w.postEdit},
+		{Method: "POST", Path: "/sandbox/slack/delete", Does: "a person deletes a message, the bot's or anybody's; replies stay", Body: deleteBody{"ann", "#waf", "1795000000.000100"}, handle: w.postDelete},
+		{Method: "GET", Path: "/sandbox/slack/notices", Does: "what the phone of ?user= learned of the last 200 messages, and why it rang", handle: w.getNotices},
 		{Method: "POST", Path: "/sandbox/slack/channel", Does: "archive a channel, put the bot in or take it out", Body: channelBody{"#waf", &no, &no}, handle: w.postChannel},
 		{Method: "GET", Path: "/sandbox/slack/calls", Does: "the last 2,000 calls the bot made of the Web API", handle: w.getCalls},
 		{Method: "POST", Path: "/sandbox/deliver", Does: "the bot's base address, where signed requests go; empty: nowhere, the bot opens Socket Mode links", Body: deliverBody{"http://127.0.0.1:8080"}, handle: w.postDeliver},
@@ -74,7 +84,7 @@ func (w *World) getSlack(req *http.Request) (any, error) {
 	channels := []channelView{}
 	for _, c := range w.Slack.Channels() {
 		if asking == "" || sees(c, asking) {
-			channels = append(channels, channelView{c, len(w.messagesFor(c.ID, asking))})
+			channels = append(channels, channelView{c, len(w.messagesFor(c.ID, asking)), w.Slack.Hidden(c.ID)})
 		}
 	}
 	w.mu.Lock()
@@ -163,6 +173,30 @@ func (w *World) postEdit(req *http.Request) (any, error) {
 		return nil, err
 	}
 	return struct{}{}, w.Slack.Edit(user.ID, channel.ID, body.TS, body.Text)
+}
+
+func (w *World) postDelete(req *http.Request) (any, error) {
+	body, err := read[deleteBody](req)
+	if err != nil {
+		return nil, err
+	}
+	user, channel, err := w.place(body.User, body.Channel)
+	if err != nil {
+		return nil, err
+	}
+	return struct{}{}, w.Slack.Delete(user.ID, channel.ID, body.TS)
+}
+
+// noticesTold is how many messages a phone's list reaches back.
+const noticesTold = 200
+
+func (w *World) getNotices(req *http.Request) (any, error) {
+	user, err := w.user(req.URL.Query().Get("user"))
+	if err != nil {
+		return nil, err
+	}
+	notices := append([]workspace.Notice{}, w.Slack.Notices(user.ID)...)
+	return map[string]any{"notices": notices[max(0, len(notices)-noticesTold):]}, nil
 }
 
 func (w *World) postChannel(req *http.Request) (any, error) {

@@ -178,3 +178,22 @@ func TestAChannelIsArchivedAndLeftByTheBot(t *testing.T) {
 	c.refused(400, "/sandbox/slack/say", `{"user":"ann","channel":"#waf","text":"hello"}`)
 	c.refused(404, "/sandbox/slack/channel", `{"channel":"#nothing"}`)
 }
+
+func TestAPersonDeletesACardAndItsRepliesStay(t *testing.T) {
+	t.Parallel()
+	c := quiet(t)
+	ts := c.postCard()
+	c.post("/sandbox/slack/say", `{"user":"rob","channel":"#waf","text":"@ann look","thread_ts":"`+ts+`"}`)
+	c.post("/sandbox/slack/delete", `{"user":"ann","channel":"#waf","ts":"`+ts+`"}`)
+	left := c.messages("ann", "waf")
+	require.Len(t, left, 1)
+	require.Equal(t, ts, left[0].(map[string]any)["thread_ts"])
+	require.Contains(t, c.refused(400, "/sandbox/slack/delete", `{"user":"ann","channel":"#waf","ts":"`+ts+`"}`), "no message")
+	require.Contains(t, c.refused(404, "/sandbox/slack/delete", `{"user":"rob","channel":"#board","ts":"`+ts+`"}`), "no channel")
+
+	rang := c.get("/sandbox/slack/notices?user=ann")["notices"].([]any)
+	require.Len(t, rang, 1)
+	require.Equal(t, "mention", rang[0].(map[string]any)["why"])
+	status, _ := c.send(c.request("GET", "/sandbox/slack/notices?user=nobody", ""))
+	require.Equal(t, 404, status)
+}

@@ -178,6 +178,33 @@ func TestPace(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestTooManyMessagesAreHidden(t *testing.T) {
+	t.Parallel()
+	channels := []workspace.Channel{}
+	for i := range 61 {
+		channels = append(channels, workspace.Channel{ID: fmt.Sprintf("C%d", i), Name: fmt.Sprintf("c%d", i), BotIsMember: true})
+	}
+	w := start(t, func(cfg *workspace.Config) { cfg.RateLimits, cfg.Channels = true, channels })
+	for i := range 301 {
+		w.post(t, fmt.Sprintf("C%d", i/5), slack.MsgOptionText("x", false)) // each is taken
+	}
+	require.Len(t, w.Messages("#c59"), 5)
+	require.Empty(t, w.Messages("#c60"))
+	require.Equal(t, []int{0, 1}, []int{w.Hidden("#c59"), w.Hidden("#c60")})
+	w.clock.Advance(time.Minute)
+	w.post(t, "C60", slack.MsgOptionText("x", false))
+	require.Len(t, w.Messages("#c60"), 1)
+}
+
+func TestEditsAreRefusedByAFaultOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.SetFault(workspace.Fault{Kind: "edit_window_closed"})
+	ts := w.post(t, "C1WAF", slack.MsgOptionText("x", false))
+	_, _, _, err := w.client.UpdateMessageContext(t.Context(), "C1WAF", ts, slack.MsgOptionText("y", false))
+	refused(t, "edit_window_closed", err)
+}
+
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

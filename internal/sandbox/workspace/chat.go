@@ -23,7 +23,7 @@ func chatPostMessage(w *Workspace, a args) (answer, error) {
 	if said.empty() {
 		return nil, refuse("no_text")
 	}
-	if err := w.checkParent(c, a["thread_ts"]); err != nil {
+	if said.thread, err = w.threadOf(c, a["thread_ts"]); err != nil {
 		return nil, err
 	}
 	first := w.postSplit(c, said, a)
@@ -53,9 +53,9 @@ func (w *Workspace) postSplit(c *Channel, said content, a args) *stored {
 // ours is a message of the bot's.
 func (w *Workspace) ours(c *Channel, said content, a args) Message {
 	return Message{
-		Channel: c.ID, ThreadTS: a["thread_ts"], User: w.cfg.BotUserID, BotID: w.cfg.BotID,
+		Channel: c.ID, ThreadTS: said.thread, User: w.cfg.BotUserID, BotID: w.cfg.BotID,
 		Text: said.text, Blocks: said.blocks, Attachments: said.attachments, Metadata: said.metadata,
-		Broadcast: a["thread_ts"] != "" && a.flag("reply_broadcast"),
+		Broadcast: said.thread != "" && a.flag("reply_broadcast"),
 	}
 }
 
@@ -79,19 +79,24 @@ func (w *Workspace) postable(name string) (*Channel, error) {
 	return c, nil
 }
 
-// checkParent refuses a thread_ts that isn't the ts of a message that begins, or could begin, a thread.
-func (w *Workspace) checkParent(c *Channel, ts string) error {
+// threadOf is the thread that a message with that thread_ts goes to. It refuses what isn't the ts of a message that begins, or could
+// begin, one. When that was deleted and left no reply, the message goes to the channel, without an error: its answer alone shows it.
+func (w *Workspace) threadOf(c *Channel, ts string) (string, error) {
 	if ts == "" {
-		return nil
+		return "", nil
 	}
 	parent := w.find(c.ID, ts)
-	if parent == nil || parent.Ephemeral {
-		return refuse("thread_not_found")
+	switch {
+	case parent == nil && w.wasDeleted(c.ID, ts):
+		if len(w.replies(c.ID, ts)) == 0 {
+			return "", nil
+		}
+	case parent == nil || parent.Ephemeral:
+		return "", refuse("thread_not_found")
+	case parent.ThreadTS != "":
+		return "", refuse("cannot_reply_to_message")
 	}
-	if parent.ThreadTS != "" {
-		return refuse("cannot_reply_to_message")
-	}
-	return nil
+	return ts, nil
 }
 
 // own finds a message the bot may change; other is the error when it is somebody else's.
@@ -157,19 +162,6 @@ func (w *Workspace) rewrite(m *stored, said content, a args) {
 	w.notify()
 }
 
-func chatDelete(w *Workspace, a args) (answer, error) {
-	m, c, err := w.own(a, "cant_delete_message")
-	if err != nil {
-		return nil, err
-	}
-	if c.Archived {
-		return nil, refuse("is_archived")
-	}
-	m.deleted = true
-	w.notify()
-	return answer{"channel": c.ID, "ts": m.TS}, nil
-}
-
 func chatPostEphemeral(w *Workspace, a args) (answer, error) {
 	c, err := w.postable(a["channel"])
 	if err != nil {
@@ -183,7 +175,7 @@ func chatPostEphemeral(w *Workspace, a args) (answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.checkParent(c, a["thread_ts"]); err != nil {
+	if said.thread, err = w.threadOf(c, a["thread_ts"]); err != nil {
 		return nil, err
 	}
 	m := w.whisper(w.ours(c, said, a), u.ID)
@@ -211,6 +203,9 @@ func chatGetPermalink(w *Workspace, a args) (answer, error) {
 
 // wire is a message as the Web API and clicks tell it; without allMetadata only the metadata's type.
 func (w *Workspace) wire(m *stored, allMetadata bool) answer {
+	if m.deleted {
+		return w.tombstone(m)
+	}
 	out := answer{"type": "message", "user": m.User, "ts": m.TS, "text": m.Text, "team": w.cfg.TeamID}
 	if author, ok := w.user(m.User); ok && author.TeamID != w.cfg.TeamID {
 		out["team"], out["user_team"], out["source_team"] = author.TeamID, author.TeamID, author.TeamID

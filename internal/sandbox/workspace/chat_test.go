@@ -118,6 +118,30 @@ func TestThreads(t *testing.T) {
 	require.Len(t, w.Messages("#waf"), 1, "replies stay")
 	_, _, err = w.client.DeleteMessageContext(t.Context(), "C1WAF", parent)
 	refused(t, "message_not_found", err)
+
+	w.post(t, "C1WAF", slack.MsgOptionText("more", false), slack.MsgOptionTS(parent))
+	require.Equal(t, parent, w.Messages("#waf")[1].ThreadTS, "the thread is still there")
+}
+
+func TestAReplyToWhatWasDeletedGoesToTheChannel(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	parent := w.post(t, "C1WAF", slack.MsgOptionText("card", false), card())
+	require.NoError(t, w.Delete("ann", "#waf", parent))
+	_, _, _, err := w.client.UpdateMessageContext(t.Context(), "C1WAF", parent, slack.MsgOptionText("x", false))
+	refused(t, "message_not_found", err)
+	_, _, body := raw(t, w.base+"/api/chat.postMessage", "application/json", `{"channel":"C1WAF","text":"worse","thread_ts":"`+parent+`","reply_broadcast":true}`)
+	require.Contains(t, body, `"ok":true`)
+	require.NotContains(t, body, "thread_ts", "which alone shows it")
+	m := w.Messages("#waf")[0]
+	require.Empty(t, m.ThreadTS)
+	require.False(t, m.Broadcast)
+
+	require.ErrorContains(t, w.Delete("ann", "#waf", parent), "no message")
+	require.ErrorContains(t, w.Delete("bob", "#ours", m.TS), "bob")
+	whispered, err := w.client.PostEphemeralContext(t.Context(), "C1WAF", "U1ANN", slack.MsgOptionText("psst", false))
+	require.NoError(t, err)
+	require.Error(t, w.Delete("ann", "#waf", whispered))
 }
 
 func TestLongTexts(t *testing.T) {

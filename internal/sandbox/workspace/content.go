@@ -21,6 +21,7 @@ const (
 type content struct {
 	text                          string
 	blocks, attachments, metadata json.RawMessage
+	thread                        string // the ts of the message that begins it; "": none
 }
 
 func (c content) empty() bool {

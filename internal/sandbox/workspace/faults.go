@@ -22,6 +22,7 @@ type Fault struct {
 const (
 	lostClick         = "lost_click"
 	duplicateDelivery = "duplicate_delivery"
+	windowClosed      = "edit_window_closed" // no other method knows it than chat.update
 )
 
 // SetFault adds a mishap to those that are set.
@@ -44,7 +45,10 @@ func (f Fault) ofDelivery() bool { return f.Kind == lostClick || f.Kind == dupli
 
 // takeFault finds the fault that strikes a call, and counts it.
 func (w *Workspace) takeFault(method, channel string) (Fault, bool) {
-	return w.take(channel, func(f Fault) bool { return !f.ofDelivery() && (f.Method == "" || f.Method == method) })
+	return w.take(channel, func(f Fault) bool {
+		named := f.Method == "" && (f.Kind != windowClosed || method == "chat.update")
+		return !f.ofDelivery() && (named || f.Method == method)
+	})
 }
 
 // takeDeliveryFault tells whether a fault of that kind strikes a delivery, and counts it.

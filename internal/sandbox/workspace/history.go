@@ -52,7 +52,7 @@ func conversationsHistory(w *Workspace, a args) (answer, error) {
 	var found []*stored
 	for _, m := range slices.Backward(w.messages) {
 		shown := m.ThreadTS == "" || m.Broadcast
-		if m.Channel == c.ID && !m.Ephemeral && !m.deleted && shown && within(m.TS) {
+		if m.Channel == c.ID && !m.Ephemeral && (!m.deleted || w.leftReplies(m)) && shown && within(m.TS) {
 			found = append(found, m)
 		}
 	}
@@ -65,8 +65,11 @@ func conversationsReplies(w *Workspace, a args) (answer, error) {
 		return nil, err
 	}
 	var found []*stored
-	parent := w.find(c.ID, a["ts"])
 	replies := w.replies(c.ID, a["ts"])
+	parent := w.find(c.ID, a["ts"])
+	if parent == nil && len(replies) > 0 {
+		parent = w.deletedMessage(c.ID, a["ts"])
+	}
 	if parent == nil && len(replies) == 0 || parent != nil && parent.Ephemeral {
 		return nil, refuse("thread_not_found")
 	}

@@ -58,11 +58,15 @@ func TestHistory(t *testing.T) {
 	require.Equal(t, []string{"broadcast", "four", "three", "two", "one"}, all)
 	require.Equal(t, 3, pages)
 
-	got, _ = history(slack.GetConversationHistoryParameters{Limit: 1})
-	_, _, err := w.client.DeleteMessageContext(t.Context(), "C1WAF", ts[3])
-	require.NoError(t, err)
+	got, _ = history(slack.GetConversationHistoryParameters{Limit: 2})
+	for _, gone := range []string{ts[3], ts[2]} {
+		_, _, err := w.client.DeleteMessageContext(t.Context(), "C1WAF", gone)
+		require.NoError(t, err)
+	}
 	_, texts = history(slack.GetConversationHistoryParameters{Limit: 1, Cursor: got.ResponseMetaData.NextCursor})
-	require.Equal(t, []string{"three"}, texts, "a page begins after what was deleted meanwhile")
+	require.Equal(t, []string{"two"}, texts, "a page begins after what was deleted meanwhile")
+	got, _ = history(slack.GetConversationHistoryParameters{Limit: 2})
+	require.Equal(t, "tombstone", got.Messages[1].SubType, "of what began a thread something is left")
 }
 
 func TestReplies(t *testing.T) {
@@ -92,7 +96,7 @@ func TestReplies(t *testing.T) {
 	_, _, err := w.client.DeleteMessageContext(t.Context(), "C1WAF", parent)
 	require.NoError(t, err)
 	texts, _ = replies(slack.GetConversationRepliesParameters{})
-	require.Equal(t, []string{"one", "two"}, texts, "replies outlive their parent")
+	require.Equal(t, []string{"This message was deleted.", "one", "two"}, texts, "replies outlive their parent, of which a tombstone is left")
 	_, _, _, err = w.client.GetConversationRepliesContext(t.Context(), &slack.GetConversationRepliesParameters{ChannelID: "C1WAF", Timestamp: "1.000001"})
 	refused(t, "thread_not_found", err)
 }

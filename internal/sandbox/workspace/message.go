@@ -41,8 +41,10 @@ type Button struct {
 // stored is a message with what only the workspace knows of it.
 type stored struct {
 	Message
-	editedTS string // of the last edit
+	editedTS string  // of the last edit
+	posted   Message // as it was before any edit
 	deleted  bool
+	hidden   bool // there were too many: the Web API tells of it, nobody is shown it
 }
 
 // Messages lists what everybody in a channel (id or #name) sees, replies included, in the order of posting.
@@ -53,7 +55,18 @@ func (w *Workspace) Messages(channel string) []Message {
 	if c == nil {
 		return nil
 	}
-	return w.pick(func(m *stored) bool { return m.Channel == c.ID && !m.Ephemeral && !m.deleted })
+	return w.pick(func(m *stored) bool { return m.Channel == c.ID && !m.Ephemeral && !m.deleted && !m.hidden })
+}
+
+// Hidden is how many of the bot's messages in a channel (id or #name) nobody is shown, because there were too many in a minute.
+func (w *Workspace) Hidden(channel string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.channel(channel)
+	if c == nil {
+		return 0
+	}
+	return len(w.pick(func(m *stored) bool { return m.Channel == c.ID && m.hidden && !m.deleted }))
 }
 
 // Ephemerals lists what only that user (name or id) was shown, newest last; deleted ones are Gone but listed.
@@ -80,7 +93,7 @@ func (w *Workspace) pick(ok func(*stored) bool) []Message {
 // add keeps a message under a timestamp of its own.
 func (w *Workspace) add(m Message) *stored {
 	m.TS = w.nextTS()
-	kept := &stored{Message: m}
+	kept := &stored{Message: m, posted: m, hidden: m.BotID != "" && !m.Ephemeral && w.hides()}
 	w.messages = append(w.messages, kept)
 	if !m.Ephemeral {
 		w.tellPosted(kept)

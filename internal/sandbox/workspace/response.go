@@ -91,7 +91,7 @@ func (w *Workspace) respond(r *response, a args) error {
 	if c.Archived {
 		return refuse("is_archived")
 	}
-	if err := w.checkParent(c, a["thread_ts"]); err != nil {
+	if said.thread, err = w.threadOf(c, a["thread_ts"]); err != nil {
 		return err
 	}
 	switch a["response_type"] {

@@ -25,10 +25,11 @@ func (w *Workspace) Say(s Saying) (Message, error) {
 	if strings.TrimSpace(s.Text) == "" {
 		return Message{}, errors.New("say: there is no text")
 	}
-	if err := w.checkParent(c, s.ThreadTS); err != nil {
+	thread, err := w.threadOf(c, s.ThreadTS)
+	if err != nil {
 		return Message{}, fmt.Errorf("say in thread %s: %w", s.ThreadTS, err)
 	}
-	m := w.add(Message{Channel: c.ID, User: u.ID, ThreadTS: s.ThreadTS, Text: w.typed(s.Text, false), ClientMsgID: randomID()})
+	m := w.add(Message{Channel: c.ID, User: u.ID, ThreadTS: thread, Text: w.typed(s.Text, false), ClientMsgID: randomID()})
 	return m.Message, nil
 }
 

@@ -1,0 +1,125 @@
+package workspace
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Notice is a message of somebody else's as a person's phone learned of it.
+type Notice struct {
+	Channel  string `json:"channel"` // id
+	TS       string `json:"ts"`
+	ThreadTS string `json:"thread_ts,omitempty"`
+	User     string `json:"user"` // id of who posted
+	Text     string `json:"text"` // what the lock screen says: the message's text as it was posted, with its escapes
+	// Why the phone rings: direct, mention, group (the person is in it), everyone (@channel, @here), thread (a reply where the person
+	// wrote or was mentioned); "": it doesn't, the channel only counts as unread.
+	Why string `json:"why"`
+	// Edits is how often the message was changed since, of which no phone learns.
+	Edits int `json:"edits"`
+}
+
+// Notices lists what a person's (name or id) phone learned, oldest first, as Slack's own settings have it: a mention counts
+// where the message shows it, so not in attachments, and in the text only where there are no blocks.
+func (w *Workspace) Notices(user string) []Notice {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	u, ok := w.user(user)
+	if !ok {
+		return nil
+	}
+	var found []Notice
+	follows := map[string]bool{} // threads, by channel and ts
+	for _, m := range w.messages {
+		c := w.channel(m.Channel)
+		if m.Ephemeral || m.hidden || !c.has(u.ID) {
+			continue
+		}
+		why := w.whyRings(m.posted, u.ID)
+		thread := m.Channel + " " + m.ThreadTS
+		if m.ThreadTS == "" {
+			thread = m.Channel + " " + m.TS
+		} else if why == "" && follows[thread] {
+			why = "thread"
+		}
+		if m.User == u.ID || why == "mention" {
+			follows[thread] = true
+		}
+		if m.User != u.ID && !m.deleted {
+			found = append(found, Notice{m.Channel, m.TS, m.ThreadTS, m.User, m.posted.Text, why, m.Edited})
+		}
+	}
+	return found
+}
+
+var called = regexp.MustCompile(`<([@!])([^<>|]+)(?:\|[^<>]*)?>`)
+
+// whyRings is why a message alone, without its thread, makes a person's phone ring.
+func (w *Workspace) whyRings(m Message, user string) string {
+	if strings.HasPrefix(m.Channel, "D") {
+		return "direct"
+	}
+	why := ""
+	for _, token := range called.FindAllStringSubmatch(m.shownMarkup(), -1) {
+		group, isGroup := strings.CutPrefix(token[2], "subteam^")
+		switch {
+		case token[1] == "@" && token[2] == user:
+			return "mention"
+		case token[1] == "!" && isGroup && w.isInGroup(user, group):
+			why = "group"
+		case token[1] == "!" && slices.Contains([]string{"channel", "here", "everyone"}, token[2]) && why == "":
+			why = "everyone"
+		}
+	}
+	return why
+}
+
+func (w *Workspace) isInGroup(user, group string) bool {
+	return slices.ContainsFunc(w.groups, func(g UserGroup) bool {
+		return g.ID == group && !g.Disabled && slices.Contains(g.Users, user)
+	})
+}
+
+// shownMarkup is all markup that a message shows outside of attachments.
+func (m Message) shownMarkup() string {
+	if len(m.Blocks) == 0 {
+		return m.Text
+	}
+	m.Attachments = nil
+	var parts []string
+	for _, block := range m.allBlocks() {
+		parts = append(parts, markup(block)...)
+	}
+	return strings.Join(parts, "\n")
+}
+
+// markup lists the texts in a block that Slack reads mentions in.
+func markup(v any) []string {
+	var found []string
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			found = append(found, markup(item)...)
+		}
+	case map[string]any:
+		text, _ := v["text"].(string)
+		user, _ := v["user_id"].(string)
+		group, _ := v["usergroup_id"].(string)
+		switch v["type"] {
+		case "mrkdwn":
+			return []string{text}
+		case "user":
+			return []string{"<@" + user + ">"}
+		case "usergroup":
+			return []string{"<!subteam^" + group + ">"}
+		case "broadcast":
+			everyone, _ := v["range"].(string)
+			return []string{"<!" + everyone + ">"}
+		}
+		for _, key := range sortedKeys(v) {
+			found = append(found, markup(v[key])...)
+		}
+	}
+	return found
+}
