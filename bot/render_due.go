@@ -6,13 +6,17 @@ import (
 	"github.com/wafbot/wafbot/commands"
 )
 
-// endsMessage asks whether a change is to hold longer; attack is named where the message isn't under its card.
-func endsMessage(ch commands.Change, who, attack string) Message {
-	lines := commands.EndsSoonLines(ch)
+// endsMessage asks whether a change is to hold longer, or says that it has ended; attack is named where the message isn't under its card.
+func endsMessage(ch commands.Change, who, attack string, now time.Time) Message {
+	lines := commands.EndsLines(ch, now)
 	if attack != "" {
 		lines[0] = commands.Say(lines[0], " ", commands.Code(attack))
 	}
-	return linesMessage(called(who, lines), []commands.Suggestion{commands.ExtendButton(ch)})
+	var buttons []commands.Suggestion
+	if ch.InForce(now) {
+		buttons = append(buttons, commands.ExtendButton(ch))
+	}
+	return linesMessage(called(who, lines), buttons)
 }
 
 // overdueMessage says that a change still holds whose end is past.

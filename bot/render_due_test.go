@@ -35,7 +35,8 @@ func TestRenderWhatEnds(t *testing.T) {
 	silent.Renew, longest.Renew = now.Add(20*time.Hour), longest.Until
 	overdue.Late = &commands.Late{Due: overdue.Until, Why: "the service has locked its rules just now: try again in some minutes"}
 	for name, m := range map[string]Message{
-		"ends": endsMessage(ending(), "U0ROB", ""), "ends-unless-it-knocks": endsMessage(silent, "U0ROB", ""), "ends-as-long-as-may-be": endsMessage(longest, "", "ak7q2m9xw"),
+		"ends": endsMessage(ending(), "U0ROB", "", now), "ends-unless-it-knocks": endsMessage(silent, "U0ROB", "", now), "ends-as-long-as-may-be": endsMessage(longest, "", "ak7q2m9xw", now),
+		"ended":      endsMessage(ending(), "U0ROB", "", ending().Until.Add(time.Minute)),
 		"overdue":    overdueMessage(acme(), overdue, "U0ANN", now),
 		"ended-late": changeCall(nil, endedLate(), poller.News{}, nil).Message,
 	} {
@@ -52,6 +53,6 @@ func TestRenderWhatEndsOfHostileAttacks(t *testing.T) {
 		a := acme()
 		a.Name = text
 		requireFits(t, overdueMessage(a, ch, text, now))
-		requireFits(t, endsMessage(ch, text, text))
+		requireFits(t, endsMessage(ch, text, text, now))
 	}
 }

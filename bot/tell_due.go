@@ -41,15 +41,17 @@ func (b *Bot) changeOf(ctx context.Context, n poller.News) (ch commands.Change, 
 	return all[i], true, nil
 }
 
-// tellEnds asks, under the card of its attack, whether a change is to hold longer. It is asked where it still ends then.
+// tellEnds asks, under the card of its attack, whether a change is to hold longer. It is asked where it still ends then; when Slack or this replica
+// was away until it had ended, people hear that it has.
 func (b *Bot) tellEnds(ctx context.Context, n poller.News) error {
 	ch, ok, err := b.changeOf(ctx, n)
 	if err != nil {
 		return err
 	}
-	if !ok || !ch.InForce(b.cfg.Now()) || !ch.Until.Equal(n.At) {
+	if !ok || !ch.InForce(ch.At) || !ch.Until.Equal(n.At) { // it was taken back, or prolonged
 		return b.record(ctx, n, place{})
 	}
+	now := b.cfg.Now()
 	who, err := b.whose(ctx, ch)
 	if err != nil {
 		return err
@@ -59,14 +61,14 @@ func (b *Bot) tellEnds(ctx context.Context, n poller.News) error {
 		return err
 	}
 	if ts != "" {
-		call := newsCall(n, endsMessage(ch, who, ""), "")
+		call := newsCall(n, endsMessage(ch, who, "", now), "")
 		call.Channel, call.Thread, call.Broadcast = channel, ts, who == "" // a thread without a mention is read by nobody
 		if err := b.tellCall(ctx, n, call); !errors.Is(err, errNowhere) {
 			return err
 		}
 		// The card was deleted, or its channel can't be posted to.
 	}
-	return b.tellMessage(ctx, n, endsMessage(ch, who, ch.AttackID))
+	return b.tellMessage(ctx, n, endsMessage(ch, who, ch.AttackID, now))
 }
 
 // tellOverdue says in the account's channel that a change can't be ended, if that is so by now.

@@ -20,7 +20,7 @@ const (
 type Look struct {
 	Change Change
 	Next   time.Time // when to look again; zero: no more
-	Asks   bool      // people are asked whether it is to hold longer
+	Asks   bool      // people are asked whether it is to hold longer, or told that it has ended where nobody could ask in time
 	Late   bool      // people are told that its end is overdue
 	Ended  bool      // it ended by itself, which its attack's card is to show
 }
@@ -135,6 +135,7 @@ func (r *Runner) look(ch Change, now time.Time) (l Look, act bool) {
 		return l, true
 	case over:
 		l.Ended = true
+		l.ask(r.goesOn(ch)) // for where nobody looked between the time to ask and the end
 	case now.Before(ch.LookAt()): // it was prolonged
 		l.Next = ch.LookAt()
 	case ch.longer() > 0 && r.cfg.Watch.Knocks(ch.Account, ch.denied()):

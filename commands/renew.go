@@ -94,8 +94,12 @@ func ExtendButton(ch Change) Suggestion {
 	}
 }
 
-// EndsSoonLines ask about a change that ends while what it was made for goes on, and say why it isn't prolonged by itself.
-func EndsSoonLines(ch Change) []Text {
+// EndsLines ask about a change that ends while what it was made for goes on, and say why it isn't prolonged by itself. When people can't be asked
+// before it has ended, they say that it has.
+func EndsLines(ch Change, now time.Time) []Text {
+	if !now.Before(ch.Until) {
+		return []Text{Say(Bold(ch.Does), " ended at ", ch.Until, " while the attack went on"), Say("Nobody could be asked before: nothing of it holds any more")}
+	}
 	why := Say("Then it is over, unless somebody extends it")
 	switch {
 	case ch.Renew.IsZero():

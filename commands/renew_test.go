@@ -200,7 +200,7 @@ func TestThePolicyOfRenewalsChanges(t *testing.T) {
 			asked := w.ledger.looked(isAsked)
 			require.Equal(t, longer == 0, len(asked) == 1, most)
 			if len(asked) == 1 {
-				require.Contains(t, commands.EndsSoonLines(asked[0].Change)[1].String(), "lasts as long as wafbot may prolong it by itself")
+				require.Contains(t, commands.EndsLines(asked[0].Change, w.clock())[1].String(), "lasts as long as wafbot may prolong it by itself")
 				require.NotContains(t, commands.ChangeLine(w.ledger.change(ch.ID)).String(), "longer while it knocks")
 			}
 		})
@@ -256,7 +256,7 @@ func TestWhatEndsIsAskedAbout(t *testing.T) {
 			asked := w.ledger.looked(isAsked)
 			require.Len(t, asked, 1, c.line)
 			require.Equal(t, res.Changes[0].ID, asked[0].Change.ID)
-			require.Contains(t, commands.EndsSoonLines(asked[0].Change)[0].String(), " ends at "+res.Changes[0].Until.Format("2006-01-02 15:04")+" UTC and the attack goes on")
+			require.Contains(t, commands.EndsLines(asked[0].Change, w.clock())[0].String(), " ends at "+res.Changes[0].Until.Format("2006-01-02 15:04")+" UTC and the attack goes on")
 			button := commands.ExtendButton(asked[0].Change)
 			runDue(t, w, time.Minute)
 			require.Empty(t, w.ledger.looked(isAsked), "once for each end")
@@ -269,6 +269,27 @@ func TestWhatEndsIsAskedAbout(t *testing.T) {
 			require.Len(t, w.ledger.looked(isAsked), 1, "its new end is asked about, too")
 		})
 	}
+}
+
+// Whoever tends the account was away when it was time to ask: people are told that it has ended, once.
+func TestWhatEndedUnaskedIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := &going{}
+		w := newBubble(t, renewing(g, 24*time.Hour))
+		id := w.attackOn("/login")
+		ch := w.does(ann, "deny 203.0.113.0/28 for=1h attack="+id)
+		w.does(ann, "deny 198.51.100.0/28 for=1h")
+		g.set(nil, []string{id})
+		<-time.After(time.Hour)
+		runDue(t, w, 2*time.Second)
+		asked := w.ledger.looked(isAsked)
+		require.Len(t, asked, 1, "not of what was made for no attack")
+		require.Equal(t, []any{ch.ID, true}, []any{asked[0].Change.ID, asked[0].Ended})
+		require.Contains(t, commands.EndsLines(asked[0].Change, w.clock())[0].String(), " ended at "+ch.Until.Format("2006-01-02 15:04")+" UTC while the attack went on")
+		runDue(t, w, time.Hour)
+		require.Empty(t, w.ledger.looked(isAsked))
+	})
 }
 
 func replaced(line, id string) string {

@@ -30,7 +30,10 @@ func (w *world) another() other {
 	var both sync.WaitGroup
 	both.Go(func() { _ = s.Beat(ctx) })
 	both.Go(func() {
-		_ = s.Work(ctx, func(work []byte, _ func(context.Context) bool, _ func(context.Context) error) { o.took <- string(work) })
+		_ = s.Work(ctx, func(work []byte, _ func(context.Context) bool, _ func(context.Context) error) {
+			o.took <- string(work)
+			fmt.Fprintln(w.journal, "another replica takes work") // which a story that waits for it looks at
+		})
 	})
 	o.die = sync.OnceFunc(func() {
 		cancel()

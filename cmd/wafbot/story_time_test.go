@@ -66,11 +66,30 @@ func TestTheChannelIsAskedWhereNobodyCanBeCalled(t *testing.T) {
 	w.message("#waf", "wafbot watches acme")
 	w.attack(injection())
 	card := w.card(attacker)
-	denied := typed(t, w.shellOfAll(), "deny", "198.51.100.96/28", "for=8s", "attack="+card.id(), "-y")
+	denied := typed(t, w.shellOfAll(), "deny", "198.51.100.96/28", "for=24s", "attack="+card.id(), "-y")
 	require.Equal(t, exitDone, denied.code, denied.err)
-	ask := w.message("#waf", "Deny 198.51.100.96/28 everywhere for 8 s ends at ", "and the attack goes on")
+	ask := w.message("#waf", "Deny 198.51.100.96/28 everywhere for 24 s ends at ", "and the attack goes on")
 	require.Equal(t, card.ts, ask.ThreadTS)
 	require.True(t, ask.Broadcast)
+}
+
+// Slack is away when people are to be asked, and until it is over: they hear that it is.
+func TestWhatEndedBeforeAnybodyCouldBeAsked(t *testing.T) {
+	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, rough, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		w.types("rob", "deny 198.51.100.96/28 for=8s attack="+card.id())
+		card.says("Deny 198.51.100.96/28 everywhere for 8 s · Rob Diaz")
+		w.Slack.SetFault(workspace.Fault{Kind: "500"})
+		w.until("it can't be told", func() bool { return w.journal.has("tell news", "reason=ends") })
+		w.polls(12) // three seconds: it is over
+		w.Slack.ClearFaults()
+		told := w.message("#waf", "Deny 198.51.100.96/28 everywhere for 8 s ended at ", "while the attack went on")
+		require.Equal(t, card.ts, told.ThreadTS)
+		require.Contains(t, told.Text, "<@U0ROB0002>", "who is on it")
+		w.polls(4)
+		require.Len(t, card.replies("while the attack went on"), 1)
+	})
 }
 
 // overwrites is what somebody does in the service's console.
