@@ -114,7 +114,7 @@ func (c *Client) send(ctx context.Context, k call, body []byte, token Secret) (a
 	defer resp.Body.Close()
 	ans, failure := read(k.op, resp)
 	if failure != nil {
-		failure.RetryAfter = retryAfter(resp.Header)
+		failure.RetryAfter = RetryAfter(resp.Header)
 		return answer{}, failure.clean(token)
 	}
 	return ans, nil

@@ -139,8 +139,9 @@ func printable(s string, token Secret) string {
 	return s
 }
 
-// retryAfter reads the header as seconds or as a date, which is measured on the service's own clock where it tells it.
-func retryAfter(header http.Header) time.Duration {
+// RetryAfter reads the header Retry-After as seconds or as a date, which is measured on the sender's own clock where it tells it; 0 if there is none
+// that can be read, a year at most.
+func RetryAfter(header http.Header) time.Duration {
 	value := strings.TrimSpace(header.Get("Retry-After"))
 	if value == "" {
 		return 0

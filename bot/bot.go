@@ -68,9 +68,9 @@ type Cards interface {
 	// File is all that is stored about an attack beside the attack itself.
 	File(ctx context.Context, account, attack string) (commands.File, error)
 	Cases(ctx context.Context, account string) (map[string]commands.Case, error)
-	ToRedraw(ctx context.Context, account string) (map[string]int64, error)
-	Outdated(ctx context.Context, account, attack string) error
-	Redrawn(ctx context.Context, account, attack string, mark int64) error
+	ToRedraw(ctx context.Context, account string) (map[string]commands.Mark, error)
+	Outdated(ctx context.Context, account, attack string, urgency commands.Urgency) error
+	Redrawn(ctx context.Context, account, attack string, mark commands.Mark) error
 }
 
 // Pace gives out the right to post and to edit, over all replicas. Who keeps something leaves as much for what is more urgent.
@@ -145,9 +145,13 @@ func New(cfg Config) *Bot {
 	}
 	b := &Bot{cfg: cfg, metrics: newMetrics(), tended: map[string]*tended{}}
 	b.metrics.registry.MustRegister(cfg.Collectors...)
+	b.metrics.registry.MustRegister(cfg.Slack.holds.refused)
 	b.reads.open = make(chan struct{}, maxReads)
 	b.socket = newSocket(b)
 	b.metrics.gauge("socket_links", "Socket Mode links that can receive.", func() float64 { open, _ := b.socket.state(); return float64(open) })
+	b.metrics.gauge("news_waiting", "News that waits to be told, of the accounts that this replica tends.", func() float64 { return float64(b.behind().news) })
+	b.metrics.gauge("cards_outdated", "Cards that wait to be redrawn, of the accounts that this replica tends.", func() float64 { return float64(b.behind().cards) })
+	b.metrics.gauge("cards_outdated_seconds", "Since when the oldest of them waits.", func() float64 { return b.behind().oldest.Seconds() })
 	return b
 }
 

@@ -106,6 +106,7 @@ type metrics struct {
 	opens        prometheus.Counter
 	posts        prometheus.Counter
 	edits        prometheus.Counter
+	refused      *prometheus.CounterVec
 	failed       prometheus.Counter
 	told         *prometheus.CounterVec
 }
@@ -123,11 +124,14 @@ func newMetrics() *metrics {
 		overload: counter("dropped_reads_total", "Requests that were acknowledged but not answered because too many were under way."),
 		opens:    counter("socket_opens_total", "Attempts to open a Socket Mode link."),
 		posts:    counter("slack_posts_total", "Messages posted."),
-		edits:    counter("slack_edits_total", "Cards redrawn."),
-		failed:   counter("slack_failures_total", "Attempts to tell news that failed and are repeated."),
-		told:     prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "wafbot", Name: "news_told_total", Help: "News told, by reason."}, []string{"reason"}),
+		edits:    counter("slack_edits_total", "Messages edited."),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "wafbot", Name: "slack_refused_total", Help: "Messages that Slack refused for what is in them and that were sent plainer, by method.",
+		}, []string{"method"}),
+		failed: counter("slack_failures_total", "Attempts to tell news that failed and are repeated."),
+		told:   prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "wafbot", Name: "news_told_total", Help: "News told, by reason."}, []string{"reason"}),
 	}
-	m.registry.MustRegister(m.acknowledged, m.forged, m.overload, m.opens, m.posts, m.edits, m.failed, m.told)
+	m.registry.MustRegister(m.acknowledged, m.forged, m.overload, m.opens, m.posts, m.edits, m.refused, m.failed, m.told)
 	return m
 }
 

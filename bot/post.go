@@ -74,13 +74,13 @@ func (b *Bot) postTried(ctx context.Context, c postCall, t tried) (channel, ts s
 			if channel, ts, err := b.look(ctx, c, t.first, []time.Duration{wait, lookAgain}); ts != "" || err != nil {
 				return channel, ts, err
 			}
-		case tooBig:
-			if len(c.Message.Blocks) == 0 {
+		case tooBig, tooMuch:
+			plainer, ok := b.plainer(methodPost, c.Message, err)
+			if !ok {
 				return "", "", err
 			}
-			// A plain card is forgiven, a lost one never.
-			b.cfg.Log.Error("slack refuses a message's blocks, sending plain text", "channel", c.Channel, "err", err)
-			c.Message = Message{Text: c.Message.Text, Metadata: c.Message.Metadata}
+			c.Message = plainer
+			continue // not one of the tries: it becomes no plainer than plain
 		case lost:
 			if err := sleep(ctx, wait); err != nil {
 				return "", "", err
@@ -90,7 +90,7 @@ func (b *Bot) postTried(ctx context.Context, c postCall, t tried) (channel, ts s
 		case forbidden:
 			return "", "", err
 		}
-		if try == postTries {
+		if try >= postTries {
 			return "", "", err
 		}
 	}
@@ -143,27 +143,33 @@ func (c postCall) metadata() slack.SlackMetadata {
 	return m
 }
 
-// awaitSlot waits for the right to post to the channel. What isn't urgent leaves one slot for what is.
+// awaitSlot waits for the right to post to the channel.
 func (b *Bot) awaitSlot(ctx context.Context, c postCall) error {
-	if b.cfg.MessagesPerSecond == 0 {
-		return nil
-	}
-	keep := 1
-	if c.Urgent {
-		keep = 0
-	}
 	for {
-		wait, err := b.cfg.Memory.PostSlot(ctx, c.Channel, b.cfg.MessagesPerSecond, b.cfg.Burst, keep)
-		if err != nil {
+		wait, err := b.postSlot(ctx, c.Channel, c.Urgent)
+		if err != nil || wait == 0 {
 			return err
-		}
-		if wait == 0 {
-			return nil
 		}
 		if err := sleep(ctx, wait); err != nil {
 			return err
 		}
 	}
+}
+
+// postSlot takes the right to post one message to a channel; wait is how long until there is one, 0 if it was given. What isn't urgent leaves one
+// for what is.
+func (b *Bot) postSlot(ctx context.Context, channel string, urgent bool) (wait time.Duration, err error) {
+	if wait := b.cfg.Slack.holds.left(methodPost); wait > 0 {
+		return wait, nil
+	}
+	if b.cfg.MessagesPerSecond == 0 {
+		return 0, nil
+	}
+	keep := 1
+	if urgent {
+		keep = 0
+	}
+	return b.cfg.Memory.PostSlot(ctx, channel, b.cfg.MessagesPerSecond, b.cfg.Burst, keep)
 }
 
 const (

@@ -34,6 +34,7 @@ type SlackConfig struct {
 type Slack struct {
 	api   *slack.Client
 	http  *http.Client
+	holds *holds
 	token apiclient.Secret
 	url   string // of the Web API, with a slash at the end
 	links bool   // there is an app token to open links with
@@ -69,9 +70,13 @@ func Connect(cfg SlackConfig) *Slack {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	address := cmp.Or(cfg.APIURL, slack.APIURL)
+	way := *cfg.HTTP
+	holds := newHolds(way.Transport, address)
+	way.Transport = holds
 	return &Slack{
-		api:     slack.New(cfg.Token.Reveal(), slack.OptionAppLevelToken(cfg.AppToken.Reveal()), slack.OptionHTTPClient(cfg.HTTP), slack.OptionAPIURL(address)),
-		http:    cfg.HTTP,
+		api:     slack.New(cfg.Token.Reveal(), slack.OptionAppLevelToken(cfg.AppToken.Reveal()), slack.OptionHTTPClient(&way), slack.OptionAPIURL(address)),
+		http:    &way,
+		holds:   holds,
 		token:   cfg.Token,
 		url:     address,
 		links:   cfg.AppToken != "",
@@ -206,15 +211,19 @@ const (
 	lost      verdict = iota // not posted, for a reason that may pass: try later
 	maybe                    // may have been posted all the same: look before sending again
 	tooBig                   // Slack refuses its content: send plain text
+	tooMuch                  // Slack refuses what it carries for wafbot: carry less
 	nowhere                  // the channel can't be posted to
 	forbidden                // the token can't do it
 )
 
 // judge reads an error of a call that posts or edits. A 429 is no proof that nothing was posted.
 func judge(err error) (v verdict, wait time.Duration) {
+	if held := (*heldError)(nil); errors.As(err, &held) {
+		return lost, held.limited.RetryAfter
+	}
 	var limited *slack.RateLimitedError
 	if errors.As(err, &limited) {
-		return maybe, min(max(limited.RetryAfter, time.Second), 5*time.Minute)
+		return maybe, limited.RetryAfter
 	}
 	var status slack.StatusCodeError
 	if errors.As(err, &status) {
@@ -224,8 +233,10 @@ func judge(err error) (v verdict, wait time.Duration) {
 	case "ratelimited", "rate_limited", "fatal_error", "internal_error", "request_timeout":
 		return maybe, time.Second
 	case "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "too_many_attachments", "attachment_payload_limit_exceeded",
-		"metadata_too_large", "invalid_metadata_format", "invalid_metadata_schema", "invalid_arguments", "no_text":
+		"invalid_arguments", "no_text":
 		return tooBig, 0
+	case "metadata_too_large", "invalid_metadata_format", "invalid_metadata_schema":
+		return tooMuch, 0
 	case "channel_not_found", "not_in_channel", "is_archived", "no_permission", "messages_tab_disabled", "ekm_access_denied", "cannot_reply_to_message", "thread_not_found", "not_enabled",
 		"message_not_found", "cant_update_message", "edit_window_closed", "is_inactive": // these four of edits
 		return nowhere, 0

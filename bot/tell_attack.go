@@ -26,7 +26,7 @@ func (b *Bot) tellAttack(ctx context.Context, a Account, n poller.News) error {
 		return b.tellCard(ctx, a, n)
 	}
 	if ts != "" {
-		if err := b.cfg.Memory.Outdated(ctx, n.Account, id); err != nil {
+		if err := b.cfg.Memory.Outdated(ctx, n.Account, id, urgency(n)); err != nil {
 			return err
 		}
 		b.Outdated(n.Account)

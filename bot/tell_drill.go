@@ -2,7 +2,6 @@ package bot
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -83,11 +82,8 @@ func (b *Bot) postDrill(ctx context.Context, a Account, n poller.News, d command
 
 // endDrill shows on the card how a drill ended, and reports in its thread.
 func (b *Bot) endDrill(ctx context.Context, a Account, d commands.Drill) error {
-	if _, _, _, err := b.cfg.Slack.api.UpdateMessageContext(ctx, d.Card.Channel, d.Card.TS, drillMessage(a, d).options()...); err != nil {
-		if v, _ := judge(err); v == lost || v == maybe || v == forbidden {
-			return fmt.Errorf("edit card of drill: %w", withoutURL(err))
-		}
-		b.cfg.Log.Warn("edit card of drill", "account", d.Account, "err", withoutURL(err)) // somebody deleted it
+	if err := b.bringUpToDate(ctx, "card of drill", place{channel: d.Card.Channel, ts: d.Card.TS}, drillMessage(a, d)); err != nil {
+		return err
 	}
 	d.Card.Shown = b.cfg.Now().UTC()
 	report := postCall{Account: d.Account, Channel: d.Card.Channel, Thread: d.Card.TS, Delivery: "drill report " + d.ID, Message: linesMessage(d.Report(), nil)}

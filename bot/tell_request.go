@@ -44,7 +44,7 @@ func (b *Bot) tellRequest(ctx context.Context, a Account, n poller.News) error {
 	case at.ts == "":
 		at, err = b.postRequest(ctx, a, n, q)
 	case shown < q.Revision:
-		err = b.editRequest(ctx, n, q, at)
+		err = b.bringUpToDate(ctx, "request "+q.ID, at, b.requestCard(q))
 	}
 	if err == nil && shown < q.Revision {
 		if err = b.tellDecided(ctx, a, n, q, at); err == nil {
@@ -83,18 +83,6 @@ func (b *Bot) postRequest(ctx context.Context, a Account, n poller.News, q comma
 		at.channel, at.ts, err = b.postTried(ctx, call, tried)
 	}
 	return at, err
-}
-
-// editRequest brings a request's card up to date: nobody is called by an edit.
-func (b *Bot) editRequest(ctx context.Context, n poller.News, q commands.Request, at place) error {
-	if _, _, _, err := b.cfg.Slack.api.UpdateMessageContext(ctx, at.channel, at.ts, b.requestCard(q).options()...); err != nil {
-		v, _ := judge(err)
-		if v == lost || v == maybe || v == forbidden {
-			return fmt.Errorf("edit request: %w", withoutURL(err))
-		}
-		b.cfg.Log.Warn("edit request", "account", n.Account, "request", q.ID, "err", withoutURL(err)) // somebody deleted it
-	}
-	return nil
 }
 
 func (b *Bot) requestCard(q commands.Request) Message {

@@ -41,7 +41,7 @@ func (o *outbox) Told(_ context.Context, n poller.News, _, _ string, _ bool) (do
 
 func (o *outbox) Drill(context.Context, string) (commands.Drill, error) { return commands.Drill{}, nil }
 
-func (o *outbox) ToRedraw(context.Context, string) (map[string]int64, error) { return nil, nil }
+func (o *outbox) ToRedraw(context.Context, string) (map[string]commands.Mark, error) { return nil, nil }
 
 // Else it would wait until nobody remembers that it was told, and then come twice.
 func TestNewsThatIsAnnouncedAgainIsTakenOff(t *testing.T) {

@@ -80,12 +80,8 @@ func (b *Bot) editNotice(ctx context.Context, a Account, n poller.News, t comman
 	if err != nil {
 		return err
 	}
-	if _, _, _, err := b.cfg.Slack.api.UpdateMessageContext(ctx, n.Channel, ts, msg.options()...); err != nil {
-		v, _ := judge(err)
-		if v == lost || v == maybe || v == forbidden {
-			return fmt.Errorf("edit notice: %w", withoutURL(err))
-		}
-		b.cfg.Log.Warn("edit notice", "account", n.Account, "err", withoutURL(err)) // somebody deleted it
+	if err := b.bringUpToDate(ctx, "notice", place{channel: n.Channel, ts: ts}, msg); err != nil {
+		return err
 	}
 	if !t.GoesOn() {
 		over := newsCall(n, untiedMessage(a, t), "")

@@ -43,29 +43,30 @@ func (t *teller) add(news []poller.News) {
 		t.known[n.ID] = time.Time{}
 		t.channels[n.Channel] = append(t.channels[n.Channel], n)
 	}
-	t.look()
+	signal(t.wake)
 }
 
 // expect has the outbox read if it holds more than is known here.
 func (t *teller) expect(n int) {
+	if n <= t.waiting() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.missing = true
+	signal(t.wake)
+}
+
+// waiting is how much is known here that has not been told.
+func (t *teller) waiting() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, told := range t.known {
 		if told.IsZero() {
-			n--
+			n++
 		}
 	}
-	if n > 0 {
-		t.missing = true
-		t.look()
-	}
-}
-
-func (t *teller) look() {
-	select {
-	case t.wake <- struct{}{}:
-	default:
-	}
+	return n
 }
 
 // run tells until more ends, and then waits for what is being told. What waited in memory is dropped: the outbox has it.

@@ -2,7 +2,10 @@ package bot
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/wafbot/wafbot/poller"
 )
@@ -35,6 +38,26 @@ func (b *Bot) setTended(account string, t *tended) {
 	}
 }
 
+// backlog is what waits in the accounts that this replica tends.
+type backlog struct {
+	news, cards int
+	oldest      time.Duration // how long the oldest of the cards has waited
+}
+
+func (b *Bot) behind() (all backlog) {
+	b.mu.Lock()
+	tended := slices.Collect(maps.Values(b.tended))
+	b.mu.Unlock()
+	for _, t := range tended {
+		all.news += t.teller.waiting()
+		cards, since := t.drawer.behind()
+		if all.cards += cards; !since.IsZero() {
+			all.oldest = max(all.oldest, b.cfg.Now().Sub(since))
+		}
+	}
+	return all
+}
+
 // tends is what this replica does for an account; nil if another one tends it.
 func (b *Bot) tends(account string) *tended {
 	b.mu.Lock()
@@ -59,13 +82,13 @@ func (b *Bot) Untold(account string, n int) {
 // Outdated says that some of the account's cards have to be drawn again.
 func (b *Bot) Outdated(account string) {
 	if t := b.tends(account); t != nil {
-		t.drawer.look()
+		signal(t.drawer.wake)
 	}
 }
 
-// Redraw says that a card became outdated because somebody did something: it comes before figures that merely grew.
-func (b *Bot) Redraw(account, attack string) {
+// Redraw says that one of the account's cards became outdated because somebody did something: it comes before figures that merely grew.
+func (b *Bot) Redraw(account string) {
 	if t := b.tends(account); t != nil {
-		t.drawer.hurry(attack)
+		signal(t.drawer.acted)
 	}
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,10 +56,49 @@ func TestACardThatSlackRefusesGoesOutAsText(t *testing.T) {
 		w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "invalid_blocks", Times: 1})
 		w.attack(injection())
 		card := w.card("NOT BLOCKED: SQL injection on Shop. 203.0.113.7 (FR)")
-		w.until("a second try without blocks", func() bool { return w.journal.has("slack refuses a message's blocks") })
+		w.until("a second try without blocks", func() bool { return w.journal.has("slack refuses what is in a message", "chat.postMessage") })
 		require.Len(t, w.cards("#waf"), 1)
+		requirePlain(t, card)
 		w.types("rob", "deny attack="+card.id())
 		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz") // drawn at the next edit
+	})
+}
+
+// requirePlain holds what a card in text alone says: what happens, how much, and what to type.
+func requirePlain(t *testing.T, card card) {
+	t.Helper()
+	text := card.now().Text
+	for _, part := range []string{"SQL injection", "POST shop.example.com/login", "900 hits", "`/waf contain " + attacker} {
+		require.Contains(t, text, part)
+	}
+	require.LessOrEqual(t, utf8.RuneCountInString(text), 3_500)
+}
+
+func TestAnEditThatSlackRefusesGoesOutAsText(t *testing.T) {
+	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		card.known()
+		w.Slack.SetFault(workspace.Fault{Method: "chat.update", Kind: "msg_blocks_too_long", Times: 1})
+		w.types("rob", "note attack="+card.id()+" seen")
+		w.until("an edit without blocks", func() bool { return len(card.now().Blocks) == 0 && strings.Contains(card.now().Text, "seen") })
+		require.True(t, w.journal.has("level=ERROR", "slack refuses what is in a message", "chat.update"))
+		requirePlain(t, card)
+		require.NotEmpty(t, card.now().Metadata, "it can be read back all the same")
+		w.types("rob", "claim attack="+card.id())
+		w.until("blocks at the next edit", func() bool { return len(card.now().Blocks) > 0 })
+	})
+}
+
+// What it carries for wafbot goes, and not what people read.
+func TestACardWhoseMetadataSlackRefuses(t *testing.T) {
+	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
+		w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "metadata_too_large", Times: 1})
+		w.attack(injection())
+		card := w.message("#waf", attacker)
+		require.NotEmpty(t, card.Buttons())
+		require.Contains(t, string(card.Metadata), "delivery")
+		require.NotContains(t, string(card.Metadata), "hits_decade")
 	})
 }
 

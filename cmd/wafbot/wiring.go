@@ -164,7 +164,7 @@ func (a *app) follow(_ context.Context, ch commands.Change) {
 		p.Refresh()
 	}
 	if ch.AttackID != "" {
-		a.bot.Redraw(ch.Account, ch.AttackID)
+		a.bot.Redraw(ch.Account)
 	}
 	a.bot.Wake(ch.Account, a.following(ch))
 }

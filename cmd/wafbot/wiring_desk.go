@@ -15,7 +15,7 @@ import (
 func (a *app) touched(ctx context.Context, t commands.Touch) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	a.bot.Redraw(t.Account, commands.AttackID(t.Account, t.Attack.ID))
+	a.bot.Redraw(t.Account)
 	if t.HandedTo != "" {
 		a.announce(ctx, bot.Handover(t, a.configured(t.Account).Channel))
 	}

@@ -32,7 +32,7 @@ func (l *Lock) SaveChanges(ctx context.Context, entry *commands.AuditEntry, all 
 		}
 		b.due(l.account, c.ID, c.LookAt())
 		if c.AttackID != "" {
-			b.outdated(l.account, c.AttackID)
+			b.outdated(l.account, c.AttackID, commands.UrgentActed)
 		}
 	}
 	if err := b.announce(l.store.follow(all[0])...); err != nil {
@@ -68,7 +68,7 @@ func (l *Lock) SaveLooks(ctx context.Context, all ...commands.Look) error {
 			}
 		}
 		if look.Ended && c.AttackID != "" {
-			b.outdated(l.account, c.AttackID)
+			b.outdated(l.account, c.AttackID, commands.UrgentActed)
 		}
 		if err := b.announce(l.store.watched(look)...); err != nil {
 			return err

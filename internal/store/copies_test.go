@@ -58,7 +58,9 @@ var counts = map[string]func(ctx context.Context, s *store.Store) error{
 		return err
 	},
 	"Announce": func(ctx context.Context, s *store.Store) error { return s.Announce(ctx, news("n3", "x:1")) },
-	"Outdated": func(ctx context.Context, s *store.Store) error { return s.Outdated(ctx, "acme", "a1") },
+	"Outdated": func(ctx context.Context, s *store.Store) error {
+		return s.Outdated(ctx, "acme", "a1", commands.UrgentState)
+	},
 	"Restore": func(ctx context.Context, s *store.Store) error {
 		return beginWith(ctx, s, "beta", store.Recalled{Epoch: store.NewEpoch()})
 	},

@@ -62,7 +62,7 @@ func (l *Lock) SaveCase(ctx context.Context, attack string, c commands.Case) err
 	if err := b.json("HSET", keyCases(l.account), attack, c); err != nil {
 		return err
 	}
-	b.outdated(l.account, attack)
+	b.outdated(l.account, attack, commands.UrgentActed)
 	_, err := l.write(ctx, &b, "save case of "+attack)
 	return err
 }
@@ -86,7 +86,7 @@ func (l *Lock) SaveMutes(ctx context.Context, all []commands.Mute, attacks ...st
 		b.do("SET", keyMutes(l.account), text, "EXAT", last.Add(time.Second).Unix()) // Redis counts whole seconds
 	}
 	for _, attack := range attacks {
-		b.outdated(l.account, attack)
+		b.outdated(l.account, attack, commands.UrgentActed)
 	}
 	_, err = l.write(ctx, &b, "save mutes of "+l.account)
 	return err

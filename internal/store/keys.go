@@ -23,7 +23,7 @@ package store
 //	{a:NAME}:tried:ID      string  Unix ms of the first attempt; when told, its place 7 days, when told 1 h
 //	{a:NAME}:cards         hash    attack's id → CHANNEL TS of its card               out of the lookback
 //	{a:NAME}:card:CH:TS    string  the attack whose card that message is              30 days
-//	{a:NAME}:redraw        hash    attack's id → the mark that its card is outdated   when redrawn
+//	{a:NAME}:redraw        hash    attack's id → URGENCY SINCE ID: commands.Mark      when redrawn
 //	{a:NAME}:cases         hash    attack's id → commands.Case                        out of the lookback
 //	{a:NAME}:pages         hash    attack's id → commands.Page, its last              out of the lookback
 //	{a:NAME}:drill         hash    "drill" and "card" of commands.Drill, the last one 24 h

@@ -32,7 +32,7 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	tell(t, s, news("n2", "x:1"), "C1", "1.1")
 	_, err = s.TakeLink(ctx, "l1", 10)
 	require.NoError(t, err)
-	require.NoError(t, s.Outdated(ctx, "acme", commands.AttackID("acme", "x:1")))
+	require.NoError(t, s.Outdated(ctx, "acme", commands.AttackID("acme", "x:1"), commands.UrgentState))
 	l := lock(t, s)
 	t.Cleanup(l.Unlock)
 	require.NoError(t, l.SaveCase(ctx, commands.AttackID("acme", "x:1"), spoken()))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -261,48 +260,4 @@ func (s *Store) Shown(ctx context.Context, account, attack string) (shown poller
 		return shown, false, fmt.Errorf("read attack %s: %w", attack, err)
 	}
 	return shown, true, nil
-}
-
-// Outdated marks an attack's card to be drawn again.
-func (s *Store) Outdated(ctx context.Context, account, attack string) error {
-	var b batch
-	b.outdated(account, attack)
-	if _, _, err := s.transact(ctx, condition{}, &b); err != nil {
-		return fmt.Errorf("mark card of %s: %w", attack, err)
-	}
-	return nil
-}
-
-// outdated marks an attack's card. No mark is like an earlier one, so that who drew for an earlier one can't take it away.
-func (b *batch) outdated(account, attack string) {
-	b.do("HSET", keyRedraw(account), attack, rand.Int64())
-}
-
-// ToRedraw are the attacks whose cards are outdated, each with the mark to give back to Redrawn.
-func (s *Store) ToRedraw(ctx context.Context, account string) (map[string]int64, error) {
-	marks, err := s.rdb.HGetAll(ctx, keyRedraw(account)).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read outdated cards of %s: %w", account, err)
-	}
-	all := make(map[string]int64, len(marks))
-	for attack, text := range marks {
-		if all[attack], err = strconv.ParseInt(text, 10, 64); err != nil {
-			return nil, fmt.Errorf("read mark of %s: %w", attack, err)
-		}
-	}
-	return all, nil
-}
-
-// redrawn takes a mark away unless the card became outdated again meanwhile.
-// KEYS[1] the marks; ARGV[1] the attack, ARGV[2] the mark that was drawn. Result: 1 if it was taken away, else 0.
-var redrawn = redis.NewScript(`
-if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
-return redis.call('HDEL', KEYS[1], ARGV[1])`)
-
-// Redrawn records that a card was drawn from facts read after the mark was.
-func (s *Store) Redrawn(ctx context.Context, account, attack string, mark int64) error {
-	if err := redrawn.Run(ctx, s.rdb, []string{keyRedraw(account)}, attack, mark).Err(); err != nil {
-		return fmt.Errorf("record card of %s: %w", attack, err)
-	}
-	return nil
 }

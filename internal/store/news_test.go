@@ -90,16 +90,15 @@ func TestWhatCannotBeReadIsNotForgotten(t *testing.T) {
 			_, err := s.Load(ctx, "acme")
 			require.Error(t, err, key)
 		}
-		for _, read := range []string{"shown", "outbox", "changes", "redraw"} {
+		for _, read := range []string{"shown", "outbox", "changes"} {
 			require.NoError(t, w.rdb.HSet(ctx, "{a:bad}:"+read, "x", "rubbish").Err())
 		}
 		_, _, shownErr := s.Shown(ctx, "bad", "x")
 		_, findErr := s.FindAttacks(ctx, "bad", "")
 		_, untoldErr := s.Untold(ctx, "bad")
 		_, changesErr := s.Changes(ctx, "bad")
-		_, redrawErr := s.ToRedraw(ctx, "bad")
 		_, loadErr := s.Load(ctx, "bad")
-		for i, err := range []error{shownErr, findErr, untoldErr, changesErr, redrawErr, loadErr} {
+		for i, err := range []error{shownErr, findErr, untoldErr, changesErr, loadErr} {
 			require.Error(t, err, i)
 		}
 	})
@@ -271,16 +270,16 @@ func TestAttacksAreFoundByTheBeginningOfTheirID(t *testing.T) {
 func TestACardThatBecomesOutdatedWhileItIsDrawnIsDrawnAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.open(t), w.open(t), t.Context()
-		marks := func() map[string]int64 {
+		marks := func() map[string]commands.Mark {
 			all, err := other.ToRedraw(ctx, "acme")
 			require.NoError(t, err)
 			return all
 		}
 		require.Empty(t, marks())
-		require.NoError(t, s.Outdated(ctx, "acme", "a1"))
-		require.NoError(t, s.Outdated(ctx, "acme", "a2"))
+		require.NoError(t, s.Outdated(ctx, "acme", "a1", commands.UrgentState))
+		require.NoError(t, s.Outdated(ctx, "acme", "a2", commands.UrgentState))
 		old := marks()["a1"]
-		require.NoError(t, s.Outdated(ctx, "acme", "a1"))
+		require.NoError(t, s.Outdated(ctx, "acme", "a1", commands.UrgentState))
 		require.NoError(t, s.Redrawn(ctx, "acme", "a1", old))
 		require.Contains(t, marks(), "a1", "it became outdated after the mark that was drawn")
 		current := marks()["a1"]
@@ -288,8 +287,8 @@ func TestACardThatBecomesOutdatedWhileItIsDrawnIsDrawnAgain(t *testing.T) {
 		require.NotContains(t, marks(), "a1")
 		require.Contains(t, marks(), "a2")
 
-		require.NoError(t, s.Outdated(ctx, "acme", "a1"))
-		for _, drawn := range []int64{old, current} {
+		require.NoError(t, s.Outdated(ctx, "acme", "a1", commands.UrgentState))
+		for _, drawn := range []commands.Mark{old, current} {
 			require.NoError(t, s.Redrawn(ctx, "acme", "a1", drawn))
 			require.Contains(t, marks(), "a1", "somebody slow who drew for an earlier mark takes no later one away")
 		}

@@ -32,8 +32,10 @@ func (s *Store) PostSlot(ctx context.Context, channel string, perSecond float64,
 // EditSlot takes the right to edit one message in a workspace, if so many more are left for others; wait is how long until there is one, 0 if
 // it was given.
 func (s *Store) EditSlot(ctx context.Context, team string, perMinute, keep int) (wait time.Duration, err error) {
-	// A quarter of the minute's edits may come at once: clicks are answered without a wait, and the rest of the minute is left for others.
-	return s.slot(ctx, keyEdits(team), float64(perMinute)/60, perMinute/4, keep)
+	// A fifth of the minute's edits may come at once, so that clicks are answered without a wait; the bucket fills with the rest in a minute, so
+	// that in no minute there are more.
+	atOnce := max(1, perMinute/5)
+	return s.slot(ctx, keyEdits(team), max(float64(perMinute-atOnce), 0.5)/60, atOnce, keep)
 }
 
 func (s *Store) slot(ctx context.Context, key string, perSecond float64, burst, keep int) (time.Duration, error) {

@@ -25,7 +25,7 @@ func (s *Store) SavePage(ctx context.Context, account string, p commands.Page, n
 	if err := b.json("HSET", keyPages(account), p.Attack, p); err != nil {
 		return err
 	}
-	b.outdated(account, p.Attack)
+	b.outdated(account, p.Attack, commands.UrgentState)
 	if err := b.announce(news...); err != nil {
 		return err
 	}

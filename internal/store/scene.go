@@ -59,7 +59,7 @@ func (l *Lock) SaveProtected(ctx context.Context, all []commands.Protected, atta
 	var b batch
 	b.do("SET", keyProtected(l.account), text)
 	for _, attack := range attacks {
-		b.outdated(l.account, attack)
+		b.outdated(l.account, attack, commands.UrgentActed)
 	}
 	_, err = l.write(ctx, &b, "save what is protected on "+l.account)
 	return err

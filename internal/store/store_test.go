@@ -140,10 +140,14 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 		},
 		"Shown":       func(ctx context.Context, s *store.Store) error { _, _, err := s.Shown(ctx, "acme", "a"); return err },
 		"FindAttacks": func(ctx context.Context, s *store.Store) error { _, err := s.FindAttacks(ctx, "acme", "a"); return err },
-		"Outdated":    func(ctx context.Context, s *store.Store) error { return s.Outdated(ctx, "acme", "a") },
-		"ToRedraw":    func(ctx context.Context, s *store.Store) error { _, err := s.ToRedraw(ctx, "acme"); return err },
-		"Redrawn":     func(ctx context.Context, s *store.Store) error { return s.Redrawn(ctx, "acme", "a", 1) },
-		"Untold":      func(ctx context.Context, s *store.Store) error { _, err := s.Untold(ctx, "acme"); return err },
+		"Outdated": func(ctx context.Context, s *store.Store) error {
+			return s.Outdated(ctx, "acme", "a", commands.UrgentState)
+		},
+		"ToRedraw": func(ctx context.Context, s *store.Store) error { _, err := s.ToRedraw(ctx, "acme"); return err },
+		"Redrawn": func(ctx context.Context, s *store.Store) error {
+			return s.Redrawn(ctx, "acme", "a", commands.Mark{ID: "1"})
+		},
+		"Untold": func(ctx context.Context, s *store.Store) error { _, err := s.Untold(ctx, "acme"); return err },
 		"Restore": func(ctx context.Context, s *store.Store) error {
 			return beginWith(ctx, s, "acme", store.Recalled{Epoch: "1 e"})
 		},

@@ -16,9 +16,9 @@ import (
 // transact carries out commands in one step, if a key holds what it should: what a replica found out while it held a lease must not overwrite
 // what its successor did since.
 // KEYS[1] that key, or one of the commands' if there is no condition, the others all that the commands touch; ARGV[1] what it must hold, '-' if
-// nothing, empty if there is no condition, then the commands, each as the number of its words and the words. One is no command of Redis: AUDIT
-// counter stream oldest entry numbers an entry, keeps it, and forgets those before the oldest id. Result: -1 if nothing was done; else the
-// entry's number, 0 if there was none.
+// nothing, empty if there is no condition, then the commands, each as the number of its words and the words. Two are no commands of Redis: AUDIT
+// counter stream oldest entry numbers an entry, keeps it, and forgets those before the oldest id; OUTDATE marks attack urgency id marks a card,
+// as urgently and since when it is marked already if that is more. Result: -1 if nothing was done; else the entry's number, 0 if there was none.
 var transact = redis.NewScript(`
 if ARGV[1] ~= '' and (redis.call('GET', KEYS[1]) or '-') ~= ARGV[1] then return -1 end
 local at, number = 2, 0
@@ -29,6 +29,12 @@ while at <= #ARGV do
   if words[1] == 'AUDIT' then
     number = redis.call('INCR', words[2])
     redis.call('XADD', words[3], 'MINID', '~', words[4], '*', 'n', number, 'entry', words[5])
+  elseif words[1] == 'OUTDATE' then
+    local t = redis.call('TIME')
+    local urgency, since = tonumber(words[4]), string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000))
+    local before, from = string.match(redis.call('HGET', words[2], words[3]) or '', '^(%d+) (%d+) ')
+    if before then urgency, since = math.min(urgency, tonumber(before)), from end
+    redis.call('HSET', words[2], words[3], urgency .. ' ' .. since .. ' ' .. words[5])
   else
     redis.call(unpack(words))
   end

@@ -1,0 +1,220 @@
+package bot
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// drawer redraws an account's outdated cards, the most urgent first, within the workspace's pace of edits.
+type drawer struct {
+	bot     *Bot
+	account string
+	wake    chan struct{} // some card is outdated
+	acted   chan struct{} // by what somebody did: that doesn't wait for its turn among the others
+
+	drawn map[string]time.Time // storms' cards by when they were drawn; the running drawer's alone
+
+	mu     sync.Mutex
+	cards  int       // that were outdated at the last look
+	oldest time.Time // since when the one that waits the longest is; zero: none
+}
+
+func newDrawer(b *Bot, account string) *drawer {
+	d := &drawer{bot: b, account: account, wake: make(chan struct{}, 1), acted: make(chan struct{}, 1), drawn: map[string]time.Time{}}
+	signal(d.wake) // what was outdated before
+	return d
+}
+
+// redrawAgain is how long to wait after something failed.
+const redrawAgain = 2 * time.Second
+
+// signal wakes whoever waits, or will.
+func signal(wake chan<- struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
+// outdate has a card redrawn soon because somebody did something.
+func (b *Bot) outdate(ctx context.Context, account, attack string) error {
+	if err := b.cfg.Memory.Outdated(ctx, account, attack, commands.UrgentActed); err != nil {
+		return err
+	}
+	b.Redraw(account)
+	return nil
+}
+
+// urgency is how soon a card shows a piece of news of its attack.
+func urgency(n poller.News) commands.Urgency {
+	switch {
+	case n.Storm != nil:
+		return commands.UrgentStorm
+	case n.Attack.Incident():
+		return commands.UrgentIncident
+	case n.Reason == poller.Grew:
+		return commands.UrgentFigures
+	}
+	return commands.UrgentState
+}
+
+func (d *drawer) run(held, more context.Context) {
+	for more.Err() == nil {
+		wait, wake := d.drawOne(held)
+		if wait == 0 {
+			continue
+		}
+		select {
+		case <-more.Done():
+		case <-time.After(wait):
+		case <-wake:
+		case <-d.acted:
+		}
+	}
+}
+
+// outdated is a card to be drawn.
+type outdated struct {
+	attack string
+	mark   commands.Mark
+}
+
+// patience is how much longer a card may wait than one that was outdated as long, but more urgently. So figures are shown late when there are
+// too few edits, but they are: what is more urgent could take every edit for itself.
+func (o outdated) patience() time.Duration {
+	switch o.mark.Urgency {
+	case commands.UrgentState:
+		return 20 * time.Second
+	case commands.UrgentFigures:
+		return time.Minute
+	}
+	return 0
+}
+
+// compare orders cards: what somebody did, then storms, then the others by when their patience ends.
+func (o outdated) compare(other outdated) int {
+	if x, y := o.mark.Urgency, other.mark.Urgency; x != y && min(x, y) <= commands.UrgentStorm {
+		return int(x - y)
+	}
+	return o.mark.Since.Add(o.patience()).Compare(other.mark.Since.Add(other.patience()))
+}
+
+// drawOne draws the most urgent outdated card. It returns how long to wait before the next, unless another one becomes outdated meanwhile: where
+// there is no edit left, that changes nothing.
+func (d *drawer) drawOne(ctx context.Context) (wait time.Duration, unless <-chan struct{}) {
+	o, wait, err := d.next(ctx)
+	if err != nil {
+		d.bot.cfg.Log.Warn("read outdated cards", "account", d.account, "err", err)
+		return redrawAgain, nil
+	}
+	if wait > 0 {
+		return wait, d.wake
+	}
+	wait, err = d.bot.editSlot(ctx, o.mark.Urgency != commands.UrgentActed)
+	if err != nil {
+		d.bot.cfg.Log.Warn("redraw card", "err", err)
+		return redrawAgain, nil
+	}
+	if wait > 0 {
+		return wait, nil
+	}
+	return d.draw(ctx, o), nil
+}
+
+const (
+	stormEvery = 3 * time.Second // how long a storm's card shows the same at least: it grows all the time, and must not take every edit
+	whenWoken  = time.Hour       // nothing is to be drawn
+)
+
+// next is the most urgent of the outdated cards; with wait > 0 there is none to be drawn now.
+func (d *drawer) next(ctx context.Context) (o outdated, wait time.Duration, err error) {
+	marks, err := d.bot.cfg.Memory.ToRedraw(ctx, d.account)
+	if err != nil {
+		return outdated{}, 0, err
+	}
+	now := d.bot.cfg.Now()
+	var oldest time.Time
+	wait = whenWoken
+	for attack, mark := range marks {
+		if oldest.IsZero() || mark.Since.Before(oldest) {
+			oldest = mark.Since
+		}
+		if early := stormEvery - now.Sub(d.drawn[attack]); early > 0 && mark.Urgency == commands.UrgentStorm {
+			wait = min(wait, early)
+			continue
+		}
+		if one := (outdated{attack, mark}); o.attack == "" || one.compare(o) < 0 {
+			o = one
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cards, d.oldest = len(marks), oldest
+	if o.attack != "" {
+		wait = 0
+	}
+	return o, wait, nil
+}
+
+// behind is how many cards are outdated, and since when the first of them is; zero if none is.
+func (d *drawer) behind() (cards int, since time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.cards, d.oldest
+}
+
+// draw edits one card (chat.update) and returns how long to wait before the next.
+func (d *drawer) draw(ctx context.Context, o outdated) time.Duration {
+	if o.mark.Urgency == commands.UrgentStorm {
+		d.drawn[o.attack] = d.bot.cfg.Now()
+	}
+	err := d.bot.redraw(ctx, d.account, o)
+	if err == nil {
+		return 0
+	}
+	v, wait := judge(err)
+	d.bot.cfg.Log.Warn("redraw card", "account", d.account, "attack", o.attack, "err", err)
+	if v == lost || v == maybe || v == forbidden {
+		return max(wait, redrawAgain) // an edit may be repeated: it says the same
+	}
+	// Slack will never take this edit. The news of it is in the log; the card stays as it was.
+	if err := d.bot.cfg.Memory.Redrawn(ctx, d.account, o.attack, o.mark); err != nil {
+		return redrawAgain
+	}
+	return 0
+}
+
+// redraw draws a card from the newest facts.
+func (b *Bot) redraw(ctx context.Context, account string, o outdated) error {
+	a, ok := b.account(account)
+	if !ok {
+		return b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
+	}
+	channel, ts, err := b.cfg.Memory.Card(ctx, account, o.attack)
+	if err != nil {
+		return err
+	}
+	shown, known, err := b.cfg.Memory.Shown(ctx, account, o.attack)
+	if err != nil {
+		return err
+	}
+	if ts == "" || !known || shown.Recalled {
+		// There is no card; one that is about to be posted is drawn from the same facts. Of one that was read back only the attack's id is
+		// known until it is seen again: that must not wipe out what stands there.
+		return b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
+	}
+	file, err := b.cfg.Memory.File(ctx, account, o.attack)
+	if err != nil {
+		return err
+	}
+	msg := render(b.card(ctx, a, facts{file, shown}))
+	msg.Metadata = postCall{Delivery: poller.CardDelivery(account, shown.Attack.ID), Message: msg}.metadata() // what it carries stays true with what it shows
+	if err := b.edit(ctx, place{channel: channel, ts: ts}, msg); err != nil {
+		return err
+	}
+	return b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
+}

@@ -1,0 +1,22 @@
+package commands
+
+import "time"
+
+// Urgency orders the cards that have to be drawn again; the less, the sooner.
+type Urgency int
+
+// The urgencies.
+const (
+	UrgentActed    Urgency = iota // something was done: whoever did it looks for it on the card
+	UrgentStorm                   // one card stands for many attacks
+	UrgentIncident                // whatever is new about an incident
+	UrgentState                   // quiet, resumed, called, got worse
+	UrgentFigures                 // figures that merely grew
+)
+
+// Mark says that an attack's card no longer shows what is stored.
+type Mark struct {
+	Urgency Urgency   // the highest since the card was drawn
+	Since   time.Time // when the first of it was stored, on the memory's clock; zero: unknown
+	ID      string    // no mark is like an earlier one, so that who drew for an earlier one can't take it away
+}

@@ -1,0 +1,52 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+func TestAMarkIsAsUrgentAndAsOldAsTheFirstThatWasNotDrawn(t *testing.T) {
+	t.Parallel()
+	w := newMini(t)
+	s, other, ctx := w.open(t), w.open(t), t.Context()
+	mark := func() commands.Mark {
+		all, err := other.ToRedraw(ctx, "acme")
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		return all["a1"]
+	}
+	outdated := func(at time.Time, urgency commands.Urgency) {
+		w.mini.SetTime(at)
+		require.NoError(t, s.Outdated(ctx, "acme", "a1", urgency))
+	}
+	later := noon.Add(90 * time.Second)
+	outdated(noon, commands.UrgentFigures)
+	outdated(later, commands.UrgentActed)
+	outdated(later.Add(time.Minute), commands.UrgentState)
+	first := mark()
+	require.Equal(t, commands.UrgentActed, first.Urgency, "figures that grow make nothing less urgent")
+	require.Equal(t, noon, first.Since)
+	require.NoError(t, s.Redrawn(ctx, "acme", "a1", first))
+	outdated(later, commands.UrgentState)
+	require.Equal(t, commands.UrgentState, mark().Urgency)
+	require.Equal(t, later, mark().Since)
+}
+
+// An earlier version's mark says nothing but that the card is outdated.
+func TestAMarkOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	w := newMini(t)
+	s, ctx := w.open(t), t.Context()
+	require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:redraw", "a1", "8812734").Err())
+	all, err := s.ToRedraw(ctx, "acme")
+	require.NoError(t, err)
+	require.Equal(t, map[string]commands.Mark{"a1": {ID: "8812734"}}, all)
+	require.NoError(t, s.Redrawn(ctx, "acme", "a1", all["a1"]))
+	all, err = s.ToRedraw(ctx, "acme")
+	require.NoError(t, err)
+	require.Empty(t, all)
+}
