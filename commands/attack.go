@@ -25,24 +25,27 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 	k, old := c.fresh(ctx)
 	noScene := c.look(ctx)
 	res := Result{AttackID: k.ID, Account: a.Name}
-	res.Lines = append(res.Lines, AttackLine(a, k.Attack, c.Now))
-	if point, ok := apiclient.ParameterPoint(k.Parameter); ok {
-		res.Lines = append(res.Lines, Say("In part ", Code(Visible(point.String(), maxField))))
-	} else if k.Parameter != "" {
-		res.Lines = append(res.Lines, Say("In field ", Code(Visible(k.Parameter, maxField))))
+	storm, isOne, err := c.storm(ctx)
+	var noStorms error
+	if err != nil {
+		return Result{}, err
 	}
-	if k.Incident() {
-		res.Lines = append(res.Lines, Say(Bold("It worked"), ", says the service: vulnerability ", Code(Visible(k.VulnID, maxField)), ". Assume data was read"))
+	if isOne {
+		res.Lines = c.stormLines(storm)
+	} else {
+		res.Lines = append(c.attackLinesOf(k), old...)
+		var gathered Text
+		if gathered, noStorms = c.gatheredLine(ctx); gathered != nil {
+			res.Lines = append(res.Lines, gathered)
+		}
 	}
-	res.Lines = append(res.Lines, Say("Sources: ", c.sourcesText(k.Attack)), Say("First hit ", ago(k.First, c.Now), ", ", figure(k.Payloads, "payload")))
-	res.Lines = append(res.Lines, old...)
 	row := AttackRow{ID: k.ID, Account: a.Name, Ongoing: c.ongoing(a, k.Attack), Attack: k.Attack}
 	said, noCase := c.cfg.Desk.Case(ctx, a.Name, k.ID)
 	changes, noChanges := c.cfg.Ledger.Changes(ctx, a.Name)
 	row.Case = said
 	res.Data = row
-	if noCase != nil || noChanges != nil || noScene != nil { // reads go on without memory
-		c.cfg.Log.Warn("read what was done", "account", a.Name, "attack", k.ID, "err", errors.Join(noCase, noChanges, noScene))
+	if err := errors.Join(noCase, noChanges, noScene, noStorms); err != nil { // reads go on without memory
+		c.cfg.Log.Warn("read what was done", "account", a.Name, "attack", k.ID, "err", err)
 		res.Lines = append(res.Lines, Say("Who is on it and what was done is unknown: wafbot's memory (Redis) can't be reached"))
 	}
 	res.Lines = append(res.Lines, caseLines(row.Case)...)
@@ -59,10 +62,27 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 	return res, nil
 }
 
+// attackLinesOf are what an attack is, from where and since when.
+func (c *Call) attackLinesOf(k KnownAttack) []Text {
+	lines := []Text{AttackLine(c.Account, k.Attack, c.Now)}
+	if point, ok := apiclient.ParameterPoint(k.Parameter); ok {
+		lines = append(lines, Say("In part ", Code(Visible(point.String(), maxField))))
+	} else if k.Parameter != "" {
+		lines = append(lines, Say("In field ", Code(Visible(k.Parameter, maxField))))
+	}
+	if k.Incident() {
+		lines = append(lines, Say(Bold("It worked"), ", says the service: vulnerability ", Code(Visible(k.VulnID, maxField)), ". Assume data was read"))
+	}
+	return append(lines, Say("Sources: ", c.sourcesText(k.Attack)), Say("First hit ", ago(k.First, c.Now), ", ", figure(k.Payloads, "payload")))
+}
+
 // fresh is the call's attack as the service lists it now: the remembered record of one without a card may be an hour old.
 // Where the service doesn't answer it is that one, and a line says so.
 func (c *Call) fresh(ctx context.Context) (k KnownAttack, old []Text) {
 	k = *c.Attack
+	if isStorm(k.Attack.ID) {
+		return k, nil
+	}
 	now, listed, err := c.listedNow(ctx)
 	if listed {
 		k.Attack = now

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -136,6 +137,19 @@ func (r *Runner) rememberedAttacks(ctx context.Context, a *Account, typed string
 		}
 	}
 	return hits, nil
+}
+
+// knownAttacks are all the account's remembered attacks and storms, by their ids.
+func (c *Call) knownAttacks(ctx context.Context) (map[string]apiclient.Attack, error) {
+	all := map[string]apiclient.Attack{}
+	for _, kind := range []string{"a", "s"} {
+		known, err := c.cfg.Facts.FindAttacks(ctx, c.Account.Name, kind)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, known)
+	}
+	return all, nil
 }
 
 // listedAttacks looks among all that the service lists.

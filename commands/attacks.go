@@ -21,8 +21,14 @@ func attacks() *Command {
 	return &Command{
 		Name: "attacks", Role: Viewer, AnyAccount: true, Flags: []string{"all"},
 		Summary: "the attacks of the last hour, the newest first",
-		Args:    []Arg{{Name: "since", Help: "how far back: 1h", Read: readDuration}, argPage},
+		Args: []Arg{
+			{Name: "since", Help: "how far back: 1h", Read: readDuration},
+			{Name: "storm", Help: "only those that a storm gathered, by its id, as on its card", Options: stormsGathered}, argPage,
+		},
 		Read: func(ctx context.Context, c *Call) (Result, error) {
+			if c.Line.Keys["storm"] != "" {
+				return c.readGathered(ctx)
+			}
 			return c.readListing(ctx, "attack", time.Hour, apiclient.AttackFilter{})
 		},
 	}
@@ -30,17 +36,10 @@ func attacks() *Command {
 
 // readListing lists attacks, or incidents only, of all the accounts that the call is about.
 func (c *Call) readListing(ctx context.Context, what string, back time.Duration, f apiclient.AttackFilter) (Result, error) {
-	if since := c.Line.Keys["since"]; since != "" {
-		d, err := parseDuration(since)
-		if err != nil {
-			return Result{}, err
-		}
-		if d == never {
-			return Result{}, usage(Say(Code("since="), " needs an end: ", Code("24h")))
-		}
-		back = d
+	var err error
+	if f.From, err = c.since(back); err != nil {
+		return Result{}, err
 	}
-	f.From = c.Now.Add(-back)
 	res := Result{Account: c.onlyAccount()}
 	data, pages := []AttackRow{}, c.pages(len(c.All))
 	failed := 0
@@ -55,7 +54,7 @@ func (c *Call) readListing(ctx context.Context, what string, back time.Duration,
 			res.Lines = append(res.Lines, Say(Bold(a.Name), ": unknown: ", text))
 			continue
 		}
-		res.Lines = append(res.Lines, Say(Bold(a.Name), ": ", count(len(all), what), " in the last ", HumanDuration(back)))
+		res.Lines = append(res.Lines, Say(Bold(a.Name), ": ", count(len(all), what), " in the last ", HumanDuration(c.Now.Sub(f.From))))
 		res.Lines = append(res.Lines, c.attackLines(pages, a, all)...)
 		for _, attack := range all {
 			data = append(data, AttackRow{ID: AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: c.ongoing(a, attack), Attack: attack})
@@ -65,6 +64,20 @@ func (c *Call) readListing(ctx context.Context, what string, back time.Duration,
 	return pages.finish(res)
 }
 
+// since is how far back a line looks.
+func (c *Call) since(back time.Duration) (time.Time, error) {
+	if since := c.Line.Keys["since"]; since != "" {
+		var err error
+		if back, err = parseDuration(since); err != nil {
+			return time.Time{}, err
+		}
+		if back == never {
+			return time.Time{}, usage(Say(Code("since="), " needs an end: ", Code("24h")))
+		}
+	}
+	return c.Now.Add(-back), nil
+}
+
 // AttackRow is an attack with what people said about it.
 type AttackRow struct {
 	ID      string           `json:"id"`
@@ -72,7 +85,9 @@ type AttackRow struct {
 	Ongoing bool             `json:"ongoing"`
 	Attack  apiclient.Attack `json:"attack"`
 	Case    Case             `json:"case,omitzero"`
-	Card    string           `json:"card,omitempty"` // where its card can be opened; "": not known
+	Card    string           `json:"card,omitempty"`  // where its card can be opened; "": not known
+	Storm   string           `json:"storm,omitempty"` // that gathered it; "" where that is not asked
+	Own     bool             `json:"own,omitempty"`   // gathered, and it has a card of its own since
 }
 
 func (c *Call) onlyAccount() string {

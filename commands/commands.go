@@ -53,7 +53,7 @@ func list() []*Command {
 		contain(), deny(), allow(), gray(), lists(), remove(),
 		patch(), closePath(), indicator(), mode(), rules(), conditions(), unrule(),
 		undo(), extend(), approve(), reject(), alone(),
-		claim(), release(), handover(), note(), verdict(), mute(), unmute(), explain(), report(),
+		claim(), release(), handover(), note(), verdict(), mute(), unmute(), explain(), report(), cards(),
 		protect(), unprotect(), sources(),
 		audit(), drill(), whoami(), help(),
 	}
@@ -115,7 +115,7 @@ type Call struct {
 	lost    []Change     // as they were when they couldn't be written down, because the lock was lost
 }
 
-// Config is what a Runner works with. Accounts, Members, Ledger, Facts, Scenes, Records, Desk, Ties, Requests, Audit, Drills and Explain must be set.
+// Config is what a Runner works with. Accounts, Members, Ledger, Facts, Scenes, Records, Desk, Storms, Ties, Requests, Audit, Drills and Explain must be set.
 type Config struct {
 	Accounts []*Account
 	Policy   Policy
@@ -126,6 +126,7 @@ type Config struct {
 	Scenes   Scenes
 	Records  Records
 	Desk     Desk
+	Storms   Storms
 	Ties     Ties
 	Requests Requests
 	Watch    Watch // nil: nothing is known of what goes on

@@ -59,7 +59,7 @@ func (s Situation) denyButton(top apiclient.Source) Suggestion {
 		Label: "Deny only, " + HumanDuration(s.denyFor()), Title: "Deny " + top.IP.String() + "?", OK: "Deny",
 		Line:    s.line("deny", top.IP.String()).With("for", durationText(s.denyFor())),
 		Confirm: dialog(s.denyWords(top), s.shared(top), s.elsewhere(top), s.checked()),
-		Stops:   fmt.Sprintf("deny %s, about 1 min, %s", top.IP, share(top, s.Attack)),
+		Stops:   fmt.Sprintf("deny %s, about 1 min, %s", top.IP, s.share(top)),
 	}
 	return s.knowing(b, top)
 }
@@ -69,7 +69,7 @@ func (s Situation) containButton(top apiclient.Source, spec patchSpec) Suggestio
 		Label: "Deny " + top.IP.String() + " + patch", Title: "Deny and patch?", OK: "Deny + patch", Danger: true,
 		Line:    s.line("contain", top.IP.String()).With("for", durationText(s.denyFor())).With("patch", durationText(s.patchFor())),
 		Confirm: dialog(s.denyWords(top), s.shared(top), s.patchWords(spec, 90), s.locked("the patch"), s.elsewhere(top), s.checked()),
-		Stops:   fmt.Sprintf("deny %s, about 1 min, %s; patch behind it, minutes to 1 h, all sources", top.IP, share(top, s.Attack)),
+		Stops:   fmt.Sprintf("deny %s, about 1 min, %s; patch behind it, minutes to 1 h, all sources", top.IP, s.share(top)),
 	}
 	return s.knowing(b, top)
 }
@@ -121,7 +121,7 @@ func (s Situation) denyWords(top apiclient.Source) sentence {
 	if s.denyFor() < s.Policy.Renew {
 		longer = ", longer while it knocks (" + HumanDuration(s.Policy.Renew) + " at most)"
 	}
-	return sentence{does, fmt.Sprintf("Deny %s everywhere for %s%s, in about 1 min: %s.", top.IP, HumanDuration(s.denyFor()), longer, share(top, s.Attack))}
+	return sentence{does, fmt.Sprintf("Deny %s everywhere for %s%s, in about 1 min: %s.", top.IP, HumanDuration(s.denyFor()), longer, s.share(top))}
 }
 
 func (s Situation) patchWords(spec patchSpec, limit int) sentence {
@@ -150,7 +150,7 @@ func (s Situation) shared(top apiclient.Source) sentence {
 func (s Situation) elsewhere(top apiclient.Source) sentence {
 	seen := s.Scene.Seen[top.IP]
 	text := seen.Elsewhere(s.Attack, top.IP)
-	if text == "" || seen.Shared() {
+	if text == "" || seen.Shared() || s.Storm != nil { // of a storm that is what it has gathered
 		return sentence{}
 	}
 	return sentence{elsewhere, strings.ToUpper(text[:1]) + text[1:] + "."}

@@ -114,7 +114,7 @@ func (r *Runner) resolve(ctx context.Context, c *Call) error {
 		switch {
 		case err == nil:
 			line = withAttack(c.Cmd, line, c.Attack.ID)
-		case arg.Typed && errors.Is(err, ErrUsage) && isID('a', foldID(typed)):
+		case arg.Typed && errors.Is(err, ErrUsage) && isAttackID(foldID(typed)):
 			line = withAttack(c.Cmd, line, foldID(typed)) // it is forgotten by now; what was done for it isn't
 		case !c.Implied || arg.Required:
 			return err

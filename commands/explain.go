@@ -44,6 +44,9 @@ func explain() *Command {
 func readExplain(ctx context.Context, c *Call) (Result, error) {
 	k, old := c.fresh(ctx)
 	a := c.Account
+	if isStorm(k.Attack.ID) {
+		return c.explainStorm(ctx)
+	}
 	r, err := c.cfg.Explain(ctx, a.Name, k.Attack)
 	r.Tried = append([]TriedRoute{}, r.Tried...)
 	m, muteLine := c.muteOf(ctx, k.Attack)
@@ -62,7 +65,16 @@ func readExplain(ctx context.Context, c *Call) (Result, error) {
 		c.cfg.Log.Warn("find card", "account", a.Name, "attack", k.ID, "err", err)
 		return res.and(Say("Whether it has a card, or is muted, is unknown: wafbot's memory (Redis) can't be reached")), nil
 	}
-	res.Lines = append(res.Lines, cardLine(r))
+	gathered, err := c.gatheredLine(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	if gathered != nil {
+		res.Lines = append(res.Lines, gathered)
+	}
+	if gathered == nil || r.Card != "" {
+		res.Lines = append(res.Lines, cardLine(r))
+	}
 	if r.PageAfter > 0 {
 		res.Lines = append(res.Lines, pagerLine(r))
 	}
@@ -71,6 +83,29 @@ func readExplain(ctx context.Context, c *Call) (Result, error) {
 	}
 	if c.cfg.Policy.Cardless(k.Attack) {
 		res = res.and(Say("It comes only from sources that shall give no cards (", Code("sources: cards: false"), "): it gets one only if it becomes an incident"))
+	}
+	return res.and(muteLine), nil
+}
+
+// explainStorm says why a storm's attacks have no cards of their own, and where its card is.
+func (c *Call) explainStorm(ctx context.Context) (Result, error) {
+	storm, _, err := c.storm(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	r, err := c.cfg.Explain(ctx, c.Account.Name, storm.Attack)
+	if err != nil {
+		return Result{}, Away(err)
+	}
+	r.Tried, r.Channel, r.Mention = []TriedRoute{}, "", "" // the routes take attacks: what it gathered went to its channel by theirs
+	m, muteLine := c.muteOf(ctx, storm.Attack)
+	res := Result{AttackID: storm.ID, Account: c.Account.Name, Data: explanation{r, m}}
+	res.Lines = []Text{
+		StormLine(c.Account, storm.row(c.Account.Name, Case{}), c.Now), Say("Why one card: ", storm.Storm.Why()), cardLine(r),
+		Say("It gathers the new attacks that a route sends there, incidents excepted; ", Code(storm.list().String()), " lists them"),
+	}
+	if r.PageAfter > 0 {
+		res.Lines = append(res.Lines, pagerLine(r))
 	}
 	return res.and(muteLine), nil
 }

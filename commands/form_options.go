@@ -71,18 +71,20 @@ func ongoingAttacks(ctx context.Context, c *Call) []Option {
 	if c.Account == nil {
 		return nil
 	}
-	known, err := c.cfg.Facts.FindAttacks(ctx, c.Account.Name, "a")
+	known, err := c.knownAttacks(ctx)
 	if err != nil {
 		c.cfg.Log.Warn("read known attacks", "account", c.Account.Name, "err", err)
 		return nil
 	}
 	ids := slices.DeleteFunc(slices.Collect(maps.Keys(known)), func(id string) bool { return !c.ongoing(c.Account, known[id]) || known[id].Result() })
-	slices.SortFunc(ids, func(x, y string) int {
-		return cmp.Or(urgency(known[y])-urgency(known[x]), cmp.Compare(known[y].Hits.N, known[x].Hits.N), cmp.Compare(x, y))
-	})
+	slices.SortFunc(ids, func(x, y string) int { return cmp.Or(worstFirst(known[x], known[y]), cmp.Compare(x, y)) })
 	var options []Option
 	for _, id := range ids[:min(maxOptions, len(ids))] {
-		options = append(options, Option{Value: id, Label: fmt.Sprintf("%s %s: %s", id, TypeName(Visible(known[id].Type, maxField)), Where(known[id]))})
+		what := TypeName(Visible(known[id].Type, maxField))
+		if isStorm(known[id].ID) {
+			what = "storm"
+		}
+		options = append(options, Option{Value: id, Label: fmt.Sprintf("%s %s: %s", id, what, Where(known[id]))})
 	}
 	return options
 }

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"slices"
 	"time"
 )
@@ -78,9 +77,8 @@ func (h Home) burningPart() Part {
 		}
 	}
 	p.Rows = p.Rows[:min(homeHealth, len(p.Rows))]
-	slices.SortStableFunc(all, func(x, y ongoing) int {
-		return cmp.Or(urgency(y.row.Attack)-urgency(x.row.Attack), cmp.Compare(y.row.Attack.Hits.N, x.row.Attack.Hits.N))
-	})
+	slices.SortStableFunc(all, func(x, y ongoing) int { return worstFirst(x.row.Attack, y.row.Attack) })
+	p.Rows = append(p.Rows, h.stormRows()...)
 	for _, b := range all {
 		p.Rows = append(p.Rows, h.burningRow(b.of, b.row))
 	}
@@ -106,6 +104,20 @@ func (h Home) quietFor() (least time.Duration) {
 		}
 	}
 	return least
+}
+
+// stormRows are the storms of all accounts that go on.
+func (h Home) stormRows() (rows []Row) {
+	for _, o := range h.Accounts {
+		for _, row := range o.Storms {
+			var claim []Suggestion
+			if row.Case.Owner == nil {
+				claim = append(claim, ClaimButton(Situation{Account: o.Of, ID: row.ID}))
+			}
+			rows = append(rows, h.row(o, o.stormRow(row, h.Now), claim...))
+		}
+	}
+	return rows
 }
 
 func (h Home) burningRow(o Overview, row AttackRow) Row {

@@ -24,6 +24,9 @@ func AttackID(account, attackid string) string {
 	return "a" + shortHash(account, attackid)
 }
 
+// isAttackID reports whether text is an id that AttackID makes.
+func isAttackID(text string) bool { return isID('a', text) || isID('s', text) }
+
 // changeID names a change by the delivery that asks for it, and by which of its changes it is, so that a redelivery finds what was begun.
 func changeID(account, delivery, part string) string {
 	return "c" + shortHash(account, delivery, part)

@@ -214,7 +214,7 @@ func (c Change) wellFormed() error {
 		return errors.New("it has no account, id or state")
 	case c.Actor.ID == "" || len(c.Actor.ID) > maxField || !slices.Contains(ways, c.Actor.Via):
 		return errors.New("nobody made it")
-	case c.AttackID != "" && !isID('a', c.AttackID), c.Amends() != "" && !isID('c', c.Amends()):
+	case c.AttackID != "" && !isAttackID(c.AttackID), c.Amends() != "" && !isID('c', c.Amends()):
 		return errors.New("what it is about has no id")
 	}
 	for _, s := range c.Steps {

@@ -13,10 +13,13 @@ func More(s Situation) []Suggestion {
 	add := func(label, about string, l Line) {
 		all = append(all, Suggestion{Label: label + "…", Line: l, Stops: about, Form: true})
 	}
-	if s.Policy.Changes != ChangesOff {
+	switch {
+	case s.Storm != nil:
+		s.moreStorm(add)
+	case s.Policy.Changes != ChangesOff:
 		s.moreMeasures(add)
 	}
-	if !s.Attack.Incident() {
+	if s.Storm == nil && !s.Attack.Incident() {
 		add("Mute", "Hear nothing of it for a while", s.line("mute"))
 	}
 	add("Hand over", "Put somebody else on it", s.line("handover"))
@@ -44,6 +47,11 @@ func (s Situation) moreMeasures(add func(label, about string, l Line)) {
 	if _, why := attackPatch(a); why.scope == "" && a.Method != "" && !cannotBlock {
 		add("Close "+Visible(a.Method+" "+a.Path, maxField), "Nobody gets through, clean requests neither", s.line("close", a.Method, a.Domain+a.Path))
 	}
+	s.moreProlong(add)
+}
+
+// moreProlong are the changes that end.
+func (s Situation) moreProlong(add func(label, about string, l Line)) {
 	ending := slices.DeleteFunc(slices.Clone(s.Changes), func(ch Change) bool { return !ch.InForce(s.Now) || ch.Until.IsZero() || ch.Amends() != "" })
 	slices.SortStableFunc(ending, func(x, y Change) int { return x.Until.Compare(y.Until) })
 	for i, ch := range ending {

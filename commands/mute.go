@@ -155,7 +155,7 @@ const maxCards = 50
 
 // cardsOf are some of the account's attacks that go on, for their cards to be drawn again.
 func (c *Call) cardsOf(ctx context.Context, some func(a apiclient.Attack) bool) (cards []string) {
-	known, err := c.cfg.Facts.FindAttacks(ctx, c.Account.Name, "a")
+	known, err := c.knownAttacks(ctx)
 	if err != nil {
 		c.cfg.Log.Warn("look which cards are to be drawn again", "account", c.Account.Name, "err", err)
 	}

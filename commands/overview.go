@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -16,9 +15,10 @@ type Overview struct {
 	Account  string      `json:"account"`
 	Of       *Account    `json:"-"`
 	Health   *HealthNow  `json:"health,omitempty"`
-	Fault    string      `json:"fault,omitempty"` // for people: why what burns is unknown
-	Ongoing  []AttackRow `json:"ongoing"`         // incidents first, then what gets through
-	InForce  []Change    `json:"in_force"`        // the newest first, with those that should have ended and have not
+	Fault    string      `json:"fault,omitempty"`  // for people: why what burns is unknown
+	Storms   []StormRow  `json:"storms,omitempty"` // that go on, or whose attacks do
+	Ongoing  []AttackRow `json:"ongoing"`          // incidents first, then what gets through; those that a storm gathered, too
+	InForce  []Change    `json:"in_force"`         // the newest first, with those that should have ended and have not
 	Waiting  []Request   `json:"waiting,omitempty"`
 	Muted    []Mute      `json:"muted,omitempty"`
 	Tied     *Tied       `json:"tied,omitempty"`      // the service refuses changes; nil: not as far as is known
@@ -76,19 +76,41 @@ func (c *Call) remembered(ctx context.Context, a *Account, o *Overview, s *seen)
 	if err != nil {
 		return err
 	}
+	storms, err := c.stormsGoingOn(ctx, a)
+	if err != nil {
+		return err
+	}
 	o.Muted, o.Waiting = muted, waiting
 	for _, ch := range s.changes {
 		if (ch.InForce(c.Now) || ch.overdue(c.Now)) && ch.Amends() == "" && !ch.superseded(s.changes) {
 			o.InForce = append(o.InForce, ch)
 		}
 	}
-	links := c.cardLinks(ctx, a, o.Ongoing)
+	for _, storm := range storms {
+		o.Storms = append(o.Storms, storm.row(a.Name, s.cases[storm.ID]))
+	}
+	links := c.cardLinks(ctx, a, o.linked())
+	for i := range o.Storms {
+		row := &o.Storms[i]
+		row.Card, row.Case.Notes = links[row.ID], nil
+	}
 	for i := range o.Ongoing {
 		row := &o.Ongoing[i]
 		row.Case, row.Card = s.cases[row.ID], links[row.ID]
 		row.Case.Notes = nil // the attack's own line has them
 	}
 	return nil
+}
+
+// linked are the storms and attacks whose cards can be opened from where they are shown.
+func (o *Overview) linked() (ids []string) {
+	for _, row := range o.Storms {
+		ids = append(ids, row.ID)
+	}
+	for _, row := range o.Ongoing {
+		ids = append(ids, row.ID)
+	}
+	return ids[:min(maxLinked, len(ids))]
 }
 
 // waiting are the requests that a second person can still decide, the oldest first: its time is over first.
@@ -103,13 +125,9 @@ func (c *Call) waiting(ctx context.Context, a *Account) ([]Request, error) {
 }
 
 // cardLinks are where the first cards of those can be opened, where that helps: a terminal opens nothing, and must not wait for Slack.
-func (c *Call) cardLinks(ctx context.Context, a *Account, ongoing []AttackRow) map[string]string {
-	if c.cfg.CardLinks == nil || c.Actor.Via == ViaCLI || len(ongoing) == 0 {
+func (c *Call) cardLinks(ctx context.Context, a *Account, ids []string) map[string]string {
+	if c.cfg.CardLinks == nil || c.Actor.Via == ViaCLI || len(ids) == 0 {
 		return nil
-	}
-	var ids []string
-	for _, row := range ongoing[:min(maxLinked, len(ongoing))] {
-		ids = append(ids, row.ID)
 	}
 	return c.cfg.CardLinks(ctx, a.Name, ids)
 }
@@ -119,9 +137,7 @@ func (c *Call) burning(a *Account, listed []apiclient.Attack) []apiclient.Attack
 	ongoing := slices.DeleteFunc(slices.Clone(listed), func(attack apiclient.Attack) bool {
 		return !c.ongoing(a, attack) || attack.Result() || attack.FalsePositive()
 	})
-	slices.SortStableFunc(ongoing, func(x, y apiclient.Attack) int {
-		return cmp.Or(urgency(y)-urgency(x), cmp.Compare(y.Hits.N, x.Hits.N))
-	})
+	slices.SortStableFunc(ongoing, worstFirst)
 	return ongoing
 }
 

@@ -18,6 +18,11 @@ func (o Overview) burningLine(row AttackRow, now time.Time) Text {
 	return attackLine(o.Of, row.Attack, now, cardText(row.Card))
 }
 
+// stormRow is a storm that goes on, with the way to its card and who is on it.
+func (o Overview) stormRow(row StormRow, now time.Time) Text {
+	return Say(StormLine(o.Of, row, now), " · ", joined(append([]Text{OwnerLine(row.Case.Owner)}, caseLines(Case{Verdict: row.Case.Verdict})...), " · "))
+}
+
 // cardText opens a card; nothing where there is none.
 func cardText(url string) Text {
 	if url == "" {

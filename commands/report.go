@@ -38,6 +38,7 @@ type history struct {
 	Blind    []Spell          `json:"blind,omitempty"`   // that fall into it
 	Modes    []modeSpell      `json:"modes,omitempty"`   // likewise
 	Unknown  []Text           `json:"unknown,omitempty"` // what is not known, and why
+	Storm    *StormRow        `json:"storm,omitempty"`   // nil: it is an attack
 
 	away bool // the memory could not be read, or a part of it
 }
@@ -59,6 +60,9 @@ func readReport(ctx context.Context, c *Call) (Result, error) {
 	}
 	res.Document = pages[page-1]
 	res.Lines = []Text{AttackLine(c.Account, h.Attack, c.Now)}
+	if h.Storm != nil {
+		res.Lines = []Text{StormLine(c.Account, *h.Storm, c.Now)}
+	}
 	if page < len(pages) {
 		next := c.Line.With("page", strconv.Itoa(page+1)).With("account", h.Account)
 		res.Next = &next
@@ -75,16 +79,25 @@ func readReport(ctx context.Context, c *Call) (Result, error) {
 func (c *Call) history(ctx context.Context) history {
 	a := c.Account
 	h := history{ID: c.Attack.ID, Account: a.Name, At: c.Now, Attack: c.Attack.Attack}
-	now, listed, err := c.listedNow(ctx)
-	if h.Listed = listed; listed {
+	storm, isOne, noStorm := c.storm(ctx)
+	if c.failed(&h, "read storm", noStorm); noStorm == nil && isOne {
+		h.Storm, h.Attack, h.ReadAt = new(storm.row(a.Name, Case{})), storm.Attack, storm.SeenAt
+	}
+	var now apiclient.Attack
+	var err error
+	if !isOne {
+		now, h.Listed, err = c.listedNow(ctx)
+	}
+	if h.Listed {
 		h.Attack, h.ReadAt = now, c.Now
 	}
 	c.recall(ctx, &h)
 	switch {
+	case isOne:
 	case err != nil:
 		text, _ := ForPeople(c.Invocation, forPeople(err))
 		h.unknown(Say("How it goes on: ", text, ". The figures are the last that wafbot saw"))
-	case !listed:
+	case !h.Listed:
 		h.unknown(Say("How it goes on: the service no longer lists it. The figures are the last that wafbot saw"))
 	}
 	c.recorded(ctx, &h)

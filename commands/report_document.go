@@ -33,11 +33,17 @@ func (c *Call) head(d *document, h history) {
 	if attack.Incident() {
 		kind = "INCIDENT"
 	}
-	d.heading(1, Say(kind, " ", Code(h.ID), ": ", TypeName(Visible(attack.Type, maxField)), " on ", a.AppName(attack.App)))
-	d.item(Say("Where: ", Code(Where(attack)), partText(attack)))
-	d.item(Say("Account: ", Code(h.Account), "; the service's id: ", Code(Visible(cmp.Or(attack.ID, "unknown"), maxPath))))
+	if h.Storm != nil {
+		c.stormHead(d, *h.Storm)
+	} else {
+		d.heading(1, Say(kind, " ", Code(h.ID), ": ", TypeName(Visible(attack.Type, maxField)), " on ", a.AppName(attack.App)))
+		d.item(Say("Where: ", Code(Where(attack)), partText(attack)))
+		d.item(Say("Account: ", Code(h.Account), "; the service's id: ", Code(Visible(cmp.Or(attack.ID, "unknown"), maxPath))))
+	}
 	d.item(Say("How bad: ", Bold(StatusName(attack)), "; threat as the service rates it: ", attack.Threat))
-	d.item(c.worked(h))
+	if h.Storm == nil {
+		d.item(c.worked(h))
+	}
 	read := Say("when they were read is unknown")
 	if !h.ReadAt.IsZero() {
 		read = Say("read ", h.ReadAt, ", ", ago(h.ReadAt, h.At))
@@ -57,6 +63,25 @@ func (c *Call) head(d *document, h history) {
 		d.item(Say(Bold("wafbot was blind"), " ", s.text()))
 	}
 	d.item(Say("Put together ", h.At, "; times are those of ", c.cfg.Zone.String()))
+}
+
+// stormHead is what a storm was: what it gathered, and what is behind it.
+func (c *Call) stormHead(d *document, row StormRow) {
+	s := row.Storm
+	d.heading(1, Say("STORM ", Code(row.ID), ": ", count(s.Gathered, "attack"), " on ", s.On(c.Account), ", ", s.Blocking()))
+	d.item(Say("Account: ", Code(row.Account), "; one card for all of them, because ", s.Why()))
+	d.item(s.Cause(c.policy()))
+	for _, line := range s.Tallies(c.Account, c.policy(), row.Attack.SourceCount) {
+		d.item(line)
+	}
+	var odd []Text
+	for _, one := range s.Odd {
+		odd = append(odd, AttackLine(c.Account, one, c.Now))
+	}
+	if s.OddCount > 0 {
+		d.item(Say("Odd ones out (they get through beside it): ", number(s.OddCount)), odd...)
+	}
+	d.item(Say("Cards of their own: ", number(s.Before), " before it, ", number(s.Own), " of those that it gathered, and ", count(s.Incidents, "incident"), " meanwhile, each with its own report"))
 }
 
 func partText(a apiclient.Attack) Text {

@@ -45,6 +45,9 @@ func (c *Call) overviews(ctx context.Context) []Overview {
 
 func (c *Call) statusLines(pages *pager, o Overview) []Text {
 	lines := []Text{o.burningHead()}
+	for _, row := range o.Storms {
+		lines = append(lines, Say("• ", o.stormRow(row, c.Now)))
+	}
 	if len(o.Ongoing) > 0 {
 		lines = append(lines, pages.part(len(o.Ongoing), func(i int) Text { return o.burningLine(o.Ongoing[i], c.Now) })...)
 	}

@@ -11,26 +11,33 @@ import (
 
 // Storm is what is known of attacks that came too fast for a card each. poller.Storm says what each field is.
 type Storm struct {
-	Over              int
-	In, EndsAfter     time.Duration
-	Began, Exceeded   time.Time
-	Ended             time.Time
-	CaughtUp          bool
-	Before, Incidents int
-	Gathered, Own     int
-	Ongoing           int
-	Hits              int64
-	Through           int
-	Status            map[apiclient.Status]int
-	Types             map[string]int
-	Apps              map[int64]int
-	Sources           map[netip.Addr]int
-	Source            netip.Addr
-	Country           string
-	Behind            int
-	Place             string
-	Odd               []apiclient.Attack
-	OddCount          int
+	Over      int           `json:"over"`
+	In        time.Duration `json:"in"`
+	EndsAfter time.Duration `json:"ends_after"`
+	Began     time.Time     `json:"began"`
+	Exceeded  time.Time     `json:"exceeded"`
+	Ended     time.Time     `json:"ended,omitzero"`
+	CaughtUp  bool          `json:"caught_up,omitempty"`
+	Before    int           `json:"before"`
+	Incidents int           `json:"incidents"`
+	Gathered  int           `json:"gathered"`
+	Own       int           `json:"own"`
+	Ongoing   int           `json:"ongoing"`
+	Hits      int64         `json:"hits"`
+	Through   int           `json:"through"`
+
+	Status map[apiclient.Status]int `json:"status"`
+	Types  map[string]int           `json:"types"`
+	Apps   map[int64]int            `json:"apps"`
+
+	Sources map[netip.Addr]int `json:"sources"`
+	Source  netip.Addr         `json:"source,omitzero"`
+	Country string             `json:"country,omitempty"`
+	Behind  int                `json:"behind,omitempty"`
+	Place   string             `json:"place,omitempty"`
+
+	Odd      []apiclient.Attack `json:"odd,omitempty"`
+	OddCount int                `json:"odd_count,omitempty"`
 }
 
 // StormSeen is a storm as it was last decided about.
@@ -46,6 +53,22 @@ type GatheredAttack struct {
 	KnownAttack           // as it was a minute ago, or later
 	SeenAt      time.Time // when that was, on the service's clock
 	Own         bool      // it has a card of its own by now, or is about to
+}
+
+// StormRow is a storm with what people said about it.
+type StormRow struct {
+	ID      string           `json:"id"`
+	Account string           `json:"account"`
+	Attack  apiclient.Attack `json:"attack"` // put together from those that it gathered
+	Storm   Storm            `json:"storm"`
+	SeenAt  time.Time        `json:"seen_at"` // on the service's clock
+	Case    Case             `json:"case,omitzero"`
+	Card    string           `json:"card,omitempty"` // where its card can be opened; "": not known
+}
+
+// row is the storm as it is shown.
+func (s StormSeen) row(account string, said Case) StormRow {
+	return StormRow{ID: s.ID, Account: account, Attack: s.Attack, Storm: s.Storm, SeenAt: s.SeenAt, Case: said}
 }
 
 // Storms are what is remembered of attacks that came too fast for a card each.

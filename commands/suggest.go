@@ -47,6 +47,9 @@ type Advice struct {
 
 // Advise finds the measures that fit an attack. It is pure: the same situation gives the same advice.
 func Advise(s Situation) Advice {
+	if s.Storm != nil {
+		return s.adviseStorm()
+	}
 	var a Advice
 	if s.Policy.Changes == ChangesOff {
 		a.Notes = append(a.Notes, Say("Changes are switched off (", Code("policy.changes: off"), ")"))
@@ -83,7 +86,7 @@ func Advise(s Situation) Advice {
 
 // deniable is the top source if denying it makes sense; otherwise why not.
 func (s Situation) deniable() (*apiclient.Source, Text) {
-	top, ok := TopSource(s.Attack)
+	top, ok := s.topSource()
 	if !ok {
 		return nil, Say("No quick deny: the service lists no source")
 	}
@@ -117,6 +120,14 @@ func (s Situation) deniable() (*apiclient.Source, Text) {
 	return &top, nil
 }
 
+// topSource is the busiest source that the service lists; of a storm the one that is behind most of it.
+func (s Situation) topSource() (apiclient.Source, bool) {
+	if s.Storm != nil {
+		return s.Storm.source(s.Attack)
+	}
+	return TopSource(s.Attack)
+}
+
 // listed is the entry that holds for a source of the attack on its application, if there is one; where names that, unless the entry holds everywhere.
 func (s Situation) listed(list string, t Target) (e *apiclient.IPRule, where string) {
 	want, here := apiclient.IPRule{Kind: apiclient.KindRange, Subnet: t.Prefix}, []int{apiclient.AllApps}
@@ -135,6 +146,9 @@ func (s Situation) listed(list string, t Target) (e *apiclient.IPRule, where str
 
 // WatchedOnly reports whether the nodes of the attack's application only watch, so that nothing stops it there.
 func (s Situation) WatchedOnly() bool {
+	if s.Storm != nil {
+		return s.Storm.watchedOnly(s.Account)
+	}
 	return s.Attack.App.Known && s.Account.Applications[int(s.Attack.App.N)].CannotBlock
 }
 
@@ -195,8 +209,11 @@ func Percent(percent int) string {
 }
 
 // share is how much of the attack a source is, in words.
-func share(top apiclient.Source, a apiclient.Attack) string {
-	percent, ok := Share(top, a)
+func (s Situation) share(top apiclient.Source) string {
+	if s.Storm != nil {
+		return fmt.Sprintf("%s of %s", number(s.Storm.Behind), count(s.Storm.Gathered, "attack"))
+	}
+	percent, ok := Share(top, s.Attack)
 	if !ok {
 		return "an unknown share of hits"
 	}

@@ -83,7 +83,8 @@ func (c *Call) writeTakeOver(ctx context.Context) (Result, error) {
 	return written(t.ids, t.answer(c.Account.Name)), nil
 }
 
-// burningNow are the attacks that go on, as the service lists them: what wafbot remembers may be over.
+// burningNow are the attacks that go on, as the service lists them: what wafbot remembers may be over. For those that a storm gathered the storm
+// stands.
 func (c *Call) burningNow(ctx context.Context) ([]apiclient.Attack, error) {
 	ctx, cancel := context.WithTimeout(ctx, accountPatience)
 	defer cancel()
@@ -91,7 +92,24 @@ func (c *Call) burningNow(ctx context.Context) ([]apiclient.Attack, error) {
 	if err != nil {
 		return nil, forPeople(fmt.Errorf("list attacks of %s: %w", c.Account.Name, err))
 	}
-	return c.burning(c.Account, listed), nil
+	burning := c.burning(c.Account, listed)
+	storms, err := c.stormsGoingOn(ctx, c.Account)
+	if err != nil {
+		return nil, err
+	}
+	for _, storm := range storms {
+		gathered, err := c.gathered(ctx, c.Account, storm.ID)
+		if err != nil {
+			return nil, err
+		}
+		standsFor := map[string]bool{}
+		for _, g := range gathered {
+			standsFor[g.ID] = !g.Own
+		}
+		burning = slices.DeleteFunc(burning, func(a apiclient.Attack) bool { return standsFor[AttackID(c.Account.Name, a.ID)] })
+		burning = append(burning, storm.Attack)
+	}
+	return burning, nil
 }
 
 // takeOne puts somebody on one attack.

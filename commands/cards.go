@@ -1,0 +1,100 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// mostCards is how many gathered attacks get a card of their own at once: a channel takes about one message a second.
+const mostCards = 20
+
+func cards() *Command {
+	return &Command{
+		Name: "cards", Role: Responder,
+		Summary: "give what a storm gathered cards of its own: of a storm what gets through beside its source, or all, 20 at a time; or one attack",
+		Args: []Arg{
+			{Name: "which", Object: true, Help: "all: not only what gets through; the worst first", Label: "Which; none: what gets through beside its source", Read: oneOf("all"), Options: optionsOf("all")},
+			{Name: "attack", Required: true, Help: "the storm's id, as on its card, or that of an attack that it gathered; in its thread it need not be written", Options: stormsGathered},
+		},
+		Example: "cards all attack=s9fk2tqm1",
+		Write:   writeCards,
+	}
+}
+
+func writeCards(ctx context.Context, c *Call) (Result, error) {
+	storm, isOne, err := c.storm(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	if !isOne {
+		return c.writeCard(ctx)
+	}
+	gathered, err := c.gathered(ctx, c.Account, storm.ID)
+	if err != nil {
+		return Result{}, err
+	}
+	all := len(c.Line.Words) > 0
+	wanted := slices.DeleteFunc(gathered, func(g GatheredAttack) bool { return g.Own || !all && !storm.Storm.odd(g.Attack) })
+	if len(wanted) == 0 {
+		which := Say("Nothing gets through in ", Code(storm.ID), " beside its source that has no card of its own. For the others: ", Code(Line{Name: "cards", Words: []string{"all"}}.With("attack", storm.ID).String()))
+		if all {
+			which = Say("All that ", Code(storm.ID), " gathered has cards of its own")
+		}
+		return unwritten([]string{}, Say(which, ". Nothing was changed")), nil
+	}
+	return c.wantCards(ctx, wanted, Say("storm ", Code(storm.ID)))
+}
+
+// writeCard gives one attack that a storm gathered a card.
+func (c *Call) writeCard(ctx context.Context) (Result, error) {
+	storm, attack, ok, err := c.gatheredIn(ctx)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case !ok:
+		return Result{}, nothing(Say(Code(c.Attack.ID), " was gathered in no storm that is remembered. Nothing was changed. ", Code("explain attack="+c.Attack.ID), " says whether it has a card"))
+	case attack.Own:
+		return unwritten([]string{}, Say(Code(attack.ID), " has a card of its own already. Nothing was changed")), nil
+	}
+	return c.wantCards(ctx, []GatheredAttack{attack}, Say("storm ", Code(storm.ID)))
+}
+
+// wantCards asks for the cards of the worst of some gathered attacks.
+func (c *Call) wantCards(ctx context.Context, wanted []GatheredAttack, from Text) (Result, error) {
+	slices.SortStableFunc(wanted, func(x, y GatheredAttack) int { return worstFirst(x.Attack, y.Attack) })
+	now := wanted[:min(mostCards, len(wanted))]
+	var ids []string
+	for _, g := range now {
+		ids = append(ids, g.ID)
+	}
+	if err := c.cfg.Storms.WantCards(ctx, c.Account.Name, ids); err != nil {
+		return Result{}, Away(err)
+	}
+	answer := Say(count(len(now), "attack"), " of ", from, " get cards of their own, one about each second")
+	if len(now) == 1 {
+		answer = Say(Code(ids[0]), " of ", from, " gets a card of its own in a moment")
+	}
+	if left := len(wanted) - len(now); left > 0 {
+		answer = Say(answer, ": the worst of ", number(len(wanted)), ". ", Code(c.Line.String()), " again gives the next")
+	}
+	return written(ids, answer), nil
+}
+
+// worstFirst orders attacks: incidents, then what gets through, then by hits.
+func worstFirst(x, y apiclient.Attack) int {
+	return cmp.Or(urgency(y)-urgency(x), cmp.Compare(y.Hits.N, x.Hits.N))
+}
+
+// odd reports whether an attack that the storm gathered is an odd one out: it gets through, and what is behind the storm isn't behind it.
+func (s Storm) odd(a apiclient.Attack) bool {
+	if a.Status() == apiclient.StatusBlocked {
+		return false
+	}
+	if !s.Source.IsValid() {
+		return 2*s.Through < s.Gathered
+	}
+	return !slices.ContainsFunc(a.Sources, func(one apiclient.Source) bool { return one.IP == s.Source })
+}

@@ -1,0 +1,176 @@
+package commands
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// storm is the storm that the call's attack is; ok tells whether it is one.
+func (c *Call) storm(ctx context.Context) (seen StormSeen, ok bool, err error) {
+	if c.Attack == nil || !isStorm(c.Attack.Attack.ID) {
+		return StormSeen{}, false, nil
+	}
+	all, err := c.cfg.Storms.Storms(ctx, c.Account.Name)
+	if err != nil {
+		return StormSeen{}, true, Away(err)
+	}
+	i := slices.IndexFunc(all, func(s StormSeen) bool { return s.ID == c.Attack.ID })
+	if i < 0 {
+		return StormSeen{}, true, usage(Say("storm ", Code(c.Attack.ID), " is forgotten by now"))
+	}
+	return all[i], true, nil
+}
+
+// gathered is what a storm has gathered, the one with the latest hit first.
+func (c *Call) gathered(ctx context.Context, a *Account, storm string) ([]GatheredAttack, error) {
+	all, err := c.cfg.Storms.Gathered(ctx, a.Name, storm)
+	if err != nil {
+		return nil, Away(err)
+	}
+	return all, nil
+}
+
+// gatheredIn is the storm that gathered the call's attack; ok tells whether one did.
+func (c *Call) gatheredIn(ctx context.Context) (storm StormSeen, attack GatheredAttack, ok bool, err error) {
+	storms, err := c.cfg.Storms.Storms(ctx, c.Account.Name)
+	if err != nil {
+		return StormSeen{}, GatheredAttack{}, false, Away(err)
+	}
+	for _, s := range storms {
+		all, err := c.gathered(ctx, c.Account, s.ID)
+		if err != nil {
+			return StormSeen{}, GatheredAttack{}, false, err
+		}
+		if i := slices.IndexFunc(all, func(g GatheredAttack) bool { return g.ID == c.Attack.ID }); i >= 0 {
+			return s, all[i], true, nil
+		}
+	}
+	return StormSeen{}, GatheredAttack{}, false, nil
+}
+
+// gatheredLine says that a storm stands for the call's attack; nothing if none does, or that isn't known.
+func (c *Call) gatheredLine(ctx context.Context) (line Text, err error) {
+	storm, attack, ok, err := c.gatheredIn(ctx)
+	switch {
+	case err != nil || !ok:
+		return nil, err
+	case attack.Own:
+		return Say("Gathered in storm ", Code(storm.ID), ", and it has a card of its own since"), nil
+	}
+	give := Line{Name: "cards"}.With("attack", c.Attack.ID)
+	return Say("Gathered in storm ", Code(storm.ID), ": it has no card of its own; ", Code(give.String()), " gives it one"), nil
+}
+
+// stormsGoingOn are the account's storms that go on, or whose attacks do; the newest first.
+func (c *Call) stormsGoingOn(ctx context.Context, a *Account) ([]StormSeen, error) {
+	all, err := c.cfg.Storms.Storms(ctx, a.Name)
+	if err != nil {
+		return nil, Away(err)
+	}
+	return slices.DeleteFunc(all, func(s StormSeen) bool { return !s.Storm.GoesOn() && s.Storm.Ongoing == 0 }), nil
+}
+
+// stormTyped finds the storm that was typed, by its id or any unique beginning of it.
+func (c *Call) stormTyped(ctx context.Context, typed string) (*Account, StormSeen, error) {
+	type found struct {
+		account *Account
+		storm   StormSeen
+	}
+	var hits []found
+	var lastErr error
+	for _, a := range c.All {
+		all, err := c.cfg.Storms.Storms(ctx, a.Name)
+		if err != nil {
+			lastErr = Away(err)
+		}
+		for _, s := range all {
+			if matchID(s.ID, typed) {
+				hits = append(hits, found{a, s})
+			}
+		}
+	}
+	switch {
+	case len(hits) == 1:
+		return hits[0].account, hits[0].storm, nil
+	case len(hits) > 1:
+		return nil, StormSeen{}, usage(Say(Code(Visible(typed, maxField)), " fits ", count(len(hits), "storm"), ": write more of the id"))
+	case lastErr != nil:
+		return nil, StormSeen{}, lastErr
+	case strings.HasPrefix(foldID(typed), "a"):
+		return nil, StormSeen{}, usage(Say(Code(Visible(typed, maxField)), " is the id of an attack, and that of a storm begins with s: ", Code("explain attack="+Visible(typed, maxField)), " says which one gathered it"))
+	}
+	return nil, StormSeen{}, usage(Say("no storm ", Code(Visible(typed, maxField)), " is remembered: ", Code("status"), " names those that go on; at least ", minPrefix, " characters of an id are needed"))
+}
+
+// readGathered lists what a storm gathered, what gets through first.
+func (c *Call) readGathered(ctx context.Context) (Result, error) {
+	a, storm, err := c.stormTyped(ctx, c.Line.Keys["storm"])
+	if err != nil {
+		return Result{}, err
+	}
+	all, err := c.gathered(ctx, a, storm.ID)
+	if err != nil {
+		return Result{}, err
+	}
+	if c.Line.Keys["since"] != "" {
+		from, err := c.since(0)
+		if err != nil {
+			return Result{}, err
+		}
+		all = slices.DeleteFunc(all, func(g GatheredAttack) bool { return g.Last.Before(from) })
+	}
+	slices.SortStableFunc(all, func(x, y GatheredAttack) int { return worstFirst(x.Attack, y.Attack) })
+	res := Result{Account: a.Name, AttackID: storm.ID, Lines: []Text{StormLine(a, storm.row(a.Name, Case{}), c.Now)}}
+	pages, data := c.pages(1), []AttackRow{}
+	res.Lines = append(res.Lines, pages.part(len(all), func(i int) Text {
+		own := Text(nil)
+		if all[i].Own {
+			own = Say("(own card) ")
+		}
+		return attackLine(a, all[i].Attack, c.Now, own)
+	})...)
+	for _, g := range all {
+		data = append(data, AttackRow{ID: g.ID, Account: a.Name, Ongoing: c.ongoing(a, g.Attack), Attack: g.Attack, Storm: storm.ID, Own: g.Own})
+	}
+	res.Data = data
+	return pages.finish(res)
+}
+
+// stormsGathered are the storms that are remembered, for the field that asks for one.
+func stormsGathered(ctx context.Context, c *Call) []Option {
+	if c.Account == nil {
+		return nil
+	}
+	all, err := c.cfg.Storms.Storms(ctx, c.Account.Name)
+	if err != nil {
+		c.cfg.Log.Warn("read storms", "account", c.Account.Name, "err", err)
+		return nil
+	}
+	var options []Option
+	for _, s := range all[:min(maxOptions, len(all))] {
+		options = append(options, Option{Value: s.ID, Label: s.ID + " " + stormTitle(c.Account, s.Storm)})
+	}
+	return options
+}
+
+// stormTitle is a storm in a few words.
+func stormTitle(a *Account, s Storm) string {
+	return "storm on " + Visible(s.On(a), maxField) + ": " + count(s.Gathered, "attack") + ", " + s.Blocking()
+}
+
+// stormLines are what a storm is, why it is there, and what doesn't fit in.
+func (c *Call) stormLines(seen StormSeen) []Text {
+	lines := []Text{StormLine(c.Account, seen.row(c.Account.Name, Case{}), c.Now), Say("Why one card: ", seen.Storm.Why())}
+	lines = append(lines, seen.Storm.Tallies(c.Account, c.policy(), seen.SourceCount)...)
+	for _, odd := range seen.Storm.Odd {
+		lines = append(lines, Say(Bold("Odd one out: "), AttackLine(c.Account, odd, c.Now)))
+	}
+	if left := seen.Storm.OddCount - len(seen.Storm.Odd); left > 0 {
+		lines = append(lines, Say("… and ", number(left), " more odd ones out"))
+	}
+	return append(lines, Say("All that it gathered: ", Code(seen.list().String()), "; figures of ", seen.SeenAt))
+}
+
+// list is the line that lists what the storm gathered.
+func (s StormSeen) list() Line { return Line{Name: "attacks"}.With("storm", s.ID) }

@@ -1,0 +1,76 @@
+package commands
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// maxTallied is how many of a kind are named where a storm's attacks are counted.
+const maxTallied = 4
+
+// Tallies count a storm's attacks by status, type, application, and source.
+func (s Storm) Tallies(a *Account, policy Policy, sources apiclient.Figure) []Text {
+	lines := []Text{
+		Say(Bold("By status:"), " ", tally(s.Status, s.Gathered, func(st apiclient.Status) Text { return Say(statusWords[st]) })),
+		Say(Bold("By type:"), " ", tally(s.Types, s.Gathered, func(t string) Text { return Say(TypeName(Visible(t, maxField))) })),
+	}
+	if len(s.Apps) > 1 {
+		apps := tally(s.Apps, s.Gathered, func(app int64) Text { return Say(Visible(a.AppName(apiclient.Known(app)), maxField)) })
+		lines = append(lines, Say(Bold("By application:"), " ", apps))
+	}
+	// An attack can have several sources: what is left of the attacks isn't what the others are behind.
+	from := tally(s.Sources, 0, func(ip netip.Addr) Text { return s.sourceText(ip, policy) })
+	switch rest := sources.N - int64(min(maxTallied, len(s.Sources))); {
+	case from == nil:
+		from = Say("unknown")
+	case !sources.Known:
+		from = Say(from, " · number of sources unknown")
+	case rest > 0:
+		from = Say(from, " · ", apiclient.Known(rest), Plural(rest, " more source"))
+	}
+	return append(lines, Say(Bold("By source:"), " ", from))
+}
+
+// statusWords are the blocking statuses where attacks are counted by them.
+var statusWords = map[apiclient.Status]string{
+	apiclient.StatusBlocked: "blocked", apiclient.StatusPartly: "partly blocked", apiclient.StatusNotBlocked: "not blocked", apiclient.StatusUnknown: "blocking unknown",
+}
+
+// sourceText is one of the storm's sources, and whose it is if people named it.
+func (s Storm) sourceText(ip netip.Addr, policy Policy) Text {
+	text := Say(Code(ip.String()))
+	if own, ok := policy.SourceOf(ip); ok {
+		text = Say(text, " = ", Visible(own.Name, maxField))
+	}
+	if ip == s.Source && s.Country != "" {
+		text = Say(text, " ", Visible(s.Country, 20))
+	}
+	return text
+}
+
+// tally is what was counted, the most frequent first, and how many of all are none of what is named.
+func tally[K comparable](counts map[K]int, all int, name func(K) Text) (line Text) {
+	type counted struct {
+		name Text
+		n    int
+	}
+	var each []counted
+	for key, n := range counts {
+		each = append(each, counted{name(key), n})
+	}
+	slices.SortFunc(each, func(x, y counted) int { return cmp.Or(y.n-x.n, cmp.Compare(x.name.String(), y.name.String())) })
+	for i, one := range each[:min(maxTallied, len(each))] {
+		if i > 0 {
+			line = Say(line, " · ")
+		}
+		line = Say(line, number(one.n), " ", one.name)
+		all -= one.n
+	}
+	if all > 0 && line != nil {
+		line = Say(line, " · ", number(all), " others")
+	}
+	return line
+}

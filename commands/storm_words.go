@@ -1,0 +1,92 @@
+package commands
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// Blocking says how much of the storm gets through, as far as the service tells: "all blocked", "4 not blocked, 2 unknown".
+func (s Storm) Blocking() string {
+	through, unknown := s.Status[apiclient.StatusNotBlocked]+s.Status[apiclient.StatusPartly], s.Status[apiclient.StatusUnknown]
+	words := "not blocked"
+	if s.Status[apiclient.StatusPartly] > 0 {
+		words = "not fully blocked"
+	}
+	switch {
+	case through+unknown == 0:
+		return "all blocked"
+	case through == 0:
+		return number(unknown) + " unknown whether blocked"
+	case unknown > 0:
+		return fmt.Sprintf("%s %s, %s unknown", number(through), words, number(unknown))
+	}
+	return number(through) + " " + words
+}
+
+// On names the application that the storm is on, or says on how many it is.
+func (s Storm) On(a *Account) string {
+	if len(s.Apps) == 1 {
+		for app := range s.Apps {
+			return a.AppName(apiclient.Known(app))
+		}
+	}
+	if len(s.Apps) == 0 {
+		return a.AppName(apiclient.Figure{})
+	}
+	return count(len(s.Apps), "application")
+}
+
+// Lasted is in how long its attacks came, as it was seen then. More than Over came within In: it is never less than that.
+func (s Storm) Lasted(seen time.Time) time.Duration {
+	if !s.GoesOn() {
+		seen = s.Ended
+	}
+	lasted := max(s.In, seen.Sub(s.Began))
+	if lasted > time.Minute {
+		return lasted.Truncate(time.Minute)
+	}
+	return lasted.Truncate(time.Second)
+}
+
+// GoesOn reports whether new attacks are gathered in the storm.
+func (s Storm) GoesOn() bool { return s.Ended.IsZero() }
+
+// OwnLeft is of how many of the odd ones out cards of their own can still be asked for.
+func (s Storm) OwnLeft() int { return max(0, s.OddCount-s.Own) }
+
+// Why says why its attacks have no cards of their own, and until when.
+func (s Storm) Why() Text {
+	why := Say("more than ", number(s.Over), " new attacks came in ", HumanDuration(s.In))
+	if !s.GoesOn() {
+		return Say(why, ", from ", s.Began, " on. ", Bold("Over"), " since ", s.Ended, ": new attacks get cards of their own again")
+	}
+	return Say(why, ", since ", s.Began, ". It ends by itself when for ", HumanDuration(s.EndsAfter), " no more than ", number(s.Over), " came in ", HumanDuration(s.In), ": ",
+		s.Exceeded.Add(s.EndsAfter), " at the earliest")
+}
+
+// Cause is the one source that is behind most of the storm, else the one place that most of it goes to.
+func (s Storm) Cause(policy Policy) Text {
+	all := " of " + count(s.Gathered, "attack")
+	switch {
+	case s.Source.IsValid():
+		return Say(s.sourceText(s.Source, policy), " is behind ", number(s.Behind), all)
+	case s.Place != "":
+		return Say("No one source is behind it. ", number(s.Behind), all, " go to ", Code(Visible(s.Place, maxPath)))
+	}
+	return Say("No one source and no one path is behind it")
+}
+
+// StormLine is a storm in one line, with the way to its card where nothing is ever cut.
+func StormLine(a *Account, row StormRow, now time.Time) Text {
+	s := row.Storm
+	line := Say(Code(row.ID), " ", cardText(row.Card), Bold("STORM"), " on ", Visible(s.On(a), maxField), ": ", count(s.Gathered, "attack"), ", ", Bold(s.Blocking()), ", ",
+		count(s.Incidents, "incident"), " beside it, ")
+	if s.GoesOn() {
+		line = Say(line, "goes on")
+	} else {
+		line = Say(line, "over since ", s.Ended, ", ", number(s.Ongoing), " of them go on")
+	}
+	return Say(line, ", last hit ", ago(row.Attack.Last, now), ". ", s.Cause(Policy{}))
+}
