@@ -38,11 +38,19 @@ func render(c Card) Message {
 	advice := commands.Advise(c.Situation)
 	var maker buttonMaker
 	buttons, without := maker.card(c, advice)
-	headline, figures := paragraph(c.headline()), paragraph(c.figures())
-	todo, who := paragraph(append(c.advice(advice), without...)), paragraph(c.people())
+	what, advised, notice := [][]commands.Text{c.headline(), c.figures()}, c.advice, c.notice
+	if c.Situation.Storm != nil {
+		what, advised, notice = c.stormFacts(), c.stormAdvice, c.stormNotice
+	}
+	todo, who := paragraph(append(advised(advice), without...)), paragraph(c.people())
 	// What was done takes the room that the rest leaves.
-	room := maxTogether - runes(headline+figures+todo+who) - weight(buttons...)
-	blocks := []slack.Block{section(headline, nil), section(figures, nil)}
+	room := maxTogether - runes(todo+who) - weight(buttons...)
+	var blocks []slack.Block
+	for _, lines := range what {
+		text := paragraph(lines)
+		room -= runes(text)
+		blocks = append(blocks, section(text, nil))
+	}
 	blocks = append(blocks, maker.changes(c.Situation, room)...)
 	if todo != "" {
 		blocks = append(blocks, section(todo, nil))
@@ -51,7 +59,7 @@ func render(c Card) Message {
 	if len(buttons) > 0 {
 		blocks = append(blocks, actions(buttons))
 	}
-	return Message{Text: c.notice(advice), Blocks: blocks, Metadata: c.metadata()}
+	return Message{Text: notice(advice), Blocks: blocks, Metadata: c.metadata()}
 }
 
 // paragraph is lines of a card in Slack's markup.

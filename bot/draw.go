@@ -28,9 +28,11 @@ func doneSince(now, before commands.File) bool {
 }
 
 // situation puts together what is decided from about an attack.
-func (b *Bot) situation(a Account, attack apiclient.Attack, file commands.File) commands.Situation {
-	id := commands.AttackID(a.Name, attack.ID)
-	s := commands.Situation{Account: a.Account, Policy: b.cfg.Policy.With(file.Scene.Protected), ID: id, Attack: attack, Scene: file.Scene, Now: b.cfg.Now()}
+func (b *Bot) situation(a Account, shown poller.Shown, file commands.File) commands.Situation {
+	id := commands.AttackID(a.Name, shown.Attack.ID)
+	s := commands.Situation{
+		Account: a.Account, Policy: b.cfg.Policy.With(file.Scene.Protected), ID: id, Attack: shown.Attack, Storm: storm(shown.Storm), Scene: file.Scene, Now: b.cfg.Now(),
+	}
 	for _, ch := range slices.Backward(file.Changes) { // the newest first; a card reads downwards
 		if ch.AttackID == id && ch.Amends() == "" {
 			s.Changes = append(s.Changes, ch)
@@ -48,7 +50,7 @@ func (b *Bot) situation(a Account, attack apiclient.Attack, file commands.File) 
 // card puts together what a card shows.
 func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 	attack := f.shown.Attack
-	s := b.situation(a, attack, f.file)
+	s := b.situation(a, f.shown, f.file)
 	c := Card{
 		Situation: s, FiguresAt: f.shown.SeenAt, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Case: f.file.Case,
 		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[attack.Type], b.cfg.Runbooks["*"]),

@@ -74,8 +74,8 @@ func (b *Bot) openMore(req request, text string) {
 		if err != nil {
 			return slack.ModalViewRequest{}, commands.Away(err)
 		}
-		s := b.situation(a, shown.Attack, file)
-		return renderMore(commands.AttackLine(a.Account, shown.Attack, s.Now), commands.More(s), req.meta())
+		s := b.situation(a, shown, file)
+		return renderMore(s.Line(), commands.More(s), req.meta())
 	})
 }
 

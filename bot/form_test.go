@@ -98,14 +98,14 @@ func TestMoreGolden(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v, err := renderMore(commands.AttackLine(c.Situation.Account, c.Situation.Attack, now), commands.More(c.Situation), viewMeta{Account: "acme", Channel: "C0WAF"})
+			v, err := renderMore(c.Situation.Line(), commands.More(c.Situation), viewMeta{Account: "acme", Channel: "C0WAF"})
 			require.NoError(t, err)
 			requireView(t, v)
 			for _, b := range buttonsOf(v.Blocks.BlockSet) {
 				require.True(t, strings.HasPrefix(b.ActionID, actionForm+":"), "nothing under More acts at once: %s", b.ActionID)
 				require.True(t, strings.HasSuffix(b.Text.Text, "…"))
 			}
-			if slices.Contains([]string{"incident", "attack", "brute-force", "default-app", "denied-and-patched", "changes-off", "hostile"}, name) {
+			if slices.Contains([]string{"incident", "attack", "brute-force", "default-app", "denied-and-patched", "changes-off", "hostile", "storm", "storm-one-path"}, name) {
 				goldenView(t, "more/"+name, v) // the others look the same
 			}
 		})

@@ -46,6 +46,9 @@ func attackMeta(account, id string, a apiclient.Attack) map[string]any {
 	if a.Incident() {
 		payload["kind"] = "incident"
 	}
+	if commands.IsStorm(a.ID) {
+		payload["kind"] = "storm"
+	}
 	if a.Hits.Known {
 		payload["hits_decade"] = len(strconv.FormatInt(max(a.Hits.N, 0), 10))
 	}

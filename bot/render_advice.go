@@ -10,16 +10,21 @@ import (
 
 // advice says what would stop the attack and how soon, or that no button does, and why some are missing.
 func (c Card) advice(advice commands.Advice) []commands.Text {
-	var lines []commands.Text
-	if changes := c.Situation.Policy.Changes; changes != commands.ChangesOn && changes != commands.ChangesOff && len(advice.Suggestions) > 0 {
-		lines = append(lines, commands.Say(commands.Bold("Rehearsal:"), " buttons only show what would be sent; nothing is changed"))
-	}
+	lines := c.rehearsal(advice)
 	if c.tooThin(advice) {
 		lines = append(lines, c.noButton(advice)...)
 	} else {
 		lines = append(lines, c.measures(advice.Suggestions)...)
 	}
 	return append(lines, advice.Notes...)
+}
+
+// rehearsal says that buttons only show what they would do.
+func (c Card) rehearsal(advice commands.Advice) []commands.Text {
+	if changes := c.Situation.Policy.Changes; changes == commands.ChangesOn || changes == commands.ChangesOff || len(advice.Suggestions) == 0 {
+		return nil
+	}
+	return []commands.Text{commands.Say(commands.Bold("Rehearsal:"), " buttons only show what would be sent; nothing is changed")}
 }
 
 // measures are the suggestions in words, the fastest first.

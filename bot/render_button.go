@@ -74,16 +74,19 @@ const maxMeasures = 2
 
 // suggestions are what a card has buttons for: the fastest measures, or the forms for an attack that no button stops, and who is on it.
 func (c Card) suggestions(advice commands.Advice) []commands.Suggestion {
+	var claim []commands.Suggestion
+	if c.Case.Owner == nil {
+		claim = append(claim, commands.ClaimButton(c.Situation))
+	}
+	if c.Situation.Storm != nil {
+		return slices.Concat(advice.Suggestions, claim)
+	}
 	isMode := func(s commands.Suggestion) bool { return s.Line.Name == "mode" } // it hits everybody: only where nothing else fits
 	measures := slices.DeleteFunc(slices.Clone(advice.Suggestions), isMode)
 	if len(measures) == 0 {
 		measures = advice.Suggestions
 	}
 	measures = measures[:min(maxMeasures, len(measures))]
-	var claim []commands.Suggestion
-	if c.Case.Owner == nil {
-		claim = append(claim, commands.ClaimButton(c.Situation))
-	}
 	if c.tooThin(advice) && !c.Situation.WatchedOnly() {
 		return slices.Concat(claim, commands.ThinForms(c.Situation))
 	}
@@ -108,7 +111,7 @@ func (m *buttonMaker) card(c Card, advice commands.Advice) (buttons []*slack.But
 			continue
 		}
 		// The one button that should be seen first.
-		if i == 0 && s.Line.Name != "mode" && s.Line.Name != "claim" && gettingThrough(c.Situation.Attack) && !c.Quiet && !c.tooThin(advice) {
+		if i == 0 && !slices.Contains([]string{"mode", "claim", "cards"}, s.Line.Name) && gettingThrough(c.Situation.Attack) && !c.Quiet && !c.tooThin(advice) {
 			b.Style = slack.StylePrimary
 		}
 		buttons = append(buttons, b)

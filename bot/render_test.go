@@ -126,7 +126,7 @@ func TestLinksThatNoBrowserOpensAreLeftOut(t *testing.T) {
 func TestNotificationIsShort(t *testing.T) {
 	t.Parallel()
 	for name, c := range situations() {
-		if name != "hostile" { // what formats gets back-quotes
+		if !strings.HasSuffix(name, "hostile") { // what formats gets back-quotes
 			require.LessOrEqual(t, len([]rune(html.UnescapeString(render(c).Text))), maxNotice, name)
 		}
 	}

@@ -167,12 +167,17 @@ func worse(a Account, n poller.News) Message {
 	if n.Reason == poller.BecameIncident {
 		what = commands.Say(commands.Bold("It worked: this attack is an INCIDENT now"), ", vulnerability ", commands.Code(commands.Visible(n.Attack.VulnID, 60)), ". Assume data was read")
 	}
+	id := commands.AttackID(a.Name, n.Attack.ID)
 	lines := []commands.Text{what, commands.AttackLine(a.Account, n.Attack, n.At)}
+	if s := storm(n.Storm); s != nil {
+		what = commands.Say(commands.Bold("The storm got worse: "), s.Gathered, " attacks, ", s.Blocking(), ", ", n.Attack.Hits, " hits")
+		lines = []commands.Text{what, commands.StormLine(a.Account, commands.StormRow{ID: id, Attack: n.Attack, Storm: *s}, n.At)}
+	}
 	if n.Mention != "" {
 		lines[0] = commands.Say(commands.User(n.Mention), " ", what)
 	}
 	return Message{
 		Text: answerText(lines[:1]), Blocks: renderLines(lines, nil),
-		Metadata: bounded(metaWorse, attackMeta(a.Name, commands.AttackID(a.Name, n.Attack.ID), n.Attack)),
+		Metadata: bounded(metaWorse, attackMeta(a.Name, id, n.Attack)),
 	}
 }

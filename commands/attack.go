@@ -80,7 +80,7 @@ func (c *Call) attackLinesOf(k KnownAttack) []Text {
 // Where the service doesn't answer it is that one, and a line says so.
 func (c *Call) fresh(ctx context.Context) (k KnownAttack, old []Text) {
 	k = *c.Attack
-	if isStorm(k.Attack.ID) {
+	if IsStorm(k.Attack.ID) {
 		return k, nil
 	}
 	now, listed, err := c.listedNow(ctx)

@@ -44,7 +44,7 @@ func explain() *Command {
 func readExplain(ctx context.Context, c *Call) (Result, error) {
 	k, old := c.fresh(ctx)
 	a := c.Account
-	if isStorm(k.Attack.ID) {
+	if IsStorm(k.Attack.ID) {
 		return c.explainStorm(ctx)
 	}
 	r, err := c.cfg.Explain(ctx, a.Name, k.Attack)

@@ -81,7 +81,7 @@ func ongoingAttacks(ctx context.Context, c *Call) []Option {
 	var options []Option
 	for _, id := range ids[:min(maxOptions, len(ids))] {
 		what := TypeName(Visible(known[id].Type, maxField))
-		if isStorm(known[id].ID) {
+		if IsStorm(known[id].ID) {
 			what = "storm"
 		}
 		options = append(options, Option{Value: id, Label: fmt.Sprintf("%s %s: %s", id, what, Where(known[id]))})

@@ -18,7 +18,7 @@ func shortHash(parts ...string) string {
 // AttackID is what a person types for an attack: "a" and 8 characters, for a storm "s" and 8. It depends on the account and the service's id alone,
 // so it is the same after Redis was lost.
 func AttackID(account, attackid string) string {
-	if isStorm(attackid) {
+	if IsStorm(attackid) {
 		return "s" + shortHash(account, attackid)
 	}
 	return "a" + shortHash(account, attackid)

@@ -31,6 +31,13 @@ func (h history) beginning() []moment {
 	if first := h.Attack.First; !first.IsZero() {
 		all = append(all, moment{at: first, text: Say("First hit, says the service")})
 	}
+	if h.Storm != nil {
+		s := h.Storm.Storm
+		all = append(all, moment{at: s.Began, text: Say(Bold("Storm"), ": more than ", number(s.Over), " new attacks came in ", HumanDuration(s.In), "; from here on they are gathered in one card")})
+		if !s.GoesOn() {
+			all = append(all, moment{at: s.Ended, text: Say("The storm is over: new attacks get cards of their own again")})
+		}
+	}
 	if h.Evidence == nil {
 		return all
 	}

@@ -81,5 +81,5 @@ type Storms interface {
 	WantCards(ctx context.Context, account string, attacks []string) error
 }
 
-// isStorm reports whether an attack's id is that of a storm.
-func isStorm(attackid string) bool { return strings.HasPrefix(attackid, "storm:") }
+// IsStorm reports whether an attack's id is that of a storm.
+func IsStorm(attackid string) bool { return strings.HasPrefix(attackid, "storm:") }

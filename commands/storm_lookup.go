@@ -8,7 +8,7 @@ import (
 
 // storm is the storm that the call's attack is; ok tells whether it is one.
 func (c *Call) storm(ctx context.Context) (seen StormSeen, ok bool, err error) {
-	if c.Attack == nil || !isStorm(c.Attack.Attack.ID) {
+	if c.Attack == nil || !IsStorm(c.Attack.Attack.ID) {
 		return StormSeen{}, false, nil
 	}
 	all, err := c.cfg.Storms.Storms(ctx, c.Account.Name)

@@ -45,9 +45,9 @@ func (s Storm) Lasted(seen time.Time) time.Duration {
 	}
 	lasted := max(s.In, seen.Sub(s.Began))
 	if lasted > time.Minute {
-		return lasted.Truncate(time.Minute)
+		return lasted.Round(time.Minute)
 	}
-	return lasted.Truncate(time.Second)
+	return lasted.Round(time.Second)
 }
 
 // GoesOn reports whether new attacks are gathered in the storm.

@@ -24,6 +24,14 @@ type Situation struct {
 	Now      time.Time
 }
 
+// Line is the attack or storm in one line.
+func (s Situation) Line() Text {
+	if s.Storm != nil {
+		return StormLine(s.Account, StormRow{ID: s.ID, Attack: s.Attack, Storm: *s.Storm}, s.Now)
+	}
+	return AttackLine(s.Account, s.Attack, s.Now)
+}
+
 // Suggestion is a button: what it runs is the line that a person could have typed.
 type Suggestion struct {
 	Label   string // short: a phone shows about 30 characters

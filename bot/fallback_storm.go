@@ -1,0 +1,81 @@
+package bot
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+)
+
+// stormNotice is the notification of a storm's card, as notice is of an attack's.
+func (c Card) stormNotice(advice commands.Advice) string {
+	s := *c.Situation.Storm
+	lead := "STORM"
+	switch {
+	case c.Quiet:
+		lead = "STORM quiet"
+	case !s.GoesOn():
+		lead = "STORM over"
+	}
+	on := s.On(c.Situation.Account)
+	if len(s.Apps) > 1 {
+		on = fmt.Sprintf("%d apps", len(s.Apps))
+	}
+	what := fmt.Sprintf("%s: %s attacks in %s on %s, %s, %d%s.", lead, apiclient.Known(int64(s.Gathered)), commands.HumanDuration(s.Lasted(c.FiguresAt)),
+		commands.Visible(on, maxNoticeName), stormBlocking(s), s.Incidents, commands.Plural(int64(s.Incidents), " incident"))
+	if c.Case.Owner != nil {
+		what += " " + commands.Visible(c.Case.Owner.Name, maxNoticeName) + " on it."
+	}
+	return notification(what + " " + c.stormCause(advice))
+}
+
+// stormBlocking is how much of a storm gets through, where room is short: of some more it may not be known.
+func stormBlocking(s commands.Storm) string {
+	through, unknown := s.Status[apiclient.StatusNotBlocked]+s.Status[apiclient.StatusPartly], s.Status[apiclient.StatusUnknown]
+	if through == 0 || unknown == 0 {
+		return strings.Replace(s.Blocking(), "not ", "NOT ", 1)
+	}
+	s.Status = maps.Clone(s.Status)
+	delete(s.Status, apiclient.StatusUnknown)
+	number, words, _ := strings.Cut(s.Blocking(), " not ")
+	return number + "+ NOT " + words
+}
+
+// stormCause names what is behind a storm and whether one deny helps; a path, which its attacker wrote, stands last.
+func (c Card) stormCause(advice commands.Advice) string {
+	s := *c.Situation.Storm
+	behind := apiclient.Known(int64(s.Behind))
+	own, isOwn := c.Situation.Policy.SourceOf(s.Source)
+	shared := c.Situation.Scene.Seen[s.Source].Shared()
+	switch {
+	case !s.Source.IsValid() && s.Place != "":
+		return fmt.Sprintf("No one source, %s go to %s", behind, s.Place)
+	case !s.Source.IsValid():
+		return "No one source: one deny won't stop it."
+	case c.sourceDenied():
+		return fmt.Sprintf("%s (in %s) is denied.", s.Source, behind)
+	case isOwn:
+		return fmt.Sprintf("%s = %s is behind %s.", s.Source, commands.Visible(own.Name, maxNoticeName), behind)
+	case shared:
+		return fmt.Sprintf("%s (CDN, proxy?) is behind %s.", s.Source, behind)
+	}
+	from := ""
+	if s.Country != "" {
+		from = " (" + commands.Visible(s.Country, 3) + ")"
+	}
+	text := fmt.Sprintf("%s%s is behind %s.", s.Source, from, behind)
+	if s.GoesOn() && !c.Quiet && denies(advice) {
+		text += " One deny helps."
+	}
+	return text
+}
+
+// sourceDenied reports whether somebody denied what is behind the storm, by its card.
+func (c Card) sourceDenied() bool {
+	return slices.ContainsFunc(c.Situation.Changes, func(ch commands.Change) bool {
+		return ch.InForce(c.Situation.Now) && ch.Line.Name == "deny" && slices.Contains(ch.Line.Words, c.Situation.Storm.Source.String())
+	})
+}
