@@ -24,7 +24,11 @@ func (c Card) stormNotice(advice commands.Advice) string {
 	if len(s.Apps) > 1 {
 		on = fmt.Sprintf("%d apps", len(s.Apps))
 	}
-	what := fmt.Sprintf("%s: %s attacks in %s on %s, %s, %d%s.", lead, apiclient.Known(int64(s.Gathered)), commands.HumanDuration(s.Lasted(c.FiguresAt)),
+	when := "in " + commands.HumanDuration(s.Lasted(c.FiguresAt))
+	if s.CaughtUp {
+		when = "found"
+	}
+	what := fmt.Sprintf("%s: %s attacks %s on %s, %s, %d%s.", lead, apiclient.Known(int64(s.Gathered)), when,
 		commands.Visible(on, maxNoticeName), stormBlocking(s), s.Incidents, commands.Plural(int64(s.Incidents), " incident"))
 	if c.Case.Owner != nil {
 		what += " " + commands.Visible(c.Case.Owner.Name, maxNoticeName) + " on it."

@@ -86,6 +86,7 @@ func storms() map[string]Card {
 			s.Began, s.Exceeded, s.Ended, s.Ongoing = now.Add(-45*time.Minute), now.Add(-32*time.Minute), now.Add(-22*time.Minute), 0
 			c.Quiet, c.Situation.Attack.Last = true, now.Add(-21*time.Minute)
 		}),
+		"storm-caught-up":   stormCard(func(_ *Card, s *commands.Storm) { s.CaughtUp, s.Before = true, 0 }),
 		"storm-rehearsal":   stormCard(func(c *Card, _ *commands.Storm) { c.Situation.Policy.Changes = commands.ChangesRehearse }),
 		"storm-changes-off": stormCard(func(c *Card, _ *commands.Storm) { c.Situation.Policy.Changes = commands.ChangesOff }),
 		"storm-own-cdn": stormCard(func(c *Card, _ *commands.Storm) {

@@ -66,8 +66,8 @@ func readExplain(ctx context.Context, c *Call) (Result, error) {
 		return res.and(Say("Whether it has a card, or is muted, is unknown: wafbot's memory (Redis) can't be reached")), nil
 	}
 	gathered, err := c.gatheredLine(ctx)
-	if err != nil {
-		return Result{}, err
+	if err != nil { // what else is known of the memory tells that it is away
+		c.cfg.Log.Warn("look for a storm", "account", a.Name, "attack", k.ID, "err", err)
 	}
 	if gathered != nil {
 		res.Lines = append(res.Lines, gathered)

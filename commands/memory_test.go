@@ -494,3 +494,33 @@ func (f facts) FindAttacks(_ context.Context, _, prefix string) (map[string]apic
 	maps.DeleteFunc(found, func(id string, _ apiclient.Attack) bool { return !strings.HasPrefix(id, prefix) })
 	return found, nil
 }
+
+// gatherings is what storms have gathered, by the storm's id; asked are the cards that were asked for.
+type gatherings struct {
+	*ledger
+	storms   []commands.StormSeen
+	gathered map[string][]commands.GatheredAttack
+	asked    []string
+}
+
+func (g *gatherings) Storms(context.Context, string) ([]commands.StormSeen, error) {
+	if g.fails(&g.readFail) {
+		return nil, errAway
+	}
+	return slices.Clone(g.storms), nil
+}
+
+func (g *gatherings) Gathered(_ context.Context, _, storm string) ([]commands.GatheredAttack, error) {
+	if g.fails(&g.readFail) {
+		return nil, errAway
+	}
+	return slices.Clone(g.gathered[storm]), nil
+}
+
+func (g *gatherings) WantCards(_ context.Context, _ string, attacks []string) error {
+	if g.fails(&g.readFail) {
+		return errAway
+	}
+	g.asked = append(g.asked, attacks...)
+	return nil
+}

@@ -59,6 +59,9 @@ func (s Storm) OwnLeft() int { return max(0, s.OddCount-s.Own) }
 // Why says why its attacks have no cards of their own, and until when.
 func (s Storm) Why() Text {
 	why := Say("more than ", number(s.Over), " new attacks came in ", HumanDuration(s.In))
+	if s.CaughtUp {
+		why = Say("more than ", number(s.Over), " attacks were found going on when wafbot looked first, or again")
+	}
 	if !s.GoesOn() {
 		return Say(why, ", from ", s.Began, " on. ", Bold("Over"), " since ", s.Ended, ": new attacks get cards of their own again")
 	}

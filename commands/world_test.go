@@ -42,6 +42,7 @@ type world struct {
 	ties    *ties
 	asked   *requests
 	records *records
+	storms  *gatherings
 	touched []commands.Touch
 	drilled []commands.Drill
 	routing commands.Routing // of every attack
@@ -95,7 +96,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	t := w.t
 	w.ledger, w.audit, w.members, w.log, w.out = newLedger(), &auditLog{}, newMembers(), &syncBuffer{}, &syncBuffer{}
 	w.desk, w.ties, w.records = newDesk(w.ledger), &ties{t: t, ledger: w.ledger}, &records{ledger: w.ledger}
-	w.asked = &requests{w.ledger}
+	w.asked, w.storms = &requests{w.ledger}, &gatherings{ledger: w.ledger, gathered: map[string][]commands.GatheredAttack{}}
 	w.ledger.audit, w.ledger.ties = w.audit, w.ties
 	w.service = waf.New(waf.Config{Seed: 1, Now: w.clock, Accounts: []waf.Account{{
 		Name: "acme", Token: token, ClientID: 5, Applications: []waf.Application{
@@ -113,7 +114,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 		}},
 		Roles: commands.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
 			Terminal: map[string]commands.Role{"ann": commands.Responder, "root": commands.Admin}},
-		Members: w.members, Ledger: w.ledger, Facts: facts{}, Scenes: w.desk, Records: w.records, Desk: w.desk, Ties: w.ties, Requests: w.asked, Drills: w.desk, Audit: w.audit,
+		Members: w.members, Ledger: w.ledger, Facts: facts{}, Scenes: w.desk, Records: w.records, Desk: w.desk, Storms: w.storms, Ties: w.ties, Requests: w.asked, Drills: w.desk, Audit: w.audit,
 		AuditOut: w.out, Now: w.clock,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), ReadBack: [2]time.Duration{1, 1},
 		Touched: func(_ context.Context, touch commands.Touch) { w.touched = append(w.touched, touch) },
