@@ -116,6 +116,7 @@ func demoConfig(world *sandbox.World) (*Config, error) {
 		account := template
 		account.Name, account.APIURL, account.Token = tenant.Name, tenant.APIURL, apiclient.Secret(tenant.Token)
 		account.ClientID, account.Channel, account.PollInterval = tenant.ClientID, tenant.Channel, demoPoll
+		account.Routes = demoRoutes(world)
 		state, err := world.WAF.State(tenant.Name)
 		if err != nil {
 			return nil, fmt.Errorf("read the emulated account %s: %w", tenant.Name, err)
@@ -130,4 +131,14 @@ func demoConfig(world *sandbox.World) (*Config, error) {
 		cfg.Sources[i].Name = "our CDN"
 	}
 	return cfg, nil
+}
+
+// demoRoutes call those who respond for what gets through, so that a newcomer sees what wakes somebody and what doesn't.
+func demoRoutes(world *sandbox.World) []Route {
+	var loud Route
+	loud.setDefaults()
+	loud.Mention = world.Slack.UserGroups()[0].ID
+	incident, through := loud, loud
+	incident.Match.Kind, through.Match.Status = oneOrMore{"incident"}, oneOrMore{"not_blocked"}
+	return []Route{incident, through, {}}
 }

@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -110,6 +111,38 @@ func TestModalsAndHomeInABrowser(t *testing.T) {
 	p.press(`modal-close`)
 	p.wait(`!one("modal").open`)
 	p.screenshot("home-phone")
+}
+
+// TestMessagesInABrowser is what a visitor sees of messages that call, age, link to each other and are deleted.
+func TestMessagesInABrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a browser")
+	}
+	t.Parallel()
+	c := quiet(t)
+	say := func(body string) string { return c.call("chat.postMessage", body)["ts"].(string) }
+	began := time.Now().Add(-3 * time.Hour).Unix()
+	card := say(fmt.Sprintf(`{"channel":"C0WAF0001","text":"INCIDENT: %s","blocks":[{"type":"section","text":{"type":"mrkdwn","text":"<@U0ANN0001> <!date^%d^since {ago}|?> <!date^%d^{date_num}|?> <!here>"}}]}`, strings.Repeat("x", 200), began, began))
+	reply := say(`{"channel":"C0WAF0001","text":"worse","thread_ts":"` + card + `"}`)
+	say(`{"channel":"C0WAF0001","text":"broadcast","thread_ts":"` + card + `","reply_broadcast":true}`)
+	say(`{"channel":"C0WAF0002","text":"see <https://acme.slack.com/archives/C0WAF0001/p` + strings.ReplaceAll(reply, ".", "") + `|that reply>"}`)
+	p := openTab(t, c.w.URL()+"/#user=ann&channel=waf-globex&account=acme")
+
+	p.wait(`all("phone-notice").map((n) => n.dataset.why).join() === ",thread,thread,mention"`)
+	p.wait(`[...one("phone-list").lastChild.querySelector(".phone-text").textContent].length === "wafbot: ".length + 121`)
+	p.do(chromedp.Click(`//a[text()="that reply"]`, chromedp.NodeVisible))
+	p.wait(`one("reply")?.classList.contains("found") && one("messages").innerText.includes("since 3 hours ago " + new Date(` + fmt.Sprint(began) + `000).toLocaleDateString("sv"))`)
+	p.wait(`document.querySelector(".mention.me").innerText === "@ann" && document.querySelector(".mention.everyone").innerText === "@here"`)
+	p.evaluate(`document.querySelector("[data-format]").dataset.when = new Date(Date.now() - 7200000).toISOString()`)
+	p.wait(`one("messages").innerText.includes("since 2 hours ago")`)
+	p.press(`delete`)
+	p.press(`confirm-ok`)
+	p.wait(`one("tombstone")?.innerText.includes("This message was deleted.") && all("reply").length === 2`)
+	p.screenshot("messages")
+	c.post("/sandbox/scenarios/storm", `{}`)
+	c.post("/sandbox/scenarios/own_cdn_denied", `{}`)
+	p.wait(`one("mark")?.innerText === "deny 192.0.2.0/24" && document.querySelector("#attacks").innerText.includes("and 95 more")`)
+	p.screenshot("storm")
 }
 
 func testid(id string) string { return `//*[@data-testid="` + id + `"]` }

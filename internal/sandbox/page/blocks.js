@@ -5,6 +5,7 @@ import { link, mrkdwn } from "./mrkdwn.js";
 import { plain, text } from "./text.js";
 import { richText } from "./rich_text.js";
 import { overflow } from "./overflow.js";
+import { permalink } from "./permalinks.js";
 import { warning } from "./warning.js";
 
 // blocks draws a list of blocks. The context has names (what ids are called), act (what to do on a click)
@@ -80,7 +81,9 @@ function button(item, context) {
     title: item.text.text, "aria-label": item.accessibility_label, "aria-busy": status?.busy ? "true" : undefined,
     data: { testid: "button", focus: key, action: item.action_id ?? "" }, on: { click: act },
   };
-  const drawn = item.url && /^https?:\/\//i.test(item.url)
+  const here = permalink(item.url ?? "");
+  const drawn = here ? el("a", { ...props, href: item.url, data: { ...props.data, ...here } }, plain(item.text))
+    : item.url && /^https?:\/\//i.test(item.url)
     ? el("a", { ...props, href: item.url, target: "_blank", rel: "noopener noreferrer" }, plain(item.text))
     : el("button", { ...props, type: "button" }, plain(item.text));
   return [drawn, warning(status)];

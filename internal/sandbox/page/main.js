@@ -1,5 +1,6 @@
 // Starts both sides, keeps them fresh and remembers in the address who reads what.
 import { byId } from "./dom.js";
+import { keepDatesFresh } from "./dates.js";
 import { startSlack } from "./slack.js";
 import { startService } from "./service.js";
 import { startControls } from "./controls.js";
@@ -15,6 +16,7 @@ startControls(place, refreshService);
 
 refreshSlack();
 refreshService();
+keepDatesFresh();
 setInterval(refreshService, SERVICE_EVERY);
 new EventSource("/sandbox/events").addEventListener("changed", (event) => {
   if (JSON.parse(event.data).slack) refreshSlack();
@@ -23,7 +25,7 @@ new EventSource("/sandbox/events").addEventListener("changed", (event) => {
 // lead tells a newcomer what to do first.
 function lead(bot) {
   byId("lead").textContent = bot
-    ? "Nothing here is real. Read the newest card in #waf, press one of its buttons, and watch on the service’s side how that source turns from red to green."
+    ? "Nothing here is real. Read the newest card in #waf, press one of its buttons, and watch on the service’s side how that source turns from red to green. Other situations: Start an attack, there."
     : "Nothing here is real, and no bot is connected yet: start one with the environment that was printed. Attacks can be started on the service’s side meanwhile.";
 }
 

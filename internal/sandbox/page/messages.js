@@ -1,7 +1,7 @@
 // The messages of a channel: one row each, replies folded under their parent.
 import { el, icon } from "./dom.js";
 import { attachments, blocks } from "./blocks.js";
-import { mrkdwn, unescape } from "./mrkdwn.js";
+import { mrkdwn, plain } from "./mrkdwn.js";
 
 const GROUP_SECONDS = 300;
 
@@ -9,7 +9,7 @@ const GROUP_SECONDS = 300;
 export function rows(messages, opened, statusOf) {
   const replies = Map.groupBy(messages.filter((m) => m.thread_ts && m.thread_ts !== m.ts), (m) => m.thread_ts);
   const list = [];
-  for (const message of messages) {
+  for (const message of withTombstones(messages, replies)) {
     const isReply = message.thread_ts && message.thread_ts !== message.ts;
     if (isReply && !message.broadcast && !message.ephemeral) continue;
     const previous = list.at(-1);
@@ -25,49 +25,67 @@ export function rows(messages, opened, statusOf) {
   return list;
 }
 
+// withTombstones puts something where a message was deleted and left replies, as Slack does.
+function withTombstones(messages, replies) {
+  const there = new Set(messages.map((m) => m.ts));
+  const gone = [...replies].filter(([ts, under]) => !there.has(ts) && under.some((m) => !m.ephemeral))
+    .map(([ts]) => ({ ts, user: "", text: "", deleted: true, edited: 0 }));
+  return gone.length ? [...messages, ...gone].sort((a, b) => a.ts.localeCompare(b.ts)) : messages;
+}
+
 const day = (message) => new Date(Number(message.ts) * 1000).toDateString();
 
 function canGroup(previous, message, replies) {
   const before = previous.message;
-  return before.user === message.user && !before.ephemeral && !message.ephemeral && !previous.replies.length && !replies.length &&
+  return before.user === message.user && !message.deleted && !before.ephemeral && !message.ephemeral && !previous.replies.length && !replies.length &&
     !message.broadcast && !before.broadcast && Number(message.ts) - Number(before.ts) < GROUP_SECONDS;
 }
 
-// row draws one. The context has names, people (by id), act(message, action), toggle(ts), and reply(message) where people can reply.
+// row draws one. The context has names, people (by id), act(message, action), toggle(ts), show(ts), and reply(message) and
+// remove(message) where people can do so.
 export function row(item, context) {
   if (item.day) return el("div", { class: "day" }, el("span", { text: dayName(item.day) }));
   const { message } = item;
+  if (message.deleted) return tombstone(item, context);
   return el("article", {
     class: ["message", item.grouped && "grouped", message.ephemeral && "ephemeral", message.broadcast && "broadcast"].filter(Boolean).join(" "),
     data: { testid: "message", ts: message.ts, user: message.user },
   },
-    notes(item),
+    notes(item, context),
     el("div", { class: "message-row" },
       item.grouped ? el("span", { class: "gutter" }, timestamp(message)) : avatar(context.people.get(message.user)),
       el("div", { class: "message-main" },
         !item.grouped && heading(message, context.people.get(message.user)),
         body(message, item.status[message.ts], context),
         item.replies.length > 0 && thread(item, context)),
-      !message.ephemeral && !message.thread_ts && context.reply && replyButton(message, context)));
+      !message.ephemeral && context.reply && tools(message, context)));
 }
 
-const replyButton = (message, context) => el("button", {
-  type: "button", class: "reply-button", "aria-label": "Reply in thread", title: "Reply in thread",
-  data: { testid: "reply-to", focus: "reply-to" }, on: { click: () => context.reply(message) },
-}, icon("reply"));
+// tools are what can be done with a message of the channel: all of them can be deleted, replies have no thread of their own.
+const tools = (message, context) => el("span", { class: "tools" },
+  tool("trash", "Delete message", "delete", () => context.remove(message)),
+  !message.thread_ts && tool("reply", "Reply in thread", "reply-to", () => context.reply(message)));
+
+const tool = (picture, label, id, act) => el("button", {
+  type: "button", class: "reply-button", "aria-label": label, title: label, data: { testid: id, focus: id }, on: { click: act },
+}, icon(picture));
+
+const tombstone = (item, context) => el("article", { class: "message tombstone", data: { testid: "tombstone", ts: item.message.ts } },
+  el("div", { class: "message-row" }, el("span", { class: "gutter" }, icon("trash")),
+    el("div", { class: "message-main" }, el("p", { text: "This message was deleted." }), thread(item, context))));
 
 function dayName(text) {
   if (text === new Date().toDateString()) return "Today";
   return new Date(text).toLocaleDateString(undefined, { weekday: "long", month: "long", day: "numeric" });
 }
 
-function notes({ message, parent }) {
+function notes({ message, parent }, context) {
   if (message.ephemeral) return el("p", { class: "note" }, icon("eye"), "Only visible to you");
-  if (message.broadcast) return el("p", { class: "note" }, icon("reply"), el("span", { text: "replied to a thread:" }), el("span", { class: "of", text: firstLine(parent) }));
+  if (message.broadcast) return el("p", { class: "note" }, icon("reply"), el("span", { text: "replied to a thread:" }), el("button", { type: "button", class: "of", text: plain(firstLine(parent), context.names), data: { focus: "parent" }, on: { click: () => context.show(message.thread_ts) } }));
   return undefined;
 }
 
-const firstLine = (text) => unescape(text.split("\n")[0]).slice(0, 80);
+const firstLine = (text) => text.split("\n")[0] || "a deleted message";
 
 export function avatar(person) {
   const name = person?.real_name ?? "?";

@@ -1,6 +1,8 @@
 // Slack's mrkdwn as elements, as the Slack client draws it.
+import { dateNode } from "./dates.js";
 import { el } from "./dom.js";
 import { emoji } from "./emoji.js";
+import { permalink } from "./permalinks.js";
 
 const INLINE = new RegExp(
   [
@@ -85,55 +87,26 @@ function special(token, names) {
   const bar = token.indexOf("|");
   const target = bar < 0 ? token : token.slice(0, bar);
   const label = bar < 0 ? "" : unescape(token.slice(bar + 1));
-  if (target.startsWith("@")) return mention("@" + (names.user(target.slice(1)) ?? (label || target.slice(1))));
+  if (target.startsWith("@")) return mention("@" + (names.user(target.slice(1)) ?? (label || target.slice(1))), names.isMe(target.slice(1)) && "me");
   if (target.startsWith("#")) return mention("#" + (names.channel(target.slice(1)) ?? (label || target.slice(1))));
   if (target.startsWith("!date^")) return bar < 0 ? document.createTextNode(`<${token}>`) : date(target, label);
-  if (target.startsWith("!subteam^")) return mention(label || "@" + (names.group(target.slice(9)) ?? target.slice(9)));
-  if (target.startsWith("!")) return mention("@" + target.slice(1), true);
+  if (target.startsWith("!subteam^")) return mention(label || "@" + (names.group(target.slice(9)) ?? target.slice(9)), names.isMine(target.slice(9)) && "me");
+  if (target.startsWith("!")) return mention("@" + target.slice(1), "everyone");
   return link(unescape(target), label || unescape(target));
 }
 
-const mention = (text, everyone = false) => el("span", { class: everyone ? "mention everyone" : "mention", text });
+// mention marks who is called: "me" for the person who reads, "everyone", or nothing of the kind.
+export const mention = (text, whom) => el("span", { class: ["mention", whom].filter(Boolean).join(" "), text });
 
-// link opens only addresses that a browser may be sent to from here.
+// link opens only addresses that a browser may be sent to from here; one of this workspace leads to its message.
 export function link(address, label) {
+  const here = permalink(address);
+  if (here) return el("a", { href: address, data: here, text: label });
   if (!/^(https?:\/\/|mailto:)/i.test(address)) return document.createTextNode(label);
   return el("a", { href: address, target: "_blank", rel: "noopener noreferrer", text: label });
 }
 
 function date(target, fallback) {
   const [, seconds, format, address] = target.split("^");
-  const when = new Date(Number(seconds) * 1000);
-  if (!format || Number.isNaN(when.getTime())) return document.createTextNode(fallback);
-  const text = formatDate(when, unescape(format));
-  const node = address ? link(unescape(address), text) : el("time", { datetime: when.toISOString(), text });
-  if (node.nodeType === Node.ELEMENT_NODE) node.title = when.toLocaleString();
-  return node;
-}
-
-// formatDate fills in Slack's placeholders in the reader's own zone.
-export function formatDate(when, format) {
-  const say = (options) => when.toLocaleString(undefined, options);
-  const pretty = (otherwise) => relativeDay(when) ?? otherwise;
-  const full = say({ year: "numeric", month: "long", day: "numeric" });
-  const short = say({ year: "numeric", month: "short", day: "numeric" });
-  const long = say({ weekday: "long", year: "numeric", month: "long", day: "numeric" });
-  const values = {
-    date: full, date_short: short, date_long: long, date_num: when.toLocaleDateString("sv"),
-    date_pretty: pretty(full), date_short_pretty: pretty(short), date_long_pretty: pretty(long),
-    time: say({ hour: "2-digit", minute: "2-digit" }), time_secs: say({ hour: "2-digit", minute: "2-digit", second: "2-digit" }),
-    ago: ago(when),
-  };
-  return format.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
-}
-
-function relativeDay(when) {
-  const day = (date) => Math.floor((date.getTime() - date.getTimezoneOffset() * 60000) / 86400000);
-  return { "-1": "yesterday", 0: "today", 1: "tomorrow" }[day(when) - day(new Date())];
-}
-
-function ago(when) {
-  const seconds = Math.round((when - Date.now()) / 1000);
-  const [unit, size] = [["day", 86400], ["hour", 3600], ["minute", 60]].find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
-  return new Intl.RelativeTimeFormat(undefined, { numeric: "auto" }).format(Math.trunc(seconds / size), unit);
+  return dateNode({ seconds, format: unescape(format ?? ""), fallback, address: address && unescape(address) }, link);
 }

@@ -1,7 +1,8 @@
 // The rich_text block: what Slack's own editor makes.
 import { el } from "./dom.js";
 import { emoji } from "./emoji.js";
-import { formatDate, link } from "./mrkdwn.js";
+import { dateNode } from "./dates.js";
+import { link, mention } from "./mrkdwn.js";
 
 export function richText(elements, names) {
   return elements.map((part) => {
@@ -32,16 +33,15 @@ function styled(piece, names) {
 }
 
 function bare(piece, names) {
-  const mention = (text) => el("span", { class: "mention", text });
   switch (piece.type) {
     case "text": return el("span", { class: "text", text: piece.text });
     case "link": return link(piece.url, piece.text ?? piece.url);
     case "emoji": return document.createTextNode(emoji(piece.name));
-    case "user": return mention("@" + (names.user(piece.user_id) ?? piece.user_id));
+    case "user": return mention("@" + (names.user(piece.user_id) ?? piece.user_id), names.isMe(piece.user_id) && "me");
     case "channel": return mention("#" + (names.channel(piece.channel_id) ?? piece.channel_id));
-    case "usergroup": return mention("@" + piece.usergroup_id);
-    case "broadcast": return mention("@" + piece.range);
-    case "date": return document.createTextNode(formatDate(new Date(piece.timestamp * 1000), piece.format));
+    case "usergroup": return mention("@" + (names.group(piece.usergroup_id) ?? piece.usergroup_id), names.isMine(piece.usergroup_id) && "me");
+    case "broadcast": return mention("@" + piece.range, "everyone");
+    case "date": return dateNode({ seconds: piece.timestamp, format: piece.format, fallback: piece.fallback ?? "", address: piece.url }, link);
     default: return document.createTextNode("");
   }
 }

@@ -2,7 +2,9 @@
 import { get, oneAtATime, post } from "./api.js";
 import { byId, el, icon, reconcile } from "./dom.js";
 import { confirm } from "./dialog.js";
+import { drawPhone } from "./phone.js";
 import { avatar, row, rows } from "./messages.js";
+import { followPermalinks } from "./permalinks.js";
 import { startComposer } from "./composer.js";
 import { plain } from "./mrkdwn.js";
 import { drawHome, drawModal, startViews } from "./views.js";
@@ -25,7 +27,10 @@ export function startSlack(place, { onState }) {
     user: (id) => view.people.get(id)?.name,
     channel: (id) => view.channels.find((channel) => channel.id === id)?.name,
     group: (id) => view.groups.find((group) => group.id === id)?.handle,
+    isMe: (id) => view.people.get(id)?.name === view.place.user,
+    isMine: (id) => view.groups.find((group) => group.id === id)?.users.some((user) => view.names.isMe(user)),
   };
+  followPermalinks((channel, ts) => show(view, channel, ts));
   view.mark = (where, key, status) => mark(view, where, key, status);
   startViews(view);
   view.refresh = oneAtATime(() => refresh(view, onState).catch((error) => notice(error.message)));
@@ -44,7 +49,7 @@ export function notice(text) {
 
 async function refresh(view, onState) {
   const { user, channel } = view.place;
-  const [state, views] = await Promise.all([get(`slack?user=${encodeURIComponent(user)}`), get(`slack/views?user=${encodeURIComponent(user)}`)]);
+  const [state, views, { notices }] = await Promise.all(["slack", "slack/views", "slack/notices"].map((path) => get(`${path}?user=${encodeURIComponent(user)}`)));
   view.people = new Map(state.users.map((person) => [person.id, person]));
   view.command = state.command;
   view.channels = withBot(state.channels, views.has_home);
@@ -59,6 +64,7 @@ async function refresh(view, onState) {
   drawChannels(view);
   drawPeople(view);
   drawHead(current);
+  drawPhone(view, notices, (channel, ts) => show(view, channel, ts));
   drawPlace(view, messages, views);
   onState(state);
 }
@@ -87,6 +93,17 @@ function go(view, place) {
   notice("");
   if (view.place.channel === HOME) openHome(view);
   else view.refresh();
+}
+
+// show opens a message, in whatever channel it is.
+function show(view, id, ts) {
+  const channel = view.channels.find((c) => c.id === id);
+  if (!channel) {
+    notice(`${view.place.user} doesn't see the channel of that message.`);
+    return;
+  }
+  view.wanted = ts;
+  go(view, { channel: channel.name });
 }
 
 // openHome tells the bot that somebody looks at its Home tab.
@@ -143,6 +160,8 @@ const notes = { [WITH_BOT]: "only you and wafbot: type a command without /waf", 
 function drawHead(channel) {
   const name = titles[channel.name] ?? (channel.is_private ? "" : "#") + channel.name;
   byId("channel-name").textContent = name;
+  byId("too-many").hidden = !channel.hidden;
+  byId("too-many").textContent = `Due to a high volume of activity, we are not displaying some messages sent by this application. (${channel.hidden} so far)`;
   byId("channel-note").textContent = notes[channel.name] ?? (channel.is_archived ? "archived: nobody can post" : channel.is_member ? "" : "wafbot is not in this channel");
   const text = byId("composer-text");
   text.disabled = channel.is_archived;
@@ -158,15 +177,50 @@ function drawMessages(view, messages) {
   else announce(view, messages);
   view.last = messages.at(-1)?.ts ?? "";
   view.shown = showing;
+  const wanted = openWanted(view, messages);
   const list = rows(messages, view.opened, (ts) => view.status.get(ts) ?? {});
   reconcile(box, list, (item) => row(item, {
     names: view.names, people: view.people,
     act: (message, action) => act(view, message, action),
     reply: view.channel.is_archived ? undefined : (message) => reply(view, message),
+    remove: (message) => remove(view, message),
+    show: (ts) => show(view, view.channel.id, ts),
     toggle: (ts) => { view.opened.has(ts) ? view.opened.delete(ts) : view.opened.add(ts); drawMessages(view, messages); },
   }));
   if (!list.length) box.replaceChildren(el("p", { class: "empty", text: "Nothing has been said here yet." }));
-  if (moved || atEnd) box.scrollTop = box.scrollHeight;
+  if (wanted) point(box, wanted);
+  else if (moved || atEnd) box.scrollTop = box.scrollHeight;
+}
+
+// openWanted opens the thread that a wanted message is in, and answers with its ts once it can be seen.
+function openWanted(view, messages) {
+  const { wanted } = view;
+  if (!wanted) return undefined;
+  view.wanted = undefined;
+  const message = messages.find((m) => m.ts === wanted);
+  if (message?.thread_ts && !message.broadcast) view.opened.add(message.thread_ts);
+  if (!message && !messages.some((m) => m.thread_ts === wanted)) notice("That message was deleted.");
+  return wanted;
+}
+
+// point scrolls to a message and marks it for a moment.
+function point(box, ts) {
+  const node = box.querySelector(`[data-ts="${ts}"]`);
+  node?.scrollIntoView({ block: "center" });
+  node?.classList.add("found");
+  setTimeout(() => node?.classList.remove("found"), 3000);
+}
+
+// remove deletes a message, as its author or an owner of the workspace can.
+async function remove(view, message) {
+  const question = { title: { text: "Delete message" }, text: { type: "plain_text", text: "Delete this message for everybody? Its replies stay. The bot isn’t told." }, confirm: { text: "Delete" }, deny: { text: "Cancel" }, style: "danger" };
+  if (!(await confirm(question, view.names))) return;
+  try {
+    await post("slack/delete", { user: view.place.user, channel: message.channel, ts: message.ts });
+  } catch (error) {
+    notice(error.message);
+  }
+  view.refresh();
 }
 
 // announce reads new messages to those who don't see them.
