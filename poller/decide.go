@@ -16,10 +16,17 @@ const refreshAfter = time.Hour
 // keptAfterNews is how long an attack is remembered after it was news, however old it is.
 const keptAfterNews = time.Hour
 
+// said is what people said that decides what is news.
+type said struct {
+	muted  func(apiclient.Attack) bool     // nobody wants to hear of it now
+	wanted func(gathered string) (ok bool) // somebody wants a card of it
+}
+
 // decide names the news in a reading and all that has to be remembered of it. What is muted is asked only when that can matter:
 // most polls find nothing new.
 func (p *Poller) decide(ctx context.Context, r reading) Update {
-	u := p.decideWith(r, func(apiclient.Attack) bool { return false })
+	said := said{muted: func(apiclient.Attack) bool { return false }, wanted: p.wanted(ctx)}
+	u := p.decideWith(r, said)
 	if p.cfg.Muted == nil || len(u.News)+len(p.held) == 0 {
 		return u
 	}
@@ -28,21 +35,31 @@ func (p *Poller) decide(ctx context.Context, r reading) Update {
 		p.cfg.Log.Warn("read mutes: nothing is muted in this poll", "err", err) // rather too much is told than too little
 		return u
 	}
-	return p.decideWith(r, muted)
+	said.muted = muted
+	return p.decideWith(r, said)
 }
 
-// decideWith is decide with what is muted. It changes nothing.
-func (p *Poller) decideWith(r reading, muted func(apiclient.Attack) bool) Update {
-	u := Update{LastGood: p.lastGood, Shown: map[string]Shown{}, held: map[string]bool{}}
-	for id, a := range p.worthALook(r) {
+// decideWith is decide with what people said. It changes nothing.
+func (p *Poller) decideWith(r reading, said said) Update {
+	u := Update{LastGood: p.lastGood, Shown: map[string]Shown{}, held: map[string]bool{}, gusts: noGusts()}
+	for id, a := range p.worthALook(r, said) {
 		look := p.look(a, r.at)
-		if look.Muted = !a.Incident() && muted(a); look.Muted {
+		look.Muted = !a.Incident() && said.muted(a)
+		if p.shown[id].gathered() {
+			p.judgeGathered(&u, look, r, said)
+			continue
+		}
+		if look.Muted {
 			u.held[id] = true
 		}
 		p.judge(&u, look, r)
 	}
+	alone := len(u.News)
+	p.gather(&u, r, said)
+	gathered := alone - len(u.News)
+	p.judgeStorms(&u, r, said)
 	if p.lastGood.IsZero() {
-		u.News = append(u.News, p.firstStart(r, len(u.News)))
+		u.News = append(u.News, p.firstStart(r, FirstStartFacts{Ongoing: alone, Gathered: gathered}))
 	}
 	sortNews(u.News)
 	return u
@@ -55,9 +72,9 @@ func sortNews(news []News) {
 	})
 }
 
-// worthALook are the attacks that can be news: what was read, what time alone can make news, and what a mute kept back that may be over.
-// That is little beside all that is known.
-func (p *Poller) worthALook(r reading) map[string]apiclient.Attack {
+// worthALook are the attacks that can be news: what was read, what time alone can make news, what a mute kept back that may be over, and
+// what somebody wants a card of. That is little beside all that is known.
+func (p *Poller) worthALook(r reading, said said) map[string]apiclient.Attack {
 	attacks := maps.Clone(r.attacks)
 	add := func(id string) bool {
 		if _, read := r.attacks[id]; !read {
@@ -67,16 +84,25 @@ func (p *Poller) worthALook(r reading) map[string]apiclient.Attack {
 	}
 	p.agenda.until(r.at)(add)
 	maps.Keys(p.held)(add)
+	for id := range p.cardless() {
+		if said.wanted(id) {
+			add(id)
+		}
+	}
 	return attacks
 }
 
 // plan puts a told attack on the agenda for the time from which it can be news without being read: for its figures, which wait for their
 // minute, or for its silence. Whether they are is not decided here.
 func (p *Poller) plan(id string) {
-	shown, a := p.shown[id], p.latest[id].attack
+	shown := p.shown[id]
 	if shown.Pager != nil {
 		p.paged[id] = true
 	}
+	if shown.Storm != nil {
+		return // it is looked at in each poll
+	}
+	a := p.latest[id].attack
 	switch {
 	case !shown.Told || shown.Recalled || a.Result() || a.FalsePositive(): // of one that was only read back from its card nothing is known
 		p.agenda.drop(id)
@@ -108,38 +134,51 @@ func (p *Poller) judge(u *Update, look Look, r reading) {
 		}
 		return
 	}
-	s := after(last, look, reason)
+	// What was going on before the bot came is no reason to call anybody.
+	p.tell(u, r, finding{last: last, now: after(last, look, reason), reason: reason, route: route, calm: first})
+}
+
+// finding is that an attack, or a storm, is news.
+type finding struct {
+	last, now Shown // now as after makes it
+	reason    Reason
+	route     Route // that takes it
+	calm      bool  // it calls nobody until it gets worse
+}
+
+// tell adds a finding to the update, with whom it calls.
+func (p *Poller) tell(u *Update, r reading, f finding) {
+	s, last, route, attackid := f.now, f.last, f.route, f.now.Attack.ID
 	if !last.Told {
-		s.Channel, s.Mention = route.Channel, route.Mention
-		if first {
-			s.Mention, s.Spared = "", route.Mention // what was going on before the bot came is no reason to call anybody
+		s.Channel, s.Mention, s.Spared = route.Channel, route.Mention, ""
+		if f.calm {
+			s.Mention, s.Spared = "", route.Mention
 		}
 	}
 	if last.Recalled && s.Mention == "" {
 		s.Spared = route.Mention // who was called is on its card; whom to call when it gets worse isn't
 	}
-	if s.Mention == "" && (reason == BecameIncident || reason == Worsened) {
+	if s.Mention == "" && (f.reason == BecameIncident || f.reason == Worsened) {
 		s.Mention, s.Spared = s.Spared, ""
 	}
-	if s.Mention == "" && reason == BecameIncident {
+	if s.Mention == "" && f.reason == BecameIncident {
 		s.Mention = route.Mention // the card stays where it is, but whom incidents call is called
 	}
-	if !first {
-		s.Pager = last.Pager.after(reason, route, r.begin)
+	if !f.calm {
+		s.Pager = last.Pager.after(f.reason, route, r.begin)
 	}
-	id := deliveryID(p.cfg.Account, look.Attack.ID, reason, s.Revision)
+	id := deliveryID(p.cfg.Account, attackid, f.reason, s.Revision)
 	if !last.Told {
-		id = CardDelivery(p.cfg.Account, look.Attack.ID)
+		id = CardDelivery(p.cfg.Account, attackid)
 	}
-	u.Shown[look.Attack.ID] = s
-	n := News{
-		ID: id, Account: p.cfg.Account, Attack: look.Attack, Reason: reason, Revision: s.Revision, Channel: s.Channel, Mention: s.Mention, Quiet: s.Quiet, At: r.at,
-	}
-	u.News = append(u.News, n)
+	u.Shown[attackid] = s
+	u.News = append(u.News, News{
+		ID: id, Account: p.cfg.Account, Attack: s.Attack, Reason: f.reason, Revision: s.Revision, Channel: s.Channel, Mention: s.Mention, Quiet: s.Quiet, At: r.at,
+		Storm: s.Storm,
+	})
 }
 
-func (p *Poller) firstStart(r reading, cards int) News {
-	facts := FirstStartFacts{Ongoing: cards}
+func (p *Poller) firstStart(r reading, facts FirstStartFacts) News {
 	for _, a := range r.attacks {
 		if a.Incident() && !a.FalsePositive() && !a.Result() {
 			facts.Incidents++
@@ -174,6 +213,7 @@ func (p *Poller) heed(a apiclient.Attack) {
 // is not among them, nor what was news lately, as at the end of a long mute: that has yet to be told.
 func (p *Poller) forgettable(r reading, u Update) (ids []string) {
 	edge := r.at.Add(-2 * p.cfg.Lookback)
+	ids = p.forgettableStorms(r.at, edge, u)
 	for id, seen := range p.latest {
 		shown, decided := u.Shown[id]
 		if !decided {

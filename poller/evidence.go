@@ -58,6 +58,7 @@ type pace struct {
 // costs nothing, and one in which hits come no faster than before needs no Memory.
 func (p *Poller) witness(ctx context.Context, u *Update, r reading) error {
 	turns := map[string]News{}
+	maps.Copy(turns, u.gusts.turns)
 	for _, n := range u.News {
 		if n.Attack.ID != "" && n.Reason != Grew {
 			turns[n.Attack.ID] = n
@@ -110,7 +111,7 @@ func (p *Poller) alter(ctx context.Context, u *Update, r reading, how alteration
 	for _, id := range how.ids {
 		e, isKnown := known[id]
 		if !isKnown {
-			e = p.firstSight(id, r)
+			e = p.firstSight(id, u, r)
 		}
 		peak, fast := how.peaks[id]
 		if fast = fast && (e.Peak == nil || peak.PerMinute > e.Peak.PerMinute); fast {
@@ -135,14 +136,17 @@ func (p *Poller) alter(ctx context.Context, u *Update, r reading, how alteration
 }
 
 // firstSight is the evidence of an attack of which none was kept yet.
-func (p *Poller) firstSight(id string, r reading) Evidence {
+func (p *Poller) firstSight(id string, u *Update, r reading) Evidence {
 	shown, seen := p.shown[id]
 	if seen && !shown.Told {
 		return Evidence{First: Sight{shown.SeenAt, shown.Attack.Brief()}}
 	}
 	now, read := r.attacks[id]
-	if !read {
-		now = p.latest[id].attack
+	switch known := p.latest[id]; {
+	case !read && known != nil:
+		now = known.attack
+	case !read: // it is a storm
+		now = u.Shown[id].Attack
 	}
 	return Evidence{First: Sight{r.at, now.Brief()}, Late: seen}
 }

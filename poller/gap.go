@@ -48,6 +48,7 @@ type GapFacts struct {
 	Why        string             `json:"why,omitempty"` // in words for people; "": wafbot was not running, as far as is known
 	Began      []apiclient.Attack `json:"began"`         // that have a card, the oldest first, at most 20
 	BeganCount int                `json:"began_count"`   // all of these
+	Gathered   int                `json:"gathered"`      // that began and that only a storm's card tells of
 	Over       []apiclient.Attack `json:"over"`          // that are over and get no card, likewise
 	OverCount  int                `json:"over_count"`
 }
@@ -113,7 +114,7 @@ func (p *Poller) bridge(u *Update, r reading, good bool) {
 	}
 	var over []apiclient.Attack
 	u.News = slices.DeleteFunc(u.News, func(n News) bool {
-		if n.Reason != NewAttack || !n.Quiet {
+		if n.Reason != NewAttack || !n.Quiet || n.Storm != nil {
 			return false
 		}
 		over = append(over, n.Attack)
@@ -131,8 +132,8 @@ func (p *Poller) bridge(u *Update, r reading, good bool) {
 	facts := GapFacts{From: p.lastGood, To: r.at, Why: p.whyBlind()}
 	u.Absence = &Absence{facts.From, facts.To, facts.Why}
 	facts.Over, facts.OverCount = oldest(over), len(over)
-	began := p.beganSince(p.lastGood.Truncate(time.Second), u, r) // the service counts whole seconds
-	facts.Began, facts.BeganCount = oldest(began), len(began)
+	began, gathered := p.beganSince(p.lastGood.Truncate(time.Second), u, r) // the service counts whole seconds
+	facts.Began, facts.BeganCount, facts.Gathered = oldest(began), len(began), gathered
 	u.News = append(u.News, News{
 		ID: deliveryID(p.cfg.Account, "", Gap, int(p.lastGood.UnixMilli())), Account: p.cfg.Account, Reason: Gap, Channel: p.cfg.Channel, At: r.at, Gap: &facts,
 	})
@@ -151,17 +152,21 @@ func (p *Poller) whyBlind() string {
 }
 
 // beganSince are the attacks that began then and have a card, and those that got their first one by this poll, whenever the service says that
-// they began.
-func (p *Poller) beganSince(from time.Time, u *Update, r reading) (began []apiclient.Attack) {
+// they began; and how many of these only a storm's card tells of.
+func (p *Poller) beganSince(from time.Time, u *Update, r reading) (began []apiclient.Attack, gathered int) {
 	shown := maps.Clone(p.shown)
 	maps.Copy(shown, u.Shown)
 	for _, s := range shown {
 		now := s.Revision == 1 && s.SeenAt.Equal(r.at)
-		if s.Told && (now || !s.Attack.First.Before(from)) {
+		switch {
+		case !s.Told || s.Storm != nil || !now && s.Attack.First.Before(from):
+		case s.gathered():
+			gathered++
+		default:
 			began = append(began, s.Attack)
 		}
 	}
-	return began
+	return began, gathered
 }
 
 // oldest are the first attacks that began, without their sources: as many as the news of a gap lists.

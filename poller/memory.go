@@ -45,18 +45,33 @@ type Update struct {
 	// What only this process knows of the poll.
 	held  map[string]bool // attack ids that a mute keeps back
 	paces map[string]pace // by attack id
+	gusts gusts
 }
 
-// About are the attacks of which there is something to remember, each once.
+// About are the attacks of which there is something to remember, each once: those that are news first, in the order of the news. So a storm
+// is remembered before what it gathered, which without it would be lost; and incidents before either.
 func (u Update) About() iter.Seq[string] {
 	return func(yield func(string) bool) {
+		given := map[string]bool{"": true} // news about no attack
+		once := func(id string) (more bool) {
+			if given[id] {
+				return true
+			}
+			given[id] = true
+			return yield(id)
+		}
+		for _, n := range u.News {
+			if !once(n.Attack.ID) {
+				return
+			}
+		}
 		for id := range u.Shown {
-			if !yield(id) {
+			if !once(id) {
 				return
 			}
 		}
 		for id := range u.Evidence {
-			if _, told := u.Shown[id]; !told && !yield(id) {
+			if !once(id) {
 				return
 			}
 		}

@@ -71,13 +71,15 @@ type News struct {
 	Fault    string           `json:"fault,omitempty"`   // of PagerAway only: why, for people
 }
 
-// Rank orders news: incidents first, then what calls people and what wafbot did not see, then state, then figures.
+// Rank orders news: incidents first, then what calls people, storms and what wafbot did not see, then attacks, then state, then figures.
 func (n News) Rank() int {
 	switch {
 	case n.Reason == FirstStart || n.Reason == Emptied:
 		return 0
 	case n.Reason == NewIncident || n.Reason == BecameIncident:
 		return 1
+	case n.Storm != nil && n.Reason == NewAttack: // it stands for many
+		return 2
 	case slices.Contains([]Reason{Worsened, Blind, Gap, HandsTied, PagerAway, Ends, Overdue, Changed, Asked}, n.Reason): // a message that tells of a measure is what is left of it when Memory is emptied
 		return 2
 	case n.Reason == NewAttack:
@@ -90,7 +92,8 @@ func (n News) Rank() int {
 
 // FirstStartFacts is what the first poll of an account found.
 type FirstStartFacts struct {
-	Ongoing   int `json:"ongoing"`   // attacks and incidents that get a card now, silently
+	Ongoing   int `json:"ongoing"`   // attacks and incidents that are told now, silently
+	Gathered  int `json:"gathered"`  // of them, those that a storm's card tells of: the others get one each
 	Incidents int `json:"incidents"` // in the lookback, ongoing or over
 }
 

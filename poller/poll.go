@@ -109,8 +109,11 @@ func (p *Poller) load(ctx context.Context) error {
 	}
 	p.latest = make(map[string]*sighting, len(p.shown))
 	for id, s := range p.shown {
-		p.latest[id] = &sighting{s.Attack, s.SeenAt}
+		if s.Storm == nil {
+			p.latest[id] = &sighting{s.Attack, s.SeenAt}
+		}
 	}
+	p.loadStorms()
 	p.began, p.paces = m.Began, map[string]pace{}
 	p.agenda, p.paged = agenda{}, map[string]bool{}
 	for id := range p.shown {
@@ -143,6 +146,7 @@ func (p *Poller) commit(r reading, u Update, good bool) {
 	for id, a := range r.attacks {
 		p.latest[id] = &sighting{a, r.at}
 	}
+	p.keepStorms(u)
 	maps.Copy(p.shown, u.Shown)
 	for id := range r.attacks {
 		p.plan(id)

@@ -36,6 +36,9 @@ type ListReader interface {
 // Muted reads which attacks nobody wants to hear of now. What it gives is asked within the same poll; of incidents it isn't.
 type Muted func(ctx context.Context) (muted func(apiclient.Attack) bool, err error)
 
+// Wanted reads of which attacks that storms gathered somebody wants a card; nil: of none. What it gives is asked within the same poll.
+type Wanted func(ctx context.Context) (wanted func(attackid string) bool, err error)
+
 // Config says what to watch and whom to tell.
 type Config struct {
 	Account    string        // its name
@@ -47,6 +50,8 @@ type Config struct {
 	OngoingFor time.Duration // after its last hit an attack is ongoing this long; 0: 15 min
 	Routes     []Route       // nil: DefaultRoutes(Channel); empty: nothing gets a card
 	Muted      Muted         // nil: nothing is ever muted
+	Wanted     Wanted        // nil: nobody ever asks for cards of what storms gathered
+	Storm      StormConfig   // the zero one: each attack gets a card of its own
 	Channel    string        // of the first message, and of routes without one
 	Log        *slog.Logger  // nil: slog.Default()
 	Starts     *rate.Limiter // paces Run's first polls of all accounts that share it; nil: each polls at once
@@ -56,6 +61,7 @@ type Config struct {
 type Poller struct {
 	cfg     Config
 	refresh chan struct{}
+	hurry   chan struct{}
 
 	// Only Poll uses these.
 	loaded     bool                // the state below is what Memory holds
@@ -73,13 +79,15 @@ type Poller struct {
 	seen       map[netip.Addr]Seen // as Memory holds it; nil: not known
 	uncounted  bool                // something that seen is counted from may have changed
 	counted    time.Time           // when it was, on this machine's clock
+	came       arrivals            // of the last while, as this process saw them
 
 	mu       sync.Mutex               // held by Poll while it writes these, and by whoever else reads them
 	skew     time.Duration            // how far the service's clock is ahead of this machine's
 	knocked  map[netip.Addr]time.Time // the last try of each denied source, on the service's clock
 	shown    map[string]Shown         // by attack id, as Memory holds it
 	latest   map[string]*sighting     // every record as it was last read, results of measures too
-	paged    map[string]bool          // attack ids with a pager; nil: Memory was not loaded yet
+	paged    map[string]bool          // ids of attacks and storms with a pager; nil: Memory was not loaded yet
+	storms   map[string]*gathering    // by the storm's id
 	health   Health
 	settings Settings
 }
@@ -99,7 +107,7 @@ func New(cfg Config) *Poller {
 	if cfg.Routes == nil {
 		cfg.Routes = DefaultRoutes(cfg.Channel)
 	}
-	return &Poller{cfg: cfg, refresh: make(chan struct{}, 1), latest: map[string]*sighting{}, knocked: map[netip.Addr]time.Time{}}
+	return &Poller{cfg: cfg, refresh: make(chan struct{}, 1), hurry: make(chan struct{}, 1), latest: map[string]*sighting{}, knocked: map[netip.Addr]time.Time{}}
 }
 
 // Attacks returns every record that is known, as it was last read, the latest hit first. Results of measures

@@ -43,17 +43,35 @@ func (p *Poller) read(ctx context.Context) (reading, error) {
 	if err := p.readNewest(ctx, &r); err != nil {
 		return r, fmt.Errorf("read attacks: %w", err)
 	}
-	if r.ended || r.begin.Sub(p.listed) < incidentsEvery {
+	if r.ended || r.listed || r.begin.Sub(p.listed) < incidentsEvery {
 		return r, nil
 	}
+	err := p.readIncidents(ctx, &r)
+	return r, err
+}
+
+// readIncidents reads them all.
+func (p *Poller) readIncidents(ctx context.Context, r *reading) error {
 	for page, err := range p.cfg.API.Attacks(ctx, apiclient.AttackFilter{From: r.from, IncidentsOnly: true}) {
 		if err != nil {
-			return r, fmt.Errorf("read incidents: %w", err)
+			return fmt.Errorf("read incidents: %w", err)
 		}
-		p.take(&r, page.Attacks)
+		p.take(r, page.Attacks)
 	}
 	r.listed = true
-	return r, nil
+	return nil
+}
+
+// floods reports whether the first page holds so many new attacks that more pages of them may follow. Then incidents are looked for before
+// these are read: they are told first.
+func (p *Poller) floods(page []apiclient.Attack) bool {
+	unknown := 0
+	for _, a := range page {
+		if p.latest[a.ID] == nil {
+			unknown++
+		}
+	}
+	return p.cfg.Storm.Over > 0 && !p.lastGood.IsZero() && unknown > p.cfg.Storm.Over
 }
 
 // readUntil is how far back to read at least: past the last good poll, and past the last hit of every attack that is
@@ -85,6 +103,11 @@ func (p *Poller) readNewest(ctx context.Context, r *reading) error {
 			until = p.readUntil(r.at)
 		}
 		changed := p.take(r, page.Attacks)
+		if first && p.floods(page.Attacks) {
+			if err := p.readIncidents(ctx, r); err != nil {
+				return err
+			}
+		}
 		if first && changed {
 			if err := p.tellFirst(ctx, *r); err != nil {
 				return err

@@ -46,6 +46,9 @@ func Recall(f CardFacts, at time.Time) Shown {
 		Attack: apiclient.Attack{ID: f.AttackID}, SeenAt: at, Revision: int(at.Unix()), Told: true, Quiet: f.Quiet, Channel: f.Channel, Mention: f.Mention,
 		Base: Baseline{Incident: f.Incident}, Recalled: true,
 	}
+	if began, ok := stormBegan(f.AttackID); ok {
+		s.Storm = &Storm{Began: began, CaughtUp: true}
+	}
 	if _, known := letThrough(f.Status); known {
 		s.Base.Status = f.Status
 	}

@@ -108,9 +108,14 @@ func Explain(routes []Route, a apiclient.Attack) []Tried {
 	return all
 }
 
+// routeIndex is the place of the first route that takes the attack; below 0 if none does.
+func (p *Poller) routeIndex(a apiclient.Attack) int {
+	return slices.IndexFunc(p.cfg.Routes, func(r Route) bool { return r.Match.takes(a) })
+}
+
 // route returns the first route that takes the attack, with its channel filled in.
 func (p *Poller) route(a apiclient.Attack) (Route, bool) {
-	i := slices.IndexFunc(p.cfg.Routes, func(r Route) bool { return r.Match.takes(a) })
+	i := p.routeIndex(a)
 	if i < 0 {
 		return Route{}, false
 	}

@@ -32,7 +32,17 @@ func (p *Poller) Run(ctx context.Context) error {
 			pause.Stop()
 			return nil
 		case <-pause.C:
+		case <-p.hurry:
+			pause.Stop()
 		}
+	}
+}
+
+// Hurry has the next poll begin as soon as Run can, as when somebody asked for something that a poll does. It never blocks.
+func (p *Poller) Hurry() {
+	select {
+	case p.hurry <- struct{}{}:
+	default: // asked for already
 	}
 }
 
@@ -42,6 +52,7 @@ func (p *Poller) forget() {
 	defer p.mu.Unlock()
 	p.loaded, p.failures, p.reported, p.held = false, 0, nil, nil
 	p.shown, p.latest, p.paces, p.paged, p.agenda, p.knocked = nil, map[string]*sighting{}, nil, nil, agenda{}, map[netip.Addr]time.Time{}
+	p.storms, p.came = nil, arrivals{}
 	p.health, p.settings = Health{}, Settings{}
 }
 

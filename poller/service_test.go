@@ -226,6 +226,9 @@ type account struct {
 	api    poller.API
 	log    *slog.Logger
 	muted  poller.Muted
+	wanted poller.Wanted
+	storm  poller.StormConfig
+	routes []poller.Route
 }
 
 func newAccount(t testing.TB) *account {
@@ -245,5 +248,5 @@ func (a *account) at(after time.Duration) {
 
 // start is a poller as after a start of the process: it knows what Memory holds.
 func (a *account) start() *poller.Poller {
-	return poller.New(poller.Config{Account: a.name, API: a.api, Memory: a.memory, Teller: a.memory, Channel: "C0", Log: a.log, Muted: a.muted})
+	return poller.New(poller.Config{Account: a.name, API: a.api, Memory: a.memory, Teller: a.memory, Channel: "C0", Log: a.log, Muted: a.muted, Wanted: a.wanted, Storm: a.storm, Routes: a.routes})
 }

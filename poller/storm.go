@@ -1,7 +1,10 @@
 package poller
 
 import (
+	"fmt"
 	"net/netip"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -48,3 +51,38 @@ type StormConfig struct {
 
 // stormPrefix begins the id of a storm where an attack has the service's. None of the service's begins so.
 const stormPrefix = "storm:"
+
+// stormID names a storm by where and when it began: any replica that decides the same names it the same.
+func stormID(channel string, began time.Time) string {
+	return fmt.Sprintf("%s%s:%d", stormPrefix, channel, began.Unix())
+}
+
+// stormBegan is when the storm of that id began; false if it is no storm's.
+func stormBegan(id string) (began time.Time, ok bool) {
+	rest, ok := strings.CutPrefix(id, stormPrefix)
+	unix, err := strconv.ParseInt(rest[strings.LastIndex(rest, ":")+1:], 10, 64)
+	return time.Unix(unix, 0).UTC(), ok && err == nil
+}
+
+// gathered reports whether only a storm's card tells of the attack.
+func (s Shown) gathered() bool { return s.In != "" && !s.Own }
+
+// blowing reports whether a storm gathers what comes now. One of which only the card is left gathers all that has no card and is found by the
+// first poll that reads everything: most of it will be its own.
+func blowing(storm Shown, at time.Time) bool {
+	switch {
+	case storm.Storm == nil || !storm.Storm.Ended.IsZero():
+		return false
+	case storm.Recalled:
+		return true
+	}
+	return at.Before(storm.Storm.Exceeded.Add(storm.Storm.EndsAfter))
+}
+
+// changed reports whether a storm's card says something wrong by now, and not only old figures.
+func (s *Storm) changed(now *Storm) bool {
+	told := func(s *Storm) [9]any {
+		return [9]any{s.Gathered, s.Own, s.Incidents, s.Through, s.Ended.IsZero(), s.Source, s.Place, s.OddCount, len(s.Odd)}
+	}
+	return told(s) != told(now)
+}

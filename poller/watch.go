@@ -14,13 +14,19 @@ func (p *Poller) Knocks(addresses []netip.Addr) bool {
 	return slices.ContainsFunc(addresses, func(a netip.Addr) bool { return p.knocks(a, now) })
 }
 
-// GoesOn reports whether an attack goes on whose id is one of those that are meant: it was hit lately, or one of its sources knocks.
+// GoesOn reports whether an attack goes on whose id is one of those that are meant: it was hit lately, or one of its sources knocks. A storm
+// goes on when one of the attacks that it gathered does.
 func (p *Poller) GoesOn(meant func(attackid string) bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now().Add(p.skew)
 	for id, seen := range p.latest {
 		if a := seen.attack; meant(id) && !a.FalsePositive() && !a.Result() && !p.look(a, now).silent() {
+			return true
+		}
+	}
+	for id, g := range p.storms {
+		if meant(id) && p.blows(g, now) {
 			return true
 		}
 	}

@@ -1,0 +1,178 @@
+package poller
+
+import (
+	"cmp"
+	"time"
+)
+
+// judgeStorms adds to the update what is to be remembered and told of storms: those that begin, those of which an attack changed, those that
+// end, and those whose figures waited for their minute.
+func (p *Poller) judgeStorms(u *Update, r reading, said said) {
+	touched := p.touched(u, r)
+	for id, begun := range u.gusts.begun {
+		p.judgeStorm(u, r, said, begun.named(id))
+	}
+	for id, g := range p.storms {
+		s := p.shown[id]
+		ends := s.Storm.Ended.IsZero() && !s.Recalled && !blowing(s, r.at)
+		if touched[id] || ends || g.waits && !r.at.Before(g.until) {
+			p.judgeStorm(u, r, said, s)
+		}
+	}
+}
+
+// named is a storm that begins, with its id.
+func (s Shown) named(id string) Shown {
+	s.Attack.ID = id
+	return s
+}
+
+// touched are the storms of which an attack was read otherwise than before, or beside which an incident came.
+func (p *Poller) touched(u *Update, r reading) map[string]bool {
+	touched := map[string]bool{}
+	for _, id := range r.changed {
+		touched[p.shown[id].In] = true
+	}
+	for id, s := range u.Shown {
+		touched[s.In], touched[p.shown[id].In] = true, true
+	}
+	if u.gusts.incidents > 0 {
+		for id := range p.storms {
+			touched[id] = touched[id] || blowing(p.shown[id], r.at)
+		}
+	}
+	return touched
+}
+
+// judgeStorm judges a storm as it was last told, or as it begins.
+func (p *Poller) judgeStorm(u *Update, r reading, said said, last Shown) {
+	id := last.Attack.ID
+	u.gusts.waits[id] = time.Time{}
+	t := p.tally(u, r, last)
+	if t.storm.Gathered == 0 {
+		p.letGo(u, r, last)
+		return
+	}
+	p.goOn(u, r, last, &t.storm)
+	reason, news := t.news(last, r.at)
+	if last.Told && said.muted(t.attack) {
+		u.gusts.waits[id] = r.at // until the mute ends
+		if last.Storm.changed(&t.storm) {
+			last.Storm = &t.storm // its end doesn't wait
+			u.Shown[id] = last
+		}
+		return
+	}
+	if due := last.SeenAt.Add(redrawAfter); !news && r.at.Before(due) {
+		u.gusts.waits[id] = due
+	}
+	if news {
+		// What was going on before the bot came is no reason to call anybody.
+		p.tell(u, r, finding{last: last, now: t.after(last, r, reason), reason: reason, route: p.stormRoute(last.Channel, t), calm: p.lastGood.IsZero()})
+	}
+}
+
+// goOn brings a storm's times, and the incidents beside it, up to a poll.
+func (p *Poller) goOn(u *Update, r reading, last Shown, s *Storm) {
+	if last.Recalled {
+		s.Over, s.In, s.EndsAfter = p.cfg.Storm.Over, p.cfg.Storm.In, p.cfg.Storm.EndsAfter
+	}
+	if !last.Told || blowing(last, r.at) {
+		s.Incidents += u.gusts.incidents
+	}
+	if u.gusts.over[last.Attack.ID] {
+		s.Exceeded = r.at
+	}
+	end := s.Exceeded.Add(s.EndsAfter)
+	switch {
+	case !s.Ended.IsZero() || r.at.Before(end) || last.Recalled && !r.ended:
+	case s.Exceeded.IsZero():
+		s.Ended = r.at // only its card was left of it, and not enough goes on for a storm
+	default:
+		s.Ended = end
+	}
+}
+
+// letGo ends a storm of which only the card is left, and of whose attacks none goes on. Its card stays as it is.
+func (p *Poller) letGo(u *Update, r reading, last Shown) {
+	if !last.Recalled || !last.Storm.Ended.IsZero() {
+		return
+	}
+	if !r.ended {
+		u.gusts.waits[last.Attack.ID] = r.at
+		return
+	}
+	over := *last.Storm
+	over.Ended, last.Storm = r.at, &over
+	u.Shown[last.Attack.ID] = last
+}
+
+// news names the reason why a storm is news, if it is. Unlike an attack's, its card doesn't wait for its minute when it tells of other attacks
+// than there are.
+func (t tally) news(last Shown, at time.Time) (Reason, bool) {
+	aged := at.Sub(last.SeenAt) >= redrawAfter
+	switch {
+	case !last.Told:
+		return NewAttack, true
+	case last.Base.exceeded(t.alone) && at.After(last.SeenAt): // what the other pages of the same poll add was told at once
+		return Worsened, true
+	case last.Quiet && t.on > 0:
+		return Resumed, true
+	case !last.Quiet && t.on == 0:
+		return Quiet, true
+	case last.Recalled || last.Storm.changed(&t.storm) || doubled(last.Attack.Hits, t.attack.Hits),
+		aged && (differs(last.Attack, t.attack) || last.Storm.Ongoing != t.storm.Ongoing):
+		return Grew, true
+	}
+	return "", false
+}
+
+// after is what to remember of a storm that is told for a reason.
+func (t tally) after(last Shown, r reading, reason Reason) Shown {
+	s := last
+	s.Attack, s.Storm, s.SeenAt, s.Recalled, s.Told, s.Quiet = t.attack, &t.storm, r.at, last.Recalled && !r.ended, true, t.on == 0
+	s.Revision++
+	if r.at.Equal(last.SeenAt) {
+		reason = NewAttack
+	}
+	s.Base = last.Base.raised(t.alone, reason)
+	was, _ := letThrough(last.Base.Status)
+	if is, known := letThrough(s.Base.Status); known && is < was {
+		s.Base.Status = last.Base.Status // worse is what gets through for the first time
+	}
+	return s
+}
+
+// stormRoute is the route of a storm: it calls whom the first does that takes one of its attacks and calls somebody, and has the pager that is
+// called soonest.
+func (p *Poller) stormRoute(channel string, t tally) Route {
+	storm := Route{Channel: channel}
+	for i, route := range p.cfg.Routes {
+		if !t.routes[i] {
+			continue
+		}
+		storm.Mention = cmp.Or(storm.Mention, route.Mention)
+		if route.PageAfter > 0 && (storm.PageAfter == 0 || route.PageAfter < storm.PageAfter) {
+			storm.PageAfter, storm.Match = route.PageAfter, route.Match
+		}
+	}
+	return storm
+}
+
+// forgettableStorms are those that are over and left the lookback so long ago that no attack of theirs can be read again.
+func (p *Poller) forgettableStorms(at, edge time.Time, u Update) (ids []string) {
+	for id := range p.storms {
+		s := p.shown[id]
+		if now, decided := u.Shown[id]; decided {
+			s = now
+		}
+		last := s.Attack.Last
+		if last.IsZero() {
+			last = s.SeenAt
+		}
+		if !blowing(s, at) && last.Before(edge) && at.Sub(s.SeenAt) >= keptAfterNews {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,132 @@
+package poller_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// tale is what people were told of each attack.
+type tale struct {
+	cards map[string]int // first news, by attack id
+}
+
+// takes holds what is remembered, and the news since the last time, against what must be so at any time.
+func (o *tale) takes(t require.TestingT, a *account) {
+	for _, n := range a.memory.tookNews() {
+		if n.Reason == poller.NewAttack || n.Reason == poller.NewIncident {
+			o.cards[n.Attack.ID]++
+			require.Equal(t, 1, o.cards[n.Attack.ID], "%s has one card", n.Attack.ID)
+		}
+		s := a.memory.state[a.name].Shown[n.Attack.ID]
+		require.False(t, n.Attack.ID != "" && s.In != "" && !s.Own, "%s %s: its storm tells of it", n.Reason, n.Attack.ID)
+	}
+	members, own := map[string]int{}, map[string]int{}
+	for id, s := range a.memory.state[a.name].Shown {
+		if s.In == "" {
+			require.Equal(t, s.Told, o.cards[id] == 1, id)
+			continue
+		}
+		members[s.In]++
+		if s.Own {
+			own[s.In]++
+		}
+		require.Equal(t, s.Own, o.cards[id] == 1, "%s has a card, or is in a storm", id)
+		require.Equal(t, 1, o.cards[s.In], "%s is in a storm that was told", id)
+		require.False(t, s.Attack.Incident() && !s.Own, "%s is an incident", id)
+	}
+	for _, s := range storms(a) {
+		id := s.Attack.ID
+		if s.Storm.Ended.IsZero() || !s.Quiet {
+			require.Equal(t, []int{members[id], own[id]}, []int{s.Storm.Gathered, s.Storm.Own}, id)
+		}
+	}
+}
+
+// Whatever happens, in whatever order, and whenever the process or the Memory goes away: each attack that a route takes is told exactly once,
+// by a card or by one storm that was told, and incidents by a card.
+func TestEachAttackIsToldOnceInStorms(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		a := newAccount(t)
+		a.storm = poller.StormConfig{Over: 3, In: time.Minute, EndsAfter: 3 * time.Minute}
+		a.routes = []poller.Route{{Match: poller.Match{Kind: poller.KindIncident}, Channel: "C1"}, {Match: poller.Match{Types: []string{"xss"}}, Channel: "C2"}, {}}
+		muted, wanted := false, false
+		a.muted = func(context.Context) (func(apiclient.Attack) bool, error) {
+			return func(one apiclient.Attack) bool { return muted && one.Type == "xss" }, nil
+		}
+		a.wanted = func(context.Context) (func(string) bool, error) {
+			return func(id string) bool { return wanted && strings.HasSuffix(id, "0") }, nil
+		}
+		p, o := a.start(), &tale{cards: map[string]int{}}
+		begun, clock := 0, time.Duration(0)
+		some := func() string { return fmt.Sprint("x:", rapid.IntRange(0, begun-1).Draw(rt, "which")) }
+		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
+			do := rapid.SampledFrom([]string{"begin", "begin", "flood", "hit", "incident", "worse", "wait", "restart", "fail", "lose", "break", "mute", "want"}).Draw(rt, "do")
+			if begun == 0 && (do == "hit" || do == "incident" || do == "worse") {
+				do = "begin"
+			}
+			begin := func(n int) {
+				for range n {
+					kind := rapid.SampledFrom([]string{"sqli", "sqli", "xss"}).Draw(rt, "kind")
+					vuln := rapid.SampledFrom([]int{0, 0, 0, 0, 0, 8}).Draw(rt, "vuln")
+					a.add(fmt.Sprint("x:", begun), 0, func(r *record) { r.typ, r.vuln = kind, vuln })
+					begun++
+				}
+			}
+			step := rapid.SampledFrom([]time.Duration{time.Second, 20 * time.Second, 90 * time.Second}).Draw(rt, "step")
+			switch do {
+			case "begin":
+				begin(rapid.IntRange(1, 3).Draw(rt, "few"))
+			case "flood":
+				begin(rapid.IntRange(4, 130).Draw(rt, "many"))
+			case "hit":
+				a.change(some(), func(r *record) { r.last, r.hits = a.now(), r.hits*2 })
+			case "incident":
+				a.change(some(), func(r *record) { r.vuln = 9 })
+			case "worse":
+				a.change(some(), func(r *record) { r.last, r.hits = a.now(), r.hits*20+1000 })
+			case "wait":
+				step = rapid.SampledFrom([]time.Duration{4 * time.Minute, 16 * time.Minute, time.Hour}).Draw(rt, "long")
+			case "restart":
+				p = a.start()
+			case "fail", "lose":
+				at, n := rapid.IntRange(1, 3).Draw(rt, "at"), 0
+				a.memory.breaks(func(write bool) (before, after bool) {
+					n++
+					return n == at && do == "fail", n == at && do == "lose"
+				})
+			case "break":
+				a.fail(func(q request) bool { return q.Offset > 0 })
+			case "mute":
+				muted = !muted
+			case "want":
+				wanted = !wanted
+			}
+			a.at(clock)
+			if p.Poll(t.Context()) != nil {
+				a.memory.breaks(nil)
+				a.fail(nil)
+			}
+			o.takes(rt, a)
+			clock += step
+			a.at(clock)
+		}
+		muted = false
+		a.memory.breaks(nil)
+		a.fail(nil)
+		require.NoError(rt, p.Poll(t.Context()))
+		o.takes(rt, a)
+		for id, s := range a.memory.state[a.name].Shown {
+			require.True(rt, s.Told || s.Attack.Last.Before(noon.Add(clock-15*time.Minute)), "%s was told", id)
+		}
+	})
+}

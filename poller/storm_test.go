@@ -1,0 +1,452 @@
+package poller_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// stormy is an account that is watched, in which more than three attacks in a minute are a storm.
+func stormy(t *testing.T) (*account, *poller.Poller) {
+	a := newAccount(t)
+	a.storm = poller.StormConfig{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute}
+	p := a.start()
+	require.NoError(t, p.Poll(t.Context()))
+	require.Equal(t, []string{"first start "}, a.memory.took())
+	a.asked("")
+	return a, p
+}
+
+// addMany puts in attacks PREFIX:00, PREFIX:01, … that begin now.
+func (a *account) addMany(prefix string, n int, change ...func(*record)) {
+	for i := range n {
+		a.add(fmt.Sprintf("%s:%02d", prefix, i), 0, change...)
+	}
+}
+
+// told are the pieces of news, with the ids of storms as S1, S2, … in the order in which they were told.
+func told(a *account) []string {
+	names := map[string]string{}
+	for i, s := range storms(a) {
+		names[s.Attack.ID] = fmt.Sprintf("S%d", i+1)
+	}
+	out := []string{}
+	for _, n := range a.memory.tookNews() {
+		if n.Blind == nil && n.Gap == nil {
+			out = append(out, string(n.Reason)+" "+cmp.Or(names[n.Attack.ID], n.Attack.ID))
+		}
+	}
+	return out
+}
+
+// storms are the remembered storms, the earliest first.
+func storms(a *account) (all []poller.Shown) {
+	for _, s := range a.memory.state[a.name].Shown {
+		if s.Storm != nil {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(x, y poller.Shown) int {
+		return cmp.Or(x.Storm.Began.Compare(y.Storm.Began), cmp.Compare(x.Attack.ID, y.Attack.ID))
+	})
+	return all
+}
+
+// inStorm are the ids of the attacks that a storm tells of.
+func inStorm(a *account, storm string) []string {
+	ids := []string{}
+	for id, s := range a.memory.state[a.name].Shown {
+		if s.In == storm && !s.Own {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func stormPoll(t *testing.T, a *account, p *poller.Poller, after time.Duration) []string {
+	t.Helper()
+	a.at(after)
+	require.NoError(t, p.Poll(t.Context()))
+	return told(a)
+}
+
+func TestAStormBeginsGathersAndEnds(t *testing.T) {
+	t.Parallel()
+	a, p := stormy(t)
+	a.addMany("a", 3)
+	require.Equal(t, []string{"new attack a:00", "new attack a:01", "new attack a:02"}, stormPoll(t, a, p, 0), "three are no storm")
+	a.at(30 * time.Second)
+	a.addMany("b", 1)
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 30*time.Second), "one more within the minute is")
+	s := storms(a)[0]
+	require.Equal(t, []string{"b:00"}, inStorm(a, s.Attack.ID))
+	require.Equal(t, []any{3, 1, 0, "C0"}, []any{s.Storm.Before, s.Storm.Gathered, s.Storm.Incidents, s.Channel})
+
+	a.at(5 * time.Minute)
+	a.addMany("c", 2, func(r *record) { r.hits = 50 })
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 5*time.Minute), "single ones are gathered while it goes on")
+	a.add("d:00", 0, incident)
+	require.Equal(t, []string{"new incident d:00", "grew S1"}, stormPoll(t, a, p, 5*time.Minute+time.Second), "an incident is told alone, and first")
+	s = storms(a)[0]
+	require.Equal(t, []any{3, 1, int64(200), 3}, []any{s.Storm.Gathered, s.Storm.Incidents, s.Storm.Hits, s.Storm.Through})
+	require.True(t, s.Storm.Ended.IsZero())
+
+	p = a.start() // another replica
+	require.Empty(t, stormPoll(t, a, p, 10*time.Minute+29*time.Second))
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 10*time.Minute+30*time.Second), "it says that it is over")
+	require.True(t, noon.Add(10*time.Minute+30*time.Second).Equal(storms(a)[0].Storm.Ended))
+	require.Contains(t, inStorm(a, s.Attack.ID), "b:00")
+	a.add("e:00", 0)
+	require.Equal(t, []string{"new attack e:00"}, stormPoll(t, a, p, 10*time.Minute+31*time.Second), "a card of its own again")
+	require.Equal(t, []string{"quiet a:00", "quiet a:01", "quiet a:02", "grew S1"}, stormPoll(t, a, p, 16*time.Minute), "of the storm's own one goes on less")
+	require.Contains(t, stormPoll(t, a, p, 21*time.Minute), "quiet S1")
+	require.Equal(t, 0, storms(a)[0].Storm.Ongoing)
+
+	a.at(22 * time.Minute)
+	a.addMany("f", 5)
+	require.Equal(t, []string{"new attack S2"}, stormPoll(t, a, p, 22*time.Minute), "a later flood is another storm")
+	require.Len(t, inStorm(a, storms(a)[1].Attack.ID), 5)
+}
+
+func TestAStormsFigures(t *testing.T) {
+	t.Parallel()
+	a, p := stormy(t)
+	a.routes = []poller.Route{{}}
+	p = a.start()
+	a.addMany("a", 6, blocked, func(r *record) { r.sources = []string{"198.51.100.23", "192.0.2.1"} })
+	a.add("b:00", time.Minute, func(r *record) {
+		r.hits, r.sources, r.typ, r.app, r.begun = 40, []string{"203.0.113.9"}, "xss", 7, 2*time.Hour
+	})
+	a.add("b:01", 0, func(r *record) { r.hits, r.status = 60, "odd" })
+	a.add("c:00", 0, blocked, func(r *record) { r.state = "falsepositive" })
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
+	s := storms(a)[0]
+	odd := s.Storm.Odd
+	s.Storm.Odd = nil
+	require.Equal(t, &poller.Storm{
+		Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute, Began: noon.UTC(), Exceeded: noon.UTC(), Gathered: 8, Ongoing: 8, Hits: 700, Through: 2,
+		Status:  map[apiclient.Status]int{"blocked": 6, "not_blocked": 1, "unknown": 1},
+		Types:   map[string]int{"sqli": 7, "xss": 1},
+		Apps:    map[int64]int{4: 7, 7: 1},
+		Sources: map[netip.Addr]int{netip.MustParseAddr("198.51.100.23"): 6, netip.MustParseAddr("192.0.2.1"): 6, netip.MustParseAddr("203.0.113.9"): 1, netip.MustParseAddr("203.0.113.7"): 1},
+		Source:  netip.MustParseAddr("198.51.100.23"), Country: "FR", Behind: 6, OddCount: 2,
+	}, s.Storm)
+	require.Equal(t, []string{"b:01", "b:00"}, []string{odd[0].ID, odd[1].ID})
+	sum := s.Attack
+	require.Equal(t, "198.51.100.23 600", fmt.Sprint(sum.Sources[1].IP, " ", sum.Sources[1].Hits.N), "as busy as the other")
+	sum.Sources = nil
+	require.Equal(t, apiclient.Attack{
+		ID: s.Attack.ID, ClientID: 5, Domain: "shop.example.com", Path: "/login", Method: "POST", First: noon.Add(-2 * time.Hour).UTC(), Last: noon.UTC(),
+		Hits: apiclient.Known(700), BlockStatus: "monitored",
+	}, sum)
+
+	a.change("b:00", func(r *record) { r.status = "blocked" })
+	a.change("a:00", func(r *record) { r.hits = 150 })
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, time.Second), "the card must not say what isn't so")
+	a.change("a:00", func(r *record) { r.hits = 160 })
+	require.Empty(t, stormPoll(t, a, p, 2*time.Second), "figures wait for their minute")
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, time.Minute+2*time.Second), "and come then, though nothing changed any more")
+	require.Equal(t, int64(760), storms(a)[0].Storm.Hits)
+	require.Empty(t, stormPoll(t, a, p, 3*time.Minute))
+}
+
+func TestAStormWithoutOneSourceNamesThePlace(t *testing.T) {
+	t.Parallel()
+	a, p := stormy(t)
+	for i := range 6 {
+		a.add(fmt.Sprint("x:", i), 0, func(r *record) { r.sources = []string{fmt.Sprint("203.0.113.", i)} })
+	}
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
+	s := storms(a)[0].Storm
+	require.Equal(t, []any{"POST shop.example.com/login", 6, false, 0}, []any{s.Place, s.Behind, s.Source.IsValid(), s.OddCount})
+}
+
+func TestAStormGetsWorseAsOne(t *testing.T) {
+	t.Parallel()
+	a, _ := stormy(t)
+	a.routes = []poller.Route{{Mention: "S0ONCALL", PageAfter: 5 * time.Minute}}
+	p := a.start()
+	a.addMany("x", 5, blocked)
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
+	s := storms(a)[0]
+	require.Equal(t, []any{"S0ONCALL", 5 * time.Minute, "everything"}, []any{s.Mention, s.Pager.After, s.Pager.Route})
+	for _, id := range inStorm(a, s.Attack.ID) {
+		require.Nil(t, a.memory.state["acme"].Shown[id].Pager, "the storm's is called")
+	}
+	a.change("x:00", func(r *record) { r.hits = 20_000 })
+	require.Equal(t, []string{"worsened S1"}, stormPoll(t, a, p, time.Minute), "500 were 5,000 and more")
+	require.False(t, storms(a)[0].Pager.Worse.IsZero())
+	a.change("x:01", func(r *record) { r.status = "monitored" })
+	require.Equal(t, []string{"worsened S1"}, stormPoll(t, a, p, 2*time.Minute), "something gets through")
+	a.change("x:01", func(r *record) { r.status = "blocked" })
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 3*time.Minute))
+	a.change("x:02", func(r *record) { r.status = "monitored" })
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 4*time.Minute), "not for the first time")
+	require.Len(t, a.memory.told, 6)
+}
+
+func TestAGatheredAttackBecomesAnIncident(t *testing.T) {
+	t.Parallel()
+	a, _ := stormy(t)
+	a.routes = []poller.Route{{Match: poller.Match{Kind: poller.KindIncident}, Channel: "C1", Mention: "S0ONCALL", PageAfter: time.Minute}, {}}
+	p := a.start()
+	a.addMany("x", 5, blocked)
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
+	a.change("x:03", func(r *record) { r.vuln, r.status = 812, "monitored" })
+	a.at(time.Second)
+	require.NoError(t, p.Poll(t.Context()))
+	news := a.memory.tookNews()
+	require.Equal(t, []any{poller.NewIncident, "x:03", "C1", "S0ONCALL", poller.CardDelivery("acme", "x:03")}, []any{news[0].Reason, news[0].Attack.ID, news[0].Channel, news[0].Mention, news[0].ID})
+	require.Equal(t, []any{2, poller.Grew, 1, 1, 5}, []any{len(news), news[1].Reason, news[1].Storm.Incidents, news[1].Storm.Own, news[1].Storm.Gathered}, "what its card says makes the storm no worse")
+	one := a.memory.state["acme"].Shown["x:03"]
+	require.True(t, one.Own && one.Told && one.Pager.After == time.Minute)
+
+	a.change("x:03", func(r *record) { r.hits = 50_000 })
+	require.Equal(t, []string{"worsened x:03", "grew S1"}, stormPoll(t, a, p, 2*time.Second), "from now on it is told like any other")
+	p = a.start()
+	a.change("x:04", func(r *record) { r.status = "monitored" })
+	require.Equal(t, []string{"worsened S1"}, stormPoll(t, a, p, 3*time.Second))
+}
+
+func TestAfterItsStormAnAttackIsToldAgain(t *testing.T) {
+	t.Parallel()
+	a, p := stormy(t)
+	m := &mutes{}
+	a.muted = m.read
+	p = a.start()
+	a.addMany("x", 6)
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
+	hit(a, "x:00", 4*time.Minute, 6000)
+	require.Equal(t, []string{"worsened S1"}, stormPoll(t, a, p, 4*time.Minute), "not by itself")
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 10*time.Minute))
+	hit(a, "x:00", 11*time.Minute, 60_000)
+	require.Equal(t, []string{"new attack x:00", "grew S1"}, stormPoll(t, a, p, 11*time.Minute), "now it is")
+	require.Equal(t, []string{"quiet S1"}, stormPoll(t, a, p, 15*time.Minute), "without the one whose card says that it goes on")
+	require.Equal(t, []any{1, 1}, []any{storms(a)[0].Storm.Own, storms(a)[0].Storm.Ongoing})
+
+	p = a.start()
+	m.set("x:01")
+	hit(a, "x:01", 20*time.Minute, 200)
+	require.Empty(t, stormPoll(t, a, p, 20*time.Minute), "muted")
+	m.set()
+	require.Equal(t, []string{"new attack x:01", "grew S1"}, stormPoll(t, a, p, 21*time.Minute), "it resumed")
+	require.Equal(t, []any{6, 2, true}, []any{storms(a)[0].Storm.Gathered, storms(a)[0].Storm.Own, storms(a)[0].Quiet})
+
+	for i := range 4 {
+		hit(a, fmt.Sprintf("x:0%d", i+2), 40*time.Minute, 300)
+	}
+	require.Equal(t, []string{"new attack S2"}, slices.DeleteFunc(stormPoll(t, a, p, 40*time.Minute), func(n string) bool { return strings.HasPrefix(n, "quiet") }))
+	require.Len(t, inStorm(a, storms(a)[1].Attack.ID), 4, "a flood of those that were gathered before is a storm, too")
+	require.Equal(t, 6, storms(a)[0].Storm.Gathered, "what was told before stays true")
+}
+
+func TestCardsOfGatheredAttacksOnRequest(t *testing.T) {
+	t.Parallel()
+	a, _ := stormy(t)
+	wanted, asked := map[string]bool{}, 0
+	var away error
+	a.wanted = func(context.Context) (func(string) bool, error) {
+		asked++
+		return func(id string) bool { return wanted[id] }, away
+	}
+	a.routes = []poller.Route{{Mention: "S0ONCALL", PageAfter: time.Minute}}
+	p := a.start()
+	require.Empty(t, stormPoll(t, a, p, 0))
+	require.Zero(t, asked, "nobody can have asked")
+	a.addMany("x", 5)
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, time.Second))
+	wanted["x:02"], wanted["x:03"], wanted["other"] = true, true, true
+	away = errors.New("redis is away")
+	require.Empty(t, stormPoll(t, a, p, 2*time.Second))
+	away = nil
+	a.at(3 * time.Second)
+	require.NoError(t, p.Poll(t.Context()))
+	news := a.memory.tookNews()
+	require.Len(t, news, 3)
+	require.Equal(t, []any{poller.Grew, poller.NewAttack, "", poller.CardDelivery("acme", "x:02"), "x:03"}, []any{news[2].Reason, news[0].Reason, news[0].Mention, news[0].ID, news[1].Attack.ID})
+	require.Equal(t, []any{5, 2}, []any{news[2].Storm.Gathered, news[2].Storm.Own})
+	require.Empty(t, stormPoll(t, a, p, 4*time.Second))
+	require.Empty(t, stormPoll(t, a, a.start(), 5*time.Second), "they stay wanted for a while")
+
+	a.change("x:02", func(r *record) { r.hits = 20_000 })
+	a.at(6 * time.Second)
+	require.NoError(t, p.Poll(t.Context()))
+	news = a.memory.tookNews()
+	require.Equal(t, []any{poller.Worsened, "x:02", "S0ONCALL"}, []any{news[0].Reason, news[0].Attack.ID, news[0].Mention})
+}
+
+func TestAStormInEachChannel(t *testing.T) {
+	t.Parallel()
+	a, _ := stormy(t)
+	xss := poller.Route{Match: poller.Match{Types: []string{"xss"}}, Channel: "C1"}
+	a.routes = []poller.Route{xss, {Match: poller.Match{MinHits: 10}}}
+	m := &mutes{}
+	m.set("m:00", "m:01")
+	a.muted = m.read
+	p := a.start()
+	a.addMany("a", 4, func(r *record) { r.typ = "xss" })
+	a.addMany("b", 2)
+	a.addMany("few", 3, func(r *record) { r.hits = 9 })
+	a.addMany("m", 2)
+	a.addMany("denied", 2, func(r *record) { r.typ = "blocked_source" })
+	a.addMany("false", 2, func(r *record) { r.state = "falsepositive" })
+	a.addMany("i", 2, incident)
+	require.Equal(t, []string{"new incident i:00", "new incident i:01", "new attack S1", "new attack b:00", "new attack b:01"}, stormPoll(t, a, p, 0),
+		"what gets no card makes no storm, nor do incidents")
+	require.Equal(t, "C1", storms(a)[0].Channel)
+	m.set()
+	require.Equal(t, []string{"new attack S2"}, stormPoll(t, a, p, time.Second), "four by now")
+	require.Equal(t, []any{2, 2, 2}, []any{storms(a)[0].Storm.Incidents, storms(a)[1].Storm.Incidents, storms(a)[1].Storm.Before})
+	require.Equal(t, []string{"m:00", "m:01"}, inStorm(a, storms(a)[1].Attack.ID))
+}
+
+func TestAMutedStorm(t *testing.T) {
+	t.Parallel()
+	a, _ := stormy(t)
+	m := &mutes{}
+	a.muted = m.read
+	p := a.start()
+	a.addMany("x", 4)
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
+	m.set(storms(a)[0].Attack.ID)
+	a.change("x:00", func(r *record) { r.hits = 50_000 })
+	a.at(time.Minute)
+	a.addMany("y", 1)
+	require.Empty(t, stormPoll(t, a, p, time.Minute), "it gathers, and says nothing")
+	require.Equal(t, 5, storms(a)[0].Storm.Gathered)
+	require.Empty(t, stormPoll(t, a, p, 10*time.Minute))
+	require.False(t, storms(a)[0].Storm.Ended.IsZero(), "nor does a mute keep it on")
+	m.set()
+	require.Equal(t, []string{"worsened S1"}, stormPoll(t, a, p, 10*time.Minute+time.Second), "nothing is lost")
+}
+
+func TestAFirstStartInAStorm(t *testing.T) {
+	t.Parallel()
+	a := newAccount(t)
+	a.storm = poller.StormConfig{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute}
+	a.routes = []poller.Route{{Mention: "S0ONCALL", PageAfter: time.Minute}}
+	a.addMany("x", 250)
+	a.addMany("i", 2, incident)
+	a.add("old", time.Hour)
+	p := a.start()
+	require.NoError(t, p.Poll(t.Context()))
+	news := a.memory.tookNews()
+	require.Len(t, news, 4)
+	require.Equal(t, &poller.FirstStartFacts{Ongoing: 252, Gathered: 250, Incidents: 2}, news[0].First)
+	require.Equal(t, []any{poller.NewAttack, true, 250, ""}, []any{news[3].Reason, news[3].Storm.CaughtUp, news[3].Storm.Gathered, news[3].Mention})
+	require.Nil(t, storms(a)[0].Pager, "nobody is called to what went on before")
+	p = a.start()
+	require.Empty(t, stormPoll(t, a, p, time.Second))
+	a.change("x:00", func(r *record) { r.hits = 1_000_000 })
+	a.at(2 * time.Second)
+	require.NoError(t, p.Poll(t.Context()))
+	news = a.memory.tookNews()
+	require.Equal(t, []any{poller.Worsened, "S0ONCALL"}, []any{news[0].Reason, news[0].Mention})
+	require.NotNil(t, storms(a)[0].Pager)
+}
+
+// A thousand attacks in one poll: incidents, on whatever page, are remembered before the storm, and told with the first page.
+func TestAStormOfManyPages(t *testing.T) {
+	t.Parallel()
+	a, p := stormy(t)
+	a.addMany("x", 996)
+	for i := range 4 {
+		a.add(fmt.Sprint("i:", i), time.Duration(i+1)*time.Second, incident)
+	}
+	require.NoError(t, p.Poll(t.Context()))
+	news := a.memory.tookNews()
+	require.Len(t, news, 6)
+	for i, n := range news {
+		require.Equal(t, i < 4, n.Attack.Incident(), i)
+	}
+	require.Equal(t, []any{poller.NewAttack, poller.Grew, 996, 4}, []any{news[4].Reason, news[5].Reason, news[5].Storm.Gathered, news[5].Storm.Incidents})
+	require.Equal(t, news, copied(t, a.memory.told[1:]))
+	require.Equal(t, 3, slices.IndexFunc(a.asked(attacks), func(q request) bool { return !q.Incidents && q.Offset > 0 }), "incidents are looked for right after the first page")
+	require.Empty(t, stormPoll(t, a, p, time.Second))
+	require.Empty(t, stormPoll(t, a, a.start(), 2*time.Second))
+}
+
+func TestWhatIsCaughtUpAfterAGap(t *testing.T) {
+	t.Parallel()
+	a, p := stormy(t)
+	a.at(time.Hour)
+	a.addMany("over", 30, func(r *record) { r.last = noon.Add(20 * time.Minute) })
+	a.addMany("on", 30, func(r *record) { r.begun = 10 * time.Minute })
+	require.NoError(t, p.Poll(t.Context()))
+	news := a.memory.tookNews()
+	require.Len(t, news, 2)
+	gap, storm := news[0], news[1]
+	if gap.Gap == nil {
+		gap, storm = storm, gap
+	}
+	require.Equal(t, []any{0, 30, 30}, []any{gap.Gap.BeganCount, gap.Gap.Gathered, gap.Gap.OverCount})
+	require.Equal(t, []any{true, 30}, []any{storm.Storm.CaughtUp, storm.Storm.Gathered})
+	require.Empty(t, stormPoll(t, a, p, time.Hour+time.Second))
+}
+
+// After Memory was emptied only the card of a storm is left: what went on is taken for its own, so that there is no second one, nor many others.
+func TestARecalledStorm(t *testing.T) {
+	t.Parallel()
+	a, p := stormy(t)
+	a.addMany("x", 30)
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
+	id := storms(a)[0].Attack.ID
+	for name, tt := range map[string]struct {
+		ongoing int
+		want    []string
+		ended   bool
+	}{
+		"it goes on":   {30, []string{"grew S1", "grew S1"}, false},
+		"it may be on": {2, []string{"grew S1", "grew S1"}, true},
+		"it is over":   {0, []string{}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, _ := stormy(t)
+			b.at(2 * time.Minute)
+			at := noon.Add(2 * time.Minute)
+			recalled := poller.Recall(poller.CardFacts{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C0"}, at)
+			b.memory.state["acme"] = poller.Remembered{LastGood: at, Shown: map[string]poller.Shown{id: recalled}}
+			b.addMany("x", tt.ongoing)
+			p := b.start()
+			require.Equal(t, tt.want, stormPoll(t, b, p, 2*time.Minute))
+			require.Len(t, inStorm(b, id), tt.ongoing)
+			s := storms(b)[0]
+			require.Equal(t, []any{tt.ended, true, tt.ongoing == 0}, []any{!s.Storm.Ended.IsZero(), s.Storm.CaughtUp, s.Recalled})
+			b.add("y", 0)
+			want := []string{"new attack y"}
+			if tt.ongoing > 3 {
+				want = []string{"grew S1"}
+			}
+			require.Equal(t, want, stormPoll(t, b, p, 2*time.Minute+time.Second))
+		})
+	}
+}
+
+func TestAStormIsForgotten(t *testing.T) {
+	t.Parallel()
+	a, p := stormy(t)
+	a.addMany("x", 5)
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
+	require.True(t, p.GoesOn(func(id string) bool { return strings.HasPrefix(id, "storm:") }))
+	require.Len(t, p.Attacks(), 5, "a storm is no record")
+	for hour := range 50 {
+		stormPoll(t, a, p, time.Duration(hour+1)*time.Hour)
+	}
+	require.False(t, p.GoesOn(func(string) bool { return true }))
+	require.Empty(t, a.memory.state["acme"].Shown)
+	p = a.start()
+	a.addMany("y", 5)
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 50*time.Hour))
+}
