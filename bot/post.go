@@ -145,6 +145,9 @@ func (c postCall) metadata() slack.SlackMetadata {
 
 // awaitSlot waits for the right to post to the channel.
 func (b *Bot) awaitSlot(ctx context.Context, c postCall) error {
+	if tends := b.tends(c.Account); tends != nil && tends.teller.slot(c.Delivery) {
+		return nil
+	}
 	for {
 		wait, err := b.postSlot(ctx, c.Channel, c.Urgent)
 		if err != nil || wait == 0 {

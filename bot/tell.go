@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -50,12 +51,13 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 	return b.tellAttack(ctx, a, n)
 }
 
-// catchUp has a card redrawn when something was done while it was on its way: it can be clicked before it is known where it is.
+// catchUp has a card redrawn when something was done or became known while it was on its way: it can be clicked before it is known where it is.
 // One that was found, because somebody had posted it before, may have been drawn at any time.
-func (b *Bot) catchUp(ctx context.Context, n poller.News, drawn commands.File, found bool) {
+func (b *Bot) catchUp(ctx context.Context, n poller.News, drawn facts, found bool) {
 	id := commands.AttackID(n.Account, n.Attack.ID)
 	now, err := b.cfg.Memory.File(ctx, n.Account, id)
-	if err == nil && (found || doneSince(now, drawn)) {
+	shown, _, shownErr := b.cfg.Memory.Shown(ctx, n.Account, id)
+	if err = errors.Join(err, shownErr); err == nil && (found || doneSince(now, drawn.file) || shown.Revision > drawn.shown.Revision) {
 		err = b.outdate(ctx, n.Account, id)
 	}
 	if err != nil {
@@ -113,7 +115,7 @@ func (b *Bot) tellCall(ctx context.Context, n poller.News, c postCall) error {
 
 // newsCall is the message that tells a piece of news; with thread it is a reply that the channel sees too.
 func newsCall(n poller.News, msg Message, thread string) postCall {
-	return postCall{Account: n.Account, Channel: n.Channel, Thread: thread, Broadcast: thread != "", Urgent: n.Rank() <= 2, Delivery: n.ID, Message: msg}
+	return postCall{Account: n.Account, Channel: n.Channel, Thread: thread, Broadcast: thread != "", Urgent: urgent(n), Delivery: n.ID, Message: msg}
 }
 
 // firstStart is the one message of an account's first poll.

@@ -103,7 +103,7 @@ func (b *Bot) postCard(ctx context.Context, a Account, n, card poller.News) (pos
 	if err := b.record(ctx, card, place{channel, ts, true}); err != nil {
 		return false, err
 	}
-	b.catchUp(ctx, n, r.facts.file, found)
+	b.catchUp(ctx, n, r.facts, found)
 	return !found, nil
 }
 

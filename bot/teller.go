@@ -10,29 +10,43 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// teller tells what is in an account's outbox: in each channel one piece of news after another, incidents first.
+// teller tells what is in an account's outbox: in each channel one piece of news after another, incidents first. Figures, which post nothing,
+// don't wait for what is posted: they go a way of their own.
 type teller struct {
 	bot     *Bot
 	account string
 	since   time.Time // when this replica began to tell
 
-	mu       sync.Mutex
-	channels map[string][]poller.News // what waits, by channel
-	running  map[string]bool          // channels that are told in
-	known    map[string]time.Time     // ids that wait, or when they were told: an outbox read meanwhile must not bring them again
-	tried    map[string]bool          // ids that this replica tried to post
-	missing  bool                     // the outbox holds what isn't known here
-	wake     chan struct{}            // something is to be done
+	mu      sync.Mutex
+	lanes   map[string][]poller.News // what waits, by channel; by "" that which posts nothing
+	running map[string]bool          // lanes that are told in
+	known   map[string]time.Time     // ids that wait, or when they were told: an outbox read meanwhile must not bring them again
+	tried   map[string]bool          // ids that this replica tried to post
+	missing bool                     // the outbox holds what isn't known here
+	wake    chan struct{}            // something is to be done
+	urgent  chan struct{}            // closed when something urgent comes to wait
+	slots   map[string]bool          // deliveries for which the right to post was taken
 }
 
 func newTeller(b *Bot, account string) *teller {
 	return &teller{
-		bot: b, account: account, since: time.Now(), channels: map[string][]poller.News{}, running: map[string]bool{}, known: map[string]time.Time{},
-		tried: map[string]bool{}, missing: true, wake: make(chan struct{}, 1),
+		bot: b, account: account, since: time.Now(), lanes: map[string][]poller.News{}, running: map[string]bool{}, known: map[string]time.Time{},
+		tried: map[string]bool{}, missing: true, wake: make(chan struct{}, 1), urgent: make(chan struct{}), slots: map[string]bool{},
 	}
 }
 
-// add puts news into their channels' queues.
+// lane is where a piece of news waits for its turn.
+func lane(n poller.News) string {
+	if n.Reason == poller.Grew {
+		return ""
+	}
+	return n.Channel
+}
+
+// urgent reports whether a piece of news takes the room that others leave.
+func urgent(n poller.News) bool { return n.Rank() <= 2 }
+
+// add puts news into their lanes.
 func (t *teller) add(news []poller.News) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -41,7 +55,11 @@ func (t *teller) add(news []poller.News) {
 			continue
 		}
 		t.known[n.ID] = time.Time{}
-		t.channels[n.Channel] = append(t.channels[n.Channel], n)
+		t.lanes[lane(n)] = append(t.lanes[lane(n)], n)
+		if urgent(n) {
+			close(t.urgent)
+			t.urgent = make(chan struct{})
+		}
 	}
 	signal(t.wake)
 }
@@ -75,8 +93,8 @@ func (t *teller) run(held, more context.Context) {
 	defer telling.Wait()
 	for {
 		t.load(held)
-		for _, channel := range t.idle() {
-			telling.Go(func() { t.tellChannel(held, more, channel) })
+		for _, lane := range t.idle() {
+			telling.Go(func() { t.tellLane(held, more, lane) })
 		}
 		select {
 		case <-more.Done():
@@ -86,17 +104,17 @@ func (t *teller) run(held, more context.Context) {
 	}
 }
 
-// idle are the channels that something waits for and nobody tells in; somebody is to begin to.
-func (t *teller) idle() (channels []string) {
+// idle are the lanes in which something waits and nobody tells; somebody is to begin to.
+func (t *teller) idle() (lanes []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for channel, queue := range t.channels {
-		if len(queue) > 0 && !t.running[channel] {
-			t.running[channel] = true
-			channels = append(channels, channel)
+	for lane, queue := range t.lanes {
+		if len(queue) > 0 && !t.running[lane] {
+			t.running[lane] = true
+			lanes = append(lanes, lane)
 		}
 	}
-	return channels
+	return lanes
 }
 
 // rememberFor is how long what was told is known, so that an outbox that was read before doesn't bring it again.
@@ -126,14 +144,14 @@ func (t *teller) load(ctx context.Context) {
 	t.add(news)
 }
 
-// next takes the most urgent piece of news of a channel; when there is none, nobody tells in it any more.
-func (t *teller) next(channel string) (n poller.News, ok bool) {
+// next takes the most urgent piece of news of a lane; when there is none, nobody tells in it any more.
+func (t *teller) next(lane string) (n poller.News, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	queue := t.channels[channel]
+	queue := t.lanes[lane]
 	if len(queue) == 0 {
-		delete(t.channels, channel)
-		delete(t.running, channel)
+		delete(t.lanes, lane)
+		delete(t.running, lane)
 		return poller.News{}, false
 	}
 	i := 0
@@ -143,11 +161,11 @@ func (t *teller) next(channel string) (n poller.News, ok bool) {
 		}
 	}
 	n = queue[i]
-	t.channels[channel] = slices.Delete(queue, i, i+1)
+	t.lanes[lane] = slices.Delete(queue, i, i+1)
 	return n, true
 }
 
-// before orders news of one channel.
+// before orders news of one lane.
 func before(a, b poller.News) bool {
 	if a.Rank() != b.Rank() {
 		return a.Rank() < b.Rank()
@@ -155,16 +173,23 @@ func before(a, b poller.News) bool {
 	return a.At.Before(b.At) || a.At.Equal(b.At) && a.Revision < b.Revision
 }
 
-// tellChannel tells what waits for a channel.
-func (t *teller) tellChannel(held, more context.Context, channel string) {
+// tellLane tells what waits in a lane.
+func (t *teller) tellLane(held, more context.Context, lane string) {
 	const most = time.Minute
 	pause := time.Second
 	for more.Err() == nil {
-		n, ok := t.next(channel)
+		n, ok := t.next(lane)
 		if !ok {
 			return
 		}
-		err := t.bot.tell(held, n)
+		first, err := t.turn(held, n)
+		if err == nil && !first {
+			t.putBack(n)
+			continue
+		}
+		if err == nil {
+			err = t.bot.tell(held, n)
+		}
 		if err == nil {
 			t.told(n)
 			pause = time.Second
@@ -186,6 +211,7 @@ func (t *teller) told(n poller.News) {
 	defer t.mu.Unlock()
 	t.known[n.ID] = time.Now()
 	delete(t.tried, n.ID)
+	delete(t.slots, n.ID)
 	t.bot.metrics.told.WithLabelValues(string(n.Reason)).Inc()
 }
 
@@ -196,6 +222,11 @@ func (t *teller) again(n poller.News, err error) {
 	if a, ok := t.bot.account(n.Account); ok && a.Channel != n.Channel && errors.Is(err, errNowhere) {
 		n.Channel = a.Channel
 	}
+	t.putBack(n)
+}
+
+// putBack has a piece of news wait for its turn again.
+func (t *teller) putBack(n poller.News) {
 	t.mu.Lock()
 	delete(t.known, n.ID)
 	t.mu.Unlock()
