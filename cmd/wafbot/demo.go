@@ -133,12 +133,15 @@ func demoConfig(world *sandbox.World) (*Config, error) {
 	return cfg, nil
 }
 
-// demoRoutes call those who respond for what gets through, so that a newcomer sees what wakes somebody and what doesn't.
+// demoRoutes call those who respond for what gets through, so that a newcomer sees what wakes somebody and what doesn't; incidents of
+// Legacy, an application of Acme's, belong to another team.
 func demoRoutes(world *sandbox.World) []Route {
 	var loud Route
 	loud.setDefaults()
 	loud.Mention = world.Slack.UserGroups()[0].ID
 	incident, through := loud, loud
 	incident.Match.Kind, through.Match.Status = oneOrMore{"incident"}, oneOrMore{"not_blocked"}
-	return []Route{incident, through, {}}
+	legacy := incident
+	legacy.Match.Application, legacy.Channel = oneOrMore{"7"}, sandbox.ChannelLegacy
+	return []Route{legacy, incident, through, {}}
 }

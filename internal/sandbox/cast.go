@@ -29,6 +29,9 @@ const (
 
 	channelAcme   = "C0WAF0001"
 	channelGlobex = "C0WAF0002"
+
+	// ChannelLegacy is the channel of those who look after Acme's application Legacy; the bot is in it.
+	ChannelLegacy = "C0LEGACY6"
 )
 
 // ownCDN is Acme's own content delivery network: denying it denies the customers behind it.
@@ -82,6 +85,7 @@ func castChannels() []workspace.Channel {
 	return []workspace.Channel{
 		{ID: channelAcme, Name: "waf", BotIsMember: true},
 		{ID: channelGlobex, Name: "waf-globex", BotIsMember: true},
+		{ID: ChannelLegacy, Name: "legacy", BotIsMember: true},
 		{ID: "C0RANDOM3", Name: "random", BotIsMember: true},
 		{ID: "C0BOARD04", Name: "board", Private: true, Members: []string{userAnn}},
 		{ID: "C0OLD0005", Name: "waf-old", Archived: true, BotIsMember: true},

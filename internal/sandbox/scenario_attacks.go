@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -15,6 +14,8 @@ func attackScenarios() []scenario {
 			"Deny the strong source on its card: the card says what came of it, and the graph turns from red to green.", (*World).playInjection},
 		{"slow_incident", group, "Slow incident", "An injection that becomes an incident half a minute later: the service finds that it works.",
 			"The same card changes, and a reply to it calls whoever is on call.", (*World).playSlowIncident},
+		{"moving_incident", group, "Incident of another team", "An injection on Legacy that becomes an incident half a minute later; such incidents belong to #legacy.",
+			"The incident gets a card in #legacy, and the one in #waf shrinks to a link to it.", (*World).playMovingIncident},
 		{"credential_stuffing", group, "Credential stuffing", "Stolen passwords tried from 4,012 sources, the top one 3 %.",
 			"The card says that no button stops it, and what can.", (*World).playCredentialStuffing},
 		{"scan", group, "Scan", "A scanner that walks over everything from one cloud address.",
@@ -54,18 +55,33 @@ func (w *World) playInjection(account string) ([]waf.Attack, error) {
 	return w.start(w.injection(account))
 }
 
-// playSlowIncident picks an application in monitoring mode: the service registers incidents nowhere else.
+// playSlowIncident attacks the first application in monitoring mode: the service registers incidents nowhere else.
 func (w *World) playSlowIncident(account string) ([]waf.Attack, error) {
+	return w.becomesIncident(account, func(watched []int) int { return watched[0] })
+}
+
+// playMovingIncident attacks the last one, of Acme's Legacy.
+func (w *World) playMovingIncident(account string) ([]waf.Attack, error) {
+	return w.becomesIncident(account, func(watched []int) int { return watched[len(watched)-1] })
+}
+
+// becomesIncident starts an injection of an application chosen of those in monitoring mode, and has it work later.
+func (w *World) becomesIncident(account string, choose func(watched []int) int) ([]waf.Attack, error) {
 	state, err := w.WAF.State(account)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(state.Applications, func(a waf.ApplicationState) bool { return a.Mode == "monitoring" })
-	if i < 0 {
+	var watched []int
+	for _, app := range state.Applications {
+		if app.Mode == "monitoring" {
+			watched = append(watched, app.ID)
+		}
+	}
+	if len(watched) == 0 {
 		return nil, fmt.Errorf("no application of %s is in monitoring mode, and incidents are registered in no other", account)
 	}
 	spec := w.injection(account)
-	spec.App = state.Applications[i].ID
+	spec.App = choose(watched)
 	attacks, err := w.start(spec)
 	if err != nil {
 		return nil, err

@@ -45,8 +45,8 @@ func TestTheCastAndTheirRoles(t *testing.T) {
 		roles[user["name"].(string)] = user["role"].(string)
 	}
 	require.Equal(t, map[string]string{"wafbot": "", "ann": "admin", "rob": "responder", "vic": "viewer", "guest": "guest", "eve": "stranger"}, roles)
-	require.Len(t, c.get("/sandbox/slack?user=ann")["channels"], 5)
-	require.Len(t, c.get("/sandbox/slack?user=rob")["channels"], 4, "the private channel is not Rob's")
+	require.Len(t, c.get("/sandbox/slack?user=ann")["channels"], 6)
+	require.Len(t, c.get("/sandbox/slack?user=rob")["channels"], 5, "the private channel is not Rob's")
 	status, _ := c.send(c.request("GET", "/sandbox/slack?user=nobody", ""))
 	require.Equal(t, 404, status)
 	status, _ = c.send(c.request("GET", "/sandbox/slack/messages?user=rob&channel=board", ""))
