@@ -7,20 +7,26 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
 )
 
 // Card is everything that a card shows.
 type Card struct {
 	Situation  commands.Situation
-	FiguresAt  time.Time     // when the attack's figures were read, on the service's clock; zero: unknown
-	Quiet      bool          // since Attack.Last
-	Vuln       string        // title of an incident's vulnerability; "": unknown
-	ConsoleURL string        // "": no link
-	Runbook    string        // likewise
-	Mention    string        // the user or user group that the route calls; "": nobody
-	Case       commands.Case // who is on it, and what people said about it
-	Page       PageNow       // whether the route's pager is called
-	Delivery   string        // delivery id, for the metadata
+	FiguresAt  time.Time // when the attack's figures were read, or found unchanged, on the service's clock; zero: unknown
+	Course     []poller.Point
+	Blind      commands.Spell // in which no figures can be read; zero: they can
+	Found      time.Time      // when it was first found to be told; zero: unknown
+	Late       time.Duration  // how long after that it was told; 0: at once
+	Behind     time.Duration  // how long the card had shown older facts when it was drawn; 0: not for long
+	Quiet      bool           // since Attack.Last
+	Vuln       string         // title of an incident's vulnerability; "": unknown
+	ConsoleURL string         // "": no link
+	Runbook    string         // likewise
+	Mention    string         // the user or user group that the route calls; "": nobody
+	Case       commands.Case  // who is on it, and what people said about it
+	Page       PageNow        // whether the route's pager is called
+	Delivery   string         // delivery id, for the metadata
 }
 
 // Message is what is posted.
@@ -66,7 +72,21 @@ func render(c Card) Message {
 func paragraph(lines []commands.Text) string {
 	var markups []string
 	for _, line := range lines {
-		markups = append(markups, fit(line, maxCardLine))
+		markups = append(markups, fit(line, maxCardLine+unseen(line)))
 	}
 	return strings.Join(markups, "\n")
+}
+
+// unseen is about how many characters of a line's markup nobody sees.
+func unseen(line commands.Text) int {
+	n := 0
+	for _, s := range line {
+		if !s.Moment().IsZero() {
+			n += 50
+		}
+		if s.Link.URL != "" {
+			n += runes(address(s.Link))
+		}
+	}
+	return n
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
 )
 
 var update = flag.Bool("update", false, "write golden files anew")
@@ -109,7 +110,26 @@ func situations() map[string]Card {
 		cards[name] = c
 	}
 	edit("unknown", "unknown", func(c *Card) { c.FiguresAt, c.Situation.LookedAt, c.Mention = time.Time{}, time.Time{}, "" })
-	edit("quiet", "quiet", func(c *Card) { c.Quiet, c.Situation.Attack.Last = true, now.Add(-21*time.Minute) })
+	edit("quiet", "quiet", func(c *Card) {
+		a := &c.Situation.Attack
+		c.Quiet, a.First, a.Last, c.Course = true, now.Add(-50*time.Minute), now.Add(-21*time.Minute), hitsOver(now.Add(-50*time.Minute), 0, 40, 200, 700, 1500, 1530, 1530)
+	})
+	edit("course", "incident", func(c *Card) {
+		c.Case, c.Situation.Changes = annasCase(), []commands.Change{denied(), patched()}
+		c.Course = hitsOver(now.Add(-6*time.Minute), 0, 60, 300, 900, 1480, 1530)
+	})
+	edit("course-and-ends", "course", func(c *Card) {
+		ended, undone := denied(), patched()
+		ended.At, ended.Until = now.Add(-4*time.Minute), now.Add(-time.Minute)
+		undone.At, undone.State, undone.EndedAt = now.Add(-3*time.Minute), commands.StateUndone, now.Add(-30*time.Second)
+		c.Situation.Changes = []commands.Change{ended, undone}
+	})
+	edit("blind", "course", func(c *Card) {
+		c.FiguresAt, c.Blind = now.Add(-6*time.Minute), commands.Spell{From: now.Add(-5 * time.Minute), Why: "the service refuses the token"}
+		c.Course, c.Situation.Attack.First, c.Situation.Attack.Last = hitsOver(now.Add(-11*time.Minute), 0, 60, 300, 900, 1530), now.Add(-11*time.Minute), now.Add(-7*time.Minute)
+	})
+	edit("drawn-late", "course", func(c *Card) { c.Behind = 3*time.Minute + 20*time.Second })
+	edit("told-late", "attack", func(c *Card) { c.Found, c.Late = now.Add(-4*time.Minute), 4*time.Minute+20*time.Second })
 	edit("rehearsal", "incident", func(c *Card) { c.Situation.Policy.Changes = commands.ChangesRehearse })
 	edit("changes-off", "incident", func(c *Card) { c.Situation.Policy.Changes = commands.ChangesOff })
 	edit("allowlisted", "incident", func(c *Card) {
@@ -145,6 +165,15 @@ func situations() map[string]Card {
 	edit("many-changes", "changes-of-every-state", func(c *Card) { c.Situation.Changes = append(c.Situation.Changes, manyChanges(10)...) })
 	maps.Copy(cards, storms())
 	return cards
+}
+
+// hitsOver is a course that has a point a minute.
+func hitsOver(begin time.Time, hits ...int64) []poller.Point {
+	var course []poller.Point
+	for i, n := range hits {
+		course = append(course, poller.Point{At: begin.Add(time.Duration(i) * time.Minute).Unix(), Hits: n})
+	}
+	return course
 }
 
 // annasCase is what is said when Anna is on it.

@@ -14,8 +14,31 @@ import (
 
 // facts are all that is stored about an attack.
 type facts struct {
-	file  commands.File
-	shown poller.Shown
+	file   commands.File
+	shown  poller.Shown
+	posted time.Time // when its card was; zero: it is about to be
+	since  time.Time // since when that is outdated; zero: it isn't known to be
+}
+
+const (
+	toldAtOnce  = 30 * time.Second // after it was found: no longer is worth telling
+	drawnAtOnce = 90 * time.Second // after it was outdated: figures wait for a minute where there are many
+)
+
+// late is how long after it was found the attack was told, if that is worth telling. All clocks are of machines that keep time.
+func (f facts) late(now time.Time) time.Duration {
+	return lateBy(f.shown.Found, cmp.Or(f.posted, now), toldAtOnce)
+}
+
+// behind is for how long the card showed old facts, likewise.
+func (f facts) behind(now time.Time) time.Duration { return lateBy(f.since, now, drawnAtOnce) }
+
+// lateBy is how long after it was due something was done; 0 where that was soon enough.
+func lateBy(due, done time.Time, soon time.Duration) time.Duration {
+	if late := done.Sub(due); !due.IsZero() && late > soon {
+		return late
+	}
+	return 0
 }
 
 // vulnTimeout bounds asking for a vulnerability's title: a card must not wait for it.
@@ -51,8 +74,10 @@ func (b *Bot) situation(a Account, shown poller.Shown, file commands.File) comma
 func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 	attack := f.shown.Attack
 	s := b.situation(a, f.shown, f.file)
+	_, muted := commands.Muted(f.file.Scene.Mutes, attack, s.Now)
 	c := Card{
-		Situation: s, FiguresAt: f.shown.SeenAt, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Case: f.file.Case,
+		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Case: f.file.Case,
+		FiguresAt: f.shown.FiguresAt(f.file.Good, muted), Course: f.shown.Course, Blind: f.file.Blind, Found: f.shown.Found, Late: f.late(s.Now), Behind: f.behind(s.Now),
 		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[attack.Type], b.cfg.Runbooks["*"]),
 	}
 	c.Page = pageState(f, s.Now)

@@ -211,7 +211,7 @@ func (b *Bot) redraw(ctx context.Context, account string, o outdated) error {
 	if err != nil {
 		return err
 	}
-	msg := render(b.card(ctx, a, facts{file, shown}))
+	msg := render(b.card(ctx, a, facts{file, shown, momentOf(ts), o.mark.Since}))
 	msg.Metadata = postCall{Delivery: poller.CardDelivery(account, shown.Attack.ID), Message: msg}.metadata() // what it carries stays true with what it shows
 	if err := b.edit(ctx, place{channel: channel, ts: ts}, msg); err != nil {
 		return err

@@ -21,6 +21,7 @@ const (
 	maxLabel       = 75
 	maxValue       = 2_000
 	maxURL         = 3_000
+	maxLineURL     = 300 // of a link in a card's line
 	maxDialogTitle = 100
 	maxDialogText  = 300
 	maxDialogOK    = 30

@@ -2,7 +2,6 @@ package bot
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
@@ -12,11 +11,9 @@ import (
 func (c Card) advice(advice commands.Advice) []commands.Text {
 	lines := c.rehearsal(advice)
 	if c.tooThin(advice) {
-		lines = append(lines, c.noButton(advice)...)
-	} else {
-		lines = append(lines, c.measures(advice.Suggestions)...)
+		return append(lines, c.noButton(advice)...)
 	}
-	return append(lines, advice.Notes...)
+	return slices.Concat(lines, c.measures(advice.Suggestions), advice.Notes)
 }
 
 // rehearsal says that buttons only show what they would do.
@@ -30,21 +27,33 @@ func (c Card) rehearsal(advice commands.Advice) []commands.Text {
 // measures are the suggestions in words, the fastest first.
 func (c Card) measures(suggestions []commands.Suggestion) []commands.Text {
 	var lines []commands.Text
-	label := "Fastest:"
-	switch {
-	case !gettingThrough(c.Situation.Attack):
-		label = "Blocked by the service. To go further:"
-	case c.inForce():
-		label = "Also possible:"
-	}
 	for i, s := range suggestions {
-		if i > 0 && strings.HasPrefix(suggestions[0].Stops, s.Stops) {
-			continue // a part of the first
+		switch {
+		case i > 0 && s.Closes == "" && s.Stops == suggestions[0].Stops: // a part of the first
+		case s.Stops == "":
+			lines = append(lines, commands.Say(commands.Bold(c.measureLabel(i, "Closes the hole:")), " ", s.Closes))
+		case s.Closes == "":
+			lines = append(lines, commands.Say(commands.Bold(c.measureLabel(i, "Fastest:")), " ", s.Stops))
+		default:
+			lines = append(lines, commands.Say(commands.Bold(c.measureLabel(i, "Fastest:")), " ", s.Stops, ". ", commands.Bold("Closes the hole:"), " ", s.Closes))
 		}
-		lines = append(lines, commands.Say(commands.Bold(label), " ", s.Stops))
-		label = "Or:"
 	}
 	return lines
+}
+
+// measureLabel goes before the i-th measure.
+func (c Card) measureLabel(i int, label string) string {
+	switch {
+	case i > 0:
+		return "Or:"
+	case !gettingThrough(c.Situation.Attack):
+		return "Blocked by the service. To go further:"
+	case c.inForce():
+		return "Also possible:"
+	case c.Quiet:
+		return "Should it come back:"
+	}
+	return label
 }
 
 // inForce reports whether something is being done about the attack.
@@ -71,20 +80,31 @@ func (c Card) tooThin(advice commands.Advice) bool {
 	return ok && percent < 10
 }
 
+// noButton says plainly that nothing quick helps, why, and what does.
 func (c Card) noButton(advice commands.Advice) []commands.Text {
+	kind := c.Situation.Attack.Type
+	login := kind == "brute" || kind == "credential_stuffing"
 	first := commands.Say(commands.Bold("No quick button stops this."))
 	if percent, ok := c.topShare(); ok && len(advice.Suggestions) > 0 {
 		first = commands.Say(first, " Denying the top source stops ", commands.Percent(percent), ".")
 	}
+	switch {
+	case login:
+		first = commands.Say(first, " Block mode changes nothing: each request looks like a login.")
+	case commands.LooksClean(kind):
+		first = commands.Say(first, " Block mode changes nothing: each request looks clean by itself.")
+	}
 	what := commands.Say(commands.Bold("What can:"), " a rate limit or captcha in the application")
+	if address, ok := inLine(c.Runbook); ok {
+		what = commands.Say(what, " (", commands.Link{Label: "runbook", URL: address}, ")")
+	}
 	if !c.Situation.WatchedOnly() {
 		list := commands.Line{Name: "deny", Words: []string{"ADDRESS…"}}.With("attack", c.Situation.ID)
 		what = commands.Say(what, " · a header that the requests share · your own list of addresses, ", commands.Code(list.String()), " · closing the path, under More")
 	}
-	lines := []commands.Text{first, what}
-	switch c.Situation.Attack.Type {
-	case "brute", "credential_stuffing":
-		lines = append(lines, commands.Say("Block mode changes nothing: each request looks like a login. wafbot sees attacks, not logins: check for accounts taken over"))
+	lines := slices.Concat([]commands.Text{first}, advice.Notes, []commands.Text{what})
+	if login {
+		lines = append(lines, commands.Say("wafbot sees attacks, not logins: check for accounts taken over"))
 	}
 	return lines
 }

@@ -42,6 +42,7 @@ func (m *buttonMaker) suggestion(s commands.Suggestion) (*slack.ButtonBlockEleme
 		kind = actionForm
 	}
 	b := slack.NewButtonBlockElement(m.id(kind), line, plainText(s.Label, maxLabel))
+	b.AccessibilityLabel = commands.Visible(s.Spoken, maxLabel)
 	if s.Confirm == "" {
 		return b, true
 	}
@@ -62,12 +63,24 @@ func toType(s commands.Suggestion) commands.Text {
 
 // link is the button that opens an address; nil for one that a browser couldn't open.
 func (m *buttonMaker) link(label, address string) *slack.ButtonBlockElement {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(u.String()) > maxURL || !utf8.ValidString(u.String()) {
+	u, ok := openable(address, maxURL)
+	if !ok {
 		return nil
 	}
-	return slack.NewButtonBlockElement(m.id(actionLink), "", plainText(label, maxLabel)).WithURL(u.String())
+	return slack.NewButtonBlockElement(m.id(actionLink), "", plainText(label, maxLabel)).WithURL(u)
 }
+
+// openable is an address that a browser opens, if it is one of at most so many characters.
+func openable(address string, most int) (string, bool) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(u.String()) > most || !utf8.ValidString(u.String()) {
+		return "", false
+	}
+	return u.String(), true
+}
+
+// inLine is an address that a line of a card has room for. Longer ones have a button.
+func inLine(address string) (string, bool) { return openable(address, maxLineURL) }
 
 // maxMeasures is how many measures a card has buttons for: a tired thumb needs few, and under More are all.
 const maxMeasures = 2
@@ -99,7 +112,13 @@ func (m *buttonMaker) more(c Card) *slack.ButtonBlockElement {
 	if !fitsValue(line) {
 		return nil
 	}
-	return slack.NewButtonBlockElement(m.id(actionMore), line, plainText("More…", maxLabel))
+	b := slack.NewButtonBlockElement(m.id(actionMore), line, plainText("More…", maxLabel))
+	against := typeName(c.Situation.Attack, maxNoticeName) + " on " + c.appName(maxNoticeName)
+	if c.Situation.Storm != nil {
+		against = "the storm"
+	}
+	b.AccessibilityLabel = commands.Visible("More measures against "+against, maxLabel)
+	return b
 }
 
 // card makes the buttons of a card; what has no room for a button is told in words.
@@ -120,6 +139,9 @@ func (m *buttonMaker) card(c Card, advice commands.Advice) (buttons []*slack.But
 		buttons = append(buttons, b)
 	}
 	for _, link := range []struct{ label, address string }{{"Runbook", c.Runbook}, {"Open console", c.ConsoleURL}} {
+		if _, fits := inLine(link.address); fits {
+			continue // it stands beside who is on it
+		}
 		if b := m.link(link.label, link.address); b != nil {
 			buttons = append(buttons, b)
 		}

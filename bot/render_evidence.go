@@ -35,16 +35,25 @@ func (c Card) headline() []commands.Text {
 	if c.Quiet {
 		title = append(title, "quiet")
 	}
-	lines := []commands.Text{commands.Say(c.sign(), " ", commands.Bold(strings.Join(title, " · ")), " ", commands.Code(c.Situation.ID)), commands.Say(commands.Code(commands.Where(a)))}
-	if point, ok := apiclient.ParameterPoint(a.Parameter); ok {
-		lines[1] = commands.Say(lines[1], ", part ", commands.Code(commands.Visible(point.String(), maxField)))
-	} else if a.Parameter != "" {
-		lines[1] = commands.Say(lines[1], ", field ", commands.Code(commands.Visible(a.Parameter, maxField)))
+	lines := []commands.Text{
+		commands.Say(c.sign(), " ", commands.Bold(strings.Join(title, " · ")), " ", commands.Code(c.Situation.ID)),
+		commands.Say(commands.Code(commands.Where(a)), commands.In(a)),
 	}
 	if a.Incident() {
 		lines = append(lines, c.worked())
 	}
+	if c.Late > 0 {
+		lines = append(lines, commands.Say(commands.Bold("Told "+lateness(c.Late)+" late"), ": wafbot found it at ", c.clock(c.Found), " and couldn't tell it sooner"))
+	}
 	return lines
+}
+
+// lateness is how late something is told, as exact as it matters.
+func lateness(d time.Duration) string {
+	if d >= time.Minute {
+		d = d.Truncate(time.Minute)
+	}
+	return commands.HumanDuration(d.Truncate(time.Second))
 }
 
 // sign is for the eye that runs down a channel: the words beside it say the same.
@@ -77,8 +86,9 @@ func (c Card) worked() commands.Text {
 // figures say from where, how much, since when, and what the application does about it.
 func (c Card) figures() []commands.Text {
 	a := c.Situation.Attack
-	counts := commands.Say(a.Hits, commands.Plural(a.Hits.N, " hit"), ", ", a.Payloads, commands.Plural(a.Payloads.N, " payload"), " (sampled), since ", timeOr(a.First, "an unknown time"))
-	return []commands.Text{c.sources(), counts, c.asOf(), c.mode()}
+	counts := commands.Say(a.Hits, commands.Plural(a.Hits.N, " hit"), ", ", a.Payloads, commands.Plural(a.Payloads.N, " payload"), " since ", c.clock(a.First))
+	lines := append([]commands.Text{c.sources(), c.aged(counts)}, c.course()...)
+	return append(append(lines, c.unrefreshed()...), c.mode())
 }
 
 func (c Card) sources() commands.Text {
@@ -115,13 +125,56 @@ func (c Card) sources() commands.Text {
 	return commands.Say(line, "no more sources")
 }
 
-// asOf says how old the figures are. A card isn't redrawn by the second, so it names the moments instead of counting from them.
-func (c Card) asOf() commands.Text {
-	last := commands.Say("Last hit ", timeOr(c.Situation.Attack.Last, "unknown"))
+// aged are figures with their age, which Slack goes on counting, so that it stays true without an edit.
+func (c Card) aged(figures commands.Text) commands.Text {
+	last := c.Situation.Attack.Last
 	if c.Quiet {
-		last = commands.Say(commands.Bold("Quiet since "), timeOr(c.Situation.Attack.Last, "an unknown time"))
+		return commands.Say(commands.Bold("Quiet since "), timeOr(last, "an unknown time"), " · ", figures, " (sampled)")
 	}
-	return commands.Say(last, " · figures of ", timeOr(c.FiguresAt, "an unknown time"))
+	read := ", redrawn when they change"
+	switch _, muted := c.muted(); {
+	case muted:
+		read = ", not refreshed while it is muted"
+	case c.blind():
+		read = ""
+	case c.Behind > 0:
+		read = ", drawn " + lateness(c.Behind) + " late: Slack takes no more edits"
+	}
+	return commands.Say(figures, ", last hit ", ago(last), " (sampled; figures read ", ago(c.FiguresAt), read, ")")
+}
+
+// unrefreshed says that what goes on can't be watched.
+func (c Card) unrefreshed() []commands.Text {
+	if !c.blind() {
+		return nil
+	}
+	return []commands.Text{commands.Say(commands.Bold("These figures can't be refreshed"), " since ", c.clock(c.Blind.From), ": ", c.Blind.Why, ". It may have grown")}
+}
+
+// blind reports whether what goes on can't be watched.
+func (c Card) blind() bool { return !c.Blind.From.IsZero() && !c.Quiet }
+
+func (c Card) muted() (commands.Mute, bool) {
+	return commands.Muted(c.Situation.Scene.Mutes, c.Situation.Attack, c.Situation.Now)
+}
+
+// sameDay is for how long a time of day tells the day, too.
+const sameDay = 12 * time.Hour
+
+// clock is a moment by the reader's clock, with its day where that isn't clear.
+func (c Card) clock(t time.Time) any {
+	if t.IsZero() || c.Situation.Now.Sub(t).Abs() >= sameDay {
+		return timeOr(t, "an unknown time")
+	}
+	return commands.Clock(t)
+}
+
+// ago is a moment as its age.
+func ago(t time.Time) any {
+	if t.IsZero() {
+		return "at an unknown time"
+	}
+	return commands.Ago(t)
 }
 
 func (c Card) mode() commands.Text {

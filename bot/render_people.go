@@ -11,11 +11,16 @@ const maxNotes = 2
 // people say who is on it, who muted it, what they found and what they noted, and call whom the route names.
 func (c Card) people() []commands.Text {
 	who := commands.Say(commands.OwnerLine(c.Case.Owner), c.Page.text())
+	for _, link := range []commands.Link{{Label: "runbook", URL: c.Runbook}, {Label: "console", URL: c.ConsoleURL}} {
+		if address, ok := inLine(link.URL); ok {
+			who = commands.Say(who, " · ", commands.Link{Label: link.Label, URL: address})
+		}
+	}
 	if c.Mention != "" {
 		who = commands.Say(who, " · ", commands.User(c.Mention))
 	}
 	lines := []commands.Text{who}
-	if m, muted := commands.Muted(c.Situation.Scene.Mutes, c.Situation.Attack, c.Situation.Now); muted {
+	if m, muted := c.muted(); muted {
 		lines = append(lines, commands.Say(commands.Bold("Muted"), ": ", commands.MuteLine(m)))
 	}
 	if c.Case.Verdict != nil {

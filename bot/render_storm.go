@@ -42,8 +42,8 @@ func (c Card) stormHeadline() []commands.Text {
 func (c Card) stormTotals() []commands.Text {
 	s, a := *c.Situation.Storm, c.Situation.Attack
 	lines := s.Tallies(c.Situation.Account, c.Situation.Policy, a.SourceCount)
-	counts := commands.Say(apiclient.Known(s.Hits), commands.Plural(s.Hits, " hit"), " (sampled), since ", timeOr(a.First, "an unknown time"), " · ", apiclient.Known(int64(s.Ongoing)), " of the attacks go on")
-	return append(lines, counts, c.asOf())
+	counts := commands.Say(apiclient.Known(s.Hits), commands.Plural(s.Hits, " hit"), " since ", c.clock(a.First), " · ", apiclient.Known(int64(s.Ongoing)), " of the attacks go on")
+	return append(append(lines, c.aged(counts)), c.unrefreshed()...)
 }
 
 // oddOnes are what gets through though the one source isn't behind it, each with the id by which it can be dealt with.

@@ -64,12 +64,7 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 
 // attackLinesOf are what an attack is, from where and since when.
 func (c *Call) attackLinesOf(k KnownAttack) []Text {
-	lines := []Text{AttackLine(c.Account, k.Attack, c.Now)}
-	if point, ok := apiclient.ParameterPoint(k.Parameter); ok {
-		lines = append(lines, Say("In part ", Code(Visible(point.String(), maxField))))
-	} else if k.Parameter != "" {
-		lines = append(lines, Say("In field ", Code(Visible(k.Parameter, maxField))))
-	}
+	lines := []Text{Say(AttackLine(c.Account, k.Attack, c.Now), In(k.Attack))}
 	if k.Incident() {
 		lines = append(lines, Say(Bold("It worked"), ", says the service: vulnerability ", Code(Visible(k.VulnID, maxField)), ". Assume data was read"))
 	}

@@ -130,6 +130,23 @@ func Where(a apiclient.Attack) string {
 	return strings.TrimSpace(Visible(a.Method, 10) + " " + cmp.Or(host, "unknown host") + path)
 }
 
+// In is the field or other part of a request that an attack is in, to go behind Where; nil: unknown.
+func In(a apiclient.Attack) Text {
+	point, ok := apiclient.ParameterPoint(a.Parameter)
+	if !ok {
+		if a.Parameter == "" {
+			return nil
+		}
+		return Say(", field ", Code(Visible(a.Parameter, maxField)))
+	}
+	last := point[len(point)-1]
+	kinds := map[any]string{"get": "field", "form_urlencoded": "field", "hash": "field", "header": "header"}
+	if kind := kinds[last[0]]; kind != "" {
+		return Say(", ", kind, " ", Code(Visible(fmt.Sprint(last[1]), maxField)))
+	}
+	return Say(", part ", Code(Visible(point.String(), maxField)))
+}
+
 // StatusName is the blocking status for people; an unknown one is shown as the service wrote it.
 func StatusName(a apiclient.Attack) string {
 	switch a.Status() {

@@ -59,7 +59,7 @@ func (s Situation) denyButton(top apiclient.Source) Suggestion {
 		Label: "Deny only, " + HumanDuration(s.denyFor()), Title: "Deny " + top.IP.String() + "?", OK: "Deny",
 		Line:    s.line("deny", top.IP.String()).With("for", durationText(s.denyFor())),
 		Confirm: dialog(s.denyWords(top), s.shared(top), s.elsewhere(top), s.checked()),
-		Stops:   fmt.Sprintf("deny %s, about 1 min, %s", top.IP, s.share(top)),
+		Stops:   s.denyStops(top),
 	}
 	return s.knowing(b, top)
 }
@@ -69,7 +69,7 @@ func (s Situation) containButton(top apiclient.Source, spec patchSpec) Suggestio
 		Label: "Deny " + top.IP.String() + " + patch", Title: "Deny and patch?", OK: "Deny + patch", Danger: true,
 		Line:    s.line("contain", top.IP.String()).With("for", durationText(s.denyFor())).With("patch", durationText(s.patchFor())),
 		Confirm: dialog(s.denyWords(top), s.shared(top), s.patchWords(spec, 90), s.locked("the patch"), s.elsewhere(top), s.checked()),
-		Stops:   fmt.Sprintf("deny %s, about 1 min, %s; patch behind it, minutes to 1 h, all sources", top.IP, s.share(top)),
+		Stops:   s.denyStops(top), Closes: patchCloses,
 	}
 	return s.knowing(b, top)
 }
@@ -79,9 +79,17 @@ func (s Situation) patchButton(spec patchSpec) Suggestion {
 		Label: "Patch, " + HumanDuration(s.patchFor()), Title: "Patch the hole?", OK: "Patch",
 		Line:    s.line("patch").With("for", durationText(s.patchFor())),
 		Confirm: dialog(s.patchWords(spec, 150), s.locked("it")),
-		Stops:   "patch, minutes to 1 h, all sources",
+		Closes:  patchCloses,
 	}
 	return s.knowing(b, apiclient.Source{})
+}
+
+// patchCloses is what a patch does, for the card.
+const patchCloses = "patch, minutes to 1 h, all sources"
+
+// denyStops is what a denial does, for the card.
+func (s Situation) denyStops(top apiclient.Source) string {
+	return fmt.Sprintf("deny %s, about 1 min, %s", top.IP, s.share(top))
 }
 
 func (s Situation) switchButton(now string) Suggestion {

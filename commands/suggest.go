@@ -41,7 +41,9 @@ type Suggestion struct {
 	OK      string // the dialog's button that does it
 	Danger  bool
 	Form    bool   // opens a form with the line filled in, however much of it is missing; the label ends in "…"
-	Stops   string // for the card: what it would stop and how soon
+	Stops   string // for the card: what it would stop and how soon; "": only what Closes says
+	Closes  string // for the card: what closes the hole for all sources, and how soon; "": it doesn't
+	Spoken  string // for those who hear the button, where its label isn't enough; "": the label
 }
 
 // maxConfirm is how many characters a dialog takes.
@@ -228,12 +230,14 @@ func (s Situation) share(top apiclient.Source) string {
 	return Percent(percent) + " of hits"
 }
 
-// behavioural are types whose requests look clean one by one: blocking mode stops none of them.
 var behavioural = []string{"brute", "credential_stuffing", "bola", "dirbust", "api_abuse", "bot"}
+
+// LooksClean reports whether the requests of an attack of that type look clean one by one, so that blocking mode stops none of them.
+func LooksClean(attackType string) bool { return slices.Contains(behavioural, attackType) }
 
 func (s Situation) modeButton() (Suggestion, bool) {
 	app := s.Attack.App
-	if !app.Known || s.Attack.Status() == apiclient.StatusBlocked || slices.Contains(behavioural, s.Attack.Type) || s.WatchedOnly() {
+	if !app.Known || s.Attack.Status() == apiclient.StatusBlocked || LooksClean(s.Attack.Type) || s.WatchedOnly() {
 		return Suggestion{}, false
 	}
 	now := ModeByRules(s.Rules, int(app.N))
@@ -262,7 +266,7 @@ func UndoButton(ch Change, now time.Time) (Suggestion, bool) {
 		return Suggestion{}, false
 	}
 	return Suggestion{
-		Label: "Undo", Title: "Take it back?", OK: "Take back",
+		Label: "Undo", Title: "Take it back?", OK: "Take back", Spoken: "Undo: " + ch.Does,
 		Line:    Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account),
 		Confirm: Visible("Take back: "+ch.Does+". What stood there before comes back. It works "+ch.When+".", maxConfirm),
 	}, true

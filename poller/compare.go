@@ -50,6 +50,15 @@ func compare(last Shown, known bool, look Look) (Reason, bool) {
 	return "", false
 }
 
+// FiguresAt is when the figures of the attack's card were read, or found unchanged: a good poll that late would else have made news of them.
+// Of a muted attack there is no news.
+func (s Shown) FiguresAt(good time.Time, muted bool) time.Time {
+	if !muted && !s.SeenAt.IsZero() && good.Sub(s.SeenAt) >= redrawAfter {
+		return good
+	}
+	return s.SeenAt
+}
+
 // appeared decides about an attack without a card. One that is known and over needs a sign of life to get one now:
 // else a first start's old attacks would all be told by the second poll.
 func appeared(last Shown, known bool, look Look) (Reason, bool) {
@@ -75,6 +84,7 @@ func after(last Shown, look Look, reason Reason) Shown {
 	}
 	s.Told = true
 	s.Revision++
+	s.Course = alongside(last.Course, look)
 	// Worse or new, and over by now: that is one piece of news, not two. Knocking alone ends no quiet.
 	s.Quiet = look.silent() || last.Quiet && !look.Attack.Last.After(last.Attack.Last)
 	return s

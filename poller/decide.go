@@ -164,6 +164,9 @@ func (p *Poller) tell(u *Update, r reading, f finding) {
 	if s.Mention == "" && f.reason == BecameIncident {
 		s.Mention = route.Mention // the card stays where it is, but whom incidents call is called
 	}
+	if !f.calm && !last.Told {
+		s.Found = r.begin.Round(0).UTC()
+	}
 	if !f.calm {
 		s.Pager = last.Pager.after(f.reason, route, r.begin)
 	}

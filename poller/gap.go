@@ -74,12 +74,22 @@ func (p *Poller) tellBlind(ctx context.Context, err error) {
 		ID: deliveryID(p.cfg.Account, "", Blind, int(h.Since.UnixMilli())), Account: p.cfg.Account, Reason: Blind, Channel: p.cfg.Channel,
 		At: time.Now().UTC(), Blind: &facts,
 	}
-	if err := p.remember(ctx, Update{LastGood: p.lastGood, Blind: &facts.Spell, News: []News{n}}); err != nil {
+	if err := p.remember(ctx, Update{LastGood: p.lastGood, Blind: &facts.Spell, Outdated: p.goingOn(), News: []News{n}}); err != nil {
 		p.loaded = false
 		p.cfg.Log.Error("being blind can't be told yet", "err", err)
 		return
 	}
 	p.cfg.Teller.Wake(p.cfg.Account, []News{n})
+}
+
+// goingOn are the attacks whose cards say whether their figures can be refreshed.
+func (p *Poller) goingOn() (ids []string) {
+	for id, s := range p.shown {
+		if s.Told && !s.Quiet {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // mend says for people what can be done about an account that can't be watched.
@@ -107,7 +117,7 @@ func (p *Poller) gap(at time.Time) bool {
 // a poll that reads a part only leaves them to the one that reads all.
 func (p *Poller) bridge(u *Update, r reading, good bool) {
 	if good && !p.blind.Since.IsZero() {
-		u.Blind = &Spell{}
+		u.Blind, u.Outdated = &Spell{}, p.goingOn()
 	}
 	if !p.gap(r.at) {
 		return

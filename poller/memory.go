@@ -38,6 +38,7 @@ type Update struct {
 	Forget   []string            // attack ids long out of the lookback
 	News     []News              // incidents first
 	Blind    *Spell              // the one that was told now; a zero one: it has ended; nil: as it was
+	Outdated []string            // attack ids whose cards are to be drawn anew though there is no news of them
 	Seen     map[netip.Addr]Seen // the busiest of the sources that are in several attacks; nil: as it was
 	Absence  *Absence            // that has ended with this poll; nil: none has
 	Evidence map[string]Evidence // by attack id; only what changed

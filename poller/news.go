@@ -39,6 +39,8 @@ type Shown struct {
 	Attack   apiclient.Attack `json:"attack"`             // as it was when it was last news, or first seen
 	SeenAt   time.Time        `json:"seen_at"`            // when Attack was read, on the service's clock
 	Revision int              `json:"revision"`           // counts the news about it
+	Course   []Point          `json:"course,omitempty"`   // of its hits, the oldest first, at most 30
+	Found    time.Time        `json:"found,omitzero"`     // when it was first found to be told, on the clock of the machine that watched
 	Told     bool             `json:"told,omitempty"`     // it has a card, or is about to
 	Quiet    bool             `json:"quiet,omitempty"`    // and the card says so
 	Channel  string           `json:"channel,omitempty"`  // of its card: chosen at first telling and kept

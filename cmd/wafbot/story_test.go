@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -208,6 +209,14 @@ func (c card) now() workspace.Message {
 func (c card) says(parts ...string) {
 	c.w.t.Helper()
 	c.w.until("on the card: "+strings.Join(parts, ", "), func() bool { return says(c.now(), parts...) })
+}
+
+// shows waits until a moment stands on the card, to the second: what a client without dates shows is told by the minute.
+func (c card) shows(at time.Time) {
+	c.w.t.Helper()
+	c.w.until("on the card: "+at.String(), func() bool {
+		return strings.Contains(string(c.now().Blocks), "!date^"+strconv.FormatInt(at.Unix(), 10)+"^")
+	})
 }
 
 // id is the attack's, as people type it.

@@ -21,15 +21,23 @@ import (
 // Watched is when an account was last watched well, as far as that is remembered, and the spell of not watching that was told and has not ended;
 // both zero when there is none.
 func (s *Store) Watched(ctx context.Context, account string) (lastGood time.Time, blind poller.Spell, err error) {
-	good, err := s.rdb.Get(ctx, keyGood(account)).Int64()
-	switch {
-	case err == nil:
-		lastGood = time.UnixMilli(good).UTC()
-	case !errors.Is(err, redis.Nil):
-		return lastGood, blind, fmt.Errorf("load last poll of %s: %w", account, err)
+	if lastGood, err = good(s.rdb.Get(ctx, keyGood(account)), account); err != nil {
+		return lastGood, blind, err
 	}
 	blind, err = s.blind(ctx, account)
 	return lastGood, blind, err
+}
+
+// good is the last good poll; zero: there was none.
+func good(asked *redis.StringCmd, account string) (time.Time, error) {
+	ms, err := asked.Int64()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return time.Time{}, nil
+	case err != nil:
+		return time.Time{}, fmt.Errorf("load last poll of %s: %w", account, err)
+	}
+	return time.UnixMilli(ms).UTC(), nil
 }
 
 // Load is what the poller remembers of an account.
@@ -94,6 +102,9 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 	}
 	if err := errors.Join(b.blind(account, u.Blind), b.absence(account, u.Absence), b.sources(account, u.Seen), b.announce(slices.Concat(slices.Collect(maps.Values(newsOf))...)...)); err != nil {
 		return err
+	}
+	for _, attackid := range u.Outdated {
+		b.outdated(account, commands.AttackID(account, attackid), commands.UrgentState)
 	}
 	if !u.LastGood.IsZero() {
 		b.do("SET", keyGood(account), u.LastGood.UnixMilli())
