@@ -51,6 +51,9 @@ func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error 
 		l.Close()
 		return err
 	}
+	for i := range cfg.Accounts {
+		cfg.Accounts[i].play(world, d.Speed)
+	}
 	fmt.Fprintln(t.out, world.URL())
 	fmt.Fprintln(t.err, "Open that address. Everything is emulated and on this machine; nothing reaches a real Slack or a real service.")
 	return beside(ctx, world, func(ctx context.Context) error {
@@ -116,7 +119,6 @@ func demoConfig(world *sandbox.World) (*Config, error) {
 		account := template
 		account.Name, account.APIURL, account.Token = tenant.Name, tenant.APIURL, apiclient.Secret(tenant.Token)
 		account.ClientID, account.Channel, account.PollInterval = tenant.ClientID, tenant.Channel, demoPoll
-		account.Routes = demoRoutes(world)
 		state, err := world.WAF.State(tenant.Name)
 		if err != nil {
 			return nil, fmt.Errorf("read the emulated account %s: %w", tenant.Name, err)
@@ -133,15 +135,21 @@ func demoConfig(world *sandbox.World) (*Config, error) {
 	return cfg, nil
 }
 
-// demoRoutes call those who respond for what gets through, so that a newcomer sees what wakes somebody and what doesn't; incidents of
-// Legacy, an application of Acme's, belong to another team.
-func demoRoutes(world *sandbox.World) []Route {
+// leastWait is the shortest that wafbot waits for, however fast the world is: attacks pause for some seconds.
+const leastWait = 30 * time.Second
+
+// play makes an account one of a demonstration: its attacks are quiet and its storms over as much earlier as the world is faster, and
+// those who respond are called for what gets through, so that a newcomer sees what wakes somebody and what doesn't.
+func (a *Account) play(world *sandbox.World, speed float64) {
+	for _, wait := range []*time.Duration{&a.OngoingFor, &a.Storm.EndsAfter} {
+		*wait = min(*wait, max(leastWait, time.Duration(float64(*wait)/speed)))
+	}
 	var loud Route
 	loud.setDefaults()
 	loud.Mention = world.Slack.UserGroups()[0].ID
 	incident, through := loud, loud
 	incident.Match.Kind, through.Match.Status = oneOrMore{"incident"}, oneOrMore{"not_blocked"}
-	legacy := incident
+	legacy := incident // of another team, see the scenarios
 	legacy.Match.Application, legacy.Channel = oneOrMore{"7"}, sandbox.ChannelLegacy
-	return []Route{legacy, incident, through, {}}
+	a.Routes = []Route{legacy, incident, through, {}}
 }
