@@ -4,7 +4,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -31,22 +30,6 @@ func TestRenderDrills(t *testing.T) {
 		require.LessOrEqual(t, len([]rune(msg.Text)), maxNotice)
 		require.Equal(t, name == "waits", len(buttonsOf(msg.Blocks)) == 1, name)
 		golden(t, filepath.Join("testdata", "drill", name+".json"), pretty(t, msg))
-	}
-}
-
-func TestRenderDrillsOfStrangers(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{strings.Repeat("a", 10_000), strings.Repeat("<!channel>", 1_000), "\u202e\x00", strings.Repeat("* `", 3_000)} {
-		for _, d := range drills() {
-			d.By.Name = text
-			if d.Claim != nil {
-				d.Claim.By.Name = text
-			}
-			msg := drillMessage(acme(), d)
-			requireFits(t, msg)
-			requireHarmless(t, msg.Text)
-			requireFits(t, linesMessage(d.Report(), nil))
-		}
 	}
 }
 

@@ -2,7 +2,6 @@ package bot
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -42,17 +41,5 @@ func TestRenderWhatEnds(t *testing.T) {
 	} {
 		requireFits(t, m)
 		golden(t, filepath.Join("testdata", "due", name+".json"), pretty(t, m))
-	}
-}
-
-func TestRenderWhatEndsOfHostileAttacks(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{strings.Repeat("a", 10_000), strings.Repeat("<!channel>", 1_000), "\u202e\x00"} {
-		ch := switched()
-		ch.Does, ch.Late = text, &commands.Late{Due: ch.Until, Why: text}
-		a := acme()
-		a.Name = text
-		requireFits(t, overdueMessage(a, ch, text, now))
-		requireFits(t, endsMessage(ch, text, text, now))
 	}
 }

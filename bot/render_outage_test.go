@@ -87,23 +87,3 @@ func TestRenderOutages(t *testing.T) {
 	}
 	golden(t, filepath.Join("testdata", "outage", "notifications.txt"), notices.String())
 }
-
-func TestRenderOutagesOfHostileAttacks(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{strings.Repeat("a", 10_000), strings.Repeat("<!channel>", 1_000), strings.Repeat("* `", 3_000), "\u202e\x00"} {
-		c := hostile(text)
-		all := slices.Repeat([]apiclient.Attack{c.Situation.Attack}, 20)
-		a := acme()
-		a.Name = text
-		requireFits(t, gapMessage(a, poller.GapFacts{To: now, Why: text, Began: all, BeganCount: 30, Over: all, OverCount: 30}, now))
-		steps := []commands.Step{{Kind: commands.AddEntry, Entry: &apiclient.IPRule{Reason: text}}, {Kind: commands.CreateRule, Rule: &apiclient.Rule{Type: text, Regex: text}}}
-		refused := commands.Refused{Does: text, Line: commands.Line{Name: "deny", Words: []string{text}}, By: commands.Actor{Name: text}, Steps: slices.Repeat(steps, 10)}
-		tied := commands.Tied{Account: text, Since: now, Lacks: []commands.Power{commands.PowerLists, commands.PowerModes, commands.PowerRules}, Refused: slices.Repeat([]commands.Refused{refused}, 5)}
-		requireFits(t, tiedMessage(a, tied, manyChanges(300), now))
-		tied.Until = now
-		requireFits(t, tiedMessage(a, tied, nil, now))
-		requireFits(t, untiedMessage(a, tied))
-		requireFits(t, pagerAway(poller.NewPagerAway(text, "C1", "p1", text, text)))
-		requireFits(t, blindMessage(a, poller.BlindFacts{Spell: poller.Spell{Why: text}, Mend: text}))
-	}
-}

@@ -106,24 +106,3 @@ func TestARequestsButtons(t *testing.T) {
 		require.Empty(t, labels(over), over)
 	}
 }
-
-func TestRenderHostileRequests(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{strings.Repeat("a", 10_000), strings.Repeat("<!channel>", 1_000), strings.Repeat("* `", 3_000), "\u202e\x00", ""} {
-		q := waiting()
-		q.Does, q.Reason, q.Asker.Name, q.Line.Words, q.Why, q.Fault = text, text, text, []string{text}, text, text
-		q.Reach, q.Warnings, q.Needs = slices.Repeat([]string{text}, 50), slices.Repeat([]string{text}, 50), slices.Repeat([]commands.Second{{Why: text}}, 50)
-		for _, state := range []commands.RequestState{commands.RequestWaiting, commands.RequestApproved, commands.RequestRejected, commands.RequestClosed, commands.RequestExpired, commands.RequestAlone} {
-			q.State = state
-			for _, msg := range []Message{requestMessage(q, wayOut(), now), requestMessage(q, wayOut(), now.Add(5*time.Minute)), decidedMessage(q, wayOut(), now)} {
-				requireFits(t, msg)
-				requireHarmless(t, msg.Text)
-				for _, markup := range markupOf(t, msg.Blocks) {
-					for line := range strings.SplitSeq(markup, "\n") {
-						requireHarmless(t, line)
-					}
-				}
-			}
-		}
-	}
-}

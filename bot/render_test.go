@@ -22,12 +22,9 @@ func TestRenderOfNothing(t *testing.T) {
 	require.Contains(t, strings.Join(markupOf(t, msg.Blocks), "\n"), "unknown hits")
 }
 
-func TestRenderStaysWithinLimits(t *testing.T) {
+func TestACardOfVeryMuch(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{
-		strings.Repeat("a", 100_000), strings.Repeat("&", 100_000), strings.Repeat("* ", 50_000), strings.Repeat("`", 100_000), strings.Repeat("\x00", 100_000),
-		strings.Repeat("e"+strings.Repeat("\u0301", 30), 3_000), strings.Repeat("👩‍👩‍👧‍👦", 9_000), strings.Repeat("\u202e<!channel>", 9_000), strings.Repeat("\xff", 100_000),
-	} {
+	for _, text := range seeds() {
 		c := hostile(text)
 		c.Situation.Changes = append(c.Situation.Changes, manyChanges(2_000)...)
 		for range 5_000 {
@@ -140,7 +137,7 @@ func TestRenderIsPure(t *testing.T) {
 }
 
 func FuzzRender(f *testing.F) {
-	for _, s := range []string{"", "<!channel>", "*b* _i_", "` `", "\xff\u202e\n", "U0ANN", "a:b:c", "https://evil.example/<x|y>", "[multiple]", "sqli", "2024", "&amp;", strings.Repeat("&", 500)} {
+	for _, s := range seeds("sqli", "2024") {
 		f.Add(s, int64(1530), uint8(3), uint8(12), uint8(0))
 		f.Add(s, int64(-1), uint8(0), uint8(0), uint8(0xff))
 	}
@@ -176,9 +173,6 @@ func FuzzRender(f *testing.F) {
 			for line := range strings.SplitSeq(markup, "\n") {
 				requireHarmless(t, line)
 			}
-			if !isID(text, "UWS") {
-				require.NotRegexp(t, callToken, markup)
-			}
 		}
 		requireHarmlessViews(t, c, text)
 	})
@@ -189,15 +183,8 @@ func requireHarmlessViews(t *testing.T, c Card, text string) {
 	t.Helper()
 	s := c.Situation
 	head := commands.AttackLine(s.Account, s.Attack, s.Now)
-	form := commands.Form{
-		Title: "Close", Submit: "Close", Intro: []commands.Text{head}, Attack: text, Base: commands.Line{Name: "close"}.With("account", text),
-		Fields: []commands.Field{
-			{Name: "place", Label: "Place", Values: []string{text}}, {Name: "why", Label: "Why", Kind: commands.FieldLines, Values: []string{text, text}},
-			{Name: "app", Label: "Application", Kind: commands.FieldOne, Values: []string{"4"}, Options: []commands.Option{{Value: "4", Label: text}, {Value: "7"}}},
-		},
-	}
 	more, tooLong := renderMore(head, commands.More(s), viewMeta{Account: text})
-	filled, longer := renderForm(form, viewMeta{})
+	filled, longer := renderForm(hostileForm(text), viewMeta{})
 	for _, v := range []struct {
 		view slack.ModalViewRequest
 		err  error

@@ -31,6 +31,7 @@ var floors = []floor{
 	{"internal/store", []string{"apiclient", "commands", "poller"}, "the only package that knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
 	{"internal/pager", []string{"apiclient"}, "it carries what others decided to somebody's pager: it knows HTTP, and that an address is a secret", nil},
 	{"internal/sandbox", []string{"internal/sandbox"}, "it speaks the wire and shares no code with what it tests, so it can't share its mistakes", []string{"github.com/alicebob/miniredis/v2"}},
+	{"internal/tricks", nil, "what attackers write, for tests of whatever shows it", nil},
 	{"internal/redistest", nil, "it starts Redis servers for tests, whoever uses them", nil},
 	{"internal/chaos", []string{"internal/redistest"}, "what is shipped is tried from outside, over the wire alone", nil},
 	{"cmd/wafbot", []string{"apiclient", "commands", "poller", "bot", "internal/store", "internal/pager", "internal/sandbox"}, "main alone puts the parts together", nil},

@@ -1,0 +1,292 @@
+package bot
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	gotoken "go/token"
+	"html"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slack-go/slack"
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/tricks"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// seeds are what fuzz tests begin with.
+func seeds(more ...string) []string {
+	for _, t := range tricks.All() {
+		more = append(more, t.Text)
+	}
+	return more
+}
+
+// hostileDrawn is all that is drawn for people, by the function that draws it, where everything that somebody else can write is the text.
+func hostileDrawn(text string) map[string]func() []any {
+	c := hostile(text)
+	attack, say := c.Situation.Attack, commands.Say(text, commands.Bold(text), commands.Code(text))
+	suggestion := commands.Suggestion{Label: text, Title: text, OK: text, Confirm: text, Stops: text, Danger: true, Line: commands.Line{Name: "note", Words: []string{text}}.With("account", "acme")}
+	ask := &commands.Refusal{Kind: commands.ErrAsk, Text: commands.Say(commands.Bold(text), "? Before you do:", "\n• ", say), Line: suggestion.Line}
+	texts, buttons := []commands.Text{say, commands.Say(commands.User(text), commands.Channel(text))}, []commands.Suggestion{suggestion}
+	ch := hostileChange(text)
+	news := poller.News{ID: text, Account: "acme", Attack: attack, Mention: text, Fault: text, Recall: &poller.RecallFacts{Unknown: []string{text}, Unread: []string{text}}, At: now}
+	b := &Bot{}
+	return map[string]func() []any{
+		"render": func() []any { return []any{render(c)} },
+		"renderMore": func() []any {
+			return drawn(renderMore(commands.AttackLine(c.Situation.Account, attack, now), append(commands.More(c.Situation), suggestion), viewMeta{Account: "acme"}))
+		},
+		"renderForm":    func() []any { return drawn(renderForm(hostileForm(text), viewMeta{})) },
+		"renderAnyway":  func() []any { return drawn(renderAnyway(ask, viewMeta{})) },
+		"renderLooking": func() []any { return drawn(renderLooking(viewMeta{Account: "acme"})) },
+		"renderAnswer":  func() []any { return drawn(renderAnswer(linesMessage(texts, buttons), viewMeta{})) },
+		"renderAsk":     func() []any { return []any{renderAsk(ask)} },
+		"linesMessage": func() []any {
+			return []any{linesMessage(texts, buttons), linesMessage(slices.Repeat(texts, 40), slices.Repeat(buttons, 30))}
+		},
+		"documentMessage": func() []any {
+			return []any{documentMessage(commands.Result{Lines: texts, Document: say.Markdown(time.UTC)}, buttons)}
+		},
+		"partsMessage": func() []any {
+			return []any{partsMessage(commands.Result{Lines: texts, Parts: []commands.Part{{Title: say, Rows: []commands.Row{{Text: say, Do: buttons}}, More: say, Do: buttons}}}), summaryMessage(hostileSummary(text))}
+		},
+		"resultMessage": func() []any {
+			return []any{
+				b.resultMessage(request{}, commands.Result{Lines: texts, Next: &suggestion.Line}, nil), b.resultMessage(request{}, commands.Result{}, ask),
+				b.resultMessage(request{}, commands.Result{}, &commands.Refusal{Kind: commands.ErrGuarded, Text: say}),
+			}
+		},
+		"renderHome": func() []any {
+			return []any{renderHome(crowd(3, 3, text)), numbered(slices.Concat(renderAsk(ask).Blocks, renderHome(crowd(1, 1, text))))}
+		},
+		"noRole": func() []any {
+			return []any{noRole(text, say, commands.Roles{Viewers: []string{text}, Responders: []string{"*"}})}
+		},
+		"unknownHome": func() []any { return []any{unknownHome(say)} },
+		"requestMessage": func() []any {
+			return hostileRequests(text, func(q commands.Request) Message { return requestMessage(q, wayOut(), now.Add(5*time.Minute)) })
+		},
+		"decidedMessage": func() []any {
+			return hostileRequests(text, func(q commands.Request) Message { return decidedMessage(q, wayOut(), now) })
+		},
+		"blindMessage": func() []any {
+			return []any{blindMessage(acme(), poller.BlindFacts{Spell: poller.Spell{Since: now, Why: text}, Mend: text})}
+		},
+		"gapMessage": func() []any {
+			return []any{gapMessage(acme(), poller.GapFacts{To: now, Why: text, Began: slices.Repeat([]apiclient.Attack{attack}, 20), BeganCount: 30, Over: []apiclient.Attack{attack}, OverCount: 30}, now)}
+		},
+		"tiedMessage":   func() []any { return []any{tiedMessage(acme(), hostileTied(text), manyChanges(30), now)} },
+		"untiedMessage": func() []any { return []any{untiedMessage(acme(), hostileTied(text))} },
+		"pagerAway": func() []any {
+			return []any{pagerAway(poller.NewPagerAway("acme", "C1", "p1", text, text)), pagerAway(news)}
+		},
+		"drillMessage":   func() []any { return hostileDrills(text) },
+		"endsMessage":    func() []any { return []any{endsMessage(ch, text, text, now), endsMessage(ch, text, text, ch.Until)} },
+		"overdueMessage": func() []any { return []any{overdueMessage(acme(), ch, text, now)} },
+		"changeCall":     func() []any { return []any{changeCall(nil, ch, news, buttons).Message} },
+		"newsCall":       func() []any { return []any{newsCall(news, linesMessage(texts, buttons), text).Message} },
+		"firstStart":     func() []any { return []any{b.firstStart(acme(), news)} },
+		"worse": func() []any {
+			return []any{worse(acme(), news), worse(acme(), poller.News{Attack: attack, Reason: poller.BecameIncident, Mention: text, At: now})}
+		},
+		"emptied": func() []any {
+			return []any{emptied(news), emptied(poller.News{Account: "acme", Recall: &poller.RecallFacts{Blind: true}})}
+		},
+	}
+}
+
+// partsOfOthers draw nothing that a person sees by itself, each with why.
+var partsOfOthers = map[string]string{
+	"section": "a block of markup", "actions": "a block of buttons", "sections": "blocks of lines", "renderLines": "the blocks of linesMessage", "changes": "a part of render", "write": "a part of partsMessage and renderHome",
+	"numbered": "numbers buttons anew", "modal": "the frame of views", "requestCard": "looks up what requestMessage draws", "tied": "looks up what tiedMessage draws", "home": "looks up what renderHome draws",
+}
+
+// Whoever adds something that is drawn is told so here, until it is drawn of the corpus, too.
+func TestAllThatIsDrawnIsDrawnOfHostileText(t *testing.T) {
+	t.Parallel()
+	all := hostileDrawn("x")
+	drawing := drawingFunctions(t)
+	for _, name := range drawing {
+		_, part := partsOfOthers[name]
+		require.NotEqual(t, part, all[name] != nil, "%s draws for people: it belongs into hostileDrawn, or, with the reason, into partsOfOthers", name)
+	}
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(all)), slices.Collect(maps.Keys(partsOfOthers))) {
+		require.Contains(t, drawing, name)
+	}
+}
+
+// drawingFunctions are the functions of this package that make messages, blocks or views, of something that isn't one yet.
+func drawingFunctions(t *testing.T) (names []string) {
+	t.Helper()
+	isTest := func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }
+	packages, err := parser.ParseDir(gotoken.NewFileSet(), ".", isTest, 0) //nolint:staticcheck // no build tags here
+	require.NoError(t, err)
+	kinds := []string{"Message", "postCall", "[]slack.Block", "slack.Block", "slack.ModalViewRequest"}
+	given := func(fields *ast.FieldList) bool {
+		return fields != nil && slices.ContainsFunc(fields.List, func(f *ast.Field) bool { return slices.Contains(kinds, nameOfType(f.Type)) })
+	}
+	for _, file := range packages["bot"].Files {
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && given(f.Type.Results) && f.Name.Name != "options" {
+				names = append(names, f.Name.Name)
+			}
+		}
+	}
+	require.NotEmpty(t, names)
+	return names
+}
+
+func nameOfType(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return nameOfType(e.X) + "." + e.Sel.Name
+	case *ast.ArrayType:
+		return "[]" + nameOfType(e.Elt)
+	}
+	return ""
+}
+
+// drawn is a view that was drawn, or nothing when there is no room in it, which people are told.
+func drawn(v slack.ModalViewRequest, err error) []any {
+	if err != nil {
+		return []any{err}
+	}
+	return []any{v}
+}
+
+func TestHostileText(t *testing.T) {
+	t.Parallel()
+	for _, trick := range tricks.All() {
+		t.Run(trick.Tries, func(t *testing.T) {
+			t.Parallel()
+			for name, draw := range hostileDrawn(trick.Text) {
+				for i, one := range draw() {
+					requireHarmlessKind(t, one, fmt.Sprintf("%s %d, where somebody writes %.80q", name, i, trick.Text))
+				}
+			}
+		})
+	}
+}
+
+// requireHarmlessKind holds something that was drawn to what Slack takes, and to what it may read in it.
+func requireHarmlessKind(t *testing.T, one any, what string) {
+	t.Helper()
+	var blocks []slack.Block
+	switch one := one.(type) {
+	case Message:
+		requireFits(t, one)
+		require.NoError(t, tricks.Lines(one.Text, tricks.Markup), "the notification of "+what)
+		blocks = one.Blocks
+	case slack.ModalViewRequest:
+		requireView(t, one)
+		blocks = one.Blocks.BlockSet
+	case []slack.Block:
+		requireHome(t, one)
+		blocks = one
+	case error:
+		return
+	default:
+		require.Fail(t, "drawn is no message, no view and no tab", "%s: %T", what, one)
+	}
+	text, err := json.Marshal(blocks)
+	require.NoError(t, err)
+	var doc any
+	require.NoError(t, json.Unmarshal(text, &doc))
+	require.NoError(t, tricks.Blocks(doc), what)
+	for _, button := range buttonsOf(blocks) {
+		kind, _, _ := strings.Cut(button.ActionID, ":")
+		if slices.Contains([]string{actionDo, actionAnyway, actionForm, actionMore}, kind) {
+			line, err := commands.Parse(button.Value)
+			require.NoError(t, err, what)
+			require.Equal(t, button.Value, line.String(), "what a button says is what runs: "+what)
+		}
+	}
+}
+
+// What was written can be recognised, on the card and in what it leads to.
+func TestHostileTextIsNotLost(t *testing.T) {
+	t.Parallel()
+	bare := func(s string) string {
+		return strings.Join(strings.Fields(strings.NewReplacer("`", "", "'", "", "*", "").Replace(s)), "")
+	}
+	for _, trick := range tricks.All() {
+		want, all := []rune(bare(commands.Visible(trick.Text, 60))), hostileDrawn(trick.Text)
+		for _, name := range []string{"render", "linesMessage", "renderAsk", "requestMessage", "tiedMessage", "overdueMessage"} {
+			shown := bare(html.UnescapeString(strings.Join(markupOf(t, all[name]()[0].(Message).Blocks), "\n")))
+			require.Contains(t, shown, string(want[:min(len(want), 20)]), "%s of %.80q", name, trick.Text)
+		}
+	}
+}
+
+func hostileForm(text string) commands.Form {
+	return commands.Form{
+		Title: "Close", Submit: "Close", Intro: []commands.Text{commands.Say(text, commands.Code(text))}, Attack: text, Base: commands.Line{Name: "close"}.With("account", text),
+		Fields: []commands.Field{
+			{Name: "place", Label: "Place", Values: []string{text}}, {Name: "why", Label: "Why", Hint: text, Kind: commands.FieldLines, Values: []string{text, text}},
+			{Name: "app", Label: text, Kind: commands.FieldOne, Values: []string{"4"}, Options: []commands.Option{{Value: "4", Label: text}, {Value: "7"}}},
+			{Name: "sources", Label: "Sources", Kind: commands.FieldMany, Values: []string{"4"}, Options: []commands.Option{{Value: "4", Label: text, Group: text}, {Value: "7", Group: text}}},
+			{Name: "to", Label: "To", Kind: commands.FieldUser, Values: []string{text}},
+		},
+	}
+}
+
+func hostileChange(text string) commands.Change {
+	ch := switched()
+	ch.Does, ch.Reason, ch.Fault, ch.Actor.Name, ch.When = text, text, text, text, text
+	ch.Late = &commands.Late{Due: ch.Until, Why: text}
+	return ch
+}
+
+func hostileRequests(text string, draw func(q commands.Request) Message) (all []any) {
+	q := waiting()
+	q.Does, q.Reason, q.Asker.Name, q.Line.Words, q.Why, q.Fault = text, text, text, []string{text}, text, text
+	q.Reach, q.Warnings, q.Needs = slices.Repeat([]string{text}, 50), slices.Repeat([]string{text}, 50), slices.Repeat([]commands.Second{{Why: text}}, 50)
+	for _, q.State = range []commands.RequestState{commands.RequestWaiting, commands.RequestApproved, commands.RequestRejected, commands.RequestClosed, commands.RequestExpired, commands.RequestAlone} {
+		q.Outcome = map[bool]string{true: "failed"}[len(all)%2 == 1]
+		all = append(all, draw(q))
+	}
+	return all
+}
+
+func hostileTied(text string) commands.Tied {
+	steps := []commands.Step{{Kind: commands.AddEntry, Entry: &apiclient.IPRule{Reason: text}}, {Kind: commands.CreateRule, Rule: &apiclient.Rule{Type: text, Regex: text}}}
+	refused := commands.Refused{Does: text, Line: commands.Line{Name: "deny", Words: []string{text}}, By: commands.Actor{Name: text}, Steps: slices.Repeat(steps, 10)}
+	return commands.Tied{Account: "acme", Since: now, Lacks: []commands.Power{commands.PowerLists, commands.PowerModes, commands.PowerRules}, Refused: slices.Repeat([]commands.Refused{refused}, 5)}
+}
+
+func hostileDrills(text string) (all []any) {
+	for _, d := range drills() {
+		d.By.Name = text
+		if d.Claim != nil {
+			d.Claim.By.Name = text
+		}
+		all = append(all, drillMessage(acme(), d), linesMessage(d.Report(), nil))
+	}
+	return all
+}
+
+func hostileSummary(text string) commands.Summary {
+	s := summaries()["busy"]
+	s.Overview = crowd(1, 60, text).Accounts[0]
+	s.Others = slices.Repeat(s.Others, 40)
+	s.Others[0].Reason, s.Others[0].Author = text, text
+	undone := s.InForce[0]
+	undone.EndedBy = &commands.Actor{Name: text}
+	s.Undone = slices.Repeat([]commands.Undone{{Change: undone, Why: text}}, 40)
+	s.Notes = slices.Repeat([]commands.NoteOn{{Attack: text, Note: commands.Note{Text: text, By: commands.Actor{Name: text}}}}, 40)
+	s.Blind = slices.Repeat([]commands.Spell{{Why: text}}, 40)
+	s.Blocked = slices.Repeat([]commands.BlockWindow{{App: text}}, 40)
+	return s
+}
