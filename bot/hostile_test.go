@@ -42,7 +42,7 @@ func hostileDrawn(text string) map[string]func() []any {
 	news := poller.News{ID: text, Account: "acme", Attack: attack, Mention: text, Fault: text, Recall: &poller.RecallFacts{Unknown: []string{text}, Unread: []string{text}}, At: now}
 	b := &Bot{}
 	return map[string]func() []any{
-		"render": func() []any { return []any{render(c)} },
+		"render": func() []any { return []any{render(c), render(hostileStorm(text))} },
 		"renderMore": func() []any {
 			return drawn(renderMore(commands.AttackLine(c.Situation.Account, attack, now), append(commands.More(c.Situation), suggestion), viewMeta{Account: "acme"}))
 		},
@@ -108,7 +108,7 @@ func hostileDrawn(text string) map[string]func() []any {
 // partsOfOthers draw nothing that a person sees by itself, each with why.
 var partsOfOthers = map[string]string{
 	"section": "a block of markup", "actions": "a block of buttons", "sections": "blocks of lines", "renderLines": "the blocks of linesMessage", "changes": "a part of render", "write": "a part of partsMessage and renderHome",
-	"numbered": "numbers buttons anew", "modal": "the frame of views", "requestCard": "looks up what requestMessage draws", "tied": "looks up what tiedMessage draws", "home": "looks up what renderHome draws",
+	"plainer": "what is left of a message that Slack refuses: each is tried in text alone, too", "numbered": "numbers buttons anew", "modal": "the frame of views", "requestCard": "looks up what requestMessage draws", "tied": "looks up what tiedMessage draws", "home": "looks up what renderHome draws",
 }
 
 // Whoever adds something that is drawn is told so here, until it is drawn of the corpus, too.
@@ -188,6 +188,7 @@ func requireHarmlessKind(t *testing.T, one any, what string) {
 	case Message:
 		requireFits(t, one)
 		require.NoError(t, tricks.Lines(one.Text, tricks.Markup), "the notification of "+what)
+		require.NoError(t, tricks.Lines(one.plain("/waf"), tricks.Markup), "in text alone, "+what)
 		blocks = one.Blocks
 	case slack.ModalViewRequest:
 		requireView(t, one)

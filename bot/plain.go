@@ -57,7 +57,7 @@ func (m Message) plain(command string) string {
 			}
 		}
 	}
-	const lost = "_Slack refused the buttons of this message._"
+	const lost = "*Slack refused the buttons of this message.*"
 	types = firstOf(append([]string{lost}, types...), maxPlain/2)
 	text := append([]string{m.Text}, firstOf(said, maxPlain-runes(m.Text)-runes(strings.Join(types, "\n"))-2)...)
 	return strings.Join(append(text, types...), "\n")
