@@ -57,7 +57,7 @@ func render(c Card) Message {
 		room -= runes(text)
 		blocks = append(blocks, section(text, nil))
 	}
-	blocks = append(blocks, maker.changes(c.Situation, room)...)
+	blocks = append(blocks, maker.changes(c.Situation, c.Quiet, room)...)
 	if todo != "" {
 		blocks = append(blocks, section(todo, nil))
 	}

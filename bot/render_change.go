@@ -13,14 +13,18 @@ import (
 // How many changes a card shows.
 const maxChanges = 10
 
-// changes are what was done for the attack, the newest last, each with its own undo. Where there is no room for all, those in force go first.
-func (m *buttonMaker) changes(s commands.Situation, room int) []slack.Block {
+// changes are what was done for the attack, the newest last, each with its own undo, and what that leaves. Where there is no room for all, those in force go first.
+func (m *buttonMaker) changes(s commands.Situation, quiet bool, room int) []slack.Block {
 	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch commands.Change) bool { return ch.Undoes != "" })
 	slices.SortStableFunc(all, func(x, y commands.Change) int {
 		return cmp.Or(compareBool(y.InForce(s.Now), x.InForce(s.Now)), y.At.Compare(x.At))
 	})
 	more := fit(moreChanges(s, len(all)), maxCardLine)
-	room -= runes(more)
+	still := ""
+	if line := s.StillThrough(quiet); len(line) > 0 {
+		still = fit(line, maxCardLine)
+	}
+	room -= runes(more) + runes(still)
 	type drawn struct {
 		change commands.Change
 		block  slack.Block
@@ -46,6 +50,9 @@ func (m *buttonMaker) changes(s commands.Situation, room int) []slack.Block {
 	for _, d := range shown {
 		blocks = append(blocks, d.block)
 	}
+	if len(still) > 0 {
+		blocks = append(blocks, section(still, nil))
+	}
 	return blocks
 }
 
@@ -66,11 +73,14 @@ func changeLine(ch commands.Change, s commands.Situation) commands.Text {
 	if ch.State == commands.StateUndone && ch.EndedBy == nil {
 		ch.EndedBy = &commands.Actor{Name: "somebody"}
 	}
-	line := commands.ChangeLine(ch)
-	if ch.State == commands.StateDone && !ch.InForce(s.Now) {
-		line = commands.Say(line, " · ", commands.Bold("ended"))
+	effect := s.EffectLine(ch)
+	switch ended := ch.State == commands.StateDone && !ch.InForce(s.Now); {
+	case ended && len(effect) > 0:
+		effect = commands.Say(commands.Bold("ended"), ", ", effect)
+	case ended:
+		effect = commands.Say(commands.Bold("ended"))
 	}
-	return line
+	return commands.ChangeLine(ch, effect)
 }
 
 func moreChanges(s commands.Situation, n int) commands.Text {

@@ -35,6 +35,8 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 		return b.tellEnds(ctx, n)
 	case poller.Overdue:
 		return b.tellOverdue(ctx, a, n)
+	case poller.NoEffect, poller.CameBack:
+		return b.tellEffect(ctx, a, n)
 	case poller.PagerAway:
 		return b.tellMessage(ctx, n, pagerAway(n))
 	case poller.Changed:

@@ -82,7 +82,7 @@ func (b *Bot) cardOf(ctx context.Context, n poller.News, ch commands.Change) (ch
 // changeCall is the message of a change. Of one that only moved another's end, which the service need not know, that one is what to remember:
 // what told of it before may by then be older than what is read back.
 func changeCall(all []commands.Change, ch commands.Change, n poller.News, buttons []commands.Suggestion) postCall {
-	line := commands.ChangeLine(ch)
+	line := commands.ChangeLine(ch, nil)
 	if ch.Undoes != "" && ch.Late != nil && ch.State == commands.StateDone {
 		line = commands.EndedLate(ch)
 	}

@@ -42,16 +42,17 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 	row := AttackRow{ID: k.ID, Account: a.Name, Ongoing: c.ongoing(a, k.Attack), Attack: k.Attack}
 	said, noCase := c.cfg.Desk.Case(ctx, a.Name, k.ID)
 	changes, noChanges := c.cfg.Ledger.Changes(ctx, a.Name)
+	effects, noEffects := c.cfg.Ledger.Effects(ctx, a.Name)
 	row.Case = said
 	res.Data = row
-	if err := errors.Join(noCase, noChanges, noScene, noStorms); err != nil { // reads go on without memory
+	if err := errors.Join(noCase, noChanges, noScene, noStorms, noEffects); err != nil { // reads go on without memory
 		c.cfg.Log.Warn("read what was done", "account", a.Name, "attack", k.ID, "err", err)
 		res.Lines = append(res.Lines, Say("Who is on it and what was done is unknown: wafbot's memory (Redis) can't be reached"))
 	}
 	res.Lines = append(res.Lines, caseLines(row.Case)...)
 	for _, ch := range changes {
 		if ch.AttackID == k.ID && ch.Amends() == "" {
-			res.Lines = append(res.Lines, Say("• ", changeRow(ch)))
+			res.Lines = append(res.Lines, Say("• ", changeRow(ch, effects[ch.ID].words(ch))))
 			res.Changes = append(res.Changes, ch)
 		}
 	}
@@ -111,15 +112,18 @@ func (c *Call) sourcesText(a apiclient.Attack) string {
 }
 
 // ChangeLine is a change in one line: what, by whom, until when, what became of it, and its id where it can be taken back.
-func ChangeLine(ch Change) Text {
+// What was seen of its effect stands where it was accepted; nil: nothing yet.
+func ChangeLine(ch Change, effect Text) Text {
 	if ch.State == StateFailed || ch.State == StateUndone {
-		return changeWords(ch)
+		return changeWords(ch, effect)
 	}
-	return Say(changeWords(ch), " ", ch.shownID())
+	return Say(changeWords(ch, effect), " ", ch.shownID())
 }
 
 // changeRow is a change in a listing. Its id stands first: where a row is cut, what undo wants to know is still there.
-func changeRow(ch Change) Text { return Say(ch.shownID(), " ", changeWords(ch)) }
+func changeRow(ch Change, effect Text) Text {
+	return Say(ch.shownID(), " ", changeWords(ch, effect))
+}
 
 func (c Change) shownID() Code { return Code(cmp.Or(c.Extends, c.ID)) }
 
@@ -134,7 +138,7 @@ func (c Change) by() Text {
 	return Say(c.Actor.Name)
 }
 
-func changeWords(ch Change) Text {
+func changeWords(ch Change, effect Text) Text {
 	line := Say(ch.Does, " · ", ch.by(), " ", ch.At)
 	if !ch.Until.IsZero() {
 		line = Say(line, " → ", ch.Until, ch.renewal())
@@ -153,5 +157,8 @@ func changeWords(ch Change) Text {
 		}
 		return line
 	}
-	return Say(line, " · ", ch.accepted())
+	if len(effect) > 0 {
+		return Say(line, " · ", effect)
+	}
+	return Say(line, " · ", ch.shouldWork())
 }

@@ -151,6 +151,8 @@ type Ledger interface {
 	Lock(ctx context.Context, account string) (held context.Context, lock Lock, err error)
 	// Changes are the account's changes, the newest first: all that are in force and those that ended lately.
 	Changes(ctx context.Context, account string) ([]Change, error)
+	// Effects are what was seen of the account's changes, by their ids.
+	Effects(ctx context.Context, account string) (map[string]Effect, error)
 }
 
 // Lock is the right to change one account. Its methods fail with ErrLost when somebody else has it by now.

@@ -82,7 +82,7 @@ func TestExtendAPatch(t *testing.T) {
 		res, err := w.try(bob, "extend "+patched.ID+" for=20m")
 		require.NoError(t, err)
 		require.Contains(t, text(res), "done; the service need not know. "+patched.ID+", by Bob, until")
-		require.Contains(t, commands.ChangeLine(res.Changes[0]).String(), "done; the service need not know "+patched.ID, "as the channel is told")
+		require.Contains(t, commands.ChangeLine(res.Changes[0], nil).String(), "done; the service need not know "+patched.ID, "as the channel is told")
 		w.does(bob, "extend "+switched.ID+" for=40m")
 		require.Equal(t, sent, w.changesSent())
 		require.Equal(t, patched.Until.Add(20*time.Minute), w.ledger.change(patched.ID).DueAt())

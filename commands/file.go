@@ -4,7 +4,8 @@ import "time"
 
 // File is what is stored about an attack beside the attack itself, from which its card is drawn.
 type File struct {
-	Changes []Change // all of the account's, the newest first
+	Changes []Change          // all of the account's, the newest first
+	Effects map[string]Effect // what was seen of changes, by their ids
 	Case    Case
 	Scene   Scene
 	Page    Page      // the last one; zero: its pager was never called

@@ -182,7 +182,7 @@ func (h Home) changeRows(o Overview, changes []Change) (rows []Row) {
 		if undo, ok := UndoButton(ch, h.Now); ok {
 			do = append(do, undo)
 		}
-		rows = append(rows, h.row(o, forceLine(ch, h.Now), do...))
+		rows = append(rows, h.row(o, o.forceLine(ch, h.Now), do...))
 	}
 	return rows
 }

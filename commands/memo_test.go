@@ -155,7 +155,7 @@ func FuzzReadMemo(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_ = commands.ChangeLine(c)
+		_ = commands.ChangeLine(c, nil)
 		_, _ = commands.UndoButton(c, time.Now())
 		_ = c.DueAt()
 		again, err := commands.ReadMemo(throughSlack(t, c.Memo()))

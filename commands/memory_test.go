@@ -30,7 +30,9 @@ type ledger struct {
 	ties      *ties
 	perhaps   int               // how often a change was saved of which nobody knows what became, which is news
 	kept      map[string]string // cases and mutes
-	redrawn   []string          // attacks whose cards a mute, or what was protected, has drawn again
+	effects   map[string]string // by change
+	judged    []commands.Judged
+	redrawn   []string // attacks whose cards a mute, or what was protected, has drawn again
 	due       map[string]time.Time
 	looks     []commands.Look // of which people are told
 	term      int
@@ -39,7 +41,7 @@ type ledger struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{locks: make(chan struct{}, 1), changes: map[string]string{}, kept: map[string]string{}, due: map[string]time.Time{}}
+	return &ledger{locks: make(chan struct{}, 1), changes: map[string]string{}, kept: map[string]string{}, effects: map[string]string{}, due: map[string]time.Time{}}
 }
 
 func (l *ledger) Lock(ctx context.Context, _ string) (context.Context, commands.Lock, error) {
@@ -134,6 +136,38 @@ func (l *ledger) change(id string) commands.Change {
 		}
 	}
 	return commands.Change{}
+}
+
+func (l *ledger) Effects(context.Context, string) (map[string]commands.Effect, error) {
+	if l.fails(&l.readFail) {
+		return nil, errAway
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	effects := map[string]commands.Effect{}
+	for id, text := range l.effects {
+		var e commands.Effect
+		if err := json.Unmarshal([]byte(text), &e); err != nil {
+			return nil, err
+		}
+		effects[id] = e
+	}
+	return effects, nil
+}
+
+// SaveEffects implements commands.Effects.
+func (l *ledger) SaveEffects(_ context.Context, _ string, all []commands.Judged) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, j := range all {
+		text, err := json.Marshal(j.Effect)
+		if err != nil {
+			return err
+		}
+		l.effects[j.Change.ID] = string(text)
+		l.judged = append(l.judged, j)
+	}
+	return nil
 }
 
 func (l *lock) SaveChanges(ctx context.Context, entry *commands.AuditEntry, all ...commands.Change) (n int64, err error) {

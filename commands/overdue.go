@@ -76,5 +76,5 @@ func (a *Account) OverdueLines(ch Change, now time.Time) []Text {
 
 // EndedLate says that an end was brought about after all.
 func EndedLate(ch Change) Text {
-	return Say(Bold("Done after all"), ", due at ", ch.Late.Due, ": ", ChangeLine(ch))
+	return Say(Bold("Done after all"), ", due at ", ch.Late.Due, ": ", ChangeLine(ch, nil))
 }

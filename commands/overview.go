@@ -12,18 +12,19 @@ import (
 // Overview is what people want to know of an account now. Status, the Home tab and hand-overs are drawn from it, so that none of them shows
 // another figure than the others.
 type Overview struct {
-	Account  string      `json:"account"`
-	Of       *Account    `json:"-"`
-	Health   *HealthNow  `json:"health,omitempty"`
-	Fault    string      `json:"fault,omitempty"`  // for people: why what burns is unknown
-	Storms   []StormRow  `json:"storms,omitempty"` // that go on, or whose attacks do
-	Ongoing  []AttackRow `json:"ongoing"`          // incidents first, then what gets through; those that a storm gathered, too
-	InForce  []Change    `json:"in_force"`         // the newest first, with those that should have ended and have not
-	Waiting  []Request   `json:"waiting,omitempty"`
-	Muted    []Mute      `json:"muted,omitempty"`
-	Tied     *Tied       `json:"tied,omitempty"`      // the service refuses changes; nil: not as far as is known
-	NoMemory bool        `json:"no_memory,omitempty"` // Redis can't be reached or was emptied: what people did is unknown
-	Emptied  bool        `json:"emptied,omitempty"`   // the latter
+	Account  string            `json:"account"`
+	Of       *Account          `json:"-"`
+	Health   *HealthNow        `json:"health,omitempty"`
+	Fault    string            `json:"fault,omitempty"`   // for people: why what burns is unknown
+	Storms   []StormRow        `json:"storms,omitempty"`  // that go on, or whose attacks do
+	Ongoing  []AttackRow       `json:"ongoing"`           // incidents first, then what gets through; those that a storm gathered, too
+	InForce  []Change          `json:"in_force"`          // the newest first, with those that should have ended and have not
+	Effects  map[string]Effect `json:"effects,omitempty"` // what was seen of these, by their ids
+	Waiting  []Request         `json:"waiting,omitempty"`
+	Muted    []Mute            `json:"muted,omitempty"`
+	Tied     *Tied             `json:"tied,omitempty"`      // the service refuses changes; nil: not as far as is known
+	NoMemory bool              `json:"no_memory,omitempty"` // Redis can't be reached or was emptied: what people did is unknown
+	Emptied  bool              `json:"emptied,omitempty"`   // the latter
 }
 
 // seen is what was read for an overview and isn't all in it.
@@ -76,6 +77,10 @@ func (c *Call) remembered(ctx context.Context, a *Account, o *Overview, s *seen)
 	if err != nil {
 		return err
 	}
+	effects, err := c.cfg.Ledger.Effects(ctx, a.Name)
+	if err != nil {
+		return err
+	}
 	storms, err := c.stormsGoingOn(ctx, a)
 	if err != nil {
 		return err
@@ -84,6 +89,7 @@ func (c *Call) remembered(ctx context.Context, a *Account, o *Overview, s *seen)
 	for _, ch := range s.changes {
 		if (ch.InForce(c.Now) || ch.overdue(c.Now)) && ch.Amends() == "" && !ch.superseded(s.changes) {
 			o.InForce = append(o.InForce, ch)
+			o.seen(ch, effects)
 		}
 	}
 	for _, storm := range storms {
@@ -111,6 +117,16 @@ func (o *Overview) linked() (ids []string) {
 		ids = append(ids, row.ID)
 	}
 	return ids[:min(maxLinked, len(ids))]
+}
+
+// seen adds what was seen of a change in force.
+func (o *Overview) seen(ch Change, effects map[string]Effect) {
+	if e, ok := effects[ch.ID]; ok {
+		if o.Effects == nil {
+			o.Effects = map[string]Effect{}
+		}
+		o.Effects[ch.ID] = e
+	}
 }
 
 // waiting are the requests that a second person can still decide, the oldest first: its time is over first.

@@ -84,12 +84,13 @@ func (o Overview) forceHead() Text {
 }
 
 // forceLine is a change in a listing of what is in force.
-func forceLine(ch Change, now time.Time) Text {
+func (o Overview) forceLine(ch Change, now time.Time) Text {
+	row := changeRow(ch, o.Effects[ch.ID].brief())
 	switch {
 	case ch.overdue(now):
-		return Say(Bold("Should have ended, and is tried each minute: "), changeRow(ch))
+		return Say(Bold("Should have ended, and is tried each minute: "), row)
 	case ch.switches() && !ch.Until.IsZero():
-		return Say(changeRow(ch), " · returns by itself")
+		return Say(row, " · returns by itself")
 	}
-	return changeRow(ch)
+	return row
 }

@@ -157,6 +157,10 @@ func (emptyLedger) Lock(context.Context, string) (context.Context, commands.Lock
 	return nil, nil, fmt.Errorf("lock: %w", commands.ErrEmptied)
 }
 
+func (emptyLedger) Effects(context.Context, string) (map[string]commands.Effect, error) {
+	return nil, commands.ErrEmptied
+}
+
 func (emptyLedger) Changes(context.Context, string) ([]commands.Change, error) {
 	return nil, fmt.Errorf("read: %w", commands.ErrEmptied)
 }

@@ -50,7 +50,7 @@ func TestASecondPersonApproves(t *testing.T) {
 	require.Equal(t, []string{"FR [0] 2h0m0s"}, w.entries("black"), "its time begins when it is done")
 	ch := res.Changes[0]
 	require.Equal(t, []string{"Ann", "Bob", q.ID, id}, []string{ch.Actor.Name, ch.Approved.Name, ch.Request, ch.AttackID})
-	require.Contains(t, commands.ChangeLine(ch).String(), "· Ann, approved by Bob 2026-11-20 03:10 UTC")
+	require.Contains(t, commands.ChangeLine(ch, nil).String(), "· Ann, approved by Bob 2026-11-20 03:10 UTC")
 	require.Regexp(t, `^wafbot `+ch.ID+` by Ann \(U1ANN\) for `+id+`: approved by Bob: they all come from there$`, w.listed("black")[0].Reason)
 	all := w.audit.all()
 	approved, done := all[len(all)-2], all[len(all)-1]
@@ -92,7 +92,7 @@ func TestTheTerminalAsks(t *testing.T) {
 	q := w.waits(shell, "mode 4 off")
 	res, err := w.try(root, "approve "+q.ID)
 	require.NoError(t, err)
-	require.Equal(t, "root, approved by Root", strings.SplitN(commands.ChangeLine(res.Changes[0]).String(), " · ", 3)[1][:len("root, approved by Root")])
+	require.Equal(t, "root, approved by Root", strings.SplitN(commands.ChangeLine(res.Changes[0], nil).String(), " · ", 3)[1][:len("root, approved by Root")])
 	require.Equal(t, []string{"off"}, w.modes())
 }
 
@@ -484,7 +484,7 @@ func TestAloneAtNight(t *testing.T) {
 	ch := res.Changes[0]
 	require.True(t, ch.Alone)
 	require.Nil(t, ch.Approved)
-	require.Contains(t, commands.ChangeLine(ch).String(), "Deny country:FR everywhere for 1 h · Ann, alone 2026")
+	require.Contains(t, commands.ChangeLine(ch, nil).String(), "Deny country:FR everywhere for 1 h · Ann, alone 2026")
 	require.Regexp(t, `: alone: nobody answers, shop is down$`, w.listed("black")[0].Reason)
 	all := w.audit.all()
 	require.Equal(t, []string{"alone", "nobody answers, shop is down", "Ann"}, []string{all[len(all)-2].Outcome, all[len(all)-2].Why, all[len(all)-2].Actor.Name})

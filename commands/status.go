@@ -55,5 +55,5 @@ func (c *Call) statusLines(pages *pager, o Overview) []Text {
 	lines = append(lines, pages.part(len(desk), func(i int) Text { return desk[i] })...)
 	lines = append(lines, o.troubleLines(c.Now)...)
 	lines = append(lines, o.forceHead())
-	return append(lines, pages.part(len(o.InForce), func(i int) Text { return forceLine(o.InForce[i], c.Now) })...)
+	return append(lines, pages.part(len(o.InForce), func(i int) Text { return o.forceLine(o.InForce[i], c.Now) })...)
 }

@@ -20,7 +20,8 @@ type Situation struct {
 	Rules    []apiclient.Rule
 	LookedAt time.Time // when entries and rules were read; zero: not yet
 	Scene    Scene
-	Storm    *Storm // nil: it is an attack, not a storm
+	Effects  map[string]Effect // what was seen of changes, by their ids
+	Storm    *Storm            // nil: it is an attack, not a storm
 	Now      time.Time
 }
 

@@ -34,7 +34,7 @@ func (c *Call) planUndoes() ([]Plan, error) {
 		line.Words = append(line.Words, ch.ID)
 		p := Plan{Line: Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: c.undoLater(ch.ID)}
 		if len(chosen) > 1 {
-			p.Warnings = []Warning{{Text: Say(changeWords(ch), " ", Code(ch.ID))}}
+			p.Warnings = []Warning{{Text: Say(changeWords(ch, nil), " ", Code(ch.ID))}}
 		}
 		plans = append(plans, p)
 	}

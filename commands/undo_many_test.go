@@ -282,7 +282,7 @@ func TestAnUndoThatFoundNothingLeft(t *testing.T) {
 	w.nothing(bob, "undo "+ch.ID, "gone already")
 	closed := w.ledger.change(ch.ID)
 	require.True(t, closed.Gone)
-	require.Contains(t, commands.ChangeLine(closed).String(), "taken back by Bob 2026-11-20 03:00 UTC, nothing of it was left")
+	require.Contains(t, commands.ChangeLine(closed, nil).String(), "taken back by Bob 2026-11-20 03:00 UTC, nothing of it was left")
 	read, err := commands.ReadMemo(closed.Memo())
 	require.NoError(t, err)
 	require.Equal(t, []any{commands.StateUndone, true}, []any{read.State, read.Gone}, "as an emptied memory finds it")

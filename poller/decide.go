@@ -198,9 +198,9 @@ func (p *Poller) look(a apiclient.Attack, at time.Time) Look {
 	return Look{Attack: a, At: at, Knocking: knocks, OngoingFor: p.cfg.OngoingFor}
 }
 
-// heed notes which denied sources still try: their hits leave the attack's record for one of their own.
+// heed notes which sources still try that are denied, or stopped by a patch: their hits leave the attack's record for one of their own.
 func (p *Poller) heed(a apiclient.Attack) {
-	if a.Type != apiclient.TypeBlockedSource {
+	if !a.Result() {
 		return
 	}
 	p.mu.Lock()
@@ -226,7 +226,7 @@ func (p *Poller) forgettable(r reading, u Update) (ids []string) {
 			continue
 		}
 		if a, read := r.attacks[id]; read {
-			seen = &sighting{a, r.at}
+			seen = &sighting{attack: a, at: r.at}
 		}
 		last := seen.attack.Last
 		if last.IsZero() {

@@ -31,6 +31,8 @@ const (
 	Asked          Reason = "asked"       // a second person is asked for, or has answered; no poll finds that
 	Ends           Reason = "ends"        // a measure ends while its attack goes on; likewise
 	Overdue        Reason = "overdue"     // a measure can't be ended; likewise
+	NoEffect       Reason = "no effect"   // a measure does nothing though it should; found by what polls see, and decided by others
+	CameBack       Reason = "came back"   // what was denied until a denial expired; likewise
 	PagerAway      Reason = "pager away"  // a pager can't be called; no poll finds that either
 )
 
@@ -82,7 +84,7 @@ func (n News) Rank() int {
 		return 1
 	case n.Storm != nil && n.Reason == NewAttack: // it stands for many
 		return 2
-	case slices.Contains([]Reason{Worsened, Blind, Gap, HandsTied, PagerAway, Ends, Overdue, Changed, Asked}, n.Reason): // a message that tells of a measure is what is left of it when Memory is emptied
+	case slices.Contains([]Reason{Worsened, Blind, Gap, HandsTied, PagerAway, NoEffect, CameBack, Ends, Overdue, Changed, Asked}, n.Reason): // a message that tells of a measure is what is left of it when Memory is emptied
 		return 2
 	case n.Reason == NewAttack:
 		return 3

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"net/netip"
 	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
 )
 
 // rememberEvery is how often Memory hears of polls without news. After a restart the time since is read once more,
@@ -59,6 +61,9 @@ func (p *Poller) poll(ctx context.Context) error {
 	if err := p.settle(ctx, r, u, readErr == nil); err != nil {
 		return err
 	}
+	if readErr == nil {
+		p.observe(ctx, r)
+	}
 	return readErr
 }
 
@@ -110,10 +115,11 @@ func (p *Poller) load(ctx context.Context) error {
 	p.latest = make(map[string]*sighting, len(p.shown))
 	for id, s := range p.shown {
 		if s.Storm == nil {
-			p.latest[id] = &sighting{s.Attack, s.SeenAt}
+			p.latest[id] = &sighting{s.Attack, s.SeenAt, true}
 		}
 	}
 	p.loadStorms()
+	p.unobserved = unobserved{before: map[string]*apiclient.Attack{}}
 	p.began, p.paces = m.Began, map[string]pace{}
 	p.agenda, p.paged = agenda{}, map[string]bool{}
 	for id := range p.shown {
@@ -144,7 +150,7 @@ func (p *Poller) commit(r reading, u Update, good bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, a := range r.attacks {
-		p.latest[id] = &sighting{a, r.at}
+		p.latest[id] = &sighting{attack: a, at: r.at}
 	}
 	p.keepStorms(u)
 	maps.Copy(p.shown, u.Shown)

@@ -52,6 +52,7 @@ type Config struct {
 	Muted      Muted         // nil: nothing is ever muted
 	Wanted     Wanted        // nil: nobody ever asks for cards of what storms gathered
 	Storm      StormConfig   // the zero one: each attack gets a card of its own
+	Observed   Observed      // nil: nobody wants to know
 	Channel    string        // of the first message, and of routes without one
 	Log        *slog.Logger  // nil: slog.Default()
 	Starts     *rate.Limiter // paces Run's first polls of all accounts that share it; nil: each polls at once
@@ -80,10 +81,11 @@ type Poller struct {
 	uncounted  bool                // something that seen is counted from may have changed
 	counted    time.Time           // when it was, on this machine's clock
 	came       arrivals            // of the last while, as this process saw them
+	unobserved unobserved          // what Observed is yet to be told
 
 	mu       sync.Mutex               // held by Poll while it writes these, and by whoever else reads them
 	skew     time.Duration            // how far the service's clock is ahead of this machine's
-	knocked  map[netip.Addr]time.Time // the last try of each denied source, on the service's clock
+	knocked  map[netip.Addr]time.Time // the last try of each source that is denied or patched, on the service's clock
 	shown    map[string]Shown         // by attack id, as Memory holds it
 	latest   map[string]*sighting     // every record as it was last read, results of measures too
 	paged    map[string]bool          // ids of attacks and storms with a pager; nil: Memory was not loaded yet
@@ -96,6 +98,7 @@ type Poller struct {
 type sighting struct {
 	attack apiclient.Attack
 	at     time.Time // on the service's clock
+	stored bool      // only Memory tells of it: it was not read since the start
 }
 
 // New makes a poller, which does nothing yet.

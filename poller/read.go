@@ -143,6 +143,7 @@ func (p *Poller) take(r *reading, page []apiclient.Attack) (changed bool) {
 			a = was.attack // the same, but held in memory once
 		} else {
 			changed, p.uncounted, r.changed = true, true, append(r.changed, a.ID)
+			p.noteChange(a.ID, was)
 		}
 		r.attacks[a.ID] = a
 		p.heed(a)

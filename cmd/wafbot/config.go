@@ -19,6 +19,7 @@ type Config struct {
 	Policy   Policy            `yaml:"policy"`
 	Audit    Audit             `yaml:"audit"`
 
+	speed   float64       // how many times faster than the real service an emulated one is; 0: it is the real one
 	settle  time.Duration // 0: settleFor; tests don't wait
 	origins *origins      // a pointer, so that printing a Config never shows what was written
 }

@@ -51,6 +51,7 @@ func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error 
 		l.Close()
 		return err
 	}
+	cfg.speed = d.Speed
 	for i := range cfg.Accounts {
 		cfg.Accounts[i].play(world, d.Speed)
 	}

@@ -36,16 +36,17 @@ type app struct {
 	bot     *bot.Bot
 	pollers map[string]*poller.Poller
 	tenants map[string]*commands.Account
-	pagers  map[string]pagers // by account
+	effects map[string]*commands.EffectWatch // by account
+	pagers  map[string]pagers                // by account
 	calls   *prometheus.CounterVec
 }
 
 // build puts the parts together. Nothing is asked of anybody yet. Audit entries go to out as JSON lines.
 func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
-	a := &app{cfg: cfg, log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*commands.Account{}, pagers: map[string]pagers{}, calls: pagerCalls()}
+	a := &app{cfg: cfg, log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*commands.Account{}, pagers: map[string]pagers{}, effects: map[string]*commands.EffectWatch{}, calls: pagerCalls()}
 	var err error
 	a.store, err = store.Open(store.Config{
-		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway, Follow: a.following, Watched: a.watched, Notice: a.notice,
+		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway, Follow: a.following, Watched: a.watched, Judged: a.judged, Notice: a.notice,
 		Asked: a.asked,
 	})
 	if err != nil {
@@ -61,6 +62,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 		if err != nil {
 			return nil, err
 		}
+		a.effects[account.Name] = commands.NewEffectWatch(tenant.Account, a.store, cfg.speed)
 		accounts, a.tenants[account.Name] = append(accounts, tenant.Account), tenant.Account
 		tenants = append(tenants, tenant)
 		if a.pagers[account.Name], err = account.pagers(); err != nil {
@@ -96,7 +98,7 @@ func (a *app) account(cfg Account) (bot.Account, error) {
 	}
 	p := poller.New(poller.Config{
 		Account: cfg.Name, API: api, Memory: a.store, Teller: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
-		Routes: cfg.routes(), Muted: a.muted(cfg.Name), Channel: cfg.Channel, Log: a.log, Starts: a.starts,
+		Routes: cfg.routes(), Muted: a.muted(cfg.Name), Observed: a.observed(cfg.Name), Channel: cfg.Channel, Log: a.log, Starts: a.starts,
 	})
 	a.pollers[cfg.Name] = p
 	applications := map[int]commands.Application{}
@@ -162,6 +164,7 @@ func (a *app) health(account string) (commands.HealthNow, bool) {
 func (a *app) follow(_ context.Context, ch commands.Change) {
 	if p, ok := a.pollers[ch.Account]; ok {
 		p.Refresh()
+		a.effects[ch.Account].Again()
 	}
 	if ch.AttackID != "" {
 		a.bot.Redraw(ch.Account)
@@ -217,7 +220,7 @@ func (a *app) tend(held, more context.Context, account string, duties <-chan sto
 		return
 	}
 	var g sync.WaitGroup
-	due := make(chan struct{}, 1)
+	due, audited := make(chan struct{}, 1), int64(0)
 	g.Go(func() { a.bot.Tend(held, more, account) })
 	g.Go(func() { _ = a.pollers[account].Run(more) })
 	g.Go(func() { a.page(held, more, account) })
@@ -230,6 +233,10 @@ func (a *app) tend(held, more context.Context, account string, duties <-chan sto
 				return
 			case d := <-duties:
 				a.pass(account, d, due)
+				if d.Audited != audited {
+					a.effects[account].Again() // another replica may have changed something
+					audited = d.Audited
+				}
 			}
 		}
 	})

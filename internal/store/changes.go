@@ -115,7 +115,12 @@ func (s *Store) readChanges(ctx context.Context, account string, answer *redis.S
 		all = append(all, c)
 	}
 	if len(old) > 0 {
-		if err := s.rdb.HDel(ctx, keyChanges(account), old...).Err(); err != nil {
+		_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+			p.HDel(ctx, keyEffects(account), old...)
+			p.HDel(ctx, keyChanges(account), old...)
+			return nil
+		})
+		if err != nil {
 			return nil, fmt.Errorf("forget old changes of %s: %w", account, err)
 		}
 	}

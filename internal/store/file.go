@@ -14,17 +14,19 @@ import (
 // File is all that is stored about an attack beside the attack itself, in one round trip: this is on the way from an attack to a person.
 func (s *Store) File(ctx context.Context, account, attack string) (file commands.File, err error) {
 	var changes *redis.StringSliceCmd
+	var effects *redis.MapStringStringCmd
 	var said, page, blind, polled *redis.StringCmd
 	var scene askedScene
 	_, err = s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		changes, said, page = p.HVals(ctx, keyChanges(account)), p.HGet(ctx, keyCases(account), attack), p.HGet(ctx, keyPages(account), attack)
+		effects = p.HGetAll(ctx, keyEffects(account))
 		blind, polled, scene = p.Get(ctx, keyBlind(account)), p.Get(ctx, keyGood(account)), askScene(ctx, p, account)
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return file, fmt.Errorf("read file of %s: %w", attack, err)
 	}
-	var errs [6]error
+	var errs [7]error
 	file.Changes, errs[0] = s.readChanges(ctx, account, changes)
 	file.Case, errs[1] = value[commands.Case](said, "read case of "+attack)
 	file.Page, errs[2] = value[commands.Page](page, "read page of "+attack)
@@ -32,5 +34,6 @@ func (s *Store) File(ctx context.Context, account, attack string) (file commands
 	spell, err := value[poller.Spell](blind, "read blind spell of "+account)
 	file.Blind, errs[4] = commands.Spell{From: spell.Since, Why: spell.Why}, err
 	file.Good, errs[5] = good(polled, account)
+	file.Effects, errs[6] = values[commands.Effect](effects, account, "effect")
 	return file, errors.Join(errs[:]...)
 }

@@ -34,6 +34,7 @@ package store
 //	{a:NAME}:tied          string  commands.Tied, the last one                        never
 //	{a:NAME}:tied:at       string  ID REVISION CHANNEL TS of the last one's notice    never
 //	{a:NAME}:changes       hash    change's id → commands.Change                      30 days after its end
+//	{a:NAME}:effects       hash    change's id → commands.Effect                      with the change
 //	{a:NAME}:requests      hash    request's id → commands.Request                    7 days after its end
 //	{a:NAME}:requests:at   hash    request's id → REVISION CHANNEL TS of its card     with the request
 //	{a:NAME}:requests:due  zset    request's id by the Unix time at which to look     when looked at
@@ -75,6 +76,7 @@ func keySources(account string) string     { return accountKey(account, "seen") 
 func keyTied(account string) string        { return accountKey(account, "tied") }
 func keyTiedAt(account string) string      { return accountKey(account, "tied:at") }
 func keyChanges(account string) string     { return accountKey(account, "changes") }
+func keyEffects(account string) string     { return accountKey(account, "effects") }
 func keyRequests(account string) string    { return accountKey(account, "requests") }
 func keyRequestsAt(account string) string  { return accountKey(account, "requests:at") }
 func keyRequestsDue(account string) string { return accountKey(account, "requests:due") }

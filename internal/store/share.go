@@ -20,6 +20,7 @@ const (
 
 // Duties is what there is to do for an account, besides polling it.
 type Duties struct {
+	Audited  int64     // the number of the last audit entry: one more is written for each change
 	Untold   int       // pieces of news
 	Wanted   int       // cards of gathered attacks
 	Outdated int       // cards
@@ -32,9 +33,9 @@ type Tend func(held, more context.Context, account string, duties <-chan Duties)
 
 // renewTending renews the lease of an account and looks what there is to do.
 // KEYS[1] the lease, KEYS[2] the outbox, KEYS[3] the marks of outdated cards, KEYS[4] the due changes, KEYS[5] the due requests,
-// KEYS[6] the cards that are wanted; ARGV[1] the holder's token, ARGV[2] the
+// KEYS[6] the cards that are wanted, KEYS[7] the number of the last audit entry; ARGV[1] the holder's token, ARGV[2] the
 // lease's length in ms. Result: the number of pieces of news, of marks, of wanted cards, and the Unix time of the first change or request that is due, -1 if there is
-// none; nothing, if the lease is lost.
+// none, and the number of the last audit entry; nothing, if the lease is lost.
 var renewTending = redis.NewScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {} end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
@@ -43,7 +44,7 @@ for i = 4, 5 do
   local first = tonumber(redis.call('ZRANGE', KEYS[i], 0, 0, 'WITHSCORES')[2] or '-1')
   if first >= 0 and (due < 0 or first < due) then due = first end
 end
-return {redis.call('HLEN', KEYS[2]), redis.call('HLEN', KEYS[3]), redis.call('SCARD', KEYS[6]), math.floor(due)}`)
+return {redis.call('HLEN', KEYS[2]), redis.call('HLEN', KEYS[3]), redis.call('SCARD', KEYS[6]), math.floor(due), tonumber(redis.call('GET', KEYS[7]) or '0')}`)
 
 // tending is an account that this replica tends.
 type tending struct {
@@ -243,7 +244,7 @@ func (sh *sharing) renew(ctx context.Context) {
 	accounts := slices.Sorted(maps.Keys(sh.held))
 	renewals := make([]call, len(accounts))
 	for i, account := range accounts {
-		keys := []string{keyLease(account), keyOutbox(account), keyRedraw(account), keyDue(account), keyRequestsDue(account), keyWanted(account)}
+		keys := []string{keyLease(account), keyOutbox(account), keyRedraw(account), keyDue(account), keyRequestsDue(account), keyWanted(account), keyAudited(account)}
 		renewals[i] = call{keys, []any{sh.held[account].lease.token, tendFor.Milliseconds()}}
 	}
 	until := time.Now().Add(tendFor)
@@ -256,7 +257,7 @@ func (sh *sharing) renew(ctx context.Context) {
 			t.lease.end(fmt.Errorf("%s: %w", t.lease.key, errLeaseLost))
 		default:
 			t.lease.extend(until)
-			t.tell(Duties{Untold: int(found[0]), Outdated: int(found[1]), Wanted: int(found[2]), Due: dueAt(found[3])})
+			t.tell(Duties{Untold: int(found[0]), Outdated: int(found[1]), Wanted: int(found[2]), Due: dueAt(found[3]), Audited: found[4]})
 		}
 	}
 }

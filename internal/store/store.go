@@ -29,6 +29,8 @@ type Config struct {
 	Follow func(c commands.Change) []poller.News
 	// Watched gives the news of what came of looking at a change; nil: there is none.
 	Watched func(l commands.Look) []poller.News
+	// Judged gives the news of what was seen of a change; nil: there is none.
+	Judged func(j commands.Judged) []poller.News
 	// Notice gives the news of a spell of refused changes; nil: there is none.
 	Notice func(t commands.Tied) []poller.News
 	// Asked gives the news of a request for a second person; nil: there is none.
@@ -43,6 +45,7 @@ type Store struct {
 	away      func(err error)
 	follow    func(c commands.Change) []poller.News
 	watched   func(l commands.Look) []poller.News
+	judged    func(j commands.Judged) []poller.News
 	notice    func(t commands.Tied) []poller.News
 	asked     func(q commands.Request) []poller.News
 	replica   string // what this process is called among all replicas
@@ -82,6 +85,9 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	if cfg.Watched == nil {
 		cfg.Watched = func(commands.Look) []poller.News { return nil }
 	}
+	if cfg.Judged == nil {
+		cfg.Judged = func(commands.Judged) []poller.News { return nil }
+	}
 	if cfg.Notice == nil {
 		cfg.Notice = func(commands.Tied) []poller.News { return nil }
 	}
@@ -90,7 +96,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	}
 	rdb := redis.NewUniversalClient(opts)
 	s := &Store{
-		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away, follow: cfg.Follow, watched: cfg.Watched, notice: cfg.Notice, asked: cfg.Asked,
+		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away, follow: cfg.Follow, watched: cfg.Watched, judged: cfg.Judged, notice: cfg.Notice, asked: cfg.Asked,
 		replica: newReplica(), peers: peers{changed: make(chan struct{})}, held: map[string]*lease{},
 	}
 	rdb.AddHook(once{lost: s.moved})

@@ -18,6 +18,7 @@ type campaign struct {
 	joined  time.Time // what came before was played when it started
 	ends    time.Time // zero: not yet known
 	records []*record // the newest last; the first waits for its first hit
+	patched *record   // what virtual patches stopped; nil: nothing yet
 	vulnID  int       // 0: no incident
 }
 

@@ -10,6 +10,7 @@ const (
 	unseen                 // let through without a look
 	blocked                // blocked and reported
 	denied                 // blocked for its source
+	patched                // blocked by a virtual patch
 )
 
 // judge decides what becomes of an attack's requests of one source. The allowlist wins over the denylist, that over the graylist.
@@ -36,11 +37,11 @@ func (a *account) judge(c *campaign, s *source, now time.Time) verdict {
 			continue
 		}
 		switch {
-		case r.kind == "vpatch" && r.patches(c, s.request):
-			return blocked
+		case r.kind == virtualPatch && r.patches(c, s.request):
+			return patched
 		case r.kind == "regex" && r.indicates(s.request):
-			if r.attackType == "vpatch" {
-				return blocked
+			if r.attackType == virtualPatch {
+				return patched
 			}
 			malicious = true
 		}

@@ -54,7 +54,7 @@ func kindOf(attackType string) kind {
 		return clean("API abuse", 50, 200)
 	case blockedSource:
 		return server("Blocked source", 20)
-	case "vpatch":
+	case virtualPatch:
 		return server("Virtual patch", 50)
 	}
 	return server(strings.ToUpper(attackType), 50)

@@ -17,17 +17,17 @@ func patchable() []string {
 
 // parseRule reads a new rule, with exactly the fields that its type has; what is wrong is noted in p.
 func (a *account) parseRule(p *params) *rule {
-	r := &rule{kind: oneOf(p, "type", []string{"vpatch", "regex", "service_mode"})}
+	r := &rule{kind: oneOf(p, "type", []string{virtualPatch, "regex", "service_mode"})}
 	fields := []string{"clientid", "type", "action", "validated"}
 	switch r.kind {
-	case "vpatch":
+	case virtualPatch:
 		fields = append(fields, "point", "attack_type")
 		r.point = parsePoint(p)
 		r.attackType = oneOf(p, "attack_type", patchable())
 	case "regex":
 		fields = append(fields, "point", "attack_type", "comment", "regex")
 		r.point = parsePoint(p)
-		r.attackType = oneOf(p, "attack_type", append(patchable(), "vpatch"))
+		r.attackType = oneOf(p, "attack_type", append(patchable(), virtualPatch))
 		r.comment = comment(p)
 		r.regex = required[string](p, "regex")
 		if _, err := regexp.Compile(r.regex); err != nil || r.regex == "" {

@@ -11,6 +11,7 @@ import (
 
 const (
 	blockedSource = "blocked_source"
+	virtualPatch  = "vpatch"
 	// silence is how long an attack's last hit may be ago; a later one opens a new record.
 	silence = time.Hour
 	// listedSources is how many sources ip_top names.

@@ -192,7 +192,7 @@ func (a *account) lastTraffic(now time.Time) []TrafficPoint {
 func (r *rule) state(now time.Time) RuleState {
 	what := r.kind
 	switch r.kind {
-	case "vpatch":
+	case virtualPatch:
 		what = fmt.Sprintf("blocks %s in %v of", r.attackType, slices.Concat(r.point...))
 	case "regex":
 		what = fmt.Sprintf("marks %v matching %q as %s in", slices.Concat(r.point...), r.regex, r.attackType)

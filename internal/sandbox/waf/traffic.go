@@ -121,6 +121,9 @@ func (s *Service) hit(a *account, c *campaign, h hits) {
 	case denied:
 		now.Blocked = h.n
 		s.knock(a, c, h)
+	case patched:
+		now.Blocked = h.n
+		s.reportPatched(a, c, h)
 	}
 	h.source.totals.add(now)
 	a.point(h.at).add(h.source.IP, now)
@@ -144,6 +147,20 @@ func (s *Service) report(a *account, c *campaign, h hits) *record {
 	}
 	r.add(h.source, h.n, h.at)
 	return r
+}
+
+// reportPatched counts what a virtual patch stopped, in a record of its own; after an hour's silence that is a new one.
+func (s *Service) reportPatched(a *account, c *campaign, h hits) {
+	r := c.patched
+	if r == nil || h.at.Sub(r.last) > silence {
+		spec := c.spec
+		spec.Type = virtualPatch
+		r = s.newRecord(a, spec, h.at)
+		c.patched = r
+		a.records = append(a.records, r)
+	}
+	r.add(h.source, h.n, h.at)
+	r.totals.Blocked += h.n
 }
 
 // knock is a denied source at an application.

@@ -159,10 +159,16 @@ func TestPatchBlocksOnlyWhatItCovers(t *testing.T) {
 				return
 			}
 			require.Equal(t, waf.Totals{Blocked: 20}, became)
-			record := w.list(attacks, `{"filter":{"clientid":[5]}}`)[0]
-			require.Equal(t, "Partially blocked", record["block_status"])
-			require.EqualValues(t, w.state().Attacks[0].Hits, record["hits"])
-			require.Contains(t, record["statuscodes"], 403.0)
+			records := w.list(attacks, `{"filter":{"clientid":[5]}}`)
+			require.Len(t, records, 2, "patched hits leave the attack's record for one of their own")
+			require.Equal(t, "monitored", records[0]["block_status"])
+			require.EqualValues(t, w.state().Attacks[0].Hits, records[0]["hits"])
+			patched := records[1]
+			require.Equal(t, "vpatch", patched["type"])
+			require.Equal(t, "blocked", patched["block_status"])
+			require.EqualValues(t, 20, patched["hits"])
+			require.Equal(t, records[0]["path"], patched["path"])
+			require.Equal(t, []any{403.0}, patched["statuscodes"])
 		})
 	}
 }

@@ -1,0 +1,90 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// Judged is the news that a change does nothing though it should, or that what it denied came back, each once. Its id begins with the change's.
+func Judged(j commands.Judged, channel string) []poller.News {
+	if !j.Tell {
+		return nil
+	}
+	n := poller.News{Account: j.Change.Account, Channel: channel, At: j.Effect.At, Reason: poller.NoEffect}
+	if j.Effect.Finding == commands.CameBack {
+		n.Reason = poller.CameBack
+	}
+	n.ID = fmt.Sprintf("%s:%s", j.Change.ID, n.Reason)
+	return []poller.News{n}
+}
+
+// tellEffect says under the card of its attack that a change does nothing, or that what it denied came back, if that is so by now; in the account's
+// channel where there is no card.
+func (b *Bot) tellEffect(ctx context.Context, a Account, n poller.News) error {
+	ch, ok, err := b.changeOf(ctx, n)
+	if err != nil {
+		return err
+	}
+	if !ok || ch.State == commands.StateUndone {
+		return b.record(ctx, n, place{})
+	}
+	shown, _, err := b.cfg.Memory.Shown(ctx, n.Account, ch.AttackID)
+	if err != nil {
+		return err
+	}
+	file, err := b.cfg.Memory.File(ctx, n.Account, ch.AttackID)
+	if err != nil {
+		return err
+	}
+	s := b.situation(a, shown, file)
+	if finding := file.Effects[ch.ID].Finding; finding != commands.NoEffect && finding != commands.CameBack || s.Replaced(ch) {
+		return b.record(ctx, n, place{})
+	}
+	channel, ts, err := b.cfg.Memory.Card(ctx, n.Account, ch.AttackID)
+	if err != nil {
+		return err
+	}
+	called := concerned(ch, file.Case, shown)
+	if ts != "" {
+		call := newsCall(n, b.effectMessage(s, ch, called), ts)
+		call.Channel = channel
+		if err := b.tellCall(ctx, n, call); !errors.Is(err, errNowhere) {
+			return err
+		}
+		// The card was deleted, or its channel can't be posted to.
+	}
+	return b.tellMessage(ctx, n, b.effectMessage(s, ch, called))
+}
+
+// concerned are who made the change, and who is on its attack, else whom the attack's route calls: it got worse.
+func concerned(ch commands.Change, said commands.Case, shown poller.Shown) (users []string) {
+	all := []string{ch.Actor.ID, shown.Mention}
+	if said.Owner != nil {
+		all[1] = said.Owner.ID
+	}
+	for _, user := range all {
+		if user != "" && ch.Actor.Via != commands.ViaClock && !strings.HasPrefix(user, "cli:") && !slices.Contains(users, user) {
+			users = append(users, user)
+		}
+	}
+	return users
+}
+
+// effectMessage calls people to a change that does nothing, or whose source came back, with the way to take it back.
+func (b *Bot) effectMessage(s commands.Situation, ch commands.Change, users []string) Message {
+	lines := s.NoEffectLines(ch)
+	for _, user := range slices.Backward(users) {
+		lines[0] = commands.Say(commands.User(user), " ", lines[0])
+	}
+	var buttons []commands.Suggestion
+	if undo, ok := commands.UndoButton(ch, s.Now); ok {
+		buttons = append(buttons, undo)
+	}
+	return linesMessage(lines, buttons)
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+
+	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// observed has an account's poller tell the watch of its changes what it sees, and has this replica show at once what that means.
+func (a *app) observed(account string) poller.Observed {
+	return func(ctx context.Context, o poller.Observation) {
+		g := commands.Glance{At: o.At, Since: o.Since, Skew: o.Skew, Pairs: make([]commands.Pair, len(o.Pairs))}
+		for i, p := range o.Pairs {
+			g.Pairs[i] = commands.Pair(p)
+		}
+		all, err := a.effects[account].See(ctx, g)
+		if err != nil && ctx.Err() == nil {
+			a.log.Error("look what changes do", "account", account, "err", err)
+		}
+		for _, j := range all {
+			switch {
+			case j.Change.AttackID == "":
+			case j.Turned:
+				a.bot.Redraw(account, j.Change.AttackID)
+			default:
+				a.bot.Outdated(account)
+			}
+			a.bot.Wake(account, a.judged(j))
+		}
+	}
+}
+
+// judged is the news of what was seen of a change.
+func (a *app) judged(j commands.Judged) []poller.News {
+	return bot.Judged(j, a.configured(j.Change.Account).Channel)
+}

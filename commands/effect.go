@@ -1,0 +1,279 @@
+package commands
+
+import (
+	"cmp"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// Effect is what was seen of a change since it was accepted, and what that was judged to mean. What was seen only grows.
+type Effect struct {
+	Parts   map[string]Traffic `json:"parts,omitempty"` // of each source that it denies, as the grammar writes it; of a rule under ""
+	Finding Finding            `json:"finding,omitempty"`
+	At      time.Time          `json:"at,omitzero"`      // of the look by which it was judged so, on this machine's clock
+	From    time.Time          `json:"from,omitzero"`    // without a gap it was watched since; zero: since it was accepted
+	Called  []Finding          `json:"called,omitempty"` // what people were called about, each once
+}
+
+// Traffic is what was seen of the hits that a change is to stop. None of it is exact: the service counts samples.
+type Traffic struct {
+	Through Tally `json:"through,omitzero"` // let through; counted from when the change was to work for sure, its Last since it was accepted
+	Mixed   Tally `json:"mixed,omitzero"`   // in records of which the service blocks some or all, so that nobody can tell; likewise
+	Stopped Tally `json:"stopped,omitzero"` // at least so many
+	After   Tally `json:"after,omitzero"`   // let through since a denial expired
+}
+
+// Tally counts hits.
+type Tally struct {
+	N     int64     `json:"n,omitempty"`
+	First time.Time `json:"first,omitzero"` // of those that are counted
+	Last  time.Time `json:"last,omitzero"`
+}
+
+// Finding is what a change was found to do.
+type Finding string
+
+// The findings.
+const (
+	NotYet   Finding = ""          // it need not work yet, as far as is known
+	Works    Finding = "works"     // it stops something, and nothing gets through
+	InPart   Finding = "in part"   // it stops something, and something gets through all the same
+	NoEffect Finding = "no effect" // well after it was to work nothing is stopped and something gets through
+	Unseen   Finding = "unseen"    // nothing was seen by which it can be judged
+	CameBack Finding = "came back" // it was a denial that expired, and its source knocked to the end, or gets through since
+)
+
+// Glance is what one look at the service's records found.
+type Glance struct {
+	At    time.Time     // on this machine's clock
+	Since time.Time     // of the look before; zero: what stood there before isn't known
+	Skew  time.Duration // how far the service's clock is ahead of this machine's
+	Pairs []Pair        // the records that changed
+}
+
+// Pair is a record that changed.
+type Pair struct {
+	Before *apiclient.Attack // nil: it was not listed, or that isn't known
+	Now    apiclient.Attack
+}
+
+// growth is hits that came since the look before, at the latest.
+type growth struct {
+	n           int64
+	since, last time.Time
+}
+
+// glimpse is a pair taken apart: what came, in all and of each source that the service names.
+type glimpse struct {
+	record  apiclient.Attack
+	turned  bool // from not blocked to partly blocked: some were stopped
+	hits    growth
+	sources map[netip.Addr]growth
+}
+
+// glimpse takes a pair apart. Fewer hits than before are an effect of sampling, and of a source that wasn't listed before it isn't known how many
+// of its hits are new, unless all were listed.
+func (g Glance) glimpse(p Pair) glimpse {
+	s := glimpse{record: p.Now, sources: map[netip.Addr]growth{}}
+	grown := growth{since: g.Since, last: g.last(p.Now)}
+	var before apiclient.Attack
+	if p.Before == nil {
+		grown.since = p.Now.First.Add(-g.Skew)
+		before = apiclient.Attack{Hits: apiclient.Known(0), SourceCount: apiclient.Known(0)}
+	} else {
+		before = *p.Before
+		s.turned = before.Status() == apiclient.StatusNotBlocked && p.Now.Status() == apiclient.StatusPartly
+	}
+	s.hits = grown.by(before.Hits, p.Now.Hits)
+	all := before.SourceCount.Known && before.SourceCount.N == int64(len(before.Sources))
+	for _, source := range p.Now.Sources {
+		was, listed := shareOf(before, source.IP)
+		if _, twice := s.sources[source.IP]; twice || !listed && !all {
+			continue
+		}
+		if more := grown.by(was, source.Hits); more.n > 0 {
+			s.sources[source.IP] = more
+		}
+	}
+	return s
+}
+
+// last is a record's last hit on this machine's clock; at the latest, now.
+func (g Glance) last(a apiclient.Attack) time.Time {
+	if a.Last.IsZero() {
+		return g.At
+	}
+	return earlier(a.Last.Add(-g.Skew), g.At)
+}
+
+func (g growth) by(before, now apiclient.Figure) growth {
+	if before.Known && now.Known && now.N > before.N {
+		g.n = now.N - before.N
+	}
+	return g
+}
+
+// shareOf is how many of a record's hits a source sent; none of one that isn't listed.
+func shareOf(a apiclient.Attack, source netip.Addr) (hits apiclient.Figure, listed bool) {
+	for _, s := range a.Sources {
+		if s.IP == source {
+			return s.Hits, true
+		}
+	}
+	return apiclient.Known(0), false
+}
+
+// subject is what a change is judged by: all that one of its entries or its rule is to stop.
+type subject struct {
+	key    string // in Effect.Parts
+	target *Target
+	apps   []int // of an entry
+	rule   *apiclient.Rule
+	scope  apiclient.Scope // of a rule
+}
+
+// subjects are what the change can be judged by; none where that can't be seen, as unseeable says.
+func (c Change) subjects() (all []subject) {
+	if c.Amends() != "" || c.unseeable() != "" {
+		return nil
+	}
+	for _, s := range c.Steps {
+		switch {
+		case !s.Done:
+		case s.Kind == AddEntry:
+			for _, t := range targetsOf(*s.Entry) {
+				all = append(all, subject{key: t.String(), target: &t, apps: s.Entry.Apps})
+			}
+		case s.Kind == CreateRule:
+			if scope, ok := apiclient.ConditionsScope(s.Rule.Conditions); ok {
+				all = append(all, subject{rule: s.Rule, scope: scope})
+			}
+		}
+	}
+	return all
+}
+
+// unseeable says why nobody can see whether the change works; "" where one can.
+func (c Change) unseeable() string {
+	for _, s := range c.Steps {
+		switch {
+		case s.Kind == AddEntry && s.Entry.List == apiclient.ListAllow:
+			return "an allowed source looks as any that gets through"
+		case s.Kind == AddEntry && s.Entry.List == apiclient.ListGray:
+			return "gray sources are blocked in safe_blocking mode only, and which hits those are isn't told"
+		case s.Kind == AddEntry && s.Entry.Kind != apiclient.KindRange && s.Entry.Kind != apiclient.KindCountry:
+			return "the service doesn't tell which sources are of that kind"
+		case s.Kind == CreateRule && s.Rule.Type == apiclient.RuleRegex:
+			return "the service doesn't tell which requests match"
+		case s.Kind == CreateRule && s.Rule.Type == apiclient.RuleMode && s.Rule.Mode != apiclient.ModeBlock:
+			return "no record shows by which mode it was let through"
+		}
+	}
+	return ""
+}
+
+// of is what came of all that the subject is to stop, and how the record has it: as let through, as stopped, or as neither for sure.
+func (s subject) of(g glimpse) (came growth, as apiclient.Status) {
+	if s.target != nil {
+		return s.ofSources(g)
+	}
+	a := g.record
+	stopped := a.Type == apiclient.TypeVirtualPatch
+	switch {
+	case !s.place(a) || a.Type == apiclient.TypeBlockedSource || a.FalsePositive() && !stopped:
+		return growth{}, ""
+	case s.rule.Type == apiclient.RuleMode && !stopped && !apiclient.Patchable(a.Type):
+		return growth{}, "" // to a mode its requests look clean
+	case s.rule.Type == apiclient.RuleMode && stopped:
+		return growth{}, ""
+	case s.rule.Type == apiclient.RulePatch && !s.patches(a):
+		return growth{}, ""
+	case stopped:
+		return g.hits, apiclient.StatusBlocked
+	}
+	return g.hits, a.Status()
+}
+
+// ofSources judges an entry by its sources' own shares. Of a record that is blocked nobody can tell whether the entry stopped them: what an entry
+// stops leaves the record.
+func (s subject) ofSources(g glimpse) (came growth, as apiclient.Status) {
+	a := g.record
+	if !everywhere(s.apps) && (!a.App.Known || !meet(s.apps, []int{int(a.App.N)})) || a.Type == apiclient.TypeVirtualPatch {
+		return growth{}, ""
+	}
+	for _, source := range a.Sources {
+		more, ok := g.sources[source.IP]
+		if !ok || !s.target.holds(source) {
+			continue
+		}
+		came = growth{came.n + more.n, more.since, more.last}
+	}
+	switch {
+	case a.Type == apiclient.TypeBlockedSource:
+		return came, apiclient.StatusBlocked
+	case a.Status() == apiclient.StatusNotBlocked:
+		return came, apiclient.StatusNotBlocked
+	}
+	return came, apiclient.StatusPartly
+}
+
+// holds reports whether an entry for t is for a source.
+func (t Target) holds(source apiclient.Source) bool {
+	if t.Kind == apiclient.KindCountry {
+		return strings.EqualFold(t.Value, source.Country)
+	}
+	return t.Kind == apiclient.KindRange && t.Prefix.Contains(source.IP)
+}
+
+// place reports whether a record is of exactly the place that the rule is for.
+func (s subject) place(a apiclient.Attack) bool {
+	path, below := strings.CutSuffix(s.scope.Path, "*")
+	inPath := s.scope.Path == "" || a.Path == s.scope.Path || below && strings.HasPrefix(a.Path, path)
+	return inPath && (!s.scope.App.Known || s.scope.App == a.App) && (s.scope.Host == "" || strings.EqualFold(s.scope.Host, a.Domain)) &&
+		(s.scope.Method == "" || strings.EqualFold(s.scope.Method, a.Method))
+}
+
+// patches reports whether a record of the rule's place is of the type and in the part that it patches, as far as the record tells.
+func (s subject) patches(a apiclient.Attack) bool {
+	if s.rule.AttackType == anyAttack {
+		return true
+	}
+	part, told := apiclient.ParameterPoint(a.Parameter)
+	if a.Type == apiclient.TypeVirtualPatch {
+		return !told || part.String() == s.rule.Point.String()
+	}
+	return a.Type == s.rule.AttackType && told && part.String() == s.rule.Point.String()
+}
+
+// see takes in what came. Through and mixed hits are counted from a time on; when the last came matters before, too.
+func (t Traffic) see(came growth, as apiclient.Status, accepted, from time.Time) Traffic {
+	switch {
+	case came.n == 0 || !came.last.After(accepted):
+	case as == apiclient.StatusBlocked:
+		if !came.since.Before(accepted) {
+			t.Stopped = t.Stopped.plus(came)
+		}
+	case as == apiclient.StatusNotBlocked:
+		t.Through = t.Through.from(came, from)
+	default:
+		t.Mixed = t.Mixed.from(came, from)
+	}
+	return t
+}
+
+func (t Tally) from(came growth, from time.Time) Tally {
+	if !came.since.Before(from) {
+		return t.plus(came)
+	}
+	t.Last = later(t.Last, came.last)
+	return t
+}
+
+func (t Tally) plus(came growth) Tally {
+	t.N += came.n
+	t.First, t.Last = cmp.Or(t.First, came.last), later(t.Last, came.last)
+	return t
+}

@@ -1,0 +1,165 @@
+package commands
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// How often what was judged is written down though only its figures changed: when they doubled, a minute later at the earliest; else that long
+// later. They are lower bounds, so an older one is no lie.
+const (
+	figuresSoonest = time.Minute
+	figuresLatest  = 5 * time.Minute
+)
+
+// rereadAfter is how long the changes that are watched are taken for what they were, unless something tells that they changed.
+const rereadAfter = time.Minute
+
+// Effects remembers what was seen of changes.
+type Effects interface {
+	// Changes are the account's changes, the newest first.
+	Changes(ctx context.Context, account string) ([]Change, error)
+	// Effects are what was seen of an account's changes, by their ids.
+	Effects(ctx context.Context, account string) (map[string]Effect, error)
+	// SaveEffects writes down what was seen, has the cards of the changes' attacks be drawn again, and has people told what they are to be told,
+	// all in one step. It fails when another replica tends the account by now.
+	SaveEffects(ctx context.Context, account string, all []Judged) error
+}
+
+// Judged is a change with what was seen of it.
+type Judged struct {
+	Change Change
+	Effect Effect
+	Turned bool // the finding is another than before
+	Tell   bool // people are told: it has no effect though it should, or what it denied came back
+}
+
+// EffectWatch sees what becomes of one account's changes, by the looks at the service's records. Only Again may be called at the same time as others.
+type EffectWatch struct {
+	account *Account
+	memory  Effects
+	judge   judge
+	stale   atomic.Bool // changes may have been made since they were read
+
+	known    bool // what follows is what memory holds, or newer
+	read     time.Time
+	changes  []Change // those that are watched
+	subjects map[string][]subject
+	effects  map[string]Effect // by change, as seen
+	saved    map[string]Effect // and as written down
+}
+
+// NewEffectWatch makes the watch of an account. Speed is how many times faster than the real service this one is; 0: it is the real one.
+func NewEffectWatch(account *Account, memory Effects, speed float64) *EffectWatch {
+	return &EffectWatch{account: account, memory: memory, judge: judge{speed}}
+}
+
+// Again says that the account's changes may be others by now.
+func (w *EffectWatch) Again() { w.stale.Store(true) }
+
+// See takes a glance in, and writes down what it means, where that is worth showing. It gives what was written down. A glance at which nothing came
+// costs no reading and no writing, unless time alone changes what is to be said. After an error what was seen is lost but for what was written down.
+func (w *EffectWatch) See(ctx context.Context, g Glance) ([]Judged, error) {
+	if g.Since.IsZero() {
+		w.known = false // another replica may have watched meanwhile
+	}
+	if err := w.load(ctx, g.At); err != nil {
+		return nil, err
+	}
+	w.observe(g)
+	all := w.worthSaving(g.At)
+	if slices.ContainsFunc(all, func(j Judged) bool { return j.Tell }) {
+		w.Again() // nobody is called about what was taken back just now
+		if err := w.load(ctx, g.At); err != nil {
+			return nil, err
+		}
+		all = w.worthSaving(g.At)
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	if err := w.memory.SaveEffects(ctx, w.account.Name, all); err != nil {
+		w.known = false
+		return nil, err
+	}
+	for _, j := range all {
+		w.effects[j.Change.ID], w.saved[j.Change.ID] = j.Effect, j.Effect
+	}
+	return all, nil
+}
+
+// load reads what is to be watched, if it isn't known or may be others by now.
+func (w *EffectWatch) load(ctx context.Context, now time.Time) error {
+	stale := w.stale.Swap(false)
+	if w.known && !stale && (len(w.changes) == 0 || now.Sub(w.read) < rereadAfter) {
+		return nil
+	}
+	all, err := w.memory.Changes(ctx, w.account.Name)
+	if err == nil && !w.known {
+		w.saved, err = w.memory.Effects(ctx, w.account.Name)
+		w.effects = maps.Clone(w.saved)
+	}
+	if err != nil {
+		w.Again()
+		return err
+	}
+	w.known, w.read, w.changes, w.subjects = true, now, nil, map[string][]subject{}
+	for _, ch := range all {
+		if subjects := ch.subjects(); len(subjects) > 0 && ch.watched(all, now) {
+			w.changes, w.subjects[ch.ID] = append(w.changes, ch), subjects
+		}
+	}
+	return nil
+}
+
+// observe takes what came into all that is watched.
+func (w *EffectWatch) observe(g Glance) {
+	if len(g.Pairs) == 0 && !g.Since.IsZero() {
+		return
+	}
+	seen := make([]glimpse, len(g.Pairs))
+	for i, p := range g.Pairs {
+		seen[i] = g.glimpse(p)
+	}
+	for _, ch := range w.changes {
+		e, news := w.effects[ch.ID], seen
+		if g.Since.IsZero() { // of what came before only what is written down is known, and must not be counted twice
+			news = slices.DeleteFunc(slices.Clone(seen), func(s glimpse) bool { return !s.hits.since.After(e.At) })
+			e.From = g.At
+		}
+		w.effects[ch.ID] = w.judge.observe(e, ch, w.subjects[ch.ID], news)
+	}
+}
+
+// worthSaving judges all that is watched, and gives what people should see.
+func (w *EffectWatch) worthSaving(now time.Time) (all []Judged) {
+	for _, ch := range w.changes {
+		e, saved := w.effects[ch.ID], w.saved[ch.ID]
+		e.Finding, e.At = w.judge.finding(e, ch, now, w.account.OngoingFor), now
+		turned := e.Finding != saved.Finding
+		switch age := now.Sub(saved.At); {
+		case turned:
+		case e.Finding == NotYet && saved.At.IsZero(), maps.Equal(e.Parts, saved.Parts), age < figuresSoonest:
+			continue
+		case e.figures() < 2*saved.figures() && age < figuresLatest:
+			continue
+		}
+		tell := (e.Finding == NoEffect || e.Finding == CameBack) && !slices.Contains(e.Called, e.Finding)
+		if tell {
+			e.Called = append(slices.Clip(e.Called), e.Finding)
+		}
+		all = append(all, Judged{Change: ch, Effect: e, Turned: turned, Tell: tell})
+	}
+	return all
+}
+
+// figures are all hits that were counted.
+func (e Effect) figures() (n int64) {
+	for _, t := range e.Parts {
+		n += t.Through.N + t.Mixed.N + t.Stopped.N + t.After.N
+	}
+	return n
+}

@@ -1,0 +1,340 @@
+package commands
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// words say what was seen of a change; nothing while it need not work yet.
+func (e Effect) words(c Change) Text {
+	if keys := c.parts(); len(keys) > 1 {
+		return e.several(keys, c)
+	}
+	var t Traffic
+	for _, one := range e.Parts {
+		t = one
+	}
+	head := Bold(heads[e.Finding])
+	switch e.Finding {
+	case Works:
+		return Say(head, ": ", e.quiet(t, c), ", at least ", number64(t.Stopped.N), " stopped, the last ", t.Stopped.Last)
+	case InPart:
+		return Say(Bold("works in part"), ": at least ", number64(t.Stopped.N), " stopped, ", t.leak())
+	case NoEffect:
+		if t.Stopped.N > 0 {
+			return Say(Bold("works NO LONGER"), ": the last was stopped ", t.Stopped.Last, ", ", t.leak())
+		}
+		return Say(head, ": ", t.leak())
+	case Unseen:
+		return Say(head, ": ", e.unseen(t, c))
+	case CameBack:
+		return Say(head, ": ", t.back())
+	}
+	return nil
+}
+
+// brief are words for a row of a listing.
+func (e Effect) brief() Text {
+	stopped := int64(0)
+	for _, t := range e.Parts {
+		stopped += t.Stopped.N
+	}
+	switch e.Finding {
+	case Works, InPart:
+		return Say(Bold(heads[e.Finding]), ", at least ", number64(stopped), " stopped")
+	case NoEffect, Unseen, CameBack:
+		return Say(Bold(heads[e.Finding]))
+	}
+	return nil
+}
+
+// heads are the findings in words, of one source or rule.
+var heads = map[Finding]string{
+	Works: "works", InPart: "works in part", NoEffect: "NO EFFECT", Unseen: "unknown whether it works", CameBack: "its source came back",
+}
+
+// quiet says since when nothing got through, as far as it was watched.
+func (e Effect) quiet(t Traffic, c Change) Text {
+	return Say("nothing through since ", later(later(c.At, e.From), later(t.Through.Last, t.Mixed.Last)))
+}
+
+// leak says what got through, or may have.
+func (t Traffic) leak() Text {
+	if t.Through.N == 0 {
+		return Say(number64(t.Mixed.N), Plural(t.Mixed.N, " more hit"), " in records that the service only partly blocks: whether any got through, nobody can tell")
+	}
+	return Say(number64(t.Through.N), Plural(t.Through.N, " hit"), " got through since ", t.Through.First, ", the last ", t.Through.Last)
+}
+
+// unseen says why nothing is known.
+func (e Effect) unseen(t Traffic, c Change) Text {
+	if t.Mixed.N > 0 {
+		return Say("nothing was reported as stopped by it, and ", t.leak())
+	}
+	return Say("nothing of it was seen since ", later(later(c.At, e.From), later(t.Through.Last, t.Mixed.Last)), ", neither stopped nor let through: stopped or gone, nobody can tell")
+}
+
+func (t Traffic) back() Text {
+	if t.After.N > 0 {
+		return Say(number64(t.After.N), Plural(t.After.N, " hit"), " got through since ", t.After.First, ", the last ", t.After.Last)
+	}
+	return Say("it knocked to the end, the last time ", t.Stopped.Last)
+}
+
+// several says of a change that denies several sources what was seen of how many, and which it doesn't stop.
+func (e Effect) several(keys []string, c Change) Text {
+	if e.Finding == NotYet {
+		return nil
+	}
+	var all Traffic
+	var leaks, back []string
+	stopped, last := 0, time.Time{}
+	for _, key := range keys {
+		t := e.Parts[key]
+		switch {
+		case t.After.N > 0 || e.Finding == CameBack && t.Stopped.N > 0:
+			back = append(back, key)
+		case t.Stopped.N > 0:
+			stopped++
+		case t.Through.N+t.Mixed.N > 0:
+			leaks = append(leaks, key)
+		}
+		all.Stopped.N += t.Stopped.N
+		last = later(last, later(t.Through.Last, t.Mixed.Last))
+	}
+	if len(back) > 0 {
+		return Say(Bold("sources came back"), ": ", naming(back))
+	}
+	line := Say(Bold(heads[e.Finding]), ": ")
+	line = Say(line, "stops ", stopped, " of ", count(len(keys), "source"), " (at least ", number64(all.Stopped.N), Plural(all.Stopped.N, " hit"), ")")
+	if rest := len(keys) - stopped - len(leaks); rest > 0 {
+		line = Say(line, ", ", rest, " not seen since ", later(c.At, e.From))
+	}
+	if len(leaks) > 0 {
+		return Say(line, ", gets through: ", naming(leaks), ", the last ", last)
+	}
+	return line
+}
+
+// naming names the first three.
+func naming(keys []string) Text {
+	var line Text
+	for i, key := range keys[:min(3, len(keys))] {
+		if i > 0 {
+			line = Say(line, ", ")
+		}
+		line = Say(line, Code(key))
+	}
+	if more := len(keys) - 3; more > 0 {
+		line = Say(line, " and ", more, " more")
+	}
+	return line
+}
+
+func number64(n int64) string { return apiclient.Known(n).String() }
+
+// shouldWork says when a change is to work, once it was accepted: which is when it can be judged at the soonest, or why it can't.
+func (c Change) shouldWork() Text {
+	by := Text(nil)
+	switch {
+	case c.Extends != "":
+		return c.accepted()
+	case c.When == entryWorks:
+		by = Say("accepted by the service, due ", c.At.Add(entryDelays.Works))
+	case c.When == ruleWorks:
+		by = Say("accepted by the service, compiling, due by ", c.At.Add(ruleDelays.Works))
+	default:
+		return c.accepted()
+	}
+	if why := c.unseeable(); why != "" {
+		return Say(by, "; whether it works can't be seen: ", why)
+	}
+	return by
+}
+
+// Likely are the reasons for which a change may have no effect that fit what is known, the likeliest first.
+func (s Situation) Likely(c Change) []Text {
+	var all []Text
+	if s.Attack.App.Known {
+		all = append(all, s.powerless(int(s.Attack.App.N))...)
+	}
+	for _, sub := range c.subjects() {
+		if sub.target != nil {
+			all = append(all, s.overruled(sub)...)
+		}
+	}
+	if !s.LookedAt.IsZero() && s.LookedAt.Sub(c.At) > listedWithin && c.mode() == "" && !s.stands(c) {
+		all = append(all, Say("it is no longer listed at the service: somebody removed or replaced it"))
+	}
+	if c.rules() {
+		all = append(all, s.allowed()...)
+	}
+	if len(all) == 0 {
+		all = append(all, Say("a node's own setting overrides it, or nodes see the traffic out of band and can't block"))
+	}
+	return all[:min(3, len(all))]
+}
+
+// powerless says that nothing can be blocked on an application.
+func (s Situation) powerless(app int) (all []Text) {
+	name := s.Account.AppName(apiclient.Known(int64(app)))
+	switch {
+	case s.Account.Applications[app].CannotBlock:
+		all = append(all, Say(name, " can't block (", Code("can_block: false"), " in the configuration)"))
+	case !s.LookedAt.IsZero() && ModeByRules(s.Rules, app) == apiclient.ModeOff:
+		all = append(all, Say("the mode of ", name, " is off: nothing is blocked there"))
+	}
+	return all
+}
+
+// overruled says why an entry may not be heeded: the allowlist wins, it is for other applications, or its source is something that many come through.
+func (s Situation) overruled(sub subject) (all []Text) {
+	want := apiclient.IPRule{Kind: sub.target.Kind, Subnet: sub.target.Prefix, Apps: sub.apps}
+	if sub.target.Kind != apiclient.KindRange {
+		want.Values = []string{sub.target.Value}
+	}
+	for _, e := range s.Entries {
+		if e.List == apiclient.ListAllow && overlapsEntry(e, want) && meet(e.Apps, sub.apps) {
+			all = append(all, Say(Code(names(e)), " is on the allowlist", untilText(e.Expires), ", which wins"))
+		}
+	}
+	if s.Attack.App.Known && !holdsFor(sub.apps, []int{int(s.Attack.App.N)}) {
+		all = append(all, Say("the entry is for other applications only than ", s.Account.AppName(s.Attack.App)))
+	}
+	if at, _, shared := s.Scene.busiest(*sub.target); shared {
+		all = append(all, Say(Code(at.String()), " looks as a CDN or balancer that many come through"))
+	}
+	return all
+}
+
+// allowed names the attack's sources that pass every rule.
+func (s Situation) allowed() (all []Text) {
+	for _, source := range s.Attack.Sources {
+		i := slices.IndexFunc(s.Entries, func(e apiclient.IPRule) bool {
+			return e.List == apiclient.ListAllow && e.Kind == apiclient.KindRange && e.Subnet.Contains(source.IP)
+		})
+		if i >= 0 {
+			all = append(all, Say(Code(source.IP.String()), " is on the allowlist", untilText(s.Entries[i].Expires), ", which wins"))
+		}
+	}
+	return all
+}
+
+// stands reports whether all that the change made is still listed.
+func (s Situation) stands(c Change) bool {
+	return !slices.ContainsFunc(c.Steps, func(step Step) bool {
+		switch {
+		case !step.Done:
+			return false
+		case step.Kind == AddEntry:
+			_, ok := longEnough(*step.Entry, s.Entries)
+			return !ok
+		case step.Kind == CreateRule:
+			return !slices.ContainsFunc(s.Rules, func(r apiclient.Rule) bool { return apiclient.SameRule(r, *step.Rule) })
+		}
+		return false
+	})
+}
+
+// mode is the mode that the change set; "" if it set none.
+func (c Change) mode() string {
+	for _, s := range c.Steps {
+		if s.Kind == CreateRule && s.Rule.Type == apiclient.RuleMode {
+			return s.Rule.Mode
+		}
+	}
+	return ""
+}
+
+func (c Change) rules() bool {
+	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Kind == CreateRule })
+}
+
+// EffectLine is what was seen of a change of the situation, and the likely reasons where it does nothing; nothing while it need not work yet.
+func (s Situation) EffectLine(c Change) Text {
+	e := s.Effects[c.ID]
+	line := e.words(c)
+	switch {
+	case len(line) == 0:
+		return nil
+	case c.expired(s.Now) && e.Finding != CameBack:
+		return nil
+	case e.Finding == NoEffect:
+		return Say(line, ". Likely: ", joined(s.Likely(c), "; "))
+	case e.Finding == Unseen && s.unlisted(c):
+		return Say(line, "; of a record with many sources the service lists only the top ones")
+	}
+	return line
+}
+
+// NoEffectLines say that a change does nothing though it should, and why that may be, or that what it denied came back.
+func (s Situation) NoEffectLines(c Change) []Text {
+	lines := []Text{Say(Bold(c.Does), ": ", s.Effects[c.ID].words(c))}
+	if s.Effects[c.ID].Finding == NoEffect {
+		lines = append(lines, Say("Likely: ", joined(s.Likely(c), "; ")))
+	}
+	if c.AttackID != "" {
+		lines[0] = Say(lines[0], " ", Code(c.AttackID))
+	}
+	return lines
+}
+
+// Replaced reports whether others deny what the change denied until it expired.
+func (s Situation) Replaced(c Change) bool {
+	return c.expired(s.Now) && !slices.ContainsFunc(c.denied(), func(addr netip.Addr) bool {
+		return !slices.ContainsFunc(s.Entries, func(e apiclient.IPRule) bool {
+			return e.List == apiclient.ListDeny && e.Kind == apiclient.KindRange && e.Subnet.Contains(addr)
+		})
+	})
+}
+
+// unlisted reports whether a denied source may go on in the attack's record without being listed.
+func (s Situation) unlisted(c Change) bool {
+	cut := s.Attack.SourceCount.Known && s.Attack.SourceCount.N > int64(len(s.Attack.Sources))
+	return cut && slices.ContainsFunc(c.subjects(), func(sub subject) bool {
+		return sub.target != nil && !slices.ContainsFunc(s.Attack.Sources, sub.target.holds)
+	})
+}
+
+// StillThrough says how many sources of the attack are not denied, while it goes on, gets through and something was denied; nothing else.
+func (s Situation) StillThrough(quiet bool) Text {
+	status := s.Attack.Status()
+	if quiet || !s.Attack.SourceCount.Known || status != apiclient.StatusNotBlocked && status != apiclient.StatusPartly {
+		return nil
+	}
+	denies, patching := false, false
+	var targets []Target
+	for _, c := range s.Changes {
+		finding := s.Effects[c.ID].Finding
+		if !c.InForce(s.Now) || finding == NoEffect {
+			continue
+		}
+		for _, sub := range c.subjects() {
+			switch {
+			case sub.target != nil:
+				denies, targets = true, append(targets, *sub.target)
+			case finding == NotYet && sub.rule.Type == apiclient.RulePatch:
+				patching = true
+			default:
+				return nil // the rule is for all sources
+			}
+		}
+	}
+	others := s.Attack.SourceCount.N
+	for _, source := range s.Attack.Sources {
+		if slices.ContainsFunc(targets, func(t Target) bool { return t.holds(source) }) {
+			others--
+		}
+	}
+	if !denies || others <= 0 {
+		return nil
+	}
+	line := Say("Still through: up to ", number64(others), Plural(others, " other source"))
+	if patching {
+		return Say(line, ", until the patch is live")
+	}
+	return line
+}

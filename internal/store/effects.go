@@ -1,0 +1,30 @@
+package store
+
+import (
+	"context"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// Effects are what was seen of an account's changes, by their ids.
+func (s *Store) Effects(ctx context.Context, account string) (map[string]commands.Effect, error) {
+	return values[commands.Effect](s.rdb.HGetAll(ctx, keyEffects(account)), account, "effect")
+}
+
+// SaveEffects keeps what was seen of changes for as long as they are kept, has the cards of their attacks be drawn again, and announces what people are
+// told of it, all in one step. It fails when another replica tends the account by now.
+func (s *Store) SaveEffects(ctx context.Context, account string, all []commands.Judged) error {
+	var b batch
+	for _, j := range all {
+		if err := b.json("HSET", keyEffects(account), j.Change.ID, j.Effect); err != nil {
+			return err
+		}
+		if j.Change.AttackID != "" {
+			b.outdated(account, j.Change.AttackID)
+		}
+		if err := b.announce(s.judged(j)...); err != nil {
+			return err
+		}
+	}
+	return s.tended(ctx, account, &b, "save effects of "+account)
+}
