@@ -37,6 +37,14 @@ type Judged struct {
 	Tell   bool // people are told: it has no effect though it should, or what it denied came back
 }
 
+// Urgency is how soon the card is to show it.
+func (j Judged) Urgency() Urgency {
+	if j.Turned {
+		return UrgentState
+	}
+	return UrgentFigures
+}
+
 // EffectWatch sees what becomes of one account's changes, by the looks at the service's records. Only Again may be called at the same time as others.
 type EffectWatch struct {
 	account *Account

@@ -20,13 +20,7 @@ func (a *app) observed(account string) poller.Observed {
 			a.log.Error("look what changes do", "account", account, "err", err)
 		}
 		for _, j := range all {
-			switch {
-			case j.Change.AttackID == "":
-			case j.Turned:
-				a.bot.Redraw(account, j.Change.AttackID)
-			default:
-				a.bot.Outdated(account)
-			}
+			a.bot.Outdated(account)
 			a.bot.Wake(account, a.judged(j))
 		}
 	}

@@ -20,7 +20,7 @@ func (s *Store) SaveEffects(ctx context.Context, account string, all []commands.
 			return err
 		}
 		if j.Change.AttackID != "" {
-			b.outdated(account, j.Change.AttackID)
+			b.outdated(account, j.Change.AttackID, j.Urgency())
 		}
 		if err := b.announce(s.judged(j)...); err != nil {
 			return err
