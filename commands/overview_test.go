@@ -75,7 +75,7 @@ func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 	require.NotContains(t, shown, "r2222222")
 	require.NotContains(t, shown, "r3333333")
 	require.Contains(t, shown, "In force by wafbot: 2, of these modes that have not returned: 1\n")
-	require.Contains(t, shown, "Switch Shop to block for 1 h · Ann 2026-11-20 03:00 UTC → 2026-11-20 04:00 UTC · accepted by the service, compiling, due by 2026-11-20 04:00 UTC · returns by itself")
+	require.Contains(t, shown, "Switch Shop to block for 1 h · Ann 2026-11-20 03:00 UTC → 2026-11-20 04:00 UTC · accepted by the service, works in minutes to 1 h · returns by itself")
 	require.Contains(t, shown, "Source our CDN: cdn.txt can't be read: no such file")
 	require.NotContains(t, text(w.reads(anyone, "status")), "slack.example", "a terminal opens nothing")
 	o := w.overview(eve)

@@ -85,7 +85,7 @@ func (o Overview) forceHead() Text {
 
 // forceLine is a change in a listing of what is in force.
 func (o Overview) forceLine(ch Change, now time.Time) Text {
-	row := changeRow(ch, o.Effects[ch.ID].brief())
+	row := changeRow(ch, o.Effects[ch.ID].brief(ch))
 	switch {
 	case ch.overdue(now):
 		return Say(Bold("Should have ended, and is tried each minute: "), row)

@@ -52,6 +52,7 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	require.NoError(t, s.RequestShown(ctx, "acme", "r1", "C1", "1.1", 1))
 	_, err = l.SaveChanges(ctx, nil, commands.Change{ID: "c1", Account: "acme", State: commands.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})
 	require.NoError(t, err)
+	require.NoError(t, s.SaveEffects(ctx, "acme", []commands.Judged{{Change: commands.Change{ID: "c1", Account: "acme"}}}))
 	_, err = s.Append(ctx, commands.AuditEntry{Account: "acme", At: time.Now()})
 	require.NoError(t, err)
 	_, err = s.PostSlot(ctx, "C1", 0.1, 4, 0)
