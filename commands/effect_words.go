@@ -302,7 +302,7 @@ func (s Situation) unlisted(c Change) bool {
 // StillThrough says how many sources of the attack are not denied, while it goes on, gets through and something was denied; nothing else.
 func (s Situation) StillThrough(quiet bool) Text {
 	status := s.Attack.Status()
-	if quiet || !s.Attack.SourceCount.Known || status != apiclient.StatusNotBlocked && status != apiclient.StatusPartly {
+	if quiet || s.Storm != nil || !s.Attack.SourceCount.Known || status != apiclient.StatusNotBlocked && status != apiclient.StatusPartly {
 		return nil
 	}
 	denies, patching := false, false
