@@ -55,6 +55,9 @@ func joinPlain(t commands.Text) commands.Text {
 	var joined commands.Text
 	for _, s := range t {
 		s = withoutFalseID(s)
+		if anyWord(s.Bold, formats) {
+			s = commands.Span{Plain: s.Bold} // nothing can be bold around code
+		}
 		n := len(joined)
 		if isPlain(s) && n > 0 && isPlain(joined[n-1]) {
 			joined[n-1].Plain += s.Plain
@@ -139,10 +142,6 @@ func (w *markupWriter) code(s string) {
 
 func (w *markupWriter) bold(s string) {
 	s = w.take(s)
-	if anyWord(s, formats) {
-		w.words(s)
-		return
-	}
 	w.enclose("*", s)
 	if strings.HasSuffix(s, " ") {
 		w.put(" ")

@@ -28,6 +28,7 @@ func TestMrkdwn(t *testing.T) {
 		{"bold of a stranger", commands.Say(commands.Bold("CDN *x*"), ": fine"), "CDN `*x*`: fine"},
 		{"formatting characters", commands.Say("*b* _i_ ~s~ `c`"), "`*b*` `_i_` `~s~` `'c'`"},
 		{"formatting over two pieces", commands.Say("*", "b", "*"), "`*b*`"},
+		{"emoji over bold and plain", commands.Say(commands.Bold("www.x :skull"), ": fine"), "`www.x` `:skull`: fine"},
 		{"underscore in a name", commands.Say("blocked_source"), "blocked_source"},
 		{"emoji", commands.Say(":skull: (:x:)"), "`:skull`: (`:x`:)"},
 		{"IPv6", commands.Say("deny 2001:db8:cafe::7, now"), "deny `2001:db8:cafe::7`, now"},
