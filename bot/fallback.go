@@ -4,56 +4,120 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 )
 
-// How much of a notification a name may take.
-const maxNoticeName = 30
+const (
+	maxNoticeName = 30 // of a notification a name may take
+	leastNotice   = 12 // what the attacker wrote has at least, where there is any
+)
+
+// brevity is how far a notification is shortened, so that no address is ever cut.
+type brevity struct {
+	name int  // what a name may take
+	says says // all that is left
+}
+
+type says int
+
+const (
+	saysLeast says = iota // status, type, application, the top source, who is on it
+	saysShare             // and its share, and how late this comes
+	saysHits              // and whose it is, where that is known
+	saysSources
+	saysWhose // and from where the top source is
+)
+
+var brevities = []brevity{{maxNoticeName, saysWhose}, {maxNoticeName, saysSources}, {maxNoticeName, saysHits}, {20, saysHits}, {12, saysHits}, {12, saysShare}, {8, saysLeast}}
 
 // notice is a card's notification: on a locked phone it is all there is. What the attacker wrote freely stands last, so that cutting harms nothing.
 func (c Card) notice(advice commands.Advice) string {
+	a := c.Situation.Attack
+	path := a.Path
+	if path == "[multiple]" {
+		path = "several paths"
+	}
+	written := strings.TrimSpace(commands.Visible(a.Method, 10) + " " + commands.Visible(path, maxNotice))
+	var text string
+	for _, b := range brevities {
+		text = fmt.Sprintf("%s: %s on %s. %s %s", c.noticeLead(), typeName(a, b.name), c.appName(b.name), c.noticeSources(advice, b), c.noticeState(b))
+		if runes(text) <= maxNotice-min(runes(written), leastNotice)-1 {
+			break
+		}
+	}
+	return mrkdwn(commands.Say(commands.Visible(strings.Join(strings.Fields(text+" "+written), " "), maxNotice)))
+}
+
+// noticeLead is what matters most: whether it worked, and whether it gets through.
+func (c Card) noticeLead() string {
 	a := c.Situation.Attack
 	status := commands.Visible(commands.StatusName(a), maxNoticeName)
 	lead := strings.ToUpper(status)
 	if a.Incident() {
 		lead = "INCIDENT " + status
 	}
-	state := "Unclaimed."
-	if c.Case.Owner != nil {
-		state = commands.Visible(c.Case.Owner.Name, maxNoticeName) + " is on it."
-	}
 	if c.Quiet {
-		state = "Quiet. " + state
+		lead += ", now quiet"
 	}
-	path := a.Path
-	if path == "[multiple]" {
-		path = "several paths"
-	}
-	text := fmt.Sprintf("%s: %s on %s. %s %s %s %s", lead, typeName(a, maxNoticeName), c.appName(maxNoticeName), c.noticeSources(advice), state,
-		commands.Visible(a.Method, 10), commands.Visible(path, maxNotice))
-	return mrkdwn(commands.Say(commands.Visible(strings.Join(strings.Fields(text), " "), maxNotice)))
+	return lead
 }
 
-func (c Card) noticeSources(advice commands.Advice) string {
+// noticeState says whether somebody is on it, and whether this comes late.
+func (c Card) noticeState(b brevity) string {
+	state := "Unclaimed."
+	if _, muted := c.muted(); muted {
+		state = "Muted."
+	}
+	if c.Case.Owner != nil {
+		state = commands.Visible(c.Case.Owner.Name, b.name) + " is on it."
+	}
+	if c.Late > 0 && b.says >= saysShare {
+		state = lateness(c.Late) + " late. " + state
+	}
+	return state
+}
+
+// noticeSources says from where it comes.
+func (c Card) noticeSources(advice commands.Advice, b brevity) string {
 	a := c.Situation.Attack
 	top, ok := commands.TopSource(a)
 	percent, known := c.topShare()
+	all := a.SourceCount.String() + commands.Plural(a.SourceCount.N, " source")
 	switch {
 	case known && len(advice.Suggestions) > 0 && c.tooThin(advice):
-		return fmt.Sprintf("%s sources, top one %s: one deny won't stop it.", a.SourceCount, commands.Percent(percent))
+		return fmt.Sprintf("%s, top one %s: one deny won't stop it.", all, commands.Percent(percent))
 	case !ok || !top.IP.IsValid():
 		return fmt.Sprintf("Hits %s, sources %s.", a.Hits, a.SourceCount)
 	}
 	from := commands.Visible(top.IP.String(), maxAddress)
-	if own, ok := c.Situation.Policy.SourceOf(top.IP); ok {
-		from += " = " + commands.Visible(own.Name, maxNoticeName)
-	} else if c.Situation.Scene.Seen[top.IP].Shared() {
-		from += " (CDN, proxy?)"
-	} else if top.Country != "" {
-		from += " (" + commands.Visible(top.Country, 3) + ")"
+	if whose, matters := c.whose(top, b.name); whose != "" && (b.says >= saysWhose || matters && b.says >= saysHits) {
+		from += " (" + whose + ")"
 	}
-	if !known {
-		return fmt.Sprintf("Top source %s, hits %s, sources %s.", from, a.Hits, a.SourceCount)
+	switch {
+	case !known:
+		from = "Top source " + from
+		if b.says >= saysHits {
+			from += ", hits " + a.Hits.String()
+		}
+	case b.says >= saysHits:
+		from += " " + commands.Percent(percent) + " of " + a.Hits.String() + commands.Plural(a.Hits.N, " hit")
+	case b.says >= saysShare:
+		from += " " + commands.Percent(percent)
 	}
-	return fmt.Sprintf("%s %s of %s hits, %s sources.", from, commands.Percent(percent), a.Hits, a.SourceCount)
+	if b.says >= saysSources && a.SourceCount.Known {
+		from += ", " + all
+	}
+	return from + "."
+}
+
+// whose is whom a source belongs to, which matters before it is denied, or else where it is; "": not known.
+func (c Card) whose(s apiclient.Source, limit int) (whose string, matters bool) {
+	if own, ok := c.Situation.Policy.SourceOf(s.IP); ok {
+		return commands.Visible(own.Name, limit), true
+	}
+	if c.Situation.Scene.Seen[s.IP].Shared() {
+		return "CDN, proxy?", true
+	}
+	return commands.Visible(s.Country, 3), false
 }

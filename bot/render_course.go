@@ -2,6 +2,7 @@ package bot
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -30,11 +31,7 @@ func (c Card) course() []commands.Text {
 	if !ok {
 		return nil
 	}
-	peak, at := line.peak()
-	words := commands.Say("Peak about ", about(peak), " a minute at ", c.clock(at))
-	if !c.Quiet && c.Blind.From.IsZero() {
-		words = commands.Say(words, ", now about ", about(int64(min(line.by(line.end)-line.by(line.end-60), mostRate))))
-	}
+	words := c.rates(line)
 	marks := c.marks(line)
 	words = commands.Say(words, ": ", line.columns(marks))
 	for i, m := range marks[max(0, len(marks)-maxMarks):] {
@@ -45,6 +42,20 @@ func (c Card) course() []commands.Text {
 		words = commands.Say(words, between, m.sign, " ", m.what, " ", c.clock(m.at))
 	}
 	return []commands.Text{words}
+}
+
+// rates are the fastest one and the one of the last minute, where that is known.
+func (c Card) rates(line timeline) commands.Text {
+	peak, at := line.peak()
+	words := commands.Say("Peak about ", about(peak), " a minute at ", c.clock(at))
+	if c.Quiet || !c.Blind.From.IsZero() {
+		return words
+	}
+	now := int64(min(line.by(line.end)-line.by(line.end-60), mostRate))
+	if now >= peak-peak/10 {
+		return commands.Say("About ", about(now), " a minute now, no less than ever")
+	}
+	return commands.Say(words, ", now about ", about(now))
 }
 
 // courseEnd is up to when the course is known: nothing came between the last hit and the figures.
@@ -156,7 +167,7 @@ func (t timeline) columns(marks []mark) string {
 		}
 		level := 0
 		if n > 0 {
-			level = max(1, int(n/most*float64(len(levels)-1)))
+			level = max(1, int(math.Round(n/most*float64(len(levels)-1))))
 		}
 		out.WriteRune(levels[level])
 	}
