@@ -113,11 +113,14 @@ func AttackLine(a *Account, attack apiclient.Attack, now time.Time) Text {
 
 // attackLine is an attack in one line, with the way to its card where nothing is ever cut.
 func attackLine(a *Account, attack apiclient.Attack, now time.Time, card Text) Text {
-	kind := Text(nil)
-	if attack.Incident() {
-		kind = Say(Bold("INCIDENT"), " ")
+	kind := Say(TypeName(Visible(attack.Type, maxField)))
+	switch {
+	case IsStorm(attack.ID): // who has all its facts says more: StormLine
+		kind = Say(Bold("STORM"), " of attacks")
+	case attack.Incident():
+		kind = Say(Bold("INCIDENT"), " ", kind)
 	}
-	return Say(Code(AttackID(a.Name, attack.ID)), " ", card, kind, TypeName(Visible(attack.Type, maxField)), " on ", a.AppName(attack.App), ", ", Bold(StatusName(attack)), ", ",
+	return Say(Code(AttackID(a.Name, attack.ID)), " ", card, kind, " on ", a.AppName(attack.App), ", ", Bold(StatusName(attack)), ", ",
 		figure(attack.Hits, "hit"), ", ", figure(attack.SourceCount, "source"), ", last hit ", ago(attack.Last, now), ": ", Code(Where(attack)))
 }
 

@@ -78,13 +78,17 @@ func (h Home) burningPart() Part {
 	}
 	p.Rows = p.Rows[:min(homeHealth, len(p.Rows))]
 	slices.SortStableFunc(all, func(x, y ongoing) int { return worstFirst(x.row.Attack, y.row.Attack) })
-	p.Rows = append(p.Rows, h.stormRows()...)
+	storms := h.stormRows()
+	p.Rows = append(p.Rows, storms...)
 	for _, b := range all {
 		p.Rows = append(p.Rows, h.burningRow(b.of, b.row))
 	}
 	switch {
-	case len(all) > 0:
+	case len(all)+len(storms) > 0:
 		p.Title = Say(Bold("Going on: "+count(len(all), "attack")), ", ", count(incidents, "incident"), " among them")
+		if len(storms) > 0 {
+			p.Title = Say(p.Title, ", ", count(len(storms), "storm"))
+		}
 	case unknown > 0:
 		p.Title = Say(Bold("Going on: unknown"))
 	default:
