@@ -88,7 +88,7 @@ func (c Card) whyOneCard() []commands.Text {
 		beside = commands.Say(beside, " · ", s.Before, " attacks before it have theirs")
 	}
 	if s.Own > 0 {
-		beside = commands.Say(beside, " · ", s.Own, " got one since")
+		beside = commands.Say(beside, " · ", s.Own, " of those gathered got theirs since")
 	}
 	return []commands.Text{
 		commands.Say(commands.Bold("Why one card: "), s.Why()), beside,

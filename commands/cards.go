@@ -73,7 +73,7 @@ func (c *Call) wantCards(ctx context.Context, wanted []GatheredAttack, from Text
 	if err := c.cfg.Storms.WantCards(ctx, c.Account.Name, ids); err != nil {
 		return Result{}, Away(err)
 	}
-	answer := Say(count(len(now), "attack"), " of ", from, " get cards of their own, one about each second")
+	answer := Say(count(len(now), "attack"), " of ", from, " get cards of their own, about one each second")
 	if len(now) == 1 {
 		answer = Say(Code(ids[0]), " of ", from, " gets a card of its own in a moment")
 	}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+// scanner is the source behind the emulated world's storm.
+const scanner = "198.51.100.23"
+
+// storm starts so many attacks of one source, of which all but four are blocked: these come from others and get through.
+func (w *world) storm(n int) {
+	w.t.Helper()
+	for i := range n {
+		spec := waf.AttackSpec{App: -1, Path: fmt.Sprint("/catalog/", i), Started: waf.Duration(time.Minute), Sources: []waf.SourceSpec{{IP: scanner, Country: "NL", PerSecond: 1}}}
+		if i < 4 {
+			spec.App, spec.Sources = 4, []waf.SourceSpec{{IP: fmt.Sprint("203.0.113.", 200+i), Country: "PL", PerSecond: 1}}
+		}
+		w.attack(spec)
+	}
+}
+
+// A storm as a person at night meets it: one card, one click that stops most of it, cards of their own for what is left, and the list of it all.
+func TestAStormAndItsCard(t *testing.T) {
+	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+		const gathered = 40
+		w.storm(gathered)
+		card := w.card("STORM", scanner, "Odd ones out")
+		require.Equal(t, "storm", factsOf(card.now()).Payload.Kind)
+		id := card.id()
+		require.Equal(t, "s", id[:1])
+		card.says(fmt.Sprintf("is behind %d of %d attacks", gathered-4, gathered), "Own cards for the 4", "more than 10 new attacks came in 1 min")
+
+		w.typesIn("#waf", "vic", "attacks storm="+id)
+		w.told("vic", id+" STORM on", "Next page")
+		card.click("rob", "Deny "+scanner+", 4 h")
+		w.told("rob", "Deny "+scanner+" everywhere for 4 h: accepted by the service")
+		card.says("Deny "+scanner+" everywhere for 4 h · Rob Diaz", "Rob Diaz is on it")
+		require.Len(t, w.entries("acme"), 1)
+		w.until("denial in force", func() bool { return w.WAF.Denied("acme", scanner) })
+
+		card.click("rob", "Own cards for the 4")
+		w.told("rob", "4 attacks of storm "+id+" get cards of their own")
+		for odd := range 4 {
+			w.card("ATTACK · SQL injection", fmt.Sprintf("203.0.113.%d", 200+odd))
+		}
+
+		list := w.atShell("attacks", "storm="+id, "--all", "--json")
+		require.Equal(t, exitDone, list.code, list.err)
+		var answer struct {
+			Data []struct {
+				Storm string `json:"storm"`
+				Own   bool   `json:"own"`
+			} `json:"data"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(list.out), &answer))
+		own := 0
+		for _, row := range answer.Data {
+			require.Equal(t, id, row.Storm)
+			if row.Own {
+				own++
+			}
+		}
+		require.Equal(t, 4, own)
+		require.Len(t, answer.Data, gathered)
+
+		w.types("vic", "explain attack="+id)
+		w.told("vic", "Why one card: more than 10 new attacks came in 1 min", "It isn't muted")
+		w.types("vic", "status")
+		w.told("vic", "acme: 40 going on", "STORM on 2 applications", "Rob Diaz is on it")
+		card.opens("rob", "More…", "List…", "Deny several…", "Mute "+scanner, "Report…")
+		require.NotContains(t, strings.Join(card.labels(), " "), "patch")
+		w.presses("rob", "List…")
+		w.sees("rob", id+" STORM on")
+	})
+}
