@@ -25,7 +25,7 @@ new EventSource("/sandbox/events").addEventListener("changed", (event) => {
 // lead tells a newcomer what to do first.
 function lead(bot) {
   byId("lead").textContent = bot
-    ? "Nothing here is real. Read the newest card in #waf, press one of its buttons, and watch on the service’s side how that source turns from red to green. For other situations, start an attack there."
+    ? "Nothing here is real. Press a button of the newest card in #waf, and watch on the service’s side how that source turns from red to green. Other attacks are started there."
     : "Nothing here is real, and no bot is connected yet: start one with the environment that was printed. Attacks can be started on the service’s side meanwhile.";
 }
 

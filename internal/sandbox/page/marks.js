@@ -15,7 +15,7 @@ export function startMarks() {
       note(key, item.ends_at ?? 0, `end of ${name}`);
     };
     for (const entry of state.ip_rules) measure(`entry/${entry.id}`, `${LISTS[entry.list] ?? entry.list} ${entry.subnet.replace(/\/32$/, "") || entry.source_values.join(", ")}`, entry);
-    for (const rule of state.rules) if (!rule.system) measure(`rule/${rule.id}`, rule.mode ? `mode ${rule.mode}` : rule.type.replaceAll("_", " "), rule);
+    for (const rule of state.rules) if (!rule.system) measure(`rule/${rule.id}`, rule.mode ? `mode ${rule.mode}` : [rule.type.replaceAll("_", " "), rule.attack_type].filter(Boolean).join(" "), rule);
     for (const [key, mark] of seen) if (mark.at < now - WINDOW) seen.delete(key);
     return [...seen.values()].filter((mark) => mark.account === state.account).sort((a, b) => a.at - b.at).map((mark) => ({ text: mark.text, ago: now - mark.at }));
   };
