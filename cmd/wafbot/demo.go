@@ -52,6 +52,7 @@ func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error 
 		return err
 	}
 	cfg.speed = d.Speed
+	cfg.Runbooks = map[string]string{"*": world.URL() + "/runbook.html"}
 	for i := range cfg.Accounts {
 		cfg.Accounts[i].play(world, d.Speed)
 	}
@@ -145,6 +146,7 @@ func (a *Account) play(world *sandbox.World, speed float64) {
 	for _, wait := range []*time.Duration{&a.OngoingFor, &a.Storm.EndsAfter} {
 		*wait = min(*wait, max(leastWait, time.Duration(float64(*wait)/speed)))
 	}
+	a.ConsoleURL = world.URL() + "/#side=service&account=" + a.Name
 	var loud Route
 	loud.setDefaults()
 	loud.Mention = world.Slack.UserGroups()[0].ID

@@ -31,6 +31,7 @@ function lead(bot) {
 
 // On a phone one side is shown at a time.
 const tabs = [...document.querySelectorAll(".sides [role=tab]")];
+if (place.side) show(tabs.find((tab) => tab.getAttribute("aria-controls") === place.side) ?? tabs[0]);
 for (const tab of tabs) {
   tab.addEventListener("click", () => show(tab));
   tab.addEventListener("keydown", (event) => {
