@@ -95,6 +95,7 @@ func hostileDrawn(text string) map[string]func() []any {
 		"overdueMessage": func() []any { return []any{overdueMessage(acme(), ch, text, now)} },
 		"changeCall":     func() []any { return []any{changeCall(nil, ch, news, buttons).Message} },
 		"newsCall":       func() []any { return []any{newsCall(news, linesMessage(texts, buttons), text).Message} },
+		"effectMessage":  func() []any { return []any{b.effectMessage(c.Situation, hostileChange(text), []string{text})} },
 		"firstStart":     func() []any { return []any{b.firstStart(acme(), news)} },
 		"worse": func() []any {
 			return []any{worse(acme(), news), worse(acme(), poller.News{Attack: attack, Reason: poller.BecameIncident, Mention: text, At: now})}

@@ -30,7 +30,7 @@ func Plain(text string) error {
 }
 
 var (
-	forged     = regexp.MustCompile(`<[^<>]*0EVIL[^<>]*>|<[a-z]+:(//)?[^/<>|]*evil\.example[^<>]*>`) // what the corpus calls and links
+	forged     = regexp.MustCompile(`<[@#!][^<>]*0EVIL[^<>]*>|<[a-z]+:(//)?[^/<>|]*evil\.example[^<>]*>`) // what the corpus calls and links
 	dateToken  = regexp.MustCompile(`<!date\^[0-9]+\^(\{date_short_pretty\} \{time\}|\{time\}|\{ago\})\|[0-9: -]+ UTC>`)
 	callToken  = regexp.MustCompile(`<(@|!subteam\^)[A-Z0-9]+>`)
 	linkToken  = regexp.MustCompile(`<#[A-Z0-9]+>|<https?://[^<>|\s]+\|[A-Za-z ]+>`)
