@@ -67,6 +67,8 @@ type Cards interface {
 	Case(ctx context.Context, account, attack string) (commands.Case, error)
 	// File is all that is stored about an attack beside the attack itself.
 	File(ctx context.Context, account, attack string) (commands.File, error)
+	// Evidence is what is kept of an attack that was told; ok tells whether anything is.
+	Evidence(ctx context.Context, account, attack string) (e commands.Evidence, ok bool, err error)
 	Cases(ctx context.Context, account string) (map[string]commands.Case, error)
 	ToRedraw(ctx context.Context, account string) (map[string]commands.Mark, error)
 	Outdated(ctx context.Context, account, attack string, urgency commands.Urgency) error

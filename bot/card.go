@@ -24,6 +24,9 @@ type Card struct {
 	ConsoleURL string         // "": no link
 	Runbook    string         // likewise
 	Mention    string         // the user or user group that the route calls; "": nobody
+	Spared     string         // whom it would call, but nobody was
+	Hushed     bool           // because it was quiet hours
+	Anew       bool           // it took the place of a card that is gone
 	Case       commands.Case  // who is on it, and what people said about it
 	Page       PageNow        // whether the route's pager is called
 	Delivery   string         // delivery id, for the metadata

@@ -130,6 +130,8 @@ func situations() map[string]Card {
 	})
 	edit("drawn-late", "course", func(c *Card) { c.Behind = 3*time.Minute + 20*time.Second })
 	edit("told-late", "attack", func(c *Card) { c.Found, c.Late = now.Add(-4*time.Minute), 4*time.Minute+20*time.Second })
+	edit("quiet-hours", "attack", func(c *Card) { c.Mention, c.Spared, c.Hushed = "", c.Mention, true })
+	edit("posted-anew", "incident", func(c *Card) { c.Anew = true })
 	edit("rehearsal", "incident", func(c *Card) { c.Situation.Policy.Changes = commands.ChangesRehearse })
 	edit("changes-off", "incident", func(c *Card) { c.Situation.Policy.Changes = commands.ChangesOff })
 	edit("allowlisted", "incident", func(c *Card) {

@@ -27,6 +27,9 @@ const (
 
 // late is how long after it was found the attack was told, if that is worth telling. All clocks are of machines that keep time.
 func (f facts) late(now time.Time) time.Duration {
+	if f.file.Card.Delivery != "" {
+		return 0 // another card has told it
+	}
 	return lateBy(f.shown.Found, cmp.Or(f.posted, now), toldAtOnce)
 }
 
@@ -78,6 +81,7 @@ func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 	c := Card{
 		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Case: f.file.Case,
 		FiguresAt: f.shown.FiguresAt(f.file.Good, muted), Course: f.shown.Course, Blind: f.file.Blind, Found: f.shown.Found, Late: f.late(s.Now), Behind: f.behind(s.Now),
+		Hushed: f.shown.Hushed, Spared: f.shown.Spared, Anew: poller.PostedAnew(f.file.Card.Delivery),
 		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[attack.Type], b.cfg.Runbooks["*"]),
 	}
 	c.Page = pageState(f, s.Now)

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -181,7 +182,10 @@ func (d *drawer) draw(ctx context.Context, o outdated) time.Duration {
 	if v == lost || v == maybe || v == forbidden {
 		return max(wait, redrawAgain) // an edit may be repeated: it says the same
 	}
-	// Slack will never take this edit. The news of it is in the log; the card stays as it was.
+	// Slack will never take this edit. The news of it is in the log; the card stays as it was, or is posted anew.
+	if err := d.bot.replace(ctx, d.account, o.attack, err); err != nil {
+		return redrawAgain
+	}
 	if err := d.bot.cfg.Memory.Redrawn(ctx, d.account, o.attack, o.mark); err != nil {
 		return redrawAgain
 	}
@@ -194,26 +198,26 @@ func (b *Bot) redraw(ctx context.Context, account string, o outdated) error {
 	if !ok {
 		return b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
 	}
-	channel, ts, err := b.cfg.Memory.Card(ctx, account, o.attack)
-	if err != nil {
-		return err
+	if attack, at, ok := former(o.attack); ok {
+		return b.shrink(ctx, a, attack, at, o)
 	}
 	shown, known, err := b.cfg.Memory.Shown(ctx, account, o.attack)
 	if err != nil {
 		return err
 	}
-	if ts == "" || !known || shown.Recalled {
-		// There is no card; one that is about to be posted is drawn from the same facts. Of one that was read back only the attack's id is
-		// known until it is seen again: that must not wipe out what stands there.
-		return b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
-	}
 	file, err := b.cfg.Memory.File(ctx, account, o.attack)
 	if err != nil {
 		return err
 	}
-	msg := render(b.card(ctx, a, facts{file, shown, momentOf(ts), o.mark.Since}))
-	msg.Metadata = postCall{Delivery: poller.CardDelivery(account, shown.Attack.ID), Message: msg}.metadata() // what it carries stays true with what it shows
-	if err := b.edit(ctx, place{channel: channel, ts: ts}, msg); err != nil {
+	if file.Card.TS == "" || !known || shown.Recalled {
+		// There is no card; one that is about to be posted is drawn from the same facts. Of one that was read back only the attack's id is
+		// known until it is seen again: that must not wipe out what stands there.
+		return b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
+	}
+	msg := render(b.card(ctx, a, facts{file, shown, momentOf(file.Card.TS), o.mark.Since}))
+	delivery := cmp.Or(file.Card.Delivery, poller.CardDelivery(account, shown.Attack.ID))
+	msg.Metadata = postCall{Delivery: delivery, Message: msg}.metadata() // what it carries stays true with what it shows
+	if err := b.edit(ctx, place{channel: file.Card.Channel, ts: file.Card.TS}, msg); err != nil {
 		return err
 	}
 	return b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)

@@ -3,6 +3,7 @@ package bot
 import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
 )
 
 // How many notes a card shows.
@@ -16,10 +17,16 @@ func (c Card) people() []commands.Text {
 			who = commands.Say(who, " · ", commands.Link{Label: link.Label, URL: address})
 		}
 	}
-	if c.Mention != "" {
-		who = commands.Say(who, " · ", commands.User(c.Mention))
+	switch n := (poller.News{Mention: c.Mention, Hushed: c.Hushed || c.Anew}); {
+	case whom(c.Case.Owner, n) != "":
+		who = commands.Say(who, " · ", commands.User(whom(c.Case.Owner, n)))
+	case c.Hushed && c.Case.Owner == nil:
+		who = commands.Say(who, " · quiet hours: nobody was pinged (at others ", commands.Code(c.Spared), " is)")
 	}
 	lines := []commands.Text{who}
+	if c.Anew {
+		lines = append(lines, commands.Say("Posted anew: the former card is gone"))
+	}
 	if m, muted := c.muted(); muted {
 		lines = append(lines, commands.Say(commands.Bold("Muted"), ": ", commands.MuteLine(m)))
 	}

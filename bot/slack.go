@@ -238,7 +238,7 @@ func judge(err error) (v verdict, wait time.Duration) {
 	case "metadata_too_large", "invalid_metadata_format", "invalid_metadata_schema":
 		return tooMuch, 0
 	case "channel_not_found", "not_in_channel", "is_archived", "no_permission", "messages_tab_disabled", "ekm_access_denied", "cannot_reply_to_message", "thread_not_found", "not_enabled",
-		"message_not_found", "cant_update_message", "edit_window_closed", "is_inactive": // these four of edits
+		"message_not_found", "cant_update_message", "edit_window_closed", "block_mismatch", "is_inactive": // these five of edits
 		return nowhere, 0
 	case "not_authed", "invalid_auth", "token_revoked", "token_expired", "account_inactive", "missing_scope", "team_access_not_granted",
 		"org_login_required", "accesslimited", "app_access_restricted":

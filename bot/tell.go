@@ -39,6 +39,11 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 		return b.tellEffect(ctx, a, n)
 	case poller.PagerAway:
 		return b.tellMessage(ctx, n, pagerAway(n))
+	case poller.Anew:
+		_, err := b.anew(ctx, a, n)
+		return err
+	case poller.Course:
+		return b.tellCourse(ctx, a, n)
 	case poller.Changed:
 		return b.tellChange(ctx, a, n)
 	case drilled:

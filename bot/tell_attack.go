@@ -19,29 +19,29 @@ func (b *Bot) tellAttack(ctx context.Context, a Account, n poller.News) error {
 	}
 	id := commands.AttackID(n.Account, n.Attack.ID)
 	channel, ts, err := b.cfg.Memory.Card(ctx, n.Account, id)
-	if err != nil {
+	switch {
+	case err != nil:
+		return err
+	case ts == "" && calls:
+		return b.tellCard(ctx, a, n)
+	case ts == "":
+		return b.record(ctx, n, place{})
+	case n.Reason == poller.BecameIncident && n.Channel != channel:
+		return b.tellMoved(ctx, a, n)
+	}
+	if err := b.cfg.Memory.Outdated(ctx, n.Account, id, urgency(n)); err != nil {
 		return err
 	}
-	if ts == "" && calls {
-		return b.tellCard(ctx, a, n)
+	b.Outdated(n.Account)
+	if calls {
+		return b.tellWorse(ctx, a, n)
 	}
-	if ts != "" {
-		if err := b.cfg.Memory.Outdated(ctx, n.Account, id, urgency(n)); err != nil {
-			return err
-		}
-		b.Outdated(n.Account)
-	}
-	if !calls {
-		return b.record(ctx, n, place{})
-	}
-	n.Channel = channel
-	return b.tellWorse(ctx, a, n, ts)
+	return b.tellTurn(ctx, n)
 }
 
 // remembered is what is known of an attack when its card is about to be posted.
 type remembered struct {
 	tried tried
-	ts    string // of its card; "": it has none
 	facts facts
 }
 
@@ -52,13 +52,12 @@ func (b *Bot) begin(ctx context.Context, card poller.News) (r remembered, err er
 	g, both := errgroup.WithContext(ctx)
 	g.Go(func() (err error) { r.facts.file, err = b.cfg.Memory.File(both, card.Account, id); return err })
 	g.Go(func() (err error) { r.tried, err = b.try(both, card.Account, card.ID); return err })
-	g.Go(func() (err error) { _, r.ts, err = b.cfg.Memory.Card(both, card.Account, id); return err })
 	g.Go(func() (err error) { r.facts.shown, ok, err = b.cfg.Memory.Shown(both, card.Account, id); return err })
 	if err := g.Wait(); err != nil {
 		return remembered{}, err
 	}
 	if !ok || r.facts.shown.Revision < card.Revision {
-		r.facts.shown = poller.Shown{Attack: card.Attack, SeenAt: card.At, Quiet: card.Quiet, Mention: card.Mention, Revision: card.Revision}
+		r.facts.shown = poller.Shown{Attack: card.Attack, SeenAt: card.At, Quiet: card.Quiet, Mention: card.Mention, Hushed: card.Hushed, Revision: card.Revision}
 	}
 	return r, nil
 }
@@ -83,8 +82,16 @@ func (b *Bot) postCard(ctx context.Context, a Account, n, card poller.News) (pos
 	if err != nil {
 		return false, err
 	}
-	if r.ts != "" || r.tried.told {
+	if r.facts.file.Card.TS != "" || r.tried.told {
 		return false, b.record(ctx, card, place{})
+	}
+	return b.putCard(ctx, a, card, r, func() error { return b.supersedeForCard(ctx, n, r) })
+}
+
+// putCard posts a card, which becomes the attack's, unless somebody has posted it before. What waits and is told with it is taken off first.
+func (b *Bot) putCard(ctx context.Context, a Account, card poller.News, r remembered, takeOff func() error) (posted bool, err error) {
+	if card.ID != poller.CardDelivery(card.Account, card.Attack.ID) {
+		r.facts.file.Card.Delivery = card.ID
 	}
 	call := newsCall(card, render(b.card(ctx, a, r.facts)), "")
 	channel, ts, err := b.lookFirst(ctx, call, r.tried)
@@ -93,7 +100,7 @@ func (b *Bot) postCard(ctx context.Context, a Account, n, card poller.News) (pos
 	}
 	found := ts != ""
 	if !found {
-		if err := b.supersedeForCard(ctx, n, r); err != nil {
+		if err := takeOff(); err != nil {
 			return false, err
 		}
 		if channel, ts, err = b.postTried(ctx, call, tried{first: r.tried.first}); err != nil {
@@ -103,7 +110,7 @@ func (b *Bot) postCard(ctx context.Context, a Account, n, card poller.News) (pos
 	if err := b.record(ctx, card, place{channel, ts, true}); err != nil {
 		return false, err
 	}
-	b.catchUp(ctx, n, r.facts, found)
+	b.catchUp(ctx, card, r.facts, found)
 	return !found, nil
 }
 
@@ -153,7 +160,7 @@ func (b *Bot) waiting(ctx context.Context, n poller.News) ([]poller.News, error)
 
 // tellWorse replies under a card that its attack got worse, with the newest facts. Where the reply about the worst of it waits too, or
 // another message has said it, nothing more is said.
-func (b *Bot) tellWorse(ctx context.Context, a Account, n poller.News, ts string) error {
+func (b *Bot) tellWorse(ctx context.Context, a Account, n poller.News) error {
 	waiting, err := b.waiting(ctx, n)
 	if err != nil {
 		return err
@@ -164,7 +171,8 @@ func (b *Bot) tellWorse(ctx context.Context, a Account, n poller.News, ts string
 	if slices.ContainsFunc(waiting, func(w poller.News) bool { return w.Rank() < n.Rank() }) {
 		return b.record(ctx, n, place{})
 	}
-	newest, ok, err := b.cfg.Memory.Shown(ctx, n.Account, commands.AttackID(n.Account, n.Attack.ID))
+	id := commands.AttackID(n.Account, n.Attack.ID)
+	newest, ok, err := b.cfg.Memory.Shown(ctx, n.Account, id)
 	if err != nil {
 		return err
 	}
@@ -172,6 +180,11 @@ func (b *Bot) tellWorse(ctx context.Context, a Account, n poller.News, ts string
 	if ok && newest.Revision > n.Revision {
 		told.Attack, told.At, told.Revision = newest.Attack, newest.SeenAt, newest.Revision
 	}
+	said, err := b.cfg.Memory.Case(ctx, n.Account, id)
+	if err != nil {
+		return err
+	}
+	told.Mention = whom(said.Owner, n)
 	t, err := b.try(ctx, n.Account, n.ID)
 	if err != nil {
 		return err
@@ -179,18 +192,12 @@ func (b *Bot) tellWorse(ctx context.Context, a Account, n poller.News, ts string
 	if t.told {
 		return b.record(ctx, n, place{}) // it was announced again
 	}
-	call := newsCall(n, worse(a, told), ts)
-	channel, there, err := b.lookFirst(ctx, call, t)
+	call := newsCall(n, worse(a, told), "")
+	call.Broadcast = true
+	takeOff := func() error { return b.supersede(ctx, waiting, n.ID, told.Revision) }
+	channel, ts, err := b.replyUnder(ctx, a, call, under{id, n.Channel, t, takeOff})
 	if err != nil {
 		return err
 	}
-	if there == "" {
-		if err := b.supersede(ctx, waiting, n.ID, told.Revision); err != nil {
-			return err
-		}
-		if channel, there, err = b.postTried(ctx, call, tried{first: t.first}); err != nil {
-			return err
-		}
-	}
-	return b.record(ctx, n, place{channel: channel, ts: there})
+	return b.record(ctx, n, place{channel: channel, ts: ts})
 }

@@ -38,10 +38,17 @@ func (b *Bot) tellChange(ctx context.Context, a Account, n poller.News) error {
 	if ts != "" && ch.Late == nil { // else it was told in the account's channel that it was late
 		call := changeCall(changes, ch, n, nil)
 		call.Channel, call.Thread = channel, ts
-		if err := b.tellCall(ctx, n, call); !errors.Is(err, errNowhere) {
+		err := b.tellCall(ctx, n, call)
+		if gone(err) {
+			if at, fault := b.cardAgain(ctx, a, ch.AttackID, channel); fault == nil {
+				call.Channel, call.Thread = at.Channel, at.TS
+				err = b.tellCall(ctx, n, call)
+			}
+		}
+		if !errors.Is(err, errNowhere) && !gone(err) {
 			return err
 		}
-		// The card was deleted, or its channel can't be posted to.
+		// The channel of its card can't be posted to, or the attack is forgotten.
 	}
 	var buttons []commands.Suggestion
 	if undo, ok := commands.UndoButton(ch, b.cfg.Now()); ok {

@@ -99,7 +99,7 @@ func (b *Bot) whose(ctx context.Context, ch commands.Change) (user string, err e
 			user = said.Owner.ID
 		}
 	}
-	if strings.HasPrefix(user, "cli:") {
+	if !inSlack(user) {
 		return "", nil
 	}
 	return user, nil

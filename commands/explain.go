@@ -16,6 +16,13 @@ type Routing struct {
 	Told    bool         `json:"told"`              // the attack has a card, or is about to
 	Card    string       `json:"card,omitempty"`    // the channel that its card is in; "": in none
 
+	MentionEvery time.Duration `json:"mention_every,omitempty"` // of that route: the least time between two mentions about one attack
+	CalledAt     time.Time     `json:"called_at,omitzero"`      // news about it last mentioned somebody, or would have; zero: never
+	Quiet        string        `json:"quiet_hours,omitempty"`   // as 22:00-07:00; "": there are none
+	Zone         string        `json:"zone,omitempty"`          // of Quiet
+	Hush         bool          `json:"hush,omitempty"`          // it is one of those hours, and the attack mentions nobody in them
+	Hushed       bool          `json:"hushed,omitempty"`        // nobody was mentioned because of them
+
 	PageAfter time.Duration `json:"page_after,omitempty"` // its pager is called when nobody is on it for so long; 0: it has none
 	PagedAt   time.Time     `json:"paged_at,omitzero"`    // the pager last took a call; zero: never
 }
@@ -73,8 +80,9 @@ func readExplain(ctx context.Context, c *Call) (Result, error) {
 		res.Lines = append(res.Lines, gathered)
 	}
 	if gathered == nil || r.Card != "" {
-		res.Lines = append(res.Lines, cardLine(r))
+		res.Lines = append(res.Lines, cardLine(k.Attack, r))
 	}
+	res.Lines = append(res.Lines, mentionLines(r)...)
 	if r.PageAfter > 0 {
 		res.Lines = append(res.Lines, pagerLine(r))
 	}
@@ -101,7 +109,7 @@ func (c *Call) explainStorm(ctx context.Context) (Result, error) {
 	m, muteLine := c.muteOf(ctx, storm.Attack)
 	res := Result{AttackID: storm.ID, Account: c.Account.Name, Data: explanation{r, m}}
 	res.Lines = []Text{
-		StormLine(c.Account, storm.row(c.Account.Name, Case{}), c.Now), Say("Why one card: ", storm.Storm.Why()), cardLine(r),
+		StormLine(c.Account, storm.row(c.Account.Name, Case{}), c.Now), Say("Why one card: ", storm.Storm.Why()), cardLine(storm.Attack, r),
 		Say("It gathers the new attacks that a route sends there, incidents excepted; ", Code(storm.list().String()), " lists them"),
 	}
 	if r.PageAfter > 0 {
@@ -132,14 +140,43 @@ func destination(a apiclient.Attack, r Routing) Text {
 	return Say(to, User(r.Mention))
 }
 
-func cardLine(r Routing) Text {
+func cardLine(a apiclient.Attack, r Routing) Text {
 	switch {
-	case r.Card != "":
+	case r.Card != "" && (a.Incident() || IsStorm(a.ID)):
 		return Say("Its card is in channel ", Channel(r.Card), ", where it stays")
+	case r.Card != "":
+		return Say("Its card is in channel ", Channel(r.Card), ", where it stays unless it becomes an incident that a route wants elsewhere")
 	case r.Told:
 		return Say("It was told; its card is on its way")
 	}
 	return Say("It has no card yet")
+}
+
+// mentionLines say whom news about the attack mentions, and when nobody.
+func mentionLines(r Routing) (lines []Text) {
+	if r.Mention != "" {
+		line := Say("Whoever claims it is mentioned in place of ", User(r.Mention), " when it gets worse")
+		if r.MentionEvery > 0 {
+			line = Say(line, ", at most once in ", HumanDuration(r.MentionEvery), " but for its becoming an incident")
+		}
+		if !r.CalledAt.IsZero() {
+			line = Say(line, "; last ", r.CalledAt)
+		}
+		lines = append(lines, line)
+	}
+	if r.Quiet != "" {
+		line := Say("Quiet hours are ", r.Quiet, " (", r.Zone, "): ")
+		if r.Hush {
+			line = Say(line, Bold("now, and it mentions nobody in them"))
+		} else {
+			line = Say(line, "not now, or it mentions people in them all the same")
+		}
+		if r.Hushed {
+			line = Say(line, ". Nobody has been mentioned about it because of them")
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 func pagerLine(r Routing) Text {

@@ -32,12 +32,21 @@ func TestExplain(t *testing.T) {
 		require.Contains(t, said, part)
 	}
 	require.NotContains(t, said, "pager")
+	require.NotContains(t, said, "Quiet hours")
+	w.routing.MentionEvery, w.routing.Quiet, w.routing.Zone, w.routing.Hush = 10*time.Minute, "22:00-07:00", "Europe/Berlin", true
+	said = text(w.reads(eve, "explain attack="+id))
+	require.Contains(t, said, "Whoever claims it is mentioned in place of @S0ONCALL when it gets worse, at most once in 10 min but for its becoming an incident")
+	require.Contains(t, said, "Quiet hours are 22:00-07:00 (Europe/Berlin): now, and it mentions nobody in them")
+	w.routing.Hush, w.routing.Hushed, w.routing.CalledAt = false, true, w.clock()
+	said = text(w.reads(eve, "explain attack="+id))
+	require.Contains(t, said, "becoming an incident; last 2026-11-20 03:00 UTC")
+	require.Contains(t, said, "not now, or it mentions people in them all the same. Nobody has been mentioned about it because of them")
 	w.routing.Card, w.routing.PageAfter = "C2", 5*time.Minute
 	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "Its pager is called when nobody is on it for 5 min; it was not called so far")
 	w.routing.PagedAt = w.clock()
 	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "it was last called at 2026-11-20 03:00 UTC")
 	w.pass(20 * time.Minute)
-	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "Its card is in channel C2")
+	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "Its card is in channel C2, where it stays unless it becomes an incident that a route wants elsewhere")
 	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "It is quiet: no hit in the last 15 min")
 	require.Equal(t, "C2", w.program("explain attack=" + id)["data"].(map[string]any)["card"])
 }

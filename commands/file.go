@@ -1,6 +1,9 @@
 package commands
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // File is what is stored about an attack beside the attack itself, from which its card is drawn.
 type File struct {
@@ -11,4 +14,24 @@ type File struct {
 	Page    Page      // the last one; zero: its pager was never called
 	Good    time.Time // the last good poll, on the service's clock; zero: there was none
 	Blind   Spell     // in which the account can't be watched now; zero: it can
+	Card    Place     // zero: it has none
 }
+
+// Place is where an attack's card is.
+type Place struct {
+	Channel, TS string // as Slack names them
+	Delivery    string // the delivery id of a card that took another one's place; "": it is the attack's first
+}
+
+// ReadPlace reads a place as String writes it.
+func ReadPlace(text string) (p Place) {
+	p.Channel, text, _ = strings.Cut(text, " ")
+	p.TS, p.Delivery, _ = strings.Cut(text, " ")
+	return p
+}
+
+// Message is the place without the delivery id: CHANNEL TS; "" if there is no card.
+func (p Place) Message() string { return strings.TrimSpace(p.Channel + " " + p.TS) }
+
+// String is the place as it is kept: CHANNEL TS, and the delivery id if there is one.
+func (p Place) String() string { return strings.TrimSpace(p.Message() + " " + p.Delivery) }

@@ -149,24 +149,13 @@ type finding struct {
 // tell adds a finding to the update, with whom it calls.
 func (p *Poller) tell(u *Update, r reading, f finding) {
 	s, last, route, attackid := f.now, f.last, f.route, f.now.Attack.ID
-	if !last.Told {
-		s.Channel, s.Mention, s.Spared = route.Channel, route.Mention, ""
-		if f.calm {
-			s.Mention, s.Spared = "", route.Mention
-		}
-	}
-	if last.Recalled && s.Mention == "" {
-		s.Spared = route.Mention // who was called is on its card; whom to call when it gets worse isn't
-	}
-	if s.Mention == "" && (f.reason == BecameIncident || f.reason == Worsened) {
-		s.Mention, s.Spared = s.Spared, ""
-	}
-	if s.Mention == "" && f.reason == BecameIncident {
-		s.Mention = route.Mention // the card stays where it is, but whom incidents call is called
+	if !last.Told || f.reason == BecameIncident && route.Channel != "" {
+		s.Channel = route.Channel // an incident may belong elsewhere than the attack did
 	}
 	if !f.calm && !last.Told {
 		s.Found = r.begin.Round(0).UTC()
 	}
+	s, hushed := f.call(s, r.at, p.cfg.Quiet)
 	if !f.calm {
 		s.Pager = last.Pager.after(f.reason, route, r.begin)
 	}
@@ -177,7 +166,7 @@ func (p *Poller) tell(u *Update, r reading, f finding) {
 	u.Shown[attackid] = s
 	u.News = append(u.News, News{
 		ID: id, Account: p.cfg.Account, Attack: s.Attack, Reason: f.reason, Revision: s.Revision, Channel: s.Channel, Mention: s.Mention, Quiet: s.Quiet, At: r.at,
-		Storm: s.Storm,
+		Storm: s.Storm, Hushed: hushed,
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -34,6 +35,8 @@ const (
 	NoEffect       Reason = "no effect"   // a measure does nothing though it should; found by what polls see, and decided by others
 	CameBack       Reason = "came back"   // what was denied until a denial expired; likewise
 	PagerAway      Reason = "pager away"  // a pager can't be called; no poll finds that either
+	Anew           Reason = "anew"        // an attack's card was deleted or can't be edited any more; likewise
+	Course         Reason = "course"      // what became of an attack that went quiet, or that it goes on again: for its thread; likewise
 )
 
 // Shown is one attack as it was last decided about.
@@ -45,9 +48,12 @@ type Shown struct {
 	Found    time.Time        `json:"found,omitzero"`     // when it was first found to be told, on the clock of the machine that watched
 	Told     bool             `json:"told,omitempty"`     // it has a card, or is about to
 	Quiet    bool             `json:"quiet,omitempty"`    // and the card says so
-	Channel  string           `json:"channel,omitempty"`  // of its card: chosen at first telling and kept
+	Channel  string           `json:"channel,omitempty"`  // of its card: chosen at first telling and kept until it becomes an incident
 	Mention  string           `json:"mention,omitempty"`  // likewise; "": nobody
-	Spared   string           `json:"spared,omitempty"`   // whom the route calls, of what went on before the first start: nobody is called until it gets worse
+	Spared   string           `json:"spared,omitempty"`   // whom the route calls, where nobody was: it went on before the first start, or it was quiet hours; called when it gets worse
+	Hushed   bool             `json:"hushed,omitempty"`   // Spared was not called because of quiet hours, and nobody has been since
+	Every    time.Duration    `json:"every,omitempty"`    // the least time between two mentions
+	CalledAt time.Time        `json:"called_at,omitzero"` // when news about it last called, on the service's clock; zero: never
 	Base     Baseline         `json:"base"`               // what worsening is measured by
 	Pager    *Pager           `json:"pager,omitempty"`    // that its route calls when nobody is on it; nil: none
 	Storm    *Storm           `json:"storm,omitempty"`    // of a storm; nil: it is an attack
@@ -65,6 +71,8 @@ type News struct {
 	Revision int              `json:"revision"`
 	Channel  string           `json:"channel"`           // where its card is or goes
 	Mention  string           `json:"mention,omitempty"` // the user or user group of its route; "": nobody
+	Hushed   bool             `json:"hushed,omitempty"`  // nobody is to be called now, whoever is on it
+	After    string           `json:"after,omitempty"`   // of Anew only: CHANNEL TS of the card that is gone
 	Quiet    bool             `json:"quiet,omitempty"`   // the attack is over, also when it is new: caught up after an absence
 	At       time.Time        `json:"at"`                // of the poll that saw it, on the service's clock
 	Storm    *Storm           `json:"storm,omitempty"`   // of a storm; nil: the news is about an attack, or none
@@ -88,8 +96,10 @@ func (n News) Rank() int {
 		return 2
 	case n.Reason == NewAttack:
 		return 3
-	case n.Reason == Resumed || n.Reason == Quiet:
+	case n.Reason == Resumed || n.Reason == Quiet || n.Reason == Anew:
 		return 4
+	case n.Reason == Course:
+		return 6 // an edit takes none of the channel's slots: a message that few wait for doesn't hold it up
 	}
 	return 5
 }
@@ -103,6 +113,18 @@ type FirstStartFacts struct {
 
 // CardDelivery is the delivery id of an attack's card, and of the news that the attack began: there is one card, whichever news is told first.
 func CardDelivery(account, attackID string) string { return deliveryID(account, attackID, "card", 1) }
+
+// anew begins the delivery id of a card that took the place of one that is gone.
+const anew = "anew-"
+
+// NewAnew is the news that an attack's card at a place, CHANNEL TS, is gone; its id is the delivery id of the card that takes its place.
+func NewAnew(account string, a apiclient.Attack, channel, ts string, at time.Time) News {
+	place := channel + " " + ts
+	return News{ID: anew + deliveryID(account, a.ID, Reason("card after "+place), 1), Account: account, Attack: a, Reason: Anew, Channel: channel, At: at, After: place}
+}
+
+// PostedAnew reports whether a card's delivery id is one of NewAnew's.
+func PostedAnew(delivery string) bool { return strings.HasPrefix(delivery, anew) }
 
 // deliveryID is the first half of a SHA-256. The JSON of a list keeps the parts apart, whatever they hold.
 func deliveryID(account, attackID string, reason Reason, revision int) string {

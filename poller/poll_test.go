@@ -75,7 +75,7 @@ func TestFirstStart(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	news = a.memory.tookNews()
 	require.Len(t, news, 1)
-	require.Equal(t, []any{poller.BecameIncident, "C1", "S0ONCALL"}, []any{news[0].Reason, news[0].Channel, news[0].Mention})
+	require.Equal(t, []any{poller.BecameIncident, "C0", "S0ONCALL"}, []any{news[0].Reason, news[0].Channel, news[0].Mention}, "where the route of incidents has it")
 }
 
 func TestLifeOfAnAttack(t *testing.T) {

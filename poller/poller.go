@@ -53,6 +53,7 @@ type Config struct {
 	Wanted     Wanted        // nil: nobody ever asks for cards of what storms gathered
 	Storm      StormConfig   // the zero one: each attack gets a card of its own
 	Observed   Observed      // nil: nobody wants to know
+	Quiet      QuietHours    // zero: there are none
 	Channel    string        // of the first message, and of routes without one
 	Log        *slog.Logger  // nil: slog.Default()
 	Starts     *rate.Limiter // paces Run's first polls of all accounts that share it; nil: each polls at once

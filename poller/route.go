@@ -31,6 +31,8 @@ type Route struct {
 	Match   Match
 	Channel string // Slack channel id; "": Config.Channel
 	Mention string // Slack user or user group id; "": nobody
+	// MentionEvery is the least time between two mentions about one attack, but for its becoming an incident; 0: each time.
+	MentionEvery time.Duration
 	// PageAfter is how long nobody may be on an attack before the route's pager is called; 0: it has none.
 	PageAfter time.Duration
 }
@@ -39,8 +41,8 @@ type Route struct {
 func DefaultRoutes(channel string) []Route {
 	through := []apiclient.Status{apiclient.StatusNotBlocked, apiclient.StatusPartly, apiclient.StatusUnknown}
 	return []Route{
-		{Match: Match{Kind: KindIncident}, Channel: channel},
-		{Match: Match{Kind: KindAttack, Status: through, MinHits: 30}, Channel: channel},
+		{Match: Match{Kind: KindIncident}, Channel: channel, MentionEvery: mentionEvery},
+		{Match: Match{Kind: KindAttack, Status: through, MinHits: 30}, Channel: channel, MentionEvery: mentionEvery},
 	}
 }
 

@@ -61,7 +61,7 @@ FILE:7:19: accounts[0].storm.over: "0" is too small; write 1 at least
 FILE:7:26: accounts[0].storm.in: "0s" is too short; write a duration longer than 0
 FILE:7:42: accounts[0].storm.ends_after: "0s" is too short; write a duration longer than 0
 FILE:8:20: accounts[0].quiet.hours: "night" are no hours; write them like 22:00-07:00
-FILE:8:34: accounts[0].quiet.ping[0]: "everything" is unknown here; write one of incident, not_blocked
+FILE:8:34: accounts[0].quiet.ping[0]: "everything" is unknown here; write one of incident, not_blocked, partly, unknown, blocked
 FILE:9:19: accounts[0].summary.at: "9am" is no time of day; write it like 09:00
 FILE:11:23: accounts[0].routes[0].match.kind: "incidents" is unknown here; write one of incident, attack
 FILE:11:52: accounts[0].routes[0].match.status[1]: "open" is unknown here; write one of blocked, partly, not_blocked, unknown

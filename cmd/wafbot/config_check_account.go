@@ -69,16 +69,23 @@ func (a *Account) checkTimes(o *origins, key string) {
 	o.atLeast(key+".storm.over", a.Storm.Over, 1)
 	o.positive(key+".storm.in", a.Storm.In)
 	o.positive(key+".storm.ends_after", a.Storm.EndsAfter)
-	from, to, dash := strings.Cut(a.Quiet.Hours, "-")
-	if a.Quiet.Hours != "" && !(dash && isClock(from) && isClock(to)) {
-		o.reportValue(key+".quiet.hours", "are no hours; write them like 22:00-07:00")
-	}
-	o.each(key+".quiet.ping", a.Quiet.Ping, func(key, value string) {
-		o.oneOf(key, value, "incident", "not_blocked")
-	})
+	a.Quiet.check(o, key+".quiet")
 	if a.Summary.At != "" && !isClock(a.Summary.At) {
 		o.reportValue(key+".summary.at", "is no time of day; write it like 09:00")
 	}
+}
+
+func (q Quiet) check(o *origins, key string) {
+	from, to, dash := strings.Cut(q.Hours, "-")
+	switch {
+	case q.Hours != "" && !(dash && isClock(from) && isClock(to)):
+		o.reportValue(key+".hours", "are no hours; write them like 22:00-07:00")
+	case q.Hours != "" && from == to:
+		o.reportValue(key+".hours", "begin when they end; write two times of day like 22:00-07:00, or leave mention out of the routes to have nobody called at any hour")
+	}
+	o.each(key+".ping", q.Ping, func(key, value string) {
+		o.oneOf(key, value, "incident", "not_blocked", "partly", "unknown", "blocked")
+	})
 }
 
 func isClock(text string) bool {

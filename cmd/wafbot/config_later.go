@@ -17,9 +17,7 @@ type laterKey struct {
 
 func laterKeys() []laterKey {
 	return []laterKey{
-		{"accounts[].routes[].mention_every", "", "a card mentions once"},
 		{"accounts[].storm", "", "each attack gets its own card"},
-		{"accounts[].quiet", "", "mentions do not look at the hour"},
 	}
 }
 

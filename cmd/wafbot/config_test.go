@@ -117,7 +117,7 @@ func TestConfigWithEveryKey(t *testing.T) {
 		keys = append(keys, key)
 	}
 	require.Equal(t, []string{
-		"accounts[0].quiet", "accounts[0].routes[0].mention_every", "accounts[0].storm",
+		"accounts[0].storm",
 	}, keys)
 }
 

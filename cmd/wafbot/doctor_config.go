@@ -45,9 +45,27 @@ func (c checkup) config(later []string) []finding {
 	found = append(found, c.secrets()...)
 	found = append(found, c.deadRoutes()...)
 	found = append(found, c.pagers()...)
+	found = append(found, c.quietHours()...)
 	for _, key := range later {
 		name, text, _ := strings.Cut(key, ": ")
 		found = append(found, finding{"config", name, warn, text, "leave it for a later version, or take it out"})
+	}
+	return found
+}
+
+// quietHours looks for those that are hardly meant so: by a clock that nobody chose, or for most of the day.
+func (c checkup) quietHours() (found []finding) {
+	for i, a := range c.cfg.Accounts {
+		at := element("accounts", i) + ".quiet.hours"
+		if a.Quiet.Hours == "" {
+			continue
+		}
+		if !c.cfg.origins.isSet("timezone") {
+			found = append(found, finding{"config", at, warn, a.Quiet.Hours + " are hours of UTC", "set timezone to where people sleep"})
+		}
+		if q := a.Quiet.hours(nil); (q.To-q.From+24*60)%(24*60) > 12*60 {
+			found = append(found, finding{"config", at, warn, a.Quiet.Hours + " are most of the day", "perhaps the two were swapped"})
+		}
 	}
 	return found
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -99,6 +100,7 @@ func (a *app) account(cfg Account) (bot.Account, error) {
 	p := poller.New(poller.Config{
 		Account: cfg.Name, API: api, Memory: a.store, Teller: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
 		Routes: cfg.routes(), Muted: a.muted(cfg.Name), Observed: a.observed(cfg.Name), Channel: cfg.Channel, Log: a.log, Starts: a.starts,
+		Quiet: cfg.Quiet.hours(a.cfg.Timezone),
 	})
 	a.pollers[cfg.Name] = p
 	applications := map[int]commands.Application{}
@@ -302,13 +304,23 @@ func (a *Account) routes() []poller.Route {
 		for _, name := range r.Match.Application {
 			m.Apps = append(m.Apps, a.application(name))
 		}
-		route := poller.Route{Match: m, Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention}
+		route := poller.Route{Match: m, Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention, MentionEvery: r.MentionEvery}
 		if r.Page != nil {
 			route.PageAfter = r.Page.After
 		}
 		routes = append(routes, route)
 	}
 	return routes
+}
+
+// hours are the quiet hours as the poller takes them; the configuration's check has seen that they are some.
+func (q Quiet) hours(zone *time.Location) poller.QuietHours {
+	minute := func(clock string) int {
+		t, _ := time.Parse("15:04", clock)
+		return t.Hour()*60 + t.Minute()
+	}
+	from, to, _ := strings.Cut(q.Hours, "-")
+	return poller.QuietHours{From: minute(from), To: minute(to), Zone: zone, Ping: q.Ping}
 }
 
 // application is the id of an application written by id or by name; the configuration's check has seen that it is one.

@@ -57,14 +57,19 @@ func (a *app) explain(ctx context.Context, account string, attack apiclient.Atta
 	for _, t := range poller.Explain(routes, attack) {
 		r.Tried = append(r.Tried, commands.TriedRoute{Match: t.Route.Match.String(), Not: t.Not})
 		if t.Not == "" {
-			r.Channel, r.Mention = t.Route.Channel, t.Route.Mention
+			r.Channel, r.Mention, r.MentionEvery = t.Route.Channel, t.Route.Mention, t.Route.MentionEvery
 		}
+	}
+	r.Quiet, r.Hush = cfg.Quiet.Hours, cfg.Quiet.hours(a.cfg.Timezone).Hush(attack, time.Now())
+	if r.Quiet != "" {
+		r.Zone = a.cfg.Timezone.String()
 	}
 	id := commands.AttackID(account, attack.ID)
 	shown, _, err := a.store.Shown(ctx, account, id)
 	if err != nil {
 		return r, err
 	}
+	r.CalledAt, r.Hushed = shown.CalledAt, shown.Hushed
 	if r.Told = shown.Told; shown.Pager != nil {
 		r.PageAfter = shown.Pager.After
 	}

@@ -2,8 +2,13 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/wafbot/wafbot/commands"
 )
 
 // CardsOf are the channel and the ts of attacks' cards, by attack; those without one are left out.
@@ -15,9 +20,34 @@ func (s *Store) CardsOf(ctx context.Context, account string, attacks []string) (
 	places := map[string][2]string{}
 	for i, one := range found {
 		if place, ok := one.(string); ok {
-			channel, ts, _ := strings.Cut(place, " ")
-			places[attacks[i]] = [2]string{channel, ts}
+			at := commands.ReadPlace(place)
+			places[attacks[i]] = [2]string{at.Channel, at.TS}
 		}
 	}
 	return places, nil
+}
+
+// Card is where an attack's card is; both empty if it has none.
+func (s *Store) Card(ctx context.Context, account, attack string) (channel, ts string, err error) {
+	place, err := s.rdb.HGet(ctx, keyCards(account), attack).Result()
+	if errors.Is(err, redis.Nil) {
+		return "", "", nil
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("find card of %s: %w", attack, err)
+	}
+	at := commands.ReadPlace(place)
+	return at.Channel, at.TS, nil
+}
+
+// cardAtFor is how long what is written in a card's thread is known to be about its attack.
+const cardAtFor = 30 * 24 * time.Hour
+
+// CardAt is the attack whose card a message is; "" if it is none.
+func (s *Store) CardAt(ctx context.Context, account, channel, ts string) (attack string, err error) {
+	attack, err = s.rdb.Get(ctx, keyCardAt(account, channel, ts)).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", fmt.Errorf("find attack of message %s: %w", ts, err)
+	}
+	return attack, nil
 }

@@ -15,12 +15,13 @@ import (
 func (s *Store) File(ctx context.Context, account, attack string) (file commands.File, err error) {
 	var changes *redis.StringSliceCmd
 	var effects *redis.MapStringStringCmd
-	var said, page, blind, polled *redis.StringCmd
+	var said, page, blind, polled, card *redis.StringCmd
 	var scene askedScene
 	_, err = s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		changes, said, page = p.HVals(ctx, keyChanges(account)), p.HGet(ctx, keyCases(account), attack), p.HGet(ctx, keyPages(account), attack)
 		effects = p.HGetAll(ctx, keyEffects(account))
 		blind, polled, scene = p.Get(ctx, keyBlind(account)), p.Get(ctx, keyGood(account)), askScene(ctx, p, account)
+		card = p.HGet(ctx, keyCards(account), attack)
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
@@ -35,5 +36,6 @@ func (s *Store) File(ctx context.Context, account, attack string) (file commands
 	file.Blind, errs[4] = commands.Spell{From: spell.Since, Why: spell.Why}, err
 	file.Good, errs[5] = good(polled, account)
 	file.Effects, errs[6] = values[commands.Effect](effects, account, "effect")
+	file.Card = commands.ReadPlace(card.Val()) // an error is that of the whole, or that there is none
 	return file, errors.Join(errs[:]...)
 }

@@ -21,9 +21,10 @@ package store
 //	{a:NAME}:evidence:ID   string  poller.Evidence of an attack that was told         30 days
 //	{a:NAME}:outbox        hash    delivery id → poller.News to be told               when told
 //	{a:NAME}:tried:ID      string  Unix ms of the first attempt; when told, its place 7 days, when told 1 h
-//	{a:NAME}:cards         hash    attack's id → CHANNEL TS of its card               out of the lookback
+//	{a:NAME}:cards         hash    attack's id → CHANNEL TS [DELIVERY] of its card    out of the lookback
 //	{a:NAME}:card:CH:TS    string  the attack whose card that message is              30 days
-//	{a:NAME}:redraw        hash    attack's id → URGENCY SINCE ID: commands.Mark      when redrawn
+//	{a:NAME}:redraw        hash    attack's id → URGENCY SINCE ID: commands.Mark;     when redrawn
+//	                               attack's id CHANNEL TS: of its former card
 //	{a:NAME}:cases         hash    attack's id → commands.Case                        out of the lookback
 //	{a:NAME}:pages         hash    attack's id → commands.Page, its last              out of the lookback
 //	{a:NAME}:drill         hash    "drill" and "card" of commands.Drill, the last one 24 h

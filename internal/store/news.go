@@ -199,31 +199,43 @@ func (s *Store) Trying(ctx context.Context, account, delivery string, now time.T
 	return time.UnixMilli(ms).UTC(), true, false, nil
 }
 
-// told records where a delivery is, unless somebody was faster, and takes it off the outbox.
-// KEYS[1] the outbox, KEYS[2] the delivery, KEYS[3] the cards, KEYS[4] the attack of that message; ARGV[1] the delivery's id, ARGV[2] its place,
-// ARGV[3] how long that is remembered in ms, ARGV[4] the attack whose card it is, empty if it is none, ARGV[5] how long it is known by its place in ms.
+// told records where a delivery is, unless somebody was faster, and takes it off the outbox. A card whose place another takes is marked to be
+// drawn once more, as what is left of it.
+// KEYS[1] the outbox, KEYS[2] the delivery, KEYS[3] the cards, KEYS[4] the attack of that message, KEYS[5] the marks of outdated cards; ARGV[1] the
+// delivery's id, ARGV[2] its place, ARGV[3] how long that is remembered in ms, ARGV[4] the attack whose card it is, empty if it is none, ARGV[5] how
+// long it is known by its place in ms, ARGV[6] the place with what the cards hold beside it, ARGV[7] the place of the card that is gone, whose place
+// alone it may take, empty if it may take any, ARGV[8] a mark.
 // Result: the place that is recorded; empty if the delivery is unknown, because Redis was emptied.
 var told = redis.NewScript(`
 local waits = redis.call('HDEL', KEYS[1], ARGV[1])
 local before = redis.call('GET', KEYS[2])
 if before and not string.match(before, '^%d+$') then return before end
 if waits == 0 and not before then return '' end
-redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 if ARGV[4] ~= '' then
-  redis.call('HSET', KEYS[3], ARGV[4], ARGV[2])
+  local was = redis.call('HGET', KEYS[3], ARGV[4])
+  was = was and string.match(was, '^%S+ %S+') or ''
+  if ARGV[7] ~= '' and was ~= '' and was ~= ARGV[7] then return was end
+  if ARGV[7] == '' and was ~= '' and was ~= ARGV[2] then redis.call('HSET', KEYS[5], ARGV[4] .. ' ' .. was, ARGV[8]) end
+  redis.call('HSET', KEYS[3], ARGV[4], ARGV[6])
   redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5])
 end
+redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 return ARGV[2]`)
 
 // Told takes a piece of news off the outbox, and remembers where its message is, if it has one of its own; card tells that it is its attack's
-// card. double tells that it was recorded at another place before: this one must be taken back.
+// card, from now on. double tells that it was recorded at another place before, or that the card that it was posted for isn't the attack's any
+// more: this one must be taken back.
 func (s *Store) Told(ctx context.Context, n poller.News, channel, ts string, card bool) (double bool, err error) {
 	attack, place := "", channel+" "+ts
+	at := commands.Place{Channel: channel, TS: ts}
 	if card {
 		attack = commands.AttackID(n.Account, n.Attack.ID)
 	}
-	keys := []string{keyOutbox(n.Account), keyTried(n.Account, n.ID), keyCards(n.Account), keyCardAt(n.Account, channel, ts)}
-	recorded, err := s.write(ctx, told, keys, n.ID, place, toldFor.Milliseconds(), attack, cardAtFor.Milliseconds()).Text()
+	if n.ID != poller.CardDelivery(n.Account, n.Attack.ID) {
+		at.Delivery = n.ID
+	}
+	keys := []string{keyOutbox(n.Account), keyTried(n.Account, n.ID), keyCards(n.Account), keyCardAt(n.Account, channel, ts), keyRedraw(n.Account)}
+	recorded, err := s.write(ctx, told, keys, n.ID, place, toldFor.Milliseconds(), attack, cardAtFor.Milliseconds(), at.String(), n.After, newMark(commands.UrgentState)).Text()
 	if err != nil {
 		return false, fmt.Errorf("record telling: %w", err)
 	}
@@ -232,31 +244,6 @@ func (s *Store) Told(ctx context.Context, n poller.News, channel, ts string, car
 
 // noPlace stands for what was told by no message of its own.
 const noPlace = " "
-
-// Card is where an attack's card is; both empty if it has none.
-func (s *Store) Card(ctx context.Context, account, attack string) (channel, ts string, err error) {
-	place, err := s.rdb.HGet(ctx, keyCards(account), attack).Result()
-	if errors.Is(err, redis.Nil) {
-		return "", "", nil
-	}
-	if err != nil {
-		return "", "", fmt.Errorf("find card of %s: %w", attack, err)
-	}
-	channel, ts, _ = strings.Cut(place, " ")
-	return channel, ts, nil
-}
-
-// cardAtFor is how long what is written in a card's thread is known to be about its attack.
-const cardAtFor = 30 * 24 * time.Hour
-
-// CardAt is the attack whose card a message is; "" if it is none.
-func (s *Store) CardAt(ctx context.Context, account, channel, ts string) (attack string, err error) {
-	attack, err = s.rdb.Get(ctx, keyCardAt(account, channel, ts)).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", fmt.Errorf("find attack of message %s: %w", ts, err)
-	}
-	return attack, nil
-}
 
 // Shown is what is remembered of an attack; ok tells whether anything is.
 func (s *Store) Shown(ctx context.Context, account, attack string) (shown poller.Shown, ok bool, err error) {

@@ -41,6 +41,11 @@ func (s *Store) ToRedraw(ctx context.Context, account string) (map[string]comman
 	return all, nil
 }
 
+// newMark is a mark of now.
+func newMark(urgency commands.Urgency) string {
+	return fmt.Sprint(int(urgency), " ", time.Now().UnixMilli(), " ", strconv.FormatUint(rand.Uint64(), 36))
+}
+
 // readMark reads a mark. One of an earlier version is a number, and says nothing but itself.
 func readMark(text string) commands.Mark {
 	m := commands.Mark{ID: text}

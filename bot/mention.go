@@ -1,0 +1,23 @@
+package bot
+
+import (
+	"strings"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// whom is who a reply about an attack mentions: only who is on it, if that is somebody in Slack, else whom its route calls; "": nobody, as in
+// quiet hours, or when somebody was called a short while ago.
+func whom(owner *commands.Owner, n poller.News) string {
+	switch {
+	case n.Hushed:
+		return ""
+	case owner != nil && inSlack(owner.ID):
+		return owner.ID
+	}
+	return n.Mention
+}
+
+// inSlack reports whether an actor's id is that of somebody in Slack, and not of somebody at a terminal.
+func inSlack(actor string) bool { return actor != "" && !strings.HasPrefix(actor, "cli:") }

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// routed sends incidents to #random, with Ann, and attacks to #waf, with those on call.
+func routed(w *world) {
+	w.cfg.Accounts[0].Routes = []Route{
+		{Match: Match{Kind: oneOrMore{"incident"}}, Channel: "C0RANDOM3", Mention: "U0ANN0001", MentionEvery: time.Hour},
+		{Mention: "S0ONCALL1", MentionEvery: time.Hour},
+	}
+}
+
+func TestAnIncidentOfAnotherRouteMoves(t *testing.T) {
+	story(t, routed, func(t *testing.T, w *world) {
+		attack := w.attack(injection())
+		old := w.card("ATTACK", "<!subteam^S0ONCALL1>")
+		old.known()
+		old.click("rob", "Deny only, 4 h")
+		w.until("the change in the thread", func() bool { return len(old.replies("Deny "+attacker)) == 1 })
+
+		require.NoError(t, w.WAF.MakeIncident(attack, *sqlHole()))
+		card := w.cardIn("#random", "INCIDENT", "It worked", "Deny "+attacker)
+		require.Contains(t, card.now().Plain(), "<@U0ROB0002>", "who acted is on it, and is called alone")
+		require.NotContains(t, card.now().Plain(), "<@U0ANN0001>")
+		link := "/archives/C0RANDOM3/p" + strings.ReplaceAll(card.ts, ".", "")
+		old.says("INCIDENT", "its card is in", link)
+		require.Empty(t, old.now().Buttons())
+		require.Equal(t, "wafbot_message", factsOf(old.now()).Type, "it is no card any more")
+		require.Len(t, old.replies(), 1, "its thread stays, and nothing is said there")
+
+		card.known()
+		w.writes("rob", "#waf", old.ts, "@wafbot note \"from the old thread\"")
+		card.says("Note of Rob Diaz", "from the old thread")
+		card.undo("rob", "Deny "+attacker)
+		w.until("the undo in the new thread", func() bool { return len(card.replies()) == 1 })
+		require.Len(t, old.replies(), 2, "what people wrote there, too")
+		require.Empty(t, w.cards("#waf"))
+		require.Len(t, w.cards("#random"), 1)
+	})
+}
+
+func TestADeletedCardIsPostedAnew(t *testing.T) {
+	gone := func(w *world) { routed(w); w.rough = true }
+	story(t, gone, func(t *testing.T, w *world) {
+		w.attack(injection())
+		old := w.card("ATTACK", "<!subteam^S0ONCALL1>")
+		old.known()
+		id := old.id()
+		require.NoError(t, w.Slack.Delete("ann", "#waf", old.ts))
+		w.types("rob", "note attack="+id+" \"where is it\"")
+		card := w.card("Posted anew: the former card is gone", "where is it")
+		require.NotEqual(t, old.ts, card.ts)
+		require.NotContains(t, card.now().Plain(), "<!subteam", "silently")
+		card.known()
+		card.click("rob", "Deny "+attacker)
+		w.until("a denial in the new thread", func() bool { return len(card.replies("Deny "+attacker)) == 1 })
+		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+		w.polls(3)
+		require.Len(t, w.cards("#waf"), 1)
+	})
+}
+
+func TestACardThatCannotBeEditedIsPostedAnew(t *testing.T) {
+	gone := func(w *world) { routed(w); w.rough = true }
+	storyOver(t, eitherWay(), gone, func(t *testing.T, w *world) {
+		w.attack(injection())
+		old := w.card("ATTACK")
+		old.known()
+		w.Slack.SetFault(workspace.Fault{Kind: "edit_window_closed", Method: "chat.update", Times: 1})
+		w.types("rob", "claim attack="+old.id())
+		card := w.card("Posted anew", "Rob Diaz is on it")
+		card.known()
+		require.False(t, says(old.now(), "Rob Diaz"))
+		w.types("rob", "release attack="+card.id())
+		card.says("Nobody is on it")
+		require.Len(t, w.cards("#waf"), 2)
+	})
+}
+
+func TestACardInAnArchivedChannelIsPostedAnewInTheAccounts(t *testing.T) {
+	gone := func(w *world) { routed(w); w.rough = true }
+	storyOver(t, eitherWay(), gone, func(t *testing.T, w *world) {
+		spec := injection()
+		spec.Vulnerability = sqlHole()
+		w.attack(spec)
+		old := w.cardIn("#random", "INCIDENT")
+		old.known()
+		w.Slack.SetFault(workspace.Fault{Kind: "is_archived", Channel: "C0RANDOM3"})
+		w.types("rob", "claim attack="+old.id())
+		w.card("INCIDENT", "Posted anew", "Rob Diaz is on it")
+	})
+}
+
+func TestWhatWorsensMentionsOnlyWhoIsOnIt(t *testing.T) {
+	storyOver(t, eitherWay(), func(w *world) {
+		routed(w)
+		w.cfg.Accounts[0].Routes[0].Channel = ""
+	}, func(t *testing.T, w *world) {
+		claimed, free := w.attack(waf.AttackSpec{Path: "/claimed", Hits: 100, Started: waf.Duration(time.Minute)}), w.attack(waf.AttackSpec{Path: "/free", Hits: 100, Started: waf.Duration(time.Minute)})
+		one, other := w.card("/claimed"), w.card("/free")
+		one.known()
+		w.types("rob", "claim attack="+one.id())
+		one.says("Rob Diaz is on it", "<@U0ROB0002>")
+
+		require.NoError(t, w.WAF.AddHits(free, 5000))
+		w.until("a reply without a mention", func() bool { return len(other.replies("It got worse")) == 1 })
+		require.NotContains(t, other.replies()[0].Plain(), "<", "somebody was called less than an hour ago")
+		require.True(t, other.replies()[0].Broadcast)
+		for _, id := range []string{claimed, free} {
+			require.NoError(t, w.WAF.MakeIncident(id, *sqlHole()))
+		}
+		w.until("replies", func() bool { return len(one.replies("INCIDENT")) == 1 && len(other.replies("INCIDENT")) == 1 })
+		require.True(t, says(one.replies("INCIDENT")[0], "<@U0ROB0002>"))
+		require.False(t, says(one.replies("INCIDENT")[0], "<@U0ANN0001>"))
+		require.True(t, says(other.replies("INCIDENT")[0], "<@U0ANN0001>"), "becoming an incident always calls")
+	})
+}
+
+func TestQuietHoursCallNobody(t *testing.T) {
+	night := func(w *world) {
+		routed(w)
+		at := time.Now().UTC()
+		w.cfg.Accounts[0].Quiet = Quiet{Hours: fmt.Sprintf("%s-%s", at.Add(-time.Hour).Format("15:04"), at.Add(time.Hour).Format("15:04")), Ping: []string{"incident"}}
+	}
+	storyOver(t, eitherWay(), night, func(t *testing.T, w *world) {
+		attack := w.attack(injection())
+		card := w.card("ATTACK", "quiet hours: nobody was pinged (at others S0ONCALL1 is)")
+		card.known()
+		require.NotContains(t, card.now().Plain(), "<!subteam")
+		w.types("vic", "explain attack="+card.id())
+		w.told("vic", "Quiet hours are ", "now, and it mentions nobody in them. Nobody has been mentioned about it because of them")
+		require.NoError(t, w.WAF.MakeIncident(attack, *sqlHole()))
+		moved := w.cardIn("#random", "INCIDENT", "<@U0ANN0001>")
+		require.False(t, says(moved.now(), "quiet hours"))
+	})
+}

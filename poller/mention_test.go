@@ -1,0 +1,117 @@
+package poller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+func TestQuietHours(t *testing.T) {
+	t.Parallel()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	night := QuietHours{From: 22 * 60, To: 7 * 60, Zone: berlin}
+	noon := QuietHours{From: 12 * 60, To: 13*60 + 30, Zone: berlin}
+	for at, want := range map[string]struct{ night, noon bool }{
+		"2026-11-20T20:59:59Z": {},
+		"2026-11-20T21:00:00Z": {night: true}, // 22:00 in winter
+		"2026-11-20T23:30:00Z": {night: true}, // past midnight
+		"2026-11-21T05:59:59Z": {night: true},
+		"2026-11-21T06:00:00Z": {},
+		"2026-11-21T11:00:00Z": {noon: true},
+		"2026-11-21T12:29:00Z": {noon: true},
+		"2026-11-21T12:30:00Z": {},
+		"2026-07-01T20:00:00Z": {night: true}, // 22:00 in summer
+		"2026-07-01T05:00:00Z": {},
+		"2026-07-01T10:00:00Z": {noon: true},
+		"2026-03-28T21:00:00Z": {night: true}, // the night that summer time begins in is an hour shorter
+		"2026-03-29T04:59:00Z": {night: true},
+		"2026-03-29T05:00:00Z": {},
+		"2026-10-24T20:00:00Z": {night: true}, // and the one that it ends in an hour longer
+		"2026-10-25T05:59:00Z": {night: true},
+		"2026-10-25T06:00:00Z": {},
+	} {
+		when, err := time.Parse(time.RFC3339, at)
+		require.NoError(t, err)
+		require.Equal(t, want.night, night.Hush(sqli(), when), "night %s", at)
+		require.Equal(t, want.noon, noon.Hush(sqli(), when), "noon %s", at)
+		require.False(t, QuietHours{}.Hush(sqli(), when), at)
+	}
+}
+
+func TestWhatPingsInQuietHours(t *testing.T) {
+	t.Parallel()
+	incident, blocked := sqli(vuln("8"), status("blocked")), sqli(status("blocked"))
+	for _, tt := range []struct {
+		ping []string
+		a    apiclient.Attack
+		hush bool
+	}{
+		{[]string{KindIncident, "not_blocked"}, incident, false},
+		{[]string{KindIncident, "not_blocked"}, sqli(), false},
+		{[]string{KindIncident, "not_blocked"}, blocked, true},
+		{[]string{KindIncident, "not_blocked"}, sqli(status("partially_blocked")), true},
+		{[]string{"not_blocked"}, incident, true},
+		{[]string{"blocked"}, incident, false},
+		{[]string{"unknown"}, sqli(status("?")), false},
+		{nil, incident, true},
+	} {
+		q := QuietHours{From: 0, To: 24 * 60, Ping: tt.ping}
+		require.Equal(t, tt.hush, q.Hush(tt.a, noon), "%v %s %v", tt.ping, tt.a.BlockStatus, tt.a.Incident())
+	}
+}
+
+func TestWhomNewsCalls(t *testing.T) {
+	t.Parallel()
+	const day, lead = "S0DAY", "S0LEAD"
+	route := Route{Channel: "C1", Mention: day, MentionEvery: 10 * time.Minute}
+	called := Shown{Told: true, Mention: day, Every: 10 * time.Minute, CalledAt: noon.Add(-3 * time.Minute)}
+	long := called
+	long.CalledAt = noon.Add(-10 * time.Minute)
+	hushed := Shown{Told: true, Spared: day, Hushed: true, Every: 10 * time.Minute}
+	spared := Shown{Told: true, Spared: day, Every: 10 * time.Minute}
+	night := QuietHours{To: 24 * 60, Ping: []string{KindIncident}}
+	for name, tt := range map[string]struct {
+		last   Shown
+		reason Reason
+		route  Route
+		first  bool
+		quiet  QuietHours
+		a      apiclient.Attack
+
+		whom   string // on the card
+		hushed bool   // the news
+		night  bool   // the card says that it is because of quiet hours
+		at     time.Time
+	}{
+		"the first telling calls":                  {reason: NewAttack, route: route, a: sqli(), whom: day, at: noon},
+		"but for a first start":                    {reason: NewAttack, route: route, first: true, a: sqli()},
+		"and in quiet hours":                       {reason: NewAttack, route: route, quiet: night, a: sqli(), hushed: true, night: true},
+		"quiet hours of a route that calls no one": {reason: NewAttack, quiet: night, a: sqli(), hushed: true},
+		"an incident pings at night":               {reason: NewIncident, route: route, quiet: night, a: sqli(vuln("8")), whom: day, at: noon},
+		"worse a short while later":                {last: called, reason: Worsened, a: sqli(), whom: day, hushed: true, at: called.CalledAt},
+		"worse after that":                         {last: long, reason: Worsened, a: sqli(), whom: day, at: noon},
+		"an incident a short while later":          {last: called, reason: BecameIncident, route: route, a: sqli(vuln("8")), whom: day, at: noon},
+		"an incident of another route":             {last: called, reason: BecameIncident, route: Route{Channel: "C2", Mention: lead}, a: sqli(vuln("8")), whom: lead, at: noon},
+		"an incident that no route takes":          {last: called, reason: BecameIncident, a: sqli(vuln("8")), whom: day, at: noon},
+		"worse at night":                           {last: long, reason: Worsened, quiet: night, a: sqli(), hushed: true, night: true, at: long.CalledAt},
+		"worse the day after":                      {last: hushed, reason: Worsened, a: sqli(), whom: day, at: noon},
+		"it became an incident that night":         {last: hushed, reason: BecameIncident, route: route, quiet: night, a: sqli(vuln("8")), whom: day, at: noon},
+		"a figure calls nobody":                    {last: called, reason: Grew, a: sqli(), whom: day, at: called.CalledAt},
+		"and leaves it said that it was night":     {last: hushed, reason: Grew, a: sqli(), night: true},
+		"nor does quiet":                           {last: long, reason: Quiet, a: sqli(), whom: day, at: long.CalledAt},
+		"what a first start spared gets worse":     {last: spared, reason: Worsened, a: sqli(), whom: day, at: noon},
+		"of a card read back nobody is known":      {last: Shown{Told: true, Recalled: true}, reason: Grew, route: route, a: sqli()},
+	} {
+		now := tt.last
+		now.Attack = tt.a
+		s, hushed := finding{last: tt.last, reason: tt.reason, route: tt.route, calm: tt.first}.call(now, noon, tt.quiet)
+		require.Equal(t, tt.whom, s.Mention, name)
+		require.Equal(t, tt.hushed, hushed, name)
+		require.Equal(t, tt.night, s.Hushed, name)
+		require.Equal(t, tt.at, s.CalledAt, name)
+	}
+}
