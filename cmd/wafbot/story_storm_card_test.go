@@ -12,14 +12,14 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-// scanner is the source behind the emulated world's storm.
-const scanner = "198.51.100.23"
+// loudest is the source behind the emulated world's storm.
+const loudest = "198.51.100.23"
 
-// storm starts so many attacks of one source, of which all but four are blocked: these come from others and get through.
-func (w *world) storm(n int) {
+// oneLoudSource starts so many attacks of one source, of which all but four are blocked: these come from others and get through.
+func (w *world) oneLoudSource(n int) {
 	w.t.Helper()
 	for i := range n {
-		spec := waf.AttackSpec{App: -1, Path: fmt.Sprint("/catalog/", i), Started: waf.Duration(time.Minute), Sources: []waf.SourceSpec{{IP: scanner, Country: "NL", PerSecond: 1}}}
+		spec := waf.AttackSpec{App: -1, Path: fmt.Sprint("/catalog/", i), Started: waf.Duration(time.Minute), Sources: []waf.SourceSpec{{IP: loudest, Country: "NL", PerSecond: 1}}}
 		if i < 4 {
 			spec.App, spec.Sources = 4, []waf.SourceSpec{{IP: fmt.Sprint("203.0.113.", 200+i), Country: "PL", PerSecond: 1}}
 		}
@@ -31,8 +31,8 @@ func (w *world) storm(n int) {
 func TestAStormAndItsCard(t *testing.T) {
 	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
 		const gathered = 40
-		w.storm(gathered)
-		card := w.card("STORM", scanner, "Odd ones out")
+		w.oneLoudSource(gathered)
+		card := w.card("STORM", loudest, "Odd ones out")
 		require.Equal(t, "storm", factsOf(card.now()).Payload.Kind)
 		id := card.id()
 		require.Equal(t, "s", id[:1])
@@ -40,11 +40,11 @@ func TestAStormAndItsCard(t *testing.T) {
 
 		w.typesIn("#waf", "vic", "attacks storm="+id)
 		w.told("vic", id+" STORM on", "Next page")
-		card.click("rob", "Deny "+scanner+", 4 h")
-		w.told("rob", "Deny "+scanner+" everywhere for 4 h: accepted by the service")
-		card.says("Deny "+scanner+" everywhere for 4 h · Rob Diaz", "Rob Diaz is on it")
+		card.click("rob", "Deny "+loudest+", 4 h")
+		w.told("rob", "Deny "+loudest+" everywhere for 4 h: accepted by the service")
+		card.says("Deny "+loudest+" everywhere for 4 h · Rob Diaz", "Rob Diaz is on it")
 		require.Len(t, w.entries("acme"), 1)
-		w.until("denial in force", func() bool { return w.WAF.Denied("acme", scanner) })
+		w.until("denial in force", func() bool { return w.WAF.Denied("acme", loudest) })
 
 		card.click("rob", "Own cards for the 4")
 		w.told("rob", "4 attacks of storm "+id+" get cards of their own")
@@ -75,7 +75,7 @@ func TestAStormAndItsCard(t *testing.T) {
 		w.told("vic", "Why one card: more than 10 new attacks came in 1 min", "It isn't muted")
 		w.types("vic", "status")
 		w.told("vic", "acme: 40 going on", "STORM on 2 applications", "Rob Diaz is on it")
-		card.opens("rob", "More…", "List…", "Deny several…", "Mute "+scanner, "Report…")
+		card.opens("rob", "More…", "List…", "Deny several…", "Mute "+loudest, "Report…")
 		require.NotContains(t, strings.Join(card.labels(), " "), "patch")
 		w.presses("rob", "List…")
 		w.sees("rob", id+" STORM on")
