@@ -27,6 +27,7 @@ type memory struct {
 	told   []poller.News
 	ids    map[string]bool
 	seen   []map[string]poller.Seen
+	redraw []string // attack ids
 	writes int
 	loads  int
 	broken func(write bool) (before, after bool) // fails before or after keeping
@@ -97,6 +98,7 @@ func (m *memory) Remember(ctx context.Context, account string, u poller.Update) 
 	}
 	m.state[account] = poller.Remembered{LastGood: u.LastGood, Shown: shown, Blind: s.Blind}
 	m.news = append(m.news, u.News...)
+	m.redraw = append(m.redraw, u.Outdated...)
 	if u.Seen != nil {
 		m.seen = append(m.seen, seen(u.Seen))
 	}

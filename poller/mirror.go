@@ -47,6 +47,7 @@ func (p *Poller) mirror(ctx context.Context) {
 			return
 		}
 		p.mu.Lock()
+		p.relisted = append(p.relisted, differing(p.settings.Entries, s.Entries)...)
 		p.settings = s
 		p.mu.Unlock()
 		if s.Err != "" && failing == "" {

@@ -58,9 +58,11 @@ func (p *Poller) poll(ctx context.Context) error {
 		u.Forget = p.forgettable(r, u)
 	}
 	u.Seen = p.count(r)
+	relisted := p.redrawRelisted(&u)
 	if err := p.settle(ctx, r, u, readErr == nil); err != nil {
 		return err
 	}
+	p.forgetRelisted(relisted)
 	if readErr == nil {
 		p.observe(ctx, r)
 	}
@@ -131,7 +133,7 @@ func (p *Poller) load(ctx context.Context) error {
 }
 
 func (p *Poller) remember(ctx context.Context, u Update) error {
-	nothing := len(u.Shown)+len(u.Forget)+len(u.News)+len(u.Evidence) == 0 && u.Blind == nil && u.Seen == nil
+	nothing := len(u.Shown)+len(u.Forget)+len(u.News)+len(u.Evidence)+len(u.Outdated) == 0 && u.Blind == nil && u.Seen == nil
 	if nothing && u.LastGood.Sub(p.remembered).Abs() < rememberEvery {
 		return nil
 	}

@@ -93,6 +93,7 @@ type Poller struct {
 	storms   map[string]*gathering    // by the storm's id
 	health   Health
 	settings Settings
+	relisted []apiclient.IPRule // that came, went or changed, and of which the cards don't know yet
 }
 
 // sighting is a record as it was read. It is never changed.
