@@ -96,7 +96,13 @@ func hostileDrawn(text string) map[string]func() []any {
 		"changeCall":     func() []any { return []any{changeCall(nil, ch, news, buttons).Message} },
 		"newsCall":       func() []any { return []any{newsCall(news, linesMessage(texts, buttons), text).Message} },
 		"effectMessage":  func() []any { return []any{b.effectMessage(c.Situation, hostileChange(text), []string{text})} },
-		"firstStart":     func() []any { return []any{b.firstStart(acme(), news)} },
+		"moved": func() []any {
+			return []any{moved(acme(), text, poller.Shown{Attack: attack}, commands.Place{Channel: "C1", TS: "1.1"}, "https://acme.slack.com/archives/C1/p11")}
+		},
+		"courseMessage": func() []any {
+			return []any{courseMessage(c.Situation, commands.Evidence{}, true), courseMessage(c.Situation, commands.Evidence{}, false)}
+		},
+		"firstStart": func() []any { return []any{b.firstStart(acme(), news)} },
 		"worse": func() []any {
 			return []any{worse(acme(), news), worse(acme(), poller.News{Attack: attack, Reason: poller.BecameIncident, Mention: text, At: now})}
 		},

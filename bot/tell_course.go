@@ -43,16 +43,20 @@ func (b *Bot) tellCourse(ctx context.Context, a Account, n poller.News) error {
 		return err
 	}
 	n.Channel = file.Card.Channel
-	lines := goesOn(n.Attack, kept)
-	if n.Quiet {
-		lines = wentQuiet(b.situation(a, shown, file), kept)
-	}
-	call := newsCall(n, linesMessage(lines, nil), file.Card.TS)
+	call := newsCall(n, courseMessage(b.situation(a, shown, file), kept, n.Quiet), file.Card.TS)
 	call.Broadcast = false
 	if err = b.tellCall(ctx, n, call); gone(err) {
 		return b.record(ctx, n, place{}) // with its card, which tells the same, posted anew when it is redrawn
 	}
 	return err
+}
+
+// courseMessage says that an attack went quiet, or goes on again.
+func courseMessage(s commands.Situation, kept commands.Evidence, quiet bool) Message {
+	if quiet {
+		return linesMessage(wentQuiet(s, kept), nil)
+	}
+	return linesMessage([]commands.Text{goesOn(s.Attack, kept)}, nil)
 }
 
 // maxDone is how many changes the history of an attack names.
@@ -109,7 +113,7 @@ func stands(ch commands.Change, now time.Time) commands.Text {
 }
 
 // goesOn says that an attack goes on which had been called quiet.
-func goesOn(attack apiclient.Attack, kept commands.Evidence) []commands.Text {
+func goesOn(attack apiclient.Attack, kept commands.Evidence) commands.Text {
 	line := commands.Say(commands.Bold("It goes on again"))
 	for _, turn := range slices.Backward(kept.Course) {
 		if turn.What == string(poller.Quiet) {
@@ -117,5 +121,5 @@ func goesOn(attack apiclient.Attack, kept commands.Evidence) []commands.Text {
 			break
 		}
 	}
-	return []commands.Text{commands.Say(line, ": ", attack.Hits, commands.Plural(attack.Hits.N, " hit"), " by now, ", commands.StatusName(attack))}
+	return commands.Say(line, ": ", attack.Hits, commands.Plural(attack.Hits.N, " hit"), " by now, ", commands.StatusName(attack))
 }
