@@ -2,6 +2,7 @@ package commands
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -21,17 +22,26 @@ func (s Storm) Tallies(a *Account, policy Policy, sources apiclient.Figure) []Te
 		apps := tally(s.Apps, s.Gathered, func(app int64) Text { return Say(Visible(a.AppName(apiclient.Known(app)), maxField)) })
 		lines = append(lines, Say(Bold("By application:"), " ", apps))
 	}
-	// An attack can have several sources: what is left of the attacks isn't what the others are behind.
-	from := tally(s.Sources, 0, func(ip netip.Addr) Text { return s.sourceText(ip, policy) })
-	switch rest := sources.N - int64(min(maxTallied, len(s.Sources))); {
+	return append(lines, Say(Bold("By source:"), " ", s.sourcesTally(policy, sources)))
+}
+
+// sourcesTally counts in how many of the attacks each source is: one that is in a single attack tells nothing here. An attack can have several,
+// so what is left of the attacks isn't what the others are behind.
+func (s Storm) sourcesTally(policy Policy, sources apiclient.Figure) Text {
+	several := maps.Clone(s.Sources)
+	maps.DeleteFunc(several, func(_ netip.Addr, n int) bool { return n < 2 })
+	from := tally(several, 0, func(ip netip.Addr) Text { return s.sourceText(ip, policy) })
+	switch rest := sources.N - int64(min(maxTallied, len(several))); {
+	case !sources.Known && from == nil:
+		return Say("each in one attack, as far as the service lists them")
 	case from == nil:
-		from = Say("unknown")
+		return Say(figure(sources, "source"), ", each in one attack, as far as the service lists them")
 	case !sources.Known:
-		from = Say(from, " · number of sources unknown")
+		return Say(from, " · and others, how many is unknown")
 	case rest > 0:
-		from = Say(from, " · ", apiclient.Known(rest), Plural(rest, " more source"))
+		return Say(from, " · ", apiclient.Known(rest), Plural(rest, " more source"))
 	}
-	return append(lines, Say(Bold("By source:"), " ", from))
+	return from
 }
 
 // statusWords are the blocking statuses where attacks are counted by them.

@@ -65,8 +65,8 @@ func (s Storm) Why() Text {
 	if !s.GoesOn() {
 		return Say(why, ", from ", s.Began, " on. ", Bold("Over"), " since ", s.Ended, ": new attacks get cards of their own again")
 	}
-	return Say(why, ", since ", s.Began, ". It ends by itself when for ", HumanDuration(s.EndsAfter), " no more than ", number(s.Over), " came in ", HumanDuration(s.In), ": ",
-		s.Exceeded.Add(s.EndsAfter), " at the earliest")
+	return Say(why, ", since ", s.Began, ". Ends by itself ", s.Exceeded.Add(s.EndsAfter), " at the earliest: when for ", HumanDuration(s.EndsAfter), " no more than ", number(s.Over),
+		" came in ", HumanDuration(s.In))
 }
 
 // Cause is the one source that is behind most of the storm, else the one place that most of it goes to.
