@@ -163,6 +163,6 @@ func moved(a Account, attack string, shown poller.Shown, to commands.Place, link
 	line := commands.Say(commands.Bold("INCIDENT"), " · ", commands.TypeName(shown.Attack.Type), " · ", a.AppName(shown.Attack.App), " ", commands.Code(attack), ": its card is in ",
 		commands.Channel(to.Channel), " now: ", commands.Link{Label: "open it", URL: link})
 	msg := linesMessage([]commands.Text{line}, nil)
-	msg.Metadata = bounded(metaMessage, map[string]any{"version": "1", "account": commands.Visible(a.Name, maxMeta), "attack": attack})
+	msg.Metadata = bounded(metaMessage, map[string]any{"version": "1", "account": commands.Visible(a.Name, maxMeta), "attack": commands.Visible(attack, maxMeta)})
 	return msg
 }

@@ -106,3 +106,66 @@ func TestATellingThatRedisForgotIsNotRecorded(t *testing.T) {
 		tell(t, s, news("n1", "x:1"), "C1", "2.2")
 	})
 }
+
+// A card that has a successor is marked, to become a link; what an earlier version kept of it is a place, too.
+func TestACardThatMoves(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx, attack := w.openTending(t), t.Context(), commands.AttackID("acme", "x:1")
+		require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:cards", attack, "C1 1.1").Err())
+		n := news("n2", "x:1")
+		require.NoError(t, s.Announce(ctx, n))
+		requireTrying(t, s, "n2", noon, noon, "first")
+		for range 2 { // the answer of the first is lost
+			double, err := s.Told(ctx, n, "C2", "2.2", true)
+			require.NoError(t, err)
+			require.False(t, double)
+		}
+		file, err := s.File(ctx, "acme", attack)
+		require.NoError(t, err)
+		require.Equal(t, commands.Place{Channel: "C2", TS: "2.2", Delivery: "n2"}, file.Card)
+		channel, ts, err := s.Card(ctx, "acme", attack)
+		require.NoError(t, err)
+		require.Equal(t, "C2 2.2", channel+" "+ts)
+		places, err := s.CardsOf(ctx, "acme", []string{attack})
+		require.NoError(t, err)
+		require.Equal(t, map[string][2]string{attack: {"C2", "2.2"}}, places)
+		marks, err := s.ToRedraw(ctx, "acme")
+		require.NoError(t, err)
+		require.Len(t, marks, 1)
+		former := attack + " C1 1.1"
+		require.Equal(t, commands.UrgentState, marks[former].Urgency)
+		require.NoError(t, s.Redrawn(ctx, "acme", former, marks[former]))
+		marks, err = s.ToRedraw(ctx, "acme")
+		require.NoError(t, err)
+		require.Empty(t, marks)
+	})
+}
+
+// A card that is gone is posted anew in its own place only: where the attack has another one by then, what was posted is taken back.
+func TestACardThatIsGoneHasOneSuccessor(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx, a := w.openTending(t), t.Context(), shown("x:1").Attack
+		attack := commands.AttackID("acme", "x:1")
+		require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:cards", attack, "C1 1.1").Err())
+		anew := poller.NewAnew("acme", a, "C1", "1.1", noon)
+		require.True(t, poller.PostedAnew(anew.ID))
+		require.Equal(t, anew.ID, poller.NewAnew("acme", a, "C1", "1.1", noon.Add(time.Hour)).ID, "whoever finds out, and when")
+		requireTrying(t, s, anew.ID, noon, noon, "first")
+		tell(t, s, anew, "C1", "2.2")
+		double, err := s.Told(ctx, anew, "C1", "2.2", true)
+		require.NoError(t, err)
+		require.False(t, double)
+
+		late := poller.NewAnew("acme", a, "C1", "0.9", noon)
+		requireTrying(t, s, late.ID, noon, noon, "first")
+		double, err = s.Told(ctx, late, "C1", "3.3", true)
+		require.NoError(t, err)
+		require.True(t, double)
+		file, err := s.File(ctx, "acme", attack)
+		require.NoError(t, err)
+		require.Equal(t, commands.Place{Channel: "C1", TS: "2.2", Delivery: anew.ID}, file.Card)
+		marks, err := s.ToRedraw(ctx, "acme")
+		require.NoError(t, err)
+		require.Empty(t, marks, "nothing is left of what is gone")
+	})
+}
