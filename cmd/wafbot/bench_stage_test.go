@@ -31,7 +31,7 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// stage is a service and a workspace without limits, both seen through: what is measured is the bot.
+// stage is a service and a workspace, both seen through: what is measured is the bot.
 type stage struct {
 	waf     *waf.Service
 	slack   *workspace.Workspace
@@ -46,7 +46,16 @@ type stage struct {
 	fresh chan struct{}        // closed when another one was
 }
 
-func newStage(b *testing.B) *stage {
+// limits are what holds the bot back, as it is configured.
+type limits struct{ slack, storm string }
+
+func unlimited() limits { return limits{"{messages_per_second: 0}", "{over: 100000}"} }
+
+func asIntended() limits {
+	return limits{"{messages_per_second: 1, burst: 4, edits_per_minute: 40}", "{over: 10, in: 1m, ends_after: 10m}"}
+}
+
+func newStage(b *testing.B, limits limits) *stage {
 	b.Helper()
 	s := &stage{answers: make(chan struct{}, 64), polls: make(chan struct{}), seen: map[string]time.Time{}, fresh: make(chan struct{})}
 	s.waf = waf.New(waf.Config{Accounts: []waf.Account{{
@@ -74,10 +83,10 @@ func newStage(b *testing.B) *stage {
 		"WAFBOT_SLACK_BOT_TOKEN=xoxb-bench", "WAFBOT_SLACK_SIGNING_SECRET=" + benchSecret, "WAFBOT_SLACK_API_URL=" + s.url + "/slack/api/",
 		"WAFBOT_REDIS_URL=" + benchRedis(b), "WAFBOT_CHANGES=on", "WAFBOT_NEVER_DENY=", "WAFBOT_RESPONDERS=*",
 		"WAFBOT_CONFIG=" + writeConfig(b, fmt.Sprintf(`
-slack: {messages_per_second: 0}
+slack: %s
 accounts:
-  - {name: default, api_url: "%s/service", token: token, client_id: 5, channel: C0WAF0001, poll_interval: 250ms, applications: {4: Shop}}
-`, s.url)),
+  - {name: default, api_url: "%s/service", token: token, client_id: 5, channel: C0WAF0001, poll_interval: 250ms, storm: %s, applications: {4: Shop}}
+`, limits.slack, s.url, limits.storm)),
 	}
 	return s
 }

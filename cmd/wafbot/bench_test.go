@@ -23,7 +23,7 @@ import (
 // BenchmarkAcknowledgeClick is from sending a signed click that changes something to its acknowledgement, by which it is written down in Redis.
 // The one before is carried out by then. The ratio is to a bare round trip of the same body.
 func BenchmarkAcknowledgeClick(b *testing.B) {
-	s := newStage(b)
+	s := newStage(b, unlimited())
 	s.serve(b)
 	click := s.click(b)
 	var clicks, bare durations
@@ -38,7 +38,7 @@ func BenchmarkAcknowledgeClick(b *testing.B) {
 
 // BenchmarkTellAttack is from the answer of the service that holds a new attack to the arrival of its card at Slack.
 func BenchmarkTellAttack(b *testing.B) {
-	s := newStage(b)
+	s := newStage(b, unlimited())
 	s.serve(b)
 	body, header := s.click(b)(0)
 	var told, bare, idle durations
@@ -56,7 +56,7 @@ func BenchmarkTellAttack(b *testing.B) {
 
 // BenchmarkColdStart is from the start of the built binary to its first answer on /healthz, and what memory it holds after some polls.
 func BenchmarkColdStart(b *testing.B) {
-	s := newStage(b)
+	s := newStage(b, unlimited())
 	binary := filepath.Join(b.TempDir(), "wafbot")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
