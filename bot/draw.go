@@ -27,8 +27,8 @@ const (
 
 // late is how long after it was found the attack was told, if that is worth telling. All clocks are of machines that keep time.
 func (f facts) late(now time.Time) time.Duration {
-	if f.file.Card.Delivery != "" {
-		return 0 // another card has told it
+	if f.file.Card.Delivery != "" || f.shown.In != "" {
+		return 0 // another card has told it, or its storm's
 	}
 	return lateBy(f.shown.Found, cmp.Or(f.posted, now), toldAtOnce)
 }

@@ -60,7 +60,7 @@ func (c Card) stormCause(advice commands.Advice) string {
 	case !s.Source.IsValid():
 		return "No one source: one deny won't stop it."
 	case c.sourceDenied():
-		return fmt.Sprintf("%s (in %s) is denied.", s.Source, behind)
+		return fmt.Sprintf("Denied: %s, in %s.", s.Source, behind)
 	case isOwn:
 		return fmt.Sprintf("%s = %s is behind %s.", s.Source, commands.Visible(own.Name, maxNoticeName), behind)
 	case shared:

@@ -183,3 +183,12 @@ func TestAStormGotWorse(t *testing.T) {
 	golden(t, "testdata/card/storm-worse.json", pretty(t, msg))
 	require.Equal(t, "storm", msg.Metadata.EventPayload["kind"])
 }
+
+// A card that somebody asked for of what a storm gathered isn't late: the storm's told it.
+func TestAnOwnCardIsNotLate(t *testing.T) {
+	t.Parallel()
+	found := poller.Shown{Found: now.Add(-time.Hour)}
+	require.Equal(t, time.Hour, facts{shown: found}.late(now))
+	found.In, found.Own = "storm:C0WAF:1795000000", true
+	require.Zero(t, facts{shown: found}.late(now))
+}
