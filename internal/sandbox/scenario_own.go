@@ -38,7 +38,7 @@ func (w *World) playOwnCDNDenied(account string) ([]waf.Attack, error) {
 		return nil, err
 	}
 	return attacks, w.list(account, waf.IPRule{
-		List: "black", Subnet: ownCDN, Author: "kim.park@acme.example", EventType: "manual", Reason: "attacks from here all morning",
+		List: "black", Subnet: ownCDN, Author: "kim.park@acme.example", EventType: "manual", Reason: "Kim Park: attacks from here all morning",
 		ExpiredAt: time.Now().Add(8 * time.Hour).Unix(),
 	})
 }
@@ -46,7 +46,7 @@ func (w *World) playOwnCDNDenied(account string) ([]waf.Attack, error) {
 func (w *World) playAllowlisted(account string) ([]waf.Attack, error) {
 	const tester = "203.0.113.66"
 	err := w.list(account, waf.IPRule{
-		List: "white", Subnet: tester + "/32", Author: "kim.park@acme.example", EventType: "manual", Reason: "pen test until Friday",
+		List: "white", Subnet: tester + "/32", Author: "kim.park@acme.example", EventType: "manual", Reason: "Kim Park: pen test until Friday",
 		ExpiredAt: time.Now().Add(72 * time.Hour).Unix(),
 	})
 	if err != nil {

@@ -13,13 +13,13 @@ func troubleScenarios() []scenario {
 			"Press Deny on the card: it was not made, and wafbot says who can mend that and what to enter by hand.", (*World).playPermissionLost},
 		{"permission_back", group, "Permission back", "The service takes changes again.",
 			"Press Try now on the HANDS TIED card: it is done, and the card says that its hands are free.", (*World).playPermissionBack},
-		{"service_away", group, "Service away", "The service answers nobody for three minutes, divided by the world's speed; an injection begins meanwhile.",
+		{"service_away", group, "Service away", "The service answers nobody for ten minutes, divided by the world's speed; an injection begins meanwhile.",
 			"wafbot says that it is blind, and afterwards since when, and what it missed.", (*World).playServiceAway},
 	}
 }
 
 // awayFor is how long the service answers nobody.
-const awayFor = 3 * time.Minute
+const awayFor = 10 * time.Minute
 
 func (w *World) playPermissionLost(account string) ([]waf.Attack, error) {
 	for _, fault := range changesRefused(account) {
