@@ -46,17 +46,24 @@ func gapMessage(a Account, f poller.GapFacts, now time.Time) Message {
 		lines = append(lines, commands.Say("What was over before ", f.To.Add(-a.Lookback), " is not known: wafbot reads the last ", commands.HumanDuration(a.Lookback)))
 	}
 	lines = append(lines, gapLines(a, "Began meanwhile, and have cards of their own", f.Began, f.BeganCount)...)
+	if f.Gathered > 0 {
+		lines = append(lines, commands.Say(commands.Bold("Began meanwhile, and gathered in a storm's card"), ": ", f.Gathered))
+	}
 	lines = append(lines, gapLines(a, "Over again, and listed here only", f.Over, f.OverCount)...)
-	if f.BeganCount+f.OverCount == 0 {
+	if f.BeganCount+f.Gathered+f.OverCount == 0 {
 		lines = append(lines, commands.Say("Nothing that would have got a card began meanwhile"))
 	}
 	var buttons []commands.Suggestion
-	if f.BeganCount+f.OverCount > 0 {
+	if f.BeganCount+f.Gathered+f.OverCount > 0 {
 		// Attacks are listed by how long ago they were hit, so an hour is left for whoever reads this later.
 		since := fmt.Sprintf("%dh", int(now.Sub(f.From)/time.Hour)+2)
 		buttons = append(buttons, commands.Suggestion{Label: "List all", Line: commands.Line{Name: "attacks"}.With("since", since).With("account", a.Name)})
 	}
-	text := fmt.Sprintf("%s for %s (%s to %s): %d new with a card, %d over again", what, commands.HumanDuration(long), clockTime(f.From), clockTime(f.To), f.BeganCount, f.OverCount)
+	gathered := ""
+	if f.Gathered > 0 {
+		gathered = fmt.Sprintf("%d in a storm's card, ", f.Gathered)
+	}
+	text := fmt.Sprintf("%s for %s (%s to %s): %d new with a card, %s%d over again", what, commands.HumanDuration(long), clockTime(f.From), clockTime(f.To), f.BeganCount, gathered, f.OverCount)
 	return Message{Text: notification(text), Blocks: renderLines(lines, buttons)}
 }
 

@@ -78,7 +78,7 @@ func storms() map[string]Card {
 			ch.Line.Words, ch.Does, ch.AttackID = []string{theScanner.String()}, "Deny 198.51.100.23 everywhere for 4 h", c.Situation.ID
 			c.Situation.Changes, c.Case = []commands.Change{ch}, annasCase()
 		}),
-		"storm-claimed": stormCard(func(c *Card, s *commands.Storm) { c.Case, s.Own = annasCase(), 4 }),
+		"storm-claimed": stormCard(func(c *Card, s *commands.Storm) { c.Case, s.Own, s.Odd, s.OddCount = annasCase(), 4, nil, 0 }),
 		"storm-over": stormCard(func(_ *Card, s *commands.Storm) {
 			s.Began, s.Exceeded, s.Ended, s.Ongoing, s.Incidents = now.Add(-25*time.Minute), now.Add(-12*time.Minute), now.Add(-2*time.Minute), 12, 1
 		}),

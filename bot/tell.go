@@ -132,7 +132,7 @@ func (b *Bot) firstStart(a Account, n poller.News) Message {
 		first = *n.First
 	}
 	lines := []commands.Text{
-		commands.Say(commands.Bold("wafbot watches "+a.Name), " from now on. ", first.Ongoing, " going on (cards follow, nobody is called), ", first.Incidents, commands.Plural(int64(first.Incidents), " incident"), " in the last ", commands.HumanDuration(a.Lookback)),
+		commands.Say(commands.Bold("wafbot watches "+a.Name), " from now on. ", first.Ongoing, " going on (", cardsFollow(first), ", nobody is called), ", first.Incidents, commands.Plural(int64(first.Incidents), " incident"), " in the last ", commands.HumanDuration(a.Lookback)),
 		commands.Say("It is ", b.cfg.Policy.Describe()),
 		commands.Say("Who may act: ", roleText(b.cfg.Roles)),
 	}
@@ -144,6 +144,17 @@ func (b *Bot) firstStart(a Account, n poller.News) Message {
 		Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons),
 		Metadata: slack.SlackMetadata{EventType: metaStart, EventPayload: map[string]any{"version": "1", "account": commands.Visible(a.Name, maxMeta)}},
 	}
+}
+
+// cardsFollow says how what went on before the first start is told.
+func cardsFollow(first poller.FirstStartFacts) string {
+	switch {
+	case first.Gathered == 0:
+		return "cards follow"
+	case first.Gathered == first.Ongoing:
+		return "gathered in a storm's card"
+	}
+	return fmt.Sprintf("%d of them gathered in a storm's card, cards of the others follow", first.Gathered)
 }
 
 func roleText(r commands.Roles) commands.Text {

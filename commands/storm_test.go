@@ -208,7 +208,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 		}, []string{"Own cards for the 4"}, "is on the allowlist"},
 		"only watched": {func(_ *commands.Situation, storm *commands.Storm) { storm.Apps = map[int64]int{7: 40} }, []string{"Own cards for the 4"}, "can't block"},
 		"changes off":  {func(s *commands.Situation, _ *commands.Storm) { s.Policy.Changes = commands.ChangesOff }, []string{"Own cards for the 4"}, "Changes are switched off"},
-		"all asked":    {func(_ *commands.Situation, storm *commands.Storm) { storm.Own = 4 }, []string{"Deny 198.51.100.23, 4 h"}, ""},
+		"all asked":    {func(_ *commands.Situation, storm *commands.Storm) { storm.Own, storm.OddCount = 4, 0 }, []string{"Deny 198.51.100.23, 4 h"}, ""},
 		"one odd":      {func(_ *commands.Situation, storm *commands.Storm) { storm.OddCount = 1 }, []string{"Deny 198.51.100.23, 4 h", "Own card for the odd one"}, ""},
 		"many odd":     {func(_ *commands.Situation, storm *commands.Storm) { storm.OddCount = 877 }, []string{"Deny 198.51.100.23, 4 h", "Own cards for 20 of the 877"}, ""},
 		"nobody":       {func(_ *commands.Situation, storm *commands.Storm) { storm.Source, storm.OddCount = netip.Addr{}, 0 }, []string{}, "No one deny stops this."},

@@ -53,9 +53,6 @@ func (s Storm) Lasted(seen time.Time) time.Duration {
 // GoesOn reports whether new attacks are gathered in the storm.
 func (s Storm) GoesOn() bool { return s.Ended.IsZero() }
 
-// OwnLeft is of how many of the odd ones out cards of their own can still be asked for.
-func (s Storm) OwnLeft() int { return max(0, s.OddCount-s.Own) }
-
 // Why says why its attacks have no cards of their own, and until when.
 func (s Storm) Why() Text {
 	why := Say("more than ", number(s.Over), " new attacks came in ", HumanDuration(s.In))

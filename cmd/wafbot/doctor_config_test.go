@@ -58,7 +58,6 @@ func TestDoctorWarnsOfWhatIsAllowedButPerhapsNotMeant(t *testing.T) {
 		{"unencrypted redis", "", []string{"WAFBOT_REDIS_URL=redis://u:redis-password@192.0.2.3:6379/0"}, "warn", "redis.url: what wafbot remembers goes to 192.0.2.3:6379 unencrypted", "rediss://"},
 		{"listens to all", "listen: ':8080'\nslack: {app_token: xapp-1}\n", nil, "warn", "listen: health and metrics can be read", "127.0.0.1:8080"},
 		{"a secret for everybody", "slack: {signing_secret_file: " + open + "}\n", nil, "warn", "slack.signing_secret_file: every user of this machine can read " + open, "chmod o-r"},
-		{"not yet", "", nil, "warn", "accounts[0].storm: accepted, not acted upon by this version yet", "later version"},
 		{"quiet by nobody's clock", "", nil, "warn", "accounts[0].quiet.hours: 07:00-22:00 are hours of UTC", "timezone"},
 		{"quiet by day", "timezone: Europe/Berlin\n", nil, "warn", "accounts[0].quiet.hours: 07:00-22:00 are most of the day", "swapped"},
 	} {

@@ -99,8 +99,8 @@ func (a *app) account(cfg Account) (bot.Account, error) {
 	}
 	p := poller.New(poller.Config{
 		Account: cfg.Name, API: api, Memory: a.store, Teller: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
-		Routes: cfg.routes(), Muted: a.muted(cfg.Name), Observed: a.observed(cfg.Name), Channel: cfg.Channel, Log: a.log, Starts: a.starts,
-		Quiet: cfg.Quiet.hours(a.cfg.Timezone),
+		Routes: cfg.routes(), Muted: a.muted(cfg.Name), Wanted: a.wanted(cfg.Name), Observed: a.observed(cfg.Name), Storm: poller.StormConfig(cfg.Storm),
+		Channel: cfg.Channel, Log: a.log, Starts: a.starts, Quiet: cfg.Quiet.hours(a.cfg.Timezone),
 	})
 	a.pollers[cfg.Name] = p
 	applications := map[int]commands.Application{}
@@ -252,6 +252,9 @@ func (a *app) pass(account string, d store.Duties, due chan<- struct{}) {
 	}
 	if d.Outdated > 0 {
 		a.bot.Outdated(account)
+	}
+	if d.Wanted > 0 {
+		a.pollers[account].Hurry()
 	}
 	if !d.Due.IsZero() && !time.Now().Before(d.Due) {
 		select {

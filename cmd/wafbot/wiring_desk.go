@@ -46,6 +46,20 @@ func (a *app) muted(account string) poller.Muted {
 	}
 }
 
+// wanted gives the poller the attacks that storms gathered and of which somebody wants a card.
+func (a *app) wanted(account string) poller.Wanted {
+	return func(ctx context.Context) (func(attackid string) bool, error) {
+		all, err := a.store.Wanted(ctx, account)
+		if len(all) == 0 {
+			return nil, err
+		}
+		return func(attackid string) bool {
+			_, wanted := all[commands.AttackID(account, attackid)]
+			return wanted
+		}, err
+	}
+}
+
 // explain holds an account's routes against an attack and looks where its card is.
 func (a *app) explain(ctx context.Context, account string, attack apiclient.Attack) (commands.Routing, error) {
 	cfg := a.configured(account)
@@ -70,7 +84,7 @@ func (a *app) explain(ctx context.Context, account string, attack apiclient.Atta
 		return r, err
 	}
 	r.CalledAt, r.Hushed = shown.CalledAt, shown.Hushed
-	if r.Told = shown.Told; shown.Pager != nil {
+	if r.Told = shown.Told && (shown.In == "" || shown.Own); shown.Pager != nil {
 		r.PageAfter = shown.Pager.After
 	}
 	page, err := a.store.Page(ctx, account, id)

@@ -66,18 +66,14 @@ func (a *app) pageEvent(account Account, page commands.Page, s poller.Shown, sai
 		Incident: attack.Incident(), Source: commands.Visible(cmp.Or(attack.Domain, account.Name), pagedName), App: commands.Visible(a.tenants[account.Name].AppName(attack.App), pagedName),
 		Type: commands.Visible(attack.Type, pagedName), Console: account.ConsoleURL,
 	}
-	kind := "Attack"
-	if attack.Incident() {
-		kind = "INCIDENT"
-	}
-	what := fmt.Sprintf("%s %s: %s on %s, %s hits. ", kind, commands.StatusName(attack), commands.TypeName(e.Type), e.App, attack.Hits)
+	what, where := a.paged(account, e, s), placeOf(s)
 	state := "Nobody on it since " + page.Since.UTC().Format("15:04 UTC") + ". "
 	if e.Resolve {
 		state = ended(page, attack, said)
 	}
-	e.Summary = commands.Visible(what+state+commands.Where(attack), pagedTotal)
+	e.Summary = commands.Visible(what+state+where, pagedTotal)
 	e.Details = map[string]string{
-		"attack": page.Attack, "account": account.Name, "status": commands.StatusName(attack), "hits": attack.Hits.String(), "where": commands.Where(attack),
+		"attack": page.Attack, "account": account.Name, "status": commands.StatusName(attack), "hits": attack.Hits.String(), "where": where,
 		"first_hit": moment(attack.First), "last_hit": moment(attack.Last), "to_claim": "click I'm on it on the card, or type: claim attack=" + page.Attack,
 	}
 	if top, ok := commands.TopSource(attack); ok {
@@ -85,6 +81,29 @@ func (a *app) pageEvent(account Account, page commands.Page, s poller.Shown, sai
 	}
 	e.Links = a.pageLinks(account, s)
 	return e
+}
+
+// paged says in short what a pager is called for, but where it is: that its attacker wrote.
+func (a *app) paged(account Account, e pager.Event, s poller.Shown) string {
+	attack := s.Attack
+	if s.Storm != nil {
+		storm := commands.Storm(*s.Storm)
+		return fmt.Sprintf("STORM: %d attacks on %s, %s, %s hits, %d incidents beside it. ", storm.Gathered,
+			commands.Visible(storm.On(a.tenants[account.Name]), pagedName), storm.Blocking(), attack.Hits, storm.Incidents)
+	}
+	kind := "Attack"
+	if attack.Incident() {
+		kind = "INCIDENT"
+	}
+	return fmt.Sprintf("%s %s: %s on %s, %s hits. ", kind, commands.StatusName(attack), commands.TypeName(e.Type), e.App, attack.Hits)
+}
+
+// placeOf is where an attack goes, or what is behind a storm.
+func placeOf(s poller.Shown) string {
+	if s.Storm != nil {
+		return commands.Storm(*s.Storm).Cause(commands.Policy{}).String()
+	}
+	return commands.Where(s.Attack)
 }
 
 // ended is why nobody need be called any more.
