@@ -47,6 +47,7 @@ func TestFirstStartAmongManyAttacks(t *testing.T) {
 	const old, ongoing = 60, 20
 	full := func(w *world) {
 		w.cfg.Accounts[0].Routes = []Route{{Mention: "U0ANN0001"}}
+		w.cfg.Accounts[0].Storm.Over = 100 // each has its card
 		for i := range old {
 			w.attack(waf.AttackSpec{
 				Path: fmt.Sprintf("/old/%d", i), Vulnerability: &waf.VulnSpec{Title: "hole"}, Hits: 100,

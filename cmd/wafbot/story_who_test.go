@@ -140,6 +140,7 @@ func ownCDN(t *testing.T, w *world) {
 // A source in many attacks on many applications is named before the click: on the card, in the dialog of its button, and to who types.
 func TestASharedSourceIsNamed(t *testing.T) {
 	busy := func(w *world) {
+		w.cfg.Accounts[0].Storm.Over = 100 // each has its card
 		w.cfg.Slack.MessagesPerSecond = 0
 		w.Slack.SetRateLimits(false)
 		for i := range 12 {

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+const scanner = "198.51.100.23"
+
+// scanned begins so many attacks of one source at once, and some incidents among them.
+func (w *world) scanned(attacks, incidents int) {
+	w.t.Helper()
+	for i := range attacks + incidents {
+		spec := waf.AttackSpec{Path: fmt.Sprintf("/scan/%d", i), Hits: 100, Started: waf.Duration(time.Minute), Sources: []waf.SourceSpec{{IP: scanner, Country: "NL", PerSecond: 0.1}}}
+		if i%50 == 7 && incidents > 0 {
+			spec.Path, spec.Vulnerability = fmt.Sprintf("/worked/%d", i), sqlHole()
+			incidents--
+		}
+		w.attack(spec)
+	}
+	require.Zero(w.t, incidents)
+}
+
+// storm is the card of the storm, when it has gathered so many.
+func (w *world) storm(gathered int, parts ...string) card {
+	w.t.Helper()
+	c := w.card("STORM")
+	c.says(append(parts, fmt.Sprintf("%d attacks", gathered))...)
+	return c
+}
+
+// A hundred attacks at once, two of them incidents: three cards, the incidents' first.
+func TestAStorm(t *testing.T) {
+	story(t, asItIs, func(t *testing.T, w *world) {
+		w.scanned(98, 2)
+		storm := w.storm(98, scanner, "is behind 98 of 98")
+		w.card("/worked/7", "INCIDENT")
+		w.card("/worked/57", "INCIDENT")
+		w.polls(4)
+		all := w.cards("#waf")
+		require.Len(t, all, 3)
+		for _, m := range w.shown("#waf")[1:3] {
+			require.True(t, says(m, "INCIDENT", "/worked/"), m.Plain())
+		}
+		require.Empty(t, storm.replies())
+
+		w.attack(injection())
+		w.storm(99, "98 of 99")
+		storm.click("rob", "Own card for the odd one")
+		w.card(attacker, "SQL injection on Shop", "POST /login")
+		storm.says("1 got one since")
+		w.stop()
+		w.start()
+		w.polls(4)
+		require.Len(t, w.cards("#waf"), 4)
+	})
+}
+
+// What goes on when wafbot is started first is gathered, too, and its first message says so.
+func TestFirstStartInAStorm(t *testing.T) {
+	storyOver(t, eitherWay(), func(w *world) {
+		w.cfg.Accounts[0].Routes = []Route{{Mention: "U0ANN0001"}}
+		w.scanned(30, 1)
+	}, func(t *testing.T, w *world) {
+		w.message("#waf", "wafbot watches acme", "31 going on (30 of them gathered in a storm's card, cards of the others follow, nobody is called)")
+		w.storm(30, "found going on")
+		w.card("INCIDENT", "/worked/7")
+		w.polls(4)
+		require.Len(t, w.cards("#waf"), 2)
+		for _, m := range w.cards("#waf") {
+			require.False(t, says(m, "<@U0ANN0001>"), m.Plain())
+		}
+	})
+}
+
+// The card of a storm is all that is left of it when Redis was emptied: what goes on is taken for the storm's, so that no other card comes.
+func TestRedisEmptiedInAStorm(t *testing.T) {
+	runningOrNot(t, asItIs, func(t *testing.T, w *world, running bool) {
+		w.scanned(40, 1)
+		storm := w.storm(40)
+		w.card("INCIDENT", "/worked/7")
+		id := storm.id()
+		w.emptyRedis(running)
+		w.polls(4)
+		w.attack(injection())
+		storm.says("41 attacks", "found going on")
+		require.Equal(t, id, storm.id())
+		require.Len(t, w.cards("#waf"), 2)
+	})
+}
+
+// One pager is called for all that a storm gathered.
+func TestAStormCallsItsPagerOnce(t *testing.T) {
+	var h *hook
+	storyOver(t, eitherWay(), func(w *world) {
+		h = newHook(w.t)
+		w.cfg.Accounts[0].Routes = []Route{{Page: &Page{URL: apiclient.Secret(h.URL), Format: "json", After: time.Second}}}
+	}, func(t *testing.T, w *world) {
+		w.scanned(20, 0)
+		storm := w.storm(20)
+		call := h.next()
+		require.Equal(t, storm.id(), call.Attack)
+		require.Contains(t, call.Text, "STORM: 20 attacks on Shop, 20 not blocked")
+		require.Contains(t, call.Text, scanner+" is behind 20 of 20 attacks")
+		storm.click("rob", "I'm on it")
+		require.Equal(t, call.ID, h.next().ID, "it is over")
+		w.polls(4)
+		require.Empty(t, h.got)
+	})
+}
