@@ -124,7 +124,7 @@ func (p *Poller) bridge(u *Update, r reading, good bool) {
 	}
 	var over []apiclient.Attack
 	u.News = slices.DeleteFunc(u.News, func(n News) bool {
-		if n.Reason != NewAttack || !n.Quiet || n.Storm != nil {
+		if !p.bridged(n, u, r.at) {
 			return false
 		}
 		over = append(over, n.Attack)
@@ -148,6 +148,11 @@ func (p *Poller) bridge(u *Update, r reading, good bool) {
 		ID: deliveryID(p.cfg.Account, "", Gap, int(p.lastGood.UnixMilli())), Account: p.cfg.Account, Reason: Gap, Channel: p.cfg.Channel, At: r.at, Gap: &facts,
 	})
 	sortNews(u.News)
+}
+
+// bridged reports whether an attack is listed by the news of a gap in the place of a card: it is over, and was never told.
+func (p *Poller) bridged(n News, u *Update, at time.Time) bool {
+	return n.Reason == NewAttack && n.Quiet && n.Storm == nil && !u.Shown[n.Attack.ID].Own && p.gap(at)
 }
 
 // whyBlind are the causes of this spell of failures, in words for people.

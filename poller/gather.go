@@ -69,7 +69,7 @@ func (p *Poller) gather(u *Update, r reading, said said) {
 		switch {
 		case n.Reason == NewIncident || n.Reason == BecameIncident:
 			u.gusts.incidents++
-		case n.Reason == NewAttack && !said.wanted(n.Attack.ID) && !(n.Quiet && p.gap(r.at)):
+		case n.Reason == NewAttack && !said.wanted(n.Attack.ID) && !p.bridged(n, u, r.at):
 			singles[n.Channel] = append(singles[n.Channel], n)
 		}
 	}
