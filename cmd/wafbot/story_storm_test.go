@@ -11,8 +11,6 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-const scanner = "198.51.100.23"
-
 // scanned begins so many attacks of one source at once, and some incidents among them.
 func (w *world) scanned(attacks, incidents int) {
 	w.t.Helper()
@@ -27,8 +25,8 @@ func (w *world) scanned(attacks, incidents int) {
 	require.Zero(w.t, incidents)
 }
 
-// storm is the card of the storm, when it has gathered so many.
-func (w *world) storm(gathered int, parts ...string) card {
+// stormCard is the card of the storm, when it has gathered so many.
+func (w *world) stormCard(gathered int, parts ...string) card {
 	w.t.Helper()
 	c := w.card("STORM")
 	c.says(append(parts, fmt.Sprintf("%d attacks", gathered))...)
@@ -39,7 +37,7 @@ func (w *world) storm(gathered int, parts ...string) card {
 func TestAStorm(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.scanned(98, 2)
-		storm := w.storm(98, scanner, "is behind 98 of 98")
+		storm := w.stormCard(98, scanner, "is behind 98 of 98")
 		w.card("/worked/7", "INCIDENT")
 		w.card("/worked/57", "INCIDENT")
 		w.polls(4)
@@ -51,10 +49,10 @@ func TestAStorm(t *testing.T) {
 		require.Empty(t, storm.replies())
 
 		w.attack(injection())
-		w.storm(99, "98 of 99")
+		w.stormCard(99, "98 of 99")
 		storm.click("rob", "Own card for the odd one")
 		w.card(attacker, "SQL injection on Shop", "POST /login")
-		storm.says("1 got one since")
+		storm.says("1 of those gathered got theirs since")
 		w.stop()
 		w.start()
 		w.polls(4)
@@ -69,7 +67,7 @@ func TestFirstStartInAStorm(t *testing.T) {
 		w.scanned(30, 1)
 	}, func(t *testing.T, w *world) {
 		w.message("#waf", "wafbot watches acme", "31 going on (30 of them gathered in a storm's card, cards of the others follow, nobody is called)")
-		w.storm(30, "found going on")
+		w.stormCard(30, "found going on")
 		w.card("INCIDENT", "/worked/7")
 		w.polls(4)
 		require.Len(t, w.cards("#waf"), 2)
@@ -83,7 +81,7 @@ func TestFirstStartInAStorm(t *testing.T) {
 func TestRedisEmptiedInAStorm(t *testing.T) {
 	runningOrNot(t, asItIs, func(t *testing.T, w *world, running bool) {
 		w.scanned(40, 1)
-		storm := w.storm(40)
+		storm := w.stormCard(40)
 		w.card("INCIDENT", "/worked/7")
 		id := storm.id()
 		w.emptyRedis(running)
@@ -103,7 +101,7 @@ func TestAStormCallsItsPagerOnce(t *testing.T) {
 		w.cfg.Accounts[0].Routes = []Route{{Page: &Page{URL: apiclient.Secret(h.URL), Format: "json", After: time.Second}}}
 	}, func(t *testing.T, w *world) {
 		w.scanned(20, 0)
-		storm := w.storm(20)
+		storm := w.stormCard(20)
 		call := h.next()
 		require.Equal(t, storm.id(), call.Attack)
 		require.Contains(t, call.Text, "STORM: 20 attacks on Shop, 20 not blocked")
