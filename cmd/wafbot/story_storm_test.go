@@ -105,7 +105,7 @@ func TestAStormCallsItsPagerOnce(t *testing.T) {
 		call := h.next()
 		require.Equal(t, storm.id(), call.Attack)
 		require.Contains(t, call.Text, "STORM: 20 attacks on Shop, 20 not blocked")
-		require.Contains(t, call.Text, scanner+" is behind 20 of 20 attacks")
+		require.Contains(t, call.Text, scanner+" NL is behind 20 of 20 attacks")
 		storm.click("rob", "I'm on it")
 		require.Equal(t, call.ID, h.next().ID, "it is over")
 		w.polls(4)
