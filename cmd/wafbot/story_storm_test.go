@@ -15,7 +15,7 @@ import (
 func (w *world) scanned(attacks, incidents int) {
 	w.t.Helper()
 	for i := range attacks + incidents {
-		spec := waf.AttackSpec{Path: fmt.Sprintf("/scan/%d", i), Hits: 100, Started: waf.Duration(time.Minute), Sources: []waf.SourceSpec{{IP: scanner, Country: "NL", PerSecond: 0.1}}}
+		spec := waf.AttackSpec{Path: fmt.Sprintf("/scan/%d", i), Hits: 100, Started: waf.Duration(time.Minute), Sources: []waf.SourceSpec{{IP: loudest, Country: "NL", PerSecond: 0.1}}}
 		if i%50 == 7 && incidents > 0 {
 			spec.Path, spec.Vulnerability = fmt.Sprintf("/worked/%d", i), sqlHole()
 			incidents--
@@ -37,7 +37,7 @@ func (w *world) stormCard(gathered int, parts ...string) card {
 func TestAStorm(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.scanned(98, 2)
-		storm := w.stormCard(98, scanner, "is behind 98 of 98")
+		storm := w.stormCard(98, loudest, "is behind 98 of 98")
 		w.card("/worked/7", "INCIDENT")
 		w.card("/worked/57", "INCIDENT")
 		w.polls(4)
@@ -105,7 +105,7 @@ func TestAStormCallsItsPagerOnce(t *testing.T) {
 		call := h.next()
 		require.Equal(t, storm.id(), call.Attack)
 		require.Contains(t, call.Text, "STORM: 20 attacks on Shop, 20 not blocked")
-		require.Contains(t, call.Text, scanner+" NL is behind 20 of 20 attacks")
+		require.Contains(t, call.Text, loudest+" NL is behind 20 of 20 attacks")
 		storm.click("rob", "I'm on it")
 		require.Equal(t, call.ID, h.next().ID, "it is over")
 		w.polls(4)
