@@ -25,6 +25,7 @@ type play struct {
 	other  *replica                   // that goes on; nil: there is none
 	takes  atomic.Pointer[[]*replica] // whom Slack delivers to
 	hard   bool                       // neither a patch nor a denial fits the attack
+	moves  bool                       // when it works, another route takes the attack
 	attack string                     // as people type it
 	origin string                     // as the service knows it
 	card   message
@@ -82,8 +83,8 @@ redis: {url: "redis://%s/0"}
 sources: []
 policy: {changes: on, admins: [U0ANN0001], responders: [U0ROB0002], durations: {mode: %s}}
 accounts:
-  - {name: acme, api_url: "%s/service", token: sandbox-token-acme, client_id: 5, channel: C0WAF0001, poll_interval: 500ms, routes: [{match: {min_hits: 1}}]}
-`, p.world.env["WAFBOT_SLACK_BOT_TOKEN"], p.world.env["WAFBOT_SLACK_SIGNING_SECRET"], tap.world, tap.redis, modeFor, tap.world)
+  - {name: acme, api_url: "%s/service", token: sandbox-token-acme, client_id: 5, channel: C0WAF0001, poll_interval: 500ms, routes: [{match: {kind: incident, type: xss}, channel: %s}, {match: {min_hits: 1}}]}
+`, p.world.env["WAFBOT_SLACK_BOT_TOKEN"], p.world.env["WAFBOT_SLACK_SIGNING_SECRET"], tap.world, tap.redis, modeFor, tap.world, elsewhere)
 	require.NoError(p.t, os.WriteFile(config, []byte(text), 0o600))
 	one := &replica{t: p.t, number: n, binary: binary, config: config, logs: p.logs}
 	require.NoError(p.t, one.start())
@@ -117,6 +118,9 @@ func (p *play) start() {
 	kind, from := "sqli", source
 	if p.hard {
 		kind, from = "infoleak", "10.0.0.1"
+	}
+	if p.moves {
+		kind = "xss"
 	}
 	var made struct{ Attacks []struct{ ID string } }
 	require.NoError(p.t, p.world.post("/attacks", map[string]any{

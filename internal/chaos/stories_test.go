@@ -57,6 +57,10 @@ func stories() []story {
 		{name: "undo of a mode", eve: undone("mode "), act: undo, wrong: stands(0, 0)},
 		{name: "a mode for a time, and back", eve: hard, act: func(p *play) { p.click("mode ") }, wrong: returned},
 		{name: "it became an incident", eve: card, act: works, wrong: replied},
+		{name: "it became another route's incident", eve: func(p *play) {
+			p.moves = true
+			card(p)
+		}, act: works, wrong: moved},
 	}
 }
 
@@ -193,6 +197,25 @@ func replied(p *play, e *evidence) []string {
 	}
 	if n != 1 {
 		wrong = append(wrong, fmt.Sprintf("replies: %d instead of 1", n))
+	}
+	return wrong
+}
+
+// moved holds that its card is where incidents of its kind go, and that a link is left of the other one.
+func moved(p *play, e *evidence) []string {
+	wrong, there, links, replies := stands(0, 0)(p, e), 0, 0, 0
+	for _, m := range e.Messages {
+		switch {
+		case m.card() && m.Metadata.Payload.Attack == p.attack && m.Channel == elsewhere:
+			there++
+		case m.TS == p.card.TS && strings.Contains(m.says(), "its card is in"):
+			links++
+		case m.Thread != "" && m.Thread != m.TS && strings.Contains(m.says(), "INCIDENT"):
+			replies++
+		}
+	}
+	if there != 1 || links != 1 || replies != 0 {
+		wrong = append(wrong, fmt.Sprintf("moved: %d cards there, %d links and %d replies instead of 1, 1 and 0", there, links, replies))
 	}
 	return wrong
 }
