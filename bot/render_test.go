@@ -139,6 +139,8 @@ func TestRenderIsPure(t *testing.T) {
 func FuzzRender(f *testing.F) {
 	for _, s := range seeds("sqli", "2024") {
 		f.Add(s, int64(1530), uint8(3), uint8(12), uint8(0))
+		f.Add(s, int64(-1), uint8(0), uint8(0), uint8(0x7f))
+		f.Add(s, int64(800), uint8(200), uint8(4), uint8(0x80))
 		f.Add(s, int64(-1), uint8(0), uint8(0), uint8(0xff))
 	}
 	f.Fuzz(func(t *testing.T, text string, hits int64, sources, changes, flags uint8) {
@@ -166,6 +168,16 @@ func FuzzRender(f *testing.F) {
 			s.Policy.Changes = text
 		}
 		c.Quiet = flag(6)
+		if flag(7) {
+			c.Situation = hostileStorm(text).Situation
+			s.Storm.Gathered, s.Storm.Behind, s.Storm.OddCount, s.Storm.Hits = int(hits), int(sources), int(changes), hits
+			if flag(0) {
+				s.Storm.Source, s.Storm.Place = netip.Addr{}, "POST "+text
+			}
+			if flag(1) {
+				s.Storm.Ended, s.Storm.CaughtUp = now, true
+			}
+		}
 		msg := render(c)
 		requireFits(t, msg)
 		requireHarmless(t, msg.Text)
@@ -182,8 +194,7 @@ func FuzzRender(f *testing.F) {
 func requireHarmlessViews(t *testing.T, c Card, text string) {
 	t.Helper()
 	s := c.Situation
-	head := commands.AttackLine(s.Account, s.Attack, s.Now)
-	more, tooLong := renderMore(head, commands.More(s), viewMeta{Account: text})
+	more, tooLong := renderMore(s.Line(), commands.More(s), viewMeta{Account: text})
 	filled, longer := renderForm(hostileForm(text), viewMeta{})
 	for _, v := range []struct {
 		view slack.ModalViewRequest
