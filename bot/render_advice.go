@@ -24,6 +24,8 @@ func (c Card) rehearsal(advice commands.Advice) []commands.Text {
 	return []commands.Text{commands.Say(commands.Bold("Rehearsal:"), " buttons only show what would be sent; nothing is changed")}
 }
 
+const closesLabel = "Closes the hole:"
+
 // measures are the suggestions in words, the fastest first.
 func (c Card) measures(suggestions []commands.Suggestion) []commands.Text {
 	var lines []commands.Text
@@ -31,11 +33,11 @@ func (c Card) measures(suggestions []commands.Suggestion) []commands.Text {
 		switch {
 		case i > 0 && s.Closes == "" && s.Stops == suggestions[0].Stops: // a part of the first
 		case s.Stops == "":
-			lines = append(lines, commands.Say(commands.Bold(c.measureLabel(i, "Closes the hole:")), " ", s.Closes))
+			lines = append(lines, commands.Say(commands.Bold(c.measureLabel(i, closesLabel)), " ", s.Closes))
 		case s.Closes == "":
 			lines = append(lines, commands.Say(commands.Bold(c.measureLabel(i, "Fastest:")), " ", s.Stops))
 		default:
-			lines = append(lines, commands.Say(commands.Bold(c.measureLabel(i, "Fastest:")), " ", s.Stops, ". ", commands.Bold("Closes the hole:"), " ", s.Closes))
+			lines = append(lines, commands.Say(commands.Bold(c.measureLabel(i, "Fastest:")), " ", s.Stops, ". ", commands.Bold(closesLabel), " ", s.Closes))
 		}
 	}
 	return lines
@@ -48,7 +50,7 @@ func (c Card) measureLabel(i int, label string) string {
 		return "Or:"
 	case !gettingThrough(c.Situation.Attack):
 		return "Blocked by the service. To go further:"
-	case c.inForce():
+	case c.inForce() && label != closesLabel:
 		return "Also possible:"
 	case c.Quiet:
 		return "Should it come back:"

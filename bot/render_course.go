@@ -22,7 +22,7 @@ const (
 )
 
 // levels are a column's heights; the first is of one without hits.
-var levels = []rune("▁▂▃▄▅▆▇█")
+var levels = []rune("▁▂▃▄▅▆▇")
 
 // course is how an attack's hits came over time and when measures began and ended, in words and then as a line of columns: a screen reader reads
 // that out column by column. It is nil where too little is known.

@@ -131,7 +131,7 @@ func (c Card) aged(figures commands.Text) commands.Text {
 	if c.Quiet {
 		return commands.Say(commands.Bold("Quiet since "), timeOr(last, "an unknown time"), " · ", figures, " (sampled)")
 	}
-	read := ", redrawn when they change"
+	read := ", redrawn each minute they change"
 	switch _, muted := c.muted(); {
 	case muted:
 		read = ", not refreshed while it is muted"
@@ -148,7 +148,7 @@ func (c Card) unrefreshed() []commands.Text {
 	if !c.blind() {
 		return nil
 	}
-	return []commands.Text{commands.Say(commands.Bold("These figures can't be refreshed"), " since ", c.clock(c.Blind.From), ": ", c.Blind.Why, ". It may have grown")}
+	return []commands.Text{commands.Say(commands.Bold("These figures can't be refreshed"), " since ", c.clock(c.Blind.From), ": ", c.Blind.Why, ". The attack may have grown")}
 }
 
 // blind reports whether what goes on can't be watched.

@@ -279,3 +279,25 @@ func TestRunKnowsThatOthersWatched(t *testing.T) {
 		require.Equal(t, poller.FirstStart, news[0].Reason)
 	})
 }
+
+// What goes on says on its card whether it can be watched: when that changes, its card is drawn anew. Nothing else is.
+func TestBlindIsShownOnCards(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := running(t, func(a *account) {
+			a.add("endless", 0, func(r *record) { r.undated = true })
+			a.add("few", 0, func(r *record) { r.hits = 1 })
+			a.add("over", 14*time.Minute)
+		})
+		after(10 * time.Minute)
+		require.Empty(t, a.memory.redrawn())
+		a.fail(allFails)
+		after(2 * time.Minute)
+		require.Equal(t, []string{"endless"}, a.memory.redrawn())
+		after(time.Hour)
+		require.Empty(t, a.memory.redrawn(), "once")
+		a.fail(nil)
+		after(time.Minute)
+		require.Equal(t, []string{"endless"}, a.memory.redrawn())
+	})
+}
