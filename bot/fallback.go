@@ -6,6 +6,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
 )
 
 const (
@@ -120,4 +121,18 @@ func (c Card) whose(s apiclient.Source, limit int) (whose string, matters bool) 
 		return "CDN, proxy?", true
 	}
 	return commands.Visible(s.Country, 3), false
+}
+
+// worseNotice is the notification of a reply that calls people because an attack got worse; what the attacker wrote stands last.
+func worseNotice(a Account, n poller.News) string {
+	lead := "WORSE, " + commands.StatusName(n.Attack)
+	if n.Reason == poller.BecameIncident {
+		lead = "INCIDENT now, " + commands.StatusName(n.Attack)
+	}
+	what := typeName(n.Attack, 20) + " on " + commands.Visible(a.AppName(n.Attack.App), 20)
+	if s := storm(n.Storm); s != nil {
+		lead, what = "STORM worse, "+s.Blocking(), fmt.Sprintf("%d attacks on %s", s.Gathered, commands.Visible(s.On(a.Account), 20))
+		return notification(fmt.Sprintf("%s: %s, %s hits", lead, what, n.Attack.Hits))
+	}
+	return notification(fmt.Sprintf("%s: %s, %s hits, %s sources. %s", lead, what, n.Attack.Hits, n.Attack.SourceCount, commands.Where(n.Attack)))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
 )
 
 // shapes are attacks of many shapes, and what people did about them, as far as a notification tells of it.
@@ -109,6 +110,14 @@ func TestNotices(t *testing.T) {
 			require.Contains(t, plain, top.IP.String(), "%s: no address is cut", name)
 		}
 		require.Regexp(t, `(Unclaimed|Muted|is on it)\.`, plain, name)
+	}
+	for _, reason := range []poller.Reason{poller.BecameIncident, poller.Worsened} {
+		for _, name := range []string{"claimed", "all unknown", "everything long", "path \"/long/long/long/long\"", "status \"<!channel>\", incident"} {
+			text := worseNotice(Account{Account: cards[name].Situation.Account}, poller.News{Reason: reason, Attack: cards[name].Situation.Attack})
+			fmt.Fprintf(&notices, "%s: %s\n    %s\n", reason, name, text)
+			requireHarmless(t, text)
+			require.LessOrEqual(t, runes(strings.ReplaceAll(html.UnescapeString(text), "`", "")), maxNotice)
+		}
 	}
 	golden(t, filepath.Join("testdata", "notices.txt"), notices.String())
 }

@@ -197,7 +197,7 @@ func worse(a Account, n poller.News) Message {
 		lines[0] = commands.Say(commands.User(n.Mention), " ", what)
 	}
 	return Message{
-		Text: answerText(lines[:1]), Blocks: renderLines(lines, nil),
+		Text: worseNotice(a, n), Blocks: renderLines(lines, nil),
 		Metadata: bounded(metaWorse, attackMeta(a.Name, id, n.Attack)),
 	}
 }
