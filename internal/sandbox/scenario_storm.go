@@ -24,6 +24,7 @@ func stormScenarios() []scenario {
 const (
 	oddOnes    = 4    // of a storm: other sources that get through
 	stormRate  = 40.0 // hits a second of a storm's one source
+	gathers    = 49   // seconds, in which its attacks began before it is started
 	breaksIn   = 20 * time.Second
 	stormLasts = 20 * time.Minute
 )
@@ -42,7 +43,7 @@ func (w *World) playStorm(account string, size int) ([]waf.Attack, error) {
 			Account: account, App: blocking, Type: kinds[i%len(kinds)], Method: "GET",
 			Path: "/catalog/item" + strconv.Itoa(i), Parameter: "GET_id_value",
 			Sources: []waf.SourceSpec{{IP: "198.51.100.23", Country: "NL", PerSecond: stormRate / float64(size)}},
-			Started: waf.Duration(time.Minute), Lasts: waf.Duration(stormLasts),
+			Started: waf.Duration(time.Duration(1+i%gathers) * time.Second), Lasts: waf.Duration(stormLasts),
 		}
 		if i%3 == 0 {
 			spec.App = watched
@@ -50,6 +51,7 @@ func (w *World) playStorm(account string, size int) ([]waf.Attack, error) {
 		nth, rest := (i+1)/(size/oddOnes), (i+1)%(size/oddOnes)
 		if rest == 0 {
 			spec.App = watched
+			spec.Started = waf.Duration(time.Minute)
 			spec.Sources = []waf.SourceSpec{{IP: fmt.Sprintf("203.0.113.%d", 199+nth), Country: "PL", PerSecond: 1}}
 		}
 		started, err := w.start(spec)
