@@ -1,9 +1,11 @@
 package commands
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
@@ -37,6 +39,23 @@ func Visible(s string, limit int) string {
 		n += size
 	}
 	return b.String()
+}
+
+// SeenJSON is JSON that is the same, in which what can't be seen, and what turns the direction of writing, is written as \u202e.
+func SeenJSON(text []byte) []byte {
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		switch {
+		case r == '\n' || !unicode.IsControl(r) && !hidden(r): // a line end stands between values only
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.Bytes()
 }
 
 // typed is what somebody typed, short enough to be said back.

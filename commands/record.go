@@ -34,7 +34,7 @@ func (r *Runner) print(e AuditEntry) {
 		return
 	}
 	// One Write a line: concurrent entries must not mix.
-	if _, err := r.cfg.AuditOut.Write(append(line, '\n')); err != nil {
+	if _, err := r.cfg.AuditOut.Write(append(SeenJSON(line), '\n')); err != nil {
 		r.cfg.Log.Error("write audit entry", "account", e.Account, "err", err)
 	}
 }

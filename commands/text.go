@@ -87,7 +87,7 @@ func Say(parts ...any) Text {
 	return t
 }
 
-// In is the line as plain text with times in the given zone.
+// In is the line as plain text with times in the given zone. What a terminal would do more with than show it is written out.
 func (t Text) In(zone *time.Location) string {
 	var b strings.Builder
 	for _, s := range t {
@@ -97,20 +97,35 @@ func (t Text) In(zone *time.Location) string {
 		case !s.Moment().IsZero():
 			b.WriteString(s.Moment().In(zone).Format("2006-01-02 15:04 MST"))
 		case s.Code != "":
-			b.WriteString(s.Code)
+			b.WriteString(shown(s.Code))
 		case s.Bold != "":
-			b.WriteString(s.Bold)
+			b.WriteString(shown(s.Bold))
 		case s.User != "":
-			b.WriteString("@" + s.User)
+			b.WriteString(shown("@" + s.User))
 		case s.Channel != "":
-			b.WriteString(s.Channel)
+			b.WriteString(shown(s.Channel))
 		case s.Link.URL != "":
-			b.WriteString(s.Link.Label + " " + s.Link.URL)
+			b.WriteString(shown(s.Link.Label + " " + s.Link.URL))
 		default:
-			b.WriteString(s.Plain)
+			b.WriteString(shown(s.Plain))
 		}
 	}
 	return b.String()
+}
+
+// shown is a piece of a line as plain text. It may begin and end lines; line ends inside it are a stranger's.
+func shown(piece string) string {
+	const most = 1 << 20 // characters: whoever made the piece has cut it
+	rest, begins := strings.CutPrefix(piece, "\n")
+	rest, ends := strings.CutSuffix(rest, "\n")
+	text := Visible(rest, most)
+	if begins {
+		text = "\n" + text
+	}
+	if ends {
+		text += "\n"
+	}
+	return text
 }
 
 // String is the line as plain text with times in UTC.

@@ -74,7 +74,7 @@ func (t terminal) playDrill(ctx context.Context, o lineOptions) (steps []command
 	err = beside(ctx, world, func(ctx context.Context) error {
 		ctx, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
-		log := slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: slog.LevelError}))
+		log := newLog(t.err, slog.LevelError)
 		go func() { ended <- serve(ctx, cfg, l, served{log: log, audit: io.Discard}) }()
 		steps = t.steps(ctx, o, &rehearsal{world: world})
 		stop()

@@ -143,7 +143,7 @@ func (t terminal) connect(o *lineOptions) (*app, error) {
 	if t.asks {
 		trail = io.Discard // a person reads the answer
 	}
-	a, err := build(cfg, slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: slog.LevelError})), trail)
+	a, err := build(cfg, newLog(t.err, slog.LevelError), trail)
 	if err != nil {
 		return nil, misused{err}
 	}
@@ -322,9 +322,11 @@ func (t terminal) answer(o lineOptions, outcome, text string, code int) int {
 }
 
 func (t terminal) printJSON(v any, code int) int {
-	enc := json.NewEncoder(t.out)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err == nil {
+		_, err = fmt.Fprintf(t.out, "%s\n", commands.SeenJSON(text))
+	}
+	if err != nil {
 		fmt.Fprintln(t.err, "wafbot:", err)
 		return exitFailed
 	}

@@ -9,6 +9,8 @@ import (
 	"iter"
 	"os"
 	"strings"
+
+	"github.com/wafbot/wafbot/commands"
 )
 
 // logs are files with what wafbot printed, read one after another.
@@ -54,14 +56,17 @@ func (l logs) Close() error {
 // stream prints items as lines of JSON. An item that can't be had is told, and the others go on.
 func (t terminal) stream(items iter.Seq2[any, error]) int {
 	code, out := exitDone, bufio.NewWriter(t.out)
-	lines := json.NewEncoder(out)
 	for item, err := range items {
 		if err != nil {
 			fmt.Fprintln(t.err, "wafbot:", err)
 			code = exitFailed
 			continue
 		}
-		if err := lines.Encode(item); err != nil {
+		line, err := json.Marshal(item)
+		if err != nil {
+			return t.fail(fmt.Errorf("write entry: %w", err))
+		}
+		if _, err := fmt.Fprintf(out, "%s\n", commands.SeenJSON(line)); err != nil {
 			break // nobody reads on: Flush tells why
 		}
 	}

@@ -137,7 +137,7 @@ func runProgram(ctx context.Context, t terminal) (code int) {
 		return t.fail(misused{fmt.Errorf("%s; wafbot %s --help tells more", plainly(err), t.args[0])})
 	}
 	cmd.BindTo(ctx, (*context.Context)(nil))
-	err = cmd.Run(&t, slog.New(slog.NewTextHandler(t.err, nil)))
+	err = cmd.Run(&t, newLog(t.err, slog.LevelInfo))
 	if err == nil || errors.Is(err, context.Canceled) {
 		return exitDone
 	}

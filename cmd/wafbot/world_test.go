@@ -141,7 +141,7 @@ func (w *world) start() {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	ended := make(chan error, 1)
 	w.ended = ended
-	log := slog.New(slog.NewTextHandler(w.journal, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	log := newLog(w.journal, slog.LevelDebug)
 	go func() { ended <- serve(ctx, w.cfg, l, served{log: log, audit: w.journal}) }()
 	w.stop = sync.OnceFunc(func() {
 		cancel()
@@ -212,6 +212,7 @@ func (w *world) requireClean() {
 	}
 	require.NotContains(w.t, w.journal.String(), "/response/", "a response address is a key to the channel")
 	require.NotContains(w.t, w.journal.String(), "ticket=", "so is the address of a link")
+	w.requireHarmless()
 }
 
 // get asks the bot's own pages, as probes do.

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/wafbot/wafbot/commands"
+)
+
+// maxLogged is how much of one value a line of the log shows, in characters: an attacker's path may have 100,000, and journald cuts lines of 48 kB.
+const maxLogged = 1_000
+
+// newLog is the program's log, a line an event. What a stranger wrote into a value is written out, and cut.
+func newLog(out io.Writer, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level, ReplaceAttr: logged}))
+}
+
+func logged(_ []string, a slog.Attr) slog.Attr {
+	switch v := a.Value.Any().(type) {
+	case string:
+		a.Value = slog.StringValue(commands.Visible(v, maxLogged))
+	case error:
+		a.Value = slog.StringValue(commands.Visible(v.Error(), maxLogged))
+	case []string:
+		a.Value = slog.StringValue(commands.Visible(fmt.Sprint(v), maxLogged))
+	}
+	return a
+}

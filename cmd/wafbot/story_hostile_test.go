@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+	"github.com/wafbot/wafbot/internal/tricks"
+)
+
+// requireHarmless holds all that was said to Slack, and each line of the log and of the audit trail, to the corpus' oracle. Slack's limits and
+// schemas the emulated workspace holds it to.
+func (w *world) requireHarmless() {
+	w.t.Helper()
+	for _, call := range w.Slack.Calls() {
+		require.NoError(w.t, tricks.Lines(call.Args["text"], tricks.Markup), call.Method)
+		for _, name := range []string{"blocks", "attachments", "view"} {
+			if call.Args[name] == "" {
+				continue
+			}
+			var doc any
+			require.NoError(w.t, json.Unmarshal([]byte(call.Args[name]), &doc), "%s %s", call.Method, call.Args[name])
+			require.NoError(w.t, tricks.Blocks(doc), call.Method)
+		}
+	}
+	for line := range strings.Lines(w.journal.String()) {
+		line = strings.TrimSuffix(line, "\n")
+		if strings.HasPrefix(line, `{"audit":`) { // as long as what was asked for
+			require.NoError(w.t, tricks.Plain(line))
+			continue
+		}
+		require.NoError(w.t, tricks.LogLine(line))
+		require.Regexp(w.t, `^time=\S+ level=\S+ msg=`, line, "one line an event")
+	}
+}
+
+// hostileEverywhere has people and entries of others bear hostile names, and lets every attack have a card.
+func hostileEverywhere(w *world) {
+	w.rough = true
+	w.cfg.Accounts[0].Storm.Over = 1_000_000
+	w.cfg.Slack.MessagesPerSecond, w.cfg.Slack.EditsPerMinute = 0, 10_000
+	w.Slack.SetRateLimits(false) // its pace is the matter of other stories
+}
+
+// typedTrick is a trick as somebody can type it: Slack takes so much.
+func typedTrick(trick tricks.Trick) string {
+	text := strings.ToValidUTF8(trick.Text, "\ufffd")
+	if most := []rune(text); len(most) > 1_500 {
+		text = string(most[:1_500])
+	}
+	return text
+}
+
+// Attackers write the corpus into every field of a record, other authors into their entries, people into their names, lines and notes, and the service
+// into its refusals: the bot tells, answers, logs and audits it, and nothing of it does anything.
+func TestHostileTextEverywhere(t *testing.T) {
+	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {
+		all := tricks.All()
+		for i, trick := range all {
+			text := trick.Text
+			spec := waf.AttackSpec{
+				Host: text, Method: text, Path: "/" + text, Parameter: text, Type: text, Hits: 100,
+				Sources: []waf.SourceSpec{{IP: fmt.Sprintf("203.0.113.%d", i+1), PerSecond: 0.01}},
+			}
+			if i%2 == 0 {
+				spec.Vulnerability = &waf.VulnSpec{Title: text}
+			}
+			w.attack(spec)
+			_, err := w.WAF.SeedIPRule("acme", waf.IPRule{Subnet: fmt.Sprintf("198.51.100.%d/32", i+1), Reason: text, Author: text})
+			require.NoError(t, err)
+		}
+		w.until("a card each", func() bool { return len(w.cards("#waf")) == len(all) })
+		for i, trick := range all {
+			require.NoError(t, w.Slack.SetUser(workspace.User{ID: "U0ROB0002", Name: "rob", RealName: typedTrick(trick), TeamID: "T0SANDBOX"}))
+			said := strings.NewReplacer(`"`, `'`, "\\", "/").Replace(typedTrick(trick))
+			for _, line := range []string{
+				typedTrick(trick), "deny " + typedTrick(trick), `lists "` + said + `"`,
+				fmt.Sprintf(`deny 198.51.100.%d for=1h reason="%s"`, 100+i, said),
+			} {
+				if strings.TrimSpace(line) != "" && utf8.ValidString(line) {
+					w.types("rob", line)
+				}
+			}
+		}
+		for _, line := range []string{"attacks all", "incidents", "lists", "vulns all", "summary", "status", "audit", "rules"} {
+			w.types("vic", line)
+		}
+		w.polls(4)
+		w.until("all is answered", func() bool {
+			return w.state("acme").Requests["POST /v1/objects/attack"] > 0 && len(w.whispers("vic")) >= 8
+		})
+		require.NotEmpty(t, w.journal.String())
+	})
+}
