@@ -52,7 +52,7 @@ func hostileDrawn(text string) map[string]func() []any {
 		"renderAnswer":  func() []any { return drawn(renderAnswer(linesMessage(texts, buttons), viewMeta{})) },
 		"renderAsk":     func() []any { return []any{renderAsk(ask)} },
 		"linesMessage": func() []any {
-			return []any{linesMessage(texts, buttons), linesMessage(slices.Repeat(texts, 40), slices.Repeat(buttons, 30))}
+			return []any{linesMessage(texts, buttons), linesMessage(slices.Repeat(texts, 8), slices.Repeat(buttons, 30))}
 		},
 		"documentMessage": func() []any {
 			return []any{documentMessage(commands.Result{Lines: texts, Document: say.Markdown(time.UTC)}, buttons)}
@@ -67,7 +67,7 @@ func hostileDrawn(text string) map[string]func() []any {
 			}
 		},
 		"renderHome": func() []any {
-			return []any{renderHome(crowd(3, 3, text)), numbered(slices.Concat(renderAsk(ask).Blocks, renderHome(crowd(1, 1, text))))}
+			return []any{renderHome(crowd(2, 1, text)), numbered(slices.Concat(renderAsk(ask).Blocks, renderHome(crowd(1, 1, text))))}
 		},
 		"noRole": func() []any {
 			return []any{noRole(text, say, commands.Roles{Viewers: []string{text}, Responders: []string{"*"}})}
@@ -85,7 +85,7 @@ func hostileDrawn(text string) map[string]func() []any {
 		"gapMessage": func() []any {
 			return []any{gapMessage(acme(), poller.GapFacts{To: now, Why: text, Began: slices.Repeat([]apiclient.Attack{attack}, 20), BeganCount: 30, Over: []apiclient.Attack{attack}, OverCount: 30}, now)}
 		},
-		"tiedMessage":   func() []any { return []any{tiedMessage(acme(), hostileTied(text), manyChanges(30), now)} },
+		"tiedMessage":   func() []any { return []any{tiedMessage(acme(), hostileTied(text), manyChanges(5), now)} },
 		"untiedMessage": func() []any { return []any{untiedMessage(acme(), hostileTied(text))} },
 		"pagerAway": func() []any {
 			return []any{pagerAway(poller.NewPagerAway("acme", "C1", "p1", text, text)), pagerAway(news)}
@@ -260,7 +260,7 @@ func hostileChange(text string) commands.Change {
 func hostileRequests(text string, draw func(q commands.Request) Message) (all []any) {
 	q := waiting()
 	q.Does, q.Reason, q.Asker.Name, q.Line.Words, q.Why, q.Fault = text, text, text, []string{text}, text, text
-	q.Reach, q.Warnings, q.Needs = slices.Repeat([]string{text}, 50), slices.Repeat([]string{text}, 50), slices.Repeat([]commands.Second{{Why: text}}, 50)
+	q.Reach, q.Warnings, q.Needs = slices.Repeat([]string{text}, 12), slices.Repeat([]string{text}, 12), slices.Repeat([]commands.Second{{Why: text}}, 12)
 	for _, q.State = range []commands.RequestState{commands.RequestWaiting, commands.RequestApproved, commands.RequestRejected, commands.RequestClosed, commands.RequestExpired, commands.RequestAlone} {
 		q.Outcome = map[bool]string{true: "failed"}[len(all)%2 == 1]
 		all = append(all, draw(q))
@@ -287,14 +287,14 @@ func hostileDrills(text string) (all []any) {
 
 func hostileSummary(text string) commands.Summary {
 	s := summaries()["busy"]
-	s.Overview = crowd(1, 60, text).Accounts[0]
-	s.Others = slices.Repeat(s.Others, 40)
+	s.Overview = crowd(1, 12, text).Accounts[0]
+	s.Others = slices.Repeat(s.Others, 5)
 	s.Others[0].Reason, s.Others[0].Author = text, text
 	undone := s.InForce[0]
 	undone.EndedBy = &commands.Actor{Name: text}
-	s.Undone = slices.Repeat([]commands.Undone{{Change: undone, Why: text}}, 40)
-	s.Notes = slices.Repeat([]commands.NoteOn{{Attack: text, Note: commands.Note{Text: text, By: commands.Actor{Name: text}}}}, 40)
-	s.Blind = slices.Repeat([]commands.Spell{{Why: text}}, 40)
-	s.Blocked = slices.Repeat([]commands.BlockWindow{{App: text}}, 40)
+	s.Undone = slices.Repeat([]commands.Undone{{Change: undone, Why: text}}, 5)
+	s.Notes = slices.Repeat([]commands.NoteOn{{Attack: text, Note: commands.Note{Text: text, By: commands.Actor{Name: text}}}}, 5)
+	s.Blind = slices.Repeat([]commands.Spell{{Why: text}}, 5)
+	s.Blocked = slices.Repeat([]commands.BlockWindow{{App: text}}, 5)
 	return s
 }
