@@ -103,6 +103,7 @@ func situations() map[string]Card {
 		"quiet":          incident(),
 		"hostile":        hostile("*b* _i_ ~s~ `c` <!channel> <@U0ANN> <http://evil|x> @here :skull: \n> q &amp; \u202egnp.exe\xff"),
 	}
+	maps.Copy(cards, effectCards())
 	cards["nothing"] = Card{}
 	edit := func(name, from string, change func(c *Card)) {
 		c := cards[from]

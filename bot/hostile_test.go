@@ -92,6 +92,7 @@ func hostileDrawn(text string) map[string]func() []any {
 		},
 		"drillMessage":   func() []any { return hostileDrills(text) },
 		"endsMessage":    func() []any { return []any{endsMessage(ch, text, text, now), endsMessage(ch, text, text, ch.Until)} },
+		"effectMessage":  func() []any { return []any{effectMessage(hostileEffect(text), ch, []string{text})} },
 		"overdueMessage": func() []any { return []any{overdueMessage(acme(), ch, text, now)} },
 		"changeCall":     func() []any { return []any{changeCall(nil, ch, news, buttons).Message} },
 		"newsCall":       func() []any { return []any{newsCall(news, linesMessage(texts, buttons), text).Message} },

@@ -52,14 +52,14 @@ func (b *Bot) tellEffect(ctx context.Context, a Account, n poller.News) error {
 	}
 	called := concerned(ch, file.Case, shown)
 	if ts != "" {
-		call := newsCall(n, b.effectMessage(s, ch, called), ts)
+		call := newsCall(n, effectMessage(s, ch, called), ts)
 		call.Channel = channel
 		if err := b.tellCall(ctx, n, call); !errors.Is(err, errNowhere) {
 			return err
 		}
 		// The card was deleted, or its channel can't be posted to.
 	}
-	return b.tellMessage(ctx, n, b.effectMessage(s, ch, called))
+	return b.tellMessage(ctx, n, effectMessage(s, ch, called))
 }
 
 // concerned are who made the change, and who is on its attack, else whom the attack's route calls: it got worse.
@@ -68,8 +68,11 @@ func concerned(ch commands.Change, said commands.Case, shown poller.Shown) (user
 	if said.Owner != nil {
 		all[1] = said.Owner.ID
 	}
+	if ch.Actor.Via == commands.ViaClock {
+		all = all[1:]
+	}
 	for _, user := range all {
-		if user != "" && ch.Actor.Via != commands.ViaClock && !strings.HasPrefix(user, "cli:") && !slices.Contains(users, user) {
+		if user != "" && !strings.HasPrefix(user, "cli:") && !slices.Contains(users, user) {
 			users = append(users, user)
 		}
 	}
@@ -77,7 +80,7 @@ func concerned(ch commands.Change, said commands.Case, shown poller.Shown) (user
 }
 
 // effectMessage calls people to a change that does nothing, or whose source came back, with the way to take it back.
-func (b *Bot) effectMessage(s commands.Situation, ch commands.Change, users []string) Message {
+func effectMessage(s commands.Situation, ch commands.Change, users []string) Message {
 	lines := s.NoEffectLines(ch)
 	for _, user := range slices.Backward(users) {
 		lines[0] = commands.Say(commands.User(user), " ", lines[0])

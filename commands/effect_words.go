@@ -265,7 +265,7 @@ func (s Situation) EffectLine(c Change) Text {
 	case e.Finding == NoEffect:
 		return Say(line, ". Likely: ", joined(s.Likely(c), "; "))
 	case e.Finding == Unseen && s.unlisted(c):
-		return Say(line, "; of a record with many sources the service lists only the top ones")
+		return Say(line, "; the service lists only the top sources, and it is not among them")
 	}
 	return line
 }
