@@ -122,14 +122,14 @@ func (j judge) part(t Traffic, c Change, now time.Time) Finding {
 	last := later(t.Through.Last, t.Mixed.Last)
 	counted := t.Through.N + t.Mixed.N
 	switch {
+	case t.Stopped.N > 0 && t.Through.N > 0 && t.Through.Last.Sub(t.Stopped.Last) > j.scaled(settling):
+		return NoEffect // no longer
+	case t.Stopped.N > 0 && now.Sub(last) > j.scaled(settling):
+		return Works
 	case t.Stopped.N > 0 && counted == 0 && (last.Before(t.Stopped.Last) || since >= j.scaled(d.Counts)):
 		return Works
 	case t.Stopped.N > 0 && counted == 0:
 		return NotYet
-	case t.Stopped.N > 0 && t.Through.Last.Sub(t.Stopped.Last) > j.scaled(settling):
-		return NoEffect // no longer
-	case t.Stopped.N > 0 && now.Sub(last) > j.scaled(settling):
-		return Works
 	case t.Stopped.N > 0:
 		return InPart
 	case since < j.scaled(d.Counts), t.Through.N > 0 && since < j.scaled(d.Judged):

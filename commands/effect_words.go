@@ -157,10 +157,7 @@ func (c Change) shouldWork() Text {
 
 // Likely are the reasons for which a change may have no effect that fit what is known, the likeliest first.
 func (s Situation) Likely(c Change) []Text {
-	var all []Text
-	if s.Attack.App.Known {
-		all = append(all, s.powerless(int(s.Attack.App.N))...)
-	}
+	all := s.powerless()
 	for _, sub := range c.subjects() {
 		if sub.target != nil {
 			all = append(all, s.overruled(sub)...)
@@ -178,10 +175,11 @@ func (s Situation) Likely(c Change) []Text {
 	return all[:min(3, len(all))]
 }
 
-// powerless says that nothing can be blocked on an application.
-func (s Situation) powerless(app int) (all []Text) {
-	name := s.Account.AppName(apiclient.Known(int64(app)))
+// powerless says that nothing can be blocked on the attack's application.
+func (s Situation) powerless() (all []Text) {
+	app, name := int(s.Attack.App.N), s.Account.AppName(s.Attack.App)
 	switch {
+	case !s.Attack.App.Known:
 	case s.Account.Applications[app].CannotBlock:
 		all = append(all, Say(name, " can't block (", Code("can_block: false"), " in the configuration)"))
 	case !s.LookedAt.IsZero() && ModeByRules(s.Rules, app) == apiclient.ModeOff:
@@ -264,6 +262,8 @@ func (s Situation) EffectLine(c Change) Text {
 		return nil
 	case e.Finding == NoEffect:
 		return Say(line, ". Likely: ", joined(s.Likely(c), "; "))
+	case e.Finding == Unseen && len(s.powerless()) > 0:
+		return Say(line, ". Likely: ", joined(s.powerless(), "; "))
 	case e.Finding == Unseen && s.unlisted(c):
 		return Say(line, "; the service lists only the top sources, and it is not among them")
 	}

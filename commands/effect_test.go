@@ -1,0 +1,278 @@
+package commands_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+// watcher looks at the emulated service's records every 15 s of the world's clock, as a poller does.
+type watcher struct {
+	*world
+	watch  *commands.EffectWatch
+	latest map[string]apiclient.Attack
+	last   time.Time
+}
+
+func (w *world) watcher() *watcher {
+	x := &watcher{world: w}
+	x.restart()
+	x.look()
+	return x
+}
+
+// restart forgets all that is in this process alone.
+func (x *watcher) restart() {
+	x.watch = commands.NewEffectWatch(x.cfg.Accounts[0], x.ledger, 0)
+	x.latest, x.last = map[string]apiclient.Attack{}, time.Time{}
+}
+
+func (x *watcher) look() {
+	x.t.Helper()
+	x.service.Step()
+	g := commands.Glance{At: x.clock(), Since: x.last}
+	for page, err := range x.cfg.Accounts[0].API.Attacks(x.t.Context(), apiclient.AttackFilter{}) {
+		require.NoError(x.t, err)
+		for _, a := range page.Attacks {
+			was, known := x.latest[a.ID]
+			if known && reflect.DeepEqual(was, a) {
+				continue
+			}
+			p := commands.Pair{Now: a}
+			if known {
+				p.Before = &was
+			}
+			x.latest[a.ID], g.Pairs = a, append(g.Pairs, p)
+		}
+	}
+	x.see(g)
+}
+
+func (x *watcher) see(g commands.Glance) {
+	x.t.Helper()
+	_, err := x.watch.See(x.t.Context(), g)
+	require.NoError(x.t, err)
+	x.last = g.At
+}
+
+// watches lets time pass and looks meanwhile.
+func (x *watcher) watches(d time.Duration) {
+	x.t.Helper()
+	for ; d > 0; d -= 15 * time.Second {
+		x.pass(15 * time.Second)
+		x.look()
+	}
+}
+
+func (x *watcher) effect(ch commands.Change) commands.Effect {
+	x.t.Helper()
+	all, err := x.ledger.Effects(x.t.Context(), "acme")
+	require.NoError(x.t, err)
+	return all[ch.ID]
+}
+
+// line is the line of a change on the card of the service's first attack, with the lists and rules as they are.
+func (x *watcher) line(ch commands.Change) string {
+	x.t.Helper()
+	s := commands.Situation{Account: x.cfg.Accounts[0], Now: x.clock(), LookedAt: x.clock(), Effects: map[string]commands.Effect{ch.ID: x.effect(ch)}, Changes: []commands.Change{ch}}
+	for page, err := range x.cfg.Accounts[0].API.Attacks(x.t.Context(), apiclient.AttackFilter{}) {
+		require.NoError(x.t, err)
+		for _, a := range page.Attacks {
+			if !a.Result() && s.Attack.ID == "" {
+				s.Attack = a
+			}
+		}
+	}
+	for e, err := range x.cfg.Accounts[0].API.IPRules(x.t.Context(), apiclient.IPRuleFilter{}) {
+		require.NoError(x.t, err)
+		s.Entries = append(s.Entries, e)
+	}
+	for r, err := range x.cfg.Accounts[0].API.Rules(x.t.Context(), apiclient.RuleFilter{}) {
+		require.NoError(x.t, err)
+		s.Rules = append(s.Rules, r)
+	}
+	return commands.ChangeLine(ch, s.EffectLine(ch)).String()
+}
+
+// told are the findings about which people were called.
+func (x *watcher) told() (all []commands.Finding) {
+	for _, j := range x.ledger.judged {
+		if j.Tell {
+			all = append(all, j.Effect.Finding)
+		}
+	}
+	return all
+}
+
+func TestADenialWorks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{})
+	x := w.watcher()
+	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+	x.watch.Again()
+	require.Contains(t, x.line(ch), "accepted by the service, due 2026-11-20 03:01 UTC")
+	x.watches(time.Minute)
+	require.Empty(t, x.effect(ch).Finding, "nothing was stopped yet")
+	x.watches(time.Minute)
+	require.Equal(t, commands.Works, x.effect(ch).Finding)
+	require.Regexp(t, "works: nothing through since 2026-11-20 03:0[01] UTC, at least [0-9]+ stopped", x.line(ch))
+	first, saves := x.effect(ch).Parts["203.0.113.7"], len(w.ledger.judged)
+	require.Zero(t, first.Through.N, "what got through before it was due is no fault of it")
+	x.watches(10 * time.Minute)
+	later := x.effect(ch).Parts["203.0.113.7"]
+	require.Greater(t, later.Stopped.N, 2*first.Stopped.N)
+	require.Zero(t, later.Through.N)
+	require.LessOrEqual(t, len(w.ledger.judged)-saves, 10, "mere figures show once a minute at most")
+	require.Empty(t, x.told())
+}
+
+// Only its own hits count: the other source goes on and is none of its business.
+func TestADenialOfAnAllowedSourceHasNoEffect(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{})
+	x := w.watcher()
+	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+	w.seed(waf.IPRule{RuleType: "ip_range", List: "white", Subnet: "203.0.113.0/24", Pools: []int{0}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
+	x.watch.Again()
+	x.watches(5*time.Minute + 45*time.Second)
+	require.Empty(t, x.effect(ch).Finding, "hits are listed late: it isn't judged before it is well after")
+	x.watches(time.Minute)
+	require.Equal(t, commands.NoEffect, x.effect(ch).Finding)
+	require.Regexp(t, `NO EFFECT: [0-9,]+ hits got through since .* the last .*Likely: 203\.0\.113\.0/24 is on the allowlist until 2026-11-20 04:00 UTC, which wins`, x.line(ch))
+	x.restart()
+	x.watches(20 * time.Minute)
+	require.Equal(t, []commands.Finding{commands.NoEffect}, x.told(), "once, also after a restart")
+}
+
+func TestADenialThatSomebodyTookOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{})
+	x := w.watcher()
+	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+	x.watch.Again()
+	x.watches(5 * time.Minute)
+	require.Equal(t, commands.Works, x.effect(ch).Finding)
+	require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), ch.Steps[0].ID)) // in the console
+	x.watches(10 * time.Minute)
+	require.Equal(t, commands.NoEffect, x.effect(ch).Finding)
+	require.Contains(t, x.line(ch), "works NO LONGER: the last was stopped ")
+	require.Contains(t, x.line(ch), "Likely: it is no longer listed at the service: somebody removed or replaced it")
+	require.Equal(t, []commands.Finding{commands.NoEffect}, x.told())
+}
+
+// Nobody is called about what was taken back just now.
+func TestWhatWasTakenBackIsNotJudged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{})
+	x := w.watcher()
+	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+	w.seed(waf.IPRule{RuleType: "ip_range", List: "white", Subnet: "203.0.113.7/32", Pools: []int{0}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
+	x.watch.Again()
+	x.watches(5*time.Minute + 45*time.Second)
+	w.does(ann, "undo "+ch.ID)
+	x.watches(20 * time.Minute)
+	require.Empty(t, x.told())
+	require.NotContains(t, x.line(w.ledger.change(ch.ID)), "NO EFFECT")
+}
+
+func TestAPatchWorks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{})
+	x := w.watcher()
+	ch := w.does(ann, "patch attack="+id)
+	x.watch.Again()
+	require.Contains(t, x.line(ch), "accepted by the service, compiling, due by 2026-11-20 04:00 UTC")
+	x.watches(3 * time.Minute)
+	require.Empty(t, x.effect(ch).Finding)
+	x.watches(time.Minute)
+	require.Equal(t, commands.Works, x.effect(ch).Finding, "before the hour is over")
+	require.Regexp(t, "works: nothing through since 2026-11-20 03:02 UTC, at least [0-9]+ stopped, the last 2026-11-20 03:03 UTC", x.line(ch))
+	require.Empty(t, x.told())
+}
+
+// A patch of another part than the attack's stops nothing of it; what else is attacked there isn't its business either.
+func TestAPatchIsJudgedByItsOwnPart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.attack(waf.AttackSpec{})
+	x := w.watcher()
+	ch := w.does(ann, "patch POST shop.example.com/login type=sqli part=get.q app=4")
+	x.watch.Again()
+	x.watches(80 * time.Minute)
+	require.Equal(t, commands.Unseen, x.effect(ch).Finding)
+	require.Contains(t, x.line(ch), "unknown whether it works: nothing of it was seen since 2026-11-20 03:00 UTC, neither stopped nor let through")
+}
+
+func TestASourceThatIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{Lasts: waf.Duration(70 * time.Second)})
+	x := w.watcher()
+	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+	x.watch.Again()
+	x.watches(5 * time.Minute)
+	require.Equal(t, commands.Unseen, x.effect(ch).Finding)
+	require.Contains(t, x.line(ch), "stopped or gone, nobody can tell")
+	require.Empty(t, x.told())
+}
+
+func TestAModeWorks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.attack(waf.AttackSpec{})
+	w.attack(waf.AttackSpec{Type: "brute", Path: "/account"}) // its requests look clean
+	x := w.watcher()
+	ch := w.anyway(ann, "mode 4 block for=2h")
+	x.watch.Again()
+	x.watches(3 * time.Minute)
+	require.Empty(t, x.effect(ch).Finding)
+	x.watches(20 * time.Minute)
+	require.Contains(t, []commands.Finding{commands.Works, commands.InPart}, x.effect(ch).Finding, "its record is partly blocked from then on")
+	require.NotZero(t, x.effect(ch).Parts[""].Stopped.N)
+	require.Empty(t, x.told())
+	mild := w.anyway(root, "mode 4 monitoring for=1h")
+	require.Contains(t, x.line(mild), "whether it works can't be seen: no record shows by which mode it was let through")
+}
+
+func TestADenialExpiresWhileItsSourceKnocks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{})
+	x := w.watcher()
+	ch := w.does(ann, "deny 203.0.113.7 for=10m attack="+id)
+	x.watch.Again()
+	x.watches(10 * time.Minute)
+	require.Equal(t, []commands.Finding{commands.CameBack}, x.told())
+	require.Contains(t, x.line(ch), "its source came back: it knocked to the end, the last time 2026-11-20 03:")
+	x.watches(10 * time.Minute)
+	require.Regexp(t, "its source came back: [0-9,]+ hits got through since 2026-11-20 03:1", x.line(ch))
+	require.Len(t, x.told(), 1)
+}
+
+func TestWhatCanNotBeSeenIsSaid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, noSecond(commands.SecondBroad, commands.SecondAllow, commands.SecondEverywhere))
+	x := w.watcher()
+	for line, why := range map[string]string{
+		"deny proxy:TOR":                     "the service doesn't tell which sources are of that kind",
+		"gray 203.0.113.7":                   "gray sources are blocked in safe_blocking mode only",
+		`indicator User-Agent "sqlmap/1\.8"`: "the service doesn't tell which requests match",
+	} {
+		ch := w.insists(root, line)
+		x.watch.Again()
+		x.watches(90 * time.Minute)
+		require.Contains(t, x.line(ch), "whether it works can't be seen: "+why)
+		require.Empty(t, x.effect(ch))
+	}
+}
