@@ -221,14 +221,15 @@ func (rt roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 // account is a service with a poller's surroundings.
 type account struct {
 	*service
-	name   string
-	memory *memory
-	api    poller.API
-	log    *slog.Logger
-	muted  poller.Muted
-	wanted poller.Wanted
-	storm  poller.StormConfig
-	routes []poller.Route
+	name     string
+	memory   *memory
+	api      poller.API
+	log      *slog.Logger
+	muted    poller.Muted
+	wanted   poller.Wanted
+	observed poller.Observed
+	storm    poller.StormConfig
+	routes   []poller.Route
 }
 
 func newAccount(t testing.TB) *account {
@@ -248,5 +249,5 @@ func (a *account) at(after time.Duration) {
 
 // start is a poller as after a start of the process: it knows what Memory holds.
 func (a *account) start() *poller.Poller {
-	return poller.New(poller.Config{Account: a.name, API: a.api, Memory: a.memory, Teller: a.memory, Channel: "C0", Log: a.log, Muted: a.muted, Wanted: a.wanted, Storm: a.storm, Routes: a.routes})
+	return poller.New(poller.Config{Account: a.name, API: a.api, Memory: a.memory, Teller: a.memory, Channel: "C0", Log: a.log, Muted: a.muted, Wanted: a.wanted, Observed: a.observed, Storm: a.storm, Routes: a.routes})
 }
