@@ -138,11 +138,17 @@ func (c Change) by() Text {
 	return Say(c.Actor.Name)
 }
 
-func changeWords(ch Change, effect Text) Text {
-	line := Say(ch.Does, " · ", ch.by(), " ", ch.At)
-	if !ch.Until.IsZero() {
-		line = Say(line, " → ", ch.Until, ch.renewal())
+// span is what the change does, who made it when, and until when it holds.
+func (c Change) span() Text {
+	line := Say(c.Does, " · ", c.by(), " ", c.At)
+	if !c.Until.IsZero() {
+		line = Say(line, " → ", c.Until, c.renewal())
 	}
+	return line
+}
+
+func changeWords(ch Change, effect Text) Text {
+	line := ch.span()
 	switch ch.State {
 	case StateBegun:
 		return Say(line, " · in hand")

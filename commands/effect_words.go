@@ -37,7 +37,7 @@ func (e Effect) words(c Change) Text {
 }
 
 // brief are words for a row of a listing, where there is no room for times.
-func (e Effect) brief(c Change) Text {
+func (e Effect) brief() Text {
 	stopped := int64(0)
 	for _, t := range e.Parts {
 		stopped += t.Stopped.N
@@ -48,7 +48,7 @@ func (e Effect) brief(c Change) Text {
 	case NoEffect, Unseen, CameBack:
 		return Say(Bold(heads[e.Finding]))
 	}
-	return c.accepted()
+	return nil
 }
 
 // heads are the findings in words, of one source or rule.

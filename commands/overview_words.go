@@ -85,7 +85,10 @@ func (o Overview) forceHead() Text {
 
 // forceLine is a change in a listing of what is in force.
 func (o Overview) forceLine(ch Change, now time.Time) Text {
-	row := changeRow(ch, o.Effects[ch.ID].brief(ch))
+	row := changeRow(ch, ch.accepted())
+	if seen := o.Effects[ch.ID].brief(); len(seen) > 0 && ch.State == StateDone { // first, for rows are cut
+		row = Say(ch.shownID(), " ", seen, " · ", ch.span())
+	}
 	switch {
 	case ch.overdue(now):
 		return Say(Bold("Should have ended, and is tried each minute: "), row)

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+// sooner has measures be judged sooner than those of the real service, in the story's world, which is faster still.
+func sooner(w *world) { w.cfg.speed = 60 }
+
+// allows is what somebody does in the service's console: the source is allowed for an hour.
+func (w *world) allows(subnet string) {
+	w.t.Helper()
+	_, err := w.WAF.SeedIPRule("acme", waf.IPRule{RuleType: "ip_range", List: "white", Subnet: subnet, Pools: []int{0}, ExpiredAt: time.Now().Add(time.Hour).Unix()})
+	require.NoError(w.t, err)
+}
+
+// A card says of each measure what is seen of it, also when the replica that made it is gone.
+func TestMeasuresAreSeenToWork(t *testing.T) {
+	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		card.click("rob", "Deny "+attacker+" + patch")
+		w.told("rob", "Patch exactly", "accepted by the service")
+		w.stop()
+		w.start()
+		card.says("Deny "+attacker+" everywhere for 4 h · Rob Diaz", "works: nothing through since", "at least ", " stopped, the last ")
+		card.says("Patch exactly POST shop.example.com/login", "works: nothing through since")
+		w.types("ann", "attack "+card.id())
+		w.told("ann", "works: nothing through since")
+		w.types("ann", "status")
+		w.told("ann", "works, at least ", " stopped · Deny "+attacker)
+		require.Empty(t, card.replies("NO EFFECT"))
+	})
+}
+
+// A measure that does nothing calls who made it, once, with the reason; who comes after the replica that told it doesn't tell it again.
+func TestAMeasureWithoutEffectCallsItsAuthor(t *testing.T) {
+	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		w.types("ann", "claim attack="+card.id())
+		w.told("ann", "Anna Weber is on it")
+		w.types("rob", "deny "+attacker+" attack="+card.id())
+		w.told("rob", "Deny "+attacker, "accepted")
+		w.allows(attacker + "/32")
+		w.types("ann", "deny 198.51.100.96") // after a change what is in force is read anew
+		w.told("ann", "Deny 198.51.100.96", "accepted")
+
+		reply := w.message("#waf", "Deny "+attacker+" everywhere for 4 h: NO EFFECT: ", "got through since", "Likely: "+attacker+" is on the allowlist", "which wins")
+		require.Equal(t, card.ts, reply.ThreadTS)
+		require.True(t, reply.Broadcast)
+		require.Contains(t, reply.Text, "<@U0ROB0002> <@U0ANN0001>", "who made it, and who is on it")
+		card.says("NO EFFECT: ", "Likely: ")
+		w.stop()
+		w.start()
+		w.attack(waf.AttackSpec{Path: "/next"})
+		w.card("/next")
+		require.Len(t, card.replies("NO EFFECT"), 1)
+	})
+}
+
+// What concerns no card is told in the account's channel.
+func TestAMeasureWithoutACardIsToldInTheChannel(t *testing.T) {
+	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
+		w.attack(injection())
+		w.card(attacker)
+		w.types("rob", "deny "+neighbour)
+		w.told("rob", "Deny "+neighbour, "accepted")
+		w.allows(neighbour + "/32")
+		told := w.message("#waf", "Deny "+neighbour+" everywhere for 4 h: NO EFFECT: ")
+		require.Empty(t, told.ThreadTS)
+		require.Contains(t, told.Text, "<@U0ROB0002>")
+	})
+}
+
+// Who was denied and knocked to the end comes back: that calls, too.
+func TestADenialEndsWhileItsSourceKnocks(t *testing.T) {
+	prepare := func(w *world) { sooner(w); w.cfg.Policy.RenewWhileKnocking = 0 }
+	storyOver(t, eitherWay(), prepare, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		w.types("rob", "deny "+attacker+" for=8s attack="+card.id())
+		card.says("works: nothing through since")
+		reply := w.message("#waf", "Deny "+attacker+" everywhere for 8 s: its source came back")
+		require.Equal(t, card.ts, reply.ThreadTS)
+		require.Contains(t, reply.Text, "<@U0ROB0002>")
+		card.says("ended, its source came back: ")
+	})
+}
