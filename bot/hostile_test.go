@@ -96,7 +96,6 @@ func hostileDrawn(text string) map[string]func() []any {
 		"overdueMessage": func() []any { return []any{overdueMessage(acme(), ch, text, now)} },
 		"changeCall":     func() []any { return []any{changeCall(nil, ch, news, buttons).Message} },
 		"newsCall":       func() []any { return []any{newsCall(news, linesMessage(texts, buttons), text).Message} },
-		"effectMessage":  func() []any { return []any{b.effectMessage(c.Situation, hostileChange(text), []string{text})} },
 		"moved": func() []any {
 			return []any{moved(acme(), text, poller.Shown{Attack: attack}, commands.Place{Channel: "C1", TS: "1.1"}, "https://acme.slack.com/archives/C1/p11")}
 		},

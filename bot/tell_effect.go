@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/poller"
@@ -62,19 +61,13 @@ func (b *Bot) tellEffect(ctx context.Context, a Account, n poller.News) error {
 	return b.tellMessage(ctx, n, effectMessage(s, ch, called))
 }
 
-// concerned are who made the change, and who is on its attack, else whom the attack's route calls: it got worse.
+// concerned are who made the change, and whom a reply about its attack mentions.
 func concerned(ch commands.Change, said commands.Case, shown poller.Shown) (users []string) {
-	all := []string{ch.Actor.ID, shown.Mention}
-	if said.Owner != nil {
-		all[1] = said.Owner.ID
+	if ch.Actor.Via != commands.ViaClock && inSlack(ch.Actor.ID) {
+		users = append(users, ch.Actor.ID)
 	}
-	if ch.Actor.Via == commands.ViaClock {
-		all = all[1:]
-	}
-	for _, user := range all {
-		if user != "" && !strings.HasPrefix(user, "cli:") && !slices.Contains(users, user) {
-			users = append(users, user)
-		}
+	if user := whom(said.Owner, poller.News{Mention: shown.Mention, Hushed: shown.Hushed}); user != "" && !slices.Contains(users, user) {
+		users = append(users, user)
 	}
 	return users
 }
