@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,13 +27,14 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// slackWay is the way to an emulated workspace in the same process, on which edits are noted.
+// slackWay is the way to an emulated workspace in the same process, on which posts and edits are noted.
 type slackWay struct {
 	to http.Handler
 
 	mu      sync.Mutex
 	all     []time.Time            // of edits
 	edits   map[string][]time.Time // by ts
+	posts   []string               // their texts
 	refused int
 }
 
@@ -53,6 +55,9 @@ func (w *slackWay) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer w.mu.Unlock()
 	if answer.Code != http.StatusOK {
 		w.refused++
+	}
+	if strings.HasSuffix(req.URL.Path, "/chat.postMessage") {
+		w.posts = append(w.posts, form.Get("text"))
 	}
 	if strings.HasSuffix(req.URL.Path, "/chat.update") {
 		now := time.Now()
@@ -79,8 +84,10 @@ type live struct {
 	t     *testing.T
 	store *store.Store
 	bot   *bot.Bot
+	slack *workspace.Workspace
 	way   *slackWay
 	polls int
+	found int // attacks
 }
 
 func newLive(t *testing.T, editsPerMinute int) *live {
@@ -91,12 +98,13 @@ func newLive(t *testing.T, editsPerMinute int) *live {
 	t.Cleanup(wire.takeAway)
 	l := &live{t: t, store: store.OpenDialling(wire.dial)}
 	t.Cleanup(func() { require.NoError(t, l.store.Close()) })
-	slack, err := workspace.New(workspace.Config{
+	var err error
+	l.slack, err = workspace.New(workspace.Config{
 		BaseURL: "http://slack.test", RateLimits: true, Channels: []workspace.Channel{{ID: "C1", Name: "waf", BotIsMember: true}},
 	})
 	require.NoError(t, err)
-	t.Cleanup(slack.Close)
-	l.way = &slackWay{to: slack, edits: map[string][]time.Time{}}
+	t.Cleanup(l.slack.Close)
+	l.way = &slackWay{to: l.slack, edits: map[string][]time.Time{}}
 	l.bot = bot.New(bot.Config{
 		Slack:  bot.Connect(bot.SlackConfig{Token: "xoxb-sandbox", APIURL: "http://slack.test/api/", HTTP: &http.Client{Transport: l.way}}),
 		Memory: l.store, Accounts: []bot.Account{{Account: &commands.Account{Name: "acme"}, Channel: "C1"}},
@@ -111,7 +119,7 @@ func newLive(t *testing.T, editsPerMinute int) *live {
 	return l
 }
 
-// poll has every attack be hit again; the first poll finds them all.
+// poll has every attack be hit again; those that there were fewer of before are found.
 func (l *live) poll(attacks int) {
 	l.polls++
 	u := poller.Update{LastGood: time.Now(), Shown: map[string]poller.Shown{}}
@@ -126,12 +134,13 @@ func (l *live) poll(attacks int) {
 		n := poller.News{
 			ID: fmt.Sprint("grew ", i, l.polls), Account: "acme", Attack: one, Reason: poller.Grew, Revision: l.polls, Channel: "C1", At: time.Now(),
 		}
-		if l.polls == 1 {
+		if i >= l.found {
 			n.ID, n.Reason = poller.CardDelivery("acme", one.ID), poller.NewAttack
 		}
 		u.Shown[one.ID] = poller.Shown{Attack: one, SeenAt: time.Now(), Revision: l.polls, Told: true, Channel: "C1"}
 		u.News = append(u.News, n)
 	}
+	l.found = max(l.found, attacks)
 	require.NoError(l.t, l.store.Remember(l.t.Context(), "acme", u))
 	l.bot.Wake("acme", u.News)
 }
@@ -183,6 +192,62 @@ func TestManyLiveCardsStayWithinTheEdits(t *testing.T) {
 		require.LessOrEqual(t, longest, 4*time.Minute, "no card is left behind")
 		t.Logf("%d edits in ten minutes, a click shown after %s at most, a card redrawn after %s at most", len(l.way.all), shown, longest)
 	})
+}
+
+// What waits for its second to be posted gives way to an incident.
+func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLive(t, 40)
+		l.poll(20)
+		time.Sleep(6500 * time.Millisecond)
+		before := len(l.way.said())
+		require.Less(t, before, 20, "some still wait")
+		one := apiclient.Attack{ID: "x:incident", Type: "sqli", Method: "GET", Path: "/it-worked", First: noon, Last: time.Now(), VulnID: "812"}
+		n := poller.News{
+			ID: poller.CardDelivery("acme", one.ID), Account: "acme", Attack: one, Reason: poller.NewIncident, Revision: 1, Channel: "C1", At: time.Now(),
+		}
+		u := poller.Update{Shown: map[string]poller.Shown{one.ID: {Attack: one, Revision: 1, Told: true, Channel: "C1"}}, News: []poller.News{n}}
+		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
+		l.bot.Wake("acme", u.News)
+		time.Sleep(time.Second)
+		require.Contains(t, l.way.said()[before], "INCIDENT")
+		time.Sleep(time.Minute)
+		require.Len(t, l.way.said(), 21, "and the others come, once")
+		require.Zero(t, l.way.refused)
+	})
+}
+
+// A refused edit holds all edits, for as long as Slack says; posts go on.
+func TestEditsRestAsLongAsSlackWants(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLive(t, 40)
+		l.poll(2)
+		time.Sleep(5 * time.Second)
+		l.slack.SetFault(workspace.Fault{Method: "chat.update", Kind: "ratelimited", RetryAfter: 30, Times: 1})
+		l.claim(commands.AttackID("acme", "x:0"))
+		time.Sleep(time.Second)
+		l.claim(commands.AttackID("acme", "x:1"))
+		l.poll(3)
+		time.Sleep(28 * time.Second)
+		require.Len(t, l.way.edited(), 1, "but the one that was refused")
+		require.Len(t, l.way.said(), 3)
+		time.Sleep(10 * time.Second)
+		require.Len(t, l.way.edited(), 3, "one for each card")
+	})
+}
+
+func (w *slackWay) said() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.posts)
+}
+
+func (w *slackWay) edited() []time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.all)
 }
 
 // requirePace holds that in no minute there were more edits than that.
