@@ -1,0 +1,29 @@
+package bot
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/poller"
+)
+
+func TestHowLateACardSaysThatItIs(t *testing.T) {
+	t.Parallel()
+	found := poller.Shown{Found: now.Add(-4 * time.Minute)}
+	for name, tt := range map[string]struct {
+		facts        facts
+		late, behind time.Duration
+	}{
+		"nothing known":              {},
+		"about to be posted, late":   {facts: facts{shown: found}, late: 4 * time.Minute},
+		"posted soon, drawn anew":    {facts: facts{shown: found, posted: now.Add(-4*time.Minute + 29*time.Second)}},
+		"posted late, drawn anew":    {facts: facts{shown: found, posted: now.Add(-3 * time.Minute)}, late: time.Minute},
+		"outdated for a minute":      {facts: facts{since: now.Add(-time.Minute)}},
+		"outdated for three minutes": {facts: facts{since: now.Add(-3 * time.Minute)}, behind: 3 * time.Minute},
+	} {
+		require.Equal(t, tt.late, tt.facts.late(now), name)
+		require.Equal(t, tt.behind, tt.facts.behind(now), name)
+	}
+}
