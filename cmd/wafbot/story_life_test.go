@@ -70,6 +70,37 @@ func TestADeletedCardIsPostedAnew(t *testing.T) {
 	})
 }
 
+// Whoever finds first that the card is gone, the drawer or the reply: there is one new card, and what got worse is heard once.
+func TestWhatWorsensUnderADeletedCardIsHeard(t *testing.T) {
+	storyOver(t, eitherWay(), func(w *world) {
+		routed(w)
+		w.cfg.Accounts[0].Routes[0].Channel, w.rough = "", true
+	}, func(t *testing.T, w *world) {
+		attack := w.attack(injection())
+		old := w.card("ATTACK")
+		old.known()
+		w.writes("rob", "#waf", old.ts, "@wafbot note \"in the thread\"")
+		old.says("in the thread")
+		require.NoError(t, w.Slack.Delete("ann", "#waf", old.ts))
+		w.Slack.SetFault(workspace.Fault{Kind: "thread_not_found", Method: "chat.postMessage", Times: 1})
+		require.NoError(t, w.WAF.MakeIncident(attack, *sqlHole()))
+		card := w.card("INCIDENT", "Posted anew", "in the thread")
+		heard := func() (n int) {
+			for _, m := range w.shown("#waf") {
+				if says(m, "this attack is an INCIDENT now", "<@U0ANN0001>") {
+					n++
+				}
+			}
+			return n
+		}
+		w.until("the reply", func() bool { return heard() > 0 })
+		card.known()
+		w.polls(3)
+		require.Equal(t, 1, heard())
+		require.Len(t, w.cards("#waf"), 1)
+	})
+}
+
 func TestACardThatCannotBeEditedIsPostedAnew(t *testing.T) {
 	gone := func(w *world) { routed(w); w.rough = true }
 	storyOver(t, eitherWay(), gone, func(t *testing.T, w *world) {
