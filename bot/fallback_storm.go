@@ -71,7 +71,7 @@ func (c Card) stormCause(advice commands.Advice) string {
 		from = " (" + commands.Visible(s.Country, 3) + ")"
 	}
 	text := fmt.Sprintf("%s%s is behind %s.", s.Source, from, behind)
-	if s.GoesOn() && !c.Quiet && denies(advice) {
+	if s.GoesOn() && s.Through > 0 && c.Case.Owner == nil && !c.Quiet && denies(advice) {
 		text += " One deny helps."
 	}
 	return text
