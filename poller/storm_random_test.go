@@ -100,7 +100,7 @@ func TestEachAttackIsToldOnceInStorms(t *testing.T) {
 				p = a.start()
 			case "fail", "lose":
 				at, n := rapid.IntRange(1, 3).Draw(rt, "at"), 0
-				a.memory.breaks(func(write bool) (before, after bool) {
+				a.memory.breaks(func(bool) (before, after bool) {
 					n++
 					return n == at && do == "fail", n == at && do == "lose"
 				})

@@ -122,9 +122,9 @@ func TestAStormBeginsGathersAndEnds(t *testing.T) {
 
 func TestAStormsFigures(t *testing.T) {
 	t.Parallel()
-	a, p := stormy(t)
+	a, _ := stormy(t)
 	a.routes = []poller.Route{{}}
-	p = a.start()
+	p := a.start()
 	a.addMany("a", 6, blocked, func(r *record) { r.sources = []string{"198.51.100.23", "192.0.2.1"} })
 	a.add("b:00", time.Minute, func(r *record) {
 		r.hits, r.sources, r.typ, r.app, r.begun = 40, []string{"203.0.113.9"}, "xss", 7, 2*time.Hour
@@ -222,10 +222,10 @@ func TestAGatheredAttackBecomesAnIncident(t *testing.T) {
 
 func TestAfterItsStormAnAttackIsToldAgain(t *testing.T) {
 	t.Parallel()
-	a, p := stormy(t)
+	a, _ := stormy(t)
 	m := &mutes{}
 	a.muted = m.read
-	p = a.start()
+	p := a.start()
 	a.addMany("x", 6)
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
 	hit(a, "x:00", 4*time.Minute, 6000)
@@ -330,123 +330,4 @@ func TestAMutedStorm(t *testing.T) {
 	require.False(t, storms(a)[0].Storm.Ended.IsZero(), "nor does a mute keep it on")
 	m.set()
 	require.Equal(t, []string{"worsened S1"}, stormPoll(t, a, p, 10*time.Minute+time.Second), "nothing is lost")
-}
-
-func TestAFirstStartInAStorm(t *testing.T) {
-	t.Parallel()
-	a := newAccount(t)
-	a.storm = poller.StormConfig{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute}
-	a.routes = []poller.Route{{Mention: "S0ONCALL", PageAfter: time.Minute}}
-	a.addMany("x", 250)
-	a.addMany("i", 2, incident)
-	a.add("old", time.Hour)
-	p := a.start()
-	require.NoError(t, p.Poll(t.Context()))
-	news := a.memory.tookNews()
-	require.Len(t, news, 4)
-	require.Equal(t, &poller.FirstStartFacts{Ongoing: 252, Gathered: 250, Incidents: 2}, news[0].First)
-	require.Equal(t, []any{poller.NewAttack, true, 250, ""}, []any{news[3].Reason, news[3].Storm.CaughtUp, news[3].Storm.Gathered, news[3].Mention})
-	require.Nil(t, storms(a)[0].Pager, "nobody is called to what went on before")
-	p = a.start()
-	require.Empty(t, stormPoll(t, a, p, time.Second))
-	a.change("x:00", func(r *record) { r.hits = 1_000_000 })
-	a.at(2 * time.Second)
-	require.NoError(t, p.Poll(t.Context()))
-	news = a.memory.tookNews()
-	require.Equal(t, []any{poller.Worsened, "S0ONCALL"}, []any{news[0].Reason, news[0].Mention})
-	require.NotNil(t, storms(a)[0].Pager)
-}
-
-// A thousand attacks in one poll: incidents, on whatever page, are remembered before the storm, and told with the first page.
-func TestAStormOfManyPages(t *testing.T) {
-	t.Parallel()
-	a, p := stormy(t)
-	a.addMany("x", 996)
-	for i := range 4 {
-		a.add(fmt.Sprint("i:", i), time.Duration(i+1)*time.Second, incident)
-	}
-	require.NoError(t, p.Poll(t.Context()))
-	news := a.memory.tookNews()
-	require.Len(t, news, 6)
-	for i, n := range news {
-		require.Equal(t, i < 4, n.Attack.Incident(), i)
-	}
-	require.Equal(t, []any{poller.NewAttack, poller.Grew, 996, 4}, []any{news[4].Reason, news[5].Reason, news[5].Storm.Gathered, news[5].Storm.Incidents})
-	require.Equal(t, news, copied(t, a.memory.told[1:]))
-	require.Equal(t, 3, slices.IndexFunc(a.asked(attacks), func(q request) bool { return !q.Incidents && q.Offset > 0 }), "incidents are looked for right after the first page")
-	require.Empty(t, stormPoll(t, a, p, time.Second))
-	require.Empty(t, stormPoll(t, a, a.start(), 2*time.Second))
-}
-
-func TestWhatIsCaughtUpAfterAGap(t *testing.T) {
-	t.Parallel()
-	a, p := stormy(t)
-	a.at(time.Hour)
-	a.addMany("over", 30, func(r *record) { r.last = noon.Add(20 * time.Minute) })
-	a.addMany("on", 30, func(r *record) { r.begun = 10 * time.Minute })
-	require.NoError(t, p.Poll(t.Context()))
-	news := a.memory.tookNews()
-	require.Len(t, news, 2)
-	gap, storm := news[0], news[1]
-	if gap.Gap == nil {
-		gap, storm = storm, gap
-	}
-	require.Equal(t, []any{0, 30, 30}, []any{gap.Gap.BeganCount, gap.Gap.Gathered, gap.Gap.OverCount})
-	require.Equal(t, []any{true, 30}, []any{storm.Storm.CaughtUp, storm.Storm.Gathered})
-	require.Empty(t, stormPoll(t, a, p, time.Hour+time.Second))
-}
-
-// After Memory was emptied only the card of a storm is left: what went on is taken for its own, so that there is no second one, nor many others.
-func TestARecalledStorm(t *testing.T) {
-	t.Parallel()
-	a, p := stormy(t)
-	a.addMany("x", 30)
-	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
-	id := storms(a)[0].Attack.ID
-	for name, tt := range map[string]struct {
-		ongoing int
-		want    []string
-		ended   bool
-	}{
-		"it goes on":   {30, []string{"grew S1", "grew S1"}, false},
-		"it may be on": {2, []string{"grew S1", "grew S1"}, true},
-		"it is over":   {0, []string{}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b, _ := stormy(t)
-			b.at(2 * time.Minute)
-			at := noon.Add(2 * time.Minute)
-			recalled := poller.Recall(poller.CardFacts{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C0"}, at)
-			b.memory.state["acme"] = poller.Remembered{LastGood: at, Shown: map[string]poller.Shown{id: recalled}}
-			b.addMany("x", tt.ongoing)
-			p := b.start()
-			require.Equal(t, tt.want, stormPoll(t, b, p, 2*time.Minute))
-			require.Len(t, inStorm(b, id), tt.ongoing)
-			s := storms(b)[0]
-			require.Equal(t, []any{tt.ended, true, tt.ongoing == 0}, []any{!s.Storm.Ended.IsZero(), s.Storm.CaughtUp, s.Recalled})
-			b.add("y", 0)
-			want := []string{"new attack y"}
-			if tt.ongoing > 3 {
-				want = []string{"grew S1"}
-			}
-			require.Equal(t, want, stormPoll(t, b, p, 2*time.Minute+time.Second))
-		})
-	}
-}
-
-func TestAStormIsForgotten(t *testing.T) {
-	t.Parallel()
-	a, p := stormy(t)
-	a.addMany("x", 5)
-	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
-	require.True(t, p.GoesOn(func(id string) bool { return strings.HasPrefix(id, "storm:") }))
-	require.Len(t, p.Attacks(), 5, "a storm is no record")
-	for hour := range 50 {
-		stormPoll(t, a, p, time.Duration(hour+1)*time.Hour)
-	}
-	require.False(t, p.GoesOn(func(string) bool { return true }))
-	require.Empty(t, a.memory.state["acme"].Shown)
-	p = a.start()
-	a.addMany("y", 5)
-	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 50*time.Hour))
 }

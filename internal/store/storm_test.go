@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"bytes"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -62,6 +64,39 @@ func TestStormsAndWhatTheyGathered(t *testing.T) {
 		storms, err = other.Storms(ctx, "acme")
 		require.NoError(t, err)
 		require.Len(t, storms, 1)
+	})
+}
+
+// The connection breaks in the middle of remembering a storm of very many attacks: those that are remembered have their storm, which is told, and
+// incidents come before it. Those that aren't come again.
+func TestAStormIsRememberedBeforeWhatItGathered(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		net, ctx := newWire(t, w.addr), t.Context()
+		s := net.open(t)
+		tending(t, s)
+		const many, storm = 1500, "storm:C1:1"
+		u := poller.Update{LastGood: noon, Shown: shownAll("x:incident", storm), News: []poller.News{news("incident", "x:incident"), news("storm", storm)}}
+		for i := range many {
+			one := shown(fmt.Sprint("x:", i))
+			one.In = storm
+			u.Shown[one.Attack.ID] = one
+		}
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Forget: []string{"none"}})) // the script is known from here on
+		steps := 0
+		net.goWrong(func(chunk []byte) ([]byte, bool) {
+			if bytes.Contains(chunk, []byte("evalsha")) && bytes.Contains(chunk, []byte("{a:acme}:shown")) {
+				steps++
+			}
+			return chunk, steps < 2
+		}, nil)
+		require.Error(t, s.Remember(ctx, "acme", u))
+		net.goWrong(nil, nil)
+		direct := w.open(t)
+		m, err := direct.Load(ctx, "acme")
+		require.NoError(t, err)
+		require.Less(t, len(m.Shown), many)
+		require.Contains(t, m.Shown, storm)
+		require.Equal(t, []string{"incident", "storm"}, untold(t, direct))
 	})
 }
 
