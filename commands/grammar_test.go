@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/tricks"
 )
 
 func TestParse(t *testing.T) {
@@ -104,6 +105,9 @@ func TestLinesRoundTrip(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, line := range []string{"", "deny 203.0.113.7 for=4h", `deny "a b" reason=“x”`, `a \" \\ ' "`, "status —all", `x "=" y="=" ="`, "\xff", `"" ""`, `a="b"c`} {
 		f.Add(line)
+	}
+	for _, trick := range tricks.All() {
+		f.Add("note " + trick.Text)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		l, err := commands.Parse(line)

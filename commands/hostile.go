@@ -41,12 +41,17 @@ func Visible(s string, limit int) string {
 	return b.String()
 }
 
-// SeenJSON is JSON that is the same, in which what can't be seen, and what turns the direction of writing, is written as \u202e.
+// SeenJSON is JSON that is the same, in which what can't be seen, what turns the direction of writing, and floods of combining marks are written
+// as \u202e.
 func SeenJSON(text []byte) []byte {
 	var b bytes.Buffer
+	marks := 0
 	for _, r := range string(text) {
+		if marks++; !unicode.In(r, unicode.Mn, unicode.Me) {
+			marks = 0
+		}
 		switch {
-		case r == '\n' || !unicode.IsControl(r) && !hidden(r): // a line end stands between values only
+		case r == '\n' || !unicode.IsControl(r) && !hidden(r) && marks <= maxMarks: // a line end stands between values only
 			b.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)

@@ -10,11 +10,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/tricks"
 )
 
 // hostileWords are what a stranger writes to have it read as more than characters.
 func hostileWords() []string {
-	return []string{
+	words := []string{
 		"[link](http://evil.example)", "[link][1]", "[1]: http://evil.example", "![image](//evil.example/x.png)", "<http://evil.example>", "http://evil.example",
 		"HTTPS://evil.example", "javascript:alert(1)", "mailto:a@evil.example", "www.evil.example", "WWW.evil.example", "evil.example", "a@evil.example", "xmpp:a@b.c",
 		"<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!--", "-->", "</details>", "&lt;b&gt;", "&#x3c;", "&copy",
@@ -22,6 +23,10 @@ func hostileWords() []string {
 		"| a | b |", "|---|---|", ":--|--:", "*b*", "**b**", "_i_", "__b__", "~~s~~", "==m==", "^x^", "$x$", "$$", "\\(x\\)", "{{x}}", "{% x %}", "@everyone", "@org/team", "#1", "org/repo#1",
 		"GH-1", ":skull:", "[x]", "[^1]", "[[wiki]]", "\\", "\\`", "a\nb", "a\r\nb", "a\u2028b", "a\u0085b", "x\u202egnp.exe", "\x00\x1b[31m", "\xff\xfe", strings.Repeat("`", 99), "a\\\nb",
 	}
+	for _, trick := range tricks.All() {
+		words = append(words, trick.Text)
+	}
+	return words
 }
 
 var codeSpan = regexp.MustCompile("`[^`]+`")

@@ -1,0 +1,35 @@
+package commands_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/tricks"
+)
+
+// A line at a terminal only shows what strangers wrote; nothing but a piece's own beginning and end breaks it.
+func TestHostileTextIsTextAtATerminal(t *testing.T) {
+	t.Parallel()
+	for _, trick := range tricks.All() {
+		text := strings.Trim(trick.Text, "\n")
+		line := commands.Say("x", text, commands.Code(text), commands.Bold(text), commands.User(text), commands.Channel(text), commands.Link{Label: text, URL: text + "x"}, "y").In(time.UTC)
+		require.NoError(t, tricks.Plain(line), trick.Tries)
+	}
+}
+
+// What is written out in JSON is the same to whatever reads it.
+func TestHostileTextIsTheSameInJSON(t *testing.T) {
+	t.Parallel()
+	for _, trick := range tricks.All() {
+		text, err := json.MarshalIndent(map[string]string{"a": trick.Text, trick.Text: "b"}, "", "  ")
+		require.NoError(t, err)
+		seen := commands.SeenJSON(text)
+		require.NoError(t, tricks.Lines(string(seen), tricks.Plain), trick.Tries)
+		require.JSONEq(t, string(text), string(seen), trick.Tries)
+	}
+}
