@@ -18,21 +18,38 @@ type teller struct {
 	since   time.Time // when this replica began to tell
 
 	mu      sync.Mutex
-	lanes   map[string][]poller.News // what waits, by channel; by "" that which posts nothing
-	running map[string]bool          // lanes that are told in
-	known   map[string]time.Time     // ids that wait, or when they were told: an outbox read meanwhile must not bring them again
-	tried   map[string]bool          // ids that this replica tried to post
-	missing bool                     // the outbox holds what isn't known here
-	wake    chan struct{}            // something is to be done
-	urgent  chan struct{}            // closed when something urgent comes to wait
-	slots   map[string]bool          // deliveries for which the right to post was taken
+	lanes   map[string][]queued  // what waits, by channel; by "" that which posts nothing
+	running map[string]bool      // lanes that are told in
+	known   map[string]time.Time // ids that wait, or when they were told: an outbox read meanwhile must not bring them again
+	tried   map[string]bool      // ids that this replica tried to post
+	missing bool                 // the outbox holds what isn't known here
+	wake    chan struct{}        // something is to be done
+	urgent  chan struct{}        // closed when something urgent comes to wait
+	slots   map[string]bool      // deliveries for which the right to post was taken
 }
 
 func newTeller(b *Bot, account string) *teller {
 	return &teller{
-		bot: b, account: account, since: time.Now(), lanes: map[string][]poller.News{}, running: map[string]bool{}, known: map[string]time.Time{},
+		bot: b, account: account, since: time.Now(), lanes: map[string][]queued{}, running: map[string]bool{}, known: map[string]time.Time{},
 		tried: map[string]bool{}, missing: true, wake: make(chan struct{}, 1), urgent: make(chan struct{}), slots: map[string]bool{},
 	}
+}
+
+// queued is news that waits for its turn.
+type queued struct {
+	poller.News
+	since time.Time // when this replica came to know of it
+}
+
+// stormPatience is how long the first card of a storm waits behind incidents, of which each takes a second: it has to be there within five.
+const stormPatience = 3 * time.Second
+
+// rank is how urgent it is by now.
+func (q queued) rank() int {
+	if q.Storm != nil && q.Reason == poller.NewAttack && time.Since(q.since) >= stormPatience {
+		return 0
+	}
+	return q.Rank()
 }
 
 // lane is where a piece of news waits for its turn.
@@ -55,7 +72,7 @@ func (t *teller) add(news []poller.News) {
 			continue
 		}
 		t.known[n.ID] = time.Time{}
-		t.lanes[lane(n)] = append(t.lanes[lane(n)], n)
+		t.lanes[lane(n)] = append(t.lanes[lane(n)], queued{n, time.Now()})
 		if urgent(n) {
 			close(t.urgent)
 			t.urgent = make(chan struct{})
@@ -160,15 +177,15 @@ func (t *teller) next(lane string) (n poller.News, ok bool) {
 			i = j
 		}
 	}
-	n = queue[i]
+	n = queue[i].News
 	t.lanes[lane] = slices.Delete(queue, i, i+1)
 	return n, true
 }
 
 // before orders news of one lane.
-func before(a, b poller.News) bool {
-	if a.Rank() != b.Rank() {
-		return a.Rank() < b.Rank()
+func before(a, b queued) bool {
+	if a.rank() != b.rank() {
+		return a.rank() < b.rank()
 	}
 	return a.At.Before(b.At) || a.At.Equal(b.At) && a.Revision < b.Revision
 }

@@ -46,7 +46,7 @@ func (t *teller) pressed() <-chan struct{} {
 func (t *teller) anyUrgent(lane string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.ContainsFunc(t.lanes[lane], urgent)
+	return slices.ContainsFunc(t.lanes[lane], func(q queued) bool { return urgent(q.News) })
 }
 
 func (t *teller) keepSlot(delivery string) {

@@ -218,6 +218,39 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 	})
 }
 
+// Of incidents each takes a second; the card of the storm among which they are waits three at most, or it would tell of it too late.
+func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLive(t, 40)
+		u := poller.Update{Shown: map[string]poller.Shown{}}
+		tell := func(a apiclient.Attack, reason poller.Reason, storm *poller.Storm) {
+			u.Shown[a.ID] = poller.Shown{Attack: a, Revision: 1, Told: true, Channel: "C1", Storm: storm}
+			u.News = append(u.News, poller.News{
+				ID: poller.CardDelivery("acme", a.ID), Account: "acme", Attack: a, Reason: reason, Revision: 1, Channel: "C1", At: time.Now(), Storm: storm,
+			})
+		}
+		tell(apiclient.Attack{ID: "storm:C1:1", First: noon, Last: time.Now()}, poller.NewAttack, &poller.Storm{Over: 10, In: time.Minute, Gathered: 900, Began: time.Now()})
+		for i := range 15 {
+			tell(apiclient.Attack{ID: fmt.Sprint("x:", i), Type: "sqli", First: noon, Last: time.Now(), VulnID: "812"}, poller.NewIncident, nil)
+		}
+		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
+		begun := len(l.way.said())
+		l.bot.Wake("acme", u.News)
+		time.Sleep(500 * time.Millisecond)
+		require.Len(t, l.way.said()[begun:], 4, "at once")
+		time.Sleep(4 * time.Second)
+		said := l.way.said()[begun:]
+		require.Len(t, said, 8, "and then one a second")
+		for i, text := range said {
+			require.Equal(t, i == 7, strings.Contains(text, "STORM"), "%d: %s", i, text)
+		}
+		time.Sleep(time.Minute)
+		require.Len(t, l.way.said()[begun:], 16)
+		require.Zero(t, l.way.refused)
+	})
+}
+
 // A refused edit holds all edits, for as long as Slack says; posts go on.
 func TestEditsRestAsLongAsSlackWants(t *testing.T) {
 	t.Parallel()
