@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"sync"
 	"testing"
@@ -32,7 +33,7 @@ func (w *world) another() other {
 	both.Go(func() {
 		_ = s.Work(ctx, func(work []byte, _ func(context.Context) bool, _ func(context.Context) error) {
 			o.took <- string(work)
-			fmt.Fprintln(w.journal, "another replica takes work") // which a story that waits for it looks at
+			newLog(w.journal, slog.LevelInfo).Info("another replica takes work") // which wakes the story that waits for it
 		})
 	})
 	o.die = sync.OnceFunc(func() {
