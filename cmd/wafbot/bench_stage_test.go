@@ -161,7 +161,7 @@ func (s *stage) await(b *testing.B, key string) time.Time {
 // serve runs the bot in this process until the benchmark ends.
 func (s *stage) serve(b *testing.B) {
 	b.Helper()
-	cfg, _, err := loadConfig("", s.environ)
+	cfg, err := loadConfig("", s.environ)
 	require.NoError(b, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)

@@ -24,7 +24,7 @@ func requireTold(t *testing.T, mistakes []badConfig) {
 			path := writeConfig(t, bad.yaml)
 			require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "empty"), []byte("\n"), 0o600))
 			require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "huge"), make([]byte, 1<<17), 0o600))
-			c, _, err := loadConfig(path, bad.environ)
+			c, err := loadConfig(path, bad.environ)
 			require.Nil(t, c)
 			require.IsType(t, &configError{}, err)
 			got := strings.ReplaceAll(strings.ReplaceAll(err.Error(), path, "FILE"), filepath.Dir(path), "DIR")

@@ -206,7 +206,6 @@ func (d *decoder) scalar(n *yaml.Node, target any, key string) {
 		return
 	}
 	from := d.keys[key]
-	from.empty = text == ""
 	if _, secret := target.(*apiclient.Secret); !secret {
 		from.text, from.value = n.Value, text
 	}

@@ -9,7 +9,7 @@ import (
 
 func TestEnvironmentAlone(t *testing.T) {
 	t.Parallel()
-	c, warnings, err := loadConfig("", []string{
+	c, err := loadConfig("", []string{
 		"PATH=/bin", "WAFBOT_SLACK_BOT_TOKEN=xoxb", "WAFBOT_SLACK_APP_TOKEN=xapp", "WAFBOT_SLACK_SIGNING_SECRET=sign",
 		"WAFBOT_SLACK_API_URL=http://127.0.0.1:9000/api/", "WAFBOT_REDIS_URL=redis://h:1/2", "WAFBOT_LISTEN=:9090",
 		"WAFBOT_API_URL=http://127.0.0.1:9001", "WAFBOT_API_TOKEN=a${b}$$", "WAFBOT_CHANNEL=C0123ABCD",
@@ -17,7 +17,6 @@ func TestEnvironmentAlone(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, c.requireServe())
-	require.Empty(t, warnings)
 
 	want := defaultConfig()
 	want.Slack.BotToken, want.Slack.AppToken, want.Slack.SigningSecret = "xoxb", "xapp", "sign"
@@ -37,20 +36,19 @@ func TestEnvironmentAlone(t *testing.T) {
 func TestEnvironmentReadsSecretsFromFiles(t *testing.T) {
 	t.Parallel()
 	bot, acme := filepath.Join("testdata", "config", "secrets", "bot"), filepath.Join("testdata", "config", "secrets", "acme")
-	c, warnings, err := loadConfig("", []string{
+	c, err := loadConfig("", []string{
 		"WAFBOT_SLACK_BOT_TOKEN_FILE=" + bot, "WAFBOT_SLACK_APP_TOKEN_FILE=" + bot, "WAFBOT_SLACK_SIGNING_SECRET_FILE=" + acme,
 		"WAFBOT_API_URL=https://api.example.com", "WAFBOT_API_TOKEN_FILE=" + acme, "WAFBOT_CHANNEL=C0123ABCD",
 	})
 	require.NoError(t, err)
 	require.NoError(t, c.requireServe())
-	require.Empty(t, warnings)
 	require.Equal(t, "xoxb-from-file", c.Slack.BotToken.Reveal())
 	require.Equal(t, "xoxb-from-file", c.Slack.AppToken.Reveal())
 	require.Equal(t, "token-of-acme", c.Slack.SigningSecret.Reveal())
 	require.Equal(t, acme, c.Accounts[0].TokenFile)
 	require.Empty(t, c.Accounts[0].Token.Reveal(), "the API client reads the account's token, again and again")
 
-	_, _, err = loadConfig("", []string{"WAFBOT_API_URL=https://api.example.com", "WAFBOT_API_TOKEN=t", "WAFBOT_REDIS_URL_FILE=" + acme})
+	_, err = loadConfig("", []string{"WAFBOT_API_URL=https://api.example.com", "WAFBOT_API_TOKEN=t", "WAFBOT_REDIS_URL_FILE=" + acme})
 	require.EqualError(t, err, "environment: WAFBOT_REDIS_URL_FILE: is no Redis address; "+
 		"write it like redis://HOST:6379/0, rediss://…, redis-sentinel://… or redis-cluster://…")
 }
@@ -76,21 +74,20 @@ policy: {changes: on, viewers: [U0FILE], responders: [U0FILE, S0FILE], admins: [
 	require.Equal(t, []string{"U0ENV"}, c.Policy.Viewers)
 	require.Equal(t, []string{"U0ENV"}, c.Policy.Responders)
 	require.Empty(t, c.Policy.Admins)
-	require.Empty(t, c.notYet(), "a group that the environment has replaced is not warned of")
 }
 
 func TestFileNamedByTheEnvironment(t *testing.T) {
 	t.Parallel()
 	path := writeConfig(t, minimal+"listen: :1\n")
-	c, _, err := loadConfig("", []string{"WAFBOT_CONFIG=" + path})
+	c, err := loadConfig("", []string{"WAFBOT_CONFIG=" + path})
 	require.NoError(t, err)
 	require.Equal(t, ":1", c.Listen)
 
-	c, _, err = loadConfig(writeConfig(t, minimal+"listen: :2\n"), []string{"WAFBOT_CONFIG=" + path})
+	c, err = loadConfig(writeConfig(t, minimal+"listen: :2\n"), []string{"WAFBOT_CONFIG=" + path})
 	require.NoError(t, err)
 	require.Equal(t, ":2", c.Listen)
 
-	_, _, err = loadConfig(filepath.Join(t.TempDir(), "nowhere.yaml"), nil)
+	_, err = loadConfig(filepath.Join(t.TempDir(), "nowhere.yaml"), nil)
 	require.ErrorContains(t, err, "read config: open ")
 }
 
@@ -119,7 +116,7 @@ func TestVariablesOfKubernetesServices(t *testing.T) {
 
 func TestWhatIsMissingInTheEnvironment(t *testing.T) {
 	t.Parallel()
-	_, _, err := loadConfig("", []string{"WAFBOT_CHANNEL=waf", "WAFBOT_CHANGES=on"})
+	_, err := loadConfig("", []string{"WAFBOT_CHANNEL=waf", "WAFBOT_CHANGES=on"})
 	require.EqualError(t, err, `environment: accounts[0].api_url: missing; set WAFBOT_API_URL
 environment: accounts[0].token: missing; set WAFBOT_API_TOKEN
 environment: WAFBOT_CHANNEL: "waf" is no channel id; write the id (C…) that Slack shows at the end of the channel's details
@@ -133,7 +130,7 @@ func TestOnlyServeNeedsSlack(t *testing.T) {
 accounts:
   - {name: acme, api_url: "https://api.example.com", token: t}
 `)
-	c, _, err := loadConfig(path, nil)
+	c, err := loadConfig(path, nil)
 	require.NoError(t, err)
 	require.EqualError(t, c.requireServe(), path+`:1:1: slack.bot_token: missing; set it, or WAFBOT_SLACK_BOT_TOKEN (the app's OAuth & Permissions page shows it)
 `+path+`:1:1: slack.app_token: missing, and slack.signing_secret too: no click would reach wafbot; for Socket Mode set it, or WAFBOT_SLACK_APP_TOKEN `+
@@ -146,7 +143,7 @@ func TestProblemsOfASourceFileAreAtItsLines(t *testing.T) {
 	list, err := filepath.Abs(filepath.Join("testdata", "config", "cdn-bad.txt"))
 	require.NoError(t, err)
 	path := writeConfig(t, minimal+"sources:\n  - {dney: never, name: CDN, file: "+list+"}\n")
-	_, _, err = loadConfig(path, []string{"WAFBOT_LISTEN=x"})
+	_, err = loadConfig(path, []string{"WAFBOT_LISTEN=x"})
 	require.EqualError(t, err, path+`:5:6: sources[0].dney: unknown key; did you mean "deny"?
 `+list+`:2:1: sources[0].file: "not an address" is neither an address nor a range; write it like 192.0.2.7 or 192.0.2.0/24
 `+list+`:3:1: sources[0].file: "192.0.2.9/24" has bits beyond its /24; write 192.0.2.0/24, or the address alone
@@ -160,7 +157,7 @@ func FuzzLoadConfig(f *testing.F) {
 	f.Add("accounts: [{applications: {4: {name: x}}, routes: [{match: {kind: incident}, page: {url: x}}]}]", "WAFBOT_API_URL=%")
 	f.Add("runbooks: {\"*\": 'https://%zz'}\npolicy: {changes: on, terminal: {a: b}, durations: {deny: 1d}}\nsources: []", "=")
 	f.Fuzz(func(t *testing.T, yaml, variable string) {
-		c, _, err := loadConfig(writeConfig(t, yaml), []string{variable})
+		c, err := loadConfig(writeConfig(t, yaml), []string{variable})
 		if err != nil {
 			require.Nil(t, c)
 			require.NotEmpty(t, err.Error())

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// loadConfig reads the file at path, or the one WAFBOT_CONFIG names, or none, and then the environment, which wins. It returns a warning
-// for each key that is accepted but not acted upon yet. Its error is a *configError with every problem there is. Relative paths in the
-// file start at the file's folder.
-func loadConfig(path string, environ []string) (*Config, []string, error) {
+// loadConfig reads the file at path, or the one WAFBOT_CONFIG names, or none, and then the environment, which wins. Its error
+// is a *configError with every problem there is. Relative paths in the file start at the file's folder.
+func loadConfig(path string, environ []string) (*Config, error) {
 	variables := map[string]string{}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
@@ -27,11 +26,11 @@ func loadConfig(path string, environ []string) (*Config, []string, error) {
 		o.root = position{file: path, line: 1, col: 1}
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return nil, nil, fmt.Errorf("read config: %w", err)
+			return nil, fmt.Errorf("read config: %w", err)
 		}
 		d := decoder{origins: o, environ: variables}
 		if !d.file(bytes.NewReader(data), c) {
-			return nil, nil, o.err()
+			return nil, o.err()
 		}
 		c.rebase(filepath.Dir(path))
 	}
@@ -39,7 +38,7 @@ func loadConfig(path string, environ []string) (*Config, []string, error) {
 	c.readFiles()
 	c.check()
 	if err := o.err(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return c, c.notYet(), nil
+	return c, nil
 }

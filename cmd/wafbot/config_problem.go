@@ -46,7 +46,6 @@ type origin struct {
 	variable string // the environment variable that set it, if one did
 	text     string // as written, so that an expanded ${X} is never shown; "" for a secret
 	value    string // what it came to; "" for a secret
-	empty    bool   // set, but to nothing
 }
 
 // origins remembers where each key was set, and what is wrong with it.

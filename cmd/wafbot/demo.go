@@ -108,7 +108,7 @@ const demoPoll = time.Second
 
 // demoConfig is what the world's environment says, with all its accounts and the names of their applications.
 func demoConfig(world *sandbox.World) (*Config, error) {
-	cfg, _, err := loadConfig("", world.Env())
+	cfg, err := loadConfig("", world.Env())
 	if err != nil {
 		return nil, err
 	}

@@ -114,13 +114,13 @@ type checkup struct {
 
 // examine looks at everything at the same time. What fails hides nothing else, and the order doesn't depend on who answers first.
 func (d *doctorCmd) examine(ctx context.Context, t *terminal) []finding {
-	cfg, later, err := loadConfig(d.Config, t.environ)
+	cfg, err := loadConfig(d.Config, t.environ)
 	if err != nil {
 		return append(configProblems(err), finding{Check: "config", State: note, Text: "nothing else was looked at: that takes a configuration that can be read"})
 	}
 	c := checkup{cfg: cfg, patience: cmp.Or(t.patience, answerTimeout), post: d.Post}
 	looks := []func(context.Context) []finding{
-		func(context.Context) []finding { return c.config(later) },
+		func(context.Context) []finding { return c.config() },
 		c.redis,
 		c.slack,
 		c.ingress,

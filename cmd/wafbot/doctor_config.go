@@ -33,7 +33,7 @@ func configProblems(err error) []finding {
 }
 
 // config looks at what the configuration says: what is lacking to serve, and what is allowed but perhaps not meant.
-func (c checkup) config(later []string) []finding {
+func (c checkup) config() []finding {
 	found := []finding{}
 	if err := c.cfg.requireServe(); err != nil {
 		found = configProblems(err)
@@ -45,12 +45,7 @@ func (c checkup) config(later []string) []finding {
 	found = append(found, c.secrets()...)
 	found = append(found, c.deadRoutes()...)
 	found = append(found, c.pagers()...)
-	found = append(found, c.quietHours()...)
-	for _, key := range later {
-		name, text, _ := strings.Cut(key, ": ")
-		found = append(found, finding{"config", name, warn, text, "leave it for a later version, or take it out"})
-	}
-	return found
+	return append(found, c.quietHours()...)
 }
 
 // quietHours looks for those that are hardly meant so: by a clock that nobody chose, or for most of the day.

@@ -64,10 +64,10 @@ func TestDoctorWarnsOfWhatIsAllowedButPerhapsNotMeant(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			yaml := "accounts: [{name: acme, api_url: 'http://192.0.2.1', token: secret-token, channel: C1, quiet: {hours: '07:00-22:00'}, storm: {over: 20}}]\n" + tt.yaml
-			cfg, later, err := loadConfig(writeConfig(t, yaml), tt.environ)
+			cfg, err := loadConfig(writeConfig(t, yaml), tt.environ)
 			require.NoError(t, err)
 			found := examined{}
-			for _, f := range (checkup{cfg: cfg}).config(later) {
+			for _, f := range (checkup{cfg: cfg}).config() {
 				found.Findings = append(found.Findings, struct{ Check, Subject, State, Text, Mend string }{f.Check, f.Subject, string(f.State), f.Text, f.Mend})
 			}
 			requireOne(t, found.of(tt.state), "config "+tt.says, tt.mend)
@@ -121,7 +121,7 @@ func TestDoctorNamesPagers(t *testing.T) {
 		{"config", "accounts[0].routes[0].page", warn, "the pager's address, which is its key, goes over the network unencrypted", "write https://"},
 		{"route", "accounts[0].routes[1].page", good, "calls a pager (alertmanager) when nobody is on it for 1 min; not tried", ""},
 	}, found)
-	_, _, err := loadConfig(writeConfig(t, "accounts: [{name: acme, api_url: 'https://x', token: t, routes: [{page: {url: 'https://x/hidden', format: pagerduty}}]}]\n"), nil)
+	_, err := loadConfig(writeConfig(t, "accounts: [{name: acme, api_url: 'https://x', token: t, routes: [{page: {url: 'https://x/hidden', format: pagerduty}}]}]\n"), nil)
 	require.ErrorContains(t, err, "page.url: the address has no routing key; write it like https://events.pagerduty.com/v2/enqueue?routing_key=KEY")
 	require.NotContains(t, err.Error(), "hidden")
 }

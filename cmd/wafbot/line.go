@@ -131,12 +131,9 @@ func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv commands.In
 
 // connect puts the bot together from the configuration, for one line.
 func (t terminal) connect(o *lineOptions) (*app, error) {
-	cfg, warnings, err := loadConfig(o.config, t.environ)
+	cfg, err := loadConfig(o.config, t.environ)
 	if err != nil {
 		return nil, misused{err}
-	}
-	for _, w := range warnings {
-		fmt.Fprintln(t.err, "wafbot:", w)
 	}
 	o.zone, cfg.settle = cfg.Timezone, t.settle
 	trail := t.err // of a script, where it is kept

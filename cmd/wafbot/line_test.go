@@ -288,7 +288,7 @@ func TestDenyFromAFile(t *testing.T) {
 // watch runs the bot beside the desk until the test ends.
 func (d desk) watch(t *testing.T) *world {
 	t.Helper()
-	cfg, _, err := loadConfig("", d.environ)
+	cfg, err := loadConfig("", d.environ)
 	require.NoError(t, err)
 	cfg.Accounts[0].PollInterval = 250 * time.Millisecond
 	w := &world{World: d.World, t: t, cfg: cfg, journal: newJournal()}

@@ -20,15 +20,12 @@ type serveCmd struct {
 
 // Run serves until the context ends.
 func (s *serveCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error {
-	cfg, warnings, err := loadConfig(s.Config, t.environ)
+	cfg, err := loadConfig(s.Config, t.environ)
 	if err != nil {
 		return misused{err}
 	}
 	if err := cfg.requireServe(); err != nil {
 		return misused{err}
-	}
-	for _, w := range warnings {
-		log.Warn(w)
 	}
 	l, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {

@@ -28,7 +28,7 @@ func newListFile(t *testing.T, text string) *listFile {
 	t.Helper()
 	l := &listFile{t: t, path: filepath.Join(t.TempDir(), "cdn.txt"), now: time.Now()}
 	l.write(text)
-	cfg, _, err := loadConfig(writeConfig(t, "accounts: [{name: acme, api_url: 'http://192.0.2.1', token: x, channel: C1}]\n"+
+	cfg, err := loadConfig(writeConfig(t, "accounts: [{name: acme, api_url: 'http://192.0.2.1', token: x, channel: C1}]\n"+
 		"sources: [{name: our CDN, ranges: [192.0.2.0/24], file: "+l.path+"}, {name: lab, ranges: [203.0.113.0/28], cards: false}]\n"), nil)
 	require.NoError(t, err)
 	l.files = newSourceFiles(cfg, slog.New(slog.NewTextHandler(&l.log, nil)))
@@ -125,7 +125,7 @@ func TestASourcesFileMustBeGoodAtTheStart(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "cdn.txt")
 	start := func() error {
-		_, _, err := loadConfig(writeConfig(t, "accounts: [{name: acme, api_url: 'http://192.0.2.1', token: x, channel: C1}]\nsources: [{name: our CDN, file: "+path+"}]\n"), nil)
+		_, err := loadConfig(writeConfig(t, "accounts: [{name: acme, api_url: 'http://192.0.2.1', token: x, channel: C1}]\nsources: [{name: our CDN, file: "+path+"}]\n"), nil)
 		return err
 	}
 	require.ErrorContains(t, start(), "no such file")

@@ -100,7 +100,7 @@ accounts:
 				environ = append(environ, entry)
 			}
 		}
-		cfg, _, err := loadConfig(path, append(environ, "WAFBOT_REDIS_URL="+w.redis.url))
+		cfg, err := loadConfig(path, append(environ, "WAFBOT_REDIS_URL="+w.redis.url))
 		require.NoError(w.t, err)
 		w.cfg = cfg
 	}

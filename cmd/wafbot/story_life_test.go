@@ -120,7 +120,7 @@ func TestACardThatCannotBeEditedIsPostedAnew(t *testing.T) {
 
 func TestACardInAnArchivedChannelIsPostedAnewInTheAccounts(t *testing.T) {
 	gone := func(w *world) { routed(w); w.rough = true }
-	storyOver(t, eitherWay(), gone, func(t *testing.T, w *world) {
+	storyOver(t, eitherWay(), gone, func(_ *testing.T, w *world) {
 		spec := injection()
 		spec.Vulnerability = sqlHole()
 		w.attack(spec)
