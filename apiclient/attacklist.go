@@ -2,8 +2,11 @@ package apiclient
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"iter"
 	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -54,9 +57,9 @@ func readAttacks(items []any) []Attack {
 
 func readAttack(r record) Attack {
 	a := Attack{
-		ID:          joined(r["attackid"]),
+		ID:          identity(r["attackid"]),
 		ClientID:    int(r.id("clientid")),
-		App:         r.figure("poolid"),
+		App:         r.app("poolid"),
 		Domain:      r.text("domain"),
 		Path:        r.text("path"),
 		Method:      r.text("method"),
@@ -75,7 +78,7 @@ func readAttack(r record) Attack {
 		State:       r.text("state"),
 	}
 	if a.ID == "" {
-		a.ID = joined(r["id"])
+		a.ID = identity(r["id"])
 	}
 	for _, s := range records(r.list("ip_top")) {
 		if ip, err := netip.ParseAddr(s.text("ip")); err == nil {
@@ -86,4 +89,20 @@ func readAttack(r record) Attack {
 		a.Countries = append(a.Countries, CountryShare{Country: s.text("country"), Hits: s.figure("count")})
 	}
 	return a
+}
+
+// OwnID begins the ids that wafbot gives to what it has put together of attacks. No Attack.ID of the service's begins so.
+const OwnID = "storm:"
+
+// maxID is how long an id may be, in bytes: the service's have about 30.
+const maxID = 200
+
+// identity reads the id of an attack. One that could be taken for wafbot's own, fills a message, or does more than stand there, is replaced by its hash.
+func identity(v any) string {
+	id := joined(v)
+	strange := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`<>&"\`, r) }
+	if len(id) > maxID || strings.HasPrefix(id, OwnID) || strings.ContainsFunc(id, strange) {
+		return fmt.Sprintf("x:%x", sha256.Sum256([]byte(id)))
+	}
+	return id
 }

@@ -29,8 +29,16 @@ func (r record) id(key string) int64 {
 	return n
 }
 
-// figure cuts a fraction off.
+// figure cuts a fraction off. What is less than nothing is no count.
 func (r record) figure(key string) Figure {
+	if n, _, ok := number(r[key]); ok && n >= 0 {
+		return Known(n)
+	}
+	return Figure{}
+}
+
+// app is the id of an application, which can be DefaultApp.
+func (r record) app(key string) Figure {
 	n, _, ok := number(r[key])
 	return Figure{N: n, Known: ok}
 }

@@ -95,6 +95,8 @@ func TestAttackFieldsOfOtherTypes(t *testing.T) {
 		{`{"id":["a",7]}`, id, "a:7"},
 		{`{"id":["a",null]}`, id, ""},
 		{`{"attackid":{"x":1},"id":["a","b"]}`, id, "a:b"},
+		{`{"hits":-1}`, hits, unknown},
+		{`{"ip_count":-9223372036854775808}`, func(a apiclient.Attack) any { return a.SourceCount }, unknown},
 		{`{"vulnid":12}`, vuln, "12"},
 		{`{"vulnid":"W-12"}`, vuln, "W-12"},
 		{`{"vulnid":0}`, vuln, "0"},
@@ -121,6 +123,23 @@ func TestAttackFieldsOfOtherTypes(t *testing.T) {
 		require.Len(t, got, 1, test.record)
 		require.Equal(t, test.want, test.get(got[0]), test.record)
 	}
+}
+
+// Ids are the service's word, and it may be anybody's: none is taken for wafbot's own, none fills a key or ends a line, and none is another's.
+func TestAnIDThatIsNone(t *testing.T) {
+	t.Parallel()
+	strange := []string{apiclient.OwnID + "C1:1795000000", "a\nb", "a\u0000b", "\u202ea", " a", "a<b>", strings.Repeat("a", 200_000), strings.Repeat("a", 200_001)}
+	seen := map[string]bool{}
+	for _, served := range strange {
+		text, err := json.Marshal(served)
+		require.NoError(t, err)
+		got := readAttacks(t, `[{"attackid":`+string(text)+`,"id":["a","b"]},{"id":`+string(text)+`}]`)
+		require.Equal(t, got[0].ID, got[1].ID)
+		require.Regexp(t, `^x:[0-9a-f]{64}$`, got[0].ID, "%.80q", served)
+		seen[got[0].ID] = true
+	}
+	require.Len(t, seen, len(strange))
+	require.Equal(t, "x"+apiclient.OwnID, readAttacks(t, `[{"attackid":"x`+apiclient.OwnID+`"}]`)[0].ID)
 }
 
 func hits(a apiclient.Attack) any    { return a.Hits }

@@ -82,4 +82,4 @@ type Storms interface {
 }
 
 // IsStorm reports whether an attack's id is that of a storm.
-func IsStorm(attackid string) bool { return strings.HasPrefix(attackid, "storm:") }
+func IsStorm(attackid string) bool { return strings.HasPrefix(attackid, apiclient.OwnID) }

@@ -49,17 +49,14 @@ type StormConfig struct {
 	EndsAfter time.Duration // it ends when that did not happen for so long
 }
 
-// stormPrefix begins the id of a storm where an attack has the service's. None of the service's begins so.
-const stormPrefix = "storm:"
-
 // stormID names a storm by where and when it began: any replica that decides the same names it the same.
 func stormID(channel string, began time.Time) string {
-	return fmt.Sprintf("%s%s:%d", stormPrefix, channel, began.Unix())
+	return fmt.Sprintf("%s%s:%d", apiclient.OwnID, channel, began.Unix())
 }
 
 // stormBegan is when the storm of that id began; false if it is no storm's.
 func stormBegan(id string) (began time.Time, ok bool) {
-	rest, ok := strings.CutPrefix(id, stormPrefix)
+	rest, ok := strings.CutPrefix(id, apiclient.OwnID)
 	unix, err := strconv.ParseInt(rest[strings.LastIndex(rest, ":")+1:], 10, 64)
 	return time.Unix(unix, 0).UTC(), ok && err == nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"maps"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -158,6 +159,9 @@ func badness(s apiclient.Status) int {
 func plus(a, b apiclient.Figure) apiclient.Figure {
 	if !b.Known {
 		return a
+	}
+	if b.N > math.MaxInt64-a.N {
+		return apiclient.Known(math.MaxInt64)
 	}
 	return apiclient.Known(a.N + b.N)
 }
