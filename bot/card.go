@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -47,28 +48,44 @@ func render(c Card) Message {
 	advice := commands.Advise(c.Situation)
 	var maker buttonMaker
 	buttons, without := maker.card(c, advice)
-	what, advised, notice := [][]commands.Text{c.headline(), c.figures()}, c.advice, c.notice
+	first, last, advised, notice := [][]commands.Text{c.headline(), c.figures()}, [][]commands.Text(nil), c.advice, c.notice
 	if c.Situation.Storm != nil {
-		what, advised, notice = c.stormFacts(), c.stormAdvice, c.stormNotice
+		first, last, advised, notice = [][]commands.Text{c.stormHeadline()}, c.stormFacts(), c.stormAdvice, c.stormNotice
 	}
-	todo, who := paragraph(append(advised(advice), without...)), paragraph(c.people())
-	// What was done takes the room that the rest leaves.
-	room := maxTogether - runes(todo+who) - weight(buttons...)
-	var blocks []slack.Block
-	for _, lines := range what {
-		text := paragraph(lines)
-		room -= runes(text)
-		blocks = append(blocks, section(text, nil))
+	first[0] = append(first[0], advice.Shut...)
+	var standing []commands.Text
+	if line := c.Situation.Standing(); line != nil {
+		standing = append(standing, line)
 	}
-	blocks = append(blocks, maker.changes(c.Situation, c.Quiet, room)...)
-	if todo != "" {
-		blocks = append(blocks, section(todo, nil))
-	}
-	blocks = append(blocks, section(who, nil))
+	blocks := paragraphs(append(first, slices.Concat(standing, advised(advice), without), c.people()))
 	if len(buttons) > 0 {
 		blocks = append(blocks, actions(buttons))
 	}
+	below := paragraphs(last)
+	// What was done takes the room that the rest leaves. It stands below the buttons, which so stay under the thumb that clicked one.
+	room := maxTogether - weight(buttons...) - written(blocks) - written(below)
+	blocks = slices.Concat(blocks, maker.changes(c.Situation, c.Quiet, room), below)
 	return Message{Text: notice(advice), Blocks: blocks, Metadata: c.metadata()}
+}
+
+// paragraphs are blocks of text, one of each that has lines.
+func paragraphs(all [][]commands.Text) (blocks []slack.Block) {
+	for _, lines := range all {
+		if text := paragraph(lines); text != "" {
+			blocks = append(blocks, section(text, nil))
+		}
+	}
+	return blocks
+}
+
+// written is how many characters the blocks' text has.
+func written(blocks []slack.Block) (n int) {
+	for _, b := range blocks {
+		if s, ok := b.(*slack.SectionBlock); ok {
+			n += runes(s.Text.Text)
+		}
+	}
+	return n
 }
 
 // paragraph is lines of a card in Slack's markup.

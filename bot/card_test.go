@@ -133,6 +133,7 @@ func situations() map[string]Card {
 	edit("told-late", "attack", func(c *Card) { c.Found, c.Late = now.Add(-4*time.Minute), 4*time.Minute+20*time.Second })
 	edit("quiet-hours", "attack", func(c *Card) { c.Mention, c.Spared, c.Hushed = "", c.Mention, true })
 	edit("posted-anew", "incident", func(c *Card) { c.Anew = true })
+	edit("own-cdn-denied", "own-cdn-on-top", ownDenied)
 	edit("rehearsal", "incident", func(c *Card) { c.Situation.Policy.Changes = commands.ChangesRehearse })
 	edit("changes-off", "incident", func(c *Card) { c.Situation.Policy.Changes = commands.ChangesOff })
 	edit("allowlisted", "incident", func(c *Card) {

@@ -102,7 +102,7 @@ func hostileDrawn(text string) map[string]func() []any {
 		"courseMessage": func() []any {
 			return []any{courseMessage(c.Situation, commands.Evidence{}, true), courseMessage(c.Situation, commands.Evidence{}, false)}
 		},
-		"firstStart": func() []any { return []any{b.firstStart(acme(), news)} },
+		"firstStart": func() []any { return []any{b.firstStart(acme(), news, roleText(b.cfg.Roles, byMention))} },
 		"worse": func() []any {
 			return []any{worse(acme(), news), worse(acme(), poller.News{Attack: attack, Reason: poller.BecameIncident, Mention: text, At: now})}
 		},
@@ -114,7 +114,7 @@ func hostileDrawn(text string) map[string]func() []any {
 
 // partsOfOthers draw nothing that a person sees by itself, each with why.
 var partsOfOthers = map[string]string{
-	"section": "a block of markup", "actions": "a block of buttons", "sections": "blocks of lines", "renderLines": "the blocks of linesMessage", "changes": "a part of render", "write": "a part of partsMessage and renderHome",
+	"section": "a block of markup", "paragraphs": "a part of render", "refused": "a part of tiedMessage", "actions": "a block of buttons", "sections": "blocks of lines", "renderLines": "the blocks of linesMessage", "changes": "a part of render", "write": "a part of partsMessage and renderHome",
 	"plainer": "what is left of a message that Slack refuses: each is tried in text alone, too", "numbered": "numbers buttons anew", "modal": "the frame of views", "requestCard": "looks up what requestMessage draws", "tied": "looks up what tiedMessage draws", "home": "looks up what renderHome draws",
 }
 

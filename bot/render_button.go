@@ -92,7 +92,7 @@ func (c Card) suggestions(advice commands.Advice) []commands.Suggestion {
 		claim = append(claim, commands.ClaimButton(c.Situation))
 	}
 	if c.Situation.Storm != nil {
-		return slices.Concat(advice.Suggestions, claim)
+		return slices.Concat(advice.Open, advice.Suggestions, claim)
 	}
 	isMode := func(s commands.Suggestion) bool { return s.Line.Name == "mode" } // it hits everybody: only where nothing else fits
 	measures := slices.DeleteFunc(slices.Clone(advice.Suggestions), isMode)
@@ -101,9 +101,9 @@ func (c Card) suggestions(advice commands.Advice) []commands.Suggestion {
 	}
 	measures = measures[:min(maxMeasures, len(measures))]
 	if c.tooThin(advice) && !c.Situation.WatchedOnly() {
-		return slices.Concat(claim, commands.ThinForms(c.Situation))
+		return slices.Concat(advice.Open, claim, commands.ThinForms(c.Situation))
 	}
-	return slices.Concat(measures, claim)
+	return slices.Concat(advice.Open, measures, claim)
 }
 
 // more is the button under which everything else is; nil if the attack can't be named in one.

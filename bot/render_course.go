@@ -53,7 +53,7 @@ func (c Card) rates(line timeline) commands.Text {
 	}
 	now := int64(min(line.by(line.end)-line.by(line.end-60), mostRate))
 	if now >= peak-peak/10 {
-		return commands.Say("About ", about(now), " a minute now, no less than ever")
+		return commands.Say("About ", about(now), " a minute now, at its peak")
 	}
 	return commands.Say(words, ", now about ", about(now))
 }

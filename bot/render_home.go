@@ -33,7 +33,7 @@ func refreshButton(maker *buttonMaker) *slack.ButtonBlockElement {
 // noRole is the Home tab of somebody who may see nothing: who may, and how to become one of them.
 func noRole(user string, why commands.Text, roles commands.Roles) []slack.Block {
 	lines := []commands.Text{
-		why, commands.Say("Who may act: ", roleText(roles)),
+		why, commands.Say("Who may act: ", roleText(roles, byMention)),
 		commands.Say("To get a role, ask one of the admins to write your id ", commands.Code(user), " into wafbot's configuration, under ", commands.Code("policy")),
 	}
 	return append(sections(lines, maxTogether), actions([]*slack.ButtonBlockElement{refreshButton(&buttonMaker{})}))

@@ -11,17 +11,22 @@ const maxNotes = 2
 
 // people say who is on it, who muted it, what they found and what they noted, and call whom the route names.
 func (c Card) people() []commands.Text {
-	who := commands.Say(commands.OwnerLine(c.Case.Owner), c.Page.text())
+	calls := whom(c.Case.Owner, poller.News{Mention: c.Mention, Hushed: c.Hushed || c.Anew})
+	who := commands.OwnerLine(c.Case.Owner)
+	if c.Case.Owner != nil && calls == c.Case.Owner.ID {
+		who, calls = c.Case.Owner.OnIt(commands.User(calls)), "" // by the name that calls
+	}
+	who = commands.Say(who, c.Page.text())
 	for _, link := range []commands.Link{{Label: "runbook", URL: c.Runbook}, {Label: "console", URL: c.ConsoleURL}} {
 		if address, ok := inLine(link.URL); ok {
 			who = commands.Say(who, " · ", commands.Link{Label: link.Label, URL: address})
 		}
 	}
-	switch n := (poller.News{Mention: c.Mention, Hushed: c.Hushed || c.Anew}); {
-	case whom(c.Case.Owner, n) != "":
-		who = commands.Say(who, " · ", commands.User(whom(c.Case.Owner, n)))
+	switch {
+	case calls != "":
+		who = commands.Say(who, " · ", commands.User(calls))
 	case c.Hushed && c.Case.Owner == nil:
-		who = commands.Say(who, " · quiet hours: nobody was pinged (at others ", commands.Code(c.Spared), " is)")
+		who = commands.Say(who, " · quiet hours: nobody was pinged; outside them ", commands.Code(c.Spared), " is")
 	}
 	lines := []commands.Text{who}
 	if c.Anew {

@@ -42,7 +42,7 @@ func requestMessage(q commands.Request, p commands.Policy, now time.Time) Messag
 
 // asked is who asks for what, and why one person alone may not do it.
 func asked(q commands.Request) []commands.Text {
-	who := commands.Say("Asked by ", commands.User(q.Asker.ID), " ", q.At)
+	who := commands.Say("Asked by ", commands.Bold(commands.Visible(q.Asker.Name, maxName)), " ", q.At) // who asked need not be called
 	if q.Asker.Via == commands.ViaCLI {
 		who = commands.Say("Asked by ", commands.Visible(q.Asker.Name, maxName), " at the terminal, ", q.At)
 	}

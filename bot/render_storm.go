@@ -17,9 +17,9 @@ func storm(s *poller.Storm) *commands.Storm {
 	return &known
 }
 
-// stormFacts are the paragraphs of a storm's card that say what it is: how much, what is behind it, what doesn't fit in, and why there is one card.
+// stormFacts are the long lists of a storm's card, below its buttons: how much of what, what doesn't fit in, and why there is one card.
 func (c Card) stormFacts() [][]commands.Text {
-	facts := [][]commands.Text{c.stormHeadline(), c.stormTotals()}
+	facts := [][]commands.Text{c.stormTotals()}
 	if c.Situation.Storm.OddCount > 0 {
 		facts = append(facts, c.oddOnes())
 	}

@@ -3,6 +3,7 @@ package bot
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -10,42 +11,51 @@ import (
 	"github.com/wafbot/wafbot/commands"
 )
 
-// How many changes that are due the notice of refused changes lists, how many steps of one change, and how many buttons it has.
+// How many changes that are due the notice of refused changes lists, how many steps of one change, and how many characters there are for one
+// refused change, of which a spell keeps five, and for what stands below them.
 const (
-	maxDue    = 5
-	maxByHand = 6
-	maxTryNow = 5
+	maxDue         = 5
+	maxByHand      = 6
+	maxRefusedText = 1_300
+	maxRest        = 1_800
 )
 
 // tiedMessage is the notice that the service refuses changes: what was not done and how to do it by hand, who can mend it, what is due meanwhile.
 func tiedMessage(a Account, t commands.Tied, changes []commands.Change, now time.Time) Message {
-	lines := []commands.Text{commands.Say(commands.Bold("HANDS TIED: wafbot can't "+t.Cannot()+" on "+a.Name), " since ", t.Since, " (", t.Status, ")")}
+	head := []commands.Text{commands.Say(commands.Bold("HANDS TIED: wafbot can't "+t.Cannot()+" on "+a.Name), " since ", t.Since, " (", t.Status, ")")}
 	if !t.GoesOn() {
-		lines = []commands.Text{commands.Say("Over since ", t.Until, ": wafbot's hands were tied on ", commands.Bold(a.Name), " from ", t.Since, " (", t.Status, "). It can make changes again")}
+		head = []commands.Text{commands.Say("Over since ", t.Until, ": wafbot's hands were tied on ", commands.Bold(a.Name), " from ", t.Since, " (", t.Status, "). It can make changes again")}
 	}
-	lines = append(lines, refusedLines(a, t, changes, now)...)
-	var made []*slack.ButtonBlockElement
-	var maker buttonMaker
-	for _, r := range t.Refused[:min(maxTryNow, len(t.Refused))] {
-		if b, ok := maker.suggestion(t.TryNow(r)); ok {
-			made = append(made, b)
-		} else {
-			lines = append(lines, toType(t.TryNow(r)))
-		}
+	var rest []commands.Text
+	if t.More > 0 {
+		rest = append(rest, commands.Say("… and ", t.More, " more: ", commands.Code("audit"), " lists them"))
 	}
 	if t.GoesOn() {
-		lines = append(lines, t.Mend()...)
-		lines = append(lines, dueLines(a, t, changes, now)...)
-		lines = append(lines, commands.Say("What is due is tried each minute, and the next such change that the service takes ends this"))
+		rest = append(rest, t.Mend()...)
+		rest = append(rest, dueLines(a, t, changes, now)...)
+		rest = append(rest, commands.Say("What is due is tried each minute, and the next such change that the service takes ends this"))
+	}
+	var maker buttonMaker
+	blocks := sections(head, maxTogether)
+	for _, r := range t.Refused {
+		blocks = append(blocks, maker.refused(t, r, refusedLines(a, r, changes, now)))
+	}
+	if len(rest) > 0 {
+		blocks = append(blocks, sections(rest, maxRest)...)
 	}
 	if b := maker.link("Open console", a.ConsoleURL); b != nil {
-		made = append(made, b)
-	}
-	blocks := sections(lines, maxTogether-weight(made...))
-	if len(made) > 0 {
-		blocks = append(blocks, actions(made))
+		blocks = append(blocks, actions([]*slack.ButtonBlockElement{b}))
 	}
 	return Message{Text: tiedNotice(a, t), Blocks: blocks}
+}
+
+// refused is a change that was not done, with its button beside it.
+func (m *buttonMaker) refused(t commands.Tied, r commands.Refused, lines []commands.Text) slack.Block {
+	b, ok := m.suggestion(t.TryNow(r))
+	if !ok {
+		b, lines = nil, append(lines, toType(t.TryNow(r)))
+	}
+	return section(strings.Join(firstLines(flat(lines), maxRefusedText, maxRefusedText), "\n"), b)
 }
 
 // tiedNotice is the notification: what is not done stands last, so that cutting harms nothing.
@@ -60,27 +70,22 @@ func tiedNotice(a Account, t commands.Tied) string {
 	return notification(text)
 }
 
-// refusedLines are what was not done, each with the steps that are left to do by hand.
-func refusedLines(a Account, t commands.Tied, changes []commands.Change, now time.Time) (lines []commands.Text) {
-	for _, r := range t.Refused {
-		what := "NOT done: "
-		if r.Half {
-			what = "Only partly done: "
-		}
-		head := commands.Say(commands.Bold(what+r.Does), ", asked by ", commands.Visible(r.By.Name, maxNoticeName), " ", r.At)
-		if i := slices.IndexFunc(changes, func(ch commands.Change) bool { return ch.ID == r.Ends }); i >= 0 && r.By.Via == commands.ViaClock {
-			head = a.DueLine(changes[i], now)
-		}
-		lines = append(lines, head)
-		for _, s := range r.Steps[:min(maxByHand, len(r.Steps))] {
-			lines = append(lines, commands.Say("• by hand, in the service's console: ", a.ByHand(s)))
-		}
-		if more := len(r.Steps) - maxByHand; more > 0 {
-			lines = append(lines, commands.Say("• … and ", more, " more"))
-		}
+// refusedLines are what was not done, and the steps that are left to do by hand.
+func refusedLines(a Account, r commands.Refused, changes []commands.Change, now time.Time) []commands.Text {
+	what := "NOT done: "
+	if r.Half {
+		what = "Only partly done: "
 	}
-	if t.More > 0 {
-		lines = append(lines, commands.Say("… and ", t.More, " more: ", commands.Code("audit"), " lists them"))
+	head := commands.Say(commands.Bold(what+r.Does), ", asked by ", commands.Visible(r.By.Name, maxNoticeName), " ", r.At)
+	if i := slices.IndexFunc(changes, func(ch commands.Change) bool { return ch.ID == r.Ends }); i >= 0 && r.By.Via == commands.ViaClock {
+		head = a.DueLine(changes[i], now)
+	}
+	lines := []commands.Text{head}
+	for _, s := range r.Steps[:min(maxByHand, len(r.Steps))] {
+		lines = append(lines, commands.Say("• by hand, in the service's console: ", a.ByHand(s)))
+	}
+	if more := len(r.Steps) - maxByHand; more > 0 {
+		lines = append(lines, commands.Say("• … and ", more, " more"))
 	}
 	return lines
 }

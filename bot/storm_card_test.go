@@ -92,6 +92,10 @@ func storms() map[string]Card {
 		"storm-own-cdn": stormCard(func(c *Card, _ *commands.Storm) {
 			c.Situation.Policy.Sources = named("our CDN", "198.51.100.0/24")
 		}),
+		"storm-own-cdn-denied": stormCard(func(c *Card, _ *commands.Storm) {
+			c.Situation.Policy.Sources = named("our CDN", "198.51.100.0/24")
+			c.Situation.Entries = append(c.Situation.Entries, shutOut("198.51.100.0/24"))
+		}),
 		"storm-likely-shared": stormCard(func(c *Card, _ *commands.Storm) {
 			c.Situation.Scene.Seen = map[netip.Addr]commands.Seen{theScanner: {Attacks: 790, Apps: 5}}
 		}),

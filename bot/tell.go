@@ -20,7 +20,7 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 	}
 	switch n.Reason {
 	case poller.FirstStart:
-		return b.tellMessage(ctx, n, b.firstStart(a, n))
+		return b.tellMessage(ctx, n, b.firstStart(a, n, roleText(b.cfg.Roles, b.byName(ctx))))
 	case poller.Emptied:
 		return b.tellMessage(ctx, n, emptied(n))
 	case poller.Blind:
@@ -126,15 +126,15 @@ func newsCall(n poller.News, msg Message, thread string) postCall {
 }
 
 // firstStart is the one message of an account's first poll.
-func (b *Bot) firstStart(a Account, n poller.News) Message {
+func (b *Bot) firstStart(a Account, n poller.News, whoMay commands.Text) Message {
 	first := poller.FirstStartFacts{}
 	if n.First != nil {
 		first = *n.First
 	}
 	lines := []commands.Text{
-		commands.Say(commands.Bold("wafbot watches "+a.Name), " from now on. ", first.Ongoing, " going on (", cardsFollow(first), ", nobody is called), ", first.Incidents, commands.Plural(int64(first.Incidents), " incident"), " in the last ", commands.HumanDuration(a.Lookback)),
+		commands.Say(commands.Bold("wafbot watches "+a.Name), " from now on. ", goingOn(first), ", ", first.Incidents, commands.Plural(int64(first.Incidents), " incident"), " in the last ", commands.HumanDuration(a.Lookback)),
 		commands.Say("It is ", b.cfg.Policy.Describe()),
-		commands.Say("Who may act: ", roleText(b.cfg.Roles)),
+		commands.Say("Who may act: ", whoMay),
 	}
 	var buttons []commands.Suggestion
 	if first.Incidents > 0 {
@@ -146,39 +146,20 @@ func (b *Bot) firstStart(a Account, n poller.News) Message {
 	}
 }
 
-// cardsFollow says how what went on before the first start is told.
-func cardsFollow(first poller.FirstStartFacts) string {
-	switch {
-	case first.Gathered == 0:
-		return "cards follow"
-	case first.Gathered == first.Ongoing:
-		return "gathered in a storm's card"
+// goingOn says what went on before the first start, and how it is told.
+func goingOn(first poller.FirstStartFacts) string {
+	follow := "cards follow"
+	switch first.Gathered {
+	case 0:
+	case first.Ongoing:
+		follow = "gathered in a storm's card"
+	default:
+		follow = fmt.Sprintf("%d of them gathered in a storm's card, cards of the others follow", first.Gathered)
 	}
-	return fmt.Sprintf("%d of them gathered in a storm's card, cards of the others follow", first.Gathered)
-}
-
-func roleText(r commands.Roles) commands.Text {
-	text := commands.Say("")
-	for _, role := range []struct {
-		name string
-		ids  []string
-	}{{"admins ", r.Admins}, {"; responders ", r.Responders}, {"; viewers ", r.Viewers}} {
-		text = commands.Say(text, role.name)
-		if len(role.ids) == 0 {
-			text = commands.Say(text, "none")
-		}
-		for i, id := range role.ids {
-			if i > 0 {
-				text = commands.Say(text, ", ")
-			}
-			if id == "*" {
-				text = commands.Say(text, "everyone in the workspace")
-			} else {
-				text = commands.Say(text, commands.User(id))
-			}
-		}
+	if first.Ongoing == 0 {
+		return "Nothing goes on"
 	}
-	return text
+	return fmt.Sprintf("%d going on (%s, nobody is called)", first.Ongoing, follow)
 }
 
 // worse is the reply under a card whose attack became worse. It calls whom the route names.

@@ -108,7 +108,7 @@ func TestWhyAButtonIsMissing(t *testing.T) {
 	legacy := top("203.0.113.21")
 	legacy.App = 7
 	for words, spec := range map[string]waf.AttackSpec{
-		"192.0.2.7 is our CDN: it isn't denied": top("192.0.2.7"), "198.18.0.7 is lab: no quick deny": top("198.18.0.7"), "10.0.0.9 is private addresses": top("10.0.0.9"), "198.51.100.7 is denied already forever (trigger)": top("198.51.100.7"),
+		"192.0.2.7 is our CDN: wafbot never denies it": top("192.0.2.7"), "198.18.0.7 is lab: no quick deny": top("198.18.0.7"), "10.0.0.9 is private addresses": top("10.0.0.9"), "198.51.100.7 is denied already forever (trigger)": top("198.51.100.7"),
 		"203.0.114.7 is on the allowlist forever (partner): denying it does nothing": top("203.0.114.7"), "no patch for attacks of this type (brute)": brute, "Legacy can't block": legacy,
 	} {
 		advice := commands.Advise(w.situation(w.attack(spec)))

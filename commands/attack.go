@@ -152,8 +152,8 @@ func changeWords(ch Change, effect Text) Text {
 	switch ch.State {
 	case StateBegun:
 		return Say(line, " · in hand")
-	case StateFailed:
-		return Say(line, " · ", Bold("NOT done"), ": ", ch.Fault)
+	case StateFailed: // it holds until nothing
+		return Say(ch.Does, " · ", ch.by(), " ", ch.At, " · ", Bold("NOT done"), ": ", ch.Fault)
 	case StateHalf:
 		return Say(line, " · ", Bold("only partly done"), ": ", ch.Fault)
 	case StateUndone:

@@ -120,8 +120,11 @@ func OwnerLine(o *Owner) Text {
 	if o == nil {
 		return Say("Nobody is on it")
 	}
-	return Say(Bold(Visible(o.Name, maxField)), " is on it since ", o.Since)
+	return o.OnIt(Bold(Visible(o.Name, maxField)))
 }
+
+// OnIt says that the owner, under the name given, is on an attack.
+func (o Owner) OnIt(name any) Text { return Say(name, " is on it since ", o.Since) }
 
 // VerdictLine says what somebody found an attack to be.
 func VerdictLine(v Verdict) Text {

@@ -10,8 +10,7 @@ import (
 
 // adviseStorm finds what stops a storm: one source that is denied, or what can be done where most of it goes; and who asks gets cards of its own
 // for what gets through beside it.
-func (s Situation) adviseStorm() Advice {
-	var a Advice
+func (s Situation) adviseStorm(a *Advice) {
 	switch {
 	case s.Policy.Changes == ChangesOff:
 		a.Notes = append(a.Notes, Say("Changes are switched off (", Code("policy.changes: off"), ")"))
@@ -32,7 +31,6 @@ func (s Situation) adviseStorm() Advice {
 	if b, ok := s.ownCardsButton(); ok {
 		a.Suggestions = append(a.Suggestions, b)
 	}
-	return a
 }
 
 // source is the one behind most of the storm, with its hits as far as they are known.

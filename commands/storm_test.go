@@ -202,7 +202,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 	}{
 		"own CDN": {func(s *commands.Situation, _ *commands.Storm) {
 			s.Policy.Sources = func() []commands.Source { return []commands.Source{source("our CDN", "", "198.51.100.0/24")} }
-		}, []string{"Own cards for the 4"}, "198.51.100.23 is our CDN: it isn't denied"},
+		}, []string{"Own cards for the 4"}, "198.51.100.23 is our CDN: wafbot never denies it"},
 		"allowlisted": {func(s *commands.Situation, _ *commands.Storm) {
 			s.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("198.51.100.23/32"), Apps: []int{apiclient.AllApps}}}
 		}, []string{"Own cards for the 4"}, "is on the allowlist"},

@@ -54,14 +54,18 @@ const maxConfirm = 300
 type Advice struct {
 	Suggestions []Suggestion
 	Notes       []Text
+	Shut        []Text       // what must never be denied and is: it matters more than the attack
+	Open        []Suggestion // the buttons that end that
 }
 
 // Advise finds the measures that fit an attack. It is pure: the same situation gives the same advice.
 func Advise(s Situation) Advice {
-	if s.Storm != nil {
-		return s.adviseStorm()
-	}
 	var a Advice
+	a.Shut, a.Open = s.shutOut()
+	if s.Storm != nil {
+		s.adviseStorm(&a)
+		return a
+	}
 	if s.Policy.Changes == ChangesOff {
 		a.Notes = append(a.Notes, Say("Changes are switched off (", Code("policy.changes: off"), ")"))
 		return a
@@ -106,13 +110,16 @@ func (s Situation) deniable() (*apiclient.Source, Text) {
 		return nil, Say("No quick deny: the service lists no readable source")
 	}
 	if own, ok := s.Policy.SourceOf(top.IP); ok {
-		if e, where := s.listed(apiclient.ListDeny, t); e != nil {
+		e, where := s.listed(apiclient.ListDeny, t)
+		switch {
+		case e != nil && own.Deny != DenySecond:
+			return nil, nil // the card begins with it
+		case e != nil:
 			return nil, Say(Code(t.String()), " is ", Bold(own.Name), " and ", Bold("is denied now"), where, untilText(e.Expires), byText(*e), ": ", Code("remove "+names(*e)+" list=black"), " takes it off")
-		}
-		if own.Deny == DenySecond {
+		case own.Deny == DenySecond:
 			return nil, Say(Code(t.String()), " is ", Bold(own.Name), ": no quick deny")
 		}
-		return nil, Say(Code(t.String()), " is ", Bold(own.Name), ": it isn't denied")
+		return nil, Say(Code(t.String()), " is ", Bold(own.Name), ": wafbot never denies it")
 	}
 	if s.WatchedOnly() {
 		return nil, Say("No quick deny: ", s.Account.AppName(s.Attack.App), " can't block, so it would stop nothing there")

@@ -119,10 +119,10 @@ func (t Tied) Mend() []Text {
 	return all
 }
 
-// TryNow is the button that asks for a refused change again.
+// TryNow is the button, beside a refused change, that asks for it again.
 func (t Tied) TryNow(r Refused) Suggestion {
 	return Suggestion{
-		Label: Visible("Try now: "+r.Does, 75), Title: "Try it now?", OK: "Try now", Line: r.Line.With("account", t.Account),
+		Label: "Try now", Spoken: "Try now: " + r.Does, Title: "Try it now?", OK: "Try now", Line: r.Line.With("account", t.Account),
 		Confirm: Visible(r.Does+". If the service refuses again, nothing changes.", maxConfirm),
 	}
 }

@@ -25,7 +25,7 @@ func TestTheSameOverBothWays(t *testing.T) {
 		w.types("rob", "note attack="+card.id()+" seen")
 		card.says("the partner's scanner", "seen")
 		w.types("ann", "handover to=@me attack="+card.id())
-		card.says("Anna Weber is on it since")
+		card.says("<@U0ANN0001> is on it since")
 		w.types("rob", "extend "+changeIn(plain(w.told("rob", "Deny "+attacker, "accepted")))+" for=1h")
 		w.told("rob", "Prolong")
 		card.undo("ann", "Deny "+attacker)

@@ -38,7 +38,7 @@ func TestTwoPeopleSayThatTheyAreOnIt(t *testing.T) {
 		}
 		require.Len(t, w.whispers(first, names[first]+" is on it since"), 1)
 		require.Len(t, w.whispers(second, names[first]+" is on it since", "Nothing was changed", "handover attack="+card.id()+" to=@me"), 1)
-		card.says(names[first] + " is on it since")
+		card.says(map[string]string{"ann": "<@U0ANN0001>", "rob": "<@U0ROB0002>"}[first] + " is on it since")
 		require.NotContains(t, card.labels(), "I'm on it")
 		require.Contains(t, card.now().Text, names[first]+" is on it.")
 		require.Empty(t, w.sent())
@@ -55,7 +55,7 @@ func TestWhoActsIsOnItUntilHeLeaves(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		card.click("rob", "Deny only")
-		card.says("Rob Diaz is on it since")
+		card.says("<@U0ROB0002> is on it since")
 		w.types("rob", "release attack="+card.id())
 		w.told("rob", "Nobody is on it any more")
 		card.says("Nobody is on it", "[I'm on it]")
@@ -117,13 +117,13 @@ func TestAHandover(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		card.click("rob", "I'm on it")
-		card.says("Rob Diaz is on it since")
+		card.says("<@U0ROB0002> is on it since")
 		w.types("rob", `handover to=<@U0ANN0001|ann> attack=`+card.id()+` "I'm off; legal is told"`)
 		w.told("rob", "Anna Weber is on it since", "handed over by Rob Diaz")
 		w.until("a reply", func() bool {
 			return len(card.replies("<@U0ANN0001>: Rob Diaz hands this attack over to you", "legal is told")) == 1
 		})
-		card.says("Anna Weber is on it since", "Note of Rob Diaz", "legal is told")
+		card.says("<@U0ANN0001> is on it since", "Note of Rob Diaz", "legal is told")
 		require.False(t, card.replies()[0].Broadcast)
 
 		w.types("rob", "handover to=@nobody attack="+card.id())
@@ -132,7 +132,7 @@ func TestAHandover(t *testing.T) {
 		w.told("rob", "<@U0VIC0003> has the role viewer")
 		w.types("rob", "handover to=@me attack="+card.id())
 		w.until("a second reply", func() bool { return len(card.replies("Rob Diaz takes this attack over from <@U0ANN0001>")) == 1 })
-		card.says("Rob Diaz is on it since")
+		card.says("<@U0ROB0002> is on it since")
 		require.Len(t, card.replies(), 2)
 	})
 }

@@ -59,7 +59,7 @@ func TestTheHomeTab(t *testing.T) {
 		w.home("rob", "Going on: 1 attack, 0 incidents among them", card.id(), "Nobody is on it", "[I'm on it]")
 		w.clicksHome("rob", "I'm on it")
 		w.home("rob", "Rob Diaz is on it since", "Going on: 1 attack")
-		card.says("Rob Diaz is on it since")
+		card.says("<@U0ROB0002> is on it since")
 		card.click("ann", "Deny only")
 		card.says("Deny " + attacker + " everywhere for 4 h · Anna Weber")
 
@@ -132,7 +132,7 @@ func TestTheHandOver(t *testing.T) {
 		w.writes("ann", "#waf", card.ts, "@wafbot summary")
 		w.click("ann", w.told("ann", "Hand-over of acme"), "I take over")
 		w.told("ann", "Anna Weber is on 1 attack of acme now: "+card.id(), "Until now: Rob Diaz on 1, nobody on 0")
-		card.says("Anna Weber is on it since")
+		card.says("<@U0ANN0001> is on it since")
 		told := w.message("#waf", "Anna Weber takes over 1 attack of acme", "<@U0ROB0002>: no longer yours: "+card.id())
 		require.Empty(t, told.ThreadTS)
 		require.Empty(t, card.replies("takes this attack over"), "told once, and not for each attack")

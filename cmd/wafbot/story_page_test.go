@@ -85,7 +85,7 @@ func TestThePagerIsCalled(t *testing.T) {
 		over := h.next()
 		require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
 		require.Contains(t, over.Text, "Rob Diaz is on it since")
-		card.says("Rob Diaz is on it")
+		card.says("<@U0ROB0002> is on it")
 		require.NotContains(t, card.now().Plain(), "paged")
 
 		w.types("rob", "release attack="+card.id())

@@ -25,7 +25,7 @@ func TestAnAttackAndItsReport(t *testing.T) {
 		attack := w.attack(injection())
 		card := w.card(attacker)
 		card.click("rob", "I'm on it")
-		card.says("Rob Diaz is on it since")
+		card.says("<@U0ROB0002> is on it since")
 		card.click("rob", "Deny only")
 		card.says("Deny " + attacker)
 		w.types("rob", "note attack="+card.id()+" same *botnet* as on Monday")

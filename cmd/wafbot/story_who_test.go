@@ -94,7 +94,7 @@ func ownCDN(t *testing.T, w *world) {
 	lab := waf.AttackSpec{Path: "/lab", Sources: []waf.SourceSpec{{IP: "203.0.113.65", PerSecond: 1}}, Started: waf.Duration(time.Minute)}
 	w.attack(lab)
 	w.attack(throughOwnCDN())
-	card := w.card("192.0.2.10 = our CDN", "192.0.2.10 is our CDN: it isn't denied")
+	card := w.card("192.0.2.10 = our CDN", "192.0.2.10 is our CDN: wafbot never denies it")
 	require.Equal(t, []string{"Patch, 7 days", "I'm on it"}, card.labels()[:2])
 	refused := func(line, why string) {
 		t.Helper()

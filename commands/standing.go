@@ -1,0 +1,30 @@
+package commands
+
+// maxStanding is how many measures Standing tells of by themselves.
+const maxStanding = 4
+
+// Standing says in few words which measures are in force and whether they work, the newest first; nothing where none is.
+func (s Situation) Standing() Text {
+	var all []Text
+	for _, ch := range s.Changes {
+		if !ch.InForce(s.Now) || ch.Amends() != "" {
+			continue
+		}
+		state := Say("accepted, not seen yet")
+		if head, seen := heads[s.Effects[ch.ID].Finding]; seen {
+			state = Say(Bold(head))
+		}
+		if ch.State == StateHalf {
+			state = Say(Bold("only partly done"))
+		}
+		all = append(all, Say(ch.Line.Name, " ", state))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	line := Say(Bold("Done so far, below:"), " ", joined(all[:min(maxStanding, len(all))], " · "))
+	if more := len(all) - maxStanding; more > 0 {
+		line = Say(line, " · ", more, " more")
+	}
+	return line
+}
