@@ -10,8 +10,8 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// teller tells what is in an account's outbox: in each channel one piece of news after another, incidents first. Figures, which post nothing,
-// don't wait for what is posted: they go a way of their own.
+// teller tells what is in an account's outbox: in each channel one piece of news after another, incidents first. What only a card shows,
+// figures and state, posts nothing and doesn't wait for what is posted: it goes a way of its own.
 type teller struct {
 	bot     *Bot
 	account string
@@ -54,7 +54,8 @@ func (q queued) rank() int {
 
 // lane is where a piece of news waits for its turn.
 func lane(n poller.News) string {
-	if n.Reason == poller.Grew {
+	switch n.Reason {
+	case poller.Grew, poller.Quiet, poller.Resumed:
 		return ""
 	}
 	return n.Channel

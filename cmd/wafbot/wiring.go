@@ -209,61 +209,6 @@ func (a *app) redisAway(err error) {
 	a.log.Info("redis is back")
 }
 
-// tend does what one replica does for an account: poll, tell, draw, look at what ends, hand over at its hour.
-func (a *app) tend(held, more context.Context, account string, duties <-chan store.Duties) {
-	if err := a.recall(more, account); err != nil {
-		if more.Err() == nil {
-			a.log.Error("read back what redis lost", "account", account, "err", err)
-		}
-		select {
-		case <-more.Done():
-		case <-time.After(time.Second): // then it is tried again, by whoever takes the account
-		}
-		return
-	}
-	var g sync.WaitGroup
-	due, audited := make(chan struct{}, 1), int64(0)
-	g.Go(func() { a.bot.Tend(held, more, account) })
-	g.Go(func() { _ = a.pollers[account].Run(more) })
-	g.Go(func() { a.page(held, more, account) })
-	g.Go(func() { a.runner.RunDue(more, account, a.store, due) })
-	g.Go(func() { a.handOver(more, account) })
-	g.Go(func() {
-		for {
-			select {
-			case <-more.Done():
-				return
-			case d := <-duties:
-				a.pass(account, d, due)
-				if d.Audited != audited {
-					a.effects[account].Again() // another replica may have changed something
-					audited = d.Audited
-				}
-			}
-		}
-	})
-	g.Wait()
-}
-
-// pass passes on what there is to do for an account.
-func (a *app) pass(account string, d store.Duties, due chan<- struct{}) {
-	if d.Untold > 0 {
-		a.bot.Untold(account, d.Untold)
-	}
-	if d.Outdated > 0 {
-		a.bot.Outdated(account)
-	}
-	if d.Wanted > 0 {
-		a.pollers[account].Hurry()
-	}
-	if !d.Due.IsZero() && !time.Now().Before(d.Due) {
-		select {
-		case due <- struct{}{}:
-		default: // it is looking already
-		}
-	}
-}
-
 func (c *Config) policy() commands.Policy {
 	p := commands.Policy{
 		Changes: c.Policy.Changes, WidestIPv4: c.Policy.WidestPrefix.IPv4, WidestIPv6: c.Policy.WidestPrefix.IPv6,

@@ -271,6 +271,30 @@ func TestEditsRestAsLongAsSlackWants(t *testing.T) {
 	})
 }
 
+// While Slack takes no posts a card says all the same that its attack is over: that is an edit.
+func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLive(t, 40)
+		l.poll(1)
+		time.Sleep(5 * time.Second)
+		l.slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "ratelimited", RetryAfter: 30, Times: 1})
+		l.poll(2)
+		time.Sleep(3 * time.Second)
+		edits := len(l.way.edited())
+		over := apiclient.Attack{ID: "x:0", Type: "sqli", Method: "GET", Path: "/0", First: noon, Last: time.Now()}
+		u := poller.Update{
+			Shown: map[string]poller.Shown{over.ID: {Attack: over, Revision: 3, Told: true, Channel: "C1", Quiet: true}},
+			News:  []poller.News{{ID: "quiet", Account: "acme", Attack: over, Reason: poller.Quiet, Revision: 3, Channel: "C1", Quiet: true, At: time.Now()}},
+		}
+		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
+		l.bot.Wake("acme", u.News)
+		time.Sleep(5 * time.Second)
+		require.Len(t, l.way.said(), 2, "the second card, which is refused")
+		require.Len(t, l.way.edited(), edits+1)
+	})
+}
+
 func (w *slackWay) said() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/wafbot/wafbot/internal/store"
+)
+
+// tend does what one replica does for an account: poll, tell, draw, look at what ends, hand over at its hour.
+func (a *app) tend(held, more context.Context, account string, duties <-chan store.Duties) {
+	if err := a.recall(more, account); err != nil {
+		if more.Err() == nil {
+			a.log.Error("read back what redis lost", "account", account, "err", err)
+		}
+		select {
+		case <-more.Done():
+		case <-time.After(time.Second): // then it is tried again, by whoever takes the account
+		}
+		return
+	}
+	var g sync.WaitGroup
+	due := make(chan struct{}, 1)
+	g.Go(func() { a.bot.Tend(held, more, account) })
+	g.Go(func() { _ = a.pollers[account].Run(more) })
+	g.Go(func() { a.page(held, more, account) })
+	g.Go(func() { a.runner.RunDue(more, account, a.store, due) })
+	g.Go(func() { a.handOver(more, account) })
+	g.Go(func() { a.passOn(more, account, duties, due) })
+	g.Wait()
+}
+
+// passOn passes on what there is to do for an account until ctx ends.
+func (a *app) passOn(ctx context.Context, account string, duties <-chan store.Duties, due chan<- struct{}) {
+	for before := (store.Duties{}); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case d := <-duties:
+			a.pass(account, before, d, due)
+			before = d
+		}
+	}
+}
+
+// pass passes on what there is to do for an account, and what came since before.
+func (a *app) pass(account string, before, d store.Duties, due chan<- struct{}) {
+	if d.Untold > 0 {
+		a.bot.Untold(account, d.Untold)
+	}
+	if d.Outdated > 0 {
+		a.bot.Outdated(account)
+	}
+	if d.Wanted > before.Wanted {
+		a.pollers[account].Hurry() // once: what that poll can't give waits for the next, at its pace
+	}
+	if d.Audited != before.Audited {
+		a.effects[account].Again() // another replica may have changed something
+	}
+	if !d.Due.IsZero() && !time.Now().Before(d.Due) {
+		select {
+		case due <- struct{}{}:
+		default: // it is looking already
+		}
+	}
+}

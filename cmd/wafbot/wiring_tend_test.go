@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// awayService is away, and counts who asks for attacks.
+type awayService struct{ asked int }
+
+func (s *awayService) Attacks(context.Context, apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error] {
+	s.asked++
+	return func(yield func(apiclient.AttackPage, error) bool) { yield(apiclient.AttackPage{}, errors.New("away")) }
+}
+
+func (s *awayService) IPRules(context.Context, apiclient.IPRuleFilter) iter.Seq2[apiclient.IPRule, error] {
+	return func(yield func(apiclient.IPRule, error) bool) { yield(apiclient.IPRule{}, errors.New("away")) }
+}
+
+func (s *awayService) Rules(context.Context, apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error] {
+	return func(yield func(apiclient.Rule, error) bool) { yield(apiclient.Rule{}, errors.New("away")) }
+}
+
+// nothing is a memory that holds nothing.
+type nothing struct{}
+
+func (nothing) Load(context.Context, string) (poller.Remembered, error) {
+	return poller.Remembered{}, nil
+}
+func (nothing) LoadEvidence(context.Context, string, []string) (map[string]poller.Evidence, error) {
+	return nil, nil
+}
+func (nothing) Remember(context.Context, string, poller.Update) error { return nil }
+func (nothing) Wake(string, []poller.News)                            {}
+
+// Cards that are wanted and can't be given, as while the service is away, don't have it asked each second.
+func TestCardsThatAreWantedHurryOnePoll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		service := &awayService{}
+		p := poller.New(poller.Config{Account: "acme", API: service, Memory: nothing{}, Teller: nothing{}, Interval: time.Minute})
+		a := &app{pollers: map[string]*poller.Poller{"acme": p}, effects: map[string]*commands.EffectWatch{}}
+		ctx, stop := context.WithCancel(t.Context())
+		duties, done := make(chan store.Duties), make(chan struct{})
+		go func() { defer close(done); _ = p.Run(ctx) }()
+		go a.passOn(ctx, "acme", duties, make(chan struct{}, 1))
+		for range 20 {
+			duties <- store.Duties{Wanted: 2}
+			time.Sleep(time.Second)
+		}
+		require.Equal(t, 2, service.asked, "at the start, and when they came to be wanted")
+		duties <- store.Duties{Wanted: 3}
+		synctest.Wait()
+		require.Equal(t, 3, service.asked)
+		stop()
+		<-done
+	})
+}
