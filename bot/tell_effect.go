@@ -45,14 +45,10 @@ func (b *Bot) tellEffect(ctx context.Context, a Account, n poller.News) error {
 	if finding := file.Effects[ch.ID].Finding; finding != commands.NoEffect && finding != commands.CameBack || s.Replaced(ch) {
 		return b.record(ctx, n, place{})
 	}
-	channel, ts, err := b.cfg.Memory.Card(ctx, n.Account, ch.AttackID)
-	if err != nil {
-		return err
-	}
 	called := concerned(ch, file.Case, shown)
-	if ts != "" {
-		call := newsCall(n, effectMessage(s, ch, called), ts)
-		call.Channel = channel
+	if at := file.Card; at.TS != "" {
+		call := newsCall(n, effectMessage(s, ch, called), at.TS)
+		call.Channel = at.Channel
 		if err := b.tellCall(ctx, n, call); !errors.Is(err, errNowhere) {
 			return err
 		}
