@@ -68,7 +68,7 @@ func typed(s string) Code { return Code(Visible(s, maxPath)) }
 
 func visibleCluster(cluster string) string {
 	var b strings.Builder
-	marks := 0
+	marks, before := 0, ' '
 	for i, r := range cluster {
 		_, width := utf8.DecodeRuneInString(cluster[i:])
 		switch {
@@ -76,18 +76,27 @@ func visibleCluster(cluster string) string {
 			fmt.Fprintf(&b, `\x%02x`, cluster[i])
 		case unicode.IsControl(r):
 			fmt.Fprintf(&b, `\x%02x`, r)
-		case hidden(r):
+		case hidden(r) && !(r == picture && unicode.Is(unicode.So, before)):
 			fmt.Fprintf(&b, `\u{%x}`, r)
 		default:
 			if marks++; marks <= maxMarks {
 				b.WriteRune(r)
 			}
 		}
+		before = r
 	}
 	return b.String()
 }
 
-// hidden are characters that change how others look without being seen. A zero-width joiner inside an emoji is one too: better odd than trusted.
-func hidden(r rune) bool {
-	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs) || r == '\u034f' || r == '\u3164' || r == '\u115f' || r == '\u1160' || r == '\uffa0'
+// unseen are the characters that change how others look, or stand there and aren't seen.
+var unseen = []*unicode.RangeTable{
+	unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Noncharacter_Code_Point,
 }
+
+// hidden are characters that nobody sees. A zero-width joiner inside an emoji is one too: better odd than trusted.
+func hidden(r rune) bool { return r == blank || unicode.In(r, unseen...) }
+
+const (
+	blank   = '\u2800' // of Braille: it looks like a space, and counts as a letter
+	picture = '\ufe0f' // has the character before it drawn as an emoji
+)

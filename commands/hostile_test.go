@@ -12,12 +12,12 @@ import (
 	"github.com/wafbot/wafbot/internal/tricks"
 )
 
-// A line at a terminal only shows what strangers wrote; nothing but a piece's own beginning and end breaks it.
+// A line at a terminal only shows what strangers wrote; nothing but a plain piece's own beginning and end breaks it.
 func TestHostileTextIsTextAtATerminal(t *testing.T) {
 	t.Parallel()
 	for _, trick := range tricks.All() {
-		text := strings.Trim(trick.Text, "\n")
-		line := commands.Say("x", text, commands.Code(text), commands.Bold(text), commands.User(text), commands.Channel(text), commands.Link{Label: text, URL: text + "x"}, "y").In(time.UTC)
+		text := trick.Text
+		line := commands.Say("x", strings.Trim(text, "\n"), commands.Code(text), commands.Bold(text), commands.User(text), commands.Channel(text), commands.Link{Label: text, URL: text + "x"}, "y").In(time.UTC)
 		require.NoError(t, tricks.Plain(line), trick.Tries)
 	}
 }

@@ -97,15 +97,15 @@ func (t Text) In(zone *time.Location) string {
 		case !s.Moment().IsZero():
 			b.WriteString(s.Moment().In(zone).Format("2006-01-02 15:04 MST"))
 		case s.Code != "":
-			b.WriteString(shown(s.Code))
+			b.WriteString(inLine(s.Code))
 		case s.Bold != "":
-			b.WriteString(shown(s.Bold))
+			b.WriteString(inLine(s.Bold))
 		case s.User != "":
-			b.WriteString(shown("@" + s.User))
+			b.WriteString(inLine("@" + s.User))
 		case s.Channel != "":
-			b.WriteString(shown(s.Channel))
+			b.WriteString(inLine(s.Channel))
 		case s.Link.URL != "":
-			b.WriteString(shown(s.Link.Label + " " + s.Link.URL))
+			b.WriteString(inLine(s.Link.Label + " " + s.Link.URL))
 		default:
 			b.WriteString(shown(s.Plain))
 		}
@@ -113,12 +113,17 @@ func (t Text) In(zone *time.Location) string {
 	return b.String()
 }
 
-// shown is a piece of a line as plain text. It may begin and end lines; line ends inside it are a stranger's.
-func shown(piece string) string {
+// inLine is a piece of a line as plain text, of which all can be a stranger's.
+func inLine(piece string) string {
 	const most = 1 << 20 // characters: whoever made the piece has cut it
+	return Visible(piece, most)
+}
+
+// shown is a plain piece of a line. It may begin and end lines: what strangers wrote has come through Visible; line ends inside it are theirs all the same.
+func shown(piece string) string {
 	rest, begins := strings.CutPrefix(piece, "\n")
 	rest, ends := strings.CutSuffix(rest, "\n")
-	text := Visible(rest, most)
+	text := inLine(rest)
 	if begins {
 		text = "\n" + text
 	}

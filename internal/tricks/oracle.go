@@ -11,20 +11,27 @@ import (
 // maxMarks is how many combining marks in a row count as writing: Vietnamese and Hebrew have three.
 const maxMarks = 12
 
+// unseen are the characters that change how others look, or stand there and aren't seen.
+var unseen = []*unicode.RangeTable{
+	unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Noncharacter_Code_Point,
+}
+
 // Plain says what in a text does more than stand there: what isn't UTF-8, moves a cursor, turns the direction of writing, or isn't seen.
 // Line ends are the caller's to split at.
 func Plain(text string) error {
 	if !utf8.ValidString(text) {
 		return fmt.Errorf("no UTF-8: %.200q", text)
 	}
-	marks := 0
+	marks, before := 0, ' '
 	for i, r := range text {
 		if marks++; !unicode.In(r, unicode.Mn, unicode.Me) {
 			marks = 0
 		}
-		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) || strings.ContainsRune("\u034f\u115f\u1160\u3164\uffa0", r) || marks > maxMarks {
+		picture := r == '\ufe0f' && unicode.Is(unicode.So, before) // an emoji drawn as such
+		if unicode.In(r, unseen...) && !picture || r == '\u2800' || marks > maxMarks {
 			return fmt.Errorf("%U does more than stand there: %.200q", r, text[max(0, i-20):])
 		}
+		before = r
 	}
 	return nil
 }
