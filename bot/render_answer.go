@@ -69,7 +69,7 @@ func flat(texts []commands.Text) []commands.Text {
 	var lines []commands.Text
 	for _, t := range texts {
 		for _, line := range splitLines(t) {
-			if strings.TrimSpace(line.String()) != "" {
+			if !blank(line) {
 				lines = append(lines, line)
 			}
 		}
@@ -78,6 +78,13 @@ func flat(texts []commands.Text) []commands.Text {
 		return []commands.Text{commands.Say("Nothing to show")}
 	}
 	return lines
+}
+
+// blank reports whether a line shows nothing. It looks no further than it must: what a stranger wrote may be long.
+func blank(t commands.Text) bool {
+	return !slices.ContainsFunc(t, func(s commands.Span) bool {
+		return !isPlain(s) || strings.TrimSpace(s.Plain) != ""
+	})
 }
 
 // splitLines parts a text where one of its own pieces begins or ends with a line end; those inside a piece are a stranger's and stay visible.
