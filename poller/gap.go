@@ -82,10 +82,10 @@ func (p *Poller) tellBlind(ctx context.Context, err error) {
 	p.cfg.Teller.Wake(p.cfg.Account, []News{n})
 }
 
-// goingOn are the attacks whose cards say whether their figures can be refreshed.
+// goingOn are the attacks and storms whose cards say whether their figures can be refreshed.
 func (p *Poller) goingOn() (ids []string) {
 	for id, s := range p.shown {
-		if s.Told && !s.Quiet {
+		if s.Told && !s.gathered() && !s.Quiet {
 			ids = append(ids, id)
 		}
 	}

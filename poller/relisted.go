@@ -29,8 +29,11 @@ func (p *Poller) redrawRelisted(u *Update) int {
 		return 0
 	}
 	for _, id := range slices.Sorted(slices.Values(p.goingOn())) {
-		a := p.latest[id]
-		if a != nil && slices.ContainsFunc(relisted, func(e apiclient.IPRule) bool { return slices.ContainsFunc(a.attack.Sources, names(e)) }) {
+		sources := p.shown[id].Attack.Sources
+		if seen := p.latest[id]; seen != nil { // else it is a storm
+			sources = seen.attack.Sources
+		}
+		if slices.ContainsFunc(relisted, func(e apiclient.IPRule) bool { return slices.ContainsFunc(sources, names(e)) }) {
 			u.Outdated = append(u.Outdated, id)
 		}
 	}

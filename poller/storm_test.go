@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -330,4 +331,24 @@ func TestAMutedStorm(t *testing.T) {
 	require.False(t, storms(a)[0].Storm.Ended.IsZero(), "nor does a mute keep it on")
 	m.set()
 	require.Equal(t, []string{"worsened S1"}, stormPoll(t, a, p, 10*time.Minute+time.Second), "nothing is lost")
+}
+
+// What a storm gathered has no card to be drawn: an edit would be spent on each of them.
+func TestOnlyTheStormsCardIsDrawnAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := running(t, func(a *account) { a.storm = poller.StormConfig{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute} })
+		a.addMany("x", 5, func(r *record) { r.sources = []string{"192.0.2.10"} })
+		after(2 * time.Minute)
+		storm := storms(a)[0].Attack.ID
+		a.memory.redrawn()
+		a.mu.Lock()
+		a.entries = append(slices.Clone(a.entries), map[string]any{"id": 101, "list": "black", "rule_type": "ip_range", "subnet": "192.0.2.0/24", "pools": []int{0}, "expired_at": 4102444800})
+		a.mu.Unlock()
+		after(90 * time.Second)
+		require.Equal(t, []string{storm}, a.memory.redrawn(), "its source was denied")
+		a.fail(allFails)
+		after(95 * time.Second)
+		require.Equal(t, []string{storm}, a.memory.redrawn(), "its figures can't be refreshed")
+	})
 }
