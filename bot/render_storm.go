@@ -42,7 +42,7 @@ func (c Card) stormHeadline() []commands.Text {
 func (c Card) stormTotals() []commands.Text {
 	s, a := *c.Situation.Storm, c.Situation.Attack
 	lines := s.Tallies(c.Situation.Account, c.Situation.Policy, a.SourceCount)
-	counts := commands.Say(apiclient.Known(s.Hits), commands.Plural(s.Hits, " hit"), " since ", c.clock(a.First), " · ", apiclient.Known(int64(s.Ongoing)), " of the attacks go on")
+	counts := commands.Say(apiclient.Known(s.Hits), commands.Plural(s.Hits, " hit"), " since ", c.clock(a.First), " · ", s.StillOn("the attacks"))
 	return append(append(lines, c.aged(counts)), c.unrefreshed()...)
 }
 
@@ -83,6 +83,9 @@ func (c Card) whyOneCard() []commands.Text {
 	beside := commands.Say("Incidents always get their own card at once: ", s.Incidents, " so far")
 	if !s.GoesOn() {
 		beside = commands.Say("Incidents meanwhile, each with its own card: ", s.Incidents)
+	}
+	if s.CaughtUp {
+		beside = commands.Say("Incidents always get their own card at once: ", s.Incidents, " since wafbot looked")
 	}
 	if s.Before > 0 {
 		beside = commands.Say(beside, " · ", s.Before, " attacks before it have theirs")

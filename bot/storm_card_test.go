@@ -73,7 +73,8 @@ func storms() map[string]Card {
 			s.Status, s.Through, s.Odd, s.OddCount, s.Before = map[apiclient.Status]int{apiclient.StatusBlocked: 800}, 0, nil, 0, 0
 			c.Situation.Attack.BlockStatus = "blocked"
 		}),
-		"storm-denied": stormCard(func(c *Card, _ *commands.Storm) {
+		"storm-denied": stormCard(func(c *Card, s *commands.Storm) {
+			s.Ongoing, s.Knocking, c.Situation.Attack.SourceCount = 13, 784, apiclient.Figure{}
 			ch := denied()
 			ch.Line.Words, ch.Does, ch.AttackID = []string{theScanner.String()}, "Deny 198.51.100.23 everywhere for 4 h", c.Situation.ID
 			c.Situation.Changes, c.Case = []commands.Change{ch}, annasCase()

@@ -33,7 +33,7 @@ func (h history) beginning() []moment {
 	}
 	if h.Storm != nil {
 		s := h.Storm.Storm
-		all = append(all, moment{at: s.Began, text: Say(Bold("Storm"), ": more than ", number(s.Over), " new attacks came in ", HumanDuration(s.In), "; from here on they are gathered in one card")})
+		all = append(all, moment{at: s.Began, text: Say(Bold("Storm"), ": ", s.cause(), "; from here on they are gathered in one card")})
 		if !s.GoesOn() {
 			all = append(all, moment{at: s.Ended, text: Say("The storm is over: new attacks get cards of their own again")})
 		}

@@ -23,6 +23,7 @@ type Storm struct {
 	Gathered  int           `json:"gathered"`
 	Own       int           `json:"own"`
 	Ongoing   int           `json:"ongoing"`
+	Knocking  int           `json:"knocking,omitempty"`
 	Hits      int64         `json:"hits"`
 	Through   int           `json:"through"`
 

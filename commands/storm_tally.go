@@ -37,7 +37,7 @@ func (s Storm) sourcesTally(policy Policy, sources apiclient.Figure) Text {
 	case from == nil:
 		return Say(figure(sources, "source"), ", each in one attack, as far as the service lists them")
 	case !sources.Known:
-		return Say(from, " · how many others is unknown")
+		return Say(from, " · perhaps others that the service doesn't list")
 	case rest > 0:
 		return Say(from, " · ", apiclient.Known(rest), Plural(rest, " more source"))
 	}

@@ -53,17 +53,31 @@ func (s Storm) Lasted(seen time.Time) time.Duration {
 // GoesOn reports whether new attacks are gathered in the storm.
 func (s Storm) GoesOn() bool { return s.Ended.IsZero() }
 
+// StillOn says how many of the storm's attacks go on, and of how many only a denied source still tries; of is what they are called.
+func (s Storm) StillOn(of string) string {
+	on := number(s.Ongoing) + " of " + of + " go on"
+	if s.Knocking > 0 {
+		on += ", " + number(s.Knocking) + " only knock"
+	}
+	return on
+}
+
 // Why says why its attacks have no cards of their own, and until when.
 func (s Storm) Why() Text {
-	why := Say("more than ", number(s.Over), " new attacks came in ", HumanDuration(s.In))
-	if s.CaughtUp {
-		why = Say("more than ", number(s.Over), " attacks were found going on when wafbot looked first, or again")
-	}
+	why := s.cause()
 	if !s.GoesOn() {
 		return Say(why, ", from ", s.Began, " on. ", Bold("Over"), " since ", s.Ended, ": new attacks get cards of their own again")
 	}
 	return Say(why, ", since ", s.Began, ". Ends by itself ", s.Exceeded.Add(s.EndsAfter), " at the earliest: when for ", HumanDuration(s.EndsAfter), " no more than ", number(s.Over),
 		" came in ", HumanDuration(s.In))
+}
+
+// cause is why it began.
+func (s Storm) cause() string {
+	if s.CaughtUp {
+		return "more than " + number(s.Over) + " attacks were found going on when wafbot looked first, or again"
+	}
+	return "more than " + number(s.Over) + " new attacks came in " + HumanDuration(s.In)
 }
 
 // Cause is the one source that is behind most of the storm, else the one place that most of it goes to.
@@ -86,7 +100,7 @@ func StormLine(a *Account, row StormRow, now time.Time) Text {
 	if s.GoesOn() {
 		line = Say(line, "goes on")
 	} else {
-		line = Say(line, "over since ", s.Ended, ", ", number(s.Ongoing), " of them go on")
+		line = Say(line, "over since ", s.Ended, ", ", s.StillOn("them"))
 	}
 	return Say(line, ", last hit ", ago(row.Attack.Last, now), ". ", s.Cause(Policy{}))
 }

@@ -187,6 +187,14 @@ func (p *Poller) look(a apiclient.Attack, at time.Time) Look {
 	return Look{Attack: a, At: at, Knocking: knocks, OngoingFor: p.cfg.OngoingFor}
 }
 
+// onlyKnocks reports whether an attack would be silent if none of its sources, which are denied, still tried.
+func (p *Poller) onlyKnocks(a apiclient.Attack, at time.Time) bool {
+	look := p.look(a, at)
+	knocks := look.Knocking
+	look.Knocking = false
+	return knocks && look.silent()
+}
+
 // heed notes which sources still try that are denied, or stopped by a patch: their hits leave the attack's record for one of their own.
 func (p *Poller) heed(a apiclient.Attack) {
 	if !a.Result() {

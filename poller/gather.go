@@ -32,10 +32,10 @@ func noGusts() gusts {
 	}
 }
 
-// arrivals are the new attacks of the last while, by channel, and the new incidents.
+// arrivals are the new attacks of the last while, by channel, and new incidents.
 type arrivals struct {
 	attacks   map[string][]arrival
-	incidents []arrival
+	incidents arrival // of the last poll alone: a storm's are those that come from its first poll on
 }
 
 // arrival is how many came in one poll.
@@ -73,7 +73,10 @@ func (p *Poller) gather(u *Update, r reading, said said) {
 			singles[n.Channel] = append(singles[n.Channel], n)
 		}
 	}
-	u.gusts.came.incidents = and(p.came.incidents, r.at, u.gusts.incidents, in)
+	u.gusts.came.incidents = arrival{r.at, u.gusts.incidents}
+	if p.came.incidents.at.Equal(r.at) { // the poll's first page was told already
+		u.gusts.came.incidents.n += p.came.incidents.n
+	}
 	for channel, came := range p.came.attacks {
 		u.gusts.came.attacks[channel] = and(came, r.at, len(singles[channel]), in)
 	}
@@ -99,7 +102,7 @@ func (p *Poller) gatherIn(u *Update, r reading, channel string, news []News) {
 		storm = stormID(channel, r.at)
 		u.gusts.begun[storm] = Shown{Channel: channel, Storm: &Storm{
 			Over: p.cfg.Storm.Over, In: p.cfg.Storm.In, EndsAfter: p.cfg.Storm.EndsAfter, Began: r.at, Exceeded: r.at,
-			CaughtUp: p.lastGood.IsZero() || p.gap(r.at), Before: came - len(news), Incidents: sum(and(p.came.incidents, r.at, 0, p.cfg.Storm.In)),
+			CaughtUp: p.lastGood.IsZero() || p.gap(r.at), Before: came - len(news), Incidents: u.gusts.came.incidents.n - u.gusts.incidents,
 		}}
 	}
 	u.gusts.over[storm] = over

@@ -49,6 +49,9 @@ func (p *Poller) judgeStorm(u *Update, r reading, said said, last Shown) {
 	id := last.Attack.ID
 	u.gusts.waits[id] = time.Time{}
 	t := p.tally(u, r, last)
+	if t.storm.Ongoing > 0 {
+		u.gusts.waits[id] = r.at.Add(redrawAfter) // that one only knocks by now shows in no record
+	}
 	if t.storm.Gathered == 0 {
 		p.letGo(u, r, last)
 		return
@@ -121,7 +124,7 @@ func (t tally) news(last Shown, at time.Time) (Reason, bool) {
 	case !last.Quiet && t.on == 0:
 		return Quiet, true
 	case last.Recalled || last.Storm.changed(&t.storm) || doubled(last.Attack.Hits, t.attack.Hits),
-		aged && (differs(last.Attack, t.attack) || last.Storm.Ongoing != t.storm.Ongoing):
+		aged && (differs(last.Attack, t.attack) || last.Storm.Ongoing != t.storm.Ongoing || last.Storm.Knocking != t.storm.Knocking):
 		return Grew, true
 	}
 	return "", false

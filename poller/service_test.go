@@ -24,6 +24,7 @@ type record struct {
 	id, typ, status, state string
 	last                   time.Time
 	hits, vuln, app        int
+	unlisted               int // sources
 	sources                []string
 	undated                bool // the service leaves last_time out
 	first                  time.Time
@@ -37,7 +38,7 @@ func (r record) json() map[string]any {
 	}
 	out := map[string]any{
 		"attackid": r.id, "clientid": 5, "domain": "shop.example.com", "poolid": r.app, "method": "POST", "path": "/login", "type": r.typ,
-		"first_time": r.first.Unix(), "last_time": r.last.Unix(), "hits": r.hits, "ip_count": len(r.sources),
+		"first_time": r.first.Unix(), "last_time": r.last.Unix(), "hits": r.hits, "ip_count": len(r.sources) + r.unlisted,
 		"ip_top": top, "block_status": r.status, "vulnid": nil, "state": nil,
 	}
 	if r.vuln != 0 {

@@ -21,10 +21,11 @@ type Storm struct {
 	Ended     time.Time     `json:"ended,omitzero"`      // zero: it goes on, and new attacks are gathered
 	CaughtUp  bool          `json:"caught_up,omitempty"` // it began with what was found going on: at a first start, after a time in which nobody watched, or after Memory was emptied
 	Before    int           `json:"before"`              // attacks that counted for its beginning and have a card each
-	Incidents int           `json:"incidents"`           // that came while it went on, each with its own card
+	Incidents int           `json:"incidents"`           // that came from its first poll on while it went on, each with its own card
 	Gathered  int           `json:"gathered"`            // attacks that are told by being counted here
 	Own       int           `json:"own"`                 // of them, those that have got a card of their own since
 	Ongoing   int           `json:"ongoing"`             // of them, those that go on
+	Knocking  int           `json:"knocking,omitempty"`  // of them, those that would be quiet, but a source of theirs that is denied still tries
 	Hits      int64         `json:"hits"`                // of them together, as far as they are known
 	Through   int           `json:"through"`             // of them, those that aren't fully blocked, unknown ones among them
 

@@ -150,7 +150,7 @@ func TestAStormsFigures(t *testing.T) {
 	sum.Sources = nil
 	require.Equal(t, apiclient.Attack{
 		ID: s.Attack.ID, ClientID: 5, Domain: "shop.example.com", Path: "/login", Method: "POST", First: noon.Add(-2 * time.Hour).UTC(), Last: noon.UTC(),
-		Hits: apiclient.Known(700), BlockStatus: "monitored",
+		Hits: apiclient.Known(700), SourceCount: apiclient.Known(4), BlockStatus: "monitored",
 	}, sum)
 
 	a.change("b:00", func(r *record) { r.status = "blocked" })
@@ -309,7 +309,7 @@ func TestAStormInEachChannel(t *testing.T) {
 	require.Equal(t, "C1", storms(a)[0].Channel)
 	m.set()
 	require.Equal(t, []string{"new attack S2"}, stormPoll(t, a, p, time.Second), "four by now")
-	require.Equal(t, []any{2, 2, 2}, []any{storms(a)[0].Storm.Incidents, storms(a)[1].Storm.Incidents, storms(a)[1].Storm.Before})
+	require.Equal(t, []any{2, 0, 2}, []any{storms(a)[0].Storm.Incidents, storms(a)[1].Storm.Incidents, storms(a)[1].Storm.Before})
 	require.Equal(t, []string{"m:00", "m:01"}, inStorm(a, storms(a)[1].Attack.ID))
 }
 
@@ -351,4 +351,60 @@ func TestOnlyTheStormsCardIsDrawnAnew(t *testing.T) {
 		after(95 * time.Second)
 		require.Equal(t, []string{storm}, a.memory.redrawn(), "its figures can't be refreshed")
 	})
+}
+
+// An incident that came a while before is told by its own card, and is none of the storm's; one on the first page of the poll that finds the storm
+// on the second is.
+func TestIncidentsBeforeAStormArentItsOwn(t *testing.T) {
+	t.Parallel()
+	a, p := stormy(t)
+	a.addMany("old", 110)
+	require.Equal(t, []string{"new attack S1", "grew S1"}, stormPoll(t, a, p, 0))
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 10*time.Minute))
+	a.add("i:0", 0, incident)
+	require.Equal(t, []string{"new incident i:0"}, stormPoll(t, a, p, 11*time.Minute))
+	a.at(11*time.Minute + 30*time.Second)
+	for i := range 97 {
+		hit(a, fmt.Sprintf("old:%02d", i), 11*time.Minute+30*time.Second, 101)
+	}
+	a.add("i:1", 0, incident)
+	a.addMany("new", 2)
+	a.addMany("more", 4, func(r *record) { r.last = r.last.Add(-time.Second) })
+	require.Equal(t, []string{"new incident i:1", "new attack new:00", "new attack new:01", "grew S1", "new attack S2"}, stormPoll(t, a, p, 11*time.Minute+30*time.Second))
+	s := storms(a)[1].Storm
+	require.Equal(t, []int{1, 2, 4}, []int{s.Incidents, s.Before, s.Gathered})
+}
+
+func TestAStormsSourcesThatArentListed(t *testing.T) {
+	t.Parallel()
+	a, p := stormy(t)
+	a.addMany("x", 4)
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
+	require.Equal(t, apiclient.Known(1), storms(a)[0].Attack.SourceCount)
+	a.change("x:00", func(r *record) { r.unlisted, r.hits = 2, 150 })
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, time.Minute))
+	require.Equal(t, apiclient.Figure{}, storms(a)[0].Attack.SourceCount, "they may be the others' or not")
+}
+
+// An attack whose denied source still tries doesn't go on, nor is it quiet.
+func TestAStormThatOnlyKnocks(t *testing.T) {
+	t.Parallel()
+	a, p := stormy(t)
+	a.addMany("x", 4)
+	a.addMany("y", 2, func(r *record) { r.sources = []string{"198.51.100.23"} })
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
+	knock := func(at time.Duration) []string {
+		a.at(at)
+		a.add(fmt.Sprint("denied:", at), 0, func(r *record) { r.typ, r.sources = "blocked_source", []string{"198.51.100.23"} })
+		return stormPoll(t, a, p, at)
+	}
+	knock(8 * time.Minute)
+	require.Equal(t, []int{6, 0}, []int{storms(a)[0].Storm.Ongoing, storms(a)[0].Storm.Knocking})
+	for at := 15 * time.Minute; at < 17*time.Minute; at += 30 * time.Second {
+		knock(at)
+	}
+	s := storms(a)[0]
+	require.Equal(t, []any{0, 2, false}, []any{s.Storm.Ongoing, s.Storm.Knocking, s.Quiet})
+	require.Equal(t, []string{"quiet S1"}, stormPoll(t, a, p, 32*time.Minute))
+	require.Equal(t, []int{0, 0}, []int{storms(a)[0].Storm.Ongoing, storms(a)[0].Storm.Knocking})
 }

@@ -27,9 +27,10 @@ type tally struct {
 	on     int              // of these, those that go on
 	routes map[int]bool     // indexes of the routes that take one of these
 
-	sources map[netip.Addr]*apiclient.Source // all, with their hits together
-	top     map[netip.Addr]int               // how many attacks each is the busiest source of
-	places  map[string]int                   // how many go there
+	sources  map[netip.Addr]*apiclient.Source // all that are listed, with their hits together
+	unlisted bool                             // there may be others: the service doesn't list all of each attack
+	top      map[netip.Addr]int               // how many attacks each is the busiest source of
+	places   map[string]int                   // how many go there
 }
 
 // tally puts a storm's attacks together as they were last read. Of a storm that is over and quiet nothing changes any more but who has a card:
@@ -37,7 +38,7 @@ type tally struct {
 func (p *Poller) tally(u *Update, r reading, last Shown) tally {
 	t := tally{routes: map[int]bool{}, sources: map[netip.Addr]*apiclient.Source{}, top: map[netip.Addr]int{}, places: map[string]int{}, storm: *last.Storm}
 	s := &t.storm
-	s.Gathered, s.Own, s.Ongoing, s.Hits, s.Through = 0, 0, 0, 0, 0
+	s.Gathered, s.Own, s.Ongoing, s.Knocking, s.Hits, s.Through = 0, 0, 0, 0, 0, 0
 	s.Status, s.Types, s.Apps, s.Sources = map[apiclient.Status]int{}, map[string]int{}, map[int64]int{}, map[netip.Addr]int{}
 	members := slices.SortedFunc(p.members(u, r, last.Attack.ID), func(a, b Shown) int { return cmp.Compare(a.Attack.ID, b.Attack.ID) })
 	for i, m := range members {
@@ -47,7 +48,15 @@ func (p *Poller) tally(u *Update, r reading, last Shown) tally {
 		if t.common(m.Attack, i == 0); m.Attack.FalsePositive() {
 			continue
 		}
-		if t.add(m); m.gathered() {
+		t.add(m)
+		switch {
+		case m.Quiet:
+		case p.onlyKnocks(m.Attack, r.at):
+			s.Knocking++
+		default:
+			s.Ongoing++
+		}
+		if m.gathered() {
 			t.addAlone(m)
 			t.routes[p.routeIndex(m.Attack)] = true
 		}
@@ -102,18 +111,17 @@ func (t *tally) add(m Shown) {
 	if status != apiclient.StatusBlocked {
 		s.Through++
 	}
-	if !m.Quiet {
-		s.Ongoing++
-	}
 	join(&t.attack, a)
 	if a.Path != "" && a.Path != manyPaths {
 		t.places[brief(strings.TrimSpace(a.Method+" "+a.Domain+a.Path))]++
 	}
 	var top apiclient.Source
+	listed := int64(0)
 	for i, source := range a.Sources {
 		if !source.IP.IsValid() || slices.ContainsFunc(a.Sources[:i], func(before apiclient.Source) bool { return before.IP == source.IP }) {
 			continue
 		}
+		listed++
 		if s.Sources[source.IP]++; t.sources[source.IP] == nil {
 			t.sources[source.IP] = &apiclient.Source{IP: source.IP, Country: source.Country}
 		}
@@ -126,6 +134,7 @@ func (t *tally) add(m Shown) {
 	if top.IP.IsValid() {
 		t.top[top.IP]++
 	}
+	t.unlisted = t.unlisted || !a.SourceCount.Known || a.SourceCount.N > listed
 }
 
 // addAlone counts an attack that only the storm tells of.
@@ -215,6 +224,9 @@ func (t *tally) finish(id string) {
 	}
 	for _, source := range t.sources {
 		a.Sources = append(a.Sources, *source)
+	}
+	if !t.unlisted {
+		a.SourceCount = apiclient.Known(int64(len(a.Sources)))
 	}
 	slices.SortFunc(a.Sources, func(x, y apiclient.Source) int { return cmp.Or(cmp.Compare(y.Hits.N, x.Hits.N), x.IP.Compare(y.IP)) })
 	a.Sources = slices.Clone(a.Sources[:min(maxStormSources, len(a.Sources))])
