@@ -96,6 +96,15 @@ func (s *Slack) Member(ctx context.Context, team, user string) (name string, ful
 	return m.name, m.full, nil
 }
 
+// name is how somebody is called (users.info). Nothing is kept of it: who may act is looked up when somebody acts.
+func (s *Slack) name(ctx context.Context, user string) (string, error) {
+	u, err := s.api.GetUserInfoContext(ctx, user)
+	if err != nil {
+		return "", fmt.Errorf("ask slack who %s is: %w", user, withoutURL(err))
+	}
+	return personOf(u).Name, nil
+}
+
 // Groups are those of the user groups that the user is in. After an error they are what was last known, which may be over.
 func (s *Slack) Groups(ctx context.Context, user string, of []string) (in []string, err error) {
 	g := &s.groups

@@ -46,7 +46,7 @@ func (b *Bot) byName(ctx context.Context) func(id string) commands.Text {
 		if isID(id, "S") {
 			return commands.Say("user group ", commands.Code(id))
 		}
-		if name, _, err := b.cfg.Slack.Member(ctx, "", id); err == nil && name != "" {
+		if name, err := b.cfg.Slack.name(ctx, id); err == nil {
 			return commands.Say(commands.Visible(name, maxName))
 		}
 		return commands.Say(commands.Code(id))

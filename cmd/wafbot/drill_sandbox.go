@@ -235,7 +235,7 @@ func (r *rehearsal) works(ctx context.Context) error {
 }
 
 func (r *rehearsal) shows(ctx context.Context) (err error) {
-	r.card, err = r.message(ctx, "Deny "+drillSource, "Rob Diaz is on it", "[Undo]")
+	r.card, err = r.message(ctx, "Deny "+drillSource, "> is on it since", "[Undo]")
 	return err
 }
 

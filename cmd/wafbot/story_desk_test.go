@@ -159,7 +159,7 @@ func TestExplain(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		card.click("rob", "I'm on it")
-		card.says("Rob Diaz is on it") // so it is known where it is
+		card.says("<@U0ROB0002> is on it") // so it is known where it is
 		w.types("vic", "explain attack="+card.id())
 		w.told("vic", "It goes to channel <#"+w.cfg.Accounts[0].Channel+"> by route 2 and calls nobody", "route 1 takes kind incident: no, kind is attack",
 			"route 2 takes kind attack, status not_blocked or partly or unknown, min_hits 30: this one", "Its card is in channel", "It isn't muted")

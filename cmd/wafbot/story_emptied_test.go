@@ -80,7 +80,7 @@ func TestRedisEmptied(t *testing.T) {
 
 		card.click("rob", "Deny only")
 		w.types("rob", "patch attack="+card.id())
-		card.says("Deny "+attacker, "Patch exactly", "Rob Diaz is on it")
+		card.says("Deny "+attacker, "Patch exactly", "<@U0ROB0002> is on it")
 		w.types("rob", "deny 198.51.100.77")
 		longer := changeIn(plain(w.message("#waf", "Deny 198.51.100.77 everywhere for 4 h · Rob Diaz")))
 		w.types("rob", "mode Shop block for=10s")
@@ -94,7 +94,7 @@ func TestRedisEmptied(t *testing.T) {
 		w.emptyRedis(running)
 		notice := w.message("#waf", "acme: wafbot's memory (Redis) was emptied", "3 cards", "in force with their ends and undo", "Lost", "requests that waited for a second person", "who was on what")
 		require.False(t, says(notice, "no message told of them"))
-		w.until("claims are lost", func() bool { return !says(card.now(), "Rob Diaz is on it") })
+		w.until("claims are lost", func() bool { return !says(card.now(), "<@U0ROB0002> is on it") })
 		card.says("Deny "+attacker+" everywhere for 4 h · Rob Diaz", "Patch exactly")
 		w.polls(3)
 		require.Len(t, w.cards("#waf"), 3, "no card comes twice")

@@ -35,7 +35,7 @@ func TestAFormFromACard(t *testing.T) {
 		done := w.submits("rob", map[string]any{"sources": []string{attacker, neighbour}, "Addresses and ranges": "198.51.100.77\n198.51.100.78", "How long": "1 h", "Reason": "same botnet"})
 		require.Equal(t, workspace.OutcomeCleared, done.Outcome, "%+v", done)
 		w.told("rob", "Deny "+attacker+", "+neighbour+", 198.51.100.77 and 1 more everywhere for 1 h: accepted")
-		card.says("198.51.100.77 and 1 more everywhere for 1 h · Rob Diaz", "Rob Diaz is on it")
+		card.says("198.51.100.77 and 1 more everywhere for 1 h · Rob Diaz", "<@U0ROB0002> is on it")
 		require.Len(t, w.entries("acme"), 4)
 		require.True(t, w.journal.has(`"via":"form"`, "same botnet", `"outcome":"done"`))
 

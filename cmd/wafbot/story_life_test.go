@@ -141,7 +141,7 @@ func TestWhatWorsensMentionsOnlyWhoIsOnIt(t *testing.T) {
 		one, other := w.card("/claimed"), w.card("/free")
 		one.known()
 		w.types("rob", "claim attack="+one.id())
-		one.says("Rob Diaz is on it", "<@U0ROB0002>")
+		one.says("<@U0ROB0002> is on it")
 
 		require.NoError(t, w.WAF.AddHits(free, 5000))
 		w.until("a reply without a mention", func() bool { return len(other.replies("It got worse")) == 1 })

@@ -21,7 +21,7 @@ func TestWhatPeopleAreToldWhileRedisIsAway(t *testing.T) {
 		card := w.card("/login")
 		id := card.id()
 		card.click("rob", "I'm on it")
-		card.says("Rob Diaz is on it")
+		card.says("<@U0ROB0002> is on it")
 
 		w.redis.away()
 		const away, unknown = "wafbot's memory (Redis) can't be reached", "unknown"

@@ -43,7 +43,7 @@ func TestAStormAndItsCard(t *testing.T) {
 		w.told("vic", id+" STORM on", "Next page")
 		card.click("rob", "Deny "+loudest+", 4 h")
 		w.told("rob", "Deny "+loudest+" everywhere for 4 h: accepted by the service")
-		card.says("Deny "+loudest+" everywhere for 4 h · Rob Diaz", "Rob Diaz is on it")
+		card.says("Deny "+loudest+" everywhere for 4 h · Rob Diaz", "<@U0ROB0002> is on it")
 		require.Len(t, w.entries("acme"), 1)
 		w.until("denial in force", func() bool { return w.WAF.Denied("acme", loudest) })
 
