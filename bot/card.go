@@ -28,6 +28,7 @@ type Card struct {
 	Spared     string         // whom it would call, but nobody was
 	Hushed     bool           // because it was quiet hours
 	Anew       bool           // it took the place of a card that is gone
+	Stuck      bool           // or that stands, and can't be edited any more: then it is posted anew, too
 	Case       commands.Case  // who is on it, and what people said about it
 	Page       PageNow        // whether the route's pager is called
 	Delivery   string         // delivery id, for the metadata

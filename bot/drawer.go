@@ -3,6 +3,7 @@ package bot
 import (
 	"cmp"
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -17,15 +18,23 @@ type drawer struct {
 	wake    chan struct{} // some card is outdated
 	acted   chan struct{} // by what somebody did: that doesn't wait for its turn among the others
 
-	drawn map[string]time.Time // storms' cards by when they were drawn; the running drawer's alone
+	// The running drawer's alone:
+	drawn map[string]time.Time // storms' cards by when they were drawn
+	stuck map[string]stuckCard // by attack
 
 	mu     sync.Mutex
 	cards  int       // that were outdated at the last look
 	oldest time.Time // since when the one that waits the longest is; zero: none
 }
 
+// stuckCard is a card that can't be edited, and was posted a short while ago.
+type stuckCard struct {
+	mark string    // the id of the mark that it was tried for: after another one it may have a successor that can
+	anew time.Time // when it may be posted anew
+}
+
 func newDrawer(b *Bot, account string) *drawer {
-	d := &drawer{bot: b, account: account, wake: make(chan struct{}, 1), acted: make(chan struct{}, 1), drawn: map[string]time.Time{}}
+	d := &drawer{bot: b, account: account, wake: make(chan struct{}, 1), acted: make(chan struct{}, 1), drawn: map[string]time.Time{}, stuck: map[string]stuckCard{}}
 	signal(d.wake) // what was outdated before
 	return d
 }
@@ -55,6 +64,8 @@ func urgency(n poller.News) commands.Urgency {
 	switch {
 	case n.Storm != nil:
 		return commands.UrgentStorm
+	case n.Attack.Incident() && n.Reason == poller.Grew:
+		return commands.UrgentGrown
 	case n.Attack.Incident():
 		return commands.UrgentIncident
 	case n.Reason == poller.Grew:
@@ -138,6 +149,7 @@ func (d *drawer) next(ctx context.Context) (o outdated, wait time.Duration, err 
 		return outdated{}, 0, err
 	}
 	now := d.bot.cfg.Now()
+	maps.DeleteFunc(d.stuck, func(attack string, s stuckCard) bool { return s.mark != marks[attack].ID || !now.Before(s.anew) })
 	var oldest time.Time
 	wait = whenWoken
 	for attack, mark := range marks {
@@ -146,6 +158,10 @@ func (d *drawer) next(ctx context.Context) (o outdated, wait time.Duration, err 
 		}
 		if early := stormEvery - now.Sub(d.drawn[attack]); early > 0 && mark.Urgency == commands.UrgentStorm {
 			wait = min(wait, early)
+			continue
+		}
+		if s, ok := d.stuck[attack]; ok {
+			wait = min(wait, s.anew.Sub(now))
 			continue
 		}
 		if one := (outdated{attack, mark}); o.attack == "" || one.compare(o) < 0 {
@@ -173,7 +189,7 @@ func (d *drawer) draw(ctx context.Context, o outdated) time.Duration {
 	if o.mark.Urgency == commands.UrgentStorm {
 		d.drawn[o.attack] = d.bot.cfg.Now()
 	}
-	err := d.bot.redraw(ctx, d.account, o)
+	at, err := d.bot.redraw(ctx, d.account, o)
 	if err == nil {
 		return 0
 	}
@@ -183,8 +199,13 @@ func (d *drawer) draw(ctx context.Context, o outdated) time.Duration {
 		return max(wait, redrawAgain) // an edit may be repeated: it says the same
 	}
 	// Slack will never take this edit. The news of it is in the log; the card stays as it was, or is posted anew.
-	if err := d.bot.replace(ctx, d.account, o.attack, err); err != nil {
+	early, err := d.bot.replace(ctx, d.account, o, at, err)
+	if err != nil {
 		return redrawAgain
+	}
+	if early > 0 {
+		d.stuck[o.attack] = stuckCard{o.mark.ID, d.bot.cfg.Now().Add(early)}
+		return 0
 	}
 	if err := d.bot.cfg.Memory.Redrawn(ctx, d.account, o.attack, o.mark); err != nil {
 		return redrawAgain
@@ -192,33 +213,33 @@ func (d *drawer) draw(ctx context.Context, o outdated) time.Duration {
 	return 0
 }
 
-// redraw draws a card from the newest facts.
-func (b *Bot) redraw(ctx context.Context, account string, o outdated) error {
+// redraw draws a card from the newest facts, and returns where it stands.
+func (b *Bot) redraw(ctx context.Context, account string, o outdated) (at commands.Place, err error) {
 	a, ok := b.account(account)
 	if !ok {
-		return b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
+		return at, b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
 	}
 	if attack, at, ok := former(o.attack); ok {
-		return b.shrink(ctx, a, attack, at, o)
+		return at, b.shrink(ctx, a, attack, at, o)
 	}
 	shown, known, err := b.cfg.Memory.Shown(ctx, account, o.attack)
 	if err != nil {
-		return err
+		return at, err
 	}
 	file, err := b.cfg.Memory.File(ctx, account, o.attack)
 	if err != nil {
-		return err
+		return at, err
 	}
-	if file.Card.TS == "" || !known || shown.Recalled {
+	if at = file.Card; at.TS == "" || !known || shown.Recalled {
 		// There is no card; one that is about to be posted is drawn from the same facts. Of one that was read back only the attack's id is
 		// known until it is seen again: that must not wipe out what stands there.
-		return b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
+		return at, b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
 	}
-	msg := render(b.card(ctx, a, facts{file, shown, momentOf(file.Card.TS), o.mark.Since}))
-	delivery := cmp.Or(file.Card.Delivery, poller.CardDelivery(account, shown.Attack.ID))
+	msg := render(b.card(ctx, a, facts{file, shown, momentOf(at.TS), o.mark.Since}))
+	delivery := cmp.Or(at.Delivery, poller.CardDelivery(account, shown.Attack.ID))
 	msg.Metadata = postCall{Delivery: delivery, Message: msg}.metadata() // what it carries stays true with what it shows
-	if err := b.edit(ctx, place{channel: file.Card.Channel, ts: file.Card.TS}, msg); err != nil {
-		return err
+	if err := b.edit(ctx, place{channel: at.Channel, ts: at.TS}, msg); err != nil {
+		return at, err
 	}
-	return b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
+	return at, b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
 }

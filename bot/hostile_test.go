@@ -97,8 +97,10 @@ func hostileDrawn(text string) map[string]func() []any {
 		"changeCall":     func() []any { return []any{changeCall(nil, ch, news, buttons).Message} },
 		"newsCall":       func() []any { return []any{newsCall(news, linesMessage(texts, buttons), text).Message} },
 		"moved": func() []any {
-			return []any{moved(acme(), text, poller.Shown{Attack: attack}, commands.Place{Channel: "C1", TS: "1.1"}, "https://acme.slack.com/archives/C1/p11")}
+			line := elsewhere(acme(), text, poller.Shown{Attack: attack}, commands.Place{Channel: "C1", TS: "1.1"}, "https://acme.slack.com/archives/C1/p11")
+			return []any{moved(acme(), text, line)}
 		},
+		"outOfDate": func() []any { return []any{outOfDate(texts[0])} },
 		"courseMessage": func() []any {
 			return []any{courseMessage(c.Situation, commands.Evidence{}, true), courseMessage(c.Situation, commands.Evidence{}, false)}
 		},

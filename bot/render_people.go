@@ -29,7 +29,10 @@ func (c Card) people() []commands.Text {
 		who = commands.Say(who, " · quiet hours: nobody was pinged; outside them ", commands.Code(c.Spared), " is")
 	}
 	lines := []commands.Text{who}
-	if c.Anew {
+	switch {
+	case c.Stuck:
+		lines = append(lines, commands.Say("Posted anew: Slack doesn't let the former card be edited any more"))
+	case c.Anew:
 		lines = append(lines, commands.Say("Posted anew: the former card is gone"))
 	}
 	if m, muted := c.muted(); muted {

@@ -42,6 +42,8 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 	case poller.Anew:
 		_, err := b.anew(ctx, a, n)
 		return err
+	case leftBehind:
+		return b.tellLeft(ctx, a, n)
 	case poller.Course:
 		return b.tellCourse(ctx, a, n)
 	case poller.Changed:

@@ -184,7 +184,7 @@ func (b *Bot) tellWorse(ctx context.Context, a Account, n poller.News) error {
 	if err != nil {
 		return err
 	}
-	told.Mention = whom(said.Owner, n)
+	told.Mention = whom(said.Owner, loudest(n, waiting, told.Revision))
 	t, err := b.try(ctx, n.Account, n.ID)
 	if err != nil {
 		return err
@@ -200,4 +200,15 @@ func (b *Bot) tellWorse(ctx context.Context, a Account, n poller.News) error {
 		return err
 	}
 	return b.record(ctx, n, place{channel: channel, ts: ts})
+}
+
+// loudest is the news that says whom a reply calls which tells all that waits up to a revision: the newest that calls, if one does.
+func loudest(n poller.News, waiting []poller.News, revision int) poller.News {
+	for _, w := range waiting {
+		calls := w.Reason == poller.Worsened && w.Revision <= revision && !w.Hushed
+		if calls && (n.Hushed || w.Revision > n.Revision) {
+			n = w
+		}
+	}
+	return n
 }

@@ -40,7 +40,7 @@ func (b *Bot) tellChange(ctx context.Context, a Account, n poller.News) error {
 		call.Channel, call.Thread = channel, ts
 		err := b.tellCall(ctx, n, call)
 		if gone(err) {
-			if at, fault := b.cardAgain(ctx, a, ch.AttackID, channel); fault == nil {
+			if at, fault := b.cardAgain(ctx, a, call, ch.AttackID, channel, err); fault == nil {
 				call.Channel, call.Thread = at.Channel, at.TS
 				err = b.tellCall(ctx, n, call)
 			}

@@ -25,12 +25,14 @@ func TestCourseGolden(t *testing.T) {
 	undone, ended := denied(), patched()
 	undone.State, ended.Until = commands.StateUndone, now.Add(-5*time.Minute)
 	s.Changes = []commands.Change{undone, ended, denied(), patched()}
+	line := elsewhere(acme(), "a30pj50d3", poller.Shown{Attack: incident().Situation.Attack}, commands.Place{Channel: "C0INCIDENTS", TS: "1.1"},
+		"https://acme.slack.com/archives/C0INCIDENTS/p11")
 	for name, msg := range map[string]Message{
 		"quiet":             courseMessage(s, kept, true),
 		"quiet-and-unknown": courseMessage(bare, commands.Evidence{}, true),
 		"resumed":           courseMessage(s, kept, false),
-		"moved": moved(acme(), "a30pj50d3", poller.Shown{Attack: incident().Situation.Attack}, commands.Place{Channel: "C0INCIDENTS", TS: "1.1"},
-			"https://acme.slack.com/archives/C0INCIDENTS/p11"),
+		"moved":             moved(acme(), "a30pj50d3", line),
+		"out-of-date":       outOfDate(line),
 	} {
 		requireFits(t, msg)
 		golden(t, filepath.Join("testdata", "course", name+".json"), pretty(t, msg))

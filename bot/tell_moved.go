@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/poller"
@@ -31,35 +32,62 @@ func (b *Bot) tellMoved(ctx context.Context, a Account, n poller.News) error {
 
 // gone reports whether an error says that a message is no longer there, can't be edited any more, or that its channel is closed to wafbot.
 func gone(err error) bool {
-	return slices.Contains([]string{
-		"message_not_found", "cant_update_message", "edit_window_closed", "block_mismatch", "thread_not_found", "is_inactive", "is_archived", "channel_not_found", "not_in_channel",
-	}, errorName(err))
+	return deleted(err) || uneditable(err) || slices.Contains([]string{"is_inactive", "is_archived", "channel_not_found", "not_in_channel"}, errorName(err))
 }
 
-// replace has the card of an attack posted anew if that is what the error of an edit asks for.
-func (b *Bot) replace(ctx context.Context, account, attack string, err error) error {
-	if _, _, left := former(attack); left || !gone(err) {
-		return nil
+// deleted reports whether an error says that a message is no longer there.
+func deleted(err error) bool {
+	return slices.Contains([]string{"message_not_found", "thread_not_found"}, errorName(err))
+}
+
+// uneditable reports whether an error says that a message stands as it is for ever.
+func uneditable(err error) bool {
+	return slices.Contains([]string{"cant_update_message", "edit_window_closed", "block_mismatch"}, errorName(err))
+}
+
+// How long a card that was posted anew stands at least where it can't be edited, either: each that is posted is one more to read.
+const (
+	anewEvery = 5 * time.Minute
+	anewActed = time.Minute // where somebody waits to see what he did
+)
+
+// replace has a card posted anew if that is what the error of its edit asks for; of one that only can't be edited any more figures alone are no reason. wait
+// is how long that is too early. Of one that has a successor already a reply under it tells.
+func (b *Bot) replace(ctx context.Context, account string, o outdated, at commands.Place, err error) (wait time.Duration, failed error) {
+	if !gone(err) || uneditable(err) && o.mark.Urgency.Figures() {
+		return 0, nil
 	}
-	n, known, err := b.goneNews(ctx, account, attack)
-	if err != nil || !known {
-		return err
+	attack, _, left := former(o.attack)
+	if left && deleted(err) {
+		return 0, nil
+	}
+	every := anewEvery
+	if o.mark.Urgency == commands.UrgentActed {
+		every = anewActed
+	}
+	if again, _ := poller.PostedAnew(at.Delivery); again && uneditable(err) && !left {
+		if wait := every - b.cfg.Now().Sub(momentOf(at.TS)); wait > 0 {
+			return wait, nil
+		}
+	}
+	n, known, failed := b.goneNews(ctx, account, attack, at, !deleted(err))
+	if failed != nil || !known {
+		return 0, failed
+	}
+	if left {
+		n.ID, n.Reason = "left:"+n.ID, leftBehind
 	}
 	if err := b.cfg.Memory.Announce(ctx, n); err != nil {
-		return err
+		return 0, err
 	}
 	b.Wake(account, []poller.News{n})
-	return nil
+	return 0, nil
 }
 
-// goneNews is the news that an attack's card is gone; known is false if the attack or its card isn't.
-func (b *Bot) goneNews(ctx context.Context, account, attack string) (n poller.News, known bool, err error) {
-	channel, ts, err := b.cfg.Memory.Card(ctx, account, attack)
-	if err != nil || ts == "" {
-		return n, false, err
-	}
+// goneNews is the news that an attack's card at a place is gone, or stands and can't be edited; known is false if the attack isn't.
+func (b *Bot) goneNews(ctx context.Context, account, attack string, at commands.Place, stands bool) (n poller.News, known bool, err error) {
 	shown, known, err := b.cfg.Memory.Shown(ctx, account, attack)
-	return poller.NewAnew(account, shown.Attack.Brief(), channel, ts, b.cfg.Now()), known, err
+	return poller.NewAnew(account, shown.Attack.Brief(), at.Channel, at.TS, stands, b.cfg.Now()), known, err
 }
 
 // anew posts an attack's card once more, silently, in the place of one that is gone, and returns where the attack's card is.
@@ -74,6 +102,7 @@ func (b *Bot) anew(ctx context.Context, a Account, n poller.News) (at commands.P
 	if _, err := b.putCard(ctx, a, n, r, func() error { return nil }); err != nil {
 		return at, err
 	}
+	b.Outdated(n.Account) // what is left of the former
 	at.Channel, at.TS, err = b.cfg.Memory.Card(ctx, n.Account, commands.AttackID(n.Account, n.Attack.ID))
 	return at, err
 }
@@ -96,7 +125,7 @@ func (b *Bot) replyUnder(ctx context.Context, a Account, call postCall, u under)
 	if !gone(err) {
 		return channel, ts, err
 	}
-	at, err := b.cardAgain(ctx, a, u.attack, u.channel)
+	at, err := b.cardAgain(ctx, a, call, u.attack, u.channel, err)
 	if err != nil {
 		return "", "", err
 	}
@@ -114,9 +143,9 @@ func (b *Bot) replyOnce(ctx context.Context, call postCall, u under) (channel, t
 	return b.postTried(ctx, call, tried{first: u.tried.first})
 }
 
-// cardAgain posts the card of an attack anew, into a channel, because it is gone.
-func (b *Bot) cardAgain(ctx context.Context, a Account, attack, channel string) (at commands.Place, err error) {
-	n, known, err := b.goneNews(ctx, a.Name, attack)
+// cardAgain posts the card of an attack anew, into a channel, because a reply under it failed.
+func (b *Bot) cardAgain(ctx context.Context, a Account, reply postCall, attack, channel string, fault error) (at commands.Place, err error) {
+	n, known, err := b.goneNews(ctx, a.Name, attack, commands.Place{Channel: reply.Channel, TS: reply.Thread}, !deleted(fault))
 	if err == nil && !known {
 		err = errNowhere
 	}
@@ -131,38 +160,4 @@ func (b *Bot) cardAgain(ctx context.Context, a Account, attack, channel string) 
 func former(marked string) (attack string, at commands.Place, ok bool) {
 	attack, place, ok := strings.Cut(marked, " ")
 	return attack, commands.ReadPlace(place), ok
-}
-
-// shrink makes one line of a card that has a successor, with a link to that one (chat.update). Its thread stays. For whoever reads back what was
-// told it is no card any more.
-func (b *Bot) shrink(ctx context.Context, a Account, attack string, at commands.Place, o outdated) error {
-	channel, ts, err := b.cfg.Memory.Card(ctx, a.Name, attack)
-	if err != nil {
-		return err
-	}
-	shown, known, err := b.cfg.Memory.Shown(ctx, a.Name, attack)
-	if err != nil {
-		return err
-	}
-	if !known || ts == "" || ts == at.TS && channel == at.Channel {
-		return b.cfg.Memory.Redrawn(ctx, a.Name, o.attack, o.mark)
-	}
-	link, err := b.cfg.Slack.Permalink(ctx, channel, ts)
-	if err != nil {
-		return err
-	}
-	msg := moved(a, attack, shown, commands.Place{Channel: channel, TS: ts}, link)
-	if err := b.edit(ctx, place{channel: at.Channel, ts: at.TS}, msg); err != nil {
-		return err
-	}
-	return b.cfg.Memory.Redrawn(ctx, a.Name, o.attack, o.mark)
-}
-
-// moved is what is left of a card that has a successor.
-func moved(a Account, attack string, shown poller.Shown, to commands.Place, link string) Message {
-	line := commands.Say(commands.Bold("INCIDENT"), " · ", commands.TypeName(shown.Attack.Type), " · ", a.AppName(shown.Attack.App), " ", commands.Code(attack), ": its card is in ",
-		commands.Channel(to.Channel), " now: ", commands.Link{Label: "open it", URL: link})
-	msg := linesMessage([]commands.Text{line}, nil)
-	msg.Metadata = bounded(metaMessage, map[string]any{"version": "1", "account": commands.Visible(a.Name, maxMeta), "attack": commands.Visible(attack, maxMeta)})
-	return msg
 }

@@ -11,8 +11,12 @@ const (
 	UrgentStorm                   // one card stands for many attacks
 	UrgentIncident                // whatever is new about an incident
 	UrgentState                   // quiet, resumed, called, got worse
-	UrgentFigures                 // figures that merely grew
+	UrgentGrown                   // figures of an incident that merely grew: as soon as what is new about it
+	UrgentFigures                 // those of others
 )
+
+// Figures reports whether a card lacks nothing but newer figures.
+func (u Urgency) Figures() bool { return u >= UrgentGrown }
 
 // Mark says that an attack's card no longer shows what is stored.
 type Mark struct {

@@ -72,7 +72,7 @@ type News struct {
 	Channel  string           `json:"channel"`           // where its card is or goes
 	Mention  string           `json:"mention,omitempty"` // the user or user group of its route; "": nobody
 	Hushed   bool             `json:"hushed,omitempty"`  // nobody is to be called now, whoever is on it
-	After    string           `json:"after,omitempty"`   // of Anew only: CHANNEL TS of the card that is gone
+	After    string           `json:"after,omitempty"`   // of Anew only: CHANNEL TS of the card whose place it takes
 	Quiet    bool             `json:"quiet,omitempty"`   // the attack is over, also when it is new: caught up after an absence
 	At       time.Time        `json:"at"`                // of the poll that saw it, on the service's clock
 	Storm    *Storm           `json:"storm,omitempty"`   // of a storm; nil: the news is about an attack, or none
@@ -114,17 +114,27 @@ type FirstStartFacts struct {
 // CardDelivery is the delivery id of an attack's card, and of the news that the attack began: there is one card, whichever news is told first.
 func CardDelivery(account, attackID string) string { return deliveryID(account, attackID, "card", 1) }
 
-// anew begins the delivery id of a card that took the place of one that is gone.
-const anew = "anew-"
+// What the delivery id of a card begins with that took another one's place, which is gone, or stands and can't be edited any more.
+const (
+	anew  = "anew-"
+	stuck = "stuck-"
+)
 
-// NewAnew is the news that an attack's card at a place, CHANNEL TS, is gone; its id is the delivery id of the card that takes its place.
-func NewAnew(account string, a apiclient.Attack, channel, ts string, at time.Time) News {
-	place := channel + " " + ts
-	return News{ID: anew + deliveryID(account, a.ID, Reason("card after "+place), 1), Account: account, Attack: a, Reason: Anew, Channel: channel, At: at, After: place}
+// NewAnew is the news that an attack's card at a place, CHANNEL TS, is gone, or that it stands and can't be edited any more; its id is the delivery id of
+// the card that takes its place.
+func NewAnew(account string, a apiclient.Attack, channel, ts string, stands bool, at time.Time) News {
+	place, kind := channel+" "+ts, anew
+	if stands {
+		kind = stuck
+	}
+	return News{ID: kind + deliveryID(account, a.ID, Reason("card after "+place), 1), Account: account, Attack: a, Reason: Anew, Channel: channel, At: at, After: place}
 }
 
-// PostedAnew reports whether a card's delivery id is one of NewAnew's.
-func PostedAnew(delivery string) bool { return strings.HasPrefix(delivery, anew) }
+// PostedAnew reports whether a card's delivery id is one of NewAnew's; stands, whether the former card is still there.
+func PostedAnew(delivery string) (anewed, stands bool) {
+	stands = strings.HasPrefix(delivery, stuck)
+	return stands || strings.HasPrefix(delivery, anew), stands
+}
 
 // deliveryID is the first half of a SHA-256. The JSON of a list keeps the parts apart, whatever they hold.
 func deliveryID(account, attackID string, reason Reason, revision int) string {

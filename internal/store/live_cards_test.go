@@ -34,7 +34,7 @@ type slackWay struct {
 	mu      sync.Mutex
 	all     []time.Time            // of edits
 	edits   map[string][]time.Time // by ts
-	posts   []string               // their texts
+	posts   []string               // what they say
 	refused int
 }
 
@@ -57,7 +57,7 @@ func (w *slackWay) RoundTrip(req *http.Request) (*http.Response, error) {
 		w.refused++
 	}
 	if strings.HasSuffix(req.URL.Path, "/chat.postMessage") {
-		w.posts = append(w.posts, form.Get("text"))
+		w.posts = append(w.posts, form.Get("text")+form.Get("blocks"))
 	}
 	if strings.HasSuffix(req.URL.Path, "/chat.update") {
 		now := time.Now()
@@ -293,6 +293,81 @@ func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
 		require.Len(t, l.way.said(), 2, "the second card, which is refused")
 		require.Len(t, l.way.edited(), edits+1)
 	})
+}
+
+// Where no message can be edited, a card is posted anew for what happened, not for figures, and not at each of them.
+func TestCardsThatCannotBeEdited(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLive(t, 40)
+		l.poll(2) // an incident and an attack
+		time.Sleep(5 * time.Second)
+		require.Len(t, l.way.said(), 2)
+		l.slack.SetFault(workspace.Fault{Method: "chat.update", Kind: "edit_window_closed"})
+		for range 20 {
+			l.poll(2)
+			time.Sleep(15 * time.Second)
+		}
+		require.Len(t, l.way.said(), 2, "figures alone are no reason")
+
+		attack := commands.AttackID("acme", "x:0")
+		first := l.card(attack)
+		for range 40 {
+			l.claim(attack)
+			l.poll(2)
+			time.Sleep(15 * time.Second)
+		}
+		cards, notes := l.way.saidOf("INCIDENT blocking unknown"), l.way.saidOf("out of date")
+		require.GreaterOrEqual(t, cards, 8)
+		require.LessOrEqual(t, cards, 11, "the first at once, then one a minute, while people act")
+		require.Equal(t, cards-1, notes, "under each former card stands where the card is")
+		require.NotEqual(t, first, l.card(attack))
+		time.Sleep(2 * time.Minute)
+		said := len(l.way.said())
+		time.Sleep(10 * time.Minute)
+		require.Len(t, l.way.said(), said, "then there is peace")
+	})
+}
+
+// What got worse within mention_every of the last call waits while Slack is away, and then what got worse after it: one reply tells both, and calls.
+func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLive(t, 40)
+		l.poll(2)
+		time.Sleep(5 * time.Second)
+		l.slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "ratelimited", RetryAfter: 60, Times: 1})
+		worsened := func(revision int, hushed bool) {
+			one := apiclient.Attack{ID: "x:1", Type: "sqli", Method: "GET", Path: "/1", First: noon, Last: time.Now(), Hits: apiclient.Known(int64(1000 * revision))}
+			u := poller.Update{
+				Shown: map[string]poller.Shown{one.ID: {Attack: one, SeenAt: time.Now(), Revision: revision, Told: true, Channel: "C1", Mention: "S0ONCALL1"}},
+				News: []poller.News{{
+					ID: fmt.Sprint("worse ", revision), Account: "acme", Attack: one, Reason: poller.Worsened, Revision: revision, Channel: "C1", Mention: "S0ONCALL1",
+					Hushed: hushed, At: time.Now(),
+				}},
+			}
+			require.NoError(t, l.store.Remember(t.Context(), "acme", u))
+			l.bot.Wake("acme", u.News)
+			time.Sleep(time.Second)
+		}
+		require.NoError(t, l.store.Announce(t.Context(), poller.NewPagerAway("acme", "C1", "p1", "r", "why"))) // what finds out that Slack is away
+		l.bot.Untold("acme", 1)
+		time.Sleep(time.Second)
+		worsened(2, true)
+		worsened(3, false)
+		time.Sleep(2 * time.Minute)
+		require.Equal(t, 1, l.way.saidOf("It got worse"))
+		require.Equal(t, 1, l.way.saidOf("S0ONCALL1"))
+	})
+}
+
+func (w *slackWay) saidOf(part string) (n int) {
+	for _, text := range w.said() {
+		if strings.Contains(text, part) {
+			n++
+		}
+	}
+	return n
 }
 
 func (w *slackWay) said() []string {

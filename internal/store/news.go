@@ -204,7 +204,7 @@ func (s *Store) Trying(ctx context.Context, account, delivery string, now time.T
 // KEYS[1] the outbox, KEYS[2] the delivery, KEYS[3] the cards, KEYS[4] the attack of that message, KEYS[5] the marks of outdated cards; ARGV[1] the
 // delivery's id, ARGV[2] its place, ARGV[3] how long that is remembered in ms, ARGV[4] the attack whose card it is, empty if it is none, ARGV[5] how
 // long it is known by its place in ms, ARGV[6] the place with what the cards hold beside it, ARGV[7] the place of the card that is gone, whose place
-// alone it may take, empty if it may take any, ARGV[8] a mark.
+// alone it may take, empty if it may take any, ARGV[8] a mark, empty if nothing is left of that card.
 // Result: the place that is recorded; empty if the delivery is unknown, because Redis was emptied.
 var told = redis.NewScript(`
 local waits = redis.call('HDEL', KEYS[1], ARGV[1])
@@ -215,7 +215,7 @@ if ARGV[4] ~= '' then
   local was = redis.call('HGET', KEYS[3], ARGV[4])
   was = was and string.match(was, '^%S+ %S+') or ''
   if ARGV[7] ~= '' and was ~= '' and was ~= ARGV[7] then return was end
-  if ARGV[7] == '' and was ~= '' and was ~= ARGV[2] then redis.call('HSET', KEYS[5], ARGV[4] .. ' ' .. was, ARGV[8]) end
+  if ARGV[8] ~= '' and was ~= '' and was ~= ARGV[2] then redis.call('HSET', KEYS[5], ARGV[4] .. ' ' .. was, ARGV[8]) end
   redis.call('HSET', KEYS[3], ARGV[4], ARGV[6])
   redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5])
 end
@@ -235,7 +235,11 @@ func (s *Store) Told(ctx context.Context, n poller.News, channel, ts string, car
 		at.Delivery = n.ID
 	}
 	keys := []string{keyOutbox(n.Account), keyTried(n.Account, n.ID), keyCards(n.Account), keyCardAt(n.Account, channel, ts), keyRedraw(n.Account)}
-	recorded, err := s.write(ctx, told, keys, n.ID, place, toldFor.Milliseconds(), attack, cardAtFor.Milliseconds(), at.String(), n.After, newMark(commands.UrgentState)).Text()
+	left := newMark(commands.UrgentState)
+	if anew, stands := poller.PostedAnew(n.ID); anew && !stands {
+		left = ""
+	}
+	recorded, err := s.write(ctx, told, keys, n.ID, place, toldFor.Milliseconds(), attack, cardAtFor.Milliseconds(), at.String(), n.After, left).Text()
 	if err != nil {
 		return false, fmt.Errorf("record telling: %w", err)
 	}

@@ -1,0 +1,91 @@
+package bot
+
+import (
+	"context"
+	"errors"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// leftBehind is the reason of news that a card has a successor, and can't be made a link to it.
+const leftBehind poller.Reason = "left behind"
+
+// shrink makes one line of a card that has a successor, with a link to that one (chat.update). Its thread stays. For whoever reads back what was
+// told it is no card any more.
+func (b *Bot) shrink(ctx context.Context, a Account, attack string, at commands.Place, o outdated) error {
+	line, ok, err := b.successor(ctx, a, attack, at)
+	if err != nil {
+		return err
+	}
+	if ok {
+		if err := b.edit(ctx, place{channel: at.Channel, ts: at.TS}, moved(a, attack, line)); err != nil {
+			return err
+		}
+	}
+	return b.cfg.Memory.Redrawn(ctx, a.Name, o.attack, o.mark)
+}
+
+// tellLeft says under a card that stands as it is, buttons and all, where its successor is.
+func (b *Bot) tellLeft(ctx context.Context, a Account, n poller.News) error {
+	at := commands.ReadPlace(n.After)
+	line, ok, err := b.successor(ctx, a, commands.AttackID(n.Account, n.Attack.ID), at)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return b.record(ctx, n, place{})
+	}
+	call := newsCall(n, outOfDate(line), at.TS)
+	call.Broadcast = false
+	if err = b.tellCall(ctx, n, call); errors.Is(err, errNowhere) {
+		return b.record(ctx, n, place{}) // nobody sees it any more, or nobody writes there
+	}
+	return err
+}
+
+// successor is the line that leads from a former card of an attack to its card; ok is false if it has none elsewhere.
+func (b *Bot) successor(ctx context.Context, a Account, attack string, at commands.Place) (line commands.Text, ok bool, err error) {
+	channel, ts, err := b.cfg.Memory.Card(ctx, a.Name, attack)
+	if err != nil {
+		return nil, false, err
+	}
+	shown, known, err := b.cfg.Memory.Shown(ctx, a.Name, attack)
+	if err != nil || !known || ts == "" || ts == at.TS && channel == at.Channel {
+		return nil, false, err
+	}
+	link, err := b.cfg.Slack.Permalink(ctx, channel, ts)
+	if err != nil {
+		return nil, false, err
+	}
+	return elsewhere(a, attack, shown, commands.Place{Channel: channel, TS: ts}, link), true, nil
+}
+
+// elsewhere is the line that says where an attack's card is now.
+func elsewhere(a Account, attack string, shown poller.Shown, to commands.Place, link string) commands.Text {
+	kind := "ATTACK"
+	switch {
+	case shown.Storm != nil:
+		kind = "STORM"
+	case shown.Attack.Incident():
+		kind = "INCIDENT"
+	}
+	what := commands.Say(commands.Bold(kind), " · ")
+	if shown.Storm == nil {
+		what = commands.Say(what, commands.TypeName(shown.Attack.Type), " · ")
+	}
+	return commands.Say(what, a.AppName(shown.Attack.App), " ", commands.Code(attack), ": its card is in ", commands.Channel(to.Channel), " now: ", commands.Link{Label: "open it", URL: link})
+}
+
+// moved is what is left of a card that has a successor.
+func moved(a Account, attack string, line commands.Text) Message {
+	msg := linesMessage([]commands.Text{line}, nil)
+	msg.Metadata = bounded(metaMessage, map[string]any{"version": "1", "account": commands.Visible(a.Name, maxMeta), "attack": commands.Visible(attack, maxMeta)})
+	return msg
+}
+
+// outOfDate is the reply under one that can't be made that.
+func outOfDate(line commands.Text) Message {
+	note := commands.Say(commands.Bold("This card is out of date"), ", and Slack doesn't let it be edited any more. Its buttons still do what they say")
+	return linesMessage([]commands.Text{note, line}, nil)
+}
