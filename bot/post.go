@@ -180,16 +180,20 @@ const (
 	lookAgain = 5 * time.Second
 )
 
-// look searches for a message of unknown outcome, after each of the pauses. Only without the scope for it does it give up,
-// and the message may come twice rather than never.
+// look searches for a message of unknown outcome, after each of the pauses. Only without the scope for it, or where the channel is closed to wafbot,
+// does it give up, and the message may come twice rather than never: what the channel doesn't take either goes elsewhere.
 func (b *Bot) look(ctx context.Context, c postCall, first time.Time, pauses []time.Duration) (channel, ts string, err error) {
 	for _, pause := range pauses {
 		if err := sleep(ctx, pause); err != nil {
 			return "", "", err
 		}
 		ts, err = b.find(ctx, c, first)
-		if errorName(err) == "missing_scope" {
+		switch errorName(err) {
+		case "missing_scope":
 			b.cfg.Log.Warn("can't look whether a message is there: the history scope is missing", "channel", c.Channel)
+			return "", "", nil
+		case "channel_not_found", "not_in_channel":
+			b.cfg.Log.Warn("can't look whether a message is there: the channel can't be read", "channel", c.Channel, "err", err)
 			return "", "", nil
 		}
 		if ts != "" || err != nil {

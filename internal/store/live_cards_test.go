@@ -361,6 +361,26 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 	})
 }
 
+// Who told it before died meanwhile, and its channel can't be read: whether it is there can't be looked up, and it is told all the same.
+func TestWhatCannotBeLookedForIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLive(t, 40)
+		one := apiclient.Attack{ID: "x:lost", Type: "sqli", Method: "GET", Path: "/lost", First: noon, Last: time.Now(), VulnID: "812"}
+		n := poller.News{ID: poller.CardDelivery("acme", one.ID), Account: "acme", Attack: one, Reason: poller.NewIncident, Revision: 1, Channel: "C0GONE", At: time.Now()}
+		_, _, _, err := l.store.Trying(t.Context(), "acme", n.ID, time.Now())
+		require.NoError(t, err)
+		u := poller.Update{Shown: map[string]poller.Shown{one.ID: {Attack: one, Revision: 1, Told: true, Channel: "C0GONE"}}, News: []poller.News{n}}
+		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
+		l.bot.Wake("acme", u.News)
+		time.Sleep(time.Minute)
+		require.Equal(t, 1, l.way.saidOf("INCIDENT blocking unknown"))
+		channel, _, err := l.store.Card(t.Context(), "acme", commands.AttackID("acme", one.ID))
+		require.NoError(t, err)
+		require.Equal(t, "C1", channel, "the account's own")
+	})
+}
+
 func (w *slackWay) saidOf(part string) (n int) {
 	for _, text := range w.said() {
 		if strings.Contains(text, part) {
