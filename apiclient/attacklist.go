@@ -1,11 +1,13 @@
 package apiclient
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
 	"iter"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 )
@@ -80,15 +82,34 @@ func readAttack(r record) Attack {
 	if a.ID == "" {
 		a.ID = identity(r["id"])
 	}
-	for _, s := range records(r.list("ip_top")) {
+	for _, s := range busiest(r.list("ip_top")) {
 		if ip, err := netip.ParseAddr(s.text("ip")); err == nil {
-			a.Sources = append(a.Sources, Source{IP: ip.Unmap().WithZone(""), Hits: s.figure("count"), Country: s.text("country")})
+			a.Sources = append(a.Sources, Source{IP: ip.Unmap().WithZone(""), Hits: s.figure("count"), Country: country(s)})
 		}
 	}
-	for _, s := range records(r.list("country_top")) {
-		a.Countries = append(a.Countries, CountryShare{Country: s.text("country"), Hits: s.figure("count")})
+	for _, s := range busiest(r.list("country_top")) {
+		a.Countries = append(a.Countries, CountryShare{Country: country(s), Hits: s.figure("count")})
 	}
 	return a
+}
+
+// maxTop is how many of its busiest sources an attack is known by: the service cuts its lists, too.
+const maxTop = 100
+
+// busiest are a list's records with the highest counts, where it has too many.
+func busiest(list []any) []record {
+	top := records(list)
+	if len(top) > maxTop {
+		slices.SortStableFunc(top, func(x, y record) int { return cmp.Compare(y.figure("count").N, x.figure("count").N) })
+		top = top[:maxTop]
+	}
+	return top
+}
+
+// country is a record's, cut: no country's code is long.
+func country(r record) string {
+	name := r.text("country")
+	return strings.ToValidUTF8(name[:min(briefText, len(name))], "")
 }
 
 // OwnID begins the ids that wafbot gives to what it has put together of attacks. No Attack.ID of the service's begins so.

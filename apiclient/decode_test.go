@@ -142,6 +142,22 @@ func TestAnIDThatIsNone(t *testing.T) {
 	require.Equal(t, "x"+apiclient.OwnID, readAttacks(t, `[{"attackid":"x`+apiclient.OwnID+`"}]`)[0].ID)
 }
 
+// However many sources the service lists, the busiest are kept: each is remembered for days, and gone through in every storm.
+func TestTheBusiestSources(t *testing.T) {
+	t.Parallel()
+	var top []map[string]any
+	for i := range 5_000 {
+		top = append(top, map[string]any{"ip": fmt.Sprintf("198.18.%d.%d", i/250, i%250), "count": i, "country": strings.Repeat("F", 900)})
+	}
+	text, err := json.Marshal([]any{map[string]any{"attackid": "a", "ip_top": top, "country_top": top}})
+	require.NoError(t, err)
+	a := readAttacks(t, string(text))[0]
+	require.Len(t, a.Sources, 100)
+	require.Len(t, a.Countries, 100)
+	require.Equal(t, []apiclient.Figure{apiclient.Known(4_999), apiclient.Known(4_900)}, []apiclient.Figure{a.Sources[0].Hits, a.Sources[99].Hits})
+	require.Less(t, len(a.Sources[0].Country), 500)
+}
+
 func hits(a apiclient.Attack) any    { return a.Hits }
 func id(a apiclient.Attack) any      { return a.ID }
 func vuln(a apiclient.Attack) any    { return a.VulnID }
