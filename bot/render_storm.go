@@ -54,10 +54,11 @@ func (c Card) oddOnes() []commands.Text {
 		title = commands.Say(commands.Bold("Odd ones out"), " (not fully blocked, while most are):")
 	}
 	lines := []commands.Text{title}
-	for _, odd := range s.Odd {
+	named, left := s.OddNamed()
+	for _, odd := range named {
 		lines = append(lines, c.oddOne(odd))
 	}
-	if left := s.OddCount - len(s.Odd); left > 0 {
+	if left > 0 {
 		lines = append(lines, commands.Say("… and ", apiclient.Known(int64(left)), " more: type ", commands.Code(c.listLine())))
 	}
 	return lines

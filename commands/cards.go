@@ -36,8 +36,8 @@ func writeCards(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	all := len(c.Line.Words) > 0
-	wanted := slices.DeleteFunc(gathered, func(g GatheredAttack) bool { return g.Own || !all && !storm.Storm.odd(g.Attack) })
+	all, odd := len(c.Line.Words) > 0, storm.oddIDs(c.Account.Name)
+	wanted := slices.DeleteFunc(gathered, func(g GatheredAttack) bool { return g.Own || !all && !slices.Contains(odd, g.ID) })
 	if len(wanted) == 0 {
 		which := Say("Nothing gets through in ", Code(storm.ID), " beside its source that has no card of its own. For the others: ", Code(Line{Name: "cards", Words: []string{"all"}}.With("attack", storm.ID).String()))
 		if all {
@@ -45,7 +45,19 @@ func writeCards(ctx context.Context, c *Call) (Result, error) {
 		}
 		return unwritten([]string{}, Say(which, ". Nothing was changed")), nil
 	}
-	return c.wantCards(ctx, wanted, Say("storm ", Code(storm.ID)))
+	of := len(wanted)
+	if !all {
+		of += storm.Storm.OddCount - len(storm.Storm.Odd)
+	}
+	return c.wantCards(ctx, wanted, of, storm.ID)
+}
+
+// oddIDs are the ids of the odd ones out that the storm's card offers cards for.
+func (s StormSeen) oddIDs(account string) (ids []string) {
+	for _, a := range s.Storm.Odd {
+		ids = append(ids, AttackID(account, a.ID))
+	}
+	return ids
 }
 
 // writeCard gives one attack that a storm gathered a card.
@@ -59,11 +71,11 @@ func (c *Call) writeCard(ctx context.Context) (Result, error) {
 	case attack.Own:
 		return unwritten([]string{}, Say(Code(attack.ID), " has a card of its own already. Nothing was changed")), nil
 	}
-	return c.wantCards(ctx, []GatheredAttack{attack}, Say("storm ", Code(storm.ID)))
+	return c.wantCards(ctx, []GatheredAttack{attack}, 1, storm.ID)
 }
 
-// wantCards asks for the cards of the worst of some gathered attacks.
-func (c *Call) wantCards(ctx context.Context, wanted []GatheredAttack, from Text) (Result, error) {
+// wantCards asks for the cards of the worst of some attacks that a storm gathered; of is how many such there are.
+func (c *Call) wantCards(ctx context.Context, wanted []GatheredAttack, of int, storm string) (Result, error) {
 	slices.SortStableFunc(wanted, func(x, y GatheredAttack) int { return worstFirst(x.Attack, y.Attack) })
 	now := wanted[:min(mostCards, len(wanted))]
 	var ids []string
@@ -73,12 +85,12 @@ func (c *Call) wantCards(ctx context.Context, wanted []GatheredAttack, from Text
 	if err := c.cfg.Storms.WantCards(ctx, c.Account.Name, ids); err != nil {
 		return Result{}, Away(err)
 	}
-	answer := Say(count(len(now), "attack"), " of ", from, " get cards of their own, about one each second")
+	answer := Say(count(len(now), "attack"), " of storm ", Code(storm), " get cards of their own, about one each second")
 	if len(now) == 1 {
-		answer = Say(Code(ids[0]), " of ", from, " gets a card of its own in a moment")
+		answer = Say(Code(ids[0]), " of storm ", Code(storm), " gets a card of its own in a moment")
 	}
-	if left := len(wanted) - len(now); left > 0 {
-		answer = Say(answer, ": the worst of ", number(len(wanted)), ". ", Code(c.Line.String()), " again gives the next")
+	if of > len(now) {
+		answer = Say(answer, ": the worst of ", number(of), ". ", Code(c.Line.String()), " again gives the next")
 	}
 	return written(ids, answer), nil
 }
@@ -86,15 +98,4 @@ func (c *Call) wantCards(ctx context.Context, wanted []GatheredAttack, from Text
 // worstFirst orders attacks: incidents, then what gets through, then by hits.
 func worstFirst(x, y apiclient.Attack) int {
 	return cmp.Or(urgency(y)-urgency(x), cmp.Compare(y.Hits.N, x.Hits.N))
-}
-
-// odd reports whether an attack that the storm gathered is an odd one out: it gets through, and what is behind the storm isn't behind it.
-func (s Storm) odd(a apiclient.Attack) bool {
-	if a.Status() == apiclient.StatusBlocked {
-		return false
-	}
-	if !s.Source.IsValid() {
-		return 2*s.Through < s.Gathered
-	}
-	return !slices.ContainsFunc(a.Sources, func(one apiclient.Source) bool { return one.IP == s.Source })
 }

@@ -163,10 +163,11 @@ func stormTitle(a *Account, s Storm) string {
 func (c *Call) stormLines(seen StormSeen) []Text {
 	lines := []Text{StormLine(c.Account, seen.row(c.Account.Name, Case{}), c.Now), Say("Why one card: ", seen.Storm.Why())}
 	lines = append(lines, seen.Storm.Tallies(c.Account, c.policy(), seen.SourceCount)...)
-	for _, odd := range seen.Storm.Odd {
+	named, left := seen.Storm.OddNamed()
+	for _, odd := range named {
 		lines = append(lines, Say(Bold("Odd one out: "), AttackLine(c.Account, odd, c.Now)))
 	}
-	if left := seen.Storm.OddCount - len(seen.Storm.Odd); left > 0 {
+	if left > 0 {
 		lines = append(lines, Say("… and ", number(left), " more odd ones out"))
 	}
 	return append(lines, Say("All that it gathered: ", Code(seen.list().String()), "; figures of ", seen.SeenAt))

@@ -39,7 +39,7 @@ func (w *world) gather(n, odd int) (storm string) {
 		}
 		if i >= n-odd {
 			one.Type, one.BlockStatus, one.Sources = "sqli", "monitored", []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Hits: apiclient.Known(30), Country: "FR"}}
-			if len(s.Odd) < 8 {
+			if len(s.Odd) < 20 {
 				s.Odd = append(s.Odd, one)
 			}
 		}
@@ -110,6 +110,17 @@ func TestCardsOfAStorm(t *testing.T) {
 	require.Equal(t, commands.AttackID("acme", "gathered 0"), w.storms.asked[0], "the most hits first")
 	w.own(storm, func(apiclient.Attack) bool { return true })
 	w.nothing(ann, "cards all attack="+storm, "All that "+storm+" gathered has cards of its own")
+}
+
+// Which are the odd ones out is decided once: cards get those that the storm's card counts and names.
+func TestCardsOfTheOddOnesOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	storm := w.gather(40, 25)
+	w.writes(ann, "cards attack="+storm, "20 attacks", "the worst of 25")
+	s := &w.storms.storms[0].Storm
+	s.Odd, s.OddCount, w.storms.asked = s.Odd[:1], 1, nil // the others were found to be none
+	w.writes(ann, "cards attack="+storm, commands.AttackID("acme", s.Odd[0].ID)+" of storm "+storm+" gets a card of its own in a moment")
 }
 
 func TestCardOfOneGatheredAttack(t *testing.T) {

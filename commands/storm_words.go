@@ -38,6 +38,15 @@ func (s Storm) On(a *Account) string {
 	return count(len(s.Apps), "application")
 }
 
+// oddNamed is how many odd ones out are named where a storm is shown.
+const oddNamed = 8
+
+// OddNamed are the odd ones out that are named where the storm is shown, and how many are not.
+func (s Storm) OddNamed() (named []apiclient.Attack, left int) {
+	named = s.Odd[:min(oddNamed, len(s.Odd))]
+	return named, s.OddCount - len(named)
+}
+
 // Lasted is in how long its attacks came, as it was seen then. More than Over came within In: it is never less than that.
 func (s Storm) Lasted(seen time.Time) time.Duration {
 	if !s.GoesOn() {

@@ -39,7 +39,7 @@ type Storm struct {
 	Behind  int                `json:"behind,omitempty"`  // how many of them Source is behind; without one, how many go to Place
 	Place   string             `json:"place,omitempty"`   // METHOD host/path that at least half of them go to, if no source is behind that many; "": none
 
-	Odd      []apiclient.Attack `json:"odd,omitempty"`       // brief: those that Source isn't in and that get through, the most hits first, at most 8; without a Source those that get through while most don't. Those with a card of their own aren't among them
+	Odd      []apiclient.Attack `json:"odd,omitempty"`       // brief: those that Source isn't in and that get through, the worst first, at most 20; without a Source those that get through while most don't. Those with a card of their own aren't among them
 	OddCount int                `json:"odd_count,omitempty"` // all of them
 }
 

@@ -144,7 +144,7 @@ func TestAStormsFigures(t *testing.T) {
 		Sources: map[netip.Addr]int{netip.MustParseAddr("198.51.100.23"): 6, netip.MustParseAddr("192.0.2.1"): 6, netip.MustParseAddr("203.0.113.9"): 1, netip.MustParseAddr("203.0.113.7"): 1},
 		Source:  netip.MustParseAddr("198.51.100.23"), Country: "FR", Behind: 6, OddCount: 2,
 	}, s.Storm)
-	require.Equal(t, []string{"b:01", "b:00"}, []string{odd[0].ID, odd[1].ID})
+	require.Equal(t, []string{"b:00", "b:01"}, []string{odd[0].ID, odd[1].ID})
 	sum := s.Attack
 	require.Equal(t, "198.51.100.23 600", fmt.Sprint(sum.Sources[1].IP, " ", sum.Sources[1].Hits.N), "as busy as the other")
 	sum.Sources = nil

@@ -16,7 +16,7 @@ import (
 const (
 	maxStormSources = 20 // that are kept of a storm, the busiest
 	maxStormKinds   = 8  // types and applications likewise
-	maxOdd          = 8  // odd ones out that a storm lists
+	maxOdd          = 20 // odd ones out that a storm lists: as many as get cards of their own at once
 )
 
 // tally is what a storm's attacks are together.
@@ -208,7 +208,9 @@ func (t *tally) odd(members []Shown) {
 		}
 	}
 	s.OddCount = len(s.Odd)
-	slices.SortStableFunc(s.Odd, func(a, b apiclient.Attack) int { return cmp.Compare(b.Hits.N, a.Hits.N) })
+	slices.SortStableFunc(s.Odd, func(a, b apiclient.Attack) int {
+		return cmp.Or(badness(b.Status())-badness(a.Status()), cmp.Compare(b.Hits.N, a.Hits.N))
+	})
 	s.Odd = slices.Clone(s.Odd[:min(maxOdd, len(s.Odd))])
 	for i := range s.Odd {
 		s.Odd[i] = s.Odd[i].Brief()
