@@ -54,7 +54,7 @@ func TestTheButtonsStandBeforeLongLists(t *testing.T) {
 	before, after := render(situations()["incident"]), render(situations()["denied-and-patched"])
 	require.Equal(t, row(before), row(after), "they don't move away from under a thumb")
 	require.Less(t, row(after), len(after.Blocks)-1, "and what was done stands below")
-	require.Contains(t, after.Blocks[2].(*slack.SectionBlock).Text.Text, "*Done so far, below:* deny accepted, not seen yet · patch accepted, not seen yet\n")
+	require.Contains(t, after.Blocks[2].(*slack.SectionBlock).Text.Text, "*Done so far, below:* deny accepted · patch accepted\n")
 	require.Equal(t, 3, row(render(storms()["storm"])), "what it is, what to do, who is on it")
 }
 

@@ -111,6 +111,9 @@ func (r *Runner) resolveAttack(ctx context.Context, c *Call, typed string, named
 	case lastErr != nil:
 		return forPeople(lastErr)
 	}
+	if strings.HasPrefix(typed, "s") {
+		return noStorm(typed)
+	}
 	return usage(Say("no attack ", Code(Visible(typed, maxField)), " in the last ", HumanDuration(accounts[0].Lookback), ": ", Code("attacks"), " lists them; at least ", minPrefix, " characters of an id are needed"))
 }
 

@@ -16,8 +16,8 @@ func cards() *Command {
 		Name: "cards", Role: Responder,
 		Summary: "give what a storm gathered cards of its own: of a storm what gets through beside its source, or all, 20 at a time; or one attack",
 		Args: []Arg{
-			{Name: "which", Object: true, Help: "all: not only what gets through; the worst first", Label: "Which; none: what gets through beside its source", Read: oneOf("all"), Options: optionsOf("all")},
-			{Name: "attack", Required: true, Help: "the storm's id, as on its card, or that of an attack that it gathered; in its thread it need not be written", Options: stormsGathered},
+			{Name: "which", Object: true, Help: "all: not only what gets through; the worst first", Label: "Which (left empty: what gets through)", Read: oneOf("all"), Options: optionsOf("all")},
+			{Name: "attack", Label: "Storm", Required: true, Help: "the storm's id, as on its card, or that of an attack that it gathered; in its thread it need not be written", Options: stormsGathered},
 		},
 		Example: "cards all attack=s9fk2tqm1",
 		Write:   writeCards,

@@ -10,7 +10,7 @@ func (s Situation) Standing() Text {
 		if !ch.InForce(s.Now) || ch.Amends() != "" {
 			continue
 		}
-		state := Say("accepted, not seen yet")
+		state := Say("accepted")
 		if head, seen := heads[s.Effects[ch.ID].Finding]; seen {
 			state = Say(Bold(head))
 		}

@@ -100,7 +100,7 @@ func (c *Call) stormTyped(ctx context.Context, typed string) (*Account, StormSee
 	case strings.HasPrefix(foldID(typed), "a"):
 		return nil, StormSeen{}, usage(Say(Code(Visible(typed, maxField)), " is the id of an attack, and that of a storm begins with s: ", Code("explain attack="+Visible(typed, maxField)), " says which one gathered it"))
 	}
-	return nil, StormSeen{}, usage(Say("no storm ", Code(Visible(typed, maxField)), " is remembered: ", Code("status"), " names those that go on; at least ", minPrefix, " characters of an id are needed"))
+	return nil, StormSeen{}, noStorm(typed)
 }
 
 // readGathered lists what a storm gathered, what gets through first.
@@ -175,3 +175,7 @@ func (c *Call) stormLines(seen StormSeen) []Text {
 
 // list is the line that lists what the storm gathered.
 func (s StormSeen) list() Line { return Line{Name: "attacks"}.With("storm", s.ID) }
+
+func noStorm(typed string) error {
+	return usage(Say("no storm ", Code(Visible(typed, maxField)), " is remembered: ", Code("status"), " names those that go on; at least ", minPrefix, " characters of an id are needed"))
+}

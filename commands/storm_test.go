@@ -85,6 +85,7 @@ func TestAStormIsListed(t *testing.T) {
 	require.Equal(t, storm, rows[0].Storm)
 	require.True(t, rows[0].Own)
 
+	w.refuses(ann, "deny attack=s0000000", commands.ErrUsage, "no storm s0000000 is remembered: status names those that go on")
 	w.refuses(eve, "attacks storm=s0000000", commands.ErrUsage, "no storm s0000000 is remembered: status names those that go on")
 	w.refuses(eve, "attacks storm="+rows[0].ID, commands.ErrUsage, "is the id of an attack", "explain attack="+rows[0].ID)
 	w.ledger.readFail = true
