@@ -27,6 +27,7 @@ type Card struct {
 	Mention    string         // the user or user group that the route calls; "": nobody
 	Spared     string         // whom it would call, but nobody was
 	Hushed     bool           // because it was quiet hours
+	CalledAt   time.Time      // when somebody was, before; zero: never
 	Anew       bool           // it took the place of a card that is gone
 	Stuck      bool           // or that stands, and can't be edited any more: then it is posted anew, too
 	Case       commands.Case  // who is on it, and what people said about it

@@ -81,7 +81,7 @@ func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 	c := Card{
 		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Case: f.file.Case,
 		FiguresAt: f.shown.FiguresAt(f.file.Good, muted), Course: f.shown.Course, Blind: f.file.Blind, Found: f.shown.Found, Late: f.late(s.Now), Behind: f.behind(s.Now),
-		Hushed: f.shown.Hushed, Spared: f.shown.Spared,
+		Hushed: f.shown.Hushed, CalledAt: f.shown.CalledAt, Spared: f.shown.Spared,
 		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[attack.Type], b.cfg.Runbooks["*"]),
 	}
 	c.Anew, c.Stuck = poller.PostedAnew(f.file.Card.Delivery)

@@ -26,7 +26,11 @@ func (c Card) people() []commands.Text {
 	case calls != "":
 		who = commands.Say(who, " · ", commands.User(calls))
 	case c.Hushed && c.Case.Owner == nil:
-		who = commands.Say(who, " · quiet hours: nobody was pinged; outside them ", commands.Code(c.Spared), " is")
+		nobody := commands.Say("nobody was pinged")
+		if !c.CalledAt.IsZero() {
+			nobody = commands.Say("nobody was pinged when it got worse, last at ", c.CalledAt)
+		}
+		who = commands.Say(who, " · quiet hours: ", nobody, "; outside them ", commands.Code(c.Spared), " is")
 	}
 	lines := []commands.Text{who}
 	switch {

@@ -173,6 +173,9 @@ func mentionLines(r Routing) (lines []Text) {
 		}
 		if r.Hushed {
 			line = Say(line, ". Nobody has been mentioned about it because of them")
+			if !r.CalledAt.IsZero() {
+				line = Say(line, " since it got worse")
+			}
 		}
 		lines = append(lines, line)
 	}

@@ -40,7 +40,7 @@ func TestExplain(t *testing.T) {
 	w.routing.Hush, w.routing.Hushed, w.routing.CalledAt = false, true, w.clock()
 	said = text(w.reads(eve, "explain attack="+id))
 	require.Contains(t, said, "becoming an incident; last 2026-11-20 03:00 UTC")
-	require.Contains(t, said, "not now, or it mentions people in them all the same. Nobody has been mentioned about it because of them")
+	require.Contains(t, said, "not now, or it mentions people in them all the same. Nobody has been mentioned about it because of them since it got worse")
 	w.routing.Card, w.routing.PageAfter = "C2", 5*time.Minute
 	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "Its pager is called when nobody is on it for 5 min; it was not called so far")
 	w.routing.PagedAt = w.clock()

@@ -43,8 +43,11 @@ func (f finding) call(s Shown, at time.Time, quiet QuietHours) (called Shown, hu
 		s.Every = f.route.MentionEvery
 		s.Mention, s.Spared = "", cmp.Or(f.route.Mention, s.Mention, s.Spared)
 	}
-	if f.last.Recalled && s.Mention == "" {
-		s.Spared = cmp.Or(s.Spared, f.route.Mention) // who was called is on its card; whom to call when it gets worse isn't
+	if f.last.Recalled {
+		s.Every = cmp.Or(s.Every, f.route.MentionEvery)
+		if s.Mention == "" {
+			s.Spared = cmp.Or(s.Spared, f.route.Mention) // who was called is on its card; whom to call when it gets worse isn't
+		}
 	}
 	if f.calm || !begins && !worse {
 		return s, false

@@ -74,6 +74,8 @@ func TestWhomNewsCalls(t *testing.T) {
 	hushed := Shown{Told: true, Spared: day, Hushed: true, Every: 10 * time.Minute}
 	spared := Shown{Told: true, Spared: day, Every: 10 * time.Minute}
 	night := QuietHours{To: 24 * 60, Ping: []string{KindIncident}}
+	back, _ := finding{last: Shown{Told: true, Recalled: true}, reason: Grew, route: route}.call(Shown{Attack: sqli()}, noon, night)
+	require.Equal(t, route.MentionEvery, back.Every, "what its card doesn't carry is the route's")
 	for name, tt := range map[string]struct {
 		last   Shown
 		reason Reason
