@@ -243,7 +243,7 @@ func hostile(text string) Card {
 	a.ID, a.Domain, a.Path, a.Method, a.Parameter, a.Type, a.BlockStatus = text, text, text, text, text, text, text
 	a.Sources[0].Country, a.Sources[1].Country, a.Sources[1].IP = text, text, a.Sources[1].IP.Unmap()
 	c := Card{
-		Situation: situation(a), FiguresAt: now, Vuln: text, ConsoleURL: "https://console.example.com/" + text, Runbook: "https://wiki.example.com/" + text, Mention: text, Delivery: text, Case: hostileCase(text),
+		Situation: situation(a), FiguresAt: now, Vuln: text, ConsoleURL: "https://console.example.com/?" + text, Runbook: "https://wiki.example.com/" + text, Mention: text, Delivery: text, Case: hostileCase(text),
 	}
 	s := &c.Situation
 	s.ID, s.Account.Name, s.Account.Applications = text, text, map[int]commands.Application{4: {Name: text}}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/slack-go/slack"
@@ -70,13 +71,21 @@ func (m *buttonMaker) link(label, address string) *slack.ButtonBlockElement {
 	return slack.NewButtonBlockElement(m.id(actionLink), "", plainText(label, maxLabel)).WithURL(u)
 }
 
-// openable is an address that a browser opens, if it is one of at most so many characters.
+// openable is an address that a browser opens, in letters of addresses only, if it is one of at most so many characters.
 func openable(address string, most int) (string, bool) {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(u.String()) > most || !utf8.ValidString(u.String()) {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return "", false
 	}
-	return u.String(), true
+	var b strings.Builder
+	for _, c := range []byte(u.String()) { // in which a query stands as it was
+		if c > ' ' && c <= '~' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String(), b.Len() <= most
 }
 
 // inLine is an address that a line of a card has room for. Longer ones have a button.
