@@ -21,6 +21,7 @@ type drawer struct {
 	// The running drawer's alone:
 	drawn map[string]time.Time // storms' cards by when they were drawn
 	stuck map[string]stuckCard // by attack
+	tried map[string]time.Time // cards whose last edit failed, by when that was
 
 	mu     sync.Mutex
 	cards  int       // that were outdated at the last look
@@ -34,7 +35,7 @@ type stuckCard struct {
 }
 
 func newDrawer(b *Bot, account string) *drawer {
-	d := &drawer{bot: b, account: account, wake: make(chan struct{}, 1), acted: make(chan struct{}, 1), drawn: map[string]time.Time{}, stuck: map[string]stuckCard{}}
+	d := &drawer{bot: b, account: account, wake: make(chan struct{}, 1), acted: make(chan struct{}, 1), drawn: map[string]time.Time{}, stuck: map[string]stuckCard{}, tried: map[string]time.Time{}}
 	signal(d.wake) // what was outdated before
 	return d
 }
@@ -93,6 +94,7 @@ func (d *drawer) run(held, more context.Context) {
 type outdated struct {
 	attack string
 	mark   commands.Mark
+	rests  bool // its edit failed a short while ago: others come first
 }
 
 // patience is how much longer a card may wait than one that was outdated as long, but more urgently. So figures are shown late when there are
@@ -107,8 +109,11 @@ func (o outdated) patience() time.Duration {
 	return 0
 }
 
-// compare orders cards: what somebody did, then storms, then the others by when their patience ends.
+// compare orders cards: what somebody did, then storms, then the others by when their patience ends; those that rest last.
 func (o outdated) compare(other outdated) int {
+	if o.rests != other.rests {
+		return compareBool(o.rests, other.rests)
+	}
 	if x, y := o.mark.Urgency, other.mark.Urgency; x != y && min(x, y) <= commands.UrgentStorm {
 		return int(x - y)
 	}
@@ -140,6 +145,7 @@ func (d *drawer) drawOne(ctx context.Context) (wait time.Duration, unless <-chan
 const (
 	stormEvery = 3 * time.Second // how long a storm's card shows the same at least: it grows all the time, and must not take every edit
 	whenWoken  = time.Hour       // nothing is to be drawn
+	restsFor   = 5 * redrawAgain // a card that can't be drawn gives way to others: else it could keep them all waiting
 )
 
 // next is the most urgent of the outdated cards; with wait > 0 there is none to be drawn now.
@@ -150,6 +156,7 @@ func (d *drawer) next(ctx context.Context) (o outdated, wait time.Duration, err 
 	}
 	now := d.bot.cfg.Now()
 	maps.DeleteFunc(d.stuck, func(attack string, s stuckCard) bool { return s.mark != marks[attack].ID || !now.Before(s.anew) })
+	maps.DeleteFunc(d.tried, func(_ string, at time.Time) bool { return now.Sub(at) >= restsFor })
 	var oldest time.Time
 	wait = whenWoken
 	for attack, mark := range marks {
@@ -164,7 +171,8 @@ func (d *drawer) next(ctx context.Context) (o outdated, wait time.Duration, err 
 			wait = min(wait, s.anew.Sub(now))
 			continue
 		}
-		if one := (outdated{attack, mark}); o.attack == "" || one.compare(o) < 0 {
+		_, rests := d.tried[attack]
+		if one := (outdated{attack, mark, rests}); o.attack == "" || one.compare(o) < 0 {
 			o = one
 		}
 	}
@@ -191,8 +199,10 @@ func (d *drawer) draw(ctx context.Context, o outdated) time.Duration {
 	}
 	at, err := d.bot.redraw(ctx, d.account, o)
 	if err == nil {
+		delete(d.tried, o.attack)
 		return 0
 	}
+	d.tried[o.attack] = d.bot.cfg.Now()
 	v, wait := judge(err)
 	d.bot.cfg.Log.Warn("redraw card", "account", d.account, "attack", o.attack, "err", err)
 	if v == lost || v == maybe || v == forbidden {

@@ -35,6 +35,7 @@ type slackWay struct {
 	all     []time.Time            // of edits
 	edits   map[string][]time.Time // by ts
 	posts   []string               // what they say
+	refuses string                 // the ts of a card of which no edit is taken, for a reason that nobody has heard of
 	refused int
 }
 
@@ -50,6 +51,13 @@ func (w *slackWay) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	req.Body = io.NopCloser(bytes.NewReader(body))
+	w.mu.Lock()
+	refuses := w.refuses
+	w.mu.Unlock()
+	if refuses != "" && form.Get("ts") == refuses {
+		_, err := answer.WriteString(`{"ok": false, "error": "unheard_of"}`)
+		return answer.Result(), err
+	}
 	w.to.ServeHTTP(answer, req)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -269,6 +277,31 @@ func TestEditsRestAsLongAsSlackWants(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		require.Len(t, l.way.edited(), 3, "one for each card")
 	})
+}
+
+// A card that Slack doesn't let be drawn keeps no other waiting, though somebody acted on it.
+func TestACardThatFailsKeepsNoOtherWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLive(t, 40)
+		l.poll(2)
+		time.Sleep(5 * time.Second)
+		l.way.refuse(l.card(commands.AttackID("acme", "x:0")))
+		l.claim(commands.AttackID("acme", "x:0"))
+		time.Sleep(time.Second)
+		l.poll(2)
+		time.Sleep(10 * time.Second)
+		require.Len(t, l.way.edited(), 1, "the other")
+		l.way.refuse("")
+		time.Sleep(5 * time.Second)
+		require.Len(t, l.way.edited(), 2, "and it is drawn when that is over")
+	})
+}
+
+func (w *slackWay) refuse(ts string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refuses = ts
 }
 
 // While Slack takes no posts a card says all the same that its attack is over: that is an edit.
