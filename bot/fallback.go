@@ -134,5 +134,5 @@ func worseNotice(a Account, n poller.News) string {
 		lead, what = "STORM worse, "+s.Blocking(), fmt.Sprintf("%d attacks on %s", s.Gathered, commands.Visible(s.On(a.Account), 20))
 		return notification(fmt.Sprintf("%s: %s, %s hits", lead, what, n.Attack.Hits))
 	}
-	return notification(fmt.Sprintf("%s: %s, %s hits, %s sources. %s", lead, what, n.Attack.Hits, n.Attack.SourceCount, commands.Where(n.Attack)))
+	return notification(fmt.Sprintf("%s: %s, %s hits, %s%s. %s", lead, what, n.Attack.Hits, n.Attack.SourceCount, commands.Plural(n.Attack.SourceCount.N, " source"), commands.Where(n.Attack)))
 }

@@ -121,3 +121,10 @@ func TestNotices(t *testing.T) {
 	}
 	golden(t, filepath.Join("testdata", "notices.txt"), notices.String())
 }
+
+func TestAnAttackOfOneSourceThatGetsWorse(t *testing.T) {
+	t.Parallel()
+	a := injection()
+	a.SourceCount = known(1)
+	require.Contains(t, worseNotice(Account{Account: situation(a).Account}, poller.News{Reason: poller.Worsened, Attack: a}), "1,530 hits, 1 source. POST")
+}
