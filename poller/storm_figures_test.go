@@ -1,0 +1,144 @@
+package poller_test
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/poller"
+)
+
+func TestAStormsFigures(t *testing.T) {
+	t.Parallel()
+	a, _ := stormy(t)
+	a.routes = []poller.Route{{}}
+	p := a.start()
+	a.addMany("a", 6, blocked, func(r *record) { r.sources = []string{"198.51.100.23", "192.0.2.1"} })
+	a.add("b:00", time.Minute, func(r *record) {
+		r.hits, r.sources, r.typ, r.app, r.begun = 40, []string{"203.0.113.9"}, "xss", 7, 2*time.Hour
+	})
+	a.add("b:01", 0, func(r *record) { r.hits, r.status = 60, "odd" })
+	a.add("c:00", 0, blocked, func(r *record) { r.state = "falsepositive" })
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
+	s := storms(a)[0]
+	odd := s.Storm.Odd
+	s.Storm.Odd = nil
+	require.Equal(t, &poller.Storm{
+		Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute, Began: noon.UTC(), Exceeded: noon.UTC(), Gathered: 8, Ongoing: 8, Hits: 700, Through: 2,
+		Status:  map[apiclient.Status]int{"blocked": 6, "not_blocked": 1, "unknown": 1},
+		Types:   map[string]int{"sqli": 7, "xss": 1},
+		Apps:    map[int64]int{4: 7, 7: 1},
+		Sources: map[netip.Addr]int{netip.MustParseAddr("198.51.100.23"): 6, netip.MustParseAddr("192.0.2.1"): 6, netip.MustParseAddr("203.0.113.9"): 1, netip.MustParseAddr("203.0.113.7"): 1},
+		Source:  netip.MustParseAddr("198.51.100.23"), Country: "FR", Behind: 6, OddCount: 2,
+	}, s.Storm)
+	require.Equal(t, []string{"b:00", "b:01"}, []string{odd[0].ID, odd[1].ID})
+	sum := s.Attack
+	require.Equal(t, "198.51.100.23 600", fmt.Sprint(sum.Sources[1].IP, " ", sum.Sources[1].Hits.N), "as busy as the other")
+	sum.Sources = nil
+	require.Equal(t, apiclient.Attack{
+		ID: s.Attack.ID, ClientID: 5, Domain: "shop.example.com", Path: "/login", Method: "POST", First: noon.Add(-2 * time.Hour).UTC(), Last: noon.UTC(),
+		Hits: apiclient.Known(700), SourceCount: apiclient.Known(4), BlockStatus: "monitored",
+	}, sum)
+
+	a.change("b:00", func(r *record) { r.status = "blocked" })
+	a.change("a:00", func(r *record) { r.hits = 150 })
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, time.Second), "the card must not say what isn't so")
+	a.change("a:00", func(r *record) { r.hits = 160 })
+	require.Empty(t, stormPoll(t, a, p, 2*time.Second), "figures wait for their minute")
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, time.Minute+2*time.Second), "and come then, though nothing changed any more")
+	require.Equal(t, int64(760), storms(a)[0].Storm.Hits)
+	require.Empty(t, stormPoll(t, a, p, 3*time.Minute))
+}
+
+func TestAStormWithoutOneSourceNamesThePlace(t *testing.T) {
+	t.Parallel()
+	a, p := stormy(t)
+	for i := range 6 {
+		a.add(fmt.Sprint("x:", i), 0, func(r *record) { r.sources = []string{fmt.Sprint("203.0.113.", i)} })
+	}
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
+	s := storms(a)[0].Storm
+	require.Equal(t, []any{"POST shop.example.com/login", 6, false, 0}, []any{s.Place, s.Behind, s.Source.IsValid(), s.OddCount})
+}
+
+// An incident that came a while before is told by its own card, and is none of the storm's; one on the first page of the poll that finds the storm
+// on the second is.
+func TestIncidentsBeforeAStormArentItsOwn(t *testing.T) {
+	t.Parallel()
+	a, p := stormy(t)
+	a.addMany("old", 110)
+	require.Equal(t, []string{"new attack S1", "grew S1"}, stormPoll(t, a, p, 0))
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 10*time.Minute))
+	a.add("i:0", 0, incident)
+	require.Equal(t, []string{"new incident i:0"}, stormPoll(t, a, p, 11*time.Minute))
+	a.at(11*time.Minute + 30*time.Second)
+	for i := range 97 {
+		hit(a, fmt.Sprintf("old:%02d", i), 11*time.Minute+30*time.Second, 101)
+	}
+	a.add("i:1", 0, incident)
+	a.addMany("new", 2)
+	a.addMany("more", 4, func(r *record) { r.last = r.last.Add(-time.Second) })
+	require.Equal(t, []string{"new incident i:1", "new attack new:00", "new attack new:01", "grew S1", "new attack S2"}, stormPoll(t, a, p, 11*time.Minute+30*time.Second))
+	s := storms(a)[1].Storm
+	require.Equal(t, []int{1, 2, 4}, []int{s.Incidents, s.Before, s.Gathered})
+}
+
+func TestAStormsSourcesThatArentListed(t *testing.T) {
+	t.Parallel()
+	a, p := stormy(t)
+	a.addMany("x", 4)
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
+	require.Equal(t, apiclient.Known(1), storms(a)[0].Attack.SourceCount)
+	a.change("x:00", func(r *record) { r.unlisted, r.hits = 2, 150 })
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, time.Minute))
+	require.Equal(t, apiclient.Figure{}, storms(a)[0].Attack.SourceCount, "they may be the others' or not")
+}
+
+// An attack whose denied source still tries doesn't go on, nor is it quiet.
+func TestAStormThatOnlyKnocks(t *testing.T) {
+	t.Parallel()
+	a, p := stormy(t)
+	a.addMany("x", 4)
+	a.addMany("y", 2, func(r *record) { r.sources = []string{"198.51.100.23"} })
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
+	knock := func(at time.Duration) []string {
+		a.at(at)
+		a.add(fmt.Sprint("denied:", at), 0, func(r *record) { r.typ, r.sources = "blocked_source", []string{"198.51.100.23"} })
+		return stormPoll(t, a, p, at)
+	}
+	knock(8 * time.Minute)
+	require.Equal(t, []int{6, 0}, []int{storms(a)[0].Storm.Ongoing, storms(a)[0].Storm.Knocking})
+	for at := 15 * time.Minute; at < 17*time.Minute; at += 30 * time.Second {
+		knock(at)
+	}
+	s := storms(a)[0]
+	require.Equal(t, []any{0, 2, false}, []any{s.Storm.Ongoing, s.Storm.Knocking, s.Quiet})
+	require.Equal(t, []string{"quiet S1"}, stormPoll(t, a, p, 32*time.Minute))
+	require.Equal(t, []int{0, 0}, []int{storms(a)[0].Storm.Ongoing, storms(a)[0].Storm.Knocking})
+}
+
+// What a storm gathered has no card to be drawn: an edit would be spent on each of them.
+func TestOnlyTheStormsCardIsDrawnAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := running(t, func(a *account) { a.storm = poller.StormConfig{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute} })
+		a.addMany("x", 5, func(r *record) { r.sources = []string{"192.0.2.10"} })
+		after(2 * time.Minute)
+		storm := storms(a)[0].Attack.ID
+		a.memory.redrawn()
+		a.mu.Lock()
+		a.entries = append(slices.Clone(a.entries), map[string]any{"id": 101, "list": "black", "rule_type": "ip_range", "subnet": "192.0.2.0/24", "pools": []int{0}, "expired_at": 4102444800})
+		a.mu.Unlock()
+		after(90 * time.Second)
+		require.Equal(t, []string{storm}, a.memory.redrawn(), "its source was denied")
+		a.fail(allFails)
+		after(95 * time.Second)
+		require.Equal(t, []string{storm}, a.memory.redrawn(), "its figures can't be refreshed")
+	})
+}
