@@ -73,14 +73,7 @@ func changeLine(ch commands.Change, s commands.Situation) commands.Text {
 	if ch.State == commands.StateUndone && ch.EndedBy == nil {
 		ch.EndedBy = &commands.Actor{Name: "somebody"}
 	}
-	effect := s.EffectLine(ch)
-	switch ended := ch.State == commands.StateDone && !ch.InForce(s.Now); {
-	case ended && len(effect) > 0:
-		effect = commands.Say(commands.Bold("ended"), ", ", effect)
-	case ended:
-		effect = commands.Say(commands.Bold("ended"))
-	}
-	return commands.ChangeLine(ch, effect)
+	return commands.ChangeLine(ch, s.EffectLine(ch))
 }
 
 func moreChanges(s commands.Situation, n int) commands.Text {

@@ -44,6 +44,17 @@ func effectCards() map[string]Card {
 		c.Situation.Changes, c.Situation.Effects = []commands.Change{ch}, map[string]commands.Effect{ch.ID: e}
 		c.Case.Owner = &commands.Owner{ID: "U0ANN", Name: "Anna Weber", Since: earlier(3 * time.Minute)}
 		change(&c.Situation)
+		for _, ch := range c.Situation.Changes {
+			for _, step := range ch.Steps {
+				switch {
+				case name == "gone", name == "no-longer", !ch.InForce(now):
+				case step.Entry != nil:
+					c.Situation.Entries = append(c.Situation.Entries, *step.Entry)
+				case step.Rule != nil:
+					c.Situation.Rules = append(c.Situation.Rules, *step.Rule)
+				}
+			}
+		}
 		cards["effect-"+name] = c
 	}
 	plain := func(*commands.Situation) {}
@@ -58,9 +69,10 @@ func effectCards() map[string]Card {
 		s.Changes = append(s.Changes, patching(s.Attack))
 	})
 	add("none", deny, one(commands.NoEffect, commands.Traffic{Through: through}), func(s *commands.Situation) {
-		s.Entries = append(s.Entries, *deny.Steps[0].Entry, apiclient.IPRule{List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"), Apps: []int{0}, Expires: now.Add(time.Hour)})
+		s.Entries = append(s.Entries, apiclient.IPRule{List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"), Apps: []int{0}, Expires: now.Add(time.Hour)})
 	})
 	add("no-longer", deny, one(commands.NoEffect, commands.Traffic{Through: through, Stopped: commands.Tally{N: 3, Last: earlier(8 * time.Minute)}}), plain)
+	add("gone", deny, one(commands.Works, commands.Traffic{Stopped: stopped}), func(s *commands.Situation) { s.LookedAt = now })
 	add("in-part", deny, one(commands.InPart, commands.Traffic{Through: through, Stopped: stopped}), plain)
 	add("unseen", deny, one(commands.Unseen, commands.Traffic{}), plain)
 	add("unlisted", deny, one(commands.Unseen, commands.Traffic{}), func(s *commands.Situation) { s.Attack.Sources = s.Attack.Sources[1:] })

@@ -124,10 +124,13 @@ func attackLine(a *Account, attack apiclient.Attack, now time.Time, card Text) T
 		figure(attack.Hits, "hit"), ", ", figure(attack.SourceCount, "source"), ", last hit ", ago(attack.Last, now), ": ", Code(Where(attack)))
 }
 
+// severalPaths is the path of a record that has several.
+const severalPaths = "[multiple]"
+
 // Where is what an attack hits: METHOD host/path.
 func Where(a apiclient.Attack) string {
 	host, path := Visible(a.Domain, maxHost), Visible(a.Path, maxPath)
-	if path == "[multiple]" {
+	if path == severalPaths {
 		path = "/… (several paths)"
 	}
 	return strings.TrimSpace(Visible(a.Method, 10) + " " + cmp.Or(host, "unknown host") + path)

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"cmp"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -21,7 +20,7 @@ type Effect struct {
 // Traffic is what was seen of the hits that a change is to stop. None of it is exact: the service counts samples.
 type Traffic struct {
 	Through Tally `json:"through,omitzero"` // let through; counted from when the change was to work for sure, its Last since it was accepted
-	Mixed   Tally `json:"mixed,omitzero"`   // in records of which the service blocks some or all, so that nobody can tell; likewise
+	Mixed   Tally `json:"mixed,omitzero"`   // in records that the service blocks in another way, in part or whole, so that nobody can tell; likewise
 	Stopped Tally `json:"stopped,omitzero"` // at least so many
 	After   Tally `json:"after,omitzero"`   // let through since a denial expired
 }
@@ -45,86 +44,6 @@ const (
 	Unseen   Finding = "unseen"    // nothing was seen by which it can be judged
 	CameBack Finding = "came back" // it was a denial that expired, and its source knocked to the end, or gets through since
 )
-
-// Glance is what one look at the service's records found.
-type Glance struct {
-	At    time.Time     // on this machine's clock
-	Since time.Time     // of the look before; zero: what stood there before isn't known
-	Skew  time.Duration // how far the service's clock is ahead of this machine's
-	Pairs []Pair        // the records that changed
-}
-
-// Pair is a record that changed.
-type Pair struct {
-	Before *apiclient.Attack // nil: it was not listed, or that isn't known
-	Now    apiclient.Attack
-}
-
-// growth is hits that came since the look before, at the latest.
-type growth struct {
-	n           int64
-	since, last time.Time
-}
-
-// glimpse is a pair taken apart: what came, in all and of each source that the service names.
-type glimpse struct {
-	record  apiclient.Attack
-	turned  bool // from not blocked to partly blocked: some were stopped
-	hits    growth
-	sources map[netip.Addr]growth
-}
-
-// glimpse takes a pair apart. Fewer hits than before are an effect of sampling, and of a source that wasn't listed before it isn't known how many
-// of its hits are new, unless all were listed.
-func (g Glance) glimpse(p Pair) glimpse {
-	s := glimpse{record: p.Now, sources: map[netip.Addr]growth{}}
-	grown := growth{since: g.Since, last: g.last(p.Now)}
-	var before apiclient.Attack
-	if p.Before == nil {
-		grown.since = p.Now.First.Add(-g.Skew)
-		before = apiclient.Attack{Hits: apiclient.Known(0), SourceCount: apiclient.Known(0)}
-	} else {
-		before = *p.Before
-		s.turned = before.Status() == apiclient.StatusNotBlocked && p.Now.Status() == apiclient.StatusPartly
-	}
-	s.hits = grown.by(before.Hits, p.Now.Hits)
-	all := before.SourceCount.Known && before.SourceCount.N == int64(len(before.Sources))
-	for _, source := range p.Now.Sources {
-		was, listed := shareOf(before, source.IP)
-		if _, twice := s.sources[source.IP]; twice || !listed && !all {
-			continue
-		}
-		if more := grown.by(was, source.Hits); more.n > 0 {
-			s.sources[source.IP] = more
-		}
-	}
-	return s
-}
-
-// last is a record's last hit on this machine's clock; at the latest, now.
-func (g Glance) last(a apiclient.Attack) time.Time {
-	if a.Last.IsZero() {
-		return g.At
-	}
-	return earlier(a.Last.Add(-g.Skew), g.At)
-}
-
-func (g growth) by(before, now apiclient.Figure) growth {
-	if before.Known && now.Known && now.N > before.N {
-		g.n = now.N - before.N
-	}
-	return g
-}
-
-// shareOf is how many of a record's hits a source sent; none of one that isn't listed.
-func shareOf(a apiclient.Attack, source netip.Addr) (hits apiclient.Figure, listed bool) {
-	for _, s := range a.Sources {
-		if s.IP == source {
-			return s.Hits, true
-		}
-	}
-	return apiclient.Known(0), false
-}
 
 // subject is what a change is judged by: all that one of its entries or its rule is to stop.
 type subject struct {
@@ -226,6 +145,16 @@ func (t Target) holds(source apiclient.Source) bool {
 		return strings.EqualFold(t.Value, source.Country)
 	}
 	return t.Kind == apiclient.KindRange && t.Prefix.Contains(source.IP)
+}
+
+// elsewhere reports whether the subject is for another application, place or part than an attack, as far as that tells.
+func (s subject) elsewhere(a apiclient.Attack) bool {
+	if s.target != nil {
+		return a.App.Known && !holdsFor(s.apps, []int{int(a.App.N)})
+	}
+	part, told := apiclient.ParameterPoint(a.Parameter)
+	otherPart := s.rule.Type == apiclient.RulePatch && s.rule.AttackType != anyAttack && told && part.String() != s.rule.Point.String()
+	return otherPart || a.App.Known && a.Path != severalPaths && !s.place(a)
 }
 
 // place reports whether a record is of exactly the place that the rule is for.

@@ -143,11 +143,16 @@ func (j judge) part(t Traffic, c Change, now time.Time) Finding {
 // afterwards is what is found of a denial that expired: a finding stays what it was unless the source goes on.
 func (e Effect) afterwards(c Change, ongoing time.Duration) Finding {
 	for _, t := range e.Parts {
-		if t.After.N > 0 || t.Stopped.N > 0 && c.Until.Sub(t.Stopped.Last) < ongoing {
+		if t.After.N > 0 || t.knockedTo(c.Until, ongoing) {
 			return CameBack
 		}
 	}
 	return e.Finding
+}
+
+// knockedTo reports whether its source went on when the denial expired, as far as what was stopped tells.
+func (t Traffic) knockedTo(end time.Time, ongoing time.Duration) bool {
+	return t.Stopped.N > 0 && end.Sub(t.Stopped.Last) < ongoing
 }
 
 // watched reports whether something is to be seen of a change: it is in force, or was a denial that expired lately.

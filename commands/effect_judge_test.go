@@ -54,7 +54,7 @@ func TestJudging(t *testing.T) {
 	}{
 		"a record that is partly blocked mixes both": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
 			return x.record("a", "Partially blocked", 100+m, share("203.0.113.7", 50+m))
-		}, commands.Unseen, "nothing was reported as stopped by it, and 4 more hits in records that the service only partly blocks"},
+		}, commands.Unseen, "nothing was reported as stopped by it, and 4 more hits in records that the service blocks in another way, in part or whole"},
 		"its own hits stopped": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
 			return x.record("a", "monitored", 100+m, share("203.0.113.7", 50))
 		}, commands.Unseen, "neither stopped nor let through"},

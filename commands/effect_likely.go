@@ -2,28 +2,79 @@ package commands
 
 import (
 	"slices"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 )
 
 // Likely are the reasons for which a change may have no effect that fit what is known, the likeliest first.
 func (s Situation) Likely(c Change) []Text {
+	all := s.hindrances(c)
+	for _, sub := range c.subjects() {
+		if sub.target == nil {
+			continue
+		}
+		if at, _, shared := s.Scene.busiest(*sub.target); shared {
+			all = append(all, Say(Code(at.String()), " looks as a CDN or balancer that many come through"))
+		}
+	}
+	if s.gone(c) {
+		all = append(all, Say("it is no longer listed at the service: somebody removed or changed it"))
+	}
+	if len(all) == 0 {
+		all = append(all, Say("a node's own setting overrides it, or nodes see the traffic out of band and can't block"))
+	}
+	return all[:min(3, len(all))]
+}
+
+// hindrances are the reasons that the lists, the rules and the configuration tell.
+func (s Situation) hindrances(c Change) []Text {
 	all := s.powerless()
 	for _, sub := range c.subjects() {
 		if sub.target != nil {
 			all = append(all, s.overruled(sub)...)
 		}
 	}
-	if !s.LookedAt.IsZero() && s.LookedAt.Sub(c.At) > listedWithin && c.mode() == "" && !s.stands(c) {
-		all = append(all, Say("it is no longer listed at the service: somebody removed or replaced it"))
-	}
 	if c.rules() {
 		all = append(all, s.allowed()...)
 	}
-	if len(all) == 0 {
-		all = append(all, Say("a node's own setting overrides it, or nodes see the traffic out of band and can't block"))
+	return all
+}
+
+// gone reports whether what a change made was taken off, as far as somebody looked.
+func (s Situation) gone(c Change) bool {
+	return s.lookedAfter(c) && slices.ContainsFunc(c.Steps, func(step Step) bool { return step.Done && !s.stands(step) })
+}
+
+// shortened is when what a change put on a list ends by now, if somebody has it end sooner than it was made to.
+func (s Situation) shortened(c Change) (end time.Time) {
+	for _, step := range c.Steps {
+		if s.lookedAfter(c) && step.Done && step.Kind == AddEntry {
+			if _, ok := longEnough(*step.Entry, s.Entries); !ok {
+				end = s.holds(*step.Entry).Expires
+			}
+		}
 	}
-	return all[:min(3, len(all))]
+	return end
+}
+
+// lookedAfter reports whether the lists and rules that are known must show what a change in force did.
+func (s Situation) lookedAfter(c Change) bool {
+	return c.InForce(s.Now) && !s.LookedAt.IsZero() && s.LookedAt.Sub(c.At) > listedWithin
+}
+
+// aimedElsewhere reports whether all that the change does is for something else than the attack.
+func (s Situation) aimedElsewhere(c Change) bool {
+	all := c.subjects()
+	return !IsStorm(s.Attack.ID) && len(all) > 0 && !slices.ContainsFunc(all, func(sub subject) bool { return !sub.elsewhere(s.Attack) })
+}
+
+// notHere says what the change is for instead.
+func (s Situation) notHere(c Change) Text {
+	if c.rules() {
+		return Say("the rule is for another place or part of the request than this attack's")
+	}
+	return Say("the entry is for other applications only than ", s.Account.AppName(s.Attack.App))
 }
 
 // powerless says that nothing can be blocked on the attack's application.
@@ -39,7 +90,7 @@ func (s Situation) powerless() (all []Text) {
 	return all
 }
 
-// overruled says why an entry may not be heeded: the allowlist wins, it is for other applications, or its source is something that many come through.
+// overruled says why an entry may not be heeded: the allowlist wins.
 func (s Situation) overruled(sub subject) (all []Text) {
 	want := apiclient.IPRule{Kind: sub.target.Kind, Subnet: sub.target.Prefix, Apps: sub.apps}
 	if sub.target.Kind != apiclient.KindRange {
@@ -49,12 +100,6 @@ func (s Situation) overruled(sub subject) (all []Text) {
 		if e.List == apiclient.ListAllow && overlapsEntry(e, want) && meet(e.Apps, sub.apps) {
 			all = append(all, Say(Code(names(e)), " is on the allowlist", untilText(e.Expires), ", which wins"))
 		}
-	}
-	if s.Attack.App.Known && !holdsFor(sub.apps, []int{int(s.Attack.App.N)}) {
-		all = append(all, Say("the entry is for other applications only than ", s.Account.AppName(s.Attack.App)))
-	}
-	if at, _, shared := s.Scene.busiest(*sub.target); shared {
-		all = append(all, Say(Code(at.String()), " looks as a CDN or balancer that many come through"))
 	}
 	return all
 }
@@ -72,30 +117,35 @@ func (s Situation) allowed() (all []Text) {
 	return all
 }
 
-// stands reports whether all that the change made is still listed.
-func (s Situation) stands(c Change) bool {
-	return !slices.ContainsFunc(c.Steps, func(step Step) bool {
-		switch {
-		case !step.Done:
-			return false
-		case step.Kind == AddEntry:
-			_, ok := longEnough(*step.Entry, s.Entries)
-			return !ok
-		case step.Kind == CreateRule:
-			return !slices.ContainsFunc(s.Rules, func(r apiclient.Rule) bool { return apiclient.SameRule(r, *step.Rule) })
-		}
-		return false
-	})
+// stands reports whether what a step made is still listed, or something that does at least as much, however long.
+func (s Situation) stands(step Step) bool {
+	switch {
+	case step.Kind == AddEntry:
+		return s.holds(*step.Entry).List != ""
+	case step.Kind == CreateRule && step.Rule.Type == apiclient.RuleMode:
+		return s.modeStands(*step.Rule)
+	case step.Kind == CreateRule:
+		return slices.ContainsFunc(s.Rules, func(r apiclient.Rule) bool {
+			return r.ID == step.ID || apiclient.SameRule(r, *step.Rule) || apiclient.CoversPatch(r, *step.Rule)
+		})
+	}
+	return true
 }
 
-// mode is the mode that the change set; "" if it set none.
-func (c Change) mode() string {
-	for _, s := range c.Steps {
-		if s.Kind == CreateRule && s.Rule.Type == apiclient.RuleMode {
-			return s.Rule.Mode
+// holds is the entry that lasts longest of those that do at least as much as another; the zero one if there is none.
+func (s Situation) holds(want apiclient.IPRule) (longest apiclient.IPRule) {
+	for _, e := range s.Entries {
+		if e.List == want.List && coversEntry(e, want) && holdsFor(e.Apps, want.Apps) && (longest.List == "" || e.Expires.After(longest.Expires)) {
+			longest = e
 		}
 	}
-	return ""
+	return longest
+}
+
+// modeStands reports whether an application still has the mode that a rule set.
+func (s Situation) modeStands(rule apiclient.Rule) bool {
+	scope, ok := apiclient.ConditionsScope(rule.Conditions)
+	return !ok || !scope.App.Known || rule.Mode == apiclient.ModeDefault || ModeByRules(s.Rules, int(scope.App.N)) == rule.Mode
 }
 
 func (c Change) rules() bool {

@@ -165,7 +165,7 @@ func TestADenialThatSomebodyTookOff(t *testing.T) {
 	x.watches(10 * time.Minute)
 	require.Equal(t, commands.NoEffect, x.effect(ch).Finding)
 	require.Contains(t, x.line(ch), "works NO LONGER: the last was stopped ")
-	require.Contains(t, x.line(ch), "Likely: it is no longer listed at the service: somebody removed or replaced it")
+	require.Contains(t, x.line(ch), "Likely: it is no longer listed at the service: somebody removed or changed it")
 	require.Equal(t, []commands.Finding{commands.NoEffect}, x.told())
 }
 
@@ -211,7 +211,7 @@ func TestAPatchIsJudgedByItsOwnPart(t *testing.T) {
 	x.watch.Again()
 	x.watches(80 * time.Minute)
 	require.Equal(t, commands.Unseen, x.effect(ch).Finding)
-	require.Contains(t, x.line(ch), "unknown whether it works: nothing of it was seen since 2026-11-20 03:00 UTC, neither stopped nor let through")
+	require.Contains(t, x.line(ch), "unknown whether it works: the rule is for another place or part of the request than this attack's, and nothing was seen there")
 }
 
 func TestASourceThatIsGone(t *testing.T) {
@@ -254,7 +254,7 @@ func TestADenialExpiresWhileItsSourceKnocks(t *testing.T) {
 	x.watch.Again()
 	x.watches(10 * time.Minute)
 	require.Equal(t, []commands.Finding{commands.CameBack}, x.told())
-	require.Contains(t, x.line(ch), "its source came back: it knocked to the end, the last time 2026-11-20 03:")
+	require.Contains(t, x.line(ch), "its source knocked to the end, the last time 2026-11-20 03:")
 	x.watches(10 * time.Minute)
 	require.Regexp(t, "its source came back: [0-9,]+ hits got through since 2026-11-20 03:1", x.line(ch))
 	require.Len(t, x.told(), 1)

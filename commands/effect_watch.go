@@ -33,14 +33,14 @@ type Effects interface {
 type Judged struct {
 	Change Change
 	Effect Effect
-	Turned bool // the finding is another than before
+	Turned bool // the finding, in words, is another than before
 	Tell   bool // people are told: it has no effect though it should, or what it denied came back
 }
 
-// Urgency is how soon the card is to show it.
+// Urgency is how soon the card is to show it: who made the change waits for what comes of it.
 func (j Judged) Urgency() Urgency {
 	if j.Turned {
-		return UrgentState
+		return UrgentActed
 	}
 	return UrgentFigures
 }
@@ -58,11 +58,12 @@ type EffectWatch struct {
 	subjects map[string][]subject
 	effects  map[string]Effect // by change, as seen
 	saved    map[string]Effect // and as written down
+	most     highs
 }
 
 // NewEffectWatch makes the watch of an account. Speed is how many times faster than the real service this one is; 0: it is the real one.
 func NewEffectWatch(account *Account, memory Effects, speed float64) *EffectWatch {
-	return &EffectWatch{account: account, memory: memory, judge: judge{speed}}
+	return &EffectWatch{account: account, memory: memory, judge: judge{speed}, most: highs{}}
 }
 
 // Again says that the account's changes may be others by now.
@@ -130,8 +131,9 @@ func (w *EffectWatch) observe(g Glance) {
 	}
 	seen := make([]glimpse, len(g.Pairs))
 	for i, p := range g.Pairs {
-		seen[i] = g.glimpse(p)
+		seen[i] = g.glimpse(p, w.most)
 	}
+	w.most.forget(g.At)
 	for _, ch := range w.changes {
 		e, news := w.effects[ch.ID], seen
 		if g.Since.IsZero() { // of what came before only what is written down is known, and must not be counted twice
@@ -147,9 +149,10 @@ func (w *EffectWatch) worthSaving(now time.Time) (all []Judged) {
 	for _, ch := range w.changes {
 		e, saved := w.effects[ch.ID], w.saved[ch.ID]
 		e.Finding, e.At = w.judge.finding(e, ch, now, w.account.OngoingFor), now
-		turned := e.Finding != saved.Finding
+		turned := e.Finding != saved.Finding || e.head() != saved.head()
 		switch age := now.Sub(saved.At); {
 		case turned:
+		case e.Finding != NotYet && !e.From.Equal(saved.From): // what is said to be seen "since" is another time
 		case e.Finding == NotYet && saved.At.IsZero(), maps.Equal(e.Parts, saved.Parts), age < figuresSoonest:
 			continue
 		case e.figures() < 2*saved.figures() && age < figuresLatest:

@@ -8,21 +8,21 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// words say what was seen of a change; nothing while it need not work yet.
-func (e Effect) words(c Change) Text {
+// words say what was seen of a change; nothing while it need not work yet. A source that knocks goes on for so long after its last hit.
+func (e Effect) words(c Change, ongoing time.Duration) Text {
 	if keys := c.parts(); len(keys) > 1 {
-		return e.several(keys, c)
+		return e.several(keys, c, ongoing)
 	}
 	var t Traffic
 	for _, one := range e.Parts {
 		t = one
 	}
-	head := Bold(heads[e.Finding])
+	head := Bold(e.head())
 	switch e.Finding {
 	case Works:
 		return Say(head, ": ", e.quiet(t, c), ", at least ", number64(t.Stopped.N), " stopped, the last ", t.Stopped.Last)
 	case InPart:
-		return Say(Bold("works in part"), ": at least ", number64(t.Stopped.N), " stopped, ", t.leak())
+		return Say(head, ": at least ", number64(t.Stopped.N), " stopped, ", t.leak())
 	case NoEffect:
 		if t.Stopped.N > 0 {
 			return Say(Bold("works NO LONGER"), ": the last was stopped ", t.Stopped.Last, ", ", t.leak())
@@ -31,7 +31,10 @@ func (e Effect) words(c Change) Text {
 	case Unseen:
 		return Say(head, ": ", e.unseen(t, c))
 	case CameBack:
-		return Say(head, ": ", t.back())
+		if t.After.N == 0 {
+			return Say(head, ", the last time ", t.Stopped.Last)
+		}
+		return Say(head, ": ", number64(t.After.N), Plural(t.After.N, " hit"), " got through since ", t.After.First, ", the last ", t.After.Last)
 	}
 	return nil
 }
@@ -44,9 +47,9 @@ func (e Effect) brief() Text {
 	}
 	switch e.Finding {
 	case Works, InPart:
-		return Say(Bold(heads[e.Finding]), ", at least ", number64(stopped), " stopped")
+		return Say(Bold(e.head()), ", at least ", number64(stopped), " stopped")
 	case NoEffect, Unseen, CameBack:
-		return Say(Bold(heads[e.Finding]))
+		return Say(Bold(e.head()))
 	}
 	return nil
 }
@@ -54,6 +57,21 @@ func (e Effect) brief() Text {
 // heads are the findings in words, of one source or rule.
 var heads = map[Finding]string{
 	Works: "works", InPart: "works in part", NoEffect: "NO EFFECT", Unseen: "unknown whether it works", CameBack: "its source came back",
+}
+
+// head is the finding in words, as far as it is sure.
+func (e Effect) head() string {
+	through, back := false, false
+	for _, t := range e.Parts {
+		through, back = through || t.Through.N > 0, back || t.After.N > 0
+	}
+	switch {
+	case e.Finding == InPart && !through:
+		return "works, at least in part"
+	case e.Finding == CameBack && !back:
+		return "its source knocked to the end"
+	}
+	return heads[e.Finding]
 }
 
 // quiet says since when nothing got through, as far as it was watched.
@@ -64,7 +82,7 @@ func (e Effect) quiet(t Traffic, c Change) Text {
 // leak says what got through, or may have.
 func (t Traffic) leak() Text {
 	if t.Through.N == 0 {
-		return Say(number64(t.Mixed.N), Plural(t.Mixed.N, " more hit"), " in records that the service only partly blocks: whether any got through, nobody can tell")
+		return Say(number64(t.Mixed.N), Plural(t.Mixed.N, " more hit"), " in records that the service blocks in another way, in part or whole: whether any got through, nobody can tell")
 	}
 	return Say(number64(t.Through.N), Plural(t.Through.N, " hit"), " got through since ", t.Through.First, ", the last ", t.Through.Last)
 }
@@ -77,39 +95,37 @@ func (e Effect) unseen(t Traffic, c Change) Text {
 	return Say("nothing of it was seen since ", later(later(c.At, e.From), later(t.Through.Last, t.Mixed.Last)), ", neither stopped nor let through: stopped or gone, nobody can tell")
 }
 
-func (t Traffic) back() Text {
-	if t.After.N > 0 {
-		return Say(number64(t.After.N), Plural(t.After.N, " hit"), " got through since ", t.After.First, ", the last ", t.After.Last)
-	}
-	return Say("it knocked to the end, the last time ", t.Stopped.Last)
-}
-
 // several says of a change that denies several sources what was seen of how many, and which it doesn't stop.
-func (e Effect) several(keys []string, c Change) Text {
+func (e Effect) several(keys []string, c Change, ongoing time.Duration) Text {
 	if e.Finding == NotYet {
 		return nil
 	}
-	var all Traffic
-	var leaks, back []string
-	stopped, last := 0, time.Time{}
+	var leaks, back, knocked []string
+	stopped, hits, last := 0, int64(0), time.Time{}
 	for _, key := range keys {
 		t := e.Parts[key]
+		through := later(t.Through.Last, t.Mixed.Last)
 		switch {
-		case t.After.N > 0 || e.Finding == CameBack && t.Stopped.N > 0:
+		case t.After.N > 0:
 			back = append(back, key)
+		case e.Finding == CameBack && t.knockedTo(c.Until, ongoing):
+			knocked = append(knocked, key)
+		case t.Through.N+t.Mixed.N > 0 && through.After(t.Stopped.Last):
+			leaks, last = append(leaks, key), later(last, through)
 		case t.Stopped.N > 0:
-			stopped++
-		case t.Through.N+t.Mixed.N > 0:
-			leaks = append(leaks, key)
+			stopped, hits = stopped+1, hits+t.Stopped.N
 		}
-		all.Stopped.N += t.Stopped.N
-		last = later(last, later(t.Through.Last, t.Mixed.Last))
 	}
-	if len(back) > 0 {
+	switch {
+	case len(back) > 0:
 		return Say(Bold("sources came back"), ": ", naming(back))
+	case len(knocked) > 0:
+		return Say(Bold("sources knocked to the end"), ": ", naming(knocked))
 	}
-	line := Say(Bold(heads[e.Finding]), ": ")
-	line = Say(line, "stops ", stopped, " of ", count(len(keys), "source"), " (at least ", number64(all.Stopped.N), Plural(all.Stopped.N, " hit"), ")")
+	line := Say(Bold(e.head()), ": stops ", stopped, " of ", count(len(keys), "source"))
+	if stopped > 0 {
+		line = Say(line, " (at least ", number64(hits), Plural(hits, " hit"), ")")
+	}
 	if rest := len(keys) - stopped - len(leaks); rest > 0 {
 		line = Say(line, ", ", rest, " not seen since ", later(c.At, e.From))
 	}
@@ -155,19 +171,40 @@ func (c Change) shouldWork() Text {
 	return by
 }
 
-// EffectLine is what was seen of a change of the situation, and the likely reasons where it does nothing; nothing while it need not work yet.
+// EffectLine is what was seen of a change of the situation, and why it may do nothing, or that it ended; nothing while it need not work yet and still can.
 func (s Situation) EffectLine(c Change) Text {
+	line := s.seen(c)
+	switch ended := c.State == StateDone && !c.InForce(s.Now); {
+	case ended && len(line) > 0:
+		return Say(Bold("ended"), ", ", line)
+	case ended:
+		return Say(Bold("ended"))
+	}
+	if end := s.shortened(c); !end.IsZero() {
+		short := Say(Bold("somebody shortened it"), " at the service: it ends ", end)
+		if len(line) == 0 {
+			return short
+		}
+		return Say(short, "; ", line)
+	}
+	return line
+}
+
+func (s Situation) seen(c Change) Text {
 	e := s.Effects[c.ID]
-	line := e.words(c)
+	line := e.words(c, s.Account.OngoingFor)
+	hindrances := s.hindrances(c)
 	switch {
-	case len(line) == 0:
-		return nil
 	case c.expired(s.Now) && e.Finding != CameBack:
 		return nil
 	case e.Finding == NoEffect:
 		return Say(line, ". Likely: ", joined(s.Likely(c), "; "))
-	case e.Finding == Unseen && len(s.powerless()) > 0:
-		return Say(line, ". Likely: ", joined(s.powerless(), "; "))
+	case s.gone(c):
+		return Say(Bold("no longer in force"), ": somebody removed or changed it at the service")
+	case e.Finding == Unseen && s.aimedElsewhere(c):
+		return Say(Bold(e.head()), ": ", s.notHere(c), ", and nothing was seen there")
+	case e.Finding == Unseen && len(hindrances) > 0:
+		return Say(line, ". Likely: ", joined(hindrances, "; "))
 	case e.Finding == Unseen && s.unlisted(c):
 		return Say(line, "; the service lists only the top sources, and it is not among them")
 	}
@@ -176,7 +213,7 @@ func (s Situation) EffectLine(c Change) Text {
 
 // NoEffectLines say that a change does nothing though it should, and why that may be, or that what it denied came back.
 func (s Situation) NoEffectLines(c Change) []Text {
-	lines := []Text{Say(Bold(c.Does), ": ", s.Effects[c.ID].words(c))}
+	lines := []Text{Say(Bold(c.Does), ": ", s.Effects[c.ID].words(c, s.Account.OngoingFor))}
 	if s.Effects[c.ID].Finding == NoEffect {
 		lines = append(lines, Say("Likely: ", joined(s.Likely(c), "; ")))
 	}
@@ -213,11 +250,12 @@ func (s Situation) StillThrough(quiet bool) Text {
 	var targets []Target
 	for _, c := range s.Changes {
 		finding := s.Effects[c.ID].Finding
-		if !c.InForce(s.Now) || finding == NoEffect {
+		if !c.InForce(s.Now) || finding == NoEffect || s.gone(c) {
 			continue
 		}
 		for _, sub := range c.subjects() {
 			switch {
+			case sub.elsewhere(s.Attack):
 			case sub.target != nil:
 				denies, targets = true, append(targets, *sub.target)
 			case finding == NotYet && sub.rule.Type == apiclient.RulePatch:

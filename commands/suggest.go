@@ -125,7 +125,7 @@ func (s Situation) deniable() (*apiclient.Source, Text) {
 		return nil, Say("No quick deny: ", s.Account.AppName(s.Attack.App), " can't block, so it would stop nothing there")
 	}
 	for _, ch := range s.Changes {
-		if ch.InForce(s.Now) && ch.Line.Name == "deny" && slices.Contains(ch.Line.Words, t.String()) {
+		if ch.InForce(s.Now) && !s.gone(ch) && ch.Line.Name == "deny" && slices.Contains(ch.Line.Words, t.String()) {
 			return nil, nil // its own line on the card says so
 		}
 	}
@@ -181,7 +181,7 @@ func (s Situation) patchable() (spec patchSpec, fits bool, why string) {
 	}
 	for _, ch := range s.Changes {
 		for _, step := range ch.Steps {
-			if ch.InForce(s.Now) && step.Kind == CreateRule && step.Rule.Type == apiclient.RulePatch {
+			if ch.InForce(s.Now) && !s.gone(ch) && step.Kind == CreateRule && step.Rule.Type == apiclient.RulePatch {
 				return spec, false, ""
 			}
 		}
@@ -250,7 +250,7 @@ func (s Situation) modeButton() (Suggestion, bool) {
 	}
 	now := ModeByRules(s.Rules, int(app.N))
 	for _, ch := range s.Changes {
-		if ch.InForce(s.Now) && ch.Line.Name == "mode" {
+		if ch.InForce(s.Now) && !s.gone(ch) && ch.Line.Name == "mode" {
 			return Suggestion{}, false
 		}
 	}

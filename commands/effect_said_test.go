@@ -1,0 +1,236 @@
+package commands_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+// atFour is when the tests of what a card says look at it.
+var atFour = time.Date(2026, 11, 20, 4, 0, 0, 0, time.UTC)
+
+// entryFor is an entry of a list for a source, until five.
+func entryFor(list, subnet string, apps ...int) apiclient.IPRule {
+	return apiclient.IPRule{List: list, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix(subnet), Apps: apps, Expires: atFour.Add(time.Hour)}
+}
+
+// deniedBy is a change of half an hour ago that made these entries.
+func deniedBy(entries ...apiclient.IPRule) commands.Change {
+	ch := commands.Change{ID: "c1", Account: "acme", State: commands.StateDone, At: atFour.Add(-30 * time.Minute), Until: atFour.Add(time.Hour), When: "in about 1 min"}
+	for _, e := range entries {
+		ch.Steps = append(ch.Steps, commands.Step{Kind: commands.AddEntry, Entry: &e, Sent: true, Done: true, ID: 101})
+	}
+	return ch
+}
+
+// said is a card's line of what was seen of a change at an attack on Shop, whose entries stand at the service.
+func said(ch commands.Change, e commands.Effect, change func(s *commands.Situation)) string {
+	s := commands.Situation{
+		Account: &commands.Account{Name: "acme", Applications: map[int]commands.Application{4: {Name: "Shop"}, 7: {Name: "Legacy"}}, OngoingFor: 15 * time.Minute},
+		Now:     atFour, LookedAt: atFour, Changes: []commands.Change{ch}, Effects: map[string]commands.Effect{ch.ID: e},
+		Attack: apiclient.Attack{
+			ID: "x:1", App: apiclient.Known(4), Domain: "shop.example.com", Path: "/login", Method: "POST", Type: "sqli", BlockStatus: "monitored",
+			SourceCount: apiclient.Known(3), Sources: []apiclient.Source{share("203.0.113.7", 50), share("203.0.113.8", 40), share("203.0.113.9", 30)},
+		},
+	}
+	for _, step := range ch.Steps {
+		if step.Entry != nil {
+			s.Entries = append(s.Entries, *step.Entry)
+		} else {
+			s.Rules = append(s.Rules, *step.Rule)
+		}
+	}
+	change(&s)
+	return commands.ChangeLine(ch, s.EffectLine(ch)).String() + " | " + s.StillThrough(false).String()
+}
+
+// seenOf is what was seen of one source.
+func seenOf(f commands.Finding, source string, t commands.Traffic) commands.Effect {
+	return commands.Effect{Finding: f, Parts: map[string]commands.Traffic{source: t}}
+}
+
+func hitsUntil(n int64, last time.Duration) commands.Tally {
+	return commands.Tally{N: n, First: atFour.Add(-20 * time.Minute), Last: atFour.Add(-last)}
+}
+
+// What the lists say about a measure stands beside what was seen of it: somebody else may have taken it off, and a quiet source then proves nothing.
+func TestWhatTheListsSayIsSaid(t *testing.T) {
+	t.Parallel()
+	const source = "203.0.113.7"
+	here := deniedBy(entryFor(apiclient.ListDeny, source+"/32", apiclient.AllApps))
+	there := deniedBy(entryFor(apiclient.ListDeny, source+"/32", 7))
+	works := seenOf(commands.Works, source, commands.Traffic{Stopped: hitsUntil(10, 12*time.Minute)})
+	off := func(s *commands.Situation) { s.Entries = nil }
+
+	require.Contains(t, said(here, works, func(*commands.Situation) {}), "works: nothing through since")
+	gone := said(here, works, off)
+	require.Contains(t, gone, "no longer in force: somebody removed or changed it at the service")
+	require.NotContains(t, gone, "works:")
+	require.NotContains(t, gone, "Still through")
+	require.Contains(t, said(here, commands.Effect{}, off), "no longer in force: somebody removed or changed it at the service", "also before it is judged")
+	require.NotContains(t, said(here, works, func(s *commands.Situation) { s.Entries, s.LookedAt = nil, time.Time{} }), "no longer", "nobody looked")
+
+	shortened := said(here, works, func(s *commands.Situation) { s.Entries[0].Expires = atFour.Add(10 * time.Minute) })
+	require.Contains(t, shortened, "somebody shortened it at the service: it ends 2026-11-20 04:10 UTC; works: nothing through since")
+	require.Contains(t, shortened, "Still through: up to 2 other sources")
+
+	allowed := func(s *commands.Situation) {
+		s.Entries = append(s.Entries, entryFor(apiclient.ListAllow, "203.0.113.0/24", apiclient.AllApps))
+	}
+	require.Contains(t, said(here, seenOf(commands.Unseen, source, commands.Traffic{Mixed: hitsUntil(4, time.Minute)}), allowed), "Likely: 203.0.113.0/24 is on the allowlist")
+	require.Contains(t, said(here, seenOf(commands.Unseen, source, commands.Traffic{}), func(s *commands.Situation) {
+		conditions := []apiclient.Condition{{Type: "equal", Point: []any{"instance"}, Value: "4"}}
+		s.Rules = append(s.Rules, apiclient.Rule{ID: 9, Type: apiclient.RuleMode, Mode: apiclient.ModeOff, Conditions: conditions})
+	}), "Likely: the mode of Shop is off: nothing is blocked there")
+
+	elsewhere := said(there, commands.Effect{Finding: commands.Unseen}, func(*commands.Situation) {})
+	require.Contains(t, elsewhere, "the entry is for other applications only than Shop")
+	require.NotContains(t, elsewhere, "stopped or gone")
+	require.NotContains(t, elsewhere, "Still through", "it denies nothing here")
+	require.NotContains(t, said(there, seenOf(commands.NoEffect, source, commands.Traffic{Through: hitsUntil(9, time.Minute)}), func(*commands.Situation) {}),
+		"other applications", "what got through there is no matter of this one")
+	require.Contains(t, said(here, seenOf(commands.Works, source, commands.Traffic{}), func(*commands.Situation) {}), "Still through: up to 2 other sources")
+}
+
+// Of several sources each is said to be what it is.
+func TestSeveralSourcesAreNotMixedUp(t *testing.T) {
+	t.Parallel()
+	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", 0), entryFor(apiclient.ListDeny, "203.0.113.8/32", 0), entryFor(apiclient.ListDeny, "203.0.113.9/32", 0))
+	plain := func(*commands.Situation) {}
+	through := commands.Traffic{Stopped: hitsUntil(10, 12*time.Minute), Through: hitsUntil(5, time.Minute)}
+	noLonger := said(ch, commands.Effect{Finding: commands.NoEffect, Parts: map[string]commands.Traffic{"203.0.113.7": through, "203.0.113.8": through, "203.0.113.9": through}}, plain)
+	require.Contains(t, noLonger, "NO EFFECT: stops 0 of 3 sources, gets through: 203.0.113.7, 203.0.113.8, 203.0.113.9")
+
+	ch.Until = atFour.Add(-time.Minute)
+	back := said(ch, commands.Effect{Finding: commands.CameBack, Parts: map[string]commands.Traffic{
+		"203.0.113.7": {Stopped: hitsUntil(10, 2*time.Minute)}, "203.0.113.8": {Stopped: hitsUntil(10, 3*time.Hour)},
+	}}, plain)
+	require.Contains(t, back, "203.0.113.7")
+	require.NotContains(t, back, "203.0.113.8 ", "it was last heard of hours before")
+	require.NotContains(t, back, "came back", "it knocked to the end: whether it came back nobody saw")
+}
+
+// Who knocked to the end did not come back yet.
+func TestKnockingToTheEndIsNotComingBack(t *testing.T) {
+	t.Parallel()
+	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", 0))
+	ch.Until = atFour
+	plain := func(*commands.Situation) {}
+	knocked := said(ch, seenOf(commands.CameBack, "203.0.113.7", commands.Traffic{Stopped: hitsUntil(10, time.Minute)}), plain)
+	require.Contains(t, knocked, "its source knocked to the end, the last time")
+	require.NotContains(t, knocked, "came back")
+	require.Contains(t, said(ch, seenOf(commands.CameBack, "203.0.113.7", commands.Traffic{After: hitsUntil(3, 0)}), plain), "its source came back: 3 hits got through since")
+}
+
+// A record that is blocked in another way lets nothing through for sure.
+func TestBlockedInAnotherWay(t *testing.T) {
+	t.Parallel()
+	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", 0))
+	line := said(ch, seenOf(commands.Unseen, "203.0.113.7", commands.Traffic{Mixed: hitsUntil(4, time.Minute)}), func(s *commands.Situation) { s.Attack.BlockStatus = "blocked" })
+	require.Contains(t, line, "4 more hits in records that the service blocks in another way, in part or whole: whether any got through, nobody can tell")
+}
+
+// Sampled counts fall and rise again: that is no new hit.
+func TestCountsThatFallAndRiseAgainAreNoHits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	x := w.watcher()
+	is := func(m int64) apiclient.Attack {
+		own := int64(100)
+		if m%2 == 1 {
+			own = 80 // sampled, or not among the top for once
+		}
+		a := x.record("a", "monitored", 1000+m, share("203.0.113.7", own), share("198.51.100.4", 500+m))
+		if m%4 == 3 {
+			a.Sources = a.Sources[1:]
+			a.SourceCount = apiclient.Known(1)
+		}
+		return a
+	}
+	x.grows(1, func(int64) apiclient.Attack { return is(0) })
+	ch := w.does(ann, "deny 203.0.113.7")
+	x.watch.Again()
+	x.grows(20, is)
+	require.Equal(t, commands.Unseen, x.effect(ch).Finding, "%+v", x.effect(ch))
+	require.Empty(t, x.told())
+}
+
+// After a restart nobody knows what got through before.
+func TestNothingThroughIsSaidSinceItWasWatched(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{Lasts: waf.Duration(6 * time.Minute)})
+	x := w.watcher()
+	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+	x.watch.Again()
+	x.watches(10 * time.Minute)
+	require.Contains(t, x.line(ch), "works: nothing through since 2026-11-20 03:0")
+	w.pass(10 * time.Minute)
+	x.restart()
+	x.look()
+	require.Contains(t, x.line(ch), "works: nothing through since 2026-11-20 03:20 UTC")
+}
+
+// A mode that somebody set since is another one.
+func TestAModeThatSomebodySetSince(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.attack(waf.AttackSpec{})
+	x := w.watcher()
+	ch := w.anyway(ann, "mode 4 block for=2h")
+	x.watch.Again()
+	x.watches(20 * time.Minute)
+	require.Contains(t, x.line(ch), "works")
+	w.anyway(root, "mode 4 monitoring for=1h")
+	x.watches(2 * time.Minute)
+	require.Contains(t, x.line(ch), "no longer in force: somebody removed or changed it at the service")
+	require.NotContains(t, x.line(ch), "works")
+}
+
+// What is typed says of what ended that it ended, as the card does.
+func TestAttackSaysWhatEnded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{Lasts: waf.Duration(2 * time.Minute)})
+	x := w.watcher()
+	w.does(ann, "deny 203.0.113.7 for=30m attack="+id)
+	x.watch.Again()
+	x.watches(35 * time.Minute)
+	line := text(w.reads(ann, "attack "+id))
+	require.Contains(t, line, "ended")
+	require.NotContains(t, line, "nothing through since")
+}
+
+// What somebody took off in the console can be done again, by its button.
+func TestWhatWasTakenOffIsOfferedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{})
+	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+	w.pass(5 * time.Minute)
+	require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), ch.Steps[0].ID))
+	s := commands.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Policy, ID: id, Now: w.clock(), LookedAt: w.clock(), Changes: []commands.Change{ch}}
+	for page, err := range w.cfg.Accounts[0].API.Attacks(t.Context(), apiclient.AttackFilter{}) {
+		require.NoError(t, err)
+		s.Attack = page.Attacks[0]
+		break
+	}
+	offered := func() (labels string) {
+		for _, b := range commands.Advise(s).Suggestions {
+			labels += b.Label + "; "
+		}
+		return labels
+	}
+	require.Contains(t, offered(), "Deny")
+	again := w.does(ann, "deny 203.0.113.7 attack="+id)
+	require.NotEqual(t, ch.ID, again.ID)
+	require.Len(t, w.listed("black"), 1)
+	s.Entries = []apiclient.IPRule{*again.Steps[0].Entry}
+	require.NotContains(t, offered(), "Deny")
+}
