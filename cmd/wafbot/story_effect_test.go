@@ -86,7 +86,7 @@ func TestADenialEndsWhileItsSourceKnocks(t *testing.T) {
 		card := w.card(attacker)
 		w.types("rob", "deny "+attacker+" for=8s attack="+card.id())
 		card.says("works: nothing through since")
-		reply := w.message("#waf", "Deny "+attacker+" everywhere for 8 s: its source came back")
+		reply := w.message("#waf", "Deny "+attacker+" everywhere for 8 s: its source ")
 		require.Equal(t, card.ts, reply.ThreadTS)
 		require.Contains(t, reply.Text, "<@U0ROB0002>")
 		card.says("ended, its source came back: ")
