@@ -83,7 +83,7 @@ func done(s commands.Situation) []commands.Text {
 		return cmp.Or(compareBool(y.InForce(s.Now), x.InForce(s.Now)), x.At.Compare(y.At))
 	})
 	if len(all) == 0 {
-		return []commands.Text{commands.Say("Nothing was done about it from here")}
+		return []commands.Text{commands.Say("No measure was taken for it; one that was typed without attack= isn't counted")}
 	}
 	var lines []commands.Text
 	for _, ch := range all[:min(maxDone, len(all))] {
