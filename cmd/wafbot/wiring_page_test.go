@@ -1,0 +1,42 @@
+package main
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/tricks"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// What an attacker wrote stands in a page for whoever is called, and does nothing where pagers show it.
+func TestHostileTextInAPage(t *testing.T) {
+	t.Parallel()
+	for _, trick := range tricks.All() {
+		text := trick.Text
+		a := &app{cfg: &Config{}, tenants: map[string]*commands.Account{"acme": {Name: "acme", Applications: map[int]commands.Application{4: {Name: text}}}}}
+		attack := apiclient.Attack{
+			ID: "a", App: apiclient.Known(4), Domain: text, Path: text, Method: text, Type: text, BlockStatus: text, Last: time.Unix(1795000000, 0),
+			Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Country: text}},
+		}
+		storm := &poller.Storm{Gathered: 4, Behind: 3, Place: text, Types: map[string]int{text: 4}}
+		for _, shown := range []poller.Shown{{Attack: attack}, {Attack: attack, Storm: storm}} {
+			for _, state := range []commands.PageState{"", commands.PageEnding} {
+				said := commands.Case{Owner: &commands.Owner{Name: text}}
+				e := a.pageEvent(Account{Name: "acme"}, commands.Page{ID: "p", Attack: "a7k2m9xw4", State: state}, shown, said)
+				texts := []string{e.Summary, e.Source, e.App, e.Type}
+				for _, detail := range e.Details {
+					texts = append(texts, detail)
+				}
+				for _, s := range texts {
+					require.NoError(t, tricks.Plain(s), trick.Tries)
+					require.LessOrEqual(t, len([]rune(s)), 1_024, trick.Tries)
+				}
+			}
+		}
+	}
+}
