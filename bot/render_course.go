@@ -157,13 +157,14 @@ func (t timeline) columns(marks []mark) string {
 	}
 	most := slices.Max(hits[:])
 	var out strings.Builder
-	last := ""
 	for i, n := range hits {
-		for last = ""; len(marks) > 0 && marks[0].at.Unix() < max(edge(i+1), edge(i)+1) || i == courseColumns-1 && len(marks) > 0; marks = marks[1:] {
+		last := ""
+		for len(marks) > 0 && (i == courseColumns-1 || marks[0].at.Unix() < max(edge(i+1), edge(i)+1)) {
 			if marks[0].sign != last {
 				last = marks[0].sign
 				out.WriteString(last)
 			}
+			marks = marks[1:]
 		}
 		level := 0
 		if n > 0 {

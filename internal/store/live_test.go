@@ -1,0 +1,211 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// slackWay is the way to an emulated workspace in the same process, on which posts and edits are noted.
+type slackWay struct {
+	to http.Handler
+
+	mu      sync.Mutex
+	all     []time.Time            // of edits
+	edits   map[string][]time.Time // by ts
+	posts   []string               // what they say
+	refuses string                 // the ts of a card of which no edit is taken, for a reason that nobody has heard of
+	refused int
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *slackWay) RoundTrip(req *http.Request) (*http.Response, error) {
+	answer := httptest.NewRecorder()
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return nil, err
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	w.mu.Lock()
+	refuses := w.refuses
+	w.mu.Unlock()
+	if refuses != "" && form.Get("ts") == refuses {
+		_, err := answer.WriteString(`{"ok": false, "error": "unheard_of"}`)
+		return answer.Result(), err
+	}
+	w.to.ServeHTTP(answer, req)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if answer.Code != http.StatusOK {
+		w.refused++
+	}
+	if strings.HasSuffix(req.URL.Path, "/chat.postMessage") {
+		w.posts = append(w.posts, form.Get("text")+form.Get("blocks"))
+	}
+	if strings.HasSuffix(req.URL.Path, "/chat.update") {
+		now := time.Now()
+		w.all = append(w.all, now)
+		w.edits[form.Get("ts")] = append(w.edits[form.Get("ts")], now)
+	}
+	return answer.Result(), nil
+}
+
+// next is when a card was edited for the first time after that.
+func (w *slackWay) next(ts string, after time.Time) (at time.Time, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, at := range w.edits[ts] {
+		if !at.Before(after) {
+			return at, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// live is an account with many live cards, in a bubble of its own time.
+type live struct {
+	t     *testing.T
+	store *store.Store
+	bot   *bot.Bot
+	slack *workspace.Workspace
+	way   *slackWay
+	polls int
+	found int // attacks
+}
+
+func newLive(t *testing.T, editsPerMinute int) *live {
+	mini := miniredis.NewMiniRedis()
+	mini.ClockTTL(true)
+	t.Cleanup(mini.Close)
+	wire := laid(mini.Dial)
+	t.Cleanup(wire.takeAway)
+	l := &live{t: t, store: store.OpenDialling(wire.dial)}
+	t.Cleanup(func() { require.NoError(t, l.store.Close()) })
+	var err error
+	l.slack, err = workspace.New(workspace.Config{
+		BaseURL: "http://slack.test", RateLimits: true, Channels: []workspace.Channel{{ID: "C1", Name: "waf", BotIsMember: true}},
+	})
+	require.NoError(t, err)
+	t.Cleanup(l.slack.Close)
+	l.way = &slackWay{to: l.slack, edits: map[string][]time.Time{}}
+	l.bot = bot.New(bot.Config{
+		Slack:  bot.Connect(bot.SlackConfig{Token: "xoxb-sandbox", APIURL: "http://slack.test/api/", HTTP: &http.Client{Transport: l.way}}),
+		Memory: l.store, Accounts: []bot.Account{{Account: &commands.Account{Name: "acme"}, Channel: "C1"}},
+		MessagesPerSecond: 1, EditsPerMinute: editsPerMinute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	begin(t, l.store, "acme")
+	hold := tending(t, l.store)
+	var tends sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(func() { stop(); tends.Wait() })
+	tends.Go(func() { l.bot.Tend(hold.held, ctx, "acme") })
+	return l
+}
+
+// poll has every attack be hit again; those that there were fewer of before are found.
+func (l *live) poll(attacks int) {
+	l.polls++
+	u := poller.Update{LastGood: time.Now(), Shown: map[string]poller.Shown{}}
+	for i := range attacks {
+		one := apiclient.Attack{
+			ID: fmt.Sprint("x:", i), Type: "sqli", Method: "GET", Domain: "shop.example.com", Path: fmt.Sprint("/", i),
+			First: noon, Last: time.Now(), Hits: apiclient.Known(int64(100 * l.polls)),
+		}
+		if i%5 == 0 {
+			one.VulnID = "812"
+		}
+		n := poller.News{
+			ID: fmt.Sprint("grew ", i, l.polls), Account: "acme", Attack: one, Reason: poller.Grew, Revision: l.polls, Channel: "C1", At: time.Now(),
+		}
+		if i >= l.found {
+			n.ID, n.Reason = poller.CardDelivery("acme", one.ID), poller.NewAttack
+		}
+		u.Shown[one.ID] = poller.Shown{Attack: one, SeenAt: time.Now(), Revision: l.polls, Told: true, Channel: "C1"}
+		u.News = append(u.News, n)
+	}
+	l.found = max(l.found, attacks)
+	require.NoError(l.t, l.store.Remember(l.t.Context(), "acme", u))
+	l.bot.Wake("acme", u.News)
+}
+
+// claim is what is written down when somebody clicks.
+func (l *live) claim(attack string) {
+	_, lock, err := l.store.Lock(l.t.Context(), "acme", false)
+	require.NoError(l.t, err)
+	defer lock.Unlock()
+	require.NoError(l.t, lock.SaveCase(l.t.Context(), attack, spoken()))
+	l.bot.Redraw("acme")
+}
+
+func (l *live) card(attack string) (ts string) {
+	_, ts, err := l.store.Card(l.t.Context(), "acme", attack)
+	require.NoError(l.t, err)
+	require.NotEmpty(l.t, ts, attack)
+	return ts
+}
+
+func (w *slackWay) refuse(ts string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refuses = ts
+}
+
+func (w *slackWay) said() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.posts)
+}
+
+func (w *slackWay) edited() []time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.all)
+}
+
+// requirePace holds that in no minute there were more edits than that.
+func (w *slackWay) requirePace(t *testing.T, perMinute int) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, at := range w.all {
+		if i >= perMinute {
+			require.GreaterOrEqual(t, at.Sub(w.all[i-perMinute]), time.Minute)
+		}
+	}
+}
+
+// gap is how long a card stayed the same at most, from then until now.
+func (w *slackWay) gap(ts string, from time.Time) (longest time.Duration) {
+	for {
+		at, ok := w.next(ts, from.Add(1))
+		if !ok {
+			return max(longest, time.Since(from))
+		}
+		longest = max(longest, at.Sub(from))
+		from = at
+	}
+}
