@@ -123,6 +123,7 @@ func TestADenialWorks(t *testing.T) {
 	x.watches(time.Minute)
 	require.Equal(t, commands.Works, x.effect(ch).Finding)
 	require.Regexp(t, "works: nothing through since 2026-11-20 03:0[01] UTC, at least [0-9]+ stopped", x.line(ch))
+	require.Equal(t, commands.UrgentActed, w.ledger.judged[0].Urgency(), "who denied it looks for that on the card, also in a storm")
 	first, saves := x.effect(ch).Parts["203.0.113.7"], len(w.ledger.judged)
 	require.Zero(t, first.Through.N, "what got through before it was due is no fault of it")
 	x.watches(10 * time.Minute)
