@@ -234,3 +234,18 @@ func TestWhatWasTakenOffIsOfferedAgain(t *testing.T) {
 	s.Entries = []apiclient.IPRule{*again.Steps[0].Entry}
 	require.NotContains(t, offered(), "Deny")
 }
+
+// The line of what was done so far says no more than the measure's own.
+func TestStandingSaysNoMoreThanIsKnown(t *testing.T) {
+	t.Parallel()
+	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", apiclient.AllApps))
+	ch.Line = commands.Line{Name: "deny"}
+	standing := func(e commands.Effect, entries ...apiclient.IPRule) string {
+		return commands.Situation{Now: atFour, LookedAt: atFour, Changes: []commands.Change{ch}, Effects: map[string]commands.Effect{ch.ID: e}, Entries: entries}.Standing().String()
+	}
+	works := seenOf(commands.Works, "203.0.113.7", commands.Traffic{Stopped: hitsUntil(10, time.Minute)})
+	require.Contains(t, standing(works, *ch.Steps[0].Entry), "deny works")
+	require.Contains(t, standing(works), "deny no longer in force")
+	mixed := seenOf(commands.InPart, "203.0.113.7", commands.Traffic{Stopped: hitsUntil(10, time.Minute), Mixed: hitsUntil(4, 0)})
+	require.Contains(t, standing(mixed, *ch.Steps[0].Entry), "deny works, at least in part")
+}

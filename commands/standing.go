@@ -11,11 +11,14 @@ func (s Situation) Standing() Text {
 			continue
 		}
 		state := Say("accepted")
-		if head, seen := heads[s.Effects[ch.ID].Finding]; seen {
-			state = Say(Bold(head))
-		}
-		if ch.State == StateHalf {
+		head := s.Effects[ch.ID].head()
+		switch {
+		case ch.State == StateHalf:
 			state = Say(Bold("only partly done"))
+		case s.gone(ch):
+			state = Say(Bold("no longer in force"))
+		case head != "":
+			state = Say(Bold(head))
 		}
 		all = append(all, Say(ch.Line.Name, " ", state))
 	}
