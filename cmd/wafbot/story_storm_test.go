@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -95,11 +96,14 @@ func TestRedisEmptiedInAStorm(t *testing.T) {
 
 // One pager is called for all that a storm gathered.
 func TestAStormCallsItsPagerOnce(t *testing.T) {
-	var h *hook
+	var hooks sync.Map // by world: several play beside each other
 	storyOver(t, eitherWay(), func(w *world) {
-		h = newHook(w.t)
+		h := newHook(w.t)
+		hooks.Store(w, h)
 		w.cfg.Accounts[0].Routes = []Route{{Page: &Page{URL: apiclient.Secret(h.URL), Format: "json", After: time.Second}}}
 	}, func(t *testing.T, w *world) {
+		found, _ := hooks.Load(w)
+		h := found.(*hook)
 		w.scanned(20, 0)
 		storm := w.stormCard(20)
 		call := h.next()
