@@ -55,11 +55,11 @@ func render(c Card) Message {
 		first, last, advised, notice = [][]commands.Text{c.stormHeadline()}, c.stormFacts(), c.stormAdvice, c.stormNotice
 	}
 	first[0] = append(first[0], advice.Shut...)
-	var standing []commands.Text
-	if line := c.Situation.Standing(); line != nil {
-		standing = append(standing, line)
+	var soFar []commands.Text
+	if line := c.Situation.SoFar(); line != nil {
+		soFar = append(soFar, line)
 	}
-	blocks := paragraphs(append(first, slices.Concat(standing, advised(advice), without), c.people()))
+	blocks := paragraphs(append(first, slices.Concat(soFar, advised(advice), without), c.people()))
 	if len(buttons) > 0 {
 		blocks = append(blocks, actions(buttons))
 	}

@@ -1,10 +1,10 @@
 package commands
 
-// maxStanding is how many measures Standing tells of by themselves.
-const maxStanding = 4
+// maxSoFar is how many measures SoFar tells of by themselves.
+const maxSoFar = 4
 
-// Standing says in few words which measures are in force and whether they work, the newest first; nothing where none is.
-func (s Situation) Standing() Text {
+// SoFar says in few words which measures are in force and whether they work, the newest first; nothing where none is.
+func (s Situation) SoFar() Text {
 	var all []Text
 	for _, ch := range s.Changes {
 		if !ch.InForce(s.Now) || ch.Amends() != "" {
@@ -25,8 +25,8 @@ func (s Situation) Standing() Text {
 	if len(all) == 0 {
 		return nil
 	}
-	line := Say(Bold("Done so far, below:"), " ", joined(all[:min(maxStanding, len(all))], " · "))
-	if more := len(all) - maxStanding; more > 0 {
+	line := Say(Bold("Done so far, below:"), " ", joined(all[:min(maxSoFar, len(all))], " · "))
+	if more := len(all) - maxSoFar; more > 0 {
 		line = Say(line, " · ", more, " more")
 	}
 	return line
