@@ -56,7 +56,7 @@ func render(c Card) Message {
 	}
 	first[0] = append(first[0], advice.Shut...)
 	var soFar []commands.Text
-	if line := c.Situation.SoFar(); line != nil {
+	if line := c.Situation.Standing(); line != nil {
 		soFar = append(soFar, line)
 	}
 	blocks := paragraphs(append(first, slices.Concat(soFar, advised(advice), without), c.people()))

@@ -1,10 +1,10 @@
 package commands
 
-// maxSoFar is how many measures SoFar tells of by themselves.
+// maxSoFar is how many measures Standing tells of by themselves.
 const maxSoFar = 4
 
-// SoFar says in few words which measures are in force and whether they work, the newest first; nothing where none is.
-func (s Situation) SoFar() Text {
+// Standing says in few words which measures are in force and whether they work, the newest first; nothing where none is.
+func (s Situation) Standing() Text {
 	var all []Text
 	for _, ch := range s.Changes {
 		if !ch.InForce(s.Now) || ch.Amends() != "" {
