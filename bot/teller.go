@@ -41,8 +41,8 @@ type queued struct {
 	since time.Time // when this replica came to know of it
 }
 
-// stormPatience is how long the first card of a storm waits behind incidents, of which each takes a second: it has to be there within five.
-const stormPatience = 3 * time.Second
+// stormPatience is how long the first card of a storm waits behind incidents, of which each takes a second: it has to be there, and right, within five.
+const stormPatience = 2 * time.Second
 
 // rank is how urgent it is by now.
 func (q queued) rank() int {
