@@ -101,18 +101,20 @@ func TestSourcesAreCountedAnewAfterALoad(t *testing.T) {
 func TestOnlyTheBusiestSourcesAreRemembered(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
-	for attack := range 3 {
+	for hundred := range 30 { // of an attack no more are listed
 		var sources []string
-		for i := range 3000 {
-			if attack < 2 || i < 100 {
-				sources = append(sources, fmt.Sprintf("203.0.%d.%d", i/250, i%250))
+		for i := range 100 {
+			sources = append(sources, fmt.Sprintf("203.0.%d.%d", hundred, i))
+		}
+		for attack := range 3 {
+			if attack < 2 || hundred == 0 {
+				a.add(fmt.Sprint("x:", hundred, ":", attack), time.Minute, from(4, sources...))
 			}
 		}
-		a.add(fmt.Sprint("x:", attack), time.Minute, from(4, sources...))
 	}
 	require.NoError(t, a.start().Poll(t.Context()))
 	counted := a.memory.tookSeen()[0]
 	require.Len(t, counted, 2000)
 	require.Equal(t, poller.Seen{Attacks: 3, Apps: 1}, counted["203.0.0.99"])
-	require.Equal(t, poller.Seen{Attacks: 2, Apps: 1}, counted["203.0.0.100"])
+	require.Equal(t, poller.Seen{Attacks: 2, Apps: 1}, counted["203.0.1.0"])
 }

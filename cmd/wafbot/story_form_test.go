@@ -95,7 +95,7 @@ func TestEveryVerbAlone(t *testing.T) {
 			"deny": {"Tor exits (TOR)", "France (FR)", "Amazon Web Services"}, "allow": {"Addresses and ranges", "1 h"}, "gray": {"24 h"}, "remove": {"Entry"},
 			"patch": {"What", "sqli"}, "close": {"Method", "Place", "30 min"}, "indicator": {"Regular expression"}, "mode": {"Shop", "no incidents are seen"},
 			"unrule": {"Rule"}, "extend": {"How much longer"},
-			"approve": {"Request"}, "reject": {"Request"}, "alone": {"Request", "Why it can't wait"}, "cards": {"Attack"},
+			"approve": {"Request"}, "reject": {"Request"}, "alone": {"Request", "Why it can't wait"}, "cards": {"Storm"},
 		}
 		for verb, parts := range alone {
 			w.types("ann", verb)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,10 +18,10 @@ import (
 )
 
 // awayService is away, and counts who asks for attacks.
-type awayService struct{ asked int }
+type awayService struct{ asked atomic.Int64 }
 
 func (s *awayService) Attacks(context.Context, apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error] {
-	s.asked++
+	s.asked.Add(1)
 	return func(yield func(apiclient.AttackPage, error) bool) { yield(apiclient.AttackPage{}, errors.New("away")) }
 }
 
@@ -59,10 +60,10 @@ func TestCardsThatAreWantedHurryOnePoll(t *testing.T) {
 			duties <- store.Duties{Wanted: 2}
 			time.Sleep(time.Second)
 		}
-		require.Equal(t, 2, service.asked, "at the start, and when they came to be wanted")
+		require.EqualValues(t, 2, service.asked.Load(), "at the start, and when they came to be wanted")
 		duties <- store.Duties{Wanted: 3}
 		synctest.Wait()
-		require.Equal(t, 3, service.asked)
+		require.EqualValues(t, 3, service.asked.Load())
 		stop()
 		<-done
 	})
