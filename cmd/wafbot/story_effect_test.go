@@ -19,6 +19,21 @@ func (w *world) allows(subnet string) {
 	require.NoError(w.t, err)
 }
 
+// pausing starts an attack that sends next to nothing until it goes on: what denies it has nothing to stop, else it would be one that works no longer.
+func (w *world) pausing(spec waf.AttackSpec) (goesOn func()) {
+	w.t.Helper()
+	const slower = 1000
+	for i := range spec.Sources {
+		spec.Sources[i].PerSecond /= slower
+	}
+	spec.Hits = 900
+	id := w.attack(spec)
+	return func() {
+		w.t.Helper()
+		require.NoError(w.t, w.WAF.GrowAttack(id, slower))
+	}
+}
+
 // A card says of each measure what is seen of it, also when the replica that made it is gone.
 func TestMeasuresAreSeenToWork(t *testing.T) {
 	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
@@ -41,13 +56,14 @@ func TestMeasuresAreSeenToWork(t *testing.T) {
 // A measure that does nothing calls who made it, once, with the reason; who comes after the replica that told it doesn't tell it again.
 func TestAMeasureWithoutEffectCallsItsAuthor(t *testing.T) {
 	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
-		w.attack(injection())
+		goesOn := w.pausing(injection())
 		card := w.card(attacker)
 		w.types("ann", "claim attack="+card.id())
 		w.told("ann", "Anna Weber is on it")
 		w.types("rob", "deny "+attacker+" attack="+card.id())
 		w.told("rob", "Deny "+attacker, "accepted")
 		w.allows(attacker + "/32")
+		goesOn()
 		w.types("ann", "deny 198.51.100.96") // after a change what is in force is read anew
 		w.told("ann", "Deny 198.51.100.96", "accepted")
 
@@ -67,11 +83,12 @@ func TestAMeasureWithoutEffectCallsItsAuthor(t *testing.T) {
 // What concerns no card is told in the account's channel.
 func TestAMeasureWithoutACardIsToldInTheChannel(t *testing.T) {
 	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
-		w.attack(injection())
+		goesOn := w.pausing(injection())
 		w.card(attacker)
 		w.types("rob", "deny "+neighbour)
 		w.told("rob", "Deny "+neighbour, "accepted")
 		w.allows(neighbour + "/32")
+		goesOn()
 		told := w.message("#waf", "Deny "+neighbour+" everywhere for 4 h: NO EFFECT: ")
 		require.Empty(t, told.ThreadTS)
 		require.Contains(t, told.Text, "<@U0ROB0002>")

@@ -81,6 +81,9 @@ func TestWhatEndedBeforeAnybodyCouldBeAsked(t *testing.T) {
 		card := w.card(attacker)
 		w.types("rob", "deny 198.51.100.96/28 for=8s attack="+card.id())
 		card.says("Deny 198.51.100.96/28 everywhere for 8 s · Rob Diaz")
+		// the reply that tells of the denial comes after its card: not told yet it would be tried before the question, again and again
+		w.until("told in the thread", func() bool { return len(card.replies("Deny 198.51.100.96/28")) == 1 })
+		w.told("rob", "Deny 198.51.100.96/28", "accepted")
 		w.Slack.SetFault(workspace.Fault{Kind: "500"})
 		w.until("it can't be told", func() bool { return w.journal.has("tell news", "reason=ends") })
 		w.polls(12) // three seconds: it is over
