@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -62,33 +63,33 @@ func typedTrick(trick tricks.Trick) string {
 func TestHostileTextEverywhere(t *testing.T) {
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {
 		all := tricks.All()
-		for i, trick := range all {
-			text := trick.Text[:min(len(trick.Text), 3_000)] // all of them are read in each poll
+		pairs := slices.Collect(slices.Chunk(all, 2)) // each trick in some fields of an attack, another in the others
+		for i, pair := range pairs {
+			text, other := pair[0].Text, pair[len(pair)-1].Text
+			text, other = text[:min(len(text), 3_000)], other[:min(len(other), 3_000)] // all of them are read in each poll
 			spec := waf.AttackSpec{
-				Host: text, Method: text, Path: "/" + text, Parameter: text, Type: text, Hits: 100,
+				Host: other, Method: text, Path: "/" + other, Parameter: text, Type: other, Hits: 100, Vulnerability: &waf.VulnSpec{Title: text},
 				Sources: []waf.SourceSpec{{IP: fmt.Sprintf("203.0.113.%d", i+1), PerSecond: 0.01}},
 			}
-			if i == len(all)-1 {
+			if i%2 == 0 {
+				spec.Host, spec.Path, spec.Type, spec.Vulnerability = text, "/"+text, text, nil
+			}
+			if i == len(pairs)-1 {
 				spec.Path = "/" + strings.Repeat("a", 100_000)
 			}
-			if i%2 == 0 {
-				spec.Vulnerability = &waf.VulnSpec{Title: text}
-			}
 			w.attack(spec)
-			_, err := w.WAF.SeedIPRule("acme", waf.IPRule{Subnet: fmt.Sprintf("198.51.100.%d/32", i+1), Reason: text, Author: text})
+			_, err := w.WAF.SeedIPRule("acme", waf.IPRule{Subnet: fmt.Sprintf("198.51.100.%d/32", i+1), Reason: text, Author: other})
 			require.NoError(t, err)
 		}
-		w.until("a card each", func() bool { return len(w.cards("#waf")) == len(all) })
+		w.until("a card each", func() bool { return len(w.cards("#waf")) == len(pairs) })
 		for i, trick := range all {
 			require.NoError(t, w.Slack.SetUser(workspace.User{ID: "U0ROB0002", Name: "rob", RealName: typedTrick(trick), TeamID: "T0SANDBOX"}))
 			said := strings.NewReplacer(`"`, `'`, "\\", "/").Replace(typedTrick(trick))
-			for _, line := range []string{
-				typedTrick(trick), "deny " + typedTrick(trick), `lists "` + said + `"`,
-				fmt.Sprintf(`deny 198.51.100.%d for=1h reason="%s"`, 100+i, said),
-			} {
-				if strings.TrimSpace(line) != "" && utf8.ValidString(line) {
-					w.types("rob", line)
-				}
+			line := []string{
+				typedTrick(trick), "deny " + typedTrick(trick), `lists "` + said + `"`, fmt.Sprintf(`deny 198.51.100.%d for=1h reason="%s"`, 100+i, said),
+			}[i%4]
+			if strings.TrimSpace(line) != "" && utf8.ValidString(line) {
+				w.types("rob", line)
 			}
 		}
 		for _, line := range []string{"attacks all", "incidents", "lists", "vulns all", "summary", "status", "audit", "rules"} {

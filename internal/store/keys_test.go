@@ -30,8 +30,6 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon, Shown: shownAll("x:1"), Seen: map[netip.Addr]poller.Seen{}, News: []poller.News{news("n1", "x:1"), news("n2", "x:1")}}))
 	requireTrying(t, s, "n1", noon, noon, "first")
 	tell(t, s, news("n2", "x:1"), "C1", "1.1")
-	_, err = s.TakeLink(ctx, "l1", 10)
-	require.NoError(t, err)
 	require.NoError(t, s.Outdated(ctx, "acme", commands.AttackID("acme", "x:1"), commands.UrgentState))
 	l := lock(t, s)
 	t.Cleanup(l.Unlock)
@@ -58,6 +56,9 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	_, err = s.PostSlot(ctx, "C1", 0.1, 4, 0)
 	require.NoError(t, err)
 	_, err = s.EditSlot(ctx, "T1", 40, 0)
+	require.NoError(t, err)
+	// Last of all: it is the first to run out.
+	_, err = s.TakeLink(ctx, "l1", 10)
 	require.NoError(t, err)
 }
 
