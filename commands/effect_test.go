@@ -20,6 +20,15 @@ type watcher struct {
 	last   time.Time
 }
 
+// watched is a world in which ann does something about an attack, and whoever watches whether it works began before.
+func watched(t *testing.T, line string) (*world, *watcher, commands.Change) {
+	t.Helper()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{})
+	x := w.watcher()
+	return w, x, w.does(ann, line+" attack="+id)
+}
+
 func (w *world) watcher() *watcher {
 	x := &watcher{world: w}
 	x.restart()
@@ -112,10 +121,7 @@ func (x *watcher) told() (all []commands.Finding) {
 
 func TestADenialWorks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	id := w.attack(waf.AttackSpec{})
-	x := w.watcher()
-	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+	w, x, ch := watched(t, "deny 203.0.113.7")
 	x.watch.Again()
 	require.Contains(t, x.line(ch), "accepted by the service, due 2026-11-20 03:01 UTC")
 	x.watches(time.Minute)
@@ -137,10 +143,7 @@ func TestADenialWorks(t *testing.T) {
 // Only its own hits count: the other source goes on and is none of its business.
 func TestADenialOfAnAllowedSourceHasNoEffect(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	id := w.attack(waf.AttackSpec{})
-	x := w.watcher()
-	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+	w, x, ch := watched(t, "deny 203.0.113.7")
 	w.seed(waf.IPRule{RuleType: "ip_range", List: "white", Subnet: "203.0.113.0/24", Pools: []int{0}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
 	x.watch.Again()
 	x.watches(5*time.Minute + 45*time.Second)
@@ -155,10 +158,7 @@ func TestADenialOfAnAllowedSourceHasNoEffect(t *testing.T) {
 
 func TestADenialThatSomebodyTookOff(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	id := w.attack(waf.AttackSpec{})
-	x := w.watcher()
-	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+	w, x, ch := watched(t, "deny 203.0.113.7")
 	x.watch.Again()
 	x.watches(5 * time.Minute)
 	require.Equal(t, commands.Works, x.effect(ch).Finding)
@@ -173,10 +173,7 @@ func TestADenialThatSomebodyTookOff(t *testing.T) {
 // Nobody is called about what was taken back just now.
 func TestWhatWasTakenBackIsNotJudged(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	id := w.attack(waf.AttackSpec{})
-	x := w.watcher()
-	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+	w, x, ch := watched(t, "deny 203.0.113.7")
 	w.seed(waf.IPRule{RuleType: "ip_range", List: "white", Subnet: "203.0.113.7/32", Pools: []int{0}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
 	x.watch.Again()
 	x.watches(5*time.Minute + 45*time.Second)
@@ -188,10 +185,7 @@ func TestWhatWasTakenBackIsNotJudged(t *testing.T) {
 
 func TestAPatchWorks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	id := w.attack(waf.AttackSpec{})
-	x := w.watcher()
-	ch := w.does(ann, "patch attack="+id)
+	_, x, ch := watched(t, "patch")
 	x.watch.Again()
 	require.Contains(t, x.line(ch), "accepted by the service, compiling, due by 2026-11-20 04:00 UTC")
 	x.watches(3 * time.Minute)
@@ -248,10 +242,7 @@ func TestAModeWorks(t *testing.T) {
 
 func TestADenialExpiresWhileItsSourceKnocks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	id := w.attack(waf.AttackSpec{})
-	x := w.watcher()
-	ch := w.does(ann, "deny 203.0.113.7 for=10m attack="+id)
+	_, x, ch := watched(t, "deny 203.0.113.7 for=10m")
 	x.watch.Again()
 	x.watches(10 * time.Minute)
 	require.Equal(t, []commands.Finding{commands.CameBack}, x.told())

@@ -74,6 +74,17 @@ func (w *wire) open(t tester) *store.Store {
 	return openURL(t, "redis://"+w.listener.Addr().String()+"/0")
 }
 
+// cutRemembering cuts the wire at that step of remembering a poll's attacks, the first of which is 1.
+func (w *wire) cutRemembering(at int) {
+	steps := 0
+	w.goWrong(func(chunk []byte) ([]byte, bool) {
+		if bytes.Contains(chunk, []byte("evalsha")) && bytes.Contains(chunk, []byte("{a:acme}:shown")) {
+			steps++
+		}
+		return chunk, steps < at
+	}, nil)
+}
+
 // goWrong sets what happens from now on to requests and to replies.
 func (w *wire) goWrong(requests, replies filter) {
 	w.mu.Lock()
