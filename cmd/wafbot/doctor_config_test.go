@@ -129,8 +129,7 @@ func TestDoctorNamesPagers(t *testing.T) {
 // Who has written variables is told of variables, and who has written a file of its keys.
 func TestDoctorNamesKeysAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
-	nobody := "http://" + freeAddress(t)
-	e := newDesk(t, "").with("WAFBOT_API_URL="+nobody, "WAFBOT_CHANNEL=C0OLD0005", "WAFBOT_RESPONDERS=", "WAFBOT_CHANGES=rehearse").examine(t)
+	e := newDesk(t, "").with("WAFBOT_API_URL=http://"+nobody, "WAFBOT_CHANNEL=C0OLD0005", "WAFBOT_RESPONDERS=", "WAFBOT_CHANGES=rehearse").examine(t)
 	requireOne(t, e.of("wrong"), "nobody listens at ", "check WAFBOT_API_URL, and whether")
 	requireOne(t, e.of("wrong"), "archived", "for WAFBOT_CHANNEL")
 	requireOne(t, e.of("note"), "config WAFBOT_CHANGES: in rehearsal", "set WAFBOT_CHANGES to on")
@@ -138,6 +137,6 @@ func TestDoctorNamesKeysAsTheyWereWritten(t *testing.T) {
 	requireOne(t, e.of("wrong"), "config environment: WAFBOT_SLACK_APP_TOKEN: missing, and WAFBOT_SLACK_SIGNING_SECRET too", "for signed HTTP give WAFBOT_SLACK_SIGNING_SECRET")
 	requireOne(t, e.of("warn"), "config WAFBOT_ADMINS: nobody may do what takes an admin")
 
-	d := newPatient(t, strings.ReplaceAll(healthy, "API_URL", nobody))
+	d := newPatient(t, strings.ReplaceAll(healthy, "API_URL", "http://"+nobody))
 	requireOne(t, d.examine(t).of("wrong"), "nobody listens at ", "check accounts[0].api_url, and whether")
 }

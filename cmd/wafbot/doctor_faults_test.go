@@ -151,7 +151,7 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 	full := miniredis.RunT(t)
 	full.SetError("OOM command not allowed when used memory > 'maxmemory'.")
 	for _, tt := range []struct{ name, url, says, mend string }{
-		{"away", "redis://" + freeAddress(t) + "/0", "nobody listens at 127.0.0.1:", "check WAFBOT_REDIS_URL"},
+		{"away", "redis://" + nobody + "/0", "nobody listens at 127.0.0.1:", "check WAFBOT_REDIS_URL"},
 		{"silent", "redis://" + silent.Addr().String() + "/0", "gave no answer in time", "firewall"},
 		{"no such host", "redis://redis.invalid:6379/0", "redis.invalid", "name service"},
 		{"without password", "redis://" + locked.Addr() + "/0", "it wants a password (NOAUTH)", "redis://USER:PASSWORD@HOST"},
@@ -175,7 +175,6 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 
 func TestDoctorWithoutSlackAndService(t *testing.T) {
 	t.Parallel()
-	nobody := freeAddress(t)
 	d := newPatient(t, strings.ReplaceAll(healthy, "API_URL", "http://"+nobody)).with("WAFBOT_SLACK_API_URL=http://" + nobody + "/api/")
 	e := d.examine(t, "--post")
 	require.Len(t, e.of("wrong"), 3)

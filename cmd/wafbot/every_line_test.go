@@ -119,7 +119,7 @@ func TestEveryLine(t *testing.T) {
 		w.cfg.Slack.MessagesPerSecond = 0
 		w.Slack.SetRateLimits(false)
 	}
-	tell(t, miniRedis(t), workspace.IngressEither, together, func(t *testing.T, w *world) {
+	tell(t, aRedis(t), workspace.IngressEither, together, func(t *testing.T, w *world) {
 		l := &liner{world: w}
 		slack := []person{{"eve", commands.NoRole}, {"vic", commands.Viewer}, {"rob", commands.Responder}, {"ann", commands.Admin}}
 		ways := []way{
@@ -363,7 +363,7 @@ func TestEveryLineThatNeedsTwo(t *testing.T) {
 		w.cfg.Slack.MessagesPerSecond = 0
 		w.Slack.SetRateLimits(false)
 	}
-	tell(t, miniRedis(t), workspace.IngressEither, two, func(t *testing.T, w *world) {
+	tell(t, aRedis(t), workspace.IngressEither, two, func(t *testing.T, w *world) {
 		l, ann := &liner{world: w}, person{"ann", commands.Admin}
 		ways := map[string]func(line string) string{
 			"slash": func(line string) string { answer, _ := l.inSlack(ann, func() { w.types("ann", line) }); return answer },

@@ -102,7 +102,7 @@ func TestTheTerminalWaitsForASecondPerson(t *testing.T) {
 
 func TestWithoutRedisNothingIsChanged(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, "responder").with("WAFBOT_REDIS_URL=redis://" + freeAddress(t) + "/0")
+	d := newDesk(t, "responder").with("WAFBOT_REDIS_URL=redis://" + nobody + "/0")
 	got := typed(t, d.environ, "deny", attacker, "-y", "--json")
 	require.Equal(t, exitFailed, got.code)
 	require.Equal(t, "away", decode[refusal](t, got.out).Outcome)

@@ -79,7 +79,10 @@ func (r running) line(t testing.TB) string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// freeAddress is where nobody listens.
+// nobody is an address at which nothing listens, nor will: the port of a service of old that takes root to open.
+const nobody = "127.0.0.1:1"
+
+// freeAddress is one to listen at, soon: whoever comes first has it.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

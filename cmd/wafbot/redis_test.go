@@ -43,6 +43,15 @@ func realRedis(t testing.TB) memory {
 	return memory{url: s.URL(), away: s.Kill, back: func() { require.NoError(t, s.Restart()) }}
 }
 
+// aRedis is a real one, unless the round is a short one.
+func aRedis(t testing.TB) memory {
+	t.Helper()
+	if testing.Short() {
+		return miniRedis(t)
+	}
+	return realRedis(t)
+}
+
 // empty has the Redis forget everything.
 func (m memory) empty(t testing.TB) { m.does(t, "FLUSHALL") }
 

@@ -80,7 +80,7 @@ func TestAStopUnderClicks(t *testing.T) {
 	story(t, unhurried, func(_ *testing.T, w *world) {
 		ids := w.manyAttacks(8)
 		n := w.notes(ids)
-		for _, acked := range []int{40, 80, 120} {
+		for _, acked := range []int{20, 40, 60} {
 			w.until("notes", func() bool { got, _ := n.written(); return got >= acked })
 			_, before := n.written()
 			w.stop()

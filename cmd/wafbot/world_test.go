@@ -63,7 +63,7 @@ type world struct {
 	hook    *hook      // the pager, where one is part of the story
 }
 
-// story plays with the bot in a world of its own, with each Redis and each way in which Slack delivers. The world is prepared before the bot starts.
+// story plays with the bot in a world of its own, with each way in which Slack delivers. The world is prepared before the bot starts.
 func story(t *testing.T, prepare func(w *world), play func(t *testing.T, w *world)) {
 	t.Helper()
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket, workspace.IngressEither}, prepare, play)
@@ -72,24 +72,20 @@ func story(t *testing.T, prepare func(w *world), play func(t *testing.T, w *worl
 // eitherWay is for stories to which it is all the same how Slack delivers.
 func eitherWay() []workspace.Ingress { return []workspace.Ingress{workspace.IngressEither} }
 
-// storyOver plays over some ways only.
+// storyOver plays over some ways only: the last with a real Redis, unless the round is a short one, the others with an embedded one.
 func storyOver(t *testing.T, ways []workspace.Ingress, prepare func(w *world), play func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Parallel()
-	for _, way := range ways {
-		t.Run(string(way)+"/miniredis", func(t *testing.T) {
+	for i, way := range ways {
+		redis := miniRedis
+		if i == len(ways)-1 {
+			redis = aRedis
+		}
+		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()
-			tell(t, miniRedis(t), way, prepare, play)
+			tell(t, redis(t), way, prepare, play)
 		})
 	}
-	if testing.Short() {
-		return
-	}
-	way := ways[len(ways)-1]
-	t.Run(string(way)+"/redis", func(t *testing.T) {
-		t.Parallel()
-		tell(t, realRedis(t), way, prepare, play)
-	})
 }
 
 func asItIs(*world) {}
