@@ -72,9 +72,9 @@ func TestTheOracle(t *testing.T) {
 			e.Audit = append(e.Audit, auditEntry{Account: "acme", Line: `extend c1111 for=4h reason="it still knocks"`, Outcome: "done", Change: "c4444", Before: []string{"as it was"}})
 		}, wrong{}},
 		{"no card", func(e *evidence) { e.Messages = nil }, wrong{lost: 1}},
-		{"no card, but named in a storm", func(e *evidence) {
-			e.Messages = []message{{Text: "STORM: " + id}}
-			e.Messages[0].Metadata.Type = "wafbot_storm"
+		{"no card, but gathered by a storm", func(e *evidence) {
+			e.Messages = nil
+			e.Whispers["ann"] = []message{{Text: "`s1234567` *STORM* on Shop: 1 attack " + id}}
 		}, wrong{}},
 		{"two cards", func(e *evidence) { e.Messages = append(e.Messages, card(id, "d2", "2")) }, wrong{twice: 1}},
 		{"two cards after another master was promoted", func(e *evidence) {

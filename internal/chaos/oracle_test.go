@@ -44,7 +44,7 @@ func judge(e *evidence) *verdict {
 	return v
 }
 
-// telling holds that each attack has one card, or is named where many are told at once.
+// telling holds that each attack has one card, or was gathered by a storm.
 func (v *verdict) telling(e *evidence) {
 	for _, a := range accounts() {
 		for _, attack := range e.Services[a.name].Attacks {
@@ -98,12 +98,14 @@ func places(messages []message) string {
 	return strings.Join(all, ", ")
 }
 
-// listed reports whether a message about many attacks, such as of a storm or of a gap, names this one.
+// listed reports whether somebody who asked for the list of a storm was told that it gathered this one.
 func (e *evidence) listed(id string) bool {
-	return slices.ContainsFunc(e.Messages, func(m message) bool {
-		many := strings.Contains(m.Metadata.Type, "storm") || strings.Contains(m.Metadata.Type, "gap")
-		return many && strings.Contains(m.says(), id)
-	})
+	for _, whispers := range e.Whispers {
+		if slices.ContainsFunc(whispers, func(m message) bool { return strings.Contains(m.says(), "*STORM* on") && strings.Contains(m.says(), id) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // lostAround reports whether Redis may have lost what was written down at about that time, and waited in it so long.

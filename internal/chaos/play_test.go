@@ -26,7 +26,8 @@ type play struct {
 	takes  atomic.Pointer[[]*replica] // whom Slack delivers to
 	hard   bool                       // neither a patch nor a denial fits the attack
 	moves  bool                       // when it works, another route takes the attack
-	attack string                     // as people type it
+	attack string                     // as people type it; the newest
+	all    []string                   // attacks
 	origin string                     // as the service knows it
 	card   message
 	modes  []string // that were set before the story
@@ -83,8 +84,8 @@ redis: {url: "redis://%s/0"}
 sources: []
 policy: {changes: on, admins: [U0ANN0001], responders: [U0ROB0002], durations: {mode: %s}}
 accounts:
-  - {name: acme, api_url: "%s/service", token: sandbox-token-acme, client_id: 5, channel: C0WAF0001, poll_interval: 500ms, routes: [{match: {kind: incident, type: xss}, channel: %s}, {match: {min_hits: 1}}]}
-`, p.world.env["WAFBOT_SLACK_BOT_TOKEN"], p.world.env["WAFBOT_SLACK_SIGNING_SECRET"], tap.world, tap.redis, modeFor, tap.world, elsewhere)
+  - {name: acme, api_url: "%s/service", token: sandbox-token-acme, client_id: 5, channel: C0WAF0001, poll_interval: 500ms, storm: {over: %d}, routes: [{match: {kind: incident, type: xss}, channel: %s}, {match: {min_hits: 1}}]}
+`, p.world.env["WAFBOT_SLACK_BOT_TOKEN"], p.world.env["WAFBOT_SLACK_SIGNING_SECRET"], tap.world, tap.redis, modeFor, tap.world, stormOver, elsewhere)
 	require.NoError(p.t, os.WriteFile(config, []byte(text), 0o600))
 	one := &replica{t: p.t, number: n, binary: binary, config: config, logs: p.logs}
 	require.NoError(p.t, one.start())
@@ -113,7 +114,9 @@ func (p *play) seen() []message {
 }
 
 // start begins an attack, which goes on slowly.
-func (p *play) start() {
+func (p *play) start() { p.startAt("/item0001") }
+
+func (p *play) startAt(path string) {
 	p.t.Helper()
 	kind, from := "sqli", source
 	if p.hard {
@@ -124,11 +127,12 @@ func (p *play) start() {
 	}
 	var made struct{ Attacks []struct{ ID string } }
 	require.NoError(p.t, p.world.post("/attacks", map[string]any{
-		"account": "acme", "app": 4, "type": kind, "path": "/item0001", "hits": 60, "started": "20s",
+		"account": "acme", "app": 4, "type": kind, "path": path, "hits": 60, "started": "20s",
 		"sources": []any{map[string]any{"ip": from, "country": "FR", "per_second": 0.001}},
 	}, &made))
 	p.origin = made.Attacks[0].ID
 	p.attack = attackID("acme", p.origin)
+	p.all = append(p.all, p.attack)
 }
 
 // source is where the attack comes from.
