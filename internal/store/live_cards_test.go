@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,10 +16,8 @@ import (
 
 // Sixty live cards for ten minutes: there are more outdated cards than edits all the time.
 func TestManyLiveCardsStayWithinTheEdits(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const attacks, perMinute, every = 60, 40, 15 * time.Second
-		l := newLive(t, perMinute)
+	onLiveCards(t, func(t *testing.T, l *live) {
+		const attacks, every = 60, 15 * time.Second
 		l.poll(attacks)
 		time.Sleep(2 * time.Minute) // a message a second
 		begun := time.Now()
@@ -38,7 +35,7 @@ func TestManyLiveCardsStayWithinTheEdits(t *testing.T) {
 		}
 		require.Zero(t, l.way.refused)
 		require.LessOrEqual(t, shown, 3*time.Second)
-		l.way.requirePace(t, perMinute)
+		l.way.requirePace(t, editsPerMinute)
 		var longest time.Duration
 		for i := range attacks {
 			longest = max(longest, l.way.gap(l.card(commands.AttackID("acme", fmt.Sprint("x:", i))), begun))
@@ -50,9 +47,7 @@ func TestManyLiveCardsStayWithinTheEdits(t *testing.T) {
 
 // What waits for its second to be posted gives way to an incident.
 func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := newLive(t, 40)
+	onLiveCards(t, func(t *testing.T, l *live) {
 		l.poll(20)
 		time.Sleep(6500 * time.Millisecond)
 		before := len(l.way.said())
@@ -74,9 +69,7 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 
 // Of incidents each takes a second; the card of the storm among which they are waits two at most, or it would tell of it too late.
 func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := newLive(t, 40)
+	onLiveCards(t, func(t *testing.T, l *live) {
 		u := poller.Update{Shown: map[string]poller.Shown{}}
 		tell := func(a apiclient.Attack, reason poller.Reason, storm *poller.Storm) {
 			u.Shown[a.ID] = poller.Shown{Attack: a, Revision: 1, Told: true, Channel: "C1", Storm: storm}
@@ -107,9 +100,7 @@ func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 
 // A refused edit holds all edits, for as long as Slack says; posts go on.
 func TestEditsRestAsLongAsSlackWants(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := newLive(t, 40)
+	onLiveCards(t, func(t *testing.T, l *live) {
 		l.poll(2)
 		time.Sleep(5 * time.Second)
 		l.slack.SetFault(workspace.Fault{Method: "chat.update", Kind: "ratelimited", RetryAfter: 30, Times: 1})
@@ -127,9 +118,7 @@ func TestEditsRestAsLongAsSlackWants(t *testing.T) {
 
 // A card that Slack doesn't let be drawn keeps no other waiting, though somebody acted on it.
 func TestACardThatFailsKeepsNoOtherWaiting(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := newLive(t, 40)
+	onLiveCards(t, func(t *testing.T, l *live) {
 		l.poll(2)
 		time.Sleep(5 * time.Second)
 		l.way.refuse(l.card(commands.AttackID("acme", "x:0")))
@@ -146,9 +135,7 @@ func TestACardThatFailsKeepsNoOtherWaiting(t *testing.T) {
 
 // While Slack takes no posts a card says all the same that its attack is over: that is an edit.
 func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := newLive(t, 40)
+	onLiveCards(t, func(t *testing.T, l *live) {
 		l.poll(1)
 		time.Sleep(5 * time.Second)
 		l.slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "ratelimited", RetryAfter: 30, Times: 1})
@@ -170,9 +157,7 @@ func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
 
 // Where no message can be edited, a card is posted anew for what happened, not for figures, and not at each of them.
 func TestCardsThatCannotBeEdited(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := newLive(t, 40)
+	onLiveCards(t, func(t *testing.T, l *live) {
 		l.poll(2) // an incident and an attack
 		time.Sleep(5 * time.Second)
 		require.Len(t, l.way.said(), 2)
@@ -204,9 +189,7 @@ func TestCardsThatCannotBeEdited(t *testing.T) {
 
 // What got worse within mention_every of the last call waits while Slack is away, and then what got worse after it: one reply tells both, and calls.
 func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := newLive(t, 40)
+	onLiveCards(t, func(t *testing.T, l *live) {
 		l.poll(2)
 		time.Sleep(5 * time.Second)
 		l.slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "ratelimited", RetryAfter: 60, Times: 1})
@@ -236,9 +219,7 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 
 // Who told it before died meanwhile, and its channel can't be read: whether it is there can't be looked up, and it is told all the same.
 func TestWhatCannotBeLookedForIsTold(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := newLive(t, 40)
+	onLiveCards(t, func(t *testing.T, l *live) {
 		one := apiclient.Attack{ID: "x:lost", Type: "sqli", Method: "GET", Path: "/lost", First: noon, Last: time.Now(), VulnID: "812"}
 		n := poller.News{ID: poller.CardDelivery("acme", one.ID), Account: "acme", Attack: one, Reason: poller.NewIncident, Revision: 1, Channel: "C0GONE", At: time.Now()}
 		_, _, _, err := l.store.Trying(t.Context(), "acme", n.ID, time.Now())

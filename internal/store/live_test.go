@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -97,7 +98,18 @@ type live struct {
 	found int // attacks
 }
 
-func newLive(t *testing.T, editsPerMinute int) *live {
+// editsPerMinute is the pace of edits, as it is by default.
+const editsPerMinute = 40
+
+// onLiveCards plays with a bot and its cards on an emulated clock.
+func onLiveCards(t *testing.T, play func(t *testing.T, l *live)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { play(t, newLive(t)) })
+}
+
+func newLive(t *testing.T) *live {
+	t.Helper()
 	mini := miniredis.NewMiniRedis()
 	mini.ClockTTL(true)
 	t.Cleanup(mini.Close)
