@@ -71,7 +71,7 @@ func effectCards() map[string]Card {
 	add("none", deny, one(commands.NoEffect, commands.Traffic{Through: through}), func(s *commands.Situation) {
 		s.Entries = append(s.Entries, apiclient.IPRule{List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"), Apps: []int{0}, Expires: now.Add(time.Hour)})
 	})
-	add("no-longer", deny, one(commands.NoEffect, commands.Traffic{Through: through, Stopped: commands.Tally{N: 3, Last: earlier(8 * time.Minute)}}), plain)
+	add("no-longer", deny, one(commands.NoEffect, commands.Traffic{Through: through, Stopped: commands.Tally{N: 3, Last: earlier(10 * time.Minute)}}), plain)
 	add("gone", deny, one(commands.Works, commands.Traffic{Stopped: stopped}), func(s *commands.Situation) { s.LookedAt = now })
 	add("in-part", deny, one(commands.InPart, commands.Traffic{Through: through, Stopped: stopped}), plain)
 	add("unseen", deny, one(commands.Unseen, commands.Traffic{}), plain)

@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// Judged is the news that a change does nothing though it should, or that what it denied came back, each once. Its id begins with the change's.
+// Judged is the news that a change does nothing though it should, or that what it denied came back, each fall once. Its id begins with the change's.
 func Judged(j commands.Judged, channel string) []poller.News {
 	if !j.Tell {
 		return nil
@@ -20,6 +20,9 @@ func Judged(j commands.Judged, channel string) []poller.News {
 		n.Reason = poller.CameBack
 	}
 	n.ID = fmt.Sprintf("%s:%s", j.Change.ID, n.Reason)
+	if falls := j.Effect.Calls(j.Effect.Finding); falls > 1 {
+		n.ID = fmt.Sprintf("%s:%d", n.ID, falls)
+	}
 	return []poller.News{n}
 }
 

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +15,56 @@ type Effect struct {
 	Finding Finding            `json:"finding,omitempty"`
 	At      time.Time          `json:"at,omitzero"`      // of the look by which it was judged so, on this machine's clock
 	From    time.Time          `json:"from,omitzero"`    // without a gap it was watched since; zero: since it was accepted
-	Called  []Finding          `json:"called,omitempty"` // what people were called about, each once
+	Since   time.Time          `json:"since,omitzero"`   // the finding is this one since then
+	Off     bool               `json:"off,omitempty"`    // what it made was not listed at the service when the lists and rules were read last
+	Ends    time.Time          `json:"ends,omitzero"`    // somebody has it end then, sooner than it was made to; zero: not as far as is known
+	Called  []Finding          `json:"called,omitempty"` // what people were called about; between two falls that it worked again
+	Why     []Span             `json:"why,omitempty"`    // a Text: the likely reasons for which it has no effect
+	Said    []Remark           `json:"said,omitempty"`   // what cards said of it whenever it turned, the oldest first
+}
+
+// Remark is what a card said of a change from a time on.
+type Remark struct {
+	At   time.Time `json:"at"`
+	Text []Span    `json:"text"`
+}
+
+// maxRemarks is how many remarks on a change are kept.
+const maxRemarks = 20
+
+// remark keeps what is said from now on, if that is another thing than before.
+func (e *Effect) remark(at time.Time, line Text) {
+	if n := len(e.Said); n > 0 && Text(e.Said[n-1].Text).String() == line.String() {
+		return
+	}
+	e.Said = append(slices.Clip(e.Said), Remark{at, line})
+	e.Said = e.Said[max(0, len(e.Said)-maxRemarks):]
+}
+
+// Calls is how many times people were called about a finding.
+func (e Effect) Calls(f Finding) (n int) {
+	for _, called := range e.Called {
+		if called == f {
+			n++
+		}
+	}
+	return n
+}
+
+// lastCall is what people were called about last, or that it worked since.
+func (e Effect) lastCall() Finding {
+	if len(e.Called) == 0 {
+		return NotYet
+	}
+	return e.Called[len(e.Called)-1]
+}
+
+// stopped is how many hits were reported as stopped.
+func (e Effect) stopped() (n int64) {
+	for _, t := range e.Parts {
+		n += t.Stopped.N
+	}
+	return n
 }
 
 // Traffic is what was seen of the hits that a change is to stop. None of it is exact: the service counts samples.

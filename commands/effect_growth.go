@@ -14,6 +14,11 @@ type Glance struct {
 	Since time.Time     // of the look before; zero: what stood there before isn't known
 	Skew  time.Duration // how far the service's clock is ahead of this machine's
 	Pairs []Pair        // the records that changed
+
+	// The lists and rules as they were read last, and when; zero: not yet.
+	Entries  []apiclient.IPRule
+	Rules    []apiclient.Rule
+	LookedAt time.Time
 }
 
 // Pair is a record that changed.

@@ -7,8 +7,12 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// Likely are the reasons for which a change may have no effect that fit what is known, the likeliest first.
+// Likely are the reasons for which a change may have no effect that fit what is known, the likeliest first. Where the lists and rules are not at
+// hand, they are those that were written down.
 func (s Situation) Likely(c Change) []Text {
+	if why := s.Effects[c.ID].Why; s.LookedAt.IsZero() && len(why) > 0 {
+		return []Text{why}
+	}
 	all := s.hindrances(c)
 	for _, sub := range c.subjects() {
 		if sub.target == nil {
@@ -41,13 +45,19 @@ func (s Situation) hindrances(c Change) []Text {
 	return all
 }
 
-// gone reports whether what a change made was taken off, as far as somebody looked.
+// gone reports whether what a change made was taken off, as far as somebody looked. Where the lists and rules are not at hand, what was seen of it tells.
 func (s Situation) gone(c Change) bool {
+	if s.LookedAt.IsZero() {
+		return s.Effects[c.ID].Off && c.InForce(s.Now)
+	}
 	return s.lookedAfter(c) && slices.ContainsFunc(c.Steps, func(step Step) bool { return step.Done && !s.stands(step) })
 }
 
-// shortened is when what a change put on a list ends by now, if somebody has it end sooner than it was made to.
+// shortened is when what a change put on a list ends by now, if somebody has it end sooner than it was made to; likewise.
 func (s Situation) shortened(c Change) (end time.Time) {
+	if s.LookedAt.IsZero() && c.InForce(s.Now) {
+		return s.Effects[c.ID].Ends
+	}
 	for _, step := range c.Steps {
 		if s.lookedAfter(c) && step.Done && step.Kind == AddEntry {
 			if _, ok := longEnough(*step.Entry, s.Entries); !ok {

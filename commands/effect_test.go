@@ -38,14 +38,18 @@ func (w *world) watcher() *watcher {
 
 // restart forgets all that is in this process alone.
 func (x *watcher) restart() {
-	x.watch = commands.NewEffectWatch(x.cfg.Accounts[0], x.ledger, 0)
+	x.watch = commands.NewEffectWatch(x.cfg.Accounts[0], struct {
+		*ledger
+		commands.Scenes
+	}{x.ledger, x.desk}, 0)
 	x.latest, x.last = map[string]apiclient.Attack{}, time.Time{}
 }
 
 func (x *watcher) look() {
 	x.t.Helper()
 	x.service.Step()
-	g := commands.Glance{At: x.clock(), Since: x.last}
+	s := x.situation()
+	g := commands.Glance{At: x.clock(), Since: x.last, Entries: s.Entries, Rules: s.Rules, LookedAt: s.LookedAt}
 	for page, err := range x.cfg.Accounts[0].API.Attacks(x.t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(x.t, err)
 		for _, a := range page.Attacks {
@@ -86,18 +90,10 @@ func (x *watcher) effect(ch commands.Change) commands.Effect {
 	return all[ch.ID]
 }
 
-// line is the line of a change on the card of the service's first attack, with the lists and rules as they are.
-func (x *watcher) line(ch commands.Change) string {
+// situation is the account as it is, with the lists and rules.
+func (x *watcher) situation() commands.Situation {
 	x.t.Helper()
-	s := commands.Situation{Account: x.cfg.Accounts[0], Now: x.clock(), LookedAt: x.clock(), Effects: map[string]commands.Effect{ch.ID: x.effect(ch)}, Changes: []commands.Change{ch}}
-	for page, err := range x.cfg.Accounts[0].API.Attacks(x.t.Context(), apiclient.AttackFilter{}) {
-		require.NoError(x.t, err)
-		for _, a := range page.Attacks {
-			if !a.Result() && s.Attack.ID == "" {
-				s.Attack = a
-			}
-		}
-	}
+	s := commands.Situation{Account: x.cfg.Accounts[0], Now: x.clock(), LookedAt: x.clock()}
 	for e, err := range x.cfg.Accounts[0].API.IPRules(x.t.Context(), apiclient.IPRuleFilter{}) {
 		require.NoError(x.t, err)
 		s.Entries = append(s.Entries, e)
@@ -105,6 +101,22 @@ func (x *watcher) line(ch commands.Change) string {
 	for r, err := range x.cfg.Accounts[0].API.Rules(x.t.Context(), apiclient.RuleFilter{}) {
 		require.NoError(x.t, err)
 		s.Rules = append(s.Rules, r)
+	}
+	return s
+}
+
+// line is the line of a change on the card of the service's first attack, with the lists and rules as they are.
+func (x *watcher) line(ch commands.Change) string {
+	x.t.Helper()
+	s := x.situation()
+	s.Effects, s.Changes = map[string]commands.Effect{ch.ID: x.effect(ch)}, []commands.Change{ch}
+	for page, err := range x.cfg.Accounts[0].API.Attacks(x.t.Context(), apiclient.AttackFilter{}) {
+		require.NoError(x.t, err)
+		for _, a := range page.Attacks {
+			if !a.Result() && s.Attack.ID == "" {
+				s.Attack = a
+			}
+		}
 	}
 	return commands.ChangeLine(ch, s.EffectLine(ch)).String()
 }

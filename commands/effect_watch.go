@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
 )
 
 // How often what was judged is written down though only its figures changed: when they doubled, a minute later at the earliest; else that long
@@ -22,6 +24,8 @@ const rereadAfter = time.Minute
 type Effects interface {
 	// Changes are the account's changes, the newest first.
 	Changes(ctx context.Context, account string) ([]Change, error)
+	// Scene is what is known of the account beside its attacks.
+	Scene(ctx context.Context, account string) (Scene, error)
 	// Effects are what was seen of an account's changes, by their ids.
 	Effects(ctx context.Context, account string) (map[string]Effect, error)
 	// SaveEffects writes down what was seen, has the cards of the changes' attacks be drawn again, and has people told what they are to be told,
@@ -54,6 +58,7 @@ type EffectWatch struct {
 
 	known    bool // what follows is what memory holds, or newer
 	read     time.Time
+	all      []Change
 	changes  []Change // those that are watched
 	subjects map[string][]subject
 	effects  map[string]Effect // by change, as seen
@@ -79,16 +84,19 @@ func (w *EffectWatch) See(ctx context.Context, g Glance) ([]Judged, error) {
 		return nil, err
 	}
 	w.observe(g)
-	all := w.worthSaving(g.At)
+	all := w.worthSaving(g)
 	if slices.ContainsFunc(all, func(j Judged) bool { return j.Tell }) {
 		w.Again() // nobody is called about what was taken back just now
 		if err := w.load(ctx, g.At); err != nil {
 			return nil, err
 		}
-		all = w.worthSaving(g.At)
+		all = w.worthSaving(g)
 	}
 	if len(all) == 0 {
 		return nil, nil
+	}
+	if err := w.explain(ctx, g, all); err != nil {
+		return nil, err
 	}
 	if err := w.memory.SaveEffects(ctx, w.account.Name, all); err != nil {
 		w.known = false
@@ -115,7 +123,7 @@ func (w *EffectWatch) load(ctx context.Context, now time.Time) error {
 		w.Again()
 		return err
 	}
-	w.known, w.read, w.changes, w.subjects = true, now, nil, map[string][]subject{}
+	w.known, w.read, w.all, w.changes, w.subjects = true, now, all, nil, map[string][]subject{}
 	for _, ch := range all {
 		if subjects := ch.subjects(); len(subjects) > 0 && ch.watched(all, now) {
 			w.changes, w.subjects[ch.ID] = append(w.changes, ch), subjects
@@ -145,27 +153,67 @@ func (w *EffectWatch) observe(g Glance) {
 }
 
 // worthSaving judges all that is watched, and gives what people should see.
-func (w *EffectWatch) worthSaving(now time.Time) (all []Judged) {
+func (w *EffectWatch) worthSaving(g Glance) (all []Judged) {
+	now, s := g.At, w.situation(g)
 	for _, ch := range w.changes {
 		e, saved := w.effects[ch.ID], w.saved[ch.ID]
 		e.Finding, e.At = w.judge.finding(e, ch, now, w.account.OngoingFor), now
-		turned := e.Finding != saved.Finding || e.head() != saved.head()
+		e.Off, e.Ends = s.gone(ch), s.shortened(ch)
+		if e.Finding != saved.Finding {
+			e.Since = now
+		}
+		turned := e.Finding != saved.Finding || e.head() != saved.head() || e.Off != saved.Off || !e.Ends.Equal(saved.Ends)
+		tell := (e.Finding == NoEffect || e.Finding == CameBack) && e.lastCall() != e.Finding
+		again := e.Finding == Works && e.lastCall() == NoEffect && now.Sub(e.Since) >= w.judge.scaled(worksAgainAfter)
 		switch age := now.Sub(saved.At); {
-		case turned:
+		case turned, again:
 		case e.Finding != NotYet && !e.From.Equal(saved.From): // what is said to be seen "since" is another time
 		case e.Finding == NotYet && saved.At.IsZero(), maps.Equal(e.Parts, saved.Parts), age < figuresSoonest:
 			continue
 		case e.figures() < 2*saved.figures() && age < figuresLatest:
 			continue
 		}
-		tell := (e.Finding == NoEffect || e.Finding == CameBack) && !slices.Contains(e.Called, e.Finding)
-		if tell {
+		if tell || again {
 			e.Called = append(slices.Clip(e.Called), e.Finding)
 		}
 		all = append(all, Judged{Change: ch, Effect: e, Turned: turned, Tell: tell})
 	}
 	return all
 }
+
+// situation is what is known at a glance beside what is seen of changes.
+func (w *EffectWatch) situation(g Glance) Situation {
+	s := Situation{Account: w.account, Effects: w.effects, LookedAt: g.LookedAt, Now: g.At}
+	s.Entries, s.Rules = Overlay(g.Entries, g.Rules, w.all, g.LookedAt)
+	return s
+}
+
+// explain adds to what turned, or has no effect, what cards say of it from now on and why.
+func (w *EffectWatch) explain(ctx context.Context, g Glance, all []Judged) (err error) {
+	if !slices.ContainsFunc(all, Judged.wantsWords) {
+		return nil
+	}
+	s := w.situation(g)
+	if s.Scene, err = w.memory.Scene(ctx, w.account.Name); err != nil {
+		return err
+	}
+	for i, j := range all {
+		e := &all[i].Effect
+		if s.Attack = (apiclient.Attack{}); j.Change.Seen != nil {
+			s.Attack = j.Change.Seen.Attack
+		}
+		s.ID, s.Effects = j.Change.AttackID, map[string]Effect{j.Change.ID: *e}
+		if e.Why = nil; e.Finding == NoEffect && !s.LookedAt.IsZero() {
+			e.Why = joined(s.Likely(j.Change), "; ")
+		}
+		if line := s.EffectLine(j.Change); j.Turned && len(line) > 0 {
+			e.remark(g.At, line)
+		}
+	}
+	return nil
+}
+
+func (j Judged) wantsWords() bool { return j.Turned || j.Effect.Finding == NoEffect }
 
 // figures are all hits that were counted.
 func (e Effect) figures() (n int64) {

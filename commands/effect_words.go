@@ -25,7 +25,7 @@ func (e Effect) words(c Change, ongoing time.Duration) Text {
 		return Say(head, ": at least ", number64(t.Stopped.N), " stopped, ", t.leak())
 	case NoEffect:
 		if t.Stopped.N > 0 {
-			return Say(Bold("works NO LONGER"), ": the last was stopped ", t.Stopped.Last, ", ", t.leak())
+			return Say(Bold("works NO LONGER"), ": the last was stopped ", t.Stopped.Last, ", ", t.again())
 		}
 		return Say(head, ": ", t.leak())
 	case Unseen:
@@ -39,19 +39,37 @@ func (e Effect) words(c Change, ongoing time.Duration) Text {
 	return nil
 }
 
-// brief are words for a row of a listing, where there is no room for times.
-func (e Effect) brief() Text {
-	stopped := int64(0)
-	for _, t := range e.Parts {
-		stopped += t.Stopped.N
-	}
-	switch e.Finding {
-	case Works, InPart:
-		return Say(Bold(e.head()), ", at least ", number64(stopped), " stopped")
-	case NoEffect, Unseen, CameBack:
-		return Say(Bold(e.head()))
+// head says in as few words as can be what a change does; nothing while it need not work yet.
+func (s Situation) head(c Change) Text {
+	switch head := s.Effects[c.ID].head(); {
+	case s.gone(c):
+		return Say(Bold("no longer in force"))
+	case head != "":
+		return Say(Bold(head))
 	}
 	return nil
+}
+
+// brief are words for a row of a listing, where there is no room for times and reasons.
+func (s Situation) brief(c Change) Text {
+	line, e := s.head(c), s.Effects[c.ID]
+	if len(line) > 0 && !s.gone(c) && (e.Finding == Works || e.Finding == InPart) {
+		line = Say(line, ", at least ", number64(e.stopped()), " stopped")
+	}
+	return s.sooner(c, line)
+}
+
+// sooner puts before a line that somebody has the change end sooner, if so.
+func (s Situation) sooner(c Change, line Text) Text {
+	end := s.shortened(c)
+	if end.IsZero() {
+		return line
+	}
+	short := Say(Bold("somebody shortened it"), " at the service: it ends ", end)
+	if len(line) == 0 {
+		return short
+	}
+	return Say(short, "; ", line)
 }
 
 // heads are the findings in words, of one source or rule.
@@ -85,6 +103,14 @@ func (t Traffic) leak() Text {
 		return Say(number64(t.Mixed.N), Plural(t.Mixed.N, " more hit"), " in records that the service blocks in another way, in part or whole: whether any got through, nobody can tell")
 	}
 	return Say(number64(t.Through.N), Plural(t.Through.N, " hit"), " got through since ", t.Through.First, ", the last ", t.Through.Last)
+}
+
+// again says what gets through of what was stopped before. What got through before that doesn't count for it.
+func (t Traffic) again() Text {
+	if t.Through.First.Before(t.Stopped.Last) {
+		return Say("hits get through again, the last ", t.Through.Last)
+	}
+	return t.leak()
 }
 
 // unseen says why nothing is known.
@@ -180,14 +206,7 @@ func (s Situation) EffectLine(c Change) Text {
 	case ended:
 		return Say(Bold("ended"))
 	}
-	if end := s.shortened(c); !end.IsZero() {
-		short := Say(Bold("somebody shortened it"), " at the service: it ends ", end)
-		if len(line) == 0 {
-			return short
-		}
-		return Say(short, "; ", line)
-	}
-	return line
+	return s.sooner(c, line)
 }
 
 func (s Situation) seen(c Change) Text {

@@ -86,7 +86,8 @@ func (o Overview) forceHead() Text {
 // forceLine is a change in a listing of what is in force.
 func (o Overview) forceLine(ch Change, now time.Time) Text {
 	row := changeRow(ch, ch.accepted())
-	if seen := o.Effects[ch.ID].brief(); len(seen) > 0 && ch.State == StateDone { // first, for rows are cut
+	s := Situation{Account: o.Of, Effects: o.Effects, Now: now}
+	if seen := s.brief(ch); len(seen) > 0 && ch.State == StateDone { // first, for rows are cut
 		row = Say(ch.shownID(), " ", seen, " · ", ch.span())
 	}
 	switch {

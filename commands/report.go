@@ -23,22 +23,23 @@ func report() *Command {
 
 // history is all that is known of an attack, for programs.
 type history struct {
-	ID       string           `json:"id"`
-	Account  string           `json:"account"`
-	At       time.Time        `json:"at"`                // when it was put together
-	Attack   apiclient.Attack `json:"attack"`            // as it was read last
-	ReadAt   time.Time        `json:"read_at,omitzero"`  // when that was; zero: not known
-	Listed   bool             `json:"listed"`            // the service lists it now
-	Evidence *Evidence        `json:"evidence"`          // nil: none is kept
-	Case     Case             `json:"case"`              //
-	Changes  []Change         `json:"changes"`           // for this attack, the oldest first
-	InPlace  []Change         `json:"in_place"`          // of these
-	Entries  []AuditEntry     `json:"audit"`             // about it, the oldest first
-	Mutes    []Mute           `json:"mutes,omitempty"`   // that cover it now
-	Blind    []Spell          `json:"blind,omitempty"`   // that fall into it
-	Modes    []modeSpell      `json:"modes,omitempty"`   // likewise
-	Unknown  []Text           `json:"unknown,omitempty"` // what is not known, and why
-	Storm    *StormRow        `json:"storm,omitempty"`   // nil: it is an attack
+	ID       string            `json:"id"`
+	Account  string            `json:"account"`
+	At       time.Time         `json:"at"`                // when it was put together
+	Attack   apiclient.Attack  `json:"attack"`            // as it was read last
+	ReadAt   time.Time         `json:"read_at,omitzero"`  // when that was; zero: not known
+	Listed   bool              `json:"listed"`            // the service lists it now
+	Evidence *Evidence         `json:"evidence"`          // nil: none is kept
+	Case     Case              `json:"case"`              //
+	Changes  []Change          `json:"changes"`           // for this attack, the oldest first
+	Effects  map[string]Effect `json:"effects,omitempty"` // what was seen of the account's changes, by their ids
+	InPlace  []Change          `json:"in_place"`          // of these
+	Entries  []AuditEntry      `json:"audit"`             // about it, the oldest first
+	Mutes    []Mute            `json:"mutes,omitempty"`   // that cover it now
+	Blind    []Spell           `json:"blind,omitempty"`   // that fall into it
+	Modes    []modeSpell       `json:"modes,omitempty"`   // likewise
+	Unknown  []Text            `json:"unknown,omitempty"` // what is not known, and why
+	Storm    *StormRow         `json:"storm,omitempty"`   // nil: it is an attack
 
 	away bool // the memory could not be read, or a part of it
 }
@@ -161,6 +162,8 @@ func (c *Call) recorded(ctx context.Context, h *history) {
 			h.InPlace = append(h.InPlace, ch)
 		}
 	}
+	h.Effects, err = c.cfg.Ledger.Effects(ctx, h.Account)
+	c.failed(h, "read effects", err)
 	from, until := h.span(c.Now, c.Account.OngoingFor)
 	entries, err := c.cfg.Audit.Entries(ctx, h.Account, from)
 	if errors.Is(err, ErrBadEntry) {

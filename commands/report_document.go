@@ -126,6 +126,7 @@ func (c *Call) worked(h history) Text {
 // inPlace is what still holds, until when, and how it is taken back.
 func (c *Call) inPlace(d *document, h history) {
 	d.heading(2, Say("Still in place"))
+	s := Situation{Account: c.Account, ID: h.ID, Attack: h.Attack, Effects: h.Effects, Now: h.At}
 	for _, ch := range h.InPlace {
 		line := Say(Bold(ch.Does), ", by ", Visible(ch.Actor.Name, maxField))
 		switch {
@@ -137,6 +138,9 @@ func (c *Call) inPlace(d *document, h history) {
 			line = Say(line, ", until wafbot takes it back ", ch.Until)
 		default:
 			line = Say(line, ", until it ends by itself ", ch.Until)
+		}
+		if seen := s.EffectLine(ch); len(seen) > 0 {
+			line = Say(line, ". Now: ", seen)
 		}
 		d.item(Say(line, ". ", Code("undo "+ch.ID), " takes it back"))
 	}

@@ -127,7 +127,13 @@ func (c *Call) measures(h history) []moment {
 			m.below = append(m.below, Say("As wafbot had seen it ", ch.Seen.At, ": ", figures(ch.Seen.Attack)), sourcesLine(ch.Seen.Attack))
 			m.below = append(m.below, h.effect(ch)...)
 		}
+		if n := h.Effects[ch.ID].stopped(); n > 0 {
+			m.below = append(m.below, Say("Stopped by it, as far as was seen: at least ", number64(n), Plural(n, " hit")))
+		}
 		all = append(all, m)
+		for _, said := range h.Effects[ch.ID].Said {
+			all = append(all, moment{at: said.At, text: Say(Bold(ch.Does), " ", Code(ch.ID), ": ", Text(said.Text))})
+		}
 		if over := ch.Until; ch.State == StateDone && ch.Amends() == "" && !over.IsZero() && !ch.mustBeEnded() && !over.After(c.Now) {
 			all = append(all, moment{at: over, text: Say("Ended by itself: ", ch.Does)})
 		}

@@ -10,15 +10,12 @@ func (s Situation) Standing() Text {
 		if !ch.InForce(s.Now) || ch.Amends() != "" {
 			continue
 		}
-		state := Say("accepted")
-		head := s.Effects[ch.ID].head()
+		state := s.head(ch)
 		switch {
 		case ch.State == StateHalf:
 			state = Say(Bold("only partly done"))
-		case s.gone(ch):
-			state = Say(Bold("no longer in force"))
-		case head != "":
-			state = Say(Bold(head))
+		case len(state) == 0:
+			state = Say("accepted")
 		}
 		all = append(all, Say(ch.Line.Name, " ", state))
 	}

@@ -13,15 +13,15 @@ type Text []Span
 
 // Span is one piece of a Text. Exactly one of its fields is set.
 type Span struct {
-	Plain   string
-	Code    string // to be shown as typed: an address, an id, a line
-	Bold    string
-	Time    time.Time // the moment, to be shown by the reader's clock, with its day
-	Clock   time.Time // likewise without the day: of less than half a day ago
-	Ago     time.Time // the moment, to be shown as how long ago it is where that stays true, else as it is
-	User    string    // a Slack user id, to be shown by name
-	Channel string    // a Slack channel id, likewise
-	Link    Link      // an address, to be shown as its label
+	Plain   string    `json:"plain,omitzero"`
+	Code    string    `json:"code,omitzero"` // to be shown as typed: an address, an id, a line
+	Bold    string    `json:"bold,omitzero"`
+	Time    time.Time `json:"time,omitzero"`    // the moment, to be shown by the reader's clock, with its day
+	Clock   time.Time `json:"clock,omitzero"`   // likewise without the day: of less than half a day ago
+	Ago     time.Time `json:"ago,omitzero"`     // the moment, to be shown as how long ago it is where that stays true, else as it is
+	User    string    `json:"user,omitzero"`    // a Slack user id, to be shown by name
+	Channel string    `json:"channel,omitzero"` // a Slack channel id, likewise
+	Link    Link      `json:"link,omitzero"`    // an address, to be shown as its label
 }
 
 // Moment is the moment that the piece is, however it is to be shown; zero: it is none.

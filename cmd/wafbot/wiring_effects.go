@@ -11,7 +11,11 @@ import (
 // observed has an account's poller tell the watch of its changes what it sees, and has this replica show at once what that means.
 func (a *app) observed(account string) poller.Observed {
 	return func(ctx context.Context, o poller.Observation) {
-		g := commands.Glance{At: o.At, Since: o.Since, Skew: o.Skew, Pairs: make([]commands.Pair, len(o.Pairs))}
+		settings := a.pollers[account].Settings()
+		g := commands.Glance{
+			At: o.At, Since: o.Since, Skew: o.Skew, Pairs: make([]commands.Pair, len(o.Pairs)),
+			Entries: settings.Entries, Rules: settings.Rules, LookedAt: settings.At,
+		}
 		for i, p := range o.Pairs {
 			g.Pairs[i] = commands.Pair(p)
 		}

@@ -1,0 +1,137 @@
+package commands_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+// everywhere is all that is read about measures in force, by line.
+func (x *watcher) everywhere(attack string) map[string]string {
+	x.t.Helper()
+	all := map[string]string{}
+	for _, line := range []string{"status", "attack " + attack, "summary"} {
+		all[line] = text(x.reads(eve, line))
+	}
+	for _, p := range x.reads(eve, "status").Home.Parts() {
+		for _, r := range p.Rows {
+			all["Home"] += r.Text.String() + "\n"
+		}
+	}
+	all["report"] = x.reads(atTerminal, "report attack="+attack).Document
+	return all
+}
+
+// What was taken off in the console works nowhere, whatever was seen of it before.
+func TestWhatWasTakenOffWorksNowhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{Lasts: waf.Duration(4 * time.Minute)})
+	x := w.watcher()
+	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+	x.watch.Again()
+	x.watches(3 * time.Minute)
+	for where, said := range x.everywhere(id) {
+		require.Contains(t, said, "works", where)
+	}
+	require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), ch.Steps[0].ID))
+	x.watches(15 * time.Minute)
+	require.Equal(t, commands.Works, x.effect(ch).Finding, "nobody came any more who could get through")
+	for where, said := range x.everywhere(id) {
+		require.Contains(t, said, "no longer in force", where)
+		if where != "report" { // which tells what was before, too
+			require.NotContains(t, said, "works, at least", where)
+			require.NotContains(t, said, "works: ", where)
+		}
+	}
+}
+
+func TestWhatWasShortenedIsSaidEverywhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{})
+	x := w.watcher()
+	w.does(ann, "deny 203.0.113.7 attack="+id)
+	x.watch.Again()
+	x.watches(3 * time.Minute)
+	w.overwrite(waf.IPRule{RuleType: "ip_range", List: "black", Subnet: "203.0.113.7/32", Pools: []int{0}}, "by hand", time.Hour)
+	x.watches(2 * time.Minute)
+	for where, said := range x.everywhere(id) {
+		require.Regexp(t, `somebody shortened it\** at the service: it ends 2026-11-20 04:03(:00)? UTC; \**works`, said, where)
+	}
+}
+
+// The reasons that the card gives are given wherever it is told, though only the card has the lists at hand.
+func TestReasonsAreSaidEverywhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{})
+	x := w.watcher()
+	w.does(ann, "deny 203.0.113.7 attack="+id)
+	w.seed(waf.IPRule{RuleType: "ip_range", List: "white", Subnet: "203.0.113.0/24", Pools: []int{0}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
+	x.watch.Again()
+	x.watches(8 * time.Minute)
+	all := x.everywhere(id)
+	require.Regexp(t, "NO EFFECT: [0-9,]+ hits got through since .*Likely: 203.0.113.0/24 is on the allowlist", all["attack "+id])
+	require.Regexp(t, `NO EFFECT.*: [0-9,]+ hits got through since .*Likely: .*203\.0\.113\.0/24.* is on the allowlist`, all["report"])
+	for _, where := range []string{"status", "summary", "Home"} {
+		require.Contains(t, all[where], "NO EFFECT", where)
+	}
+}
+
+// Each fall is told once: what worked again for a while and then does nothing calls again, also after a restart; what comes and goes doesn't.
+func TestEachFallIsToldOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{})
+	x := w.watcher()
+	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+	x.watch.Again()
+	off := func(d time.Duration) {
+		require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), w.listed("black")[0].ID))
+		x.watches(d)
+	}
+	on := func(d time.Duration) {
+		w.overwrite(waf.IPRule{RuleType: "ip_range", List: "black", Subnet: "203.0.113.7/32", Pools: []int{0}}, "again", 3*time.Hour)
+		x.watches(d)
+	}
+	x.watches(5 * time.Minute)
+	off(10 * time.Minute)
+	require.Len(t, x.told(), 1)
+	on(9 * time.Minute)
+	require.Equal(t, commands.Works, x.effect(ch).Finding)
+	off(10 * time.Minute)
+	require.Equal(t, commands.NoEffect, x.effect(ch).Finding)
+	require.Len(t, x.told(), 1, "it comes and goes")
+	on(25 * time.Minute)
+	x.restart()
+	x.look()
+	off(10 * time.Minute)
+	require.Equal(t, []commands.Finding{commands.NoEffect, commands.NoEffect}, x.told())
+	require.Equal(t, 2, x.effect(ch).Calls(commands.NoEffect))
+	require.Contains(t, x.line(ch), "works NO LONGER: the last was stopped 2026-11-20 03:5")
+	require.Contains(t, x.line(ch), "hits get through again, the last 2026-11-20 04:0", "in between it worked")
+	x.restart()
+	x.watches(20 * time.Minute)
+	require.Len(t, x.told(), 2)
+}
+
+// A report tells what became of a measure as its card did, at the time.
+func TestTheReportTellsWhatWasSeenOfMeasures(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{})
+	x := w.watcher()
+	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+	x.watch.Again()
+	x.watches(5 * time.Minute)
+	require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), ch.Steps[0].ID))
+	x.watches(10 * time.Minute)
+	w.overwrite(waf.IPRule{RuleType: "ip_range", List: "black", Subnet: "203.0.113.7/32", Pools: []int{0}}, "again", time.Hour)
+	x.watches(6 * time.Minute)
+	golden(t, "report_effects.md", w.reads(atTerminal, "report attack="+id).Document)
+}
