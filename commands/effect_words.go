@@ -201,6 +201,8 @@ func (c Change) shouldWork() Text {
 func (s Situation) EffectLine(c Change) Text {
 	line := s.seen(c)
 	switch ended := c.State == StateDone && !c.InForce(s.Now); {
+	case c.overdue(s.Now):
+		return Say(Bold("should have ended"), ", and is tried each minute")
 	case ended && len(line) > 0:
 		return Say(Bold("ended"), ", ", line)
 	case ended:

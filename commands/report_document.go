@@ -139,7 +139,7 @@ func (c *Call) inPlace(d *document, h history) {
 		default:
 			line = Say(line, ", until it ends by itself ", ch.Until)
 		}
-		if seen := s.EffectLine(ch); len(seen) > 0 {
+		if seen := s.EffectLine(ch); len(seen) > 0 && !ch.overdue(h.At) {
 			line = Say(line, ". Now: ", seen)
 		}
 		d.item(Say(line, ". ", Code("undo "+ch.ID), " takes it back"))

@@ -191,6 +191,9 @@ func TestReportOfWhatIsOverdue(t *testing.T) {
 	doc := w.document(id)
 	require.Contains(t, doc, "by Ann, though it should have ended 2026-11-20 04:01:00 UTC: wafbot tries each minute. `undo c")
 	require.Contains(t, doc, "no incidents **can** be registered on Shop since 2026-11-20 03:01:00 UTC")
+	line := text(w.reads(ann, "attack "+id))
+	require.Contains(t, line, "should have ended, and is tried each minute")
+	require.NotContains(t, line, "· ended")
 }
 
 // Everything that a stranger can write, in a report on an attack of which nothing but evidence is left.
