@@ -101,7 +101,9 @@ func places(messages []message) string {
 // listed reports whether somebody who asked for the list of a storm was told that it gathered this one.
 func (e *evidence) listed(id string) bool {
 	for _, whispers := range e.Whispers {
-		if slices.ContainsFunc(whispers, func(m message) bool { return strings.Contains(m.says(), "*STORM* on") && strings.Contains(m.says(), id) }) {
+		if slices.ContainsFunc(whispers, func(m message) bool {
+			return strings.Contains(m.says(), "*STORM* on") && strings.Contains(m.says(), id)
+		}) {
 			return true
 		}
 	}
