@@ -168,6 +168,7 @@ func situations() map[string]Card {
 	edit("muted", "attack", func(c *Card) {
 		c.Situation.Scene.Mutes = []commands.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
 	})
+	edit("false-positive", "denied-and-patched", func(c *Card) { c.Situation.Attack.State = "falsepositive" })
 	edit("many-changes", "changes-of-every-state", func(c *Card) { c.Situation.Changes = append(c.Situation.Changes, manyChanges(10)...) })
 	maps.Copy(cards, storms())
 	return cards

@@ -58,7 +58,10 @@ func (c Card) noticeLead() string {
 	if a.Incident() {
 		lead = "INCIDENT " + status
 	}
-	if c.Quiet {
+	switch {
+	case a.FalsePositive():
+		lead = "FALSE POSITIVE"
+	case c.Quiet:
 		lead += ", now quiet"
 	}
 	return lead

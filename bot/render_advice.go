@@ -67,7 +67,7 @@ func (c Card) inForce() bool {
 // tooThin reports whether the attack gets through and none of the buttons stops a tenth of it.
 func (c Card) tooThin(advice commands.Advice) bool {
 	s := c.Situation
-	if !gettingThrough(s.Attack) || c.inForce() || s.Policy.Changes == commands.ChangesOff {
+	if !gettingThrough(s.Attack) || s.Attack.FalsePositive() || c.inForce() || s.Policy.Changes == commands.ChangesOff {
 		return false
 	}
 	for _, sug := range advice.Suggestions {

@@ -32,7 +32,10 @@ func (c Card) headline() []commands.Text {
 		kind = "INCIDENT"
 	}
 	title := []string{kind, typeName(a, maxType), c.appName(maxName), commands.StatusName(a)}
-	if c.Quiet {
+	switch {
+	case a.FalsePositive():
+		title = append(title, "false positive")
+	case c.Quiet:
 		title = append(title, "quiet")
 	}
 	lines := []commands.Text{
@@ -60,7 +63,7 @@ func lateness(d time.Duration) string {
 func (c Card) sign() string {
 	a := c.Situation.Attack
 	switch {
-	case c.Quiet:
+	case c.Quiet, a.FalsePositive():
 		return "⚪"
 	case a.Incident():
 		return "🚨"
@@ -135,6 +138,8 @@ func (c Card) aged(figures commands.Text) commands.Text {
 	switch _, muted := c.muted(); {
 	case muted:
 		read = ", not refreshed while it is muted"
+	case c.Situation.Attack.FalsePositive():
+		read = ", not refreshed while it is a false positive"
 	case c.blind():
 		read = ""
 	case c.Behind > 0:

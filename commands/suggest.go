@@ -70,6 +70,10 @@ func Advise(s Situation) Advice {
 		a.Notes = append(a.Notes, Say("Changes are switched off (", Code("policy.changes: off"), ")"))
 		return a
 	}
+	if s.Attack.FalsePositive() {
+		a.Notes = append(a.Notes, Say(Bold("Marked as a false positive"), " at the service: no measure is advised, and nobody is called while it is"))
+		return a
+	}
 	spec, fits, whyNoPatch := s.patchable()
 	top, note := s.deniable()
 	if note != nil {

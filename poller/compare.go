@@ -30,8 +30,12 @@ func compare(last Shown, known bool, look Look) (Reason, bool) {
 	a := look.Attack
 	hitSince := a.Last.After(last.Attack.Last)
 	switch {
-	case a.FalsePositive() || a.Result() || look.Muted:
+	case a.Result() || look.Muted:
 		return "", false // a muted one stays as it was told, so that nothing of it is lost
+	case a.FalsePositive() && last.Told && !last.Attack.FalsePositive():
+		return Grew, true // its card says so, and nothing more as long as it is one
+	case a.FalsePositive():
+		return "", false
 	case !last.Told:
 		return appeared(last, known, look)
 	case a.Incident() && !last.Base.Incident:
@@ -51,9 +55,9 @@ func compare(last Shown, known bool, look Look) (Reason, bool) {
 }
 
 // FiguresAt is when the figures of the attack's card were read, or found unchanged: a good poll that late would else have made news of them.
-// Of a muted attack there is no news.
+// Of a muted attack there is no news, nor of a false positive.
 func (s Shown) FiguresAt(good time.Time, muted bool) time.Time {
-	if !muted && !s.SeenAt.IsZero() && good.Sub(s.SeenAt) >= redrawAfter {
+	if !muted && !s.Attack.FalsePositive() && !s.SeenAt.IsZero() && good.Sub(s.SeenAt) >= redrawAfter {
 		return good
 	}
 	return s.SeenAt
@@ -94,7 +98,7 @@ func after(last Shown, look Look, reason Reason) Shown {
 // an effect of sampling.
 func differs(then, now apiclient.Attack) bool {
 	return rose(then.Hits, now.Hits) || rose(then.SourceCount, now.SourceCount) || rose(then.Payloads, now.Payloads) ||
-		now.Last.After(then.Last) || now.Status() != then.Status() || topSource(now) != topSource(then)
+		now.Last.After(then.Last) || now.Status() != then.Status() || now.FalsePositive() != then.FalsePositive() || topSource(now) != topSource(then)
 }
 
 func rose(then, now apiclient.Figure) bool {

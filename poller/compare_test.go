@@ -134,7 +134,12 @@ func TestCompare(t *testing.T) {
 		"quiet, then knocking":                 {last: quiet(told(over)), look: knocking(look(over))},
 		"quiet, hit meanwhile, over again":     {last: quiet(minuteOld(told(hour))), look: look(over), want: Grew},
 		"quiet, worse":                         {last: quiet(told(hour)), look: look(hits(1000)), want: Worsened},
-		"told, marked as a false positive":     {last: told(), look: look(state("FalsePositive"), over)},
+		"told, marked as a false positive":     {last: told(), look: look(state("FalsePositive"), over), want: Grew},
+		"and muted":                            {last: told(), look: muted(look(state("falsepositive")))},
+		"a false positive as before, worse":    {last: minuteOld(told(state("falsepositive"))), look: look(state("falsepositive"), hits(5000), vuln("8"))},
+		"a false positive without a card":      {last: only(told()), look: look(state("falsepositive"))},
+		"no false positive any more":           {last: minuteOld(told(state("falsepositive"))), look: look(), want: Grew},
+		"nor any more, and worse":              {last: told(state("falsepositive")), look: look(hits(1000)), want: Worsened},
 		"told, clock of the service goes back": {last: minuteOld(told()), look: Look{Attack: sqli(hits(101)), At: noon.Add(-time.Hour), OngoingFor: 15 * time.Minute}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -76,9 +76,9 @@ func TestADay(t *testing.T) {
 		{at(18, 10), func(s *shift) { s.add("denied", 0, func(r *record) { r.typ = "blocked_source" }) }, nil},
 		{at(18, 20), func(s *shift) { s.hit("denied", 50) }, nil},
 		{at(18, 34), nil, []string{"quiet home"}},
-		// Somebody marks it as no attack: it is never called quiet.
+		// Somebody marks it as no attack: its card says so, and it is never called quiet.
 		{at(20, 0), func(s *shift) { s.add("probe", 0) }, []string{"new attack probe"}},
-		{at(20, 5), func(s *shift) { s.change("probe", func(r *record) { r.state = "falsepositive" }) }, nil},
+		{at(20, 5), func(s *shift) { s.change("probe", func(r *record) { r.state = "falsepositive" }) }, []string{"grew probe"}},
 		{at(24, 0), func(s *shift) { s.stop() }, nil},
 	}
 	synctest.Test(t, func(t *testing.T) {

@@ -109,7 +109,8 @@ func (p *Poller) gatherIn(u *Update, r reading, channel string, news []News) {
 	for _, n := range news {
 		id := n.Attack.ID
 		s := u.Shown[id]
-		s.In, s.Own, s.Pager, s.Mention, s.Spared, s.Revision = storm, false, nil, "", "", s.Revision-1
+		s.In, s.Own, s.Revision = storm, false, s.Revision-1
+		s.Pager, s.Mention, s.Spared, s.Hushed, s.CalledAt = nil, "", "", false, time.Time{} // nobody is called about it
 		u.Shown[id] = s
 		u.gusts.joined[storm] = append(u.gusts.joined[storm], id)
 		u.gusts.turns[id] = n

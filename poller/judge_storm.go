@@ -1,9 +1,6 @@
 package poller
 
-import (
-	"cmp"
-	"time"
-)
+import "time"
 
 // judgeStorms adds to the update what is to be remembered and told of storms: those that begin, those of which an attack changed, those that
 // end, and those whose figures waited for their minute.
@@ -146,15 +143,17 @@ func (t tally) after(last Shown, r reading, reason Reason) Shown {
 	return s
 }
 
-// stormRoute is the route of a storm: it calls whom the first does that takes one of its attacks and calls somebody, and has the pager that is
-// called soonest.
+// stormRoute is the route of a storm: it calls whom the first does that takes one of its attacks and calls somebody, as often as that one, and has
+// the pager that is called soonest.
 func (p *Poller) stormRoute(channel string, t tally) Route {
 	storm := Route{Channel: channel}
 	for i, route := range p.cfg.Routes {
 		if !t.routes[i] {
 			continue
 		}
-		storm.Mention = cmp.Or(storm.Mention, route.Mention)
+		if storm.Mention == "" {
+			storm.Mention, storm.MentionEvery = route.Mention, route.MentionEvery
+		}
 		if route.PageAfter > 0 && (storm.PageAfter == 0 || route.PageAfter < storm.PageAfter) {
 			storm.PageAfter, storm.Match = route.PageAfter, route.Match
 		}

@@ -108,8 +108,10 @@ func TestLifeOfAnAttack(t *testing.T) {
 	step(20, nil, "quiet x:1")
 	step(21, nil)
 	step(30, hit(1300), "resumed x:1")
-	step(31, func(r *record) { r.state = "falsepositive" })
+	step(31, func(r *record) { r.state = "falsepositive" }, "grew x:1")
+	step(32, hit(90_000))
 	step(60, nil)
+	step(61, func(r *record) { r.state = "" }, "worsened x:1")
 }
 
 func TestNewsIsCompleteAndStable(t *testing.T) {

@@ -88,7 +88,7 @@ func TestWhatTheListHides(t *testing.T) {
 		a.asked("")
 		require.NoError(t, p.Poll(t.Context()))
 		require.Len(t, a.asked(""), 1)
-		require.Equal(t, []string{"new attack x:1"}, a.memory.took())
+		require.Equal(t, []string{"new attack x:1", "grew x:1"}, a.memory.took())
 	})
 	t.Run("record is listed late", func(t *testing.T) {
 		t.Parallel()

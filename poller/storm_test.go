@@ -142,6 +142,27 @@ func TestAStormGetsWorseAsOne(t *testing.T) {
 	require.Len(t, a.memory.told, 6)
 }
 
+func TestAStormCallsNoMoreOftenThanItsRoute(t *testing.T) {
+	t.Parallel()
+	a, _ := stormy(t)
+	a.routes = []poller.Route{{Match: poller.Match{Types: []string{"xss"}}, MentionEvery: time.Second}, {Mention: "S0ONCALL", MentionEvery: 5 * time.Minute}}
+	p := a.start()
+	worse := func(after time.Duration, hits int) poller.News {
+		a.change("x:00", func(r *record) { r.hits = hits })
+		a.at(after)
+		require.NoError(t, p.Poll(t.Context()))
+		news := a.memory.tookNews()
+		require.Equal(t, poller.Worsened, news[0].Reason)
+		return news[0]
+	}
+	a.addMany("x", 5, blocked)
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
+	require.True(t, worse(4*time.Minute, 20_000).Hushed)
+	p = a.start()
+	require.False(t, worse(5*time.Minute, 2_000_000).Hushed)
+	require.True(t, worse(6*time.Minute, 200_000_000).Hushed)
+}
+
 func TestAGatheredAttackBecomesAnIncident(t *testing.T) {
 	t.Parallel()
 	a, _ := stormy(t)
@@ -206,7 +227,7 @@ func TestCardsOfGatheredAttacksOnRequest(t *testing.T) {
 		asked++
 		return func(id string) bool { return wanted[id] }, away
 	}
-	a.routes = []poller.Route{{Mention: "S0ONCALL", PageAfter: time.Minute}}
+	a.routes = []poller.Route{{Mention: "S0ONCALL", MentionEvery: time.Minute, PageAfter: time.Minute}}
 	p := a.start()
 	require.Empty(t, stormPoll(t, a, p, 0))
 	require.Zero(t, asked, "nobody can have asked")
@@ -229,7 +250,7 @@ func TestCardsOfGatheredAttacksOnRequest(t *testing.T) {
 	a.at(6 * time.Second)
 	require.NoError(t, p.Poll(t.Context()))
 	news = a.memory.tookNews()
-	require.Equal(t, []any{poller.Worsened, "x:02", "S0ONCALL"}, []any{news[0].Reason, news[0].Attack.ID, news[0].Mention})
+	require.Equal(t, []any{poller.Worsened, "x:02", "S0ONCALL", false}, []any{news[0].Reason, news[0].Attack.ID, news[0].Mention, news[0].Hushed}, "nobody was called about it before")
 }
 
 func TestAStormInEachChannel(t *testing.T) {

@@ -49,6 +49,25 @@ func TestAnIncidentOfAnotherRouteMoves(t *testing.T) {
 	})
 }
 
+// Somebody marks it at the service as none, and changes his mind.
+func TestAnAttackThatIsMarkedAsAFalsePositive(t *testing.T) {
+	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+		attack := w.attack(injection())
+		card := w.card("ATTACK", "POST shop.example.com/login")
+		require.NoError(t, w.WAF.SetState(attack, "falsepositive"))
+		card.says("not blocked · false positive", "not refreshed while it is a false positive", "Marked as a false positive at the service")
+		require.Equal(t, []string{"I'm on it", "More…"}, card.labels(), "nothing is advised against it")
+		require.NoError(t, w.WAF.AddHits(attack, 50_000))
+		w.polls(4)
+		require.Empty(t, card.replies())
+		require.NoError(t, w.WAF.SetState(attack, ""))
+		w.until("it is told that it got worse", func() bool { return len(card.replies("It got worse")) == 1 })
+		card.says("Deny " + attacker)
+		require.NotContains(t, card.now().Plain(), "false positive")
+		require.Len(t, w.cards("#waf"), 1)
+	})
+}
+
 func TestADeletedCardIsPostedAnew(t *testing.T) {
 	gone := func(w *world) { routed(w); w.rough = true }
 	story(t, gone, func(t *testing.T, w *world) {

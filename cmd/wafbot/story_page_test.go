@@ -106,6 +106,24 @@ func TestThePagerIsCalled(t *testing.T) {
 	})
 }
 
+// It is marked at the service as no attack, before the pager was called and afterwards.
+func TestThePagerIsNotCalledForAFalsePositive(t *testing.T) {
+	called := func(w *world) {
+		w.hook = newHook(w.t)
+		w.paging(w.hook.URL+"/key", "json", time.Second)
+	}
+	storyOver(t, eitherWay(), called, func(t *testing.T, w *world) {
+		attack := w.attack(injection())
+		first := w.hook.next()
+		require.NoError(t, w.WAF.SetState(attack, "falsepositive"))
+		over := w.hook.next()
+		require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
+		w.card("false positive", "Nobody is on it")
+		w.polls(6)
+		require.Empty(t, w.hook.got)
+	})
+}
+
 // Nobody heeds the pager of attacks, perhaps because it only files a ticket: an incident's is called, though the other one doesn't even answer.
 func TestAnIncidentCallsItsOwnPager(t *testing.T) {
 	t.Parallel()
