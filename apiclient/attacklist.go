@@ -32,12 +32,12 @@ func (c *Client) Attacks(ctx context.Context, f AttackFilter) iter.Seq2[AttackPa
 	if f.PageSize <= 0 {
 		f.PageSize = 100
 	}
-	pages := c.pages(ctx, func(clientID, offset int) call {
+	pages := c.pages(ctx, f.PageSize, func(clientID, offset, limit int) call {
 		filter := map[string]any{"clientid": []int{clientID}, "time": span(f.From, f.To)}
 		if f.IncidentsOnly {
 			filter["!vulnid"] = nil // null, and not left out, is what selects incidents
 		}
-		q := listQuery{Filter: filter, Offset: offset, Limit: f.PageSize, OrderBy: "last_time", OrderDesc: true}
+		q := listQuery{Filter: filter, Offset: offset, Limit: limit, OrderBy: "last_time", OrderDesc: true}
 		return q.call("list attacks", "/v1/objects/attack")
 	})
 	return func(yield func(AttackPage, error) bool) {
@@ -62,22 +62,22 @@ func readAttack(r record) Attack {
 		ID:          identity(r["attackid"]),
 		ClientID:    int(r.id("clientid")),
 		App:         r.app("poolid"),
-		Domain:      r.text("domain"),
-		Path:        r.text("path"),
-		Method:      r.text("method"),
-		Parameter:   r.text("parameter"),
-		Type:        r.text("type"),
+		Domain:      r.bounded("domain"),
+		Path:        bounded(r.text("path"), MaxPath),
+		Method:      r.bounded("method"),
+		Parameter:   r.bounded("parameter"),
+		Type:        r.bounded("type"),
 		First:       r.time("first_time"),
 		Last:        r.time("last_time"),
 		Hits:        r.figure("hits"),
 		SourceCount: r.figure("ip_count"),
 		StatusCodes: r.ints("statuscodes"),
-		VulnID:      joined(r["vulnid"]),
+		VulnID:      bounded(joined(r["vulnid"]), maxText),
 		Threat:      r.figure("threat"),
-		Target:      r.text("target"),
+		Target:      r.bounded("target"),
 		Payloads:    r.figure("vectors_count"),
-		BlockStatus: r.text("block_status"),
-		State:       r.text("state"),
+		BlockStatus: r.bounded("block_status"),
+		State:       r.bounded("state"),
 	}
 	if a.ID == "" {
 		a.ID = identity(r["id"])
@@ -92,6 +92,23 @@ func readAttack(r record) Attack {
 	}
 	return a
 }
+
+// How long texts of an attack record may be, in bytes, to be kept whole.
+const (
+	MaxPath = 8 << 10 // web servers take no longer request, unless told to
+	maxText = 1_000
+)
+
+// bounded is a text that may be kept of thousands of records. Of one that is too long there are its beginning, its length and its hash, so that it
+// equals itself alone; it is longer than most all the same, which tells that it isn't whole.
+func bounded(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return fmt.Sprintf("%s… (%d bytes, SHA-256 %x)", strings.ToValidUTF8(text[:most], ""), len(text), sha256.Sum256([]byte(text)))
+}
+
+func (r record) bounded(key string) string { return bounded(r.text(key), maxText) }
 
 // maxTop is how many of its busiest sources an attack is known by: the service cuts its lists, too.
 const maxTop = 100

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -13,9 +14,12 @@ import (
 	"time"
 )
 
-const maxAnswer = 32 << 20 // bytes: far above 1,000 records
+const (
+	maxAnswer = 32 << 20 // bytes: far above 1,000 records
+	slow      = 1 << 20  // bytes of an answer that wasn't read to its end in time: with fewer the service hangs
+)
 
-var errTooLong = errors.New("answer is longer than 32 MiB")
+var errTooLong = errors.New("answer is longer than 32 MiB, or than can be read in time")
 
 // call is one request of the service, as often as it has to be sent.
 type call struct {
@@ -151,7 +155,10 @@ func read(op string, resp *http.Response) (answer, *Error) {
 		}
 		return answer{}, failure
 	}
+	timeout, _ := errors.AsType[net.Error](err)
 	switch {
+	case timeout != nil && timeout.Timeout() && len(body) >= slow:
+		return answer{}, &Error{Op: op, Kind: Network, Status: resp.StatusCode, Err: errTooLong, unknown: true}
 	case err != nil:
 		return answer{}, &Error{Op: op, Kind: Network, Status: resp.StatusCode, Err: err, unknown: true}
 	case len(body) > maxAnswer:

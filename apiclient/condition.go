@@ -79,6 +79,8 @@ func pathConditions(path string) ([]Condition, error) {
 	switch {
 	case !strings.HasPrefix(path, "/"):
 		return nil, fmt.Errorf("path %q: must begin with /", path)
+	case len(path) > MaxPath: // it may be cut
+		return nil, fmt.Errorf("path %.40q…: must be %d bytes at most", path, MaxPath)
 	case strings.ContainsAny(path, "?#"):
 		return nil, fmt.Errorf("path %q: must not hold a query", path)
 	case strings.Contains(path, "[multiple]") || !visible(strings.ReplaceAll(path, " ", "")):

@@ -24,15 +24,15 @@ const maxIPRules = 300
 // IPRules lists entries of the IP lists one by one: GET /v4/ip_rules. It may be repeated; an error ends the list.
 // An entry removed by others while it reads can push another one out of sight.
 func (c *Client) IPRules(ctx context.Context, f IPRuleFilter) iter.Seq2[IPRule, error] {
-	return each(c.pages(ctx, func(clientID, offset int) call {
-		query := url.Values{"offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(maxIPRules)}, "filter[clientid]": {strconv.Itoa(clientID)}}
+	return each(c.pages(ctx, maxIPRules, func(clientID, offset, limit int) call {
+		query := url.Values{"offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(limit)}, "filter[clientid]": {strconv.Itoa(clientID)}}
 		if f.List != "" {
 			query.Set("filter[list]", f.List)
 		}
 		if f.Query != "" {
 			query.Set("filter[query]", f.Query)
 		}
-		return call{op: "read IP lists", method: http.MethodGet, path: "/v4/ip_rules", query: query, limit: maxIPRules}
+		return call{op: "read IP lists", method: http.MethodGet, path: "/v4/ip_rules", query: query, limit: limit}
 	}), readIPRule)
 }
 

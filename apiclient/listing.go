@@ -3,6 +3,7 @@ package apiclient
 import (
 	"bytes"
 	"context"
+	"errors"
 	"iter"
 	"net/http"
 	"time"
@@ -35,14 +36,16 @@ func span(from, to time.Time) [][]any {
 
 type page struct {
 	items      []any
+	size       int // of the answer, in bytes
 	serverTime time.Time
 	again      bool // the same answer as the one before
 }
 
 // pages reads a listing. The offset grows by the items received and only an empty page ends the list: the service may
 // cut the limit, which makes a full page look like a short, last one. That costs one more request than stopping at a
-// short page. An empty list gives its one empty page, an error ends the list.
-func (c *Client) pages(ctx context.Context, ask func(clientID, offset int) call) iter.Seq2[page, error] {
+// short page. An empty list gives its one empty page, an error ends the list. Each page is of at most so many items:
+// of fewer where they are so long that the answer is not read to its end, for attackers write into them.
+func (c *Client) pages(ctx context.Context, most int, ask func(clientID, offset, limit int) call) iter.Seq2[page, error] {
 	return func(yield func(page, error) bool) {
 		clientID, err := c.ClientID(ctx)
 		if err != nil {
@@ -50,9 +53,13 @@ func (c *Client) pages(ctx context.Context, ask func(clientID, offset int) call)
 			return
 		}
 		var guard repetition
-		for offset := 0; ; {
-			k := ask(clientID, offset)
+		for offset, limit := 0, most; ; {
+			k := ask(clientID, offset, limit)
 			got, err := c.page(ctx, k, &guard)
+			if errors.Is(err, errTooLong) && limit > 1 {
+				limit /= 2
+				continue
+			}
 			if err != nil {
 				yield(page{}, err)
 				return
@@ -64,6 +71,9 @@ func (c *Client) pages(ctx context.Context, ask func(clientID, offset int) call)
 				return
 			}
 			offset += len(got.items)
+			if got.size < maxAnswer/4 {
+				limit = min(2*limit, most)
+			}
 		}
 	}
 }
@@ -81,7 +91,7 @@ func (c *Client) page(ctx context.Context, k call, guard *repetition) (page, err
 	if len(items) > 0 && times > 2 {
 		return page{}, puzzling(k, "the same page comes again and again")
 	}
-	return page{items: items, serverTime: ans.serverTime, again: times > 1}, nil
+	return page{items: items, size: len(ans.raw), serverTime: ans.serverTime, again: times > 1}, nil
 }
 
 // repetition notices a service that disregards the offset. Twice the same can happen: new records push the list on.

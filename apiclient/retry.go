@@ -2,6 +2,7 @@ package apiclient
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 )
@@ -16,7 +17,7 @@ const (
 // pause says how long to wait before the call is sent again, and whether it may be. Being locked, limited or not
 // connected means that nothing was done, so that even the creation of a rule may be repeated.
 func (c *Client) pause(e *Error, repeatable bool, try int) (time.Duration, bool) {
-	if try >= c.tries || e.RetryAfter > maxRetryAfter {
+	if try >= c.tries || e.RetryAfter > maxRetryAfter || errors.Is(e.Err, errTooLong) {
 		return 0, false
 	}
 	broken := e.Kind == Network || e.Kind == Server && e.Status/100 != 3

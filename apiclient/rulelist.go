@@ -13,6 +13,9 @@ const (
 	conditionIEqual = "iequal"
 )
 
+// maxRules is how many rules or sets of conditions are asked for at once.
+const maxRules = 1000
+
 // RuleFilter selects rules.
 type RuleFilter struct {
 	ConditionID int64 // 0: of all condition sets
@@ -21,12 +24,12 @@ type RuleFilter struct {
 // Rules lists the account's rules of all types, the last changed first: POST /v1/objects/hint.
 // It may be repeated; an error ends the list.
 func (c *Client) Rules(ctx context.Context, f RuleFilter) iter.Seq2[Rule, error] {
-	return each(c.pages(ctx, func(clientID, offset int) call {
+	return each(c.pages(ctx, maxRules, func(clientID, offset, limit int) call {
 		filter := map[string]any{"clientid": []int{clientID}}
 		if f.ConditionID != 0 {
 			filter["actionid"] = f.ConditionID
 		}
-		q := listQuery{Filter: filter, Offset: offset, Limit: 1000, OrderBy: "updated_at", OrderDesc: true}
+		q := listQuery{Filter: filter, Offset: offset, Limit: limit, OrderBy: "updated_at", OrderDesc: true}
 		return q.call("list rules", "/v1/objects/hint")
 	}), readRule)
 }
@@ -34,8 +37,8 @@ func (c *Client) Rules(ctx context.Context, f RuleFilter) iter.Seq2[Rule, error]
 // ConditionSets lists the sets of conditions that rules are attached to: POST /v1/objects/action.
 // It may be repeated; an error ends the list.
 func (c *Client) ConditionSets(ctx context.Context) iter.Seq2[ConditionSet, error] {
-	return each(c.pages(ctx, func(clientID, offset int) call {
-		q := listQuery{Filter: map[string]any{"clientid": []int{clientID}}, Offset: offset, Limit: 1000}
+	return each(c.pages(ctx, maxRules, func(clientID, offset, limit int) call {
+		q := listQuery{Filter: map[string]any{"clientid": []int{clientID}}, Offset: offset, Limit: limit}
 		return q.call("list conditions", "/v1/objects/action")
 	}), func(r record) ConditionSet {
 		return ConditionSet{ID: r.id("id"), Conditions: readConditions(r.list("conditions")), Updated: r.time("updated_at")}

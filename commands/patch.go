@@ -110,6 +110,9 @@ func attackPatch(a apiclient.Attack) (patchSpec, whyNot) {
 	if _, err := apiclient.ScopeConditions(spec.scope); err != nil || a.Path == "" || a.Domain == "" {
 		why.scope = "the service doesn't tell one exact host and path for it"
 	}
+	if len(a.Path) > apiclient.MaxPath {
+		why.scope = "its path is over 8 kB: only its beginning is known here"
+	}
 	if apiclient.Patchable(a.Type) {
 		spec.kind = a.Type
 	} else {

@@ -95,6 +95,13 @@ func TestAHostilePath(t *testing.T) {
 	attack.Path = "/\u202e\u0000"
 	w = newWorld(t, func(c *commands.Config) { c.Facts = facts{id: attack} })
 	w.refuses(ann, "patch attack="+id, commands.ErrGuarded)
+
+	cut := w.attack(waf.AttackSpec{App: 4, Path: "/" + strings.Repeat("a", 100_000)})
+	for _, line := range []string{"patch", "contain", "patch type=sqli part=get.q"} {
+		w.refuses(ann, line+" attack="+cut, commands.ErrGuarded, "its path is over 8 kB")
+	}
+	w.refuses(ann, "patch POST shop.example.com/"+strings.Repeat("a", 9_000)+" type=sqli part=get.q", commands.ErrGuarded, "must be 8192 bytes at most")
+	require.Empty(t, w.rules("vpatch"), "no patch is made of a part of a path")
 }
 
 func TestContain(t *testing.T) {

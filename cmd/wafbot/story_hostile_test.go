@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/internal/tricks"
@@ -49,6 +51,38 @@ func hostileEverywhere(w *world) {
 	w.Slack.SetRateLimits(false) // its pace is the matter of other stories
 }
 
+// hostileService writes the corpus into every field of attacks, and of entries and rules of others, and waits for a card of each attack.
+func (w *world) hostileService() {
+	w.t.Helper()
+	a := w.cfg.Accounts[0]
+	others, err := apiclient.New(apiclient.Config{BaseURL: a.APIURL, Token: a.Token, ClientID: a.ClientID})
+	require.NoError(w.t, err)
+	pairs := slices.Collect(slices.Chunk(tricks.All(), 2)) // each trick in some fields of an attack, another in the others
+	for i, pair := range pairs {
+		text, other := pair[0].Text, pair[len(pair)-1].Text
+		text, other = text[:min(len(text), 3_000)], other[:min(len(other), 3_000)] // all of them are read in each poll
+		spec := waf.AttackSpec{
+			Host: other, Method: text, Path: "/" + other, Parameter: text, Type: other, Hits: 100, Vulnerability: &waf.VulnSpec{Title: text},
+			Sources: []waf.SourceSpec{{IP: fmt.Sprintf("203.0.113.%d", i+1), PerSecond: 0.01}},
+		}
+		if i%2 == 0 {
+			spec.Host, spec.Path, spec.Type, spec.Vulnerability = text, "/"+text, text, nil
+		}
+		if i == len(pairs)-1 {
+			spec.Path = "/" + strings.Repeat("a", 100_000)
+		}
+		w.attack(spec)
+		_, err := w.WAF.SeedIPRule("acme", waf.IPRule{Subnet: fmt.Sprintf("198.51.100.%d/32", i+1), Reason: text, Author: other})
+		require.NoError(w.t, err)
+		_, err = others.CreateRule(w.t.Context(), apiclient.Rule{
+			Type: apiclient.RuleRegex, AttackType: "scanner", Regex: "x" + regexp.QuoteMeta(text), Comment: "x" + other, Point: apiclient.Point{{"header", "X" + text}},
+			Conditions: []apiclient.Condition{{Type: "equal", Value: text, Point: []any{"header", "HOST"}}, {Type: "regex", Value: regexp.QuoteMeta(other), Point: []any{"uri"}}},
+		})
+		require.NoError(w.t, err)
+	}
+	w.until("a card each", func() bool { return len(w.cards("#waf")) == len(pairs) })
+}
+
 // typedTrick is a trick as somebody can type it: Slack takes so much.
 func typedTrick(trick tricks.Trick) string {
 	text := strings.ToValidUTF8(trick.Text, "\ufffd")
@@ -62,27 +96,8 @@ func typedTrick(trick tricks.Trick) string {
 // into its refusals: the bot tells, answers, logs and audits it, and nothing of it does anything.
 func TestHostileTextEverywhere(t *testing.T) {
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {
-		all := tricks.All()
-		pairs := slices.Collect(slices.Chunk(all, 2)) // each trick in some fields of an attack, another in the others
-		for i, pair := range pairs {
-			text, other := pair[0].Text, pair[len(pair)-1].Text
-			text, other = text[:min(len(text), 3_000)], other[:min(len(other), 3_000)] // all of them are read in each poll
-			spec := waf.AttackSpec{
-				Host: other, Method: text, Path: "/" + other, Parameter: text, Type: other, Hits: 100, Vulnerability: &waf.VulnSpec{Title: text},
-				Sources: []waf.SourceSpec{{IP: fmt.Sprintf("203.0.113.%d", i+1), PerSecond: 0.01}},
-			}
-			if i%2 == 0 {
-				spec.Host, spec.Path, spec.Type, spec.Vulnerability = text, "/"+text, text, nil
-			}
-			if i == len(pairs)-1 {
-				spec.Path = "/" + strings.Repeat("a", 100_000)
-			}
-			w.attack(spec)
-			_, err := w.WAF.SeedIPRule("acme", waf.IPRule{Subnet: fmt.Sprintf("198.51.100.%d/32", i+1), Reason: text, Author: other})
-			require.NoError(t, err)
-		}
-		w.until("a card each", func() bool { return len(w.cards("#waf")) == len(pairs) })
-		for i, trick := range all {
+		w.hostileService()
+		for i, trick := range tricks.All() {
 			require.NoError(t, w.Slack.SetUser(workspace.User{ID: "U0ROB0002", Name: "rob", RealName: typedTrick(trick), TeamID: "T0SANDBOX"}))
 			said := strings.NewReplacer(`"`, `'`, "\\", "/").Replace(typedTrick(trick))
 			line := []string{
@@ -92,12 +107,12 @@ func TestHostileTextEverywhere(t *testing.T) {
 				w.types("rob", line)
 			}
 		}
-		for _, line := range []string{"attacks all", "incidents", "lists", "vulns all", "summary", "status", "audit", "rules"} {
+		for _, line := range []string{"attacks all", "incidents", "lists", "vulns all", "summary", "status", "audit", "rules", "conditions"} {
 			w.types("vic", line)
 		}
 		w.polls(4)
 		w.until("all is answered", func() bool {
-			return w.state("acme").Requests["POST /v1/objects/attack"] > 0 && len(w.whispers("vic")) >= 8
+			return w.state("acme").Requests["POST /v1/objects/attack"] > 0 && len(w.whispers("vic")) >= 9
 		})
 		require.NotEmpty(t, w.journal.String())
 	})

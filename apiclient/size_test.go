@@ -1,0 +1,121 @@
+package apiclient_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// long are records whose texts an attacker made as long as he could.
+func long(n, length int) []any {
+	out := make([]any, n)
+	for i := range out {
+		out[i] = map[string]any{"attackid": fmt.Sprint("a:", i), "path": fmt.Sprintf("/%s%d", strings.Repeat("a", length), i), "hits": i}
+	}
+	return out
+}
+
+// An attacker whose requests make an answer too long doesn't blind the account: smaller pages are asked for, and as large ones as ever behind them.
+func TestAPageThatIsTooLongIsReadInParts(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.lists["/v1/objects/attack"] = append(long(36, 1<<20), long(300, 10)...)
+	require.Equal(t, 336, readAll(t, s.start()))
+	var limits []int
+	for _, r := range s.requests() {
+		var q struct{ Limit int }
+		require.NoError(t, json.Unmarshal([]byte(r.Body), &q))
+		limits = append(limits, q.Limit)
+	}
+	require.Equal(t, []int{100, 50, 25, 25, 25, 50, 100, 100, 100, 100}, limits, "what isn't long is read as ever")
+}
+
+// The same where the way to the service is slow.
+func TestAPageThatIsTooSlowIsReadInParts(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.lists["/v1/objects/attack"] = long(100, 10)
+	s.fault = func(w http.ResponseWriter, r *http.Request) bool {
+		if sent := s.requests(); !strings.Contains(sent[len(sent)-1].Body, `"limit":100`) {
+			return false
+		}
+		_, _ = io.WriteString(w, strings.Repeat(" ", 1<<20))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		return true
+	}
+	c := s.start(func(cfg *apiclient.Config) { cfg.HTTP.Timeout, cfg.Tries = 500*time.Millisecond, 1 })
+	require.Equal(t, 100, readAll(t, c))
+}
+
+func readAll(t *testing.T, c *apiclient.Client) (n int) {
+	t.Helper()
+	for p, err := range c.Attacks(t.Context(), apiclient.AttackFilter{}) {
+		require.NoError(t, err)
+		n += len(p.Attacks)
+	}
+	return n
+}
+
+// A record that is too long by itself is an error: who passed it over wouldn't know what he doesn't know.
+func TestARecordThatIsTooLongIsAnError(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.lists["/v1/objects/hint"] = []any{map[string]any{"id": 1, "comment": strings.Repeat("a", 33<<20)}}
+	_, err := drain(s.start().Rules(t.Context(), apiclient.RuleFilter{}))
+	require.ErrorContains(t, err, "longer than 32 MiB")
+	require.Len(t, s.requests(), 10, "1000, 500, … 1: none of them twice")
+}
+
+// Of a text that nobody can read wholly its beginning is kept. It equals itself alone, and no patch is made of it.
+func TestTextsOfAttacksAreBounded(t *testing.T) {
+	t.Parallel()
+	whole, longer := "/"+strings.Repeat("a", apiclient.MaxPath-1), "/"+strings.Repeat("é", 50_000)
+	record := func(path string) string {
+		return fmt.Sprintf(`{"attackid":"a:1","path":%q,"domain":%[1]q,"method":%[1]q,"parameter":"GET_%[2]s_value","type":%[1]q,"vulnid":%[1]q,"target":%[1]q,"block_status":%[1]q,"state":%[1]q}`, path, path)
+	}
+	of := func(path string) apiclient.Attack { return readAttacks(t, "["+record(path)+"]")[0] }
+	require.Equal(t, whole, of(whole).Path)
+	for _, at := range []int{-1, 0, 1} {
+		path := "/" + strings.Repeat("a", apiclient.MaxPath-7+at) + "日本"
+		require.Equal(t, len(path) <= apiclient.MaxPath, of(path).Path == path)
+	}
+
+	a, same, other := of(longer), of(longer), of(longer+"b")
+	require.Equal(t, a, same)
+	require.NotEqual(t, a.Path, other.Path)
+	require.Contains(t, a.Path, "é… (100001 bytes, SHA-256 ")
+	require.Less(t, len(a.Path), apiclient.MaxPath+150)
+	for _, text := range []string{a.Domain, a.Method, a.Parameter, a.Type, a.VulnID, a.Target, a.BlockStatus, a.State} {
+		require.Greater(t, len(text), 1_000)
+		require.Less(t, len(text), 1_150)
+	}
+	require.True(t, a.Incident())
+	for _, s := range []apiclient.Scope{{Path: a.Path}, {Host: a.Domain}, {Method: a.Method}} {
+		_, err := apiclient.ScopeConditions(s)
+		require.Error(t, err)
+	}
+	_, ok := apiclient.ParameterPoint(a.Parameter)
+	require.False(t, ok)
+	_, err := apiclient.ScopeConditions(apiclient.Scope{Path: whole})
+	require.NoError(t, err)
+}
+
+// A page is as long as an answer may be: what reading it takes.
+func BenchmarkReadLongPage(b *testing.B) {
+	path := strings.Repeat("a", 320_000)
+	page := `{"status":200,"body":[` + strings.TrimSuffix(strings.Repeat(`{"attackid":"a:1","path":"/`+path+`"},`, 100), ",") + `]}`
+	b.SetBytes(int64(len(page)))
+	b.ReportAllocs()
+	for b.Loop() {
+		readAttacks(b, page)
+	}
+}
