@@ -84,7 +84,7 @@ func paragraphs(all [][]commands.Text) (blocks []slack.Block) {
 func written(blocks []slack.Block) (n int) {
 	for _, b := range blocks {
 		if s, ok := b.(*slack.SectionBlock); ok {
-			n += runes(s.Text.Text)
+			n += length(s.Text.Text)
 		}
 	}
 	return n
@@ -107,7 +107,7 @@ func unseen(line commands.Text) int {
 			n += 50
 		}
 		if s.Link.URL != "" {
-			n += runes(address(s.Link))
+			n += length(address(s.Link))
 		}
 	}
 	return n

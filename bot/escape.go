@@ -16,7 +16,7 @@ func mrkdwn(t commands.Text) string { return fit(t, maxText) }
 // fit is a line in Slack's markup of at most so many characters, escapes included. It is always one line.
 func fit(t commands.Text, most int) string {
 	for limit := most; ; limit = limit * 3 / 4 {
-		if out := markup(t, limit); runes(out) <= most {
+		if out := markup(t, limit); length(out) <= most {
 			return out
 		}
 	}
@@ -104,7 +104,7 @@ func (w *markupWriter) take(s string) string {
 		return "…"
 	}
 	shown := commands.Visible(s, w.room)
-	w.room -= runes(shown)
+	w.room -= length(shown)
 	if strings.HasSuffix(shown, "…") && !strings.HasSuffix(s, "…") {
 		w.room = -1 // it was cut: nothing follows
 	}

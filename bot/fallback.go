@@ -43,7 +43,7 @@ func (c Card) notice(advice commands.Advice) string {
 	var text string
 	for _, b := range brevities {
 		text = fmt.Sprintf("%s: %s on %s. %s %s", c.noticeLead(), typeName(a, b.name), c.appName(b.name), c.noticeSources(advice, b), c.noticeState(b))
-		if runes(text) <= maxNotice-min(runes(written), leastNotice)-1 {
+		if length(text) <= maxNotice-min(length(written), leastNotice)-1 {
 			break
 		}
 	}

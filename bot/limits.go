@@ -2,14 +2,13 @@ package bot
 
 import (
 	"cmp"
-	"unicode/utf8"
 
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
 )
 
-// Slack's limits, in characters; where Slack doesn't say how it counts, with a margin.
+// Slack's limits, in characters as length counts them; where Slack doesn't say how it counts, with a margin.
 const (
 	maxText        = 2_900 // of one text object: 3,000
 	maxTogether    = 9_800 // of all texts of a message's blocks: about 12,000 are taken, 10,000 is safe
@@ -57,12 +56,13 @@ func actions(buttons []*slack.ButtonBlockElement) slack.Block {
 func weight(buttons ...*slack.ButtonBlockElement) int {
 	n := 0
 	for _, b := range buttons {
-		n += runes(b.Text.Text)
+		n += length(b.Text.Text)
 		if c := b.Confirm; c != nil {
-			n += runes(c.Title.Text) + runes(c.Text.Text) + runes(c.Confirm.Text) + runes(c.Deny.Text)
+			n += length(c.Title.Text) + length(c.Text.Text) + length(c.Confirm.Text) + length(c.Deny.Text)
 		}
 	}
 	return n
 }
 
-func runes(s string) int { return utf8.RuneCountInString(s) }
+// length is counted as strictly as Slack might.
+func length(s string) int { return commands.Length(s) }

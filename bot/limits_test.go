@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -49,7 +50,7 @@ func requireFits(t testing.TB, msg Message) {
 	t.Helper()
 	require.NotEmpty(t, msg.Text)
 	require.True(t, utf8.ValidString(msg.Text))
-	require.LessOrEqual(t, len([]rune(msg.Text)), 4_000)
+	require.LessOrEqual(t, units(msg.Text), 4_000)
 	requireBlocks(t, msg.Blocks)
 	payload, err := json.Marshal(msg.Metadata)
 	require.NoError(t, err)
@@ -69,7 +70,10 @@ func requireBlocks(t testing.TB, blocks []slack.Block) {
 	texts := textsOf(doc)
 	together := 0
 	for _, text := range texts {
-		together += len([]rune(text.text))
+		together += units(text.text)
+		if text.markup {
+			require.LessOrEqual(t, units(text.text), 3_000)
+		}
 		require.True(t, utf8.ValidString(text.text))
 	}
 	require.LessOrEqual(t, together, 10_000)
@@ -81,6 +85,9 @@ func requireBlocks(t testing.TB, blocks []slack.Block) {
 		}
 	})
 }
+
+// units is how long a text is in UTF-16: Slack doesn't say how it counts.
+func units(text string) int { return len(utf16.Encode([]rune(text))) }
 
 // shownText is a text object of a message.
 type shownText struct {

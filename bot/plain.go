@@ -59,14 +59,14 @@ func (m Message) plain(command string) string {
 	}
 	const lost = "*Slack refused the buttons of this message.*"
 	types = firstOf(append([]string{lost}, types...), maxPlain/2)
-	text := append([]string{m.Text}, firstOf(said, maxPlain-runes(m.Text)-runes(strings.Join(types, "\n"))-2)...)
+	text := append([]string{m.Text}, firstOf(said, maxPlain-length(m.Text)-length(strings.Join(types, "\n"))-2)...)
 	return strings.Join(append(text, types...), "\n")
 }
 
 // firstOf are the first lines that together have room, in characters.
 func firstOf(lines []string, room int) []string {
 	for i, line := range lines {
-		if room -= runes(line) + 1; room < 0 {
+		if room -= length(line) + 1; room < 0 {
 			return lines[:i]
 		}
 	}

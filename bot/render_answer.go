@@ -37,7 +37,7 @@ func sections(texts []commands.Text, room int) []slack.Block {
 	var blocks []slack.Block
 	var text string
 	for _, line := range firstLines(flat(texts), maxText, room) {
-		if text != "" && runes(text)+1+runes(line) > maxText {
+		if text != "" && length(text)+1+length(line) > maxText {
 			blocks = append(blocks, section(text, nil))
 			text = ""
 		}
@@ -46,13 +46,18 @@ func sections(texts []commands.Text, room int) []slack.Block {
 	return append(blocks, section(text, nil))
 }
 
-// firstLines is as many lines in Slack's markup as there is room for, none longer than most; what is left out is counted.
+// firstLines is as many lines in Slack's markup as there is room for, none longer than most; what is left out is counted. The first line is cut
+// rather than left out.
 func firstLines(lines []commands.Text, most, room int) []string {
 	const rest = 40 // for saying how many are left out
 	var first []string
 	for i, line := range lines {
-		markup := fit(line, most)
-		if room -= runes(markup) + 1; room < rest {
+		limit := most
+		if i == 0 {
+			limit = max(1, min(most, room-rest-1))
+		}
+		markup := fit(line, limit)
+		if room -= length(markup) + 1; room < rest {
 			return append(first, moreLines(len(lines)-i))
 		}
 		first = append(first, markup)
@@ -115,8 +120,7 @@ const maxPage = 8_500
 
 // documentMessage is a page of a document, to be copied as it is, under a result's lines.
 func documentMessage(res commands.Result, buttons []commands.Suggestion) Message {
-	page := []rune(res.Document)
-	page = page[:min(len(page), maxPage)]
+	page := commands.First(res.Document, maxPage)
 	var maker buttonMaker
 	var made []*slack.ButtonBlockElement
 	for _, s := range buttons {
@@ -124,9 +128,9 @@ func documentMessage(res commands.Result, buttons []commands.Suggestion) Message
 			made = append(made, b)
 		}
 	}
-	text := slack.NewRichTextSectionTextElement(string(page), nil) // what stands here is shown as it is: nothing in it is markup
+	text := slack.NewRichTextSectionTextElement(page, nil) // what stands here is shown as it is: nothing in it is markup
 	copied := &slack.RichTextPreformatted{Type: slack.RTEPreformatted, Elements: []slack.RichTextSectionElement{text}}
-	blocks := append(sections(res.Lines, maxTogether-len(page)-weight(made...)), slack.NewRichTextBlock("", copied))
+	blocks := append(sections(res.Lines, maxTogether-length(page)-weight(made...)), slack.NewRichTextBlock("", copied))
 	if len(made) > 0 {
 		blocks = append(blocks, actions(made))
 	}

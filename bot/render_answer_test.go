@@ -108,3 +108,13 @@ func TestAnswerText(t *testing.T) {
 	require.LessOrEqual(t, len([]rune(long)), maxAnswerText)
 	require.Regexp(t, `\n… [0-9]+ more lines$`, long)
 }
+
+// What fills the room alone is cut, and not counted as left out.
+func TestTheFirstLineIsNeverLeftOut(t *testing.T) {
+	t.Parallel()
+	for n := 1; n < 200; n++ {
+		lines := firstLines([]commands.Text{commands.Say(strings.Repeat("x", n)), commands.Say("more")}, 100, 100)
+		require.Contains(t, lines[0], "x", n)
+		require.LessOrEqual(t, length(strings.Join(lines, "\n")), 100)
+	}
+}

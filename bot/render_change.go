@@ -24,7 +24,7 @@ func (m *buttonMaker) changes(s commands.Situation, quiet bool, room int) []slac
 	if line := s.StillThrough(quiet); len(line) > 0 {
 		still = fit(line, maxCardLine)
 	}
-	room -= runes(more) + runes(still)
+	room -= length(more) + length(still)
 	type drawn struct {
 		change commands.Change
 		block  slack.Block
@@ -33,7 +33,7 @@ func (m *buttonMaker) changes(s commands.Situation, quiet bool, room int) []slac
 	for _, ch := range all[:min(maxChanges, len(all))] {
 		line := fit(changeLine(ch, s), maxChangeLine)
 		undo := m.undo(ch, s)
-		room -= runes(line)
+		room -= length(line)
 		if undo != nil {
 			room -= weight(undo)
 		}

@@ -153,7 +153,7 @@ func elementOf(f commands.Field) slack.BlockElement {
 			return text // what can't be read isn't put into anybody's mouth
 		}
 	}
-	if runes(written) <= maxFieldText {
+	if length(written) <= maxFieldText {
 		text.InitialValue = written
 	}
 	return text

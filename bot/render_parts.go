@@ -54,7 +54,7 @@ func (w *partsWriter) write(parts []commands.Part) []slack.Block {
 
 // line adds a line without buttons.
 func (w *partsWriter) line(t commands.Text) {
-	if markup := fit(t, maxRow); w.take(runes(markup)+1, 1) {
+	if markup := fit(t, maxRow); w.take(length(markup)+1, 1) {
 		w.add(markup)
 	}
 }
@@ -81,7 +81,7 @@ func (w *partsWriter) row(t commands.Text, do []commands.Suggestion) {
 	if t != nil {
 		markup = fit(t, maxRow)
 	}
-	if !w.take(runes(markup)+weight(made...), 3) {
+	if !w.take(length(markup)+weight(made...), 3) {
 		return
 	}
 	w.flush()
@@ -106,7 +106,7 @@ func (w *partsWriter) take(characters, blocks int) bool {
 }
 
 func (w *partsWriter) add(markup string) {
-	if w.text != "" && runes(w.text)+1+runes(markup) > maxText {
+	if w.text != "" && length(w.text)+1+length(markup) > maxText {
 		w.flush()
 	}
 	if w.text != "" {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/wafbot/wafbot/apiclient"
 )
@@ -41,7 +40,7 @@ func dialog(all ...sentence) string {
 			}
 		}
 		text := strings.Join(said, " ")
-		if utf8.RuneCountInString(text) <= maxConfirm || len(said) < 2 || all[least].matters == does {
+		if Length(text) <= maxConfirm || len(said) < 2 || all[least].matters == does {
 			return Visible(text, maxConfirm)
 		}
 		all = slices.Delete(slices.Clone(all), least, least+1)

@@ -16,7 +16,7 @@ const maxMarks = 12
 
 // Visible makes text that a stranger wrote safe to stand in a line: control characters, line ends, characters that turn the direction
 // of writing or have no width, and broken UTF-8 are written out as \x00 or \u{202e}, floods of combining marks are cut, and the whole
-// is cut to at most limit code points, never inside a visible character.
+// is cut to at most limit characters, never inside a visible one.
 func Visible(s string, limit int) string {
 	if len(s) <= limit && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return s // nearly always: every line of every card comes through here
@@ -31,7 +31,7 @@ func Visible(s string, limit int) string {
 		var cluster string
 		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
 		out := visibleCluster(cluster)
-		size := utf8.RuneCountInString(out)
+		size := Length(out)
 		if n+size > limit-1 && (rest != "" || n+size > limit) {
 			return b.String() + "…"
 		}
@@ -39,6 +39,24 @@ func Visible(s string, limit int) string {
 		n += size
 	}
 	return b.String()
+}
+
+// Length is how many characters a text has, in units of UTF-16: a limit of Slack's may be in code points or in these, which are never fewer.
+func Length(s string) (n int) {
+	for _, r := range s {
+		n += max(1, utf16.RuneLen(r))
+	}
+	return n
+}
+
+// First is the beginning of a text, of at most so many characters.
+func First(s string, most int) string {
+	for i, r := range s {
+		if most -= max(1, utf16.RuneLen(r)); most < 0 {
+			return s[:i]
+		}
+	}
+	return s
 }
 
 // SeenJSON is JSON that is the same, in which what can't be seen, what turns the direction of writing, and floods of combining marks are written

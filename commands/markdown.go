@@ -10,7 +10,7 @@ import (
 // stampFormat is a moment in a document, with its zone.
 const stampFormat = "2006-01-02 15:04:05 MST"
 
-// maxPiece bounds a piece of a line of Markdown, in code points.
+// maxPiece bounds a piece of a line of Markdown, in characters.
 const maxPiece = 2_000
 
 // Markdown is the line as Markdown, always one line, with times in the given zone. Where strangers' text stands in it, it is text and nothing
@@ -180,14 +180,14 @@ func documentPages(text string) []string {
 	var pages []string
 	var page strings.Builder
 	for line := range strings.Lines(text) {
-		for runes := []rune(line); len(runes) > 0; {
-			part := runes[:min(len(runes), maxDocument)]
-			if page.Len() > 0 && len([]rune(page.String()))+len(part) > maxDocument {
+		for line != "" {
+			part := First(line, maxDocument)
+			if page.Len() > 0 && Length(page.String())+Length(part) > maxDocument {
 				pages = append(pages, page.String())
 				page.Reset()
 			}
-			page.WriteString(string(part))
-			runes = runes[len(part):]
+			page.WriteString(part)
+			line = line[len(part):]
 		}
 	}
 	return append(pages, page.String())
