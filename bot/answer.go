@@ -44,11 +44,11 @@ func (b *Bot) resultMessage(req request, res commands.Result, err error) Message
 	return linesMessage([]commands.Text{text}, nil)
 }
 
-// failedInThread tells in the thread of the card, with a mention, that a change failed at the service: an answer that only one person sees for a
-// moment is easily missed.
+// failedInThread tells in the thread of the card, with a mention, that a change failed at the service before it was begun: an answer that only one
+// person sees for a moment is easily missed. Of one that was written down its announcement tells.
 func (b *Bot) failedInThread(ctx context.Context, req request, err error) {
 	thread := cmp.Or(req.Thread, req.MessageTS)
-	if !errors.Is(err, commands.ErrService) || thread == "" || req.Ephemeral || !b.cfg.Runner.Changes(req.Invocation.Line) {
+	if !errors.Is(err, commands.ErrService) || errors.Is(err, commands.ErrTold) || thread == "" || req.Ephemeral || !b.cfg.Runner.Changes(req.Invocation.Line) {
 		return
 	}
 	text, _ := commands.ForPeople(req.Invocation, err)

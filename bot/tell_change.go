@@ -14,7 +14,7 @@ import (
 )
 
 // Announcement is the news of a change: a reply under its attack's card, which only its thread shows, else one line in the account's channel.
-// Its id begins with the change's.
+// One that failed calls who asked for it. Its id begins with the change's.
 func Announcement(ch commands.Change, channel string) poller.News {
 	return poller.News{ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Reason: poller.Changed, Channel: channel, At: ch.At}
 }
@@ -93,12 +93,31 @@ func changeCall(all []commands.Change, ch commands.Change, n poller.News, button
 	if ch.Undoes != "" && ch.Late != nil && ch.State == commands.StateDone {
 		line = commands.EndedLate(ch)
 	}
+	called := authors(ch)
+	if failure := ch.Failure(); len(failure) > 0 {
+		line = failure
+		for _, user := range slices.Backward(called) {
+			line = commands.Say(commands.User(user), " ", line)
+		}
+	} else {
+		called = nil
+	}
 	msg := linesMessage([]commands.Text{line}, buttons)
 	if i := slices.IndexFunc(all, func(c commands.Change) bool { return c.ID == ch.Extends }); i >= 0 && len(ch.Steps) == 0 {
 		ch = all[i]
 	}
 	msg.Metadata = slack.SlackMetadata{EventType: metaChange, EventPayload: ch.Memo()}
 	call := newsCall(n, msg, "")
-	call.Urgent = false // it must not use up what is kept for messages that call people
+	call.Urgent = len(called) > 0 // others must not use up what is kept for messages that call people
 	return call
+}
+
+// authors are who asked for a change and who approved it, as far as Slack knows them.
+func authors(ch commands.Change) (users []string) {
+	for _, who := range []*commands.Actor{&ch.Actor, ch.Approved} {
+		if who != nil && who.Via != commands.ViaClock && inSlack(who.ID) {
+			users = append(users, who.ID)
+		}
+	}
+	return users
 }

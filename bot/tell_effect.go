@@ -62,9 +62,7 @@ func (b *Bot) tellEffect(ctx context.Context, a Account, n poller.News) error {
 
 // concerned are who made the change, and whom a reply about its attack mentions.
 func concerned(ch commands.Change, said commands.Case, shown poller.Shown) (users []string) {
-	if ch.Actor.Via != commands.ViaClock && inSlack(ch.Actor.ID) {
-		users = append(users, ch.Actor.ID)
-	}
+	users = authors(ch)
 	if user := whom(said.Owner, poller.News{Mention: shown.Mention, Hushed: shown.Hushed}); user != "" && !slices.Contains(users, user) {
 		users = append(users, user)
 	}

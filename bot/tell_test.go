@@ -63,3 +63,22 @@ func TestNewsThatIsAnnouncedAgainIsTakenOff(t *testing.T) {
 		<-ended
 	})
 }
+
+// What failed, or perhaps did, calls who asked for it and who approved it, in the room of what calls people; nobody else's work does.
+func TestWhomAFailureCalls(t *testing.T) {
+	t.Parallel()
+	ch := commands.Change{ID: "c1", Account: "acme", Does: "Deny 203.0.113.7", State: commands.StateBegun, Fault: "the service can't be reached", Actor: commands.Actor{ID: "U0ANN"}, Approved: &commands.Actor{ID: "U0ROB"}}
+	call := changeCall(nil, ch, Announcement(ch, "C1"), nil)
+	require.Contains(t, call.Message.Text, "<@U0ANN> <@U0ROB> *Perhaps done: Deny 203.0.113.7*: the service can't be reached. Ask the same again")
+	require.True(t, call.Urgent)
+	for _, actor := range []commands.Actor{{ID: "cli:root", Via: commands.ViaCLI}, {ID: "wafbot", Via: commands.ViaClock}} {
+		ch.Actor, ch.Approved, ch.State = actor, nil, commands.StateHalf
+		call = changeCall(nil, ch, Announcement(ch, "C1"), nil)
+		require.NotContains(t, call.Message.Text, "@")
+		require.Contains(t, call.Message.Text, "*Only partly done: Deny 203.0.113.7*")
+	}
+	ch.Actor, ch.State, ch.Fault = commands.Actor{ID: "U0ANN"}, commands.StateDone, ""
+	call = changeCall(nil, ch, Announcement(ch, "C1"), nil)
+	require.NotContains(t, call.Message.Text, "@")
+	require.False(t, call.Urgent)
+}

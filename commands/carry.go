@@ -73,23 +73,26 @@ func notDone(ch Change, fault error) error {
 	if errors.Is(fault, errRecorded) {
 		return fault
 	}
-	cause := errRecorded
+	cause := fmt.Errorf("%w: %w", errRecorded, ErrTold)
 	if fault != nil {
-		cause = fmt.Errorf("%w: %w", errRecorded, fault)
+		cause = fmt.Errorf("%w: %w", cause, fault)
 	}
-	text := Say(Bold("NOT done: "+ch.Does), ": ", ch.Fault)
-	switch ch.State {
-	case StateHalf:
-		text = Say(Bold("Only partly done: "+ch.Does), ": ", ch.Fault, ". ")
-		if ch.Amends() == "" {
-			text = Say(text, Code("undo "+ch.ID), " takes back what was done")
-		} else {
-			text = Say(text, "Ask the same again: what is done already is left as it is")
-		}
-	case StateBegun:
-		text = Say(Bold("Perhaps done: "+ch.Does), ": ", ch.Fault, ". Ask the same again: wafbot looks before it sends")
+	return &Refusal{Kind: ErrService, Cause: cause, Text: ch.Failure()}
+}
+
+// Failure says that the change failed, was done in part only, or that nobody knows, and why; nothing of one that did not fail, or is gone on with.
+func (c Change) Failure() Text {
+	switch {
+	case c.Fault == "":
+		return nil
+	case c.State == StateHalf && c.Amends() == "":
+		return Say(Bold("Only partly done: "+c.Does), ": ", c.Fault, ". ", Code("undo "+c.ID), " takes back what was done")
+	case c.State == StateHalf:
+		return Say(Bold("Only partly done: "+c.Does), ": ", c.Fault, ". Ask the same again: what is done already is left as it is")
+	case c.State == StateBegun:
+		return Say(Bold("Perhaps done: "+c.Does), ": ", c.Fault, ". Ask the same again: wafbot looks before it sends")
 	}
-	return &Refusal{Kind: ErrService, Cause: cause, Text: text}
+	return Say(Bold("NOT done: "+c.Does), ": ", c.Fault)
 }
 
 // settle writes the outcome into the change. One of unknown outcome stays begun, so that whoever meets it looks.

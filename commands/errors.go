@@ -20,6 +20,9 @@ var (
 	ErrEmptied     = errors.New("memory emptied") // a Ledger's error: what was done before is yet to be read back
 )
 
+// ErrTold marks the failure of a change that was written down, of which its attack's thread or its channel tells.
+var ErrTold = errors.New("told")
+
 // Refusal is an answer other than done, in words for the person who asked. It wraps one of the errors above.
 type Refusal struct {
 	Kind  error

@@ -124,7 +124,7 @@ func TestContainHalfDone(t *testing.T) {
 			}
 			return len(replies) > 0
 		})
-		require.True(t, says(reply, "<@U0ROB0002>", "Half done"), "it calls its author: %s", reply.Plain())
+		require.True(t, says(reply, "<@U0ROB0002>", "locked its rules"), "it calls its author: %s", reply.Plain())
 		card.says("Deny "+attacker+" everywhere for 4 h · Rob Diaz", "Patch exactly", "NOT done")
 		card.undo("rob", "Deny "+attacker)
 		w.until("denial taken back", func() bool { return len(w.entries("acme")) == 0 })

@@ -45,6 +45,26 @@ func TestTheServiceRefusesADenial(t *testing.T) {
 	}
 }
 
+// However it was asked, who asked is answered once and called once: under the card of the attack that it was for, else in the channel.
+func TestAFailureCallsItsAuthorOnce(t *testing.T) {
+	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: addEntry, Kind: "status:400"}))
+		w.types("rob", "deny "+attacker+" attack="+card.id())
+		w.types("ann", "deny 198.51.100.9")
+		w.message("#waf", "<@U0ROB0002> NOT done: Deny "+attacker, "the service refused it as invalid")
+		w.message("#waf", "<@U0ANN0001> NOT done: Deny 198.51.100.9", "the service refused it as invalid")
+		w.told("rob", "NOT done: Deny "+attacker)
+		w.told("ann", "NOT done: Deny 198.51.100.9")
+		w.polls(3)
+		require.Len(t, card.replies(), 1)
+		require.Len(t, w.shown("#waf"), 3, "the start, the card, and what has no card")
+		require.Len(t, w.whispers("rob"), 1)
+		require.Len(t, w.whispers("ann"), 1)
+	})
+}
+
 // What passes is got over, and however the answer is lost there is one entry.
 func TestTheServiceStumblesOverADenial(t *testing.T) {
 	t.Parallel()

@@ -175,11 +175,10 @@ func (a *app) follow(_ context.Context, ch commands.Change) {
 }
 
 // following is the news of a change that was written down: every one that came to an end is told. Of one that was taken back the undo tells,
-// which is a change of its own, unless nothing of it was left. What could not be ended when it was due is tried each minute, which is not told each minute; and what failed
-// for an attack is told in its thread to the one who asked.
+// which is a change of its own, unless nothing of it was left. What could not be ended when it was due is tried each minute, which is not told each minute.
 func (a *app) following(ch commands.Change) []poller.News {
 	unfinished := ch.State == commands.StateBegun && ch.Fault == ""
-	toldElsewhere := ch.State == commands.StateFailed && (ch.Actor.Via == commands.ViaClock || ch.AttackID != "")
+	toldElsewhere := ch.State == commands.StateFailed && ch.Actor.Via == commands.ViaClock
 	if unfinished || toldElsewhere || ch.State == commands.StateUndone && !ch.Gone {
 		return nil
 	}
