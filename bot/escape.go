@@ -25,9 +25,13 @@ func fit(t commands.Text, most int) string {
 // markup writes a line of at most limit visible characters.
 func markup(t commands.Text, limit int) string {
 	w := markupWriter{room: limit}
+	var dated time.Time // what was last written with its day
 	for _, s := range joinPlain(t) {
 		switch {
+		case !s.Time.IsZero() && !dated.IsZero() && s.Time.Sub(dated).Abs() < sameDay:
+			w.token(date(s.Time, "{time}"))
 		case !s.Time.IsZero():
+			dated = s.Time
 			w.token(date(s.Time, "{date_short_pretty} {time}"))
 		case !s.Clock.IsZero():
 			w.token(date(s.Clock, "{time}"))
@@ -234,6 +238,9 @@ func italic(word string) bool {
 func escape(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(s, "&", "&amp;"), "<", "&lt;"), ">", "&gt;")
 }
+
+// sameDay is how far apart moments are at most of which one's day tells the other's, too.
+const sameDay = 12 * time.Hour
 
 // date shows a moment by its reader's clock, as Slack's format says. A client that can't shows what stands behind the bar.
 func date(t time.Time, format string) string {

@@ -97,8 +97,8 @@ func (c Card) noButton(advice commands.Advice) []commands.Text {
 		first = commands.Say(first, " Block mode changes nothing: each request looks clean by itself.")
 	}
 	what := commands.Say(commands.Bold("What can:"), " a rate limit or captcha in the application")
-	if address, ok := inLine(c.Runbook); ok {
-		what = commands.Say(what, " (", commands.Link{Label: "runbook", URL: address}, ")")
+	if _, ok := inLine(c.Runbook); ok {
+		what = commands.Say(what, " (runbook below)")
 	}
 	if !c.Situation.WatchedOnly() {
 		list := commands.Line{Name: "deny", Words: []string{"ADDRESS…"}}.With("attack", c.Situation.ID)

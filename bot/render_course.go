@@ -34,7 +34,8 @@ func (c Card) course() []commands.Text {
 	words := c.rates(line)
 	marks := c.marks(line)
 	words = commands.Say(words, ": ", line.columns(marks))
-	for i, m := range marks[max(0, len(marks)-maxMarks):] {
+	told := together(marks)
+	for i, m := range told[max(0, len(told)-maxMarks):] {
 		between := ", "
 		if i == 0 {
 			between = " "
@@ -52,8 +53,11 @@ func (c Card) rates(line timeline) commands.Text {
 		return words
 	}
 	now := int64(min(line.by(line.end)-line.by(line.end-60), mostRate))
-	if now >= peak-peak/10 {
+	switch {
+	case now >= peak-peak/10:
 		return commands.Say("About ", about(now), " a minute now, at its peak")
+	case now == 0:
+		return commands.Say(words, ", none in the last minute")
 	}
 	return commands.Say(words, ", now about ", about(now))
 }
@@ -98,6 +102,18 @@ func (c Card) marks(line timeline) []mark {
 	all = slices.DeleteFunc(all, func(m mark) bool { return m.at.Unix() < line.begin() || m.at.Unix() > line.end })
 	slices.SortStableFunc(all, func(x, y mark) int { return x.at.Compare(y.at) })
 	return all
+}
+
+// together are marks in words: what began or ended in the same minute is one.
+func together(marks []mark) (told []mark) {
+	for _, m := range marks {
+		if n := len(told); n > 0 && told[n-1].sign == m.sign && m.at.Sub(told[n-1].at) < time.Minute {
+			told[n-1].what += " + " + m.what
+			continue
+		}
+		told = append(told, m)
+	}
+	return told
 }
 
 // timeline is the course of an attack's hits up to an end, in Unix seconds.

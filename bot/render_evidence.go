@@ -125,7 +125,7 @@ func (c Card) sources() commands.Text {
 	case rest > 0:
 		return commands.Say(line, apiclient.Known(rest), commands.Plural(rest, " more source"))
 	}
-	return commands.Say(line, "no more sources")
+	return commands.Say(line, "no other source")
 }
 
 // aged are figures with their age, which Slack goes on counting, so that it stays true without an edit.
@@ -134,7 +134,7 @@ func (c Card) aged(figures commands.Text) commands.Text {
 	if c.Quiet {
 		return commands.Say(commands.Bold("Quiet since "), timeOr(last, "an unknown time"), " · ", figures, " (sampled)")
 	}
-	read := ", redrawn each minute they change"
+	read := ", updated each minute while they change"
 	switch _, muted := c.muted(); {
 	case muted:
 		read = ", not refreshed while it is muted"
@@ -162,9 +162,6 @@ func (c Card) blind() bool { return !c.Blind.From.IsZero() && !c.Quiet }
 func (c Card) muted() (commands.Mute, bool) {
 	return commands.Muted(c.Situation.Scene.Mutes, c.Situation.Attack, c.Situation.Now)
 }
-
-// sameDay is for how long a time of day tells the day, too.
-const sameDay = 12 * time.Hour
 
 // clock is a moment by the reader's clock, with its day where that isn't clear.
 func (c Card) clock(t time.Time) any {

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -88,11 +89,15 @@ func (c Card) whyOneCard() []commands.Text {
 	if s.CaughtUp {
 		beside = commands.Say("Incidents always get their own card at once: ", s.Incidents, " since wafbot looked")
 	}
+	var theirs []string
 	if s.Before > 0 {
-		beside = commands.Say(beside, " · ", s.Before, " attacks before it have theirs")
+		theirs = append(theirs, fmt.Sprintf("%d from before the storm", s.Before))
 	}
 	if s.Own > 0 {
-		beside = commands.Say(beside, " · ", s.Own, " of those gathered got theirs since")
+		theirs = append(theirs, fmt.Sprintf("%d of those gathered", s.Own))
+	}
+	if len(theirs) > 0 {
+		beside = commands.Say(beside, " · with own cards by now: ", strings.Join(theirs, ", "))
 	}
 	return []commands.Text{
 		commands.Say(commands.Bold("Why one card: "), s.Why()), beside,

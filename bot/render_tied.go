@@ -60,12 +60,17 @@ func (m *buttonMaker) refused(t commands.Tied, r commands.Refused, lines []comma
 
 // tiedNotice is the notification: what is not done stands last, so that cutting harms nothing.
 func tiedNotice(a Account, t commands.Tied) string {
-	text := fmt.Sprintf("HANDS TIED: wafbot can't %s on %s since %s (%d).", t.Cannot(), a.Name, clockTime(t.Since), t.Status)
+	what := t.Cannot() + " on " + a.Name
+	if len(t.Lacks) > 1 {
+		what = "change " + a.Name // the message says what of it
+	}
+	text := fmt.Sprintf("HANDS TIED: wafbot can't %s since %s (%d).", what, clockTime(t.Since), t.Status)
 	if !t.GoesOn() {
 		text = fmt.Sprintf("wafbot can change %s again. Its hands were tied since %s.", a.Name, clockTime(t.Since))
 	}
-	if len(t.Refused) > 0 {
-		text += " NOT done: " + t.Refused[len(t.Refused)-1].Does
+	if n := len(t.Refused); n > 0 {
+		first := slices.IndexFunc(t.Refused, func(r commands.Refused) bool { return r.At.Equal(t.Refused[n-1].At) }) // of those asked for together
+		text += " NOT done: " + t.Refused[first].Does
 	}
 	return notification(text)
 }

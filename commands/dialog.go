@@ -55,7 +55,7 @@ const (
 
 func (s Situation) denyButton(top apiclient.Source) Suggestion {
 	b := Suggestion{
-		Label: "Deny only, " + HumanDuration(s.denyFor()), Title: "Deny " + top.IP.String() + "?", OK: "Deny",
+		Label: "Deny " + top.IP.String() + ", " + HumanDuration(s.denyFor()), Title: "Deny " + top.IP.String() + "?", OK: "Deny",
 		Line:    s.line("deny", top.IP.String()).With("for", durationText(s.denyFor())),
 		Confirm: dialog(s.denyWords(top), s.shared(top), s.elsewhere(top), s.checked()),
 		Stops:   s.denyStops(top),

@@ -204,7 +204,7 @@ func TestAWiderPatchCovers(t *testing.T) {
 	w.anyway(root, "close POST shop.example.com/login for=30m")
 	advice := commands.Advise(w.situation(id))
 	require.Contains(t, notes(advice), "which is wider, covers it already")
-	require.Equal(t, []string{"Deny only, 4 h", "Block mode, 2 h"}, labels(advice))
+	require.Equal(t, []string{"Deny 203.0.113.7, 4 h", "Block mode, 2 h"}, labels(advice))
 	inv := w.asks(ann, older.Line.String())
 	inv.Warned = true
 	_, err := w.do(inv)

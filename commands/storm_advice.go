@@ -23,9 +23,7 @@ func (s Situation) adviseStorm(a *Advice) {
 		}
 		if top != nil {
 			a.Notes = append(a.Notes, s.crowd(*top)...)
-			b := s.denyButton(*top)
-			b.Label = "Deny " + top.IP.String() + ", " + HumanDuration(s.denyFor())
-			a.Suggestions = append(a.Suggestions, b)
+			a.Suggestions = append(a.Suggestions, s.denyButton(*top))
 		}
 	}
 	if b, ok := s.ownCardsButton(); ok {

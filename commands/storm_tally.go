@@ -36,6 +36,8 @@ func (s Storm) sourcesTally(policy Policy, sources apiclient.Figure) Text {
 		return Say("each in one attack, as far as the service lists them")
 	case from == nil:
 		return Say(figure(sources, "source"), ", each in one attack, as far as the service lists them")
+	case !sources.Known && len(s.Sources) > len(several):
+		return Say(from, " · others, each in one attack or not listed by the service")
 	case !sources.Known:
 		return Say(from, " · perhaps others that the service doesn't list")
 	case rest > 0:

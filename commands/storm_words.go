@@ -64,9 +64,9 @@ func (s Storm) GoesOn() bool { return s.Ended.IsZero() }
 
 // StillOn says how many of the storm's attacks go on, and of how many only a denied source still tries; of is what they are called.
 func (s Storm) StillOn(of string) string {
-	on := number(s.Ongoing) + " of " + of + " go on"
+	on := number(s.Ongoing) + " of " + of + " still on"
 	if s.Knocking > 0 {
-		on += ", " + number(s.Knocking) + " only knock"
+		on += ", " + number(s.Knocking) + " knocking only"
 	}
 	return on
 }
@@ -77,8 +77,7 @@ func (s Storm) Why() Text {
 	if !s.GoesOn() {
 		return Say(why, ", from ", s.Began, " on. ", Bold("Over"), " since ", s.Ended, ": new attacks get cards of their own again")
 	}
-	return Say(why, ", since ", s.Began, ". Ends by itself ", s.Exceeded.Add(s.EndsAfter), " at the earliest: when for ", HumanDuration(s.EndsAfter), " no more than ", number(s.Over),
-		" came in ", HumanDuration(s.In))
+	return Say(why, ", since ", s.Began, ". Ends by itself when fewer have come for ", HumanDuration(s.EndsAfter), ": ", s.Exceeded.Add(s.EndsAfter), " at the earliest")
 }
 
 // cause is why it began.

@@ -82,13 +82,14 @@ func Advise(s Situation) Advice {
 	if top != nil {
 		a.Notes = append(a.Notes, s.crowd(*top)...)
 	}
-	if top != nil && fits {
-		a.Suggestions = append(a.Suggestions, s.containButton(*top, spec))
-	}
-	if top != nil {
+	switch {
+	case top != nil && fits:
+		only := s.denyButton(*top)
+		only.Label = "Deny only, " + HumanDuration(s.denyFor())
+		a.Suggestions = append(a.Suggestions, s.containButton(*top, spec), only)
+	case top != nil:
 		a.Suggestions = append(a.Suggestions, s.denyButton(*top))
-	}
-	if top == nil && fits {
+	case fits:
 		a.Suggestions = append(a.Suggestions, s.patchButton(spec))
 	}
 	if whyNoPatch != "" {

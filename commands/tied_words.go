@@ -98,6 +98,11 @@ func (t Tied) Cannot() string {
 	if slices.Contains(t.Lacks, PowerAll) || len(t.Lacks) == 0 {
 		return string(PowerAll)
 	}
+	if lists, rules := t.lacks(PowerLists), t.lacks(PowerRules); lists && rules && t.lacks(PowerModes) {
+		return string(PowerAll)
+	} else if lists && rules {
+		return "change IP lists, patches and other rules"
+	}
 	var words []string
 	for _, p := range t.Lacks {
 		words = append(words, string(p))

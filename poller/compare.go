@@ -48,11 +48,14 @@ func compare(last Shown, known bool, look Look) (Reason, bool) {
 		return Quiet, true
 	case last.Recalled:
 		return Grew, true // its card is as old as its last redraw was, or older
-	case doubled(last.Attack.Hits, a.Hits) || look.At.Sub(last.SeenAt) >= redrawAfter && differs(last.Attack, a):
-		return Grew, true
+	case doubled(last.Attack.Hits, a.Hits) || look.At.Sub(last.SeenAt) >= redrawAfter && (differs(last.Attack, a) || last.coming()):
+		return Grew, true // or none came in the last minute
 	}
 	return "", false
 }
+
+// coming reports whether hits came in the minute before the attack's card was drawn, as it says until it is drawn again.
+func (s Shown) coming() bool { return !s.Quiet && s.SeenAt.Sub(s.Attack.Last) < redrawAfter }
 
 // FiguresAt is when the figures of the attack's card were read, or found unchanged: a good poll that late would else have made news of them.
 // Of a muted attack there is no news, nor of a false positive.

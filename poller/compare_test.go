@@ -67,7 +67,7 @@ func look(c ...func(*apiclient.Attack)) Look {
 
 func TestCompare(t *testing.T) {
 	t.Parallel()
-	over, hour := hitAgo(15*time.Minute), hitAgo(time.Hour)
+	pausing, over, hour := hitAgo(2*time.Minute), hitAgo(15*time.Minute), hitAgo(time.Hour)
 	for name, tt := range map[string]struct {
 		last  Shown
 		fresh bool // nothing is known of it
@@ -115,12 +115,15 @@ func TestCompare(t *testing.T) {
 		"many, but not ten times":              {last: told(hits(101)), look: look(hits(1009)), want: Grew},
 		"hits become known":                    {last: told(unknownHits), look: look(hits(5000))},
 		"worse, though it looks over":          {last: told(over), look: look(over, hits(1000)), want: Worsened},
-		"same":                                 {last: minuteOld(told()), look: look()},
+		"same":                                 {last: minuteOld(told(pausing)), look: look(pausing)},
+		"it pauses":                            {last: minuteOld(told()), look: look(), want: Grew},
+		"it pauses, not a minute on":           {last: told(), look: look()},
+		"it pauses, muted":                     {last: minuteOld(told()), look: muted(look())},
 		"more hits at once":                    {last: told(), look: look(hits(150))},
 		"more hits, a minute on":               {last: minuteOld(told()), look: look(hits(101)), want: Grew},
 		"twice the hits":                       {last: told(), look: look(hits(200)), want: Grew},
-		"fewer hits (sampling)":                {last: minuteOld(told()), look: look(hits(40))},
-		"hits left out":                        {last: minuteOld(told()), look: look(unknownHits)},
+		"fewer hits (sampling)":                {last: minuteOld(told(pausing)), look: look(pausing, hits(40))},
+		"hits left out":                        {last: minuteOld(told(pausing)), look: look(pausing, unknownHits)},
 		"newer hit, a minute on":               {last: minuteOld(told(over)), look: look(), want: Grew},
 		"more sources, a minute on":            {last: minuteOld(told()), look: look(sources(4)), want: Grew},
 		"more payloads, a minute on":           {last: minuteOld(told()), look: look(payloads(6)), want: Grew},

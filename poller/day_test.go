@@ -46,24 +46,24 @@ func TestADay(t *testing.T) {
 		told    []string
 	}{
 		{at(0, 0), func(s *shift) { s.begin() }, nil},
-		{at(1, 0), func(s *shift) { s.add("shop", 0) }, []string{"new attack shop"}},
-		{at(1, 5), func(s *shift) { s.hit("shop", 150) }, []string{"grew shop"}},
-		{at(1, 10), func(s *shift) { s.hit("shop", 5000) }, []string{"worsened shop"}},
+		{at(1, 0), func(s *shift) { s.add("shop", 0) }, []string{"new attack shop", "grew shop"}},
+		{at(1, 5), func(s *shift) { s.hit("shop", 150) }, []string{"grew shop", "grew shop"}},
+		{at(1, 10), func(s *shift) { s.hit("shop", 5000) }, []string{"worsened shop", "grew shop"}},
 		{at(1, 12), func(s *shift) { s.change("shop", incident) }, []string{"became incident shop", "quiet shop"}},
-		{at(3, 0), func(s *shift) { s.hit("shop", 5001) }, []string{"resumed shop", "quiet shop"}},
+		{at(3, 0), func(s *shift) { s.hit("shop", 5001) }, []string{"resumed shop", "grew shop", "quiet shop"}},
 		// One that is blocked has no card until something gets through.
 		{at(4, 0), func(s *shift) { s.add("blog", 0, blocked) }, nil},
 		{at(4, 5), func(s *shift) { s.hit("blog", 3000) }, nil},
 		{at(4, 10), func(s *shift) { s.change("blog", func(r *record) { r.status = "monitored" }) }, []string{"new attack blog", "quiet blog"}},
 		// The service is away for an hour, in which one attack goes on and another comes.
-		{at(5, 55), func(s *shift) { s.add("mail", 0) }, []string{"new attack mail"}},
+		{at(5, 55), func(s *shift) { s.add("mail", 0) }, []string{"new attack mail", "grew mail"}},
 		{at(6, 0), func(s *shift) { s.fail(func(request) bool { return true }) }, nil},
 		{at(6, 40), func(s *shift) { s.add("pay", 0, incident) }, nil},
 		{at(6, 56), func(s *shift) { s.hit("mail", 120) }, nil},
 		{at(6, 58), func(s *shift) { s.hit("pay", 200) }, nil},
 		{at(7, 0), func(s *shift) { s.fail(nil) }, []string{"new incident pay", "grew mail", "quiet mail", "quiet pay"}},
 		// One process ends in the middle of an attack, another goes on.
-		{at(11, 50), func(s *shift) { s.add("login", 0) }, []string{"new attack login"}},
+		{at(11, 50), func(s *shift) { s.add("login", 0) }, []string{"new attack login", "grew login"}},
 		{at(12, 0), func(s *shift) { s.stop() }, nil},
 		{at(12, 1), func(s *shift) { s.hit("login", 101); s.add("search", 0) }, nil},
 		{at(12, 2), func(s *shift) { s.begin() }, []string{"new attack search", "grew login", "quiet login", "quiet search"}},
@@ -72,12 +72,12 @@ func TestADay(t *testing.T) {
 		{at(15, 1), func(s *shift) { s.begin(); s.add("cart", 0) }, nil},
 		{at(15, 3), func(s *shift) { s.fail(nil) }, []string{"new attack cart", "quiet cart"}},
 		// Its source is denied, and knocks for a while: that is no news, and no end either.
-		{at(18, 0), func(s *shift) { s.add("home", 0) }, []string{"new attack home"}},
+		{at(18, 0), func(s *shift) { s.add("home", 0) }, []string{"new attack home", "grew home"}},
 		{at(18, 10), func(s *shift) { s.add("denied", 0, func(r *record) { r.typ = "blocked_source" }) }, nil},
 		{at(18, 20), func(s *shift) { s.hit("denied", 50) }, nil},
 		{at(18, 34), nil, []string{"quiet home"}},
 		// Somebody marks it as no attack: its card says so, and it is never called quiet.
-		{at(20, 0), func(s *shift) { s.add("probe", 0) }, []string{"new attack probe"}},
+		{at(20, 0), func(s *shift) { s.add("probe", 0) }, []string{"new attack probe", "grew probe"}},
 		{at(20, 5), func(s *shift) { s.change("probe", func(r *record) { r.state = "falsepositive" }) }, []string{"grew probe"}},
 		{at(24, 0), func(s *shift) { s.stop() }, nil},
 	}

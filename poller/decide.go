@@ -93,7 +93,7 @@ func (p *Poller) worthALook(r reading, said said) map[string]apiclient.Attack {
 }
 
 // plan puts a told attack on the agenda for the time from which it can be news without being read: for its figures, which wait for their
-// minute, or for its silence. Whether they are is not decided here.
+// minute, as a pause does, or for its silence. Whether they are is not decided here.
 func (p *Poller) plan(id string) {
 	shown := p.shown[id]
 	if shown.Pager != nil {
@@ -109,7 +109,11 @@ func (p *Poller) plan(id string) {
 	case differs(shown.Attack, a):
 		p.agenda.put(id, shown.SeenAt)
 	case !shown.Quiet && !a.Last.IsZero():
-		p.agenda.put(id, a.Last.Add(p.cfg.OngoingFor))
+		at := a.Last.Add(p.cfg.OngoingFor)
+		if pause := shown.SeenAt.Add(redrawAfter); shown.coming() && pause.Before(at) {
+			at = pause
+		}
+		p.agenda.put(id, at)
 	default:
 		p.agenda.drop(id)
 	}

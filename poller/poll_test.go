@@ -62,8 +62,10 @@ func TestFirstStart(t *testing.T) {
 	a.change("now:4", func(r *record) { r.hits, r.last = r.hits+100, a.now() })
 	require.NoError(t, p.Poll(t.Context()))
 	news = a.memory.tookNews()
-	require.Len(t, news, 1)
-	require.Equal(t, []any{poller.Grew, "C1", ""}, []any{news[0].Reason, news[0].Channel, news[0].Mention})
+	require.Len(t, news, 20, "the others pause")
+	for _, n := range news {
+		require.Equal(t, []any{poller.Grew, "C1", ""}, []any{n.Reason, n.Channel, n.Mention})
+	}
 	a.at(4 * time.Minute)
 	a.change("now:4", func(r *record) { r.hits, r.last = 20_000, a.now() })
 	require.NoError(t, p.Poll(t.Context()))
@@ -101,7 +103,7 @@ func TestLifeOfAnAttack(t *testing.T) {
 	step(1, hit(29))
 	step(2, hit(30), "new attack x:1")
 	step(3, hit(35), "grew x:1")
-	step(4, nil)
+	step(4, nil, "grew x:1") // none came in a minute
 	step(5, hit(1200), "worsened x:1")
 	step(6, incident, "became incident x:1")
 	step(19, nil)

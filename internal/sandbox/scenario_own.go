@@ -13,9 +13,9 @@ func ownScenarios() []scenario {
 		{"own_cdn", group, "Own CDN", "An attack that comes through your own CDN.",
 			"Denying it would deny the customers behind it: the card says so, and wafbot refuses.", (*World).playOwnCDN},
 		{"own_cdn_denied", group, "Own CDN denied", "Somebody has denied your own CDN in the service's console, and customers are shut out.",
-			"The card says that it is yours, denied, by whom, and until when.", (*World).playOwnCDNDenied},
+			"Within a minute the card says that it is yours, denied, by whom, and until when.", (*World).playOwnCDNDenied},
 		{"allowlisted", group, "Allowlisted source", "An attack from an address that somebody put on the allowlist.",
-			"The allowlist wins: the card says that a deny would do nothing.", (*World).playAllowlisted},
+			"The allowlist wins: within a minute the card says that a deny would do nothing.", (*World).playAllowlisted},
 	}
 }
 
