@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -25,13 +26,13 @@ func fit(t commands.Text, most int) string {
 // markup writes a line of at most limit visible characters.
 func markup(t commands.Text, limit int) string {
 	w := markupWriter{room: limit}
-	var dated time.Time // what was last written with its day
+	var dated time.Time // the first that was written, which has its day
 	for _, s := range joinPlain(t) {
 		switch {
 		case !s.Time.IsZero() && !dated.IsZero() && s.Time.Sub(dated).Abs() < sameDay:
 			w.token(date(s.Time, "{time}"))
 		case !s.Time.IsZero():
-			dated = s.Time
+			dated = cmp.Or(dated, s.Time)
 			w.token(date(s.Time, "{date_short_pretty} {time}"))
 		case !s.Clock.IsZero():
 			w.token(date(s.Clock, "{time}"))

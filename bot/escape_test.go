@@ -37,6 +37,9 @@ func TestMrkdwn(t *testing.T) {
 		{"quotation", commands.Say(">x"), "`&gt;x`"},
 		{"line end", commands.Say("a\nb"), `a\x0ab`},
 		{"direction", commands.Say("a\u202eb"), `a\u{202e}b`},
+		{"times of a day", commands.Say(at, " to ", at.Add(11*time.Hour), ", at most ", at.Add(24*time.Hour), ", since ", at.Add(-time.Minute)),
+			"<!date^1795000000^{date_short_pretty} {time}|2026-11-18 11:06 UTC> to <!date^1795039600^{time}|2026-11-18 22:06 UTC>, at most " +
+				"<!date^1795086400^{date_short_pretty} {time}|2026-11-19 11:06 UTC>, since <!date^1794999940^{time}|2026-11-18 11:05 UTC>"},
 		{"time", commands.Say("at ", at), "at <!date^1795000000^{date_short_pretty} {time}|2026-11-18 11:06 UTC>"},
 		{"clock", commands.Say("at ", commands.Clock(at)), "at <!date^1795000000^{time}|2026-11-18 11:06 UTC>"},
 		{"ago", commands.Say("read ", commands.Ago(at)), "read <!date^1795000000^{ago}|2026-11-18 11:06 UTC>"},
