@@ -41,14 +41,18 @@ type tried struct {
 	first   time.Time
 	again   bool      // it may have been posted before
 	told    bool      // it was, and that is recorded
+	moved   bool      // to another channel, in which this replica has not tried it yet: nothing of its own is on its way there
 	settled time.Time // when what another replica sent has arrived, or never will; zero: this one sent it
 }
 
 // try writes down that a delivery is about to be posted.
 func (b *Bot) try(ctx context.Context, account, delivery string) (t tried, err error) {
 	t.first, t.again, t.told, err = b.cfg.Memory.Trying(ctx, account, delivery, b.cfg.Now())
-	if tends := b.tends(account); tends != nil && !tends.teller.trying(delivery) {
-		t.settled = tends.teller.since.Add(slackTimeout)
+	if tends := b.tends(account); tends != nil {
+		t.moved = tends.teller.wasMoved(delivery)
+		if !tends.teller.trying(delivery) {
+			t.settled = tends.teller.since.Add(slackTimeout)
+		}
 	}
 	return t, err
 }
@@ -104,7 +108,7 @@ func (b *Bot) lookFirst(ctx context.Context, c postCall, t tried) (channel, ts s
 		return "", "", nil
 	case !t.settled.IsZero():
 		return b.look(ctx, c, t.first, []time.Duration{time.Until(t.settled)})
-	case b.cfg.Now().Sub(t.first) < inFlight:
+	case b.cfg.Now().Sub(t.first) < inFlight && !t.moved:
 		return b.look(ctx, c, t.first, []time.Duration{time.Second, lookAgain})
 	}
 	return b.look(ctx, c, t.first, []time.Duration{0})

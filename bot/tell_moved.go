@@ -45,6 +45,11 @@ func uneditable(err error) bool {
 	return slices.Contains([]string{"cant_update_message", "edit_window_closed", "block_mismatch"}, errorName(err))
 }
 
+// unanswerable reports whether an error says that nobody may reply to a message, which is there.
+func unanswerable(err error) bool {
+	return slices.Contains([]string{"cannot_reply_to_message", "restricted_action_thread_locked", "restricted_action_non_threadable_channel"}, errorName(err))
+}
+
 // How long a card that was posted anew stands at least where it can't be edited, either: each that is posted is one more to read.
 const (
 	anewEvery = 5 * time.Minute
@@ -116,13 +121,17 @@ type under struct {
 }
 
 // replyUnder posts a reply under the card of an attack, once. Where the card is gone it is posted anew first: what must be heard isn't lost in a thread
-// that nobody sees.
+// that nobody sees. Where nobody may reply it goes to the channel.
 func (b *Bot) replyUnder(ctx context.Context, a Account, call postCall, u under) (channel, ts string, err error) {
 	if call.Channel, call.Thread, err = b.cfg.Memory.Card(ctx, a.Name, u.attack); err != nil {
 		return "", "", err
 	}
 	channel, ts, err = b.replyOnce(ctx, call, u)
-	if !gone(err) {
+	switch {
+	case unanswerable(err):
+		call.Thread = ""
+		return b.replyOnce(ctx, call, u)
+	case !gone(err):
 		return channel, ts, err
 	}
 	at, err := b.cardAgain(ctx, a, call, u.attack, u.channel, err)

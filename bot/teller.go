@@ -22,6 +22,7 @@ type teller struct {
 	running map[string]bool      // lanes that are told in
 	known   map[string]time.Time // ids that wait, or when they were told: an outbox read meanwhile must not bring them again
 	tried   map[string]bool      // ids that this replica tried to post
+	moved   map[string]bool      // ids that go to the account's own channel, for theirs can't be posted to
 	missing bool                 // the outbox holds what isn't known here
 	wake    chan struct{}        // something is to be done
 	urgent  chan struct{}        // closed when something urgent comes to wait
@@ -31,14 +32,15 @@ type teller struct {
 func newTeller(b *Bot, account string) *teller {
 	return &teller{
 		bot: b, account: account, since: time.Now(), lanes: map[string][]queued{}, running: map[string]bool{}, known: map[string]time.Time{},
-		tried: map[string]bool{}, missing: true, wake: make(chan struct{}, 1), urgent: make(chan struct{}), slots: map[string]bool{},
+		tried: map[string]bool{}, moved: map[string]bool{}, missing: true, wake: make(chan struct{}, 1), urgent: make(chan struct{}), slots: map[string]bool{},
 	}
 }
 
 // queued is news that waits for its turn.
 type queued struct {
 	poller.News
-	since time.Time // when this replica came to know of it
+	since  time.Time // when this replica came to know of it
+	failed int       // how often it could not be told since its lane last told something: others go first
 }
 
 // stormPatience is how long the first card of a storm waits behind incidents, of which each takes a second: it has to be there, and right, within five.
@@ -72,14 +74,19 @@ func (t *teller) add(news []poller.News) {
 		if _, ok := t.known[n.ID]; ok {
 			continue
 		}
-		t.known[n.ID] = time.Time{}
-		t.lanes[lane(n)] = append(t.lanes[lane(n)], queued{n, time.Now()})
+		t.enqueue(queued{News: n, since: time.Now()})
 		if urgent(n) {
 			close(t.urgent)
 			t.urgent = make(chan struct{})
 		}
 	}
 	signal(t.wake)
+}
+
+// enqueue has a piece of news wait in its lane. The caller holds mu.
+func (t *teller) enqueue(q queued) {
+	t.known[q.ID] = time.Time{}
+	t.lanes[lane(q.News)] = append(t.lanes[lane(q.News)], q)
 }
 
 // expect has the outbox read if it holds more than is known here.
@@ -163,14 +170,14 @@ func (t *teller) load(ctx context.Context) {
 }
 
 // next takes the most urgent piece of news of a lane; when there is none, nobody tells in it any more.
-func (t *teller) next(lane string) (n poller.News, ok bool) {
+func (t *teller) next(lane string) (q queued, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	queue := t.lanes[lane]
 	if len(queue) == 0 {
 		delete(t.lanes, lane)
 		delete(t.running, lane)
-		return poller.News{}, false
+		return queued{}, false
 	}
 	i := 0
 	for j := range queue {
@@ -178,47 +185,56 @@ func (t *teller) next(lane string) (n poller.News, ok bool) {
 			i = j
 		}
 	}
-	n = queue[i].News
+	q = queue[i]
 	t.lanes[lane] = slices.Delete(queue, i, i+1)
-	return n, true
+	return q, true
 }
 
 // before orders news of one lane.
 func before(a, b queued) bool {
+	if a.failed != b.failed {
+		return a.failed < b.failed
+	}
 	if a.rank() != b.rank() {
 		return a.rank() < b.rank()
 	}
 	return a.At.Before(b.At) || a.At.Equal(b.At) && a.Revision < b.Revision
 }
 
-// tellLane tells what waits in a lane.
+// tellLane tells what waits in a lane. When that fails it pauses, unless something urgent comes: Slack may be back, and may take this one.
 func (t *teller) tellLane(held, more context.Context, lane string) {
 	const most = time.Minute
 	pause := time.Second
 	for more.Err() == nil {
-		n, ok := t.next(lane)
+		pressed := t.pressed()
+		q, ok := t.next(lane)
 		if !ok {
 			return
 		}
-		first, err := t.turn(held, n)
+		first, err := t.turn(held, q.News)
 		if err == nil && !first {
-			t.putBack(n)
+			t.putBack(q)
 			continue
 		}
 		if err == nil {
-			err = t.bot.tell(held, n)
+			err = t.bot.tell(held, q.News)
 		}
 		if err == nil {
-			t.told(n)
+			t.told(q.News)
 			pause = time.Second
 			continue
 		}
 		if held.Err() != nil {
 			return
 		}
-		t.again(n, err)
-		if err := sleep(more, pause); err != nil {
+		if moved := t.again(q, err); moved {
+			continue
+		}
+		select {
+		case <-more.Done():
 			return
+		case <-pressed:
+		case <-time.After(pause):
 		}
 		pause = min(2*pause, most)
 	}
@@ -230,25 +246,50 @@ func (t *teller) told(n poller.News) {
 	t.known[n.ID] = time.Now()
 	delete(t.tried, n.ID)
 	delete(t.slots, n.ID)
+	for i := range t.lanes[lane(n)] {
+		t.lanes[lane(n)][i].failed = 0
+	}
 	t.bot.metrics.told.WithLabelValues(string(n.Reason)).Inc()
 }
 
-// again puts news back. A channel that can't be posted to gives it to the account's own channel, so that it is never lost.
-func (t *teller) again(n poller.News, err error) {
-	t.bot.cfg.Log.Error("tell news", "account", n.Account, "reason", n.Reason, "channel", n.Channel, "err", err)
+// again puts back what could not be told. A channel that can't be posted to gives it to the account's own channel, so that it is never lost.
+func (t *teller) again(q queued, err error) (moved bool) {
+	t.bot.cfg.Log.Error("tell news", "account", q.Account, "reason", q.Reason, "channel", q.Channel, "err", err)
 	t.bot.metrics.failed.Inc()
-	if a, ok := t.bot.account(n.Account); ok && a.Channel != n.Channel && errors.Is(err, errNowhere) {
-		n.Channel = a.Channel
+	if a, ok := t.bot.account(q.Account); ok && a.Channel != q.Channel && errors.Is(err, errNowhere) {
+		q.Channel = a.Channel
+		t.move(q.News)
+		return true
 	}
-	t.putBack(n)
+	q.failed++
+	t.putBack(q)
+	return false
 }
 
-// putBack has a piece of news wait for its turn again.
-func (t *teller) putBack(n poller.News) {
+// move has a piece of news told in the channel that it names by now.
+func (t *teller) move(n poller.News) {
 	t.mu.Lock()
+	t.moved[n.ID] = true
 	delete(t.known, n.ID)
 	t.mu.Unlock()
 	t.add([]poller.News{n})
+}
+
+// putBack has a piece of news wait for its turn again.
+func (t *teller) putBack(q queued) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.enqueue(q)
+	signal(t.wake)
+}
+
+// wasMoved reports whether a delivery was moved to another channel and not tried there yet.
+func (t *teller) wasMoved(delivery string) (moved bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	moved = t.moved[delivery]
+	delete(t.moved, delivery)
+	return moved
 }
 
 // trying notes that this replica tries to post a delivery, and reports whether it did before.

@@ -43,10 +43,11 @@ func (t *teller) pressed() <-chan struct{} {
 	return t.urgent
 }
 
+// anyUrgent reports whether something urgent waits in a lane that has yet to be tried.
 func (t *teller) anyUrgent(lane string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.ContainsFunc(t.lanes[lane], func(q queued) bool { return urgent(q.News) })
+	return slices.ContainsFunc(t.lanes[lane], func(q queued) bool { return urgent(q.News) && q.failed == 0 })
 }
 
 func (t *teller) keepSlot(delivery string) {

@@ -120,6 +120,22 @@ func TestWhatWorsensUnderADeletedCardIsHeard(t *testing.T) {
 	})
 }
 
+// An admin has locked the thread: it isn't the channel's fault, nor the card's.
+func TestWhatWorsensUnderALockedThreadIsHeard(t *testing.T) {
+	storyOver(t, eitherWay(), func(w *world) { routed(w); w.rough = true }, func(t *testing.T, w *world) {
+		attack := w.attack(injection())
+		card := w.card("ATTACK")
+		card.known()
+		w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "restricted_action_thread_locked", Times: 1})
+		require.NoError(t, w.WAF.AddHits(attack, 20_000))
+		worse := w.message("#waf", "It got worse")
+		require.Empty(t, worse.ThreadTS)
+		w.polls(4)
+		require.Len(t, w.cards("#waf"), 1)
+		require.Empty(t, card.replies())
+	})
+}
+
 func TestACardThatCannotBeEditedIsPostedAnew(t *testing.T) {
 	gone := func(w *world) { routed(w); w.rough = true }
 	storyOver(t, eitherWay(), gone, func(t *testing.T, w *world) {

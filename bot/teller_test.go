@@ -1,0 +1,176 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// choosy is a Slack that refuses some messages. It answers without a network, so that a bubble's time passes.
+type choosy struct {
+	mu      sync.Mutex
+	refuses func(channel, text string) (fault string) // "": it takes the message
+	took    []string                                  // channel and how long after the start
+	tries   int
+	began   time.Time
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *choosy) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer := `{"ok":true,"team_id":"T0","user_id":"U0BOT","bot_id":"B0OURS","messages":[],"channel":"C1","ts":"1.1"}`
+	if strings.HasSuffix(r.URL.Path, methodPost) {
+		s.tries++
+		if fault := s.refuses(form.Get("channel"), form.Get("text")); fault != "" {
+			answer = fmt.Sprintf(`{"ok":false,"error":%q}`, fault)
+		} else {
+			s.took = append(s.took, fmt.Sprint(form.Get("channel"), " ", form.Get("text"), " ", time.Since(s.began).Truncate(time.Second)))
+		}
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(answer)), Request: r}, nil
+}
+
+// tries is an outbox that knows what was tried.
+type tries struct {
+	outbox
+	mu    sync.Mutex
+	tried map[string]time.Time
+}
+
+func (o *tries) Trying(_ context.Context, _, id string, now time.Time) (first time.Time, again, told bool, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if first, again = o.tried[id]; !again {
+		first, o.tried[id] = now, now
+	}
+	return first, again, false, nil
+}
+
+func (o *tries) Untold(context.Context, string) ([]poller.News, error) { return nil, nil }
+
+func (o *tries) Told(context.Context, poller.News, string, string, bool) (double bool, err error) {
+	return false, nil
+}
+
+// tending plays with a bot that tends acme, whose channel is C1.
+func tending(t *testing.T, refuses func(channel, text string) string, play func(b *Bot, s *choosy)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &choosy{refuses: refuses, began: time.Now()}
+		b := New(Config{
+			Slack:  Connect(SlackConfig{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
+			Memory: &tries{tried: map[string]time.Time{}}, Runner: noRunner{},
+			Accounts: []Account{{Account: &commands.Account{Name: "acme"}, Channel: "C1"}},
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); b.Tend(ctx, ctx, "acme") }()
+		synctest.Wait()
+		time.Sleep(slackTimeout) // what another replica sent has arrived
+		s.began = time.Now()
+		play(b, s)
+		stop()
+		<-ended
+	})
+}
+
+// tells gives the bot news that posts a line.
+func tells(b *Bot, channel, name string) {
+	b.Wake("acme", []poller.News{{ID: name, Account: "acme", Channel: channel, Reason: poller.PagerAway, Fault: name, At: time.Now()}})
+}
+
+// all is what Slack took: where, what, and how long after the start.
+func (s *choosy) all() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for _, one := range s.took {
+		all = append(all, strings.ReplaceAll(one, "The pager of acme can't be called, nobody is called: ", ""))
+	}
+	return all
+}
+
+// One message that Slack never takes, for a reason that nobody knows, stands in nobody's way.
+func TestWhatSlackRefusesHoldsUpNothingElse(t *testing.T) {
+	t.Parallel()
+	refuses := func(_, text string) string {
+		if strings.Contains(text, "odd") {
+			return "a_fault_of_next_year"
+		}
+		return ""
+	}
+	tending(t, refuses, func(b *Bot, s *choosy) {
+		tells(b, "C1", "odd")
+		time.Sleep(10 * time.Minute)
+		tells(b, "C1", "first")
+		time.Sleep(10 * time.Minute)
+		tells(b, "C1", "second")
+		time.Sleep(30 * time.Second)
+		require.Equal(t, []string{"C1 first 10m0s", "C1 second 20m0s"}, s.all())
+		require.Less(t, s.tries, 150, "nor is it tried all the time")
+	})
+}
+
+func TestWhatIsUrgentIsTriedAtOnceThoughSlackWasAway(t *testing.T) {
+	t.Parallel()
+	away := true
+	tending(t, func(string, string) string {
+		if away {
+			return "service_unavailable"
+		}
+		return ""
+	}, func(b *Bot, s *choosy) {
+		tells(b, "C1", "old")
+		tells(b, "C1", "older")
+		time.Sleep(5*time.Minute + 20*time.Second)
+		s.mu.Lock()
+		away = false
+		s.mu.Unlock()
+		require.Empty(t, s.all(), "it pauses")
+		tells(b, "C1", "new")
+		time.Sleep(time.Second)
+		require.Equal(t, []string{"C1 new 5m20s", "C1 old 5m20s", "C1 older 5m20s"}, s.all())
+	})
+}
+
+// Each is tried once where it can't be posted, and none waits for another.
+func TestNewsForAChannelThatIsGoneMoves(t *testing.T) {
+	t.Parallel()
+	tending(t, func(channel, _ string) string {
+		if channel == "C9" {
+			return "is_archived"
+		}
+		return ""
+	}, func(b *Bot, s *choosy) {
+		for i := range 8 {
+			tells(b, "C9", fmt.Sprint(i))
+		}
+		time.Sleep(time.Second)
+		require.Len(t, s.all(), 8)
+		for i, took := range s.all() {
+			require.Equal(t, fmt.Sprintf("C1 %d 0s", i), took)
+		}
+		require.Equal(t, 16, s.tries)
+	})
+}
