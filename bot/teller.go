@@ -40,8 +40,13 @@ func newTeller(b *Bot, account string) *teller {
 type queued struct {
 	poller.News
 	since  time.Time // when this replica came to know of it
-	failed int       // how often it could not be told since its lane last told something: others go first
+	failed int       // how often it could not be told
 }
+
+// stuckAfter is how often news fails before others go first: Slack may be away, which says nothing about this one, or refuse it for ever.
+const stuckAfter = 3
+
+func (q queued) stuck() bool { return q.failed >= stuckAfter }
 
 // stormPatience is how long the first card of a storm waits behind incidents, of which each takes a second: it has to be there, and right, within five.
 const stormPatience = 2 * time.Second
@@ -192,8 +197,8 @@ func (t *teller) next(lane string) (q queued, ok bool) {
 
 // before orders news of one lane.
 func before(a, b queued) bool {
-	if a.failed != b.failed {
-		return a.failed < b.failed
+	if a.stuck() != b.stuck() {
+		return b.stuck()
 	}
 	if a.rank() != b.rank() {
 		return a.rank() < b.rank()
@@ -246,8 +251,8 @@ func (t *teller) told(n poller.News) {
 	t.known[n.ID] = time.Now()
 	delete(t.tried, n.ID)
 	delete(t.slots, n.ID)
-	for i := range t.lanes[lane(n)] {
-		t.lanes[lane(n)][i].failed = 0
+	for i, q := range t.lanes[lane(n)] { // Slack is there: each is tried once more in its turn
+		t.lanes[lane(n)][i].failed = min(q.failed, stuckAfter-1)
 	}
 	t.bot.metrics.told.WithLabelValues(string(n.Reason)).Inc()
 }

@@ -43,11 +43,11 @@ func (t *teller) pressed() <-chan struct{} {
 	return t.urgent
 }
 
-// anyUrgent reports whether something urgent waits in a lane that has yet to be tried.
+// anyUrgent reports whether something urgent waits in a lane that isn't stuck.
 func (t *teller) anyUrgent(lane string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.ContainsFunc(t.lanes[lane], func(q queued) bool { return urgent(q.News) && q.failed == 0 })
+	return slices.ContainsFunc(t.lanes[lane], func(q queued) bool { return urgent(q.News) && !q.stuck() })
 }
 
 func (t *teller) keepSlot(delivery string) {
