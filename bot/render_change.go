@@ -31,7 +31,7 @@ func (m *buttonMaker) changes(s commands.Situation, quiet bool, room int) []slac
 	}
 	var shown []drawn
 	for _, ch := range all[:min(maxChanges, len(all))] {
-		line := fit(changeLine(ch, s), maxChangeLine)
+		line := fitChange(ch, s)
 		undo := m.undo(ch, s)
 		room -= length(line)
 		if undo != nil {
@@ -66,6 +66,19 @@ func (m *buttonMaker) undo(ch commands.Change, s commands.Situation) *slack.Butt
 		return nil
 	}
 	return b
+}
+
+// fitChange is a change's line in Slack's markup. Where it is too long, what the change does is cut first, for of a patch that is a stranger's path:
+// what was seen of it and why stays.
+func fitChange(ch commands.Change, s commands.Situation) string {
+	const shortest = 40
+	for {
+		line, does := changeLine(ch, s), length(ch.Does)
+		if does <= shortest || length(markup(line, 2*maxChangeLine)) <= maxChangeLine {
+			return fit(line, maxChangeLine)
+		}
+		ch.Does = commands.Visible(ch.Does, max(shortest, does*3/4))
+	}
 }
 
 // changeLine is a change in one line, also of one whose time is over.

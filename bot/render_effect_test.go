@@ -2,6 +2,7 @@ package bot
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,4 +123,19 @@ func TestWhoIsConcerned(t *testing.T) {
 	require.Equal(t, []string{"S0ONCALL"}, concerned(ch, commands.Case{}, shown))
 	ch.Actor = commands.Actor{ID: "wafbot", Via: commands.ViaClock}
 	require.Equal(t, []string{"S0ONCALL"}, concerned(ch, commands.Case{}, shown))
+}
+
+// However long the path is that somebody attacked, and whatever is in it, the card says why the patch of it does nothing, and names it.
+func TestReasonsOutliveLongPaths(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"a", "<", "&", "*x", "é", "`", "/.."} {
+		for _, n := range []int{10, 100, 200, 300, 500} {
+			s := effectCards()["effect-none"].Situation
+			s.Changes[0].Does = "Patch exactly POST " + strings.Repeat(path, n)
+			line := fitChange(s.Changes[0], s)
+			require.LessOrEqual(t, length(line), maxChangeLine)
+			require.Contains(t, line, "Patch exactly POST")
+			require.Regexp(t, "\\*NO EFFECT\\*: 1,204 hits got through .*Likely: `203.0.113.0/24` is on the allowlist until .*, which wins `c7k2m9xw4`$", line, "%q", path)
+		}
+	}
 }
