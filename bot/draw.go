@@ -57,7 +57,7 @@ func doneSince(now, before commands.File) bool {
 func (b *Bot) situation(a Account, shown poller.Shown, file commands.File) commands.Situation {
 	id := commands.AttackID(a.Name, shown.Attack.ID)
 	s := commands.Situation{
-		Account: a.Account, Policy: b.cfg.Policy.With(file.Scene.Protected), ID: id, Attack: shown.Attack, Storm: storm(shown.Storm), Effects: file.Effects, Scene: file.Scene, Now: b.cfg.Now(),
+		Account: a.Account, Policy: b.cfg.Policy.With(file.Scene.Protected), ID: id, Attack: shown.Attack, Storm: storm(shown.Storm), Known: file.Changes, Effects: file.Effects, Scene: file.Scene, Now: b.cfg.Now(),
 	}
 	for _, ch := range slices.Backward(file.Changes) { // the newest first; a card reads downwards
 		if ch.AttackID == id && ch.Amends() == "" {

@@ -50,7 +50,7 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 		res.Lines = append(res.Lines, Say("Who is on it and what was done is unknown: wafbot's memory (Redis) can't be reached"))
 	}
 	res.Lines = append(res.Lines, caseLines(row.Case)...)
-	now := Situation{Account: a, ID: k.ID, Attack: k.Attack, Scene: c.scene, Effects: effects, Now: c.Now}
+	now := Situation{Account: a, ID: k.ID, Attack: k.Attack, Scene: c.scene, Known: changes, Effects: effects, Now: c.Now}
 	for _, ch := range changes {
 		if ch.AttackID == k.ID && ch.Amends() == "" {
 			res.Lines = append(res.Lines, Say("• ", changeRow(ch, now.EffectLine(ch))))

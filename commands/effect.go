@@ -162,6 +162,8 @@ func (s subject) of(g glimpse) (came growth, as apiclient.Status) {
 		return growth{}, ""
 	case stopped:
 		return g.hits, apiclient.StatusBlocked
+	case s.rule.Type == apiclient.RulePatch && a.Status() == apiclient.StatusBlocked:
+		return g.hits, apiclient.StatusPartly // by the mode, or by whatever blocked it before: what a patch stops has records of its own
 	}
 	return g.hits, a.Status()
 }

@@ -36,7 +36,7 @@ type growth struct {
 // glimpse is a pair taken apart: what came, in all and of each source that the service names.
 type glimpse struct {
 	record  apiclient.Attack
-	turned  bool // from not blocked to partly blocked: some were stopped
+	turned  bool // from not blocked to blocked, in part or whole: some were stopped
 	hits    growth
 	sources map[netip.Addr]growth
 }
@@ -51,7 +51,7 @@ func (g Glance) glimpse(p Pair, most highs) glimpse {
 		before = apiclient.Attack{Hits: apiclient.Known(0), SourceCount: apiclient.Known(0)}
 	} else {
 		before = *p.Before
-		s.turned = before.Status() == apiclient.StatusNotBlocked && p.Now.Status() == apiclient.StatusPartly
+		s.turned = before.Status() == apiclient.StatusNotBlocked && (p.Now.Status() == apiclient.StatusPartly || p.Now.Status() == apiclient.StatusBlocked)
 	}
 	s.hits = grown.by(most.of(counted{p.Now.ID, netip.Addr{}}, before.Hits, p.Now.Hits, g.At), p.Now.Hits)
 	for _, source := range before.Sources {

@@ -125,6 +125,15 @@ func TestJudging(t *testing.T) {
 		"a patch that lets it through well after": {patch, 80, func(x *watcher, m int64) apiclient.Attack {
 			return x.record("v", "monitored", 5*m)
 		}, commands.NoEffect, "hits got through since 2026-11-20 04:07 UTC"},
+		"what the mode blocked all along says nothing of a patch": {patch, 80, func(x *watcher, m int64) apiclient.Attack {
+			return x.record("v", "blocked", 5*m)
+		}, commands.Unseen, "nothing was reported as stopped by it, and 65 more hits in records that the service blocks in another way"},
+		"a patched record turns whole": {patch, 14, func(x *watcher, m int64) apiclient.Attack {
+			if m < 6 {
+				return x.record("v", "monitored", 5*m)
+			}
+			return x.record("v", "blocked", 30)
+		}, commands.Works, "at least 1 stopped"},
 		"a patched record turns": {patch, 14, func(x *watcher, m int64) apiclient.Attack {
 			if m < 6 {
 				return x.record("v", "monitored", 5*m)

@@ -187,10 +187,26 @@ func TestAModeThatSomebodySetSince(t *testing.T) {
 	x.watch.Again()
 	x.watches(20 * time.Minute)
 	require.Contains(t, x.line(ch), "works")
-	w.anyway(root, "mode 4 monitoring for=1h")
+	require.NoError(t, w.cfg.Accounts[0].API.DeleteRule(t.Context(), ch.Steps[0].ID)) // in the console
 	x.watches(2 * time.Minute)
 	require.Contains(t, x.line(ch), "no longer in force: somebody removed or changed it at the service")
 	require.NotContains(t, x.line(ch), "works")
+}
+
+// A mode that wafbot set since took the place of another: nobody was at the console.
+func TestAModeThatWasReplaced(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{})
+	x := w.watcher()
+	ch := w.anyway(ann, "mode 4 block for=2h attack="+id)
+	x.watch.Again()
+	x.watches(20 * time.Minute)
+	w.anyway(root, "mode 4 monitoring for=1h attack="+id)
+	x.watches(2 * time.Minute)
+	for where, line := range map[string]string{"card": x.line(ch), "attack": text(w.reads(eve, "attack "+id))} {
+		require.Contains(t, line, "→ 2026-11-20 05:00 UTC · replaced by a later change", where)
+	}
 }
 
 // What is typed says of what ended that it ended, as the card does.

@@ -109,7 +109,7 @@ func (x *watcher) situation() commands.Situation {
 func (x *watcher) line(ch commands.Change) string {
 	x.t.Helper()
 	s := x.situation()
-	s.Effects, s.Changes = map[string]commands.Effect{ch.ID: x.effect(ch)}, []commands.Change{ch}
+	s.Effects, s.Changes, s.Known = map[string]commands.Effect{ch.ID: x.effect(ch)}, []commands.Change{ch}, x.ledger.all()
 	for page, err := range x.cfg.Accounts[0].API.Attacks(x.t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(x.t, err)
 		for _, a := range page.Attacks {

@@ -135,3 +135,44 @@ func TestTheReportTellsWhatWasSeenOfMeasures(t *testing.T) {
 	x.watches(6 * time.Minute)
 	golden(t, "report_effects.md", w.reads(atTerminal, "report attack="+id).Document)
 }
+
+// Whoever couldn't look, or forgot what was seen, says so, and neither that it works nor that it is due.
+func TestWhatNobodyLookedAtIsUnknown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{})
+	x := w.watcher()
+	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+	x.watch.Again()
+	const unknown = "unknown whether it works: it was due 2026-11-20 03:01 UTC, and nobody could look since"
+	w.pass(7 * time.Minute)
+	require.NotContains(t, x.line(ch), "unknown")
+	w.pass(2 * time.Minute)
+	require.Contains(t, x.line(ch), unknown, "the service is away")
+	require.Contains(t, text(w.reads(eve, "attack "+id)), unknown)
+	require.Contains(t, text(w.reads(eve, "status")), ch.ID+" unknown whether it works · ")
+	x.look()
+	x.watches(2 * time.Minute)
+	require.Contains(t, x.line(ch), "works: nothing through since 2026-11-20 03:0")
+
+	w.ledger.set(func(l *ledger) { clear(l.effects) }) // Redis was emptied
+	x.restart()
+	require.Contains(t, x.line(ch), unknown)
+	w.pass(20 * time.Minute)
+	x.look()
+	require.Contains(t, x.line(ch), "2026-11-20 03:31 UTC", "it is watched since then")
+}
+
+// Of a range of which one source goes on the card says why, where the lists tell.
+func TestARangeThatWorksInPart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{Sources: []waf.SourceSpec{{IP: "203.0.113.7", PerSecond: 3}, {IP: "203.0.113.9", PerSecond: 3}}})
+	x := w.watcher()
+	w.seed(waf.IPRule{RuleType: "ip_range", List: "white", Subnet: "203.0.113.9/32", Pools: []int{0}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
+	ch := w.insists(ann, "deny 203.0.113.0/24 attack="+id)
+	x.watch.Again()
+	x.watches(10 * time.Minute)
+	require.Regexp(t, `works in part: at least [0-9,]+ stopped, [0-9,]+ hits got through since .*\. Likely: 203\.0\.113\.9 is on the allowlist`, x.line(ch))
+	require.Empty(t, x.told())
+}

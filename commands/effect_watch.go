@@ -183,7 +183,7 @@ func (w *EffectWatch) worthSaving(g Glance) (all []Judged) {
 
 // situation is what is known at a glance beside what is seen of changes.
 func (w *EffectWatch) situation(g Glance) Situation {
-	s := Situation{Account: w.account, Effects: w.effects, LookedAt: g.LookedAt, Now: g.At}
+	s := Situation{Account: w.account, Known: w.all, Effects: w.effects, LookedAt: g.LookedAt, Now: g.At}
 	s.Entries, s.Rules = Overlay(g.Entries, g.Rules, w.all, g.LookedAt)
 	return s
 }

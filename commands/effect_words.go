@@ -42,12 +42,25 @@ func (e Effect) words(c Change, ongoing time.Duration) Text {
 // head says in as few words as can be what a change does; nothing while it need not work yet.
 func (s Situation) head(c Change) Text {
 	switch head := s.Effects[c.ID].head(); {
+	case s.replaced(c):
+		return Say(Bold("replaced"))
 	case s.gone(c):
 		return Say(Bold("no longer in force"))
+	case s.unwatched(c):
+		return Say(Bold(heads[Unseen]))
 	case head != "":
 		return Say(Bold(head))
 	}
 	return nil
+}
+
+// replaced reports whether a later change of wafbot's has taken away what this one made, so that nothing is to be seen of it any more.
+func (s Situation) replaced(c Change) bool { return c.InForce(s.Now) && c.superseded(s.Known) }
+
+// unwatched reports whether nobody could see what a change does, though it was due long ago: the service or wafbot was away, or wafbot's memory was emptied.
+func (s Situation) unwatched(c Change) bool {
+	const looked = 2 * time.Minute // by then somebody has
+	return s.Effects[c.ID].Finding == NotYet && c.InForce(s.Now) && len(c.subjects()) > 0 && s.Now.Sub(c.At) > c.delays().Judged+looked
 }
 
 // brief are words for a row of a listing, where there is no room for times and reasons.
@@ -218,13 +231,17 @@ func (s Situation) seen(c Change) Text {
 	switch {
 	case c.expired(s.Now) && e.Finding != CameBack:
 		return nil
+	case s.replaced(c):
+		return Say(Bold("replaced"), " by a later change")
 	case e.Finding == NoEffect:
 		return Say(line, ". Likely: ", joined(s.Likely(c), "; "))
 	case s.gone(c):
 		return Say(Bold("no longer in force"), ": somebody removed or changed it at the service")
+	case s.unwatched(c):
+		return Say(Bold(heads[Unseen]), ": it was due ", c.At.Add(c.delays().Works), ", and nobody could look since")
 	case e.Finding == Unseen && s.aimedElsewhere(c):
 		return Say(Bold(e.head()), ": ", s.notHere(c), ", and nothing was seen there")
-	case e.Finding == Unseen && len(hindrances) > 0:
+	case (e.Finding == Unseen || e.Finding == InPart) && len(hindrances) > 0:
 		return Say(line, ". Likely: ", joined(hindrances, "; "))
 	case e.Finding == Unseen && s.unlisted(c):
 		return Say(line, "; the service lists only the top sources, and it is not among them")

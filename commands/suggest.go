@@ -16,6 +16,7 @@ type Situation struct {
 	ID       string // as AttackID makes it
 	Attack   apiclient.Attack
 	Changes  []Change // made for this attack
+	Known    []Change // the account's, whatever they are for; nil: not at hand
 	Entries  []apiclient.IPRule
 	Rules    []apiclient.Rule
 	LookedAt time.Time // when entries and rules were read; zero: not yet
