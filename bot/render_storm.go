@@ -74,7 +74,10 @@ func (c Card) oddOne(a apiclient.Attack) commands.Text {
 	}
 	line = commands.Say(line, ", ", commands.Bold(commands.StatusName(a)), ", ", a.Hits, commands.Plural(a.Hits.N, " hit"))
 	if top, ok := commands.TopSource(a); ok {
-		line = commands.Say(line, ", ", commands.Code(top.IP.String()), " ", commands.Visible(top.Country, maxCountry))
+		line = commands.Say(line, ", ", commands.Code(top.IP.String()))
+		if top.Country != "" {
+			line = commands.Say(line, " ", commands.Visible(top.Country, maxCountry))
+		}
 	}
 	return commands.Say(line, ": ", commands.Code(commands.Where(a)))
 }

@@ -73,6 +73,17 @@ func storms() map[string]Card {
 			s.Status, s.Through, s.Odd, s.OddCount, s.Before = map[apiclient.Status]int{apiclient.StatusBlocked: 800}, 0, nil, 0, 0
 			c.Situation.Attack.BlockStatus = "blocked"
 		}),
+		"storm-false-positives": stormCard(func(_ *Card, s *commands.Storm) {
+			s.Status[apiclient.StatusBlocked] -= 2
+			s.Types["scanner"] -= 2
+			s.Odd[0].Sources[0].Country = ""
+		}),
+		"storm-all-false-positives": stormCard(func(c *Card, s *commands.Storm) {
+			nobodyBehind(c, s)
+			s.Status, s.Types, s.Sources, s.Through, s.Ongoing, s.Hits, s.Odd, s.OddCount = nil, nil, nil, 0, 0, 0, nil, 0
+			a := &c.Situation.Attack
+			c.Quiet, a.BlockStatus, a.Hits, a.Sources, a.SourceCount, a.Last = true, "", apiclient.Figure{}, nil, known(0), time.Time{}
+		}),
 		"storm-denied": stormCard(func(c *Card, s *commands.Storm) {
 			s.Ongoing, s.Knocking, c.Situation.Attack.SourceCount = 13, 784, apiclient.Figure{}
 			ch := denied()

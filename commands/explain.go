@@ -14,9 +14,11 @@ type Routing struct {
 	Channel string       `json:"channel,omitempty"` // of the route that takes it; "": none does
 	Mention string       `json:"mention,omitempty"` // the user or user group that it calls; "": nobody
 	Told    bool         `json:"told"`              // the attack has a card, or is about to
+	Kept    bool         `json:"kept,omitempty"`    // and Channel and Mention aren't those that were chosen at its first telling, which are kept
 	Card    string       `json:"card,omitempty"`    // the channel that its card is in; "": in none
 
-	MentionEvery time.Duration `json:"mention_every,omitempty"` // of that route: the least time between two mentions about one attack
+	Calls        string        `json:"calls,omitempty"`         // whom news about it mentions: chosen at first telling and kept, until then Mention; "": nobody
+	MentionEvery time.Duration `json:"mention_every,omitempty"` // likewise: the least time between two mentions about it
 	CalledAt     time.Time     `json:"called_at,omitzero"`      // news about it last mentioned somebody, or would have; zero: never
 	Quiet        string        `json:"quiet_hours,omitempty"`   // as 22:00-07:00; "": there are none
 	Zone         string        `json:"zone,omitempty"`          // of Quiet
@@ -126,19 +128,29 @@ func (res Result) and(lines ...Text) Result {
 // destination says where the attack goes, or why it goes nowhere.
 func destination(a apiclient.Attack, r Routing) Text {
 	switch {
+	case a.FalsePositive() && r.Told:
+		return Say("It is marked at the service as a false positive: its card says so, and calls nobody")
 	case a.FalsePositive():
 		return Say("It is marked at the service as a false positive: it gets no card, whatever the routes say")
 	case a.Result():
 		return Say("It is no attack of its own but a measure at work (", TypeName(a.Type), "): it gets no card, whatever the routes say")
+	case r.Channel == "" && r.Kept:
+		return Say("No route takes it as it is now. ", kept)
 	case r.Channel == "":
 		return Say(Bold("No route takes it"), ": it gets no card. ", Code("status"), " and ", Code("attacks"), " list it")
 	}
-	to := Say("It goes to channel ", Channel(r.Channel), " by route ", len(r.Tried), " and calls ")
-	if r.Mention == "" {
-		return Say(to, "nobody")
+	whom := Say("nobody")
+	if r.Mention != "" {
+		whom = Say(User(r.Mention))
 	}
-	return Say(to, User(r.Mention))
+	if r.Kept {
+		return Say("As it is now it would go to channel ", Channel(r.Channel), " by route ", len(r.Tried), " and call ", whom, ". ", kept)
+	}
+	return Say("It goes to channel ", Channel(r.Channel), " by route ", len(r.Tried), " and calls ", whom)
 }
+
+// kept says why what the routes say now isn't what happens.
+const kept = "What was chosen when it was first told is kept"
 
 func cardLine(a apiclient.Attack, r Routing) Text {
 	switch {
@@ -154,8 +166,8 @@ func cardLine(a apiclient.Attack, r Routing) Text {
 
 // mentionLines say whom news about the attack mentions, and when nobody.
 func mentionLines(r Routing) (lines []Text) {
-	if r.Mention != "" {
-		line := Say("Whoever claims it is mentioned in place of ", User(r.Mention), " when it gets worse")
+	if r.Calls != "" {
+		line := Say("Whoever claims it is mentioned in place of ", User(r.Calls), " when it gets worse")
 		if r.MentionEvery > 0 {
 			line = Say(line, ", at most once in ", HumanDuration(r.MentionEvery), " but for its becoming an incident")
 		}

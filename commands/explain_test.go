@@ -26,7 +26,7 @@ func TestExplain(t *testing.T) {
 		"no, status is not_blocked", "no, min_hits is 10", "It has no card yet", "It isn't muted"} {
 		require.Contains(t, said, part)
 	}
-	w.routing = commands.Routing{Tried: append(tried, commands.TriedRoute{Match: "everything"}), Channel: "C1", Mention: "S0ONCALL", Told: true}
+	w.routing = commands.Routing{Tried: append(tried, commands.TriedRoute{Match: "everything"}), Channel: "C1", Mention: "S0ONCALL", Calls: "S0ONCALL", Told: true}
 	said = text(w.reads(eve, "explain attack="+id))
 	for _, part := range []string{"It goes to channel C1 by route 7 and calls @S0ONCALL", "route 7 takes everything: this one", "its card is on its way"} {
 		require.Contains(t, said, part)
@@ -48,6 +48,12 @@ func TestExplain(t *testing.T) {
 	w.pass(20 * time.Minute)
 	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "Its card is in channel C2, where it stays unless it becomes an incident that a route wants elsewhere")
 	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "It is quiet: no hit in the last 15 min")
+	w.routing.Kept, w.routing.Mention = true, ""
+	said = text(w.reads(eve, "explain attack="+id))
+	require.Contains(t, said, "As it is now it would go to channel C1 by route 7 and call nobody. What was chosen")
+	require.Contains(t, said, "is mentioned in place of @S0ONCALL when it gets worse")
+	w.routing.Channel, w.routing.Tried = "", tried
+	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "No route takes it as it is now. What was chosen")
 	require.Equal(t, "C2", w.program("explain attack=" + id)["data"].(map[string]any)["card"])
 }
 

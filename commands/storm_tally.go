@@ -14,15 +14,31 @@ const maxTallied = 4
 
 // Tallies count a storm's attacks by status, type, application, and source.
 func (s Storm) Tallies(a *Account, policy Policy, sources apiclient.Figure) []Text {
-	lines := []Text{
-		Say(Bold("By status:"), " ", tally(s.Status, s.Gathered, func(st apiclient.Status) Text { return Say(statusWords[st]) })),
-		Say(Bold("By type:"), " ", tally(s.Types, s.Gathered, func(t string) Text { return Say(TypeName(Visible(t, maxField))) })),
+	of := s.counted()
+	status, none := tally(s.Status, of, func(st apiclient.Status) Text { return Say(statusWords[st]) }), s.Gathered-of
+	if status != nil && none > 0 {
+		status = Say(status, " · ")
+	}
+	if none > 0 {
+		status = Say(status, number(none), " marked as ", Plural(int64(none), "false positive"))
+	}
+	lines := []Text{Say(Bold("By status:"), " ", status)}
+	if len(s.Types) > 0 {
+		lines = append(lines, Say(Bold("By type:"), " ", tally(s.Types, of, func(t string) Text { return Say(TypeName(Visible(t, maxField))) })))
 	}
 	if len(s.Apps) > 1 {
-		apps := tally(s.Apps, s.Gathered, func(app int64) Text { return Say(Visible(a.AppName(apiclient.Known(app)), maxField)) })
+		apps := tally(s.Apps, of, func(app int64) Text { return Say(Visible(a.AppName(apiclient.Known(app)), maxField)) })
 		lines = append(lines, Say(Bold("By application:"), " ", apps))
 	}
 	return append(lines, Say(Bold("By source:"), " ", s.sourcesTally(policy, sources)))
+}
+
+// counted is how many of its attacks are counted by status, type and application: all but those that are marked as false positives.
+func (s Storm) counted() (n int) {
+	for _, attacks := range s.Status {
+		n += attacks
+	}
+	return n
 }
 
 // sourcesTally counts in how many of the attacks each source is: one that is in a single attack tells nothing here. An attack can have several,

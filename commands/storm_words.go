@@ -15,6 +15,8 @@ func (s Storm) Blocking() string {
 		words = "not fully blocked"
 	}
 	switch {
+	case s.counted() == 0:
+		return "all false positives"
 	case through+unknown == 0:
 		return "all blocked"
 	case through == 0:

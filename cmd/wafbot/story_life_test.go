@@ -192,6 +192,25 @@ func TestWhatWorsensMentionsOnlyWhoIsOnIt(t *testing.T) {
 	})
 }
 
+// The routes are changed while an attack goes on: what was chosen for it is kept, and said so.
+func TestARouteIsKeptOverARestart(t *testing.T) {
+	routes := func(r Route) func(w *world) { return func(w *world) { w.cfg.Accounts[0].Routes = []Route{r} } }
+	storyOver(t, eitherWay(), routes(Route{Mention: "U0ANN0001", MentionEvery: time.Nanosecond}), func(t *testing.T, w *world) {
+		attack := w.attack(injection())
+		card := w.card("ATTACK", "<@U0ANN0001>")
+		card.known()
+		w.stop()
+		routes(Route{Channel: "C0RANDOM3", Mention: "U0ROB0002", MentionEvery: time.Hour})(w)
+		w.start()
+		require.NoError(t, w.WAF.AddHits(attack, 5000))
+		w.until("it is told where it was", func() bool { return len(card.replies("It got worse", "<@U0ANN0001>")) == 1 })
+		w.types("vic", "explain attack="+card.id())
+		w.told("vic", "As it is now it would go to channel <#C0RANDOM3> by route 1 and call <@U0ROB0002>. What was chosen when it was first told is kept",
+			"Its card is in channel <#"+w.cfg.Accounts[0].Channel+">", "Whoever claims it is mentioned in place of <@U0ANN0001>")
+		require.Empty(t, w.cards("#random"))
+	})
+}
+
 func TestQuietHoursCallNobody(t *testing.T) {
 	night := func(w *world) {
 		routed(w)

@@ -53,7 +53,7 @@ func TestAStorm(t *testing.T) {
 		w.stormCard(99, "98 of 99")
 		storm.click("rob", "Own card for the odd one")
 		w.card(attacker, "SQL injection on Shop", "POST /login")
-		storm.says("1 of those gathered got theirs since")
+		storm.says("with own cards by now: 1 of those gathered")
 		w.stop()
 		w.start()
 		w.polls(4)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -71,7 +72,7 @@ func (a *app) explain(ctx context.Context, account string, attack apiclient.Atta
 	for _, t := range poller.Explain(routes, attack) {
 		r.Tried = append(r.Tried, commands.TriedRoute{Match: t.Route.Match.String(), Not: t.Not})
 		if t.Not == "" {
-			r.Channel, r.Mention, r.MentionEvery = t.Route.Channel, t.Route.Mention, t.Route.MentionEvery
+			r.Channel, r.Mention, r.Calls, r.MentionEvery = t.Route.Channel, t.Route.Mention, t.Route.Mention, t.Route.MentionEvery
 		}
 	}
 	r.Quiet, r.Hush = cfg.Quiet.Hours, cfg.Quiet.hours(a.cfg.Timezone).Hush(attack, time.Now())
@@ -84,7 +85,11 @@ func (a *app) explain(ctx context.Context, account string, attack apiclient.Atta
 		return r, err
 	}
 	r.CalledAt, r.Hushed = shown.CalledAt, shown.Hushed
-	if r.Told = shown.Told && (shown.In == "" || shown.Own); shown.Pager != nil {
+	if r.Told = shown.Told && (shown.In == "" || shown.Own); r.Told {
+		r.Calls, r.MentionEvery = cmp.Or(shown.Mention, shown.Spared), shown.Every
+		r.Kept = r.Channel != shown.Channel || r.Mention != r.Calls
+	}
+	if shown.Pager != nil {
 		r.PageAfter = shown.Pager.After
 	}
 	page, err := a.store.Page(ctx, account, id)
