@@ -71,7 +71,7 @@ func (t terminal) drillBegun(o lineOptions, account string, res commands.Result,
 		text, _ := commands.ForPeople(commands.Invocation{}, err)
 		r.Error = text.In(o.zone)
 		if !o.json {
-			fmt.Fprintf(t.err, "wafbot: %s: %s\n", account, r.Error)
+			t.complain(fmt.Errorf("%s: %s", account, r.Error))
 		}
 		return r
 	}

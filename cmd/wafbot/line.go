@@ -314,7 +314,7 @@ func (t terminal) answer(o lineOptions, outcome, text string, code int) int {
 			Error   string `json:"error"`
 		}{outcome, text}, code)
 	}
-	fmt.Fprintln(t.err, "wafbot:", text)
+	t.complain(errors.New(text))
 	return code
 }
 
@@ -324,7 +324,7 @@ func (t terminal) printJSON(v any, code int) int {
 		_, err = fmt.Fprintf(t.out, "%s\n", commands.SeenJSON(text))
 	}
 	if err != nil {
-		fmt.Fprintln(t.err, "wafbot:", err)
+		t.complain(err)
 		return exitFailed
 	}
 	return code

@@ -58,7 +58,7 @@ func (t terminal) stream(items iter.Seq2[any, error]) int {
 	code, out := exitDone, bufio.NewWriter(t.out)
 	for item, err := range items {
 		if err != nil {
-			fmt.Fprintln(t.err, "wafbot:", err)
+			t.complain(err)
 			code = exitFailed
 			continue
 		}

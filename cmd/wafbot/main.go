@@ -18,6 +18,7 @@ import (
 	"github.com/alecthomas/kong"
 	_ "golang.org/x/crypto/x509roots/fallback" // an image from scratch has no certificates of its own; where a system has some, those count
 
+	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
@@ -159,13 +160,23 @@ type misused struct{ error }
 // Unwrap is the error without the mark.
 func (m misused) Unwrap() error { return m.error }
 
+// complain prints an error, and say what stands for itself: errors hold what others wrote.
+func (t terminal) complain(err error) { t.say("wafbot: " + err.Error()) }
+
+func (t terminal) say(text string) {
+	const longest = 10_000 // of a line, in characters
+	for line := range strings.SplitSeq(text, "\n") {
+		fmt.Fprintln(t.err, commands.Visible(line, longest))
+	}
+}
+
 // fail prints an error and returns its exit code.
 func (t terminal) fail(err error) int {
 	if bad := (*configError)(nil); errors.As(err, &bad) {
-		fmt.Fprintln(t.err, bad) // lines that begin with their file, as editors want them
+		t.say(bad.Error()) // lines that begin with their file, as editors want them
 		return exitUsage
 	}
-	fmt.Fprintln(t.err, "wafbot:", err)
+	t.complain(err)
 	if errors.As(err, &misused{}) {
 		return exitUsage
 	}

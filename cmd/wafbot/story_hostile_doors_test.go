@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -29,15 +32,12 @@ func TestHostileTextAtTheOtherDoors(t *testing.T) {
 		}
 		for i, trick := range tricks.All() {
 			id := attacks[i%len(attacks)]
-			for _, line := range [][]string{{"note", "attack=" + id, trick.Text}, {"deny", trick.Text, "-y"}, {trick.Text}, {"lists", trick.Text}, {"patch", "attack=" + id, "reason=" + trick.Text, "-y"}} {
-				got := w.atShell(line...)
-				requireHarmlessPrint(t, got.out+got.err, fmt.Sprintf("%.300q", line))
-			}
+			line := [][]string{{"note", "attack=" + id, trick.Text}, {"deny", trick.Text, "-y"}, {"lists", trick.Text}, {"patch", "attack=" + id, "reason=" + trick.Text, "-y"}}[i%4]
+			got := w.atShell(line...)
+			requireHarmlessPrint(t, got.out+got.err, fmt.Sprintf("%.300q", line))
 		}
-		for _, id := range attacks {
-			for _, verb := range []string{"attack", "report", "explain"} {
-				w.requirePrinted(t, verb, "attack="+id)
-			}
+		for i, id := range attacks {
+			w.requirePrinted(t, []string{"attack", "report", "explain"}[i%3], "attack="+id)
 		}
 		for _, line := range []string{
 			"status", "incidents", "attacks --all", "vulns all", "summary", "lists --all", "rules --all", "conditions --all", "audit --all", "audit verify", "whoami", "drill",
@@ -72,4 +72,117 @@ func (w *world) requirePrinted(t *testing.T, args ...string) {
 	programs := w.atShell(append(slices.Clone(args), "--json")...)
 	requireHarmlessPrint(t, programs.out+programs.err, strings.Join(args, " ")+" --json")
 	require.True(t, json.Valid([]byte(programs.out)), "%s --json: %s", args, programs.out)
+}
+
+// What Slack refuses in words of a stranger's is logged, and told on the HTTP pages, without doing anything; and so is what people write into forms,
+// with what is wrong about it.
+func TestHostileRefusalsAndForms(t *testing.T) {
+	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {
+		for i, trick := range tricks.All() {
+			w.Slack.SetFault(workspace.Fault{Kind: "x" + trick.Text, Method: "views.open", Times: 1})
+			w.types("ann", "deny")
+			w.until("the refusal is logged", func() bool { return strings.Count(w.journal.String(), `msg="open view"`) > i })
+			for field, verb := range map[string]string{"Addresses and ranges": "deny", "Regular expression": "indicator", "Place": "close"} {
+				w.types("ann", verb)
+				w.sees("ann", field)
+				answered := w.submits("ann", map[string]any{field: typedTrick(trick)})
+				var doc any
+				if json.Unmarshal([]byte(answered.Body), &doc) == nil {
+					requireHarmlessStrings(t, doc)
+				}
+				if w.Slack.OpenView("ann") != nil {
+					w.leaves("ann")
+				}
+			}
+		}
+		w.stop()
+		w.Slack.SetFault(workspace.Fault{Kind: "\u202e*x*\x1b[2J\u0301", Method: "auth.test"})
+		w.start()
+		_, body := w.get("/readyz")
+		require.Contains(t, body, "Slack refuses it")
+		requireHarmlessPrint(t, body, "/readyz")
+	})
+}
+
+// requireHarmlessStrings holds each text in a JSON value to the oracle.
+func requireHarmlessStrings(t *testing.T, doc any) {
+	t.Helper()
+	switch d := doc.(type) {
+	case string:
+		require.NoError(t, tricks.Lines(d, tricks.Plain))
+	case []any:
+		for _, v := range d {
+			requireHarmlessStrings(t, v)
+		}
+	case map[string]any:
+		for _, v := range d {
+			requireHarmlessStrings(t, v)
+		}
+	}
+}
+
+// Names of people, groups, channels and the workspace, and the words in which Slack or the service refuses, are printed by doctor and do nothing.
+func TestDoctorPrintsHostileText(t *testing.T) {
+	t.Parallel()
+	d := newPatient(t, healthy)
+	for i, trick := range tricks.All() {
+		saying := func(r *http.Response) error {
+			text, err := io.ReadAll(r.Body)
+			if err != nil {
+				return err
+			}
+			var doc map[string]any
+			if json.Unmarshal(text, &doc) == nil {
+				if i%3 == 0 {
+					doc["ok"], doc["error"], doc["needed"] = false, trick.Text, trick.Text
+				}
+				text, err = json.Marshal(renamed(doc, trick.Text))
+			}
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+			r.Header.Del("Content-Length")
+			return err
+		}
+		hostile := d.with("WAFBOT_SLACK_API_URL=" + changing(t, d.URL()+"/slack/api/", saying))
+		for _, args := range [][]string{{"doctor"}, {"doctor", "--json"}} {
+			got := typed(t, hostile.environ, args...)
+			requireHarmlessPrint(t, got.out+got.err, trick.Tries)
+		}
+	}
+}
+
+// What is said of wrong usage says again what was typed, or pasted: flags, files, verbs.
+func TestHostileTextInUsageErrors(t *testing.T) {
+	t.Parallel()
+	environ := newPatient(t, healthy).environ
+	for _, trick := range tricks.All() {
+		text := strings.ReplaceAll(trick.Text, "\x00", "") // no argument holds it
+		if text == "" {
+			continue // which leaves the file out
+		}
+		for _, args := range [][]string{
+			{text}, {"help", text}, {"deny", "--from", text}, {"audit", "verify", "--log", text}, {"serve", "--" + text}, {"serve", "--config", text}, {"doctor", text}, {"status", "--config", text}, {"deny", text + "=1"},
+		} {
+			got := typed(t, environ, args...)
+			requireHarmlessPrint(t, got.out+got.err, fmt.Sprintf("%.300q", args))
+		}
+	}
+}
+
+// renamed is a value in which everything bears another name.
+func renamed(v any, name string) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = renamed(v[i], name)
+		}
+	case map[string]any:
+		for key, inner := range v {
+			if _, text := inner.(string); text && slices.Contains([]string{"name", "name_normalized", "handle", "team", "user", "real_name", "display_name", "url"}, key) {
+				v[key] = name
+			} else {
+				v[key] = renamed(inner, name)
+			}
+		}
+	}
+	return v
 }
