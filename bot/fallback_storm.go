@@ -28,13 +28,23 @@ func (c Card) stormNotice(advice commands.Advice) string {
 	if s.CaughtUp {
 		when = "found"
 	}
-	what := fmt.Sprintf("%s: %s attacks %s on %s, %s, %d%s.", lead, apiclient.Known(int64(s.Gathered)), when,
-		commands.Visible(on, maxNoticeName), stormBlocking(s), s.Incidents, commands.Plural(int64(s.Incidents), " incident"))
+	what := fmt.Sprintf("on %s, %s, %d%s.", commands.Visible(on, maxNoticeName), stormBlocking(s), s.Incidents, commands.Plural(int64(s.Incidents), " incident"))
 	if c.Case.Owner != nil {
 		what += " " + commands.Visible(c.Case.Owner.Name, maxNoticeName) + " on it."
 	}
-	return notification(what + " " + c.stormCause(advice))
+	lead += ": " + apiclient.Known(int64(s.Gathered)).String() + " attacks"
+	text := strings.Join([]string{lead, when, what, c.stormCause(advice)}, " ")
+	if length(text) > maxNotice { // how long it took tells least
+		text = strings.Join([]string{lead, what, c.stormCause(advice)}, " ")
+	}
+	if length(text) > maxNotice {
+		text = strings.TrimSuffix(text, oneDeny)
+	}
+	return notification(text)
 }
+
+// oneDeny is what a storm's card offers, as it says itself.
+const oneDeny = " One deny helps."
 
 // stormBlocking is how much of a storm gets through, where room is short: of some more it may not be known.
 func stormBlocking(s commands.Storm) string {
@@ -60,7 +70,7 @@ func (c Card) stormCause(advice commands.Advice) string {
 	case !s.Source.IsValid():
 		return "No one source: one deny won't stop it."
 	case c.sourceDenied():
-		return fmt.Sprintf("Denied: %s, in %s.", s.Source, behind)
+		return fmt.Sprintf("Denied: %s.", s.Source)
 	case isOwn:
 		return fmt.Sprintf("%s = %s is behind %s.", s.Source, commands.Visible(own.Name, maxNoticeName), behind)
 	case shared:
@@ -72,7 +82,7 @@ func (c Card) stormCause(advice commands.Advice) string {
 	}
 	text := fmt.Sprintf("%s%s is behind %s.", s.Source, from, behind)
 	if s.GoesOn() && s.Through > 0 && c.Case.Owner == nil && !c.Quiet && denies(advice) {
-		text += " One deny helps."
+		text += oneDeny
 	}
 	return text
 }

@@ -105,7 +105,7 @@ func hostileDrawn(text string) map[string]func() []any {
 		},
 		"outOfDate": func() []any { return []any{outOfDate(texts[0])} },
 		"courseMessage": func() []any {
-			return []any{courseMessage(c.Situation, commands.Evidence{}, true), courseMessage(c.Situation, commands.Evidence{}, false)}
+			return []any{courseMessage(c.Situation, nil, commands.Evidence{}, true), courseMessage(c.Situation, nil, commands.Evidence{}, false)}
 		},
 		"firstStart": func() []any { return []any{b.firstStart(acme(), news, roleText(b.cfg.Roles, byMention))} },
 		"worse": func() []any {

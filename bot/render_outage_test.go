@@ -44,11 +44,15 @@ func outageMessages() map[string]Message {
 		Line: commands.Line{Name: "undo", Words: []string{mode.ID}}, Does: "Undo of: " + mode.Does, Ends: mode.ID, By: commands.Actor{Name: "wafbot", Via: commands.ViaClock}, At: now,
 		Steps: []commands.Step{{Kind: commands.CreateRule, Rule: mode.Steps[1].Rule}, {Kind: commands.DeleteRule, Rule: mode.Steps[0].Rule}},
 	}}
+	both, patch := tied, patched()
+	both.Lacks = []commands.Power{commands.PowerLists, commands.PowerRules}
+	both.Refused = []commands.Refused{deny, {Line: patch.Line, Does: patch.Does, By: anna(), At: since.Add(time.Second), Steps: patch.Steps}}
 	ended := tied
 	ended.Until, ended.Lacks = now, nil
 	changes := []commands.Change{mode}
 	return map[string]Message{
 		"tied":            tiedMessage(acme(), tied, changes, now.Add(-time.Hour)),
+		"tied-both":       tiedMessage(acme(), both, nil, now),
 		"tied-in-part":    tiedMessage(acme(), part, changes, now),
 		"tied-over":       tiedMessage(acme(), ended, changes, now),
 		"untied":          untiedMessage(acme(), ended),

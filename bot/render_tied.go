@@ -31,7 +31,7 @@ func tiedMessage(a Account, t commands.Tied, changes []commands.Change, now time
 		rest = append(rest, commands.Say("… and ", t.More, " more: ", commands.Code("audit"), " lists them"))
 	}
 	if t.GoesOn() {
-		rest = append(rest, t.Mend()...)
+		rest = append(rest, t.Mend())
 		rest = append(rest, dueLines(a, t, changes, now)...)
 		rest = append(rest, commands.Say("What is due is tried each minute, and the next such change that the service takes ends this"))
 	}
@@ -69,7 +69,7 @@ func tiedNotice(a Account, t commands.Tied) string {
 		text = fmt.Sprintf("wafbot can change %s again. Its hands were tied since %s.", a.Name, clockTime(t.Since))
 	}
 	if n := len(t.Refused); n > 0 {
-		first := slices.IndexFunc(t.Refused, func(r commands.Refused) bool { return r.At.Equal(t.Refused[n-1].At) }) // of those asked for together
+		first := slices.IndexFunc(t.Refused, func(r commands.Refused) bool { return t.Refused[n-1].At.Sub(r.At) < time.Minute }) // of those asked for together
 		text += " NOT done: " + t.Refused[first].Does
 	}
 	return notification(text)

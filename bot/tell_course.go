@@ -43,7 +43,7 @@ func (b *Bot) tellCourse(ctx context.Context, a Account, n poller.News) error {
 		return err
 	}
 	n.Channel = file.Card.Channel
-	call := newsCall(n, courseMessage(b.situation(a, shown, file), kept, n.Quiet), file.Card.TS)
+	call := newsCall(n, courseMessage(b.situation(a, shown, file), shown.Course, kept, n.Quiet), file.Card.TS)
 	call.Broadcast = false
 	if err = b.tellCall(ctx, n, call); gone(err) {
 		return b.record(ctx, n, place{}) // with its card, which tells the same, posted anew when it is redrawn
@@ -52,9 +52,9 @@ func (b *Bot) tellCourse(ctx context.Context, a Account, n poller.News) error {
 }
 
 // courseMessage says that an attack went quiet, or goes on again.
-func courseMessage(s commands.Situation, kept commands.Evidence, quiet bool) Message {
+func courseMessage(s commands.Situation, course []poller.Point, kept commands.Evidence, quiet bool) Message {
 	if quiet {
-		return linesMessage(wentQuiet(s, kept), nil)
+		return linesMessage(wentQuiet(s, course), nil)
 	}
 	return linesMessage([]commands.Text{goesOn(s.Attack, kept)}, nil)
 }
@@ -63,15 +63,16 @@ func courseMessage(s commands.Situation, kept commands.Evidence, quiet bool) Mes
 const maxDone = 5
 
 // wentQuiet is the history of an attack that went quiet: how it was, and what was done.
-func wentQuiet(s commands.Situation, kept commands.Evidence) []commands.Text {
+func wentQuiet(s commands.Situation, course []poller.Point) []commands.Text {
 	attack := s.Attack
 	line := commands.Say(commands.Bold("Quiet"), " since ", attack.Last)
 	if long := attack.Last.Sub(attack.First); !attack.First.IsZero() && long > 0 {
 		line = commands.Say(line, ", after ", commands.HumanDuration(long))
 	}
 	line = commands.Say(line, ": ", attack.Hits, commands.Plural(attack.Hits.N, " hit"), " from ", attack.SourceCount, commands.Plural(attack.SourceCount.N, " source"), ", ", commands.StatusName(attack))
-	if kept.Peak != nil {
-		line = commands.Say(line, "; at most ", apiclient.Known(kept.Peak.PerMinute), " a minute, at ", kept.Peak.At)
+	if known, ok := newTimeline(course, attack.Last); ok {
+		peak, at := known.peak() // as the card has it
+		line = commands.Say(line, "; peak about ", about(peak), " a minute at ", at)
 	}
 	return append([]commands.Text{line}, done(s)...)
 }
@@ -87,12 +88,20 @@ func done(s commands.Situation) []commands.Text {
 	}
 	var lines []commands.Text
 	for _, ch := range all[:min(maxDone, len(all))] {
-		lines = append(lines, commands.Say("• ", commands.Visible(ch.Does, maxChangeLine), " · ", commands.Visible(ch.Actor.Name, maxName), " ", ch.At, ": ", stands(ch, s.Now)))
+		lines = append(lines, commands.Say("• ", commands.Visible(ch.Does, maxChangeLine), " · ", commands.Visible(ch.Actor.Name, maxName), " ", ch.At, ": ", outcome(ch, s)))
 	}
 	if more := len(all) - len(lines); more > 0 {
 		lines = append(lines, moreChanges(s, more))
 	}
 	return lines
+}
+
+// outcome says whether a change works, if it is in force, and how long it stands.
+func outcome(ch commands.Change, s commands.Situation) commands.Text {
+	if seen := s.Brief(ch); len(seen) > 0 && ch.InForce(s.Now) {
+		return commands.Say(seen, "; ", stands(ch, s.Now))
+	}
+	return stands(ch, s.Now)
 }
 
 // stands says how long a change still does what it was made for.

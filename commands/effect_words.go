@@ -63,8 +63,8 @@ func (s Situation) unwatched(c Change) bool {
 	return s.Effects[c.ID].Finding == NotYet && c.InForce(s.Now) && len(c.subjects()) > 0 && s.Now.Sub(c.At) > c.delays().Judged+looked
 }
 
-// brief are words for a row of a listing, where there is no room for times and reasons.
-func (s Situation) brief(c Change) Text {
+// Brief are words for a row of a listing, where there is no room for times and reasons.
+func (s Situation) Brief(c Change) Text {
 	line, e := s.head(c), s.Effects[c.ID]
 	if len(line) > 0 && !s.gone(c) && (e.Finding == Works || e.Finding == InPart) {
 		line = Say(line, ", at least ", number64(e.stopped()), " stopped")

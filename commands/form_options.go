@@ -22,11 +22,11 @@ const (
 	maxApps    = 1000
 )
 
-// optionsOf are words to choose from, as they are written.
+// optionsOf are words to choose from.
 func optionsOf(words ...string) func(context.Context, *Call) []Option {
 	var options []Option
 	for _, w := range words {
-		options = append(options, Option{Value: w})
+		options = append(options, Option{Value: w, Label: strings.ReplaceAll(w, "_", " ")})
 	}
 	return func(context.Context, *Call) []Option { return options }
 }

@@ -36,12 +36,12 @@ func TestShared(t *testing.T) {
 		require.Equal(t, shared, n.Shared(), n)
 	}
 	a, ip := apiclient.Attack{Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7")}}}, netip.MustParseAddr("203.0.113.7")
-	require.Equal(t, "also in 12 other attacks, 3 applications in all", commands.Seen{Attacks: 13, Apps: 3}.Elsewhere(a, ip))
-	require.Equal(t, "also in 1 other attack, 1 application in all", commands.Seen{Attacks: 2, Apps: 1}.Elsewhere(a, ip))
+	require.Equal(t, "also in 12 other attacks, on 3 applications in all", commands.Seen{Attacks: 13, Apps: 3}.Elsewhere(a, ip))
+	require.Equal(t, "also in 1 other attack", commands.Seen{Attacks: 2, Apps: 1}.Elsewhere(a, ip))
 	require.Empty(t, commands.Seen{Attacks: 1, Apps: 1}.Elsewhere(a, ip))
 	require.Equal(t, "also in 2 other attacks", commands.Seen{Attacks: 3}.Elsewhere(a, ip), "the service didn't tell where")
 	a.State = "falsepositive"
-	require.Equal(t, "also in 3 other attacks, 1 application in all", commands.Seen{Attacks: 3, Apps: 1}.Elsewhere(a, ip), "which isn't counted itself")
+	require.Equal(t, "also in 3 other attacks", commands.Seen{Attacks: 3, Apps: 1}.Elsewhere(a, ip), "which isn't counted itself")
 }
 
 // What is likely many people's is said on the card and in the dialog; the click isn't asked again. Who clicks on an older card, or types, is asked.
@@ -82,7 +82,7 @@ func TestASourceThatIsLikelyShared(t *testing.T) {
 	require.Equal(t, "deny 203.0.113.7 attack="+id+" for=4h", res.Changes[0].Line.String(), "whose effect is the same")
 	w.does(bob, "deny 203.0.113.9 --shared")
 	require.Contains(t, text(w.reads(eve, "help deny")), "--shared: you know that the source is likely a CDN")
-	require.Contains(t, text(w.reads(eve, "attack "+id)), "(also in 12 other attacks, 4 applications in all)")
+	require.Contains(t, text(w.reads(eve, "attack "+id)), "(also in 12 other attacks, on 4 applications in all)")
 }
 
 // What a denial would do nothing for is said before it is offered, on the card and to who types.
@@ -119,7 +119,7 @@ func TestASourceSeenElsewhere(t *testing.T) {
 	s.Scene.Seen = w.seen(map[string]commands.Seen{"203.0.113.7": {Attacks: 13, Apps: 2}})
 	advice := commands.Advise(s)
 	require.NotContains(t, notes(advice), "likely")
-	require.Contains(t, advice.Suggestions[1].Confirm, "Also in 12 other attacks, 2 applications in all.")
+	require.Contains(t, advice.Suggestions[1].Confirm, "Also in 12 other attacks, on 2 applications in all.")
 	w.does(ann, "deny 203.0.113.7")
 }
 

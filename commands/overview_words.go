@@ -87,7 +87,7 @@ func (o Overview) forceHead() Text {
 func (o Overview) forceLine(ch Change, now time.Time) Text {
 	row := changeRow(ch, ch.accepted())
 	s := Situation{Account: o.Of, Effects: o.Effects, Now: now}
-	if seen := s.brief(ch); len(seen) > 0 && ch.State == StateDone { // first, for rows are cut
+	if seen := s.Brief(ch); len(seen) > 0 && ch.State == StateDone { // first, for rows are cut
 		row = Say(ch.shownID(), " ", seen, " · ", ch.span())
 	}
 	switch {

@@ -160,8 +160,8 @@ func (s Seen) Elsewhere(a apiclient.Attack, source netip.Addr) string {
 	if n == 0 {
 		return ""
 	}
-	if s.Apps == 0 {
+	if s.Apps < 2 {
 		return "also in " + count(n, "other attack")
 	}
-	return "also in " + count(n, "other attack") + ", " + count(s.Apps, "application") + " in all"
+	return "also in " + count(n, "other attack") + ", on " + count(s.Apps, "application") + " in all"
 }

@@ -111,17 +111,17 @@ func (t Tied) Cannot() string {
 }
 
 // Mend says who can untie wafbot's hands, and where.
-func (t Tied) Mend() []Text {
+func (t Tied) Mend() Text {
 	where := map[Power]string{PowerLists: "/v4/ip_rules", PowerModes: "/v1/objects/hint", PowerRules: "/v1/objects/hint"}
 	if slices.Contains(t.Lacks, PowerAll) {
-		return []Text{Say("The service doesn't accept wafbot's token: it was revoked or has expired. Who manages the service's tokens makes a new one; written into the account's ",
-			Code("token_file"), " it is read again by itself, anywhere else it needs a restart")}
+		return Say("The service doesn't accept wafbot's token: it was revoked or has expired. Who manages the service's tokens makes a new one; written into the account's ",
+			Code("token_file"), " it is read again by itself, anywhere else it needs a restart")
 	}
-	var all []Text
+	var may []Text
 	for _, p := range t.Lacks {
-		all = append(all, Say("wafbot's token may not ", string(p), " (", Code(where[p]), "): an admin of the service can give its user a role that may. Nothing needs a restart"))
+		may = append(may, Say(string(p), " (", Code(where[p]), ")"))
 	}
-	return all
+	return Say("wafbot's token may not ", joined(may, ", nor "), ": an admin of the service can give its user a role that may. Nothing needs a restart")
 }
 
 // TryNow is the button, beside a refused change, that asks for it again.
