@@ -154,6 +154,9 @@ func (w *EffectWatch) observe(g Glance) {
 
 // worthSaving judges all that is watched, and gives what people should see.
 func (w *EffectWatch) worthSaving(g Glance) (all []Judged) {
+	if len(w.changes) == 0 {
+		return nil // what follows costs as much as the lists are long
+	}
 	now, s := g.At, w.situation(g)
 	for _, ch := range w.changes {
 		e, saved := w.effects[ch.ID], w.saved[ch.ID]

@@ -1,5 +1,11 @@
 package commands
 
+import (
+	"slices"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
 // maxSoFar is how many measures Standing tells of by themselves.
 const maxSoFar = 4
 
@@ -25,6 +31,47 @@ func (s Situation) Standing() Text {
 	line := Say(Bold("Done so far, below:"), " ", joined(all[:min(maxSoFar, len(all))], " · "))
 	if more := len(all) - maxSoFar; more > 0 {
 		line = Say(line, " · ", more, " more")
+	}
+	return line
+}
+
+// StillThrough says how many sources of the attack are not denied, while it goes on, gets through and something was denied; nothing else.
+func (s Situation) StillThrough(quiet bool) Text {
+	status := s.Attack.Status()
+	if quiet || s.Storm != nil || !s.Attack.SourceCount.Known || status != apiclient.StatusNotBlocked && status != apiclient.StatusPartly {
+		return nil
+	}
+	denies, patching := false, false
+	var targets []Target
+	for _, c := range s.Changes {
+		finding := s.Effects[c.ID].Finding
+		if !c.InForce(s.Now) || finding == NoEffect || s.gone(c) {
+			continue
+		}
+		for _, sub := range c.subjects() {
+			switch {
+			case sub.elsewhere(s.Attack):
+			case sub.target != nil:
+				denies, targets = true, append(targets, *sub.target)
+			case finding == NotYet && sub.rule.Type == apiclient.RulePatch:
+				patching = true
+			default:
+				return nil // the rule is for all sources
+			}
+		}
+	}
+	others := s.Attack.SourceCount.N
+	for _, source := range s.Attack.Sources {
+		if slices.ContainsFunc(targets, func(t Target) bool { return t.holds(source) }) {
+			others--
+		}
+	}
+	if !denies || others <= 0 {
+		return nil
+	}
+	line := Say("Still through: up to ", number64(others), Plural(others, " other source"))
+	if patching {
+		return Say(line, ", until the patch is live")
 	}
 	return line
 }
