@@ -202,7 +202,7 @@ func TestARouteIsKeptOverARestart(t *testing.T) {
 		w.stop()
 		routes(Route{Channel: "C0RANDOM3", Mention: "U0ROB0002", MentionEvery: time.Hour})(w)
 		w.start()
-		require.NoError(t, w.WAF.AddHits(attack, 5000))
+		require.NoError(t, w.WAF.AddHits(attack, 50_000))
 		w.until("it is told where it was", func() bool { return len(card.replies("It got worse", "<@U0ANN0001>")) == 1 })
 		w.types("vic", "explain attack="+card.id())
 		w.told("vic", "As it is now it would go to channel <#C0RANDOM3> by route 1 and call <@U0ROB0002>. What was chosen when it was first told is kept",
