@@ -40,7 +40,7 @@ func TestHostileTextAtTheOtherDoors(t *testing.T) {
 			w.requirePrinted(t, []string{"attack", "report", "explain"}[i%3], "attack="+id)
 		}
 		for _, line := range []string{
-			"status", "incidents", "attacks --all", "vulns all", "summary", "lists --all", "rules --all", "conditions --all", "audit --all", "audit verify", "whoami", "drill",
+			"status", "incidents", "attacks --all", "vulns all", "summary", "lists --all", "rules --all", "conditions --all", "audit --all", "audit verify", "whoami", "drill for=1s",
 		} {
 			w.requirePrinted(t, strings.Fields(line)...)
 		}
