@@ -43,11 +43,11 @@ func (c Card) notice(advice commands.Advice) string {
 	var text string
 	for _, b := range brevities {
 		text = fmt.Sprintf("%s: %s on %s. %s %s", c.noticeLead(), typeName(a, b.name), c.appName(b.name), c.noticeSources(advice, b), c.noticeState(b))
-		if length(text) <= maxNotice-min(length(written), leastNotice)-1 {
+		if noticeLength(text) <= maxNotice-min(length(written), leastNotice)-1 {
 			break
 		}
 	}
-	return mrkdwn(commands.Say(commands.Visible(strings.Join(strings.Fields(text+" "+written), " "), maxNotice)))
+	return notification(strings.Join(strings.Fields(text+" "+written), " "))
 }
 
 // noticeLead is what matters most: whether it worked, and whether it gets through.

@@ -34,10 +34,10 @@ func (c Card) stormNotice(advice commands.Advice) string {
 	}
 	lead += ": " + apiclient.Known(int64(s.Gathered)).String() + " attacks"
 	text := strings.Join([]string{lead, when, what, c.stormCause(advice)}, " ")
-	if length(text) > maxNotice { // how long it took tells least
+	if noticeLength(text) > maxNotice { // how long it took tells least
 		text = strings.Join([]string{lead, what, c.stormCause(advice)}, " ")
 	}
-	if length(text) > maxNotice {
+	if noticeLength(text) > maxNotice {
 		text = strings.TrimSuffix(text, oneDeny)
 	}
 	return notification(text)

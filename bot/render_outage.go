@@ -9,8 +9,17 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// notification is the text of a message for a locked phone.
-func notification(text string) string { return mrkdwn(commands.Say(commands.Visible(text, maxNotice))) }
+// notification is the text of a message for a locked phone. It is cut at its end alone.
+func notification(text string) string {
+	for most := maxNotice; ; most-- {
+		if out := mrkdwn(commands.Say(commands.Visible(text, most))); length(out) <= maxNotice {
+			return out
+		}
+	}
+}
+
+// noticeLength is how many characters a text takes of a notification, with what makes a stranger's text plain.
+func noticeLength(text string) int { return length(mrkdwn(commands.Say(text))) }
 
 // clockTime is a moment for a notification, in which Slack shows no times by its reader's clock.
 func clockTime(t time.Time) string { return t.UTC().Format("15:04 UTC") }

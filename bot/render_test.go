@@ -1,7 +1,6 @@
 package bot
 
 import (
-	"html"
 	"math"
 	"net/netip"
 	"strings"
@@ -124,7 +123,7 @@ func TestNotificationIsShort(t *testing.T) {
 	t.Parallel()
 	for name, c := range situations() {
 		if !strings.HasSuffix(name, "hostile") { // what formats gets back-quotes
-			require.LessOrEqual(t, len([]rune(html.UnescapeString(render(c).Text))), maxNotice, name)
+			require.LessOrEqual(t, length(render(c).Text), maxNotice, name)
 		}
 	}
 }
