@@ -213,7 +213,7 @@ func everyState() []commands.Change {
 	var all []commands.Change
 	for i, state := range []commands.State{commands.StateBegun, commands.StateFailed, commands.StateHalf, commands.StateUndone, commands.StateDone} {
 		ch := denied()
-		ch.ID, ch.State, ch.At = fmt.Sprintf("cstate%03d", i), state, now.Add(time.Duration(i-30)*time.Minute)
+		ch.ID, ch.Effect, ch.State, ch.At = fmt.Sprintf("cstate%03d", i), fmt.Sprint("deny ", i), state, now.Add(time.Duration(i-30)*time.Minute)
 		if state == commands.StateFailed || state == commands.StateHalf {
 			ch.Fault = "the service refused it (403)"
 		}

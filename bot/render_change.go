@@ -15,7 +15,7 @@ const maxChanges = 10
 
 // changes are what was done for the attack, the newest last, each with its own undo, and what that leaves. Where there is no room for all, those in force go first.
 func (m *buttonMaker) changes(s commands.Situation, quiet bool, room int) []slack.Block {
-	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch commands.Change) bool { return ch.Undoes != "" })
+	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch commands.Change) bool { return ch.Undoes != "" || triedAgain(ch, s.Changes) })
 	slices.SortStableFunc(all, func(x, y commands.Change) int {
 		return cmp.Or(compareBool(y.InForce(s.Now), x.InForce(s.Now)), y.At.Compare(x.At))
 	})
@@ -54,6 +54,11 @@ func (m *buttonMaker) changes(s commands.Situation, quiet bool, room int) []slac
 		blocks = append(blocks, section(still, nil))
 	}
 	return blocks
+}
+
+// triedAgain reports whether a change failed and the same was asked for since: what came of that is told, and of the failure the thread tells.
+func triedAgain(ch commands.Change, all []commands.Change) bool {
+	return ch.State == commands.StateFailed && slices.ContainsFunc(all, func(later commands.Change) bool { return later.Effect == ch.Effect && later.At.After(ch.At) })
 }
 
 func (m *buttonMaker) undo(ch commands.Change, s commands.Situation) *slack.ButtonBlockElement {

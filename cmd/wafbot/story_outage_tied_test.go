@@ -69,6 +69,7 @@ func TestTheTokenMayNotSwitchModes(t *testing.T) {
 		w.types("rob", "mode Shop block attack="+card.id())
 		w.confirms("rob", "Before you do")
 		w.told("rob", "NOT done: Switch Shop to block for 2 h", "lacks the permission")
+		card.says("Switch Shop to block for 2 h", "NOT done")
 		notice := w.follow(w.message("#waf", "HANDS TIED: wafbot can't switch modes on acme", "set the mode of Shop to block", "may not switch modes"))
 		card.click("rob", "Deny only")
 		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
@@ -79,6 +80,8 @@ func TestTheTokenMayNotSwitchModes(t *testing.T) {
 		w.message("#waf", "wafbot can change acme again")
 		notice.says("Over since")
 		require.Equal(t, []string{"block"}, w.modeRules())
+		card.says("Switch Shop to block for 2 h", "[Undo]")
+		require.NotContains(t, card.now().Plain(), "NOT done", "it is done by now")
 		require.Zero(t, w.count("#waf", "BLIND"))
 	})
 }
