@@ -278,6 +278,28 @@ func TestAStormInEachChannel(t *testing.T) {
 	require.Equal(t, []string{"m:00", "m:01"}, inStorm(a, storms(a)[1].Attack.ID))
 }
 
+// A storm whose attacks all went over to the next one is quiet: its card must not say for ever that they go on.
+func TestAStormThatLosesItsLastAttack(t *testing.T) {
+	t.Parallel()
+	a, _ := stormy(t)
+	p := a.start()
+	a.addMany("x", 4)
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
+	for i := range 4 {
+		hit(a, fmt.Sprintf("x:0%d", i), 5*time.Minute, 200)
+	}
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 5*time.Minute))
+	for i := range 4 {
+		hit(a, fmt.Sprintf("x:0%d", i), 12*time.Minute, 60_000)
+	}
+	require.ElementsMatch(t, []string{"new attack S2", "quiet S1"}, stormPoll(t, a, p, 12*time.Minute))
+	first := storms(a)[0]
+	require.Equal(t, []any{4, 0, true}, []any{first.Storm.Gathered, first.Storm.Ongoing, first.Quiet})
+	require.Len(t, inStorm(a, storms(a)[1].Attack.ID), 4)
+	p = a.start()
+	require.Equal(t, []string{"quiet S2"}, stormPoll(t, a, p, 40*time.Minute))
+}
+
 func TestAMutedStorm(t *testing.T) {
 	t.Parallel()
 	a, _ := stormy(t)

@@ -33,8 +33,8 @@ type tally struct {
 	places   map[string]int                   // how many go there
 }
 
-// tally puts a storm's attacks together as they were last read. Of a storm that is over and quiet nothing changes any more but who has a card:
-// an attack that stirs again gets one, or belongs to another storm.
+// tally puts a storm's attacks together as they were last read. Of a storm that is over and quiet, or has lost its last attack, nothing changes any more
+// but who has a card: an attack that stirs again gets one, or belongs to another storm.
 func (p *Poller) tally(u *Update, r reading, last Shown) tally {
 	t := tally{routes: map[int]bool{}, sources: map[netip.Addr]*apiclient.Source{}, top: map[netip.Addr]int{}, places: map[string]int{}, storm: *last.Storm}
 	s := &t.storm
@@ -61,10 +61,13 @@ func (p *Poller) tally(u *Update, r reading, last Shown) tally {
 			t.routes[p.routeIndex(m.Attack)] = true
 		}
 	}
-	if !last.Storm.Ended.IsZero() && last.Quiet {
+	left := len(members) == 0 && !last.Recalled && !blowing(last, r.at) // for the next storm
+	if left || !last.Storm.Ended.IsZero() && last.Quiet {
 		own := max(last.Storm.Own, s.Own)
 		t.attack, t.alone, t.storm, t.on = last.Attack, apiclient.Attack{}, *last.Storm, 0
-		t.storm.Own = own
+		if t.storm.Own = own; left {
+			t.storm.Ongoing, t.storm.Knocking = 0, 0
+		}
 		return t
 	}
 	t.behind()
