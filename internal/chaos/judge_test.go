@@ -127,6 +127,15 @@ func TestTheOracle(t *testing.T) {
 			e.Audit = append(e.Audit, again, undo)
 			e.change(func(s *state) { s.IPRules[0].Reason = "wafbot c4444 by Rob" })
 		}, wrong{}},
+		{"denied again after it was taken back, and printed before it could be written down", func(e *evidence) {
+			e.Audit[0].N, e.Audit[1].N, e.Audit[2].N, e.Audit[3].N = 1, 2, 3, 4
+			again, undo := e.Audit[0], e.Audit[3]
+			again.Change, undo.N, undo.Line, undo.Change = "c4444", 5, "undo c1111", "c5555"
+			printed, written := again, again
+			printed.N, written.N = 0, 6
+			e.Audit = append(e.Audit, undo, printed, written)
+			e.change(func(s *state) { s.IPRules[0].Reason = "wafbot c4444 by Rob" })
+		}, wrong{}},
 		{"an entry that nobody wanted", func(e *evidence) { e.Requests = e.Requests[1:]; e.change(func(s *state) { s.Rules = nil }) }, wrong{orphans: 1}},
 		{"an entry that the log doesn't know", func(e *evidence) { e.Audit = e.Audit[1:] }, wrong{unaudited: 1}},
 		{"an undo without effect", func(e *evidence) {

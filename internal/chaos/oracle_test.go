@@ -190,7 +190,12 @@ func (v *verdict) repeated(e *evidence, account string) {
 	standing := map[string][]string{}
 	known := map[string]change{}
 	all := e.done(account, "deny", "patch", "undo")
-	if !slices.ContainsFunc(e.Losses, func(l loss) bool { return l.What == emptied }) { // after which the log counts anew
+	numbered := map[string]bool{}
+	for _, a := range all {
+		numbered[a.Change] = numbered[a.Change] || a.N > 0
+	}
+	all = slices.DeleteFunc(all, func(a auditEntry) bool { return a.N == 0 && numbered[a.Change] }) // printed while it could not be written down
+	if !slices.ContainsFunc(e.Losses, func(l loss) bool { return l.What == emptied }) {             // after which the log counts anew
 		slices.SortStableFunc(all, func(a, b auditEntry) int { return cmp.Compare(a.N, b.N) }) // its times are of the beginning
 	}
 	for _, a := range all {
