@@ -34,7 +34,7 @@ func TestAccountsAreApart(t *testing.T) {
 		require.Empty(t, w.cards("#waf", "/signin"))
 		require.Empty(t, w.cards("#waf-globex", "/login"))
 
-		globex.click("rob", "Deny only")
+		globex.click("rob", "Deny "+attacker)
 		globex.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 		require.Len(t, w.entries("globex"), 1)
 		require.Empty(t, w.entries("acme"), "the same address, another account")
@@ -68,7 +68,7 @@ func TestOneAccountIsDown(t *testing.T) {
 		w.attack(injection())
 		w.attack(stuffing())
 		globex := w.cardIn("#waf-globex", "/signin")
-		globex.click("rob", "Deny only")
+		globex.click("rob", "Deny "+attacker)
 		globex.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 		w.until("trouble is logged", func() bool { return w.journal.has("watching fails", "account=acme", "refuses the token") })
 		status, body := w.get("/readyz")

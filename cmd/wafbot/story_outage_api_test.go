@@ -48,7 +48,7 @@ func TestOneAccountIsBlindForAWhile(t *testing.T) {
 				require.NoError(t, w.WAF.StopAttack(worked))
 				w.attack(stuffing())
 				globex := w.cardIn("#waf-globex", "/signin")
-				globex.click("rob", "Deny only")
+				globex.click("rob", "Deny "+attacker)
 				globex.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 				w.typesIn("#waf-globex", "vic", "status")
 				w.told("vic", "globex: 1 going on")
@@ -92,7 +92,7 @@ func TestOneAccountHangs(t *testing.T) {
 
 		w.attack(stuffing())
 		globex := w.cardIn("#waf-globex", "/signin")
-		globex.click("rob", "Deny only")
+		globex.click("rob", "Deny "+attacker)
 		globex.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 		w.typesIn("#waf-globex", "ann", "mode Portal monitoring for=1s")
 		w.confirms("ann", "Before you do")

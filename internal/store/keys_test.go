@@ -144,9 +144,13 @@ func TestCluster(t *testing.T) {
 	require.ErrorIs(t, within(t, 5*time.Second, ended), context.Canceled)
 	w.requireNoWork(t)
 
-	net.goWrong(nil, func(reply []byte) ([]byte, bool) {
-		if !bytes.HasPrefix(reply, []byte(":")) {
-			return reply, true // the client looks at the cluster by itself
+	asked := false
+	net.goWrong(func(chunk []byte) ([]byte, bool) {
+		asked = asked || bytes.Contains(chunk, []byte("{a:acme}:audited"))
+		return chunk, true
+	}, func(reply []byte) ([]byte, bool) {
+		if !asked || !bytes.HasPrefix(reply, []byte(":")) {
+			return reply, true // the client looks at the cluster by itself, and the worker leaves
 		}
 		net.replies = nil
 		return nil, false
