@@ -162,7 +162,7 @@ func TestVeryManyAttacksAreRememberedWithTheirNews(t *testing.T) {
 		}
 		require.ElementsMatch(t, want, untold(t, direct))
 
-		require.Eventually(t, func() bool { return s.Remember(ctx, "acme", u) == nil }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return s.Remember(ctx, "acme", u) == nil }, time.Minute, 100*time.Millisecond)
 		m, err = direct.Load(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, poller.Remembered{LastGood: noon, Shown: u.Shown}, m)
