@@ -142,7 +142,7 @@ func TestADeletedCardIsEditedOnce(t *testing.T) {
 				edits++
 			}
 		}
-		require.LessOrEqual(t, edits, 4, "one for each thing that was done, and on a busy machine one that it is in hand")
+		require.LessOrEqual(t, edits, 6, "one for each thing that was done or found of it, and on a busy machine one that it is in hand")
 	})
 }
 
