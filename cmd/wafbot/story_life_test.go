@@ -202,6 +202,8 @@ func TestARouteIsKeptOverARestart(t *testing.T) {
 		w.stop()
 		routes(Route{Channel: "C0RANDOM3", Mention: "U0ROB0002", MentionEvery: time.Hour})(w)
 		w.start()
+		called := time.Now()
+		w.until("the service's clock, which tells whole seconds, goes on", func() bool { return time.Now().Truncate(time.Second).After(called) })
 		require.NoError(t, w.WAF.AddHits(attack, 50_000))
 		w.until("it is told where it was", func() bool { return len(card.replies("It got worse", "<@U0ANN0001>")) == 1 })
 		w.types("vic", "explain attack="+card.id())
