@@ -164,11 +164,7 @@ func TestCountsThatFallAndRiseAgainAreNoHits(t *testing.T) {
 // After a restart nobody knows what got through before.
 func TestNothingThroughIsSaidSinceItWasWatched(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	id := w.attack(waf.AttackSpec{Lasts: waf.Duration(6 * time.Minute)})
-	x := w.watcher()
-	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
-	x.watch.Again()
+	w, x, ch := watched(t, waf.AttackSpec{Lasts: waf.Duration(6 * time.Minute)}, "deny 203.0.113.7")
 	x.watches(10 * time.Minute)
 	require.Contains(t, x.line(ch), "works: nothing through since 2026-11-20 03:0")
 	w.pass(10 * time.Minute)
@@ -212,13 +208,9 @@ func TestAModeThatWasReplaced(t *testing.T) {
 // What is typed says of what ended that it ended, as the card does.
 func TestAttackSaysWhatEnded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	id := w.attack(waf.AttackSpec{Lasts: waf.Duration(2 * time.Minute)})
-	x := w.watcher()
-	w.does(ann, "deny 203.0.113.7 for=30m attack="+id)
-	x.watch.Again()
+	w, x, ch := watched(t, waf.AttackSpec{Lasts: waf.Duration(2 * time.Minute)}, "deny 203.0.113.7 for=30m")
 	x.watches(35 * time.Minute)
-	line := text(w.reads(ann, "attack "+id))
+	line := text(w.reads(ann, "attack "+ch.AttackID))
 	require.Contains(t, line, "ended")
 	require.NotContains(t, line, "nothing through since")
 }

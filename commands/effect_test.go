@@ -21,12 +21,14 @@ type watcher struct {
 }
 
 // watched is a world in which ann does something about an attack, and whoever watches whether it works began before.
-func watched(t *testing.T, line string) (*world, *watcher, commands.Change) {
+func watched(t *testing.T, attack waf.AttackSpec, line string) (*world, *watcher, commands.Change) {
 	t.Helper()
 	w := newWorld(t)
-	id := w.attack(waf.AttackSpec{})
+	id := w.attack(attack)
 	x := w.watcher()
-	return w, x, w.does(ann, line+" attack="+id)
+	ch := w.does(ann, line+" attack="+id)
+	x.watch.Again()
+	return w, x, ch
 }
 
 func (w *world) watcher() *watcher {
@@ -133,8 +135,7 @@ func (x *watcher) told() (all []commands.Finding) {
 
 func TestADenialWorks(t *testing.T) {
 	t.Parallel()
-	w, x, ch := watched(t, "deny 203.0.113.7")
-	x.watch.Again()
+	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	require.Contains(t, x.line(ch), "accepted by the service, due 2026-11-20 03:01 UTC")
 	x.watches(time.Minute)
 	require.Empty(t, x.effect(ch).Finding, "nothing was stopped yet")
@@ -155,9 +156,8 @@ func TestADenialWorks(t *testing.T) {
 // Only its own hits count: the other source goes on and is none of its business.
 func TestADenialOfAnAllowedSourceHasNoEffect(t *testing.T) {
 	t.Parallel()
-	w, x, ch := watched(t, "deny 203.0.113.7")
+	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	w.seed(waf.IPRule{RuleType: "ip_range", List: "white", Subnet: "203.0.113.0/24", Pools: []int{0}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
-	x.watch.Again()
 	x.watches(5*time.Minute + 45*time.Second)
 	require.Empty(t, x.effect(ch).Finding, "hits are listed late: it isn't judged before it is well after")
 	x.watches(time.Minute)
@@ -170,8 +170,7 @@ func TestADenialOfAnAllowedSourceHasNoEffect(t *testing.T) {
 
 func TestADenialThatSomebodyTookOff(t *testing.T) {
 	t.Parallel()
-	w, x, ch := watched(t, "deny 203.0.113.7")
-	x.watch.Again()
+	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	x.watches(5 * time.Minute)
 	require.Equal(t, commands.Works, x.effect(ch).Finding)
 	require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), ch.Steps[0].ID)) // in the console
@@ -185,9 +184,8 @@ func TestADenialThatSomebodyTookOff(t *testing.T) {
 // Nobody is called about what was taken back just now.
 func TestWhatWasTakenBackIsNotJudged(t *testing.T) {
 	t.Parallel()
-	w, x, ch := watched(t, "deny 203.0.113.7")
+	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	w.seed(waf.IPRule{RuleType: "ip_range", List: "white", Subnet: "203.0.113.7/32", Pools: []int{0}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
-	x.watch.Again()
 	x.watches(5*time.Minute + 45*time.Second)
 	w.does(ann, "undo "+ch.ID)
 	x.watches(20 * time.Minute)
@@ -197,8 +195,7 @@ func TestWhatWasTakenBackIsNotJudged(t *testing.T) {
 
 func TestAPatchWorks(t *testing.T) {
 	t.Parallel()
-	_, x, ch := watched(t, "patch")
-	x.watch.Again()
+	_, x, ch := watched(t, waf.AttackSpec{}, "patch")
 	require.Contains(t, x.line(ch), "accepted by the service, compiling, due by 2026-11-20 04:00 UTC")
 	x.watches(3 * time.Minute)
 	require.Empty(t, x.effect(ch).Finding)
@@ -223,11 +220,7 @@ func TestAPatchIsJudgedByItsOwnPart(t *testing.T) {
 
 func TestASourceThatIsGone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	id := w.attack(waf.AttackSpec{Lasts: waf.Duration(70 * time.Second)})
-	x := w.watcher()
-	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
-	x.watch.Again()
+	_, x, ch := watched(t, waf.AttackSpec{Lasts: waf.Duration(70 * time.Second)}, "deny 203.0.113.7")
 	x.watches(5 * time.Minute)
 	require.Equal(t, commands.Unseen, x.effect(ch).Finding)
 	require.Contains(t, x.line(ch), "stopped or gone, nobody can tell")
@@ -254,8 +247,7 @@ func TestAModeWorks(t *testing.T) {
 
 func TestADenialExpiresWhileItsSourceKnocks(t *testing.T) {
 	t.Parallel()
-	_, x, ch := watched(t, "deny 203.0.113.7 for=10m")
-	x.watch.Again()
+	_, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7 for=10m")
 	x.watches(10 * time.Minute)
 	require.Equal(t, []commands.Finding{commands.CameBack}, x.told())
 	require.Contains(t, x.line(ch), "its source knocked to the end, the last time 2026-11-20 03:")

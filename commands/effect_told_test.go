@@ -29,19 +29,15 @@ func (x *watcher) everywhere(attack string) map[string]string {
 // What was taken off in the console works nowhere, whatever was seen of it before.
 func TestWhatWasTakenOffWorksNowhere(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	id := w.attack(waf.AttackSpec{Lasts: waf.Duration(4 * time.Minute)})
-	x := w.watcher()
-	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
-	x.watch.Again()
+	w, x, ch := watched(t, waf.AttackSpec{Lasts: waf.Duration(4 * time.Minute)}, "deny 203.0.113.7")
 	x.watches(3 * time.Minute)
-	for where, said := range x.everywhere(id) {
+	for where, said := range x.everywhere(ch.AttackID) {
 		require.Contains(t, said, "works", where)
 	}
 	require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), ch.Steps[0].ID))
 	x.watches(15 * time.Minute)
 	require.Equal(t, commands.Works, x.effect(ch).Finding, "nobody came any more who could get through")
-	for where, said := range x.everywhere(id) {
+	for where, said := range x.everywhere(ch.AttackID) {
 		require.Contains(t, said, "no longer in force", where)
 		if where != "report" { // which tells what was before, too
 			require.NotContains(t, said, "works, at least", where)
@@ -52,15 +48,11 @@ func TestWhatWasTakenOffWorksNowhere(t *testing.T) {
 
 func TestWhatWasShortenedIsSaidEverywhere(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	id := w.attack(waf.AttackSpec{})
-	x := w.watcher()
-	w.does(ann, "deny 203.0.113.7 attack="+id)
-	x.watch.Again()
+	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	x.watches(3 * time.Minute)
 	w.overwrite(waf.IPRule{RuleType: "ip_range", List: "black", Subnet: "203.0.113.7/32", Pools: []int{0}}, "by hand", time.Hour)
 	x.watches(2 * time.Minute)
-	for where, said := range x.everywhere(id) {
+	for where, said := range x.everywhere(ch.AttackID) {
 		require.Regexp(t, `somebody shortened it\** at the service: it ends 2026-11-20 04:03(:00)? UTC; \**works`, said, where)
 	}
 }
@@ -68,15 +60,11 @@ func TestWhatWasShortenedIsSaidEverywhere(t *testing.T) {
 // The reasons that the card gives are given wherever it is told, though only the card has the lists at hand.
 func TestReasonsAreSaidEverywhere(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	id := w.attack(waf.AttackSpec{})
-	x := w.watcher()
-	w.does(ann, "deny 203.0.113.7 attack="+id)
+	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	w.seed(waf.IPRule{RuleType: "ip_range", List: "white", Subnet: "203.0.113.0/24", Pools: []int{0}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
-	x.watch.Again()
 	x.watches(8 * time.Minute)
-	all := x.everywhere(id)
-	require.Regexp(t, "NO EFFECT: [0-9,]+ hits got through since .*Likely: 203.0.113.0/24 is on the allowlist", all["attack "+id])
+	all := x.everywhere(ch.AttackID)
+	require.Regexp(t, "NO EFFECT: [0-9,]+ hits got through since .*Likely: 203.0.113.0/24 is on the allowlist", all["attack "+ch.AttackID])
 	require.Regexp(t, `NO EFFECT.*: [0-9,]+ hits got through since .*Likely: .*203\.0\.113\.0/24.* is on the allowlist`, all["report"])
 	for _, where := range []string{"status", "summary", "Home"} {
 		require.Contains(t, all[where], "NO EFFECT", where)
@@ -86,11 +74,7 @@ func TestReasonsAreSaidEverywhere(t *testing.T) {
 // Each fall is told once: what worked again for a while and then does nothing calls again, also after a restart; what comes and goes doesn't.
 func TestEachFallIsToldOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	id := w.attack(waf.AttackSpec{})
-	x := w.watcher()
-	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
-	x.watch.Again()
+	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	off := func(d time.Duration) {
 		require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), w.listed("black")[0].ID))
 		x.watches(d)
@@ -123,33 +107,25 @@ func TestEachFallIsToldOnce(t *testing.T) {
 // A report tells what became of a measure as its card did, at the time.
 func TestTheReportTellsWhatWasSeenOfMeasures(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	id := w.attack(waf.AttackSpec{})
-	x := w.watcher()
-	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
-	x.watch.Again()
+	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	x.watches(5 * time.Minute)
 	require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), ch.Steps[0].ID))
 	x.watches(10 * time.Minute)
 	w.overwrite(waf.IPRule{RuleType: "ip_range", List: "black", Subnet: "203.0.113.7/32", Pools: []int{0}}, "again", time.Hour)
 	x.watches(6 * time.Minute)
-	golden(t, "report_effects.md", w.reads(atTerminal, "report attack="+id).Document)
+	golden(t, "report_effects.md", w.reads(atTerminal, "report attack="+ch.AttackID).Document)
 }
 
 // Whoever couldn't look, or forgot what was seen, says so, and neither that it works nor that it is due.
 func TestWhatNobodyLookedAtIsUnknown(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	id := w.attack(waf.AttackSpec{})
-	x := w.watcher()
-	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
-	x.watch.Again()
+	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	const unknown = "unknown whether it works: it was due 2026-11-20 03:01 UTC, and nobody could look since"
 	w.pass(7 * time.Minute)
 	require.NotContains(t, x.line(ch), "unknown")
 	w.pass(2 * time.Minute)
 	require.Contains(t, x.line(ch), unknown, "the service is away")
-	require.Contains(t, text(w.reads(eve, "attack "+id)), unknown)
+	require.Contains(t, text(w.reads(eve, "attack "+ch.AttackID)), unknown)
 	require.Contains(t, text(w.reads(eve, "status")), ch.ID+" unknown whether it works · ")
 	x.look()
 	x.watches(2 * time.Minute)

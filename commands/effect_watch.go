@@ -84,18 +84,18 @@ func (w *EffectWatch) See(ctx context.Context, g Glance) ([]Judged, error) {
 		return nil, err
 	}
 	w.observe(g)
-	all := w.worthSaving(g)
+	all, s := w.worthSaving(g)
 	if slices.ContainsFunc(all, func(j Judged) bool { return j.Tell }) {
 		w.Again() // nobody is called about what was taken back just now
 		if err := w.load(ctx, g.At); err != nil {
 			return nil, err
 		}
-		all = w.worthSaving(g)
+		all, s = w.worthSaving(g)
 	}
 	if len(all) == 0 {
 		return nil, nil
 	}
-	if err := w.explain(ctx, g, all); err != nil {
+	if err := w.explain(ctx, s, all); err != nil {
 		return nil, err
 	}
 	if err := w.memory.SaveEffects(ctx, w.account.Name, all); err != nil {
@@ -152,12 +152,13 @@ func (w *EffectWatch) observe(g Glance) {
 	}
 }
 
-// worthSaving judges all that is watched, and gives what people should see.
-func (w *EffectWatch) worthSaving(g Glance) (all []Judged) {
+// worthSaving judges all that is watched, and gives what people should see, and in what situation.
+func (w *EffectWatch) worthSaving(g Glance) (all []Judged, s Situation) {
 	if len(w.changes) == 0 {
-		return nil // what follows costs as much as the lists are long
+		return nil, s // what follows costs as much as the lists are long
 	}
-	now, s := g.At, w.situation(g)
+	now := g.At
+	s = w.situation(g)
 	for _, ch := range w.changes {
 		e, saved := w.effects[ch.ID], w.saved[ch.ID]
 		e.Finding, e.At = w.judge.finding(e, ch, now, w.account.OngoingFor), now
@@ -181,7 +182,7 @@ func (w *EffectWatch) worthSaving(g Glance) (all []Judged) {
 		}
 		all = append(all, Judged{Change: ch, Effect: e, Turned: turned, Tell: tell})
 	}
-	return all
+	return all, s
 }
 
 // situation is what is known at a glance beside what is seen of changes.
@@ -192,11 +193,10 @@ func (w *EffectWatch) situation(g Glance) Situation {
 }
 
 // explain adds to what turned, or has no effect, what cards say of it from now on and why.
-func (w *EffectWatch) explain(ctx context.Context, g Glance, all []Judged) (err error) {
+func (w *EffectWatch) explain(ctx context.Context, s Situation, all []Judged) (err error) {
 	if !slices.ContainsFunc(all, Judged.wantsWords) {
 		return nil
 	}
-	s := w.situation(g)
 	if s.Scene, err = w.memory.Scene(ctx, w.account.Name); err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (w *EffectWatch) explain(ctx context.Context, g Glance, all []Judged) (err 
 			e.Why = joined(s.Likely(j.Change), "; ")
 		}
 		if line := s.EffectLine(j.Change); j.Turned && len(line) > 0 {
-			e.remark(g.At, line)
+			e.remark(s.Now, line)
 		}
 	}
 	return nil
