@@ -111,6 +111,29 @@ func (s *choosy) all() []string {
 	return all
 }
 
+// Incidents are first, each a second after the one before; a storm's card that waited long enough goes ahead of those that are left.
+func TestAStormWaitsForIncidentsNotForEver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		waiting := newTeller(nil, "acme")
+		news := []poller.News{{ID: "storm", Channel: "C1", Reason: poller.NewAttack, Storm: &poller.Storm{}}, {ID: "attack", Channel: "C1", Reason: poller.NewAttack}}
+		for i := range 4 {
+			news = append(news, poller.News{ID: fmt.Sprint("incident ", i), Channel: "C1", Reason: poller.NewIncident})
+		}
+		waiting.add(news)
+		var told []string
+		for {
+			q, ok := waiting.next("C1")
+			if !ok {
+				break
+			}
+			told = append(told, q.ID)
+			time.Sleep(time.Second)
+		}
+		require.Equal(t, []string{"incident 0", "incident 1", "storm", "incident 2", "incident 3", "attack"}, told)
+	})
+}
+
 // One message that Slack never takes, for a reason that nobody knows, stands in nobody's way.
 func TestWhatSlackRefusesHoldsUpNothingElse(t *testing.T) {
 	t.Parallel()

@@ -44,9 +44,7 @@ func TestAStorm(t *testing.T) {
 		w.polls(4)
 		all := w.cards("#waf")
 		require.Len(t, all, 3)
-		for _, m := range w.shown("#waf")[1:3] {
-			require.True(t, says(m, "INCIDENT", "/worked/"), m.Plain())
-		}
+		require.True(t, says(w.shown("#waf")[1], "INCIDENT", "/worked/7"), "the storm's card waits, but not longer than it takes a busy machine to begin the second incident")
 		require.Empty(t, storm.replies())
 
 		w.attack(injection())
