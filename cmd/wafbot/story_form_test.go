@@ -14,17 +14,20 @@ func TestAFormFromACard(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
-		card.opens("rob", "More…", "Patch only", "Deny several")
-		w.presses("rob", "Deny several…")
-		w.sees("rob", "Sources that the service lists", attacker+" FR", "How long", "4 h")
+		open := func() {
+			card.opens("rob", "More…", "Patch only", "Deny several")
+			w.presses("rob", "Deny several…")
+			w.sees("rob", "Sources that the service lists", attacker+" FR", "How long", "4 h")
+		}
+		open()
 
-		wrong := w.submits("rob", map[string]any{"Addresses and ranges": "192.0.2.10, 198.51.100.77"})
+		wrong := w.checked("rob", open, map[string]any{"Addresses and ranges": "192.0.2.10, 198.51.100.77"})
 		require.Equal(t, workspace.OutcomeErrors, wrong.Outcome)
 		require.Contains(t, wrong.Errors["Addresses and ranges"], "192.0.2.10 is in our CDN")
 		require.Empty(t, w.sent())
-		wrong = w.submits("rob", map[string]any{"Addresses and ranges": "198.51.100.x"})
+		wrong = w.checked("rob", open, map[string]any{"Addresses and ranges": "198.51.100.x"})
 		require.Contains(t, wrong.Errors["Addresses and ranges"], "198.51.100.x is no source")
-		wrong = w.submits("rob", map[string]any{"Addresses and ranges": "", "sources": []string{}})
+		wrong = w.checked("rob", open, map[string]any{"Addresses and ranges": "", "sources": []string{}})
 		require.Len(t, wrong.Errors, 1, "no source at all, and never the top one by itself: %+v", wrong)
 		w.redis.away()
 		require.Equal(t, workspace.OutcomePushed, w.submits("rob", map[string]any{"Addresses and ranges": "198.51.100.77"}).Outcome, "that is about no field")
@@ -48,9 +51,12 @@ func TestWhatIsMissingOpensAForm(t *testing.T) {
 	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
-		w.types("rob", "mute for=30m")
-		w.sees("rob", "Incidents are told as ever", "30 min")
-		require.Equal(t, workspace.OutcomeErrors, w.submits("rob", nil).Outcome)
+		mute := func() {
+			w.types("rob", "mute for=30m")
+			w.sees("rob", "Incidents are told as ever", "30 min")
+		}
+		mute()
+		require.Equal(t, workspace.OutcomeErrors, w.checked("rob", mute, nil).Outcome)
 		require.Equal(t, workspace.OutcomeCleared, w.submits("rob", map[string]any{"source": "198.51.100.0/24"}).Outcome)
 		w.told("rob", "Muted: source=198.51.100.0/24")
 
@@ -60,9 +66,12 @@ func TestWhatIsMissingOpensAForm(t *testing.T) {
 		require.Equal(t, workspace.OutcomeCleared, w.submits("rob", map[string]any{"verdict": "real", "attack": card.id()}).Outcome)
 		card.says("Verdict: real, by Rob Diaz")
 
-		w.types("rob", "indicator")
-		w.sees("rob", "Header: [User-Agent]")
-		asked := w.submits("rob", map[string]any{"regex": "Mozilla", "host": "shop.example.com"})
+		indicator := func() {
+			w.types("rob", "indicator")
+			w.sees("rob", "Header: [User-Agent]")
+		}
+		indicator()
+		asked := w.checked("rob", indicator, map[string]any{"regex": "Mozilla", "host": "shop.example.com"})
 		require.Equal(t, workspace.OutcomePushed, asked.Outcome)
 		w.sees("rob", "Before you do", "browsers")
 		w.leaves("rob")

@@ -24,10 +24,13 @@ func TestAModeIsSwitchedAndTakenBack(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
-		card.opens("rob", "More…")
-		w.presses("rob", "Mode of Shop…")
-		w.sees("rob", "Mode of Shop by rules: monitoring")
-		require.Equal(t, workspace.OutcomePushed, w.submits("rob", map[string]any{"mode": "block"}).Outcome)
+		open := func() {
+			card.opens("rob", "More…")
+			w.presses("rob", "Mode of Shop…")
+			w.sees("rob", "Mode of Shop by rules: monitoring")
+		}
+		open()
+		require.Equal(t, workspace.OutcomePushed, w.checked("rob", open, map[string]any{"mode": "block"}).Outcome)
 		w.confirms("rob", "Before you do", "incidents are registered only in monitoring")
 		w.told("rob", "Switch Shop to block for 2 h", "accepted by the service")
 		require.Equal(t, []string{"block"}, w.modeRules(), "the old rule is gone")

@@ -99,8 +99,9 @@ func TestNobodyAnswers(t *testing.T) {
 		require.Equal(t, []string{"Approve", "Reject", "Do it alone…"}, request.labels())
 		w.types("ann", "alone "+id+` reason="nobody answers, shop is down"`)
 		w.told("ann", "only Rob Diaz, who asked, may do it alone")
-		request.opens("rob", "Do it alone…", "Deny country:FR", "for 1 h at most")
-		require.Contains(t, w.submits("rob", map[string]any{"reason": "I want to"}).Errors["Why it can't wait"], "at least 10 characters")
+		open := func() { request.opens("rob", "Do it alone…", "Deny country:FR", "for 1 h at most") }
+		open()
+		require.Contains(t, w.checked("rob", open, map[string]any{"reason": "I want to"}).Errors["Why it can't wait"], "at least 10 characters")
 		w.submits("rob", map[string]any{"reason": "nobody answers, shop is down"})
 		w.told("rob", "done alone", "Deny country:FR everywhere for 1 h: accepted")
 		w.message("#waf", "<@U0ANN0001> Rob Diaz acted ALONE", "nobody answers, shop is down")
