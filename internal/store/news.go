@@ -174,18 +174,29 @@ const (
 	toldFor  = time.Hour
 )
 
-// try writes down that a delivery is about to be posted.
-// KEYS[1] the delivery; ARGV[1] the time in Unix ms, ARGV[2] how long it is remembered in ms. Result: what was written down before, empty if nothing was.
+// try writes down that a delivery is about to be posted, unless the lease under which it is to be is lost.
+// KEYS[1] the delivery, KEYS[2] the lease's key, if there is one; ARGV[1] the time in Unix ms, ARGV[2] how long it is remembered in ms, ARGV[3] what
+// the lease's key must hold. Result: what was written down before, empty if nothing was; nothing, if the lease is lost.
 var try = redis.NewScript(`
+if KEYS[2] and redis.call('GET', KEYS[2]) ~= ARGV[3] then return false end
 local before = redis.call('GET', KEYS[1])
 if before then return before end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return ''`)
 
 // Trying writes down that a piece of news is about to be posted, and gives the time of the first attempt; again tells that there was one before,
-// so that whoever tries again looks first whether the message is there; told, that somebody has found it there, or posted it, already.
+// so that whoever tries again looks first whether the message is there; told, that somebody has found it there, or posted it, already. It fails for
+// whoever tended the account until Redis was emptied: what he told then is forgotten, and he would tell it again.
 func (s *Store) Trying(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error) {
-	before, err := s.write(ctx, try, []string{keyTried(account, delivery)}, now.UnixMilli(), triedFor.Milliseconds()).Text()
+	keys, args := []string{keyTried(account, delivery)}, []any{now.UnixMilli(), triedFor.Milliseconds()}
+	under, err := s.tendedUnder(account)
+	if err == nil { // who only answers somebody doesn't tend it
+		keys, args = append(keys, under.key), append(args, under.token)
+	}
+	before, err := s.write(ctx, try, keys, args...).Text()
+	if errors.Is(err, redis.Nil) {
+		err = fmt.Errorf("%s: %w", under.key, errLeaseLost)
+	}
 	if err != nil {
 		return now, true, false, fmt.Errorf("begin telling: %w", err)
 	}

@@ -208,7 +208,7 @@ func TestDutiesComeAboutOnceASecond(t *testing.T) {
 	})
 }
 
-// Who tends an account no longer, or not any more as it was, writes nothing down.
+// Who tends an account no longer, or not any more as it was, writes nothing down and tells nothing: what was told before is forgotten with the rest.
 func TestOnlyWhoTendsAnAccountRemembers(t *testing.T) {
 	t.Parallel()
 	update := poller.Update{LastGood: noon, Shown: shownAll("x:1"), News: []poller.News{news("n1", "x:1")}}
@@ -228,6 +228,9 @@ func TestOnlyWhoTendsAnAccountRemembers(t *testing.T) {
 				s := redis.open(t)
 				lose(t, redis, s)
 				require.ErrorContains(t, s.Remember(t.Context(), "acme", update), "lease lost")
+				if _, _, _, err := s.Trying(t.Context(), "acme", "n1", noon); name != "it never did" { // who answers somebody may post without
+					require.ErrorContains(t, err, "lease lost")
+				}
 				m, err := s.Load(t.Context(), "acme")
 				require.NoError(t, err)
 				require.Empty(t, m.Shown)
