@@ -128,13 +128,13 @@ func (w *markupWriter) put(markup string) {
 	}
 }
 
-// enclose writes a piece between delimiters, where Slack sees them as such: after a space or a bracket.
+// enclose writes a piece between delimiters, where Slack sees them as such: after a bracket or a space, and not one of the other kinds.
 func (w *markupWriter) enclose(delimiter, s string) {
 	if strings.TrimSpace(s) == "" {
 		w.put(s)
 		return
 	}
-	if w.last != 0 && !unicode.IsSpace(w.last) && !strings.ContainsRune("([{", w.last) {
+	if w.last != 0 && !strings.ContainsRune(" ([{", w.last) {
 		w.put(" ")
 	}
 	w.put(delimiter + escape(strings.TrimSpace(s)) + delimiter)
