@@ -33,9 +33,10 @@ func (c Card) stormNotice(advice commands.Advice) string {
 		what += " " + commands.Visible(c.Case.Owner.Name, maxNoticeName) + " on it."
 	}
 	lead += ": " + apiclient.Known(int64(s.Gathered)).String() + " attacks"
-	text := strings.Join([]string{lead, when, what, c.stormCause(advice)}, " ")
+	cause := c.stormCause(advice)
+	text := strings.Join([]string{lead, when, what, cause}, " ")
 	if noticeLength(text) > maxNotice { // how long it took tells least
-		text = strings.Join([]string{lead, what, c.stormCause(advice)}, " ")
+		text = strings.Join([]string{lead, what, cause}, " ")
 	}
 	if noticeLength(text) > maxNotice {
 		text = strings.TrimSuffix(text, oneDeny)

@@ -32,12 +32,15 @@ func TestHostileTextAtTheOtherDoors(t *testing.T) {
 		}
 		for i, trick := range tricks.All() {
 			id := attacks[i%len(attacks)]
-			line := [][]string{{"note", "attack=" + id, trick.Text}, {"deny", trick.Text, "-y"}, {"lists", trick.Text}, {"patch", "attack=" + id, "reason=" + trick.Text, "-y"}}[i%4]
-			got := w.atShell(line...)
-			requireHarmlessPrint(t, got.out+got.err, fmt.Sprintf("%.300q", line))
+			for _, line := range [][]string{{"note", "attack=" + id, trick.Text}, {"deny", trick.Text, "-y"}, {trick.Text}, {"lists", trick.Text}, {"patch", "attack=" + id, "reason=" + trick.Text, "-y"}} {
+				got := w.atShell(line...)
+				requireHarmlessPrint(t, got.out+got.err, fmt.Sprintf("%.300q", line))
+			}
 		}
-		for i, id := range attacks {
-			w.requirePrinted(t, []string{"attack", "report", "explain"}[i%3], "attack="+id)
+		for _, id := range attacks {
+			for _, verb := range []string{"attack", "report", "explain"} {
+				w.requirePrinted(t, verb, "attack="+id)
+			}
 		}
 		for _, line := range []string{
 			"status", "incidents", "attacks --all", "vulns all", "summary", "lists --all", "rules --all", "conditions --all", "audit --all", "audit verify", "whoami", "drill for=1s",

@@ -87,12 +87,7 @@ func TestClicksWhileLinksAreRenewed(t *testing.T) {
 		require.Len(t, w.whispers("vic"), c.asked, "one answer each")
 		w.requireNotes(c.acked, ids)
 
-		opens := 0
-		for _, call := range w.Slack.Calls() {
-			if call.Method == "apps.connections.open" {
-				opens++
-			}
-		}
+		opens := w.called("apps.connections.open")
 		require.GreaterOrEqual(t, opens, renewed)
 		require.LessOrEqual(t, opens, renewed+4, "as many as were renewed, and the first two")
 		t.Logf("%d links renewed, %d opened, %d notes and %d clicks acknowledged", renewed, opens, len(c.acked), c.asked)

@@ -135,18 +135,10 @@ func TestADeletedCardIsEditedOnce(t *testing.T) {
 		w.told("rob", "accepted by the service")
 		w.until("an edit that is refused", func() bool { return w.journal.has("redraw card", "message_not_found") })
 		w.types("rob", "note attack="+card.id()+" seen")
-		edits := func() (n int) {
-			for _, call := range w.Slack.Calls() {
-				if call.Method == "chat.update" {
-					n++
-				}
-			}
-			return n
-		}
 		w.polls(24) // what was done is drawn, or would be
-		before := edits()
+		edits := w.called("chat.update")
 		w.polls(24) // longer than until an edit is tried again
-		require.Equal(t, before, edits(), "an edit is tried again")
+		require.Equal(t, edits, w.called("chat.update"), "an edit is tried again")
 	})
 }
 

@@ -91,6 +91,16 @@ func (w *world) polls(n int) {
 	w.until("polls", func() bool { return count() >= before+n })
 }
 
+// called is how often the bot called a method of Slack's.
+func (w *world) called(method string) (n int) {
+	for _, call := range w.Slack.Calls() {
+		if call.Method == method {
+			n++
+		}
+	}
+	return n
+}
+
 // types has somebody type a command in #waf.
 func (w *world) types(user, text string) workspace.Delivery {
 	w.t.Helper()

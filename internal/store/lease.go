@@ -53,6 +53,8 @@ const (
 
 var errLeaseLost = errors.New("lease lost")
 
+func leaseLost(key string) error { return fmt.Errorf("%s: %w", key, errLeaseLost) }
+
 // lease is the right to do something that only one may do at a time.
 type lease struct {
 	key    string
@@ -98,7 +100,7 @@ func (l *lease) over() bool {
 // lost ends the lease's context if the lease is over.
 func (l *lease) lost() {
 	if l.over() {
-		l.end(fmt.Errorf("%s: %w", l.key, errLeaseLost))
+		l.end(leaseLost(l.key))
 	}
 }
 
@@ -200,7 +202,7 @@ func (s *Store) renewing(held context.Context, l *lease) (stop func()) {
 			until := time.Now().Add(l.length)
 			if still, err := renewLease.Run(held, s.rdb, []string{l.key}, l.token, l.length.Milliseconds()).Int(); err == nil {
 				if still == 0 {
-					l.end(fmt.Errorf("%s: %w", l.key, errLeaseLost))
+					l.end(leaseLost(l.key))
 					return
 				}
 				l.extend(until)

@@ -195,7 +195,7 @@ func (s *Store) Trying(ctx context.Context, account, delivery string, now time.T
 	}
 	before, err := s.write(ctx, try, keys, args...).Text()
 	if errors.Is(err, redis.Nil) {
-		err = fmt.Errorf("%s: %w", under.key, errLeaseLost)
+		err = leaseLost(under.key)
 	}
 	if err != nil {
 		return now, true, false, fmt.Errorf("begin telling: %w", err)

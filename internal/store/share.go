@@ -254,7 +254,7 @@ func (sh *sharing) renew(ctx context.Context) {
 		switch {
 		case err != nil: // what isn't renewed runs out
 		case len(found) == 0:
-			t.lease.end(fmt.Errorf("%s: %w", t.lease.key, errLeaseLost))
+			t.lease.end(leaseLost(t.lease.key))
 		default:
 			t.lease.extend(until)
 			t.tell(Duties{Untold: int(found[0]), Outdated: int(found[1]), Wanted: int(found[2]), Due: dueAt(found[3]), Audited: found[4]})
@@ -296,7 +296,7 @@ func (s *Store) tendedUnder(account string) (*lease, error) {
 	defer s.mu.Unlock()
 	l, ok := s.held[account]
 	if !ok {
-		return nil, fmt.Errorf("%s: %w", keyLease(account), errLeaseLost)
+		return nil, leaseLost(keyLease(account))
 	}
 	return l, nil
 }

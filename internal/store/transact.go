@@ -106,7 +106,7 @@ func (s *Store) transact(ctx context.Context, only condition, b *batch) (n int64
 func (s *Store) fenced(ctx context.Context, l *lease, b *batch) (n int64, err error) {
 	n, done, err := s.transact(ctx, l.held(), b)
 	if err == nil && !done {
-		return 0, fmt.Errorf("%s: %w", l.key, errLeaseLost)
+		return 0, leaseLost(l.key)
 	}
 	return n, err
 }
