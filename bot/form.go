@@ -237,7 +237,7 @@ func (b *Bot) checkForm(ctx context.Context, req request, values map[string][]st
 	switch {
 	case looking.Err() != nil: // whoever carries it out looks himself
 	case errors.As(err, &refusal) && errors.Is(err, commands.ErrAsk):
-		if len(refusal.Plan.Warnings) > 0 {
+		if len(refusal.Warnings) > 0 {
 			return b.pushAnyway(req, refusal)
 		}
 	case err != nil:

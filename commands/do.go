@@ -292,7 +292,7 @@ func (r *Runner) ask(c *Call, plans []Plan) error {
 	for _, n := range warned.Notes {
 		text = Say(text, "\n", n)
 	}
-	return &Refusal{Kind: ErrAsk, Text: text, Plan: &warned, Line: c.Line.With("account", c.Account.Name)}
+	return &Refusal{Kind: ErrAsk, Text: text, Warnings: warned.Warnings, Line: c.Line.With("account", c.Account.Name)}
 }
 
 // RefusedByMemory reports whether the memory answered and took nothing: it is read-only or full, or it is starting.

@@ -154,7 +154,7 @@ func TestAskingHandsBackTheLine(t *testing.T) {
 	require.ErrorAs(t, err, &refusal)
 	require.ErrorIs(t, err, commands.ErrAsk)
 	require.Equal(t, `deny 198.51.100.7 account=acme attack=`+id+` reason="x y"`, refusal.Line.String())
-	require.Len(t, refusal.Plan.Warnings, 1)
+	require.Len(t, refusal.Warnings, 1)
 	require.Equal(t, "asked", w.lastAudit().Outcome)
 	w.anyway(ann, refusal.Line.String())
 }

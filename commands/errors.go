@@ -25,14 +25,14 @@ var ErrTold = errors.New("told")
 
 // Refusal is an answer other than done, in words for the person who asked. It wraps one of the errors above.
 type Refusal struct {
-	Kind  error
-	Text  Text
-	Brief Text   // for a form, where how the line is written says nothing; nil: Text
-	Arg   string // the argument that it is about, for a form; "": none, or several
-	Value string // the word of that argument; "": all of it
-	Plan  *Plan  // of ErrAsk: what would be done and what warns
-	Line  Line   // of ErrAsk: the canonical line to run after all
-	Cause error  // for the log: what lies behind, never shown
+	Kind     error
+	Text     Text
+	Brief    Text      // for a form, where how the line is written says nothing; nil: Text
+	Arg      string    // the argument that it is about, for a form; "": none, or several
+	Value    string    // the word of that argument; "": all of it
+	Line     Line      // of ErrAsk: the canonical line to run after all
+	Warnings []Warning // of ErrAsk: what warns
+	Cause    error     // for the log: what lies behind, never shown
 }
 
 // Error is the refusal's text.

@@ -48,7 +48,7 @@ func (r *Runner) recordRefusal(ctx context.Context, c *Call, err error) {
 		return
 	case c.Ask && ctx.Err() != nil:
 		return // a look that was cut short: whoever carries it out looks again
-	case c.Ask && errors.As(err, &refusal) && refusal.Plan != nil && len(refusal.Plan.Warnings) == 0:
+	case c.Ask && errors.Is(err, ErrAsk) && errors.As(err, &refusal) && len(refusal.Warnings) == 0:
 		return // a look before it is asked for
 	case errors.Is(err, ErrAsk):
 		e.Outcome = "asked"

@@ -21,9 +21,9 @@ func alongside(course []Point, look Look) []Point {
 	if len(course) == 0 && !a.First.IsZero() && a.First.Before(a.Last) {
 		course = append(course, Point{At: a.First.Unix()})
 	}
-	course = reach(course, Point{a.Last.Unix(), a.Hits.N})
+	course = reach(course, Point{At: a.Last.Unix(), Hits: a.Hits.N})
 	if look.silent() {
-		course = reach(course, Point{look.At.Unix(), a.Hits.N}) // when it resumes, its hits aren't spread over the pause
+		course = reach(course, Point{At: look.At.Unix(), Hits: a.Hits.N}) // when it resumes, its hits aren't spread over the pause
 	}
 	if len(course) > maxCourse {
 		course = thin(course)

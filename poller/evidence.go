@@ -139,7 +139,7 @@ func (p *Poller) alter(ctx context.Context, u *Update, r reading, how alteration
 func (p *Poller) firstSight(id string, u *Update, r reading) Evidence {
 	shown, seen := p.shown[id]
 	if seen && !shown.Told {
-		return Evidence{First: Sight{shown.SeenAt, shown.Attack.Brief()}}
+		return Evidence{First: Sight{At: shown.SeenAt, Attack: shown.Attack.Brief()}}
 	}
 	now, read := r.attacks[id]
 	switch known := p.latest[id]; {
@@ -148,7 +148,7 @@ func (p *Poller) firstSight(id string, u *Update, r reading) Evidence {
 	case !read: // it is a storm
 		now = u.Shown[id].Attack
 	}
-	return Evidence{First: Sight{r.at, now.Brief()}, Late: seen}
+	return Evidence{First: Sight{At: r.at, Attack: now.Brief()}, Late: seen}
 }
 
 // measure takes a reading in; was is the one before. The peak is a zero one unless hits came faster than is known.
@@ -172,12 +172,12 @@ func (c pace) measure(was *sighting, a apiclient.Attack, at time.Time) (next pac
 	if rate <= 0 || c.known && rate <= c.peak {
 		return c, Peak{}
 	}
-	return c, Peak{Sight: Sight{at, a.Brief()}, Since: from.at, PerMinute: rate}
+	return c, Peak{Sight: Sight{At: at, Attack: a.Brief()}, Since: from.at, PerMinute: rate}
 }
 
 // turn adds a piece of news to the course. Where it gets too long, what is dropped lies between how it began and how it ended.
 func (e Evidence) turn(n News) Evidence {
-	e.Course = append(slices.Clip(e.Course), Turn{n.At, n.Reason, n.Attack.Hits, n.Attack.Status()})
+	e.Course = append(slices.Clip(e.Course), Turn{At: n.At, Reason: n.Reason, Hits: n.Attack.Hits, Status: n.Attack.Status()})
 	if len(e.Course) > maxTurns {
 		e.Course = slices.Delete(e.Course, keptTurns, keptTurns+1)
 		e.Dropped++

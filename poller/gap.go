@@ -140,7 +140,7 @@ func (p *Poller) bridge(u *Update, r reading, good bool) {
 		return
 	}
 	facts := GapFacts{From: p.lastGood, To: r.at, Why: p.whyBlind()}
-	u.Absence = &Absence{facts.From, facts.To, facts.Why}
+	u.Absence = &Absence{From: facts.From, To: facts.To, Why: facts.Why}
 	facts.Over, facts.OverCount = oldest(over), len(over)
 	began, gathered := p.beganSince(p.lastGood.Truncate(time.Second), u, r) // the service counts whole seconds
 	facts.Began, facts.BeganCount, facts.Gathered = oldest(began), len(began), gathered
