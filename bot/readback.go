@@ -8,6 +8,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -37,7 +38,7 @@ type FoundCard struct {
 
 // FoundChange is a change and where it was told.
 type FoundChange struct {
-	commands.Change
+	record.Change
 	Channel string
 	ts      string
 }
@@ -226,7 +227,7 @@ func (r *reader) takeChange(p post) {
 // findWorse adds to each card what the replies under it told.
 func (r *reader) findWorse() {
 	for _, reply := range r.worse {
-		id := commands.AttackID(r.Account, reply.AttackID)
+		id := record.AttackID(r.Account, reply.AttackID)
 		if card, ok := r.found.Cards[id]; ok {
 			card.CardFacts = card.Worse(reply.CardFacts)
 			r.found.Cards[id] = card

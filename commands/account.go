@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // AttackReader reads attack records; *apiclient.Client is one.
@@ -80,7 +82,7 @@ func (a *Account) app(typed string) (int, error) {
 		for _, id := range slices.Sorted(maps.Keys(a.Applications)) {
 			names = append(names, fmt.Sprintf("%s (%d)", a.Applications[id].Name, id))
 		}
-		return 0, usage(Say(Code(Visible(typed, maxField)), " is no application of ", a.Name, ": write its number, or one of: ", strings.Join(append(names, "app:default"), ", ")))
+		return 0, refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " is no application of ", a.Name, ": write its number, or one of: ", strings.Join(append(names, "app:default"), ", ")))
 	}
 	return id, nil
 }

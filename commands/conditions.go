@@ -5,11 +5,13 @@ import (
 	"fmt"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 func conditions() *Command {
 	return &Command{
-		Name: "conditions", Role: Viewer, Flags: []string{"all"},
+		Name: "conditions", Role: record.Viewer, Flags: []string{"all"},
 		Summary: "which requests rules are for: sets of conditions, and how many rules each has",
 		Args:    []Arg{argPage},
 		Read:    readConditions,
@@ -40,10 +42,10 @@ func readConditions(ctx context.Context, c *Call) (Result, error) {
 	for _, s := range sets {
 		rows = append(rows, conditionRow{s.ID, s.Conditions, attached[s.ID]})
 	}
-	res := Result{Account: c.Account.Name, Data: rows, Lines: []Text{Say(Bold(c.Account.Name), ": ", count(len(rows), "set"), " of conditions")}}
+	res := Result{Account: c.Account.Name, Data: rows, Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", count(len(rows), "set"), " of conditions")}}
 	pages := c.pages(1)
-	res.Lines = append(res.Lines, pages.part(len(rows), func(i int) Text {
-		return Say(Code(fmt.Sprint(rows[i].ID)), " ", scopeText(rows[i].Conditions), ": ", count(rows[i].Rules, "rule"))
+	res.Lines = append(res.Lines, pages.part(len(rows), func(i int) text.Text {
+		return text.New(text.Code(fmt.Sprint(rows[i].ID)), " ", scopeText(rows[i].Conditions), ": ", count(rows[i].Rules, "rule"))
 	})...)
 	return pages.finish(res)
 }

@@ -1,10 +1,15 @@
 package commands
 
-import "context"
+import (
+	"context"
+
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/record"
+)
 
 func contain() *Command {
 	return &Command{
-		Name: "contain", Role: Responder, Parts: 2, Flags: []string{flagShared, flagLocked},
+		Name: "contain", Role: record.Responder, Parts: 2, Flags: []string{flagShared, flagLocked},
 		Summary: "deny the attack's top source, and patch the hole behind it",
 		Args: []Arg{
 			{Name: "target", Object: true, Read: readTarget, Help: "the source; left out: the attack's top source"},
@@ -12,7 +17,7 @@ func contain() *Command {
 			argFor(denying.lasts),
 			{
 				Name: "patch", Label: "How long the patch lasts", Help: "how long the patch lasts; left out: as configured", Read: readDuration, Options: lengthsOrEver,
-				Default: func(c *Call) string { return durationText(c.cfg.Policy.patchFor()) },
+				Default: func(c *Call) string { return grammar.DurationText(c.cfg.Policy.patchFor()) },
 			},
 			argReason,
 		},

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Here is what the forms of single commands have beyond the description of their arguments.
@@ -64,9 +67,9 @@ func (f Field) share(words []string) (mine, left []string) {
 	return mine, left
 }
 
-func (c *Call) topSource() (Target, bool) {
+func (c *Call) topSource() (grammar.Target, bool) {
 	if c.Attack == nil {
-		return Target{}, false
+		return grammar.Target{}, false
 	}
 	return c.Attack.topSource()
 }
@@ -80,12 +83,12 @@ func (c *Call) listedSources() []Option {
 	slices.SortStableFunc(sources, func(x, y apiclient.Source) int { return int(y.Hits.N - x.Hits.N) })
 	var options []Option
 	for _, s := range sources {
-		t, err := parseTarget(s.IP.String())
+		t, err := grammar.ParseTarget(s.IP.String())
 		own, isOwn := c.policy().SourceOf(s.IP)
 		if err != nil || isOwn && own.Deny != DenySecond || len(options) == maxOptions {
 			continue
 		}
-		label := strings.TrimSpace(t.String() + " " + Visible(s.Country, 3))
+		label := strings.TrimSpace(t.String() + " " + text.Sanitize(s.Country, 3))
 		if percent, ok := Share(s, c.Attack.Attack); ok {
 			label += ", " + Percent(percent)
 		}
@@ -98,7 +101,7 @@ func (c *Call) listedSources() []Option {
 }
 
 // patchMisses reports whether a patch has neither an attack nor all of what it covers.
-func patchMisses(l Line) bool {
+func patchMisses(l record.Line) bool {
 	if l.Keys["attack"] != "" {
 		return false
 	}
@@ -124,17 +127,17 @@ func patchForm(_ context.Context, c *Call, f *Form) {
 	}
 	spec, why := attackPatch(c.Attack.Attack)
 	if why.scope == "" {
-		f.Intro = append(f.Intro, Say("It blocks one type of attack in one part of the requests to exactly ", Code(Where(c.Attack.Attack)), ", in every mode but off. What is clean passes"))
+		f.Intro = append(f.Intro, text.New("It blocks one type of attack in one part of the requests to exactly ", text.Code(Where(c.Attack.Attack)), ", in every mode but off. What is clean passes"))
 		f.drop("target")
 	} else {
-		f.Intro = append(f.Intro, Say(strings.ToUpper(why.scope[:1])+why.scope[1:]))
+		f.Intro = append(f.Intro, text.New(strings.ToUpper(why.scope[:1])+why.scope[1:]))
 		f.require("target")
 		f.relabel("target", "What", "METHOD HOST/PATH, exactly, as POST shop.example.com/login")
 	}
 	if why.kind == "" {
 		f.fill("type", spec.kind)
 	} else {
-		f.Intro = append(f.Intro, Say(strings.ToUpper(why.kind[:1])+why.kind[1:]))
+		f.Intro = append(f.Intro, text.New(strings.ToUpper(why.kind[:1])+why.kind[1:]))
 	}
 	if why.point == "" {
 		f.fill("part", spec.point.String())
@@ -192,7 +195,7 @@ func modeOptions(context.Context, *Call) []Option {
 func modeForm(ctx context.Context, c *Call, f *Form) {
 	f.require("mode")
 	p := c.cfg.Policy
-	f.relabel("for", "How long", "left empty: "+HumanDuration(p.modeFor(apiclient.ModeBlock))+", for off "+HumanDuration(p.modeFor(apiclient.ModeOff)))
+	f.relabel("for", "How long", "left empty: "+text.HumanDuration(p.modeFor(apiclient.ModeBlock))+", for off "+text.HumanDuration(p.modeFor(apiclient.ModeOff)))
 	if len(c.Line.Words) == 0 && c.Attack != nil && c.Attack.App.Known {
 		f.fill("app", strconv.FormatInt(c.Attack.App.N, 10))
 	}
@@ -208,7 +211,7 @@ func modeForm(ctx context.Context, c *Call, f *Form) {
 	res, err := showMode(ctx, &shown)
 	if err != nil {
 		c.cfg.Log.Warn("read mode for a form", "account", c.Account.Name, "err", err)
-		res.Lines = []Text{Say("The service doesn't tell the present mode just now")}
+		res.Lines = []text.Text{text.New("The service doesn't tell the present mode just now")}
 	}
 	f.Intro = append(f.Intro, res.Lines...)
 }
@@ -224,20 +227,20 @@ func listOptions(context.Context, *Call) []Option {
 
 // The ways to mute, of which a form's first field chooses one.
 func muteForm(_ context.Context, c *Call, f *Form) {
-	f.Intro = append(f.Intro, Say("Incidents are told as ever. What still goes on at the end is told then. Fill in one of the first: an attack, a source or a type"))
+	f.Intro = append(f.Intro, text.New("Incidents are told as ever. What still goes on at the end is told then. Fill in one of the first: an attack, a source or a type"))
 	if c.Attack == nil {
 		f.oneOf = []string{"attack", "source", "type"}
 		return
 	}
 	f.Base = f.Base.With("attack", "") // it is implied: a source or a type goes before it
-	f.Intro[len(f.Intro)-1] = Say("Incidents are told as ever. What still goes on at the end is told then. Leave the first two empty to mute this attack alone")
+	f.Intro[len(f.Intro)-1] = text.New("Incidents are told as ever. What still goes on at the end is told then. Leave the first two empty to mute this attack alone")
 	f.drop("app")
 	f.relabel("source", "Everything from this address or range instead", "")
 	f.relabel("type", "Everything of this type instead", "")
 	if top, ok := c.Attack.topSource(); ok {
 		f.relabel("source", "Everything from this address or range instead", "as "+top.String()+", its top source")
 	}
-	f.relabel("type", "Everything of this type instead", "as "+Visible(c.Attack.Type, maxField))
+	f.relabel("type", "Everything of this type instead", "as "+text.Sanitize(c.Attack.Type, text.MaxField))
 }
 
 // find is the form's field of an argument; nil if it has none.
@@ -289,4 +292,6 @@ func (f *Form) value(arg string) string {
 }
 
 // misses reports whether a line names no source, and no attack whose top source it could be.
-func (l listing) misses(line Line) bool { return len(line.Words) == 0 && line.Keys["attack"] == "" }
+func (l listing) misses(line record.Line) bool {
+	return len(line.Words) == 0 && line.Keys["attack"] == ""
+}

@@ -14,6 +14,9 @@ import (
 	"golang.org/x/text/language/display"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // How many choices a form offers in one field, and how many applications: whoever has more types one.
@@ -39,7 +42,7 @@ func lengths(_ context.Context, c *Call) []Option {
 		3 * 24 * time.Hour, 7 * 24 * time.Hour, 14 * 24 * time.Hour, 30 * 24 * time.Hour,
 	} {
 		if d <= c.cfg.Policy.longest() {
-			options = append(options, Option{Value: durationText(d), Label: HumanDuration(d)})
+			options = append(options, Option{Value: grammar.DurationText(d), Label: text.HumanDuration(d)})
 		}
 	}
 	return options
@@ -51,7 +54,7 @@ func lengthsOrEver(ctx context.Context, c *Call) []Option {
 	if slices.Contains(c.cfg.Policy.SecondPerson, SecondForever) {
 		label = "forever: needs a second person"
 	}
-	return append(lengths(ctx, c), Option{Value: durationText(never), Label: label})
+	return append(lengths(ctx, c), Option{Value: grammar.DurationText(grammar.Never), Label: label})
 }
 
 // configuredApps are the applications that the configuration names; none without an account, or if they are too many.
@@ -80,8 +83,8 @@ func ongoingAttacks(ctx context.Context, c *Call) []Option {
 	slices.SortFunc(ids, func(x, y string) int { return cmp.Or(worstFirst(known[x], known[y]), cmp.Compare(x, y)) })
 	var options []Option
 	for _, id := range ids[:min(maxOptions, len(ids))] {
-		what := TypeName(Visible(known[id].Type, maxField))
-		if IsStorm(known[id].ID) {
+		what := TypeName(text.Sanitize(known[id].Type, text.MaxField))
+		if record.IsStorm(known[id].ID) {
 			what = "storm"
 		}
 		options = append(options, Option{Value: id, Label: fmt.Sprintf("%s %s: %s", id, what, Where(known[id]))})
@@ -101,7 +104,7 @@ func changesInForce(ctx context.Context, c *Call) []Option {
 	}
 	var options []Option
 	for _, ch := range all {
-		if ch.InForce(c.Now) && ch.Amends() == "" && !ch.superseded(all) && len(options) < maxOptions {
+		if ch.InForce(c.Now) && ch.Amends() == "" && !changeSuperseded(ch, all) && len(options) < maxOptions {
 			options = append(options, Option{Value: ch.ID, Label: ch.ID + " " + ch.Does})
 		}
 	}
@@ -134,7 +137,7 @@ func countries() []Option {
 	for a := 'A'; a <= 'Z'; a++ {
 		for b := 'A'; b <= 'Z'; b++ {
 			code := string([]rune{a, b})
-			if !isCountry(code) {
+			if !grammar.IsCountry(code) {
 				continue
 			}
 			name := code
@@ -155,14 +158,14 @@ func countries() []Option {
 
 // proxyKinds are the services that the service knows as proxies.
 func proxyKinds() []Option {
-	return named(proxies, map[string]string{
+	return named(grammar.Proxies, map[string]string{
 		"VPN": "VPN services", "SES": "search engines' robots", "PUB": "public proxies", "WEB": "web proxies", "TOR": "Tor exits",
 	})
 }
 
 // datacenterNames are the hosters that the service knows.
 func datacenterNames() []Option {
-	return named(datacenters, map[string]string{
+	return named(grammar.Datacenters, map[string]string{
 		"rackspace": "Rackspace", "tencent": "Tencent Cloud", "plusserver": "PlusServer", "ovh": "OVH", "oracle": "Oracle Cloud", "linode": "Linode", "ibm": "IBM Cloud",
 		"huawei": "Huawei Cloud", "hetzner": "Hetzner", "gce": "Google Cloud", "azure": "Microsoft Azure", "aws": "Amazon Web Services", "alibaba": "Alibaba Cloud",
 	})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/text"
 	"github.com/wafbot/wafbot/internal/tricks"
 )
 
@@ -16,8 +16,8 @@ import (
 func TestHostileTextIsTextAtATerminal(t *testing.T) {
 	t.Parallel()
 	for _, trick := range tricks.All() {
-		text := trick.Text
-		line := commands.Say("x", strings.Trim(text, "\n"), commands.Code(text), commands.Bold(text), commands.User(text), commands.Channel(text), commands.Link{Label: text, URL: text + "x"}, "y").In(time.UTC)
+		words := trick.Text
+		line := text.New("x", strings.Trim(words, "\n"), text.Code(words), text.Bold(words), text.User(words), text.Channel(words), text.Link{Label: words, URL: words + "x"}, "y").In(time.UTC)
 		require.NoError(t, tricks.Plain(line), trick.Tries)
 	}
 }
@@ -26,10 +26,10 @@ func TestHostileTextIsTextAtATerminal(t *testing.T) {
 func TestHostileTextIsTheSameInJSON(t *testing.T) {
 	t.Parallel()
 	for _, trick := range tricks.All() {
-		text, err := json.MarshalIndent(map[string]string{"a": trick.Text, trick.Text: "b"}, "", "  ")
+		words, err := json.MarshalIndent(map[string]string{"a": trick.Text, trick.Text: "b"}, "", "  ")
 		require.NoError(t, err)
-		seen := commands.SeenJSON(text)
+		seen := text.SeenJSON(words)
 		require.NoError(t, tricks.Lines(string(seen), tricks.Plain), trick.Tries)
-		require.JSONEq(t, string(text), string(seen), trick.Tries)
+		require.JSONEq(t, string(words), string(seen), trick.Tries)
 	}
 }

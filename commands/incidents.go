@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 func incidents() *Command {
 	return &Command{
-		Name: "incidents", Role: Viewer, AnyAccount: true, Flags: []string{"all"},
+		Name: "incidents", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
 		Summary: "the attacks that worked, the newest first",
 		Args:    []Arg{{Name: "since", Help: "how far back: 24h", Read: readDuration}, argPage},
 		Read: func(ctx context.Context, c *Call) (Result, error) {

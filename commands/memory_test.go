@@ -13,6 +13,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // ledger keeps changes as JSON, as the real one does, so that nobody can alter what is kept without saving it.
@@ -88,30 +89,30 @@ func (l *ledger) set(f func(l *ledger)) {
 	l.saves = 0
 }
 
-func (l *ledger) Changes(_ context.Context, account string) ([]commands.Change, error) {
+func (l *ledger) Changes(_ context.Context, account string) ([]record.Change, error) {
 	if l.fails(&l.readFail) {
 		return nil, errAway
 	}
-	return slices.DeleteFunc(l.all(), func(c commands.Change) bool { return c.Account != account }), nil
+	return slices.DeleteFunc(l.all(), func(c record.Change) bool { return c.Account != account }), nil
 }
 
-func (l *ledger) all() []commands.Change {
+func (l *ledger) all() []record.Change {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var all []commands.Change
+	var all []record.Change
 	for _, text := range l.changes {
-		var c commands.Change
+		var c record.Change
 		if err := json.Unmarshal([]byte(text), &c); err != nil {
 			panic(err)
 		}
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b commands.Change) int { return b.At.Compare(a.At) })
+	slices.SortFunc(all, func(a, b record.Change) int { return b.At.Compare(a.At) })
 	return all
 }
 
 // only is the one change there is. The caller holds mu.
-func (l *ledger) only() (ch commands.Change) {
+func (l *ledger) only() (ch record.Change) {
 	for _, text := range l.changes {
 		if err := json.Unmarshal([]byte(text), &ch); err != nil {
 			panic(err)
@@ -121,7 +122,7 @@ func (l *ledger) only() (ch commands.Change) {
 }
 
 // put keeps a change as it is. The caller holds mu.
-func (l *ledger) put(ch commands.Change) {
+func (l *ledger) put(ch record.Change) {
 	text, err := json.Marshal(ch)
 	if err != nil {
 		panic(err)
@@ -129,24 +130,24 @@ func (l *ledger) put(ch commands.Change) {
 	l.changes[ch.ID] = string(text)
 }
 
-func (l *ledger) change(id string) commands.Change {
+func (l *ledger) change(id string) record.Change {
 	for _, c := range l.all() {
 		if c.ID == id {
 			return c
 		}
 	}
-	return commands.Change{}
+	return record.Change{}
 }
 
-func (l *ledger) Effects(context.Context, string) (map[string]commands.Effect, error) {
+func (l *ledger) Effects(context.Context, string) (map[string]record.Efficacy, error) {
 	if l.fails(&l.readFail) {
 		return nil, errAway
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	effects := map[string]commands.Effect{}
+	effects := map[string]record.Efficacy{}
 	for id, text := range l.effects {
-		var e commands.Effect
+		var e record.Efficacy
 		if err := json.Unmarshal([]byte(text), &e); err != nil {
 			return nil, err
 		}
@@ -170,11 +171,11 @@ func (l *ledger) SaveEffects(_ context.Context, _ string, all []commands.Judged)
 	return nil
 }
 
-func (l *lock) SaveChanges(ctx context.Context, entry *commands.AuditEntry, all ...commands.Change) (n int64, err error) {
+func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, all ...record.Change) (n int64, err error) {
 	kept := map[string]any{}
 	for _, c := range all {
 		kept[c.ID] = c
-		if c.State == commands.StateBegun && c.Fault != "" {
+		if c.State == record.StateBegun && c.Fault != "" {
 			l.perhaps++
 		}
 	}
@@ -182,7 +183,7 @@ func (l *lock) SaveChanges(ctx context.Context, entry *commands.AuditEntry, all 
 		return 0, err
 	}
 	for _, c := range all {
-		l.lookAt(c.ID, c.LookAt())
+		l.lookAt(c.ID, ChangeLookAt(c))
 	}
 	if entry == nil {
 		return 0, nil
@@ -265,12 +266,12 @@ func (d *desk) read(key string, into any) error {
 	return nil
 }
 
-func (d *desk) Case(_ context.Context, account, attack string) (c commands.Case, err error) {
+func (d *desk) Case(_ context.Context, account, attack string) (c record.Triage, err error) {
 	err = d.read("case "+account+" "+attack, &c)
 	return c, err
 }
 
-func (d *desk) Cases(ctx context.Context, account string) (map[string]commands.Case, error) {
+func (d *desk) Cases(ctx context.Context, account string) (map[string]record.Triage, error) {
 	d.mu.Lock()
 	var attacks []string
 	for key := range d.kept {
@@ -279,7 +280,7 @@ func (d *desk) Cases(ctx context.Context, account string) (map[string]commands.C
 		}
 	}
 	d.mu.Unlock()
-	all := map[string]commands.Case{}
+	all := map[string]record.Triage{}
 	for _, attack := range attacks {
 		c, err := d.Case(ctx, account, attack)
 		if err != nil {
@@ -290,34 +291,36 @@ func (d *desk) Cases(ctx context.Context, account string) (map[string]commands.C
 	return all, nil
 }
 
-func (d *desk) Mutes(_ context.Context, account string) (all []commands.Mute, err error) {
+func (d *desk) Mutes(_ context.Context, account string) (all []record.Mute, err error) {
 	err = d.read("mutes "+account, &all)
 	return all, err
 }
 
-func (l *lock) SaveCase(ctx context.Context, attack string, c commands.Case) error {
+func (l *lock) SaveCase(ctx context.Context, attack string, c record.Triage) error {
 	return l.write(ctx, l.kept, map[string]any{"case acme " + attack: c})
 }
 
-func (l *lock) SaveTied(ctx context.Context, t commands.Tied) error { return l.ties.SaveTied(ctx, t) }
+func (l *lock) SaveTied(ctx context.Context, t record.PermissionLoss) error {
+	return l.ties.SaveTied(ctx, t)
+}
 
-func (l *lock) SaveDrill(ctx context.Context, d commands.Drill) error {
+func (l *lock) SaveDrill(ctx context.Context, d record.Drill) error {
 	return l.write(ctx, l.kept, map[string]any{"drill acme": d})
 }
 
-func (d *desk) Drill(_ context.Context, account string) (drill commands.Drill, err error) {
+func (d *desk) Drill(_ context.Context, account string) (drill record.Drill, err error) {
 	err = d.read("drill "+account, &drill)
 	return drill, err
 }
 
 func (d *desk) Serving(context.Context) (int, error) { return d.serving, nil }
 
-func (l *lock) SaveMutes(ctx context.Context, all []commands.Mute, attacks ...string) error {
+func (l *lock) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
 	l.redrawn = append(l.redrawn, attacks...)
 	return l.write(ctx, l.kept, map[string]any{"mutes acme": all})
 }
 
-func (l *lock) SaveProtected(ctx context.Context, all []commands.Protected, attacks ...string) error {
+func (l *lock) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
 	l.redrawn = append(l.redrawn, attacks...)
 	return l.write(ctx, l.kept, map[string]any{"protected acme": all})
 }
@@ -327,7 +330,7 @@ func (l *lock) SaveLocked(ctx context.Context, at time.Time) error {
 }
 
 // Scene is put together from what was saved, and what the poller counted.
-func (d *desk) Scene(_ context.Context, account string) (s commands.Scene, err error) {
+func (d *desk) Scene(_ context.Context, account string) (s record.AccountContext, err error) {
 	err = errors.Join(d.read("protected "+account, &s.Protected), d.read("locked "+account, &s.Locked), d.read("seen "+account, &s.Seen), d.read("mutes "+account, &s.Mutes))
 	return s, err
 }
@@ -370,12 +373,12 @@ func (l *lock) write(ctx context.Context, where map[string]string, values map[st
 // auditLog numbers entries.
 type auditLog struct {
 	mu      sync.Mutex
-	entries []commands.AuditEntry
+	entries []record.AuditEntry
 	counter int64
 	fail    bool
 }
 
-func (a *auditLog) Append(_ context.Context, e commands.AuditEntry) (int64, error) {
+func (a *auditLog) Append(_ context.Context, e record.AuditEntry) (int64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.fail {
@@ -387,16 +390,16 @@ func (a *auditLog) Append(_ context.Context, e commands.AuditEntry) (int64, erro
 	return e.N, nil
 }
 
-func (a *auditLog) Entries(_ context.Context, account string, since time.Time) ([]commands.AuditEntry, error) {
+func (a *auditLog) Entries(_ context.Context, account string, since time.Time) ([]record.AuditEntry, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.fail {
 		return nil, errAway
 	}
-	var found []commands.AuditEntry
+	var found []record.AuditEntry
 	for _, e := range slices.Backward(a.entries) {
 		if e.Line == unreadable {
-			return nil, commands.ErrBadEntry
+			return nil, record.ErrBadEntry
 		}
 		if e.Account == account && !e.At.Before(since) {
 			found = append(found, e)
@@ -405,16 +408,16 @@ func (a *auditLog) Entries(_ context.Context, account string, since time.Time) (
 	return found, nil
 }
 
-func (a *auditLog) Trail(_ context.Context, account string, since time.Time) iter.Seq2[commands.AuditEntry, error] {
-	return func(yield func(commands.AuditEntry, error) bool) {
+func (a *auditLog) Trail(_ context.Context, account string, since time.Time) iter.Seq2[record.AuditEntry, error] {
+	return func(yield func(record.AuditEntry, error) bool) {
 		if a.fails() {
-			yield(commands.AuditEntry{}, errAway)
+			yield(record.AuditEntry{}, errAway)
 			return
 		}
 		for _, e := range a.all() {
 			var err error
 			if e.Line == unreadable {
-				e, err = commands.AuditEntry{N: e.N}, commands.ErrBadEntry
+				e, err = record.AuditEntry{N: e.N}, record.ErrBadEntry
 			}
 			if (err != nil || e.Account == account && !e.At.Before(since)) && !yield(e, err) {
 				return
@@ -441,7 +444,7 @@ func (a *auditLog) fails() bool {
 	return a.fail
 }
 
-func (a *auditLog) all() []commands.AuditEntry {
+func (a *auditLog) all() []record.AuditEntry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.entries)
@@ -465,7 +468,7 @@ type members struct {
 
 func newMembers() *members {
 	m := &members{full: map[string]string{"U5NOBODY": "Nobody"}}
-	for _, a := range []commands.Actor{ann, bob, root, eve} {
+	for _, a := range []record.Actor{ann, bob, root, eve} {
 		m.full[a.ID] = a.Name
 	}
 	return m
@@ -481,7 +484,7 @@ func (m *members) Member(_ context.Context, team, user string) (string, bool, er
 	return name, ok && team == "T1", nil
 }
 
-func (m *members) add(who commands.Actor) {
+func (m *members) add(who record.Actor) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.full[who.ID] = who.Name

@@ -8,10 +8,13 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // lookAgain reads back what a call of unknown outcome did, at once and after each wait; never found, it is sent once more, unless it was asked too long ago.
-func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *Change, step *Step) error {
+func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *record.Change, step *record.Step) error {
 	for _, wait := range []time.Duration{0, r.cfg.ReadBack[0], r.cfg.ReadBack[1]} {
 		if err := pause(ctx, wait); err != nil {
 			return fmt.Errorf("%w: %w", errUnknown, err)
@@ -24,8 +27,8 @@ func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *Change, step *Step)
 			return nil
 		}
 	}
-	if c.Now.Sub(ch.At) > stale && !ch.partly() {
-		return guarded(Say("it was asked at ", ch.At, ", over ", HumanDuration(stale), " ago, and nothing of it was done. Ask again if it is still wanted"))
+	if c.Now.Sub(ch.At) > stale && !ch.Partly() {
+		return refusal.Guarded(text.New("it was asked at ", ch.At, ", over ", text.HumanDuration(stale), " ago, and nothing of it was done. Ask again if it is still wanted"))
 	}
 	step.Again = true
 	if _, err := c.save(ctx, nil, *ch); err != nil {
@@ -39,8 +42,8 @@ func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *Change, step *Step)
 
 // dropDouble takes back a rule that was sent twice and made twice: the first may have been on its way all the time. One that shows later still
 // is taken back with the change.
-func (r *Runner) dropDouble(ctx context.Context, c *Call, ch Change, step *Step) error {
-	if step.Kind != CreateRule {
+func (r *Runner) dropDouble(ctx context.Context, c *Call, ch record.Change, step *record.Step) error {
+	if step.Kind != record.CreateRule {
 		return nil
 	}
 	_ = pause(ctx, r.cfg.ReadBack[1]) // after a stop the look fails by itself
@@ -63,14 +66,14 @@ func (r *Runner) dropDouble(ctx context.Context, c *Call, ch Change, step *Step)
 }
 
 // readBack looks whether a step that was sent has taken place.
-func (r *Runner) readBack(ctx context.Context, a *Account, ch Change, step *Step) (bool, error) {
+func (r *Runner) readBack(ctx context.Context, a *Account, ch record.Change, step *record.Step) (bool, error) {
 	switch step.Kind {
-	case AddEntry, DeleteEntry:
+	case record.AddEntry, record.DeleteEntry:
 		entries, err := collect(a.API.IPRules(ctx, apiclient.IPRuleFilter{List: step.Entry.List}))
 		if err != nil {
 			return false, err
 		}
-		if step.Kind == DeleteEntry {
+		if step.Kind == record.DeleteEntry {
 			return !slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return unchanged(e, *step.Entry) }), nil
 		}
 		i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool {
@@ -80,7 +83,7 @@ func (r *Runner) readBack(ctx context.Context, a *Account, ch Change, step *Step
 			step.ID = entries[i].ID
 		}
 		return i >= 0, nil
-	case CreateRule:
+	case record.CreateRule:
 		ids, err := equalRules(ctx, a, *step.Rule)
 		i := slices.IndexFunc(ids, func(id int64) bool { return !slices.Contains(step.Equal, id) })
 		if i >= 0 {
@@ -93,12 +96,12 @@ func (r *Runner) readBack(ctx context.Context, a *Account, ch Change, step *Step
 
 // ours reports whether an entry is the one that the step made: by its reason, which begins with the change's id,
 // or, of one that was put back or prolonged, is the one it had before.
-func ours(e apiclient.IPRule, ch Change, step Step) bool {
+func ours(e apiclient.IPRule, ch record.Change, step record.Step) bool {
 	return sameSource(e, *step.Entry) && (namedBy(e, ch) || e.Reason == step.Entry.Reason)
 }
 
 // namedBy reports whether an entry's reason names the change.
-func namedBy(e apiclient.IPRule, ch Change) bool {
+func namedBy(e apiclient.IPRule, ch record.Change) bool {
 	return strings.HasPrefix(e.Reason, reasonPrefix(ch.ID))
 }
 

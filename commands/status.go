@@ -4,11 +4,13 @@ import (
 	"context"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 func status() *Command {
 	return &Command{
-		Name: "status", Role: Viewer, AnyAccount: true, Flags: []string{"all"},
+		Name: "status", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
 		Summary: "what burns now, who is on it, what waits, and what is in force",
 		Args:    []Arg{argPage},
 		Read:    readStatus,
@@ -24,7 +26,7 @@ func readStatus(ctx context.Context, c *Call) (Result, error) {
 	}
 	home := &Home{Accounts: all, Who: c.Actor, Role: c.Role, Policy: c.cfg.Policy, Trouble: c.cfg.Policy.brokenSources(), Now: c.Now}
 	res.Lines = append(res.Lines, home.Trouble...)
-	res.Lines = append(res.Lines, Say("wafbot is ", c.cfg.Policy.Describe()))
+	res.Lines = append(res.Lines, text.New("wafbot is ", c.cfg.Policy.Describe()))
 	res.Data, res.Home = all, home
 	return pages.finish(res)
 }
@@ -43,17 +45,17 @@ func (c *Call) overviews(ctx context.Context) []Overview {
 	return all
 }
 
-func (c *Call) statusLines(pages *pager, o Overview) []Text {
-	lines := []Text{o.burningHead()}
+func (c *Call) statusLines(pages *pager, o Overview) []text.Text {
+	lines := []text.Text{o.burningHead()}
 	for _, row := range o.Storms {
-		lines = append(lines, Say("• ", o.stormRow(row, c.Now)))
+		lines = append(lines, text.New("• ", o.stormRow(row, c.Now)))
 	}
 	if len(o.Ongoing) > 0 {
-		lines = append(lines, pages.part(len(o.Ongoing), func(i int) Text { return o.burningLine(o.Ongoing[i], c.Now) })...)
+		lines = append(lines, pages.part(len(o.Ongoing), func(i int) text.Text { return o.burningLine(o.Ongoing[i], c.Now) })...)
 	}
 	desk := o.deskLines()
-	lines = append(lines, pages.part(len(desk), func(i int) Text { return desk[i] })...)
+	lines = append(lines, pages.part(len(desk), func(i int) text.Text { return desk[i] })...)
 	lines = append(lines, o.troubleLines(c.Now)...)
 	lines = append(lines, o.forceHead())
-	return append(lines, pages.part(len(o.InForce), func(i int) Text { return o.forceLine(o.InForce[i], c.Now) })...)
+	return append(lines, pages.part(len(o.InForce), func(i int) text.Text { return o.forceLine(o.InForce[i], c.Now) })...)
 }

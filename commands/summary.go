@@ -6,6 +6,10 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // shift is how far a hand-over looks back when the line doesn't say, and how far ahead.
@@ -13,7 +17,7 @@ const shift = 10 * time.Hour
 
 func summary() *Command {
 	return &Command{
-		Name: "summary", Role: Viewer,
+		Name: "summary", Role: record.Viewer,
 		Summary: "hand over: what goes on, what is in force and until when, and what happened",
 		Args:    []Arg{{Name: "since", Help: "how far back: 10h", Read: readDuration}},
 		Example: "summary since=12h",
@@ -33,11 +37,11 @@ type Summary struct {
 	Others    []apiclient.IPRule `json:"others,omitempty"` // on the denylist since then, and not by wafbot
 	Unread    string             `json:"unread,omitempty"` // for people: why Others is unknown, and Blocked perhaps not all
 	Undone    []Undone           `json:"undone,omitempty"`
-	Blind     []Spell            `json:"blind,omitempty"`
+	Blind     []record.Outage    `json:"blind,omitempty"`
 	Notes     []NoteOn           `json:"notes,omitempty"`
 	Policy    Policy             `json:"-"`
-	Role      Role               `json:"-"` // of who sees it: what he may not do has no button
-	Who       Actor              `json:"-"`
+	Role      record.Role        `json:"-"` // of who sees it: what he may not do has no button
+	Who       record.Actor       `json:"-"`
 }
 
 // BlockWindow is a time in which an application blocked, or was off, so that no incident could be registered on it.
@@ -50,29 +54,29 @@ type BlockWindow struct {
 
 // Undone is a change that somebody took back.
 type Undone struct {
-	Change Change `json:"change"`
-	Why    string `json:"why,omitempty"` // as given
+	Change record.Change `json:"change"`
+	Why    string        `json:"why,omitempty"` // as given
 }
 
 // NoteOn is a note with the attack that it is about.
 type NoteOn struct {
 	Attack string `json:"attack"`
-	Note
+	record.Note
 }
 
 func readSummary(ctx context.Context, c *Call) (Result, error) {
 	back := shift
 	if since := c.Line.Keys["since"]; since != "" {
 		var err error
-		if back, err = parseDuration(since); err != nil {
+		if back, err = grammar.ParseDuration(since); err != nil {
 			return Result{}, err
 		}
-		if back == never {
-			return Result{}, usage(Say(Code("since="), " needs an end: ", Code("12h")))
+		if back == grammar.Never {
+			return Result{}, refusal.Usage(text.New(text.Code("since="), " needs an end: ", text.Code("12h")))
 		}
 	}
 	s := c.summary(ctx, c.Now.Add(-back))
-	parts := s.Parts(c.Actor.Via != ViaCLI)
+	parts := s.Parts(c.Actor.Via != record.ViaCLI)
 	return Result{Account: c.Account.Name, Lines: partLines(parts), Parts: parts, Data: s}, nil
 }
 
@@ -111,8 +115,8 @@ func (s *Summary) countAttacks(seen seen) {
 			continue
 		}
 		s.Attacks++
-		id := AttackID(s.Account, attack.ID)
-		acted := slices.ContainsFunc(seen.changes, func(ch Change) bool { return ch.AttackID == id })
+		id := record.AttackID(s.Account, attack.ID)
+		acted := slices.ContainsFunc(seen.changes, func(ch record.Change) bool { return ch.AttackID == id })
 		if attack.Status() == apiclient.StatusBlocked && !acted && seen.cases[id].Owner == nil {
 			s.Alone++
 		}
@@ -122,11 +126,11 @@ func (s *Summary) countAttacks(seen seen) {
 // happened finds what people did: what they took back and why, what they noted, and when an application blocked because of them.
 func (s *Summary) happened(seen seen) {
 	for _, ch := range seen.changes {
-		if ch.State != StateUndone || ch.Amends() != "" || ch.EndedAt.Before(s.Since) || ch.EndedBy == nil || ch.EndedBy.Via == ViaClock {
+		if ch.State != record.StateUndone || ch.Amends() != "" || ch.EndedAt.Before(s.Since) || ch.EndedBy == nil || ch.EndedBy.Via == record.ViaClock {
 			continue
 		}
 		u := Undone{Change: ch}
-		if i := slices.IndexFunc(seen.changes, func(by Change) bool { return by.Undoes == ch.ID }); i >= 0 {
+		if i := slices.IndexFunc(seen.changes, func(by record.Change) bool { return by.Undoes == ch.ID }); i >= 0 {
 			u.Why = seen.changes[i].Reason
 		}
 		s.Undone = append(s.Undone, u)
@@ -159,7 +163,7 @@ func (c *Call) byOthers(ctx context.Context, s *Summary, seen seen) error {
 		return err
 	}
 	s.Others = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool {
-		ours := slices.ContainsFunc(seen.changes, func(ch Change) bool { return namedBy(e, ch) })
+		ours := slices.ContainsFunc(seen.changes, func(ch record.Change) bool { return namedBy(e, ch) })
 		return ours || e.Created.Before(s.Since) || !e.Expires.IsZero() && !e.Expires.After(c.Now)
 	})
 	slices.SortFunc(s.Others, func(x, y apiclient.IPRule) int { return y.Created.Compare(x.Created) })

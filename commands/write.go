@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // How long, and how often, it is tried to write down what was sent after the lock was lost.
@@ -59,7 +62,7 @@ func (r *Runner) write(held context.Context, c *Call) (Result, error) {
 func (r *Runner) late(c *Call) bool { return !c.At.IsZero() && c.Now.Sub(c.At) > stale }
 
 func tooLate(c *Call) error {
-	return guarded(Say("that was asked at ", c.At, ", over ", HumanDuration(stale), " ago: nothing was done. Ask again if it is still wanted"))
+	return refusal.Guarded(text.New("that was asked at ", c.At, ", over ", text.HumanDuration(stale), " ago: nothing was done. Ask again if it is still wanted"))
 }
 
 // pause waits, unless the context ends first.

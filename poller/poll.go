@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // rememberEvery is how often Memory hears of polls without news. After a restart the time since is read once more,
@@ -112,7 +113,7 @@ func (p *Poller) load(ctx context.Context) error {
 	defer p.mu.Unlock()
 	p.shown = maps.Clone(m.Shown)
 	if p.shown == nil {
-		p.shown = map[string]Shown{}
+		p.shown = map[string]record.AttackState{}
 	}
 	p.latest = make(map[string]*sighting, len(p.shown))
 	for id, s := range p.shown {

@@ -19,6 +19,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -116,7 +117,7 @@ func (a *app) account(cfg Account) (bot.Account, error) {
 }
 
 // Wake implements poller.Teller: it passes news on to the bot, which is put together after the pollers.
-func (a *app) Wake(account string, news []poller.News) { a.bot.Wake(account, news) }
+func (a *app) Wake(account string, news []record.Event) { a.bot.Wake(account, news) }
 
 // titles looks the titles of vulnerabilities up, each once.
 func titles(api *apiclient.Client, log *slog.Logger) func(context.Context, string) (string, bool) {
@@ -159,11 +160,11 @@ func (a *app) health(account string) (commands.HealthNow, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
 	good, blind, err := a.store.Watched(ctx, account)
-	return commands.HealthNow{LastGood: good, Failing: blind.Why, Since: blind.Since}, err == nil && !good.IsZero()
+	return commands.HealthNow{LastGood: good, Failing: blind.Why, Since: blind.From}, err == nil && !good.IsZero()
 }
 
 // follow has this replica, if it tends the account, show at once what a change did.
-func (a *app) follow(_ context.Context, ch commands.Change) {
+func (a *app) follow(_ context.Context, ch record.Change) {
 	if p, ok := a.pollers[ch.Account]; ok {
 		p.Refresh()
 		a.effects[ch.Account].Again()
@@ -176,22 +177,22 @@ func (a *app) follow(_ context.Context, ch commands.Change) {
 
 // following is the news of a change that was written down: every one that came to an end is told. Of one that was taken back the undo tells,
 // which is a change of its own, unless nothing of it was left. What could not be ended when it was due is tried each minute, which is not told each minute.
-func (a *app) following(ch commands.Change) []poller.News {
-	unfinished := ch.State == commands.StateBegun && ch.Fault == ""
-	toldElsewhere := ch.State == commands.StateFailed && ch.Actor.Via == commands.ViaClock
-	if unfinished || toldElsewhere || ch.State == commands.StateUndone && !ch.Gone {
+func (a *app) following(ch record.Change) []record.Event {
+	unfinished := ch.State == record.StateBegun && ch.Fault == ""
+	toldElsewhere := ch.State == record.StateFailed && ch.Actor.Via == record.ViaClock
+	if unfinished || toldElsewhere || ch.State == record.StateUndone && !ch.Gone {
 		return nil
 	}
-	return []poller.News{bot.Announcement(ch, a.configured(ch.Account).Channel)}
+	return []record.Event{bot.Announcement(ch, a.configured(ch.Account).Channel)}
 }
 
 // announce has news told that no poll found.
-func (a *app) announce(ctx context.Context, n poller.News) {
+func (a *app) announce(ctx context.Context, n record.Event) {
 	if err := a.store.Announce(ctx, n); err != nil {
 		a.log.Error("announce news", "account", n.Account, "reason", n.Reason, "err", err)
 		return
 	}
-	a.bot.Wake(n.Account, []poller.News{n})
+	a.bot.Wake(n.Account, []record.Event{n})
 }
 
 // configured is the configuration of an account.
@@ -223,9 +224,9 @@ func (c *Config) policy() commands.Policy {
 }
 
 func (c *Config) roles() (commands.Roles, error) {
-	r := commands.Roles{Viewers: c.Policy.Viewers, Responders: c.Policy.Responders, Admins: c.Policy.Admins, Terminal: map[string]commands.Role{}}
+	r := commands.Roles{Viewers: c.Policy.Viewers, Responders: c.Policy.Responders, Admins: c.Policy.Admins, Terminal: map[string]record.Role{}}
 	for user, name := range c.Policy.Terminal {
-		role, ok := commands.ParseRole(name)
+		role, ok := record.ParseRole(name)
 		if !ok {
 			return r, fmt.Errorf("policy.terminal: %q is no role", name)
 		}

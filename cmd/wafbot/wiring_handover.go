@@ -6,7 +6,7 @@ import (
 
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // tookOver calls those who were on attacks that somebody took over all at once.
@@ -50,7 +50,7 @@ func (a *app) handOver(ctx context.Context, account string) {
 		if !due.Equal(last) && time.Since(due) < bot.SummaryLate {
 			news := bot.SummaryDue(account, cfg.Channel, due)
 			if err := a.store.Announce(ctx, news); err == nil {
-				a.bot.Wake(account, []poller.News{news})
+				a.bot.Wake(account, []record.Event{news})
 				last = due
 			} else {
 				a.log.Warn("announce hand-over", "account", account, "err", err)

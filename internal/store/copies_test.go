@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -59,7 +60,7 @@ var counts = map[string]func(ctx context.Context, s *store.Store) error{
 	},
 	"Announce": func(ctx context.Context, s *store.Store) error { return s.Announce(ctx, news("n3", "x:1")) },
 	"Outdated": func(ctx context.Context, s *store.Store) error {
-		return s.Outdated(ctx, "acme", "a1", commands.UrgentState)
+		return s.Outdated(ctx, "acme", "a1", record.UrgentState)
 	},
 	"Restore": func(ctx context.Context, s *store.Store) error {
 		return beginWith(ctx, s, "beta", store.Recalled{Epoch: store.NewEpoch()})
@@ -70,7 +71,7 @@ var counts = map[string]func(ctx context.Context, s *store.Store) error{
 			return err
 		}
 		defer l.Unlock()
-		return saveChange(ctx, l, commands.Change{ID: "c1", Account: "acme", AttackID: "a1"})
+		return saveChange(ctx, l, record.Change{ID: "c1", Account: "acme", AttackID: "a1"})
 	},
 }
 

@@ -1,4 +1,4 @@
-package commands
+package grammar
 
 import (
 	"net/netip"
@@ -8,7 +8,17 @@ import (
 	"github.com/go-playground/validator/v10"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/text"
 )
+
+// holds reports whether an entry for t is for a source.
+func (t Target) Holds(source apiclient.Source) bool {
+	if t.Kind == apiclient.KindCountry {
+		return strings.EqualFold(t.Value, source.Country)
+	}
+	return t.Kind == apiclient.KindRange && t.Prefix.Contains(source.IP)
+}
 
 // Target is what a list entry is about.
 type Target struct {
@@ -18,73 +28,73 @@ type Target struct {
 }
 
 var (
-	proxies     = []string{"VPN", "SES", "PUB", "WEB", "TOR"}
-	datacenters = []string{"rackspace", "tencent", "plusserver", "ovh", "oracle", "linode", "ibm", "huawei", "hetzner", "gce", "azure", "aws", "alibaba"}
+	Proxies     = []string{"VPN", "SES", "PUB", "WEB", "TOR"}
+	Datacenters = []string{"rackspace", "tencent", "plusserver", "ovh", "oracle", "linode", "ibm", "huawei", "hetzner", "gce", "azure", "aws", "alibaba"}
 	validate    = validator.New()
 )
 
 // isCountry reports whether ISO 3166 lists a country by these two letters.
-func isCountry(code string) bool { return validate.Var(code, "iso3166_1_alpha2") == nil }
+func IsCountry(code string) bool { return validate.Var(code, "iso3166_1_alpha2") == nil }
 
 // parseTarget reads an address, a CIDR, country:FR, proxy:TOR or datacenter:aws.
-func parseTarget(word string) (Target, error) {
+func ParseTarget(word string) (Target, error) {
 	kind, value, ok := strings.Cut(word, ":")
 	switch kind = strings.ToLower(kind); {
 	case ok && kind == "country":
 		value = strings.ToUpper(value)
-		if !isCountry(value) {
-			return Target{}, usage(Say(typed(word), " is no country: write its two letters as ISO 3166 has them, as ", Code("country:FR")))
+		if !IsCountry(value) {
+			return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no country: write its two letters as ISO 3166 has them, as ", text.Code("country:FR")))
 		}
 		return Target{Kind: apiclient.KindCountry, Value: value}, nil
 	case ok && kind == "proxy":
 		value = strings.ToUpper(value)
-		if !slices.Contains(proxies, value) {
-			return Target{}, usage(Say(typed(word), " is no kind of proxy: one of ", strings.Join(proxies, ", ")))
+		if !slices.Contains(Proxies, value) {
+			return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no kind of proxy: one of ", strings.Join(Proxies, ", ")))
 		}
 		return Target{Kind: apiclient.KindProxy, Value: value}, nil
 	case ok && kind == "datacenter":
 		value = strings.ToLower(value)
-		if !slices.Contains(datacenters, value) {
-			return Target{}, usage(Say(typed(word), " is no data center: one of ", strings.Join(datacenters, ", ")))
+		if !slices.Contains(Datacenters, value) {
+			return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no data center: one of ", strings.Join(Datacenters, ", ")))
 		}
 		return Target{Kind: apiclient.KindDatacenter, Value: value}, nil
 	}
-	return parseRange(word)
+	return ParseRange(word)
 }
 
-func parseRange(word string) (Target, error) {
+func ParseRange(word string) (Target, error) {
 	prefix, err := netip.ParsePrefix(word)
 	if err != nil {
 		addr, err := netip.ParseAddr(word)
 		if strings.Contains(word, ",") {
-			return Target{}, usage(Say(typed(word), " is no source: write several with spaces between them, without commas"))
+			return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no source: write several with spaces between them, without commas"))
 		}
 		if err != nil || addr.Zone() != "" {
-			return Target{}, usage(Say(typed(word), " is no source: write an address, a range as ", Code("203.0.113.0/24"), ", ",
-				Code("country:FR"), ", ", Code("proxy:TOR"), " or ", Code("datacenter:aws")))
+			return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no source: write an address, a range as ", text.Code("203.0.113.0/24"), ", ",
+				text.Code("country:FR"), ", ", text.Code("proxy:TOR"), " or ", text.Code("datacenter:aws")))
 		}
 		addr = addr.Unmap()
-		return rangeOf(netip.PrefixFrom(addr, addr.BitLen())), nil
+		return RangeOf(netip.PrefixFrom(addr, addr.BitLen())), nil
 	}
-	prefix = unmap(prefix)
+	prefix = Unmap(prefix)
 	if prefix.Masked() != prefix {
-		return Target{}, usage(Say(typed(word), " has bits set behind the prefix: did you mean ", Code(prefix.Masked().String()), " or ", Code(prefix.Addr().String()), "?"))
+		return Target{}, refusal.Usage(text.New(refusal.Typed(word), " has bits set behind the prefix: did you mean ", text.Code(prefix.Masked().String()), " or ", text.Code(prefix.Addr().String()), "?"))
 	}
 	if mapped := netip.MustParsePrefix("::ffff:0:0/96"); mapped.Overlaps(prefix) {
-		return Target{}, usage(Say(typed(word), " holds all of IPv4 as IPv6 writes it: write IPv4 ranges as such"))
+		return Target{}, refusal.Usage(text.New(refusal.Typed(word), " holds all of IPv4 as IPv6 writes it: write IPv4 ranges as such"))
 	}
-	return rangeOf(prefix), nil
+	return RangeOf(prefix), nil
 }
 
 // unmap makes an IPv4 range of one written as v4-mapped IPv6, which would slip through every guard otherwise.
-func unmap(p netip.Prefix) netip.Prefix {
+func Unmap(p netip.Prefix) netip.Prefix {
 	if p.Addr().Is4In6() && p.Bits() >= 96 {
 		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 	}
 	return p
 }
 
-func rangeOf(p netip.Prefix) Target { return Target{Kind: apiclient.KindRange, Prefix: p} }
+func RangeOf(p netip.Prefix) Target { return Target{Kind: apiclient.KindRange, Prefix: p} }
 
 // String is the target as the grammar writes it; a range of one address is that address.
 func (t Target) String() string {
@@ -103,9 +113,9 @@ func (t Target) String() string {
 }
 
 // targetsOf is what an entry is about; an entry of several values is about several targets.
-func targetsOf(e apiclient.IPRule) []Target {
+func TargetsOf(e apiclient.IPRule) []Target {
 	if e.Kind == apiclient.KindRange {
-		return []Target{rangeOf(e.Subnet)}
+		return []Target{RangeOf(e.Subnet)}
 	}
 	var ts []Target
 	for _, v := range e.Values {
@@ -115,7 +125,7 @@ func targetsOf(e apiclient.IPRule) []Target {
 }
 
 // covers reports whether an entry for t also holds for other.
-func (t Target) covers(other Target) bool {
+func (t Target) Covers(other Target) bool {
 	if t.Kind != other.Kind {
 		return false
 	}
@@ -126,6 +136,6 @@ func (t Target) covers(other Target) bool {
 }
 
 // overlaps reports whether some address is in both.
-func (t Target) overlaps(p netip.Prefix) bool {
-	return t.Kind == apiclient.KindRange && t.Prefix.Overlaps(unmap(p))
+func (t Target) Overlaps(p netip.Prefix) bool {
+	return t.Kind == apiclient.KindRange && t.Prefix.Overlaps(Unmap(p))
 }

@@ -1,4 +1,4 @@
-package commands
+package record
 
 import (
 	"fmt"
@@ -34,16 +34,16 @@ func (l Line) String() string {
 
 // quote writes a word so that Parse reads it back; an object that looks like a key or a flag is quoted too.
 func quote(w string, object bool) string {
-	_, _, isKey := cutKey(w)
-	_, isFlag := cutFlag(w)
-	special := w == "" || object && (isKey || isFlag) || strings.ContainsFunc(w, func(r rune) bool { return unicode.IsSpace(r) || escapable(r) })
+	_, _, isKey := CutKey(w)
+	_, isFlag := CutFlag(w)
+	special := w == "" || object && (isKey || isFlag) || strings.ContainsFunc(w, func(r rune) bool { return unicode.IsSpace(r) || Escapable(r) })
 	if !special {
 		return w
 	}
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, r := range w {
-		if _, isQuote := closing(r); isQuote || r == '\\' {
+		if _, isQuote := ClosingQuotes(r); isQuote || r == '\\' {
 			b.WriteByte('\\')
 		}
 		b.WriteRune(r)
@@ -73,7 +73,7 @@ func (l Line) With(key, value string) Line {
 }
 
 // cutFlag reads "--all", also with the single dash that a phone makes of two.
-func cutFlag(word string) (flag string, ok bool) {
+func CutFlag(word string) (flag string, ok bool) {
 	for _, dash := range []string{"--", "—", "–"} {
 		if rest, ok := strings.CutPrefix(word, dash); ok && isName(rest) {
 			return strings.ToLower(rest), true
@@ -83,7 +83,7 @@ func cutFlag(word string) (flag string, ok bool) {
 }
 
 // cutKey reads "for=4h". What stands before the sign must look like a key, so that a URL with a query stays an object.
-func cutKey(word string) (key, value string, ok bool) {
+func CutKey(word string) (key, value string, ok bool) {
 	key, value, ok = strings.Cut(word, "=")
 	if !ok || !isName(key) {
 		return "", "", false
@@ -101,7 +101,7 @@ func isName(s string) bool {
 }
 
 // closing tells which quote ends which; phones curl them.
-func closing(r rune) (string, bool) {
+func ClosingQuotes(r rune) (string, bool) {
 	switch r {
 	case '"', '“', '”', '„', '«', '»':
 		return "\"“”«»", true
@@ -112,7 +112,7 @@ func closing(r rune) (string, bool) {
 }
 
 // escapable are the characters before which a backslash is dropped; before others it is one, as regular expressions want.
-func escapable(r rune) bool {
-	_, quote := closing(r)
+func Escapable(r rune) bool {
+	_, quote := ClosingQuotes(r)
 	return quote || r == '\\' || unicode.IsSpace(r)
 }

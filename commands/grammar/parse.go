@@ -1,10 +1,15 @@
-package commands
+// Package grammar reads a line of text: words, keys and flags, durations, targets, and what was probably meant.
+package grammar
 
 import (
 	"errors"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // maxLine bounds a line, in bytes: Slack allows less, the terminal more.
@@ -12,19 +17,19 @@ const maxLine = 1 << 16
 
 // Parse reads a line of the grammar: quotes as in a shell, keys in any order, and the dashes and quotes that phones make of ours.
 // It knows no verbs: Runner.Do looks them up. Parse(l.String()) equals l.
-func Parse(line string) (Line, error) {
+func Parse(line string) (record.Line, error) {
 	if len(line) > maxLine {
-		return Line{}, usage(Say("that line is over 64 kB long"))
+		return record.Line{}, refusal.Usage(text.New("that line is over 64 kB long"))
 	}
 	tokens, err := split(line)
 	if err != nil {
-		return Line{}, usage(Say(err.Error()))
+		return record.Line{}, refusal.Usage(text.New(err.Error()))
 	}
 	return fromTokens(tokens)
 }
 
 // ParseArgs reads a line that a shell has split already.
-func ParseArgs(args []string) (Line, error) {
+func ParseArgs(args []string) (record.Line, error) {
 	tokens := make([]token, len(args))
 	for i, a := range args {
 		tokens[i] = token{text: a}
@@ -32,11 +37,11 @@ func ParseArgs(args []string) (Line, error) {
 	return fromTokens(tokens)
 }
 
-func fromTokens(tokens []token) (Line, error) {
+func fromTokens(tokens []token) (record.Line, error) {
 	if len(tokens) == 0 {
-		return Line{Name: "status"}, nil
+		return record.Line{Name: "status"}, nil
 	}
-	l := Line{Name: strings.ToLower(tokens[0].text)}
+	l := record.Line{Name: strings.ToLower(tokens[0].text)}
 	for _, t := range tokens[1:] {
 		key, value, isKey := t.key()
 		switch flag, isFlag := t.flag(); {
@@ -46,7 +51,7 @@ func fromTokens(tokens []token) (Line, error) {
 			}
 		case isKey:
 			if _, twice := l.Keys[key]; twice {
-				return Line{}, usage(Say(Code(key+"="), " is given twice"))
+				return record.Line{}, refusal.Usage(text.New(text.Code(key+"="), " is given twice"))
 			}
 			if l.Keys == nil {
 				l.Keys = map[string]string{}
@@ -70,14 +75,14 @@ func (t token) flag() (string, bool) {
 	if t.quoted {
 		return "", false
 	}
-	return cutFlag(t.text)
+	return record.CutFlag(t.text)
 }
 
 func (t token) key() (key, value string, ok bool) {
 	if t.quoted {
 		return "", "", false
 	}
-	return cutKey(t.text)
+	return record.CutKey(t.text)
 }
 
 var errQuote = errors.New("a quote is not closed")
@@ -94,11 +99,11 @@ func split(line string) ([]token, error) {
 	runes := []rune(line)
 	for i := 0; i < len(runes); i++ {
 		r := runes[i]
-		opens, isQuote := closing(r)
+		opens, isQuote := record.ClosingQuotes(r)
 		switch {
 		case ends != "" && strings.ContainsRune(ends, r):
 			ends = ""
-		case r == '\\' && !strings.ContainsRune(ends, '\'') && i+1 < len(runes) && escapable(runes[i+1]):
+		case r == '\\' && !strings.ContainsRune(ends, '\'') && i+1 < len(runes) && record.Escapable(runes[i+1]):
 			in = true
 			i++
 			word.WriteRune(runes[i])
