@@ -19,7 +19,7 @@ func (c Card) stormNotice(advice commands.Advice) string {
 	switch {
 	case c.Quiet:
 		lead = "STORM quiet"
-	case !commands.StormGoesOn(s):
+	case !s.GoesOn():
 		lead = "STORM over"
 	}
 	on := commands.StormOn(s, c.Situation.Account)
@@ -84,7 +84,7 @@ func (c Card) stormCause(advice commands.Advice) string {
 		from = " (" + text.Sanitize(s.Country, 3) + ")"
 	}
 	text := fmt.Sprintf("%s%s is behind %s.", s.Source, from, behind)
-	if commands.StormGoesOn(s) && s.Through > 0 && c.Case.Owner == nil && !c.Quiet && denies(advice) {
+	if s.GoesOn() && s.Through > 0 && c.Case.Owner == nil && !c.Quiet && denies(advice) {
 		text += oneDeny
 	}
 	return text

@@ -34,7 +34,7 @@ func (c Card) stormHeadline() []text.Text {
 	switch {
 	case c.Quiet:
 		title = append(title, "quiet")
-	case !commands.StormGoesOn(s):
+	case !s.GoesOn():
 		title = append(title, "over")
 	}
 	return []text.Text{text.New(c.sign(), " ", text.Bold(strings.Join(title, " · ")), " ", text.Code(c.Situation.ID)), commands.StormCause(s, c.Situation.Policy)}
@@ -87,7 +87,7 @@ func (c Card) oddOne(a apiclient.Attack) text.Text {
 func (c Card) whyOneCard() []text.Text {
 	s := *c.Situation.Storm
 	beside := text.New("Incidents always get their own card at once: ", s.Incidents, " so far")
-	if !commands.StormGoesOn(s) {
+	if !s.GoesOn() {
 		beside = text.New("Incidents meanwhile, each with its own card: ", s.Incidents)
 	}
 	if s.CaughtUp {

@@ -126,7 +126,7 @@ func stands(ch record.Change, now time.Time) text.Text {
 func goesOn(attack apiclient.Attack, kept record.Evidence) text.Text {
 	line := text.New(text.Bold("It goes on again"))
 	for _, turn := range slices.Backward(kept.Course) {
-		if turn.Reason == string(record.WentQuiet) {
+		if turn.Reason == record.WentQuiet {
 			line = text.New(line, ", called quiet ", turn.At)
 			break
 		}

@@ -20,7 +20,7 @@ func efficacyRemark(e *record.Efficacy, at time.Time, line text.Text) {
 	if n := len(e.Said); n > 0 && text.Text(e.Said[n-1].Text).String() == line.String() {
 		return
 	}
-	e.Said = append(slices.Clip(e.Said), record.Remark{at, line})
+	e.Said = append(slices.Clip(e.Said), record.Remark{At: at, Text: line})
 	e.Said = e.Said[max(0, len(e.Said)-maxRemarks):]
 }
 

@@ -33,5 +33,5 @@ func (r *Runner) seen(ctx context.Context, c *Call) *record.Observation {
 	case c.Attack.Attack.ID == "":
 		return nil
 	}
-	return &record.Observation{c.Now, c.Attack.Brief()} // nobody remembers it: the service has just listed it
+	return &record.Observation{At: c.Now, Attack: c.Attack.Brief()} // nobody remembers it: the service has just listed it
 }

@@ -72,7 +72,7 @@ func TestAMemoTellsAllOfAChange(t *testing.T) {
 	kinds := map[string]bool{}
 	for _, c := range all {
 		kinds[c.Line.Name+" "+string(c.State)] = true
-		back, err := commands.ReadMemo(throughSlack(t, ChangeMemo(c)))
+		back, err := commands.ReadMemo(throughSlack(t, commands.ChangeMemo(c)))
 		require.NoError(t, err)
 		c.Seen = nil // evidence is wafbot's own, and too large
 		require.JSONEq(t, inJSON(t, c), inJSON(t, back))
@@ -84,7 +84,7 @@ func TestAMemoLeavesOutWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	long := w.does(ann, "deny 192.0.2.1 reason="+strings.Repeat("because%20", 100))
-	back, err := commands.ReadMemo(throughSlack(t, ChangeMemo(long)))
+	back, err := commands.ReadMemo(throughSlack(t, commands.ChangeMemo(long)))
 	require.NoError(t, err)
 	require.Empty(t, back.Reason)
 	long.Reason, long.Line = "", long.Line.With("reason", "")
@@ -95,12 +95,12 @@ func TestAMemoLeavesOutWhatDoesNotFit(t *testing.T) {
 		targets = append(targets, fmt.Sprintf("198.51.%d.%d", 17*i%251, 31*i%253))
 	}
 	many := w.does(ann, "deny "+strings.Join(targets, " "))
-	back, err = commands.ReadMemo(throughSlack(t, ChangeMemo(many)))
+	back, err = commands.ReadMemo(throughSlack(t, commands.ChangeMemo(many)))
 	require.NoError(t, err)
 	require.Empty(t, back.Steps)
 	require.Equal(t, many.Line, back.Line)
 	many = w.does(ann, "deny "+strings.ReplaceAll(strings.Join(targets, " "), "198.51.", "198.52.")+" "+strings.ReplaceAll(strings.Join(targets, " "), "198.51.", "198.53."))
-	back, err = commands.ReadMemo(throughSlack(t, ChangeMemo(many)))
+	back, err = commands.ReadMemo(throughSlack(t, commands.ChangeMemo(many)))
 	require.NoError(t, err)
 	require.Empty(t, back.Steps)
 	require.Equal(t, []any{many.ID, many.State, many.Until}, []any{back.ID, back.State, back.Until})
@@ -109,7 +109,7 @@ func TestAMemoLeavesOutWhatDoesNotFit(t *testing.T) {
 func TestAMemoThatIsNone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	memo := throughSlack(t, ChangeMemo(w.does(ann, "deny 192.0.2.1")))
+	memo := throughSlack(t, commands.ChangeMemo(w.does(ann, "deny 192.0.2.1")))
 	for name, change := range map[string]func(m map[string]any){
 		"of a later version": func(m map[string]any) { m["version"] = "2" },
 		"no number":          func(m map[string]any) { m["version"] = 1 },
@@ -143,7 +143,7 @@ func FuzzReadMemo(f *testing.F) {
 		ID: "c7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"192.0.2.1"}}, Does: "Deny", Actor: ann, State: record.StateUndone,
 		At: time.Unix(1795230000, 0).UTC(), EndedBy: &bob, Steps: []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{Type: apiclient.RuleMode}, Sent: true, Done: true}},
 	}
-	seed, err := json.Marshal(ChangeMemo(c))
+	seed, err := json.Marshal(commands.ChangeMemo(c))
 	require.NoError(f, err)
 	f.Add(seed)
 	f.Add([]byte(`{"version":"1","steps":"eNo"}`))
@@ -159,7 +159,7 @@ func FuzzReadMemo(f *testing.F) {
 		_ = commands.ChangeLine(c, nil)
 		_, _ = commands.UndoButton(c, time.Now())
 		_ = c.DueAt()
-		again, err := commands.ReadMemo(throughSlack(t, ChangeMemo(c)))
+		again, err := commands.ReadMemo(throughSlack(t, commands.ChangeMemo(c)))
 		require.NoError(t, err)
 		require.Equal(t, c.ID, again.ID)
 		r := commands.Recall(&commands.Account{Name: "acme"}, []record.Change{c}, nil, time.Now())

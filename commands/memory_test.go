@@ -183,7 +183,7 @@ func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, all ..
 		return 0, err
 	}
 	for _, c := range all {
-		l.lookAt(c.ID, ChangeLookAt(c))
+		l.lookAt(c.ID, commands.ChangeLookAt(c))
 	}
 	if entry == nil {
 		return 0, nil

@@ -21,7 +21,7 @@ func (w *world) emptied(unread bool, told ...record.Change) commands.Recalled {
 	w.t.Helper()
 	var back []record.Change
 	for _, c := range told {
-		c, err := commands.ReadMemo(throughSlack(w.t, ChangeMemo(c)))
+		c, err := commands.ReadMemo(throughSlack(w.t, commands.ChangeMemo(c)))
 		require.NoError(w.t, err)
 		back = append(back, c)
 	}

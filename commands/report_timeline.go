@@ -36,7 +36,7 @@ func (h history) beginning() []moment {
 	if h.Storm != nil {
 		s := h.Storm.Storm
 		all = append(all, moment{at: s.Began, text: text.New(text.Bold("Storm"), ": ", stormCause(s), "; from here on they are gathered in one card")})
-		if !StormGoesOn(s) {
+		if !s.GoesOn() {
 			all = append(all, moment{at: s.Ended, text: text.New("The storm is over: new attacks get cards of their own again")})
 		}
 	}

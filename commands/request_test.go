@@ -153,7 +153,7 @@ func TestARequestExpires(t *testing.T) {
 	w.tend()
 	require.Equal(t, record.RequestExpired, w.request().State)
 	require.Equal(t, []string{"expired", "wafbot"}, []string{w.lastAudit().Outcome, w.lastAudit().Actor.Name})
-	require.Zero(t, ApprovalRequestDueAt(w.request()))
+	require.Zero(t, commands.ApprovalRequestDueAt(w.request()))
 	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "nobody answered")
 	require.NotEqual(t, q.ID, w.waits(ann, "deny country:FR").ID, "it can be asked again")
 	w.requireAsAtFirst()
@@ -260,7 +260,7 @@ func TestAnApprovalThatNobodyGoesOnWith(t *testing.T) {
 		w.tend()
 		require.Equal(t, want.state, w.request().State)
 		require.Equal(t, want.outcome, w.request().Outcome)
-		require.Zero(t, ApprovalRequestDueAt(w.request()))
+		require.Zero(t, commands.ApprovalRequestDueAt(w.request()))
 	}
 }
 
@@ -476,7 +476,7 @@ func TestAloneAtNight(t *testing.T) {
 	w.pass(time.Second)
 	w.tend()
 	require.True(t, w.request().Opened, "the card offers it")
-	require.Equal(t, q.Until, ApprovalRequestDueAt(w.request()))
+	require.Equal(t, q.Until, commands.ApprovalRequestDueAt(w.request()))
 	w.refuses(ann, "alone "+q.ID, refusal.ErrUsage, "reason= is missing")
 	w.refuses(ann, "alone "+q.ID+` reason="too  short"`, refusal.ErrUsage, "at least 10 characters")
 	res, err := w.try(via(ann, record.ViaButton), "alone "+q.ID+why)

@@ -72,7 +72,7 @@ func (c *Call) stormsGoingOn(ctx context.Context, a *Account) ([]StormSeen, erro
 	if err != nil {
 		return nil, Away(err)
 	}
-	return slices.DeleteFunc(all, func(s StormSeen) bool { return !StormGoesOn(s.Storm) && s.Storm.Ongoing+s.Storm.Knocking == 0 }), nil
+	return slices.DeleteFunc(all, func(s StormSeen) bool { return !s.Storm.GoesOn() && s.Storm.Ongoing+s.Storm.Knocking == 0 }), nil
 }
 
 // stormTyped finds the storm that was typed, by its id or any unique beginning of it.

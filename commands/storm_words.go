@@ -53,7 +53,7 @@ func StormOddNamed(s record.Storm) (named []apiclient.Attack, left int) {
 
 // Lasted is in how long its attacks came, as it was seen then. More than Over came within In: it is never less than that.
 func StormLasted(s record.Storm, seen time.Time) time.Duration {
-	if !StormGoesOn(s) {
+	if !s.GoesOn() {
 		seen = s.Ended
 	}
 	lasted := max(s.In, seen.Sub(s.Began))
@@ -62,9 +62,6 @@ func StormLasted(s record.Storm, seen time.Time) time.Duration {
 	}
 	return lasted.Round(time.Second)
 }
-
-// GoesOn reports whether new attacks are gathered in the storm.
-func StormGoesOn(s record.Storm) bool { return s.Ended.IsZero() }
 
 // StillOn says how many of the storm's attacks go on, and of how many only a denied source still tries; of is what they are called.
 func StormStillOn(s record.Storm, of string) string {
@@ -78,7 +75,7 @@ func StormStillOn(s record.Storm, of string) string {
 // Why says why its attacks have no cards of their own, and until when.
 func StormWhy(s record.Storm) text.Text {
 	why := stormCause(s)
-	if !StormGoesOn(s) {
+	if !s.GoesOn() {
 		return text.New(why, ", from ", s.Began, " on. ", text.Bold("Over"), " since ", s.Ended, ": new attacks get cards of their own again")
 	}
 	return text.New(why, ", since ", s.Began, ". Ends by itself when fewer have come for ", text.HumanDuration(s.EndsAfter), ": ", s.Exceeded.Add(s.EndsAfter), " at the earliest")
@@ -109,7 +106,7 @@ func StormLine(a *Account, row StormRow, now time.Time) text.Text {
 	s := row.Storm
 	line := text.New(text.Code(row.ID), " ", cardText(row.Card), text.Bold("STORM"), " on ", text.Sanitize(StormOn(s, a), text.MaxField), ": ", count(s.Gathered, "attack"), ", ", text.Bold(StormBlocking(s)), ", ",
 		count(s.Incidents, "incident"), " beside it, ")
-	if StormGoesOn(s) {
+	if s.GoesOn() {
 		line = text.New(line, "goes on")
 	} else {
 		line = text.New(line, "over since ", s.Ended, ", ", StormStillOn(s, "them"))

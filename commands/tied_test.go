@@ -105,7 +105,7 @@ func TestHandsTied(t *testing.T) {
 			require.Equal(t, 1, saves)
 			require.True(t, spell.GoesOn())
 			require.Equal(t, []any{"acme", w.clock(), 403, 1, c.cannot}, []any{spell.Account, spell.Since, spell.Status, spell.Revision, spell.Cannot()})
-			require.NotEmpty(t, PermissionLossMend(spell))
+			require.NotEmpty(t, commands.PermissionLossMend(spell))
 			require.Len(t, spell.Refused, 1)
 			require.Contains(t, spell.Refused[0].Does, c.does)
 			require.Equal(t, ann.ID, spell.Refused[0].By.ID)
@@ -114,7 +114,7 @@ func TestHandsTied(t *testing.T) {
 			for i, words := range c.hand {
 				require.Contains(t, hand[i], words)
 			}
-			again, err := grammar.Parse(PermissionLossTryNow(spell, spell.Refused[0]).Line.String())
+			again, err := grammar.Parse(commands.PermissionLossTryNow(spell, spell.Refused[0]).Line.String())
 			require.NoError(t, err)
 			require.Equal(t, "acme", again.Keys["account"])
 
@@ -169,7 +169,7 @@ func TestHandsTiedInPart(t *testing.T) {
 	spell, _ = w.ties.last()
 	require.True(t, spell.GoesOn())
 	require.Equal(t, "change patches and other rules or switch modes", spell.Cannot())
-	require.Contains(t, PermissionLossMend(spell).String(), "may not change patches and other rules (/v1/objects/hint), nor switch modes (/v1/objects/hint): an admin")
+	require.Contains(t, commands.PermissionLossMend(spell).String(), "may not change patches and other rules (/v1/objects/hint), nor switch modes (/v1/objects/hint): an admin")
 	w.service.ClearFaults()
 	w.does(ann, "patch attack="+id)
 	spell, _ = w.ties.last()
@@ -210,7 +210,7 @@ func TestAReturnThatIsDueWhileHandsAreTied(t *testing.T) {
 		_, err := w.try(bob, "deny 203.0.113.7")
 		require.Error(t, err)
 		spell, _ := w.ties.last()
-		due := PermissionLossDueMeanwhile(spell, w.ledger.all(), w.clock())
+		due := commands.PermissionLossDueMeanwhile(spell, w.ledger.all(), w.clock())
 		require.Equal(t, []string{mode.ID, patch.ID}, []string{due[0].ID, due[1].ID})
 		require.Contains(t, w.cfg.Accounts[0].DueLine(due[0], w.clock()).String(), "Shop should return to monitoring at ")
 		require.Contains(t, w.cfg.Accounts[0].DueLine(due[0], w.clock()).String(), "can't as long as this lasts")
@@ -222,7 +222,7 @@ func TestAReturnThatIsDueWhileHandsAreTied(t *testing.T) {
 		require.Equal(t, []any{mode.ID, record.ViaClock}, []any{spell.Refused[1].Ends, spell.Refused[1].By.Via})
 		require.Contains(t, w.leftToDo(spell.Refused[1])[0], "set the mode of Shop to monitoring")
 		require.Contains(t, w.cfg.Accounts[0].DueLine(mode, w.clock()).String(), "NOT done")
-		due = PermissionLossDueMeanwhile(spell, w.ledger.all(), w.clock())
+		due = commands.PermissionLossDueMeanwhile(spell, w.ledger.all(), w.clock())
 		require.Len(t, due, 1, "the other was tried")
 
 		w.service.ClearFaults()

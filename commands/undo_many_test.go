@@ -285,7 +285,7 @@ func TestAnUndoThatFoundNothingLeft(t *testing.T) {
 	closed := w.ledger.change(ch.ID)
 	require.True(t, closed.Gone)
 	require.Contains(t, commands.ChangeLine(closed, nil).String(), "taken back by Bob 2026-11-20 03:00 UTC, nothing of it was left")
-	read, err := commands.ReadMemo(ChangeMemo(closed))
+	read, err := commands.ReadMemo(commands.ChangeMemo(closed))
 	require.NoError(t, err)
 	require.Equal(t, []any{record.StateUndone, true}, []any{read.State, read.Gone}, "as an emptied memory finds it")
 }

@@ -47,3 +47,6 @@ func (s *Storm) Changed(now *Storm) bool {
 	}
 	return told(s) != told(now)
 }
+
+// GoesOn reports whether new attacks are still grouped in the storm.
+func (s Storm) GoesOn() bool { return s.Ended.IsZero() }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // trip is how long a bare PING takes on a connection of its own, in the same run as what is measured.
@@ -67,7 +69,7 @@ func BenchmarkRenewal(b *testing.B) {
 	for _, account := range names {
 		leases[account] = w.rdb.Get(b.Context(), "{a:"+account+"}:lease").Val()
 	}
-	trip, renew := w.trip(b), Renewal(w.open(b), leases)
+	trip, renew := w.trip(b), store.Renewal(w.open(b), leases)
 	for b.Loop() {
 		require.Equal(b, len(names), renew(b.Context()))
 	}

@@ -116,7 +116,7 @@ func newLive(t *testing.T) *live {
 	t.Cleanup(mini.Close)
 	wire := laid(mini.Dial)
 	t.Cleanup(wire.takeAway)
-	l := &live{t: t, store: OpenDialling(wire.dial)}
+	l := &live{t: t, store: store.OpenDialling(wire.dial)}
 	t.Cleanup(func() { require.NoError(t, l.store.Close()) })
 	var err error
 	l.slack, err = workspace.New(workspace.Config{

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // process is a replica with what it has in hand.
@@ -81,7 +82,7 @@ func (p *protocol) start(t *rapid.T) {
 	}
 	net := laid(p.mini.Dial)
 	p.Cleanup(net.takeAway)
-	s := OpenDialling(net.dial)
+	s := store.OpenDialling(net.dial)
 	p.Cleanup(func() { require.NoError(t, s.Close()) })
 	s.AddHook(oneSlot{})
 	one := &process{replica: p.watch.start(fmt.Sprint("process ", len(p.all)), s, net)}

@@ -182,12 +182,12 @@ func TestWhatIsInHandWhenMoreEndsHasTenSeconds(t *testing.T) {
 func TestALeaseIsOverToTheInstant(t *testing.T) {
 	t.Parallel()
 	for range 100 { // the timer may be quick
-		held, end := Held(t.Context(), time.Now())
+		held, end := store.Held(t.Context(), time.Now())
 		require.ErrorIs(t, held.Err(), context.Canceled)
 		require.ErrorContains(t, context.Cause(held), "lease lost")
 		end()
 	}
-	held, end := Held(t.Context(), time.Now().Add(time.Hour))
+	held, end := store.Held(t.Context(), time.Now().Add(time.Hour))
 	require.NoError(t, held.Err())
 	end()
 	require.ErrorIs(t, held.Err(), context.Canceled)
