@@ -2,7 +2,6 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -22,17 +21,17 @@ func attacks() *Command {
 			{Name: "since", Help: "how far back: 1h", Read: readDuration},
 			{Name: "storm", Help: "only those that a storm gathered, by its id, as on its card", Options: stormsGathered}, argPage,
 		},
-		Read: func(ctx context.Context, c *Call) (Result, error) {
+		Read: func(c *Call) (Result, error) {
 			if c.Line.Keys["storm"] != "" {
-				return c.readGathered(ctx)
+				return c.readGathered()
 			}
-			return c.readListing(ctx, "attack", time.Hour, apiclient.AttackFilter{})
+			return c.readListing("attack", time.Hour, apiclient.AttackFilter{})
 		},
 	}
 }
 
 // readListing lists attacks, or incidents only, of all the accounts that the call is about.
-func (c *Call) readListing(ctx context.Context, what string, back time.Duration, f apiclient.AttackFilter) (Result, error) {
+func (c *Call) readListing(what string, back time.Duration, f apiclient.AttackFilter) (Result, error) {
 	var err error
 	if f.From, err = c.since(back); err != nil {
 		return Result{}, err
@@ -40,10 +39,10 @@ func (c *Call) readListing(ctx context.Context, what string, back time.Duration,
 	res := Result{Account: c.onlyAccount()}
 	data, pages := []AttackRow{}, c.pages(len(c.All))
 	failed := 0
-	for i, listed := range sideBySide(ctx, c.All, func(ctx context.Context, a *Account) ([]apiclient.Attack, error) { return c.listAttacks(ctx, a, f) }) {
-		a, all := c.All[i], listed.found
-		if listed.err != nil {
-			err := forPeople(fmt.Errorf("list attacks of %s: %w", a.Name, listed.err))
+	for _, a := range c.All {
+		all, err := c.facts(a.Name).Attacks(f)
+		if err != nil {
+			err := forPeople(fmt.Errorf("list attacks of %s: %w", a.Name, err))
 			if failed++; failed == len(c.All) {
 				return Result{}, err
 			}

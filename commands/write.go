@@ -44,12 +44,16 @@ func (r *Runner) locked(ctx context.Context, c *Call, do func(held context.Conte
 
 // write changes wafbot's own memory under the account's lock, and records it.
 func (r *Runner) write(held context.Context, c *Call) (Result, error) {
-	if r.late(c) {
+	if late(c) {
 		return Result{}, tooLate(c)
 	}
-	res, err := c.Cmd.Write(held, c)
+	c.loaded = newFacts()
+	res, err := withFacts(held, r, c, c.Cmd.Write)
 	if err != nil {
 		return Result{}, forPeople(err)
+	}
+	if err := r.saveAll(held, c, res.Saves); err != nil {
+		return Result{}, Away(err)
 	}
 	res.Account = c.Account.Name
 	if c.Attack != nil {
@@ -59,7 +63,7 @@ func (r *Runner) write(held context.Context, c *Call) (Result, error) {
 	return res, nil
 }
 
-func (r *Runner) late(c *Call) bool { return !c.At.IsZero() && c.Now.Sub(c.At) > stale }
+func late(c *Call) bool { return !c.At.IsZero() && c.Now.Sub(c.At) > stale }
 
 func tooLate(c *Call) error {
 	return refusal.Guarded(text.New("that was asked at ", c.At, ", over ", text.HumanDuration(stale), " ago: nothing was done. Ask again if it is still wanted"))
