@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -149,14 +150,11 @@ func (r *Runner) rememberedAttacks(ctx context.Context, a *Account, typed string
 // knownAttacks are all the account's remembered attacks and storms, by their ids.
 func (c *Call) knownAttacks() (map[string]apiclient.Attack, error) {
 	all := map[string]apiclient.Attack{}
-	for _, kind := range []string{"a", "s"} {
-		known, err := c.facts(c.Account.Name).KnownAttacks(kind)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(all, known)
-	}
-	return all, nil
+	attacks, err := c.given().KnownAttacks("a")
+	storms, stormsErr := c.given().KnownAttacks("s")
+	maps.Copy(all, attacks)
+	maps.Copy(all, storms)
+	return all, errors.Join(err, stormsErr)
 }
 
 // listedAttacks looks among all that the service lists.

@@ -28,9 +28,11 @@ type Command struct {
 	Past bool
 	// AnyAccount lets the command work without an account, or over all of them.
 	AnyAccount bool
-	Read       func(c *Call) (Result, error)
-	Plan       func(c *Call) ([]Plan, error)
-	Write      func(c *Call) (Result, error)
+	// Needs are facts without argument that the command always works on. It may ask for others as it goes, in one more round.
+	Needs []Fact
+	Read  func(c *Call) (Result, error)
+	Plan  func(c *Call) ([]Plan, error)
+	Write func(c *Call) (Result, error)
 	// ReadTrail reads the whole audit log, for a line with an object; nil: no line does.
 	ReadTrail func(ctx context.Context, c *Call, log AuditTrail) (Result, error)
 	// Missing tells whether a line leaves out what it must have, beside the arguments that are required; nil: nothing else.

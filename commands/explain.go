@@ -47,6 +47,7 @@ func explain() *Command {
 		Name: "explain", Role: record.Viewer,
 		Summary: "where an attack goes and why: its route, its card, its mute",
 		Args:    []Arg{argCase},
+		Needs:   []Fact{FactStorms, FactMutes},
 		Read:    readExplain,
 	}
 }

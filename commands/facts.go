@@ -46,7 +46,7 @@ const (
 	FactReplicas        Fact = "replicas"
 	FactHealth          Fact = "health"
 	FactCardLinks       Fact = "card links" // arg: the attacks' ids, separated by spaces
-	FactRouting         Fact = "routing"    // arg: the attack's id at the service
+	FactRouting         Fact = "routing"    // arg: attackNow
 )
 
 // Need is one fact of one account that a command works on.
@@ -59,8 +59,8 @@ type Need struct {
 // errMissing is the error of a fact that was not loaded yet. The Runner loads what is missing and runs the command again.
 var errMissing = errors.New("fact is not loaded yet")
 
-// maxRounds is how often facts are loaded for one command: what it declares or always asks for, and what follows from that.
-const maxRounds = 4
+// maxRounds is how often facts are loaded for one command: what it declares or asks for at first, and what follows from that.
+const maxRounds = 2
 
 // facts are what was loaded for one call.
 type facts struct {
@@ -68,7 +68,7 @@ type facts struct {
 	missing  []Need
 	patience time.Duration               // how long a fact of the service is waited for; 0: as long as the call lasts
 	empty    bool                        // everything is known to be empty
-	attacks  map[string]apiclient.Attack // of FactRouting, by id
+	attacks  map[string]apiclient.Attack // of FactRouting
 }
 
 // loaded is a fact, or why it is unknown.
@@ -78,7 +78,7 @@ type loaded struct {
 }
 
 func newFacts() *facts {
-	return &facts{known: map[Need]loaded{}, attacks: map[string]apiclient.Attack{}}
+	return &facts{known: map[Need]loaded{}, attacks: map[attackNow]apiclient.Attack{}}
 }
 
 // AccountFacts are the facts of one account. Each method fails where its fact could not be read; the fact is unknown then.
@@ -258,10 +258,18 @@ func (f AccountFacts) CardLinks(attacks []string) map[string]string {
 	return links
 }
 
+// attackNow tells apart what was read of an attack at different times.
+type attackNow struct {
+	id   string
+	hits apiclient.Figure
+	last time.Time
+}
+
 // Routing is where an attack goes.
 func (f AccountFacts) Routing(a apiclient.Attack) (Routing, error) {
-	f.of.attacks[a.ID] = a
-	return fact[Routing](f, FactRouting, a.ID)
+	asked := attackNow{a.ID, a.Hits, a.Last}
+	f.of.attacks[asked] = a
+	return fact[Routing](f, FactRouting, asked)
 }
 
 // loadsAtOnce is how many facts are loaded at the same time.
@@ -269,6 +277,7 @@ const loadsAtOnce = 32
 
 // load loads facts side by side. A fact that can't be read is unknown, which is logged.
 func (r *Runner) load(ctx context.Context, f *facts, needs []Need) {
+	needs = slices.DeleteFunc(needs, func(n Need) bool { _, ok := f.known[n]; return ok })
 	got := make([]loaded, len(needs))
 	var g errgroup.Group
 	g.SetLimit(loadsAtOnce)
@@ -330,10 +339,12 @@ func (r *Runner) readFact(ctx context.Context, a *Account, f *facts, n Need) (an
 			return r.cfg.Audit.Entries(ctx, a.Name, arg)
 		}
 		return r.cfg.Records.Blinds(ctx, a.Name, arg)
+	case attackNow:
+		return r.cfg.Explain(ctx, a.Name, f.attacks[arg])
 	case record.Actor:
 		return r.rights(ctx, arg), nil
 	case string:
-		return r.readNamed(ctx, a, f, n.Fact, arg)
+		return r.readNamed(ctx, a, n.Fact, arg)
 	}
 	switch n.Fact {
 	case FactConditions:
@@ -371,7 +382,7 @@ func (r *Runner) readFact(ctx context.Context, a *Account, f *facts, n Need) (an
 }
 
 // readNamed reads facts about one attack, storm or beginning of ids.
-func (r *Runner) readNamed(ctx context.Context, a *Account, f *facts, name Fact, id string) (any, error) {
+func (r *Runner) readNamed(ctx context.Context, a *Account, name Fact, id string) (any, error) {
 	switch name {
 	case FactKnownAttacks:
 		return r.cfg.Facts.FindAttacks(ctx, a.Name, id)
@@ -390,16 +401,14 @@ func (r *Runner) readNamed(ctx context.Context, a *Account, f *facts, name Fact,
 			return map[string]string(nil), nil
 		}
 		return r.cfg.CardLinks(ctx, a.Name, strings.Fields(id)), nil
-	case FactRouting:
-		return r.cfg.Explain(ctx, a.Name, f.attacks[id])
 	}
 	return nil, fmt.Errorf("read fact %q: unknown", name)
 }
 
-// withFacts runs a pure function on a call, loads what it lacks, and runs it again, until nothing is missing. What it noted on the call is kept
-// of the last run alone.
+// withFacts runs a pure function on a call, loads the facts that it lacks beside those that its command declares, and runs it again until it
+// lacks none. What the function notes on the call is kept of the last run alone.
 func withFacts[T any](ctx context.Context, r *Runner, c *Call, run func(c *Call) (T, error)) (value T, err error) {
-	for range maxRounds {
+	for round := 0; ; round++ {
 		attempt := *c
 		value, err = run(&attempt)
 		missing := c.loaded.missing
@@ -407,11 +416,26 @@ func withFacts[T any](ctx context.Context, r *Runner, c *Call, run func(c *Call)
 			*c = attempt
 			return value, err
 		}
+		if round == maxRounds {
+			var none T
+			return none, fmt.Errorf("run %s: it still lacks %v after %d rounds of loading", c.Cmd.Name, missing, maxRounds)
+		}
+		if round == 0 {
+			missing = append(missing, c.declared()...)
+		}
 		c.loaded.missing = nil
 		r.load(ctx, c.loaded, missing)
 	}
-	var none T
-	return none, fmt.Errorf("run %s: it asked for facts in over %d rounds", c.Cmd.Name, maxRounds)
+}
+
+// declared are the facts that the call's command declares, of each account that it is about.
+func (c *Call) declared() (needs []Need) {
+	for _, a := range c.All {
+		for _, name := range c.Cmd.Needs {
+			needs = append(needs, Need{Account: a.Name, Fact: name})
+		}
+	}
+	return needs
 }
 
 // facts are the facts of an account.

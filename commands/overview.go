@@ -38,6 +38,11 @@ type seen struct {
 // maxLinked is how many attacks of an account get a link to their card: no more are ever shown in one message.
 const maxLinked = longList
 
+// overviewNeeds are the facts of an overview.
+func overviewNeeds() []Fact {
+	return []Fact{FactTriages, FactMutes, FactApprovals, FactEfficacy, FactStorms}
+}
+
 // picture gathers what is known of an account: what was listed at the service, and what wafbot remembers.
 func (c *Call) picture(a *Account, listed answered[apiclient.Attack]) (Overview, seen) {
 	o := Overview{Account: a.Name, Of: a, Ongoing: []AttackRow{}, InForce: []record.Change{}}

@@ -11,6 +11,7 @@ func status() *Command {
 		Name: "status", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
 		Summary: "what burns now, who is on it, what waits, and what is in force",
 		Args:    []Arg{argPage},
+		Needs:   overviewNeeds(),
 		Read:    readStatus,
 	}
 }

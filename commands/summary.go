@@ -20,6 +20,7 @@ func summary() *Command {
 		Summary: "hand over: what goes on, what is in force and until when, and what happened",
 		Args:    []Arg{{Name: "since", Help: "how far back: 10h", Read: readDuration}},
 		Example: "summary since=12h",
+		Needs:   overviewNeeds(),
 		Read:    readSummary,
 	}
 }

@@ -32,17 +32,14 @@ func TakeOverButton(account string, ongoing int) Suggestion {
 
 // writeTakeOver puts somebody on every attack that goes on. It is one write: the account's lock is held, and there is one answer.
 func (c *Call) writeTakeOver() (Result, error) {
-	to, err := c.assignee()
+	to, toErr := c.assignee()
+	burning, burningErr := c.burningNow()
+	cases, err := c.given().Triages()
 	if err != nil {
-		return Result{}, err
+		err = Away(err)
 	}
-	burning, err := c.burningNow()
-	if err != nil {
+	if err := cmp.Or(toErr, burningErr, err); err != nil {
 		return Result{}, err
-	}
-	cases, err := c.facts(c.Account.Name).Triages()
-	if err != nil {
-		return Result{}, Away(err)
 	}
 	t := taken{to: to, names: map[string]string{}, since: earlier(c.At, c.Now)}
 	changed := map[string]record.Triage{} // all are looked at before one is written: what is refused changes none of them
@@ -86,14 +83,14 @@ func (c *Call) writeTakeOver() (Result, error) {
 // stands.
 func (c *Call) burningNow() ([]apiclient.Attack, error) {
 	listed, err := c.given().Attacks(apiclient.AttackFilter{From: c.burningFrom(c.Account)})
+	storms, stormsErr := c.stormsGoingOn(c.Account)
 	if err != nil {
 		return nil, forPeople(fmt.Errorf("list attacks of %s: %w", c.Account.Name, err))
 	}
-	burning := c.burning(c.Account, listed)
-	storms, err := c.stormsGoingOn(c.Account)
-	if err != nil {
-		return nil, err
+	if stormsErr != nil {
+		return nil, stormsErr
 	}
+	burning := c.burning(c.Account, listed)
 	for _, storm := range storms {
 		gathered, err := c.gathered(c.Account, storm.ID)
 		if err != nil {
