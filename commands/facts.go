@@ -66,9 +66,9 @@ const maxRounds = 2
 type facts struct {
 	known    map[Need]loaded
 	missing  []Need
-	patience time.Duration               // how long a fact of the service is waited for; 0: as long as the call lasts
-	empty    bool                        // everything is known to be empty
-	attacks  map[string]apiclient.Attack // of FactRouting
+	patience time.Duration                  // how long a fact of the service is waited for; 0: as long as the call lasts
+	empty    bool                           // everything is known to be empty
+	attacks  map[attackNow]apiclient.Attack // of FactRouting
 }
 
 // loaded is a fact, or why it is unknown.
