@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -62,16 +61,11 @@ func (c *Call) readListing(what string, back time.Duration, f apiclient.AttackFi
 
 // since is how far back a line looks.
 func (c *Call) since(back time.Duration) (time.Time, error) {
-	if since := c.Line.Keys["since"]; since != "" {
-		var err error
-		if back, err = grammar.ParseDuration(since); err != nil {
-			return time.Time{}, err
-		}
-		if back == grammar.Never {
-			return time.Time{}, refusal.Usage(text.New(text.Code("since="), " needs an end: ", text.Code("24h")))
-		}
+	since, err := c.auditedSince(back)
+	if err == nil && since.IsZero() {
+		err = refusal.Usage(text.New(text.Code("since="), " needs an end: ", text.Code("24h")))
 	}
-	return c.Now.Add(-back), nil
+	return since, err
 }
 
 // AttackRow is an attack with what people said about it.

@@ -114,6 +114,22 @@ func joined(lines []text.Text, between string) (all text.Text) {
 	return all
 }
 
+// Enumerate is the first of all, as show shows them, with commas between them, and how many more there are.
+func Enumerate[T any](all []T, most int, show func(T) text.Text) text.Text {
+	var shown []text.Text
+	for _, one := range all[:min(most, len(all))] {
+		shown = append(shown, show(one))
+	}
+	line := joined(shown, ", ")
+	if more := len(all) - most; more > 0 {
+		line = text.New(line, " and ", more, " more")
+	}
+	return line
+}
+
+// codeText shows a word as code.
+func codeText(word string) text.Text { return text.New(text.Code(word)) }
+
 // actingClaims makes whoever changed something for an attack its owner, if nobody is. That it can't be written down fails no change.
 func (r *Runner) actingClaims(ctx context.Context, c *Call, ch record.Change) {
 	if ch.State != record.StateDone || ch.AttackID == "" || ch.Undoes != "" || ch.Actor.Via == record.ViaClock {

@@ -17,8 +17,8 @@ func protectedSource(p record.Protected) Source {
 	return Source{Name: text.Sanitize(cmp.Or(p.Name, "protected by "+p.By.Name), text.MaxField), Ranges: []netip.Prefix{p.Range}, Deny: p.Deny}
 }
 
-// ProtectedLine is it in one line: what, whose, since when.
-func ProtectedLine(p record.Protected) text.Text {
+// protectedLine is it in one line: what, whose, since when.
+func protectedLine(p record.Protected) text.Text {
 	line := text.New(text.Code(grammar.RangeOf(p.Range).String()), " ", text.Bold(protectedSource(p).Name), ", ", howDenied(p.Deny), ", by ", text.Sanitize(p.By.Name, text.MaxField), " ", p.At, " ", text.Code(p.ID))
 	if p.Reason != "" {
 		line = text.New(line, ": ", text.Sanitize(p.Reason, text.MaxField))
@@ -65,7 +65,7 @@ func writeProtect(c *Call) (Result, error) {
 		p := c.protected(t)
 		i := slices.IndexFunc(all, func(have record.Protected) bool { return have.ID == p.ID })
 		if i >= 0 && all[i].Name == p.Name && all[i].Deny == p.Deny {
-			lines = append(lines, text.New("Protected already: ", ProtectedLine(all[i])))
+			lines = append(lines, text.New("Protected already: ", protectedLine(all[i])))
 			continue
 		}
 		if fresh = true; i < 0 {
@@ -73,7 +73,7 @@ func writeProtect(c *Call) (Result, error) {
 		} else {
 			all[i] = p
 		}
-		lines = append(append(lines, text.New("Protected: ", ProtectedLine(p))), c.deniedNow(t)...)
+		lines = append(append(lines, text.New("Protected: ", protectedLine(p))), c.deniedNow(t)...)
 	}
 	if !fresh {
 		return Result{Outcome: "nothing", Lines: append(lines, text.New("Nothing was changed")), Data: all}, nil
@@ -163,7 +163,7 @@ func writeUnprotect(c *Call) (Result, error) {
 		return Result{}, refusal.Nothing(words)
 	}
 	left := slices.DeleteFunc(slices.Clone(c.scene.Protected), func(p record.Protected) bool { return p.ID == found[0].ID })
-	res := written(found[0], text.New("No longer protected: ", ProtectedLine(found[0])))
+	res := written(found[0], text.New("No longer protected: ", protectedLine(found[0])))
 	return c.keepProtected(res, left, grammar.RangeOf(found[0].Range)), nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -16,7 +17,7 @@ import (
 // lookAgain reads back what a call of unknown outcome did, at once and after each wait; never found, it is sent once more, unless it was asked too long ago.
 func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *record.Change, step *record.Step) error {
 	for _, wait := range []time.Duration{0, r.cfg.ReadBack[0], r.cfg.ReadBack[1]} {
-		if err := pause(ctx, wait); err != nil {
+		if err := delay.Sleep(ctx, wait); err != nil {
 			return fmt.Errorf("%w: %w", errUnknown, err)
 		}
 		found, err := r.verify(ctx, c.Account, *ch, step)
@@ -46,7 +47,7 @@ func (r *Runner) dropDouble(ctx context.Context, c *Call, ch record.Change, step
 	if step.Kind != record.CreateRule {
 		return nil
 	}
-	_ = pause(ctx, r.cfg.ReadBack[1]) // after a stop the look fails by itself
+	_ = delay.Sleep(ctx, r.cfg.ReadBack[1]) // after a stop the look fails by itself
 	ids, err := equalRules(ctx, c.Account, *step.Rule)
 	if err != nil { // the undo looks again
 		r.cfg.Log.Warn("look whether a rule was made twice", "account", ch.Account, "change", ch.ID, "err", err)

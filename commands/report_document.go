@@ -115,14 +115,11 @@ func (c *Call) worked(h history) text.Text {
 	if len(h.Modes) == 0 {
 		return text.New("The service registered no incident")
 	}
-	words := text.New("The service registered no incident, which tells little: ")
-	for i, m := range h.Modes {
-		if i > 0 {
-			words = text.New(words, "; ")
-		}
-		words = text.New(words, c.Account.modeSpellText(m, h.At))
+	var modes []text.Text
+	for _, m := range h.Modes {
+		modes = append(modes, c.Account.modeSpellText(m, h.At))
 	}
-	return words
+	return text.New("The service registered no incident, which tells little: ", joined(modes, "; "))
 }
 
 // inPlace is what still holds, until when, and how it is taken back.

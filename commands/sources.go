@@ -49,7 +49,7 @@ func readSources(c *Call) (Result, error) {
 		add(s, "configuration", nil, s.line())
 	}
 	for _, p := range c.scene.Protected {
-		add(protectedSource(p), "protect", &p, ProtectedLine(p))
+		add(protectedSource(p), "protect", &p, protectedLine(p))
 	}
 	for _, s := range builtin() {
 		add(s, "wafbot", nil, text.New(s.line(), ", by nature"))

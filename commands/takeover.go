@@ -20,8 +20,8 @@ type TakeOver struct {
 	Since    time.Time
 }
 
-// TakeOverButton puts whoever clicks it on everything that goes on.
-func TakeOverButton(account string, ongoing int) Suggestion {
+// takeOverButton puts whoever clicks it on everything that goes on.
+func takeOverButton(account string, ongoing int) Suggestion {
 	return Suggestion{
 		Label: "I take over", Title: "Take over?", OK: "I take over",
 		Line: record.Line{Name: "handover", Flags: []string{"all"}}.With("to", "@me").With("account", account),
@@ -141,17 +141,7 @@ func (t *taken) add(id string, k record.Triage) {
 
 // answer says on how many attacks somebody is now, and from whom they are.
 func (t *taken) answer(account string) text.Text {
-	words := text.New(text.Bold(text.Sanitize(t.to.Name, text.MaxField)), " is on ", count(len(t.ids), "attack"), " of ", account, " now: ")
-	for i, id := range t.ids[:min(shortList, len(t.ids))] {
-		if i > 0 {
-			words = text.New(words, ", ")
-		}
-		words = text.New(words, text.Code(id))
-	}
-	if left := len(t.ids) - shortList; left > 0 {
-		words = text.New(words, " and ", left, " more")
-	}
-	words = text.New(words, ". Until now: ")
+	words := text.New(text.Bold(text.Sanitize(t.to.Name, text.MaxField)), " is on ", count(len(t.ids), "attack"), " of ", account, " now: ", Enumerate(t.ids, shortList, codeText), ". Until now: ")
 	slices.Sort(t.from)
 	for _, who := range slices.Compact(slices.Clone(t.from)) {
 		n := 0

@@ -193,14 +193,10 @@ func (c *Call) theirs(changes []record.Change, by string) ([]record.Change, erro
 		}
 	}
 	if len(who) > 1 {
-		words := text.New(refusal.Typed(by), " fits several people: ")
-		for i, a := range who {
-			if i > 0 {
-				words = text.New(words, ", ")
-			}
-			words = text.New(words, text.Sanitize(a.Name, text.MaxField), " (", text.Code(text.Sanitize(a.ID, text.MaxField)), ")")
-		}
-		return nil, refusal.Usage(text.New(words, ". Nothing was done"))
+		people := Enumerate(who, len(who), func(a record.Actor) text.Text {
+			return text.New(text.Sanitize(a.Name, text.MaxField), " (", text.Code(text.Sanitize(a.ID, text.MaxField)), ")")
+		})
+		return nil, refusal.Usage(text.New(refusal.Typed(by), " fits several people: ", people, ". Nothing was done"))
 	}
 	return made, nil
 }

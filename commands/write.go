@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -27,7 +28,7 @@ func (r *Runner) locked(ctx context.Context, c *Call, do func(held context.Conte
 		case err == nil:
 		case len(c.lost) == 0:
 			return Result{}, Away(err)
-		case pause(ctx, lostEvery) != nil || r.cfg.Now().Sub(c.lost[0].At) > lostFor:
+		case delay.Sleep(ctx, lostEvery) != nil || r.cfg.Now().Sub(c.lost[0].At) > lostFor:
 			return Result{}, unsaved(c.lost[0], err)
 		default:
 			continue
@@ -67,14 +68,4 @@ func late(c *Call) bool { return !c.At.IsZero() && c.Now.Sub(c.At) > stale }
 
 func tooLate(c *Call) error {
 	return refusal.Guarded(text.New("that was asked at ", c.At, ", over ", text.HumanDuration(stale), " ago: nothing was done. Ask again if it is still wanted"))
-}
-
-// pause waits, unless the context ends first.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }
