@@ -18,7 +18,7 @@ var errUnknown = errors.New("outcome unknown")
 
 // finish carries out what is left of a change. Every step is written down before it is sent, and all of them at the end,
 // so whoever finds it after a crash looks before sending again.
-func (r *Runner) finish(ctx context.Context, c *Call, ch record.Change, p Plan, res *Result) error {
+func (r *Runner) finish(ctx context.Context, c *job, ch record.Change, p Plan, res *Result) error {
 	ch.Fault = "" // of an attempt before: it is no news while it is gone on with
 	if i := slices.IndexFunc(c.Known, func(old record.Change) bool { return old.ID == ch.Undoes }); i >= 0 {
 		ch.Late = c.Known[i].Late // it may have become late since the undo was begun
@@ -41,7 +41,7 @@ func (r *Runner) finish(ctx context.Context, c *Call, ch record.Change, p Plan, 
 	r.tie(ctx, c, fault, ch.Refused())
 	r.noteLocked(ctx, c, ch, fault)
 	r.actingClaims(ctx, c, ch) // before the change is kept: a redelivery finishes both
-	entry := changeEntry(c, ch)
+	entry := changeEntry(c.Call, ch)
 	n, err := r.keep(ctx, c, ch, &entry)
 	switch {
 	case errors.Is(err, ErrLost):
@@ -119,7 +119,7 @@ func (r *Runner) settle(ch *record.Change, fault error) {
 
 // keep saves a finished change together with those that it takes back or prolongs and its audit entry, all in one step: nobody must find it
 // half written. It gives the entry's number.
-func (r *Runner) keep(ctx context.Context, c *Call, ch record.Change, entry *record.AuditEntry) (n int64, err error) {
+func (r *Runner) keep(ctx context.Context, c *job, ch record.Change, entry *record.AuditEntry) (n int64, err error) {
 	all := []record.Change{ch}
 	if ch.State == record.StateDone {
 		all = append(all, c.amended(ch)...)
@@ -154,14 +154,14 @@ func (c *Call) amended(ch record.Change) []record.Change {
 }
 
 // save outlives the request: what was sent must be written down even when the caller has gone.
-func (c *Call) save(ctx context.Context, entry *record.AuditEntry, all ...record.Change) (n int64, err error) {
+func (c *job) save(ctx context.Context, entry *record.AuditEntry, all ...record.Change) (n int64, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	return c.lock.SaveChanges(ctx, entry, all...)
 }
 
 // carryOut does one step: write it down, then send it; a step that was perhaps sent before is looked for first.
-func (r *Runner) carryOut(ctx context.Context, c *Call, ch *record.Change, i int) error {
+func (r *Runner) carryOut(ctx context.Context, c *job, ch *record.Change, i int) error {
 	step := &ch.Steps[i]
 	if step.Sent {
 		return r.lookAgain(ctx, c, ch, step)

@@ -15,7 +15,7 @@ import (
 )
 
 // lookAgain reads back what a call of unknown outcome did, at once and after each wait; never found, it is sent once more, unless it was asked too long ago.
-func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *record.Change, step *record.Step) error {
+func (r *Runner) lookAgain(ctx context.Context, c *job, ch *record.Change, step *record.Step) error {
 	for _, wait := range []time.Duration{0, r.cfg.ReadBack[0], r.cfg.ReadBack[1]} {
 		if err := delay.Sleep(ctx, wait); err != nil {
 			return fmt.Errorf("%w: %w", errUnknown, err)
@@ -43,7 +43,7 @@ func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *record.Change, step
 
 // dropDouble takes back a rule that was sent twice and made twice: the first may have been on its way all the time. One that shows later still
 // is taken back with the change.
-func (r *Runner) dropDouble(ctx context.Context, c *Call, ch record.Change, step *record.Step) error {
+func (r *Runner) dropDouble(ctx context.Context, c *job, ch record.Change, step *record.Step) error {
 	if step.Kind != record.CreateRule {
 		return nil
 	}
