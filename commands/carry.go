@@ -167,7 +167,7 @@ func (r *Runner) carryOut(ctx context.Context, c *job, ch *record.Change, i int)
 		return r.lookAgain(ctx, c, ch, step)
 	}
 	if step.Kind == record.CreateRule {
-		equal, err := equalRules(ctx, c.Account, *step.Rule)
+		equal, err := equalRules(ctx, r.cfg.Services[c.Account.Name], *step.Rule)
 		if err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func (r *Runner) carryOut(ctx context.Context, c *job, ch *record.Change, i int)
 		step.Sent = false
 		return Away(err)
 	}
-	err := send(ctx, c.Account, step)
+	err := send(ctx, r.cfg.Services[c.Account.Name], step)
 	if errors.Is(err, errUnknown) {
 		r.cfg.Log.Warn("outcome of a change is unknown, reading back", "account", ch.Account, "change", ch.ID, "err", err)
 		return r.lookAgain(ctx, c, ch, step)
@@ -187,38 +187,38 @@ func (r *Runner) carryOut(ctx context.Context, c *job, ch *record.Change, i int)
 }
 
 // send makes the step's one call. An error that wraps errUnknown leaves open whether it took place.
-func send(ctx context.Context, a *Account, step *record.Step) error {
-	err := call(ctx, a, step)
+func send(ctx context.Context, s Service, step *record.Step) error {
+	err := call(ctx, s, step)
 	if e, ok := asAPI(err); ok && e.OutcomeUnknown() {
 		return fmt.Errorf("%w: %w", errUnknown, err)
 	}
 	return err
 }
 
-func call(ctx context.Context, a *Account, step *record.Step) error {
+func call(ctx context.Context, s Service, step *record.Step) error {
 	switch step.Kind {
 	case record.AddEntry:
-		made, err := a.API.AddIPRule(ctx, *step.Entry, step.Force)
+		made, err := s.AddIPRule(ctx, *step.Entry, step.Force)
 		step.ID = made.ID
 		return err
 	case record.DeleteEntry:
-		return deleteEntry(ctx, a, *step.Entry)
+		return deleteEntry(ctx, s, *step.Entry)
 	case record.CreateRule:
-		made, err := a.API.CreateRule(ctx, *step.Rule)
+		made, err := s.CreateRule(ctx, *step.Rule)
 		step.ID = made.ID
 		return err
 	case record.DeleteRule:
-		return gone(a.API.DeleteRule(ctx, step.Rule.ID))
+		return gone(s.DeleteRule(ctx, step.Rule.ID))
 	}
 	return fmt.Errorf("step %q is unknown", step.Kind)
 }
 
 // deleteEntry takes an entry off and looks whether it went: the answer to a delete does not tell.
-func deleteEntry(ctx context.Context, a *Account, e apiclient.IPRule) error {
-	if err := gone(a.API.DeleteIPRules(ctx, e.ID)); err != nil {
+func deleteEntry(ctx context.Context, s Service, e apiclient.IPRule) error {
+	if err := gone(s.DeleteIPRules(ctx, e.ID)); err != nil {
 		return err
 	}
-	for left, err := range a.API.IPRules(ctx, apiclient.IPRuleFilter{List: e.List}) {
+	for left, err := range s.IPRules(ctx, apiclient.IPRuleFilter{List: e.List}) {
 		if err != nil {
 			return fmt.Errorf("%w: look whether entry %d went: %w", errUnknown, e.ID, err)
 		}

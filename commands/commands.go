@@ -134,6 +134,7 @@ type Call struct {
 // Config is what a Runner works with. Accounts, Members, Ledger, Facts, Scenes, Records, Desk, Storms, Ties, Requests, Audit, Drills and Explain must be set.
 type Config struct {
 	Accounts []*Account
+	Services map[string]Service // of the accounts, by name
 	Policy   Policy
 	Roles    Roles
 	Members  Members

@@ -48,7 +48,7 @@ func (r *Runner) settleStep(ctx context.Context, c *job, ch *record.Change, n in
 
 // takeBack deletes a rule that was made a second time.
 func (r *Runner) takeBack(ctx context.Context, c *job, ch record.Change, made record.Step) error {
-	if err := gone(c.Account.API.DeleteRule(ctx, made.ID)); err != nil {
+	if err := gone(r.cfg.Services[c.Account.Name].DeleteRule(ctx, made.ID)); err != nil {
 		return err
 	}
 	double := *made.Rule

@@ -26,26 +26,27 @@ import (
 
 // app is the bot put together from its configuration: the only place where its parts meet.
 type app struct {
-	cfg     *Config
-	log     *slog.Logger
-	store   *store.Store
-	http    *http.Client  // asks the service for all accounts
-	starts  *rate.Limiter // paces the accounts' first polls
-	slack   *bot.Slack
-	sources *sourceFiles
-	policy  commands.Policy
-	runner  *commands.Runner
-	bot     *bot.Bot
-	pollers map[string]*poller.Poller
-	tenants map[string]*commands.Account
-	effects map[string]*commands.EffectWatch // by account
-	pagers  map[string]pagers                // by account
-	calls   *prometheus.CounterVec
+	cfg      *Config
+	log      *slog.Logger
+	store    *store.Store
+	http     *http.Client  // asks the service for all accounts
+	starts   *rate.Limiter // paces the accounts' first polls
+	slack    *bot.Slack
+	sources  *sourceFiles
+	policy   commands.Policy
+	runner   *commands.Runner
+	bot      *bot.Bot
+	pollers  map[string]*poller.Poller
+	tenants  map[string]*commands.Account
+	services map[string]commands.Service
+	effects  map[string]*commands.EffectWatch // by account
+	pagers   map[string]pagers                // by account
+	calls    *prometheus.CounterVec
 }
 
 // build puts the parts together. Nothing is asked of anybody yet. Audit entries go to out as JSON lines.
 func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
-	a := &app{cfg: cfg, log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*commands.Account{}, pagers: map[string]pagers{}, effects: map[string]*commands.EffectWatch{}, calls: pagerCalls()}
+	a := &app{cfg: cfg, log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*commands.Account{}, services: map[string]commands.Service{}, pagers: map[string]pagers{}, effects: map[string]*commands.EffectWatch{}, calls: pagerCalls()}
 	var err error
 	a.store, err = store.Open(store.Config{
 		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway, Follow: a.following, Watched: a.watched, Judged: a.judged, Notice: a.notice,
@@ -76,7 +77,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 		return nil, err
 	}
 	a.runner = commands.New(commands.Config{
-		Accounts: accounts, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Scenes: a.store, Records: a.store, Audit: a.store,
+		Accounts: accounts, Services: a.services, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Scenes: a.store, Records: a.store, Audit: a.store,
 		AuditOut: &lineWriter{out: out}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Changed: a.follow, Health: a.health,
 		Desk: a.store, Storms: a.store, Ties: a.store, Requests: a.store, Asked: a.wakeAsked, Watch: watch(a.pollers), Touched: a.touched, Explain: a.explain,
 		TookOver: a.tookOver, CardLinks: a.cardLinks, Drills: a.store, Drilled: a.drilled,
@@ -104,13 +105,14 @@ func (a *app) account(cfg Account) (bot.Account, error) {
 		Channel: cfg.Channel, Log: a.log, Starts: a.starts, Quiet: cfg.Quiet.hours(a.cfg.Timezone),
 	})
 	a.pollers[cfg.Name] = p
+	a.services[cfg.Name] = commands.Service{Reader: api, Writer: api}
 	applications := map[int]commands.Application{}
 	for id, app := range cfg.Applications {
 		applications[id] = commands.Application{Name: app.Name, CannotBlock: app.CanBlock != nil && !*app.CanBlock}
 	}
 	return bot.Account{
 		Account: &commands.Account{
-			Name: cfg.Name, API: api, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: applications,
+			Name: cfg.Name, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: applications,
 		},
 		Channel: cfg.Channel, Settings: p.Settings, Health: p.Health, Vuln: titles(api, a.log),
 	}, nil

@@ -126,7 +126,7 @@ func (a *app) recalled(ctx context.Context, cfg Account, found bot.Found) store.
 func (a *app) entries(ctx context.Context, account string) (all []apiclient.IPRule, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listsTimeout)
 	defer cancel()
-	for e, err := range a.tenants[account].API.IPRules(ctx, apiclient.IPRuleFilter{}) {
+	for e, err := range a.services[account].IPRules(ctx, apiclient.IPRuleFilter{}) {
 		if err != nil {
 			return nil, fmt.Errorf("read lists: %w", err)
 		}
