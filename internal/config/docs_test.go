@@ -155,7 +155,7 @@ func oneOfEachKeys() []string {
 
 func TestDocsNameEveryVariable(t *testing.T) {
 	t.Parallel()
-	known := append(slices.Collect(maps.Keys(Variables())), "WAFBOT_CONFIG", "WAFBOT_NEVER_DENY")
+	known := append(slices.Collect(maps.Keys(config.Variables())), "WAFBOT_CONFIG", "WAFBOT_NEVER_DENY")
 	named := slices.Compact(slices.Sorted(slices.Values(regexp.MustCompile(`WAFBOT_[A-Z_]+`).FindAllString(docs(t), -1))))
 	require.ElementsMatch(t, known, named)
 }
