@@ -37,7 +37,8 @@ const entryWorks = "in about 1 min"
 // lasts is how long an entry holds when the line does not say.
 func (l listing) lasts(p Policy) time.Duration { return cmp.Or(l.duration(p.Durations), l.fallback) }
 
-func (l listing) args() []Arg {
+// listArguments are the arguments of a command that adds to a list.
+func listArguments(l listing) []Arg {
 	return []Arg{
 		{Name: "target", Object: true, Many: true, Read: readTarget, Help: "an address, a range as 203.0.113.0/24, country:FR, proxy:TOR or datacenter:aws; left out with attack=: its top source"},
 		argAttack, argFor(l.lasts), argApps, argReason,

@@ -23,8 +23,8 @@ const (
 	fieldDatacenters = "datacenters"
 )
 
-// form gives the targets of an entry a field each kind, with their real values.
-func (l listing) form(c *Call, f *Form) {
+// listForm gives the targets of an entry a field each kind, with their real values.
+func listForm(c *Call, f *Form) {
 	fields := []Field{
 		{Name: fieldAddresses, Label: "Addresses and ranges", Hint: "as many as you like, with spaces or in lines of their own: 203.0.113.7 198.51.100.0/24", Kind: FieldLines},
 		{Name: fieldCountries, Label: "Countries", Kind: FieldMany, Options: countries(), prefix: "country:"},
@@ -283,7 +283,7 @@ func (f *Form) value(arg string) string {
 	return ""
 }
 
-// misses reports whether a line names no source, and no attack whose top source it could be.
-func (l listing) misses(line record.Line) bool {
+// listMisses reports whether a line names no source, and no attack whose top source it could be.
+func listMisses(line record.Line) bool {
 	return len(line.Words) == 0 && line.Keys["attack"] == ""
 }
