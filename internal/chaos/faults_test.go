@@ -128,10 +128,10 @@ func (r *round) faults() []fault {
 		all = append(all, fault{"wire to " + w.name + " cut", 2, w.name, func(ctx context.Context, lasts time.Duration, _ int) error {
 			return w.cut(ctx, lasts)
 		}, 4 * time.Second})
-		kinds := toxics()
+		kinds := disturbances()
 		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 			all = append(all, fault{"wire to " + w.name + " " + kind, 1, w.name, func(ctx context.Context, lasts time.Duration, _ int) error {
-				return w.poison(ctx, kinds[kind], lasts)
+				return w.disturb(ctx, kinds[kind], lasts)
 			}, 4 * time.Second})
 		}
 	}

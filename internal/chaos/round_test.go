@@ -87,7 +87,7 @@ func openRound(t testing.TB, binary string, p plan) *round {
 	r.wires = []*wire{slack, service}
 	redis := r.openRedis()
 	config := filepath.Join(logs, "wafbot.yaml")
-	require.NoError(t, os.WriteFile(config, []byte(r.config(redis, slack.addr(), service.addr())), 0o600))
+	require.NoError(t, os.WriteFile(config, []byte(r.config(redis, slack.proxy.Addr(), service.proxy.Addr())), 0o600))
 	for n := range p.replicas {
 		one := &replica{t: t, number: n, binary: binary, config: config, logs: logs}
 		require.NoError(t, one.start())
@@ -112,7 +112,7 @@ func (r *round) openRedis() string {
 		r.single = redistest.StartDurable(r.t)
 		w := newWire(r.t, "redis", r.single.Addr)
 		r.wires = append(r.wires, w)
-		return "redis://" + w.addr() + "/0"
+		return "redis://" + w.proxy.Addr() + "/0"
 	default:
 		r.t.Fatalf("there is no mix %q", r.plan.mix)
 	}
