@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/norace"
 )
 
 // long are records whose texts an attacker made as long as he could.
@@ -25,6 +26,7 @@ func long(n, length int) []any {
 
 // An attacker whose requests make an answer too long doesn't blind the account: smaller pages are asked for, and as large ones as ever behind them.
 func TestAPageThatIsTooLongIsReadInParts(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	s := newService(t)
 	s.lists["/v1/objects/attack"] = append(long(36, 1<<20), long(300, 10)...)
@@ -67,6 +69,7 @@ func readAll(t *testing.T, c *apiclient.Client) (n int) {
 
 // A record that is too long by itself is an error: who passed it over wouldn't know what he doesn't know.
 func TestARecordThatIsTooLongIsAnError(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	s := newService(t)
 	s.lists["/v1/objects/hint"] = []any{map[string]any{"id": 1, "comment": strings.Repeat("a", 33<<20)}}

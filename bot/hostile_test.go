@@ -19,6 +19,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/tricks"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -179,6 +180,7 @@ func drawn(v slack.ModalViewRequest, err error) []any {
 }
 
 func TestHostileText(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	for _, trick := range tricks.All() {
 		t.Run(trick.Tries, func(t *testing.T) {
@@ -234,6 +236,7 @@ func requireHarmlessKind(t *testing.T, one any, what string) {
 
 // What was written can be recognised, on the card and in what it leads to.
 func TestHostileTextIsNotLost(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	bare := func(s string) string {
 		return strings.Join(strings.Fields(strings.NewReplacer("`", "", "'", "", "*", "").Replace(s)), "")

@@ -9,11 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/tricks"
 )
 
 // A line at a terminal only shows what strangers wrote; nothing but a plain piece's own beginning and end breaks it.
 func TestHostileTextIsTextAtATerminal(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	for _, trick := range tricks.All() {
 		text := trick.Text

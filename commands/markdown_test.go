@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/tricks"
 )
 
@@ -47,6 +48,7 @@ func requireHarmless(t require.TestingT, doc string) {
 }
 
 func TestHostileTextIsTextInMarkdown(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	for _, word := range hostileWords() {
 		for _, line := range []commands.Text{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -112,6 +113,7 @@ type way struct {
 }
 
 func TestEveryLine(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	together := func(w *world) {
 		w.cfg.Policy.SecondPerson = nil                 // what needs one waits; here everything is done

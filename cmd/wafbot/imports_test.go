@@ -33,6 +33,7 @@ var floors = []floor{
 	{"internal/sandbox", []string{"internal/sandbox"}, "it speaks the wire and shares no code with what it tests, so it can't share its mistakes", []string{"github.com/alicebob/miniredis/v2"}},
 	{"internal/tricks", nil, "what attackers write, for tests of whatever shows it", nil},
 	{"internal/redistest", nil, "it starts Redis servers for tests, whoever uses them", nil},
+	{"internal/norace", nil, "tests of every package defer themselves with it", nil},
 	{"internal/proxytest", nil, "it breaks connections of tests, whatever goes through them", nil},
 	{"internal/chaos", []string{"internal/redistest"}, "what is shipped is tried from outside, over the wire alone", nil},
 	{"cmd/wafbot", []string{"apiclient", "commands", "poller", "bot", "internal/store", "internal/pager", "internal/sandbox"}, "main alone puts the parts together", nil},

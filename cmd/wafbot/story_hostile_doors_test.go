@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/internal/tricks"
 )
@@ -24,6 +25,7 @@ func requireHarmlessPrint(t *testing.T, printed, what string) {
 
 // What strangers wrote stands in what the terminal and the HTTP pages show, in forms and in the Home tab, and does nothing there.
 func TestHostileTextAtTheOtherDoors(t *testing.T) {
+	norace.Defer(t)
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {
 		w.hostileService()
 		var attacks []string
@@ -80,6 +82,7 @@ func (w *world) requirePrinted(t *testing.T, args ...string) {
 // What Slack refuses in words of a stranger's is logged, and told on the HTTP pages, without doing anything; and so is what people write into forms,
 // with what is wrong about it.
 func TestHostileRefusalsAndForms(t *testing.T) {
+	norace.Defer(t)
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {
 		for i, trick := range tricks.All() {
 			w.Slack.SetFault(workspace.Fault{Kind: "x" + trick.Text, Method: "views.open", Times: 1})
@@ -126,6 +129,7 @@ func requireHarmlessStrings(t *testing.T, doc any) {
 
 // Names of people, groups, channels and the workspace, and the words in which Slack or the service refuses, are printed by doctor and do nothing.
 func TestDoctorPrintsHostileText(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	d := newPatient(t, healthy)
 	for i, trick := range tricks.All() {
@@ -155,6 +159,7 @@ func TestDoctorPrintsHostileText(t *testing.T) {
 
 // What is said of wrong usage says again what was typed, or pasted: flags, files, verbs.
 func TestHostileTextInUsageErrors(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	environ := newPatient(t, healthy).environ
 	for _, trick := range tricks.All() {
