@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/internal/tricks"
+	"github.com/wafbot/wafbot/internal/hostiletext"
 )
 
 func TestParse(t *testing.T) {
@@ -106,8 +106,8 @@ func FuzzParse(f *testing.F) {
 	for _, line := range []string{"", "deny 203.0.113.7 for=4h", `deny "a b" reason=“x”`, `a \" \\ ' "`, "status —all", `x "=" y="=" ="`, "\xff", `"" ""`, `a="b"c`} {
 		f.Add(line)
 	}
-	for _, trick := range tricks.All() {
-		f.Add("note " + trick.Text)
+	for _, sample := range hostiletext.Samples() {
+		f.Add("note " + sample.Text)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		l, err := commands.Parse(line)

@@ -31,7 +31,7 @@ var floors = []floor{
 	{"internal/store", []string{"apiclient", "commands", "poller"}, "the only package that knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
 	{"internal/pager", []string{"apiclient"}, "it carries what others decided to somebody's pager: it knows HTTP, and that an address is a secret", nil},
 	{"internal/sandbox", []string{"internal/sandbox"}, "it speaks the wire and shares no code with what it tests, so it can't share its mistakes", []string{"github.com/alicebob/miniredis/v2"}},
-	{"internal/tricks", nil, "what attackers write, for tests of whatever shows it", nil},
+	{"internal/hostiletext", nil, "it holds samples of hostile text for tests of any package", nil},
 	{"internal/redistest", nil, "it starts Redis servers for tests, whoever uses them", nil},
 	{"internal/norace", nil, "tests of every package defer themselves with it", nil},
 	{"internal/proxytest", nil, "it breaks connections of tests, whatever goes through them", nil},
