@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 )
 
 // Click is a person's click on a button, or choice from an overflow menu: in a message, in a modal or on the Home tab.
@@ -48,14 +50,14 @@ func (w *Workspace) prepareClick(c Click) (Delivery, error) {
 	if m == nil || m.Ephemeral && m.EphemeralFor != u.ID {
 		return Delivery{}, fmt.Errorf("%s sees no message %s in #%s", u.Name, c.TS, channel.Name)
 	}
-	p, err := choose(m.parts(), c.Button, part.names)
+	p, err := blockkit.FindPart(blockkit.Parts(m.allBlocks()), c.Button)
 	if err != nil || c.Cancel {
-		return Delivery{}, errors.Join(err, p.cancel(c))
+		return Delivery{}, errors.Join(err, cancelled(c, p.Element))
 	}
 	response := w.newResponse(u.ID, channel.ID, m)
 	payload := w.clickPayload(u, channel, m)
 	payload["response_url"] = response
-	payload["actions"] = []answer{p.action(w.nextTS())}
+	payload["actions"] = []answer{p.Action(w.nextTS())}
 	return Delivery{Type: typeInteractive, Payload: marshal(payload), ResponseURL: response}, nil
 }
 
@@ -72,12 +74,9 @@ func (w *Workspace) present(user, channel string) (User, *Channel, error) {
 	return u, c, nil
 }
 
-// names are what a person or a test calls something that can be clicked.
-func (p part) names() []string { return []string{p.button.Label, p.button.ActionID, p.button.Value} }
-
-// cancel refuses a no where nobody asks.
-func (p part) cancel(c Click) error {
-	if c.Cancel && p.element != nil && p.element["confirm"] == nil {
+// cancelled refuses to cancel an element without a confirm dialog.
+func cancelled(c Click, element map[string]any) error {
+	if c.Cancel && element != nil && element["confirm"] == nil {
 		return errors.New("nothing to cancel: no confirm dialog asks")
 	}
 	return nil
@@ -91,13 +90,13 @@ func (w *Workspace) prepareViewClick(c Click) (Delivery, error) {
 	if err != nil {
 		return Delivery{}, err
 	}
-	if err := w.fill(v, c.Values); err != nil {
+	if err := blockkit.Fill(v.state, v.fields(), c.Values, typedNames{w}); err != nil {
 		return Delivery{}, err
 	}
 	w.notify()
-	p, action, err := w.viewAction(v, c.Button)
+	element, action, err := w.viewAction(v, c.Button)
 	if err != nil || c.Cancel {
-		return Delivery{}, errors.Join(err, p.cancel(c))
+		return Delivery{}, errors.Join(err, cancelled(c, element))
 	}
 	payload := w.interaction("block_actions", u)
 	payload["container"] = answer{"type": "view", "view_id": v.ID}
@@ -107,19 +106,19 @@ func (w *Workspace) prepareViewClick(c Click) (Delivery, error) {
 	return Delivery{Type: typeInteractive, Payload: marshal(payload)}, nil
 }
 
-// viewAction finds what is clicked or changed in a view, and what a payload says of it.
-func (w *Workspace) viewAction(v *openView, name string) (part, answer, error) {
-	clickable, err := choose(parts(v.blocks()), name, part.names)
+// viewAction finds what is clicked or changed in a view, and returns its element and its action for the payload.
+func (w *Workspace) viewAction(v *openView, name string) (element map[string]any, action answer, err error) {
+	clickable, err := blockkit.FindPart(blockkit.Parts(v.blocks()), name)
 	if err == nil {
-		return clickable, clickable.action(w.nextTS()), nil
+		return clickable.Element, clickable.Action(w.nextTS()), nil
 	}
-	f, fieldErr := choose(v.fields(), name, fieldWays)
-	if fieldErr != nil || !f.acts {
-		return part{}, nil, err
+	f, fieldErr := blockkit.FindField(v.fields(), name)
+	if fieldErr != nil || !f.Dispatches {
+		return nil, nil, err
 	}
-	action := answer{"block_id": f.blockID, "action_id": f.actionID, "action_ts": w.nextTS()}
-	maps.Copy(action, v.state[f.blockID][f.actionID])
-	return part{element: f.element}, action, nil
+	action = answer{"block_id": f.BlockID, "action_id": f.ActionID, "action_ts": w.nextTS()}
+	maps.Copy(action, v.state[f.BlockID][f.ActionID])
+	return f.Element, action, nil
 }
 
 // interaction is what all payloads of what people do with blocks and views say.
@@ -151,20 +150,4 @@ func (w *Workspace) clickPayload(u User, c *Channel, m *stored) answer {
 		payload["message"] = message
 	}
 	return payload
-}
-
-// action is what a payload says of the thing that was clicked.
-func (p part) action(ts string) answer {
-	out := answer{"type": p.element["type"], "action_id": p.button.ActionID, "block_id": p.blockID, "action_ts": ts}
-	copied := []string{"text", "value", "style", "url", "confirm"}
-	if p.option != nil {
-		out["selected_option"] = p.option
-		copied = []string{"confirm"}
-	}
-	for _, key := range copied {
-		if v, ok := p.element[key]; ok {
-			out[key] = v
-		}
-	}
-	return out
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 )
 
 // Message is a message as the workspace keeps it.
@@ -26,16 +28,6 @@ type Message struct {
 	Gone         bool            `json:"gone"`                    // an ephemeral message that was deleted
 	Answers      string          `json:"answers,omitempty"`       // the response URL that it came by, or was last replaced by
 	Broadcast    bool            `json:"broadcast"`               // a reply that is shown in the channel too
-}
-
-// Button is something in a message that can be clicked: a button, or one option of an overflow menu.
-type Button struct {
-	Label    string `json:"label"`
-	ActionID string `json:"action_id"`
-	Value    string `json:"value,omitempty"`
-	Style    string `json:"style,omitempty"`
-	URL      string `json:"url,omitempty"`
-	Confirm  string `json:"confirm,omitempty"` // what the confirm dialog says; empty: none asks
 }
 
 // stored is a message with what only the workspace knows of it.
@@ -132,4 +124,41 @@ func compact(raw string) json.RawMessage {
 		return nil
 	}
 	return out.Bytes()
+}
+
+// Plain is all text that a person sees in a message, one line per block. The message's own text is shown only without blocks.
+func (m Message) Plain() string {
+	var lines []string
+	if len(m.Blocks) == 0 && m.Text != "" {
+		lines = append(lines, blockkit.Unescape(m.Text))
+	}
+	for _, block := range m.allBlocks() {
+		if line := blockkit.Plain(block); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Buttons lists what can be clicked in a message, in order; the options of an overflow menu one by one.
+func (m Message) Buttons() []blockkit.Button { return blockkit.Buttons(blockkit.Parts(m.allBlocks())) }
+
+// allBlocks lists the blocks of the message and of its attachments. An attachment's plain text is a block, too.
+func (m Message) allBlocks() []map[string]any {
+	var blocks []map[string]any
+	_ = json.Unmarshal(m.Blocks, &blocks) // checked when stored
+	var attachments []struct {
+		Pretext, Title, Text string
+		Blocks               []map[string]any
+	}
+	_ = json.Unmarshal(m.Attachments, &attachments)
+	for _, a := range attachments {
+		for _, text := range []string{a.Pretext, a.Title, a.Text} {
+			if text != "" {
+				blocks = append(blocks, map[string]any{"type": "mrkdwn", "text": text})
+			}
+		}
+		blocks = append(blocks, a.Blocks...)
+	}
+	return blocks
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 )
 
 // Notice is a message of somebody else's as a person's phone learned of it.
@@ -89,37 +91,7 @@ func (m Message) shownMarkup() string {
 	m.Attachments = nil
 	var parts []string
 	for _, block := range m.allBlocks() {
-		parts = append(parts, markup(block)...)
+		parts = append(parts, blockkit.Markup(block)...)
 	}
 	return strings.Join(parts, "\n")
-}
-
-// markup lists the texts in a block that Slack reads mentions in.
-func markup(v any) []string {
-	var found []string
-	switch v := v.(type) {
-	case []any:
-		for _, item := range v {
-			found = append(found, markup(item)...)
-		}
-	case map[string]any:
-		text, _ := v["text"].(string)
-		user, _ := v["user_id"].(string)
-		group, _ := v["usergroup_id"].(string)
-		switch v["type"] {
-		case "mrkdwn":
-			return []string{text}
-		case "user":
-			return []string{"<@" + user + ">"}
-		case "usergroup":
-			return []string{"<!subteam^" + group + ">"}
-		case "broadcast":
-			everyone, _ := v["range"].(string)
-			return []string{"<!" + everyone + ">"}
-		}
-		for _, key := range sortedKeys(v) {
-			found = append(found, markup(v[key])...)
-		}
-	}
-	return found
 }

@@ -128,6 +128,24 @@ func (w *Workspace) addChannels(channels []Channel) error {
 	return nil
 }
 
+// typedNames resolves names that a person types into a field. The lock is held.
+type typedNames struct{ w *Workspace }
+
+// UserID implements blockkit.Directory.
+func (n typedNames) UserID(name string) (id string, ok bool) {
+	u, ok := n.w.user(name)
+	return u.ID, ok && !u.Deleted
+}
+
+// ChannelID implements blockkit.Directory.
+func (n typedNames) ChannelID(name string) (id string, ok bool) {
+	c := n.w.channel(name)
+	if c == nil {
+		return "", false
+	}
+	return c.ID, true
+}
+
 func (w *Workspace) user(name string) (User, bool) {
 	name = strings.TrimPrefix(name, "@")
 	i := slices.IndexFunc(w.users, func(u User) bool { return u.ID == name })

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 )
 
 // What the client says in front of a modal when it can't make sense of the app's answer.
@@ -90,10 +92,10 @@ func (w *Workspace) prepareSubmission(s Submission) (Delivery, *openView, error)
 	case v.object["submit"] == nil:
 		return Delivery{}, nil, fmt.Errorf("this modal has no submit button")
 	}
-	if err := w.fill(v, s.Values); err != nil {
+	if err := blockkit.Fill(v.state, v.fields(), s.Values, typedNames{w}); err != nil {
 		return Delivery{}, nil, err
 	}
-	v.Errors = v.incomplete()
+	v.Errors = blockkit.Incomplete(v.fields(), v.state)
 	w.notify()
 	if len(v.Errors) > 0 {
 		return Delivery{}, v, nil
@@ -125,8 +127,8 @@ func (w *Workspace) submitted(d Delivery, v *openView, outcome Outcome) Submitte
 	if outcome == OutcomeIncomplete || outcome == OutcomeErrors {
 		s.Errors = map[string]string{}
 		for _, f := range v.fields() {
-			if problem := v.Errors[f.blockID]; problem != "" {
-				s.Errors[f.label] = problem
+			if problem := v.Errors[f.BlockID]; problem != "" {
+				s.Errors[f.Label] = problem
 			}
 		}
 	}
@@ -175,7 +177,7 @@ func (w *Workspace) answered(v *openView, body string) (Outcome, error) {
 func (w *Workspace) showErrors(v *openView, wrong map[string]string) (Outcome, error) {
 	inputs := map[string]bool{}
 	for _, f := range v.fields() {
-		inputs[f.blockID] = inputs[f.blockID] || f.input
+		inputs[f.BlockID] = inputs[f.BlockID] || f.Input
 	}
 	if len(wrong) == 0 {
 		return OutcomeFailed, fmt.Errorf("response_action errors without errors")

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 )
 
 // The types of views.
@@ -29,14 +31,11 @@ type View struct {
 	Depth           int               `json:"depth"`            // how many modals lie beneath
 }
 
-// state is what is filled in, by block id and action id.
-type state map[string]map[string]answer
-
 // openView is a view that can be seen, with what only the workspace knows of it.
 type openView struct {
 	View
 	object   map[string]any
-	state    state
+	state    blockkit.State
 	previous string // id of the modal beneath
 	root     string // id of the lowest modal of the stack
 }
@@ -142,7 +141,7 @@ func (w *Workspace) putOnTop(v *openView, user string) *openView {
 	if top := w.top(user); top != nil && v.Type == viewModal {
 		v.previous, v.root = top.ID, top.root
 	}
-	v.state = v.fresh(nil)
+	v.state = blockkit.NewState(v.fields(), nil)
 	w.views = append(w.views, v)
 	w.notify()
 	return v
@@ -152,7 +151,7 @@ func (w *Workspace) putOnTop(v *openView, user string) *openView {
 func (w *Workspace) replaceView(old, v *openView) {
 	v.ID, v.User, v.previous, v.root = old.ID, old.User, old.previous, old.root
 	v.Hash = w.newHash()
-	v.state = v.fresh(old.state)
+	v.state = blockkit.NewState(v.fields(), old.state)
 	*old = *v
 	w.notify()
 }
@@ -189,9 +188,9 @@ func (w *Workspace) wireView(v *openView) answer {
 // in brackets, after the label of its input, and what is wrong with it behind.
 func (v View) Plain() string {
 	open := v.filled()
-	lines := []string{plainBlock(open.object["title"])}
+	lines := []string{blockkit.Plain(open.object["title"])}
 	for _, block := range open.blocks() {
-		line := plainBlock(block)
+		line := blockkit.Plain(block)
 		id, _ := block["block_id"].(string)
 		if wrong := v.Errors[id]; wrong != "" {
 			line += " (!) " + wrong
@@ -199,7 +198,7 @@ func (v View) Plain() string {
 		lines = append(lines, line)
 	}
 	for _, key := range []string{"submit", "close"} {
-		if text := plainBlock(open.object[key]); text != "" {
+		if text := blockkit.Plain(open.object[key]); text != "" {
 			lines = append(lines, "["+text+"]")
 		}
 	}
@@ -217,21 +216,21 @@ func (v *openView) blocks() []map[string]any {
 	return blocks
 }
 
+func (v *openView) fields() []blockkit.Field { return blockkit.Fields(v.blocks()) }
+
 // Buttons lists what can be clicked in a view, in order; an overflow menu's options one by one.
-func (v View) Buttons() []Button {
+func (v View) Buttons() []blockkit.Button {
 	open := openView{}
 	_ = json.Unmarshal(v.Raw, &open.object) // what is shown was checked
-	return buttons(parts(open.blocks()))
+	return blockkit.Buttons(blockkit.Parts(open.blocks()))
 }
 
 // filled is the view with what is filled in where its initial values stood.
 func (v View) filled() *openView {
 	open := &openView{}
 	_ = json.Unmarshal(v.Raw, &open.object) // what is shown was checked
-	var kept struct{ Values state }
+	var kept struct{ Values blockkit.State }
 	_ = json.Unmarshal(v.State, &kept)
-	for _, f := range open.fields() {
-		f.element[f.kind.initial] = kept.Values[f.blockID][f.actionID][f.kind.value]
-	}
+	blockkit.ShowState(open.fields(), kept.Values)
 	return open
 }

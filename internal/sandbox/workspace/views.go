@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 )
 
 const (
 	triggerLife = 3 * time.Second
 	maxView     = 250 << 10 // bytes
 	maxStack    = 3         // modals that a person has open at once, one over the other
-	maxViewID   = 255       // characters of an external id
 )
 
 // trigger allows one view within three seconds of what a person did.
@@ -157,18 +158,13 @@ func (w *Workspace) checkedView(raw, surface string) (*openView, error) {
 	if err != nil || !ok {
 		return nil, refuse("invalid_arguments")
 	}
-	check := newBlockCheck()
-	schema := w.schemas.modal
-	if surface == viewHome {
-		schema = w.schemas.home
-	}
-	check.schema(schema, object, "/view")
-	check.view(object)
-	if err := check.refusal("invalid_arguments"); err != nil {
+	check := w.schemas.NewCheck()
+	check.View(object, blockkit.Surface(surface))
+	if err := refuseBlocks("invalid_arguments", check); err != nil {
 		return nil, err
 	}
 	blocks, _ := object["blocks"].([]any)
-	w.nameBlocks(blocks)
+	blockkit.NameBlocks(blocks, w.nextID)
 	v := &openView{object: object}
 	v.Type = surface
 	v.CallbackID, _ = object["callback_id"].(string)

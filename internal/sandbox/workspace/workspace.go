@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 )
 
 // Slack's clock: what takes longer than this shows a warning to the person who clicked.
@@ -69,7 +71,7 @@ type Workspace struct {
 	cfg     Config
 	prefix  string // the path of BaseURL, when the handler is mounted without http.StripPrefix
 	methods map[string]method
-	schemas schemas
+	schemas blockkit.Schemas
 	ctx     context.Context // of what no call waits for; Close ends it
 	stop    context.CancelFunc
 	running sync.WaitGroup // links, and what no call waits for
@@ -106,7 +108,7 @@ func New(cfg Config) (*Workspace, error) {
 	if err != nil {
 		return nil, errors.New("parse base url of workspace: not an address")
 	}
-	compiled, err := compiledSchemas()
+	compiled, err := blockkit.LoadSchemas()
 	if err != nil {
 		return nil, err
 	}
