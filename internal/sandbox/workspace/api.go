@@ -12,7 +12,10 @@ import (
 	"time"
 )
 
-const keptCalls = 2000
+const (
+	keptCalls       = 2000
+	connectionsOpen = "apps.connections.open"
+)
 
 // Call is one call of the Web API or use of a response URL. Its arguments lack the token.
 type Call struct {
@@ -86,7 +89,7 @@ func methods() map[string]method {
 func (w *Workspace) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, w.prefix)
 	if path == "/link/" {
-		w.serveLink(rw, r)
+		w.ServeLink(rw, r)
 		return
 	}
 	name, isMethod := strings.CutPrefix(path, "/api/")

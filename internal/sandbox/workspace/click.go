@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
+	"github.com/wafbot/wafbot/internal/sandbox/delivery"
 )
 
 // Click is a person's click on a button, or choice from an overflow menu: in a message, in a modal or on the Home tab.
@@ -58,7 +59,7 @@ func (w *Workspace) prepareClick(c Click) (Delivery, error) {
 	payload := w.clickPayload(u, channel, m)
 	payload["response_url"] = response
 	payload["actions"] = []answer{p.Action(w.nextTS())}
-	return Delivery{Type: typeInteractive, Payload: marshal(payload), ResponseURL: response}, nil
+	return Delivery{Type: delivery.TypeInteractive, Payload: marshal(payload), ResponseURL: response}, nil
 }
 
 // present finds a person who can act in a channel.
@@ -103,7 +104,7 @@ func (w *Workspace) prepareViewClick(c Click) (Delivery, error) {
 	payload["trigger_id"] = w.newTrigger(u.ID, v.ID)
 	payload["view"] = w.wireView(v)
 	payload["actions"] = []answer{action}
-	return Delivery{Type: typeInteractive, Payload: marshal(payload)}, nil
+	return Delivery{Type: delivery.TypeInteractive, Payload: marshal(payload)}, nil
 }
 
 // viewAction finds what is clicked or changed in a view, and returns its element and its action for the payload.
@@ -127,7 +128,7 @@ func (w *Workspace) interaction(kind string, u User) answer {
 		"type":                  kind,
 		"user":                  answer{"id": u.ID, "username": u.Name, "name": u.Name, "team_id": u.TeamID},
 		"api_app_id":            w.cfg.AppID,
-		"token":                 verificationToken,
+		"token":                 delivery.VerificationToken,
 		"team":                  answer{"id": w.cfg.TeamID, "domain": w.domain()},
 		"enterprise":            nil,
 		"is_enterprise_install": false,

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/wafbot/wafbot/internal/sandbox/delivery"
 )
 
 // Closing is a person's press on what closes a modal.
@@ -48,7 +50,7 @@ func (w *Workspace) closeViews(c Closing) ([]Delivery, error) {
 		}
 		payload := w.interaction("view_closed", u)
 		payload["view"], payload["is_cleared"] = w.wireView(v), c.All
-		notes = append(notes, Delivery{Type: typeInteractive, Payload: marshal(payload)})
+		notes = append(notes, Delivery{Type: delivery.TypeInteractive, Payload: marshal(payload)})
 	}
 	if top.object["clear_on_close"] == true {
 		closed = w.stack(u.ID)

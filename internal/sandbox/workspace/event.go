@@ -4,9 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/sandbox/delivery"
 )
 
 const keptEvents = 1000
@@ -122,7 +123,7 @@ func (w *Workspace) tell(channel string, by User, at string, event answer) {
 		return
 	}
 	twice := w.takeDeliveryFault(duplicateDelivery, channel)
-	ways := w.ways()
+	ways := w.Ways()
 	e.open = len(ways)
 	for _, way := range ways {
 		w.running.Go(func() { w.sendEvent(w.ctx, e, way, twice) })
@@ -133,7 +134,7 @@ func (w *Workspace) tell(channel string, by User, at string, event answer) {
 func (w *Workspace) event(channel string, by User, inner answer) Event {
 	id := w.nextID("Ev")
 	payload := marshal(answer{
-		"token": verificationToken, "team_id": w.cfg.TeamID, "context_team_id": w.cfg.TeamID, "context_enterprise_id": nil,
+		"token": delivery.VerificationToken, "team_id": w.cfg.TeamID, "context_team_id": w.cfg.TeamID, "context_enterprise_id": nil,
 		"api_app_id": w.cfg.AppID, "event": inner, "type": "event_callback", "event_id": id, "event_time": w.cfg.Now().Unix(),
 		"authorizations": []answer{{
 			"enterprise_id": nil, "team_id": w.cfg.TeamID, "user_id": w.cfg.BotUserID, "is_bot": true, "is_enterprise_install": false,
@@ -143,24 +144,21 @@ func (w *Workspace) event(channel string, by User, inner answer) Event {
 	return Event{ID: id, Type: inner["type"].(string), Channel: channel, Payload: payload}
 }
 
-// sendEvent sends an event one way, three times more if it isn't acknowledged: at once, after a minute, after five.
+// sendEvent sends an event one way. Unless it is acknowledged it is sent three times more: at once, after a minute, after five.
 func (w *Workspace) sendEvent(ctx context.Context, e *sentEvent, way Ingress, twice bool) {
-	d := Delivery{Type: typeEvent, Payload: e.Payload, Via: way}
+	d := Delivery{Type: delivery.TypeEvent, Payload: e.Payload, Via: way}
 	var last Delivery
 	for attempt, wait := range []time.Duration{0, 0, time.Minute, 5 * time.Minute} {
 		if !sleep(ctx, time.Duration(float64(wait)/w.cfg.Speed)) {
 			return
 		}
-		sent, err := w.send(ctx, w.attempt(d, attempt, last.reason))
+		sent, _ := w.Attempt(ctx, d, attempt, last) // the error is in sent
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil {
-			sent.Err, sent.reason = err.Error(), "connection_failed"
-		}
 		last = sent
 		w.note(e, sent)
-		if sent.Acked || sent.noRetry {
+		if sent.Final() {
 			break
 		}
 	}
@@ -173,19 +171,6 @@ func (w *Workspace) sendEvent(ctx context.Context, e *sentEvent, way Ingress, tw
 	e.open--
 	e.Done = e.open == 0
 	w.notify()
-}
-
-// attempt is an event as it is sent the how manieth time, the first being 0, signed or enveloped anew.
-func (w *Workspace) attempt(d Delivery, attempt int, reason string) Delivery {
-	if d.Via == IngressSocket {
-		return retried(d, attempt, reason)
-	}
-	d = w.signed(d)
-	if attempt > 0 {
-		d.Headers.Set("X-Slack-Retry-Num", strconv.Itoa(attempt))
-		d.Headers.Set("X-Slack-Retry-Reason", reason)
-	}
-	return d
 }
 
 // note keeps an attempt.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
+	"github.com/wafbot/wafbot/internal/sandbox/delivery"
 )
 
 // What the client says in front of a modal when it can't make sense of the app's answer.
@@ -59,7 +60,7 @@ func (w *Workspace) Submit(ctx context.Context, s Submission) (Submitted, error)
 	if d, err = w.deliver(ctx, d, ""); err != nil {
 		return Submitted{}, err
 	}
-	counts := d.counts()
+	counts := d.Counts()
 	d.Warning = counts.Warning
 	if d.Warning != "" {
 		return w.submitted(d, v, OutcomeFailed), nil
@@ -69,14 +70,6 @@ func (w *Workspace) Submit(ctx context.Context, s Submission) (Submitted, error)
 		d.Warning = trouble + " (" + err.Error() + ")"
 	}
 	return w.submitted(d, v, outcome), nil
-}
-
-// counts is the delivery whose acknowledgement counts: of two ways the one that says something.
-func (d Delivery) counts() Delivery {
-	if d.Twin != nil && d.Twin.Acked && (!d.Acked || d.Body == "") {
-		return *d.Twin
-	}
-	return d
 }
 
 // prepareSubmission makes the payload; a delivery without type when the client would not send it.
@@ -103,7 +96,7 @@ func (w *Workspace) prepareSubmission(s Submission) (Delivery, *openView, error)
 	payload := w.interaction("view_submission", u)
 	payload["trigger_id"] = w.newTrigger(u.ID, v.ID)
 	payload["view"], payload["response_urls"] = w.wireView(v), []string{}
-	return Delivery{Type: typeInteractive, Payload: marshal(payload)}, v, nil
+	return Delivery{Type: delivery.TypeInteractive, Payload: marshal(payload)}, v, nil
 }
 
 // facing is a person and the view that they see under a name; without name the modal on top.

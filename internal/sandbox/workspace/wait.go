@@ -9,12 +9,14 @@ import (
 
 // Watch returns a channel that is closed at the next change: a message, an edit, a view, a person.
 func (w *Workspace) Watch() <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.changes.Lock()
+	defer w.changes.Unlock()
 	return w.changed
 }
 
 func (w *Workspace) notify() {
+	w.changes.Lock()
+	defer w.changes.Unlock()
 	close(w.changed)
 	w.changed = make(chan struct{})
 }

@@ -12,10 +12,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
+	"github.com/wafbot/wafbot/internal/sandbox/delivery"
 )
-
-// Slack's clock: what takes longer than this shows a warning to the person who clicked.
-const patience = 3 * time.Second
 
 // Config describes a workspace. Every zero value stands for something sensible.
 type Config struct {
@@ -68,16 +66,20 @@ func DefaultEvents() []string {
 
 // Workspace is one emulated Slack workspace. All its methods may be called at the same time.
 type Workspace struct {
+	*delivery.Sender
+
 	cfg     Config
 	prefix  string // the path of BaseURL, when the handler is mounted without http.StripPrefix
 	methods map[string]method
 	schemas blockkit.Schemas
 	ctx     context.Context // of what no call waits for; Close ends it
 	stop    context.CancelFunc
-	running sync.WaitGroup // links, and what no call waits for
+	running sync.WaitGroup // what no call waits for
+
+	changes sync.Mutex    // guards changed; taken last
+	changed chan struct{} // closed at the next change
 
 	mu        sync.Mutex
-	changed   chan struct{}
 	users     []User
 	channels  []Channel
 	groups    []UserGroup
@@ -88,17 +90,11 @@ type Workspace struct {
 	serial    int   // of generated ids
 	responses map[string]*response
 	triggers  map[string]*trigger
-	tickets   map[string]time.Time // of links that were asked for and not opened yet: when they end
 	faults    []Fault
 	calls     []Call
 	limits    limits
 
-	links      []*link // that are open
-	opened     int     // links so far
-	turn       int     // of links
-	overSocket bool    // the last delivery of those that go either way
-	socketOff  bool
-	events     []*sentEvent
+	events []*sentEvent
 }
 
 // New returns a workspace with the given people and channels, and the bot itself among its users.
@@ -125,9 +121,12 @@ func New(cfg Config) (*Workspace, error) {
 		regrouped: map[string]time.Time{},
 		responses: map[string]*response{},
 		triggers:  map[string]*trigger{},
-		tickets:   map[string]time.Time{},
 		limits:    newLimits(),
 	}
+	w.Sender = delivery.New(delivery.Config{
+		BaseURL: cfg.BaseURL, AppID: cfg.AppID, SigningSecret: cfg.SigningSecret, Deliver: cfg.Deliver, Ingress: cfg.Ingress,
+		PingEvery: cfg.PingEvery, Now: cfg.Now, Client: cfg.HTTP, Changed: w.notify,
+	})
 	if err := w.addUsers(cfg.Users); err != nil {
 		return nil, err
 	}
@@ -161,7 +160,7 @@ func withDefaults(cfg Config) Config {
 	if cfg.HTTP == nil {
 		// Without kept connections a test that counts goroutines finds none of ours.
 		cfg.HTTP = &http.Client{
-			Timeout:       patience,
+			Timeout:       delivery.Patience,
 			Transport:     &http.Transport{DisableKeepAlives: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
