@@ -11,7 +11,7 @@ import (
 // A longer text without blocks arrives as several messages.
 const splitText = 4_040 // code points
 
-func chatPostMessage(w *Workspace, a args) (answer, error) {
+func chatPostMessage(w *webAPI, a args) (answer, error) {
 	c, err := w.postable(a["channel"])
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func chatPostMessage(w *Workspace, a args) (answer, error) {
 }
 
 // postSplit posts as the bot, in pieces where Slack would, and returns the first.
-func (w *Workspace) postSplit(c *Channel, said content, a args) *stored {
+func (w *webAPI) postSplit(c *Channel, said content, a args) *stored {
 	var first *stored
 	for rest, more := said.text, true; more; {
 		piece := said
@@ -51,7 +51,7 @@ func (w *Workspace) postSplit(c *Channel, said content, a args) *stored {
 }
 
 // ours is a message of the bot's.
-func (w *Workspace) ours(c *Channel, said content, a args) Message {
+func (w *webAPI) ours(c *Channel, said content, a args) Message {
 	return Message{
 		Channel: c.ID, ThreadTS: said.thread, User: w.cfg.BotUserID, BotID: w.cfg.BotID,
 		Text: said.text, Blocks: said.blocks, Attachments: said.attachments, Metadata: said.metadata,
@@ -60,7 +60,7 @@ func (w *Workspace) ours(c *Channel, said content, a args) Message {
 }
 
 // postable finds the channel to post to, by id or name; a user's id stands for the direct message.
-func (w *Workspace) postable(name string) (*Channel, error) {
+func (w *webAPI) postable(name string) (*Channel, error) {
 	c := w.channel(name)
 	if c == nil {
 		if u, ok := w.user(name); ok && u.ID == name {
@@ -81,7 +81,7 @@ func (w *Workspace) postable(name string) (*Channel, error) {
 
 // threadOf is the thread that a message with that thread_ts goes to. It refuses what isn't the ts of a message that begins, or could
 // begin, one. When that was deleted and left no reply, the message goes to the channel, without an error: its answer alone shows it.
-func (w *Workspace) threadOf(c *Channel, ts string) (string, error) {
+func (w *messageStore) threadOf(c *Channel, ts string) (string, error) {
 	if ts == "" {
 		return "", nil
 	}
@@ -100,7 +100,7 @@ func (w *Workspace) threadOf(c *Channel, ts string) (string, error) {
 }
 
 // own finds a message the bot may change; other is the error when it is somebody else's.
-func (w *Workspace) own(a args, other string) (*stored, *Channel, error) {
+func (w *webAPI) own(a args, other string) (*stored, *Channel, error) {
 	c := w.channel(a["channel"])
 	if c == nil || c.ID != a["channel"] || c.Private && !c.BotIsMember {
 		return nil, nil, refuse("channel_not_found")
@@ -116,7 +116,7 @@ func (w *Workspace) own(a args, other string) (*stored, *Channel, error) {
 }
 
 // shortContent is what an edit or an ephemeral message says: where a post is cut into several, these are refused.
-func (w *Workspace) shortContent(a args) (content, error) {
+func (w *webAPI) shortContent(a args) (content, error) {
 	said, err := w.content(a)
 	switch {
 	case err != nil:
@@ -129,7 +129,7 @@ func (w *Workspace) shortContent(a args) (content, error) {
 	return said, nil
 }
 
-func chatUpdate(w *Workspace, a args) (answer, error) {
+func chatUpdate(w *webAPI, a args) (answer, error) {
 	m, c, err := w.own(a, "cant_update_message")
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func chatUpdate(w *Workspace, a args) (answer, error) {
 }
 
 // rewrite changes what a message says: text alone removes the blocks; metadata and attachments stay unless given.
-func (w *Workspace) rewrite(m *stored, said content, a args) {
+func (w *messageStore) rewrite(m *stored, said content, a args) {
 	before := *m
 	m.Text, m.Blocks = said.text, said.blocks
 	if a.has("attachments") {
@@ -162,7 +162,7 @@ func (w *Workspace) rewrite(m *stored, said content, a args) {
 	w.notify()
 }
 
-func chatPostEphemeral(w *Workspace, a args) (answer, error) {
+func chatPostEphemeral(w *webAPI, a args) (answer, error) {
 	c, err := w.postable(a["channel"])
 	if err != nil {
 		return nil, err
@@ -183,12 +183,12 @@ func chatPostEphemeral(w *Workspace, a args) (answer, error) {
 }
 
 // whisper posts a message that one user alone is shown.
-func (w *Workspace) whisper(m Message, user string) *stored {
+func (w *messageStore) whisper(m Message, user string) *stored {
 	m.Ephemeral, m.EphemeralFor, m.Broadcast = true, user, false
 	return w.add(m)
 }
 
-func chatGetPermalink(w *Workspace, a args) (answer, error) {
+func chatGetPermalink(w *webAPI, a args) (answer, error) {
 	c := w.channel(a["channel"])
 	if c == nil || c.ID != a["channel"] || c.Private && !c.BotIsMember {
 		return nil, refuse("channel_not_found")
@@ -202,7 +202,7 @@ func chatGetPermalink(w *Workspace, a args) (answer, error) {
 }
 
 // wire is a message as the Web API and clicks tell it; without allMetadata only the metadata's type.
-func (w *Workspace) wire(m *stored, allMetadata bool) answer {
+func (w *messageStore) wire(m *stored, allMetadata bool) answer {
 	if m.deleted {
 		return w.tombstone(m)
 	}
@@ -231,7 +231,7 @@ func (w *Workspace) wire(m *stored, allMetadata bool) answer {
 	return out
 }
 
-func (w *Workspace) wireThread(m *stored, out answer) {
+func (w *messageStore) wireThread(m *stored, out answer) {
 	if m.ThreadTS != "" {
 		out["thread_ts"] = m.ThreadTS
 		if m.Broadcast {

@@ -63,7 +63,7 @@ func (w *Workspace) prepareClick(c Click) (Delivery, error) {
 }
 
 // present finds a person who can act in a channel.
-func (w *Workspace) present(user, channel string) (User, *Channel, error) {
+func (w *people) present(user, channel string) (User, *Channel, error) {
 	u, ok := w.user(user)
 	if !ok || u.Deleted {
 		return User{}, nil, fmt.Errorf("no such user: %q", user)
@@ -91,7 +91,7 @@ func (w *Workspace) prepareViewClick(c Click) (Delivery, error) {
 	if err != nil {
 		return Delivery{}, err
 	}
-	if err := blockkit.Fill(v.state, v.fields(), c.Values, typedNames{w}); err != nil {
+	if err := blockkit.Fill(v.state, v.fields(), c.Values, typedNames{w.people}); err != nil {
 		return Delivery{}, err
 	}
 	w.notify()

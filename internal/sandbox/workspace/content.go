@@ -33,7 +33,7 @@ func (c content) empty() bool {
 }
 
 // content checks text, blocks, attachments and metadata of a message as Slack does.
-func (w *Workspace) content(a args) (content, error) {
+func (w *messageStore) content(a args) (content, error) {
 	c := content{text: cut(a["text"], maxText)}
 	check := w.schemas.NewCheck()
 	var err error
@@ -54,7 +54,7 @@ func (w *Workspace) content(a args) (content, error) {
 }
 
 // blocks checks a list of blocks; one that is left out or empty is nil.
-func (w *Workspace) blocks(raw, at string, check *blockkit.Check) (json.RawMessage, error) {
+func (w *messageStore) blocks(raw, at string, check *blockkit.Check) (json.RawMessage, error) {
 	if strings.TrimSpace(raw) == "" {
 		return nil, nil
 	}
@@ -67,7 +67,7 @@ func (w *Workspace) blocks(raw, at string, check *blockkit.Check) (json.RawMessa
 	return marshal(blocks), nil
 }
 
-func (w *Workspace) attachments(raw string, check *blockkit.Check) (json.RawMessage, error) {
+func (w *messageStore) attachments(raw string, check *blockkit.Check) (json.RawMessage, error) {
 	if strings.TrimSpace(raw) == "" {
 		return nil, nil
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-func chatDelete(w *Workspace, a args) (answer, error) {
+func chatDelete(w *webAPI, a args) (answer, error) {
 	m, c, err := w.own(a, "cant_delete_message")
 	if err != nil {
 		return nil, err
@@ -19,7 +19,7 @@ func chatDelete(w *Workspace, a args) (answer, error) {
 
 // Delete takes away a message that a person (name or id) sees in a channel (id or #name), as its author or an owner of the
 // workspace does: the bot isn't told, and replies stay.
-func (w *Workspace) Delete(user, channel, ts string) error {
+func (w *messageStore) Delete(user, channel, ts string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u, c, err := w.speaker(user, channel)
@@ -34,13 +34,13 @@ func (w *Workspace) Delete(user, channel, ts string) error {
 	return nil
 }
 
-func (w *Workspace) erase(m *stored) {
+func (w *messageStore) erase(m *stored) {
 	m.deleted = true
 	w.notify()
 }
 
 // deletedMessage is what stood at a ts; nil: nothing did, or it stands there still.
-func (w *Workspace) deletedMessage(channel, ts string) *stored {
+func (w *messageStore) deletedMessage(channel, ts string) *stored {
 	i := slices.IndexFunc(w.messages, func(m *stored) bool { return m.Channel == channel && m.TS == ts && m.deleted })
 	if i < 0 {
 		return nil
@@ -48,13 +48,15 @@ func (w *Workspace) deletedMessage(channel, ts string) *stored {
 	return w.messages[i]
 }
 
-func (w *Workspace) wasDeleted(channel, ts string) bool { return w.deletedMessage(channel, ts) != nil }
+func (w *messageStore) wasDeleted(channel, ts string) bool {
+	return w.deletedMessage(channel, ts) != nil
+}
 
 // leftReplies tells whether a deleted message began a thread that is still there: then Slack shows that something stood here.
-func (w *Workspace) leftReplies(m *stored) bool { return len(w.replies(m.Channel, m.TS)) > 0 }
+func (w *messageStore) leftReplies(m *stored) bool { return len(w.replies(m.Channel, m.TS)) > 0 }
 
 // tombstone is what the Web API tells of a deleted message that left replies.
-func (w *Workspace) tombstone(m *stored) answer {
+func (w *messageStore) tombstone(m *stored) answer {
 	out := answer{"type": "message", "subtype": "tombstone", "user": "USLACKBOT", "hidden": true, "ts": m.TS, "text": "This message was deleted."}
 	w.wireThread(m, out)
 	return out

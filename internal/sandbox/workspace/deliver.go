@@ -22,7 +22,7 @@ const (
 )
 
 // deliver sends a click or command of that channel, unless a fault loses it or doubles it.
-func (w *Workspace) deliver(ctx context.Context, d Delivery, channel string) (Delivery, error) {
+func (w *faultMenu) deliver(ctx context.Context, d Delivery, channel string) (Delivery, error) {
 	lost, twice := w.deliveryFaults(channel)
 	if lost {
 		d.Err, d.Warning = "delivery lost", delivery.NoResponse
@@ -32,14 +32,14 @@ func (w *Workspace) deliver(ctx context.Context, d Delivery, channel string) (De
 }
 
 // deliveryFaults takes the faults that a delivery meets.
-func (w *Workspace) deliveryFaults(channel string) (lost, twice bool) {
+func (w *faultMenu) deliveryFaults(channel string) (lost, twice bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.takeDeliveryFault(lostClick, channel), w.takeDeliveryFault(duplicateDelivery, channel)
 }
 
 // appsConnectionsOpen answers with an address at which one Socket Mode link can be opened, once and soon.
-func appsConnectionsOpen(w *Workspace, _ args) (answer, error) {
+func appsConnectionsOpen(w *webAPI, _ args) (answer, error) {
 	url, ok := w.NewLinkURL()
 	if !ok {
 		return nil, refuse("socket_mode_not_enabled")

@@ -29,7 +29,7 @@ type sentEvent struct {
 }
 
 // Events lists the latest 1,000 events, oldest first.
-func (w *Workspace) Events() []Event {
+func (w *eventLog) Events() []Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	events := []Event{}
@@ -42,20 +42,20 @@ func (w *Workspace) Events() []Event {
 }
 
 // Subscribe sets what the bot is told of from now on, in the place of Config.Events.
-func (w *Workspace) Subscribe(events ...string) {
+func (w *eventLog) Subscribe(events ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cfg.Events = events
 }
 
 // tellPosted tells the bot of a new message.
-func (w *Workspace) tellPosted(m *stored) {
+func (w *messageStore) tellPosted(m *stored) {
 	w.tellMention(m, m.TS)
 	w.tellMessage(m, m.TS, func() answer { return w.wire(m, false) })
 }
 
 // tellEdited tells the bot of a message that was another before.
-func (w *Workspace) tellEdited(m *stored, before stored) {
+func (w *messageStore) tellEdited(m *stored, before stored) {
 	m.editedTS = w.nextTS()
 	w.tellMention(m, m.editedTS)
 	w.tellMessage(m, m.editedTS, func() answer {
@@ -67,7 +67,7 @@ func (w *Workspace) tellEdited(m *stored, before stored) {
 }
 
 // tellMention sends an app_mention, if it is one; between a person and the bot alone there is none.
-func (w *Workspace) tellMention(m *stored, at string) {
+func (w *messageStore) tellMention(m *stored, at string) {
 	mentioned := strings.Contains(m.Text, "<@"+w.cfg.BotUserID+">") && w.channel(m.Channel).family() != "im"
 	if !mentioned || !w.hears(m, "app_mention", "app_mentions:read") {
 		return
@@ -80,7 +80,7 @@ func (w *Workspace) tellMention(m *stored, at string) {
 	w.tellOf(m, at, event)
 }
 
-func (w *Workspace) tellMessage(m *stored, at string, event func() answer) {
+func (w *messageStore) tellMessage(m *stored, at string, event func() answer) {
 	family := w.channel(m.Channel).family()
 	if !w.hears(m, "message."+family, family+":history") {
 		return
@@ -91,24 +91,24 @@ func (w *Workspace) tellMessage(m *stored, at string, event func() answer) {
 }
 
 // hears tells whether the bot has subscribed to something, may have it and is where it happened.
-func (w *Workspace) hears(m *stored, subscription, scope string) bool {
+func (w *messageStore) hears(m *stored, subscription, scope string) bool {
 	return w.subscribed(subscription, scope) && w.channel(m.Channel).BotIsMember
 }
 
 // subscribed tells whether the bot has subscribed to something and may have it; without scope everybody may.
-func (w *Workspace) subscribed(subscription, scope string) bool {
+func (w *eventLog) subscribed(subscription, scope string) bool {
 	return slices.Contains(w.cfg.Events, subscription) && (scope == "" || slices.Contains(w.cfg.Scopes, scope))
 }
 
 // tellOf sends an event about a message in the background.
-func (w *Workspace) tellOf(m *stored, at string, event answer) {
+func (w *messageStore) tellOf(m *stored, at string, event answer) {
 	event["channel"] = m.Channel
 	author, _ := w.user(m.User)
 	w.tell(m.Channel, author, at, event)
 }
 
 // tell sends an event about what somebody did, in a channel or, when that is empty, elsewhere, in the background.
-func (w *Workspace) tell(channel string, by User, at string, event answer) {
+func (w *eventLog) tell(channel string, by User, at string, event answer) {
 	if w.ctx.Err() != nil {
 		return
 	}
@@ -131,7 +131,7 @@ func (w *Workspace) tell(channel string, by User, at string, event answer) {
 }
 
 // event is an event in its outer envelope.
-func (w *Workspace) event(channel string, by User, inner answer) Event {
+func (w *eventLog) event(channel string, by User, inner answer) Event {
 	id := w.nextID("Ev")
 	payload := marshal(answer{
 		"token": delivery.VerificationToken, "team_id": w.cfg.TeamID, "context_team_id": w.cfg.TeamID, "context_enterprise_id": nil,
@@ -145,7 +145,7 @@ func (w *Workspace) event(channel string, by User, inner answer) Event {
 }
 
 // sendEvent sends an event one way. Unless it is acknowledged it is sent three times more: at once, after a minute, after five.
-func (w *Workspace) sendEvent(ctx context.Context, e *sentEvent, way Ingress, twice bool) {
+func (w *eventLog) sendEvent(ctx context.Context, e *sentEvent, way Ingress, twice bool) {
 	d := Delivery{Type: delivery.TypeEvent, Payload: e.Payload, Via: way}
 	var last Delivery
 	for attempt, wait := range []time.Duration{0, 0, time.Minute, 5 * time.Minute} {
@@ -174,7 +174,7 @@ func (w *Workspace) sendEvent(ctx context.Context, e *sentEvent, way Ingress, tw
 }
 
 // note keeps an attempt.
-func (w *Workspace) note(e *sentEvent, sent Delivery) {
+func (w *eventLog) note(e *sentEvent, sent Delivery) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e.Attempts = append(e.Attempts, sent)

@@ -26,14 +26,14 @@ const (
 )
 
 // SetFault adds a mishap to those that are set.
-func (w *Workspace) SetFault(f Fault) {
+func (w *faultMenu) SetFault(f Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.faults = append(w.faults, f)
 }
 
 // ClearFaults ends all mishaps.
-func (w *Workspace) ClearFaults() {
+func (w *faultMenu) ClearFaults() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.faults = nil
@@ -44,7 +44,7 @@ func (f Fault) posted() bool { return strings.HasSuffix(f.Kind, "_posted") }
 func (f Fault) ofDelivery() bool { return f.Kind == lostClick || f.Kind == duplicateDelivery }
 
 // takeFault finds the fault that strikes a call, and counts it.
-func (w *Workspace) takeFault(method, channel string) (Fault, bool) {
+func (w *faultMenu) takeFault(method, channel string) (Fault, bool) {
 	return w.take(channel, func(f Fault) bool {
 		named := f.Method == "" && (f.Kind != windowClosed || method == "chat.update")
 		return !f.ofDelivery() && (named || f.Method == method)
@@ -52,12 +52,12 @@ func (w *Workspace) takeFault(method, channel string) (Fault, bool) {
 }
 
 // takeDeliveryFault tells whether a fault of that kind strikes a delivery, and counts it.
-func (w *Workspace) takeDeliveryFault(kind, channel string) bool {
+func (w *faultMenu) takeDeliveryFault(kind, channel string) bool {
 	_, struck := w.take(channel, func(f Fault) bool { return f.Kind == kind })
 	return struck
 }
 
-func (w *Workspace) take(channel string, strikes func(Fault) bool) (Fault, bool) {
+func (w *faultMenu) take(channel string, strikes func(Fault) bool) (Fault, bool) {
 	i := slices.IndexFunc(w.faults, func(f Fault) bool {
 		return strikes(f) && (f.Channel == "" || w.sameChannel(f.Channel, channel))
 	})
@@ -73,13 +73,13 @@ func (w *Workspace) take(channel string, strikes func(Fault) bool) (Fault, bool)
 	return f, true
 }
 
-func (w *Workspace) sameChannel(a, b string) bool {
+func (w *faultMenu) sameChannel(a, b string) bool {
 	x, y := w.channel(a), w.channel(b)
 	return x != nil && x == y
 }
 
 // withoutScope is the refusal of a token from which those scopes were taken.
-func (w *Workspace) withoutScope(needed []string) error {
+func (w *webAPI) withoutScope(needed []string) error {
 	if len(needed) == 0 {
 		needed = []string{"channels:history"}
 	}
@@ -88,7 +88,7 @@ func (w *Workspace) withoutScope(needed []string) error {
 }
 
 // faultOutcome is what the caller sees of a fault.
-func (w *Workspace) faultOutcome(method string, f Fault) outcome {
+func (w *webAPI) faultOutcome(method string, f Fault) outcome {
 	var out outcome
 	switch kind := strings.TrimSuffix(f.Kind, "_posted"); kind {
 	case "ratelimited":

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-func usergroupsList(w *Workspace, a args) (answer, error) {
+func usergroupsList(w *webAPI, a args) (answer, error) {
 	groups := []answer{}
 	for _, g := range w.groups {
 		if g.Disabled && !a.flag("include_disabled") {
@@ -20,7 +20,7 @@ func usergroupsList(w *Workspace, a args) (answer, error) {
 	return answer{"usergroups": groups}, nil
 }
 
-func usergroupsUsersList(w *Workspace, a args) (answer, error) {
+func usergroupsUsersList(w *webAPI, a args) (answer, error) {
 	i := slices.IndexFunc(w.groups, func(g UserGroup) bool { return g.ID == a["usergroup"] })
 	if i < 0 {
 		return nil, refuse("no_such_subteam")
@@ -32,7 +32,7 @@ func usergroupsUsersList(w *Workspace, a args) (answer, error) {
 }
 
 // wireGroup is a user group as answers and events tell it, without its members.
-func (w *Workspace) wireGroup(g UserGroup) answer {
+func (w *people) wireGroup(g UserGroup) answer {
 	group := answer{
 		"id": g.ID, "team_id": w.cfg.TeamID, "handle": g.Handle, "name": g.Name, "is_usergroup": true,
 		"date_update": w.changedAt(g.ID), "date_delete": 0, "user_count": len(g.Users),
@@ -44,7 +44,7 @@ func (w *Workspace) wireGroup(g UserGroup) answer {
 }
 
 // changedAt is the second in which a user group changed last; 0: since the workspace began it didn't.
-func (w *Workspace) changedAt(group string) int64 {
+func (w *people) changedAt(group string) int64 {
 	at, ok := w.regrouped[group]
 	if !ok {
 		return 0
@@ -53,7 +53,7 @@ func (w *Workspace) changedAt(group string) int64 {
 }
 
 // UserGroups lists the user groups, disabled ones included.
-func (w *Workspace) UserGroups() []UserGroup {
+func (w *people) UserGroups() []UserGroup {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	groups := slices.Clone(w.groups)
@@ -64,7 +64,7 @@ func (w *Workspace) UserGroups() []UserGroup {
 }
 
 // SetUserGroup adds a user group, or replaces the one with its id. The bot is told of what changed in the background.
-func (w *Workspace) SetUserGroup(g UserGroup) {
+func (w *eventLog) SetUserGroup(g UserGroup) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	g.Users = slices.Clone(g.Users)
@@ -94,7 +94,7 @@ func sameGroup(a, b UserGroup) bool {
 	return sameUsers && reflect.DeepEqual(a, b)
 }
 
-func (w *Workspace) tellGroup(event string, g UserGroup) {
+func (w *eventLog) tellGroup(event string, g UserGroup) {
 	if !w.subscribed(event, "usergroups:read") {
 		return
 	}
@@ -104,7 +104,7 @@ func (w *Workspace) tellGroup(event string, g UserGroup) {
 }
 
 // tellMembers tells the bot who came to a user group and who left it.
-func (w *Workspace) tellMembers(old, g UserGroup, before int64) {
+func (w *eventLog) tellMembers(old, g UserGroup, before int64) {
 	added, removed := without(g.Users, old.Users), without(old.Users, g.Users)
 	if len(added)+len(removed) == 0 || !w.subscribed("subteam_members_changed", "usergroups:read") {
 		return

@@ -7,7 +7,7 @@ import (
 
 // OpenHome opens the Home tab of a person (name or id) and returns what is published there, nil when nothing is. The bot is told of it
 // in the background; what it publishes then, Home and WaitHome show.
-func (w *Workspace) OpenHome(user string) (*View, error) {
+func (w *viewStore) OpenHome(user string) (*View, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u, direct, err := w.speaker(user, "")
@@ -29,14 +29,14 @@ func (w *Workspace) OpenHome(user string) (*View, error) {
 }
 
 // HasHome tells whether the app has a Home tab.
-func (w *Workspace) HasHome() bool {
+func (w *viewStore) HasHome() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.cfg.NoHome
 }
 
 // SetHome gives the app a Home tab or takes it away: then nothing can be published.
-func (w *Workspace) SetHome(on bool) {
+func (w *viewStore) SetHome(on bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cfg.NoHome = !on

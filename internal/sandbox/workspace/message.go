@@ -40,7 +40,7 @@ type stored struct {
 }
 
 // Messages lists what everybody in a channel (id or #name) sees, replies included, in the order of posting.
-func (w *Workspace) Messages(channel string) []Message {
+func (w *messageStore) Messages(channel string) []Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.channel(channel)
@@ -51,7 +51,7 @@ func (w *Workspace) Messages(channel string) []Message {
 }
 
 // Hidden is how many of the bot's messages in a channel (id or #name) nobody is shown, because there were too many in a minute.
-func (w *Workspace) Hidden(channel string) int {
+func (w *messageStore) Hidden(channel string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.channel(channel)
@@ -62,7 +62,7 @@ func (w *Workspace) Hidden(channel string) int {
 }
 
 // Ephemerals lists what only that user (name or id) was shown, newest last; deleted ones are Gone but listed.
-func (w *Workspace) Ephemerals(user string) []Message {
+func (w *messageStore) Ephemerals(user string) []Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u, ok := w.user(user)
@@ -72,7 +72,7 @@ func (w *Workspace) Ephemerals(user string) []Message {
 	return w.pick(func(m *stored) bool { return m.Ephemeral && m.EphemeralFor == u.ID })
 }
 
-func (w *Workspace) pick(ok func(*stored) bool) []Message {
+func (w *messageStore) pick(ok func(*stored) bool) []Message {
 	var found []Message
 	for _, m := range w.messages {
 		if ok(m) {
@@ -83,7 +83,7 @@ func (w *Workspace) pick(ok func(*stored) bool) []Message {
 }
 
 // add keeps a message under a timestamp of its own.
-func (w *Workspace) add(m Message) *stored {
+func (w *messageStore) add(m Message) *stored {
 	m.TS = w.nextTS()
 	kept := &stored{Message: m, posted: m, hidden: m.BotID != "" && !m.Ephemeral && w.hides()}
 	w.messages = append(w.messages, kept)
@@ -95,7 +95,7 @@ func (w *Workspace) add(m Message) *stored {
 }
 
 // find looks for a message that is still there, ephemeral ones included; nil when there is none.
-func (w *Workspace) find(channel, ts string) *stored {
+func (w *messageStore) find(channel, ts string) *stored {
 	i := slices.IndexFunc(w.messages, func(m *stored) bool {
 		return m.Channel == channel && m.TS == ts && !m.deleted && !m.Gone
 	})
@@ -106,13 +106,13 @@ func (w *Workspace) find(channel, ts string) *stored {
 }
 
 // nextTS is the time in microseconds, but never twice the same and never going back.
-func (w *Workspace) nextTS() string {
+func (w *core) nextTS() string {
 	w.lastTS = max(w.cfg.Now().UnixMicro(), w.lastTS+1)
 	return fmt.Sprintf("%d.%06d", w.lastTS/1e6, w.lastTS%1e6)
 }
 
 // nextID is an id nobody has yet, such as V0000001.
-func (w *Workspace) nextID(letter string) string {
+func (w *core) nextID(letter string) string {
 	w.serial++
 	return fmt.Sprintf("%s%07d", letter, w.serial)
 }

@@ -24,7 +24,7 @@ type Notice struct {
 
 // Notices lists what a person's (name or id) phone learned, oldest first, as Slack's own settings have it: a mention counts
 // where the message shows it, so not in attachments, and in the text only where there are no blocks.
-func (w *Workspace) Notices(user string) []Notice {
+func (w *messageStore) Notices(user string) []Notice {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u, ok := w.user(user)
@@ -58,7 +58,7 @@ func (w *Workspace) Notices(user string) []Notice {
 var called = regexp.MustCompile(`<([@!])([^<>|]+)(?:\|[^<>]*)?>`)
 
 // whyRings is why a message alone, without its thread, makes a person's phone ring.
-func (w *Workspace) whyRings(m Message, user string) string {
+func (w *messageStore) whyRings(m Message, user string) string {
 	if strings.HasPrefix(m.Channel, "D") {
 		return "direct"
 	}
@@ -77,7 +77,7 @@ func (w *Workspace) whyRings(m Message, user string) string {
 	return why
 }
 
-func (w *Workspace) isInGroup(user, group string) bool {
+func (w *people) isInGroup(user, group string) bool {
 	return slices.ContainsFunc(w.groups, func(g UserGroup) bool {
 		return g.ID == group && !g.Disabled && slices.Contains(g.Users, user)
 	})

@@ -21,14 +21,14 @@ func newLimits() limits {
 }
 
 // SetRateLimits holds the bot to Slack's pace from now on, or no longer.
-func (w *Workspace) SetRateLimits(on bool) {
+func (w *pace) SetRateLimits(on bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cfg.RateLimits = on
 }
 
 // overPace refuses a call that comes too soon after the others, and counts it otherwise.
-func (w *Workspace) overPace(name string, m method, a args) error {
+func (w *pace) overPace(name string, m method, a args) error {
 	if !w.cfg.RateLimits {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (w *Workspace) overPace(name string, m method, a args) error {
 }
 
 // overPostPace is overPace for whatever posts a message to a channel.
-func (w *Workspace) overPostPace(channel string) error {
+func (w *pace) overPostPace(channel string) error {
 	if !w.cfg.RateLimits {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (w *Workspace) overPostPace(channel string) error {
 
 // hides counts a message of the bot's and tells whether Slack hides it, for too many in the last minute. It may refuse such a
 // message, too; but one that is taken and not shown is what a bot doesn't notice.
-func (w *Workspace) hides() bool {
+func (w *pace) hides() bool {
 	return w.cfg.RateLimits && w.limits.perMinute("posts", postsPerMinute, w.cfg.Now()) != nil
 }
 

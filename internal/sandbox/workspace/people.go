@@ -40,21 +40,21 @@ type UserGroup struct {
 }
 
 // Users lists everybody, the bot included.
-func (w *Workspace) Users() []User {
+func (w *people) Users() []User {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.users)
 }
 
 // UserByName finds a user by name or id.
-func (w *Workspace) UserByName(name string) (User, bool) {
+func (w *people) UserByName(name string) (User, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.user(name)
 }
 
 // Channels lists all channels, private, archived and direct ones included.
-func (w *Workspace) Channels() []Channel {
+func (w *people) Channels() []Channel {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	channels := slices.Clone(w.channels)
@@ -65,21 +65,21 @@ func (w *Workspace) Channels() []Channel {
 }
 
 // SetArchived archives a channel (id or #name) or opens it again.
-func (w *Workspace) SetArchived(channel string, archived bool) error {
+func (w *people) SetArchived(channel string, archived bool) error {
 	return w.changeChannel(channel, func(c *Channel) { c.Archived = archived })
 }
 
 // AddBot invites the bot to a channel (id or #name).
-func (w *Workspace) AddBot(channel string) error {
+func (w *people) AddBot(channel string) error {
 	return w.changeChannel(channel, func(c *Channel) { c.BotIsMember = true })
 }
 
 // RemoveBot takes the bot out of a channel (id or #name).
-func (w *Workspace) RemoveBot(channel string) error {
+func (w *people) RemoveBot(channel string) error {
 	return w.changeChannel(channel, func(c *Channel) { c.BotIsMember = false })
 }
 
-func (w *Workspace) changeChannel(name string, change func(*Channel)) error {
+func (w *people) changeChannel(name string, change func(*Channel)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.channel(name)
@@ -91,7 +91,7 @@ func (w *Workspace) changeChannel(name string, change func(*Channel)) error {
 	return nil
 }
 
-func (w *Workspace) addUsers(users []User) error {
+func (w *people) addUsers(users []User) error {
 	bot := User{ID: w.cfg.BotUserID, Name: "wafbot", Bot: true}
 	for _, u := range append([]User{bot}, users...) {
 		if err := w.addUser(u); err != nil {
@@ -101,7 +101,7 @@ func (w *Workspace) addUsers(users []User) error {
 	return nil
 }
 
-func (w *Workspace) addUser(u User) error {
+func (w *people) addUser(u User) error {
 	u.TeamID = cmp.Or(u.TeamID, w.cfg.TeamID)
 	u.RealName = cmp.Or(u.RealName, u.Name)
 	if u.ID == "" || u.Name == "" {
@@ -114,7 +114,7 @@ func (w *Workspace) addUser(u User) error {
 	return nil
 }
 
-func (w *Workspace) addChannels(channels []Channel) error {
+func (w *people) addChannels(channels []Channel) error {
 	for _, c := range channels {
 		c.Name = strings.TrimPrefix(c.Name, "#")
 		if c.ID == "" || c.Name == "" {
@@ -129,7 +129,7 @@ func (w *Workspace) addChannels(channels []Channel) error {
 }
 
 // typedNames resolves names that a person types into a field. The lock is held.
-type typedNames struct{ w *Workspace }
+type typedNames struct{ w *people }
 
 // UserID implements blockkit.Directory.
 func (n typedNames) UserID(name string) (id string, ok bool) {
@@ -146,7 +146,7 @@ func (n typedNames) ChannelID(name string) (id string, ok bool) {
 	return c.ID, true
 }
 
-func (w *Workspace) user(name string) (User, bool) {
+func (w *people) user(name string) (User, bool) {
 	name = strings.TrimPrefix(name, "@")
 	i := slices.IndexFunc(w.users, func(u User) bool { return u.ID == name })
 	if i < 0 {
@@ -159,7 +159,7 @@ func (w *Workspace) user(name string) (User, bool) {
 }
 
 // channel finds a channel by id, name or #name; nil when there is none.
-func (w *Workspace) channel(name string) *Channel {
+func (w *people) channel(name string) *Channel {
 	bare := strings.TrimPrefix(name, "#")
 	for i := range w.channels {
 		if c := &w.channels[i]; c.ID == name || c.Name == bare {
@@ -170,7 +170,7 @@ func (w *Workspace) channel(name string) *Channel {
 }
 
 // direct finds or opens the bot's direct message with a user.
-func (w *Workspace) direct(user string) *Channel {
+func (w *people) direct(user string) *Channel {
 	id := "D" + strings.TrimLeft(user, "UW")
 	if c := w.channel(id); c != nil {
 		return c
@@ -186,7 +186,7 @@ func (c *Channel) has(user string) bool {
 
 // SetUser adds a user, or replaces the one with its id: made a guest, deactivated, and so on. The bot is told of what changed in the
 // background.
-func (w *Workspace) SetUser(u User) error {
+func (w *eventLog) SetUser(u User) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before, known := w.user(u.ID)

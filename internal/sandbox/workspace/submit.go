@@ -85,7 +85,7 @@ func (w *Workspace) prepareSubmission(s Submission) (Delivery, *openView, error)
 	case v.object["submit"] == nil:
 		return Delivery{}, nil, fmt.Errorf("this modal has no submit button")
 	}
-	if err := blockkit.Fill(v.state, v.fields(), s.Values, typedNames{w}); err != nil {
+	if err := blockkit.Fill(v.state, v.fields(), s.Values, typedNames{w.people}); err != nil {
 		return Delivery{}, nil, err
 	}
 	v.Errors = blockkit.Incomplete(v.fields(), v.state)
@@ -100,7 +100,7 @@ func (w *Workspace) prepareSubmission(s Submission) (Delivery, *openView, error)
 }
 
 // facing is a person and the view that they see under a name; without name the modal on top.
-func (w *Workspace) facing(user, view string) (User, *openView, error) {
+func (w *viewStore) facing(user, view string) (User, *openView, error) {
 	u, ok := w.user(user)
 	if !ok || u.Deleted {
 		return User{}, nil, fmt.Errorf("no such user: %q", user)

@@ -19,7 +19,7 @@ var composed = regexp.MustCompile("```(?s:.*?)```|`[^`\n]+`" +
 
 // typed is what Slack makes of what a person typed: &, < and > as entities, names as ids, addresses as links.
 // In a command, whose manifest says should_escape, people's names stand beside their ids.
-func (w *Workspace) typed(text string, command bool) string {
+func (w *people) typed(text string, command bool) string {
 	var out strings.Builder
 	at := 0
 	for _, m := range composed.FindAllStringSubmatchIndex(text, -1) {
@@ -54,7 +54,7 @@ func withinWord(before string) bool {
 }
 
 // linked is something found in a text as Slack writes it.
-func (w *Workspace) linked(kind, found string, command bool) string {
+func (w *people) linked(kind, found string, command bool) string {
 	switch kind {
 	case "url":
 		return "<" + escape(found) + ">"
@@ -72,7 +72,7 @@ func (w *Workspace) linked(kind, found string, command bool) string {
 }
 
 // mention is an @name as Slack writes it.
-func (w *Workspace) mention(found string, command bool) string {
+func (w *people) mention(found string, command bool) string {
 	name := found[1:]
 	if slices.Contains([]string{"here", "channel", "everyone"}, name) {
 		return "<!" + name + ">"

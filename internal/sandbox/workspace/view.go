@@ -41,7 +41,7 @@ type openView struct {
 }
 
 // Views lists the modals that are open and the Home tabs that are published, oldest first.
-func (w *Workspace) Views() []View {
+func (w *viewStore) Views() []View {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	views := []View{}
@@ -52,7 +52,7 @@ func (w *Workspace) Views() []View {
 }
 
 // OpenView is the modal that a user (name or id) sees; nil when none is open.
-func (w *Workspace) OpenView(user string) *View {
+func (w *viewStore) OpenView(user string) *View {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u, _ := w.user(user)
@@ -60,14 +60,14 @@ func (w *Workspace) OpenView(user string) *View {
 }
 
 // Home is what is published on a user's (name or id) Home tab; nil when nothing is, or the tab is switched off.
-func (w *Workspace) Home(user string) *View {
+func (w *viewStore) Home(user string) *View {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u, _ := w.user(user)
 	return w.shownOrNil(w.home(u.ID))
 }
 
-func (w *Workspace) shownOrNil(v *openView) *View {
+func (w *viewStore) shownOrNil(v *openView) *View {
 	if v == nil {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (w *Workspace) shownOrNil(v *openView) *View {
 }
 
 // shown is a view as it is given away.
-func (w *Workspace) shown(v *openView) View {
+func (w *viewStore) shown(v *openView) View {
 	shown := v.View
 	shown.Errors = maps.Clone(v.Errors)
 	shown.State = marshal(answer{"values": v.state})
@@ -86,7 +86,7 @@ func (w *Workspace) shown(v *openView) View {
 	return shown
 }
 
-func (w *Workspace) viewByID(id string) *openView {
+func (w *viewStore) viewByID(id string) *openView {
 	i := slices.IndexFunc(w.views, func(v *openView) bool { return v.ID == id })
 	if i < 0 {
 		return nil
@@ -95,7 +95,7 @@ func (w *Workspace) viewByID(id string) *openView {
 }
 
 // stack lists the modals that a user has open, the lowest first.
-func (w *Workspace) stack(user string) []*openView {
+func (w *viewStore) stack(user string) []*openView {
 	var open []*openView
 	for _, v := range w.views {
 		if v.User == user && v.Type == viewModal {
@@ -106,7 +106,7 @@ func (w *Workspace) stack(user string) []*openView {
 }
 
 // top is the modal that a user sees; nil when none is open.
-func (w *Workspace) top(user string) *openView {
+func (w *viewStore) top(user string) *openView {
 	open := w.stack(user)
 	if len(open) == 0 {
 		return nil
@@ -114,7 +114,7 @@ func (w *Workspace) top(user string) *openView {
 	return open[len(open)-1]
 }
 
-func (w *Workspace) home(user string) *openView {
+func (w *viewStore) home(user string) *openView {
 	i := slices.IndexFunc(w.views, func(v *openView) bool { return v.User == user && v.Type == viewHome })
 	if i < 0 || w.cfg.NoHome {
 		return nil
@@ -123,7 +123,7 @@ func (w *Workspace) home(user string) *openView {
 }
 
 // sees finds the view that a person means: by its id, or as modal or home the one that is seen. Of modals only the one on top is.
-func (w *Workspace) sees(u User, name string) (*openView, error) {
+func (w *viewStore) sees(u User, name string) (*openView, error) {
 	v, home := w.top(u.ID), w.home(u.ID)
 	if home != nil && (name == home.ID || name == viewHome) {
 		return home, nil
@@ -135,7 +135,7 @@ func (w *Workspace) sees(u User, name string) (*openView, error) {
 }
 
 // putOnTop shows a new view to a user.
-func (w *Workspace) putOnTop(v *openView, user string) *openView {
+func (w *viewStore) putOnTop(v *openView, user string) *openView {
 	v.ID, v.Hash, v.User = w.nextID("V"), w.newHash(), user
 	v.root = v.ID
 	if top := w.top(user); top != nil && v.Type == viewModal {
@@ -148,7 +148,7 @@ func (w *Workspace) putOnTop(v *openView, user string) *openView {
 }
 
 // replaceView shows something else in the place of a view. What was filled in stays where block and action id stay.
-func (w *Workspace) replaceView(old, v *openView) {
+func (w *viewStore) replaceView(old, v *openView) {
 	v.ID, v.User, v.previous, v.root = old.ID, old.User, old.previous, old.root
 	v.Hash = w.newHash()
 	v.state = blockkit.NewState(v.fields(), old.state)
@@ -156,15 +156,15 @@ func (w *Workspace) replaceView(old, v *openView) {
 	w.notify()
 }
 
-func (w *Workspace) dropViews(gone []*openView) {
+func (w *viewStore) dropViews(gone []*openView) {
 	w.views = slices.DeleteFunc(w.views, func(v *openView) bool { return slices.Contains(gone, v) })
 	w.notify()
 }
 
-func (w *Workspace) newHash() string { return w.nextTS() + "." + randomID() }
+func (w *core) newHash() string { return w.nextTS() + "." + randomID() }
 
 // wireView is a view as answers and payloads tell it.
-func (w *Workspace) wireView(v *openView) answer {
+func (w *viewStore) wireView(v *openView) answer {
 	wire := answer{
 		"private_metadata": "", "callback_id": "", "external_id": "", "previous_view_id": nil,
 		"id": v.ID, "hash": v.Hash, "team_id": w.cfg.TeamID, "app_installed_team_id": w.cfg.TeamID, "root_view_id": v.root,

@@ -25,7 +25,7 @@ type trigger struct {
 }
 
 // newTrigger returns a trigger id for what a person did, in a view or, when that is empty, elsewhere.
-func (w *Workspace) newTrigger(user, view string) string {
+func (w *viewStore) newTrigger(user, view string) string {
 	now := w.cfg.Now()
 	for id, t := range w.triggers {
 		if now.Sub(t.issued) > time.Hour {
@@ -38,7 +38,7 @@ func (w *Workspace) newTrigger(user, view string) string {
 }
 
 // trigger finds a trigger that is still good.
-func (w *Workspace) trigger(id string) (*trigger, error) {
+func (w *viewStore) trigger(id string) (*trigger, error) {
 	t := w.triggers[id]
 	switch {
 	case t == nil:
@@ -52,7 +52,7 @@ func (w *Workspace) trigger(id string) (*trigger, error) {
 }
 
 // viewsOpen begins a stack of modals. What a modal of the stack triggers is opened over it.
-func viewsOpen(w *Workspace, a args) (answer, error) {
+func viewsOpen(w *webAPI, a args) (answer, error) {
 	return w.openModal(a, func(t *trigger) error {
 		if w.stacked(t) == nil {
 			w.dropViews(w.stack(t.user))
@@ -62,7 +62,7 @@ func viewsOpen(w *Workspace, a args) (answer, error) {
 }
 
 // viewsPush puts a modal over the one that triggered it.
-func viewsPush(w *Workspace, a args) (answer, error) {
+func viewsPush(w *webAPI, a args) (answer, error) {
 	return w.openModal(a, func(t *trigger) error {
 		if w.stacked(t) == nil {
 			return refuse("not_found")
@@ -72,7 +72,7 @@ func viewsPush(w *Workspace, a args) (answer, error) {
 }
 
 // openModal puts a modal on a person's stack, once what must hold for it does.
-func (w *Workspace) openModal(a args, must func(*trigger) error) (answer, error) {
+func (w *webAPI) openModal(a args, must func(*trigger) error) (answer, error) {
 	t, err := w.trigger(a["trigger_id"])
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (w *Workspace) openModal(a args, must func(*trigger) error) (answer, error)
 }
 
 // stacked is the open modal in which something was done; nil when it was done elsewhere.
-func (w *Workspace) stacked(t *trigger) *openView {
+func (w *viewStore) stacked(t *trigger) *openView {
 	v := w.viewByID(t.view)
 	if v == nil || v.Type != viewModal {
 		return nil
@@ -103,7 +103,7 @@ func (w *Workspace) stacked(t *trigger) *openView {
 	return v
 }
 
-func viewsUpdate(w *Workspace, a args) (answer, error) {
+func viewsUpdate(w *webAPI, a args) (answer, error) {
 	i := slices.IndexFunc(w.views, func(v *openView) bool {
 		return v.Type == viewModal && (v.ID == a["view_id"] || v.ExternalID != "" && v.ExternalID == a["external_id"])
 	})
@@ -125,7 +125,7 @@ func viewsUpdate(w *Workspace, a args) (answer, error) {
 	return answer{"view": w.wireView(old)}, nil
 }
 
-func viewsPublish(w *Workspace, a args) (answer, error) {
+func viewsPublish(w *webAPI, a args) (answer, error) {
 	u, ok := w.user(a["user_id"])
 	switch {
 	case !ok || u.ID != a["user_id"]:
@@ -149,7 +149,7 @@ func viewsPublish(w *Workspace, a args) (answer, error) {
 }
 
 // checkedView reads a view and checks it against the limits of its surface.
-func (w *Workspace) checkedView(raw, surface string) (*openView, error) {
+func (w *viewStore) checkedView(raw, surface string) (*openView, error) {
 	if len(raw) > maxView {
 		return nil, refuse("view_too_large")
 	}
@@ -174,6 +174,6 @@ func (w *Workspace) checkedView(raw, surface string) (*openView, error) {
 	return v, nil
 }
 
-func (w *Workspace) externalIDTaken(id, except string) bool {
+func (w *viewStore) externalIDTaken(id, except string) bool {
 	return id != "" && slices.ContainsFunc(w.views, func(v *openView) bool { return v.ExternalID == id && v.ID != except })
 }

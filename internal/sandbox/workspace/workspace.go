@@ -65,36 +65,75 @@ func DefaultEvents() []string {
 }
 
 // Workspace is one emulated Slack workspace. All its methods may be called at the same time.
-type Workspace struct {
+//
+// It is made of layers that share one lock. A layer embeds the one below and knows nothing of those above.
+type Workspace struct{ *webAPI }
+
+// core is what all layers share.
+type core struct {
 	*delivery.Sender
 
 	cfg     Config
-	prefix  string // the path of BaseURL, when the handler is mounted without http.StripPrefix
-	methods map[string]method
 	schemas blockkit.Schemas
-	ctx     context.Context // of what no call waits for; Close ends it
+	ctx     context.Context // of background work; Close ends it
 	stop    context.CancelFunc
-	running sync.WaitGroup // what no call waits for
+	running sync.WaitGroup // background work
 
 	changes sync.Mutex    // guards changed; taken last
 	changed chan struct{} // closed at the next change
 
-	mu        sync.Mutex
+	mu     sync.Mutex // guards everything below, in all layers, and what setters change in cfg
+	lastTS int64      // microseconds
+	serial int        // of generated ids
+}
+
+// people knows users, channels and user groups.
+type people struct {
+	*core
 	users     []User
 	channels  []Channel
 	groups    []UserGroup
 	regrouped map[string]time.Time // when user groups changed last, by id
-	messages  []*stored
-	views     []*openView
-	lastTS    int64 // microseconds
-	serial    int   // of generated ids
-	responses map[string]*response
-	triggers  map[string]*trigger
-	faults    []Fault
-	calls     []Call
-	limits    limits
+}
 
+// pace holds calls and posts to Slack's rate limits.
+type pace struct {
+	*people
+	limits limits
+}
+
+// faultMenu holds the faults that calls and deliveries meet.
+type faultMenu struct {
+	*pace
+	faults []Fault
+}
+
+// eventLog sends events to the bot and keeps them.
+type eventLog struct {
+	*faultMenu
 	events []*sentEvent
+}
+
+// messageStore holds the messages of all channels.
+type messageStore struct {
+	*eventLog
+	messages []*stored
+}
+
+// viewStore holds the open modals and the published Home tabs.
+type viewStore struct {
+	*messageStore
+	views    []*openView
+	triggers map[string]*trigger
+}
+
+// webAPI serves the Web API and response URLs.
+type webAPI struct {
+	*viewStore
+	prefix    string // the path of BaseURL, when the handler is mounted without http.StripPrefix
+	methods   map[string]method
+	calls     []Call
+	responses map[string]*response
 }
 
 // New returns a workspace with the given people and channels, and the bot itself among its users.
@@ -109,24 +148,15 @@ func New(cfg Config) (*Workspace, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	w := &Workspace{
-		ctx:       ctx,
-		stop:      stop,
-		cfg:       cfg,
-		prefix:    base.Path,
-		methods:   methods(),
-		schemas:   compiled,
-		changed:   make(chan struct{}),
-		groups:    slices.Clone(cfg.UserGroups),
-		regrouped: map[string]time.Time{},
-		responses: map[string]*response{},
-		triggers:  map[string]*trigger{},
-		limits:    newLimits(),
-	}
-	w.Sender = delivery.New(delivery.Config{
+	c := &core{ctx: ctx, stop: stop, cfg: cfg, schemas: compiled, changed: make(chan struct{})}
+	c.Sender = delivery.New(delivery.Config{
 		BaseURL: cfg.BaseURL, AppID: cfg.AppID, SigningSecret: cfg.SigningSecret, Deliver: cfg.Deliver, Ingress: cfg.Ingress,
-		PingEvery: cfg.PingEvery, Now: cfg.Now, Client: cfg.HTTP, Changed: w.notify,
+		PingEvery: cfg.PingEvery, Now: cfg.Now, Client: cfg.HTTP, Changed: c.notify,
 	})
+	p := &people{core: c, groups: slices.Clone(cfg.UserGroups), regrouped: map[string]time.Time{}}
+	m := &messageStore{eventLog: &eventLog{faultMenu: &faultMenu{pace: &pace{people: p, limits: newLimits()}}}}
+	v := &viewStore{messageStore: m, triggers: map[string]*trigger{}}
+	w := &Workspace{&webAPI{viewStore: v, prefix: base.Path, methods: methods(), responses: map[string]*response{}}}
 	if err := w.addUsers(cfg.Users); err != nil {
 		return nil, err
 	}
