@@ -64,7 +64,9 @@ func (w *World) routes() http.Handler {
 
 // control lists the calls of the control API.
 func (w *World) control() []route {
-	listed := slices.Concat(w.serviceRoutes(), w.slackRoutes(), w.viewRoutes(), w.linkRoutes(), w.faultRoutes(), []route{
+	service, slack, faults := serviceAPI{w}, slackAPI{w}, &faultAPI{World: w}
+	deliveries := &deliveryAPI{slackAPI: slack}
+	listed := slices.Concat(service.routes(), slack.routes(), deliveries.routes(), deliveries.viewRoutes(), deliveries.linkRoutes(), faults.routes(), []route{
 		{Method: "GET", Path: "/sandbox/events", Does: "server-sent events named \"changed\": one at once, then at most five a second", stream: w.serveEvents},
 	})
 	index := route{Method: "GET", Path: "/sandbox/", Does: "this list"}

@@ -35,7 +35,7 @@ type eventView struct {
 	Payload  json.RawMessage `json:"payload"`
 }
 
-func (w *World) linkRoutes() []route {
+func (w *deliveryAPI) linkRoutes() []route {
 	off := false
 	return []route{
 		{Method: "GET", Path: "/sandbox/slack/links", Does: "the bot's open Socket Mode links, and the way that deliveries go", handle: w.getLinks},
@@ -47,7 +47,7 @@ func (w *World) linkRoutes() []route {
 	}
 }
 
-func (w *World) getLinks(*http.Request) (any, error) {
+func (w *deliveryAPI) getLinks(*http.Request) (any, error) {
 	return map[string]any{"links": w.Slack.Links(), "socket_mode": w.Slack.SocketMode(), "ingress": w.Slack.Ingress()}, nil
 }
 
@@ -67,7 +67,7 @@ func noLink(err error) error {
 	return nil
 }
 
-func (w *World) postRefresh(req *http.Request) (any, error) {
+func (w *deliveryAPI) postRefresh(req *http.Request) (any, error) {
 	body, err := read[refreshBody](req)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (w *World) postRefresh(req *http.Request) (any, error) {
 	return struct{}{}, noLink(w.Slack.Refresh(after, named(body.Link)...))
 }
 
-func (w *World) postCut(req *http.Request) (any, error) {
+func (w *deliveryAPI) postCut(req *http.Request) (any, error) {
 	body, err := read[linkBody](req)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (w *World) postCut(req *http.Request) (any, error) {
 	return struct{}{}, noLink(w.Slack.CutLinks(named(body.Link)...))
 }
 
-func (w *World) postSocketMode(req *http.Request) (any, error) {
+func (w *deliveryAPI) postSocketMode(req *http.Request) (any, error) {
 	body, err := read[switchBody](req)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (w *World) postSocketMode(req *http.Request) (any, error) {
 	return struct{}{}, nil
 }
 
-func (w *World) postIngress(req *http.Request) (any, error) {
+func (w *deliveryAPI) postIngress(req *http.Request) (any, error) {
 	body, err := read[ingressBody](req)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (w *World) postIngress(req *http.Request) (any, error) {
 	return struct{}{}, w.Slack.SetIngress(body.Ingress)
 }
 
-func (w *World) getEvents(*http.Request) (any, error) {
+func (w *deliveryAPI) getEvents(*http.Request) (any, error) {
 	views := []eventView{}
 	for _, e := range w.Slack.Events() {
 		view := eventView{ID: e.ID, Type: e.Type, Channel: e.Channel, Done: e.Done, Attempts: []deliveryView{}, Payload: e.Payload}

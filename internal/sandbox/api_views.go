@@ -35,7 +35,7 @@ type submittedView struct {
 	View    *workspace.View   `json:"view"`   // nil: no modal is open
 }
 
-func (w *World) viewRoutes() []route {
+func (w *deliveryAPI) viewRoutes() []route {
 	off := false
 	return []route{
 		{Method: "GET", Path: "/sandbox/slack/views", Does: "the modal that ?user= sees, what is published on their Home tab, and whether the app has one", handle: w.getViews},
@@ -47,7 +47,7 @@ func (w *World) viewRoutes() []route {
 	}
 }
 
-func (w *World) getViews(req *http.Request) (any, error) {
+func (w *deliveryAPI) getViews(req *http.Request) (any, error) {
 	user, err := w.user(req.URL.Query().Get("user"))
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (w *World) getViews(req *http.Request) (any, error) {
 }
 
 // userWithBot is who does something; without a connected bot, what to do about that.
-func (w *World) userWithBot(name string) (workspace.User, error) {
+func (w *deliveryAPI) userWithBot(name string) (workspace.User, error) {
 	user, err := w.user(name)
 	if err == nil {
 		err = w.needBot()
@@ -64,7 +64,7 @@ func (w *World) userWithBot(name string) (workspace.User, error) {
 	return user, err
 }
 
-func (w *World) postSubmit(req *http.Request) (any, error) {
+func (w *deliveryAPI) postSubmit(req *http.Request) (any, error) {
 	body, err := read[submitBody](req)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (w *World) postSubmit(req *http.Request) (any, error) {
 	return submittedView{w.keptIfSent(s.Delivery), s.Outcome, s.Errors, s.View}, nil
 }
 
-func (w *World) postClose(req *http.Request) (any, error) {
+func (w *deliveryAPI) postClose(req *http.Request) (any, error) {
 	body, err := read[closeBody](req)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (w *World) postClose(req *http.Request) (any, error) {
 	return map[string]any{"deliveries": told}, nil
 }
 
-func (w *World) postOpenHome(req *http.Request) (any, error) {
+func (w *deliveryAPI) postOpenHome(req *http.Request) (any, error) {
 	body, err := read[userBody](req)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (w *World) postOpenHome(req *http.Request) (any, error) {
 	return map[string]any{"home": home}, nil
 }
 
-func (w *World) postHome(req *http.Request) (any, error) {
+func (w *deliveryAPI) postHome(req *http.Request) (any, error) {
 	body, err := read[switchBody](req)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (w *World) postHome(req *http.Request) (any, error) {
 	return struct{}{}, nil
 }
 
-func (w *World) postGroup(req *http.Request) (any, error) {
+func (w *deliveryAPI) postGroup(req *http.Request) (any, error) {
 	body, err := read[groupBody](req)
 	if err != nil {
 		return nil, err

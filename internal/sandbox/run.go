@@ -10,12 +10,6 @@ import (
 	"time"
 )
 
-// step is something that a scenario does later.
-type step struct {
-	after time.Duration
-	do    func()
-}
-
 // Run serves the world and plays its traffic until ctx ends, which is no error; then it closes
 // everything and leaves no goroutine behind. A world runs once.
 func (w *World) Run(ctx context.Context) error {
@@ -49,33 +43,6 @@ func (w *World) Run(ctx context.Context) error {
 		return fmt.Errorf("serve the emulated world: %w", err)
 	}
 	return nil
-}
-
-// playTraffic ends only with ctx, whose end is how a world stops.
-func (w *World) playTraffic(ctx context.Context) {
-	_ = w.WAF.Run(ctx)
-}
-
-// direct does the later steps of scenarios in their time and drops those that are not due when ctx ends.
-func (w *World) direct(ctx context.Context) {
-	var waiting sync.WaitGroup
-	defer waiting.Wait()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case s := <-w.steps:
-			waiting.Go(func() {
-				due := time.NewTimer(s.after)
-				defer due.Stop()
-				select {
-				case <-ctx.Done():
-				case <-due.C:
-					s.do()
-				}
-			})
-		}
-	}
 }
 
 // shutdown lets requests finish for a moment and then closes what is left.

@@ -38,18 +38,15 @@ type World struct {
 	// Slack is the emulated workspace.
 	Slack *workspace.Workspace
 
+	*stage
+
 	cfg      Config
 	listener net.Listener
 	redis    *miniredis.Miniredis
-	accounts []Account
 	handler  http.Handler
-	steps    chan step // of scenarios, for Run
 
-	mu          sync.Mutex
-	deliver     string
-	injections  int // started so far
-	deliveries  []delivery
-	slackFaults []workspace.Fault // set since the last clear
+	mu      sync.Mutex
+	deliver string
 }
 
 // Account is an account of the world's service, as a bot is configured with it.
@@ -73,9 +70,10 @@ func New(cfg Config) (*World, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the emulated world: %w", err)
 	}
-	w := &World{cfg: cfg, listener: listener, redis: miniredis.NewMiniRedis(), steps: make(chan step, 64), deliver: trim(cfg.Deliver)}
-	w.accounts = castAccounts(w.URL() + "/service")
-	w.WAF = waf.New(waf.Config{Accounts: serviceAccounts(w.accounts), Speed: cfg.Speed, Seed: cfg.Seed})
+	w := &World{cfg: cfg, listener: listener, redis: miniredis.NewMiniRedis(), deliver: trim(cfg.Deliver)}
+	accounts := castAccounts(w.URL() + "/service")
+	w.WAF = waf.New(waf.Config{Accounts: serviceAccounts(accounts), Speed: cfg.Speed, Seed: cfg.Seed})
+	w.stage = &stage{waf: w.WAF, accounts: accounts, speed: cfg.Speed, steps: make(chan step, 64)}
 	if w.Slack, err = workspace.New(w.slackConfig()); err != nil {
 		listener.Close()
 		return nil, fmt.Errorf("make the emulated workspace: %w", err)

@@ -16,8 +16,8 @@ func stormScenarios() []scenario {
 		look  = "One card for all but the incident, with the four by name. Deny the one source."
 	)
 	return []scenario{
-		{"storm", group, "Storm of 100", "100" + does, look, func(w *World, account string) ([]waf.Attack, error) { return w.playStorm(account, 100) }},
-		{"storm_1000", group, "Storm of 1,000", "1,000" + does, look, func(w *World, account string) ([]waf.Attack, error) { return w.playStorm(account, 1000) }},
+		{"storm", group, "Storm of 100", "100" + does, look, func(s *stage, account string) ([]waf.Attack, error) { return s.playStorm(account, 100) }},
+		{"storm_1000", group, "Storm of 1,000", "1,000" + does, look, func(s *stage, account string) ([]waf.Attack, error) { return s.playStorm(account, 1000) }},
 	}
 }
 
@@ -30,8 +30,8 @@ const (
 )
 
 // playStorm starts many attacks of one source and a few odd ones that must not drown among them.
-func (w *World) playStorm(account string, size int) ([]waf.Attack, error) {
-	watched, blocking, err := w.stormTargets(account)
+func (s *stage) playStorm(account string, size int) ([]waf.Attack, error) {
+	watched, blocking, err := s.stormTargets(account)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (w *World) playStorm(account string, size int) ([]waf.Attack, error) {
 			spec.Started = waf.Duration(time.Minute)
 			spec.Sources = []waf.SourceSpec{{IP: fmt.Sprintf("203.0.113.%d", 199+nth), Country: "PL", PerSecond: 1}}
 		}
-		started, err := w.start(spec)
+		started, err := s.start(spec)
 		if err != nil {
 			return nil, err
 		}
@@ -66,12 +66,12 @@ func (w *World) playStorm(account string, size int) ([]waf.Attack, error) {
 	if watched == blocking {
 		return attacks, nil // incidents are registered in monitoring mode only
 	}
-	return attacks, w.later(breaksIn, func() error { return w.WAF.MakeIncident(odd, waf.VulnSpec{}) })
+	return attacks, s.later(breaksIn, func() error { return s.waf.MakeIncident(odd, waf.VulnSpec{}) })
 }
 
 // stormTargets are an application that lets attacks through and one that blocks them; the same where an account has no such two.
-func (w *World) stormTargets(account string) (watched, blocking int, err error) {
-	state, err := w.WAF.State(account)
+func (s *stage) stormTargets(account string) (watched, blocking int, err error) {
+	state, err := s.waf.State(account)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -29,7 +29,7 @@ type serviceView struct {
 	RuleDelay float64 `json:"rule_delay"`
 }
 
-func (w *World) getService(req *http.Request) (any, error) {
+func (w serviceAPI) getService(req *http.Request) (any, error) {
 	name, err := w.account(req)
 	if err != nil {
 		return nil, err

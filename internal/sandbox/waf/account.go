@@ -58,7 +58,7 @@ func (s *Service) authenticate(r *http.Request) *account {
 }
 
 // account finds an account by its name; "" is the first.
-func (s *Service) account(name string) (*account, error) {
+func (s *core) account(name string) (*account, error) {
 	for _, a := range s.accounts {
 		if name == "" || a.Name == name {
 			return a, nil

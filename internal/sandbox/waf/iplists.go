@@ -63,7 +63,7 @@ func (s *Service) listIPRules(c call) reply {
 	return answer(map[string]any{"objects": cut(found, offset, min(limit, longestListPage))})
 }
 
-func (s *Service) find(a *account, list, query string) []map[string]any {
+func (s *core) find(a *account, list, query string) []map[string]any {
 	now := s.now()
 	found := []map[string]any{}
 	for _, e := range a.entries {
@@ -203,7 +203,7 @@ func (e *entry) parseSubnet() string {
 }
 
 // store adds the entry, or overwrites what it collides with when forced; nil: it exists already.
-func (s *Service) store(a *account, created *entry, force bool) *entry {
+func (s *core) store(a *account, created *entry, force bool) *entry {
 	now := s.now()
 	var same *entry
 	for _, e := range a.entries {

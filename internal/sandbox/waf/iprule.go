@@ -96,7 +96,7 @@ func (e *entry) collides(created *entry) bool {
 
 // Denied tells whether a denylist entry covers the address now, in whatever application and whether or not the nodes act on it
 // yet. The allowlist wins. An address that takes part in an attack is also known by its country, proxy type and datacenter.
-func (s *Service) Denied(account, ip string) bool {
+func (s *core) Denied(account, ip string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, err := s.account(account)

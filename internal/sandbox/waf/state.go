@@ -110,7 +110,7 @@ type TrafficPoint struct {
 }
 
 // State returns the state of the account with that name; "" is the first.
-func (s *Service) State(account string) (State, error) {
+func (s *core) State(account string) (State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, err := s.account(account)

@@ -9,7 +9,7 @@ import (
 const trafficKept = 180 * time.Second
 
 // Step plays the traffic since the last Step up to now.
-func (s *Service) Step() {
+func (s *traffic) Step() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
@@ -34,7 +34,7 @@ func (s *Service) Step() {
 }
 
 // playSlice lets every running attack of the account send what is due, and tells whether there was a hit.
-func (s *Service) playSlice(a *account, from, to time.Time) bool {
+func (s *traffic) playSlice(a *account, from, to time.Time) bool {
 	for _, e := range a.entries {
 		e.expire(from, s.delay(listDelay))
 	}
@@ -63,7 +63,7 @@ func (s *Service) playSlice(a *account, from, to time.Time) bool {
 }
 
 // playPast plays what a new attack did before now: at least one hit, none an hour apart.
-func (s *Service) playPast(a *account, c *campaign, now time.Time) {
+func (s *traffic) playPast(a *account, c *campaign, now time.Time) {
 	last := now
 	if !c.ends.IsZero() && c.ends.Before(last) {
 		last = c.ends
@@ -104,7 +104,7 @@ type hits struct {
 }
 
 // hit lets hits of an attack meet the measures in force.
-func (s *Service) hit(a *account, c *campaign, h hits) {
+func (s *traffic) hit(a *account, c *campaign, h hits) {
 	if h.n == 0 {
 		return
 	}
@@ -135,7 +135,7 @@ func (t *Totals) add(more Totals) {
 }
 
 // report counts hits in the attack's record; after an hour's silence that is a new one.
-func (s *Service) report(a *account, c *campaign, h hits) *record {
+func (s *traffic) report(a *account, c *campaign, h hits) *record {
 	r := c.record()
 	if r.hits() > 0 && h.at.Sub(r.last) > silence {
 		r = s.newRecord(a, c.spec, h.at)
@@ -150,7 +150,7 @@ func (s *Service) report(a *account, c *campaign, h hits) *record {
 }
 
 // reportPatched counts what a virtual patch stopped, in a record of its own; after an hour's silence that is a new one.
-func (s *Service) reportPatched(a *account, c *campaign, h hits) {
+func (s *traffic) reportPatched(a *account, c *campaign, h hits) {
 	r := c.patched
 	if r == nil || h.at.Sub(r.last) > silence {
 		spec := c.spec
@@ -171,7 +171,7 @@ type knock struct {
 
 // knock reports hits of a denied source in a record of its own: the first five, then one in ten. What the sources that never
 // show in ip_top send isn't reported.
-func (s *Service) knock(a *account, c *campaign, h hits) {
+func (s *traffic) knock(a *account, c *campaign, h hits) {
 	if h.source.other {
 		return
 	}
