@@ -92,7 +92,7 @@ func (w slackAPI) getSlack(req *http.Request) (any, error) {
 	}, nil
 }
 
-// sees tells whether a user is in a channel; without a list of members everybody is.
+// sees reports whether a user is in a channel; without a list of members everybody is.
 func sees(c workspace.Channel, user string) bool {
 	return len(c.Members) == 0 || slices.Contains(c.Members, user)
 }

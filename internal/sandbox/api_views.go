@@ -93,11 +93,11 @@ func (w *deliveryAPI) postClose(req *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	told := []deliveryView{}
+	answered := []deliveryView{}
 	for _, d := range sent {
-		told = append(told, w.keptIfSent(d))
+		answered = append(answered, w.keptIfSent(d))
 	}
-	return map[string]any{"deliveries": told}, nil
+	return map[string]any{"deliveries": answered}, nil
 }
 
 func (w *deliveryAPI) postOpenHome(req *http.Request) (any, error) {

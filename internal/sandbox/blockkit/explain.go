@@ -57,7 +57,7 @@ func (c *Check) explainAlternatives(e *jsonschema.ValidationError, base string) 
 	}
 }
 
-// otherType tells whether an alternative was refused because the object at that place is of another type.
+// otherType reports whether an alternative was refused because the object at that place is of another type.
 func otherType(e *jsonschema.ValidationError, at string) bool {
 	other := func(cause *jsonschema.ValidationError) bool { return otherType(cause, at) }
 	switch e.ErrorKind.(type) {

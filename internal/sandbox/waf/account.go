@@ -20,7 +20,7 @@ type account struct {
 	records   []*record
 	vulns     []*vuln
 	campaigns []*campaign
-	knocking  map[knock]*record
+	denied    map[deniedSource]*record
 	traffic   []TrafficPoint
 	counts    map[string]int
 	lastRule  int64
@@ -35,7 +35,7 @@ func newAccount(a Account, now time.Time) *account {
 	created := &account{
 		Account:   a,
 		actions:   map[string]int64{},
-		knocking:  map[knock]*record{},
+		denied:    map[deniedSource]*record{},
 		counts:    map[string]int{},
 		lastRule:  int64(a.ClientID) * 10_000,
 		lastEntry: 100,

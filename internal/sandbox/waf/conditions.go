@@ -144,7 +144,7 @@ type web struct {
 	headers            map[string]string // by upper-case name
 }
 
-// covers tells whether the request fulfils all conditions.
+// covers reports whether the request fulfils all conditions.
 func covers(conditions []condition, r web) bool {
 	return !slices.ContainsFunc(conditions, func(c condition) bool { return !c.met(r) })
 }

@@ -194,7 +194,7 @@ func reset(w http.ResponseWriter) {
 	_ = connection.Close()
 }
 
-// wait tells whether d passed before ctx ended.
+// wait reports whether d passed before ctx ended.
 func wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -74,7 +74,7 @@ func (s *core) find(a *account, list, query string) []map[string]any {
 	return found
 }
 
-// mentions tells whether the entry covers the address, or contains the text, that was asked for.
+// mentions reports whether the entry covers the address, or contains the text, that was asked for.
 func (e *entry) mentions(query string) bool {
 	if address, err := netip.ParseAddr(query); err == nil && e.RuleType == "ip_range" {
 		return e.subnet.Contains(address)

@@ -37,7 +37,7 @@ type entry struct {
 	term
 }
 
-// listedAt tells whether the entry stands in the lists: an expired one leaves them by itself.
+// listedAt reports whether the entry stands in the lists: an expired one leaves them by itself.
 func (e *entry) listedAt(now time.Time) bool {
 	return e.listed() && now.Unix() < e.ExpiredAt
 }
@@ -66,7 +66,7 @@ func (e *entry) view() map[string]any {
 	return shown
 }
 
-// matches tells whether the entry names the source, in whatever application.
+// matches reports whether the entry names the source, in whatever application.
 func (e *entry) matches(s *source) bool {
 	switch e.RuleType {
 	case "ip_range":
@@ -83,7 +83,7 @@ func (e *entry) inPool(app int) bool {
 	return slices.Contains(e.Pools, 0) || slices.Contains(e.Pools, app)
 }
 
-// collides tells whether a new entry would say again what e says.
+// collides reports whether a new entry would say again what e says.
 func (e *entry) collides(created *entry) bool {
 	if e.List != created.List || e.RuleType != created.RuleType || !slices.Equal(e.Pools, created.Pools) {
 		return false
@@ -94,7 +94,7 @@ func (e *entry) collides(created *entry) bool {
 	return slices.ContainsFunc(created.SourceValues, func(value string) bool { return slices.Contains(e.SourceValues, value) })
 }
 
-// Denied tells whether a denylist entry covers the address now, in whatever application and whether or not the nodes act on it
+// Denied reports whether a denylist entry covers the address now, in whatever application and whether or not the nodes act on it
 // yet. The allowlist wins. An address that takes part in an attack is also known by its country, proxy type and datacenter.
 func (s *core) Denied(account, ip string) bool {
 	s.mu.Lock()

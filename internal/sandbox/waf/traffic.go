@@ -26,14 +26,14 @@ func (s *traffic) Step() {
 		s.played = end
 	}
 	for _, a := range s.accounts {
-		a.forget(now)
+		a.prune(now)
 	}
 	if played {
 		s.notify()
 	}
 }
 
-// playSlice lets every running attack of the account send what is due, and tells whether there was a hit.
+// playSlice lets every running attack of the account send what is due, and reports whether there was a hit.
 func (s *traffic) playSlice(a *account, from, to time.Time) bool {
 	for _, e := range a.entries {
 		e.expire(from, s.delay(listDelay))
@@ -120,7 +120,7 @@ func (s *traffic) hit(a *account, c *campaign, h hits) {
 		s.report(a, c, h).totals.Blocked += h.n
 	case denied:
 		now.Blocked = h.n
-		s.knock(a, c, h)
+		s.reportDenied(a, c, h)
 	case patched:
 		now.Blocked = h.n
 		s.reportPatched(a, c, h)
@@ -163,25 +163,25 @@ func (s *traffic) reportPatched(a *account, c *campaign, h hits) {
 	r.totals.Blocked += h.n
 }
 
-// knock is a denied source at an application.
-type knock struct {
+// deniedSource is a denied source at an application.
+type deniedSource struct {
 	ip  string
 	app int
 }
 
-// knock reports hits of a denied source in a record of its own: the first five, then one in ten. What the sources that never
-// show in ip_top send isn't reported.
-func (s *traffic) knock(a *account, c *campaign, h hits) {
+// reportDenied counts hits of a denied source in a record of its own: the first five, then one in ten. Hits of sources that are never in ip_top are
+// not reported.
+func (s *traffic) reportDenied(a *account, c *campaign, h hits) {
 	if h.source.other {
 		return
 	}
-	door := knock{h.source.IP, c.spec.App}
-	r := a.knocking[door]
+	key := deniedSource{h.source.IP, c.spec.App}
+	r := a.denied[key]
 	if r == nil || h.at.Sub(r.last) > silence {
 		spec := c.spec
 		spec.Type, spec.Parameter = blockedSource, ""
 		r = s.newRecord(a, spec, h.at)
-		a.knocking[door] = r
+		a.denied[key] = r
 		a.records = append(a.records, r)
 	}
 	uploaded := func(met int64) int64 { return min(met, 5) + max(0, met-5)/10 }
@@ -209,8 +209,8 @@ func (p *TrafficPoint) add(ip string, more Totals) {
 	p.Sources[ip] = of
 }
 
-// forget drops what nobody sees any more.
-func (a *account) forget(now time.Time) {
+// prune deletes what is no longer shown.
+func (a *account) prune(now time.Time) {
 	a.traffic = slices.DeleteFunc(a.traffic, func(p TrafficPoint) bool { return p.Time <= now.Add(-trafficKept).Unix() })
 	a.entries = slices.DeleteFunc(a.entries, func(e *entry) bool { return !e.listed() && !e.inForce(now) && now.After(e.until) })
 	a.rules = slices.DeleteFunc(a.rules, func(r *rule) bool { return !r.listed() && now.After(r.until) })

@@ -78,7 +78,7 @@ func (a args) addJSON(body []byte) error {
 	return nil
 }
 
-// has tells whether an argument was given, be it empty.
+// has reports whether an argument was given, be it empty.
 func (a args) has(key string) bool {
 	_, ok := a[key]
 	return ok

@@ -157,7 +157,7 @@ func (w *messageStore) rewrite(m *stored, said content, a args) {
 	}
 	m.Edited++
 	if !m.Ephemeral {
-		w.tellEdited(m, before)
+		w.emitEdited(m, before)
 	}
 	w.notify()
 }
@@ -178,12 +178,12 @@ func chatPostEphemeral(w *webAPI, a args) (answer, error) {
 	if said.thread, err = w.threadOf(c, a["thread_ts"]); err != nil {
 		return nil, err
 	}
-	m := w.whisper(w.ours(c, said, a), u.ID)
+	m := w.postEphemeral(w.ours(c, said, a), u.ID)
 	return answer{"message_ts": m.TS}, nil
 }
 
-// whisper posts a message that one user alone is shown.
-func (w *messageStore) whisper(m Message, user string) *stored {
+// postEphemeral posts a message that one user alone is shown.
+func (w *messageStore) postEphemeral(m Message, user string) *stored {
 	m.Ephemeral, m.EphemeralFor, m.Broadcast = true, user, false
 	return w.add(m)
 }

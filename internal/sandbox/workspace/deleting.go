@@ -52,7 +52,7 @@ func (w *messageStore) wasDeleted(channel, ts string) bool {
 	return w.deletedMessage(channel, ts) != nil
 }
 
-// leftReplies tells whether a deleted message began a thread that is still there: then Slack shows that something stood here.
+// leftReplies reports whether a deleted message began a thread that is still there: then Slack shows that something stood here.
 func (w *messageStore) leftReplies(m *stored) bool { return len(w.replies(m.Channel, m.TS)) > 0 }
 
 // tombstone is what the Web API tells of a deleted message that left replies.

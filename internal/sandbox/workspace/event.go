@@ -48,17 +48,17 @@ func (w *eventLog) Subscribe(events ...string) {
 	w.cfg.Events = events
 }
 
-// tellPosted tells the bot of a new message.
-func (w *messageStore) tellPosted(m *stored) {
-	w.tellMention(m, m.TS)
-	w.tellMessage(m, m.TS, func() answer { return w.wire(m, false) })
+// emitPosted tells the bot of a new message.
+func (w *messageStore) emitPosted(m *stored) {
+	w.emitMention(m, m.TS)
+	w.emitMessage(m, m.TS, func() answer { return w.wire(m, false) })
 }
 
-// tellEdited tells the bot of a message that was another before.
-func (w *messageStore) tellEdited(m *stored, before stored) {
+// emitEdited tells the bot of a message that was another before.
+func (w *messageStore) emitEdited(m *stored, before stored) {
 	m.editedTS = w.nextTS()
-	w.tellMention(m, m.editedTS)
-	w.tellMessage(m, m.editedTS, func() answer {
+	w.emitMention(m, m.editedTS)
+	w.emitMessage(m, m.editedTS, func() answer {
 		return answer{
 			"type": "message", "subtype": "message_changed", "hidden": true, "ts": m.editedTS,
 			"message": w.wire(m, false), "previous_message": w.wire(&before, false),
@@ -66,10 +66,10 @@ func (w *messageStore) tellEdited(m *stored, before stored) {
 	})
 }
 
-// tellMention sends an app_mention, if it is one; between a person and the bot alone there is none.
-func (w *messageStore) tellMention(m *stored, at string) {
+// emitMention sends an app_mention, if it is one; between a person and the bot alone there is none.
+func (w *messageStore) emitMention(m *stored, at string) {
 	mentioned := strings.Contains(m.Text, "<@"+w.cfg.BotUserID+">") && w.channel(m.Channel).family() != "im"
-	if !mentioned || !w.hears(m, "app_mention", "app_mentions:read") {
+	if !mentioned || !w.receives(m, "app_mention", "app_mentions:read") {
 		return
 	}
 	event := w.wire(m, false)
@@ -77,38 +77,38 @@ func (w *messageStore) tellMention(m *stored, at string) {
 		delete(event, other)
 	}
 	event["type"] = "app_mention"
-	w.tellOf(m, at, event)
+	w.emitFor(m, at, event)
 }
 
-func (w *messageStore) tellMessage(m *stored, at string, event func() answer) {
+func (w *messageStore) emitMessage(m *stored, at string, event func() answer) {
 	family := w.channel(m.Channel).family()
-	if !w.hears(m, "message."+family, family+":history") {
+	if !w.receives(m, "message."+family, family+":history") {
 		return
 	}
-	told := event()
-	told["channel_type"] = map[string]string{"channels": "channel", "groups": "group", "im": "im"}[family]
-	w.tellOf(m, at, told)
+	payload := event()
+	payload["channel_type"] = map[string]string{"channels": "channel", "groups": "group", "im": "im"}[family]
+	w.emitFor(m, at, payload)
 }
 
-// hears tells whether the bot has subscribed to something, may have it and is where it happened.
-func (w *messageStore) hears(m *stored, subscription, scope string) bool {
+// receives reports whether the bot has subscribed to something, may have it and is where it happened.
+func (w *messageStore) receives(m *stored, subscription, scope string) bool {
 	return w.subscribed(subscription, scope) && w.channel(m.Channel).BotIsMember
 }
 
-// subscribed tells whether the bot has subscribed to something and may have it; without scope everybody may.
+// subscribed reports whether the bot has subscribed to something and may have it; without scope everybody may.
 func (w *eventLog) subscribed(subscription, scope string) bool {
 	return slices.Contains(w.cfg.Events, subscription) && (scope == "" || slices.Contains(w.cfg.Scopes, scope))
 }
 
-// tellOf sends an event about a message in the background.
-func (w *messageStore) tellOf(m *stored, at string, event answer) {
+// emitFor sends an event about a message in the background.
+func (w *messageStore) emitFor(m *stored, at string, event answer) {
 	event["channel"] = m.Channel
 	author, _ := w.user(m.User)
-	w.tell(m.Channel, author, at, event)
+	w.emit(m.Channel, author, at, event)
 }
 
-// tell sends an event about what somebody did, in a channel or, when that is empty, elsewhere, in the background.
-func (w *eventLog) tell(channel string, by User, at string, event answer) {
+// emit sends an event about what somebody did, in a channel or, when that is empty, elsewhere, in the background.
+func (w *eventLog) emit(channel string, by User, at string, event answer) {
 	if w.ctx.Err() != nil {
 		return
 	}
@@ -157,14 +157,14 @@ func (w *eventLog) sendEvent(ctx context.Context, e *sentEvent, way Ingress, twi
 			return
 		}
 		last = sent
-		w.note(e, sent)
+		w.addAttempt(e, sent)
 		if sent.Final() {
 			break
 		}
 	}
 	if twice {
 		again, _ := w.Replay(ctx, last)
-		w.note(e, again)
+		w.addAttempt(e, again)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,8 +173,8 @@ func (w *eventLog) sendEvent(ctx context.Context, e *sentEvent, way Ingress, twi
 	w.notify()
 }
 
-// note keeps an attempt.
-func (w *eventLog) note(e *sentEvent, sent Delivery) {
+// addAttempt keeps an attempt.
+func (w *eventLog) addAttempt(e *sentEvent, sent Delivery) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e.Attempts = append(e.Attempts, sent)

@@ -51,7 +51,7 @@ func (w *faultMenu) takeFault(method, channel string) (Fault, bool) {
 	})
 }
 
-// takeDeliveryFault tells whether a fault of that kind strikes a delivery, and counts it.
+// takeDeliveryFault reports whether a fault of that kind strikes a delivery, and counts it.
 func (w *faultMenu) takeDeliveryFault(kind, channel string) bool {
 	_, struck := w.take(channel, func(f Fault) bool { return f.Kind == kind })
 	return struck

@@ -63,7 +63,7 @@ func (w *people) UserGroups() []UserGroup {
 	return groups
 }
 
-// SetUserGroup adds a user group, or replaces the one with its id. The bot is told of what changed in the background.
+// SetUserGroup adds a user group, or replaces the one with its id. The bot gets events in the background.
 func (w *eventLog) SetUserGroup(g UserGroup) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,7 +73,7 @@ func (w *eventLog) SetUserGroup(g UserGroup) {
 	if i < 0 {
 		w.groups = append(w.groups, g)
 		w.regrouped[g.ID] = w.cfg.Now()
-		w.tellGroup("subteam_created", g)
+		w.emitGroup("subteam_created", g)
 		w.notify()
 		return
 	}
@@ -83,8 +83,8 @@ func (w *eventLog) SetUserGroup(g UserGroup) {
 	}
 	w.groups[i] = g
 	w.regrouped[g.ID] = w.cfg.Now()
-	w.tellGroup("subteam_updated", g)
-	w.tellMembers(old, g, before)
+	w.emitGroup("subteam_updated", g)
+	w.emitMembers(old, g, before)
 	w.notify()
 }
 
@@ -94,22 +94,22 @@ func sameGroup(a, b UserGroup) bool {
 	return sameUsers && reflect.DeepEqual(a, b)
 }
 
-func (w *eventLog) tellGroup(event string, g UserGroup) {
+func (w *eventLog) emitGroup(event string, g UserGroup) {
 	if !w.subscribed(event, "usergroups:read") {
 		return
 	}
 	group := w.wireGroup(g)
 	group["users"] = append([]string{}, g.Users...)
-	w.tell("", User{}, w.nextTS(), answer{"type": event, "subteam": group})
+	w.emit("", User{}, w.nextTS(), answer{"type": event, "subteam": group})
 }
 
-// tellMembers tells the bot who came to a user group and who left it.
-func (w *eventLog) tellMembers(old, g UserGroup, before int64) {
+// emitMembers tells the bot who came to a user group and who left it.
+func (w *eventLog) emitMembers(old, g UserGroup, before int64) {
 	added, removed := without(g.Users, old.Users), without(old.Users, g.Users)
 	if len(added)+len(removed) == 0 || !w.subscribed("subteam_members_changed", "usergroups:read") {
 		return
 	}
-	w.tell("", User{}, w.nextTS(), answer{
+	w.emit("", User{}, w.nextTS(), answer{
 		"type": "subteam_members_changed", "subteam_id": g.ID, "team_id": w.cfg.TeamID,
 		"date_previous_update": before, "date_update": w.changedAt(g.ID),
 		"added_users": added, "added_users_count": len(added), "removed_users": removed, "removed_users_count": len(removed),

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// OpenHome opens the Home tab of a person (name or id) and returns what is published there, nil when nothing is. The bot is told of it
+// OpenHome opens the Home tab of a person (name or id) and returns what is published there, nil when nothing is. The bot gets an event
 // in the background; what it publishes then, Home and WaitHome show.
 func (w *viewStore) OpenHome(user string) (*View, error) {
 	w.mu.Lock()
@@ -23,12 +23,12 @@ func (w *viewStore) OpenHome(user string) (*View, error) {
 		if v != nil {
 			event["view"] = w.wireView(v)
 		}
-		w.tell(direct.ID, u, w.nextTS(), event)
+		w.emit(direct.ID, u, w.nextTS(), event)
 	}
 	return w.shownOrNil(v), nil
 }
 
-// HasHome tells whether the app has a Home tab.
+// HasHome reports whether the app has a Home tab.
 func (w *viewStore) HasHome() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -88,7 +88,7 @@ func (w *messageStore) add(m Message) *stored {
 	kept := &stored{Message: m, posted: m, hidden: m.BotID != "" && !m.Ephemeral && w.hides()}
 	w.messages = append(w.messages, kept)
 	if !m.Ephemeral {
-		w.tellPosted(kept)
+		w.emitPosted(kept)
 	}
 	w.notify()
 	return kept

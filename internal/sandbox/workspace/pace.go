@@ -52,7 +52,7 @@ func (w *pace) overPostPace(channel string) error {
 	return w.limits.aSecond(channel, w.cfg.Now())
 }
 
-// hides counts a message of the bot's and tells whether Slack hides it, for too many in the last minute. It may refuse such a
+// hides counts a message of the bot's and reports whether Slack hides it, for too many in the last minute. It may refuse such a
 // message, too; but one that is taken and not shown is what a bot doesn't notice.
 func (w *pace) hides() bool {
 	return w.cfg.RateLimits && w.limits.perMinute("posts", postsPerMinute, w.cfg.Now()) != nil

@@ -184,7 +184,7 @@ func (c *Channel) has(user string) bool {
 	return len(c.Members) == 0 || slices.Contains(c.Members, user)
 }
 
-// SetUser adds a user, or replaces the one with its id: made a guest, deactivated, and so on. The bot is told of what changed in the
+// SetUser adds a user, or replaces the one with its id: made a guest, deactivated, and so on. The bot gets events in the
 // background.
 func (w *eventLog) SetUser(u User) error {
 	w.mu.Lock()
@@ -199,7 +199,7 @@ func (w *eventLog) SetUser(u User) error {
 	now, _ := w.user(u.ID)
 	if known && now != before && w.subscribed("user_change", "users:read") {
 		ts := w.nextTS()
-		w.tell("", now, ts, answer{"type": "user_change", "user": wireUser(now), "cache_ts": w.cfg.Now().Unix()})
+		w.emit("", now, ts, answer{"type": "user_change", "user": wireUser(now), "cache_ts": w.cfg.Now().Unix()})
 	}
 	w.notify()
 	return nil

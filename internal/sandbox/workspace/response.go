@@ -98,7 +98,7 @@ func (w *webAPI) respond(r *response, a args) error {
 	case "", "ephemeral":
 		m := w.ours(c, said, a)
 		m.Answers = r.url
-		w.whisper(m, r.user)
+		w.postEphemeral(m, r.user)
 	case "in_channel":
 		if err := w.overPostPace(c.ID); err != nil {
 			return err

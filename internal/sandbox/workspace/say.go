@@ -14,7 +14,7 @@ type Saying struct {
 	Text     string // as typed: names, addresses and so on become what Slack makes of them
 }
 
-// Say posts a person's message. The bot is told of it in the background.
+// Say posts a person's message. The bot gets an event in the background.
 func (w *messageStore) Say(s Saying) (Message, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -33,7 +33,7 @@ func (w *messageStore) Say(s Saying) (Message, error) {
 	return m.Message, nil
 }
 
-// Edit changes what a person's own message says. The bot is told of it in the background.
+// Edit changes what a person's own message says. The bot gets an event in the background.
 func (w *messageStore) Edit(user, channel, ts, text string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -47,7 +47,7 @@ func kindOf(match []int) string {
 	return ""
 }
 
-// withinWord tells whether what follows a text goes on with its last word.
+// withinWord reports whether what follows a text goes on with its last word.
 func withinWord(before string) bool {
 	last, _ := utf8.DecodeLastRuneInString(before)
 	return last == '_' || unicode.IsLetter(last) || unicode.IsDigit(last)
