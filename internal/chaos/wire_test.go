@@ -20,7 +20,7 @@ func newWire(t testing.TB, name, upstream string) *wire {
 	return &wire{name: name, proxy: proxytest.Start(t, upstream)}
 }
 
-// cut takes the wire away for a while: connections break, new ones are refused.
+// cut closes connections and refuses new ones for a while.
 func (w *wire) cut(ctx context.Context, lasts time.Duration) error {
 	w.proxy.Refuse()
 	pause(ctx, lasts)
