@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// composeFile is all that compose.yaml may say: a key that isn't here is one that the tests would not follow.
+// composeFile has all keys that compose.yaml may have. The tests don't follow others.
 type composeFile struct {
 	Name     string
 	Services map[string]service

@@ -154,7 +154,7 @@ type process struct {
 	until string // what it prints when it is ready
 }
 
-// start starts a program and waits until it says that it is ready.
+// start starts a program and waits until it prints that it is ready.
 func start(t *testing.T, cmd *exec.Cmd, until string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: cmd, ended: make(chan error, 1), ready: make(chan struct{}), until: until}

@@ -18,14 +18,14 @@ import (
 
 // evidence is what the oracle checks. A failed round keeps it with its logs.
 type evidence struct {
-	Begun     time.Time
-	Services  map[string]state     // by account
-	Messages  []message            // visible in the channels, each once
-	Ephemerals  map[string][]message // ephemeral, by person
-	Audit     []auditEntry         // in the order of their times
-	Requests  []request
-	Incidents []incident
-	Losses    []loss
+	Begun      time.Time
+	Services   map[string]state     // by account
+	Messages   []message            // visible in the channels, each once
+	Ephemerals map[string][]message // ephemeral, by person
+	Audit      []auditEntry         // in the order of their times
+	Requests   []request
+	Incidents  []incident
+	Losses     []loss
 }
 
 // auditEntry is a line of the audit log.

@@ -11,7 +11,7 @@ import (
 
 // verdict is the result for everything that had to be posted or done.
 type verdict struct {
-	attacks, postedOnce            int
+	attacks, postedOnce          int
 	worse                        int // attacks that became incidents after they were posted
 	acknowledged, effect, worded int // requests; those with their effect, those with an answer that says why not
 	prolonged                    int // denials that were requested again later and extended

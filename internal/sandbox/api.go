@@ -145,7 +145,7 @@ func read[T any](req *http.Request) (T, error) {
 		return body, refuse(http.StatusRequestEntityTooLarge, "send at most %d bytes", bodyLimit)
 	}
 	if err != nil {
-		return body, refuse(http.StatusBadRequest, "mend the JSON: %v", err)
+		return body, refuse(http.StatusBadRequest, "fix the JSON: %v", err)
 	}
 	return body, nil
 }

@@ -25,7 +25,7 @@ type ingressBody struct {
 	Ingress workspace.Ingress `json:"ingress"`
 }
 
-// eventView is an event that the bot was told of.
+// eventView is an event that was sent to the bot.
 type eventView struct {
 	ID       string          `json:"id"`
 	Type     string          `json:"type"`
@@ -39,11 +39,11 @@ func (w *deliveryAPI) linkRoutes() []route {
 	off := false
 	return []route{
 		{Method: "GET", Path: "/sandbox/slack/links", Does: "the bot's open Socket Mode links, and the way that deliveries go", handle: w.getLinks},
-		{Method: "POST", Path: "/sandbox/slack/links/refresh", Does: "warn a link, or all, and close it some time later, as Slack does every few hours", Body: refreshBody{"", "10s"}, handle: w.postRefresh},
-		{Method: "POST", Path: "/sandbox/slack/links/cut", Does: "close a link, or all, without a word", Body: linkBody{"L1"}, handle: w.postCut},
+		{Method: "POST", Path: "/sandbox/slack/links/refresh", Does: "warn a link, or all, and close it later, as Slack does every few hours", Body: refreshBody{"", "10s"}, handle: w.postRefresh},
+		{Method: "POST", Path: "/sandbox/slack/links/cut", Does: "close a link, or all, without a close frame", Body: linkBody{"L1"}, handle: w.postCut},
 		{Method: "POST", Path: "/sandbox/slack/socket_mode", Does: "switch Socket Mode off, which ends all links, or on again", Body: switchBody{&off}, handle: w.postSocketMode},
 		{Method: "POST", Path: "/sandbox/slack/ingress", Does: "the way of deliveries: http, socket, either in turn, both at once; empty: http if an address is set", Body: ingressBody{workspace.IngressBoth}, handle: w.postIngress},
-		{Method: "GET", Path: "/sandbox/slack/events", Does: "the last 1,000 events that the bot was told of, with each attempt", handle: w.getEvents},
+		{Method: "GET", Path: "/sandbox/slack/events", Does: "the last 1,000 events sent to the bot, with each attempt", handle: w.getEvents},
 	}
 }
 

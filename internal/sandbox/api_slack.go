@@ -18,7 +18,7 @@ type channelView struct {
 	workspace.Channel
 	// Messages is how many messages the asking user sees there, replies included.
 	Messages int `json:"messages"`
-	// Hidden is how many of the bot's messages nobody is shown, because there were too many in a minute.
+	// Hidden is how many of the bot's messages are not shown, because there were too many in a minute.
 	Hidden int `json:"hidden"`
 }
 
@@ -57,9 +57,9 @@ func (w slackAPI) routes() []route {
 		{Method: "GET", Path: "/sandbox/slack", Does: "team, command, people, their groups and channels; with ?user= the channels as that user sees them", handle: w.getSlack},
 		{Method: "GET", Path: "/sandbox/slack/messages", Does: "the messages of ?channel= as ?user= sees them, own ephemeral ones included", handle: w.getMessages},
 		{Method: "POST", Path: "/sandbox/slack/say", Does: "a person's message as typed; in a thread with thread_ts; alone with the bot in the channel @wafbot", Body: sayBody{"ann", "#waf", "", "@wafbot status"}, handle: w.postSay},
-		{Method: "POST", Path: "/sandbox/slack/edit", Does: "a person's own message says something else", Body: editBody{"ann", "#waf", "1795000000.000100", "@wafbot status"}, handle: w.postEdit},
-		{Method: "POST", Path: "/sandbox/slack/delete", Does: "a person deletes a message, the bot's or anybody's; replies stay", Body: deleteBody{"ann", "#waf", "1795000000.000100"}, handle: w.postDelete},
-		{Method: "GET", Path: "/sandbox/slack/notices", Does: "what the phone of ?user= learned of the last 200 messages, and why it rang", handle: w.getNotices},
+		{Method: "POST", Path: "/sandbox/slack/edit", Does: "change the text of a person's own message", Body: editBody{"ann", "#waf", "1795000000.000100", "@wafbot status"}, handle: w.postEdit},
+		{Method: "POST", Path: "/sandbox/slack/delete", Does: "a person deletes any message; replies stay", Body: deleteBody{"ann", "#waf", "1795000000.000100"}, handle: w.postDelete},
+		{Method: "GET", Path: "/sandbox/slack/notices", Does: "the phone notifications of ?user= for the last 200 messages, and why it rang", handle: w.getNotices},
 		{Method: "POST", Path: "/sandbox/slack/channel", Does: "archive a channel, put the bot in or take it out", Body: channelBody{"#waf", &no, &no}, handle: w.postChannel},
 		{Method: "GET", Path: "/sandbox/slack/calls", Does: "the last 2,000 calls the bot made of the Web API", handle: w.getCalls},
 	}
@@ -92,7 +92,7 @@ func (w slackAPI) getSlack(req *http.Request) (any, error) {
 	}, nil
 }
 
-// sees reports whether a user is in a channel; without a list of members everybody is.
+// sees reports whether a user is in a channel. A channel without a list of members has all users.
 func sees(c workspace.Channel, user string) bool {
 	return len(c.Members) == 0 || slices.Contains(c.Members, user)
 }
@@ -135,7 +135,7 @@ func (w slackAPI) getMessages(req *http.Request) (any, error) {
 	return map[string]any{"messages": w.messagesFor(channel.ID, user.ID)}, nil
 }
 
-// messagesFor lists what everybody sees in a channel and what only this user does, in the order of posting.
+// messagesFor lists the messages of a channel with the user's own ephemeral ones, in the order of posting.
 func (w slackAPI) messagesFor(channel, user string) []workspace.Message {
 	messages := append([]workspace.Message{}, w.Slack.Messages(channel)...)
 	for _, m := range w.Slack.Ephemerals(user) {
@@ -184,8 +184,8 @@ func (w slackAPI) postDelete(req *http.Request) (any, error) {
 	return struct{}{}, w.Slack.Delete(user.ID, channel.ID, body.TS)
 }
 
-// noticesTold is how many messages a phone's list reaches back.
-const noticesTold = 200
+// noticesKept is how many messages a phone's list has.
+const noticesKept = 200
 
 func (w slackAPI) getNotices(req *http.Request) (any, error) {
 	user, err := w.user(req.URL.Query().Get("user"))
@@ -193,7 +193,7 @@ func (w slackAPI) getNotices(req *http.Request) (any, error) {
 		return nil, err
 	}
 	notices := append([]workspace.Notice{}, w.Slack.Notices(user.ID)...)
-	return map[string]any{"notices": notices[max(0, len(notices)-noticesTold):]}, nil
+	return map[string]any{"notices": notices[max(0, len(notices)-noticesKept):]}, nil
 }
 
 func (w slackAPI) postChannel(req *http.Request) (any, error) {

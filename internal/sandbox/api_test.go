@@ -342,7 +342,7 @@ func TestThePageIsServedUnderAStrictPolicy(t *testing.T) {
 	}
 }
 
-// bot answers deliveries with a status and tells what arrived.
+// bot answers deliveries with a status and records what arrived.
 func bot(t *testing.T, status int) (string, <-chan *http.Request) {
 	t.Helper()
 	arrived := make(chan *http.Request, 10)

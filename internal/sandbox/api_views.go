@@ -41,9 +41,9 @@ func (w *deliveryAPI) viewRoutes() []route {
 		{Method: "GET", Path: "/sandbox/slack/views", Does: "the modal that ?user= sees, what is published on their Home tab, and whether the app has one", handle: w.getViews},
 		{Method: "POST", Path: "/sandbox/slack/submit", Does: "fill in the modal that a person sees, and send it off", Body: submitBody{"ann", "", map[string]any{"Reason": "a scanner"}}, handle: w.postSubmit},
 		{Method: "POST", Path: "/sandbox/slack/close", Does: "close the modal that a person sees, or all with the cross", Body: closeBody{User: "ann"}, handle: w.postClose},
-		{Method: "POST", Path: "/sandbox/slack/home/open", Does: "a person opens the Home tab; the bot is told if it subscribes", Body: userBody{"ann"}, handle: w.postOpenHome},
+		{Method: "POST", Path: "/sandbox/slack/home/open", Does: "a person opens the Home tab; the bot gets an event if it subscribes", Body: userBody{"ann"}, handle: w.postOpenHome},
 		{Method: "POST", Path: "/sandbox/slack/home", Does: "give the app a Home tab, or take it away: then publishing fails with not_enabled", Body: switchBody{&off}, handle: w.postHome},
-		{Method: "POST", Path: "/sandbox/slack/group", Does: "who is in a user group from now on; the bot is told if it subscribes", Body: groupBody{groupHandle, []string{"rob", "vic"}}, handle: w.postGroup},
+		{Method: "POST", Path: "/sandbox/slack/group", Does: "the members of a user group from now on; the bot gets events if it subscribes", Body: groupBody{groupHandle, []string{"rob", "vic"}}, handle: w.postGroup},
 	}
 }
 
@@ -55,7 +55,7 @@ func (w *deliveryAPI) getViews(req *http.Request) (any, error) {
 	return map[string]any{"modal": w.Slack.OpenView(user.ID), "home": w.Slack.Home(user.ID), "has_home": w.Slack.HasHome()}, nil
 }
 
-// userWithBot is who does something; without a connected bot, what to do about that.
+// userWithBot is the acting user. Without a connected bot the error says what to do.
 func (w *deliveryAPI) userWithBot(name string) (workspace.User, error) {
 	user, err := w.user(name)
 	if err == nil {

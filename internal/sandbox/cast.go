@@ -30,7 +30,7 @@ const (
 	channelAcme   = "C0WAF0001"
 	channelGlobex = "C0WAF0002"
 
-	// ChannelLegacy is the channel of those who look after Acme's application Legacy; the bot is in it.
+	// ChannelLegacy is the channel of the team of Acme's application Legacy. The bot is in it.
 	ChannelLegacy = "C0LEGACY6"
 )
 
@@ -100,7 +100,7 @@ func castAccounts(apiURL string) []Account {
 }
 
 // serviceAccounts is what the service knows of the accounts. Acme's default application
-// blocks, so that the opening scenario has something that was stopped without anybody.
+// blocks, so that the opening scenario has an attack that is blocked already.
 func serviceAccounts(accounts []Account) []waf.Account {
 	applications := map[string][]waf.Application{
 		"acme": {

@@ -34,7 +34,7 @@ type deliveryView struct {
 	Error       string `json:"error"` // why there was no answer
 	ResponseURL string `json:"response_url"`
 	Sent        string `json:"sent"` // the body of the request as signed, or the envelope
-	// Twin is what went over a link beside the request, when deliveries go both ways.
+	// Twin is what went over a link at the same time, with ingress both.
 	Twin *deliveryView `json:"twin,omitempty"`
 }
 
@@ -90,7 +90,7 @@ func newDeliveryView(id int, d workspace.Delivery) deliveryView {
 	return view
 }
 
-// keep numbers a delivery and remembers it for a replay.
+// keep numbers a delivery and keeps it for a replay.
 func (w *deliveryAPI) keep(sent workspace.Delivery) deliveryView {
 	w.keeping.Lock()
 	defer w.keeping.Unlock()
@@ -117,7 +117,7 @@ func (w *deliveryAPI) postDeliver(req *http.Request) (any, error) {
 	return struct{}{}, nil
 }
 
-// needBot says what to do while no bot is connected.
+// needBot is an error that says what to do while no bot is connected.
 func (w *deliveryAPI) needBot() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,7 +132,7 @@ func (w *deliveryAPI) needBot() error {
 	}
 }
 
-// placeWithBot is who clicks or types where; without a connected bot, what to do about that.
+// placeWithBot is the acting user and the channel. Without a connected bot the error says what to do.
 func (w *deliveryAPI) placeWithBot(user, channel string) (workspace.User, workspace.Channel, error) {
 	u, c, err := w.place(user, channel)
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 // eventPause is the least time between two events: at most five a second.
 const eventPause = 200 * time.Millisecond
 
-// serveEvents tells a listener which side changed, until it goes or the world ends. The first
+// serveEvents streams which side changed, until the client goes or the world ends. The first
 // event comes at once and names both sides, so that a listener need not read beforehand.
 func (w *World) serveEvents(rw http.ResponseWriter, req *http.Request) {
 	rw.Header().Set("Content-Type", "text/event-stream")
@@ -28,7 +28,7 @@ func (w *World) serveEvents(rw http.ResponseWriter, req *http.Request) {
 		case <-slack:
 		case <-service:
 		}
-		// What changes after the new watch is told next time, however the reader's reading falls.
+		// A change after the new watch is sent next time, however slowly the client reads.
 		if slackChanged = isClosed(slack); slackChanged {
 			slack = w.Slack.Watch()
 		}

@@ -50,6 +50,6 @@ func shutdown(server *http.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if server.Shutdown(ctx) != nil {
-		_ = server.Close() // what is left ends in any case
+		_ = server.Close() // the process ends anyway
 	}
 }

@@ -23,7 +23,7 @@ type Config struct {
 	// Deliver is the base address of the bot, which signed clicks, commands and events go to.
 	// "" means that they go over the Socket Mode links that the bot opens.
 	Deliver string
-	// Speed is how much faster than real measures take effect, slow scenarios unfold and events are retried; 0 means 1.
+	// Speed is how much faster than real mitigations take effect, slow scenarios run and events are retried. 0 means 1.
 	Speed float64
 	// Seed makes the service's ids and addresses repeatable.
 	Seed uint64
@@ -152,7 +152,7 @@ func (w *World) Env() []string {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	listen := "127.0.0.1:8080" // where the bot listens unless it is told otherwise
+	listen := "127.0.0.1:8080" // where the bot listens by default
 	if bot, err := url.Parse(w.deliver); err == nil && bot.Host != "" {
 		listen = bot.Host
 	}

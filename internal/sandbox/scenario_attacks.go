@@ -26,7 +26,7 @@ func attackScenarios() []scenario {
 // target is where an injection goes and what it looks like.
 type target struct{ kind, method, path, parameter string }
 
-// injection makes each next injection another one, or they would be one attack with twice the hits.
+// injection varies each next injection. Equal ones would be one attack with twice the hits.
 func (s *stage) injection(account string) waf.AttackSpec {
 	targets := []target{
 		{"sqli", "POST", "/login", "POST_FORM_URLENCODED_login_value"},

@@ -22,14 +22,14 @@ func stormScenarios() []scenario {
 }
 
 const (
-	oddOnes    = 4    // of a storm: other sources that get through
+	outliers   = 4    // of a storm: other sources that get through
 	stormRate  = 40.0 // hits a second of a storm's one source
 	gathers    = 49   // seconds, in which its attacks began before it is started
 	breaksIn   = 20 * time.Second
 	stormLasts = 20 * time.Minute
 )
 
-// playStorm starts many attacks of one source and a few odd ones that must not drown among them.
+// playStorm starts many attacks of one source and a few outliers that must stay visible among them.
 func (s *stage) playStorm(account string, size int) ([]waf.Attack, error) {
 	watched, blocking, err := s.stormTargets(account)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *stage) playStorm(account string, size int) ([]waf.Attack, error) {
 	}
 	kinds := []string{"sqli", "xss", "rce", "ptrav"}
 	var attacks []waf.Attack
-	var odd string
+	var outlier string
 	for i := range size {
 		spec := waf.AttackSpec{
 			Account: account, App: blocking, Type: kinds[i%len(kinds)], Method: "GET",
@@ -48,7 +48,7 @@ func (s *stage) playStorm(account string, size int) ([]waf.Attack, error) {
 		if i%3 == 0 {
 			spec.App = watched
 		}
-		nth, rest := (i+1)/(size/oddOnes), (i+1)%(size/oddOnes)
+		nth, rest := (i+1)/(size/outliers), (i+1)%(size/outliers)
 		if rest == 0 {
 			spec.App = watched
 			spec.Started = waf.Duration(time.Minute)
@@ -59,14 +59,14 @@ func (s *stage) playStorm(account string, size int) ([]waf.Attack, error) {
 			return nil, err
 		}
 		attacks = append(attacks, started...)
-		if rest == 0 && odd == "" {
-			odd = started[0].ID
+		if rest == 0 && outlier == "" {
+			outlier = started[0].ID
 		}
 	}
 	if watched == blocking {
 		return attacks, nil // incidents are registered in monitoring mode only
 	}
-	return attacks, s.later(breaksIn, func() error { return s.waf.MakeIncident(odd, waf.VulnSpec{}) })
+	return attacks, s.later(breaksIn, func() error { return s.waf.MakeIncident(outlier, waf.VulnSpec{}) })
 }
 
 // stormTargets are an application that lets attacks through and one that blocks them; the same where an account has no such two.

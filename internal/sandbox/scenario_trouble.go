@@ -18,7 +18,7 @@ func troubleScenarios() []scenario {
 	}
 }
 
-// awayFor is how long the service answers nobody.
+// awayFor is how long the service is unreachable.
 const awayFor = 10 * time.Minute
 
 func (s *stage) playPermissionLost(account string) ([]waf.Attack, error) {
@@ -38,7 +38,7 @@ func (s *stage) playPermissionBack(account string) ([]waf.Attack, error) {
 	return nil, nil
 }
 
-// changesRefused are the faults of a token that may look and no more.
+// changesRefused lists the faults of a token that can only read.
 func changesRefused(account string) []waf.Fault {
 	var faults []waf.Fault
 	for _, endpoint := range []string{"POST /v4/ip_rules", "DELETE /v4/ip_rules", "POST /v1/objects/hint/create", "POST /v1/objects/hint/delete"} {

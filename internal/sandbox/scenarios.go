@@ -12,7 +12,7 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-// scenario is a story that plays by itself once started.
+// scenario is a sequence of attacks and changes that runs by itself once started.
 type scenario struct {
 	Name  string `json:"name"`
 	Group string `json:"group"` // scenarios of a group stand together in the list
@@ -66,7 +66,7 @@ func (s *stage) hasAccount(name string) bool {
 	return slices.ContainsFunc(s.accounts, func(a Account) bool { return a.Name == name })
 }
 
-// open begins the scenario that a visitor finds: something blocked long ago,
+// open starts the scenario that a visitor finds: an attack blocked long ago,
 // an incident within seconds, and later a second attack elsewhere.
 func (s *stage) open() error {
 	blocked := waf.AttackSpec{
@@ -75,7 +75,7 @@ func (s *stage) open() error {
 		Started: waf.Duration(50 * time.Minute), Lasts: waf.Duration(6 * time.Minute),
 	}
 	if _, err := s.start(blocked); err != nil {
-		return fmt.Errorf("open the scene: %w", err)
+		return fmt.Errorf("open the scenario: %w", err)
 	}
 	incident := s.injection(s.accounts[0].Name)
 	incident.Vulnerability = &waf.VulnSpec{ID: 812, Title: "SQL injection in login", Threat: 90}
@@ -89,7 +89,7 @@ func (s *stage) open() error {
 			_, err := s.start(scene.spec)
 			return err
 		}); err != nil {
-			return fmt.Errorf("open the scene: %w", err)
+			return fmt.Errorf("open the scenario: %w", err)
 		}
 	}
 	return nil
@@ -103,11 +103,11 @@ func (s *stage) start(spec waf.AttackSpec) ([]waf.Attack, error) {
 	return []waf.Attack{attack}, nil
 }
 
-// later has a step of a scenario done when Run's time has come to it, sooner at a higher speed.
+// later runs a step of a scenario after that time, sooner at a higher speed.
 func (s *stage) later(after time.Duration, do func() error) error {
 	next := step{time.Duration(float64(after) / max(s.speed, 1)), func() {
 		if err := do(); err != nil {
-			slog.Error("a step of the emulated world's scenario went wrong", "error", err)
+			slog.Error("a step of the emulated world's scenario failed", "error", err)
 		}
 	}}
 	select {
@@ -118,12 +118,12 @@ func (s *stage) later(after time.Duration, do func() error) error {
 	}
 }
 
-// playTraffic ends only with ctx, whose end is how a world stops.
+// playTraffic ends only with ctx.
 func (s *stage) playTraffic(ctx context.Context) {
 	_ = s.waf.Run(ctx)
 }
 
-// direct does the later steps of scenarios in their time and drops those that are not due when ctx ends.
+// direct runs the later steps of scenarios in time and drops those that are not due when ctx ends.
 func (s *stage) direct(ctx context.Context) {
 	var waiting sync.WaitGroup
 	defer waiting.Wait()

@@ -15,13 +15,13 @@ const (
 	ruleSeconds = 180
 )
 
-// sourcesShown is how many sources of an attack, and of the traffic, are told apart.
+// sourcesShown is how many sources of an attack, and of the traffic, are listed.
 const sourcesShown = 50
 
 // serviceView is the service's side of an account.
 type serviceView struct {
 	waf.State
-	// MoreAttacks is how many are left out of Attacks, MoreSources how many sources are told of in the totals of Traffic alone.
+	// MoreAttacks is how many are left out of Attacks, MoreSources how many sources are only in the totals of Traffic.
 	MoreAttacks int `json:"more_attacks"`
 	MoreSources int `json:"more_sources"`
 	// ListDelay and RuleDelay are in seconds: how long a change takes until it is in force.
@@ -53,7 +53,7 @@ func (w serviceAPI) getService(req *http.Request) (any, error) {
 	return view, nil
 }
 
-// keepUrgent leaves those attacks that somebody would look at first, in an order in which nothing jumps about while hits come in.
+// keepUrgent keeps the most urgent attacks, in an order that does not change with each hit.
 func (v *serviceView) keepUrgent(most int) {
 	last := func(is bool) int {
 		if is {

@@ -1,4 +1,4 @@
-// The sandbox's JSON API. Both calls throw an Error whose message tells what to do.
+// The sandbox's JSON API. Both calls throw an Error whose message says what to do.
 
 export const get = (path) => call(path, {});
 

@@ -1,4 +1,4 @@
-// A person's phone: what its lock screen says of each message, and which of them made it ring. Edits never do.
+// A person's phone: its lock screen's text for each message, and which of them made it ring. Edits never do.
 import { byId, el, icon, reconcile } from "./dom.js";
 import { ago } from "./dates.js";
 import { plain } from "./mrkdwn.js";
@@ -8,7 +8,7 @@ const LOCK_SCREEN = 120; // characters, about what fits there
 
 const WHY = { direct: "rings: to you alone", mention: "rings: you are called", group: "rings: your group", everyone: "rings: everybody", thread: "rings: a thread of yours" };
 
-// drawPhone draws the phone of the person who looks; show(channel id, ts) opens a message.
+// drawPhone draws the phone of the chosen user; show(channel id, ts) opens a message.
 export function drawPhone(view, notices, show) {
   const me = [...view.people.values()].find((person) => person.name === view.place.user);
   const rang = notices.filter((notice) => notice.why);

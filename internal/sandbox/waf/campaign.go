@@ -172,7 +172,7 @@ func (s *traffic) GrowAttack(id string, factor float64) error {
 	return nil
 }
 
-// AddHits sends n hits at once, spread over the attack's sources as their rates are; measures in force meet them as any.
+// AddHits sends n hits at once, spread over the attack's sources by their rates. Entries and rules apply to them.
 func (s *traffic) AddHits(id string, n int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,7 @@ type verdict int
 
 const (
 	through verdict = iota // let through and reported
-	unseen                 // let through without a look
+	unseen                 // let through without inspection
 	blocked                // blocked and reported
 	denied                 // blocked for its source
 	patched                // blocked by a virtual patch

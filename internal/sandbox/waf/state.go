@@ -64,7 +64,7 @@ type SourceState struct {
 	Totals
 }
 
-// IPRuleState is an entry of the IP lists and whether the nodes act on it by now.
+// IPRuleState is an entry of the IP lists, and whether the nodes apply it yet.
 type IPRuleState struct {
 	IPRule
 	Force
@@ -80,7 +80,7 @@ type Force struct {
 	EndsAt    int64 `json:"ends_at,omitempty"`
 }
 
-// RuleState is a rule in words and whether the nodes act on it by now.
+// RuleState is a rule in words, and whether the nodes apply it yet.
 type RuleState struct {
 	ID         int64  `json:"id"`
 	ActionID   int64  `json:"action_id"`

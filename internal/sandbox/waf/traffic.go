@@ -33,7 +33,7 @@ func (s *traffic) Step() {
 	}
 }
 
-// playSlice lets every running attack of the account send what is due, and reports whether there was a hit.
+// playSlice sends what is due of every running attack of the account, and reports whether there was a hit.
 func (s *traffic) playSlice(a *account, from, to time.Time) bool {
 	for _, e := range a.entries {
 		e.expire(from, s.delay(listDelay))
@@ -103,7 +103,7 @@ type hits struct {
 	at     time.Time
 }
 
-// hit lets hits of an attack meet the measures in force.
+// hit applies the entries and rules in force to hits of an attack.
 func (s *traffic) hit(a *account, c *campaign, h hits) {
 	if h.n == 0 {
 		return

@@ -1,4 +1,4 @@
-// Package waf emulates the application-protection service: its HTTP API, its accounts, and the traffic that its measures block or let through.
+// Package waf emulates the application-protection service: its HTTP API, its accounts, and the traffic that its lists and rules block or let through.
 package waf
 
 import (
@@ -19,7 +19,7 @@ const tick = 200 * time.Millisecond
 // Config describes the emulated service.
 type Config struct {
 	Accounts []Account
-	// Speed is how much faster than the real one's the delays of measures run:
+	// Speed divides the delays until a change takes effect:
 	// IP lists take 60 s/Speed, rules 180 s/Speed. 0 means 1.
 	Speed float64
 	// Seed makes ids and addresses repeatable.
@@ -113,7 +113,7 @@ func (s *core) Watch() <-chan struct{} {
 	return s.changed
 }
 
-// notify wakes those who watch; the caller holds the lock.
+// notify closes the channel of Watch. The caller holds the lock.
 func (s *core) notify() {
 	close(s.changed)
 	s.changed = make(chan struct{})
