@@ -89,7 +89,7 @@ func answers(t *testing.T, url string) {
 	require.Equal(t, http.StatusOK, res.StatusCode, "%s: %s", url, body)
 }
 
-func TestAnAttackIsDeniedAndRememberedWithTheComposeFilesSettings(t *testing.T) {
+func TestAnAttackIsDeniedAndKeptWithTheComposeFilesSettings(t *testing.T) {
 	const first, second = "198.51.100.201", "198.51.100.202"
 	i, file, volume := openImage(t), compose(t), t.TempDir()
 	s, addresses := file.Services["wafbot"], file.addresses()

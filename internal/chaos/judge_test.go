@@ -68,7 +68,7 @@ func TestTheOracle(t *testing.T) {
 		want wrong
 	}{
 		{"all is well", func(*evidence) {}, wrong{}},
-		{"wafbot prolonged a denial that knocks", func(e *evidence) {
+		{"wafbot extended a denial whose source keeps trying", func(e *evidence) {
 			e.Audit = append(e.Audit, auditEntry{Account: "acme", Line: `extend c1111 for=4h reason="it still knocks"`, Outcome: "done", Change: "c4444", Before: []string{"as it was"}})
 		}, wrong{}},
 		{"no card", func(e *evidence) { e.Messages = nil }, wrong{lost: 1}},

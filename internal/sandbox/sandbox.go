@@ -16,7 +16,7 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// Config describes a world. Every zero value stands for something sensible.
+// Config describes a world. Zero values are defaults.
 type Config struct {
 	// Listen is the address of the one listener for page, APIs and control; "" means 127.0.0.1:0.
 	Listen string

@@ -30,7 +30,7 @@ func twoSources() waf.AttackSpec {
 	}}
 }
 
-func TestDeniedSourceKnocks(t *testing.T) {
+func TestDeniedSourceKeepsTrying(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(twoSources())
@@ -77,7 +77,7 @@ func TestOverwrittenDenialKeepsItsTime(t *testing.T) {
 	require.Equal(t, waf.Totals{Blocked: 40}, w.sent(10 * time.Second)["203.0.113.7"])
 }
 
-func TestOtherSourcesKnockUnseen(t *testing.T) {
+func TestDeniedOtherSourcesAreNotReported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(waf.AttackSpec{OtherSources: 20, Sources: []waf.SourceSpec{{IP: "203.0.113.7", PerSecond: 100}}})

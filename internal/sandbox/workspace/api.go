@@ -33,7 +33,7 @@ type answer map[string]any
 type method struct {
 	run       func(*webAPI, args) (answer, error)
 	perMinute int    // the tier's calls; 0: not limited by tier
-	scope     string // what the token must have; empty: nothing; *:verb: that of the channel's family, of which run sees to the right one
+	scope     string // what the token must have; empty: nothing; *:verb: that of the channel's family, and run checks the exact one
 }
 
 // accepted lists the scopes of which a method needs one.
@@ -44,7 +44,7 @@ func (m method) accepted() []string {
 	return strings.Fields(m.scope)
 }
 
-// refusal is an error as the Web API tells it.
+// refusal is an error of the Web API.
 type refusal struct {
 	name       string
 	retryAfter int // seconds; over 0: the answer is a 429
@@ -151,7 +151,7 @@ func (w *webAPI) callMethod(name string, a args) outcome {
 	return out
 }
 
-// scopesOf lists what a token may do; false for a token that nobody issued.
+// scopesOf lists the scopes of a token; false for an unknown token.
 func (w *webAPI) scopesOf(token string) ([]string, bool) {
 	switch {
 	case same(token, w.cfg.BotToken):
@@ -243,7 +243,7 @@ func outcomeOf(name string, ans answer, err error) outcome {
 
 func (o outcome) write(rw http.ResponseWriter, r *http.Request) {
 	if o.hang {
-		<-r.Context().Done() // until the caller has enough of it
+		<-r.Context().Done() // until the caller gives up
 		return
 	}
 	maps.Copy(rw.Header(), o.header)
@@ -253,5 +253,5 @@ func (o outcome) write(rw http.ResponseWriter, r *http.Request) {
 func write(rw http.ResponseWriter, status int, body answer) {
 	rw.Header().Set("Content-Type", "application/json; charset=utf-8")
 	rw.WriteHeader(status)
-	_ = json.NewEncoder(rw).Encode(body) // the reader may be gone, nobody else cares
+	_ = json.NewEncoder(rw).Encode(body) // the client may be gone
 }

@@ -50,7 +50,7 @@ func (w *webAPI) postSplit(c *Channel, said content, a args) *stored {
 	return first
 }
 
-// ours is a message of the bot's.
+// ours is a message of the bot.
 func (w *webAPI) ours(c *Channel, said content, a args) Message {
 	return Message{
 		Channel: c.ID, ThreadTS: said.thread, User: w.cfg.BotUserID, BotID: w.cfg.BotID,
@@ -99,7 +99,7 @@ func (w *messageStore) threadOf(c *Channel, ts string) (string, error) {
 	return ts, nil
 }
 
-// own finds a message the bot may change; other is the error when it is somebody else's.
+// own finds a message that the bot may change. other is the error for another author's message.
 func (w *webAPI) own(a args, other string) (*stored, *Channel, error) {
 	c := w.channel(a["channel"])
 	if c == nil || c.ID != a["channel"] || c.Private && !c.BotIsMember {
@@ -115,7 +115,7 @@ func (w *webAPI) own(a args, other string) (*stored, *Channel, error) {
 	return m, c, nil
 }
 
-// shortContent is what an edit or an ephemeral message says: where a post is cut into several, these are refused.
+// shortContent is the content of an edit or an ephemeral message. They are refused where a post would be split.
 func (w *webAPI) shortContent(a args) (content, error) {
 	said, err := w.content(a)
 	switch {
@@ -145,7 +145,7 @@ func chatUpdate(w *webAPI, a args) (answer, error) {
 	return answer{"channel": c.ID, "ts": m.TS, "text": m.Text, "message": w.wire(m, true)}, nil
 }
 
-// rewrite changes what a message says: text alone removes the blocks; metadata and attachments stay unless given.
+// rewrite changes the content of a message. Text alone removes the blocks; metadata and attachments stay unless given.
 func (w *messageStore) rewrite(m *stored, said content, a args) {
 	before := *m
 	m.Text, m.Blocks = said.text, said.blocks
@@ -182,7 +182,7 @@ func chatPostEphemeral(w *webAPI, a args) (answer, error) {
 	return answer{"message_ts": m.TS}, nil
 }
 
-// postEphemeral posts a message that one user alone is shown.
+// postEphemeral posts a message that only one user sees.
 func (w *messageStore) postEphemeral(m Message, user string) *stored {
 	m.Ephemeral, m.EphemeralFor, m.Broadcast = true, user, false
 	return w.add(m)
@@ -201,7 +201,7 @@ func chatGetPermalink(w *webAPI, a args) (answer, error) {
 	return answer{"channel": c.ID, "permalink": link}, nil
 }
 
-// wire is a message as the Web API and clicks tell it; without allMetadata only the metadata's type.
+// wire is a message as the Web API and clicks have it; without allMetadata only the metadata's type.
 func (w *messageStore) wire(m *stored, allMetadata bool) answer {
 	if m.deleted {
 		return w.tombstone(m)
@@ -252,6 +252,6 @@ func shownMetadata(raw json.RawMessage, all bool) any {
 	var short struct {
 		EventType string `json:"event_type"`
 	}
-	_ = json.Unmarshal(raw, &short) // it was checked when it was stored
+	_ = json.Unmarshal(raw, &short) // checked when stored
 	return short
 }

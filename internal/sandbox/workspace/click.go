@@ -19,8 +19,8 @@ type Click struct {
 	Cancel  bool   `json:"cancel"`  // answer the confirm dialog with no: nothing is sent
 
 	View string `json:"view,omitempty"` // id of the view instead of channel and ts, or modal or home: the one that is seen
-	// Values are filled into the view before, as those of a Submission. Button may name one of them, whose change the bot asked to be
-	// told of: an input with dispatch_action, or a select outside of inputs.
+	// Values are filled into the view before, as those of a Submission. Button may name one of them whose change sends an
+	// action: an input with dispatch_action, or a select outside of inputs.
 	Values map[string]any `json:"values,omitempty"`
 }
 
@@ -83,7 +83,7 @@ func cancelled(c Click, element map[string]any) error {
 	return nil
 }
 
-// prepareViewClick makes the payload of a click in a view, with what is filled in there.
+// prepareViewClick makes the payload of a click in a view, with the view's state.
 func (w *Workspace) prepareViewClick(c Click) (Delivery, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,7 +122,7 @@ func (w *Workspace) viewAction(v *openView, name string) (element map[string]any
 	return f.Element, action, nil
 }
 
-// interaction is what all payloads of what people do with blocks and views say.
+// interaction is the common part of the payloads of interactions with blocks and views.
 func (w *Workspace) interaction(kind string, u User) answer {
 	return answer{
 		"type":                  kind,

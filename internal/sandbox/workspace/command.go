@@ -9,14 +9,14 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/delivery"
 )
 
-// Command is a slash command as a person types it; it can't be typed in a thread.
+// Command is a slash command as a person types it. Threads have none.
 type Command struct {
 	User    string `json:"user"`    // name or id
 	Channel string `json:"channel"` // id or #name
 	Text    string `json:"text"`    // what follows the command
 }
 
-// Command sends a slash command; what the bot says in its acknowledgement is shown as Slack would.
+// Command sends a slash command, and shows the content of the bot's acknowledgement as Slack does.
 func (w *Workspace) Command(ctx context.Context, c Command) (Delivery, error) {
 	d, user, channel, err := w.prepareCommand(c)
 	if err != nil {

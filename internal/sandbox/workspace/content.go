@@ -15,13 +15,13 @@ const (
 	maxText        = 40_000 // code points; what is more is cut off
 	maxUpdateText  = 4_000  // code points in chat.update and chat.postEphemeral
 	maxAttachments = 100
-	// Slack prints no size; ids fit in a kilobyte, and nothing else belongs into metadata.
+	// Slack documents no limit. Ids fit in a kilobyte, and nothing else belongs in metadata.
 	maxMetadata = 1_024 // bytes
 	// Slack documents no limit of all texts of a message's blocks together. Users measured this one.
 	maxBlockText = 12_000 // code points
 )
 
-// content is what a message says: its arguments, checked.
+// content is the checked content of a message.
 type content struct {
 	text                          string
 	blocks, attachments, metadata json.RawMessage

@@ -17,8 +17,8 @@ func chatDelete(w *webAPI, a args) (answer, error) {
 	return answer{"channel": c.ID, "ts": m.TS}, nil
 }
 
-// Delete takes away a message that a person (name or id) sees in a channel (id or #name), as its author or an owner of the
-// workspace does: the bot isn't told, and replies stay.
+// Delete deletes a message as a person (name or id) in a channel (id or #name), as its author or an owner of the workspace does. The bot gets no
+// event, and replies stay.
 func (w *messageStore) Delete(user, channel, ts string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -28,7 +28,7 @@ func (w *messageStore) Delete(user, channel, ts string) error {
 	}
 	m := w.find(c.ID, ts)
 	if m == nil || m.Ephemeral {
-		return fmt.Errorf("delete: %s sees no message %s in #%s that everybody sees", u.Name, ts, c.Name)
+		return fmt.Errorf("delete: %s sees no message %s in #%s that can be deleted", u.Name, ts, c.Name)
 	}
 	w.erase(m)
 	return nil
@@ -39,7 +39,7 @@ func (w *messageStore) erase(m *stored) {
 	w.notify()
 }
 
-// deletedMessage is what stood at a ts; nil: nothing did, or it stands there still.
+// deletedMessage finds a deleted message by its ts. It returns nil when there is none.
 func (w *messageStore) deletedMessage(channel, ts string) *stored {
 	i := slices.IndexFunc(w.messages, func(m *stored) bool { return m.Channel == channel && m.TS == ts && m.deleted })
 	if i < 0 {
@@ -52,10 +52,10 @@ func (w *messageStore) wasDeleted(channel, ts string) bool {
 	return w.deletedMessage(channel, ts) != nil
 }
 
-// leftReplies reports whether a deleted message began a thread that is still there: then Slack shows that something stood here.
+// leftReplies reports whether a deleted message has replies. Then Slack shows a tombstone.
 func (w *messageStore) leftReplies(m *stored) bool { return len(w.replies(m.Channel, m.TS)) > 0 }
 
-// tombstone is what the Web API tells of a deleted message that left replies.
+// tombstone is a deleted message with replies as the Web API has it.
 func (w *messageStore) tombstone(m *stored) answer {
 	out := answer{"type": "message", "subtype": "tombstone", "user": "USLACKBOT", "hidden": true, "ts": m.TS, "text": "This message was deleted."}
 	w.wireThread(m, out)

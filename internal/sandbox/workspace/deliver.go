@@ -31,7 +31,7 @@ func (w *faultMenu) deliver(ctx context.Context, d Delivery, channel string) (De
 	return w.Deliver(ctx, d, twice)
 }
 
-// deliveryFaults takes the faults that a delivery meets.
+// deliveryFaults takes the faults of a delivery.
 func (w *faultMenu) deliveryFaults(channel string) (lost, twice bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,20 +12,20 @@ import (
 
 const keptEvents = 1000
 
-// Event is an event that the bot was told of, or is being told of.
+// Event is an event that was sent to the bot, or is being sent.
 type Event struct {
 	ID       string          `json:"id"`      // event_id
 	Type     string          `json:"type"`    // app_mention, message, app_home_opened, user_change, …
-	Channel  string          `json:"channel"` // id; empty: it happened in none
+	Channel  string          `json:"channel"` // id; empty: not in a channel
 	Payload  json.RawMessage `json:"payload"` // the outer event
 	Attempts []Delivery      `json:"attempts"`
 	Done     bool            `json:"done"` // acknowledged, or given up
 }
 
-// sentEvent is an event with what only the workspace knows of it.
+// sentEvent is an event with its internal state.
 type sentEvent struct {
 	Event
-	open int // ways on which it is neither acknowledged nor given up
+	open int // ways that have neither an acknowledgement nor given up
 }
 
 // Events lists the latest 1,000 events, oldest first.
@@ -41,20 +41,20 @@ func (w *eventLog) Events() []Event {
 	return events
 }
 
-// Subscribe sets what the bot is told of from now on, in the place of Config.Events.
+// Subscribe replaces Config.Events from now on.
 func (w *eventLog) Subscribe(events ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cfg.Events = events
 }
 
-// emitPosted tells the bot of a new message.
+// emitPosted sends the events of a new message.
 func (w *messageStore) emitPosted(m *stored) {
 	w.emitMention(m, m.TS)
 	w.emitMessage(m, m.TS, func() answer { return w.wire(m, false) })
 }
 
-// emitEdited tells the bot of a message that was another before.
+// emitEdited sends the events of an edited message.
 func (w *messageStore) emitEdited(m *stored, before stored) {
 	m.editedTS = w.nextTS()
 	w.emitMention(m, m.editedTS)
@@ -66,7 +66,7 @@ func (w *messageStore) emitEdited(m *stored, before stored) {
 	})
 }
 
-// emitMention sends an app_mention, if it is one; between a person and the bot alone there is none.
+// emitMention sends an app_mention if the message mentions the bot. Direct messages have none.
 func (w *messageStore) emitMention(m *stored, at string) {
 	mentioned := strings.Contains(m.Text, "<@"+w.cfg.BotUserID+">") && w.channel(m.Channel).family() != "im"
 	if !mentioned || !w.receives(m, "app_mention", "app_mentions:read") {
@@ -90,12 +90,12 @@ func (w *messageStore) emitMessage(m *stored, at string, event func() answer) {
 	w.emitFor(m, at, payload)
 }
 
-// receives reports whether the bot has subscribed to something, may have it and is where it happened.
+// receives reports whether the bot has the subscription and the scope, and is in the message's channel.
 func (w *messageStore) receives(m *stored, subscription, scope string) bool {
 	return w.subscribed(subscription, scope) && w.channel(m.Channel).BotIsMember
 }
 
-// subscribed reports whether the bot has subscribed to something and may have it; without scope everybody may.
+// subscribed reports whether the bot has the subscription and the scope. An empty scope is always granted.
 func (w *eventLog) subscribed(subscription, scope string) bool {
 	return slices.Contains(w.cfg.Events, subscription) && (scope == "" || slices.Contains(w.cfg.Scopes, scope))
 }
@@ -107,7 +107,7 @@ func (w *messageStore) emitFor(m *stored, at string, event answer) {
 	w.emit(m.Channel, author, at, event)
 }
 
-// emit sends an event about what somebody did, in a channel or, when that is empty, elsewhere, in the background.
+// emit sends an event in the background. by is the acting user; channel is empty outside of channels.
 func (w *eventLog) emit(channel string, by User, at string, event answer) {
 	if w.ctx.Err() != nil {
 		return

@@ -67,7 +67,7 @@ func TestAMentionIsAnEvent(t *testing.T) {
 	})
 }
 
-func TestWhatTheBotIsToldOf(t *testing.T) {
+func TestWhichEventsTheBotGets(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.say("ann", "#waf", "nobody is meant")
 		b.say("ann", "#waf", "wafbot without the sign")
@@ -118,7 +118,7 @@ func TestWithoutItsScopeAnEventIsNotSent(t *testing.T) {
 	}, func(cfg *workspace.Config) { cfg.Scopes = []string{"chat:write"} })
 }
 
-func TestAnEditIsToldAndMentionsAgain(t *testing.T) {
+func TestAnEditIsAnEventAndMentionsAgain(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		said := b.say("ann", "#waf", "@wafbot statsu")
 		require.NoError(b.t, b.Edit("ann", "#waf", said.TS, "@wafbot status"))
@@ -153,7 +153,7 @@ func TestAnEventIsRetriedOnAnotherLink(t *testing.T) {
 	})
 }
 
-func TestAnEventThatNobodyAcknowledgesIsGivenUp(t *testing.T) {
+func TestAnUnacknowledgedEventIsGivenUp(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		s := b.greeted()
 		b.say("ann", "", "status")
@@ -194,7 +194,7 @@ func TestEventsOverHTTPAreRetried(t *testing.T) {
 			synctest.Wait()
 			sent := b.Events()[0].Attempts[attempt]
 			got := received{header: r.Header, body: sent.EnvelopeBody}
-			require.Equal(b.t, signature(got), r.Header.Get("X-Slack-Signature"), "signed anew")
+			require.Equal(b.t, signature(got), r.Header.Get("X-Slack-Signature"), "signed again")
 			require.Equal(b.t, time.Now().Unix(), mustInt(b.t, r.Header.Get("X-Slack-Request-Timestamp")))
 		}
 		require.True(b.t, b.Events()[0].Done)

@@ -31,7 +31,7 @@ func usergroupsUsersList(w *webAPI, a args) (answer, error) {
 	return answer{"users": append([]string{}, w.groups[i].Users...)}, nil
 }
 
-// wireGroup is a user group as answers and events tell it, without its members.
+// wireGroup is a user group as answers and events have it, without its members.
 func (w *people) wireGroup(g UserGroup) answer {
 	group := answer{
 		"id": g.ID, "team_id": w.cfg.TeamID, "handle": g.Handle, "name": g.Name, "is_usergroup": true,
@@ -43,7 +43,7 @@ func (w *people) wireGroup(g UserGroup) answer {
 	return group
 }
 
-// changedAt is the second in which a user group changed last; 0: since the workspace began it didn't.
+// changedAt is when a user group last changed, in Unix seconds; 0: never.
 func (w *people) changedAt(group string) int64 {
 	at, ok := w.regrouped[group]
 	if !ok {
@@ -103,7 +103,7 @@ func (w *eventLog) emitGroup(event string, g UserGroup) {
 	w.emit("", User{}, w.nextTS(), answer{"type": event, "subteam": group})
 }
 
-// emitMembers tells the bot who came to a user group and who left it.
+// emitMembers sends an event with the users added to a user group and removed from it.
 func (w *eventLog) emitMembers(old, g UserGroup, before int64) {
 	added, removed := without(g.Users, old.Users), without(old.Users, g.Users)
 	if len(added)+len(removed) == 0 || !w.subscribed("subteam_members_changed", "usergroups:read") {
@@ -116,7 +116,7 @@ func (w *eventLog) emitMembers(old, g UserGroup, before int64) {
 	})
 }
 
-// without lists who of some isn't among others.
+// without lists the ids of some that are not among others.
 func without(some, others []string) []string {
 	return slices.DeleteFunc(append([]string{}, some...), func(id string) bool { return slices.Contains(others, id) })
 }

@@ -32,7 +32,7 @@ func (c *Channel) family() string {
 	return "channels"
 }
 
-// readablePart is the channel whose messages are asked for, and the part of them that is.
+// readablePart is the requested channel and the requested part of its messages.
 func (w *webAPI) readablePart(a args) (c *Channel, within func(ts string) bool, err error) {
 	if c, err = w.readable(a, "history"); err != nil {
 		return nil, nil, err
@@ -74,7 +74,7 @@ func conversationsReplies(w *webAPI, a args) (answer, error) {
 		return nil, refuse("thread_not_found")
 	}
 	if parent != nil {
-		found = append(found, parent) // whatever the window, as Slack does
+		found = append(found, parent) // also outside the window, as in Slack
 	}
 	for _, m := range replies {
 		if within(m.TS) {
@@ -95,7 +95,7 @@ func (w *messageStore) replies(channel, parent string) []*stored {
 	return found
 }
 
-// window tells which timestamps lie between oldest and latest.
+// window returns a function that reports whether a timestamp is between oldest and latest.
 func window(a args) (func(ts string) bool, error) {
 	bounds := map[string]int64{"oldest": 0, "latest": math.MaxInt64}
 	for name := range bounds {

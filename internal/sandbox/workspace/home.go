@@ -6,7 +6,7 @@ import (
 )
 
 // OpenHome opens the Home tab of a person (name or id) and returns what is published there, nil when nothing is. The bot gets an event
-// in the background; what it publishes then, Home and WaitHome show.
+// in the background; Home and WaitHome return what it publishes then.
 func (w *viewStore) OpenHome(user string) (*View, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,7 +35,7 @@ func (w *viewStore) HasHome() bool {
 	return !w.cfg.NoHome
 }
 
-// SetHome gives the app a Home tab or takes it away: then nothing can be published.
+// SetHome switches the app's Home tab on or off. Off, nothing can be published.
 func (w *viewStore) SetHome(on bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

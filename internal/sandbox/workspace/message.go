@@ -30,16 +30,16 @@ type Message struct {
 	Broadcast    bool            `json:"broadcast"`               // a reply that is shown in the channel too
 }
 
-// stored is a message with what only the workspace knows of it.
+// stored is a message with its internal state.
 type stored struct {
 	Message
 	editedTS string  // of the last edit
 	posted   Message // as it was before any edit
 	deleted  bool
-	hidden   bool // there were too many: the Web API tells of it, nobody is shown it
+	hidden   bool // over the limit of messages: the Web API lists it, people don't see it
 }
 
-// Messages lists what everybody in a channel (id or #name) sees, replies included, in the order of posting.
+// Messages lists the messages of a channel (id or #name) without ephemeral ones, replies included, in the order of posting.
 func (w *messageStore) Messages(channel string) []Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -50,7 +50,7 @@ func (w *messageStore) Messages(channel string) []Message {
 	return w.pick(func(m *stored) bool { return m.Channel == c.ID && !m.Ephemeral && !m.deleted && !m.hidden })
 }
 
-// Hidden is how many of the bot's messages in a channel (id or #name) nobody is shown, because there were too many in a minute.
+// Hidden is how many of the bot's messages in a channel (id or #name) people don't see, because there were too many in a minute.
 func (w *messageStore) Hidden(channel string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,7 +61,7 @@ func (w *messageStore) Hidden(channel string) int {
 	return len(w.pick(func(m *stored) bool { return m.Channel == c.ID && m.hidden && !m.deleted }))
 }
 
-// Ephemerals lists what only that user (name or id) was shown, newest last; deleted ones are Gone but listed.
+// Ephemerals lists the ephemeral messages of a user (name or id), newest last. Deleted ones are Gone but listed.
 func (w *messageStore) Ephemerals(user string) []Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,7 +82,7 @@ func (w *messageStore) pick(ok func(*stored) bool) []Message {
 	return found
 }
 
-// add keeps a message under a timestamp of its own.
+// add stores a message under a new timestamp.
 func (w *messageStore) add(m Message) *stored {
 	m.TS = w.nextTS()
 	kept := &stored{Message: m, posted: m, hidden: m.BotID != "" && !m.Ephemeral && w.hides()}
@@ -94,7 +94,7 @@ func (w *messageStore) add(m Message) *stored {
 	return kept
 }
 
-// find looks for a message that is still there, ephemeral ones included; nil when there is none.
+// find finds a message that was not deleted, ephemeral ones included. It returns nil when there is none.
 func (w *messageStore) find(channel, ts string) *stored {
 	i := slices.IndexFunc(w.messages, func(m *stored) bool {
 		return m.Channel == channel && m.TS == ts && !m.deleted && !m.Gone
@@ -105,19 +105,19 @@ func (w *messageStore) find(channel, ts string) *stored {
 	return w.messages[i]
 }
 
-// nextTS is the time in microseconds, but never twice the same and never going back.
+// nextTS is the time in microseconds. It is unique and never goes back.
 func (w *core) nextTS() string {
 	w.lastTS = max(w.cfg.Now().UnixMicro(), w.lastTS+1)
 	return fmt.Sprintf("%d.%06d", w.lastTS/1e6, w.lastTS%1e6)
 }
 
-// nextID is an id nobody has yet, such as V0000001.
+// nextID is a new id such as V0000001.
 func (w *core) nextID(letter string) string {
 	w.serial++
 	return fmt.Sprintf("%s%07d", letter, w.serial)
 }
 
-// compact is JSON without what has no meaning; "" and null are nil.
+// compact is JSON without spaces. "" and null are nil.
 func compact(raw string) json.RawMessage {
 	var out bytes.Buffer
 	if strings.TrimSpace(raw) == "" || json.Compact(&out, []byte(raw)) != nil || out.String() == "null" {

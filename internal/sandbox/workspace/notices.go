@@ -8,22 +8,22 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 )
 
-// Notice is a message of somebody else's as a person's phone learned of it.
+// Notice is a phone's notification of another user's message.
 type Notice struct {
 	Channel  string `json:"channel"` // id
 	TS       string `json:"ts"`
 	ThreadTS string `json:"thread_ts,omitempty"`
-	User     string `json:"user"` // id of who posted
-	Text     string `json:"text"` // what the lock screen says: the message's text as it was posted, with its escapes
+	User     string `json:"user"` // id of the author
+	Text     string `json:"text"` // on the lock screen: the message's text as posted, with its escapes
 	// Why the phone rings: direct, mention, group (the person is in it), everyone (@channel, @here), thread (a reply where the person
 	// wrote or was mentioned); "": it doesn't, the channel only counts as unread.
 	Why string `json:"why"`
-	// Edits is how often the message was changed since, of which no phone learns.
+	// Edits is how often the message was changed since. Edits notify no phone.
 	Edits int `json:"edits"`
 }
 
-// Notices lists what a person's (name or id) phone learned, oldest first, as Slack's own settings have it: a mention counts
-// where the message shows it, so not in attachments, and in the text only where there are no blocks.
+// Notices lists the notifications on the phone of a person (name or id), oldest first, with Slack's default settings. A mention counts where the
+// message shows it: not in attachments, and in the text only without blocks.
 func (w *messageStore) Notices(user string) []Notice {
 	w.mu.Lock()
 	defer w.mu.Unlock()

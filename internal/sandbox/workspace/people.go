@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// User is a person or a bot as users.info tells of them.
+// User is a person or a bot as users.info has them.
 type User struct {
 	ID              string `json:"id"`
 	Name            string `json:"name"`
@@ -27,7 +27,7 @@ type Channel struct {
 	Private     bool     `json:"is_private"`
 	Archived    bool     `json:"is_archived"`
 	BotIsMember bool     `json:"is_member"`
-	Members     []string `json:"members,omitempty"` // user ids; empty: everybody
+	Members     []string `json:"members,omitempty"` // user ids; empty: all users
 }
 
 // UserGroup is a group of users that can be mentioned.
@@ -39,7 +39,7 @@ type UserGroup struct {
 	Disabled bool     `json:"disabled"`
 }
 
-// Users lists everybody, the bot included.
+// Users lists all users, the bot included.
 func (w *people) Users() []User {
 	w.mu.Lock()
 	defer w.mu.Unlock()

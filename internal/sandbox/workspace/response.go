@@ -12,7 +12,7 @@ const (
 	responseLife = 30 * time.Minute
 )
 
-// response is what a response URL stands for.
+// response is the state of a response URL.
 type response struct {
 	user, channel string  // ids
 	original      *stored // the message that was clicked; nil: a command
@@ -75,7 +75,7 @@ func gone(name string) outcome {
 	return out
 }
 
-// respond does what an answer to a click or command says. It needs neither membership nor scopes.
+// respond posts, replaces or deletes as an answer to a click or command asks. It needs neither membership nor scopes.
 func (w *webAPI) respond(r *response, a args) error {
 	if a.flag("delete_original") || a.flag("replace_original") {
 		return w.respondInPlace(r, a)

@@ -11,7 +11,7 @@ type Saying struct {
 	User     string // name or id
 	Channel  string // id or #name; empty: alone with the bot
 	ThreadTS string // of the message that begins the thread; empty: none
-	Text     string // as typed: names, addresses and so on become what Slack makes of them
+	Text     string // as typed: Slack turns names and addresses into its own markup
 }
 
 // Say posts a person's message. The bot gets an event in the background.
@@ -33,7 +33,7 @@ func (w *messageStore) Say(s Saying) (Message, error) {
 	return m.Message, nil
 }
 
-// Edit changes what a person's own message says. The bot gets an event in the background.
+// Edit changes the text of a person's own message. The bot gets an event in the background.
 func (w *messageStore) Edit(user, channel, ts, text string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -26,12 +26,12 @@ type View struct {
 	PrivateMetadata string            `json:"private_metadata"`
 	Hash            string            `json:"hash"`             // changes with every update
 	Raw             json.RawMessage   `json:"raw"`              // the whole view, as checked
-	State           json.RawMessage   `json:"state"`            // what is filled in, as payloads tell it
-	Errors          map[string]string `json:"errors,omitempty"` // what the bot found wrong with it, by block id
-	Depth           int               `json:"depth"`            // how many modals lie beneath
+	State           json.RawMessage   `json:"state"`            // what is filled in, as payloads have it
+	Errors          map[string]string `json:"errors,omitempty"` // the bot's errors, by block id
+	Depth           int               `json:"depth"`            // how many modals are beneath
 }
 
-// openView is a view that can be seen, with what only the workspace knows of it.
+// openView is a visible view with its internal state.
 type openView struct {
 	View
 	object   map[string]any
@@ -75,7 +75,7 @@ func (w *viewStore) shownOrNil(v *openView) *View {
 	return &shown
 }
 
-// shown is a view as it is given away.
+// shown is a copy of a view for callers.
 func (w *viewStore) shown(v *openView) View {
 	shown := v.View
 	shown.Errors = maps.Clone(v.Errors)
@@ -122,7 +122,7 @@ func (w *viewStore) home(user string) *openView {
 	return w.views[i]
 }
 
-// sees finds the view that a person means: by its id, or as modal or home the one that is seen. Of modals only the one on top is.
+// sees finds a visible view by its id, or by modal or home. Of modals only the one on top is visible.
 func (w *viewStore) sees(u User, name string) (*openView, error) {
 	v, home := w.top(u.ID), w.home(u.ID)
 	if home != nil && (name == home.ID || name == viewHome) {
@@ -147,7 +147,7 @@ func (w *viewStore) putOnTop(v *openView, user string) *openView {
 	return v
 }
 
-// replaceView shows something else in the place of a view. What was filled in stays where block and action id stay.
+// replaceView replaces a view. Its state stays where block and action id stay.
 func (w *viewStore) replaceView(old, v *openView) {
 	v.ID, v.User, v.previous, v.root = old.ID, old.User, old.previous, old.root
 	v.Hash = w.newHash()
@@ -163,7 +163,7 @@ func (w *viewStore) dropViews(gone []*openView) {
 
 func (w *core) newHash() string { return w.nextTS() + "." + randomID() }
 
-// wireView is a view as answers and payloads tell it.
+// wireView is a view as answers and payloads have it.
 func (w *viewStore) wireView(v *openView) answer {
 	wire := answer{
 		"private_metadata": "", "callback_id": "", "external_id": "", "previous_view_id": nil,
@@ -180,12 +180,12 @@ func (w *viewStore) wireView(v *openView) answer {
 		wire[key] = value
 	}
 	var copied answer
-	_ = json.Unmarshal(marshal(wire), &copied) // what was filled in goes on changing
+	_ = json.Unmarshal(marshal(wire), &copied) // the state changes later
 	return copied
 }
 
-// Plain is all text a person sees of a view, a line a block: the title first, the buttons beneath last. What is filled in stands
-// in brackets, after the label of its input, and what is wrong with it behind.
+// Plain is all text that a person sees in a view, one line per block: title, blocks, buttons. A value is in brackets after the label of its input,
+// and its error follows.
 func (v View) Plain() string {
 	open := v.filled()
 	lines := []string{blockkit.Plain(open.object["title"])}
@@ -218,17 +218,17 @@ func (v *openView) blocks() []map[string]any {
 
 func (v *openView) fields() []blockkit.Field { return blockkit.Fields(v.blocks()) }
 
-// Buttons lists what can be clicked in a view, in order; an overflow menu's options one by one.
+// Buttons lists what can be clicked in a view, in order; the options of an overflow menu one by one.
 func (v View) Buttons() []blockkit.Button {
 	open := openView{}
-	_ = json.Unmarshal(v.Raw, &open.object) // what is shown was checked
+	_ = json.Unmarshal(v.Raw, &open.object) // checked when shown
 	return blockkit.Buttons(blockkit.Parts(open.blocks()))
 }
 
-// filled is the view with what is filled in where its initial values stood.
+// filled is the view with its state in place of the initial values.
 func (v View) filled() *openView {
 	open := &openView{}
-	_ = json.Unmarshal(v.Raw, &open.object) // what is shown was checked
+	_ = json.Unmarshal(v.Raw, &open.object) // checked when shown
 	var kept struct{ Values blockkit.State }
 	_ = json.Unmarshal(v.State, &kept)
 	blockkit.ShowState(open.fields(), kept.Values)

@@ -16,15 +16,15 @@ const (
 	maxStack    = 3         // modals that a person has open at once, one over the other
 )
 
-// trigger allows one view within three seconds of what a person did.
+// trigger allows one view within three seconds of an interaction.
 type trigger struct {
 	user   string
-	view   string // id of the view in which it was done; empty: elsewhere
+	view   string // id of the view with the interaction; empty: not in a view
 	issued time.Time
 	used   bool
 }
 
-// newTrigger returns a trigger id for what a person did, in a view or, when that is empty, elsewhere.
+// newTrigger returns a trigger id for an interaction of a person, in a view unless that is empty.
 func (w *viewStore) newTrigger(user, view string) string {
 	now := w.cfg.Now()
 	for id, t := range w.triggers {
@@ -37,7 +37,7 @@ func (w *viewStore) newTrigger(user, view string) string {
 	return id
 }
 
-// trigger finds a trigger that is still good.
+// trigger finds a trigger that is still valid.
 func (w *viewStore) trigger(id string) (*trigger, error) {
 	t := w.triggers[id]
 	switch {
@@ -51,7 +51,7 @@ func (w *viewStore) trigger(id string) (*trigger, error) {
 	return t, nil
 }
 
-// viewsOpen begins a stack of modals. What a modal of the stack triggers is opened over it.
+// viewsOpen starts a stack of modals. A trigger from a modal of the stack opens the new one on top of it.
 func viewsOpen(w *webAPI, a args) (answer, error) {
 	return w.openModal(a, func(t *trigger) error {
 		if w.stacked(t) == nil {
@@ -61,7 +61,7 @@ func viewsOpen(w *webAPI, a args) (answer, error) {
 	})
 }
 
-// viewsPush puts a modal over the one that triggered it.
+// viewsPush puts a modal on top of the one that triggered it.
 func viewsPush(w *webAPI, a args) (answer, error) {
 	return w.openModal(a, func(t *trigger) error {
 		if w.stacked(t) == nil {
@@ -71,7 +71,7 @@ func viewsPush(w *webAPI, a args) (answer, error) {
 	})
 }
 
-// openModal puts a modal on a person's stack, once what must hold for it does.
+// openModal puts a modal on a person's stack if the condition must holds.
 func (w *webAPI) openModal(a args, must func(*trigger) error) (answer, error) {
 	t, err := w.trigger(a["trigger_id"])
 	if err != nil {
@@ -94,7 +94,7 @@ func (w *webAPI) openModal(a args, must func(*trigger) error) (answer, error) {
 	return answer{"view": w.wireView(w.putOnTop(v, t.user))}, nil
 }
 
-// stacked is the open modal in which something was done; nil when it was done elsewhere.
+// stacked is the open modal of a trigger; nil when the trigger is not from a modal.
 func (w *viewStore) stacked(t *trigger) *openView {
 	v := w.viewByID(t.view)
 	if v == nil || v.Type != viewModal {

@@ -22,7 +22,7 @@ func (w *core) notify() {
 }
 
 // WaitMessage returns the first message of a channel (id or #name) that is ok, now or after any later change.
-// At the context's end its error lists what was there instead.
+// When the context ends, the error lists the messages there are.
 func (w *messageStore) WaitMessage(ctx context.Context, channel string, ok func(Message) bool) (Message, error) {
 	m, err := wait(ctx, w.core, func() []Message { return w.Messages(channel) }, ok)
 	if err != nil {
@@ -31,7 +31,7 @@ func (w *messageStore) WaitMessage(ctx context.Context, channel string, ok func(
 	return m, nil
 }
 
-// WaitEphemeral is WaitMessage for what only that user (name or id) is shown.
+// WaitEphemeral is WaitMessage for the ephemeral messages of a user (name or id).
 func (w *messageStore) WaitEphemeral(ctx context.Context, user string, ok func(Message) bool) (Message, error) {
 	m, err := wait(ctx, w.core, func() []Message { return w.Ephemerals(user) }, ok)
 	if err != nil {
@@ -58,7 +58,7 @@ func (w *viewStore) WaitHome(ctx context.Context, user string, ok func(View) boo
 	return v, nil
 }
 
-// one is a list of what may be there.
+// one is a list of one view, or of none.
 func one(look func() *View) func() []View {
 	return func() []View {
 		if v := look(); v != nil {
@@ -68,10 +68,10 @@ func one(look func() *View) func() []View {
 	}
 }
 
-// seen is something that people see.
+// seen is a message or a view.
 type seen interface {
 	Plain() string
-	place() string // what tells it from others
+	place() string // identifies it
 }
 
 func (m Message) place() string { return m.TS + " " + m.User }
@@ -79,7 +79,7 @@ func (v View) place() string    { return v.ID }
 
 func wait[T seen](ctx context.Context, w *core, list func() []T, ok func(T) bool) (T, error) {
 	for {
-		changed := w.Watch() // before the look, so that nothing falls in between
+		changed := w.Watch() // before the list, so that no change is missed
 		seen := list()
 		if i := slices.IndexFunc(seen, ok); i >= 0 {
 			return seen[i], nil

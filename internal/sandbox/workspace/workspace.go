@@ -1,4 +1,5 @@
-// Package workspace is an emulated Slack workspace that refuses what Slack would refuse: a Web API, response URLs, and clicks, commands and events that go over signed HTTP or Socket Mode.
+// Package workspace is an emulated Slack workspace that refuses what Slack refuses: channels, messages and views, the Web API, response URLs, and what
+// people do.
 package workspace
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/delivery"
 )
 
-// Config describes a workspace. Every zero value stands for something sensible.
+// Config describes a workspace. Zero values are defaults.
 type Config struct {
 	TeamID        string // zero: T0SANDBOX
 	TeamName      string // zero: Sandbox
@@ -35,13 +36,13 @@ type Config struct {
 	BaseURL string // where this handler is reached by the bot, without trailing slash: the start of every response URL
 	Deliver string // where signed requests go, without trailing slash; zero: nowhere, the bot opens Socket Mode links
 
-	Ingress   Ingress       // the way of clicks, commands and events; zero: signed requests if Deliver is set, else links
+	Ingress   Ingress       // how clicks, commands and events are delivered; zero: signed requests if Deliver is set, else links
 	Events    []string      // what the bot subscribes to; zero: what its manifest asks for, see DefaultEvents
 	NoHome    bool          // the app has no Home tab
 	PingEvery time.Duration // of WebSocket pings over a link; zero: 5 s
-	Speed     float64       // how much faster than real the waits before an event is retried are; zero: 1
+	Speed     float64       // divides the waits before an event is retried; zero: 1
 
-	// RateLimits holds the bot to Slack's pace: a message a second and channel after a burst of 5, 300 messages
+	// RateLimits applies Slack's rate limits: a message a second and channel after a burst of 5, 300 messages
 	// a minute in all, and per minute and method 20, 50 or 100 calls by tier. False: no limits.
 	RateLimits bool
 
@@ -57,7 +58,7 @@ func DefaultScopes() []string {
 	}
 }
 
-// DefaultEvents are what a bot subscribes to whose Config names nothing.
+// DefaultEvents are the subscriptions of a bot whose Config names none.
 func DefaultEvents() []string {
 	return []string{
 		"app_home_opened", "app_mention", "message.im", "subteam_created", "subteam_members_changed", "subteam_updated", "user_change",
@@ -66,7 +67,7 @@ func DefaultEvents() []string {
 
 // Workspace is one emulated Slack workspace. All its methods may be called at the same time.
 //
-// It is made of layers that share one lock. A layer embeds the one below and knows nothing of those above.
+// It has layers that share one lock. A layer embeds the one below and can't call those above.
 type Workspace struct{ *webAPI }
 
 // core is what all layers share.
@@ -188,7 +189,7 @@ func withDefaults(cfg Config) Config {
 		cfg.Now = time.Now
 	}
 	if cfg.HTTP == nil {
-		// Without kept connections a test that counts goroutines finds none of ours.
+		// Kept connections would leave goroutines, which tests count.
 		cfg.HTTP = &http.Client{
 			Timeout:       delivery.Patience,
 			Transport:     &http.Transport{DisableKeepAlives: true},
