@@ -6,7 +6,7 @@ import { plain } from "./mrkdwn.js";
 const SHOWN = 12;
 const LOCK_SCREEN = 120; // characters, about what fits there
 
-const WHY = { direct: "rings: to you alone", mention: "rings: you are called", group: "rings: your group", everyone: "rings: everybody", thread: "rings: a thread of yours" };
+const WHY = { direct: "rings: to you alone", mention: "rings: you are mentioned", group: "rings: your group", everyone: "rings: everyone", thread: "rings: a thread of yours" };
 
 // drawPhone draws the phone of the chosen user; show(channel id, ts) opens a message.
 export function drawPhone(view, notices, show) {

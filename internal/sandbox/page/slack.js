@@ -213,7 +213,7 @@ function point(box, ts) {
 
 // remove deletes a message, as its author or an owner of the workspace can.
 async function remove(view, message) {
-  const question = { title: { text: "Delete message" }, text: { type: "plain_text", text: "Delete this message for everybody? Its replies stay. The bot isn’t told." }, confirm: { text: "Delete" }, deny: { text: "Cancel" }, style: "danger" };
+  const question = { title: { text: "Delete message" }, text: { type: "plain_text", text: "Delete this message for everyone? Its replies stay. The bot gets no event." }, confirm: { text: "Delete" }, deny: { text: "Cancel" }, style: "danger" };
   if (!(await confirm(question, view.names))) return;
   try {
     await post("slack/delete", { user: view.place.user, channel: message.channel, ts: message.ts });
