@@ -38,7 +38,7 @@ func refuse(status int, format string, args ...any) error {
 	return &refusal{status, fmt.Sprintf(format, args...)}
 }
 
-// routes puts page, control API and the two emulated services under one roof.
+// routes is the handler of page, control API and the two emulated services.
 func (w *World) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/slack/", http.StripPrefix("/slack", w.Slack))
@@ -84,7 +84,7 @@ func exact(path string) string {
 }
 
 // onlyOwnHost refuses requests that reach a loopback listener under another name: such a
-// name belongs to a website that makes the visitor's browser talk to us (DNS rebinding).
+// name belongs to a website that uses the visitor's browser to send requests here (DNS rebinding).
 func (w *World) onlyOwnHost(next http.Handler) http.Handler {
 	address, isTCP := w.listener.Addr().(*net.TCPAddr)
 	if !isTCP || !address.IP.IsLoopback() {
@@ -114,7 +114,7 @@ func (r route) serve(rw http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if r.Method == http.MethodPost {
-		// A website can send a form without asking, JSON it cannot.
+		// Without CORS a website can send a form, but not JSON.
 		if kind, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 			writeError(rw, refuse(http.StatusUnsupportedMediaType, "send JSON, with Content-Type: application/json"))
 			return
@@ -167,5 +167,5 @@ func writeJSON(rw http.ResponseWriter, status int, answer any) {
 	rw.Header().Set("Cache-Control", "no-store")
 	rw.Header().Set("X-Content-Type-Options", "nosniff")
 	rw.WriteHeader(status)
-	_, _ = rw.Write(append(text, '\n')) // the reader may have gone
+	_, _ = rw.Write(append(text, '\n')) // the client may be gone
 }

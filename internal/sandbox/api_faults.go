@@ -73,7 +73,7 @@ func (w *faultAPI) getFaults(*http.Request) (any, error) {
 	}, nil
 }
 
-// slackFaultsSet lists what was set since the last clear, also what has struck its number of times since.
+// slackFaultsSet lists the faults set since the last clear, also used up ones.
 func (w *faultAPI) slackFaultsSet() []workspace.Fault {
 	w.setting.Lock()
 	defer w.setting.Unlock()

@@ -59,7 +59,7 @@ func named(link string) []string {
 	return []string{link}
 }
 
-// noLink says what to do about a link that isn't there.
+// noLink turns an unknown link into an error that says what to do.
 func noLink(err error) error {
 	if err != nil {
 		return refuse(http.StatusNotFound, "%v: GET /sandbox/slack/links lists them", err)

@@ -131,7 +131,7 @@ func started(attacks []waf.Attack) attacksAnswer {
 	return attacksAnswer{append([]waf.Attack{}, attacks...)}
 }
 
-// change does something to the attack that the request's path names, with the request's body.
+// change changes the attack of the request's path, with the request's body.
 func change[T any](req *http.Request, do func(id string, body T) error) (any, error) {
 	body, err := read[T](req)
 	if err != nil {

@@ -24,7 +24,7 @@ type channelView struct {
 
 type sayBody struct {
 	User     string `json:"user"`
-	Channel  string `json:"channel"` // @wafbot: alone with the bot
+	Channel  string `json:"channel"` // @wafbot: the direct message with the bot
 	ThreadTS string `json:"thread_ts,omitempty"`
 	Text     string `json:"text"` // as typed
 }
@@ -56,7 +56,7 @@ func (w slackAPI) routes() []route {
 	return []route{
 		{Method: "GET", Path: "/sandbox/slack", Does: "team, command, people, their groups and channels; with ?user= the channels as that user sees them", handle: w.getSlack},
 		{Method: "GET", Path: "/sandbox/slack/messages", Does: "the messages of ?channel= as ?user= sees them, own ephemeral ones included", handle: w.getMessages},
-		{Method: "POST", Path: "/sandbox/slack/say", Does: "a person's message as typed; in a thread with thread_ts; alone with the bot in the channel @wafbot", Body: sayBody{"ann", "#waf", "", "@wafbot status"}, handle: w.postSay},
+		{Method: "POST", Path: "/sandbox/slack/say", Does: "a person's message as typed; in a thread with thread_ts; the channel @wafbot is the direct message with the bot", Body: sayBody{"ann", "#waf", "", "@wafbot status"}, handle: w.postSay},
 		{Method: "POST", Path: "/sandbox/slack/edit", Does: "change the text of a person's own message", Body: editBody{"ann", "#waf", "1795000000.000100", "@wafbot status"}, handle: w.postEdit},
 		{Method: "POST", Path: "/sandbox/slack/delete", Does: "a person deletes any message; replies stay", Body: deleteBody{"ann", "#waf", "1795000000.000100"}, handle: w.postDelete},
 		{Method: "GET", Path: "/sandbox/slack/notices", Does: "the phone notifications of ?user= for the last 200 messages, and why it rang", handle: w.getNotices},
@@ -105,7 +105,7 @@ func (w slackAPI) user(name string) (workspace.User, error) {
 	return user, nil
 }
 
-// withBot is the channel where a person is alone with the bot.
+// withBot is the channel of the direct message with the bot.
 const withBot = "@wafbot"
 
 // place is a user and a channel that they see, both by name or id.

@@ -9,7 +9,7 @@ import (
 
 type submitBody struct {
 	User   string         `json:"user"`
-	View   string         `json:"view,omitempty"`   // id; "": the one that is seen
+	View   string         `json:"view,omitempty"`   // id; "": the modal on top
 	Values map[string]any `json:"values,omitempty"` // by label, block id or action id
 }
 
@@ -27,7 +27,7 @@ type groupBody struct {
 	Users []string `json:"users"` // names or ids: all its members from now on
 }
 
-// submittedView is what became of a submission, and what is seen then.
+// submittedView is the result of a submission, and the modal on top after it.
 type submittedView struct {
 	deliveryView
 	Outcome workspace.Outcome `json:"outcome"`

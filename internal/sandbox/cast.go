@@ -7,7 +7,7 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// The workspace and its secrets: worth nothing outside this world.
+// The workspace and its secrets, which are valid in this world only.
 const (
 	teamName      = "Acme"
 	teamID        = "T0SANDBOX"
@@ -61,7 +61,7 @@ func castUsers() []workspace.User {
 	return users
 }
 
-// roleOf is the role of a user id, a viewer's with the user group that makes him a responder; "" for the bot.
+// roleOf is the role of a user id, a viewer's with the user group that makes a responder; "" for the bot.
 func roleOf(user string, groups []workspace.UserGroup) string {
 	people := cast()
 	i := slices.IndexFunc(people, func(p person) bool { return p.user.ID == user })

@@ -12,19 +12,19 @@ import (
 // deliveriesKept is how many deliveries can be replayed.
 const deliveriesKept = 200
 
-// delivery is a click, command or submission that the workspace sent to the bot, under a number of its own.
+// delivery is a click, command or submission that the workspace sent to the bot, with its number.
 type delivery struct {
 	id int
 	workspace.Delivery
 }
 
-// deliveryView is what became of a delivery.
+// deliveryView is the result of a delivery.
 type deliveryView struct {
 	ID     int               `json:"id,omitempty"`   // of a click or command, for a replay
 	Type   string            `json:"type"`           // interactive, slash_commands or events_api
 	Via    workspace.Ingress `json:"via"`            // http or socket; "": nothing was sent
 	Path   string            `json:"path,omitempty"` // of a request
-	Link   string            `json:"link,omitempty"` // that an envelope went over
+	Link   string            `json:"link,omitempty"` // that carried the envelope
 	Acked  bool              `json:"acked"`          // acknowledged in time
 	Status int               `json:"status"`         // of the answer, 200 for an acknowledged envelope; 0: no answer
 	Body   string            `json:"body"`           // of the answer
@@ -175,8 +175,8 @@ func (w *deliveryAPI) postCommand(req *http.Request) (any, error) {
 	return w.delivered(sent, err)
 }
 
-// delivered answers with what became of a delivery. One that was never sent (a dialog
-// answered with no, a fault that loses clicks) is answered but not kept.
+// delivered answers with the result of a delivery. One that was never sent (a dialog
+// answered with no, a fault that loses clicks) is not kept.
 func (w *deliveryAPI) delivered(sent workspace.Delivery, err error) (any, error) {
 	if err != nil {
 		return nil, err

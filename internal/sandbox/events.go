@@ -10,7 +10,7 @@ import (
 const eventPause = 200 * time.Millisecond
 
 // serveEvents streams which side changed, until the client goes or the world ends. The first
-// event comes at once and names both sides, so that a listener need not read beforehand.
+// event comes at once and names both sides, so that a client need not read before.
 func (w *World) serveEvents(rw http.ResponseWriter, req *http.Request) {
 	rw.Header().Set("Content-Type", "text/event-stream")
 	rw.Header().Set("Cache-Control", "no-store")
@@ -38,7 +38,7 @@ func (w *World) serveEvents(rw http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// pause waits between two events; false when the listener went.
+// pause waits between two events. It returns false when the client is gone.
 func pause(req *http.Request) bool {
 	due := time.NewTimer(eventPause)
 	defer due.Stop()

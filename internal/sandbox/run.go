@@ -45,7 +45,7 @@ func (w *World) Run(ctx context.Context) error {
 	return nil
 }
 
-// shutdown lets requests finish for a moment and then closes what is left.
+// shutdown gives requests a second to finish and then closes the connections.
 func shutdown(server *http.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -1,4 +1,4 @@
-// Package sandbox is an emulated world to try and test the bot in: the protection service, a Slack workspace and Redis, a JSON API that drives them, and a page to watch them.
+// Package sandbox is an emulated world to try and test the bot: the protection service, a Slack workspace and Redis, a JSON API that drives them, and a page to watch them.
 package sandbox
 
 import (
@@ -82,7 +82,7 @@ func New(cfg Config) (*World, error) {
 		listener.Close()
 		return nil, fmt.Errorf("start the emulated redis: %w", err)
 	}
-	w.redis.ClockTTL(true) // keys must run out in real time
+	w.redis.ClockTTL(true) // keys must expire in real time
 	w.handler = w.routes()
 	return w, nil
 }
@@ -145,7 +145,7 @@ func (w *World) Env() []string {
 		"WAFBOT_API_TOKEN=" + first.Token,
 		"WAFBOT_CHANNEL=" + first.Channel,
 		"WAFBOT_VIEWERS=*",
-		"WAFBOT_RESPONDERS=" + userRob + "," + groupID, // Rob, whatever becomes of the group
+		"WAFBOT_RESPONDERS=" + userRob + "," + groupID, // Rob also by id, because tests change the group
 		"WAFBOT_ADMINS=" + userAnn,
 		"WAFBOT_NEVER_DENY=" + ownCDN,
 		"WAFBOT_CHANGES=on",

@@ -11,14 +11,14 @@ func attackScenarios() []scenario {
 	const group = "One attack"
 	return []scenario{
 		{"injection", group, "Injection", "One strong source and 13 weak ones; nothing blocks it.",
-			"Deny the strong source on its card: the card says what came of it, and the graph turns from red to green.", (*stage).playInjection},
-		{"slow_incident", group, "Slow incident", "An injection that becomes an incident half a minute later: the service finds that it works.",
-			"The same card changes, and a reply to it calls whoever is on call.", (*stage).playSlowIncident},
+			"Deny the strong source on its card: the card shows the result, and the chart turns from red to green.", (*stage).playInjection},
+		{"slow_incident", group, "Slow incident", "An injection that the service registers as an incident half a minute later.",
+			"The same card changes, and a reply to it mentions who is on call.", (*stage).playSlowIncident},
 		{"moving_incident", group, "Incident of another team", "An injection on Legacy that becomes an incident half a minute later; such incidents belong to #legacy.",
 			"The incident gets a card in #legacy, and the one in #waf shrinks to a link to it.", (*stage).playMovingIncident},
 		{"credential_stuffing", group, "Credential stuffing", "Stolen passwords tried from 4,012 sources, the top one 3 %.",
 			"The card says that no button stops it, and what can.", (*stage).playCredentialStuffing},
-		{"scan", group, "Scan", "A scanner that walks over everything from one cloud address.",
+		{"scan", group, "Scan", "A scanner that requests everything from one cloud address.",
 			"One address is all of it: one deny ends it.", (*stage).playScan},
 	}
 }

@@ -11,10 +11,10 @@ func ownScenarios() []scenario {
 	const group = "Your own and what is allowed"
 	return []scenario{
 		{"own_cdn", group, "Own CDN", "An attack that comes through your own CDN.",
-			"Denying it would deny the customers behind it: the card says so, and wafbot refuses.", (*stage).playOwnCDN},
-		{"own_cdn_denied", group, "Own CDN denied", "Somebody has denied your own CDN in the service's console, and customers are shut out.",
+			"Denying it would block the customers behind it: the card says so, and wafbot refuses.", (*stage).playOwnCDN},
+		{"own_cdn_denied", group, "Own CDN denied", "Another author denied your own CDN in the service's console, and customers are blocked.",
 			"Within a minute the card says that it is yours, denied, by whom, and until when.", (*stage).playOwnCDNDenied},
-		{"allowlisted", group, "Allowlisted source", "An attack from an address that somebody put on the allowlist.",
+		{"allowlisted", group, "Allowlisted source", "An attack from an address that another author put on the allowlist.",
 			"The allowlist wins: within a minute the card says that a deny would do nothing.", (*stage).playAllowlisted},
 	}
 }
@@ -59,7 +59,7 @@ func (s *stage) playAllowlisted(account string) ([]waf.Attack, error) {
 	})
 }
 
-// list puts an entry of another author on a list unless it stands there.
+// list puts an entry of another author on a list unless it is there already.
 func (s *stage) list(account string, entry waf.IPRule) error {
 	state, err := s.waf.State(account)
 	if err != nil {

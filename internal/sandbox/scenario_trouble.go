@@ -10,10 +10,10 @@ func troubleScenarios() []scenario {
 	const group = "Trouble"
 	return []scenario{
 		{"permission_lost", group, "Permission lost", "The service refuses all changes with 403 while an injection runs.",
-			"Press Deny on the card: it was not made, and wafbot says who can mend that and what to enter by hand.", (*stage).playPermissionLost},
+			"Press Deny on the card: the change fails, and wafbot says who can fix the permission and what to enter by hand.", (*stage).playPermissionLost},
 		{"permission_back", group, "Permission back", "The service takes changes again.",
 			"Press Try now on the HANDS TIED card: it is done, and the card says that its hands are free.", (*stage).playPermissionBack},
-		{"service_away", group, "Service away", "The service answers nobody for ten minutes, divided by the world's speed; an injection begins meanwhile.",
+		{"service_away", group, "Service away", "The service is unreachable for ten minutes, divided by the world's speed; an injection begins meanwhile.",
 			"wafbot says that it is blind, and afterwards since when, and what it missed.", (*stage).playServiceAway},
 	}
 }

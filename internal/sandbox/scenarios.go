@@ -18,7 +18,7 @@ type scenario struct {
 	Group string `json:"group"` // scenarios of a group stand together in the list
 	Title string `json:"title"`
 	Does  string `json:"does"`
-	Look  string `json:"look"` // what there is to see
+	Look  string `json:"look"` // what to look at
 	play  func(s *stage, account string) ([]waf.Attack, error)
 }
 
@@ -37,7 +37,7 @@ func scenarios() []scenario {
 	return slices.Concat(attackScenarios(), ownScenarios(), stormScenarios(), troubleScenarios())
 }
 
-// step is something that a scenario does later.
+// step is a later step of a scenario.
 type step struct {
 	after time.Duration
 	do    func()

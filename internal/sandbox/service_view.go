@@ -70,7 +70,7 @@ func (v *serviceView) keepUrgent(most int) {
 	v.Attacks = v.Attacks[:len(v.Attacks)-v.MoreAttacks]
 }
 
-// cutSources leaves an attack its busiest sources and adds the rest to the others: with thousands
+// cutSources keeps an attack's busiest sources and adds the rest to the others: with thousands
 // of them the page would fetch megabytes each second.
 func cutSources(attack *waf.Attack) {
 	if len(attack.Sources) <= sourcesShown {
@@ -86,7 +86,7 @@ func cutSources(attack *waf.Attack) {
 	attack.Sources = attack.Sources[:sourcesShown]
 }
 
-// cutTraffic leaves the traffic its busiest sources; what the rest sent stays in each second's totals.
+// cutTraffic keeps the busiest sources of the traffic. The others stay in each second's totals.
 func (v *serviceView) cutTraffic() {
 	sums := map[string]int64{}
 	for _, point := range v.Traffic {

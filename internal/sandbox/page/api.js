@@ -17,7 +17,7 @@ async function call(path, options) {
   return body;
 }
 
-// oneAtATime keeps a slow refresh from being overtaken by the next one; what is asked for meanwhile runs once afterwards.
+// oneAtATime runs one refresh at a time; requests in between cause one more refresh.
 export function oneAtATime(work) {
   let running = null;
   let again = false;

@@ -1,4 +1,4 @@
-// The picture of traffic: blocked below, let through on top of it.
+// The traffic chart: blocked below, let through on top of it.
 import { el, svg } from "./dom.js";
 import { finished, smooth, WINDOW } from "./traffic.js";
 

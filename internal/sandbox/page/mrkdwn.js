@@ -82,7 +82,7 @@ function lines(text) {
   return text.split("\n").flatMap((line, i) => (i ? [el("br"), unescape(line)] : line ? [unescape(line)] : []));
 }
 
-// special is what stands between < and >.
+// special is a token between < and >.
 function special(token, names) {
   const bar = token.indexOf("|");
   const target = bar < 0 ? token : token.slice(0, bar);
@@ -98,7 +98,7 @@ function special(token, names) {
 // mention classifies a mention: "me" for the chosen user, "everyone", or neither.
 export const mention = (text, whom) => el("span", { class: ["mention", whom].filter(Boolean).join(" "), text });
 
-// link opens only addresses that a browser may be sent to from here; one of this workspace leads to its message.
+// link opens only safe addresses; one of this workspace leads to its message.
 export function link(address, label) {
   const here = permalink(address);
   if (here) return el("a", { href: address, data: here, text: label });

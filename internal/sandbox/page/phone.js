@@ -22,7 +22,7 @@ export function drawPhone(view, notices, show) {
 
 const count = (n, of) => `${n.toLocaleString()} ${of}${n === 1 ? "" : "s"}`;
 
-// lockScreen is what a lock screen has room for, and how much is left out.
+// lockScreen is the text that fits on a lock screen, and how much is left out.
 function lockScreen(notice, view) {
   const all = [...plain(notice.text.replace(/\s+/g, " "), view.names)];
   const cut = all.length > LOCK_SCREEN;

@@ -1,4 +1,4 @@
-// The service's side: what the bot can't make up.
+// The service's side: its own state, independent of the bot.
 import { get, oneAtATime, post } from "./api.js";
 import { byId, el, reconcile } from "./dom.js";
 import { chart, spark } from "./chart.js";

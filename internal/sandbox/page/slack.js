@@ -14,7 +14,7 @@ const ROLES = {
   guest: "restricted guest", stranger: "from another workspace",
 };
 
-// WITH_BOT is the conversation where a person is alone with the bot.
+// WITH_BOT is the direct message with the bot.
 const WITH_BOT = "@wafbot";
 
 // HOME is the bot's Home tab, a place among the channels.
@@ -245,7 +245,7 @@ async function act(view, message, action) {
   }
 }
 
-// mark keeps what became of the last click of a control, in a message or a view.
+// mark keeps the result of the last click of a control, in a message or a view.
 function mark(view, where, key, status) {
   view.status.set(where, { ...view.status.get(where), [key]: status });
   view.refresh();

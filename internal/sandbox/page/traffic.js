@@ -45,7 +45,7 @@ function rates(points, pick) {
   return { through: mean("through"), blocked: mean("blocked") };
 }
 
-// smooth is a mean over neighbouring seconds, the nearer the weightier: hits come in lumps, the eye looks for a level.
+// smooth is a weighted mean over neighbouring seconds, because hits come in bursts.
 export function smooth(values) {
   return values.map((_, i) => {
     let sum = 0;

@@ -16,7 +16,7 @@ export function startViews(view) {
   dialog.addEventListener("cancel", (event) => { event.preventDefault(); close(view, true); });
 }
 
-// drawModal shows the modal that the visitor sees, or none.
+// drawModal shows the chosen user's modal, or none.
 export function drawModal(view, modal) {
   const dialog = byId("modal");
   keep(view, byId("modal-body"), view.modal?.id);
@@ -36,7 +36,7 @@ export function drawModal(view, modal) {
   if (!dialog.open) dialog.showModal();
 }
 
-// drawHome shows what is published for the visitor.
+// drawHome shows the chosen user's Home tab.
 export function drawHome(view, home) {
   const box = byId("home");
   keep(view, box, box.dataset.view);

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// defaultApplication is the id of the application that takes what no other does.
+// defaultApplication is the id of the application for requests that no other application takes.
 const defaultApplication = -1
 
-// account is a tenant with all that belongs to it.
+// account is a tenant with its data.
 type account struct {
 	Account
 	rules     []*rule

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// campaign is an attack that is played, whatever records the service makes of it.
+// campaign is an attack that is played. The service may make several records of it.
 type campaign struct {
 	spec    AttackSpec
 	point   [][]any
@@ -266,7 +266,7 @@ func (s *traffic) MakeIncident(id string, v VulnSpec) error {
 	return nil
 }
 
-// SetState sets what a person found of an attack's newest record: "falsepositive", or "" for nothing.
+// SetState sets a person's review of an attack's newest record: "falsepositive", or "" for none.
 func (s *traffic) SetState(id, state string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -42,7 +42,7 @@ func plainFaults() []string {
 	return []string{"unauthenticated", "html", "hang", "reset", "slow", "cut", "500_applied", "reset_applied"}
 }
 
-// SetFault adds a fault; the first one that fits a request is met.
+// SetFault adds a fault. The first one that fits a request is used.
 func (s *Service) SetFault(f Fault) error {
 	if _, _, isStatus := f.code(); !isStatus && !slices.Contains(plainFaults(), f.Kind) {
 		return fmt.Errorf("unknown kind of fault %q", f.Kind)
@@ -62,7 +62,7 @@ func (s *Service) SetFault(f Fault) error {
 	return nil
 }
 
-// ClearFaults takes all faults away. A request that hangs already goes on hanging.
+// ClearFaults removes all faults. A request that hangs already goes on hanging.
 func (s *Service) ClearFaults() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

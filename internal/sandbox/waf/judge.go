@@ -2,7 +2,7 @@ package waf
 
 import "time"
 
-// verdict is what becomes of a request.
+// verdict is the result for a request.
 type verdict int
 
 const (
@@ -13,7 +13,7 @@ const (
 	patched                // blocked by a virtual patch
 )
 
-// judge decides what becomes of an attack's requests of one source. The allowlist wins over the denylist, that over the graylist.
+// judge decides whether an attack's requests of one source are blocked. The allowlist wins over the denylist, that over the graylist.
 func (a *account) judge(c *campaign, s *source, now time.Time) verdict {
 	mode := a.mode(s.request, now)
 	if mode == "off" {

@@ -50,13 +50,13 @@ type Attack struct {
 	OtherSources Totals `json:"other_sources"`
 }
 
-// Totals counts hits by what became of them.
+// Totals counts hits by result.
 type Totals struct {
 	Through int64 `json:"through"`
 	Blocked int64 `json:"blocked"`
 }
 
-// SourceState is one source of an attack and what became of all its hits.
+// SourceState is one source of an attack with the totals of its hits.
 type SourceState struct {
 	IP        string  `json:"ip"`
 	Country   string  `json:"country,omitempty"`
@@ -100,7 +100,7 @@ type ApplicationState struct {
 	Mode string `json:"mode"`
 }
 
-// TrafficPoint is what became of the hits of one second.
+// TrafficPoint is the hits of one second by result.
 type TrafficPoint struct {
 	// Time is a Unix time in seconds.
 	Time int64 `json:"time"`
