@@ -1,4 +1,4 @@
-// Package deploy holds what an operator starts: the image, the compose file, the systemd unit. Its tests start them likewise.
+// Package deploy holds what an operator starts: the image, the compose file, the systemd unit. Its tests start them the same way.
 package deploy
 
 import (
@@ -50,7 +50,7 @@ func compose(t *testing.T) (file composeFile) {
 	return file
 }
 
-// assignment is a line of an environment file; one that is commented out is offered, not made.
+// assignment is a line of an environment file, also one that is commented out.
 var assignment = regexp.MustCompile(`(?m)^(#?)(WAFBOT_[A-Z_]+)=(.*)$`)
 
 func TestNothingRunsWithMoreThanItNeeds(t *testing.T) {

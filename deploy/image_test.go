@@ -68,7 +68,7 @@ func redisOn(t *testing.T, s service, volume string) *process {
 	return p
 }
 
-// requireConfined holds what the compose file takes from the service's processes.
+// requireConfined checks the rights that the compose file takes from the service's processes.
 func requireConfined(t *testing.T, p *process) {
 	t.Helper()
 	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), "status"))
@@ -78,7 +78,7 @@ func requireConfined(t *testing.T, p *process) {
 	require.Regexp(t, `(?m)^CapEff:\s+0+$`, string(status))
 }
 
-// answers asks the bot's own pages, as probes do.
+// answers requests the bot's own pages, as probes do.
 func answers(t *testing.T, url string) {
 	t.Helper()
 	res, err := http.Get(url)

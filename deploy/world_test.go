@@ -40,7 +40,7 @@ func openWorld(t *testing.T, i image, deliver string) *world {
 	return w
 }
 
-// ask calls the API: with a body it posts.
+// ask calls the API. With a body it posts.
 func (w *world) ask(path string, body, answer any) {
 	w.t.Helper()
 	method, text := http.MethodGet, []byte(nil)
@@ -78,7 +78,7 @@ func (w *world) until(what string, bot *process, ok func() bool) {
 	w.t.Fatalf("never: %s\n%s", what, bot)
 }
 
-// attack starts one from an address.
+// attack starts an attack from an address.
 func (w *world) attack(source string) {
 	w.t.Helper()
 	w.ask("/attacks", map[string]any{"hits": 1000, "sources": []any{map[string]any{"ip": source, "per_second": 4}}}, &struct{}{})
@@ -102,7 +102,7 @@ func (w *world) denied(source string) bool {
 	return false
 }
 
-// message is one in #waf.
+// message is a message in #waf.
 type message struct {
 	TS       string          `json:"ts"`
 	Text     string          `json:"text"`

@@ -6,10 +6,11 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/delivery"
 )
 
-// The types of package delivery that callers of a workspace need.
 type (
+	// Delivery is something sent to the bot, and its result.
 	Delivery = delivery.Delivery
-	Ingress  = delivery.Ingress
+	// Ingress is how deliveries reach the bot.
+	Ingress = delivery.Ingress
 )
 
 // The kinds of ingress.
