@@ -9,16 +9,19 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // reply answers, in the background, a request that no line was run for.
-func (b *Bot) reply(req request, text commands.Text) {
-	b.once(req, func(ctx context.Context) { b.answer(ctx, req, linesMessage([]commands.Text{text}, nil)) })
+func (b *Bot) reply(req request, words text.Text) {
+	b.once(req, func(ctx context.Context) { b.answer(ctx, req, linesMessage([]text.Text{words}, nil)) })
 }
 
 // resultMessage is what a person is told of what came of a request.
 func (b *Bot) resultMessage(req request, res commands.Result, err error) Message {
-	var refusal *commands.Refusal
+	var refused *refusal.Refusal
 	switch {
 	case err == nil && len(res.Parts) > 0:
 		return partsMessage(res)
@@ -31,28 +34,28 @@ func (b *Bot) resultMessage(req request, res commands.Result, err error) Message
 			return documentMessage(res, buttons)
 		}
 		return linesMessage(res.Lines, buttons)
-	case errors.Is(err, commands.ErrUsage) && errors.As(err, &refusal) && b.cfg.Runner.Fillable(req.Invocation.Line):
+	case errors.Is(err, refusal.ErrUsage) && errors.As(err, &refused) && b.cfg.Runner.Fillable(req.Invocation.Line):
 		form := commands.Suggestion{Label: "Fill in a form…", Line: b.cfg.Runner.InThread(req.Invocation.Line, req.Invocation.Attack), Form: true}
-		return linesMessage([]commands.Text{refusal.Text}, []commands.Suggestion{form})
-	case errors.As(err, &refusal) && errors.Is(err, commands.ErrAsk):
-		return renderAsk(refusal)
+		return linesMessage([]text.Text{refused.Text}, []commands.Suggestion{form})
+	case errors.As(err, &refused) && errors.Is(err, refusal.ErrAsk):
+		return renderAsk(refused)
 	}
-	text, ref := commands.ForPeople(req.Invocation, err)
+	words, ref := commands.ForPeople(req.Invocation, err)
 	if ref != "" {
 		b.cfg.Log.Error("carry out request", "reference", ref, "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
 	}
-	return linesMessage([]commands.Text{text}, nil)
+	return linesMessage([]text.Text{words}, nil)
 }
 
 // failedInThread tells in the thread of the card, with a mention, that a change failed at the service before it was begun: an answer that only one
 // person sees for a moment is easily missed. Of one that was written down its announcement tells.
 func (b *Bot) failedInThread(ctx context.Context, req request, err error) {
 	thread := cmp.Or(req.Thread, req.MessageTS)
-	if !errors.Is(err, commands.ErrService) || errors.Is(err, commands.ErrTold) || thread == "" || req.Ephemeral || !b.cfg.Runner.Changes(req.Invocation.Line) {
+	if !errors.Is(err, refusal.ErrService) || errors.Is(err, refusal.ErrTold) || thread == "" || req.Ephemeral || !b.cfg.Runner.Changes(req.Invocation.Line) {
 		return
 	}
-	text, _ := commands.ForPeople(req.Invocation, err)
-	msg := linesMessage([]commands.Text{commands.Say(commands.User(req.Invocation.Actor.ID), " ", text)}, nil)
+	words, _ := commands.ForPeople(req.Invocation, err)
+	msg := linesMessage([]text.Text{text.New(text.User(req.Invocation.Actor.ID), " ", words)}, nil)
 	if err := b.post(ctx, postCall{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
 		b.cfg.Log.Error("reply in thread", "channel", req.Channel, "err", err)
 	}
@@ -66,12 +69,12 @@ func (b *Bot) answer(ctx context.Context, req request, msg Message) {
 // answerUntil is answer that doesn't try again when more has ended. It reports whether there is nothing left to try.
 func (b *Bot) answerUntil(ctx, more context.Context, req request, msg Message) bool {
 	const most = 30 * time.Second
-	for pause := time.Second; ; pause = min(2*pause, most) {
+	for try := 0; ; try++ {
 		wait, again := b.send(ctx, req, msg)
 		if !again {
 			return true
 		}
-		if sleep(more, max(wait, pause)) != nil {
+		if delay.Sleep(more, max(wait, delay.Backoff(try, time.Second, most))) != nil {
 			return false
 		}
 	}

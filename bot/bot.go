@@ -16,16 +16,17 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
 // Runner carries out what people ask for; *commands.Runner is one.
 type Runner interface {
 	Do(ctx context.Context, inv commands.Invocation) (commands.Result, error)
-	Changes(l commands.Line) bool
-	Missing(l commands.Line, attack string) bool
-	Fillable(l commands.Line) bool
-	InThread(l commands.Line, attack string) commands.Line
+	Changes(l record.Line) bool
+	Missing(l record.Line, attack string) bool
+	Fillable(l record.Line) bool
+	InThread(l record.Line, attack string) record.Line
 	Form(ctx context.Context, inv commands.Invocation) (commands.Form, error)
 }
 
@@ -42,13 +43,13 @@ type Inbox interface {
 
 // Outbox holds the news that must be told.
 type Outbox interface {
-	Untold(ctx context.Context, account string) ([]poller.News, error)
+	Untold(ctx context.Context, account string) ([]record.Event, error)
 	// Trying writes down that a delivery is about to be posted; again tells that it may have been posted before, told that it is recorded where.
 	Trying(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error)
 	// Told takes news off, and remembers where its message is, and that it is its attack's card. double tells that another place is recorded.
-	Told(ctx context.Context, n poller.News, channel, ts string, card bool) (double bool, err error)
+	Told(ctx context.Context, n record.Event, channel, ts string, card bool) (double bool, err error)
 	// Announce puts a piece of news there, or in the place of the one with its id.
-	Announce(ctx context.Context, n poller.News) error
+	Announce(ctx context.Context, n record.Event) error
 }
 
 // Links shares the app's few Socket Mode links among all replicas.
@@ -62,17 +63,17 @@ type Links interface {
 type Cards interface {
 	Card(ctx context.Context, account, attack string) (channel, ts string, err error)
 	CardAt(ctx context.Context, account, channel, ts string) (attack string, err error)
-	Shown(ctx context.Context, account, attack string) (shown poller.Shown, ok bool, err error)
-	Changes(ctx context.Context, account string) ([]commands.Change, error)
-	Case(ctx context.Context, account, attack string) (commands.Case, error)
+	Shown(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error)
+	Changes(ctx context.Context, account string) ([]record.Change, error)
+	Case(ctx context.Context, account, attack string) (record.Triage, error)
 	// File is all that is stored about an attack beside the attack itself.
-	File(ctx context.Context, account, attack string) (commands.File, error)
+	File(ctx context.Context, account, attack string) (record.AttackDetails, error)
 	// Evidence is what is kept of an attack that was told; ok tells whether anything is.
-	Evidence(ctx context.Context, account, attack string) (e commands.Evidence, ok bool, err error)
-	Cases(ctx context.Context, account string) (map[string]commands.Case, error)
-	ToRedraw(ctx context.Context, account string) (map[string]commands.Mark, error)
-	Outdated(ctx context.Context, account, attack string, urgency commands.Urgency) error
-	Redrawn(ctx context.Context, account, attack string, mark commands.Mark) error
+	Evidence(ctx context.Context, account, attack string) (e record.Evidence, ok bool, err error)
+	Cases(ctx context.Context, account string) (map[string]record.Triage, error)
+	ToRedraw(ctx context.Context, account string) (map[string]record.RedrawMark, error)
+	Outdated(ctx context.Context, account, attack string, urgency record.Urgency) error
+	Redrawn(ctx context.Context, account, attack string, mark record.RedrawMark) error
 }
 
 // Pace gives out the right to post and to edit, over all replicas. Who keeps something leaves as much for what is more urgent.

@@ -10,8 +10,8 @@ import (
 	"github.com/rivo/uniseg"
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // pieces are what must not be cut in two: what takes several bytes, code points, units of UTF-16, or grows when it is escaped.
@@ -24,10 +24,10 @@ func TestTextsAreCutBetweenCharacters(t *testing.T) {
 	for _, piece := range pieces {
 		for _, limit := range []int{maxLabel, maxNotice, 150, maxDialogText, 2_000, maxText} {
 			for before := limit - 12; before <= limit+1; before++ {
-				text := strings.Repeat("a", before) + strings.Repeat(piece, 40)
+				words := strings.Repeat("a", before) + strings.Repeat(piece, 40)
 				what := fmt.Sprintf("%d times a, then %q, cut to %d", before, piece, limit)
-				requireCut(t, plainText(text, limit).Text, text, limit, limit-20, what)
-				for _, line := range []commands.Text{commands.Say(text), commands.Say(commands.Code(text)), commands.Say("x ", commands.Bold(text))} {
+				requireCut(t, plainText(words, limit).Text, words, limit, limit-20, what)
+				for _, line := range []text.Text{text.New(words), text.New(text.Code(words)), text.New("x ", text.Bold(words))} {
 					markup := fit(line, limit)
 					require.LessOrEqual(t, units(markup), limit, what)
 					requireHarmless(t, markup)
@@ -39,19 +39,19 @@ func TestTextsAreCutBetweenCharacters(t *testing.T) {
 }
 
 // requireCut demands that what is shown is the beginning of what is there, up to the end of a visible character behind the first ones, which are known.
-func requireCut(t *testing.T, shown, text string, limit, first int, what string) {
+func requireCut(t *testing.T, shown, words string, limit, first int, what string) {
 	t.Helper()
 	require.True(t, utf8.ValidString(shown), what)
 	require.LessOrEqual(t, units(shown), limit, what)
 	begun, cut := strings.CutSuffix(shown, "…")
-	whole := commands.Visible(text, 100_000)
+	whole := text.Sanitize(words, 100_000)
 	if !cut {
 		require.Equal(t, whole, shown, what)
 		return
 	}
 	require.GreaterOrEqual(t, units(shown), limit-40, what)
-	for rest := text[first:]; ; {
-		if begun == commands.Visible(text[:len(text)-len(rest)], 100_000) {
+	for rest := words[first:]; ; {
+		if begun == text.Sanitize(words[:len(words)-len(rest)], 100_000) {
 			return
 		}
 		require.NotEmpty(t, rest, what)

@@ -8,31 +8,32 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Card is everything that a card shows.
 type Card struct {
 	Situation  commands.Situation
 	FiguresAt  time.Time // when the attack's figures were read, or found unchanged, on the service's clock; zero: unknown
-	Course     []poller.Point
-	Blind      commands.Spell // in which no figures can be read; zero: they can
-	Found      time.Time      // when it was first found to be told; zero: unknown
-	Late       time.Duration  // how long after that it was told; 0: at once
-	Behind     time.Duration  // how long the card had shown older facts when it was drawn; 0: not for long
-	Quiet      bool           // since Attack.Last
-	Vuln       string         // title of an incident's vulnerability; "": unknown
-	ConsoleURL string         // "": no link
-	Runbook    string         // likewise
-	Mention    string         // the user or user group that the route calls; "": nobody
-	Spared     string         // whom it would call, but nobody was
-	Hushed     bool           // because it was quiet hours
-	CalledAt   time.Time      // when somebody was, before; zero: never
-	Anew       bool           // it took the place of a card that is gone
-	Stuck      bool           // or that stands, and can't be edited any more: then it is posted anew, too
-	Case       commands.Case  // who is on it, and what people said about it
-	Page       PageNow        // whether the route's pager is called
-	Delivery   string         // delivery id, for the metadata
+	Course     []record.HitPoint
+	Blind      record.Outage // in which no figures can be read; zero: they can
+	Found      time.Time     // when it was first found to be told; zero: unknown
+	Late       time.Duration // how long after that it was told; 0: at once
+	Behind     time.Duration // how long the card had shown older facts when it was drawn; 0: not for long
+	Quiet      bool          // since Attack.Last
+	Vuln       string        // title of an incident's vulnerability; "": unknown
+	ConsoleURL string        // "": no link
+	Runbook    string        // likewise
+	Mention    string        // the user or user group that the route calls; "": nobody
+	Spared     string        // whom it would call, but nobody was
+	Hushed     bool          // because it was quiet hours
+	CalledAt   time.Time     // when somebody was, before; zero: never
+	Anew       bool          // it took the place of a card that is gone
+	Stuck      bool          // or that stands, and can't be edited any more: then it is posted anew, too
+	Case       record.Triage // who is on it, and what people said about it
+	Page       PageNow       // whether the route's pager is called
+	Delivery   string        // delivery id, for the metadata
 }
 
 // Message is what is posted.
@@ -50,12 +51,12 @@ func render(c Card) Message {
 	advice := commands.Advise(c.Situation)
 	var maker buttonMaker
 	buttons, without := maker.card(c, advice)
-	first, last, advised, notice := [][]commands.Text{c.headline(), c.figures()}, [][]commands.Text(nil), c.advice, c.notice
+	first, last, advised, notice := [][]text.Text{c.headline(), c.figures()}, [][]text.Text(nil), c.advice, c.notice
 	if c.Situation.Storm != nil {
-		first, last, advised, notice = [][]commands.Text{c.stormHeadline()}, c.stormFacts(), c.stormAdvice, c.stormNotice
+		first, last, advised, notice = [][]text.Text{c.stormHeadline()}, c.stormFacts(), c.stormAdvice, c.stormNotice
 	}
 	first[0] = append(first[0], advice.Shut...)
-	var soFar []commands.Text
+	var soFar []text.Text
 	if line := c.Situation.Standing(); line != nil {
 		soFar = append(soFar, line)
 	}
@@ -71,7 +72,7 @@ func render(c Card) Message {
 }
 
 // paragraphs are blocks of text, one of each that has lines.
-func paragraphs(all [][]commands.Text) (blocks []slack.Block) {
+func paragraphs(all [][]text.Text) (blocks []slack.Block) {
 	for _, lines := range all {
 		if text := paragraph(lines); text != "" {
 			blocks = append(blocks, section(text, nil))
@@ -91,7 +92,7 @@ func written(blocks []slack.Block) (n int) {
 }
 
 // paragraph is lines of a card in Slack's markup.
-func paragraph(lines []commands.Text) string {
+func paragraph(lines []text.Text) string {
 	var markups []string
 	for _, line := range lines {
 		markups = append(markups, fit(line, maxCardLine+unseen(line)))
@@ -100,7 +101,7 @@ func paragraph(lines []commands.Text) string {
 }
 
 // unseen is about how many characters of a line's markup nobody sees.
-func unseen(line commands.Text) int {
+func unseen(line text.Text) int {
 	n := 0
 	for _, s := range line {
 		if !s.Moment().IsZero() {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 var update = flag.Bool("update", false, "write golden files anew")
@@ -42,7 +42,7 @@ func injection() apiclient.Attack {
 func situation(a apiclient.Attack) commands.Situation {
 	account := &commands.Account{Name: "acme", Applications: map[int]commands.Application{4: {Name: "Shop"}}}
 	return commands.Situation{
-		Account: account, ID: commands.AttackID("acme", a.ID), Attack: a, LookedAt: now.Add(-30 * time.Second), Now: now,
+		Account: account, ID: record.AttackID("acme", a.ID), Attack: a, LookedAt: now.Add(-30 * time.Second), Now: now,
 		Policy: commands.Policy{Changes: commands.ChangesOn, Sources: named("our CDN", "192.0.2.0/24")},
 		Rules: []apiclient.Rule{{ID: 1, Type: apiclient.RuleMode, Mode: apiclient.ModeMonitoring, Conditions: []apiclient.Condition{
 			{Type: "equal", Value: "4", Point: []any{"instance"}},
@@ -67,23 +67,23 @@ func attackCard(change func(a *apiclient.Attack)) Card {
 	return c
 }
 
-func anna() commands.Actor {
-	return commands.Actor{ID: "U0ANN", Name: "Anna Weber", Via: commands.ViaButton}
+func anna() record.Actor {
+	return record.Actor{ID: "U0ANN", Name: "Anna Weber", Via: record.ViaButton}
 }
 
-func denied() commands.Change {
-	return commands.Change{
-		ID: "c7k2m9xw4", Account: "acme", Line: commands.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7 everywhere for 4 h",
-		When: "in about 1 min", Actor: anna(), At: now.Add(-2 * time.Minute), Until: now.Add(4 * time.Hour), State: commands.StateDone,
+func denied() record.Change {
+	return record.Change{
+		ID: "c7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7 everywhere for 4 h",
+		When: "in about 1 min", Actor: anna(), At: now.Add(-2 * time.Minute), Until: now.Add(4 * time.Hour), State: record.StateDone,
 	}
 }
 
-func patched() commands.Change {
-	return commands.Change{
-		ID: "c4p8t2rz1", Account: "acme", Line: commands.Line{Name: "patch"}, When: "in minutes to 1 h", Actor: anna(), At: now.Add(-time.Minute),
+func patched() record.Change {
+	return record.Change{
+		ID: "c4p8t2rz1", Account: "acme", Line: record.Line{Name: "patch"}, When: "in minutes to 1 h", Actor: anna(), At: now.Add(-time.Minute),
 		Does:  "Patch exactly POST shop.example.com/login, part post.form_urlencoded.login, SQL injection only for 7 days",
-		Until: now.Add(7 * 24 * time.Hour), State: commands.StateDone,
-		Steps: []commands.Step{{Kind: commands.CreateRule, Rule: &apiclient.Rule{Type: apiclient.RulePatch}, Sent: true, Done: true, ID: 77}},
+		Until: now.Add(7 * 24 * time.Hour), State: record.StateDone,
+		Steps: []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{Type: apiclient.RulePatch}, Sent: true, Done: true, ID: 77}},
 	}
 }
 
@@ -116,17 +116,17 @@ func situations() map[string]Card {
 		c.Quiet, a.First, a.Last, c.Course = true, now.Add(-50*time.Minute), now.Add(-21*time.Minute), hitsOver(now.Add(-50*time.Minute), 0, 40, 200, 700, 1500, 1530, 1530)
 	})
 	edit("course", "incident", func(c *Card) {
-		c.Case, c.Situation.Changes = annasCase(), []commands.Change{denied(), patched()}
+		c.Case, c.Situation.Changes = annasCase(), []record.Change{denied(), patched()}
 		c.Course = hitsOver(now.Add(-6*time.Minute), 0, 60, 300, 900, 1480, 1530)
 	})
 	edit("course-and-ends", "course", func(c *Card) {
 		ended, undone := denied(), patched()
 		ended.At, ended.Until = now.Add(-4*time.Minute), now.Add(-time.Minute)
-		undone.At, undone.State, undone.EndedAt = now.Add(-3*time.Minute), commands.StateUndone, now.Add(-30*time.Second)
-		c.Situation.Changes = []commands.Change{ended, undone}
+		undone.At, undone.State, undone.EndedAt = now.Add(-3*time.Minute), record.StateUndone, now.Add(-30*time.Second)
+		c.Situation.Changes = []record.Change{ended, undone}
 	})
 	edit("blind", "course", func(c *Card) {
-		c.FiguresAt, c.Blind = now.Add(-6*time.Minute), commands.Spell{From: now.Add(-5 * time.Minute), Why: "the service refuses the token"}
+		c.FiguresAt, c.Blind = now.Add(-6*time.Minute), record.Outage{From: now.Add(-5 * time.Minute), Why: "the service refuses the token"}
 		c.Course, c.Situation.Attack.First, c.Situation.Attack.Last = hitsOver(now.Add(-11*time.Minute), 0, 60, 300, 900, 1530), now.Add(-11*time.Minute), now.Add(-7*time.Minute)
 	})
 	edit("drawn-late", "course", func(c *Card) { c.Behind = 3*time.Minute + 20*time.Second })
@@ -143,30 +143,30 @@ func situations() map[string]Card {
 			Apps: []int{apiclient.AllApps}, Reason: "partner *x*", Expires: now.Add(time.Hour)}}
 	})
 	edit("shared-and-locked", "incident", func(c *Card) {
-		c.Situation.Scene = commands.Scene{Locked: now.Add(-time.Minute), Seen: map[netip.Addr]commands.Seen{
+		c.Situation.Scene = record.AccountContext{Locked: now.Add(-time.Minute), Seen: map[netip.Addr]record.SourceActivity{
 			netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}, netip.MustParseAddr("198.51.100.4"): {Attacks: 2, Apps: 1},
 		}}
 	})
 	edit("protected", "incident", func(c *Card) {
-		c.Situation.Policy = c.Situation.Policy.With([]commands.Protected{{Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "branch office", By: anna()}})
+		c.Situation.Policy = c.Situation.Policy.With([]record.Protected{{Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "branch office", By: anna()}})
 	})
 	edit("only-watches", "attack", func(c *Card) {
 		c.Situation.Account = &commands.Account{Name: "acme", Applications: map[int]commands.Application{4: {Name: "Legacy", CannotBlock: true}}}
 	})
 	edit("denied-and-patched", "incident", func(c *Card) {
-		c.Case, c.Situation.Changes = annasCase(), []commands.Change{denied(), patched()}
+		c.Case, c.Situation.Changes = annasCase(), []record.Change{denied(), patched()}
 	})
 	edit("changes-of-every-state", "incident", func(c *Card) { c.Case, c.Situation.Changes = annasCase(), everyState() })
 	edit("noted", "incident", func(c *Card) {
 		c.Case = annasCase()
-		c.Case.Verdict = &commands.Verdict{Is: "false_alarm", By: anna(), At: now.Add(-time.Minute)}
+		c.Case.Verdict = &record.Verdict{Is: "false_alarm", By: anna(), At: now.Add(-time.Minute)}
 		c.Case.Notes = noted("first", "second", "the *third* of <!channel>", strings.Repeat("long ", 100))
 	})
 	edit("pages-later", "incident", func(c *Card) { c.Page.At = now.Add(2 * time.Minute) })
 	edit("paged", "incident", func(c *Card) { c.Page.Taken = now.Add(-time.Minute) })
 	edit("not-paged", "incident", func(c *Card) { c.Page.Fault = "it answers with status 503 <!channel>" })
 	edit("muted", "attack", func(c *Card) {
-		c.Situation.Scene.Mutes = []commands.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
+		c.Situation.Scene.Mutes = []record.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
 	})
 	edit("false-positive", "denied-and-patched", func(c *Card) { c.Situation.Attack.State = "falsepositive" })
 	edit("many-changes", "changes-of-every-state", func(c *Card) { c.Situation.Changes = append(c.Situation.Changes, manyChanges(10)...) })
@@ -175,32 +175,32 @@ func situations() map[string]Card {
 }
 
 // hitsOver is a course that has a point a minute.
-func hitsOver(begin time.Time, hits ...int64) []poller.Point {
-	var course []poller.Point
+func hitsOver(begin time.Time, hits ...int64) []record.HitPoint {
+	var course []record.HitPoint
 	for i, n := range hits {
-		course = append(course, poller.Point{At: begin.Add(time.Duration(i) * time.Minute).Unix(), Hits: n})
+		course = append(course, record.HitPoint{At: begin.Add(time.Duration(i) * time.Minute).Unix(), Hits: n})
 	}
 	return course
 }
 
 // annasCase is what is said when Anna is on it.
-func annasCase() commands.Case {
-	return commands.Case{Owner: &commands.Owner{ID: "U0ANN", Name: "Anna Weber", Since: now.Add(-2 * time.Minute), By: anna()}}
+func annasCase() record.Triage {
+	return record.Triage{Owner: &record.Owner{ID: "U0ANN", Name: "Anna Weber", Since: now.Add(-2 * time.Minute), By: anna()}}
 }
 
-func noted(texts ...string) []commands.Note {
-	var notes []commands.Note
+func noted(texts ...string) []record.Note {
+	var notes []record.Note
 	for i, text := range texts {
-		notes = append(notes, commands.Note{ID: fmt.Sprintf("n%d", i), By: anna(), At: now.Add(time.Duration(i-10) * time.Minute), Text: text})
+		notes = append(notes, record.Note{ID: fmt.Sprintf("n%d", i), By: anna(), At: now.Add(time.Duration(i-10) * time.Minute), Text: text})
 	}
 	return notes
 }
 
-func hostileCase(text string) commands.Case {
-	by := commands.Actor{ID: text, Name: text}
-	return commands.Case{
-		Owner: &commands.Owner{ID: text, Name: text, Since: now, By: by}, Verdict: &commands.Verdict{Is: text, By: by, At: now},
-		Notes: []commands.Note{{ID: text, By: by, At: now, Text: text}, {By: by, At: now, Text: text}, {By: by, At: now, Text: text}},
+func hostileCase(text string) record.Triage {
+	by := record.Actor{ID: text, Name: text}
+	return record.Triage{
+		Owner: &record.Owner{ID: text, Name: text, Since: now, By: by}, Verdict: &record.Verdict{Is: text, By: by, At: now},
+		Notes: []record.Note{{ID: text, By: by, At: now, Text: text}, {By: by, At: now, Text: text}, {By: by, At: now, Text: text}},
 	}
 }
 
@@ -209,16 +209,16 @@ func bruteForce(a *apiclient.Attack) {
 }
 
 // everyState is a change in each state, and one whose time is over.
-func everyState() []commands.Change {
-	var all []commands.Change
-	for i, state := range []commands.State{commands.StateBegun, commands.StateFailed, commands.StateHalf, commands.StateUndone, commands.StateDone} {
+func everyState() []record.Change {
+	var all []record.Change
+	for i, state := range []record.State{record.StateBegun, record.StateFailed, record.StateHalf, record.StateUndone, record.StateDone} {
 		ch := denied()
 		ch.ID, ch.Effect, ch.State, ch.At = fmt.Sprintf("cstate%03d", i), fmt.Sprint("deny ", i), state, now.Add(time.Duration(i-30)*time.Minute)
-		if state == commands.StateFailed || state == commands.StateHalf {
+		if state == record.StateFailed || state == record.StateHalf {
 			ch.Fault = "the service refused it (403)"
 		}
-		if state == commands.StateUndone {
-			by := commands.Actor{Name: "Rob Diaz"}
+		if state == record.StateUndone {
+			by := record.Actor{Name: "Rob Diaz"}
 			ch.EndedBy, ch.EndedAt = &by, now.Add(-time.Minute)
 		}
 		all = append(all, ch)
@@ -227,8 +227,8 @@ func everyState() []commands.Change {
 	return all
 }
 
-func manyChanges(n int) []commands.Change {
-	var all []commands.Change
+func manyChanges(n int) []record.Change {
+	var all []record.Change
 	for i := range n {
 		ch := denied()
 		ch.ID, ch.At = fmt.Sprintf("cforce%03d", i), now.Add(time.Duration(i-20)*time.Minute)
@@ -251,9 +251,9 @@ func hostile(text string) Card {
 	s.Policy.Sources = named(text, "198.51.100.0/24")
 	s.Rules[0].Mode = text
 	s.Entries = []apiclient.IPRule{{List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Apps: []int{0}, Reason: text, Author: text}}
-	for _, state := range []commands.State{commands.StateDone, commands.StateFailed, commands.StateUndone} {
-		s.Changes = append(s.Changes, commands.Change{
-			ID: text, Account: text, Does: text, When: text, Fault: text, Reason: text, Actor: commands.Actor{ID: text, Name: text}, At: now, State: state,
+	for _, state := range []record.State{record.StateDone, record.StateFailed, record.StateUndone} {
+		s.Changes = append(s.Changes, record.Change{
+			ID: text, Account: text, Does: text, When: text, Fault: text, Reason: text, Actor: record.Actor{ID: text, Name: text}, At: now, State: state,
 		})
 	}
 	return c

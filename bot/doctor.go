@@ -10,7 +10,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Examiner asks Slack what `wafbot doctor` wants to know. Of all its methods only PostTest leaves anything behind.
@@ -163,8 +163,8 @@ func (e *Examiner) Groups(ctx context.Context) (map[string]Group, error) {
 
 // PostTest posts a card that says it is a test, and of what. It calls nobody (chat.postMessage).
 func (e *Examiner) PostTest(ctx context.Context, channel, of string) error {
-	line := commands.Say(commands.Bold("Test by wafbot doctor: "), of, " arrives here. Nothing happened, nothing is to be done.")
-	msg := linesMessage([]commands.Text{line}, nil)
+	line := text.New(text.Bold("Test by wafbot doctor: "), of, " arrives here. Nothing happened, nothing is to be done.")
+	msg := linesMessage([]text.Text{line}, nil)
 	if _, _, err := e.api.PostMessageContext(ctx, channel, msg.options()...); err != nil {
 		return fmt.Errorf("post to %s: %w", channel, withoutURL(err))
 	}

@@ -9,13 +9,14 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
 // facts are all that is stored about an attack.
 type facts struct {
-	file   commands.File
-	shown  poller.Shown
+	file   record.AttackDetails
+	shown  record.AttackState
 	posted time.Time // when its card was; zero: it is about to be
 	since  time.Time // since when that is outdated; zero: it isn't known to be
 }
@@ -48,14 +49,14 @@ func lateBy(due, done time.Time, soon time.Duration) time.Duration {
 const vulnTimeout = 2 * time.Second
 
 // doneSince reports whether something was done that was not done before.
-func doneSince(now, before commands.File) bool {
-	same := slices.EqualFunc(now.Changes, before.Changes, func(x, y commands.Change) bool { return x.ID == y.ID && x.State == y.State })
+func doneSince(now, before record.AttackDetails) bool {
+	same := slices.EqualFunc(now.Changes, before.Changes, func(x, y record.Change) bool { return x.ID == y.ID && x.State == y.State })
 	return !same || now.Page != before.Page || !reflect.DeepEqual(now.Case, before.Case) || !reflect.DeepEqual(now.Scene.Mutes, before.Scene.Mutes)
 }
 
 // situation puts together what is decided from about an attack.
-func (b *Bot) situation(a Account, shown poller.Shown, file commands.File) commands.Situation {
-	id := commands.AttackID(a.Name, shown.Attack.ID)
+func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackDetails) commands.Situation {
+	id := record.AttackID(a.Name, shown.Attack.ID)
 	s := commands.Situation{
 		Account: a.Account, Policy: b.cfg.Policy.With(file.Scene.Protected), ID: id, Attack: shown.Attack, Storm: storm(shown.Storm), Known: file.Changes, Effects: file.Effects, Scene: file.Scene, Now: b.cfg.Now(),
 	}
@@ -80,7 +81,7 @@ func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 	_, muted := commands.Muted(f.file.Scene.Mutes, attack, s.Now)
 	c := Card{
 		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Case: f.file.Case,
-		FiguresAt: f.shown.FiguresAt(f.file.Good, muted), Course: f.shown.Course, Blind: f.file.Blind, Found: f.shown.Found, Late: f.late(s.Now), Behind: f.behind(s.Now),
+		FiguresAt: poller.AttackStateFiguresAt(f.shown, f.file.Good, muted), Course: f.shown.Course, Blind: f.file.Blind, Found: f.shown.Found, Late: f.late(s.Now), Behind: f.behind(s.Now),
 		Hushed: f.shown.Hushed, CalledAt: f.shown.CalledAt, Spared: f.shown.Spared,
 		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[attack.Type], b.cfg.Runbooks["*"]),
 	}

@@ -6,12 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 func TestHowLateACardSaysThatItIs(t *testing.T) {
 	t.Parallel()
-	found := poller.Shown{Found: now.Add(-4 * time.Minute)}
+	found := record.AttackState{Found: now.Add(-4 * time.Minute)}
 	for name, tt := range map[string]struct {
 		facts        facts
 		late, behind time.Duration

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -53,7 +53,7 @@ func signal(wake chan<- struct{}) {
 
 // outdate has a card redrawn soon because somebody did something.
 func (b *Bot) outdate(ctx context.Context, account, attack string) error {
-	if err := b.cfg.Memory.Outdated(ctx, account, attack, commands.UrgentActed); err != nil {
+	if err := b.cfg.Memory.Outdated(ctx, account, attack, record.UrgentActed); err != nil {
 		return err
 	}
 	b.Redraw(account)
@@ -61,18 +61,18 @@ func (b *Bot) outdate(ctx context.Context, account, attack string) error {
 }
 
 // urgency is how soon a card shows a piece of news of its attack.
-func urgency(n poller.News) commands.Urgency {
+func urgency(n record.Event) record.Urgency {
 	switch {
 	case n.Storm != nil:
-		return commands.UrgentStorm
-	case n.Attack.Incident() && n.Reason == poller.Grew:
-		return commands.UrgentGrown
+		return record.UrgentStorm
+	case n.Attack.Incident() && n.Reason == record.Grew:
+		return record.UrgentGrown
 	case n.Attack.Incident():
-		return commands.UrgentIncident
-	case n.Reason == poller.Grew:
-		return commands.UrgentFigures
+		return record.UrgentIncident
+	case n.Reason == record.Grew:
+		return record.UrgentFigures
 	}
-	return commands.UrgentState
+	return record.UrgentState
 }
 
 func (d *drawer) run(held, more context.Context) {
@@ -93,7 +93,7 @@ func (d *drawer) run(held, more context.Context) {
 // outdated is a card to be drawn.
 type outdated struct {
 	attack string
-	mark   commands.Mark
+	mark   record.RedrawMark
 	rests  bool // its edit failed a short while ago: others come first
 }
 
@@ -101,9 +101,9 @@ type outdated struct {
 // too few edits, but they are: what is more urgent could take every edit for itself.
 func (o outdated) patience() time.Duration {
 	switch o.mark.Urgency {
-	case commands.UrgentState:
+	case record.UrgentState:
 		return 20 * time.Second
-	case commands.UrgentFigures:
+	case record.UrgentFigures:
 		return time.Minute
 	}
 	return 0
@@ -114,7 +114,7 @@ func (o outdated) compare(other outdated) int {
 	if o.rests != other.rests {
 		return compareBool(o.rests, other.rests)
 	}
-	if x, y := o.mark.Urgency, other.mark.Urgency; x != y && min(x, y) <= commands.UrgentStorm {
+	if x, y := o.mark.Urgency, other.mark.Urgency; x != y && min(x, y) <= record.UrgentStorm {
 		return int(x - y)
 	}
 	return o.mark.Since.Add(o.patience()).Compare(other.mark.Since.Add(other.patience()))
@@ -131,7 +131,7 @@ func (d *drawer) drawOne(ctx context.Context) (wait time.Duration, unless <-chan
 	if wait > 0 {
 		return wait, d.wake
 	}
-	wait, err = d.bot.editSlot(ctx, o.mark.Urgency != commands.UrgentActed)
+	wait, err = d.bot.editSlot(ctx, o.mark.Urgency != record.UrgentActed)
 	if err != nil {
 		d.bot.cfg.Log.Warn("redraw card", "err", err)
 		return redrawAgain, nil
@@ -163,7 +163,7 @@ func (d *drawer) next(ctx context.Context) (o outdated, wait time.Duration, err 
 		if oldest.IsZero() || mark.Since.Before(oldest) {
 			oldest = mark.Since
 		}
-		if early := stormEvery - now.Sub(d.drawn[attack]); early > 0 && mark.Urgency == commands.UrgentStorm {
+		if early := stormEvery - now.Sub(d.drawn[attack]); early > 0 && mark.Urgency == record.UrgentStorm {
 			wait = min(wait, early)
 			continue
 		}
@@ -194,7 +194,7 @@ func (d *drawer) behind() (cards int, since time.Time) {
 
 // draw edits one card (chat.update) and returns how long to wait before the next.
 func (d *drawer) draw(ctx context.Context, o outdated) time.Duration {
-	if o.mark.Urgency == commands.UrgentStorm {
+	if o.mark.Urgency == record.UrgentStorm {
 		d.drawn[o.attack] = d.bot.cfg.Now()
 	}
 	at, err := d.bot.redraw(ctx, d.account, o)
@@ -224,7 +224,7 @@ func (d *drawer) draw(ctx context.Context, o outdated) time.Duration {
 }
 
 // redraw draws a card from the newest facts, and returns where it stands.
-func (b *Bot) redraw(ctx context.Context, account string, o outdated) (at commands.Place, err error) {
+func (b *Bot) redraw(ctx context.Context, account string, o outdated) (at record.Place, err error) {
 	a, ok := b.account(account)
 	if !ok {
 		return at, b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)

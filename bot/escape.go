@@ -8,14 +8,14 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // mrkdwn is a line in Slack's markup, short enough for one text object.
-func mrkdwn(t commands.Text) string { return fit(t, maxText) }
+func mrkdwn(t text.Text) string { return fit(t, maxText) }
 
 // fit is a line in Slack's markup of at most so many characters, escapes included. It is always one line.
-func fit(t commands.Text, most int) string {
+func fit(t text.Text, most int) string {
 	for limit := most; ; limit = limit * 3 / 4 {
 		if out := markup(t, limit); length(out) <= most {
 			return out
@@ -24,7 +24,7 @@ func fit(t commands.Text, most int) string {
 }
 
 // markup writes a line of at most limit visible characters.
-func markup(t commands.Text, limit int) string {
+func markup(t text.Text, limit int) string {
 	w := markupWriter{room: limit}
 	var dated time.Time // the first that was written, which has its day
 	for _, s := range joinPlain(t) {
@@ -56,12 +56,12 @@ func markup(t commands.Text, limit int) string {
 }
 
 // joinPlain makes one of plain pieces that stand side by side: what is harmless in each can format together.
-func joinPlain(t commands.Text) commands.Text {
-	var joined commands.Text
+func joinPlain(t text.Text) text.Text {
+	var joined text.Text
 	for _, s := range t {
 		s = withoutFalseID(s)
 		if anyWord(s.Bold, formats) {
-			s = commands.Span{Plain: s.Bold} // nothing can be bold around code
+			s = text.Span{Plain: s.Bold} // nothing can be bold around code
 		}
 		n := len(joined)
 		if isPlain(s) && n > 0 && isPlain(joined[n-1]) {
@@ -74,19 +74,19 @@ func joinPlain(t commands.Text) commands.Text {
 }
 
 // withoutFalseID makes a plain piece of a user or a channel whose id Slack would not know, as a user of the terminal's, and of what no browser opens.
-func withoutFalseID(s commands.Span) commands.Span {
+func withoutFalseID(s text.Span) text.Span {
 	switch {
 	case s.User != "" && !isID(s.User, "UWS"):
-		return commands.Span{Plain: "@" + s.User}
+		return text.Span{Plain: "@" + s.User}
 	case s.Channel != "" && !isID(s.Channel, "CG"):
-		return commands.Span{Plain: s.Channel}
+		return text.Span{Plain: s.Channel}
 	case s.Link.URL != "" && !strings.HasPrefix(s.Link.URL, "https://") && !strings.HasPrefix(s.Link.URL, "http://"):
-		return commands.Span{Plain: s.Link.Label}
+		return text.Span{Plain: s.Link.Label}
 	}
 	return s
 }
 
-func isPlain(s commands.Span) bool {
+func isPlain(s text.Span) bool {
 	return s.Moment().IsZero() && s.Code == "" && s.Bold == "" && s.User == "" && s.Channel == "" && s.Link.URL == ""
 }
 
@@ -108,7 +108,7 @@ func (w *markupWriter) take(s string) string {
 		w.room = -1
 		return "…"
 	}
-	shown := commands.Visible(s, w.room)
+	shown := text.Sanitize(s, w.room)
 	w.room -= length(shown)
 	if strings.HasSuffix(shown, "…") && !strings.HasSuffix(s, "…") {
 		w.room = -1 // it was cut: nothing follows
@@ -253,9 +253,9 @@ func date(t time.Time, format string) string {
 }
 
 // address is a link that a click opens. In the address the characters by which a link ends are written as an address may have them.
-func address(l commands.Link) string {
+func address(l text.Link) string {
 	url := strings.NewReplacer("<", "%3C", ">", "%3E", "|", "%7C", "&", "&amp;", "\n", "%0A", " ", "%20").Replace(l.URL)
-	return "<" + url + "|" + strings.ReplaceAll(escape(commands.Visible(l.Label, maxLabel)), "|", "/") + ">"
+	return "<" + url + "|" + strings.ReplaceAll(escape(text.Sanitize(l.Label, maxLabel)), "|", "/") + ">"
 }
 
 // isID reports whether a text is an id that begins with one of the letters: of a user (U, W), a user group (S) or a channel (C, G).

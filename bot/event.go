@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // happening is what is needed of an event. It is not slack-go's type: that refuses the whole event for one block it does not know.
@@ -71,7 +73,7 @@ func (b *Bot) event(ctx context.Context, d delivery, body []byte) {
 	if err != nil {
 		b.cfg.Log.Error("take message", "channel", m.Channel, "user", m.User, "err", err)
 		if m.Type == "app_mention" || m.ChannelType == "im" { // else it was hardly for the bot
-			b.reply(b.asked(ctx, d, h), commands.Say("not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again"))
+			b.reply(b.asked(ctx, d, h), text.New("not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again"))
 		}
 		return
 	}
@@ -82,7 +84,7 @@ func (b *Bot) event(ctx context.Context, d delivery, body []byte) {
 		b.take(ctx, b.asked(ctx, d, h), line)
 	case m.Type == "app_mention":
 		// "Don't @wafbot deny that yet" asks for nothing.
-		b.reply(b.asked(ctx, d, h), commands.Say("Did you want something of me? Then begin the message with my name, as ", commands.Code("@wafbot status"), ". Nothing was done"))
+		b.reply(b.asked(ctx, d, h), text.New("Did you want something of me? Then begin the message with my name, as ", text.Code("@wafbot status"), ". Nothing was done"))
 	}
 }
 
@@ -121,7 +123,7 @@ func (b *Bot) asked(ctx context.Context, d delivery, h happening) request {
 		Channel: m.Channel, Thread: m.ThreadTS, names: append(names, d.names...),
 		Invocation: commands.Invocation{
 			ID: fmt.Sprintf("message %s %s", m.Channel, m.TS), At: writtenAt(m.TS, d.at), Account: b.accountIn(m.Channel),
-			Actor: commands.Actor{ID: m.User, Team: m.UserTeam, Name: m.User, Via: commands.ViaMention},
+			Actor: record.Actor{ID: m.User, Team: m.UserTeam, Name: m.User, Via: record.ViaMention},
 		},
 	}
 	if account, attack := b.cardAt(ctx, m.Channel, m.ThreadTS); attack != "" {

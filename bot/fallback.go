@@ -6,7 +6,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 const (
@@ -39,7 +40,7 @@ func (c Card) notice(advice commands.Advice) string {
 	if path == "[multiple]" {
 		path = "several paths"
 	}
-	written := strings.TrimSpace(commands.Visible(a.Method, 10) + " " + commands.Visible(path, maxNotice))
+	written := strings.TrimSpace(text.Sanitize(a.Method, 10) + " " + text.Sanitize(path, maxNotice))
 	var text string
 	for _, b := range brevities {
 		text = fmt.Sprintf("%s: %s on %s. %s %s", c.noticeLead(), typeName(a, b.name), c.appName(b.name), c.noticeSources(advice, b), c.noticeState(b))
@@ -53,7 +54,7 @@ func (c Card) notice(advice commands.Advice) string {
 // noticeLead is what matters most: whether it worked, and whether it gets through.
 func (c Card) noticeLead() string {
 	a := c.Situation.Attack
-	status := commands.Visible(commands.StatusName(a), maxNoticeName)
+	status := text.Sanitize(commands.StatusName(a), maxNoticeName)
 	lead := strings.ToUpper(status)
 	if a.Incident() {
 		lead = "INCIDENT " + status
@@ -74,7 +75,7 @@ func (c Card) noticeState(b brevity) string {
 		state = "Muted."
 	}
 	if c.Case.Owner != nil {
-		state = commands.Visible(c.Case.Owner.Name, b.name) + " is on it."
+		state = text.Sanitize(c.Case.Owner.Name, b.name) + " is on it."
 	}
 	if c.Late > 0 && b.says >= saysShare {
 		state = lateness(c.Late) + " late. " + state
@@ -87,14 +88,14 @@ func (c Card) noticeSources(advice commands.Advice, b brevity) string {
 	a := c.Situation.Attack
 	top, ok := commands.TopSource(a)
 	percent, known := c.topShare()
-	all := a.SourceCount.String() + commands.Plural(a.SourceCount.N, " source")
+	all := a.SourceCount.String() + text.Plural(a.SourceCount.N, " source")
 	switch {
 	case known && len(advice.Suggestions) > 0 && c.tooThin(advice):
 		return fmt.Sprintf("%s, top one %s: one deny won't stop it.", all, commands.Percent(percent))
 	case !ok || !top.IP.IsValid():
 		return fmt.Sprintf("Hits %s, sources %s.", a.Hits, a.SourceCount)
 	}
-	from := commands.Visible(top.IP.String(), maxAddress)
+	from := text.Sanitize(top.IP.String(), maxAddress)
 	if whose, matters := c.whose(top, b.name); whose != "" && (b.says >= saysWhose || matters && b.says >= saysHits) {
 		from += " (" + whose + ")"
 	}
@@ -105,7 +106,7 @@ func (c Card) noticeSources(advice commands.Advice, b brevity) string {
 			from += ", hits " + a.Hits.String()
 		}
 	case b.says >= saysHits:
-		from += " " + commands.Percent(percent) + " of " + a.Hits.String() + commands.Plural(a.Hits.N, " hit")
+		from += " " + commands.Percent(percent) + " of " + a.Hits.String() + text.Plural(a.Hits.N, " hit")
 	case b.says >= saysShare:
 		from += " " + commands.Percent(percent)
 	}
@@ -118,24 +119,24 @@ func (c Card) noticeSources(advice commands.Advice, b brevity) string {
 // whose is whom a source belongs to, which matters before it is denied, or else where it is; "": not known.
 func (c Card) whose(s apiclient.Source, limit int) (whose string, matters bool) {
 	if own, ok := c.Situation.Policy.SourceOf(s.IP); ok {
-		return commands.Visible(own.Name, limit), true
+		return text.Sanitize(own.Name, limit), true
 	}
-	if c.Situation.Scene.Seen[s.IP].Shared() {
+	if commands.SourceActivityShared(c.Situation.Scene.Seen[s.IP]) {
 		return "CDN, proxy?", true
 	}
-	return commands.Visible(s.Country, 3), false
+	return text.Sanitize(s.Country, 3), false
 }
 
 // worseNotice is the notification of a reply that calls people because an attack got worse; what the attacker wrote stands last.
-func worseNotice(a Account, n poller.News) string {
+func worseNotice(a Account, n record.Event) string {
 	lead := "WORSE, " + commands.StatusName(n.Attack)
-	if n.Reason == poller.BecameIncident {
+	if n.Reason == record.BecameIncident {
 		lead = "INCIDENT now, " + commands.StatusName(n.Attack)
 	}
-	what := typeName(n.Attack, 20) + " on " + commands.Visible(a.AppName(n.Attack.App), 20)
+	what := typeName(n.Attack, 20) + " on " + text.Sanitize(a.AppName(n.Attack.App), 20)
 	if s := storm(n.Storm); s != nil {
-		lead, what = "STORM worse, "+s.Blocking(), fmt.Sprintf("%d attacks on %s", s.Gathered, commands.Visible(s.On(a.Account), 20))
+		lead, what = "STORM worse, "+commands.StormBlocking(*s), fmt.Sprintf("%d attacks on %s", s.Gathered, text.Sanitize(commands.StormOn(*s, a.Account), 20))
 		return notification(fmt.Sprintf("%s: %s, %s hits", lead, what, n.Attack.Hits))
 	}
-	return notification(fmt.Sprintf("%s: %s, %s hits, %s%s. %s", lead, what, n.Attack.Hits, n.Attack.SourceCount, commands.Plural(n.Attack.SourceCount.N, " source"), commands.Where(n.Attack)))
+	return notification(fmt.Sprintf("%s: %s, %s hits, %s%s. %s", lead, what, n.Attack.Hits, n.Attack.SourceCount, text.Plural(n.Attack.SourceCount.N, " source"), commands.Where(n.Attack)))
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // stormNotice is the notification of a storm's card, as notice is of an attack's.
@@ -20,17 +22,17 @@ func (c Card) stormNotice(advice commands.Advice) string {
 	case !s.GoesOn():
 		lead = "STORM over"
 	}
-	on := s.On(c.Situation.Account)
+	on := commands.StormOn(s, c.Situation.Account)
 	if len(s.Apps) > 1 {
 		on = fmt.Sprintf("%d apps", len(s.Apps))
 	}
-	when := "in " + commands.HumanDuration(s.Lasted(c.FiguresAt))
+	when := "in " + text.HumanDuration(commands.StormLasted(s, c.FiguresAt))
 	if s.CaughtUp {
 		when = "found"
 	}
-	what := fmt.Sprintf("on %s, %s, %d%s.", commands.Visible(on, maxNoticeName), stormBlocking(s), s.Incidents, commands.Plural(int64(s.Incidents), " incident"))
+	what := fmt.Sprintf("on %s, %s, %d%s.", text.Sanitize(on, maxNoticeName), stormBlocking(s), s.Incidents, text.Plural(int64(s.Incidents), " incident"))
 	if c.Case.Owner != nil {
-		what += " " + commands.Visible(c.Case.Owner.Name, maxNoticeName) + " on it."
+		what += " " + text.Sanitize(c.Case.Owner.Name, maxNoticeName) + " on it."
 	}
 	lead += ": " + apiclient.Known(int64(s.Gathered)).String() + " attacks"
 	cause := c.stormCause(advice)
@@ -48,14 +50,14 @@ func (c Card) stormNotice(advice commands.Advice) string {
 const oneDeny = " One deny helps."
 
 // stormBlocking is how much of a storm gets through, where room is short: of some more it may not be known.
-func stormBlocking(s commands.Storm) string {
+func stormBlocking(s record.Storm) string {
 	through, unknown := s.Status[apiclient.StatusNotBlocked]+s.Status[apiclient.StatusPartly], s.Status[apiclient.StatusUnknown]
 	if through == 0 || unknown == 0 {
-		return strings.Replace(s.Blocking(), "not ", "NOT ", 1)
+		return strings.Replace(commands.StormBlocking(s), "not ", "NOT ", 1)
 	}
 	s.Status = maps.Clone(s.Status)
 	delete(s.Status, apiclient.StatusUnknown)
-	number, words, _ := strings.Cut(s.Blocking(), " not ")
+	number, words, _ := strings.Cut(commands.StormBlocking(s), " not ")
 	return number + "+ NOT " + words
 }
 
@@ -64,7 +66,7 @@ func (c Card) stormCause(advice commands.Advice) string {
 	s := *c.Situation.Storm
 	behind := apiclient.Known(int64(s.Behind))
 	own, isOwn := c.Situation.Policy.SourceOf(s.Source)
-	shared := c.Situation.Scene.Seen[s.Source].Shared()
+	shared := commands.SourceActivityShared(c.Situation.Scene.Seen[s.Source])
 	switch {
 	case !s.Source.IsValid() && s.Place != "":
 		return fmt.Sprintf("No one source, %s go to %s", behind, s.Place)
@@ -73,13 +75,13 @@ func (c Card) stormCause(advice commands.Advice) string {
 	case c.sourceDenied():
 		return fmt.Sprintf("Denied: %s.", s.Source)
 	case isOwn:
-		return fmt.Sprintf("%s = %s is behind %s.", s.Source, commands.Visible(own.Name, maxNoticeName), behind)
+		return fmt.Sprintf("%s = %s is behind %s.", s.Source, text.Sanitize(own.Name, maxNoticeName), behind)
 	case shared:
 		return fmt.Sprintf("%s (CDN, proxy?) is behind %s.", s.Source, behind)
 	}
 	from := ""
 	if s.Country != "" {
-		from = " (" + commands.Visible(s.Country, 3) + ")"
+		from = " (" + text.Sanitize(s.Country, 3) + ")"
 	}
 	text := fmt.Sprintf("%s%s is behind %s.", s.Source, from, behind)
 	if s.GoesOn() && s.Through > 0 && c.Case.Owner == nil && !c.Quiet && denies(advice) {
@@ -90,7 +92,7 @@ func (c Card) stormCause(advice commands.Advice) string {
 
 // sourceDenied reports whether somebody denied what is behind the storm, by its card.
 func (c Card) sourceDenied() bool {
-	return slices.ContainsFunc(c.Situation.Changes, func(ch commands.Change) bool {
+	return slices.ContainsFunc(c.Situation.Changes, func(ch record.Change) bool {
 		return ch.InForce(c.Situation.Now) && ch.Line.Name == "deny" && slices.Contains(ch.Line.Words, c.Situation.Storm.Source.String())
 	})
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // shapes are attacks of many shapes, and what people did about them, as far as a notification tells of it.
@@ -51,7 +51,7 @@ func shapes() map[string]Card {
 	attack("hostile country", func(a *apiclient.Attack) { a.Sources[0].Country = "<!channel>" })
 	attack("own CDN on top", func(a *apiclient.Attack) { a.Sources[0].IP = netip.MustParseAddr("192.0.2.10") })
 	card("likely a proxy", func(c *Card) {
-		c.Situation.Scene.Seen = map[netip.Addr]commands.Seen{netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}}
+		c.Situation.Scene.Seen = map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}}
 	})
 	attack("hits unknown", func(a *apiclient.Attack) { a.Hits = apiclient.Figure{} })
 	attack("no hits", func(a *apiclient.Attack) { a.Hits = known(0) })
@@ -70,19 +70,19 @@ func shapes() map[string]Card {
 		a.Sources[0].IP, a.Type, a.BlockStatus = wide, "mass_assignment_of_attributes_in_json", "Partially Blocked"
 		c.Situation.Account.Applications = map[int]commands.Application{4: {Name: "Customer portal of the northern region"}}
 		c.Situation.Policy.Sources = named("pen test of the northern region", "2001:db8::/32")
-		c.Case.Owner, c.Late, c.Quiet = &commands.Owner{ID: "U0MAX", Name: "Maximiliane von Hohenstaufen-Waiblingen"}, 3*time.Hour, true
+		c.Case.Owner, c.Late, c.Quiet = &record.Owner{ID: "U0MAX", Name: "Maximiliane von Hohenstaufen-Waiblingen"}, 3*time.Hour, true
 	})
 	for name, change := range map[string]func(c *Card){
 		"claimed": func(c *Card) { c.Case = annasCase() }, "quiet": func(c *Card) { c.Quiet = true }, "quiet, claimed": func(c *Card) { c.Case, c.Quiet = annasCase(), true },
 		"told late":  func(c *Card) { c.Late = 4 * time.Minute },
 		"rehearsal":  func(c *Card) { c.Situation.Policy.Changes = commands.ChangesRehearse },
 		"no changes": func(c *Card) { c.Situation.Policy.Changes = commands.ChangesOff },
-		"denied":     func(c *Card) { c.Case, c.Situation.Changes = annasCase(), []commands.Change{denied()} },
+		"denied":     func(c *Card) { c.Case, c.Situation.Changes = annasCase(), []record.Change{denied()} },
 		"muted": func(c *Card) {
 			c.Situation.Attack.VulnID = ""
-			c.Situation.Scene.Mutes = []commands.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
+			c.Situation.Scene.Mutes = []record.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
 		},
-		"owner of odd name": func(c *Card) { c.Case.Owner = &commands.Owner{ID: "U0ODD", Name: "<!channel> *x*"} },
+		"owner of odd name": func(c *Card) { c.Case.Owner = &record.Owner{ID: "U0ODD", Name: "<!channel> *x*"} },
 	} {
 		card(name, change)
 	}
@@ -111,9 +111,9 @@ func TestNotices(t *testing.T) {
 		}
 		require.Regexp(t, `(Unclaimed|Muted|is on it)\.`, plain, name)
 	}
-	for _, reason := range []poller.Reason{poller.BecameIncident, poller.Worsened} {
+	for _, reason := range []record.EventKind{record.BecameIncident, record.Worsened} {
 		for _, name := range []string{"claimed", "all unknown", "everything long", "path \"/long/long/long/long\"", "status \"<!channel>\", incident"} {
-			text := worseNotice(Account{Account: cards[name].Situation.Account}, poller.News{Reason: reason, Attack: cards[name].Situation.Attack})
+			text := worseNotice(Account{Account: cards[name].Situation.Account}, record.Event{Reason: reason, Attack: cards[name].Situation.Attack})
 			fmt.Fprintf(&notices, "%s: %s\n    %s\n", reason, name, text)
 			requireHarmless(t, text)
 			require.LessOrEqual(t, length(text), maxNotice)
@@ -126,5 +126,5 @@ func TestAnAttackOfOneSourceThatGetsWorse(t *testing.T) {
 	t.Parallel()
 	a := injection()
 	a.SourceCount = known(1)
-	require.Contains(t, worseNotice(Account{Account: situation(a).Account}, poller.News{Reason: poller.Worsened, Attack: a}), "1,530 hits, 1 source. POST")
+	require.Contains(t, worseNotice(Account{Account: situation(a).Account}, record.Event{Reason: record.Worsened, Attack: a}), "1,530 hits, 1 source. POST")
 }

@@ -10,6 +10,11 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // What a form is checked with before it is acknowledged: first what it holds, then what the service says. What takes longer is found out when
@@ -41,7 +46,7 @@ func (r *request) inView(id, meta string) {
 
 // openForm opens the form for a line, as far as it is known, in a view of its own or in the place of the view that it was asked for in.
 func (b *Bot) openForm(req request, text string) {
-	b.opens(req, text, func(ctx context.Context, line commands.Line) (slack.ModalViewRequest, error) {
+	b.opens(req, text, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
 		inv := req.Invocation
 		inv.Line = line
 		form, err := b.cfg.Runner.Form(ctx, inv)
@@ -58,7 +63,7 @@ func (b *Bot) openForm(req request, text string) {
 
 // openMore lists what else can be done about an attack.
 func (b *Bot) openMore(req request, text string) {
-	b.opens(req, text, func(ctx context.Context, line commands.Line) (slack.ModalViewRequest, error) {
+	b.opens(req, text, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
 		a, ok := b.account(line.Keys["account"])
 		if !ok || len(line.Words) == 0 {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: no attack in %q", line.String())
@@ -80,13 +85,13 @@ func (b *Bot) openMore(req request, text string) {
 }
 
 // opens shows a view: at once that it is looked for, because what opens it is good for three seconds only, and when it is drawn the view itself.
-func (b *Bot) opens(req request, text string, draw func(ctx context.Context, line commands.Line) (slack.ModalViewRequest, error)) {
-	line, err := commands.Parse(text)
+func (b *Bot) opens(req request, words string, draw func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error)) {
+	line, err := grammar.Parse(words)
 	b.once(req, func(ctx context.Context) {
 		id := req.View
 		if id == "" {
 			var gone bool
-			if id, gone = b.openLooking(ctx, req, text); gone {
+			if id, gone = b.openLooking(ctx, req, words); gone {
 				return
 			}
 		}
@@ -107,7 +112,7 @@ func (b *Bot) opens(req request, text string, draw func(ctx context.Context, lin
 		}
 		b.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", inWords(err))
 		req.View = id // which else says for ever that wafbot looks
-		b.answer(ctx, req, linesMessage([]commands.Text{commands.Say("The form could not be shown. Without a form it is ", commands.Code(text))}, nil))
+		b.answer(ctx, req, linesMessage([]text.Text{text.New("The form could not be shown. Without a form it is ", text.Code(words))}, nil))
 	})
 }
 
@@ -121,14 +126,14 @@ func (b *Bot) updateView(ctx context.Context, id string, v slack.ModalViewReques
 		if err == nil || errorName(err) == "not_found" || try == updateTries {
 			return err
 		}
-		if why, wait := judge(err); why != lost && why != maybe || sleep(ctx, max(wait, time.Second)) != nil {
+		if why, wait := judge(err); why != lost && why != maybe || delay.Sleep(ctx, max(wait, time.Second)) != nil {
 			return err
 		}
 	}
 }
 
 // openLooking opens a view that says that wafbot looks (views.open). gone tells that there is none; then that is said.
-func (b *Bot) openLooking(ctx context.Context, req request, text string) (id string, gone bool) {
+func (b *Bot) openLooking(ctx context.Context, req request, words string) (id string, gone bool) {
 	v, err := renderLooking(req.meta())
 	if err == nil {
 		var opened *slack.ViewResponse
@@ -138,13 +143,13 @@ func (b *Bot) openLooking(ctx context.Context, req request, text string) (id str
 	}
 	if errorName(err) != "exchanged_trigger_id" { // else the same click came twice
 		b.cfg.Log.Warn("open view", "user", req.Invocation.Actor.ID, "err", inWords(err))
-		b.answer(ctx, req, linesMessage([]commands.Text{commands.Say("The form could not be opened in time. Click or type it again; without a form it is ", commands.Code(text))}, nil))
+		b.answer(ctx, req, linesMessage([]text.Text{text.New("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words))}, nil))
 	}
 	return "", true
 }
 
 // askInView shows the question before a change in a view (views.open), where the click is still good for one. It reports whether it is shown.
-func (b *Bot) askInView(ctx context.Context, req request, r *commands.Refusal) bool {
+func (b *Bot) askInView(ctx context.Context, req request, r *refusal.Refusal) bool {
 	if req.Trigger == "" || req.View != "" || b.cfg.Now().Sub(req.Invocation.At) > triggerGood {
 		return false
 	}
@@ -176,7 +181,7 @@ func (b *Bot) submittedInTime(ctx context.Context, p payload, d delivery) *slack
 	case answer := <-taken:
 		return answer
 	case <-late.C:
-		return b.pushed(p.request(d), linesMessage([]commands.Text{perhapsRecorded()}, nil))
+		return b.pushed(p.request(d), linesMessage([]text.Text{perhapsRecorded()}, nil))
 	}
 }
 
@@ -186,16 +191,16 @@ func (b *Bot) submitted(ctx context.Context, p payload, d delivery) *slack.ViewS
 	req := p.request(d)
 	req.View = "" // it closes
 	req.names = append(req.names, "view "+p.View.ID)
-	req.Invocation.Actor.Via = commands.ViaForm
+	req.Invocation.Actor.Via = record.ViaForm
 	var m viewMeta
 	err := json.Unmarshal([]byte(p.View.Meta), &m)
 	if err == nil && m.Line != "" {
-		req.Invocation.Line, err = commands.Parse(m.Line)
+		req.Invocation.Line, err = grammar.Parse(m.Line)
 	}
 	switch {
 	case err != nil, m.Line == "", p.View.CallbackID != viewForm && p.View.CallbackID != viewAnyway:
 		b.cfg.Log.Warn("unknown form", "kind", p.View.CallbackID, "user", req.Invocation.Actor.ID, "err", err)
-		return b.pushed(req, linesMessage([]commands.Text{commands.Say("This form is of another version of wafbot. Nothing was done: close it and open it again")}, nil))
+		return b.pushed(req, linesMessage([]text.Text{text.New("This form is of another version of wafbot. Nothing was done: close it and open it again")}, nil))
 	case p.View.CallbackID == viewAnyway:
 		req.Invocation.Anyway = !outworn(m.Asked, d.at)
 		return b.acceptForm(ctx, req)
@@ -216,7 +221,7 @@ func (b *Bot) checkForm(ctx context.Context, req request, values map[string][]st
 	form, err := b.cfg.Runner.Form(drawing, req.Invocation)
 	if drawing.Err() != nil && err != nil {
 		b.cfg.Log.Warn("read form again", "user", req.Invocation.Actor.ID, "err", err)
-		return b.pushed(req, linesMessage([]commands.Text{commands.Say("Not done: what the form is about could not be looked up in time. Send it again in a moment")}, nil))
+		return b.pushed(req, linesMessage([]text.Text{text.New("Not done: what the form is about could not be looked up in time. Send it again in a moment")}, nil))
 	}
 	if err != nil {
 		return b.pushed(req, b.resultMessage(req, commands.Result{}, err))
@@ -233,12 +238,12 @@ func (b *Bot) checkForm(ctx context.Context, req request, values map[string][]st
 	ask := req.Invocation
 	ask.Ask = true
 	res, err := b.cfg.Runner.Do(looking, ask)
-	var refusal *commands.Refusal
+	var refused *refusal.Refusal
 	switch {
 	case looking.Err() != nil: // whoever carries it out looks himself
-	case errors.As(err, &refusal) && errors.Is(err, commands.ErrAsk):
-		if len(refusal.Plan.Warnings) > 0 {
-			return b.pushAnyway(req, refusal)
+	case errors.As(err, &refused) && errors.Is(err, refusal.ErrAsk):
+		if len(refused.Warnings) > 0 {
+			return b.pushAnyway(req, refused)
 		}
 	case err != nil:
 		return b.wrong(req, form, values, err)
@@ -250,40 +255,40 @@ func (b *Bot) checkForm(ctx context.Context, req request, values map[string][]st
 
 // wrong tells what is wrong with a form at the field that it is about; what is about none, as that Redis is away, above the form.
 func (b *Bot) wrong(req request, form commands.Form, values map[string][]string, err error) *slack.ViewSubmissionResponse {
-	var refusal *commands.Refusal
-	text, _ := commands.ForPeople(req.Invocation, err)
-	about := &commands.Refusal{}
-	if errors.As(err, &refusal) {
-		about = refusal
-		if len(refusal.Brief) > 0 {
-			text = refusal.Brief
+	var refused *refusal.Refusal
+	words, _ := commands.ForPeople(req.Invocation, err)
+	about := &refusal.Refusal{}
+	if errors.As(err, &refused) {
+		about = refused
+		if len(refused.Brief) > 0 {
+			words = refused.Brief
 		}
 	} else {
 		b.resultMessage(req, commands.Result{}, err) // which logs it
 	}
 	field := form.FieldOf(about, values)
 	if _, shown := values[field]; !shown { // or the form was drawn when it had no such field
-		return b.pushed(req, linesMessage([]commands.Text{text}, nil))
+		return b.pushed(req, linesMessage([]text.Text{words}, nil))
 	}
-	return slack.NewErrorsViewSubmissionResponse(map[string]string{field: commands.Visible(text.String(), maxFieldHint)})
+	return slack.NewErrorsViewSubmissionResponse(map[string]string{field: text.Sanitize(words.String(), maxFieldHint)})
 }
 
 // acceptForm writes a form's change down.
 func (b *Bot) acceptForm(ctx context.Context, req request) *slack.ViewSubmissionResponse {
 	if err := b.writeDown(ctx, req); err != nil {
-		return b.pushed(req, linesMessage([]commands.Text{b.notWritten(req, err)}, nil))
+		return b.pushed(req, linesMessage([]text.Text{b.notWritten(req, err)}, nil))
 	}
 	return slack.NewClearViewSubmissionResponse()
 }
 
 // pushAnyway asks above a form.
-func (b *Bot) pushAnyway(req request, r *commands.Refusal) *slack.ViewSubmissionResponse {
+func (b *Bot) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissionResponse {
 	m := req.meta()
 	m.Asked = b.cfg.Now()
 	v, err := renderAnyway(r, m)
-	if text, _ := json.Marshal(v); err != nil || len(text) > maxPushed {
-		tooLong := commands.Say("There is something to ask about before that, and it is too long for it: fill in fewer at a time, or use wafbot's command line. Nothing was done")
-		return b.pushed(req, linesMessage([]commands.Text{tooLong}, nil))
+	if words, _ := json.Marshal(v); err != nil || len(words) > maxPushed {
+		tooLong := text.New("There is something to ask about before that, and it is too long for it: fill in fewer at a time, or use wafbot's command line. Nothing was done")
+		return b.pushed(req, linesMessage([]text.Text{tooLong}, nil))
 	}
 	return slack.NewPushViewSubmissionResponse(&v)
 }

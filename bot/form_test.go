@@ -13,6 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // requireView fails if Slack would refuse the view, or could.
@@ -51,8 +54,8 @@ func goldenView(t *testing.T, name string, v slack.ModalViewRequest) {
 func TestFormOfEveryKindOfField(t *testing.T) {
 	t.Parallel()
 	f := commands.Form{
-		Title: "Deny", Submit: "Deny", Base: commands.Line{Name: "deny"}.With("account", "acme"), Attack: "ak7q2m9xw",
-		Intro: []commands.Text{commands.Say(commands.Code("ak7q2m9xw"), " SQL injection on Shop, last hit ", now)},
+		Title: "Deny", Submit: "Deny", Base: record.Line{Name: "deny"}.With("account", "acme"), Attack: "ak7q2m9xw",
+		Intro: []text.Text{text.New(text.Code("ak7q2m9xw"), " SQL injection on Shop, last hit ", now)},
 		Fields: []commands.Field{
 			{Name: "sources", Label: "Sources", Kind: commands.FieldMany, Values: []string{"203.0.113.7"}, Options: []commands.Option{{Value: "203.0.113.7", Label: "203.0.113.7 FR, 79 %"}, {Value: "198.51.100.4"}}},
 			{Name: "addresses", Label: "Addresses and ranges", Hint: "with spaces between them", Kind: commands.FieldLines, Values: []string{"192.0.2.1\n192.0.2.2"}},
@@ -73,13 +76,13 @@ func TestViewsBesideForms(t *testing.T) {
 	m := viewMeta{Account: "acme", Channel: "C0WAF", Attack: "ak7q2m9xw"}
 	looking, err := renderLooking(m)
 	require.NoError(t, err)
-	asked := &commands.Refusal{
-		Kind: commands.ErrAsk, Text: commands.Say(commands.Bold("Deny 203.0.113.0/24 everywhere for 4 h"), "? Before you do:\n• it is wide\n• until ", now.Add(4*time.Hour)),
-		Line: commands.Line{Name: "deny", Words: []string{"203.0.113.0/24"}}.With("for", "4h").With("account", "acme"),
+	asked := &refusal.Refusal{
+		Kind: refusal.ErrAsk, Text: text.New(text.Bold("Deny 203.0.113.0/24 everywhere for 4 h"), "? Before you do:\n• it is wide\n• until ", now.Add(4*time.Hour)),
+		Line: record.Line{Name: "deny", Words: []string{"203.0.113.0/24"}}.With("for", "4h").With("account", "acme"),
 	}
 	anyway, err := renderAnyway(asked, m)
 	require.NoError(t, err)
-	answer, err := renderAnswer(linesMessage([]commands.Text{commands.Say("Deny 203.0.113.7: accepted by the service")}, nil), m)
+	answer, err := renderAnswer(linesMessage([]text.Text{text.New("Deny 203.0.113.7: accepted by the service")}, nil), m)
 	require.NoError(t, err)
 	for name, v := range map[string]slack.ModalViewRequest{"looking": looking, "anyway": anyway, "answer": answer} {
 		requireView(t, v)

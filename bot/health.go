@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // readiness is what /readyz tells.
@@ -88,8 +88,8 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 	if !state.Ready {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	text, _ := json.Marshal(state) // strings, times and maps of these
-	_, _ = w.Write(append(commands.SeenJSON(text), '\n'))
+	words, _ := json.Marshal(state) // strings, times and maps of these
+	_, _ = w.Write(append(text.SeenJSON(words), '\n'))
 }
 
 // slackTrouble is an error of Slack's for people who run the bot.

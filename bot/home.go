@@ -9,6 +9,8 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // homeOpened draws the Home tab of whoever has just opened it.
@@ -19,7 +21,7 @@ func (b *Bot) homeOpened(d delivery, h happening) {
 	req := request{
 		Home: true, names: d.names,
 		Invocation: commands.Invocation{
-			ID: d.names[0], At: d.at, Actor: commands.Actor{ID: h.Event.User, Name: h.Event.User, Via: commands.ViaMention},
+			ID: d.names[0], At: d.at, Actor: record.Actor{ID: h.Event.User, Name: h.Event.User, Via: record.ViaMention},
 		},
 	}
 	if h.EventID != "" {
@@ -58,13 +60,13 @@ func (b *Bot) publishHome(ctx context.Context, req request, answer []slack.Block
 // home is what a person's Home tab shows, whatever he clicked.
 func (b *Bot) home(ctx context.Context, req request) []slack.Block {
 	inv := req.Invocation
-	inv.Line, inv.Account = commands.Line{Name: "status"}, ""
+	inv.Line, inv.Account = record.Line{Name: "status"}, ""
 	res, err := b.cfg.Runner.Do(ctx, inv)
 	if err == nil && res.Home != nil {
 		return renderHome(*res.Home)
 	}
 	text, ref := commands.ForPeople(inv, err)
-	if errors.Is(err, commands.ErrDenied) {
+	if errors.Is(err, refusal.ErrDenied) {
 		return noRole(inv.Actor.ID, text, b.cfg.Roles)
 	}
 	b.cfg.Log.Error("look for home tab", "reference", ref, "user", inv.Actor.ID, "err", err)

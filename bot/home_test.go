@@ -17,7 +17,10 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // requireHome fails if Slack would refuse the Home tab, or could.
@@ -43,11 +46,11 @@ func requireHome(t testing.TB, blocks []slack.Block) string {
 }
 
 // burning is an attack that goes on.
-func burning(change func(a *apiclient.Attack), owner *commands.Owner) commands.AttackRow {
+func burning(change func(a *apiclient.Attack), owner *record.Owner) commands.AttackRow {
 	a := injection()
 	change(&a)
 	return commands.AttackRow{
-		ID: commands.AttackID("acme", a.ID), Account: "acme", Ongoing: true, Attack: a, Case: commands.Case{Owner: owner}, Card: "https://sandbox.slack.com/archives/C0WAF0001/p1795230000000100",
+		ID: record.AttackID("acme", a.ID), Account: "acme", Ongoing: true, Attack: a, Case: record.Triage{Owner: owner}, Card: "https://sandbox.slack.com/archives/C0WAF0001/p1795230000000100",
 	}
 }
 
@@ -61,21 +64,21 @@ func quietly() commands.Overview {
 func busily() commands.Overview {
 	o := quietly()
 	o.Ongoing = []commands.AttackRow{
-		burning(func(a *apiclient.Attack) { a.VulnID = "812" }, &commands.Owner{ID: "U0ANN", Name: "Anna Weber", Since: now.Add(-4 * time.Minute)}),
+		burning(func(a *apiclient.Attack) { a.VulnID = "812" }, &record.Owner{ID: "U0ANN", Name: "Anna Weber", Since: now.Add(-4 * time.Minute)}),
 		burning(func(a *apiclient.Attack) { a.ID, a.Path = "x:2", "/search" }, nil),
 	}
 	mode := switched()
-	o.InForce = []commands.Change{denied(), patched(), mode}
-	o.Waiting = []commands.Request{waits()}
-	o.Muted = []commands.Mute{{ID: "m4k2p9xw1", Account: "acme", Source: netip.MustParsePrefix("203.0.113.64/27"), Until: now.Add(time.Hour), By: anna()}}
+	o.InForce = []record.Change{denied(), patched(), mode}
+	o.Waiting = []record.ApprovalRequest{waits()}
+	o.Muted = []record.Mute{{ID: "m4k2p9xw1", Account: "acme", Source: netip.MustParsePrefix("203.0.113.64/27"), Until: now.Add(time.Hour), By: anna()}}
 	return o
 }
 
 // waits is a request for a second person.
-func waits() commands.Request {
-	return commands.Request{
-		ID: "r7k2m9xw4", Account: "acme", Line: commands.Line{Name: "deny", Words: []string{"country:FR"}}, Does: "Deny country:FR everywhere for 4 h", Role: commands.Responder,
-		Asker: commands.Actor{ID: "U0ROB", Name: "Rob Diaz"}, At: now.Add(-2 * time.Minute), Until: now.Add(13 * time.Minute), State: commands.RequestWaiting,
+func waits() record.ApprovalRequest {
+	return record.ApprovalRequest{
+		ID: "r7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"country:FR"}}, Does: "Deny country:FR everywhere for 4 h", Role: record.Responder,
+		Asker: record.Actor{ID: "U0ROB", Name: "Rob Diaz"}, At: now.Add(-2 * time.Minute), Until: now.Add(13 * time.Minute), State: record.RequestWaiting,
 	}
 }
 
@@ -83,13 +86,13 @@ func blindly() commands.Overview {
 	o := quietly()
 	o.Account, o.Fault = "globex", "not done: the service doesn't accept wafbot's token"
 	o.Health = &commands.HealthNow{LastGood: now.Add(-20 * time.Minute), Failing: "the service refuses the token", Since: now.Add(-20 * time.Minute)}
-	o.Tied = &commands.Tied{Account: "globex", Since: now.Add(-10 * time.Minute), Lacks: []commands.Power{commands.PowerLists}}
+	o.Tied = &record.PermissionLoss{Account: "globex", Since: now.Add(-10 * time.Minute), Lacks: []record.Permission{record.PowerLists}}
 	return o
 }
 
 func home(change func(h *commands.Home)) commands.Home {
 	h := commands.Home{
-		Accounts: []commands.Overview{quietly()}, Who: anna(), Role: commands.Responder, Policy: commands.Policy{Changes: commands.ChangesOn}, Now: now,
+		Accounts: []commands.Overview{quietly()}, Who: anna(), Role: record.Responder, Policy: commands.Policy{Changes: commands.ChangesOn}, Now: now,
 	}
 	change(&h)
 	return h
@@ -97,21 +100,21 @@ func home(change func(h *commands.Home)) commands.Home {
 
 func homes() map[string][]slack.Block {
 	busy := func(h *commands.Home) { h.Accounts = []commands.Overview{busily()} }
-	ask := renderAsk(&commands.Refusal{
-		Text: commands.Say(commands.Bold("Undo of: Deny 203.0.113.7"), "? Before you do:", "\n• it still knocks"), Line: commands.Line{Name: "undo", Words: []string{"c7k2m9xw4"}},
+	ask := renderAsk(&refusal.Refusal{
+		Text: text.New(text.Bold("Undo of: Deny 203.0.113.7"), "? Before you do:", "\n• it still knocks"), Line: record.Line{Name: "undo", Words: []string{"c7k2m9xw4"}},
 	})
 	roles := commands.Roles{Responders: []string{"U0ROB"}, Admins: []string{"U0ANN", "S0ONCALL"}}
 	return map[string][]slack.Block{
 		"quiet":     renderHome(home(func(*commands.Home) {})),
 		"busy":      renderHome(home(busy)),
-		"viewer":    renderHome(home(func(h *commands.Home) { busy(h); h.Role = commands.Viewer })),
+		"viewer":    renderHome(home(func(h *commands.Home) { busy(h); h.Role = record.Viewer })),
 		"rehearsal": renderHome(home(func(h *commands.Home) { busy(h); h.Policy.Changes = commands.ChangesRehearse })),
 		"one-blind": renderHome(home(func(h *commands.Home) {
-			h.Accounts, h.Trouble = []commands.Overview{busily(), blindly()}, []commands.Text{commands.Say(commands.Bold("Sources: "), "/etc/wafbot/cdn.txt can't be read: what it held last is still guarded")}
+			h.Accounts, h.Trouble = []commands.Overview{busily(), blindly()}, []text.Text{text.New(text.Bold("Sources: "), "/etc/wafbot/cdn.txt can't be read: what it held last is still guarded")}
 		})),
 		"no-memory": renderHome(home(func(h *commands.Home) { h.Accounts[0].NoMemory = true })),
-		"no-role":   noRole("U0EVE", commands.Say("You have no role here"), roles),
-		"unknown":   unknownHome(commands.Say("Something went wrong inside wafbot")),
+		"no-role":   noRole("U0EVE", text.New("You have no role here"), roles),
+		"unknown":   unknownHome(text.New("Something went wrong inside wafbot")),
 		"asked":     numbered(slices.Concat(ask.Blocks, renderHome(home(busy)))),
 	}
 }
@@ -140,14 +143,14 @@ func TestHomeButtons(t *testing.T) {
 	}
 	busy := home(func(h *commands.Home) { h.Accounts = []commands.Overview{busily()} })
 	require.Equal(t, []string{
-		"Refresh: refresh", "I'm on it: claim account=acme attack=" + commands.AttackID("acme", "x:2"), "Approve: approve r7k2m9xw4 account=acme",
+		"Refresh: refresh", "I'm on it: claim account=acme attack=" + record.AttackID("acme", "x:2"), "Approve: approve r7k2m9xw4 account=acme",
 		"Reject: reject r7k2m9xw4 account=acme", "Undo: undo c7k2m9xw4 account=acme", "Undo: undo c4p8t2rz1 account=acme",
 	}, lines(busy), "what somebody is on has no button, and what is overdue is tried by itself")
 	asker := busy
 	asker.Who.ID = "U0ROB"
 	require.NotContains(t, strings.Join(lines(asker), "\n"), "Approve", "nobody approves what he asked for")
 	viewer := busy
-	viewer.Role = commands.Viewer
+	viewer.Role = record.Viewer
 	require.Equal(t, []string{"Refresh: refresh"}, lines(viewer), "no button that would be refused")
 }
 
@@ -183,7 +186,7 @@ func crowd(accounts, each int, text string) commands.Home {
 			}
 			ch := denied()
 			ch.Does, ch.Actor.Name = text, text
-			o.InForce = append(slices.Repeat([]commands.Change{ch}, each), switched())
+			o.InForce = append(slices.Repeat([]record.Change{ch}, each), switched())
 			o.Muted = slices.Repeat(o.Muted, each)
 			o.Health.Failing = text
 			h.Accounts = append(h.Accounts, o)
@@ -195,14 +198,14 @@ func crowd(accounts, each int, text string) commands.Home {
 
 func TestHomeOfAThousandAccounts(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"short", strings.Repeat("a", 10_000), strings.Repeat("* `<!channel>", 1_000), "\u202e\x00"} {
+	for _, words := range []string{"short", strings.Repeat("a", 10_000), strings.Repeat("* `<!channel>", 1_000), "\u202e\x00"} {
 		accounts := 1_000
-		if text != "short" {
+		if words != "short" {
 			accounts = 30
 		}
-		h := crowd(accounts, 3, text)
+		h := crowd(accounts, 3, words)
 		blocks := renderHome(h)
-		answer := linesMessage(slices.Repeat([]commands.Text{commands.Say(strings.Repeat("x", 280))}, 40), nil)
+		answer := linesMessage(slices.Repeat([]text.Text{text.New(strings.Repeat("x", 280))}, 40), nil)
 		requireHome(t, numbered(slices.Concat(answer.Blocks, blocks)))
 		shown := strings.Join(markupOf(t, blocks), "\n")
 		require.Contains(t, shown, "Going on: "+known(int64(3*accounts+1)).String()+" attacks")
@@ -219,31 +222,31 @@ func TestHomeOfAThousandAccounts(t *testing.T) {
 func summaries() map[string]commands.Summary {
 	at := func(o commands.Overview) commands.Summary {
 		return commands.Summary{
-			Overview: o, Since: now.Add(-10 * time.Hour), Now: now, Policy: commands.Policy{Changes: commands.ChangesOn}, Role: commands.Responder, Who: anna(),
+			Overview: o, Since: now.Add(-10 * time.Hour), Now: now, Policy: commands.Policy{Changes: commands.ChangesOn}, Role: record.Responder, Who: anna(),
 		}
 	}
 	busy, quiet, blind := at(busily()), at(quietly()), at(blindly())
 	quiet.Attacks, quiet.Alone = 41, 41
-	rob := commands.Actor{ID: "U0ROB", Name: "Rob Diaz"}
+	rob := record.Actor{ID: "U0ROB", Name: "Rob Diaz"}
 	undone := denied()
-	undone.ID, undone.State, undone.EndedBy, undone.EndedAt = "c1z1z1z1z", commands.StateUndone, &rob, now.Add(-time.Hour)
+	undone.ID, undone.State, undone.EndedBy, undone.EndedAt = "c1z1z1z1z", record.StateUndone, &rob, now.Add(-time.Hour)
 	busy.Incidents, busy.Attacks, busy.Alone = 1, 12, 7
 	busy.Undone = []commands.Undone{{Change: undone, Why: "it was the office"}, {Change: undone}}
 	busy.Others = []apiclient.IPRule{{
 		ID: 9, List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("198.51.100.0/24"), Apps: []int{0}, Author: "soc@example.com", Created: now.Add(-3 * time.Hour), Expires: now.Add(9 * time.Hour),
 	}}
-	busy.Notes = []commands.NoteOn{{Attack: "ak7q2m9xw", Note: commands.Note{By: rob, At: now.Add(-2 * time.Hour), Text: "same botnet as on Monday"}}}
+	busy.Notes = []commands.NoteOn{{Attack: "ak7q2m9xw", Note: record.Note{By: rob, At: now.Add(-2 * time.Hour), Text: "same botnet as on Monday"}}}
 	window := quiet
 	window.Blocked = []commands.BlockWindow{{App: "Shop", From: now.Add(-2 * time.Hour), To: now.Add(-time.Hour)}, {App: "Legacy"}, {App: "Portal", Mode: "off", From: now.Add(-time.Hour)}}
 	blind.Unread = "the service doesn't accept wafbot's token"
-	blind.Blind = []commands.Spell{{From: now.Add(-8 * time.Hour), Until: now.Add(-7 * time.Hour)}, {From: now.Add(-20 * time.Minute), Why: "the service refuses the token"}}
+	blind.Blind = []record.Outage{{From: now.Add(-8 * time.Hour), Until: now.Add(-7 * time.Hour)}, {From: now.Add(-20 * time.Minute), Why: "the service refuses the token"}}
 	lost := quiet
 	lost.NoMemory = true
 	return map[string]commands.Summary{"quiet": quiet, "busy": busy, "block-window": window, "blind": blind, "no-memory": lost}
 }
 
 func summaryMessage(s commands.Summary) Message {
-	var lines []commands.Text
+	var lines []text.Text
 	for _, p := range s.Parts(true) {
 		lines = append(lines, p.Title)
 	}
@@ -274,10 +277,10 @@ func TestSummaryStaysWithinLimits(t *testing.T) {
 		s.Others = slices.Repeat(s.Others, 200)
 		s.Others[0].Reason = text
 		undone := s.InForce[0]
-		undone.EndedBy = &commands.Actor{Name: text}
+		undone.EndedBy = &record.Actor{Name: text}
 		s.Undone = slices.Repeat([]commands.Undone{{Change: undone, Why: text}}, 200)
-		s.Notes = slices.Repeat([]commands.NoteOn{{Attack: text, Note: commands.Note{Text: text, By: commands.Actor{Name: text}}}}, 200)
-		s.Blind = slices.Repeat([]commands.Spell{{Why: text}}, 200)
+		s.Notes = slices.Repeat([]commands.NoteOn{{Attack: text, Note: record.Note{Text: text, By: record.Actor{Name: text}}}}, 200)
+		s.Blind = slices.Repeat([]record.Outage{{Why: text}}, 200)
 		s.Blocked = slices.Repeat([]commands.BlockWindow{{App: text}}, 200)
 		msg := summaryMessage(s)
 		requireFits(t, msg)
@@ -294,18 +297,18 @@ func TestSummaryStaysWithinLimits(t *testing.T) {
 func TestWhoIsToldOfATakeOver(t *testing.T) {
 	t.Parallel()
 	since := now.Add(-time.Minute)
-	owner := func(from string, at time.Time, by commands.Actor) commands.Case {
-		return commands.Case{Owner: &commands.Owner{ID: "U0ANN", Name: "Anna Weber", Since: at, By: by, From: from}}
+	owner := func(from string, at time.Time, by record.Actor) record.Triage {
+		return record.Triage{Owner: &record.Owner{ID: "U0ANN", Name: "Anna Weber", Since: at, By: by, From: from}}
 	}
-	cases := map[string]commands.Case{"a4": owner("", now, anna()), "a5": {}, "a6": owner("U0ROB", now.Add(-time.Hour), anna())}
+	cases := map[string]record.Triage{"a4": owner("", now, anna()), "a5": {}, "a6": owner("U0ROB", now.Add(-time.Hour), anna())}
 	for i := range 7 {
 		cases[fmt.Sprintf("a1%d", i)] = owner("U0ROB", now, anna())
 	}
 	cases["a20"] = owner("cli:root", now, anna())
-	told := func(cases map[string]commands.Case) string {
+	told := func(cases map[string]record.Triage) string {
 		return strings.Join(markupOf(t, linesMessage(takenOver(TakenOver(commands.TakeOver{Account: "acme", To: "U0ANN", Since: since}, "C1"), cases), nil).Blocks), "\n")
 	}
 	require.Equal(t, "*Anna Weber* takes over 9 attacks of *acme*\n<@U0ROB>: no longer yours: `a10`, `a11`, `a12`, `a13`, `a14` and 2 more\n`@cli:root`: no longer yours: `a20`", told(cases))
-	rob := commands.Actor{ID: "U0ROB", Name: "Rob Diaz"}
-	require.Equal(t, "<@U0ANN>: Rob Diaz hands 1 attack of *acme* over to you", told(map[string]commands.Case{"a1": owner("", now, rob)}))
+	rob := record.Actor{ID: "U0ROB", Name: "Rob Diaz"}
+	require.Equal(t, "<@U0ANN>: Rob Diaz hands 1 attack of *acme* over to you", told(map[string]record.Triage{"a1": owner("", now, rob)}))
 }

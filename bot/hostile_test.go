@@ -19,8 +19,12 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/hostiletext"
 	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -36,21 +40,21 @@ func seeds(more ...string) []string {
 func shorter(text string) string { return text[:min(len(text), 4_000)] }
 
 // hostileDrawn is all that is drawn for people, by the function that draws it, where everything that somebody else can write is the text.
-func hostileDrawn(text string) map[string]func() []any {
-	c := hostile(text)
-	attack, say := c.Situation.Attack, commands.Say(text, commands.Bold(text), commands.Code(text))
-	suggestion := commands.Suggestion{Label: text, Title: text, OK: text, Confirm: text, Stops: text, Danger: true, Line: commands.Line{Name: "note", Words: []string{text}}.With("account", "acme")}
-	ask := &commands.Refusal{Kind: commands.ErrAsk, Text: commands.Say(commands.Bold(text), "? Before you do:", "\n• ", say), Line: suggestion.Line}
-	texts, buttons := []commands.Text{say, commands.Say(commands.User(text), commands.Channel(text))}, []commands.Suggestion{suggestion}
-	ch := hostileChange(text)
-	news := poller.News{ID: text, Account: "acme", Attack: attack, Mention: text, Fault: text, Recall: &poller.RecallFacts{Unknown: []string{text}, Unread: []string{text}}, At: now}
+func hostileDrawn(words string) map[string]func() []any {
+	c := hostile(words)
+	attack, say := c.Situation.Attack, text.New(words, text.Bold(words), text.Code(words))
+	suggestion := commands.Suggestion{Label: words, Title: words, OK: words, Confirm: words, Stops: words, Danger: true, Line: record.Line{Name: "note", Words: []string{words}}.With("account", "acme")}
+	ask := &refusal.Refusal{Kind: refusal.ErrAsk, Text: text.New(text.Bold(words), "? Before you do:", "\n• ", say), Line: suggestion.Line}
+	texts, buttons := []text.Text{say, text.New(text.User(words), text.Channel(words))}, []commands.Suggestion{suggestion}
+	ch := hostileChange(words)
+	news := record.Event{ID: words, Account: "acme", Attack: attack, Mention: words, Fault: words, Recall: &record.RebuildFacts{Unknown: []string{words}, Unread: []string{words}}, At: now}
 	b := &Bot{}
 	return map[string]func() []any{
-		"render": func() []any { return []any{render(c), render(hostileStorm(text))} },
+		"render": func() []any { return []any{render(c), render(hostileStorm(words))} },
 		"renderMore": func() []any {
 			return drawn(renderMore(commands.AttackLine(c.Situation.Account, attack, now), append(commands.More(c.Situation), suggestion), viewMeta{Account: "acme"}))
 		},
-		"renderForm":    func() []any { return drawn(renderForm(hostileForm(text), viewMeta{})) },
+		"renderForm":    func() []any { return drawn(renderForm(hostileForm(words), viewMeta{})) },
 		"renderAnyway":  func() []any { return drawn(renderAnyway(ask, viewMeta{})) },
 		"renderLooking": func() []any { return drawn(renderLooking(viewMeta{Account: "acme"})) },
 		"renderAnswer":  func() []any { return drawn(renderAnswer(linesMessage(texts, buttons), viewMeta{})) },
@@ -62,58 +66,60 @@ func hostileDrawn(text string) map[string]func() []any {
 			return []any{documentMessage(commands.Result{Lines: texts, Document: say.Markdown(time.UTC)}, buttons)}
 		},
 		"partsMessage": func() []any {
-			return []any{partsMessage(commands.Result{Lines: texts, Parts: []commands.Part{{Title: say, Rows: []commands.Row{{Text: say, Do: buttons}}, More: say, Do: buttons}}}), summaryMessage(hostileSummary(text))}
+			return []any{partsMessage(commands.Result{Lines: texts, Parts: []commands.Part{{Title: say, Rows: []commands.Row{{Text: say, Do: buttons}}, More: say, Do: buttons}}}), summaryMessage(hostileSummary(words))}
 		},
 		"resultMessage": func() []any {
 			return []any{
 				b.resultMessage(request{}, commands.Result{Lines: texts, Next: &suggestion.Line}, nil), b.resultMessage(request{}, commands.Result{}, ask),
-				b.resultMessage(request{}, commands.Result{}, &commands.Refusal{Kind: commands.ErrGuarded, Text: say}),
+				b.resultMessage(request{}, commands.Result{}, &refusal.Refusal{Kind: refusal.ErrGuarded, Text: say}),
 			}
 		},
 		"renderHome": func() []any {
-			return []any{renderHome(crowd(2, 1, text)), numbered(slices.Concat(renderAsk(ask).Blocks, renderHome(crowd(1, 1, text))))}
+			return []any{renderHome(crowd(2, 1, words)), numbered(slices.Concat(renderAsk(ask).Blocks, renderHome(crowd(1, 1, words))))}
 		},
 		"noRole": func() []any {
-			return []any{noRole(text, say, commands.Roles{Viewers: []string{text}, Responders: []string{"*"}})}
+			return []any{noRole(words, say, commands.Roles{Viewers: []string{words}, Responders: []string{"*"}})}
 		},
 		"unknownHome": func() []any { return []any{unknownHome(say)} },
 		"requestMessage": func() []any {
-			return hostileRequests(text, func(q commands.Request) Message { return requestMessage(q, wayOut(), now.Add(5*time.Minute)) })
+			return hostileRequests(words, func(q record.ApprovalRequest) Message { return requestMessage(q, wayOut(), now.Add(5*time.Minute)) })
 		},
 		"decidedMessage": func() []any {
-			return hostileRequests(text, func(q commands.Request) Message { return decidedMessage(q, wayOut(), now) })
+			return hostileRequests(words, func(q record.ApprovalRequest) Message { return decidedMessage(q, wayOut(), now) })
 		},
 		"blindMessage": func() []any {
-			return []any{blindMessage(acme(), poller.BlindFacts{Spell: poller.Spell{Since: now, Why: text}, Mend: text})}
+			return []any{blindMessage(acme(), record.UnreachableFacts{Outage: record.Outage{From: now, Why: words}, Mend: words})}
 		},
 		"gapMessage": func() []any {
-			return []any{gapMessage(acme(), poller.GapFacts{To: now, Why: text, Began: slices.Repeat([]apiclient.Attack{attack}, 20), BeganCount: 30, Over: []apiclient.Attack{attack}, OverCount: 30}, now)}
+			return []any{gapMessage(acme(), record.GapFacts{To: now, Why: words, Began: slices.Repeat([]apiclient.Attack{attack}, 20), BeganCount: 30, Over: []apiclient.Attack{attack}, OverCount: 30}, now)}
 		},
-		"tiedMessage":   func() []any { return []any{tiedMessage(acme(), hostileTied(text), manyChanges(5), now)} },
-		"untiedMessage": func() []any { return []any{untiedMessage(acme(), hostileTied(text))} },
+		"tiedMessage":   func() []any { return []any{tiedMessage(acme(), hostileTied(words), manyChanges(5), now)} },
+		"untiedMessage": func() []any { return []any{untiedMessage(acme(), hostileTied(words))} },
 		"pagerAway": func() []any {
-			return []any{pagerAway(poller.NewPagerAway("acme", "C1", "p1", text, text)), pagerAway(news)}
+			return []any{pagerAway(poller.NewPagerAway("acme", "C1", "p1", words, words)), pagerAway(news)}
 		},
-		"drillMessage":   func() []any { return hostileDrills(text) },
-		"endsMessage":    func() []any { return []any{endsMessage(ch, text, text, now), endsMessage(ch, text, text, ch.Until)} },
-		"effectMessage":  func() []any { return []any{effectMessage(hostileEffect(text), ch, []string{text})} },
-		"overdueMessage": func() []any { return []any{overdueMessage(acme(), ch, text, now)} },
+		"drillMessage": func() []any { return hostileDrills(words) },
+		"endsMessage": func() []any {
+			return []any{endsMessage(ch, words, words, now), endsMessage(ch, words, words, ch.Until)}
+		},
+		"effectMessage":  func() []any { return []any{effectMessage(hostileEffect(words), ch, []string{words})} },
+		"overdueMessage": func() []any { return []any{overdueMessage(acme(), ch, words, now)} },
 		"changeCall":     func() []any { return []any{changeCall(nil, ch, news, buttons).Message} },
-		"newsCall":       func() []any { return []any{newsCall(news, linesMessage(texts, buttons), text).Message} },
+		"newsCall":       func() []any { return []any{newsCall(news, linesMessage(texts, buttons), words).Message} },
 		"moved": func() []any {
-			line := elsewhere(acme(), text, poller.Shown{Attack: attack}, commands.Place{Channel: "C1", TS: "1.1"}, "https://acme.slack.com/archives/C1/p11")
-			return []any{moved(acme(), text, line)}
+			line := elsewhere(acme(), words, record.AttackState{Attack: attack}, record.Place{Channel: "C1", TS: "1.1"}, "https://acme.slack.com/archives/C1/p11")
+			return []any{moved(acme(), words, line)}
 		},
 		"outOfDate": func() []any { return []any{outOfDate(texts[0])} },
 		"courseMessage": func() []any {
-			return []any{courseMessage(c.Situation, nil, commands.Evidence{}, true), courseMessage(c.Situation, nil, commands.Evidence{}, false)}
+			return []any{courseMessage(c.Situation, nil, record.Evidence{}, true), courseMessage(c.Situation, nil, record.Evidence{}, false)}
 		},
 		"firstStart": func() []any { return []any{b.firstStart(acme(), news, roleText(b.cfg.Roles, byMention))} },
 		"worse": func() []any {
-			return []any{worse(acme(), news), worse(acme(), poller.News{Attack: attack, Reason: poller.BecameIncident, Mention: text, At: now})}
+			return []any{worse(acme(), news), worse(acme(), record.Event{Attack: attack, Reason: record.BecameIncident, Mention: words, At: now})}
 		},
 		"emptied": func() []any {
-			return []any{emptied(news), emptied(poller.News{Account: "acme", Recall: &poller.RecallFacts{Blind: true}})}
+			return []any{emptied(news), emptied(record.Event{Account: "acme", Recall: &record.RebuildFacts{Blind: true}})}
 		},
 	}
 }
@@ -227,7 +233,7 @@ func requireHarmlessKind(t *testing.T, one any, what string) {
 	for _, button := range buttonsOf(blocks) {
 		kind, _, _ := strings.Cut(button.ActionID, ":")
 		if slices.Contains([]string{actionDo, actionAnyway, actionForm, actionMore}, kind) {
-			line, err := commands.Parse(button.Value)
+			line, err := grammar.Parse(button.Value)
 			require.NoError(t, err, what)
 			require.Equal(t, button.Value, line.String(), "what a button says is what runs: "+what)
 		}
@@ -242,7 +248,7 @@ func TestHostileTextIsNotLost(t *testing.T) {
 		return strings.Join(strings.Fields(strings.NewReplacer("`", "", "'", "", "*", "").Replace(s)), "")
 	}
 	for _, sample := range hostiletext.Samples() {
-		want, all := []rune(bare(commands.Visible(sample.Text, 60))), hostileDrawn(shorter(sample.Text))
+		want, all := []rune(bare(text.Sanitize(sample.Text, 60))), hostileDrawn(shorter(sample.Text))
 		for _, name := range []string{"render", "linesMessage", "renderAsk", "requestMessage", "tiedMessage", "overdueMessage"} {
 			shown := bare(html.UnescapeString(strings.Join(markupOf(t, all[name]()[0].(Message).Blocks), "\n")))
 			require.Contains(t, shown, string(want[:min(len(want), 20)]), "%s of %.80q", name, sample.Text)
@@ -250,40 +256,40 @@ func TestHostileTextIsNotLost(t *testing.T) {
 	}
 }
 
-func hostileForm(text string) commands.Form {
+func hostileForm(words string) commands.Form {
 	return commands.Form{
-		Title: "Close", Submit: "Close", Intro: []commands.Text{commands.Say(text, commands.Code(text))}, Attack: text, Base: commands.Line{Name: "close"}.With("account", text),
+		Title: "Close", Submit: "Close", Intro: []text.Text{text.New(words, text.Code(words))}, Attack: words, Base: record.Line{Name: "close"}.With("account", words),
 		Fields: []commands.Field{
-			{Name: "place", Label: "Place", Values: []string{text}}, {Name: "why", Label: "Why", Hint: text, Kind: commands.FieldLines, Values: []string{text, text}},
-			{Name: "app", Label: text, Kind: commands.FieldOne, Values: []string{"4"}, Options: []commands.Option{{Value: "4", Label: text}, {Value: "7"}}},
-			{Name: "sources", Label: "Sources", Kind: commands.FieldMany, Values: []string{"4"}, Options: []commands.Option{{Value: "4", Label: text, Group: text}, {Value: "7", Group: text}}},
-			{Name: "to", Label: "To", Kind: commands.FieldUser, Values: []string{text}},
+			{Name: "place", Label: "Place", Values: []string{words}}, {Name: "why", Label: "Why", Hint: words, Kind: commands.FieldLines, Values: []string{words, words}},
+			{Name: "app", Label: words, Kind: commands.FieldOne, Values: []string{"4"}, Options: []commands.Option{{Value: "4", Label: words}, {Value: "7"}}},
+			{Name: "sources", Label: "Sources", Kind: commands.FieldMany, Values: []string{"4"}, Options: []commands.Option{{Value: "4", Label: words, Group: words}, {Value: "7", Group: words}}},
+			{Name: "to", Label: "To", Kind: commands.FieldUser, Values: []string{words}},
 		},
 	}
 }
 
-func hostileChange(text string) commands.Change {
+func hostileChange(text string) record.Change {
 	ch := switched()
 	ch.Does, ch.Reason, ch.Fault, ch.Actor.Name, ch.When = text, text, text, text, text
-	ch.Late = &commands.Late{Due: ch.Until, Why: text}
+	ch.Late = &record.Late{Due: ch.Until, Why: text}
 	return ch
 }
 
-func hostileRequests(text string, draw func(q commands.Request) Message) (all []any) {
+func hostileRequests(text string, draw func(q record.ApprovalRequest) Message) (all []any) {
 	q := waiting()
 	q.Does, q.Reason, q.Asker.Name, q.Line.Words, q.Why, q.Fault = text, text, text, []string{text}, text, text
-	q.Reach, q.Warnings, q.Needs = slices.Repeat([]string{text}, 12), slices.Repeat([]string{text}, 12), slices.Repeat([]commands.Second{{Why: text}}, 12)
-	for _, q.State = range []commands.RequestState{commands.RequestWaiting, commands.RequestApproved, commands.RequestRejected, commands.RequestClosed, commands.RequestExpired, commands.RequestAlone} {
+	q.Reach, q.Warnings, q.Needs = slices.Repeat([]string{text}, 12), slices.Repeat([]string{text}, 12), slices.Repeat([]record.ApprovalReason{{Why: text}}, 12)
+	for _, q.State = range []record.RequestState{record.RequestWaiting, record.RequestApproved, record.RequestRejected, record.RequestClosed, record.RequestExpired, record.RequestAlone} {
 		q.Outcome = map[bool]string{true: "failed"}[len(all)%2 == 1]
 		all = append(all, draw(q))
 	}
 	return all
 }
 
-func hostileTied(text string) commands.Tied {
-	steps := []commands.Step{{Kind: commands.AddEntry, Entry: &apiclient.IPRule{Reason: text}}, {Kind: commands.CreateRule, Rule: &apiclient.Rule{Type: text, Regex: text}}}
-	refused := commands.Refused{Does: text, Line: commands.Line{Name: "deny", Words: []string{text}}, By: commands.Actor{Name: text}, Steps: slices.Repeat(steps, 10)}
-	return commands.Tied{Account: "acme", Since: now, Lacks: []commands.Power{commands.PowerLists, commands.PowerModes, commands.PowerRules}, Refused: slices.Repeat([]commands.Refused{refused}, 5)}
+func hostileTied(text string) record.PermissionLoss {
+	steps := []record.Step{{Kind: record.AddEntry, Entry: &apiclient.IPRule{Reason: text}}, {Kind: record.CreateRule, Rule: &apiclient.Rule{Type: text, Regex: text}}}
+	refused := record.RefusedChange{Does: text, Line: record.Line{Name: "deny", Words: []string{text}}, By: record.Actor{Name: text}, Steps: slices.Repeat(steps, 10)}
+	return record.PermissionLoss{Account: "acme", Since: now, Lacks: []record.Permission{record.PowerLists, record.PowerModes, record.PowerRules}, Refused: slices.Repeat([]record.RefusedChange{refused}, 5)}
 }
 
 func hostileDrills(text string) (all []any) {
@@ -292,7 +298,7 @@ func hostileDrills(text string) (all []any) {
 		if d.Claim != nil {
 			d.Claim.By.Name = text
 		}
-		all = append(all, drillMessage(acme(), d), linesMessage(d.Report(), nil))
+		all = append(all, drillMessage(acme(), d), linesMessage(commands.DrillReport(d), nil))
 	}
 	return all
 }
@@ -303,10 +309,10 @@ func hostileSummary(text string) commands.Summary {
 	s.Others = slices.Repeat(s.Others, 5)
 	s.Others[0].Reason, s.Others[0].Author = text, text
 	undone := s.InForce[0]
-	undone.EndedBy = &commands.Actor{Name: text}
+	undone.EndedBy = &record.Actor{Name: text}
 	s.Undone = slices.Repeat([]commands.Undone{{Change: undone, Why: text}}, 5)
-	s.Notes = slices.Repeat([]commands.NoteOn{{Attack: text, Note: commands.Note{Text: text, By: commands.Actor{Name: text}}}}, 5)
-	s.Blind = slices.Repeat([]commands.Spell{{Why: text}}, 5)
+	s.Notes = slices.Repeat([]commands.NoteOn{{Attack: text, Note: record.Note{Text: text, By: record.Actor{Name: text}}}}, 5)
+	s.Blind = slices.Repeat([]record.Outage{{Why: text}}, 5)
 	s.Blocked = slices.Repeat([]commands.BlockWindow{{App: text}}, 5)
 	return s
 }

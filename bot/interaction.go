@@ -10,6 +10,8 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // payload is what is needed of an interaction. It is not slack-go's type: that refuses a whole click for one block it does not know.
@@ -85,7 +87,7 @@ func (b *Bot) click(ctx context.Context, p payload, d delivery) {
 		b.openMore(req, action.Value)
 	case actionLeave:
 		req.Ephemeral = true // the question goes
-		b.reply(req, commands.Say("Left as it is. Nothing was done"))
+		b.reply(req, text.New("Left as it is. Nothing was done"))
 	case actionRefresh:
 		b.refreshHome(req)
 	case actionLink: // the client has opened the address already
@@ -110,7 +112,7 @@ func (p payload) request(d delivery) request {
 		Channel: channel, MessageTS: p.Container.MessageTS, Thread: p.Container.ThreadTS, Ephemeral: p.Container.IsEphemeral, ResponseURL: p.ResponseURL,
 		Home:       p.View.Type == "home",
 		names:      d.names,
-		Invocation: commands.Invocation{ID: d.names[0], At: d.at, Actor: commands.Actor{ID: p.User.ID, Team: team, Name: name, Via: commands.ViaButton}},
+		Invocation: commands.Invocation{ID: d.names[0], At: d.at, Actor: record.Actor{ID: p.User.ID, Team: team, Name: name, Via: record.ViaButton}},
 		Trigger:    p.Trigger,
 	}
 	if len(p.Actions) > 0 {
@@ -134,6 +136,6 @@ func momentOf(ts string) time.Time {
 // outdated answers a button that this version doesn't know: they stay on old messages for ever.
 func (b *Bot) outdated(req request, action string) {
 	b.cfg.Log.Warn("unknown action", "action", action, "user", req.Invocation.Actor.ID)
-	b.reply(req, commands.Say("This message is outdated: its button does nothing any more. ", commands.Code(b.cfg.Command+" status"), " shows what is going on, ",
-		commands.Code(b.cfg.Command+" help"), " what can be typed"))
+	b.reply(req, text.New("This message is outdated: its button does nothing any more. ", text.Code(b.cfg.Command+" status"), " shows what is going on, ",
+		text.Code(b.cfg.Command+" help"), " what can be typed"))
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Slack's limits, in characters as length counts them; where Slack doesn't say how it counts, with a margin.
@@ -28,7 +28,7 @@ const (
 
 // plainText is text in which Slack reads nothing but characters. It is never empty, which Slack would refuse.
 func plainText(s string, limit int) *slack.TextBlockObject {
-	return slack.NewTextBlockObject(slack.PlainTextType, cmp.Or(commands.Visible(s, limit), "…"), false, false)
+	return slack.NewTextBlockObject(slack.PlainTextType, cmp.Or(text.Sanitize(s, limit), "…"), false, false)
 }
 
 // markupText is text in Slack's markup. It is verbatim, so that Slack makes no links and mentions of what looks like one.
@@ -65,4 +65,4 @@ func weight(buttons ...*slack.ButtonBlockElement) int {
 }
 
 // length is counted as strictly as Slack might.
-func length(s string) int { return commands.Length(s) }
+func length(s string) int { return text.Length(s) }

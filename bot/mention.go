@@ -3,13 +3,12 @@ package bot
 import (
 	"strings"
 
-	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // whom is who a reply about an attack mentions: only who is on it, if that is somebody in Slack, else whom its route calls; "": nobody, as in
 // quiet hours, or when somebody was called a short while ago.
-func whom(owner *commands.Owner, n poller.News) string {
+func whom(owner *record.Owner, n record.Event) string {
 	switch {
 	case n.Hushed:
 		return ""

@@ -7,7 +7,8 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -40,13 +41,13 @@ func bounded(kind string, payload map[string]any) slack.SlackMetadata {
 // attackMeta is what was told of an attack; the card's own metadata adds to it.
 func attackMeta(account, id string, a apiclient.Attack) map[string]any {
 	payload := map[string]any{
-		"version": "1", "account": commands.Visible(account, maxMeta), "attack": commands.Visible(id, maxMeta), "kind": "attack", "status": string(a.Status()),
+		"version": "1", "account": text.Sanitize(account, maxMeta), "attack": text.Sanitize(id, maxMeta), "kind": "attack", "status": string(a.Status()),
 		"attackid": a.ID,
 	}
 	if a.Incident() {
 		payload["kind"] = "incident"
 	}
-	if commands.IsStorm(a.ID) {
+	if record.IsStorm(a.ID) {
 		payload["kind"] = "storm"
 	}
 	if a.Hits.Known {
@@ -58,9 +59,9 @@ func attackMeta(account, id string, a apiclient.Attack) map[string]any {
 // metadata is what a card's message carries, so that it can be found and its state read back after the memory was lost.
 func (c Card) metadata() slack.SlackMetadata {
 	payload := attackMeta(c.Situation.Account.Name, c.Situation.ID, c.Situation.Attack)
-	payload["quiet"], payload["delivery"] = c.Quiet, commands.Visible(c.Delivery, maxMeta)
+	payload["quiet"], payload["delivery"] = c.Quiet, text.Sanitize(c.Delivery, maxMeta)
 	if c.Mention != "" {
-		payload["mention"] = commands.Visible(c.Mention, maxMeta)
+		payload["mention"] = text.Sanitize(c.Mention, maxMeta)
 	}
 	return bounded(metaCard, payload)
 }
@@ -76,5 +77,5 @@ func attackTold(account string, payload map[string]any) (id string, f poller.Car
 		Mention: text("mention"),
 	}
 	// The short id is a hash of the other: one that was cut or altered on its way isn't taken for another attack's.
-	return id, f, f.AttackID != "" && id == commands.AttackID(account, f.AttackID)
+	return id, f, f.AttackID != "" && id == record.AttackID(account, f.AttackID)
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // The methods by which Slack takes messages.
@@ -80,7 +80,7 @@ func toTypeFor(command string, b *slack.ButtonBlockElement) []string {
 	}
 	switch kind, _, _ := strings.Cut(b.ActionID, ":"); kind {
 	case actionDo, actionForm, actionAnyway, actionMore:
-		return []string{mrkdwn(commands.Say(commands.Visible(b.Text.Text, maxLabel), ": ", commands.Code(command+" "+b.Value)))}
+		return []string{mrkdwn(text.New(text.Sanitize(b.Text.Text, maxLabel), ": ", text.Code(command+" "+b.Value)))}
 	}
 	return nil
 }

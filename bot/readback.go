@@ -8,6 +8,8 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -37,7 +39,7 @@ type FoundCard struct {
 
 // FoundChange is a change and where it was told.
 type FoundChange struct {
-	commands.Change
+	record.Change
 	Channel string
 	ts      string
 }
@@ -87,7 +89,7 @@ func (b *Bot) ReadBack(ctx context.Context, back Back) (Found, error) {
 // persist asks Slack until it answers, waiting as long as it says and longer each time. An error is one that no waiting mends, or the context's.
 func (b *Bot) persist(ctx context.Context, ask func() error) error {
 	const most = time.Minute
-	for pause := time.Second; ; pause = min(2*pause, most) {
+	for try := 0; ; try++ {
 		err := ask()
 		if err == nil || errorName(err) == "missing_scope" {
 			return err
@@ -96,8 +98,9 @@ func (b *Bot) persist(ctx context.Context, ask func() error) error {
 		if v == nowhere || v == tooBig || ctx.Err() != nil {
 			return err
 		}
-		b.cfg.Log.Warn("read back from slack", "err", err, "again_in", max(wait, pause))
-		if err := sleep(ctx, max(wait, pause)); err != nil {
+		wait = max(wait, delay.Backoff(try, time.Second, most))
+		b.cfg.Log.Warn("read back from slack", "err", err, "again_in", wait)
+		if err := delay.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}
@@ -226,7 +229,7 @@ func (r *reader) takeChange(p post) {
 // findWorse adds to each card what the replies under it told.
 func (r *reader) findWorse() {
 	for _, reply := range r.worse {
-		id := commands.AttackID(r.Account, reply.AttackID)
+		id := record.AttackID(r.Account, reply.AttackID)
 		if card, ok := r.found.Cards[id]; ok {
 			card.CardFacts = card.Worse(reply.CardFacts)
 			r.found.Cards[id] = card

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -115,7 +116,7 @@ func cardMeta(change ...func(c *Card)) map[string]any {
 func attackOnly(c *Card) { c.Situation.Attack.VulnID = "" }
 
 var (
-	cardID   = commands.AttackID("acme", injection().ID)
+	cardID   = record.AttackID("acme", injection().ID)
 	cardTold = poller.CardFacts{
 		AttackID: injection().ID, Incident: true, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C1", Mention: "S0ONCALL",
 	}
@@ -124,7 +125,7 @@ var (
 func TestReadBack(t *testing.T) {
 	t.Parallel()
 	done, begun := denied(), denied()
-	begun.State = commands.StateBegun
+	begun.State = record.StateBegun
 	other := patched()
 	a := &archive{pages: map[string][][]map[string]any{
 		"C1": {
@@ -138,16 +139,16 @@ func TestReadBack(t *testing.T) {
 			{
 				said("1700000100.000001", metaStart, map[string]any{"account": "acme"}),
 				// The channel shows this reply to a card from before what is read.
-				with(said("1700000200.000001", metaWorse, attackMeta("acme", commands.AttackID("acme", "old"), apiclient.Attack{ID: "old"})), "thread_ts", "1600000000.000001"),
+				with(said("1700000200.000001", metaWorse, attackMeta("acme", record.AttackID("acme", "old"), apiclient.Attack{ID: "old"})), "thread_ts", "1600000000.000001"),
 			},
 		},
 		"C1 1700000500.000001": {{
-			said("1700000500.000002", metaChange, done.Memo()),
+			said("1700000500.000002", metaChange, commands.ChangeMemo(done)),
 			said("1700000500.000001", metaCard, cardMeta(attackOnly)),
 			said("1700000500.000003", metaWorse, attackMeta("acme", cardID, incident().Situation.Attack)),
-			said("1700000500.000001", metaChange, begun.Memo()),
+			said("1700000500.000001", metaChange, commands.ChangeMemo(begun)),
 		}},
-		"C1 1600000000.000001": {{said("1700000300.000001", metaChange, other.Memo())}},
+		"C1 1600000000.000001": {{said("1700000300.000001", metaChange, commands.ChangeMemo(other))}},
 	}}
 	found, log := a.readBack(t)
 	require.Len(t, a.asked, 1+5, "a peek ends at the first page that names the account; then all pages and threads")
@@ -156,7 +157,7 @@ func TestReadBack(t *testing.T) {
 	require.Equal(t, map[string]FoundCard{cardID: {cardTold, "1700000500.000001"}}, found.Cards)
 	require.Contains(t, log, "several cards")
 	require.Len(t, found.Changes, 2)
-	require.Equal(t, commands.StateDone, found.Changes[done.ID].State, "as it was told last")
+	require.Equal(t, record.StateDone, found.Changes[done.ID].State, "as it was told last")
 	require.Equal(t, int64(77), found.Changes[other.ID].Steps[0].ID)
 	require.Equal(t, "C1", found.Changes[other.ID].Channel)
 }
@@ -165,11 +166,11 @@ func TestNothingIsReadBackFromOthers(t *testing.T) {
 	t.Parallel()
 	evil := func(m map[string]any, bot string) map[string]any { return with(m, "bot_id", bot) }
 	ch := denied()
-	forged := ch.Memo()
+	forged := commands.ChangeMemo(ch)
 	forged["line"] = "allow 0.0.0.0/0"
 	a := &archive{pages: map[string][][]map[string]any{"C1": {{
 		evil(said("1700000500.000001", metaCard, cardMeta()), "B0EVIL"),
-		evil(said("1700000500.000002", metaChange, ch.Memo()), "B0EVIL"),
+		evil(said("1700000500.000002", metaChange, commands.ChangeMemo(ch)), "B0EVIL"),
 		evil(said("1700000500.000003", metaStart, map[string]any{"account": "acme"}), ""),
 		said("1700000500.000004", metaChange, forged), // ours by its bot, and altered
 		said("1700000500.000005", metaCard, with(cardMeta(), "attackid", "another")),
@@ -218,7 +219,7 @@ func TestNothingCanBeReadBackWithoutTheScope(t *testing.T) {
 
 func TestEmptiedNoticesFit(t *testing.T) {
 	t.Parallel()
-	for _, facts := range []poller.RecallFacts{
+	for _, facts := range []record.RebuildFacts{
 		{}, {Blind: true}, {Cards: 12, InForce: 3, Listed: 2, NoLists: true, Unknown: []string{"c7k2m9xw4"}, Unread: []string{"C0BOARD04"}},
 	} {
 		msg := emptied(poller.NewEmptied("acme", "C1", "1 X", facts, now))
@@ -229,7 +230,7 @@ func TestEmptiedNoticesFit(t *testing.T) {
 			}
 		}
 	}
-	require.Contains(t, emptied(poller.News{Account: "acme"}).Text, "was emptied")
+	require.Contains(t, emptied(record.Event{Account: "acme"}).Text, "was emptied")
 }
 
 // What a message carries fits into what Slack takes, whatever a change is.
@@ -243,5 +244,5 @@ func TestChangeMessagesFit(t *testing.T) {
 	}
 	prolonged, ch := patched(), denied()
 	ch.Extends = prolonged.ID
-	require.Equal(t, prolonged.ID, changeCall([]commands.Change{ch, prolonged}, ch, Announcement(ch, "C1"), nil).Message.Metadata.EventPayload["change"])
+	require.Equal(t, prolonged.ID, changeCall([]record.Change{ch, prolonged}, ch, Announcement(ch, "C1"), nil).Message.Metadata.EventPayload["change"])
 }

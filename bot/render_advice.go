@@ -5,10 +5,12 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // advice says what would stop the attack and how soon, or that no button does, and why some are missing.
-func (c Card) advice(advice commands.Advice) []commands.Text {
+func (c Card) advice(advice commands.Advice) []text.Text {
 	lines := c.rehearsal(advice)
 	if c.tooThin(advice) {
 		return append(lines, c.noButton(advice)...)
@@ -17,27 +19,27 @@ func (c Card) advice(advice commands.Advice) []commands.Text {
 }
 
 // rehearsal says that buttons only show what they would do.
-func (c Card) rehearsal(advice commands.Advice) []commands.Text {
+func (c Card) rehearsal(advice commands.Advice) []text.Text {
 	if changes := c.Situation.Policy.Changes; changes == commands.ChangesOn || changes == commands.ChangesOff || len(advice.Suggestions) == 0 {
 		return nil
 	}
-	return []commands.Text{commands.Say(commands.Bold("Rehearsal:"), " buttons only show what would be sent; nothing is changed")}
+	return []text.Text{text.New(text.Bold("Rehearsal:"), " buttons only show what would be sent; nothing is changed")}
 }
 
 const closesLabel = "Closes the hole:"
 
 // measures are the suggestions in words, the fastest first.
-func (c Card) measures(suggestions []commands.Suggestion) []commands.Text {
-	var lines []commands.Text
+func (c Card) measures(suggestions []commands.Suggestion) []text.Text {
+	var lines []text.Text
 	for i, s := range suggestions {
 		switch {
 		case i > 0 && s.Closes == "" && s.Stops == suggestions[0].Stops: // a part of the first
 		case s.Stops == "":
-			lines = append(lines, commands.Say(commands.Bold(c.measureLabel(i, closesLabel)), " ", s.Closes))
+			lines = append(lines, text.New(text.Bold(c.measureLabel(i, closesLabel)), " ", s.Closes))
 		case s.Closes == "":
-			lines = append(lines, commands.Say(commands.Bold(c.measureLabel(i, "Fastest:")), " ", s.Stops))
+			lines = append(lines, text.New(text.Bold(c.measureLabel(i, "Fastest:")), " ", s.Stops))
 		default:
-			lines = append(lines, commands.Say(commands.Bold(c.measureLabel(i, "Fastest:")), " ", s.Stops, ". ", commands.Bold(closesLabel), " ", s.Closes))
+			lines = append(lines, text.New(text.Bold(c.measureLabel(i, "Fastest:")), " ", s.Stops, ". ", text.Bold(closesLabel), " ", s.Closes))
 		}
 	}
 	return lines
@@ -61,7 +63,7 @@ func (c Card) measureLabel(i int, label string) string {
 // inForce reports whether something is being done about the attack.
 func (c Card) inForce() bool {
 	s := c.Situation
-	return slices.ContainsFunc(s.Changes, func(ch commands.Change) bool { return ch.InForce(s.Now) })
+	return slices.ContainsFunc(s.Changes, func(ch record.Change) bool { return ch.InForce(s.Now) })
 }
 
 // tooThin reports whether the attack gets through and none of the buttons stops a tenth of it.
@@ -83,30 +85,30 @@ func (c Card) tooThin(advice commands.Advice) bool {
 }
 
 // noButton says plainly that nothing quick helps, why, and what does.
-func (c Card) noButton(advice commands.Advice) []commands.Text {
+func (c Card) noButton(advice commands.Advice) []text.Text {
 	kind := c.Situation.Attack.Type
 	login := kind == "brute" || kind == "credential_stuffing"
-	first := commands.Say(commands.Bold("No quick button stops this."))
+	first := text.New(text.Bold("No quick button stops this."))
 	if percent, ok := c.topShare(); ok && len(advice.Suggestions) > 0 {
-		first = commands.Say(first, " Denying the top source stops ", commands.Percent(percent), ".")
+		first = text.New(first, " Denying the top source stops ", commands.Percent(percent), ".")
 	}
 	switch {
 	case login:
-		first = commands.Say(first, " Block mode changes nothing: each request looks like a login.")
+		first = text.New(first, " Block mode changes nothing: each request looks like a login.")
 	case commands.LooksClean(kind):
-		first = commands.Say(first, " Block mode changes nothing: each request looks clean by itself.")
+		first = text.New(first, " Block mode changes nothing: each request looks clean by itself.")
 	}
-	what := commands.Say(commands.Bold("What can:"), " a rate limit or captcha in the application")
+	what := text.New(text.Bold("What can:"), " a rate limit or captcha in the application")
 	if _, ok := inLine(c.Runbook); ok {
-		what = commands.Say(what, " (runbook below)")
+		what = text.New(what, " (runbook below)")
 	}
 	if !c.Situation.WatchedOnly() {
-		list := commands.Line{Name: "deny", Words: []string{"ADDRESS…"}}.With("attack", c.Situation.ID)
-		what = commands.Say(what, " · a header that the requests share · your own list of addresses, ", commands.Code(list.String()), " · closing the path, under More")
+		list := record.Line{Name: "deny", Words: []string{"ADDRESS…"}}.With("attack", c.Situation.ID)
+		what = text.New(what, " · a header that the requests share · your own list of addresses, ", text.Code(list.String()), " · closing the path, under More")
 	}
-	lines := slices.Concat([]commands.Text{first}, advice.Notes, []commands.Text{what})
+	lines := slices.Concat([]text.Text{first}, advice.Notes, []text.Text{what})
 	if login {
-		lines = append(lines, commands.Say("wafbot sees attacks, not logins: check for accounts taken over"))
+		lines = append(lines, text.New("wafbot sees attacks, not logins: check for accounts taken over"))
 	}
 	return lines
 }

@@ -8,13 +8,15 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // How many buttons one block holds.
 const maxButtons = 25
 
 // renderLines is the answer to a command: its lines, as many as one message holds, and buttons.
-func renderLines(lines []commands.Text, buttons []commands.Suggestion) []slack.Block {
+func renderLines(lines []text.Text, buttons []commands.Suggestion) []slack.Block {
 	var maker buttonMaker
 	var made []*slack.ButtonBlockElement
 	for _, s := range buttons {
@@ -33,7 +35,7 @@ func renderLines(lines []commands.Text, buttons []commands.Suggestion) []slack.B
 }
 
 // sections puts lines into as few blocks as hold them, with at most so many characters together.
-func sections(texts []commands.Text, room int) []slack.Block {
+func sections(texts []text.Text, room int) []slack.Block {
 	var blocks []slack.Block
 	var text string
 	for _, line := range firstLines(flat(texts), maxText, room) {
@@ -48,7 +50,7 @@ func sections(texts []commands.Text, room int) []slack.Block {
 
 // firstLines is as many lines in Slack's markup as there is room for, none longer than most; what is left out is counted. The first line is cut
 // rather than left out.
-func firstLines(lines []commands.Text, most, room int) []string {
+func firstLines(lines []text.Text, most, room int) []string {
 	const rest = 40 // for saying how many are left out
 	var first []string
 	for i, line := range lines {
@@ -66,12 +68,12 @@ func firstLines(lines []commands.Text, most, room int) []string {
 }
 
 func moreLines(n int) string {
-	return fmt.Sprintf("… %d %s", n, commands.Plural(int64(n), "more line"))
+	return fmt.Sprintf("… %d %s", n, text.Plural(int64(n), "more line"))
 }
 
 // flat is every line of the texts, blank ones left out; never none.
-func flat(texts []commands.Text) []commands.Text {
-	var lines []commands.Text
+func flat(texts []text.Text) []text.Text {
+	var lines []text.Text
 	for _, t := range texts {
 		for _, line := range splitLines(t) {
 			if !blank(line) {
@@ -80,21 +82,21 @@ func flat(texts []commands.Text) []commands.Text {
 		}
 	}
 	if len(lines) == 0 {
-		return []commands.Text{commands.Say("Nothing to show")}
+		return []text.Text{text.New("Nothing to show")}
 	}
 	return lines
 }
 
 // blank reports whether a line shows nothing. It looks no further than it must: what a stranger wrote may be long.
-func blank(t commands.Text) bool {
-	return !slices.ContainsFunc(t, func(s commands.Span) bool {
+func blank(t text.Text) bool {
+	return !slices.ContainsFunc(t, func(s text.Span) bool {
 		return !isPlain(s) || strings.TrimSpace(s.Plain) != ""
 	})
 }
 
 // splitLines parts a text where one of its own pieces begins or ends with a line end; those inside a piece are a stranger's and stay visible.
-func splitLines(t commands.Text) []commands.Text {
-	lines := []commands.Text{nil}
+func splitLines(t text.Text) []text.Text {
+	lines := []text.Text{nil}
 	for _, s := range t {
 		rest, begins := strings.CutPrefix(s.Plain, "\n")
 		rest, ends := strings.CutSuffix(rest, "\n")
@@ -111,7 +113,7 @@ func splitLines(t commands.Text) []commands.Text {
 }
 
 // linesMessage is a message of lines, with as many of them in its notification text as that holds.
-func linesMessage(lines []commands.Text, buttons []commands.Suggestion) Message {
+func linesMessage(lines []text.Text, buttons []commands.Suggestion) Message {
 	return Message{Text: answerText(lines), Blocks: renderLines(lines, buttons)}
 }
 
@@ -120,7 +122,7 @@ const maxPage = 8_500
 
 // documentMessage is a page of a document, to be copied as it is, under a result's lines.
 func documentMessage(res commands.Result, buttons []commands.Suggestion) Message {
-	page := commands.First(res.Document, maxPage)
+	page := text.First(res.Document, maxPage)
 	var maker buttonMaker
 	var made []*slack.ButtonBlockElement
 	for _, s := range buttons {
@@ -138,20 +140,20 @@ func documentMessage(res commands.Result, buttons []commands.Suggestion) Message
 }
 
 // answerText is an answer for notifications and for those who can't see blocks.
-func answerText(texts []commands.Text) string {
+func answerText(texts []text.Text) string {
 	return strings.Join(firstLines(flat(texts), maxAnswerText/2, maxAnswerText), "\n")
 }
 
 // renderAsk is the question before a change that warns: what would be done, what speaks against it, and both ways on.
-func renderAsk(r *commands.Refusal) Message {
-	texts := []commands.Text{r.Text}
+func renderAsk(r *refusal.Refusal) Message {
+	texts := []text.Text{r.Text}
 	var maker buttonMaker
 	var buttons []*slack.ButtonBlockElement
 	if line := r.Line.String(); fitsValue(line) {
 		do := slack.NewButtonBlockElement(maker.id(actionAnyway), line, plainText("Do it anyway", maxLabel))
 		buttons = append(buttons, do.WithStyle(slack.StyleDanger))
 	} else {
-		texts = append(texts, commands.Say("The line is too long for a button: type it at wafbot's command line, which asks there"))
+		texts = append(texts, text.New("The line is too long for a button: type it at wafbot's command line, which asks there"))
 	}
 	buttons = append(buttons, slack.NewButtonBlockElement(actionLeave, "", plainText("Leave", maxLabel)))
 	blocks := append(sections(texts, maxTogether-weight(buttons...)), actions(buttons))

@@ -8,20 +8,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
-func manyLines(n int, text string) []commands.Text {
-	var lines []commands.Text
+func manyLines(n int, words string) []text.Text {
+	var lines []text.Text
 	for i := range n {
-		lines = append(lines, commands.Say("• ", i, " ", commands.Code(text)))
+		lines = append(lines, text.New("• ", i, " ", text.Code(words)))
 	}
 	return lines
 }
 
 func TestRenderLines(t *testing.T) {
 	t.Parallel()
-	undo := commands.Suggestion{Label: "Undo", Line: commands.Line{Name: "undo", Words: []string{"c7k2m9xw4"}}, Title: "Take it back?", Confirm: "Take back: Deny x.", OK: "Take back"}
-	blocks := renderLines([]commands.Text{commands.Say(commands.Bold("acme"), ": 2 going on"), commands.Say("• ", commands.Code("a1"))}, []commands.Suggestion{undo})
+	undo := commands.Suggestion{Label: "Undo", Line: record.Line{Name: "undo", Words: []string{"c7k2m9xw4"}}, Title: "Take it back?", Confirm: "Take back: Deny x.", OK: "Take back"}
+	blocks := renderLines([]text.Text{text.New(text.Bold("acme"), ": 2 going on"), text.New("• ", text.Code("a1"))}, []commands.Suggestion{undo})
 	requireBlocks(t, blocks)
 	require.Equal(t, []string{"*acme*: 2 going on\n• `a1`"}, markupOf(t, blocks))
 	buttons := buttonsOf(blocks)
@@ -52,16 +55,16 @@ func TestRenderLinesShowsAllThatFit(t *testing.T) {
 func TestRenderLinesOfNothing(t *testing.T) {
 	t.Parallel()
 	requireBlocks(t, renderLines(nil, nil))
-	requireBlocks(t, renderLines([]commands.Text{nil, commands.Say("")}, nil))
+	requireBlocks(t, renderLines([]text.Text{nil, text.New("")}, nil))
 }
 
 func TestRenderLinesWithManyButtons(t *testing.T) {
 	t.Parallel()
 	var buttons []commands.Suggestion
 	for i := range 60 {
-		buttons = append(buttons, commands.Suggestion{Label: fmt.Sprint("b", i), Line: commands.Line{Name: "undo", Words: []string{strings.Repeat("x", i*50)}}, Confirm: strings.Repeat("c", 1_000)})
+		buttons = append(buttons, commands.Suggestion{Label: fmt.Sprint("b", i), Line: record.Line{Name: "undo", Words: []string{strings.Repeat("x", i*50)}}, Confirm: strings.Repeat("c", 1_000)})
 	}
-	blocks := renderLines([]commands.Text{commands.Say("x")}, buttons)
+	blocks := renderLines([]text.Text{text.New("x")}, buttons)
 	requireBlocks(t, blocks)
 	made := len(buttonsOf(blocks))
 	require.Greater(t, made, 5)
@@ -70,16 +73,16 @@ func TestRenderLinesWithManyButtons(t *testing.T) {
 
 func TestLineEndsOfStrangersDoNotPartLines(t *testing.T) {
 	t.Parallel()
-	text := commands.Say(commands.Bold("Deny?"), " Before you do:", "\n• ", commands.Say("it is ", commands.Code("a\nb")), "\n• ", "c\nd", ".\n", "e")
-	require.Equal(t, []string{"*Deny?* Before you do:\n• it is `a\\x0ab`\n• c\\x0ad.\ne"}, markupOf(t, renderLines([]commands.Text{text}, nil)))
+	words := text.New(text.Bold("Deny?"), " Before you do:", "\n• ", text.New("it is ", text.Code("a\nb")), "\n• ", "c\nd", ".\n", "e")
+	require.Equal(t, []string{"*Deny?* Before you do:\n• it is `a\\x0ab`\n• c\\x0ad.\ne"}, markupOf(t, renderLines([]text.Text{words}, nil)))
 }
 
 func TestRenderAsk(t *testing.T) {
 	t.Parallel()
-	line := commands.Line{Name: "deny", Words: []string{"203.0.113.7"}}.With("account", "acme")
-	msg := renderAsk(&commands.Refusal{
-		Kind: commands.ErrAsk, Line: line,
-		Text: commands.Say(commands.Bold("Deny 203.0.113.7 everywhere for 4 h"), "? Before you do:", "\n• ", commands.Say("it is graylisted <!here>")),
+	line := record.Line{Name: "deny", Words: []string{"203.0.113.7"}}.With("account", "acme")
+	msg := renderAsk(&refusal.Refusal{
+		Kind: refusal.ErrAsk, Line: line,
+		Text: text.New(text.Bold("Deny 203.0.113.7 everywhere for 4 h"), "? Before you do:", "\n• ", text.New("it is graylisted <!here>")),
 	})
 	requireFits(t, msg)
 	require.Equal(t, markupOf(t, msg.Blocks)[0], msg.Text)
@@ -95,7 +98,7 @@ func TestRenderAsk(t *testing.T) {
 
 func TestRenderAskTooLongForAButton(t *testing.T) {
 	t.Parallel()
-	msg := renderAsk(&commands.Refusal{Kind: commands.ErrAsk, Text: commands.Say("Deny?"), Line: commands.Line{Name: "deny", Words: []string{strings.Repeat("1", maxValue)}}})
+	msg := renderAsk(&refusal.Refusal{Kind: refusal.ErrAsk, Text: text.New("Deny?"), Line: record.Line{Name: "deny", Words: []string{strings.Repeat("1", maxValue)}}})
 	requireFits(t, msg)
 	require.Len(t, buttonsOf(msg.Blocks), 1)
 	require.Contains(t, markupOf(t, msg.Blocks)[0], "too long for a button")
@@ -103,7 +106,7 @@ func TestRenderAskTooLongForAButton(t *testing.T) {
 
 func TestAnswerText(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "*acme*: fine\n&lt;x&gt; <@U0ANN>", answerText([]commands.Text{commands.Say(commands.Bold("acme"), ": fine"), commands.Say("<x> ", commands.User("U0ANN"))}))
+	require.Equal(t, "*acme*: fine\n&lt;x&gt; <@U0ANN>", answerText([]text.Text{text.New(text.Bold("acme"), ": fine"), text.New("<x> ", text.User("U0ANN"))}))
 	long := answerText(manyLines(500, "xxxxxxxxxx"))
 	require.LessOrEqual(t, len([]rune(long)), maxAnswerText)
 	require.Regexp(t, `\n… [0-9]+ more lines$`, long)
@@ -113,7 +116,7 @@ func TestAnswerText(t *testing.T) {
 func TestTheFirstLineIsNeverLeftOut(t *testing.T) {
 	t.Parallel()
 	for n := 1; n < 200; n++ {
-		lines := firstLines([]commands.Text{commands.Say(strings.Repeat("x", n)), commands.Say("more")}, 100, 100)
+		lines := firstLines([]text.Text{text.New(strings.Repeat("x", n)), text.New("more")}, 100, 100)
 		require.Contains(t, lines[0], "x", n)
 		require.LessOrEqual(t, length(strings.Join(lines, "\n")), 100)
 	}

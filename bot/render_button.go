@@ -11,6 +11,8 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // The kinds of buttons; an action id is the kind, a colon and a number that makes it unique in its message.
@@ -43,7 +45,7 @@ func (m *buttonMaker) suggestion(s commands.Suggestion) (*slack.ButtonBlockEleme
 		kind = actionForm
 	}
 	b := slack.NewButtonBlockElement(m.id(kind), line, plainText(s.Label, maxLabel))
-	b.AccessibilityLabel = commands.Visible(s.Spoken, maxLabel)
+	b.AccessibilityLabel = text.Sanitize(s.Spoken, maxLabel)
 	if s.Confirm == "" {
 		return b, true
 	}
@@ -58,8 +60,8 @@ func (m *buttonMaker) suggestion(s commands.Suggestion) (*slack.ButtonBlockEleme
 func fitsValue(line string) bool { return len(line) <= maxValue && utf8.ValidString(line) }
 
 // toType says in words what a button would run that can't be made.
-func toType(s commands.Suggestion) commands.Text {
-	return commands.Say("There is no room for a button ", commands.Bold(commands.Visible(s.Label, maxLabel)), ": type ", commands.Code(s.Line.String()))
+func toType(s commands.Suggestion) text.Text {
+	return text.New("There is no room for a button ", text.Bold(text.Sanitize(s.Label, maxLabel)), ": type ", text.Code(s.Line.String()))
 }
 
 // link is the button that opens an address; nil for one that a browser couldn't open.
@@ -117,7 +119,7 @@ func (c Card) suggestions(advice commands.Advice) []commands.Suggestion {
 
 // more is the button under which everything else is; nil if the attack can't be named in one.
 func (m *buttonMaker) more(c Card) *slack.ButtonBlockElement {
-	line := commands.Line{Name: "attack", Words: []string{c.Situation.ID}}.With("account", c.Situation.Account.Name).String()
+	line := record.Line{Name: "attack", Words: []string{c.Situation.ID}}.With("account", c.Situation.Account.Name).String()
 	if !fitsValue(line) {
 		return nil
 	}
@@ -126,12 +128,12 @@ func (m *buttonMaker) more(c Card) *slack.ButtonBlockElement {
 	if c.Situation.Storm != nil {
 		against = "the storm"
 	}
-	b.AccessibilityLabel = commands.Visible("More measures against "+against, maxLabel)
+	b.AccessibilityLabel = text.Sanitize("More measures against "+against, maxLabel)
 	return b
 }
 
 // card makes the buttons of a card; what has no room for a button is told in words.
-func (m *buttonMaker) card(c Card, advice commands.Advice) (buttons []*slack.ButtonBlockElement, without []commands.Text) {
+func (m *buttonMaker) card(c Card, advice commands.Advice) (buttons []*slack.ButtonBlockElement, without []text.Text) {
 	for i, s := range c.suggestions(advice) {
 		b, ok := m.suggestion(s)
 		if !ok {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // How many changes a card shows.
@@ -15,8 +17,8 @@ const maxChanges = 10
 
 // changes are what was done for the attack, the newest last, each with its own undo, and what that leaves. Where there is no room for all, those in force go first.
 func (m *buttonMaker) changes(s commands.Situation, quiet bool, room int) []slack.Block {
-	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch commands.Change) bool { return ch.Undoes != "" || triedAgain(ch, s.Changes) })
-	slices.SortStableFunc(all, func(x, y commands.Change) int {
+	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return ch.Undoes != "" || triedAgain(ch, s.Changes) })
+	slices.SortStableFunc(all, func(x, y record.Change) int {
 		return cmp.Or(compareBool(y.InForce(s.Now), x.InForce(s.Now)), y.At.Compare(x.At))
 	})
 	more := fit(moreChanges(s, len(all)), maxCardLine)
@@ -26,7 +28,7 @@ func (m *buttonMaker) changes(s commands.Situation, quiet bool, room int) []slac
 	}
 	room -= length(more) + length(still)
 	type drawn struct {
-		change commands.Change
+		change record.Change
 		block  slack.Block
 	}
 	var shown []drawn
@@ -57,11 +59,11 @@ func (m *buttonMaker) changes(s commands.Situation, quiet bool, room int) []slac
 }
 
 // triedAgain reports whether a change failed and the same was asked for since: what came of that is told, and of the failure the thread tells.
-func triedAgain(ch commands.Change, all []commands.Change) bool {
-	return ch.State == commands.StateFailed && slices.ContainsFunc(all, func(later commands.Change) bool { return later.Effect == ch.Effect && later.At.After(ch.At) })
+func triedAgain(ch record.Change, all []record.Change) bool {
+	return ch.State == record.StateFailed && slices.ContainsFunc(all, func(later record.Change) bool { return later.Effect == ch.Effect && later.At.After(ch.At) })
 }
 
-func (m *buttonMaker) undo(ch commands.Change, s commands.Situation) *slack.ButtonBlockElement {
+func (m *buttonMaker) undo(ch record.Change, s commands.Situation) *slack.ButtonBlockElement {
 	suggestion, ok := commands.UndoButton(ch, s.Now)
 	if !ok {
 		return nil
@@ -75,28 +77,28 @@ func (m *buttonMaker) undo(ch commands.Change, s commands.Situation) *slack.Butt
 
 // fitChange is a change's line in Slack's markup. Where it is too long, what the change does is cut first, for of a patch that is a stranger's path:
 // what was seen of it and why stays.
-func fitChange(ch commands.Change, s commands.Situation) string {
+func fitChange(ch record.Change, s commands.Situation) string {
 	const shortest = 40
 	for {
 		line, does := changeLine(ch, s), length(ch.Does)
 		if does <= shortest || length(markup(line, 2*maxChangeLine)) <= maxChangeLine {
 			return fit(line, maxChangeLine)
 		}
-		ch.Does = commands.Visible(ch.Does, max(shortest, does*3/4))
+		ch.Does = text.Sanitize(ch.Does, max(shortest, does*3/4))
 	}
 }
 
 // changeLine is a change in one line, also of one whose time is over.
-func changeLine(ch commands.Change, s commands.Situation) commands.Text {
-	if ch.State == commands.StateUndone && ch.EndedBy == nil {
-		ch.EndedBy = &commands.Actor{Name: "somebody"}
+func changeLine(ch record.Change, s commands.Situation) text.Text {
+	if ch.State == record.StateUndone && ch.EndedBy == nil {
+		ch.EndedBy = &record.Actor{Name: "somebody"}
 	}
 	return commands.ChangeLine(ch, s.EffectLine(ch))
 }
 
-func moreChanges(s commands.Situation, n int) commands.Text {
-	line := commands.Line{Name: "attack", Words: []string{s.ID}}.With("account", s.Account.Name)
-	return commands.Say(apiclient.Known(int64(n)), commands.Plural(int64(n), " more change"), ": type ", commands.Code(line.String()))
+func moreChanges(s commands.Situation, n int) text.Text {
+	line := record.Line{Name: "attack", Words: []string{s.ID}}.With("account", s.Account.Name)
+	return text.New(apiclient.Known(int64(n)), text.Plural(int64(n), " more change"), ": type ", text.Code(line.String()))
 }
 
 func compareBool(x, y bool) int {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 const (
@@ -26,40 +26,40 @@ var levels = []rune("▁▂▃▄▅▆▇")
 
 // course is how an attack's hits came over time and when measures began and ended, in words and then as a line of columns: a screen reader reads
 // that out column by column. It is nil where too little is known.
-func (c Card) course() []commands.Text {
+func (c Card) course() []text.Text {
 	line, ok := newTimeline(c.Course, c.courseEnd())
 	if !ok {
 		return nil
 	}
 	words := c.rates(line)
 	marks := c.marks(line)
-	words = commands.Say(words, ": ", line.columns(marks))
+	words = text.New(words, ": ", line.columns(marks))
 	told := together(marks)
 	for i, m := range told[max(0, len(told)-maxMarks):] {
 		between := ", "
 		if i == 0 {
 			between = " "
 		}
-		words = commands.Say(words, between, m.sign, " ", m.what, " ", c.clock(m.at))
+		words = text.New(words, between, m.sign, " ", m.what, " ", c.clock(m.at))
 	}
-	return []commands.Text{words}
+	return []text.Text{words}
 }
 
 // rates are the fastest one and the one of the last minute, where that is known.
-func (c Card) rates(line timeline) commands.Text {
+func (c Card) rates(line timeline) text.Text {
 	peak, at := line.peak()
-	words := commands.Say("Peak about ", about(peak), " a minute at ", c.clock(at))
+	words := text.New("Peak about ", about(peak), " a minute at ", c.clock(at))
 	if c.Quiet || !c.Blind.From.IsZero() {
 		return words
 	}
 	now := int64(min(line.by(line.end)-line.by(line.end-60), mostRate))
 	switch {
 	case now >= peak-peak/10:
-		return commands.Say("About ", about(now), " a minute now, at its peak")
+		return text.New("About ", about(now), " a minute now, at its peak")
 	case now == 0:
-		return commands.Say(words, ", none in the last minute")
+		return text.New(words, ", none in the last minute")
 	}
-	return commands.Say(words, ", now about ", about(now))
+	return text.New(words, ", now about ", about(now))
 }
 
 // courseEnd is up to when the course is known: nothing came between the last hit and the figures.
@@ -90,7 +90,7 @@ type mark struct {
 func (c Card) marks(line timeline) []mark {
 	var all []mark
 	for _, ch := range c.Situation.Changes {
-		tookEffect := slices.Contains([]commands.State{commands.StateDone, commands.StateHalf, commands.StateUndone}, ch.State)
+		tookEffect := slices.Contains([]record.State{record.StateDone, record.StateHalf, record.StateUndone}, ch.State)
 		if !tookEffect || ch.Undoes != "" {
 			continue
 		}
@@ -118,11 +118,11 @@ func together(marks []mark) (told []mark) {
 
 // timeline is the course of an attack's hits up to an end, in Unix seconds.
 type timeline struct {
-	points []poller.Point
+	points []record.HitPoint
 	end    int64
 }
 
-func newTimeline(points []poller.Point, until time.Time) (t timeline, ok bool) {
+func newTimeline(points []record.HitPoint, until time.Time) (t timeline, ok bool) {
 	if len(points) < leastPoints || until.IsZero() {
 		return t, false
 	}
@@ -137,7 +137,7 @@ func (t timeline) begin() int64 { return t.points[0].At }
 
 // by is how many hits there were by a moment; between two points they came evenly, as far as is known.
 func (t timeline) by(at int64) float64 {
-	i, exact := slices.BinarySearchFunc(t.points, at, func(p poller.Point, at int64) int { return cmp.Compare(p.At, at) })
+	i, exact := slices.BinarySearchFunc(t.points, at, func(p record.HitPoint, at int64) int { return cmp.Compare(p.At, at) })
 	switch {
 	case i == len(t.points):
 		return float64(t.points[i-1].Hits)

@@ -8,12 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // A page of a document is shown as it is, to be copied, whatever stands in it, and the largest there can be fits in a message.
 func TestDocumentMessage(t *testing.T) {
 	t.Parallel()
-	next := commands.Line{Name: "report", Keys: map[string]string{"attack": "ak7q2m9xw", "page": "2"}}
+	next := record.Line{Name: "report", Keys: map[string]string{"attack": "ak7q2m9xw", "page": "2"}}
 	b := &Bot{}
 	for _, document := range []string{"# Attack\n\n- `<!channel>` *b* <@U0ANN> & \u202e\n", strings.Repeat("x", 8_000), strings.Repeat("<", 20_000)} {
 		res := commands.Result{Lines: manyLines(2, strings.Repeat("x", 500)), Document: document, Next: &next}

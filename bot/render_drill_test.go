@@ -9,15 +9,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
-func drills() map[string]commands.Drill {
-	waits := commands.Drill{ID: "dk7q2m9xw", Account: "acme", By: anna(), At: now.Add(-time.Minute), Until: now.Add(4 * time.Minute)}
+func drills() map[string]record.Drill {
+	waits := record.Drill{ID: "dk7q2m9xw", Account: "acme", By: anna(), At: now.Add(-time.Minute), Until: now.Add(4 * time.Minute)}
 	answered, silent, off := waits, waits, waits
-	answered.Claim = &commands.Answered{By: anna(), Taken: now, InHand: now}
+	answered.Claim = &record.Answered{By: anna(), Taken: now, InHand: now}
 	silent.Over, off.Over = waits.Until, now
-	return map[string]commands.Drill{"waits": waits, "answered": answered, "silent": silent, "called-off": off}
+	return map[string]record.Drill{"waits": waits, "answered": answered, "silent": silent, "called-off": off}
 }
 
 func TestRenderDrills(t *testing.T) {

@@ -10,21 +10,21 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // denying is denied with the entries that it made.
-func denying(sources ...string) commands.Change {
+func denying(sources ...string) record.Change {
 	ch := denied()
 	for _, source := range sources {
 		e := apiclient.IPRule{List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix(source + "/32"), Apps: []int{apiclient.AllApps}, Expires: ch.Until}
-		ch.Steps = append(ch.Steps, commands.Step{Kind: commands.AddEntry, Entry: &e, Sent: true, Done: true, ID: 101})
+		ch.Steps = append(ch.Steps, record.Step{Kind: record.AddEntry, Entry: &e, Sent: true, Done: true, ID: 101})
 	}
 	return ch
 }
 
 // patching is patched with the conditions of its rule.
-func patching(t apiclient.Attack) commands.Change {
+func patching(t apiclient.Attack) record.Change {
 	ch := patched()
 	conditions, err := apiclient.ScopeConditions(apiclient.Scope{App: t.App, Host: t.Domain, Path: t.Path, Method: t.Method})
 	if err != nil {
@@ -40,10 +40,10 @@ func earlier(d time.Duration) time.Time { return now.Add(-d) }
 // effectCards are cards on which something was done, by what was seen of it.
 func effectCards() map[string]Card {
 	cards := map[string]Card{}
-	add := func(name string, ch commands.Change, e commands.Effect, change func(s *commands.Situation)) {
+	add := func(name string, ch record.Change, e record.Efficacy, change func(s *commands.Situation)) {
 		c := attackCard(func(*apiclient.Attack) {})
-		c.Situation.Changes, c.Situation.Effects = []commands.Change{ch}, map[string]commands.Effect{ch.ID: e}
-		c.Case.Owner = &commands.Owner{ID: "U0ANN", Name: "Anna Weber", Since: earlier(3 * time.Minute)}
+		c.Situation.Changes, c.Situation.Effects = []record.Change{ch}, map[string]record.Efficacy{ch.ID: e}
+		c.Case.Owner = &record.Owner{ID: "U0ANN", Name: "Anna Weber", Since: earlier(3 * time.Minute)}
 		change(&c.Situation)
 		for _, ch := range c.Situation.Changes {
 			for _, step := range ch.Steps {
@@ -59,35 +59,35 @@ func effectCards() map[string]Card {
 		cards["effect-"+name] = c
 	}
 	plain := func(*commands.Situation) {}
-	one := func(finding commands.Finding, t commands.Traffic) commands.Effect {
-		return commands.Effect{Finding: finding, Parts: map[string]commands.Traffic{"203.0.113.7": t}, At: now}
+	one := func(finding record.Finding, t record.Traffic) record.Efficacy {
+		return record.Efficacy{Finding: finding, Parts: map[string]record.Traffic{"203.0.113.7": t}, At: now}
 	}
-	through := commands.Tally{N: 1204, First: earlier(9 * time.Minute), Last: earlier(time.Minute)}
-	stopped := commands.Tally{N: 10, First: earlier(time.Minute), Last: earlier(20 * time.Second)}
+	through := record.Tally{N: 1204, First: earlier(9 * time.Minute), Last: earlier(time.Minute)}
+	stopped := record.Tally{N: 10, First: earlier(time.Minute), Last: earlier(20 * time.Second)}
 	deny := denying("203.0.113.7")
 	deny.At = earlier(13 * time.Minute)
-	add("works", deny, one(commands.Works, commands.Traffic{Stopped: stopped, Through: commands.Tally{Last: earlier(70 * time.Second)}}), func(s *commands.Situation) {
+	add("works", deny, one(record.Working, record.Traffic{Stopped: stopped, Through: record.Tally{Last: earlier(70 * time.Second)}}), func(s *commands.Situation) {
 		s.Changes = append(s.Changes, patching(s.Attack))
 	})
-	add("none", deny, one(commands.NoEffect, commands.Traffic{Through: through}), func(s *commands.Situation) {
+	add("none", deny, one(record.NotWorking, record.Traffic{Through: through}), func(s *commands.Situation) {
 		s.Entries = append(s.Entries, apiclient.IPRule{List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"), Apps: []int{0}, Expires: now.Add(time.Hour)})
 	})
-	add("no-longer", deny, one(commands.NoEffect, commands.Traffic{Through: through, Stopped: commands.Tally{N: 3, Last: earlier(10 * time.Minute)}}), plain)
-	add("gone", deny, one(commands.Works, commands.Traffic{Stopped: stopped}), func(s *commands.Situation) { s.LookedAt = now })
-	add("in-part", deny, one(commands.InPart, commands.Traffic{Through: through, Stopped: stopped}), plain)
-	add("unseen", deny, one(commands.Unseen, commands.Traffic{}), plain)
-	add("unlisted", deny, one(commands.Unseen, commands.Traffic{}), func(s *commands.Situation) { s.Attack.Sources = s.Attack.Sources[1:] })
-	add("mixed", deny, one(commands.Unseen, commands.Traffic{Mixed: through}), func(s *commands.Situation) { s.Attack.BlockStatus = "Partially blocked" })
+	add("no-longer", deny, one(record.NotWorking, record.Traffic{Through: through, Stopped: record.Tally{N: 3, Last: earlier(10 * time.Minute)}}), plain)
+	add("gone", deny, one(record.Working, record.Traffic{Stopped: stopped}), func(s *commands.Situation) { s.LookedAt = now })
+	add("in-part", deny, one(record.PartlyWorking, record.Traffic{Through: through, Stopped: stopped}), plain)
+	add("unseen", deny, one(record.EfficacyUnknown, record.Traffic{}), plain)
+	add("unlisted", deny, one(record.EfficacyUnknown, record.Traffic{}), func(s *commands.Situation) { s.Attack.Sources = s.Attack.Sources[1:] })
+	add("mixed", deny, one(record.EfficacyUnknown, record.Traffic{Mixed: through}), func(s *commands.Situation) { s.Attack.BlockStatus = "Partially blocked" })
 	several := denying("203.0.113.7", "203.0.113.8", "203.0.113.9")
 	several.At, several.Does = deny.At, "Deny 203.0.113.7, 203.0.113.8, 203.0.113.9 everywhere for 4 h"
-	add("several", several, commands.Effect{Finding: commands.InPart, Parts: map[string]commands.Traffic{"203.0.113.7": {Stopped: stopped}, "203.0.113.8": {Through: through}}}, plain)
+	add("several", several, record.Efficacy{Finding: record.PartlyWorking, Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: stopped}, "203.0.113.8": {Through: through}}}, plain)
 	over := deny
 	over.Until = earlier(time.Minute)
-	add("over", over, one(commands.Works, commands.Traffic{Stopped: stopped}), plain)
-	add("came-back", over, one(commands.CameBack, commands.Traffic{Stopped: stopped, After: commands.Tally{N: 40, First: earlier(30 * time.Second), Last: earlier(time.Second)}}), plain)
+	add("over", over, one(record.Working, record.Traffic{Stopped: stopped}), plain)
+	add("came-back", over, one(record.SourceReturned, record.Traffic{Stopped: stopped, After: record.Tally{N: 40, First: earlier(30 * time.Second), Last: earlier(time.Second)}}), plain)
 	gray := denying("203.0.113.7")
 	gray.Steps[0].Entry.List, gray.Does = apiclient.ListGray, "Graylist 203.0.113.7 everywhere for 24 h"
-	add("can-not-be-seen", gray, commands.Effect{}, plain)
+	add("can-not-be-seen", gray, record.Efficacy{}, plain)
 	return cards
 }
 
@@ -95,7 +95,7 @@ func effectCards() map[string]Card {
 func hostileEffect(text string) commands.Situation {
 	s := hostile(text).Situation
 	ch := hostileChange(text)
-	s.Effects = map[string]commands.Effect{ch.ID: {Finding: commands.NoEffect, Parts: map[string]commands.Traffic{text: {Through: commands.Tally{N: 5, First: now, Last: now}}}}}
+	s.Effects = map[string]record.Efficacy{ch.ID: {Finding: record.NotWorking, Parts: map[string]record.Traffic{text: {Through: record.Tally{N: 5, First: now, Last: now}}}}}
 	return s
 }
 
@@ -115,14 +115,14 @@ func TestRenderNoEffect(t *testing.T) {
 func TestWhoIsConcerned(t *testing.T) {
 	t.Parallel()
 	ch := denied()
-	shown := poller.Shown{Mention: "S0ONCALL"}
-	require.Equal(t, []string{"U0ANN", "S0ONCALL"}, concerned(ch, commands.Case{}, shown))
-	require.Equal(t, []string{"U0ANN"}, concerned(ch, commands.Case{Owner: &commands.Owner{ID: "U0ANN"}}, shown))
-	require.Equal(t, []string{"U0ANN", "U0ROB"}, concerned(ch, commands.Case{Owner: &commands.Owner{ID: "U0ROB"}}, shown))
-	ch.Actor = commands.Actor{ID: "cli:root", Via: commands.ViaCLI}
-	require.Equal(t, []string{"S0ONCALL"}, concerned(ch, commands.Case{}, shown))
-	ch.Actor = commands.Actor{ID: "wafbot", Via: commands.ViaClock}
-	require.Equal(t, []string{"S0ONCALL"}, concerned(ch, commands.Case{}, shown))
+	shown := record.AttackState{Mention: "S0ONCALL"}
+	require.Equal(t, []string{"U0ANN", "S0ONCALL"}, concerned(ch, record.Triage{}, shown))
+	require.Equal(t, []string{"U0ANN"}, concerned(ch, record.Triage{Owner: &record.Owner{ID: "U0ANN"}}, shown))
+	require.Equal(t, []string{"U0ANN", "U0ROB"}, concerned(ch, record.Triage{Owner: &record.Owner{ID: "U0ROB"}}, shown))
+	ch.Actor = record.Actor{ID: "cli:root", Via: record.ViaCLI}
+	require.Equal(t, []string{"S0ONCALL"}, concerned(ch, record.Triage{}, shown))
+	ch.Actor = record.Actor{ID: "wafbot", Via: record.ViaClock}
+	require.Equal(t, []string{"S0ONCALL"}, concerned(ch, record.Triage{}, shown))
 }
 
 // However long the path is that somebody attacked, and whatever is in it, the card says why the patch of it does nothing, and names it.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // How much of what strangers wrote a card shows, in visible characters.
@@ -25,7 +27,7 @@ const (
 const maxSources = 3
 
 // headline says what happens, where, and whether it worked.
-func (c Card) headline() []commands.Text {
+func (c Card) headline() []text.Text {
 	a := c.Situation.Attack
 	kind := "ATTACK"
 	if a.Incident() {
@@ -38,15 +40,15 @@ func (c Card) headline() []commands.Text {
 	case c.Quiet:
 		title = append(title, "quiet")
 	}
-	lines := []commands.Text{
-		commands.Say(c.sign(), " ", commands.Bold(strings.Join(title, " · ")), " ", commands.Code(c.Situation.ID)),
-		commands.Say(commands.Code(commands.Where(a)), commands.In(a)),
+	lines := []text.Text{
+		text.New(c.sign(), " ", text.Bold(strings.Join(title, " · ")), " ", text.Code(c.Situation.ID)),
+		text.New(text.Code(commands.Where(a)), commands.In(a)),
 	}
 	if a.Incident() {
 		lines = append(lines, c.worked())
 	}
 	if c.Late > 0 {
-		lines = append(lines, commands.Say(commands.Bold("Told "+lateness(c.Late)+" late"), ": wafbot found it at ", c.clock(c.Found), " and couldn't tell it sooner"))
+		lines = append(lines, text.New(text.Bold("Told "+lateness(c.Late)+" late"), ": wafbot found it at ", c.clock(c.Found), " and couldn't tell it sooner"))
 	}
 	return lines
 }
@@ -56,7 +58,7 @@ func lateness(d time.Duration) string {
 	if d >= time.Minute {
 		d = d.Truncate(time.Minute)
 	}
-	return commands.HumanDuration(d.Truncate(time.Second))
+	return text.HumanDuration(d.Truncate(time.Second))
 }
 
 // sign is for the eye that runs down a channel: the words beside it say the same.
@@ -77,62 +79,62 @@ func (c Card) sign() string {
 	return "🟡"
 }
 
-func (c Card) worked() commands.Text {
+func (c Card) worked() text.Text {
 	a := c.Situation.Attack
-	line := commands.Say(commands.Bold("It worked"), ", says the service: vulnerability ", commands.Code(commands.Visible(a.VulnID, maxVulnID)))
+	line := text.New(text.Bold("It worked"), ", says the service: vulnerability ", text.Code(text.Sanitize(a.VulnID, maxVulnID)))
 	if c.Vuln != "" {
-		line = commands.Say(line, " “", commands.Visible(c.Vuln, maxTitle), "”")
+		line = text.New(line, " “", text.Sanitize(c.Vuln, maxTitle), "”")
 	}
-	return commands.Say(line, ", ", commands.Severity(a.Threat), ". Assume data was read")
+	return text.New(line, ", ", commands.Severity(a.Threat), ". Assume data was read")
 }
 
 // figures say from where, how much, since when, and what the application does about it.
-func (c Card) figures() []commands.Text {
+func (c Card) figures() []text.Text {
 	a := c.Situation.Attack
-	counts := commands.Say(a.Hits, commands.Plural(a.Hits.N, " hit"), ", ", a.Payloads, commands.Plural(a.Payloads.N, " payload"), " since ", c.clock(a.First))
-	lines := append([]commands.Text{c.sources(), c.aged(counts)}, c.course()...)
+	counts := text.New(a.Hits, text.Plural(a.Hits.N, " hit"), ", ", a.Payloads, text.Plural(a.Payloads.N, " payload"), " since ", c.clock(a.First))
+	lines := append([]text.Text{c.sources(), c.aged(counts)}, c.course()...)
 	return append(append(lines, c.unrefreshed()...), c.mode())
 }
 
-func (c Card) sources() commands.Text {
+func (c Card) sources() text.Text {
 	a := c.Situation.Attack
 	sources := slices.DeleteFunc(slices.Clone(a.Sources), func(s apiclient.Source) bool { return !s.IP.IsValid() })
 	slices.SortStableFunc(sources, func(x, y apiclient.Source) int { return cmp.Compare(y.Hits.N, x.Hits.N) })
 	sources = sources[:min(maxSources, len(sources))]
-	var line commands.Text
+	var line text.Text
 	for _, s := range sources {
-		line = commands.Say(line, commands.Code(commands.Visible(s.IP.String(), maxAddress)))
+		line = text.New(line, text.Code(text.Sanitize(s.IP.String(), maxAddress)))
 		if own, ok := c.Situation.Policy.SourceOf(s.IP); ok {
-			line = commands.Say(line, " = ", commands.Visible(own.Name, maxName), ",")
+			line = text.New(line, " = ", text.Sanitize(own.Name, maxName), ",")
 		}
 		if s.Country != "" {
-			line = commands.Say(line, " ", commands.Visible(s.Country, maxCountry))
+			line = text.New(line, " ", text.Sanitize(s.Country, maxCountry))
 		}
 		if percent, ok := commands.Share(s, a); ok {
-			line = commands.Say(line, " ", commands.Percent(percent))
+			line = text.New(line, " ", commands.Percent(percent))
 		}
-		line = commands.Say(line, " (", s.Hits, ")")
-		if more := c.Situation.Scene.Seen[s.IP].Elsewhere(a, s.IP); more != "" {
-			line = commands.Say(line, ", ", more)
+		line = text.New(line, " (", s.Hits, ")")
+		if more := commands.SourceActivityElsewhere(c.Situation.Scene.Seen[s.IP], a, s.IP); more != "" {
+			line = text.New(line, ", ", more)
 		}
-		line = commands.Say(line, " · ")
+		line = text.New(line, " · ")
 	}
 	switch rest := a.SourceCount.N - int64(len(sources)); {
 	case !a.SourceCount.Known:
-		return commands.Say(line, "number of sources unknown")
+		return text.New(line, "number of sources unknown")
 	case len(sources) == 0:
-		return commands.Say(a.SourceCount, " sources, none named by the service")
+		return text.New(a.SourceCount, " sources, none named by the service")
 	case rest > 0:
-		return commands.Say(line, apiclient.Known(rest), commands.Plural(rest, " more source"))
+		return text.New(line, apiclient.Known(rest), text.Plural(rest, " more source"))
 	}
-	return commands.Say(line, "no other source")
+	return text.New(line, "no other source")
 }
 
 // aged are figures with their age, which Slack goes on counting, so that it stays true without an edit.
-func (c Card) aged(figures commands.Text) commands.Text {
+func (c Card) aged(figures text.Text) text.Text {
 	last := c.Situation.Attack.Last
 	if c.Quiet {
-		return commands.Say(commands.Bold("Quiet since "), timeOr(last, "an unknown time"), " · ", figures, " (sampled)")
+		return text.New(text.Bold("Quiet since "), timeOr(last, "an unknown time"), " · ", figures, " (sampled)")
 	}
 	read := ", updated each minute while they change"
 	switch _, muted := c.muted(); {
@@ -145,21 +147,21 @@ func (c Card) aged(figures commands.Text) commands.Text {
 	case c.Behind > 0:
 		read = ", drawn " + lateness(c.Behind) + " late: Slack takes no more edits"
 	}
-	return commands.Say(figures, ", last hit ", ago(last), " (sampled; figures read ", ago(c.FiguresAt), read, ")")
+	return text.New(figures, ", last hit ", ago(last), " (sampled; figures read ", ago(c.FiguresAt), read, ")")
 }
 
 // unrefreshed says that what goes on can't be watched.
-func (c Card) unrefreshed() []commands.Text {
+func (c Card) unrefreshed() []text.Text {
 	if !c.blind() {
 		return nil
 	}
-	return []commands.Text{commands.Say(commands.Bold("These figures can't be refreshed"), " since ", c.clock(c.Blind.From), ": ", c.Blind.Why, ". The attack may have grown")}
+	return []text.Text{text.New(text.Bold("These figures can't be refreshed"), " since ", c.clock(c.Blind.From), ": ", c.Blind.Why, ". The attack may have grown")}
 }
 
 // blind reports whether what goes on can't be watched.
 func (c Card) blind() bool { return !c.Blind.From.IsZero() && !c.Quiet }
 
-func (c Card) muted() (commands.Mute, bool) {
+func (c Card) muted() (record.Mute, bool) {
 	return commands.Muted(c.Situation.Scene.Mutes, c.Situation.Attack, c.Situation.Now)
 }
 
@@ -168,7 +170,7 @@ func (c Card) clock(t time.Time) any {
 	if t.IsZero() || c.Situation.Now.Sub(t).Abs() >= sameDay {
 		return timeOr(t, "an unknown time")
 	}
-	return commands.Clock(t)
+	return text.Clock(t)
 }
 
 // ago is a moment as its age.
@@ -176,24 +178,24 @@ func ago(t time.Time) any {
 	if t.IsZero() {
 		return "at an unknown time"
 	}
-	return commands.Ago(t)
+	return text.Ago(t)
 }
 
-func (c Card) mode() commands.Text {
+func (c Card) mode() text.Text {
 	s := c.Situation
 	if s.LookedAt.IsZero() || !s.Attack.App.Known {
-		return commands.Say("Mode by rules: unknown")
+		return text.New("Mode by rules: unknown")
 	}
 	mode := cmp.Or(commands.ModeByRules(s.Rules, int(s.Attack.App.N)), "inherited, not visible")
-	return commands.Say("Mode by rules: ", commands.Visible(mode, maxName), " (a node's own setting can override it)")
+	return text.New("Mode by rules: ", text.Sanitize(mode, maxName), " (a node's own setting can override it)")
 }
 
 func (c Card) appName(limit int) string {
-	return commands.Visible(c.Situation.Account.AppName(c.Situation.Attack.App), limit)
+	return text.Sanitize(c.Situation.Account.AppName(c.Situation.Attack.App), limit)
 }
 
 func typeName(a apiclient.Attack, limit int) string {
-	return commands.TypeName(commands.Visible(a.Type, limit))
+	return commands.TypeName(text.Sanitize(a.Type, limit))
 }
 
 func timeOr(t time.Time, unknown string) any {

@@ -11,6 +11,8 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // The kinds of views; a view's callback id is its kind.
@@ -63,19 +65,19 @@ func renderForm(f commands.Form, m viewMeta) (slack.ModalViewRequest, error) {
 }
 
 // renderAnyway is the question before a change that warns: what would be done, what speaks against it, and both ways on.
-func renderAnyway(r *commands.Refusal, m viewMeta) (slack.ModalViewRequest, error) {
+func renderAnyway(r *refusal.Refusal, m viewMeta) (slack.ModalViewRequest, error) {
 	m.Line = r.Line.String()
 	v, err := modal(viewAnyway, "Before you do", m)
 	v.Submit = slack.NewTextBlockObject(slack.PlainTextType, "Do it anyway", false, false)
 	v.Close = slack.NewTextBlockObject(slack.PlainTextType, "Leave", false, false)
-	v.Blocks.BlockSet = sections([]commands.Text{r.Text}, maxTogether)
+	v.Blocks.BlockSet = sections([]text.Text{r.Text}, maxTogether)
 	return v, err
 }
 
 // renderLooking is shown at once, while the facts for a view are read.
 func renderLooking(m viewMeta) (slack.ModalViewRequest, error) {
 	v, err := modal(viewLooking, "wafbot", m)
-	v.Blocks.BlockSet = sections([]commands.Text{commands.Say("Looking …")}, maxTogether)
+	v.Blocks.BlockSet = sections([]text.Text{text.New("Looking …")}, maxTogether)
 	return v, err
 }
 
@@ -87,9 +89,9 @@ func renderAnswer(msg Message, m viewMeta) (slack.ModalViewRequest, error) {
 }
 
 // renderMore lists what else can be done about an attack: each button opens its form in this view's place.
-func renderMore(head commands.Text, all []commands.Suggestion, m viewMeta) (slack.ModalViewRequest, error) {
+func renderMore(head text.Text, all []commands.Suggestion, m viewMeta) (slack.ModalViewRequest, error) {
 	v, err := modal(viewAnswer, "More", m)
-	v.Blocks.BlockSet = sections([]commands.Text{head}, maxTogether/4)
+	v.Blocks.BlockSet = sections([]text.Text{head}, maxTogether/4)
 	var maker buttonMaker
 	for _, s := range all {
 		b, ok := maker.suggestion(s)
@@ -97,7 +99,7 @@ func renderMore(head commands.Text, all []commands.Suggestion, m viewMeta) (slac
 			v.Blocks.BlockSet = append(v.Blocks.BlockSet, section(fit(toType(s), maxCardLine), nil))
 			continue
 		}
-		v.Blocks.BlockSet = append(v.Blocks.BlockSet, section(fit(commands.Say(s.Stops), maxCardLine), b))
+		v.Blocks.BlockSet = append(v.Blocks.BlockSet, section(fit(text.New(s.Stops), maxCardLine), b))
 	}
 	return v, err
 }
@@ -145,18 +147,18 @@ func elementOf(f commands.Field) slack.BlockElement {
 		}
 		return s
 	}
-	text := slack.NewPlainTextInputBlockElement(nil, f.Name)
-	text.Multiline, text.MaxLength = f.Kind == commands.FieldLines, maxFieldText
+	words := slack.NewPlainTextInputBlockElement(nil, f.Name)
+	words.Multiline, words.MaxLength = f.Kind == commands.FieldLines, maxFieldText
 	written := strings.Join(f.Values, " ")
 	for line := range strings.SplitSeq(written, "\n") {
-		if commands.Visible(line, maxFieldText) != line {
-			return text // what can't be read isn't put into anybody's mouth
+		if text.Sanitize(line, maxFieldText) != line {
+			return words // what can't be read isn't put into anybody's mouth
 		}
 	}
 	if length(written) <= maxFieldText {
-		text.InitialValue = written
+		words.InitialValue = written
 	}
-	return text
+	return words
 }
 
 // optionsOf are a field's choices, under headings if they have some, or are too many to stand without.

@@ -7,6 +7,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // How much one Home tab holds: Slack takes a hundred blocks, of which the answer to a click has its share, and 250 kB.
@@ -18,11 +19,11 @@ const (
 // renderHome draws a Home tab: what there is to know, the worst first. It is pure.
 func renderHome(h commands.Home) []slack.Block {
 	maker := &buttonMaker{}
-	head := commands.Say("wafbot is ", h.Policy.Describe(), " · as of ", h.Now)
+	head := text.New("wafbot is ", h.Policy.Describe(), " · as of ", h.Now)
 	blocks := []slack.Block{section(mrkdwn(head), refreshButton(maker))}
 	w := partsWriter{maker: maker, room: maxHomeText, most: maxHomeBlocks, rules: true}
 	blocks = append(blocks, w.write(h.Parts())...)
-	foot := commands.Say("Your role: ", h.Role.String(), ". Under Messages you can type ", commands.Code("help"))
+	foot := text.New("Your role: ", h.Role.String(), ". Under Messages you can type ", text.Code("help"))
 	return append(blocks, slack.NewContextBlock("", markupText(mrkdwn(foot))))
 }
 
@@ -31,17 +32,17 @@ func refreshButton(maker *buttonMaker) *slack.ButtonBlockElement {
 }
 
 // noRole is the Home tab of somebody who may see nothing: who may, and how to become one of them.
-func noRole(user string, why commands.Text, roles commands.Roles) []slack.Block {
-	lines := []commands.Text{
-		why, commands.Say("Who may act: ", roleText(roles, byMention)),
-		commands.Say("To get a role, ask one of the admins to write your id ", commands.Code(user), " into wafbot's configuration, under ", commands.Code("policy")),
+func noRole(user string, why text.Text, roles commands.Roles) []slack.Block {
+	lines := []text.Text{
+		why, text.New("Who may act: ", roleText(roles, byMention)),
+		text.New("To get a role, ask one of the admins to write your id ", text.Code(user), " into wafbot's configuration, under ", text.Code("policy")),
 	}
 	return append(sections(lines, maxTogether), actions([]*slack.ButtonBlockElement{refreshButton(&buttonMaker{})}))
 }
 
 // unknownHome is the Home tab of somebody for whom nothing could be looked up.
-func unknownHome(why commands.Text) []slack.Block {
-	return append(sections([]commands.Text{why}, maxTogether), actions([]*slack.ButtonBlockElement{refreshButton(&buttonMaker{})}))
+func unknownHome(why text.Text) []slack.Block {
+	return append(sections([]text.Text{why}, maxTogether), actions([]*slack.ButtonBlockElement{refreshButton(&buttonMaker{})}))
 }
 
 // numbered gives each button an id of its own again: an answer brings along its own.

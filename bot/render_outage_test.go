@@ -13,6 +13,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -22,41 +23,41 @@ func acme() Account {
 
 func outageMessages() map[string]Message {
 	since := now.Add(-20 * time.Minute)
-	spell := poller.Spell{Since: since, Why: "the service refuses the token"}
+	spell := record.Outage{From: since, Why: "the service refuses the token"}
 	on, over := injection(), injection()
 	on.VulnID, over.ID, over.Path, over.Last = "812", "x:over", "/search", now.Add(-5*time.Minute)
-	gap := poller.GapFacts{
+	gap := record.GapFacts{
 		From: since, To: now, Why: "the service can't be reached", Began: []apiclient.Attack{on}, BeganCount: 1, Over: slices.Repeat([]apiclient.Attack{over}, 20), OverCount: 31,
 	}
-	absent := poller.GapFacts{From: now.Add(-50 * time.Hour), To: now}
-	never := poller.BlindFacts{Spell: poller.Spell{Since: since, Why: "the service can't be reached"}}
-	deny := commands.Refused{
-		Line: commands.Line{Name: "deny", Words: []string{"203.0.113.7"}}.With("for", "4h"), Does: "Deny 203.0.113.7 everywhere for 4 h", By: anna(), At: since,
-		Steps: []commands.Step{{Kind: commands.AddEntry, Entry: &apiclient.IPRule{
+	absent := record.GapFacts{From: now.Add(-50 * time.Hour), To: now}
+	never := record.UnreachableFacts{Outage: record.Outage{From: since, Why: "the service can't be reached"}}
+	deny := record.RefusedChange{
+		Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}.With("for", "4h"), Does: "Deny 203.0.113.7 everywhere for 4 h", By: anna(), At: since,
+		Steps: []record.Step{{Kind: record.AddEntry, Entry: &apiclient.IPRule{
 			List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Apps: []int{0}, Expires: now.Add(4 * time.Hour), Reason: "wafbot c1 by Anna Weber (U0ANN)",
 		}}},
 	}
 	mode := switched()
-	tied := commands.Tied{Account: "acme", Since: since, Revision: 1, Status: 403, Lacks: []commands.Power{commands.PowerAll}, Refused: []commands.Refused{deny}}
+	tied := record.PermissionLoss{Account: "acme", Since: since, Revision: 1, Status: 403, Lacks: []record.Permission{record.PowerAll}, Refused: []record.RefusedChange{deny}}
 	part := tied
-	part.Lacks, part.More = []commands.Power{commands.PowerModes}, 2
-	part.Refused = []commands.Refused{{
-		Line: commands.Line{Name: "undo", Words: []string{mode.ID}}, Does: "Undo of: " + mode.Does, Ends: mode.ID, By: commands.Actor{Name: "wafbot", Via: commands.ViaClock}, At: now,
-		Steps: []commands.Step{{Kind: commands.CreateRule, Rule: mode.Steps[1].Rule}, {Kind: commands.DeleteRule, Rule: mode.Steps[0].Rule}},
+	part.Lacks, part.More = []record.Permission{record.PowerModes}, 2
+	part.Refused = []record.RefusedChange{{
+		Line: record.Line{Name: "undo", Words: []string{mode.ID}}, Does: "Undo of: " + mode.Does, Ends: mode.ID, By: record.Actor{Name: "wafbot", Via: record.ViaClock}, At: now,
+		Steps: []record.Step{{Kind: record.CreateRule, Rule: mode.Steps[1].Rule}, {Kind: record.DeleteRule, Rule: mode.Steps[0].Rule}},
 	}}
 	both, patch := tied, patched()
-	both.Lacks = []commands.Power{commands.PowerLists, commands.PowerRules}
-	both.Refused = []commands.Refused{deny, {Line: patch.Line, Does: patch.Does, By: anna(), At: since.Add(time.Second), Steps: patch.Steps}}
+	both.Lacks = []record.Permission{record.PowerLists, record.PowerRules}
+	both.Refused = []record.RefusedChange{deny, {Line: patch.Line, Does: patch.Does, By: anna(), At: since.Add(time.Second), Steps: patch.Steps}}
 	ended := tied
 	ended.Until, ended.Lacks = now, nil
-	changes := []commands.Change{mode}
+	changes := []record.Change{mode}
 	return map[string]Message{
 		"tied":            tiedMessage(acme(), tied, changes, now.Add(-time.Hour)),
 		"tied-both":       tiedMessage(acme(), both, nil, now),
 		"tied-in-part":    tiedMessage(acme(), part, changes, now),
 		"tied-over":       tiedMessage(acme(), ended, changes, now),
 		"untied":          untiedMessage(acme(), ended),
-		"blind":           blindMessage(acme(), poller.BlindFacts{Spell: spell, LastGood: since.Add(-15 * time.Second), Mend: "who manages the tokens makes a new one"}),
+		"blind":           blindMessage(acme(), record.UnreachableFacts{Outage: spell, LastGood: since.Add(-15 * time.Second), Mend: "who manages the tokens makes a new one"}),
 		"blind-from-then": blindMessage(acme(), never),
 		"gap":             gapMessage(acme(), gap, now),
 		"gap-long-absent": gapMessage(acme(), absent, now),
@@ -65,16 +66,16 @@ func outageMessages() map[string]Message {
 }
 
 // switched is a mode that should have returned five minutes ago.
-func switched() commands.Change {
+func switched() record.Change {
 	rule := func(id int64, mode string) *apiclient.Rule {
 		return &apiclient.Rule{ID: id, Type: apiclient.RuleMode, Mode: mode, Conditions: []apiclient.Condition{{Type: "equal", Value: "4", Point: []any{"instance"}}}}
 	}
-	return commands.Change{
-		ID: "cm8t2wq1z", Account: "acme", Line: commands.Line{Name: "mode", Words: []string{"4", "block"}}, Does: "Switch Shop to block for 2 h", Actor: anna(),
-		At: now.Add(-125 * time.Minute), Until: now.Add(-5 * time.Minute), State: commands.StateDone,
-		Steps: []commands.Step{
-			{Kind: commands.CreateRule, Rule: rule(31, apiclient.ModeBlock), Sent: true, Done: true, ID: 31},
-			{Kind: commands.DeleteRule, Rule: rule(30, apiclient.ModeMonitoring), Sent: true, Done: true},
+	return record.Change{
+		ID: "cm8t2wq1z", Account: "acme", Line: record.Line{Name: "mode", Words: []string{"4", "block"}}, Does: "Switch Shop to block for 2 h", Actor: anna(),
+		At: now.Add(-125 * time.Minute), Until: now.Add(-5 * time.Minute), State: record.StateDone,
+		Steps: []record.Step{
+			{Kind: record.CreateRule, Rule: rule(31, apiclient.ModeBlock), Sent: true, Done: true, ID: 31},
+			{Kind: record.DeleteRule, Rule: rule(30, apiclient.ModeMonitoring), Sent: true, Done: true},
 		},
 	}
 }

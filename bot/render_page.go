@@ -4,7 +4,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // PageNow is what a card tells of its route's pager. At most one of its times is set.
@@ -17,7 +18,7 @@ type PageNow struct {
 // pageState is what is told of an attack's pager.
 func pageState(f facts, now time.Time) PageNow {
 	last := f.file.Page
-	if last.State == commands.PageCalling {
+	if last.State == record.PageCalling {
 		if f.file.Case.Owner != nil { // about to be ended
 			return PageNow{}
 		}
@@ -37,26 +38,26 @@ func pageState(f facts, now time.Time) PageNow {
 }
 
 // text goes behind who is on it.
-func (p PageNow) text() commands.Text {
+func (p PageNow) text() text.Text {
 	switch {
 	case !p.At.IsZero():
-		return commands.Say(" · pages at ", p.At)
+		return text.New(" · pages at ", p.At)
 	case !p.Taken.IsZero():
-		return commands.Say(" · paged at ", p.Taken)
+		return text.New(" · paged at ", p.Taken)
 	case p.Fault != "":
-		return commands.Say(" · ", commands.Bold("not paged"), ": ", commands.Visible(p.Fault, maxField))
+		return text.New(" · ", text.Bold("not paged"), ": ", text.Sanitize(p.Fault, maxField))
 	}
 	return nil
 }
 
 // pagerAway says that a pager can't be called, so that whoever reads it calls somebody.
-func pagerAway(n poller.News) Message {
-	lines := []commands.Text{
-		commands.Say(commands.Bold("The pager of "+n.Account+" can't be called: nobody is called"), ". Why: ", commands.Visible(n.Fault, maxTitle*2)),
-		commands.Say("Attacks that nobody is on wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. ",
+func pagerAway(n record.Event) Message {
+	lines := []text.Text{
+		text.New(text.Bold("The pager of "+n.Account+" can't be called: nobody is called"), ". Why: ", text.Sanitize(n.Fault, maxTitle*2)),
+		text.New("Attacks that nobody is on wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. ",
 			"If you read this: take what waits, or call somebody"),
 	}
-	m := linesMessage(lines, []commands.Suggestion{{Label: "What burns", Line: commands.Line{Name: "status"}.With("account", n.Account)}})
+	m := linesMessage(lines, []commands.Suggestion{{Label: "What burns", Line: record.Line{Name: "status"}.With("account", n.Account)}})
 	m.Text = notification("The pager of " + n.Account + " can't be called, nobody is called: " + n.Fault)
 	return m
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // How much of one row is shown, and what is kept for saying that rows are left out.
@@ -38,7 +39,7 @@ func (w *partsWriter) write(parts []commands.Part) []slack.Block {
 		}
 		w.line(p.Title)
 		for _, r := range p.Rows {
-			w.row(commands.Say("• ", r.Text), r.Do)
+			w.row(text.New("• ", r.Text), r.Do)
 		}
 		if p.More != nil {
 			w.line(p.More)
@@ -53,14 +54,14 @@ func (w *partsWriter) write(parts []commands.Part) []slack.Block {
 }
 
 // line adds a line without buttons.
-func (w *partsWriter) line(t commands.Text) {
+func (w *partsWriter) line(t text.Text) {
 	if markup := fit(t, maxRow); w.take(length(markup)+1, 1) {
 		w.add(markup)
 	}
 }
 
 // row adds a line with buttons: one stands beside it, several below. No text: only the buttons.
-func (w *partsWriter) row(t commands.Text, do []commands.Suggestion) {
+func (w *partsWriter) row(t text.Text, do []commands.Suggestion) {
 	var made []*slack.ButtonBlockElement
 	for _, s := range do {
 		b, ok := w.maker.suggestion(s)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // policy is one with a way out.
@@ -21,49 +22,49 @@ func wayOut() commands.Policy {
 }
 
 // waiting is a request of two minutes ago.
-func waiting() commands.Request {
+func waiting() record.ApprovalRequest {
 	at := now.Add(-2 * time.Minute)
-	return commands.Request{
-		ID: "r7k2m9xw4", Account: "acme", Line: commands.Line{Name: "deny", Words: []string{"203.0.0.0/20", "country:FR"}}.With("for", "4h"),
-		Does: "Deny 203.0.0.0/20, country:FR everywhere for 4 h", AttackID: "ak7q2m9xw", Role: commands.Responder, Asker: anna(), Reason: "they all come from there",
-		Needs: []commands.Second{
+	return record.ApprovalRequest{
+		ID: "r7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"203.0.0.0/20", "country:FR"}}.With("for", "4h"),
+		Does: "Deny 203.0.0.0/20, country:FR everywhere for 4 h", AttackID: "ak7q2m9xw", Role: record.Responder, Asker: anna(), Reason: "they all come from there",
+		Needs: []record.ApprovalReason{
 			{What: commands.SecondBroad, Why: "203.0.0.0/20 is wider than /24"},
 			{What: commands.SecondBroad, Why: "country:FR is broad: it hits everybody there, and wafbot sees attacks, never visitors"},
 		},
-		At: at, Until: at.Add(15 * time.Minute), AloneAt: at.Add(5 * time.Minute), State: commands.RequestWaiting, Revision: 1,
+		At: at, Until: at.Add(15 * time.Minute), AloneAt: at.Add(5 * time.Minute), State: record.RequestWaiting, Revision: 1,
 		Reach:    []string{"203.0.0.0/20 is 4,096 addresses, everywhere"},
 		Warnings: []string{"203.0.1.0/24 is on the allowlist everywhere until 2026-11-21 04:00 UTC, which wins: there it has no effect"},
 	}
 }
 
 func requestMessages() map[string]Message {
-	bob := commands.Actor{ID: "U0BOB", Name: "Bob Ruiz", Via: commands.ViaButton}
-	with := func(change func(q *commands.Request)) commands.Request {
+	bob := record.Actor{ID: "U0BOB", Name: "Bob Ruiz", Via: record.ViaButton}
+	with := func(change func(q *record.ApprovalRequest)) record.ApprovalRequest {
 		q := waiting()
 		change(&q)
 		return q
 	}
-	decided := func(state commands.RequestState, outcome, why, fault string) commands.Request {
-		return with(func(q *commands.Request) {
+	decided := func(state record.RequestState, outcome, why, fault string) record.ApprovalRequest {
+		return with(func(q *record.ApprovalRequest) {
 			q.State, q.Decided, q.DecidedAt, q.Outcome, q.Why, q.Fault = state, &bob, now, outcome, why, fault
 		})
 	}
-	alone := decided(commands.RequestAlone, "done", "nobody answers, shop is down", "")
+	alone := decided(record.RequestAlone, "done", "nobody answers, shop is down", "")
 	alone.Decided = &alone.Asker
 	failed := alone
 	failed.Outcome, failed.Fault = "failed", "NOT done: Deny 203.0.0.0/20, country:FR everywhere for 1 h: the service doesn't allow this to wafbot's token"
-	never := with(func(q *commands.Request) { q.AloneAt = time.Time{} })
-	terminal := with(func(q *commands.Request) {
-		q.Asker = commands.Actor{ID: "cli:ann", Name: "ann", Via: commands.ViaCLI}
+	never := with(func(q *record.ApprovalRequest) { q.AloneAt = time.Time{} })
+	terminal := with(func(q *record.ApprovalRequest) {
+		q.Asker = record.Actor{ID: "cli:ann", Name: "ann", Via: record.ViaCLI}
 		q.Warnings, q.Reason = nil, ""
 	})
-	all := map[string]commands.Request{
+	all := map[string]record.ApprovalRequest{
 		"waiting": waiting(), "waiting-never-alone": never, "waiting-terminal": terminal,
-		"in-hand": decided(commands.RequestApproved, "", "", ""), "approved": decided(commands.RequestApproved, "done", "", ""),
-		"approved-failed":  decided(commands.RequestApproved, "failed", "", "NOT done: Deny 203.0.0.0/20, country:FR everywhere for 4 h: the service doesn't allow this to wafbot's token"),
-		"approved-nothing": decided(commands.RequestApproved, "nothing", "", ""), "rejected": decided(commands.RequestRejected, "", "half of our users are there", ""),
-		"closed": decided(commands.RequestClosed, "", "by now 203.0.0.0/20 is on the denylist (by Zoe), which it would overwrite", ""), "alone": alone, "alone-failed": failed,
-		"expired": with(func(q *commands.Request) { q.State, q.DecidedAt = commands.RequestExpired, q.Until }),
+		"in-hand": decided(record.RequestApproved, "", "", ""), "approved": decided(record.RequestApproved, "done", "", ""),
+		"approved-failed":  decided(record.RequestApproved, "failed", "", "NOT done: Deny 203.0.0.0/20, country:FR everywhere for 4 h: the service doesn't allow this to wafbot's token"),
+		"approved-nothing": decided(record.RequestApproved, "nothing", "", ""), "rejected": decided(record.RequestRejected, "", "half of our users are there", ""),
+		"closed": decided(record.RequestClosed, "", "by now 203.0.0.0/20 is on the denylist (by Zoe), which it would overwrite", ""), "alone": alone, "alone-failed": failed,
+		"expired": with(func(q *record.ApprovalRequest) { q.State, q.DecidedAt = record.RequestExpired, q.Until }),
 	}
 	messages := map[string]Message{}
 	for name, q := range all {

@@ -12,7 +12,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 func TestRenderOfNothing(t *testing.T) {
@@ -57,13 +59,13 @@ func TestNewestChangesInForceAreShown(t *testing.T) {
 func TestCardButtonsCarryTheirLines(t *testing.T) {
 	t.Parallel()
 	c := incident()
-	c.Situation.Changes = []commands.Change{patched()}
+	c.Situation.Changes = []record.Change{patched()}
 	c.Situation.Attack.App = known(apiclient.DefaultApp)
 	lines := map[string]string{}
 	for _, b := range buttonsOf(render(c).Blocks) {
 		kind, _, _ := strings.Cut(b.ActionID, ":")
 		if kind == actionDo {
-			line, err := commands.Parse(b.Value)
+			line, err := grammar.Parse(b.Value)
 			require.NoError(t, err)
 			require.Equal(t, b.Value, line.String())
 			require.Equal(t, line.Name != "claim", b.Confirm != nil, "%s acts on a click, so a dialog asks, unless nothing can go wrong", b.Text.Text)
@@ -216,7 +218,7 @@ func requireHarmlessViews(t *testing.T, c Card, text string) {
 
 func BenchmarkRenderCard(b *testing.B) {
 	c := incident()
-	c.Situation.Changes = []commands.Change{denied(), patched()}
+	c.Situation.Changes = []record.Change{denied(), patched()}
 	b.ReportAllocs()
 	for b.Loop() {
 		render(c)

@@ -9,6 +9,8 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // How many changes that are due the notice of refused changes lists, how many steps of one change, and how many characters there are for one
@@ -21,19 +23,19 @@ const (
 )
 
 // tiedMessage is the notice that the service refuses changes: what was not done and how to do it by hand, who can mend it, what is due meanwhile.
-func tiedMessage(a Account, t commands.Tied, changes []commands.Change, now time.Time) Message {
-	head := []commands.Text{commands.Say(commands.Bold("HANDS TIED: wafbot can't "+t.Cannot()+" on "+a.Name), " since ", t.Since, " (", t.Status, ")")}
+func tiedMessage(a Account, t record.PermissionLoss, changes []record.Change, now time.Time) Message {
+	head := []text.Text{text.New(text.Bold("HANDS TIED: wafbot can't "+t.Cannot()+" on "+a.Name), " since ", t.Since, " (", t.Status, ")")}
 	if !t.GoesOn() {
-		head = []commands.Text{commands.Say("Over since ", t.Until, ": wafbot's hands were tied on ", commands.Bold(a.Name), " from ", t.Since, " (", t.Status, "). It can make changes again")}
+		head = []text.Text{text.New("Over since ", t.Until, ": wafbot's hands were tied on ", text.Bold(a.Name), " from ", t.Since, " (", t.Status, "). It can make changes again")}
 	}
-	var rest []commands.Text
+	var rest []text.Text
 	if t.More > 0 {
-		rest = append(rest, commands.Say("… and ", t.More, " more: ", commands.Code("audit"), " lists them"))
+		rest = append(rest, text.New("… and ", t.More, " more: ", text.Code("audit"), " lists them"))
 	}
 	if t.GoesOn() {
-		rest = append(rest, t.Mend())
+		rest = append(rest, commands.PermissionLossMend(t))
 		rest = append(rest, dueLines(a, t, changes, now)...)
-		rest = append(rest, commands.Say("What is due is tried each minute, and the next such change that the service takes ends this"))
+		rest = append(rest, text.New("What is due is tried each minute, and the next such change that the service takes ends this"))
 	}
 	var maker buttonMaker
 	blocks := sections(head, maxTogether)
@@ -50,16 +52,16 @@ func tiedMessage(a Account, t commands.Tied, changes []commands.Change, now time
 }
 
 // refused is a change that was not done, with its button beside it.
-func (m *buttonMaker) refused(t commands.Tied, r commands.Refused, lines []commands.Text) slack.Block {
-	b, ok := m.suggestion(t.TryNow(r))
+func (m *buttonMaker) refused(t record.PermissionLoss, r record.RefusedChange, lines []text.Text) slack.Block {
+	b, ok := m.suggestion(commands.PermissionLossTryNow(t, r))
 	if !ok {
-		b, lines = nil, append(lines, toType(t.TryNow(r)))
+		b, lines = nil, append(lines, toType(commands.PermissionLossTryNow(t, r)))
 	}
 	return section(strings.Join(firstLines(flat(lines), maxRefusedText, maxRefusedText), "\n"), b)
 }
 
 // tiedNotice is the notification: what is not done stands last, so that cutting harms nothing.
-func tiedNotice(a Account, t commands.Tied) string {
+func tiedNotice(a Account, t record.PermissionLoss) string {
 	what := t.Cannot() + " on " + a.Name
 	if len(t.Lacks) > 1 {
 		what = "change " + a.Name // the message says what of it
@@ -69,53 +71,53 @@ func tiedNotice(a Account, t commands.Tied) string {
 		text = fmt.Sprintf("wafbot can change %s again. Its hands were tied since %s.", a.Name, clockTime(t.Since))
 	}
 	if n := len(t.Refused); n > 0 {
-		first := slices.IndexFunc(t.Refused, func(r commands.Refused) bool { return t.Refused[n-1].At.Sub(r.At) < time.Minute }) // of those asked for together
+		first := slices.IndexFunc(t.Refused, func(r record.RefusedChange) bool { return t.Refused[n-1].At.Sub(r.At) < time.Minute }) // of those asked for together
 		text += " NOT done: " + t.Refused[first].Does
 	}
 	return notification(text)
 }
 
 // refusedLines are what was not done, and the steps that are left to do by hand.
-func refusedLines(a Account, r commands.Refused, changes []commands.Change, now time.Time) []commands.Text {
+func refusedLines(a Account, r record.RefusedChange, changes []record.Change, now time.Time) []text.Text {
 	what := "NOT done: "
 	if r.Half {
 		what = "Only partly done: "
 	}
-	head := commands.Say(commands.Bold(what+r.Does), ", asked by ", commands.Visible(r.By.Name, maxNoticeName), " ", r.At)
-	if i := slices.IndexFunc(changes, func(ch commands.Change) bool { return ch.ID == r.Ends }); i >= 0 && r.By.Via == commands.ViaClock {
+	head := text.New(text.Bold(what+r.Does), ", asked by ", text.Sanitize(r.By.Name, maxNoticeName), " ", r.At)
+	if i := slices.IndexFunc(changes, func(ch record.Change) bool { return ch.ID == r.Ends }); i >= 0 && r.By.Via == record.ViaClock {
 		head = a.DueLine(changes[i], now)
 	}
-	lines := []commands.Text{head}
+	lines := []text.Text{head}
 	for _, s := range r.Steps[:min(maxByHand, len(r.Steps))] {
-		lines = append(lines, commands.Say("• by hand, in the service's console: ", a.ByHand(s)))
+		lines = append(lines, text.New("• by hand, in the service's console: ", a.ByHand(s)))
 	}
 	if more := len(r.Steps) - maxByHand; more > 0 {
-		lines = append(lines, commands.Say("• … and ", more, " more"))
+		lines = append(lines, text.New("• … and ", more, " more"))
 	}
 	return lines
 }
 
 // dueLines are what wafbot would have to end meanwhile.
-func dueLines(a Account, t commands.Tied, changes []commands.Change, now time.Time) (lines []commands.Text) {
-	due := t.DueMeanwhile(changes, now)
+func dueLines(a Account, t record.PermissionLoss, changes []record.Change, now time.Time) (lines []text.Text) {
+	due := commands.PermissionLossDueMeanwhile(t, changes, now)
 	for _, ch := range due[:min(maxDue, len(due))] {
 		lines = append(lines, a.DueLine(ch, now))
 	}
 	if more := len(due) - maxDue; more > 0 {
-		lines = append(lines, commands.Say("… and ", more, " more are due: ", commands.Code("status"), " lists what is in force"))
+		lines = append(lines, text.New("… and ", more, " more are due: ", text.Code("status"), " lists what is in force"))
 	}
 	return lines
 }
 
 // untiedMessage says that the service takes changes again.
-func untiedMessage(a Account, t commands.Tied) Message {
-	lines := []commands.Text{commands.Say(commands.Bold("wafbot can change "+a.Name+" again"), " since ", t.Until)}
+func untiedMessage(a Account, t record.PermissionLoss) Message {
+	lines := []text.Text{text.New(text.Bold("wafbot can change "+a.Name+" again"), " since ", t.Until)}
 	for _, r := range t.Refused {
 		next := "Ask again if it is still wanted"
-		if r.By.Via == commands.ViaClock {
+		if r.By.Via == record.ViaClock {
 			next = "wafbot does it within a minute"
 		}
-		lines = append(lines, commands.Say("Still NOT done: ", commands.Bold(r.Does), ". ", next))
+		lines = append(lines, text.New("Still NOT done: ", text.Bold(r.Does), ". ", next))
 	}
 	text := fmt.Sprintf("wafbot can change %s again since %s", a.Name, clockTime(t.Until))
 	return Message{Text: notification(text), Blocks: renderLines(lines, nil)}

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // workVersion is the version of requests as they wait in the inbox. A replica reads every version up to its own.
@@ -47,7 +50,7 @@ func (b *Bot) command(ctx context.Context, d delivery, c slashCommand) {
 		Channel: c.Channel, ResponseURL: c.ResponseURL, Trigger: c.Trigger, names: d.names,
 		Invocation: commands.Invocation{
 			ID: d.names[0], At: d.at, Account: b.accountIn(c.Channel),
-			Actor: commands.Actor{ID: c.User, Team: c.Team, Name: c.UserName, Via: commands.ViaSlash},
+			Actor: record.Actor{ID: c.User, Team: c.Team, Name: c.UserName, Via: record.ViaSlash},
 		},
 	}
 	b.take(ctx, req, typed(c.Text))
@@ -55,7 +58,7 @@ func (b *Bot) command(ctx context.Context, d delivery, c slashCommand) {
 
 // take parses a line and sees to it that it is carried out: at once if it only reads, else written down before it is acknowledged.
 func (b *Bot) take(ctx context.Context, req request, text string) {
-	line, err := commands.Parse(text)
+	line, err := grammar.Parse(text)
 	if err != nil {
 		b.once(req, func(ctx context.Context) {
 			b.answer(ctx, req, b.resultMessage(req, commands.Result{}, err))
@@ -83,8 +86,8 @@ func (b *Bot) accept(ctx context.Context, req request) {
 	if err == nil {
 		return
 	}
-	text := b.notWritten(req, err)
-	b.inBackground(req, func(ctx context.Context) { b.answer(ctx, req, linesMessage([]commands.Text{text}, nil)) })
+	words := b.notWritten(req, err)
+	b.inBackground(req, func(ctx context.Context) { b.answer(ctx, req, linesMessage([]text.Text{words}, nil)) })
 }
 
 // writeDown puts a request among the work that any replica carries out, unless it is there already.
@@ -99,7 +102,7 @@ func (b *Bot) writeDown(ctx context.Context, req request) error {
 }
 
 // notWritten says that a request could not be written down, or perhaps not.
-func (b *Bot) notWritten(req request, err error) commands.Text {
+func (b *Bot) notWritten(req request, err error) text.Text {
 	b.cfg.Log.Error("accept request", "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
 	if neverSent(err) || commands.RefusedByMemory(err) {
 		return commands.Away(err).Text
@@ -107,8 +110,8 @@ func (b *Bot) notWritten(req request, err error) commands.Text {
 	return perhapsRecorded()
 }
 
-func perhapsRecorded() commands.Text {
-	return commands.Say("perhaps not recorded: wafbot's memory (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
+func perhapsRecorded() text.Text {
+	return text.New("perhaps not recorded: wafbot's memory (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
 }
 
 // neverSent reports whether no connection was made, so that nothing can have been recorded.

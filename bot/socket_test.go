@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // slackEnd is Slack's end, as rough as a test wants it.
@@ -125,12 +127,12 @@ func (m *linkMemory) First(_ context.Context, names ...string) (bool, error) {
 // noRunner refuses every line.
 type noRunner struct{}
 
-func (noRunner) Changes(commands.Line) bool                       { return false }
-func (noRunner) Missing(commands.Line, string) bool               { return false }
-func (noRunner) Fillable(commands.Line) bool                      { return false }
-func (noRunner) InThread(l commands.Line, _ string) commands.Line { return l }
+func (noRunner) Changes(record.Line) bool                     { return false }
+func (noRunner) Missing(record.Line, string) bool             { return false }
+func (noRunner) Fillable(record.Line) bool                    { return false }
+func (noRunner) InThread(l record.Line, _ string) record.Line { return l }
 func (noRunner) Form(context.Context, commands.Invocation) (commands.Form, error) {
-	return commands.Form{}, commands.ErrUnknown
+	return commands.Form{}, refusal.ErrUnknown
 }
 func (noRunner) Do(context.Context, commands.Invocation) (commands.Result, error) {
 	return commands.Result{}, errors.New("nothing can be done here")

@@ -12,7 +12,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/norace"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // theScanner is the source that is behind most of the storms of the tests.
@@ -20,7 +20,7 @@ var theScanner = netip.MustParseAddr("198.51.100.23")
 
 // scanned is a storm that one source is behind, five minutes old, with four odd ones out.
 func scanned() Card {
-	s := commands.Storm{
+	s := record.Storm{
 		Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute, Began: now.Add(-5 * time.Minute), Exceeded: now.Add(-40 * time.Second), Before: 3,
 		Gathered: 800, Ongoing: 797, Hits: 41_230, Through: 4,
 		Status: map[apiclient.Status]int{apiclient.StatusBlocked: 796, apiclient.StatusNotBlocked: 4},
@@ -45,14 +45,14 @@ func scanned() Card {
 }
 
 // stormCard is a card of that storm, but for what is changed.
-func stormCard(change func(c *Card, s *commands.Storm)) Card {
+func stormCard(change func(c *Card, s *record.Storm)) Card {
 	c := scanned()
 	change(&c, c.Situation.Storm)
 	return c
 }
 
 // nobodyBehind makes it a storm of many sources.
-func nobodyBehind(c *Card, s *commands.Storm) {
+func nobodyBehind(c *Card, s *record.Storm) {
 	s.Source, s.Country, s.Behind, s.Odd, s.OddCount = netip.Addr{}, "", 0, nil, 0
 	s.Sources = map[netip.Addr]int{theScanner: 3, netip.MustParseAddr("203.0.113.7"): 2}
 	s.Status, s.Through = map[apiclient.Status]int{apiclient.StatusBlocked: 100, apiclient.StatusNotBlocked: 650, apiclient.StatusPartly: 20, apiclient.StatusUnknown: 30}, 700
@@ -65,52 +65,52 @@ func storms() map[string]Card {
 		"storm":          scanned(),
 		"storm-nobody":   stormCard(nobodyBehind),
 		"storm-one-path": stormCard(onePath),
-		"storm-several-apps": stormCard(func(c *Card, s *commands.Storm) {
+		"storm-several-apps": stormCard(func(c *Card, s *record.Storm) {
 			c.Situation.Account.Applications[7] = commands.Application{Name: "Legacy", CannotBlock: true}
 			s.Apps, c.Situation.Attack.App, c.Situation.Attack.Domain = map[int64]int{4: 500, 7: 280, apiclient.DefaultApp: 20}, apiclient.Figure{}, ""
 			s.Odd[2].App, s.Incidents = known(7), 2
 		}),
-		"storm-all-blocked": stormCard(func(c *Card, s *commands.Storm) {
+		"storm-all-blocked": stormCard(func(c *Card, s *record.Storm) {
 			s.Status, s.Through, s.Odd, s.OddCount, s.Before = map[apiclient.Status]int{apiclient.StatusBlocked: 800}, 0, nil, 0, 0
 			c.Situation.Attack.BlockStatus = "blocked"
 		}),
-		"storm-false-positives": stormCard(func(_ *Card, s *commands.Storm) {
+		"storm-false-positives": stormCard(func(_ *Card, s *record.Storm) {
 			s.Status[apiclient.StatusBlocked] -= 2
 			s.Types["scanner"] -= 2
 			s.Odd[0].Sources[0].Country = ""
 		}),
-		"storm-all-false-positives": stormCard(func(c *Card, s *commands.Storm) {
+		"storm-all-false-positives": stormCard(func(c *Card, s *record.Storm) {
 			nobodyBehind(c, s)
 			s.Status, s.Types, s.Sources, s.Through, s.Ongoing, s.Hits, s.Odd, s.OddCount = nil, nil, nil, 0, 0, 0, nil, 0
 			a := &c.Situation.Attack
 			c.Quiet, a.BlockStatus, a.Hits, a.Sources, a.SourceCount, a.Last = true, "", apiclient.Figure{}, nil, known(0), time.Time{}
 		}),
-		"storm-denied": stormCard(func(c *Card, s *commands.Storm) {
+		"storm-denied": stormCard(func(c *Card, s *record.Storm) {
 			s.Ongoing, s.Knocking, c.Situation.Attack.SourceCount = 13, 784, apiclient.Figure{}
 			ch := denied()
 			ch.Line.Words, ch.Does, ch.AttackID = []string{theScanner.String()}, "Deny 198.51.100.23 everywhere for 4 h", c.Situation.ID
-			c.Situation.Changes, c.Case = []commands.Change{ch}, annasCase()
+			c.Situation.Changes, c.Case = []record.Change{ch}, annasCase()
 		}),
-		"storm-claimed": stormCard(func(c *Card, s *commands.Storm) { c.Case, s.Own, s.Odd, s.OddCount = annasCase(), 4, nil, 0 }),
-		"storm-over": stormCard(func(_ *Card, s *commands.Storm) {
+		"storm-claimed": stormCard(func(c *Card, s *record.Storm) { c.Case, s.Own, s.Odd, s.OddCount = annasCase(), 4, nil, 0 }),
+		"storm-over": stormCard(func(_ *Card, s *record.Storm) {
 			s.Began, s.Exceeded, s.Ended, s.Ongoing, s.Incidents = now.Add(-25*time.Minute), now.Add(-12*time.Minute), now.Add(-2*time.Minute), 12, 1
 		}),
-		"storm-quiet": stormCard(func(c *Card, s *commands.Storm) {
+		"storm-quiet": stormCard(func(c *Card, s *record.Storm) {
 			s.Began, s.Exceeded, s.Ended, s.Ongoing = now.Add(-45*time.Minute), now.Add(-32*time.Minute), now.Add(-22*time.Minute), 0
 			c.Quiet, c.Situation.Attack.Last = true, now.Add(-21*time.Minute)
 		}),
-		"storm-caught-up":   stormCard(func(_ *Card, s *commands.Storm) { s.CaughtUp, s.Before = true, 0 }),
-		"storm-rehearsal":   stormCard(func(c *Card, _ *commands.Storm) { c.Situation.Policy.Changes = commands.ChangesRehearse }),
-		"storm-changes-off": stormCard(func(c *Card, _ *commands.Storm) { c.Situation.Policy.Changes = commands.ChangesOff }),
-		"storm-own-cdn": stormCard(func(c *Card, _ *commands.Storm) {
+		"storm-caught-up":   stormCard(func(_ *Card, s *record.Storm) { s.CaughtUp, s.Before = true, 0 }),
+		"storm-rehearsal":   stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = commands.ChangesRehearse }),
+		"storm-changes-off": stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = commands.ChangesOff }),
+		"storm-own-cdn": stormCard(func(c *Card, _ *record.Storm) {
 			c.Situation.Policy.Sources = named("our CDN", "198.51.100.0/24")
 		}),
-		"storm-own-cdn-denied": stormCard(func(c *Card, _ *commands.Storm) {
+		"storm-own-cdn-denied": stormCard(func(c *Card, _ *record.Storm) {
 			c.Situation.Policy.Sources = named("our CDN", "198.51.100.0/24")
 			c.Situation.Entries = append(c.Situation.Entries, shutOut("198.51.100.0/24"))
 		}),
-		"storm-likely-shared": stormCard(func(c *Card, _ *commands.Storm) {
-			c.Situation.Scene.Seen = map[netip.Addr]commands.Seen{theScanner: {Attacks: 790, Apps: 5}}
+		"storm-likely-shared": stormCard(func(c *Card, _ *record.Storm) {
+			c.Situation.Scene.Seen = map[netip.Addr]record.SourceActivity{theScanner: {Attacks: 790, Apps: 5}}
 		}),
 		"storm-100000":  stormCard(huge),
 		"storm-hostile": hostileStorm("*b* _i_ ~s~ `c` <!channel> <@U0ANN> <http://evil|x> @here :skull: \n> q &amp; \u202egnp.exe\xff"),
@@ -118,14 +118,14 @@ func storms() map[string]Card {
 }
 
 // onePath makes it a storm on one path, of the type that can be patched there.
-func onePath(c *Card, s *commands.Storm) {
+func onePath(c *Card, s *record.Storm) {
 	nobodyBehind(c, s)
 	s.Place, s.Behind = "POST shop.example.com/login", 620
 	s.Types = map[string]int{"sqli": 800}
 	c.Situation.Attack.Type = "sqli"
 }
 
-func huge(_ *Card, s *commands.Storm) {
+func huge(_ *Card, s *record.Storm) {
 	s.Gathered, s.Ongoing, s.Hits, s.Behind, s.Through, s.Before, s.Own, s.Incidents = 100_000, 99_998, 123_456_789, 99_123, 877, 10, 40, 12
 	s.Status = map[apiclient.Status]int{apiclient.StatusBlocked: 99_123, apiclient.StatusNotBlocked: 800, apiclient.StatusPartly: 70, apiclient.StatusUnknown: 7}
 	s.Types, s.Apps, s.Sources, s.OddCount = map[string]int{}, map[int64]int{}, map[netip.Addr]int{theScanner: 99_123}, 877
@@ -194,8 +194,8 @@ func TestStormButtonsCarryTheirLines(t *testing.T) {
 func TestAStormGotWorse(t *testing.T) {
 	t.Parallel()
 	c := scanned()
-	s := poller.Storm(*c.Situation.Storm)
-	n := poller.News{Account: "acme", Attack: c.Situation.Attack, Storm: &s, Reason: poller.Worsened, Mention: "U0ONCALL", At: now}
+	s := record.Storm(*c.Situation.Storm)
+	n := record.Event{Account: "acme", Attack: c.Situation.Attack, Storm: &s, Reason: record.Worsened, Mention: "U0ONCALL", At: now}
 	msg := worse(Account{Account: c.Situation.Account}, n)
 	requireFits(t, msg)
 	golden(t, "testdata/card/storm-worse.json", pretty(t, msg))
@@ -205,7 +205,7 @@ func TestAStormGotWorse(t *testing.T) {
 // A card that somebody asked for of what a storm gathered isn't late: the storm's told it.
 func TestAnOwnCardIsNotLate(t *testing.T) {
 	t.Parallel()
-	found := poller.Shown{Found: now.Add(-time.Hour)}
+	found := record.AttackState{Found: now.Add(-time.Hour)}
 	require.Equal(t, time.Hour, facts{shown: found}.late(now))
 	found.In, found.Own = "storm:C0WAF:1795000000", true
 	require.Zero(t, facts{shown: found}.late(now))

@@ -13,6 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // accepted keeps what is written down.
@@ -35,7 +38,7 @@ type changer struct {
 	form func(ctx context.Context) (commands.Form, error)
 }
 
-func (changer) Changes(commands.Line) bool { return true }
+func (changer) Changes(record.Line) bool { return true }
 
 func (c changer) Form(ctx context.Context, _ commands.Invocation) (commands.Form, error) {
 	return c.form(ctx)
@@ -78,7 +81,7 @@ func TestAFormThatCantBeCheckedInTime(t *testing.T) {
 		"slow facts": {func(ctx context.Context) (commands.Form, error) { <-ctx.Done(); return commands.Form{}, ctx.Err() }, "could not be looked up in time"},
 		"slow record": {func(context.Context) (commands.Form, error) {
 			time.Sleep(4 * time.Second)
-			return commands.Form{}, commands.ErrDenied
+			return commands.Form{}, refusal.ErrDenied
 		}, "perhaps not recorded"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,9 +126,9 @@ func TestDoItAnywayIsNoAnswerForEver(t *testing.T) {
 func TestAQuestionThatIsTooLongForAnAcknowledgement(t *testing.T) {
 	t.Parallel()
 	b := New(Config{Slack: Connect(SlackConfig{}), Memory: &accepted{}, Runner: noRunner{}})
-	r := &commands.Refusal{Kind: commands.ErrAsk, Line: commands.Line{Name: "deny"}, Text: commands.Say("?")}
+	r := &refusal.Refusal{Kind: refusal.ErrAsk, Line: record.Line{Name: "deny"}, Text: text.New("?")}
 	for range 60 {
-		r.Text = commands.Say(r.Text, "\n• ", strings.Repeat("<&>", 60))
+		r.Text = text.New(r.Text, "\n• ", strings.Repeat("<&>", 60))
 	}
 	require.Contains(t, pushedText(t, b.pushAnyway(request{}, r)), "fill in fewer at a time")
 }
@@ -133,7 +136,7 @@ func TestAQuestionThatIsTooLongForAnAcknowledgement(t *testing.T) {
 func TestMoreChoicesThanAFieldHolds(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 100, 101, 1000} {
-		f := commands.Form{Title: "Mode", Submit: "Mode", Base: commands.Line{Name: "mode"}, Fields: []commands.Field{{Name: "app", Arg: "app", Label: "Application", Kind: commands.FieldOne, Values: []string{fmt.Sprint(n)}}}}
+		f := commands.Form{Title: "Mode", Submit: "Mode", Base: record.Line{Name: "mode"}, Fields: []commands.Field{{Name: "app", Arg: "app", Label: "Application", Kind: commands.FieldOne, Values: []string{fmt.Sprint(n)}}}}
 		for i := range n {
 			f.Fields[0].Options = append(f.Fields[0].Options, commands.Option{Value: fmt.Sprint(i + 1), Label: strings.Repeat("é", 70) + fmt.Sprint(i+1)})
 		}
@@ -149,7 +152,7 @@ func TestMoreThanAViewHolds(t *testing.T) {
 	c := incident()
 	c.Situation.Changes = manyChanges(300)
 	all := commands.More(c.Situation)
-	v, err := renderMore(commands.Say("head"), all, viewMeta{})
+	v, err := renderMore(text.New("head"), all, viewMeta{})
 	require.NoError(t, err)
 	requireView(t, v)
 	labels := ""

@@ -9,44 +9,46 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // tell puts one piece of news before people, and takes it off the outbox.
-func (b *Bot) tell(ctx context.Context, n poller.News) error {
+func (b *Bot) tell(ctx context.Context, n record.Event) error {
 	a, ok := b.account(n.Account)
 	if !ok {
 		return fmt.Errorf("tell news of %s: no such account", n.Account)
 	}
 	switch n.Reason {
-	case poller.FirstStart:
+	case record.FirstStart:
 		return b.tellMessage(ctx, n, b.firstStart(a, n, roleText(b.cfg.Roles, b.byName(ctx))))
-	case poller.Emptied:
+	case record.StoreRebuilt:
 		return b.tellMessage(ctx, n, emptied(n))
-	case poller.Blind:
+	case record.APIUnreachable:
 		return b.tellBlind(ctx, a, n)
-	case poller.Gap:
+	case record.MonitoringGap:
 		return b.tellGap(ctx, a, n)
-	case poller.HandsTied:
+	case record.PermissionLost:
 		return b.tellTied(ctx, a, n)
-	case poller.Asked:
+	case record.ApprovalAsked:
 		return b.tellRequest(ctx, a, n)
-	case poller.Ends:
+	case record.MitigationEnding:
 		return b.tellEnds(ctx, n)
-	case poller.Overdue:
+	case record.EndOverdue:
 		return b.tellOverdue(ctx, a, n)
-	case poller.NoEffect, poller.CameBack:
+	case record.MitigationNotWorking, record.DeniedSourceReturned:
 		return b.tellEffect(ctx, a, n)
-	case poller.PagerAway:
+	case record.PagerUnreachable:
 		return b.tellMessage(ctx, n, pagerAway(n))
-	case poller.Anew:
+	case record.CardLost:
 		_, err := b.anew(ctx, a, n)
 		return err
 	case leftBehind:
 		return b.tellLeft(ctx, a, n)
-	case poller.Course:
+	case record.AttackEnded:
 		return b.tellCourse(ctx, a, n)
-	case poller.Changed:
+	case record.ChangeSettled:
 		return b.tellChange(ctx, a, n)
 	case drilled:
 		return b.tellDrill(ctx, a, n)
@@ -62,8 +64,8 @@ func (b *Bot) tell(ctx context.Context, n poller.News) error {
 
 // catchUp has a card redrawn when something was done or became known while it was on its way: it can be clicked before it is known where it is.
 // One that was found, because somebody had posted it before, may have been drawn at any time.
-func (b *Bot) catchUp(ctx context.Context, n poller.News, drawn facts, found bool) {
-	id := commands.AttackID(n.Account, n.Attack.ID)
+func (b *Bot) catchUp(ctx context.Context, n record.Event, drawn facts, found bool) {
+	id := record.AttackID(n.Account, n.Attack.ID)
 	now, err := b.cfg.Memory.File(ctx, n.Account, id)
 	shown, _, shownErr := b.cfg.Memory.Shown(ctx, n.Account, id)
 	if err = errors.Join(err, shownErr); err == nil && (found || doneSince(now, drawn.file) || shown.Revision > drawn.shown.Revision) {
@@ -85,7 +87,7 @@ type place struct {
 
 // record takes news off that was told, however long the memory is away: told anew it could come twice, for nobody knows
 // whether a recording whose answer was lost took place. Who finds that another replica has told it too takes back what he posted.
-func (b *Bot) record(ctx context.Context, n poller.News, at place) error {
+func (b *Bot) record(ctx context.Context, n record.Event, at place) error {
 	for {
 		double, err := b.cfg.Memory.Told(context.WithoutCancel(ctx), n, at.channel, at.ts, at.card) // a stop must not undo what was told
 		if double {
@@ -95,19 +97,19 @@ func (b *Bot) record(ctx context.Context, n poller.News, at place) error {
 			return err
 		}
 		b.cfg.Log.Error("record what was told", "account", n.Account, "reason", n.Reason, "err", err)
-		if err := sleep(ctx, recordAgain); err != nil {
+		if err := delay.Sleep(ctx, recordAgain); err != nil {
 			return err
 		}
 	}
 }
 
 // tellMessage posts news that is no card.
-func (b *Bot) tellMessage(ctx context.Context, n poller.News, msg Message) error {
+func (b *Bot) tellMessage(ctx context.Context, n record.Event, msg Message) error {
 	return b.tellCall(ctx, n, newsCall(n, msg, ""))
 }
 
 // tellCall posts news that is no card.
-func (b *Bot) tellCall(ctx context.Context, n poller.News, c postCall) error {
+func (b *Bot) tellCall(ctx context.Context, n record.Event, c postCall) error {
 	t, err := b.try(ctx, c.Account, c.Delivery)
 	if err != nil {
 		return err
@@ -123,33 +125,33 @@ func (b *Bot) tellCall(ctx context.Context, n poller.News, c postCall) error {
 }
 
 // newsCall is the message that tells a piece of news; with thread it is a reply that the channel sees too.
-func newsCall(n poller.News, msg Message, thread string) postCall {
+func newsCall(n record.Event, msg Message, thread string) postCall {
 	return postCall{Account: n.Account, Channel: n.Channel, Thread: thread, Broadcast: thread != "", Urgent: urgent(n), Delivery: n.ID, Message: msg}
 }
 
 // firstStart is the one message of an account's first poll.
-func (b *Bot) firstStart(a Account, n poller.News, whoMay commands.Text) Message {
-	first := poller.FirstStartFacts{}
+func (b *Bot) firstStart(a Account, n record.Event, whoMay text.Text) Message {
+	first := record.FirstStartFacts{}
 	if n.First != nil {
 		first = *n.First
 	}
-	lines := []commands.Text{
-		commands.Say(commands.Bold("wafbot watches "+a.Name), " from now on. ", goingOn(first), ", ", first.Incidents, commands.Plural(int64(first.Incidents), " incident"), " in the last ", commands.HumanDuration(a.Lookback)),
-		commands.Say("It is ", b.cfg.Policy.Describe()),
-		commands.Say("Who may act: ", whoMay),
+	lines := []text.Text{
+		text.New(text.Bold("wafbot watches "+a.Name), " from now on. ", goingOn(first), ", ", first.Incidents, text.Plural(int64(first.Incidents), " incident"), " in the last ", text.HumanDuration(a.Lookback)),
+		text.New("It is ", b.cfg.Policy.Describe()),
+		text.New("Who may act: ", whoMay),
 	}
 	var buttons []commands.Suggestion
 	if first.Incidents > 0 {
-		buttons = append(buttons, commands.Suggestion{Label: "List incidents", Line: commands.Line{Name: "incidents"}.With("account", a.Name)})
+		buttons = append(buttons, commands.Suggestion{Label: "List incidents", Line: record.Line{Name: "incidents"}.With("account", a.Name)})
 	}
 	return Message{
 		Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons),
-		Metadata: slack.SlackMetadata{EventType: metaStart, EventPayload: map[string]any{"version": "1", "account": commands.Visible(a.Name, maxMeta)}},
+		Metadata: slack.SlackMetadata{EventType: metaStart, EventPayload: map[string]any{"version": "1", "account": text.Sanitize(a.Name, maxMeta)}},
 	}
 }
 
 // goingOn says what went on before the first start, and how it is told.
-func goingOn(first poller.FirstStartFacts) string {
+func goingOn(first record.FirstStartFacts) string {
 	follow := "cards follow"
 	switch first.Gathered {
 	case 0:
@@ -165,19 +167,19 @@ func goingOn(first poller.FirstStartFacts) string {
 }
 
 // worse is the reply under a card whose attack became worse. It calls whom the route names.
-func worse(a Account, n poller.News) Message {
-	what := commands.Say(commands.Bold("It got worse: "), commands.StatusName(n.Attack), ", ", n.Attack.Hits, " hits")
-	if n.Reason == poller.BecameIncident {
-		what = commands.Say(commands.Bold("It worked: this attack is an INCIDENT now"), ", vulnerability ", commands.Code(commands.Visible(n.Attack.VulnID, 60)), ". Assume data was read")
+func worse(a Account, n record.Event) Message {
+	what := text.New(text.Bold("It got worse: "), commands.StatusName(n.Attack), ", ", n.Attack.Hits, " hits")
+	if n.Reason == record.BecameIncident {
+		what = text.New(text.Bold("It worked: this attack is an INCIDENT now"), ", vulnerability ", text.Code(text.Sanitize(n.Attack.VulnID, 60)), ". Assume data was read")
 	}
-	id := commands.AttackID(a.Name, n.Attack.ID)
-	lines := []commands.Text{what, commands.AttackLine(a.Account, n.Attack, n.At)}
+	id := record.AttackID(a.Name, n.Attack.ID)
+	lines := []text.Text{what, commands.AttackLine(a.Account, n.Attack, n.At)}
 	if s := storm(n.Storm); s != nil {
-		what = commands.Say(commands.Bold("The storm got worse: "), s.Gathered, " attacks, ", s.Blocking(), ", ", n.Attack.Hits, " hits")
-		lines = []commands.Text{what, commands.StormLine(a.Account, commands.StormRow{ID: id, Attack: n.Attack, Storm: *s}, n.At)}
+		what = text.New(text.Bold("The storm got worse: "), s.Gathered, " attacks, ", commands.StormBlocking(*s), ", ", n.Attack.Hits, " hits")
+		lines = []text.Text{what, commands.StormLine(a.Account, commands.StormRow{ID: id, Attack: n.Attack, Storm: *s}, n.At)}
 	}
 	if n.Mention != "" {
-		lines[0] = commands.Say(commands.User(n.Mention), " ", what)
+		lines[0] = text.New(text.User(n.Mention), " ", what)
 	}
 	return Message{
 		Text: worseNotice(a, n), Blocks: renderLines(lines, nil),

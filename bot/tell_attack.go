@@ -6,18 +6,18 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
 // tellAttack tells news about an attack as the attack is by now: its card, a reply under its card that calls people, or a redrawn card.
 // Much may have waited while Slack was away: what the newest facts say already is only taken off.
-func (b *Bot) tellAttack(ctx context.Context, a Account, n poller.News) error {
-	calls := n.Reason == poller.BecameIncident || n.Reason == poller.Worsened
-	if n.Reason == poller.NewIncident || n.Reason == poller.NewAttack {
+func (b *Bot) tellAttack(ctx context.Context, a Account, n record.Event) error {
+	calls := n.Reason == record.BecameIncident || n.Reason == record.Worsened
+	if n.Reason == record.NewIncident || n.Reason == record.NewAttack {
 		return b.tellCard(ctx, a, n)
 	}
-	id := commands.AttackID(n.Account, n.Attack.ID)
+	id := record.AttackID(n.Account, n.Attack.ID)
 	channel, ts, err := b.cfg.Memory.Card(ctx, n.Account, id)
 	switch {
 	case err != nil:
@@ -26,7 +26,7 @@ func (b *Bot) tellAttack(ctx context.Context, a Account, n poller.News) error {
 		return b.tellCard(ctx, a, n)
 	case ts == "":
 		return b.record(ctx, n, place{})
-	case n.Reason == poller.BecameIncident && n.Channel != channel:
+	case n.Reason == record.BecameIncident && n.Channel != channel:
 		return b.tellMoved(ctx, a, n)
 	}
 	if err := b.cfg.Memory.Outdated(ctx, n.Account, id, urgency(n)); err != nil {
@@ -46,8 +46,8 @@ type remembered struct {
 }
 
 // begin reads what is known, side by side, and marks the card as tried: this is the way from an attack to a person.
-func (b *Bot) begin(ctx context.Context, card poller.News) (r remembered, err error) {
-	id := commands.AttackID(card.Account, card.Attack.ID)
+func (b *Bot) begin(ctx context.Context, card record.Event) (r remembered, err error) {
+	id := record.AttackID(card.Account, card.Attack.ID)
 	var ok bool
 	g, both := errgroup.WithContext(ctx)
 	g.Go(func() (err error) { r.facts.file, err = b.cfg.Memory.File(both, card.Account, id); return err })
@@ -57,13 +57,13 @@ func (b *Bot) begin(ctx context.Context, card poller.News) (r remembered, err er
 		return remembered{}, err
 	}
 	if !ok || r.facts.shown.Revision < card.Revision {
-		r.facts.shown = poller.Shown{Attack: card.Attack, SeenAt: card.At, Quiet: card.Quiet, Mention: card.Mention, Hushed: card.Hushed, Revision: card.Revision}
+		r.facts.shown = record.AttackState{Attack: card.Attack, SeenAt: card.At, Quiet: card.Quiet, Mention: card.Mention, Hushed: card.Hushed, Revision: card.Revision}
 	}
 	return r, nil
 }
 
 // tellCard posts an attack's card, once, whichever of its news comes first.
-func (b *Bot) tellCard(ctx context.Context, a Account, n poller.News) error {
+func (b *Bot) tellCard(ctx context.Context, a Account, n record.Event) error {
 	card := n
 	card.ID = poller.CardDelivery(n.Account, n.Attack.ID)
 	posted, err := b.postCard(ctx, a, n, card)
@@ -77,7 +77,7 @@ func (b *Bot) tellCard(ctx context.Context, a Account, n poller.News) error {
 }
 
 // postCard posts a card for a piece of news, unless it is there already.
-func (b *Bot) postCard(ctx context.Context, a Account, n, card poller.News) (posted bool, err error) {
+func (b *Bot) postCard(ctx context.Context, a Account, n, card record.Event) (posted bool, err error) {
 	r, err := b.begin(ctx, card)
 	if err != nil {
 		return false, err
@@ -89,7 +89,7 @@ func (b *Bot) postCard(ctx context.Context, a Account, n, card poller.News) (pos
 }
 
 // putCard posts a card, which becomes the attack's, unless somebody has posted it before. What waits and is told with it is taken off first.
-func (b *Bot) putCard(ctx context.Context, a Account, card poller.News, r remembered, takeOff func() error) (posted bool, err error) {
+func (b *Bot) putCard(ctx context.Context, a Account, card record.Event, r remembered, takeOff func() error) (posted bool, err error) {
 	if card.ID != poller.CardDelivery(card.Account, card.Attack.ID) {
 		r.facts.file.Card.Delivery = card.ID
 	}
@@ -115,7 +115,7 @@ func (b *Bot) putCard(ctx context.Context, a Account, card poller.News, r rememb
 }
 
 // supersedeForCard is supersede before a card is posted: the news that the attack began stays, where it still waits, as urgent as the attack is by now.
-func (b *Bot) supersedeForCard(ctx context.Context, n poller.News, r remembered) error {
+func (b *Bot) supersedeForCard(ctx context.Context, n record.Event, r remembered) error {
 	card := poller.CardDelivery(n.Account, n.Attack.ID)
 	if n.ID == card && n.Revision == r.facts.shown.Revision {
 		return nil // nothing newer has been decided
@@ -124,12 +124,12 @@ func (b *Bot) supersedeForCard(ctx context.Context, n poller.News, r remembered)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(waiting, func(w poller.News) bool { return w.ID == card })
+	i := slices.IndexFunc(waiting, func(w record.Event) bool { return w.ID == card })
 	if i < 0 {
 		return b.supersede(ctx, waiting, n.ID, r.facts.shown.Revision)
 	}
-	if began := waiting[i]; began.Reason == poller.NewAttack && r.facts.shown.Attack.Incident() {
-		began.Reason = poller.NewIncident
+	if began := waiting[i]; began.Reason == record.NewAttack && r.facts.shown.Attack.Incident() {
+		began.Reason = record.NewIncident
 		if err := b.cfg.Memory.Announce(ctx, began); err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (b *Bot) supersedeForCard(ctx context.Context, n poller.News, r remembered)
 
 // supersede takes off what waits to be told of an attack and is no newer than the facts that are about to be told. That is done before they are
 // sent, for the news that they are sent for stays.
-func (b *Bot) supersede(ctx context.Context, waiting []poller.News, stays string, revision int) error {
+func (b *Bot) supersede(ctx context.Context, waiting []record.Event, stays string, revision int) error {
 	for _, w := range waiting {
 		if w.ID == stays || w.Revision > revision {
 			continue
@@ -153,25 +153,25 @@ func (b *Bot) supersede(ctx context.Context, waiting []poller.News, stays string
 }
 
 // waiting is the poller's news of an attack that waits to be told.
-func (b *Bot) waiting(ctx context.Context, n poller.News) ([]poller.News, error) {
+func (b *Bot) waiting(ctx context.Context, n record.Event) ([]record.Event, error) {
 	all, err := b.cfg.Memory.Untold(ctx, n.Account)
-	return slices.DeleteFunc(all, func(w poller.News) bool { return w.Attack.ID != n.Attack.ID || w.Revision == 0 }), err
+	return slices.DeleteFunc(all, func(w record.Event) bool { return w.Attack.ID != n.Attack.ID || w.Revision == 0 }), err
 }
 
 // tellWorse replies under a card that its attack got worse, with the newest facts. Where the reply about the worst of it waits too, or
 // another message has said it, nothing more is said.
-func (b *Bot) tellWorse(ctx context.Context, a Account, n poller.News) error {
+func (b *Bot) tellWorse(ctx context.Context, a Account, n record.Event) error {
 	waiting, err := b.waiting(ctx, n)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(waiting, func(w poller.News) bool { return w.ID == n.ID }) {
+	if !slices.ContainsFunc(waiting, func(w record.Event) bool { return w.ID == n.ID }) {
 		return nil
 	}
-	if slices.ContainsFunc(waiting, func(w poller.News) bool { return w.Rank() < n.Rank() }) {
+	if slices.ContainsFunc(waiting, func(w record.Event) bool { return w.Rank() < n.Rank() }) {
 		return b.record(ctx, n, place{})
 	}
-	id := commands.AttackID(n.Account, n.Attack.ID)
+	id := record.AttackID(n.Account, n.Attack.ID)
 	newest, ok, err := b.cfg.Memory.Shown(ctx, n.Account, id)
 	if err != nil {
 		return err
@@ -203,9 +203,9 @@ func (b *Bot) tellWorse(ctx context.Context, a Account, n poller.News) error {
 }
 
 // loudest is the news that says whom a reply calls which tells all that waits up to a revision: the newest that calls, if one does.
-func loudest(n poller.News, waiting []poller.News, revision int) poller.News {
+func loudest(n record.Event, waiting []record.Event, revision int) record.Event {
 	for _, w := range waiting {
-		calls := w.Reason == poller.Worsened && w.Revision <= revision && !w.Hushed
+		calls := w.Reason == record.Worsened && w.Revision <= revision && !w.Hushed
 		if calls && (n.Hushed || w.Revision > n.Revision) {
 			n = w
 		}

@@ -10,23 +10,25 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Announcement is the news of a change: a reply under its attack's card, which only its thread shows, else one line in the account's channel.
 // One that failed calls who asked for it. Its id begins with the change's.
-func Announcement(ch commands.Change, channel string) poller.News {
-	return poller.News{ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Reason: poller.Changed, Channel: channel, At: ch.At}
+func Announcement(ch record.Change, channel string) record.Event {
+	return record.Event{ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Reason: record.ChangeSettled, Channel: channel, At: ch.At}
 }
 
 // tellChange posts a change, with all that is needed to undo it when the memory was lost.
-func (b *Bot) tellChange(ctx context.Context, a Account, n poller.News) error {
+func (b *Bot) tellChange(ctx context.Context, a Account, n record.Event) error {
 	id, _, _ := strings.Cut(n.ID, ":")
 	changes, err := b.cfg.Memory.Changes(ctx, n.Account)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(changes, func(ch commands.Change) bool { return ch.ID == id })
+	i := slices.IndexFunc(changes, func(ch record.Change) bool { return ch.ID == id })
 	if i < 0 {
 		return b.record(ctx, n, place{})
 	}
@@ -67,7 +69,7 @@ const (
 
 // cardOf is where the card of a change's attack is; ts is "" if it has none. One that is on its way in another channel is waited for a little;
 // in this one nothing is, while a change is told.
-func (b *Bot) cardOf(ctx context.Context, n poller.News, ch commands.Change) (channel, ts string, err error) {
+func (b *Bot) cardOf(ctx context.Context, n record.Event, ch record.Change) (channel, ts string, err error) {
 	if ch.AttackID == "" {
 		return "", "", nil
 	}
@@ -80,7 +82,7 @@ func (b *Bot) cardOf(ctx context.Context, n poller.News, ch commands.Change) (ch
 		if err != nil || !shown.Told || shown.Channel == n.Channel || b.cfg.Now().Sub(ch.At) > cardPatience {
 			return "", "", err
 		}
-		if err := sleep(ctx, cardAgain); err != nil {
+		if err := delay.Sleep(ctx, cardAgain); err != nil {
 			return "", "", err
 		}
 	}
@@ -88,34 +90,34 @@ func (b *Bot) cardOf(ctx context.Context, n poller.News, ch commands.Change) (ch
 
 // changeCall is the message of a change. Of one that only moved another's end, which the service need not know, that one is what to remember:
 // what told of it before may by then be older than what is read back.
-func changeCall(all []commands.Change, ch commands.Change, n poller.News, buttons []commands.Suggestion) postCall {
+func changeCall(all []record.Change, ch record.Change, n record.Event, buttons []commands.Suggestion) postCall {
 	line := commands.ChangeLine(ch, nil)
-	if ch.Undoes != "" && ch.Late != nil && ch.State == commands.StateDone {
+	if ch.Undoes != "" && ch.Late != nil && ch.State == record.StateDone {
 		line = commands.EndedLate(ch)
 	}
 	called := authors(ch)
-	if failure := ch.Failure(); len(failure) > 0 {
+	if failure := commands.ChangeFailure(ch); len(failure) > 0 {
 		line = failure
 		for _, user := range slices.Backward(called) {
-			line = commands.Say(commands.User(user), " ", line)
+			line = text.New(text.User(user), " ", line)
 		}
 	} else {
 		called = nil
 	}
-	msg := linesMessage([]commands.Text{line}, buttons)
-	if i := slices.IndexFunc(all, func(c commands.Change) bool { return c.ID == ch.Extends }); i >= 0 && len(ch.Steps) == 0 {
+	msg := linesMessage([]text.Text{line}, buttons)
+	if i := slices.IndexFunc(all, func(c record.Change) bool { return c.ID == ch.Extends }); i >= 0 && len(ch.Steps) == 0 {
 		ch = all[i]
 	}
-	msg.Metadata = slack.SlackMetadata{EventType: metaChange, EventPayload: ch.Memo()}
+	msg.Metadata = slack.SlackMetadata{EventType: metaChange, EventPayload: commands.ChangeMemo(ch)}
 	call := newsCall(n, msg, "")
 	call.Urgent = len(called) > 0 // others must not use up what is kept for messages that call people
 	return call
 }
 
 // authors are who asked for a change and who approved it, as far as Slack knows them.
-func authors(ch commands.Change) (users []string) {
-	for _, who := range []*commands.Actor{&ch.Actor, ch.Approved} {
-		if who != nil && who.Via != commands.ViaClock && inSlack(who.ID) {
+func authors(ch record.Change) (users []string) {
+	for _, who := range []*record.Actor{&ch.Actor, ch.Approved} {
+		if who != nil && who.Via != record.ViaClock && inSlack(who.ID) {
 			users = append(users, who.ID)
 		}
 	}

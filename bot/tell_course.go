@@ -8,25 +8,26 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // tellTurn takes news off that its card tells. That an attack went quiet, or goes on again, is told in the card's thread, too, when all else is told.
-func (b *Bot) tellTurn(ctx context.Context, n poller.News) error {
-	if turned := n.Reason == poller.Quiet || n.Reason == poller.Resumed; turned && n.Storm == nil {
+func (b *Bot) tellTurn(ctx context.Context, n record.Event) error {
+	if turned := n.Reason == record.WentQuiet || n.Reason == record.Resumed; turned && n.Storm == nil {
 		course := n
-		course.ID, course.Reason, course.Quiet = "course:"+n.ID, poller.Course, n.Reason == poller.Quiet
+		course.ID, course.Reason, course.Quiet = "course:"+n.ID, record.AttackEnded, n.Reason == record.WentQuiet
 		if err := b.cfg.Memory.Announce(ctx, course); err != nil {
 			return err
 		}
-		b.Wake(n.Account, []poller.News{course})
+		b.Wake(n.Account, []record.Event{course})
 	}
 	return b.record(ctx, n, place{})
 }
 
 // tellCourse says in the thread of a card what became of its attack, unless that is over by now. The channel isn't shown it.
-func (b *Bot) tellCourse(ctx context.Context, a Account, n poller.News) error {
-	id := commands.AttackID(n.Account, n.Attack.ID)
+func (b *Bot) tellCourse(ctx context.Context, a Account, n record.Event) error {
+	id := record.AttackID(n.Account, n.Attack.ID)
 	shown, ok, err := b.cfg.Memory.Shown(ctx, n.Account, id)
 	if err != nil {
 		return err
@@ -52,43 +53,43 @@ func (b *Bot) tellCourse(ctx context.Context, a Account, n poller.News) error {
 }
 
 // courseMessage says that an attack went quiet, or goes on again.
-func courseMessage(s commands.Situation, course []poller.Point, kept commands.Evidence, quiet bool) Message {
+func courseMessage(s commands.Situation, course []record.HitPoint, kept record.Evidence, quiet bool) Message {
 	if quiet {
 		return linesMessage(wentQuiet(s, course), nil)
 	}
-	return linesMessage([]commands.Text{goesOn(s.Attack, kept)}, nil)
+	return linesMessage([]text.Text{goesOn(s.Attack, kept)}, nil)
 }
 
 // maxDone is how many changes the history of an attack names.
 const maxDone = 5
 
 // wentQuiet is the history of an attack that went quiet: how it was, and what was done.
-func wentQuiet(s commands.Situation, course []poller.Point) []commands.Text {
+func wentQuiet(s commands.Situation, course []record.HitPoint) []text.Text {
 	attack := s.Attack
-	line := commands.Say(commands.Bold("Quiet"), " since ", attack.Last)
+	line := text.New(text.Bold("Quiet"), " since ", attack.Last)
 	if long := attack.Last.Sub(attack.First); !attack.First.IsZero() && long > 0 {
-		line = commands.Say(line, ", after ", commands.HumanDuration(long))
+		line = text.New(line, ", after ", text.HumanDuration(long))
 	}
-	line = commands.Say(line, ": ", attack.Hits, commands.Plural(attack.Hits.N, " hit"), " from ", attack.SourceCount, commands.Plural(attack.SourceCount.N, " source"), ", ", commands.StatusName(attack))
+	line = text.New(line, ": ", attack.Hits, text.Plural(attack.Hits.N, " hit"), " from ", attack.SourceCount, text.Plural(attack.SourceCount.N, " source"), ", ", commands.StatusName(attack))
 	if known, ok := newTimeline(course, attack.Last); ok {
 		peak, at := known.peak() // as the card has it
-		line = commands.Say(line, "; peak about ", about(peak), " a minute at ", at)
+		line = text.New(line, "; peak about ", about(peak), " a minute at ", at)
 	}
-	return append([]commands.Text{line}, done(s)...)
+	return append([]text.Text{line}, done(s)...)
 }
 
 // done is what was done about an attack, and what of it stands.
-func done(s commands.Situation) []commands.Text {
-	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch commands.Change) bool { return ch.State == commands.StateFailed })
-	slices.SortStableFunc(all, func(x, y commands.Change) int {
+func done(s commands.Situation) []text.Text {
+	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return ch.State == record.StateFailed })
+	slices.SortStableFunc(all, func(x, y record.Change) int {
 		return cmp.Or(compareBool(y.InForce(s.Now), x.InForce(s.Now)), x.At.Compare(y.At))
 	})
 	if len(all) == 0 {
-		return []commands.Text{commands.Say("No measure was taken for it; one that was typed without attack= isn't counted")}
+		return []text.Text{text.New("No measure was taken for it; one that was typed without attack= isn't counted")}
 	}
-	var lines []commands.Text
+	var lines []text.Text
 	for _, ch := range all[:min(maxDone, len(all))] {
-		lines = append(lines, commands.Say("• ", commands.Visible(ch.Does, maxChangeLine), " · ", commands.Visible(ch.Actor.Name, maxName), " ", ch.At, ": ", outcome(ch, s)))
+		lines = append(lines, text.New("• ", text.Sanitize(ch.Does, maxChangeLine), " · ", text.Sanitize(ch.Actor.Name, maxName), " ", ch.At, ": ", outcome(ch, s)))
 	}
 	if more := len(all) - len(lines); more > 0 {
 		lines = append(lines, moreChanges(s, more))
@@ -97,38 +98,38 @@ func done(s commands.Situation) []commands.Text {
 }
 
 // outcome says whether a change works, if it is in force, and how long it stands.
-func outcome(ch commands.Change, s commands.Situation) commands.Text {
+func outcome(ch record.Change, s commands.Situation) text.Text {
 	if seen := s.Brief(ch); len(seen) > 0 && ch.InForce(s.Now) {
-		return commands.Say(seen, "; ", stands(ch, s.Now))
+		return text.New(seen, "; ", stands(ch, s.Now))
 	}
 	return stands(ch, s.Now)
 }
 
 // stands says how long a change still does what it was made for.
-func stands(ch commands.Change, now time.Time) commands.Text {
+func stands(ch record.Change, now time.Time) text.Text {
 	switch {
-	case ch.State == commands.StateUndone:
-		return commands.Say("taken back")
-	case ch.State == commands.StateBegun:
-		return commands.Say("perhaps done")
-	case ch.State == commands.StateHalf:
-		return commands.Say("done in part")
+	case ch.State == record.StateUndone:
+		return text.New("taken back")
+	case ch.State == record.StateBegun:
+		return text.New("perhaps done")
+	case ch.State == record.StateHalf:
+		return text.New("done in part")
 	case !ch.InForce(now):
-		return commands.Say("ended ", ch.Until)
+		return text.New("ended ", ch.Until)
 	case ch.Until.IsZero():
-		return commands.Say("stands")
+		return text.New("stands")
 	}
-	return commands.Say("stands until ", ch.Until)
+	return text.New("stands until ", ch.Until)
 }
 
 // goesOn says that an attack goes on which had been called quiet.
-func goesOn(attack apiclient.Attack, kept commands.Evidence) commands.Text {
-	line := commands.Say(commands.Bold("It goes on again"))
+func goesOn(attack apiclient.Attack, kept record.Evidence) text.Text {
+	line := text.New(text.Bold("It goes on again"))
 	for _, turn := range slices.Backward(kept.Course) {
-		if turn.What == string(poller.Quiet) {
-			line = commands.Say(line, ", called quiet ", turn.At)
+		if turn.Reason == record.WentQuiet {
+			line = text.New(line, ", called quiet ", turn.At)
 			break
 		}
 	}
-	return commands.Say(line, ": ", attack.Hits, commands.Plural(attack.Hits.N, " hit"), " by now, ", commands.StatusName(attack))
+	return text.New(line, ": ", attack.Hits, text.Plural(attack.Hits.N, " hit"), " by now, ", commands.StatusName(attack))
 }

@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // What the thread of a card tells, and what is left of a card that moved.
@@ -16,22 +15,22 @@ func TestCourseGolden(t *testing.T) {
 	s := situation(injection())
 	s.Attack.Last = now.Add(-16 * time.Minute)
 	s.Attack.First = s.Attack.Last.Add(-26 * time.Minute)
-	kept := commands.Evidence{
-		Course: []commands.Turn{{At: now.Add(-time.Hour), What: string(poller.Quiet)}, {At: now, What: string(poller.Resumed)}},
+	kept := record.Evidence{
+		Course: []record.Milestone{{At: now.Add(-time.Hour), Reason: record.WentQuiet}, {At: now, Reason: record.Resumed}},
 	}
 	first := s.Attack.First.Unix()
-	course := []poller.Point{{At: first}, {At: first + 600, Hits: 300}, {At: first + 1200, Hits: 1500}, {At: s.Attack.Last.Unix(), Hits: 1530}}
+	course := []record.HitPoint{{At: first}, {At: first + 600, Hits: 300}, {At: first + 1200, Hits: 1500}, {At: s.Attack.Last.Unix(), Hits: 1530}}
 	bare := s
 	bare.Attack.First, bare.Attack.SourceCount = time.Time{}, apiclient.Figure{}
 	undone, ended := denied(), patched()
-	undone.State, ended.Until = commands.StateUndone, now.Add(-5*time.Minute)
-	s.Changes = []commands.Change{undone, ended, denied(), patched()}
-	s.Effects = map[string]commands.Effect{denied().ID: {Finding: commands.Works, Parts: map[string]commands.Traffic{"203.0.113.7": {Stopped: commands.Tally{N: 12, Last: now}}}}}
-	line := elsewhere(acme(), "a30pj50d3", poller.Shown{Attack: incident().Situation.Attack}, commands.Place{Channel: "C0INCIDENTS", TS: "1.1"},
+	undone.State, ended.Until = record.StateUndone, now.Add(-5*time.Minute)
+	s.Changes = []record.Change{undone, ended, denied(), patched()}
+	s.Effects = map[string]record.Efficacy{denied().ID: {Finding: record.Working, Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 12, Last: now}}}}}
+	line := elsewhere(acme(), "a30pj50d3", record.AttackState{Attack: incident().Situation.Attack}, record.Place{Channel: "C0INCIDENTS", TS: "1.1"},
 		"https://acme.slack.com/archives/C0INCIDENTS/p11")
 	for name, msg := range map[string]Message{
 		"quiet":             courseMessage(s, course, kept, true),
-		"quiet-and-unknown": courseMessage(bare, nil, commands.Evidence{}, true),
+		"quiet-and-unknown": courseMessage(bare, nil, record.Evidence{}, true),
 		"resumed":           courseMessage(s, course, kept, false),
 		"moved":             moved(acme(), "a30pj50d3", line),
 		"out-of-date":       outOfDate(line),

@@ -6,22 +6,22 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Drills remembers each account's last drill.
 type Drills interface {
 	// Drill is the last one, with its card; the zero Drill when there was none lately.
-	Drill(ctx context.Context, account string) (commands.Drill, error)
-	SaveDrillCard(ctx context.Context, account string, card commands.DrillCard) error
+	Drill(ctx context.Context, account string) (record.Drill, error)
+	SaveDrillCard(ctx context.Context, account string, card record.DrillCard) error
 }
 
 // drilled is the reason of news about a drill.
-const drilled poller.Reason = "drill"
+const drilled record.EventKind = "drill"
 
 // Drilled is the news that a drill began, or ended.
-func Drilled(d commands.Drill, channel string) poller.News {
-	n := poller.News{ID: "drill " + d.ID, Account: d.Account, Reason: drilled, Channel: channel, At: d.At}
+func Drilled(d record.Drill, channel string) record.Event {
+	n := record.Event{ID: "drill " + d.ID, Account: d.Account, Reason: drilled, Channel: channel, At: d.At}
 	if !d.Waits() {
 		n.ID += " over"
 	}
@@ -29,7 +29,7 @@ func Drilled(d commands.Drill, channel string) poller.News {
 }
 
 // tellDrill posts a drill's card, and shows later how the drill ended.
-func (b *Bot) tellDrill(ctx context.Context, a Account, n poller.News) error {
+func (b *Bot) tellDrill(ctx context.Context, a Account, n record.Event) error {
 	d, err := b.cfg.Memory.Drill(ctx, n.Account)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (b *Bot) tellDrill(ctx context.Context, a Account, n poller.News) error {
 }
 
 // postDrill posts the card, and looks for it as after a failure.
-func (b *Bot) postDrill(ctx context.Context, a Account, n poller.News, d commands.Drill) error {
+func (b *Bot) postDrill(ctx context.Context, a Account, n record.Event, d record.Drill) error {
 	call := newsCall(n, drillMessage(a, d), "")
 	t, err := b.try(ctx, call.Account, call.Delivery)
 	if err != nil {
@@ -59,7 +59,7 @@ func (b *Bot) postDrill(ctx context.Context, a Account, n poller.News, d command
 	if err != nil {
 		return err
 	}
-	card := commands.DrillCard{Drill: d.ID, Channel: channel, TS: ts, Posted: b.cfg.Now().UTC()}
+	card := record.DrillCard{Drill: d.ID, Channel: channel, TS: ts, Posted: b.cfg.Now().UTC()}
 	begun := time.Now()
 	found, err := b.find(ctx, call, t.first)
 	switch {
@@ -81,12 +81,12 @@ func (b *Bot) postDrill(ctx context.Context, a Account, n poller.News, d command
 }
 
 // endDrill shows on the card how a drill ended, and reports in its thread.
-func (b *Bot) endDrill(ctx context.Context, a Account, d commands.Drill) error {
+func (b *Bot) endDrill(ctx context.Context, a Account, d record.Drill) error {
 	if err := b.bringUpToDate(ctx, "card of drill", place{channel: d.Card.Channel, ts: d.Card.TS}, drillMessage(a, d)); err != nil {
 		return err
 	}
 	d.Card.Shown = b.cfg.Now().UTC()
-	report := postCall{Account: d.Account, Channel: d.Card.Channel, Thread: d.Card.TS, Delivery: "drill report " + d.ID, Message: linesMessage(d.Report(), nil)}
+	report := postCall{Account: d.Account, Channel: d.Card.Channel, Thread: d.Card.TS, Delivery: "drill report " + d.ID, Message: linesMessage(commands.DrillReport(d), nil)}
 	if err := b.post(ctx, report); err != nil {
 		return err
 	}
@@ -135,9 +135,9 @@ func (r *driller) run(held, more context.Context) {
 }
 
 // stopOf is the clock's request to end a drill.
-func stopOf(d commands.Drill) commands.Invocation {
+func stopOf(d record.Drill) commands.Invocation {
 	return commands.Invocation{
-		ID: "over " + d.ID, At: time.Now(), Actor: commands.Actor{ID: "wafbot", Name: "wafbot", Via: commands.ViaClock},
-		Line: commands.Line{Name: "drill", Words: []string{"stop"}}.With("account", d.Account),
+		ID: "over " + d.ID, At: time.Now(), Actor: record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock},
+		Line: record.Line{Name: "drill", Words: []string{"stop"}}.With("account", d.Account),
 	}
 }

@@ -8,42 +8,42 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Due is the news of a change whose end is near or past: people are asked about it, or told that it is overdue; each end once. Its id begins with
 // the change's.
-func Due(l commands.Look, channel string) (news []poller.News) {
+func Due(l commands.Look, channel string) (news []record.Event) {
 	ch := l.Change
-	one := poller.News{Account: ch.Account, Channel: channel, At: ch.Until}
+	one := record.Event{Account: ch.Account, Channel: channel, At: ch.Until}
 	if l.Asks {
-		one.ID, one.Reason = fmt.Sprintf("%s:ends:%d", ch.ID, ch.Until.Unix()), poller.Ends
+		one.ID, one.Reason = fmt.Sprintf("%s:ends:%d", ch.ID, ch.Until.Unix()), record.MitigationEnding
 		news = append(news, one)
 	}
 	if l.Late {
-		one.ID, one.Reason = fmt.Sprintf("%s:late:%d", ch.ID, ch.Until.Unix()), poller.Overdue
+		one.ID, one.Reason = fmt.Sprintf("%s:late:%d", ch.ID, ch.Until.Unix()), record.EndOverdue
 		news = append(news, one)
 	}
 	return news
 }
 
 // changeOf is the change that news is about, which begins with its id.
-func (b *Bot) changeOf(ctx context.Context, n poller.News) (ch commands.Change, ok bool, err error) {
+func (b *Bot) changeOf(ctx context.Context, n record.Event) (ch record.Change, ok bool, err error) {
 	id, _, _ := strings.Cut(n.ID, ":")
 	all, err := b.cfg.Memory.Changes(ctx, n.Account)
 	if err != nil {
-		return commands.Change{}, false, err
+		return record.Change{}, false, err
 	}
-	i := slices.IndexFunc(all, func(ch commands.Change) bool { return ch.ID == id })
+	i := slices.IndexFunc(all, func(ch record.Change) bool { return ch.ID == id })
 	if i < 0 {
-		return commands.Change{}, false, nil
+		return record.Change{}, false, nil
 	}
 	return all[i], true, nil
 }
 
 // tellEnds asks, under the card of its attack, whether a change is to hold longer. It is asked where it still ends then; when Slack or this replica
 // was away until it had ended, people hear that it has.
-func (b *Bot) tellEnds(ctx context.Context, n poller.News) error {
+func (b *Bot) tellEnds(ctx context.Context, n record.Event) error {
 	ch, ok, err := b.changeOf(ctx, n)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (b *Bot) tellEnds(ctx context.Context, n poller.News) error {
 }
 
 // tellOverdue says in the account's channel that a change can't be ended, if that is so by now.
-func (b *Bot) tellOverdue(ctx context.Context, a Account, n poller.News) error {
+func (b *Bot) tellOverdue(ctx context.Context, a Account, n record.Event) error {
 	ch, ok, err := b.changeOf(ctx, n)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (b *Bot) tellOverdue(ctx context.Context, a Account, n poller.News) error {
 }
 
 // whose is who is on the attack of a change, else who made the change; "" for whoever sat at a terminal, who can't be called.
-func (b *Bot) whose(ctx context.Context, ch commands.Change) (user string, err error) {
+func (b *Bot) whose(ctx context.Context, ch record.Change) (user string, err error) {
 	user = ch.Actor.ID
 	if ch.AttackID != "" {
 		said, err := b.cfg.Memory.Case(ctx, ch.Account, ch.AttackID)

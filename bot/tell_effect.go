@@ -7,33 +7,34 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Judged is the news that a change does nothing though it should, or that what it denied came back, each fall once. Its id begins with the change's.
-func Judged(j commands.Judged, channel string) []poller.News {
+func Judged(j commands.Judged, channel string) []record.Event {
 	if !j.Tell {
 		return nil
 	}
-	n := poller.News{Account: j.Change.Account, Channel: channel, At: j.Effect.At, Reason: poller.NoEffect}
-	if j.Effect.Finding == commands.CameBack {
-		n.Reason = poller.CameBack
+	n := record.Event{Account: j.Change.Account, Channel: channel, At: j.Effect.At, Reason: record.MitigationNotWorking}
+	if j.Effect.Finding == record.SourceReturned {
+		n.Reason = record.DeniedSourceReturned
 	}
 	n.ID = fmt.Sprintf("%s:%s", j.Change.ID, n.Reason)
 	if falls := j.Effect.Calls(j.Effect.Finding); falls > 1 {
 		n.ID = fmt.Sprintf("%s:%d", n.ID, falls)
 	}
-	return []poller.News{n}
+	return []record.Event{n}
 }
 
 // tellEffect says under the card of its attack that a change does nothing, or that what it denied came back, if that is so by now; in the account's
 // channel where there is no card.
-func (b *Bot) tellEffect(ctx context.Context, a Account, n poller.News) error {
+func (b *Bot) tellEffect(ctx context.Context, a Account, n record.Event) error {
 	ch, ok, err := b.changeOf(ctx, n)
 	if err != nil {
 		return err
 	}
-	if !ok || ch.State == commands.StateUndone {
+	if !ok || ch.State == record.StateUndone {
 		return b.record(ctx, n, place{})
 	}
 	shown, _, err := b.cfg.Memory.Shown(ctx, n.Account, ch.AttackID)
@@ -45,7 +46,7 @@ func (b *Bot) tellEffect(ctx context.Context, a Account, n poller.News) error {
 		return err
 	}
 	s := b.situation(a, shown, file)
-	if finding := file.Effects[ch.ID].Finding; finding != commands.NoEffect && finding != commands.CameBack || s.Replaced(ch) {
+	if finding := file.Effects[ch.ID].Finding; finding != record.NotWorking && finding != record.SourceReturned || s.Replaced(ch) {
 		return b.record(ctx, n, place{})
 	}
 	called := concerned(ch, file.Case, shown)
@@ -61,19 +62,19 @@ func (b *Bot) tellEffect(ctx context.Context, a Account, n poller.News) error {
 }
 
 // concerned are who made the change, and whom a reply about its attack mentions.
-func concerned(ch commands.Change, said commands.Case, shown poller.Shown) (users []string) {
+func concerned(ch record.Change, said record.Triage, shown record.AttackState) (users []string) {
 	users = authors(ch)
-	if user := whom(said.Owner, poller.News{Mention: shown.Mention, Hushed: shown.Hushed}); user != "" && !slices.Contains(users, user) {
+	if user := whom(said.Owner, record.Event{Mention: shown.Mention, Hushed: shown.Hushed}); user != "" && !slices.Contains(users, user) {
 		users = append(users, user)
 	}
 	return users
 }
 
 // effectMessage calls people to a change that does nothing, or whose source came back, with the way to take it back.
-func effectMessage(s commands.Situation, ch commands.Change, users []string) Message {
+func effectMessage(s commands.Situation, ch record.Change, users []string) Message {
 	lines := s.NoEffectLines(ch)
 	for _, user := range slices.Backward(users) {
-		lines[0] = commands.Say(commands.User(user), " ", lines[0])
+		lines[0] = text.New(text.User(user), " ", lines[0])
 	}
 	var buttons []commands.Suggestion
 	if undo, ok := commands.UndoButton(ch, s.Now); ok {

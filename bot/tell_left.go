@@ -5,15 +5,16 @@ import (
 	"errors"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // leftBehind is the reason of news that a card has a successor, and can't be made a link to it.
-const leftBehind poller.Reason = "left behind"
+const leftBehind record.EventKind = "left behind"
 
 // shrink makes one line of a card that has a successor, with a link to that one (chat.update). Its thread stays. For whoever reads back what was
 // told it is no card any more.
-func (b *Bot) shrink(ctx context.Context, a Account, attack string, at commands.Place, o outdated) error {
+func (b *Bot) shrink(ctx context.Context, a Account, attack string, at record.Place, o outdated) error {
 	line, ok, err := b.successor(ctx, a, attack, at)
 	if err != nil {
 		return err
@@ -27,9 +28,9 @@ func (b *Bot) shrink(ctx context.Context, a Account, attack string, at commands.
 }
 
 // tellLeft says under a card that stands as it is, buttons and all, where its successor is.
-func (b *Bot) tellLeft(ctx context.Context, a Account, n poller.News) error {
-	at := commands.ReadPlace(n.After)
-	line, ok, err := b.successor(ctx, a, commands.AttackID(n.Account, n.Attack.ID), at)
+func (b *Bot) tellLeft(ctx context.Context, a Account, n record.Event) error {
+	at := record.ReadPlace(n.After)
+	line, ok, err := b.successor(ctx, a, record.AttackID(n.Account, n.Attack.ID), at)
 	if err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func (b *Bot) tellLeft(ctx context.Context, a Account, n poller.News) error {
 }
 
 // successor is the line that leads from a former card of an attack to its card; ok is false if it has none elsewhere.
-func (b *Bot) successor(ctx context.Context, a Account, attack string, at commands.Place) (line commands.Text, ok bool, err error) {
+func (b *Bot) successor(ctx context.Context, a Account, attack string, at record.Place) (line text.Text, ok bool, err error) {
 	channel, ts, err := b.cfg.Memory.Card(ctx, a.Name, attack)
 	if err != nil {
 		return nil, false, err
@@ -58,11 +59,11 @@ func (b *Bot) successor(ctx context.Context, a Account, attack string, at comman
 	if err != nil {
 		return nil, false, err
 	}
-	return elsewhere(a, attack, shown, commands.Place{Channel: channel, TS: ts}, link), true, nil
+	return elsewhere(a, attack, shown, record.Place{Channel: channel, TS: ts}, link), true, nil
 }
 
 // elsewhere is the line that says where an attack's card is now.
-func elsewhere(a Account, attack string, shown poller.Shown, to commands.Place, link string) commands.Text {
+func elsewhere(a Account, attack string, shown record.AttackState, to record.Place, link string) text.Text {
 	kind := "ATTACK"
 	switch {
 	case shown.Storm != nil:
@@ -70,22 +71,22 @@ func elsewhere(a Account, attack string, shown poller.Shown, to commands.Place, 
 	case shown.Attack.Incident():
 		kind = "INCIDENT"
 	}
-	what := commands.Say(commands.Bold(kind), " · ")
+	what := text.New(text.Bold(kind), " · ")
 	if shown.Storm == nil {
-		what = commands.Say(what, commands.TypeName(shown.Attack.Type), " · ")
+		what = text.New(what, commands.TypeName(shown.Attack.Type), " · ")
 	}
-	return commands.Say(what, a.AppName(shown.Attack.App), " ", commands.Code(attack), ": its card is in ", commands.Channel(to.Channel), " now: ", commands.Link{Label: "open it", URL: link})
+	return text.New(what, a.AppName(shown.Attack.App), " ", text.Code(attack), ": its card is in ", text.Channel(to.Channel), " now: ", text.Link{Label: "open it", URL: link})
 }
 
 // moved is what is left of a card that has a successor.
-func moved(a Account, attack string, line commands.Text) Message {
-	msg := linesMessage([]commands.Text{line}, nil)
-	msg.Metadata = bounded(metaMessage, map[string]any{"version": "1", "account": commands.Visible(a.Name, maxMeta), "attack": commands.Visible(attack, maxMeta)})
+func moved(a Account, attack string, line text.Text) Message {
+	msg := linesMessage([]text.Text{line}, nil)
+	msg.Metadata = bounded(metaMessage, map[string]any{"version": "1", "account": text.Sanitize(a.Name, maxMeta), "attack": text.Sanitize(attack, maxMeta)})
 	return msg
 }
 
 // outOfDate is the reply under one that can't be made that.
-func outOfDate(line commands.Text) Message {
-	note := commands.Say(commands.Bold("This card is out of date"), ", and Slack doesn't let it be edited any more. Its buttons still do what they say")
-	return linesMessage([]commands.Text{note, line}, nil)
+func outOfDate(line text.Text) Message {
+	note := text.New(text.Bold("This card is out of date"), ", and Slack doesn't let it be edited any more. Its buttons still do what they say")
+	return linesMessage([]text.Text{note, line}, nil)
 }

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
 // tellMoved posts the card of an attack that became an incident where its route now wants it. What it leaves behind becomes a link to it: the
 // memory marks that card when it records this one.
-func (b *Bot) tellMoved(ctx context.Context, a Account, n poller.News) error {
+func (b *Bot) tellMoved(ctx context.Context, a Account, n record.Event) error {
 	r, err := b.begin(ctx, n)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ const (
 
 // replace has a card posted anew if that is what the error of its edit asks for; of one that only can't be edited any more figures alone are no reason. wait
 // is how long that is too early. Of one that has a successor already a reply under it tells.
-func (b *Bot) replace(ctx context.Context, account string, o outdated, at commands.Place, err error) (wait time.Duration, failed error) {
+func (b *Bot) replace(ctx context.Context, account string, o outdated, at record.Place, err error) (wait time.Duration, failed error) {
 	if !gone(err) || uneditable(err) && o.mark.Urgency.Figures() {
 		return 0, nil
 	}
@@ -67,7 +67,7 @@ func (b *Bot) replace(ctx context.Context, account string, o outdated, at comman
 		return 0, nil
 	}
 	every := anewEvery
-	if o.mark.Urgency == commands.UrgentActed {
+	if o.mark.Urgency == record.UrgentActed {
 		every = anewActed
 	}
 	if again, _ := poller.PostedAnew(at.Delivery); again && uneditable(err) && !left {
@@ -85,18 +85,18 @@ func (b *Bot) replace(ctx context.Context, account string, o outdated, at comman
 	if err := b.cfg.Memory.Announce(ctx, n); err != nil {
 		return 0, err
 	}
-	b.Wake(account, []poller.News{n})
+	b.Wake(account, []record.Event{n})
 	return 0, nil
 }
 
 // goneNews is the news that an attack's card at a place is gone, or stands and can't be edited; known is false if the attack isn't.
-func (b *Bot) goneNews(ctx context.Context, account, attack string, at commands.Place, stands bool) (n poller.News, known bool, err error) {
+func (b *Bot) goneNews(ctx context.Context, account, attack string, at record.Place, stands bool) (n record.Event, known bool, err error) {
 	shown, known, err := b.cfg.Memory.Shown(ctx, account, attack)
 	return poller.NewAnew(account, shown.Attack.Brief(), at.Channel, at.TS, stands, b.cfg.Now()), known, err
 }
 
 // anew posts an attack's card once more, silently, in the place of one that is gone, and returns where the attack's card is.
-func (b *Bot) anew(ctx context.Context, a Account, n poller.News) (at commands.Place, err error) {
+func (b *Bot) anew(ctx context.Context, a Account, n record.Event) (at record.Place, err error) {
 	r, err := b.begin(ctx, n)
 	if err != nil {
 		return at, err
@@ -108,7 +108,7 @@ func (b *Bot) anew(ctx context.Context, a Account, n poller.News) (at commands.P
 		return at, err
 	}
 	b.Outdated(n.Account) // what is left of the former
-	at.Channel, at.TS, err = b.cfg.Memory.Card(ctx, n.Account, commands.AttackID(n.Account, n.Attack.ID))
+	at.Channel, at.TS, err = b.cfg.Memory.Card(ctx, n.Account, record.AttackID(n.Account, n.Attack.ID))
 	return at, err
 }
 
@@ -153,8 +153,8 @@ func (b *Bot) replyOnce(ctx context.Context, call postCall, u under) (channel, t
 }
 
 // cardAgain posts the card of an attack anew, into a channel, because a reply under it failed.
-func (b *Bot) cardAgain(ctx context.Context, a Account, reply postCall, attack, channel string, fault error) (at commands.Place, err error) {
-	n, known, err := b.goneNews(ctx, a.Name, attack, commands.Place{Channel: reply.Channel, TS: reply.Thread}, !deleted(fault))
+func (b *Bot) cardAgain(ctx context.Context, a Account, reply postCall, attack, channel string, fault error) (at record.Place, err error) {
+	n, known, err := b.goneNews(ctx, a.Name, attack, record.Place{Channel: reply.Channel, TS: reply.Thread}, !deleted(fault))
 	if err == nil && !known {
 		err = errNowhere
 	}
@@ -166,7 +166,7 @@ func (b *Bot) cardAgain(ctx context.Context, a Account, reply postCall, attack, 
 }
 
 // former reads the mark of a card that has a successor, as the memory writes it: the attack's id, and its place.
-func former(marked string) (attack string, at commands.Place, ok bool) {
+func former(marked string) (attack string, at record.Place, ok bool) {
 	attack, place, ok := strings.Cut(marked, " ")
-	return attack, commands.ReadPlace(place), ok
+	return attack, record.ReadPlace(place), ok
 }

@@ -7,32 +7,31 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Requests remembers what waits for a second person, and where it is shown.
 type Requests interface {
-	Requests(ctx context.Context, account string) ([]commands.Request, error)
+	Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error)
 	// RequestAt is where a request's card is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
 	RequestAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error)
 	RequestShown(ctx context.Context, account, id, channel, ts string, revision int) error
 }
 
 // Asked is the news that something was written down about a request for a second person. Its id begins with the request's.
-func Asked(q commands.Request, channel string) poller.News {
-	return poller.News{ID: fmt.Sprintf("%s-%d", q.ID, q.Revision), Account: q.Account, Reason: poller.Asked, Revision: q.Revision, Channel: channel, At: q.At}
+func Asked(q record.ApprovalRequest, channel string) record.Event {
+	return record.Event{ID: fmt.Sprintf("%s-%d", q.ID, q.Revision), Account: q.Account, Reason: record.ApprovalAsked, Revision: q.Revision, Channel: channel, At: q.At}
 }
 
 // tellRequest keeps the one card of a request true: posted first, edited later. Who asked is told when it is decided, and who is to know of what
 // was done alone.
-func (b *Bot) tellRequest(ctx context.Context, a Account, n poller.News) error {
+func (b *Bot) tellRequest(ctx context.Context, a Account, n record.Event) error {
 	id, _, _ := strings.Cut(n.ID, "-")
 	all, err := b.cfg.Memory.Requests(ctx, n.Account)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(all, func(q commands.Request) bool { return q.ID == id })
+	i := slices.IndexFunc(all, func(q record.ApprovalRequest) bool { return q.ID == id })
 	if i < 0 { // the memory was emptied
 		return b.record(ctx, n, place{})
 	}
@@ -57,14 +56,14 @@ func (b *Bot) tellRequest(ctx context.Context, a Account, n poller.News) error {
 	return b.record(ctx, n, place{})
 }
 
-func (b *Bot) requestAt(ctx context.Context, q commands.Request) (at place, shown int, err error) {
+func (b *Bot) requestAt(ctx context.Context, q record.ApprovalRequest) (at place, shown int, err error) {
 	at.channel, at.ts, shown, err = b.cfg.Memory.RequestAt(ctx, q.Account, q.ID)
 	return at, shown, err
 }
 
 // postRequest posts a request's card: under the card of its attack, where the channel sees it too, else into the account's channel.
-func (b *Bot) postRequest(ctx context.Context, a Account, n poller.News, q commands.Request) (at place, err error) {
-	channel, ts, err := b.cardOf(ctx, n, commands.Change{AttackID: q.AttackID, At: q.At})
+func (b *Bot) postRequest(ctx context.Context, a Account, n record.Event, q record.ApprovalRequest) (at place, err error) {
+	channel, ts, err := b.cardOf(ctx, n, record.Change{AttackID: q.AttackID, At: q.At})
 	if err != nil {
 		return place{}, err
 	}
@@ -85,17 +84,17 @@ func (b *Bot) postRequest(ctx context.Context, a Account, n poller.News, q comma
 	return at, err
 }
 
-func (b *Bot) requestCard(q commands.Request) Message {
+func (b *Bot) requestCard(q record.ApprovalRequest) Message {
 	return requestMessage(q, b.cfg.Policy, b.cfg.Now())
 }
 
 // tellDecided calls who asked, under the card, when it is decided and done; and whom the configuration names when it was done alone.
-func (b *Bot) tellDecided(ctx context.Context, a Account, n poller.News, q commands.Request, at place) error {
-	if q.State == commands.RequestWaiting || q.InHand() {
+func (b *Bot) tellDecided(ctx context.Context, a Account, n record.Event, q record.ApprovalRequest, at place) error {
+	if q.State == record.RequestWaiting || q.InHand() {
 		return nil
 	}
 	call := newsCall(n, decidedMessage(q, b.cfg.Policy, b.cfg.Now()), "")
-	if call.Delivery = q.ID + "-decided"; q.State == commands.RequestAlone {
+	if call.Delivery = q.ID + "-decided"; q.State == record.RequestAlone {
 		call.Channel = a.Channel
 		return b.post(ctx, call)
 	}

@@ -7,19 +7,20 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // tookOver is the reason of news about somebody who was put on all attacks of an account; its mention is he.
-const tookOver poller.Reason = "took over"
+const tookOver record.EventKind = "took over"
 
 // TakenOver is the news that somebody was put on all attacks of an account: one message in its channel, however many they are.
-func TakenOver(t commands.TakeOver, channel string) poller.News {
-	return poller.News{ID: "take over " + t.Delivery, Account: t.Account, Reason: tookOver, Channel: channel, Mention: t.To, At: t.Since}
+func TakenOver(t commands.TakeOver, channel string) record.Event {
+	return record.Event{ID: "take over " + t.Delivery, Account: t.Account, Reason: tookOver, Channel: channel, Mention: t.To, At: t.Since}
 }
 
 // tellTakeOver calls once each who was on one of the attacks, and who is on them now unless he took them himself. It is told as far as it still holds.
-func (b *Bot) tellTakeOver(ctx context.Context, n poller.News) error {
+func (b *Bot) tellTakeOver(ctx context.Context, n record.Event) error {
 	cases, err := b.cfg.Memory.Cases(ctx, n.Account)
 	if err != nil {
 		return err
@@ -35,9 +36,9 @@ func (b *Bot) tellTakeOver(ctx context.Context, n poller.News) error {
 const maxTakenIDs = 5
 
 // takenOver says who is on what now, and who was.
-func takenOver(n poller.News, cases map[string]commands.Case) (lines []commands.Text) {
+func takenOver(n record.Event, cases map[string]record.Triage) (lines []text.Text) {
 	from := map[string][]string{} // attacks by who was on them
-	var now commands.Owner
+	var now record.Owner
 	taken := 0
 	for _, id := range slices.Sorted(maps.Keys(cases)) {
 		owner := cases[id].Owner
@@ -53,30 +54,20 @@ func takenOver(n poller.News, cases map[string]commands.Case) (lines []commands.
 	if taken == 0 {
 		return nil
 	}
-	name := commands.Visible(now.Name, maxNoticeName)
-	what := commands.Say(taken, commands.Plural(int64(taken), " attack"), " of ", commands.Bold(n.Account))
+	name := text.Sanitize(now.Name, maxNoticeName)
+	what := text.New(taken, text.Plural(int64(taken), " attack"), " of ", text.Bold(n.Account))
 	if now.By.ID == now.ID {
-		lines = append(lines, commands.Say(commands.Bold(name), " takes over ", what))
+		lines = append(lines, text.New(text.Bold(name), " takes over ", what))
 	} else {
-		lines = append(lines, commands.Say(commands.User(now.ID), ": ", commands.Visible(cmp.Or(now.By.Name, now.By.ID), maxNoticeName), " hands ", what, " over to you"))
+		lines = append(lines, text.New(text.User(now.ID), ": ", text.Sanitize(cmp.Or(now.By.Name, now.By.ID), maxNoticeName), " hands ", what, " over to you"))
 	}
 	for _, who := range slices.Sorted(maps.Keys(from)) {
-		lines = append(lines, commands.Say(commands.User(who), ": no longer yours: ", idsText(from[who])))
+		lines = append(lines, text.New(text.User(who), ": no longer yours: ", idsText(from[who])))
 	}
 	return lines
 }
 
 // idsText names attacks, the first of many.
-func idsText(ids []string) commands.Text {
-	var text commands.Text
-	for i, id := range ids[:min(maxTakenIDs, len(ids))] {
-		if i > 0 {
-			text = commands.Say(text, ", ")
-		}
-		text = commands.Say(text, commands.Code(id))
-	}
-	if more := len(ids) - maxTakenIDs; more > 0 {
-		text = commands.Say(text, " and ", more, " more")
-	}
-	return text
+func idsText(ids []string) text.Text {
+	return commands.Enumerate(ids, maxTakenIDs, func(id string) text.Text { return text.New(text.Code(id)) })
 }

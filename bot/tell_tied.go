@@ -5,32 +5,31 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Notices remembers where the notice of an account's refused changes is.
 type Notices interface {
 	// Tied is the account's last spell of refused changes; zero when there was none.
-	Tied(ctx context.Context, account string) (commands.Tied, error)
+	Tied(ctx context.Context, account string) (record.PermissionLoss, error)
 	// NoticeAt is where the notice with that id is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
 	NoticeAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error)
 	Noticed(ctx context.Context, account, id, channel, ts string, revision int) error
 }
 
 // noticeID is the delivery id of a spell's notice.
-func noticeID(t commands.Tied) string { return fmt.Sprintf("tied-%d", t.Since.UnixMilli()) }
+func noticeID(t record.PermissionLoss) string { return fmt.Sprintf("tied-%d", t.Since.UnixMilli()) }
 
 // HandsTied is the news that something was written down about a spell of refused changes.
-func HandsTied(t commands.Tied, channel string) poller.News {
-	return poller.News{
-		ID: fmt.Sprintf("%s-%d", noticeID(t), t.Revision), Account: t.Account, Reason: poller.HandsTied, Revision: t.Revision, Channel: channel, At: t.Since,
+func HandsTied(t record.PermissionLoss, channel string) record.Event {
+	return record.Event{
+		ID: fmt.Sprintf("%s-%d", noticeID(t), t.Revision), Account: t.Account, Reason: record.PermissionLost, Revision: t.Revision, Channel: channel, At: t.Since,
 	}
 }
 
 // tellTied keeps the one notice of a spell true: posted first, edited later, and one message more when the spell is over.
 // A spell that is over before it could be told is not told: whoever was refused knows.
-func (b *Bot) tellTied(ctx context.Context, a Account, n poller.News) error {
+func (b *Bot) tellTied(ctx context.Context, a Account, n record.Event) error {
 	t, err := b.cfg.Memory.Tied(ctx, n.Account)
 	if err != nil {
 		return err
@@ -56,7 +55,7 @@ func (b *Bot) tellTied(ctx context.Context, a Account, n poller.News) error {
 }
 
 // postNotice posts the notice of a spell.
-func (b *Bot) postNotice(ctx context.Context, a Account, n poller.News, t commands.Tied) error {
+func (b *Bot) postNotice(ctx context.Context, a Account, n record.Event, t record.PermissionLoss) error {
 	msg, err := b.tied(ctx, a, t)
 	if err != nil {
 		return err
@@ -75,7 +74,7 @@ func (b *Bot) postNotice(ctx context.Context, a Account, n poller.News, t comman
 }
 
 // editNotice brings the notice up to date, and says when the spell is over: nobody is called by an edit.
-func (b *Bot) editNotice(ctx context.Context, a Account, n poller.News, t commands.Tied, ts string) error {
+func (b *Bot) editNotice(ctx context.Context, a Account, n record.Event, t record.PermissionLoss, ts string) error {
 	msg, err := b.tied(ctx, a, t)
 	if err != nil {
 		return err
@@ -94,7 +93,7 @@ func (b *Bot) editNotice(ctx context.Context, a Account, n poller.News, t comman
 }
 
 // tied draws the notice from what is stored.
-func (b *Bot) tied(ctx context.Context, a Account, t commands.Tied) (Message, error) {
+func (b *Bot) tied(ctx context.Context, a Account, t record.PermissionLoss) (Message, error) {
 	changes, err := b.cfg.Memory.Changes(ctx, a.Name)
 	if err != nil {
 		return Message{}, err

@@ -7,7 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // teller tells what is in an account's outbox: in each channel one piece of news after another, incidents first. What only a card shows,
@@ -38,7 +39,7 @@ func newTeller(b *Bot, account string) *teller {
 
 // queued is news that waits for its turn.
 type queued struct {
-	poller.News
+	record.Event
 	since  time.Time // when this replica came to know of it
 	failed int       // how often it could not be told
 }
@@ -53,33 +54,33 @@ const stormPatience = 2 * time.Second
 
 // rank is how urgent it is by now.
 func (q queued) rank() int {
-	if q.Storm != nil && q.Reason == poller.NewAttack && time.Since(q.since) >= stormPatience {
+	if q.Storm != nil && q.Reason == record.NewAttack && time.Since(q.since) >= stormPatience {
 		return 0
 	}
 	return q.Rank()
 }
 
 // lane is where a piece of news waits for its turn.
-func lane(n poller.News) string {
+func lane(n record.Event) string {
 	switch n.Reason {
-	case poller.Grew, poller.Quiet, poller.Resumed:
+	case record.Grew, record.WentQuiet, record.Resumed:
 		return ""
 	}
 	return n.Channel
 }
 
 // urgent reports whether a piece of news takes the room that others leave.
-func urgent(n poller.News) bool { return n.Rank() <= 2 }
+func urgent(n record.Event) bool { return n.Rank() <= 2 }
 
 // add puts news into their lanes.
-func (t *teller) add(news []poller.News) {
+func (t *teller) add(news []record.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, n := range news {
 		if _, ok := t.known[n.ID]; ok {
 			continue
 		}
-		t.enqueue(queued{News: n, since: time.Now()})
+		t.enqueue(queued{Event: n, since: time.Now()})
 		if urgent(n) {
 			close(t.urgent)
 			t.urgent = make(chan struct{})
@@ -91,7 +92,7 @@ func (t *teller) add(news []poller.News) {
 // enqueue has a piece of news wait in its lane. The caller holds mu.
 func (t *teller) enqueue(q queued) {
 	t.known[q.ID] = time.Time{}
-	t.lanes[lane(q.News)] = append(t.lanes[lane(q.News)], q)
+	t.lanes[lane(q.Event)] = append(t.lanes[lane(q.Event)], q)
 }
 
 // expect has the outbox read if it holds more than is known here.
@@ -209,24 +210,24 @@ func before(a, b queued) bool {
 // tellLane tells what waits in a lane. When that fails it pauses, unless something urgent comes: Slack may be back, and may take this one.
 func (t *teller) tellLane(held, more context.Context, lane string) {
 	const most = time.Minute
-	pause := time.Second
+	failed := 0
 	for more.Err() == nil {
 		pressed := t.pressed()
 		q, ok := t.next(lane)
 		if !ok {
 			return
 		}
-		first, err := t.turn(held, q.News)
+		first, err := t.turn(held, q.Event)
 		if err == nil && !first {
 			t.putBack(q)
 			continue
 		}
 		if err == nil {
-			err = t.bot.tell(held, q.News)
+			err = t.bot.tell(held, q.Event)
 		}
 		if err == nil {
-			t.told(q.News)
-			pause = time.Second
+			t.told(q.Event)
+			failed = 0
 			continue
 		}
 		if held.Err() != nil {
@@ -239,13 +240,13 @@ func (t *teller) tellLane(held, more context.Context, lane string) {
 		case <-more.Done():
 			return
 		case <-pressed:
-		case <-time.After(pause):
+		case <-time.After(delay.Backoff(failed, time.Second, most)):
 		}
-		pause = min(2*pause, most)
+		failed++
 	}
 }
 
-func (t *teller) told(n poller.News) {
+func (t *teller) told(n record.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.known[n.ID] = time.Now()
@@ -263,7 +264,7 @@ func (t *teller) again(q queued, err error) (moved bool) {
 	t.bot.metrics.failed.Inc()
 	if a, ok := t.bot.account(q.Account); ok && a.Channel != q.Channel && errors.Is(err, errNowhere) {
 		q.Channel = a.Channel
-		t.move(q.News)
+		t.move(q.Event)
 		return true
 	}
 	q.failed++
@@ -272,12 +273,12 @@ func (t *teller) again(q queued, err error) (moved bool) {
 }
 
 // move has a piece of news told in the channel that it names by now.
-func (t *teller) move(n poller.News) {
+func (t *teller) move(n record.Event) {
 	t.mu.Lock()
 	t.moved[n.ID] = true
 	delete(t.known, n.ID)
 	t.mu.Unlock()
-	t.add([]poller.News{n})
+	t.add([]record.Event{n})
 }
 
 // putBack has a piece of news wait for its turn again.

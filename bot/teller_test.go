@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // choosy is a Slack that refuses some messages. It answers without a network, so that a bubble's time passes.
@@ -67,9 +67,9 @@ func (o *tries) Trying(_ context.Context, _, id string, now time.Time) (first ti
 	return first, again, false, nil
 }
 
-func (o *tries) Untold(context.Context, string) ([]poller.News, error) { return nil, nil }
+func (o *tries) Untold(context.Context, string) ([]record.Event, error) { return nil, nil }
 
-func (o *tries) Told(context.Context, poller.News, string, string, bool) (double bool, err error) {
+func (o *tries) Told(context.Context, record.Event, string, string, bool) (double bool, err error) {
 	return false, nil
 }
 
@@ -97,7 +97,7 @@ func tending(t *testing.T, refuses func(channel, text string) string, play func(
 
 // tells gives the bot news that posts a line.
 func tells(b *Bot, channel, name string) {
-	b.Wake("acme", []poller.News{{ID: name, Account: "acme", Channel: channel, Reason: poller.PagerAway, Fault: name, At: time.Now()}})
+	b.Wake("acme", []record.Event{{ID: name, Account: "acme", Channel: channel, Reason: record.PagerUnreachable, Fault: name, At: time.Now()}})
 }
 
 // all is what Slack took: where, what, and how long after the start.
@@ -116,9 +116,9 @@ func TestAStormWaitsForIncidentsNotForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		waiting := newTeller(nil, "acme")
-		news := []poller.News{{ID: "storm", Channel: "C1", Reason: poller.NewAttack, Storm: &poller.Storm{}}, {ID: "attack", Channel: "C1", Reason: poller.NewAttack}}
+		news := []record.Event{{ID: "storm", Channel: "C1", Reason: record.NewAttack, Storm: &record.Storm{}}, {ID: "attack", Channel: "C1", Reason: record.NewAttack}}
 		for i := range 4 {
-			news = append(news, poller.News{ID: fmt.Sprint("incident ", i), Channel: "C1", Reason: poller.NewIncident})
+			news = append(news, record.Event{ID: fmt.Sprint("incident ", i), Channel: "C1", Reason: record.NewIncident})
 		}
 		waiting.add(news)
 		var told []string

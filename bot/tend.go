@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // tended is an account whose news this replica tells, whose cards it draws, and whose drills it ends.
@@ -66,7 +66,7 @@ func (b *Bot) tends(account string) *tended {
 }
 
 // Wake says that news of the account was put into the outbox; it is passed along so that it need not be read back.
-func (b *Bot) Wake(account string, news []poller.News) {
+func (b *Bot) Wake(account string, news []record.Event) {
 	if t := b.tends(account); t != nil {
 		t.teller.add(news)
 	}

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // turn takes the right to post a piece of news that isn't urgent. It reports false if something urgent came to wait for the channel meanwhile,
 // which is told first. That is done before anything is written down about the attempt to post.
-func (t *teller) turn(ctx context.Context, n poller.News) (first bool, err error) {
+func (t *teller) turn(ctx context.Context, n record.Event) (first bool, err error) {
 	if urgent(n) || lane(n) == "" {
 		return true, nil
 	}
@@ -47,7 +47,7 @@ func (t *teller) pressed() <-chan struct{} {
 func (t *teller) anyUrgent(lane string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.ContainsFunc(t.lanes[lane], func(q queued) bool { return urgent(q.News) && !q.stuck() })
+	return slices.ContainsFunc(t.lanes[lane], func(q queued) bool { return urgent(q.Event) && !q.stuck() })
 }
 
 func (t *teller) keepSlot(delivery string) {

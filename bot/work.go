@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // Work carries out what was accepted: one request after another in each account, the accounts side by side, so that one whose service hangs
@@ -76,7 +78,7 @@ func (b *Bot) workOff(held context.Context, req request, mine func(context.Conte
 	}
 	msg := b.resultMessage(req, res, err)
 	return func(more context.Context) bool {
-		if refusal := (*commands.Refusal)(nil); errors.Is(err, commands.ErrAsk) && errors.As(err, &refusal) && b.askInView(held, req, refusal) {
+		if refused := (*refusal.Refusal)(nil); errors.Is(err, refusal.ErrAsk) && errors.As(err, &refused) && b.askInView(held, req, refused) {
 			return true
 		}
 		ctx, cancel := context.WithTimeout(held, answerFor)
@@ -95,7 +97,7 @@ const awayAgain = time.Second
 func (b *Bot) do(ctx context.Context, req request) (commands.Result, error) {
 	for {
 		res, err := b.cfg.Runner.Do(ctx, req.Invocation)
-		if !errors.Is(err, commands.ErrAway) || b.cfg.Now().Sub(req.Invocation.At) < doubtAfter || sleep(ctx, awayAgain) != nil {
+		if !errors.Is(err, refusal.ErrAway) || b.cfg.Now().Sub(req.Invocation.At) < doubtAfter || delay.Sleep(ctx, awayAgain) != nil {
 			return res, err
 		}
 	}

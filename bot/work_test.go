@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // inbox holds one request.
@@ -36,13 +38,13 @@ type awayFor struct {
 	tries int
 }
 
-func (*awayFor) Changes(commands.Line) bool { return true }
+func (*awayFor) Changes(record.Line) bool { return true }
 
 func (a *awayFor) Do(context.Context, commands.Invocation) (commands.Result, error) {
 	if a.tries--; a.tries >= 0 {
 		return commands.Result{}, commands.Away(context.DeadlineExceeded)
 	}
-	return commands.Result{Outcome: "done", Lines: []commands.Text{commands.Say("Deny 203.0.113.7: accepted by the service")}}, nil
+	return commands.Result{Outcome: "done", Lines: []text.Text{text.New("Deny 203.0.113.7: accepted by the service")}}, nil
 }
 
 // answers keeps what people are told.

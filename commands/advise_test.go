@@ -11,7 +11,10 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // situation is what a card of the attack is drawn from.
@@ -19,23 +22,23 @@ func (w *world) situation(id string) commands.Situation {
 	w.t.Helper()
 	a := w.cfg.Accounts[0]
 	s := commands.Situation{Account: a, Policy: w.cfg.Policy, ID: id, Now: w.clock(), LookedAt: w.clock()}
-	for page, err := range a.API.Attacks(context.Background(), apiclient.AttackFilter{From: w.clock().Add(-a.Lookback)}) {
+	for page, err := range w.cfg.Services[a.Name].Attacks(context.Background(), apiclient.AttackFilter{From: w.clock().Add(-a.Lookback)}) {
 		require.NoError(w.t, err)
 		for _, attack := range page.Attacks {
-			if commands.AttackID(a.Name, attack.ID) == id {
+			if record.AttackID(a.Name, attack.ID) == id {
 				s.Attack = attack
 			}
 		}
 	}
-	for e, err := range a.API.IPRules(context.Background(), apiclient.IPRuleFilter{}) {
+	for e, err := range w.cfg.Services[a.Name].IPRules(context.Background(), apiclient.IPRuleFilter{}) {
 		require.NoError(w.t, err)
 		s.Entries = append(s.Entries, e)
 	}
-	for r, err := range a.API.Rules(context.Background(), apiclient.RuleFilter{}) {
+	for r, err := range w.cfg.Services[a.Name].Rules(context.Background(), apiclient.RuleFilter{}) {
 		require.NoError(w.t, err)
 		s.Rules = append(s.Rules, r)
 	}
-	s.Changes = slices.DeleteFunc(w.ledger.all(), func(c commands.Change) bool { return c.AttackID != id })
+	s.Changes = slices.DeleteFunc(w.ledger.all(), func(c record.Change) bool { return c.AttackID != id })
 	return s
 }
 
@@ -47,7 +50,7 @@ func labels(a commands.Advice) []string {
 	return all
 }
 
-func notes(a commands.Advice) string { return text(commands.Result{Lines: a.Notes}) }
+func notes(a commands.Advice) string { return textOf(commands.Result{Lines: a.Notes}) }
 
 // Each button's line is one that a person could have typed, and pressing it does what its dialog says.
 func TestButtonsDoWhatTheySay(t *testing.T) {
@@ -60,11 +63,11 @@ func TestButtonsDoWhatTheySay(t *testing.T) {
 		require.Equal(t, label, labels(advice)[i])
 		button := advice.Suggestions[i]
 		require.LessOrEqual(t, utf8.RuneCountInString(button.Confirm), 300)
-		typed, err := commands.Parse(button.Line.String())
+		typed, err := grammar.Parse(button.Line.String())
 		require.NoError(t, err)
 		require.Equal(t, button.Line, typed)
 		inv := w.asks(ann, button.Line.String())
-		inv.Actor.Via, inv.Warned = commands.ViaButton, true
+		inv.Actor.Via, inv.Warned = record.ViaButton, true
 		res, err := w.do(inv)
 		require.NoError(t, err)
 		require.Equal(t, "done", res.Outcome)
@@ -146,9 +149,9 @@ func TestVisible(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain": "plain", "a\nb\x00": `a\x0ab\x00`, "\u202eabc": `\u{202e}abc`, "\xff": `\xff`, "a\u200bb": `a\u{200b}b`, "tab\t": `tab\x09`, "é": "é",
 	} {
-		require.Equal(t, want, commands.Visible(in, 60))
+		require.Equal(t, want, text.Sanitize(in, 60))
 	}
-	require.Equal(t, "abcd…", commands.Visible("abcdefgh", 5))
-	require.Equal(t, "abcde", commands.Visible("abcde", 5))
-	require.LessOrEqual(t, utf8.RuneCountInString(commands.Visible("e"+strings.Repeat("\u0301", 500), 60)), 60)
+	require.Equal(t, "abcd…", text.Sanitize("abcdefgh", 5))
+	require.Equal(t, "abcde", text.Sanitize("abcde", 5))
+	require.LessOrEqual(t, utf8.RuneCountInString(text.Sanitize("e"+strings.Repeat("\u0301", 500), 60)), 60)
 }

@@ -1,11 +1,15 @@
 package commands
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // minAlone is how many characters a reason for acting alone has at least: somebody will read it in the morning.
@@ -13,7 +17,7 @@ const minAlone = 10
 
 func alone() *Command {
 	return &Command{
-		Name: "alone", Role: Responder,
+		Name: "alone", Role: record.Responder,
 		Summary: "nobody answers: do alone, for a short time, what you asked a second person for; the leads are told",
 		Args:    []Arg{argRequest, {Name: "reason", Required: true, Label: "Why it can't wait", Help: "why it can't wait, in at least 10 characters"}},
 		Form:    aloneForm,
@@ -21,75 +25,72 @@ func alone() *Command {
 	}
 }
 
-func doAlone(ctx context.Context, c *Call) (Result, error) {
+func doAlone(c *Call) (Decision, error) {
 	if err := c.changesOn(); err != nil {
-		return Result{}, err
+		return Decision{}, err
 	}
-	q, err := c.requestTyped(ctx)
+	q, err := c.requestTyped()
 	if err != nil {
-		return Result{}, err
+		return Decision{}, err
 	}
 	reason := strings.Join(strings.Fields(c.Line.Keys["reason"]), " ")
-	line := q.Line.shortened(c.cfg.Policy.Alone.longest()).With("reason", reason)
-	if c.mine(q, RequestAlone) && c.Actor.ID == q.Asker.ID && !c.Ask {
-		return c.goOnWith(ctx, q, line)
+	line := lineShortened(q.Line, c.Policy.Alone.longest()).With("reason", reason)
+	if c.mine(q, record.RequestAlone) && c.Actor.ID == q.Asker.ID && !c.Ask {
+		return Decision{Request: q, As: record.RequestAlone, Line: line, Begun: true}, nil
 	}
 	if err := c.mayAlone(q); err != nil {
-		return Result{}, err
+		return Decision{}, err
 	}
 	if utf8.RuneCountInString(reason) < minAlone {
-		return Result{}, about(usage(Say("say why it can't wait, in at least ", minAlone, " characters: it is told and kept. Nothing was done")), "reason", "")
+		return Decision{}, refusal.About(refusal.Usage(text.New("say why it can't wait, in at least ", minAlone, " characters: it is told and kept. Nothing was done")), "reason", "")
 	}
-	if c.Ask {
-		return Result{}, nil // whatever changed since is told when it is done
-	}
-	return c.carry(ctx, q, RequestAlone, reason, line)
+	return Decision{Request: q, As: record.RequestAlone, Why: reason, Line: line}, nil
 }
 
 // aloneForm says what would be done, and for how long.
-func aloneForm(ctx context.Context, c *Call, f *Form) {
+func aloneForm(c *Call, f *Form) {
 	f.Title, f.Submit = "Do it alone", "Do it alone"
 	f.relabel("reason", "Why it can't wait", "at least 10 characters: it is told and kept")
 	if c.Account == nil || len(c.Line.Words) == 0 {
 		return
 	}
-	q, err := c.requestTyped(ctx)
+	q, err := c.requestTyped()
 	if err != nil {
 		return
 	}
 	f.drop("request")
 	f.Base.Words = []string{q.ID}
-	f.Intro = append(f.Intro, RequestLine(q, c.Now), Say("Without a second person it holds for ", HumanDuration(c.cfg.Policy.Alone.longest()), " at most. It is recorded as done alone, and the channel is told"))
-	if refusal := (*Refusal)(nil); errors.As(c.mayAlone(q), &refusal) {
-		f.Intro = append(f.Intro, Say(Bold("Not by you, or not now"), ": ", refusal.Text))
+	f.Intro = append(f.Intro, RequestLine(q, c.Now), text.New("Without a second person it holds for ", text.HumanDuration(c.Policy.Alone.longest()), " at most. It is recorded as done alone, and the channel is told"))
+	if refusal := (*refusal.Refusal)(nil); errors.As(c.mayAlone(q), &refusal) {
+		f.Intro = append(f.Intro, text.New(text.Bold("Not by you, or not now"), ": ", refusal.Text))
 	}
 }
 
 // mayAlone refuses to do alone what is somebody else's, can't be done alone, or can't yet.
-func (c *Call) mayAlone(q Request) error {
+func (c *Call) mayAlone(q record.ApprovalRequest) error {
 	if err := c.undecided(q); err != nil {
 		return err
 	}
-	never := q.neverAlone()
-	if never == "" && (q.AloneAt.IsZero() || c.cfg.Policy.Alone.After == 0) {
+	never := approvalRequestNeverAlone(q)
+	if never == "" && (q.AloneAt.IsZero() || c.Policy.Alone.After == 0) {
 		never = "nothing is done alone here (policy.alone.after in the configuration)"
 	}
 	switch {
 	case c.Actor.ID != q.Asker.ID:
-		return &Refusal{Kind: ErrDenied, Text: Say("only ", Visible(q.Asker.Name, maxField), ", who asked, may do it alone. ", q.WhoDecides(""), ". Nothing was done")}
+		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("only ", text.Sanitize(q.Asker.Name, text.MaxField), ", who asked, may do it alone. ", ApprovalRequestWhoDecides(q, ""), ". Nothing was done")}
 	case never != "":
-		return guarded(Say(never, ". ", q.WhoDecides(""), ". Nothing was done"))
+		return refusal.Guarded(text.New(never, ". ", ApprovalRequestWhoDecides(q, ""), ". Nothing was done"))
 	case c.Now.Before(q.AloneAt):
-		return guarded(Say("not before ", q.AloneAt, ": somebody may answer yet. ", q.WhoDecides(""), ". Nothing was done"))
+		return refusal.Guarded(text.New("not before ", q.AloneAt, ": somebody may answer yet. ", ApprovalRequestWhoDecides(q, ""), ". Nothing was done"))
 	}
 	return nil
 }
 
 // shortened is the line with every duration cut to the longest.
-func (l Line) shortened(longest time.Duration) Line {
+func lineShortened(l record.Line, longest time.Duration) record.Line {
 	for _, key := range []string{"for", "patch"} {
-		if d, err := parseDuration(l.Keys[key]); err == nil && d > longest {
-			l = l.With(key, durationText(longest))
+		if d, err := grammar.ParseDuration(l.Keys[key]); err == nil && d > longest {
+			l = l.With(key, grammar.DurationText(longest))
 		}
 	}
 	return l

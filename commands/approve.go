@@ -1,32 +1,32 @@
 package commands
 
-import "context"
+import (
+	"github.com/wafbot/wafbot/internal/record"
+)
 
 // argRequest is the request that somebody decides.
 var argRequest = Arg{Name: "request", Object: true, Required: true, Help: "the request's id, as r7k2m9xw4", Options: waitingRequests}
 
 func approve() *Command {
 	return &Command{
-		Name: "approve", Role: Responder,
+		Name: "approve", Role: record.Responder,
 		Summary: "be the second person: have done what somebody else asked for",
 		Args:    []Arg{argRequest},
 		Decide:  approveRequest,
 	}
 }
 
-func approveRequest(ctx context.Context, c *Call) (Result, error) {
+func approveRequest(c *Call) (Decision, error) {
 	if err := c.changesOn(); err != nil {
-		return Result{}, err
+		return Decision{}, err
 	}
-	q, err := c.requestTyped(ctx)
+	q, err := c.requestTyped()
 	if err != nil {
-		return Result{}, err
+		return Decision{}, err
 	}
-	if c.mine(q, RequestApproved) && !c.Ask {
-		return c.goOnWith(ctx, q, q.Line)
+	d := Decision{Request: q, As: record.RequestApproved, Line: q.Line}
+	if d.Begun = c.mine(q, record.RequestApproved) && !c.Ask; d.Begun {
+		return d, nil
 	}
-	if err := c.maySecond(q); err != nil || c.Ask {
-		return Result{}, err
-	}
-	return c.carry(ctx, q, RequestApproved, "", q.Line)
+	return d, c.maySecond(q)
 }

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,8 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/common/model"
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Arg describes an argument: enough to check it, to explain it and to draw its field of a form.
@@ -25,43 +27,19 @@ type Arg struct {
 	// Read checks a value and brings it into its canonical form, so that equal lines read equal. It may be nil: any text.
 	Read func(value string, a *Account) (string, error)
 
-	Label   string                                      // of its field; "": its name
-	Kind    FieldKind                                   // of its field; "": FieldText, or a choice where there are options
-	Options func(ctx context.Context, c *Call) []Option // what its field offers; nil, or none: any text
-	Default func(c *Call) string                        // what holds when it is left out; nil: nothing does
-}
-
-// never is the duration "forever".
-const never = time.Duration(-1)
-
-// parseDuration reads 30m, 12h, 7d, 2w or forever.
-func parseDuration(text string) (time.Duration, error) {
-	if strings.EqualFold(text, "forever") {
-		return never, nil
-	}
-	d, err := model.ParseDuration(strings.ToLower(text))
-	// The service counts whole seconds.
-	if err != nil || time.Duration(d) < time.Second {
-		return 0, usage(Say(typed(text), " is no duration: write ", Code("30m"), ", ", Code("12h"), ", ", Code("7d"), ", ", Code("2w"), " or ", Code("forever")))
-	}
-	return time.Duration(d), nil
-}
-
-// durationText is the canonical form of a duration.
-func durationText(d time.Duration) string {
-	if d == never {
-		return "forever"
-	}
-	return model.Duration(d).String()
+	Label   string                 // of its field; "": its name
+	Kind    FieldKind              // of its field; "": FieldText, or a choice where there are options
+	Options func(c *Call) []Option // what its field offers; nil, or none: any text
+	Default func(c *Call) string   // what holds when it is left out; nil: nothing does
 }
 
 func readDuration(value string, _ *Account) (string, error) {
-	d, err := parseDuration(value)
-	return durationText(d), err
+	d, err := grammar.ParseDuration(value)
+	return grammar.DurationText(d), err
 }
 
 func readTarget(value string, _ *Account) (string, error) {
-	t, err := parseTarget(value)
+	t, err := grammar.ParseTarget(value)
 	return t.String(), err
 }
 
@@ -90,7 +68,7 @@ func oneOf(words ...string) func(string, *Account) (string, error) {
 		if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, value) }); i >= 0 {
 			return words[i], nil
 		}
-		return "", usage(Say(typed(value), " is none of ", strings.Join(words, ", ")))
+		return "", refusal.Usage(text.New(refusal.Typed(value), " is none of ", strings.Join(words, ", ")))
 	}
 }
 
@@ -103,7 +81,7 @@ func readList(value string, _ *Account) (string, error) {
 	case "gray", "grey", "graylist":
 		return apiclient.ListGray, nil
 	}
-	return "", usage(Say(typed(value), " is no list: black, white or gray"))
+	return "", refusal.Usage(text.New(refusal.Typed(value), " is no list: black, white or gray"))
 }
 
 // Arguments that several commands share.
@@ -117,38 +95,38 @@ var (
 func argFor(lasts func(Policy) time.Duration) Arg {
 	arg := Arg{Name: "for", Label: "How long", Help: "how long: 30m, 12h, 7d, 2w; left out: as configured", Read: readDuration, Options: lengthsOrEver}
 	if lasts != nil {
-		arg.Default = func(c *Call) string { return durationText(lasts(c.cfg.Policy)) }
+		arg.Default = func(c *Call) string { return grammar.DurationText(lasts(c.Policy)) }
 	}
 	return arg
 }
 
 // check holds a line against the command's arguments and gives it back in canonical form.
-func (c *Command) check(l Line, a *Account) (Line, error) {
-	out := Line{Name: c.Name, Flags: l.Flags}
+func (c *Command) check(l record.Line, a *Account) (record.Line, error) {
+	out := record.Line{Name: c.Name, Flags: l.Flags}
 	for _, f := range l.Flags {
 		if !slices.Contains(c.Flags, f) {
-			return Line{}, c.misuse(Say(typed("--"+f), " is no option of ", Code(c.Name)))
+			return record.Line{}, c.misuse(text.New(refusal.Typed("--"+f), " is no option of ", text.Code(c.Name)))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(l.Keys)) {
 		i := slices.IndexFunc(c.Args, func(arg Arg) bool { return arg.Name == key && !arg.Object })
 		if i < 0 {
-			return Line{}, c.misuse(Say(typed(key+"="), " is no argument of ", Code(c.Name), hint(key, c.keys())))
+			return record.Line{}, c.misuse(text.New(refusal.Typed(key+"="), " is no argument of ", text.Code(c.Name), grammar.Hint(key, c.keys())))
 		}
 		value, err := c.Args[i].read(l.Keys[key], a)
 		if err != nil {
-			return Line{}, about(err, key, l.Keys[key])
+			return record.Line{}, refusal.About(err, key, l.Keys[key])
 		}
 		out = out.With(key, value)
 	}
 	words, err := c.objects(l.Words, a)
 	if err != nil {
-		return Line{}, err
+		return record.Line{}, err
 	}
 	out.Words = words
 	for _, arg := range c.Args {
 		if arg.Required && !arg.Object && out.Keys[arg.Name] == "" {
-			return Line{}, about(c.misuse(Say(Code(arg.Name+"="), " is missing: ", arg.Help)), arg.Name, "")
+			return record.Line{}, refusal.About(c.misuse(text.New(text.Code(arg.Name+"="), " is missing: ", arg.Help)), arg.Name, "")
 		}
 	}
 	return out, nil
@@ -168,12 +146,12 @@ func (c *Command) objects(words []string, a *Account) ([]string, error) {
 			n = len(words)
 		}
 		if n == 0 && arg.Required {
-			return nil, about(c.misuse(Say("which ", arg.Name, "? ", arg.Help)), arg.Name, "")
+			return nil, refusal.About(c.misuse(text.New("which ", arg.Name, "? ", arg.Help)), arg.Name, "")
 		}
 		for _, w := range words[:n] {
 			value, err := arg.read(w, a)
 			if err != nil {
-				return nil, about(err, arg.Name, w)
+				return nil, refusal.About(err, arg.Name, w)
 			}
 			if !slices.Contains(out, value) || !arg.Many {
 				out = append(out, value)
@@ -182,14 +160,14 @@ func (c *Command) objects(words []string, a *Account) ([]string, error) {
 		words = words[n:]
 	}
 	if len(words) > 0 {
-		return nil, c.misuse(Say(typed(words[0]), " is one word too many"))
+		return nil, c.misuse(text.New(refusal.Typed(words[0]), " is one word too many"))
 	}
 	return out, nil
 }
 
 func (arg Arg) read(value string, a *Account) (string, error) {
 	if value == "" {
-		return "", usage(Say(Code(arg.Name), " is empty: ", arg.Help))
+		return "", refusal.Usage(text.New(text.Code(arg.Name), " is empty: ", arg.Help))
 	}
 	if arg.Read == nil {
 		return value, nil
@@ -208,8 +186,8 @@ func (c *Command) keys() []string {
 }
 
 // misuse is a usage error that ends with how the command is written.
-func (c *Command) misuse(what Text) error {
-	return &Refusal{Kind: ErrUsage, Text: Say(what, ". Usage: ", Code(c.Usage())), Brief: what}
+func (c *Command) misuse(what text.Text) error {
+	return &refusal.Refusal{Kind: refusal.ErrUsage, Text: text.New(what, ". Usage: ", text.Code(c.Usage())), Brief: what}
 }
 
 // Usage is the command's line in the grammar, as deny TARGET… [for=…] [app=…].
@@ -233,42 +211,4 @@ func (c *Command) Usage() string {
 		fmt.Fprintf(&b, " [--%s]", f)
 	}
 	return b.String()
-}
-
-// hint is " (did you mean …?)" when one of the known words is near enough to what was typed.
-func hint(typed string, known []string) Text {
-	best, least := "", 3
-	for _, k := range known {
-		if d := distance(typed, k); d < least {
-			best, least = k, d
-		}
-	}
-	if best == "" || least >= len(typed) {
-		return nil
-	}
-	return Say(" (did you mean ", Code(best), "?)")
-}
-
-// distance is the number of letters to insert, delete, replace or swap with their neighbour (optimal string alignment).
-func distance(a, b string) int {
-	prev2, prev := []int(nil), make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(row[j-1]+1, prev[j]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], prev2[j-2]+1)
-			}
-		}
-		prev2, prev = prev, row
-	}
-	return prev[len(b)]
 }

@@ -8,6 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 func TestWrongArguments(t *testing.T) {
@@ -78,16 +80,16 @@ func TestWrongArguments(t *testing.T) {
 		"status now":                     "one word too many",
 		"whoami x":                       "one word too many",
 	} {
-		w.refuses(root, line, commands.ErrUsage, words)
+		w.refuses(root, line, refusal.ErrUsage, words)
 	}
 	_, err := w.try(root, "help nonsense")
-	require.ErrorIs(t, err, commands.ErrUnknown)
+	require.ErrorIs(t, err, refusal.ErrUnknown)
 }
 
 func TestUsageIsSaid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.refuses(ann, "deny 203.0.113.7 fro=4h", commands.ErrUsage, "Usage: deny [TARGET…] [attack=…] [for=…] [app=…] [reason=…]")
+	w.refuses(ann, "deny 203.0.113.7 fro=4h", refusal.ErrUsage, "Usage: deny [TARGET…] [attack=…] [for=…] [app=…] [reason=…]")
 }
 
 func TestAHostileWordIsSaidBackHarmless(t *testing.T) {
@@ -96,7 +98,7 @@ func TestAHostileWordIsSaidBackHarmless(t *testing.T) {
 	hostile := "x\u202e\u0007" + strings.Repeat("y", 10_000)
 	for _, line := range []string{"deny %", "patch %", "mode %", "undo %", "mode 4 %", "deny 1.2.3.4 for=%", "deny 1.2.3.4 app=%", "remove %", "deny attack=%", "deny 1.2.3.4 account=%"} {
 		_, err := w.try(root, strings.ReplaceAll(line, "%", hostile))
-		require.ErrorIs(t, err, commands.ErrUsage, line)
+		require.ErrorIs(t, err, refusal.ErrUsage, line)
 		require.NotContains(t, err.Error(), "\u202e", line)
 		require.NotContains(t, err.Error(), "\u0007", line)
 		require.Less(t, len(err.Error()), 800, line)
@@ -129,10 +131,10 @@ func TestTargetsRoundTrip(t *testing.T) {
 			rapid.StringMatching(`(1?[0-9]{1,2}\.){3}1?[0-9]{1,2}(/[0-9]{1,2})?`), rapid.StringMatching(`[0-9a-f:]{2,12}(/[0-9]{1,3})?`),
 			rapid.StringMatching(`country:[a-zA-Z]{2}`), rapid.String(),
 		).Draw(rt, "target")
-		l := commands.Line{Name: "deny", Words: []string{word}}
+		l := record.Line{Name: "deny", Words: []string{word}}
 		res, err := w.do(commands.Invocation{Line: l, Actor: ann, ID: "x", At: w.clock()})
 		if err != nil {
-			var refusal *commands.Refusal
+			var refusal *refusal.Refusal
 			require.ErrorAs(rt, err, &refusal, "in words for people")
 			return
 		}

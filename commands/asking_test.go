@@ -7,12 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // asks is a delivery of its own.
-func (w *world) asks(who commands.Actor, line string) commands.Invocation {
+func (w *world) asks(who record.Actor, line string) commands.Invocation {
 	w.t.Helper()
-	l, err := commands.Parse(line)
+	l, err := grammar.Parse(line)
 	require.NoError(w.t, err)
 	at := w.clock()
 	w.mu.Lock()
@@ -29,27 +32,27 @@ func (w *world) do(inv commands.Invocation) (commands.Result, error) {
 	return res, err
 }
 
-func (w *world) try(who commands.Actor, line string) (commands.Result, error) {
+func (w *world) try(who record.Actor, line string) (commands.Result, error) {
 	w.t.Helper()
 	return w.do(w.asks(who, line))
 }
 
 // does expects one change, made.
-func (w *world) does(who commands.Actor, line string) commands.Change {
+func (w *world) does(who record.Actor, line string) record.Change {
 	w.t.Helper()
 	res, err := w.try(who, line)
 	require.NoError(w.t, err)
-	require.Equal(w.t, "done", res.Outcome, text(res))
+	require.Equal(w.t, "done", res.Outcome, textOf(res))
 	require.Len(w.t, res.Changes, 1)
 	return res.Changes[0]
 }
 
 // anyway does it in spite of its warnings, which there must be.
-func (w *world) anyway(who commands.Actor, line string) commands.Change {
+func (w *world) anyway(who record.Actor, line string) record.Change {
 	w.t.Helper()
 	inv := w.asks(who, line)
 	_, err := w.do(inv)
-	require.ErrorIs(w.t, err, commands.ErrAsk)
+	require.ErrorIs(w.t, err, refusal.ErrAsk)
 	inv.Anyway = true
 	res, err := w.do(inv)
 	require.NoError(w.t, err)
@@ -58,7 +61,7 @@ func (w *world) anyway(who commands.Actor, line string) commands.Change {
 }
 
 // insists does it whatever warns of it.
-func (w *world) insists(who commands.Actor, line string) commands.Change {
+func (w *world) insists(who record.Actor, line string) record.Change {
 	w.t.Helper()
 	inv := w.asks(who, line)
 	inv.Anyway = true
@@ -69,7 +72,7 @@ func (w *world) insists(who commands.Actor, line string) commands.Change {
 }
 
 // refuses expects a refusal of that kind with those words, and that nothing was sent.
-func (w *world) refuses(who commands.Actor, line string, kind error, words ...string) {
+func (w *world) refuses(who record.Actor, line string, kind error, words ...string) {
 	w.t.Helper()
 	before := w.changesSent()
 	_, err := w.try(who, line)
@@ -83,29 +86,29 @@ func (w *world) refuses(who commands.Actor, line string, kind error, words ...st
 }
 
 // waits expects that it needs a second person, whose request is written down, and that nothing was sent. Warnings were seen.
-func (w *world) waits(who commands.Actor, line string, words ...string) commands.Request {
+func (w *world) waits(who record.Actor, line string, words ...string) record.ApprovalRequest {
 	w.t.Helper()
 	before := w.changesSent()
 	inv := w.asks(who, line)
 	inv.Anyway = true
 	res, err := w.do(inv)
 	require.NoError(w.t, err, line)
-	require.Equal(w.t, "waiting", res.Outcome, text(res))
+	require.Equal(w.t, "waiting", res.Outcome, textOf(res))
 	for _, word := range append(words, "second person", "Nothing was sent") {
-		require.Contains(w.t, text(res), word)
+		require.Contains(w.t, textOf(res), word)
 	}
 	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")
-	return res.Data.(commands.Request)
+	return res.Data.(record.ApprovalRequest)
 }
 
 // nothing expects that all of it is so already, and that nothing was sent.
-func (w *world) nothing(who commands.Actor, line string, words ...string) {
+func (w *world) nothing(who record.Actor, line string, words ...string) {
 	w.t.Helper()
 	before := w.changesSent()
 	res, err := w.try(who, line)
-	said := text(res)
+	said := textOf(res)
 	if err != nil {
-		require.ErrorIs(w.t, err, commands.ErrNothing)
+		require.ErrorIs(w.t, err, refusal.ErrNothing)
 		said = err.Error()
 	} else {
 		require.Equal(w.t, "nothing", res.Outcome, said)
@@ -118,7 +121,7 @@ func (w *world) nothing(who commands.Actor, line string, words ...string) {
 }
 
 // reads expects an answer.
-func (w *world) reads(who commands.Actor, line string) commands.Result {
+func (w *world) reads(who record.Actor, line string) commands.Result {
 	w.t.Helper()
 	res, err := w.try(who, line)
 	require.NoError(w.t, err)

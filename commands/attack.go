@@ -2,30 +2,31 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 func attack() *Command {
 	return &Command{
-		Name: "attack", Role: Viewer,
+		Name: "attack", Role: record.Viewer,
 		Summary: "one attack: what, from where, since when, and what was done",
 		Args:    []Arg{{Name: "id", Object: true, Required: true, Help: "the attack's id, as on its card", Label: "Attack", Options: ongoingAttacks}},
 		Read:    readAttack,
 	}
 }
 
-func readAttack(ctx context.Context, c *Call) (Result, error) {
+func readAttack(c *Call) (Result, error) {
 	a := c.Account
-	k, old := c.fresh(ctx)
-	noScene := c.look(ctx)
+	k, old := c.fresh()
+	noScene := c.look()
 	res := Result{AttackID: k.ID, Account: a.Name}
-	storm, isOne, err := c.storm(ctx)
+	storm, isOne, err := c.storm()
 	var noStorms error
 	if err != nil {
 		return Result{}, err
@@ -34,26 +35,25 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 		res.Lines = c.stormLines(storm)
 	} else {
 		res.Lines = append(c.attackLinesOf(k), old...)
-		var gathered Text
-		if gathered, noStorms = c.gatheredLine(ctx); gathered != nil {
+		var gathered text.Text
+		if gathered, noStorms = c.gatheredLine(); gathered != nil {
 			res.Lines = append(res.Lines, gathered)
 		}
 	}
 	row := AttackRow{ID: k.ID, Account: a.Name, Ongoing: c.ongoing(a, k.Attack), Attack: k.Attack}
-	said, noCase := c.cfg.Desk.Case(ctx, a.Name, k.ID)
-	changes, noChanges := c.cfg.Ledger.Changes(ctx, a.Name)
-	effects, noEffects := c.cfg.Ledger.Effects(ctx, a.Name)
+	said, noCase := c.facts(a.Name).Triage(k.ID)
+	changes, noChanges := c.facts(a.Name).Changes()
+	effects, noEffects := c.facts(a.Name).Efficacy()
 	row.Case = said
 	res.Data = row
 	if err := errors.Join(noCase, noChanges, noScene, noStorms, noEffects); err != nil { // reads go on without memory
-		c.cfg.Log.Warn("read what was done", "account", a.Name, "attack", k.ID, "err", err)
-		res.Lines = append(res.Lines, Say("Who is on it and what was done is unknown: wafbot's memory (Redis) can't be reached"))
+		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: wafbot's memory (Redis) can't be reached"))
 	}
 	res.Lines = append(res.Lines, caseLines(row.Case)...)
 	now := Situation{Account: a, ID: k.ID, Attack: k.Attack, Scene: c.scene, Known: changes, Effects: effects, Now: c.Now}
 	for _, ch := range changes {
 		if ch.AttackID == k.ID && ch.Amends() == "" {
-			res.Lines = append(res.Lines, Say("• ", changeRow(ch, now.EffectLine(ch))))
+			res.Lines = append(res.Lines, text.New("• ", changeRow(ch, now.EffectLine(ch))))
 			res.Changes = append(res.Changes, ch)
 		}
 	}
@@ -65,27 +65,27 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 }
 
 // attackLinesOf are what an attack is, from where and since when.
-func (c *Call) attackLinesOf(k KnownAttack) []Text {
-	lines := []Text{Say(AttackLine(c.Account, k.Attack, c.Now), In(k.Attack))}
+func (c *Call) attackLinesOf(k KnownAttack) []text.Text {
+	lines := []text.Text{text.New(AttackLine(c.Account, k.Attack, c.Now), In(k.Attack))}
 	if k.Incident() {
-		lines = append(lines, Say(Bold("It worked"), ", says the service: vulnerability ", Code(Visible(k.VulnID, maxField)), ". Assume data was read"))
+		lines = append(lines, text.New(text.Bold("It worked"), ", says the service: vulnerability ", text.Code(text.Sanitize(k.VulnID, text.MaxField)), ". Assume data was read"))
 	}
-	return append(lines, Say("Sources: ", c.sourcesText(k.Attack)), Say("First hit ", ago(k.First, c.Now), ", ", figure(k.Payloads, "payload")))
+	return append(lines, text.New("Sources: ", c.sourcesText(k.Attack)), text.New("First hit ", ago(k.First, c.Now), ", ", figure(k.Payloads, "payload")))
 }
 
 // fresh is the call's attack as the service lists it now: the remembered record of one without a card may be an hour old.
 // Where the service doesn't answer it is that one, and a line says so.
-func (c *Call) fresh(ctx context.Context) (k KnownAttack, old []Text) {
+func (c *Call) fresh() (k KnownAttack, old []text.Text) {
 	k = *c.Attack
-	if IsStorm(k.Attack.ID) {
+	if record.IsStorm(k.Attack.ID) {
 		return k, nil
 	}
-	now, listed, err := c.listedNow(ctx)
+	now, listed, err := c.listedNow()
 	if listed {
 		k.Attack = now
 	}
 	if err != nil {
-		old = []Text{Say("The service doesn't answer: these figures are the last that wafbot saw")}
+		old = []text.Text{text.New("The service doesn't answer: these figures are the last that wafbot saw")}
 	}
 	return k, old
 }
@@ -101,10 +101,10 @@ func (c *Call) sourcesText(a apiclient.Attack) string {
 		if src, ok := c.policy().SourceOf(s.IP); ok {
 			own = " = " + src.Name
 		}
-		if more := c.scene.Seen[s.IP].Elsewhere(a, s.IP); more != "" {
+		if more := SourceActivityElsewhere(c.scene.Seen[s.IP], a, s.IP); more != "" {
 			own += " (" + more + ")"
 		}
-		parts = append(parts, strings.TrimSpace(s.IP.String()+" "+Visible(s.Country, 20))+share+own)
+		parts = append(parts, strings.TrimSpace(s.IP.String()+" "+text.Sanitize(s.Country, 20))+share+own)
 	}
 	if rest := a.SourceCount.N - int64(len(parts)); a.SourceCount.Known && rest > 0 {
 		parts = append(parts, fmt.Sprintf("%d more", rest))
@@ -114,58 +114,58 @@ func (c *Call) sourcesText(a apiclient.Attack) string {
 
 // ChangeLine is a change in one line: what, by whom, until when, what became of it, and its id where it can be taken back.
 // What was seen of its effect stands where it was accepted; nil: nothing yet.
-func ChangeLine(ch Change, effect Text) Text {
-	if ch.State == StateFailed || ch.State == StateUndone {
+func ChangeLine(ch record.Change, effect text.Text) text.Text {
+	if ch.State == record.StateFailed || ch.State == record.StateUndone {
 		return changeWords(ch, effect)
 	}
-	return Say(changeWords(ch, effect), " ", ch.shownID())
+	return text.New(changeWords(ch, effect), " ", changeShownID(ch))
 }
 
 // changeRow is a change in a listing. Its id stands first: where a row is cut, what undo wants to know is still there.
-func changeRow(ch Change, effect Text) Text {
-	return Say(ch.shownID(), " ", changeWords(ch, effect))
+func changeRow(ch record.Change, effect text.Text) text.Text {
+	return text.New(changeShownID(ch), " ", changeWords(ch, effect))
 }
 
-func (c Change) shownID() Code { return Code(cmp.Or(c.Extends, c.ID)) }
+func changeShownID(c record.Change) text.Code { return text.Code(cmp.Or(c.Extends, c.ID)) }
 
 // by is who made the change, and who approved it.
-func (c Change) by() Text {
+func changeBy(c record.Change) text.Text {
 	switch {
 	case c.Approved != nil:
-		return Say(c.Actor.Name, ", approved by ", c.Approved.Name)
+		return text.New(c.Actor.Name, ", approved by ", c.Approved.Name)
 	case c.Alone:
-		return Say(c.Actor.Name, ", ", Bold("alone"))
+		return text.New(c.Actor.Name, ", ", text.Bold("alone"))
 	}
-	return Say(c.Actor.Name)
+	return text.New(c.Actor.Name)
 }
 
 // span is what the change does, who made it when, and until when it holds.
-func (c Change) span() Text {
-	line := Say(c.Does, " · ", c.by(), " ", c.At)
+func changeSpan(c record.Change) text.Text {
+	line := text.New(c.Does, " · ", changeBy(c), " ", c.At)
 	if !c.Until.IsZero() {
-		line = Say(line, " → ", c.Until, c.renewal())
+		line = text.New(line, " → ", c.Until, changeRenewal(c))
 	}
 	return line
 }
 
-func changeWords(ch Change, effect Text) Text {
-	line := ch.span()
+func changeWords(ch record.Change, effect text.Text) text.Text {
+	line := changeSpan(ch)
 	switch ch.State {
-	case StateBegun:
-		return Say(line, " · in hand")
-	case StateFailed: // it holds until nothing
-		return Say(ch.Does, " · ", ch.by(), " ", ch.At, " · ", Bold("NOT done"), ": ", ch.Fault)
-	case StateHalf:
-		return Say(line, " · ", Bold("only partly done"), ": ", ch.Fault)
-	case StateUndone:
-		line = Say(line, " · taken back by ", ch.EndedBy.Name, " ", ch.EndedAt)
+	case record.StateBegun:
+		return text.New(line, " · in hand")
+	case record.StateFailed: // it holds until nothing
+		return text.New(ch.Does, " · ", changeBy(ch), " ", ch.At, " · ", text.Bold("NOT done"), ": ", ch.Fault)
+	case record.StateHalf:
+		return text.New(line, " · ", text.Bold("only partly done"), ": ", ch.Fault)
+	case record.StateUndone:
+		line = text.New(line, " · taken back by ", ch.EndedBy.Name, " ", ch.EndedAt)
 		if ch.Gone {
-			line = Say(line, ", nothing of it was left")
+			line = text.New(line, ", nothing of it was left")
 		}
 		return line
 	}
 	if len(effect) > 0 {
-		return Say(line, " · ", effect)
+		return text.New(line, " · ", effect)
 	}
-	return Say(line, " · ", ch.shouldWork())
+	return text.New(line, " · ", changeShouldWork(ch))
 }

@@ -2,11 +2,16 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // KnownAttack is an attack with the id that people type.
@@ -16,12 +21,12 @@ type KnownAttack struct {
 }
 
 // topSource is the busiest source that the service lists.
-func (k *KnownAttack) topSource() (Target, bool) {
+func (k *KnownAttack) topSource() (grammar.Target, bool) {
 	top, ok := TopSource(k.Attack)
 	if !ok {
-		return Target{}, false
+		return grammar.Target{}, false
 	}
-	t, err := parseTarget(top.IP.String())
+	t, err := grammar.ParseTarget(top.IP.String())
 	return t, err == nil
 }
 
@@ -34,7 +39,7 @@ func TopSource(a apiclient.Attack) (apiclient.Source, bool) {
 }
 
 // attackTyped is what a line names as its attack: its attack= key, or its object where the command is about one.
-func (r *Runner) attackTyped(cmd *Command, l Line) string {
+func attackTyped(cmd *Command, l record.Line) string {
 	if typed := l.Keys["attack"]; typed != "" {
 		return typed
 	}
@@ -60,7 +65,7 @@ func (c *Command) impliesAttack() bool {
 }
 
 // withAttack is the line with the attack's whole id.
-func withAttack(cmd *Command, l Line, id string) Line {
+func withAttack(cmd *Command, l record.Line, id string) record.Line {
 	if cmd.Name == "attack" {
 		l.Words = append([]string{id}, l.Words[min(1, len(l.Words)):]...)
 		return l
@@ -107,21 +112,21 @@ func (r *Runner) resolveAttack(ctx context.Context, c *Call, typed string, named
 		for _, h := range hits {
 			ids = append(ids, h.attack.ID)
 		}
-		return usage(Say(Code(Visible(typed, maxField)), " fits several attacks: ", strings.Join(ids[:min(5, len(ids))], ", ")))
+		return refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " fits several attacks: ", strings.Join(ids[:min(5, len(ids))], ", ")))
 	case lastErr != nil:
 		return forPeople(lastErr)
 	}
 	if strings.HasPrefix(typed, "s") {
 		return noStorm(typed)
 	}
-	return usage(Say("no attack ", Code(Visible(typed, maxField)), " in the last ", HumanDuration(accounts[0].Lookback), ": ", Code("attacks"), " lists them; at least ", minPrefix, " characters of an id are needed"))
+	return refusal.Usage(text.New("no attack ", text.Code(text.Sanitize(typed, text.MaxField)), " in the last ", text.HumanDuration(accounts[0].Lookback), ": ", text.Code("attacks"), " lists them; at least ", record.MinPrefix, " characters of an id are needed"))
 }
 
 // idsTyped are the beginnings of ids that what was typed can mean: it may also be the service's own id.
 func idsTyped(a *Account, typed string) []string {
-	ids := []string{AttackID(a.Name, typed)}
-	if len(typed) >= minPrefix {
-		ids = append(ids, foldID(typed))
+	ids := []string{record.AttackID(a.Name, typed)}
+	if len(typed) >= record.MinPrefix {
+		ids = append(ids, record.FoldID(typed))
 	}
 	return ids
 }
@@ -143,16 +148,13 @@ func (r *Runner) rememberedAttacks(ctx context.Context, a *Account, typed string
 }
 
 // knownAttacks are all the account's remembered attacks and storms, by their ids.
-func (c *Call) knownAttacks(ctx context.Context) (map[string]apiclient.Attack, error) {
+func (c *Call) knownAttacks() (map[string]apiclient.Attack, error) {
 	all := map[string]apiclient.Attack{}
-	for _, kind := range []string{"a", "s"} {
-		known, err := c.cfg.Facts.FindAttacks(ctx, c.Account.Name, kind)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(all, known)
-	}
-	return all, nil
+	attacks, err := c.given().KnownAttacks("a")
+	storms, stormsErr := c.given().KnownAttacks("s")
+	maps.Copy(all, attacks)
+	maps.Copy(all, storms)
+	return all, errors.Join(err, stormsErr)
 }
 
 // listedAttacks looks among all that the service lists.
@@ -161,7 +163,7 @@ func (r *Runner) listedAttacks(ctx context.Context, a *Account, typed string) ([
 	ids := idsTyped(a, typed)
 	all, err := r.listAttacks(ctx, a, apiclient.AttackFilter{From: r.cfg.Now().Add(-a.Lookback)})
 	for _, attack := range all {
-		if id := AttackID(a.Name, attack.ID); slices.ContainsFunc(ids, func(typed string) bool { return strings.HasPrefix(id, typed) }) {
+		if id := record.AttackID(a.Name, attack.ID); slices.ContainsFunc(ids, func(typed string) bool { return strings.HasPrefix(id, typed) }) {
 			hits = append(hits, KnownAttack{id, attack})
 		}
 	}
@@ -170,7 +172,7 @@ func (r *Runner) listedAttacks(ctx context.Context, a *Account, typed string) ([
 
 // listAttacks reads a listing to its end; a record that moved while pages were read counts once.
 func (r *Runner) listAttacks(ctx context.Context, a *Account, f apiclient.AttackFilter) ([]apiclient.Attack, error) {
-	pages, err := collect(a.API.Attacks(ctx, f))
+	pages, err := collect(r.cfg.Services[a.Name].Attacks(ctx, f))
 	seen := map[string]bool{}
 	var all []apiclient.Attack
 	for _, page := range pages {

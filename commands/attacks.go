@@ -2,40 +2,35 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-)
-
-// Limits of what strangers wrote, in code points, in lines of text.
-const (
-	maxHost  = 80
-	maxPath  = 100
-	maxField = 60
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 func attacks() *Command {
 	return &Command{
-		Name: "attacks", Role: Viewer, AnyAccount: true, Flags: []string{"all"},
+		Name: "attacks", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
 		Summary: "the attacks of the last hour, the newest first",
 		Args: []Arg{
 			{Name: "since", Help: "how far back: 1h", Read: readDuration},
 			{Name: "storm", Help: "only those that a storm gathered, by its id, as on its card", Options: stormsGathered}, argPage,
 		},
-		Read: func(ctx context.Context, c *Call) (Result, error) {
+		Read: func(c *Call) (Result, error) {
 			if c.Line.Keys["storm"] != "" {
-				return c.readGathered(ctx)
+				return c.readGathered()
 			}
-			return c.readListing(ctx, "attack", time.Hour, apiclient.AttackFilter{})
+			return c.readListing("attack", time.Hour, apiclient.AttackFilter{})
 		},
 	}
 }
 
 // readListing lists attacks, or incidents only, of all the accounts that the call is about.
-func (c *Call) readListing(ctx context.Context, what string, back time.Duration, f apiclient.AttackFilter) (Result, error) {
+func (c *Call) readListing(what string, back time.Duration, f apiclient.AttackFilter) (Result, error) {
 	var err error
 	if f.From, err = c.since(back); err != nil {
 		return Result{}, err
@@ -43,21 +38,21 @@ func (c *Call) readListing(ctx context.Context, what string, back time.Duration,
 	res := Result{Account: c.onlyAccount()}
 	data, pages := []AttackRow{}, c.pages(len(c.All))
 	failed := 0
-	for i, listed := range sideBySide(ctx, c.All, func(ctx context.Context, a *Account) ([]apiclient.Attack, error) { return c.listAttacks(ctx, a, f) }) {
-		a, all := c.All[i], listed.found
-		if listed.err != nil {
-			err := forPeople(fmt.Errorf("list attacks of %s: %w", a.Name, listed.err))
+	for _, a := range c.All {
+		all, err := c.facts(a.Name).Attacks(f)
+		if err != nil {
+			err := forPeople(fmt.Errorf("list attacks of %s: %w", a.Name, err))
 			if failed++; failed == len(c.All) {
 				return Result{}, err
 			}
-			text, _ := ForPeople(c.Invocation, err)
-			res.Lines = append(res.Lines, Say(Bold(a.Name), ": unknown: ", text))
+			words, _ := ForPeople(c.Invocation, err)
+			res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": unknown: ", words))
 			continue
 		}
-		res.Lines = append(res.Lines, Say(Bold(a.Name), ": ", count(len(all), what), " in the last ", HumanDuration(c.Now.Sub(f.From))))
+		res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": ", count(len(all), what), " in the last ", text.HumanDuration(c.Now.Sub(f.From))))
 		res.Lines = append(res.Lines, c.attackLines(pages, a, all)...)
 		for _, attack := range all {
-			data = append(data, AttackRow{ID: AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: c.ongoing(a, attack), Attack: attack})
+			data = append(data, AttackRow{ID: record.AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: c.ongoing(a, attack), Attack: attack})
 		}
 	}
 	res.Data = data
@@ -66,16 +61,11 @@ func (c *Call) readListing(ctx context.Context, what string, back time.Duration,
 
 // since is how far back a line looks.
 func (c *Call) since(back time.Duration) (time.Time, error) {
-	if since := c.Line.Keys["since"]; since != "" {
-		var err error
-		if back, err = parseDuration(since); err != nil {
-			return time.Time{}, err
-		}
-		if back == never {
-			return time.Time{}, usage(Say(Code("since="), " needs an end: ", Code("24h")))
-		}
+	since, err := c.auditedSince(back)
+	if err == nil && since.IsZero() {
+		err = refusal.Usage(text.New(text.Code("since="), " needs an end: ", text.Code("24h")))
 	}
-	return c.Now.Add(-back), nil
+	return since, err
 }
 
 // AttackRow is an attack with what people said about it.
@@ -84,7 +74,7 @@ type AttackRow struct {
 	Account string           `json:"account"`
 	Ongoing bool             `json:"ongoing"`
 	Attack  apiclient.Attack `json:"attack"`
-	Case    Case             `json:"case,omitzero"`
+	Case    record.Triage    `json:"case,omitzero"`
 	Card    string           `json:"card,omitempty"`  // where its card can be opened; "": not known
 	Storm   string           `json:"storm,omitempty"` // that gathered it; "" where that is not asked
 	Own     bool             `json:"own,omitempty"`   // gathered, and it has a card of its own since
@@ -97,8 +87,8 @@ func (c *Call) onlyAccount() string {
 	return c.Account.Name
 }
 
-func (c *Call) attackLines(pages *pager, a *Account, all []apiclient.Attack) []Text {
-	return pages.part(len(all), func(i int) Text { return AttackLine(a, all[i], c.Now) })
+func (c *Call) attackLines(pages *pager, a *Account, all []apiclient.Attack) []text.Text {
+	return pages.part(len(all), func(i int) text.Text { return AttackLine(a, all[i], c.Now) })
 }
 
 // ongoing reports whether the attack's last hit is so young that it counts as going on.
@@ -107,21 +97,21 @@ func (c *Call) ongoing(a *Account, attack apiclient.Attack) bool {
 }
 
 // AttackLine is an attack in one line, what its attacker wrote last.
-func AttackLine(a *Account, attack apiclient.Attack, now time.Time) Text {
+func AttackLine(a *Account, attack apiclient.Attack, now time.Time) text.Text {
 	return attackLine(a, attack, now, nil)
 }
 
 // attackLine is an attack in one line, with the way to its card where nothing is ever cut.
-func attackLine(a *Account, attack apiclient.Attack, now time.Time, card Text) Text {
-	kind := Say(TypeName(Visible(attack.Type, maxField)))
+func attackLine(a *Account, attack apiclient.Attack, now time.Time, card text.Text) text.Text {
+	kind := text.New(TypeName(text.Sanitize(attack.Type, text.MaxField)))
 	switch {
-	case IsStorm(attack.ID): // who has all its facts says more: StormLine
-		kind = Say(Bold("STORM"), " of attacks")
+	case record.IsStorm(attack.ID): // who has all its facts says more: StormLine
+		kind = text.New(text.Bold("STORM"), " of attacks")
 	case attack.Incident():
-		kind = Say(Bold("INCIDENT"), " ", kind)
+		kind = text.New(text.Bold("INCIDENT"), " ", kind)
 	}
-	return Say(Code(AttackID(a.Name, attack.ID)), " ", card, kind, " on ", a.AppName(attack.App), ", ", Bold(StatusName(attack)), ", ",
-		figure(attack.Hits, "hit"), ", ", figure(attack.SourceCount, "source"), ", last hit ", ago(attack.Last, now), ": ", Code(Where(attack)))
+	return text.New(text.Code(record.AttackID(a.Name, attack.ID)), " ", card, kind, " on ", a.AppName(attack.App), ", ", text.Bold(StatusName(attack)), ", ",
+		figure(attack.Hits, "hit"), ", ", figure(attack.SourceCount, "source"), ", last hit ", ago(attack.Last, now), ": ", text.Code(Where(attack)))
 }
 
 // severalPaths is the path of a record that has several.
@@ -129,28 +119,28 @@ const severalPaths = "[multiple]"
 
 // Where is what an attack hits: METHOD host/path.
 func Where(a apiclient.Attack) string {
-	host, path := Visible(a.Domain, maxHost), Visible(a.Path, maxPath)
+	host, path := text.Sanitize(a.Domain, text.MaxHost), text.Sanitize(a.Path, text.MaxPath)
 	if path == severalPaths {
 		path = "/… (several paths)"
 	}
-	return strings.TrimSpace(Visible(a.Method, 10) + " " + cmp.Or(host, "unknown host") + path)
+	return strings.TrimSpace(text.Sanitize(a.Method, 10) + " " + cmp.Or(host, "unknown host") + path)
 }
 
 // In is the field or other part of a request that an attack is in, to go behind Where; nil: unknown.
-func In(a apiclient.Attack) Text {
+func In(a apiclient.Attack) text.Text {
 	point, ok := apiclient.ParameterPoint(a.Parameter)
 	if !ok {
 		if a.Parameter == "" {
 			return nil
 		}
-		return Say(", field ", Code(Visible(a.Parameter, maxField)))
+		return text.New(", field ", text.Code(text.Sanitize(a.Parameter, text.MaxField)))
 	}
 	last := point[len(point)-1]
 	kinds := map[any]string{"get": "field", "form_urlencoded": "field", "hash": "field", "header": "header"}
 	if kind := kinds[last[0]]; kind != "" {
-		return Say(", ", kind, " ", Code(Visible(fmt.Sprint(last[1]), maxField)))
+		return text.New(", ", kind, " ", text.Code(text.Sanitize(fmt.Sprint(last[1]), text.MaxField)))
 	}
-	return Say(", part ", Code(Visible(point.String(), maxField)))
+	return text.New(", part ", text.Code(text.Sanitize(point.String(), text.MaxField)))
 }
 
 // StatusName is the blocking status for people; an unknown one is shown as the service wrote it.
@@ -166,7 +156,7 @@ func StatusName(a apiclient.Attack) string {
 	if a.BlockStatus == "" || strings.EqualFold(a.BlockStatus, "unknown") {
 		return "blocking unknown"
 	}
-	return "blocking: " + Visible(a.BlockStatus, maxField)
+	return "blocking: " + text.Sanitize(a.BlockStatus, text.MaxField)
 }
 
 // ago is how long ago something was, "unknown" for a zero time.
@@ -181,5 +171,5 @@ func ago(t, now time.Time) string {
 	case d > time.Minute:
 		d = d.Truncate(time.Minute) // the seconds of a quarter of an hour tell nobody anything
 	}
-	return HumanDuration(d) + " ago"
+	return text.HumanDuration(d) + " ago"
 }

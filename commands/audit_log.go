@@ -10,6 +10,9 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // maxPrinted is how long a line of a log may be.
@@ -55,7 +58,7 @@ func readPrinted(log io.Reader) (*printedLog, error) {
 	return p, nil
 }
 
-func (p *printedLog) add(e AuditEntry) {
+func (p *printedLog) add(e record.AuditEntry) {
 	a := p.accounts[e.Account]
 	if a == nil {
 		a = &printedAudit{first: e.At}
@@ -65,21 +68,21 @@ func (p *printedLog) add(e AuditEntry) {
 		a.first = e.At
 	}
 	if e.N == 0 {
-		a.zero = append(a.zero, e.brief())
+		a.zero = append(a.zero, auditEntryBrief(e))
 		return
 	}
-	a.entries = append(a.entries, e.brief())
+	a.entries = append(a.entries, auditEntryBrief(e))
 }
 
 // others says what of the log belongs to none of the accounts that were checked, or to nobody knows which; nil if there is nothing.
-func (p *printedLog) others(checks []*auditCheck) Text {
-	var text Text
+func (p *printedLog) others(checks []*auditCheck) text.Text {
+	var words text.Text
 	for _, name := range slices.Sorted(maps.Keys(p.accounts)) {
 		if !slices.ContainsFunc(checks, func(c *auditCheck) bool { return c.Account == name }) {
-			text = Say(text, "Not checked: ", count(len(p.accounts[name].entries), "entry"), " of account ", Code(Visible(name, maxField)), ". ")
+			words = text.New(words, "Not checked: ", count(len(p.accounts[name].entries), "entry"), " of account ", text.Code(text.Sanitize(name, text.MaxField)), ". ")
 		}
 	}
-	return text
+	return words
 }
 
 // compare holds what was printed against what is kept, both ways.
@@ -105,15 +108,15 @@ func (a *auditCheck) compare(p *printedLog) {
 // maxZero is how many entries that only the log has are listed.
 const maxZero = 10
 
-func zeroText(zero []keptEntry) Text {
-	var text Text
+func zeroText(zero []keptEntry) text.Text {
+	var words text.Text
 	for _, e := range zero[:min(maxZero, len(zero))] {
-		text = Say(text, "\n", e.at, " ", Code(Visible(e.line, maxPath)))
+		words = text.New(words, "\n", e.at, " ", text.Code(text.Sanitize(e.line, text.MaxPath)))
 	}
 	if rest := len(zero) - maxZero; rest > 0 {
-		text = Say(text, "\n… and ", rest, " more")
+		words = text.New(words, "\n… and ", rest, " more")
 	}
-	return text
+	return words
 }
 
 // comparePrinted looks for each printed entry in Redis. It gives the numbers that were printed.
@@ -147,13 +150,13 @@ func (a *auditCheck) comparePrinted(p *printedAudit) map[int64]bool {
 			lost = append(lost, e.n)
 		}
 	}
-	a.find("different", different, "not the same in Redis and in the log", "One of them was altered, or Redis went back to an earlier state and gave the number again. Compare both, as with ", Code("wafbot audit export"))
+	a.find("different", different, "not the same in Redis and in the log", "One of them was altered, or Redis went back to an earlier state and gave the number again. Compare both, as with ", text.Code("wafbot audit export"))
 	a.find("doubled", twins, "in the log more than once, with different contents", "Redis went back to an earlier state and gave the numbers again, or the log was altered")
 	a.find("doubled", doubled, "in the log more than once, with the same contents", "Most often the same log was given twice, or is collected twice")
 	a.find("missing_in_redis", lost, "in the log and not in Redis, though not too old to be kept", "They were deleted in Redis, or a server of it failed and lost them. The log has them: keep it")
 	a.find("emptied", before, "in the log from before Redis began to count anew", "Redis was emptied, or its audit log was deleted. The log has these entries: keep it")
 	if older > 0 {
-		a.note("in the log alone, because Redis keeps them no longer (", Code("audit.keep"), "): ", older)
+		a.note("in the log alone, because Redis keeps them no longer (", text.Code("audit.keep"), "): ", older)
 	}
 	return seen
 }
@@ -172,7 +175,7 @@ func (a *auditCheck) compareKept(p *printedAudit, seen map[int64]bool) {
 			missing = append(missing, e.n)
 		}
 	}
-	a.find("missing_in_log", missing, "in Redis and not in the log", "The log isn't that of all replicas, lines of it were lost or deleted, or they came after it was copied. Give all logs: ", Code("--log A --log B"))
+	a.find("missing_in_log", missing, "in Redis and not in the log", "The log isn't that of all replicas, lines of it were lost or deleted, or they came after it was copied. Give all logs: ", text.Code("--log A --log B"))
 	if len(elsewhere) > 0 {
 		a.note(ranges(elsewhere), " not in the log: asked at a terminal, where their lines went to standard error")
 	}

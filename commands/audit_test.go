@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -19,7 +21,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	w.seed(waf.IPRule{Subnet: "203.0.113.7", Reason: "by hand", ExpiredAt: w.clock().Add(time.Hour).Unix()})
 	ch := w.does(ann, "deny attack="+id[:6]+" reason=why")
 	e := w.lastAudit()
-	require.Equal(t, commands.AuditEntry{
+	require.Equal(t, record.AuditEntry{
 		N: 1, At: w.clock(), Account: "acme", Actor: ann, Line: "deny 203.0.113.7 attack=" + id + " for=4h reason=why", Outcome: "done", Change: ch.ID, Attack: id,
 		Before: []string{`add to list black: 203.0.113.7 apps=[0] until 2026-11-20T04:00:00Z force=false reason="by hand"`},
 		After:  []string{`add to list black: 203.0.113.7 apps=[0] until 2026-11-20T07:00:00Z force=true reason="wafbot ` + ch.ID + ` by Ann (U1ANN) for ` + id + `: why"`},
@@ -39,10 +41,10 @@ func TestRefusalsAreAudited(t *testing.T) {
 		outcome string
 		kind    error
 	}{
-		"deny 192.0.2.1":      {"refused", commands.ErrGuarded},
-		"allow 203.0.113.7":   {"refused", commands.ErrDenied},
-		"mode 4 block":        {"asked", commands.ErrAsk},
-		"remove 198.51.100.7": {"nothing", commands.ErrNothing},
+		"deny 192.0.2.1":      {"refused", refusal.ErrGuarded},
+		"allow 203.0.113.7":   {"refused", refusal.ErrDenied},
+		"mode 4 block":        {"asked", refusal.ErrAsk},
+		"remove 198.51.100.7": {"nothing", refusal.ErrNothing},
 	} {
 		n := len(w.audit.all())
 		_, err := w.try(ann, line)
@@ -67,13 +69,13 @@ func TestARefusalIsAuditedWhereItBelongs(t *testing.T) {
 		globex.Name = "globex"
 		c.Accounts = append(c.Accounts, &globex)
 	})
-	w.refuses(eve, "deny 203.0.113.7 account=globex", commands.ErrDenied)
+	w.refuses(eve, "deny 203.0.113.7 account=globex", refusal.ErrDenied)
 	require.Equal(t, "globex", w.lastAudit().Account)
-	w.refuses(ann, "deny 203.0.113.7", commands.ErrUsage, "which account? Add account= with one of: acme, globex")
+	w.refuses(ann, "deny 203.0.113.7", refusal.ErrUsage, "which account? Add account= with one of: acme, globex")
 	inv := w.asks(eve, "deny 203.0.113.7")
 	inv.Account = "globex"
 	_, err := w.do(inv)
-	require.ErrorIs(t, err, commands.ErrDenied)
+	require.ErrorIs(t, err, refusal.ErrDenied)
 	require.Equal(t, "globex", w.lastAudit().Account)
 	require.Empty(t, w.reads(eve, "audit account=acme").Data)
 	require.Len(t, w.reads(eve, "audit").Data, 2)
@@ -85,10 +87,10 @@ func TestAuditLinesComeOutEvenWithoutMemory(t *testing.T) {
 	w.does(ann, "deny 203.0.113.7")
 	w.audit.setFail(true)
 	_, err := w.try(ann, "deny 203.0.113.8")
-	require.ErrorIs(t, err, commands.ErrAway, "it is one memory, and one step")
+	require.ErrorIs(t, err, refusal.ErrAway, "it is one memory, and one step")
 	var numbers []int64
 	for line := range strings.Lines(w.out.String()) {
-		var out struct{ Audit commands.AuditEntry }
+		var out struct{ Audit record.AuditEntry }
 		require.NoError(t, json.Unmarshal([]byte(line), &out))
 		require.Equal(t, "done", out.Audit.Outcome)
 		numbers = append(numbers, out.Audit.N)
@@ -101,7 +103,7 @@ func TestReadAudit(t *testing.T) {
 	w := newWorld(t)
 	for range 12 {
 		_, err := w.try(ann, "deny 10.0.0.1")
-		require.ErrorIs(t, err, commands.ErrGuarded)
+		require.ErrorIs(t, err, refusal.ErrGuarded)
 	}
 	w.pass(25 * time.Hour)
 	w.does(bob, `deny 203.0.113.7 reason="a`+"\u202e"+`b"`)
@@ -114,9 +116,9 @@ func TestReadAudit(t *testing.T) {
 	res := w.reads(eve, "audit since=forever")
 	require.Len(t, res.Data, 13)
 	require.Len(t, res.Lines, 12)
-	require.Contains(t, text(res), "… and 3 more")
-	require.NotContains(t, text(res), "\u202e")
-	require.Contains(t, text(res), "#13 2026-11-21 04:00 UTC Bob (slash)")
+	require.Contains(t, textOf(res), "… and 3 more")
+	require.NotContains(t, textOf(res), "\u202e")
+	require.Contains(t, textOf(res), "#13 2026-11-21 04:00 UTC Bob (slash)")
 	require.Len(t, w.reads(eve, "audit since=forever --all").Lines, 14)
 }
 
@@ -137,7 +139,7 @@ func TestAuditWithAnEntryThatCannotBeRead(t *testing.T) {
 	id := w.attackOn("/login")
 	w.does(ann, "deny attack="+id)
 	w.audit.entries[0].Line = unreadable
-	w.refuses(ann, "audit", commands.ErrAway, "an entry of the audit log can't be read. audit verify tells which")
+	w.refuses(ann, "audit", refusal.ErrAway, "an entry of the audit log can't be read. audit verify tells which")
 	doc := w.document(id)
 	require.Contains(t, doc, "What was asked and said: an entry of the audit log can't be read")
 	require.NotContains(t, doc, "Redis")

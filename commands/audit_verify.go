@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // auditSlack is by how much the time of an entry may lie before that of one with a lower number: a request is stamped when it is begun and numbered
@@ -26,12 +29,12 @@ type keptEntry struct {
 	sum  [sha256.Size]byte
 }
 
-func (e AuditEntry) brief() keptEntry {
+func auditEntryBrief(e record.AuditEntry) keptEntry {
 	text, err := json.Marshal(e)
 	if err != nil {
 		text = fmt.Append(nil, e) // a year over 9999 can't be written: it is its own text
 	}
-	return keptEntry{e.N, e.At, e.Line, e.Actor.Via == ViaCLI, sha256.Sum256(text)}
+	return keptEntry{e.N, e.At, e.Line, e.Actor.Via == record.ViaCLI, sha256.Sum256(text)}
 }
 
 // auditCheck is an account's audit log held against its numbers, and against what was printed.
@@ -43,7 +46,7 @@ type auditCheck struct {
 	Newest   int64          `json:"newest"`  // the highest
 	Since    time.Time      `json:"since,omitzero"`
 	Findings []auditFinding `json:"findings"`        // what is wrong
-	Notes    []Text         `json:"notes,omitempty"` // what looks wrong and isn't
+	Notes    []text.Text    `json:"notes,omitempty"` // what looks wrong and isn't
 
 	kept []keptEntry
 	byN  map[int64]int // index in kept
@@ -53,24 +56,24 @@ type auditCheck struct {
 
 // auditFinding is something wrong with an audit log.
 type auditFinding struct {
-	Kind    string  `json:"kind"` // missing, doubled, order, times, counter, unreadable, missing_in_log, missing_in_redis, different, emptied
-	Numbers []int64 `json:"numbers,omitempty"`
-	Text    Text    `json:"text"` // what it is, what it means, and what to do
+	Kind    string    `json:"kind"` // missing, doubled, order, times, counter, unreadable, missing_in_log, missing_in_redis, different, emptied
+	Numbers []int64   `json:"numbers,omitempty"`
+	Text    text.Text `json:"text"` // what it is, what it means, and what to do
 }
 
-func (c *Call) verifyAudit(ctx context.Context) (Result, error) {
+func (c *Call) verifyAudit(ctx context.Context, log AuditTrail) (Result, error) {
 	checks := make([]*auditCheck, len(c.All))
 	for i, a := range c.All {
 		var err error
-		if checks[i], err = c.checkAudit(ctx, a.Name); err != nil {
+		if checks[i], err = c.checkAudit(ctx, log, a.Name); err != nil {
 			return Result{}, auditAway(err)
 		}
 	}
-	var strange Text
+	var strange text.Text
 	if c.Log != nil {
 		printed, err := readPrinted(c.Log)
 		if err != nil {
-			return Result{}, usage(Say("the log can't be read: ", err.Error()))
+			return Result{}, refusal.Usage(text.New("the log can't be read: ", err.Error()))
 		}
 		for _, check := range checks {
 			check.compare(printed)
@@ -94,34 +97,34 @@ func (c *Call) verdictOnAudit(res Result, wrong int) Result {
 	switch {
 	case wrong > 0:
 		res.Outcome = "failed"
-		return res.and(Say(Bold("Not whole: "), count(wrong, "finding"), " above"))
-	case c.Log == nil && c.Actor.Via == ViaCLI:
-		return res.and(Say(Bold("Whole"), " as far as Redis itself can tell. ", Code("--log FILE"), " holds it against what wafbot printed"))
+		return res.and(text.New(text.Bold("Not whole: "), count(wrong, "finding"), " above"))
+	case c.Log == nil && c.Actor.Via == record.ViaCLI:
+		return res.and(text.New(text.Bold("Whole"), " as far as Redis itself can tell. ", text.Code("--log FILE"), " holds it against what wafbot printed"))
 	case c.Log == nil:
-		return res.and(Say(Bold("Whole"), " as far as Redis itself can tell. At the terminal ", Code("wafbot audit verify --log FILE"), " holds it against what wafbot printed"))
+		return res.and(text.New(text.Bold("Whole"), " as far as Redis itself can tell. At the terminal ", text.Code("wafbot audit verify --log FILE"), " holds it against what wafbot printed"))
 	}
-	return res.and(Say(Bold("Whole"), ": Redis and the log agree"))
+	return res.and(text.New(text.Bold("Whole"), ": Redis and the log agree"))
 }
 
 // checkAudit reads an account's entries and looks whether their numbers have gaps and doubles. Entries can be added meanwhile, so the counter is
 // read before and after.
-func (c *Call) checkAudit(ctx context.Context, account string) (*auditCheck, error) {
-	check := &auditCheck{Account: account, Findings: []auditFinding{}, byN: map[int64]int{}, now: c.Now, keep: c.cfg.AuditKeep}
-	before, err := c.cfg.Audit.Audited(ctx, account)
+func (c *Call) checkAudit(ctx context.Context, log AuditTrail, account string) (*auditCheck, error) {
+	check := &auditCheck{Account: account, Findings: []auditFinding{}, byN: map[int64]int{}, now: c.Now, keep: c.AuditKeep}
+	before, err := log.Audited(ctx, account)
 	if err != nil {
 		return nil, err
 	}
 	var unreadable []int64
-	for e, err := range c.cfg.Audit.Trail(ctx, account, time.Time{}) {
+	for e, err := range log.Trail(ctx, account, time.Time{}) {
 		switch {
-		case errors.Is(err, ErrBadEntry):
+		case errors.Is(err, record.ErrBadEntry):
 			unreadable = append(unreadable, e.N)
 		case err != nil:
 			return nil, err
 		}
-		check.kept = append(check.kept, e.brief())
+		check.kept = append(check.kept, auditEntryBrief(e))
 	}
-	if check.Counter, err = c.cfg.Audit.Audited(ctx, account); err != nil {
+	if check.Counter, err = log.Audited(ctx, account); err != nil {
 		return nil, err
 	}
 	check.find("unreadable", unreadable, "in Redis in a form that can't be read", "Somebody altered them there. What wafbot printed tells what they were")
@@ -156,7 +159,7 @@ func (a *auditCheck) numbers(before int64) {
 	if a.Kept = len(a.kept); a.Kept > 0 {
 		a.Oldest, a.Since = a.kept[0].n, a.kept[0].at
 	}
-	a.find("missing", gaps, "missing in Redis", "Entries were deleted, or Redis lost writes when a server of it failed. Look for these numbers in what wafbot printed (", Code("--log"), "), and who may delete in Redis")
+	a.find("missing", gaps, "missing in Redis", "Entries were deleted, or Redis lost writes when a server of it failed. Look for these numbers in what wafbot printed (", text.Code("--log"), "), and who may delete in Redis")
 	a.find("doubled", doubles, "in Redis more than once", "Redis went back to an earlier state, as after a failover or from a backup, and counted on from there. What wafbot printed tells which was first")
 	a.find("order", backwards, "in Redis behind higher ones", "Somebody wrote into the stream by hand, or Redis went back to an earlier state")
 	a.find("times", early, "with a time that doesn't fit their neighbours'", "A machine's clock was wrong, or the entry was altered. Compare with what wafbot printed")
@@ -167,7 +170,7 @@ func (a *auditCheck) numbers(before int64) {
 		a.find("counter", []int64{a.Counter}, "where the counter stands, and entries have higher numbers", "The counter was set back: the next entries get numbers that are taken. Redis went back to an earlier state, or somebody wrote there")
 	}
 	if a.Oldest > 1 {
-		a.note("#1 to #", a.Oldest-1, " are no longer kept in Redis (", Code("audit.keep"), "): that is as it should be")
+		a.note("#1 to #", a.Oldest-1, " are no longer kept in Redis (", text.Code("audit.keep"), "): that is as it should be")
 	}
 }
 
@@ -188,25 +191,25 @@ func (a *auditCheck) find(kind string, numbers []int64, what string, meaning ...
 		return
 	}
 	slices.Sort(numbers)
-	text := Say(Bold(ranges(numbers)), " ", what, ". ", Say(meaning...))
+	text := text.New(text.Bold(ranges(numbers)), " ", what, ". ", text.New(meaning...))
 	a.Findings = append(a.Findings, auditFinding{kind, numbers, text})
 }
 
-func (a *auditCheck) note(parts ...any) { a.Notes = append(a.Notes, Say(parts...)) }
+func (a *auditCheck) note(parts ...any) { a.Notes = append(a.Notes, text.New(parts...)) }
 
 // lines are what was found, for people.
-func (a *auditCheck) lines() []Text {
-	lines := []Text{Say(Bold(a.Account), ": no entry was ever made, as far as Redis knows")}
+func (a *auditCheck) lines() []text.Text {
+	lines := []text.Text{text.New(text.Bold(a.Account), ": no entry was ever made, as far as Redis knows")}
 	if a.Kept > 0 {
-		lines = []Text{Say(Bold(a.Account), ": ", apiclient.Known(int64(a.Kept)), " ", Plural(int64(a.Kept), "entry"), " in Redis, #", a.Oldest, " to #", a.Newest, ", since ", a.Since)}
+		lines = []text.Text{text.New(text.Bold(a.Account), ": ", apiclient.Known(int64(a.Kept)), " ", text.Plural(int64(a.Kept), "entry"), " in Redis, #", a.Oldest, " to #", a.Newest, ", since ", a.Since)}
 	} else if a.Counter > 0 {
-		lines = []Text{Say(Bold(a.Account), ": no entry in Redis, and the counter stands at ", a.Counter)}
+		lines = []text.Text{text.New(text.Bold(a.Account), ": no entry in Redis, and the counter stands at ", a.Counter)}
 	}
 	for _, f := range a.Findings {
-		lines = append(lines, Say("• ", f.Text))
+		lines = append(lines, text.New("• ", f.Text))
 	}
 	for _, n := range a.Notes {
-		lines = append(lines, Say("• In order: ", n))
+		lines = append(lines, text.New("• In order: ", n))
 	}
 	return lines
 }

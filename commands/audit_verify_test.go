@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // trail is an audit log and what was printed of it, with a hundred refusals, one a minute, which a test alters.
@@ -24,7 +26,7 @@ func newTrail(t *testing.T, change ...func(*commands.Config)) *trail {
 	for range 100 {
 		w.pass(time.Minute)
 		_, err := w.try(eve, fmt.Sprintf("deny 198.51.100.%d for=1h", w.ids+1))
-		require.ErrorIs(t, err, commands.ErrDenied)
+		require.ErrorIs(t, err, refusal.ErrDenied)
 	}
 	w.printed = slices.Collect(strings.Lines(w.out.String()))
 	require.Len(t, w.printed, 100)
@@ -32,7 +34,7 @@ func newTrail(t *testing.T, change ...func(*commands.Config)) *trail {
 }
 
 // alter changes the entries as they are kept.
-func (w *trail) alter(f func(all []commands.AuditEntry) []commands.AuditEntry) {
+func (w *trail) alter(f func(all []record.AuditEntry) []record.AuditEntry) {
 	w.audit.mu.Lock()
 	defer w.audit.mu.Unlock()
 	w.audit.entries = f(w.audit.entries)
@@ -61,9 +63,9 @@ func (w *trail) verified(log ...string) (found []finding, said string) {
 	require.Len(w.t, checks, 1)
 	require.Equal(w.t, len(checks[0].Findings) > 0, res.Outcome == "failed", "the exit code tells")
 	for _, f := range checks[0].Findings {
-		require.Contains(w.t, text(res), f.Text)
+		require.Contains(w.t, textOf(res), f.Text)
 	}
-	return checks[0].Findings, text(res)
+	return checks[0].Findings, textOf(res)
 }
 
 // drop takes some of a list out.
@@ -71,7 +73,7 @@ func drop[T any](all []T, from, to int) []T { return slices.Delete(slices.Clone(
 
 func TestAuditVerify(t *testing.T) {
 	t.Parallel()
-	entries := func(f func(all []commands.AuditEntry) []commands.AuditEntry) func(*trail) {
+	entries := func(f func(all []record.AuditEntry) []record.AuditEntry) func(*trail) {
 		return func(w *trail) { w.alter(f) }
 	}
 	lines := func(f func(all []string) []string) func(*trail) {
@@ -90,42 +92,42 @@ func TestAuditVerify(t *testing.T) {
 			}),
 		},
 		"a gap": {
-			alter: entries(func(all []commands.AuditEntry) []commands.AuditEntry { return drop(drop(all, 50, 53), 10, 11) }),
+			alter: entries(func(all []record.AuditEntry) []record.AuditEntry { return drop(drop(all, 50, 53), 10, 11) }),
 			kinds: []string{"missing", "missing_in_redis"}, bare: []string{"missing"}, says: []string{"#11, #51 to #53 missing in Redis", "who may delete", "The log has them: keep it"},
 		},
 		"the newest are gone": {
-			alter: entries(func(all []commands.AuditEntry) []commands.AuditEntry { return drop(all, 98, 100) }),
+			alter: entries(func(all []record.AuditEntry) []record.AuditEntry { return drop(all, 98, 100) }),
 			kinds: []string{"missing", "missing_in_redis"}, bare: []string{"missing"}, says: []string{"#99 to #100 missing at the end"},
 		},
 		"all are gone": {
-			alter: entries(func([]commands.AuditEntry) []commands.AuditEntry { return nil }),
+			alter: entries(func([]record.AuditEntry) []record.AuditEntry { return nil }),
 			kinds: []string{"missing", "missing_in_redis"}, bare: []string{"missing"}, says: []string{"no entry in Redis, and the counter stands at 100"},
 		},
 		"trimmed": {
 			alter: func(w *trail) {
 				w.pass(400 * 24 * time.Hour)
-				w.alter(func(all []commands.AuditEntry) []commands.AuditEntry { return drop(all, 0, 60) })
+				w.alter(func(all []record.AuditEntry) []record.AuditEntry { return drop(all, 0, 60) })
 			},
 			says: []string{"40 entries in Redis, #61 to #100", "#1 to #60 are no longer kept", "Redis keeps them no longer (audit.keep): 60"},
 		},
 		"the beginning is gone too early": {
-			alter: entries(func(all []commands.AuditEntry) []commands.AuditEntry { return drop(all, 0, 60) }),
+			alter: entries(func(all []record.AuditEntry) []record.AuditEntry { return drop(all, 0, 60) }),
 			kinds: []string{"missing_in_redis"}, says: []string{"#1 to #60 in the log and not in Redis, though not too old"},
 		},
 		"doubled": {
-			alter: entries(func(all []commands.AuditEntry) []commands.AuditEntry { return slices.Insert(all, 6, all[4]) }),
+			alter: entries(func(all []record.AuditEntry) []record.AuditEntry { return slices.Insert(all, 6, all[4]) }),
 			kinds: []string{"doubled"}, bare: []string{"doubled"}, says: []string{"#5 in Redis more than once"},
 		},
 		"out of order": {
-			alter: entries(func(all []commands.AuditEntry) []commands.AuditEntry { return append(drop(all, 4, 5), all[4]) }),
+			alter: entries(func(all []record.AuditEntry) []record.AuditEntry { return append(drop(all, 4, 5), all[4]) }),
 			kinds: []string{"order", "times"}, bare: []string{"order", "times"}, says: []string{"#5 in Redis behind higher ones"},
 		},
 		"counted back": {
-			alter: func(w *trail) { w.audit.counter = 90 },
+			alter: func(w *trail) { w.audit.counters["acme"] = 90 },
 			kinds: []string{"counter"}, bare: []string{"counter"}, says: []string{"#90 where the counter stands"},
 		},
 		"another time": {
-			alter: entries(func(all []commands.AuditEntry) []commands.AuditEntry {
+			alter: entries(func(all []record.AuditEntry) []record.AuditEntry {
 				all[50].At = all[50].At.Add(-time.Hour)
 				all[99].At = all[99].At.Add(time.Hour)
 				return all
@@ -134,7 +136,7 @@ func TestAuditVerify(t *testing.T) {
 		},
 		"a little off": {
 			alter: func(w *trail) {
-				w.alter(func(all []commands.AuditEntry) []commands.AuditEntry {
+				w.alter(func(all []record.AuditEntry) []record.AuditEntry {
 					all[50].At = all[40].At // begun then, and done after those between
 					return all
 				})
@@ -144,11 +146,11 @@ func TestAuditVerify(t *testing.T) {
 			},
 		},
 		"another author": {
-			alter: entries(func(all []commands.AuditEntry) []commands.AuditEntry { all[7].Actor.Name = "Mallory"; return all }),
+			alter: entries(func(all []record.AuditEntry) []record.AuditEntry { all[7].Actor.Name = "Mallory"; return all }),
 			kinds: []string{"different"}, says: []string{"#8 not the same"},
 		},
 		"rubbish in Redis": {
-			alter: entries(func(all []commands.AuditEntry) []commands.AuditEntry { all[7].Line = unreadable; return all }),
+			alter: entries(func(all []record.AuditEntry) []record.AuditEntry { all[7].Line = unreadable; return all }),
 			kinds: []string{"unreadable", "different"}, bare: []string{"unreadable"}, says: []string{"#8 in Redis in a form that can't be read"},
 		},
 		"a line is gone": {
@@ -180,8 +182,8 @@ func TestAuditVerify(t *testing.T) {
 		"Redis was emptied": {
 			alter: func(w *trail) {
 				w.pass(time.Minute)
-				w.audit.counter = 0
-				w.alter(func([]commands.AuditEntry) []commands.AuditEntry { return nil })
+				w.audit.counters["acme"] = 0
+				w.alter(func([]record.AuditEntry) []record.AuditEntry { return nil })
 				w.does(ann, "deny 203.0.113.250")
 				w.printed = slices.Collect(strings.Lines(w.out.String()))
 			},
@@ -190,7 +192,7 @@ func TestAuditVerify(t *testing.T) {
 		"asked at a terminal": {
 			alter: func(w *trail) {
 				w.pass(time.Minute)
-				w.does(commands.Actor{ID: "cli:root", Name: "root", Via: commands.ViaCLI}, "deny 203.0.113.250")
+				w.does(record.Actor{ID: "cli:root", Name: "root", Via: record.ViaCLI}, "deny 203.0.113.250")
 			},
 			says: []string{"#101 not in the log: asked at a terminal"},
 		},
@@ -225,17 +227,17 @@ func TestAuditVerify(t *testing.T) {
 func TestAuditVerifyOfNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	require.Contains(t, text(w.reads(eve, "audit verify")), "no entry was ever made")
+	require.Contains(t, textOf(w.reads(eve, "audit verify")), "no entry was ever made")
 	inv := w.asks(atTerminal, "audit verify")
 	inv.Log = strings.NewReader("nothing of the kind\n")
 	_, err := w.do(inv)
-	require.ErrorIs(t, err, commands.ErrUsage)
+	require.ErrorIs(t, err, refusal.ErrUsage)
 	require.ErrorContains(t, err, "it holds no audit entry")
 	w.audit.setFail(true)
 	_, err = w.try(eve, "audit verify")
-	require.ErrorIs(t, err, commands.ErrAway)
+	require.ErrorIs(t, err, refusal.ErrAway)
 	_, err = w.try(eve, "audit exprot")
-	require.ErrorIs(t, err, commands.ErrUsage)
+	require.ErrorIs(t, err, refusal.ErrUsage)
 }
 
 func TestAuditExport(t *testing.T) {
@@ -262,12 +264,12 @@ func TestAuditExport(t *testing.T) {
 	require.Equal(t, 4, strings.Count(lately, "\n"))
 	bobs, _ := export("audit export by=bob")
 	require.Equal(t, 1, strings.Count(bobs, "\n"))
-	w.alter(func(all []commands.AuditEntry) []commands.AuditEntry { all[7].Line = unreadable; return all })
+	w.alter(func(all []record.AuditEntry) []record.AuditEntry { all[7].Line = unreadable; return all })
 	rest, faults := export("audit export")
 	require.Equal(t, 100, strings.Count(rest, "\n"))
 	require.Equal(t, 1, faults)
 
 	res := w.reads(eve, "audit export since=2h by=bob")
 	require.Nil(t, res.Stream)
-	require.Contains(t, text(res), "wafbot audit export account=acme by=bob since=2h")
+	require.Contains(t, textOf(res), "wafbot audit export account=acme by=bob since=2h")
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 func TestMemoryAway(t *testing.T) {
@@ -29,7 +31,7 @@ func TestMemoryAway(t *testing.T) {
 			before := w.does(ann, "deny 203.0.113.99")
 			sent := w.changesSent()
 			for line, least := range everyLine(id) {
-				if least == commands.Viewer || slices.ContainsFunc([]string{"remove", "unrule", "extend", "release", "unmute", "unprotect"}, func(verb string) bool { return strings.HasPrefix(line, verb) }) {
+				if least == record.Viewer || slices.ContainsFunc([]string{"remove", "unrule", "extend", "release", "unmute", "unprotect"}, func(verb string) bool { return strings.HasPrefix(line, verb) }) {
 					continue
 				}
 				if name == "can't be written just once" && strings.HasPrefix(line, "contain") {
@@ -39,7 +41,7 @@ func TestMemoryAway(t *testing.T) {
 				inv := w.asks(root, strings.Replace(line, "undo", "undo "+before.ID, 1))
 				inv.Anyway = true
 				_, err := w.do(inv)
-				require.ErrorIs(t, err, commands.ErrAway, line)
+				require.ErrorIs(t, err, refusal.ErrAway, line)
 				require.ErrorContains(t, err, "Redis", line)
 				require.Equal(t, "failed", w.lastAudit().Outcome, line)
 			}
@@ -56,9 +58,9 @@ func TestStatusWithoutMemorySaysSo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.ledger.set(func(l *ledger) { l.readFail = true })
-	require.Contains(t, text(w.reads(eve, "status")), "What is in force is unknown")
+	require.Contains(t, textOf(w.reads(eve, "status")), "What is in force is unknown")
 	w.audit.setFail(true)
-	w.refuses(eve, "audit", commands.ErrAway, "standard output")
+	w.refuses(eve, "audit", refusal.ErrAway, "standard output")
 }
 
 func TestTheServiceRefuses(t *testing.T) {
@@ -70,15 +72,15 @@ func TestTheServiceRefuses(t *testing.T) {
 		w := newWorld(t)
 		w.fault("POST /v4/ip_rules", kind, 0)
 		_, err := w.try(ann, "deny 203.0.113.7")
-		require.ErrorIs(t, err, commands.ErrService, kind)
+		require.ErrorIs(t, err, refusal.ErrService, kind)
 		require.ErrorContains(t, err, "NOT done: Deny 203.0.113.7 everywhere for 4 h: the service", kind)
 		require.ErrorContains(t, err, words, kind)
 		e := w.lastAudit()
 		require.Equal(t, "failed", e.Outcome)
 		require.Contains(t, e.Why, words)
 		require.Len(t, w.audit.all(), 1, "once")
-		require.Equal(t, commands.StateFailed, w.ledger.all()[0].State)
-		require.NotContains(t, text(w.reads(eve, "status")), "In force by wafbot: 1")
+		require.Equal(t, record.StateFailed, w.ledger.all()[0].State)
+		require.NotContains(t, textOf(w.reads(eve, "status")), "In force by wafbot: 1")
 	}
 }
 
@@ -91,8 +93,8 @@ func TestTheServiceCannotBeRead(t *testing.T) {
 		w := newWorld(t)
 		w.fault("", kind, 0)
 		for _, line := range []string{"attacks", "incidents", "lists", "mode 4", "deny 203.0.113.7", "mode 4 block", "remove 203.0.113.7", "attack a1234567"} {
-			w.refuses(root, line, commands.ErrService, words)
+			w.refuses(root, line, refusal.ErrService, words)
 		}
-		require.Contains(t, text(w.reads(root, "status")), words)
+		require.Contains(t, textOf(w.reads(root, "status")), words)
 	}
 }

@@ -3,6 +3,8 @@ package commands
 import (
 	"fmt"
 	"regexp"
+
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // userAgent is the header of which wafbot knows usual values.
@@ -58,24 +60,24 @@ func tryRegex(regex *regexp.Regexp) trial {
 func (t trial) broad() bool { return t.empty || len(t.hits) > 0 }
 
 // words say what the trial found. Of a header other than User-Agent wafbot knows no usual values: there it only tells how broad the expression is.
-func (t trial) words(header string) Text {
+func (t trial) words(header string) text.Text {
 	who := fmt.Sprintf("%d usual browsers and search engines", t.tried)
-	subject := Say("it would hit ")
+	subject := text.New("it would hit ")
 	if header != userAgent {
-		subject = Say("wafbot knows no usual values of ", Code(header), ", and tried it on the User-Agents of browsers and search engines: it matches ")
+		subject = text.New("wafbot knows no usual values of ", text.Code(header), ", and tried it on the User-Agents of browsers and search engines: it matches ")
 		who = fmt.Sprintf("%d", t.tried)
 	}
 	switch {
 	case t.empty && len(t.hits) == t.tried:
-		return Say("it matches ", Bold("everything"), ", even an empty header")
+		return text.New("it matches ", text.Bold("everything"), ", even an empty header")
 	case t.empty && len(t.hits) == 0:
-		return Say(subject, "an empty ", header, ", and none of ", who)
+		return text.New(subject, "an empty ", header, ", and none of ", who)
 	case len(t.hits) == 0:
-		return Say(subject, "none of ", who)
+		return text.New(subject, "none of ", who)
 	}
-	found := Say(subject, Bold(fmt.Sprintf("%d of %s", len(t.hits), who)), ", as ", t.hits[0])
+	found := text.New(subject, text.Bold(fmt.Sprintf("%d of %s", len(t.hits), who)), ", as ", t.hits[0])
 	if t.empty {
-		found = Say(found, ", and an empty header")
+		found = text.New(found, ", and an empty header")
 	}
 	return found
 }

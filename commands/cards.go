@@ -2,10 +2,12 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // mostCards is how many gathered attacks get a card of their own at once: a channel takes about one message a second.
@@ -13,7 +15,7 @@ const mostCards = 20
 
 func cards() *Command {
 	return &Command{
-		Name: "cards", Role: Responder,
+		Name: "cards", Role: record.Responder,
 		Summary: "give what a storm gathered cards of its own: of a storm what gets through beside its source, or all, 20 at a time; or one attack",
 		Args: []Arg{
 			{Name: "which", Object: true, Help: "all: not only what gets through; the worst first", Label: "Which (left empty: what gets through)", Read: oneOf("all"), Options: optionsOf("all")},
@@ -24,75 +26,74 @@ func cards() *Command {
 	}
 }
 
-func writeCards(ctx context.Context, c *Call) (Result, error) {
-	storm, isOne, err := c.storm(ctx)
+func writeCards(c *Call) (Result, error) {
+	storm, isOne, err := c.storm()
 	if err != nil {
 		return Result{}, err
 	}
 	if !isOne {
-		return c.writeCard(ctx)
+		return c.writeCard()
 	}
-	gathered, err := c.gathered(ctx, c.Account, storm.ID)
+	gathered, err := c.gathered(c.Account, storm.ID)
 	if err != nil {
 		return Result{}, err
 	}
 	all, odd := len(c.Line.Words) > 0, storm.oddIDs(c.Account.Name)
 	wanted := slices.DeleteFunc(gathered, func(g GatheredAttack) bool { return g.Own || !all && !slices.Contains(odd, g.ID) })
 	if len(wanted) == 0 {
-		which := Say("Nothing gets through in ", Code(storm.ID), " beside its source that has no card of its own. For the others: ", Code(Line{Name: "cards", Words: []string{"all"}}.With("attack", storm.ID).String()))
+		which := text.New("Nothing gets through in ", text.Code(storm.ID), " beside its source that has no card of its own. For the others: ", text.Code(record.Line{Name: "cards", Words: []string{"all"}}.With("attack", storm.ID).String()))
 		if all {
-			which = Say("All that ", Code(storm.ID), " gathered has cards of its own")
+			which = text.New("All that ", text.Code(storm.ID), " gathered has cards of its own")
 		}
-		return unwritten([]string{}, Say(which, ". Nothing was changed")), nil
+		return unwritten([]string{}, text.New(which, ". Nothing was changed")), nil
 	}
 	of := len(wanted)
 	if !all {
 		of += storm.Storm.OddCount - len(storm.Storm.Odd)
 	}
-	return c.wantCards(ctx, wanted, of, storm.ID)
+	return c.wantCards(wanted, of, storm.ID)
 }
 
 // oddIDs are the ids of the odd ones out that the storm's card offers cards for.
 func (s StormSeen) oddIDs(account string) (ids []string) {
 	for _, a := range s.Storm.Odd {
-		ids = append(ids, AttackID(account, a.ID))
+		ids = append(ids, record.AttackID(account, a.ID))
 	}
 	return ids
 }
 
 // writeCard gives one attack that a storm gathered a card.
-func (c *Call) writeCard(ctx context.Context) (Result, error) {
-	storm, attack, ok, err := c.gatheredIn(ctx)
+func (c *Call) writeCard() (Result, error) {
+	storm, attack, ok, err := c.gatheredIn()
 	switch {
 	case err != nil:
 		return Result{}, err
 	case !ok:
-		return Result{}, nothing(Say(Code(c.Attack.ID), " was gathered in no storm that is remembered. Nothing was changed. ", Code("explain attack="+c.Attack.ID), " says whether it has a card"))
+		return Result{}, refusal.Nothing(text.New(text.Code(c.Attack.ID), " was gathered in no storm that is remembered. Nothing was changed. ", text.Code("explain attack="+c.Attack.ID), " says whether it has a card"))
 	case attack.Own:
-		return unwritten([]string{}, Say(Code(attack.ID), " has a card of its own already. Nothing was changed")), nil
+		return unwritten([]string{}, text.New(text.Code(attack.ID), " has a card of its own already. Nothing was changed")), nil
 	}
-	return c.wantCards(ctx, []GatheredAttack{attack}, 1, storm.ID)
+	return c.wantCards([]GatheredAttack{attack}, 1, storm.ID)
 }
 
 // wantCards asks for the cards of the worst of some attacks that a storm gathered; of is how many such there are.
-func (c *Call) wantCards(ctx context.Context, wanted []GatheredAttack, of int, storm string) (Result, error) {
+func (c *Call) wantCards(wanted []GatheredAttack, of int, storm string) (Result, error) {
 	slices.SortStableFunc(wanted, func(x, y GatheredAttack) int { return worstFirst(x.Attack, y.Attack) })
 	now := wanted[:min(mostCards, len(wanted))]
 	var ids []string
 	for _, g := range now {
 		ids = append(ids, g.ID)
 	}
-	if err := c.cfg.Storms.WantCards(ctx, c.Account.Name, ids); err != nil {
-		return Result{}, Away(err)
-	}
-	answer := Say(count(len(now), "attack"), " of storm ", Code(storm), " get cards of their own, about one each second")
+	answer := text.New(count(len(now), "attack"), " of storm ", text.Code(storm), " get cards of their own, about one each second")
 	if len(now) == 1 {
-		answer = Say(Code(ids[0]), " of storm ", Code(storm), " gets a card of its own in a moment")
+		answer = text.New(text.Code(ids[0]), " of storm ", text.Code(storm), " gets a card of its own in a moment")
 	}
 	if of > len(now) {
-		answer = Say(answer, ": the worst of ", number(of), ". ", Code(c.Line.String()), " again gives the next")
+		answer = text.New(answer, ": the worst of ", number(of), ". ", text.Code(c.Line.String()), " again gives the next")
 	}
-	return written(ids, answer), nil
+	res := written(ids, answer)
+	res.Saves.OwnCards = ids
+	return res, nil
 }
 
 // worstFirst orders attacks: incidents, then what gets through, then by hits.

@@ -6,7 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // A process dies between sending and writing down: whoever gets the delivery again finds what was done.
@@ -20,7 +21,7 @@ func TestACrashAfterSending(t *testing.T) {
 			inv.Anyway = true
 			_, err := w.do(inv)
 			if err != nil {
-				require.ErrorIs(t, err, commands.ErrAway)
+				require.ErrorIs(t, err, refusal.ErrAway)
 				require.ErrorContains(t, err, "wafbot looks before it sends")
 			}
 			w.ledger.set(func(l *ledger) { l.saveFail = nil })
@@ -97,7 +98,7 @@ func TestACrashAmidContain(t *testing.T) {
 		inv := w.asks(ann, "contain attack="+w.attackOn("/login"))
 		w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })
 		_, err := w.do(inv)
-		require.ErrorIs(t, err, commands.ErrAway)
+		require.ErrorIs(t, err, refusal.ErrAway)
 		require.Empty(t, w.rules("vpatch"))
 		w.ledger.set(func(l *ledger) { l.saveFail = nil })
 		if late {
@@ -107,7 +108,7 @@ func TestACrashAmidContain(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, w.entries("black"), 1)
 		if late {
-			require.Contains(t, text(res), "The rest was asked over 10 min ago and not begun")
+			require.Contains(t, textOf(res), "The rest was asked over 10 min ago and not begun")
 			require.Empty(t, w.rules("vpatch"))
 		} else {
 			require.Len(t, res.Changes, 2)
@@ -122,10 +123,10 @@ func TestUndoLooksAtWhatWasSent(t *testing.T) {
 	w := newWorld(t)
 	w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })
 	_, err := w.try(ann, "patch shop.example.com/login type=sqli part=get.q for=1h")
-	require.ErrorIs(t, err, commands.ErrAway)
+	require.ErrorIs(t, err, refusal.ErrAway)
 	w.ledger.set(func(l *ledger) { l.saveFail = nil })
 	ch := w.ledger.all()[0]
-	require.Equal(t, commands.StateBegun, ch.State)
+	require.Equal(t, record.StateBegun, ch.State)
 	require.Equal(t, w.clock().Add(time.Hour), ch.DueAt(), "even then it has an end")
 	w.does(bob, "undo "+ch.ID)
 	require.Empty(t, w.rules("vpatch"))

@@ -9,11 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
 // said is an attack's case, as it is kept.
-func (w *world) said(attack string) commands.Case {
+func (w *world) said(attack string) record.Triage {
 	w.t.Helper()
 	k, err := w.desk.Case(w.t.Context(), "acme", attack)
 	require.NoError(w.t, err)
@@ -21,21 +23,21 @@ func (w *world) said(attack string) commands.Case {
 }
 
 // writes expects that something was written down, recorded, and nothing sent, and gives back the answer.
-func (w *world) writes(who commands.Actor, line string, words ...string) string {
+func (w *world) writes(who record.Actor, line string, words ...string) string {
 	w.t.Helper()
 	before := w.changesSent()
 	res, err := w.try(who, line)
 	require.NoError(w.t, err, line)
-	require.Equal(w.t, "done", res.Outcome, text(res))
+	require.Equal(w.t, "done", res.Outcome, textOf(res))
 	for _, word := range words {
-		require.Contains(w.t, text(res), word)
+		require.Contains(w.t, textOf(res), word)
 	}
 	e := w.lastAudit()
 	require.Equal(w.t, "done", e.Outcome)
 	require.Equal(w.t, who.ID, e.Actor.ID)
 	require.Equal(w.t, res.AttackID, e.Attack)
 	require.Equal(w.t, before, w.changesSent())
-	return text(res)
+	return textOf(res)
 }
 
 func TestClaim(t *testing.T) {
@@ -48,7 +50,7 @@ func TestClaim(t *testing.T) {
 	w.writes(ann, "ack attack="+id, "Ann is on it since 2026-11-20 03:00 UTC")
 	require.Equal(t, "claim attack="+id, w.lastAudit().Line)
 	require.Equal(t, []commands.Touch{{Account: "acme", Attack: w.touched[0].Attack, Delivery: "delivery 3", At: w.clock()}}, w.touched)
-	require.Equal(t, id, commands.AttackID("acme", w.touched[0].Attack.ID))
+	require.Equal(t, id, record.AttackID("acme", w.touched[0].Attack.ID))
 
 	w.pass(6 * time.Minute)
 	w.nothing(ann, line, "Ann is on it since 2026-11-20 03:00 UTC already")
@@ -56,10 +58,10 @@ func TestClaim(t *testing.T) {
 	require.Equal(t, "nothing", w.lastAudit().Outcome)
 	require.Equal(t, ann.ID, w.said(id).Owner.ID)
 	require.Len(t, w.touched, 1)
-	require.Contains(t, text(w.reads(eve, "status")), id+" Ann is on it since 2026-11-20 03:00 UTC")
-	require.Contains(t, text(w.reads(eve, "attack "+id)), "Ann is on it since")
+	require.Contains(t, textOf(w.reads(eve, "status")), id+" Ann is on it since 2026-11-20 03:00 UTC")
+	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "Ann is on it since")
 
-	w.refuses(ann, "claim", commands.ErrUsage, "attack= is missing")
+	w.refuses(ann, "claim", refusal.ErrUsage, "attack= is missing")
 	in := w.asks(ann, "release")
 	in.Attack = id
 	_, err := w.do(in)
@@ -78,7 +80,7 @@ func TestManyClaimAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	errs := make([]error, 8)
 	for i := range errs {
-		inv := w.asks([]commands.Actor{ann, bob}[i%2], "claim attack="+id)
+		inv := w.asks([]record.Actor{ann, bob}[i%2], "claim attack="+id)
 		wg.Go(func() { _, errs[i] = w.do(inv) })
 	}
 	wg.Wait()
@@ -86,7 +88,7 @@ func TestManyClaimAtOnce(t *testing.T) {
 		if w.said(id).Owner.ID == []string{ann.ID, bob.ID}[i%2] {
 			require.NoError(t, err)
 		} else {
-			require.ErrorIs(t, err, commands.ErrNothing)
+			require.ErrorIs(t, err, refusal.ErrNothing)
 		}
 	}
 	require.Len(t, w.touched, 1)
@@ -98,7 +100,7 @@ func TestRelease(t *testing.T) {
 	id := w.attackOn("/login")
 	w.nothing(ann, "release attack="+id, "Nobody is on it")
 	w.writes(ann, "claim attack="+id)
-	w.refuses(bob, "release attack="+id, commands.ErrDenied, "Ann is on it since", "only Ann or an admin", "to=@me")
+	w.refuses(bob, "release attack="+id, refusal.ErrDenied, "Ann is on it since", "only Ann or an admin", "to=@me")
 	require.NotNil(t, w.said(id).Owner)
 	w.writes(root, "release attack="+id, "Nobody is on it any more; Ann was")
 	require.Equal(t, []string{"Nobody is on it any more; Ann was, since 2026-11-20 03:00 UTC"}, w.lastAudit().After, "whose it was")
@@ -137,16 +139,16 @@ func TestHandover(t *testing.T) {
 	require.Equal(t, bob.ID, k.Owner.By.ID)
 
 	for to, words := range map[string]string{"@bob": "can't be looked up", "S0ONCALL": "can't be looked up", "<!channel>": "can't be looked up", "": "to is empty"} {
-		w.refuses(ann, "handover attack="+id+" to="+to, commands.ErrUsage, words)
+		w.refuses(ann, "handover attack="+id+" to="+to, refusal.ErrUsage, words)
 	}
-	w.refuses(ann, "handover attack="+id, commands.ErrUsage, "to= is missing")
-	w.refuses(ann, "handover to=U4EVE attack="+id, commands.ErrGuarded, "@U4EVE has the role viewer", "role responder")
-	w.refuses(ann, "handover to=U5NOBODY attack="+id, commands.ErrGuarded, "@U5NOBODY has no role here")
-	w.refuses(ann, "handover to=U9 attack="+id, commands.ErrGuarded, "no full member")
+	w.refuses(ann, "handover attack="+id, refusal.ErrUsage, "to= is missing")
+	w.refuses(ann, "handover to=U4EVE attack="+id, refusal.ErrGuarded, "@U4EVE has the role viewer", "role responder")
+	w.refuses(ann, "handover to=U5NOBODY attack="+id, refusal.ErrGuarded, "@U5NOBODY has no role here")
+	w.refuses(ann, "handover to=U9 attack="+id, refusal.ErrGuarded, "no full member")
 	require.Equal(t, root.ID, w.said(id).Owner.ID)
-	w.writes(commands.Actor{ID: "cli:ann", Via: commands.ViaCLI, Name: "ann"}, "handover to=me attack="+id, "ann is on it since")
+	w.writes(record.Actor{ID: "cli:ann", Via: record.ViaCLI, Name: "ann"}, "handover to=me attack="+id, "ann is on it since")
 	w.members.setFail()
-	w.refuses(commands.Actor{ID: "cli:root", Via: commands.ViaCLI}, "handover to=U2BOB attack="+id, commands.ErrGuarded, "Slack doesn't tell")
+	w.refuses(record.Actor{ID: "cli:root", Via: record.ViaCLI}, "handover to=U2BOB attack="+id, refusal.ErrGuarded, "Slack doesn't tell")
 }
 
 func TestNotes(t *testing.T) {
@@ -163,14 +165,14 @@ func TestNotes(t *testing.T) {
 	require.Len(t, notes, 2, "a delivery that comes twice notes once")
 	require.Equal(t, "same botnet, the the\u202e one", notes[0].Text)
 	require.Equal(t, ann.ID, notes[0].By.ID)
-	shown := text(w.reads(eve, "attack "+id))
+	shown := textOf(w.reads(eve, "attack "+id))
 	require.Contains(t, shown, `the the\u{202e} one`)
-	require.NotContains(t, text(w.reads(eve, "status")), "botnet", "it has no room for notes")
+	require.NotContains(t, textOf(w.reads(eve, "status")), "botnet", "it has no room for notes")
 
 	w.writes(ann, "note "+strings.Repeat("é", 500)+" attack="+id)
-	w.refuses(ann, "note "+strings.Repeat("é", 501)+" attack="+id, commands.ErrUsage, "501 characters: 500 at most")
-	w.refuses(ann, "note '  ' attack="+id, commands.ErrUsage, "empty")
-	w.refuses(ann, "note attack="+id, commands.ErrUsage, "which text?")
+	w.refuses(ann, "note "+strings.Repeat("é", 501)+" attack="+id, refusal.ErrUsage, "501 characters: 500 at most")
+	w.refuses(ann, "note '  ' attack="+id, refusal.ErrUsage, "empty")
+	w.refuses(ann, "note attack="+id, refusal.ErrUsage, "which text?")
 	w.writes(ann, "note x attack="+id)
 	w.writes(ann, "note x attack="+id)
 	require.Len(t, w.said(id).Notes, 4, "the same words, typed twice because the answer was slow")
@@ -178,7 +180,7 @@ func TestNotes(t *testing.T) {
 		w.pass(time.Minute)
 		w.writes(ann, "note x attack="+id)
 	}
-	w.refuses(bob, "note x attack="+id, commands.ErrGuarded, "100 notes already")
+	w.refuses(bob, "note x attack="+id, refusal.ErrGuarded, "100 notes already")
 	w.does(ann, "deny 203.0.113.7 attack="+id)
 	lines := w.reads(eve, "attack "+id).Lines
 	require.Contains(t, lines[len(lines)-101].String(), "Deny 203.0.113.7", "notes take the room of nothing else")
@@ -191,12 +193,12 @@ func TestVerdict(t *testing.T) {
 	id := w.attackOn("/login")
 	w.writes(ann, "verdict FALSE_alarm attack="+id, "Verdict: false alarm, by Ann 2026-11-20 03:00 UTC")
 	w.writes(bob, "verdict test attack="+id)
-	require.Equal(t, commands.Verdict{Is: "test", By: bob, At: w.clock()}, *w.said(id).Verdict)
+	require.Equal(t, record.Verdict{Is: "test", By: bob, At: w.clock()}, *w.said(id).Verdict)
 	for _, line := range []string{"status", "attack " + id} {
-		require.Contains(t, text(w.reads(eve, line)), "Verdict: test, by Bob")
+		require.Contains(t, textOf(w.reads(eve, line)), "Verdict: test, by Bob")
 	}
 	require.Equal(t, "test", w.program("attack " + id)["data"].(map[string]any)["case"].(map[string]any)["verdict"].(map[string]any)["is"])
-	w.refuses(ann, "verdict maybe attack="+id, commands.ErrUsage, "real, false_alarm, test")
+	w.refuses(ann, "verdict maybe attack="+id, refusal.ErrUsage, "real, false_alarm, test")
 }
 
 func TestActingClaims(t *testing.T) {
@@ -208,7 +210,7 @@ func TestActingClaims(t *testing.T) {
 	inv := w.asks(ann, "deny attack="+id)
 	_, err := w.do(inv)
 	require.NoError(t, err)
-	require.Equal(t, commands.Owner{ID: ann.ID, Name: "Ann", Since: w.clock(), By: ann}, *w.said(id).Owner)
+	require.Equal(t, record.Owner{ID: ann.ID, Name: "Ann", Since: w.clock(), By: ann}, *w.said(id).Owner)
 	w.does(bob, "patch attack="+id)
 	require.Equal(t, ann.ID, w.said(id).Owner.ID, "who was first stays")
 	w.writes(ann, "release attack="+id)
@@ -231,7 +233,7 @@ func TestActingThatDoesNotClaim(t *testing.T) {
 	id = w.attackOn("/login")
 	w.fault("POST /v4/ip_rules", "status:403", 1)
 	_, err = w.try(ann, "deny attack="+id)
-	require.ErrorIs(t, err, commands.ErrService)
+	require.ErrorIs(t, err, refusal.ErrService)
 	require.Nil(t, w.said(id).Owner, "nothing was done")
 	w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n == 2 } })
 	w.does(ann, "deny attack="+id+" reason=again")
@@ -247,15 +249,15 @@ func TestADeskWithoutMemory(t *testing.T) {
 	w.writes(ann, "mute type=xss")
 	w.ledger.set(func(l *ledger) { l.readFail = true })
 	for _, line := range []string{"attack " + id, "status"} {
-		require.NotContains(t, text(w.reads(eve, line)), "Ann")
+		require.NotContains(t, textOf(w.reads(eve, line)), "Ann")
 	}
-	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "Whether it is muted is unknown")
+	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "Whether it is muted is unknown")
 	for _, line := range []string{"release attack=" + id, "unmute type=xss"} {
-		w.refuses(ann, line, commands.ErrAway, "Redis")
+		w.refuses(ann, line, refusal.ErrAway, "Redis")
 	}
 	w.ledger.set(func(l *ledger) { l.readFail, l.saveFail = false, func(int) bool { return true } })
 	for _, line := range []string{"release attack=" + id, "unmute type=xss"} {
-		w.refuses(ann, line, commands.ErrAway, "Redis")
+		w.refuses(ann, line, refusal.ErrAway, "Redis")
 	}
 }
 
@@ -265,11 +267,11 @@ func TestStatusIsCutWhereManyAreOnMany(t *testing.T) {
 	for i := range 12 {
 		w.writes(ann, "claim attack="+w.attackOn("/p"+itoa(int64(i))))
 	}
-	short, all := text(w.reads(eve, "status")), text(w.reads(eve, "status --all"))
+	short, all := textOf(w.reads(eve, "status")), textOf(w.reads(eve, "status --all"))
 	require.Equal(t, 8, strings.Count(short, "Ann is on it"))
 	require.Equal(t, 2, strings.Count(short, "… and 4 more"))
 	require.Equal(t, 8, strings.Count(all, "Ann is on it"), "a message of a chat holds no more")
-	require.Equal(t, 12, strings.Count(text(w.reads(anyone, "status --all")), "Ann is on it"))
+	require.Equal(t, 12, strings.Count(textOf(w.reads(anyone, "status --all")), "Ann is on it"))
 	for i := range 30 {
 		w.writes(ann, "mute type=t"+itoa(int64(i)))
 	}

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // sentence is one of a dialog's. Where there is no room for all of them, what matters least is left out.
@@ -39,9 +42,9 @@ func dialog(all ...sentence) string {
 				least = i
 			}
 		}
-		text := strings.Join(said, " ")
-		if Length(text) <= maxConfirm || len(said) < 2 || all[least].matters == does {
-			return Visible(text, maxConfirm)
+		words := strings.Join(said, " ")
+		if text.Length(words) <= maxConfirm || len(said) < 2 || all[least].matters == does {
+			return text.Sanitize(words, maxConfirm)
 		}
 		all = slices.Delete(slices.Clone(all), least, least+1)
 	}
@@ -55,8 +58,8 @@ const (
 
 func (s Situation) denyButton(top apiclient.Source) Suggestion {
 	b := Suggestion{
-		Label: "Deny " + top.IP.String() + ", " + HumanDuration(s.denyFor()), Title: "Deny " + top.IP.String() + "?", OK: "Deny",
-		Line:    s.line("deny", top.IP.String()).With("for", durationText(s.denyFor())),
+		Label: "Deny " + top.IP.String() + ", " + text.HumanDuration(s.denyFor()), Title: "Deny " + top.IP.String() + "?", OK: "Deny",
+		Line:    s.line("deny", top.IP.String()).With("for", grammar.DurationText(s.denyFor())),
 		Confirm: dialog(s.denyWords(top), s.shared(top), s.elsewhere(top), s.checked()),
 		Stops:   s.denyStops(top),
 	}
@@ -66,7 +69,7 @@ func (s Situation) denyButton(top apiclient.Source) Suggestion {
 func (s Situation) containButton(top apiclient.Source, spec patchSpec) Suggestion {
 	b := Suggestion{
 		Label: "Deny " + top.IP.String() + " + patch", Title: "Deny and patch?", OK: "Deny + patch", Danger: true,
-		Line:    s.line("contain", top.IP.String()).With("for", durationText(s.denyFor())).With("patch", durationText(s.patchFor())),
+		Line:    s.line("contain", top.IP.String()).With("for", grammar.DurationText(s.denyFor())).With("patch", grammar.DurationText(s.patchFor())),
 		Confirm: dialog(s.denyWords(top), s.shared(top), s.patchWords(spec, 90), s.locked("the patch"), s.elsewhere(top), s.checked()),
 		Stops:   s.denyStops(top), Closes: patchCloses,
 	}
@@ -75,8 +78,8 @@ func (s Situation) containButton(top apiclient.Source, spec patchSpec) Suggestio
 
 func (s Situation) patchButton(spec patchSpec) Suggestion {
 	b := Suggestion{
-		Label: "Patch, " + HumanDuration(s.patchFor()), Title: "Patch the hole?", OK: "Patch",
-		Line:    s.line("patch").With("for", durationText(s.patchFor())),
+		Label: "Patch, " + text.HumanDuration(s.patchFor()), Title: "Patch the hole?", OK: "Patch",
+		Line:    s.line("patch").With("for", grammar.DurationText(s.patchFor())),
 		Confirm: dialog(s.patchWords(spec, 150), s.locked("it")),
 		Closes:  patchCloses,
 	}
@@ -95,12 +98,12 @@ func (s Situation) switchButton(now string) Suggestion {
 	app := s.Attack.App
 	name := s.Account.AppName(app)
 	b := Suggestion{
-		Label: Visible("Block mode, "+HumanDuration(s.modeFor()), 75), Title: "Switch to block mode?", OK: "Switch", Danger: true,
-		Line: s.line("mode", appWord(app), apiclient.ModeBlock).With("for", durationText(s.modeFor())),
+		Label: text.Sanitize("Block mode, "+text.HumanDuration(s.modeFor()), 75), Title: "Switch to block mode?", OK: "Switch", Danger: true,
+		Line: s.line("mode", appWord(app), apiclient.ModeBlock).With("for", grammar.DurationText(s.modeFor())),
 		Confirm: dialog(
 			sentence{does, fmt.Sprintf("Switch %s from %s to block, in minutes to 1 h: every attack on it is blocked, and requests that only look like one.", name, modeName(now))},
 			sentence{blind, "Incidents are registered only in monitoring: meanwhile nobody can tell whether an attack worked."},
-			sentence{returns, "Returns by itself in " + HumanDuration(s.modeFor()) + "."},
+			sentence{returns, "Returns by itself in " + text.HumanDuration(s.modeFor()) + "."},
 			s.locked("it"),
 		),
 		Stops: "block mode on " + name + ", minutes to 1 h, all sources",
@@ -111,7 +114,7 @@ func (s Situation) switchButton(now string) Suggestion {
 // knowing marks a button's line with what its dialog says, so that the click isn't asked about it again. Whom else it hits it is asked about where the
 // dialog had no room to say it.
 func (s Situation) knowing(b Suggestion, top apiclient.Source) Suggestion {
-	if s.Scene.Seen[top.IP].Shared() {
+	if SourceActivityShared(s.Scene.Seen[top.IP]) {
 		b.Danger = true
 		if strings.Contains(b.Confirm, s.shared(top).text) {
 			b.Line.Flags = append(b.Line.Flags, flagShared)
@@ -126,14 +129,14 @@ func (s Situation) knowing(b Suggestion, top apiclient.Source) Suggestion {
 func (s Situation) denyWords(top apiclient.Source) sentence {
 	longer := ""
 	if s.denyFor() < s.Policy.Renew {
-		longer = ", longer while it knocks (" + HumanDuration(s.Policy.Renew) + " at most)"
+		longer = ", longer while it knocks (" + text.HumanDuration(s.Policy.Renew) + " at most)"
 	}
-	return sentence{does, fmt.Sprintf("Deny %s everywhere for %s%s, in about 1 min: %s.", top.IP, HumanDuration(s.denyFor()), longer, s.share(top))}
+	return sentence{does, fmt.Sprintf("Deny %s everywhere for %s%s, in about 1 min: %s.", top.IP, text.HumanDuration(s.denyFor()), longer, s.share(top))}
 }
 
 func (s Situation) patchWords(spec patchSpec, limit int) sentence {
-	scope := Visible(spec.scope.Method+" "+spec.scope.Host+spec.scope.Path+", part "+spec.point.String(), limit)
-	return sentence{does, fmt.Sprintf("Patch exactly %s, %s only, for %s: in minutes to 1 h.", scope, TypeName(spec.kind), HumanDuration(s.patchFor()))}
+	scope := text.Sanitize(spec.scope.Method+" "+spec.scope.Host+spec.scope.Path+", part "+spec.point.String(), limit)
+	return sentence{does, fmt.Sprintf("Patch exactly %s, %s only, for %s: in minutes to 1 h.", scope, TypeName(spec.kind), text.HumanDuration(s.patchFor()))}
 }
 
 // checked is what was looked at before the button was drawn. The guards run again at the click.
@@ -147,17 +150,17 @@ func (s Situation) checked() sentence {
 // shared says that a source is likely many people's.
 func (s Situation) shared(top apiclient.Source) sentence {
 	seen := s.Scene.Seen[top.IP]
-	if !seen.Shared() {
+	if !SourceActivityShared(seen) {
 		return sentence{}
 	}
-	return sentence{crowd, "LIKELY A CDN, PROXY OR OFFICE (" + seen.where() + "): it may hit everybody behind it."}
+	return sentence{crowd, "LIKELY A CDN, PROXY OR OFFICE (" + sourceActivityWhere(seen) + "): it may hit everybody behind it."}
 }
 
 // elsewhere says in how many other attacks a source is.
 func (s Situation) elsewhere(top apiclient.Source) sentence {
 	seen := s.Scene.Seen[top.IP]
-	text := seen.Elsewhere(s.Attack, top.IP)
-	if text == "" || seen.Shared() || s.Storm != nil { // of a storm that is what it has gathered
+	text := SourceActivityElsewhere(seen, s.Attack, top.IP)
+	if text == "" || SourceActivityShared(seen) || s.Storm != nil { // of a storm that is what it has gathered
 		return sentence{}
 	}
 	return sentence{elsewhere, strings.ToUpper(text[:1]) + text[1:] + "."}
@@ -171,23 +174,23 @@ func (s Situation) locked(what string) sentence {
 	return sentence{locked, "The service's rules were locked lately: " + what + " may be refused."}
 }
 
-func (s Seen) where() string {
+func sourceActivityWhere(s record.SourceActivity) string {
 	return "in " + count(s.Attacks, "attack") + " on " + count(s.Apps, "application")
 }
 
 // crowd is the card's warning of a source that is likely many people's.
-func (s Situation) crowd(top apiclient.Source) []Text {
+func (s Situation) crowd(top apiclient.Source) []text.Text {
 	seen := s.Scene.Seen[top.IP]
-	if !seen.Shared() {
+	if !SourceActivityShared(seen) {
 		return nil
 	}
-	return []Text{crowdWords(rangeOf(onlyAddr(top.IP)), seen)}
+	return []text.Text{crowdWords(grammar.RangeOf(onlyAddr(top.IP)), seen)}
 }
 
-func crowdWords(t Target, seen Seen) Text {
-	return Say(Code(t.String()), " is ", Bold("likely a CDN, proxy or office"), ": it is ", seen.where(), ", and denying it may hit everybody behind it")
+func crowdWords(t grammar.Target, seen record.SourceActivity) text.Text {
+	return text.New(text.Code(t.String()), " is ", text.Bold("likely a CDN, proxy or office"), ": it is ", sourceActivityWhere(seen), ", and denying it may hit everybody behind it")
 }
 
-func lockedWords(at time.Time) Text {
-	return Say(Bold("The service's rules are locked"), ", as it said at ", at, ": patches, modes and other rules may be refused for some minutes")
+func lockedWords(at time.Time) text.Text {
+	return text.New(text.Bold("The service's rules are locked"), ", as it said at ", at, ": patches, modes and other rules may be refused for some minutes")
 }

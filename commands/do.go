@@ -9,6 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // stale is how long after it was asked a change may still be begun: later the world is another one.
@@ -16,13 +21,13 @@ const stale = 10 * time.Minute
 
 // Changes reports whether a line asks for a change, so that it must be written down before it is acknowledged.
 // A line with an unknown verb changes nothing.
-func (r *Runner) Changes(l Line) bool {
+func (r *Runner) Changes(l record.Line) bool {
 	cmd, err := r.lookUp(l.Name)
 	return err == nil && cmd.changes(l)
 }
 
 // Confirms reports whether a line asks for a change of the service, which whoever types it at a terminal is asked to confirm.
-func (r *Runner) Confirms(l Line) bool {
+func (r *Runner) Confirms(l record.Line) bool {
 	cmd, err := r.lookUp(l.Name)
 	return err == nil && cmd.Plan != nil && cmd.changes(l)
 }
@@ -34,7 +39,7 @@ func (r *Runner) Do(ctx context.Context, inv Invocation) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	call := &Call{Runner: r, Invocation: inv, Cmd: cmd, Now: r.cfg.Now(), Account: r.place(inv)}
+	call := &Call{Setup: r.setup, loaded: newFacts(), Invocation: inv, Cmd: cmd, Now: r.cfg.Now(), Account: r.place(inv)}
 	changes := cmd.changes(inv.Line)
 	if err := r.authorise(ctx, call, changes); err != nil {
 		r.recordRefusal(ctx, call, err)
@@ -43,26 +48,33 @@ func (r *Runner) Do(ctx context.Context, inv Invocation) (Result, error) {
 	if err := r.resolve(ctx, call); err != nil {
 		return Result{}, err
 	}
-	if !changes {
-		return cmd.Read(ctx, call)
+	if !changes && cmd.ReadTrail != nil && len(call.Line.Words) > 0 {
+		return cmd.ReadTrail(ctx, call, r.cfg.Audit)
 	}
-	res, err := r.act(ctx, call)
+	if !changes {
+		call.loaded.patience = accountPatience
+		return withFacts(ctx, r, call, cmd.Read)
+	}
+	res, err := r.act(ctx, &job{Call: call})
 	if err != nil {
 		r.recordRefusal(ctx, call, err)
 	}
 	return res, err
 }
 
-func (r *Runner) lookUp(name string) (*Command, error) {
+func (r *Runner) lookUp(name string) (*Command, error) { return lookUp(r.setup.Commands, name) }
+
+// lookUp finds a command by its name or an alias.
+func lookUp(commands []*Command, name string) (*Command, error) {
 	var known []string
-	for _, c := range r.commands {
+	for _, c := range commands {
 		if c.Name == name || slices.Contains(c.Aliases, name) {
 			return c, nil
 		}
 		known = append(append(known, c.Name), c.Aliases...)
 	}
-	text := Say(typed(name), " is no command", hint(name, known), ". ", Code("help"), " lists them")
-	return nil, &Refusal{Kind: ErrUnknown, Text: text}
+	text := text.New(refusal.Typed(name), " is no command", grammar.Hint(name, known), ". ", text.Code("help"), " lists them")
+	return nil, &refusal.Refusal{Kind: refusal.ErrUnknown, Text: text}
 }
 
 // authorise checks the one who asks, on every path, against his role now.
@@ -73,12 +85,12 @@ func (r *Runner) authorise(ctx context.Context, c *Call, changes bool) error {
 		c.Role = max(s.role, s.was)
 	}
 	if s.unsure && changes {
-		return &Refusal{Kind: ErrDenied, Text: Say("Slack doesn't tell wafbot who you are just now, and without that nothing is changed. Try again in a moment")}
+		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("Slack doesn't tell wafbot who you are just now, and without that nothing is changed. Try again in a moment")}
 	}
-	if c.Role == NoRole && c.could == NoRole {
-		return &Refusal{Kind: ErrDenied, Text: Say("You have no role here: wafbot answers full members of its own workspace whom its configuration names")}
+	if c.Role == record.NoRole && c.could == record.NoRole {
+		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("You have no role here: wafbot answers full members of its own workspace whom its configuration names")}
 	}
-	return r.needRole(c, c.Cmd.Role)
+	return needRole(c, c.Cmd.Role)
 }
 
 // place is the account that a request names, else the one of the place where it was made, else the only one; nil if none of these.
@@ -102,9 +114,9 @@ func (r *Runner) resolve(ctx context.Context, c *Call) error {
 	line = line.With("account", "")
 	c.All = r.cfg.Accounts
 	if named != "" && c.Account == nil {
-		return usage(Say(typed(named), " is no account: ", r.accountNames()))
+		return refusal.Usage(text.New(refusal.Typed(named), " is no account: ", accountNames(r.cfg.Accounts)))
 	}
-	typed := r.attackTyped(c.Cmd, line)
+	typed := attackTyped(c.Cmd, line)
 	arg, _ := c.Cmd.attackArg()
 	if c.Implied = typed == "" && c.Cmd.impliesAttack(); c.Implied {
 		typed = c.Invocation.Attack
@@ -114,14 +126,14 @@ func (r *Runner) resolve(ctx context.Context, c *Call) error {
 		switch {
 		case err == nil:
 			line = withAttack(c.Cmd, line, c.Attack.ID)
-		case arg.Typed && errors.Is(err, ErrUsage) && isAttackID(foldID(typed)):
-			line = withAttack(c.Cmd, line, foldID(typed)) // it is forgotten by now; what was done for it isn't
+		case arg.Typed && errors.Is(err, refusal.ErrUsage) && record.IsAttackID(record.FoldID(typed)):
+			line = withAttack(c.Cmd, line, record.FoldID(typed)) // it is forgotten by now; what was done for it isn't
 		case !c.Implied || arg.Required:
 			return err
 		}
 	}
 	if c.Account == nil && !c.Cmd.AnyAccount {
-		return c.Cmd.misuse(Say("which account? Add ", Code("account="), " with one of: ", r.accountNames()))
+		return c.Cmd.misuse(text.New("which account? Add ", text.Code("account="), " with one of: ", accountNames(r.cfg.Accounts)))
 	}
 	if c.Account != nil {
 		c.All = []*Account{c.Account}
@@ -134,16 +146,16 @@ func (r *Runner) resolve(ctx context.Context, c *Call) error {
 	return nil
 }
 
-func (r *Runner) accountNames() string {
+func accountNames(accounts []*Account) string {
 	var names []string
-	for _, a := range r.cfg.Accounts {
+	for _, a := range accounts {
 		names = append(names, a.Name)
 	}
 	return strings.Join(names, ", ")
 }
 
 // act carries out a line that changes something, at the service or in wafbot's own memory.
-func (r *Runner) act(ctx context.Context, c *Call) (Result, error) {
+func (r *Runner) act(ctx context.Context, c *job) (Result, error) {
 	switch {
 	case c.Cmd.Write != nil && c.Ask:
 		return Result{}, nil // whatever speaks against it is told when it is done
@@ -158,27 +170,29 @@ func (r *Runner) act(ctx context.Context, c *Call) (Result, error) {
 }
 
 func changesAreOff() error {
-	return guarded(Say("changes are switched off (", Code("policy.changes: off"), "). Nothing was done"))
+	return refusal.Guarded(text.New("changes are switched off (", text.Code("policy.changes: off"), "). Nothing was done"))
 }
 
 // ready reads, under the account's lock, what a change goes by, and what this call did before it lost the lock.
-func (r *Runner) ready(held context.Context, c *Call) (err error) {
+func (r *Runner) ready(held context.Context, c *job) (err error) {
 	if c.Known, err = r.cfg.Ledger.Changes(held, c.Account.Name); err != nil {
 		return Away(err)
 	}
-	if err := c.look(held); err != nil {
+	c.loaded = newFacts()
+	r.load(held, c.loaded, []Need{{Account: c.Account.Name, Fact: FactContext}})
+	if err := c.look(); err != nil {
 		return Away(err)
 	}
 	return r.catchUp(held, c)
 }
 
 // change plans and carries out under the account's lock, so that what the plan saw still holds when it is done.
-func (r *Runner) change(held context.Context, c *Call) (Result, error) {
+func (r *Runner) change(held context.Context, c *job) (Result, error) {
 	if err := r.ready(held, c); err != nil {
 		return Result{}, err
 	}
 	mine, whole := r.begun(c)
-	late := r.late(c)
+	late := late(c.Call)
 	if whole || late && len(mine) > 0 {
 		return r.again(held, c, mine, whole)
 	}
@@ -186,10 +200,10 @@ func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 		if res, ok := r.askedBefore(held, c); ok {
 			return res, nil
 		}
-		return Result{}, tooLate(c)
+		return Result{}, tooLate(c.Call)
 	}
 	c.needs = nil // of an attempt before
-	plans, err := c.Cmd.Plan(held, c)
+	plans, err := withFacts(held, r, c.Call, c.Cmd.Plan)
 	r.tiePlan(held, c, err)
 	if err != nil && len(mine) == 0 {
 		err = notBegun(err)
@@ -198,11 +212,11 @@ func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 		return Result{}, forPeople(err)
 	}
 	for _, p := range plans {
-		if err := r.needRole(c, p.Role); err != nil {
+		if err := needRole(c.Call, p.Role); err != nil {
 			return Result{}, err
 		}
 	}
-	if err := r.ask(c, plans); err != nil {
+	if err := ask(c.Call, plans); err != nil {
 		return Result{}, err
 	}
 	if c.waits(plans) {
@@ -216,7 +230,7 @@ func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 }
 
 // again answers a request that came before: what it began is finished, what is done is only told.
-func (r *Runner) again(ctx context.Context, c *Call, mine []Change, whole bool) (Result, error) {
+func (r *Runner) again(ctx context.Context, c *job, mine []record.Change, whole bool) (Result, error) {
 	res := Result{Account: c.Account.Name, AttackID: mine[0].AttackID}
 	for _, ch := range mine {
 		if err := r.goOn(ctx, c, ch, &res); err != nil {
@@ -225,31 +239,31 @@ func (r *Runner) again(ctx context.Context, c *Call, mine []Change, whole bool) 
 	}
 	switch {
 	case !whole && c.Cmd.Parts == 0:
-		res.Lines = append(res.Lines, Say("It was asked over ", HumanDuration(stale), " ago: what was not begun by then was not done"))
+		res.Lines = append(res.Lines, text.New("It was asked over ", text.HumanDuration(stale), " ago: what was not begun by then was not done"))
 	case !whole:
-		res.Lines = append(res.Lines, Say("The rest was asked over ", HumanDuration(stale), " ago and not begun: it was not done"))
+		res.Lines = append(res.Lines, text.New("The rest was asked over ", text.HumanDuration(stale), " ago and not begun: it was not done"))
 	}
 	return res, nil
 }
 
 // partID is the id of the change that a plan of the call becomes.
 func (c *Call) partID(p Plan, i int) string {
-	return changeID(c.Account.Name, c.ID, cmp.Or(p.Part, strconv.Itoa(i)))
+	return record.ChangeID(c.Account.Name, c.ID, cmp.Or(p.Part, strconv.Itoa(i)))
 }
 
 // begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning anew. whole tells that
 // there are no others; of a line that takes back many only a new plan tells, which finds those that were begun by their ids.
-func (r *Runner) begun(c *Call) (mine []Change, whole bool) {
+func (r *Runner) begun(c *job) (mine []record.Change, whole bool) {
 	parts := max(c.Cmd.Parts, 1)
 	for part := range parts {
-		id := changeID(c.Account.Name, c.ID, strconv.Itoa(part))
-		if i := slices.IndexFunc(c.Known, func(ch Change) bool { return ch.ID == id }); i >= 0 {
+		id := record.ChangeID(c.Account.Name, c.ID, strconv.Itoa(part))
+		if i := slices.IndexFunc(c.Known, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
 			mine = append(mine, c.Known[i])
 		}
 	}
 	whole = len(mine) == parts
 	for _, ch := range c.Known {
-		if ch.Undoes != "" && ch.ID == changeID(c.Account.Name, c.ID, ch.Undoes) {
+		if ch.Undoes != "" && ch.ID == record.ChangeID(c.Account.Name, c.ID, ch.Undoes) {
 			mine = append(mine, ch)
 		}
 	}
@@ -257,8 +271,8 @@ func (r *Runner) begun(c *Call) (mine []Change, whole bool) {
 }
 
 // ask refuses a plan with warnings that the person has not seen, so that he is asked.
-func (r *Runner) ask(c *Call, plans []Plan) error {
-	if c.Anyway || c.Actor.Via == ViaClock {
+func ask(c *Call, plans []Plan) error {
+	if c.Anyway || c.Actor.Via == record.ViaClock {
 		return nil
 	}
 	var warned Plan
@@ -278,21 +292,21 @@ func (r *Runner) ask(c *Call, plans []Plan) error {
 		warned.Notes = append(warned.Notes, c.secondNote())
 	}
 	// In a rehearsal there is nothing to confirm: the answer is what would be sent.
-	confirm := c.Ask && warned.Does != "" && r.cfg.Policy.Changes == ChangesOn
+	confirm := c.Ask && warned.Does != "" && c.Policy.Changes == ChangesOn
 	if len(warned.Warnings) == 0 && !confirm {
 		return nil
 	}
-	text := Say(Bold(warned.Does), "?")
+	words := text.New(text.Bold(warned.Does), "?")
 	if len(warned.Warnings) > 0 {
-		text = Say(text, " Before you do:")
+		words = text.New(words, " Before you do:")
 	}
 	for _, w := range warned.Warnings {
-		text = Say(text, "\n• ", w.Text)
+		words = text.New(words, "\n• ", w.Text)
 	}
 	for _, n := range warned.Notes {
-		text = Say(text, "\n", n)
+		words = text.New(words, "\n", n)
 	}
-	return &Refusal{Kind: ErrAsk, Text: text, Plan: &warned, Line: c.Line.With("account", c.Account.Name)}
+	return &refusal.Refusal{Kind: refusal.ErrAsk, Text: words, Warnings: warned.Warnings, Line: c.Line.With("account", c.Account.Name)}
 }
 
 // RefusedByMemory reports whether the memory answered and took nothing: it is read-only or full, or it is starting.
@@ -302,27 +316,29 @@ func RefusedByMemory(err error) bool {
 }
 
 // Away is the refusal of a change because there is no memory.
-func Away(err error) *Refusal {
+func Away(err error) *refusal.Refusal {
 	switch {
-	case errors.Is(err, ErrEmptied):
-		return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: wafbot's memory (Redis) is empty, and what was told and done before is being read back from Slack. Try again in a minute")}
+	case errors.Is(err, refusal.ErrEmptied):
+		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("not done: wafbot's memory (Redis) is empty, and what was told and done before is being read back from Slack. Try again in a minute")}
 	case errors.Is(err, ErrNewer):
-		return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
+		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
 	case RefusedByMemory(err):
-		return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: wafbot's memory (Redis) takes nothing just now: it is full, read-only or starting. Without it nothing is changed. Try again in a moment")}
+		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("not done: wafbot's memory (Redis) takes nothing just now: it is full, read-only or starting. Without it nothing is changed. Try again in a moment")}
 	}
-	return &Refusal{Kind: ErrAway, Cause: err, Text: Say("not done: wafbot's memory (Redis) can't be reached, and without it nothing is changed. Try again in a moment")}
+	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("not done: wafbot's memory (Redis) can't be reached, and without it nothing is changed. Try again in a moment")}
 }
 
 // reference names a fault to a person so that it can be found in the log.
-func reference(inv Invocation) string { return "e" + shortHash(inv.ID, fmt.Sprint(inv.At.UnixNano())) }
+func reference(inv Invocation) string {
+	return "e" + record.ShortHash(inv.ID, fmt.Sprint(inv.At.UnixNano()))
+}
 
 // ForPeople is what a person may be shown of an error: the words of a refusal, or a reference to the log.
-func ForPeople(inv Invocation, err error) (text Text, ref string) {
-	var refusal *Refusal
+func ForPeople(inv Invocation, err error) (words text.Text, ref string) {
+	var refusal *refusal.Refusal
 	if errors.As(err, &refusal) {
 		return refusal.Text, ""
 	}
 	ref = reference(inv)
-	return Say("Something went wrong inside wafbot. Nothing more is known here; reference ", Code(ref), " in its log"), ref
+	return text.New("Something went wrong inside wafbot. Nothing more is known here; reference ", text.Code(ref), " in its log"), ref
 }

@@ -3,6 +3,9 @@ package commands
 import (
 	"fmt"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // DrillStep is one step of a drill, or of the one in the sandbox.
@@ -14,17 +17,17 @@ type DrillStep struct {
 }
 
 // Line is the step for people.
-func (s DrillStep) Line() Text {
-	state := Say("ok ")
+func (s DrillStep) Line() text.Text {
+	state := text.New("ok ")
 	if !s.OK {
-		state = Say(Bold("FAILED "))
+		state = text.New(text.Bold("FAILED "))
 	}
-	line := Say(state, s.Name)
+	line := text.New(state, s.Name)
 	if s.Took != 0 {
-		line = Say(line, ": ", precisely(s.Took))
+		line = text.New(line, ": ", precisely(s.Took))
 	}
 	if s.Note != "" {
-		line = Say(line, " (", Visible(s.Note, maxNote), ")")
+		line = text.New(line, " (", text.Sanitize(s.Note, maxNote), ")")
 	}
 	return line
 }
@@ -37,11 +40,11 @@ func precisely(d time.Duration) string {
 	case d < time.Minute:
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	}
-	return HumanDuration(d)
+	return text.HumanDuration(d)
 }
 
 // Steps are what is known of a drill's steps, in their order. Where a step failed, those behind it are left out.
-func (d Drill) Steps() []DrillStep {
+func DrillSteps(d record.Drill) []DrillStep {
 	steps := []DrillStep{{Name: "a round trip to Redis", OK: true, Took: d.Redis}}
 	add := func(s DrillStep) { steps = append(steps, s) }
 	if d.Card.Drill != d.ID {
@@ -55,19 +58,19 @@ func (d Drill) Steps() []DrillStep {
 		add(DrillStep{Name: "somebody answers", Note: "nobody has yet"})
 		return steps
 	case d.Claim == nil:
-		add(DrillStep{Name: "somebody answers", Note: "nobody did within " + HumanDuration(d.Over.Sub(d.Card.Posted))})
-		return append(steps, d.shown(d.Over)...)
+		add(DrillStep{Name: "somebody answers", Note: "nobody did within " + text.HumanDuration(d.Over.Sub(d.Card.Posted))})
+		return append(steps, drillShown(d, d.Over)...)
 	}
-	add(DrillStep{Name: "until " + Visible(d.Claim.By.Name, maxField) + " answered", OK: true, Took: d.Claim.Taken.Sub(d.Card.Posted)})
+	add(DrillStep{Name: "until " + text.Sanitize(d.Claim.By.Name, text.MaxField) + " answered", OK: true, Took: d.Claim.Taken.Sub(d.Card.Posted)})
 	if !d.Claim.Clicked.IsZero() {
 		add(DrillStep{Name: "from the click until wafbot had it", OK: true, Took: max(d.Claim.Taken.Sub(d.Claim.Clicked), time.Microsecond), Note: "Slack's clock against wafbot's"})
 	}
 	add(DrillStep{Name: "until it was written down and in hand", OK: true, Took: d.Claim.InHand.Sub(d.Claim.Taken)})
-	return append(steps, d.shown(d.Claim.InHand)...)
+	return append(steps, drillShown(d, d.Claim.InHand)...)
 }
 
 // shown are the steps after a drill has ended.
-func (d Drill) shown(ended time.Time) []DrillStep {
+func drillShown(d record.Drill, ended time.Time) []DrillStep {
 	card := DrillStep{Name: "until the card showed it", OK: !d.Card.Shown.IsZero(), Note: "it does not yet"}
 	if card.OK {
 		card.Took, card.Note = d.Card.Shown.Sub(ended), ""
@@ -80,8 +83,8 @@ func (d Drill) shown(ended time.Time) []DrillStep {
 }
 
 // Passed reports whether somebody answered and every step went well.
-func (d Drill) Passed() bool {
-	for _, s := range d.Steps() {
+func DrillPassed(d record.Drill) bool {
+	for _, s := range DrillSteps(d) {
 		if !s.OK {
 			return false
 		}
@@ -98,29 +101,29 @@ func NotDrilled() []string {
 }
 
 // Report is what came of a drill.
-func (d Drill) Report() []Text {
-	head := Say(Bold("DRILL of "+d.Account), ": answered by ", Bold(Visible(answerer(d), maxField)))
+func DrillReport(d record.Drill) []text.Text {
+	head := text.New(text.Bold("DRILL of "+d.Account), ": answered by ", text.Bold(text.Sanitize(answerer(d), text.MaxField)))
 	switch {
 	case d.Card.Drill != d.ID:
-		head = Say(Bold("DRILL of "+d.Account), ": ", Bold("its card was not posted"))
+		head = text.New(text.Bold("DRILL of "+d.Account), ": ", text.Bold("its card was not posted"))
 	case d.Claim == nil:
-		head = Say(Bold("DRILL of "+d.Account), ": ", Bold("nobody answered"))
+		head = text.New(text.Bold("DRILL of "+d.Account), ": ", text.Bold("nobody answered"))
 	}
-	lines := []Text{head}
-	for _, s := range d.Steps() {
-		lines = append(lines, Say("• ", s.Line()))
+	lines := []text.Text{head}
+	for _, s := range DrillSteps(d) {
+		lines = append(lines, text.New("• ", s.Line()))
 	}
-	not := Say(Bold("Not tried: "))
+	not := text.New(text.Bold("Not tried: "))
 	for i, what := range NotDrilled() {
 		if i > 0 {
-			not = Say(not, "; ")
+			not = text.New(not, "; ")
 		}
-		not = Say(not, what)
+		not = text.New(not, what)
 	}
 	return append(lines, not)
 }
 
-func answerer(d Drill) string {
+func answerer(d record.Drill) string {
 	if d.Claim == nil {
 		return ""
 	}

@@ -7,10 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // drill is what is kept.
-func (w *world) drill() commands.Drill {
+func (w *world) drill() record.Drill {
 	w.t.Helper()
 	d, err := w.desk.Drill(w.t.Context(), "acme")
 	require.NoError(w.t, err)
@@ -21,17 +23,17 @@ func TestADrillIsAnswered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	_, err := w.try(eve, "drill")
-	require.ErrorIs(t, err, commands.ErrDenied)
+	require.ErrorIs(t, err, refusal.ErrDenied)
 	w.writes(ann, "drill for=10m", "DRILL d", "the channel of acme", "until 2026-11-20 03:10 UTC", "the service isn't touched")
 	d := w.drill()
 	require.Regexp(t, `^d[0-9a-z]{8}$`, d.ID)
 	require.True(t, d.Waits())
-	require.False(t, d.Passed())
+	require.False(t, commands.DrillPassed(d))
 	w.nothing(bob, "drill", "A drill of Ann waits already, until 2026-11-20 03:10 UTC", "drill stop")
 
 	w.pass(30 * time.Second)
 	_, err = w.try(eve, "drill claim="+d.ID)
-	require.ErrorIs(t, err, commands.ErrDenied)
+	require.ErrorIs(t, err, refusal.ErrDenied)
 	click := w.asks(bob, "drill claim="+d.ID)
 	click.Clicked = click.At.Add(-80 * time.Millisecond)
 	res, err := w.do(click)
@@ -50,7 +52,7 @@ func TestADrillIsAnswered(t *testing.T) {
 func TestADrillThatNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	clock := commands.Actor{ID: "wafbot", Name: "wafbot", Via: commands.ViaClock}
+	clock := record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}
 	w.nothing(ann, "drill stop", "No drill of acme waits")
 	w.writes(ann, "drill", "until 2026-11-20 03:05 UTC")
 	w.nothing(clock, "drill stop account=acme")
@@ -61,7 +63,7 @@ func TestADrillThatNobodyAnswers(t *testing.T) {
 	w.writes(ann, "drill for=1h")
 	w.writes(bob, "drill stop", "is called off")
 	_, err = w.try(ann, "drill for=2h")
-	require.ErrorIs(t, err, commands.ErrUsage)
+	require.ErrorIs(t, err, refusal.ErrUsage)
 	w.desk.serving = 0
 	w.nothing(ann, "drill", "No wafbot serve is running")
 }
@@ -70,18 +72,18 @@ func TestTheReportOfADrill(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
 	after := func(d time.Duration) time.Time { return at.Add(d) }
-	begun := commands.Drill{ID: "dk7q2m9xw", Account: "acme", At: at, Until: after(5 * time.Minute), Redis: 400 * time.Microsecond}
+	begun := record.Drill{ID: "dk7q2m9xw", Account: "acme", At: at, Until: after(5 * time.Minute), Redis: 400 * time.Microsecond}
 	posted := begun
-	posted.Card = commands.DrillCard{Drill: begun.ID, Channel: "C1", TS: "1.1", Posted: after(1200 * time.Millisecond), Found: 45 * time.Millisecond}
+	posted.Card = record.DrillCard{Drill: begun.ID, Channel: "C1", TS: "1.1", Posted: after(1200 * time.Millisecond), Found: 45 * time.Millisecond}
 	answered := posted
-	answered.Claim = &commands.Answered{By: ann, Clicked: after(13 * time.Second), Taken: after(13*time.Second + 30*time.Millisecond), InHand: after(13*time.Second + 41*time.Millisecond)}
+	answered.Claim = &record.Answered{By: ann, Clicked: after(13 * time.Second), Taken: after(13*time.Second + 30*time.Millisecond), InHand: after(13*time.Second + 41*time.Millisecond)}
 	answered.Card.Shown, answered.Audited = after(13*time.Second+241*time.Millisecond), 17
 	silent := posted
 	silent.Over, silent.Card.Found, silent.Card.Fault = after(5*time.Minute), 0, "the channel's history can't be read: missing_scope"
-	require.Equal(t, "DRILL of acme: its card was not posted", begun.Report()[0].String())
-	require.Equal(t, "DRILL of acme: nobody answered", silent.Report()[0].String())
+	require.Equal(t, "DRILL of acme: its card was not posted", commands.DrillReport(begun)[0].String())
+	require.Equal(t, "DRILL of acme: nobody answered", commands.DrillReport(silent)[0].String())
 	for name, tt := range map[string]struct {
-		drill  commands.Drill
+		drill  record.Drill
 		passed bool
 		want   []string
 	}{
@@ -104,12 +106,12 @@ func TestTheReportOfADrill(t *testing.T) {
 		}},
 	} {
 		var got []string
-		for _, s := range tt.drill.Steps() {
+		for _, s := range commands.DrillSteps(tt.drill) {
 			got = append(got, s.Line().String())
 		}
 		require.Equal(t, tt.want, got, name)
-		require.Equal(t, tt.passed, tt.drill.Passed(), name)
-		report := tt.drill.Report()
+		require.Equal(t, tt.passed, commands.DrillPassed(tt.drill), name)
+		report := commands.DrillReport(tt.drill)
 		require.Len(t, report, len(got)+2)
 		require.Contains(t, report[len(report)-1].String(), "Not tried: changes at the service")
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // How long wafbot waits after a change that could not be ended; how long before its end it looks at one, unless that is short; and how often it
@@ -18,7 +20,7 @@ const (
 
 // Look is what came of looking at a change whose end is near or past.
 type Look struct {
-	Change Change
+	Change record.Change
 	Next   time.Time // when to look again; zero: no more
 	Asks   bool      // people are asked whether it is to hold longer, or told that it has ended where nobody could ask in time
 	Late   bool      // people are told that its end is overdue
@@ -26,23 +28,23 @@ type Look struct {
 }
 
 // lead is how long before its end wafbot looks at a change: a quarter of its time, where that is less than an hour.
-func (c Change) lead() time.Duration { return min(leadTime, c.Until.Sub(c.At)/4) }
+func changeLead(c record.Change) time.Duration { return min(leadTime, c.Until.Sub(c.At)/4) }
 
 // LookAt is when wafbot has to look at the change by itself, to prolong it, to ask about it, to end it, or to show that it has ended; zero for never.
 // Which of these it is follows from what is known by then.
-func (c Change) LookAt() time.Time {
+func ChangeLookAt(c record.Change) time.Time {
 	switch {
 	case c.Amends() != "" || c.Until.IsZero():
 		return time.Time{}
-	case c.State == StateDone || c.State == StateHalf:
-		return c.Until.Add(-c.lead())
+	case c.State == record.StateDone || c.State == record.StateHalf:
+		return c.Until.Add(-changeLead(c))
 	}
 	return c.DueAt()
 }
 
 // again is when to look at a change again that has not ended.
-func (c Change) again(now time.Time) time.Time {
-	next := now.Add(max(c.lead()/looks, time.Second))
+func changeAgain(c record.Change, now time.Time) time.Time {
+	next := now.Add(max(changeLead(c)/looks, time.Second))
 	if next.After(c.Until) {
 		return c.Until
 	}
@@ -82,11 +84,11 @@ func (r *Runner) lookAround(ctx context.Context, account string, due Due, now ti
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	var todo []Change
-	err = r.looking(ctx, account, func(known []Change) (all []Look) {
+	var todo []record.Change
+	err = r.looking(ctx, account, func(known []record.Change) (all []Look) {
 		for _, id := range ids {
-			ch := Change{ID: id, Account: account} // forgotten
-			if i := slices.IndexFunc(known, func(c Change) bool { return c.ID == id }); i >= 0 {
+			ch := record.Change{ID: id, Account: account} // forgotten
+			if i := slices.IndexFunc(known, func(c record.Change) bool { return c.ID == id }); i >= 0 {
 				ch = r.limited(known[i])
 			}
 			if l, act := r.look(ch, now); act {
@@ -109,7 +111,7 @@ func (r *Runner) lookAround(ctx context.Context, account string, due Due, now ti
 }
 
 // looking writes down, under the account's lock, what came of looking at its changes.
-func (r *Runner) looking(ctx context.Context, account string, at func(known []Change) []Look) error {
+func (r *Runner) looking(ctx context.Context, account string, at func(known []record.Change) []Look) error {
 	held, lock, err := r.cfg.Ledger.Lock(ctx, account)
 	if err != nil {
 		return err
@@ -126,22 +128,22 @@ func (r *Runner) looking(ctx context.Context, account string, at func(known []Ch
 }
 
 // look says what is to be written down of a change at which it is time to look, or that something is to be done about it: it is to be ended or prolonged.
-func (r *Runner) look(ch Change, now time.Time) (l Look, act bool) {
+func (r *Runner) look(ch record.Change, now time.Time) (l Look, act bool) {
 	l.Change = ch
 	over := !now.Before(ch.Until)
 	switch {
-	case ch.LookAt().IsZero(): // it was taken back, or never made
-	case over && ch.mustBeEnded():
+	case ChangeLookAt(ch).IsZero(): // it was taken back, or never made
+	case over && ch.MustBeEnded():
 		return l, true
 	case over:
 		l.Ended = true
 		l.ask(r.goesOn(ch)) // for where nobody looked between the time to ask and the end
-	case now.Before(ch.LookAt()): // it was prolonged
-		l.Next = ch.LookAt()
-	case ch.longer() > 0 && r.cfg.Watch.Knocks(ch.Account, ch.denied()):
+	case now.Before(ChangeLookAt(ch)): // it was prolonged
+		l.Next = ChangeLookAt(ch)
+	case changeLonger(ch) > 0 && r.cfg.Watch.Knocks(ch.Account, changeDenied(ch)):
 		return l, true
 	default:
-		l.Next = ch.again(now)
+		l.Next = changeAgain(ch, now)
 		l.ask(r.goesOn(ch))
 	}
 	return l, false
@@ -155,16 +157,16 @@ func (l *Look) ask(wanted bool) {
 }
 
 // goesOn reports whether what the change was made for goes on, as far as is known.
-func (r *Runner) goesOn(ch Change) bool {
-	return ch.AttackID != "" && r.cfg.Watch.GoesOn(ch.Account, ch.AttackID) || r.cfg.Watch.Knocks(ch.Account, ch.denied())
+func (r *Runner) goesOn(ch record.Change) bool {
+	return ch.AttackID != "" && r.cfg.Watch.GoesOn(ch.Account, ch.AttackID) || r.cfg.Watch.Knocks(ch.Account, changeDenied(ch))
 }
 
 // actByClock ends or prolongs a change as anybody would who asks for it. When that fails it says so and looks again; then an error is one of the memory.
-func (r *Runner) actByClock(ctx context.Context, ch Change, now time.Time) error {
+func (r *Runner) actByClock(ctx context.Context, ch record.Change, now time.Time) error {
 	over := !now.Before(ch.Until)
-	line, what := ch.renewLine(), "renew"
+	line, what := changeRenewLine(ch), "renew"
 	if over {
-		line, what = Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account), "due"
+		line, what = record.Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account), "due"
 	}
 	// Each attempt is a request of its own: a failed one must not be taken for the answer, also not by a replica that takes over within the second.
 	res, err := r.Do(ctx, Invocation{ID: fmt.Sprintf("%s %s %s", what, ch.ID, rand.Text()), At: now, Actor: clock, Line: line})
@@ -177,8 +179,8 @@ func (r *Runner) actByClock(ctx context.Context, ch Change, now time.Time) error
 	if err != nil {
 		r.cfg.Log.Error("end or prolong change", "account", ch.Account, "change", ch.ID, "line", line.String(), "err", err)
 	}
-	return r.looking(ctx, ch.Account, func(known []Change) []Look {
-		i := slices.IndexFunc(known, func(c Change) bool { return c.ID == ch.ID })
+	return r.looking(ctx, ch.Account, func(known []record.Change) []Look {
+		i := slices.IndexFunc(known, func(c record.Change) bool { return c.ID == ch.ID })
 		if i < 0 {
 			return []Look{{Change: ch}}
 		}

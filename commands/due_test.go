@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // runDue runs RunDue for a while of the bubble's time, over a service that is reached without a network. It is told to look each second.
@@ -49,10 +51,10 @@ func TestWhatIsTimedEnds(t *testing.T) {
 		require.Empty(t, w.rules("vpatch"))
 		for _, ch := range w.ledger.all() {
 			if ch.Undoes == "" {
-				require.Equal(t, commands.StateUndone, ch.State)
+				require.Equal(t, record.StateUndone, ch.State)
 				require.Equal(t, "wafbot", ch.EndedBy.Name)
 			} else {
-				require.Equal(t, commands.ViaClock, ch.Actor.Via)
+				require.Equal(t, record.ViaClock, ch.Actor.Via)
 			}
 		}
 		sent := w.changesSent()
@@ -140,7 +142,7 @@ func TestWhatWasNeverWrittenDownEnds(t *testing.T) {
 		w := newBubble(t)
 		w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })
 		_, err := w.try(ann, "patch shop.example.com/login type=sqli part=get.q for=10m")
-		require.ErrorIs(t, err, commands.ErrAway)
+		require.ErrorIs(t, err, refusal.ErrAway)
 		w.ledger.set(func(l *ledger) { l.saveFail = nil })
 		require.Len(t, w.rules("vpatch"), 1)
 		runDue(t, w, 10*time.Minute+2*time.Second)

@@ -6,25 +6,20 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Glance is what one look at the service's records found.
 type Glance struct {
-	At    time.Time     // on this machine's clock
-	Since time.Time     // of the look before; zero: what stood there before isn't known
-	Skew  time.Duration // how far the service's clock is ahead of this machine's
-	Pairs []Pair        // the records that changed
+	At    time.Time            // on this machine's clock
+	Since time.Time            // of the look before; zero: what stood there before isn't known
+	Skew  time.Duration        // how far the service's clock is ahead of this machine's
+	Pairs []record.AttackDelta // the records that changed
 
 	// The lists and rules as they were read last, and when; zero: not yet.
 	Entries  []apiclient.IPRule
 	Rules    []apiclient.Rule
 	LookedAt time.Time
-}
-
-// Pair is a record that changed.
-type Pair struct {
-	Before *apiclient.Attack // nil: it was not listed, or that isn't known
-	Now    apiclient.Attack
 }
 
 // growth is hits that came since the look before, at the latest.
@@ -42,7 +37,7 @@ type glimpse struct {
 }
 
 // glimpse takes a pair apart. Of a source that wasn't listed before it isn't known how many of its hits are new, unless all were listed.
-func (g Glance) glimpse(p Pair, most highs) glimpse {
+func (g Glance) glimpse(p record.AttackDelta, most highs) glimpse {
 	s := glimpse{record: p.Now, sources: map[netip.Addr]growth{}}
 	grown := growth{since: g.Since, last: g.last(p.Now)}
 	var before apiclient.Attack

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Delays are how long after a change was accepted something can be said about it.
@@ -31,8 +32,8 @@ const worksAgainAfter = 3 * settling
 const expiredFor = time.Hour
 
 // delays are those of the change.
-func (c Change) delays() Delays {
-	if slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Rule != nil }) {
+func changeDelays(c record.Change) Delays {
+	if slices.ContainsFunc(c.Steps, func(s record.Step) bool { return s.Rule != nil }) {
 		return ruleDelays
 	}
 	return entryDelays
@@ -49,8 +50,8 @@ func (j judge) scaled(d time.Duration) time.Duration {
 }
 
 // observe takes what was seen at a glance in. The change was accepted before.
-func (j judge) observe(e Effect, c Change, subjects []subject, seen []glimpse) Effect {
-	d, parts := c.delays(), map[string]Traffic{}
+func (j judge) observe(e record.Efficacy, c record.Change, subjects []subject, seen []glimpse) record.Efficacy {
+	d, parts := changeDelays(c), map[string]record.Traffic{}
 	for key, t := range e.Parts {
 		parts[key] = t
 	}
@@ -61,9 +62,9 @@ func (j judge) observe(e Effect, c Change, subjects []subject, seen []glimpse) E
 				continue
 			}
 			t := parts[s.key]
-			if c.expired(came.since) {
+			if c.Expired(came.since) {
 				if as == apiclient.StatusNotBlocked {
-					t.After = t.After.plus(came)
+					t.After = tallyPlus(t.After, came)
 				}
 				parts[s.key] = t
 				continue
@@ -72,11 +73,11 @@ func (j judge) observe(e Effect, c Change, subjects []subject, seen []glimpse) E
 			if first := t.Stopped.First; !first.IsZero() {
 				from = earlier(first.Add(j.scaled(settling)), from)
 			}
-			t = t.see(came, as, c.At.Truncate(time.Second), from)
+			t = trafficSee(t, came, as, c.At.Truncate(time.Second), from)
 			if g.turned && as == apiclient.StatusPartly && s.rule != nil {
-				t.Stopped = t.Stopped.plus(growth{1, came.since, came.last})
+				t.Stopped = tallyPlus(t.Stopped, growth{1, came.since, came.last})
 			}
-			if t != (Traffic{}) {
+			if t != (record.Traffic{}) {
 				parts[s.key] = t
 			}
 		}
@@ -87,90 +88,72 @@ func (j judge) observe(e Effect, c Change, subjects []subject, seen []glimpse) E
 	return e
 }
 
-// expired reports whether the change had ended by itself at a time.
-func (c Change) expired(at time.Time) bool { return !c.Until.IsZero() && !at.Before(c.Until) }
-
 // finding is what the change does, by all that was seen of it until now. A source that knocks goes on for so long after its last hit.
-func (j judge) finding(e Effect, c Change, now time.Time, ongoing time.Duration) Finding {
-	if c.expired(now) {
-		return e.afterwards(c, ongoing)
+func (j judge) finding(e record.Efficacy, c record.Change, now time.Time, ongoing time.Duration) record.Finding {
+	if c.Expired(now) {
+		return e.Afterwards(c, ongoing)
 	}
-	found := map[Finding]bool{}
-	for _, key := range c.parts() {
+	found := map[record.Finding]bool{}
+	for _, key := range changeParts(c) {
 		found[j.part(e.Parts[key], c, now)] = true
 	}
 	switch {
-	case found[NoEffect] && !found[Works] && !found[InPart]:
-		return NoEffect
-	case found[NoEffect] || found[InPart]:
-		return InPart
-	case found[Works]:
-		return Works
-	case found[NotYet]:
-		return NotYet
+	case found[record.NotWorking] && !found[record.Working] && !found[record.PartlyWorking]:
+		return record.NotWorking
+	case found[record.NotWorking] || found[record.PartlyWorking]:
+		return record.PartlyWorking
+	case found[record.Working]:
+		return record.Working
+	case found[record.NotYet]:
+		return record.NotYet
 	}
-	return Unseen
+	return record.EfficacyUnknown
 }
 
 // parts are the keys of all that the change is judged by, in its own order.
-func (c Change) parts() (keys []string) {
-	for _, s := range c.subjects() {
+func changeParts(c record.Change) (keys []string) {
+	for _, s := range changeSubjects(c) {
 		keys = append(keys, s.key)
 	}
 	return keys
 }
 
 // part judges one source, or a rule.
-func (j judge) part(t Traffic, c Change, now time.Time) Finding {
-	d, since := c.delays(), now.Sub(c.At)
+func (j judge) part(t record.Traffic, c record.Change, now time.Time) record.Finding {
+	d, since := changeDelays(c), now.Sub(c.At)
 	last := later(t.Through.Last, t.Mixed.Last)
 	counted := t.Through.N + t.Mixed.N
 	switch {
 	case t.Stopped.N > 0 && t.Through.N > 0 && t.Through.Last.Sub(t.Stopped.Last) > j.scaled(settling):
-		return NoEffect // no longer
+		return record.NotWorking // no longer
 	case t.Stopped.N > 0 && now.Sub(last) > j.scaled(settling):
-		return Works
+		return record.Working
 	case t.Stopped.N > 0 && counted == 0 && (last.Before(t.Stopped.Last) || since >= j.scaled(d.Counts)):
-		return Works
+		return record.Working
 	case t.Stopped.N > 0 && counted == 0:
-		return NotYet
+		return record.NotYet
 	case t.Stopped.N > 0:
-		return InPart
+		return record.PartlyWorking
 	case since < j.scaled(d.Counts), t.Through.N > 0 && since < j.scaled(d.Judged):
-		return NotYet
+		return record.NotYet
 	case t.Through.N > 0:
-		return NoEffect
+		return record.NotWorking
 	}
-	return Unseen
-}
-
-// afterwards is what is found of a denial that expired: a finding stays what it was unless the source goes on.
-func (e Effect) afterwards(c Change, ongoing time.Duration) Finding {
-	for _, t := range e.Parts {
-		if t.After.N > 0 || t.knockedTo(c.Until, ongoing) {
-			return CameBack
-		}
-	}
-	return e.Finding
-}
-
-// knockedTo reports whether its source went on when the denial expired, as far as what was stopped tells.
-func (t Traffic) knockedTo(end time.Time, ongoing time.Duration) bool {
-	return t.Stopped.N > 0 && end.Sub(t.Stopped.Last) < ongoing
+	return record.EfficacyUnknown
 }
 
 // watched reports whether something is to be seen of a change: it is in force, or was a denial that expired lately.
-func (c Change) watched(all []Change, now time.Time) bool {
+func changeWatched(c record.Change, all []record.Change, now time.Time) bool {
 	inForce := c.InForce(now)
-	lately := c.State == StateDone && c.expired(now) && now.Sub(c.Until) < expiredFor && len(c.denied()) > 0 && !c.deniedElsewhere(all, now)
-	return (inForce || lately) && !c.superseded(all)
+	lately := c.State == record.StateDone && c.Expired(now) && now.Sub(c.Until) < expiredFor && len(changeDenied(c)) > 0 && !changeDeniedElsewhere(c, all, now)
+	return (inForce || lately) && !changeSuperseded(c, all)
 }
 
 // deniedElsewhere reports whether another change denies one of its addresses.
-func (c Change) deniedElsewhere(all []Change, now time.Time) bool {
-	return slices.ContainsFunc(all, func(other Change) bool {
-		return other.ID != c.ID && other.Amends() == "" && other.InForce(now) && slices.ContainsFunc(other.subjects(), func(s subject) bool {
-			return s.target != nil && slices.ContainsFunc(c.denied(), s.target.Prefix.Contains)
+func changeDeniedElsewhere(c record.Change, all []record.Change, now time.Time) bool {
+	return slices.ContainsFunc(all, func(other record.Change) bool {
+		return other.ID != c.ID && other.Amends() == "" && other.InForce(now) && slices.ContainsFunc(changeSubjects(other), func(s subject) bool {
+			return s.target != nil && slices.ContainsFunc(changeDenied(c), s.target.Prefix.Contains)
 		})
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // share is a source with its hits, as a record lists it.
@@ -32,12 +33,12 @@ func (x *watcher) grows(minutes int, is func(minute int64) apiclient.Attack) {
 	for minute := range int64(minutes) {
 		x.pass(time.Minute)
 		now := is(minute)
-		p := commands.Pair{Now: now}
+		p := record.AttackDelta{Now: now}
 		if was, known := x.latest[now.ID]; known {
 			p.Before = &was
 		}
 		x.latest[now.ID] = now
-		x.see(commands.Glance{At: x.clock(), Since: x.last, Pairs: []commands.Pair{p}})
+		x.see(commands.Glance{At: x.clock(), Since: x.last, Pairs: []record.AttackDelta{p}})
 	}
 }
 
@@ -49,48 +50,48 @@ func TestJudging(t *testing.T) {
 		line    string
 		minutes int
 		is      func(x *watcher, minute int64) apiclient.Attack
-		want    commands.Finding
+		want    record.Finding
 		says    string
 	}{
 		"a record that is partly blocked mixes both": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
 			return x.record("a", "Partially blocked", 100+m, share("203.0.113.7", 50+m))
-		}, commands.Unseen, "nothing was reported as stopped by it, and 4 more hits in records that the service blocks in another way, in part or whole"},
+		}, record.EfficacyUnknown, "nothing was reported as stopped by it, and 4 more hits in records that the service blocks in another way, in part or whole"},
 		"its own hits stopped": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
 			return x.record("a", "monitored", 100+m, share("203.0.113.7", 50))
-		}, commands.Unseen, "neither stopped nor let through"},
+		}, record.EfficacyUnknown, "neither stopped nor let through"},
 		"others come closer in the list": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
 			a := x.record("a", "monitored", 1000+m, share("198.51.100.1", 500+m))
 			if a.SourceCount = apiclient.Known(40); m > 6 { // it was there before, below what is listed
 				a.Sources = append(a.Sources, share("203.0.113.7", 30))
 			}
 			return a
-		}, commands.Unseen, ""},
+		}, record.EfficacyUnknown, ""},
 		"a record that begins anew has fewer hits": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
 			return x.record("a", "monitored", 500-m, share("203.0.113.7", 400-m))
-		}, commands.Unseen, ""},
+		}, record.EfficacyUnknown, ""},
 		"a new record an hour later": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
 			a := x.record("a", "monitored", 3, share("203.0.113.7", 3))
 			if m == 8 {
 				a.ID, a.First = "b", x.clock()
 			}
 			return a
-		}, commands.NoEffect, "3 hits got through"},
+		}, record.NotWorking, "3 hits got through"},
 		"stopped at another application is stopped": {deny, 3, func(x *watcher, m int64) apiclient.Attack {
 			a := x.record("b", "blocked", 3+m, share("203.0.113.7", 3+m))
 			a.Type, a.App, a.First = apiclient.TypeBlockedSource, apiclient.Known(7), x.clock()
 			return a
-		}, commands.Works, "at least 2 stopped"},
+		}, record.Working, "at least 2 stopped"},
 		"someone else knocks": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
 			a := x.record("b", "blocked", 3+m, share("203.0.113.8", 3+m))
 			a.Type = apiclient.TypeBlockedSource
 			return a
-		}, commands.Unseen, ""},
+		}, record.EfficacyUnknown, ""},
 		"an entry for another application": {"deny 203.0.113.7 app=7", 10, func(x *watcher, m int64) apiclient.Attack {
 			return x.record("a", "monitored", 100+m, share("203.0.113.7", 50+m))
-		}, commands.Unseen, ""},
+		}, record.EfficacyUnknown, ""},
 		"a country's sources": {"deny country:FR", 10, func(x *watcher, m int64) apiclient.Attack {
 			return x.record("a", "monitored", 100+m, share("203.0.113.7", 50+m))
-		}, commands.NoEffect, "6 hits got through"},
+		}, record.NotWorking, "6 hits got through"},
 		"one of two gets through": {"deny 203.0.113.7 203.0.113.8", 10, func(x *watcher, m int64) apiclient.Attack {
 			if m%2 == 0 {
 				return x.record("a", "monitored", 100+m, share("203.0.113.8", 50+m), share("198.51.100.9", 7))
@@ -98,48 +99,48 @@ func TestJudging(t *testing.T) {
 			a := x.record("b", "blocked", m, share("203.0.113.7", m))
 			a.Type = apiclient.TypeBlockedSource
 			return a
-		}, commands.InPart, "stops 1 of 2 sources (at least 6 hits), gets through: 203.0.113.8"},
+		}, record.PartlyWorking, "stops 1 of 2 sources (at least 6 hits), gets through: 203.0.113.8"},
 		"a patched place in a record of its own": {patch, 4, func(x *watcher, m int64) apiclient.Attack {
 			a := x.record("v", "blocked", 5*m)
 			a.Type = apiclient.TypeVirtualPatch
 			return a
-		}, commands.Works, "at least 10 stopped"},
+		}, record.Working, "at least 10 stopped"},
 		"patched elsewhere": {patch, 90, func(x *watcher, m int64) apiclient.Attack {
 			a := x.record("v", "blocked", 5*m)
 			a.Type, a.Path = apiclient.TypeVirtualPatch, "/search"
 			return a
-		}, commands.Unseen, ""},
+		}, record.EfficacyUnknown, ""},
 		"a patched place is attacked in another way": {patch, 90, func(x *watcher, m int64) apiclient.Attack {
 			a := x.record("v", "monitored", 5*m)
 			a.Type = "xss"
 			return a
-		}, commands.Unseen, ""},
+		}, record.EfficacyUnknown, ""},
 		"a false positive at a patched place": {patch, 90, func(x *watcher, m int64) apiclient.Attack {
 			a := x.record("v", "monitored", 5*m)
 			a.State = "falsepositive"
 			return a
-		}, commands.Unseen, ""},
+		}, record.EfficacyUnknown, ""},
 		"a patch that lets it through while it is compiled": {patch, 64, func(x *watcher, m int64) apiclient.Attack {
 			return x.record("v", "monitored", 5*m)
-		}, commands.NotYet, "accepted by the service, compiling"},
+		}, record.NotYet, "accepted by the service, compiling"},
 		"a patch that lets it through well after": {patch, 80, func(x *watcher, m int64) apiclient.Attack {
 			return x.record("v", "monitored", 5*m)
-		}, commands.NoEffect, "hits got through since 2026-11-20 04:07 UTC"},
+		}, record.NotWorking, "hits got through since 2026-11-20 04:07 UTC"},
 		"what the mode blocked all along says nothing of a patch": {patch, 80, func(x *watcher, m int64) apiclient.Attack {
 			return x.record("v", "blocked", 5*m)
-		}, commands.Unseen, "nothing was reported as stopped by it, and 65 more hits in records that the service blocks in another way"},
+		}, record.EfficacyUnknown, "nothing was reported as stopped by it, and 65 more hits in records that the service blocks in another way"},
 		"a patched record turns whole": {patch, 14, func(x *watcher, m int64) apiclient.Attack {
 			if m < 6 {
 				return x.record("v", "monitored", 5*m)
 			}
 			return x.record("v", "blocked", 30)
-		}, commands.Works, "at least 1 stopped"},
+		}, record.Working, "at least 1 stopped"},
 		"a patched record turns": {patch, 14, func(x *watcher, m int64) apiclient.Attack {
 			if m < 6 {
 				return x.record("v", "monitored", 5*m)
 			}
 			return x.record("v", "Partially blocked", 30)
-		}, commands.Works, "at least 1 stopped"},
+		}, record.Working, "at least 1 stopped"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -177,7 +178,7 @@ func TestWhatWasSeenOnlyGrows(t *testing.T) {
 				x.restart()
 				g := commands.Glance{At: x.clock()}
 				for id, a := range records { // the first look sees all there is
-					x.latest[id], g.Pairs = a, append(g.Pairs, commands.Pair{Now: a})
+					x.latest[id], g.Pairs = a, append(g.Pairs, record.AttackDelta{Now: a})
 				}
 				x.see(g)
 			}

@@ -5,61 +5,63 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Likely are the reasons for which a change may have no effect that fit what is known, the likeliest first. Where the lists and rules are not at
+// likely are the reasons for which a change may have no effect that fit what is known, the likeliest first. Where the lists and rules are not at
 // hand, they are those that were written down.
-func (s Situation) Likely(c Change) []Text {
+func (s Situation) likely(c record.Change) []text.Text {
 	if why := s.Effects[c.ID].Why; s.LookedAt.IsZero() && len(why) > 0 {
-		return []Text{why}
+		return []text.Text{why}
 	}
 	all := s.hindrances(c)
-	for _, sub := range c.subjects() {
+	for _, sub := range changeSubjects(c) {
 		if sub.target == nil {
 			continue
 		}
-		if at, _, shared := s.Scene.busiest(*sub.target); shared {
-			all = append(all, Say(Code(at.String()), " looks as a CDN or balancer that many come through"))
+		if at, _, shared := accountContextBusiest(s.Scene, *sub.target); shared {
+			all = append(all, text.New(text.Code(at.String()), " looks as a CDN or balancer that many come through"))
 		}
 	}
 	if s.gone(c) {
-		all = append(all, Say("it is no longer listed at the service: somebody removed or changed it"))
+		all = append(all, text.New("it is no longer listed at the service: somebody removed or changed it"))
 	}
 	if len(all) == 0 {
-		all = append(all, Say("a node's own setting overrides it, or nodes see the traffic out of band and can't block"))
+		all = append(all, text.New("a node's own setting overrides it, or nodes see the traffic out of band and can't block"))
 	}
 	return all[:min(3, len(all))]
 }
 
 // hindrances are the reasons that the lists, the rules and the configuration tell.
-func (s Situation) hindrances(c Change) []Text {
+func (s Situation) hindrances(c record.Change) []text.Text {
 	all := s.powerless()
-	for _, sub := range c.subjects() {
+	for _, sub := range changeSubjects(c) {
 		if sub.target != nil {
 			all = append(all, s.overruled(sub)...)
 		}
 	}
-	if c.rules() {
+	if c.Rules() {
 		all = append(all, s.allowed()...)
 	}
 	return all
 }
 
 // gone reports whether what a change made was taken off, as far as somebody looked. Where the lists and rules are not at hand, what was seen of it tells.
-func (s Situation) gone(c Change) bool {
+func (s Situation) gone(c record.Change) bool {
 	if s.LookedAt.IsZero() {
 		return s.Effects[c.ID].Off && c.InForce(s.Now)
 	}
-	return s.lookedAfter(c) && slices.ContainsFunc(c.Steps, func(step Step) bool { return step.Done && !s.stands(step) })
+	return s.lookedAfter(c) && slices.ContainsFunc(c.Steps, func(step record.Step) bool { return step.Done && !s.stands(step) })
 }
 
 // shortened is when what a change put on a list ends by now, if somebody has it end sooner than it was made to; likewise.
-func (s Situation) shortened(c Change) (end time.Time) {
+func (s Situation) shortened(c record.Change) (end time.Time) {
 	if s.LookedAt.IsZero() && c.InForce(s.Now) {
 		return s.Effects[c.ID].Ends
 	}
 	for _, step := range c.Steps {
-		if s.lookedAfter(c) && step.Done && step.Kind == AddEntry {
+		if s.lookedAfter(c) && step.Done && step.Kind == record.AddEntry {
 			if _, ok := longEnough(*step.Entry, s.Entries); !ok {
 				end = s.holds(*step.Entry).Expires
 			}
@@ -69,72 +71,72 @@ func (s Situation) shortened(c Change) (end time.Time) {
 }
 
 // lookedAfter reports whether the lists and rules that are known must show what a change in force did.
-func (s Situation) lookedAfter(c Change) bool {
+func (s Situation) lookedAfter(c record.Change) bool {
 	return c.InForce(s.Now) && !s.LookedAt.IsZero() && s.LookedAt.Sub(c.At) > listedWithin
 }
 
 // aimedElsewhere reports whether all that the change does is for something else than the attack.
-func (s Situation) aimedElsewhere(c Change) bool {
-	all := c.subjects()
-	return !IsStorm(s.Attack.ID) && len(all) > 0 && !slices.ContainsFunc(all, func(sub subject) bool { return !sub.elsewhere(s.Attack) })
+func (s Situation) aimedElsewhere(c record.Change) bool {
+	all := changeSubjects(c)
+	return !record.IsStorm(s.Attack.ID) && len(all) > 0 && !slices.ContainsFunc(all, func(sub subject) bool { return !sub.elsewhere(s.Attack) })
 }
 
 // notHere says what the change is for instead.
-func (s Situation) notHere(c Change) Text {
-	if c.rules() {
-		return Say("the rule is for another place or part of the request than this attack's")
+func (s Situation) notHere(c record.Change) text.Text {
+	if c.Rules() {
+		return text.New("the rule is for another place or part of the request than this attack's")
 	}
-	return Say("the entry is for other applications only than ", s.Account.AppName(s.Attack.App))
+	return text.New("the entry is for other applications only than ", s.Account.AppName(s.Attack.App))
 }
 
 // powerless says that nothing can be blocked on the attack's application.
-func (s Situation) powerless() (all []Text) {
+func (s Situation) powerless() (all []text.Text) {
 	app, name := int(s.Attack.App.N), s.Account.AppName(s.Attack.App)
 	switch {
 	case !s.Attack.App.Known:
 	case s.Account.Applications[app].CannotBlock:
-		all = append(all, Say(name, " can't block (", Code("can_block: false"), " in the configuration)"))
+		all = append(all, text.New(name, " can't block (", text.Code("can_block: false"), " in the configuration)"))
 	case !s.LookedAt.IsZero() && ModeByRules(s.Rules, app) == apiclient.ModeOff:
-		all = append(all, Say("the mode of ", name, " is off: nothing is blocked there"))
+		all = append(all, text.New("the mode of ", name, " is off: nothing is blocked there"))
 	}
 	return all
 }
 
 // overruled says why an entry may not be heeded: the allowlist wins.
-func (s Situation) overruled(sub subject) (all []Text) {
+func (s Situation) overruled(sub subject) (all []text.Text) {
 	want := apiclient.IPRule{Kind: sub.target.Kind, Subnet: sub.target.Prefix, Apps: sub.apps}
 	if sub.target.Kind != apiclient.KindRange {
 		want.Values = []string{sub.target.Value}
 	}
 	for _, e := range s.Entries {
 		if e.List == apiclient.ListAllow && overlapsEntry(e, want) && meet(e.Apps, sub.apps) {
-			all = append(all, Say(Code(names(e)), " is on the allowlist", untilText(e.Expires), ", which wins"))
+			all = append(all, text.New(text.Code(names(e)), " is on the allowlist", untilText(e.Expires), ", which wins"))
 		}
 	}
 	return all
 }
 
 // allowed names the attack's sources that pass every rule.
-func (s Situation) allowed() (all []Text) {
+func (s Situation) allowed() (all []text.Text) {
 	for _, source := range s.Attack.Sources {
 		i := slices.IndexFunc(s.Entries, func(e apiclient.IPRule) bool {
 			return e.List == apiclient.ListAllow && e.Kind == apiclient.KindRange && e.Subnet.Contains(source.IP)
 		})
 		if i >= 0 {
-			all = append(all, Say(Code(source.IP.String()), " is on the allowlist", untilText(s.Entries[i].Expires), ", which wins"))
+			all = append(all, text.New(text.Code(source.IP.String()), " is on the allowlist", untilText(s.Entries[i].Expires), ", which wins"))
 		}
 	}
 	return all
 }
 
 // stands reports whether what a step made is still listed, or something that does at least as much, however long.
-func (s Situation) stands(step Step) bool {
+func (s Situation) stands(step record.Step) bool {
 	switch {
-	case step.Kind == AddEntry:
+	case step.Kind == record.AddEntry:
 		return s.holds(*step.Entry).List != ""
-	case step.Kind == CreateRule && step.Rule.Type == apiclient.RuleMode:
+	case step.Kind == record.CreateRule && step.Rule.Type == apiclient.RuleMode:
 		return s.modeStands(*step.Rule)
-	case step.Kind == CreateRule:
+	case step.Kind == record.CreateRule:
 		return slices.ContainsFunc(s.Rules, func(r apiclient.Rule) bool {
 			return r.ID == step.ID || apiclient.SameRule(r, *step.Rule) || apiclient.CoversPatch(r, *step.Rule)
 		})
@@ -156,8 +158,4 @@ func (s Situation) holds(want apiclient.IPRule) (longest apiclient.IPRule) {
 func (s Situation) modeStands(rule apiclient.Rule) bool {
 	scope, ok := apiclient.ConditionsScope(rule.Conditions)
 	return !ok || !scope.App.Known || rule.Mode == apiclient.ModeDefault || ModeByRules(s.Rules, int(scope.App.N)) == rule.Mode
-}
-
-func (c Change) rules() bool {
-	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Kind == CreateRule })
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -21,19 +22,19 @@ func entryFor(list, subnet string, apps ...int) apiclient.IPRule {
 }
 
 // deniedBy is a change of half an hour ago that made these entries.
-func deniedBy(entries ...apiclient.IPRule) commands.Change {
-	ch := commands.Change{ID: "c1", Account: "acme", State: commands.StateDone, At: atFour.Add(-30 * time.Minute), Until: atFour.Add(time.Hour), When: "in about 1 min"}
+func deniedBy(entries ...apiclient.IPRule) record.Change {
+	ch := record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: atFour.Add(-30 * time.Minute), Until: atFour.Add(time.Hour), When: "in about 1 min"}
 	for _, e := range entries {
-		ch.Steps = append(ch.Steps, commands.Step{Kind: commands.AddEntry, Entry: &e, Sent: true, Done: true, ID: 101})
+		ch.Steps = append(ch.Steps, record.Step{Kind: record.AddEntry, Entry: &e, Sent: true, Done: true, ID: 101})
 	}
 	return ch
 }
 
 // said is a card's line of what was seen of a change at an attack on Shop, whose entries stand at the service.
-func said(ch commands.Change, e commands.Effect, change func(s *commands.Situation)) string {
+func said(ch record.Change, e record.Efficacy, change func(s *commands.Situation)) string {
 	s := commands.Situation{
 		Account: &commands.Account{Name: "acme", Applications: map[int]commands.Application{4: {Name: "Shop"}, 7: {Name: "Legacy"}}, OngoingFor: 15 * time.Minute},
-		Now:     atFour, LookedAt: atFour, Changes: []commands.Change{ch}, Effects: map[string]commands.Effect{ch.ID: e},
+		Now:     atFour, LookedAt: atFour, Changes: []record.Change{ch}, Effects: map[string]record.Efficacy{ch.ID: e},
 		Attack: apiclient.Attack{
 			ID: "x:1", App: apiclient.Known(4), Domain: "shop.example.com", Path: "/login", Method: "POST", Type: "sqli", BlockStatus: "monitored",
 			SourceCount: apiclient.Known(3), Sources: []apiclient.Source{share("203.0.113.7", 50), share("203.0.113.8", 40), share("203.0.113.9", 30)},
@@ -51,12 +52,12 @@ func said(ch commands.Change, e commands.Effect, change func(s *commands.Situati
 }
 
 // seenOf is what was seen of one source.
-func seenOf(f commands.Finding, source string, t commands.Traffic) commands.Effect {
-	return commands.Effect{Finding: f, Parts: map[string]commands.Traffic{source: t}}
+func seenOf(f record.Finding, source string, t record.Traffic) record.Efficacy {
+	return record.Efficacy{Finding: f, Parts: map[string]record.Traffic{source: t}}
 }
 
-func hitsUntil(n int64, last time.Duration) commands.Tally {
-	return commands.Tally{N: n, First: atFour.Add(-20 * time.Minute), Last: atFour.Add(-last)}
+func hitsUntil(n int64, last time.Duration) record.Tally {
+	return record.Tally{N: n, First: atFour.Add(-20 * time.Minute), Last: atFour.Add(-last)}
 }
 
 // What the lists say about a measure stands beside what was seen of it: somebody else may have taken it off, and a quiet source then proves nothing.
@@ -65,7 +66,7 @@ func TestWhatTheListsSayIsSaid(t *testing.T) {
 	const source = "203.0.113.7"
 	here := deniedBy(entryFor(apiclient.ListDeny, source+"/32", apiclient.AllApps))
 	there := deniedBy(entryFor(apiclient.ListDeny, source+"/32", 7))
-	works := seenOf(commands.Works, source, commands.Traffic{Stopped: hitsUntil(10, 12*time.Minute)})
+	works := seenOf(record.Working, source, record.Traffic{Stopped: hitsUntil(10, 12*time.Minute)})
 	off := func(s *commands.Situation) { s.Entries = nil }
 
 	require.Contains(t, said(here, works, func(*commands.Situation) {}), "works: nothing through since")
@@ -73,7 +74,7 @@ func TestWhatTheListsSayIsSaid(t *testing.T) {
 	require.Contains(t, gone, "no longer in force: somebody removed or changed it at the service")
 	require.NotContains(t, gone, "works:")
 	require.NotContains(t, gone, "Still through")
-	require.Contains(t, said(here, commands.Effect{}, off), "no longer in force: somebody removed or changed it at the service", "also before it is judged")
+	require.Contains(t, said(here, record.Efficacy{}, off), "no longer in force: somebody removed or changed it at the service", "also before it is judged")
 	require.NotContains(t, said(here, works, func(s *commands.Situation) { s.Entries, s.LookedAt = nil, time.Time{} }), "no longer", "nobody looked")
 
 	shortened := said(here, works, func(s *commands.Situation) { s.Entries[0].Expires = atFour.Add(10 * time.Minute) })
@@ -83,19 +84,19 @@ func TestWhatTheListsSayIsSaid(t *testing.T) {
 	allowed := func(s *commands.Situation) {
 		s.Entries = append(s.Entries, entryFor(apiclient.ListAllow, "203.0.113.0/24", apiclient.AllApps))
 	}
-	require.Contains(t, said(here, seenOf(commands.Unseen, source, commands.Traffic{Mixed: hitsUntil(4, time.Minute)}), allowed), "Likely: 203.0.113.0/24 is on the allowlist")
-	require.Contains(t, said(here, seenOf(commands.Unseen, source, commands.Traffic{}), func(s *commands.Situation) {
+	require.Contains(t, said(here, seenOf(record.EfficacyUnknown, source, record.Traffic{Mixed: hitsUntil(4, time.Minute)}), allowed), "Likely: 203.0.113.0/24 is on the allowlist")
+	require.Contains(t, said(here, seenOf(record.EfficacyUnknown, source, record.Traffic{}), func(s *commands.Situation) {
 		conditions := []apiclient.Condition{{Type: "equal", Point: []any{"instance"}, Value: "4"}}
 		s.Rules = append(s.Rules, apiclient.Rule{ID: 9, Type: apiclient.RuleMode, Mode: apiclient.ModeOff, Conditions: conditions})
 	}), "Likely: the mode of Shop is off: nothing is blocked there")
 
-	elsewhere := said(there, commands.Effect{Finding: commands.Unseen}, func(*commands.Situation) {})
+	elsewhere := said(there, record.Efficacy{Finding: record.EfficacyUnknown}, func(*commands.Situation) {})
 	require.Contains(t, elsewhere, "the entry is for other applications only than Shop")
 	require.NotContains(t, elsewhere, "stopped or gone")
 	require.NotContains(t, elsewhere, "Still through", "it denies nothing here")
-	require.NotContains(t, said(there, seenOf(commands.NoEffect, source, commands.Traffic{Through: hitsUntil(9, time.Minute)}), func(*commands.Situation) {}),
+	require.NotContains(t, said(there, seenOf(record.NotWorking, source, record.Traffic{Through: hitsUntil(9, time.Minute)}), func(*commands.Situation) {}),
 		"other applications", "what got through there is no matter of this one")
-	require.Contains(t, said(here, seenOf(commands.Works, source, commands.Traffic{}), func(*commands.Situation) {}), "Still through: up to 2 other sources")
+	require.Contains(t, said(here, seenOf(record.Working, source, record.Traffic{}), func(*commands.Situation) {}), "Still through: up to 2 other sources")
 }
 
 // Of several sources each is said to be what it is.
@@ -103,12 +104,12 @@ func TestSeveralSourcesAreNotMixedUp(t *testing.T) {
 	t.Parallel()
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", 0), entryFor(apiclient.ListDeny, "203.0.113.8/32", 0), entryFor(apiclient.ListDeny, "203.0.113.9/32", 0))
 	plain := func(*commands.Situation) {}
-	through := commands.Traffic{Stopped: hitsUntil(10, 12*time.Minute), Through: hitsUntil(5, time.Minute)}
-	noLonger := said(ch, commands.Effect{Finding: commands.NoEffect, Parts: map[string]commands.Traffic{"203.0.113.7": through, "203.0.113.8": through, "203.0.113.9": through}}, plain)
+	through := record.Traffic{Stopped: hitsUntil(10, 12*time.Minute), Through: hitsUntil(5, time.Minute)}
+	noLonger := said(ch, record.Efficacy{Finding: record.NotWorking, Parts: map[string]record.Traffic{"203.0.113.7": through, "203.0.113.8": through, "203.0.113.9": through}}, plain)
 	require.Contains(t, noLonger, "NO EFFECT: stops 0 of 3 sources, gets through: 203.0.113.7, 203.0.113.8, 203.0.113.9")
 
 	ch.Until = atFour.Add(-time.Minute)
-	back := said(ch, commands.Effect{Finding: commands.CameBack, Parts: map[string]commands.Traffic{
+	back := said(ch, record.Efficacy{Finding: record.SourceReturned, Parts: map[string]record.Traffic{
 		"203.0.113.7": {Stopped: hitsUntil(10, 2*time.Minute)}, "203.0.113.8": {Stopped: hitsUntil(10, 3*time.Hour)},
 	}}, plain)
 	require.Contains(t, back, "203.0.113.7")
@@ -122,17 +123,17 @@ func TestKnockingToTheEndIsNotComingBack(t *testing.T) {
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", 0))
 	ch.Until = atFour
 	plain := func(*commands.Situation) {}
-	knocked := said(ch, seenOf(commands.CameBack, "203.0.113.7", commands.Traffic{Stopped: hitsUntil(10, time.Minute)}), plain)
+	knocked := said(ch, seenOf(record.SourceReturned, "203.0.113.7", record.Traffic{Stopped: hitsUntil(10, time.Minute)}), plain)
 	require.Contains(t, knocked, "its source knocked to the end, the last time")
 	require.NotContains(t, knocked, "came back")
-	require.Contains(t, said(ch, seenOf(commands.CameBack, "203.0.113.7", commands.Traffic{After: hitsUntil(3, 0)}), plain), "its source came back: 3 hits got through since")
+	require.Contains(t, said(ch, seenOf(record.SourceReturned, "203.0.113.7", record.Traffic{After: hitsUntil(3, 0)}), plain), "its source came back: 3 hits got through since")
 }
 
 // A record that is blocked in another way lets nothing through for sure.
 func TestBlockedInAnotherWay(t *testing.T) {
 	t.Parallel()
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", 0))
-	line := said(ch, seenOf(commands.Unseen, "203.0.113.7", commands.Traffic{Mixed: hitsUntil(4, time.Minute)}), func(s *commands.Situation) { s.Attack.BlockStatus = "blocked" })
+	line := said(ch, seenOf(record.EfficacyUnknown, "203.0.113.7", record.Traffic{Mixed: hitsUntil(4, time.Minute)}), func(s *commands.Situation) { s.Attack.BlockStatus = "blocked" })
 	require.Contains(t, line, "4 more hits in records that the service blocks in another way, in part or whole: whether any got through, nobody can tell")
 }
 
@@ -157,7 +158,7 @@ func TestCountsThatFallAndRiseAgainAreNoHits(t *testing.T) {
 	ch := w.does(ann, "deny 203.0.113.7")
 	x.watch.Again()
 	x.grows(20, is)
-	require.Equal(t, commands.Unseen, x.effect(ch).Finding, "%+v", x.effect(ch))
+	require.Equal(t, record.EfficacyUnknown, x.effect(ch).Finding, "%+v", x.effect(ch))
 	require.Empty(t, x.told())
 }
 
@@ -183,7 +184,7 @@ func TestAModeThatSomebodySetSince(t *testing.T) {
 	x.watch.Again()
 	x.watches(20 * time.Minute)
 	require.Contains(t, x.line(ch), "works")
-	require.NoError(t, w.cfg.Accounts[0].API.DeleteRule(t.Context(), ch.Steps[0].ID)) // in the console
+	require.NoError(t, w.cfg.Services["acme"].DeleteRule(t.Context(), ch.Steps[0].ID)) // in the console
 	x.watches(2 * time.Minute)
 	require.Contains(t, x.line(ch), "no longer in force: somebody removed or changed it at the service")
 	require.NotContains(t, x.line(ch), "works")
@@ -200,7 +201,7 @@ func TestAModeThatWasReplaced(t *testing.T) {
 	x.watches(20 * time.Minute)
 	w.anyway(root, "mode 4 monitoring for=1h attack="+id)
 	x.watches(2 * time.Minute)
-	for where, line := range map[string]string{"card": x.line(ch), "attack": text(w.reads(eve, "attack "+id))} {
+	for where, line := range map[string]string{"card": x.line(ch), "attack": textOf(w.reads(eve, "attack "+id))} {
 		require.Contains(t, line, "→ 2026-11-20 05:00 UTC · replaced by a later change", where)
 	}
 }
@@ -210,7 +211,7 @@ func TestAttackSaysWhatEnded(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{Lasts: waf.Duration(2 * time.Minute)}, "deny 203.0.113.7 for=30m")
 	x.watches(35 * time.Minute)
-	line := text(w.reads(ann, "attack "+ch.AttackID))
+	line := textOf(w.reads(ann, "attack "+ch.AttackID))
 	require.Contains(t, line, "ended")
 	require.NotContains(t, line, "nothing through since")
 }
@@ -222,9 +223,9 @@ func TestWhatWasTakenOffIsOfferedAgain(t *testing.T) {
 	id := w.attack(waf.AttackSpec{})
 	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
 	w.pass(5 * time.Minute)
-	require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), ch.Steps[0].ID))
-	s := commands.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Policy, ID: id, Now: w.clock(), LookedAt: w.clock(), Changes: []commands.Change{ch}}
-	for page, err := range w.cfg.Accounts[0].API.Attacks(t.Context(), apiclient.AttackFilter{}) {
+	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID))
+	s := commands.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Policy, ID: id, Now: w.clock(), LookedAt: w.clock(), Changes: []record.Change{ch}}
+	for page, err := range w.cfg.Services["acme"].Attacks(t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(t, err)
 		s.Attack = page.Attacks[0]
 		break
@@ -247,13 +248,13 @@ func TestWhatWasTakenOffIsOfferedAgain(t *testing.T) {
 func TestStandingSaysNoMoreThanIsKnown(t *testing.T) {
 	t.Parallel()
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", apiclient.AllApps))
-	ch.Line = commands.Line{Name: "deny"}
-	standing := func(e commands.Effect, entries ...apiclient.IPRule) string {
-		return commands.Situation{Now: atFour, LookedAt: atFour, Changes: []commands.Change{ch}, Effects: map[string]commands.Effect{ch.ID: e}, Entries: entries}.Standing().String()
+	ch.Line = record.Line{Name: "deny"}
+	standing := func(e record.Efficacy, entries ...apiclient.IPRule) string {
+		return commands.Situation{Now: atFour, LookedAt: atFour, Changes: []record.Change{ch}, Effects: map[string]record.Efficacy{ch.ID: e}, Entries: entries}.Standing().String()
 	}
-	works := seenOf(commands.Works, "203.0.113.7", commands.Traffic{Stopped: hitsUntil(10, time.Minute)})
+	works := seenOf(record.Working, "203.0.113.7", record.Traffic{Stopped: hitsUntil(10, time.Minute)})
 	require.Contains(t, standing(works, *ch.Steps[0].Entry), "deny works")
 	require.Contains(t, standing(works), "deny no longer in force")
-	mixed := seenOf(commands.InPart, "203.0.113.7", commands.Traffic{Stopped: hitsUntil(10, time.Minute), Mixed: hitsUntil(4, 0)})
+	mixed := seenOf(record.PartlyWorking, "203.0.113.7", record.Traffic{Stopped: hitsUntil(10, time.Minute), Mixed: hitsUntil(4, 0)})
 	require.Contains(t, standing(mixed, *ch.Steps[0].Entry), "deny works, at least in part")
 }

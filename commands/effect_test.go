@@ -9,6 +9,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -21,7 +22,7 @@ type watcher struct {
 }
 
 // watched is a world in which ann does something about an attack, and whoever watches whether it works began before.
-func watched(t *testing.T, attack waf.AttackSpec, line string) (*world, *watcher, commands.Change) {
+func watched(t *testing.T, attack waf.AttackSpec, line string) (*world, *watcher, record.Change) {
 	t.Helper()
 	w := newWorld(t)
 	id := w.attack(attack)
@@ -52,14 +53,14 @@ func (x *watcher) look() {
 	x.service.Step()
 	s := x.situation()
 	g := commands.Glance{At: x.clock(), Since: x.last, Entries: s.Entries, Rules: s.Rules, LookedAt: s.LookedAt}
-	for page, err := range x.cfg.Accounts[0].API.Attacks(x.t.Context(), apiclient.AttackFilter{}) {
+	for page, err := range x.cfg.Services["acme"].Attacks(x.t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(x.t, err)
 		for _, a := range page.Attacks {
 			was, known := x.latest[a.ID]
 			if known && reflect.DeepEqual(was, a) {
 				continue
 			}
-			p := commands.Pair{Now: a}
+			p := record.AttackDelta{Now: a}
 			if known {
 				p.Before = &was
 			}
@@ -85,7 +86,7 @@ func (x *watcher) watches(d time.Duration) {
 	}
 }
 
-func (x *watcher) effect(ch commands.Change) commands.Effect {
+func (x *watcher) effect(ch record.Change) record.Efficacy {
 	x.t.Helper()
 	all, err := x.ledger.Effects(x.t.Context(), "acme")
 	require.NoError(x.t, err)
@@ -96,11 +97,11 @@ func (x *watcher) effect(ch commands.Change) commands.Effect {
 func (x *watcher) situation() commands.Situation {
 	x.t.Helper()
 	s := commands.Situation{Account: x.cfg.Accounts[0], Now: x.clock(), LookedAt: x.clock()}
-	for e, err := range x.cfg.Accounts[0].API.IPRules(x.t.Context(), apiclient.IPRuleFilter{}) {
+	for e, err := range x.cfg.Services["acme"].IPRules(x.t.Context(), apiclient.IPRuleFilter{}) {
 		require.NoError(x.t, err)
 		s.Entries = append(s.Entries, e)
 	}
-	for r, err := range x.cfg.Accounts[0].API.Rules(x.t.Context(), apiclient.RuleFilter{}) {
+	for r, err := range x.cfg.Services["acme"].Rules(x.t.Context(), apiclient.RuleFilter{}) {
 		require.NoError(x.t, err)
 		s.Rules = append(s.Rules, r)
 	}
@@ -108,11 +109,11 @@ func (x *watcher) situation() commands.Situation {
 }
 
 // line is the line of a change on the card of the service's first attack, with the lists and rules as they are.
-func (x *watcher) line(ch commands.Change) string {
+func (x *watcher) line(ch record.Change) string {
 	x.t.Helper()
 	s := x.situation()
-	s.Effects, s.Changes, s.Known = map[string]commands.Effect{ch.ID: x.effect(ch)}, []commands.Change{ch}, x.ledger.all()
-	for page, err := range x.cfg.Accounts[0].API.Attacks(x.t.Context(), apiclient.AttackFilter{}) {
+	s.Effects, s.Changes, s.Known = map[string]record.Efficacy{ch.ID: x.effect(ch)}, []record.Change{ch}, x.ledger.all()
+	for page, err := range x.cfg.Services["acme"].Attacks(x.t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(x.t, err)
 		for _, a := range page.Attacks {
 			if !a.Result() && s.Attack.ID == "" {
@@ -124,7 +125,7 @@ func (x *watcher) line(ch commands.Change) string {
 }
 
 // told are the findings about which people were called.
-func (x *watcher) told() (all []commands.Finding) {
+func (x *watcher) told() (all []record.Finding) {
 	for _, j := range x.ledger.judged {
 		if j.Tell {
 			all = append(all, j.Effect.Finding)
@@ -140,9 +141,9 @@ func TestADenialWorks(t *testing.T) {
 	x.watches(time.Minute)
 	require.Empty(t, x.effect(ch).Finding, "nothing was stopped yet")
 	x.watches(time.Minute)
-	require.Equal(t, commands.Works, x.effect(ch).Finding)
+	require.Equal(t, record.Working, x.effect(ch).Finding)
 	require.Regexp(t, "works: nothing through since 2026-11-20 03:0[01] UTC, at least [0-9]+ stopped", x.line(ch))
-	require.Equal(t, commands.UrgentActed, w.ledger.judged[0].Urgency(), "who denied it looks for that on the card, also in a storm")
+	require.Equal(t, record.UrgentActed, w.ledger.judged[0].Urgency(), "who denied it looks for that on the card, also in a storm")
 	first, saves := x.effect(ch).Parts["203.0.113.7"], len(w.ledger.judged)
 	require.Zero(t, first.Through.N, "what got through before it was due is no fault of it")
 	x.watches(10 * time.Minute)
@@ -161,24 +162,24 @@ func TestADenialOfAnAllowedSourceHasNoEffect(t *testing.T) {
 	x.watches(5*time.Minute + 45*time.Second)
 	require.Empty(t, x.effect(ch).Finding, "hits are listed late: it isn't judged before it is well after")
 	x.watches(time.Minute)
-	require.Equal(t, commands.NoEffect, x.effect(ch).Finding)
+	require.Equal(t, record.NotWorking, x.effect(ch).Finding)
 	require.Regexp(t, `NO EFFECT: [0-9,]+ hits got through since .* the last .*Likely: 203\.0\.113\.0/24 is on the allowlist until 2026-11-20 04:00 UTC, which wins`, x.line(ch))
 	x.restart()
 	x.watches(20 * time.Minute)
-	require.Equal(t, []commands.Finding{commands.NoEffect}, x.told(), "once, also after a restart")
+	require.Equal(t, []record.Finding{record.NotWorking}, x.told(), "once, also after a restart")
 }
 
 func TestADenialThatSomebodyTookOff(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	x.watches(5 * time.Minute)
-	require.Equal(t, commands.Works, x.effect(ch).Finding)
-	require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), ch.Steps[0].ID)) // in the console
+	require.Equal(t, record.Working, x.effect(ch).Finding)
+	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID)) // in the console
 	x.watches(10 * time.Minute)
-	require.Equal(t, commands.NoEffect, x.effect(ch).Finding)
+	require.Equal(t, record.NotWorking, x.effect(ch).Finding)
 	require.Contains(t, x.line(ch), "works NO LONGER: the last was stopped ")
 	require.Contains(t, x.line(ch), "Likely: it is no longer listed at the service: somebody removed or changed it")
-	require.Equal(t, []commands.Finding{commands.NoEffect}, x.told())
+	require.Equal(t, []record.Finding{record.NotWorking}, x.told())
 }
 
 // Nobody is called about what was taken back just now.
@@ -200,7 +201,7 @@ func TestAPatchWorks(t *testing.T) {
 	x.watches(3 * time.Minute)
 	require.Empty(t, x.effect(ch).Finding)
 	x.watches(time.Minute)
-	require.Equal(t, commands.Works, x.effect(ch).Finding, "before the hour is over")
+	require.Equal(t, record.Working, x.effect(ch).Finding, "before the hour is over")
 	require.Regexp(t, "works: nothing through since 2026-11-20 03:02 UTC, at least [0-9]+ stopped, the last 2026-11-20 03:03 UTC", x.line(ch))
 	require.Empty(t, x.told())
 }
@@ -214,7 +215,7 @@ func TestAPatchIsJudgedByItsOwnPart(t *testing.T) {
 	ch := w.does(ann, "patch POST shop.example.com/login type=sqli part=get.q app=4")
 	x.watch.Again()
 	x.watches(80 * time.Minute)
-	require.Equal(t, commands.Unseen, x.effect(ch).Finding)
+	require.Equal(t, record.EfficacyUnknown, x.effect(ch).Finding)
 	require.Contains(t, x.line(ch), "unknown whether it works: the rule is for another place or part of the request than this attack's, and nothing was seen there")
 }
 
@@ -222,7 +223,7 @@ func TestASourceThatIsGone(t *testing.T) {
 	t.Parallel()
 	_, x, ch := watched(t, waf.AttackSpec{Lasts: waf.Duration(70 * time.Second)}, "deny 203.0.113.7")
 	x.watches(5 * time.Minute)
-	require.Equal(t, commands.Unseen, x.effect(ch).Finding)
+	require.Equal(t, record.EfficacyUnknown, x.effect(ch).Finding)
 	require.Contains(t, x.line(ch), "stopped or gone, nobody can tell")
 	require.Empty(t, x.told())
 }
@@ -238,7 +239,7 @@ func TestAModeWorks(t *testing.T) {
 	x.watches(3 * time.Minute)
 	require.Empty(t, x.effect(ch).Finding)
 	x.watches(20 * time.Minute)
-	require.Contains(t, []commands.Finding{commands.Works, commands.InPart}, x.effect(ch).Finding, "its record is partly blocked from then on")
+	require.Contains(t, []record.Finding{record.Working, record.PartlyWorking}, x.effect(ch).Finding, "its record is partly blocked from then on")
 	require.NotZero(t, x.effect(ch).Parts[""].Stopped.N)
 	require.Empty(t, x.told())
 	mild := w.anyway(root, "mode 4 monitoring for=1h")
@@ -249,7 +250,7 @@ func TestADenialExpiresWhileItsSourceKnocks(t *testing.T) {
 	t.Parallel()
 	_, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7 for=10m")
 	x.watches(10 * time.Minute)
-	require.Equal(t, []commands.Finding{commands.CameBack}, x.told())
+	require.Equal(t, []record.Finding{record.SourceReturned}, x.told())
 	require.Contains(t, x.line(ch), "its source knocked to the end, the last time 2026-11-20 03:")
 	x.watches(10 * time.Minute)
 	require.Regexp(t, "its source came back: [0-9,]+ hits got through since 2026-11-20 03:1", x.line(ch))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -15,7 +15,7 @@ func (x *watcher) everywhere(attack string) map[string]string {
 	x.t.Helper()
 	all := map[string]string{}
 	for _, line := range []string{"status", "attack " + attack, "summary"} {
-		all[line] = text(x.reads(eve, line))
+		all[line] = textOf(x.reads(eve, line))
 	}
 	for _, p := range x.reads(eve, "status").Home.Parts() {
 		for _, r := range p.Rows {
@@ -34,9 +34,9 @@ func TestWhatWasTakenOffWorksNowhere(t *testing.T) {
 	for where, said := range x.everywhere(ch.AttackID) {
 		require.Contains(t, said, "works", where)
 	}
-	require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), ch.Steps[0].ID))
+	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID))
 	x.watches(15 * time.Minute)
-	require.Equal(t, commands.Works, x.effect(ch).Finding, "nobody came any more who could get through")
+	require.Equal(t, record.Working, x.effect(ch).Finding, "nobody came any more who could get through")
 	for where, said := range x.everywhere(ch.AttackID) {
 		require.Contains(t, said, "no longer in force", where)
 		if where != "report" { // which tells what was before, too
@@ -76,7 +76,7 @@ func TestEachFallIsToldOnce(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	off := func(d time.Duration) {
-		require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), w.listed("black")[0].ID))
+		require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), w.listed("black")[0].ID))
 		x.watches(d)
 	}
 	on := func(d time.Duration) {
@@ -87,16 +87,16 @@ func TestEachFallIsToldOnce(t *testing.T) {
 	off(10 * time.Minute)
 	require.Len(t, x.told(), 1)
 	on(9 * time.Minute)
-	require.Equal(t, commands.Works, x.effect(ch).Finding)
+	require.Equal(t, record.Working, x.effect(ch).Finding)
 	off(10 * time.Minute)
-	require.Equal(t, commands.NoEffect, x.effect(ch).Finding)
+	require.Equal(t, record.NotWorking, x.effect(ch).Finding)
 	require.Len(t, x.told(), 1, "it comes and goes")
 	on(25 * time.Minute)
 	x.restart()
 	x.look()
 	off(10 * time.Minute)
-	require.Equal(t, []commands.Finding{commands.NoEffect, commands.NoEffect}, x.told())
-	require.Equal(t, 2, x.effect(ch).Calls(commands.NoEffect))
+	require.Equal(t, []record.Finding{record.NotWorking, record.NotWorking}, x.told())
+	require.Equal(t, 2, x.effect(ch).Calls(record.NotWorking))
 	require.Contains(t, x.line(ch), "works NO LONGER: the last was stopped 2026-11-20 03:5")
 	require.Contains(t, x.line(ch), "hits get through again, the last 2026-11-20 04:0", "in between it worked")
 	x.restart()
@@ -109,7 +109,7 @@ func TestTheReportTellsWhatWasSeenOfMeasures(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	x.watches(5 * time.Minute)
-	require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), ch.Steps[0].ID))
+	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID))
 	x.watches(10 * time.Minute)
 	w.overwrite(waf.IPRule{RuleType: "ip_range", List: "black", Subnet: "203.0.113.7/32", Pools: []int{0}}, "again", time.Hour)
 	x.watches(6 * time.Minute)
@@ -125,8 +125,8 @@ func TestWhatNobodyLookedAtIsUnknown(t *testing.T) {
 	require.NotContains(t, x.line(ch), "unknown")
 	w.pass(2 * time.Minute)
 	require.Contains(t, x.line(ch), unknown, "the service is away")
-	require.Contains(t, text(w.reads(eve, "attack "+ch.AttackID)), unknown)
-	require.Contains(t, text(w.reads(eve, "status")), ch.ID+" unknown whether it works · ")
+	require.Contains(t, textOf(w.reads(eve, "attack "+ch.AttackID)), unknown)
+	require.Contains(t, textOf(w.reads(eve, "status")), ch.ID+" unknown whether it works · ")
 	x.look()
 	x.watches(2 * time.Minute)
 	require.Contains(t, x.line(ch), "works: nothing through since 2026-11-20 03:0")

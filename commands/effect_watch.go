@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // How often what was judged is written down though only its figures changed: when they doubled, a minute later at the earliest; else that long
@@ -23,11 +24,11 @@ const rereadAfter = time.Minute
 // Effects remembers what was seen of changes.
 type Effects interface {
 	// Changes are the account's changes, the newest first.
-	Changes(ctx context.Context, account string) ([]Change, error)
+	Changes(ctx context.Context, account string) ([]record.Change, error)
 	// Scene is what is known of the account beside its attacks.
-	Scene(ctx context.Context, account string) (Scene, error)
+	Scene(ctx context.Context, account string) (record.AccountContext, error)
 	// Effects are what was seen of an account's changes, by their ids.
-	Effects(ctx context.Context, account string) (map[string]Effect, error)
+	Effects(ctx context.Context, account string) (map[string]record.Efficacy, error)
 	// SaveEffects writes down what was seen, has the cards of the changes' attacks be drawn again, and has people told what they are to be told,
 	// all in one step. It fails when another replica tends the account by now.
 	SaveEffects(ctx context.Context, account string, all []Judged) error
@@ -35,18 +36,18 @@ type Effects interface {
 
 // Judged is a change with what was seen of it.
 type Judged struct {
-	Change Change
-	Effect Effect
+	Change record.Change
+	Effect record.Efficacy
 	Turned bool // the finding, in words, is another than before
 	Tell   bool // people are told: it has no effect though it should, or what it denied came back
 }
 
 // Urgency is how soon the card is to show it: who made the change waits for what comes of it.
-func (j Judged) Urgency() Urgency {
+func (j Judged) Urgency() record.Urgency {
 	if j.Turned {
-		return UrgentActed
+		return record.UrgentActed
 	}
-	return UrgentFigures
+	return record.UrgentFigures
 }
 
 // EffectWatch sees what becomes of one account's changes, by the looks at the service's records. Only Again may be called at the same time as others.
@@ -58,11 +59,11 @@ type EffectWatch struct {
 
 	known    bool // what follows is what memory holds, or newer
 	read     time.Time
-	all      []Change
-	changes  []Change // those that are watched
+	all      []record.Change
+	changes  []record.Change // those that are watched
 	subjects map[string][]subject
-	effects  map[string]Effect // by change, as seen
-	saved    map[string]Effect // and as written down
+	effects  map[string]record.Efficacy // by change, as seen
+	saved    map[string]record.Efficacy // and as written down
 	most     highs
 }
 
@@ -125,7 +126,7 @@ func (w *EffectWatch) load(ctx context.Context, now time.Time) error {
 	}
 	w.known, w.read, w.all, w.changes, w.subjects = true, now, all, nil, map[string][]subject{}
 	for _, ch := range all {
-		if subjects := ch.subjects(); len(subjects) > 0 && ch.watched(all, now) {
+		if subjects := changeSubjects(ch); len(subjects) > 0 && changeWatched(ch, all, now) {
 			w.changes, w.subjects[ch.ID] = append(w.changes, ch), subjects
 		}
 	}
@@ -166,15 +167,15 @@ func (w *EffectWatch) worthSaving(g Glance) (all []Judged, s Situation) {
 		if e.Finding != saved.Finding {
 			e.Since = now
 		}
-		turned := e.Finding != saved.Finding || e.head() != saved.head() || e.Off != saved.Off || !e.Ends.Equal(saved.Ends)
-		tell := (e.Finding == NoEffect || e.Finding == CameBack) && e.lastCall() != e.Finding
-		again := e.Finding == Works && e.lastCall() == NoEffect && now.Sub(e.Since) >= w.judge.scaled(worksAgainAfter)
+		turned := e.Finding != saved.Finding || efficacyHead(e) != efficacyHead(saved) || e.Off != saved.Off || !e.Ends.Equal(saved.Ends)
+		tell := (e.Finding == record.NotWorking || e.Finding == record.SourceReturned) && e.LastCall() != e.Finding
+		again := e.Finding == record.Working && e.LastCall() == record.NotWorking && now.Sub(e.Since) >= w.judge.scaled(worksAgainAfter)
 		switch age := now.Sub(saved.At); {
 		case turned, again:
-		case e.Finding != NotYet && !e.From.Equal(saved.From): // what is said to be seen "since" is another time
-		case e.Finding == NotYet && saved.At.IsZero(), maps.Equal(e.Parts, saved.Parts), age < figuresSoonest:
+		case e.Finding != record.NotYet && !e.From.Equal(saved.From): // what is said to be seen "since" is another time
+		case e.Finding == record.NotYet && saved.At.IsZero(), maps.Equal(e.Parts, saved.Parts), age < figuresSoonest:
 			continue
-		case e.figures() < 2*saved.figures() && age < figuresLatest:
+		case e.Figures() < 2*saved.Figures() && age < figuresLatest:
 			continue
 		}
 		if tell || again {
@@ -205,23 +206,15 @@ func (w *EffectWatch) explain(ctx context.Context, s Situation, all []Judged) (e
 		if s.Attack = (apiclient.Attack{}); j.Change.Seen != nil {
 			s.Attack = j.Change.Seen.Attack
 		}
-		s.ID, s.Effects = j.Change.AttackID, map[string]Effect{j.Change.ID: *e}
-		if e.Why = nil; e.Finding == NoEffect && !s.LookedAt.IsZero() {
-			e.Why = joined(s.Likely(j.Change), "; ")
+		s.ID, s.Effects = j.Change.AttackID, map[string]record.Efficacy{j.Change.ID: *e}
+		if e.Why = nil; e.Finding == record.NotWorking && !s.LookedAt.IsZero() {
+			e.Why = joined(s.likely(j.Change), "; ")
 		}
 		if line := s.EffectLine(j.Change); j.Turned && len(line) > 0 {
-			e.remark(s.Now, line)
+			efficacyRemark(e, s.Now, line)
 		}
 	}
 	return nil
 }
 
-func (j Judged) wantsWords() bool { return j.Turned || j.Effect.Finding == NoEffect }
-
-// figures are all hits that were counted.
-func (e Effect) figures() (n int64) {
-	for _, t := range e.Parts {
-		n += t.Through.N + t.Mixed.N + t.Stopped.N + t.After.N
-	}
-	return n
-}
+func (j Judged) wantsWords() bool { return j.Turned || j.Effect.Finding == record.NotWorking }

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +9,10 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // listing is what the three commands that add to a list differ in.
@@ -42,20 +45,20 @@ func (l listing) args() []Arg {
 }
 
 // plan looks at the lists and says what has to be added to them.
-func (l listing) plan(ctx context.Context, c *Call) ([]Plan, error) {
+func (l listing) plan(c *Call) ([]Plan, error) {
 	targets, err := c.targets()
 	if err != nil {
 		return nil, err
 	}
-	p, err := l.planFor(ctx, c, targets, c.Line.Keys["for"])
+	p, err := l.planFor(c, targets, c.Line.Keys["for"])
 	return []Plan{p}, err
 }
 
 // targets are the sources that the line names, or the attack's top source.
-func (c *Call) targets() ([]Target, error) {
-	var targets []Target
+func (c *Call) targets() ([]grammar.Target, error) {
+	var targets []grammar.Target
 	for _, w := range c.Line.Words {
-		t, err := parseTarget(w)
+		t, err := grammar.ParseTarget(w)
 		if err != nil {
 			return nil, err
 		}
@@ -65,21 +68,21 @@ func (c *Call) targets() ([]Target, error) {
 		return targets, nil
 	}
 	if c.Attack == nil {
-		return nil, c.Cmd.misuse(Say("which source? Name one, or an attack whose top source it is"))
+		return nil, c.Cmd.misuse(text.New("which source? Name one, or an attack whose top source it is"))
 	}
 	top, ok := c.Attack.topSource()
 	if !ok {
-		return nil, guarded(Say("the service lists no source for ", Code(c.Attack.ID), ": name one"))
+		return nil, refusal.Guarded(text.New("the service lists no source for ", text.Code(c.Attack.ID), ": name one"))
 	}
-	return []Target{top}, nil
+	return []grammar.Target{top}, nil
 }
 
 // planFor is the plan to put targets on the list for a time; "" is the configured one.
-func (l listing) planFor(ctx context.Context, c *Call, targets []Target, lasts string) (Plan, error) {
-	length := l.lasts(c.cfg.Policy)
+func (l listing) planFor(c *Call, targets []grammar.Target, lasts string) (Plan, error) {
+	length := l.lasts(c.Policy)
 	if lasts != "" {
 		var err error
-		if length, err = parseDuration(lasts); err != nil {
+		if length, err = grammar.ParseDuration(lasts); err != nil {
 			return Plan{}, err
 		}
 	}
@@ -91,7 +94,7 @@ func (l listing) planFor(ctx context.Context, c *Call, targets []Target, lasts s
 	if err := l.guard(c, targets, length); err != nil {
 		return Plan{}, err
 	}
-	entries, err := collect(c.Account.API.IPRules(ctx, apiclient.IPRuleFilter{}))
+	entries, err := c.given().Entries(apiclient.IPRuleFilter{})
 	if err != nil {
 		return Plan{}, err
 	}
@@ -100,7 +103,7 @@ func (l listing) planFor(ctx context.Context, c *Call, targets []Target, lasts s
 		c.crowds(&p, targets)
 		c.idle(&p, apps)
 	}
-	var sent []Target
+	var sent []grammar.Target
 	for _, t := range targets {
 		missing, err := l.step(c, &p, wantedEntry(l.list, t, apps, p.Until), entries)
 		if err != nil {
@@ -120,8 +123,8 @@ func (l listing) planFor(ctx context.Context, c *Call, targets []Target, lasts s
 		}
 	}
 	p.Does = fmt.Sprintf("%s %s %s %s", l.verb, severalTargets(sent), c.Account.appsText(apps), lasting(length))
-	if l.list == apiclient.ListDeny && c.cfg.Policy.renews(sent, length) {
-		p.Renews = end(c.Now, c.cfg.Policy.Renew)
+	if l.list == apiclient.ListDeny && c.Policy.renews(sent, length) {
+		p.Renews = end(c.Now, c.Policy.Renew)
 	}
 	return p, nil
 }
@@ -135,37 +138,37 @@ func (c *Call) idle(p *Plan, apps []int) {
 		apps = []int{int(c.Attack.App.N)}
 	}
 	if !slices.ContainsFunc(apps, func(id int) bool { return !c.Account.Applications[id].CannotBlock }) {
-		p.Warnings = append(p.Warnings, Warning{Text: Say("it stops nothing ", c.Account.appsText(apps), ": what can't block (", Code("can_block: false"), " in the configuration) only watches")})
+		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New("it stops nothing ", c.Account.appsText(apps), ": what can't block (", text.Code("can_block: false"), " in the configuration) only watches")})
 	}
 }
 
 // guard holds the targets and the duration against the policy.
-func (l listing) guard(c *Call, targets []Target, length time.Duration) error {
+func (l listing) guard(c *Call, targets []grammar.Target, length time.Duration) error {
 	if l.list == apiclient.ListAllow {
-		c.needsSecond(SecondAllow, Say("allowing lets a source past every protection"))
+		c.needsSecond(SecondAllow, text.New("allowing lets a source past every protection"))
 	}
 	for _, t := range targets {
 		// Gray sources are blocked in safe_blocking mode, so the same ranges are spared there.
 		if l.list != apiclient.ListAllow {
 			if err := c.guardSource(t); err != nil {
-				return about(err, "target", t.String())
+				return refusal.About(err, "target", t.String())
 			}
 		}
 		if err := c.guardWidth(t); err != nil {
-			return about(err, "target", t.String())
+			return refusal.About(err, "target", t.String())
 		}
 	}
-	return about(c.guardDuration(length), "for", "")
+	return refusal.About(c.guardDuration(length), "for", "")
 }
 
 // line is the canonical line of this one change, with everything that the asked one left to be filled in.
-func (l listing) line(c *Call, targets []Target, length time.Duration) Line {
-	line := Line{Name: l.name, Words: wordsOf(targets)}
+func (l listing) line(c *Call, targets []grammar.Target, length time.Duration) record.Line {
+	line := record.Line{Name: l.name, Words: wordsOf(targets)}
 	return c.complete(line.With("app", c.Line.Keys["app"]), length)
 }
 
 // wordsOf are targets as a line names them.
-func wordsOf(targets []Target) []string {
+func wordsOf(targets []grammar.Target) []string {
 	words := make([]string, len(targets))
 	for i, t := range targets {
 		words[i] = t.String()
@@ -183,7 +186,7 @@ func (c *Call) apps() ([]int, error) {
 	for id := range strings.SplitSeq(c.Line.Keys["app"], ",") {
 		n, err := strconv.Atoi(id)
 		if err != nil {
-			return nil, usage(Say(Code(id), " is no application"))
+			return nil, refusal.Usage(text.New(text.Code(id), " is no application"))
 		}
 		apps = append(apps, n)
 	}
@@ -192,14 +195,14 @@ func (c *Call) apps() ([]int, error) {
 
 // end is when something that begins now and lasts so long ends, in whole seconds as the service counts; zero for never.
 func end(now time.Time, length time.Duration) time.Time {
-	if length == never {
+	if length == grammar.Never {
 		return time.Time{}
 	}
 	return now.Add(length).Truncate(time.Second).UTC()
 }
 
 // wantedEntry is the entry for one target: what stands on the lists for another one then never matters.
-func wantedEntry(list string, t Target, apps []int, until time.Time) apiclient.IPRule {
+func wantedEntry(list string, t grammar.Target, apps []int, until time.Time) apiclient.IPRule {
 	e := apiclient.IPRule{List: list, Kind: t.Kind, Subnet: t.Prefix, Apps: apps, Expires: until}
 	if t.Kind != apiclient.KindRange {
 		e.Values = []string{t.Value}
@@ -216,16 +219,16 @@ func (l listing) step(c *Call, p *Plan, want apiclient.IPRule, lists []apiclient
 		return false, err
 	}
 	if e, ok := longEnough(want, lists); ok {
-		p.Nothing = join(p.Nothing, Say(names(want), " is ", l.done, " already", untilText(e.Expires), byText(e)))
+		p.Nothing = join(p.Nothing, text.New(names(want), " is ", l.done, " already", untilText(e.Expires), byText(e)))
 		return false, nil
 	}
-	s := Step{Kind: AddEntry, Entry: &want}
+	s := record.Step{Kind: record.AddEntry, Entry: &want}
 	for _, e := range lists {
 		// Only what is overwritten whole and was shorter. An entry for other applications stays beside the new one.
 		if sameEntry(e, want) {
 			s.Force = true
 			s.Before = append(s.Before, e)
-			p.Notes = append(p.Notes, Say("Was ", l.done, untilText(e.Expires), byText(e), "; an undo brings that back"))
+			p.Notes = append(p.Notes, text.New("Was ", l.done, untilText(e.Expires), byText(e), "; an undo brings that back"))
 		}
 	}
 	p.Steps = append(p.Steps, s)
@@ -240,11 +243,11 @@ func (l listing) overruled(c *Call, p *Plan, want apiclient.IPRule, lists []apic
 			continue
 		}
 		if coversEntry(e, want) && holdsFor(e.Apps, want.Apps) {
-			return nothing(Say(names(want), " is on the ", listName(e.List), untilText(e.Expires), byText(e), ", which wins: to ", strings.ToLower(l.verb),
-				" it would do nothing. Nothing was sent. ", Code("remove "+names(e)+" list="+e.List), " takes it off"))
+			return refusal.Nothing(text.New(names(want), " is on the ", listName(e.List), untilText(e.Expires), byText(e), ", which wins: to ", strings.ToLower(l.verb),
+				" it would do nothing. Nothing was sent. ", text.Code("remove "+names(e)+" list="+e.List), " takes it off"))
 		}
 		if overlapsEntry(e, want) && meet(e.Apps, want.Apps) {
-			p.Warnings = append(p.Warnings, Warning{Text: Say(names(e), " is on the ", listName(e.List), " ", c.Account.appsText(e.Apps), untilText(e.Expires), byText(e),
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(names(e), " is on the ", listName(e.List), " ", c.Account.appsText(e.Apps), untilText(e.Expires), byText(e),
 				", which wins: there it has no effect")})
 		}
 	}
@@ -265,13 +268,13 @@ func longEnough(want apiclient.IPRule, lists []apiclient.IPRule) (apiclient.IPRu
 
 // coversEntry reports whether an entry's sources include all of the other's.
 func coversEntry(e, want apiclient.IPRule) bool {
-	return !slices.ContainsFunc(targetsOf(want), func(t Target) bool {
-		return !slices.ContainsFunc(targetsOf(e), func(have Target) bool { return have.covers(t) })
+	return !slices.ContainsFunc(grammar.TargetsOf(want), func(t grammar.Target) bool {
+		return !slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) })
 	})
 }
 
 func overlapsEntry(e, want apiclient.IPRule) bool {
-	return slices.ContainsFunc(targetsOf(want), func(t Target) bool {
-		return slices.ContainsFunc(targetsOf(e), func(have Target) bool { return have.covers(t) || t.covers(have) })
+	return slices.ContainsFunc(grammar.TargetsOf(want), func(t grammar.Target) bool {
+		return slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -19,9 +21,9 @@ func TestDeny(t *testing.T) {
 	ch := res.Changes[0]
 	require.Equal(t, "Deny 203.0.113.7, 198.51.100.0/24 everywhere for 4 h", ch.Does)
 	require.Equal(t, ch, w.ledger.change(ch.ID), "what is told is what is kept")
-	require.Equal(t, commands.StateDone, ch.State)
+	require.Equal(t, record.StateDone, ch.State)
 	require.Equal(t, "wafbot "+ch.ID+" by Ann (U1ANN): brute force", w.listed("black")[0].Reason)
-	require.Contains(t, text(res), "accepted by the service, works in about 1 min. "+ch.ID+", by Ann, until 2026-11-20 07:00 UTC")
+	require.Contains(t, textOf(res), "accepted by the service, works in about 1 min. "+ch.ID+", by Ann, until 2026-11-20 07:00 UTC")
 	require.Zero(t, ch.DueAt(), "the service lets entries expire by itself")
 	w.pass(4 * time.Hour)
 	require.Empty(t, w.entries("black"))
@@ -41,10 +43,10 @@ func TestDenyTheTopSource(t *testing.T) {
 
 func TestNoSourceListed(t *testing.T) {
 	t.Parallel()
-	id := commands.AttackID("acme", "x:1")
+	id := record.AttackID("acme", "x:1")
 	w := newWorld(t, func(c *commands.Config) { c.Facts = facts{id: {ID: "x:1", Type: "sqli"}} })
-	w.refuses(ann, "deny attack="+id, commands.ErrGuarded, "lists no source for "+id)
-	w.refuses(ann, "contain attack="+id, commands.ErrGuarded, "lists no source")
+	w.refuses(ann, "deny attack="+id, refusal.ErrGuarded, "lists no source for "+id)
+	w.refuses(ann, "contain attack="+id, refusal.ErrGuarded, "lists no source")
 	w.does(ann, "deny 203.0.113.7 attack="+id)
 }
 
@@ -101,7 +103,7 @@ func TestSomeOfThemAreDeniedAlready(t *testing.T) {
 	res, err := w.try(ann, "deny 203.0.113.7 203.0.113.8")
 	require.NoError(t, err)
 	require.Equal(t, "Deny 203.0.113.8 everywhere for 4 h", res.Changes[0].Does)
-	require.Contains(t, text(res), "203.0.113.7 is denied already forever (by hand)")
+	require.Contains(t, textOf(res), "203.0.113.7 is denied already forever (by hand)")
 	w.does(ann, "undo")
 	require.Equal(t, []string{"203.0.113.7/32 [0] forever"}, w.entries("black"))
 }
@@ -119,7 +121,7 @@ func TestValuesOfAnotherEntryAreLeftAlone(t *testing.T) {
 	inv := w.asks(ann, "deny country:FR")
 	inv.Anyway = true
 	_, err := w.do(inv)
-	require.ErrorIs(t, err, commands.ErrService)
+	require.ErrorIs(t, err, refusal.ErrService)
 	require.ErrorContains(t, err, "NOT done: Deny country:FR everywhere for 4 h")
 	require.ErrorContains(t, err, "lists")
 	require.Equal(t, []string{"DE,FR [0] 1h0m0s"}, w.entries("black"))
@@ -129,19 +131,19 @@ func TestTheAllowlistWins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.seed(waf.IPRule{List: "white", Subnet: "203.0.113.0/24", Reason: "partner"})
-	w.refuses(ann, "deny 203.0.113.7", commands.ErrNothing, "203.0.113.7 is on the allowlist forever (partner), which wins", "remove 203.0.113.0/24 list=white")
-	w.refuses(ann, "gray 203.0.113.7", commands.ErrNothing, "allowlist")
+	w.refuses(ann, "deny 203.0.113.7", refusal.ErrNothing, "203.0.113.7 is on the allowlist forever (partner), which wins", "remove 203.0.113.0/24 list=white")
+	w.refuses(ann, "gray 203.0.113.7", refusal.ErrNothing, "allowlist")
 
 	w.seed(waf.IPRule{List: "white", Subnet: "198.51.100.7", Pools: []int{4}, Reason: "tester"})
-	w.refuses(ann, "deny 198.51.100.7 app=4", commands.ErrNothing, "tester")
-	w.refuses(ann, "deny 198.51.100.7", commands.ErrAsk, "allowlist on Shop", "there it has no effect")
-	w.refuses(ann, "deny 198.51.100.0/24", commands.ErrAsk, "198.51.100.7 is on the allowlist")
+	w.refuses(ann, "deny 198.51.100.7 app=4", refusal.ErrNothing, "tester")
+	w.refuses(ann, "deny 198.51.100.7", refusal.ErrAsk, "allowlist on Shop", "there it has no effect")
+	w.refuses(ann, "deny 198.51.100.0/24", refusal.ErrAsk, "198.51.100.7 is on the allowlist")
 	w.anyway(ann, "deny 198.51.100.0/24")
 	w.nothing(ann, "deny 198.51.100.0/24 for=1h", "already") // nothing to do is nothing to ask about
 	w.pass(4 * time.Hour)
 	w.anyway(ann, "deny 198.51.100.7 app=7")
 
-	w.refuses(ann, "gray 198.51.100.7 app=7", commands.ErrNothing, "denylist")
+	w.refuses(ann, "gray 198.51.100.7 app=7", refusal.ErrNothing, "denylist")
 }
 
 func TestAskingHandsBackTheLine(t *testing.T) {
@@ -150,13 +152,13 @@ func TestAskingHandsBackTheLine(t *testing.T) {
 	id := w.attackOn("/login")
 	w.seed(waf.IPRule{List: "white", Subnet: "198.51.100.7", Pools: []int{4}})
 	_, err := w.try(ann, "BAN reason='x y' 198.51.100.7 attack="+id[:6])
-	var refusal *commands.Refusal
-	require.ErrorAs(t, err, &refusal)
-	require.ErrorIs(t, err, commands.ErrAsk)
-	require.Equal(t, `deny 198.51.100.7 account=acme attack=`+id+` reason="x y"`, refusal.Line.String())
-	require.Len(t, refusal.Plan.Warnings, 1)
+	var refused *refusal.Refusal
+	require.ErrorAs(t, err, &refused)
+	require.ErrorIs(t, err, refusal.ErrAsk)
+	require.Equal(t, `deny 198.51.100.7 account=acme attack=`+id+` reason="x y"`, refused.Line.String())
+	require.Len(t, refused.Warnings, 1)
 	require.Equal(t, "asked", w.lastAudit().Outcome)
-	w.anyway(ann, refusal.Line.String())
+	w.anyway(ann, refused.Line.String())
 }
 
 func TestGrayAndAllow(t *testing.T) {
@@ -174,14 +176,14 @@ func TestRemove(t *testing.T) {
 	denied := w.does(ann, "deny 203.0.113.7")
 	ch := w.does(bob, "remove 203.0.113.7")
 	require.Empty(t, w.entries("black"))
-	require.NotContains(t, text(w.reads(eve, "status")), denied.ID, "no longer in force")
+	require.NotContains(t, textOf(w.reads(eve, "status")), denied.ID, "no longer in force")
 	w.does(ann, "deny 203.0.113.7") // within the same minute
 	require.Len(t, w.entries("black"), 1)
 	w.nothing(ann, "undo "+ch.ID, "again already")
 
 	id := w.seed(waf.IPRule{Subnet: "192.0.2.9", Reason: "trigger"})
-	w.refuses(ann, "remove 192.0.2.9", commands.ErrDenied, "needs the role admin; yours is responder")
-	w.refuses(root, "remove 192.0.2.9", commands.ErrAsk, "wafbot did not make this entry (trigger)", "come back by itself")
+	w.refuses(ann, "remove 192.0.2.9", refusal.ErrDenied, "needs the role admin; yours is responder")
+	w.refuses(root, "remove 192.0.2.9", refusal.ErrAsk, "wafbot did not make this entry (trigger)", "come back by itself")
 	ch = w.anyway(root, "remove "+itoa(id))
 	require.Len(t, w.entries("black"), 1)
 	w.does(root, "undo "+ch.ID)
@@ -195,14 +197,14 @@ func TestOthersEntriesStayTheirs(t *testing.T) {
 	w := newWorld(t)
 	w.seed(waf.IPRule{Subnet: "192.0.2.9", Reason: "trigger", ExpiredAt: w.clock().Add(2 * time.Hour).Unix()})
 	over := w.does(ann, "deny 192.0.2.9 for=4h")
-	w.refuses(ann, "remove 192.0.2.9", commands.ErrDenied, "needs the role admin")
-	w.refuses(root, "remove 192.0.2.9", commands.ErrAsk, "took the place of one that wafbot did not make (trigger)", "undo "+over.ID+" brings that back")
+	w.refuses(ann, "remove 192.0.2.9", refusal.ErrDenied, "needs the role admin")
+	w.refuses(root, "remove 192.0.2.9", refusal.ErrAsk, "took the place of one that wafbot did not make (trigger)", "undo "+over.ID+" brings that back")
 	longer := w.does(ann, "deny 192.0.2.9 for=8h")
-	w.refuses(ann, "remove 192.0.2.9", commands.ErrDenied, "needs the role admin")
+	w.refuses(ann, "remove 192.0.2.9", refusal.ErrDenied, "needs the role admin")
 	w.does(ann, "undo "+longer.ID)
 	w.does(ann, "undo "+over.ID)
 	require.Equal(t, []string{"192.0.2.9/32 [0] 2h0m0s"}, w.entries("black"))
-	w.refuses(ann, "remove 192.0.2.9", commands.ErrDenied, "needs the role admin")
+	w.refuses(ann, "remove 192.0.2.9", refusal.ErrDenied, "needs the role admin")
 	w.pass(time.Minute)
 	w.does(ann, "deny 192.0.2.9 for=4h")
 	w.pass(2 * time.Hour)
@@ -217,7 +219,7 @@ func TestRemoveWhatIsNotThere(t *testing.T) {
 	w.nothing(root, "remove 203.0.112.0/23")
 	w.nothing(root, "remove 99999")
 	w.seed(waf.IPRule{Subnet: "203.0.113.0/24", List: "gray"})
-	w.refuses(root, "remove 203.0.113.0/24", commands.ErrUsage, "stands there 2 times", "denylist", "graylist")
+	w.refuses(root, "remove 203.0.113.0/24", refusal.ErrUsage, "stands there 2 times", "denylist", "graylist")
 	w.anyway(root, "remove 203.0.113.0/24 list=gray")
 	require.Empty(t, w.entries("gray"))
 	require.Len(t, w.entries("black"), 1)
@@ -230,7 +232,7 @@ func TestOnlyWhatIsAnnouncedIsRemoved(t *testing.T) {
 	// Somebody takes the entry over in the console: it keeps its number and is his.
 	entry := w.listed("black")[0]
 	w.overwrite(entry, "kept for the police", 24*time.Hour)
-	w.refuses(bob, "remove 203.0.113.7", commands.ErrDenied)
+	w.refuses(bob, "remove 203.0.113.7", refusal.ErrDenied)
 	w.nothing(ann, "undo", "somebody else's now", "kept for the police")
 	require.Equal(t, []string{"203.0.113.7/32 [0] 24h0m0s"}, w.entries("black"))
 }

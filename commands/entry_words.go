@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // severalTargets names targets, the first three of many.
-func severalTargets(ts []Target) string {
+func severalTargets(ts []grammar.Target) string {
 	var all []string
 	for _, t := range ts[:min(3, len(ts))] {
 		all = append(all, t.String())
@@ -24,10 +26,10 @@ func severalTargets(ts []Target) string {
 // names are an entry's sources as the grammar writes them.
 func names(e apiclient.IPRule) string {
 	var all []string
-	for _, t := range targetsOf(e) {
+	for _, t := range grammar.TargetsOf(e) {
 		all = append(all, t.String())
 	}
-	return Visible(strings.Join(all, ", "), maxPath)
+	return text.Sanitize(strings.Join(all, ", "), text.MaxPath)
 }
 
 func listName(list string) string {
@@ -39,33 +41,33 @@ func listName(list string) string {
 	case apiclient.ListGray:
 		return "graylist"
 	}
-	return "list " + Visible(list, maxField)
+	return "list " + text.Sanitize(list, text.MaxField)
 }
 
-func untilText(t time.Time) Text {
+func untilText(t time.Time) text.Text {
 	switch {
 	case t.IsZero():
-		return Say(" (until when, the service doesn't say)")
+		return text.New(" (until when, the service doesn't say)")
 	case !t.Before(apiclient.Forever):
-		return Say(" forever")
+		return text.New(" forever")
 	}
-	return Say(" until ", t)
+	return text.New(" until ", t)
 }
 
 // byText says who made an entry, as far as the service tells: its own author, and the reason, in which wafbot names the person.
-func byText(e apiclient.IPRule) Text {
+func byText(e apiclient.IPRule) text.Text {
 	switch {
 	case e.Reason != "":
-		return Say(" (", Visible(e.Reason, 120), ")")
+		return text.New(" (", text.Sanitize(e.Reason, 120), ")")
 	case e.Author != "":
-		return Say(" (by ", Visible(e.Author, maxField), ")")
+		return text.New(" (by ", text.Sanitize(e.Author, text.MaxField), ")")
 	}
 	return nil
 }
 
-func join(a, b Text) Text {
+func join(a, b text.Text) text.Text {
 	if len(a) == 0 {
 		return b
 	}
-	return Say(a, "; ", b)
+	return text.New(a, "; ", b)
 }

@@ -2,10 +2,11 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Routing is where an attack goes by the configured routes, and where its card is.
@@ -38,45 +39,44 @@ type TriedRoute struct {
 // explanation is where an attack goes for programs.
 type explanation struct {
 	Routing
-	Muted *Mute `json:"muted,omitempty"`
+	Muted *record.Mute `json:"muted,omitempty"`
 }
 
 func explain() *Command {
 	return &Command{
-		Name: "explain", Role: Viewer,
+		Name: "explain", Role: record.Viewer,
 		Summary: "where an attack goes and why: its route, its card, its mute",
 		Args:    []Arg{argCase},
+		Needs:   []Fact{FactStorms, FactMutes},
 		Read:    readExplain,
 	}
 }
 
-func readExplain(ctx context.Context, c *Call) (Result, error) {
-	k, old := c.fresh(ctx)
+func readExplain(c *Call) (Result, error) {
+	k, old := c.fresh()
 	a := c.Account
-	if IsStorm(k.Attack.ID) {
-		return c.explainStorm(ctx)
+	if record.IsStorm(k.Attack.ID) {
+		return c.explainStorm()
 	}
-	r, err := c.cfg.Explain(ctx, a.Name, k.Attack)
+	r, err := c.facts(a.Name).Routing(k.Attack)
 	r.Tried = append([]TriedRoute{}, r.Tried...)
-	m, muteLine := c.muteOf(ctx, k.Attack)
-	res := Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m}, Lines: append([]Text{AttackLine(a, k.Attack, c.Now)}, old...)}
+	m, muteLine := c.muteOf(k.Attack)
+	res := Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m}, Lines: append([]text.Text{AttackLine(a, k.Attack, c.Now)}, old...)}
 	res.Lines = append(res.Lines, destination(k.Attack, r))
 	for i, t := range r.Tried {
-		line := Say("• route ", i+1, " takes ", t.Match, ": ")
+		line := text.New("• route ", i+1, " takes ", t.Match, ": ")
 		if t.Not == "" {
-			line = Say(line, Bold("this one"))
+			line = text.New(line, text.Bold("this one"))
 		} else {
-			line = Say(line, "no, ", t.Not, " is ", a.valueOf(t.Not, k.Attack))
+			line = text.New(line, "no, ", t.Not, " is ", a.valueOf(t.Not, k.Attack))
 		}
 		res.Lines = append(res.Lines, line)
 	}
 	if err != nil {
-		c.cfg.Log.Warn("find card", "account", a.Name, "attack", k.ID, "err", err)
-		return res.and(Say("Whether it has a card, or is muted, is unknown: wafbot's memory (Redis) can't be reached")), nil
+		return res.and(text.New("Whether it has a card, or is muted, is unknown: wafbot's memory (Redis) can't be reached")), nil
 	}
-	gathered, err := c.gatheredLine(ctx)
+	gathered, err := c.gatheredLine()
 	if err != nil { // what else is known of the memory tells that it is away
-		c.cfg.Log.Warn("look for a storm", "account", a.Name, "attack", k.ID, "err", err)
 	}
 	if gathered != nil {
 		res.Lines = append(res.Lines, gathered)
@@ -89,30 +89,30 @@ func readExplain(ctx context.Context, c *Call) (Result, error) {
 		res.Lines = append(res.Lines, pagerLine(r))
 	}
 	if !c.ongoing(a, k.Attack) {
-		res.Lines = append(res.Lines, Say("It is quiet: no hit in the last ", HumanDuration(a.OngoingFor)))
+		res.Lines = append(res.Lines, text.New("It is quiet: no hit in the last ", text.HumanDuration(a.OngoingFor)))
 	}
-	if c.cfg.Policy.Cardless(k.Attack) {
-		res = res.and(Say("It comes only from sources that shall give no cards (", Code("sources: cards: false"), "): it gets one only if it becomes an incident"))
+	if c.Policy.Cardless(k.Attack) {
+		res = res.and(text.New("It comes only from sources that shall give no cards (", text.Code("sources: cards: false"), "): it gets one only if it becomes an incident"))
 	}
 	return res.and(muteLine), nil
 }
 
 // explainStorm says why a storm's attacks have no cards of their own, and where its card is.
-func (c *Call) explainStorm(ctx context.Context) (Result, error) {
-	storm, _, err := c.storm(ctx)
+func (c *Call) explainStorm() (Result, error) {
+	storm, _, err := c.storm()
 	if err != nil {
 		return Result{}, err
 	}
-	r, err := c.cfg.Explain(ctx, c.Account.Name, storm.Attack)
+	r, err := c.facts(c.Account.Name).Routing(storm.Attack)
 	if err != nil {
 		return Result{}, Away(err)
 	}
 	r.Tried, r.Channel, r.Mention = []TriedRoute{}, "", "" // the routes take attacks: what it gathered went to its channel by theirs
-	m, muteLine := c.muteOf(ctx, storm.Attack)
+	m, muteLine := c.muteOf(storm.Attack)
 	res := Result{AttackID: storm.ID, Account: c.Account.Name, Data: explanation{r, m}}
-	res.Lines = []Text{
-		StormLine(c.Account, storm.row(c.Account.Name, Case{}), c.Now), Say("Why one card: ", storm.Storm.Why()), cardLine(storm.Attack, r),
-		Say("It gathers the new attacks that a route sends there, incidents excepted; ", Code(storm.list().String()), " lists them"),
+	res.Lines = []text.Text{
+		StormLine(c.Account, storm.row(c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", StormWhy(storm.Storm)), cardLine(storm.Attack, r),
+		text.New("It gathers the new attacks that a route sends there, incidents excepted; ", text.Code(storm.list().String()), " lists them"),
 	}
 	if r.PageAfter > 0 {
 		res.Lines = append(res.Lines, pagerLine(r))
@@ -120,73 +120,73 @@ func (c *Call) explainStorm(ctx context.Context) (Result, error) {
 	return res.and(muteLine), nil
 }
 
-func (res Result) and(lines ...Text) Result {
+func (res Result) and(lines ...text.Text) Result {
 	res.Lines = append(res.Lines, lines...)
 	return res
 }
 
 // destination says where the attack goes, or why it goes nowhere.
-func destination(a apiclient.Attack, r Routing) Text {
+func destination(a apiclient.Attack, r Routing) text.Text {
 	switch {
 	case a.FalsePositive() && r.Told:
-		return Say("It is marked at the service as a false positive: its card says so, and calls nobody")
+		return text.New("It is marked at the service as a false positive: its card says so, and calls nobody")
 	case a.FalsePositive():
-		return Say("It is marked at the service as a false positive: it gets no card, whatever the routes say")
+		return text.New("It is marked at the service as a false positive: it gets no card, whatever the routes say")
 	case a.Result():
-		return Say("It is no attack of its own but a measure at work (", TypeName(a.Type), "): it gets no card, whatever the routes say")
+		return text.New("It is no attack of its own but a measure at work (", TypeName(a.Type), "): it gets no card, whatever the routes say")
 	case r.Channel == "" && r.Kept:
-		return Say("No route takes it as it is now. ", kept)
+		return text.New("No route takes it as it is now. ", kept)
 	case r.Channel == "":
-		return Say(Bold("No route takes it"), ": it gets no card. ", Code("status"), " and ", Code("attacks"), " list it")
+		return text.New(text.Bold("No route takes it"), ": it gets no card. ", text.Code("status"), " and ", text.Code("attacks"), " list it")
 	}
-	whom := Say("nobody")
+	whom := text.New("nobody")
 	if r.Mention != "" {
-		whom = Say(User(r.Mention))
+		whom = text.New(text.User(r.Mention))
 	}
 	if r.Kept {
-		return Say("As it is now it would go to channel ", Channel(r.Channel), " by route ", len(r.Tried), " and call ", whom, ". ", kept)
+		return text.New("As it is now it would go to channel ", text.Channel(r.Channel), " by route ", len(r.Tried), " and call ", whom, ". ", kept)
 	}
-	return Say("It goes to channel ", Channel(r.Channel), " by route ", len(r.Tried), " and calls ", whom)
+	return text.New("It goes to channel ", text.Channel(r.Channel), " by route ", len(r.Tried), " and calls ", whom)
 }
 
 // kept says why what the routes say now isn't what happens.
 const kept = "What was chosen when it was first told is kept"
 
-func cardLine(a apiclient.Attack, r Routing) Text {
+func cardLine(a apiclient.Attack, r Routing) text.Text {
 	switch {
-	case r.Card != "" && (a.Incident() || IsStorm(a.ID)):
-		return Say("Its card is in channel ", Channel(r.Card), ", where it stays")
+	case r.Card != "" && (a.Incident() || record.IsStorm(a.ID)):
+		return text.New("Its card is in channel ", text.Channel(r.Card), ", where it stays")
 	case r.Card != "":
-		return Say("Its card is in channel ", Channel(r.Card), ", where it stays unless it becomes an incident that a route wants elsewhere")
+		return text.New("Its card is in channel ", text.Channel(r.Card), ", where it stays unless it becomes an incident that a route wants elsewhere")
 	case r.Told:
-		return Say("It was told; its card is on its way")
+		return text.New("It was told; its card is on its way")
 	}
-	return Say("It has no card yet")
+	return text.New("It has no card yet")
 }
 
 // mentionLines say whom news about the attack mentions, and when nobody.
-func mentionLines(r Routing) (lines []Text) {
+func mentionLines(r Routing) (lines []text.Text) {
 	if r.Calls != "" {
-		line := Say("Whoever claims it is mentioned in place of ", User(r.Calls), " when it gets worse")
+		line := text.New("Whoever claims it is mentioned in place of ", text.User(r.Calls), " when it gets worse")
 		if r.MentionEvery > 0 {
-			line = Say(line, ", at most once in ", HumanDuration(r.MentionEvery), " but for its becoming an incident")
+			line = text.New(line, ", at most once in ", text.HumanDuration(r.MentionEvery), " but for its becoming an incident")
 		}
 		if !r.CalledAt.IsZero() {
-			line = Say(line, "; last ", r.CalledAt)
+			line = text.New(line, "; last ", r.CalledAt)
 		}
 		lines = append(lines, line)
 	}
 	if r.Quiet != "" {
-		line := Say("Quiet hours are ", r.Quiet, " (", r.Zone, "): ")
+		line := text.New("Quiet hours are ", r.Quiet, " (", r.Zone, "): ")
 		if r.Hush {
-			line = Say(line, Bold("now, and it mentions nobody in them"))
+			line = text.New(line, text.Bold("now, and it mentions nobody in them"))
 		} else {
-			line = Say(line, "not now, or it mentions people in them all the same")
+			line = text.New(line, "not now, or it mentions people in them all the same")
 		}
 		if r.Hushed {
-			line = Say(line, ". Nobody has been mentioned about it because of them")
+			line = text.New(line, ". Nobody has been mentioned about it because of them")
 			if !r.CalledAt.IsZero() {
-				line = Say(line, " since it got worse")
+				line = text.New(line, " since it got worse")
 			}
 		}
 		lines = append(lines, line)
@@ -194,43 +194,43 @@ func mentionLines(r Routing) (lines []Text) {
 	return lines
 }
 
-func pagerLine(r Routing) Text {
-	line := Say("Its pager is called when nobody is on it for ", HumanDuration(r.PageAfter), "; it ")
+func pagerLine(r Routing) text.Text {
+	line := text.New("Its pager is called when nobody is on it for ", text.HumanDuration(r.PageAfter), "; it ")
 	if r.PagedAt.IsZero() {
-		return Say(line, "was not called so far")
+		return text.New(line, "was not called so far")
 	}
-	return Say(line, "was last called at ", r.PagedAt)
+	return text.New(line, "was last called at ", r.PagedAt)
 }
 
 // muteOf is the mute that keeps an attack back, nil if none is known of, and what there is to say about it.
-func (c *Call) muteOf(ctx context.Context, attack apiclient.Attack) (*Mute, Text) {
-	all, err := c.cfg.Desk.Mutes(ctx, c.Account.Name)
+func (c *Call) muteOf(attack apiclient.Attack) (*record.Mute, text.Text) {
+	all, err := c.facts(c.Account.Name).Mutes()
 	if err != nil {
-		return nil, Say("Whether it is muted is unknown: wafbot's memory (Redis) can't be reached")
+		return nil, text.New("Whether it is muted is unknown: wafbot's memory (Redis) can't be reached")
 	}
 	m, muted := Muted(all, attack, c.Now)
 	if !muted {
-		return nil, Say("It isn't muted")
+		return nil, text.New("It isn't muted")
 	}
-	return &m, Say(Bold("Muted"), ": ", MuteLine(m))
+	return &m, text.New(text.Bold("Muted"), ": ", MuteLine(m))
 }
 
 // valueOf is what an attack has where a route has the key.
-func (a *Account) valueOf(key string, attack apiclient.Attack) Text {
+func (a *Account) valueOf(key string, attack apiclient.Attack) text.Text {
 	switch key {
 	case "kind":
 		if attack.Incident() {
-			return Say("incident")
+			return text.New("incident")
 		}
-		return Say("attack")
+		return text.New("attack")
 	case "type":
-		return Say(Code(Visible(cmp.Or(attack.Type, "unknown"), maxField)))
+		return text.New(text.Code(text.Sanitize(cmp.Or(attack.Type, "unknown"), text.MaxField)))
 	case "application":
-		return Say(a.AppName(attack.App))
+		return text.New(a.AppName(attack.App))
 	case "host":
-		return Say(Code(Visible(cmp.Or(attack.Domain, "unknown"), maxHost)))
+		return text.New(text.Code(text.Sanitize(cmp.Or(attack.Domain, "unknown"), text.MaxHost)))
 	case "status":
-		return Say(string(attack.Status()))
+		return text.New(string(attack.Status()))
 	}
-	return Say(attack.Hits)
+	return text.New(attack.Hits)
 }

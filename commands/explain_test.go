@@ -21,39 +21,39 @@ func TestExplain(t *testing.T) {
 		{Match: "status blocked", Not: "status"}, {Match: "min_hits 5000", Not: "min_hits"},
 	}
 	w.routing = commands.Routing{Tried: tried}
-	said := text(w.reads(eve, "explain attack="+id))
+	said := textOf(w.reads(eve, "explain attack="+id))
 	for _, part := range []string{"No route takes it", "route 1 takes kind incident: no, kind is attack", "no, type is sqli", "no, application is Shop", "no, host is shop.example.com",
 		"no, status is not_blocked", "no, min_hits is 10", "It has no card yet", "It isn't muted"} {
 		require.Contains(t, said, part)
 	}
 	w.routing = commands.Routing{Tried: append(tried, commands.TriedRoute{Match: "everything"}), Channel: "C1", Mention: "S0ONCALL", Calls: "S0ONCALL", Told: true}
-	said = text(w.reads(eve, "explain attack="+id))
+	said = textOf(w.reads(eve, "explain attack="+id))
 	for _, part := range []string{"It goes to channel C1 by route 7 and calls @S0ONCALL", "route 7 takes everything: this one", "its card is on its way"} {
 		require.Contains(t, said, part)
 	}
 	require.NotContains(t, said, "pager")
 	require.NotContains(t, said, "Quiet hours")
 	w.routing.MentionEvery, w.routing.Quiet, w.routing.Zone, w.routing.Hush = 10*time.Minute, "22:00-07:00", "Europe/Berlin", true
-	said = text(w.reads(eve, "explain attack="+id))
+	said = textOf(w.reads(eve, "explain attack="+id))
 	require.Contains(t, said, "Whoever claims it is mentioned in place of @S0ONCALL when it gets worse, at most once in 10 min but for its becoming an incident")
 	require.Contains(t, said, "Quiet hours are 22:00-07:00 (Europe/Berlin): now, and it mentions nobody in them")
 	w.routing.Hush, w.routing.Hushed, w.routing.CalledAt = false, true, w.clock()
-	said = text(w.reads(eve, "explain attack="+id))
+	said = textOf(w.reads(eve, "explain attack="+id))
 	require.Contains(t, said, "becoming an incident; last 2026-11-20 03:00 UTC")
 	require.Contains(t, said, "not now, or it mentions people in them all the same. Nobody has been mentioned about it because of them since it got worse")
 	w.routing.Card, w.routing.PageAfter = "C2", 5*time.Minute
-	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "Its pager is called when nobody is on it for 5 min; it was not called so far")
+	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "Its pager is called when nobody is on it for 5 min; it was not called so far")
 	w.routing.PagedAt = w.clock()
-	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "it was last called at 2026-11-20 03:00 UTC")
+	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "it was last called at 2026-11-20 03:00 UTC")
 	w.pass(20 * time.Minute)
-	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "Its card is in channel C2, where it stays unless it becomes an incident that a route wants elsewhere")
-	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "It is quiet: no hit in the last 15 min")
+	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "Its card is in channel C2, where it stays unless it becomes an incident that a route wants elsewhere")
+	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "It is quiet: no hit in the last 15 min")
 	w.routing.Kept, w.routing.Mention = true, ""
-	said = text(w.reads(eve, "explain attack="+id))
+	said = textOf(w.reads(eve, "explain attack="+id))
 	require.Contains(t, said, "As it is now it would go to channel C1 by route 7 and call nobody. What was chosen")
 	require.Contains(t, said, "is mentioned in place of @S0ONCALL when it gets worse")
 	w.routing.Channel, w.routing.Tried = "", tried
-	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "No route takes it as it is now. What was chosen")
+	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "No route takes it as it is now. What was chosen")
 	require.Equal(t, "C2", w.program("explain attack=" + id)["data"].(map[string]any)["card"])
 }
 
@@ -64,7 +64,7 @@ func TestExplainWithoutMemory(t *testing.T) {
 			return commands.Routing{Tried: []commands.TriedRoute{{Match: "everything"}}, Channel: "C1"}, errors.New("away")
 		}
 	})
-	said := text(w.reads(eve, "explain attack="+w.attackOn("/login")))
+	said := textOf(w.reads(eve, "explain attack="+w.attackOn("/login")))
 	require.Contains(t, said, "It goes to channel C1 by route 1 and calls nobody")
 	require.Contains(t, said, "is unknown: wafbot's memory (Redis) can't be reached")
 }
@@ -87,7 +87,7 @@ func TestExplainLooksAtTheServiceFirst(t *testing.T) {
 	w.Runner = commands.New(w.cfg)
 	w.writes(ann, "mute source=203.0.113.0/24")
 	w.writes(ann, "mute type=sqli app=Shop")
-	said := text(w.reads(eve, "explain attack="+id))
+	said := textOf(w.reads(eve, "explain attack="+id))
 	require.Greater(t, asked.Hits.N, int64(5))
 	require.NotContains(t, said, "It is quiet")
 	require.Contains(t, said, "Muted: type=sqli app=4 until")
@@ -96,6 +96,6 @@ func TestExplainLooksAtTheServiceFirst(t *testing.T) {
 	require.Equal(t, []any{}, data["tried"])
 
 	w.fault("POST /v1/objects/attack", "status:500", 2)
-	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "The service doesn't answer: these figures are the last that wafbot saw")
+	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "The service doesn't answer: these figures are the last that wafbot saw")
 	require.Equal(t, old, asked)
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -17,7 +19,7 @@ func TestExtendADenial(t *testing.T) {
 	t.Parallel()
 	var told []string
 	w := newWorld(t, func(c *commands.Config) {
-		c.Changed = func(_ context.Context, ch commands.Change) { told = append(told, ch.ID+" "+ch.AttackID) }
+		c.Changed = func(_ context.Context, ch record.Change) { told = append(told, ch.ID+" "+ch.AttackID) }
 	})
 	id := w.attackOn("/login")
 	first := w.does(ann, "deny 203.0.113.7 198.51.100.4 for=4h attack="+id)
@@ -29,7 +31,7 @@ func TestExtendADenial(t *testing.T) {
 	ch := res.Changes[0]
 	require.Equal(t, "Prolong by 2 h: Deny 203.0.113.7, 198.51.100.4 everywhere for 4 h", ch.Does)
 	require.Equal(t, "extend "+first.ID+" for=2h reason=knocking", ch.Line.String())
-	require.Contains(t, text(res), "accepted by the service, works in about 1 min. "+first.ID+", by Bob, until 2026-11-20 09:00 UTC")
+	require.Contains(t, textOf(res), "accepted by the service, works in about 1 min. "+first.ID+", by Bob, until 2026-11-20 09:00 UTC")
 	require.Equal(t, []string{"198.51.100.4/32 [0] 5h0m0s", "203.0.113.7/32 [0] 5h0m0s"}, w.entries("black"), "from its end on")
 	for i, e := range w.listed("black") {
 		require.Equal(t, before[i].ID, e.ID)
@@ -47,16 +49,16 @@ func TestExtendADenial(t *testing.T) {
 	require.False(t, ok, "the change that it prolongs has one")
 	require.Contains(t, audited.Before[0], "until 2026-11-20T07:00:00Z")
 	require.Contains(t, audited.After[0], "until 2026-11-20T09:00:00Z force=true")
-	status := text(w.reads(eve, "status"))
+	status := textOf(w.reads(eve, "status"))
 	require.Contains(t, status, "In force by wafbot: 1\n")
 	require.Contains(t, status, "→ 2026-11-20 09:00 UTC")
-	require.NotContains(t, text(w.reads(eve, "attack "+id)), "Prolong")
+	require.NotContains(t, textOf(w.reads(eve, "attack "+id)), "Prolong")
 
 	w.does(bob, "extend "+first.ID+" for=1h")
 	require.Equal(t, []string{"198.51.100.4/32 [0] 6h0m0s", "203.0.113.7/32 [0] 6h0m0s"}, w.entries("black"))
 	w.does(ann, "undo "+first.ID)
 	require.Empty(t, w.entries("black"))
-	require.Equal(t, commands.StateUndone, w.ledger.change(ch.ID).State)
+	require.Equal(t, record.StateUndone, w.ledger.change(ch.ID).State)
 	w.nothing(bob, "extend "+first.ID+" for=2h", "taken back already by Ann")
 }
 
@@ -81,7 +83,7 @@ func TestExtendAPatch(t *testing.T) {
 		sent := w.changesSent()
 		res, err := w.try(bob, "extend "+patched.ID+" for=20m")
 		require.NoError(t, err)
-		require.Contains(t, text(res), "done; the service need not know. "+patched.ID+", by Bob, until")
+		require.Contains(t, textOf(res), "done; the service need not know. "+patched.ID+", by Bob, until")
 		require.Contains(t, commands.ChangeLine(res.Changes[0], nil).String(), "done; the service need not know "+patched.ID, "as the channel is told")
 		w.does(bob, "extend "+switched.ID+" for=40m")
 		require.Equal(t, sent, w.changesSent())
@@ -104,7 +106,7 @@ func TestTheClockDoesNotEndWhatWasProlonged(t *testing.T) {
 	w.pass(59 * time.Minute)
 	w.does(ann, "extend "+ch.ID+" for=1h")
 	w.pass(time.Minute)
-	w.nothing(commands.Actor{ID: "wafbot", Name: "wafbot", Via: commands.ViaClock}, "undo "+ch.ID, "was prolonged meanwhile")
+	w.nothing(record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, "undo "+ch.ID, "was prolonged meanwhile")
 	require.Len(t, w.rules("vpatch"), 1)
 }
 
@@ -133,35 +135,35 @@ func TestWhatCannotBeExtended(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, noSecond(commands.SecondAllow, commands.SecondModeOff))
 	denied := w.does(ann, "deny 203.0.113.7 for=4h")
-	w.refuses(ann, "extend "+denied.ID, commands.ErrUsage, "for= is missing")
-	w.refuses(ann, "extend c000 for=4h", commands.ErrUsage, "no change c000")
-	w.refuses(eve, "extend "+denied.ID+" for=4h", commands.ErrDenied, "needs the role responder")
+	w.refuses(ann, "extend "+denied.ID, refusal.ErrUsage, "for= is missing")
+	w.refuses(ann, "extend c000 for=4h", refusal.ErrUsage, "no change c000")
+	w.refuses(eve, "extend "+denied.ID+" for=4h", refusal.ErrDenied, "needs the role responder")
 	w.waits(ann, "extend "+denied.ID+" for=forever", "never end")
-	w.refuses(ann, "extend "+denied.ID+" for=30d", commands.ErrGuarded, "it would hold until 2026-12-20 07:00 UTC: nothing may hold longer than 30d from now")
+	w.refuses(ann, "extend "+denied.ID+" for=30d", refusal.ErrGuarded, "it would hold until 2026-12-20 07:00 UTC: nothing may hold longer than 30d from now")
 	w.pass(time.Second)
 	longer := w.does(ann, "extend "+denied.ID+" for=1h")
 	for _, verb := range []string{"undo " + longer.ID, "extend " + longer.ID + " for=1h", "undo"} {
-		w.refuses(ann, verb, commands.ErrUsage, longer.ID+" only prolongs "+denied.ID+": name that one")
+		w.refuses(ann, verb, refusal.ErrUsage, longer.ID+" only prolongs "+denied.ID+": name that one")
 	}
 	w.overwrite(w.listed("black")[0], "kept for the police", 24*time.Hour)
-	w.refuses(ann, "extend "+denied.ID+" for=1h", commands.ErrGuarded, "there is nothing to prolong", "is somebody else's now (kept for the police)")
+	w.refuses(ann, "extend "+denied.ID+" for=1h", refusal.ErrGuarded, "there is nothing to prolong", "is somebody else's now (kept for the police)")
 
 	short := w.does(ann, "deny 203.0.113.8 for=1h")
 	w.pass(time.Hour)
 	w.nothing(ann, "extend "+short.ID+" for=1h", "is over: ask for it anew")
 	gone := w.does(ann, "deny 203.0.113.9")
 	removed := w.does(ann, "remove 203.0.113.9")
-	w.refuses(ann, "extend "+gone.ID+" for=1h", commands.ErrGuarded, "gone already")
+	w.refuses(ann, "extend "+gone.ID+" for=1h", refusal.ErrGuarded, "gone already")
 	w.nothing(ann, "extend "+removed.ID+" for=1h", "has no end")
 
 	patched := w.does(ann, "patch shop.example.com/login type=sqli part=get.q")
 	w.byHand("POST", "/v1/objects/hint/delete", `{"filter":{"clientid":[5],"id":`+itoa(patched.Steps[0].ID)+`}}`)
-	w.refuses(ann, "extend "+patched.ID+" for=1h", commands.ErrGuarded, "somebody took away or changed rule "+itoa(patched.Steps[0].ID))
+	w.refuses(ann, "extend "+patched.ID+" for=1h", refusal.ErrGuarded, "somebody took away or changed rule "+itoa(patched.Steps[0].ID))
 
 	allowed := w.does(root, "allow 198.51.100.7")
-	w.refuses(ann, "extend "+allowed.ID+" for=1h", commands.ErrDenied, "needs the role admin")
+	w.refuses(ann, "extend "+allowed.ID+" for=1h", refusal.ErrDenied, "needs the role admin")
 	off := w.anyway(root, "mode 4 off")
-	w.refuses(ann, "extend "+off.ID+" for=1h", commands.ErrDenied, "needs the role admin")
+	w.refuses(ann, "extend "+off.ID+" for=1h", refusal.ErrDenied, "needs the role admin")
 	w.does(root, "extend "+off.ID+" for=1h")
 }
 
@@ -171,13 +173,13 @@ func TestExtendIsGuardedLikeTheChangeItself(t *testing.T) {
 	w := newWorld(t, noSecond(commands.SecondForever, commands.SecondClose))
 	denied := w.does(ann, "deny 203.0.113.7")
 	closed := w.anyway(root, "close POST shop.example.com/login for=30m")
-	w.refuses(root, "extend "+closed.ID+" for=30m", commands.ErrAsk, "Prolong by 30 min: Close POST shop.example.com/login", "your users neither")
+	w.refuses(root, "extend "+closed.ID+" for=30m", refusal.ErrAsk, "Prolong by 30 min: Close POST shop.example.com/login", "your users neither")
 	w.anyway(root, "extend "+closed.ID+" for=30m")
 	sources(source("our CDN", commands.DenyNever, "203.0.113.0/24"))(&w.cfg)
 	w.cfg.Policy.SecondPerson = []string{commands.SecondClose}
 	w.Runner = commands.New(w.cfg)
 	w.pass(time.Minute)
-	w.refuses(ann, "extend "+denied.ID+" for=1h", commands.ErrGuarded, "is in our CDN", "never denied")
+	w.refuses(ann, "extend "+denied.ID+" for=1h", refusal.ErrGuarded, "is in our CDN", "never denied")
 	w.waits(root, "extend "+closed.ID+" for=30m")
 	w.cfg.Policy.Sources = nil
 	w.Runner = commands.New(w.cfg)
@@ -197,7 +199,7 @@ func TestOnlyWhatIsOursIsExtended(t *testing.T) {
 	w.overwrite(w.listed("black")[0], "kept for the police", time.Hour)
 	res, err := w.try(ann, "extend "+ch.ID+" for=4h")
 	require.NoError(t, err)
-	require.Contains(t, text(res), "the entry for 203.0.113.7 is somebody else's now (kept for the police), left as it is")
+	require.Contains(t, textOf(res), "the entry for 203.0.113.7 is somebody else's now (kept for the police), left as it is")
 	require.Equal(t, []string{"203.0.113.7/32 [0] 1h0m0s", "203.0.113.8/32 [0] 8h0m0s"}, w.entries("black"))
 }
 
@@ -209,8 +211,8 @@ func TestExtendInRehearsal(t *testing.T) {
 	w.cfg.Policy.Changes = commands.ChangesRehearse
 	w.Runner = commands.New(w.cfg)
 	sent := w.changesSent()
-	require.Contains(t, text(w.reads(ann, "extend "+denied.ID+" for=1h")), "Rehearsal: Prolong by 1 h: Deny 203.0.113.7 everywhere for 4 h would be sent; nothing was")
-	require.Contains(t, text(w.reads(ann, "extend "+patched.ID+" for=1h")), "would be written down, with nothing to send; it was not")
+	require.Contains(t, textOf(w.reads(ann, "extend "+denied.ID+" for=1h")), "Rehearsal: Prolong by 1 h: Deny 203.0.113.7 everywhere for 4 h would be sent; nothing was")
+	require.Contains(t, textOf(w.reads(ann, "extend "+patched.ID+" for=1h")), "would be written down, with nothing to send; it was not")
 	require.Equal(t, sent, w.changesSent())
 	require.Equal(t, denied.Until, w.ledger.change(denied.ID).Until)
 	require.Equal(t, patched.Until, w.ledger.change(patched.ID).Until)
@@ -245,7 +247,7 @@ func TestACrashWhileExtending(t *testing.T) {
 				inv := w.asks(ann, "extend "+ch.ID+" for=4h")
 				_, err := w.do(inv)
 				if err != nil {
-					require.ErrorIs(t, err, commands.ErrAway)
+					require.ErrorIs(t, err, refusal.ErrAway)
 				}
 				w.ledger.set(func(l *ledger) { l.saveFail = nil })
 				if next != "an undo" {
@@ -263,7 +265,7 @@ func TestACrashWhileExtending(t *testing.T) {
 				require.Empty(t, w.entries("black"), "%s, save %d, %s", line, save, next)
 				require.Empty(t, w.rules("vpatch"))
 				_, err = w.do(inv)
-				require.ErrorIs(t, err, commands.ErrNothing, "it stays taken back")
+				require.ErrorIs(t, err, refusal.ErrNothing, "it stays taken back")
 				require.Empty(t, w.entries("black"))
 			}
 		}
@@ -279,7 +281,7 @@ func TestAnExtensionNeverShortens(t *testing.T) {
 		w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })
 		first := w.asks(ann, "extend "+ch.ID+" for=1h")
 		_, err := w.do(first)
-		require.ErrorIs(t, err, commands.ErrAway)
+		require.ErrorIs(t, err, refusal.ErrAway)
 		w.ledger.set(func(l *ledger) { l.saveFail = nil })
 		w.does(bob, "extend "+ch.ID+" for="+further)
 		until, entries := w.ledger.change(ch.ID).Until, w.entries("black")
@@ -300,7 +302,7 @@ func TestAShorterExtensionLeavesALongerEnd(t *testing.T) {
 	w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })
 	long := w.asks(ann, "extend "+ch.ID+" for=8h")
 	_, err := w.do(long)
-	require.ErrorIs(t, err, commands.ErrAway)
+	require.ErrorIs(t, err, refusal.ErrAway)
 	w.ledger.set(func(l *ledger) { l.saveFail = nil })
 	w.nothing(bob, "extend "+ch.ID+" for=1h", "203.0.113.7 is on the denylist until 2026-11-20 15:00 UTC already")
 	require.Equal(t, []string{"203.0.113.7/32 [0] 12h0m0s"}, w.entries("black"))
@@ -332,6 +334,6 @@ func TestTheClockDoesNotEndWhatHasNoEndAnyMore(t *testing.T) {
 	ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=1h")
 	w.does(ann, "extend "+ch.ID+" for=forever")
 	w.pass(time.Hour)
-	w.nothing(commands.Actor{ID: "wafbot", Name: "wafbot", Via: commands.ViaClock}, "undo "+ch.ID, "was prolonged meanwhile")
+	w.nothing(record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, "undo "+ch.ID, "was prolonged meanwhile")
 	require.Len(t, w.rules("vpatch"), 1)
 }

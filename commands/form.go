@@ -5,15 +5,19 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Form is what a person fills in where a line has a choice to make, or something missing. It knows no front end.
 type Form struct {
-	Title  string // at most 24 characters
-	Submit string // of the button that does it, likewise
-	Intro  []Text // what is known before the choice
-	Base   Line   // the part of the line that isn't filled in
-	Attack string // the attack that it is about, as AttackID makes it: the line's, where that names none; "": none
+	Title  string      // at most 24 characters
+	Submit string      // of the button that does it, likewise
+	Intro  []text.Text // what is known before the choice
+	Base   record.Line // the part of the line that isn't filled in
+	Attack string      // the attack that it is about, as AttackID makes it: the line's, where that names none; "": none
 	Fields []Field
 	oneOf  []string // arguments of which at least one must be filled in, beside the required fields; none: no more is needed
 }
@@ -61,7 +65,7 @@ type Option struct {
 
 // Missing reports whether a line leaves out what it must have, so that a form asks for it; attack is the one in whose thread it was typed, "" for
 // none. An unknown verb misses nothing.
-func (r *Runner) Missing(l Line, attack string) bool {
+func (r *Runner) Missing(l record.Line, attack string) bool {
 	cmd, err := r.lookUp(l.Name)
 	if err != nil {
 		return false
@@ -83,16 +87,16 @@ func (r *Runner) Missing(l Line, attack string) bool {
 }
 
 // InThread is a line as it is meant in the thread of an attack's card, written so that it means the same elsewhere; attack may be "".
-func (r *Runner) InThread(l Line, attack string) Line {
+func (r *Runner) InThread(l record.Line, attack string) record.Line {
 	cmd, err := r.lookUp(l.Name)
-	if err != nil || attack == "" || !cmd.impliesAttack() || r.attackTyped(cmd, l) != "" {
+	if err != nil || attack == "" || !cmd.impliesAttack() || attackTyped(cmd, l) != "" {
 		return l
 	}
 	return withAttack(cmd, l, attack)
 }
 
 // Fillable reports whether there is something to fill in for a line.
-func (r *Runner) Fillable(l Line) bool {
+func (r *Runner) Fillable(l record.Line) bool {
 	cmd, err := r.lookUp(l.Name)
 	return err == nil && slices.ContainsFunc(cmd.Args, func(arg Arg) bool { return arg.Name != argPage.Name })
 }
@@ -103,10 +107,10 @@ func (r *Runner) Form(ctx context.Context, inv Invocation) (Form, error) {
 	if err != nil {
 		return Form{}, err
 	}
-	c := &Call{Runner: r, Invocation: inv, Cmd: cmd, Line: inv.Line, Now: r.cfg.Now(), Account: r.place(inv), All: r.cfg.Accounts}
+	c := &Call{Setup: r.setup, loaded: newFacts(), Invocation: inv, Cmd: cmd, Line: inv.Line, Now: r.cfg.Now(), Account: r.place(inv), All: r.cfg.Accounts}
 	err = r.authorise(ctx, c, cmd.Plan != nil || cmd.Write != nil || cmd.Decide != nil)
 	if err == nil && cmd.Plan != nil {
-		err = r.needRole(c, Responder) // a form never only shows, as the line may
+		err = needRole(c, record.Responder) // a form never only shows, as the line may
 	}
 	if err != nil {
 		r.recordRefusal(ctx, c, err)
@@ -115,22 +119,23 @@ func (r *Runner) Form(ctx context.Context, inv Invocation) (Form, error) {
 	if cmd.Plan != nil && r.cfg.Policy.Changes == ChangesOff {
 		return Form{}, changesAreOff()
 	}
-	if err := c.findAttack(ctx); err != nil {
+	if err := r.findAttack(ctx, c); err != nil {
 		return Form{}, err
 	}
-	return c.form(ctx), nil
+	c.loaded.patience = formPatience
+	return withFacts(ctx, r, c, func(c *Call) (Form, error) { return c.form(), nil })
 }
 
 // findAttack finds the attack that the line names, or in whose thread it is; that it names none is no error.
-func (c *Call) findAttack(ctx context.Context) error {
-	typed := c.attackTyped(c.Cmd, c.Line)
+func (r *Runner) findAttack(ctx context.Context, c *Call) error {
+	typed := attackTyped(c.Cmd, c.Line)
 	if typed == "" && c.Cmd.impliesAttack() {
 		typed = c.Invocation.Attack
 	}
 	if typed == "" {
 		return nil
 	}
-	if err := c.resolveAttack(ctx, c, typed, c.Line.Keys["account"] != ""); err != nil {
+	if err := r.resolveAttack(ctx, c, typed, c.Line.Keys["account"] != ""); err != nil {
 		return err
 	}
 	c.Line = withAttack(c.Cmd, c.Line, c.Attack.ID)
@@ -138,9 +143,9 @@ func (c *Call) findAttack(ctx context.Context) error {
 }
 
 // form draws the form of the call's command from the description of its arguments.
-func (c *Call) form(ctx context.Context) Form {
+func (c *Call) form() Form {
 	name := strings.ToUpper(c.Cmd.Name[:1]) + c.Cmd.Name[1:]
-	f := Form{Title: name, Submit: name, Base: Line{Name: c.Cmd.Name, Flags: c.Line.Flags}}
+	f := Form{Title: name, Submit: name, Base: record.Line{Name: c.Cmd.Name, Flags: c.Line.Flags}}
 	if c.Account != nil {
 		f.Base = f.Base.With("account", c.Account.Name)
 	} else if !c.Cmd.AnyAccount {
@@ -148,7 +153,7 @@ func (c *Call) form(ctx context.Context) Form {
 	}
 	if c.Attack != nil {
 		f.Base, f.Attack = withAttack(c.Cmd, f.Base, c.Attack.ID), c.Attack.ID
-		f.Intro = append(append(f.Intro, AttackLine(c.Account, c.Attack.Attack, c.Now)), c.warnings(ctx)...)
+		f.Intro = append(append(f.Intro, AttackLine(c.Account, c.Attack.Attack, c.Now)), c.warnings()...)
 	}
 	words := c.Line.Words
 	for _, arg := range c.Cmd.Args {
@@ -161,10 +166,10 @@ func (c *Call) form(ctx context.Context) Form {
 		if named, takes := c.Cmd.attackArg(); arg.Name == argPage.Name || takes && arg.Name == named.Name && c.Attack != nil {
 			continue
 		}
-		f.Fields = append(f.Fields, c.field(ctx, arg, has))
+		f.Fields = append(f.Fields, c.field(arg, has))
 	}
 	if c.Cmd.Form != nil {
-		c.Cmd.Form(ctx, c, &f)
+		c.Cmd.Form(c, &f)
 	}
 	return f
 }
@@ -191,7 +196,7 @@ func (c *Call) accountField() Field {
 }
 
 // field is the field of an argument that has these values already.
-func (c *Call) field(ctx context.Context, arg Arg, has []string) Field {
+func (c *Call) field(arg Arg, has []string) Field {
 	f := Field{Name: arg.Name, Arg: arg.Name, Label: arg.Label, Hint: arg.Help, Kind: FieldText, Values: has, Required: arg.Required, object: arg.Object, whole: !arg.Many}
 	if f.Label == "" {
 		f.Label = strings.ToUpper(arg.Name[:1]) + arg.Name[1:]
@@ -205,7 +210,7 @@ func (c *Call) field(ctx context.Context, arg Arg, has []string) Field {
 	if arg.Options == nil {
 		return f
 	}
-	if options := arg.Options(ctx, c); len(options) > 0 {
+	if options := arg.Options(c); len(options) > 0 {
 		f.Options, f.Hint = options, ""
 		f.Kind = FieldOne
 		if arg.Many || arg.Kind == FieldMany {
@@ -235,14 +240,14 @@ func (f *Field) keepValues(arg Arg, a *Account) {
 }
 
 // Fill is the line with what was filled in, by field. A refusal names the argument that is missing. What was filled in is never parsed as a line.
-func (f Form) Fill(values map[string][]string) (Line, error) {
+func (f Form) Fill(values map[string][]string) (record.Line, error) {
 	line := f.Base
 	filled := map[string]bool{}
 	for _, field := range f.Fields {
 		words := field.words(values[field.Name])
 		if len(words) == 0 {
 			if field.Required {
-				return Line{}, missing(field.Arg)
+				return record.Line{}, missing(field.Arg)
 			}
 			continue
 		}
@@ -254,13 +259,13 @@ func (f Form) Fill(values map[string][]string) (Line, error) {
 		}
 	}
 	if len(f.oneOf) > 0 && !slices.ContainsFunc(f.oneOf, func(arg string) bool { return filled[arg] }) {
-		return Line{}, missing(f.oneOf[0])
+		return record.Line{}, missing(f.oneOf[0])
 	}
 	return line, nil
 }
 
 func missing(arg string) error {
-	return about(usage(Say("this is needed")), arg, "")
+	return refusal.About(refusal.Usage(text.New("this is needed")), arg, "")
 }
 
 // words are what was filled into a field, as the line holds it.
@@ -282,7 +287,7 @@ func (f Field) words(values []string) []string {
 }
 
 // FieldOf is the name of the field that a refusal is about, as it was filled in; "" if it is about none.
-func (f Form) FieldOf(r *Refusal, values map[string][]string) string {
+func (f Form) FieldOf(r *refusal.Refusal, values map[string][]string) string {
 	name := ""
 	for _, field := range f.Fields {
 		switch {

@@ -1,14 +1,15 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Here is what the forms of single commands have beyond the description of their arguments.
@@ -23,7 +24,7 @@ const (
 )
 
 // form gives the targets of an entry a field each kind, with their real values.
-func (l listing) form(_ context.Context, c *Call, f *Form) {
+func (l listing) form(c *Call, f *Form) {
 	fields := []Field{
 		{Name: fieldAddresses, Label: "Addresses and ranges", Hint: "as many as you like, with spaces or in lines of their own: 203.0.113.7 198.51.100.0/24", Kind: FieldLines},
 		{Name: fieldCountries, Label: "Countries", Kind: FieldMany, Options: countries(), prefix: "country:"},
@@ -64,9 +65,9 @@ func (f Field) share(words []string) (mine, left []string) {
 	return mine, left
 }
 
-func (c *Call) topSource() (Target, bool) {
+func (c *Call) topSource() (grammar.Target, bool) {
 	if c.Attack == nil {
-		return Target{}, false
+		return grammar.Target{}, false
 	}
 	return c.Attack.topSource()
 }
@@ -80,12 +81,12 @@ func (c *Call) listedSources() []Option {
 	slices.SortStableFunc(sources, func(x, y apiclient.Source) int { return int(y.Hits.N - x.Hits.N) })
 	var options []Option
 	for _, s := range sources {
-		t, err := parseTarget(s.IP.String())
+		t, err := grammar.ParseTarget(s.IP.String())
 		own, isOwn := c.policy().SourceOf(s.IP)
 		if err != nil || isOwn && own.Deny != DenySecond || len(options) == maxOptions {
 			continue
 		}
-		label := strings.TrimSpace(t.String() + " " + Visible(s.Country, 3))
+		label := strings.TrimSpace(t.String() + " " + text.Sanitize(s.Country, 3))
 		if percent, ok := Share(s, c.Attack.Attack); ok {
 			label += ", " + Percent(percent)
 		}
@@ -98,14 +99,14 @@ func (c *Call) listedSources() []Option {
 }
 
 // patchMisses reports whether a patch has neither an attack nor all of what it covers.
-func patchMisses(l Line) bool {
+func patchMisses(l record.Line) bool {
 	if l.Keys["attack"] != "" {
 		return false
 	}
 	return len(l.Words) == 0 || l.Keys["type"] == "" || l.Keys["part"] == ""
 }
 
-func patchTypes(context.Context, *Call) []Option {
+func patchTypes(*Call) []Option {
 	var options []Option
 	for _, t := range apiclient.PatchTypes() {
 		options = append(options, Option{Value: t, Label: TypeName(t) + " (" + t + ")"})
@@ -114,7 +115,7 @@ func patchTypes(context.Context, *Call) []Option {
 }
 
 // patchForm says what an attack's patch covers, and asks for what its record doesn't tell.
-func patchForm(_ context.Context, c *Call, f *Form) {
+func patchForm(c *Call, f *Form) {
 	f.require("type", "part")
 	if c.Attack == nil {
 		f.require("target")
@@ -124,17 +125,17 @@ func patchForm(_ context.Context, c *Call, f *Form) {
 	}
 	spec, why := attackPatch(c.Attack.Attack)
 	if why.scope == "" {
-		f.Intro = append(f.Intro, Say("It blocks one type of attack in one part of the requests to exactly ", Code(Where(c.Attack.Attack)), ", in every mode but off. What is clean passes"))
+		f.Intro = append(f.Intro, text.New("It blocks one type of attack in one part of the requests to exactly ", text.Code(Where(c.Attack.Attack)), ", in every mode but off. What is clean passes"))
 		f.drop("target")
 	} else {
-		f.Intro = append(f.Intro, Say(strings.ToUpper(why.scope[:1])+why.scope[1:]))
+		f.Intro = append(f.Intro, text.New(strings.ToUpper(why.scope[:1])+why.scope[1:]))
 		f.require("target")
 		f.relabel("target", "What", "METHOD HOST/PATH, exactly, as POST shop.example.com/login")
 	}
 	if why.kind == "" {
 		f.fill("type", spec.kind)
 	} else {
-		f.Intro = append(f.Intro, Say(strings.ToUpper(why.kind[:1])+why.kind[1:]))
+		f.Intro = append(f.Intro, text.New(strings.ToUpper(why.kind[:1])+why.kind[1:]))
 	}
 	if why.point == "" {
 		f.fill("part", spec.point.String())
@@ -144,7 +145,7 @@ func patchForm(_ context.Context, c *Call, f *Form) {
 	}
 }
 
-func markOptions(context.Context, *Call) []Option {
+func markOptions(*Call) []Option {
 	return []Option{{Value: markScanner, Label: "taken for a scanner: blocked where the mode blocks"}, {Value: markPatch, Label: "blocked in every mode but off"}}
 }
 
@@ -157,7 +158,7 @@ func markChosen(c *Call) string {
 }
 
 // indicatorForm begins with what most attackers' requests share.
-func indicatorForm(_ context.Context, c *Call, f *Form) {
+func indicatorForm(c *Call, f *Form) {
 	f.Title, f.Submit = "Block by header", "Block"
 	f.fill("header", "User-Agent")
 	f.relabel("regex", "Regular expression", "tried on usual browsers and search engines first, which is said before anything is done")
@@ -168,7 +169,7 @@ func indicatorForm(_ context.Context, c *Call, f *Form) {
 }
 
 // handoverForm asks for whom first.
-func handoverForm(_ context.Context, _ *Call, f *Form) {
+func handoverForm(_ *Call, f *Form) {
 	f.Title, f.Submit = "Hand over", "Hand over"
 	f.relabel("to", "To", "a responder or an admin")
 	slices.SortStableFunc(f.Fields, func(x, y Field) int { return handoverOrder(x) - handoverOrder(y) })
@@ -178,7 +179,7 @@ func handoverOrder(f Field) int {
 	return slices.Index([]string{"account", "attack", "to", "message"}, f.Arg)
 }
 
-func modeOptions(context.Context, *Call) []Option {
+func modeOptions(*Call) []Option {
 	return []Option{
 		{Value: apiclient.ModeBlock, Label: "block: attacks are blocked; no incidents are seen"},
 		{Value: apiclient.ModeSafeBlocking, Label: "safe_blocking: only graylisted sources are blocked"},
@@ -189,10 +190,10 @@ func modeOptions(context.Context, *Call) []Option {
 }
 
 // modeForm says which mode the application is in.
-func modeForm(ctx context.Context, c *Call, f *Form) {
+func modeForm(c *Call, f *Form) {
 	f.require("mode")
-	p := c.cfg.Policy
-	f.relabel("for", "How long", "left empty: "+HumanDuration(p.modeFor(apiclient.ModeBlock))+", for off "+HumanDuration(p.modeFor(apiclient.ModeOff)))
+	p := c.Policy
+	f.relabel("for", "How long", "left empty: "+text.HumanDuration(p.modeFor(apiclient.ModeBlock))+", for off "+text.HumanDuration(p.modeFor(apiclient.ModeOff)))
 	if len(c.Line.Words) == 0 && c.Attack != nil && c.Attack.App.Known {
 		f.fill("app", strconv.FormatInt(c.Attack.App.N, 10))
 	}
@@ -201,43 +202,37 @@ func modeForm(ctx context.Context, c *Call, f *Form) {
 	if app == "" || c.Account == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, factWithin)
-	defer cancel()
 	shown := *c
 	shown.Line.Words = []string{app}
-	res, err := showMode(ctx, &shown)
+	res, err := showMode(&shown)
 	if err != nil {
-		c.cfg.Log.Warn("read mode for a form", "account", c.Account.Name, "err", err)
-		res.Lines = []Text{Say("The service doesn't tell the present mode just now")}
+		res.Lines = []text.Text{text.New("The service doesn't tell the present mode just now")}
 	}
 	f.Intro = append(f.Intro, res.Lines...)
 }
 
-// factWithin is how long somebody waits for a form because of a fact that it only shows.
-const factWithin = 3 * time.Second
-
-func listOptions(context.Context, *Call) []Option {
+func listOptions(*Call) []Option {
 	return []Option{
 		{Value: apiclient.ListDeny, Label: "denylist"}, {Value: apiclient.ListAllow, Label: "allowlist"}, {Value: apiclient.ListGray, Label: "graylist"},
 	}
 }
 
 // The ways to mute, of which a form's first field chooses one.
-func muteForm(_ context.Context, c *Call, f *Form) {
-	f.Intro = append(f.Intro, Say("Incidents are told as ever. What still goes on at the end is told then. Fill in one of the first: an attack, a source or a type"))
+func muteForm(c *Call, f *Form) {
+	f.Intro = append(f.Intro, text.New("Incidents are told as ever. What still goes on at the end is told then. Fill in one of the first: an attack, a source or a type"))
 	if c.Attack == nil {
 		f.oneOf = []string{"attack", "source", "type"}
 		return
 	}
 	f.Base = f.Base.With("attack", "") // it is implied: a source or a type goes before it
-	f.Intro[len(f.Intro)-1] = Say("Incidents are told as ever. What still goes on at the end is told then. Leave the first two empty to mute this attack alone")
+	f.Intro[len(f.Intro)-1] = text.New("Incidents are told as ever. What still goes on at the end is told then. Leave the first two empty to mute this attack alone")
 	f.drop("app")
 	f.relabel("source", "Everything from this address or range instead", "")
 	f.relabel("type", "Everything of this type instead", "")
 	if top, ok := c.Attack.topSource(); ok {
 		f.relabel("source", "Everything from this address or range instead", "as "+top.String()+", its top source")
 	}
-	f.relabel("type", "Everything of this type instead", "as "+Visible(c.Attack.Type, maxField))
+	f.relabel("type", "Everything of this type instead", "as "+text.Sanitize(c.Attack.Type, text.MaxField))
 }
 
 // find is the form's field of an argument; nil if it has none.
@@ -289,4 +284,6 @@ func (f *Form) value(arg string) string {
 }
 
 // misses reports whether a line names no source, and no attack whose top source it could be.
-func (l listing) misses(line Line) bool { return len(line.Words) == 0 && line.Keys["attack"] == "" }
+func (l listing) misses(line record.Line) bool {
+	return len(line.Words) == 0 && line.Keys["attack"] == ""
+}

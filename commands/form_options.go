@@ -2,7 +2,6 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +13,9 @@ import (
 	"golang.org/x/text/language/display"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // How many choices a form offers in one field, and how many applications: whoever has more types one.
@@ -23,39 +25,39 @@ const (
 )
 
 // optionsOf are words to choose from.
-func optionsOf(words ...string) func(context.Context, *Call) []Option {
+func optionsOf(words ...string) func(*Call) []Option {
 	var options []Option
 	for _, w := range words {
 		options = append(options, Option{Value: w, Label: strings.ReplaceAll(w, "_", " ")})
 	}
-	return func(context.Context, *Call) []Option { return options }
+	return func(*Call) []Option { return options }
 }
 
 // lengths are how long a measure can last: usual durations, none longer than allowed.
-func lengths(_ context.Context, c *Call) []Option {
+func lengths(c *Call) []Option {
 	var options []Option
 	for _, d := range []time.Duration{
 		15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour, 24 * time.Hour,
 		3 * 24 * time.Hour, 7 * 24 * time.Hour, 14 * 24 * time.Hour, 30 * 24 * time.Hour,
 	} {
-		if d <= c.cfg.Policy.longest() {
-			options = append(options, Option{Value: durationText(d), Label: HumanDuration(d)})
+		if d <= c.Policy.longest() {
+			options = append(options, Option{Value: grammar.DurationText(d), Label: text.HumanDuration(d)})
 		}
 	}
 	return options
 }
 
 // lengthsOrEver are lengths, and forever.
-func lengthsOrEver(ctx context.Context, c *Call) []Option {
+func lengthsOrEver(c *Call) []Option {
 	label := "forever"
-	if slices.Contains(c.cfg.Policy.SecondPerson, SecondForever) {
+	if slices.Contains(c.Policy.SecondPerson, SecondForever) {
 		label = "forever: needs a second person"
 	}
-	return append(lengths(ctx, c), Option{Value: durationText(never), Label: label})
+	return append(lengths(c), Option{Value: grammar.DurationText(grammar.Never), Label: label})
 }
 
 // configuredApps are the applications that the configuration names; none without an account, or if they are too many.
-func configuredApps(_ context.Context, c *Call) []Option {
+func configuredApps(c *Call) []Option {
 	if c.Account == nil || len(c.Account.Applications) > maxApps {
 		return nil
 	}
@@ -67,21 +69,20 @@ func configuredApps(_ context.Context, c *Call) []Option {
 }
 
 // ongoingAttacks are the attacks that go on, as they were last seen, the most urgent first; none without an account.
-func ongoingAttacks(ctx context.Context, c *Call) []Option {
+func ongoingAttacks(c *Call) []Option {
 	if c.Account == nil {
 		return nil
 	}
-	known, err := c.knownAttacks(ctx)
+	known, err := c.knownAttacks()
 	if err != nil {
-		c.cfg.Log.Warn("read known attacks", "account", c.Account.Name, "err", err)
 		return nil
 	}
 	ids := slices.DeleteFunc(slices.Collect(maps.Keys(known)), func(id string) bool { return !c.ongoing(c.Account, known[id]) || known[id].Result() })
 	slices.SortFunc(ids, func(x, y string) int { return cmp.Or(worstFirst(known[x], known[y]), cmp.Compare(x, y)) })
 	var options []Option
 	for _, id := range ids[:min(maxOptions, len(ids))] {
-		what := TypeName(Visible(known[id].Type, maxField))
-		if IsStorm(known[id].ID) {
+		what := TypeName(text.Sanitize(known[id].Type, text.MaxField))
+		if record.IsStorm(known[id].ID) {
 			what = "storm"
 		}
 		options = append(options, Option{Value: id, Label: fmt.Sprintf("%s %s: %s", id, what, Where(known[id]))})
@@ -90,18 +91,17 @@ func ongoingAttacks(ctx context.Context, c *Call) []Option {
 }
 
 // changesInForce are wafbot's changes that can be prolonged or taken back; none without an account.
-func changesInForce(ctx context.Context, c *Call) []Option {
+func changesInForce(c *Call) []Option {
 	if c.Account == nil {
 		return nil
 	}
-	all, err := c.cfg.Ledger.Changes(ctx, c.Account.Name)
+	all, err := c.facts(c.Account.Name).Changes()
 	if err != nil {
-		c.cfg.Log.Warn("read changes", "account", c.Account.Name, "err", err)
 		return nil
 	}
 	var options []Option
 	for _, ch := range all {
-		if ch.InForce(c.Now) && ch.Amends() == "" && !ch.superseded(all) && len(options) < maxOptions {
+		if ch.InForce(c.Now) && ch.Amends() == "" && !changeSuperseded(ch, all) && len(options) < maxOptions {
 			options = append(options, Option{Value: ch.ID, Label: ch.ID + " " + ch.Does})
 		}
 	}
@@ -109,13 +109,12 @@ func changesInForce(ctx context.Context, c *Call) []Option {
 }
 
 // waitingRequests are the requests that a second person can decide; none without an account.
-func waitingRequests(ctx context.Context, c *Call) []Option {
+func waitingRequests(c *Call) []Option {
 	if c.Account == nil {
 		return nil
 	}
-	all, err := c.cfg.Requests.Requests(ctx, c.Account.Name)
+	all, err := c.facts(c.Account.Name).Approvals()
 	if err != nil {
-		c.cfg.Log.Warn("read requests", "account", c.Account.Name, "err", err)
 		return nil
 	}
 	var options []Option
@@ -134,7 +133,7 @@ func countries() []Option {
 	for a := 'A'; a <= 'Z'; a++ {
 		for b := 'A'; b <= 'Z'; b++ {
 			code := string([]rune{a, b})
-			if !isCountry(code) {
+			if !grammar.IsCountry(code) {
 				continue
 			}
 			name := code
@@ -155,14 +154,14 @@ func countries() []Option {
 
 // proxyKinds are the services that the service knows as proxies.
 func proxyKinds() []Option {
-	return named(proxies, map[string]string{
+	return named(grammar.Proxies, map[string]string{
 		"VPN": "VPN services", "SES": "search engines' robots", "PUB": "public proxies", "WEB": "web proxies", "TOR": "Tor exits",
 	})
 }
 
 // datacenterNames are the hosters that the service knows.
 func datacenterNames() []Option {
-	return named(datacenters, map[string]string{
+	return named(grammar.Datacenters, map[string]string{
 		"rackspace": "Rackspace", "tencent": "Tencent Cloud", "plusserver": "PlusServer", "ovh": "OVH", "oracle": "Oracle Cloud", "linode": "Linode", "ibm": "IBM Cloud",
 		"huawei": "Huawei Cloud", "hetzner": "Hetzner", "gce": "Google Cloud", "azure": "Microsoft Azure", "aws": "Amazon Web Services", "alibaba": "Alibaba Cloud",
 	})

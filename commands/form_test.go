@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 func TestMissing(t *testing.T) {
@@ -24,12 +27,12 @@ func TestMissing(t *testing.T) {
 		"claim": true, "claim attack=ak7q2m9xw": false, "verdict attack=ak7q2m9xw": true, "note attack=ak7q2m9xw": true, "handover attack=ak7q2m9xw": true,
 		"attack": true, "attack ak7q2m9xw": false, "status": false, "undo": false, "help": false, "nonsense": false, "unrule": true, "remove": true,
 	} {
-		l, err := commands.Parse(line)
+		l, err := grammar.Parse(line)
 		require.NoError(t, err)
 		require.Equal(t, missing, w.Missing(l, ""), line)
 	}
 	for line, missing := range map[string]bool{"deny": false, "claim": false, "verdict": true, "mute": false, "patch": false, "attack": false, "mode": true} {
-		l, err := commands.Parse(line)
+		l, err := grammar.Parse(line)
 		require.NoError(t, err)
 		require.Equal(t, missing, w.Missing(l, "ak7q2m9xw"), "in a card's thread: %s", line)
 	}
@@ -41,7 +44,7 @@ func TestALineMeansTheSameOutsideItsThread(t *testing.T) {
 	for line, want := range map[string]string{
 		"verdict": "verdict attack=ak7q2m9xw", "attack": "attack ak7q2m9xw", "deny": "deny attack=ak7q2m9xw", "verdict attack=a1111": "verdict attack=a1111", "status": "status", "nonsense": "nonsense",
 	} {
-		l, err := commands.Parse(line)
+		l, err := grammar.Parse(line)
 		require.NoError(t, err)
 		require.Equal(t, want, w.InThread(l, "ak7q2m9xw").String())
 		require.Equal(t, line, w.InThread(l, "").String())
@@ -49,9 +52,9 @@ func TestALineMeansTheSameOutsideItsThread(t *testing.T) {
 }
 
 // formOf is the form that somebody gets for a line.
-func (w *world) formOf(who commands.Actor, line string) (commands.Form, error) {
+func (w *world) formOf(who record.Actor, line string) (commands.Form, error) {
 	w.t.Helper()
-	l, err := commands.Parse(line)
+	l, err := grammar.Parse(line)
 	require.NoError(w.t, err)
 	return w.Form(w.t.Context(), commands.Invocation{Line: l, Actor: who, ID: line, At: w.clock()})
 }
@@ -149,7 +152,7 @@ func TestWhatAFormLacksIsSaidAtItsField(t *testing.T) {
 			filled[field] = value
 		}
 		_, err = f.Fill(filled)
-		var refusal *commands.Refusal
+		var refusal *refusal.Refusal
 		require.ErrorAs(t, err, &refusal, tt.line)
 		require.Equal(t, tt.field, f.FieldOf(refusal, filled), tt.line)
 	}
@@ -182,7 +185,7 @@ func TestWhatIsWrongInAFormIsSaidAtItsField(t *testing.T) {
 		line, err := f.Fill(filled)
 		require.NoError(t, err)
 		_, err = w.Do(t.Context(), commands.Invocation{Line: line, Actor: root, ID: "look", At: w.clock(), Ask: true})
-		var refusal *commands.Refusal
+		var refusal *refusal.Refusal
 		require.ErrorAs(t, err, &refusal)
 		require.Equal(t, tt.field, f.FieldOf(refusal, filled), refusal.Error())
 	}
@@ -193,17 +196,17 @@ func TestWhoMayNotActGetsNoForm(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	_, err := w.formOf(eve, "deny")
-	require.ErrorIs(t, err, commands.ErrDenied)
+	require.ErrorIs(t, err, refusal.ErrDenied)
 	require.Contains(t, w.lastAudit().Why, "needs the role responder")
 	_, err = w.formOf(ann, "close")
-	require.ErrorIs(t, err, commands.ErrDenied)
+	require.ErrorIs(t, err, refusal.ErrDenied)
 	off := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesOff })
 	_, err = off.formOf(ann, "deny")
-	require.ErrorIs(t, err, commands.ErrGuarded)
+	require.ErrorIs(t, err, refusal.ErrGuarded)
 	_, err = off.formOf(ann, "claim")
 	require.NoError(t, err, "who is on it is no change of the service")
 	_, err = w.formOf(ann, "deny attack=a0000")
-	require.True(t, errors.Is(err, commands.ErrUsage), "%v", err)
+	require.True(t, errors.Is(err, refusal.ErrUsage), "%v", err)
 }
 
 func TestCountriesAreRealOnes(t *testing.T) {
@@ -264,7 +267,7 @@ func TestAFormDoesntWaitForAServiceThatHangs(t *testing.T) {
 func TestALookThatIsCutShortIsNotRecorded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	line, err := commands.Parse("deny 198.51.100.9")
+	line, err := grammar.Parse("deny 198.51.100.9")
 	require.NoError(t, err)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -279,6 +282,6 @@ func TestWhatIsAboutNoFieldIsToldAtNone(t *testing.T) {
 	w := newWorld(t)
 	f, err := w.formOf(ann, "deny")
 	require.NoError(t, err)
-	require.Empty(t, f.FieldOf(&commands.Refusal{}, map[string][]string{"addresses": {"198.51.100.9"}}))
-	require.Equal(t, "for", f.FieldOf(&commands.Refusal{Arg: "for", Value: "x"}, map[string][]string{"addresses": {"x"}, "for": {"y"}}))
+	require.Empty(t, f.FieldOf(&refusal.Refusal{}, map[string][]string{"addresses": {"198.51.100.9"}}))
+	require.Equal(t, "for", f.FieldOf(&refusal.Refusal{Arg: "for", Value: "x"}, map[string][]string{"addresses": {"x"}, "for": {"y"}}))
 }

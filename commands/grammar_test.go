@@ -8,13 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/hostiletext"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	for line, want := range map[string]commands.Line{
+	for line, want := range map[string]record.Line{
 		"":                     {Name: "status"},
 		"  \t ":                {Name: "status"},
 		"STATUS --all":         {Name: "status", Flags: []string{"all"}},
@@ -39,10 +41,10 @@ func TestParse(t *testing.T) {
 		"deny 192.0.2.1 reason=a=b":                    {Name: "deny", Words: []string{"192.0.2.1"}, Keys: map[string]string{"reason": "a=b"}},
 		"deny   country:FR  \u00a0proxy:TOR\n\t aws  ": {Name: "deny", Words: []string{"country:FR", "proxy:TOR", "aws"}},
 	} {
-		l, err := commands.Parse(line)
+		l, err := grammar.Parse(line)
 		require.NoError(t, err, line)
 		require.Equal(t, want, l, line)
-		again, err := commands.Parse(l.String())
+		again, err := grammar.Parse(l.String())
 		require.NoError(t, err, line)
 		require.Equal(t, l, again, "the way back of %s", l)
 	}
@@ -56,25 +58,25 @@ func TestParseRefuses(t *testing.T) {
 		"deny 192.0.2.1 for=1h for=2h": "twice",
 		strings.Repeat("x ", 1<<16):    "64 kB",
 	} {
-		_, err := commands.Parse(line)
-		require.ErrorIs(t, err, commands.ErrUsage)
+		_, err := grammar.Parse(line)
+		require.ErrorIs(t, err, refusal.ErrUsage)
 		require.ErrorContains(t, err, word)
 	}
 }
 
 func TestWhatAShellHasSplit(t *testing.T) {
 	t.Parallel()
-	l, err := commands.ParseArgs([]string{"deny", "203.0.113.7", "reason=two words", "for=4h", "--all"})
+	l, err := grammar.ParseArgs([]string{"deny", "203.0.113.7", "reason=two words", "for=4h", "--all"})
 	require.NoError(t, err)
 	require.Equal(t, `deny 203.0.113.7 for=4h reason="two words" --all`, l.String())
-	l, err = commands.ParseArgs(nil)
+	l, err = grammar.ParseArgs(nil)
 	require.NoError(t, err)
 	require.Equal(t, "status", l.Name)
 }
 
 func TestWithLeavesTheLineAlone(t *testing.T) {
 	t.Parallel()
-	l, err := commands.Parse("deny 192.0.2.1 for=4h")
+	l, err := grammar.Parse("deny 192.0.2.1 for=4h")
 	require.NoError(t, err)
 	require.Equal(t, "deny 192.0.2.1 app=4 for=4h", l.With("app", "4").String())
 	require.Equal(t, "deny 192.0.2.1", l.With("for", "").String())
@@ -86,17 +88,17 @@ func TestLinesRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		args := rapid.SliceOfN(rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-z]{1,3}=["'“\\ a]{0,4}`), rapid.StringMatching(`(--|—)[a-z]{1,2}`)), 1, 6).Draw(t, "args")
-		l, err := commands.ParseArgs(args)
+		l, err := grammar.ParseArgs(args)
 		if err != nil {
-			require.ErrorIs(t, err, commands.ErrUsage)
+			require.ErrorIs(t, err, refusal.ErrUsage)
 			return
 		}
-		again, err := commands.Parse(l.String())
+		again, err := grammar.Parse(l.String())
 		require.NoError(t, err)
 		require.Equal(t, l, again)
 		text, err := json.Marshal(l)
 		require.NoError(t, err)
-		var back commands.Line
+		var back record.Line
 		require.NoError(t, json.Unmarshal(text, &back))
 		require.Equal(t, l, back, "on its way through the work stream")
 	})
@@ -110,15 +112,15 @@ func FuzzParse(f *testing.F) {
 		f.Add("note " + sample.Text)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		l, err := commands.Parse(line)
+		l, err := grammar.Parse(line)
 		if err != nil {
-			require.ErrorIs(t, err, commands.ErrUsage)
+			require.ErrorIs(t, err, refusal.ErrUsage)
 			return
 		}
 		if len(l.String()) > 1<<16 { // with its quotes it may grow beyond what a line may be
 			return
 		}
-		again, err := commands.Parse(l.String())
+		again, err := grammar.Parse(l.String())
 		require.NoError(t, err)
 		require.Equal(t, l, again)
 	})
@@ -128,16 +130,16 @@ func TestUnknownVerbs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for verb, hint := range map[string]string{"dney": "deny", "statsu": "status", "blok": "block", "udno": "undo", "atack": "attack"} {
-		w.refuses(root, verb+" 203.0.113.7", commands.ErrUnknown, "did you mean "+hint+"?", "help")
+		w.refuses(root, verb+" 203.0.113.7", refusal.ErrUnknown, "did you mean "+hint+"?", "help")
 	}
 	for _, verb := range []string{"x", "xylophone", "\u202e" + strings.Repeat("k", 5000)} {
 		_, err := w.try(root, verb)
-		require.ErrorIs(t, err, commands.ErrUnknown)
+		require.ErrorIs(t, err, refusal.ErrUnknown)
 		require.NotContains(t, err.Error(), "did you mean")
 		require.NotContains(t, err.Error(), "\u202e")
 		require.Less(t, len(err.Error()), 300)
 	}
-	require.False(t, w.Changes(commands.Line{Name: "xylophone"}))
+	require.False(t, w.Changes(record.Line{Name: "xylophone"}))
 }
 
 func TestAliases(t *testing.T) {
@@ -160,7 +162,7 @@ func TestChangesTellsReadingFromChanging(t *testing.T) {
 		"deny 1.2.3.4": true, "ban 1.2.3.4": true, "allow 1.2.3.4": true, "gray 1.2.3.4": true, "contain attack=a1234": true, "patch attack=a1234": true,
 		"mode 4 block": true, "remove 1.2.3.4": true, "undo": true,
 	} {
-		l, err := commands.Parse(line)
+		l, err := grammar.Parse(line)
 		require.NoError(t, err)
 		require.Equal(t, want, w.Changes(l), line)
 	}

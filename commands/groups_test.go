@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 const (
@@ -34,17 +36,17 @@ func (w *world) joined(group string, users ...string) {
 func TestAGroupGivesARole(t *testing.T) {
 	t.Parallel()
 	w := grouped(t)
-	w.refuses(ann, "deny 203.0.113.7", commands.ErrDenied, "needs the role responder; yours is viewer. Ask @S0ONCALL, @U2BOB, @S0LEADS")
+	w.refuses(ann, "deny 203.0.113.7", refusal.ErrDenied, "needs the role responder; yours is viewer. Ask @S0ONCALL, @U2BOB, @S0LEADS")
 	w.joined(onCall, ann.ID)
 	w.does(ann, "deny 203.0.113.7")
-	w.refuses(ann, "mode 4 default", commands.ErrDenied, "needs the role admin; yours is responder. Ask @S0LEADS")
-	require.Contains(t, text(w.reads(ann, "whoami")), "Ann (U1ANN): responder by @S0ONCALL, you may")
+	w.refuses(ann, "mode 4 default", refusal.ErrDenied, "needs the role admin; yours is responder. Ask @S0LEADS")
+	require.Contains(t, textOf(w.reads(ann, "whoami")), "Ann (U1ANN): responder by @S0ONCALL, you may")
 	require.Equal(t, map[string]string{"id": ann.ID, "name": "Ann", "role": "responder", "group": onCall, "changes": "on"}, w.reads(ann, "whoami").Data)
 	w.joined(leads, ann.ID)
-	require.Contains(t, text(w.reads(ann, "whoami")), "admin by @S0LEADS")
+	require.Contains(t, textOf(w.reads(ann, "whoami")), "admin by @S0LEADS")
 	w.joined(leads)
 	w.joined(onCall)
-	w.refuses(ann, "undo", commands.ErrDenied, "yours is viewer")
+	w.refuses(ann, "undo", refusal.ErrDenied, "yours is viewer")
 	require.Len(t, w.entries("black"), 1)
 }
 
@@ -53,8 +55,8 @@ func TestAGroupMakesNobodyAMember(t *testing.T) {
 	t.Parallel()
 	w := grouped(t)
 	w.joined(leads, "U9")
-	w.refuses(commands.Actor{ID: "U9", Team: "T1"}, "deny 203.0.113.7", commands.ErrDenied, "You have no role here")
-	w.refuses(commands.Actor{ID: ann.ID, Team: "T9"}, "deny 203.0.113.7", commands.ErrDenied, "You have no role here")
+	w.refuses(record.Actor{ID: "U9", Team: "T1"}, "deny 203.0.113.7", refusal.ErrDenied, "You have no role here")
+	w.refuses(record.Actor{ID: ann.ID, Team: "T9"}, "deny 203.0.113.7", refusal.ErrDenied, "You have no role here")
 }
 
 // Without Slack's word nobody acts by a group. Who has the role himself goes on, and reads go on with what was known.
@@ -63,17 +65,17 @@ func TestGroupsThatCantBeLookedUp(t *testing.T) {
 	w := grouped(t)
 	w.joined(onCall, ann.ID)
 	w.members.set(func(m *members) { m.away = true })
-	w.refuses(ann, "deny 203.0.113.7", commands.ErrDenied, "whether you have it by a user group Slack doesn't tell wafbot just now", "try again", "Nothing was done")
+	w.refuses(ann, "deny 203.0.113.7", refusal.ErrDenied, "whether you have it by a user group Slack doesn't tell wafbot just now", "try again", "Nothing was done")
 	require.Equal(t, "refused", w.lastAudit().Outcome)
-	w.refuses(eve, "deny 203.0.113.7", commands.ErrDenied, "doesn't tell wafbot just now")
-	require.Contains(t, text(w.reads(ann, "whoami")), "responder, you may")
-	require.Contains(t, text(w.reads(ann, "whoami")), "Whether a user group gives you more Slack doesn't tell wafbot just now")
+	w.refuses(eve, "deny 203.0.113.7", refusal.ErrDenied, "doesn't tell wafbot just now")
+	require.Contains(t, textOf(w.reads(ann, "whoami")), "responder, you may")
+	require.Contains(t, textOf(w.reads(ann, "whoami")), "Whether a user group gives you more Slack doesn't tell wafbot just now")
 	w.does(bob, "deny 203.0.113.7")
-	w.refuses(bob, "mode 4 default", commands.ErrDenied, "needs the role admin, and whether you have it by a user group")
+	w.refuses(bob, "mode 4 default", refusal.ErrDenied, "needs the role admin, and whether you have it by a user group")
 	id := w.attackOn("/login")
-	w.refuses(bob, "handover to=U1ANN attack="+id, commands.ErrGuarded, "whether @U1ANN is in a user group")
+	w.refuses(bob, "handover to=U1ANN attack="+id, refusal.ErrGuarded, "whether @U1ANN is in a user group")
 	w.members.set(func(m *members) { m.away = false })
-	require.Contains(t, text(w.reads(bob, "handover to=U1ANN attack="+id)), "Ann is on it")
+	require.Contains(t, textOf(w.reads(bob, "handover to=U1ANN attack="+id)), "Ann is on it")
 	w.does(ann, "undo "+w.does(ann, "deny 203.0.113.8").ID)
 }
 

@@ -7,6 +7,10 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // What may be changed at all.
@@ -123,7 +127,7 @@ func builtin() []Source {
 }
 
 // With is the policy with what is protected on an account beside what the configuration names.
-func (p Policy) With(protected []Protected) Policy {
+func (p Policy) With(protected []record.Protected) Policy {
 	if len(protected) == 0 {
 		return p
 	}
@@ -131,7 +135,7 @@ func (p Policy) With(protected []Protected) Policy {
 	p.Sources = func() []Source {
 		all := configured.named()
 		for _, one := range protected {
-			all = append(all, one.source())
+			all = append(all, protectedSource(one))
 		}
 		return all
 	}
@@ -157,21 +161,21 @@ func (p Policy) SourceOf(addr netip.Addr) (Source, bool) {
 }
 
 func (s Source) has(addr netip.Addr) bool {
-	return slices.ContainsFunc(s.Ranges, func(r netip.Prefix) bool { return unmap(r).Contains(addr.Unmap()) })
+	return slices.ContainsFunc(s.Ranges, func(r netip.Prefix) bool { return grammar.Unmap(r).Contains(addr.Unmap()) })
 }
 
 // needsSecond notes what the policy wants a second person for. Planning goes on, so that all of it is asked for at once.
-func (c *Call) needsSecond(what string, why Text) {
-	need := Second{What: what, Why: why.String()}
-	if slices.Contains(c.cfg.Policy.SecondPerson, what) && !slices.Contains(c.needs, need) {
+func (c *Call) needsSecond(what string, why text.Text) {
+	need := record.ApprovalReason{What: what, Why: why.String()}
+	if slices.Contains(c.Policy.SecondPerson, what) && !slices.Contains(c.needs, need) {
 		c.needs = append(c.needs, need)
 	}
 }
 
 // never is the source in a target that is never denied, if there is one.
-func (p Policy) never(t Target) (Source, bool) {
+func (p Policy) never(t grammar.Target) (Source, bool) {
 	for _, s := range append(p.named(), builtin()...) {
-		if s.Deny != DenySecond && slices.ContainsFunc(s.Ranges, t.overlaps) {
+		if s.Deny != DenySecond && slices.ContainsFunc(s.Ranges, t.Overlaps) {
 			return s, true
 		}
 	}
@@ -180,14 +184,14 @@ func (p Policy) never(t Target) (Source, bool) {
 
 // guardSource refuses what hits, or contains, a named source or a range that is never denied. It looks at all of them:
 // a range can contain several, and what a second person may deny can lie in what nobody may.
-func (c *Call) guardSource(t Target) error {
+func (c *Call) guardSource(t grammar.Target) error {
 	for _, s := range append(c.policy().named(), builtin()...) {
 		what := s.hitBy(t)
 		if what == nil {
 			continue
 		}
 		if s.Deny != DenySecond {
-			return guarded(Say(what, ", which is never denied. Nothing was done"))
+			return refusal.Guarded(text.New(what, ", which is never denied. Nothing was done"))
 		}
 		c.needsSecond(SecondSource, what)
 	}
@@ -195,37 +199,37 @@ func (c *Call) guardSource(t Target) error {
 }
 
 // hitBy says how a target lies in the source, or contains some of it; nil if it does neither.
-func (s Source) hitBy(t Target) Text {
-	i := slices.IndexFunc(s.Ranges, t.overlaps)
+func (s Source) hitBy(t grammar.Target) text.Text {
+	i := slices.IndexFunc(s.Ranges, t.Overlaps)
 	if i < 0 {
 		return nil
 	}
-	hit := unmap(s.Ranges[i])
+	hit := grammar.Unmap(s.Ranges[i])
 	if t.Prefix.Bits() < hit.Bits() {
-		return Say(Code(t.String()), " contains ", Code(rangeOf(hit).String()), " of ", Bold(s.Name))
+		return text.New(text.Code(t.String()), " contains ", text.Code(grammar.RangeOf(hit).String()), " of ", text.Bold(s.Name))
 	}
-	return Say(Code(t.String()), " is in ", Bold(s.Name), " (", Code(rangeOf(hit).String()), ")")
+	return text.New(text.Code(t.String()), " is in ", text.Bold(s.Name), " (", text.Code(grammar.RangeOf(hit).String()), ")")
 }
 
 // guardWidth refuses what is wider than the service takes; what is wider than one person may decide on needs a second one.
-func (c *Call) guardWidth(t Target) error {
-	p := c.cfg.Policy
+func (c *Call) guardWidth(t grammar.Target) error {
+	p := c.Policy
 	if t.Kind != apiclient.KindRange {
-		c.needsSecond(SecondBroad, Say(Code(t.String()), " is broad: it hits everybody there, and "+neverVisitors))
+		c.needsSecond(SecondBroad, text.New(text.Code(t.String()), " is broad: it hits everybody there, and "+neverVisitors))
 		return nil
 	}
 	widest, hardest := p.widest(t)
 	if t.Prefix.Bits() < hardest {
-		return guarded(Say(Code(t.String()), " is wider than the service takes (/", hardest, "). Nothing was done"))
+		return refusal.Guarded(text.New(text.Code(t.String()), " is wider than the service takes (/", hardest, "). Nothing was done"))
 	}
 	if t.Prefix.Bits() < widest {
-		c.needsSecond(SecondBroad, Say(Code(t.String()), " is wider than /", widest))
+		c.needsSecond(SecondBroad, text.New(text.Code(t.String()), " is wider than /", widest))
 	}
 	return nil
 }
 
 // widest are the bits of the widest range that one person may decide on, and of the widest that the service takes.
-func (p Policy) widest(t Target) (widest, hardest int) {
+func (p Policy) widest(t grammar.Target) (widest, hardest int) {
 	if t.Prefix.Addr().Is6() {
 		return cmp.Or(p.WidestIPv6, 48), 32
 	}
@@ -233,25 +237,25 @@ func (p Policy) widest(t Target) (widest, hardest int) {
 }
 
 // wide reports whether a range is wider than one person may put on a list.
-func (p Policy) wide(t Target) bool {
+func (p Policy) wide(t grammar.Target) bool {
 	widest, _ := p.widest(t)
 	return t.Prefix.Bits() < widest
 }
 
 // protectable reports whether a range is narrow enough to be protected: no wider than what the service takes in one entry.
-func (p Policy) protectable(t Target) bool {
+func (p Policy) protectable(t grammar.Target) bool {
 	_, hardest := p.widest(t)
 	return t.Prefix.Bits() >= hardest
 }
 
 // guardDuration refuses what lasts longer than allowed.
 func (c *Call) guardDuration(d time.Duration) error {
-	if d == never {
-		c.needsSecond(SecondForever, Say("it would never end"))
+	if d == grammar.Never {
+		c.needsSecond(SecondForever, text.New("it would never end"))
 		return nil
 	}
-	if longest := c.cfg.Policy.longest(); d > longest {
-		return guarded(Say(Code(durationText(d)), " is longer than the longest allowed, ", Code(durationText(longest)), ". Nothing was done"))
+	if longest := c.Policy.longest(); d > longest {
+		return refusal.Guarded(text.New(text.Code(grammar.DurationText(d)), " is longer than the longest allowed, ", text.Code(grammar.DurationText(longest)), ". Nothing was done"))
 	}
 	return nil
 }
@@ -259,7 +263,7 @@ func (c *Call) guardDuration(d time.Duration) error {
 // guardEnd refuses an end that is farther off than anything may last. A zero one is never.
 func (p Policy) guardEnd(until, now time.Time) error {
 	if longest := p.longest(); until.After(now.Add(longest)) {
-		return guarded(Say("it would hold until ", until, ": nothing may hold longer than ", Code(durationText(longest)), " from now. Nothing was done"))
+		return refusal.Guarded(text.New("it would hold until ", until, ": nothing may hold longer than ", text.Code(grammar.DurationText(longest)), " from now. Nothing was done"))
 	}
 	return nil
 }
@@ -279,8 +283,8 @@ func (p Policy) Describe() string {
 
 // lasting is how long a measure holds, for the end of a sentence.
 func lasting(d time.Duration) string {
-	if d == never {
+	if d == grammar.Never {
 		return "forever"
 	}
-	return "for " + HumanDuration(d)
+	return "for " + text.HumanDuration(d)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
 )
 
 var cdn = source("our CDN", commands.DenyNever, "192.0.2.0/24", "2001:db8:c::/48")
@@ -28,7 +29,7 @@ func TestBuiltInRangesAreNeverDenied(t *testing.T) {
 		}
 	}
 	for _, target := range []string{"::ffff:0:0/90", "::ffc0:0:0/90", "::fffe:0:0/95"} {
-		w.refuses(root, "deny "+target, commands.ErrUsage)
+		w.refuses(root, "deny "+target, refusal.ErrUsage)
 	}
 	require.Empty(t, w.entries("black"))
 }
@@ -44,14 +45,14 @@ func TestNamedSourcesAreSpared(t *testing.T) {
 		"::ffff:192.0.2.9": "our CDN", "2001:db8:c::1": "our CDN", "2001:db8::/32": "contains", "198.51.100.9": "office", "203.0.114.1": "mapped",
 		"192.0.0.0/12": "our CDN",
 	} {
-		w.refuses(root, "deny "+target, commands.ErrGuarded, words)
-		w.refuses(root, "deny 8.8.8.8 "+target+" app=4", commands.ErrGuarded, words)
-		w.refuses(root, "gray "+target, commands.ErrGuarded, words)
+		w.refuses(root, "deny "+target, refusal.ErrGuarded, words)
+		w.refuses(root, "deny 8.8.8.8 "+target+" app=4", refusal.ErrGuarded, words)
+		w.refuses(root, "gray "+target, refusal.ErrGuarded, words)
 	}
 	w.waits(root, "deny 203.0.113.65", "pen test", "second person")
 	w.waits(root, "deny 203.0.113.0/24", "contains 203.0.113.64/27 of pen test")
 	w.reads(root, "protect 198.18.5.7 name=door")
-	w.refuses(root, "deny 198.18.5.0/24", commands.ErrGuarded, "contains 198.18.5.7 of door")
+	w.refuses(root, "deny 198.18.5.0/24", refusal.ErrGuarded, "contains 198.18.5.7 of door")
 	w.does(ann, "deny 203.0.113.7")
 }
 
@@ -61,11 +62,11 @@ func TestTheStrictestSourceCounts(t *testing.T) {
 	lab := source("lab", commands.DenySecond, "10.1.0.0/16", "192.0.2.128/25")
 	for _, with := range []func(*commands.Config){noSecond(), noSecond(commands.SecondSource)} {
 		w := newWorld(t, sources(lab, cdn), with)
-		w.refuses(root, "deny 10.1.2.3", commands.ErrGuarded, "private addresses")
-		w.refuses(root, "deny 192.0.2.129", commands.ErrGuarded, "our CDN")
+		w.refuses(root, "deny 10.1.2.3", refusal.ErrGuarded, "private addresses")
+		w.refuses(root, "deny 192.0.2.129", refusal.ErrGuarded, "our CDN")
 	}
 	w := newWorld(t, sources(source("lab", commands.DenySecond, "198.51.100.0/24")), noSecond(commands.SecondSource))
-	w.refuses(root, "deny 198.51.100.7", commands.ErrAsk, "198.51.100.7 is in lab (198.51.100.0/24)") // nobody else would say it
+	w.refuses(root, "deny 198.51.100.7", refusal.ErrAsk, "198.51.100.7 is in lab (198.51.100.0/24)") // nobody else would say it
 	w.anyway(root, "deny 198.51.100.7")
 }
 
@@ -74,7 +75,7 @@ func TestWidth(t *testing.T) {
 	w := newWorld(t)
 	w.waits(ann, "deny 203.0.0.0/23", "wider than /24")
 	w.waits(ann, "deny 2001:db8::/47", "wider than /48")
-	w.refuses(root, "remove 203.0.0.0/23", commands.ErrNothing)
+	w.refuses(root, "remove 203.0.0.0/23", refusal.ErrNothing)
 	w.does(ann, "deny 203.0.112.0/24")
 	w.does(ann, "deny 2001:db8::/48")
 	for _, broad := range []string{"country:FR", "proxy:TOR", "datacenter:aws"} {
@@ -83,9 +84,9 @@ func TestWidth(t *testing.T) {
 	own := newWorld(t, noSecond(commands.SecondBroad), func(c *commands.Config) { c.Policy.WidestIPv4, c.Policy.WidestIPv6 = 16, 40 })
 	own.does(ann, "deny 203.0.0.0/16 2001:db8::/40")
 	own.anyway(ann, "deny 204.0.0.0/12")
-	own.refuses(root, "deny 208.0.0.0/11", commands.ErrGuarded, "wider than the service takes")
-	own.refuses(root, "deny 2400::/31", commands.ErrGuarded, "wider than the service takes")
-	own.refuses(ann, "deny country:FR", commands.ErrAsk, "wafbot sees attacks, never visitors: nobody can tell whom else country:FR hits")
+	own.refuses(root, "deny 208.0.0.0/11", refusal.ErrGuarded, "wider than the service takes")
+	own.refuses(root, "deny 2400::/31", refusal.ErrGuarded, "wider than the service takes")
+	own.refuses(ann, "deny country:FR", refusal.ErrAsk, "wafbot sees attacks, never visitors: nobody can tell whom else country:FR hits")
 	own.anyway(ann, "deny country:FR country:DE proxy:TOR datacenter:aws")
 	require.Subset(t, own.entries("black"), []string{"DE [0] 4h0m0s", "FR [0] 4h0m0s", "TOR [0] 4h0m0s", "aws [0] 4h0m0s"})
 }
@@ -93,9 +94,9 @@ func TestWidth(t *testing.T) {
 func TestHowLong(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.refuses(ann, "deny 203.0.113.7 for=31d", commands.ErrGuarded, "longest allowed", "30d")
+	w.refuses(ann, "deny 203.0.113.7 for=31d", refusal.ErrGuarded, "longest allowed", "30d")
 	w.waits(ann, "deny 203.0.113.7 for=forever", "never end")
-	w.refuses(ann, "mode 4 block for=5w", commands.ErrGuarded, "longest")
+	w.refuses(ann, "mode 4 block for=5w", refusal.ErrGuarded, "longest")
 	w.waits(ann, "patch shop.example.com/login type=sqli part=get.q for=forever")
 	w.does(ann, "deny 203.0.113.7 for=30d")
 
@@ -104,7 +105,7 @@ func TestHowLong(t *testing.T) {
 	require.Zero(t, ch.Until)
 	require.Equal(t, "Deny 203.0.113.7 everywhere forever", ch.Does)
 	require.Equal(t, []string{"203.0.113.7/32 [0] forever"}, own.entries("black"))
-	require.NotContains(t, text(own.reads(ann, "status")), "3022")
+	require.NotContains(t, textOf(own.reads(ann, "status")), "3022")
 	own.nothing(bob, "deny 203.0.113.7", "forever", "Ann")
 }
 
@@ -126,7 +127,7 @@ func TestModeOffNeedsASecond(t *testing.T) {
 func TestChangesOff(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesOff })
-	w.refuses(root, "deny 203.0.113.7", commands.ErrGuarded, "policy.changes: off")
+	w.refuses(root, "deny 203.0.113.7", refusal.ErrGuarded, "policy.changes: off")
 	_, err := w.try(root, "status")
 	require.NoError(t, err)
 }
@@ -145,7 +146,7 @@ func TestRehearsalSaysWhatWouldBeSent(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "rehearsed", res.Outcome)
 			for _, word := range words {
-				require.Contains(t, text(res), word)
+				require.Contains(t, textOf(res), word)
 			}
 			require.Equal(t, "rehearsed", w.lastAudit().Outcome)
 			require.NotEmpty(t, w.lastAudit().After)

@@ -1,21 +1,23 @@
 package commands
 
 import (
-	"context"
 	"slices"
 	"strings"
+
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 func help() *Command {
 	return &Command{
-		Name: "help", Role: Viewer, AnyAccount: true,
+		Name: "help", Role: record.Viewer, AnyAccount: true,
 		Summary: "this list, or all about one command",
 		Args:    []Arg{{Name: "command", Object: true, Help: "the command"}},
-		Read: func(_ context.Context, c *Call) (Result, error) {
+		Read: func(c *Call) (Result, error) {
 			if len(c.Line.Words) == 0 {
-				return Result{Lines: c.overview()}, nil
+				return Result{Lines: helpOverview(c.Commands)}, nil
 			}
-			cmd, err := c.lookUp(strings.ToLower(c.Line.Words[0]))
+			cmd, err := lookUp(c.Commands, strings.ToLower(c.Line.Words[0]))
 			if err != nil {
 				return Result{}, err
 			}
@@ -25,22 +27,21 @@ func help() *Command {
 }
 
 // Help is the list of commands, for where there is no Runner yet.
-func Help(verb string) ([]Text, error) {
-	r := &Runner{commands: list()}
+func Help(verb string) ([]text.Text, error) {
 	if verb == "" {
-		return r.overview(), nil
+		return helpOverview(list()), nil
 	}
-	cmd, err := r.lookUp(strings.ToLower(verb))
+	cmd, err := lookUp(list(), strings.ToLower(verb))
 	if err != nil {
 		return nil, err
 	}
 	return cmd.help(), nil
 }
 
-func (r *Runner) overview() []Text {
-	looks, acts := []Text{Say(Bold("To look"))}, []Text{Say(Bold("To act"))}
-	for _, cmd := range r.commands {
-		line := Say(Code(cmd.brief()), ": ", cmd.Summary)
+func helpOverview(commands []*Command) []text.Text {
+	looks, acts := []text.Text{text.New(text.Bold("To look"))}, []text.Text{text.New(text.Bold("To act"))}
+	for _, cmd := range commands {
+		line := text.New(text.Code(cmd.brief()), ": ", cmd.Summary)
 		if cmd.Plan == nil && cmd.Write == nil && cmd.Decide == nil {
 			looks = append(looks, line)
 		} else {
@@ -48,7 +49,7 @@ func (r *Runner) overview() []Text {
 		}
 	}
 	lines := slices.Concat(looks, acts)
-	return append(lines, Say("Durations: ", Code("30m 12h 7d 2w"), ". Ids may be cut to any ", minPrefix, " characters that are unique. ", Code("help deny"), " tells all about deny"))
+	return append(lines, text.New("Durations: ", text.Code("30m 12h 7d 2w"), ". Ids may be cut to any ", record.MinPrefix, " characters that are unique. ", text.Code("help deny"), " tells all about deny"))
 }
 
 // brief is the usage without what is rarely typed, so that the list is readable on a phone.
@@ -58,23 +59,23 @@ func (c *Command) brief() string {
 	return short.Usage()
 }
 
-func (c *Command) help() []Text {
-	lines := []Text{Say(Bold(c.Name), ": ", c.Summary), Say(Code(c.Usage()))}
+func (c *Command) help() []text.Text {
+	lines := []text.Text{text.New(text.Bold(c.Name), ": ", c.Summary), text.New(text.Code(c.Usage()))}
 	for _, arg := range c.Args {
-		lines = append(lines, Say("• ", Code(arg.Name), ": ", arg.Help))
+		lines = append(lines, text.New("• ", text.Code(arg.Name), ": ", arg.Help))
 	}
 	for _, flag := range c.Flags {
 		if means := flagHelp()[flag]; means != "" {
-			lines = append(lines, Say("• ", Code("--"+flag), ": ", means))
+			lines = append(lines, text.New("• ", text.Code("--"+flag), ": ", means))
 		}
 	}
 	if c.Example != "" {
-		lines = append(lines, Say("Example: ", Code(c.Example)))
+		lines = append(lines, text.New("Example: ", text.Code(c.Example)))
 	}
 	if len(c.Aliases) > 0 {
-		lines = append(lines, Say("Also: ", strings.Join(c.Aliases, ", ")))
+		lines = append(lines, text.New("Also: ", strings.Join(c.Aliases, ", ")))
 	}
-	return append(lines, Say("Needs: ", c.Role.String()))
+	return append(lines, text.New("Needs: ", c.Role.String()))
 }
 
 // flagHelp says what flags mean that don't explain themselves.

@@ -3,15 +3,18 @@ package commands
 import (
 	"slices"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Home is what one person's Home tab shows: the overviews of all accounts by what matters, whichever account it is about.
 type Home struct {
 	Accounts []Overview
-	Who      Actor
-	Role     Role
+	Who      record.Actor
+	Role     record.Role
 	Policy   Policy
-	Trouble  []Text // what is wrong beside the accounts
+	Trouble  []text.Text // what is wrong beside the accounts
 	Now      time.Time
 }
 
@@ -36,22 +39,22 @@ func (h Home) Parts() []Part {
 }
 
 // row is a line about something of an account, which is named where there are several.
-func (h Home) row(o Overview, text Text, do ...Suggestion) Row {
+func (h Home) row(o Overview, words text.Text, do ...Suggestion) Row {
 	if len(h.Accounts) > 1 {
-		text = Say(Bold(o.Account), " ", text)
+		words = text.New(text.Bold(o.Account), " ", words)
 	}
-	if h.Role < Responder {
+	if h.Role < record.Responder {
 		do = nil
 	}
-	return Row{Text: text, Do: do}
+	return Row{Text: words, Do: do}
 }
 
 // where the rest is: one account's status holds more than there is room for.
-func (h Home) where() Line {
+func (h Home) where() record.Line {
 	if len(h.Accounts) == 1 {
-		return Line{Name: "status", Flags: []string{"all"}}.With("account", h.Accounts[0].Account)
+		return record.Line{Name: "status", Flags: []string{"all"}}.With("account", h.Accounts[0].Account)
 	}
-	return Line{Name: "status"}.With("account", "NAME")
+	return record.Line{Name: "status"}.With("account", "NAME")
 }
 
 // ongoing is an attack and the overview that it is in.
@@ -85,17 +88,17 @@ func (h Home) burningPart() Part {
 	}
 	switch {
 	case len(all)+len(storms) > 0:
-		p.Title = Say(Bold("Going on: "+count(len(all), "attack")), ", ", count(incidents, "incident"), " among them")
+		p.Title = text.New(text.Bold("Going on: "+count(len(all), "attack")), ", ", count(incidents, "incident"), " among them")
 		if len(storms) > 0 {
-			p.Title = Say(p.Title, ", ", count(len(storms), "storm"))
+			p.Title = text.New(p.Title, ", ", count(len(storms), "storm"))
 		}
 	case unknown > 0:
-		p.Title = Say(Bold("Going on: unknown"))
+		p.Title = text.New(text.Bold("Going on: unknown"))
 	default:
-		p.Title = Say(Bold("Nothing is going on"), " (no hit in the last ", HumanDuration(h.quietFor()), ")")
+		p.Title = text.New(text.Bold("Nothing is going on"), " (no hit in the last ", text.HumanDuration(h.quietFor()), ")")
 	}
 	if unknown > 0 && unknown < len(h.Accounts) {
-		p.Title = Say(p.Title, ", and what goes on is unknown of ", count(unknown, "account"))
+		p.Title = text.New(p.Title, ", and what goes on is unknown of ", count(unknown, "account"))
 	}
 	return p
 }
@@ -125,7 +128,7 @@ func (h Home) stormRows() (rows []Row) {
 }
 
 func (h Home) burningRow(o Overview, row AttackRow) Row {
-	text := Say(o.burningLine(row, h.Now), " · ", joined(append([]Text{OwnerLine(row.Case.Owner)}, caseLines(Case{Verdict: row.Case.Verdict})...), " · "))
+	text := text.New(o.burningLine(row, h.Now), " · ", joined(append([]text.Text{OwnerLine(row.Case.Owner)}, caseLines(record.Triage{Verdict: row.Case.Verdict})...), " · "))
 	if row.Case.Owner != nil {
 		return h.row(o, text)
 	}
@@ -139,7 +142,7 @@ func (h Home) waitingPart() (p Part) {
 		}
 	}
 	if len(p.Rows) > 0 {
-		p.Title = Say(Bold("Waiting for a second person: "), number(len(p.Rows)))
+		p.Title = text.New(text.Bold("Waiting for a second person: "), number(len(p.Rows)))
 	}
 	return p
 }
@@ -157,26 +160,26 @@ func (h Home) inForceParts() (switched, rest Part) {
 		rest.Rows = append(rest.Rows, h.changeRows(o, others)...)
 	}
 	if len(switched.Rows) > 0 {
-		switched.Title = Say(Bold("Modes that have not returned: "), number(len(switched.Rows)))
+		switched.Title = text.New(text.Bold("Modes that have not returned: "), number(len(switched.Rows)))
 	}
-	rest.Title = Say(Bold("In force by wafbot: "), number(len(rest.Rows)))
+	rest.Title = text.New(text.Bold("In force by wafbot: "), number(len(rest.Rows)))
 	switch {
 	case len(unknown) == len(h.Accounts):
-		rest.Title = Say(Bold("In force by wafbot: unknown"))
+		rest.Title = text.New(text.Bold("In force by wafbot: unknown"))
 	case len(unknown) > 0:
-		rest.Title = Say(rest.Title, ", and unknown of ", count(len(unknown), "account"))
+		rest.Title = text.New(rest.Title, ", and unknown of ", count(len(unknown), "account"))
 	}
 	rest.Rows = append(unknown, rest.Rows...)
 	return switched, rest
 }
 
-func (h Home) changeRows(o Overview, changes []Change) (rows []Row) {
+func (h Home) changeRows(o Overview, changes []record.Change) (rows []Row) {
 	changes = slices.Clone(changes)
-	slices.SortStableFunc(changes, func(x, y Change) int {
+	slices.SortStableFunc(changes, func(x, y record.Change) int {
 		switch {
-		case x.overdue(h.Now) == y.overdue(h.Now):
+		case x.Overdue(h.Now) == y.Overdue(h.Now):
 			return 0
-		case x.overdue(h.Now):
+		case x.Overdue(h.Now):
 			return -1
 		}
 		return 1
@@ -198,7 +201,7 @@ func (h Home) mutedPart() (p Part) {
 		}
 	}
 	if len(p.Rows) > 0 {
-		p.Title = Say(Bold("Muted, incidents excepted: "), number(len(p.Rows)))
+		p.Title = text.New(text.Bold("Muted, incidents excepted: "), number(len(p.Rows)))
 	}
 	return p
 }
@@ -225,12 +228,12 @@ func (h Home) healthPart() (p Part) {
 			}
 		}
 	}
-	p.Title = Say(Bold("Health: "), number(well), " of ", count(len(h.Accounts), "account"), " watched well")
+	p.Title = text.New(text.Bold("Health: "), number(well), " of ", count(len(h.Accounts), "account"), " watched well")
 	if well > 0 {
-		p.Title = Say(p.Title, ", last good look ", ago(oldest, h.Now))
+		p.Title = text.New(p.Title, ", last good look ", ago(oldest, h.Now))
 	}
 	if unknown > 0 {
-		p.Title = Say(p.Title, "; not known of ", number(unknown))
+		p.Title = text.New(p.Title, "; not known of ", number(unknown))
 	}
 	return p
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/hostiletext"
 	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // A line at a terminal only shows what strangers wrote; nothing but a plain piece's own beginning and end breaks it.
@@ -18,8 +18,8 @@ func TestHostileTextIsTextAtATerminal(t *testing.T) {
 	norace.Defer(t)
 	t.Parallel()
 	for _, sample := range hostiletext.Samples() {
-		text := sample.Text
-		line := commands.Say("x", strings.Trim(text, "\n"), commands.Code(text), commands.Bold(text), commands.User(text), commands.Channel(text), commands.Link{Label: text, URL: text + "x"}, "y").In(time.UTC)
+		words := sample.Text
+		line := text.New("x", strings.Trim(words, "\n"), text.Code(words), text.Bold(words), text.User(words), text.Channel(words), text.Link{Label: words, URL: words + "x"}, "y").In(time.UTC)
 		require.NoError(t, hostiletext.Plain(line), sample.Purpose)
 	}
 }
@@ -28,10 +28,10 @@ func TestHostileTextIsTextAtATerminal(t *testing.T) {
 func TestHostileTextIsTheSameInJSON(t *testing.T) {
 	t.Parallel()
 	for _, sample := range hostiletext.Samples() {
-		text, err := json.MarshalIndent(map[string]string{"a": sample.Text, sample.Text: "b"}, "", "  ")
+		words, err := json.MarshalIndent(map[string]string{"a": sample.Text, sample.Text: "b"}, "", "  ")
 		require.NoError(t, err)
-		seen := commands.SeenJSON(text)
+		seen := text.SeenJSON(words)
 		require.NoError(t, hostiletext.Lines(string(seen), hostiletext.Plain), sample.Purpose)
-		require.JSONEq(t, string(text), string(seen), sample.Purpose)
+		require.JSONEq(t, string(words), string(seen), sample.Purpose)
 	}
 }

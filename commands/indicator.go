@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -9,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // What an indicator's matches are taken for: an attack, which is blocked where the mode blocks, or one that a virtual patch stops.
@@ -22,7 +24,7 @@ const maxRegex = 500
 
 func indicator() *Command {
 	return &Command{
-		Name: "indicator", Role: Responder,
+		Name: "indicator", Role: record.Responder,
 		Summary: "take every request for an attack whose header matches a regular expression",
 		Args: []Arg{
 			{Name: "header", Object: true, Required: true, Help: "the header's name, as User-Agent", Read: readHeader},
@@ -42,11 +44,11 @@ func indicator() *Command {
 func readHeader(value string, _ *Account) (string, error) {
 	point, err := apiclient.ParsePoint(apiclient.Point{{"header", value}}.String())
 	if err != nil {
-		return "", usage(Say(typed(value), " is no header's name: write one, as ", Code("User-Agent")))
+		return "", refusal.Usage(text.New(refusal.Typed(value), " is no header's name: write one, as ", text.Code("User-Agent")))
 	}
 	name := fmt.Sprint(point[0][1])
 	if name == "HOST" {
-		return "", usage(Say("every request has a ", Code("Host"), ": name another header, and the host with ", Code("host=")))
+		return "", refusal.Usage(text.New("every request has a ", text.Code("Host"), ": name another header, and the host with ", text.Code("host=")))
 	}
 	return name, nil
 }
@@ -55,14 +57,14 @@ func readHost(value string, _ *Account) (string, error) { return strings.ToLower
 
 func readRegex(value string, _ *Account) (string, error) {
 	if len(value) > maxRegex {
-		return "", usage(Say("the regular expression is over ", maxRegex, " bytes long"))
+		return "", refusal.Usage(text.New("the regular expression is over ", maxRegex, " bytes long"))
 	}
 	_, err := regexp.Compile(value)
 	if err == nil {
 		_, err = forTrial(value)
 	}
 	if err != nil {
-		return "", usage(Say(typed(value), " can't be tried by wafbot, so it isn't sent: ", regexTrouble(err), ". Look-around and back-references are not known here"))
+		return "", refusal.Usage(text.New(refusal.Typed(value), " can't be tried by wafbot, so it isn't sent: ", regexTrouble(err), ". Look-around and back-references are not known here"))
 	}
 	return value, nil
 }
@@ -71,37 +73,37 @@ func readRegex(value string, _ *Account) (string, error) {
 func forTrial(regex string) (*regexp.Regexp, error) { return regexp.Compile("(?i)" + regex) }
 
 // regexTrouble is what is wrong with a regular expression, without the back-quotes of Go's own words: a chat can't show them.
-func regexTrouble(err error) Text {
+func regexTrouble(err error) text.Text {
 	var e *syntax.Error
 	if !errors.As(err, &e) {
-		return Say(Visible(err.Error(), 200))
+		return text.New(text.Sanitize(err.Error(), 200))
 	}
-	return Say(e.Code.String(), " in ", typed(e.Expr))
+	return text.New(e.Code.String(), " in ", refusal.Typed(e.Expr))
 }
 
-func planIndicator(ctx context.Context, c *Call) ([]Plan, error) {
+func planIndicator(c *Call) ([]Plan, error) {
 	header, regex, keys := c.Line.Words[0], c.Line.Words[1], c.Line.Keys
-	length, err := c.length(keys["for"], c.cfg.Policy.indicatorFor())
+	length, err := c.length(keys["for"], c.Policy.indicatorFor())
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case keys["host"] == "" && keys["path"] != "":
-		return nil, c.Cmd.misuse(Say(Code("path="), " needs ", Code("host=")))
+		return nil, c.Cmd.misuse(text.New(text.Code("path="), " needs ", text.Code("host=")))
 	case keys["host"] == "":
-		c.needsSecond(SecondEverywhere, Say("without ", Code("host="), " it holds for every host"))
+		c.needsSecond(SecondEverywhere, text.New("without ", text.Code("host="), " it holds for every host"))
 	}
 	conditions, err := apiclient.ScopeConditions(apiclient.Scope{Host: keys["host"], Path: keys["path"]})
 	if err != nil {
-		return nil, guarded(Say("that can't be said to the service: ", Visible(err.Error(), 200), ". Nothing was done"))
+		return nil, refusal.Guarded(text.New("that can't be said to the service: ", text.Sanitize(err.Error(), 200), ". Nothing was done"))
 	}
 	rule := apiclient.Rule{Type: apiclient.RuleRegex, Conditions: conditions, Point: apiclient.Point{{"header", header}}, Regex: regex, AttackType: markScanner}
 	verb := "Take for a scanner"
 	if keys["type"] == markPatch {
 		rule.AttackType, verb = markPatch, "Block"
 	}
-	what := fmt.Sprintf("requests %s whose %s matches %s", scopeText(conditions), header, Visible(regex, maxPath))
-	line := Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host", keys["host"]).With("path", keys["path"])
+	what := fmt.Sprintf("requests %s whose %s matches %s", scopeText(conditions), header, text.Sanitize(regex, text.MaxPath))
+	line := record.Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host", keys["host"]).With("path", keys["path"])
 	p := Plan{Line: c.complete(line, length), Does: fmt.Sprintf("%s %s %s", verb, what, lasting(length)), When: ruleWorks, Until: end(c.Now, length)}
 	trial, err := forTrial(regex)
 	if err != nil {
@@ -109,21 +111,21 @@ func planIndicator(ctx context.Context, c *Call) ([]Plan, error) {
 	}
 	p.Warnings, p.Notes = indicatorEffect(header, trial, rule.AttackType)
 	c.idle(&p, nil)
-	p, err = c.planRule(ctx, p, rule, what+": there is an indicator")
+	p, err = c.planRule(p, rule, what+": there is an indicator")
 	return []Plan{p}, err
 }
 
 // indicatorEffect says what an indicator does to the requests that match, and which usual ones do. It warns where these do, or where
 // nobody can tell: every browser sends Accept or Cookie, too.
-func indicatorEffect(header string, regex *regexp.Regexp, mark string) (ws []Warning, notes []Text) {
+func indicatorEffect(header string, regex *regexp.Regexp, mark string) (ws []refusal.Warning, notes []text.Text) {
 	if mark == markPatch {
-		ws = append(ws, Warning{Text: Say("it blocks what matches in every mode but off")})
+		ws = append(ws, refusal.Warning{Text: text.New("it blocks what matches in every mode but off")})
 	} else {
-		notes = append(notes, Say("What matches is blocked only where the mode blocks"))
+		notes = append(notes, text.New("What matches is blocked only where the mode blocks"))
 	}
 	t := tryRegex(regex)
 	if t.broad() || header != userAgent {
-		return append(ws, Warning{Text: t.words(header)}), notes
+		return append(ws, refusal.Warning{Text: t.words(header)}), notes
 	}
 	return ws, append(notes, t.words(header))
 }

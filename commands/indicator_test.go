@@ -10,6 +10,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -17,7 +19,7 @@ import (
 func (w *world) theRule(kind string) apiclient.Rule {
 	w.t.Helper()
 	var found []apiclient.Rule
-	for r, err := range w.cfg.Accounts[0].API.Rules(w.t.Context(), apiclient.RuleFilter{}) {
+	for r, err := range w.cfg.Services["acme"].Rules(w.t.Context(), apiclient.RuleFilter{}) {
 		require.NoError(w.t, err)
 		if r.Type == kind {
 			found = append(found, r)
@@ -36,8 +38,8 @@ func TestIndicator(t *testing.T) {
 	ch := res.Changes[0]
 	require.Equal(t, `Take for a scanner requests for shop.example.com/login whose USER-AGENT matches sqlmap/1\.\d for 4 h`, ch.Does)
 	require.Equal(t, `indicator USER-AGENT "sqlmap/1\\.\\d" attack=`+id+` for=4h host=shop.example.com path=/login reason="same tool" type=scanner`, ch.Line.String())
-	require.Contains(t, text(res), "it would hit none of 12 usual browsers and search engines")
-	require.Contains(t, text(res), "blocked only where the mode blocks")
+	require.Contains(t, textOf(res), "it would hit none of 12 usual browsers and search engines")
+	require.Contains(t, textOf(res), "blocked only where the mode blocks")
 	require.Equal(t, id, ch.AttackID)
 	require.Equal(t, w.clock().Add(4*time.Hour), ch.DueAt())
 	rule := w.theRule("regex")
@@ -79,13 +81,13 @@ func TestAnIndicatorIsTriedFirst(t *testing.T) {
 	} {
 		header, pattern, _ := strings.Cut(regex, " ")
 		line := "indicator " + header + " '" + pattern + "' host=shop.example.com"
-		w.refuses(ann, line, commands.ErrAsk, words)
-		w.refuses(ann, line+" type=vpatch", commands.ErrAsk, words, "blocks what matches in every mode but off")
+		w.refuses(ann, line, refusal.ErrAsk, words)
+		w.refuses(ann, line+" type=vpatch", refusal.ErrAsk, words, "blocks what matches in every mode but off")
 	}
 	ch := w.anyway(ann, "indicator User-Agent Firefox host=shop.example.com type=vpatch")
 	require.Equal(t, "Block requests for shop.example.com whose USER-AGENT matches Firefox for 4 h", ch.Does)
 	require.Equal(t, "vpatch", w.theRule("regex").AttackType)
-	w.refuses(ann, "indicator X-Tool k1ller host=shop.example.com type=vpatch", commands.ErrAsk, "in every mode but off", "it matches none of 12")
+	w.refuses(ann, "indicator X-Tool k1ller host=shop.example.com type=vpatch", refusal.ErrAsk, "in every mode but off", "it matches none of 12")
 
 	inv := w.asks(ann, `indicator User-Agent \Qk1ller host=shop.example.com`)
 	inv.Ask = true
@@ -100,19 +102,19 @@ func TestIndicatorsThatAreRefused(t *testing.T) {
 		kind  error
 		words string
 	}{
-		`indicator User-Agent "(?=x)y" host=a.example.com`:                         {commands.ErrUsage, "can't be tried by wafbot, so it isn't sent"},
-		`indicator User-Agent "(" host=a.example.com`:                              {commands.ErrUsage, "so it isn't sent: missing closing ) in (. Look-around"},
-		`indicator User-Agent "(x)\1" host=a.example.com`:                          {commands.ErrUsage, "back-references"},
-		`indicator User-Agent ` + strings.Repeat("x", 501) + ` host=a.example.com`: {commands.ErrUsage, "over 500 bytes"},
-		`indicator "Two Words" x host=a.example.com`:                               {commands.ErrUsage, "is no header's name"},
-		`indicator X:Y x host=a.example.com`:                                       {commands.ErrUsage, "is no header's name"},
-		`indicator Host x host=a.example.com`:                                      {commands.ErrUsage, "every request has a Host"},
-		`indicator User-Agent`:                                                     {commands.ErrUsage, "which regex?"},
-		`indicator User-Agent x type=sqli host=a.example.com`:                      {commands.ErrUsage, "is none of scanner, vpatch"},
-		`indicator User-Agent evil path=/login`:                                    {commands.ErrUsage, "path= needs host="},
-		`indicator User-Agent evil host=*.example.com`:                             {commands.ErrGuarded, "must be one host"},
-		`indicator User-Agent evil host=a.example.com path=login`:                  {commands.ErrGuarded, "must begin with /"},
-		`indicator User-Agent evil host=a.example.com for=31d`:                     {commands.ErrGuarded, "longer than the longest allowed"},
+		`indicator User-Agent "(?=x)y" host=a.example.com`:                         {refusal.ErrUsage, "can't be tried by wafbot, so it isn't sent"},
+		`indicator User-Agent "(" host=a.example.com`:                              {refusal.ErrUsage, "so it isn't sent: missing closing ) in (. Look-around"},
+		`indicator User-Agent "(x)\1" host=a.example.com`:                          {refusal.ErrUsage, "back-references"},
+		`indicator User-Agent ` + strings.Repeat("x", 501) + ` host=a.example.com`: {refusal.ErrUsage, "over 500 bytes"},
+		`indicator "Two Words" x host=a.example.com`:                               {refusal.ErrUsage, "is no header's name"},
+		`indicator X:Y x host=a.example.com`:                                       {refusal.ErrUsage, "is no header's name"},
+		`indicator Host x host=a.example.com`:                                      {refusal.ErrUsage, "every request has a Host"},
+		`indicator User-Agent`:                                                     {refusal.ErrUsage, "which regex?"},
+		`indicator User-Agent x type=sqli host=a.example.com`:                      {refusal.ErrUsage, "is none of scanner, vpatch"},
+		`indicator User-Agent evil path=/login`:                                    {refusal.ErrUsage, "path= needs host="},
+		`indicator User-Agent evil host=*.example.com`:                             {refusal.ErrGuarded, "must be one host"},
+		`indicator User-Agent evil host=a.example.com path=login`:                  {refusal.ErrGuarded, "must begin with /"},
+		`indicator User-Agent evil host=a.example.com for=31d`:                     {refusal.ErrGuarded, "longer than the longest allowed"},
 	} {
 		w.refuses(ann, line, refusal.kind, refusal.words)
 	}
@@ -155,8 +157,8 @@ func TestClose(t *testing.T) {
 	w := newWorld(t, noSecond(commands.SecondClose))
 	id := w.attackOn("/login")
 	line := "close post https://Shop.example.com/login for=30m attack=" + id
-	w.refuses(ann, line, commands.ErrDenied, "needs the role admin")
-	w.refuses(root, line, commands.ErrAsk, "Close POST shop.example.com/login for 30 min: every request is blocked?", "nobody gets through to POST shop.example.com/login", "your users neither")
+	w.refuses(ann, line, refusal.ErrDenied, "needs the role admin")
+	w.refuses(root, line, refusal.ErrAsk, "Close POST shop.example.com/login for 30 min: every request is blocked?", "nobody gets through to POST shop.example.com/login", "your users neither")
 	ch := w.anyway(root, line)
 	require.Equal(t, "close POST shop.example.com/login attack="+id+" for=30m", ch.Line.String())
 	require.Equal(t, w.clock().Add(30*time.Minute), ch.DueAt())
@@ -184,15 +186,15 @@ func TestWhatCannotBeClosed(t *testing.T) {
 	w := newWorld(t)
 	w.waits(root, "close POST shop.example.com/login for=30m")
 	w = newWorld(t, noSecond(commands.SecondClose))
-	w.refuses(root, "close POST shop.example.com/login", commands.ErrUsage, "for= is missing")
-	w.refuses(root, "close shop.example.com/login for=30m", commands.ErrUsage, "which place?")
-	w.refuses(root, "close POST shop.example.com for=30m", commands.ErrUsage, "is no HOST/PATH")
-	w.refuses(root, "close POST shop.example.com/* for=30m", commands.ErrGuarded, "is more than one path")
-	w.refuses(root, "close POST shop.example.com/a*b for=30m", commands.ErrGuarded, "can't be closed")
-	w.refuses(root, "close PO,ST shop.example.com/a for=30m", commands.ErrGuarded, "must be one method")
-	w.refuses(root, "close POST old.example.com/a app=Legacy for=30m", commands.ErrGuarded, "Legacy can't block")
+	w.refuses(root, "close POST shop.example.com/login", refusal.ErrUsage, "for= is missing")
+	w.refuses(root, "close shop.example.com/login for=30m", refusal.ErrUsage, "which place?")
+	w.refuses(root, "close POST shop.example.com for=30m", refusal.ErrUsage, "is no HOST/PATH")
+	w.refuses(root, "close POST shop.example.com/* for=30m", refusal.ErrGuarded, "is more than one path")
+	w.refuses(root, "close POST shop.example.com/a*b for=30m", refusal.ErrGuarded, "can't be closed")
+	w.refuses(root, "close PO,ST shop.example.com/a for=30m", refusal.ErrGuarded, "must be one method")
+	w.refuses(root, "close POST old.example.com/a app=Legacy for=30m", refusal.ErrGuarded, "Legacy can't block")
 	w.waits(root, "close POST shop.example.com/a for=forever")
-	w.refuses(ann, "patch shop.example.com/login type=any part=get.q", commands.ErrUsage, "blocks every request that has the part")
+	w.refuses(ann, "patch shop.example.com/login type=any part=get.q", refusal.ErrUsage, "blocks every request that has the part")
 }
 
 func TestWhatIsClosedOpensByItself(t *testing.T) {
@@ -213,7 +215,7 @@ func TestLinesInAThread(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, noSecond(commands.SecondClose))
 	id, other := w.attackOn("/login"), w.attackOn("/other")
-	inThread := func(line string) commands.Change {
+	inThread := func(line string) record.Change {
 		inv := w.asks(root, line)
 		inv.Attack, inv.Anyway = id, true
 		res, err := w.do(inv)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -63,10 +64,10 @@ func TestKindsOfEntries(t *testing.T) {
 				require.Equal(t, all, sent[i], "%s %s", verb, target)
 			}
 			require.Len(t, w.listed(list), len(want))
-			shown := text(w.reads(eve, "lists "+list))
+			shown := textOf(w.reads(eve, "lists "+list))
 			for _, word := range ch.Line.Words {
 				require.Contains(t, shown, ": "+word+" on Shop until 2026-11-20 05:00 UTC")
-				require.Contains(t, text(w.reads(eve, "lists "+word)), "1 entry", word)
+				require.Contains(t, textOf(w.reads(eve, "lists "+word)), "1 entry", word)
 				w.nothing(root, verb+" "+word+" app=Shop for=1h", "already")
 				removed := w.does(root, "remove "+word)
 				require.Len(t, w.listed(list), len(want)-1, word)
@@ -84,7 +85,7 @@ func TestKindsOfOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"FR", "DE"}, Reason: "by hand"})
-	require.Contains(t, text(w.reads(eve, "lists country:DE")), "denylist: country:DE, country:FR everywhere forever (by hand)")
+	require.Contains(t, textOf(w.reads(eve, "lists country:DE")), "denylist: country:DE, country:FR everywhere forever (by hand)")
 	w.nothing(root, "remove country:DE", "itself, but country:DE, country:FR on the denylist covers it: entry "+itoa(id))
 	ch := w.anyway(root, "remove "+itoa(id))
 	require.Empty(t, w.listed("black"))
@@ -99,7 +100,7 @@ func TestKindsThatAreNone(t *testing.T) {
 		"country:FRA": "is no country", "country:": "is no country", "proxy:nord": "one of VPN, SES, PUB, WEB, TOR", "datacenter:mars": "is no data center",
 		"city:Paris": "is no source", "203.0.113.7/33": "is no source", "203.0.113.7/24": "did you mean 203.0.113.0/24",
 	} {
-		w.refuses(ann, "deny "+target, commands.ErrUsage, words)
+		w.refuses(ann, "deny "+target, refusal.ErrUsage, words)
 	}
 	for _, target := range []string{"country:FR", "proxy:TOR", "datacenter:aws", "203.0.0.0/16"} {
 		w := newWorld(t)

@@ -11,37 +11,45 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
 // seen is what the poller counted.
-func (w *world) seen(all map[string]commands.Seen) map[netip.Addr]commands.Seen {
+func (w *world) seen(all map[string]record.SourceActivity) map[netip.Addr]record.SourceActivity {
 	w.t.Helper()
-	counted := map[netip.Addr]commands.Seen{}
+	counted := map[netip.Addr]record.SourceActivity{}
 	for source, n := range all {
 		counted[netip.MustParseAddr(source)] = n
 	}
+	w.count(counted)
+	return counted
+}
+
+// count keeps what the poller counted.
+func (w *world) count(counted map[netip.Addr]record.SourceActivity) {
+	w.t.Helper()
 	_, l, err := w.ledger.Lock(w.t.Context(), "acme")
 	require.NoError(w.t, err)
 	defer l.Unlock()
 	held, ok := l.(*lock)
 	require.True(w.t, ok)
 	require.NoError(w.t, held.write(w.t.Context(), held.kept, map[string]any{"seen acme": counted}))
-	return counted
 }
 
 func TestShared(t *testing.T) {
 	t.Parallel()
-	for n, shared := range map[commands.Seen]bool{{Attacks: 10, Apps: 3}: true, {Attacks: 9, Apps: 9}: false, {Attacks: 900, Apps: 2}: false, {}: false} {
-		require.Equal(t, shared, n.Shared(), n)
+	for n, shared := range map[record.SourceActivity]bool{{Attacks: 10, Apps: 3}: true, {Attacks: 9, Apps: 9}: false, {Attacks: 900, Apps: 2}: false, {}: false} {
+		require.Equal(t, shared, commands.SourceActivityShared(n), n)
 	}
 	a, ip := apiclient.Attack{Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7")}}}, netip.MustParseAddr("203.0.113.7")
-	require.Equal(t, "also in 12 other attacks, on 3 applications in all", commands.Seen{Attacks: 13, Apps: 3}.Elsewhere(a, ip))
-	require.Equal(t, "also in 1 other attack", commands.Seen{Attacks: 2, Apps: 1}.Elsewhere(a, ip))
-	require.Empty(t, commands.Seen{Attacks: 1, Apps: 1}.Elsewhere(a, ip))
-	require.Equal(t, "also in 2 other attacks", commands.Seen{Attacks: 3}.Elsewhere(a, ip), "the service didn't tell where")
+	require.Equal(t, "also in 12 other attacks, on 3 applications in all", commands.SourceActivityElsewhere(record.SourceActivity{Attacks: 13, Apps: 3}, a, ip))
+	require.Equal(t, "also in 1 other attack", commands.SourceActivityElsewhere(record.SourceActivity{Attacks: 2, Apps: 1}, a, ip))
+	require.Empty(t, commands.SourceActivityElsewhere(record.SourceActivity{Attacks: 1, Apps: 1}, a, ip))
+	require.Equal(t, "also in 2 other attacks", commands.SourceActivityElsewhere(record.SourceActivity{Attacks: 3}, a, ip), "the service didn't tell where")
 	a.State = "falsepositive"
-	require.Equal(t, "also in 3 other attacks", commands.Seen{Attacks: 3, Apps: 1}.Elsewhere(a, ip), "which isn't counted itself")
+	require.Equal(t, "also in 3 other attacks", commands.SourceActivityElsewhere(record.SourceActivity{Attacks: 3, Apps: 1}, a, ip), "which isn't counted itself")
 }
 
 // What is likely many people's is said on the card and in the dialog; the click isn't asked again. Who clicks on an older card, or types, is asked.
@@ -51,7 +59,7 @@ func TestASourceThatIsLikelyShared(t *testing.T) {
 	id := w.attackOn("/login")
 	before := commands.Advise(w.situation(id)).Suggestions[1]
 	s := w.situation(id)
-	s.Scene.Seen = w.seen(map[string]commands.Seen{"203.0.113.7": {Attacks: 13, Apps: 4}, "203.0.113.9": {Attacks: 11, Apps: 3}, "198.51.100.4": {Attacks: 3, Apps: 1}})
+	s.Scene.Seen = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 4}, "203.0.113.9": {Attacks: 11, Apps: 3}, "198.51.100.4": {Attacks: 3, Apps: 1}})
 	advice := commands.Advise(s)
 	require.Contains(t, notes(advice), "203.0.113.7 is likely a CDN, proxy or office: it is in 13 attacks on 4 applications")
 	for i, label := range []string{"Deny 203.0.113.7 + patch", "Deny only, 4 h"} {
@@ -63,26 +71,26 @@ func TestASourceThatIsLikelyShared(t *testing.T) {
 	}
 	click := func(b commands.Suggestion) commands.Invocation {
 		inv := w.asks(ann, b.Line.String())
-		inv.Actor.Via, inv.Warned = commands.ViaButton, true
+		inv.Actor.Via, inv.Warned = record.ViaButton, true
 		return inv
 	}
 	_, err := w.do(click(before))
-	require.ErrorIs(t, err, commands.ErrAsk)
+	require.ErrorIs(t, err, refusal.ErrAsk)
 	require.ErrorContains(t, err, "likely a CDN, proxy or office")
-	w.refuses(ann, "deny 203.0.113.7", commands.ErrAsk, "it is in 13 attacks on 4 applications, and denying it may hit everybody behind it")
-	w.refuses(ann, "gray 203.0.113.0/24", commands.ErrAsk, "203.0.113.7 is likely")
+	w.refuses(ann, "deny 203.0.113.7", refusal.ErrAsk, "it is in 13 attacks on 4 applications, and denying it may hit everybody behind it")
+	w.refuses(ann, "gray 203.0.113.0/24", refusal.ErrAsk, "203.0.113.7 is likely")
 	for line, said := range map[string]bool{"deny attack=" + id: true, "gray attack=" + id: true, "patch attack=" + id: false} {
 		form, err := w.formOf(ann, line)
 		require.NoError(t, err)
-		require.Equal(t, said, strings.Contains(text(commands.Result{Lines: form.Intro}), "203.0.113.7 is likely a CDN, proxy or office"), line)
+		require.Equal(t, said, strings.Contains(textOf(commands.Result{Lines: form.Intro}), "203.0.113.7 is likely a CDN, proxy or office"), line)
 	}
 	w.does(ann, "deny 198.51.100.4")
 	res, err := w.do(click(advice.Suggestions[1]))
 	require.NoError(t, err)
 	require.Equal(t, "deny 203.0.113.7 attack="+id+" for=4h", res.Changes[0].Line.String(), "whose effect is the same")
 	w.does(bob, "deny 203.0.113.9 --shared")
-	require.Contains(t, text(w.reads(eve, "help deny")), "--shared: you know that the source is likely a CDN")
-	require.Contains(t, text(w.reads(eve, "attack "+id)), "(also in 12 other attacks, on 4 applications in all)")
+	require.Contains(t, textOf(w.reads(eve, "help deny")), "--shared: you know that the source is likely a CDN")
+	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "(also in 12 other attacks, on 4 applications in all)")
 }
 
 // What a denial would do nothing for is said before it is offered, on the card and to who types.
@@ -104,7 +112,7 @@ func TestADenialThatWouldDoNothing(t *testing.T) {
 		require.NotContains(t, b.Label, "Block by header")
 	}
 	for _, line := range []string{"deny 198.51.100.9 attack=" + legacy, "gray 198.51.100.9 attack=" + legacy, "indicator User-Agent sqlmap host=old.example.com attack=" + legacy, "deny 198.51.100.9 app=Legacy"} {
-		w.refuses(ann, line, commands.ErrAsk, "it stops nothing on Legacy: what can't block")
+		w.refuses(ann, line, refusal.ErrAsk, "it stops nothing on Legacy: what can't block")
 	}
 	w.does(ann, "deny 198.51.100.9")
 	w.does(ann, "deny 198.51.100.10 app=Legacy,Shop")
@@ -116,7 +124,7 @@ func TestASourceSeenElsewhere(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	s := w.situation(id)
-	s.Scene.Seen = w.seen(map[string]commands.Seen{"203.0.113.7": {Attacks: 13, Apps: 2}})
+	s.Scene.Seen = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 2}})
 	advice := commands.Advise(s)
 	require.NotContains(t, notes(advice), "likely")
 	require.Contains(t, advice.Suggestions[1].Confirm, "Also in 12 other attacks, on 2 applications in all.")
@@ -129,7 +137,7 @@ func TestADialogWithoutRoom(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/" + strings.Repeat("very-long-path-", 20))
 	s := w.situation(id)
-	s.Scene = commands.Scene{Locked: w.clock(), Seen: map[netip.Addr]commands.Seen{netip.MustParseAddr("203.0.113.7"): {Attacks: 1300, Apps: 40}}}
+	s.Scene = record.AccountContext{Locked: w.clock(), Seen: map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 1300, Apps: 40}}}
 	for _, b := range commands.Advise(s).Suggestions {
 		require.LessOrEqual(t, utf8.RuneCountInString(b.Confirm), 300)
 	}
@@ -148,10 +156,10 @@ func TestABroadDenialOfManyPeople(t *testing.T) {
 	w := newWorld(t, noSecond(commands.SecondBroad))
 	const blind = "wafbot sees attacks, never visitors: nobody can tell whom else "
 	for _, broad := range []string{"country:FR", "proxy:TOR", "datacenter:aws", "203.0.0.0/20", "2001:db8::/40"} {
-		w.refuses(ann, "deny "+broad, commands.ErrAsk, blind+broad+" hits")
-		w.refuses(ann, "gray "+broad, commands.ErrAsk, blind+broad+" hits")
+		w.refuses(ann, "deny "+broad, refusal.ErrAsk, blind+broad+" hits")
+		w.refuses(ann, "gray "+broad, refusal.ErrAsk, blind+broad+" hits")
 	}
-	require.Contains(t, text(w.reads(ann, "deny 203.0.113.0/24")), blind+"203.0.113.0/24 hits", "afterwards, of what one person may deny at once")
+	require.Contains(t, textOf(w.reads(ann, "deny 203.0.113.0/24")), blind+"203.0.113.0/24 hits", "afterwards, of what one person may deny at once")
 }
 
 // That the rules are locked is known from the service's own answer, and over with the next rule that it takes.
@@ -178,7 +186,7 @@ func TestLockedRules(t *testing.T) {
 	inv := w.asks(ann, older.Suggestions[2].Line.String())
 	inv.Warned = true
 	_, err := w.do(inv)
-	require.ErrorIs(t, err, commands.ErrAsk, "its dialog didn't say so yet")
+	require.ErrorIs(t, err, refusal.ErrAsk, "its dialog didn't say so yet")
 	require.ErrorContains(t, err, "rules are locked")
 	inv = w.asks(ann, advice.Suggestions[0].Line.String())
 	inv.Warned = true
@@ -188,10 +196,10 @@ func TestLockedRules(t *testing.T) {
 }
 
 // refusesAfterSending expects that the service refused.
-func (w *world) refusesAfterSending(who commands.Actor, line, words string) {
+func (w *world) refusesAfterSending(who record.Actor, line, words string) {
 	w.t.Helper()
 	_, err := w.try(who, line)
-	require.ErrorIs(w.t, err, commands.ErrService)
+	require.ErrorIs(w.t, err, refusal.ErrService)
 	require.ErrorContains(w.t, err, words)
 }
 
@@ -208,7 +216,7 @@ func TestAWiderPatchCovers(t *testing.T) {
 	inv := w.asks(ann, older.Line.String())
 	inv.Warned = true
 	_, err := w.do(inv)
-	require.ErrorIs(t, err, commands.ErrAsk)
+	require.ErrorIs(t, err, refusal.ErrAsk)
 	require.ErrorContains(t, err, "which is wider, covers it already")
 }
 
@@ -220,8 +228,8 @@ func TestAModeReturns(t *testing.T) {
 	mode := commands.Advise(w.situation(id)).Suggestions[2]
 	require.Contains(t, mode.Confirm, "Incidents are registered only in monitoring")
 	require.Contains(t, mode.Confirm, "Returns by itself in 2 h.")
-	w.refuses(ann, "mode Shop block for=90m", commands.ErrAsk, "until it returns by itself, in 1 h 30 min, wafbot can't tell")
-	w.refuses(ann, "mode Shop block for=forever", commands.ErrAsk, "until somebody switches it back, wafbot can't tell")
+	w.refuses(ann, "mode Shop block for=90m", refusal.ErrAsk, "until it returns by itself, in 1 h 30 min, wafbot can't tell")
+	w.refuses(ann, "mode Shop block for=forever", refusal.ErrAsk, "until somebody switches it back, wafbot can't tell")
 	ch := w.anyway(ann, "mode Shop block for=90m")
 	require.Equal(t, w.clock().Add(90*time.Minute), ch.Until)
 }

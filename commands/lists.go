@@ -1,17 +1,20 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 func lists() *Command {
 	return &Command{
-		Name: "lists", Role: Viewer, Flags: []string{"all"},
+		Name: "lists", Role: record.Viewer, Flags: []string{"all"},
 		Summary: "what is denied, allowed and graylisted, by whom and until when",
 		Args: []Arg{
 			{Name: "list", Object: true, Help: "black, white or gray; left out: all"},
@@ -23,7 +26,7 @@ func lists() *Command {
 	}
 }
 
-func readLists(ctx context.Context, c *Call) (Result, error) {
+func readLists(c *Call) (Result, error) {
 	words := c.Line.Words
 	var f apiclient.IPRuleFilter
 	if len(words) > 0 {
@@ -33,28 +36,28 @@ func readLists(ctx context.Context, c *Call) (Result, error) {
 			return Result{}, err
 		}
 	}
-	entries, err := collect(c.Account.API.IPRules(ctx, f))
+	entries, err := c.given().Entries(f)
 	if err != nil {
 		return Result{}, forPeople(err)
 	}
-	found := Text(nil)
+	found := text.Text(nil)
 	if len(words) > 0 {
-		found = Say(" with ", typed(words[0]))
+		found = text.New(" with ", refusal.Typed(words[0]))
 		entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return !mentions(e, words[0]) })
 	}
-	res := Result{Account: c.Account.Name, Data: append([]apiclient.IPRule{}, entries...), Lines: []Text{Say(Bold(c.Account.Name), ": ", count(len(entries), "entry"), found)}}
+	res := Result{Account: c.Account.Name, Data: append([]apiclient.IPRule{}, entries...), Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", count(len(entries), "entry"), found)}}
 	pages := c.pages(1)
-	res.Lines = append(res.Lines, pages.part(len(entries), func(i int) Text {
+	res.Lines = append(res.Lines, pages.part(len(entries), func(i int) text.Text {
 		e := entries[i]
-		return Say(Code(fmt.Sprint(e.ID)), " ", listName(e.List), ": ", Code(names(e)), " ", c.Account.appsText(e.Apps), untilText(e.Expires), byText(e))
+		return text.New(text.Code(fmt.Sprint(e.ID)), " ", listName(e.List), ": ", text.Code(names(e)), " ", c.Account.appsText(e.Apps), untilText(e.Expires), byText(e))
 	})...)
 	return pages.finish(res)
 }
 
 // mentions reports whether an entry holds for the address that was typed, or has the text in its sources, reason or author.
 func mentions(e apiclient.IPRule, text string) bool {
-	if t, err := parseTarget(text); err == nil {
-		return slices.ContainsFunc(targetsOf(e), func(have Target) bool { return have.covers(t) || t.covers(have) })
+	if t, err := grammar.ParseTarget(text); err == nil {
+		return slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
 	}
 	all := strings.ToLower(names(e) + " " + e.Reason + " " + e.Author + " " + e.EventType)
 	return strings.Contains(all, strings.ToLower(text))

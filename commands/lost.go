@@ -3,16 +3,18 @@ package commands
 import (
 	"context"
 	"slices"
+
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // catchUp brings together what this call did and couldn't write down, because it lost the lock, with what is written down by now: another
 // replica may have taken the request over, and then it looked at the service before it sent anything again.
-func (r *Runner) catchUp(ctx context.Context, c *Call) error {
+func (r *Runner) catchUp(ctx context.Context, c *job) error {
 	for len(c.lost) > 0 {
 		mine := c.lost[0]
-		i := slices.IndexFunc(c.Known, func(ch Change) bool { return ch.ID == mine.ID })
+		i := slices.IndexFunc(c.Known, func(ch record.Change) bool { return ch.ID == mine.ID })
 		if i < 0 { // Redis was emptied in between
-			mine.State, mine.Fault = StateBegun, ""
+			mine.State, mine.Fault = record.StateBegun, ""
 			i, c.Known = len(c.Known), append(c.Known, mine)
 		}
 		written := &c.Known[i]
@@ -21,7 +23,7 @@ func (r *Runner) catchUp(ctx context.Context, c *Call) error {
 				return unsaved(mine, err)
 			}
 		}
-		if written.State == StateBegun {
+		if written.State == record.StateBegun {
 			written.Fault = ""
 			if _, err := c.save(ctx, nil, *written); err != nil {
 				return unsaved(mine, err)
@@ -33,27 +35,27 @@ func (r *Runner) catchUp(ctx context.Context, c *Call) error {
 }
 
 // settleStep takes over what this call knows of a step, and takes back a rule that it made beside the one that is written down.
-func (r *Runner) settleStep(ctx context.Context, c *Call, ch *Change, n int, mine Step) error {
+func (r *Runner) settleStep(ctx context.Context, c *job, ch *record.Change, n int, mine record.Step) error {
 	switch written := &ch.Steps[n]; {
 	case !mine.Done: // nothing is known of it
 	case !written.Done:
 		*written = mine
-	case mine.Kind == CreateRule && mine.ID != written.ID:
+	case mine.Kind == record.CreateRule && mine.ID != written.ID:
 		return r.takeBack(ctx, c, *ch, mine)
 	}
 	return nil
 }
 
 // takeBack deletes a rule that was made a second time.
-func (r *Runner) takeBack(ctx context.Context, c *Call, ch Change, made Step) error {
-	if err := gone(c.Account.API.DeleteRule(ctx, made.ID)); err != nil {
+func (r *Runner) takeBack(ctx context.Context, c *job, ch record.Change, made record.Step) error {
+	if err := gone(r.cfg.Services[c.Account.Name].DeleteRule(ctx, made.ID)); err != nil {
 		return err
 	}
 	double := *made.Rule
 	double.ID = made.ID
-	r.record(ctx, AuditEntry{
+	r.record(ctx, record.AuditEntry{
 		At: r.cfg.Now(), Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: "done", Change: ch.ID, Attack: ch.AttackID,
-		After: []string{Step{Kind: DeleteRule, Rule: &double}.describe()}, Why: "it was made twice: this one is taken back, the other one stays",
+		After: []string{stepDescribe(record.Step{Kind: record.DeleteRule, Rule: &double})}, Why: "it was made twice: this one is taken back, the other one stays",
 	})
 	return nil
 }

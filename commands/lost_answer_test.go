@@ -6,7 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -138,18 +139,18 @@ func TestNobodyKnows(t *testing.T) {
 		}
 	})
 	_, err := w.try(ann, "deny 203.0.113.7")
-	require.ErrorIs(t, err, commands.ErrService)
+	require.ErrorIs(t, err, refusal.ErrService)
 	require.ErrorContains(t, err, "Perhaps done: Deny 203.0.113.7")
 	require.ErrorContains(t, err, "Ask the same again")
-	require.Equal(t, commands.StateBegun, w.ledger.all()[0].State)
+	require.Equal(t, record.StateBegun, w.ledger.all()[0].State)
 	w.service.ClearFaults()
 	res, err := w.try(bob, "deny 203.0.113.7")
 	require.NoError(t, err)
 	require.Len(t, w.entries("black"), 1)
 	require.Equal(t, "done", res.Outcome)
-	require.Contains(t, text(res), "by Ann")
+	require.Contains(t, textOf(res), "by Ann")
 	require.Len(t, w.ledger.all(), 1)
-	require.Equal(t, commands.StateDone, w.ledger.all()[0].State)
+	require.Equal(t, record.StateDone, w.ledger.all()[0].State)
 }
 
 // What fails while wafbot only looks is said to be not done: an error alone leaves whoever reads it wondering.
@@ -158,12 +159,12 @@ func TestNothingBegunSaysSo(t *testing.T) {
 	w := newWorld(t)
 	for _, kind := range []string{"status:500", "status:403", "unauthenticated"} {
 		w.fault("GET /v4/ip_rules", kind, 0)
-		w.refuses(ann, "deny 203.0.113.7", commands.ErrService, ". Nothing was done")
+		w.refuses(ann, "deny 203.0.113.7", refusal.ErrService, ". Nothing was done")
 		w.service.ClearFaults()
 	}
 	require.Zero(t, w.changesSent())
 	w.fault("GET /v4/ip_rules", "status:500", 0)
 	_, err := w.try(eve, "lists")
-	require.ErrorIs(t, err, commands.ErrService)
+	require.ErrorIs(t, err, refusal.ErrService)
 	require.NotContains(t, err.Error(), "Nothing was done", "of what only reads")
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // A process is paused in the middle of a change, loses its lock, and wakes up when another one has gone on with the same request.
@@ -36,7 +36,7 @@ func TestALockLostInTheMiddleOfAChange(t *testing.T) {
 				require.LessOrEqual(t, len(w.modes()), 1)
 				require.LessOrEqual(t, len(w.ledger.all()), 1)
 				for _, ch := range w.ledger.all() {
-					require.Equal(t, commands.StateDone, ch.State)
+					require.Equal(t, record.StateDone, ch.State)
 					w.does(ann, "undo "+ch.ID)
 				}
 				w.requireAsAtFirst()
@@ -83,7 +83,7 @@ func TestAChangeThatRedisForgotIsWrittenDownAgain(t *testing.T) {
 		require.Equal(t, "done", res.Outcome)
 		require.Len(t, w.audit.all(), 1)
 		ch := w.ledger.all()[0]
-		require.Equal(t, commands.StateDone, ch.State)
+		require.Equal(t, record.StateDone, ch.State)
 		w.does(ann, "undo "+ch.ID)
 		w.requireAsAtFirst()
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/hostiletext"
 	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // hostileWords are what a stranger writes to have it read as more than characters.
@@ -51,9 +51,9 @@ func TestHostileTextIsTextInMarkdown(t *testing.T) {
 	norace.Defer(t)
 	t.Parallel()
 	for _, word := range hostileWords() {
-		for _, line := range []commands.Text{
-			commands.Say(word), commands.Say(commands.Code(word)), commands.Say(commands.Bold(word)), commands.Say(commands.User(word)), commands.Say(commands.Channel(word)),
-			commands.Say("before ", word, " after"), commands.Say("x", commands.Code(word), word, commands.Code(word)), commands.Say(commands.Bold("b"), commands.Bold(word)),
+		for _, line := range []text.Text{
+			text.New(word), text.New(text.Code(word)), text.New(text.Bold(word)), text.New(text.User(word)), text.New(text.Channel(word)),
+			text.New("before ", word, " after"), text.New("x", text.Code(word), word, text.Code(word)), text.New(text.Bold("b"), text.Bold(word)),
 		} {
 			got := line.Markdown(time.UTC)
 			require.NotContains(t, got, "\n", "%q", word)
@@ -66,16 +66,16 @@ func TestAnyTextIsTextInMarkdown(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		piece := rapid.OneOf(rapid.SampledFrom(hostileWords()), rapid.String(), rapid.SampledFrom([]string{" ", "", "a", "(", "`"}))
-		var line commands.Text
+		var line text.Text
 		for range rapid.IntRange(1, 6).Draw(t, "pieces") {
 			s := piece.Draw(t, "text")
 			switch rapid.IntRange(0, 2).Draw(t, "kind") {
 			case 0:
-				line = commands.Say(line, s)
+				line = text.New(line, s)
 			case 1:
-				line = commands.Say(line, commands.Code(s))
+				line = text.New(line, text.Code(s))
 			default:
-				line = commands.Say(line, commands.Bold(s))
+				line = text.New(line, text.Bold(s))
 			}
 		}
 		got := line.Markdown(time.UTC)
@@ -90,19 +90,19 @@ func TestMarkdownOfALine(t *testing.T) {
 	t.Parallel()
 	zone := time.FixedZone("CET", 3600)
 	at := time.Date(2026, 11, 20, 3, 0, 5, 0, time.UTC)
-	for want, line := range map[string]commands.Text{
-		"plain text, 79 % of 1,530 (14) at 03:10; and/or \"so\": yes.": commands.Say("plain text, 79 % of 1,530 (14) at 03:10; and/or \"so\": yes."),
-		"2026-11-20 04:00:05 CET":                                      commands.Say(at),
-		"`deny 203.0.113.7` by **Ann**":                                commands.Say(commands.Code("deny 203.0.113.7"), " by ", commands.Bold("Ann")),
-		"see (`http://x.example/a`), please":                           commands.Say("see (http://x.example/a), please"),
-		"`a` `b`":                                                      commands.Say(commands.Code("a"), commands.Code("b")),
-		"mode safe_blocking of `_x_`":                                  commands.Say("mode safe_blocking of _x_"),
-		"`U1ANN` in `C1`":                                              commands.Say(commands.User("U1ANN"), " in ", commands.Channel("C1")),
-		"`it's 'code'`":                                                commands.Say(commands.Code("it's `code`")),
-		"`1`. and 1. later":                                            commands.Say("1. and 1. later"),
-		"Zürich – 東京 · ok":                                             commands.Say("Zürich – 東京 · ok"),
-		"`:--|--`: skull. com":                                         commands.Say(":--|--:", "skull", ".", "com"),
-		"NOT `*done*`":                                                 commands.Say(commands.Bold("NOT *done*")),
+	for want, line := range map[string]text.Text{
+		"plain text, 79 % of 1,530 (14) at 03:10; and/or \"so\": yes.": text.New("plain text, 79 % of 1,530 (14) at 03:10; and/or \"so\": yes."),
+		"2026-11-20 04:00:05 CET":                                      text.New(at),
+		"`deny 203.0.113.7` by **Ann**":                                text.New(text.Code("deny 203.0.113.7"), " by ", text.Bold("Ann")),
+		"see (`http://x.example/a`), please":                           text.New("see (http://x.example/a), please"),
+		"`a` `b`":                                                      text.New(text.Code("a"), text.Code("b")),
+		"mode safe_blocking of `_x_`":                                  text.New("mode safe_blocking of _x_"),
+		"`U1ANN` in `C1`":                                              text.New(text.User("U1ANN"), " in ", text.Channel("C1")),
+		"`it's 'code'`":                                                text.New(text.Code("it's `code`")),
+		"`1`. and 1. later":                                            text.New("1. and 1. later"),
+		"Zürich – 東京 · ok":                                             text.New("Zürich – 東京 · ok"),
+		"`:--|--`: skull. com":                                         text.New(":--|--:", "skull", ".", "com"),
+		"NOT `*done*`":                                                 text.New(text.Bold("NOT *done*")),
 	} {
 		require.Equal(t, want, line.Markdown(zone))
 	}

@@ -11,6 +11,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // A memo is a change as a message in Slack carries it, so that what is in force and how to undo it can be read back after Redis was emptied.
@@ -24,47 +28,47 @@ const (
 
 // packed is what a memo's words don't tell.
 type packed struct {
-	Line     string    `json:"line,omitempty"` // where it is too long to stand in words
-	Does     string    `json:"does"`
-	When     string    `json:"when,omitempty"`
-	Role     Role      `json:"role,omitempty"`
-	Team     string    `json:"team,omitempty"`
-	Reason   string    `json:"reason,omitempty"`
-	Fault    string    `json:"fault,omitempty"`
-	Steps    []Step    `json:"steps,omitempty"`
-	Approved *Actor    `json:"approved,omitempty"`
-	Alone    bool      `json:"alone,omitempty"`
-	Request  string    `json:"request,omitempty"`
-	EndedBy  *Actor    `json:"ended_by,omitempty"`
-	EndedAt  time.Time `json:"ended_at,omitzero"`
-	Renew    time.Time `json:"renew,omitzero"`
-	Gone     bool      `json:"gone,omitempty"`
+	Line     string        `json:"line,omitempty"` // where it is too long to stand in words
+	Does     string        `json:"does"`
+	When     string        `json:"when,omitempty"`
+	Role     record.Role   `json:"role,omitempty"`
+	Team     string        `json:"team,omitempty"`
+	Reason   string        `json:"reason,omitempty"`
+	Fault    string        `json:"fault,omitempty"`
+	Steps    []record.Step `json:"steps,omitempty"`
+	Approved *record.Actor `json:"approved,omitempty"`
+	Alone    bool          `json:"alone,omitempty"`
+	Request  string        `json:"request,omitempty"`
+	EndedBy  *record.Actor `json:"ended_by,omitempty"`
+	EndedAt  time.Time     `json:"ended_at,omitzero"`
+	Renew    time.Time     `json:"renew,omitzero"`
+	Gone     bool          `json:"gone,omitempty"`
 }
 
 // Memo is the change for a message's metadata: flat, and under a kilobyte. What doesn't fit is left out: first the reason, then the line in
 // words, then what it did ("steps"). ReadMemo reads it.
-func (c Change) Memo() map[string]any {
+func ChangeMemo(c record.Change) map[string]any {
 	brief := c
 	brief.Line, brief.Reason = c.Line.With("reason", ""), ""
 	bare := brief
-	bare.Line = Line{}
+	bare.Line = record.Line{}
 	for _, try := range []struct {
-		words  Change
-		packed *Change // nil: left out
+		words  record.Change
+		packed *record.Change // nil: left out
 	}{{c, &c}, {brief, &brief}, {bare, &brief}, {brief, nil}} {
-		if memo, ok := try.words.memo(try.packed); ok {
+		if memo, ok := changeMemo(try.words, try.packed); ok {
 			return memo
 		}
 	}
-	memo, _ := bare.memo(nil)
+	memo, _ := changeMemo(bare, nil)
 	return memo
 }
 
 // memo is the change's words with, if given, the packed rest; ok reports whether it fits.
-func (c Change) memo(rest *Change) (memo map[string]any, ok bool) {
+func changeMemo(c record.Change, rest *record.Change) (memo map[string]any, ok bool) {
 	memo = map[string]any{
 		"version": memoVersion, "account": c.Account, "change": c.ID, "state": string(c.State), "at": c.At.UTC().Format(time.RFC3339Nano),
-		"by": c.Actor.ID, "by_name": Visible(c.Actor.Name, maxField), "via": string(c.Actor.Via),
+		"by": c.Actor.ID, "by_name": text.Sanitize(c.Actor.Name, text.MaxField), "via": string(c.Actor.Via),
 	}
 	for name, value := range map[string]string{"attack": c.AttackID, "undoes": c.Undoes, "extends": c.Extends} {
 		if value != "" {
@@ -79,14 +83,14 @@ func (c Change) memo(rest *Change) (memo map[string]any, ok bool) {
 	}
 	var err error
 	if rest != nil {
-		memo["steps"], err = rest.pack(memo)
+		memo["steps"], err = changePack(*rest, memo)
 	}
 	text, marshalErr := json.Marshal(memo)
 	return memo, errors.Join(err, marshalErr) == nil && len(text) <= maxMemo
 }
 
 // pack is what the memo's words don't tell, as the base64 of a zlib stream whose dictionary are those words.
-func (c Change) pack(memo map[string]any) (string, error) {
+func changePack(c record.Change, memo map[string]any) (string, error) {
 	rest := packed{
 		Does: c.Does, When: c.When, Role: c.Role, Team: c.Actor.Team, Reason: c.Reason, Fault: c.Fault, Steps: c.Steps, EndedBy: c.EndedBy, EndedAt: c.EndedAt,
 		Approved: c.Approved, Alone: c.Alone, Request: c.Request, Renew: c.Renew, Gone: c.Gone,
@@ -119,7 +123,7 @@ func dictionary(memo map[string]any) []byte {
 	for _, name := range []string{"account", "line", "at", "until", "undoes", "extends"} {
 		words += " " + field(memo, name)
 	}
-	ch := Change{ID: field(memo, "change"), AttackID: field(memo, "attack"), Actor: Actor{ID: field(memo, "by"), Name: field(memo, "by_name")}}
+	ch := record.Change{ID: field(memo, "change"), AttackID: field(memo, "attack"), Actor: record.Actor{ID: field(memo, "by"), Name: field(memo, "by_name")}}
 	return []byte(words + ` "` + entryReason(ch))
 }
 
@@ -130,30 +134,30 @@ func field(memo map[string]any, name string) string {
 }
 
 // ReadMemo reads what Memo wrote. One that isn't whole and true to its form is refused; of one without what it did Steps is empty.
-func ReadMemo(memo map[string]any) (Change, error) {
-	c := Change{
-		Account: field(memo, "account"), ID: field(memo, "change"), AttackID: field(memo, "attack"), State: State(field(memo, "state")),
+func ReadMemo(memo map[string]any) (record.Change, error) {
+	c := record.Change{
+		Account: field(memo, "account"), ID: field(memo, "change"), AttackID: field(memo, "attack"), State: record.State(field(memo, "state")),
 		Undoes: field(memo, "undoes"), Extends: field(memo, "extends"),
-		Actor: Actor{ID: field(memo, "by"), Name: field(memo, "by_name"), Via: Via(field(memo, "via"))},
+		Actor: record.Actor{ID: field(memo, "by"), Name: field(memo, "by_name"), Via: record.Via(field(memo, "via"))},
 	}
 	if version := field(memo, "version"); version != memoVersion {
-		return Change{}, fmt.Errorf("read change %s: its form is %q, not %s", Visible(c.ID, maxField), Visible(version, maxField), memoVersion)
+		return record.Change{}, fmt.Errorf("read change %s: its form is %q, not %s", text.Sanitize(c.ID, text.MaxField), text.Sanitize(version, text.MaxField), memoVersion)
 	}
 	var rest packed
-	err := errors.Join(c.readTimes(memo), rest.unpack(memo))
+	err := errors.Join(changeReadTimes(&c, memo), rest.unpack(memo))
 	if err == nil {
-		err = c.fill(memo, rest)
+		err = changeFill(&c, memo, rest)
 	}
 	if err == nil {
-		err = c.wellFormed()
+		err = changeWellFormed(c)
 	}
 	if err != nil {
-		return Change{}, fmt.Errorf("read change %s: %w", Visible(c.ID, maxField), err)
+		return record.Change{}, fmt.Errorf("read change %s: %w", text.Sanitize(c.ID, text.MaxField), err)
 	}
 	return c, nil
 }
 
-func (c *Change) readTimes(memo map[string]any) (err error) {
+func changeReadTimes(c *record.Change, memo map[string]any) (err error) {
 	if c.At, err = time.Parse(time.RFC3339Nano, field(memo, "at")); err != nil {
 		return err
 	}
@@ -179,13 +183,13 @@ func (p *packed) unpack(memo map[string]any) error {
 }
 
 // fill adds the rest to what the memo's words tell.
-func (c *Change) fill(memo map[string]any, rest packed) (err error) {
+func changeFill(c *record.Change, memo map[string]any, rest packed) (err error) {
 	line := field(memo, "line")
 	if line == "" {
 		line = rest.Line
 	}
 	if line != "" {
-		if c.Line, err = Parse(line); err != nil {
+		if c.Line, err = grammar.Parse(line); err != nil {
 			return err
 		}
 	}
@@ -194,33 +198,33 @@ func (c *Change) fill(memo map[string]any, rest packed) (err error) {
 	c.Approved, c.Alone, c.Request = rest.Approved, rest.Alone, rest.Request
 	c.Renew, c.Gone = rest.Renew, rest.Gone
 	if c.Does == "" {
-		c.Does = Visible(line, maxPath)
+		c.Does = text.Sanitize(line, text.MaxPath)
 	}
-	if c.State == StateUndone {
+	if c.State == record.StateUndone {
 		c.EndedBy, c.EndedAt = rest.EndedBy, rest.EndedAt
 		if c.EndedBy == nil {
-			c.EndedBy = &Actor{Name: "somebody"}
+			c.EndedBy = &record.Actor{Name: "somebody"}
 		}
 	}
 	return nil
 }
 
 // wellFormed refuses what no change of wafbot's own can be.
-func (c Change) wellFormed() error {
-	states := []State{StateBegun, StateDone, StateHalf, StateFailed, StateUndone}
-	ways := []Via{"", ViaSlash, ViaMention, ViaButton, ViaForm, ViaCLI, ViaClock} // "": of one that only its entries told of
+func changeWellFormed(c record.Change) error {
+	states := []record.State{record.StateBegun, record.StateDone, record.StateHalf, record.StateFailed, record.StateUndone}
+	ways := []record.Via{"", record.ViaSlash, record.ViaMention, record.ViaButton, record.ViaForm, record.ViaCLI, record.ViaClock} // "": of one that only its entries told of
 	switch {
-	case c.Account == "" || len(c.Account) > maxField || !isID('c', c.ID) || !slices.Contains(states, c.State):
+	case c.Account == "" || len(c.Account) > text.MaxField || !record.IsID('c', c.ID) || !slices.Contains(states, c.State):
 		return errors.New("it has no account, id or state")
-	case c.Actor.ID == "" || len(c.Actor.ID) > maxField || !slices.Contains(ways, c.Actor.Via):
+	case c.Actor.ID == "" || len(c.Actor.ID) > text.MaxField || !slices.Contains(ways, c.Actor.Via):
 		return errors.New("nobody made it")
-	case c.AttackID != "" && !isAttackID(c.AttackID), c.Amends() != "" && !isID('c', c.Amends()):
+	case c.AttackID != "" && !record.IsAttackID(c.AttackID), c.Amends() != "" && !record.IsID('c', c.Amends()):
 		return errors.New("what it is about has no id")
 	}
 	for _, s := range c.Steps {
-		entry, rule := s.Kind == AddEntry || s.Kind == DeleteEntry, s.Kind == CreateRule || s.Kind == DeleteRule
+		entry, rule := s.Kind == record.AddEntry || s.Kind == record.DeleteEntry, s.Kind == record.CreateRule || s.Kind == record.DeleteRule
 		if entry && s.Entry == nil || rule && s.Rule == nil || !entry && !rule {
-			return fmt.Errorf("its step %q is none", Visible(string(s.Kind), maxField))
+			return fmt.Errorf("its step %q is none", text.Sanitize(string(s.Kind), text.MaxField))
 		}
 	}
 	return nil

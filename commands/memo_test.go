@@ -11,6 +11,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -28,7 +29,7 @@ func throughSlack(t testing.TB, memo map[string]any) (back map[string]any) {
 }
 
 // inJSON is a change as the ledger gives it back.
-func inJSON(t testing.TB, c commands.Change) string {
+func inJSON(t testing.TB, c record.Change) string {
 	t.Helper()
 	text, err := json.Marshal(c)
 	require.NoError(t, err)
@@ -36,7 +37,7 @@ func inJSON(t testing.TB, c commands.Change) string {
 }
 
 // everyChange does something of each kind, undoes and prolongs, and gives all the changes there are then.
-func everyChange(w *world) []commands.Change {
+func everyChange(w *world) []record.Change {
 	id := w.attackOn("/login")
 	w.seed(waf.IPRule{RuleType: "ip_range", Subnet: "192.0.2.9/32", Reason: "by hand", ExpiredAt: w.clock().Add(time.Minute).Unix()})
 	for _, line := range []string{
@@ -71,7 +72,7 @@ func TestAMemoTellsAllOfAChange(t *testing.T) {
 	kinds := map[string]bool{}
 	for _, c := range all {
 		kinds[c.Line.Name+" "+string(c.State)] = true
-		back, err := commands.ReadMemo(throughSlack(t, c.Memo()))
+		back, err := commands.ReadMemo(throughSlack(t, commands.ChangeMemo(c)))
 		require.NoError(t, err)
 		c.Seen = nil // evidence is wafbot's own, and too large
 		require.JSONEq(t, inJSON(t, c), inJSON(t, back))
@@ -83,7 +84,7 @@ func TestAMemoLeavesOutWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	long := w.does(ann, "deny 192.0.2.1 reason="+strings.Repeat("because%20", 100))
-	back, err := commands.ReadMemo(throughSlack(t, long.Memo()))
+	back, err := commands.ReadMemo(throughSlack(t, commands.ChangeMemo(long)))
 	require.NoError(t, err)
 	require.Empty(t, back.Reason)
 	long.Reason, long.Line = "", long.Line.With("reason", "")
@@ -94,12 +95,12 @@ func TestAMemoLeavesOutWhatDoesNotFit(t *testing.T) {
 		targets = append(targets, fmt.Sprintf("198.51.%d.%d", 17*i%251, 31*i%253))
 	}
 	many := w.does(ann, "deny "+strings.Join(targets, " "))
-	back, err = commands.ReadMemo(throughSlack(t, many.Memo()))
+	back, err = commands.ReadMemo(throughSlack(t, commands.ChangeMemo(many)))
 	require.NoError(t, err)
 	require.Empty(t, back.Steps)
 	require.Equal(t, many.Line, back.Line)
 	many = w.does(ann, "deny "+strings.ReplaceAll(strings.Join(targets, " "), "198.51.", "198.52.")+" "+strings.ReplaceAll(strings.Join(targets, " "), "198.51.", "198.53."))
-	back, err = commands.ReadMemo(throughSlack(t, many.Memo()))
+	back, err = commands.ReadMemo(throughSlack(t, commands.ChangeMemo(many)))
 	require.NoError(t, err)
 	require.Empty(t, back.Steps)
 	require.Equal(t, []any{many.ID, many.State, many.Until}, []any{back.ID, back.State, back.Until})
@@ -108,7 +109,7 @@ func TestAMemoLeavesOutWhatDoesNotFit(t *testing.T) {
 func TestAMemoThatIsNone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	memo := throughSlack(t, w.does(ann, "deny 192.0.2.1").Memo())
+	memo := throughSlack(t, commands.ChangeMemo(w.does(ann, "deny 192.0.2.1")))
 	for name, change := range map[string]func(m map[string]any){
 		"of a later version": func(m map[string]any) { m["version"] = "2" },
 		"no number":          func(m map[string]any) { m["version"] = 1 },
@@ -138,11 +139,11 @@ func TestAMemoThatIsNone(t *testing.T) {
 
 // Whatever stands in a channel: it is refused, or it is a change that can be shown, planned with and written again.
 func FuzzReadMemo(f *testing.F) {
-	c := commands.Change{
-		ID: "c7k2m9xw4", Account: "acme", Line: commands.Line{Name: "deny", Words: []string{"192.0.2.1"}}, Does: "Deny", Actor: ann, State: commands.StateUndone,
-		At: time.Unix(1795230000, 0).UTC(), EndedBy: &bob, Steps: []commands.Step{{Kind: commands.CreateRule, Rule: &apiclient.Rule{Type: apiclient.RuleMode}, Sent: true, Done: true}},
+	c := record.Change{
+		ID: "c7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"192.0.2.1"}}, Does: "Deny", Actor: ann, State: record.StateUndone,
+		At: time.Unix(1795230000, 0).UTC(), EndedBy: &bob, Steps: []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{Type: apiclient.RuleMode}, Sent: true, Done: true}},
 	}
-	seed, err := json.Marshal(c.Memo())
+	seed, err := json.Marshal(commands.ChangeMemo(c))
 	require.NoError(f, err)
 	f.Add(seed)
 	f.Add([]byte(`{"version":"1","steps":"eNo"}`))
@@ -158,10 +159,10 @@ func FuzzReadMemo(f *testing.F) {
 		_ = commands.ChangeLine(c, nil)
 		_, _ = commands.UndoButton(c, time.Now())
 		_ = c.DueAt()
-		again, err := commands.ReadMemo(throughSlack(t, c.Memo()))
+		again, err := commands.ReadMemo(throughSlack(t, commands.ChangeMemo(c)))
 		require.NoError(t, err)
 		require.Equal(t, c.ID, again.ID)
-		r := commands.Recall(&commands.Account{Name: "acme"}, []commands.Change{c}, nil, time.Now())
+		r := commands.Recall(&commands.Account{Name: "acme"}, []record.Change{c}, nil, time.Now())
 		require.Equal(t, 1, len(r.Changes)+len(r.Unknown))
 	})
 }

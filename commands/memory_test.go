@@ -1,6 +1,7 @@
 package commands_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // ledger keeps changes as JSON, as the real one does, so that nobody can alter what is kept without saving it.
@@ -30,7 +32,7 @@ type ledger struct {
 	ties      *ties
 	perhaps   int               // how often a change was saved of which nobody knows what became, which is news
 	kept      map[string]string // cases and mutes
-	effects   map[string]string // by change
+	effects   map[string]string // by account and change
 	judged    []commands.Judged
 	redrawn   []string // attacks whose cards a mute, or what was protected, has drawn again
 	due       map[string]time.Time
@@ -44,7 +46,7 @@ func newLedger() *ledger {
 	return &ledger{locks: make(chan struct{}, 1), changes: map[string]string{}, kept: map[string]string{}, effects: map[string]string{}, due: map[string]time.Time{}}
 }
 
-func (l *ledger) Lock(ctx context.Context, _ string) (context.Context, commands.Lock, error) {
+func (l *ledger) Lock(ctx context.Context, account string) (context.Context, commands.Lock, error) {
 	if l.fails(&l.lockFail) {
 		return nil, nil, errAway
 	}
@@ -57,14 +59,15 @@ func (l *ledger) Lock(ctx context.Context, _ string) (context.Context, commands.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.term++
-	return held, &lock{ledger: l, term: l.term, cancel: cancel}, nil
+	return held, &lock{ledger: l, account: account, term: l.term, cancel: cancel}, nil
 }
 
 // lock is held for one term.
 type lock struct {
 	*ledger
-	term   int
-	cancel context.CancelFunc
+	account string
+	term    int
+	cancel  context.CancelFunc
 }
 
 func (l *lock) Unlock() { l.cancel(); <-l.locks }
@@ -88,30 +91,30 @@ func (l *ledger) set(f func(l *ledger)) {
 	l.saves = 0
 }
 
-func (l *ledger) Changes(_ context.Context, account string) ([]commands.Change, error) {
+func (l *ledger) Changes(_ context.Context, account string) ([]record.Change, error) {
 	if l.fails(&l.readFail) {
 		return nil, errAway
 	}
-	return slices.DeleteFunc(l.all(), func(c commands.Change) bool { return c.Account != account }), nil
+	return slices.DeleteFunc(l.all(), func(c record.Change) bool { return c.Account != account }), nil
 }
 
-func (l *ledger) all() []commands.Change {
+func (l *ledger) all() []record.Change {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var all []commands.Change
+	var all []record.Change
 	for _, text := range l.changes {
-		var c commands.Change
+		var c record.Change
 		if err := json.Unmarshal([]byte(text), &c); err != nil {
 			panic(err)
 		}
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b commands.Change) int { return b.At.Compare(a.At) })
+	slices.SortFunc(all, func(a, b record.Change) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
 	return all
 }
 
 // only is the one change there is. The caller holds mu.
-func (l *ledger) only() (ch commands.Change) {
+func (l *ledger) only() (ch record.Change) {
 	for _, text := range l.changes {
 		if err := json.Unmarshal([]byte(text), &ch); err != nil {
 			panic(err)
@@ -121,7 +124,7 @@ func (l *ledger) only() (ch commands.Change) {
 }
 
 // put keeps a change as it is. The caller holds mu.
-func (l *ledger) put(ch commands.Change) {
+func (l *ledger) put(ch record.Change) {
 	text, err := json.Marshal(ch)
 	if err != nil {
 		panic(err)
@@ -129,24 +132,28 @@ func (l *ledger) put(ch commands.Change) {
 	l.changes[ch.ID] = string(text)
 }
 
-func (l *ledger) change(id string) commands.Change {
+func (l *ledger) change(id string) record.Change {
 	for _, c := range l.all() {
 		if c.ID == id {
 			return c
 		}
 	}
-	return commands.Change{}
+	return record.Change{}
 }
 
-func (l *ledger) Effects(context.Context, string) (map[string]commands.Effect, error) {
+func (l *ledger) Effects(_ context.Context, account string) (map[string]record.Efficacy, error) {
 	if l.fails(&l.readFail) {
 		return nil, errAway
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	effects := map[string]commands.Effect{}
-	for id, text := range l.effects {
-		var e commands.Effect
+	effects := map[string]record.Efficacy{}
+	for key, text := range l.effects {
+		id, ok := strings.CutPrefix(key, account+" ")
+		if !ok {
+			continue
+		}
+		var e record.Efficacy
 		if err := json.Unmarshal([]byte(text), &e); err != nil {
 			return nil, err
 		}
@@ -156,7 +163,7 @@ func (l *ledger) Effects(context.Context, string) (map[string]commands.Effect, e
 }
 
 // SaveEffects implements commands.Effects.
-func (l *ledger) SaveEffects(_ context.Context, _ string, all []commands.Judged) error {
+func (l *ledger) SaveEffects(_ context.Context, account string, all []commands.Judged) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, j := range all {
@@ -164,28 +171,39 @@ func (l *ledger) SaveEffects(_ context.Context, _ string, all []commands.Judged)
 		if err != nil {
 			return err
 		}
-		l.effects[j.Change.ID] = string(text)
+		l.effects[account+" "+j.Change.ID] = string(text)
 		l.judged = append(l.judged, j)
 	}
 	return nil
 }
 
-func (l *lock) SaveChanges(ctx context.Context, entry *commands.AuditEntry, all ...commands.Change) (n int64, err error) {
+func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, all ...record.Change) (n int64, err error) {
+	if len(all) == 0 {
+		return 0, nil
+	}
 	kept := map[string]any{}
 	for _, c := range all {
 		kept[c.ID] = c
-		if c.State == commands.StateBegun && c.Fault != "" {
+		if c.State == record.StateBegun && c.Fault != "" {
 			l.perhaps++
 		}
 	}
-	if err := l.write(ctx, l.changes, kept); err != nil {
+	if n, err = l.writeAudited(ctx, entry, l.changes, kept); err != nil {
 		return 0, err
 	}
 	for _, c := range all {
-		l.lookAt(c.ID, c.LookAt())
+		l.lookAt(c.ID, commands.ChangeLookAt(c))
 	}
-	if entry == nil {
-		return 0, nil
+	return n, nil
+}
+
+// writeAudited writes with an audit entry, if there is one, both or neither, and gives its number.
+func (l *lock) writeAudited(ctx context.Context, entry *record.AuditEntry, where map[string]string, values map[string]any) (n int64, err error) {
+	if entry != nil && l.audit.fails() {
+		return 0, errAway
+	}
+	if err := l.write(ctx, where, values); err != nil || entry == nil {
+		return 0, err
 	}
 	return l.audit.Append(ctx, *entry)
 }
@@ -211,11 +229,12 @@ func (l *lock) SaveLooks(ctx context.Context, all ...commands.Look) error {
 	return nil
 }
 
-func (l *ledger) lookAt(id string, at time.Time) {
+func (l *lock) lookAt(id string, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.due[id] = at; at.IsZero() {
-		delete(l.due, id)
+	key := l.account + " " + id
+	if l.due[key] = at; at.IsZero() {
+		delete(l.due, key)
 	}
 }
 
@@ -232,17 +251,19 @@ func (l *ledger) looked(of func(commands.Look) bool) (found []commands.Look) {
 	return found
 }
 
-func (l *ledger) DueChanges(_ context.Context, _ string, now time.Time) ([]string, error) {
+func (l *ledger) DueChanges(_ context.Context, account string, now time.Time) ([]string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var ids []string
-	for id, at := range l.due {
-		if !at.After(now) {
+	for key, at := range l.due {
+		if id, ok := strings.CutPrefix(key, account+" "); ok && !at.After(now) {
 			ids = append(ids, id)
 		}
 	}
-	slices.Sort(ids)
-	return ids, nil
+	slices.SortFunc(ids, func(a, b string) int {
+		return cmp.Or(l.due[account+" "+a].Compare(l.due[account+" "+b]), cmp.Compare(a, b))
+	})
+	return ids[:min(100, len(ids))], nil
 }
 
 // desk keeps cases and mutes as JSON. It is the same memory as the ledger, and fails with it.
@@ -265,12 +286,12 @@ func (d *desk) read(key string, into any) error {
 	return nil
 }
 
-func (d *desk) Case(_ context.Context, account, attack string) (c commands.Case, err error) {
+func (d *desk) Case(_ context.Context, account, attack string) (c record.Triage, err error) {
 	err = d.read("case "+account+" "+attack, &c)
 	return c, err
 }
 
-func (d *desk) Cases(ctx context.Context, account string) (map[string]commands.Case, error) {
+func (d *desk) Cases(ctx context.Context, account string) (map[string]record.Triage, error) {
 	d.mu.Lock()
 	var attacks []string
 	for key := range d.kept {
@@ -279,7 +300,7 @@ func (d *desk) Cases(ctx context.Context, account string) (map[string]commands.C
 		}
 	}
 	d.mu.Unlock()
-	all := map[string]commands.Case{}
+	all := map[string]record.Triage{}
 	for _, attack := range attacks {
 		c, err := d.Case(ctx, account, attack)
 		if err != nil {
@@ -290,44 +311,50 @@ func (d *desk) Cases(ctx context.Context, account string) (map[string]commands.C
 	return all, nil
 }
 
-func (d *desk) Mutes(_ context.Context, account string) (all []commands.Mute, err error) {
+func (d *desk) Mutes(_ context.Context, account string) (all []record.Mute, err error) {
 	err = d.read("mutes "+account, &all)
 	return all, err
 }
 
-func (l *lock) SaveCase(ctx context.Context, attack string, c commands.Case) error {
-	return l.write(ctx, l.kept, map[string]any{"case acme " + attack: c})
+func (l *lock) SaveCase(ctx context.Context, attack string, c record.Triage) error {
+	return l.write(ctx, l.kept, map[string]any{"case " + l.account + " " + attack: c})
 }
 
-func (l *lock) SaveTied(ctx context.Context, t commands.Tied) error { return l.ties.SaveTied(ctx, t) }
-
-func (l *lock) SaveDrill(ctx context.Context, d commands.Drill) error {
-	return l.write(ctx, l.kept, map[string]any{"drill acme": d})
+func (l *lock) SaveTied(ctx context.Context, t record.PermissionLoss) error {
+	if err := l.write(ctx, l.kept, map[string]any{"tied " + l.account: t}); err != nil {
+		return err
+	}
+	l.ties.add(t)
+	return nil
 }
 
-func (d *desk) Drill(_ context.Context, account string) (drill commands.Drill, err error) {
+func (l *lock) SaveDrill(ctx context.Context, d record.Drill) error {
+	return l.write(ctx, l.kept, map[string]any{"drill " + l.account: d})
+}
+
+func (d *desk) Drill(_ context.Context, account string) (drill record.Drill, err error) {
 	err = d.read("drill "+account, &drill)
 	return drill, err
 }
 
 func (d *desk) Serving(context.Context) (int, error) { return d.serving, nil }
 
-func (l *lock) SaveMutes(ctx context.Context, all []commands.Mute, attacks ...string) error {
+func (l *lock) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
 	l.redrawn = append(l.redrawn, attacks...)
-	return l.write(ctx, l.kept, map[string]any{"mutes acme": all})
+	return l.write(ctx, l.kept, map[string]any{"mutes " + l.account: all})
 }
 
-func (l *lock) SaveProtected(ctx context.Context, all []commands.Protected, attacks ...string) error {
+func (l *lock) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
 	l.redrawn = append(l.redrawn, attacks...)
-	return l.write(ctx, l.kept, map[string]any{"protected acme": all})
+	return l.write(ctx, l.kept, map[string]any{"protected " + l.account: all})
 }
 
 func (l *lock) SaveLocked(ctx context.Context, at time.Time) error {
-	return l.write(ctx, l.kept, map[string]any{"locked acme": at})
+	return l.write(ctx, l.kept, map[string]any{"locked " + l.account: at})
 }
 
 // Scene is put together from what was saved, and what the poller counted.
-func (d *desk) Scene(_ context.Context, account string) (s commands.Scene, err error) {
+func (d *desk) Scene(_ context.Context, account string) (s record.AccountContext, err error) {
 	err = errors.Join(d.read("protected "+account, &s.Protected), d.read("locked "+account, &s.Locked), d.read("seen "+account, &s.Seen), d.read("mutes "+account, &s.Mutes))
 	return s, err
 }
@@ -367,56 +394,63 @@ func (l *lock) write(ctx context.Context, where map[string]string, values map[st
 	return nil
 }
 
-// auditLog numbers entries.
+// auditLog numbers the entries of each account.
 type auditLog struct {
-	mu      sync.Mutex
-	entries []commands.AuditEntry
-	counter int64
-	fail    bool
+	mu       sync.Mutex
+	entries  []record.AuditEntry
+	counters map[string]int64
+	fail     bool
 }
 
-func (a *auditLog) Append(_ context.Context, e commands.AuditEntry) (int64, error) {
+func (a *auditLog) Append(_ context.Context, e record.AuditEntry) (int64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.fail {
 		return 0, errAway
 	}
-	a.counter++
-	e.N = a.counter
+	if a.counters == nil {
+		a.counters = map[string]int64{}
+	}
+	a.counters[e.Account]++
+	e.N = a.counters[e.Account]
 	a.entries = append(a.entries, e)
 	return e.N, nil
 }
 
-func (a *auditLog) Entries(_ context.Context, account string, since time.Time) ([]commands.AuditEntry, error) {
+func (a *auditLog) Entries(_ context.Context, account string, since time.Time) ([]record.AuditEntry, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.fail {
 		return nil, errAway
 	}
-	var found []commands.AuditEntry
+	var found []record.AuditEntry
 	for _, e := range slices.Backward(a.entries) {
+		if e.Account != account || e.At.Before(since) {
+			continue
+		}
 		if e.Line == unreadable {
-			return nil, commands.ErrBadEntry
+			return nil, record.ErrBadEntry
 		}
-		if e.Account == account && !e.At.Before(since) {
-			found = append(found, e)
-		}
+		found = append(found, e)
 	}
 	return found, nil
 }
 
-func (a *auditLog) Trail(_ context.Context, account string, since time.Time) iter.Seq2[commands.AuditEntry, error] {
-	return func(yield func(commands.AuditEntry, error) bool) {
+func (a *auditLog) Trail(_ context.Context, account string, since time.Time) iter.Seq2[record.AuditEntry, error] {
+	return func(yield func(record.AuditEntry, error) bool) {
 		if a.fails() {
-			yield(commands.AuditEntry{}, errAway)
+			yield(record.AuditEntry{}, errAway)
 			return
 		}
 		for _, e := range a.all() {
+			if e.Account != account || e.At.Before(since) {
+				continue
+			}
 			var err error
 			if e.Line == unreadable {
-				e, err = commands.AuditEntry{N: e.N}, commands.ErrBadEntry
+				e, err = record.AuditEntry{N: e.N}, record.ErrBadEntry
 			}
-			if (err != nil || e.Account == account && !e.At.Before(since)) && !yield(e, err) {
+			if !yield(e, err) {
 				return
 			}
 		}
@@ -426,13 +460,13 @@ func (a *auditLog) Trail(_ context.Context, account string, since time.Time) ite
 // unreadable is the line of an entry that can't be read.
 const unreadable = "rubbish"
 
-func (a *auditLog) Audited(context.Context, string) (int64, error) {
+func (a *auditLog) Audited(_ context.Context, account string) (int64, error) {
 	if a.fails() {
 		return 0, errAway
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.counter, nil
+	return a.counters[account], nil
 }
 
 func (a *auditLog) fails() bool {
@@ -441,7 +475,7 @@ func (a *auditLog) fails() bool {
 	return a.fail
 }
 
-func (a *auditLog) all() []commands.AuditEntry {
+func (a *auditLog) all() []record.AuditEntry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.entries)
@@ -465,7 +499,7 @@ type members struct {
 
 func newMembers() *members {
 	m := &members{full: map[string]string{"U5NOBODY": "Nobody"}}
-	for _, a := range []commands.Actor{ann, bob, root, eve} {
+	for _, a := range []record.Actor{ann, bob, root, eve} {
 		m.full[a.ID] = a.Name
 	}
 	return m
@@ -481,7 +515,7 @@ func (m *members) Member(_ context.Context, team, user string) (string, bool, er
 	return name, ok && team == "T1", nil
 }
 
-func (m *members) add(who commands.Actor) {
+func (m *members) add(who record.Actor) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.full[who.ID] = who.Name
@@ -523,9 +557,9 @@ func (m *members) setFail() {
 // facts are remembered attacks, by their id.
 type facts map[string]apiclient.Attack
 
-func (f facts) FindAttacks(_ context.Context, _, prefix string) (map[string]apiclient.Attack, error) {
+func (f facts) FindAttacks(_ context.Context, account, prefix string) (map[string]apiclient.Attack, error) {
 	found := maps.Clone(f)
-	maps.DeleteFunc(found, func(id string, _ apiclient.Attack) bool { return !strings.HasPrefix(id, prefix) })
+	maps.DeleteFunc(found, func(id string, _ apiclient.Attack) bool { return account != "acme" || !strings.HasPrefix(id, prefix) })
 	return found, nil
 }
 
@@ -537,24 +571,40 @@ type gatherings struct {
 	asked    []string
 }
 
-func (g *gatherings) Storms(context.Context, string) ([]commands.StormSeen, error) {
+func (g *gatherings) Storms(_ context.Context, account string) ([]commands.StormSeen, error) {
 	if g.fails(&g.readFail) {
 		return nil, errAway
 	}
-	return slices.Clone(g.storms), nil
+	if account != "acme" {
+		return nil, nil
+	}
+	found := slices.Clone(g.storms)
+	slices.SortFunc(found, func(a, b commands.StormSeen) int {
+		return cmp.Or(b.Storm.Began.Compare(a.Storm.Began), cmp.Compare(a.ID, b.ID))
+	})
+	return found, nil
 }
 
-func (g *gatherings) Gathered(_ context.Context, _, storm string) ([]commands.GatheredAttack, error) {
+func (g *gatherings) Gathered(_ context.Context, account, storm string) ([]commands.GatheredAttack, error) {
 	if g.fails(&g.readFail) {
 		return nil, errAway
 	}
-	return slices.Clone(g.gathered[storm]), nil
+	if account != "acme" {
+		return nil, nil
+	}
+	found := slices.Clone(g.gathered[storm])
+	slices.SortFunc(found, func(a, b commands.GatheredAttack) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) })
+	return found, nil
 }
 
 func (g *gatherings) WantCards(_ context.Context, _ string, attacks []string) error {
 	if g.fails(&g.readFail) {
 		return errAway
 	}
-	g.asked = append(g.asked, attacks...)
+	for _, id := range attacks {
+		if !slices.Contains(g.asked, id) {
+			g.asked = append(g.asked, id)
+		}
+	}
 	return nil
 }

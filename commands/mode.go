@@ -2,13 +2,16 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // modes are the filtration modes from mild to strict.
@@ -16,7 +19,7 @@ var modes = []string{apiclient.ModeOff, apiclient.ModeMonitoring, apiclient.Mode
 
 func mode() *Command {
 	return &Command{
-		Name: "mode", Role: Viewer,
+		Name: "mode", Role: record.Viewer,
 		Summary: "show an application's filtration mode, or switch it for a time",
 		Args: []Arg{
 			{Name: "app", Object: true, Required: true, Help: "the application's id or name, or app:default", Label: "Application", Read: readApp, Options: configuredApps},
@@ -25,7 +28,7 @@ func mode() *Command {
 		},
 		Flags:   []string{flagLocked},
 		Example: "mode Shop block for=2h",
-		Changes: func(l Line) bool { return len(l.Words) > 1 },
+		Changes: func(l record.Line) bool { return len(l.Words) > 1 },
 		Form:    modeForm,
 		Read:    showMode, Plan: planMode,
 	}
@@ -55,38 +58,38 @@ func ModeByRules(rules []apiclient.Rule, app int) string {
 	return ""
 }
 
-func showMode(ctx context.Context, c *Call) (Result, error) {
+func showMode(c *Call) (Result, error) {
 	app, err := strconv.Atoi(c.Line.Words[0])
 	if err != nil {
 		return Result{}, fmt.Errorf("read application %q: %w", c.Line.Words[0], err)
 	}
-	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+	rules, err := c.given().Rules(apiclient.RuleFilter{})
 	if err != nil {
 		return Result{}, forPeople(err)
 	}
 	mode := ModeByRules(rules, app)
 	name := c.Account.AppName(apiclient.Known(int64(app)))
-	lines := []Text{Say("Mode of ", name, " by rules: ", Bold(modeName(mode)), " (a node's own setting can override it)")}
+	lines := []text.Text{text.New("Mode of ", name, " by rules: ", text.Bold(modeName(mode)), " (a node's own setting can override it)")}
 	_, narrower := modeRules(rules, app)
 	for _, rule := range narrower {
-		lines = append(lines, Say("• for a part of it: ", ruleText(rule), ", rule ", Code(fmt.Sprint(rule.ID))))
+		lines = append(lines, text.New("• for a part of it: ", ruleText(rule), ", rule ", text.Code(fmt.Sprint(rule.ID))))
 	}
 	return Result{Lines: lines, Data: map[string]any{"application": app, "mode": mode}}, nil
 }
 
 func modeName(mode string) string { return cmp.Or(mode, "inherited, not visible") }
 
-func planMode(ctx context.Context, c *Call) ([]Plan, error) {
+func planMode(c *Call) ([]Plan, error) {
 	app, err := strconv.Atoi(c.Line.Words[0])
 	if err != nil {
 		return nil, fmt.Errorf("read application %q: %w", c.Line.Words[0], err)
 	}
 	to := c.Line.Words[1]
-	length, err := c.length(c.Line.Keys["for"], c.cfg.Policy.modeFor(to))
+	length, err := c.length(c.Line.Keys["for"], c.Policy.modeFor(to))
 	if err != nil {
 		return nil, err
 	}
-	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+	rules, err := c.given().Rules(apiclient.RuleFilter{})
 	if err != nil {
 		return nil, err
 	}
@@ -97,11 +100,11 @@ func planMode(ctx context.Context, c *Call) ([]Plan, error) {
 	}
 	name := c.Account.AppName(apiclient.Known(int64(app)))
 	p := Plan{
-		Line: c.complete(Line{Name: "mode", Words: c.Line.Words}, length),
+		Line: c.complete(record.Line{Name: "mode", Words: c.Line.Words}, length),
 		Does: fmt.Sprintf("Switch %s to %s %s", name, to, lasting(length)), When: ruleWorks, Until: end(c.Now, length), Role: modeRole(from, to),
 	}
 	if from == to || old != nil && old.Mode == to {
-		p.Nothing = Say(name, " is in mode ", Bold(to), " already, ", c.byRule(old.ID))
+		p.Nothing = text.New(name, " is in mode ", text.Bold(to), " already, ", c.byRule(old.ID))
 		return []Plan{p}, nil
 	}
 	p.Steps = modeSteps(app, to, old)
@@ -110,58 +113,58 @@ func planMode(ctx context.Context, c *Call) ([]Plan, error) {
 }
 
 // modeSteps switch a mode: the new rule first, so that there is never none.
-func modeSteps(app int, to string, old *apiclient.Rule) []Step {
+func modeSteps(app int, to string, old *apiclient.Rule) []record.Step {
 	rule := apiclient.Rule{Type: apiclient.RuleMode, Mode: to, Conditions: []apiclient.Condition{
 		{Type: "equal", Value: strconv.Itoa(app), Point: []any{"instance"}},
 	}}
-	steps := []Step{{Kind: CreateRule, Rule: &rule}}
+	steps := []record.Step{{Kind: record.CreateRule, Rule: &rule}}
 	if old != nil {
-		steps = append(steps, Step{Kind: DeleteRule, Rule: old})
+		steps = append(steps, record.Step{Kind: record.DeleteRule, Rule: old})
 	}
 	return steps
 }
 
 func (c *Call) guardMode(app int, to string) error {
 	if to == apiclient.ModeOff {
-		c.needsSecond(SecondModeOff, Say("mode off lets everything through"))
+		c.needsSecond(SecondModeOff, text.New("mode off lets everything through"))
 	}
 	blocks := to == apiclient.ModeBlock || to == apiclient.ModeSafeBlocking
 	if blocks && c.Account.Applications[app].CannotBlock {
-		return guarded(Say(c.Account.AppName(apiclient.Known(int64(app))), " can't block (", Code("can_block: false"), " in the configuration): mode ", to, " would stop nothing. Nothing was done"))
+		return refusal.Guarded(text.New(c.Account.AppName(apiclient.Known(int64(app))), " can't block (", text.Code("can_block: false"), " in the configuration): mode ", to, " would stop nothing. Nothing was done"))
 	}
 	return nil
 }
 
 // modeRole is who may switch: a stricter mode needs a responder, a milder one an admin. From an unknown mode only block is surely not milder.
-func modeRole(from, to string) Role {
+func modeRole(from, to string) record.Role {
 	f, t := slices.Index(modes, from), slices.Index(modes, to)
 	if to == apiclient.ModeBlock || f >= 0 && t >= f {
-		return Responder
+		return record.Responder
 	}
-	return Admin
+	return record.Admin
 }
 
-func modeWarnings(name, from, to string, length time.Duration, narrower []apiclient.Rule) []Warning {
-	var ws []Warning
-	until := "until it returns by itself, in " + HumanDuration(length)
-	if length == never {
+func modeWarnings(name, from, to string, length time.Duration, narrower []apiclient.Rule) []refusal.Warning {
+	var ws []refusal.Warning
+	until := "until it returns by itself, in " + text.HumanDuration(length)
+	if length == grammar.Never {
 		until = "until somebody switches it back"
 	}
 	if to == apiclient.ModeBlock || to == apiclient.ModeSafeBlocking {
-		ws = append(ws, Warning{InDialog: true, Text: Say("incidents are registered only in monitoring mode: ", until, ", wafbot can't tell you whether an attack on ", name, " worked")})
+		ws = append(ws, refusal.Warning{InDialog: true, Text: text.New("incidents are registered only in monitoring mode: ", until, ", wafbot can't tell you whether an attack on ", name, " worked")})
 	}
 	if to == apiclient.ModeBlock {
-		ws = append(ws, Warning{InDialog: true, Text: Say("requests that only look like attacks are blocked too")})
+		ws = append(ws, refusal.Warning{InDialog: true, Text: text.New("requests that only look like attacks are blocked too")})
 	}
-	if modeRole(from, to) == Admin {
-		now := Say("milder than now (", from, "): less is blocked ")
+	if modeRole(from, to) == record.Admin {
+		now := text.New("milder than now (", from, "): less is blocked ")
 		if from == "" {
-			now = Say("the mode now is inherited and not visible: perhaps less is blocked than now, ")
+			now = text.New("the mode now is inherited and not visible: perhaps less is blocked than now, ")
 		}
-		ws = append(ws, Warning{Text: Say(now, lasting(length))})
+		ws = append(ws, refusal.Warning{Text: text.New(now, lasting(length))})
 	}
 	if len(narrower) > 0 {
-		ws = append(ws, Warning{Text: Say("rules that set the mode for parts of it, and stay as they are: ", len(narrower))})
+		ws = append(ws, refusal.Warning{Text: text.New("rules that set the mode for parts of it, and stay as they are: ", len(narrower))})
 	}
 	return ws
 }

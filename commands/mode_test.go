@@ -8,17 +8,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 func TestMode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.refuses(ann, "mode shop block", commands.ErrAsk, "Switch Shop to block for 2 h?", "incidents are registered only in monitoring", "only look like attacks")
+	w.refuses(ann, "mode shop block", refusal.ErrAsk, "Switch Shop to block for 2 h?", "incidents are registered only in monitoring", "only look like attacks")
 	ch := w.anyway(ann, "mode shop BLOCK")
 	require.Equal(t, "mode 4 block for=2h", ch.Line.String())
 	require.Equal(t, []string{"block"}, w.modes())
 	require.Equal(t, w.clock().Add(2*time.Hour), ch.DueAt())
-	require.Contains(t, text(w.reads(eve, "mode 4")), "Mode of Shop by rules: block")
+	require.Contains(t, textOf(w.reads(eve, "mode 4")), "Mode of Shop by rules: block")
 	w.pass(time.Minute)
 	w.nothing(bob, "mode 4 block for=1h", "Shop is in mode block already, by rule "+itoa(w.rules("service_mode")[0].ID)+", until 2026-11-20 05:00 UTC: extend c")
 	w.does(bob, "undo "+ch.ID)
@@ -29,7 +31,7 @@ func TestMode(t *testing.T) {
 func TestAModeThatWasInherited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	require.Contains(t, text(w.reads(eve, "mode app:default")), "the default application by rules: inherited, not visible")
+	require.Contains(t, textOf(w.reads(eve, "mode app:default")), "the default application by rules: inherited, not visible")
 	ch := w.anyway(ann, "mode -1 block")
 	require.Equal(t, []string{"monitoring", "block"}, w.modes())
 	w.does(ann, "undo "+ch.ID)
@@ -40,11 +42,11 @@ func TestMilderNeedsAnAdmin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, noSecond(commands.SecondModeOff))
 	w.anyway(ann, "mode 4 safe_blocking")
-	w.refuses(ann, "mode 4 monitoring", commands.ErrDenied, "needs the role admin")
-	w.refuses(ann, "mode -1 safe_blocking", commands.ErrDenied)
-	w.refuses(ann, "mode 4 default", commands.ErrDenied)
-	w.refuses(root, "mode 4 monitoring", commands.ErrAsk, "milder than now (safe_blocking): less is blocked for 2 h")
-	w.refuses(root, "mode -1 monitoring", commands.ErrAsk, "inherited and not visible: perhaps less is blocked")
+	w.refuses(ann, "mode 4 monitoring", refusal.ErrDenied, "needs the role admin")
+	w.refuses(ann, "mode -1 safe_blocking", refusal.ErrDenied)
+	w.refuses(ann, "mode 4 default", refusal.ErrDenied)
+	w.refuses(root, "mode 4 monitoring", refusal.ErrAsk, "milder than now (safe_blocking): less is blocked for 2 h")
+	w.refuses(root, "mode -1 monitoring", refusal.ErrAsk, "inherited and not visible: perhaps less is blocked")
 	ch := w.anyway(root, "mode 4 off")
 	require.Equal(t, w.clock().Add(30*time.Minute), ch.Until)
 	w.does(ann, "undo "+ch.ID)
@@ -62,14 +64,14 @@ func TestAButtonsDialogHasSaidSomeWarnings(t *testing.T) {
 	inv = w.asks(root, "mode 4 monitoring")
 	inv.Warned = true
 	_, err = w.do(inv)
-	require.ErrorIs(t, err, commands.ErrAsk, "only a look tells that it is milder")
+	require.ErrorIs(t, err, refusal.ErrAsk, "only a look tells that it is milder")
 }
 
 func TestAnApplicationThatCannotBlock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, mode := range []string{"block", "safe_blocking"} {
-		w.refuses(root, "mode legacy "+mode, commands.ErrGuarded, "Legacy can't block")
+		w.refuses(root, "mode legacy "+mode, refusal.ErrGuarded, "Legacy can't block")
 	}
 	w.anyway(root, "mode legacy monitoring")
 }
@@ -79,8 +81,8 @@ func TestNarrowerRulesStay(t *testing.T) {
 	w := newWorld(t)
 	w.byHand(http.MethodPost, "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"off","validated":false,"action":[`+
 		`{"type":"equal","value":"4","point":["instance"]},{"type":"iequal","value":"api.example.com","point":["header","HOST"]}]}`)
-	w.refuses(ann, "mode 4 block", commands.ErrAsk, "rules that set the mode for parts of it, and stay as they are: 1")
-	require.Contains(t, text(w.reads(eve, "mode 4")), "for a part of it: mode off for api.example.com app=4")
+	w.refuses(ann, "mode 4 block", refusal.ErrAsk, "rules that set the mode for parts of it, and stay as they are: 1")
+	require.Contains(t, textOf(w.reads(eve, "mode 4")), "for a part of it: mode off for api.example.com app=4")
 	ch := w.anyway(ann, "mode 4 block")
 	require.ElementsMatch(t, []string{"off", "block"}, w.modes())
 	w.does(ann, "undo "+ch.ID)
@@ -110,7 +112,7 @@ func TestOverlappingModes(t *testing.T) {
 			ids = append(ids, w.anyway(root, "mode 4 safe_blocking").ID)
 			require.Equal(t, []string{"safe_blocking"}, w.modes())
 			if _, err := w.try(ann, "undo "+ids[order[0]]); err != nil {
-				require.ErrorIs(t, err, commands.ErrNothing)
+				require.ErrorIs(t, err, refusal.ErrNothing)
 			}
 			want := map[int]string{0: "safe_blocking", 1: "block"}[order[0]]
 			require.Equal(t, []string{want}, w.modes())
@@ -129,7 +131,7 @@ func TestSomebodySwitchedInBetween(t *testing.T) {
 	w.byHand(http.MethodPost, "/v1/objects/hint/delete", `{"filter":{"clientid":[5],"id":`+itoa(mine)+`}}`)
 	w.nothing(ann, "undo "+ch.ID, "somebody took away", "gone already")
 	require.Equal(t, []string{"safe_blocking"}, w.modes())
-	require.Equal(t, commands.StateUndone, w.ledger.change(ch.ID).State, "there is nothing left to end")
+	require.Equal(t, record.StateUndone, w.ledger.change(ch.ID).State, "there is nothing left to end")
 }
 
 func TestASwitchThatHalfFails(t *testing.T) {
@@ -139,14 +141,14 @@ func TestASwitchThatHalfFails(t *testing.T) {
 	inv := w.asks(ann, "mode 4 block")
 	inv.Anyway = true
 	_, err := w.do(inv)
-	require.ErrorIs(t, err, commands.ErrService)
+	require.ErrorIs(t, err, refusal.ErrService)
 	require.ErrorContains(t, err, "Only partly done: Switch Shop to block for 2 h")
 	require.ErrorContains(t, err, "lacks the permission")
 	require.Equal(t, "half", w.lastAudit().Outcome)
 	require.Len(t, w.modes(), 2)
 	w.service.ClearFaults()
 	ch := w.ledger.all()[0]
-	require.Equal(t, commands.StateHalf, ch.State)
+	require.Equal(t, record.StateHalf, ch.State)
 	require.NotZero(t, ch.DueAt(), "what was done of it is ended too")
 	w.does(ann, "undo "+ch.ID)
 	require.Equal(t, []string{"monitoring"}, w.modes())

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // modeSpell is a time in which an application was in a mode in which the service registers no incidents.
@@ -31,10 +33,10 @@ func hiding(rules []apiclient.Rule, app int) *apiclient.Rule {
 }
 
 // modeSpells are those that changes tell of, the oldest first.
-func modeSpells(changes []Change, now time.Time) []modeSpell {
+func modeSpells(changes []record.Change, now time.Time) []modeSpell {
 	var all []modeSpell
 	for _, ch := range slices.Backward(changes) {
-		if ch.Line.Name != "mode" || len(ch.Line.Words) < 2 || ch.State != StateDone && ch.State != StateHalf && ch.State != StateUndone {
+		if ch.Line.Name != "mode" || len(ch.Line.Words) < 2 || ch.State != record.StateDone && ch.State != record.StateHalf && ch.State != record.StateUndone {
 			continue
 		}
 		app, err := strconv.Atoi(ch.Line.Words[0])
@@ -44,11 +46,11 @@ func modeSpells(changes []Change, now time.Time) []modeSpell {
 		}
 		m := modeSpell{App: app, Mode: mode, From: ch.At, Until: ch.Until, Change: ch.ID}
 		switch {
-		case ch.State == StateUndone:
+		case ch.State == record.StateUndone:
 			m.Until = ch.EndedAt
-		case ch.superseded(changes):
+		case changeSuperseded(ch, changes):
 			m.Until = supersededAt(ch, changes)
-		case ch.overdue(now):
+		case ch.Overdue(now):
 			m.Until = time.Time{} // it could not be returned
 		}
 		all = append(all, m)
@@ -57,9 +59,9 @@ func modeSpells(changes []Change, now time.Time) []modeSpell {
 }
 
 // supersededAt is when a change took away what this one made.
-func supersededAt(ch Change, changes []Change) time.Time {
+func supersededAt(ch record.Change, changes []record.Change) time.Time {
 	for _, later := range slices.Backward(changes) {
-		if ch.superseded([]Change{later}) {
+		if changeSuperseded(ch, []record.Change{later}) {
 			return later.At
 		}
 	}
@@ -81,13 +83,13 @@ func (a *Account) modeAppName(app int) string {
 }
 
 // modeSpellText says from when to when nobody could see whether an attack worked.
-func (a *Account) modeSpellText(m modeSpell, now time.Time) Text {
+func (a *Account) modeSpellText(m modeSpell, now time.Time) text.Text {
 	app := a.modeAppName(m.App)
 	switch {
 	case m.Until.IsZero():
-		return Say("no incidents ", Bold("can"), " be registered on ", app, " since ", m.From, ": it is in mode ", m.Mode)
+		return text.New("no incidents ", text.Bold("can"), " be registered on ", app, " since ", m.From, ": it is in mode ", m.Mode)
 	case m.Until.After(now):
-		return Say("no incidents ", Bold("can"), " be registered on ", app, " from ", m.From, " to ", m.Until, ": it is in mode ", m.Mode)
+		return text.New("no incidents ", text.Bold("can"), " be registered on ", app, " from ", m.From, " to ", m.Until, ": it is in mode ", m.Mode)
 	}
-	return Say("no incidents ", Bold("could"), " be registered on ", app, " from ", m.From, " to ", m.Until, ": it was in mode ", m.Mode)
+	return text.New("no incidents ", text.Bold("could"), " be registered on ", app, " from ", m.From, " to ", m.Until, ": it was in mode ", m.Mode)
 }

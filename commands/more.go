@@ -5,12 +5,14 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // More is what can be done about an attack beside its card's buttons. Nothing of it acts at once: each opens a form, or shows what is asked for.
 func More(s Situation) []Suggestion {
 	var all []Suggestion
-	add := func(label, about string, l Line) {
+	add := func(label, about string, l record.Line) {
 		all = append(all, Suggestion{Label: label + "…", Line: l, Stops: about, Form: true})
 	}
 	switch {
@@ -30,7 +32,7 @@ func More(s Situation) []Suggestion {
 }
 
 // moreMeasures are those that change something at the service.
-func (s Situation) moreMeasures(add func(label, about string, l Line)) {
+func (s Situation) moreMeasures(add func(label, about string, l record.Line)) {
 	a := s.Attack
 	cannotBlock := s.WatchedOnly()
 	if apiclient.Patchable(a.Type) && !cannotBlock {
@@ -42,18 +44,18 @@ func (s Situation) moreMeasures(add func(label, about string, l Line)) {
 	}
 	if a.App.Known && !cannotBlock {
 		name := s.Account.AppName(a.App)
-		add("Mode of "+Visible(name, maxField), "All of "+name+", in minutes to 1 h", s.line("mode", appWord(a.App)))
+		add("Mode of "+text.Sanitize(name, text.MaxField), "All of "+name+", in minutes to 1 h", s.line("mode", appWord(a.App)))
 	}
 	if _, why := attackPatch(a); why.scope == "" && a.Method != "" && !cannotBlock {
-		add("Close "+Visible(a.Method+" "+a.Path, maxField), "Nobody gets through, clean requests neither", s.line("close", a.Method, a.Domain+a.Path))
+		add("Close "+text.Sanitize(a.Method+" "+a.Path, text.MaxField), "Nobody gets through, clean requests neither", s.line("close", a.Method, a.Domain+a.Path))
 	}
 	s.moreProlong(add)
 }
 
 // moreProlong are the changes that end.
-func (s Situation) moreProlong(add func(label, about string, l Line)) {
-	ending := slices.DeleteFunc(slices.Clone(s.Changes), func(ch Change) bool { return !ch.InForce(s.Now) || ch.Until.IsZero() || ch.Amends() != "" })
-	slices.SortStableFunc(ending, func(x, y Change) int { return x.Until.Compare(y.Until) })
+func (s Situation) moreProlong(add func(label, about string, l record.Line)) {
+	ending := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return !ch.InForce(s.Now) || ch.Until.IsZero() || ch.Amends() != "" })
+	slices.SortStableFunc(ending, func(x, y record.Change) int { return x.Until.Compare(y.Until) })
 	for i, ch := range ending {
 		if i == maxProlong {
 			add("Prolong another", fmt.Sprintf("%d more hold for a time", len(ending)-i), s.line("extend").With("attack", ""))

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -11,25 +10,17 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Mute keeps attacks that are no incidents back for a while. Exactly one of Attack, Source and Type is set.
-type Mute struct {
-	ID      string       `json:"id"` // of what is muted: the same again has the same
-	Account string       `json:"account"`
-	Attack  string       `json:"attack,omitempty"` // as AttackID makes it
-	Source  netip.Prefix `json:"source,omitzero"`
-	Type    string       `json:"type,omitempty"`
-	App     int          `json:"app,omitempty"` // the application that Source or Type is muted on; 0: all
-	Until   time.Time    `json:"until"`
-	By      Actor        `json:"by"`
-}
-
 // Muted is the mute that keeps an attack back now, if one does. None ever keeps an incident back.
-func Muted(all []Mute, a apiclient.Attack, now time.Time) (Mute, bool) {
-	i := slices.IndexFunc(all, func(m Mute) bool { return !a.Incident() && !m.over(now) && m.covers(a) })
+func Muted(all []record.Mute, a apiclient.Attack, now time.Time) (record.Mute, bool) {
+	i := slices.IndexFunc(all, func(m record.Mute) bool { return !a.Incident() && !m.Over(now) && muteCovers(m, a) })
 	if i < 0 {
-		return Mute{}, false
+		return record.Mute{}, false
 	}
 	return all[i], true
 }
@@ -45,15 +36,13 @@ func (p Policy) Cardless(a apiclient.Attack) bool {
 	})
 }
 
-func (m Mute) over(now time.Time) bool { return !now.Before(m.Until) }
-
-func (m Mute) covers(a apiclient.Attack) bool {
+func muteCovers(m record.Mute, a apiclient.Attack) bool {
 	if m.App != 0 && a.App != apiclient.Known(int64(m.App)) {
 		return false
 	}
 	switch {
 	case m.Attack != "":
-		return m.Attack == AttackID(m.Account, a.ID)
+		return m.Attack == record.AttackID(m.Account, a.ID)
 	case m.Type != "":
 		return strings.EqualFold(m.Type, a.Type)
 	}
@@ -75,13 +64,13 @@ func comesFrom(a apiclient.Attack, in func(netip.Addr) bool) bool {
 }
 
 // what is muted, as the grammar writes it.
-func (m Mute) what() string {
+func muteWhat(m record.Mute) string {
 	what := "type=" + m.Type
 	switch {
 	case m.Attack != "":
 		what = "attack=" + m.Attack
 	case m.Source.IsValid():
-		what = "source=" + rangeOf(m.Source).String()
+		what = "source=" + grammar.RangeOf(m.Source).String()
 	}
 	if m.App != 0 {
 		what += fmt.Sprintf(" app=%d", m.App)
@@ -90,8 +79,8 @@ func (m Mute) what() string {
 }
 
 // MuteLine is a mute in one line: what, until when, by whom.
-func MuteLine(m Mute) Text {
-	return Say(Code(m.what()), " until ", m.Until, ", by ", Visible(m.By.Name, maxField), " ", Code(m.ID))
+func MuteLine(m record.Mute) text.Text {
+	return text.New(text.Code(muteWhat(m)), " until ", m.Until, ", by ", text.Sanitize(m.By.Name, text.MaxField), " ", text.Code(m.ID))
 }
 
 // mutable is what can be muted.
@@ -113,51 +102,49 @@ func muteLength() Arg {
 
 func mute() *Command {
 	return &Command{
-		Name: "mute", Role: Responder,
+		Name: "mute", Role: record.Responder,
 		Summary: "hear nothing of an attack, a source or a type for a while; incidents are told as ever, and what still goes on at its end is told then",
 		Args:    append(mutable(), muteLength()),
-		Missing: func(l Line) bool { return l.Keys["attack"] == "" && l.Keys["source"] == "" && l.Keys["type"] == "" },
-		Form:    muteForm,
-		Write:   writeMute,
+		Missing: func(l record.Line) bool {
+			return l.Keys["attack"] == "" && l.Keys["source"] == "" && l.Keys["type"] == ""
+		},
+		Form:  muteForm,
+		Write: writeMute,
 	}
 }
 
-func writeMute(ctx context.Context, c *Call) (Result, error) {
+func writeMute(c *Call) (Result, error) {
 	m, err := c.muteTyped()
 	if err != nil {
 		return Result{}, err
 	}
 	if m.Attack != "" && c.Attack.Incident() {
-		return Result{}, nothing(Say(Code(m.Attack), " is an incident, and incidents are always told. Nothing was changed"))
+		return Result{}, refusal.Nothing(text.New(text.Code(m.Attack), " is an incident, and incidents are always told. Nothing was changed"))
 	}
-	all, err := c.mutesNow(ctx, c.Account)
+	all, err := c.mutesNow(c.Account)
 	if err != nil {
 		return Result{}, err
 	}
 	if m.Until, err = c.muteEnd(); err != nil {
 		return Result{}, err
 	}
-	i := slices.IndexFunc(all, func(have Mute) bool { return have.ID == m.ID })
+	i := slices.IndexFunc(all, func(have record.Mute) bool { return have.ID == m.ID })
 	if i >= 0 && !all[i].Until.Before(m.Until) {
-		return unwritten(all[i], Say("Muted already: ", MuteLine(all[i]), ". Nothing was changed")), nil
+		return unwritten(all[i], text.New("Muted already: ", MuteLine(all[i]), ". Nothing was changed")), nil
 	}
 	if i >= 0 {
 		all = slices.Delete(all, i, i+1)
 	}
-	if err := c.keepMutes(ctx, append(all, m), m); err != nil {
-		return Result{}, err
-	}
-	return written(m, Say("Muted: ", MuteLine(m)), Say("Incidents are told as ever. What still goes on then is told then. ", Code("unmute "+m.ID), " ends it")), nil
+	return c.keepMutes(append(all, m), m, text.New("Muted: ", MuteLine(m)), text.New("Incidents are told as ever. What still goes on then is told then. ", text.Code("unmute "+m.ID), " ends it")), nil
 }
 
 // maxCards is how many cards are drawn again because of one mute, or of what was protected.
 const maxCards = 50
 
 // cardsOf are some of the account's attacks that go on, for their cards to be drawn again.
-func (c *Call) cardsOf(ctx context.Context, some func(a apiclient.Attack) bool) (cards []string) {
-	known, err := c.knownAttacks(ctx)
+func (c *Call) cardsOf(some func(a apiclient.Attack) bool) (cards []string) {
+	known, err := c.knownAttacks()
 	if err != nil {
-		c.cfg.Log.Warn("look which cards are to be drawn again", "account", c.Account.Name, "err", err)
 	}
 	for id, a := range known {
 		if len(cards) < maxCards && some(a) && c.ongoing(c.Account, a) {
@@ -168,46 +155,45 @@ func (c *Call) cardsOf(ctx context.Context, some func(a apiclient.Attack) bool) 
 }
 
 // keepMutes writes the account's mutes down, and has the cards that one of them is or was about say so.
-func (c *Call) keepMutes(ctx context.Context, all []Mute, one Mute) error {
+func (c *Call) keepMutes(all []record.Mute, one record.Mute, answer ...text.Text) Result {
 	cards := []string{one.Attack}
 	if one.Attack == "" {
-		cards = c.cardsOf(ctx, func(a apiclient.Attack) bool { return !a.Incident() && one.covers(a) })
+		cards = c.cardsOf(func(a apiclient.Attack) bool { return !a.Incident() && muteCovers(one, a) })
 	}
-	if err := c.lock.SaveMutes(ctx, all, cards...); err != nil {
-		return Away(err)
-	}
-	return nil
+	res := written(one, answer...)
+	res.Saves.Mutes = &MutesSave{All: all, Stale: cards}
+	return res
 }
 
 func (c *Call) muteEnd() (time.Time, error) {
-	if c.Line.Keys["for"] == durationText(never) {
-		return time.Time{}, usage(Say("a mute needs an end: write ", Code("for=1h")))
+	if c.Line.Keys["for"] == grammar.DurationText(grammar.Never) {
+		return time.Time{}, refusal.Usage(text.New("a mute needs an end: write ", text.Code("for=1h")))
 	}
-	length, err := c.length(c.Line.Keys["for"], c.cfg.Policy.muteFor())
+	length, err := c.length(c.Line.Keys["for"], c.Policy.muteFor())
 	return c.Now.Add(length), err
 }
 
 // mutesNow are an account's mutes that are not over.
-func (c *Call) mutesNow(ctx context.Context, a *Account) ([]Mute, error) {
-	all, err := c.cfg.Desk.Mutes(ctx, a.Name)
+func (c *Call) mutesNow(a *Account) ([]record.Mute, error) {
+	all, err := c.facts(a.Name).Mutes()
 	if err != nil {
 		return nil, Away(err)
 	}
-	return slices.DeleteFunc(all, func(m Mute) bool { return m.over(c.Now) }), nil
+	return slices.DeleteFunc(all, func(m record.Mute) bool { return m.Over(c.Now) }), nil
 }
 
 // muteTyped is what a line mutes, by the one who asks. An attack that is only implied gives way to what was typed.
-func (c *Call) muteTyped() (Mute, error) {
+func (c *Call) muteTyped() (record.Mute, error) {
 	keys := c.Line.Keys
 	if c.Implied && (keys["source"] != "" || keys["type"] != "") {
 		c.forgetAttack()
 		keys = c.Line.Keys
 	}
-	m := Mute{Account: c.Account.Name, Attack: keys["attack"], Type: keys["type"], By: c.Actor}
+	m := record.Mute{Account: c.Account.Name, Attack: keys["attack"], Type: keys["type"], By: c.Actor}
 	if keys["source"] != "" {
-		t, err := parseRange(keys["source"])
+		t, err := grammar.ParseRange(keys["source"])
 		if err != nil {
-			return Mute{}, err
+			return record.Mute{}, err
 		}
 		m.Source = t.Prefix
 	}
@@ -218,18 +204,18 @@ func (c *Call) muteTyped() (Mute, error) {
 		}
 	}
 	if named != 1 {
-		return Mute{}, c.Cmd.misuse(Say("say what, by one of ", Code("attack="), ", ", Code("source="), " and ", Code("type=")))
+		return record.Mute{}, c.Cmd.misuse(text.New("say what, by one of ", text.Code("attack="), ", ", text.Code("source="), " and ", text.Code("type=")))
 	}
 	if keys["app"] != "" {
 		if m.Attack != "" {
-			return Mute{}, c.Cmd.misuse(Say(Code("app="), " goes with ", Code("source="), " or ", Code("type=")))
+			return record.Mute{}, c.Cmd.misuse(text.New(text.Code("app="), " goes with ", text.Code("source="), " or ", text.Code("type=")))
 		}
 		var err error
 		if m.App, err = strconv.Atoi(keys["app"]); err != nil {
-			return Mute{}, fmt.Errorf("read application %q: %w", keys["app"], err)
+			return record.Mute{}, fmt.Errorf("read application %q: %w", keys["app"], err)
 		}
 	}
-	m.ID = muteID(m.Account, m.what())
+	m.ID = record.MuteID(m.Account, muteWhat(m))
 	return m, nil
 }
 
@@ -240,15 +226,15 @@ func (c *Call) forgetAttack() {
 
 func unmute() *Command {
 	return &Command{
-		Name: "unmute", Role: Responder,
+		Name: "unmute", Role: record.Responder,
 		Summary: "end a mute",
 		Args:    append([]Arg{{Name: "mute", Object: true, Help: "the mute's id; or what is muted, as it was written"}}, mutable()...),
 		Write:   writeUnmute,
 	}
 }
 
-func writeUnmute(ctx context.Context, c *Call) (Result, error) {
-	all, err := c.mutesNow(ctx, c.Account)
+func writeUnmute(c *Call) (Result, error) {
+	all, err := c.mutesNow(c.Account)
 	if err != nil {
 		return Result{}, err
 	}
@@ -258,7 +244,7 @@ func writeUnmute(ctx context.Context, c *Call) (Result, error) {
 			c.forgetAttack()
 		}
 		for i, m := range all {
-			if matchID(m.ID, c.Line.Words[0]) {
+			if record.MatchID(m.ID, c.Line.Words[0]) {
 				found = append(found, i)
 			}
 		}
@@ -267,22 +253,19 @@ func writeUnmute(ctx context.Context, c *Call) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		if i := slices.IndexFunc(all, func(m Mute) bool { return m.ID == typed.ID }); i >= 0 {
+		if i := slices.IndexFunc(all, func(m record.Mute) bool { return m.ID == typed.ID }); i >= 0 {
 			found = append(found, i)
 		}
 	}
 	if len(found) != 1 {
-		return Result{}, nothing(Say("no mute on ", c.Account.Name, " is that one: ", Code("status"), " lists them. Nothing was changed"))
+		return Result{}, refusal.Nothing(text.New("no mute on ", c.Account.Name, " is that one: ", text.Code("status"), " lists them. Nothing was changed"))
 	}
 	ended := all[found[0]]
-	if err := c.keepMutes(ctx, slices.Delete(all, found[0], found[0]+1), ended); err != nil {
-		return Result{}, err
-	}
-	return written(ended, Say("No longer muted: ", Code(ended.what()))), nil
+	return c.keepMutes(slices.Delete(all, found[0], found[0]+1), ended, text.New("No longer muted: ", text.Code(muteWhat(ended)))), nil
 }
 
 func readRange(value string, _ *Account) (string, error) {
-	t, err := parseRange(value)
+	t, err := grammar.ParseRange(value)
 	return t.String(), err
 }
 
@@ -291,7 +274,7 @@ var attackType = regexp.MustCompile(`^[a-z0-9_-]{1,60}$`)
 func readType(value string, _ *Account) (string, error) {
 	value = strings.ToLower(value)
 	if !attackType.MatchString(value) {
-		return "", usage(Say(typed(value), " is no type of attack: write one word, as ", Code("sqli")))
+		return "", refusal.Usage(text.New(refusal.Typed(value), " is no type of attack: write one word, as ", text.Code("sqli")))
 	}
 	return value, nil
 }

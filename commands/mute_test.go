@@ -9,11 +9,13 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
 // mutes are what is kept.
-func (w *world) mutes() []commands.Mute {
+func (w *world) mutes() []record.Mute {
 	w.t.Helper()
 	all, err := w.desk.Mutes(w.t.Context(), "acme")
 	require.NoError(w.t, err)
@@ -33,9 +35,9 @@ func TestMute(t *testing.T) {
 	for _, m := range all {
 		require.Regexp(t, `^m[0-9a-z]{8}$`, m.ID)
 	}
-	require.Equal(t, commands.Mute{ID: all[1].ID, Account: "acme", Source: netip.MustParsePrefix("203.0.113.0/24"), App: 4, Until: w.clock().Add(2 * time.Hour), By: ann}, all[1])
-	require.Contains(t, text(w.reads(eve, "status")), "Muted, incidents excepted: type=sqli until 2026-11-20 04:00 UTC, by Bob "+all[2].ID)
-	require.Contains(t, text(w.reads(eve, "explain attack="+id)), "Muted: attack="+id)
+	require.Equal(t, record.Mute{ID: all[1].ID, Account: "acme", Source: netip.MustParsePrefix("203.0.113.0/24"), App: 4, Until: w.clock().Add(2 * time.Hour), By: ann}, all[1])
+	require.Contains(t, textOf(w.reads(eve, "status")), "Muted, incidents excepted: type=sqli until 2026-11-20 04:00 UTC, by Bob "+all[2].ID)
+	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "Muted: attack="+id)
 	require.Len(t, w.program("status")["data"].([]any)[0].(map[string]any)["muted"], 3)
 
 	w.nothing(bob, "mute type=sqli for=30m", "Muted already", "by Bob")
@@ -46,7 +48,7 @@ func TestMute(t *testing.T) {
 	w.writes(bob, "unmute "+all[0].ID[:5], "No longer muted: attack="+id)
 	w.nothing(bob, "unmute source=203.0.113.0/24", "no mute on acme")
 	w.pass(90 * time.Minute)
-	require.NotContains(t, text(w.reads(eve, "status")), "Muted")
+	require.NotContains(t, textOf(w.reads(eve, "status")), "Muted")
 	w.nothing(bob, "unmute type=sqli")
 	w.writes(bob, "mute type=xss")
 	require.Len(t, w.mutes(), 1, "what is over is forgotten")
@@ -71,9 +73,9 @@ func TestMuteNeedsOneThingAndAnEnd(t *testing.T) {
 		"mute app=4 attack=" + id: "app= goes with", "mute source=country:FR": "is no source", "mute source=203.0.113.7/24": "bits set", "mute type='a b'": "is no type",
 		"mute type=sqli for=forever": "needs an end", "mute type=sqli for=soon": "is no duration",
 	} {
-		w.refuses(ann, line, commands.ErrUsage, words)
+		w.refuses(ann, line, refusal.ErrUsage, words)
 	}
-	w.refuses(ann, "mute type=sqli for=31d", commands.ErrGuarded, "longer than the longest")
+	w.refuses(ann, "mute type=sqli for=31d", refusal.ErrGuarded, "longer than the longest")
 	require.Empty(t, w.mutes())
 }
 
@@ -111,21 +113,21 @@ func TestWhatAMuteCovers(t *testing.T) {
 	}
 	attack := apiclient.Attack{ID: "x:1", Type: "sqli", App: apiclient.Known(4), Hits: apiclient.Known(100), SourceCount: apiclient.Known(2), Sources: from(30, "203.0.113.7", "203.0.113.8")}
 	with := func(change func(a *apiclient.Attack)) apiclient.Attack { a := attack; change(&a); return a }
-	source := commands.Mute{Source: netip.MustParsePrefix("203.0.113.0/24")}
+	source := record.Mute{Source: netip.MustParsePrefix("203.0.113.0/24")}
 	for name, tt := range map[string]struct {
-		mute   commands.Mute
+		mute   record.Mute
 		attack apiclient.Attack
 		want   bool
 	}{
-		"the attack":                {commands.Mute{Attack: commands.AttackID("acme", "x:1")}, attack, true},
-		"another attack":            {commands.Mute{Attack: commands.AttackID("acme", "x:2")}, attack, false},
-		"the type":                  {commands.Mute{Type: "sqli"}, attack, true},
-		"another type":              {commands.Mute{Type: "xss"}, attack, false},
-		"the type there":            {commands.Mute{Type: "sqli", App: 4}, attack, true},
-		"the type elsewhere":        {commands.Mute{Type: "sqli", App: 7}, attack, false},
-		"application unknown":       {commands.Mute{Type: "sqli", App: 4}, with(func(a *apiclient.Attack) { a.App = apiclient.Figure{} }), false},
-		"an incident":               {commands.Mute{Type: "sqli"}, with(func(a *apiclient.Attack) { a.VulnID = "8" }), false},
-		"over":                      {commands.Mute{Type: "sqli", Until: now}, attack, false},
+		"the attack":                {record.Mute{Attack: record.AttackID("acme", "x:1")}, attack, true},
+		"another attack":            {record.Mute{Attack: record.AttackID("acme", "x:2")}, attack, false},
+		"the type":                  {record.Mute{Type: "sqli"}, attack, true},
+		"another type":              {record.Mute{Type: "xss"}, attack, false},
+		"the type there":            {record.Mute{Type: "sqli", App: 4}, attack, true},
+		"the type elsewhere":        {record.Mute{Type: "sqli", App: 7}, attack, false},
+		"application unknown":       {record.Mute{Type: "sqli", App: 4}, with(func(a *apiclient.Attack) { a.App = apiclient.Figure{} }), false},
+		"an incident":               {record.Mute{Type: "sqli"}, with(func(a *apiclient.Attack) { a.VulnID = "8" }), false},
+		"over":                      {record.Mute{Type: "sqli", Until: now}, attack, false},
 		"all sources":               {source, attack, true},
 		"one source elsewhere":      {source, with(func(a *apiclient.Attack) { a.Sources = from(30, "203.0.113.7", "198.51.100.4") }), false},
 		"no source":                 {source, with(func(a *apiclient.Attack) { a.Sources, a.SourceCount = nil, apiclient.Known(0) }), false},
@@ -138,7 +140,7 @@ func TestWhatAMuteCovers(t *testing.T) {
 		if tt.mute.Until.IsZero() {
 			tt.mute.Until = now.Add(time.Second)
 		}
-		_, muted := commands.Muted([]commands.Mute{{Account: "acme", Type: "other", Until: now.Add(time.Hour)}, tt.mute}, tt.attack, now)
+		_, muted := commands.Muted([]record.Mute{{Account: "acme", Type: "other", Until: now.Add(time.Hour)}, tt.mute}, tt.attack, now)
 		require.Equal(t, tt.want, muted, name)
 	}
 }

@@ -1,11 +1,14 @@
 package commands
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // How much may be noted about one attack: a card and an answer have to be read.
@@ -16,7 +19,7 @@ const (
 
 func note() *Command {
 	return &Command{
-		Name: "note", Role: Responder,
+		Name: "note", Role: record.Responder,
 		Summary: "write down what others should know about an attack",
 		Args:    []Arg{{Name: "text", Object: true, Rest: true, Required: true, Help: "at most 500 characters", Kind: FieldLines}, argCase},
 		Example: `note "type=xss was our own test"`,
@@ -24,8 +27,8 @@ func note() *Command {
 	}
 }
 
-func writeNote(ctx context.Context, c *Call) (Result, error) {
-	k, err := c.opened(ctx)
+func writeNote(c *Call) (Result, error) {
+	k, err := c.opened()
 	if err != nil {
 		return Result{}, err
 	}
@@ -33,32 +36,32 @@ func writeNote(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	i := slices.IndexFunc(k.Notes, func(n Note) bool { return n.ID == id })
-	return c.keep(ctx, k, "", NoteLine(k.Notes[i]))
+	i := slices.IndexFunc(k.Notes, func(n record.Note) bool { return n.ID == id })
+	return c.keep(k, "", NoteLine(k.Notes[i]))
 }
 
 // noteAgain is for how long the same words of the same person are the same note: typed twice because the answer was slow, or come over two ways.
 const noteAgain = time.Minute
 
 // addNote puts a note into a case, unless it is there already.
-func (c *Call) addNote(k *Case, text string) (id string, err error) {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
-	id = noteID(c.Account.Name, c.ID)
-	n := utf8.RuneCountInString(text)
-	same := func(n Note) bool {
-		return n.ID == id || n.Text == text && n.By.ID == c.Actor.ID && c.Now.Sub(n.At) < noteAgain
+func (c *Call) addNote(k *record.Triage, words string) (id string, err error) {
+	words = strings.Join(strings.Fields(strings.ToValidUTF8(words, "")), " ")
+	id = record.NoteID(c.Account.Name, c.ID)
+	n := utf8.RuneCountInString(words)
+	same := func(n record.Note) bool {
+		return n.ID == id || n.Text == words && n.By.ID == c.Actor.ID && c.Now.Sub(n.At) < noteAgain
 	}
 	if i := slices.IndexFunc(k.Notes, same); i >= 0 {
 		return k.Notes[i].ID, nil
 	}
 	switch {
 	case n == 0:
-		return "", c.Cmd.misuse(Say("that note is empty"))
+		return "", c.Cmd.misuse(text.New("that note is empty"))
 	case n > maxNote:
-		return "", usage(Say("that note has ", n, " characters: ", maxNote, " at most. Nothing was noted"))
+		return "", refusal.Usage(text.New("that note has ", n, " characters: ", maxNote, " at most. Nothing was noted"))
 	case len(k.Notes) == maxNotes:
-		return "", guarded(Say("this attack has ", maxNotes, " notes already, and no more are kept. Nothing was noted"))
+		return "", refusal.Guarded(text.New("this attack has ", maxNotes, " notes already, and no more are kept. Nothing was noted"))
 	}
-	k.Notes = append(k.Notes, Note{ID: id, By: c.Actor, At: c.Now, Text: text})
+	k.Notes = append(k.Notes, record.Note{ID: id, By: c.Actor, At: c.Now, Text: words})
 	return id, nil
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 func TestTheSameDeliveryTwice(t *testing.T) {
@@ -49,7 +51,7 @@ func TestAskedTooLongAgo(t *testing.T) {
 	inv := w.asks(ann, "deny 203.0.113.7")
 	w.pass(10*time.Minute + time.Second)
 	_, err := w.do(inv)
-	require.ErrorIs(t, err, commands.ErrGuarded)
+	require.ErrorIs(t, err, refusal.ErrGuarded)
 	require.ErrorContains(t, err, "that was asked at 2026-11-20 03:00 UTC, over 10 min ago: nothing was done")
 	require.Zero(t, w.changesSent())
 	inv = w.asks(ann, "deny 203.0.113.7")
@@ -64,7 +66,7 @@ func TestTwoPeopleAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	results := make([]commands.Result, 8)
 	for i := range results {
-		inv := w.asks([]commands.Actor{ann, bob}[i%2], "deny 203.0.113.7")
+		inv := w.asks([]record.Actor{ann, bob}[i%2], "deny 203.0.113.7")
 		wg.Go(func() {
 			var err error
 			results[i], err = w.do(inv)
@@ -82,7 +84,7 @@ func TestTwoPeopleAtOnce(t *testing.T) {
 	for _, res := range results {
 		made += len(res.Changes)
 		if len(res.Changes) == 0 {
-			require.Contains(t, text(res), "done already by "+done[0].Actor.Name)
+			require.Contains(t, textOf(res), "done already by "+done[0].Actor.Name)
 		}
 	}
 	require.Equal(t, 1, made)
@@ -105,7 +107,7 @@ func TestTheContextEndsInBetween(t *testing.T) {
 	w.fault("POST /v1/objects/hint/create", "reset", 0)
 	_, err := w.Do(ctx, w.asks(ann, "patch shop.example.com/login type=sqli part=get.q"))
 	require.ErrorContains(t, err, "Perhaps done")
-	require.Equal(t, commands.StateBegun, w.ledger.all()[0].State, "written down although the caller had gone")
+	require.Equal(t, record.StateBegun, w.ledger.all()[0].State, "written down although the caller had gone")
 }
 
 func TestADeliveryComesAgainAfterItsUndo(t *testing.T) {
@@ -116,7 +118,7 @@ func TestADeliveryComesAgainAfterItsUndo(t *testing.T) {
 	require.NoError(t, err)
 	w.does(bob, "undo "+res.Changes[0].ID)
 	_, err = w.do(inv)
-	require.ErrorIs(t, err, commands.ErrNothing)
+	require.ErrorIs(t, err, refusal.ErrNothing)
 	require.ErrorContains(t, err, "taken back already by Bob")
 	require.Empty(t, w.entries("black"))
 }
@@ -125,16 +127,16 @@ func TestChangesAreToldWhenWrittenDown(t *testing.T) {
 	t.Parallel()
 	var told []string
 	w := newWorld(t, func(c *commands.Config) {
-		c.Changed = func(_ context.Context, ch commands.Change) { told = append(told, ch.ID+" "+string(ch.State)) }
+		c.Changed = func(_ context.Context, ch record.Change) { told = append(told, ch.ID+" "+string(ch.State)) }
 	})
 	ch := w.does(ann, "deny 203.0.113.7")
 	undone := w.does(ann, "undo")
 	w.fault("POST /v4/ip_rules", "status:403", 0)
 	_, err := w.try(ann, "deny 203.0.113.8")
-	require.ErrorIs(t, err, commands.ErrService)
+	require.ErrorIs(t, err, refusal.ErrService)
 	failed := w.ledger.all()[0]
 	for _, c := range w.ledger.all() {
-		if c.State == commands.StateFailed {
+		if c.State == record.StateFailed {
 			failed = c
 		}
 	}
@@ -150,8 +152,8 @@ func TestTheSameAskedAgainWhileItHolds(t *testing.T) {
 	res, err := w.try(bob, "deny 203.0.113.7 for=4h reason=again")
 	require.NoError(t, err)
 	require.Equal(t, "nothing", res.Outcome)
-	require.Contains(t, text(res), "done already by Ann")
-	require.Contains(t, text(res), "extend "+first.ID+" for=… prolongs it")
+	require.Contains(t, textOf(res), "done already by Ann")
+	require.Contains(t, textOf(res), "extend "+first.ID+" for=… prolongs it")
 	require.Equal(t, []string{"203.0.113.7/32 [0] 3h0m0s"}, w.entries("black"))
 
 	longer := w.does(bob, "deny 203.0.113.7 for=8h")

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 func TestAnEndThatIsOverdue(t *testing.T) {
@@ -36,7 +38,7 @@ func TestAnEndThatIsOverdue(t *testing.T) {
 			w.service.ClearFaults()
 			runDue(t, w, 2*time.Minute)
 			require.Equal(t, []string{"monitoring"}, w.modes())
-			require.Equal(t, commands.StateUndone, w.ledger.change(ch.ID).State)
+			require.Equal(t, record.StateUndone, w.ledger.change(ch.ID).State)
 			over := w.ledger.all()[0]
 			require.Equal(t, ch.ID, over.Undoes)
 			require.Contains(t, commands.EndedLate(over).String(), "Done after all, due at "+ch.Until.Format("2006-01-02 15:04")+" UTC: Undo of: Switch Shop to block for 10 min · wafbot")
@@ -44,7 +46,7 @@ func TestAnEndThatIsOverdue(t *testing.T) {
 	}
 }
 
-func joinedText(lines []commands.Text) string {
+func joinedText(lines []text.Text) string {
 	var all []string
 	for _, l := range lines {
 		all = append(all, l.String())

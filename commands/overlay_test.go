@@ -8,6 +8,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 func TestOverlay(t *testing.T) {
@@ -16,26 +17,26 @@ func TestOverlay(t *testing.T) {
 	entry := func(id int64) apiclient.IPRule { return apiclient.IPRule{ID: id, List: "black"} }
 	rule := func(id int64) apiclient.Rule { return apiclient.Rule{ID: id, Type: "service_mode"} }
 	one, two, nine, oldRule, newRule := entry(1), entry(0), entry(9), rule(1), rule(0)
-	denied := commands.Change{At: read.Add(time.Second), Steps: []commands.Step{{Kind: commands.AddEntry, Entry: &two, ID: 2, Done: true}}}
-	undone := commands.Change{At: read.Add(2 * time.Second), Steps: []commands.Step{{Kind: commands.DeleteEntry, Entry: &apiclient.IPRule{ID: 2}, Done: true}}}
-	switched := commands.Change{At: read, Steps: []commands.Step{
-		{Kind: commands.CreateRule, Rule: &newRule, ID: 2, Done: true}, {Kind: commands.DeleteRule, Rule: &oldRule, Done: true},
+	denied := record.Change{At: read.Add(time.Second), Steps: []record.Step{{Kind: record.AddEntry, Entry: &two, ID: 2, Done: true}}}
+	undone := record.Change{At: read.Add(2 * time.Second), Steps: []record.Step{{Kind: record.DeleteEntry, Entry: &apiclient.IPRule{ID: 2}, Done: true}}}
+	switched := record.Change{At: read, Steps: []record.Step{
+		{Kind: record.CreateRule, Rule: &newRule, ID: 2, Done: true}, {Kind: record.DeleteRule, Rule: &oldRule, Done: true},
 	}}
-	failed := commands.Change{At: read.Add(time.Second), Steps: []commands.Step{{Kind: commands.DeleteEntry, Entry: &one, Sent: true}}}
-	long := commands.Change{At: read.Add(-time.Hour), Steps: []commands.Step{{Kind: commands.AddEntry, Entry: &nine, ID: 9, Done: true}}}
+	failed := record.Change{At: read.Add(time.Second), Steps: []record.Step{{Kind: record.DeleteEntry, Entry: &one, Sent: true}}}
+	long := record.Change{At: read.Add(-time.Hour), Steps: []record.Step{{Kind: record.AddEntry, Entry: &nine, ID: 9, Done: true}}}
 
 	for name, c := range map[string]struct {
-		changes []commands.Change // the newest first
+		changes []record.Change // the newest first
 		entries []int64
 		rules   []int64
 	}{
 		"nothing":                    {nil, []int64{1}, []int64{1}},
-		"denied":                     {[]commands.Change{denied}, []int64{1, 2}, []int64{1}},
-		"denied, then undone":        {[]commands.Change{undone, denied}, []int64{1}, []int64{1}},
-		"mode switched":              {[]commands.Change{switched}, []int64{1}, []int64{2}},
-		"not known to be done":       {[]commands.Change{failed}, []int64{1}, []int64{1}},
-		"long before the reading":    {[]commands.Change{long}, []int64{1}, []int64{1}},
-		"laid over twice, no double": {[]commands.Change{denied, denied}, []int64{1, 2}, []int64{1}},
+		"denied":                     {[]record.Change{denied}, []int64{1, 2}, []int64{1}},
+		"denied, then undone":        {[]record.Change{undone, denied}, []int64{1}, []int64{1}},
+		"mode switched":              {[]record.Change{switched}, []int64{1}, []int64{2}},
+		"not known to be done":       {[]record.Change{failed}, []int64{1}, []int64{1}},
+		"long before the reading":    {[]record.Change{long}, []int64{1}, []int64{1}},
+		"laid over twice, no double": {[]record.Change{denied, denied}, []int64{1, 2}, []int64{1}},
 	} {
 		mirror, rules := []apiclient.IPRule{one}, []apiclient.Rule{oldRule}
 		gotEntries, gotRules := commands.Overlay(mirror, rules, c.changes, read)

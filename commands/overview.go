@@ -1,93 +1,97 @@
 package commands
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Overview is what people want to know of an account now. Status, the Home tab and hand-overs are drawn from it, so that none of them shows
 // another figure than the others.
 type Overview struct {
-	Account  string            `json:"account"`
-	Of       *Account          `json:"-"`
-	Health   *HealthNow        `json:"health,omitempty"`
-	Fault    string            `json:"fault,omitempty"`   // for people: why what burns is unknown
-	Storms   []StormRow        `json:"storms,omitempty"`  // that go on, or whose attacks do
-	Ongoing  []AttackRow       `json:"ongoing"`           // incidents first, then what gets through; those that a storm gathered, too
-	InForce  []Change          `json:"in_force"`          // the newest first, with those that should have ended and have not
-	Effects  map[string]Effect `json:"effects,omitempty"` // what was seen of these, by their ids
-	Waiting  []Request         `json:"waiting,omitempty"`
-	Muted    []Mute            `json:"muted,omitempty"`
-	Tied     *Tied             `json:"tied,omitempty"`      // the service refuses changes; nil: not as far as is known
-	NoMemory bool              `json:"no_memory,omitempty"` // Redis can't be reached or was emptied: what people did is unknown
-	Emptied  bool              `json:"emptied,omitempty"`   // the latter
+	Account  string                     `json:"account"`
+	Of       *Account                   `json:"-"`
+	Health   *HealthNow                 `json:"health,omitempty"`
+	Fault    string                     `json:"fault,omitempty"`   // for people: why what burns is unknown
+	Storms   []StormRow                 `json:"storms,omitempty"`  // that go on, or whose attacks do
+	Ongoing  []AttackRow                `json:"ongoing"`           // incidents first, then what gets through; those that a storm gathered, too
+	InForce  []record.Change            `json:"in_force"`          // the newest first, with those that should have ended and have not
+	Effects  map[string]record.Efficacy `json:"effects,omitempty"` // what was seen of these, by their ids
+	Waiting  []record.ApprovalRequest   `json:"waiting,omitempty"`
+	Muted    []record.Mute              `json:"muted,omitempty"`
+	Tied     *record.PermissionLoss     `json:"tied,omitempty"`      // the service refuses changes; nil: not as far as is known
+	NoMemory bool                       `json:"no_memory,omitempty"` // Redis can't be reached or was emptied: what people did is unknown
+	Emptied  bool                       `json:"emptied,omitempty"`   // the latter
 }
 
 // seen is what was read for an overview and isn't all in it.
 type seen struct {
 	attacks []apiclient.Attack
-	changes []Change
-	cases   map[string]Case
+	changes []record.Change
+	cases   map[string]record.Triage
 }
 
 // maxLinked is how many attacks of an account get a link to their card: no more are ever shown in one message.
 const maxLinked = longList
 
+// overviewNeeds are the facts of an overview.
+func overviewNeeds() []Fact {
+	return []Fact{FactTriages, FactMutes, FactApprovals, FactEfficacy, FactStorms}
+}
+
 // picture gathers what is known of an account: what was listed at the service, and what wafbot remembers.
-func (c *Call) picture(ctx context.Context, a *Account, listed answered[apiclient.Attack]) (Overview, seen) {
-	o := Overview{Account: a.Name, Of: a, Ongoing: []AttackRow{}, InForce: []Change{}}
+func (c *Call) picture(a *Account, listed answered[apiclient.Attack]) (Overview, seen) {
+	o := Overview{Account: a.Name, Of: a, Ongoing: []AttackRow{}, InForce: []record.Change{}}
 	s := seen{attacks: listed.found}
 	if listed.err != nil {
 		text, _ := ForPeople(c.Invocation, forPeople(listed.err))
 		o.Fault = text.String()
 	}
 	for _, attack := range c.burning(a, listed.found) {
-		o.Ongoing = append(o.Ongoing, AttackRow{ID: AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: true, Attack: attack})
+		o.Ongoing = append(o.Ongoing, AttackRow{ID: record.AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: true, Attack: attack})
 	}
-	if c.cfg.Health != nil {
-		if h, ok := c.cfg.Health(a.Name); ok {
-			o.Health = &h
-		}
+	if h, ok := c.facts(a.Name).Health(); ok {
+		o.Health = &h
 	}
-	if t, err := c.cfg.Ties.Tied(ctx, a.Name); err == nil && t.GoesOn() {
+	if t, err := c.facts(a.Name).PermissionLoss(); err == nil && t.GoesOn() {
 		o.Tied = &t
 	}
 	var err error
-	if s.changes, err = c.cfg.Ledger.Changes(ctx, a.Name); err == nil {
-		err = c.remembered(ctx, a, &o, &s)
+	if s.changes, err = c.facts(a.Name).Changes(); err == nil {
+		err = c.remembered(a, &o, &s)
 	}
-	o.NoMemory, o.Emptied = err != nil, errors.Is(err, ErrEmptied)
+	o.NoMemory, o.Emptied = err != nil, errors.Is(err, refusal.ErrEmptied)
 	return o, s
 }
 
 // remembered adds what people did and said. After an error nothing of it is known: half of it would be taken for all.
-func (c *Call) remembered(ctx context.Context, a *Account, o *Overview, s *seen) (err error) {
-	if s.cases, err = c.cfg.Desk.Cases(ctx, a.Name); err != nil {
+func (c *Call) remembered(a *Account, o *Overview, s *seen) (err error) {
+	if s.cases, err = c.facts(a.Name).Triages(); err != nil {
 		return err
 	}
-	muted, err := c.mutesNow(ctx, a)
+	muted, err := c.mutesNow(a)
 	if err != nil {
 		return err
 	}
-	waiting, err := c.waiting(ctx, a)
+	waiting, err := c.waiting(a)
 	if err != nil {
 		return err
 	}
-	effects, err := c.cfg.Ledger.Effects(ctx, a.Name)
+	effects, err := c.facts(a.Name).Efficacy()
 	if err != nil {
 		return err
 	}
-	storms, err := c.stormsGoingOn(ctx, a)
+	storms, err := c.stormsGoingOn(a)
 	if err != nil {
 		return err
 	}
 	o.Muted, o.Waiting = muted, waiting
 	for _, ch := range s.changes {
-		if (ch.InForce(c.Now) || ch.overdue(c.Now)) && ch.Amends() == "" && !ch.superseded(s.changes) {
+		if (ch.InForce(c.Now) || ch.Overdue(c.Now)) && ch.Amends() == "" && !changeSuperseded(ch, s.changes) {
 			o.InForce = append(o.InForce, ch)
 			o.seen(ch, effects)
 		}
@@ -95,7 +99,7 @@ func (c *Call) remembered(ctx context.Context, a *Account, o *Overview, s *seen)
 	for _, storm := range storms {
 		o.Storms = append(o.Storms, storm.row(a.Name, s.cases[storm.ID]))
 	}
-	links := c.cardLinks(ctx, a, o.linked())
+	links := c.cardLinks(a, o.linked())
 	for i := range o.Storms {
 		row := &o.Storms[i]
 		row.Card, row.Case.Notes = links[row.ID], nil
@@ -120,32 +124,32 @@ func (o *Overview) linked() (ids []string) {
 }
 
 // seen adds what was seen of a change in force.
-func (o *Overview) seen(ch Change, effects map[string]Effect) {
+func (o *Overview) seen(ch record.Change, effects map[string]record.Efficacy) {
 	if e, ok := effects[ch.ID]; ok {
 		if o.Effects == nil {
-			o.Effects = map[string]Effect{}
+			o.Effects = map[string]record.Efficacy{}
 		}
 		o.Effects[ch.ID] = e
 	}
 }
 
 // waiting are the requests that a second person can still decide, the oldest first: its time is over first.
-func (c *Call) waiting(ctx context.Context, a *Account) ([]Request, error) {
-	all, err := c.cfg.Requests.Requests(ctx, a.Name)
+func (c *Call) waiting(a *Account) ([]record.ApprovalRequest, error) {
+	all, err := c.facts(a.Name).Approvals()
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(r Request) bool { return !r.Waits(c.Now) })
-	slices.SortStableFunc(all, func(x, y Request) int { return x.Until.Compare(y.Until) })
+	all = slices.DeleteFunc(all, func(r record.ApprovalRequest) bool { return !r.Waits(c.Now) })
+	slices.SortStableFunc(all, func(x, y record.ApprovalRequest) int { return x.Until.Compare(y.Until) })
 	return all, nil
 }
 
 // cardLinks are where the first cards of those can be opened, where that helps: a terminal opens nothing, and must not wait for Slack.
-func (c *Call) cardLinks(ctx context.Context, a *Account, ids []string) map[string]string {
-	if c.cfg.CardLinks == nil || c.Actor.Via == ViaCLI || len(ids) == 0 {
+func (c *Call) cardLinks(a *Account, ids []string) map[string]string {
+	if c.Actor.Via == record.ViaCLI || len(ids) == 0 {
 		return nil
 	}
-	return c.cfg.CardLinks(ctx, a.Name, ids)
+	return c.facts(a.Name).CardLinks(ids)
 }
 
 // burning are the attacks that go on, what gets through first.
@@ -169,20 +173,10 @@ func urgency(a apiclient.Attack) int {
 // burningFrom is since when attacks are listed to find those that go on.
 func (c *Call) burningFrom(a *Account) time.Time { return c.Now.Add(-max(a.OngoingFor, time.Hour)) }
 
-// overdue reports whether wafbot should have ended the change and has not: it still does what it does.
-func (c Change) overdue(now time.Time) bool {
-	return (c.State == StateDone || c.State == StateHalf) && !c.DueAt().IsZero() && !now.Before(c.DueAt())
-}
-
-// switches reports whether the change set a filtration mode.
-func (c Change) switches() bool {
-	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Kind == CreateRule && s.Rule.Type == apiclient.RuleMode })
-}
-
 // modes are the mode switches that have not returned, and rest is what else is in force.
-func (o Overview) modes() (switched, rest []Change) {
+func (o Overview) modes() (switched, rest []record.Change) {
 	for _, ch := range o.InForce {
-		if ch.switches() {
+		if ch.Switches() {
 			switched = append(switched, ch)
 		} else {
 			rest = append(rest, ch)

@@ -11,16 +11,19 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
 // askedFor are requests that wait, and some decided lately.
 type askedFor struct {
-	all  []commands.Request
+	all  []record.ApprovalRequest
 	fail bool
 }
 
-func (r *askedFor) Requests(_ context.Context, account string) (found []commands.Request, err error) {
+func (r *askedFor) Requests(_ context.Context, account string) (found []record.ApprovalRequest, err error) {
 	if r.fail {
 		return nil, errAway
 	}
@@ -33,14 +36,14 @@ func (r *askedFor) Requests(_ context.Context, account string) (found []commands
 }
 
 // waiting is a request of Bob's that waits for so long.
-func (w *world) waiting(id, does string, lasts time.Duration) commands.Request {
-	return commands.Request{
-		ID: id, Account: "acme", Does: does, Role: commands.Responder, Asker: bob, At: w.clock(), Until: w.clock().Add(lasts), State: commands.RequestWaiting,
+func (w *world) waiting(id, does string, lasts time.Duration) record.ApprovalRequest {
+	return record.ApprovalRequest{
+		ID: id, Account: "acme", Does: does, Role: record.Responder, Asker: bob, At: w.clock(), Until: w.clock().Add(lasts), State: record.RequestWaiting,
 	}
 }
 
 // overview is what status tells programs of the account.
-func (w *world) overview(who commands.Actor) commands.Overview {
+func (w *world) overview(who record.Actor) commands.Overview {
 	w.t.Helper()
 	all, ok := w.reads(who, "status").Data.([]commands.Overview)
 	require.True(w.t, ok)
@@ -62,13 +65,13 @@ func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 	})
 	id := w.attackOn("/login")
 	over, decided := w.waiting("r2222222", "Deny 1.1.1.1", time.Minute), w.waiting("r3333333", "Deny 2.2.2.2", time.Hour)
-	decided.State = commands.RequestApproved
-	kept.all = []commands.Request{w.waiting("r1111111", "Allow 3.3.3.3", time.Hour), w.waiting("r4444444", "Deny country:FR", 15*time.Minute), over, decided}
+	decided.State = record.RequestApproved
+	kept.all = []record.ApprovalRequest{w.waiting("r1111111", "Allow 3.3.3.3", time.Hour), w.waiting("r4444444", "Deny country:FR", 15*time.Minute), over, decided}
 	w.anyway(ann, "mode Shop block for=1h")
 	w.does(ann, "deny 203.0.113.7 for=4h")
 	w.pass(2 * time.Minute)
 
-	shown := text(w.reads(eve, "status"))
+	shown := textOf(w.reads(eve, "status"))
 	require.Contains(t, shown, id+" card https://slack.example/acme/"+id+" SQL injection on Shop")
 	require.Contains(t, shown, "Waits for a second person: r4444444 Deny country:FR · asked by Bob 2026-11-20 03:00 UTC · until 2026-11-20 03:15 UTC")
 	require.Less(t, strings.Index(shown, "r4444444"), strings.Index(shown, "r1111111"), "what is over first stands first")
@@ -77,13 +80,13 @@ func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 	require.Contains(t, shown, "In force by wafbot: 2, of these modes that have not returned: 1\n")
 	require.Contains(t, shown, "Switch Shop to block for 1 h · Ann 2026-11-20 03:00 UTC → 2026-11-20 04:00 UTC · accepted by the service, works in minutes to 1 h · returns by itself")
 	require.Contains(t, shown, "Source our CDN: cdn.txt can't be read: no such file")
-	require.NotContains(t, text(w.reads(anyone, "status")), "slack.example", "a terminal opens nothing")
+	require.NotContains(t, textOf(w.reads(anyone, "status")), "slack.example", "a terminal opens nothing")
 	o := w.overview(eve)
 	require.Equal(t, "https://slack.example/acme/"+id, o.Ongoing[0].Card)
 	require.Len(t, o.Waiting, 2)
 
 	w.pass(time.Hour)
-	shown = text(w.reads(eve, "status"))
+	shown = textOf(w.reads(eve, "status"))
 	require.Contains(t, shown, "In force by wafbot: 2, of these modes that have not returned: 1\n", "what wafbot could not end is still there")
 	require.Contains(t, shown, "Should have ended, and is tried each minute: ")
 	require.NotContains(t, shown, "Waits for")
@@ -99,9 +102,9 @@ func TestHomeShowsWhatStatusTells(t *testing.T) {
 	kept := &askedFor{}
 	w := newWorld(t, func(c *commands.Config) { c.Requests = kept })
 	id := w.attackOn("/login")
-	kept.all = []commands.Request{w.waiting("r1111111", "Deny country:FR", time.Hour)}
+	kept.all = []record.ApprovalRequest{w.waiting("r1111111", "Deny country:FR", time.Hour)}
 	w.does(ann, "deny 203.0.113.7 for=4h")
-	buttons := func(who commands.Actor) (lines []string) {
+	buttons := func(who record.Actor) (lines []string) {
 		res := w.reads(who, "status")
 		require.Equal(t, res.Data, res.Home.Accounts)
 		for _, p := range res.Home.Parts() {
@@ -123,9 +126,9 @@ func TestHomeShowsWhatStatusTells(t *testing.T) {
 	require.Equal(t, "claim", mustParse(t, claim).Name)
 }
 
-func mustParse(t *testing.T, line string) commands.Line {
+func mustParse(t *testing.T, line string) record.Line {
 	t.Helper()
-	l, err := commands.Parse(line)
+	l, err := grammar.Parse(line)
 	require.NoError(t, err)
 	require.Equal(t, line, l.String())
 	return l
@@ -136,8 +139,8 @@ func TestSummary(t *testing.T) {
 	kept := &askedFor{}
 	night := time.Date(2026, 11, 20, 1, 0, 0, 0, time.UTC)
 	w := newWorld(t, func(c *commands.Config) { c.Requests = kept })
-	w.records.blinds = []commands.Spell{{From: night, Until: night.Add(10 * time.Minute), Why: "the service can't be reached"}}
-	quiet := text(w.reads(eve, "summary"))
+	w.records.blinds = []record.Outage{{From: night, Until: night.Add(10 * time.Minute), Why: "the service can't be reached"}}
+	quiet := textOf(w.reads(eve, "summary"))
 	require.Contains(t, quiet, "Hand-over of acme: the last 10 h, since 2026-11-19 17:00 UTC. wafbot is live")
 	require.Contains(t, quiet, "Nothing is going on (no hit in the last 15 min)")
 	require.Contains(t, quiet, "Nothing of wafbot's is in force")
@@ -150,11 +153,11 @@ func TestSummary(t *testing.T) {
 	w.does(bob, "deny 203.0.113.8 for=4h")
 	w.does(bob, "undo")
 	w.seed(waf.IPRule{List: "black", RuleType: "ip_range", Subnet: "198.51.100.9/32", Reason: "soc ticket 7"})
-	kept.all = []commands.Request{w.waiting("r1111111", "Deny country:FR", time.Hour)}
+	kept.all = []record.ApprovalRequest{w.waiting("r1111111", "Deny country:FR", time.Hour)}
 	id := w.attackOn("/login")
 	w.writes(bob, "note same botnet attack="+id)
 	w.pass(10 * time.Minute)
-	shown := text(w.reads(ann, "summary since=12h"))
+	shown := textOf(w.reads(ann, "summary since=12h"))
 	for _, part := range []string{
 		"Going on: 1 attack, 0 incidents among them", id, "Nobody is on it", "Waiting for a second person: 1", "r1111111 Deny country:FR",
 		"Ends on your shift, until 2026-11-20 13:10 UTC: 1\n", "In force for longer: 1\n", "Modes that have not returned: 1\n", "returns by itself",
@@ -179,30 +182,30 @@ func TestSummary(t *testing.T) {
 
 	w.pass(2 * time.Hour)
 	w.does(root, "undo "+w.modeChange().ID)
-	require.Contains(t, text(w.reads(ann, "summary")), "No incidents could be registered on Shop from 2026-11-20 03:00 UTC to 2026-11-20 05:10 UTC: it blocked")
+	require.Contains(t, textOf(w.reads(ann, "summary")), "No incidents could be registered on Shop from 2026-11-20 03:00 UTC to 2026-11-20 05:10 UTC: it blocked")
 	w.pass(11 * time.Hour)
-	later := text(w.reads(ann, "summary since=5h"))
+	later := textOf(w.reads(ann, "summary since=5h"))
 	for _, part := range []string{"could be registered", "Taken back", "Note of", "Denied by others"} {
 		require.NotContains(t, later, part, "it was before")
 	}
-	w.refuses(ann, "summary since=forever", commands.ErrUsage, "needs an end")
+	w.refuses(ann, "summary since=forever", refusal.ErrUsage, "needs an end")
 }
 
 // modeChange is the switch of a mode that is in force.
-func (w *world) modeChange() commands.Change {
+func (w *world) modeChange() record.Change {
 	for _, ch := range w.ledger.all() {
-		if ch.Line.Name == "mode" && ch.State == commands.StateDone {
+		if ch.Line.Name == "mode" && ch.State == record.StateDone {
 			return ch
 		}
 	}
-	return commands.Change{}
+	return record.Change{}
 }
 
 func TestSummaryOfAModeThatOthersSet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.byHand("POST", "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"block","validated":false,"action":[{"type":"equal","value":"7","point":["instance"]}]}`)
-	shown := text(w.reads(eve, "summary"))
+	shown := textOf(w.reads(eve, "summary"))
 	require.Contains(t, shown, "No incidents could be registered on Legacy: it blocks since 2026-11-20 03:00 UTC")
 	require.NotContains(t, shown, "could be registered on Shop")
 }
@@ -216,7 +219,7 @@ func TestSummaryOfModesInWhichNothingIsSeen(t *testing.T) {
 	w.pass(30 * time.Minute)
 	w.anyway(ann, "mode Shop block for=1h")
 	w.next(root, "mode app:default block for=1h")
-	shown := text(w.reads(eve, "summary"))
+	shown := textOf(w.reads(eve, "summary"))
 	for _, part := range []string{
 		"No incidents could be registered on Legacy: it is off since 2026-11-20 03:00 UTC",
 		"No incidents could be registered on Shop from 2026-11-20 03:00 UTC to 2026-11-20 03:30 UTC: it blocked",
@@ -226,7 +229,7 @@ func TestSummaryOfModesInWhichNothingIsSeen(t *testing.T) {
 		require.Contains(t, shown, part)
 	}
 	w.pass(3 * time.Hour)
-	require.Contains(t, text(w.reads(eve, "summary")), "No incidents could be registered on Shop: it blocks since 2026-11-20 03:30 UTC", "it should have returned and has not")
+	require.Contains(t, textOf(w.reads(eve, "summary")), "No incidents could be registered on Shop: it blocks since 2026-11-20 03:30 UTC", "it should have returned and has not")
 }
 
 func TestSummaryWhereTheServiceDoesNotAnswer(t *testing.T) {
@@ -236,13 +239,13 @@ func TestSummaryWhereTheServiceDoesNotAnswer(t *testing.T) {
 	for _, endpoint := range []string{"POST /v1/objects/attack", "GET /v4/ip_rules"} {
 		w.fault(endpoint, "status:403", 10)
 	}
-	shown := text(w.reads(eve, "summary"))
+	shown := textOf(w.reads(eve, "summary"))
 	require.Contains(t, shown, "Going on: unknown\n")
 	require.Contains(t, shown, "What happened: unknown, see above")
 	require.Contains(t, shown, "Denied by others: unknown: ")
 	require.Contains(t, shown, "Deny 203.0.113.7 everywhere", "what wafbot knows is told")
 	w.ledger.set(func(l *ledger) { l.readFail = true })
-	shown = text(w.reads(eve, "summary"))
+	shown = textOf(w.reads(eve, "summary"))
 	require.Contains(t, shown, "What is in force is unknown")
 	require.NotContains(t, shown, "Nothing of wafbot's")
 }
@@ -262,13 +265,13 @@ func TestTakeOver(t *testing.T) {
 	inv := w.asks(ann, "handover --all to=@me account=acme")
 	res, err := w.do(inv)
 	require.NoError(t, err)
-	require.Contains(t, text(res), "Ann is on 3 attacks of acme now: ")
-	require.Contains(t, text(res), "Until now: Bob on 2, nobody on 1")
+	require.Contains(t, textOf(res), "Ann is on 3 attacks of acme now: ")
+	require.Contains(t, textOf(res), "Until now: Bob on 2, nobody on 1")
 	require.Equal(t, "handover to=me --all", w.lastAudit().Line)
 	require.Contains(t, w.lastAudit().After[0], "Bob on 2")
 	for _, id := range []string{one, two, three} {
 		require.Equal(t, ann.ID, w.said(id).Owner.ID)
-		require.Contains(t, text(res), id)
+		require.Contains(t, textOf(res), id)
 	}
 	require.Equal(t, bob.ID, w.said(one).Owner.From)
 	require.Len(t, w.touched, touched+3, "each card is drawn again")
@@ -277,7 +280,7 @@ func TestTakeOver(t *testing.T) {
 
 	res, err = w.do(inv)
 	require.NoError(t, err)
-	require.Contains(t, text(res), "Bob on 2, nobody on 1", "the same request again has the same answer")
+	require.Contains(t, textOf(res), "Bob on 2, nobody on 1", "the same request again has the same answer")
 	require.Equal(t, told[0], told[1], "and is told by the same news")
 	w.pass(time.Minute)
 	w.nothing(ann, "handover --all to=@me", "Ann is on all 3 attacks of acme already")
@@ -285,23 +288,23 @@ func TestTakeOver(t *testing.T) {
 	require.Equal(t, "legal knows", w.said(three).Notes[0].Text)
 	require.Equal(t, bob.ID, told[2].To)
 
-	shown := text(w.reads(ann, "summary"))
+	shown := textOf(w.reads(ann, "summary"))
 	require.Contains(t, shown, "Notes: 1\n")
 	require.Contains(t, shown, " and 2 more Note of Ann 2026-11-20 03:02 UTC: legal knows", "one note on all of them")
 	doc := w.document(two)
 	require.Contains(t, doc, "UTC Ann takes it over\n")
 	require.Contains(t, doc, "UTC Ann hands it over to Bob: legal knows\n")
 
-	w.refuses(ann, "handover --all to=@me attack="+one, commands.ErrUsage, "not both")
-	w.refuses(eve, "handover --all to=@me", commands.ErrDenied, "role responder")
-	w.refuses(ann, "handover --all to=U4EVE", commands.ErrGuarded, "role viewer")
+	w.refuses(ann, "handover --all to=@me attack="+one, refusal.ErrUsage, "not both")
+	w.refuses(eve, "handover --all to=@me", refusal.ErrDenied, "role responder")
+	w.refuses(ann, "handover --all to=U4EVE", refusal.ErrGuarded, "role viewer")
 	in := w.asks(ann, "handover --all to=@me")
 	in.Attack = one
 	res, err = w.do(in)
 	require.NoError(t, err, "in a card's thread it is all of them, too")
-	require.Contains(t, text(res), "Ann is on 3 attacks")
+	require.Contains(t, textOf(res), "Ann is on 3 attacks")
 	w.fault("POST /v1/objects/attack", "status:403", 10)
-	w.refuses(bob, "handover --all to=@me", commands.ErrService, "")
+	w.refuses(bob, "handover --all to=@me", refusal.ErrService, "")
 }
 
 // What is refused of one attack is refused of all: nobody is told that nothing was done while half of it was.
@@ -316,7 +319,7 @@ func TestTakeOverThatIsRefusedChangesNothing(t *testing.T) {
 	for i := range 100 {
 		w.writes(bob, fmt.Sprintf("note attack=%s %d", last, i))
 	}
-	w.refuses(ann, "handover --all to=@me legal knows", commands.ErrGuarded, "100 notes already")
+	w.refuses(ann, "handover --all to=@me legal knows", refusal.ErrGuarded, "100 notes already")
 	for _, id := range []string{one, two} {
 		require.Equal(t, bob.ID, w.said(id).Owner.ID)
 	}
@@ -334,13 +337,13 @@ func TestTakeOverThatWasCutShort(t *testing.T) {
 	inv := w.asks(ann, "handover --all to=@me")
 	w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n == 3 } })
 	_, err := w.do(inv)
-	require.ErrorIs(t, err, commands.ErrAway)
+	require.ErrorIs(t, err, refusal.ErrAway)
 	require.Empty(t, told)
 	w.ledger.set(func(l *ledger) { l.saveFail = nil })
 	res, err := w.do(inv)
 	require.NoError(t, err)
-	require.Contains(t, text(res), "Ann is on 3 attacks", "what was done before the fault counts")
-	require.Contains(t, text(res), "Bob on 3, nobody on 0")
+	require.Contains(t, textOf(res), "Ann is on 3 attacks", "what was done before the fault counts")
+	require.Contains(t, textOf(res), "Bob on 3, nobody on 0")
 	require.Len(t, told, 1)
 	require.Equal(t, apiclient.StatusNotBlocked, w.overview(ann).Ongoing[0].Attack.Status())
 }

@@ -2,7 +2,10 @@ package commands
 
 import (
 	"strconv"
-	"strings"
+
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // How many lines a listing shows at first, and how many of them one message of a chat certainly holds: it takes about 10,000 characters.
@@ -17,7 +20,7 @@ var argPage = Arg{Name: "page", Help: "which page, where there are several: 2", 
 func readPage(value string, _ *Account) (string, error) {
 	n, err := strconv.ParseUint(value, 10, 16)
 	if err != nil || n == 0 {
-		return "", usage(Say(typed(value), " is no page: write a number, as ", Code("page=2")))
+		return "", refusal.Usage(text.New(refusal.Typed(value), " is no page: write a number, as ", text.Code("page=2")))
 	}
 	return strconv.FormatUint(n, 10), nil
 }
@@ -48,29 +51,29 @@ func (c *Call) pages(parts int) *pager {
 	return p
 }
 
-func (p *pager) inChat() bool { return p.Actor.Via != ViaCLI }
+func (p *pager) inChat() bool { return p.Actor.Via != record.ViaCLI }
 
 // part is this page of a part that has n lines.
-func (p *pager) part(n int, line func(i int) Text) []Text {
+func (p *pager) part(n int, line func(i int) text.Text) []text.Text {
 	size := p.size
 	if size == 0 {
 		size = max(n, 1)
 	}
 	p.last = max(p.last, (n+size-1)/size)
 	from, to := min((p.page-1)*size, n), min(p.page*size, n)
-	var lines []Text
+	var lines []text.Text
 	for i := from; i < to; i++ {
-		t := Say("• ", line(i))
+		t := text.New("• ", line(i))
 		if p.inChat() {
-			t = t.cut(maxListed)
+			t = t.Cut(maxListed)
 		}
 		lines = append(lines, t)
 	}
 	switch {
 	case to < n && p.inChat():
-		lines = append(lines, Say("… and ", n-to, " more"))
+		lines = append(lines, text.New("… and ", n-to, " more"))
 	case to < n:
-		lines = append(lines, Say("… and ", n-to, " more: add ", Code("--all")))
+		lines = append(lines, text.New("… and ", n-to, " more: add ", text.Code("--all")))
 	}
 	return lines
 }
@@ -78,61 +81,11 @@ func (p *pager) part(n int, line func(i int) Text) []Text {
 // finish ends the listing with the line that shows its next page.
 func (p *pager) finish(res Result) (Result, error) {
 	if p.page > p.last {
-		return Result{}, usage(Say("there is no page ", p.page, ": the last one is ", p.last))
+		return Result{}, refusal.Usage(text.New("there is no page ", p.page, ": the last one is ", p.last))
 	}
 	if p.page < p.last {
 		next := p.Line.With("page", strconv.Itoa(p.page+1)).With("account", p.onlyAccount())
 		res.Next = &next
 	}
 	return res, nil
-}
-
-// What a piece of a line takes in Slack's markup beside its own characters, and a moment altogether.
-const (
-	spanMarks = 3
-	timeMarks = 90
-)
-
-// cut is the beginning of a line that takes at most so many characters in Slack's markup.
-func (t Text) cut(most int) Text {
-	var out Text
-	for _, s := range t {
-		if !s.Moment().IsZero() {
-			if most -= timeMarks; most < 0 {
-				return append(out, Span{Plain: "…"})
-			}
-			out = append(out, s)
-			continue
-		}
-		if s.Link.URL != "" {
-			if most -= spanMarks + len(s.Link.URL) + len(s.Link.Label); most < 0 {
-				return append(out, Span{Plain: "…"})
-			}
-			out = append(out, s)
-			continue
-		}
-		most -= spanMarks
-		for _, part := range []*string{&s.Plain, &s.Code, &s.Bold, &s.User, &s.Channel} {
-			whole := len(*part)
-			*part, most = cutText(*part, most)
-			if len(*part) < whole {
-				return append(out, s, Span{Plain: "…"})
-			}
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
-// cutText is the beginning of a text for which there is room, and what is left of the room. Three characters are escaped there.
-func cutText(s string, room int) (string, int) {
-	for i, r := range s {
-		if strings.ContainsRune("&<>", r) {
-			room -= len("&amp;") - 1
-		}
-		if room--; room < 0 {
-			return s[:i], room
-		}
-	}
-	return s, room
 }

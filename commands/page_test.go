@@ -8,14 +8,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-var anyone = commands.Actor{ID: "cli:eve", Name: "eve", Via: commands.ViaCLI}
+var anyone = record.Actor{ID: "cli:eve", Name: "eve", Via: record.ViaCLI}
 
 // turned follows a listing from page to page and gives the listed lines of each.
-func (w *world) turned(who commands.Actor, line string) [][]string {
+func (w *world) turned(who record.Actor, line string) [][]string {
 	w.t.Helper()
 	var pages [][]string
 	res := w.reads(who, line)
@@ -41,7 +42,7 @@ func TestPages(t *testing.T) {
 	for i := range 28 {
 		w.seed(waf.IPRule{Subnet: "203.0.113." + itoa(int64(i)), Reason: "by hand"})
 	}
-	sizes := func(who commands.Actor, line string) []int {
+	sizes := func(who record.Actor, line string) []int {
 		var n []int
 		seen := map[string]bool{}
 		for _, page := range w.turned(who, line) {
@@ -62,14 +63,14 @@ func TestPages(t *testing.T) {
 
 	res := w.reads(eve, "lists black")
 	require.Equal(t, "lists black account=acme page=2", res.Next.String())
-	require.Contains(t, text(res), "… and 18 more")
-	require.NotContains(t, text(res), "--all")
-	require.Contains(t, text(w.reads(anyone, "lists page=2")), "… and 8 more: add --all")
+	require.Contains(t, textOf(res), "… and 18 more")
+	require.NotContains(t, textOf(res), "--all")
+	require.Contains(t, textOf(w.reads(anyone, "lists page=2")), "… and 8 more: add --all")
 	require.Len(t, res.Data, 28, "a program gets all of it")
-	w.refuses(eve, "lists page=4", commands.ErrUsage, "there is no page 4: the last one is 3")
-	w.refuses(anyone, "lists --all page=2", commands.ErrUsage, "the last one is 1")
+	w.refuses(eve, "lists page=4", refusal.ErrUsage, "there is no page 4: the last one is 3")
+	w.refuses(anyone, "lists --all page=2", refusal.ErrUsage, "the last one is 1")
 	for _, page := range []string{"0", "-1", "two", "1.5", "99999999999"} {
-		w.refuses(eve, "lists page="+page, commands.ErrUsage, "is no page")
+		w.refuses(eve, "lists page="+page, refusal.ErrUsage, "is no page")
 	}
 	w.reads(eve, "lists white page=1") // an empty listing has a first page
 }
@@ -109,7 +110,7 @@ func TestAPageFitsIntoAMessage(t *testing.T) {
 		total += utf8.RuneCountInString(line) + 1
 	}
 	require.Less(t, total, 9_800)
-	require.Contains(t, text(res), "…\n")
+	require.Contains(t, textOf(res), "…\n")
 }
 
 // A row of a chat is cut when it is long, and what is cut off is never the id that undo wants.

@@ -2,12 +2,14 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // When rules reach the nodes: they are compiled, then synchronised.
@@ -15,7 +17,7 @@ const ruleWorks = "in minutes to 1 h"
 
 func patch() *Command {
 	return &Command{
-		Name: "patch", Role: Responder, Flags: []string{flagLocked},
+		Name: "patch", Role: record.Responder, Flags: []string{flagLocked},
 		Summary: "virtual patch: block one type of attack in exactly one part of the requests to one path",
 		Args: []Arg{
 			{Name: "target", Object: true, Many: true, Help: "[METHOD] HOST/PATH; left out with attack=: the attack's own"},
@@ -27,12 +29,12 @@ func patch() *Command {
 		},
 		Example: "patch POST shop.example.com/login type=sqli part=post.form_urlencoded.login for=7d",
 		Missing: patchMisses, Form: patchForm,
-		Plan: func(ctx context.Context, c *Call) ([]Plan, error) {
+		Plan: func(c *Call) ([]Plan, error) {
 			spec, err := patchSpecOf(c)
 			if err != nil {
 				return nil, err
 			}
-			p, err := spec.plan(ctx, c, c.Line.Keys["for"])
+			p, err := spec.plan(c, c.Line.Keys["for"])
 			return []Plan{p}, err
 		},
 	}
@@ -48,10 +50,10 @@ type patchSpec struct {
 func readPatchType(value string, _ *Account) (string, error) {
 	value = strings.ToLower(value)
 	if value == anyAttack {
-		return "", usage(Say(Code(anyAttack), " blocks every request that has the part, clean ones too: name the type"))
+		return "", refusal.Usage(text.New(text.Code(anyAttack), " blocks every request that has the part, clean ones too: name the type"))
 	}
 	if !apiclient.Patchable(value) {
-		return "", usage(Say("attacks of type ", typed(value), " can't be patched: one of ", strings.Join(apiclient.PatchTypes(), ", ")))
+		return "", refusal.Usage(text.New("attacks of type ", refusal.Typed(value), " can't be patched: one of ", strings.Join(apiclient.PatchTypes(), ", ")))
 	}
 	return value, nil
 }
@@ -59,7 +61,7 @@ func readPatchType(value string, _ *Account) (string, error) {
 func readPart(value string, _ *Account) (string, error) {
 	point, err := apiclient.ParsePoint(value)
 	if err != nil {
-		return "", usage(Say(typed(value), " is no part of a request: write ", Code("get.q"), ", ", Code("post.form_urlencoded.login"), ", ", Code("header.X"), " or ", Code("uri")))
+		return "", refusal.Usage(text.New(refusal.Typed(value), " is no part of a request: write ", text.Code("get.q"), ", ", text.Code("post.form_urlencoded.login"), ", ", text.Code("header.X"), " or ", text.Code("uri")))
 	}
 	return point.String(), nil
 }
@@ -69,7 +71,7 @@ func patchSpecOf(c *Call) (patchSpec, error) {
 		return patchOfLine(c)
 	}
 	if c.Attack == nil {
-		return patchSpec{}, c.Cmd.misuse(Say("patch what? Name an attack, or HOST/PATH with type= and part="))
+		return patchSpec{}, c.Cmd.misuse(text.New("patch what? Name an attack, or HOST/PATH with type= and part="))
 	}
 	return patchOfAttack(c)
 }
@@ -92,7 +94,7 @@ func patchOfAttack(c *Call) (patchSpec, error) {
 		return patchSpec{}, err
 	}
 	if why.String() != "" {
-		return patchSpec{}, guarded(Say(Code(c.Attack.ID), " can't be patched: ", why.String(), ". Nothing was done"))
+		return patchSpec{}, refusal.Guarded(text.New(text.Code(c.Attack.ID), " can't be patched: ", why.String(), ". Nothing was done"))
 	}
 	return spec, nil
 }
@@ -136,14 +138,14 @@ func patchOfLine(c *Call) (patchSpec, error) {
 		words = words[1:]
 	}
 	if len(words) != 1 {
-		return spec, about(c.Cmd.misuse(Say("write one path, as ", Code("POST shop.example.com/login"))), "target", "")
+		return spec, refusal.About(c.Cmd.misuse(text.New("write one path, as ", text.Code("POST shop.example.com/login"))), "target", "")
 	}
 	var err error
 	if spec.scope.Host, spec.scope.Path, err = c.place(words[0]); err != nil {
-		return spec, about(err, "target", "")
+		return spec, refusal.About(err, "target", "")
 	}
 	if spec.kind == "" || keys["part"] == "" {
-		return spec, c.Cmd.misuse(Say(Code("type="), " and ", Code("part="), " are needed: a patch covers one type of attack in one part of the request"))
+		return spec, c.Cmd.misuse(text.New(text.Code("type="), " and ", text.Code("part="), " are needed: a patch covers one type of attack in one part of the request"))
 	}
 	point, err := apiclient.ParsePoint(keys["part"])
 	if err != nil {
@@ -164,8 +166,8 @@ func (s *patchSpec) setApp(c *Call) error {
 }
 
 // plan looks at the rules and says what has to be created.
-func (s patchSpec) plan(ctx context.Context, c *Call, lasts string) (Plan, error) {
-	length, err := c.length(lasts, c.cfg.Policy.patchFor())
+func (s patchSpec) plan(c *Call, lasts string) (Plan, error) {
+	length, err := c.length(lasts, c.Policy.patchFor())
 	if err != nil {
 		return Plan{}, err
 	}
@@ -174,16 +176,16 @@ func (s patchSpec) plan(ctx context.Context, c *Call, lasts string) (Plan, error
 	}
 	rule, err := s.rule()
 	if err != nil {
-		return Plan{}, guarded(Say("that can't be patched: ", Visible(err.Error(), 200), ". Nothing was done"))
+		return Plan{}, refusal.Guarded(text.New("that can't be patched: ", text.Sanitize(err.Error(), 200), ". Nothing was done"))
 	}
 	p := Plan{Line: s.line(c, length), Does: "Patch " + s.words() + " " + lasting(length), When: ruleWorks, Until: end(c.Now, length)}
-	return c.planRule(ctx, p, rule, s.words()+" is patched")
+	return c.planRule(p, rule, s.words()+" is patched")
 }
 
 // guard refuses a patch of an application where nothing can be blocked.
 func (s patchSpec) guard(c *Call) error {
 	if s.scope.App.Known && c.Account.Applications[int(s.scope.App.N)].CannotBlock {
-		return guarded(Say(c.Account.AppName(s.scope.App), " can't block (", Code("can_block: false"), " in the configuration): it would do nothing there. Nothing was done"))
+		return refusal.Guarded(text.New(c.Account.AppName(s.scope.App), " can't block (", text.Code("can_block: false"), " in the configuration): it would do nothing there. Nothing was done"))
 	}
 	return nil
 }
@@ -194,8 +196,8 @@ func (s patchSpec) rule() (apiclient.Rule, error) {
 }
 
 // line is the canonical line of the patch, complete even when the attack's record changes.
-func (s patchSpec) line(c *Call, length time.Duration) Line {
-	l := Line{Name: "patch"}
+func (s patchSpec) line(c *Call, length time.Duration) record.Line {
+	l := record.Line{Name: "patch"}
 	if s.scope.Method != "" {
 		l.Words = append(l.Words, s.scope.Method)
 	}
@@ -210,7 +212,7 @@ func (s patchSpec) line(c *Call, length time.Duration) Line {
 // words say exactly what is covered.
 func (s patchSpec) words() string {
 	where := Where(apiclient.Attack{Method: s.scope.Method, Domain: s.scope.Host, Path: s.scope.Path})
-	return fmt.Sprintf("exactly %s, part %s, %s only", where, Visible(s.point.String(), maxField), TypeName(s.kind))
+	return fmt.Sprintf("exactly %s, part %s, %s only", where, text.Sanitize(s.point.String(), text.MaxField), TypeName(s.kind))
 }
 
 // TypeName is an attack type in words.

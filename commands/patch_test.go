@@ -9,6 +9,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -47,12 +49,12 @@ func TestPatchAsTyped(t *testing.T) {
 	}
 	require.Len(t, w.rules("vpatch"), 3)
 	for _, path := range []string{"shop.example.com/login?x=1", "shop.example.com/a*b", "shop.example.com/[multiple]", "a@b/login"} {
-		w.refuses(ann, "patch "+path+" type=sqli part=get.q", commands.ErrGuarded, "that can't be patched")
+		w.refuses(ann, "patch "+path+" type=sqli part=get.q", refusal.ErrGuarded, "that can't be patched")
 	}
 }
 
 // again checks that a canonical line is understood and the same effect.
-func (w *world) again(l commands.Line) error {
+func (w *world) again(l record.Line) error {
 	w.ids++
 	_, err := w.do(commands.Invocation{Line: l, Actor: ann, ID: "again " + itoa(int64(w.ids)), At: w.clock()})
 	return err
@@ -65,18 +67,18 @@ func TestWhatCannotBePatched(t *testing.T) {
 	multiple := w.attack(waf.AttackSpec{App: 4, Path: "[multiple]"})
 	odd := w.attack(waf.AttackSpec{App: 4, Path: "/odd", Parameter: "POST_MULTIPART_x_BASE64_value"})
 	legacy := w.attack(waf.AttackSpec{App: 7, Path: "/old"})
-	w.refuses(ann, "patch attack="+brute, commands.ErrGuarded, brute+" can't be patched", "no patch for attacks of this type (brute)")
-	w.refuses(ann, "patch attack="+multiple, commands.ErrGuarded, "one exact host and path")
-	w.refuses(ann, "patch attack="+multiple+" part=get.q type=sqli", commands.ErrGuarded, "one exact host and path")
-	w.refuses(ann, "patch attack="+odd, commands.ErrGuarded, "name it with part=")
-	w.refuses(ann, "patch attack="+odd+" type=xss", commands.ErrGuarded, "name it with part=")
-	w.refuses(ann, "patch attack="+legacy, commands.ErrGuarded, "Legacy can't block")
-	w.refuses(ann, "patch old.example.com/x app=legacy type=sqli part=get.q", commands.ErrGuarded, "can't block")
+	w.refuses(ann, "patch attack="+brute, refusal.ErrGuarded, brute+" can't be patched", "no patch for attacks of this type (brute)")
+	w.refuses(ann, "patch attack="+multiple, refusal.ErrGuarded, "one exact host and path")
+	w.refuses(ann, "patch attack="+multiple+" part=get.q type=sqli", refusal.ErrGuarded, "one exact host and path")
+	w.refuses(ann, "patch attack="+odd, refusal.ErrGuarded, "name it with part=")
+	w.refuses(ann, "patch attack="+odd+" type=xss", refusal.ErrGuarded, "name it with part=")
+	w.refuses(ann, "patch attack="+legacy, refusal.ErrGuarded, "Legacy can't block")
+	w.refuses(ann, "patch old.example.com/x app=legacy type=sqli part=get.q", refusal.ErrGuarded, "can't block")
 	w.does(ann, "patch part=post.multipart.x attack="+odd)
 	ch := w.does(ann, "patch type=scanner attack="+brute+" app=-1")
 	require.Equal(t, "-1", ch.Line.Keys["app"])
 	for _, id := range []string{brute, multiple, odd, legacy} {
-		w.refuses(ann, "contain attack="+id, commands.ErrGuarded)
+		w.refuses(ann, "contain attack="+id, refusal.ErrGuarded)
 	}
 	require.Empty(t, w.entries("black"), "a contain whose patch can't be does nothing at all")
 }
@@ -85,7 +87,7 @@ func TestWhatCannotBePatched(t *testing.T) {
 func TestAHostilePath(t *testing.T) {
 	t.Parallel()
 	path := "/" + strings.Repeat("a", 3000)
-	id := commands.AttackID("acme", "x:1")
+	id := record.AttackID("acme", "x:1")
 	attack := apiclient.Attack{ID: "x:1", Type: "sqli", Domain: "shop.example.com", Path: path, Method: "POST", Parameter: "GET_q_value", App: apiclient.Known(4)}
 	w := newWorld(t, func(c *commands.Config) { c.Facts = facts{id: attack} })
 	ch := w.does(ann, "patch attack="+id)
@@ -94,13 +96,13 @@ func TestAHostilePath(t *testing.T) {
 
 	attack.Path = "/\u202e\u0000"
 	w = newWorld(t, func(c *commands.Config) { c.Facts = facts{id: attack} })
-	w.refuses(ann, "patch attack="+id, commands.ErrGuarded)
+	w.refuses(ann, "patch attack="+id, refusal.ErrGuarded)
 
 	cut := w.attack(waf.AttackSpec{App: 4, Path: "/" + strings.Repeat("a", 100_000)})
 	for _, line := range []string{"patch", "contain", "patch type=sqli part=get.q"} {
-		w.refuses(ann, line+" attack="+cut, commands.ErrGuarded, "its path is over 8 kB")
+		w.refuses(ann, line+" attack="+cut, refusal.ErrGuarded, "its path is over 8 kB")
 	}
-	w.refuses(ann, "patch POST shop.example.com/"+strings.Repeat("a", 9_000)+" type=sqli part=get.q", commands.ErrGuarded, "must be 8192 bytes at most")
+	w.refuses(ann, "patch POST shop.example.com/"+strings.Repeat("a", 9_000)+" type=sqli part=get.q", refusal.ErrGuarded, "must be 8192 bytes at most")
 	require.Empty(t, w.rules("vpatch"), "no patch is made of a part of a path")
 }
 
@@ -131,7 +133,7 @@ func TestContainHalfFails(t *testing.T) {
 	w.fault("POST /v1/objects/hint/create", "status:423", 0)
 	inv := w.asks(ann, "contain attack="+id)
 	res, err := w.do(inv)
-	require.ErrorIs(t, err, commands.ErrService)
+	require.ErrorIs(t, err, refusal.ErrService)
 	for _, words := range []string{"Half done. ", "Deny 203.0.113.7 everywhere for 4 h: accepted", "NOT done: Patch exactly", "locked its rules"} {
 		require.ErrorContains(t, err, words)
 	}
@@ -149,7 +151,7 @@ func TestContainHalfFails(t *testing.T) {
 	w.service.ClearFaults()
 	res, err = w.try(bob, "contain attack="+id)
 	require.NoError(t, err)
-	require.Contains(t, text(res), "done already by Ann")
+	require.Contains(t, textOf(res), "done already by Ann")
 	require.Len(t, w.entries("black"), 1)
 	require.Len(t, w.rules("vpatch"), 1)
 }
@@ -161,7 +163,7 @@ func TestContainFailsWhole(t *testing.T) {
 	w.fault("POST /v1/objects/hint/create", "status:403", 0)
 	w.fault("POST /v4/ip_rules", "status:403", 0)
 	_, err := w.try(ann, "contain attack="+id)
-	require.ErrorIs(t, err, commands.ErrService)
+	require.ErrorIs(t, err, refusal.ErrService)
 	require.NotContains(t, err.Error(), "Half")
 	require.Equal(t, 2, strings.Count(err.Error(), "NOT done"))
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -18,20 +20,20 @@ func TestWhatIsProtectedIsNotDenied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sources(cdn))
 	id := w.attackOn("/login")
-	w.refuses(ann, "protect 203.0.113.7", commands.ErrDenied, "needs the role admin")
+	w.refuses(ann, "protect 203.0.113.7", refusal.ErrDenied, "needs the role admin")
 	ch := w.does(ann, "deny attack="+id)
-	require.Contains(t, text(w.reads(ann, "undo "+ch.ID)), "If it must never be denied again, an admin can say so: protect 203.0.113.7")
+	require.Contains(t, textOf(w.reads(ann, "undo "+ch.ID)), "If it must never be denied again, an admin can say so: protect 203.0.113.7")
 	ch = w.does(ann, "deny attack="+id)
-	require.Contains(t, text(w.reads(root, "undo "+ch.ID)), "Never deny it again? protect 203.0.113.7")
+	require.Contains(t, textOf(w.reads(root, "undo "+ch.ID)), "Never deny it again? protect 203.0.113.7")
 
 	res := w.reads(root, `protect 203.0.113.7 name="branch office" reason=ticket`)
-	require.Contains(t, text(res), "Protected: 203.0.113.7 branch office, never denied, by Root 2026-11-20 03:00 UTC p")
-	require.Contains(t, text(res), ": ticket")
+	require.Contains(t, textOf(res), "Protected: 203.0.113.7 branch office, never denied, by Root 2026-11-20 03:00 UTC p")
+	require.Contains(t, textOf(res), ": ticket")
 	require.Equal(t, "done", w.lastAudit().Outcome)
 	for _, line := range []string{"deny 203.0.113.7", "gray 203.0.113.0/24", "contain attack=" + id, "deny ::ffff:203.0.113.7"} {
-		w.refuses(root, line, commands.ErrGuarded, "branch office", "never denied")
+		w.refuses(root, line, refusal.ErrGuarded, "branch office", "never denied")
 	}
-	require.Contains(t, text(w.reads(eve, "attack "+id)), "203.0.113.7 FR 90 % = branch office")
+	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "203.0.113.7 FR 90 % = branch office")
 	s := w.situation(id)
 	s.Policy = s.Policy.With(w.scene().Protected)
 	require.Contains(t, notes(commands.Advise(s)), "203.0.113.7 is branch office: wafbot never denies it")
@@ -44,14 +46,14 @@ func TestWhatIsProtectedIsNotDenied(t *testing.T) {
 	require.Equal(t, "Take branch office off the list", a.Open[0].Label)
 
 	w.nothing(root, `protect 203.0.113.7 name="branch office"`, "Protected already: 203.0.113.7")
-	w.refuses(root, "unprotect 192.0.2.1", commands.ErrNothing, "192.0.2.1 is our CDN by the configuration")
-	w.refuses(root, "unprotect 198.51.100.1", commands.ErrNothing, "none of what was protected")
-	w.refuses(ann, "unprotect 203.0.113.7", commands.ErrDenied)
-	require.Contains(t, text(w.reads(root, "unprotect "+w.scene().Protected[0].ID)), "No longer protected: 203.0.113.7")
+	w.refuses(root, "unprotect 192.0.2.1", refusal.ErrNothing, "192.0.2.1 is our CDN by the configuration")
+	w.refuses(root, "unprotect 198.51.100.1", refusal.ErrNothing, "none of what was protected")
+	w.refuses(ann, "unprotect 203.0.113.7", refusal.ErrDenied)
+	require.Contains(t, textOf(w.reads(root, "unprotect "+w.scene().Protected[0].ID)), "No longer protected: 203.0.113.7")
 	w.does(ann, "deny 203.0.113.7")
 }
 
-func (w *world) scene() commands.Scene {
+func (w *world) scene() record.AccountContext {
 	w.t.Helper()
 	s, err := w.desk.Scene(w.t.Context(), "acme")
 	require.NoError(w.t, err)
@@ -63,13 +65,13 @@ func TestSeveralAreProtectedAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.seed(waf.IPRule{Subnet: "198.51.100.0/24", Reason: "by hand"})
 	res := w.reads(root, "protect 198.51.100.7 2001:db8::/64 deny=second_person")
-	require.Contains(t, text(res), "198.51.100.7 protected by Root, denied only with a second person")
-	require.Contains(t, text(res), "It is denied now forever (by hand), and stays so: remove 198.51.100.0/24 list=black takes it off")
+	require.Contains(t, textOf(res), "198.51.100.7 protected by Root, denied only with a second person")
+	require.Contains(t, textOf(res), "It is denied now forever (by hand), and stays so: remove 198.51.100.0/24 list=black takes it off")
 	require.Len(t, w.scene().Protected, 2)
 	w.waits(root, "deny 2001:db8::1", "protected by Root")
 	w.reads(root, "protect 2001:db8::/64 name=lab")
 	require.Len(t, w.scene().Protected, 2, "the same again takes its place")
-	w.refuses(root, "deny 2001:db8::1", commands.ErrGuarded, "is in lab (2001:db8::/64), which is never denied")
+	w.refuses(root, "deny 2001:db8::1", refusal.ErrGuarded, "is in lab (2001:db8::/64), which is never denied")
 	w.reads(root, "unprotect 2001:db8::/64")
 	require.Len(t, w.scene().Protected, 1)
 }
@@ -79,10 +81,10 @@ func TestWideRangesAreAskedAbout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, all := range []string{"0.0.0.0/0", "203.0.0.0/11", "2001::/31"} {
-		w.refuses(root, "protect "+all, commands.ErrGuarded, "too wide to be protected")
+		w.refuses(root, "protect "+all, refusal.ErrGuarded, "too wide to be protected")
 	}
-	w.refuses(root, "protect country:FR", commands.ErrUsage)
-	w.refuses(root, "protect 203.0.0.0/16", commands.ErrAsk, "203.0.0.0/16 is wide: nothing in it can be denied any more")
+	w.refuses(root, "protect country:FR", refusal.ErrUsage)
+	w.refuses(root, "protect 203.0.0.0/16", refusal.ErrAsk, "203.0.0.0/16 is wide: nothing in it can be denied any more")
 	require.Empty(t, w.scene().Protected)
 	inv := w.asks(root, "protect 203.0.0.0/16")
 	inv.Anyway = true
@@ -104,9 +106,9 @@ func TestSources(t *testing.T) {
 		"Sources that are spared on acme: 9", "our CDN 192.0.2.0/24, 2001:db8:c::/48, never denied, with /etc/wafbot/cdn.txt as of 2026-11-20 03:00 UTC. It can't be read now: line 3: no range",
 		"lab 198.51.100.0/25, denied only with a second person, no cards", "198.51.100.200 door, never denied, by Root", "private addresses 10.0.0.0/8", "by nature",
 	} {
-		require.Contains(t, text(res), line)
+		require.Contains(t, textOf(res), line)
 	}
-	require.Contains(t, text(w.reads(eve, "status")), "Source our CDN: /etc/wafbot/cdn.txt can't be read: line 3: no range. What it held at 2026-11-20 03:00 UTC counts")
+	require.Contains(t, textOf(w.reads(eve, "status")), "Source our CDN: /etc/wafbot/cdn.txt can't be read: line 3: no range. What it held at 2026-11-20 03:00 UTC counts")
 	for word, n := range map[string]int{"LAB": 1, "198.51.100.9": 1, "198.51.100.0/24": 2, "10.": 1, "nothing": 0} {
 		data, err := json.Marshal(w.reads(eve, "sources "+word).Data)
 		require.NoError(t, err)
@@ -115,8 +117,8 @@ func TestSources(t *testing.T) {
 		require.Len(t, found, n, word)
 	}
 	w.ledger.set(func(l *ledger) { l.readFail = true })
-	require.Contains(t, text(w.reads(eve, "sources")), "What an admin protected is unknown")
-	w.refuses(root, "deny 203.0.113.9", commands.ErrAway)
+	require.Contains(t, textOf(w.reads(eve, "sources")), "What an admin protected is unknown")
+	w.refuses(root, "deny 203.0.113.9", refusal.ErrAway)
 }
 
 func TestAttacksFromSourcesWithoutCards(t *testing.T) {
@@ -132,7 +134,7 @@ func TestAttacksFromSourcesWithoutCards(t *testing.T) {
 		require.Equal(t, cardless, w.cfg.Policy.Cardless(a))
 		a.VulnID = "812"
 		require.False(t, w.cfg.Policy.Cardless(a), "an incident is told")
-		if said := text(w.reads(eve, "explain attack="+id)); cardless {
+		if said := textOf(w.reads(eve, "explain attack="+id)); cardless {
 			require.Contains(t, said, "It comes only from sources that shall give no cards")
 		} else {
 			require.NotContains(t, said, "no cards")
@@ -165,7 +167,7 @@ func TestANameOfAnyLength(t *testing.T) {
 	s.Policy = s.Policy.With(w.scene().Protected)
 	require.Less(t, len(notes(commands.Advise(s))), 500)
 	_, err := w.try(ann, "deny 203.0.113.7")
-	require.ErrorIs(t, err, commands.ErrGuarded)
+	require.ErrorIs(t, err, refusal.ErrGuarded)
 	require.Less(t, len(err.Error()), 500)
 }
 
@@ -197,6 +199,6 @@ func TestAnUndoDeniesNothingProtected(t *testing.T) {
 	w.seed(waf.IPRule{Subnet: "198.51.100.8", ExpiredAt: w.clock().Add(time.Hour).Unix()})
 	ch = w.does(ann, "deny 198.51.100.8 for=4h")
 	w.reads(root, "protect 198.51.100.8 name=door")
-	require.Contains(t, text(w.reads(ann, "undo "+ch.ID)), "198.51.100.8 is door by now, which is never denied")
+	require.Contains(t, textOf(w.reads(ann, "undo "+ch.ID)), "198.51.100.8 is door by now, which is never denied")
 	require.Empty(t, w.entries("black"))
 }

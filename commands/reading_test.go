@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -71,7 +74,7 @@ func TestWhatWasWrittenForPrograms(t *testing.T) {
 	for _, line := range []string{"mute type=sqli", "mute type=sqli", "unmute type=sqli"} {
 		res, err := w.try(ann, line)
 		require.NoError(t, err)
-		require.Equal(t, "sqli", res.Data.(commands.Mute).Type, line)
+		require.Equal(t, "sqli", res.Data.(record.Mute).Type, line)
 	}
 }
 
@@ -85,14 +88,14 @@ func TestStatus(t *testing.T) {
 	w.attack(waf.AttackSpec{App: 4, Path: "/quiet", Type: "xss"})
 	incident := w.attack(waf.AttackSpec{App: 4, Path: "/incident", Vulnerability: &waf.VulnSpec{ID: 812}})
 	res := w.reads(eve, "status")
-	require.Contains(t, text(res), "2 going on")
-	require.Less(t, strings.Index(text(res), incident), strings.Index(text(res), "/quiet"), "incidents first")
-	require.Contains(t, text(res), "Blind: the token is refused; last good look 1 h ago")
-	require.Contains(t, text(res), "wafbot is live")
+	require.Contains(t, textOf(res), "2 going on")
+	require.Less(t, strings.Index(textOf(res), incident), strings.Index(textOf(res), "/quiet"), "incidents first")
+	require.Contains(t, textOf(res), "Blind: the token is refused; last good look 1 h ago")
+	require.Contains(t, textOf(res), "wafbot is live")
 	w.pass(16 * time.Minute)
-	require.Contains(t, text(w.reads(eve, "")), "no attack is going on (no hit in the last 15 min)")
+	require.Contains(t, textOf(w.reads(eve, "")), "no attack is going on (no hit in the last 15 min)")
 	w.pass(5 * time.Second)
-	require.Contains(t, text(w.reads(eve, "attacks")), "last hit 16 min ago", "no seconds")
+	require.Contains(t, textOf(w.reads(eve, "attacks")), "last hit 16 min ago", "no seconds")
 }
 
 func TestAttackById(t *testing.T) {
@@ -103,15 +106,15 @@ func TestAttackById(t *testing.T) {
 	for _, typed := range []string{id, id[:4], strings.ToUpper(id), service, strings.NewReplacer("0", "O", "1", "L").Replace(id[:1]) + strings.NewReplacer("0", "o", "1", "i").Replace(id[1:])} {
 		res := w.reads(eve, "attack "+typed)
 		require.Equal(t, id, res.AttackID, typed)
-		require.Contains(t, text(res), "INCIDENT SQL injection on Shop, not blocked")
-		require.Contains(t, text(res), "vulnerability 812")
-		require.Contains(t, text(res), "198.51.100.4 NL")
-		require.Contains(t, text(res), "= pen test")
+		require.Contains(t, textOf(res), "INCIDENT SQL injection on Shop, not blocked")
+		require.Contains(t, textOf(res), "vulnerability 812")
+		require.Contains(t, textOf(res), "198.51.100.4 NL")
+		require.Contains(t, textOf(res), "= pen test")
 	}
 	ch := w.does(ann, "deny attack="+id)
-	require.Contains(t, text(w.reads(eve, "attack "+id)), ch.ID)
+	require.Contains(t, textOf(w.reads(eve, "attack "+id)), ch.ID)
 	w.does(bob, "undo "+ch.ID)
-	require.Contains(t, text(w.reads(eve, "attack "+id)), "taken back by Bob")
+	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "taken back by Bob")
 }
 
 func TestListsSearch(t *testing.T) {
@@ -119,18 +122,18 @@ func TestListsSearch(t *testing.T) {
 	w := newWorld(t)
 	w.seed(waf.IPRule{Subnet: "203.0.113.0/24", Reason: "trigger \u202ebrute"})
 	w.seed(waf.IPRule{List: "white", Subnet: "198.51.100.7", Reason: "partner"})
-	require.Contains(t, text(w.reads(eve, "lists")), "2 entries")
-	require.NotContains(t, text(w.reads(eve, "lists")), "\u202e")
+	require.Contains(t, textOf(w.reads(eve, "lists")), "2 entries")
+	require.NotContains(t, textOf(w.reads(eve, "lists")), "\u202e")
 	for line, found := range map[string]string{
 		"lists black": "203.0.113.0/24", "lists 203.0.113.9": "203.0.113.0/24", "lists 203.0.0.0/16": "203.0.113.0/24", "lists PARTNER": "198.51.100.7",
 		"lists allow partner": "198.51.100.7", "lists white": "198.51.100.7",
 	} {
 		res := w.reads(eve, line)
-		require.Contains(t, text(res), "1 entry", line)
-		require.Contains(t, text(res), found, line)
+		require.Contains(t, textOf(res), "1 entry", line)
+		require.Contains(t, textOf(res), found, line)
 	}
-	require.Contains(t, text(w.reads(eve, "lists gray")), "0 entries")
-	require.Contains(t, text(w.reads(eve, "lists blakc")), "0 entries with blakc", "a mistyped list is a text that nothing has")
+	require.Contains(t, textOf(w.reads(eve, "lists gray")), "0 entries")
+	require.Contains(t, textOf(w.reads(eve, "lists blakc")), "0 entries with blakc", "a mistyped list is a text that nothing has")
 }
 
 func TestListingsAreCut(t *testing.T) {
@@ -139,25 +142,25 @@ func TestListingsAreCut(t *testing.T) {
 	for i := range 12 {
 		w.attackOn("/p" + itoa(int64(i)))
 	}
-	require.Contains(t, text(w.reads(eve, "attacks")), "… and 2 more")
+	require.Contains(t, textOf(w.reads(eve, "attacks")), "… and 2 more")
 	require.Len(t, w.reads(eve, "attacks --all").Lines, 13)
-	require.Contains(t, text(w.reads(eve, "incidents")), "0 incidents in the last 24 h")
+	require.Contains(t, textOf(w.reads(eve, "incidents")), "0 incidents in the last 24 h")
 }
 
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	overview := text(w.reads(eve, "help"))
+	overview := textOf(w.reads(eve, "help"))
 	alone, err := commands.Help("")
 	require.NoError(t, err)
-	require.Equal(t, overview, text(commands.Result{Lines: alone}))
+	require.Equal(t, overview, textOf(commands.Result{Lines: alone}))
 	for _, verb := range []string{"status", "incidents", "attacks", "attack", "vulns", "contain", "deny", "allow", "gray", "patch", "close", "indicator", "mode", "lists", "remove", "rules",
 		"conditions", "unrule", "undo", "extend", "audit", "whoami", "help"} {
 		require.Contains(t, overview, verb)
 		one, err := commands.Help(verb)
 		require.NoError(t, err)
-		require.Equal(t, text(w.reads(eve, "help "+verb)), text(commands.Result{Lines: one}))
-		require.Contains(t, text(commands.Result{Lines: one}), "Needs: ")
+		require.Equal(t, textOf(w.reads(eve, "help "+verb)), textOf(commands.Result{Lines: one}))
+		require.Contains(t, textOf(commands.Result{Lines: one}), "Needs: ")
 	}
 	require.Less(t, strings.Index(overview, "To look"), strings.Index(overview, "rules: "))
 	require.Less(t, strings.Index(overview, "conditions: "), strings.Index(overview, "To act"))
@@ -166,7 +169,7 @@ func TestHelp(t *testing.T) {
 	_, err = commands.Help("ban")
 	require.NoError(t, err)
 	_, err = commands.Help("bam")
-	require.ErrorIs(t, err, commands.ErrUnknown)
+	require.ErrorIs(t, err, refusal.ErrUnknown)
 }
 
 // A line that help gives as an example is a line of the grammar.
@@ -187,7 +190,7 @@ func TestExamplesAreLines(t *testing.T) {
 			if err != nil {
 				require.NotContains(t, err.Error(), "Usage: ", example)
 			}
-			parsed, err := commands.Parse(example)
+			parsed, err := grammar.Parse(example)
 			require.NoError(t, err)
 			require.Equal(t, verb, parsed.Name)
 		}

@@ -11,21 +11,23 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
 // emptied loses the ledger and fills it again from these changes' messages and the service's lists; unread: these can't be read.
-func (w *world) emptied(unread bool, told ...commands.Change) commands.Recalled {
+func (w *world) emptied(unread bool, told ...record.Change) commands.Recalled {
 	w.t.Helper()
-	var back []commands.Change
+	var back []record.Change
 	for _, c := range told {
-		c, err := commands.ReadMemo(throughSlack(w.t, c.Memo()))
+		c, err := commands.ReadMemo(throughSlack(w.t, commands.ChangeMemo(c)))
 		require.NoError(w.t, err)
 		back = append(back, c)
 	}
 	w.ledger.set(func(l *ledger) { clear(l.changes) })
 	var entries []apiclient.IPRule
-	for e, err := range w.cfg.Accounts[0].API.IPRules(w.t.Context(), apiclient.IPRuleFilter{}) {
+	for e, err := range w.cfg.Services["acme"].IPRules(w.t.Context(), apiclient.IPRuleFilter{}) {
 		require.NoError(w.t, err)
 		if !unread {
 			entries = append(entries, e)
@@ -59,10 +61,10 @@ func TestWhatIsInForceIsRecalled(t *testing.T) {
 	r := w.emptied(false, undo, prolonged, gray, mode, patch, deny, taken)
 	require.Empty(t, r.Listed)
 	require.Empty(t, r.Unknown)
-	require.Equal(t, commands.StateUndone, w.ledger.change(taken.ID).State)
+	require.Equal(t, record.StateUndone, w.ledger.change(taken.ID).State)
 	require.Equal(t, "Bob", w.ledger.change(taken.ID).EndedBy.Name)
 	require.Equal(t, prolonged.Until, w.ledger.change(gray.ID).Until)
-	status := text(w.reads(eve, "status"))
+	status := textOf(w.reads(eve, "status"))
 	require.Contains(t, status, "In force by wafbot: 4")
 	w.nothing(ann, "deny attack="+id, "done already by Ann")
 
@@ -96,9 +98,9 @@ func TestWhatStandsOnTheListsIsRecalled(t *testing.T) {
 	require.Equal(t, "Deny 192.0.2.1, 192.0.2.2 everywhere", got.Does)
 	require.Equal(t, []any{id, deny.Until, "deny 192.0.2.1 192.0.2.2", ann.ID, "Ann"}, []any{got.AttackID, got.Until, got.Line.String(), got.Actor.ID, got.Actor.Name})
 	require.Equal(t, "gray 192.0.2.3 app=4", w.ledger.change(gray.ID).Line.String())
-	require.Equal(t, commands.Admin, w.ledger.change(allow.ID).Role)
-	w.refuses(ann, "extend "+allow.ID+" for=1h", commands.ErrDenied, "admin")
-	for _, c := range []commands.Change{deny, gray, allow} {
+	require.Equal(t, record.Admin, w.ledger.change(allow.ID).Role)
+	w.refuses(ann, "extend "+allow.ID+" for=1h", refusal.ErrDenied, "admin")
+	for _, c := range []record.Change{deny, gray, allow} {
 		w.does(root, "undo "+c.ID)
 	}
 	require.Equal(t, []string{"192.0.2.99/32 [0] forever"}, w.entries("black"), "somebody else's")
@@ -139,14 +141,14 @@ func TestAMemoWithoutItsStepsAndWithoutTheLists(t *testing.T) {
 	r := w.emptied(true, many, few)
 	require.Equal(t, []string{many.ID}, r.Unknown)
 	require.Len(t, r.Changes, 1)
-	w.refuses(ann, "undo "+many.ID, commands.ErrUsage, "no change")
+	w.refuses(ann, "undo "+many.ID, refusal.ErrUsage, "no change")
 }
 
 func TestNothingIsChangedBeforeItIsReadBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Ledger = emptyLedger{c.Ledger} })
-	w.refuses(ann, "deny 192.0.2.1", commands.ErrAway, "is empty", "being read back from Slack")
-	require.Contains(t, text(w.reads(eve, "status")), "What is in force is unknown: wafbot's memory (Redis) is empty")
+	w.refuses(ann, "deny 192.0.2.1", refusal.ErrAway, "is empty", "being read back from Slack")
+	require.Contains(t, textOf(w.reads(eve, "status")), "What is in force is unknown: wafbot's memory (Redis) is empty")
 	require.Zero(t, w.changesSent())
 }
 
@@ -154,13 +156,13 @@ func TestNothingIsChangedBeforeItIsReadBack(t *testing.T) {
 type emptyLedger struct{ commands.Ledger }
 
 func (emptyLedger) Lock(context.Context, string) (context.Context, commands.Lock, error) {
-	return nil, nil, fmt.Errorf("lock: %w", commands.ErrEmptied)
+	return nil, nil, fmt.Errorf("lock: %w", refusal.ErrEmptied)
 }
 
-func (emptyLedger) Effects(context.Context, string) (map[string]commands.Effect, error) {
-	return nil, commands.ErrEmptied
+func (emptyLedger) Effects(context.Context, string) (map[string]record.Efficacy, error) {
+	return nil, refusal.ErrEmptied
 }
 
-func (emptyLedger) Changes(context.Context, string) ([]commands.Change, error) {
-	return nil, fmt.Errorf("read: %w", commands.ErrEmptied)
+func (emptyLedger) Changes(context.Context, string) ([]record.Change, error) {
+	return nil, fmt.Errorf("read: %w", refusal.ErrEmptied)
 }

@@ -5,36 +5,41 @@ import (
 	"slices"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // records are what was kept of attacks. They are the same memory as the ledger, and fail with it.
 type records struct {
 	*ledger
-	seen     map[string]commands.Sight    // by attack
-	evidence map[string]commands.Evidence // likewise
-	blinds   []commands.Spell
+	seen     map[string]record.Observation // by attack
+	evidence map[string]record.Evidence    // likewise
+	blinds   []record.Outage
 }
 
-func (r *records) Seen(_ context.Context, _, attack string) (commands.Sight, bool, error) {
+func (r *records) Seen(_ context.Context, account, attack string) (record.Observation, bool, error) {
 	if r.fails(&r.readFail) {
-		return commands.Sight{}, false, errAway
+		return record.Observation{}, false, errAway
 	}
 	s, ok := r.seen[attack]
-	return s, ok, nil
+	return s, ok && account == "acme", nil
 }
 
-func (r *records) Evidence(_ context.Context, _, attack string) (commands.Evidence, bool, error) {
+func (r *records) Evidence(_ context.Context, account, attack string) (record.Evidence, bool, error) {
 	if r.fails(&r.readFail) {
-		return commands.Evidence{}, false, errAway
+		return record.Evidence{}, false, errAway
 	}
 	e, ok := r.evidence[attack]
-	return e, ok, nil
+	return e, ok && account == "acme", nil
 }
 
-func (r *records) Blinds(_ context.Context, _ string, since time.Time) ([]commands.Spell, error) {
+func (r *records) Blinds(_ context.Context, account string, since time.Time) ([]record.Outage, error) {
 	if r.fails(&r.readFail) {
 		return nil, errAway
 	}
-	return slices.DeleteFunc(slices.Clone(r.blinds), func(s commands.Spell) bool { return !s.Until.IsZero() && s.Until.Before(since) }), nil
+	if account != "acme" {
+		return nil, nil
+	}
+	found := slices.DeleteFunc(slices.Clone(r.blinds), func(s record.Outage) bool { return !s.Until.IsZero() && s.Until.Before(since) })
+	slices.SortFunc(found, func(a, b record.Outage) int { return a.From.Compare(b.From) })
+	return found, nil
 }

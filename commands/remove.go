@@ -1,18 +1,21 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 func remove() *Command {
 	return &Command{
-		Name: "remove", Aliases: []string{"unblock", "unban"}, Role: Responder,
+		Name: "remove", Aliases: []string{"unblock", "unban"}, Role: record.Responder,
 		Summary: "take an entry off a list",
 		Args: []Arg{
 			{Name: "entry", Object: true, Required: true, Help: "the entry's number as lists shows it, or its source exactly as it stands there"},
@@ -24,51 +27,51 @@ func remove() *Command {
 	}
 }
 
-func planRemove(ctx context.Context, c *Call) ([]Plan, error) {
-	entries, err := collect(c.Account.API.IPRules(ctx, apiclient.IPRuleFilter{List: c.Line.Keys["list"]}))
+func planRemove(c *Call) ([]Plan, error) {
+	entries, err := c.given().Entries(apiclient.IPRuleFilter{List: c.Line.Keys["list"]})
 	if err != nil {
 		return nil, err
 	}
 	typed := c.Line.Words[0]
 	matches, err := entriesTyped(entries, typed)
 	if err != nil {
-		return nil, about(err, "entry", "")
+		return nil, refusal.About(err, "entry", "")
 	}
 	switch {
 	case len(matches) == 0:
-		return nil, about(nothing(Say(Code(typed), " is on no list", coverNote(entries, typed), ". Nothing was sent")), "entry", "")
+		return nil, refusal.About(refusal.Nothing(text.New(text.Code(typed), " is on no list", coverNote(entries, typed), ". Nothing was sent")), "entry", "")
 	case len(matches) > 1:
 		var where []string
 		for _, e := range matches {
 			where = append(where, fmt.Sprintf("%d (%s, %s)", e.ID, listName(e.List), c.Account.appsText(e.Apps)))
 		}
-		return nil, about(usage(Say(Code(typed), " stands there ", len(matches), " times: name the entry by its number: ", strings.Join(where, "; "))), "entry", "")
+		return nil, refusal.About(refusal.Usage(text.New(text.Code(typed), " stands there ", len(matches), " times: name the entry by its number: ", strings.Join(where, "; "))), "entry", "")
 	}
 	e := matches[0]
 	p := Plan{
-		Line: c.about(Line{Name: "remove", Words: []string{strconv.FormatInt(e.ID, 10)}}),
-		Does: fmt.Sprintf("Take %s off the %s", names(e), listName(e.List)), When: entryWorks, Steps: []Step{{Kind: DeleteEntry, Entry: &e}},
+		Line: c.about(record.Line{Name: "remove", Words: []string{strconv.FormatInt(e.ID, 10)}}),
+		Does: fmt.Sprintf("Take %s off the %s", names(e), listName(e.List)), When: entryWorks, Steps: []record.Step{{Kind: record.DeleteEntry, Entry: &e}},
 	}
 	theirs, ok := c.foreign(e)
 	if !ok {
 		return []Plan{p}, nil
 	}
-	p.Role = Admin
-	text := Say("wafbot did not make this entry", byText(theirs), untilText(theirs.Expires), "; an automatic one can come back by itself")
+	p.Role = record.Admin
+	words := text.New("wafbot did not make this entry", byText(theirs), untilText(theirs.Expires), "; an automatic one can come back by itself")
 	if made, ours := c.madeBy(e); ours {
-		text = Say("this entry took the place of one that wafbot did not make", byText(theirs), untilText(theirs.Expires), ": ", Code("undo "+made.ID), " brings that back")
+		words = text.New("this entry took the place of one that wafbot did not make", byText(theirs), untilText(theirs.Expires), ": ", text.Code("undo "+made.ID), " brings that back")
 	}
-	p.Warnings = append(p.Warnings, Warning{Text: text})
+	p.Warnings = append(p.Warnings, refusal.Warning{Text: words})
 	return []Plan{p}, nil
 }
 
 // madeBy is the change that made an entry, if wafbot remembers one. What an undo has put back is whose it was before.
-func (c *Call) madeBy(e apiclient.IPRule) (Change, bool) {
-	i := slices.IndexFunc(c.Known, func(ch Change) bool {
-		return ch.Amends() == "" && slices.ContainsFunc(ch.Steps, func(s Step) bool { return s.Kind == AddEntry && s.Done && ours(e, ch, s) })
+func (c *Call) madeBy(e apiclient.IPRule) (record.Change, bool) {
+	i := slices.IndexFunc(c.Known, func(ch record.Change) bool {
+		return ch.Amends() == "" && slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Kind == record.AddEntry && s.Done && ours(e, ch, s) })
 	})
 	if i < 0 {
-		return Change{}, false
+		return record.Change{}, false
 	}
 	return c.Known[i], true
 }
@@ -100,12 +103,12 @@ func entriesTyped(entries []apiclient.IPRule, typed string) ([]apiclient.IPRule,
 		}
 		return matches, nil
 	}
-	t, err := parseTarget(typed)
+	t, err := grammar.ParseTarget(typed)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
-		if ts := targetsOf(e); len(ts) == 1 && ts[0].covers(t) && t.covers(ts[0]) {
+		if ts := grammar.TargetsOf(e); len(ts) == 1 && ts[0].Covers(t) && t.Covers(ts[0]) {
 			matches = append(matches, e)
 		}
 	}
@@ -113,14 +116,14 @@ func entriesTyped(entries []apiclient.IPRule, typed string) ([]apiclient.IPRule,
 }
 
 // coverNote names a wider entry that holds for what was typed.
-func coverNote(entries []apiclient.IPRule, typed string) Text {
-	t, err := parseTarget(typed)
+func coverNote(entries []apiclient.IPRule, typed string) text.Text {
+	t, err := grammar.ParseTarget(typed)
 	if err != nil {
 		return nil
 	}
 	for _, e := range entries {
-		if slices.ContainsFunc(targetsOf(e), func(have Target) bool { return have.covers(t) }) {
-			return Say(" itself, but ", Code(names(e)), " on the ", listName(e.List), " covers it: entry ", Code(fmt.Sprint(e.ID)))
+		if slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) }) {
+			return text.New(" itself, but ", text.Code(names(e)), " on the ", listName(e.List), " covers it: entry ", text.Code(fmt.Sprint(e.ID)))
 		}
 	}
 	return nil

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -65,7 +67,7 @@ func TestADenialIsProlongedWhileItKnocks(t *testing.T) {
 		require.Equal(t, ch.Until.Add(4*time.Hour), w.ledger.change(ch.ID).Until, "by its own length")
 		audited := w.lastAudit()
 		require.Equal(t, "extend "+ch.ID+` for=4h reason="it still knocks"`, audited.Line)
-		require.Equal(t, []any{commands.ViaClock, "done", "it still knocks"}, []any{audited.Actor.Via, audited.Outcome, audited.Why})
+		require.Equal(t, []any{record.ViaClock, "done", "it still knocks"}, []any{audited.Actor.Via, audited.Outcome, audited.Why})
 		runDue(t, w, 4*time.Hour)
 		last := w.ledger.change(ch.ID)
 		require.Equal(t, ch.At.Add(10*time.Hour).Truncate(time.Second), last.Until.Local(), "in all as far as may be")
@@ -141,7 +143,7 @@ func TestWhatIsNotProlonged(t *testing.T) {
 				require.Equal(t, sent, w.changesSent(), "nothing was sent")
 				require.Equal(t, ch.Until, w.ledger.change(ch.ID).Until)
 				require.Len(t, w.listed("black"), c.left)
-				tried := slices.DeleteFunc(w.audit.all(), func(e commands.AuditEntry) bool { return e.Actor.Via != commands.ViaClock })
+				tried := slices.DeleteFunc(w.audit.all(), func(e record.AuditEntry) bool { return e.Actor.Via != record.ViaClock })
 				require.LessOrEqual(t, len(tried), 1, "what was refused is not asked for again")
 			})
 		})
@@ -217,14 +219,14 @@ func TestTheLongestIsProlonged(t *testing.T) {
 		g.set([]string{"203.0.113.7"}, []string{id})
 		denied := w.does(ann, "deny 203.0.113.7 for=4h")
 		patched := w.does(ann, "patch attack="+id+" for=4h")
-		w.refuses(ann, "extend "+patched.ID+" for=4h", commands.ErrGuarded, "nothing may hold longer than 4h from now")
+		w.refuses(ann, "extend "+patched.ID+" for=4h", refusal.ErrGuarded, "nothing may hold longer than 4h from now")
 		runDue(t, w, 3*time.Hour+46*time.Minute)
 		require.Equal(t, denied.Until.Add(4*time.Hour), w.ledger.change(denied.ID).Until)
 		asked := w.ledger.looked(isAsked)
 		require.Len(t, asked, 1)
 		w.does(bob, commands.ExtendButton(asked[0].Change).Line.String())
 		require.Equal(t, patched.Until.Add(4*time.Hour), w.ledger.change(patched.ID).Until)
-		w.refuses(ann, "extend "+patched.ID+" for=30m", commands.ErrGuarded, "nothing may hold longer than 4h from now")
+		w.refuses(ann, "extend "+patched.ID+" for=30m", refusal.ErrGuarded, "nothing may hold longer than 4h from now")
 	})
 }
 

@@ -10,11 +10,15 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 func report() *Command {
 	return &Command{
-		Name: "report", Role: Viewer, Past: true,
+		Name: "report", Role: record.Viewer, Past: true,
 		Summary: "what happened in an attack and what was done, to be copied as Markdown",
 		Args:    []Arg{argCase, argPage},
 		Read:    readReport,
@@ -23,46 +27,46 @@ func report() *Command {
 
 // history is all that is known of an attack, for programs.
 type history struct {
-	ID       string            `json:"id"`
-	Account  string            `json:"account"`
-	At       time.Time         `json:"at"`                // when it was put together
-	Attack   apiclient.Attack  `json:"attack"`            // as it was read last
-	ReadAt   time.Time         `json:"read_at,omitzero"`  // when that was; zero: not known
-	Listed   bool              `json:"listed"`            // the service lists it now
-	Evidence *Evidence         `json:"evidence"`          // nil: none is kept
-	Case     Case              `json:"case"`              //
-	Changes  []Change          `json:"changes"`           // for this attack, the oldest first
-	Effects  map[string]Effect `json:"effects,omitempty"` // what was seen of the account's changes, by their ids
-	InPlace  []Change          `json:"in_place"`          // of these
-	Entries  []AuditEntry      `json:"audit"`             // about it, the oldest first
-	Mutes    []Mute            `json:"mutes,omitempty"`   // that cover it now
-	Blind    []Spell           `json:"blind,omitempty"`   // that fall into it
-	Modes    []modeSpell       `json:"modes,omitempty"`   // likewise
-	Unknown  []Text            `json:"unknown,omitempty"` // what is not known, and why
-	Storm    *StormRow         `json:"storm,omitempty"`   // nil: it is an attack
+	ID       string                     `json:"id"`
+	Account  string                     `json:"account"`
+	At       time.Time                  `json:"at"`                // when it was put together
+	Attack   apiclient.Attack           `json:"attack"`            // as it was read last
+	ReadAt   time.Time                  `json:"read_at,omitzero"`  // when that was; zero: not known
+	Listed   bool                       `json:"listed"`            // the service lists it now
+	Evidence *record.Evidence           `json:"evidence"`          // nil: none is kept
+	Case     record.Triage              `json:"case"`              //
+	Changes  []record.Change            `json:"changes"`           // for this attack, the oldest first
+	Effects  map[string]record.Efficacy `json:"effects,omitempty"` // what was seen of the account's changes, by their ids
+	InPlace  []record.Change            `json:"in_place"`          // of these
+	Entries  []record.AuditEntry        `json:"audit"`             // about it, the oldest first
+	Mutes    []record.Mute              `json:"mutes,omitempty"`   // that cover it now
+	Blind    []record.Outage            `json:"blind,omitempty"`   // that fall into it
+	Modes    []modeSpell                `json:"modes,omitempty"`   // likewise
+	Unknown  []text.Text                `json:"unknown,omitempty"` // what is not known, and why
+	Storm    *StormRow                  `json:"storm,omitempty"`   // nil: it is an attack
 
 	away bool // the memory could not be read, or a part of it
 }
 
-func readReport(ctx context.Context, c *Call) (Result, error) {
-	h := c.history(ctx)
-	text := c.document(h)
-	res := Result{AttackID: h.ID, Account: h.Account, Data: h, Document: text}
-	if c.Actor.Via == ViaCLI {
+func readReport(c *Call) (Result, error) {
+	h := c.history()
+	words := c.document(h)
+	res := Result{AttackID: h.ID, Account: h.Account, Data: h, Document: words}
+	if c.Actor.Via == record.ViaCLI {
 		return res, nil
 	}
-	pages := documentPages(text)
+	pages := text.DocumentPages(words)
 	page := 1
 	if n, err := strconv.Atoi(c.Line.Keys["page"]); err == nil {
 		page = n
 	}
 	if page > len(pages) {
-		return Result{}, usage(Say("there is no page ", page, ": the last one is ", len(pages)))
+		return Result{}, refusal.Usage(text.New("there is no page ", page, ": the last one is ", len(pages)))
 	}
 	res.Document = pages[page-1]
-	res.Lines = []Text{AttackLine(c.Account, h.Attack, c.Now)}
+	res.Lines = []text.Text{AttackLine(c.Account, h.Attack, c.Now)}
 	if h.Storm != nil {
-		res.Lines = []Text{StormLine(c.Account, *h.Storm, c.Now)}
+		res.Lines = []text.Text{StormLine(c.Account, *h.Storm, c.Now)}
 	}
 	if page < len(pages) {
 		next := c.Line.With("page", strconv.Itoa(page+1)).With("account", h.Account)
@@ -71,78 +75,77 @@ func readReport(ctx context.Context, c *Call) (Result, error) {
 	which := "The report as Markdown, to be copied"
 	if len(pages) > 1 {
 		which = fmt.Sprintf("The report as Markdown, to be copied: page %d of %d. At the terminal it comes in one piece: ", page, len(pages))
-		return res.and(Say(which, Code("wafbot report attack="+h.ID))), nil
+		return res.and(text.New(which, text.Code("wafbot report attack="+h.ID))), nil
 	}
-	return res.and(Say(which)), nil
+	return res.and(text.New(which)), nil
 }
 
 // history gathers what is known of the call's attack. What can't be read is told in it: a report is wanted most when something is broken.
-func (c *Call) history(ctx context.Context) history {
+func (c *Call) history() history {
 	a := c.Account
 	h := history{ID: c.Attack.ID, Account: a.Name, At: c.Now, Attack: c.Attack.Attack}
-	storm, isOne, noStorm := c.storm(ctx)
+	storm, isOne, noStorm := c.storm()
 	if c.failed(&h, "read storm", noStorm); noStorm == nil && isOne {
-		h.Storm, h.Attack, h.ReadAt = new(storm.row(a.Name, Case{})), storm.Attack, storm.SeenAt
+		h.Storm, h.Attack, h.ReadAt = new(storm.row(a.Name, record.Triage{})), storm.Attack, storm.SeenAt
 	}
 	var now apiclient.Attack
 	var err error
 	if !isOne {
-		now, h.Listed, err = c.listedNow(ctx)
+		now, h.Listed, err = c.listedNow()
 	}
 	if h.Listed {
 		h.Attack, h.ReadAt = now, c.Now
 	}
-	c.recall(ctx, &h)
+	c.recall(&h)
 	switch {
 	case isOne:
 	case err != nil:
-		text, _ := ForPeople(c.Invocation, forPeople(err))
-		h.unknown(Say("How it goes on: ", text, ". The figures are the last that wafbot saw"))
+		words, _ := ForPeople(c.Invocation, forPeople(err))
+		h.unknown(text.New("How it goes on: ", words, ". The figures are the last that wafbot saw"))
 	case !h.Listed:
-		h.unknown(Say("How it goes on: the service no longer lists it. The figures are the last that wafbot saw"))
+		h.unknown(text.New("How it goes on: the service no longer lists it. The figures are the last that wafbot saw"))
 	}
-	c.recorded(ctx, &h)
+	c.recorded(&h)
 	return h
 }
 
-func (h *history) unknown(t Text) { h.Unknown = append(h.Unknown, t) }
+func (h *history) unknown(t text.Text) { h.Unknown = append(h.Unknown, t) }
 
 // failed notes a part of the memory that could not be read.
 func (c *Call) failed(h *history, doing string, err error) {
 	if err != nil {
 		h.away = true
-		c.cfg.Log.Warn(doing, "account", h.Account, "attack", h.ID, "err", err)
 	}
 }
 
 // recall adds what is kept about the attack itself.
-func (c *Call) recall(ctx context.Context, h *history) {
-	e, ok, err := c.cfg.Records.Evidence(ctx, h.Account, h.ID)
+func (c *Call) recall(h *history) {
+	e, ok, err := c.facts(h.Account).Evidence(h.ID)
 	if c.failed(h, "read evidence", err); ok {
 		h.Evidence = &e
 	}
 	if !h.Listed {
-		seen, ok, err := c.cfg.Records.Seen(ctx, h.Account, h.ID)
+		seen, ok, err := c.facts(h.Account).Observation(h.ID)
 		switch c.failed(h, "read attack", err); {
 		case ok:
 			h.ReadAt = seen.At
 		case h.Evidence != nil:
-			h.Attack, h.ReadAt = h.Evidence.last()
+			h.Attack, h.ReadAt = evidenceLast(*h.Evidence)
 		}
 	}
-	h.Case, err = c.cfg.Desk.Case(ctx, h.Account, h.ID)
+	h.Case, err = c.facts(h.Account).Triage(h.ID)
 	c.failed(h, "read what was said", err)
-	mutes, err := c.cfg.Desk.Mutes(ctx, h.Account)
+	mutes, err := c.facts(h.Account).Mutes()
 	c.failed(h, "read mutes", err)
 	for _, m := range mutes {
-		if !h.Attack.Incident() && !m.over(c.Now) && m.covers(h.Attack) {
+		if !h.Attack.Incident() && !m.Over(c.Now) && muteCovers(m, h.Attack) {
 			h.Mutes = append(h.Mutes, m)
 		}
 	}
 }
 
 // last is the newest reading that is kept.
-func (e Evidence) last() (apiclient.Attack, time.Time) {
+func evidenceLast(e record.Evidence) (apiclient.Attack, time.Time) {
 	if e.Peak != nil && e.Peak.At.After(e.First.At) {
 		return e.Peak.Attack, e.Peak.At
 	}
@@ -150,54 +153,52 @@ func (e Evidence) last() (apiclient.Attack, time.Time) {
 }
 
 // recorded adds what was done, by whom, and when nobody could see it.
-func (c *Call) recorded(ctx context.Context, h *history) {
-	all, err := c.cfg.Ledger.Changes(ctx, h.Account)
+func (c *Call) recorded(h *history) {
+	all, err := c.facts(h.Account).Changes()
 	c.failed(h, "read changes", err)
 	for _, ch := range slices.Backward(all) {
 		if ch.AttackID != h.ID {
 			continue
 		}
 		h.Changes = append(h.Changes, ch)
-		if (ch.InForce(c.Now) || ch.overdue(c.Now)) && ch.Amends() == "" && !ch.superseded(all) {
+		if (ch.InForce(c.Now) || ch.Overdue(c.Now)) && ch.Amends() == "" && !changeSuperseded(ch, all) {
 			h.InPlace = append(h.InPlace, ch)
 		}
 	}
-	h.Effects, err = c.cfg.Ledger.Effects(ctx, h.Account)
+	h.Effects, err = c.facts(h.Account).Efficacy()
 	c.failed(h, "read effects", err)
 	from, until := h.span(c.Now, c.Account.OngoingFor)
-	entries, err := c.cfg.Audit.Entries(ctx, h.Account, from)
-	if errors.Is(err, ErrBadEntry) {
-		h.unknown(Say("What was asked and said: an entry of the audit log can't be read. ", Code("audit verify"), " tells which"))
+	entries, err := c.facts(h.Account).Audit(from)
+	if errors.Is(err, record.ErrBadEntry) {
+		h.unknown(text.New("What was asked and said: an entry of the audit log can't be read. ", text.Code("audit verify"), " tells which"))
 		err = nil
 	}
 	c.failed(h, "read audit log", err)
 	for _, e := range slices.Backward(entries) {
-		if e.isAbout(h.ID) {
+		if auditEntryIsAbout(e, h.ID) {
 			h.Entries = append(h.Entries, e)
 		}
 	}
-	blind, err := c.cfg.Records.Blinds(ctx, h.Account, from)
+	blind, err := c.facts(h.Account).Outages(from)
 	c.failed(h, "read blind spells", err)
 	for _, s := range blind {
 		if s.From.Before(until) {
 			h.Blind = append(h.Blind, s)
 		}
 	}
-	c.modesOf(ctx, h, all)
+	c.modesOf(h, all)
 }
 
 // modesOf adds the times in which no incident could be registered on the attack's application: because of wafbot's changes, and of a rule that is there now.
-func (c *Call) modesOf(ctx context.Context, h *history, changes []Change) {
+func (c *Call) modesOf(h *history, changes []record.Change) {
 	if !h.Attack.App.Known {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, accountPatience)
-	defer cancel()
 	from, until := h.span(c.Now, c.Account.OngoingFor)
 	app := int(h.Attack.App.N)
-	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+	rules, err := c.given().Rules(apiclient.RuleFilter{})
 	if err != nil {
-		h.unknown(Say("Whether others set a mode in which no incident is registered: ", notBecause(err)))
+		h.unknown(text.New("Whether others set a mode in which no incident is registered: ", notBecause(err)))
 	}
 	add := func(app int) {
 		known := false
@@ -218,15 +219,15 @@ func (c *Call) modesOf(ctx context.Context, h *history, changes []Change) {
 }
 
 // isAbout reports whether an entry is about an attack. Of a line that was refused before it was looked up only its words tell.
-func (e AuditEntry) isAbout(attack string) bool {
+func auditEntryIsAbout(e record.AuditEntry, attack string) bool {
 	if e.Attack != "" {
 		return e.Attack == attack
 	}
-	line, err := Parse(e.Line)
+	line, err := grammar.Parse(e.Line)
 	if err == nil && line.Has("all") && e.Outcome == "done" && len(e.After) > 1 { // an account that was handed over
 		return slices.Contains(strings.Fields(e.After[1]), attack)
 	}
-	return err == nil && matchID(attack, line.Keys["attack"])
+	return err == nil && record.MatchID(attack, line.Keys["attack"])
 }
 
 // span is the time that a report is about: from the first hit, or the first sight where that is earlier or all that is known, to now, or until
@@ -244,11 +245,9 @@ func (h *history) span(now time.Time, ongoingFor time.Duration) (from, until tim
 }
 
 // listedNow is the call's attack as the service lists it; listed tells whether it does.
-func (c *Call) listedNow(ctx context.Context) (a apiclient.Attack, listed bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, accountPatience)
-	defer cancel()
-	all, err := c.listAttacks(ctx, c.Account, apiclient.AttackFilter{From: c.Now.Add(-c.Account.Lookback)})
-	i := slices.IndexFunc(all, func(a apiclient.Attack) bool { return AttackID(c.Account.Name, a.ID) == c.Attack.ID })
+func (c *Call) listedNow() (a apiclient.Attack, listed bool, err error) {
+	all, err := c.given().Attacks(apiclient.AttackFilter{From: c.Now.Add(-c.Account.Lookback)})
+	i := slices.IndexFunc(all, func(a apiclient.Attack) bool { return record.AttackID(c.Account.Name, a.ID) == c.Attack.ID })
 	if i < 0 {
 		return a, false, err
 	}
@@ -257,15 +256,15 @@ func (c *Call) listedNow(ctx context.Context) (a apiclient.Attack, listed bool, 
 
 // pastAttacks is the attack with that whole id, of which nothing but its evidence is left.
 func (r *Runner) pastAttacks(ctx context.Context, a *Account, typed string) ([]KnownAttack, error) {
-	id := foldID(typed)
+	id := record.FoldID(typed)
 	e, ok, err := r.cfg.Records.Evidence(ctx, a.Name, id)
 	if err != nil {
 		r.cfg.Log.Warn("read evidence", "account", a.Name, "err", err)
-		return nil, &Refusal{Kind: ErrAway, Cause: err, Text: Say("wafbot's memory (Redis) can't be reached, and what is known of past attacks is in it. Try again in a moment")}
+		return nil, &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("wafbot's memory (Redis) can't be reached, and what is known of past attacks is in it. Try again in a moment")}
 	}
 	if !ok {
 		return nil, nil
 	}
-	attack, _ := e.last()
+	attack, _ := evidenceLast(e)
 	return []KnownAttack{{ID: id, Attack: attack}}, nil
 }

@@ -7,27 +7,29 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // document is a history as Markdown.
 func (c *Call) document(h history) string {
-	d := &document{zone: c.cfg.Zone}
+	d := &text.Document{Zone: c.Zone}
 	c.head(d, h)
-	d.heading(2, Say("What happened"))
+	d.Heading(2, text.New("What happened"))
 	for _, m := range c.timeline(h) {
-		d.item(Say(m.at, " ", m.text), m.below...)
+		d.Item(text.New(m.at, " ", m.text), m.below...)
 	}
 	c.inPlace(d, h)
 	whoDidWhat(d, h)
-	d.heading(2, Say("What is not known"))
+	d.Heading(2, text.New("What is not known"))
 	for _, t := range c.notKnown(h) {
-		d.item(t)
+		d.Item(t)
 	}
-	return d.out.String()
+	return d.Out.String()
 }
 
 // head is what it was and how bad.
-func (c *Call) head(d *document, h history) {
+func (c *Call) head(d *text.Document, h history) {
 	a, attack := c.Account, h.Attack
 	kind := "Attack"
 	if attack.Incident() {
@@ -36,127 +38,124 @@ func (c *Call) head(d *document, h history) {
 	if h.Storm != nil {
 		c.stormHead(d, *h.Storm)
 	} else {
-		d.heading(1, Say(kind, " ", Code(h.ID), ": ", TypeName(Visible(attack.Type, maxField)), " on ", a.AppName(attack.App)))
-		d.item(Say("Where: ", Code(Where(attack)), partText(attack)))
-		d.item(Say("Account: ", Code(h.Account), "; the service's id: ", Code(Visible(cmp.Or(attack.ID, "unknown"), maxPath))))
+		d.Heading(1, text.New(kind, " ", text.Code(h.ID), ": ", TypeName(text.Sanitize(attack.Type, text.MaxField)), " on ", a.AppName(attack.App)))
+		d.Item(text.New("Where: ", text.Code(Where(attack)), partText(attack)))
+		d.Item(text.New("Account: ", text.Code(h.Account), "; the service's id: ", text.Code(text.Sanitize(cmp.Or(attack.ID, "unknown"), text.MaxPath))))
 	}
-	d.item(Say("How bad: ", Bold(StatusName(attack)), "; threat as the service rates it: ", attack.Threat))
+	d.Item(text.New("How bad: ", text.Bold(StatusName(attack)), "; threat as the service rates it: ", attack.Threat))
 	if h.Storm == nil {
-		d.item(c.worked(h))
+		d.Item(c.worked(h))
 	}
-	read := Say("when they were read is unknown")
+	read := text.New("when they were read is unknown")
 	if !h.ReadAt.IsZero() {
-		read = Say("read ", h.ReadAt, ", ", ago(h.ReadAt, h.At))
+		read = text.New("read ", h.ReadAt, ", ", ago(h.ReadAt, h.At))
 	}
-	d.item(Say("Figures (", read, "): ", figures(attack)), Say("First hit: ", stamp(attack.First), "; last hit: ", stamp(attack.Last)), sourcesLine(attack))
-	owner := Text(nil)
+	d.Item(text.New("Figures (", read, "): ", figures(attack)), text.New("First hit: ", stamp(attack.First), "; last hit: ", stamp(attack.Last)), sourcesLine(attack))
+	owner := text.Text(nil)
 	for _, l := range caseLines(h.Case) {
-		owner = append(owner, Say(". ", l)...)
+		owner = append(owner, text.New(". ", l)...)
 	}
 	if h.Case.Owner == nil {
-		owner = Say(". ", OwnerLine(nil), owner)
+		owner = text.New(". ", OwnerLine(nil), owner)
 	}
 	if !h.away {
-		d.item(owner[1:])
+		d.Item(owner[1:])
 	}
 	for _, s := range h.Blind {
-		d.item(Say(Bold("wafbot was blind"), " ", s.text()))
+		d.Item(text.New(text.Bold("wafbot was blind"), " ", outageText(s)))
 	}
-	d.item(Say("Put together ", h.At, "; times are those of ", c.cfg.Zone.String()))
+	d.Item(text.New("Put together ", h.At, "; times are those of ", c.Zone.String()))
 }
 
 // stormHead is what a storm was: what it gathered, and what is behind it.
-func (c *Call) stormHead(d *document, row StormRow) {
+func (c *Call) stormHead(d *text.Document, row StormRow) {
 	s := row.Storm
-	d.heading(1, Say("STORM ", Code(row.ID), ": ", count(s.Gathered, "attack"), " on ", s.On(c.Account), ", ", s.Blocking()))
-	d.item(Say("Account: ", Code(row.Account), "; one card for all of them, because ", s.Why()))
-	d.item(s.Cause(c.policy()))
-	for _, line := range s.Tallies(c.Account, c.policy(), row.Attack.SourceCount) {
-		d.item(line)
+	d.Heading(1, text.New("STORM ", text.Code(row.ID), ": ", count(s.Gathered, "attack"), " on ", StormOn(s, c.Account), ", ", StormBlocking(s)))
+	d.Item(text.New("Account: ", text.Code(row.Account), "; one card for all of them, because ", StormWhy(s)))
+	d.Item(StormCause(s, c.policy()))
+	for _, line := range StormTallies(s, c.Account, c.policy(), row.Attack.SourceCount) {
+		d.Item(line)
 	}
-	var odd []Text
+	var odd []text.Text
 	for _, one := range s.Odd {
 		odd = append(odd, AttackLine(c.Account, one, c.Now))
 	}
 	if s.OddCount > 0 {
-		d.item(Say("Odd ones out (they get through beside it): ", number(s.OddCount)), odd...)
+		d.Item(text.New("Odd ones out (they get through beside it): ", number(s.OddCount)), odd...)
 	}
-	d.item(Say("Cards of their own: ", number(s.Before), " before it, ", number(s.Own), " of those that it gathered, and ", count(s.Incidents, "incident"), " meanwhile, each with its own report"))
+	d.Item(text.New("Cards of their own: ", number(s.Before), " before it, ", number(s.Own), " of those that it gathered, and ", count(s.Incidents, "incident"), " meanwhile, each with its own report"))
 }
 
-func partText(a apiclient.Attack) Text {
+func partText(a apiclient.Attack) text.Text {
 	if point, ok := apiclient.ParameterPoint(a.Parameter); ok {
-		return Say(", in part ", Code(Visible(point.String(), maxField)))
+		return text.New(", in part ", text.Code(text.Sanitize(point.String(), text.MaxField)))
 	}
 	if a.Parameter != "" {
-		return Say(", in field ", Code(Visible(a.Parameter, maxField)))
+		return text.New(", in field ", text.Code(text.Sanitize(a.Parameter, text.MaxField)))
 	}
 	return nil
 }
 
 // stamp is a moment, "unknown" if it is none.
-func stamp(t interface{ IsZero() bool }) Text {
+func stamp(t interface{ IsZero() bool }) text.Text {
 	if t.IsZero() {
-		return Say("unknown")
+		return text.New("unknown")
 	}
-	return Say(t)
+	return text.New(t)
 }
 
 // worked says whether the attack worked, as far as anybody can tell.
-func (c *Call) worked(h history) Text {
+func (c *Call) worked(h history) text.Text {
 	if h.Attack.Incident() {
-		return Say(Bold("It worked"), ", says the service: vulnerability ", Code(Visible(h.Attack.VulnID, maxField)), ". Assume data was read")
+		return text.New(text.Bold("It worked"), ", says the service: vulnerability ", text.Code(text.Sanitize(h.Attack.VulnID, text.MaxField)), ". Assume data was read")
 	}
 	if h.Attack.FalsePositive() {
-		return Say("At the service somebody marked it as a false positive")
+		return text.New("At the service somebody marked it as a false positive")
 	}
 	if len(h.Modes) == 0 {
-		return Say("The service registered no incident")
+		return text.New("The service registered no incident")
 	}
-	text := Say("The service registered no incident, which tells little: ")
-	for i, m := range h.Modes {
-		if i > 0 {
-			text = Say(text, "; ")
-		}
-		text = Say(text, c.Account.modeSpellText(m, h.At))
+	var modes []text.Text
+	for _, m := range h.Modes {
+		modes = append(modes, c.Account.modeSpellText(m, h.At))
 	}
-	return text
+	return text.New("The service registered no incident, which tells little: ", joined(modes, "; "))
 }
 
 // inPlace is what still holds, until when, and how it is taken back.
-func (c *Call) inPlace(d *document, h history) {
-	d.heading(2, Say("Still in place"))
+func (c *Call) inPlace(d *text.Document, h history) {
+	d.Heading(2, text.New("Still in place"))
 	s := Situation{Account: c.Account, ID: h.ID, Attack: h.Attack, Effects: h.Effects, Now: h.At}
 	for _, ch := range h.InPlace {
-		line := Say(Bold(ch.Does), ", by ", Visible(ch.Actor.Name, maxField))
+		line := text.New(text.Bold(ch.Does), ", by ", text.Sanitize(ch.Actor.Name, text.MaxField))
 		switch {
-		case ch.overdue(h.At):
-			line = Say(line, ", though it should have ended ", ch.Until, ": wafbot tries each minute")
+		case ch.Overdue(h.At):
+			line = text.New(line, ", though it should have ended ", ch.Until, ": wafbot tries each minute")
 		case ch.Until.IsZero():
-			line = Say(line, ", without an end")
-		case ch.mustBeEnded():
-			line = Say(line, ", until wafbot takes it back ", ch.Until)
+			line = text.New(line, ", without an end")
+		case ch.MustBeEnded():
+			line = text.New(line, ", until wafbot takes it back ", ch.Until)
 		default:
-			line = Say(line, ", until it ends by itself ", ch.Until)
+			line = text.New(line, ", until it ends by itself ", ch.Until)
 		}
-		if seen := s.EffectLine(ch); len(seen) > 0 && !ch.overdue(h.At) {
-			line = Say(line, ". Now: ", seen)
+		if seen := s.EffectLine(ch); len(seen) > 0 && !ch.Overdue(h.At) {
+			line = text.New(line, ". Now: ", seen)
 		}
-		d.item(Say(line, ". ", Code("undo "+ch.ID), " takes it back"))
+		d.Item(text.New(line, ". ", text.Code("undo "+ch.ID), " takes it back"))
 	}
 	for _, m := range h.Mutes {
-		d.item(Say("Muted: ", MuteLine(m), ". ", Code("unmute "+m.ID), " ends it"))
+		d.Item(text.New("Muted: ", MuteLine(m), ". ", text.Code("unmute "+m.ID), " ends it"))
 	}
 	switch {
 	case h.away:
-		d.item(Say("Unknown, or not all of it: wafbot's memory (Redis) can't be reached"))
+		d.Item(text.New("Unknown, or not all of it: wafbot's memory (Redis) can't be reached"))
 	case len(h.InPlace)+len(h.Mutes) == 0:
-		d.item(Say("Nothing of wafbot's for this attack"))
+		d.Item(text.New("Nothing of wafbot's for this attack"))
 	}
 }
 
 // whoDidWhat is what each person asked, by the audit log.
-func whoDidWhat(d *document, h history) {
+func whoDidWhat(d *text.Document, h history) {
 	type doing struct {
 		name, id string
 		outcomes []string
@@ -173,24 +172,24 @@ func whoDidWhat(d *document, h history) {
 			p.outcomes = append(p.outcomes, e.Outcome)
 		}
 		verb, _, _ := strings.Cut(e.Line, " ")
-		p.lines[e.Outcome] = append(p.lines[e.Outcome], Visible(verb, maxField))
+		p.lines[e.Outcome] = append(p.lines[e.Outcome], text.Sanitize(verb, text.MaxField))
 	}
-	d.heading(2, Say("Who did what"))
+	d.Heading(2, text.New("Who did what"))
 	for _, p := range people {
-		line := Say(Visible(p.name, maxField), " (", Code(Visible(p.id, maxField)), ")")
+		line := text.New(text.Sanitize(p.name, text.MaxField), " (", text.Code(text.Sanitize(p.id, text.MaxField)), ")")
 		for i, outcome := range p.outcomes {
 			between := ", "
 			if i == 0 {
 				between = ": "
 			}
-			line = Say(line, between, len(p.lines[outcome]), " ", outcome, " (", strings.Join(once(p.lines[outcome]), ", "), ")")
+			line = text.New(line, between, len(p.lines[outcome]), " ", outcome, " (", strings.Join(once(p.lines[outcome]), ", "), ")")
 		}
-		d.item(line)
+		d.Item(line)
 	}
 	if len(people) == 0 {
-		d.item(Say("Nothing about this attack is in the audit log, as far as it is kept and can be read"))
+		d.Item(text.New("Nothing about this attack is in the audit log, as far as it is kept and can be read"))
 	} else {
-		d.item(Say("Audit entries of ", Code(h.Account), ": ", numbersText(h.Entries)))
+		d.Item(text.New("Audit entries of ", text.Code(h.Account), ": ", numbersText(h.Entries)))
 	}
 }
 
@@ -208,7 +207,7 @@ func once(words []string) []string {
 // maxNumbers is how many numbers of audit entries are written out.
 const maxNumbers = 60
 
-func numbersText(entries []AuditEntry) string {
+func numbersText(entries []record.AuditEntry) string {
 	var numbers []string
 	for _, e := range entries[:min(maxNumbers, len(entries))] {
 		numbers = append(numbers, fmt.Sprint(e.N))
@@ -220,31 +219,31 @@ func numbersText(entries []AuditEntry) string {
 }
 
 // notKnown says what a reader must not take for granted.
-func (c *Call) notKnown(h history) []Text {
-	all := []Text{
-		Say("How many hits there were exactly: the service counts samples, and late. Quiet means that no hit was seen, not that it is over"),
-		Say("What others did in the service's console, and what a node's own setting overrides"),
+func (c *Call) notKnown(h history) []text.Text {
+	all := []text.Text{
+		text.New("How many hits there were exactly: the service counts samples, and late. Quiet means that no hit was seen, not that it is over"),
+		text.New("What others did in the service's console, and what a node's own setting overrides"),
 	}
 	all = append(all, h.Unknown...)
 	e := h.Evidence
 	switch {
 	case h.away:
-		all = append(all, Say("What else wafbot saw and did: its memory (Redis) can't be reached, or not all of it. What was done is also on wafbot's standard output"))
+		all = append(all, text.New("What else wafbot saw and did: its memory (Redis) can't be reached, or not all of it. What was done is also on wafbot's standard output"))
 	case e == nil && len(h.Changes)+len(h.Entries) == 0 && h.Case.Owner == nil:
-		all = append(all, Say("How it looked at first and at its peak: wafbot told nobody of it, and keeps that of attacks only that it tells"))
+		all = append(all, text.New("How it looked at first and at its peak: wafbot told nobody of it, and keeps that of attacks only that it tells"))
 	case e == nil:
-		all = append(all, Say("How it looked at first and at its peak: that is not kept, because wafbot did not tell of it, its memory was emptied, or it is over 30 days ago"))
+		all = append(all, text.New("How it looked at first and at its peak: that is not kept, because wafbot did not tell of it, its memory was emptied, or it is over 30 days ago"))
 	case e.Late:
-		all = append(all, Say("How it looked at first: wafbot's memory was emptied since, or an earlier version did not keep it"))
+		all = append(all, text.New("How it looked at first: wafbot's memory was emptied since, or an earlier version did not keep it"))
 	}
 	if e != nil && e.Peak == nil {
-		all = append(all, Say("How fast it came at its peak: its hits were not seen growing"))
+		all = append(all, text.New("How fast it came at its peak: its hits were not seen growing"))
 	}
 	if e != nil && e.Dropped > 0 {
-		all = append(all, Say("When it paused and went on ", e.Dropped, " more times in between: only some of that is kept"))
+		all = append(all, text.New("When it paused and went on ", e.Dropped, " more times in between: only some of that is kept"))
 	}
 	if n := len(h.Blind); n > 0 {
-		all = append(all, Say("What happened while wafbot was blind: ", n, " ", Plural(int64(n), "spell"), ", with their times above"))
+		all = append(all, text.New("What happened while wafbot was blind: ", n, " ", text.Plural(int64(n), "spell"), ", with their times above"))
 	}
 	return all
 }

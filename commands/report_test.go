@@ -13,6 +13,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -32,30 +35,30 @@ func golden(t *testing.T, name, got string) {
 }
 
 // atTerminal is somebody at the terminal, where a report comes in one piece.
-var atTerminal = commands.Actor{ID: "cli:ann", Name: "ann", Via: commands.ViaCLI}
+var atTerminal = record.Actor{ID: "cli:ann", Name: "ann", Via: record.ViaCLI}
 
 // sight is what wafbot's memory has of an attack as it is now.
-func (w *world) sight(id string) commands.Sight {
+func (w *world) sight(id string) record.Observation {
 	w.t.Helper()
-	for page, err := range w.cfg.Accounts[0].API.Attacks(w.t.Context(), apiclient.AttackFilter{}) {
+	for page, err := range w.cfg.Services["acme"].Attacks(w.t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(w.t, err)
 		for _, a := range page.Attacks {
-			if commands.AttackID("acme", a.ID) == id {
-				s := commands.Sight{At: w.clock(), Attack: a.Brief()}
-				w.records.seen = map[string]commands.Sight{id: s}
+			if record.AttackID("acme", a.ID) == id {
+				s := record.Observation{At: w.clock(), Attack: a.Brief()}
+				w.records.seen = map[string]record.Observation{id: s}
 				return s
 			}
 		}
 	}
 	w.t.Fatalf("no attack %s", id)
-	return commands.Sight{}
+	return record.Observation{}
 }
 
 // told keeps evidence of an attack as if it had been told now.
 func (w *world) told(id, what string) {
 	w.t.Helper()
 	s := w.sight(id)
-	w.records.evidence = map[string]commands.Evidence{id: {First: s}}
+	w.records.evidence = map[string]record.Evidence{id: {First: s}}
 	w.turns(id, what)
 }
 
@@ -63,7 +66,7 @@ func (w *world) told(id, what string) {
 func (w *world) turns(id, what string) {
 	w.t.Helper()
 	s, e := w.sight(id), w.records.evidence[id]
-	e.Course = append(e.Course, commands.Turn{At: s.At, What: what, Hits: s.Attack.Hits, Status: s.Attack.Status()})
+	e.Course = append(e.Course, record.Milestone{At: s.At, Reason: record.EventKind(what), Hits: s.Attack.Hits, Status: s.Attack.Status()})
 	w.records.evidence[id] = e
 }
 
@@ -71,12 +74,12 @@ func (w *world) turns(id, what string) {
 func (w *world) peaks(id string, perMinute int64) {
 	w.t.Helper()
 	s, e := w.sight(id), w.records.evidence[id]
-	e.Peak = &commands.Peak{Sight: s, Since: s.At.Add(-15 * time.Second), PerMinute: perMinute}
+	e.Peak = &record.Peak{Observation: s, Since: s.At.Add(-15 * time.Second), PerMinute: perMinute}
 	w.records.evidence[id] = e
 }
 
 // has somebody ask, one minute after what was before.
-func (w *world) next(who commands.Actor, line string) commands.Result {
+func (w *world) next(who record.Actor, line string) commands.Result {
 	w.t.Helper()
 	w.pass(time.Minute)
 	inv := w.asks(who, line)
@@ -144,7 +147,7 @@ func TestReportOfWhatNobodySaw(t *testing.T) {
 	id := w.attackOn("/login")
 	w.told(id, "new attack")
 	begun := w.clock()
-	w.records.blinds = []commands.Spell{
+	w.records.blinds = []record.Outage{
 		{From: begun.Add(-2 * time.Hour), Until: begun.Add(-time.Hour), Why: "before it began"},
 		{From: begun.Add(10 * time.Minute), Until: begun.Add(25 * time.Minute), Why: "the service refuses the token"},
 		{From: begun.Add(40 * time.Minute), Until: begun.Add(43 * time.Minute)},
@@ -191,7 +194,7 @@ func TestReportOfWhatIsOverdue(t *testing.T) {
 	doc := w.document(id)
 	require.Contains(t, doc, "by Ann, though it should have ended 2026-11-20 04:01:00 UTC: wafbot tries each minute. `undo c")
 	require.Contains(t, doc, "no incidents **can** be registered on Shop since 2026-11-20 03:01:00 UTC")
-	line := text(w.reads(ann, "attack "+id))
+	line := textOf(w.reads(ann, "attack "+id))
 	require.Contains(t, line, "should have ended, and is tried each minute")
 	require.NotContains(t, line, "· ended")
 }
@@ -207,26 +210,26 @@ func TestReportOfAHostileAttack(t *testing.T) {
 		First: w.clock().Add(-50 * time.Hour), Last: w.clock().Add(-49 * time.Hour), Hits: apiclient.Known(10),
 		Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Country: evil, Hits: apiclient.Known(10)}},
 	}
-	id := commands.AttackID("acme", evil)
-	w.records.evidence = map[string]commands.Evidence{id: {
-		First: commands.Sight{At: attack.First, Attack: attack.Brief()}, Late: true, Dropped: 3,
-		Course: []commands.Turn{{At: attack.First, What: evil, Status: apiclient.Status(evil)}},
+	id := record.AttackID("acme", evil)
+	w.records.evidence = map[string]record.Evidence{id: {
+		First: record.Observation{At: attack.First, Attack: attack.Brief()}, Late: true, Dropped: 3,
+		Course: []record.Milestone{{At: attack.First, Reason: record.EventKind(evil), Status: apiclient.Status(evil)}},
 	}}
-	w.records.blinds = []commands.Spell{{From: attack.First, Until: attack.Last, Why: evil}}
+	w.records.blinds = []record.Outage{{From: attack.First, Until: attack.Last, Why: evil}}
 	for _, line := range []string{"note", "verdict real", "deny 203.0.113.7"} {
-		l, err := commands.Parse(line)
+		l, err := grammar.Parse(line)
 		require.NoError(t, err)
 		l.Words = append(l.Words, evil)
-		_, err = w.audit.Append(t.Context(), commands.AuditEntry{At: attack.Last, Account: "acme", Actor: commands.Actor{ID: evil, Name: evil}, Line: l.String(), Outcome: "done", Attack: id, Why: evil})
+		_, err = w.audit.Append(t.Context(), record.AuditEntry{At: attack.Last, Account: "acme", Actor: record.Actor{ID: evil, Name: evil}, Line: l.String(), Outcome: "done", Attack: id, Why: evil})
 		require.NoError(t, err)
 	}
 	doc := w.document(id)
 	golden(t, "report-hostile.md", doc)
 	requireHarmless(t, doc)
 	_, err := w.try(atTerminal, "report attack="+id[:6])
-	require.ErrorIs(t, err, commands.ErrUsage, "the beginning of an id is looked for where it can be")
+	require.ErrorIs(t, err, refusal.ErrUsage, "the beginning of an id is looked for where it can be")
 	_, err = w.try(ann, "claim attack="+id)
-	require.ErrorIs(t, err, commands.ErrUsage, "what is past is only reported")
+	require.ErrorIs(t, err, refusal.ErrUsage, "what is past is only reported")
 }
 
 func TestReportOfAnAttackThatWasNeverTold(t *testing.T) {
@@ -277,7 +280,7 @@ func TestReportInAChat(t *testing.T) {
 	}
 	whole := w.reads(atTerminal, "report attack="+id).Document
 	var pages string
-	next := &commands.Line{Name: "report", Keys: map[string]string{"attack": id}}
+	next := &record.Line{Name: "report", Keys: map[string]string{"attack": id}}
 	for n := 0; next != nil; n++ {
 		require.Less(t, n, 20)
 		res = w.reads(eve, next.String())
@@ -287,9 +290,9 @@ func TestReportInAChat(t *testing.T) {
 		next = res.Next
 	}
 	require.Equal(t, whole, pages)
-	require.Contains(t, text(res), "wafbot report attack="+id)
+	require.Contains(t, textOf(res), "wafbot report attack="+id)
 	_, err := w.try(eve, "report attack="+id+" page=99")
-	require.ErrorIs(t, err, commands.ErrUsage)
+	require.ErrorIs(t, err, refusal.ErrUsage)
 }
 
 // What an attack looked like stands in the change, as wafbot had seen it, and never in what a message of Slack carries.
@@ -304,7 +307,7 @@ func TestAChangeHoldsWhatTheAttackLookedLike(t *testing.T) {
 	ch := w.does(ann, "deny attack="+id)
 	require.Equal(t, w.records.seen[id], *ch.Seen)
 	require.Equal(t, ch.Seen, w.ledger.change(ch.ID).Seen)
-	back, err := commands.ReadMemo(ch.Memo())
+	back, err := commands.ReadMemo(commands.ChangeMemo(ch))
 	require.NoError(t, err)
 	require.Nil(t, back.Seen)
 	require.NotEmpty(t, back.Steps)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // tendRequests looks at the account's requests whose time has come: their askers may do it alone, or nobody has answered, or what was decided
@@ -15,7 +17,9 @@ func (r *Runner) tendRequests(ctx context.Context, account string) {
 	}
 	all, err := r.cfg.Requests.Requests(ctx, account)
 	now := r.cfg.Now()
-	due := func(q Request) bool { return !q.DueAt().IsZero() && !now.Before(q.DueAt()) }
+	due := func(q record.ApprovalRequest) bool {
+		return !ApprovalRequestDueAt(q).IsZero() && !now.Before(ApprovalRequestDueAt(q))
+	}
 	if err != nil || !slices.ContainsFunc(all, due) {
 		return // nothing is, or it is looked at again within a second
 	}
@@ -24,13 +28,13 @@ func (r *Runner) tendRequests(ctx context.Context, account string) {
 		return
 	}
 	defer lock.Unlock()
-	c := &Call{Runner: r, Invocation: Invocation{Actor: clock}, Now: now, Account: r.cfg.Accounts[i], lock: lock}
+	c := &job{lock: lock, Call: &Call{Setup: r.setup, loaded: newFacts(), Invocation: Invocation{Actor: clock}, Now: now, Account: r.cfg.Accounts[i]}}
 	if all, err = r.cfg.Requests.Requests(held, account); err == nil {
 		c.Known, err = r.cfg.Ledger.Changes(held, account)
 	}
 	for _, q := range all {
 		if err == nil && due(q) {
-			err = c.tendRequest(held, q)
+			err = r.lookAtRequest(held, c, q)
 		}
 	}
 	if err != nil && held.Err() == nil {
@@ -38,10 +42,10 @@ func (r *Runner) tendRequests(ctx context.Context, account string) {
 	}
 }
 
-// tendRequest does what is due for one request.
-func (c *Call) tendRequest(ctx context.Context, q Request) error {
-	var entry *AuditEntry
-	outcome := func(as RequestState, why string) {
+// lookAtRequest does what is due for one request.
+func (r *Runner) lookAtRequest(ctx context.Context, c *job, q record.ApprovalRequest) error {
+	var entry *record.AuditEntry
+	outcome := func(as record.RequestState, why string) {
 		q.State, q.DecidedAt, q.Why = as, c.Now, why
 		e := c.requestEntry(q, string(as))
 		e.Line = q.Line.String()
@@ -49,22 +53,22 @@ func (c *Call) tendRequest(ctx context.Context, q Request) error {
 	}
 	switch {
 	case q.InHand():
-		made := slices.DeleteFunc(slices.Clone(c.Known), func(ch Change) bool { return ch.Request != q.ID })
+		made := slices.DeleteFunc(slices.Clone(c.Known), func(ch record.Change) bool { return ch.Request != q.ID })
 		if len(made) == 0 {
-			outcome(RequestClosed, "it could not be carried out in time")
+			outcome(record.RequestClosed, "it could not be carried out in time")
 			break
 		}
 		q.Outcome = "done"
-		if cmd, err := c.lookUp(q.Line.Name); err != nil || len(made) < cmd.Parts {
+		if cmd, err := r.lookUp(q.Line.Name); err != nil || len(made) < cmd.Parts {
 			q.Outcome, q.Fault = "failed", "perhaps only partly done: status shows what is in force. Ask again for the rest"
 		}
-		if i := slices.IndexFunc(made, func(ch Change) bool { return ch.State != StateDone && ch.State != StateUndone }); i >= 0 {
+		if i := slices.IndexFunc(made, func(ch record.Change) bool { return ch.State != record.StateDone && ch.State != record.StateUndone }); i >= 0 {
 			q.Outcome, q.Fault = "failed", "NOT done, or only partly: "+cmp.Or(made[i].Fault, "nobody knows what came of it, look with status")
 		}
 	case q.Waits(c.Now):
 		q.Opened = true
 	default:
-		outcome(RequestExpired, "nobody answered")
+		outcome(record.RequestExpired, "nobody answered")
 	}
-	return c.saveRequest(ctx, entry, &q)
+	return r.saveRequest(ctx, c, entry, &q)
 }

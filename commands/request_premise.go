@@ -5,22 +5,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Premise is what the asker of a request saw: what would be sent, what stood there, and what was warned of. A second person approves that, and
-// nothing else.
-type Premise struct {
-	Steps    []string  `json:"steps,omitempty"`    // without their ends, which move with the clock
-	Before   []string  `json:"before,omitempty"`   // what they take the place of, or take away
-	Warnings []string  `json:"warnings,omitempty"` // compared without free-standing figures, which grow with an attack
-	Role     Role      `json:"role,omitempty"`     // the least role, where only a look tells
-	Ends     time.Time `json:"ends,omitzero"`      // of a change that is prolonged, whose end doesn't move with the clock
-}
-
-func premiseOf(plans []Plan) (p Premise) {
+func premiseOf(plans []Plan) (p record.Premise) {
 	for _, plan := range plans {
 		if len(plan.Nothing) > 0 {
 			continue
@@ -30,11 +21,11 @@ func premiseOf(plans []Plan) (p Premise) {
 			p.Ends = plan.Until
 		}
 		for _, s := range plan.Steps {
-			p.Steps = append(p.Steps, s.premise())
+			p.Steps = append(p.Steps, stepPremise(s))
 			for _, e := range s.Before {
 				p.Before = append(p.Before, standing(e))
 			}
-			if s.Kind == DeleteEntry {
+			if s.Kind == record.DeleteEntry {
 				p.Before = append(p.Before, standing(*s.Entry))
 			}
 		}
@@ -46,13 +37,13 @@ func premiseOf(plans []Plan) (p Premise) {
 }
 
 // premise is the step without what moves with the clock.
-func (s Step) premise() string {
+func stepPremise(s record.Step) string {
 	switch s.Kind {
-	case AddEntry:
+	case record.AddEntry:
 		return fmt.Sprintf("add %s to the %s, applications %v", names(*s.Entry), listName(s.Entry.List), s.Entry.Apps)
-	case DeleteEntry:
+	case record.DeleteEntry:
 		return fmt.Sprintf("take entry %d, %s, off the %s", s.Entry.ID, names(*s.Entry), listName(s.Entry.List))
-	case DeleteRule:
+	case record.DeleteRule:
 		return fmt.Sprintf("delete rule %d, %s", s.Rule.ID, ruleText(*s.Rule))
 	}
 	return "create " + ruleText(*s.Rule)
@@ -60,7 +51,7 @@ func (s Step) premise() string {
 
 // standing is an entry as it stands.
 func standing(e apiclient.IPRule) string {
-	return Say(names(e), " is on the ", listName(e.List), untilText(e.Expires), byText(e)).String()
+	return text.New(names(e), " is on the ", listName(e.List), untilText(e.Expires), byText(e)).String()
 }
 
 // freeFigure is a figure that is no part of an address or an id.
@@ -70,7 +61,7 @@ func withoutFigures(s string) string { return freeFigure.ReplaceAllString(s, "${
 
 // worse says what changed for the worse since, for people; "" if what was asked for still holds. What is done already is no change for the worse,
 // but what would be taken away must be there still: an undo would not bring it back.
-func (p Premise) worse(now Premise) string {
+func premiseWorse(p record.Premise, now record.Premise) string {
 	if s, ok := absent(now.Steps, p.Steps, exactly); ok {
 		return "now it would also " + s
 	}

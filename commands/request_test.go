@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -20,12 +22,12 @@ func wayOut(c *commands.Config) {
 	c.Policy.Alone = commands.Alone{After: 5 * time.Minute, Longest: time.Hour, Tell: "S0LEADS"}
 }
 
-func via(who commands.Actor, v commands.Via) commands.Actor {
+func via(who record.Actor, v record.Via) record.Actor {
 	who.Via = v
 	return who
 }
 
-var shell = commands.Actor{ID: "cli:root", Name: "root", Via: commands.ViaCLI}
+var shell = record.Actor{ID: "cli:root", Name: "root", Via: record.ViaCLI}
 
 func TestASecondPersonApproves(t *testing.T) {
 	t.Parallel()
@@ -34,7 +36,7 @@ func TestASecondPersonApproves(t *testing.T) {
 	q := w.waits(ann, "deny country:FR for=2h reason=\"they all come from there\" attack="+id, "is broad", "@S0LEADS: Another responder, not Ann, decides before 2026-11-20 03:15 UTC",
 		"Ann may do it alone from 2026-11-20 03:05 UTC on, for 1 h at most")
 	require.Regexp(t, "^r[0-9a-z]{8}$", q.ID)
-	require.Equal(t, commands.RequestWaiting, q.State)
+	require.Equal(t, record.RequestWaiting, q.State)
 	require.Empty(t, q.Reach, "why it needs two says it")
 	require.Equal(t, id, q.AttackID)
 	e := w.lastAudit()
@@ -46,7 +48,7 @@ func TestASecondPersonApproves(t *testing.T) {
 	res, err := w.try(bob, "approve "+q.ID[:5])
 	require.NoError(t, err)
 	require.Equal(t, "done", res.Outcome)
-	require.Contains(t, text(res), "approved by Bob")
+	require.Contains(t, textOf(res), "approved by Bob")
 	require.Equal(t, []string{"FR [0] 2h0m0s"}, w.entries("black"), "its time begins when it is done")
 	ch := res.Changes[0]
 	require.Equal(t, []string{"Ann", "Bob", q.ID, id}, []string{ch.Actor.Name, ch.Approved.Name, ch.Request, ch.AttackID})
@@ -63,26 +65,26 @@ func TestASecondPersonApproves(t *testing.T) {
 func TestWhoCanNotBeTheSecond(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	guest := commands.Actor{ID: "U9GUEST", Team: "T1", Name: "Guest", Via: commands.ViaButton}
+	guest := record.Actor{ID: "U9GUEST", Team: "T1", Name: "Guest", Via: record.ViaButton}
 	stranger := bob
 	stranger.Team = "T2"
 	for _, verb := range []string{"approve", "reject"} {
 		q := w.waits(ann, "deny country:FR")
-		for _, self := range []commands.Actor{ann, via(ann, commands.ViaButton), via(ann, commands.ViaMention)} {
-			w.refuses(self, verb+" "+q.ID, commands.ErrDenied, "you asked for this yourself", "Another responder, not Ann, decides")
+		for _, self := range []record.Actor{ann, via(ann, record.ViaButton), via(ann, record.ViaMention)} {
+			w.refuses(self, verb+" "+q.ID, refusal.ErrDenied, "you asked for this yourself", "Another responder, not Ann, decides")
 		}
-		w.refuses(shell, verb+" "+q.ID, commands.ErrDenied, "the terminal can ask for a second person and never be one")
-		for _, other := range []commands.Actor{guest, stranger, eve} {
-			w.refuses(other, verb+" "+q.ID, commands.ErrDenied)
+		w.refuses(shell, verb+" "+q.ID, refusal.ErrDenied, "the terminal can ask for a second person and never be one")
+		for _, other := range []record.Actor{guest, stranger, eve} {
+			w.refuses(other, verb+" "+q.ID, refusal.ErrDenied)
 		}
 		require.Equal(t, "refused", w.lastAudit().Outcome)
 	}
 	off := w.waits(root, "mode 4 off")
-	w.refuses(bob, "approve "+off.ID, commands.ErrDenied, "needs the role admin")
-	w.refuses(bob, "approve r0000000", commands.ErrUsage, "no request r0000000")
+	w.refuses(bob, "approve "+off.ID, refusal.ErrDenied, "needs the role admin")
+	w.refuses(bob, "approve r0000000", refusal.ErrUsage, "no request r0000000")
 	w.requireAsAtFirst()
 	w.members.setFail()
-	w.refuses(bob, "approve "+off.ID, commands.ErrDenied, "Slack doesn't tell wafbot who you are")
+	w.refuses(bob, "approve "+off.ID, refusal.ErrDenied, "Slack doesn't tell wafbot who you are")
 }
 
 // The terminal asks, and somebody in Slack decides.
@@ -103,10 +105,10 @@ func TestARequestIsDecidedOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	texts := make([]string, 8)
 	for i := range texts {
-		inv := w.asks([]commands.Actor{bob, root}[i%2], "approve "+q.ID)
+		inv := w.asks([]record.Actor{bob, root}[i%2], "approve "+q.ID)
 		wg.Go(func() {
 			res, err := w.Do(t.Context(), inv)
-			if texts[i] = text(res); err != nil {
+			if texts[i] = textOf(res); err != nil {
 				texts[i] = err.Error()
 			}
 		})
@@ -122,8 +124,8 @@ func TestARequestIsDecidedOnce(t *testing.T) {
 		}
 	}
 	require.Equal(t, 7, told)
-	w.refuses(bob, "reject "+q.ID, commands.ErrNothing, "approved by "+by)
-	w.refuses(ann, "alone "+q.ID+" reason=\"nobody is awake\"", commands.ErrNothing, "approved by "+by)
+	w.refuses(bob, "reject "+q.ID, refusal.ErrNothing, "approved by "+by)
+	w.refuses(ann, "alone "+q.ID+" reason=\"nobody is awake\"", refusal.ErrNothing, "approved by "+by)
 }
 
 func TestASecondPersonRejects(t *testing.T) {
@@ -132,9 +134,9 @@ func TestASecondPersonRejects(t *testing.T) {
 	q := w.waits(ann, "deny country:FR")
 	res, err := w.try(bob, "reject "+q.ID+" reason=\"half our users\"")
 	require.NoError(t, err)
-	require.Contains(t, text(res), "rejected by Bob 2026-11-20 03:00 UTC: half our users")
+	require.Contains(t, textOf(res), "rejected by Bob 2026-11-20 03:00 UTC: half our users")
 	require.Equal(t, []string{"rejected", "half our users"}, []string{w.lastAudit().Outcome, w.lastAudit().Why})
-	w.refuses(root, "approve "+q.ID, commands.ErrNothing, "rejected by Bob")
+	w.refuses(root, "approve "+q.ID, refusal.ErrNothing, "rejected by Bob")
 	w.requireAsAtFirst()
 	w.waits(ann, "deny country:FR")
 }
@@ -147,12 +149,12 @@ func TestARequestExpires(t *testing.T) {
 	again := w.waits(bob, "deny country:FR reason=me", "Asked already by Ann", q.ID)
 	require.Equal(t, q.ID, again.ID, "one request for one effect")
 	w.pass(time.Second)
-	w.refuses(bob, "approve "+q.ID, commands.ErrNothing, "nobody answered before 2026-11-20 03:15 UTC")
+	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "nobody answered before 2026-11-20 03:15 UTC")
 	w.tend()
-	require.Equal(t, commands.RequestExpired, w.request().State)
+	require.Equal(t, record.RequestExpired, w.request().State)
 	require.Equal(t, []string{"expired", "wafbot"}, []string{w.lastAudit().Outcome, w.lastAudit().Actor.Name})
-	require.Zero(t, w.request().DueAt())
-	w.refuses(bob, "approve "+q.ID, commands.ErrNothing, "nobody answered")
+	require.Zero(t, commands.ApprovalRequestDueAt(w.request()))
+	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "nobody answered")
 	require.NotEqual(t, q.ID, w.waits(ann, "deny country:FR").ID, "it can be asked again")
 	w.requireAsAtFirst()
 }
@@ -180,7 +182,7 @@ func TestDeliveriesOfARequestComeAgain(t *testing.T) {
 	w.pass(11 * time.Minute)
 	again, err := w.do(ask)
 	require.NoError(t, err)
-	require.Equal(t, first.Data.(commands.Request).ID, again.Data.(commands.Request).ID)
+	require.Equal(t, first.Data.(record.ApprovalRequest).ID, again.Data.(record.ApprovalRequest).ID)
 	approve := w.asks(bob, "approve "+w.request().ID)
 	_, err = w.do(approve)
 	require.NoError(t, err)
@@ -191,11 +193,11 @@ func TestDeliveriesOfARequestComeAgain(t *testing.T) {
 	require.Equal(t, 1, w.changesSent())
 	again, err = w.do(ask)
 	require.NoError(t, err)
-	require.Contains(t, text(again), "approved by Bob")
+	require.Contains(t, textOf(again), "approved by Bob")
 	late := w.asks(bob, "approve "+w.waits(ann, "deny country:DE").ID)
 	w.pass(10*time.Minute + time.Second)
 	_, err = w.do(late)
-	require.ErrorIs(t, err, commands.ErrGuarded)
+	require.ErrorIs(t, err, refusal.ErrGuarded)
 	require.ErrorContains(t, err, "over 10 min ago")
 }
 
@@ -210,7 +212,7 @@ func TestACrashAmidAnApproval(t *testing.T) {
 				asked += w.attackOn("/login")
 			}
 			q := w.waits(root, asked)
-			inv := w.asks(via(root2, commands.ViaButton), "approve "+q.ID)
+			inv := w.asks(via(root2, record.ViaButton), "approve "+q.ID)
 			w.members.add(root2)
 			w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= fails } })
 			_, _ = w.do(inv)
@@ -239,15 +241,15 @@ func TestACrashAmidAnApproval(t *testing.T) {
 }
 
 // root2 is another admin.
-var root2 = commands.Actor{ID: "U6ROOT2", Team: "T1", Name: "Root2", Via: commands.ViaSlash}
+var root2 = record.Actor{ID: "U6ROOT2", Team: "T1", Name: "Root2", Via: record.ViaSlash}
 
 // What was approved and cut short for good is said not to be done; what was sent, to be.
 func TestAnApprovalThatNobodyGoesOnWith(t *testing.T) {
 	t.Parallel()
 	for saves, want := range map[int]struct {
-		state   commands.RequestState
+		state   record.RequestState
 		outcome string
-	}{2: {commands.RequestClosed, ""}, 4: {commands.RequestApproved, "done"}} {
+	}{2: {record.RequestClosed, ""}, 4: {record.RequestApproved, "done"}} {
 		w := newWorld(t)
 		q := w.waits(ann, "deny country:FR")
 		w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= saves } })
@@ -258,7 +260,7 @@ func TestAnApprovalThatNobodyGoesOnWith(t *testing.T) {
 		w.tend()
 		require.Equal(t, want.state, w.request().State)
 		require.Equal(t, want.outcome, w.request().Outcome)
-		require.Zero(t, w.request().DueAt())
+		require.Zero(t, commands.ApprovalRequestDueAt(w.request()))
 	}
 }
 
@@ -284,17 +286,17 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 	q := w.waits(ann, "deny country:FR")
 	w.fault("POST /v4/ip_rules", "status:403", 0)
 	_, err := w.try(bob, "approve "+q.ID)
-	require.ErrorIs(t, err, commands.ErrService)
+	require.ErrorIs(t, err, refusal.ErrService)
 	require.Equal(t, "failed", w.request().Outcome)
 	require.Contains(t, commands.RequestLine(w.request(), w.clock()).String(), "approved by Bob 2026-11-20 03:00 UTC: NOT done: Deny country:FR")
-	require.Contains(t, text(w.reads(eve, "audit")), "deny country:FR for=4h: failed "+w.ledger.only().ID+" "+q.ID+", approved by Bob, the service")
+	require.Contains(t, textOf(w.reads(eve, "audit")), "deny country:FR for=4h: failed "+w.ledger.only().ID+" "+q.ID+", approved by Bob, the service")
 
 	w = newWorld(t, wayOut)
 	q = w.waits(ann, "deny country:FR")
 	w.fault("POST /v4/ip_rules", "status:403", 0)
 	w.pass(5 * time.Minute)
 	_, err = w.try(ann, "alone "+q.ID+` reason="nobody answers, shop is down"`)
-	require.ErrorIs(t, err, commands.ErrService)
+	require.ErrorIs(t, err, refusal.ErrService)
 	require.Contains(t, commands.RequestLine(w.request(), w.clock()).String(), "tried alone, without a second person, 2026-11-20 03:05 UTC: NOT done")
 }
 
@@ -304,11 +306,11 @@ func TestRehearsalAsksNobody(t *testing.T) {
 	res, err := w.try(ann, "deny country:FR")
 	require.NoError(t, err)
 	require.Equal(t, "rehearsed", res.Outcome)
-	require.Contains(t, text(res), "A second person would be asked first: country:FR is broad")
+	require.Contains(t, textOf(res), "A second person would be asked first: country:FR is broad")
 	all, err := w.asked.Requests(t.Context(), "acme")
 	require.NoError(t, err)
 	require.Empty(t, all)
-	w.refuses(bob, "approve r1234567", commands.ErrGuarded, "nothing that was asked for is sent")
+	w.refuses(bob, "approve r1234567", refusal.ErrGuarded, "nothing that was asked for is sent")
 }
 
 // What waits from before can be rejected when changes are not on any more, and nothing else.
@@ -320,11 +322,11 @@ func TestRequestsFromBeforeARehearsal(t *testing.T) {
 		w.cfg.Policy.Changes = changes
 		w.Runner = commands.New(w.cfg)
 		w.pass(6 * time.Minute)
-		w.refuses(bob, "approve "+q.ID, commands.ErrGuarded, "changes are not on", "Nothing was done")
-		w.refuses(ann, "alone "+q.ID+` reason="nobody answers, shop is down"`, commands.ErrGuarded, "changes are not on")
+		w.refuses(bob, "approve "+q.ID, refusal.ErrGuarded, "changes are not on", "Nothing was done")
+		w.refuses(ann, "alone "+q.ID+` reason="nobody answers, shop is down"`, refusal.ErrGuarded, "changes are not on")
 		_, err := w.try(bob, "reject "+q.ID)
 		require.NoError(t, err)
-		require.Equal(t, commands.RequestRejected, w.request().State)
+		require.Equal(t, record.RequestRejected, w.request().State)
 	}
 }
 
@@ -337,7 +339,7 @@ func TestAllThatNeedsASecondPersonIsAskedAtOnce(t *testing.T) {
 	require.Contains(t, q.Reach, "203.0.0.0/20 is 4,096 addresses, everywhere")
 	lasting := newWorld(t, noSecond(commands.SecondBroad)).waits(ann, "deny country:FR for=forever")
 	require.Equal(t, []string{"country:FR is everybody there, everywhere: wafbot sees attacks, never visitors"}, lasting.Reach)
-	w.refuses(ann, "deny country:FR 192.0.2.1", commands.ErrGuarded, "is in our CDN", "never denied")
+	w.refuses(ann, "deny country:FR 192.0.2.1", refusal.ErrGuarded, "is in our CDN", "never denied")
 }
 
 // What was approved is what the asker saw: whatever got worse since closes the request.
@@ -366,12 +368,12 @@ func TestThePremiseChanged(t *testing.T) {
 			q := w.waits(root, c.line)
 			c.since(w)
 			sent := w.changesSent()
-			w.refuses(root2, "approve "+q.ID, commands.ErrGuarded, "Nothing was done", c.says, "Root can ask again")
+			w.refuses(root2, "approve "+q.ID, refusal.ErrGuarded, "Nothing was done", c.says, "Root can ask again")
 			require.Equal(t, sent, w.changesSent())
-			require.Equal(t, commands.RequestClosed, w.request().State)
+			require.Equal(t, record.RequestClosed, w.request().State)
 			require.Equal(t, "closed", w.lastAudit().Outcome)
 			require.Contains(t, w.lastAudit().Why, c.says)
-			w.refuses(root2, "approve "+q.ID, commands.ErrNothing, "closed")
+			w.refuses(root2, "approve "+q.ID, refusal.ErrNothing, "closed")
 		})
 	}
 }
@@ -383,9 +385,9 @@ func TestAnotherSourceIsAnotherNeed(t *testing.T) {
 	w := newWorld(t, func(c *commands.Config) { c.Policy.Sources = func() []commands.Source { return named } })
 	q := w.waits(ann, "deny 203.0.113.0/24", "of lab")
 	named = append(named, source("office", commands.DenySecond, "203.0.113.16/28"))
-	w.refuses(bob, "approve "+q.ID, commands.ErrGuarded, "one more thing needs a second person by now: 203.0.113.0/24 contains 203.0.113.16/28 of office")
+	w.refuses(bob, "approve "+q.ID, refusal.ErrGuarded, "one more thing needs a second person by now: 203.0.113.0/24 contains 203.0.113.16/28 of office")
 	w.reads(root, "protect 203.0.113.32/28 name=shop")
-	w.refuses(ann, "deny 203.0.113.0/24", commands.ErrGuarded, "of shop, which is never denied")
+	w.refuses(ann, "deny 203.0.113.0/24", refusal.ErrGuarded, "of shop, which is never denied")
 }
 
 // The same source and the holes of two attacks: two requests.
@@ -396,7 +398,7 @@ func TestRequestsOfTwoAttacks(t *testing.T) {
 	other := w.waits(ann, "contain country:FR attack="+w.attackOn("/search"))
 	require.NotEqual(t, one.ID, other.ID)
 	require.Empty(t, one.Reach, "a patch hits no clean request")
-	for _, q := range []commands.Request{one, other} {
+	for _, q := range []record.ApprovalRequest{one, other} {
 		res, err := w.try(bob, "approve "+q.ID)
 		require.NoError(t, err)
 		require.NotEmpty(t, res.Changes)
@@ -418,7 +420,7 @@ func TestThePremiseHolds(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "done", res.Outcome)
 	require.Len(t, res.Changes[0].Steps, 1, "the other one is denied already")
-	require.Contains(t, text(res), "203.1.0.0/20 is denied already")
+	require.Contains(t, textOf(res), "203.1.0.0/20 is denied already")
 }
 
 // What is denied already needs nobody, beside what isn't.
@@ -443,9 +445,9 @@ func TestThePremiseOfAnExtension(t *testing.T) {
 		longer.Until = longer.Until.Add(time.Hour)
 		l.put(longer)
 	})
-	w.refuses(root2, "approve "+q.ID, commands.ErrDenied) // no member yet
+	w.refuses(root2, "approve "+q.ID, refusal.ErrDenied) // no member yet
 	w.members.add(root2)
-	w.refuses(root2, "approve "+q.ID, commands.ErrGuarded, "what it prolongs has another end by now")
+	w.refuses(root2, "approve "+q.ID, refusal.ErrGuarded, "what it prolongs has another end by now")
 }
 
 // When the service can't be asked, nothing is decided: it can be tried again.
@@ -454,8 +456,8 @@ func TestAnApprovalThatCanNotLook(t *testing.T) {
 	w := newWorld(t)
 	q := w.waits(ann, "deny country:FR")
 	w.fault("GET /v4/ip_rules", "status:500", 0)
-	w.refuses(bob, "approve "+q.ID, commands.ErrService, "Nothing was done")
-	require.Equal(t, commands.RequestWaiting, w.request().State)
+	w.refuses(bob, "approve "+q.ID, refusal.ErrService, "Nothing was done")
+	require.Equal(t, record.RequestWaiting, w.request().State)
 	w.service.ClearFaults()
 	_, err := w.try(bob, "approve "+q.ID)
 	require.NoError(t, err)
@@ -466,21 +468,21 @@ func TestAloneAtNight(t *testing.T) {
 	w := newWorld(t, wayOut)
 	q := w.waits(ann, "deny country:FR")
 	const why = ` reason="nobody  answers, shop is down"`
-	w.refuses(bob, "alone "+q.ID+why, commands.ErrDenied, "only Ann, who asked, may do it alone")
-	w.refuses(ann, "alone "+q.ID+why, commands.ErrGuarded, "not before 2026-11-20 03:05 UTC")
+	w.refuses(bob, "alone "+q.ID+why, refusal.ErrDenied, "only Ann, who asked, may do it alone")
+	w.refuses(ann, "alone "+q.ID+why, refusal.ErrGuarded, "not before 2026-11-20 03:05 UTC")
 	w.pass(5*time.Minute - time.Second)
 	w.tend()
 	require.False(t, w.request().Opened)
 	w.pass(time.Second)
 	w.tend()
 	require.True(t, w.request().Opened, "the card offers it")
-	require.Equal(t, q.Until, w.request().DueAt())
-	w.refuses(ann, "alone "+q.ID, commands.ErrUsage, "reason= is missing")
-	w.refuses(ann, "alone "+q.ID+` reason="too  short"`, commands.ErrUsage, "at least 10 characters")
-	res, err := w.try(via(ann, commands.ViaButton), "alone "+q.ID+why)
+	require.Equal(t, q.Until, commands.ApprovalRequestDueAt(w.request()))
+	w.refuses(ann, "alone "+q.ID, refusal.ErrUsage, "reason= is missing")
+	w.refuses(ann, "alone "+q.ID+` reason="too  short"`, refusal.ErrUsage, "at least 10 characters")
+	res, err := w.try(via(ann, record.ViaButton), "alone "+q.ID+why)
 	require.NoError(t, err)
 	require.Equal(t, []string{"FR [0] 1h0m0s"}, w.entries("black"), "an hour at most, whatever was asked for")
-	require.Contains(t, text(res), "by Ann, alone, until 2026-11-20 04:05 UTC")
+	require.Contains(t, textOf(res), "by Ann, alone, until 2026-11-20 04:05 UTC")
 	ch := res.Changes[0]
 	require.True(t, ch.Alone)
 	require.Nil(t, ch.Approved)
@@ -488,8 +490,8 @@ func TestAloneAtNight(t *testing.T) {
 	require.Regexp(t, `: alone: nobody answers, shop is down$`, w.listed("black")[0].Reason)
 	all := w.audit.all()
 	require.Equal(t, []string{"alone", "nobody answers, shop is down", "Ann"}, []string{all[len(all)-2].Outcome, all[len(all)-2].Why, all[len(all)-2].Actor.Name})
-	require.Equal(t, []string{string(commands.RequestAlone), "done", "Deny country:FR everywhere for 1 h"}, []string{string(w.request().State), w.request().Outcome, w.request().Does})
-	w.refuses(bob, "approve "+q.ID, commands.ErrNothing, "done alone, without a second person")
+	require.Equal(t, []string{string(record.RequestAlone), "done", "Deny country:FR everywhere for 1 h"}, []string{string(w.request().State), w.request().Outcome, w.request().Does})
+	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "done alone, without a second person")
 }
 
 func TestWhatIsNeverDoneAlone(t *testing.T) {
@@ -509,48 +511,48 @@ func TestWhatIsNeverDoneAlone(t *testing.T) {
 		q := w.waits(root, line)
 		require.Zero(t, q.AloneAt, line)
 		w.pass(6 * time.Minute)
-		w.refuses(root, "alone "+q.ID+why, commands.ErrGuarded, says, ", not Root, decides")
+		w.refuses(root, "alone "+q.ID+why, refusal.ErrGuarded, says, ", not Root, decides")
 		w.requireAsAtFirst()
 	}
 	none := newWorld(t, wayOut, func(c *commands.Config) { c.Policy.Alone.After = 0 })
 	q := none.waits(ann, "deny country:FR")
 	none.pass(6 * time.Minute)
-	none.refuses(ann, "alone "+q.ID+why, commands.ErrGuarded, "nothing is done alone here")
+	none.refuses(ann, "alone "+q.ID+why, refusal.ErrGuarded, "nothing is done alone here")
 
 	over := newWorld(t, wayOut)
 	q = over.waits(ann, "deny country:FR")
 	over.pass(15 * time.Minute)
-	over.refuses(ann, "alone "+q.ID+why, commands.ErrNothing, "nobody answered before")
+	over.refuses(ann, "alone "+q.ID+why, refusal.ErrNothing, "nobody answered before")
 
 	changed := newWorld(t, wayOut)
 	q = changed.waits(ann, "deny 203.0.0.0/20")
 	changed.pass(6 * time.Minute)
 	changed.seed(waf.IPRule{Subnet: "203.0.0.0/20", ExpiredAt: changed.clock().Add(time.Minute).Unix()})
-	changed.refuses(ann, "alone "+q.ID+why, commands.ErrGuarded, "which it would overwrite")
+	changed.refuses(ann, "alone "+q.ID+why, refusal.ErrGuarded, "which it would overwrite")
 }
 
 // What wafbot does by itself asks nobody: it waits for people.
 func TestTheClockAsksNobody(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.refuses(commands.Actor{ID: "wafbot", Name: "wafbot", Via: commands.ViaClock}, "deny country:FR", commands.ErrNeedsSecond, "needs a second person")
+	w.refuses(record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, "deny country:FR", refusal.ErrNeedsApproval, "needs a second person")
 }
 
 func TestARequestNeedsItsMemory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.ledger.set(func(l *ledger) { l.saveFail = func(int) bool { return true } })
-	w.refuses(ann, "deny country:FR", commands.ErrAway, "nothing is changed")
+	w.refuses(ann, "deny country:FR", refusal.ErrAway, "nothing is changed")
 	w.ledger.set(func(l *ledger) { l.saveFail = nil })
 	q := w.waits(ann, "deny country:FR")
 	w.ledger.set(func(l *ledger) { l.readFail = true })
-	w.refuses(bob, "approve "+q.ID, commands.ErrAway)
+	w.refuses(bob, "approve "+q.ID, refusal.ErrAway)
 }
 
 // What was approved is renewed as far as the card said; what was done alone is not.
 func TestTheClockRenewsWhatWasApproved(t *testing.T) {
 	t.Parallel()
-	byClock := commands.Actor{ID: "wafbot", Name: "wafbot", Via: commands.ViaClock}
+	byClock := record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}
 	lab := source("lab", commands.DenySecond, "198.51.100.0/24")
 	w := newWorld(t, wayOut, sources(lab), func(c *commands.Config) { c.Policy.Renew = 10 * time.Hour })
 	w.pass(500 * time.Millisecond)
@@ -564,7 +566,7 @@ func TestTheClockRenewsWhatWasApproved(t *testing.T) {
 	w.does(byClock, "extend "+ch.ID+" for=4h")
 	require.Equal(t, []string{"198.51.100.7/32 [0] 4h1m0s"}, w.entries("black"))
 	w.pass(4 * time.Hour)
-	w.refuses(byClock, "extend "+ch.ID+" for=4h", commands.ErrNeedsSecond, "is in lab")
+	w.refuses(byClock, "extend "+ch.ID+" for=4h", refusal.ErrNeedsApproval, "is in lab")
 	w.waits(ann, "extend "+ch.ID+" for=4h", "is in lab")
 
 	q = w.waits(ann, "deny 198.51.100.8")
@@ -585,10 +587,10 @@ func TestTheFormsOfRequests(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []commands.Option{{Value: q.ID, Label: q.ID + " Deny country:FR everywhere for 4 h"}}, f.Fields[0].Options)
 	}
-	intro := func(who commands.Actor) string {
+	intro := func(who record.Actor) string {
 		f, err := w.formOf(who, "alone "+q.ID)
 		require.NoError(t, err)
-		return text(commands.Result{Lines: f.Intro})
+		return textOf(commands.Result{Lines: f.Intro})
 	}
 	require.Contains(t, intro(bob), "Not by you, or not now: only Ann, who asked, may do it alone")
 	require.Contains(t, intro(ann), "Not by you, or not now: not before 2026-11-20 03:05 UTC")
@@ -603,5 +605,5 @@ func TestARequestOfAnotherAccount(t *testing.T) {
 		other.Name = "globex"
 		c.Accounts = append(c.Accounts, &other)
 	})
-	w.refuses(bob, "approve r7k2m9xw4 account=globex", commands.ErrUsage, "no request r7k2m9xw4 on globex. One of another account? Add account= with one of: acme, globex")
+	w.refuses(bob, "approve r7k2m9xw4 account=globex", refusal.ErrUsage, "no request r7k2m9xw4 on globex. One of another account? Add account= with one of: acme, globex")
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // neverVisitors is what nobody should forget who denies many at once.
@@ -27,133 +29,135 @@ func doesOf(plans []Plan) (does string) {
 }
 
 // whySecond is why one person alone may not.
-func (c *Call) whySecond() Text {
+func (c *Call) whySecond() text.Text {
 	var why string
 	for _, need := range c.needs {
 		why = joinWords(why, need.Why)
 	}
-	return Say(why)
+	return text.New(why)
 }
 
 // secondNote tells before the change that it needs a second person.
-func (c *Call) secondNote() Text {
-	if c.cfg.Policy.Changes != ChangesOn {
-		return Say("A second person would be asked first: ", c.whySecond())
+func (c *Call) secondNote() text.Text {
+	if c.Policy.Changes != ChangesOn {
+		return text.New("A second person would be asked first: ", c.whySecond())
 	}
-	return Say(Bold("A second person is asked first"), ": ", c.whySecond(), ". It waits for ", HumanDuration(c.cfg.Policy.approvalFor()), ", and nothing is sent before")
+	return text.New(text.Bold("A second person is asked first"), ": ", c.whySecond(), ". It waits for ", text.HumanDuration(c.Policy.approvalFor()), ", and nothing is sent before")
 }
 
 // waitingLines answer who has asked, or asks again.
-func (c *Call) waitingLines(q Request) []Text {
+func (c *Call) waitingLines(q record.ApprovalRequest) []text.Text {
 	if !q.Waits(c.Now) {
-		return []Text{RequestLine(q, c.Now)}
+		return []text.Text{RequestLine(q, c.Now)}
 	}
-	lines := []Text{Say(Bold("Waits for a second person"), ": ", q.Does, ". ", Code(q.ID), ". Nothing was sent")}
-	if q.ID != requestID(q.Account, c.ID) {
-		lines = append(lines, Say("Asked already by ", q.Asker.Name, " at ", q.At))
+	lines := []text.Text{text.New(text.Bold("Waits for a second person"), ": ", q.Does, ". ", text.Code(q.ID), ". Nothing was sent")}
+	if q.ID != record.RequestID(q.Account, c.ID) {
+		lines = append(lines, text.New("Asked already by ", q.Asker.Name, " at ", q.At))
 	}
 	for _, need := range q.Needs {
-		lines = append(lines, Say("Why: ", need.Why))
+		lines = append(lines, text.New("Why: ", need.Why))
 	}
-	lines = append(lines, q.WhoDecides(c.cfg.Policy.Approvers))
-	if alone := q.AloneLine(c.cfg.Policy, c.Now); alone != nil {
+	lines = append(lines, ApprovalRequestWhoDecides(q, c.Policy.Approvers))
+	if alone := ApprovalRequestAloneLine(q, c.Policy, c.Now); alone != nil {
 		lines = append(lines, alone)
 	}
 	return lines
 }
 
 // DecideButtons are what a second person does about a request.
-func DecideButtons(q Request) []Suggestion {
-	line := func(verb string) Line { return Line{Name: verb, Words: []string{q.ID}}.With("account", q.Account) }
+func DecideButtons(q record.ApprovalRequest) []Suggestion {
+	line := func(verb string) record.Line {
+		return record.Line{Name: verb, Words: []string{q.ID}}.With("account", q.Account)
+	}
 	return []Suggestion{
 		{
 			Label: "Approve", Title: "Approve it?", OK: "Approve", Line: line("approve"),
-			Confirm: Visible(q.Does+". It is done at once, as asked by "+q.Asker.Name+", and you are named as the second person.", maxConfirm),
+			Confirm: text.Sanitize(q.Does+". It is done at once, as asked by "+q.Asker.Name+", and you are named as the second person.", maxConfirm),
 		},
 		{Label: "Reject", Line: line("reject")},
 	}
 }
 
 // WhoDecides says who may decide, and until when.
-func (r Request) WhoDecides(approvers string) Text {
-	text := Say("Another ", r.Role.String(), ", not ", Visible(r.Asker.Name, maxField), ", decides before ", r.Until, ": ", Code("approve "+r.ID), " or ", Code("reject "+r.ID))
+func ApprovalRequestWhoDecides(r record.ApprovalRequest, approvers string) text.Text {
+	words := text.New("Another ", r.Role.String(), ", not ", text.Sanitize(r.Asker.Name, text.MaxField), ", decides before ", r.Until, ": ", text.Code("approve "+r.ID), " or ", text.Code("reject "+r.ID))
 	if approvers != "" {
-		text = Say(User(approvers), ": ", text)
+		words = text.New(text.User(approvers), ": ", words)
 	}
-	return text
+	return words
 }
 
 // AloneLine says when and for how long the asker may do it alone; nil if never.
-func (r Request) AloneLine(p Policy, now time.Time) Text {
+func ApprovalRequestAloneLine(r record.ApprovalRequest, p Policy, now time.Time) text.Text {
 	if r.AloneAt.IsZero() {
 		return nil
 	}
-	line := Say("Nobody answers? ", Visible(r.Asker.Name, maxField), " may do it alone")
+	line := text.New("Nobody answers? ", text.Sanitize(r.Asker.Name, text.MaxField), " may do it alone")
 	if now.Before(r.AloneAt) {
-		line = Say(line, " from ", r.AloneAt, " on")
+		line = text.New(line, " from ", r.AloneAt, " on")
 	}
-	return Say(line, ", for ", HumanDuration(p.Alone.longest()), " at most, with a reason: ", Code("alone "+r.ID+` reason="…"`))
+	return text.New(line, ", for ", text.HumanDuration(p.Alone.longest()), " at most, with a reason: ", text.Code("alone "+r.ID+` reason="…"`))
 }
 
 // RequestLine is a request in one line: what, who asked, and what became of it.
-func RequestLine(q Request, now time.Time) Text {
-	line := Say(q.Does, " · asked by ", Visible(q.Asker.Name, maxField), " ", q.At, " · ")
+func RequestLine(q record.ApprovalRequest, now time.Time) text.Text {
+	line := text.New(q.Does, " · asked by ", text.Sanitize(q.Asker.Name, text.MaxField), " ", q.At, " · ")
 	who := "somebody"
 	if q.Decided != nil {
-		who = Visible(q.Decided.Name, maxField)
+		who = text.Sanitize(q.Decided.Name, text.MaxField)
 	}
 	switch {
 	case q.Waits(now):
-		return Say(line, Bold("waits for a second person"), " until ", q.Until, " ", Code(q.ID))
-	case q.State == RequestApproved:
-		return Say(line, Bold("approved"), " by ", who, " ", q.DecidedAt, q.outcome())
-	case q.State == RequestRejected:
-		return Say(line, Bold("rejected"), " by ", who, " ", q.DecidedAt, because(q.Why))
-	case q.State == RequestAlone && q.Outcome == "failed":
-		return Say(line, Bold("tried alone"), ", without a second person, ", q.DecidedAt, q.outcome())
-	case q.State == RequestAlone:
-		return Say(line, Bold("done alone"), ", without a second person, ", q.DecidedAt, q.outcome())
-	case q.State == RequestClosed:
-		return Say(line, Bold("closed"), " ", q.DecidedAt, ", nothing was done", because(q.Why))
+		return text.New(line, text.Bold("waits for a second person"), " until ", q.Until, " ", text.Code(q.ID))
+	case q.State == record.RequestApproved:
+		return text.New(line, text.Bold("approved"), " by ", who, " ", q.DecidedAt, approvalRequestOutcome(q))
+	case q.State == record.RequestRejected:
+		return text.New(line, text.Bold("rejected"), " by ", who, " ", q.DecidedAt, because(q.Why))
+	case q.State == record.RequestAlone && q.Outcome == "failed":
+		return text.New(line, text.Bold("tried alone"), ", without a second person, ", q.DecidedAt, approvalRequestOutcome(q))
+	case q.State == record.RequestAlone:
+		return text.New(line, text.Bold("done alone"), ", without a second person, ", q.DecidedAt, approvalRequestOutcome(q))
+	case q.State == record.RequestClosed:
+		return text.New(line, text.Bold("closed"), " ", q.DecidedAt, ", nothing was done", because(q.Why))
 	}
-	return Say(line, Bold("nobody answered"), " before ", q.Until, ": nothing was done")
+	return text.New(line, text.Bold("nobody answered"), " before ", q.Until, ": nothing was done")
 }
 
 // because is a colon and the words, if there are any.
-func because(words string) Text {
+func because(words string) text.Text {
 	if words == "" {
 		return nil
 	}
-	return Say(": ", Visible(words, maxNote))
+	return text.New(": ", text.Sanitize(words, maxNote))
 }
 
 // outcome is what came of carrying it out.
-func (r Request) outcome() Text {
+func approvalRequestOutcome(r record.ApprovalRequest) text.Text {
 	switch r.Outcome {
 	case "":
-		return Say(": in hand")
+		return text.New(": in hand")
 	case "done":
-		return Say(": done")
+		return text.New(": done")
 	case "nothing":
-		return Say(": there was nothing left to do")
+		return text.New(": there was nothing left to do")
 	}
 	return because(cmp.Or(r.Fault, "NOT done"))
 }
 
 // reach says whom a step hits; "" where that goes without saying.
-func (a *Account) reach(s Step) string {
+func (a *Account) reach(s record.Step) string {
 	switch {
-	case s.Kind == AddEntry && s.Entry.Kind == apiclient.KindRange:
+	case s.Kind == record.AddEntry && s.Entry.Kind == apiclient.KindRange:
 		return fmt.Sprintf("%s is %s, %s", names(*s.Entry), addresses(*s.Entry), a.appsText(s.Entry.Apps))
-	case s.Kind == AddEntry:
+	case s.Kind == record.AddEntry:
 		return fmt.Sprintf("%s is everybody there, %s: "+neverVisitors, names(*s.Entry), a.appsText(s.Entry.Apps))
-	case s.Kind == CreateRule && s.Rule.Type == apiclient.RulePatch && s.Rule.AttackType != anyAttack:
+	case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RulePatch && s.Rule.AttackType != anyAttack:
 		return "" // clean requests pass
-	case s.Kind == CreateRule && s.Rule.Type == apiclient.RuleMode:
+	case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RuleMode:
 		return "it is for every request to the application"
-	case s.Kind == CreateRule && len(s.Rule.Conditions) == 0:
+	case s.Kind == record.CreateRule && len(s.Rule.Conditions) == 0:
 		return "it is for every request to every host"
-	case s.Kind == CreateRule:
+	case s.Kind == record.CreateRule:
 		return "it is for every request " + scopeText(s.Rule.Conditions)
 	}
 	return ""
@@ -172,9 +176,9 @@ func addresses(e apiclient.IPRule) string {
 }
 
 // neverAlone says why nobody may do it alone, however long nobody answers; "" if the asker may.
-func (r Request) neverAlone() string {
+func approvalRequestNeverAlone(r record.ApprovalRequest) string {
 	needs := func(what string) bool {
-		return slices.ContainsFunc(r.Needs, func(n Second) bool { return n.What == what })
+		return slices.ContainsFunc(r.Needs, func(n record.ApprovalReason) bool { return n.What == what })
 	}
 	switch {
 	case r.Line.Name == "allow" || needs(SecondAllow):

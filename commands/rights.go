@@ -4,34 +4,38 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // rights is what somebody may do, as far as that is known.
 type rights struct {
-	role   Role
-	name   string // as the workspace knows it
-	group  string // the id of the user group that gives the role; "": none does
-	was    Role   // by user groups as they were last known, when they can't be looked up
-	could  Role   // the highest role that a user group may give, likewise
-	unsure bool   // the workspace did not say who it is
+	role   record.Role
+	name   string      // as the workspace knows it
+	group  string      // the id of the user group that gives the role; "": none does
+	was    record.Role // by user groups as they were last known, when they can't be looked up
+	could  record.Role // the highest role that a user group may give, likewise
+	unsure bool        // the workspace did not say who it is
 }
 
 // rights looks up what an actor may do.
-func (r *Runner) rights(ctx context.Context, a Actor) rights {
+func (r *Runner) rights(ctx context.Context, a record.Actor) rights {
 	switch a.Via {
-	case ViaClock:
-		return rights{role: Admin, name: a.Name}
-	case ViaCLI:
+	case record.ViaClock:
+		return rights{role: record.Admin, name: a.Name}
+	case record.ViaCLI:
 		if role, ok := r.cfg.Roles.Terminal[strings.TrimPrefix(a.ID, "cli:")]; ok {
 			return rights{role: role, name: a.Name}
 		}
-		return rights{role: Viewer, name: a.Name}
+		return rights{role: record.Viewer, name: a.Name}
 	}
 	name, full, err := r.cfg.Members.Member(ctx, a.Team, a.ID)
 	if err != nil {
 		r.cfg.Log.Warn("look up member", "user", a.ID, "err", err)
 		role, _ := r.cfg.Roles.of(a.ID)
-		return rights{role: min(role, Viewer), name: a.Name, unsure: true}
+		return rights{role: min(role, record.Viewer), name: a.Name, unsure: true}
 	}
 	if !full {
 		return rights{name: a.Name}
@@ -65,16 +69,16 @@ func (s *rights) byGroup(ctx context.Context, r *Runner, user string) {
 }
 
 // of is the highest role that lists one of the ids or everybody, and by which of them.
-func (r Roles) of(ids ...string) (Role, string) {
-	lists := map[Role][]string{Viewer: r.Viewers, Responder: r.Responders, Admin: r.Admins}
-	for _, role := range []Role{Admin, Responder, Viewer} {
+func (r Roles) of(ids ...string) (record.Role, string) {
+	lists := map[record.Role][]string{record.Viewer: r.Viewers, record.Responder: r.Responders, record.Admin: r.Admins}
+	for _, role := range []record.Role{record.Admin, record.Responder, record.Viewer} {
 		for _, id := range append(ids[:len(ids):len(ids)], "*") {
 			if slices.Contains(lists[role], id) {
 				return role, strings.TrimPrefix(id, "*")
 			}
 		}
 	}
-	return NoRole, ""
+	return record.NoRole, ""
 }
 
 // Groups are the ids of the user groups that have a role.
@@ -83,33 +87,28 @@ func (r Roles) Groups() []string {
 }
 
 // needRole refuses who has less than that role, and says who has it.
-func (r *Runner) needRole(c *Call, least Role) error {
+func needRole(c *Call, least record.Role) error {
 	if c.Role >= least {
 		return nil
 	}
 	if c.could >= least {
-		return &Refusal{Kind: ErrDenied, Text: Say(Code(c.Cmd.Name), " needs the role ", Bold(least.String()), ", and whether you have it by a user group Slack doesn't tell wafbot just now. ",
+		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), ", and whether you have it by a user group Slack doesn't tell wafbot just now. ",
 			"Nothing was done: try again in a moment. Whoever runs wafbot finds the reason in its log")}
 	}
-	who := Say("Nobody is one yet: see ", Code("policy"), " in the configuration")
-	if c.Actor.Via == ViaCLI {
-		who = Say("At the terminal ", Code("policy.terminal"), " in the configuration file gives roles, as ", Code("terminal: {"+strings.TrimPrefix(c.Actor.ID, "cli:")+": "+least.String()+"}"))
-	} else if ids := r.cfg.Roles.list(least); len(ids) > 0 {
-		who = Say("Ask ")
-		for i, id := range ids[:min(3, len(ids))] {
-			if i > 0 {
-				who = Say(who, ", ")
-			}
-			who = Say(who, User(id))
-		}
+	who := text.New("Nobody is one yet: see ", text.Code("policy"), " in the configuration")
+	if c.Actor.Via == record.ViaCLI {
+		who = text.New("At the terminal ", text.Code("policy.terminal"), " in the configuration file gives roles, as ", text.Code("terminal: {"+strings.TrimPrefix(c.Actor.ID, "cli:")+": "+least.String()+"}"))
+	} else if ids := c.Roles.list(least); len(ids) > 0 {
+		ids = ids[:min(3, len(ids))]
+		who = text.New("Ask ", Enumerate(ids, len(ids), func(id string) text.Text { return text.New(text.User(id)) }))
 	}
-	return &Refusal{Kind: ErrDenied, Text: Say(Code(c.Cmd.Name), " needs the role ", Bold(least.String()), "; yours is ", c.Role.String(), ". ", who, ". Nothing was done")}
+	return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), "; yours is ", c.Role.String(), ". ", who, ". Nothing was done")}
 }
 
 // list is who has at least that role, each once and "*" left out.
-func (r Roles) list(least Role) []string {
+func (r Roles) list(least record.Role) []string {
 	all := r.Admins
-	if least <= Responder {
+	if least <= record.Responder {
 		all = slices.Concat(r.Responders, all)
 	}
 	var ids []string

@@ -7,42 +7,45 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // everyLine is a complete line of every command with the least role that may give it.
-func everyLine(attack string) map[string]commands.Role {
-	return map[string]commands.Role{
-		"status": commands.Viewer, "incidents": commands.Viewer, "attacks": commands.Viewer, "attack " + attack: commands.Viewer, "lists": commands.Viewer,
-		"audit": commands.Viewer, "whoami": commands.Viewer, "help": commands.Viewer, "mode 4": commands.Viewer,
-		"deny 203.0.113.7": commands.Responder, "gray 203.0.113.7": commands.Responder, "patch attack=" + attack: commands.Responder,
-		"contain attack=" + attack: commands.Responder, "remove 192.0.2.99": commands.Responder, "undo": commands.Responder, "mode 4 block": commands.Responder,
-		"vulns": commands.Viewer, "rules": commands.Viewer, "conditions": commands.Viewer,
-		"indicator User-Agent evil host=shop.example.com": commands.Responder, "extend c000 for=1h": commands.Responder,
-		"unrule 99999": commands.Admin, "close POST shop.example.com/login for=30m": commands.Admin,
-		"claim attack=" + attack: commands.Responder, "release attack=" + attack: commands.Responder, "handover to=@me attack=" + attack: commands.Responder,
-		"note attack=" + attack + " botnet": commands.Responder, "verdict real attack=" + attack: commands.Responder, "explain attack=" + attack: commands.Viewer,
-		"protect 198.51.100.99": commands.Admin, "unprotect 198.51.100.98": commands.Admin, "sources": commands.Viewer,
-		"mute source=203.0.113.7": commands.Responder, "unmute source=203.0.113.7": commands.Responder,
-		"allow 203.0.113.7": commands.Admin, "mode 4 off": commands.Admin, "mode 4 default": commands.Admin,
+func everyLine(attack string) map[string]record.Role {
+	return map[string]record.Role{
+		"status": record.Viewer, "incidents": record.Viewer, "attacks": record.Viewer, "attack " + attack: record.Viewer, "lists": record.Viewer,
+		"audit": record.Viewer, "whoami": record.Viewer, "help": record.Viewer, "mode 4": record.Viewer,
+		"deny 203.0.113.7": record.Responder, "gray 203.0.113.7": record.Responder, "patch attack=" + attack: record.Responder,
+		"contain attack=" + attack: record.Responder, "remove 192.0.2.99": record.Responder, "undo": record.Responder, "mode 4 block": record.Responder,
+		"vulns": record.Viewer, "rules": record.Viewer, "conditions": record.Viewer,
+		"indicator User-Agent evil host=shop.example.com": record.Responder, "extend c000 for=1h": record.Responder,
+		"unrule 99999": record.Admin, "close POST shop.example.com/login for=30m": record.Admin,
+		"claim attack=" + attack: record.Responder, "release attack=" + attack: record.Responder, "handover to=@me attack=" + attack: record.Responder,
+		"note attack=" + attack + " botnet": record.Responder, "verdict real attack=" + attack: record.Responder, "explain attack=" + attack: record.Viewer,
+		"protect 198.51.100.99": record.Admin, "unprotect 198.51.100.98": record.Admin, "sources": record.Viewer,
+		"mute source=203.0.113.7": record.Responder, "unmute source=203.0.113.7": record.Responder,
+		"allow 203.0.113.7": record.Admin, "mode 4 off": record.Admin, "mode 4 default": record.Admin,
 	}
 }
 
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	var (
-		nobody   = commands.Actor{ID: "U5NOBODY", Team: "T1", Name: "Nobody"} // a member without a role
-		stranger = commands.Actor{ID: ann.ID, Team: "T9", Name: "Ann"}        // the same id in another workspace
-		guest    = commands.Actor{ID: "U9", Team: "T1", Name: "Guest"}
+		nobody   = record.Actor{ID: "U5NOBODY", Team: "T1", Name: "Nobody"} // a member without a role
+		stranger = record.Actor{ID: ann.ID, Team: "T9", Name: "Ann"}        // the same id in another workspace
+		guest    = record.Actor{ID: "U9", Team: "T1", Name: "Guest"}
 	)
 	type asker struct {
-		actor commands.Actor
-		role  commands.Role
+		actor record.Actor
+		role  record.Role
 	}
-	askers := []asker{{commands.Actor{ID: "cli:ann", Via: commands.ViaCLI}, commands.Responder}, {commands.Actor{ID: "cli:root", Via: commands.ViaCLI}, commands.Admin},
-		{commands.Actor{ID: "cli:mallory", Via: commands.ViaCLI}, commands.Viewer}}
-	for _, via := range []commands.Via{commands.ViaSlash, commands.ViaButton, ""} {
-		for who, role := range map[commands.Actor]commands.Role{nobody: commands.NoRole, stranger: commands.NoRole, guest: commands.NoRole,
-			eve: commands.Viewer, ann: commands.Responder, root: commands.Admin} {
+	askers := []asker{{record.Actor{ID: "cli:ann", Via: record.ViaCLI}, record.Responder}, {record.Actor{ID: "cli:root", Via: record.ViaCLI}, record.Admin},
+		{record.Actor{ID: "cli:mallory", Via: record.ViaCLI}, record.Viewer}}
+	for _, via := range []record.Via{record.ViaSlash, record.ViaButton, ""} {
+		for who, role := range map[record.Actor]record.Role{nobody: record.NoRole, stranger: record.NoRole, guest: record.NoRole,
+			eve: record.Viewer, ann: record.Responder, root: record.Admin} {
 			who.Via = via
 			askers = append(askers, asker{who, role})
 		}
@@ -55,17 +58,17 @@ func TestRoles(t *testing.T) {
 			n := len(w.audit.all())
 			_, err := w.do(inv)
 			if a.role >= least {
-				require.NotErrorIs(t, err, commands.ErrDenied, "%s of %s via %s", line, a.actor.ID, a.actor.Via)
+				require.NotErrorIs(t, err, refusal.ErrDenied, "%s of %s via %s", line, a.actor.ID, a.actor.Via)
 				continue
 			}
-			require.ErrorIs(t, err, commands.ErrDenied, "%s of %s via %s", line, a.actor.ID, a.actor.Via)
+			require.ErrorIs(t, err, refusal.ErrDenied, "%s of %s via %s", line, a.actor.ID, a.actor.Via)
 			require.Len(t, w.audit.all(), n+1)
 			e := w.lastAudit()
 			require.Equal(t, "refused", e.Outcome)
 			require.Equal(t, a.actor.ID, e.Actor.ID)
 			require.Equal(t, inv.Line.String(), e.Line)
 			require.Equal(t, err.Error(), e.Why)
-			if a.role > commands.NoRole {
+			if a.role > record.NoRole {
 				require.ErrorContains(t, err, "yours is "+a.role.String())
 				require.ErrorContains(t, err, whoMayTellHim(a.actor, least))
 			}
@@ -75,8 +78,8 @@ func TestRoles(t *testing.T) {
 }
 
 // whoMayTellHim is whom or what a refusal names that gives the role: at the terminal nobody in Slack does.
-func whoMayTellHim(a commands.Actor, least commands.Role) string {
-	if a.Via == commands.ViaCLI {
+func whoMayTellHim(a record.Actor, least record.Role) string {
+	if a.Via == record.ViaCLI {
 		return "policy.terminal in the configuration file gives roles, as terminal: {" + strings.TrimPrefix(a.ID, "cli:") + ": " + least.String() + "}"
 	}
 	return "Ask @"
@@ -89,32 +92,32 @@ func TestWhoIsNotKnownReadsAtMost(t *testing.T) {
 	w.members.setFail()
 	for line := range everyLine(id) {
 		_, err := w.try(root, line)
-		parsed, _ := commands.Parse(line)
+		parsed, _ := grammar.Parse(line)
 		if w.Changes(parsed) {
-			require.ErrorIs(t, err, commands.ErrDenied, line)
+			require.ErrorIs(t, err, refusal.ErrDenied, line)
 			require.ErrorContains(t, err, "Try again", line)
 		} else {
 			require.NoError(t, err, line)
 		}
 	}
-	_, err := w.try(commands.Actor{ID: "U9", Team: "T1"}, "status")
-	require.ErrorIs(t, err, commands.ErrDenied, "no role even if a member")
-	_, err = w.try(commands.Actor{ID: "cli:root", Via: commands.ViaCLI, Name: "root"}, "deny 203.0.113.7")
+	_, err := w.try(record.Actor{ID: "U9", Team: "T1"}, "status")
+	require.ErrorIs(t, err, refusal.ErrDenied, "no role even if a member")
+	_, err = w.try(record.Actor{ID: "cli:root", Via: record.ViaCLI, Name: "root"}, "deny 203.0.113.7")
 	require.NoError(t, err, "the terminal doesn't ask Slack")
 }
 
 func TestEverybodyIsARole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Roles = commands.Roles{Viewers: []string{"*"}, Responders: []string{"*"}} })
-	w.does(commands.Actor{ID: "U5NOBODY", Team: "T1"}, "deny 203.0.113.7")
-	w.refuses(commands.Actor{ID: "U9", Team: "T1"}, "status", commands.ErrDenied, "no role")
-	w.refuses(ann, "allow 203.0.113.7", commands.ErrDenied, "Nobody is one yet")
+	w.does(record.Actor{ID: "U5NOBODY", Team: "T1"}, "deny 203.0.113.7")
+	w.refuses(record.Actor{ID: "U9", Team: "T1"}, "status", refusal.ErrDenied, "no role")
+	w.refuses(ann, "allow 203.0.113.7", refusal.ErrDenied, "Nobody is one yet")
 }
 
 func TestNamesComeFromTheWorkspace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.does(commands.Actor{ID: ann.ID, Team: "T1", Name: "Not Ann"}, "deny 203.0.113.7")
+	w.does(record.Actor{ID: ann.ID, Team: "T1", Name: "Not Ann"}, "deny 203.0.113.7")
 	require.Contains(t, w.listed("black")[0].Reason, "by Ann ("+ann.ID+")")
 }
 
@@ -123,19 +126,19 @@ func TestWhoami(t *testing.T) {
 	w := newWorld(t)
 	res, err := w.try(ann, "whoami")
 	require.NoError(t, err)
-	require.Contains(t, text(res), "Ann (U1ANN): responder")
+	require.Contains(t, textOf(res), "Ann (U1ANN): responder")
 	require.Equal(t, map[string]string{"id": ann.ID, "name": "Ann", "role": "responder", "changes": "on"}, res.Data)
 }
 
 func TestParseRole(t *testing.T) {
 	t.Parallel()
-	for _, r := range []commands.Role{commands.Viewer, commands.Responder, commands.Admin} {
-		got, ok := commands.ParseRole(strings.ToUpper(r.String()))
+	for _, r := range []record.Role{record.Viewer, record.Responder, record.Admin} {
+		got, ok := record.ParseRole(strings.ToUpper(r.String()))
 		require.True(t, ok)
 		require.Equal(t, r, got)
 	}
 	for _, name := range []string{"", "nobody", "owner"} {
-		_, ok := commands.ParseRole(name)
+		_, ok := record.ParseRole(name)
 		require.False(t, ok, name)
 	}
 }

@@ -5,22 +5,23 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // ruleText is a rule in words.
 func ruleText(r apiclient.Rule) string {
-	scope, part := scopeText(r.Conditions), Visible(r.Point.String(), maxField)
+	scope, part := scopeText(r.Conditions), text.Sanitize(r.Point.String(), text.MaxField)
 	switch {
 	case r.Type == apiclient.RuleMode:
-		return fmt.Sprintf("mode %s %s", Visible(r.Mode, maxField), scope)
+		return fmt.Sprintf("mode %s %s", text.Sanitize(r.Mode, text.MaxField), scope)
 	case r.Type == apiclient.RuleRegex:
-		return fmt.Sprintf("indicator (%s) %s on %s, %s", Visible(r.AttackType, maxField), Visible(r.Regex, maxPath), part, scope)
+		return fmt.Sprintf("indicator (%s) %s on %s, %s", text.Sanitize(r.AttackType, text.MaxField), text.Sanitize(r.Regex, text.MaxPath), part, scope)
 	case r.Type == apiclient.RulePatch && r.AttackType == anyAttack:
 		return fmt.Sprintf("%s blocks every request that has %s, %s", r.Type, part, scope)
 	case r.Type != apiclient.RulePatch:
-		return fmt.Sprintf("%s, %s", Visible(r.Type, maxField), scope)
+		return fmt.Sprintf("%s, %s", text.Sanitize(r.Type, text.MaxField), scope)
 	}
-	return fmt.Sprintf("%s %s in %s, %s", r.Type, Visible(r.AttackType, maxField), part, scope)
+	return fmt.Sprintf("%s %s in %s, %s", r.Type, text.Sanitize(r.AttackType, text.MaxField), part, scope)
 }
 
 // scopeText is which requests a rule is for, in words.
@@ -29,7 +30,7 @@ func scopeText(conditions []apiclient.Condition) string {
 		return "everywhere"
 	}
 	if s, ok := apiclient.ConditionsScope(conditions); ok {
-		words := []string{Visible(s.Method, 10), Visible(s.Host, maxHost) + Visible(s.Path, maxPath)}
+		words := []string{text.Sanitize(s.Method, 10), text.Sanitize(s.Host, text.MaxHost) + text.Sanitize(s.Path, text.MaxPath)}
 		if s.App.Known {
 			words = append(words, fmt.Sprintf("app=%d", s.App.N))
 		}
@@ -39,5 +40,5 @@ func scopeText(conditions []apiclient.Condition) string {
 	for _, c := range conditions {
 		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %s %s", apiclient.Point{c.Point}, c.Type, c.Value)))
 	}
-	return "where " + Visible(strings.Join(all, ", "), maxPath)
+	return "where " + text.Sanitize(strings.Join(all, ", "), text.MaxPath)
 }

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,11 +8,14 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 func rules() *Command {
 	return &Command{
-		Name: "rules", Role: Viewer, Flags: []string{"all"},
+		Name: "rules", Role: record.Viewer, Flags: []string{"all"},
 		Summary: "patches, indicators and modes, the last changed first, and which of them wafbot made",
 		Args:    []Arg{{Name: "condition", Help: "only those of one set of conditions, as conditions numbers them", Read: readNumber}, argPage},
 		Example: "rules condition=5001",
@@ -25,7 +27,7 @@ func rules() *Command {
 func readNumber(value string, _ *Account) (string, error) {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n <= 0 {
-		return "", usage(Say(typed(value), " is no number: ", Code("rules"), " and ", Code("conditions"), " list them"))
+		return "", refusal.Usage(text.New(refusal.Typed(value), " is no number: ", text.Code("rules"), " and ", text.Code("conditions"), " list them"))
 	}
 	return strconv.FormatInt(n, 10), nil
 }
@@ -36,7 +38,7 @@ type ruleRow struct {
 	Change string `json:"change,omitempty"`
 }
 
-func readRules(ctx context.Context, c *Call) (Result, error) {
+func readRules(c *Call) (Result, error) {
 	var f apiclient.RuleFilter
 	if typed := c.Line.Keys["condition"]; typed != "" {
 		var err error
@@ -44,12 +46,12 @@ func readRules(ctx context.Context, c *Call) (Result, error) {
 			return Result{}, fmt.Errorf("read condition %q: %w", typed, err)
 		}
 	}
-	all, err := collect(c.Account.API.Rules(ctx, f))
+	all, err := c.given().Rules(f)
 	if err != nil {
 		return Result{}, forPeople(err)
 	}
 	var away error
-	c.Known, away = c.cfg.Ledger.Changes(ctx, c.Account.Name)
+	c.Known, away = c.facts(c.Account.Name).Changes()
 	makers := c.makers()
 	data, known, others := []ruleRow{}, []apiclient.Rule{}, map[string]int{}
 	for _, r := range all {
@@ -60,14 +62,14 @@ func readRules(ctx context.Context, c *Call) (Result, error) {
 			others[kindText(r)]++
 		}
 	}
-	res := Result{Account: c.Account.Name, Data: data, Lines: []Text{Say(Bold(c.Account.Name), ": ", count(len(all), "rule"))}}
+	res := Result{Account: c.Account.Name, Data: data, Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", count(len(all), "rule"))}}
 	if away != nil {
-		res.Lines = append(res.Lines, Say("Which of them wafbot made is unknown: its memory (Redis) can't be reached"))
+		res.Lines = append(res.Lines, text.New("Which of them wafbot made is unknown: its memory (Redis) can't be reached"))
 	}
 	pages := c.pages(1)
-	res.Lines = append(res.Lines, pages.part(len(known), func(i int) Text { return ruleLine(known[i], makers[known[i].ID]) })...)
+	res.Lines = append(res.Lines, pages.part(len(known), func(i int) text.Text { return ruleLine(known[i], makers[known[i].ID]) })...)
 	if n := len(all) - len(known); n > 0 {
-		res.Lines = append(res.Lines, Say("And ", n, " of other kinds, which wafbot leaves alone: ", kindsText(others)))
+		res.Lines = append(res.Lines, text.New("And ", n, " of other kinds, which wafbot leaves alone: ", kindsText(others)))
 	}
 	return pages.finish(res)
 }
@@ -80,9 +82,9 @@ func readable(r apiclient.Rule) bool {
 // kindText is a kind of rule that wafbot does not know, by the service's name for it.
 func kindText(r apiclient.Rule) string {
 	if r.System {
-		return Visible(r.Type, maxField) + " (" + systemRule + ")"
+		return text.Sanitize(r.Type, text.MaxField) + " (" + systemRule + ")"
 	}
-	return Visible(r.Type, maxField)
+	return text.Sanitize(r.Type, text.MaxField)
 }
 
 const systemRule = "the service's own"
@@ -92,32 +94,32 @@ func kindsText(kinds map[string]int) string {
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		all = append(all, fmt.Sprintf("%d %s", kinds[kind], kind))
 	}
-	return Visible(strings.Join(all, ", "), 300)
+	return text.Sanitize(strings.Join(all, ", "), 300)
 }
 
 // ruleLine is a rule in one line; made is the change of wafbot's that made it, if one did.
-func ruleLine(r apiclient.Rule, made Change) Text {
-	line := Say(Code(fmt.Sprint(r.ID)), " ", ruleText(r))
+func ruleLine(r apiclient.Rule, made record.Change) text.Text {
+	line := text.New(text.Code(fmt.Sprint(r.ID)), " ", ruleText(r))
 	if r.System {
-		line = Say(line, ", ", systemRule)
+		line = text.New(line, ", ", systemRule)
 	}
 	switch {
 	case !made.DueAt().IsZero():
-		return Say(line, ", made by wafbot for ", made.Actor.Name, " (", Code(made.ID), "), until ", made.DueAt())
+		return text.New(line, ", made by wafbot for ", made.Actor.Name, " (", text.Code(made.ID), "), until ", made.DueAt())
 	case made.ID != "":
-		return Say(line, ", made by wafbot for ", made.Actor.Name, " (", Code(made.ID), ")")
+		return text.New(line, ", made by wafbot for ", made.Actor.Name, " (", text.Code(made.ID), ")")
 	case r.Comment != "":
-		return Say(line, " (", Visible(r.Comment, 120), ")")
+		return text.New(line, " (", text.Sanitize(r.Comment, 120), ")")
 	}
 	return line
 }
 
 // makers are the changes of wafbot's by the rules that they made, as these are numbered now.
-func (c *Call) makers() map[int64]Change {
-	makers := map[int64]Change{}
+func (c *Call) makers() map[int64]record.Change {
+	makers := map[int64]record.Change{}
 	for _, ch := range slices.Backward(c.Known) {
 		for _, s := range ch.Steps {
-			if s.Kind == CreateRule && s.Done && ch.Undoes == "" {
+			if s.Kind == record.CreateRule && s.Done && ch.Undoes == "" {
 				makers[ruleNow(c.Known, s.ID)] = ch
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
 )
 
 const loginConditions = `{"type":"iequal","value":"shop.example.com","point":["header","HOST"]},{"type":"absent","value":null,"point":["path",0]},` +
@@ -37,11 +38,11 @@ func TestRules(t *testing.T) {
 		"vpatch blocks every request that has header.HOST, for shop.example.com/login\n", `indicator (scanner) evil\u{202e} on header.USER-AGENT, where uri regex ^/x (by \u{202e} hand)`,
 		"mode monitoring for app=4", "And 4 of other kinds, which wafbot leaves alone: 1 binary_data, 1 overlimit_res_settings (the service's own), 1 parser_state (the service's own), 1 sensitive_data",
 	} {
-		require.Contains(t, text(res), words)
+		require.Contains(t, textOf(res), words)
 	}
-	require.Contains(t, text(w.reads(eve, "rules condition="+itoa(patch.ActionID))), "acme: 1 rule\n")
-	require.Contains(t, text(w.reads(eve, "rules condition=99999")), "0 rules")
-	w.refuses(eve, "rules condition=login", commands.ErrUsage, "is no number")
+	require.Contains(t, textOf(w.reads(eve, "rules condition="+itoa(patch.ActionID))), "acme: 1 rule\n")
+	require.Contains(t, textOf(w.reads(eve, "rules condition=99999")), "0 rules")
+	w.refuses(eve, "rules condition=login", refusal.ErrUsage, "is no number")
 	rows := w.program("rules")["data"].([]any)
 	require.Len(t, rows, 8)
 	made := 0
@@ -53,7 +54,7 @@ func TestRules(t *testing.T) {
 	}
 	require.Equal(t, 1, made)
 	w.ledger.set(func(l *ledger) { l.readFail = true })
-	require.Contains(t, text(w.reads(eve, "rules")), "Which of them wafbot made is unknown")
+	require.Contains(t, textOf(w.reads(eve, "rules")), "Which of them wafbot made is unknown")
 }
 
 func TestConditions(t *testing.T) {
@@ -62,10 +63,10 @@ func TestConditions(t *testing.T) {
 	w.does(ann, "patch POST shop.example.com/login type=sqli part=get.q")
 	w.does(ann, "patch POST shop.example.com/login type=xss part=get.q")
 	res := w.reads(eve, "conditions")
-	require.Contains(t, text(res), "acme: 3 sets of conditions\n")
-	require.Contains(t, text(res), itoa(w.rules("vpatch")[0].ActionID)+" for POST shop.example.com/login: 2 rules")
-	require.Contains(t, text(res), " everywhere: 4 rules")
-	require.Contains(t, text(res), " for app=4: 1 rule")
+	require.Contains(t, textOf(res), "acme: 3 sets of conditions\n")
+	require.Contains(t, textOf(res), itoa(w.rules("vpatch")[0].ActionID)+" for POST shop.example.com/login: 2 rules")
+	require.Contains(t, textOf(res), " everywhere: 4 rules")
+	require.Contains(t, textOf(res), " for app=4: 1 rule")
 	rows := w.program("conditions")["data"].([]any)
 	require.Len(t, rows, 3)
 	require.Equal(t, 4.0, rows[0].(map[string]any)["rules"])
@@ -75,8 +76,8 @@ func TestUnrule(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.ruleByHand(`"type":"regex","attack_type":"scanner","regex":"evil","comment":"by hand","point":[["header","USER-AGENT"]],"action":[` + loginConditions + `]`)
-	w.refuses(ann, "unrule "+id, commands.ErrDenied, "needs the role admin")
-	w.refuses(root, "unrule "+id, commands.ErrAsk, "wafbot did not make this rule: "+id+" indicator (scanner) evil on header.USER-AGENT, for shop.example.com/login (by hand)")
+	w.refuses(ann, "unrule "+id, refusal.ErrDenied, "needs the role admin")
+	w.refuses(root, "unrule "+id, refusal.ErrAsk, "wafbot did not make this rule: "+id+" indicator (scanner) evil on header.USER-AGENT, for shop.example.com/login (by hand)")
 	ch := w.anyway(root, "unrule "+id)
 	require.Empty(t, w.rules("regex"))
 	require.Equal(t, "Delete rule "+id+": indicator (scanner) evil on header.USER-AGENT, for shop.example.com/login", ch.Does)
@@ -86,7 +87,7 @@ func TestUnrule(t *testing.T) {
 	back := w.rules("regex")
 	require.Len(t, back, 1)
 	require.NotEqual(t, id, itoa(back[0].ID), "another number")
-	require.Contains(t, text(w.reads(eve, "rules")), itoa(back[0].ID)+" indicator (scanner) evil on header.USER-AGENT, for shop.example.com/login (by hand)")
+	require.Contains(t, textOf(w.reads(eve, "rules")), itoa(back[0].ID)+" indicator (scanner) evil on header.USER-AGENT, for shop.example.com/login (by hand)")
 	require.Len(t, w.reads(eve, "rules condition="+itoa(back[0].ActionID)).Data, 1, "the same conditions")
 }
 
@@ -96,19 +97,19 @@ func TestWhatCannotBeUnruled(t *testing.T) {
 	for _, r := range w.state().Rules {
 		switch r.Type {
 		case "parser_state":
-			w.refuses(root, "unrule "+itoa(r.ID), commands.ErrGuarded, "is the service's own (parser_state)")
+			w.refuses(root, "unrule "+itoa(r.ID), refusal.ErrGuarded, "is the service's own (parser_state)")
 		case "sensitive_data":
-			w.refuses(root, "unrule "+itoa(r.ID), commands.ErrGuarded, "could not put back", "console")
+			w.refuses(root, "unrule "+itoa(r.ID), refusal.ErrGuarded, "could not put back", "console")
 		}
 	}
-	w.cfg.Accounts[0].API = oddRule{w.cfg.Accounts[0].API}
-	w.refuses(root, "unrule 77", commands.ErrGuarded, "rule 77 (vpatch) is of a kind that wafbot could not put back")
-	w.refuses(root, "unrule app", commands.ErrUsage, "is no number")
-	w.refuses(root, "unrule", commands.ErrUsage, "which rule?")
+	w.cfg.Services["acme"] = commands.Service{Reader: oddRule{w.cfg.Services["acme"].Reader}, Writer: w.cfg.Services["acme"].Writer}
+	w.refuses(root, "unrule 77", refusal.ErrGuarded, "rule 77 (vpatch) is of a kind that wafbot could not put back")
+	w.refuses(root, "unrule app", refusal.ErrUsage, "is no number")
+	w.refuses(root, "unrule", refusal.ErrUsage, "which rule?")
 }
 
 // oddRule is a service with one rule, of which a condition can't be read.
-type oddRule struct{ commands.API }
+type oddRule struct{ commands.Reader }
 
 func (oddRule) Rules(context.Context, apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error] {
 	return func(yield func(apiclient.Rule, error) bool) {
@@ -121,15 +122,15 @@ func TestUnruleOfWafbotsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	patched := w.does(ann, "patch POST shop.example.com/login type=sqli part=get.q for=2h")
-	require.Contains(t, text(w.reads(eve, "status")), patched.ID)
+	require.Contains(t, textOf(w.reads(eve, "status")), patched.ID)
 	gone := w.does(root, "unrule "+itoa(w.rules("vpatch")[0].ID))
-	require.NotContains(t, text(w.reads(eve, "status")), patched.ID+" "+patched.Does)
+	require.NotContains(t, textOf(w.reads(eve, "status")), patched.ID+" "+patched.Does)
 	w.does(root, "undo "+gone.ID)
-	require.Contains(t, text(w.reads(eve, "status")), patched.ID+" "+patched.Does)
-	require.Contains(t, text(w.reads(eve, "rules")), "made by wafbot for Ann ("+patched.ID+")", "under its new number")
+	require.Contains(t, textOf(w.reads(eve, "status")), patched.ID+" "+patched.Does)
+	require.Contains(t, textOf(w.reads(eve, "rules")), "made by wafbot for Ann ("+patched.ID+")", "under its new number")
 	w.pass(time.Second)
 	again := w.does(root, "unrule "+itoa(w.rules("vpatch")[0].ID))
-	require.NotContains(t, text(w.reads(eve, "status")), patched.ID+" "+patched.Does, "once more")
+	require.NotContains(t, textOf(w.reads(eve, "status")), patched.ID+" "+patched.Does, "once more")
 	w.does(root, "undo "+again.ID)
 	w.pass(2 * time.Hour)
 	due, err := w.ledger.DueChanges(t.Context(), "acme", w.clock())
@@ -144,16 +145,16 @@ func TestUnruleOfAMode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := itoa(w.rules("service_mode")[0].ID)
-	w.refuses(root, "unrule "+id, commands.ErrAsk, "wafbot did not make this rule", "then the mode of Shop by rules is inherited, not visible")
+	w.refuses(root, "unrule "+id, refusal.ErrAsk, "wafbot did not make this rule", "then the mode of Shop by rules is inherited, not visible")
 	ch := w.anyway(root, "unrule "+id)
 	require.Empty(t, w.modes())
 	w.does(root, "undo "+ch.ID)
 	require.Equal(t, []string{"monitoring"}, w.modes())
 
 	switched := w.anyway(ann, "mode 4 block")
-	w.refuses(root, "unrule "+itoa(w.rules("service_mode")[0].ID), commands.ErrAsk, "inherited", "undo "+switched.ID+" instead puts back")
+	w.refuses(root, "unrule "+itoa(w.rules("service_mode")[0].ID), refusal.ErrAsk, "inherited", "undo "+switched.ID+" instead puts back")
 	w.ruleByHand(`"type":"service_mode","mode":"off","action":[{"type":"equal","value":"4","point":["instance"]}]`)
-	w.refuses(root, "unrule "+itoa(switched.Steps[0].ID), commands.ErrAsk, "then the mode of Shop by rules is off")
+	w.refuses(root, "unrule "+itoa(switched.Steps[0].ID), refusal.ErrAsk, "then the mode of Shop by rules is off")
 }
 
 func TestUnruleInRehearsal(t *testing.T) {
@@ -164,7 +165,7 @@ func TestUnruleInRehearsal(t *testing.T) {
 	res, err := w.do(inv)
 	require.NoError(t, err)
 	require.Equal(t, "rehearsed", res.Outcome)
-	require.Contains(t, text(res), "delete rule")
+	require.Contains(t, textOf(res), "delete rule")
 	require.Zero(t, w.changesSent())
 }
 

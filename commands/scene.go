@@ -8,24 +8,20 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
-
-// Scene is what is known of an account beside its attacks, and what guards and cards go by.
-type Scene struct {
-	Protected []Protected
-	Locked    time.Time           // when the service said last that its rules are locked; zero: not lately
-	Seen      map[netip.Addr]Seen // the busiest of the sources that are in several attacks
-	Mutes     []Mute              // some may be over
-}
 
 // Scenes remembers the scenes of accounts.
 type Scenes interface {
-	Scene(ctx context.Context, account string) (Scene, error)
+	Scene(ctx context.Context, account string) (record.AccountContext, error)
 }
 
 // look reads the scene of the call's account.
-func (c *Call) look(ctx context.Context) error {
-	scene, err := c.cfg.Scenes.Scene(ctx, c.Account.Name)
+func (c *Call) look() error {
+	scene, err := c.given().Context()
 	if err == nil {
 		c.scene = scene
 	}
@@ -33,40 +29,39 @@ func (c *Call) look(ctx context.Context) error {
 }
 
 // policy is the configured one, with what is protected on the account.
-func (c *Call) policy() Policy { return c.cfg.Policy.With(c.scene.Protected) }
+func (c *Call) policy() Policy { return c.Policy.With(c.scene.Protected) }
 
 // crowds warns of targets that are somebody's own or likely many people's, and of broad ones, where wafbot can't know it: unless a second person is
 // asked, who is told.
 // Of a narrow range it is only said afterwards.
-func (c *Call) crowds(p *Plan, targets []Target) {
-	second := c.cfg.Policy.SecondPerson
+func (c *Call) crowds(p *Plan, targets []grammar.Target) {
+	second := c.Policy.SecondPerson
 	for _, t := range targets {
 		for _, s := range c.policy().named() {
 			if what := s.hitBy(t); what != nil && !slices.Contains(second, SecondSource) {
-				p.Warnings = append(p.Warnings, Warning{Text: what})
+				p.Warnings = append(p.Warnings, refusal.Warning{Text: what})
 			}
 		}
-		blind := Say(neverVisitors, ": nobody can tell whom else ", Code(t.String()), " hits")
-		switch broad := t.Kind != apiclient.KindRange || c.cfg.Policy.wide(t); {
+		blind := text.New(neverVisitors, ": nobody can tell whom else ", text.Code(t.String()), " hits")
+		switch broad := t.Kind != apiclient.KindRange || c.Policy.wide(t); {
 		case broad && !slices.Contains(second, SecondBroad):
-			p.Warnings = append(p.Warnings, Warning{Text: blind})
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: blind})
 		case !broad && !t.Prefix.IsSingleIP():
 			p.Notes = append(p.Notes, blind)
 		}
-		if at, seen, ok := c.scene.busiest(t); ok {
-			p.Warnings = append(p.Warnings, Warning{Text: crowdWords(at, seen), Known: c.Line.Has(flagShared)})
+		if at, seen, ok := accountContextBusiest(c.scene, t); ok {
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: crowdWords(at, seen), Known: c.Line.Has(flagShared)})
 		}
 	}
 }
 
 // warnings are what the form of the call's command should say of its attack before anything is chosen.
-func (c *Call) warnings(ctx context.Context) (all []Text) {
-	if err := c.look(ctx); err != nil {
-		c.cfg.Log.Warn("look what is known of the account", "account", c.Account.Name, "err", err)
+func (c *Call) warnings() (all []text.Text) {
+	if err := c.look(); err != nil {
 		return nil // the guards look again
 	}
 	if top, ok := c.Attack.topSource(); ok && slices.Contains(c.Cmd.Flags, flagShared) {
-		if at, seen, shared := c.scene.busiest(top); shared {
+		if at, seen, shared := accountContextBusiest(c.scene, top); shared {
 			all = append(all, crowdWords(at, seen))
 		}
 	}
@@ -77,20 +72,20 @@ func (c *Call) warnings(ctx context.Context) (all []Text) {
 }
 
 // busiest is the busiest of the sources in a target that are likely many people's.
-func (s Scene) busiest(t Target) (at Target, busiest Seen, ok bool) {
+func accountContextBusiest(s record.AccountContext, t grammar.Target) (at grammar.Target, busiest record.SourceActivity, ok bool) {
 	var in []netip.Addr
 	for source, seen := range s.Seen {
-		if seen.Shared() && t.overlaps(onlyAddr(source)) {
+		if SourceActivityShared(seen) && t.Overlaps(onlyAddr(source)) {
 			in = append(in, source)
 		}
 	}
 	if len(in) == 0 {
-		return Target{}, Seen{}, false
+		return grammar.Target{}, record.SourceActivity{}, false
 	}
 	first := slices.MinFunc(in, func(x, y netip.Addr) int {
 		return cmp.Or(s.Seen[y].Attacks-s.Seen[x].Attacks, x.Compare(y))
 	})
-	return rangeOf(onlyAddr(first)), s.Seen[first], true
+	return grammar.RangeOf(onlyAddr(first)), s.Seen[first], true
 }
 
 // onlyAddr is the range of one address.
@@ -101,16 +96,16 @@ func onlyAddr(addr netip.Addr) netip.Prefix {
 
 // locked warns whoever clicked on a button whose dialog doesn't say so yet that the service may refuse to change rules. Who types isn't asked:
 // nothing worse can come of it than that answer.
-func (c *Call) locked() []Warning {
+func (c *Call) locked() []refusal.Warning {
 	if c.scene.Locked.IsZero() || !c.Warned || c.Line.Has(flagLocked) {
 		return nil
 	}
-	return []Warning{{Text: lockedWords(c.scene.Locked)}}
+	return []refusal.Warning{{Text: lockedWords(c.scene.Locked)}}
 }
 
 // noteLocked remembers whether the service has locked its rules, as what became of a change tells.
-func (r *Runner) noteLocked(ctx context.Context, c *Call, ch Change, fault error) {
-	rules := slices.ContainsFunc(ch.Steps, func(s Step) bool { return s.Rule != nil })
+func (r *Runner) noteLocked(ctx context.Context, c *job, ch record.Change, fault error) {
+	rules := slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Rule != nil })
 	var at time.Time
 	switch {
 	case apiclient.KindOf(fault) == apiclient.Locked:
@@ -125,12 +120,6 @@ func (r *Runner) noteLocked(ctx context.Context, c *Call, ch Change, fault error
 	}
 }
 
-// Seen is in how many attacks of an account within its lookback a source is, and on how many applications.
-type Seen struct {
-	Attacks int `json:"n"`
-	Apps    int `json:"a"`
-}
-
 // A source in so many attacks on so many applications is likely not one attacker but something that many people come through. Both are asked
 // for: one attacker who tries everything on one application leaves many attacks too.
 const (
@@ -139,24 +128,13 @@ const (
 )
 
 // Shared reports whether the source is likely a CDN, a proxy or an office.
-func (s Seen) Shared() bool { return s.Attacks >= sharedAttacks && s.Apps >= sharedApps }
-
-// besides is in how many attacks the source is apart from this one.
-func (s Seen) besides(a *apiclient.Attack, source netip.Addr) int {
-	if a == nil || a.Result() || a.FalsePositive() { // which aren't counted
-		return s.Attacks
-	}
-	for _, listed := range a.Sources {
-		if listed.IP == source {
-			return max(0, s.Attacks-1)
-		}
-	}
-	return s.Attacks
+func SourceActivityShared(s record.SourceActivity) bool {
+	return s.Attacks >= sharedAttacks && s.Apps >= sharedApps
 }
 
 // Elsewhere says in how many other attacks a source of an attack is; "" if in none that is known.
-func (s Seen) Elsewhere(a apiclient.Attack, source netip.Addr) string {
-	n := s.besides(&a, source)
+func SourceActivityElsewhere(s record.SourceActivity, a apiclient.Attack, source netip.Addr) string {
+	n := s.Besides(&a, source)
 	if n == 0 {
 		return ""
 	}

@@ -4,56 +4,59 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // maxSoFar is how many measures Standing tells of by themselves.
 const maxSoFar = 4
 
 // Standing says in few words which measures are in force and whether they work, the newest first; nothing where none is.
-func (s Situation) Standing() Text {
-	var all []Text
+func (s Situation) Standing() text.Text {
+	var all []text.Text
 	for _, ch := range s.Changes {
 		if !ch.InForce(s.Now) || ch.Amends() != "" {
 			continue
 		}
 		state := s.head(ch)
 		switch {
-		case ch.State == StateHalf:
-			state = Say(Bold("only partly done"))
+		case ch.State == record.StateHalf:
+			state = text.New(text.Bold("only partly done"))
 		case len(state) == 0:
-			state = Say("accepted")
+			state = text.New("accepted")
 		}
-		all = append(all, Say(ch.Line.Name, " ", state))
+		all = append(all, text.New(ch.Line.Name, " ", state))
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	line := Say(Bold("Done so far, below:"), " ", joined(all[:min(maxSoFar, len(all))], " · "))
+	line := text.New(text.Bold("Done so far, below:"), " ", joined(all[:min(maxSoFar, len(all))], " · "))
 	if more := len(all) - maxSoFar; more > 0 {
-		line = Say(line, " · ", more, " more")
+		line = text.New(line, " · ", more, " more")
 	}
 	return line
 }
 
 // StillThrough says how many sources of the attack are not denied, while it goes on, gets through and something was denied; nothing else.
-func (s Situation) StillThrough(quiet bool) Text {
+func (s Situation) StillThrough(quiet bool) text.Text {
 	status := s.Attack.Status()
 	if quiet || s.Storm != nil || !s.Attack.SourceCount.Known || status != apiclient.StatusNotBlocked && status != apiclient.StatusPartly {
 		return nil
 	}
 	denies, patching := false, false
-	var targets []Target
+	var targets []grammar.Target
 	for _, c := range s.Changes {
 		finding := s.Effects[c.ID].Finding
-		if !c.InForce(s.Now) || finding == NoEffect || s.gone(c) {
+		if !c.InForce(s.Now) || finding == record.NotWorking || s.gone(c) {
 			continue
 		}
-		for _, sub := range c.subjects() {
+		for _, sub := range changeSubjects(c) {
 			switch {
 			case sub.elsewhere(s.Attack):
 			case sub.target != nil:
 				denies, targets = true, append(targets, *sub.target)
-			case finding == NotYet && sub.rule.Type == apiclient.RulePatch:
+			case finding == record.NotYet && sub.rule.Type == apiclient.RulePatch:
 				patching = true
 			default:
 				return nil // the rule is for all sources
@@ -62,16 +65,16 @@ func (s Situation) StillThrough(quiet bool) Text {
 	}
 	others := s.Attack.SourceCount.N
 	for _, source := range s.Attack.Sources {
-		if slices.ContainsFunc(targets, func(t Target) bool { return t.holds(source) }) {
+		if slices.ContainsFunc(targets, func(t grammar.Target) bool { return t.Holds(source) }) {
 			others--
 		}
 	}
 	if !denies || others <= 0 {
 		return nil
 	}
-	line := Say("Still through: up to ", number64(others), Plural(others, " other source"))
+	line := text.New("Still through: up to ", number64(others), text.Plural(others, " other source"))
 	if patching {
-		return Say(line, ", until the patch is live")
+		return text.New(line, ", until the patch is live")
 	}
 	return line
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // adviseStorm finds what stops a storm: one source that is denied, or what can be done where most of it goes; and who asks gets cards of its own
@@ -13,7 +15,7 @@ import (
 func (s Situation) adviseStorm(a *Advice) {
 	switch {
 	case s.Policy.Changes == ChangesOff:
-		a.Notes = append(a.Notes, Say("Changes are switched off (", Code("policy.changes: off"), ")"))
+		a.Notes = append(a.Notes, text.New("Changes are switched off (", text.Code("policy.changes: off"), ")"))
 	case !s.Storm.Source.IsValid():
 		a.Notes = append(a.Notes, s.noStormDeny()...)
 	default:
@@ -32,7 +34,7 @@ func (s Situation) adviseStorm(a *Advice) {
 }
 
 // source is the one behind most of the storm, with its hits as far as they are known.
-func (s Storm) source(a apiclient.Attack) (apiclient.Source, bool) {
+func stormSource(s record.Storm, a apiclient.Attack) (apiclient.Source, bool) {
 	if i := slices.IndexFunc(a.Sources, func(one apiclient.Source) bool { return one.IP == s.Source }); i >= 0 {
 		return a.Sources[i], true
 	}
@@ -40,7 +42,7 @@ func (s Storm) source(a apiclient.Attack) (apiclient.Source, bool) {
 }
 
 // watchedOnly reports whether all applications that the storm is on only watch.
-func (s Storm) watchedOnly(a *Account) bool {
+func stormWatchedOnly(s record.Storm, a *Account) bool {
 	for app := range s.Apps {
 		if !a.Applications[int(app)].CannotBlock {
 			return false
@@ -50,17 +52,17 @@ func (s Storm) watchedOnly(a *Account) bool {
 }
 
 // noStormDeny says what stops a storm that no one source is behind.
-func (s Situation) noStormDeny() []Text {
-	lines := []Text{Say(Bold("No one deny stops this."), " ", Bold("What can:"), " a rate limit or captcha in the application · a header that the requests share, your own list of addresses: under More")}
+func (s Situation) noStormDeny() []text.Text {
+	lines := []text.Text{text.New(text.Bold("No one deny stops this."), " ", text.Bold("What can:"), " a rate limit or captcha in the application · a header that the requests share, your own list of addresses: under More")}
 	method, place, ok := s.stormPlace()
 	if !ok || s.WatchedOnly() {
 		return lines
 	}
-	closing := Line{Name: "close", Words: []string{method, place}}.With("for", "30m")
-	line := Say("At that path: ", Code(closing.String()), " lets nobody through, clean requests neither")
+	closing := record.Line{Name: "close", Words: []string{method, place}}.With("for", "30m")
+	line := text.New("At that path: ", text.Code(closing.String()), " lets nobody through, clean requests neither")
 	if apiclient.Patchable(s.Attack.Type) {
-		patching := Line{Name: "patch", Words: []string{method, place}}.With("type", s.Attack.Type).With("part", "…")
-		line = Say(line, " · ", Code(patching.String()), " closes the hole alone; the part is in the list")
+		patching := record.Line{Name: "patch", Words: []string{method, place}}.With("type", s.Attack.Type).With("part", "…")
+		line = text.New(line, " · ", text.Code(patching.String()), " closes the hole alone; the part is in the list")
 	}
 	return append(lines, line)
 }
@@ -68,7 +70,7 @@ func (s Situation) noStormDeny() []Text {
 // stormPlace is the path that most of the storm goes to, as a line names it; ok tells whether there is one and it is known whole.
 func (s Situation) stormPlace() (method, place string, ok bool) {
 	method, place, ok = strings.Cut(s.Storm.Place, " ")
-	return method, place, ok && method != "" && !strings.HasSuffix(place, "…") && place == Visible(place, maxHost+maxPath)
+	return method, place, ok && method != "" && !strings.HasSuffix(place, "…") && place == text.Sanitize(place, text.MaxHost+text.MaxPath)
 }
 
 // ownCardsButton gives the odd ones out cards of their own.
@@ -86,15 +88,15 @@ func (s Situation) ownCardsButton() (Suggestion, bool) {
 }
 
 // moreStorm is what can be done about a storm beside its card's buttons.
-func (s Situation) moreStorm(add func(label, about string, l Line)) {
-	list := Line{Name: "attacks"}.With("storm", s.ID).With("account", s.Account.Name)
+func (s Situation) moreStorm(add func(label, about string, l record.Line)) {
+	list := record.Line{Name: "attacks"}.With("storm", s.ID).With("account", s.Account.Name)
 	add("List", "All that it gathered", list)
 	if s.Policy.Changes != ChangesOff {
 		add("Deny several", "Several sources, a list, a country, Tor, data centers: in about 1 min", s.line("deny"))
 		if !s.WatchedOnly() {
 			add("Block by header", "What its requests have in common, as a User-Agent: in minutes to 1 h", s.line("indicator"))
 			if method, place, ok := s.stormPlace(); ok {
-				add("Close "+Visible(method+" "+place, maxField), "Nobody gets through, clean requests neither", s.line("close", method, place))
+				add("Close "+text.Sanitize(method+" "+place, text.MaxField), "Nobody gets through, clean requests neither", s.line("close", method, place))
 			}
 		}
 		s.moreProlong(add)

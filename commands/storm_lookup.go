@@ -1,30 +1,33 @@
 package commands
 
 import (
-	"context"
 	"slices"
 	"strings"
+
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // storm is the storm that the call's attack is; ok tells whether it is one.
-func (c *Call) storm(ctx context.Context) (seen StormSeen, ok bool, err error) {
-	if c.Attack == nil || !IsStorm(c.Attack.Attack.ID) {
+func (c *Call) storm() (seen StormSeen, ok bool, err error) {
+	if c.Attack == nil || !record.IsStorm(c.Attack.Attack.ID) {
 		return StormSeen{}, false, nil
 	}
-	all, err := c.cfg.Storms.Storms(ctx, c.Account.Name)
+	all, err := c.facts(c.Account.Name).Storms()
 	if err != nil {
 		return StormSeen{}, true, Away(err)
 	}
 	i := slices.IndexFunc(all, func(s StormSeen) bool { return s.ID == c.Attack.ID })
 	if i < 0 {
-		return StormSeen{}, true, usage(Say("storm ", Code(c.Attack.ID), " is forgotten by now"))
+		return StormSeen{}, true, refusal.Usage(text.New("storm ", text.Code(c.Attack.ID), " is forgotten by now"))
 	}
 	return all[i], true, nil
 }
 
 // gathered is what a storm has gathered, the one with the latest hit first.
-func (c *Call) gathered(ctx context.Context, a *Account, storm string) ([]GatheredAttack, error) {
-	all, err := c.cfg.Storms.Gathered(ctx, a.Name, storm)
+func (c *Call) gathered(a *Account, storm string) ([]GatheredAttack, error) {
+	all, err := c.facts(a.Name).Grouped(storm)
 	if err != nil {
 		return nil, Away(err)
 	}
@@ -32,13 +35,13 @@ func (c *Call) gathered(ctx context.Context, a *Account, storm string) ([]Gather
 }
 
 // gatheredIn is the storm that gathered the call's attack; ok tells whether one did.
-func (c *Call) gatheredIn(ctx context.Context) (storm StormSeen, attack GatheredAttack, ok bool, err error) {
-	storms, err := c.cfg.Storms.Storms(ctx, c.Account.Name)
+func (c *Call) gatheredIn() (storm StormSeen, attack GatheredAttack, ok bool, err error) {
+	storms, err := c.facts(c.Account.Name).Storms()
 	if err != nil {
 		return StormSeen{}, GatheredAttack{}, false, Away(err)
 	}
 	for _, s := range storms {
-		all, err := c.gathered(ctx, c.Account, s.ID)
+		all, err := c.gathered(c.Account, s.ID)
 		if err != nil {
 			return StormSeen{}, GatheredAttack{}, false, err
 		}
@@ -50,21 +53,21 @@ func (c *Call) gatheredIn(ctx context.Context) (storm StormSeen, attack Gathered
 }
 
 // gatheredLine says that a storm stands for the call's attack; nothing if none does, or that isn't known.
-func (c *Call) gatheredLine(ctx context.Context) (line Text, err error) {
-	storm, attack, ok, err := c.gatheredIn(ctx)
+func (c *Call) gatheredLine() (line text.Text, err error) {
+	storm, attack, ok, err := c.gatheredIn()
 	switch {
 	case err != nil || !ok:
 		return nil, err
 	case attack.Own:
-		return Say("Gathered in storm ", Code(storm.ID), ", and it has a card of its own since"), nil
+		return text.New("Gathered in storm ", text.Code(storm.ID), ", and it has a card of its own since"), nil
 	}
-	give := Line{Name: "cards"}.With("attack", c.Attack.ID)
-	return Say("Gathered in storm ", Code(storm.ID), ": it has no card of its own; ", Code(give.String()), " gives it one"), nil
+	give := record.Line{Name: "cards"}.With("attack", c.Attack.ID)
+	return text.New("Gathered in storm ", text.Code(storm.ID), ": it has no card of its own; ", text.Code(give.String()), " gives it one"), nil
 }
 
 // stormsGoingOn are the account's storms that go on, or whose attacks do; the newest first.
-func (c *Call) stormsGoingOn(ctx context.Context, a *Account) ([]StormSeen, error) {
-	all, err := c.cfg.Storms.Storms(ctx, a.Name)
+func (c *Call) stormsGoingOn(a *Account) ([]StormSeen, error) {
+	all, err := c.facts(a.Name).Storms()
 	if err != nil {
 		return nil, Away(err)
 	}
@@ -72,7 +75,7 @@ func (c *Call) stormsGoingOn(ctx context.Context, a *Account) ([]StormSeen, erro
 }
 
 // stormTyped finds the storm that was typed, by its id or any unique beginning of it.
-func (c *Call) stormTyped(ctx context.Context, typed string) (*Account, StormSeen, error) {
+func (c *Call) stormTyped(typed string) (*Account, StormSeen, error) {
 	type found struct {
 		account *Account
 		storm   StormSeen
@@ -80,12 +83,12 @@ func (c *Call) stormTyped(ctx context.Context, typed string) (*Account, StormSee
 	var hits []found
 	var lastErr error
 	for _, a := range c.All {
-		all, err := c.cfg.Storms.Storms(ctx, a.Name)
+		all, err := c.facts(a.Name).Storms()
 		if err != nil {
 			lastErr = Away(err)
 		}
 		for _, s := range all {
-			if matchID(s.ID, typed) {
+			if record.MatchID(s.ID, typed) {
 				hits = append(hits, found{a, s})
 			}
 		}
@@ -94,22 +97,22 @@ func (c *Call) stormTyped(ctx context.Context, typed string) (*Account, StormSee
 	case len(hits) == 1:
 		return hits[0].account, hits[0].storm, nil
 	case len(hits) > 1:
-		return nil, StormSeen{}, usage(Say(Code(Visible(typed, maxField)), " fits ", count(len(hits), "storm"), ": write more of the id"))
+		return nil, StormSeen{}, refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " fits ", count(len(hits), "storm"), ": write more of the id"))
 	case lastErr != nil:
 		return nil, StormSeen{}, lastErr
-	case strings.HasPrefix(foldID(typed), "a"):
-		return nil, StormSeen{}, usage(Say(Code(Visible(typed, maxField)), " is the id of an attack, and that of a storm begins with s: ", Code("explain attack="+Visible(typed, maxField)), " says which one gathered it"))
+	case strings.HasPrefix(record.FoldID(typed), "a"):
+		return nil, StormSeen{}, refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " is the id of an attack, and that of a storm begins with s: ", text.Code("explain attack="+text.Sanitize(typed, text.MaxField)), " says which one gathered it"))
 	}
 	return nil, StormSeen{}, noStorm(typed)
 }
 
 // readGathered lists what a storm gathered, what gets through first.
-func (c *Call) readGathered(ctx context.Context) (Result, error) {
-	a, storm, err := c.stormTyped(ctx, c.Line.Keys["storm"])
+func (c *Call) readGathered() (Result, error) {
+	a, storm, err := c.stormTyped(c.Line.Keys["storm"])
 	if err != nil {
 		return Result{}, err
 	}
-	all, err := c.gathered(ctx, a, storm.ID)
+	all, err := c.gathered(a, storm.ID)
 	if err != nil {
 		return Result{}, err
 	}
@@ -121,12 +124,12 @@ func (c *Call) readGathered(ctx context.Context) (Result, error) {
 		all = slices.DeleteFunc(all, func(g GatheredAttack) bool { return g.Last.Before(from) })
 	}
 	slices.SortStableFunc(all, func(x, y GatheredAttack) int { return worstFirst(x.Attack, y.Attack) })
-	res := Result{Account: a.Name, AttackID: storm.ID, Lines: []Text{StormLine(a, storm.row(a.Name, Case{}), c.Now)}}
+	res := Result{Account: a.Name, AttackID: storm.ID, Lines: []text.Text{StormLine(a, storm.row(a.Name, record.Triage{}), c.Now)}}
 	pages, data := c.pages(1), []AttackRow{}
-	res.Lines = append(res.Lines, pages.part(len(all), func(i int) Text {
-		own := Text(nil)
+	res.Lines = append(res.Lines, pages.part(len(all), func(i int) text.Text {
+		own := text.Text(nil)
 		if all[i].Own {
-			own = Say("(own card) ")
+			own = text.New("(own card) ")
 		}
 		return attackLine(a, all[i].Attack, c.Now, own)
 	})...)
@@ -138,13 +141,12 @@ func (c *Call) readGathered(ctx context.Context) (Result, error) {
 }
 
 // stormsGathered are the storms that are remembered, for the field that asks for one.
-func stormsGathered(ctx context.Context, c *Call) []Option {
+func stormsGathered(c *Call) []Option {
 	if c.Account == nil {
 		return nil
 	}
-	all, err := c.cfg.Storms.Storms(ctx, c.Account.Name)
+	all, err := c.facts(c.Account.Name).Storms()
 	if err != nil {
-		c.cfg.Log.Warn("read storms", "account", c.Account.Name, "err", err)
 		return nil
 	}
 	var options []Option
@@ -155,27 +157,27 @@ func stormsGathered(ctx context.Context, c *Call) []Option {
 }
 
 // stormTitle is a storm in a few words.
-func stormTitle(a *Account, s Storm) string {
-	return "storm on " + Visible(s.On(a), maxField) + ": " + count(s.Gathered, "attack") + ", " + s.Blocking()
+func stormTitle(a *Account, s record.Storm) string {
+	return "storm on " + text.Sanitize(StormOn(s, a), text.MaxField) + ": " + count(s.Gathered, "attack") + ", " + StormBlocking(s)
 }
 
 // stormLines are what a storm is, why it is there, and what doesn't fit in.
-func (c *Call) stormLines(seen StormSeen) []Text {
-	lines := []Text{StormLine(c.Account, seen.row(c.Account.Name, Case{}), c.Now), Say("Why one card: ", seen.Storm.Why())}
-	lines = append(lines, seen.Storm.Tallies(c.Account, c.policy(), seen.SourceCount)...)
-	named, left := seen.Storm.OddNamed()
+func (c *Call) stormLines(seen StormSeen) []text.Text {
+	lines := []text.Text{StormLine(c.Account, seen.row(c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", StormWhy(seen.Storm))}
+	lines = append(lines, StormTallies(seen.Storm, c.Account, c.policy(), seen.SourceCount)...)
+	named, left := StormOddNamed(seen.Storm)
 	for _, odd := range named {
-		lines = append(lines, Say(Bold("Odd one out: "), AttackLine(c.Account, odd, c.Now)))
+		lines = append(lines, text.New(text.Bold("Odd one out: "), AttackLine(c.Account, odd, c.Now)))
 	}
 	if left > 0 {
-		lines = append(lines, Say("… and ", number(left), " more odd ones out"))
+		lines = append(lines, text.New("… and ", number(left), " more odd ones out"))
 	}
-	return append(lines, Say("All that it gathered: ", Code(seen.list().String()), "; figures of ", seen.SeenAt))
+	return append(lines, text.New("All that it gathered: ", text.Code(seen.list().String()), "; figures of ", seen.SeenAt))
 }
 
 // list is the line that lists what the storm gathered.
-func (s StormSeen) list() Line { return Line{Name: "attacks"}.With("storm", s.ID) }
+func (s StormSeen) list() record.Line { return record.Line{Name: "attacks"}.With("storm", s.ID) }
 
 func noStorm(typed string) error {
-	return usage(Say("no storm ", Code(Visible(typed, maxField)), " is remembered: ", Code("status"), " names those that go on; at least ", minPrefix, " characters of an id are needed"))
+	return refusal.Usage(text.New("no storm ", text.Code(text.Sanitize(typed, text.MaxField)), " is remembered: ", text.Code("status"), " names those that go on; at least ", record.MinPrefix, " characters of an id are needed"))
 }

@@ -7,34 +7,38 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // maxTallied is how many of a kind are named where a storm's attacks are counted.
 const maxTallied = 4
 
 // Tallies count a storm's attacks by status, type, application, and source.
-func (s Storm) Tallies(a *Account, policy Policy, sources apiclient.Figure) []Text {
-	of := s.counted()
-	status, none := tally(s.Status, of, func(st apiclient.Status) Text { return Say(statusWords[st]) }), s.Gathered-of
+func StormTallies(s record.Storm, a *Account, policy Policy, sources apiclient.Figure) []text.Text {
+	of := stormCounted(s)
+	status, none := tally(s.Status, of, func(st apiclient.Status) text.Text { return text.New(statusWords[st]) }), s.Gathered-of
 	if status != nil && none > 0 {
-		status = Say(status, " · ")
+		status = text.New(status, " · ")
 	}
 	if none > 0 {
-		status = Say(status, number(none), " marked as ", Plural(int64(none), "false positive"))
+		status = text.New(status, number(none), " marked as ", text.Plural(int64(none), "false positive"))
 	}
-	lines := []Text{Say(Bold("By status:"), " ", status)}
+	lines := []text.Text{text.New(text.Bold("By status:"), " ", status)}
 	if len(s.Types) > 0 {
-		lines = append(lines, Say(Bold("By type:"), " ", tally(s.Types, of, func(t string) Text { return Say(TypeName(Visible(t, maxField))) })))
+		lines = append(lines, text.New(text.Bold("By type:"), " ", tally(s.Types, of, func(t string) text.Text { return text.New(TypeName(text.Sanitize(t, text.MaxField))) })))
 	}
 	if len(s.Apps) > 1 {
-		apps := tally(s.Apps, of, func(app int64) Text { return Say(Visible(a.AppName(apiclient.Known(app)), maxField)) })
-		lines = append(lines, Say(Bold("By application:"), " ", apps))
+		apps := tally(s.Apps, of, func(app int64) text.Text {
+			return text.New(text.Sanitize(a.AppName(apiclient.Known(app)), text.MaxField))
+		})
+		lines = append(lines, text.New(text.Bold("By application:"), " ", apps))
 	}
-	return append(lines, Say(Bold("By source:"), " ", s.sourcesTally(policy, sources)))
+	return append(lines, text.New(text.Bold("By source:"), " ", stormSourcesTally(s, policy, sources)))
 }
 
 // counted is how many of its attacks are counted by status, type and application: all but those that are marked as false positives.
-func (s Storm) counted() (n int) {
+func stormCounted(s record.Storm) (n int) {
 	for _, attacks := range s.Status {
 		n += attacks
 	}
@@ -43,21 +47,21 @@ func (s Storm) counted() (n int) {
 
 // sourcesTally counts in how many of the attacks each source is: one that is in a single attack tells nothing here. An attack can have several,
 // so what is left of the attacks isn't what the others are behind.
-func (s Storm) sourcesTally(policy Policy, sources apiclient.Figure) Text {
+func stormSourcesTally(s record.Storm, policy Policy, sources apiclient.Figure) text.Text {
 	several := maps.Clone(s.Sources)
 	maps.DeleteFunc(several, func(_ netip.Addr, n int) bool { return n < 2 })
-	from := tally(several, 0, func(ip netip.Addr) Text { return s.sourceText(ip, policy) })
+	from := tally(several, 0, func(ip netip.Addr) text.Text { return stormSourceText(s, ip, policy) })
 	switch rest := sources.N - int64(min(maxTallied, len(several))); {
 	case !sources.Known && from == nil:
-		return Say("each in one attack, as far as the service lists them")
+		return text.New("each in one attack, as far as the service lists them")
 	case from == nil:
-		return Say(figure(sources, "source"), ", each in one attack, as far as the service lists them")
+		return text.New(figure(sources, "source"), ", each in one attack, as far as the service lists them")
 	case !sources.Known && len(s.Sources) > len(several):
-		return Say(from, " · others, each in one attack or not listed by the service")
+		return text.New(from, " · others, each in one attack or not listed by the service")
 	case !sources.Known:
-		return Say(from, " · perhaps others that the service doesn't list")
+		return text.New(from, " · perhaps others that the service doesn't list")
 	case rest > 0:
-		return Say(from, " · ", apiclient.Known(rest), Plural(rest, " more source"))
+		return text.New(from, " · ", apiclient.Known(rest), text.Plural(rest, " more source"))
 	}
 	return from
 }
@@ -68,21 +72,21 @@ var statusWords = map[apiclient.Status]string{
 }
 
 // sourceText is one of the storm's sources, and whose it is if people named it.
-func (s Storm) sourceText(ip netip.Addr, policy Policy) Text {
-	text := Say(Code(ip.String()))
+func stormSourceText(s record.Storm, ip netip.Addr, policy Policy) text.Text {
+	words := text.New(text.Code(ip.String()))
 	if own, ok := policy.SourceOf(ip); ok {
-		text = Say(text, " = ", Visible(own.Name, maxField))
+		words = text.New(words, " = ", text.Sanitize(own.Name, text.MaxField))
 	}
 	if ip == s.Source && s.Country != "" {
-		text = Say(text, " ", Visible(s.Country, 20))
+		words = text.New(words, " ", text.Sanitize(s.Country, 20))
 	}
-	return text
+	return words
 }
 
 // tally is what was counted, the most frequent first, and how many of all are none of what is named.
-func tally[K comparable](counts map[K]int, all int, name func(K) Text) (line Text) {
+func tally[K comparable](counts map[K]int, all int, name func(K) text.Text) (line text.Text) {
 	type counted struct {
-		name Text
+		name text.Text
 		n    int
 	}
 	var each []counted
@@ -92,13 +96,13 @@ func tally[K comparable](counts map[K]int, all int, name func(K) Text) (line Tex
 	slices.SortFunc(each, func(x, y counted) int { return cmp.Or(y.n-x.n, cmp.Compare(x.name.String(), y.name.String())) })
 	for i, one := range each[:min(maxTallied, len(each))] {
 		if i > 0 {
-			line = Say(line, " · ")
+			line = text.New(line, " · ")
 		}
-		line = Say(line, number(one.n), " ", one.name)
+		line = text.New(line, number(one.n), " ", one.name)
 		all -= one.n
 	}
 	if all > 0 && line != nil {
-		line = Say(line, " · ", number(all), " others")
+		line = text.New(line, " · ", number(all), " others")
 	}
 	return line
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // scanner is the source behind the storms of the tests.
@@ -23,8 +25,8 @@ func (w *world) gather(n, odd int) (storm string) {
 		ID: "storm:C0WAF:1763600400", App: apiclient.Known(4), Domain: "shop.example.com", Path: "[multiple]", First: w.clock().Add(-6 * time.Minute), Last: w.clock(),
 		Hits: apiclient.Known(int64(50 * n)), SourceCount: apiclient.Known(2), BlockStatus: "monitored", Sources: []apiclient.Source{{IP: scanner, Hits: apiclient.Known(int64(40 * n)), Country: "NL"}},
 	}
-	storm = commands.AttackID("acme", a.ID)
-	s := commands.Storm{
+	storm = record.AttackID("acme", a.ID)
+	s := record.Storm{
 		Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute, Began: w.clock().Add(-5 * time.Minute), Exceeded: w.clock(), Before: 3, Gathered: n, Ongoing: n,
 		Hits: int64(50 * n), Through: odd, Status: map[apiclient.Status]int{apiclient.StatusBlocked: n - odd, apiclient.StatusNotBlocked: odd},
 		Types: map[string]int{"scanner": n - odd, "sqli": odd}, Apps: map[int64]int{4: n}, Sources: map[netip.Addr]int{scanner: n - odd},
@@ -43,7 +45,7 @@ func (w *world) gather(n, odd int) (storm string) {
 				s.Odd = append(s.Odd, one)
 			}
 		}
-		id := commands.AttackID("acme", one.ID)
+		id := record.AttackID("acme", one.ID)
 		known[id] = one
 		w.storms.gathered[storm] = append(w.storms.gathered[storm], commands.GatheredAttack{KnownAttack: commands.KnownAttack{ID: id, Attack: one}, SeenAt: w.clock()})
 	}
@@ -64,15 +66,15 @@ func TestAStormIsListed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	storm := w.gather(40, 4)
-	first := text(w.reads(eve, "attacks storm="+storm[:5]))
+	first := textOf(w.reads(eve, "attacks storm="+storm[:5]))
 	require.Contains(t, first, storm+" STORM on Shop: 40 attacks, 4 not blocked, 0 incidents beside it, goes on")
 	require.Contains(t, first, "198.51.100.23 NL is behind 36 of 40 attacks")
 	require.Regexp(t, "(?s)SQL injection.*scanner", first, "what gets through stands first")
 	require.Contains(t, first, "… and 30 more")
-	require.Contains(t, text(w.reads(eve, "attacks --all page=2 storm="+storm)), "GET shop.example.com/p/35")
-	require.NotContains(t, text(w.reads(eve, "attacks since=10s storm="+storm)), "SQL injection", "their last hits are longer ago")
+	require.Contains(t, textOf(w.reads(eve, "attacks --all page=2 storm="+storm)), "GET shop.example.com/p/35")
+	require.NotContains(t, textOf(w.reads(eve, "attacks since=10s storm="+storm)), "SQL injection", "their last hits are longer ago")
 	w.own(storm, func(a apiclient.Attack) bool { return a.Type == "sqli" })
-	require.Contains(t, text(w.reads(eve, "attacks storm="+storm)), "(own card)")
+	require.Contains(t, textOf(w.reads(eve, "attacks storm="+storm)), "(own card)")
 
 	data, err := json.Marshal(w.reads(eve, "attacks storm="+storm).Data)
 	require.NoError(t, err)
@@ -85,18 +87,18 @@ func TestAStormIsListed(t *testing.T) {
 	require.Equal(t, storm, rows[0].Storm)
 	require.True(t, rows[0].Own)
 
-	w.refuses(ann, "deny attack=s0000000", commands.ErrUsage, "no storm s0000000 is remembered: status names those that go on")
-	w.refuses(eve, "attacks storm=s0000000", commands.ErrUsage, "no storm s0000000 is remembered: status names those that go on")
-	w.refuses(eve, "attacks storm="+rows[0].ID, commands.ErrUsage, "is the id of an attack", "explain attack="+rows[0].ID)
+	w.refuses(ann, "deny attack=s0000000", refusal.ErrUsage, "no storm s0000000 is remembered: status names those that go on")
+	w.refuses(eve, "attacks storm=s0000000", refusal.ErrUsage, "no storm s0000000 is remembered: status names those that go on")
+	w.refuses(eve, "attacks storm="+rows[0].ID, refusal.ErrUsage, "is the id of an attack", "explain attack="+rows[0].ID)
 	w.ledger.readFail = true
-	w.refuses(eve, "attacks storm="+storm, commands.ErrAway, "memory (Redis) can't be reached")
+	w.refuses(eve, "attacks storm="+storm, refusal.ErrAway, "memory (Redis) can't be reached")
 }
 
 func TestCardsOfAStorm(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesOff })
 	storm := w.gather(40, 4)
-	w.refuses(eve, "cards attack="+storm, commands.ErrDenied)
+	w.refuses(eve, "cards attack="+storm, refusal.ErrDenied)
 	w.writes(ann, "cards attack="+storm, "4 attacks of storm "+storm+" get cards of their own")
 	require.Len(t, w.storms.asked, 4)
 	for _, id := range w.storms.asked {
@@ -108,7 +110,7 @@ func TestCardsOfAStorm(t *testing.T) {
 	w.storms.asked = nil
 	w.writes(ann, "cards all attack="+storm, "20 attacks", "the worst of 36", "cards all attack="+storm+" again gives the next")
 	require.Len(t, w.storms.asked, 20)
-	require.Equal(t, commands.AttackID("acme", "gathered 0"), w.storms.asked[0], "the most hits first")
+	require.Equal(t, record.AttackID("acme", "gathered 0"), w.storms.asked[0], "the most hits first")
 	w.own(storm, func(apiclient.Attack) bool { return true })
 	w.nothing(ann, "cards all attack="+storm, "All that "+storm+" gathered has cards of its own")
 }
@@ -121,7 +123,7 @@ func TestCardsOfTheOddOnesOut(t *testing.T) {
 	w.writes(ann, "cards attack="+storm, "20 attacks", "the worst of 25")
 	s := &w.storms.storms[0].Storm
 	s.Odd, s.OddCount, w.storms.asked = s.Odd[:1], 1, nil // the others were found to be none
-	w.writes(ann, "cards attack="+storm, commands.AttackID("acme", s.Odd[0].ID)+" of storm "+storm+" gets a card of its own in a moment")
+	w.writes(ann, "cards attack="+storm, record.AttackID("acme", s.Odd[0].ID)+" of storm "+storm+" gets a card of its own in a moment")
 }
 
 func TestCardOfOneGatheredAttack(t *testing.T) {
@@ -129,28 +131,28 @@ func TestCardOfOneGatheredAttack(t *testing.T) {
 	w := newWorld(t)
 	alone := w.attackOn("/login")
 	storm := w.gather(12, 1)
-	one := commands.AttackID("acme", "gathered 3")
-	require.Contains(t, text(w.reads(eve, "explain attack="+one)), "Gathered in storm "+storm+": it has no card of its own; cards attack="+one+" gives it one")
-	require.Contains(t, text(w.reads(eve, "attack "+one)), "Gathered in storm "+storm)
+	one := record.AttackID("acme", "gathered 3")
+	require.Contains(t, textOf(w.reads(eve, "explain attack="+one)), "Gathered in storm "+storm+": it has no card of its own; cards attack="+one+" gives it one")
+	require.Contains(t, textOf(w.reads(eve, "attack "+one)), "Gathered in storm "+storm)
 	w.writes(ann, "cards attack="+one, one+" of storm "+storm+" gets a card of its own in a moment")
 	require.Equal(t, []string{one}, w.storms.asked)
 	w.own(storm, func(apiclient.Attack) bool { return true })
 	w.nothing(ann, "cards attack="+one, one+" has a card of its own already")
-	require.Contains(t, text(w.reads(eve, "explain attack="+one)), "has a card of its own since")
+	require.Contains(t, textOf(w.reads(eve, "explain attack="+one)), "has a card of its own since")
 	w.nothing(ann, "cards attack="+alone, "was gathered in no storm that is remembered", "explain attack="+alone)
-	require.NotContains(t, text(w.reads(eve, "explain attack="+alone)), "Gathered")
+	require.NotContains(t, textOf(w.reads(eve, "explain attack="+alone)), "Gathered")
 }
 
 func TestAStormIsExplainedAndReported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	storm := w.gather(40, 12)
-	about := text(w.reads(eve, "attack "+storm))
+	about := textOf(w.reads(eve, "attack "+storm))
 	for _, part := range []string{"STORM on Shop: 40 attacks, 12 not blocked", "more than 10 new attacks came in 1 min, since", "at the earliest", "By status: 28 blocked · 12 not blocked", "By type: 28 scanner · 12 SQL injection",
 		"Odd one out: ", "… and 4 more odd ones out", "attacks storm=" + storm} {
 		require.Contains(t, about, part)
 	}
-	why := text(w.reads(eve, "explain attack="+storm))
+	why := textOf(w.reads(eve, "explain attack="+storm))
 	require.Contains(t, why, "Why one card: more than 10 new attacks came in 1 min")
 	require.NotContains(t, why, "No route takes it")
 
@@ -168,20 +170,20 @@ func TestAStormIsShownFirst(t *testing.T) {
 	w := newWorld(t)
 	w.attackOn("/login")
 	storm := w.gather(40, 4)
-	status := text(w.reads(eve, "status"))
+	status := textOf(w.reads(eve, "status"))
 	require.Contains(t, status, storm+" STORM on Shop: 40 attacks")
 	require.Contains(t, status, "Nobody is on it")
 	w.writes(ann, "claim attack="+storm, "Ann is on it")
-	require.Contains(t, text(w.reads(eve, "status")), "Ann is on it since")
-	summary := text(w.reads(eve, "summary"))
+	require.Contains(t, textOf(w.reads(eve, "status")), "Ann is on it since")
+	summary := textOf(w.reads(eve, "summary"))
 	require.Contains(t, summary, storm+" STORM on Shop")
 	w.writes(bob, "handover --all to=@me", "on 2 attacks of acme", storm)
 	require.Equal(t, bob.ID, w.said(storm).Owner.ID)
 
 	over := &w.storms.storms[0].Storm
 	over.Ended, over.Ongoing = w.clock(), 0
-	require.NotContains(t, text(w.reads(eve, "status")), "STORM", "it is over, and so are its attacks")
-	require.Contains(t, text(w.reads(eve, "attacks storm="+storm)), "over since", "its list stays")
+	require.NotContains(t, textOf(w.reads(eve, "status")), "STORM", "it is over, and so are its attacks")
+	require.Contains(t, textOf(w.reads(eve, "attacks storm="+storm)), "over since", "its list stays")
 }
 
 func TestAStormIsNotPatched(t *testing.T) {
@@ -208,23 +210,23 @@ func TestAdviceAboutAStorm(t *testing.T) {
 	require.Equal(t, "deny 198.51.100.23 account=acme attack="+storm+" for=4h", advice.Suggestions[0].Line.String())
 
 	for name, c := range map[string]struct {
-		change func(s *commands.Situation, storm *commands.Storm)
+		change func(s *commands.Situation, storm *record.Storm)
 		labels []string
 		note   string
 	}{
-		"own CDN": {func(s *commands.Situation, _ *commands.Storm) {
+		"own CDN": {func(s *commands.Situation, _ *record.Storm) {
 			s.Policy.Sources = func() []commands.Source { return []commands.Source{source("our CDN", "", "198.51.100.0/24")} }
 		}, []string{"Own cards for the 4"}, "198.51.100.23 is our CDN: wafbot never denies it"},
-		"allowlisted": {func(s *commands.Situation, _ *commands.Storm) {
+		"allowlisted": {func(s *commands.Situation, _ *record.Storm) {
 			s.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("198.51.100.23/32"), Apps: []int{apiclient.AllApps}}}
 		}, []string{"Own cards for the 4"}, "is on the allowlist"},
-		"only watched": {func(_ *commands.Situation, storm *commands.Storm) { storm.Apps = map[int64]int{7: 40} }, []string{"Own cards for the 4"}, "can't block"},
-		"changes off":  {func(s *commands.Situation, _ *commands.Storm) { s.Policy.Changes = commands.ChangesOff }, []string{"Own cards for the 4"}, "Changes are switched off"},
-		"all asked":    {func(_ *commands.Situation, storm *commands.Storm) { storm.Own, storm.OddCount = 4, 0 }, []string{"Deny 198.51.100.23, 4 h"}, ""},
-		"one odd":      {func(_ *commands.Situation, storm *commands.Storm) { storm.OddCount = 1 }, []string{"Deny 198.51.100.23, 4 h", "Own card for the odd one"}, ""},
-		"many odd":     {func(_ *commands.Situation, storm *commands.Storm) { storm.OddCount = 877 }, []string{"Deny 198.51.100.23, 4 h", "Own cards for 20 of the 877"}, ""},
-		"nobody":       {func(_ *commands.Situation, storm *commands.Storm) { storm.Source, storm.OddCount = netip.Addr{}, 0 }, []string{}, "No one deny stops this."},
-		"one path": {func(s *commands.Situation, storm *commands.Storm) {
+		"only watched": {func(_ *commands.Situation, storm *record.Storm) { storm.Apps = map[int64]int{7: 40} }, []string{"Own cards for the 4"}, "can't block"},
+		"changes off":  {func(s *commands.Situation, _ *record.Storm) { s.Policy.Changes = commands.ChangesOff }, []string{"Own cards for the 4"}, "Changes are switched off"},
+		"all asked":    {func(_ *commands.Situation, storm *record.Storm) { storm.Own, storm.OddCount = 4, 0 }, []string{"Deny 198.51.100.23, 4 h"}, ""},
+		"one odd":      {func(_ *commands.Situation, storm *record.Storm) { storm.OddCount = 1 }, []string{"Deny 198.51.100.23, 4 h", "Own card for the odd one"}, ""},
+		"many odd":     {func(_ *commands.Situation, storm *record.Storm) { storm.OddCount = 877 }, []string{"Deny 198.51.100.23, 4 h", "Own cards for 20 of the 877"}, ""},
+		"nobody":       {func(_ *commands.Situation, storm *record.Storm) { storm.Source, storm.OddCount = netip.Addr{}, 0 }, []string{}, "No one deny stops this."},
+		"one path": {func(s *commands.Situation, storm *record.Storm) {
 			storm.Source, storm.OddCount, storm.Place, s.Attack.Type = netip.Addr{}, 0, "POST shop.example.com/login", "sqli"
 		}, []string{}, "close POST shop.example.com/login for=30m lets nobody through, clean requests neither · patch POST shop.example.com/login part=… type=sqli"},
 	} {

@@ -5,17 +5,19 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Blocking says how much of the storm gets through, as far as the service tells: "all blocked", "4 not blocked, 2 unknown".
-func (s Storm) Blocking() string {
+func StormBlocking(s record.Storm) string {
 	through, unknown := s.Status[apiclient.StatusNotBlocked]+s.Status[apiclient.StatusPartly], s.Status[apiclient.StatusUnknown]
 	words := "not blocked"
 	if s.Status[apiclient.StatusPartly] > 0 {
 		words = "not fully blocked"
 	}
 	switch {
-	case s.counted() == 0:
+	case stormCounted(s) == 0:
 		return "all false positives"
 	case through+unknown == 0:
 		return "all blocked"
@@ -28,7 +30,7 @@ func (s Storm) Blocking() string {
 }
 
 // On names the application that the storm is on, or says on how many it is.
-func (s Storm) On(a *Account) string {
+func StormOn(s record.Storm, a *Account) string {
 	if len(s.Apps) == 1 {
 		for app := range s.Apps {
 			return a.AppName(apiclient.Known(app))
@@ -44,13 +46,13 @@ func (s Storm) On(a *Account) string {
 const oddNamed = 8
 
 // OddNamed are the odd ones out that are named where the storm is shown, and how many are not.
-func (s Storm) OddNamed() (named []apiclient.Attack, left int) {
+func StormOddNamed(s record.Storm) (named []apiclient.Attack, left int) {
 	named = s.Odd[:min(oddNamed, len(s.Odd))]
 	return named, s.OddCount - len(named)
 }
 
 // Lasted is in how long its attacks came, as it was seen then. More than Over came within In: it is never less than that.
-func (s Storm) Lasted(seen time.Time) time.Duration {
+func StormLasted(s record.Storm, seen time.Time) time.Duration {
 	if !s.GoesOn() {
 		seen = s.Ended
 	}
@@ -61,11 +63,8 @@ func (s Storm) Lasted(seen time.Time) time.Duration {
 	return lasted.Round(time.Second)
 }
 
-// GoesOn reports whether new attacks are gathered in the storm.
-func (s Storm) GoesOn() bool { return s.Ended.IsZero() }
-
 // StillOn says how many of the storm's attacks go on, and of how many only a denied source still tries; of is what they are called.
-func (s Storm) StillOn(of string) string {
+func StormStillOn(s record.Storm, of string) string {
 	on := number(s.Ongoing) + " of " + of + " still on"
 	if s.Knocking > 0 {
 		on += ", " + number(s.Knocking) + " knocking only"
@@ -74,43 +73,43 @@ func (s Storm) StillOn(of string) string {
 }
 
 // Why says why its attacks have no cards of their own, and until when.
-func (s Storm) Why() Text {
-	why := s.cause()
+func StormWhy(s record.Storm) text.Text {
+	why := stormCause(s)
 	if !s.GoesOn() {
-		return Say(why, ", from ", s.Began, " on. ", Bold("Over"), " since ", s.Ended, ": new attacks get cards of their own again")
+		return text.New(why, ", from ", s.Began, " on. ", text.Bold("Over"), " since ", s.Ended, ": new attacks get cards of their own again")
 	}
-	return Say(why, ", since ", s.Began, ". Ends by itself when fewer have come for ", HumanDuration(s.EndsAfter), ": ", s.Exceeded.Add(s.EndsAfter), " at the earliest")
+	return text.New(why, ", since ", s.Began, ". Ends by itself when fewer have come for ", text.HumanDuration(s.EndsAfter), ": ", s.Exceeded.Add(s.EndsAfter), " at the earliest")
 }
 
 // cause is why it began.
-func (s Storm) cause() string {
+func stormCause(s record.Storm) string {
 	if s.CaughtUp {
 		return "more than " + number(s.Over) + " attacks were found going on when wafbot looked first, or again"
 	}
-	return "more than " + number(s.Over) + " new attacks came in " + HumanDuration(s.In)
+	return "more than " + number(s.Over) + " new attacks came in " + text.HumanDuration(s.In)
 }
 
 // Cause is the one source that is behind most of the storm, else the one place that most of it goes to.
-func (s Storm) Cause(policy Policy) Text {
+func StormCause(s record.Storm, policy Policy) text.Text {
 	all := " of " + count(s.Gathered, "attack")
 	switch {
 	case s.Source.IsValid():
-		return Say(s.sourceText(s.Source, policy), " is behind ", number(s.Behind), all)
+		return text.New(stormSourceText(s, s.Source, policy), " is behind ", number(s.Behind), all)
 	case s.Place != "":
-		return Say("No one source is behind it. ", number(s.Behind), all, " go to ", Code(Visible(s.Place, maxPath)))
+		return text.New("No one source is behind it. ", number(s.Behind), all, " go to ", text.Code(text.Sanitize(s.Place, text.MaxPath)))
 	}
-	return Say("No one source and no one path is behind it")
+	return text.New("No one source and no one path is behind it")
 }
 
 // StormLine is a storm in one line, with the way to its card where nothing is ever cut.
-func StormLine(a *Account, row StormRow, now time.Time) Text {
+func StormLine(a *Account, row StormRow, now time.Time) text.Text {
 	s := row.Storm
-	line := Say(Code(row.ID), " ", cardText(row.Card), Bold("STORM"), " on ", Visible(s.On(a), maxField), ": ", count(s.Gathered, "attack"), ", ", Bold(s.Blocking()), ", ",
+	line := text.New(text.Code(row.ID), " ", cardText(row.Card), text.Bold("STORM"), " on ", text.Sanitize(StormOn(s, a), text.MaxField), ": ", count(s.Gathered, "attack"), ", ", text.Bold(StormBlocking(s)), ", ",
 		count(s.Incidents, "incident"), " beside it, ")
 	if s.GoesOn() {
-		line = Say(line, "goes on")
+		line = text.New(line, "goes on")
 	} else {
-		line = Say(line, "over since ", s.Ended, ", ", s.StillOn("them"))
+		line = text.New(line, "over since ", s.Ended, ", ", StormStillOn(s, "them"))
 	}
-	return Say(line, ", last hit ", ago(row.Attack.Last, now), ". ", s.Cause(Policy{}))
+	return text.New(line, ", last hit ", ago(row.Attack.Last, now), ". ", StormCause(s, Policy{}))
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Situation is what is known about an attack when its card is drawn: facts of a short while ago, never a look at the service.
@@ -15,19 +18,19 @@ type Situation struct {
 	Policy   Policy
 	ID       string // as AttackID makes it
 	Attack   apiclient.Attack
-	Changes  []Change // made for this attack
-	Known    []Change // the account's, whatever they are for; nil: not at hand
+	Changes  []record.Change // made for this attack
+	Known    []record.Change // the account's, whatever they are for; nil: not at hand
 	Entries  []apiclient.IPRule
 	Rules    []apiclient.Rule
 	LookedAt time.Time // when entries and rules were read; zero: not yet
-	Scene    Scene
-	Effects  map[string]Effect // what was seen of changes, by their ids
-	Storm    *Storm            // nil: it is an attack, not a storm
+	Scene    record.AccountContext
+	Effects  map[string]record.Efficacy // what was seen of changes, by their ids
+	Storm    *record.Storm              // nil: it is an attack, not a storm
 	Now      time.Time
 }
 
 // Line is the attack or storm in one line.
-func (s Situation) Line() Text {
+func (s Situation) Line() text.Text {
 	if s.Storm != nil {
 		return StormLine(s.Account, StormRow{ID: s.ID, Attack: s.Attack, Storm: *s.Storm}, s.Now)
 	}
@@ -37,7 +40,7 @@ func (s Situation) Line() Text {
 // Suggestion is a button: what it runs is the line that a person could have typed.
 type Suggestion struct {
 	Label   string // short: a phone shows about 30 characters
-	Line    Line
+	Line    record.Line
 	Title   string // of the dialog that asks
 	Confirm string // what it will do, for that dialog: at most 300 characters
 	OK      string // the dialog's button that does it
@@ -54,8 +57,8 @@ const maxConfirm = 300
 // Advice is what a card says about measures: the buttons, the fastest first, and in words why some are missing.
 type Advice struct {
 	Suggestions []Suggestion
-	Notes       []Text
-	Shut        []Text       // what must never be denied and is: it matters more than the attack
+	Notes       []text.Text
+	Shut        []text.Text  // what must never be denied and is: it matters more than the attack
 	Open        []Suggestion // the buttons that end that
 }
 
@@ -68,11 +71,11 @@ func Advise(s Situation) Advice {
 		return a
 	}
 	if s.Policy.Changes == ChangesOff {
-		a.Notes = append(a.Notes, Say("Changes are switched off (", Code("policy.changes: off"), ")"))
+		a.Notes = append(a.Notes, text.New("Changes are switched off (", text.Code("policy.changes: off"), ")"))
 		return a
 	}
 	if s.Attack.FalsePositive() {
-		a.Notes = append(a.Notes, Say(Bold("Marked as a false positive"), " at the service: no measure is advised, and nobody is called while it is"))
+		a.Notes = append(a.Notes, text.New(text.Bold("Marked as a false positive"), " at the service: no measure is advised, and nobody is called while it is"))
 		return a
 	}
 	spec, fits, whyNoPatch := s.patchable()
@@ -86,7 +89,7 @@ func Advise(s Situation) Advice {
 	switch {
 	case top != nil && fits:
 		only := s.denyButton(*top)
-		only.Label = "Deny only, " + HumanDuration(s.denyFor())
+		only.Label = "Deny only, " + text.HumanDuration(s.denyFor())
 		a.Suggestions = append(a.Suggestions, s.containButton(*top, spec), only)
 	case top != nil:
 		a.Suggestions = append(a.Suggestions, s.denyButton(*top))
@@ -94,7 +97,7 @@ func Advise(s Situation) Advice {
 		a.Suggestions = append(a.Suggestions, s.patchButton(spec))
 	}
 	if whyNoPatch != "" {
-		a.Notes = append(a.Notes, Say("No patch: ", whyNoPatch))
+		a.Notes = append(a.Notes, text.New("No patch: ", whyNoPatch))
 	}
 	if b, ok := s.modeButton(); ok {
 		a.Suggestions = append(a.Suggestions, b)
@@ -106,14 +109,14 @@ func Advise(s Situation) Advice {
 }
 
 // deniable is the top source if denying it makes sense; otherwise why not.
-func (s Situation) deniable() (*apiclient.Source, Text) {
+func (s Situation) deniable() (*apiclient.Source, text.Text) {
 	top, ok := s.topSource()
 	if !ok {
-		return nil, Say("No quick deny: the service lists no source")
+		return nil, text.New("No quick deny: the service lists no source")
 	}
-	t, err := parseTarget(top.IP.String())
+	t, err := grammar.ParseTarget(top.IP.String())
 	if err != nil {
-		return nil, Say("No quick deny: the service lists no readable source")
+		return nil, text.New("No quick deny: the service lists no readable source")
 	}
 	if own, ok := s.Policy.SourceOf(top.IP); ok {
 		e, where := s.listed(apiclient.ListDeny, t)
@@ -121,14 +124,14 @@ func (s Situation) deniable() (*apiclient.Source, Text) {
 		case e != nil && own.Deny != DenySecond:
 			return nil, nil // the card begins with it
 		case e != nil:
-			return nil, Say(Code(t.String()), " is ", Bold(own.Name), " and ", Bold("is denied now"), where, untilText(e.Expires), byText(*e), ": ", Code("remove "+names(*e)+" list=black"), " takes it off")
+			return nil, text.New(text.Code(t.String()), " is ", text.Bold(own.Name), " and ", text.Bold("is denied now"), where, untilText(e.Expires), byText(*e), ": ", text.Code("remove "+names(*e)+" list=black"), " takes it off")
 		case own.Deny == DenySecond:
-			return nil, Say(Code(t.String()), " is ", Bold(own.Name), ": no quick deny")
+			return nil, text.New(text.Code(t.String()), " is ", text.Bold(own.Name), ": no quick deny")
 		}
-		return nil, Say(Code(t.String()), " is ", Bold(own.Name), ": wafbot never denies it")
+		return nil, text.New(text.Code(t.String()), " is ", text.Bold(own.Name), ": wafbot never denies it")
 	}
 	if s.WatchedOnly() {
-		return nil, Say("No quick deny: ", s.Account.AppName(s.Attack.App), " can't block, so it would stop nothing there")
+		return nil, text.New("No quick deny: ", s.Account.AppName(s.Attack.App), " can't block, so it would stop nothing there")
 	}
 	for _, ch := range s.Changes {
 		if ch.InForce(s.Now) && !s.gone(ch) && ch.Line.Name == "deny" && slices.Contains(ch.Line.Words, t.String()) {
@@ -136,10 +139,10 @@ func (s Situation) deniable() (*apiclient.Source, Text) {
 		}
 	}
 	if e, where := s.listed(apiclient.ListAllow, t); e != nil {
-		return nil, Say(Code(t.String()), " is on the allowlist", where, untilText(e.Expires), byText(*e), ": denying it does nothing")
+		return nil, text.New(text.Code(t.String()), " is on the allowlist", where, untilText(e.Expires), byText(*e), ": denying it does nothing")
 	}
 	if e, where := s.listed(apiclient.ListDeny, t); e != nil {
-		return nil, Say(Code(t.String()), " is denied already", where, untilText(e.Expires), byText(*e))
+		return nil, text.New(text.Code(t.String()), " is denied already", where, untilText(e.Expires), byText(*e))
 	}
 	return &top, nil
 }
@@ -147,13 +150,13 @@ func (s Situation) deniable() (*apiclient.Source, Text) {
 // topSource is the busiest source that the service lists; of a storm the one that is behind most of it.
 func (s Situation) topSource() (apiclient.Source, bool) {
 	if s.Storm != nil {
-		return s.Storm.source(s.Attack)
+		return stormSource(*s.Storm, s.Attack)
 	}
 	return TopSource(s.Attack)
 }
 
 // listed is the entry that holds for a source of the attack on its application, if there is one; where names that, unless the entry holds everywhere.
-func (s Situation) listed(list string, t Target) (e *apiclient.IPRule, where string) {
+func (s Situation) listed(list string, t grammar.Target) (e *apiclient.IPRule, where string) {
 	want, here := apiclient.IPRule{Kind: apiclient.KindRange, Subnet: t.Prefix}, []int{apiclient.AllApps}
 	if s.Attack.App.Known {
 		here = []int{int(s.Attack.App.N)}
@@ -171,7 +174,7 @@ func (s Situation) listed(list string, t Target) (e *apiclient.IPRule, where str
 // WatchedOnly reports whether the nodes of the attack's application only watch, so that nothing stops it there.
 func (s Situation) WatchedOnly() bool {
 	if s.Storm != nil {
-		return s.Storm.watchedOnly(s.Account)
+		return stormWatchedOnly(*s.Storm, s.Account)
 	}
 	return s.Attack.App.Known && s.Account.Applications[int(s.Attack.App.N)].CannotBlock
 }
@@ -187,7 +190,7 @@ func (s Situation) patchable() (spec patchSpec, fits bool, why string) {
 	}
 	for _, ch := range s.Changes {
 		for _, step := range ch.Steps {
-			if ch.InForce(s.Now) && !s.gone(ch) && step.Kind == CreateRule && step.Rule.Type == apiclient.RulePatch {
+			if ch.InForce(s.Now) && !s.gone(ch) && step.Kind == record.CreateRule && step.Rule.Type == apiclient.RulePatch {
 				return spec, false, ""
 			}
 		}
@@ -209,8 +212,8 @@ func (s Situation) denyFor() time.Duration  { return denying.lasts(s.Policy) }
 func (s Situation) patchFor() time.Duration { return s.Policy.patchFor() }
 func (s Situation) modeFor() time.Duration  { return s.Policy.modeFor(apiclient.ModeBlock) }
 
-func (s Situation) line(name string, words ...string) Line {
-	return Line{Name: name, Words: words}.With("attack", s.ID).With("account", s.Account.Name)
+func (s Situation) line(name string, words ...string) record.Line {
+	return record.Line{Name: name, Words: words}.With("attack", s.ID).With("account", s.Account.Name)
 }
 
 // Share is how many percent of an attack's hits came from a source, if the service told both. A source that isn't all of it is never 100.
@@ -275,13 +278,13 @@ func appWord(app apiclient.Figure) string {
 }
 
 // UndoButton takes back a change.
-func UndoButton(ch Change, now time.Time) (Suggestion, bool) {
+func UndoButton(ch record.Change, now time.Time) (Suggestion, bool) {
 	if !ch.InForce(now) || ch.Amends() != "" {
 		return Suggestion{}, false
 	}
 	return Suggestion{
 		Label: "Undo", Title: "Take it back?", OK: "Take back", Spoken: "Undo: " + ch.Does,
-		Line:    Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account),
-		Confirm: Visible("Take back: "+ch.Does+". What stood there before comes back. It works "+ch.When+".", maxConfirm),
+		Line:    record.Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account),
+		Confirm: text.Sanitize("Take back: "+ch.Does+". What stood there before comes back. It works "+ch.When+".", maxConfirm),
 	}, true
 }

@@ -1,11 +1,14 @@
 package commands
 
 import (
-	"context"
 	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // shift is how far a hand-over looks back when the line doesn't say, and how far ahead.
@@ -13,10 +16,11 @@ const shift = 10 * time.Hour
 
 func summary() *Command {
 	return &Command{
-		Name: "summary", Role: Viewer,
+		Name: "summary", Role: record.Viewer,
 		Summary: "hand over: what goes on, what is in force and until when, and what happened",
 		Args:    []Arg{{Name: "since", Help: "how far back: 10h", Read: readDuration}},
 		Example: "summary since=12h",
+		Needs:   overviewNeeds(),
 		Read:    readSummary,
 	}
 }
@@ -33,11 +37,11 @@ type Summary struct {
 	Others    []apiclient.IPRule `json:"others,omitempty"` // on the denylist since then, and not by wafbot
 	Unread    string             `json:"unread,omitempty"` // for people: why Others is unknown, and Blocked perhaps not all
 	Undone    []Undone           `json:"undone,omitempty"`
-	Blind     []Spell            `json:"blind,omitempty"`
+	Blind     []record.Outage    `json:"blind,omitempty"`
 	Notes     []NoteOn           `json:"notes,omitempty"`
 	Policy    Policy             `json:"-"`
-	Role      Role               `json:"-"` // of who sees it: what he may not do has no button
-	Who       Actor              `json:"-"`
+	Role      record.Role        `json:"-"` // of who sees it: what he may not do has no button
+	Who       record.Actor       `json:"-"`
 }
 
 // BlockWindow is a time in which an application blocked, or was off, so that no incident could be registered on it.
@@ -50,50 +54,48 @@ type BlockWindow struct {
 
 // Undone is a change that somebody took back.
 type Undone struct {
-	Change Change `json:"change"`
-	Why    string `json:"why,omitempty"` // as given
+	Change record.Change `json:"change"`
+	Why    string        `json:"why,omitempty"` // as given
 }
 
 // NoteOn is a note with the attack that it is about.
 type NoteOn struct {
 	Attack string `json:"attack"`
-	Note
+	record.Note
 }
 
-func readSummary(ctx context.Context, c *Call) (Result, error) {
+func readSummary(c *Call) (Result, error) {
 	back := shift
 	if since := c.Line.Keys["since"]; since != "" {
 		var err error
-		if back, err = parseDuration(since); err != nil {
+		if back, err = grammar.ParseDuration(since); err != nil {
 			return Result{}, err
 		}
-		if back == never {
-			return Result{}, usage(Say(Code("since="), " needs an end: ", Code("12h")))
+		if back == grammar.Never {
+			return Result{}, refusal.Usage(text.New(text.Code("since="), " needs an end: ", text.Code("12h")))
 		}
 	}
-	s := c.summary(ctx, c.Now.Add(-back))
-	parts := s.Parts(c.Actor.Via != ViaCLI)
+	s := c.summary(c.Now.Add(-back))
+	parts := s.Parts(c.Actor.Via != record.ViaCLI)
 	return Result{Account: c.Account.Name, Lines: partLines(parts), Parts: parts, Data: s}, nil
 }
 
 // summary gathers what happened since then. The service gets some seconds: one that hangs must not keep the rest from people.
-func (c *Call) summary(ctx context.Context, since time.Time) Summary {
+func (c *Call) summary(since time.Time) Summary {
 	a := c.Account
-	look, cancel := context.WithTimeout(ctx, accountPatience)
-	defer cancel()
 	from := since
 	if burning := c.burningFrom(a); burning.Before(from) {
 		from = burning
 	}
-	attacks, err := c.listAttacks(look, a, apiclient.AttackFilter{From: from})
-	o, seen := c.picture(ctx, a, answered[apiclient.Attack]{attacks, err})
-	s := Summary{Overview: o, Since: since, Now: c.Now, Policy: c.cfg.Policy, Role: c.Role, Who: c.Actor}
+	attacks, err := c.given().Attacks(apiclient.AttackFilter{From: from})
+	o, seen := c.picture(a, answered[apiclient.Attack]{attacks, err})
+	s := Summary{Overview: o, Since: since, Now: c.Now, Policy: c.Policy, Role: c.Role, Who: c.Actor}
 	s.countAttacks(seen)
 	s.happened(seen)
-	if s.Blind, err = c.cfg.Records.Blinds(ctx, a.Name, since); err != nil {
+	if s.Blind, err = c.facts(a.Name).Outages(since); err != nil {
 		s.NoMemory = true
 	}
-	if err = c.byOthers(look, &s, seen); err != nil {
+	if err = c.byOthers(&s, seen); err != nil {
 		text, _ := ForPeople(c.Invocation, forPeople(err))
 		s.Unread = text.String()
 	}
@@ -111,8 +113,8 @@ func (s *Summary) countAttacks(seen seen) {
 			continue
 		}
 		s.Attacks++
-		id := AttackID(s.Account, attack.ID)
-		acted := slices.ContainsFunc(seen.changes, func(ch Change) bool { return ch.AttackID == id })
+		id := record.AttackID(s.Account, attack.ID)
+		acted := slices.ContainsFunc(seen.changes, func(ch record.Change) bool { return ch.AttackID == id })
 		if attack.Status() == apiclient.StatusBlocked && !acted && seen.cases[id].Owner == nil {
 			s.Alone++
 		}
@@ -122,11 +124,11 @@ func (s *Summary) countAttacks(seen seen) {
 // happened finds what people did: what they took back and why, what they noted, and when an application blocked because of them.
 func (s *Summary) happened(seen seen) {
 	for _, ch := range seen.changes {
-		if ch.State != StateUndone || ch.Amends() != "" || ch.EndedAt.Before(s.Since) || ch.EndedBy == nil || ch.EndedBy.Via == ViaClock {
+		if ch.State != record.StateUndone || ch.Amends() != "" || ch.EndedAt.Before(s.Since) || ch.EndedBy == nil || ch.EndedBy.Via == record.ViaClock {
 			continue
 		}
 		u := Undone{Change: ch}
-		if i := slices.IndexFunc(seen.changes, func(by Change) bool { return by.Undoes == ch.ID }); i >= 0 {
+		if i := slices.IndexFunc(seen.changes, func(by record.Change) bool { return by.Undoes == ch.ID }); i >= 0 {
 			u.Why = seen.changes[i].Reason
 		}
 		s.Undone = append(s.Undone, u)
@@ -153,17 +155,17 @@ func (s *Summary) happened(seen seen) {
 }
 
 // byOthers finds what others than wafbot did at the service: entries of the denylist, and modes in which applications block.
-func (c *Call) byOthers(ctx context.Context, s *Summary, seen seen) error {
-	entries, err := collect(c.Account.API.IPRules(ctx, apiclient.IPRuleFilter{List: apiclient.ListDeny}))
+func (c *Call) byOthers(s *Summary, seen seen) error {
+	entries, err := c.given().Entries(apiclient.IPRuleFilter{List: apiclient.ListDeny})
 	if err != nil {
 		return err
 	}
 	s.Others = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool {
-		ours := slices.ContainsFunc(seen.changes, func(ch Change) bool { return namedBy(e, ch) })
+		ours := slices.ContainsFunc(seen.changes, func(ch record.Change) bool { return namedBy(e, ch) })
 		return ours || e.Created.Before(s.Since) || !e.Expires.IsZero() && !e.Expires.After(c.Now)
 	})
 	slices.SortFunc(s.Others, func(x, y apiclient.IPRule) int { return y.Created.Compare(x.Created) })
-	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+	rules, err := c.given().Rules(apiclient.RuleFilter{})
 	if err != nil {
 		return err
 	}

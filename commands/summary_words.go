@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // How many rows of each kind a hand-over shows in a chat: one message has to hold it all.
@@ -18,7 +21,7 @@ const (
 // Parts are the parts of a hand-over, what has to be done first. In a chat it is cut to one message.
 func (s Summary) Parts(chat bool) []Part {
 	h := Home{Accounts: []Overview{s.Overview}, Who: s.Who, Role: s.Role, Policy: s.Policy, Now: s.Now}
-	cut := func(p Part, most int, where Line) Part {
+	cut := func(p Part, most int, where record.Line) Part {
 		if !chat {
 			most = 0
 		}
@@ -32,17 +35,17 @@ func (s Summary) Parts(chat bool) []Part {
 	return slices.DeleteFunc(parts, func(p Part) bool { return p.Title == nil })
 }
 
-func (s Summary) line(name string, words ...string) Line {
-	return Line{Name: name, Words: words}.With("account", s.Account)
+func (s Summary) line(name string, words ...string) record.Line {
+	return record.Line{Name: name, Words: words}.With("account", s.Account)
 }
 
 func (s Summary) head() Part {
-	p := Part{Title: Say(Bold("Hand-over of "+s.Account), ": the last ", HumanDuration(s.Now.Sub(s.Since)), ", since ", s.Since, ". wafbot is ", s.Policy.Describe())}
+	p := Part{Title: text.New(text.Bold("Hand-over of "+s.Account), ": the last ", text.HumanDuration(s.Now.Sub(s.Since)), ", since ", s.Since, ". wafbot is ", s.Policy.Describe())}
 	for _, line := range s.troubleLines(s.Now) {
 		p.Rows = append(p.Rows, Row{Text: line})
 	}
 	if s.NoMemory {
-		p.Rows = append(p.Rows, Row{Text: Say(s.forceHead(), ". So is what people did and said")})
+		p.Rows = append(p.Rows, Row{Text: text.New(s.forceHead(), ". So is what people did and said")})
 	}
 	return p
 }
@@ -50,8 +53,8 @@ func (s Summary) head() Part {
 // burningPart is what goes on, with the button by which one person is on all of it.
 func (s Summary) burningPart(h Home) Part {
 	p := h.burningPart()
-	if len(s.Ongoing) > 0 && s.Role >= Responder {
-		p.Do = []Suggestion{TakeOverButton(s.Account, len(s.Ongoing))}
+	if len(s.Ongoing) > 0 && s.Role >= record.Responder {
+		p.Do = []Suggestion{takeOverButton(s.Account, len(s.Ongoing))}
 	}
 	return p
 }
@@ -63,21 +66,21 @@ func (s Summary) inForceParts(h Home) (ends, longer, returns Part) {
 	}
 	until := s.Now.Add(shift)
 	modes, rest := s.modes()
-	soon := func(ch Change) bool { return !ch.Until.IsZero() && ch.Until.Before(until) }
+	soon := func(ch record.Change) bool { return !ch.Until.IsZero() && ch.Until.Before(until) }
 	kept := slices.DeleteFunc(slices.Clone(rest), soon)
-	ending := slices.DeleteFunc(slices.Clone(rest), func(ch Change) bool { return !soon(ch) })
-	slices.SortStableFunc(ending, func(x, y Change) int { return x.Until.Compare(y.Until) })
+	ending := slices.DeleteFunc(slices.Clone(rest), func(ch record.Change) bool { return !soon(ch) })
+	slices.SortStableFunc(ending, func(x, y record.Change) int { return x.Until.Compare(y.Until) })
 	if len(s.InForce) == 0 {
 		longer.Title = s.forceHead()
 	}
 	for _, p := range []struct {
 		part    *Part
-		title   Text
-		changes []Change
+		title   text.Text
+		changes []record.Change
 	}{
-		{&ends, Say(Bold("Ends on your shift"), ", until ", until, ": ", number(len(ending))), ending},
-		{&longer, Say(Bold("In force for longer: "), number(len(kept))), kept},
-		{&returns, Say(Bold("Modes that have not returned: "), number(len(modes))), modes},
+		{&ends, text.New(text.Bold("Ends on your shift"), ", until ", until, ": ", number(len(ending))), ending},
+		{&longer, text.New(text.Bold("In force for longer: "), number(len(kept))), kept},
+		{&returns, text.New(text.Bold("Modes that have not returned: "), number(len(modes))), modes},
 	} {
 		if len(p.changes) > 0 {
 			p.part.Title, p.part.Rows = p.title, h.changeRows(s.Overview, p.changes)
@@ -91,17 +94,17 @@ func (s Summary) happenedPart() Part {
 	var p Part
 	switch {
 	case s.Fault != "":
-		p.Title = Say(Bold("What happened: "), "unknown, see above")
+		p.Title = text.New(text.Bold("What happened: "), "unknown, see above")
 	case s.Incidents == 0 && s.unseen():
-		p.Title = Say(Bold("What happened: "), "no incidents are known of")
+		p.Title = text.New(text.Bold("What happened: "), "no incidents are known of")
 	default:
-		p.Title = Say(Bold("What happened: "), count(s.Incidents, "incident"))
+		p.Title = text.New(text.Bold("What happened: "), count(s.Incidents, "incident"))
 	}
 	if s.Fault == "" {
-		p.Title = Say(p.Title, ", ", count(s.Attacks, "other attack"))
+		p.Title = text.New(p.Title, ", ", count(s.Attacks, "other attack"))
 	}
 	if s.Fault == "" && !s.NoMemory { // else who had to do something is unknown
-		p.Title = Say(p.Title, "; ", number(s.Alone), " of these blocked without anybody")
+		p.Title = text.New(p.Title, "; ", number(s.Alone), " of these blocked without anybody")
 	}
 	for _, w := range s.Blocked {
 		p.Rows = append(p.Rows, Row{Text: w.text()})
@@ -111,24 +114,24 @@ func (s Summary) happenedPart() Part {
 		if why == "" {
 			why = "wafbot was not running"
 		}
-		p.Rows = append(p.Rows, Row{Text: Say(Bold("Not watched"), fromTo(b.From, b.Until), ": ", why)})
+		p.Rows = append(p.Rows, Row{Text: text.New(text.Bold("Not watched"), fromTo(b.From, b.Until), ": ", why)})
 	}
-	return p.cutTo(2*summaryOthers, s.line("attacks").With("since", durationText(s.Now.Sub(s.Since).Truncate(time.Second))))
+	return p.cutTo(2*summaryOthers, s.line("attacks").With("since", grammar.DurationText(s.Now.Sub(s.Since).Truncate(time.Second))))
 }
 
-func (w BlockWindow) text() Text {
-	text := Say("No incidents ", Bold("could"), " be registered on ", w.App)
+func (w BlockWindow) text() text.Text {
+	words := text.New("No incidents ", text.Bold("could"), " be registered on ", w.App)
 	was, is := "blocked", "blocks"
 	if w.Mode == apiclient.ModeOff {
 		was, is = "was off", "is off"
 	}
 	switch {
 	case !w.To.IsZero():
-		return Say(text, fromTo(w.From, w.To), ": it ", was)
+		return text.New(words, fromTo(w.From, w.To), ": it ", was)
 	case w.From.IsZero():
-		return Say(text, ": it ", is)
+		return text.New(words, ": it ", is)
 	}
-	return Say(text, ": it ", is, " since ", w.From)
+	return text.New(words, ": it ", is, " since ", w.From)
 }
 
 // unseen reports whether there was a time in which an incident would not have been seen.
@@ -136,22 +139,22 @@ func (s Summary) unseen() bool {
 	return len(s.Blocked)+len(s.Blind) > 0 || s.Health != nil && s.Health.Failing != ""
 }
 
-func fromTo(from, to time.Time) Text {
+func fromTo(from, to time.Time) text.Text {
 	if to.IsZero() {
-		return Say(" since ", from, ", and it goes on")
+		return text.New(" since ", from, ", and it goes on")
 	}
-	return Say(" from ", from, " to ", to)
+	return text.New(" from ", from, " to ", to)
 }
 
 func (s Summary) othersPart() (p Part) {
 	if s.Unread != "" {
-		return Part{Title: Say(Bold("Denied by others: "), "unknown: ", s.Unread)}
+		return Part{Title: text.New(text.Bold("Denied by others: "), "unknown: ", s.Unread)}
 	}
 	for _, e := range s.Others {
-		p.Rows = append(p.Rows, Row{Text: Say(Code(names(e)), " ", s.Of.appsText(e.Apps), untilText(e.Expires), byText(e), ", since ", e.Created)})
+		p.Rows = append(p.Rows, Row{Text: text.New(text.Code(names(e)), " ", s.Of.appsText(e.Apps), untilText(e.Expires), byText(e), ", since ", e.Created)})
 	}
 	if len(p.Rows) > 0 {
-		p.Title = Say(Bold("Denied by others than wafbot: "), number(len(p.Rows)))
+		p.Title = text.New(text.Bold("Denied by others than wafbot: "), number(len(p.Rows)))
 	}
 	return p
 }
@@ -160,13 +163,13 @@ func (s Summary) undonePart() (p Part) {
 	for _, u := range s.Undone {
 		why := "no reason given"
 		if u.Why != "" {
-			why = Visible(u.Why, maxField)
+			why = text.Sanitize(u.Why, text.MaxField)
 		}
 		ch := u.Change // its ends don't matter any more, and would leave no room for why
-		p.Rows = append(p.Rows, Row{Text: Say(Code(ch.ID), " ", ch.Does, " · ", ch.by(), " · taken back by ", ch.EndedBy.Name, " ", ch.EndedAt, ": ", why)})
+		p.Rows = append(p.Rows, Row{Text: text.New(text.Code(ch.ID), " ", ch.Does, " · ", changeBy(ch), " · taken back by ", ch.EndedBy.Name, " ", ch.EndedAt, ": ", why)})
 	}
 	if len(p.Rows) > 0 {
-		p.Title = Say(Bold("Taken back: "), number(len(p.Rows)))
+		p.Title = text.New(text.Bold("Taken back: "), number(len(p.Rows)))
 	}
 	return p
 }
@@ -176,7 +179,7 @@ func (s Summary) notesPart() (p Part) {
 		if slices.ContainsFunc(s.Notes[:i], func(o NoteOn) bool { return o.ID == n.ID }) {
 			continue // of an account that was handed over: one note on all its attacks
 		}
-		about := Say(Code(n.Attack))
+		about := text.New(text.Code(n.Attack))
 		same := 0
 		for _, o := range s.Notes[i+1:] {
 			if o.ID == n.ID {
@@ -184,12 +187,12 @@ func (s Summary) notesPart() (p Part) {
 			}
 		}
 		if same > 0 {
-			about = Say(about, " and ", same, " more")
+			about = text.New(about, " and ", same, " more")
 		}
-		p.Rows = append(p.Rows, Row{Text: Say(about, " ", NoteLine(n.Note))})
+		p.Rows = append(p.Rows, Row{Text: text.New(about, " ", NoteLine(n.Note))})
 	}
 	if len(p.Rows) > 0 {
-		p.Title = Say(Bold("Notes: "), number(len(p.Rows)))
+		p.Title = text.New(text.Bold("Notes: "), number(len(p.Rows)))
 	}
 	return p
 }

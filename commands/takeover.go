@@ -2,12 +2,13 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // TakeOver tells that somebody was put on all of an account's attacks at once. Who was on them before is in their cases: From of each owner
@@ -19,34 +20,31 @@ type TakeOver struct {
 	Since    time.Time
 }
 
-// TakeOverButton puts whoever clicks it on everything that goes on.
-func TakeOverButton(account string, ongoing int) Suggestion {
+// takeOverButton puts whoever clicks it on everything that goes on.
+func takeOverButton(account string, ongoing int) Suggestion {
 	return Suggestion{
 		Label: "I take over", Title: "Take over?", OK: "I take over",
-		Line: Line{Name: "handover", Flags: []string{"all"}}.With("to", "@me").With("account", account),
+		Line: record.Line{Name: "handover", Flags: []string{"all"}}.With("to", "@me").With("account", account),
 		Confirm: fmt.Sprintf("You are on everything that goes on on %s from now on: %s when this was written. Whoever was on one of them is told.",
 			account, count(ongoing, "attack")),
 	}
 }
 
 // writeTakeOver puts somebody on every attack that goes on. It is one write: the account's lock is held, and there is one answer.
-func (c *Call) writeTakeOver(ctx context.Context) (Result, error) {
-	to, err := c.assignee(ctx)
+func (c *Call) writeTakeOver() (Result, error) {
+	to, toErr := c.assignee()
+	burning, burningErr := c.burningNow()
+	cases, err := c.given().Triages()
 	if err != nil {
-		return Result{}, err
+		err = Away(err)
 	}
-	burning, err := c.burningNow(ctx)
-	if err != nil {
+	if err := cmp.Or(toErr, burningErr, err); err != nil {
 		return Result{}, err
-	}
-	cases, err := c.cfg.Desk.Cases(ctx, c.Account.Name)
-	if err != nil {
-		return Result{}, Away(err)
 	}
 	t := taken{to: to, names: map[string]string{}, since: earlier(c.At, c.Now)}
-	changed := map[string]Case{} // all are looked at before one is written: what is refused changes none of them
+	changed := map[string]record.Triage{} // all are looked at before one is written: what is refused changes none of them
 	for _, attack := range burning {
-		id := AttackID(c.Account.Name, attack.ID)
+		id := record.AttackID(c.Account.Name, attack.ID)
 		k := cases[id]
 		if k.Owner != nil && k.Owner.ID == to.ID {
 			if !k.Owner.Since.Before(t.since) { // by this request, when it came before
@@ -60,45 +58,41 @@ func (c *Call) writeTakeOver(ctx context.Context) (Result, error) {
 		changed[id] = k
 		t.add(id, k)
 	}
+	var saves Saves
 	for _, attack := range burning {
-		id := AttackID(c.Account.Name, attack.ID)
-		k, ok := changed[id]
-		if !ok {
-			continue
+		id := record.AttackID(c.Account.Name, attack.ID)
+		if k, ok := changed[id]; ok {
+			saves.Triage = append(saves.Triage, TriageSave{ID: id, Attack: attack, Triage: k})
 		}
-		if err := c.lock.SaveCase(ctx, id, k); err != nil {
-			return Result{}, Away(err)
-		}
-		c.cfg.Touched(ctx, Touch{Account: c.Account.Name, Attack: attack, Delivery: c.ID, At: c.Now})
 	}
 	if len(t.ids) == 0 && len(burning) == 0 {
-		return unwritten(t.ids, Say("Nothing is going on on ", c.Account.Name, ". Nothing was changed")), nil
+		return unwritten(t.ids, text.New("Nothing is going on on ", c.Account.Name, ". Nothing was changed")), nil
 	}
 	if len(t.ids) == 0 {
-		return unwritten(t.ids, Say(Bold(Visible(to.Name, maxField)), " is on all ", count(len(burning), "attack"), " of ", c.Account.Name, " already. Nothing was changed")), nil
+		return unwritten(t.ids, text.New(text.Bold(text.Sanitize(to.Name, text.MaxField)), " is on all ", count(len(burning), "attack"), " of ", c.Account.Name, " already. Nothing was changed")), nil
 	}
 	if len(t.from) > 0 || to.ID != c.Actor.ID {
-		c.cfg.TookOver(ctx, TakeOver{Account: c.Account.Name, Delivery: c.ID, To: to.ID, Since: t.since})
+		saves.TakenOver = &TakeOver{Account: c.Account.Name, Delivery: c.ID, To: to.ID, Since: t.since}
 	}
-	return written(t.ids, t.answer(c.Account.Name)), nil
+	res := written(t.ids, t.answer(c.Account.Name))
+	res.Saves = saves
+	return res, nil
 }
 
 // burningNow are the attacks that go on, as the service lists them: what wafbot remembers may be over. For those that a storm gathered the storm
 // stands.
-func (c *Call) burningNow(ctx context.Context) ([]apiclient.Attack, error) {
-	ctx, cancel := context.WithTimeout(ctx, accountPatience)
-	defer cancel()
-	listed, err := c.listAttacks(ctx, c.Account, apiclient.AttackFilter{From: c.burningFrom(c.Account)})
+func (c *Call) burningNow() ([]apiclient.Attack, error) {
+	listed, err := c.given().Attacks(apiclient.AttackFilter{From: c.burningFrom(c.Account)})
+	storms, stormsErr := c.stormsGoingOn(c.Account)
 	if err != nil {
 		return nil, forPeople(fmt.Errorf("list attacks of %s: %w", c.Account.Name, err))
 	}
-	burning := c.burning(c.Account, listed)
-	storms, err := c.stormsGoingOn(ctx, c.Account)
-	if err != nil {
-		return nil, err
+	if stormsErr != nil {
+		return nil, stormsErr
 	}
+	burning := c.burning(c.Account, listed)
 	for _, storm := range storms {
-		gathered, err := c.gathered(ctx, c.Account, storm.ID)
+		gathered, err := c.gathered(c.Account, storm.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -106,14 +100,14 @@ func (c *Call) burningNow(ctx context.Context) ([]apiclient.Attack, error) {
 		for _, g := range gathered {
 			standsFor[g.ID] = !g.Own
 		}
-		burning = slices.DeleteFunc(burning, func(a apiclient.Attack) bool { return standsFor[AttackID(c.Account.Name, a.ID)] })
+		burning = slices.DeleteFunc(burning, func(a apiclient.Attack) bool { return standsFor[record.AttackID(c.Account.Name, a.ID)] })
 		burning = append(burning, storm.Attack)
 	}
 	return burning, nil
 }
 
 // takeOne puts somebody on one attack.
-func (c *Call) takeOne(k *Case, to Actor) error {
+func (c *Call) takeOne(k *record.Triage, to record.Actor) error {
 	before := k.Owner
 	k.Owner = c.owner(to)
 	if before != nil {
@@ -130,14 +124,14 @@ func (c *Call) takeOne(k *Case, to Actor) error {
 
 // taken is what a take-over put somebody on.
 type taken struct {
-	to    Actor
+	to    record.Actor
 	since time.Time
 	ids   []string
 	from  []string          // ids of who was on them before, one for each attack that somebody was on
 	names map[string]string // of those
 }
 
-func (t *taken) add(id string, k Case) {
+func (t *taken) add(id string, k record.Triage) {
 	t.ids = append(t.ids, id)
 	if k.Owner.From != "" {
 		t.from = append(t.from, k.Owner.From)
@@ -146,18 +140,8 @@ func (t *taken) add(id string, k Case) {
 }
 
 // answer says on how many attacks somebody is now, and from whom they are.
-func (t *taken) answer(account string) Text {
-	text := Say(Bold(Visible(t.to.Name, maxField)), " is on ", count(len(t.ids), "attack"), " of ", account, " now: ")
-	for i, id := range t.ids[:min(shortList, len(t.ids))] {
-		if i > 0 {
-			text = Say(text, ", ")
-		}
-		text = Say(text, Code(id))
-	}
-	if left := len(t.ids) - shortList; left > 0 {
-		text = Say(text, " and ", left, " more")
-	}
-	text = Say(text, ". Until now: ")
+func (t *taken) answer(account string) text.Text {
+	words := text.New(text.Bold(text.Sanitize(t.to.Name, text.MaxField)), " is on ", count(len(t.ids), "attack"), " of ", account, " now: ", Enumerate(t.ids, shortList, codeText), ". Until now: ")
 	slices.Sort(t.from)
 	for _, who := range slices.Compact(slices.Clone(t.from)) {
 		n := 0
@@ -166,9 +150,9 @@ func (t *taken) answer(account string) Text {
 				n++
 			}
 		}
-		text = Say(text, Visible(t.names[who], maxField), " on ", n, ", ")
+		words = text.New(words, text.Sanitize(t.names[who], text.MaxField), " on ", n, ", ")
 	}
-	return Say(text, "nobody on ", len(t.ids)-len(t.from))
+	return text.New(words, "nobody on ", len(t.ids)-len(t.from))
 }
 
 func earlier(a, b time.Time) time.Time {

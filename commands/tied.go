@@ -7,68 +7,27 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
-
-// Power is a kind of change that the service allows or refuses.
-type Power string
-
-// The powers. A refused token has none of them.
-const (
-	PowerAll   Power = "change anything"
-	PowerLists Power = "change IP lists"
-	PowerModes Power = "switch modes"
-	PowerRules Power = "change patches and other rules"
-)
-
-// Tied is a spell in which the service refuses changes to an account: because of wafbot's token, or of what it may do.
-type Tied struct {
-	Account  string    `json:"account"`
-	Since    time.Time `json:"since"`          // of the first refusal; zero: there was no spell yet
-	Until    time.Time `json:"until,omitzero"` // when the service took such a change again; zero: it goes on
-	Revision int       `json:"revision"`       // counts what was written down of it
-	Status   int       `json:"status"`         // HTTP status of the last refusal
-	Lacks    []Power   `json:"lacks"`
-	Refused  []Refused `json:"refused"` // what is not done, the oldest first
-	More     int       `json:"more,omitempty"`
-}
-
-// Refused is a change that the service refused.
-type Refused struct {
-	Line  Line      `json:"line"` // canonical, without the account
-	Does  string    `json:"does"`
-	Ends  string    `json:"ends,omitempty"` // the change that it would have ended
-	Half  bool      `json:"half,omitempty"` // some of it was done
-	By    Actor     `json:"by"`
-	At    time.Time `json:"at"`
-	Steps []Step    `json:"steps,omitempty"` // what would have to be done by hand; none: not known
-}
 
 // Ties remembers each account's last spell.
 type Ties interface {
 	// Tied is the account's last spell; zero when there was none.
-	Tied(ctx context.Context, account string) (Tied, error)
+	Tied(ctx context.Context, account string) (record.PermissionLoss, error)
 }
 
 // maxRefused is how many refused changes a spell keeps; the others are counted.
 const maxRefused = 5
 
-// GoesOn reports whether the service still refuses, as far as is known.
-func (t Tied) GoesOn() bool { return !t.Since.IsZero() && t.Until.IsZero() }
-
-// lacks reports whether changes of that kind are refused.
-func (t Tied) lacks(p Power) bool {
-	return slices.Contains(t.Lacks, PowerAll) || slices.Contains(t.Lacks, p)
-}
-
 // powers are what steps need.
-func powers(steps []Step) (all []Power) {
+func powers(steps []record.Step) (all []record.Permission) {
 	for _, s := range steps {
-		p := PowerRules
+		p := record.PowerRules
 		switch {
 		case s.Entry != nil:
-			p = PowerLists
+			p = record.PowerLists
 		case s.Rule.Type == apiclient.RuleMode:
-			p = PowerModes
+			p = record.PowerModes
 		}
 		if !slices.Contains(all, p) {
 			all = append(all, p)
@@ -85,7 +44,7 @@ func tiesHands(fault error) bool {
 
 // tie writes down that the service refuses the change because of wafbot's token, so that the account's people are told what is not done. Further
 // refusals belong to the same spell.
-func (r *Runner) tie(ctx context.Context, c *Call, fault error, what Refused) {
+func (r *Runner) tie(ctx context.Context, c *job, fault error, what record.RefusedChange) {
 	if !tiesHands(fault) || r.cfg.Policy.Changes != ChangesOn {
 		return
 	}
@@ -95,17 +54,17 @@ func (r *Runner) tie(ctx context.Context, c *Call, fault error, what Refused) {
 		return
 	}
 	if !t.GoesOn() {
-		t = Tied{Account: c.Account.Name, Since: c.Now}
+		t = record.PermissionLoss{Account: c.Account.Name, Since: c.Now}
 	}
 	lacks := powers(what.Steps)
 	e, _ := asAPI(fault)
 	if e.Kind == apiclient.Unauthenticated || len(lacks) == 0 {
-		lacks = []Power{PowerAll}
+		lacks = []record.Permission{record.PowerAll}
 	}
-	lacks = slices.DeleteFunc(lacks, t.lacks)
-	i := slices.IndexFunc(t.Refused, func(was Refused) bool { return was.Line.String() == what.Line.String() })
+	lacks = slices.DeleteFunc(lacks, t.LacksPermission)
+	i := slices.IndexFunc(t.Refused, func(was record.RefusedChange) bool { return was.Line.String() == what.Line.String() })
 	switch {
-	case i >= 0 && what.By.Via == ViaClock && len(lacks) == 0:
+	case i >= 0 && what.By.Via == record.ViaClock && len(lacks) == 0:
 		return // it is tried each minute
 	case i >= 0:
 		t.Refused[i] = what
@@ -119,7 +78,7 @@ func (r *Runner) tie(ctx context.Context, c *Call, fault error, what Refused) {
 }
 
 // untie ends the spell, or a part of it, when the service has taken a change.
-func (r *Runner) untie(ctx context.Context, c *Call, ch Change) {
+func (r *Runner) untie(ctx context.Context, c *job, ch record.Change) {
 	if len(ch.Steps) == 0 {
 		return
 	}
@@ -128,27 +87,21 @@ func (r *Runner) untie(ctx context.Context, c *Call, ch Change) {
 		r.cfg.Log.Error("look whether changes were refused", "account", ch.Account, "err", err)
 		return
 	}
-	granted := append(powers(ch.Steps), PowerAll)
-	left := slices.DeleteFunc(slices.Clone(t.Lacks), func(p Power) bool { return slices.Contains(granted, p) })
+	granted := append(powers(ch.Steps), record.PowerAll)
+	left := slices.DeleteFunc(slices.Clone(t.Lacks), func(p record.Permission) bool { return slices.Contains(granted, p) })
 	if !t.GoesOn() || len(left) == len(t.Lacks) {
 		return
 	}
 	t.Lacks = left
-	t.Refused = slices.DeleteFunc(t.Refused, func(was Refused) bool { return effect(was.Line) == ch.Effect })
+	t.Refused = slices.DeleteFunc(t.Refused, func(was record.RefusedChange) bool { return effect(was.Line) == ch.Effect })
 	if len(left) == 0 {
 		t.Until = r.cfg.Now()
 	}
 	r.saveTied(ctx, c, t)
 }
 
-// refused is what became of a change whose step the service refused.
-func (c Change) refused() Refused {
-	left := slices.DeleteFunc(slices.Clone(c.Steps), func(s Step) bool { return s.Done })
-	return Refused{Line: c.Line, Does: c.Does, Ends: c.Undoes, Half: c.partly(), By: c.Actor, At: c.At, Steps: left}
-}
-
 // saveTied outlives the request, as what was refused or done must be told.
-func (r *Runner) saveTied(ctx context.Context, c *Call, t Tied) {
+func (r *Runner) saveTied(ctx context.Context, c *job, t record.PermissionLoss) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	t.Revision++
@@ -159,54 +112,55 @@ func (r *Runner) saveTied(ctx context.Context, c *Call, t Tied) {
 
 // tiePlan is tie for a change that could not even be planned, because the service lets wafbot read nothing: what it would have sent is what
 // there is to do if nothing stands there yet.
-func (r *Runner) tiePlan(ctx context.Context, c *Call, fault error) {
+func (r *Runner) tiePlan(ctx context.Context, c *job, fault error) {
 	if !tiesHands(fault) {
 		return
 	}
-	for _, what := range r.wanted(ctx, c) {
+	for _, what := range r.wanted(c) {
 		what.By, what.At = c.Actor, c.Now
 		r.tie(ctx, c, fault, what)
 	}
 }
 
-func (r *Runner) wanted(ctx context.Context, c *Call) []Refused {
+func (r *Runner) wanted(c *job) []record.RefusedChange {
 	if c.Cmd.Name == "undo" {
 		ch, err := c.changeTyped(c.Known)
 		if err != nil {
 			return nil
 		}
-		return []Refused{c.refusedUndo(ch.ID)}
+		return []record.RefusedChange{c.refusedUndo(ch.ID)}
 	}
-	account, blind := *c.Account, *c
-	account.API, blind.Account = unreadable{account.API}, &account
-	plans, err := c.Cmd.Plan(ctx, &blind)
+	blind := *c.Call
+	blind.loaded = newFacts()
+	blind.loaded.empty = true // what is planned then is what there is to do if nothing stands there yet
+	plans, err := c.Cmd.Plan(&blind)
 	if err != nil || len(plans) == 0 {
-		return []Refused{{Line: c.Line, Does: c.Line.String()}}
+		return []record.RefusedChange{{Line: c.Line, Does: c.Line.String()}}
 	}
-	var all []Refused
+	var all []record.RefusedChange
 	for _, p := range plans {
-		all = append(all, Refused{Line: p.Line, Does: p.Does, Steps: r.newChange(c, "", p).Steps})
+		all = append(all, record.RefusedChange{Line: p.Line, Does: p.Does, Steps: r.newChange(c, "", p).Steps})
 	}
 	return all
 }
 
 // refusedUndo is the undo of a change that could not be planned.
-func (c *Call) refusedUndo(id string) Refused {
-	what := Refused{Line: Line{Name: "undo", Words: []string{id}}, Ends: id, By: c.Actor, At: c.Now}
-	if i := slices.IndexFunc(c.Known, func(ch Change) bool { return ch.ID == id }); i >= 0 {
+func (c *Call) refusedUndo(id string) record.RefusedChange {
+	what := record.RefusedChange{Line: record.Line{Name: "undo", Words: []string{id}}, Ends: id, By: c.Actor, At: c.Now}
+	if i := slices.IndexFunc(c.Known, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
 		what.Does, what.Steps = undoOf(c.Known[i]), backwards(c.Known[i])
 	}
 	return what
 }
 
 // backwards are the steps that take back what a change did, as far as wafbot knows without a look.
-func backwards(ch Change) (steps []Step) {
-	opposite := map[StepKind]StepKind{AddEntry: DeleteEntry, DeleteEntry: AddEntry, CreateRule: DeleteRule, DeleteRule: CreateRule}
+func backwards(ch record.Change) (steps []record.Step) {
+	opposite := map[record.StepKind]record.StepKind{record.AddEntry: record.DeleteEntry, record.DeleteEntry: record.AddEntry, record.CreateRule: record.DeleteRule, record.DeleteRule: record.CreateRule}
 	for _, s := range slices.Backward(ch.Steps) {
 		if !s.Done {
 			continue
 		}
-		back := Step{Kind: opposite[s.Kind]}
+		back := record.Step{Kind: opposite[s.Kind]}
 		if s.Entry != nil {
 			entry := *s.Entry
 			entry.ID = max(entry.ID, s.ID)

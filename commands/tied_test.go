@@ -11,41 +11,36 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
-// ties keeps spells as JSON, and sees to it that only who holds the account's lock writes them.
+// ties are the spells that were written down. They are the same memory as the ledger.
 type ties struct {
-	t      *testing.T
-	ledger *ledger
+	*ledger
 
 	mu    sync.Mutex
-	text  string
-	saved []commands.Tied
+	saved []record.PermissionLoss
 }
 
-func (s *ties) Tied(context.Context, string) (t commands.Tied, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.text != "" {
-		err = json.Unmarshal([]byte(s.text), &t)
+func (s *ties) Tied(_ context.Context, account string) (t record.PermissionLoss, err error) {
+	s.ledger.mu.Lock()
+	defer s.ledger.mu.Unlock()
+	if text, ok := s.kept["tied "+account]; ok {
+		err = json.Unmarshal([]byte(text), &t)
 	}
 	return t, err
 }
 
-func (s *ties) SaveTied(_ context.Context, t commands.Tied) error {
-	if len(s.ledger.locks) != 1 {
-		s.t.Error("written without the account's lock")
-	}
-	text, err := json.Marshal(t)
+func (s *ties) add(t record.PermissionLoss) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.text = string(text)
 	s.saved = append(s.saved, t)
-	return err
 }
 
 // last is the last spell, and how often one was written down.
-func (s *ties) last() (t commands.Tied, saves int) {
+func (s *ties) last() (t record.PermissionLoss, saves int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.saved) > 0 {
@@ -55,7 +50,7 @@ func (s *ties) last() (t commands.Tied, saves int) {
 }
 
 // leftToDo is what a refused change leaves to do.
-func (w *world) leftToDo(r commands.Refused) (lines []string) {
+func (w *world) leftToDo(r record.RefusedChange) (lines []string) {
 	for _, s := range r.Steps {
 		lines = append(lines, w.cfg.Accounts[0].ByHand(s).String())
 	}
@@ -91,18 +86,18 @@ func TestHandsTied(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.fault(c.endpoint, c.kind, 0)
-			refuse := func(who commands.Actor, line string) {
+			refuse := func(who record.Actor, line string) {
 				inv := w.asks(who, line)
 				inv.Anyway = true
 				_, err := w.do(inv)
-				require.ErrorIs(t, err, commands.ErrService)
+				require.ErrorIs(t, err, refusal.ErrService)
 			}
 			refuse(ann, c.line)
 			spell, saves := w.ties.last()
 			require.Equal(t, 1, saves)
 			require.True(t, spell.GoesOn())
 			require.Equal(t, []any{"acme", w.clock(), 403, 1, c.cannot}, []any{spell.Account, spell.Since, spell.Status, spell.Revision, spell.Cannot()})
-			require.NotEmpty(t, spell.Mend())
+			require.NotEmpty(t, commands.PermissionLossMend(spell))
 			require.Len(t, spell.Refused, 1)
 			require.Contains(t, spell.Refused[0].Does, c.does)
 			require.Equal(t, ann.ID, spell.Refused[0].By.ID)
@@ -111,7 +106,7 @@ func TestHandsTied(t *testing.T) {
 			for i, words := range c.hand {
 				require.Contains(t, hand[i], words)
 			}
-			again, err := commands.Parse(spell.TryNow(spell.Refused[0]).Line.String())
+			again, err := grammar.Parse(commands.PermissionLossTryNow(spell, spell.Refused[0]).Line.String())
 			require.NoError(t, err)
 			require.Equal(t, "acme", again.Keys["account"])
 
@@ -166,7 +161,7 @@ func TestHandsTiedInPart(t *testing.T) {
 	spell, _ = w.ties.last()
 	require.True(t, spell.GoesOn())
 	require.Equal(t, "change patches and other rules or switch modes", spell.Cannot())
-	require.Contains(t, spell.Mend().String(), "may not change patches and other rules (/v1/objects/hint), nor switch modes (/v1/objects/hint): an admin")
+	require.Contains(t, commands.PermissionLossMend(spell).String(), "may not change patches and other rules (/v1/objects/hint), nor switch modes (/v1/objects/hint): an admin")
 	w.service.ClearFaults()
 	w.does(ann, "patch attack="+id)
 	spell, _ = w.ties.last()
@@ -207,7 +202,7 @@ func TestAReturnThatIsDueWhileHandsAreTied(t *testing.T) {
 		_, err := w.try(bob, "deny 203.0.113.7")
 		require.Error(t, err)
 		spell, _ := w.ties.last()
-		due := spell.DueMeanwhile(w.ledger.all(), w.clock())
+		due := commands.PermissionLossDueMeanwhile(spell, w.ledger.all(), w.clock())
 		require.Equal(t, []string{mode.ID, patch.ID}, []string{due[0].ID, due[1].ID})
 		require.Contains(t, w.cfg.Accounts[0].DueLine(due[0], w.clock()).String(), "Shop should return to monitoring at ")
 		require.Contains(t, w.cfg.Accounts[0].DueLine(due[0], w.clock()).String(), "can't as long as this lasts")
@@ -216,10 +211,10 @@ func TestAReturnThatIsDueWhileHandsAreTied(t *testing.T) {
 		spell, saves := w.ties.last()
 		require.Equal(t, 2, saves, "once, though it was tried often")
 		require.Len(t, spell.Refused, 2)
-		require.Equal(t, []any{mode.ID, commands.ViaClock}, []any{spell.Refused[1].Ends, spell.Refused[1].By.Via})
+		require.Equal(t, []any{mode.ID, record.ViaClock}, []any{spell.Refused[1].Ends, spell.Refused[1].By.Via})
 		require.Contains(t, w.leftToDo(spell.Refused[1])[0], "set the mode of Shop to monitoring")
 		require.Contains(t, w.cfg.Accounts[0].DueLine(mode, w.clock()).String(), "NOT done")
-		due = spell.DueMeanwhile(w.ledger.all(), w.clock())
+		due = commands.PermissionLossDueMeanwhile(spell, w.ledger.all(), w.clock())
 		require.Len(t, due, 1, "the other was tried")
 
 		w.service.ClearFaults()
@@ -252,9 +247,9 @@ func TestManyRefusedChanges(t *testing.T) {
 func TestStatusTellsThatHandsAreTied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	require.NotContains(t, text(w.reads(eve, "status")), "Hands tied")
+	require.NotContains(t, textOf(w.reads(eve, "status")), "Hands tied")
 	w.fault("POST /v4/ip_rules", "status:403", 0)
 	_, err := w.try(ann, "deny 203.0.113.7")
 	require.Error(t, err)
-	require.Contains(t, text(w.reads(eve, "status")), "Hands tied: the service doesn't let wafbot change IP lists, since 2026-11-20 03:00 UTC")
+	require.Contains(t, textOf(w.reads(eve, "status")), "Hands tied: the service doesn't let wafbot change IP lists, since 2026-11-20 03:00 UTC")
 }

@@ -1,10 +1,10 @@
 package commands
 
 import (
-	"context"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Unclaimed is all that decides whether an attack's pager is called.
@@ -16,41 +16,7 @@ type Unclaimed struct {
 	Worse  time.Time     // it last became worse; zero: never
 	Route  string        // whose pager it is; "": none is left
 	After  time.Duration // the pager is called when nobody has been on it for so long
-	Case   Case
-}
-
-// Page is one call of an attack's pager, which begins with a time in which nobody is on it.
-type Page struct {
-	ID       string    `json:"id"`     // what the pager knows it by
-	Attack   string    `json:"attack"` // as AttackID makes it
-	Route    string    `json:"route"`  // whose pager it is
-	Since    time.Time `json:"since"`  // nobody has been on it
-	Severity string    `json:"severity"`
-	Incident bool      `json:"incident,omitempty"` // the attack was one when the pager was called
-	State    PageState `json:"state"`
-	TakenAt  time.Time `json:"taken_at,omitzero"` // the pager took the call
-	EndedAt  time.Time `json:"ended_at,omitzero"` // it was to be ended
-	Fault    string    `json:"fault,omitempty"`   // why it isn't taken yet, for people
-	Said     bool      `json:"said,omitempty"`    // and the account's channel was told so
-}
-
-// PageState is how far a page is. It is written down before what it names is done.
-type PageState string
-
-// The states of a page.
-const (
-	PageCalling PageState = "calling" // the pager is called, and called again until it has taken it
-	PageEnding  PageState = "ending"  // the pager is told that it is over, likewise
-	PageEnded   PageState = "ended"
-)
-
-// Open reports whether the pager has to be called, or may still call somebody.
-func (p Page) Open() bool { return p.State == PageCalling || p.State == PageEnding }
-
-// Pages remembers the pages of attacks.
-type Pages interface {
-	// Pages are all of an account, by attack: of each the last one.
-	Pages(ctx context.Context, account string) (map[string]Page, error)
+	Case   record.Triage
 }
 
 // since is since when nobody has been on the attack; false if the pager need not be called, as long as nothing changes.
@@ -75,7 +41,7 @@ func later(a, b time.Time) time.Time {
 // PagesAt is when the pager is called if nothing changes, the last page being what it is; false if it isn't called. For one time in which
 // nobody is on it the pager is called once, and for an attack that is over only if it is an incident. One that becomes an incident calls the
 // incident's, whoever was called before.
-func (u Unclaimed) PagesAt(last Page) (since, at time.Time, ok bool) {
+func (u Unclaimed) PagesAt(last record.Page) (since, at time.Time, ok bool) {
 	since, ok = u.since()
 	switch {
 	case !ok, last.Open(), !since.After(last.Since) && !u.Escalates(last), u.Quiet && !u.Attack.Incident():
@@ -85,12 +51,12 @@ func (u Unclaimed) PagesAt(last Page) (since, at time.Time, ok bool) {
 }
 
 // Escalates reports whether the attack has become an incident since, which has another pager.
-func (u Unclaimed) Escalates(last Page) bool {
+func (u Unclaimed) Escalates(last record.Page) bool {
 	return u.Attack.Incident() && !last.Incident && u.Route != "" && u.Route != last.Route
 }
 
 // Over reports whether nobody need be called by an open page any more: somebody was on the attack meanwhile, or it is none.
-func (u Unclaimed) Over(open Page) bool {
+func (u Unclaimed) Over(open record.Page) bool {
 	since, wanted := u.since()
 	return !wanted || since.After(open.Since)
 }

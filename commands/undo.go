@@ -1,16 +1,19 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 func undo() *Command {
 	return &Command{
-		Name: "undo", Role: Responder,
+		Name: "undo", Role: record.Responder,
 		Summary: "take back changes: your last one, those with these ids, or all of an attack or a person",
 		Args: []Arg{
 			{Name: "change", Object: true, Many: true, Help: "the change's id, as c7k2m9xw4; left out with all else: your last one", Options: changesInForce},
@@ -23,7 +26,7 @@ func undo() *Command {
 	}
 }
 
-func planUndo(ctx context.Context, c *Call) ([]Plan, error) {
+func planUndo(c *Call) ([]Plan, error) {
 	if c.undoesMany() {
 		return c.planUndoes()
 	}
@@ -31,25 +34,25 @@ func planUndo(ctx context.Context, c *Call) ([]Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.planUndoOf(ctx, ch)
-	if len(p.Steps) > 0 && c.Actor.Via != ViaClock {
+	p, err := c.planUndoOf(ch)
+	if len(p.Steps) > 0 && c.Actor.Via != record.ViaClock {
 		p.Notes = append(p.Notes, c.neverAgain(ch)...)
 	}
 	return []Plan{p}, err
 }
 
-func undoOf(ch Change) string { return "Undo of: " + ch.Does }
+func undoOf(ch record.Change) string { return "Undo of: " + ch.Does }
 
 // planUndoOf plans to take a change back.
-func (c *Call) planUndoOf(ctx context.Context, ch Change) (Plan, error) {
-	if c.Actor.Via == ViaClock && (ch.Until.IsZero() || c.Now.Before(ch.Until)) {
-		return Plan{}, nothing(Say(ch.Does, " was prolonged meanwhile. Nothing was sent"))
+func (c *Call) planUndoOf(ch record.Change) (Plan, error) {
+	if c.Actor.Via == record.ViaClock && (ch.Until.IsZero() || c.Now.Before(ch.Until)) {
+		return Plan{}, refusal.Nothing(text.New(ch.Does, " was prolonged meanwhile. Nothing was sent"))
 	}
-	ch, err := c.lookedAt(ctx, ch)
+	ch, err := c.lookedAt(ch)
 	if err != nil {
 		return Plan{}, err
 	}
-	p := Plan{Line: Line{Name: "undo", Words: []string{ch.ID}}, Does: undoOf(ch), When: ch.When, Undoes: ch.ID}
+	p := Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Does: undoOf(ch), When: ch.When, Undoes: ch.ID}
 	if c.Attack == nil && ch.AttackID != "" {
 		c.Attack = &KnownAttack{ID: ch.AttackID}
 	}
@@ -58,118 +61,128 @@ func (c *Call) planUndoOf(ctx context.Context, ch Change) (Plan, error) {
 		if !s.Done {
 			continue
 		}
-		if err := c.undoStep(ctx, &p, ch, s); err != nil {
+		if err := c.undoStep(&p, ch, s); err != nil {
 			return Plan{}, err
 		}
 	}
 	if len(p.Steps) == 0 {
-		p.Nothing = Say("nothing of it is left to take back")
+		p.Nothing = text.New("nothing of it is left to take back")
 		for _, n := range p.Notes {
-			p.Nothing = Say(p.Nothing, "; ", n)
+			p.Nothing = text.New(p.Nothing, "; ", n)
 		}
 	}
 	return p, nil
 }
 
 // lookedAt is a change in which each step of unknown outcome is marked as done if it took place.
-func (c *Call) lookedAt(ctx context.Context, ch Change) (Change, error) {
+func (c *Call) lookedAt(ch record.Change) (record.Change, error) {
 	ch.Steps = slices.Clone(ch.Steps)
 	for i := range ch.Steps {
 		s := &ch.Steps[i]
 		if !s.Sent || s.Done {
 			continue
 		}
-		var err error
-		if s.Done, err = c.readBack(ctx, c.Account, ch, s); err != nil {
-			return Change{}, err
+		switch s.Kind {
+		case record.AddEntry, record.DeleteEntry:
+			entries, err := c.given().Entries(apiclient.IPRuleFilter{List: s.Entry.List})
+			if err != nil {
+				return record.Change{}, err
+			}
+			s.Done = entryStepTookEffect(entries, ch, s)
+		case record.CreateRule:
+			rules, err := c.given().Rules(apiclient.RuleFilter{})
+			if err != nil {
+				return record.Change{}, err
+			}
+			s.Done = ruleStepTookEffect(rules, s)
 		}
 	}
 	return ch, nil
 }
 
 // changeTyped is the change that the line means.
-func (c *Call) changeTyped(changes []Change) (Change, error) {
+func (c *Call) changeTyped(changes []record.Change) (record.Change, error) {
 	if len(c.Line.Words) == 0 {
 		for _, ch := range changes {
 			if ch.Actor.ID == c.Actor.ID && ch.Undoes == "" && ch.InForce(c.Now) {
 				return ch, amendment(ch)
 			}
 		}
-		return Change{}, nothing(Say("nothing of yours is in force on ", c.Account.Name))
+		return record.Change{}, refusal.Nothing(text.New("nothing of yours is in force on ", c.Account.Name))
 	}
 	ch, err := c.changeNamed(changes, c.Line.Words[0])
 	if err == nil {
 		err = stands(ch)
 	}
 	if err != nil {
-		return Change{}, err
+		return record.Change{}, err
 	}
 	return ch, nil
 }
 
 // changeNamed is the change with the id that was typed.
-func (c *Call) changeNamed(changes []Change, typed string) (Change, error) {
-	var found []Change
+func (c *Call) changeNamed(changes []record.Change, typed string) (record.Change, error) {
+	var found []record.Change
 	for _, ch := range changes {
-		if matchID(ch.ID, typed) {
+		if record.MatchID(ch.ID, typed) {
 			found = append(found, ch)
 		}
 	}
 	switch {
 	case len(found) == 0:
-		return Change{}, usage(Say("no change ", Code(Visible(typed, maxField)), " on ", c.Account.Name, ": ", Code("status"), " lists what is in force, ", Code("audit"), " what was done"))
+		return record.Change{}, refusal.Usage(text.New("no change ", text.Code(text.Sanitize(typed, text.MaxField)), " on ", c.Account.Name, ": ", text.Code("status"), " lists what is in force, ", text.Code("audit"), " what was done"))
 	case len(found) > 1:
-		return Change{}, usage(Say(Code(Visible(typed, maxField)), " fits several changes: type more of its id"))
+		return record.Change{}, refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " fits several changes: type more of its id"))
 	}
 	return found[0], nil
 }
 
 // stands refuses a change of which there is nothing to take back or to prolong.
-func stands(ch Change) error {
+func stands(ch record.Change) error {
 	switch {
 	case ch.Amends() != "":
 		return amendment(ch)
-	case ch.State == StateUndone:
+	case ch.State == record.StateUndone:
 		return takenBack(ch)
-	case ch.State == StateFailed:
-		return nothing(Say(ch.Does, " was never made: ", ch.Fault, ". Nothing was sent"))
+	case ch.State == record.StateFailed:
+		return refusal.Nothing(text.New(ch.Does, " was never made: ", ch.Fault, ". Nothing was sent"))
 	}
 	return nil
 }
 
 // amendment refuses a change that is about another one.
-func amendment(ch Change) error {
+func amendment(ch record.Change) error {
 	switch {
 	case ch.Undoes != "":
-		return usage(Say(Code(ch.ID), " is an undo itself: do again what it took back"))
+		return refusal.Usage(text.New(text.Code(ch.ID), " is an undo itself: do again what it took back"))
 	case ch.Extends != "":
-		return usage(Say(Code(ch.ID), " only prolongs ", Code(ch.Extends), ": name that one. Nothing was done"))
+		return refusal.Usage(text.New(text.Code(ch.ID), " only prolongs ", text.Code(ch.Extends), ": name that one. Nothing was done"))
 	}
 	return nil
 }
 
-func takenBack(ch Change) error {
-	return nothing(Say(ch.Does, ": taken back already by ", ch.EndedBy.Name, " at ", ch.EndedAt, ". Nothing was sent"))
+func takenBack(ch record.Change) error {
+	return refusal.Nothing(text.New(ch.Does, ": taken back already by ", ch.EndedBy.Name, " at ", ch.EndedAt, ". Nothing was sent"))
 }
 
 // undoStep plans the opposite of a step, of what is still ours.
-func (c *Call) undoStep(ctx context.Context, p *Plan, ch Change, s Step) error {
+func (c *Call) undoStep(p *Plan, ch record.Change, s record.Step) error {
 	switch s.Kind {
-	case AddEntry:
-		return c.undoAdd(ctx, p, ch, s)
-	case DeleteEntry:
-		return c.putBack(ctx, p, *s.Entry)
-	case CreateRule:
-		return c.undoCreate(ctx, p, s)
-	case DeleteRule:
-		return c.undoDelete(ctx, p, ch, s)
+	case record.AddEntry:
+		return c.undoAdd(p, ch, s)
+	case record.DeleteEntry:
+		return c.putBack(p, *s.Entry)
+	case record.CreateRule:
+		return c.undoCreate(p, s)
+	case record.DeleteRule:
+		return c.undoDelete(p, ch, s)
 	}
 	return fmt.Errorf("undo step %q: unknown", s.Kind)
 }
 
 // undoAdd takes the entry off if it is still ours, and puts back what stood there before.
-func (c *Call) undoAdd(ctx context.Context, p *Plan, ch Change, s Step) error {
-	entries, err := collect(c.Account.API.IPRules(ctx, apiclient.IPRuleFilter{List: s.Entry.List}))
+func (c *Call) undoAdd(p *Plan, ch record.Change, s record.Step) error {
+	entries, err := c.given().Entries(apiclient.IPRuleFilter{List: s.Entry.List})
 	if err != nil {
 		return err
 	}
@@ -178,13 +191,13 @@ func (c *Call) undoAdd(ctx context.Context, p *Plan, ch Change, s Step) error {
 	if changed != nil {
 		p.Notes = append(p.Notes, changed)
 	} else {
-		p.Steps = append(p.Steps, Step{Kind: DeleteEntry, Entry: &entries[i]})
+		p.Steps = append(p.Steps, record.Step{Kind: record.DeleteEntry, Entry: &entries[i]})
 		c.bringBack(p, s.Before)
 		ours = func(e apiclient.IPRule) bool {
 			return e.ID == entries[i].ID || slices.ContainsFunc(s.Before, func(b apiclient.IPRule) bool { return b.ID == e.ID })
 		}
 	}
-	notes, err := c.covering(ctx, ch, *s.Entry, slices.DeleteFunc(slices.Clone(entries), ours))
+	notes, err := c.covering(ch, *s.Entry, slices.DeleteFunc(slices.Clone(entries), ours))
 	p.Notes = append(p.Notes, notes...)
 	return err
 }
@@ -196,41 +209,41 @@ func (c *Call) bringBack(p *Plan, all []apiclient.IPRule) {
 			continue
 		}
 		if (before.Expires.IsZero() || before.Expires.After(c.Now)) && !c.takenBackSince(before) {
-			p.Steps = append(p.Steps, Step{Kind: AddEntry, Entry: asBefore(before)})
-			p.Notes = append(p.Notes, Say(names(before), " is on the ", listName(before.List), untilText(before.Expires), " again, as before", byText(before)))
+			p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: asBefore(before)})
+			p.Notes = append(p.Notes, text.New(names(before), " is on the ", listName(before.List), untilText(before.Expires), " again, as before", byText(before)))
 		}
 	}
 }
 
 // entryLeft finds the entry that a step made, if it still stands as wafbot left it; otherwise it says what became of it.
-func (c *Call) entryLeft(entries []apiclient.IPRule, ch Change, s Step) (int, Text) {
+func (c *Call) entryLeft(entries []apiclient.IPRule, ch record.Change, s record.Step) (int, text.Text) {
 	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return ours(e, ch, s) })
 	if i < 0 {
 		j := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return sameSource(e, *s.Entry) })
 		if j < 0 {
-			return -1, Say("the entry for ", names(*s.Entry), " is gone already")
+			return -1, text.New("the entry for ", names(*s.Entry), " is gone already")
 		}
-		return -1, Say("the entry for ", names(*s.Entry), " is somebody else's now", byText(entries[j]), ", left as it is")
+		return -1, text.New("the entry for ", names(*s.Entry), " is somebody else's now", byText(entries[j]), ", left as it is")
 	}
 	if e := entries[i]; !sameEntry(e, *s.Entry) || !e.Expires.IsZero() && !c.gaveEnd(ch, e) {
-		return -1, Say("somebody changed the entry for ", names(*s.Entry), " since: it holds ", c.Account.appsText(e.Apps), untilText(e.Expires), ", left as it is")
+		return -1, text.New("somebody changed the entry for ", names(*s.Entry), " since: it holds ", c.Account.appsText(e.Apps), untilText(e.Expires), ", left as it is")
 	}
 	return i, nil
 }
 
 // gaveEnd reports whether wafbot itself gave the entry its end: when the change was made, or prolonged.
-func (c *Call) gaveEnd(ch Change, e apiclient.IPRule) bool {
-	return slices.ContainsFunc(c.Known, func(k Change) bool {
-		return (k.ID == ch.ID || k.Extends == ch.ID) && slices.ContainsFunc(k.Steps, func(s Step) bool {
-			return s.Kind == AddEntry && s.Sent && s.Entry.Expires.Equal(e.Expires)
+func (c *Call) gaveEnd(ch record.Change, e apiclient.IPRule) bool {
+	return slices.ContainsFunc(c.Known, func(k record.Change) bool {
+		return (k.ID == ch.ID || k.Extends == ch.ID) && slices.ContainsFunc(k.Steps, func(s record.Step) bool {
+			return s.Kind == record.AddEntry && s.Sent && s.Entry.Expires.Equal(e.Expires)
 		})
 	})
 }
 
 // takenBackSince reports whether an entry was the work of a change that has been undone.
 func (c *Call) takenBackSince(e apiclient.IPRule) bool {
-	return slices.ContainsFunc(c.Known, func(ch Change) bool {
-		return ch.State == StateUndone && namedBy(e, ch)
+	return slices.ContainsFunc(c.Known, func(ch record.Change) bool {
+		return ch.State == record.StateUndone && namedBy(e, ch)
 	})
 }
 
@@ -245,21 +258,21 @@ func asBefore(e apiclient.IPRule) *apiclient.IPRule {
 	return &e
 }
 
-func (c *Call) putBack(ctx context.Context, p *Plan, e apiclient.IPRule) error {
+func (c *Call) putBack(p *Plan, e apiclient.IPRule) error {
 	if !e.Expires.IsZero() && !e.Expires.After(c.Now) {
-		p.Notes = append(p.Notes, Say("the entry for ", names(e), " would have ended by now"))
+		p.Notes = append(p.Notes, text.New("the entry for ", names(e), " would have ended by now"))
 		return nil
 	}
-	entries, err := collect(c.Account.API.IPRules(ctx, apiclient.IPRuleFilter{List: e.List}))
+	entries, err := c.given().Entries(apiclient.IPRuleFilter{List: e.List})
 	if err != nil {
 		return err
 	}
 	if i := slices.IndexFunc(entries, func(have apiclient.IPRule) bool { return sameEntry(have, e) }); i >= 0 {
-		p.Notes = append(p.Notes, Say(names(e), " is on the ", listName(e.List), " again already", byText(entries[i])))
+		p.Notes = append(p.Notes, text.New(names(e), " is on the ", listName(e.List), " again already", byText(entries[i])))
 		return nil
 	}
 	if !c.spared(p, e) {
-		p.Steps = append(p.Steps, Step{Kind: AddEntry, Entry: asBefore(e)})
+		p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: asBefore(e)})
 	}
 	return nil
 }
@@ -269,9 +282,9 @@ func (c *Call) spared(p *Plan, e apiclient.IPRule) bool {
 	if e.List == apiclient.ListAllow {
 		return false
 	}
-	for _, t := range targetsOf(e) {
+	for _, t := range grammar.TargetsOf(e) {
 		if own, ok := c.policy().never(t); ok {
-			p.Notes = append(p.Notes, Say(names(e), " is ", Bold(own.Name), " by now, which is never denied: its entry doesn't come back"))
+			p.Notes = append(p.Notes, text.New(names(e), " is ", text.Bold(own.Name), " by now, which is never denied: its entry doesn't come back"))
 			return true
 		}
 	}

@@ -11,11 +11,13 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
 // all does a line in spite of its warnings.
-func (w *world) all(who commands.Actor, line string) (commands.Result, error) {
+func (w *world) all(who record.Actor, line string) (commands.Result, error) {
 	w.t.Helper()
 	inv := w.asks(who, line)
 	inv.Anyway = true
@@ -46,9 +48,9 @@ func TestUndoOfAWholeAttack(t *testing.T) {
 	w.overwrite(w.entry("198.51.100.4"), "mine now", time.Hour)
 
 	_, err := w.try(ann, "undo attack="+id)
-	var asked *commands.Refusal
+	var asked *refusal.Refusal
 	require.ErrorAs(t, err, &asked)
-	require.ErrorIs(t, err, commands.ErrAsk)
+	require.ErrorIs(t, err, refusal.ErrAsk)
 	require.Equal(t, "undo "+strings.Join([]string{other.ID, patched.ID, longer.ID, denied.ID}, " ")+" account=acme", asked.Line.String(), "just these, whatever is done meanwhile")
 	require.Contains(t, asked.Text.String(), "Take back 4 changes, the newest first?")
 	require.Contains(t, asked.Text.String(), "• Deny 203.0.113.7 everywhere for 2 h · Ann 2026-11-20 03:00 UTC → ")
@@ -58,11 +60,11 @@ func TestUndoOfAWholeAttack(t *testing.T) {
 	res, err := w.all(ann, asked.Line.String())
 	require.NoError(t, err)
 	require.Equal(t, []string{patched.ID, longer.ID, denied.ID}, undone(res))
-	require.Contains(t, text(res), "the entry for 198.51.100.4 is somebody else's now (mine now), left as it is")
-	require.Contains(t, text(res), "203.0.113.7 is on the denylist until 2026-11-20 05:00 UTC again, as before", "and then it goes with the one before")
+	require.Contains(t, textOf(res), "the entry for 198.51.100.4 is somebody else's now (mine now), left as it is")
+	require.Contains(t, textOf(res), "203.0.113.7 is on the denylist until 2026-11-20 05:00 UTC again, as before", "and then it goes with the one before")
 	require.Empty(t, w.rules("vpatch"))
 	require.ElementsMatch(t, []string{"198.51.100.4", "198.51.100.99", "198.51.100.77"}, w.denied())
-	require.Equal(t, commands.StateDone, w.ledger.change(kept.ID).State)
+	require.Equal(t, record.StateDone, w.ledger.change(kept.ID).State)
 	for _, ch := range res.Changes {
 		require.Equal(t, id, ch.AttackID)
 	}
@@ -75,7 +77,7 @@ func TestUndoOfAForgottenAttack(t *testing.T) {
 	id := w.attackOn("/login")
 	ch := w.does(ann, "patch attack="+id)
 	w.pass(3 * 24 * time.Hour)
-	w.refuses(ann, "undo attack="+id[:5], commands.ErrUsage, "no attack")
+	w.refuses(ann, "undo attack="+id[:5], refusal.ErrUsage, "no attack")
 	w.nothing(ann, "undo attack=a00000000", "nothing like that is in force")
 	require.Equal(t, ch.ID, w.does(ann, "undo attack="+id).Undoes)
 }
@@ -114,13 +116,13 @@ func TestUndoOfWhatSomebodyDid(t *testing.T) {
 	w.does(ann, "undo "+gone.ID)
 	for _, line := range []string{"undo by=@me since=30m", "undo by=U1ANN since=30m", "undo by=an since=30m"} {
 		_, err := w.try(ann, line)
-		var asked *commands.Refusal
+		var asked *refusal.Refusal
 		require.ErrorAs(t, err, &asked, line)
 		require.Equal(t, "undo "+second.ID+" "+first.ID+" account=acme", asked.Line.String(), line)
 	}
-	w.refuses(bob, "undo by=U since=30m", commands.ErrUsage, "fits several people: ", "Ann (U1ANN)", "Bob (U2BOB)")
+	w.refuses(bob, "undo by=U since=30m", refusal.ErrUsage, "fits several people: ", "Ann (U1ANN)", "Bob (U2BOB)")
 	w.nothing(bob, "undo by=root since=30m", "nothing like that is in force on acme")
-	w.refuses(eve, "undo by=ann since=30m", commands.ErrDenied)
+	w.refuses(eve, "undo by=ann since=30m", refusal.ErrDenied)
 
 	res, err := w.all(bob, "undo by=@ann since=30m")
 	require.Error(t, err, "a name, not an @name")
@@ -130,7 +132,7 @@ func TestUndoOfWhatSomebodyDid(t *testing.T) {
 	require.Equal(t, []string{second.ID, first.ID}, undone(res))
 	require.ElementsMatch(t, []string{"203.0.113.1", "203.0.113.3"}, w.denied())
 	require.Equal(t, "Bob", w.ledger.change(first.ID).EndedBy.Name)
-	require.Equal(t, commands.StateDone, w.ledger.change(old.ID).State)
+	require.Equal(t, record.StateDone, w.ledger.change(old.ID).State)
 	single := w.does(ann, "undo by=@me since=2h")
 	require.Equal(t, old.ID, single.Undoes, "one is no more of a question than undo itself")
 }
@@ -146,7 +148,7 @@ func TestUndoOfSeveralIDs(t *testing.T) {
 	res, err := w.all(ann, "undo "+first.ID+" "+second.ID)
 	require.NoError(t, err)
 	require.Equal(t, []string{first.ID}, undone(res))
-	require.Contains(t, text(res), "Deny 203.0.113.3 everywhere for 4 h: taken back already by Bob")
+	require.Contains(t, textOf(res), "Deny 203.0.113.3 everywhere for 4 h: taken back already by Bob")
 	require.Empty(t, w.denied())
 }
 
@@ -171,11 +173,11 @@ func TestUndoOfManyHalfFails(t *testing.T) {
 	second := w.does(ann, "patch shop.example.com/login type=sqli part=get.q")
 	w.fault("POST /v1/objects/hint/delete", "status:423", 0)
 	_, err := w.all(ann, "undo by=@me since=1h")
-	require.ErrorIs(t, err, commands.ErrService)
+	require.ErrorIs(t, err, refusal.ErrService)
 	require.ErrorContains(t, err, "Half done. ")
 	require.ErrorContains(t, err, "NOT done: Undo of: Patch exactly")
 	require.ErrorContains(t, err, "Undo of: Deny 203.0.113.2 everywhere for 4 h: accepted")
-	require.Equal(t, []any{commands.StateUndone, commands.StateDone}, []any{w.ledger.change(first.ID).State, w.ledger.change(second.ID).State})
+	require.Equal(t, []any{record.StateUndone, record.StateDone}, []any{w.ledger.change(first.ID).State, w.ledger.change(second.ID).State})
 	w.service.ClearFaults()
 	w.fault("POST /v1/objects/hint", "status:403", 0)
 	_, err = w.all(ann, "undo by=@me since=1h")
@@ -215,11 +217,11 @@ func TestACrashAmidAnUndoOfMany(t *testing.T) {
 		require.NoError(t, again)
 		require.Equal(t, made, undone(res))
 		require.Equal(t, sent, w.changesSent())
-		require.Equal(t, commands.StateDone, w.ledger.change(late.ID).State)
+		require.Equal(t, record.StateDone, w.ledger.change(late.ID).State)
 		if err == nil {
 			return // there are no more saves
 		}
-		require.True(t, errors.Is(err, commands.ErrAway), err)
+		require.True(t, errors.Is(err, refusal.ErrAway), err)
 	}
 	require.Fail(t, "more saves than were tried")
 }
@@ -235,13 +237,13 @@ func TestAnUndoOfManyThatIsFoundLate(t *testing.T) {
 	inv := w.asks(ann, "undo by=@me since=1h")
 	inv.Anyway = true
 	_, err := w.do(inv)
-	require.ErrorIs(t, err, commands.ErrAway)
+	require.ErrorIs(t, err, refusal.ErrAway)
 	w.ledger.set(func(l *ledger) { l.saveFail = nil })
 	w.pass(11 * time.Minute)
 	res, err := w.do(inv)
 	require.NoError(t, err)
 	require.Equal(t, []string{second.ID}, undone(res))
-	require.Contains(t, text(res), "what was not begun by then was not done")
+	require.Contains(t, textOf(res), "what was not begun by then was not done")
 	require.Equal(t, []string{"203.0.113.7"}, w.denied())
 }
 
@@ -283,9 +285,9 @@ func TestAnUndoThatFoundNothingLeft(t *testing.T) {
 	closed := w.ledger.change(ch.ID)
 	require.True(t, closed.Gone)
 	require.Contains(t, commands.ChangeLine(closed, nil).String(), "taken back by Bob 2026-11-20 03:00 UTC, nothing of it was left")
-	read, err := commands.ReadMemo(closed.Memo())
+	read, err := commands.ReadMemo(commands.ChangeMemo(closed))
 	require.NoError(t, err)
-	require.Equal(t, []any{commands.StateUndone, true}, []any{read.State, read.Gone}, "as an emptied memory finds it")
+	require.Equal(t, []any{record.StateUndone, true}, []any{read.State, read.Gone}, "as an emptied memory finds it")
 }
 
 // What goes on holding for a source whose denial is taken back is named, with its author.
@@ -307,7 +309,7 @@ func TestUndoNamesWhatStillCovers(t *testing.T) {
 		}
 		res, err := w.try(ann, "undo "+ch.ID)
 		require.NoError(t, err)
-		said := text(res)
+		said := textOf(res)
 		require.Contains(t, said, "still on the denylist: 203.0.113.0/24 covers it on Shop until 2026-11-21 03:00 UTC")
 		require.Contains(t, said, "still on the denylist: country:DE, country:FR covers it until 2026-11-21 03:00 UTC (since spring)")
 		require.NotContains(t, said, "NL")

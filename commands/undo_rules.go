@@ -1,17 +1,18 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // undoCreate deletes the rule that was made if it is still there and the same.
-func (c *Call) undoCreate(ctx context.Context, p *Plan, s Step) error {
-	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+func (c *Call) undoCreate(p *Plan, s record.Step) error {
+	rules, err := c.given().Rules(apiclient.RuleFilter{})
 	if err != nil {
 		return err
 	}
@@ -19,36 +20,36 @@ func (c *Call) undoCreate(ctx context.Context, p *Plan, s Step) error {
 	if s.Again { // what was made by the first try, whose answer never came, is ours too
 		for i, r := range rules {
 			if r.ID != id && apiclient.SameRule(r, *s.Rule) && !slices.Contains(s.Equal, r.ID) {
-				p.Steps = append(p.Steps, Step{Kind: DeleteRule, Rule: &rules[i]})
+				p.Steps = append(p.Steps, record.Step{Kind: record.DeleteRule, Rule: &rules[i]})
 			}
 		}
 	}
 	i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return r.ID == id })
 	switch {
 	case i < 0:
-		p.Notes = append(p.Notes, Say("rule ", Code(fmt.Sprint(id)), " is gone already"))
+		p.Notes = append(p.Notes, text.New("rule ", text.Code(fmt.Sprint(id)), " is gone already"))
 	case !apiclient.SameRule(rules[i], *s.Rule):
-		p.Notes = append(p.Notes, Say("somebody changed rule ", Code(fmt.Sprint(id)), " since: left as it is"))
+		p.Notes = append(p.Notes, text.New("somebody changed rule ", text.Code(fmt.Sprint(id)), " since: left as it is"))
 	default:
-		p.Steps = append(p.Steps, Step{Kind: DeleteRule, Rule: &rules[i]})
+		p.Steps = append(p.Steps, record.Step{Kind: record.DeleteRule, Rule: &rules[i]})
 	}
 	return nil
 }
 
 // undoDelete creates the rule again that was deleted, unless an equal one is there, or somebody has set another in place of ours.
-func (c *Call) undoDelete(ctx context.Context, p *Plan, ch Change, s Step) error {
-	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+func (c *Call) undoDelete(p *Plan, ch record.Change, s record.Step) error {
+	rules, err := c.given().Rules(apiclient.RuleFilter{})
 	if err != nil {
 		return err
 	}
 	var made []int64
 	for _, m := range ch.Steps {
-		if m.Kind != CreateRule || !m.Done {
+		if m.Kind != record.CreateRule || !m.Done {
 			continue
 		}
 		made = append(made, ruleNow(c.Known, m.ID))
 		if !c.stands(rules, m) {
-			p.Notes = append(p.Notes, Say("somebody took away or changed what wafbot had set, so the old rule is not put back"))
+			p.Notes = append(p.Notes, text.New("somebody took away or changed what wafbot had set, so the old rule is not put back"))
 			return nil
 		}
 	}
@@ -58,15 +59,15 @@ func (c *Call) undoDelete(ctx context.Context, p *Plan, ch Change, s Step) error
 	}
 	equal := slices.DeleteFunc(idsOfEqual(rules, *old), func(id int64) bool { return slices.Contains(made, id) })
 	if len(equal) > 0 {
-		p.Notes = append(p.Notes, Say("a rule like the old one is there already: ", Code(strings.Trim(fmt.Sprint(equal), "[]"))))
+		p.Notes = append(p.Notes, text.New("a rule like the old one is there already: ", text.Code(strings.Trim(fmt.Sprint(equal), "[]"))))
 		return nil
 	}
-	p.Steps = append(p.Steps, Step{Kind: CreateRule, Rule: old})
+	p.Steps = append(p.Steps, record.Step{Kind: record.CreateRule, Rule: old})
 	return nil
 }
 
 // stands reports whether the rule that a step made is still there and the same.
-func (c *Call) stands(rules []apiclient.Rule, made Step) bool {
+func (c *Call) stands(rules []apiclient.Rule, made record.Step) bool {
 	id := ruleNow(c.Known, made.ID)
 	return slices.ContainsFunc(rules, func(r apiclient.Rule) bool { return r.ID == id && apiclient.SameRule(r, *made.Rule) })
 }
@@ -75,11 +76,11 @@ func (c *Call) stands(rules []apiclient.Rule, made Step) bool {
 // by now, it is the one before it: what was set for a time must not come back for good. Nil: there was none.
 func (c *Call) before(rule *apiclient.Rule) *apiclient.Rule {
 	for range c.Known {
-		i := slices.IndexFunc(c.Known, func(ch Change) bool { return ch.Undoes == "" && c.made(ch, rule.ID) })
+		i := slices.IndexFunc(c.Known, func(ch record.Change) bool { return ch.Undoes == "" && c.made(ch, rule.ID) })
 		if i < 0 || c.Known[i].InForce(c.Now) {
 			break
 		}
-		j := slices.IndexFunc(c.Known[i].Steps, func(s Step) bool { return s.Kind == DeleteRule })
+		j := slices.IndexFunc(c.Known[i].Steps, func(s record.Step) bool { return s.Kind == record.DeleteRule })
 		if j < 0 {
 			return nil
 		}
@@ -89,17 +90,17 @@ func (c *Call) before(rule *apiclient.Rule) *apiclient.Rule {
 }
 
 // made reports whether a change made the rule, or the one that the rule was put back for.
-func (c *Call) made(ch Change, id int64) bool {
-	return slices.ContainsFunc(ch.Steps, func(s Step) bool {
-		return s.Kind == CreateRule && s.Done && ruleNow(c.Known, s.ID) == ruleNow(c.Known, id)
+func (c *Call) made(ch record.Change, id int64) bool {
+	return slices.ContainsFunc(ch.Steps, func(s record.Step) bool {
+		return s.Kind == record.CreateRule && s.Done && ruleNow(c.Known, s.ID) == ruleNow(c.Known, id)
 	})
 }
 
 // ruleNow is the number that a rule has by now: when an undo creates it again, it gets a new one.
-func ruleNow(known []Change, id int64) int64 {
+func ruleNow(known []record.Change, id int64) int64 {
 	for _, ch := range slices.Backward(known) {
 		for _, s := range ch.Steps {
-			if s.Kind == CreateRule && s.Done && s.Rule.ID == id {
+			if s.Kind == record.CreateRule && s.Done && s.Rule.ID == id {
 				id = s.ID
 			}
 		}

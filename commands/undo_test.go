@@ -6,7 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -34,12 +35,12 @@ func TestUndoByPrefix(t *testing.T) {
 	require.Equal(t, "Undo of: Deny 203.0.113.7 everywhere for 4 h", undone.Does)
 	require.Empty(t, w.entries("black"))
 	kept := w.ledger.change(ch.ID)
-	require.Equal(t, commands.StateUndone, kept.State)
+	require.Equal(t, record.StateUndone, kept.State)
 	require.Equal(t, "Bob", kept.EndedBy.Name)
 	require.Equal(t, w.clock(), kept.EndedAt)
 	w.nothing(ann, "undo "+ch.ID, "taken back already by Bob at 2026-11-20 03:00 UTC")
-	w.refuses(ann, "undo "+undone.ID, commands.ErrUsage, "is an undo itself")
-	require.NotContains(t, text(w.reads(eve, "status")), ch.ID)
+	w.refuses(ann, "undo "+undone.ID, refusal.ErrUsage, "is an undo itself")
+	require.NotContains(t, textOf(w.reads(eve, "status")), ch.ID)
 }
 
 func TestUndoOfAPutBackDenialIsOver(t *testing.T) {
@@ -79,7 +80,7 @@ func TestUndoOfWhatNeverWas(t *testing.T) {
 	w := newWorld(t)
 	w.fault("POST /v4/ip_rules", "status:403", 1)
 	_, err := w.try(ann, "deny 203.0.113.7")
-	require.ErrorIs(t, err, commands.ErrService)
+	require.ErrorIs(t, err, refusal.ErrService)
 	w.nothing(ann, "undo "+w.ledger.all()[0].ID, "was never made", "lacks the permission")
 }
 
@@ -112,9 +113,9 @@ func TestAnUndoThatFailsCanBeAskedAgain(t *testing.T) {
 	ch := w.does(ann, "deny 203.0.113.7")
 	w.fault("DELETE /v4/ip_rules", "status:403", 1)
 	_, err := w.try(ann, "undo "+ch.ID)
-	require.ErrorIs(t, err, commands.ErrService)
+	require.ErrorIs(t, err, refusal.ErrService)
 	require.ErrorContains(t, err, "NOT done: Undo of: Deny")
-	require.Equal(t, commands.StateDone, w.ledger.change(ch.ID).State)
+	require.Equal(t, record.StateDone, w.ledger.change(ch.ID).State)
 	w.does(ann, "undo "+ch.ID)
 	require.Equal(t, "by hand", w.listed("black")[0].Reason)
 }

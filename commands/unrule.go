@@ -1,32 +1,34 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 func unrule() *Command {
 	return &Command{
-		Name: "unrule", Role: Admin,
+		Name: "unrule", Role: record.Admin,
 		Summary: "delete a rule",
 		Args:    []Arg{{Name: "rule", Object: true, Required: true, Help: "the rule's number, as rules shows it", Read: readNumber}, argAttack, argReason},
 		Plan:    planUnrule,
 	}
 }
 
-func planUnrule(ctx context.Context, c *Call) ([]Plan, error) {
-	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+func planUnrule(c *Call) ([]Plan, error) {
+	rules, err := c.given().Rules(apiclient.RuleFilter{})
 	if err != nil {
 		return nil, err
 	}
 	typed := c.Line.Words[0]
 	i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return fmt.Sprint(r.ID) == typed })
 	if i < 0 {
-		return nil, nothing(Say("there is no rule ", Code(typed), ": ", Code("rules"), " lists them. Nothing was sent"))
+		return nil, refusal.Nothing(text.New("there is no rule ", text.Code(typed), ": ", text.Code("rules"), " lists them. Nothing was sent"))
 	}
 	rule := rules[i]
 	if err := deletable(rule); err != nil {
@@ -34,17 +36,17 @@ func planUnrule(ctx context.Context, c *Call) ([]Plan, error) {
 	}
 	made, ours := c.makers()[rule.ID]
 	p := Plan{
-		Line: c.about(Line{Name: "unrule", Words: []string{typed}}),
-		Does: fmt.Sprintf("Delete rule %s: %s", typed, ruleText(rule)), When: ruleWorks, Steps: []Step{{Kind: DeleteRule, Rule: &rule}},
+		Line: c.about(record.Line{Name: "unrule", Words: []string{typed}}),
+		Does: fmt.Sprintf("Delete rule %s: %s", typed, ruleText(rule)), When: ruleWorks, Steps: []record.Step{{Kind: record.DeleteRule, Rule: &rule}},
 	}
 	if !ours {
-		p.Warnings = append(p.Warnings, Warning{Text: Say("wafbot did not make this rule: ", ruleLine(rule, made))})
+		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New("wafbot did not make this rule: ", ruleLine(rule, made))})
 	}
-	if text := modeAfter(c.Account, slices.Delete(slices.Clone(rules), i, i+1), rule); text != nil {
+	if words := modeAfter(c.Account, slices.Delete(slices.Clone(rules), i, i+1), rule); words != nil {
 		if ours {
-			text = Say(text, ". ", Code("undo "+made.ID), " instead puts back what stood before")
+			words = text.New(words, ". ", text.Code("undo "+made.ID), " instead puts back what stood before")
 		}
-		p.Warnings = append(p.Warnings, Warning{Text: text})
+		p.Warnings = append(p.Warnings, refusal.Warning{Text: words})
 	}
 	return []Plan{p}, nil
 }
@@ -54,18 +56,18 @@ func deletable(r apiclient.Rule) error {
 	id := strconv.FormatInt(r.ID, 10)
 	switch {
 	case r.System:
-		return guarded(Say("rule ", Code(id), " is the service's own (", Visible(r.Type, maxField), "): wafbot leaves it alone. Nothing was done"))
+		return refusal.Guarded(text.New("rule ", text.Code(id), " is the service's own (", text.Sanitize(r.Type, text.MaxField), "): wafbot leaves it alone. Nothing was done"))
 	case !readable(r) || !apiclient.SameRule(r, r): // a rule with a condition that can't be read is like none, not even itself
-		return guarded(Say("rule ", Code(id), " (", Visible(r.Type, maxField), ") is of a kind that wafbot could not put back: delete it in the service's console. Nothing was done"))
+		return refusal.Guarded(text.New("rule ", text.Code(id), " (", text.Sanitize(r.Type, text.MaxField), ") is of a kind that wafbot could not put back: delete it in the service's console. Nothing was done"))
 	}
 	return nil
 }
 
 // modeAfter says which mode holds when a rule that sets one is gone; nil for other rules.
-func modeAfter(a *Account, left []apiclient.Rule, gone apiclient.Rule) Text {
+func modeAfter(a *Account, left []apiclient.Rule, gone apiclient.Rule) text.Text {
 	scope, ok := apiclient.ConditionsScope(gone.Conditions)
 	if gone.Type != apiclient.RuleMode || !ok || !scope.App.Known {
 		return nil
 	}
-	return Say("then the mode of ", a.AppName(scope.App), " by rules is ", Bold(modeName(ModeByRules(left, int(scope.App.N)))))
+	return text.New("then the mode of ", a.AppName(scope.App), " by rules is ", text.Bold(modeName(ModeByRules(left, int(scope.App.N)))))
 }

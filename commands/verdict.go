@@ -1,10 +1,12 @@
 package commands
 
-import "context"
+import (
+	"github.com/wafbot/wafbot/internal/record"
+)
 
 func verdict() *Command {
 	return &Command{
-		Name: "verdict", Role: Responder,
+		Name: "verdict", Role: record.Responder,
 		Summary: "say what an attack was found to be",
 		Args: []Arg{
 			{Name: "verdict", Object: true, Required: true, Help: "real, false_alarm or test", Read: oneOf("real", "false_alarm", "test"), Options: optionsOf("real", "false_alarm", "test")}, argCase,
@@ -13,11 +15,11 @@ func verdict() *Command {
 	}
 }
 
-func writeVerdict(ctx context.Context, c *Call) (Result, error) {
-	k, err := c.opened(ctx)
+func writeVerdict(c *Call) (Result, error) {
+	k, err := c.opened()
 	if err != nil {
 		return Result{}, err
 	}
-	k.Verdict = &Verdict{Is: c.Line.Words[0], By: c.Actor, At: c.Now}
-	return c.keep(ctx, k, "", VerdictLine(*k.Verdict))
+	k.Verdict = &record.Verdict{Is: c.Line.Words[0], By: c.Actor, At: c.Now}
+	return c.keep(k, "", VerdictLine(*k.Verdict))
 }

@@ -2,16 +2,17 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 func vulns() *Command {
 	return &Command{
-		Name: "vulns", Role: Viewer, Flags: []string{"all"},
+		Name: "vulns", Role: record.Viewer, Flags: []string{"all"},
 		Summary: "the security issues that are open, the most severe first",
 		Args:    []Arg{{Name: "which", Object: true, Help: "all: closed ones and false alarms too", Read: oneOf("all")}, argPage},
 		Example: "vulns all",
@@ -19,9 +20,9 @@ func vulns() *Command {
 	}
 }
 
-func readVulns(ctx context.Context, c *Call) (Result, error) {
+func readVulns(c *Call) (Result, error) {
 	all := len(c.Line.Words) > 0
-	issues, err := collect(c.Account.API.Vulnerabilities(ctx, apiclient.VulnFilter{ActiveOnly: !all}))
+	issues, err := c.given().Vulnerabilities(apiclient.VulnFilter{ActiveOnly: !all})
 	if err != nil {
 		return Result{}, forPeople(err)
 	}
@@ -35,10 +36,10 @@ func readVulns(ctx context.Context, c *Call) (Result, error) {
 	}
 	res := Result{
 		Account: c.Account.Name, Data: append([]apiclient.Vulnerability{}, issues...),
-		Lines: []Text{Say(Bold(c.Account.Name), ": ", count(len(issues), what))},
+		Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", count(len(issues), what))},
 	}
 	pages := c.pages(1)
-	res.Lines = append(res.Lines, pages.part(len(issues), func(i int) Text { return vulnLine(issues[i]) })...)
+	res.Lines = append(res.Lines, pages.part(len(issues), func(i int) text.Text { return vulnLine(issues[i]) })...)
 	return pages.finish(res)
 }
 
@@ -55,17 +56,17 @@ func bySeverity(x, y apiclient.Vulnerability) int {
 	return cmp.Or(first(x)-first(y), cmp.Compare(y.Threat.N, x.Threat.N), cmp.Compare(len(y.ID), len(x.ID)), cmp.Compare(y.ID, x.ID))
 }
 
-func vulnLine(v apiclient.Vulnerability) Text {
+func vulnLine(v apiclient.Vulnerability) text.Text {
 	status := map[string]string{"": "state unknown", "falsepositive": "false alarm"}[v.Status]
-	line := Say(Code(Visible(v.ID, maxField)), " ", Bold(Severity(v.Threat)), " ", cmp.Or(Visible(v.Title, maxPath), TypeName(Visible(v.Type, maxField))),
-		", ", cmp.Or(status, Visible(v.Status, maxField)))
+	line := text.New(text.Code(text.Sanitize(v.ID, text.MaxField)), " ", text.Bold(Severity(v.Threat)), " ", cmp.Or(text.Sanitize(v.Title, text.MaxPath), TypeName(text.Sanitize(v.Type, text.MaxField))),
+		", ", cmp.Or(status, text.Sanitize(v.Status, text.MaxField)))
 	if v.Incidents.Known {
-		line = Say(line, ", ", figure(v.Incidents, "incident"))
+		line = text.New(line, ", ", figure(v.Incidents, "incident"))
 	}
 	if v.Domain == "" && v.Path == "" {
 		return line
 	}
-	return Say(line, ": ", Code(Where(apiclient.Attack{Method: v.Method, Domain: v.Domain, Path: v.Path})))
+	return text.New(line, ": ", text.Code(Where(apiclient.Attack{Method: v.Method, Domain: v.Domain, Path: v.Path})))
 }
 
 // Severity is the service's threat score, 0 to 100, in a word.

@@ -1,23 +1,26 @@
 package commands
 
-import "context"
+import (
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
 
 func whoami() *Command {
 	return &Command{
-		Name: "whoami", Role: Viewer, AnyAccount: true,
+		Name: "whoami", Role: record.Viewer, AnyAccount: true,
 		Summary: "who wafbot takes you for, and what you may do",
-		Read: func(_ context.Context, c *Call) (Result, error) {
-			may := map[Role]string{Viewer: "you may read", Responder: "you may read, deny, gray, patch, switch to stricter modes, undo, claim and mute", Admin: "you may do everything"}[c.Role]
-			data := map[string]string{"id": c.Actor.ID, "name": c.Actor.Name, "role": c.Role.String(), "changes": c.cfg.Policy.Changes}
+		Read: func(c *Call) (Result, error) {
+			may := map[record.Role]string{record.Viewer: "you may read", record.Responder: "you may read, deny, gray, patch, switch to stricter modes, undo, claim and mute", record.Admin: "you may do everything"}[c.Role]
+			data := map[string]string{"id": c.Actor.ID, "name": c.Actor.Name, "role": c.Role.String(), "changes": c.Policy.Changes}
 			if c.Group != "" {
 				data["group"] = c.Group
 			}
 			res := Result{
-				Lines: []Text{Say(Bold(c.Actor.Name), " (", Code(c.Actor.ID), "): ", c.Role.String(), byGroup(c.Group), ", ", may), Say("wafbot is ", c.cfg.Policy.Describe())},
+				Lines: []text.Text{text.New(text.Bold(c.Actor.Name), " (", text.Code(c.Actor.ID), "): ", c.Role.String(), byGroup(c.Group), ", ", may), text.New("wafbot is ", c.Policy.Describe())},
 				Data:  data,
 			}
 			if c.could > c.Role {
-				res.Lines = append(res.Lines, Say("Whether a user group gives you more Slack doesn't tell wafbot just now"))
+				res.Lines = append(res.Lines, text.New("Whether a user group gives you more Slack doesn't tell wafbot just now"))
 			}
 			return res, nil
 		},
@@ -25,9 +28,9 @@ func whoami() *Command {
 }
 
 // byGroup says which user group gives a role; nothing where none does.
-func byGroup(id string) Text {
+func byGroup(id string) text.Text {
 	if id == "" {
 		return nil
 	}
-	return Say(" by ", User(id))
+	return text.New(" by ", text.User(id))
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -27,10 +28,10 @@ const token = "tok-5eC2eT"
 
 // The people of the workspace.
 var (
-	ann  = commands.Actor{ID: "U1ANN", Team: "T1", Name: "Ann", Via: commands.ViaSlash}   // responder
-	bob  = commands.Actor{ID: "U2BOB", Team: "T1", Name: "Bob", Via: commands.ViaSlash}   // responder
-	root = commands.Actor{ID: "U3ROOT", Team: "T1", Name: "Root", Via: commands.ViaSlash} // admin
-	eve  = commands.Actor{ID: "U4EVE", Team: "T1", Name: "Eve", Via: commands.ViaSlash}   // viewer
+	ann  = record.Actor{ID: "U1ANN", Team: "T1", Name: "Ann", Via: record.ViaSlash}   // responder
+	bob  = record.Actor{ID: "U2BOB", Team: "T1", Name: "Bob", Via: record.ViaSlash}   // responder
+	root = record.Actor{ID: "U3ROOT", Team: "T1", Name: "Root", Via: record.ViaSlash} // admin
+	eve  = record.Actor{ID: "U4EVE", Team: "T1", Name: "Eve", Via: record.ViaSlash}   // viewer
 )
 
 // world is a runner before the emulated service, on a clock that the test moves.
@@ -44,7 +45,7 @@ type world struct {
 	records *records
 	storms  *gatherings
 	touched []commands.Touch
-	drilled []commands.Drill
+	drilled []record.Drill
 	routing commands.Routing // of every attack
 	audit   *auditLog
 	members *members
@@ -95,7 +96,7 @@ func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 func (w *world) build(serve func(http.Handler) (string, *http.Client), change []func(*commands.Config)) {
 	t := w.t
 	w.ledger, w.audit, w.members, w.log, w.out = newLedger(), &auditLog{}, newMembers(), &syncBuffer{}, &syncBuffer{}
-	w.desk, w.ties, w.records = newDesk(w.ledger), &ties{t: t, ledger: w.ledger}, &records{ledger: w.ledger}
+	w.desk, w.ties, w.records = newDesk(w.ledger), &ties{ledger: w.ledger}, &records{ledger: w.ledger}
 	w.asked, w.storms = &requests{w.ledger}, &gatherings{ledger: w.ledger, gathered: map[string][]commands.GatheredAttack{}}
 	w.ledger.audit, w.ledger.ties = w.audit, w.ties
 	w.service = waf.New(waf.Config{Seed: 1, Now: w.clock, Accounts: []waf.Account{{
@@ -107,18 +108,19 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	api, err := apiclient.New(apiclient.Config{BaseURL: url, Token: token, ClientID: 5, HTTP: client, Tries: 2, Pause: time.Microsecond})
 	require.NoError(t, err)
 	w.cfg = commands.Config{
-		Accounts: []*commands.Account{{Name: "acme", API: api, Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
+		Accounts: []*commands.Account{{Name: "acme", Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
 			Applications: map[int]commands.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CannotBlock: true}}}},
+		Services: map[string]commands.Service{"acme": {Reader: api, Writer: api}},
 		Policy: commands.Policy{Changes: commands.ChangesOn, SecondPerson: []string{
 			commands.SecondForever, commands.SecondBroad, commands.SecondClose, commands.SecondAllow, commands.SecondModeOff, commands.SecondEverywhere, commands.SecondSource,
 		}},
 		Roles: commands.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
-			Terminal: map[string]commands.Role{"ann": commands.Responder, "root": commands.Admin}},
+			Terminal: map[string]record.Role{"ann": record.Responder, "root": record.Admin}},
 		Members: w.members, Ledger: w.ledger, Facts: facts{}, Scenes: w.desk, Records: w.records, Desk: w.desk, Storms: w.storms, Ties: w.ties, Requests: w.asked, Drills: w.desk, Audit: w.audit,
 		AuditOut: w.out, Now: w.clock,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), ReadBack: [2]time.Duration{1, 1},
 		Touched: func(_ context.Context, touch commands.Touch) { w.touched = append(w.touched, touch) },
-		Drilled: func(_ context.Context, d commands.Drill) { w.drilled = append(w.drilled, d) },
+		Drilled: func(_ context.Context, d record.Drill) { w.drilled = append(w.drilled, d) },
 		Explain: func(context.Context, string, apiclient.Attack) (commands.Routing, error) { return w.routing, nil },
 	}
 	for _, f := range change {
@@ -253,17 +255,17 @@ func (w *world) attack(spec waf.AttackSpec) string {
 	spec.Started, spec.Hits = waf.Duration(time.Minute), 100
 	a, err := w.service.StartAttack(spec)
 	require.NoError(w.t, err)
-	return commands.AttackID("acme", a.ID)
+	return record.AttackID("acme", a.ID)
 }
 
 // lastAudit is the newest entry of the audit log.
-func (w *world) lastAudit() commands.AuditEntry {
+func (w *world) lastAudit() record.AuditEntry {
 	all := w.audit.all()
 	require.NotEmpty(w.t, all)
 	return all[len(all)-1]
 }
 
-func text(res commands.Result) string {
+func textOf(res commands.Result) string {
 	var lines []string
 	for _, l := range res.Lines {
 		lines = append(lines, l.String())

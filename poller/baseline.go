@@ -4,21 +4,14 @@ import (
 	"net/netip"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
-
-// Baseline is what worsening is measured by. The attack as last shown can't serve: each redraw moves it, and one
-// answer that leaves a field out would wipe the field.
-type Baseline struct {
-	Hits     apiclient.Figure `json:"hits"`               // when people were last called
-	Status   apiclient.Status `json:"status,omitempty"`   // the last one that was known
-	Incident bool             `json:"incident,omitempty"` // ever
-}
 
 // leastWorse are the hits from which ten times as many as when people were last called is worse.
 const leastWorse = 1000
 
 // exceeded reports whether more is let through than before, or ten times as much is coming.
-func (b Baseline) exceeded(a apiclient.Attack) bool {
+func baselineExceeded(b record.Baseline, a apiclient.Attack) bool {
 	was, known := letThrough(b.Status)
 	is, now := letThrough(a.Status())
 	if known && now && is > was {
@@ -28,8 +21,8 @@ func (b Baseline) exceeded(a apiclient.Attack) bool {
 }
 
 // raised takes in an attack that was seen, and told for the reason if there is one.
-func (b Baseline) raised(a apiclient.Attack, reason Reason) Baseline {
-	calls := reason != Grew && reason != Quiet && reason != Resumed
+func baselineRaised(b record.Baseline, a apiclient.Attack, reason record.EventKind) record.Baseline {
+	calls := reason != record.Grew && reason != record.WentQuiet && reason != record.Resumed
 	if a.Hits.Known && (calls || !b.Hits.Known) {
 		b.Hits = a.Hits
 	}

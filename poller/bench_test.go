@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -86,8 +87,8 @@ func newStill(t testing.TB, known int) *still {
 
 // stillRecord is the nth record: of eight, four go on, one is a denied source that knocks, one is an incident; the latest hits were four
 // minutes ago, which is past what each poll reads anew.
-func stillRecord(n int, now time.Time) record {
-	r := record{id: strconv.Itoa(n), typ: "sqli", status: "monitored", hits: 100 + n, last: now.Add(-4*time.Minute - time.Duration(n)*time.Millisecond)}
+func stillRecord(n int, now time.Time) attackRecord {
+	r := attackRecord{id: strconv.Itoa(n), typ: "sqli", status: "monitored", hits: 100 + n, last: now.Add(-4*time.Minute - time.Duration(n)*time.Millisecond)}
 	r.sources = []string{fmt.Sprintf("203.0.113.%d", n%250), fmt.Sprintf("198.51.%d.%d", n/250%250, n%250)}
 	switch n % 8 {
 	case 5:
@@ -133,15 +134,15 @@ func (s *still) client(t testing.TB, shared *http.Client) *apiclient.Client {
 
 // poller has been watching for a while: a third of what is known has a card that says it goes on, another third one that says it is over.
 func (s *still) poller(t testing.TB, api poller.API) *poller.Poller {
-	r := poller.Remembered{LastGood: time.Now(), Shown: map[string]poller.Shown{}}
+	r := poller.Remembered{LastGood: time.Now(), Shown: map[string]record.AttackState{}}
 	for p, err := range api.Attacks(t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(t, err)
 		for _, a := range p.Attacks {
 			if a.Result() {
 				continue
 			}
-			shown := poller.Shown{Attack: a, SeenAt: r.LastGood, Told: len(r.Shown)%3 > 0, Quiet: len(r.Shown)%3 > 1, Revision: 1}
-			shown.Base = poller.Baseline{Hits: a.Hits, Status: a.Status(), Incident: a.Incident()}
+			shown := record.AttackState{Attack: a, SeenAt: r.LastGood, Told: len(r.Shown)%3 > 0, Quiet: len(r.Shown)%3 > 1, Revision: 1}
+			shown.Base = record.Baseline{Hits: a.Hits, Status: a.Status(), Incident: a.Incident()}
 			r.Shown[a.ID] = shown
 		}
 	}
@@ -154,8 +155,8 @@ type remembering struct{ poller.Remembered }
 func (r remembering) Load(context.Context, string) (poller.Remembered, error) {
 	return r.Remembered, nil
 }
-func (remembering) LoadEvidence(context.Context, string, []string) (map[string]poller.Evidence, error) {
+func (remembering) LoadEvidence(context.Context, string, []string) (map[string]record.Evidence, error) {
 	return nil, nil
 }
 func (remembering) Remember(context.Context, string, poller.Update) error { return nil }
-func (remembering) Wake(string, []poller.News)                            {}
+func (remembering) Wake(string, []record.Event)                           {}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // redrawAfter is how old a card's figures get at least before a mere change of them is news: one edit a minute and card.
@@ -26,40 +27,42 @@ func (l Look) silent() bool {
 
 // compare names the reason why an attack is news, if it is, given what was last decided about it (if it is known).
 // A look that has been told is no news a second time.
-func compare(last Shown, known bool, look Look) (Reason, bool) {
+func compare(last record.AttackState, known bool, look Look) (record.EventKind, bool) {
 	a := look.Attack
 	hitSince := a.Last.After(last.Attack.Last)
 	switch {
 	case a.Result() || look.Muted:
 		return "", false // a muted one stays as it was told, so that nothing of it is lost
 	case a.FalsePositive() && last.Told && !last.Attack.FalsePositive():
-		return Grew, true // its card says so, and nothing more as long as it is one
+		return record.Grew, true // its card says so, and nothing more as long as it is one
 	case a.FalsePositive():
 		return "", false
 	case !last.Told:
 		return appeared(last, known, look)
 	case a.Incident() && !last.Base.Incident:
-		return BecameIncident, true
-	case last.Base.exceeded(a):
-		return Worsened, true
+		return record.BecameIncident, true
+	case baselineExceeded(last.Base, a):
+		return record.Worsened, true
 	case last.Quiet && hitSince && !look.silent():
-		return Resumed, true
+		return record.Resumed, true
 	case !last.Quiet && look.silent():
-		return Quiet, true
+		return record.WentQuiet, true
 	case last.Recalled:
-		return Grew, true // its card is as old as its last redraw was, or older
-	case doubled(last.Attack.Hits, a.Hits) || look.At.Sub(last.SeenAt) >= redrawAfter && (differs(last.Attack, a) || last.coming()):
-		return Grew, true // or none came in the last minute
+		return record.Grew, true // its card is as old as its last redraw was, or older
+	case doubled(last.Attack.Hits, a.Hits) || look.At.Sub(last.SeenAt) >= redrawAfter && (differs(last.Attack, a) || attackStateComing(last)):
+		return record.Grew, true // or none came in the last minute
 	}
 	return "", false
 }
 
 // coming reports whether hits came in the minute before the attack's card was drawn, as it says until it is drawn again.
-func (s Shown) coming() bool { return !s.Quiet && s.SeenAt.Sub(s.Attack.Last) < redrawAfter }
+func attackStateComing(s record.AttackState) bool {
+	return !s.Quiet && s.SeenAt.Sub(s.Attack.Last) < redrawAfter
+}
 
 // FiguresAt is when the figures of the attack's card were read, or found unchanged: a good poll that late would else have made news of them.
 // Of a muted attack there is no news, nor of a false positive.
-func (s Shown) FiguresAt(good time.Time, muted bool) time.Time {
+func AttackStateFiguresAt(s record.AttackState, good time.Time, muted bool) time.Time {
 	if !muted && !s.Attack.FalsePositive() && !s.SeenAt.IsZero() && good.Sub(s.SeenAt) >= redrawAfter {
 		return good
 	}
@@ -68,24 +71,24 @@ func (s Shown) FiguresAt(good time.Time, muted bool) time.Time {
 
 // appeared decides about an attack without a card. One that is known and over needs a sign of life to get one now:
 // else a first start's old attacks would all be told by the second poll.
-func appeared(last Shown, known bool, look Look) (Reason, bool) {
+func appeared(last record.AttackState, known bool, look Look) (record.EventKind, bool) {
 	a := look.Attack
 	stirs := !known || !look.silent() || a.Last.After(last.Attack.Last) || rose(last.Attack.Hits, a.Hits) ||
-		a.Incident() && !last.Base.Incident || last.Base.exceeded(a)
+		a.Incident() && !last.Base.Incident || baselineExceeded(last.Base, a)
 	if !look.Routed || !stirs {
 		return "", false
 	}
 	if a.Incident() {
-		return NewIncident, true
+		return record.NewIncident, true
 	}
-	return NewAttack, true
+	return record.NewAttack, true
 }
 
 // after is what to remember of a look: reason is why it is told, "" when it is only seen.
-func after(last Shown, look Look, reason Reason) Shown {
+func after(last record.AttackState, look Look, reason record.EventKind) record.AttackState {
 	s := last
 	s.Attack, s.SeenAt, s.Recalled = look.Attack, look.At, false
-	s.Base = last.Base.raised(look.Attack, reason)
+	s.Base = baselineRaised(last.Base, look.Attack, reason)
 	if reason == "" {
 		return s
 	}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -50,17 +51,17 @@ func hitAgo(d time.Duration) func(*apiclient.Attack) {
 }
 
 // told is an attack as remembered after it was told half a minute ago.
-func told(change ...func(*apiclient.Attack)) Shown {
-	return after(Shown{}, Look{Attack: sqli(change...), At: noon.Add(-30 * time.Second), OngoingFor: 15 * time.Minute}, NewAttack)
+func told(change ...func(*apiclient.Attack)) record.AttackState {
+	return after(record.AttackState{}, Look{Attack: sqli(change...), At: noon.Add(-30 * time.Second), OngoingFor: 15 * time.Minute}, record.NewAttack)
 }
 
-func only(s Shown) Shown             { s.Told, s.Revision = false, 0; return s }
-func quiet(s Shown) Shown            { s.Quiet = true; return s }
-func minuteOld(s Shown) Shown        { s.SeenAt = noon.Add(-time.Minute); return s }
-func base(s Shown, b Baseline) Shown { s.Base = b; return s }
-func unrouted(l Look) Look           { l.Routed = false; return l }
-func muted(l Look) Look              { l.Muted = true; return l }
-func knocking(l Look) Look           { l.Knocking = true; return l }
+func only(s record.AttackState) record.AttackState                    { s.Told, s.Revision = false, 0; return s }
+func quiet(s record.AttackState) record.AttackState                   { s.Quiet = true; return s }
+func minuteOld(s record.AttackState) record.AttackState               { s.SeenAt = noon.Add(-time.Minute); return s }
+func base(s record.AttackState, b record.Baseline) record.AttackState { s.Base = b; return s }
+func unrouted(l Look) Look                                            { l.Routed = false; return l }
+func muted(l Look) Look                                               { l.Muted = true; return l }
+func knocking(l Look) Look                                            { l.Knocking = true; return l }
 func look(c ...func(*apiclient.Attack)) Look {
 	return Look{Attack: sqli(c...), At: noon, OngoingFor: 15 * time.Minute, Routed: true}
 }
@@ -69,15 +70,15 @@ func TestCompare(t *testing.T) {
 	t.Parallel()
 	pausing, over, hour := hitAgo(2*time.Minute), hitAgo(15*time.Minute), hitAgo(time.Hour)
 	for name, tt := range map[string]struct {
-		last  Shown
+		last  record.AttackState
 		fresh bool // nothing is known of it
 		look  Look
-		want  Reason
+		want  record.EventKind
 	}{
-		"new attack":                           {fresh: true, look: look(), want: NewAttack},
-		"new incident":                         {fresh: true, look: look(vuln("8")), want: NewIncident},
-		"new but over: caught up":              {fresh: true, look: look(hour), want: NewAttack},
-		"new without a readable last hit":      {fresh: true, look: look(noLast), want: NewAttack},
+		"new attack":                           {fresh: true, look: look(), want: record.NewAttack},
+		"new incident":                         {fresh: true, look: look(vuln("8")), want: record.NewIncident},
+		"new but over: caught up":              {fresh: true, look: look(hour), want: record.NewAttack},
+		"new without a readable last hit":      {fresh: true, look: look(noLast), want: record.NewAttack},
 		"new, no route":                        {fresh: true, look: unrouted(look())},
 		"new, muted":                           {fresh: true, look: muted(look())},
 		"known without card, muted":            {last: only(told()), look: muted(look(hits(101)))},
@@ -86,63 +87,63 @@ func TestCompare(t *testing.T) {
 		"new, a false positive":                {fresh: true, look: look(state("falsepositive"))},
 		"new, a denied source":                 {fresh: true, look: look(typ(apiclient.TypeBlockedSource))},
 		"new, a virtual patch at work":         {fresh: true, look: look(typ(apiclient.TypeVirtualPatch))},
-		"known without card, now routed":       {last: only(told()), look: look(hits(101)), want: NewAttack},
-		"known without card, routed, same":     {last: only(told()), look: look(), want: NewAttack},
+		"known without card, now routed":       {last: only(told()), look: look(hits(101)), want: record.NewAttack},
+		"known without card, routed, same":     {last: only(told()), look: look(), want: record.NewAttack},
 		"known without card, over, same":       {last: only(told(over)), look: look(over)},
 		"known without card, over, fewer":      {last: only(told(over)), look: look(over, hits(9))},
-		"known without card, over, more":       {last: only(told(over)), look: look(over, hits(101)), want: NewAttack},
-		"known without card, over, was hit":    {last: only(told(hour)), look: look(over), want: NewAttack},
-		"known without card, over, let in":     {last: only(told(over, status("blocked"))), look: look(over), want: NewAttack},
-		"known without card, over, incident":   {last: only(told(over)), look: look(over, vuln("8")), want: NewIncident},
+		"known without card, over, more":       {last: only(told(over)), look: look(over, hits(101)), want: record.NewAttack},
+		"known without card, over, was hit":    {last: only(told(hour)), look: look(over), want: record.NewAttack},
+		"known without card, over, let in":     {last: only(told(over, status("blocked"))), look: look(over), want: record.NewAttack},
+		"known without card, over, incident":   {last: only(told(over)), look: look(over, vuln("8")), want: record.NewIncident},
 		"known incident without card, over":    {last: only(told(over, vuln("8"))), look: look(over, vuln("8"))},
 		"known without card, incident, route":  {last: only(told()), look: unrouted(look(vuln("8")))},
-		"became incident":                      {last: told(), look: look(vuln("8")), want: BecameIncident},
-		"became incident, routes changed":      {last: told(), look: unrouted(look(vuln("8"))), want: BecameIncident},
-		"became incident, over":                {last: told(over), look: look(over, vuln("8")), want: BecameIncident},
+		"became incident":                      {last: told(), look: look(vuln("8")), want: record.BecameIncident},
+		"became incident, routes changed":      {last: told(), look: unrouted(look(vuln("8"))), want: record.BecameIncident},
+		"became incident, over":                {last: told(over), look: look(over, vuln("8")), want: record.BecameIncident},
 		"incident as before":                   {last: told(vuln("8")), look: look(vuln("8"))},
-		"incident whose id was left out":       {last: base(told(), Baseline{Incident: true}), look: look(vuln("8"))},
-		"blocked to partly":                    {last: told(status("blocked")), look: look(status("Partially Blocked")), want: Worsened},
-		"blocked to let through":               {last: told(status("blocked")), look: look(), want: Worsened},
-		"partly to let through":                {last: told(status("Partially Blocked")), look: look(), want: Worsened},
-		"status unknown in between":            {last: base(told(status("")), Baseline{Status: "blocked"}), look: look(), want: Worsened},
+		"incident whose id was left out":       {last: base(told(), record.Baseline{Incident: true}), look: look(vuln("8"))},
+		"blocked to partly":                    {last: told(status("blocked")), look: look(status("Partially Blocked")), want: record.Worsened},
+		"blocked to let through":               {last: told(status("blocked")), look: look(), want: record.Worsened},
+		"partly to let through":                {last: told(status("Partially Blocked")), look: look(), want: record.Worsened},
+		"status unknown in between":            {last: base(told(status("")), record.Baseline{Status: "blocked"}), look: look(), want: record.Worsened},
 		"status becomes known":                 {last: told(status("odd")), look: look()},
 		"status becomes unknown":               {last: told(status("blocked")), look: look(status("odd"))},
 		"status improves":                      {last: told(), look: look(status("blocked"))},
-		"status improves, a minute on":         {last: minuteOld(told()), look: look(status("blocked")), want: Grew},
-		"ten times the hits":                   {last: told(), look: look(hits(1000)), want: Worsened},
-		"ten times since people were called":   {last: base(told(hits(900)), Baseline{Hits: apiclient.Known(100)}), look: look(hits(1000)), want: Worsened},
-		"ten times, but few":                   {last: told(hits(10)), look: look(hits(999)), want: Grew},
-		"many, but not ten times":              {last: told(hits(101)), look: look(hits(1009)), want: Grew},
+		"status improves, a minute on":         {last: minuteOld(told()), look: look(status("blocked")), want: record.Grew},
+		"ten times the hits":                   {last: told(), look: look(hits(1000)), want: record.Worsened},
+		"ten times since people were called":   {last: base(told(hits(900)), record.Baseline{Hits: apiclient.Known(100)}), look: look(hits(1000)), want: record.Worsened},
+		"ten times, but few":                   {last: told(hits(10)), look: look(hits(999)), want: record.Grew},
+		"many, but not ten times":              {last: told(hits(101)), look: look(hits(1009)), want: record.Grew},
 		"hits become known":                    {last: told(unknownHits), look: look(hits(5000))},
-		"worse, though it looks over":          {last: told(over), look: look(over, hits(1000)), want: Worsened},
+		"worse, though it looks over":          {last: told(over), look: look(over, hits(1000)), want: record.Worsened},
 		"same":                                 {last: minuteOld(told(pausing)), look: look(pausing)},
-		"it pauses":                            {last: minuteOld(told()), look: look(), want: Grew},
+		"it pauses":                            {last: minuteOld(told()), look: look(), want: record.Grew},
 		"it pauses, not a minute on":           {last: told(), look: look()},
 		"it pauses, muted":                     {last: minuteOld(told()), look: muted(look())},
 		"more hits at once":                    {last: told(), look: look(hits(150))},
-		"more hits, a minute on":               {last: minuteOld(told()), look: look(hits(101)), want: Grew},
-		"twice the hits":                       {last: told(), look: look(hits(200)), want: Grew},
+		"more hits, a minute on":               {last: minuteOld(told()), look: look(hits(101)), want: record.Grew},
+		"twice the hits":                       {last: told(), look: look(hits(200)), want: record.Grew},
 		"fewer hits (sampling)":                {last: minuteOld(told(pausing)), look: look(pausing, hits(40))},
 		"hits left out":                        {last: minuteOld(told(pausing)), look: look(pausing, unknownHits)},
-		"newer hit, a minute on":               {last: minuteOld(told(over)), look: look(), want: Grew},
-		"more sources, a minute on":            {last: minuteOld(told()), look: look(sources(4)), want: Grew},
-		"more payloads, a minute on":           {last: minuteOld(told()), look: look(payloads(6)), want: Grew},
-		"other top source, a minute on":        {last: minuteOld(told()), look: look(topIs("198.51.100.4")), want: Grew},
-		"quiet":                                {last: told(), look: look(over), want: Quiet},
+		"newer hit, a minute on":               {last: minuteOld(told(over)), look: look(), want: record.Grew},
+		"more sources, a minute on":            {last: minuteOld(told()), look: look(sources(4)), want: record.Grew},
+		"more payloads, a minute on":           {last: minuteOld(told()), look: look(payloads(6)), want: record.Grew},
+		"other top source, a minute on":        {last: minuteOld(told()), look: look(topIs("198.51.100.4")), want: record.Grew},
+		"quiet":                                {last: told(), look: look(over), want: record.WentQuiet},
 		"nearly quiet":                         {last: told(), look: look(hitAgo(15*time.Minute - time.Second))},
 		"quiet but knocking":                   {last: told(), look: knocking(look(over))},
 		"quiet already":                        {last: quiet(told(over)), look: look(over)},
 		"last hit unreadable":                  {last: told(), look: look(noLast)},
-		"resumed":                              {last: quiet(told(hour)), look: look(), want: Resumed},
+		"resumed":                              {last: quiet(told(hour)), look: look(), want: record.Resumed},
 		"quiet, then knocking":                 {last: quiet(told(over)), look: knocking(look(over))},
-		"quiet, hit meanwhile, over again":     {last: quiet(minuteOld(told(hour))), look: look(over), want: Grew},
-		"quiet, worse":                         {last: quiet(told(hour)), look: look(hits(1000)), want: Worsened},
-		"told, marked as a false positive":     {last: told(), look: look(state("FalsePositive"), over), want: Grew},
+		"quiet, hit meanwhile, over again":     {last: quiet(minuteOld(told(hour))), look: look(over), want: record.Grew},
+		"quiet, worse":                         {last: quiet(told(hour)), look: look(hits(1000)), want: record.Worsened},
+		"told, marked as a false positive":     {last: told(), look: look(state("FalsePositive"), over), want: record.Grew},
 		"and muted":                            {last: told(), look: muted(look(state("falsepositive")))},
 		"a false positive as before, worse":    {last: minuteOld(told(state("falsepositive"))), look: look(state("falsepositive"), hits(5000), vuln("8"))},
 		"a false positive without a card":      {last: only(told()), look: look(state("falsepositive"))},
-		"no false positive any more":           {last: minuteOld(told(state("falsepositive"))), look: look(), want: Grew},
-		"nor any more, and worse":              {last: told(state("falsepositive")), look: look(hits(1000)), want: Worsened},
+		"no false positive any more":           {last: minuteOld(told(state("falsepositive"))), look: look(), want: record.Grew},
+		"nor any more, and worse":              {last: told(state("falsepositive")), look: look(hits(1000)), want: record.Worsened},
 		"told, clock of the service goes back": {last: minuteOld(told()), look: Look{Attack: sqli(hits(101)), At: noon.Add(-time.Hour), OngoingFor: 15 * time.Minute}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,13 +158,13 @@ func TestCompare(t *testing.T) {
 func TestAfterKeepsWhatWorseningIsMeasuredBy(t *testing.T) {
 	t.Parallel()
 	s := told(status("blocked"))
-	s = after(s, look(hits(500), status("")), Grew)
-	require.Equal(t, Baseline{Hits: apiclient.Known(100), Status: "blocked"}, s.Base, "a redraw calls nobody")
-	s = after(s, look(hits(2000), vuln("8"), status("Partially Blocked")), BecameIncident)
-	require.Equal(t, Baseline{Hits: apiclient.Known(2000), Status: "partly", Incident: true}, s.Base)
+	s = after(s, look(hits(500), status("")), record.Grew)
+	require.Equal(t, record.Baseline{Hits: apiclient.Known(100), Status: "blocked"}, s.Base, "a redraw calls nobody")
+	s = after(s, look(hits(2000), vuln("8"), status("Partially Blocked")), record.BecameIncident)
+	require.Equal(t, record.Baseline{Hits: apiclient.Known(2000), Status: "partly", Incident: true}, s.Base)
 	require.Equal(t, 3, s.Revision)
 	require.False(t, s.Quiet)
-	s = after(s, look(hitAgo(time.Hour)), Worsened)
+	s = after(s, look(hitAgo(time.Hour)), record.Worsened)
 	require.True(t, s.Quiet, "worse and over is one piece of news")
 }
 
@@ -171,7 +172,7 @@ func TestAfterKeepsWhatWorseningIsMeasuredBy(t *testing.T) {
 func TestCompareTellsOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var last Shown
+		var last record.AttackState
 		known := false
 		at := noon
 		for range rapid.IntRange(1, 12).Draw(t, "looks") {

@@ -1,29 +1,27 @@
 package poller
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/wafbot/wafbot/internal/record"
+)
 
 // maxCourse is how many points are kept of an attack's hits.
 const maxCourse = 30
 
-// Point is how many hits an attack had by a moment, as it was told.
-type Point struct {
-	At   int64 `json:"t"` // Unix seconds, on the service's clock: of its last hit
-	Hits int64 `json:"h"` // since it began
-}
-
 // alongside adds a look at an attack to the course of its hits, which begins with none at its first hit.
-func alongside(course []Point, look Look) []Point {
+func alongside(course []record.HitPoint, look Look) []record.HitPoint {
 	a := look.Attack
 	if !a.Hits.Known || a.Last.IsZero() {
 		return course
 	}
 	course = slices.Clone(course)
 	if len(course) == 0 && !a.First.IsZero() && a.First.Before(a.Last) {
-		course = append(course, Point{At: a.First.Unix()})
+		course = append(course, record.HitPoint{At: a.First.Unix()})
 	}
-	course = reach(course, Point{a.Last.Unix(), a.Hits.N})
+	course = reach(course, record.HitPoint{At: a.Last.Unix(), Hits: a.Hits.N})
 	if look.silent() {
-		course = reach(course, Point{look.At.Unix(), a.Hits.N}) // when it resumes, its hits aren't spread over the pause
+		course = reach(course, record.HitPoint{At: look.At.Unix(), Hits: a.Hits.N}) // when it resumes, its hits aren't spread over the pause
 	}
 	if len(course) > maxCourse {
 		course = thin(course)
@@ -32,7 +30,7 @@ func alongside(course []Point, look Look) []Point {
 }
 
 // reach adds a point. Fewer hits than before are an effect of sampling.
-func reach(course []Point, p Point) []Point {
+func reach(course []record.HitPoint, p record.HitPoint) []record.HitPoint {
 	if len(course) == 0 {
 		return append(course, p)
 	}
@@ -46,8 +44,8 @@ func reach(course []Point, p Point) []Point {
 }
 
 // thin leaves out every second point but the first and the last: what is long ago gets coarse, and stays true.
-func thin(course []Point) []Point {
-	var thinned []Point
+func thin(course []record.HitPoint) []record.HitPoint {
+	var thinned []record.HitPoint
 	for i, p := range course {
 		if i%2 == 0 || i == len(course)-1 {
 			thinned = append(thinned, p)

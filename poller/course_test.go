@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // hit is a look at an attack that began at noon.
@@ -19,32 +20,34 @@ func hit(after time.Duration, hits int64, at time.Duration) Look {
 
 func TestTheCourseOfHits(t *testing.T) {
 	t.Parallel()
-	point := func(after time.Duration, hits int64) Point { return Point{noon.Add(after).Unix(), hits} }
+	point := func(after time.Duration, hits int64) record.HitPoint {
+		return record.HitPoint{At: noon.Add(after).Unix(), Hits: hits}
+	}
 	unknown := hit(time.Minute, 5, time.Minute)
 	unknown.Attack.Hits = apiclient.Figure{}
 	endless := hit(time.Minute, 5, time.Minute)
 	endless.Attack.Last = time.Time{}
 	for name, tt := range map[string]struct {
 		looks []Look
-		want  []Point
+		want  []record.HitPoint
 	}{
-		"first look":           {[]Look{hit(time.Minute, 40, time.Minute)}, []Point{point(0, 0), point(time.Minute, 40)}},
-		"it grows":             {[]Look{hit(time.Minute, 40, time.Minute), hit(2*time.Minute, 90, 2*time.Minute)}, []Point{point(0, 0), point(time.Minute, 40), point(2*time.Minute, 90)}},
-		"fewer, by sampling":   {[]Look{hit(time.Minute, 40, time.Minute), hit(2*time.Minute, 30, 2*time.Minute)}, []Point{point(0, 0), point(time.Minute, 40), point(2*time.Minute, 40)}},
-		"more in the same hit": {[]Look{hit(time.Minute, 40, time.Minute), hit(time.Minute, 60, 2*time.Minute)}, []Point{point(0, 0), point(time.Minute, 60)}},
-		"only one moment":      {[]Look{hit(0, 3, time.Second)}, []Point{point(0, 3)}},
+		"first look":           {[]Look{hit(time.Minute, 40, time.Minute)}, []record.HitPoint{point(0, 0), point(time.Minute, 40)}},
+		"it grows":             {[]Look{hit(time.Minute, 40, time.Minute), hit(2*time.Minute, 90, 2*time.Minute)}, []record.HitPoint{point(0, 0), point(time.Minute, 40), point(2*time.Minute, 90)}},
+		"fewer, by sampling":   {[]Look{hit(time.Minute, 40, time.Minute), hit(2*time.Minute, 30, 2*time.Minute)}, []record.HitPoint{point(0, 0), point(time.Minute, 40), point(2*time.Minute, 40)}},
+		"more in the same hit": {[]Look{hit(time.Minute, 40, time.Minute), hit(time.Minute, 60, 2*time.Minute)}, []record.HitPoint{point(0, 0), point(time.Minute, 60)}},
+		"only one moment":      {[]Look{hit(0, 3, time.Second)}, []record.HitPoint{point(0, 3)}},
 		"hits unknown":         {[]Look{unknown}, nil},
 		"last hit unknown":     {[]Look{endless}, nil},
 		"quiet, then it resumes": {
 			[]Look{hit(time.Minute, 40, time.Minute), hit(time.Minute, 40, 16*time.Minute), hit(30*time.Minute, 50, 30*time.Minute)},
-			[]Point{point(0, 0), point(time.Minute, 40), point(16*time.Minute, 40), point(30*time.Minute, 50)},
+			[]record.HitPoint{point(0, 0), point(time.Minute, 40), point(16*time.Minute, 40), point(30*time.Minute, 50)},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var shown Shown
+			var shown record.AttackState
 			for _, look := range tt.looks {
-				shown = after(shown, look, Grew)
+				shown = after(shown, look, record.Grew)
 			}
 			require.Equal(t, tt.want, shown.Course)
 		})
@@ -53,16 +56,16 @@ func TestTheCourseOfHits(t *testing.T) {
 
 func TestALongCourseGetsCoarse(t *testing.T) {
 	t.Parallel()
-	var shown Shown
+	var shown record.AttackState
 	for i := range 1_000 {
 		was := fmt.Sprint(shown.Course)
-		next := after(shown, hit(time.Duration(i+1)*time.Minute, int64(i+1)*10, time.Duration(i+1)*time.Minute), Grew)
+		next := after(shown, hit(time.Duration(i+1)*time.Minute, int64(i+1)*10, time.Duration(i+1)*time.Minute), record.Grew)
 		require.Equal(t, was, fmt.Sprint(shown.Course), "what is remembered is never changed")
 		require.LessOrEqual(t, len(next.Course), maxCourse)
 		shown = next
 	}
-	require.Equal(t, Point{noon.Unix(), 0}, shown.Course[0])
-	require.Equal(t, Point{noon.Add(1_000 * time.Minute).Unix(), 10_000}, shown.Course[len(shown.Course)-1])
+	require.Equal(t, record.HitPoint{At: noon.Unix()}, shown.Course[0])
+	require.Equal(t, record.HitPoint{At: noon.Add(1_000 * time.Minute).Unix(), Hits: 10_000}, shown.Course[len(shown.Course)-1])
 	for _, p := range shown.Course {
 		require.Equal(t, (p.At-noon.Unix())/6, p.Hits, "what is left is true")
 	}
@@ -70,10 +73,10 @@ func TestALongCourseGetsCoarse(t *testing.T) {
 
 func TestFiguresThatNoPollFoundChanged(t *testing.T) {
 	t.Parallel()
-	s := Shown{SeenAt: noon}
-	require.Equal(t, noon, s.FiguresAt(noon.Add(30*time.Second), false), "a change may wait for its minute")
-	require.Equal(t, noon.Add(5*time.Minute), s.FiguresAt(noon.Add(5*time.Minute), false))
-	require.Equal(t, noon, s.FiguresAt(noon.Add(5*time.Minute), true), "of what is muted there is no news")
-	require.Equal(t, noon, s.FiguresAt(time.Time{}, false))
-	require.Zero(t, Shown{}.FiguresAt(noon, false))
+	s := record.AttackState{SeenAt: noon}
+	require.Equal(t, noon, AttackStateFiguresAt(s, noon.Add(30*time.Second), false), "a change may wait for its minute")
+	require.Equal(t, noon.Add(5*time.Minute), AttackStateFiguresAt(s, noon.Add(5*time.Minute), false))
+	require.Equal(t, noon, AttackStateFiguresAt(s, noon.Add(5*time.Minute), true), "of what is muted there is no news")
+	require.Equal(t, noon, AttackStateFiguresAt(s, time.Time{}, false))
+	require.Zero(t, AttackStateFiguresAt(record.AttackState{}, noon, false))
 }

@@ -30,7 +30,7 @@ func (s *shift) begin() {
 }
 
 func (s *shift) hit(id string, hits int) {
-	s.change(id, func(r *record) { r.last, r.hits = s.now(), hits })
+	s.change(id, func(r *attackRecord) { r.last, r.hits = s.now(), hits })
 }
 
 // TestADay is a day of polls every 15 seconds. What is told in each part of it is complete and in order; the fakes see to it that nothing
@@ -54,7 +54,7 @@ func TestADay(t *testing.T) {
 		// One that is blocked has no card until something gets through.
 		{at(4, 0), func(s *shift) { s.add("blog", 0, blocked) }, nil},
 		{at(4, 5), func(s *shift) { s.hit("blog", 3000) }, nil},
-		{at(4, 10), func(s *shift) { s.change("blog", func(r *record) { r.status = "monitored" }) }, []string{"new attack blog", "quiet blog"}},
+		{at(4, 10), func(s *shift) { s.change("blog", func(r *attackRecord) { r.status = "monitored" }) }, []string{"new attack blog", "quiet blog"}},
 		// The service is away for an hour, in which one attack goes on and another comes.
 		{at(5, 55), func(s *shift) { s.add("mail", 0) }, []string{"new attack mail", "grew mail"}},
 		{at(6, 0), func(s *shift) { s.fail(func(request) bool { return true }) }, nil},
@@ -73,12 +73,12 @@ func TestADay(t *testing.T) {
 		{at(15, 3), func(s *shift) { s.fail(nil) }, []string{"new attack cart", "quiet cart"}},
 		// Its source is denied, and knocks for a while: that is no news, and no end either.
 		{at(18, 0), func(s *shift) { s.add("home", 0) }, []string{"new attack home", "grew home"}},
-		{at(18, 10), func(s *shift) { s.add("denied", 0, func(r *record) { r.typ = "blocked_source" }) }, nil},
+		{at(18, 10), func(s *shift) { s.add("denied", 0, func(r *attackRecord) { r.typ = "blocked_source" }) }, nil},
 		{at(18, 20), func(s *shift) { s.hit("denied", 50) }, nil},
 		{at(18, 34), nil, []string{"quiet home"}},
 		// Somebody marks it as no attack: its card says so, and it is never called quiet.
 		{at(20, 0), func(s *shift) { s.add("probe", 0) }, []string{"new attack probe", "grew probe"}},
-		{at(20, 5), func(s *shift) { s.change("probe", func(r *record) { r.state = "falsepositive" }) }, []string{"grew probe"}},
+		{at(20, 5), func(s *shift) { s.change("probe", func(r *attackRecord) { r.state = "falsepositive" }) }, []string{"grew probe"}},
 		{at(24, 0), func(s *shift) { s.stop() }, nil},
 	}
 	synctest.Test(t, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // refreshAfter keeps an attack without a card from being forgotten while it goes on.
@@ -41,11 +42,11 @@ func (p *Poller) decide(ctx context.Context, r reading) Update {
 
 // decideWith is decide with what people said. It changes nothing.
 func (p *Poller) decideWith(r reading, said said) Update {
-	u := Update{LastGood: p.lastGood, Shown: map[string]Shown{}, held: map[string]bool{}, gusts: noGusts()}
+	u := Update{LastGood: p.lastGood, Shown: map[string]record.AttackState{}, held: map[string]bool{}, gusts: noGusts()}
 	for id, a := range p.worthALook(r, said) {
 		look := p.look(a, r.at)
 		look.Muted = !a.Incident() && said.muted(a)
-		if p.shown[id].gathered() {
+		if p.shown[id].Gathered() {
 			p.judgeGathered(&u, look, r, said)
 			continue
 		}
@@ -59,15 +60,15 @@ func (p *Poller) decideWith(r reading, said said) Update {
 	gathered := alone - len(u.News)
 	p.judgeStorms(&u, r, said)
 	if p.lastGood.IsZero() {
-		u.News = append(u.News, p.firstStart(r, FirstStartFacts{Ongoing: alone, Gathered: gathered}))
+		u.News = append(u.News, p.firstStart(r, record.FirstStartFacts{Ongoing: alone, Gathered: gathered}))
 	}
 	sortNews(u.News)
 	return u
 }
 
 // sortNews puts the most urgent first.
-func sortNews(news []News) {
-	slices.SortFunc(news, func(a, b News) int {
+func sortNews(news []record.Event) {
+	slices.SortFunc(news, func(a, b record.Event) int {
 		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), b.Attack.Last.Compare(a.Attack.Last), cmp.Compare(a.Attack.ID, b.Attack.ID))
 	})
 }
@@ -110,7 +111,7 @@ func (p *Poller) plan(id string) {
 		p.agenda.put(id, shown.SeenAt)
 	case !shown.Quiet && !a.Last.IsZero():
 		at := a.Last.Add(p.cfg.OngoingFor)
-		if pause := shown.SeenAt.Add(redrawAfter); shown.coming() && pause.Before(at) {
+		if pause := shown.SeenAt.Add(redrawAfter); attackStateComing(shown) && pause.Before(at) {
 			at = pause
 		}
 		p.agenda.put(id, at)
@@ -129,7 +130,7 @@ func (p *Poller) judge(u *Update, look Look, r reading) {
 	first := p.lastGood.IsZero()
 	last, known := p.shown[look.Attack.ID]
 	reason, news := compare(last, known, look)
-	tooEarly := reason == Quiet && !r.covers(look.Attack.Last)
+	tooEarly := reason == record.WentQuiet && !r.covers(look.Attack.Last)
 	tooLate := !last.Told && (first && look.silent() || !known && p.overBefore(look))
 	if !news || tooEarly || tooLate {
 		movedOn := !last.Told && look.Attack.Last.Sub(last.Attack.Last) >= refreshAfter
@@ -144,8 +145,8 @@ func (p *Poller) judge(u *Update, look Look, r reading) {
 
 // finding is that an attack, or a storm, is news.
 type finding struct {
-	last, now Shown // now as after makes it
-	reason    Reason
+	last, now record.AttackState // now as after makes it
+	reason    record.EventKind
 	route     Route // that takes it
 	calm      bool  // it calls nobody until it gets worse
 }
@@ -153,7 +154,7 @@ type finding struct {
 // tell adds a finding to the update, with whom it calls.
 func (p *Poller) tell(u *Update, r reading, f finding) {
 	s, last, route, attackid := f.now, f.last, f.route, f.now.Attack.ID
-	if !last.Told || f.reason == BecameIncident && route.Channel != "" {
+	if !last.Told || f.reason == record.BecameIncident && route.Channel != "" {
 		s.Channel = route.Channel // an incident may belong elsewhere than the attack did
 	}
 	if !f.calm && !last.Told {
@@ -161,28 +162,28 @@ func (p *Poller) tell(u *Update, r reading, f finding) {
 	}
 	s, hushed := f.call(s, r.at, p.cfg.Quiet)
 	if !f.calm {
-		s.Pager = last.Pager.after(f.reason, route, r.begin)
+		s.Pager = pagerAfter(last.Pager, f.reason, route, r.begin)
 	}
 	id := deliveryID(p.cfg.Account, attackid, f.reason, s.Revision)
 	if !last.Told {
 		id = CardDelivery(p.cfg.Account, attackid)
 	}
 	u.Shown[attackid] = s
-	u.News = append(u.News, News{
+	u.News = append(u.News, record.Event{
 		ID: id, Account: p.cfg.Account, Attack: s.Attack, Reason: f.reason, Revision: s.Revision, Channel: s.Channel, Mention: s.Mention, Quiet: s.Quiet, At: r.at,
 		Storm: s.Storm, Hushed: hushed,
 	})
 }
 
-func (p *Poller) firstStart(r reading, facts FirstStartFacts) News {
+func (p *Poller) firstStart(r reading, facts record.FirstStartFacts) record.Event {
 	for _, a := range r.attacks {
 		if a.Incident() && !a.FalsePositive() && !a.Result() {
 			facts.Incidents++
 		}
 	}
-	return News{
-		ID: deliveryID(p.cfg.Account, "", FirstStart, 0), Account: p.cfg.Account,
-		Reason: FirstStart, Channel: p.cfg.Channel, At: r.at, First: &facts,
+	return record.Event{
+		ID: deliveryID(p.cfg.Account, "", record.FirstStart, 0), Account: p.cfg.Account,
+		Reason: record.FirstStart, Channel: p.cfg.Channel, At: r.at, First: &facts,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 const (
@@ -15,36 +16,6 @@ const (
 	// maxTurns is how many turns are kept of an attack, and keptTurns how many of them are its first.
 	maxTurns, keptTurns = 30, 10
 )
-
-// Evidence is what an attack that was told looked like, kept when it was seen: the service's record goes on changing.
-type Evidence struct {
-	First   Sight  `json:"first"`             // when wafbot saw it first
-	Late    bool   `json:"late,omitempty"`    // nothing was known any more of the first sight: First is a later one
-	Peak    *Peak  `json:"peak,omitempty"`    // nil: it was not read twice yet
-	Course  []Turn `json:"course,omitempty"`  // the oldest first, at most 30
-	Dropped int    `json:"dropped,omitempty"` // turns that were left out of the middle
-}
-
-// Sight is what an attack looked like when it was read.
-type Sight struct {
-	At     time.Time        `json:"at"`     // on the service's clock
-	Attack apiclient.Attack `json:"attack"` // as Brief makes it
-}
-
-// Peak is the reading before which hits came faster than ever between two readings.
-type Peak struct {
-	Sight
-	Since     time.Time `json:"since"`      // of the reading before
-	PerMinute int64     `json:"per_minute"` // hits
-}
-
-// Turn is a piece of news about an attack that was more than its figures.
-type Turn struct {
-	At     time.Time        `json:"at"` // of the poll, on the service's clock
-	Reason Reason           `json:"reason"`
-	Hits   apiclient.Figure `json:"hits"`
-	Status apiclient.Status `json:"status"`
-}
 
 // pace is how fast an attack's hits come. It is all that is held of evidence between polls: what is to be altered is read for that.
 type pace struct {
@@ -57,15 +28,15 @@ type pace struct {
 // witness adds to an update what becomes evidence: of attacks with a card that changed, or about which there is news. A poll without change
 // costs nothing, and one in which hits come no faster than before needs no Memory.
 func (p *Poller) witness(ctx context.Context, u *Update, r reading) error {
-	turns := map[string]News{}
+	turns := map[string]record.Event{}
 	maps.Copy(turns, u.gusts.turns)
 	for _, n := range u.News {
-		if n.Attack.ID != "" && n.Reason != Grew {
+		if n.Attack.ID != "" && n.Reason != record.Grew {
 			turns[n.Attack.ID] = n
 		}
 	}
 	u.paces = map[string]pace{}
-	peaks, altered := map[string]Peak{}, map[string]bool{}
+	peaks, altered := map[string]record.Peak{}, map[string]bool{}
 	for id := range turns {
 		altered[id] = true
 	}
@@ -88,8 +59,8 @@ func (p *Poller) witness(ctx context.Context, u *Update, r reading) error {
 // alteration is what is to be done to evidence, by attack id.
 type alteration struct {
 	ids   []string
-	turns map[string]News
-	peaks map[string]Peak // faster than what is known; perhaps not than what Memory has
+	turns map[string]record.Event
+	peaks map[string]record.Peak // faster than what is known; perhaps not than what Memory has
 }
 
 // alter reads the evidence that is to be altered, and adds it altered to the update.
@@ -100,14 +71,14 @@ func (p *Poller) alter(ctx context.Context, u *Update, r reading, how alteration
 			told = append(told, id)
 		}
 	}
-	known := map[string]Evidence{}
+	known := map[string]record.Evidence{}
 	if len(told) > 0 {
 		var err error
 		if known, err = p.cfg.Memory.LoadEvidence(ctx, p.cfg.Account, told); err != nil {
 			return err
 		}
 	}
-	u.Evidence = map[string]Evidence{}
+	u.Evidence = map[string]record.Evidence{}
 	for _, id := range how.ids {
 		e, isKnown := known[id]
 		if !isKnown {
@@ -119,7 +90,7 @@ func (p *Poller) alter(ctx context.Context, u *Update, r reading, how alteration
 		}
 		n, turned := how.turns[id]
 		if turned {
-			e = e.turn(n)
+			e = evidenceTurn(e, n)
 		}
 		if fast || turned || !isKnown {
 			u.Evidence[id] = e
@@ -136,10 +107,10 @@ func (p *Poller) alter(ctx context.Context, u *Update, r reading, how alteration
 }
 
 // firstSight is the evidence of an attack of which none was kept yet.
-func (p *Poller) firstSight(id string, u *Update, r reading) Evidence {
+func (p *Poller) firstSight(id string, u *Update, r reading) record.Evidence {
 	shown, seen := p.shown[id]
 	if seen && !shown.Told {
-		return Evidence{First: Sight{shown.SeenAt, shown.Attack.Brief()}}
+		return record.Evidence{First: record.Observation{At: shown.SeenAt, Attack: shown.Attack.Brief()}}
 	}
 	now, read := r.attacks[id]
 	switch known := p.latest[id]; {
@@ -148,36 +119,36 @@ func (p *Poller) firstSight(id string, u *Update, r reading) Evidence {
 	case !read: // it is a storm
 		now = u.Shown[id].Attack
 	}
-	return Evidence{First: Sight{r.at, now.Brief()}, Late: seen}
+	return record.Evidence{First: record.Observation{At: r.at, Attack: now.Brief()}, Late: seen}
 }
 
 // measure takes a reading in; was is the one before. The peak is a zero one unless hits came faster than is known.
-func (c pace) measure(was *sighting, a apiclient.Attack, at time.Time) (next pace, peak Peak) {
+func (c pace) measure(was *sighting, a apiclient.Attack, at time.Time) (next pace, peak record.Peak) {
 	if !a.Hits.Known {
-		return c, Peak{}
+		return c, record.Peak{}
 	}
 	if was.attack.Hits.Known && (!c.hits.Known || c.hits == was.attack.Hits && at.Sub(was.at) >= leastSpan) {
 		c.hits, c.at = was.attack.Hits, was.at // until then no hit came
 	}
 	span := at.Sub(c.at)
 	if c.hits.Known && span >= 0 && span < leastSpan {
-		return c, Peak{}
+		return c, record.Peak{}
 	}
 	from := c
 	c.hits, c.at = a.Hits, at
 	if !from.hits.Known || span <= 0 {
-		return c, Peak{}
+		return c, record.Peak{}
 	}
 	rate := int64(float64(a.Hits.N-from.hits.N) / span.Minutes())
 	if rate <= 0 || c.known && rate <= c.peak {
-		return c, Peak{}
+		return c, record.Peak{}
 	}
-	return c, Peak{Sight: Sight{at, a.Brief()}, Since: from.at, PerMinute: rate}
+	return c, record.Peak{Observation: record.Observation{At: at, Attack: a.Brief()}, Since: from.at, PerMinute: rate}
 }
 
 // turn adds a piece of news to the course. Where it gets too long, what is dropped lies between how it began and how it ended.
-func (e Evidence) turn(n News) Evidence {
-	e.Course = append(slices.Clip(e.Course), Turn{n.At, n.Reason, n.Attack.Hits, n.Attack.Status()})
+func evidenceTurn(e record.Evidence, n record.Event) record.Evidence {
+	e.Course = append(slices.Clip(e.Course), record.Milestone{At: n.At, Reason: n.Reason, Hits: n.Attack.Hits, Status: n.Attack.Status()})
 	if len(e.Course) > maxTurns {
 		e.Course = slices.Delete(e.Course, keptTurns, keptTurns+1)
 		e.Dropped++

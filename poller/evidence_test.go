@@ -10,14 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
 // hit sets an attack's hits, as of that long after noon, and polls.
-func (a *account) hit(t *testing.T, p *poller.Poller, after time.Duration, hits int, change ...func(*record)) {
+func (a *account) hit(t *testing.T, p *poller.Poller, after time.Duration, hits int, change ...func(*attackRecord)) {
 	t.Helper()
 	a.at(after)
-	a.change("x:1", func(r *record) {
+	a.change("x:1", func(r *attackRecord) {
 		r.hits, r.last = hits, noon.Add(after)
 		for _, c := range change {
 			c(r)
@@ -26,7 +27,7 @@ func (a *account) hit(t *testing.T, p *poller.Poller, after time.Duration, hits 
 	require.NoError(t, p.Poll(t.Context()))
 }
 
-func turns(e poller.Evidence) (all []string) {
+func turns(e record.Evidence) (all []string) {
 	for _, t := range e.Course {
 		all = append(all, fmt.Sprint(t.Reason, " ", t.Hits, " ", t.At.Sub(noon)))
 	}
@@ -36,11 +37,11 @@ func turns(e poller.Evidence) (all []string) {
 func TestEvidenceIsKeptAndNeverOverwritten(t *testing.T) {
 	t.Parallel()
 	a, p := watching(t)
-	a.add("x:1", 0, func(r *record) { r.hits = 10 })
+	a.add("x:1", 0, func(r *attackRecord) { r.hits = 10 })
 	require.NoError(t, p.Poll(t.Context()))
 	require.Empty(t, a.memory.kept, "it has no card yet")
 
-	many := func(r *record) {
+	many := func(r *attackRecord) {
 		for i := range 40 {
 			r.sources = append(r.sources, fmt.Sprintf("198.51.100.%d", i))
 		}
@@ -99,7 +100,7 @@ func TestEvidenceOutlivesAReplica(t *testing.T) {
 	})
 	third := a.start()
 	a.at(4 * time.Minute)
-	a.change("x:1", func(r *record) { r.hits, r.last = 2000, noon.Add(4*time.Minute) })
+	a.change("x:1", func(r *attackRecord) { r.hits, r.last = 2000, noon.Add(4*time.Minute) })
 	require.ErrorContains(t, third.Poll(t.Context()), "load evidence")
 	require.NoError(t, third.Poll(t.Context()))
 	require.EqualValues(t, 1100, a.memory.kept["x:1"].Peak.PerMinute)
@@ -108,7 +109,7 @@ func TestEvidenceOutlivesAReplica(t *testing.T) {
 func TestEvidenceAfterMemoryWasEmptied(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
-	a.memory.state["acme"] = poller.Remembered{LastGood: noon, Shown: map[string]poller.Shown{"x:1": poller.Recall(cardOf("x:1"), noon)}}
+	a.memory.state["acme"] = poller.Remembered{LastGood: noon, Shown: map[string]record.AttackState{"x:1": poller.Recall(cardOf("x:1"), noon)}}
 	a.add("x:1", 0)
 	require.NoError(t, a.start().Poll(t.Context()))
 	e := a.memory.kept["x:1"]
@@ -130,7 +131,7 @@ func TestACourseIsBounded(t *testing.T) {
 	e := a.memory.kept["x:1"]
 	require.Len(t, e.Course, 30)
 	require.Equal(t, 31, e.Dropped)
-	require.Equal(t, poller.NewAttack, e.Course[0].Reason)
+	require.Equal(t, record.NewAttack, e.Course[0].Reason)
 	require.True(t, noon.Add(30*40*time.Minute+time.Second).Equal(e.Course[29].At))
 	text := strings.Repeat("x", 100_000)
 	require.Less(t, len(apiclient.Attack{Path: text, Domain: text + "\xff"}.Brief().Path), 500)
@@ -164,7 +165,7 @@ func TestATimeInWhichNobodyWatchedIsKept(t *testing.T) {
 		require.Len(t, a.memory.gone, 1)
 		gone := a.memory.gone[0]
 		require.WithinDuration(t, from, gone.From, time.Minute)
-		require.WithinDuration(t, from.Add(20*time.Minute), gone.To, 2*time.Minute)
+		require.WithinDuration(t, from.Add(20*time.Minute), gone.Until, 2*time.Minute)
 		require.Equal(t, "the service answers with errors", gone.Why)
 	})
 }

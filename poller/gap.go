@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 const (
@@ -21,38 +22,6 @@ const (
 	maxListed = 20
 )
 
-// Spell is a time in which an account can't be watched, as it was told to people. The zero Spell is none.
-type Spell struct {
-	Since time.Time `json:"since,omitzero"` // when watching began to fail, on the clock of the machine that watched
-	Why   string    `json:"why,omitempty"`  // in words for people
-}
-
-// Absence is a time in which nobody watched an account, and which is over.
-type Absence struct {
-	From time.Time `json:"from"`          // the last good poll before, on the service's clock
-	To   time.Time `json:"to"`            // the first good one after
-	Why  string    `json:"why,omitempty"` // in words for people; "": wafbot was not running, as far as is known
-}
-
-// BlindFacts are what is told when an account can't be watched. The times are by the clock of the machine that watches.
-type BlindFacts struct {
-	Spell
-	Mend     string    `json:"mend,omitempty"`     // what can be done, in words for people; "": nothing but to wait
-	LastGood time.Time `json:"last_good,omitzero"` // zero: there never was a good poll
-}
-
-// GapFacts are what is told when an account is watched again. The times are by the service's clock.
-type GapFacts struct {
-	From       time.Time          `json:"from"`          // the last good poll before
-	To         time.Time          `json:"to"`            // the first good one after
-	Why        string             `json:"why,omitempty"` // in words for people; "": wafbot was not running, as far as is known
-	Began      []apiclient.Attack `json:"began"`         // that have a card, the oldest first, at most 20
-	BeganCount int                `json:"began_count"`   // all of these
-	Gathered   int                `json:"gathered"`      // that began and that only a storm's card tells of
-	Over       []apiclient.Attack `json:"over"`          // that are over and get no card, likewise
-	OverCount  int                `json:"over_count"`
-}
-
 // tellBlind tells once in a spell of failures that the account can't be watched. Memory's failures are no such news: it could not be kept.
 func (p *Poller) tellBlind(ctx context.Context, err error) {
 	kind := apiclient.KindOf(err)
@@ -63,29 +32,29 @@ func (p *Poller) tellBlind(ctx context.Context, err error) {
 	h := p.Health()
 	refused := kind == apiclient.Unauthenticated || kind == apiclient.Forbidden // for good, until somebody mends it
 	lasts := time.Since(h.Since) >= blindAfter*p.cfg.Interval
-	if !p.blind.Since.IsZero() || p.failures < 2 || !refused && !lasts {
+	if !p.blind.From.IsZero() || p.failures < 2 || !refused && !lasts {
 		return
 	}
-	facts := BlindFacts{Spell: Spell{Since: h.Since.UTC(), Why: h.Failing}, Mend: mend(kind)}
+	facts := record.UnreachableFacts{Outage: record.Outage{From: h.Since.UTC(), Why: h.Failing}, Mend: mend(kind)}
 	if !p.lastGood.IsZero() {
 		facts.LastGood = p.lastGood.Add(-p.skew)
 	}
-	n := News{
-		ID: deliveryID(p.cfg.Account, "", Blind, int(h.Since.UnixMilli())), Account: p.cfg.Account, Reason: Blind, Channel: p.cfg.Channel,
+	n := record.Event{
+		ID: deliveryID(p.cfg.Account, "", record.APIUnreachable, int(h.Since.UnixMilli())), Account: p.cfg.Account, Reason: record.APIUnreachable, Channel: p.cfg.Channel,
 		At: time.Now().UTC(), Blind: &facts,
 	}
-	if err := p.remember(ctx, Update{LastGood: p.lastGood, Blind: &facts.Spell, Outdated: p.goingOn(), News: []News{n}}); err != nil {
+	if err := p.remember(ctx, Update{LastGood: p.lastGood, Blind: &facts.Outage, Outdated: p.goingOn(), News: []record.Event{n}}); err != nil {
 		p.loaded = false
 		p.cfg.Log.Error("being blind can't be told yet", "err", err)
 		return
 	}
-	p.cfg.Teller.Wake(p.cfg.Account, []News{n})
+	p.cfg.Teller.Wake(p.cfg.Account, []record.Event{n})
 }
 
 // goingOn are the attacks and storms whose cards say whether their figures can be refreshed.
 func (p *Poller) goingOn() (ids []string) {
 	for id, s := range p.shown {
-		if s.Told && !s.gathered() && !s.Quiet {
+		if s.Told && !s.Gathered() && !s.Quiet {
 			ids = append(ids, id)
 		}
 	}
@@ -110,20 +79,20 @@ func (p *Poller) gap(at time.Time) bool {
 	if p.lastGood.IsZero() {
 		return false
 	}
-	return !p.blind.Since.IsZero() || at.Sub(p.lastGood) > max(unwatched, blindAfter*p.cfg.Interval)
+	return !p.blind.From.IsZero() || at.Sub(p.lastGood) > max(unwatched, blindAfter*p.cfg.Interval)
 }
 
 // bridge has the good poll that ends a gap tell of it. Attacks that are over and would get their first card now are listed there instead;
 // a poll that reads a part only leaves them to the one that reads all.
 func (p *Poller) bridge(u *Update, r reading, good bool) {
-	if good && !p.blind.Since.IsZero() {
-		u.Blind, u.Outdated = &Spell{}, p.goingOn()
+	if good && !p.blind.From.IsZero() {
+		u.Blind, u.Outdated = &record.Outage{}, p.goingOn()
 	}
 	if !p.gap(r.at) {
 		return
 	}
 	var over []apiclient.Attack
-	u.News = slices.DeleteFunc(u.News, func(n News) bool {
+	u.News = slices.DeleteFunc(u.News, func(n record.Event) bool {
 		if !p.bridged(n, u, r.at) {
 			return false
 		}
@@ -131,7 +100,7 @@ func (p *Poller) bridge(u *Update, r reading, good bool) {
 		delete(u.Shown, n.Attack.ID)
 		if good {
 			listed := p.shown[n.Attack.ID]
-			listed.Attack, listed.SeenAt, listed.Base = n.Attack, n.At, listed.Base.raised(n.Attack, NewAttack)
+			listed.Attack, listed.SeenAt, listed.Base = n.Attack, n.At, baselineRaised(listed.Base, n.Attack, record.NewAttack)
 			u.Shown[n.Attack.ID] = listed
 		}
 		return true
@@ -139,20 +108,20 @@ func (p *Poller) bridge(u *Update, r reading, good bool) {
 	if !good {
 		return
 	}
-	facts := GapFacts{From: p.lastGood, To: r.at, Why: p.whyBlind()}
-	u.Absence = &Absence{facts.From, facts.To, facts.Why}
+	facts := record.GapFacts{From: p.lastGood, To: r.at, Why: p.whyBlind()}
+	u.Absence = &record.Outage{From: facts.From, Until: facts.To, Why: facts.Why}
 	facts.Over, facts.OverCount = oldest(over), len(over)
 	began, gathered := p.beganSince(p.lastGood.Truncate(time.Second), u, r) // the service counts whole seconds
 	facts.Began, facts.BeganCount, facts.Gathered = oldest(began), len(began), gathered
-	u.News = append(u.News, News{
-		ID: deliveryID(p.cfg.Account, "", Gap, int(p.lastGood.UnixMilli())), Account: p.cfg.Account, Reason: Gap, Channel: p.cfg.Channel, At: r.at, Gap: &facts,
+	u.News = append(u.News, record.Event{
+		ID: deliveryID(p.cfg.Account, "", record.MonitoringGap, int(p.lastGood.UnixMilli())), Account: p.cfg.Account, Reason: record.MonitoringGap, Channel: p.cfg.Channel, At: r.at, Gap: &facts,
 	})
 	sortNews(u.News)
 }
 
 // bridged reports whether an attack is listed by the news of a gap in the place of a card: it is over, and was never told.
-func (p *Poller) bridged(n News, u *Update, at time.Time) bool {
-	return n.Reason == NewAttack && n.Quiet && n.Storm == nil && !u.Shown[n.Attack.ID].Own && p.gap(at)
+func (p *Poller) bridged(n record.Event, u *Update, at time.Time) bool {
+	return n.Reason == record.NewAttack && n.Quiet && n.Storm == nil && !u.Shown[n.Attack.ID].Own && p.gap(at)
 }
 
 // whyBlind are the causes of this spell of failures, in words for people.
@@ -175,7 +144,7 @@ func (p *Poller) beganSince(from time.Time, u *Update, r reading) (began []apicl
 		now := s.Revision == 1 && s.SeenAt.Equal(r.at)
 		switch {
 		case !s.Told || s.Storm != nil || !now && s.Attack.First.Before(from):
-		case s.gathered():
+		case s.Gathered():
 			gathered++
 		default:
 			began = append(began, s.Attack)

@@ -10,17 +10,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // outages returns the news of outages remembered since the last time; news about attacks is dropped.
-func (m *memory) outages() (blind []poller.BlindFacts, gaps []poller.GapFacts) {
+func (m *memory) outages() (blind []record.UnreachableFacts, gaps []record.GapFacts) {
 	for _, n := range m.tookNews() {
 		switch n.Reason {
-		case poller.Blind:
+		case record.APIUnreachable:
 			require.Equal(m.t, "C0", n.Channel)
 			blind = append(blind, *n.Blind)
-		case poller.Gap:
+		case record.MonitoringGap:
 			require.Equal(m.t, "C0", n.Channel)
 			gaps = append(gaps, *n.Gap)
 		}
@@ -69,7 +69,7 @@ func TestBlindIsToldOnceASpell(t *testing.T) {
 				require.Len(t, blind, 1)
 				require.Empty(t, gaps)
 				require.Equal(t, c.why, blind[0].Why)
-				require.True(t, since.Equal(blind[0].Since))
+				require.True(t, since.Equal(blind[0].From))
 				require.WithinDuration(t, good, blind[0].LastGood, time.Second, "by the clock of whoever watches")
 				require.Equal(t, name == "a token", blind[0].Mend != "")
 				after(3 * time.Hour)
@@ -188,8 +188,8 @@ func TestBlindWhenMemoryFails(t *testing.T) {
 }
 
 // began is an attack that began that long ago and was last hit at last.
-func began(a *account, id string, ago, last time.Duration, change ...func(*record)) {
-	a.add(id, last, append(change, func(r *record) { r.begun = ago })...)
+func began(a *account, id string, ago, last time.Duration, change ...func(*attackRecord)) {
+	a.add(id, last, append(change, func(r *attackRecord) { r.begun = ago })...)
 }
 
 func TestGapAfterAnAbsence(t *testing.T) {
@@ -201,7 +201,7 @@ func TestGapAfterAnAbsence(t *testing.T) {
 	a.at(2 * time.Minute)
 	require.NoError(t, a.start().Poll(t.Context()))
 	blind, gaps := a.memory.outages()
-	require.Empty(t, append(gaps, make([]poller.GapFacts, len(blind))...), "that can be a takeover")
+	require.Empty(t, append(gaps, make([]record.GapFacts, len(blind))...), "that can be a takeover")
 
 	a.at(2 * time.Hour)
 	began(a, "x:on", 20*time.Minute, time.Minute)
@@ -234,7 +234,7 @@ func TestGapAfterAnAbsence(t *testing.T) {
 	require.NoError(t, a.start().Poll(t.Context()))
 	require.Empty(t, a.memory.tookNews(), "being listed is their telling")
 	a.at(2*time.Hour + time.Minute)
-	a.change("x:over1", func(r *record) { r.last, r.hits = a.now(), 120 })
+	a.change("x:over1", func(r *attackRecord) { r.last, r.hits = a.now(), 120 })
 	require.NoError(t, a.start().Poll(t.Context()))
 	require.Equal(t, []string{"new attack x:over1"}, a.memory.took(), "it goes on after all")
 }
@@ -276,7 +276,7 @@ func TestRunKnowsThatOthersWatched(t *testing.T) {
 		}
 		news := a.memory.tookNews()
 		require.Len(t, news, 1)
-		require.Equal(t, poller.FirstStart, news[0].Reason)
+		require.Equal(t, record.FirstStart, news[0].Reason)
 	})
 }
 
@@ -285,8 +285,8 @@ func TestBlindIsShownOnCards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := running(t, func(a *account) {
-			a.add("endless", 0, func(r *record) { r.undated = true })
-			a.add("few", 0, func(r *record) { r.hits = 1 })
+			a.add("endless", 0, func(r *attackRecord) { r.undated = true })
+			a.add("few", 0, func(r *attackRecord) { r.hits = 1 })
 			a.add("over", 14*time.Minute)
 		})
 		after(10 * time.Minute)

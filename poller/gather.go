@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // gathering is what is held of a storm between polls.
@@ -16,18 +18,18 @@ type gathering struct {
 
 // gusts are what one poll found of storms.
 type gusts struct {
-	came      arrivals             // those of the last while, with those of this poll
-	begun     map[string]Shown     // storms that begin, by id
-	joined    map[string][]string  // ids of attacks that are gathered now, by storm
-	over      map[string]bool      // storms to which more came than the limit
-	incidents int                  // that came
-	turns     map[string]News      // of what happened to gathered attacks, by id: it is kept as evidence and told to nobody
-	waits     map[string]time.Time // storms to look at again, and when; zero: not before something changes
+	came      arrivals                      // those of the last while, with those of this poll
+	begun     map[string]record.AttackState // storms that begin, by id
+	joined    map[string][]string           // ids of attacks that are gathered now, by storm
+	over      map[string]bool               // storms to which more came than the limit
+	incidents int                           // that came
+	turns     map[string]record.Event       // of what happened to gathered attacks, by id: it is kept as evidence and told to nobody
+	waits     map[string]time.Time          // storms to look at again, and when; zero: not before something changes
 }
 
 func noGusts() gusts {
 	return gusts{
-		begun: map[string]Shown{}, joined: map[string][]string{}, over: map[string]bool{}, turns: map[string]News{}, waits: map[string]time.Time{},
+		begun: map[string]record.AttackState{}, joined: map[string][]string{}, over: map[string]bool{}, turns: map[string]record.Event{}, waits: map[string]time.Time{},
 		came: arrivals{attacks: map[string][]arrival{}},
 	}
 }
@@ -64,12 +66,12 @@ func sum(came []arrival) (n int) {
 // which somebody wants a card, are told alone. So are those that the news of a gap lists.
 func (p *Poller) gather(u *Update, r reading, said said) {
 	in := p.cfg.Storm.In
-	singles := map[string][]News{} // by channel
+	singles := map[string][]record.Event{} // by channel
 	for _, n := range u.News {
 		switch {
-		case n.Reason == NewIncident || n.Reason == BecameIncident:
+		case n.Reason == record.NewIncident || n.Reason == record.BecameIncident:
 			u.gusts.incidents++
-		case n.Reason == NewAttack && !said.wanted(n.Attack.ID) && !p.bridged(n, u, r.at):
+		case n.Reason == record.NewAttack && !said.wanted(n.Attack.ID) && !p.bridged(n, u, r.at):
 			singles[n.Channel] = append(singles[n.Channel], n)
 		}
 	}
@@ -87,11 +89,11 @@ func (p *Poller) gather(u *Update, r reading, said said) {
 		u.gusts.came.attacks[channel] = and(p.came.attacks[channel], r.at, len(news), in)
 		p.gatherIn(u, r, channel, news)
 	}
-	u.News = slices.DeleteFunc(u.News, func(n News) bool { return n.Reason == NewAttack && u.Shown[n.Attack.ID].gathered() })
+	u.News = slices.DeleteFunc(u.News, func(n record.Event) bool { return n.Reason == record.NewAttack && u.Shown[n.Attack.ID].Gathered() })
 }
 
 // gatherIn gathers the new attacks of a channel if there is a storm, or begins with them.
-func (p *Poller) gatherIn(u *Update, r reading, channel string, news []News) {
+func (p *Poller) gatherIn(u *Update, r reading, channel string, news []record.Event) {
 	came := sum(u.gusts.came.attacks[channel])
 	over := came > p.cfg.Storm.Over
 	storm, blows := p.stormIn(channel, r.at)
@@ -100,7 +102,7 @@ func (p *Poller) gatherIn(u *Update, r reading, channel string, news []News) {
 		return
 	case !blows:
 		storm = stormID(channel, r.at)
-		u.gusts.begun[storm] = Shown{Channel: channel, Storm: &Storm{
+		u.gusts.begun[storm] = record.AttackState{Channel: channel, Storm: &record.Storm{
 			Over: p.cfg.Storm.Over, In: p.cfg.Storm.In, EndsAfter: p.cfg.Storm.EndsAfter, Began: r.at, Exceeded: r.at,
 			CaughtUp: p.lastGood.IsZero() || p.gap(r.at), Before: came - len(news), Incidents: u.gusts.came.incidents.n - u.gusts.incidents,
 		}}
@@ -136,27 +138,27 @@ func (p *Poller) judgeGathered(u *Update, look Look, r reading, said said) {
 	look.Muted = false // a storm's card tells of those that are muted, too
 	reason, news := compare(last, true, look)
 	wanted := said.wanted(id)
-	alone := (reason == Worsened || reason == Resumed) && !blowing(p.shown[last.In], r.at)
+	alone := (reason == record.Worsened || reason == record.Resumed) && !blowing(p.shown[last.In], r.at)
 	switch {
-	case reason == BecameIncident || wanted:
+	case reason == record.BecameIncident || wanted:
 	case alone && muted:
 		u.held[id] = true
 		return
 	case alone:
-	case !news || reason == Quiet && !r.covers(look.Attack.Last):
+	case !news || reason == record.WentQuiet && !r.covers(look.Attack.Last):
 		return
 	default:
 		s := after(last, look, reason)
 		s.Revision = last.Revision // that counts news
 		u.Shown[id] = s
-		if reason != Grew {
-			u.gusts.turns[id] = News{Attack: look.Attack, Reason: reason, At: r.at}
+		if reason != record.Grew {
+			u.gusts.turns[id] = record.Event{Attack: look.Attack, Reason: reason, At: r.at}
 		}
 		return
 	}
-	f := finding{last: last, reason: NewAttack, calm: p.lastGood.IsZero() || wanted && reason != BecameIncident} // who asked for a card need not be called to it
+	f := finding{last: last, reason: record.NewAttack, calm: p.lastGood.IsZero() || wanted && reason != record.BecameIncident} // who asked for a card need not be called to it
 	if look.Attack.Incident() {
-		f.reason = NewIncident
+		f.reason = record.NewIncident
 	}
 	var routed bool
 	if f.route, routed = p.route(look.Attack); !routed {
@@ -181,7 +183,7 @@ func (p *Poller) wanted(ctx context.Context) func(attackid string) bool {
 		if err != nil || wanted == nil {
 			return none
 		}
-		return func(attackid string) bool { return p.shown[attackid].gathered() && wanted(attackid) }
+		return func(attackid string) bool { return p.shown[attackid].Gathered() && wanted(attackid) }
 	}
 	return none
 }
@@ -191,7 +193,7 @@ func (p *Poller) cardless() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, g := range p.storms {
 			for id := range g.members {
-				if p.shown[id].gathered() && !yield(id) {
+				if p.shown[id].Gathered() && !yield(id) {
 					return
 				}
 			}

@@ -1,13 +1,17 @@
 package poller
 
-import "time"
+import (
+	"time"
+
+	"github.com/wafbot/wafbot/internal/record"
+)
 
 // judgeStorms adds to the update what is to be remembered and told of storms: those that begin, those of which an attack changed, those that
 // end, and those whose figures waited for their minute.
 func (p *Poller) judgeStorms(u *Update, r reading, said said) {
 	touched := p.touched(u, r)
 	for id, begun := range u.gusts.begun {
-		p.judgeStorm(u, r, said, begun.named(id))
+		p.judgeStorm(u, r, said, begun.Named(id))
 	}
 	for id, g := range p.storms {
 		s := p.shown[id]
@@ -16,12 +20,6 @@ func (p *Poller) judgeStorms(u *Update, r reading, said said) {
 			p.judgeStorm(u, r, said, s)
 		}
 	}
-}
-
-// named is a storm that begins, with its id.
-func (s Shown) named(id string) Shown {
-	s.Attack.ID = id
-	return s
 }
 
 // touched are the storms of which an attack was read otherwise than before, or beside which an incident came.
@@ -42,7 +40,7 @@ func (p *Poller) touched(u *Update, r reading) map[string]bool {
 }
 
 // judgeStorm judges a storm as it was last told, or as it begins.
-func (p *Poller) judgeStorm(u *Update, r reading, said said, last Shown) {
+func (p *Poller) judgeStorm(u *Update, r reading, said said, last record.AttackState) {
 	id := last.Attack.ID
 	u.gusts.waits[id] = time.Time{}
 	t := p.tally(u, r, last)
@@ -57,7 +55,7 @@ func (p *Poller) judgeStorm(u *Update, r reading, said said, last Shown) {
 	reason, news := t.news(last, r.at)
 	if last.Told && said.muted(t.attack) {
 		u.gusts.waits[id] = r.at // until the mute ends
-		if last.Storm.changed(&t.storm) {
+		if last.Storm.Changed(&t.storm) {
 			last.Storm = &t.storm // its end doesn't wait
 			u.Shown[id] = last
 		}
@@ -73,7 +71,7 @@ func (p *Poller) judgeStorm(u *Update, r reading, said said, last Shown) {
 }
 
 // goOn brings a storm's times, and the incidents beside it, up to a poll.
-func (p *Poller) goOn(u *Update, r reading, last Shown, s *Storm) {
+func (p *Poller) goOn(u *Update, r reading, last record.AttackState, s *record.Storm) {
 	if last.Recalled {
 		s.Over, s.In, s.EndsAfter = p.cfg.Storm.Over, p.cfg.Storm.In, p.cfg.Storm.EndsAfter
 	}
@@ -94,7 +92,7 @@ func (p *Poller) goOn(u *Update, r reading, last Shown, s *Storm) {
 }
 
 // letGo ends a storm of which only the card is left, and of whose attacks none goes on. Its card stays as it is.
-func (p *Poller) letGo(u *Update, r reading, last Shown) {
+func (p *Poller) letGo(u *Update, r reading, last record.AttackState) {
 	if !last.Recalled || !last.Storm.Ended.IsZero() {
 		return
 	}
@@ -109,33 +107,33 @@ func (p *Poller) letGo(u *Update, r reading, last Shown) {
 
 // news names the reason why a storm is news, if it is. Unlike an attack's, its card doesn't wait for its minute when it tells of other attacks
 // than there are.
-func (t tally) news(last Shown, at time.Time) (Reason, bool) {
+func (t tally) news(last record.AttackState, at time.Time) (record.EventKind, bool) {
 	aged := at.Sub(last.SeenAt) >= redrawAfter
 	switch {
 	case !last.Told:
-		return NewAttack, true
-	case last.Base.exceeded(t.alone) && at.After(last.SeenAt): // what the other pages of the same poll add was told at once
-		return Worsened, true
+		return record.NewAttack, true
+	case baselineExceeded(last.Base, t.alone) && at.After(last.SeenAt): // what the other pages of the same poll add was told at once
+		return record.Worsened, true
 	case last.Quiet && t.on > 0:
-		return Resumed, true
+		return record.Resumed, true
 	case !last.Quiet && t.on == 0:
-		return Quiet, true
-	case last.Recalled || last.Storm.changed(&t.storm) || doubled(last.Attack.Hits, t.attack.Hits),
+		return record.WentQuiet, true
+	case last.Recalled || last.Storm.Changed(&t.storm) || doubled(last.Attack.Hits, t.attack.Hits),
 		aged && (differs(last.Attack, t.attack) || last.Storm.Ongoing != t.storm.Ongoing || last.Storm.Knocking != t.storm.Knocking):
-		return Grew, true
+		return record.Grew, true
 	}
 	return "", false
 }
 
 // after is what to remember of a storm that is told for a reason.
-func (t tally) after(last Shown, r reading, reason Reason) Shown {
+func (t tally) after(last record.AttackState, r reading, reason record.EventKind) record.AttackState {
 	s := last
 	s.Attack, s.Storm, s.SeenAt, s.Recalled, s.Told, s.Quiet = t.attack, &t.storm, r.at, last.Recalled && !r.ended, true, t.on == 0
 	s.Revision++
 	if r.at.Equal(last.SeenAt) {
-		reason = NewAttack
+		reason = record.NewAttack
 	}
-	s.Base = last.Base.raised(t.alone, reason)
+	s.Base = baselineRaised(last.Base, t.alone, reason)
 	was, _ := letThrough(last.Base.Status)
 	if is, known := letThrough(s.Base.Status); known && is < was {
 		s.Base.Status = last.Base.Status // worse is what gets through for the first time

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"net/netip"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Memory keeps what an account's poller has decided, so that another replica can go on from there.
@@ -12,7 +14,7 @@ type Memory interface {
 	// Load reads all that is remembered of an account; zero when there is nothing.
 	Load(ctx context.Context, account string) (Remembered, error)
 	// LoadEvidence reads what is kept of attacks, by their id; what isn't known is left out.
-	LoadEvidence(ctx context.Context, account string, ids []string) (map[string]Evidence, error)
+	LoadEvidence(ctx context.Context, account string, ids []string) (map[string]record.Evidence, error)
 	// Remember keeps an update in one transaction: news that is remembered will be told, by whoever.
 	Remember(ctx context.Context, account string, u Update) error
 }
@@ -20,28 +22,28 @@ type Memory interface {
 // Teller tells news to people.
 type Teller interface {
 	// Wake says that news of the account has been remembered. It is passed along so that it need not be read back.
-	Wake(account string, news []News)
+	Wake(account string, news []record.Event)
 }
 
 // Remembered is what Memory holds of one account.
 type Remembered struct {
-	LastGood time.Time        // of the last poll that was read to its end, on the service's clock; zero: there was none yet
-	Shown    map[string]Shown // by attack id
-	Began    time.Time        // after Memory was emptied: when the first start had been told; zero: not known
-	Blind    Spell            // that was told and has not ended
+	LastGood time.Time                     // of the last poll that was read to its end, on the service's clock; zero: there was none yet
+	Shown    map[string]record.AttackState // by attack id
+	Began    time.Time                     // after Memory was emptied: when the first start had been told; zero: not known
+	Blind    record.Outage                 // that was told and has not ended
 }
 
 // Update is what one poll changes in Memory.
 type Update struct {
 	LastGood time.Time
-	Shown    map[string]Shown    // by attack id; only those that changed
-	Forget   []string            // attack ids long out of the lookback
-	News     []News              // incidents first
-	Blind    *Spell              // the one that was told now; a zero one: it has ended; nil: as it was
-	Outdated []string            // attack ids whose cards are to be drawn anew though there is no news of them
-	Seen     map[netip.Addr]Seen // the busiest of the sources that are in several attacks; nil: as it was
-	Absence  *Absence            // that has ended with this poll; nil: none has
-	Evidence map[string]Evidence // by attack id; only what changed
+	Shown    map[string]record.AttackState        // by attack id; only those that changed
+	Forget   []string                             // attack ids long out of the lookback
+	News     []record.Event                       // incidents first
+	Blind    *record.Outage                       // the one that was told now; a zero one: it has ended; nil: as it was
+	Outdated []string                             // attack ids whose cards are to be drawn anew though there is no news of them
+	Seen     map[netip.Addr]record.SourceActivity // the busiest of the sources that are in several attacks; nil: as it was
+	Absence  *record.Outage                       // that has ended with this poll; nil: none has
+	Evidence map[string]record.Evidence           // by attack id; only what changed
 
 	// What only this process knows of the poll.
 	held  map[string]bool // attack ids that a mute keeps back

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -21,12 +22,12 @@ type memory struct {
 	mu sync.Mutex
 
 	state  map[string]poller.Remembered
-	kept   map[string]poller.Evidence // by attack id
-	gone   []poller.Absence
-	news   []poller.News
-	told   []poller.News
+	kept   map[string]record.Evidence // by attack id
+	gone   []record.Outage
+	news   []record.Event
+	told   []record.Event
 	ids    map[string]bool
-	seen   []map[string]poller.Seen
+	seen   []map[string]record.SourceActivity
 	redraw []string // attack ids
 	writes int
 	loads  int
@@ -34,7 +35,7 @@ type memory struct {
 }
 
 func newMemory(t testing.TB) *memory {
-	return &memory{t: t, state: map[string]poller.Remembered{}, kept: map[string]poller.Evidence{}, ids: map[string]bool{}}
+	return &memory{t: t, state: map[string]poller.Remembered{}, kept: map[string]record.Evidence{}, ids: map[string]bool{}}
 }
 
 var errAway = errors.New("connection refused")
@@ -74,7 +75,7 @@ func (m *memory) Remember(ctx context.Context, account string, u poller.Update) 
 	s := m.state[account]
 	shown := maps.Clone(s.Shown)
 	if shown == nil {
-		shown = map[string]poller.Shown{}
+		shown = map[string]record.AttackState{}
 	}
 	for _, n := range u.News {
 		require.False(m.t, m.ids[n.ID], "told twice: %s %s revision %d", n.Attack.ID, n.Reason, n.Revision)
@@ -108,13 +109,13 @@ func (m *memory) Remember(ctx context.Context, account string, u poller.Update) 
 	return nil
 }
 
-func (m *memory) LoadEvidence(ctx context.Context, _ string, ids []string) (map[string]poller.Evidence, error) {
+func (m *memory) LoadEvidence(ctx context.Context, _ string, ids []string) (map[string]record.Evidence, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if before, after := m.fails(false); before || after {
 		return nil, errAway
 	}
-	found := map[string]poller.Evidence{}
+	found := map[string]record.Evidence{}
 	for _, id := range ids {
 		if e, ok := m.kept[id]; ok {
 			found[id] = copied(m.t, e)
@@ -123,7 +124,7 @@ func (m *memory) LoadEvidence(ctx context.Context, _ string, ids []string) (map[
 	return found, ctx.Err()
 }
 
-func (m *memory) Wake(_ string, news []poller.News) {
+func (m *memory) Wake(_ string, news []record.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, n := range news {
@@ -143,7 +144,7 @@ func (m *memory) took() []string {
 	return out
 }
 
-func (m *memory) tookNews() []poller.News {
+func (m *memory) tookNews() []record.Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	news := slices.Clone(m.news)
@@ -152,7 +153,7 @@ func (m *memory) tookNews() []poller.News {
 }
 
 // tookSeen returns what was counted of sources since the last time.
-func (m *memory) tookSeen() []map[string]poller.Seen {
+func (m *memory) tookSeen() []map[string]record.SourceActivity {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := m.seen

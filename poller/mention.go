@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // mentionEvery is the least time between two mentions about one attack where no route says otherwise.
@@ -37,9 +38,9 @@ func (q QuietHours) in(at time.Time) bool {
 
 // call adds to what is remembered of an attack whom its news calls. hushed tells that nobody is called by this one: in quiet hours, or because
 // somebody was called a short while ago. Becoming an incident always calls.
-func (f finding) call(s Shown, at time.Time, quiet QuietHours) (called Shown, hushed bool) {
-	begins, worse := !f.last.Told, f.reason == BecameIncident || f.reason == Worsened
-	if f.route.Channel != "" && (begins || f.reason == BecameIncident) {
+func (f finding) call(s record.AttackState, at time.Time, quiet QuietHours) (called record.AttackState, hushed bool) {
+	begins, worse := !f.last.Told, f.reason == record.BecameIncident || f.reason == record.Worsened
+	if f.route.Channel != "" && (begins || f.reason == record.BecameIncident) {
 		s.Every = f.route.MentionEvery
 		s.Mention, s.Spared = "", cmp.Or(f.route.Mention, s.Mention, s.Spared)
 	}
@@ -58,7 +59,7 @@ func (f finding) call(s Shown, at time.Time, quiet QuietHours) (called Shown, hu
 		return s, true
 	}
 	s.Hushed = false
-	if f.reason == Worsened && at.Sub(s.CalledAt) < s.Every {
+	if f.reason == record.Worsened && at.Sub(s.CalledAt) < s.Every {
 		return s, true
 	}
 	s.CalledAt = at

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 func TestQuietHours(t *testing.T) {
@@ -68,17 +69,17 @@ func TestWhomNewsCalls(t *testing.T) {
 	t.Parallel()
 	const day, lead = "S0DAY", "S0LEAD"
 	route := Route{Channel: "C1", Mention: day, MentionEvery: 10 * time.Minute}
-	called := Shown{Told: true, Mention: day, Every: 10 * time.Minute, CalledAt: noon.Add(-3 * time.Minute)}
+	called := record.AttackState{Told: true, Mention: day, Every: 10 * time.Minute, CalledAt: noon.Add(-3 * time.Minute)}
 	long := called
 	long.CalledAt = noon.Add(-10 * time.Minute)
-	hushed := Shown{Told: true, Spared: day, Hushed: true, Every: 10 * time.Minute}
-	spared := Shown{Told: true, Spared: day, Every: 10 * time.Minute}
+	hushed := record.AttackState{Told: true, Spared: day, Hushed: true, Every: 10 * time.Minute}
+	spared := record.AttackState{Told: true, Spared: day, Every: 10 * time.Minute}
 	night := QuietHours{To: 24 * 60, Ping: []string{KindIncident}}
-	back, _ := finding{last: Shown{Told: true, Recalled: true}, reason: Grew, route: route}.call(Shown{Attack: sqli()}, noon, night)
+	back, _ := finding{last: record.AttackState{Told: true, Recalled: true}, reason: record.Grew, route: route}.call(record.AttackState{Attack: sqli()}, noon, night)
 	require.Equal(t, route.MentionEvery, back.Every, "what its card doesn't carry is the route's")
 	for name, tt := range map[string]struct {
-		last   Shown
-		reason Reason
+		last   record.AttackState
+		reason record.EventKind
 		route  Route
 		first  bool
 		quiet  QuietHours
@@ -89,24 +90,24 @@ func TestWhomNewsCalls(t *testing.T) {
 		night  bool   // the card says that it is because of quiet hours
 		at     time.Time
 	}{
-		"the first telling calls":                  {reason: NewAttack, route: route, a: sqli(), whom: day, at: noon},
-		"but for a first start":                    {reason: NewAttack, route: route, first: true, a: sqli()},
-		"and in quiet hours":                       {reason: NewAttack, route: route, quiet: night, a: sqli(), hushed: true, night: true},
-		"quiet hours of a route that calls no one": {reason: NewAttack, quiet: night, a: sqli(), hushed: true},
-		"an incident pings at night":               {reason: NewIncident, route: route, quiet: night, a: sqli(vuln("8")), whom: day, at: noon},
-		"worse a short while later":                {last: called, reason: Worsened, a: sqli(), whom: day, hushed: true, at: called.CalledAt},
-		"worse after that":                         {last: long, reason: Worsened, a: sqli(), whom: day, at: noon},
-		"an incident a short while later":          {last: called, reason: BecameIncident, route: route, a: sqli(vuln("8")), whom: day, at: noon},
-		"an incident of another route":             {last: called, reason: BecameIncident, route: Route{Channel: "C2", Mention: lead}, a: sqli(vuln("8")), whom: lead, at: noon},
-		"an incident that no route takes":          {last: called, reason: BecameIncident, a: sqli(vuln("8")), whom: day, at: noon},
-		"worse at night":                           {last: long, reason: Worsened, quiet: night, a: sqli(), hushed: true, night: true, at: long.CalledAt},
-		"worse the day after":                      {last: hushed, reason: Worsened, a: sqli(), whom: day, at: noon},
-		"it became an incident that night":         {last: hushed, reason: BecameIncident, route: route, quiet: night, a: sqli(vuln("8")), whom: day, at: noon},
-		"a figure calls nobody":                    {last: called, reason: Grew, a: sqli(), whom: day, at: called.CalledAt},
-		"and leaves it said that it was night":     {last: hushed, reason: Grew, a: sqli(), night: true},
-		"nor does quiet":                           {last: long, reason: Quiet, a: sqli(), whom: day, at: long.CalledAt},
-		"what a first start spared gets worse":     {last: spared, reason: Worsened, a: sqli(), whom: day, at: noon},
-		"of a card read back nobody is known":      {last: Shown{Told: true, Recalled: true}, reason: Grew, route: route, a: sqli()},
+		"the first telling calls":                  {reason: record.NewAttack, route: route, a: sqli(), whom: day, at: noon},
+		"but for a first start":                    {reason: record.NewAttack, route: route, first: true, a: sqli()},
+		"and in quiet hours":                       {reason: record.NewAttack, route: route, quiet: night, a: sqli(), hushed: true, night: true},
+		"quiet hours of a route that calls no one": {reason: record.NewAttack, quiet: night, a: sqli(), hushed: true},
+		"an incident pings at night":               {reason: record.NewIncident, route: route, quiet: night, a: sqli(vuln("8")), whom: day, at: noon},
+		"worse a short while later":                {last: called, reason: record.Worsened, a: sqli(), whom: day, hushed: true, at: called.CalledAt},
+		"worse after that":                         {last: long, reason: record.Worsened, a: sqli(), whom: day, at: noon},
+		"an incident a short while later":          {last: called, reason: record.BecameIncident, route: route, a: sqli(vuln("8")), whom: day, at: noon},
+		"an incident of another route":             {last: called, reason: record.BecameIncident, route: Route{Channel: "C2", Mention: lead}, a: sqli(vuln("8")), whom: lead, at: noon},
+		"an incident that no route takes":          {last: called, reason: record.BecameIncident, a: sqli(vuln("8")), whom: day, at: noon},
+		"worse at night":                           {last: long, reason: record.Worsened, quiet: night, a: sqli(), hushed: true, night: true, at: long.CalledAt},
+		"worse the day after":                      {last: hushed, reason: record.Worsened, a: sqli(), whom: day, at: noon},
+		"it became an incident that night":         {last: hushed, reason: record.BecameIncident, route: route, quiet: night, a: sqli(vuln("8")), whom: day, at: noon},
+		"a figure calls nobody":                    {last: called, reason: record.Grew, a: sqli(), whom: day, at: called.CalledAt},
+		"and leaves it said that it was night":     {last: hushed, reason: record.Grew, a: sqli(), night: true},
+		"nor does quiet":                           {last: long, reason: record.WentQuiet, a: sqli(), whom: day, at: long.CalledAt},
+		"what a first start spared gets worse":     {last: spared, reason: record.Worsened, a: sqli(), whom: day, at: noon},
+		"of a card read back nobody is known":      {last: record.AttackState{Told: true, Recalled: true}, reason: record.Grew, route: route, a: sqli()},
 	} {
 		now := tt.last
 		now.Attack = tt.a

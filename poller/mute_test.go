@@ -67,7 +67,7 @@ func polls(t *testing.T, a *account, p *poller.Poller, after time.Duration) []st
 }
 
 func hit(a *account, id string, after time.Duration, hits int) {
-	a.change(id, func(r *record) { r.last, r.hits = noon.Add(after), hits })
+	a.change(id, func(r *attackRecord) { r.last, r.hits = noon.Add(after), hits })
 }
 
 func TestAMuteDelaysAndLosesNothing(t *testing.T) {
@@ -104,7 +104,7 @@ func TestAnUnreadRecordIsToldWhenItsMuteEnds(t *testing.T) {
 	require.Empty(t, polls(t, a, p, 0))
 	const others = 150 // so that it stands on the second page, which is not read
 	for i := range others {
-		a.add("blocked "+string(rune('a'+i%26))+string(rune('a'+i/26)), -3*time.Minute, func(r *record) { r.status = "blocked" })
+		a.add("blocked "+string(rune('a'+i%26))+string(rune('a'+i/26)), -3*time.Minute, func(r *attackRecord) { r.status = "blocked" })
 	}
 	require.Empty(t, polls(t, a, p, 3*time.Minute))
 	require.Empty(t, polls(t, a, p, 6*time.Minute))
@@ -121,7 +121,7 @@ func TestTheSilenceOfAMutedAttackIsNotLookedFor(t *testing.T) {
 	require.Len(t, polls(t, a, p, 0), 1)
 	m.set("x:1")
 	for i := range 150 {
-		a.add("blocked "+string(rune('a'+i%26))+string(rune('a'+i/26)), -20*time.Minute, func(r *record) { r.status = "blocked" })
+		a.add("blocked "+string(rune('a'+i%26))+string(rune('a'+i/26)), -20*time.Minute, func(r *attackRecord) { r.status = "blocked" })
 	}
 	require.Empty(t, polls(t, a, p, 20*time.Minute))
 	require.Empty(t, polls(t, a, p, 23*time.Minute))
@@ -134,18 +134,18 @@ func TestAnIncidentIsNeverMuted(t *testing.T) {
 	t.Parallel()
 	a, m, p := muted(t)
 	m.set("x:1", "x:2")
-	a.add("x:1", 0, func(r *record) { r.vuln = 8 })
+	a.add("x:1", 0, func(r *attackRecord) { r.vuln = 8 })
 	a.add("x:2", 0)
 	require.Equal(t, []string{"new incident x:1"}, polls(t, a, p, 0))
 	hit(a, "x:1", time.Second, 50_000)
 	require.Equal(t, []string{"worsened x:1"}, polls(t, a, p, time.Second))
-	a.change("x:2", func(r *record) { r.vuln = 9 })
+	a.change("x:2", func(r *attackRecord) { r.vuln = 9 })
 	require.Equal(t, []string{"new incident x:2"}, polls(t, a, p, 2*time.Second), "it was muted when it was none")
 	m.set()
 	a.add("x:3", 0)
 	require.Equal(t, []string{"new attack x:3"}, polls(t, a, p, 3*time.Second))
 	m.set("x:3")
-	a.change("x:3", func(r *record) { r.vuln = 10 })
+	a.change("x:3", func(r *attackRecord) { r.vuln = 10 })
 	require.Equal(t, []string{"became incident x:3"}, polls(t, a, p, 4*time.Second))
 }
 

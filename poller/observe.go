@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Observed takes in what one good poll found, also one that found nothing: time passes.
@@ -15,13 +16,7 @@ type Observation struct {
 	At    time.Time     // of the poll, on this machine's clock
 	Since time.Time     // of the poll before, likewise; zero: what stood there before isn't known
 	Skew  time.Duration // how far the service's clock is ahead of this machine's
-	Pairs []Pair
-}
-
-// Pair is a record that changed.
-type Pair struct {
-	Before *apiclient.Attack // nil: the record was not listed, or that isn't known
-	Now    apiclient.Attack
+	Pairs []record.AttackDelta
 }
 
 // unobserved is what Observed is yet to be told.
@@ -52,7 +47,7 @@ func (p *Poller) observe(ctx context.Context, r reading) {
 	o := Observation{At: r.begin, Since: u.last, Skew: r.at.Sub(r.begin)}
 	for id, before := range u.before {
 		if now, known := p.latest[id]; known {
-			o.Pairs = append(o.Pairs, Pair{Before: before, Now: now.attack})
+			o.Pairs = append(o.Pairs, record.AttackDelta{Before: before, Now: now.attack})
 		}
 	}
 	clear(u.before)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -16,7 +17,7 @@ import (
 func (a *account) observing() *[]poller.Observation {
 	var all []poller.Observation
 	a.observed = func(_ context.Context, o poller.Observation) {
-		slices.SortFunc(o.Pairs, func(x, y poller.Pair) int { return strings.Compare(x.Now.ID, y.Now.ID) })
+		slices.SortFunc(o.Pairs, func(x, y record.AttackDelta) int { return strings.Compare(x.Now.ID, y.Now.ID) })
 		all = append(all, o)
 	}
 	return &all
@@ -27,7 +28,7 @@ func TestWhatChangedIsObserved(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
 	a.add("x:1", time.Minute)
-	a.add("x:2", time.Minute, func(r *record) { r.typ = "blocked_source" })
+	a.add("x:2", time.Minute, func(r *attackRecord) { r.typ = "blocked_source" })
 	seen := a.observing()
 	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
@@ -44,7 +45,7 @@ func TestWhatChangedIsObserved(t *testing.T) {
 	require.Error(t, p.Poll(t.Context()))
 	require.Len(t, *seen, 2, "who sees nothing judges nothing")
 	a.fail(nil)
-	a.change("x:2", func(r *record) { r.hits, r.last = 130, r.last.Add(time.Second) })
+	a.change("x:2", func(r *attackRecord) { r.hits, r.last = 130, r.last.Add(time.Second) })
 	require.NoError(t, p.Poll(t.Context()))
 	last := (*seen)[2]
 	require.Equal(t, (*seen)[1].At, last.Since)
@@ -60,13 +61,13 @@ func TestAfterAStartNothingBeforeIsKnown(t *testing.T) {
 	a.add("x:1", time.Minute)
 	require.NoError(t, a.start().Poll(t.Context()))
 	seen := a.observing()
-	a.change("x:1", func(r *record) { r.hits, r.last = 130, r.last.Add(time.Second) })
+	a.change("x:1", func(r *attackRecord) { r.hits, r.last = 130, r.last.Add(time.Second) })
 	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
 	require.Zero(t, (*seen)[0].Since)
 	require.Len(t, (*seen)[0].Pairs, 1)
 	require.Nil(t, (*seen)[0].Pairs[0].Before)
-	a.change("x:1", func(r *record) { r.hits, r.last = 140, r.last.Add(time.Second) })
+	a.change("x:1", func(r *attackRecord) { r.hits, r.last = 140, r.last.Add(time.Second) })
 	require.NoError(t, p.Poll(t.Context()))
 	require.EqualValues(t, 130, (*seen)[1].Pairs[0].Before.Hits.N)
 	require.Equal(t, (*seen)[0].At, (*seen)[1].Since)
@@ -77,7 +78,7 @@ func TestWhoMeetsAPatchKnocks(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
 	a.add("x:1", time.Hour)
-	a.add("x:2", time.Minute, func(r *record) { r.typ = "vpatch" })
+	a.add("x:2", time.Minute, func(r *attackRecord) { r.typ = "vpatch" })
 	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
 	require.True(t, p.GoesOn(func(id string) bool { return id == "x:1" }))

@@ -3,37 +3,30 @@ package poller
 import (
 	"fmt"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Pager is the pager that is called for an attack when nobody is on it. It is chosen when the attack is first told, and anew when it becomes
-// an incident.
-type Pager struct {
-	Route string        `json:"route"`          // the route's match, as Match.String has it
-	After time.Duration `json:"after"`          // so long after it was told
-	Told  time.Time     `json:"told"`           // on this machine's clock
-	Worse time.Time     `json:"worse,omitzero"` // when it last became worse, likewise
-}
-
 // after is an attack's pager after it is told for a reason. What was going on before the first start has none, until it gets worse.
-func (p *Pager) after(reason Reason, route Route, now time.Time) *Pager {
-	worse := reason == BecameIncident || reason == Worsened
-	begins := reason == NewIncident || reason == NewAttack
+func pagerAfter(p *record.Pager, reason record.EventKind, route Route, now time.Time) *record.Pager {
+	worse := reason == record.BecameIncident || reason == record.Worsened
+	begins := reason == record.NewIncident || reason == record.NewAttack
 	switch {
 	case p == nil && route.PageAfter > 0 && (begins || worse):
-		return &Pager{Route: route.Match.String(), After: route.PageAfter, Told: now}
+		return &record.Pager{Route: route.Match.String(), After: route.PageAfter, Told: now}
 	case p == nil || !worse:
 		return p
 	}
 	next := *p
 	next.Worse = now
-	if reason == BecameIncident && route.PageAfter > 0 {
+	if reason == record.BecameIncident && route.PageAfter > 0 {
 		next.Route, next.After = route.Match.String(), route.PageAfter
 	}
 	return &next
 }
 
 // Paged returns the attacks that have a pager, as Memory holds them. ok is false as long as they aren't known.
-func (p *Poller) Paged() (all []Shown, ok bool) {
+func (p *Poller) Paged() (all []record.AttackState, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id := range p.paged {
@@ -48,9 +41,9 @@ func PageDelivery(account, attackID string, since time.Time) string {
 }
 
 // NewPagerAway is the news that the pager of a route can't be called, for the account's channel. The page that found it makes it this news.
-func NewPagerAway(account, channel, page, route, why string) News {
-	return News{
-		ID: deliveryID(account, page, PagerAway, 0), Account: account, Reason: PagerAway, Channel: channel, At: time.Now().UTC(),
+func NewPagerAway(account, channel, page, route, why string) record.Event {
+	return record.Event{
+		ID: deliveryID(account, page, record.PagerUnreachable, 0), Account: account, Reason: record.PagerUnreachable, Channel: channel, At: time.Now().UTC(),
 		Fault: fmt.Sprintf("%s (route %s)", why, route),
 	}
 }

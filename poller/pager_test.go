@@ -5,35 +5,37 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 func TestThePagerOfAnAttack(t *testing.T) {
 	t.Parallel()
 	route := Route{Match: Match{Kind: KindAttack}, PageAfter: 5 * time.Minute}
 	incidents := Route{Match: Match{Kind: KindIncident}, PageAfter: time.Minute}
-	began := &Pager{Route: "kind attack", After: 5 * time.Minute, Told: noon.Add(-time.Hour)}
-	with := func(change func(p *Pager)) *Pager {
+	began := &record.Pager{Route: "kind attack", After: 5 * time.Minute, Told: noon.Add(-time.Hour)}
+	with := func(change func(p *record.Pager)) *record.Pager {
 		p := *began
 		change(&p)
 		return &p
 	}
 	for name, tt := range map[string]struct {
-		last   *Pager
-		reason Reason
+		last   *record.Pager
+		reason record.EventKind
 		route  Route
-		want   *Pager
+		want   *record.Pager
 	}{
-		"new":                              {reason: NewAttack, route: route, want: with(func(p *Pager) { p.Told = noon })},
-		"new, no pager":                    {reason: NewAttack},
-		"spared at the first start, grows": {reason: Grew, route: route},
-		"spared at the first start, worse": {reason: Worsened, route: route, want: with(func(p *Pager) { p.Told = noon })},
-		"grows":                            {last: began, reason: Grew, route: route, want: began},
-		"worse, its route is gone":         {last: began, reason: Worsened, want: with(func(p *Pager) { p.Worse = noon })},
-		"becomes an incident": {last: began, reason: BecameIncident, route: incidents,
-			want: with(func(p *Pager) { p.Worse, p.Route, p.After = noon, "kind incident", time.Minute })},
-		"becomes an incident, no pager": {last: began, reason: BecameIncident, want: with(func(p *Pager) { p.Worse = noon })},
+		"new":                              {reason: record.NewAttack, route: route, want: with(func(p *record.Pager) { p.Told = noon })},
+		"new, no pager":                    {reason: record.NewAttack},
+		"spared at the first start, grows": {reason: record.Grew, route: route},
+		"spared at the first start, worse": {reason: record.Worsened, route: route, want: with(func(p *record.Pager) { p.Told = noon })},
+		"grows":                            {last: began, reason: record.Grew, route: route, want: began},
+		"worse, its route is gone":         {last: began, reason: record.Worsened, want: with(func(p *record.Pager) { p.Worse = noon })},
+		"becomes an incident": {last: began, reason: record.BecameIncident, route: incidents,
+			want: with(func(p *record.Pager) { p.Worse, p.Route, p.After = noon, "kind incident", time.Minute })},
+		"becomes an incident, no pager": {last: began, reason: record.BecameIncident, want: with(func(p *record.Pager) { p.Worse = noon })},
 	} {
-		require.Equal(t, tt.want, tt.last.after(tt.reason, tt.route, noon), name)
+		require.Equal(t, tt.want, pagerAfter(tt.last, tt.reason, tt.route, noon), name)
 	}
 	require.Equal(t, noon.Add(-time.Hour), began.Told)
 	require.Zero(t, began.Worse, "what is remembered isn't changed")

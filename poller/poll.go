@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // rememberEvery is how often Memory hears of polls without news. After a restart the time since is read once more,
@@ -112,7 +113,7 @@ func (p *Poller) load(ctx context.Context) error {
 	defer p.mu.Unlock()
 	p.shown = maps.Clone(m.Shown)
 	if p.shown == nil {
-		p.shown = map[string]Shown{}
+		p.shown = map[string]record.AttackState{}
 	}
 	p.latest = make(map[string]*sighting, len(p.shown))
 	for id, s := range p.shown {
@@ -175,7 +176,7 @@ func (p *Poller) commit(r reading, u Update, good bool) {
 	p.held = u.held
 	p.lastGood, p.skew = u.LastGood, r.at.Sub(r.begin)
 	if r.ended {
-		p.sweep, p.listed = r.begin.Add(jitter(sweepEvery)), r.begin
+		p.sweep, p.listed = r.begin.Add(spread(sweepEvery)), r.begin
 		maps.DeleteFunc(p.knocked, func(_ netip.Addr, last time.Time) bool { return r.at.Sub(last) >= p.cfg.OngoingFor })
 	}
 	if r.listed {

@@ -12,11 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
-func incident(r *record) { r.vuln = 812 }
-func blocked(r *record)  { r.status = "blocked" }
+func incident(r *attackRecord) { r.vuln = 812 }
+func blocked(r *attackRecord)  { r.status = "blocked" }
 
 // watching is an account whose first start is over.
 func watching(t *testing.T) (*account, *poller.Poller) {
@@ -42,11 +43,11 @@ func TestFirstStart(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	news := a.memory.tookNews()
 	require.Len(t, news, 21)
-	require.Equal(t, poller.FirstStart, news[0].Reason)
-	require.Equal(t, &poller.FirstStartFacts{Ongoing: 20, Incidents: 60}, news[0].First)
+	require.Equal(t, record.FirstStart, news[0].Reason)
+	require.Equal(t, &record.FirstStartFacts{Ongoing: 20, Incidents: 60}, news[0].First)
 	require.Equal(t, "C0", news[0].Channel)
 	for _, n := range news[1:] {
-		require.Equal(t, poller.NewAttack, n.Reason)
+		require.Equal(t, record.NewAttack, n.Reason)
 		require.Empty(t, n.Mention, "a first start calls nobody")
 		require.Equal(t, "C1", n.Channel)
 		require.False(t, n.Quiet)
@@ -59,31 +60,31 @@ func TestFirstStart(t *testing.T) {
 
 	// Nor does a card call anybody when it is drawn anew, before it got worse.
 	a.at(2 * time.Minute)
-	a.change("now:4", func(r *record) { r.hits, r.last = r.hits+100, a.now() })
+	a.change("now:4", func(r *attackRecord) { r.hits, r.last = r.hits+100, a.now() })
 	require.NoError(t, p.Poll(t.Context()))
 	news = a.memory.tookNews()
 	require.Len(t, news, 20, "the others pause")
 	for _, n := range news {
-		require.Equal(t, []any{poller.Grew, "C1", ""}, []any{n.Reason, n.Channel, n.Mention})
+		require.Equal(t, []any{record.Grew, "C1", ""}, []any{n.Reason, n.Channel, n.Mention})
 	}
 	a.at(4 * time.Minute)
-	a.change("now:4", func(r *record) { r.hits, r.last = 20_000, a.now() })
+	a.change("now:4", func(r *attackRecord) { r.hits, r.last = 20_000, a.now() })
 	require.NoError(t, p.Poll(t.Context()))
 	news = a.memory.tookNews()
 	require.Len(t, news, 1)
-	require.Equal(t, []any{poller.Worsened, "C1", "S0ONCALL"}, []any{news[0].Reason, news[0].Channel, news[0].Mention})
+	require.Equal(t, []any{record.Worsened, "C1", "S0ONCALL"}, []any{news[0].Reason, news[0].Channel, news[0].Mention})
 
 	a.change("now:3", incident)
 	require.NoError(t, p.Poll(t.Context()))
 	news = a.memory.tookNews()
 	require.Len(t, news, 1)
-	require.Equal(t, []any{poller.BecameIncident, "C0", "S0ONCALL"}, []any{news[0].Reason, news[0].Channel, news[0].Mention}, "where the route of incidents has it")
+	require.Equal(t, []any{record.BecameIncident, "C0", "S0ONCALL"}, []any{news[0].Reason, news[0].Channel, news[0].Mention}, "where the route of incidents has it")
 }
 
 func TestLifeOfAnAttack(t *testing.T) {
 	t.Parallel()
 	a, p := watching(t)
-	step := func(minute int, change func(*record), want ...string) {
+	step := func(minute int, change func(*attackRecord), want ...string) {
 		t.Helper()
 		a.at(time.Duration(minute) * time.Minute)
 		if change != nil {
@@ -95,10 +96,10 @@ func TestLifeOfAnAttack(t *testing.T) {
 		require.Empty(t, a.memory.took())
 		p = a.start()
 	}
-	hit := func(hits int) func(*record) {
-		return func(r *record) { r.hits, r.last = hits, a.now() }
+	hit := func(hits int) func(*attackRecord) {
+		return func(r *attackRecord) { r.hits, r.last = hits, a.now() }
 	}
-	a.add("x:1", 0, func(r *record) { r.hits = 10 })
+	a.add("x:1", 0, func(r *attackRecord) { r.hits = 10 })
 	step(0, nil)
 	step(1, hit(29))
 	step(2, hit(30), "new attack x:1")
@@ -110,10 +111,10 @@ func TestLifeOfAnAttack(t *testing.T) {
 	step(20, nil, "quiet x:1")
 	step(21, nil)
 	step(30, hit(1300), "resumed x:1")
-	step(31, func(r *record) { r.state = "falsepositive" }, "grew x:1")
+	step(31, func(r *attackRecord) { r.state = "falsepositive" }, "grew x:1")
 	step(32, hit(90_000))
 	step(60, nil)
-	step(61, func(r *record) { r.state = "" }, "worsened x:1")
+	step(61, func(r *attackRecord) { r.state = "" }, "worsened x:1")
 }
 
 func TestNewsIsCompleteAndStable(t *testing.T) {
@@ -124,7 +125,7 @@ func TestNewsIsCompleteAndStable(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	news := a.memory.tookNews()
 	require.Len(t, news, 2)
-	require.Equal(t, []poller.Reason{poller.NewIncident, poller.NewAttack}, []poller.Reason{news[0].Reason, news[1].Reason}, "incidents first")
+	require.Equal(t, []record.EventKind{record.NewIncident, record.NewAttack}, []record.EventKind{news[0].Reason, news[1].Reason}, "incidents first")
 	require.True(t, news[0].Quiet, "it is over: one piece of news says both")
 	require.False(t, news[1].Quiet)
 	require.Len(t, news[1].ID, 32)
@@ -162,11 +163,11 @@ func TestForgets(t *testing.T) {
 		restart(0)
 		a.add("x:1", 0)
 		a.add("x:2", 0, blocked)
-		a.add("x:3", 0, func(r *record) { r.typ = "blocked_source" })
+		a.add("x:3", 0, func(r *attackRecord) { r.typ = "blocked_source" })
 		require.Equal(t, []string{"x:1", "x:2"}, restart(0))
 		require.Equal(t, []string{"first start ", "new attack x:1"}, a.memory.took())
 		time.Sleep(10 * time.Hour)
-		a.change("x:2", func(r *record) { r.last = time.Now() })
+		a.change("x:2", func(r *attackRecord) { r.last = time.Now() })
 		require.Equal(t, []string{"x:1", "x:2"}, restart(0))
 		require.Equal(t, []string{"x:1", "x:2"}, restart(37*time.Hour))
 		require.Equal(t, []string{"x:2"}, restart(2*time.Hour), "without a card, but it went on")

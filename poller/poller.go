@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // API is what the poller reads. *apiclient.Client is one.
@@ -66,31 +67,31 @@ type Poller struct {
 	hurry   chan struct{}
 
 	// Only Poll uses these.
-	loaded     bool                // the state below is what Memory holds
-	lastGood   time.Time           // begin of the last good poll, on the service's clock
-	began      time.Time           // what was over before then is no news, though nothing is known of it; zero: all is
-	remembered time.Time           // lastGood as Memory holds it
-	sweep      time.Time           // when everything is to be read again, on this machine's clock
-	listed     time.Time           // when all incidents were last read, likewise
-	failures   int                 // of the service, in this spell of failures
-	blind      Spell               // as Memory holds it
-	reported   []string            // what this spell of failures was logged for
-	held       map[string]bool     // attack ids that mutes kept back in the last poll; after a start everything is read again
-	agenda     agenda              // of the attacks that time alone can make news
-	paces      map[string]pace     // of attacks with a card that go on and have changed, by id
-	seen       map[netip.Addr]Seen // as Memory holds it; nil: not known
-	uncounted  bool                // something that seen is counted from may have changed
-	counted    time.Time           // when it was, on this machine's clock
-	came       arrivals            // of the last while, as this process saw them
-	unobserved unobserved          // what Observed is yet to be told
+	loaded     bool                                 // the state below is what Memory holds
+	lastGood   time.Time                            // begin of the last good poll, on the service's clock
+	began      time.Time                            // what was over before then is no news, though nothing is known of it; zero: all is
+	remembered time.Time                            // lastGood as Memory holds it
+	sweep      time.Time                            // when everything is to be read again, on this machine's clock
+	listed     time.Time                            // when all incidents were last read, likewise
+	failures   int                                  // of the service, in this spell of failures
+	blind      record.Outage                        // as Memory holds it
+	reported   []string                             // what this spell of failures was logged for
+	held       map[string]bool                      // attack ids that mutes kept back in the last poll; after a start everything is read again
+	agenda     agenda                               // of the attacks that time alone can make news
+	paces      map[string]pace                      // of attacks with a card that go on and have changed, by id
+	seen       map[netip.Addr]record.SourceActivity // as Memory holds it; nil: not known
+	uncounted  bool                                 // something that seen is counted from may have changed
+	counted    time.Time                            // when it was, on this machine's clock
+	came       arrivals                             // of the last while, as this process saw them
+	unobserved unobserved                           // what Observed is yet to be told
 
-	mu       sync.Mutex               // held by Poll while it writes these, and by whoever else reads them
-	skew     time.Duration            // how far the service's clock is ahead of this machine's
-	knocked  map[netip.Addr]time.Time // the last try of each source that is denied or patched, on the service's clock
-	shown    map[string]Shown         // by attack id, as Memory holds it
-	latest   map[string]*sighting     // every record as it was last read, results of measures too
-	paged    map[string]bool          // ids of attacks and storms with a pager; nil: Memory was not loaded yet
-	storms   map[string]*gathering    // by the storm's id
+	mu       sync.Mutex                    // held by Poll while it writes these, and by whoever else reads them
+	skew     time.Duration                 // how far the service's clock is ahead of this machine's
+	knocked  map[netip.Addr]time.Time      // the last try of each source that is denied or patched, on the service's clock
+	shown    map[string]record.AttackState // by attack id, as Memory holds it
+	latest   map[string]*sighting          // every record as it was last read, results of measures too
+	paged    map[string]bool               // ids of attacks and storms with a pager; nil: Memory was not loaded yet
+	storms   map[string]*gathering         // by the storm's id
 	health   Health
 	settings Settings
 	relisted []apiclient.IPRule // that came, went or changed, and of which the cards don't know yet
@@ -117,16 +118,16 @@ func New(cfg Config) *Poller {
 
 // Attacks returns every record that is known, as it was last read, the latest hit first. Results of measures
 // (apiclient.Attack.Result) are among them: a denied source shows in its own record only.
-func (p *Poller) Attacks() []Shown {
+func (p *Poller) Attacks() []record.AttackState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := make([]Shown, 0, len(p.latest))
+	all := make([]record.AttackState, 0, len(p.latest))
 	for id, seen := range p.latest {
 		s := p.shown[id]
 		s.Attack, s.SeenAt = seen.attack, seen.at
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b Shown) int {
+	slices.SortFunc(all, func(a, b record.AttackState) int {
 		return cmp.Or(b.Attack.Last.Compare(a.Attack.Last), cmp.Compare(a.Attack.ID, b.Attack.ID))
 	})
 	return all

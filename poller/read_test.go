@@ -47,7 +47,7 @@ func TestWhatTheListHides(t *testing.T) {
 		require.Len(t, a.asked(""), 1, "nothing is")
 		a.at(time.Minute)
 		for i := range 150 {
-			a.change(fmt.Sprintf("x:%03d", i), func(r *record) { r.last = a.now(); r.hits++ })
+			a.change(fmt.Sprintf("x:%03d", i), func(r *attackRecord) { r.last = a.now(); r.hits++ })
 		}
 		require.NoError(t, p.Poll(t.Context()))
 		asked := a.asked("")
@@ -78,7 +78,7 @@ func TestWhatTheListHides(t *testing.T) {
 		a, p := watching(t)
 		a.add("x:1", 0)
 		require.NoError(t, p.Poll(t.Context()))
-		a.change("x:1", func(r *record) { r.state = "falsepositive" })
+		a.change("x:1", func(r *attackRecord) { r.state = "falsepositive" })
 		require.NoError(t, p.Poll(t.Context()))
 		a.at(20 * time.Minute)
 		for i := range 150 {
@@ -124,7 +124,7 @@ func TestWhatTheListHides(t *testing.T) {
 		require.NoError(t, p.Poll(t.Context()))
 		a.memory.took()
 		a.at(20 * time.Minute)
-		denied := func(r *record) { r.typ, r.status = "blocked_source", "blocked" }
+		denied := func(r *attackRecord) { r.typ, r.status = "blocked_source", "blocked" }
 		a.add("denied:1", time.Minute, denied)
 		require.NoError(t, p.Poll(t.Context()))
 		require.Equal(t, []string{"grew x:1"}, a.memory.took(), "none of its own came in a minute")
@@ -140,7 +140,7 @@ func TestWhatTheListHides(t *testing.T) {
 		require.NoError(t, p.Poll(t.Context()))
 		a.memory.took()
 		a.at(20 * time.Minute)
-		a.add("denied:1", time.Minute, func(r *record) { r.typ, r.sources = "blocked_source", []string{"198.51.100.4"} })
+		a.add("denied:1", time.Minute, func(r *attackRecord) { r.typ, r.sources = "blocked_source", []string{"198.51.100.4"} })
 		require.NoError(t, p.Poll(t.Context()))
 		require.Equal(t, []string{"quiet x:1"}, a.memory.took())
 	})
@@ -161,7 +161,7 @@ func TestWhatTheListHides(t *testing.T) {
 	t.Run("record without last hit, record without id", func(t *testing.T) {
 		t.Parallel()
 		a, p := watching(t)
-		a.add("x:1", 0, func(r *record) { r.undated = true })
+		a.add("x:1", 0, func(r *attackRecord) { r.undated = true })
 		a.add("", 0)
 		require.NoError(t, p.Poll(t.Context()))
 		require.Equal(t, []string{"new attack x:1"}, a.memory.took())

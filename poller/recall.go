@@ -5,18 +5,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
-
-// RecallFacts is what could be read back after Memory was emptied.
-type RecallFacts struct {
-	Cards   int      `json:"cards"`              // in the news' channel
-	InForce int      `json:"in_force"`           // measures, told in the news' channel
-	Listed  int      `json:"listed,omitempty"`   // measures in force that no message told of, found on the service's lists
-	Unknown []string `json:"unknown,omitempty"`  // ids of changes that were told and of which it isn't known what they did
-	NoLists bool     `json:"no_lists,omitempty"` // the service's lists could not be read
-	Unread  []string `json:"unread,omitempty"`   // ids of channels that could not be read
-	Blind   bool     `json:"blind,omitempty"`    // no channel could be read: perhaps nothing was ever told
-}
 
 // CardFacts is what an attack's card carries of it, so that it can be recalled after Memory was emptied.
 type CardFacts struct {
@@ -41,13 +31,13 @@ func (f CardFacts) Worse(reply CardFacts) CardFacts {
 
 // Recall is what to remember of an attack of which only its card is left. Nobody is called again for what the card has told, so its hits
 // are taken for as many as it can have said. Revisions go on from the time, so that no delivery id is ever used twice.
-func Recall(f CardFacts, at time.Time) Shown {
-	s := Shown{
+func Recall(f CardFacts, at time.Time) record.AttackState {
+	s := record.AttackState{
 		Attack: apiclient.Attack{ID: f.AttackID}, SeenAt: at, Revision: int(at.Unix()), Told: true, Quiet: f.Quiet, Channel: f.Channel, Mention: f.Mention,
-		Base: Baseline{Incident: f.Incident}, Recalled: true,
+		Base: record.Baseline{Incident: f.Incident}, Recalled: true,
 	}
 	if began, ok := stormBegan(f.AttackID); ok {
-		s.Storm = &Storm{Began: began, CaughtUp: true}
+		s.Storm = &record.Storm{Began: began, CaughtUp: true}
 	}
 	if _, known := letThrough(f.Status); known {
 		s.Base.Status = f.Status
@@ -59,8 +49,8 @@ func Recall(f CardFacts, at time.Time) Shown {
 }
 
 // NewEmptied is the news of what is left after Memory was emptied, for one channel; epoch makes it this news and no other.
-func NewEmptied(account, channel, epoch string, facts RecallFacts, at time.Time) News {
-	return News{ID: deliveryID(account, channel+" "+epoch, Emptied, 0), Account: account, Reason: Emptied, Channel: channel, At: at, Recall: &facts}
+func NewEmptied(account, channel, epoch string, facts record.RebuildFacts, at time.Time) record.Event {
+	return record.Event{ID: deliveryID(account, channel+" "+epoch, record.StoreRebuilt, 0), Account: account, Reason: record.StoreRebuilt, Channel: channel, At: at, Recall: &facts}
 }
 
 // overBefore reports whether an attack was over when the account's first start was told, by which time everything that went on had a card.

@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
 // emptied is an account whose memory was emptied and filled again from these cards.
 func emptied(t *testing.T, began time.Duration, cards ...poller.CardFacts) *account {
 	a := newAccount(t)
-	shown := map[string]poller.Shown{}
+	shown := map[string]record.AttackState{}
 	for _, c := range cards {
 		shown[c.AttackID] = poller.Recall(c, noon)
 	}
@@ -42,16 +43,16 @@ func TestWhatIsToldAfterMemoryWasEmptied(t *testing.T) {
 		card  []poller.CardFacts
 		ago   time.Duration
 		began time.Duration // of the first start; 0: now
-		now   func(*record)
+		now   func(*attackRecord)
 		want  []string
 	}{
 		"on a card":                    {card: []poller.CardFacts{cardOf("x:1")}, ago: time.Minute, want: []string{"grew x:1"}},
-		"on a card, many hits since":   {card: []poller.CardFacts{cardOf("x:1")}, ago: time.Minute, now: func(r *record) { r.hits = 9_000 }, want: []string{"grew x:1"}},
-		"on a card, ten times as many": {card: []poller.CardFacts{cardOf("x:1")}, ago: time.Minute, now: func(r *record) { r.hits = 9_990 }, want: []string{"worsened x:1"}},
-		"on a card with few hits":      {card: []poller.CardFacts{cardOf("x:1", asAttack)}, ago: time.Minute, now: func(r *record) { r.hits = 1_000 }, want: []string{"worsened x:1"}},
+		"on a card, many hits since":   {card: []poller.CardFacts{cardOf("x:1")}, ago: time.Minute, now: func(r *attackRecord) { r.hits = 9_000 }, want: []string{"grew x:1"}},
+		"on a card, ten times as many": {card: []poller.CardFacts{cardOf("x:1")}, ago: time.Minute, now: func(r *attackRecord) { r.hits = 9_990 }, want: []string{"worsened x:1"}},
+		"on a card with few hits":      {card: []poller.CardFacts{cardOf("x:1", asAttack)}, ago: time.Minute, now: func(r *attackRecord) { r.hits = 1_000 }, want: []string{"worsened x:1"}},
 		"let through since":            {card: []poller.CardFacts{cardOf("x:1", blocked)}, ago: time.Minute, want: []string{"worsened x:1"}},
-		"an incident since":            {card: []poller.CardFacts{cardOf("x:1")}, ago: time.Minute, now: func(r *record) { r.vuln = 8 }, want: []string{"became incident x:1"}},
-		"an incident before":           {card: []poller.CardFacts{cardOf("x:1", incident)}, ago: time.Minute, now: func(r *record) { r.vuln = 8 }, want: []string{"grew x:1"}},
+		"an incident since":            {card: []poller.CardFacts{cardOf("x:1")}, ago: time.Minute, now: func(r *attackRecord) { r.vuln = 8 }, want: []string{"became incident x:1"}},
+		"an incident before":           {card: []poller.CardFacts{cardOf("x:1", incident)}, ago: time.Minute, now: func(r *attackRecord) { r.vuln = 8 }, want: []string{"grew x:1"}},
 		"over since":                   {card: []poller.CardFacts{cardOf("x:1")}, ago: time.Hour, want: []string{"quiet x:1"}},
 		"over and told so":             {card: []poller.CardFacts{cardOf("x:1", quiet)}, ago: time.Hour, want: []string{"grew x:1"}},
 		"goes on again":                {card: []poller.CardFacts{cardOf("x:1", quiet)}, ago: time.Minute, want: []string{"resumed x:1"}},
@@ -91,7 +92,7 @@ func TestACardWithoutItsAttackIsKept(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	news := a.memory.tookNews()
 	require.Len(t, news, 1)
-	require.Equal(t, poller.Grew, news[0].Reason)
+	require.Equal(t, record.Grew, news[0].Reason)
 	require.Equal(t, "C9", news[0].Channel)
 	require.Equal(t, int(noon.Unix())+1, news[0].Revision)
 	kept := a.memory.state["acme"].Shown["x:1"]
@@ -124,7 +125,7 @@ func TestRunBeginsWithWhatMemoryHolds(t *testing.T) {
 		}
 		reign()
 		require.Equal(t, []string{"first start ", "new attack x:1"}, a.memory.took())
-		a.memory.state["acme"] = poller.Remembered{LastGood: time.Now(), Shown: map[string]poller.Shown{"x:1": poller.Recall(cardOf("x:1"), time.Now())}}
+		a.memory.state["acme"] = poller.Remembered{LastGood: time.Now(), Shown: map[string]record.AttackState{"x:1": poller.Recall(cardOf("x:1"), time.Now())}}
 		reign()
 		require.Equal(t, []string{"grew x:1"}, a.memory.took())
 	})

@@ -25,8 +25,8 @@ func TestCardsOfListedSourcesAreDrawnAnew(t *testing.T) {
 		a, _ := running(t, func(a *account) {
 			a.entries = append(a.entries, map[string]any{"id": 7, "list": "black", "rule_type": "country", "source_values": []string{"FR"}, "pools": []int{0}})
 		})
-		a.add("x:1", 0, func(r *record) { r.sources = []string{"192.0.2.10"} })
-		a.add("x:2", 0, func(r *record) { r.sources = []string{"203.0.113.7"} })
+		a.add("x:1", 0, func(r *attackRecord) { r.sources = []string{"192.0.2.10"} })
+		a.add("x:2", 0, func(r *attackRecord) { r.sources = []string{"203.0.113.7"} })
 		after(2 * time.Minute)
 		a.memory.redrawn()
 

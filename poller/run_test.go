@@ -109,7 +109,7 @@ func TestRunReadsMoreNowAndThen(t *testing.T) {
 		a.change("x:340", incident)
 		after(67 * time.Second)
 		require.Equal(t, []string{"new incident x:340"}, a.memory.took(), "incidents are listed once a minute")
-		a.change("x:345", func(r *record) { r.status, r.hits = "monitored", 200 })
+		a.change("x:345", func(r *attackRecord) { r.status, r.hits = "monitored", 200 })
 		after(6 * time.Minute)
 		require.Empty(t, a.memory.took(), "too deep for each poll")
 		asked := a.asked(attacks)
@@ -224,7 +224,7 @@ func TestRunIsAskedMeanwhile(t *testing.T) {
 		return false
 	}
 	require.Eventually(t, func() bool { return len(p.Attacks()) == 20 && !p.Health().LastGood.IsZero() }, 5*time.Second, time.Millisecond)
-	a.change("x:07", func(r *record) { r.hits = 107 })
+	a.change("x:07", func(r *attackRecord) { r.hits = 107 })
 	require.Eventually(t, func() bool { p.Refresh(); return newest() && !p.Settings().At.IsZero() }, 5*time.Second, time.Millisecond)
 	stop()
 	require.NoError(t, <-done)

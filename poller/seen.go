@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
-
-// Seen is in how many attacks within the lookback a source is, and on how many applications.
-type Seen struct{ Attacks, Apps int }
 
 // countEvery is how often sources are counted at most: all that is known is gone through, and who clicks does well with a figure of a minute ago.
 const countEvery = time.Minute
@@ -21,7 +19,7 @@ const maxSeen = 2000
 
 // count counts anew in how many attacks each source is, when it is time to and something that counts may have changed; nil when there is nothing
 // new to remember.
-func (p *Poller) count(r reading) map[netip.Addr]Seen {
+func (p *Poller) count(r reading) map[netip.Addr]record.SourceActivity {
 	p.uncounted = p.uncounted || r.ended // what left the lookback changes nothing that is read
 	if !p.uncounted || r.begin.Sub(p.counted) < countEvery {
 		return nil
@@ -75,7 +73,7 @@ func (c counting) add(a apiclient.Attack) {
 }
 
 // busiest are the sources in several attacks, as many of them as are remembered.
-func (c counting) busiest() map[netip.Addr]Seen {
+func (c counting) busiest() map[netip.Addr]record.SourceActivity {
 	var several []netip.Addr
 	for source, n := range c.attacks {
 		if n > 1 {
@@ -85,9 +83,9 @@ func (c counting) busiest() map[netip.Addr]Seen {
 	slices.SortFunc(several, func(x, y netip.Addr) int {
 		return cmp.Or(c.attacks[y]-c.attacks[x], c.apps[y]-c.apps[x], x.Compare(y))
 	})
-	seen := map[netip.Addr]Seen{}
+	seen := map[netip.Addr]record.SourceActivity{}
 	for _, source := range several[:min(maxSeen, len(several))] {
-		seen[source] = Seen{Attacks: c.attacks[source], Apps: c.apps[source]}
+		seen[source] = record.SourceActivity{Attacks: c.attacks[source], Apps: c.apps[source]}
 	}
 	return seen
 }

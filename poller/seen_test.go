@@ -11,15 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
-func from(app int, sources ...string) func(*record) {
-	return func(r *record) { r.app, r.sources = app, sources }
+func from(app int, sources ...string) func(*attackRecord) {
+	return func(r *attackRecord) { r.app, r.sources = app, sources }
 }
 
-func seen(counted map[netip.Addr]poller.Seen) map[string]poller.Seen {
-	all := map[string]poller.Seen{}
+func seen(counted map[netip.Addr]record.SourceActivity) map[string]record.SourceActivity {
+	all := map[string]record.SourceActivity{}
 	for source, n := range counted {
 		all[source.String()] = n
 	}
@@ -34,12 +34,12 @@ func TestSourcesAreCountedOverTheAttacks(t *testing.T) {
 	a.add("x:1", time.Minute, from(4, "203.0.113.7", "198.51.100.1"))
 	a.add("x:2", time.Minute, from(4, "203.0.113.7", "198.51.100.2"))
 	a.add("x:3", time.Minute, from(7, "203.0.113.7", "198.51.100.2"))
-	a.add("x:4", time.Minute, from(9, "203.0.113.7"), func(r *record) { r.typ = apiclient.TypeBlockedSource })
-	a.add("x:5", time.Minute, from(9, "203.0.113.7"), func(r *record) { r.state = "falsepositive" })
+	a.add("x:4", time.Minute, from(9, "203.0.113.7"), func(r *attackRecord) { r.typ = apiclient.TypeBlockedSource })
+	a.add("x:5", time.Minute, from(9, "203.0.113.7"), func(r *attackRecord) { r.state = "falsepositive" })
 	a.add("x:6", time.Minute, from(9, "203.0.113.8", "::ffff:203.0.113.8"))
 	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
-	require.Equal(t, []map[string]poller.Seen{{"203.0.113.7": {Attacks: 3, Apps: 2}, "198.51.100.2": {Attacks: 2, Apps: 2}}}, a.memory.tookSeen())
+	require.Equal(t, []map[string]record.SourceActivity{{"203.0.113.7": {Attacks: 3, Apps: 2}, "198.51.100.2": {Attacks: 2, Apps: 2}}}, a.memory.tookSeen())
 }
 
 // It is counted at most once a minute, and remembered only when it changed.
@@ -50,7 +50,7 @@ func TestSourcesAreCountedSeldom(t *testing.T) {
 			a.add("x:1", time.Minute, from(4, "203.0.113.7"))
 			a.add("x:2", time.Minute, from(4, "203.0.113.7"))
 		})
-		require.Equal(t, []map[string]poller.Seen{{"203.0.113.7": {Attacks: 2, Apps: 1}}}, a.memory.tookSeen())
+		require.Equal(t, []map[string]record.SourceActivity{{"203.0.113.7": {Attacks: 2, Apps: 1}}}, a.memory.tookSeen())
 		after(5 * time.Minute)
 		require.Empty(t, a.memory.tookSeen())
 		for i := range 40 {
@@ -60,7 +60,7 @@ func TestSourcesAreCountedSeldom(t *testing.T) {
 		require.InDelta(t, 2, len(a.memory.tookSeen()), 1, "in two minutes")
 		after(2 * time.Minute)
 		last := a.memory.tookSeen()
-		require.Equal(t, map[string]poller.Seen{"203.0.113.7": {Attacks: 42, Apps: 2}}, last[len(last)-1])
+		require.Equal(t, map[string]record.SourceActivity{"203.0.113.7": {Attacks: 42, Apps: 2}}, last[len(last)-1])
 	})
 }
 
@@ -76,7 +76,7 @@ func TestSourcesOutOfTheLookbackDontCount(t *testing.T) {
 		require.Len(t, a.memory.tookSeen()[0], 1)
 		time.Sleep(25 * time.Hour)
 		require.NoError(t, p.Poll(t.Context()))
-		require.Equal(t, []map[string]poller.Seen{{}}, a.memory.tookSeen())
+		require.Equal(t, []map[string]record.SourceActivity{{}}, a.memory.tookSeen())
 	})
 }
 
@@ -115,6 +115,6 @@ func TestOnlyTheBusiestSourcesAreRemembered(t *testing.T) {
 	require.NoError(t, a.start().Poll(t.Context()))
 	counted := a.memory.tookSeen()[0]
 	require.Len(t, counted, 2000)
-	require.Equal(t, poller.Seen{Attacks: 3, Apps: 1}, counted["203.0.0.99"])
-	require.Equal(t, poller.Seen{Attacks: 2, Apps: 1}, counted["203.0.1.0"])
+	require.Equal(t, record.SourceActivity{Attacks: 3, Apps: 1}, counted["203.0.0.99"])
+	require.Equal(t, record.SourceActivity{Attacks: 2, Apps: 1}, counted["203.0.1.0"])
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // record is an attack as the emulated service keeps it.
-type record struct {
+type attackRecord struct {
 	id, typ, status, state string
 	last                   time.Time
 	hits, vuln, app        int
@@ -31,7 +31,7 @@ type record struct {
 	begun                  time.Duration // ago, when it is put in; 0: an hour before its last hit
 }
 
-func (r record) json() map[string]any {
+func (r attackRecord) json() map[string]any {
 	top := []map[string]any{}
 	for _, ip := range r.sources {
 		top = append(top, map[string]any{"ip": ip, "count": r.hits, "country": "FR"})
@@ -65,7 +65,7 @@ type request struct {
 type service struct {
 	mu       sync.Mutex
 	now      func() time.Time
-	records  map[string]*record
+	records  map[string]*attackRecord
 	requests []request
 	failing  func(q request) bool // answers 500
 	served   func(q request)      // called, unlocked, after an answer was made
@@ -75,14 +75,14 @@ type service struct {
 }
 
 func newService(now func() time.Time) *service {
-	return &service{now: now, records: map[string]*record{}, token: "s3cret"}
+	return &service{now: now, records: map[string]*attackRecord{}, token: "s3cret"}
 }
 
 // add puts in an attack not blocked, with 100 hits of one source, last hit that long ago.
-func (s *service) add(id string, ago time.Duration, change ...func(*record)) {
+func (s *service) add(id string, ago time.Duration, change ...func(*attackRecord)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := &record{id: id, typ: "sqli", status: "monitored", last: s.now().Add(-ago), hits: 100, app: 4, sources: []string{"203.0.113.7"}}
+	r := &attackRecord{id: id, typ: "sqli", status: "monitored", last: s.now().Add(-ago), hits: 100, app: 4, sources: []string{"203.0.113.7"}}
 	for _, c := range change {
 		c(r)
 	}
@@ -92,7 +92,7 @@ func (s *service) add(id string, ago time.Duration, change ...func(*record)) {
 	s.records[id] = r
 }
 
-func (s *service) change(id string, change func(*record)) {
+func (s *service) change(id string, change func(*attackRecord)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(s.records[id])
@@ -164,13 +164,13 @@ func (s *service) answer(r *http.Request, q request, limit int, newestFirst bool
 }
 
 func (s *service) listed(q request, newestFirst bool) []map[string]any {
-	var list []*record
+	var list []*attackRecord
 	for _, r := range s.records {
 		if r.last.Unix() >= q.From && (!q.Incidents || r.vuln != 0) {
 			list = append(list, r)
 		}
 	}
-	slices.SortFunc(list, func(a, b *record) int {
+	slices.SortFunc(list, func(a, b *attackRecord) int {
 		if c := b.last.Compare(a.last); c != 0 && newestFirst {
 			return c
 		}

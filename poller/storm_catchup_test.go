@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -25,16 +26,16 @@ func TestAFirstStartInAStorm(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	news := a.memory.tookNews()
 	require.Len(t, news, 4)
-	require.Equal(t, &poller.FirstStartFacts{Ongoing: 252, Gathered: 250, Incidents: 2}, news[0].First)
-	require.Equal(t, []any{poller.NewAttack, true, 250, ""}, []any{news[3].Reason, news[3].Storm.CaughtUp, news[3].Storm.Gathered, news[3].Mention})
+	require.Equal(t, &record.FirstStartFacts{Ongoing: 252, Gathered: 250, Incidents: 2}, news[0].First)
+	require.Equal(t, []any{record.NewAttack, true, 250, ""}, []any{news[3].Reason, news[3].Storm.CaughtUp, news[3].Storm.Gathered, news[3].Mention})
 	require.Nil(t, storms(a)[0].Pager, "nobody is called to what went on before")
 	p = a.start()
 	require.Empty(t, stormPoll(t, a, p, time.Second))
-	a.change("x:00", func(r *record) { r.hits = 1_000_000 })
+	a.change("x:00", func(r *attackRecord) { r.hits = 1_000_000 })
 	a.at(2 * time.Second)
 	require.NoError(t, p.Poll(t.Context()))
 	news = a.memory.tookNews()
-	require.Equal(t, []any{poller.Worsened, "S0ONCALL"}, []any{news[0].Reason, news[0].Mention})
+	require.Equal(t, []any{record.Worsened, "S0ONCALL"}, []any{news[0].Reason, news[0].Mention})
 	require.NotNil(t, storms(a)[0].Pager)
 }
 
@@ -52,7 +53,7 @@ func TestAStormOfManyPages(t *testing.T) {
 	for i, n := range news {
 		require.Equal(t, i < 4, n.Attack.Incident(), i)
 	}
-	require.Equal(t, []any{poller.NewAttack, poller.Grew, 996, 4}, []any{news[4].Reason, news[5].Reason, news[5].Storm.Gathered, news[5].Storm.Incidents})
+	require.Equal(t, []any{record.NewAttack, record.Grew, 996, 4}, []any{news[4].Reason, news[5].Reason, news[5].Storm.Gathered, news[5].Storm.Incidents})
 	require.Equal(t, news, copied(t, a.memory.told[1:]))
 	require.Equal(t, 3, slices.IndexFunc(a.asked(attacks), func(q request) bool { return !q.Incidents && q.Offset > 0 }), "incidents are looked for right after the first page")
 	require.Empty(t, stormPoll(t, a, p, time.Second))
@@ -63,8 +64,8 @@ func TestWhatIsCaughtUpAfterAGap(t *testing.T) {
 	t.Parallel()
 	a, p := stormy(t)
 	a.at(time.Hour)
-	a.addMany("over", 30, func(r *record) { r.last = noon.Add(20 * time.Minute) })
-	a.addMany("on", 30, func(r *record) { r.begun = 10 * time.Minute })
+	a.addMany("over", 30, func(r *attackRecord) { r.last = noon.Add(20 * time.Minute) })
+	a.addMany("on", 30, func(r *attackRecord) { r.begun = 10 * time.Minute })
 	require.NoError(t, p.Poll(t.Context()))
 	news := a.memory.tookNews()
 	require.Len(t, news, 2)
@@ -98,7 +99,7 @@ func TestARecalledStorm(t *testing.T) {
 			b.at(2 * time.Minute)
 			at := noon.Add(2 * time.Minute)
 			recalled := poller.Recall(poller.CardFacts{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C0"}, at)
-			b.memory.state["acme"] = poller.Remembered{LastGood: at, Shown: map[string]poller.Shown{id: recalled}}
+			b.memory.state["acme"] = poller.Remembered{LastGood: at, Shown: map[string]record.AttackState{id: recalled}}
 			b.addMany("x", tt.ongoing)
 			p := b.start()
 			require.Equal(t, tt.want, stormPoll(t, b, p, 2*time.Minute))

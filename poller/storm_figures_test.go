@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -19,17 +20,17 @@ func TestAStormsFigures(t *testing.T) {
 	a, _ := stormy(t)
 	a.routes = []poller.Route{{}}
 	p := a.start()
-	a.addMany("a", 6, blocked, func(r *record) { r.sources = []string{"198.51.100.23", "192.0.2.1"} })
-	a.add("b:00", time.Minute, func(r *record) {
+	a.addMany("a", 6, blocked, func(r *attackRecord) { r.sources = []string{"198.51.100.23", "192.0.2.1"} })
+	a.add("b:00", time.Minute, func(r *attackRecord) {
 		r.hits, r.sources, r.typ, r.app, r.begun = 40, []string{"203.0.113.9"}, "xss", 7, 2*time.Hour
 	})
-	a.add("b:01", 0, func(r *record) { r.hits, r.status = 60, "odd" })
-	a.add("c:00", 0, blocked, func(r *record) { r.state = "falsepositive" })
+	a.add("b:01", 0, func(r *attackRecord) { r.hits, r.status = 60, "odd" })
+	a.add("c:00", 0, blocked, func(r *attackRecord) { r.state = "falsepositive" })
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
 	s := storms(a)[0]
 	odd := s.Storm.Odd
 	s.Storm.Odd = nil
-	require.Equal(t, &poller.Storm{
+	require.Equal(t, &record.Storm{
 		Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute, Began: noon.UTC(), Exceeded: noon.UTC(), Gathered: 8, Ongoing: 8, Hits: 700, Through: 2,
 		Status:  map[apiclient.Status]int{"blocked": 6, "not_blocked": 1, "unknown": 1},
 		Types:   map[string]int{"sqli": 7, "xss": 1},
@@ -46,10 +47,10 @@ func TestAStormsFigures(t *testing.T) {
 		Hits: apiclient.Known(700), SourceCount: apiclient.Known(4), BlockStatus: "monitored",
 	}, sum)
 
-	a.change("b:00", func(r *record) { r.status = "blocked" })
-	a.change("a:00", func(r *record) { r.hits = 150 })
+	a.change("b:00", func(r *attackRecord) { r.status = "blocked" })
+	a.change("a:00", func(r *attackRecord) { r.hits = 150 })
 	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, time.Second), "the card must not say what isn't so")
-	a.change("a:00", func(r *record) { r.hits = 160 })
+	a.change("a:00", func(r *attackRecord) { r.hits = 160 })
 	require.Empty(t, stormPoll(t, a, p, 2*time.Second), "figures wait for their minute")
 	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, time.Minute+2*time.Second), "and come then, though nothing changed any more")
 	require.Equal(t, int64(760), storms(a)[0].Storm.Hits)
@@ -60,7 +61,7 @@ func TestAStormWithoutOneSourceNamesThePlace(t *testing.T) {
 	t.Parallel()
 	a, p := stormy(t)
 	for i := range 6 {
-		a.add(fmt.Sprint("x:", i), 0, func(r *record) { r.sources = []string{fmt.Sprint("203.0.113.", i)} })
+		a.add(fmt.Sprint("x:", i), 0, func(r *attackRecord) { r.sources = []string{fmt.Sprint("203.0.113.", i)} })
 	}
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
 	s := storms(a)[0].Storm
@@ -83,7 +84,7 @@ func TestIncidentsBeforeAStormArentItsOwn(t *testing.T) {
 	}
 	a.add("i:1", 0, incident)
 	a.addMany("new", 2)
-	a.addMany("more", 4, func(r *record) { r.last = r.last.Add(-time.Second) })
+	a.addMany("more", 4, func(r *attackRecord) { r.last = r.last.Add(-time.Second) })
 	require.Equal(t, []string{"new incident i:1", "new attack new:00", "new attack new:01", "grew S1", "new attack S2"}, stormPoll(t, a, p, 11*time.Minute+30*time.Second))
 	s := storms(a)[1].Storm
 	require.Equal(t, []int{1, 2, 4}, []int{s.Incidents, s.Before, s.Gathered})
@@ -95,7 +96,7 @@ func TestAStormsSourcesThatArentListed(t *testing.T) {
 	a.addMany("x", 4)
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
 	require.Equal(t, apiclient.Known(1), storms(a)[0].Attack.SourceCount)
-	a.change("x:00", func(r *record) { r.unlisted, r.hits = 2, 150 })
+	a.change("x:00", func(r *attackRecord) { r.unlisted, r.hits = 2, 150 })
 	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, time.Minute))
 	require.Equal(t, apiclient.Figure{}, storms(a)[0].Attack.SourceCount, "they may be the others' or not")
 }
@@ -105,11 +106,11 @@ func TestAStormThatOnlyKnocks(t *testing.T) {
 	t.Parallel()
 	a, p := stormy(t)
 	a.addMany("x", 4)
-	a.addMany("y", 2, func(r *record) { r.sources = []string{"198.51.100.23"} })
+	a.addMany("y", 2, func(r *attackRecord) { r.sources = []string{"198.51.100.23"} })
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
 	knock := func(at time.Duration) []string {
 		a.at(at)
-		a.add(fmt.Sprint("denied:", at), 0, func(r *record) { r.typ, r.sources = "blocked_source", []string{"198.51.100.23"} })
+		a.add(fmt.Sprint("denied:", at), 0, func(r *attackRecord) { r.typ, r.sources = "blocked_source", []string{"198.51.100.23"} })
 		return stormPoll(t, a, p, at)
 	}
 	knock(8 * time.Minute)
@@ -128,7 +129,7 @@ func TestOnlyTheStormsCardIsDrawnAnew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := running(t, func(a *account) { a.storm = poller.StormConfig{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute} })
-		a.addMany("x", 5, func(r *record) { r.sources = []string{"192.0.2.10"} })
+		a.addMany("x", 5, func(r *attackRecord) { r.sources = []string{"192.0.2.10"} })
 		after(2 * time.Minute)
 		storm := storms(a)[0].Attack.ID
 		a.memory.redrawn()

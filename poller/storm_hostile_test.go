@@ -32,7 +32,7 @@ func TestAnAttackIsNeverTakenForAStorm(t *testing.T) {
 func TestAStormOfTooManyHits(t *testing.T) {
 	t.Parallel()
 	a, p := stormy(t)
-	a.addMany("a", 4, func(r *record) { r.hits = math.MaxInt64 - 1 })
+	a.addMany("a", 4, func(r *attackRecord) { r.hits = math.MaxInt64 - 1 })
 	stormPoll(t, a, p, 0)
 	s := storms(a)[0]
 	require.Equal(t, []int64{math.MaxInt64, math.MaxInt64}, []int64{s.Storm.Hits, s.Attack.Sources[0].Hits.N})

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -22,7 +23,7 @@ type tale struct {
 // takes holds what is remembered, and the news since the last time, against what must be so at any time.
 func (o *tale) takes(t require.TestingT, a *account) {
 	for _, n := range a.memory.tookNews() {
-		if n.Reason == poller.NewAttack || n.Reason == poller.NewIncident {
+		if n.Reason == record.NewAttack || n.Reason == record.NewIncident {
 			o.cards[n.Attack.ID]++
 			require.Equal(t, 1, o.cards[n.Attack.ID], "%s has one card", n.Attack.ID)
 		}
@@ -78,7 +79,7 @@ func TestEachAttackIsToldOnceInStorms(t *testing.T) {
 				for range n {
 					kind := rapid.SampledFrom([]string{"sqli", "sqli", "xss"}).Draw(rt, "kind")
 					vuln := rapid.SampledFrom([]int{0, 0, 0, 0, 0, 8}).Draw(rt, "vuln")
-					a.add(fmt.Sprint("x:", begun), 0, func(r *record) { r.typ, r.vuln = kind, vuln })
+					a.add(fmt.Sprint("x:", begun), 0, func(r *attackRecord) { r.typ, r.vuln = kind, vuln })
 					begun++
 				}
 			}
@@ -89,11 +90,11 @@ func TestEachAttackIsToldOnceInStorms(t *testing.T) {
 			case "flood":
 				begin(rapid.IntRange(4, 130).Draw(rt, "many"))
 			case "hit":
-				a.change(some(), func(r *record) { r.last, r.hits = a.now(), r.hits*2 })
+				a.change(some(), func(r *attackRecord) { r.last, r.hits = a.now(), r.hits*2 })
 			case "incident":
-				a.change(some(), func(r *record) { r.vuln = 9 })
+				a.change(some(), func(r *attackRecord) { r.vuln = 9 })
 			case "worse":
-				a.change(some(), func(r *record) { r.last, r.hits = a.now(), r.hits*20+1000 })
+				a.change(some(), func(r *attackRecord) { r.last, r.hits = a.now(), r.hits*20+1000 })
 			case "wait":
 				step = rapid.SampledFrom([]time.Duration{4 * time.Minute, 16 * time.Minute, time.Hour}).Draw(rt, "long")
 			case "restart":

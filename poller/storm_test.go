@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -27,7 +28,7 @@ func stormy(t *testing.T) (*account, *poller.Poller) {
 }
 
 // addMany puts in attacks PREFIX:00, PREFIX:01, … that begin now.
-func (a *account) addMany(prefix string, n int, change ...func(*record)) {
+func (a *account) addMany(prefix string, n int, change ...func(*attackRecord)) {
 	for i := range n {
 		a.add(fmt.Sprintf("%s:%02d", prefix, i), 0, change...)
 	}
@@ -49,13 +50,13 @@ func told(a *account) []string {
 }
 
 // storms are the remembered storms, the earliest first.
-func storms(a *account) (all []poller.Shown) {
+func storms(a *account) (all []record.AttackState) {
 	for _, s := range a.memory.state[a.name].Shown {
 		if s.Storm != nil {
 			all = append(all, s)
 		}
 	}
-	slices.SortFunc(all, func(x, y poller.Shown) int {
+	slices.SortFunc(all, func(x, y record.AttackState) int {
 		return cmp.Or(x.Storm.Began.Compare(y.Storm.Began), cmp.Compare(x.Attack.ID, y.Attack.ID))
 	})
 	return all
@@ -93,7 +94,7 @@ func TestAStormBeginsGathersAndEnds(t *testing.T) {
 	require.Equal(t, []any{3, 1, 0, "C0"}, []any{s.Storm.Before, s.Storm.Gathered, s.Storm.Incidents, s.Channel})
 
 	a.at(5 * time.Minute)
-	a.addMany("c", 2, func(r *record) { r.hits = 50 })
+	a.addMany("c", 2, func(r *attackRecord) { r.hits = 50 })
 	require.Equal(t, []string{"grew S1", "grew a:00", "grew a:01", "grew a:02"}, stormPoll(t, a, p, 5*time.Minute), "single ones are gathered while it goes on")
 	a.add("d:00", 0, incident)
 	require.Equal(t, []string{"new incident d:00", "grew S1"}, stormPoll(t, a, p, 5*time.Minute+time.Second), "an incident is told alone, and first")
@@ -130,14 +131,14 @@ func TestAStormGetsWorseAsOne(t *testing.T) {
 	for _, id := range inStorm(a, s.Attack.ID) {
 		require.Nil(t, a.memory.state["acme"].Shown[id].Pager, "the storm's is called")
 	}
-	a.change("x:00", func(r *record) { r.hits = 20_000 })
+	a.change("x:00", func(r *attackRecord) { r.hits = 20_000 })
 	require.Equal(t, []string{"worsened S1"}, stormPoll(t, a, p, time.Minute), "500 were 5,000 and more")
 	require.False(t, storms(a)[0].Pager.Worse.IsZero())
-	a.change("x:01", func(r *record) { r.status = "monitored" })
+	a.change("x:01", func(r *attackRecord) { r.status = "monitored" })
 	require.Equal(t, []string{"worsened S1"}, stormPoll(t, a, p, 2*time.Minute), "something gets through")
-	a.change("x:01", func(r *record) { r.status = "blocked" })
+	a.change("x:01", func(r *attackRecord) { r.status = "blocked" })
 	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 3*time.Minute))
-	a.change("x:02", func(r *record) { r.status = "monitored" })
+	a.change("x:02", func(r *attackRecord) { r.status = "monitored" })
 	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 4*time.Minute), "not for the first time")
 	require.Len(t, a.memory.told, 6)
 }
@@ -147,12 +148,12 @@ func TestAStormCallsNoMoreOftenThanItsRoute(t *testing.T) {
 	a, _ := stormy(t)
 	a.routes = []poller.Route{{Match: poller.Match{Types: []string{"xss"}}, MentionEvery: time.Second}, {Mention: "S0ONCALL", MentionEvery: 5 * time.Minute}}
 	p := a.start()
-	worse := func(after time.Duration, hits int) poller.News {
-		a.change("x:00", func(r *record) { r.hits = hits })
+	worse := func(after time.Duration, hits int) record.Event {
+		a.change("x:00", func(r *attackRecord) { r.hits = hits })
 		a.at(after)
 		require.NoError(t, p.Poll(t.Context()))
 		news := a.memory.tookNews()
-		require.Equal(t, poller.Worsened, news[0].Reason)
+		require.Equal(t, record.Worsened, news[0].Reason)
 		return news[0]
 	}
 	a.addMany("x", 5, blocked)
@@ -170,19 +171,19 @@ func TestAGatheredAttackBecomesAnIncident(t *testing.T) {
 	p := a.start()
 	a.addMany("x", 5, blocked)
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
-	a.change("x:03", func(r *record) { r.vuln, r.status = 812, "monitored" })
+	a.change("x:03", func(r *attackRecord) { r.vuln, r.status = 812, "monitored" })
 	a.at(time.Second)
 	require.NoError(t, p.Poll(t.Context()))
 	news := a.memory.tookNews()
-	require.Equal(t, []any{poller.NewIncident, "x:03", "C1", "S0ONCALL", poller.CardDelivery("acme", "x:03")}, []any{news[0].Reason, news[0].Attack.ID, news[0].Channel, news[0].Mention, news[0].ID})
-	require.Equal(t, []any{2, poller.Grew, 1, 1, 5}, []any{len(news), news[1].Reason, news[1].Storm.Incidents, news[1].Storm.Own, news[1].Storm.Gathered}, "what its card says makes the storm no worse")
+	require.Equal(t, []any{record.NewIncident, "x:03", "C1", "S0ONCALL", poller.CardDelivery("acme", "x:03")}, []any{news[0].Reason, news[0].Attack.ID, news[0].Channel, news[0].Mention, news[0].ID})
+	require.Equal(t, []any{2, record.Grew, 1, 1, 5}, []any{len(news), news[1].Reason, news[1].Storm.Incidents, news[1].Storm.Own, news[1].Storm.Gathered}, "what its card says makes the storm no worse")
 	one := a.memory.state["acme"].Shown["x:03"]
 	require.True(t, one.Own && one.Told && one.Pager.After == time.Minute)
 
-	a.change("x:03", func(r *record) { r.hits = 50_000 })
+	a.change("x:03", func(r *attackRecord) { r.hits = 50_000 })
 	require.Equal(t, []string{"worsened x:03", "grew S1"}, stormPoll(t, a, p, 2*time.Second), "from now on it is told like any other")
 	p = a.start()
-	a.change("x:04", func(r *record) { r.status = "monitored" })
+	a.change("x:04", func(r *attackRecord) { r.status = "monitored" })
 	require.Equal(t, []string{"worsened S1"}, stormPoll(t, a, p, 3*time.Second))
 }
 
@@ -241,16 +242,16 @@ func TestCardsOfGatheredAttacksOnRequest(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	news := a.memory.tookNews()
 	require.Len(t, news, 3)
-	require.Equal(t, []any{poller.Grew, poller.NewAttack, "", poller.CardDelivery("acme", "x:02"), "x:03"}, []any{news[2].Reason, news[0].Reason, news[0].Mention, news[0].ID, news[1].Attack.ID})
+	require.Equal(t, []any{record.Grew, record.NewAttack, "", poller.CardDelivery("acme", "x:02"), "x:03"}, []any{news[2].Reason, news[0].Reason, news[0].Mention, news[0].ID, news[1].Attack.ID})
 	require.Equal(t, []any{5, 2}, []any{news[2].Storm.Gathered, news[2].Storm.Own})
 	require.Empty(t, stormPoll(t, a, p, 4*time.Second))
 	require.Empty(t, stormPoll(t, a, a.start(), 5*time.Second), "they stay wanted for a while")
 
-	a.change("x:02", func(r *record) { r.hits = 20_000 })
+	a.change("x:02", func(r *attackRecord) { r.hits = 20_000 })
 	a.at(6 * time.Second)
 	require.NoError(t, p.Poll(t.Context()))
 	news = a.memory.tookNews()
-	require.Equal(t, []any{poller.Worsened, "x:02", "S0ONCALL", false}, []any{news[0].Reason, news[0].Attack.ID, news[0].Mention, news[0].Hushed}, "nobody was called about it before")
+	require.Equal(t, []any{record.Worsened, "x:02", "S0ONCALL", false}, []any{news[0].Reason, news[0].Attack.ID, news[0].Mention, news[0].Hushed}, "nobody was called about it before")
 }
 
 func TestAStormInEachChannel(t *testing.T) {
@@ -262,12 +263,12 @@ func TestAStormInEachChannel(t *testing.T) {
 	m.set("m:00", "m:01")
 	a.muted = m.read
 	p := a.start()
-	a.addMany("a", 4, func(r *record) { r.typ = "xss" })
+	a.addMany("a", 4, func(r *attackRecord) { r.typ = "xss" })
 	a.addMany("b", 2)
-	a.addMany("few", 3, func(r *record) { r.hits = 9 })
+	a.addMany("few", 3, func(r *attackRecord) { r.hits = 9 })
 	a.addMany("m", 2)
-	a.addMany("denied", 2, func(r *record) { r.typ = "blocked_source" })
-	a.addMany("false", 2, func(r *record) { r.state = "falsepositive" })
+	a.addMany("denied", 2, func(r *attackRecord) { r.typ = "blocked_source" })
+	a.addMany("false", 2, func(r *attackRecord) { r.state = "falsepositive" })
 	a.addMany("i", 2, incident)
 	require.Equal(t, []string{"new incident i:00", "new incident i:01", "new attack S1", "new attack b:00", "new attack b:01"}, stormPoll(t, a, p, 0),
 		"what gets no card makes no storm, nor do incidents")
@@ -309,7 +310,7 @@ func TestAMutedStorm(t *testing.T) {
 	a.addMany("x", 4)
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
 	m.set(storms(a)[0].Attack.ID)
-	a.change("x:00", func(r *record) { r.hits = 50_000 })
+	a.change("x:00", func(r *attackRecord) { r.hits = 50_000 })
 	a.at(time.Minute)
 	a.addMany("y", 1)
 	require.Empty(t, stormPoll(t, a, p, time.Minute), "it gathers, and says nothing")

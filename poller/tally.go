@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 // tally is what a storm's attacks are together.
 type tally struct {
 	attack apiclient.Attack // of all
-	storm  Storm            // likewise
+	storm  record.Storm     // likewise
 	alone  apiclient.Attack // hits, status and last hit of those without a card of their own: whether the others get worse their cards say
 	on     int              // of these, those that go on
 	routes map[int]bool     // indexes of the routes that take one of these
@@ -35,12 +36,12 @@ type tally struct {
 
 // tally puts a storm's attacks together as they were last read. Of a storm that is over and quiet, or has lost its last attack, nothing changes any more
 // but who has a card: an attack that stirs again gets one, or belongs to another storm.
-func (p *Poller) tally(u *Update, r reading, last Shown) tally {
+func (p *Poller) tally(u *Update, r reading, last record.AttackState) tally {
 	t := tally{routes: map[int]bool{}, sources: map[netip.Addr]*apiclient.Source{}, top: map[netip.Addr]int{}, places: map[string]int{}, storm: *last.Storm}
 	s := &t.storm
 	s.Gathered, s.Own, s.Ongoing, s.Knocking, s.Hits, s.Through = 0, 0, 0, 0, 0, 0
 	s.Status, s.Types, s.Apps, s.Sources = map[apiclient.Status]int{}, map[string]int{}, map[int64]int{}, map[netip.Addr]int{}
-	members := slices.SortedFunc(p.members(u, r, last.Attack.ID), func(a, b Shown) int { return cmp.Compare(a.Attack.ID, b.Attack.ID) })
+	members := slices.SortedFunc(p.members(u, r, last.Attack.ID), func(a, b record.AttackState) int { return cmp.Compare(a.Attack.ID, b.Attack.ID) })
 	for i, m := range members {
 		if s.Gathered++; m.Own {
 			s.Own++
@@ -56,7 +57,7 @@ func (p *Poller) tally(u *Update, r reading, last Shown) tally {
 		default:
 			s.Ongoing++
 		}
-		if m.gathered() {
+		if m.Gathered() {
 			t.addAlone(m)
 			t.routes[p.routeIndex(m.Attack)] = true
 		}
@@ -103,7 +104,7 @@ func (t *tally) common(a apiclient.Attack, first bool) {
 const manyPaths = "[multiple]"
 
 // add counts an attack.
-func (t *tally) add(m Shown) {
+func (t *tally) add(m record.AttackState) {
 	a, s := m.Attack, &t.storm
 	status := a.Status()
 	s.Status[status]++
@@ -141,7 +142,7 @@ func (t *tally) add(m Shown) {
 }
 
 // addAlone counts an attack that only the storm tells of.
-func (t *tally) addAlone(m Shown) {
+func (t *tally) addAlone(m record.AttackState) {
 	join(&t.alone, m.Attack)
 	if !m.Quiet {
 		t.on++
@@ -197,7 +198,7 @@ func (t *tally) behind() {
 
 // odd finds the attacks that are not like the others: somebody else's, or what most are not, let through. Those with a card of their own need no
 // name here.
-func (t *tally) odd(members []Shown) {
+func (t *tally) odd(members []record.AttackState) {
 	s := &t.storm
 	s.Odd, s.OddCount = nil, 0
 	if !s.Source.IsValid() && 2*s.Through >= s.Gathered {
@@ -206,7 +207,7 @@ func (t *tally) odd(members []Shown) {
 	for _, m := range members {
 		a := m.Attack
 		his := s.Source.IsValid() && slices.ContainsFunc(a.Sources, func(one apiclient.Source) bool { return one.IP == s.Source })
-		if m.gathered() && !his && !a.FalsePositive() && a.Status() != apiclient.StatusBlocked {
+		if m.Gathered() && !his && !a.FalsePositive() && a.Status() != apiclient.StatusBlocked {
 			s.Odd = append(s.Odd, a)
 		}
 	}
@@ -253,8 +254,8 @@ func keep[K comparable](counts map[K]int, order func(a, b K) int, n int) {
 }
 
 // members are what a storm gathered, as it was last read.
-func (p *Poller) members(u *Update, r reading, storm string) iter.Seq[Shown] {
-	return func(yield func(Shown) bool) {
+func (p *Poller) members(u *Update, r reading, storm string) iter.Seq[record.AttackState] {
+	return func(yield func(record.AttackState) bool) {
 		ids := u.gusts.joined[storm]
 		if g := p.storms[storm]; g != nil {
 			ids = slices.AppendSeq(slices.Clone(ids), maps.Keys(g.members))
@@ -280,7 +281,7 @@ func (p *Poller) members(u *Update, r reading, storm string) iter.Seq[Shown] {
 func (p *Poller) blows(g *gathering, now time.Time) bool {
 	for id := range g.members {
 		seen := p.latest[id]
-		if seen != nil && p.shown[id].gathered() && !seen.attack.FalsePositive() && !p.look(seen.attack, now).silent() {
+		if seen != nil && p.shown[id].Gathered() && !seen.attack.FalsePositive() && !p.look(seen.attack, now).silent() {
 			return true
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -100,7 +101,7 @@ func TestServiceBreaksOffBeforeTheSilence(t *testing.T) {
 	for i := range 100 {
 		a.add(fmt.Sprintf("noise:%d", i), time.Minute, blocked)
 	}
-	a.change("x:1", func(r *record) { r.last = a.now().Add(-2 * time.Minute) })
+	a.change("x:1", func(r *attackRecord) { r.last = a.now().Add(-2 * time.Minute) })
 	a.fail(func(q request) bool { return q.Offset == 100 })
 	require.Error(t, p.Poll(t.Context()))
 	require.Empty(t, a.memory.took())
@@ -125,7 +126,7 @@ func TestMemoryEmptied(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	news := a.memory.tookNews()
 	require.Len(t, news, 2)
-	require.Equal(t, &poller.FirstStartFacts{Ongoing: 1, Incidents: 250}, news[0].First, "everything was read again")
+	require.Equal(t, &record.FirstStartFacts{Ongoing: 1, Incidents: 250}, news[0].First, "everything was read again")
 }
 
 // A store that fails over can lose its last writes: what was told may have been lost with them, so it is told again.

@@ -22,7 +22,7 @@ func TestWhatGoesOn(t *testing.T) {
 	}
 	a.add("x:1", 0)
 	a.add("x:over", 16*time.Minute)
-	a.add("x:false", 0, func(r *record) { r.state = "falsepositive" })
+	a.add("x:false", 0, func(r *attackRecord) { r.state = "falsepositive" })
 	require.NoError(t, p.Poll(t.Context()))
 	require.True(t, goesOn(p, "x:0", "x:1"))
 	require.False(t, goesOn(p, "x:over", "x:false", "x:0"))
@@ -31,7 +31,7 @@ func TestWhatGoesOn(t *testing.T) {
 	a.at(20 * time.Minute)
 	require.NoError(t, p.Poll(t.Context()))
 	require.False(t, goesOn(p, "x:1"), "on the service's clock")
-	a.add("denied:1", 14*time.Minute, func(r *record) { r.typ, r.status = "blocked_source", "blocked" })
+	a.add("denied:1", 14*time.Minute, func(r *attackRecord) { r.typ, r.status = "blocked_source", "blocked" })
 	require.NoError(t, p.Poll(t.Context()))
 	require.True(t, goesOn(p, "x:1"), "its source knocks")
 	require.False(t, goesOn(p, "denied:1"), "that is its result")

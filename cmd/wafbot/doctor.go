@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // doctorCmd looks whether everything that the bot needs is there. It writes nothing: no message but with --post, and in Redis only a key
@@ -56,7 +56,7 @@ type finding struct {
 // shown is the finding safe to print: names come from Slack and from the service.
 func (f finding) shown() finding {
 	const longest = 1_000
-	f.Subject, f.Text, f.Mend = commands.Visible(f.Subject, longest), commands.Visible(f.Text, longest), commands.Visible(f.Mend, longest)
+	f.Subject, f.Text, f.Mend = text.Sanitize(f.Subject, longest), text.Sanitize(f.Text, longest), text.Sanitize(f.Mend, longest)
 	return f
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // clockOff is how far the service's clock may be from this machine's.
@@ -115,9 +115,9 @@ func clock(account string, server time.Time) []finding {
 	}
 	off := time.Until(server).Round(time.Second)
 	if off.Abs() <= clockOff {
-		return []finding{{"account", account, good, "its clock agrees with this machine's within " + commands.HumanDuration(clockOff), ""}}
+		return []finding{{"account", account, good, "its clock agrees with this machine's within " + text.HumanDuration(clockOff), ""}}
 	}
-	return []finding{{"account", account, warn, "its clock is off this machine's by " + commands.HumanDuration(off.Abs()), "set this machine's clock (NTP)"}}
+	return []finding{{"account", account, warn, "its clock is off this machine's by " + text.HumanDuration(off.Abs()), "set this machine's clock (NTP)"}}
 }
 
 // applications compares the ids seen in attacks with those that have a name.

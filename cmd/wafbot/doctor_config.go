@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/pager"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // configProblems are the findings of a configuration that is refused: one for each problem in it.
@@ -151,7 +151,7 @@ func (c checkup) pagers() []finding {
 				continue
 			}
 			key := element(element("accounts", i)+".routes", j) + ".page"
-			found = append(found, finding{"route", key, good, fmt.Sprintf("calls a pager (%s) when nobody is on it for %s; not tried", r.Page.Format, commands.HumanDuration(r.Page.After)), ""})
+			found = append(found, finding{"route", key, good, fmt.Sprintf("calls a pager (%s) when nobody is on it for %s; not tried", r.Page.Format, text.HumanDuration(r.Page.After)), ""})
 			if u, err := url.Parse(r.Page.URL.Reveal()); err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) && r.Page.Format != pager.Alertmanager {
 				found = append(found, finding{"config", key, warn, "the pager's address, which is its key, goes over the network unencrypted", "write https://"})
 			}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 const (
@@ -21,13 +23,13 @@ type drillResult struct {
 	Account  string               `json:"account,omitempty"`
 	Error    string               `json:"error,omitempty"`
 	OK       bool                 `json:"ok"`
-	Drill    *commands.Drill      `json:"drill,omitempty"`
+	Drill    *record.Drill        `json:"drill,omitempty"`
 	Steps    []commands.DrillStep `json:"steps"`
 	NotTried []string             `json:"not_tried"`
 }
 
 // isDrill tells the line that begins drills, which the terminal follows, from those that answer one or call it off.
-func isDrill(l commands.Line) bool {
+func isDrill(l record.Line) bool {
 	return l.Name == "drill" && len(l.Words) == 0 && l.Keys["claim"] == ""
 }
 
@@ -75,7 +77,7 @@ func (t terminal) drillBegun(o lineOptions, account string, res commands.Result,
 		}
 		return r
 	}
-	if d, ok := res.Data.(commands.Drill); ok {
+	if d, ok := res.Data.(record.Drill); ok {
 		r.Drill = &d
 	}
 	if !o.json {
@@ -85,7 +87,7 @@ func (t terminal) drillBegun(o lineOptions, account string, res commands.Result,
 }
 
 // followDrill reads in Redis how a drill goes, until it has ended and its card shows so. Who stops waiting calls it off.
-func (t terminal) followDrill(ctx context.Context, a *app, o lineOptions, d commands.Drill) drillResult {
+func (t terminal) followDrill(ctx context.Context, a *app, o lineOptions, d record.Drill) drillResult {
 	told, leaves := false, false
 	for {
 		now, err := a.store.Drill(ctx, d.Account)
@@ -120,7 +122,7 @@ func (t terminal) followDrill(ctx context.Context, a *app, o lineOptions, d comm
 }
 
 // drillDone reports whether nothing more comes of a drill, as far as can be waited for.
-func drillDone(d commands.Drill, now time.Time) bool {
+func drillDone(d record.Drill, now time.Time) bool {
 	switch {
 	case d.Card.Posted.IsZero():
 		return now.Sub(d.At) > drillGrace
@@ -135,13 +137,13 @@ func drillDone(d commands.Drill, now time.Time) bool {
 }
 
 // stopDrill calls a drill off that nobody waits for any more, and gives it as it is then.
-func (a *app) stopDrill(ctx context.Context, d commands.Drill) commands.Drill {
+func (a *app) stopDrill(ctx context.Context, d record.Drill) record.Drill {
 	ctx, cancel := context.WithTimeout(ctx, drillLeave)
 	defer cancel()
 	_, err := a.runner.Do(ctx, commands.Invocation{
-		ID: "stop " + d.ID, At: time.Now(), Actor: osActor(), Line: commands.Line{Name: "drill", Words: []string{"stop"}}.With("account", d.Account),
+		ID: "stop " + d.ID, At: time.Now(), Actor: osActor(), Line: record.Line{Name: "drill", Words: []string{"stop"}}.With("account", d.Account),
 	})
-	if err != nil && !errors.Is(err, commands.ErrNothing) {
+	if err != nil && !errors.Is(err, refusal.ErrNothing) {
 		a.log.Error("call off drill", "account", d.Account, "err", err)
 	}
 	if now, err := a.store.Drill(ctx, d.Account); err == nil && now.ID == d.ID {
@@ -150,8 +152,8 @@ func (a *app) stopDrill(ctx context.Context, d commands.Drill) commands.Drill {
 	return d
 }
 
-func drillReport(d commands.Drill) drillResult {
-	return drillResult{Account: d.Account, OK: d.Passed(), Drill: &d, Steps: d.Steps(), NotTried: commands.NotDrilled()}
+func drillReport(d record.Drill) drillResult {
+	return drillResult{Account: d.Account, OK: commands.DrillPassed(d), Drill: &d, Steps: commands.DrillSteps(d), NotTried: commands.NotDrilled()}
 }
 
 // drillsEnded prints what came of drills.
@@ -162,7 +164,7 @@ func (t terminal) drillsEnded(o lineOptions, results []drillResult) int {
 			res.Outcome = "failed"
 		}
 		if r.Drill != nil {
-			res.Lines = append(res.Lines, r.Drill.Report()...)
+			res.Lines = append(res.Lines, commands.DrillReport(*r.Drill)...)
 		}
 	}
 	return t.show(o, res)

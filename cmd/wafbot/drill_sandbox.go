@@ -15,6 +15,7 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // How the world of a drill is: measures take effect hundreds of times faster, and no step may take longer than the patience.
@@ -43,7 +44,7 @@ func (t terminal) sandboxDrill(ctx context.Context, o lineOptions) int {
 		return t.refuse(o, err)
 	}
 	r := drillResult{OK: !slices.ContainsFunc(steps, func(s commands.DrillStep) bool { return !s.OK }), Steps: steps, NotTried: notRehearsed()}
-	res := commands.Result{Lines: []commands.Text{commands.Say("Not tried: ", strings.Join(r.NotTried, "; "))}, Data: r}
+	res := commands.Result{Lines: []text.Text{text.New("Not tried: ", strings.Join(r.NotTried, "; "))}, Data: r}
 	if !r.OK {
 		res.Outcome = "failed"
 	}

@@ -13,7 +13,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
@@ -30,7 +32,7 @@ const (
 // {change}, {rule}, {entry}: what the line before made.
 type lineCase struct {
 	line   string
-	least  commands.Role
+	least  record.Role
 	before string   // a line that an admin types first
 	first  string   // a line that the one who asks types first, in the same way
 	sends  []string // to the service, in this order; none: it changes nothing there
@@ -43,7 +45,7 @@ type lineCase struct {
 }
 
 func everyLine() []lineCase {
-	const viewer, responder, admin = commands.Viewer, commands.Responder, commands.Admin
+	const viewer, responder, admin = record.Viewer, record.Responder, record.Admin
 	read := func(line string, says ...string) lineCase { return lineCase{line: line, least: viewer, says: says} }
 	write := func(line string, says ...string) lineCase {
 		return lineCase{line: line, least: responder, says: says, record: "done"}
@@ -103,7 +105,7 @@ func everyLine() []lineCase {
 // person is somebody who asks, and his role.
 type person struct {
 	name string
-	role commands.Role
+	role record.Role
 }
 
 // way is how a line comes.
@@ -124,7 +126,7 @@ func TestEveryLine(t *testing.T) {
 	}
 	tell(t, aRedis(t), workspace.IngressEither, together, func(t *testing.T, w *world) {
 		l := &liner{world: w}
-		slack := []person{{"eve", commands.NoRole}, {"vic", commands.Viewer}, {"rob", commands.Responder}, {"ann", commands.Admin}}
+		slack := []person{{"eve", record.NoRole}, {"vic", record.Viewer}, {"rob", record.Responder}, {"ann", record.Admin}}
 		ways := []way{
 			{"slash", slack, func(p person, line string) (string, string) { return l.inSlack(p, func() { w.types(p.name, line) }) }},
 			{"mention", slack, func(p person, line string) (string, string) {
@@ -187,7 +189,7 @@ func (l *liner) try(c lineCase, v way, p person) {
 	if p.role < c.least {
 		want := fmt.Sprintf("needs the role %s; yours is %s", c.least, p.role)
 		switch {
-		case p.role == commands.NoRole:
+		case p.role == record.NoRole:
 			want = "You have no role here"
 		case v.via == "form":
 			want = "needs the role" // of whoever fills in such a form, or of what it was filled in with
@@ -228,7 +230,7 @@ func (l *liner) words(c lineCase, p person) map[string]string {
 		id := l.attack(waf.AttackSpec{
 			Path: "/login" + words["n"], Started: waf.Duration(time.Minute), Hits: 3, Sources: []waf.SourceSpec{{IP: words["ip"], PerSecond: 0.01}},
 		})
-		words["attack"] = commands.AttackID("acme", id)
+		words["attack"] = record.AttackID("acme", id)
 	}
 	if c.before != "" && p.role >= c.least {
 		words["change"] = changeIn(l.asAdmin(fill(c.before, words)))
@@ -259,7 +261,7 @@ func changeIn(answer string) string {
 // asAdmin has Ann type a line.
 func (l *liner) asAdmin(line string) string {
 	l.t.Helper()
-	answer, _ := l.inSlack(person{"ann", commands.Admin}, func() { l.types("ann", line) })
+	answer, _ := l.inSlack(person{"ann", record.Admin}, func() { l.types("ann", line) })
 	return answer
 }
 
@@ -292,7 +294,7 @@ func (l *liner) heard(p person, before int) string {
 // inAForm types the verb alone, and fills in the form that opens with what the line says.
 func (l *liner) inAForm(p person, line string) (answer, trail string) {
 	l.t.Helper()
-	parsed, err := commands.Parse(line)
+	parsed, err := grammar.Parse(line)
 	require.NoError(l.t, err)
 	before := len(l.Slack.Ephemerals(p.name))
 	l.types(p.name, parsed.Name)
@@ -323,7 +325,7 @@ func (l *liner) inAForm(p person, line string) (answer, trail string) {
 }
 
 // filledIn is what a line says, by the names of its form's fields.
-func filledIn(t testing.TB, line commands.Line) map[string]any {
+func filledIn(t testing.TB, line record.Line) map[string]any {
 	t.Helper()
 	usage, err := commands.Help(line.Name)
 	require.NoError(t, err)
@@ -367,7 +369,7 @@ func TestEveryLineThatNeedsTwo(t *testing.T) {
 		w.Slack.SetRateLimits(false)
 	}
 	tell(t, aRedis(t), workspace.IngressEither, two, func(t *testing.T, w *world) {
-		l, ann := &liner{world: w}, person{"ann", commands.Admin}
+		l, ann := &liner{world: w}, person{"ann", record.Admin}
 		ways := map[string]func(line string) string{
 			"slash": func(line string) string { answer, _ := l.inSlack(ann, func() { w.types("ann", line) }); return answer },
 			"mention": func(line string) string {
@@ -376,7 +378,7 @@ func TestEveryLineThatNeedsTwo(t *testing.T) {
 			},
 			"form": func(line string) string { answer, _ := l.inAForm(ann, line); return answer },
 			"cli": func(line string) string {
-				got := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad, close, allow, mode_off]", commands.Admin)}, append(strings.Fields(line), "-y")...)
+				got := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad, close, allow, mode_off]", record.Admin)}, append(strings.Fields(line), "-y")...)
 				require.Equal(t, exitFailed, got.code, "nothing was done yet")
 				return got.out + got.err
 			},
@@ -396,7 +398,7 @@ func TestEveryLineThatNeedsTwo(t *testing.T) {
 					refused, _ := l.inSlack(ann, func() { w.types("ann", "approve "+id) })
 					require.Contains(t, refused, "you asked for this yourself: somebody else has to decide", "%s by %s", line, via)
 				}
-				answer, _ = l.inSlack(person{"vic", commands.Admin}, func() { w.types("vic", "approve "+id) })
+				answer, _ = l.inSlack(person{"vic", record.Admin}, func() { w.types("vic", "approve "+id) })
 				var did []string
 				for _, r := range w.sent()[before:] {
 					did = append(did, r.Method+" "+r.Path)
@@ -421,7 +423,7 @@ func bare(text string) string { return strings.NewReplacer("*", "", "`", "").Rep
 func (l *liner) atTheTerminal(p person, line string) (answer, trail string) {
 	l.t.Helper()
 	path := l.shell("[]", p.role)
-	parsed, err := commands.Parse(line)
+	parsed, err := grammar.Parse(line)
 	require.NoError(l.t, err)
 	args := append([]string{parsed.Name}, parsed.Words...)
 	for key, value := range parsed.Keys {
@@ -435,7 +437,7 @@ func (l *liner) atTheTerminal(p person, line string) (answer, trail string) {
 }
 
 // shell is the path of a configuration for the terminal, whose user has that role. What needs two is written as in YAML.
-func (w *world) shell(secondPerson string, role commands.Role) string {
+func (w *world) shell(secondPerson string, role record.Role) string {
 	w.t.Helper()
 	a := w.cfg.Accounts[0]
 	return writeConfig(w.t, fmt.Sprintf(`

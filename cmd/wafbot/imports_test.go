@@ -24,11 +24,13 @@ type floor struct {
 
 // Imports run downward only.
 var floors = []floor{
-	{"apiclient", nil, "the service's JSON is known here alone, and it knows nobody", nil},
-	{"commands", []string{"apiclient"}, "what can be done is the same whoever asks: it knows neither Slack nor Redis", nil},
-	{"poller", []string{"apiclient"}, "what is news doesn't depend on what can be done about it", nil},
-	{"bot", []string{"apiclient", "commands", "poller"}, "the only package that knows Slack; it meets the store in cmd", []string{"github.com/slack-go/slack"}},
-	{"internal/store", []string{"apiclient", "commands", "poller"}, "the only package that knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
+	{"internal/delay", nil, "waiting before another try is the same for every package: it needs none of them", nil},
+	{"internal/nearest", nil, "commands and the configuration ask which word was meant: it knows words alone", nil},
+	{"apiclient", []string{"internal/delay"}, "the service's JSON is known here alone, and of wafbot it knows only how to wait", nil},
+	{"commands", []string{"apiclient", "internal/delay", "internal/nearest"}, "what can be done is the same whoever asks: it knows neither Slack nor Redis", nil},
+	{"poller", []string{"apiclient", "internal/delay"}, "what is news doesn't depend on what can be done about it", nil},
+	{"bot", []string{"apiclient", "commands", "poller", "internal/delay"}, "the only package that knows Slack; it meets the store in cmd", []string{"github.com/slack-go/slack"}},
+	{"internal/store", []string{"apiclient", "commands", "poller", "internal/delay"}, "the only package that knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
 	{"internal/pager", []string{"apiclient"}, "it carries what others decided to somebody's pager: it knows HTTP, and that an address is a secret", nil},
 	{"internal/sandbox/blockkit", nil, "Block Kit is checked as pure functions of blocks", nil},
 	{"internal/sandbox/delivery", nil, "it carries payloads to the bot, whatever they say", nil},
@@ -40,7 +42,7 @@ var floors = []floor{
 	{"internal/norace", nil, "tests of every package defer themselves with it", nil},
 	{"internal/proxytest", nil, "it breaks connections of tests, whatever goes through them", nil},
 	{"internal/chaos", []string{"internal/redistest"}, "what is shipped is tried from outside, over the wire alone", nil},
-	{"cmd/wafbot", []string{"apiclient", "commands", "poller", "bot", "internal/store", "internal/pager", "internal/sandbox"}, "main alone puts the parts together", nil},
+	{"cmd/wafbot", []string{"apiclient", "commands", "poller", "bot", "internal/delay", "internal/nearest", "internal/store", "internal/pager", "internal/sandbox"}, "main alone puts the parts together", nil},
 	{"deploy", nil, "what is shipped is tried from outside, as its users meet it", nil},
 }
 

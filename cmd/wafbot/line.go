@@ -18,6 +18,10 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // lineOptions are what a line of the terminal has beside the grammar's words.
@@ -76,7 +80,7 @@ func runLine(ctx context.Context, t terminal) int {
 	if err != nil {
 		return t.refuse(o, err)
 	}
-	line, err := commands.ParseArgs(o.words)
+	line, err := grammar.ParseArgs(o.words)
 	if err != nil {
 		return t.refuse(o, err)
 	}
@@ -177,12 +181,12 @@ func readTargets(file string) (targets, error) {
 }
 
 // place is FILE:LINE of the target that a refusal is about; "" if it is about none of the file's. A refusal begins with what it is about.
-func (t targets) place(text commands.Text) string {
-	about := slices.IndexFunc(text, func(s commands.Span) bool { return s.Code != "" })
+func (t targets) place(words text.Text) string {
+	about := slices.IndexFunc(words, func(s text.Span) bool { return s.Code != "" })
 	if about < 0 {
 		return ""
 	}
-	i := slices.IndexFunc(t.words, func(word string) bool { return commands.Visible(word, len(word)) == text[about].Code })
+	i := slices.IndexFunc(t.words, func(word string) bool { return text.Sanitize(word, len(word)) == words[about].Code })
 	if i < 0 {
 		return ""
 	}
@@ -190,12 +194,12 @@ func (t targets) place(text commands.Text) string {
 }
 
 // osActor is the user of the operating system; one without a name is known by his number, never by what the environment says.
-func osActor() commands.Actor {
+func osActor() record.Actor {
 	name := strconv.Itoa(os.Getuid())
 	if u, err := user.LookupId(name); err == nil {
 		name = u.Username
 	}
-	return commands.Actor{ID: "cli:" + name, Name: name, Via: commands.ViaCLI}
+	return record.Actor{ID: "cli:" + name, Name: name, Via: record.ViaCLI}
 }
 
 // ask shows what would be done and asks for a yes. Without a terminal there is nobody to ask.
@@ -205,15 +209,15 @@ func (t terminal) ask(ctx context.Context, a *app, o lineOptions, inv commands.I
 	if err == nil {
 		return t.show(o, res), false // nothing to do, or a rehearsal
 	}
-	var refusal *commands.Refusal
-	if !errors.Is(err, commands.ErrAsk) || !errors.As(err, &refusal) {
+	var refused *refusal.Refusal
+	if !errors.Is(err, refusal.ErrAsk) || !errors.As(err, &refused) {
 		return t.refuse(o, err), false
 	}
 	if !t.asks {
-		text := refusal.Text.In(o.zone)
+		text := refused.Text.In(o.zone)
 		return t.answer(o, "asked", text+"\nThere is no terminal to ask: add -y if that is what you want. Nothing was done", exitUsage), false
 	}
-	fmt.Fprintf(t.err, "%s\nDo it? [y/N] ", refusal.Text.In(o.zone))
+	fmt.Fprintf(t.err, "%s\nDo it? [y/N] ", refused.Text.In(o.zone))
 	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(t.readLine(ctx))) {
 		return t.answer(o, "asked", "nothing was done", exitFailed), false
 	}
@@ -237,7 +241,7 @@ func (t terminal) readLine(ctx context.Context) string {
 }
 
 // help tells about the line's verb, or the one that help is asked for.
-func (t terminal) help(o lineOptions, line commands.Line) int {
+func (t terminal) help(o lineOptions, line record.Line) int {
 	verb := line.Name
 	if verb == "help" && len(line.Words) > 0 {
 		verb = line.Words[0]
@@ -254,7 +258,7 @@ func (t terminal) help(o lineOptions, line commands.Line) int {
 // show prints a result.
 func (t terminal) show(o lineOptions, res commands.Result) int {
 	code := exitDone
-	if res.Outcome == "failed" || res.Outcome == string(commands.RequestWaiting) { // nothing was done yet
+	if res.Outcome == "failed" || res.Outcome == string(record.RequestWaiting) { // nothing was done yet
 		code = exitFailed
 	}
 	switch {
@@ -279,21 +283,21 @@ var outcomes = []struct {
 	name string
 	code int
 }{
-	{commands.ErrUsage, "usage", exitUsage},
-	{commands.ErrUnknown, "unknown", exitUsage},
-	{commands.ErrDenied, "refused", exitFailed},
-	{commands.ErrGuarded, "refused", exitFailed},
-	{commands.ErrNothing, "nothing", exitFailed},
-	{commands.ErrNeedsSecond, "needs_second_person", exitFailed},
-	{commands.ErrAway, "away", exitFailed},
-	{commands.ErrService, "failed", exitFailed},
-	{commands.ErrAsk, "asked", exitFailed},
+	{refusal.ErrUsage, "usage", exitUsage},
+	{refusal.ErrUnknown, "unknown", exitUsage},
+	{refusal.ErrDenied, "refused", exitFailed},
+	{refusal.ErrGuarded, "refused", exitFailed},
+	{refusal.ErrNothing, "nothing", exitFailed},
+	{refusal.ErrNeedsApproval, "needs_second_person", exitFailed},
+	{refusal.ErrAway, "away", exitFailed},
+	{refusal.ErrService, "failed", exitFailed},
+	{refusal.ErrAsk, "asked", exitFailed},
 }
 
 // refuse prints why something was not done.
 func (t terminal) refuse(o lineOptions, err error) int {
 	for _, known := range outcomes {
-		if refusal := (*commands.Refusal)(nil); errors.Is(err, known.kind) && errors.As(err, &refusal) {
+		if refusal := (*refusal.Refusal)(nil); errors.Is(err, known.kind) && errors.As(err, &refusal) {
 			return t.answer(o, known.name, o.targets.place(refusal.Text)+refusal.Text.In(o.zone), known.code)
 		}
 	}
@@ -319,9 +323,9 @@ func (t terminal) answer(o lineOptions, outcome, text string, code int) int {
 }
 
 func (t terminal) printJSON(v any, code int) int {
-	text, err := json.MarshalIndent(v, "", "  ")
+	words, err := json.MarshalIndent(v, "", "  ")
 	if err == nil {
-		_, err = fmt.Fprintf(t.out, "%s\n", commands.SeenJSON(text))
+		_, err = fmt.Fprintf(t.out, "%s\n", text.SeenJSON(words))
 	}
 	if err != nil {
 		t.complain(err)

@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // logs are files with what wafbot printed, read one after another.
@@ -66,7 +66,7 @@ func (t terminal) stream(items iter.Seq2[any, error]) int {
 		if err != nil {
 			return t.fail(fmt.Errorf("write entry: %w", err))
 		}
-		if _, err := fmt.Fprintf(out, "%s\n", commands.SeenJSON(line)); err != nil {
+		if _, err := fmt.Fprintf(out, "%s\n", text.SeenJSON(line)); err != nil {
 			break // nobody reads on: Flush tells why
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 func TestRolesAtTheTerminal(t *testing.T) {
@@ -37,7 +37,7 @@ func TestRolesAtTheTerminal(t *testing.T) {
 
 			got = typed(t, d.environ, append(strings.Fields(tt.line), "-y", "--json")...)
 			require.Equal(t, exitFailed, got.code)
-			told := decode[refusal](t, got.out)
+			told := decode[printRefusal](t, got.out)
 			require.Equal(t, "refused", told.Outcome)
 			require.Contains(t, told.Error, tt.says)
 		})
@@ -67,7 +67,7 @@ func TestRefusalsAtTheTerminal(t *testing.T) {
 	} {
 		got := typed(t, d.environ, append(strings.Fields(tt.line), "-y", "--json")...)
 		require.Equal(t, tt.code, got.code, "%s: %+v", tt.line, got)
-		told := decode[refusal](t, got.out)
+		told := decode[printRefusal](t, got.out)
 		require.Equal(t, tt.outcome, told.Outcome, "%s: %+v", tt.line, told)
 		require.Contains(t, told.Error, tt.says, tt.line)
 
@@ -86,8 +86,8 @@ func TestTheTerminalWaitsForASecondPerson(t *testing.T) {
 	got := typed(t, d.environ, "deny", "country:FR", "-y", "--json")
 	require.Equal(t, exitFailed, got.code, "%+v", got)
 	var told struct {
-		Outcome string           `json:"outcome"`
-		Data    commands.Request `json:"data"`
+		Outcome string                 `json:"outcome"`
+		Data    record.ApprovalRequest `json:"data"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(got.out), &told))
 	require.Equal(t, "waiting", told.Outcome)
@@ -105,7 +105,7 @@ func TestWithoutRedisNothingIsChanged(t *testing.T) {
 	d := newDesk(t, "responder").with("WAFBOT_REDIS_URL=redis://" + nobody + "/0")
 	got := typed(t, d.environ, "deny", attacker, "-y", "--json")
 	require.Equal(t, exitFailed, got.code)
-	require.Equal(t, "away", decode[refusal](t, got.out).Outcome)
+	require.Equal(t, "away", decode[printRefusal](t, got.out).Outcome)
 	require.Empty(t, d.changes())
 
 	got = typed(t, d.environ, "attacks")

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
@@ -40,7 +40,7 @@ func newDesk(t *testing.T, role string) desk {
 		path := writeConfig(t, "policy: {terminal: {"+osActor().Name+": "+role+"}}\n")
 		environ = append(environ, "WAFBOT_CONFIG="+path)
 	}
-	return desk{world, environ, commands.AttackID("default", attack.ID)}
+	return desk{world, environ, record.AttackID("default", attack.ID)}
 }
 
 func (d desk) with(environ ...string) desk {
@@ -93,16 +93,16 @@ func decode[T any](t *testing.T, text string) T {
 
 // result is what --json prints of what was done.
 type result struct {
-	Outcome string            `json:"outcome"`
-	Lines   []string          `json:"lines"`
-	Changes []commands.Change `json:"changes"`
-	Attack  string            `json:"attack"`
-	Account string            `json:"account"`
-	Data    json.RawMessage   `json:"data"`
+	Outcome string          `json:"outcome"`
+	Lines   []string        `json:"lines"`
+	Changes []record.Change `json:"changes"`
+	Attack  string          `json:"attack"`
+	Account string          `json:"account"`
+	Data    json.RawMessage `json:"data"`
 }
 
 // refusal is what --json prints of anything else.
-type refusal struct {
+type printRefusal struct {
 	Outcome string `json:"outcome"`
 	Error   string `json:"error"`
 }
@@ -160,12 +160,12 @@ func TestDenyAndUndoFromAScript(t *testing.T) {
 	require.Equal(t, "done", res.Outcome)
 	require.Equal(t, "default", res.Account)
 	require.Len(t, res.Changes, 1)
-	require.Equal(t, commands.StateDone, res.Changes[0].State)
+	require.Equal(t, record.StateDone, res.Changes[0].State)
 	require.Equal(t, osActor(), res.Changes[0].Actor)
 	require.True(t, d.WAF.Denied("acme", attacker))
 	require.False(t, d.WAF.Denied("acme", neighbour))
 	require.Contains(t, d.entries(t)[0].Reason, "night shift")
-	audit := decode[struct{ Audit commands.AuditEntry }](t, got.err)
+	audit := decode[struct{ Audit record.AuditEntry }](t, got.err)
 	require.Equal(t, "done", audit.Audit.Outcome, "a script's standard error has the audit line")
 
 	got = typed(t, d.environ, "deny", attacker, "for=1h", "-y")
@@ -178,9 +178,9 @@ func TestDenyAndUndoFromAScript(t *testing.T) {
 
 	got = typed(t, d.environ, "audit", "--json")
 	var outcomes []string
-	for _, e := range decode[struct{ Data []commands.AuditEntry }](t, got.out).Data {
+	for _, e := range decode[struct{ Data []record.AuditEntry }](t, got.out).Data {
 		require.Equal(t, osActor().ID, e.Actor.ID)
-		require.Equal(t, commands.ViaCLI, e.Actor.Via)
+		require.Equal(t, record.ViaCLI, e.Actor.Via)
 		outcomes = append(outcomes, e.Outcome)
 	}
 	require.Equal(t, []string{"done", "nothing", "done"}, outcomes)
@@ -198,7 +198,7 @@ func TestAScriptWithoutYesIsNotObeyed(t *testing.T) {
 
 	got = typed(t, d.environ, "deny", attacker, "--json")
 	require.Equal(t, exitUsage, got.code)
-	require.Equal(t, "asked", decode[refusal](t, got.out).Outcome)
+	require.Equal(t, "asked", decode[printRefusal](t, got.out).Outcome)
 	require.Empty(t, d.changes())
 }
 

@@ -5,7 +5,7 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // maxLogged is how much of one value a line of the log shows, in characters: an attacker's path may have 100,000, and journald cuts lines of 48 kB.
@@ -19,11 +19,11 @@ func newLog(out io.Writer, level slog.Level) *slog.Logger {
 func logged(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
 	case string:
-		a.Value = slog.StringValue(commands.Visible(v, maxLogged))
+		a.Value = slog.StringValue(text.Sanitize(v, maxLogged))
 	case error:
-		a.Value = slog.StringValue(commands.Visible(v.Error(), maxLogged))
+		a.Value = slog.StringValue(text.Sanitize(v.Error(), maxLogged))
 	case []string:
-		a.Value = slog.StringValue(commands.Visible(fmt.Sprint(v), maxLogged))
+		a.Value = slog.StringValue(text.Sanitize(fmt.Sprint(v), maxLogged))
 	}
 	return a
 }

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	_ "golang.org/x/crypto/x509roots/fallback" // an image from scratch has no certificates of its own; where a system has some, those count
+	_ "golang.org/x/crypto/x509roots/fallback"
 
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // The exit codes of the contract.
@@ -163,10 +163,10 @@ func (m misused) Unwrap() error { return m.error }
 // complain prints an error, and say what stands for itself: errors hold what others wrote.
 func (t terminal) complain(err error) { t.say("wafbot: " + err.Error()) }
 
-func (t terminal) say(text string) {
+func (t terminal) say(words string) {
 	const longest = 10_000 // of a line, in characters
-	for line := range strings.SplitSeq(text, "\n") {
-		fmt.Fprintln(t.err, commands.Visible(line, longest))
+	for line := range strings.SplitSeq(words, "\n") {
+		fmt.Fprintln(t.err, text.Sanitize(line, longest))
 	}
 }
 

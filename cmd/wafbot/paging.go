@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -24,9 +25,9 @@ type paging struct {
 	pagers  pagers
 
 	mu      sync.Mutex
-	pages   map[string]commands.Page // by attack, as Redis has them
-	tries   map[string]tries         // by page
-	failing map[string]bool          // routes whose pager can't be called, which is logged once
+	pages   map[string]record.Page // by attack, as Redis has them
+	tries   map[string]tries       // by page
+	failing map[string]bool        // routes whose pager can't be called, which is logged once
 }
 
 // tries are this replica's of one page.
@@ -39,8 +40,8 @@ type tries struct {
 // waiting is an attack that a pager may have to be called for, with its last page.
 type waiting struct {
 	id    string
-	shown poller.Shown // zero of one that is forgotten
-	page  commands.Page
+	shown record.AttackState // zero of one that is forgotten
+	page  record.Page
 	state commands.Unclaimed
 }
 
@@ -100,7 +101,7 @@ func (p *paging) look(ctx context.Context) (err error) {
 	return g.Wait()
 }
 
-func (p *paging) unclaimed(s poller.Shown, said commands.Case, muted bool) commands.Unclaimed {
+func (p *paging) unclaimed(s record.AttackState, said record.Triage, muted bool) commands.Unclaimed {
 	u := commands.Unclaimed{Attack: s.Attack, Quiet: s.Quiet, Muted: muted, Case: said}
 	if s.Pager != nil {
 		u.Told, u.Worse, u.After = s.Pager.Told, s.Pager.Worse, s.Pager.After
@@ -111,10 +112,10 @@ func (p *paging) unclaimed(s poller.Shown, said commands.Case, muted bool) comma
 
 // todo are the attacks whose time may have come, whatever was said about them, and those whose page is open. Pages of attacks that are
 // forgotten are forgotten when they are over.
-func (p *paging) todo(attacks []poller.Shown, now time.Time) (todo []waiting) {
+func (p *paging) todo(attacks []record.AttackState, now time.Time) (todo []waiting) {
 	open := maps.Clone(p.pages)
 	for _, s := range attacks {
-		id := commands.AttackID(p.account.Name, s.Attack.ID)
+		id := record.AttackID(p.account.Name, s.Attack.ID)
 		page := p.pages[id]
 		delete(open, id)
 		if page.Open() || !now.Before(s.Pager.Told.Add(s.Pager.After)) {
@@ -134,21 +135,21 @@ func (p *paging) step(ctx context.Context, w waiting) error {
 	case forgotten && !w.page.Open():
 		return p.drop(ctx, w.id)
 	case w.page.Open() && !forgotten && w.state.Escalates(w.page):
-		w.page.State, w.page.EndedAt = commands.PageEnding, time.Time{} // it is told once: the incident's own pager waits
+		w.page.State, w.page.EndedAt = record.PageEnding, time.Time{} // it is told once: the incident's own pager waits
 		if err := p.save(ctx, w.page); err != nil {
 			return err
 		}
 		p.setTries(w.page, tries{})
 		return p.end(ctx, w)
-	case w.page.State == commands.PageCalling && (forgotten || w.state.Over(w.page)):
-		w.page.State, w.page.EndedAt = commands.PageEnding, time.Now().UTC()
+	case w.page.State == record.PageCalling && (forgotten || w.state.Over(w.page)):
+		w.page.State, w.page.EndedAt = record.PageEnding, time.Now().UTC()
 		if err := p.save(ctx, w.page); err != nil {
 			return err
 		}
 		return p.end(ctx, w)
-	case w.page.State == commands.PageEnding:
+	case w.page.State == record.PageEnding:
 		return p.end(ctx, w)
-	case w.page.State == commands.PageCalling:
+	case w.page.State == record.PageCalling:
 		return p.call(ctx, w)
 	}
 	return p.begin(ctx, w)
@@ -166,9 +167,9 @@ func (p *paging) begin(ctx context.Context, w waiting) error {
 	if !ok {
 		return nil
 	}
-	w.page = commands.Page{
+	w.page = record.Page{
 		ID: poller.PageDelivery(p.account.Name, w.shown.Attack.ID, since), Attack: w.id, Route: route, Since: since, Severity: severity(w.shown),
-		Incident: w.shown.Attack.Incident(), State: commands.PageCalling,
+		Incident: w.shown.Attack.Incident(), State: record.PageCalling,
 	}
 	if err := p.save(ctx, w.page); err != nil {
 		return err
@@ -178,7 +179,7 @@ func (p *paging) begin(ctx context.Context, w waiting) error {
 		return err
 	}
 	if w.state.Case = said; w.state.Over(w.page) {
-		w.page.State, w.page.EndedAt = commands.PageEnded, now
+		w.page.State, w.page.EndedAt = record.PageEnded, now
 		return p.save(ctx, w.page)
 	}
 	return p.call(ctx, w)
@@ -186,7 +187,7 @@ func (p *paging) begin(ctx context.Context, w waiting) error {
 
 // route is the route whose pager is called for an attack: the one that was chosen when it was told; where the configuration has it no more, the
 // one that takes the attack now.
-func (p *paging) route(s poller.Shown) (string, bool) {
+func (p *paging) route(s record.AttackState) (string, bool) {
 	if p.pagers[s.Pager.Route] != nil {
 		return s.Pager.Route, true
 	}

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/pager"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -67,7 +68,7 @@ func (p *paging) end(ctx context.Context, w waiting) error {
 			p.app.log.Error("the pager was not told that a call is over: end it there by hand", "account", p.account.Name, "attack", w.id, "why", err)
 		}
 	}
-	w.page.State, w.page.Fault = commands.PageEnded, ""
+	w.page.State, w.page.Fault = record.PageEnded, ""
 	return p.save(ctx, w.page)
 }
 
@@ -75,7 +76,7 @@ func (p *paging) end(ctx context.Context, w waiting) error {
 func (p *paging) gone(ctx context.Context, w waiting) error {
 	p.app.log.Error("the pager of a route was called, and the route has none any more: end it there by hand", "account", p.account.Name,
 		"route", w.page.Route, "attack", w.id)
-	w.page.State = commands.PageEnded
+	w.page.State = record.PageEnded
 	return p.save(ctx, w.page)
 }
 
@@ -98,7 +99,7 @@ func (p *paging) send(ctx context.Context, to *pager.Pager, w waiting, t *tries)
 	}
 	t.failures++
 	t.refused = failure.Final
-	t.next = time.Now().Add(max(min(pageEvery<<min(t.failures-1, 10), pageAgain), failure.RetryAfter))
+	t.next = time.Now().Add(max(delay.Backoff(t.failures-1, pageEvery, pageAgain), failure.RetryAfter))
 	p.outcome(w.page.Route, map[bool]string{true: "refused", false: "failed"}[failure.Final], err)
 	return errors.New(failure.Text)
 }
@@ -117,27 +118,27 @@ func (p *paging) outcome(route, outcome string, err error) {
 	p.failing[route] = err != nil
 }
 
-func (p *paging) triesOf(page commands.Page) tries {
+func (p *paging) triesOf(page record.Page) tries {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.tries[page.ID]
 }
 
-func (p *paging) setTries(page commands.Page, t tries) {
+func (p *paging) setTries(page record.Page, t tries) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tries[page.ID] = t
 }
 
 // save writes a page down. That a pager can't be called is said in the account's channel, once for all who wait for it.
-func (p *paging) save(ctx context.Context, page commands.Page) error {
+func (p *paging) save(ctx context.Context, page record.Page) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var news []poller.News
+	var news []record.Event
 	page.Said = page.Said && page.Fault != ""
-	if page.Fault != "" && page.State == commands.PageCalling && !p.said(page.Route) {
+	if page.Fault != "" && page.State == record.PageCalling && !p.said(page.Route) {
 		page.Said = true
-		news = []poller.News{poller.NewPagerAway(p.account.Name, p.account.Channel, page.ID, page.Route, page.Fault)}
+		news = []record.Event{poller.NewPagerAway(p.account.Name, p.account.Channel, page.ID, page.Route, page.Fault)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, pageSave)
 	defer cancel()
@@ -145,7 +146,7 @@ func (p *paging) save(ctx context.Context, page commands.Page) error {
 		return err
 	}
 	p.pages[page.Attack] = page
-	if page.State == commands.PageEnded {
+	if page.State == record.PageEnded {
 		delete(p.tries, page.ID)
 	}
 	p.app.bot.Wake(p.account.Name, news)

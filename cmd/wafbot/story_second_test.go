@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -73,7 +73,7 @@ func TestASecondPerson(t *testing.T) {
 		w.told("rob", "reject needs the role admin")
 
 		// Asked at the terminal, its card is posted by the bot that runs.
-		got := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad]", commands.Responder)}, "deny", "country:DE", "-y")
+		got := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad]", record.Responder)}, "deny", "country:DE", "-y")
 		require.Equal(t, exitFailed, got.code, "%+v", got)
 		shell := w.asked("Deny country:DE", "Asked by "+osActor().Name+" at the terminal")
 		require.Equal(t, "approve "+requestIn(got.out)+" account=acme", shell.now().Buttons()[0].Value)

@@ -19,32 +19,34 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
 
 // app is the bot put together from its configuration: the only place where its parts meet.
 type app struct {
-	cfg     *Config
-	log     *slog.Logger
-	store   *store.Store
-	http    *http.Client  // asks the service for all accounts
-	starts  *rate.Limiter // paces the accounts' first polls
-	slack   *bot.Slack
-	sources *sourceFiles
-	policy  commands.Policy
-	runner  *commands.Runner
-	bot     *bot.Bot
-	pollers map[string]*poller.Poller
-	tenants map[string]*commands.Account
-	effects map[string]*commands.EffectWatch // by account
-	pagers  map[string]pagers                // by account
-	calls   *prometheus.CounterVec
+	cfg      *Config
+	log      *slog.Logger
+	store    *store.Store
+	http     *http.Client  // asks the service for all accounts
+	starts   *rate.Limiter // paces the accounts' first polls
+	slack    *bot.Slack
+	sources  *sourceFiles
+	policy   commands.Policy
+	runner   *commands.Runner
+	bot      *bot.Bot
+	pollers  map[string]*poller.Poller
+	tenants  map[string]*commands.Account
+	services map[string]commands.Service
+	effects  map[string]*commands.EffectWatch // by account
+	pagers   map[string]pagers                // by account
+	calls    *prometheus.CounterVec
 }
 
 // build puts the parts together. Nothing is asked of anybody yet. Audit entries go to out as JSON lines.
 func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
-	a := &app{cfg: cfg, log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*commands.Account{}, pagers: map[string]pagers{}, effects: map[string]*commands.EffectWatch{}, calls: pagerCalls()}
+	a := &app{cfg: cfg, log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*commands.Account{}, services: map[string]commands.Service{}, pagers: map[string]pagers{}, effects: map[string]*commands.EffectWatch{}, calls: pagerCalls()}
 	var err error
 	a.store, err = store.Open(store.Config{
 		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway, Follow: a.following, Watched: a.watched, Judged: a.judged, Notice: a.notice,
@@ -75,7 +77,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 		return nil, err
 	}
 	a.runner = commands.New(commands.Config{
-		Accounts: accounts, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Scenes: a.store, Records: a.store, Audit: a.store,
+		Accounts: accounts, Services: a.services, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Scenes: a.store, Records: a.store, Audit: a.store,
 		AuditOut: &lineWriter{out: out}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Changed: a.follow, Health: a.health,
 		Desk: a.store, Storms: a.store, Ties: a.store, Requests: a.store, Asked: a.wakeAsked, Watch: watch(a.pollers), Touched: a.touched, Explain: a.explain,
 		TookOver: a.tookOver, CardLinks: a.cardLinks, Drills: a.store, Drilled: a.drilled,
@@ -103,20 +105,21 @@ func (a *app) account(cfg Account) (bot.Account, error) {
 		Channel: cfg.Channel, Log: a.log, Starts: a.starts, Quiet: cfg.Quiet.hours(a.cfg.Timezone),
 	})
 	a.pollers[cfg.Name] = p
+	a.services[cfg.Name] = commands.Service{Reader: api, Writer: api}
 	applications := map[int]commands.Application{}
 	for id, app := range cfg.Applications {
 		applications[id] = commands.Application{Name: app.Name, CannotBlock: app.CanBlock != nil && !*app.CanBlock}
 	}
 	return bot.Account{
 		Account: &commands.Account{
-			Name: cfg.Name, API: api, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: applications,
+			Name: cfg.Name, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: applications,
 		},
 		Channel: cfg.Channel, Settings: p.Settings, Health: p.Health, Vuln: titles(api, a.log),
 	}, nil
 }
 
 // Wake implements poller.Teller: it passes news on to the bot, which is put together after the pollers.
-func (a *app) Wake(account string, news []poller.News) { a.bot.Wake(account, news) }
+func (a *app) Wake(account string, news []record.Event) { a.bot.Wake(account, news) }
 
 // titles looks the titles of vulnerabilities up, each once.
 func titles(api *apiclient.Client, log *slog.Logger) func(context.Context, string) (string, bool) {
@@ -159,11 +162,11 @@ func (a *app) health(account string) (commands.HealthNow, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
 	good, blind, err := a.store.Watched(ctx, account)
-	return commands.HealthNow{LastGood: good, Failing: blind.Why, Since: blind.Since}, err == nil && !good.IsZero()
+	return commands.HealthNow{LastGood: good, Failing: blind.Why, Since: blind.From}, err == nil && !good.IsZero()
 }
 
 // follow has this replica, if it tends the account, show at once what a change did.
-func (a *app) follow(_ context.Context, ch commands.Change) {
+func (a *app) follow(_ context.Context, ch record.Change) {
 	if p, ok := a.pollers[ch.Account]; ok {
 		p.Refresh()
 		a.effects[ch.Account].Again()
@@ -176,22 +179,22 @@ func (a *app) follow(_ context.Context, ch commands.Change) {
 
 // following is the news of a change that was written down: every one that came to an end is told. Of one that was taken back the undo tells,
 // which is a change of its own, unless nothing of it was left. What could not be ended when it was due is tried each minute, which is not told each minute.
-func (a *app) following(ch commands.Change) []poller.News {
-	unfinished := ch.State == commands.StateBegun && ch.Fault == ""
-	toldElsewhere := ch.State == commands.StateFailed && ch.Actor.Via == commands.ViaClock
-	if unfinished || toldElsewhere || ch.State == commands.StateUndone && !ch.Gone {
+func (a *app) following(ch record.Change) []record.Event {
+	unfinished := ch.State == record.StateBegun && ch.Fault == ""
+	toldElsewhere := ch.State == record.StateFailed && ch.Actor.Via == record.ViaClock
+	if unfinished || toldElsewhere || ch.State == record.StateUndone && !ch.Gone {
 		return nil
 	}
-	return []poller.News{bot.Announcement(ch, a.configured(ch.Account).Channel)}
+	return []record.Event{bot.Announcement(ch, a.configured(ch.Account).Channel)}
 }
 
 // announce has news told that no poll found.
-func (a *app) announce(ctx context.Context, n poller.News) {
+func (a *app) announce(ctx context.Context, n record.Event) {
 	if err := a.store.Announce(ctx, n); err != nil {
 		a.log.Error("announce news", "account", n.Account, "reason", n.Reason, "err", err)
 		return
 	}
-	a.bot.Wake(n.Account, []poller.News{n})
+	a.bot.Wake(n.Account, []record.Event{n})
 }
 
 // configured is the configuration of an account.
@@ -223,9 +226,9 @@ func (c *Config) policy() commands.Policy {
 }
 
 func (c *Config) roles() (commands.Roles, error) {
-	r := commands.Roles{Viewers: c.Policy.Viewers, Responders: c.Policy.Responders, Admins: c.Policy.Admins, Terminal: map[string]commands.Role{}}
+	r := commands.Roles{Viewers: c.Policy.Viewers, Responders: c.Policy.Responders, Admins: c.Policy.Admins, Terminal: map[string]record.Role{}}
 	for user, name := range c.Policy.Terminal {
-		role, ok := commands.ParseRole(name)
+		role, ok := record.ParseRole(name)
 		if !ok {
 			return r, fmt.Errorf("policy.terminal: %q is no role", name)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -23,17 +24,19 @@ func (a *app) touched(ctx context.Context, t commands.Touch) {
 }
 
 // notice is the news of a spell in which the service refuses changes.
-func (a *app) notice(t commands.Tied) []poller.News {
-	return []poller.News{bot.HandsTied(t, a.configured(t.Account).Channel)}
+func (a *app) notice(t record.PermissionLoss) []record.Event {
+	return []record.Event{bot.HandsTied(t, a.configured(t.Account).Channel)}
 }
 
 // asked is the news of a request for a second person.
-func (a *app) asked(q commands.Request) []poller.News {
-	return []poller.News{bot.Asked(q, a.configured(q.Account).Channel)}
+func (a *app) asked(q record.ApprovalRequest) []record.Event {
+	return []record.Event{bot.Asked(q, a.configured(q.Account).Channel)}
 }
 
 // wakeAsked has this replica, if it tends the account, show a request at once.
-func (a *app) wakeAsked(_ context.Context, q commands.Request) { a.bot.Wake(q.Account, a.asked(q)) }
+func (a *app) wakeAsked(_ context.Context, q record.ApprovalRequest) {
+	a.bot.Wake(q.Account, a.asked(q))
+}
 
 // muted gives the poller an account's mutes, and what comes from sources that shall give no cards.
 func (a *app) muted(account string) poller.Muted {
@@ -55,7 +58,7 @@ func (a *app) wanted(account string) poller.Wanted {
 			return nil, err
 		}
 		return func(attackid string) bool {
-			_, wanted := all[commands.AttackID(account, attackid)]
+			_, wanted := all[record.AttackID(account, attackid)]
 			return wanted
 		}, err
 	}
@@ -79,7 +82,7 @@ func (a *app) explain(ctx context.Context, account string, attack apiclient.Atta
 	if r.Quiet != "" {
 		r.Zone = a.cfg.Timezone.String()
 	}
-	id := commands.AttackID(account, attack.ID)
+	id := record.AttackID(account, attack.ID)
 	shown, _, err := a.store.Shown(ctx, account, id)
 	if err != nil {
 		return r, err
@@ -102,7 +105,7 @@ func (a *app) explain(ctx context.Context, account string, attack apiclient.Atta
 }
 
 // drilled has a drill's card posted, or show how the drill ended, by the replica that tends the account.
-func (a *app) drilled(ctx context.Context, d commands.Drill) {
+func (a *app) drilled(ctx context.Context, d record.Drill) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	a.announce(ctx, bot.Drilled(d, a.configured(d.Account).Channel))

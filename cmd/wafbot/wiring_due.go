@@ -5,6 +5,7 @@ import (
 
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -20,10 +21,10 @@ func (w watch) Knocks(account string, addresses []netip.Addr) bool {
 // GoesOn implements commands.Watch.
 func (w watch) GoesOn(account, attack string) bool {
 	p, ok := w[account]
-	return ok && p.GoesOn(func(attackid string) bool { return commands.AttackID(account, attackid) == attack })
+	return ok && p.GoesOn(func(attackid string) bool { return record.AttackID(account, attackid) == attack })
 }
 
 // watched is the news of what came of looking at a change that ends.
-func (a *app) watched(l commands.Look) []poller.News {
+func (a *app) watched(l commands.Look) []record.Event {
 	return bot.Due(l, a.configured(l.Change.Account).Channel)
 }

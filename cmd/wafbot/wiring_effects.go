@@ -5,6 +5,7 @@ import (
 
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -13,11 +14,11 @@ func (a *app) observed(account string) poller.Observed {
 	return func(ctx context.Context, o poller.Observation) {
 		settings := a.pollers[account].Settings()
 		g := commands.Glance{
-			At: o.At, Since: o.Since, Skew: o.Skew, Pairs: make([]commands.Pair, len(o.Pairs)),
+			At: o.At, Since: o.Since, Skew: o.Skew, Pairs: make([]record.AttackDelta, len(o.Pairs)),
 			Entries: settings.Entries, Rules: settings.Rules, LookedAt: settings.At,
 		}
 		for i, p := range o.Pairs {
-			g.Pairs[i] = commands.Pair(p)
+			g.Pairs[i] = record.AttackDelta(p)
 		}
 		all, err := a.effects[account].See(ctx, g)
 		if err != nil && ctx.Err() == nil {
@@ -31,6 +32,6 @@ func (a *app) observed(account string) poller.Observed {
 }
 
 // judged is the news of what was seen of a change.
-func (a *app) judged(j commands.Judged) []poller.News {
+func (a *app) judged(j commands.Judged) []record.Event {
 	return bot.Judged(j, a.configured(j.Change.Account).Channel)
 }

@@ -6,7 +6,8 @@ import (
 
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // tookOver calls those who were on attacks that somebody took over all at once.
@@ -50,17 +51,15 @@ func (a *app) handOver(ctx context.Context, account string) {
 		if !due.Equal(last) && time.Since(due) < bot.SummaryLate {
 			news := bot.SummaryDue(account, cfg.Channel, due)
 			if err := a.store.Announce(ctx, news); err == nil {
-				a.bot.Wake(account, []poller.News{news})
+				a.bot.Wake(account, []record.Event{news})
 				last = due
 			} else {
 				a.log.Warn("announce hand-over", "account", account, "err", err)
 				wait = announceAgain
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if delay.Sleep(ctx, wait) != nil {
 			return
-		case <-time.After(wait):
 		}
 	}
 }

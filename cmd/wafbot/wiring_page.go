@@ -11,7 +11,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/pager"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // pagers are an account's, by the match of the route that calls it.
@@ -48,7 +49,7 @@ const (
 )
 
 // severity is how bad an attack is, for pagers.
-func severity(s poller.Shown) string {
+func severity(s record.AttackState) string {
 	switch {
 	case s.Attack.Incident():
 		return pager.Critical
@@ -59,19 +60,19 @@ func severity(s poller.Shown) string {
 }
 
 // pageEvent is what a pager is told. Of an attack that is forgotten only its page is known.
-func (a *app) pageEvent(account Account, page commands.Page, s poller.Shown, said commands.Case) pager.Event {
+func (a *app) pageEvent(account Account, page record.Page, s record.AttackState, said record.Triage) pager.Event {
 	attack := s.Attack
 	e := pager.Event{
-		ID: page.ID, Since: page.Since, Account: account.Name, Attack: page.Attack, Severity: page.Severity, Resolve: page.State == commands.PageEnding,
-		Incident: attack.Incident(), Source: commands.Visible(cmp.Or(attack.Domain, account.Name), pagedName), App: commands.Visible(a.tenants[account.Name].AppName(attack.App), pagedName),
-		Type: commands.Visible(attack.Type, pagedName), Console: account.ConsoleURL,
+		ID: page.ID, Since: page.Since, Account: account.Name, Attack: page.Attack, Severity: page.Severity, Resolve: page.State == record.PageEnding,
+		Incident: attack.Incident(), Source: text.Sanitize(cmp.Or(attack.Domain, account.Name), pagedName), App: text.Sanitize(a.tenants[account.Name].AppName(attack.App), pagedName),
+		Type: text.Sanitize(attack.Type, pagedName), Console: account.ConsoleURL,
 	}
 	what, where := a.paged(account, e, s), placeOf(s)
 	state := "Nobody on it since " + page.Since.UTC().Format("15:04 UTC") + ". "
 	if e.Resolve {
 		state = ended(page, attack, said)
 	}
-	e.Summary = commands.Visible(what+state+where, pagedTotal)
+	e.Summary = text.Sanitize(what+state+where, pagedTotal)
 	e.Details = map[string]string{
 		"attack": page.Attack, "account": account.Name, "status": commands.StatusName(attack), "hits": attack.Hits.String(), "where": where,
 		"first_hit": moment(attack.First), "last_hit": moment(attack.Last), "to_claim": "click I'm on it on the card, or type: claim attack=" + page.Attack,
@@ -84,12 +85,12 @@ func (a *app) pageEvent(account Account, page commands.Page, s poller.Shown, sai
 }
 
 // paged says in short what a pager is called for, but where it is: that its attacker wrote.
-func (a *app) paged(account Account, e pager.Event, s poller.Shown) string {
+func (a *app) paged(account Account, e pager.Event, s record.AttackState) string {
 	attack := s.Attack
 	if s.Storm != nil {
-		storm := commands.Storm(*s.Storm)
+		storm := record.Storm(*s.Storm)
 		return fmt.Sprintf("STORM: %d attacks on %s, %s, %s hits, %d incidents beside it. ", storm.Gathered,
-			commands.Visible(storm.On(a.tenants[account.Name]), pagedName), storm.Blocking(), attack.Hits, storm.Incidents)
+			text.Sanitize(commands.StormOn(storm, a.tenants[account.Name]), pagedName), commands.StormBlocking(storm), attack.Hits, storm.Incidents)
 	}
 	kind := "Attack"
 	if attack.Incident() {
@@ -99,15 +100,15 @@ func (a *app) paged(account Account, e pager.Event, s poller.Shown) string {
 }
 
 // placeOf is where an attack goes, or what is behind a storm.
-func placeOf(s poller.Shown) string {
+func placeOf(s record.AttackState) string {
 	if s.Storm != nil {
-		return commands.Storm(*s.Storm).Cause(commands.Policy{}).String()
+		return commands.StormCause(record.Storm(*s.Storm), commands.Policy{}).String()
 	}
 	return commands.Where(s.Attack)
 }
 
 // ended is why nobody need be called any more.
-func ended(page commands.Page, attack apiclient.Attack, said commands.Case) string {
+func ended(page record.Page, attack apiclient.Attack, said record.Triage) string {
 	switch {
 	case said.Owner != nil:
 		return commands.OwnerLine(said.Owner).String() + ". "
@@ -128,7 +129,7 @@ func moment(t time.Time) string {
 }
 
 // pageLinks lead to the card's channel, the runbook and the service's console.
-func (a *app) pageLinks(account Account, s poller.Shown) (links []pager.Link) {
+func (a *app) pageLinks(account Account, s record.AttackState) (links []pager.Link) {
 	add := func(text, href string) {
 		if href != "" {
 			links = append(links, pager.Link{Text: text, Href: href})

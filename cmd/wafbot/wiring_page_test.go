@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/hostiletext"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // What an attacker wrote stands in a page for whoever is called, and does nothing where pagers show it.
@@ -23,11 +23,11 @@ func TestHostileTextInAPage(t *testing.T) {
 			ID: "a", App: apiclient.Known(4), Domain: text, Path: text, Method: text, Type: text, BlockStatus: text, Last: time.Unix(1795000000, 0),
 			Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Country: text}},
 		}
-		storm := &poller.Storm{Gathered: 4, Behind: 3, Place: text, Types: map[string]int{text: 4}}
-		for _, shown := range []poller.Shown{{Attack: attack}, {Attack: attack, Storm: storm}} {
-			for _, state := range []commands.PageState{"", commands.PageEnding} {
-				said := commands.Case{Owner: &commands.Owner{Name: text}}
-				e := a.pageEvent(Account{Name: "acme"}, commands.Page{ID: "p", Attack: "a7k2m9xw4", State: state}, shown, said)
+		storm := &record.Storm{Gathered: 4, Behind: 3, Place: text, Types: map[string]int{text: 4}}
+		for _, shown := range []record.AttackState{{Attack: attack}, {Attack: attack, Storm: storm}} {
+			for _, state := range []record.PageState{"", record.PageEnding} {
+				said := record.Triage{Owner: &record.Owner{Name: text}}
+				e := a.pageEvent(Account{Name: "acme"}, record.Page{ID: "p", Attack: "a7k2m9xw4", State: state}, shown, said)
 				texts := []string{e.Summary, e.Source, e.App, e.Type}
 				for _, detail := range e.Details {
 					texts = append(texts, detail)

@@ -11,6 +11,9 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -26,7 +29,7 @@ const recallPatience = 2 * time.Minute
 
 // recallFor recalls the accounts that a line at the terminal may change, and says so to a person, who waits. Of one that can't be recalled the
 // line itself says so.
-func (a *app) recallFor(ctx context.Context, line commands.Line, t terminal) {
+func (a *app) recallFor(ctx context.Context, line record.Line, t terminal) {
 	ctx, cancel := context.WithTimeout(ctx, recallPatience)
 	defer cancel()
 	for _, account := range a.cfg.Accounts {
@@ -56,10 +59,8 @@ func (a *app) recall(ctx context.Context, account string) error {
 	a.log.Info("the account's memory is empty: reading back what was told", "account", account, "channels", len(cfg.channels()))
 	found, err := a.readBack(ctx, cfg, true)
 	if err == nil && found.Spoken {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(cmp.Or(a.cfg.settle, settleFor)):
+		if err := delay.Sleep(ctx, cmp.Or(a.cfg.settle, settleFor)); err != nil {
+			return err
 		}
 		found, err = a.readBack(ctx, cfg, false)
 	}
@@ -97,16 +98,16 @@ func (a *app) recalled(ctx context.Context, cfg Account, found bot.Found) store.
 	now := time.Now().UTC()
 	if found.Nothing() {
 		if found.Blind {
-			r.News = []poller.News{poller.NewEmptied(cfg.Name, cfg.Channel, r.Epoch, poller.RecallFacts{Blind: true}, now)}
+			r.News = []record.Event{poller.NewEmptied(cfg.Name, cfg.Channel, r.Epoch, record.RebuildFacts{Blind: true}, now)}
 		}
 		return r
 	}
-	r.At, r.Began, r.Shown = now, found.Began, map[string]poller.Shown{}
+	r.At, r.Began, r.Shown = now, found.Began, map[string]record.AttackState{}
 	for id, card := range found.Cards {
 		r.Shown[card.AttackID] = poller.Recall(card.CardFacts, now)
 		r.Cards = append(r.Cards, store.Card{Attack: id, Channel: card.Channel, TS: card.TS})
 	}
-	var told []commands.Change
+	var told []record.Change
 	for _, id := range slices.Sorted(maps.Keys(found.Changes)) {
 		told = append(told, found.Changes[id].Change)
 	}
@@ -116,7 +117,7 @@ func (a *app) recalled(ctx context.Context, cfg Account, found bot.Found) store.
 	}
 	known := commands.Recall(a.tenants[cfg.Name], told, entries, now)
 	r.Changes = known.Changes
-	facts := poller.RecallFacts{Listed: len(known.Listed), Unknown: known.Unknown, NoLists: err != nil, Unread: found.Unread}
+	facts := record.RebuildFacts{Listed: len(known.Listed), Unknown: known.Unknown, NoLists: err != nil, Unread: found.Unread}
 	r.News = emptiedNews(cfg, found, r, facts)
 	return r
 }
@@ -125,7 +126,7 @@ func (a *app) recalled(ctx context.Context, cfg Account, found bot.Found) store.
 func (a *app) entries(ctx context.Context, account string) (all []apiclient.IPRule, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listsTimeout)
 	defer cancel()
-	for e, err := range a.tenants[account].API.IPRules(ctx, apiclient.IPRuleFilter{}) {
+	for e, err := range a.services[account].IPRules(ctx, apiclient.IPRuleFilter{}) {
 		if err != nil {
 			return nil, fmt.Errorf("read lists: %w", err)
 		}
@@ -135,7 +136,7 @@ func (a *app) entries(ctx context.Context, account string) (all []apiclient.IPRu
 }
 
 // emptiedNews says in each channel what was read back from it; what concerns none of them, in the one for notices.
-func emptiedNews(cfg Account, found bot.Found, r store.Recalled, facts poller.RecallFacts) []poller.News {
+func emptiedNews(cfg Account, found bot.Found, r store.Recalled, facts record.RebuildFacts) []record.Event {
 	cards, inForce := map[string]int{}, map[string]int{}
 	for _, c := range r.Cards {
 		cards[c.Channel]++
@@ -145,13 +146,13 @@ func emptiedNews(cfg Account, found bot.Found, r store.Recalled, facts poller.Re
 			inForce[told.Channel]++
 		}
 	}
-	var news []poller.News
+	var news []record.Event
 	for i, channel := range cfg.channels() {
 		if i > 0 {
 			if slices.Contains(found.Unread, channel) {
 				continue
 			}
-			facts = poller.RecallFacts{}
+			facts = record.RebuildFacts{}
 		}
 		facts.Cards, facts.InForce = cards[channel], inForce[channel]
 		news = append(news, poller.NewEmptied(cfg.Name, channel, r.Epoch, facts, r.At))
@@ -171,13 +172,13 @@ func (l ledger) Lock(ctx context.Context, account string) (held context.Context,
 }
 
 // Changes implements commands.Ledger.
-func (l ledger) Changes(ctx context.Context, account string) ([]commands.Change, error) {
+func (l ledger) Changes(ctx context.Context, account string) ([]record.Change, error) {
 	epoch, err := l.Epoch(ctx, account)
 	if err != nil {
 		return nil, err
 	}
 	if epoch == "" && l.tells(account) {
-		return nil, commands.ErrEmptied
+		return nil, refusal.ErrEmptied
 	}
 	return l.Store.Changes(ctx, account)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -39,11 +40,11 @@ type nothing struct{}
 func (nothing) Load(context.Context, string) (poller.Remembered, error) {
 	return poller.Remembered{}, nil
 }
-func (nothing) LoadEvidence(context.Context, string, []string) (map[string]poller.Evidence, error) {
+func (nothing) LoadEvidence(context.Context, string, []string) (map[string]record.Evidence, error) {
 	return nil, nil
 }
 func (nothing) Remember(context.Context, string, poller.Update) error { return nil }
-func (nothing) Wake(string, []poller.News)                            {}
+func (nothing) Wake(string, []record.Event)                           {}
 
 // Cards that are wanted and can't be given, as while the service is away, don't have it asked each second.
 func TestCardsThatAreWantedHurryOnePoll(t *testing.T) {

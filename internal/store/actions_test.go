@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -139,7 +140,7 @@ func (p *protocol) lock(t *rapid.T) {
 	defer cancel()
 	_, l, err := one.store.Lock(ctx, "acme", false)
 	if !p.begun {
-		require.ErrorIs(t, err, commands.ErrEmptied)
+		require.ErrorIs(t, err, refusal.ErrEmptied)
 		require.NoError(t, beginWith(ctx, one.store, "acme", store.Recalled{Epoch: store.NewEpoch()}))
 		p.begun = true
 		return
@@ -166,7 +167,7 @@ func (p *protocol) save(t *rapid.T) {
 func (p *protocol) saveAs(t *rapid.T, one *process) {
 	p.writes++
 	p.case_.writers[p.writes] = one
-	err := one.lock.SaveCase(t.Context(), "a1", commands.Case{Notes: []commands.Note{{ID: fmt.Sprint(p.writes)}}})
+	err := one.lock.SaveCase(t.Context(), "a1", record.Triage{Notes: []record.Note{{ID: fmt.Sprint(p.writes)}}})
 	if last := p.case_.holders[len(p.case_.holders)-1]; last != one {
 		require.Error(t, err)
 	}

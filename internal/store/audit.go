@@ -11,11 +11,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Append numbers and keeps an audit entry.
-func (s *Store) Append(ctx context.Context, e commands.AuditEntry) (n int64, err error) {
+func (s *Store) Append(ctx context.Context, e record.AuditEntry) (n int64, err error) {
 	var b batch
 	if err := b.audit(e, s.auditKeep); err != nil {
 		return 0, err
@@ -27,7 +27,7 @@ func (s *Store) Append(ctx context.Context, e commands.AuditEntry) (n int64, err
 }
 
 // Entries are the account's audit entries since then, the newest first.
-func (s *Store) Entries(ctx context.Context, account string, since time.Time) ([]commands.AuditEntry, error) {
+func (s *Store) Entries(ctx context.Context, account string, since time.Time) ([]record.AuditEntry, error) {
 	from := "-"
 	if ms := since.UnixMilli(); ms > 0 {
 		from = strconv.FormatInt(ms, 10)
@@ -36,7 +36,7 @@ func (s *Store) Entries(ctx context.Context, account string, since time.Time) ([
 	if err != nil {
 		return nil, fmt.Errorf("read audit log of %s: %w", account, err)
 	}
-	var all []commands.AuditEntry
+	var all []record.AuditEntry
 	for _, m := range msgs {
 		e, err := auditEntry(m)
 		if err != nil {
@@ -48,23 +48,23 @@ func (s *Store) Entries(ctx context.Context, account string, since time.Time) ([
 }
 
 // auditEntry reads an entry with its number.
-func auditEntry(m redis.XMessage) (e commands.AuditEntry, err error) {
+func auditEntry(m redis.XMessage) (e record.AuditEntry, err error) {
 	number, _ := m.Values["n"].(string)
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
-		return e, fmt.Errorf("read number of audit entry %s: %w: %w", m.ID, commands.ErrBadEntry, err)
+		return e, fmt.Errorf("read number of audit entry %s: %w: %w", m.ID, record.ErrBadEntry, err)
 	}
 	text, _ := m.Values["entry"].(string)
 	if err := json.Unmarshal([]byte(text), &e); err != nil {
-		return commands.AuditEntry{N: n}, fmt.Errorf("read audit entry %s: %w: %w", m.ID, commands.ErrBadEntry, err)
+		return record.AuditEntry{N: n}, fmt.Errorf("read audit entry %s: %w: %w", m.ID, record.ErrBadEntry, err)
 	}
 	e.N = n
 	return e, nil
 }
 
 // Trail are the account's audit entries that were kept since then, the oldest first, read as they are wanted.
-func (s *Store) Trail(ctx context.Context, account string, since time.Time) iter.Seq2[commands.AuditEntry, error] {
-	return func(yield func(commands.AuditEntry, error) bool) {
+func (s *Store) Trail(ctx context.Context, account string, since time.Time) iter.Seq2[record.AuditEntry, error] {
+	return func(yield func(record.AuditEntry, error) bool) {
 		from := "-"
 		if ms := since.UnixMilli(); ms > 0 {
 			from = strconv.FormatInt(ms, 10)
@@ -72,7 +72,7 @@ func (s *Store) Trail(ctx context.Context, account string, since time.Time) iter
 		for {
 			msgs, err := s.rdb.XRangeN(ctx, keyAudit(account), from, "+", atOnce).Result()
 			if err != nil {
-				yield(commands.AuditEntry{}, fmt.Errorf("read audit log of %s: %w", account, err))
+				yield(record.AuditEntry{}, fmt.Errorf("read audit log of %s: %w", account, err))
 				return
 			}
 			for _, m := range msgs {

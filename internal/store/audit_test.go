@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-func numbers(entries []commands.AuditEntry) []int64 {
+func numbers(entries []record.AuditEntry) []int64 {
 	all := make([]int64, len(entries))
 	for i, e := range entries {
 		all[i] = e.N
@@ -29,7 +29,7 @@ func TestAuditEntriesAreNumberedWithoutGaps(t *testing.T) {
 		for i := range writers {
 			g.Go(func() error {
 				for range each {
-					n, err := stores[i%2].Append(t.Context(), commands.AuditEntry{Account: "acme", At: time.Now()})
+					n, err := stores[i%2].Append(t.Context(), record.AuditEntry{Account: "acme", At: time.Now()})
 					if err != nil {
 						return err
 					}
@@ -50,7 +50,7 @@ func TestAuditEntriesAreNumberedWithoutGaps(t *testing.T) {
 		require.NoError(t, err)
 		slices.Reverse(want)
 		require.Equal(t, want, numbers(entries), "newest first")
-		n, err := stores[0].Append(t.Context(), commands.AuditEntry{Account: "other", At: time.Now()})
+		n, err := stores[0].Append(t.Context(), record.AuditEntry{Account: "other", At: time.Now()})
 		require.NoError(t, err)
 		require.EqualValues(t, 1, n, "each account counts by itself")
 	})
@@ -60,8 +60,8 @@ func TestAuditEntriesComeBackWhole(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		begun := time.Now().Add(-time.Second) // Redis' clock counts, in milliseconds
-		e := commands.AuditEntry{
-			At: time.Now().UTC(), Account: "acme", Actor: commands.Actor{ID: "U1", Name: "Ann"}, Line: `deny 203.0.113.7 reason="\" é ` + "\x00" + `"`,
+		e := record.AuditEntry{
+			At: time.Now().UTC(), Account: "acme", Actor: record.Actor{ID: "U1", Name: "Ann"}, Line: `deny 203.0.113.7 reason="\" é ` + "\x00" + `"`,
 			Outcome: "done", Change: "c1", Attack: "a1", Before: []string{"nothing"}, After: []string{"203.0.113.7"}, Why: "it knocks",
 		}
 		n, err := s.Append(t.Context(), e)
@@ -69,7 +69,7 @@ func TestAuditEntriesComeBackWhole(t *testing.T) {
 		e.N = n
 		entries, err := w.open(t).Entries(t.Context(), "acme", begun)
 		require.NoError(t, err)
-		require.Equal(t, []commands.AuditEntry{e}, entries)
+		require.Equal(t, []record.AuditEntry{e}, entries)
 		entries, err = s.Entries(t.Context(), "acme", time.Now().Add(time.Minute))
 		require.NoError(t, err)
 		require.Empty(t, entries)
@@ -84,7 +84,7 @@ func TestOldAuditEntriesAreForgotten(t *testing.T) {
 		s.AddHook(oneSlot{})
 		var last int64
 		for range 250 { // Redis trims a hundred at a time
-			last, err = s.Append(t.Context(), commands.AuditEntry{Account: "acme", At: time.Now()})
+			last, err = s.Append(t.Context(), record.AuditEntry{Account: "acme", At: time.Now()})
 			require.NoError(t, err)
 		}
 		require.EqualValues(t, 250, last, "numbers go on")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // CardsOf are the channel and the ts of attacks' cards, by attack; those without one are left out.
@@ -20,7 +20,7 @@ func (s *Store) CardsOf(ctx context.Context, account string, attacks []string) (
 	places := map[string][2]string{}
 	for i, one := range found {
 		if place, ok := one.(string); ok {
-			at := commands.ReadPlace(place)
+			at := record.ReadPlace(place)
 			places[attacks[i]] = [2]string{at.Channel, at.TS}
 		}
 	}
@@ -36,7 +36,7 @@ func (s *Store) Card(ctx context.Context, account, attack string) (channel, ts s
 	if err != nil {
 		return "", "", fmt.Errorf("find card of %s: %w", attack, err)
 	}
-	at := commands.ReadPlace(place)
+	at := record.ReadPlace(place)
 	return at.Channel, at.TS, nil
 }
 

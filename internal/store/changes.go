@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // endedFor is how long an ended change can still be looked up; the audit log keeps it longer.
@@ -21,7 +21,7 @@ const endedFor = 30 * 24 * time.Hour
 // SaveChanges writes changes down, new or again, with the times at which they are to be looked at, has their attacks' cards be drawn again,
 // announces the news of the first (the others only follow from it), and keeps an audit entry if there is one, whose number it gives: all in
 // one step. It fails with commands.ErrLost when another one holds the lock by now.
-func (l *Lock) SaveChanges(ctx context.Context, entry *commands.AuditEntry, all ...commands.Change) (n int64, err error) {
+func (l *Lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, all ...record.Change) (n int64, err error) {
 	if len(all) == 0 {
 		return 0, nil
 	}
@@ -30,9 +30,9 @@ func (l *Lock) SaveChanges(ctx context.Context, entry *commands.AuditEntry, all 
 		if err := b.json("HSET", keyChanges(l.account), c.ID, c); err != nil {
 			return 0, err
 		}
-		b.due(l.account, c.ID, c.LookAt())
+		b.due(l.account, c.ID, commands.ChangeLookAt(c))
 		if c.AttackID != "" {
-			b.outdated(l.account, c.AttackID, commands.UrgentActed)
+			b.outdated(l.account, c.AttackID, record.UrgentActed)
 		}
 	}
 	if err := b.announce(l.store.follow(all[0])...); err != nil {
@@ -68,7 +68,7 @@ func (l *Lock) SaveLooks(ctx context.Context, all ...commands.Look) error {
 			}
 		}
 		if look.Ended && c.AttackID != "" {
-			b.outdated(l.account, c.AttackID, commands.UrgentActed)
+			b.outdated(l.account, c.AttackID, record.UrgentActed)
 		}
 		if err := b.announce(l.store.watched(look)...); err != nil {
 			return err
@@ -91,28 +91,15 @@ func (l *Lock) write(ctx context.Context, b *batch, what string) (n int64, err e
 }
 
 // Changes are the account's changes, the newest first: all that are in force and those that ended lately.
-func (s *Store) Changes(ctx context.Context, account string) ([]commands.Change, error) {
+func (s *Store) Changes(ctx context.Context, account string) ([]record.Change, error) {
 	return s.readChanges(ctx, account, s.rdb.HVals(ctx, keyChanges(account)))
 }
 
 // readChanges reads changes that were asked for, the newest first, and forgets those that ended long ago.
-func (s *Store) readChanges(ctx context.Context, account string, answer *redis.StringSliceCmd) ([]commands.Change, error) {
-	texts, err := answer.Result()
+func (s *Store) readChanges(ctx context.Context, account string, answer *redis.StringSliceCmd) ([]record.Change, error) {
+	all, old, err := listed(answer, account, "change", func(c record.Change) (string, bool) { return c.ID, endedLongAgo(c, time.Now()) })
 	if err != nil {
-		return nil, fmt.Errorf("read changes of %s: %w", account, err)
-	}
-	var all []commands.Change
-	var old []string
-	for _, text := range texts {
-		var c commands.Change
-		if err := json.Unmarshal([]byte(text), &c); err != nil {
-			return nil, fmt.Errorf("read change of %s: %w", account, err)
-		}
-		if endedLongAgo(c, time.Now()) {
-			old = append(old, c.ID)
-			continue
-		}
-		all = append(all, c)
+		return nil, err
 	}
 	if len(old) > 0 {
 		_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -124,19 +111,19 @@ func (s *Store) readChanges(ctx context.Context, account string, answer *redis.S
 			return nil, fmt.Errorf("forget old changes of %s: %w", account, err)
 		}
 	}
-	slices.SortFunc(all, func(a, b commands.Change) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all, func(a, b record.Change) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
 	return all, nil
 }
 
-func endedLongAgo(c commands.Change, now time.Time) bool {
-	if c.State == commands.StateBegun || c.InForce(now) || !c.DueAt().IsZero() {
+func endedLongAgo(c record.Change, now time.Time) bool {
+	if c.State == record.StateBegun || c.InForce(now) || !c.DueAt().IsZero() {
 		return false
 	}
 	ended := c.Until
 	switch c.State {
-	case commands.StateFailed:
+	case record.StateFailed:
 		ended = c.At
-	case commands.StateUndone:
+	case record.StateUndone:
 		ended = c.EndedAt
 	}
 	return now.Sub(ended) > endedFor

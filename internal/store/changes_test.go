@@ -9,14 +9,14 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // rule is a step that wafbot itself has to end.
-var rule = []commands.Step{{Kind: commands.CreateRule, Rule: &apiclient.Rule{}, Sent: true, Done: true, ID: 7}}
+var rule = []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{}, Sent: true, Done: true, ID: 7}}
 
-func save(t testing.TB, s *store.Store, c commands.Change) {
+func save(t testing.TB, s *store.Store, c record.Change) {
 	t.Helper()
 	c.Account = "acme"
 	locked(t, s, func(l commands.Lock) error { return saveChange(t.Context(), l, c) })
@@ -44,18 +44,18 @@ func TestChangesComeNewestFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, now := w.open(t), time.Now().UTC()
 		require.Empty(t, changeIDs(t, s))
-		whole := commands.Change{
-			ID: "c1", Line: commands.Line{Name: "deny", Words: []string{"203.0.113.7"}, Keys: map[string]string{"for": "4h"}}, Does: "Deny 203.0.113.7",
-			Actor: commands.Actor{ID: "U1", Name: "Ann", Via: commands.ViaSlash}, At: now.Add(-time.Hour), Until: now.Add(3 * time.Hour), State: commands.StateBegun,
+		whole := record.Change{
+			ID: "c1", Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}, Keys: map[string]string{"for": "4h"}}, Does: "Deny 203.0.113.7",
+			Actor: record.Actor{ID: "U1", Name: "Ann", Via: record.ViaSlash}, At: now.Add(-time.Hour), Until: now.Add(3 * time.Hour), State: record.StateBegun,
 		}
 		save(t, s, whole)
-		save(t, s, commands.Change{ID: "c4", State: commands.StateDone, At: now})
-		save(t, s, commands.Change{ID: "c2", State: commands.StateDone, At: now.Add(-time.Minute)})
-		save(t, s, commands.Change{ID: "c3", State: commands.StateDone, At: now})
+		save(t, s, record.Change{ID: "c4", State: record.StateDone, At: now})
+		save(t, s, record.Change{ID: "c2", State: record.StateDone, At: now.Add(-time.Minute)})
+		save(t, s, record.Change{ID: "c3", State: record.StateDone, At: now})
 		for range 5 { // the same order each time, whatever order Redis has
 			require.Equal(t, []string{"c3", "c4", "c2", "c1"}, changeIDs(t, s))
 		}
-		whole.State = commands.StateDone
+		whole.State = record.StateDone
 		save(t, s, whole)
 		all, err := w.open(t).Changes(t.Context(), "acme")
 		require.NoError(t, err)
@@ -72,24 +72,24 @@ func TestChangesAreForgottenAMonthAfterTheirEnd(t *testing.T) {
 		s, now := w.open(t), time.Now().UTC()
 		day := 24 * time.Hour
 		ago := func(days int) time.Time { return now.Add(-time.Duration(days) * day) }
-		for _, c := range []commands.Change{
-			{ID: "expired lately", State: commands.StateDone, At: ago(60), Until: ago(29)},
-			{ID: "failed lately", State: commands.StateFailed, At: ago(29), Until: ago(-1)},
-			{ID: "undone lately", State: commands.StateUndone, At: ago(90), Until: ago(60), EndedAt: ago(29)},
-			{ID: "without end", State: commands.StateDone, At: ago(400)},
-			{ID: "half without end", State: commands.StateHalf, At: ago(400)},
-			{ID: "perhaps sent", State: commands.StateBegun, At: ago(400), Until: ago(399)},
-			{ID: "rule not ended", State: commands.StateDone, At: ago(400), Until: ago(399), Steps: rule},
+		for _, c := range []record.Change{
+			{ID: "expired lately", State: record.StateDone, At: ago(60), Until: ago(29)},
+			{ID: "failed lately", State: record.StateFailed, At: ago(29), Until: ago(-1)},
+			{ID: "undone lately", State: record.StateUndone, At: ago(90), Until: ago(60), EndedAt: ago(29)},
+			{ID: "without end", State: record.StateDone, At: ago(400)},
+			{ID: "half without end", State: record.StateHalf, At: ago(400)},
+			{ID: "perhaps sent", State: record.StateBegun, At: ago(400), Until: ago(399)},
+			{ID: "rule not ended", State: record.StateDone, At: ago(400), Until: ago(399), Steps: rule},
 		} {
 			save(t, s, c)
 		}
 		kept := changeIDs(t, s)
 		require.Len(t, kept, 7)
-		for _, c := range []commands.Change{
-			{ID: "expired", State: commands.StateDone, At: ago(60), Until: ago(31)},
-			{ID: "half expired", State: commands.StateHalf, At: ago(60), Until: ago(31)},
-			{ID: "failed", State: commands.StateFailed, At: ago(31), Until: ago(-1)},
-			{ID: "undone", State: commands.StateUndone, At: ago(90), Until: ago(-1), EndedAt: ago(31)},
+		for _, c := range []record.Change{
+			{ID: "expired", State: record.StateDone, At: ago(60), Until: ago(31)},
+			{ID: "half expired", State: record.StateHalf, At: ago(60), Until: ago(31)},
+			{ID: "failed", State: record.StateFailed, At: ago(31), Until: ago(-1)},
+			{ID: "undone", State: record.StateUndone, At: ago(90), Until: ago(-1), EndedAt: ago(31)},
 		} {
 			save(t, s, c)
 		}
@@ -103,7 +103,7 @@ func TestChangesAreForgottenAMonthAfterTheirEnd(t *testing.T) {
 func TestChangesBecomeDue(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
-		c := commands.Change{ID: "patch", State: commands.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}
+		c := record.Change{ID: "patch", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}
 		save(t, s, c)
 		require.Empty(t, due(t, s, c.Until.Add(-15*time.Minute-time.Second)))
 		require.Equal(t, []string{"patch"}, due(t, w.open(t), c.Until.Add(-15*time.Minute)), "it is looked at before its end")
@@ -111,17 +111,17 @@ func TestChangesBecomeDue(t *testing.T) {
 		save(t, s, c)
 		require.Empty(t, due(t, s, noon.Add(time.Hour)))
 		require.Equal(t, []string{"patch"}, due(t, s, c.Until))
-		c.State, c.EndedAt = commands.StateUndone, noon
+		c.State, c.EndedAt = record.StateUndone, noon
 		save(t, s, c)
 		require.Empty(t, due(t, s, c.Until))
 		require.NotContains(t, w.keys(t), "{a:acme}:due")
-		save(t, s, commands.Change{ID: "in hand", State: commands.StateBegun, At: noon, Until: noon.Add(time.Hour), Steps: rule})
-		save(t, s, commands.Change{ID: "deny", State: commands.StateDone, At: noon, Until: noon.Add(2 * time.Hour)})
+		save(t, s, record.Change{ID: "in hand", State: record.StateBegun, At: noon, Until: noon.Add(time.Hour), Steps: rule})
+		save(t, s, record.Change{ID: "deny", State: record.StateDone, At: noon, Until: noon.Add(2 * time.Hour)})
 		require.Equal(t, []string{"in hand"}, due(t, s, noon.Add(time.Hour)), "of which nobody knows yet whether it was made")
 		require.Equal(t, []string{"in hand", "deny"}, due(t, s, noon.Add(2*time.Hour)), "what the service ends, too: its card is to show it")
 
 		for i := range 101 {
-			c := commands.Change{ID: fmt.Sprintf("%03d", i), State: commands.StateBegun, At: noon, Until: noon.Add(time.Duration(200-i) * time.Second), Steps: rule}
+			c := record.Change{ID: fmt.Sprintf("%03d", i), State: record.StateBegun, At: noon, Until: noon.Add(time.Duration(200-i) * time.Second), Steps: rule}
 			save(t, s, c)
 		}
 		ids := due(t, s, noon.Add(time.Hour))
@@ -132,9 +132,9 @@ func TestChangesBecomeDue(t *testing.T) {
 
 func TestLooksAreWrittenDown(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, err := store.Open(store.Config{URL: "redis://" + w.addr + "/0", Watched: func(l commands.Look) (news []poller.News) {
+		s, err := store.Open(store.Config{URL: "redis://" + w.addr + "/0", Watched: func(l commands.Look) (news []record.Event) {
 			if l.Asks || l.Late {
-				news = append(news, poller.News{ID: l.Change.ID + ":ends", Account: "acme", Channel: "C1"})
+				news = append(news, record.Event{ID: l.Change.ID + ":ends", Account: "acme", Channel: "C1"})
 			}
 			return news
 		}})
@@ -142,7 +142,7 @@ func TestLooksAreWrittenDown(t *testing.T) {
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		s.AddHook(oneSlot{})
 		at := time.Now().UTC().Truncate(time.Second) // what ended long ago is forgotten
-		c := commands.Change{ID: "c1", Account: "acme", AttackID: "a1", State: commands.StateDone, At: at, Until: at.Add(time.Hour)}
+		c := record.Change{ID: "c1", Account: "acme", AttackID: "a1", State: record.StateDone, At: at, Until: at.Add(time.Hour)}
 		save(t, s, c)
 		redrawn := func() bool {
 			marks, err := s.ToRedraw(t.Context(), "acme")
@@ -155,7 +155,7 @@ func TestLooksAreWrittenDown(t *testing.T) {
 		looked := func(l commands.Look) {
 			locked(t, s, func(lock commands.Lock) error { return lock.SaveLooks(t.Context(), l) })
 		}
-		kept := func() commands.Change {
+		kept := func() record.Change {
 			all, err := s.Changes(t.Context(), "acme")
 			require.NoError(t, err)
 			return all[0]
@@ -176,7 +176,7 @@ func TestLooksAreWrittenDown(t *testing.T) {
 		looked(commands.Look{Change: c, Ended: true})
 		require.Empty(t, due(t, s, c.Until.Add(time.Hour)))
 		require.True(t, redrawn())
-		looked(commands.Look{Change: commands.Change{ID: "forgotten"}})
+		looked(commands.Look{Change: record.Change{ID: "forgotten"}})
 		require.Len(t, changeIDs(t, s), 1)
 
 		lost := lock(t, w.open(t))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/proxytest"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -60,7 +61,7 @@ var counts = map[string]func(ctx context.Context, s *store.Store) error{
 	},
 	"Announce": func(ctx context.Context, s *store.Store) error { return s.Announce(ctx, news("n3", "x:1")) },
 	"Outdated": func(ctx context.Context, s *store.Store) error {
-		return s.Outdated(ctx, "acme", "a1", commands.UrgentState)
+		return s.Outdated(ctx, "acme", "a1", record.UrgentState)
 	},
 	"Restore": func(ctx context.Context, s *store.Store) error {
 		return beginWith(ctx, s, "beta", store.Recalled{Epoch: store.NewEpoch()})
@@ -71,7 +72,7 @@ var counts = map[string]func(ctx context.Context, s *store.Store) error{
 			return err
 		}
 		defer l.Unlock()
-		return saveChange(ctx, l, commands.Change{ID: "c1", Account: "acme", AttackID: "a1"})
+		return saveChange(ctx, l, record.Change{ID: "c1", Account: "acme", AttackID: "a1"})
 	},
 }
 

@@ -10,12 +10,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Case is what was said about an attack; the zero Case when nothing was.
-func (s *Store) Case(ctx context.Context, account, attack string) (commands.Case, error) {
-	return value[commands.Case](s.rdb.HGet(ctx, keyCases(account), attack), "read case of "+attack)
+func (s *Store) Case(ctx context.Context, account, attack string) (record.Triage, error) {
+	return value[record.Triage](s.rdb.HGet(ctx, keyCases(account), attack), "read case of "+attack)
 }
 
 // value is what an answer holds as JSON; zero when there is nothing.
@@ -51,29 +51,49 @@ func values[T any](answer *redis.MapStringStringCmd, account, one string) (map[s
 	return all, nil
 }
 
+// listed are a hash's values, which it holds as JSON, without those that are too old, whose ids it gives; one names what one of them is.
+func listed[T any](answer *redis.StringSliceCmd, account, one string, tooOld func(T) (id string, is bool)) (all []T, old []string, err error) {
+	texts, err := answer.Result()
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %ss of %s: %w", one, account, err)
+	}
+	for _, text := range texts {
+		var v T
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			return nil, nil, fmt.Errorf("read %s of %s: %w", one, account, err)
+		}
+		if id, is := tooOld(v); is {
+			old = append(old, id)
+			continue
+		}
+		all = append(all, v)
+	}
+	return all, old, nil
+}
+
 // Cases are all of an account, by attack.
-func (s *Store) Cases(ctx context.Context, account string) (map[string]commands.Case, error) {
-	return values[commands.Case](s.rdb.HGetAll(ctx, keyCases(account)), account, "case")
+func (s *Store) Cases(ctx context.Context, account string) (map[string]record.Triage, error) {
+	return values[record.Triage](s.rdb.HGetAll(ctx, keyCases(account)), account, "case")
 }
 
 // SaveCase keeps what was said about an attack until the attack is forgotten, and has its card be drawn again.
-func (l *Lock) SaveCase(ctx context.Context, attack string, c commands.Case) error {
+func (l *Lock) SaveCase(ctx context.Context, attack string, c record.Triage) error {
 	var b batch
 	if err := b.json("HSET", keyCases(l.account), attack, c); err != nil {
 		return err
 	}
-	b.outdated(l.account, attack, commands.UrgentActed)
+	b.outdated(l.account, attack, record.UrgentActed)
 	_, err := l.write(ctx, &b, "save case of "+attack)
 	return err
 }
 
 // Mutes are an account's; some may be over.
-func (s *Store) Mutes(ctx context.Context, account string) ([]commands.Mute, error) {
-	return value[[]commands.Mute](s.rdb.Get(ctx, keyMutes(account)), "read mutes of "+account)
+func (s *Store) Mutes(ctx context.Context, account string) ([]record.Mute, error) {
+	return value[[]record.Mute](s.rdb.Get(ctx, keyMutes(account)), "read mutes of "+account)
 }
 
 // SaveMutes puts these in the place of all of the account's, until the last of them is over, and has the cards of attacks be drawn again.
-func (l *Lock) SaveMutes(ctx context.Context, all []commands.Mute, attacks ...string) error {
+func (l *Lock) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
 	text, err := json.Marshal(all)
 	if err != nil {
 		return fmt.Errorf("write mutes of %s: %w", l.account, err)
@@ -82,11 +102,11 @@ func (l *Lock) SaveMutes(ctx context.Context, all []commands.Mute, attacks ...st
 	if len(all) == 0 {
 		b.do("DEL", keyMutes(l.account))
 	} else {
-		last := slices.MaxFunc(all, func(a, b commands.Mute) int { return a.Until.Compare(b.Until) }).Until
+		last := slices.MaxFunc(all, func(a, b record.Mute) int { return a.Until.Compare(b.Until) }).Until
 		b.do("SET", keyMutes(l.account), text, "EXAT", last.Add(time.Second).Unix()) // Redis counts whole seconds
 	}
 	for _, attack := range attacks {
-		b.outdated(l.account, attack, commands.UrgentActed)
+		b.outdated(l.account, attack, record.UrgentActed)
 	}
 	_, err = l.write(ctx, &b, "save mutes of "+l.account)
 	return err

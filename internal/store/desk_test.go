@@ -7,31 +7,31 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
 
 // spoken is a case with something of everything.
-func spoken() commands.Case {
-	rob := commands.Actor{ID: "U1", Team: "T1", Name: "Rob", Via: commands.ViaButton}
-	return commands.Case{
-		Owner:   &commands.Owner{ID: "U2", Name: "Ann", Since: noon, By: rob, From: "U1", Note: "n1"},
-		Verdict: &commands.Verdict{Is: "test", By: rob, At: noon},
-		Notes:   []commands.Note{{ID: "n1", By: rob, At: noon, Text: "ours:\n\"pen\" <test> \u202e"}},
+func spoken() record.Triage {
+	rob := record.Actor{ID: "U1", Team: "T1", Name: "Rob", Via: record.ViaButton}
+	return record.Triage{
+		Owner:   &record.Owner{ID: "U2", Name: "Ann", Since: noon, By: rob, From: "U1", Note: "n1"},
+		Verdict: &record.Verdict{Is: "test", By: rob, At: noon},
+		Notes:   []record.Note{{ID: "n1", By: rob, At: noon, Text: "ours:\n\"pen\" <test> \u202e"}},
 	}
 }
 
-func muteFor(d time.Duration, what func(m *commands.Mute)) commands.Mute {
-	m := commands.Mute{ID: "m1", Account: "acme", Until: time.Now().Add(d).UTC(), By: commands.Actor{ID: "U1", Name: "Rob"}}
+func muteFor(d time.Duration, what func(m *record.Mute)) record.Mute {
+	m := record.Mute{ID: "m1", Account: "acme", Until: time.Now().Add(d).UTC(), By: record.Actor{ID: "U1", Name: "Rob"}}
 	what(&m)
 	return m
 }
 
-func sourceMute(m *commands.Mute) { m.Source, m.App = netip.MustParsePrefix("203.0.113.0/24"), -1 }
-func typeMute(m *commands.Mute)   { m.ID, m.Type = "m2", "sqli" }
+func sourceMute(m *record.Mute) { m.Source, m.App = netip.MustParsePrefix("203.0.113.0/24"), -1 }
+func typeMute(m *record.Mute)   { m.ID, m.Type = "m2", "sqli" }
 
-func mutesOf(t testing.TB, s *store.Store, account string) []commands.Mute {
+func mutesOf(t testing.TB, s *store.Store, account string) []record.Mute {
 	t.Helper()
 	all, err := s.Mutes(t.Context(), account)
 	require.NoError(t, err)
@@ -41,26 +41,26 @@ func mutesOf(t testing.TB, s *store.Store, account string) []commands.Mute {
 func TestWhatWasSaidIsForgottenWithItsAttack(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openTending(t), w.open(t), t.Context()
-		one, two := commands.AttackID("acme", "x:1"), commands.AttackID("acme", "x:2")
+		one, two := record.AttackID("acme", "x:1"), record.AttackID("acme", "x:2")
 		empty, err := s.Case(ctx, "acme", one)
 		require.NoError(t, err)
-		require.Equal(t, commands.Case{}, empty)
+		require.Equal(t, record.Triage{}, empty)
 		l := lock(t, s)
 		defer l.Unlock()
 		require.NoError(t, l.SaveCase(ctx, one, spoken()))
-		require.NoError(t, l.SaveCase(ctx, two, commands.Case{Notes: spoken().Notes}))
+		require.NoError(t, l.SaveCase(ctx, two, record.Triage{Notes: spoken().Notes}))
 		require.NoError(t, l.SaveCase(ctx, two, spoken()))
 		got, err := other.Case(ctx, "acme", one)
 		require.NoError(t, err)
 		require.Equal(t, spoken(), got)
 		got, err = other.Case(ctx, "other", one)
 		require.NoError(t, err)
-		require.Equal(t, commands.Case{}, got, "accounts share nothing")
+		require.Equal(t, record.Triage{}, got, "accounts share nothing")
 
 		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Forget: []string{"x:1"}}))
 		all, err := other.Cases(ctx, "acme")
 		require.NoError(t, err)
-		require.Equal(t, map[string]commands.Case{two: spoken()}, all)
+		require.Equal(t, map[string]record.Triage{two: spoken()}, all)
 	})
 }
 
@@ -71,15 +71,15 @@ func TestMutesEnd(t *testing.T) {
 		long, short := muteFor(time.Hour, sourceMute), muteFor(time.Minute, typeMute)
 		l := lock(t, s)
 		defer l.Unlock()
-		require.NoError(t, l.SaveMutes(ctx, []commands.Mute{short, long}))
-		require.Equal(t, []commands.Mute{short, long}, mutesOf(t, other, "acme"))
+		require.NoError(t, l.SaveMutes(ctx, []record.Mute{short, long}))
+		require.Equal(t, []record.Mute{short, long}, mutesOf(t, other, "acme"))
 		require.Empty(t, mutesOf(t, other, "other"))
 		left, err := w.rdb.TTL(ctx, "{a:acme}:mutes").Result()
 		require.NoError(t, err)
 		require.Greater(t, left, 59*time.Minute, "as long as the longest")
 		require.LessOrEqual(t, left, time.Hour+2*time.Second)
-		require.NoError(t, l.SaveMutes(ctx, []commands.Mute{short}))
-		require.Equal(t, []commands.Mute{short}, mutesOf(t, other, "acme"))
+		require.NoError(t, l.SaveMutes(ctx, []record.Mute{short}))
+		require.Equal(t, []record.Mute{short}, mutesOf(t, other, "acme"))
 		require.NoError(t, l.SaveMutes(ctx, nil))
 		require.Empty(t, mutesOf(t, other, "acme"))
 		require.NotContains(t, w.keys(t), "{a:acme}:mutes")

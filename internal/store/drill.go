@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // drilledFor is how long what came of a drill can be looked at.
@@ -21,12 +21,12 @@ const (
 )
 
 // Drill is an account's last drill, with its card; the zero Drill when there was none lately.
-func (s *Store) Drill(ctx context.Context, account string) (d commands.Drill, err error) {
+func (s *Store) Drill(ctx context.Context, account string) (d record.Drill, err error) {
 	fields, err := s.rdb.HGetAll(ctx, keyDrill(account)).Result()
 	if err != nil {
 		return d, fmt.Errorf("read drill of %s: %w", account, err)
 	}
-	var card commands.DrillCard
+	var card record.DrillCard
 	if text, ok := fields[drillField]; ok {
 		err = json.Unmarshal([]byte(text), &d)
 	}
@@ -34,7 +34,7 @@ func (s *Store) Drill(ctx context.Context, account string) (d commands.Drill, er
 		err = json.Unmarshal([]byte(text), &card)
 	}
 	if err != nil {
-		return commands.Drill{}, fmt.Errorf("read drill of %s: %w", account, err)
+		return record.Drill{}, fmt.Errorf("read drill of %s: %w", account, err)
 	}
 	if card.Drill == d.ID {
 		d.Card = card
@@ -43,7 +43,7 @@ func (s *Store) Drill(ctx context.Context, account string) (d commands.Drill, er
 }
 
 // SaveDrill writes a drill down in place of the account's last one.
-func (l *Lock) SaveDrill(ctx context.Context, d commands.Drill) error {
+func (l *Lock) SaveDrill(ctx context.Context, d record.Drill) error {
 	var b batch
 	if err := b.json("HSET", keyDrill(l.account), drillField, d); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (l *Lock) SaveDrill(ctx context.Context, d commands.Drill) error {
 }
 
 // SaveDrillCard remembers what Slack shows of a drill. It fails when another replica tends the account by now.
-func (s *Store) SaveDrillCard(ctx context.Context, account string, card commands.DrillCard) error {
+func (s *Store) SaveDrillCard(ctx context.Context, account string, card record.DrillCard) error {
 	var b batch
 	if err := b.json("HSET", keyDrill(account), cardField, card); err != nil {
 		return err

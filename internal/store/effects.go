@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Effects are what was seen of an account's changes, by their ids.
-func (s *Store) Effects(ctx context.Context, account string) (map[string]commands.Effect, error) {
-	return values[commands.Effect](s.rdb.HGetAll(ctx, keyEffects(account)), account, "effect")
+func (s *Store) Effects(ctx context.Context, account string) (map[string]record.Efficacy, error) {
+	return values[record.Efficacy](s.rdb.HGetAll(ctx, keyEffects(account)), account, "effect")
 }
 
 // SaveEffects keeps what was seen of changes for as long as they are kept, has the cards of their attacks be drawn again, and announces what people are

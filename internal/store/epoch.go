@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // NewEpoch is a name for a memory that begins: the version of its form, and what no other has.
@@ -29,12 +29,12 @@ func (s *Store) Epoch(ctx context.Context, account string) (string, error) {
 // Recalled is what an account's memory begins with. All zero at a first start.
 type Recalled struct {
 	Epoch   string
-	At      time.Time               // of the recall; zero at a first start, whose poll tells so
-	Began   time.Time               // when the first start was told; zero: not known
-	Shown   map[string]poller.Shown // by the service's id
+	At      time.Time                     // of the recall; zero at a first start, whose poll tells so
+	Began   time.Time                     // when the first start was told; zero: not known
+	Shown   map[string]record.AttackState // by the service's id
 	Cards   []Card
-	Changes []commands.Change
-	News    []poller.News
+	Changes []record.Change
+	News    []record.Event
 }
 
 // Card is where an attack's card is.
@@ -58,11 +58,11 @@ func (r Recalled) batch(account string) (*batch, error) {
 	b := &batch{}
 	var faults []error
 	for attackid, shown := range r.Shown {
-		faults = append(faults, b.json("HSETNX", keyShown(account), commands.AttackID(account, attackid), shown))
+		faults = append(faults, b.json("HSETNX", keyShown(account), record.AttackID(account, attackid), shown))
 	}
 	for _, c := range r.Changes {
 		faults = append(faults, b.json("HSETNX", keyChanges(account), c.ID, c))
-		if due := c.LookAt(); !due.IsZero() {
+		if due := commands.ChangeLookAt(c); !due.IsZero() {
 			b.do("ZADD", keyDue(account), "NX", due.Unix(), c.ID)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -15,9 +15,9 @@ import (
 func recalled() store.Recalled {
 	return store.Recalled{
 		Epoch: store.NewEpoch(), At: noon, Began: noon.Add(-time.Hour), Shown: shownAll("x:1", "x:2"),
-		Cards:   []store.Card{{Attack: commands.AttackID("acme", "x:1"), Channel: "C1", TS: "1.1"}},
-		Changes: []commands.Change{{ID: "c1", Account: "acme", State: commands.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}},
-		News:    []poller.News{news("n1", "x:1")},
+		Cards:   []store.Card{{Attack: record.AttackID("acme", "x:1"), Channel: "C1", TS: "1.1"}},
+		Changes: []record.Change{{ID: "c1", Account: "acme", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}},
+		News:    []record.Event{news("n1", "x:1")},
 	}
 }
 
@@ -68,7 +68,7 @@ func TestWhatWasWrittenSinceIsNewer(t *testing.T) {
 		one.Revision = 99
 		since["x:1"] = one
 		require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon.Add(time.Minute), Shown: since}))
-		save(t, s, commands.Change{ID: "c1", State: commands.StateUndone, At: noon, EndedAt: time.Now(), Steps: rule})
+		save(t, s, record.Change{ID: "c1", State: record.StateUndone, At: noon, EndedAt: time.Now(), Steps: rule})
 		require.NoError(t, w.rdb.Del(ctx, "{a:acme}:epoch").Err())
 
 		restore(t, s, recalled())
@@ -79,7 +79,7 @@ func TestWhatWasWrittenSinceIsNewer(t *testing.T) {
 		require.Equal(t, noon.Add(time.Minute), m.LastGood)
 		all, err := s.Changes(ctx, "acme")
 		require.NoError(t, err)
-		require.Equal(t, commands.StateUndone, all[0].State)
+		require.Equal(t, record.StateUndone, all[0].State)
 	})
 }
 

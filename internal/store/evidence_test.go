@@ -10,20 +10,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
 
-func evidenceOf(ids ...string) map[string]poller.Evidence {
-	all := map[string]poller.Evidence{}
+func evidenceOf(ids ...string) map[string]record.Evidence {
+	all := map[string]record.Evidence{}
 	for _, id := range ids {
-		sight := poller.Sight{At: noon, Attack: apiclient.Attack{
+		sight := record.Observation{At: noon, Attack: apiclient.Attack{
 			ID: id, Type: "sqli", Hits: apiclient.Known(100), Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Hits: apiclient.Known(90)}},
 		}}
-		all[id] = poller.Evidence{
-			First: sight, Peak: &poller.Peak{Sight: sight, Since: noon.Add(-time.Minute), PerMinute: 40}, Dropped: 2,
-			Course: []poller.Turn{{At: noon, Reason: poller.NewAttack, Hits: apiclient.Known(100), Status: apiclient.StatusPartly}},
+		all[id] = record.Evidence{
+			First: sight, Peak: &record.Peak{Observation: sight, Since: noon.Add(-time.Minute), PerMinute: 40}, Dropped: 2,
+			Course: []record.Milestone{{At: noon, Reason: record.NewAttack, Hits: apiclient.Known(100), Status: apiclient.StatusPartly}},
 		}
 	}
 	return all
@@ -32,22 +32,22 @@ func evidenceOf(ids ...string) map[string]poller.Evidence {
 func TestEvidenceIsRemembered(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openTending(t), w.open(t), t.Context()
-		u := poller.Update{LastGood: noon, Shown: shownAll("x:1"), Evidence: evidenceOf("x:1", "x:2"), News: []poller.News{news("n1", "x:1")}}
+		u := poller.Update{LastGood: noon, Shown: shownAll("x:1"), Evidence: evidenceOf("x:1", "x:2"), News: []record.Event{news("n1", "x:1")}}
 		require.NoError(t, s.Remember(ctx, "acme", u))
 		found, err := other.LoadEvidence(ctx, "acme", []string{"x:1", "x:2", "x:3"})
 		require.NoError(t, err)
 		require.Equal(t, evidenceOf("x:1", "x:2"), found)
-		id := commands.AttackID("acme", "x:1")
+		id := record.AttackID("acme", "x:1")
 		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Forget: []string{"x:1"}}))
 		e, ok, err := other.Evidence(ctx, "acme", id)
 		require.NoError(t, err)
 		require.True(t, ok, "a report is wanted long after")
 		want := evidenceOf("x:1")["x:1"]
-		require.Equal(t, commands.Sight(want.First), e.First)
-		require.Equal(t, commands.Sight(want.Peak.Sight), e.Peak.Sight)
+		require.Equal(t, record.Observation(want.First), e.First)
+		require.Equal(t, record.Observation(want.Peak.Observation), e.Peak.Observation)
 		require.EqualValues(t, 40, e.Peak.PerMinute)
 		require.True(t, noon.Add(-time.Minute).Equal(e.Peak.Since))
-		require.Equal(t, []commands.Turn{{At: noon, What: "new attack", Hits: apiclient.Known(100), Status: apiclient.StatusPartly}}, e.Course)
+		require.Equal(t, []record.Milestone{{At: noon, Reason: "new attack", Hits: apiclient.Known(100), Status: apiclient.StatusPartly}}, e.Course)
 		require.Equal(t, 2, e.Dropped)
 		for _, unknown := range []string{"a00000000", ""} {
 			_, ok, err = other.Evidence(ctx, "acme", unknown)
@@ -82,12 +82,12 @@ func TestWhatAnAttackLookedLikeLast(t *testing.T) {
 		recalled.Recalled = true
 		all["x:2"] = recalled
 		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Shown: all}))
-		seen, ok, err := s.Seen(ctx, "acme", commands.AttackID("acme", "x:1"))
+		seen, ok, err := s.Seen(ctx, "acme", record.AttackID("acme", "x:1"))
 		require.NoError(t, err)
 		require.True(t, ok)
-		require.Equal(t, commands.Sight{At: noon, Attack: shown("x:1").Attack.Brief()}, seen)
+		require.Equal(t, record.Observation{At: noon, Attack: shown("x:1").Attack.Brief()}, seen)
 		for _, id := range []string{"x:2", "x:3"} {
-			_, ok, err = s.Seen(ctx, "acme", commands.AttackID("acme", id))
+			_, ok, err = s.Seen(ctx, "acme", record.AttackID("acme", id))
 			require.NoError(t, err)
 			require.False(t, ok, "%s: of one that was read back only its card is known", id)
 		}
@@ -99,19 +99,19 @@ func TestBlindSpellsAreKept(t *testing.T) {
 		s, other, ctx := w.openTending(t), w.open(t), t.Context()
 		require.Empty(t, blinds(t, other, time.Time{}))
 		gone := func(from, to time.Duration, why string) poller.Update {
-			return poller.Update{LastGood: noon.Add(to), Blind: &poller.Spell{}, Absence: &poller.Absence{From: noon.Add(from), To: noon.Add(to), Why: why}}
+			return poller.Update{LastGood: noon.Add(to), Blind: &record.Outage{}, Absence: &record.Outage{From: noon.Add(from), Until: noon.Add(to), Why: why}}
 		}
 		for _, u := range []poller.Update{
 			gone(-31*24*time.Hour, -30*24*time.Hour-2*time.Hour, "long ago"), gone(0, time.Hour, "the service answers with errors"), gone(2*time.Hour, 3*time.Hour, ""), gone(2*time.Hour, 3*time.Hour, ""),
 		} {
 			require.NoError(t, s.Remember(ctx, "acme", u))
 		}
-		first := commands.Spell{From: noon, Until: noon.Add(time.Hour), Why: "the service answers with errors"}
-		second := commands.Spell{From: noon.Add(2 * time.Hour), Until: noon.Add(3 * time.Hour)}
-		require.Equal(t, []commands.Spell{first, second}, blinds(t, other, time.Time{}), "for 30 days, and the same once")
-		require.Equal(t, []commands.Spell{second}, blinds(t, other, noon.Add(time.Hour+time.Second)), "by their ends")
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Blind: &poller.Spell{Since: noon.Add(4 * time.Hour), Why: "no token"}}))
-		require.Equal(t, []commands.Spell{second, {From: noon.Add(4 * time.Hour), Why: "no token"}}, blinds(t, other, noon.Add(2*time.Hour)))
+		first := record.Outage{From: noon, Until: noon.Add(time.Hour), Why: "the service answers with errors"}
+		second := record.Outage{From: noon.Add(2 * time.Hour), Until: noon.Add(3 * time.Hour)}
+		require.Equal(t, []record.Outage{first, second}, blinds(t, other, time.Time{}), "for 30 days, and the same once")
+		require.Equal(t, []record.Outage{second}, blinds(t, other, noon.Add(time.Hour+time.Second)), "by their ends")
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Blind: &record.Outage{From: noon.Add(4 * time.Hour), Why: "no token"}}))
+		require.Equal(t, []record.Outage{second, {From: noon.Add(4 * time.Hour), Why: "no token"}}, blinds(t, other, noon.Add(2*time.Hour)))
 		for i := range 310 {
 			require.NoError(t, s.Remember(ctx, "acme", gone(time.Duration(i)*time.Minute, time.Duration(i+1)*time.Minute, "often")))
 		}
@@ -119,7 +119,7 @@ func TestBlindSpellsAreKept(t *testing.T) {
 	})
 }
 
-func blinds(t *testing.T, s *store.Store, since time.Time) []commands.Spell {
+func blinds(t *testing.T, s *store.Store, since time.Time) []record.Outage {
 	t.Helper()
 	all, err := s.Blinds(t.Context(), "acme", since)
 	require.NoError(t, err)
@@ -133,19 +133,19 @@ func TestTheTrailOfAuditEntries(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, n)
 		for range 1005 {
-			_, err := s.Append(ctx, commands.AuditEntry{Account: "acme", At: time.Now()})
+			_, err := s.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
 			require.NoError(t, err)
 		}
 		stream := "{a:acme}:audit"
 		require.NoError(t, w.rdb.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: []any{"n", 1006, "entry", "rubbish"}}).Err())
 		require.NoError(t, w.rdb.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: []any{"n", "rubbish", "entry", "{}"}}).Err())
-		_, err = s.Append(ctx, commands.AuditEntry{Account: "acme", At: time.Now()})
+		_, err = s.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
 		require.NoError(t, err)
 		var numbers []int64
 		bad := 0
 		for e, err := range s.Trail(ctx, "acme", time.Time{}) {
 			if err != nil {
-				require.ErrorIs(t, err, commands.ErrBadEntry)
+				require.ErrorIs(t, err, record.ErrBadEntry)
 				bad++
 			}
 			numbers = append(numbers, e.N)

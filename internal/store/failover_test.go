@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
@@ -100,7 +100,7 @@ func TestFailovers(t *testing.T) {
 					return err
 				}
 				defer l.Unlock()
-				return saveChange(ctx, l, commands.Change{ID: fmt.Sprint("c", n), Account: "acme", State: commands.StateDone, At: noon})
+				return saveChange(ctx, l, record.Change{ID: fmt.Sprint("c", n), Account: "acme", State: record.StateDone, At: noon})
 			})
 			eventually(t, "tell", func() error {
 				id := fmt.Sprint("n", n)
@@ -158,7 +158,7 @@ func TestFailoverWithoutReturn(t *testing.T) {
 		promoted := time.Now()
 		for _, account := range names {
 			eventually(t, "announce", func() error { n := news("n1", "x:1"); n.Account = account; return s.Announce(ctx, n) })
-			eventually(t, "append", func() error { _, err := s.Append(ctx, commands.AuditEntry{Account: account, At: noon}); return err })
+			eventually(t, "append", func() error { _, err := s.Append(ctx, record.AuditEntry{Account: account, At: noon}); return err })
 			eventually(t, "load", func() error { _, err := s.Load(ctx, account); return err })
 		}
 		eventually(t, "accept", func() error { _, err := s.Accept(ctx, []byte("after"), "after"); return err })

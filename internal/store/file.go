@@ -7,12 +7,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // File is all that is stored about an attack beside the attack itself, in one round trip: this is on the way from an attack to a person.
-func (s *Store) File(ctx context.Context, account, attack string) (file commands.File, err error) {
+func (s *Store) File(ctx context.Context, account, attack string) (file record.AttackDetails, err error) {
 	var changes *redis.StringSliceCmd
 	var effects *redis.MapStringStringCmd
 	var said, page, blind, polled, card *redis.StringCmd
@@ -29,13 +28,13 @@ func (s *Store) File(ctx context.Context, account, attack string) (file commands
 	}
 	var errs [7]error
 	file.Changes, errs[0] = s.readChanges(ctx, account, changes)
-	file.Case, errs[1] = value[commands.Case](said, "read case of "+attack)
-	file.Page, errs[2] = value[commands.Page](page, "read page of "+attack)
+	file.Case, errs[1] = value[record.Triage](said, "read case of "+attack)
+	file.Page, errs[2] = value[record.Page](page, "read page of "+attack)
 	file.Scene, errs[3] = scene.scene(account)
-	spell, err := value[poller.Spell](blind, "read blind spell of "+account)
-	file.Blind, errs[4] = commands.Spell{From: spell.Since, Why: spell.Why}, err
+	spell, err := value[record.Outage](blind, "read blind spell of "+account)
+	file.Blind, errs[4] = record.Outage{From: spell.From, Why: spell.Why}, err
 	file.Good, errs[5] = good(polled, account)
-	file.Effects, errs[6] = values[commands.Effect](effects, account, "effect")
-	file.Card = commands.ReadPlace(card.Val()) // an error is that of the whole, or that there is none
+	file.Effects, errs[6] = values[record.Efficacy](effects, account, "effect")
+	file.Card = record.ReadPlace(card.Val()) // an error is that of the whole, or that there is none
 	return file, errors.Join(errs[:]...)
 }

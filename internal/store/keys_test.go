@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
@@ -28,31 +29,31 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	_, err := s.Restore(ctx, "acme", store.Recalled{Epoch: store.NewEpoch(), Began: noon})
 	require.NoError(t, err)
 	accept(t, s, "1")
-	require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon, Shown: shownAll("x:1"), Seen: map[netip.Addr]poller.Seen{}, News: []poller.News{news("n1", "x:1"), news("n2", "x:1")}}))
+	require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon, Shown: shownAll("x:1"), Seen: map[netip.Addr]record.SourceActivity{}, News: []record.Event{news("n1", "x:1"), news("n2", "x:1")}}))
 	requireTrying(t, s, "n1", noon, noon, "first")
 	tell(t, s, news("n2", "x:1"), "C1", "1.1")
-	require.NoError(t, s.Outdated(ctx, "acme", commands.AttackID("acme", "x:1"), commands.UrgentState))
+	require.NoError(t, s.Outdated(ctx, "acme", record.AttackID("acme", "x:1"), record.UrgentState))
 	l := lock(t, s)
 	t.Cleanup(l.Unlock)
-	require.NoError(t, l.SaveCase(ctx, commands.AttackID("acme", "x:1"), spoken()))
-	require.NoError(t, l.SaveDrill(ctx, commands.Drill{ID: "d1", Account: "acme"}))
-	require.NoError(t, s.SavePage(ctx, "acme", commands.Page{ID: "p1", Attack: commands.AttackID("acme", "x:1"), State: commands.PageCalling}))
-	require.NoError(t, l.SaveMutes(ctx, []commands.Mute{muteFor(time.Hour, typeMute)}))
+	require.NoError(t, l.SaveCase(ctx, record.AttackID("acme", "x:1"), spoken()))
+	require.NoError(t, l.SaveDrill(ctx, record.Drill{ID: "d1", Account: "acme"}))
+	require.NoError(t, s.SavePage(ctx, "acme", record.Page{ID: "p1", Attack: record.AttackID("acme", "x:1"), State: record.PageCalling}))
+	require.NoError(t, l.SaveMutes(ctx, []record.Mute{muteFor(time.Hour, typeMute)}))
 	require.NoError(t, l.SaveTied(ctx, refused()))
-	require.NoError(t, l.SaveProtected(ctx, []commands.Protected{{ID: "p1"}}))
+	require.NoError(t, l.SaveProtected(ctx, []record.Protected{{ID: "p1"}}))
 	require.NoError(t, l.SaveLocked(ctx, noon))
 	require.NoError(t, s.WantCards(ctx, "acme", []string{"a1"}))
 	require.NoError(t, s.PeopleChanged(ctx, "U1"))
-	require.NoError(t, s.Remember(ctx, "acme", poller.Update{Absence: &poller.Absence{From: noon, To: noon.Add(time.Hour)}, Evidence: evidenceOf("x:1")}))
-	require.NoError(t, s.Remember(ctx, "acme", poller.Update{Blind: &poller.Spell{Since: noon}}))
+	require.NoError(t, s.Remember(ctx, "acme", poller.Update{Absence: &record.Outage{From: noon, Until: noon.Add(time.Hour)}, Evidence: evidenceOf("x:1")}))
+	require.NoError(t, s.Remember(ctx, "acme", poller.Update{Blind: &record.Outage{From: noon}}))
 	require.NoError(t, s.Noticed(ctx, "acme", "tied-1", "C1", "1.1", 1))
 	_, err = l.SaveRequest(ctx, nil, waiting("r1", time.Now()))
 	require.NoError(t, err)
 	require.NoError(t, s.RequestShown(ctx, "acme", "r1", "C1", "1.1", 1))
-	_, err = l.SaveChanges(ctx, nil, commands.Change{ID: "c1", Account: "acme", State: commands.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})
+	_, err = l.SaveChanges(ctx, nil, record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})
 	require.NoError(t, err)
-	require.NoError(t, s.SaveEffects(ctx, "acme", []commands.Judged{{Change: commands.Change{ID: "c1", Account: "acme"}}}))
-	_, err = s.Append(ctx, commands.AuditEntry{Account: "acme", At: time.Now()})
+	require.NoError(t, s.SaveEffects(ctx, "acme", []commands.Judged{{Change: record.Change{ID: "c1", Account: "acme"}}}))
+	_, err = s.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
 	require.NoError(t, err)
 	_, err = s.PostSlot(ctx, "C1", 0.1, 4, 0)
 	require.NoError(t, err)
@@ -94,7 +95,7 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 	}
 	require.Len(t, table, strings.Count(string(source), "//\t{"), "each row has its columns")
 	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "seen:1", "seen:NAME", "card:C1:1.1", "card:CH:TS",
-		"tried:n1", "tried:ID", "tried:n2", "tried:ID", "people:U1", "people:ID", "evidence:"+commands.AttackID("acme", "x:1"), "evidence:ID")
+		"tried:n1", "tried:ID", "tried:n2", "tried:ID", "people:U1", "people:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
 	onEach(t, func(t *testing.T, w *world) {
 		leaveEverything(t, w.open(t))
 		found := map[string]bool{}
@@ -158,7 +159,7 @@ func TestCluster(t *testing.T) {
 		lost = true
 		return nil, false
 	})
-	_, err = s.Append(ctx, commands.AuditEntry{Account: "acme", At: time.Now()})
+	_, err = s.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
 	require.Error(t, err)
 	n, err := w.rdb.Get(ctx, "{a:acme}:audited").Int()
 	require.NoError(t, err)

@@ -10,8 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // begin begins the account's memory, without which nothing may be changed.
@@ -95,9 +96,9 @@ func TestALostLockEndsItsContext(t *testing.T) {
 func writes(l commands.Lock) map[string]error {
 	ctx := context.Background()
 	return map[string]error{
-		"change":  saveChange(ctx, l, commands.Change{ID: "late", Account: "acme", AttackID: "a1", State: commands.StateDone, At: noon, Until: noon, Steps: rule}),
+		"change":  saveChange(ctx, l, record.Change{ID: "late", Account: "acme", AttackID: "a1", State: record.StateDone, At: noon, Until: noon, Steps: rule}),
 		"case":    l.SaveCase(ctx, "a1", spoken()),
-		"mutes":   l.SaveMutes(ctx, []commands.Mute{muteFor(time.Hour, typeMute)}),
+		"mutes":   l.SaveMutes(ctx, []record.Mute{muteFor(time.Hour, typeMute)}),
 		"no mute": l.SaveMutes(ctx, nil),
 		"request": saveRequest(ctx, l, waiting("late", noon)),
 	}
@@ -110,7 +111,7 @@ func TestWhoLostTheLockWritesNothing(t *testing.T) {
 			require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:lock").Err()) // as when it ran out during a pause
 			l := lock(t, other)
 			t.Cleanup(l.Unlock)
-			require.NoError(t, l.SaveMutes(t.Context(), []commands.Mute{muteFor(time.Hour, sourceMute)}))
+			require.NoError(t, l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, sourceMute)}))
 		},
 		"nobody has it": func(t *testing.T, w *world, _ *store.Store) {
 			require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:lock").Err())
@@ -157,7 +158,7 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 			taken <- l
 		}()
 		mine := within(t, 10*time.Second, taken)
-		require.NoError(t, mine.SaveMutes(t.Context(), []commands.Mute{muteFor(time.Hour, sourceMute)}))
+		require.NoError(t, mine.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, sourceMute)}))
 		before := w.keys(t)
 		resume()
 		for what, err := range within(t, 10*time.Second, late) {
@@ -175,7 +176,7 @@ func TestNothingIsChangedWithoutAMemory(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		_, _, err := s.Lock(t.Context(), "acme", false)
-		require.ErrorIs(t, err, commands.ErrEmptied)
+		require.ErrorIs(t, err, refusal.ErrEmptied)
 		require.Empty(t, w.keys(t))
 		begin(t, s, "acme")
 		_, l, err := s.Lock(t.Context(), "acme", false)
@@ -183,20 +184,20 @@ func TestNothingIsChangedWithoutAMemory(t *testing.T) {
 		l.Unlock()
 		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
 		_, _, err = s.Lock(t.Context(), "acme", false)
-		require.ErrorIs(t, err, commands.ErrEmptied)
+		require.ErrorIs(t, err, refusal.ErrEmptied)
 	})
 }
 
 // What a change did, its end and its news are written in one step.
 func TestAChangeIsWrittenWithItsNews(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Follow: func(c commands.Change) []poller.News {
-			return []poller.News{news(fmt.Sprint("of ", c.ID), "x:1")}
+		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Follow: func(c record.Change) []record.Event {
+			return []record.Event{news(fmt.Sprint("of ", c.ID), "x:1")}
 		}})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		s.AddHook(oneSlot{})
-		save(t, s, commands.Change{ID: "c1", AttackID: "a1", State: commands.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})
+		save(t, s, record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})
 		require.Equal(t, []string{"of c1"}, untold(t, s))
 		require.Equal(t, []string{"c1"}, due(t, s, noon.Add(time.Hour)))
 		marks, err := s.ToRedraw(t.Context(), "acme")

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -25,7 +25,7 @@ func TestManyLiveCardsStayWithinTheEdits(t *testing.T) {
 		for poll := range int(10 * time.Minute / every) {
 			l.poll(attacks)
 			time.Sleep(every / 2)
-			attack := commands.AttackID("acme", fmt.Sprint("x:", 7*poll%attacks))
+			attack := record.AttackID("acme", fmt.Sprint("x:", 7*poll%attacks))
 			clicked := time.Now()
 			l.claim(attack)
 			time.Sleep(every / 2)
@@ -38,7 +38,7 @@ func TestManyLiveCardsStayWithinTheEdits(t *testing.T) {
 		l.way.requirePace(t, editsPerMinute)
 		var longest time.Duration
 		for i := range attacks {
-			longest = max(longest, l.way.gap(l.card(commands.AttackID("acme", fmt.Sprint("x:", i))), begun))
+			longest = max(longest, l.way.gap(l.card(record.AttackID("acme", fmt.Sprint("x:", i))), begun))
 		}
 		require.LessOrEqual(t, longest, 4*time.Minute, "no card is left behind")
 		t.Logf("%d edits in ten minutes, a click shown after %s at most, a card redrawn after %s at most", len(l.way.all), shown, longest)
@@ -53,10 +53,10 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 		before := len(l.way.said())
 		require.Less(t, before, 20, "some still wait")
 		one := apiclient.Attack{ID: "x:incident", Type: "sqli", Method: "GET", Path: "/it-worked", First: noon, Last: time.Now(), VulnID: "812"}
-		n := poller.News{
-			ID: poller.CardDelivery("acme", one.ID), Account: "acme", Attack: one, Reason: poller.NewIncident, Revision: 1, Channel: "C1", At: time.Now(),
+		n := record.Event{
+			ID: poller.CardDelivery("acme", one.ID), Account: "acme", Attack: one, Reason: record.NewIncident, Revision: 1, Channel: "C1", At: time.Now(),
 		}
-		u := poller.Update{Shown: map[string]poller.Shown{one.ID: {Attack: one, Revision: 1, Told: true, Channel: "C1"}}, News: []poller.News{n}}
+		u := poller.Update{Shown: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Told: true, Channel: "C1"}}, News: []record.Event{n}}
 		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
 		l.bot.Wake("acme", u.News)
 		time.Sleep(time.Second)
@@ -70,16 +70,16 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 // Of incidents each takes a second; the card of the storm among which they are waits two at most, or it would tell of it too late.
 func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
-		u := poller.Update{Shown: map[string]poller.Shown{}}
-		tell := func(a apiclient.Attack, reason poller.Reason, storm *poller.Storm) {
-			u.Shown[a.ID] = poller.Shown{Attack: a, Revision: 1, Told: true, Channel: "C1", Storm: storm}
-			u.News = append(u.News, poller.News{
+		u := poller.Update{Shown: map[string]record.AttackState{}}
+		tell := func(a apiclient.Attack, reason record.EventKind, storm *record.Storm) {
+			u.Shown[a.ID] = record.AttackState{Attack: a, Revision: 1, Told: true, Channel: "C1", Storm: storm}
+			u.News = append(u.News, record.Event{
 				ID: poller.CardDelivery("acme", a.ID), Account: "acme", Attack: a, Reason: reason, Revision: 1, Channel: "C1", At: time.Now(), Storm: storm,
 			})
 		}
-		tell(apiclient.Attack{ID: "storm:C1:1", First: noon, Last: time.Now()}, poller.NewAttack, &poller.Storm{Over: 10, In: time.Minute, Gathered: 900, Began: time.Now()})
+		tell(apiclient.Attack{ID: "storm:C1:1", First: noon, Last: time.Now()}, record.NewAttack, &record.Storm{Over: 10, In: time.Minute, Gathered: 900, Began: time.Now()})
 		for i := range 15 {
-			tell(apiclient.Attack{ID: fmt.Sprint("x:", i), Type: "sqli", First: noon, Last: time.Now(), VulnID: "812"}, poller.NewIncident, nil)
+			tell(apiclient.Attack{ID: fmt.Sprint("x:", i), Type: "sqli", First: noon, Last: time.Now(), VulnID: "812"}, record.NewIncident, nil)
 		}
 		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
 		begun := len(l.way.said())
@@ -104,9 +104,9 @@ func TestEditsRestAsLongAsSlackWants(t *testing.T) {
 		l.poll(2)
 		time.Sleep(5 * time.Second)
 		l.slack.SetFault(workspace.Fault{Method: "chat.update", Kind: "ratelimited", RetryAfter: 30, Times: 1})
-		l.claim(commands.AttackID("acme", "x:0"))
+		l.claim(record.AttackID("acme", "x:0"))
 		time.Sleep(time.Second)
-		l.claim(commands.AttackID("acme", "x:1"))
+		l.claim(record.AttackID("acme", "x:1"))
 		l.poll(3)
 		time.Sleep(28 * time.Second)
 		require.Len(t, l.way.edited(), 1, "but the one that was refused")
@@ -121,8 +121,8 @@ func TestACardThatFailsKeepsNoOtherWaiting(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		l.poll(2)
 		time.Sleep(5 * time.Second)
-		l.way.refuse(l.card(commands.AttackID("acme", "x:0")))
-		l.claim(commands.AttackID("acme", "x:0"))
+		l.way.refuse(l.card(record.AttackID("acme", "x:0")))
+		l.claim(record.AttackID("acme", "x:0"))
 		time.Sleep(time.Second)
 		l.poll(2)
 		time.Sleep(10 * time.Second)
@@ -144,8 +144,8 @@ func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
 		edits := len(l.way.edited())
 		over := apiclient.Attack{ID: "x:0", Type: "sqli", Method: "GET", Path: "/0", First: noon, Last: time.Now()}
 		u := poller.Update{
-			Shown: map[string]poller.Shown{over.ID: {Attack: over, Revision: 3, Told: true, Channel: "C1", Quiet: true}},
-			News:  []poller.News{{ID: "quiet", Account: "acme", Attack: over, Reason: poller.Quiet, Revision: 3, Channel: "C1", Quiet: true, At: time.Now()}},
+			Shown: map[string]record.AttackState{over.ID: {Attack: over, Revision: 3, Told: true, Channel: "C1", Quiet: true}},
+			News:  []record.Event{{ID: "quiet", Account: "acme", Attack: over, Reason: record.WentQuiet, Revision: 3, Channel: "C1", Quiet: true, At: time.Now()}},
 		}
 		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
 		l.bot.Wake("acme", u.News)
@@ -168,7 +168,7 @@ func TestCardsThatCannotBeEdited(t *testing.T) {
 		}
 		require.Len(t, l.way.said(), 2, "figures alone are no reason")
 
-		attack := commands.AttackID("acme", "x:0")
+		attack := record.AttackID("acme", "x:0")
 		first := l.card(attack)
 		for range 40 {
 			l.claim(attack)
@@ -196,9 +196,9 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 		worsened := func(revision int, hushed bool) {
 			one := apiclient.Attack{ID: "x:1", Type: "sqli", Method: "GET", Path: "/1", First: noon, Last: time.Now(), Hits: apiclient.Known(int64(1000 * revision))}
 			u := poller.Update{
-				Shown: map[string]poller.Shown{one.ID: {Attack: one, SeenAt: time.Now(), Revision: revision, Told: true, Channel: "C1", Mention: "S0ONCALL1"}},
-				News: []poller.News{{
-					ID: fmt.Sprint("worse ", revision), Account: "acme", Attack: one, Reason: poller.Worsened, Revision: revision, Channel: "C1", Mention: "S0ONCALL1",
+				Shown: map[string]record.AttackState{one.ID: {Attack: one, SeenAt: time.Now(), Revision: revision, Told: true, Channel: "C1", Mention: "S0ONCALL1"}},
+				News: []record.Event{{
+					ID: fmt.Sprint("worse ", revision), Account: "acme", Attack: one, Reason: record.Worsened, Revision: revision, Channel: "C1", Mention: "S0ONCALL1",
 					Hushed: hushed, At: time.Now(),
 				}},
 			}
@@ -221,15 +221,15 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 func TestWhatCannotBeLookedForIsTold(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		one := apiclient.Attack{ID: "x:lost", Type: "sqli", Method: "GET", Path: "/lost", First: noon, Last: time.Now(), VulnID: "812"}
-		n := poller.News{ID: poller.CardDelivery("acme", one.ID), Account: "acme", Attack: one, Reason: poller.NewIncident, Revision: 1, Channel: "C0GONE", At: time.Now()}
+		n := record.Event{ID: poller.CardDelivery("acme", one.ID), Account: "acme", Attack: one, Reason: record.NewIncident, Revision: 1, Channel: "C0GONE", At: time.Now()}
 		_, _, _, err := l.store.Trying(t.Context(), "acme", n.ID, time.Now())
 		require.NoError(t, err)
-		u := poller.Update{Shown: map[string]poller.Shown{one.ID: {Attack: one, Revision: 1, Told: true, Channel: "C0GONE"}}, News: []poller.News{n}}
+		u := poller.Update{Shown: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Told: true, Channel: "C0GONE"}}, News: []record.Event{n}}
 		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
 		l.bot.Wake("acme", u.News)
 		time.Sleep(time.Minute)
 		require.Len(t, l.slack.Messages("#waf"), 1)
-		channel, _, err := l.store.Card(t.Context(), "acme", commands.AttackID("acme", one.ID))
+		channel, _, err := l.store.Card(t.Context(), "acme", record.AttackID("acme", one.ID))
 		require.NoError(t, err)
 		require.Equal(t, "C1", channel, "the account's own")
 	})

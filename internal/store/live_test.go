@@ -22,6 +22,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
@@ -141,7 +142,7 @@ func newLive(t *testing.T) *live {
 // poll has every attack be hit again; those that there were fewer of before are found.
 func (l *live) poll(attacks int) {
 	l.polls++
-	u := poller.Update{LastGood: time.Now(), Shown: map[string]poller.Shown{}}
+	u := poller.Update{LastGood: time.Now(), Shown: map[string]record.AttackState{}}
 	for i := range attacks {
 		one := apiclient.Attack{
 			ID: fmt.Sprint("x:", i), Type: "sqli", Method: "GET", Domain: "shop.example.com", Path: fmt.Sprint("/", i),
@@ -150,13 +151,13 @@ func (l *live) poll(attacks int) {
 		if i%5 == 0 {
 			one.VulnID = "812"
 		}
-		n := poller.News{
-			ID: fmt.Sprint("grew ", i, l.polls), Account: "acme", Attack: one, Reason: poller.Grew, Revision: l.polls, Channel: "C1", At: time.Now(),
+		n := record.Event{
+			ID: fmt.Sprint("grew ", i, l.polls), Account: "acme", Attack: one, Reason: record.Grew, Revision: l.polls, Channel: "C1", At: time.Now(),
 		}
 		if i >= l.found {
-			n.ID, n.Reason = poller.CardDelivery("acme", one.ID), poller.NewAttack
+			n.ID, n.Reason = poller.CardDelivery("acme", one.ID), record.NewAttack
 		}
-		u.Shown[one.ID] = poller.Shown{Attack: one, SeenAt: time.Now(), Revision: l.polls, Told: true, Channel: "C1"}
+		u.Shown[one.ID] = record.AttackState{Attack: one, SeenAt: time.Now(), Revision: l.polls, Told: true, Channel: "C1"}
 		u.News = append(u.News, n)
 	}
 	l.found = max(l.found, attacks)

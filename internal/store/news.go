@@ -14,13 +14,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
 // Watched is when an account was last watched well, as far as that is remembered, and the spell of not watching that was told and has not ended;
 // both zero when there is none.
-func (s *Store) Watched(ctx context.Context, account string) (lastGood time.Time, blind poller.Spell, err error) {
+func (s *Store) Watched(ctx context.Context, account string) (lastGood time.Time, blind record.Outage, err error) {
 	if lastGood, err = good(s.rdb.Get(ctx, keyGood(account)), account); err != nil {
 		return lastGood, blind, err
 	}
@@ -52,9 +52,9 @@ func (s *Store) Load(ctx context.Context, account string) (r poller.Remembered, 
 	if err != nil {
 		return poller.Remembered{}, fmt.Errorf("load attacks of %s: %w", account, err)
 	}
-	r.Shown = make(map[string]poller.Shown, len(texts))
+	r.Shown = make(map[string]record.AttackState, len(texts))
 	for id, text := range texts {
-		var one poller.Shown
+		var one record.AttackState
 		if err := json.Unmarshal([]byte(text), &one); err != nil {
 			return poller.Remembered{}, fmt.Errorf("load attack %s: %w", id, err)
 		}
@@ -74,7 +74,7 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 	if err != nil {
 		return fmt.Errorf("remember poll of %s: %w", account, err)
 	}
-	newsOf := map[string][]poller.News{} // by attack
+	newsOf := map[string][]record.Event{} // by attack
 	for _, n := range u.News {
 		newsOf[n.Attack.ID] = append(newsOf[n.Attack.ID], n)
 	}
@@ -82,7 +82,7 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 	for attackid := range u.About() {
 		var err error
 		if shown, changed := u.Shown[attackid]; changed {
-			err = b.json("HSET", keyShown(account), commands.AttackID(account, attackid), shown)
+			err = b.json("HSET", keyShown(account), record.AttackID(account, attackid), shown)
 			b.given(account, shown)
 		}
 		err = errors.Join(err, b.evidence(account, attackid, u), b.announce(newsOf[attackid]...))
@@ -95,7 +95,7 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 		}
 	}
 	for _, attackid := range u.Forget {
-		id := commands.AttackID(account, attackid)
+		id := record.AttackID(account, attackid)
 		for _, key := range []string{keyShown(account), keyCards(account), keyCases(account)} {
 			b.do("HDEL", key, id)
 		}
@@ -104,7 +104,7 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 		return err
 	}
 	for _, attackid := range u.Outdated {
-		b.outdated(account, commands.AttackID(account, attackid), commands.UrgentState)
+		b.outdated(account, record.AttackID(account, attackid), record.UrgentState)
 	}
 	if !u.LastGood.IsZero() {
 		b.do("SET", keyGood(account), u.LastGood.UnixMilli())
@@ -116,7 +116,7 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 }
 
 // announce puts news into the outbox.
-func (b *batch) announce(news ...poller.News) error {
+func (b *batch) announce(news ...record.Event) error {
 	for _, n := range news {
 		if err := b.json("HSET", keyOutbox(n.Account), n.ID, n); err != nil {
 			return err
@@ -128,7 +128,7 @@ func (b *batch) announce(news ...poller.News) error {
 // FindAttacks are the account's remembered attacks whose id begins so, by that id.
 func (s *Store) FindAttacks(ctx context.Context, account, prefix string) (map[string]apiclient.Attack, error) {
 	found := map[string]apiclient.Attack{}
-	if err := s.scanShown(ctx, account, literal(prefix)+"*", func(id string, one poller.Shown) { found[id] = one.Attack }); err != nil {
+	if err := s.scanShown(ctx, account, literal(prefix)+"*", func(id string, one record.AttackState) { found[id] = one.Attack }); err != nil {
 		return nil, err
 	}
 	return found, nil
@@ -140,12 +140,12 @@ func literal(text string) string {
 }
 
 // Untold are the pieces of news that have not been told, in no order.
-func (s *Store) Untold(ctx context.Context, account string) ([]poller.News, error) {
+func (s *Store) Untold(ctx context.Context, account string) ([]record.Event, error) {
 	texts, err := s.rdb.HVals(ctx, keyOutbox(account)).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read outbox of %s: %w", account, err)
 	}
-	all := make([]poller.News, len(texts))
+	all := make([]record.Event, len(texts))
 	for i, text := range texts {
 		if err := json.Unmarshal([]byte(text), &all[i]); err != nil {
 			return nil, fmt.Errorf("read news of %s: %w", account, err)
@@ -155,7 +155,7 @@ func (s *Store) Untold(ctx context.Context, account string) ([]poller.News, erro
 }
 
 // Announce puts news that no poll found into the outbox.
-func (s *Store) Announce(ctx context.Context, n poller.News) error {
+func (s *Store) Announce(ctx context.Context, n record.Event) error {
 	var b batch
 	err := b.announce(n)
 	if err == nil {
@@ -236,17 +236,17 @@ return ARGV[2]`)
 // Told takes a piece of news off the outbox, and remembers where its message is, if it has one of its own; card tells that it is its attack's
 // card, from now on. double tells that it was recorded at another place before, or that the card that it was posted for isn't the attack's any
 // more: this one must be taken back.
-func (s *Store) Told(ctx context.Context, n poller.News, channel, ts string, card bool) (double bool, err error) {
+func (s *Store) Told(ctx context.Context, n record.Event, channel, ts string, card bool) (double bool, err error) {
 	attack, place := "", channel+" "+ts
-	at := commands.Place{Channel: channel, TS: ts}
+	at := record.Place{Channel: channel, TS: ts}
 	if card {
-		attack = commands.AttackID(n.Account, n.Attack.ID)
+		attack = record.AttackID(n.Account, n.Attack.ID)
 	}
 	if n.ID != poller.CardDelivery(n.Account, n.Attack.ID) {
 		at.Delivery = n.ID
 	}
 	keys := []string{keyOutbox(n.Account), keyTried(n.Account, n.ID), keyCards(n.Account), keyCardAt(n.Account, channel, ts), keyRedraw(n.Account)}
-	left := newMark(commands.UrgentState)
+	left := newMark(record.UrgentState)
 	if anew, stands := poller.PostedAnew(n.ID); anew && !stands {
 		left = ""
 	}
@@ -261,7 +261,7 @@ func (s *Store) Told(ctx context.Context, n poller.News, channel, ts string, car
 const noPlace = " "
 
 // Shown is what is remembered of an attack; ok tells whether anything is.
-func (s *Store) Shown(ctx context.Context, account, attack string) (shown poller.Shown, ok bool, err error) {
+func (s *Store) Shown(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error) {
 	text, err := s.rdb.HGet(ctx, keyShown(account), attack).Bytes()
 	if errors.Is(err, redis.Nil) {
 		return shown, false, nil

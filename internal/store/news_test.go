@@ -10,30 +10,30 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func shown(id string) poller.Shown {
-	return poller.Shown{
+func shown(id string) record.AttackState {
+	return record.AttackState{
 		Attack: apiclient.Attack{ID: id, Type: "sqli", Path: "/" + strings.Repeat("x", 100), First: noon, Last: noon.Add(time.Minute)},
 		SeenAt: noon, Revision: 2, Told: true, Channel: "C1",
 	}
 }
 
-func shownAll(ids ...string) map[string]poller.Shown {
-	all := map[string]poller.Shown{}
+func shownAll(ids ...string) map[string]record.AttackState {
+	all := map[string]record.AttackState{}
 	for _, id := range ids {
 		all[id] = shown(id)
 	}
 	return all
 }
 
-func news(id, attackid string) poller.News {
-	return poller.News{ID: id, Account: "acme", Attack: shown(attackid).Attack, Reason: poller.NewAttack, Revision: 1, Channel: "C1", At: noon}
+func news(id, attackid string) record.Event {
+	return record.Event{ID: id, Account: "acme", Attack: shown(attackid).Attack, Reason: record.NewAttack, Revision: 1, Channel: "C1", At: noon}
 }
 
 func untold(t testing.TB, s *store.Store) []string {
@@ -55,9 +55,9 @@ func TestWhatAPollFoundIsRemembered(t *testing.T) {
 		ctx := t.Context()
 		r, err := s.Load(ctx, "acme")
 		require.NoError(t, err)
-		require.Equal(t, poller.Remembered{Shown: map[string]poller.Shown{}}, r)
+		require.Equal(t, poller.Remembered{Shown: map[string]record.AttackState{}}, r)
 
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon, Shown: shownAll("x:1", "x:2"), News: []poller.News{news("n1", "x:1")}}))
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon, Shown: shownAll("x:1", "x:2"), News: []record.Event{news("n1", "x:1")}}))
 		require.NoError(t, s.Remember(ctx, "acme", poller.Update{}))
 		require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon.Add(time.Minute), Shown: shownAll("x:3"), Forget: []string{"x:2"}}))
 		require.NoError(t, s.Announce(ctx, news("n2", "")))
@@ -66,11 +66,11 @@ func TestWhatAPollFoundIsRemembered(t *testing.T) {
 		require.Equal(t, poller.Remembered{LastGood: noon.Add(time.Minute), Shown: shownAll("x:1", "x:3")}, r)
 		require.Equal(t, []string{"n1", "n2"}, untold(t, other))
 
-		got, ok, err := other.Shown(ctx, "acme", commands.AttackID("acme", "x:3"))
+		got, ok, err := other.Shown(ctx, "acme", record.AttackID("acme", "x:3"))
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, shown("x:3"), got)
-		_, ok, err = other.Shown(ctx, "acme", commands.AttackID("acme", "x:2"))
+		_, ok, err = other.Shown(ctx, "acme", record.AttackID("acme", "x:2"))
 		require.NoError(t, err)
 		require.False(t, ok)
 		r, err = other.Load(ctx, "other")
@@ -110,14 +110,14 @@ func TestAPollIsRememberedWholeOrNotAtAll(t *testing.T) {
 		net, direct := newWire(t, w.addr), w.open(t)
 		s := net.open(t)
 		tending(t, s)
-		before := poller.Update{LastGood: noon, Shown: shownAll("x:1"), News: []poller.News{news("n0", "x:1"), news("n1", "x:1")}}
+		before := poller.Update{LastGood: noon, Shown: shownAll("x:1"), News: []record.Event{news("n0", "x:1"), news("n1", "x:1")}}
 		require.NoError(t, s.Remember(ctx, "acme", before))
 		tell(t, s, news("n0", "x:1"), "C1", "1.1")
 		for _, word := range []string{"{a:acme}:good", "{a:acme}:shown", "{a:acme}:cards", "{a:acme}:cases", `"id":"n2"`} {
 			atWord, done := cutAt(word)
 			net.SetFilters(atWord, nil)
 			err := s.Remember(ctx, "acme", poller.Update{
-				LastGood: noon.Add(time.Hour), Shown: shownAll("x:2"), News: []poller.News{news("n2", "x:2")}, Forget: []string{"x:1"},
+				LastGood: noon.Add(time.Hour), Shown: shownAll("x:2"), News: []record.Event{news("n2", "x:2")}, Forget: []string{"x:1"},
 			})
 			require.Error(t, err, word)
 			within(t, 10*time.Second, done)
@@ -126,7 +126,7 @@ func TestAPollIsRememberedWholeOrNotAtAll(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, poller.Remembered{LastGood: noon, Shown: shownAll("x:1")}, r, word)
 			require.Equal(t, []string{"n1"}, untold(t, direct), word)
-			_, ts, err := direct.Card(ctx, "acme", commands.AttackID("acme", "x:1"))
+			_, ts, err := direct.Card(ctx, "acme", record.AttackID("acme", "x:1"))
 			require.NoError(t, err)
 			require.Equal(t, "1.1", ts, word)
 		}
@@ -140,7 +140,7 @@ func TestVeryManyAttacksAreRememberedWithTheirNews(t *testing.T) {
 		s := net.open(t)
 		tending(t, s)
 		const many = 1500
-		u := poller.Update{LastGood: noon, Shown: map[string]poller.Shown{}, News: []poller.News{news("first", "")}}
+		u := poller.Update{LastGood: noon, Shown: map[string]record.AttackState{}, News: []record.Event{news("first", "")}}
 		for i := range many {
 			id := fmt.Sprintf("x:%d", i)
 			u.Shown[id] = shown(id)
@@ -171,7 +171,7 @@ func TestVeryManyAttacksAreRememberedWithTheirNews(t *testing.T) {
 }
 
 // tell records where something is told, for the first time.
-func tell(t testing.TB, s *store.Store, n poller.News, channel, ts string) {
+func tell(t testing.TB, s *store.Store, n record.Event, channel, ts string) {
 	t.Helper()
 	double, err := s.Told(t.Context(), n, channel, ts, channel != "")
 	require.NoError(t, err)
@@ -191,8 +191,8 @@ func requireTrying(t testing.TB, s *store.Store, id string, now, wantFirst time.
 func TestNewsIsTriedAndTold(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openTending(t), w.open(t), t.Context()
-		attack := commands.AttackID("acme", "x:1")
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Shown: shownAll("x:1"), News: []poller.News{news("n1", "x:1"), news("n2", "x:1")}}))
+		attack := record.AttackID("acme", "x:1")
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Shown: shownAll("x:1"), News: []record.Event{news("n1", "x:1"), news("n2", "x:1")}}))
 		requireTrying(t, s, "n1", noon, noon, "first")
 		requireTrying(t, other, "n1", noon.Add(time.Minute), noon, "again")
 		requireTrying(t, s, "n2", noon, noon, "first")
@@ -237,7 +237,7 @@ func TestAttacksAreFoundByTheBeginningOfTheirID(t *testing.T) {
 		all, err := s.FindAttacks(ctx, "acme", "a")
 		require.NoError(t, err)
 		require.Len(t, all, len(ids))
-		id := commands.AttackID("acme", "x:7")
+		id := record.AttackID("acme", "x:7")
 		require.Equal(t, shown("x:7").Attack, all[id])
 		want := map[string]apiclient.Attack{}
 		for other, attack := range all {
@@ -263,16 +263,16 @@ func TestAttacksAreFoundByTheBeginningOfTheirID(t *testing.T) {
 func TestACardThatBecomesOutdatedWhileItIsDrawnIsDrawnAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.open(t), w.open(t), t.Context()
-		marks := func() map[string]commands.Mark {
+		marks := func() map[string]record.RedrawMark {
 			all, err := other.ToRedraw(ctx, "acme")
 			require.NoError(t, err)
 			return all
 		}
 		require.Empty(t, marks())
-		require.NoError(t, s.Outdated(ctx, "acme", "a1", commands.UrgentState))
-		require.NoError(t, s.Outdated(ctx, "acme", "a2", commands.UrgentState))
+		require.NoError(t, s.Outdated(ctx, "acme", "a1", record.UrgentState))
+		require.NoError(t, s.Outdated(ctx, "acme", "a2", record.UrgentState))
 		old := marks()["a1"]
-		require.NoError(t, s.Outdated(ctx, "acme", "a1", commands.UrgentState))
+		require.NoError(t, s.Outdated(ctx, "acme", "a1", record.UrgentState))
 		require.NoError(t, s.Redrawn(ctx, "acme", "a1", old))
 		require.Contains(t, marks(), "a1", "it became outdated after the mark that was drawn")
 		current := marks()["a1"]
@@ -280,8 +280,8 @@ func TestACardThatBecomesOutdatedWhileItIsDrawnIsDrawnAgain(t *testing.T) {
 		require.NotContains(t, marks(), "a1")
 		require.Contains(t, marks(), "a2")
 
-		require.NoError(t, s.Outdated(ctx, "acme", "a1", commands.UrgentState))
-		for _, drawn := range []commands.Mark{old, current} {
+		require.NoError(t, s.Outdated(ctx, "acme", "a1", record.UrgentState))
+		for _, drawn := range []record.RedrawMark{old, current} {
 			require.NoError(t, s.Redrawn(ctx, "acme", "a1", drawn))
 			require.Contains(t, marks(), "a1", "somebody slow who drew for an earlier mark takes no later one away")
 		}

@@ -8,21 +8,20 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // blind is the spell of not watching that was told and has not ended; zero when there is none.
-func (s *Store) blind(ctx context.Context, account string) (poller.Spell, error) {
-	return value[poller.Spell](s.rdb.Get(ctx, keyBlind(account)), "load blind spell of "+account)
+func (s *Store) blind(ctx context.Context, account string) (record.Outage, error) {
+	return value[record.Outage](s.rdb.Get(ctx, keyBlind(account)), "load blind spell of "+account)
 }
 
 // blind adds what becomes of the spell; nil leaves it as it is, a zero one ends it.
-func (b *batch) blind(account string, spell *poller.Spell) error {
+func (b *batch) blind(account string, spell *record.Outage) error {
 	switch {
 	case spell == nil:
 		return nil
-	case spell.Since.IsZero():
+	case spell.From.IsZero():
 		b.do("DEL", keyBlind(account))
 		return nil
 	}
@@ -32,12 +31,12 @@ func (b *batch) blind(account string, spell *poller.Spell) error {
 }
 
 // Tied is the account's last spell of refused changes; zero when there was none.
-func (s *Store) Tied(ctx context.Context, account string) (commands.Tied, error) {
-	return value[commands.Tied](s.rdb.Get(ctx, keyTied(account)), "read refused changes of "+account)
+func (s *Store) Tied(ctx context.Context, account string) (record.PermissionLoss, error) {
+	return value[record.PermissionLoss](s.rdb.Get(ctx, keyTied(account)), "read refused changes of "+account)
 }
 
 // SaveTied writes a spell of refused changes down, and the news of it, in one step.
-func (l *Lock) SaveTied(ctx context.Context, t commands.Tied) error {
+func (l *Lock) SaveTied(ctx context.Context, t record.PermissionLoss) error {
 	text, err := json.Marshal(t)
 	if err != nil {
 		return fmt.Errorf("write refused changes of %s: %w", l.account, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -15,49 +16,49 @@ import (
 func TestASpellOfBlindnessIsRemembered(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openTending(t), w.open(t), t.Context()
-		spell := poller.Spell{Since: noon, Why: "the service can't be reached"}
-		blind := func() poller.Spell {
+		spell := record.Outage{From: noon, Why: "the service can't be reached"}
+		blind := func() record.Outage {
 			r, err := other.Load(ctx, "acme")
 			require.NoError(t, err)
 			return r.Blind
 		}
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Blind: &spell, News: []poller.News{news("n1", "")}}))
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Blind: &spell, News: []record.Event{news("n1", "")}}))
 		require.Equal(t, spell, blind())
 		untold, err := other.Untold(ctx, "acme")
 		require.NoError(t, err)
 		require.Len(t, untold, 1)
 		require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon, Outdated: []string{"x:1"}}))
 		require.Equal(t, spell, blind(), "nothing was said of it")
-		file, err := other.File(ctx, "acme", commands.AttackID("acme", "x:1"))
+		file, err := other.File(ctx, "acme", record.AttackID("acme", "x:1"))
 		require.NoError(t, err)
-		require.Equal(t, commands.Spell{From: noon, Why: spell.Why}, file.Blind)
+		require.Equal(t, record.Outage{From: noon, Why: spell.Why}, file.Blind)
 		require.Equal(t, noon, file.Good)
 		marks, err := other.ToRedraw(ctx, "acme")
 		require.NoError(t, err)
-		require.Contains(t, marks, commands.AttackID("acme", "x:1"))
+		require.Contains(t, marks, record.AttackID("acme", "x:1"))
 		r, err := other.Load(ctx, "globex")
 		require.NoError(t, err)
 		require.Zero(t, r.Blind)
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon, Blind: &poller.Spell{}}))
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon, Blind: &record.Outage{}}))
 		require.Zero(t, blind())
 	})
 }
 
 // refused is a spell with something of everything.
-func refused() commands.Tied {
-	return commands.Tied{
-		Account: "acme", Since: noon, Revision: 1, Status: 403, Lacks: []commands.Power{commands.PowerLists}, More: 1,
-		Refused: []commands.Refused{{
-			Line: commands.Line{Name: "deny", Words: []string{"203.0.113.7"}}.With("for", "4h"), Does: "Deny 203.0.113.7", Ends: "c1", Half: true, At: noon,
-			By:    commands.Actor{ID: "U1", Name: "Rob", Via: commands.ViaButton},
-			Steps: []commands.Step{{Kind: commands.AddEntry, Entry: &apiclient.IPRule{List: apiclient.ListDeny, Apps: []int{0}, Expires: noon.Add(time.Hour)}}},
+func refused() record.PermissionLoss {
+	return record.PermissionLoss{
+		Account: "acme", Since: noon, Revision: 1, Status: 403, Lacks: []record.Permission{record.PowerLists}, More: 1,
+		Refused: []record.RefusedChange{{
+			Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}.With("for", "4h"), Does: "Deny 203.0.113.7", Ends: "c1", Half: true, At: noon,
+			By:    record.Actor{ID: "U1", Name: "Rob", Via: record.ViaButton},
+			Steps: []record.Step{{Kind: record.AddEntry, Entry: &apiclient.IPRule{List: apiclient.ListDeny, Apps: []int{0}, Expires: noon.Add(time.Hour)}}},
 		}},
 	}
 }
 
 func TestRefusedChangesAreRememberedWithTheirNews(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Notice: func(commands.Tied) []poller.News { return []poller.News{news("tied-1", "")} }})
+		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Notice: func(record.PermissionLoss) []record.Event { return []record.Event{news("tied-1", "")} }})
 		require.NoError(t, err)
 		defer s.Close()
 		other, ctx := w.open(t), t.Context()

@@ -4,28 +4,27 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Page is an attack's last page; the zero Page when its pager was never called.
-func (s *Store) Page(ctx context.Context, account, attack string) (commands.Page, error) {
-	return value[commands.Page](s.rdb.HGet(ctx, keyPages(account), attack), "read page of "+attack)
+func (s *Store) Page(ctx context.Context, account, attack string) (record.Page, error) {
+	return value[record.Page](s.rdb.HGet(ctx, keyPages(account), attack), "read page of "+attack)
 }
 
 // Pages are all of an account, by attack: of each the last one.
-func (s *Store) Pages(ctx context.Context, account string) (map[string]commands.Page, error) {
-	return values[commands.Page](s.rdb.HGetAll(ctx, keyPages(account)), account, "page")
+func (s *Store) Pages(ctx context.Context, account string) (map[string]record.Page, error) {
+	return values[record.Page](s.rdb.HGetAll(ctx, keyPages(account)), account, "page")
 }
 
 // SavePage keeps a page in place of its attack's last one, has the attack's card be drawn again, and announces news of it, all in one step. It
 // fails when another replica tends the account by now: then nothing may be sent.
-func (s *Store) SavePage(ctx context.Context, account string, p commands.Page, news ...poller.News) error {
+func (s *Store) SavePage(ctx context.Context, account string, p record.Page, news ...record.Event) error {
 	var b batch
 	if err := b.json("HSET", keyPages(account), p.Attack, p); err != nil {
 		return err
 	}
-	b.outdated(account, p.Attack, commands.UrgentState)
+	b.outdated(account, p.Attack, record.UrgentState)
 	if err := b.announce(news...); err != nil {
 		return err
 	}

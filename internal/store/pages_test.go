@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -15,14 +15,14 @@ func TestPages(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
 		s, other := w.open(t), w.open(t)
-		page := commands.Page{ID: "p1", Attack: "a1", Route: "kind incident", Since: noon, Severity: "critical", State: commands.PageCalling}
+		page := record.Page{ID: "p1", Attack: "a1", Route: "kind incident", Since: noon, Severity: "critical", State: record.PageCalling}
 		require.Error(t, other.SavePage(ctx, "acme", page), "it doesn't tend the account")
 		tending(t, s)
 		none, err := s.Page(ctx, "acme", "a1")
 		require.NoError(t, err)
 		require.Zero(t, none)
 		require.NoError(t, s.SavePage(ctx, "acme", page, poller.NewPagerAway("acme", "C1", "p1", "kind incident", "away")))
-		page.TakenAt, page.State = noon.Add(time.Minute), commands.PageEnding
+		page.TakenAt, page.State = noon.Add(time.Minute), record.PageEnding
 		require.NoError(t, s.SavePage(ctx, "acme", page))
 		require.Error(t, other.DropPage(ctx, "acme", "a1"))
 
@@ -31,7 +31,7 @@ func TestPages(t *testing.T) {
 		require.Equal(t, page, got)
 		all, err := other.Pages(ctx, "acme")
 		require.NoError(t, err)
-		require.Equal(t, map[string]commands.Page{"a1": page}, all)
+		require.Equal(t, map[string]record.Page{"a1": page}, all)
 		marks, err := other.ToRedraw(ctx, "acme")
 		require.NoError(t, err)
 		require.Contains(t, marks, "a1", "its card tells of it")

@@ -6,33 +6,33 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 func TestAMarkIsAsUrgentAndAsOldAsTheFirstThatWasNotDrawn(t *testing.T) {
 	t.Parallel()
 	w := newMini(t)
 	s, other, ctx := w.open(t), w.open(t), t.Context()
-	mark := func() commands.Mark {
+	mark := func() record.RedrawMark {
 		all, err := other.ToRedraw(ctx, "acme")
 		require.NoError(t, err)
 		require.Len(t, all, 1)
 		return all["a1"]
 	}
-	outdated := func(at time.Time, urgency commands.Urgency) {
+	outdated := func(at time.Time, urgency record.Urgency) {
 		w.mini.SetTime(at)
 		require.NoError(t, s.Outdated(ctx, "acme", "a1", urgency))
 	}
 	later := noon.Add(90 * time.Second)
-	outdated(noon, commands.UrgentFigures)
-	outdated(later, commands.UrgentActed)
-	outdated(later.Add(time.Minute), commands.UrgentState)
+	outdated(noon, record.UrgentFigures)
+	outdated(later, record.UrgentActed)
+	outdated(later.Add(time.Minute), record.UrgentState)
 	first := mark()
-	require.Equal(t, commands.UrgentActed, first.Urgency, "figures that grow make nothing less urgent")
+	require.Equal(t, record.UrgentActed, first.Urgency, "figures that grow make nothing less urgent")
 	require.Equal(t, noon, first.Since)
 	require.NoError(t, s.Redrawn(ctx, "acme", "a1", first))
-	outdated(later, commands.UrgentState)
-	require.Equal(t, commands.UrgentState, mark().Urgency)
+	outdated(later, record.UrgentState)
+	require.Equal(t, record.UrgentState, mark().Urgency)
 	require.Equal(t, later, mark().Since)
 }
 
@@ -44,7 +44,7 @@ func TestAMarkOfAnEarlierVersion(t *testing.T) {
 	require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:redraw", "a1", "8812734").Err())
 	all, err := s.ToRedraw(ctx, "acme")
 	require.NoError(t, err)
-	require.Equal(t, map[string]commands.Mark{"a1": {ID: "8812734"}}, all)
+	require.Equal(t, map[string]record.RedrawMark{"a1": {ID: "8812734"}}, all)
 	require.NoError(t, s.Redrawn(ctx, "acme", "a1", all["a1"]))
 	all, err = s.ToRedraw(ctx, "acme")
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
@@ -183,7 +184,7 @@ func locked(t testing.TB, s *store.Store, do func(commands.Lock) error) {
 }
 
 // saveChange writes one change down.
-func saveChange(ctx context.Context, l commands.Lock, c commands.Change) error {
+func saveChange(ctx context.Context, l commands.Lock, c record.Change) error {
 	_, err := l.SaveChanges(ctx, nil, c)
 	return err
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // decidedFor is how long a request that was decided can still be looked up; the audit log keeps it longer.
@@ -19,12 +19,12 @@ const decidedFor = 7 * 24 * time.Hour
 
 // SaveRequest writes a request for a second person down, new or again, with the time at which it is to be looked at, its news, and an audit entry
 // if there is one, whose number it gives: all in one step. It fails with commands.ErrLost when another one holds the lock by now.
-func (l *Lock) SaveRequest(ctx context.Context, entry *commands.AuditEntry, q commands.Request) (n int64, err error) {
+func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest) (n int64, err error) {
 	var b batch
 	if err := b.json("HSET", keyRequests(l.account), q.ID, q); err != nil {
 		return 0, err
 	}
-	if due := q.DueAt(); due.IsZero() {
+	if due := commands.ApprovalRequestDueAt(q); due.IsZero() {
 		b.do("ZREM", keyRequestsDue(l.account), q.ID)
 	} else {
 		b.do("ZADD", keyRequestsDue(l.account), due.Unix(), q.ID)
@@ -41,23 +41,12 @@ func (l *Lock) SaveRequest(ctx context.Context, entry *commands.AuditEntry, q co
 }
 
 // Requests are the account's requests for a second person, the newest first: all that wait and those decided lately.
-func (s *Store) Requests(ctx context.Context, account string) ([]commands.Request, error) {
-	texts, err := s.rdb.HVals(ctx, keyRequests(account)).Result()
+func (s *Store) Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error) {
+	all, old, err := listed(s.rdb.HVals(ctx, keyRequests(account)), account, "request", func(q record.ApprovalRequest) (string, bool) {
+		return q.ID, commands.ApprovalRequestDueAt(q).IsZero() && time.Since(q.Until) > decidedFor
+	})
 	if err != nil {
-		return nil, fmt.Errorf("read requests of %s: %w", account, err)
-	}
-	var all []commands.Request
-	var old []string
-	for _, text := range texts {
-		var q commands.Request
-		if err := json.Unmarshal([]byte(text), &q); err != nil {
-			return nil, fmt.Errorf("read request of %s: %w", account, err)
-		}
-		if q.DueAt().IsZero() && time.Since(q.Until) > decidedFor {
-			old = append(old, q.ID)
-			continue
-		}
-		all = append(all, q)
+		return nil, err
 	}
 	if len(old) > 0 {
 		for _, key := range []string{keyRequests(account), keyRequestsAt(account)} {
@@ -66,7 +55,7 @@ func (s *Store) Requests(ctx context.Context, account string) ([]commands.Reques
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b commands.Request) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all, func(a, b record.ApprovalRequest) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
 	return all, nil
 }
 

@@ -8,41 +8,41 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // waiting is a request that was asked then and waits for 15 minutes.
-func waiting(id string, at time.Time) commands.Request {
+func waiting(id string, at time.Time) record.ApprovalRequest {
 	at = at.UTC().Truncate(time.Second)
-	return commands.Request{
-		ID: id, Account: "acme", Line: commands.Line{Name: "deny", Words: []string{"country:FR"}}.With("for", "4h"), Does: "Deny country:FR",
-		Needs: []commands.Second{{What: commands.SecondBroad, Why: "it is broad"}}, Role: commands.Responder,
-		Asker: commands.Actor{ID: "U1", Team: "T1", Name: "Ann", Via: commands.ViaSlash}, At: at, Until: at.Add(15 * time.Minute), AloneAt: at.Add(5 * time.Minute),
-		Premise: commands.Premise{Steps: []string{"add"}, Role: commands.Admin}, State: commands.RequestWaiting, Revision: 1,
+	return record.ApprovalRequest{
+		ID: id, Account: "acme", Line: record.Line{Name: "deny", Words: []string{"country:FR"}}.With("for", "4h"), Does: "Deny country:FR",
+		Needs: []record.ApprovalReason{{What: commands.SecondBroad, Why: "it is broad"}}, Role: record.Responder,
+		Asker: record.Actor{ID: "U1", Team: "T1", Name: "Ann", Via: record.ViaSlash}, At: at, Until: at.Add(15 * time.Minute), AloneAt: at.Add(5 * time.Minute),
+		Premise: record.Premise{Steps: []string{"add"}, Role: record.Admin}, State: record.RequestWaiting, Revision: 1,
 	}
 }
 
-func saveRequest(ctx context.Context, l commands.Lock, q commands.Request) error {
+func saveRequest(ctx context.Context, l commands.Lock, q record.ApprovalRequest) error {
 	_, err := l.SaveRequest(ctx, nil, q)
 	return err
 }
 
 func TestRequestsAreRememberedWithTheirNewsAndEntry(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Asked: func(commands.Request) []poller.News { return []poller.News{news("r1-1", "")} }})
+		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Asked: func(record.ApprovalRequest) []record.Event { return []record.Event{news("r1-1", "")} }})
 		require.NoError(t, err)
 		defer s.Close()
 		other, ctx, q := w.open(t), t.Context(), waiting("r1", time.Now())
 		locked(t, s, func(l commands.Lock) error {
-			n, err := l.SaveRequest(ctx, &commands.AuditEntry{At: q.At, Account: "acme", Outcome: "waiting", Request: "r1"}, q)
+			n, err := l.SaveRequest(ctx, &record.AuditEntry{At: q.At, Account: "acme", Outcome: "waiting", Request: "r1"}, q)
 			require.EqualValues(t, 1, n)
 			return err
 		})
 		locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, waiting("r2", q.At.Add(time.Second))) })
 		all, err := other.Requests(ctx, "acme")
 		require.NoError(t, err)
-		require.Equal(t, []commands.Request{waiting("r2", q.At.Add(time.Second)), q}, all, "the newest first")
+		require.Equal(t, []record.ApprovalRequest{waiting("r2", q.At.Add(time.Second)), q}, all, "the newest first")
 		none, err := other.Requests(ctx, "globex")
 		require.NoError(t, err)
 		require.Empty(t, none)
@@ -80,7 +80,7 @@ func TestDutiesTellOfRequests(t *testing.T) {
 			})
 		}()
 		require.Equal(t, q.Until.Unix(), (<-found).Due.Unix())
-		q.State = commands.RequestExpired
+		q.State = record.RequestExpired
 		locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, q) })
 		require.Zero(t, w.rdb.ZCard(ctx, "{a:acme}:requests:due").Val())
 	})
@@ -89,8 +89,8 @@ func TestDutiesTellOfRequests(t *testing.T) {
 func TestDecidedRequestsAreForgotten(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx, now := w.open(t), t.Context(), time.Now()
-		for id, q := range map[string]commands.Request{"old": waiting("old", now.Add(-8*24*time.Hour)), "lately": waiting("lately", now.Add(-6*24*time.Hour))} {
-			q.State = commands.RequestRejected
+		for id, q := range map[string]record.ApprovalRequest{"old": waiting("old", now.Add(-8*24*time.Hour)), "lately": waiting("lately", now.Add(-6*24*time.Hour))} {
+			q.State = record.RequestRejected
 			locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, q) })
 			require.NoError(t, s.RequestShown(ctx, "acme", id, "C1", "1.1", 3))
 		}

@@ -10,15 +10,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // lockedFor is how long it is believed that the service's rules are locked, when no change tells otherwise.
 const lockedFor = 5 * time.Minute
 
 // Scene is what is known of an account beside its attacks, in one round trip.
-func (s *Store) Scene(ctx context.Context, account string) (scene commands.Scene, err error) {
+func (s *Store) Scene(ctx context.Context, account string) (scene record.AccountContext, err error) {
 	var asked askedScene
 	_, err = s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		asked = askScene(ctx, p, account)
@@ -41,17 +40,17 @@ func askScene(ctx context.Context, p redis.Pipeliner, account string) askedScene
 }
 
 // scene reads the answers.
-func (a askedScene) scene(account string) (scene commands.Scene, err error) {
+func (a askedScene) scene(account string) (scene record.AccountContext, err error) {
 	var errs [4]error
-	scene.Protected, errs[0] = value[[]commands.Protected](a.protected, "read what is protected on "+account)
+	scene.Protected, errs[0] = value[[]record.Protected](a.protected, "read what is protected on "+account)
 	scene.Locked, errs[1] = value[time.Time](a.locked, "read lock of "+account)
-	scene.Seen, errs[2] = value[map[netip.Addr]commands.Seen](a.seen, "read sources of "+account)
-	scene.Mutes, errs[3] = value[[]commands.Mute](a.mutes, "read mutes of "+account)
+	scene.Seen, errs[2] = value[map[netip.Addr]record.SourceActivity](a.seen, "read sources of "+account)
+	scene.Mutes, errs[3] = value[[]record.Mute](a.mutes, "read mutes of "+account)
 	return scene, errors.Join(errs[:]...)
 }
 
 // SaveProtected puts these in the place of all that is protected on the account, and has the cards of attacks be drawn again.
-func (l *Lock) SaveProtected(ctx context.Context, all []commands.Protected, attacks ...string) error {
+func (l *Lock) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
 	text, err := json.Marshal(all)
 	if err != nil {
 		return fmt.Errorf("write what is protected on %s: %w", l.account, err)
@@ -59,7 +58,7 @@ func (l *Lock) SaveProtected(ctx context.Context, all []commands.Protected, atta
 	var b batch
 	b.do("SET", keyProtected(l.account), text)
 	for _, attack := range attacks {
-		b.outdated(l.account, attack, commands.UrgentActed)
+		b.outdated(l.account, attack, record.UrgentActed)
 	}
 	_, err = l.write(ctx, &b, "save what is protected on "+l.account)
 	return err
@@ -82,13 +81,13 @@ func (l *Lock) SaveLocked(ctx context.Context, at time.Time) error {
 }
 
 // sources keeps what the poller counted; nil leaves it as it is.
-func (b *batch) sources(account string, counted map[netip.Addr]poller.Seen) error {
+func (b *batch) sources(account string, counted map[netip.Addr]record.SourceActivity) error {
 	if counted == nil {
 		return nil
 	}
-	seen := make(map[netip.Addr]commands.Seen, len(counted))
+	seen := make(map[netip.Addr]record.SourceActivity, len(counted))
 	for source, n := range counted {
-		seen[source] = commands.Seen{Attacks: n.Attacks, Apps: n.Apps}
+		seen[source] = record.SourceActivity{Attacks: n.Attacks, Apps: n.Apps}
 	}
 	text, err := json.Marshal(seen)
 	b.do("SET", keySources(account), text)

@@ -8,11 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
 
-func sceneOf(t testing.TB, s *store.Store, account string) commands.Scene {
+func sceneOf(t testing.TB, s *store.Store, account string) record.AccountContext {
 	t.Helper()
 	scene, err := s.Scene(t.Context(), account)
 	require.NoError(t, err)
@@ -23,9 +24,9 @@ func sceneOf(t testing.TB, s *store.Store, account string) commands.Scene {
 func TestASceneIsShared(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openTending(t), w.open(t), t.Context()
-		require.Equal(t, commands.Scene{}, sceneOf(t, other, "acme"))
-		protected := []commands.Protected{
-			{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "office", Deny: commands.DenyNever, Reason: "ticket", By: commands.Actor{ID: "U1", Name: "Ann"}, At: noon},
+		require.Equal(t, record.AccountContext{}, sceneOf(t, other, "acme"))
+		protected := []record.Protected{
+			{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "office", Deny: commands.DenyNever, Reason: "ticket", By: record.Actor{ID: "U1", Name: "Ann"}, At: noon},
 			{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: commands.DenySecond},
 		}
 		l := lock(t, s)
@@ -33,9 +34,9 @@ func TestASceneIsShared(t *testing.T) {
 		require.NoError(t, l.SaveProtected(ctx, protected, "a1", "a2"))
 		require.NoError(t, l.SaveLocked(ctx, noon))
 		source := netip.MustParseAddr("203.0.113.7")
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Seen: map[netip.Addr]poller.Seen{source: {Attacks: 13, Apps: 4}}}))
-		require.Equal(t, commands.Scene{Protected: protected, Locked: noon, Seen: map[netip.Addr]commands.Seen{source: {Attacks: 13, Apps: 4}}}, sceneOf(t, other, "acme"))
-		require.Equal(t, commands.Scene{}, sceneOf(t, other, "other"), "accounts share nothing")
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Seen: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}))
+		require.Equal(t, record.AccountContext{Protected: protected, Locked: noon, Seen: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}, sceneOf(t, other, "acme"))
+		require.Equal(t, record.AccountContext{}, sceneOf(t, other, "other"), "accounts share nothing")
 		marks, err := other.ToRedraw(ctx, "acme")
 		require.NoError(t, err)
 		require.Contains(t, marks, "a1", "its card shows it")

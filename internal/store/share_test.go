@@ -12,6 +12,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/proxytest"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -200,8 +201,8 @@ func TestDutiesComeAboutOnceASecond(t *testing.T) {
 		require.Never(t, func() bool { return len(h.duties) > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "there are none")
 		until := time.Now().Add(time.Hour).Truncate(time.Second)
 		require.NoError(t, s.Announce(t.Context(), news("n1", "x:1")))
-		save(t, s, commands.Change{ID: "c1", AttackID: "a1", State: commands.StateDone, At: noon, Until: until, Steps: rule})
-		save(t, s, commands.Change{ID: "c2", AttackID: "a2", State: commands.StateDone, At: noon, Until: until.Add(time.Hour), Steps: rule})
+		save(t, s, record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: until, Steps: rule})
+		save(t, s, record.Change{ID: "c2", AttackID: "a2", State: record.StateDone, At: noon, Until: until.Add(time.Hour), Steps: rule})
 		require.Eventually(t, func() bool {
 			d := within(t, 5*time.Second, h.duties)
 			return d.Untold == 1 && d.Outdated == 2 && d.Due.Equal(until.Add(-15*time.Minute))
@@ -212,7 +213,7 @@ func TestDutiesComeAboutOnceASecond(t *testing.T) {
 // Who tends an account no longer, or not any more as it was, writes nothing down and tells nothing: what was told before is forgotten with the rest.
 func TestOnlyWhoTendsAnAccountRemembers(t *testing.T) {
 	t.Parallel()
-	update := poller.Update{LastGood: noon, Shown: shownAll("x:1"), News: []poller.News{news("n1", "x:1")}}
+	update := poller.Update{LastGood: noon, Shown: shownAll("x:1"), News: []record.Event{news("n1", "x:1")}}
 	for name, lose := range map[string]func(t *testing.T, redis *world, s *store.Store){
 		"it never did": func(*testing.T, *world, *store.Store) {},
 		"another does": func(t *testing.T, redis *world, s *store.Store) {

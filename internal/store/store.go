@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Config says where Redis is and how long things are kept.
@@ -26,15 +26,15 @@ type Config struct {
 	// Away is told when a replica can't reach Redis, once, and with nil when it can again; nil: nobody is.
 	Away func(err error)
 	// Follow gives the news of a change that was written down; nil: there is none.
-	Follow func(c commands.Change) []poller.News
+	Follow func(c record.Change) []record.Event
 	// Watched gives the news of what came of looking at a change; nil: there is none.
-	Watched func(l commands.Look) []poller.News
+	Watched func(l commands.Look) []record.Event
 	// Judged gives the news of what was seen of a change; nil: there is none.
-	Judged func(j commands.Judged) []poller.News
+	Judged func(j commands.Judged) []record.Event
 	// Notice gives the news of a spell of refused changes; nil: there is none.
-	Notice func(t commands.Tied) []poller.News
+	Notice func(t record.PermissionLoss) []record.Event
 	// Asked gives the news of a request for a second person; nil: there is none.
-	Asked func(q commands.Request) []poller.News
+	Asked func(q record.ApprovalRequest) []record.Event
 }
 
 // Store is the memory. Its methods fail when Redis can't be reached, within two seconds unless they wait by their nature.
@@ -43,11 +43,11 @@ type Store struct {
 	auditKeep time.Duration
 	copies    int
 	away      func(err error)
-	follow    func(c commands.Change) []poller.News
-	watched   func(l commands.Look) []poller.News
-	judged    func(j commands.Judged) []poller.News
-	notice    func(t commands.Tied) []poller.News
-	asked     func(q commands.Request) []poller.News
+	follow    func(c record.Change) []record.Event
+	watched   func(l commands.Look) []record.Event
+	judged    func(j commands.Judged) []record.Event
+	notice    func(t record.PermissionLoss) []record.Event
+	asked     func(q record.ApprovalRequest) []record.Event
 	replica   string // what this process is called among all replicas
 	peers     peers
 
@@ -80,19 +80,19 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 		cfg.Away = func(error) {}
 	}
 	if cfg.Follow == nil {
-		cfg.Follow = func(commands.Change) []poller.News { return nil }
+		cfg.Follow = func(record.Change) []record.Event { return nil }
 	}
 	if cfg.Watched == nil {
-		cfg.Watched = func(commands.Look) []poller.News { return nil }
+		cfg.Watched = func(commands.Look) []record.Event { return nil }
 	}
 	if cfg.Judged == nil {
-		cfg.Judged = func(commands.Judged) []poller.News { return nil }
+		cfg.Judged = func(commands.Judged) []record.Event { return nil }
 	}
 	if cfg.Notice == nil {
-		cfg.Notice = func(commands.Tied) []poller.News { return nil }
+		cfg.Notice = func(record.PermissionLoss) []record.Event { return nil }
 	}
 	if cfg.Asked == nil {
-		cfg.Asked = func(commands.Request) []poller.News { return nil }
+		cfg.Asked = func(record.ApprovalRequest) []record.Event { return nil }
 	}
 	rdb := redis.NewUniversalClient(opts)
 	s := &Store{

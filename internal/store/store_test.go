@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/proxytest"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
@@ -142,11 +142,11 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 		"Shown":       func(ctx context.Context, s *store.Store) error { _, _, err := s.Shown(ctx, "acme", "a"); return err },
 		"FindAttacks": func(ctx context.Context, s *store.Store) error { _, err := s.FindAttacks(ctx, "acme", "a"); return err },
 		"Outdated": func(ctx context.Context, s *store.Store) error {
-			return s.Outdated(ctx, "acme", "a", commands.UrgentState)
+			return s.Outdated(ctx, "acme", "a", record.UrgentState)
 		},
 		"ToRedraw": func(ctx context.Context, s *store.Store) error { _, err := s.ToRedraw(ctx, "acme"); return err },
 		"Redrawn": func(ctx context.Context, s *store.Store) error {
-			return s.Redrawn(ctx, "acme", "a", commands.Mark{ID: "1"})
+			return s.Redrawn(ctx, "acme", "a", record.RedrawMark{ID: "1"})
 		},
 		"Untold": func(ctx context.Context, s *store.Store) error { _, err := s.Untold(ctx, "acme"); return err },
 		"Restore": func(ctx context.Context, s *store.Store) error {
@@ -160,7 +160,7 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 		"Changes":    func(ctx context.Context, s *store.Store) error { _, err := s.Changes(ctx, "acme"); return err },
 		"DueChanges": func(ctx context.Context, s *store.Store) error { _, err := s.DueChanges(ctx, "acme", noon); return err },
 		"Append": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Append(ctx, commands.AuditEntry{Account: "acme"})
+			_, err := s.Append(ctx, record.AuditEntry{Account: "acme"})
 			return err
 		},
 		"Entries": func(ctx context.Context, s *store.Store) error { _, err := s.Entries(ctx, "acme", noon); return err },

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // wantedFor is how long cards of gathered attacks are wanted, if nobody watches the account meanwhile.
@@ -18,10 +18,10 @@ const wantedFor = time.Hour
 // Storms are all of an account, the newest first.
 func (s *Store) Storms(ctx context.Context, account string) ([]commands.StormSeen, error) {
 	found := []commands.StormSeen{}
-	err := s.scanShown(ctx, account, "s*", func(id string, one poller.Shown) {
+	err := s.scanShown(ctx, account, "s*", func(id string, one record.AttackState) {
 		if one.Storm != nil {
 			found = append(found, commands.StormSeen{
-				KnownAttack: commands.KnownAttack{ID: id, Attack: one.Attack}, Storm: commands.Storm(*one.Storm), SeenAt: one.SeenAt, Quiet: one.Quiet,
+				KnownAttack: commands.KnownAttack{ID: id, Attack: one.Attack}, Storm: record.Storm(*one.Storm), SeenAt: one.SeenAt, Quiet: one.Quiet,
 			})
 		}
 	})
@@ -34,8 +34,8 @@ func (s *Store) Storms(ctx context.Context, account string) ([]commands.StormSee
 // Gathered are the attacks that a storm has gathered, the one with the latest hit first.
 func (s *Store) Gathered(ctx context.Context, account, storm string) ([]commands.GatheredAttack, error) {
 	found := []commands.GatheredAttack{}
-	err := s.scanShown(ctx, account, "a*", func(id string, one poller.Shown) {
-		if one.In != "" && commands.AttackID(account, one.In) == storm {
+	err := s.scanShown(ctx, account, "a*", func(id string, one record.AttackState) {
+		if one.In != "" && record.AttackID(account, one.In) == storm {
 			found = append(found, commands.GatheredAttack{KnownAttack: commands.KnownAttack{ID: id, Attack: one.Attack}, SeenAt: one.SeenAt, Own: one.Own})
 		}
 	})
@@ -68,14 +68,14 @@ func (s *Store) Wanted(ctx context.Context, account string) (map[string]struct{}
 }
 
 // given notes that an attack has a card, if it was gathered: nobody waits for it any more.
-func (b *batch) given(account string, shown poller.Shown) {
+func (b *batch) given(account string, shown record.AttackState) {
 	if shown.Own {
-		b.do("SREM", keyWanted(account), commands.AttackID(account, shown.Attack.ID))
+		b.do("SREM", keyWanted(account), record.AttackID(account, shown.Attack.ID))
 	}
 }
 
 // scanShown goes through an account's remembered attacks whose id, as commands.AttackID makes it, fits a pattern of Redis.
-func (s *Store) scanShown(ctx context.Context, account, pattern string, take func(id string, one poller.Shown)) error {
+func (s *Store) scanShown(ctx context.Context, account, pattern string, take func(id string, one record.AttackState)) error {
 	seen := map[string]bool{} // Redis may give one twice
 	scan := s.rdb.HScan(ctx, keyShown(account), 0, pattern, 1000).Iterator()
 	for scan.Next(ctx) {
@@ -83,7 +83,7 @@ func (s *Store) scanShown(ctx context.Context, account, pattern string, take fun
 		if !scan.Next(ctx) {
 			break
 		}
-		var one poller.Shown
+		var one record.AttackState
 		if err := json.Unmarshal([]byte(scan.Val()), &one); err != nil {
 			return fmt.Errorf("read attack %s: %w", id, err)
 		}

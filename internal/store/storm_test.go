@@ -11,19 +11,20 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
 // stormy is an update with a storm that gathered two attacks, one of which has a card by now, and an attack beside it.
 func stormy() poller.Update {
 	u := poller.Update{LastGood: noon, Shown: shownAll("x:1", "x:2", "x:3", "storm:C1:1", "storm:C1:2")}
-	for id, change := range map[string]func(s *poller.Shown){
-		"x:1": func(s *poller.Shown) { s.In, s.Own = "storm:C1:1", true },
-		"x:2": func(s *poller.Shown) { s.In, s.Attack.Last = "storm:C1:1", noon.Add(time.Hour) },
-		"storm:C1:1": func(s *poller.Shown) {
-			s.Storm = &poller.Storm{Over: 10, Began: noon, Gathered: 2, Own: 1, Status: map[apiclient.Status]int{apiclient.StatusPartly: 2}}
+	for id, change := range map[string]func(s *record.AttackState){
+		"x:1": func(s *record.AttackState) { s.In, s.Own = "storm:C1:1", true },
+		"x:2": func(s *record.AttackState) { s.In, s.Attack.Last = "storm:C1:1", noon.Add(time.Hour) },
+		"storm:C1:1": func(s *record.AttackState) {
+			s.Storm = &record.Storm{Over: 10, Began: noon, Gathered: 2, Own: 1, Status: map[apiclient.Status]int{apiclient.StatusPartly: 2}}
 		},
-		"storm:C1:2": func(s *poller.Shown) { s.Storm, s.Quiet = &poller.Storm{Began: noon.Add(time.Minute)}, true },
+		"storm:C1:2": func(s *record.AttackState) { s.Storm, s.Quiet = &record.Storm{Began: noon.Add(time.Minute)}, true },
 	} {
 		s := u.Shown[id]
 		change(&s)
@@ -39,16 +40,16 @@ func TestStormsAndWhatTheyGathered(t *testing.T) {
 		require.NoError(t, s.Remember(ctx, "acme", u))
 		storms, err := other.Storms(ctx, "acme")
 		require.NoError(t, err)
-		one, two := commands.AttackID("acme", "storm:C1:1"), commands.AttackID("acme", "storm:C1:2")
+		one, two := record.AttackID("acme", "storm:C1:1"), record.AttackID("acme", "storm:C1:2")
 		require.Equal(t, []commands.StormSeen{
-			{KnownAttack: commands.KnownAttack{ID: two, Attack: u.Shown["storm:C1:2"].Attack}, Storm: commands.Storm{Began: noon.Add(time.Minute)}, SeenAt: noon, Quiet: true},
-			{KnownAttack: commands.KnownAttack{ID: one, Attack: u.Shown["storm:C1:1"].Attack}, Storm: commands.Storm(*u.Shown["storm:C1:1"].Storm), SeenAt: noon},
+			{KnownAttack: commands.KnownAttack{ID: two, Attack: u.Shown["storm:C1:2"].Attack}, Storm: record.Storm{Began: noon.Add(time.Minute)}, SeenAt: noon, Quiet: true},
+			{KnownAttack: commands.KnownAttack{ID: one, Attack: u.Shown["storm:C1:1"].Attack}, Storm: record.Storm(*u.Shown["storm:C1:1"].Storm), SeenAt: noon},
 		}, storms)
 		gathered, err := other.Gathered(ctx, "acme", one)
 		require.NoError(t, err)
 		require.Equal(t, []commands.GatheredAttack{
-			{KnownAttack: commands.KnownAttack{ID: commands.AttackID("acme", "x:2"), Attack: u.Shown["x:2"].Attack}, SeenAt: noon},
-			{KnownAttack: commands.KnownAttack{ID: commands.AttackID("acme", "x:1"), Attack: u.Shown["x:1"].Attack}, SeenAt: noon, Own: true},
+			{KnownAttack: commands.KnownAttack{ID: record.AttackID("acme", "x:2"), Attack: u.Shown["x:2"].Attack}, SeenAt: noon},
+			{KnownAttack: commands.KnownAttack{ID: record.AttackID("acme", "x:1"), Attack: u.Shown["x:1"].Attack}, SeenAt: noon, Own: true},
 		}, gathered)
 		for _, account := range []string{"acme", "other"} {
 			none, err := other.Gathered(ctx, account, two)
@@ -74,7 +75,7 @@ func TestAStormIsRememberedBeforeWhatItGathered(t *testing.T) {
 		s := net.open(t)
 		tending(t, s)
 		const many, storm = 1500, "storm:C1:1"
-		u := poller.Update{LastGood: noon, Shown: shownAll("x:incident", storm), News: []poller.News{news("incident", "x:incident"), news("storm", storm)}}
+		u := poller.Update{LastGood: noon, Shown: shownAll("x:incident", storm), News: []record.Event{news("incident", "x:incident"), news("storm", storm)}}
 		for i := range many {
 			one := shown(fmt.Sprint("x:", i))
 			one.In = storm
@@ -104,7 +105,7 @@ func TestCardsAreWantedUntilTheyAreGiven(t *testing.T) {
 		}
 		require.NoError(t, other.WantCards(ctx, "acme", nil))
 		require.Empty(t, wanted())
-		one, two := commands.AttackID("acme", "x:1"), commands.AttackID("acme", "x:2")
+		one, two := record.AttackID("acme", "x:1"), record.AttackID("acme", "x:2")
 		require.NoError(t, other.WantCards(ctx, "acme", []string{one, two}))
 		require.NoError(t, other.WantCards(ctx, "acme", []string{two}))
 		require.ElementsMatch(t, []string{one, two}, wanted())

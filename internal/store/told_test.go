@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -38,11 +38,11 @@ func TestWhatIsToldTwiceIsNoticed(t *testing.T) {
 			both.Wait()
 			require.EqualValues(t, 1, doubles.Load())
 			require.Empty(t, untold(t, a))
-			_, ts, err := a.Card(ctx, "acme", commands.AttackID("acme", "x:1"))
+			_, ts, err := a.Card(ctx, "acme", record.AttackID("acme", "x:1"))
 			require.NoError(t, err)
 			attack, err := a.CardAt(ctx, "acme", "C1", ts)
 			require.NoError(t, err)
-			require.Equal(t, commands.AttackID("acme", "x:1"), attack)
+			require.Equal(t, record.AttackID("acme", "x:1"), attack)
 			requireTrying(t, b, id, noon.Add(time.Hour), noon.Add(time.Hour), "told")
 			double, err := b.Told(ctx, n, "C1", ts, true)
 			require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestWhoseRecordWasUnansweredRecordsItAgain(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, double)
 		tell(t, s, n, "C1", "1.1")
-		_, ts, err := s.Card(ctx, "acme", commands.AttackID("acme", "x:1"))
+		_, ts, err := s.Card(ctx, "acme", record.AttackID("acme", "x:1"))
 		require.NoError(t, err)
 		require.Equal(t, "1.1", ts)
 	})
@@ -76,7 +76,7 @@ func TestWhoseRecordWasUnansweredRecordsItAgain(t *testing.T) {
 func TestWhatWasToldWithoutAMessageOfItsOwnIsNoDouble(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
-		for _, n := range []poller.News{news("n1", "x:1"), news("n2", "x:1")} {
+		for _, n := range []record.Event{news("n1", "x:1"), news("n2", "x:1")} {
 			require.NoError(t, s.Announce(ctx, n))
 		}
 		tell(t, s, news("n1", "x:1"), "", "")
@@ -87,7 +87,7 @@ func TestWhatWasToldWithoutAMessageOfItsOwnIsNoDouble(t *testing.T) {
 		double, err = s.Told(ctx, news("n2", "x:1"), "", "", false)
 		require.NoError(t, err)
 		require.False(t, double)
-		_, ts, err := s.Card(ctx, "acme", commands.AttackID("acme", "x:1"))
+		_, ts, err := s.Card(ctx, "acme", record.AttackID("acme", "x:1"))
 		require.NoError(t, err)
 		require.Empty(t, ts, "a reply is no card")
 	})
@@ -110,7 +110,7 @@ func TestATellingThatRedisForgotIsNotRecorded(t *testing.T) {
 // A card that has a successor is marked, to become a link; what an earlier version kept of it is a place, too.
 func TestACardThatMoves(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, ctx, attack := w.openTending(t), t.Context(), commands.AttackID("acme", "x:1")
+		s, ctx, attack := w.openTending(t), t.Context(), record.AttackID("acme", "x:1")
 		require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:cards", attack, "C1 1.1").Err())
 		n := news("n2", "x:1")
 		require.NoError(t, s.Announce(ctx, n))
@@ -122,7 +122,7 @@ func TestACardThatMoves(t *testing.T) {
 		}
 		file, err := s.File(ctx, "acme", attack)
 		require.NoError(t, err)
-		require.Equal(t, commands.Place{Channel: "C2", TS: "2.2", Delivery: "n2"}, file.Card)
+		require.Equal(t, record.Place{Channel: "C2", TS: "2.2", Delivery: "n2"}, file.Card)
 		channel, ts, err := s.Card(ctx, "acme", attack)
 		require.NoError(t, err)
 		require.Equal(t, "C2 2.2", channel+" "+ts)
@@ -133,7 +133,7 @@ func TestACardThatMoves(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, marks, 1)
 		former := attack + " C1 1.1"
-		require.Equal(t, commands.UrgentState, marks[former].Urgency)
+		require.Equal(t, record.UrgentState, marks[former].Urgency)
 		require.NoError(t, s.Redrawn(ctx, "acme", former, marks[former]))
 		marks, err = s.ToRedraw(ctx, "acme")
 		require.NoError(t, err)
@@ -145,7 +145,7 @@ func TestACardThatMoves(t *testing.T) {
 func TestACardThatIsGoneHasOneSuccessor(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx, a := w.openTending(t), t.Context(), shown("x:1").Attack
-		attack := commands.AttackID("acme", "x:1")
+		attack := record.AttackID("acme", "x:1")
 		require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:cards", attack, "C1 1.1").Err())
 		anew := poller.NewAnew("acme", a, "C1", "1.1", false, noon)
 		again, stands := poller.PostedAnew(anew.ID)
@@ -165,7 +165,7 @@ func TestACardThatIsGoneHasOneSuccessor(t *testing.T) {
 		require.True(t, double)
 		file, err := s.File(ctx, "acme", attack)
 		require.NoError(t, err)
-		require.Equal(t, commands.Place{Channel: "C1", TS: "2.2", Delivery: anew.ID}, file.Card)
+		require.Equal(t, record.Place{Channel: "C1", TS: "2.2", Delivery: anew.ID}, file.Card)
 		marks, err := s.ToRedraw(ctx, "acme")
 		require.NoError(t, err)
 		require.Empty(t, marks, "nothing is left of what is gone")

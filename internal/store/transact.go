@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // transact carries out commands in one step, if a key holds what it should: what a replica found out while it held a lease must not overwrite
@@ -77,7 +77,7 @@ func (b *batch) json(command, key, field string, value any) error {
 }
 
 // audit adds an audit entry, at most one, and forgets those that are too old.
-func (b *batch) audit(e commands.AuditEntry, keep time.Duration) error {
+func (b *batch) audit(e record.AuditEntry, keep time.Duration) error {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("write audit entry: %w", err)
@@ -170,14 +170,5 @@ func (s *Store) server(ctx context.Context, key string) (redis.UniversalClient, 
 func (s *Store) moved(ctx context.Context) {
 	if cluster, ok := s.rdb.(*redis.ClusterClient); ok {
 		cluster.ReloadState(ctx)
-	}
-}
-
-// pausing waits a little before something is tried again, unless the context ends or something changes.
-func pausing(ctx context.Context, d time.Duration, changed <-chan struct{}) {
-	select {
-	case <-ctx.Done():
-	case <-changed:
-	case <-time.After(d):
 	}
 }

@@ -1,4 +1,4 @@
-package commands
+package text
 
 import (
 	"regexp"
@@ -31,7 +31,7 @@ func (t Text) Markdown(zone *time.Location) string {
 		case s.Channel != "":
 			w.code(s.Channel)
 		default:
-			w.words(Visible(s.Plain, maxPiece))
+			w.words(Sanitize(s.Plain, maxPiece))
 		}
 	}
 	return strings.TrimSpace(w.out.String())
@@ -51,7 +51,7 @@ func (w *markdownWriter) put(markdown string) {
 
 // code writes a piece as code. Two of them side by side would be one that begins and ends elsewhere.
 func (w *markdownWriter) code(s string) {
-	s = strings.TrimSpace(strings.ReplaceAll(Visible(s, maxPiece), "`", "'"))
+	s = strings.TrimSpace(strings.ReplaceAll(Sanitize(s, maxPiece), "`", "'"))
 	if s == "" {
 		return
 	}
@@ -62,7 +62,7 @@ func (w *markdownWriter) code(s string) {
 }
 
 func (w *markdownWriter) bold(s string) {
-	s = strings.TrimSpace(Visible(s, maxPiece))
+	s = strings.TrimSpace(Sanitize(s, maxPiece))
 	for word := range strings.FieldsSeq(s) {
 		if readsMore(word) {
 			w.words(s)
@@ -152,23 +152,23 @@ func readsMore(word string) bool {
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // document is Markdown under construction.
-type document struct {
-	zone *time.Location
-	out  strings.Builder
+type Document struct {
+	Zone *time.Location
+	Out  strings.Builder
 }
 
-func (d *document) heading(level int, t Text) {
-	if d.out.Len() > 0 {
-		d.out.WriteByte('\n')
+func (d *Document) Heading(level int, t Text) {
+	if d.Out.Len() > 0 {
+		d.Out.WriteByte('\n')
 	}
-	d.out.WriteString(strings.Repeat("#", level) + " " + t.Markdown(d.zone) + "\n\n")
+	d.Out.WriteString(strings.Repeat("#", level) + " " + t.Markdown(d.Zone) + "\n\n")
 }
 
 // item is one of a list, with what belongs to it below.
-func (d *document) item(t Text, below ...Text) {
-	d.out.WriteString("- " + t.Markdown(d.zone) + "\n")
+func (d *Document) Item(t Text, below ...Text) {
+	d.Out.WriteString("- " + t.Markdown(d.Zone) + "\n")
 	for _, b := range below {
-		d.out.WriteString("  - " + b.Markdown(d.zone) + "\n")
+		d.Out.WriteString("  - " + b.Markdown(d.Zone) + "\n")
 	}
 }
 
@@ -176,7 +176,7 @@ func (d *document) item(t Text, below ...Text) {
 const maxDocument = 8_000
 
 // documentPages are a document cut at ends of lines. A line too long for one is cut anywhere.
-func documentPages(text string) []string {
+func DocumentPages(text string) []string {
 	var pages []string
 	var page strings.Builder
 	for line := range strings.Lines(text) {

@@ -1,16 +1,18 @@
-package commands
+package record
 
 import (
 	"crypto/sha256"
 	"encoding/base32"
 	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
 )
 
 // crockford is base32 without the letters a tired reader mixes up.
 var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
 // shortHash is 8 characters of the SHA-256 over the parts.
-func shortHash(parts ...string) string {
+func ShortHash(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return crockford.EncodeToString(sum[:])[:8]
 }
@@ -19,36 +21,36 @@ func shortHash(parts ...string) string {
 // so it is the same after Redis was lost.
 func AttackID(account, attackid string) string {
 	if IsStorm(attackid) {
-		return "s" + shortHash(account, attackid)
+		return "s" + ShortHash(account, attackid)
 	}
-	return "a" + shortHash(account, attackid)
+	return "a" + ShortHash(account, attackid)
 }
 
 // isAttackID reports whether text is an id that AttackID makes.
-func isAttackID(text string) bool { return isID('a', text) || isID('s', text) }
+func IsAttackID(text string) bool { return IsID('a', text) || IsID('s', text) }
 
 // changeID names a change by the delivery that asks for it, and by which of its changes it is, so that a redelivery finds what was begun.
-func changeID(account, delivery, part string) string {
-	return "c" + shortHash(account, delivery, part)
+func ChangeID(account, delivery, part string) string {
+	return "c" + ShortHash(account, delivery, part)
 }
 
 // noteID names a note by the delivery that asks for it, so that a redelivery finds what was noted.
-func noteID(account, delivery string) string { return "n" + shortHash(account, delivery) }
+func NoteID(account, delivery string) string { return "n" + ShortHash(account, delivery) }
 
 // muteID names a mute by what it mutes, so that there is one of each.
-func muteID(account, what string) string { return "m" + shortHash(account, what) }
+func MuteID(account, what string) string { return "m" + ShortHash(account, what) }
 
 // requestID names a request for a second person by the delivery that asks for it, so that a redelivery finds what was written down.
-func requestID(account, delivery string) string { return "r" + shortHash(account, delivery) }
+func RequestID(account, delivery string) string { return "r" + ShortHash(account, delivery) }
 
 // protectedID names what is protected by its range, so that there is one of each.
-func protectedID(account, what string) string { return "p" + shortHash(account, what) }
+func ProtectedID(account, what string) string { return "p" + ShortHash(account, what) }
 
 // minPrefix is how many characters of an id must be typed, the leading letter included.
-const minPrefix = 4
+const MinPrefix = 4
 
 // foldID brings an id as typed into the form it was made in: Crockford's alphabet reads i and l as 1, o as 0.
-func foldID(typed string) string {
+func FoldID(typed string) string {
 	typed = strings.ToLower(strings.TrimSpace(typed))
 	if typed == "" {
 		return ""
@@ -57,15 +59,18 @@ func foldID(typed string) string {
 }
 
 // matchID reports whether id is what was typed or begins with it.
-func matchID(id, typed string) bool {
-	return len(typed) >= minPrefix && strings.HasPrefix(id, foldID(typed))
+func MatchID(id, typed string) bool {
+	return len(typed) >= MinPrefix && strings.HasPrefix(id, FoldID(typed))
 }
 
 // isID reports whether text is an id that begins with that letter.
-func isID(letter byte, text string) bool {
+func IsID(letter byte, text string) bool {
 	if len(text) != 9 || text[0] != letter {
 		return false
 	}
 	_, err := crockford.DecodeString(text[1:])
 	return err == nil
 }
+
+// IsStorm reports whether an attack's id is that of a storm.
+func IsStorm(attackid string) bool { return strings.HasPrefix(attackid, apiclient.OwnID) }

@@ -1,11 +1,10 @@
-package commands
+// Package text makes text for people that is safe by construction: in Slack, at a terminal and in Markdown.
+package text
 
 import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/wafbot/wafbot/apiclient"
 )
 
 // Text is a line for a person, in pieces, so that each front end can escape what must be escaped and show times as its reader's clock does.
@@ -56,7 +55,7 @@ type User string
 type Channel string
 
 // Say makes a line of strings, times, Clock, Ago, Code, Bold, User, Channel, Links, other Texts and anything that fmt prints.
-func Say(parts ...any) Text {
+func New(parts ...any) Text {
 	var t Text
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -116,7 +115,7 @@ func (t Text) In(zone *time.Location) string {
 // inLine is a piece of a line as plain text, of which all can be a stranger's.
 func inLine(piece string) string {
 	const most = 1 << 20 // characters: whoever made the piece has cut it
-	return Visible(piece, most)
+	return Sanitize(piece, most)
 }
 
 // shown is a plain piece of a line. It may begin and end lines: what strangers wrote has come through Visible; line ends inside it are theirs all the same.
@@ -171,12 +170,3 @@ func Plural(n int64, noun string) string {
 	}
 	return noun + "s"
 }
-
-// figure is a count with its noun.
-func figure(f apiclient.Figure, noun string) string { return f.String() + " " + Plural(f.N, noun) }
-
-// count is a number with its noun.
-func count(n int, noun string) string { return figure(apiclient.Known(int64(n)), noun) }
-
-// number is a number as people read it.
-func number(n int) string { return apiclient.Known(int64(n)).String() }

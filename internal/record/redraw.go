@@ -1,6 +1,8 @@
-package commands
+package record
 
-import "time"
+import (
+	"time"
+)
 
 // Urgency orders the cards that have to be drawn again; the less, the sooner.
 type Urgency int
@@ -19,7 +21,7 @@ const (
 func (u Urgency) Figures() bool { return u >= UrgentGrown }
 
 // Mark says that an attack's card no longer shows what is stored.
-type Mark struct {
+type RedrawMark struct {
 	Urgency Urgency   // the highest since the card was drawn
 	Since   time.Time // when the first of it was stored, on the memory's clock; zero: unknown
 	ID      string    // no mark is like an earlier one, so that who drew for an earlier one can't take it away

@@ -1,4 +1,4 @@
-package commands
+package text
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ const maxMarks = 12
 // Visible makes text that a stranger wrote safe to stand in a line: control characters, line ends, characters that turn the direction
 // of writing or have no width, and broken UTF-8 are written out as \x00 or \u{202e}, floods of combining marks are cut, and the whole
 // is cut to at most limit characters, never inside a visible one.
-func Visible(s string, limit int) string {
+func Sanitize(s string, limit int) string {
 	if len(s) <= limit && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return s // nearly always: every line of every card comes through here
 	}
@@ -80,9 +80,6 @@ func SeenJSON(text []byte) []byte {
 	}
 	return b.Bytes()
 }
-
-// typed is what somebody typed, short enough to be said back.
-func typed(s string) Code { return Code(Visible(s, maxPath)) }
 
 func visibleCluster(cluster string) string {
 	var b strings.Builder

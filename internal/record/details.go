@@ -1,4 +1,4 @@
-package commands
+package record
 
 import (
 	"strings"
@@ -6,14 +6,14 @@ import (
 )
 
 // File is what is stored about an attack beside the attack itself, from which its card is drawn.
-type File struct {
-	Changes []Change          // all of the account's, the newest first
-	Effects map[string]Effect // what was seen of changes, by their ids
-	Case    Case
-	Scene   Scene
+type AttackDetails struct {
+	Changes []Change            // all of the account's, the newest first
+	Effects map[string]Efficacy // what was seen of changes, by their ids
+	Case    Triage
+	Scene   AccountContext
 	Page    Page      // the last one; zero: its pager was never called
 	Good    time.Time // the last good poll, on the service's clock; zero: there was none
-	Blind   Spell     // in which the account can't be watched now; zero: it can
+	Blind   Outage    // in which the account can't be watched now; zero: it can
 	Card    Place     // zero: it has none
 }
 

@@ -1,0 +1,134 @@
+// Package grammar reads a line of text: words, keys and flags, durations, targets, and what was probably meant.
+package grammar
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// maxLine bounds a line, in bytes: Slack allows less, the terminal more.
+const maxLine = 1 << 16
+
+// Parse reads a line of the grammar: quotes as in a shell, keys in any order, and the dashes and quotes that phones make of ours.
+// It knows no verbs: Runner.Do looks them up. Parse(l.String()) equals l.
+func Parse(line string) (record.Line, error) {
+	if len(line) > maxLine {
+		return record.Line{}, refusal.Usage(text.New("that line is over 64 kB long"))
+	}
+	tokens, err := split(line)
+	if err != nil {
+		return record.Line{}, refusal.Usage(text.New(err.Error()))
+	}
+	return fromTokens(tokens)
+}
+
+// ParseArgs reads a line that a shell has split already.
+func ParseArgs(args []string) (record.Line, error) {
+	tokens := make([]token, len(args))
+	for i, a := range args {
+		tokens[i] = token{text: a}
+	}
+	return fromTokens(tokens)
+}
+
+func fromTokens(tokens []token) (record.Line, error) {
+	if len(tokens) == 0 {
+		return record.Line{Name: "status"}, nil
+	}
+	l := record.Line{Name: strings.ToLower(tokens[0].text)}
+	for _, t := range tokens[1:] {
+		key, value, isKey := t.key()
+		switch flag, isFlag := t.flag(); {
+		case isFlag:
+			if !slices.Contains(l.Flags, flag) {
+				l.Flags = append(l.Flags, flag)
+			}
+		case isKey:
+			if _, twice := l.Keys[key]; twice {
+				return record.Line{}, refusal.Usage(text.New(text.Code(key+"="), " is given twice"))
+			}
+			if l.Keys == nil {
+				l.Keys = map[string]string{}
+			}
+			l.Keys[key] = value
+		default:
+			l.Words = append(l.Words, t.text)
+		}
+	}
+	slices.Sort(l.Flags)
+	return l, nil
+}
+
+// token is a word of a line; a quoted one is never a flag.
+type token struct {
+	text   string
+	quoted bool // begins with a quote
+}
+
+func (t token) flag() (string, bool) {
+	if t.quoted {
+		return "", false
+	}
+	return record.CutFlag(t.text)
+}
+
+func (t token) key() (key, value string, ok bool) {
+	if t.quoted {
+		return "", "", false
+	}
+	return record.CutKey(t.text)
+}
+
+var errQuote = errors.New("a quote is not closed")
+
+// split cuts a line into words as a shell does. Inside double quotes a backslash keeps the next character as it is.
+func split(line string) ([]token, error) {
+	var (
+		tokens []token
+		word   strings.Builder
+		in     bool
+		quoted bool
+		ends   string
+	)
+	runes := []rune(line)
+	for i := 0; i < len(runes); i++ {
+		r := runes[i]
+		opens, isQuote := record.ClosingQuotes(r)
+		switch {
+		case ends != "" && strings.ContainsRune(ends, r):
+			ends = ""
+		case r == '\\' && !strings.ContainsRune(ends, '\'') && i+1 < len(runes) && record.Escapable(runes[i+1]):
+			in = true
+			i++
+			word.WriteRune(runes[i])
+		case ends != "":
+			word.WriteRune(r)
+		case isQuote && (!in || strings.HasSuffix(word.String(), "=")):
+			// An apostrophe inside a word is one: reason=Anna's needs no quotes.
+			quoted = quoted || !in
+			in, ends = true, opens
+		case unicode.IsSpace(r):
+			if in {
+				tokens = append(tokens, token{word.String(), quoted})
+				word.Reset()
+			}
+			in, quoted = false, false
+		default:
+			in = true
+			word.WriteRune(r)
+		}
+	}
+	if ends != "" {
+		return nil, errQuote
+	}
+	if in {
+		tokens = append(tokens, token{word.String(), quoted})
+	}
+	return tokens, nil
+}

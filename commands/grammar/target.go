@@ -1,0 +1,149 @@
+package grammar
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/language"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// holds reports whether an entry for t is for a source.
+func (t Target) Holds(source apiclient.Source) bool {
+	if t.Kind == apiclient.KindCountry {
+		return strings.EqualFold(t.Value, source.Country)
+	}
+	return t.Kind == apiclient.KindRange && t.Prefix.Contains(source.IP)
+}
+
+// Target is what a list entry is about.
+type Target struct {
+	Kind   string       // one of apiclient's kinds of entries
+	Prefix netip.Prefix // of a range
+	Value  string       // of the others: FR, TOR, aws
+}
+
+var (
+	Proxies     = []string{"VPN", "SES", "PUB", "WEB", "TOR"}
+	Datacenters = []string{"rackspace", "tencent", "plusserver", "ovh", "oracle", "linode", "ibm", "huawei", "hetzner", "gce", "azure", "aws", "alibaba"}
+	withdrawn   = []string{"AN", "CS", "NT", "SU", "YU"} // countries that were divided: no code replaced theirs, so they still look canonical
+)
+
+// isCountry reports whether ISO 3166-1 lists a country by these two capital letters. Codes that are only reserved (EU, UK, AC) or free to use
+// (XK, ZZ) have no M.49 number below 900, or are replaced by another code.
+func IsCountry(code string) bool {
+	region, err := language.ParseRegion(code)
+	if err != nil || region.String() != code || !region.IsCountry() || region.Canonicalize() != region {
+		return false
+	}
+	m49 := region.M49()
+	return m49 > 0 && m49 < 900 && !slices.Contains(withdrawn, code)
+}
+
+// parseTarget reads an address, a CIDR, country:FR, proxy:TOR or datacenter:aws.
+func ParseTarget(word string) (Target, error) {
+	kind, value, ok := strings.Cut(word, ":")
+	switch kind = strings.ToLower(kind); {
+	case ok && kind == "country":
+		value = strings.ToUpper(value)
+		if !IsCountry(value) {
+			return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no country: write its two letters as ISO 3166 has them, as ", text.Code("country:FR")))
+		}
+		return Target{Kind: apiclient.KindCountry, Value: value}, nil
+	case ok && kind == "proxy":
+		value = strings.ToUpper(value)
+		if !slices.Contains(Proxies, value) {
+			return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no kind of proxy: one of ", strings.Join(Proxies, ", ")))
+		}
+		return Target{Kind: apiclient.KindProxy, Value: value}, nil
+	case ok && kind == "datacenter":
+		value = strings.ToLower(value)
+		if !slices.Contains(Datacenters, value) {
+			return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no data center: one of ", strings.Join(Datacenters, ", ")))
+		}
+		return Target{Kind: apiclient.KindDatacenter, Value: value}, nil
+	}
+	return ParseRange(word)
+}
+
+func ParseRange(word string) (Target, error) {
+	prefix, err := netip.ParsePrefix(word)
+	if err != nil {
+		addr, err := netip.ParseAddr(word)
+		if strings.Contains(word, ",") {
+			return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no source: write several with spaces between them, without commas"))
+		}
+		if err != nil || addr.Zone() != "" {
+			return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no source: write an address, a range as ", text.Code("203.0.113.0/24"), ", ",
+				text.Code("country:FR"), ", ", text.Code("proxy:TOR"), " or ", text.Code("datacenter:aws")))
+		}
+		addr = addr.Unmap()
+		return RangeOf(netip.PrefixFrom(addr, addr.BitLen())), nil
+	}
+	prefix = Unmap(prefix)
+	if prefix.Masked() != prefix {
+		return Target{}, refusal.Usage(text.New(refusal.Typed(word), " has bits set behind the prefix: did you mean ", text.Code(prefix.Masked().String()), " or ", text.Code(prefix.Addr().String()), "?"))
+	}
+	if mapped := netip.MustParsePrefix("::ffff:0:0/96"); mapped.Overlaps(prefix) {
+		return Target{}, refusal.Usage(text.New(refusal.Typed(word), " holds all of IPv4 as IPv6 writes it: write IPv4 ranges as such"))
+	}
+	return RangeOf(prefix), nil
+}
+
+// unmap makes an IPv4 range of one written as v4-mapped IPv6, which would slip through every guard otherwise.
+func Unmap(p netip.Prefix) netip.Prefix {
+	if p.Addr().Is4In6() && p.Bits() >= 96 {
+		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p
+}
+
+func RangeOf(p netip.Prefix) Target { return Target{Kind: apiclient.KindRange, Prefix: p} }
+
+// String is the target as the grammar writes it; a range of one address is that address.
+func (t Target) String() string {
+	switch t.Kind {
+	case apiclient.KindCountry:
+		return "country:" + t.Value
+	case apiclient.KindProxy:
+		return "proxy:" + t.Value
+	case apiclient.KindDatacenter:
+		return "datacenter:" + t.Value
+	}
+	if t.Prefix.IsSingleIP() {
+		return t.Prefix.Addr().String()
+	}
+	return t.Prefix.String()
+}
+
+// targetsOf is what an entry is about; an entry of several values is about several targets.
+func TargetsOf(e apiclient.IPRule) []Target {
+	if e.Kind == apiclient.KindRange {
+		return []Target{RangeOf(e.Subnet)}
+	}
+	var ts []Target
+	for _, v := range e.Values {
+		ts = append(ts, Target{Kind: e.Kind, Value: v})
+	}
+	return ts
+}
+
+// covers reports whether an entry for t also holds for other.
+func (t Target) Covers(other Target) bool {
+	if t.Kind != other.Kind {
+		return false
+	}
+	if t.Kind != apiclient.KindRange {
+		return strings.EqualFold(t.Value, other.Value)
+	}
+	return t.Prefix.Bits() <= other.Prefix.Bits() && t.Prefix.Contains(other.Prefix.Addr())
+}
+
+// overlaps reports whether some address is in both.
+func (t Target) Overlaps(p netip.Prefix) bool {
+	return t.Kind == apiclient.KindRange && t.Prefix.Overlaps(Unmap(p))
+}

@@ -1,0 +1,196 @@
+package record
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// State is how far a change has come.
+type State string
+
+// The states of a change.
+const (
+	StateBegun  State = "begun"  // recorded, perhaps sent: whoever finds it looks before sending again
+	StateDone   State = "done"   // accepted by the service
+	StateHalf   State = "half"   // some steps were done, then one failed
+	StateFailed State = "failed" // nothing of it was done
+	StateUndone State = "undone"
+)
+
+// Change is one thing that wafbot was asked to do to the service and what became of it.
+type Change struct {
+	ID       string       `json:"id"`
+	Account  string       `json:"account"`
+	Line     Line         `json:"line"`              // canonical
+	Effect   string       `json:"effect"`            // the line without reason and attack: equal effects are one
+	AttackID string       `json:"attack,omitempty"`  // what it is for, as AttackID makes it
+	Does     string       `json:"does"`              // in words: "Deny 203.0.113.7 everywhere"
+	When     string       `json:"when,omitempty"`    // when it works: "in about 1 min"
+	Role     Role         `json:"role,omitempty"`    // the least role that may ask for it
+	Undoes   string       `json:"undoes,omitempty"`  // the change that this one takes back
+	Extends  string       `json:"extends,omitempty"` // the change whose end this one moves
+	Actor    Actor        `json:"actor"`
+	Approved *Actor       `json:"approved,omitempty"` // the second person; nil: none was needed, or none answered
+	Alone    bool         `json:"alone,omitempty"`    // it needed a second person, and none answered
+	Request  string       `json:"request,omitempty"`  // by which it was made
+	Reason   string       `json:"reason,omitempty"`
+	At       time.Time    `json:"at"`
+	Seen     *Observation `json:"seen,omitempty"` // the attack as wafbot last saw it then; nil: not known
+	Until    time.Time    `json:"until,omitzero"` // zero: no end
+	Renew    time.Time    `json:"renew,omitzero"` // wafbot prolongs it to then at most, while one of its addresses knocks; zero: it doesn't
+	State    State        `json:"state"`
+	Steps    []Step       `json:"steps"`
+	Fault    string       `json:"fault,omitempty"` // for people: why it failed
+	EndedBy  *Actor       `json:"ended_by,omitempty"`
+	EndedAt  time.Time    `json:"ended_at,omitzero"`
+	Gone     bool         `json:"gone,omitempty"` // nothing of it was left when it was taken back
+	Asked    time.Time    `json:"asked,omitzero"` // the end of which people were asked whether it is to come
+	Late     *Late        `json:"late,omitempty"` // its end is overdue; of an undo, the end that it brought about was
+}
+
+// StepKind is what a step does.
+type StepKind string
+
+// The kinds of steps: everything that wafbot can change.
+const (
+	AddEntry    StepKind = "add_entry"
+	DeleteEntry StepKind = "delete_entry"
+	CreateRule  StepKind = "create_rule"
+	DeleteRule  StepKind = "delete_rule"
+)
+
+// Step is one call that changes the service, written down before it is sent and again when its outcome is known.
+type Step struct {
+	Kind  StepKind          `json:"kind"`
+	Entry *apiclient.IPRule `json:"entry,omitempty"` // to add; or to delete, whole, so that it can be put back
+	Force bool              `json:"force,omitempty"` // overwrite the entries in Before
+	Rule  *apiclient.Rule   `json:"rule,omitempty"`  // to create; or to delete, whole
+
+	Before []apiclient.IPRule `json:"before,omitempty"` // what the entry takes the place of
+	Equal  []int64            `json:"equal,omitempty"`  // rules that were equal before: none of them is ours
+	Sent   bool               `json:"sent,omitempty"`
+	Again  bool               `json:"again,omitempty"` // sent a second time, because the first could not be seen: both may have taken place
+	Done   bool               `json:"done,omitempty"`
+	ID     int64              `json:"id,omitempty"` // of the entry or rule that was made
+}
+
+// InForce reports whether the change still does something at the given time.
+func (c Change) InForce(at time.Time) bool {
+	return (c.State == StateDone || c.State == StateHalf) && (c.Until.IsZero() || at.Before(c.Until))
+}
+
+// Amends is the change that this one takes back or prolongs, whose line tells of both; "" for one of its own.
+func (c Change) Amends() string { return cmp.Or(c.Undoes, c.Extends) }
+
+// mustBeEnded reports whether wafbot itself has to end the change: the service lets entries expire, but never rules.
+func (c Change) MustBeEnded() bool {
+	for _, s := range c.Steps {
+		if s.Sent && s.Rule != nil {
+			return !c.Until.IsZero()
+		}
+	}
+	return false
+}
+
+// partly reports whether something of the change was done.
+func (c Change) Partly() bool {
+	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Done })
+}
+
+// DueAt is when wafbot itself has to end the change; zero for never.
+func (c Change) DueAt() time.Time {
+	if (c.State == StateDone || c.State == StateHalf || c.State == StateBegun) && c.MustBeEnded() {
+		return c.Until
+	}
+	return time.Time{}
+}
+
+// unseeable says why nobody can see whether the change works; "" where one can.
+func (c Change) Unseeable() string {
+	for _, s := range c.Steps {
+		switch {
+		case s.Kind == AddEntry && s.Entry.List == apiclient.ListAllow:
+			return "an allowed source looks as any that gets through"
+		case s.Kind == AddEntry && s.Entry.List == apiclient.ListGray:
+			return "gray sources are blocked in safe_blocking mode only, and which hits those are isn't told"
+		case s.Kind == AddEntry && s.Entry.Kind != apiclient.KindRange && s.Entry.Kind != apiclient.KindCountry:
+			return "the service doesn't tell which sources are of that kind"
+		case s.Kind == CreateRule && s.Rule.Type == apiclient.RuleRegex:
+			return "the service doesn't tell which requests match"
+		case s.Kind == CreateRule && s.Rule.Type == apiclient.RuleMode && s.Rule.Mode != apiclient.ModeBlock:
+			return "no record shows by which mode it was let through"
+		}
+	}
+	return ""
+}
+
+// expired reports whether the change had ended by itself at a time.
+func (c Change) Expired(at time.Time) bool { return !c.Until.IsZero() && !at.Before(c.Until) }
+
+func (c Change) Rules() bool {
+	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Kind == CreateRule })
+}
+
+// prolonged moves the change's end, never to an earlier one.
+func (c *Change) Prolonged(until time.Time) {
+	if !c.Until.IsZero() && (until.IsZero() || until.After(c.Until)) {
+		c.Until = until
+	}
+}
+
+// Late is an end that wafbot could not bring about when it was due.
+type Late struct {
+	Due time.Time `json:"due"`
+	Why string    `json:"why"` // for people: why the first try failed
+}
+
+func (s Step) Overlay(entries []apiclient.IPRule, rules []apiclient.Rule) ([]apiclient.IPRule, []apiclient.Rule) {
+	withoutEntry := func(id int64) []apiclient.IPRule {
+		return slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return e.ID == id })
+	}
+	withoutRule := func(id int64) []apiclient.Rule {
+		return slices.DeleteFunc(rules, func(r apiclient.Rule) bool { return r.ID == id })
+	}
+	switch s.Kind {
+	case AddEntry:
+		e := *s.Entry
+		e.ID = s.ID
+		entries = append(withoutEntry(e.ID), e)
+	case DeleteEntry:
+		entries = withoutEntry(s.Entry.ID)
+	case CreateRule:
+		r := *s.Rule
+		r.ID = s.ID
+		rules = append(withoutRule(r.ID), r)
+	case DeleteRule:
+		rules = withoutRule(s.Rule.ID)
+	}
+	return entries, rules
+}
+
+// overdue reports whether wafbot should have ended the change and has not: it still does what it does.
+func (c Change) Overdue(now time.Time) bool {
+	return (c.State == StateDone || c.State == StateHalf) && !c.DueAt().IsZero() && !now.Before(c.DueAt())
+}
+
+// switches reports whether the change set a filtration mode.
+func (c Change) Switches() bool {
+	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Kind == CreateRule && s.Rule.Type == apiclient.RuleMode })
+}
+
+// denies reports whether a change put an address on the denylist.
+func (c Change) Denies(ip netip.Addr) bool {
+	return slices.ContainsFunc(c.Steps, func(s Step) bool {
+		return s.Kind == AddEntry && s.Done && s.Entry.List == apiclient.ListDeny && s.Entry.Kind == apiclient.KindRange && s.Entry.Subnet.Contains(ip)
+	})
+}
+
+// refused is what became of a change whose step the service refused.
+func (c Change) Refused() RefusedChange {
+	left := slices.DeleteFunc(slices.Clone(c.Steps), func(s Step) bool { return s.Done })
+	return RefusedChange{Line: c.Line, Does: c.Does, Ends: c.Undoes, Half: c.Partly(), By: c.Actor, At: c.At, Steps: left}
+}

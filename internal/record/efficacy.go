@@ -1,0 +1,104 @@
+package record
+
+import (
+	"time"
+
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// Effect is what was seen of a change since it was accepted, and what that was judged to mean. What was seen only grows.
+type Efficacy struct {
+	Parts   map[string]Traffic `json:"parts,omitempty"` // of each source that it denies, as the grammar writes it; of a rule under ""
+	Finding Finding            `json:"finding,omitempty"`
+	At      time.Time          `json:"at,omitzero"`      // of the look by which it was judged so, on this machine's clock
+	From    time.Time          `json:"from,omitzero"`    // without a gap it was watched since; zero: since it was accepted
+	Since   time.Time          `json:"since,omitzero"`   // the finding is this one since then
+	Off     bool               `json:"off,omitempty"`    // what it made was not listed at the service when the lists and rules were read last
+	Ends    time.Time          `json:"ends,omitzero"`    // somebody has it end then, sooner than it was made to; zero: not as far as is known
+	Called  []Finding          `json:"called,omitempty"` // what people were called about; between two falls that it worked again
+	Why     []text.Span        `json:"why,omitempty"`    // a Text: the likely reasons for which it has no effect
+	Said    []Remark           `json:"said,omitempty"`   // what cards said of it whenever it turned, the oldest first
+}
+
+// Remark is what a card said of a change from a time on.
+type Remark struct {
+	At   time.Time   `json:"at"`
+	Text []text.Span `json:"text"`
+}
+
+// Calls is how many times people were called about a finding.
+func (e Efficacy) Calls(f Finding) (n int) {
+	for _, called := range e.Called {
+		if called == f {
+			n++
+		}
+	}
+	return n
+}
+
+// lastCall is what people were called about last, or that it worked since.
+func (e Efficacy) LastCall() Finding {
+	if len(e.Called) == 0 {
+		return NotYet
+	}
+	return e.Called[len(e.Called)-1]
+}
+
+// stopped is how many hits were reported as stopped.
+func (e Efficacy) Stopped() (n int64) {
+	for _, t := range e.Parts {
+		n += t.Stopped.N
+	}
+	return n
+}
+
+// Traffic is what was seen of the hits that a change is to stop. None of it is exact: the service counts samples.
+type Traffic struct {
+	Through Tally `json:"through,omitzero"` // let through; counted from when the change was to work for sure, its Last since it was accepted
+	Mixed   Tally `json:"mixed,omitzero"`   // in records that the service blocks in another way, in part or whole, so that nobody can tell; likewise
+	Stopped Tally `json:"stopped,omitzero"` // at least so many
+	After   Tally `json:"after,omitzero"`   // let through since a denial expired
+}
+
+// Tally counts hits.
+type Tally struct {
+	N     int64     `json:"n,omitempty"`
+	First time.Time `json:"first,omitzero"` // of those that are counted
+	Last  time.Time `json:"last,omitzero"`
+}
+
+// Finding is what a change was found to do.
+type Finding string
+
+// The findings.
+const (
+	NotYet          Finding = ""          // it need not work yet, as far as is known
+	Working         Finding = "works"     // it stops something, and nothing gets through
+	PartlyWorking   Finding = "in part"   // it stops something, and something gets through all the same
+	NotWorking      Finding = "no effect" // well after it was to work nothing is stopped and something gets through
+	EfficacyUnknown Finding = "unseen"    // nothing was seen by which it can be judged
+	SourceReturned  Finding = "came back" // it was a denial that expired, and its source knocked to the end, or gets through since
+)
+
+// afterwards is what is found of a denial that expired: a finding stays what it was unless the source goes on.
+func (e Efficacy) Afterwards(c Change, ongoing time.Duration) Finding {
+	for _, t := range e.Parts {
+		if t.After.N > 0 || t.KnockedTo(c.Until, ongoing) {
+			return SourceReturned
+		}
+	}
+	return e.Finding
+}
+
+// knockedTo reports whether its source went on when the denial expired, as far as what was stopped tells.
+func (t Traffic) KnockedTo(end time.Time, ongoing time.Duration) bool {
+	return t.Stopped.N > 0 && end.Sub(t.Stopped.Last) < ongoing
+}
+
+// figures are all hits that were counted.
+func (e Efficacy) Figures() (n int64) {
+	for _, t := range e.Parts {
+		n += t.Through.N + t.Mixed.N + t.Stopped.N + t.After.N
+	}
+	return n
+}

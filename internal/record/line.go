@@ -1,0 +1,118 @@
+package record
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Line is a parsed command line: a verb, its objects in order, keys with values, and flags.
+type Line struct {
+	Name  string            `json:"name"`
+	Words []string          `json:"words,omitempty"`
+	Keys  map[string]string `json:"keys,omitempty"`
+	Flags []string          `json:"flags,omitempty"` // without dashes, sorted
+}
+
+// String is the canonical line: keys and flags sorted, quotes only where needed.
+func (l Line) String() string {
+	var b strings.Builder
+	b.WriteString(quote(l.Name, true))
+	for _, w := range l.Words {
+		b.WriteString(" " + quote(w, true))
+	}
+	for _, k := range slices.Sorted(maps.Keys(l.Keys)) {
+		fmt.Fprintf(&b, " %s=%s", k, quote(l.Keys[k], false))
+	}
+	for _, f := range l.Flags {
+		b.WriteString(" --" + f)
+	}
+	return b.String()
+}
+
+// quote writes a word so that Parse reads it back; an object that looks like a key or a flag is quoted too.
+func quote(w string, object bool) string {
+	_, _, isKey := CutKey(w)
+	_, isFlag := CutFlag(w)
+	special := w == "" || object && (isKey || isFlag) || strings.ContainsFunc(w, func(r rune) bool { return unicode.IsSpace(r) || Escapable(r) })
+	if !special {
+		return w
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range w {
+		if _, isQuote := ClosingQuotes(r); isQuote || r == '\\' {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// Has reports whether a flag is given.
+func (l Line) Has(flag string) bool { return slices.Contains(l.Flags, flag) }
+
+// With is the line with a key set, or left out for "".
+func (l Line) With(key, value string) Line {
+	keys := maps.Clone(l.Keys)
+	if keys == nil {
+		keys = map[string]string{}
+	}
+	keys[key] = value
+	if value == "" {
+		delete(keys, key)
+	}
+	if len(keys) == 0 {
+		keys = nil
+	}
+	l.Keys = keys
+	return l
+}
+
+// cutFlag reads "--all", also with the single dash that a phone makes of two.
+func CutFlag(word string) (flag string, ok bool) {
+	for _, dash := range []string{"--", "—", "–"} {
+		if rest, ok := strings.CutPrefix(word, dash); ok && isName(rest) {
+			return strings.ToLower(rest), true
+		}
+	}
+	return "", false
+}
+
+// cutKey reads "for=4h". What stands before the sign must look like a key, so that a URL with a query stays an object.
+func CutKey(word string) (key, value string, ok bool) {
+	key, value, ok = strings.Cut(word, "=")
+	if !ok || !isName(key) {
+		return "", "", false
+	}
+	return strings.ToLower(key), value, true
+}
+
+func isName(s string) bool {
+	for _, r := range s {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// closing tells which quote ends which; phones curl them.
+func ClosingQuotes(r rune) (string, bool) {
+	switch r {
+	case '"', '“', '”', '„', '«', '»':
+		return "\"“”«»", true
+	case '\'', '‘', '’', '‚':
+		return "'‘’", true
+	}
+	return "", false
+}
+
+// escapable are the characters before which a backslash is dropped; before others it is one, as regular expressions want.
+func Escapable(r rune) bool {
+	_, quote := ClosingQuotes(r)
+	return quote || r == '\\' || unicode.IsSpace(r)
+}

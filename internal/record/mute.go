@@ -1,0 +1,20 @@
+package record
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Mute keeps attacks that are no incidents back for a while. Exactly one of Attack, Source and Type is set.
+type Mute struct {
+	ID      string       `json:"id"` // of what is muted: the same again has the same
+	Account string       `json:"account"`
+	Attack  string       `json:"attack,omitempty"` // as AttackID makes it
+	Source  netip.Prefix `json:"source,omitzero"`
+	Type    string       `json:"type,omitempty"`
+	App     int          `json:"app,omitempty"` // the application that Source or Type is muted on; 0: all
+	Until   time.Time    `json:"until"`
+	By      Actor        `json:"by"`
+}
+
+func (m Mute) Over(now time.Time) bool { return !now.Before(m.Until) }
