@@ -31,6 +31,8 @@ var floors = []floor{
 	{"poller", []string{"apiclient", "internal/delay"}, "what is news doesn't depend on what can be done about it", nil},
 	{"bot", []string{"apiclient", "commands", "poller", "internal/delay"}, "the only package that knows Slack; it meets the store in cmd", []string{"github.com/slack-go/slack"}},
 	{"internal/store", []string{"apiclient", "commands", "poller", "internal/delay"}, "the only package that knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
+	{"internal/config", []string{"apiclient", "commands", "poller", "internal/pager", "internal/nearest"}, "it says what the operator wants in the words of those who do it; only cmd and doctor read it", nil},
+	{"internal/doctor", []string{"apiclient", "commands", "bot", "internal/config", "internal/store", "internal/pager"}, "it tries what the bot uses, as the bot does; only the terminal asks it", nil},
 	{"internal/pager", []string{"apiclient"}, "it carries what others decided to somebody's pager: it knows HTTP, and that an address is a secret", nil},
 	{"internal/sandbox/blockkit", nil, "Block Kit is checked as pure functions of blocks", nil},
 	{"internal/sandbox/delivery", nil, "it carries payloads to the bot, whatever they say", nil},
@@ -42,7 +44,7 @@ var floors = []floor{
 	{"internal/norace", nil, "tests of every package defer themselves with it", nil},
 	{"internal/proxytest", nil, "it breaks connections of tests, whatever goes through them", nil},
 	{"internal/chaos", []string{"internal/redistest"}, "what is shipped is tried from outside, over the wire alone", nil},
-	{"cmd/wafbot", []string{"apiclient", "commands", "poller", "bot", "internal/delay", "internal/nearest", "internal/store", "internal/pager", "internal/sandbox"}, "main alone puts the parts together", nil},
+	{"cmd/wafbot", []string{"apiclient", "commands", "poller", "bot", "internal/delay", "internal/store", "internal/pager", "internal/sandbox", "internal/config", "internal/doctor"}, "main alone puts the parts together", nil},
 	{"deploy", nil, "what is shipped is tried from outside, as its users meet it", nil},
 }
 

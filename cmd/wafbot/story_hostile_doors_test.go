@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -127,41 +124,11 @@ func requireHarmlessStrings(t *testing.T, doc any) {
 	}
 }
 
-// Names of people, groups, channels and the workspace, and the words in which Slack or the service refuses, are printed by doctor and do nothing.
-func TestDoctorPrintsHostileText(t *testing.T) {
-	norace.Defer(t)
-	t.Parallel()
-	d := newPatient(t, healthy)
-	for i, sample := range hostiletext.Samples() {
-		saying := func(r *http.Response) error {
-			text, err := io.ReadAll(r.Body)
-			if err != nil {
-				return err
-			}
-			var doc map[string]any
-			if json.Unmarshal(text, &doc) == nil {
-				if i%3 == 0 {
-					doc["ok"], doc["error"], doc["needed"] = false, sample.Text, sample.Text
-				}
-				text, err = json.Marshal(renamed(doc, sample.Text))
-			}
-			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
-			r.Header.Del("Content-Length")
-			return err
-		}
-		hostile := d.with("WAFBOT_SLACK_API_URL=" + changing(t, d.URL()+"/slack/api/", saying))
-		for _, args := range [][]string{{"doctor"}, {"doctor", "--json"}} {
-			got := typed(t, hostile.environ, args...)
-			requireHarmlessPrint(t, got.out+got.err, sample.Purpose)
-		}
-	}
-}
-
 // What is said of wrong usage says again what was typed, or pasted: flags, files, verbs.
 func TestHostileTextInUsageErrors(t *testing.T) {
 	norace.Defer(t)
 	t.Parallel()
-	environ := newPatient(t, healthy).environ
+	environ := newDesk(t, "").environ
 	for _, sample := range hostiletext.Samples() {
 		text := strings.ReplaceAll(sample.Text, "\x00", "") // no argument holds it
 		if text == "" {
@@ -174,23 +141,4 @@ func TestHostileTextInUsageErrors(t *testing.T) {
 			requireHarmlessPrint(t, got.out+got.err, fmt.Sprintf("%.300q", args))
 		}
 	}
-}
-
-// renamed is a value in which everything bears another name.
-func renamed(v any, name string) any {
-	switch v := v.(type) {
-	case []any:
-		for i := range v {
-			v[i] = renamed(v[i], name)
-		}
-	case map[string]any:
-		for key, inner := range v {
-			if _, text := inner.(string); text && slices.Contains([]string{"name", "name_normalized", "handle", "team", "user", "real_name", "display_name", "url"}, key) {
-				v[key] = name
-			} else {
-				v[key] = renamed(inner, name)
-			}
-		}
-	}
-	return v
 }
