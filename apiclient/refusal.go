@@ -101,7 +101,7 @@ func reason(v any) string {
 	case map[string]any:
 		return reason(v["error"])
 	}
-	return text(v)
+	return wordOf(v)
 }
 
 // clean makes the service's text safe to show and log, and removes the token from it.
