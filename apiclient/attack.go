@@ -30,7 +30,7 @@ func (f Figure) String() string {
 	return text.Number(f.N)
 }
 
-// Status tells how much of an attack the service stopped, normalised from the spellings it uses.
+// Status is how much of an attack the service stopped, normalised from the spellings it uses.
 type Status string
 
 // The statuses. StatusUnknown covers a missing value and one wafbot does not know; Attack.BlockStatus keeps the original.
@@ -64,7 +64,7 @@ type Attack struct {
 	Target      string         `json:"target,omitempty"`
 	Payloads    Figure         `json:"payloads"`               // vectors_count
 	BlockStatus string         `json:"block_status,omitempty"` // as the service wrote it
-	State       string         `json:"state,omitempty"`        // "falsepositive" when a person said so
+	State       string         `json:"state,omitempty"`        // "falsepositive" when a person set it
 }
 
 // Source is one of an attack's busiest sources.
@@ -105,7 +105,7 @@ func (a Attack) Status() Status {
 	return StatusUnknown
 }
 
-// Attack types that are results of measures, not new threats.
+// Attack types that are results of mitigations, not new threats.
 const (
 	TypeBlockedSource = "blocked_source"
 	TypeVirtualPatch  = "vpatch"
@@ -131,7 +131,7 @@ func (a Attack) Brief() Attack {
 	for i := range a.Sources {
 		a.Sources[i].Country = strings.ToValidUTF8(a.Sources[i].Country[:min(briefText, len(a.Sources[i].Country))], "")
 	}
-	a.Countries = nil // the sources tell
+	a.Countries = nil // the sources have them
 	a.StatusCodes = a.StatusCodes[:min(briefList, len(a.StatusCodes))]
 	return a
 }

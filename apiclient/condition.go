@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// Scope is where a rule applies, as a person says it.
+// Scope is where a rule applies, in a person's terms.
 type Scope struct {
 	App    Figure // unknown: all applications
 	Host   string // "": any

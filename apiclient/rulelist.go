@@ -64,7 +64,7 @@ func (c *Client) CreateRule(ctx context.Context, r Rule) (Rule, error) {
 	}
 	created := readRule(object(ans.value))
 	if created.ID == 0 {
-		return Rule{}, puzzling(k, "answer does not tell the rule's id")
+		return Rule{}, puzzling(k, "answer has no rule id")
 	}
 	return created, nil
 }

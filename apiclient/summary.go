@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// SummaryQuery selects what the aggregation of attacks tells.
+// SummaryQuery selects the aggregation of attacks.
 type SummaryQuery struct {
 	Last   time.Duration // back from now, rounded up to whole hours; 0: 24 h
 	Select []string      // column names; nil: attack_name, attack_types, hosts, paths, min_request_time, status

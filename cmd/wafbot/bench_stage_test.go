@@ -28,6 +28,7 @@ import (
 
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/redistest"
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -186,7 +187,7 @@ func (s *stage) click(b *testing.B) func(n int) (body string, header http.Header
 	require.NoError(b, err)
 	card, err := s.slack.WaitMessage(ctx, "#waf", func(m workspace.Message) bool { return strings.Contains(m.Plain(), "/clicked") })
 	require.NoError(b, err)
-	i := slices.IndexFunc(card.Buttons(), func(button workspace.Button) bool { return strings.HasPrefix(button.Value, "deny ") })
+	i := slices.IndexFunc(card.Buttons(), func(button blockkit.Button) bool { return strings.HasPrefix(button.Value, "deny ") })
 	require.GreaterOrEqual(b, i, 0, "%+v", card.Buttons())
 	first, err := s.slack.Click(ctx, workspace.Click{User: "rob", Channel: "waf", TS: card.TS, Button: card.Buttons()[i].Value})
 	require.NoError(b, err)

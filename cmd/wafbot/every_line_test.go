@@ -14,7 +14,9 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -114,6 +116,7 @@ type way struct {
 }
 
 func TestEveryLine(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	together := func(w *world) {
 		w.cfg.Policy.Approval.RequiredFor = nil         // what needs approval waits; here everything is done
@@ -278,7 +281,7 @@ func (l *liner) inSlack(p person, ask func()) (answer, trail string) {
 func (l *liner) heard(p person, before int) string {
 	l.t.Helper()
 	asks := func(m workspace.Message) bool {
-		return slices.ContainsFunc(m.Buttons(), func(b workspace.Button) bool { return b.Label == "Do it anyway" })
+		return slices.ContainsFunc(m.Buttons(), func(b blockkit.Button) bool { return b.Label == "Do it anyway" })
 	}
 	l.until("answer to "+p.name, func() bool { return len(l.Slack.Ephemerals(p.name)) > before })
 	if m := l.Slack.Ephemerals(p.name)[before]; asks(m) {

@@ -10,15 +10,15 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/hostiletext"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/tricks"
 )
 
 // What an attacker wrote stands in a page for whoever is called, and does nothing where pagers show it.
 func TestHostileTextInAPage(t *testing.T) {
 	t.Parallel()
-	for _, trick := range tricks.All() {
-		text := trick.Text
+	for _, sample := range hostiletext.Samples() {
+		text := sample.Text
 		a := &app{cfg: &config.Config{}, tenants: map[string]*commands.Account{"acme": {Name: "acme", Applications: map[int]commands.Application{4: {Name: text}}}}}
 		attack := apiclient.Attack{
 			ID: "a", App: apiclient.Known(4), Domain: text, Path: text, Method: text, Type: text, BlockStatus: text, Last: time.Unix(1795000000, 0),
@@ -34,8 +34,8 @@ func TestHostileTextInAPage(t *testing.T) {
 					texts = append(texts, detail)
 				}
 				for _, s := range texts {
-					require.NoError(t, tricks.Plain(s), trick.Tries)
-					require.LessOrEqual(t, len([]rune(s)), 1_024, trick.Tries)
+					require.NoError(t, hostiletext.Plain(s), sample.Purpose)
+					require.LessOrEqual(t, len([]rune(s)), 1_024, sample.Purpose)
 				}
 			}
 		}

@@ -10,14 +10,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/internal/tricks"
+	"github.com/wafbot/wafbot/internal/hostiletext"
+	"github.com/wafbot/wafbot/internal/norace"
 )
 
 // Names of people, groups, channels and the workspace, and the words in which Slack or the service refuses, are printed by doctor and do nothing.
 func TestDoctorPrintsHostileText(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	d := newPatient(t, healthy)
-	for i, trick := range tricks.All() {
+	for i, sample := range hostiletext.Samples() {
 		saying := func(r *http.Response) error {
 			text, err := io.ReadAll(r.Body)
 			if err != nil {
@@ -26,16 +28,16 @@ func TestDoctorPrintsHostileText(t *testing.T) {
 			var doc map[string]any
 			if json.Unmarshal(text, &doc) == nil {
 				if i%3 == 0 {
-					doc["ok"], doc["error"], doc["needed"] = false, trick.Text, trick.Text
+					doc["ok"], doc["error"], doc["needed"] = false, sample.Text, sample.Text
 				}
-				text, err = json.Marshal(renamed(doc, trick.Text))
+				text, err = json.Marshal(renamed(doc, sample.Text))
 			}
 			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 			r.Header.Del("Content-Length")
 			return err
 		}
 		hostile := d.with("WAFBOT_SLACK_API_URL=" + changing(t, d.URL()+"/slack/api/", saying))
-		require.NoError(t, tricks.Lines(printed(t, hostile.examine(t)), tricks.Plain), trick.Tries)
+		require.NoError(t, hostiletext.Lines(printed(t, hostile.examine(t)), hostiletext.Plain), sample.Purpose)
 	}
 }
 

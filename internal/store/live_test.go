@@ -114,9 +114,9 @@ func newLive(t *testing.T) *live {
 	mini := miniredis.NewMiniRedis()
 	mini.ClockTTL(true)
 	t.Cleanup(mini.Close)
-	wire := laid(mini.Dial)
-	t.Cleanup(wire.takeAway)
-	l := &live{t: t, store: store.OpenDialling(wire.dial)}
+	wire := dialledWire(mini.Dial)
+	t.Cleanup(wire.Close)
+	l := &live{t: t, store: store.OpenDialling(wire.Dial)}
 	t.Cleanup(func() { require.NoError(t, l.store.Close()) })
 	var err error
 	l.slack, err = workspace.New(workspace.Config{

@@ -84,7 +84,7 @@ func TestAStormIsRememberedBeforeWhatItGathered(t *testing.T) {
 		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Forget: []string{"none"}})) // the script is known from here on
 		net.cutRemembering(2)
 		require.Error(t, s.Remember(ctx, "acme", u))
-		net.goWrong(nil, nil)
+		net.SetFilters(nil, nil)
 		direct := w.open(t)
 		m, err := direct.Load(ctx, "acme")
 		require.NoError(t, err)

@@ -1,4 +1,4 @@
-package workspace
+package blockkit
 
 import (
 	"fmt"
@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// plainInput is an input as a person sees it: label, what is filled in, hint.
+// plainInput is the text of an input: label, value, hint.
 func plainInput(block map[string]any) string {
-	label := plainBlock(block["label"])
+	label := Plain(block["label"])
 	if block["optional"] == true {
 		label += " (optional)"
 	}
-	line := label + ": " + plainBlock(block["element"])
-	if hint := plainBlock(block["hint"]); hint != "" {
+	line := label + ": " + Plain(block["element"])
+	if hint := Plain(block["hint"]); hint != "" {
 		line += " " + hint
 	}
 	return line
 }
 
-// plainField is what a person sees of an element that can be filled in: what it holds in brackets, or its placeholder; of few
-// choices all, the chosen ones marked.
+// plainField is the text of an element that can be filled in: its value in brackets, or its placeholder; radio buttons and checkboxes show all
+// options with marks.
 func plainField(element map[string]any, kind fieldKind) string {
 	held := element[kind.initial]
 	chosen, isList := held.([]any)
@@ -37,12 +37,12 @@ func plainField(element map[string]any, kind fieldKind) string {
 	for _, item := range chosen {
 		text := fmt.Sprint(item)
 		if option, ok := item.(map[string]any); ok {
-			text = plainBlock(option["text"])
+			text = Plain(option["text"])
 		}
 		shown = append(shown, text)
 	}
 	if len(shown) == 0 {
-		shown = []string{plainBlock(element["placeholder"])}
+		shown = []string{Plain(element["placeholder"])}
 	}
 	return "[" + strings.Join(shown, ", ") + "]"
 }
@@ -54,7 +54,7 @@ func plainChoices(element map[string]any, chosen []any, yes, no string) string {
 		if slices.ContainsFunc(chosen, func(choice any) bool { return sameJSON(choice, option) }) {
 			mark = yes
 		}
-		shown = append(shown, mark+plainBlock(option["text"]))
+		shown = append(shown, mark+Plain(option["text"]))
 	}
 	return strings.Join(shown, " ")
 }

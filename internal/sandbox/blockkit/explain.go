@@ -1,4 +1,4 @@
-package workspace
+package blockkit
 
 import (
 	"maps"
@@ -10,7 +10,7 @@ import (
 )
 
 // explain turns a schema's error into Slack's words. Of alternatives it follows only the one whose type was meant.
-func (c *blockCheck) explain(e *jsonschema.ValidationError, base string) {
+func (c *Check) explain(e *jsonschema.ValidationError, base string) {
 	at := base + pointer(e)
 	switch k := e.ErrorKind.(type) {
 	case *kind.AnyOf:
@@ -44,7 +44,7 @@ func (c *blockCheck) explain(e *jsonschema.ValidationError, base string) {
 	}
 }
 
-func (c *blockCheck) explainAlternatives(e *jsonschema.ValidationError, base string) {
+func (c *Check) explainAlternatives(e *jsonschema.ValidationError, base string) {
 	meant := false
 	for _, cause := range e.Causes {
 		if !otherType(cause, pointer(e)) {
@@ -57,7 +57,7 @@ func (c *blockCheck) explainAlternatives(e *jsonschema.ValidationError, base str
 	}
 }
 
-// otherType tells whether an alternative was refused because the object at that place is of another type.
+// otherType reports whether an alternative was refused because the object at that place is of another type.
 func otherType(e *jsonschema.ValidationError, at string) bool {
 	other := func(cause *jsonschema.ValidationError) bool { return otherType(cause, at) }
 	switch e.ErrorKind.(type) {

@@ -1,4 +1,4 @@
-package workspace
+package blockkit
 
 import (
 	"cmp"
@@ -13,44 +13,51 @@ import (
 	"unicode/utf8"
 )
 
-// What the client says at an input that it will not send as it is.
+// missingInput is what the client shows at a required input without a value.
 const missingInput = "Please complete this required field."
 
-// fill puts values into a view, each under the label, block id or action id of its field.
-func (w *Workspace) fill(v *openView, values map[string]any) error {
-	fields := v.fields()
+// Directory finds people and channels that are typed into a field, by name or id.
+type Directory interface {
+	UserID(name string) (id string, ok bool)
+	ChannelID(name string) (id string, ok bool)
+}
+
+// Fill sets values in a state, each under the label, block id or action id of its field.
+func Fill(s State, fields []Field, values map[string]any, dir Directory) error {
 	for _, name := range sortedKeys(values) {
-		f, err := choose(fields, name, fieldWays)
+		f, err := FindField(fields, name)
 		if err != nil {
 			return fmt.Errorf("fill in %q: %w", name, err)
 		}
-		value, err := w.enter(f, values[name])
+		value, err := f.enter(values[name], dir)
 		if err != nil {
 			return fmt.Errorf("fill in %q: %w", name, err)
 		}
-		v.state[f.blockID][f.actionID] = f.answer(value)
+		s.Set(f, value)
 	}
 	return nil
 }
 
-// fieldWays are the names that a person or a test has for a field.
-func fieldWays(f field) []string { return []string{f.label, f.blockID, f.actionID} }
+// FindField finds a field by its label, block id or action id, or by the start of a label that no other has.
+func FindField(fields []Field, name string) (Field, error) {
+	return choose(fields, name, func(f Field) []string { return []string{f.Label, f.BlockID, f.ActionID} })
+}
 
-// enter is what a field holds after something was typed or chosen there.
-func (w *Workspace) enter(f field, given any) (any, error) {
+// enter is the value of a field after a person typed or chose something.
+func (f Field) enter(given any, dir Directory) (any, error) {
 	texts, err := listed(given)
 	if err != nil {
 		return nil, err
 	}
 	if f.kind.of == "" {
-		return nil, fmt.Errorf("nobody can fill in a %v here", f.element["type"])
+		return nil, fmt.Errorf("a %v can't be filled in here", f.Element["type"])
 	}
 	if len(texts) > 1 && !f.kind.many {
 		return nil, fmt.Errorf("only one of %q fits", texts)
 	}
 	chosen := []any{}
 	for _, text := range texts {
-		value, err := w.enterOne(f, text)
+		value, err := f.enterOne(text, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +65,7 @@ func (w *Workspace) enter(f field, given any) (any, error) {
 	}
 	switch {
 	case f.kind.many:
-		if most := number(f.element["max_selected_items"]); most > 0 && len(chosen) > most {
+		if most := number(f.Element["max_selected_items"]); most > 0 && len(chosen) > most {
 			return nil, fmt.Errorf("at most %d can be chosen", most)
 		}
 		return chosen, nil
@@ -68,7 +75,7 @@ func (w *Workspace) enter(f field, given any) (any, error) {
 	return chosen[0], nil
 }
 
-// listed is what was given as texts; "" and nil are none.
+// listed returns given values as texts. "" and nil are none.
 func listed(given any) ([]string, error) {
 	switch given := given.(type) {
 	case nil:
@@ -96,23 +103,21 @@ func listed(given any) ([]string, error) {
 	return nil, fmt.Errorf("%v is neither text nor a list of texts", given)
 }
 
-// enterOne is what one text stands for in a field.
-func (w *Workspace) enterOne(f field, text string) (any, error) {
+// enterOne is the value that one text stands for.
+func (f Field) enterOne(text string, dir Directory) (any, error) {
 	switch f.kind.of {
 	case "option":
 		return f.option(text)
 	case "user":
-		u, ok := w.user(text)
-		if !ok || u.Deleted {
-			return nil, fmt.Errorf("no such user: %q", text)
+		if id, ok := dir.UserID(text); ok {
+			return id, nil
 		}
-		return u.ID, nil
+		return nil, fmt.Errorf("no such user: %q", text)
 	case "conversation", "channel":
-		c := w.channel(text)
-		if c == nil {
-			return nil, fmt.Errorf("no such channel: %q", text)
+		if id, ok := dir.ChannelID(text); ok {
+			return id, nil
 		}
-		return c.ID, nil
+		return nil, fmt.Errorf("no such channel: %q", text)
 	case "date":
 		_, err := time.Parse(time.DateOnly, text)
 		return text, err
@@ -125,11 +130,11 @@ func (w *Workspace) enterOne(f field, text string) (any, error) {
 	return text, nil
 }
 
-// option finds a choice by its value or its text.
-func (f field) option(name string) (any, error) {
+// option finds an option by its value or its text.
+func (f Field) option(name string) (any, error) {
 	var texts []string
-	for _, o := range f.options() {
-		text := plainBlock(o["text"])
+	for _, o := range options(f.Element) {
+		text := Plain(o["text"])
 		if o["value"] == name || text == name {
 			return o, nil
 		}
@@ -138,22 +143,22 @@ func (f field) option(name string) (any, error) {
 	return nil, fmt.Errorf("no option %q, of %q", name, texts)
 }
 
-// incomplete is what the client finds wrong with the inputs of a view, by block id; it sends nothing then.
-func (v *openView) incomplete() map[string]string {
+// Incomplete returns what the client finds wrong with inputs, by block id. The client sends nothing then.
+func Incomplete(fields []Field, s State) map[string]string {
 	wrong := map[string]string{}
-	for _, f := range v.fields() {
-		if !f.input {
+	for _, f := range fields {
+		if !f.Input {
 			continue
 		}
-		if problem := f.problem(v.state[f.blockID][f.actionID][f.kind.value]); problem != "" {
-			wrong[f.blockID] = problem
+		if problem := f.problem(s.value(f)); problem != "" {
+			wrong[f.BlockID] = problem
 		}
 	}
 	return wrong
 }
 
-// problem is what the client says of a value; empty: nothing.
-func (f field) problem(value any) string {
+// problem is what the client shows at a wrong value, or "".
+func (f Field) problem(value any) string {
 	list, isList := value.([]any)
 	if value == nil || value == "" || isList && len(list) == 0 {
 		if f.optional {
@@ -179,29 +184,29 @@ func (f field) problem(value any) string {
 	return ""
 }
 
-func (f field) lengthProblem(length int) string {
-	if least := number(f.element["min_length"]); length < least {
+func (f Field) lengthProblem(length int) string {
+	if least := number(f.Element["min_length"]); length < least {
 		return fmt.Sprintf("Please enter at least %d characters.", least)
 	}
-	if most := cmp.Or(number(f.element["max_length"]), maxInputLength); length > most {
+	if most := cmp.Or(number(f.Element["max_length"]), maxInputLength); length > most {
 		return fmt.Sprintf("Please enter at most %d characters.", most)
 	}
 	return ""
 }
 
-func (f field) numberProblem(text string) string {
+func (f Field) numberProblem(text string) string {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return "Please enter a number."
 	}
-	if f.element["is_decimal_allowed"] != true && strings.ContainsAny(text, ".eE") {
+	if f.Element["is_decimal_allowed"] != true && strings.ContainsAny(text, ".eE") {
 		return "Please enter a whole number."
 	}
-	if least, err := strconv.ParseFloat(textOf(f.element["min_value"]), 64); err == nil && n < least {
-		return fmt.Sprintf("Please enter %s or more.", f.element["min_value"])
+	if least, err := strconv.ParseFloat(textOf(f.Element["min_value"]), 64); err == nil && n < least {
+		return fmt.Sprintf("Please enter %s or more.", f.Element["min_value"])
 	}
-	if most, err := strconv.ParseFloat(textOf(f.element["max_value"]), 64); err == nil && n > most {
-		return fmt.Sprintf("Please enter %s or less.", f.element["max_value"])
+	if most, err := strconv.ParseFloat(textOf(f.Element["max_value"]), 64); err == nil && n > most {
+		return fmt.Sprintf("Please enter %s or less.", f.Element["max_value"])
 	}
 	return ""
 }
@@ -218,8 +223,8 @@ func number(v any) int {
 	return whole
 }
 
-// choose finds what is meant by a name among things with several names each: all of the first kind of name first, and at last
-// whatever alone begins so under it.
+// choose finds a thing by name. Each thing has several names, which are tried in their order; the last try is the start of a first name that no
+// other thing has.
 func choose[T any](things []T, name string, ways func(T) []string) (T, error) {
 	var none T
 	var first []string

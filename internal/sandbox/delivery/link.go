@@ -1,4 +1,4 @@
-package workspace
+package delivery
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ const (
 	reasonTooMany  = "too_many_websockets"
 )
 
-// link is one WebSocket of the bot's. What is under the second heading is guarded by the workspace's lock.
+// link is one WebSocket of the bot. The lock of linkSet guards warned, delivered, acked and awaited.
 type link struct {
 	id      string
 	since   time.Time
@@ -49,7 +49,7 @@ func newLink(conn *websocket.Conn, id string, since time.Time, life time.Duratio
 
 var errEnded = errors.New("the link has ended")
 
-// write writes one frame. Whoever reads too slowly for it loses the link.
+// write writes one frame. A client that reads too slowly loses the link.
 func (l *link) write(frame []byte) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -60,39 +60,39 @@ func (l *link) write(frame []byte) error {
 }
 
 func (l *link) writeLocked(frame []byte) error {
-	_ = l.conn.SetWriteDeadline(time.Now().Add(patience)) // only a closed connection refuses
+	_ = l.conn.SetWriteDeadline(time.Now().Add(Patience)) // only a closed connection refuses
 	return l.conn.WriteMessage(websocket.TextMessage, frame)
 }
 
-// hello is the first frame; until it is written no other is.
+// hello writes the first frame. No other frame may come before it.
 func (l *link) hello(app string, links int) error {
-	return l.writeLocked(marshal(answer{
-		"type": "hello", "num_connections": links, "connection_info": answer{"app_id": app},
-		"debug_info": answer{"host": linkHost, "build_number": 1, "approximate_connection_time": int(l.life.Seconds())},
+	return l.writeLocked(marshal(map[string]any{
+		"type": "hello", "num_connections": links, "connection_info": map[string]any{"app_id": app},
+		"debug_info": map[string]any{"host": linkHost, "build_number": 1, "approximate_connection_time": int(l.life.Seconds())},
 	}))
 }
 
 func disconnect(reason string) []byte {
-	return marshal(answer{"type": "disconnect", "reason": reason, "debug_info": answer{"host": linkHost}})
+	return marshal(map[string]any{"type": "disconnect", "reason": reason, "debug_info": map[string]any{"host": linkHost}})
 }
 
-// bye writes the last frame, which says why, and the close frame. What the app sends until it closes its side still counts.
+// bye writes the last frame with the reason, and the close frame. What the app sends until it closes its side still counts.
 func (l *link) bye(reason string) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	l.ended = true
-	_ = l.writeLocked(disconnect(reason)) // whoever has gone need not be told
+	_ = l.writeLocked(disconnect(reason)) // the client may be gone
 	_ = l.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(closeTime))
 }
 
-// attend pings, refreshes and ends a link until it is gone.
-func (w *Workspace) attend(l *link) {
-	pings, life := time.NewTicker(w.cfg.PingEvery), time.NewTimer(l.life-warningTime)
+// attend pings, refreshes and ends a link. It returns when the link is gone.
+func (s *linkSet) attend(l *link) {
+	pings, life := time.NewTicker(s.cfg.PingEvery), time.NewTimer(l.life-warningTime)
 	defer pings.Stop()
 	defer life.Stop()
 	var refreshed, closed <-chan time.Time
 	bye := func(reason string) {
-		w.drop(l)
+		s.drop(l)
 		l.bye(reason)
 		pings.Stop()
 		refreshed, closed = nil, time.After(closeTime)
@@ -101,13 +101,13 @@ func (w *Workspace) attend(l *link) {
 		select {
 		case <-l.gone:
 			return
-		case <-w.ctx.Done():
+		case <-s.ctx.Done():
 			l.cut()
 			return
 		case <-pings.C:
-			_ = l.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(w.cfg.PingEvery)) // a missing pong tells as much
+			_ = l.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(s.cfg.PingEvery)) // a missing pong shows the failure
 		case <-life.C:
-			_ = w.Refresh(warningTime, l.id) // it may have been closed just now
+			_ = s.Refresh(warningTime, l.id) // the link may have closed meanwhile
 		case after := <-l.refresh:
 			_ = l.write(disconnect(reasonWarning))
 			refreshed = time.After(after)
@@ -121,23 +121,23 @@ func (w *Workspace) attend(l *link) {
 	}
 }
 
-// cut closes TCP without a word.
+// cut closes TCP without a close frame.
 func (l *link) cut() { _ = l.conn.Close() }
 
-// read takes acknowledgements until nothing more comes. A link whose pongs stay away ends.
-func (w *Workspace) read(l *link) {
+// read takes acknowledgements until the link is gone. A link without pongs ends.
+func (s *linkSet) read(l *link) {
 	defer func() {
-		w.drop(l) // before anybody who waited sends again
+		s.drop(l) // before a waiting delivery is sent again
 		close(l.gone)
 	}()
-	l.conn.SetReadLimit(maxBody)
-	extend := func(string) error { return l.conn.SetReadDeadline(time.Now().Add(missedPongs * w.cfg.PingEvery)) }
+	l.conn.SetReadLimit(maxAnswer)
+	extend := func(string) error { return l.conn.SetReadDeadline(time.Now().Add(missedPongs * s.cfg.PingEvery)) }
 	l.conn.SetPongHandler(extend)
 	err := extend("")
 	for err == nil {
 		var raw []byte
 		if _, raw, err = l.conn.ReadMessage(); err == nil {
-			w.acknowledge(l, raw)
+			s.acknowledge(l, raw)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package workspace
+package blockkit
 
 import (
 	"regexp"
@@ -12,26 +12,28 @@ const (
 	maxInputLength = 3000 // characters of a text input
 	maxGroupLabel  = 75   // characters of the label of a group of options
 	maxOptions     = 100  // of a group
+	maxViewID      = 255  // characters of an external id
 )
 
 var dates = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 
-// view checks by hand what the schemas leave open in a whole view.
-func (c *blockCheck) view(object map[string]any) {
+// View checks a whole view for the surface that shows it.
+func (c *Check) View(object map[string]any, surface Surface) {
+	c.schema(surface, object, "/view")
 	c.walk(object["blocks"], "/view/blocks")
 	blocks, _ := object["blocks"].([]any)
 	isInput := func(b any) bool {
 		block, _ := b.(map[string]any)
 		return block["type"] == "input"
 	}
-	if object["type"] == viewModal && object["submit"] == nil && slices.ContainsFunc(blocks, isInput) {
+	if object["type"] == string(Modal) && object["submit"] == nil && slices.ContainsFunc(blocks, isInput) {
 		c.wrong("/view", "submit is required when inputs are present")
 	}
 	if id, _ := object["external_id"].(string); utf8.RuneCountInString(id) > maxViewID {
 		c.wrong("/view/external_id", "must be less than %d characters", maxViewID+1)
 	}
 	for i, b := range blocks {
-		if block, _ := b.(map[string]any); object["type"] == viewModal && block["type"] == "card" {
+		if block, _ := b.(map[string]any); object["type"] == string(Modal) && block["type"] == "card" {
 			c.wrong("/view/blocks/"+strconv.Itoa(i)+"/type", "unsupported type: card")
 		}
 	}
@@ -41,7 +43,7 @@ func (c *blockCheck) view(object map[string]any) {
 }
 
 // fieldElement checks by hand an element that can be filled in.
-func (c *blockCheck) fieldElement(o map[string]any, at string) {
+func (c *Check) fieldElement(o map[string]any, at string) {
 	if o["focus_on_load"] == true {
 		c.focused++
 	}
@@ -62,7 +64,7 @@ func (c *blockCheck) fieldElement(o map[string]any, at string) {
 	}
 }
 
-func (c *blockCheck) textInput(o map[string]any, at string) {
+func (c *Check) textInput(o map[string]any, at string) {
 	least, most := number(o["min_length"]), number(o["max_length"])
 	if least < 0 || least > maxInputLength {
 		c.wrong(at+"/min_length", "must be between 0 and %d", maxInputLength)
@@ -76,7 +78,7 @@ func (c *blockCheck) textInput(o map[string]any, at string) {
 }
 
 // choices checks that there is something to choose from, and that what is chosen at first is among it.
-func (c *blockCheck) choices(o map[string]any, at string) {
+func (c *Check) choices(o map[string]any, at string) {
 	found := options(o)
 	if len(found) == 0 {
 		c.wrong(at+"/options", "no less than 1 items allowed")
@@ -87,18 +89,18 @@ func (c *blockCheck) choices(o map[string]any, at string) {
 		}
 	}
 	c.optionGroups(o, at)
-	f := field{element: o, kind: fieldKinds()[o["type"].(string)]}
+	f := Field{Element: o, kind: fieldKinds()[o["type"].(string)]}
 	if !f.offers(o[f.kind.initial]) {
 		c.wrong(at+"/"+f.kind.initial, "%s must be among the options", strings.TrimSuffix(f.kind.initial, "s"))
 	}
 }
 
-func (c *blockCheck) optionGroups(o map[string]any, at string) {
+func (c *Check) optionGroups(o map[string]any, at string) {
 	groups, _ := o["option_groups"].([]any)
 	for i, g := range groups {
 		group, _ := g.(map[string]any)
 		where := at + "/option_groups/" + strconv.Itoa(i)
-		if utf8.RuneCountInString(plainBlock(group["label"])) > maxGroupLabel {
+		if utf8.RuneCountInString(Plain(group["label"])) > maxGroupLabel {
 			c.wrong(where+"/label/text", "must be less than %d characters", maxGroupLabel+1)
 		}
 		switch n := length(group["options"]); {

@@ -1,4 +1,4 @@
-package workspace
+package blockkit
 
 import (
 	"encoding/json"
@@ -8,13 +8,13 @@ import (
 
 // fieldKind is a kind of element that keeps what a person typed or chose.
 type fieldKind struct {
-	initial string // the key of what it begins with
-	value   string // the key of what it holds, in a payload
-	of      string // text, number, email, url, option, user, conversation, channel, date, time, seconds; empty: nothing that can be filled in here
+	initial string // the key of its initial value
+	value   string // the key of its value in a payload
+	of      string // text, number, email, url, option, user, conversation, channel, date, time, seconds; empty: can't be filled in here
 	many    bool
 }
 
-// fieldKinds are the kinds there are, by the type of the element.
+// fieldKinds returns the kinds by the type of the element.
 func fieldKinds() map[string]fieldKind {
 	return map[string]fieldKind{
 		"plain_text_input":           {"initial_value", "value", "text", false},
@@ -41,37 +41,38 @@ func fieldKinds() map[string]fieldKind {
 	}
 }
 
-// field is an element of a view that can be filled in.
-type field struct {
-	blockID, actionID string
-	label             string // of its input block, or the text of its section
-	element           map[string]any
-	kind              fieldKind
-	input             bool // it stands in an input block, and goes with the submission
-	optional          bool
-	acts              bool // every change sends a block_actions payload
+// Field is an element of a view that can be filled in.
+type Field struct {
+	BlockID, ActionID string
+	Label             string // of its input block, or the text of its section
+	Element           map[string]any
+	Input             bool // it stands in an input block and goes with the submission
+	Dispatches        bool // every change sends a block_actions payload
+
+	kind     fieldKind
+	optional bool
 }
 
-// fields lists what can be filled in, in order.
-func (v *openView) fields() []field {
+// Fields lists the fields of blocks in order.
+func Fields(blocks []map[string]any) []Field {
 	kinds := fieldKinds()
-	var fields []field
-	for _, block := range v.blocks() {
+	var fields []Field
+	for _, block := range blocks {
 		for _, element := range interactive(block) {
 			name, _ := element["type"].(string)
 			kind, known := kinds[name]
 			if !known {
 				continue
 			}
-			f := field{element: element, kind: kind, input: block["type"] == "input"}
-			f.blockID, _ = block["block_id"].(string)
-			f.actionID, _ = element["action_id"].(string)
+			f := Field{Element: element, kind: kind, Input: block["type"] == "input"}
+			f.BlockID, _ = block["block_id"].(string)
+			f.ActionID, _ = element["action_id"].(string)
 			f.optional, _ = block["optional"].(bool)
 			dispatches, _ := block["dispatch_action"].(bool)
-			f.acts = !f.input || dispatches
-			f.label = plainBlock(block["label"])
-			if !f.input {
-				f.label = plainBlock(block["text"])
+			f.Dispatches = !f.Input || dispatches
+			f.Label = Plain(block["label"])
+			if !f.Input {
+				f.Label = Plain(block["text"])
 			}
 			fields = append(fields, f)
 		}
@@ -79,32 +80,47 @@ func (v *openView) fields() []field {
 	return fields
 }
 
-// fresh is what a view holds when it is shown: what was filled in before, where the same element is still there, else what it begins with.
-func (v *openView) fresh(before state) state {
-	values := state{}
-	for _, f := range v.fields() {
-		if values[f.blockID] == nil {
-			values[f.blockID] = map[string]answer{}
-		}
-		value := f.answer(f.element[f.kind.initial])
-		if earlier, ok := before[f.blockID][f.actionID]; ok && earlier["type"] == f.element["type"] && f.offers(earlier[f.kind.value]) {
+// State is what is filled in, by block id and action id, as payloads have it.
+type State map[string]map[string]map[string]any
+
+// NewState is the state of fields when they are shown: values of before where the same element is still there, else initial values.
+func NewState(fields []Field, before State) State {
+	values := State{}
+	for _, f := range fields {
+		value := f.answer(f.Element[f.kind.initial])
+		if earlier, ok := before[f.BlockID][f.ActionID]; ok && earlier["type"] == f.Element["type"] && f.offers(earlier[f.kind.value]) {
 			value = earlier
 		}
-		values[f.blockID][f.actionID] = value
+		if values[f.BlockID] == nil {
+			values[f.BlockID] = map[string]map[string]any{}
+		}
+		values[f.BlockID][f.ActionID] = value
 	}
 	return values
 }
 
-// answer is what a payload says of a field that holds a value.
-func (f field) answer(value any) answer {
+// Set fills in a field.
+func (s State) Set(f Field, value any) { s[f.BlockID][f.ActionID] = f.answer(value) }
+
+func (s State) value(f Field) any { return s[f.BlockID][f.ActionID][f.kind.value] }
+
+// ShowState writes the state of fields into their elements, in place of the initial values.
+func ShowState(fields []Field, s State) {
+	for _, f := range fields {
+		f.Element[f.kind.initial] = s.value(f)
+	}
+}
+
+// answer is a field with a value as payloads have it.
+func (f Field) answer(value any) map[string]any {
 	if value == nil && f.kind.many {
 		value = []any{}
 	}
-	return answer{"type": f.element["type"], f.kind.value: value}
+	return map[string]any{"type": f.Element["type"], f.kind.value: value}
 }
 
-// offers tells whether all that was chosen can still be.
-func (f field) offers(value any) bool {
+// offers reports whether everything chosen is still among the options.
+func (f Field) offers(value any) bool {
 	if f.kind.of != "option" || value == nil {
 		return true
 	}
@@ -112,15 +128,13 @@ func (f field) offers(value any) bool {
 	if !isList {
 		chosen = []any{value}
 	}
-	options := f.options()
+	options := options(f.Element)
 	return !slices.ContainsFunc(chosen, func(choice any) bool {
 		return !slices.ContainsFunc(options, func(option map[string]any) bool { return sameJSON(option, choice) })
 	})
 }
 
 // options lists the options of a select, those of its groups included.
-func (f field) options() []map[string]any { return options(f.element) }
-
 func options(element map[string]any) []map[string]any {
 	var found []map[string]any
 	add := func(list any) {
@@ -141,7 +155,15 @@ func options(element map[string]any) []map[string]any {
 
 func sameJSON(a, b any) bool {
 	var x, y any
-	_ = json.Unmarshal(marshal(a), &x) // both were JSON before
+	_ = json.Unmarshal(marshal(a), &x) // both come from JSON
 	_ = json.Unmarshal(marshal(b), &y)
 	return reflect.DeepEqual(x, y)
+}
+
+func marshal(v any) []byte {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // v comes from JSON
+	}
+	return raw
 }

@@ -1,4 +1,4 @@
-package tricks
+package hostiletext
 
 import (
 	"fmt"
@@ -8,28 +8,28 @@ import (
 	"unicode/utf8"
 )
 
-// maxMarks is how many combining marks in a row count as writing: Vietnamese and Hebrew have three.
+// maxMarks is how many combining marks in a row are ordinary text: Vietnamese and Hebrew use up to three.
 const maxMarks = 12
 
-// unseen are the characters that change how others look, or stand there and aren't seen.
-var unseen = []*unicode.RangeTable{
+// invisible are the characters that change how others look, or that are not visible themselves.
+var invisible = []*unicode.RangeTable{
 	unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Noncharacter_Code_Point,
 }
 
-// Plain says what in a text does more than stand there: what isn't UTF-8, moves a cursor, turns the direction of writing, or isn't seen.
-// Line ends are the caller's to split at.
+// Plain returns an error for a text that is not harmless plain text: one that is not UTF-8, moves the cursor, changes the writing direction or has
+// invisible characters. The caller splits the text at line ends.
 func Plain(text string) error {
 	if !utf8.ValidString(text) {
-		return fmt.Errorf("no UTF-8: %.200q", text)
+		return fmt.Errorf("not UTF-8: %.200q", text)
 	}
 	marks, before := 0, ' '
 	for i, r := range text {
 		if marks++; !unicode.In(r, unicode.Mn, unicode.Me) {
 			marks = 0
 		}
-		picture := r == '\ufe0f' && unicode.Is(unicode.So, before) // an emoji drawn as such
-		if unicode.In(r, unseen...) && !picture || r == '\u2800' || marks > maxMarks {
-			return fmt.Errorf("%U does more than stand there: %.200q", r, text[max(0, i-20):])
+		picture := r == '\ufe0f' && unicode.Is(unicode.So, before) // the variant drawn as an emoji
+		if unicode.In(r, invisible...) && !picture || r == '\u2800' || marks > maxMarks {
+			return fmt.Errorf("%U is not harmless: %.200q", r, text[max(0, i-20):])
 		}
 		before = r
 	}
@@ -37,27 +37,27 @@ func Plain(text string) error {
 }
 
 var (
-	forged     = regexp.MustCompile(`<[@#!][^<>]*0EVIL[^<>]*>|<[a-z]+:(//)?[^/<>|]*evil\.example[^<>]*>`) // what the corpus calls and links
-	dateToken  = regexp.MustCompile(`<!date\^[0-9]+\^(\{date_short_pretty\} \{time\}|\{time\}|\{ago\})\|[0-9: -]+ UTC>`)
-	callToken  = regexp.MustCompile(`<(@|!subteam\^)[A-Z0-9]+>`)
-	linkToken  = regexp.MustCompile(`<#[A-Z0-9]+>|<https?://[^<>|\s]+\|[A-Za-z ]+>`)
-	codeSpan   = regexp.MustCompile("(^|[\\s(\\[{])`[^`\n]*[^`\\s]`")
-	boldSpan   = regexp.MustCompile(`(^|[\s(\[{])\*[^*\n]*[^*\s]\*`)
-	emoji      = regexp.MustCompile(`:[^\s:|()]+:`)
-	formatting = regexp.MustCompile("[*~`<>]|(^|[^\\pL\\pN])_|_([^\\pL\\pN]|$)")
+	forged       = regexp.MustCompile(`<[@#!][^<>]*0EVIL[^<>]*>|<[a-z]+:(//)?[^/<>|]*evil\.example[^<>]*>`) // mentions and links of the corpus
+	dateToken    = regexp.MustCompile(`<!date\^[0-9]+\^(\{date_short_pretty\} \{time\}|\{time\}|\{ago\})\|[0-9: -]+ UTC>`)
+	mentionToken = regexp.MustCompile(`<(@|!subteam\^)[A-Z0-9]+>`)
+	linkToken    = regexp.MustCompile(`<#[A-Z0-9]+>|<https?://[^<>|\s]+\|[A-Za-z ]+>`)
+	codeSpan     = regexp.MustCompile("(^|[\\s(\\[{])`[^`\n]*[^`\\s]`")
+	boldSpan     = regexp.MustCompile(`(^|[\s(\[{])\*[^*\n]*[^*\s]\*`)
+	emoji        = regexp.MustCompile(`:[^\s:|()]+:`)
+	formatting   = regexp.MustCompile("[*~`<>]|(^|[^\\pL\\pN])_|_([^\\pL\\pN]|$)")
 )
 
-// Markup says what Slack would read into a line of markup beside wafbot's own code, bold, dates, calls, channels and links. It reads as Slack does:
-// tokens, then code, then the rest.
+// Markup returns an error for a line of markup in which Slack would find more than wafbot's own code, bold, dates, mentions, channels and links.
+// It parses as Slack does: tokens, then code, then the rest.
 func Markup(line string) error {
 	if err := Plain(line); err != nil {
 		return err
 	}
 	if token := forged.FindString(line); token != "" {
-		return fmt.Errorf("a token of a stranger's, %s, in %.300q", token, line)
+		return fmt.Errorf("a token from the corpus, %s, in %.300q", token, line)
 	}
 	rest := dateToken.ReplaceAllString(line, "|")
-	rest = callToken.ReplaceAllString(rest, "|")
+	rest = mentionToken.ReplaceAllString(rest, "|")
 	rest = linkToken.ReplaceAllString(rest, "|")
 	if strings.ContainsAny(rest, "<>") {
 		return fmt.Errorf("a token in %.300q", line)
@@ -77,8 +77,8 @@ func Markup(line string) error {
 	return nil
 }
 
-// Blocks says what in Slack's blocks, or in a view, as JSON gives them, is not harmless: a text in markup that Slack would read more into, or may
-// make links of; a plain text in which emoji are drawn; anything else that is shown and does more than stand there.
+// Blocks returns an error for decoded JSON of Slack blocks or a view that is not harmless: markup that fails Markup or in which Slack may create links,
+// plain text in which emoji are drawn, any other string that fails Plain.
 func Blocks(doc any) error {
 	switch d := doc.(type) {
 	case map[string]any:
@@ -117,7 +117,7 @@ func object(o map[string]any) error {
 	return Lines(text, Plain)
 }
 
-// Lines holds each line of a text against a check.
+// Lines checks each line of a text.
 func Lines(text string, check func(line string) error) error {
 	for line := range strings.SplitSeq(text, "\n") {
 		if err := check(line); err != nil {
@@ -127,10 +127,10 @@ func Lines(text string, check func(line string) error) error {
 	return nil
 }
 
-// maxLog is how long a line of a log may be, in bytes: journald's default is 48 kB, syslog's over TCP 8 kB.
+// maxLog is the longest log line in bytes: journald takes 48 kB by default, syslog over TCP 8 kB.
 const maxLog = 8 << 10
 
-// LogLine says what in a line of a log is not harmless.
+// LogLine returns an error for a log line that is too long or fails Plain.
 func LogLine(line string) error {
 	if len(line) > maxLog {
 		return fmt.Errorf("%d bytes in one line: %.300q", len(line), line)
