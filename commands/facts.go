@@ -368,7 +368,7 @@ func (r *Runner) readFact(ctx context.Context, a *Account, f *facts, n Need) (an
 	case FactDrill:
 		asked := time.Now()
 		d, err := r.cfg.Drills.Drill(ctx, a.Name)
-		return timed[record.Drill]{d, time.Since(asked)}, err
+		return timed[record.Drill]{value: d, took: time.Since(asked)}, err
 	case FactReplicas:
 		return r.cfg.Drills.Serving(ctx)
 	case FactHealth:
@@ -376,7 +376,7 @@ func (r *Runner) readFact(ctx context.Context, a *Account, f *facts, n Need) (an
 			return found[HealthNow]{}, nil
 		}
 		h, ok := r.cfg.Health(a.Name)
-		return found[HealthNow]{h, ok}, nil
+		return found[HealthNow]{value: h, ok: ok}, nil
 	}
 	return nil, fmt.Errorf("read fact %q: unknown", n.Fact)
 }
@@ -392,10 +392,10 @@ func (r *Runner) readNamed(ctx context.Context, a *Account, name Fact, id string
 		return r.cfg.Storms.Gathered(ctx, a.Name, id)
 	case FactEvidence:
 		e, ok, err := r.cfg.Records.Evidence(ctx, a.Name, id)
-		return found[record.Evidence]{e, ok}, err
+		return found[record.Evidence]{value: e, ok: ok}, err
 	case FactObservation:
 		o, ok, err := r.cfg.Records.Seen(ctx, a.Name, id)
-		return found[record.Observation]{o, ok}, err
+		return found[record.Observation]{value: o, ok: ok}, err
 	case FactCardLinks:
 		if r.cfg.CardLinks == nil || id == "" {
 			return map[string]string(nil), nil
