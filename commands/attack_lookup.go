@@ -141,7 +141,7 @@ func (r *Runner) rememberedAttacks(ctx context.Context, a *Account, typed string
 			break
 		}
 		for id, attack := range known {
-			hits = append(hits, KnownAttack{id, attack})
+			hits = append(hits, KnownAttack{ID: id, Attack: attack})
 		}
 	}
 	return hits, nil
@@ -164,7 +164,7 @@ func (r *Runner) listedAttacks(ctx context.Context, a *Account, typed string) ([
 	all, err := r.listAttacks(ctx, a, apiclient.AttackFilter{From: r.cfg.Now().Add(-a.Lookback)})
 	for _, attack := range all {
 		if id := record.AttackID(a.Name, attack.ID); slices.ContainsFunc(ids, func(typed string) bool { return strings.HasPrefix(id, typed) }) {
-			hits = append(hits, KnownAttack{id, attack})
+			hits = append(hits, KnownAttack{ID: id, Attack: attack})
 		}
 	}
 	return hits, err

@@ -26,7 +26,7 @@ func (c *Call) exportAudit(ctx context.Context, log AuditTrail, from time.Time) 
 					if !yield(nil, fmt.Errorf("export entry %d of %s: %w", e.N, a.Name, err)) {
 						return
 					}
-				case e.IsBy(by) && !yield(printed{e}, nil):
+				case e.IsBy(by) && !yield(printed{Audit: e}, nil):
 					return
 				}
 			}
