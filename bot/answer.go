@@ -8,7 +8,7 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/text"
@@ -20,27 +20,27 @@ func (b *Bot) reply(req request, words text.Text) {
 }
 
 // resultMessage is what a person is told of what came of a request.
-func (b *Bot) resultMessage(req request, res commands.Result, err error) Message {
+func (b *Bot) resultMessage(req request, res call.Result, err error) Message {
 	var refused *refusal.Refusal
 	switch {
 	case err == nil && len(res.Parts) > 0:
 		return partsMessage(res)
 	case err == nil:
-		var buttons []commands.Suggestion
+		var buttons []call.Suggestion
 		if res.Next != nil {
-			buttons = append(buttons, commands.Suggestion{Label: "Next page", Line: *res.Next, Form: req.View != ""})
+			buttons = append(buttons, call.Suggestion{Label: "Next page", Line: *res.Next, Form: req.View != ""})
 		}
 		if res.Document != "" {
 			return documentMessage(res, buttons)
 		}
 		return linesMessage(res.Lines, buttons)
 	case errors.Is(err, refusal.ErrUsage) && errors.As(err, &refused) && b.cfg.Runner.Fillable(req.Invocation.Line):
-		form := commands.Suggestion{Label: "Fill in a form…", Line: b.cfg.Runner.InThread(req.Invocation.Line, req.Invocation.Attack), Form: true}
-		return linesMessage([]text.Text{refused.Text}, []commands.Suggestion{form})
+		form := call.Suggestion{Label: "Fill in a form…", Line: b.cfg.Runner.InThread(req.Invocation.Line, req.Invocation.Attack), Form: true}
+		return linesMessage([]text.Text{refused.Text}, []call.Suggestion{form})
 	case errors.As(err, &refused) && errors.Is(err, refusal.ErrAsk):
 		return renderAsk(refused)
 	}
-	words, ref := commands.ForPeople(req.Invocation, err)
+	words, ref := call.ForPeople(req.Invocation, err)
 	if ref != "" {
 		b.cfg.Log.Error("carry out request", "reference", ref, "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
 	}
@@ -54,7 +54,7 @@ func (b *Bot) failedInThread(ctx context.Context, req request, err error) {
 	if !errors.Is(err, refusal.ErrService) || errors.Is(err, refusal.ErrTold) || thread == "" || req.Ephemeral || !b.cfg.Runner.Changes(req.Invocation.Line) {
 		return
 	}
-	words, _ := commands.ForPeople(req.Invocation, err)
+	words, _ := call.ForPeople(req.Invocation, err)
 	msg := linesMessage([]text.Text{text.New(text.User(req.Invocation.Actor.ID), " ", words)}, nil)
 	if err := b.post(ctx, postCall{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
 		b.cfg.Log.Error("reply in thread", "channel", req.Channel, "err", err)

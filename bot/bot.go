@@ -14,19 +14,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
 // Runner carries out what people ask for; *commands.Runner is one.
 type Runner interface {
-	Do(ctx context.Context, inv commands.Invocation) (commands.Result, error)
+	Do(ctx context.Context, inv call.Invocation) (call.Result, error)
 	Changes(l record.Line) bool
 	Missing(l record.Line, attack string) bool
 	Fillable(l record.Line) bool
 	InThread(l record.Line, attack string) record.Line
-	Form(ctx context.Context, inv commands.Invocation) (commands.Form, error)
+	Form(ctx context.Context, inv call.Invocation) (call.Form, error)
 }
 
 // Inbox takes deliveries once and keeps those that change something until they are carried out.
@@ -96,7 +97,7 @@ type Memory interface {
 
 // Account is one tenant, as its cards and messages need it.
 type Account struct {
-	*commands.Account
+	*call.Account
 	Channel  string                                                       // for notices
 	Settings func() poller.Settings                                       // lists and rules as last read; nil: never
 	Health   func() poller.Health                                         // nil: not polled here
@@ -111,9 +112,9 @@ type Config struct {
 	Memory            Memory
 	Accounts          []Account
 	Command           string // the slash command, for messages that name it
-	Policy            commands.Policy
+	Policy            policy.Policy
 	Broken            func() map[string]string // the sources whose files can't be read, and why; nil: there are no files
-	Roles             commands.Roles
+	Roles             policy.Roles
 	Runbooks          map[string]string      // by attack type; "*" for the others
 	MessagesPerSecond float64                // per channel; 0: as fast as Slack takes them
 	Burst             int                    // how many at once, at least 1

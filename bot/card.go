@@ -7,14 +7,15 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Card is everything that a card shows.
 type Card struct {
-	Situation  commands.Situation
+	Situation  call.Situation
 	FiguresAt  time.Time // when the attack's figures were read, or found unchanged, on the service's clock; zero: unknown
 	Course     []record.HitPoint
 	Blind      record.Outage // in which no figures can be read; zero: they can
@@ -46,21 +47,21 @@ type Message struct {
 // render draws a card: what happens, what was done, what can be done. It is pure: the same card gives the same message.
 func render(c Card) Message {
 	if c.Situation.Account == nil {
-		c.Situation.Account = &commands.Account{}
+		c.Situation.Account = &call.Account{}
 	}
-	advice := commands.Advise(c.Situation)
+	offered := advice.Advise(c.Situation)
 	var maker buttonMaker
-	buttons, without := maker.card(c, advice)
+	buttons, without := maker.card(c, offered)
 	first, last, advised, notice := [][]text.Text{c.headline(), c.figures()}, [][]text.Text(nil), c.advice, c.notice
 	if c.Situation.Storm != nil {
 		first, last, advised, notice = [][]text.Text{c.stormHeadline()}, c.stormFacts(), c.stormAdvice, c.stormNotice
 	}
-	first[0] = append(first[0], advice.Shut...)
+	first[0] = append(first[0], offered.Shut...)
 	var soFar []text.Text
-	if line := c.Situation.Standing(); line != nil {
+	if line := advice.Standing(c.Situation); line != nil {
 		soFar = append(soFar, line)
 	}
-	blocks := paragraphs(append(first, slices.Concat(soFar, advised(advice), without), c.people()))
+	blocks := paragraphs(append(first, slices.Concat(soFar, advised(offered), without), c.people()))
 	if len(buttons) > 0 {
 		blocks = append(blocks, actions(buttons))
 	}
@@ -68,7 +69,7 @@ func render(c Card) Message {
 	// What was done takes the room that the rest leaves. It stands below the buttons, which so stay under the thumb that clicked one.
 	room := maxTogether - weight(buttons...) - written(blocks) - written(below)
 	blocks = slices.Concat(blocks, maker.changes(c.Situation, c.Quiet, room), below)
-	return Message{Text: notice(advice), Blocks: blocks, Metadata: c.metadata()}
+	return Message{Text: notice(offered), Blocks: blocks, Metadata: c.metadata()}
 }
 
 // paragraphs are blocks of text, one of each that has lines.

@@ -16,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -39,11 +40,11 @@ func injection() apiclient.Attack {
 	}
 }
 
-func situation(a apiclient.Attack) commands.Situation {
-	account := &commands.Account{Name: "acme", Applications: map[int]commands.Application{4: {Name: "Shop"}}}
-	return commands.Situation{
+func situation(a apiclient.Attack) call.Situation {
+	account := &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: "Shop"}}}
+	return call.Situation{
 		Account: account, ID: record.AttackID("acme", a.ID), Attack: a, LookedAt: now.Add(-30 * time.Second), Now: now,
-		Policy: commands.Policy{Changes: commands.ChangesOn, Sources: named("our CDN", "192.0.2.0/24")},
+		Policy: policy.Policy{Changes: policy.ChangesOn, Sources: named("our CDN", "192.0.2.0/24")},
 		Rules: []apiclient.Rule{{ID: 1, Type: apiclient.RuleMode, Mode: apiclient.ModeMonitoring, Conditions: []apiclient.Condition{
 			{Type: "equal", Value: "4", Point: []any{"instance"}},
 		}}},
@@ -136,8 +137,8 @@ func situations() map[string]Card {
 	edit("posted-anew", "incident", func(c *Card) { c.Anew = true })
 	edit("posted-anew-stuck", "incident", func(c *Card) { c.Anew, c.Stuck = true, true })
 	edit("own-cdn-denied", "own-cdn-on-top", ownDenied)
-	edit("rehearsal", "incident", func(c *Card) { c.Situation.Policy.Changes = commands.ChangesRehearse })
-	edit("changes-off", "incident", func(c *Card) { c.Situation.Policy.Changes = commands.ChangesOff })
+	edit("rehearsal", "incident", func(c *Card) { c.Situation.Policy.Changes = policy.ChangesRehearse })
+	edit("changes-off", "incident", func(c *Card) { c.Situation.Policy.Changes = policy.ChangesOff })
 	edit("allowlisted", "incident", func(c *Card) {
 		c.Situation.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"),
 			Apps: []int{apiclient.AllApps}, Reason: "partner *x*", Expires: now.Add(time.Hour)}}
@@ -151,7 +152,7 @@ func situations() map[string]Card {
 		c.Situation.Policy = c.Situation.Policy.With([]record.Protected{{Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "branch office", By: anna()}})
 	})
 	edit("only-watches", "attack", func(c *Card) {
-		c.Situation.Account = &commands.Account{Name: "acme", Applications: map[int]commands.Application{4: {Name: "Legacy", CannotBlock: true}}}
+		c.Situation.Account = &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: "Legacy", CannotBlock: true}}}
 	})
 	edit("denied-and-patched", "incident", func(c *Card) {
 		c.Case, c.Situation.Changes = annasCase(), []record.Change{denied(), patched()}
@@ -247,7 +248,7 @@ func hostile(text string) Card {
 		Situation: situation(a), FiguresAt: now, Vuln: text, ConsoleURL: "https://console.example.com/?" + text, Runbook: "https://wiki.example.com/" + text, Mention: text, Delivery: text, Case: hostileCase(text),
 	}
 	s := &c.Situation
-	s.ID, s.Account.Name, s.Account.Applications = text, text, map[int]commands.Application{4: {Name: text}}
+	s.ID, s.Account.Name, s.Account.Applications = text, text, map[int]call.Application{4: {Name: text}}
 	s.Policy.Sources = named(text, "198.51.100.0/24")
 	s.Rules[0].Mode = text
 	s.Entries = []apiclient.IPRule{{List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Apps: []int{0}, Reason: text, Author: text}}
@@ -293,8 +294,8 @@ func golden(t *testing.T, file, got string) {
 }
 
 // named is a policy's source of one range.
-func named(name, ranges string) func() []commands.Source {
-	return func() []commands.Source {
-		return []commands.Source{{Name: name, Ranges: []netip.Prefix{netip.MustParsePrefix(ranges)}}}
+func named(name, ranges string) func() []policy.Source {
+	return func() []policy.Source {
+		return []policy.Source{{Name: name, Ranges: []netip.Prefix{netip.MustParsePrefix(ranges)}}}
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -55,9 +57,9 @@ func doneSince(now, before record.AttackDetails) bool {
 }
 
 // situation puts together what is decided from about an attack.
-func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackDetails) commands.Situation {
+func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackDetails) call.Situation {
 	id := record.AttackID(a.Name, shown.Attack.ID)
-	s := commands.Situation{
+	s := call.Situation{
 		Account: a.Account, Policy: b.cfg.Policy.With(file.Scene.Protected), ID: id, Attack: shown.Attack, Storm: storm(shown.Storm), Known: file.Changes, Effects: file.Effects, Scene: file.Scene, Now: b.cfg.Now(),
 	}
 	for _, ch := range slices.Backward(file.Changes) { // the newest first; a card reads downwards
@@ -67,7 +69,7 @@ func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackD
 	}
 	if a.Settings != nil {
 		settings := a.Settings()
-		s.Entries, s.Rules = commands.Overlay(settings.Entries, settings.Rules, file.Changes, settings.At)
+		s.Entries, s.Rules = efficacy.Overlay(settings.Entries, settings.Rules, file.Changes, settings.At)
 		s.Entries = slices.DeleteFunc(s.Entries, func(e apiclient.IPRule) bool { return !e.Expires.IsZero() && !e.Expires.After(s.Now) })
 		s.LookedAt = settings.At
 	}
@@ -78,7 +80,7 @@ func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackD
 func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 	attack := f.shown.Attack
 	s := b.situation(a, f.shown, f.file)
-	_, muted := commands.Muted(f.file.Scene.Mutes, attack, s.Now)
+	_, muted := describe.Muted(f.file.Scene.Mutes, attack, s.Now)
 	c := Card{
 		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Case: f.file.Case,
 		FiguresAt: poller.AttackStateFiguresAt(f.shown, f.file.Good, muted), Course: f.shown.Course, Blind: f.file.Blind, Found: f.shown.Found, Late: f.late(s.Now), Behind: f.behind(s.Now),

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -121,7 +121,7 @@ func (b *Bot) asked(ctx context.Context, d delivery, h happening) request {
 	}
 	req := request{
 		Channel: m.Channel, Thread: m.ThreadTS, names: append(names, d.names...),
-		Invocation: commands.Invocation{
+		Invocation: call.Invocation{
 			ID: fmt.Sprintf("message %s %s", m.Channel, m.TS), At: writtenAt(m.TS, d.at), Account: b.accountIn(m.Channel),
 			Actor: record.Actor{ID: m.User, Team: m.UserTeam, Name: m.User, Via: record.ViaMention},
 		},

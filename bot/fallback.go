@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -34,7 +36,7 @@ const (
 var brevities = []brevity{{maxNoticeName, saysWhose}, {maxNoticeName, saysSources}, {maxNoticeName, saysHits}, {20, saysHits}, {12, saysHits}, {12, saysShare}, {8, saysLeast}}
 
 // notice is a card's notification: on a locked phone it is all there is. What the attacker wrote freely stands last, so that cutting harms nothing.
-func (c Card) notice(advice commands.Advice) string {
+func (c Card) notice(advice advice.Advice) string {
 	a := c.Situation.Attack
 	path := a.Path
 	if path == "[multiple]" {
@@ -54,7 +56,7 @@ func (c Card) notice(advice commands.Advice) string {
 // noticeLead is what matters most: whether it worked, and whether it gets through.
 func (c Card) noticeLead() string {
 	a := c.Situation.Attack
-	status := text.Sanitize(commands.StatusName(a), maxNoticeName)
+	status := text.Sanitize(describe.StatusName(a), maxNoticeName)
 	lead := strings.ToUpper(status)
 	if a.Incident() {
 		lead = "INCIDENT " + status
@@ -84,14 +86,14 @@ func (c Card) noticeState(b brevity) string {
 }
 
 // noticeSources says from where it comes.
-func (c Card) noticeSources(advice commands.Advice, b brevity) string {
+func (c Card) noticeSources(advice advice.Advice, b brevity) string {
 	a := c.Situation.Attack
-	top, ok := commands.TopSource(a)
+	top, ok := call.TopSource(a)
 	percent, known := c.topShare()
 	all := a.SourceCount.String() + text.Plural(a.SourceCount.N, " source")
 	switch {
 	case known && len(advice.Suggestions) > 0 && c.tooThin(advice):
-		return fmt.Sprintf("%s, top one %s: one deny won't stop it.", all, commands.Percent(percent))
+		return fmt.Sprintf("%s, top one %s: one deny won't stop it.", all, describe.Percent(percent))
 	case !ok || !top.IP.IsValid():
 		return fmt.Sprintf("Hits %s, sources %s.", a.Hits, a.SourceCount)
 	}
@@ -106,9 +108,9 @@ func (c Card) noticeSources(advice commands.Advice, b brevity) string {
 			from += ", hits " + a.Hits.String()
 		}
 	case b.says >= saysHits:
-		from += " " + commands.Percent(percent) + " of " + a.Hits.String() + text.Plural(a.Hits.N, " hit")
+		from += " " + describe.Percent(percent) + " of " + a.Hits.String() + text.Plural(a.Hits.N, " hit")
 	case b.says >= saysShare:
-		from += " " + commands.Percent(percent)
+		from += " " + describe.Percent(percent)
 	}
 	if b.says >= saysSources && a.SourceCount.Known {
 		from += ", " + all
@@ -121,7 +123,7 @@ func (c Card) whose(s apiclient.Source, limit int) (whose string, matters bool) 
 	if own, ok := c.Situation.Policy.SourceOf(s.IP); ok {
 		return text.Sanitize(own.Name, limit), true
 	}
-	if commands.SourceActivityShared(c.Situation.Scene.Seen[s.IP]) {
+	if describe.SourceActivityShared(c.Situation.Scene.Seen[s.IP]) {
 		return "CDN, proxy?", true
 	}
 	return text.Sanitize(s.Country, 3), false
@@ -129,14 +131,14 @@ func (c Card) whose(s apiclient.Source, limit int) (whose string, matters bool) 
 
 // worseNotice is the notification of a reply that calls people because an attack got worse; what the attacker wrote stands last.
 func worseNotice(a Account, n record.Event) string {
-	lead := "WORSE, " + commands.StatusName(n.Attack)
+	lead := "WORSE, " + describe.StatusName(n.Attack)
 	if n.Reason == record.BecameIncident {
-		lead = "INCIDENT now, " + commands.StatusName(n.Attack)
+		lead = "INCIDENT now, " + describe.StatusName(n.Attack)
 	}
 	what := typeName(n.Attack, 20) + " on " + text.Sanitize(a.AppName(n.Attack.App), 20)
 	if s := storm(n.Storm); s != nil {
-		lead, what = "STORM worse, "+commands.StormBlocking(*s), fmt.Sprintf("%d attacks on %s", s.Gathered, text.Sanitize(commands.StormOn(*s, a.Account), 20))
+		lead, what = "STORM worse, "+describe.StormBlocking(*s), fmt.Sprintf("%d attacks on %s", s.Gathered, text.Sanitize(describe.StormOn(*s, a.Account), 20))
 		return notification(fmt.Sprintf("%s: %s, %s hits", lead, what, n.Attack.Hits))
 	}
-	return notification(fmt.Sprintf("%s: %s, %s hits, %s%s. %s", lead, what, n.Attack.Hits, n.Attack.SourceCount, text.Plural(n.Attack.SourceCount.N, " source"), commands.Where(n.Attack)))
+	return notification(fmt.Sprintf("%s: %s, %s hits, %s%s. %s", lead, what, n.Attack.Hits, n.Attack.SourceCount, text.Plural(n.Attack.SourceCount.N, " source"), describe.Where(n.Attack)))
 }

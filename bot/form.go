@@ -9,7 +9,9 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/delay"
@@ -70,17 +72,17 @@ func (b *Bot) openMore(req request, text string) {
 		}
 		shown, known, err := b.cfg.Memory.Shown(ctx, a.Name, line.Words[0])
 		if err != nil {
-			return slack.ModalViewRequest{}, commands.Away(err)
+			return slack.ModalViewRequest{}, refusal.Away(err)
 		}
 		if !known || shown.Recalled {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: attack %s isn't known", line.Words[0])
 		}
 		file, err := b.cfg.Memory.File(ctx, a.Name, line.Words[0])
 		if err != nil {
-			return slack.ModalViewRequest{}, commands.Away(err)
+			return slack.ModalViewRequest{}, refusal.Away(err)
 		}
 		s := b.situation(a, shown, file)
-		return renderMore(s.Line(), commands.More(s), req.meta())
+		return renderMore(advice.SituationLine(s), advice.More(s), req.meta())
 	})
 }
 
@@ -102,7 +104,7 @@ func (b *Bot) opens(req request, words string, draw func(ctx context.Context, li
 			cancel()
 		}
 		if err != nil {
-			v, err = renderAnswer(b.resultMessage(req, commands.Result{}, err), req.meta())
+			v, err = renderAnswer(b.resultMessage(req, call.Result{}, err), req.meta())
 		}
 		if err == nil {
 			err = b.updateView(ctx, id, v)
@@ -218,16 +220,16 @@ func outworn(asked, now time.Time) bool { return !asked.IsZero() && now.Sub(aske
 func (b *Bot) checkForm(ctx context.Context, req request, values map[string][]string) *slack.ViewSubmissionResponse {
 	drawing, cancel := context.WithTimeout(ctx, formWithin)
 	defer cancel()
-	form, err := b.cfg.Runner.Form(drawing, req.Invocation)
+	filled, err := b.cfg.Runner.Form(drawing, req.Invocation)
 	if drawing.Err() != nil && err != nil {
 		b.cfg.Log.Warn("read form again", "user", req.Invocation.Actor.ID, "err", err)
 		return b.pushed(req, linesMessage([]text.Text{text.New("Not done: what the form is about could not be looked up in time. Send it again in a moment")}, nil))
 	}
 	if err != nil {
-		return b.pushed(req, b.resultMessage(req, commands.Result{}, err))
+		return b.pushed(req, b.resultMessage(req, call.Result{}, err))
 	}
-	if req.Invocation.Line, err = form.Fill(values); err != nil {
-		return b.wrong(req, form, values, err)
+	if req.Invocation.Line, err = form.Fill(filled, values); err != nil {
+		return b.wrong(req, filled, values, err)
 	}
 	if !b.cfg.Runner.Changes(req.Invocation.Line) {
 		b.once(req, func(ctx context.Context) { b.carryOut(ctx, req) })
@@ -246,7 +248,7 @@ func (b *Bot) checkForm(ctx context.Context, req request, values map[string][]st
 			return b.pushAnyway(req, refused)
 		}
 	case err != nil:
-		return b.wrong(req, form, values, err)
+		return b.wrong(req, filled, values, err)
 	case len(res.Lines) > 0: // a rehearsal, or there is nothing to do
 		return b.pushed(req, b.resultMessage(req, res, nil))
 	}
@@ -254,9 +256,9 @@ func (b *Bot) checkForm(ctx context.Context, req request, values map[string][]st
 }
 
 // wrong tells what is wrong with a form at the field that it is about; what is about none, as that Redis is away, above the form.
-func (b *Bot) wrong(req request, form commands.Form, values map[string][]string, err error) *slack.ViewSubmissionResponse {
+func (b *Bot) wrong(req request, filled call.Form, values map[string][]string, err error) *slack.ViewSubmissionResponse {
 	var refused *refusal.Refusal
-	words, _ := commands.ForPeople(req.Invocation, err)
+	words, _ := call.ForPeople(req.Invocation, err)
 	about := &refusal.Refusal{}
 	if errors.As(err, &refused) {
 		about = refused
@@ -264,9 +266,9 @@ func (b *Bot) wrong(req request, form commands.Form, values map[string][]string,
 			words = refused.Brief
 		}
 	} else {
-		b.resultMessage(req, commands.Result{}, err) // which logs it
+		b.resultMessage(req, call.Result{}, err) // which logs it
 	}
-	field := form.FieldOf(about, values)
+	field := form.FieldOf(filled, about, values)
 	if _, shown := values[field]; !shown { // or the form was drawn when it had no such field
 		return b.pushed(req, linesMessage([]text.Text{words}, nil))
 	}

@@ -8,8 +8,9 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -20,7 +21,7 @@ func (b *Bot) homeOpened(d delivery, h happening) {
 	}
 	req := request{
 		Home: true, names: d.names,
-		Invocation: commands.Invocation{
+		Invocation: call.Invocation{
 			ID: d.names[0], At: d.at, Actor: record.Actor{ID: h.Event.User, Name: h.Event.User, Via: record.ViaMention},
 		},
 	}
@@ -62,10 +63,10 @@ func (b *Bot) home(ctx context.Context, req request) []slack.Block {
 	inv := req.Invocation
 	inv.Line, inv.Account = record.Line{Name: "status"}, ""
 	res, err := b.cfg.Runner.Do(ctx, inv)
-	if home, ok := res.Home.(*commands.Home); err == nil && ok {
+	if home, ok := res.Home.(*report.Home); err == nil && ok {
 		return renderHome(*home)
 	}
-	text, ref := commands.ForPeople(inv, err)
+	text, ref := call.ForPeople(inv, err)
 	if errors.Is(err, refusal.ErrDenied) {
 		return noRole(inv.Actor.ID, text, b.cfg.Roles)
 	}

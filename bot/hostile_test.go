@@ -18,9 +18,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/hostiletext"
 	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
@@ -43,16 +47,16 @@ func shorter(text string) string { return text[:min(len(text), 4_000)] }
 func hostileDrawn(words string) map[string]func() []any {
 	c := hostile(words)
 	attack, say := c.Situation.Attack, text.New(words, text.Bold(words), text.Code(words))
-	suggestion := commands.Suggestion{Label: words, Title: words, OK: words, Confirm: words, Stops: words, Danger: true, Line: record.Line{Name: "note", Words: []string{words}}.With("account", "acme")}
+	suggestion := call.Suggestion{Label: words, Title: words, OK: words, Confirm: words, Stops: words, Danger: true, Line: record.Line{Name: "note", Words: []string{words}}.With("account", "acme")}
 	ask := &refusal.Refusal{Kind: refusal.ErrAsk, Text: text.New(text.Bold(words), "? Before you do:", "\n• ", say), Line: suggestion.Line}
-	texts, buttons := []text.Text{say, text.New(text.User(words), text.Channel(words))}, []commands.Suggestion{suggestion}
+	texts, buttons := []text.Text{say, text.New(text.User(words), text.Channel(words))}, []call.Suggestion{suggestion}
 	ch := hostileChange(words)
 	news := record.Event{ID: words, Account: "acme", Attack: attack, Mention: words, Fault: words, Recall: &record.RebuildFacts{Unknown: []string{words}, Unread: []string{words}}, At: now}
 	b := &Bot{}
 	return map[string]func() []any{
 		"render": func() []any { return []any{render(c), render(hostileStorm(words))} },
 		"renderMore": func() []any {
-			return drawn(renderMore(commands.AttackLine(c.Situation.Account, attack, now), append(commands.More(c.Situation), suggestion), viewMeta{Account: "acme"}))
+			return drawn(renderMore(describe.AttackLine(c.Situation.Account, attack, now), append(advice.More(c.Situation), suggestion), viewMeta{Account: "acme"}))
 		},
 		"renderForm":    func() []any { return drawn(renderForm(hostileForm(words), viewMeta{})) },
 		"renderAnyway":  func() []any { return drawn(renderAnyway(ask, viewMeta{})) },
@@ -63,22 +67,22 @@ func hostileDrawn(words string) map[string]func() []any {
 			return []any{linesMessage(texts, buttons), linesMessage(slices.Repeat(texts, 8), slices.Repeat(buttons, 30))}
 		},
 		"documentMessage": func() []any {
-			return []any{documentMessage(commands.Result{Lines: texts, Document: say.Markdown(time.UTC)}, buttons)}
+			return []any{documentMessage(call.Result{Lines: texts, Document: say.Markdown(time.UTC)}, buttons)}
 		},
 		"partsMessage": func() []any {
-			return []any{partsMessage(commands.Result{Lines: texts, Parts: []commands.Part{{Title: say, Rows: []commands.Row{{Text: say, Do: buttons}}, More: say, Do: buttons}}}), summaryMessage(hostileSummary(words))}
+			return []any{partsMessage(call.Result{Lines: texts, Parts: []call.Part{{Title: say, Rows: []call.Row{{Text: say, Do: buttons}}, More: say, Do: buttons}}}), summaryMessage(hostileSummary(words))}
 		},
 		"resultMessage": func() []any {
 			return []any{
-				b.resultMessage(request{}, commands.Result{Lines: texts, Next: &suggestion.Line}, nil), b.resultMessage(request{}, commands.Result{}, ask),
-				b.resultMessage(request{}, commands.Result{}, &refusal.Refusal{Kind: refusal.ErrGuarded, Text: say}),
+				b.resultMessage(request{}, call.Result{Lines: texts, Next: &suggestion.Line}, nil), b.resultMessage(request{}, call.Result{}, ask),
+				b.resultMessage(request{}, call.Result{}, &refusal.Refusal{Kind: refusal.ErrGuarded, Text: say}),
 			}
 		},
 		"renderHome": func() []any {
 			return []any{renderHome(crowd(2, 1, words)), numbered(slices.Concat(renderAsk(ask).Blocks, renderHome(crowd(1, 1, words))))}
 		},
 		"noRole": func() []any {
-			return []any{noRole(words, say, commands.Roles{Viewers: []string{words}, Responders: []string{"*"}})}
+			return []any{noRole(words, say, policy.Roles{Viewers: []string{words}, Responders: []string{"*"}})}
 		},
 		"unknownHome": func() []any { return []any{unknownHome(say)} },
 		"requestMessage": func() []any {
@@ -256,14 +260,14 @@ func TestHostileTextIsNotLost(t *testing.T) {
 	}
 }
 
-func hostileForm(words string) commands.Form {
-	return commands.Form{
+func hostileForm(words string) call.Form {
+	return call.Form{
 		Title: "Close", Submit: "Close", Intro: []text.Text{text.New(words, text.Code(words))}, Attack: words, Base: record.Line{Name: "close"}.With("account", words),
-		Fields: []commands.Field{
-			{Name: "place", Label: "Place", Values: []string{words}}, {Name: "why", Label: "Why", Hint: words, Kind: commands.FieldLines, Values: []string{words, words}},
-			{Name: "app", Label: words, Kind: commands.FieldOne, Values: []string{"4"}, Options: []commands.Option{{Value: "4", Label: words}, {Value: "7"}}},
-			{Name: "sources", Label: "Sources", Kind: commands.FieldMany, Values: []string{"4"}, Options: []commands.Option{{Value: "4", Label: words, Group: words}, {Value: "7", Group: words}}},
-			{Name: "to", Label: "To", Kind: commands.FieldUser, Values: []string{words}},
+		Fields: []call.Field{
+			{Name: "place", Label: "Place", Values: []string{words}}, {Name: "why", Label: "Why", Hint: words, Kind: call.FieldLines, Values: []string{words, words}},
+			{Name: "app", Label: words, Kind: call.FieldOne, Values: []string{"4"}, Options: []call.Option{{Value: "4", Label: words}, {Value: "7"}}},
+			{Name: "sources", Label: "Sources", Kind: call.FieldMany, Values: []string{"4"}, Options: []call.Option{{Value: "4", Label: words, Group: words}, {Value: "7", Group: words}}},
+			{Name: "to", Label: "To", Kind: call.FieldUser, Values: []string{words}},
 		},
 	}
 }
@@ -298,21 +302,21 @@ func hostileDrills(text string) (all []any) {
 		if d.Claim != nil {
 			d.Claim.By.Name = text
 		}
-		all = append(all, drillMessage(acme(), d), linesMessage(commands.DrillReport(d), nil))
+		all = append(all, drillMessage(acme(), d), linesMessage(describe.DrillReport(d), nil))
 	}
 	return all
 }
 
-func hostileSummary(text string) commands.Summary {
+func hostileSummary(text string) report.Summary {
 	s := summaries()["busy"]
 	s.Overview = crowd(1, 12, text).Accounts[0]
 	s.Others = slices.Repeat(s.Others, 5)
 	s.Others[0].Reason, s.Others[0].Author = text, text
 	undone := s.InForce[0]
 	undone.EndedBy = &record.Actor{Name: text}
-	s.Undone = slices.Repeat([]commands.Undone{{Change: undone, Why: text}}, 5)
-	s.Notes = slices.Repeat([]commands.NoteOn{{Attack: text, Note: record.Note{Text: text, By: record.Actor{Name: text}}}}, 5)
+	s.Undone = slices.Repeat([]report.Undone{{Change: undone, Why: text}}, 5)
+	s.Notes = slices.Repeat([]report.NoteOn{{Attack: text, Note: record.Note{Text: text, By: record.Actor{Name: text}}}}, 5)
 	s.Blind = slices.Repeat([]record.Outage{{Why: text}}, 5)
-	s.Blocked = slices.Repeat([]commands.BlockWindow{{App: text}}, 5)
+	s.Blocked = slices.Repeat([]report.BlockWindow{{App: text}}, 5)
 	return s
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -112,7 +112,7 @@ func (p payload) request(d delivery) request {
 		Channel: channel, MessageTS: p.Container.MessageTS, Thread: p.Container.ThreadTS, Ephemeral: p.Container.IsEphemeral, ResponseURL: p.ResponseURL,
 		Home:       p.View.Type == "home",
 		names:      d.names,
-		Invocation: commands.Invocation{ID: d.names[0], At: d.at, Actor: record.Actor{ID: p.User.ID, Team: team, Name: name, Via: record.ViaButton}},
+		Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: record.Actor{ID: p.User.ID, Team: team, Name: name, Via: record.ViaButton}},
 		Trigger:    p.Trigger,
 	}
 	if len(p.Actions) > 0 {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 )
 
 // directory is Slack's end: it knows a user and a user group, and counts how often it is asked. It is served without a network.
@@ -96,7 +96,7 @@ func (m *sharedMarks) set(f func(m *sharedMarks)) {
 func (d *directory) replica(m *sharedMarks, log io.Writer) *Bot {
 	return New(Config{
 		Slack: Connect(SlackConfig{Token: "xoxb-secret", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: d}, People: m, Log: slog.New(slog.NewTextHandler(log, nil))}),
-		Roles: commands.Roles{Responders: []string{"S0ONCALL"}}, Secret: signingSecret,
+		Roles: policy.Roles{Responders: []string{"S0ONCALL"}}, Secret: signingSecret,
 		Memory: &linkMemory{taken: map[string]bool{}, names: map[string]bool{}}, Runner: noRunner{},
 	})
 }

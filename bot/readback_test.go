@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -83,7 +84,7 @@ func (a *archive) readBack(t *testing.T) (Found, string) {
 	a.t = t
 	b := New(Config{
 		Slack: Connect(SlackConfig{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(&log, nil)),
-		Accounts: []Account{{Account: &commands.Account{Name: "acme"}, Channel: "C1"}},
+		Accounts: []Account{{Account: &call.Account{Name: "acme"}, Channel: "C1"}},
 	})
 	peeked, err := b.ReadBack(t.Context(), a.back(true))
 	require.NoError(t, err)
@@ -143,12 +144,12 @@ func TestReadBack(t *testing.T) {
 			},
 		},
 		"C1 1700000500.000001": {{
-			said("1700000500.000002", metaChange, commands.ChangeMemo(done)),
+			said("1700000500.000002", metaChange, change.ChangeMemo(done)),
 			said("1700000500.000001", metaCard, cardMeta(attackOnly)),
 			said("1700000500.000003", metaWorse, attackMeta("acme", cardID, incident().Situation.Attack)),
-			said("1700000500.000001", metaChange, commands.ChangeMemo(begun)),
+			said("1700000500.000001", metaChange, change.ChangeMemo(begun)),
 		}},
-		"C1 1600000000.000001": {{said("1700000300.000001", metaChange, commands.ChangeMemo(other))}},
+		"C1 1600000000.000001": {{said("1700000300.000001", metaChange, change.ChangeMemo(other))}},
 	}}
 	found, log := a.readBack(t)
 	require.Len(t, a.asked, 1+5, "a peek ends at the first page that names the account; then all pages and threads")
@@ -166,11 +167,11 @@ func TestNothingIsReadBackFromOthers(t *testing.T) {
 	t.Parallel()
 	evil := func(m map[string]any, bot string) map[string]any { return with(m, "bot_id", bot) }
 	ch := denied()
-	forged := commands.ChangeMemo(ch)
+	forged := change.ChangeMemo(ch)
 	forged["line"] = "allow 0.0.0.0/0"
 	a := &archive{pages: map[string][][]map[string]any{"C1": {{
 		evil(said("1700000500.000001", metaCard, cardMeta()), "B0EVIL"),
-		evil(said("1700000500.000002", metaChange, commands.ChangeMemo(ch)), "B0EVIL"),
+		evil(said("1700000500.000002", metaChange, change.ChangeMemo(ch)), "B0EVIL"),
 		evil(said("1700000500.000003", metaStart, map[string]any{"account": "acme"}), ""),
 		said("1700000500.000004", metaChange, forged), // ours by its bot, and altered
 		said("1700000500.000005", metaCard, with(cardMeta(), "attackid", "another")),

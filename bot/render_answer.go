@@ -7,7 +7,7 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -16,7 +16,7 @@ import (
 const maxButtons = 25
 
 // renderLines is the answer to a command: its lines, as many as one message holds, and buttons.
-func renderLines(lines []text.Text, buttons []commands.Suggestion) []slack.Block {
+func renderLines(lines []text.Text, buttons []call.Suggestion) []slack.Block {
 	var maker buttonMaker
 	var made []*slack.ButtonBlockElement
 	for _, s := range buttons {
@@ -113,7 +113,7 @@ func splitLines(t text.Text) []text.Text {
 }
 
 // linesMessage is a message of lines, with as many of them in its notification text as that holds.
-func linesMessage(lines []text.Text, buttons []commands.Suggestion) Message {
+func linesMessage(lines []text.Text, buttons []call.Suggestion) Message {
 	return Message{Text: answerText(lines), Blocks: renderLines(lines, buttons)}
 }
 
@@ -121,7 +121,7 @@ func linesMessage(lines []text.Text, buttons []commands.Suggestion) Message {
 const maxPage = 8_500
 
 // documentMessage is a page of a document, to be copied as it is, under a result's lines.
-func documentMessage(res commands.Result, buttons []commands.Suggestion) Message {
+func documentMessage(res call.Result, buttons []call.Suggestion) Message {
 	page := text.First(res.Document, maxPage)
 	var maker buttonMaker
 	var made []*slack.ButtonBlockElement

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -23,8 +23,8 @@ func manyLines(n int, words string) []text.Text {
 
 func TestRenderLines(t *testing.T) {
 	t.Parallel()
-	undo := commands.Suggestion{Label: "Undo", Line: record.Line{Name: "undo", Words: []string{"c7k2m9xw4"}}, Title: "Take it back?", Confirm: "Take back: Deny x.", OK: "Take back"}
-	blocks := renderLines([]text.Text{text.New(text.Bold("acme"), ": 2 going on"), text.New("• ", text.Code("a1"))}, []commands.Suggestion{undo})
+	undo := call.Suggestion{Label: "Undo", Line: record.Line{Name: "undo", Words: []string{"c7k2m9xw4"}}, Title: "Take it back?", Confirm: "Take back: Deny x.", OK: "Take back"}
+	blocks := renderLines([]text.Text{text.New(text.Bold("acme"), ": 2 going on"), text.New("• ", text.Code("a1"))}, []call.Suggestion{undo})
 	requireBlocks(t, blocks)
 	require.Equal(t, []string{"*acme*: 2 going on\n• `a1`"}, markupOf(t, blocks))
 	buttons := buttonsOf(blocks)
@@ -60,9 +60,9 @@ func TestRenderLinesOfNothing(t *testing.T) {
 
 func TestRenderLinesWithManyButtons(t *testing.T) {
 	t.Parallel()
-	var buttons []commands.Suggestion
+	var buttons []call.Suggestion
 	for i := range 60 {
-		buttons = append(buttons, commands.Suggestion{Label: fmt.Sprint("b", i), Line: record.Line{Name: "undo", Words: []string{strings.Repeat("x", i*50)}}, Confirm: strings.Repeat("c", 1_000)})
+		buttons = append(buttons, call.Suggestion{Label: fmt.Sprint("b", i), Line: record.Line{Name: "undo", Words: []string{strings.Repeat("x", i*50)}}, Confirm: strings.Repeat("c", 1_000)})
 	}
 	blocks := renderLines([]text.Text{text.New("x")}, buttons)
 	requireBlocks(t, blocks)

@@ -3,7 +3,7 @@ package bot
 import (
 	"fmt"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -16,7 +16,7 @@ func drillMessage(a Account, d record.Drill) Message {
 		text.New(asker, " tries whether somebody answers. It changes nothing, and calls nobody"),
 	}
 	words := fmt.Sprintf("DRILL on %s: nothing is attacked. %s tries whether somebody answers", a.Name, asker)
-	var buttons []commands.Suggestion
+	var buttons []call.Suggestion
 	switch {
 	case d.Claim != nil:
 		who := text.Sanitize(d.Claim.By.Name, maxName)
@@ -30,7 +30,7 @@ func drillMessage(a Account, d record.Drill) Message {
 		words = fmt.Sprintf("DRILL on %s: nobody answered", a.Name)
 	default:
 		lines = append(lines, text.New("If you would take an attack now: click before ", d.Until))
-		buttons = append(buttons, commands.Suggestion{
+		buttons = append(buttons, call.Suggestion{
 			Label: "I'm on it", Line: record.Line{Name: "drill"}.With("claim", d.ID).With("account", a.Name),
 		})
 	}

@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -63,11 +64,11 @@ func gapMessage(a Account, f record.GapFacts, now time.Time) Message {
 	if f.BeganCount+f.Gathered+f.OverCount == 0 {
 		lines = append(lines, text.New("Nothing that would have got a card began meanwhile"))
 	}
-	var buttons []commands.Suggestion
+	var buttons []call.Suggestion
 	if f.BeganCount+f.Gathered+f.OverCount > 0 {
 		// Attacks are listed by how long ago they were hit, so an hour is left for whoever reads this later.
 		since := fmt.Sprintf("%dh", int(now.Sub(f.From)/time.Hour)+2)
-		buttons = append(buttons, commands.Suggestion{Label: "List all", Line: record.Line{Name: "attacks"}.With("since", since).With("account", a.Name)})
+		buttons = append(buttons, call.Suggestion{Label: "List all", Line: record.Line{Name: "attacks"}.With("since", since).With("account", a.Name)})
 	}
 	gathered := ""
 	if f.Gathered > 0 {
@@ -88,8 +89,8 @@ func gapLines(a Account, title string, all []apiclient.Attack, count int) []text
 		if attack.Incident() {
 			kind = "INCIDENT "
 		}
-		lines = append(lines, text.New("• ", text.Code(record.AttackID(a.Name, attack.ID)), " ", kind, typeName(attack, maxNoticeName), " on ", a.AppName(attack.App), ", ", commands.StatusName(attack), ", ",
-			attack.Hits, text.Plural(attack.Hits.N, " hit"), ", ", timeOr(attack.First, "unknown"), " to ", timeOr(attack.Last, "unknown"), ": ", text.Code(commands.Where(attack))))
+		lines = append(lines, text.New("• ", text.Code(record.AttackID(a.Name, attack.ID)), " ", kind, typeName(attack, maxNoticeName), " on ", a.AppName(attack.App), ", ", describe.StatusName(attack), ", ",
+			attack.Hits, text.Plural(attack.Hits.N, " hit"), ", ", timeOr(attack.First, "unknown"), " to ", timeOr(attack.Last, "unknown"), ": ", text.Code(describe.Where(attack))))
 	}
 	if more := count - len(all); more > 0 {
 		lines = append(lines, text.New("… and ", more, " more"))

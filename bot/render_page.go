@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -31,7 +33,7 @@ func pageState(f facts, now time.Time) PageNow {
 	if pager == nil {
 		return PageNow{}
 	}
-	_, muted := commands.Muted(f.file.Scene.Mutes, f.shown.Attack, now)
+	_, muted := describe.Muted(f.file.Scene.Mutes, f.shown.Attack, now)
 	u := commands.Unclaimed{Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, Told: pager.Told, Worse: pager.Worse, Route: pager.Route, After: pager.After, Case: f.file.Case}
 	_, at, _ := u.PagesAt(last)
 	return PageNow{At: at}
@@ -57,7 +59,7 @@ func pagerAway(n record.Event) Message {
 		text.New("Attacks that nobody is on wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. ",
 			"If you read this: take what waits, or call somebody"),
 	}
-	m := linesMessage(lines, []commands.Suggestion{{Label: "What burns", Line: record.Line{Name: "status"}.With("account", n.Account)}})
+	m := linesMessage(lines, []call.Suggestion{{Label: "What burns", Line: record.Line{Name: "status"}.With("account", n.Account)}})
 	m.Text = notification("The pager of " + n.Account + " can't be called, nobody is called: " + n.Fault)
 	return m
 }

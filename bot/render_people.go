@@ -2,7 +2,7 @@ package bot
 
 import (
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -13,9 +13,9 @@ const maxNotes = 2
 // people say who is on it, who muted it, what they found and what they noted, and call whom the route names.
 func (c Card) people() []text.Text {
 	calls := whom(c.Case.Owner, record.Event{Mention: c.Mention, Hushed: c.Hushed || c.Anew})
-	who := commands.OwnerLine(c.Case.Owner)
+	who := describe.OwnerLine(c.Case.Owner)
 	if c.Case.Owner != nil && calls == c.Case.Owner.ID {
-		who, calls = commands.OwnerOnIt(*c.Case.Owner, text.User(calls)), "" // by the name that calls
+		who, calls = describe.OwnerOnIt(*c.Case.Owner, text.User(calls)), "" // by the name that calls
 	}
 	who = text.New(who, c.Page.text())
 	for _, link := range []text.Link{{Label: "runbook", URL: c.Runbook}, {Label: "console", URL: c.ConsoleURL}} {
@@ -41,10 +41,10 @@ func (c Card) people() []text.Text {
 		lines = append(lines, text.New("Posted anew: the former card is gone"))
 	}
 	if m, muted := c.muted(); muted {
-		lines = append(lines, text.New(text.Bold("Muted"), ": ", commands.MuteLine(m)))
+		lines = append(lines, text.New(text.Bold("Muted"), ": ", describe.MuteLine(m)))
 	}
 	if c.Case.Verdict != nil {
-		lines = append(lines, commands.VerdictLine(*c.Case.Verdict))
+		lines = append(lines, describe.VerdictLine(*c.Case.Verdict))
 	}
 	notes := c.Case.Notes
 	if older := len(notes) - maxNotes; older > 0 {
@@ -53,7 +53,7 @@ func (c Card) people() []text.Text {
 		lines = append(lines, text.New(apiclient.Known(int64(older)), text.Plural(int64(older), " more note"), ": type ", text.Code(line.String())))
 	}
 	for _, n := range notes {
-		lines = append(lines, commands.NoteLine(n))
+		lines = append(lines, describe.NoteLine(n))
 	}
 	return lines
 }

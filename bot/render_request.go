@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -18,9 +21,9 @@ const (
 
 // requestMessage is the card of a request for a second person: what, why one person alone may not, who asks and his reason, whom it hits, until
 // when; when it is decided, by whom.
-func requestMessage(q record.ApprovalRequest, p commands.Policy, now time.Time) Message {
+func requestMessage(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
 	if !q.Waits(now) {
-		lines := append([]text.Text{commands.RequestLine(q, now)}, asked(q)...)
+		lines := append([]text.Text{describe.RequestLine(q, now)}, asked(q)...)
 		if q.State == record.RequestAlone {
 			lines = append(lines, aloneBecause(q))
 		}
@@ -31,12 +34,12 @@ func requestMessage(q record.ApprovalRequest, p commands.Policy, now time.Time) 
 	}
 	lines := []text.Text{text.New(text.Bold("SECOND PERSON NEEDED: "+text.Sanitize(q.Does, maxAskedLine)), " ", text.Code(q.ID))}
 	lines = append(append(lines, asked(q)...), weighed(q)...)
-	lines = append(lines, commands.ApprovalRequestWhoDecides(q, p.Approvers))
-	buttons := commands.DecideButtons(q)
-	if alone := commands.ApprovalRequestAloneLine(q, p, now); alone != nil {
+	lines = append(lines, describe.ApprovalRequestWhoDecides(q, p.Approvers))
+	buttons := advice.DecideButtons(q)
+	if alone := describe.ApprovalRequestAloneLine(q, p, now); alone != nil {
 		lines = append(lines, alone)
 		if !now.Before(q.AloneAt) {
-			buttons = append(buttons, commands.Suggestion{Label: "Do it alone…", Form: true, Line: record.Line{Name: "alone", Words: []string{q.ID}}.With("account", q.Account)})
+			buttons = append(buttons, call.Suggestion{Label: "Do it alone…", Form: true, Line: record.Line{Name: "alone", Words: []string{q.ID}}.With("account", q.Account)})
 		}
 	}
 	return Message{Text: notification(requestNotice(q, now)), Blocks: renderLines(lines, buttons)}
@@ -103,8 +106,8 @@ func aloneBecause(q record.ApprovalRequest) text.Text {
 }
 
 // decidedMessage tells what became of a request: who asked is called; of what was done alone, who is to know of that.
-func decidedMessage(q record.ApprovalRequest, p commands.Policy, now time.Time) Message {
-	line, calls := commands.RequestLine(q, now), q.Asker.ID
+func decidedMessage(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
+	line, calls := describe.RequestLine(q, now), q.Asker.ID
 	lines := []text.Text{line}
 	if q.State == record.RequestAlone {
 		calls = p.Alone.Tell

@@ -3,7 +3,8 @@ package bot
 import (
 	"context"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -11,7 +12,7 @@ import (
 const maxNamed = 10
 
 // roleText lists who has which role, each shown as show does.
-func roleText(r commands.Roles, show func(id string) text.Text) text.Text {
+func roleText(r policy.Roles, show func(id string) text.Text) text.Text {
 	words := text.New("")
 	for _, role := range []struct {
 		name string
@@ -21,7 +22,7 @@ func roleText(r commands.Roles, show func(id string) text.Text) text.Text {
 		if len(role.ids) == 0 {
 			words = text.New(words, "none")
 		}
-		words = text.New(words, commands.Enumerate(role.ids, maxNamed, func(id string) text.Text {
+		words = text.New(words, describe.Enumerate(role.ids, maxNamed, func(id string) text.Text {
 			if id == "*" {
 				return text.New("everyone in the workspace")
 			}

@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -30,21 +32,21 @@ func (c Card) stormFacts() [][]text.Text {
 
 func (c Card) stormHeadline() []text.Text {
 	s := *c.Situation.Storm
-	title := []string{"STORM", text.Sanitize(commands.StormOn(s, c.Situation.Account), maxName), apiclient.Known(int64(s.Gathered)).String() + " attacks", commands.StormBlocking(s)}
+	title := []string{"STORM", text.Sanitize(describe.StormOn(s, c.Situation.Account), maxName), apiclient.Known(int64(s.Gathered)).String() + " attacks", describe.StormBlocking(s)}
 	switch {
 	case c.Quiet:
 		title = append(title, "quiet")
 	case !s.GoesOn():
 		title = append(title, "over")
 	}
-	return []text.Text{text.New(c.sign(), " ", text.Bold(strings.Join(title, " · ")), " ", text.Code(c.Situation.ID)), commands.StormCause(s, c.Situation.Policy)}
+	return []text.Text{text.New(c.sign(), " ", text.Bold(strings.Join(title, " · ")), " ", text.Code(c.Situation.ID)), describe.StormCause(s, c.Situation.Policy)}
 }
 
 // stormTotals count what was gathered.
 func (c Card) stormTotals() []text.Text {
 	s, a := *c.Situation.Storm, c.Situation.Attack
-	lines := commands.StormTallies(s, c.Situation.Account, c.Situation.Policy, a.SourceCount)
-	counts := text.New(apiclient.Known(s.Hits), text.Plural(s.Hits, " hit"), " since ", c.clock(a.First), " · ", commands.StormStillOn(s, "the attacks"))
+	lines := describe.StormTallies(s, c.Situation.Account, c.Situation.Policy, a.SourceCount)
+	counts := text.New(apiclient.Known(s.Hits), text.Plural(s.Hits, " hit"), " since ", c.clock(a.First), " · ", describe.StormStillOn(s, "the attacks"))
 	return append(append(lines, c.aged(counts)), c.unrefreshed()...)
 }
 
@@ -56,7 +58,7 @@ func (c Card) oddOnes() []text.Text {
 		title = text.New(text.Bold("Odd ones out"), " (not fully blocked, while most are):")
 	}
 	lines := []text.Text{title}
-	named, left := commands.StormOddNamed(s)
+	named, left := describe.StormOddNamed(s)
 	for _, odd := range named {
 		lines = append(lines, c.oddOne(odd))
 	}
@@ -73,14 +75,14 @@ func (c Card) oddOne(a apiclient.Attack) text.Text {
 	if len(c.Situation.Storm.Apps) > 1 {
 		line = text.New(line, " on ", text.Sanitize(account.AppName(a.App), maxName))
 	}
-	line = text.New(line, ", ", text.Bold(commands.StatusName(a)), ", ", a.Hits, text.Plural(a.Hits.N, " hit"))
-	if top, ok := commands.TopSource(a); ok {
+	line = text.New(line, ", ", text.Bold(describe.StatusName(a)), ", ", a.Hits, text.Plural(a.Hits.N, " hit"))
+	if top, ok := call.TopSource(a); ok {
 		line = text.New(line, ", ", text.Code(top.IP.String()))
 		if top.Country != "" {
 			line = text.New(line, " ", text.Sanitize(top.Country, maxCountry))
 		}
 	}
-	return text.New(line, ": ", text.Code(commands.Where(a)))
+	return text.New(line, ": ", text.Code(describe.Where(a)))
 }
 
 // whyOneCard says why there are no single cards, until when, and what has one all the same.
@@ -104,7 +106,7 @@ func (c Card) whyOneCard() []text.Text {
 		beside = text.New(beside, " · with own cards by now: ", strings.Join(theirs, ", "))
 	}
 	return []text.Text{
-		text.New(text.Bold("Why one card: "), commands.StormWhy(s)), beside,
+		text.New(text.Bold("Why one card: "), describe.StormWhy(s)), beside,
 		text.New("All that it gathered: ", text.Code(c.listLine())),
 	}
 }
@@ -114,7 +116,7 @@ func (c Card) listLine() string {
 }
 
 // stormAdvice says what would stop the storm and how soon, and what that leaves.
-func (c Card) stormAdvice(advice commands.Advice) []text.Text {
+func (c Card) stormAdvice(advice advice.Advice) []text.Text {
 	lines := c.rehearsal(advice)
 	if denies(advice) {
 		deny := c.measures(advice.Suggestions[:1])[0]
@@ -127,6 +129,6 @@ func (c Card) stormAdvice(advice commands.Advice) []text.Text {
 }
 
 // denies reports whether denying one source is what is advised.
-func denies(advice commands.Advice) bool {
+func denies(advice advice.Advice) bool {
 	return len(advice.Suggestions) > 0 && advice.Suggestions[0].Line.Name == "deny"
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
@@ -198,7 +198,7 @@ func FuzzRender(f *testing.F) {
 func requireHarmlessViews(t *testing.T, c Card, text string) {
 	t.Helper()
 	s := c.Situation
-	more, tooLong := renderMore(s.Line(), commands.More(s), viewMeta{Account: text})
+	more, tooLong := renderMore(advice.SituationLine(s), advice.More(s), viewMeta{Account: text})
 	filled, longer := renderForm(hostileForm(text), viewMeta{})
 	for _, v := range []struct {
 		view slack.ModalViewRequest

@@ -8,7 +8,9 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -33,7 +35,7 @@ func tiedMessage(a Account, t record.PermissionLoss, changes []record.Change, no
 		rest = append(rest, text.New("… and ", t.More, " more: ", text.Code("audit"), " lists them"))
 	}
 	if t.GoesOn() {
-		rest = append(rest, commands.PermissionLossMend(t))
+		rest = append(rest, change.PermissionLossMend(t))
 		rest = append(rest, dueLines(a, t, changes, now)...)
 		rest = append(rest, text.New("What is due is tried each minute, and the next such change that the service takes ends this"))
 	}
@@ -53,9 +55,9 @@ func tiedMessage(a Account, t record.PermissionLoss, changes []record.Change, no
 
 // refused is a change that was not done, with its button beside it.
 func (m *buttonMaker) refused(t record.PermissionLoss, r record.RefusedChange, lines []text.Text) slack.Block {
-	b, ok := m.suggestion(commands.PermissionLossTryNow(t, r))
+	b, ok := m.suggestion(advice.PermissionLossTryNow(t, r))
 	if !ok {
-		b, lines = nil, append(lines, toType(commands.PermissionLossTryNow(t, r)))
+		b, lines = nil, append(lines, toType(advice.PermissionLossTryNow(t, r)))
 	}
 	return section(strings.Join(firstLines(flat(lines), maxRefusedText, maxRefusedText), "\n"), b)
 }
@@ -85,11 +87,11 @@ func refusedLines(a Account, r record.RefusedChange, changes []record.Change, no
 	}
 	head := text.New(text.Bold(what+r.Does), ", asked by ", text.Sanitize(r.By.Name, maxNoticeName), " ", r.At)
 	if i := slices.IndexFunc(changes, func(ch record.Change) bool { return ch.ID == r.Ends }); i >= 0 && r.By.Via == record.ViaClock {
-		head = a.DueLine(changes[i], now)
+		head = change.DueLine(a.Account, changes[i], now)
 	}
 	lines := []text.Text{head}
 	for _, s := range r.Steps[:min(maxByHand, len(r.Steps))] {
-		lines = append(lines, text.New("• by hand, in the service's console: ", a.ByHand(s)))
+		lines = append(lines, text.New("• by hand, in the service's console: ", describe.ByHand(a.Account, s)))
 	}
 	if more := len(r.Steps) - maxByHand; more > 0 {
 		lines = append(lines, text.New("• … and ", more, " more"))
@@ -99,9 +101,9 @@ func refusedLines(a Account, r record.RefusedChange, changes []record.Change, no
 
 // dueLines are what wafbot would have to end meanwhile.
 func dueLines(a Account, t record.PermissionLoss, changes []record.Change, now time.Time) (lines []text.Text) {
-	due := commands.PermissionLossDueMeanwhile(t, changes, now)
+	due := change.PermissionLossDueMeanwhile(t, changes, now)
 	for _, ch := range due[:min(maxDue, len(due))] {
-		lines = append(lines, a.DueLine(ch, now))
+		lines = append(lines, change.DueLine(a.Account, ch, now))
 	}
 	if more := len(due) - maxDue; more > 0 {
 		lines = append(lines, text.New("… and ", more, " more are due: ", text.Code("status"), " lists what is in force"))

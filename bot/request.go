@@ -8,8 +8,9 @@ import (
 	"net"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -19,16 +20,16 @@ const workVersion = 1
 
 // request is a line that somebody typed or clicked, with where to answer. As JSON it is what waits in the inbox.
 type request struct {
-	Version     int                 `json:"version,omitempty"`
-	Invocation  commands.Invocation `json:"invocation"`
-	Channel     string              `json:"channel,omitempty"`
-	MessageTS   string              `json:"message_ts,omitempty"` // of the message with the button
-	Thread      string              `json:"thread,omitempty"`     // the thread that the line was written in
-	Ephemeral   bool                `json:"ephemeral,omitempty"`  // the message with the button is shown to one person only, so the answer takes its place
-	ResponseURL string              `json:"response_url,omitempty"`
-	Trigger     string              `json:"trigger,omitempty"` // opens one view, within three seconds
-	View        string              `json:"view,omitempty"`    // the modal that it was made in: the answer takes its place
-	Home        bool                `json:"home,omitempty"`    // it was clicked in the person's Home tab, and is answered there
+	Version     int             `json:"version,omitempty"`
+	Invocation  call.Invocation `json:"invocation"`
+	Channel     string          `json:"channel,omitempty"`
+	MessageTS   string          `json:"message_ts,omitempty"` // of the message with the button
+	Thread      string          `json:"thread,omitempty"`     // the thread that the line was written in
+	Ephemeral   bool            `json:"ephemeral,omitempty"`  // the message with the button is shown to one person only, so the answer takes its place
+	ResponseURL string          `json:"response_url,omitempty"`
+	Trigger     string          `json:"trigger,omitempty"` // opens one view, within three seconds
+	View        string          `json:"view,omitempty"`    // the modal that it was made in: the answer takes its place
+	Home        bool            `json:"home,omitempty"`    // it was clicked in the person's Home tab, and is answered there
 
 	names []string // of its delivery
 }
@@ -48,7 +49,7 @@ type slashCommand struct {
 func (b *Bot) command(ctx context.Context, d delivery, c slashCommand) {
 	req := request{
 		Channel: c.Channel, ResponseURL: c.ResponseURL, Trigger: c.Trigger, names: d.names,
-		Invocation: commands.Invocation{
+		Invocation: call.Invocation{
 			ID: d.names[0], At: d.at, Account: b.accountIn(c.Channel),
 			Actor: record.Actor{ID: c.User, Team: c.Team, Name: c.UserName, Via: record.ViaSlash},
 		},
@@ -61,7 +62,7 @@ func (b *Bot) take(ctx context.Context, req request, text string) {
 	line, err := grammar.Parse(text)
 	if err != nil {
 		b.once(req, func(ctx context.Context) {
-			b.answer(ctx, req, b.resultMessage(req, commands.Result{}, err))
+			b.answer(ctx, req, b.resultMessage(req, call.Result{}, err))
 		})
 		return
 	}
@@ -104,8 +105,8 @@ func (b *Bot) writeDown(ctx context.Context, req request) error {
 // notWritten says that a request could not be written down, or perhaps not.
 func (b *Bot) notWritten(req request, err error) text.Text {
 	b.cfg.Log.Error("accept request", "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
-	if neverSent(err) || commands.RefusedByMemory(err) {
-		return commands.Away(err).Text
+	if neverSent(err) || refusal.RefusedByMemory(err) {
+		return refusal.Away(err).Text
 	}
 	return perhapsRecorded()
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -131,11 +131,11 @@ func (noRunner) Changes(record.Line) bool                     { return false }
 func (noRunner) Missing(record.Line, string) bool             { return false }
 func (noRunner) Fillable(record.Line) bool                    { return false }
 func (noRunner) InThread(l record.Line, _ string) record.Line { return l }
-func (noRunner) Form(context.Context, commands.Invocation) (commands.Form, error) {
-	return commands.Form{}, refusal.ErrUnknown
+func (noRunner) Form(context.Context, call.Invocation) (call.Form, error) {
+	return call.Form{}, refusal.ErrUnknown
 }
-func (noRunner) Do(context.Context, commands.Invocation) (commands.Result, error) {
-	return commands.Result{}, errors.New("nothing can be done here")
+func (noRunner) Do(context.Context, call.Invocation) (call.Result, error) {
+	return call.Result{}, errors.New("nothing can be done here")
 }
 
 // linkedBot receives from that end of Slack's. Its client keeps no connection, which a bubble would wait for.

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -66,7 +67,7 @@ func storms() map[string]Card {
 		"storm-nobody":   stormCard(nobodyBehind),
 		"storm-one-path": stormCard(onePath),
 		"storm-several-apps": stormCard(func(c *Card, s *record.Storm) {
-			c.Situation.Account.Applications[7] = commands.Application{Name: "Legacy", CannotBlock: true}
+			c.Situation.Account.Applications[7] = call.Application{Name: "Legacy", CannotBlock: true}
 			s.Apps, c.Situation.Attack.App, c.Situation.Attack.Domain = map[int64]int{4: 500, 7: 280, apiclient.DefaultApp: 20}, apiclient.Figure{}, ""
 			s.Odd[2].App, s.Incidents = known(7), 2
 		}),
@@ -100,8 +101,8 @@ func storms() map[string]Card {
 			c.Quiet, c.Situation.Attack.Last = true, now.Add(-21*time.Minute)
 		}),
 		"storm-caught-up":   stormCard(func(_ *Card, s *record.Storm) { s.CaughtUp, s.Before = true, 0 }),
-		"storm-rehearsal":   stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = commands.ChangesRehearse }),
-		"storm-changes-off": stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = commands.ChangesOff }),
+		"storm-rehearsal":   stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = policy.ChangesRehearse }),
+		"storm-changes-off": stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = policy.ChangesOff }),
 		"storm-own-cdn": stormCard(func(c *Card, _ *record.Storm) {
 			c.Situation.Policy.Sources = named("our CDN", "198.51.100.0/24")
 		}),

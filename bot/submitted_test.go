@@ -12,7 +12,8 @@ import (
 	"github.com/slack-go/slack"
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -35,12 +36,12 @@ func (a *accepted) Accept(_ context.Context, work []byte, _ ...string) (bool, er
 type changer struct {
 	noRunner
 
-	form func(ctx context.Context) (commands.Form, error)
+	form func(ctx context.Context) (call.Form, error)
 }
 
 func (changer) Changes(record.Line) bool { return true }
 
-func (c changer) Form(ctx context.Context, _ commands.Invocation) (commands.Form, error) {
+func (c changer) Form(ctx context.Context, _ call.Invocation) (call.Form, error) {
 	return c.form(ctx)
 }
 
@@ -75,13 +76,13 @@ func TestAFormOfAnotherVersion(t *testing.T) {
 func TestAFormThatCantBeCheckedInTime(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		form func(ctx context.Context) (commands.Form, error)
+		form func(ctx context.Context) (call.Form, error)
 		says string
 	}{
-		"slow facts": {func(ctx context.Context) (commands.Form, error) { <-ctx.Done(); return commands.Form{}, ctx.Err() }, "could not be looked up in time"},
-		"slow record": {func(context.Context) (commands.Form, error) {
+		"slow facts": {func(ctx context.Context) (call.Form, error) { <-ctx.Done(); return call.Form{}, ctx.Err() }, "could not be looked up in time"},
+		"slow record": {func(context.Context) (call.Form, error) {
 			time.Sleep(4 * time.Second)
-			return commands.Form{}, refusal.ErrDenied
+			return call.Form{}, refusal.ErrDenied
 		}, "perhaps not recorded"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,9 +137,9 @@ func TestAQuestionThatIsTooLongForAnAcknowledgement(t *testing.T) {
 func TestMoreChoicesThanAFieldHolds(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 100, 101, 1000} {
-		f := commands.Form{Title: "Mode", Submit: "Mode", Base: record.Line{Name: "mode"}, Fields: []commands.Field{{Name: "app", Arg: "app", Label: "Application", Kind: commands.FieldOne, Values: []string{fmt.Sprint(n)}}}}
+		f := call.Form{Title: "Mode", Submit: "Mode", Base: record.Line{Name: "mode"}, Fields: []call.Field{{Name: "app", Arg: "app", Label: "Application", Kind: call.FieldOne, Values: []string{fmt.Sprint(n)}}}}
 		for i := range n {
-			f.Fields[0].Options = append(f.Fields[0].Options, commands.Option{Value: fmt.Sprint(i + 1), Label: strings.Repeat("é", 70) + fmt.Sprint(i+1)})
+			f.Fields[0].Options = append(f.Fields[0].Options, call.Option{Value: fmt.Sprint(i + 1), Label: strings.Repeat("é", 70) + fmt.Sprint(i+1)})
 		}
 		v, err := renderForm(f, viewMeta{})
 		require.NoError(t, err)
@@ -151,7 +152,7 @@ func TestMoreThanAViewHolds(t *testing.T) {
 	t.Parallel()
 	c := incident()
 	c.Situation.Changes = manyChanges(300)
-	all := commands.More(c.Situation)
+	all := advice.More(c.Situation)
 	v, err := renderMore(text.New("head"), all, viewMeta{})
 	require.NoError(t, err)
 	requireView(t, v)

@@ -8,7 +8,8 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -140,9 +141,9 @@ func (b *Bot) firstStart(a Account, n record.Event, whoMay text.Text) Message {
 		text.New("It is ", b.cfg.Policy.Describe()),
 		text.New("Who may act: ", whoMay),
 	}
-	var buttons []commands.Suggestion
+	var buttons []call.Suggestion
 	if first.Incidents > 0 {
-		buttons = append(buttons, commands.Suggestion{Label: "List incidents", Line: record.Line{Name: "incidents"}.With("account", a.Name)})
+		buttons = append(buttons, call.Suggestion{Label: "List incidents", Line: record.Line{Name: "incidents"}.With("account", a.Name)})
 	}
 	return Message{
 		Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons),
@@ -168,15 +169,15 @@ func goingOn(first record.FirstStartFacts) string {
 
 // worse is the reply under a card whose attack became worse. It calls whom the route names.
 func worse(a Account, n record.Event) Message {
-	what := text.New(text.Bold("It got worse: "), commands.StatusName(n.Attack), ", ", n.Attack.Hits, " hits")
+	what := text.New(text.Bold("It got worse: "), describe.StatusName(n.Attack), ", ", n.Attack.Hits, " hits")
 	if n.Reason == record.BecameIncident {
 		what = text.New(text.Bold("It worked: this attack is an INCIDENT now"), ", vulnerability ", text.Code(text.Sanitize(n.Attack.VulnID, 60)), ". Assume data was read")
 	}
 	id := record.AttackID(a.Name, n.Attack.ID)
-	lines := []text.Text{what, commands.AttackLine(a.Account, n.Attack, n.At)}
+	lines := []text.Text{what, describe.AttackLine(a.Account, n.Attack, n.At)}
 	if s := storm(n.Storm); s != nil {
-		what = text.New(text.Bold("The storm got worse: "), s.Gathered, " attacks, ", commands.StormBlocking(*s), ", ", n.Attack.Hits, " hits")
-		lines = []text.Text{what, commands.StormLine(a.Account, commands.StormRow{ID: id, Attack: n.Attack, Storm: *s}, n.At)}
+		what = text.New(text.Bold("The storm got worse: "), s.Gathered, " attacks, ", describe.StormBlocking(*s), ", ", n.Attack.Hits, " hits")
+		lines = []text.Text{what, describe.StormLine(a.Account, call.StormRow{ID: id, Attack: n.Attack, Storm: *s}, n.At)}
 	}
 	if n.Mention != "" {
 		lines[0] = text.New(text.User(n.Mention), " ", what)

@@ -9,7 +9,10 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -52,8 +55,8 @@ func (b *Bot) tellChange(ctx context.Context, a Account, n record.Event) error {
 		}
 		// The channel of its card can't be posted to, or the attack is forgotten.
 	}
-	var buttons []commands.Suggestion
-	if undo, ok := commands.UndoButton(ch, b.cfg.Now()); ok {
+	var buttons []call.Suggestion
+	if undo, ok := advice.UndoButton(ch, b.cfg.Now()); ok {
 		buttons = append(buttons, undo)
 	}
 	call := changeCall(changes, ch, n, buttons)
@@ -90,13 +93,13 @@ func (b *Bot) cardOf(ctx context.Context, n record.Event, ch record.Change) (cha
 
 // changeCall is the message of a change. Of one that only moved another's end, which the service need not know, that one is what to remember:
 // what told of it before may by then be older than what is read back.
-func changeCall(all []record.Change, ch record.Change, n record.Event, buttons []commands.Suggestion) postCall {
-	line := commands.ChangeLine(ch, nil)
+func changeCall(all []record.Change, ch record.Change, n record.Event, buttons []call.Suggestion) postCall {
+	line := efficacy.ChangeLine(ch, nil)
 	if ch.Undoes != "" && ch.Late != nil && ch.State == record.StateDone {
-		line = commands.EndedLate(ch)
+		line = change.EndedLate(ch)
 	}
 	called := authors(ch)
-	if failure := commands.ChangeFailure(ch); len(failure) > 0 {
+	if failure := change.ChangeFailure(ch); len(failure) > 0 {
 		line = failure
 		for _, user := range slices.Backward(called) {
 			line = text.New(text.User(user), " ", line)
@@ -108,7 +111,7 @@ func changeCall(all []record.Change, ch record.Change, n record.Event, buttons [
 	if i := slices.IndexFunc(all, func(c record.Change) bool { return c.ID == ch.Extends }); i >= 0 && len(ch.Steps) == 0 {
 		ch = all[i]
 	}
-	msg.Metadata = slack.SlackMetadata{EventType: metaChange, EventPayload: commands.ChangeMemo(ch)}
+	msg.Metadata = slack.SlackMetadata{EventType: metaChange, EventPayload: change.ChangeMemo(ch)}
 	call := newsCall(n, msg, "")
 	call.Urgent = len(called) > 0 // others must not use up what is kept for messages that call people
 	return call

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -53,7 +55,7 @@ func (b *Bot) tellCourse(ctx context.Context, a Account, n record.Event) error {
 }
 
 // courseMessage says that an attack went quiet, or goes on again.
-func courseMessage(s commands.Situation, course []record.HitPoint, kept record.Evidence, quiet bool) Message {
+func courseMessage(s call.Situation, course []record.HitPoint, kept record.Evidence, quiet bool) Message {
 	if quiet {
 		return linesMessage(wentQuiet(s, course), nil)
 	}
@@ -64,13 +66,13 @@ func courseMessage(s commands.Situation, course []record.HitPoint, kept record.E
 const maxDone = 5
 
 // wentQuiet is the history of an attack that went quiet: how it was, and what was done.
-func wentQuiet(s commands.Situation, course []record.HitPoint) []text.Text {
+func wentQuiet(s call.Situation, course []record.HitPoint) []text.Text {
 	attack := s.Attack
 	line := text.New(text.Bold("Quiet"), " since ", attack.Last)
 	if long := attack.Last.Sub(attack.First); !attack.First.IsZero() && long > 0 {
 		line = text.New(line, ", after ", text.HumanDuration(long))
 	}
-	line = text.New(line, ": ", attack.Hits, text.Plural(attack.Hits.N, " hit"), " from ", attack.SourceCount, text.Plural(attack.SourceCount.N, " source"), ", ", commands.StatusName(attack))
+	line = text.New(line, ": ", attack.Hits, text.Plural(attack.Hits.N, " hit"), " from ", attack.SourceCount, text.Plural(attack.SourceCount.N, " source"), ", ", describe.StatusName(attack))
 	if known, ok := newTimeline(course, attack.Last); ok {
 		peak, at := known.peak() // as the card has it
 		line = text.New(line, "; peak about ", about(peak), " a minute at ", at)
@@ -79,7 +81,7 @@ func wentQuiet(s commands.Situation, course []record.HitPoint) []text.Text {
 }
 
 // done is what was done about an attack, and what of it stands.
-func done(s commands.Situation) []text.Text {
+func done(s call.Situation) []text.Text {
 	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return ch.State == record.StateFailed })
 	slices.SortStableFunc(all, func(x, y record.Change) int {
 		return cmp.Or(compareBool(y.InForce(s.Now), x.InForce(s.Now)), x.At.Compare(y.At))
@@ -98,8 +100,8 @@ func done(s commands.Situation) []text.Text {
 }
 
 // outcome says whether a change works, if it is in force, and how long it stands.
-func outcome(ch record.Change, s commands.Situation) text.Text {
-	if seen := s.Brief(ch); len(seen) > 0 && ch.InForce(s.Now) {
+func outcome(ch record.Change, s call.Situation) text.Text {
+	if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.InForce(s.Now) {
 		return text.New(seen, "; ", stands(ch, s.Now))
 	}
 	return stands(ch, s.Now)
@@ -131,5 +133,5 @@ func goesOn(attack apiclient.Attack, kept record.Evidence) text.Text {
 			break
 		}
 	}
-	return text.New(line, ": ", attack.Hits, text.Plural(attack.Hits.N, " hit"), " by now, ", commands.StatusName(attack))
+	return text.New(line, ": ", attack.Hits, text.Plural(attack.Hits.N, " hit"), " by now, ", describe.StatusName(attack))
 }

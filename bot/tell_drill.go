@@ -5,7 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -86,7 +87,7 @@ func (b *Bot) endDrill(ctx context.Context, a Account, d record.Drill) error {
 		return err
 	}
 	d.Card.Shown = b.cfg.Now().UTC()
-	report := postCall{Account: d.Account, Channel: d.Card.Channel, Thread: d.Card.TS, Delivery: "drill report " + d.ID, Message: linesMessage(commands.DrillReport(d), nil)}
+	report := postCall{Account: d.Account, Channel: d.Card.Channel, Thread: d.Card.TS, Delivery: "drill report " + d.ID, Message: linesMessage(describe.DrillReport(d), nil)}
 	if err := b.post(ctx, report); err != nil {
 		return err
 	}
@@ -135,8 +136,8 @@ func (r *driller) run(held, more context.Context) {
 }
 
 // stopOf is the clock's request to end a drill.
-func stopOf(d record.Drill) commands.Invocation {
-	return commands.Invocation{
+func stopOf(d record.Drill) call.Invocation {
+	return call.Invocation{
 		ID: "over " + d.ID, At: time.Now(), Actor: record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock},
 		Line: record.Line{Name: "drill", Words: []string{"stop"}}.With("account", d.Account),
 	}

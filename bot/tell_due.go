@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Due is the news of a change whose end is near or past: people are asked about it, or told that it is overdue; each end once. Its id begins with
 // the change's.
-func Due(l commands.Look, channel string) (news []record.Event) {
+func Due(l change.Look, channel string) (news []record.Event) {
 	ch := l.Change
 	one := record.Event{Account: ch.Account, Channel: channel, At: ch.Until}
 	if l.Asks {

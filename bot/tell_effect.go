@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Judged is the news that a change does nothing though it should, or that what it denied came back, each fall once. Its id begins with the change's.
-func Judged(j commands.Judged, channel string) []record.Event {
+func Judged(j efficacy.Judged, channel string) []record.Event {
 	if !j.Tell {
 		return nil
 	}
@@ -46,7 +48,7 @@ func (b *Bot) tellEffect(ctx context.Context, a Account, n record.Event) error {
 		return err
 	}
 	s := b.situation(a, shown, file)
-	if finding := file.Effects[ch.ID].Finding; finding != record.NotWorking && finding != record.SourceReturned || s.Replaced(ch) {
+	if finding := file.Effects[ch.ID].Finding; finding != record.NotWorking && finding != record.SourceReturned || efficacy.Replaced(s, ch) {
 		return b.record(ctx, n, place{})
 	}
 	called := concerned(ch, file.Case, shown)
@@ -71,13 +73,13 @@ func concerned(ch record.Change, said record.Triage, shown record.AttackState) (
 }
 
 // effectMessage calls people to a change that does nothing, or whose source came back, with the way to take it back.
-func effectMessage(s commands.Situation, ch record.Change, users []string) Message {
-	lines := s.NoEffectLines(ch)
+func effectMessage(s call.Situation, ch record.Change, users []string) Message {
+	lines := efficacy.NoEffectLines(s, ch)
 	for _, user := range slices.Backward(users) {
 		lines[0] = text.New(text.User(user), " ", lines[0])
 	}
-	var buttons []commands.Suggestion
-	if undo, ok := commands.UndoButton(ch, s.Now); ok {
+	var buttons []call.Suggestion
+	if undo, ok := advice.UndoButton(ch, s.Now); ok {
 		buttons = append(buttons, undo)
 	}
 	return linesMessage(lines, buttons)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -35,7 +36,7 @@ func (b *Bot) tellHandover(ctx context.Context, a Account, n record.Event) error
 	}
 	lines := handover(said)
 	if ts == "" {
-		lines = append(lines, commands.AttackLine(a.Account, n.Attack, n.At))
+		lines = append(lines, describe.AttackLine(a.Account, n.Attack, n.At))
 	} else {
 		n.Channel = channel
 	}
@@ -56,7 +57,7 @@ func handover(said record.Triage) []text.Text {
 	}
 	lines := []text.Text{line}
 	if i := slices.IndexFunc(said.Notes, func(n record.Note) bool { return n.ID == o.Note }); i >= 0 {
-		lines = append(lines, commands.NoteLine(said.Notes[i]))
+		lines = append(lines, describe.NoteLine(said.Notes[i]))
 	}
 	return lines
 }

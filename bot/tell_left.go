@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -73,7 +73,7 @@ func elsewhere(a Account, attack string, shown record.AttackState, to record.Pla
 	}
 	what := text.New(text.Bold(kind), " · ")
 	if shown.Storm == nil {
-		what = text.New(what, commands.TypeName(shown.Attack.Type), " · ")
+		what = text.New(what, describe.TypeName(shown.Attack.Type), " · ")
 	}
 	return text.New(what, a.AppName(shown.Attack.App), " ", text.Code(attack), ": its card is in ", text.Channel(to.Channel), " now: ", text.Link{Label: "open it", URL: link})
 }

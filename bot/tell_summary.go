@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -26,23 +27,23 @@ func (b *Bot) tellSummary(ctx context.Context, a Account, n record.Event) error 
 	if b.cfg.Now().Sub(n.At) > SummaryLate {
 		return b.record(ctx, n, place{})
 	}
-	call := newsCall(n, Message{}, "")
-	t, err := b.try(ctx, n.Account, call.Delivery)
+	invoked := newsCall(n, Message{}, "")
+	t, err := b.try(ctx, n.Account, invoked.Delivery)
 	if err != nil {
 		return err
 	}
 	if t.told {
 		return b.record(ctx, n, place{})
 	}
-	res, err := b.cfg.Runner.Do(ctx, commands.Invocation{
+	res, err := b.cfg.Runner.Do(ctx, call.Invocation{
 		ID: n.ID, At: n.At, Line: record.Line{Name: "summary"}.With("account", n.Account), Actor: record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock},
 	})
 	if err != nil {
 		return fmt.Errorf("draw summary: %w", err)
 	}
-	call.Message = partsMessage(res)
-	call.Message.Text = summaryNotice(a, res)
-	channel, ts, err := b.postTried(ctx, call, t)
+	invoked.Message = partsMessage(res)
+	invoked.Message.Text = summaryNotice(a, res)
+	channel, ts, err := b.postTried(ctx, invoked, t)
 	if err != nil {
 		return err
 	}
@@ -50,8 +51,8 @@ func (b *Bot) tellSummary(ctx context.Context, a Account, n record.Event) error 
 }
 
 // summaryNotice is a hand-over's notification.
-func summaryNotice(a Account, res commands.Result) string {
-	s, _ := res.Data.(commands.Summary)
+func summaryNotice(a Account, res call.Result) string {
+	s, _ := res.Data.(report.Summary)
 	burning := fmt.Sprintf("%d going on", len(s.Ongoing))
 	if s.Fault != "" {
 		burning = "what goes on is UNKNOWN"

@@ -6,7 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -15,7 +16,7 @@ import (
 const tookOver record.EventKind = "took over"
 
 // TakenOver is the news that somebody was put on all attacks of an account: one message in its channel, however many they are.
-func TakenOver(t commands.TakeOver, channel string) record.Event {
+func TakenOver(t call.TakeOver, channel string) record.Event {
 	return record.Event{ID: "take over " + t.Delivery, Account: t.Account, Reason: tookOver, Channel: channel, Mention: t.To, At: t.Since}
 }
 
@@ -69,5 +70,5 @@ func takenOver(n record.Event, cases map[string]record.Triage) (lines []text.Tex
 
 // idsText names attacks, the first of many.
 func idsText(ids []string) text.Text {
-	return commands.Enumerate(ids, maxTakenIDs, func(id string) text.Text { return text.New(text.Code(id)) })
+	return describe.Enumerate(ids, maxTakenIDs, func(id string) text.Text { return text.New(text.Code(id)) })
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -54,7 +54,7 @@ func TestNewsThatIsAnnouncedAgainIsTakenOff(t *testing.T) {
 		box := &outbox{change: ch, news: map[string]record.Event{n.ID: n}}
 		b := New(Config{
 			Slack: Connect(SlackConfig{Token: "xoxb-secret"}), Memory: box, Runner: noRunner{},
-			Accounts: []Account{{Account: &commands.Account{Name: "acme"}, Channel: "C1"}},
+			Accounts: []Account{{Account: &call.Account{Name: "acme"}, Channel: "C1"}},
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})

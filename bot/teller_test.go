@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -81,7 +81,7 @@ func tending(t *testing.T, refuses func(channel, text string) string, play func(
 		b := New(Config{
 			Slack:  Connect(SlackConfig{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
 			Memory: &tries{tried: map[string]time.Time{}}, Runner: noRunner{},
-			Accounts: []Account{{Account: &commands.Account{Name: "acme"}, Channel: "C1"}},
+			Accounts: []Account{{Account: &call.Account{Name: "acme"}, Channel: "C1"}},
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/delay"
 )
@@ -94,7 +94,7 @@ const awayAgain = time.Second
 
 // do runs a request. While the memory is away nobody can say that one wasn't done which waited so long that another replica may have begun it,
 // so that one is tried until the memory is back.
-func (b *Bot) do(ctx context.Context, req request) (commands.Result, error) {
+func (b *Bot) do(ctx context.Context, req request) (call.Result, error) {
 	for {
 		res, err := b.cfg.Runner.Do(ctx, req.Invocation)
 		if !errors.Is(err, refusal.ErrAway) || b.cfg.Now().Sub(req.Invocation.At) < doubtAfter || delay.Sleep(ctx, awayAgain) != nil {

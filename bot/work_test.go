@@ -10,7 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -40,11 +41,11 @@ type awayFor struct {
 
 func (*awayFor) Changes(record.Line) bool { return true }
 
-func (a *awayFor) Do(context.Context, commands.Invocation) (commands.Result, error) {
+func (a *awayFor) Do(context.Context, call.Invocation) (call.Result, error) {
 	if a.tries--; a.tries >= 0 {
-		return commands.Result{}, commands.Away(context.DeadlineExceeded)
+		return call.Result{}, refusal.Away(context.DeadlineExceeded)
 	}
-	return commands.Result{Outcome: "done", Lines: []text.Text{text.New("Deny 203.0.113.7: accepted by the service")}}, nil
+	return call.Result{Outcome: "done", Lines: []text.Text{text.New("Deny 203.0.113.7: accepted by the service")}}, nil
 }
 
 // answers keeps what people are told.
@@ -77,7 +78,7 @@ func TestNothingIsCalledUndoneUnseen(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				told := &answers{}
-				waits := &inbox{request: request{ResponseURL: "http://slack/response", Invocation: commands.Invocation{ID: "d", At: time.Now().Add(-c.waited)}}}
+				waits := &inbox{request: request{ResponseURL: "http://slack/response", Invocation: call.Invocation{ID: "d", At: time.Now().Add(-c.waited)}}}
 				b := New(Config{
 					Slack:  Connect(SlackConfig{Token: "xoxb-secret", HTTP: &http.Client{Transport: told}}),
 					Memory: waits, Runner: &awayFor{tries: c.tries},

@@ -10,6 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -45,7 +48,7 @@ func TestExtendADenial(t *testing.T) {
 	require.Equal(t, ch.ID, audited.Change)
 	require.Equal(t, "Bob", audited.Actor.Name)
 	require.Equal(t, "knocking", audited.Why)
-	_, ok := commands.UndoButton(ch, w.clock())
+	_, ok := advice.UndoButton(ch, w.clock())
 	require.False(t, ok, "the change that it prolongs has one")
 	require.Contains(t, audited.Before[0], "until 2026-11-20T07:00:00Z")
 	require.Contains(t, audited.After[0], "until 2026-11-20T09:00:00Z force=true")
@@ -84,7 +87,7 @@ func TestExtendAPatch(t *testing.T) {
 		res, err := w.try(bob, "extend "+patched.ID+" for=20m")
 		require.NoError(t, err)
 		require.Contains(t, textOf(res), "done; the service need not know. "+patched.ID+", by Bob, until")
-		require.Contains(t, commands.ChangeLine(res.Changes[0], nil).String(), "done; the service need not know "+patched.ID, "as the channel is told")
+		require.Contains(t, efficacy.ChangeLine(res.Changes[0], nil).String(), "done; the service need not know "+patched.ID, "as the channel is told")
 		w.does(bob, "extend "+switched.ID+" for=40m")
 		require.Equal(t, sent, w.changesSent())
 		require.Equal(t, patched.Until.Add(20*time.Minute), w.ledger.change(patched.ID).DueAt())
@@ -133,7 +136,7 @@ func TestExtendOnce(t *testing.T) {
 
 func TestWhatCannotBeExtended(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondAllow, commands.SecondModeOff))
+	w := newWorld(t, noSecond(policy.SecondAllow, policy.SecondModeOff))
 	denied := w.does(ann, "deny 203.0.113.7 for=4h")
 	w.refuses(ann, "extend "+denied.ID, refusal.ErrUsage, "for= is missing")
 	w.refuses(ann, "extend c000 for=4h", refusal.ErrUsage, "no change c000")
@@ -170,13 +173,13 @@ func TestWhatCannotBeExtended(t *testing.T) {
 // What the policy forbids by now is not prolonged, whoever was allowed to begin it.
 func TestExtendIsGuardedLikeTheChangeItself(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondForever, commands.SecondClose))
+	w := newWorld(t, noSecond(policy.SecondForever, policy.SecondClose))
 	denied := w.does(ann, "deny 203.0.113.7")
 	closed := w.anyway(root, "close POST shop.example.com/login for=30m")
 	w.refuses(root, "extend "+closed.ID+" for=30m", refusal.ErrAsk, "Prolong by 30 min: Close POST shop.example.com/login", "your users neither")
 	w.anyway(root, "extend "+closed.ID+" for=30m")
-	sources(source("our CDN", commands.DenyNever, "203.0.113.0/24"))(&w.cfg)
-	w.cfg.Policy.SecondPerson = []string{commands.SecondClose}
+	sources(source("our CDN", policy.DenyNever, "203.0.113.0/24"))(&w.cfg)
+	w.cfg.Policy.SecondPerson = []string{policy.SecondClose}
 	w.Runner = commands.New(w.cfg)
 	w.pass(time.Minute)
 	w.refuses(ann, "extend "+denied.ID+" for=1h", refusal.ErrGuarded, "is in our CDN", "never denied")
@@ -208,7 +211,7 @@ func TestExtendInRehearsal(t *testing.T) {
 	w := newWorld(t)
 	denied := w.does(ann, "deny 203.0.113.7")
 	patched := w.does(ann, "patch shop.example.com/login type=sqli part=get.q")
-	w.cfg.Policy.Changes = commands.ChangesRehearse
+	w.cfg.Policy.Changes = policy.ChangesRehearse
 	w.Runner = commands.New(w.cfg)
 	sent := w.changesSent()
 	require.Contains(t, textOf(w.reads(ann, "extend "+denied.ID+" for=1h")), "Rehearsal: Prolong by 1 h: Deny 203.0.113.7 everywhere for 4 h would be sent; nothing was")
@@ -276,7 +279,7 @@ func TestACrashWhileExtending(t *testing.T) {
 func TestAnExtensionNeverShortens(t *testing.T) {
 	t.Parallel()
 	for _, further := range []string{"8h", "forever"} {
-		w := newWorld(t, noSecond(commands.SecondForever))
+		w := newWorld(t, noSecond(policy.SecondForever))
 		ch := w.does(ann, "deny 203.0.113.7 for=4h")
 		w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })
 		first := w.asks(ann, "extend "+ch.ID+" for=1h")
@@ -330,7 +333,7 @@ func TestAnExtensionThatIsHalfDone(t *testing.T) {
 // Its end had come, and before the clock had its turn somebody prolonged it for ever.
 func TestTheClockDoesNotEndWhatHasNoEndAnyMore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondForever))
+	w := newWorld(t, noSecond(policy.SecondForever))
 	ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=1h")
 	w.does(ann, "extend "+ch.ID+" for=forever")
 	w.pass(time.Hour)

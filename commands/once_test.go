@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -64,7 +65,7 @@ func TestTwoPeopleAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var wg sync.WaitGroup
-	results := make([]commands.Result, 8)
+	results := make([]call.Result, 8)
 	for i := range results {
 		inv := w.asks([]record.Actor{ann, bob}[i%2], "deny 203.0.113.7")
 		wg.Go(func() {

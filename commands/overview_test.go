@@ -11,8 +11,11 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -43,9 +46,9 @@ func (w *world) waiting(id, does string, lasts time.Duration) record.ApprovalReq
 }
 
 // overview is what status tells programs of the account.
-func (w *world) overview(who record.Actor) commands.Overview {
+func (w *world) overview(who record.Actor) report.Overview {
 	w.t.Helper()
-	all, ok := w.reads(who, "status").Data.([]commands.Overview)
+	all, ok := w.reads(who, "status").Data.([]report.Overview)
 	require.True(w.t, ok)
 	require.Len(w.t, all, 1)
 	return all[0]
@@ -59,7 +62,7 @@ func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 		c.CardLinks = func(_ context.Context, account string, attacks []string) map[string]string {
 			return map[string]string{attacks[0]: "https://slack.example/" + account + "/" + attacks[0]}
 		}
-		broken := source("our CDN", commands.DenyNever, "192.0.2.0/24")
+		broken := source("our CDN", policy.DenyNever, "192.0.2.0/24")
 		broken.File, broken.Broken = "cdn.txt", "no such file"
 		sources(broken)(c)
 	})
@@ -106,8 +109,8 @@ func TestHomeShowsWhatStatusTells(t *testing.T) {
 	w.does(ann, "deny 203.0.113.7 for=4h")
 	buttons := func(who record.Actor) (lines []string) {
 		res := w.reads(who, "status")
-		require.Equal(t, res.Data, res.Home.(*commands.Home).Accounts)
-		for _, p := range res.Home.(*commands.Home).Parts() {
+		require.Equal(t, res.Data, res.Home.(*report.Home).Accounts)
+		for _, p := range res.Home.(*report.Home).Parts() {
 			for _, r := range p.Rows {
 				for _, s := range r.Do {
 					lines = append(lines, s.Line.String())
@@ -176,7 +179,7 @@ func TestSummary(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"I take over: handover account=acme to=@me --all"}, labels)
-	s, ok := res.Data.(commands.Summary)
+	s, ok := res.Data.(report.Summary)
 	require.True(t, ok)
 	require.ElementsMatch(t, w.overview(ann).InForce, s.InForce, "one picture")
 
@@ -252,9 +255,9 @@ func TestSummaryWhereTheServiceDoesNotAnswer(t *testing.T) {
 
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
-	var told []commands.TakeOver
+	var told []call.TakeOver
 	w := newWorld(t, func(c *commands.Config) {
-		c.TookOver = func(_ context.Context, t commands.TakeOver) { told = append(told, t) }
+		c.TookOver = func(_ context.Context, t call.TakeOver) { told = append(told, t) }
 	})
 	w.nothing(ann, "handover --all to=@me", "Nothing is going on on acme")
 	one, two, three := w.attackOn("/a"), w.attackOn("/b"), w.attackOn("/c")
@@ -276,7 +279,7 @@ func TestTakeOver(t *testing.T) {
 	require.Equal(t, bob.ID, w.said(one).Owner.From)
 	require.Len(t, w.touched, touched+3, "each card is drawn again")
 	require.Empty(t, w.touched[touched].HandedTo, "nobody is told once for each attack")
-	require.Equal(t, []commands.TakeOver{{Account: "acme", Delivery: inv.ID, To: ann.ID, Since: inv.At}}, told)
+	require.Equal(t, []call.TakeOver{{Account: "acme", Delivery: inv.ID, To: ann.ID, Since: inv.At}}, told)
 
 	res, err = w.do(inv)
 	require.NoError(t, err)
@@ -327,9 +330,9 @@ func TestTakeOverThatIsRefusedChangesNothing(t *testing.T) {
 
 func TestTakeOverThatWasCutShort(t *testing.T) {
 	t.Parallel()
-	var told []commands.TakeOver
+	var told []call.TakeOver
 	w := newWorld(t, func(c *commands.Config) {
-		c.TookOver = func(_ context.Context, t commands.TakeOver) { told = append(told, t) }
+		c.TookOver = func(_ context.Context, t call.TakeOver) { told = append(told, t) }
 	})
 	for _, path := range []string{"/a", "/b", "/c"} {
 		w.writes(bob, "claim attack="+w.attackOn(path))

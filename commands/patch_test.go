@@ -9,6 +9,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -56,7 +57,7 @@ func TestPatchAsTyped(t *testing.T) {
 // again checks that a canonical line is understood and the same effect.
 func (w *world) again(l record.Line) error {
 	w.ids++
-	_, err := w.do(commands.Invocation{Line: l, Actor: ann, ID: "again " + itoa(int64(w.ids)), At: w.clock()})
+	_, err := w.do(call.Invocation{Line: l, Actor: ann, ID: "again " + itoa(int64(w.ids)), At: w.clock()})
 	return err
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
@@ -79,7 +81,7 @@ func (w *world) peaks(id string, perMinute int64) {
 }
 
 // has somebody ask, one minute after what was before.
-func (w *world) next(who record.Actor, line string) commands.Result {
+func (w *world) next(who record.Actor, line string) call.Result {
 	w.t.Helper()
 	w.pass(time.Minute)
 	inv := w.asks(who, line)
@@ -307,7 +309,7 @@ func TestAChangeHoldsWhatTheAttackLookedLike(t *testing.T) {
 	ch := w.does(ann, "deny attack="+id)
 	require.Equal(t, w.records.seen[id], *ch.Seen)
 	require.Equal(t, ch.Seen, w.ledger.change(ch.ID).Seen)
-	back, err := commands.ReadMemo(commands.ChangeMemo(ch))
+	back, err := change.ReadMemo(change.ChangeMemo(ch))
 	require.NoError(t, err)
 	require.Nil(t, back.Seen)
 	require.NotEmpty(t, back.Steps)

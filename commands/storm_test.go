@@ -11,6 +11,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -47,9 +50,9 @@ func (w *world) gather(n, odd int) (storm string) {
 		}
 		id := record.AttackID("acme", one.ID)
 		known[id] = one
-		w.storms.gathered[storm] = append(w.storms.gathered[storm], commands.GatheredAttack{KnownAttack: commands.KnownAttack{ID: id, Attack: one}, SeenAt: w.clock()})
+		w.storms.gathered[storm] = append(w.storms.gathered[storm], record.GatheredAttack{KnownAttack: record.KnownAttack{ID: id, Attack: one}, SeenAt: w.clock()})
 	}
-	w.storms.storms = append(w.storms.storms, commands.StormSeen{KnownAttack: commands.KnownAttack{ID: storm, Attack: a}, Storm: s, SeenAt: w.clock()})
+	w.storms.storms = append(w.storms.storms, record.StormSeen{KnownAttack: record.KnownAttack{ID: storm, Attack: a}, Storm: s, SeenAt: w.clock()})
 	w.cfg.Facts = known
 	w.Runner = commands.New(w.cfg)
 	return storm
@@ -96,7 +99,7 @@ func TestAStormIsListed(t *testing.T) {
 
 func TestCardsOfAStorm(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesOff })
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesOff })
 	storm := w.gather(40, 4)
 	w.refuses(eve, "cards attack="+storm, refusal.ErrDenied)
 	w.writes(ann, "cards attack="+storm, "4 attacks of storm "+storm+" get cards of their own")
@@ -202,38 +205,38 @@ func TestAdviceAboutAStorm(t *testing.T) {
 	w := newWorld(t)
 	storm := w.gather(40, 4)
 	seen := w.storms.storms[0]
-	s := commands.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Policy, ID: storm, Attack: seen.Attack, Storm: &seen.Storm, Now: w.clock(), LookedAt: w.clock()}
-	advice := commands.Advise(s)
-	require.Equal(t, []string{"Deny 198.51.100.23, 4 h", "Own cards for the 4"}, labels(advice))
-	require.Equal(t, "deny 198.51.100.23, about 1 min, 36 of 40 attacks", advice.Suggestions[0].Stops)
-	require.Contains(t, advice.Suggestions[0].Confirm, "in about 1 min: 36 of 40 attacks.")
-	require.Equal(t, "deny 198.51.100.23 account=acme attack="+storm+" for=4h", advice.Suggestions[0].Line.String())
+	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Policy, ID: storm, Attack: seen.Attack, Storm: &seen.Storm, Now: w.clock(), LookedAt: w.clock()}
+	offered := advice.Advise(s)
+	require.Equal(t, []string{"Deny 198.51.100.23, 4 h", "Own cards for the 4"}, labels(offered))
+	require.Equal(t, "deny 198.51.100.23, about 1 min, 36 of 40 attacks", offered.Suggestions[0].Stops)
+	require.Contains(t, offered.Suggestions[0].Confirm, "in about 1 min: 36 of 40 attacks.")
+	require.Equal(t, "deny 198.51.100.23 account=acme attack="+storm+" for=4h", offered.Suggestions[0].Line.String())
 
 	for name, c := range map[string]struct {
-		change func(s *commands.Situation, storm *record.Storm)
+		change func(s *call.Situation, storm *record.Storm)
 		labels []string
 		note   string
 	}{
-		"own CDN": {func(s *commands.Situation, _ *record.Storm) {
-			s.Policy.Sources = func() []commands.Source { return []commands.Source{source("our CDN", "", "198.51.100.0/24")} }
+		"own CDN": {func(s *call.Situation, _ *record.Storm) {
+			s.Policy.Sources = func() []policy.Source { return []policy.Source{source("our CDN", "", "198.51.100.0/24")} }
 		}, []string{"Own cards for the 4"}, "198.51.100.23 is our CDN: wafbot never denies it"},
-		"allowlisted": {func(s *commands.Situation, _ *record.Storm) {
+		"allowlisted": {func(s *call.Situation, _ *record.Storm) {
 			s.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("198.51.100.23/32"), Apps: []int{apiclient.AllApps}}}
 		}, []string{"Own cards for the 4"}, "is on the allowlist"},
-		"only watched": {func(_ *commands.Situation, storm *record.Storm) { storm.Apps = map[int64]int{7: 40} }, []string{"Own cards for the 4"}, "can't block"},
-		"changes off":  {func(s *commands.Situation, _ *record.Storm) { s.Policy.Changes = commands.ChangesOff }, []string{"Own cards for the 4"}, "Changes are switched off"},
-		"all asked":    {func(_ *commands.Situation, storm *record.Storm) { storm.Own, storm.OddCount = 4, 0 }, []string{"Deny 198.51.100.23, 4 h"}, ""},
-		"one odd":      {func(_ *commands.Situation, storm *record.Storm) { storm.OddCount = 1 }, []string{"Deny 198.51.100.23, 4 h", "Own card for the odd one"}, ""},
-		"many odd":     {func(_ *commands.Situation, storm *record.Storm) { storm.OddCount = 877 }, []string{"Deny 198.51.100.23, 4 h", "Own cards for 20 of the 877"}, ""},
-		"nobody":       {func(_ *commands.Situation, storm *record.Storm) { storm.Source, storm.OddCount = netip.Addr{}, 0 }, []string{}, "No one deny stops this."},
-		"one path": {func(s *commands.Situation, storm *record.Storm) {
+		"only watched": {func(_ *call.Situation, storm *record.Storm) { storm.Apps = map[int64]int{7: 40} }, []string{"Own cards for the 4"}, "can't block"},
+		"changes off":  {func(s *call.Situation, _ *record.Storm) { s.Policy.Changes = policy.ChangesOff }, []string{"Own cards for the 4"}, "Changes are switched off"},
+		"all asked":    {func(_ *call.Situation, storm *record.Storm) { storm.Own, storm.OddCount = 4, 0 }, []string{"Deny 198.51.100.23, 4 h"}, ""},
+		"one odd":      {func(_ *call.Situation, storm *record.Storm) { storm.OddCount = 1 }, []string{"Deny 198.51.100.23, 4 h", "Own card for the odd one"}, ""},
+		"many odd":     {func(_ *call.Situation, storm *record.Storm) { storm.OddCount = 877 }, []string{"Deny 198.51.100.23, 4 h", "Own cards for 20 of the 877"}, ""},
+		"nobody":       {func(_ *call.Situation, storm *record.Storm) { storm.Source, storm.OddCount = netip.Addr{}, 0 }, []string{}, "No one deny stops this."},
+		"one path": {func(s *call.Situation, storm *record.Storm) {
 			storm.Source, storm.OddCount, storm.Place, s.Attack.Type = netip.Addr{}, 0, "POST shop.example.com/login", "sqli"
 		}, []string{}, "close POST shop.example.com/login for=30m lets nobody through, clean requests neither · patch POST shop.example.com/login part=… type=sqli"},
 	} {
 		s, changed := s, seen.Storm
 		s.Storm = &changed
 		c.change(&s, &changed)
-		advice := commands.Advise(s)
+		advice := advice.Advise(s)
 		require.Equal(t, c.labels, labels(advice), name)
 		require.Contains(t, notes(advice), c.note, name)
 	}

@@ -11,13 +11,16 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
 // all does a line in spite of its warnings.
-func (w *world) all(who record.Actor, line string) (commands.Result, error) {
+func (w *world) all(who record.Actor, line string) (call.Result, error) {
 	w.t.Helper()
 	inv := w.asks(who, line)
 	inv.Anyway = true
@@ -25,7 +28,7 @@ func (w *world) all(who record.Actor, line string) (commands.Result, error) {
 }
 
 // undone are the changes that a result took back, in that order.
-func undone(res commands.Result) (ids []string) {
+func undone(res call.Result) (ids []string) {
 	for _, ch := range res.Changes {
 		ids = append(ids, ch.Undoes)
 	}
@@ -284,8 +287,8 @@ func TestAnUndoThatFoundNothingLeft(t *testing.T) {
 	w.nothing(bob, "undo "+ch.ID, "gone already")
 	closed := w.ledger.change(ch.ID)
 	require.True(t, closed.Gone)
-	require.Contains(t, commands.ChangeLine(closed, nil).String(), "taken back by Bob 2026-11-20 03:00 UTC, nothing of it was left")
-	read, err := commands.ReadMemo(commands.ChangeMemo(closed))
+	require.Contains(t, efficacy.ChangeLine(closed, nil).String(), "taken back by Bob 2026-11-20 03:00 UTC, nothing of it was left")
+	read, err := change.ReadMemo(change.ChangeMemo(closed))
 	require.NoError(t, err)
 	require.Equal(t, []any{record.StateUndone, true}, []any{read.State, read.Gone}, "as an emptied memory finds it")
 }

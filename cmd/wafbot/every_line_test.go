@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/verb"
 	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
@@ -151,7 +151,7 @@ func TestEveryLine(t *testing.T) {
 		help, _ := l.inSlack(slack[3], func() { w.types("ann", "help") })
 		verbs := 0
 		for _, m := range regexp.MustCompile("(?m)^([a-z]+)").FindAllStringSubmatch(help, -1) {
-			if _, err := commands.Help(m[1]); err == nil {
+			if _, err := verb.Help(m[1]); err == nil {
 				verbs++
 				require.True(t, named[m[1]], "%s has no line in this table", m[1])
 			}
@@ -327,7 +327,7 @@ func (l *liner) inAForm(p person, line string) (answer, trail string) {
 // filledIn is what a line says, by the names of its form's fields.
 func filledIn(t testing.TB, line record.Line) map[string]any {
 	t.Helper()
-	usage, err := commands.Help(line.Name)
+	usage, err := verb.Help(line.Name)
 	require.NoError(t, err)
 	values := map[string]any{}
 	for key, value := range line.Keys {

@@ -24,23 +24,23 @@ import (
 type hook struct {
 	*httptest.Server
 	t    *testing.T
-	got  chan call
+	got  chan webhookCall
 	fail atomic.Int32 // the status to answer with; 0: it takes all
 }
 
-type call struct {
+type webhookCall struct {
 	Event, ID, Account, Attack, Kind, Severity, Text string
 	Status                                           string // of Alertmanager's
 }
 
 func newHook(t *testing.T) *hook {
-	h := &hook{t: t, got: make(chan call, 100)}
+	h := &hook{t: t, got: make(chan webhookCall, 100)}
 	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if status := h.fail.Load(); status != 0 {
 			w.WriteHeader(int(status))
 			return
 		}
-		var c call
+		var c webhookCall
 		if err := json.NewDecoder(r.Body).Decode(&c); err != nil || r.Method != http.MethodPost {
 			t.Errorf("%s: %v", r.Method, err)
 		}
@@ -51,14 +51,14 @@ func newHook(t *testing.T) *hook {
 }
 
 // next waits for what is sent.
-func (h *hook) next() call {
+func (h *hook) next() webhookCall {
 	h.t.Helper()
 	select {
 	case c := <-h.got:
 		return c
 	case <-time.After(patience):
 		h.t.Fatal("nothing was sent")
-		return call{}
+		return webhookCall{}
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/wafbot/wafbot/bot"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -13,7 +13,7 @@ import (
 func (a *app) observed(account string) poller.Observed {
 	return func(ctx context.Context, o poller.Observation) {
 		settings := a.pollers[account].Settings()
-		g := commands.Glance{
+		g := efficacy.Glance{
 			At: o.At, Since: o.Since, Skew: o.Skew, Pairs: make([]record.AttackDelta, len(o.Pairs)),
 			Entries: settings.Entries, Rules: settings.Rules, LookedAt: settings.At,
 		}
@@ -32,6 +32,6 @@ func (a *app) observed(account string) poller.Observed {
 }
 
 // judged is the news of what was seen of a change.
-func (a *app) judged(j commands.Judged) []record.Event {
+func (a *app) judged(j efficacy.Judged) []record.Event {
 	return bot.Judged(j, a.configured(j.Change.Account).Channel)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
@@ -104,7 +105,7 @@ func (a *app) recalled(ctx context.Context, cfg config.Account, found bot.Found)
 	if err != nil {
 		a.log.Error("read the service's lists: what no message told of stays unknown", "account", cfg.Name, "err", err)
 	}
-	known := commands.Recall(a.tenants[cfg.Name], told, entries, now)
+	known := change.Recall(a.tenants[cfg.Name], told, entries, now)
 	r.Changes = known.Changes
 	facts := record.RebuildFacts{Listed: len(known.Listed), Unknown: known.Unknown, NoLists: err != nil, Unread: found.Unread}
 	r.News = emptiedNews(cfg, found, r, facts)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
 )
 
 // How often a replica says that it lives, and how long after that the others take it for dead.
@@ -54,7 +54,7 @@ func (s *Store) Beat(ctx context.Context) error {
 	away := false
 	for {
 		err := s.beat(ctx)
-		if errors.Is(err, commands.ErrNewer) {
+		if errors.Is(err, refusal.ErrNewer) {
 			return err
 		}
 		if gone := err != nil; gone != away && ctx.Err() == nil {
@@ -76,7 +76,7 @@ func (s *Store) beat(ctx context.Context) error {
 		return fmt.Errorf("beat: %w", err)
 	}
 	if len(living) == 0 {
-		return commands.ErrNewer
+		return refusal.ErrNewer
 	}
 	slices.Sort(living)
 	s.peers.mu.Lock()

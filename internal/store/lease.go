@@ -173,7 +173,7 @@ func (s *Store) Lock(ctx context.Context, account string, unread bool) (held con
 		case leaseForgotten:
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, refusal.ErrEmptied)
 		case leaseNewer:
-			return nil, nil, fmt.Errorf("lock account %s: %w", account, commands.ErrNewer)
+			return nil, nil, fmt.Errorf("lock account %s: %w", account, refusal.ErrNewer)
 		}
 		if err := delay.Sleep(ctx, 20*time.Millisecond); err != nil {
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, err)
