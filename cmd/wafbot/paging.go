@@ -71,7 +71,7 @@ func (a *app) page(held, more context.Context, account string) {
 // look calls whom to call, and ends what is over.
 func (p *paging) look(ctx context.Context) (err error) {
 	if p.pages == nil {
-		if p.pages, err = p.app.store.Pages(ctx, p.account.Name); err != nil {
+		if p.pages, err = p.app.store.Pages.Pages(ctx, p.account.Name); err != nil {
 			return err
 		}
 	}
@@ -83,11 +83,11 @@ func (p *paging) look(ctx context.Context) (err error) {
 	if len(todo) == 0 {
 		return nil
 	}
-	cases, err := p.app.store.Cases(ctx, p.account.Name)
+	cases, err := p.app.store.Triage.Cases(ctx, p.account.Name)
 	if err != nil {
 		return err
 	}
-	mutes, err := p.app.store.Mutes(ctx, p.account.Name)
+	mutes, err := p.app.store.Triage.Mutes(ctx, p.account.Name)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (p *paging) begin(ctx context.Context, w waiting) error {
 	if err := p.save(ctx, w.page); err != nil {
 		return err
 	}
-	said, err := p.app.store.Case(ctx, p.account.Name, w.id) // somebody may have claimed it just now
+	said, err := p.app.store.Triage.Case(ctx, p.account.Name, w.id) // somebody may have claimed it just now
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (p *paging) route(s record.AttackState) (string, bool) {
 }
 
 func (p *paging) drop(ctx context.Context, attack string) error {
-	if err := p.app.store.DropPage(ctx, p.account.Name, attack); err != nil {
+	if err := p.app.store.Pages.DropPage(ctx, p.account.Name, attack); err != nil {
 		return err
 	}
 	p.mu.Lock()

@@ -141,7 +141,7 @@ func (p *paging) save(ctx context.Context, page record.Page) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, pageSave)
 	defer cancel()
-	if err := p.app.store.SavePage(ctx, p.account.Name, page, news...); err != nil {
+	if err := p.app.store.Pages.SavePage(ctx, p.account.Name, page, news...); err != nil {
 		return err
 	}
 	p.pages[page.Attack] = page

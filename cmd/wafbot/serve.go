@@ -71,7 +71,7 @@ func serve(ctx context.Context, cfg *Config, l net.Listener, w served) error {
 		return err
 	})
 	g.Go(func() error { a.bot.SayScopes(ctx); return nil })
-	g.Go(func() error { return unlessStopped(p.living, a.store.Beat(p.living)) })
+	g.Go(func() error { return unlessStopped(p.living, a.store.Replicas.Beat(p.living)) })
 	g.Go(func() error {
 		defer p.leave()
 		return a.share(p)
@@ -108,7 +108,7 @@ func (a *app) share(p *phases) error {
 	}
 	g := errgroup.Group{}
 	g.Go(func() error { return unlessStopped(p.more, a.bot.Work(p.held, p.more)) })
-	g.Go(func() error { return unlessStopped(p.more, a.store.Share(p.held, p.more, names, a.tend)) })
+	g.Go(func() error { return unlessStopped(p.more, a.store.Replicas.Share(p.held, p.more, names, a.tend)) })
 	return g.Wait()
 }
 

@@ -29,9 +29,9 @@ func (w *world) another() other {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	o := other{took: make(chan string, 100)}
 	var both sync.WaitGroup
-	both.Go(func() { _ = s.Beat(ctx) })
+	both.Go(func() { _ = s.Replicas.Beat(ctx) })
 	both.Go(func() {
-		_ = s.Work(ctx, func(work []byte, _ func(context.Context) bool, _ func(context.Context) error) {
+		_ = s.Inbox.Work(ctx, func(work []byte, _ func(context.Context) bool, _ func(context.Context) error) {
 			o.took <- string(work)
 			newLog(w.journal, slog.LevelInfo).Info("another replica takes work") // which wakes the story that waits for it
 		})

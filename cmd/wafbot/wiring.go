@@ -56,7 +56,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	}
 	a.sources, a.policy = newSourceFiles(cfg, log), cfg.policy()
 	a.policy.Sources = a.sources.now
-	a.slack = bot.Connect(bot.SlackConfig{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store, Log: log})
+	a.slack = bot.Connect(bot.SlackConfig{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store.People, Log: log})
 	var accounts []*commands.Account
 	var tenants []bot.Account
 	for _, account := range cfg.Accounts {
@@ -64,7 +64,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.effects[account.Name] = commands.NewEffectWatch(tenant.Account, a.store, cfg.speed)
+		a.effects[account.Name] = commands.NewEffectWatch(tenant.Account, efficacyStore{a.store.Ledger, a.store.Triage}, cfg.speed)
 		accounts, a.tenants[account.Name] = append(accounts, tenant.Account), tenant.Account
 		tenants = append(tenants, tenant)
 		if a.pagers[account.Name], err = account.pagers(); err != nil {
@@ -76,13 +76,14 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 		return nil, err
 	}
 	a.runner = commands.New(commands.Config{
-		Accounts: accounts, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Scenes: a.store, Records: a.store, Audit: a.store,
+		Accounts: accounts, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.tells}, Facts: a.store.Attacks, Scenes: a.store.Triage, Records: a.store.Attacks,
+		Audit:    a.store.Audit,
 		AuditOut: &lineWriter{out: out}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Changed: a.follow, Health: a.health,
-		Desk: a.store, Storms: a.store, Ties: a.store, Requests: a.store, Asked: a.wakeAsked, Watch: watch(a.pollers), Touched: a.touched, Explain: a.explain,
-		TookOver: a.tookOver, CardLinks: a.cardLinks, Drills: a.store, Drilled: a.drilled,
+		Desk: a.store.Triage, Storms: a.store.Attacks, Ties: a.store.Permissions, Requests: a.store.Approvals, Asked: a.wakeAsked, Watch: watch(a.pollers), Touched: a.touched, Explain: a.explain,
+		TookOver: a.tookOver, CardLinks: a.cardLinks, Drills: drillStore{a.store.Drills, a.store.Replicas}, Drilled: a.drilled,
 	})
 	a.bot = bot.New(bot.Config{
-		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: a.policy, Broken: a.sources.broken, Roles: roles,
+		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: newBotStore(a.store), Accounts: tenants, Policy: a.policy, Broken: a.sources.broken, Roles: roles,
 		Runbooks: cfg.Runbooks, MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Log: log,
 		Collectors: []prometheus.Collector{a.calls},
 	})
@@ -99,7 +100,7 @@ func (a *app) account(cfg Account) (bot.Account, error) {
 		return bot.Account{}, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
 	p := poller.New(poller.Config{
-		Account: cfg.Name, API: api, Memory: a.store, Teller: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
+		Account: cfg.Name, API: api, Memory: a.store.Attacks, Teller: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
 		Routes: cfg.routes(), Muted: a.muted(cfg.Name), Wanted: a.wanted(cfg.Name), Observed: a.observed(cfg.Name), Storm: poller.StormConfig(cfg.Storm),
 		Channel: cfg.Channel, Log: a.log, Starts: a.starts, Quiet: cfg.Quiet.hours(a.cfg.Timezone),
 	})
@@ -159,7 +160,7 @@ func (a *app) health(account string) (commands.HealthNow, bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
-	good, blind, err := a.store.Watched(ctx, account)
+	good, blind, err := a.store.Attacks.Watched(ctx, account)
 	return commands.HealthNow{LastGood: good, Failing: blind.Why, Since: blind.From}, err == nil && !good.IsZero()
 }
 
@@ -188,7 +189,7 @@ func (a *app) following(ch record.Change) []record.Event {
 
 // announce has news told that no poll found.
 func (a *app) announce(ctx context.Context, n record.Event) {
-	if err := a.store.Announce(ctx, n); err != nil {
+	if err := a.store.Outbox.Announce(ctx, n); err != nil {
 		a.log.Error("announce news", "account", n.Account, "reason", n.Reason, "err", err)
 		return
 	}

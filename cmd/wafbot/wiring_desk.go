@@ -41,7 +41,7 @@ func (a *app) wakeAsked(_ context.Context, q record.ApprovalRequest) {
 // muted gives the poller an account's mutes, and what comes from sources that shall give no cards.
 func (a *app) muted(account string) poller.Muted {
 	return func(ctx context.Context) (func(apiclient.Attack) bool, error) {
-		all, err := a.store.Mutes(ctx, account)
+		all, err := a.store.Triage.Mutes(ctx, account)
 		now := time.Now()
 		return func(attack apiclient.Attack) bool {
 			_, muted := commands.Muted(all, attack, now)
@@ -53,7 +53,7 @@ func (a *app) muted(account string) poller.Muted {
 // wanted gives the poller the attacks that storms gathered and of which somebody wants a card.
 func (a *app) wanted(account string) poller.Wanted {
 	return func(ctx context.Context) (func(attackid string) bool, error) {
-		all, err := a.store.Wanted(ctx, account)
+		all, err := a.store.Attacks.Wanted(ctx, account)
 		if len(all) == 0 {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ func (a *app) explain(ctx context.Context, account string, attack apiclient.Atta
 		r.Zone = a.cfg.Timezone.String()
 	}
 	id := record.AttackID(account, attack.ID)
-	shown, _, err := a.store.Shown(ctx, account, id)
+	shown, _, err := a.store.Attacks.Shown(ctx, account, id)
 	if err != nil {
 		return r, err
 	}
@@ -95,12 +95,12 @@ func (a *app) explain(ctx context.Context, account string, attack apiclient.Atta
 	if shown.Pager != nil {
 		r.PageAfter = shown.Pager.After
 	}
-	page, err := a.store.Page(ctx, account, id)
+	page, err := a.store.Pages.Page(ctx, account, id)
 	if err != nil {
 		return r, err
 	}
 	r.PagedAt = page.TakenAt
-	r.Card, _, err = a.store.Card(ctx, account, id)
+	r.Card, _, err = a.store.Cards.Card(ctx, account, id)
 	return r, err
 }
 

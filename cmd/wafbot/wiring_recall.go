@@ -11,7 +11,6 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
@@ -35,7 +34,7 @@ func (a *app) recallFor(ctx context.Context, line record.Line, t terminal) {
 		if named := line.Keys["account"]; named != "" && named != account.Name || !a.tells(account.Name) {
 			continue
 		}
-		epoch, err := a.store.Epoch(ctx, account.Name)
+		epoch, err := a.store.Epochs.Epoch(ctx, account.Name)
 		if err == nil && epoch == "" {
 			if t.asks {
 				fmt.Fprintf(t.err, "wafbot: its memory (Redis) is empty: reading back from Slack what was told of %s\n", account.Name)
@@ -51,7 +50,7 @@ func (a *app) recallFor(ctx context.Context, line record.Line, t terminal) {
 // recall begins an account's memory when there is none: at a first start, and after Redis was emptied. Then what was told and what is in force is
 // read back from Slack; before that nothing of the account may be told or changed. A first start is one at which nothing is found.
 func (a *app) recall(ctx context.Context, account string) error {
-	if epoch, err := a.store.Epoch(ctx, account); err != nil || epoch != "" {
+	if epoch, err := a.store.Epochs.Epoch(ctx, account); err != nil || epoch != "" {
 		return err
 	}
 	cfg := a.configured(account)
@@ -69,7 +68,7 @@ func (a *app) recall(ctx context.Context, account string) error {
 		return err
 	}
 	r := a.recalled(ctx, cfg, found)
-	if begun, err := a.store.Restore(ctx, account, r); err != nil || !begun {
+	if begun, err := a.store.Epochs.Restore(ctx, account, r); err != nil || !begun {
 		return err // somebody else was faster, and has it told
 	}
 	a.log.Info("the account's memory begins", "account", account, "epoch", r.Epoch, "cards", len(r.Cards), "changes", len(r.Changes))
@@ -159,29 +158,6 @@ func emptiedNews(cfg Account, found bot.Found, r store.Recalled, facts record.Re
 		news = append(news, poller.NewEmptied(cfg.Name, channel, r.Epoch, facts, r.At))
 	}
 	return news
-}
-
-// ledger refuses everything for an account whose memory hasn't begun.
-type ledger struct {
-	*store.Store
-	tells func(account string) bool // whether there is a channel to read back
-}
-
-// Lock implements commands.Ledger.
-func (l ledger) Lock(ctx context.Context, account string) (held context.Context, lock commands.Lock, err error) {
-	return l.Store.Lock(ctx, account, !l.tells(account))
-}
-
-// Changes implements commands.Ledger.
-func (l ledger) Changes(ctx context.Context, account string) ([]record.Change, error) {
-	epoch, err := l.Epoch(ctx, account)
-	if err != nil {
-		return nil, err
-	}
-	if epoch == "" && l.tells(account) {
-		return nil, refusal.ErrEmptied
-	}
-	return l.Store.Changes(ctx, account)
 }
 
 // tells reports whether what is done with the account is told in Slack. A terminal can do without: then there is nothing to read back from, and

@@ -47,7 +47,7 @@ type peers struct {
 
 // Beat makes this process one of the replicas until the context ends. Then it takes leave, so that the others need not wait until they miss it.
 // It waits while Redis is away, and fails with commands.ErrNewer when Redis holds the state of a later version.
-func (s *Store) Beat(ctx context.Context) error {
+func (s *Replicas) Beat(ctx context.Context) error {
 	defer s.leave(ctx)
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()
@@ -69,7 +69,7 @@ func (s *Store) Beat(ctx context.Context) error {
 	}
 }
 
-func (s *Store) beat(ctx context.Context) error {
+func (s *Replicas) beat(ctx context.Context) error {
 	asked := time.Now()
 	living, err := beat.Run(ctx, s.rdb, []string{keyBeats, keyVersion}, s.replica, deadAfter.Milliseconds(), stateVersion).StringSlice()
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Store) beat(ctx context.Context) error {
 }
 
 // leave takes this replica off the living. What work it left behind another one takes over.
-func (s *Store) leave(ctx context.Context) {
+func (s *Replicas) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancel()
 	_ = s.rdb.ZRem(ctx, keyBeats, s.replica).Err() // else its beat runs out
@@ -99,7 +99,7 @@ func (s *Store) leave(ctx context.Context) {
 
 // share is how many of so many accounts are this replica's; ok is false when it hasn't heard of the others lately. The living split them
 // evenly, and those that began first have one more each where that doesn't come out.
-func (s *Store) share(accounts int) (n int, changed <-chan struct{}, ok bool) {
+func (s *client) share(accounts int) (n int, changed <-chan struct{}, ok bool) {
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()
 	me := slices.Index(s.peers.living, s.replica)

@@ -92,12 +92,12 @@ func (l *Lock) write(ctx context.Context, b *batch, what string) (n int64, err e
 }
 
 // Changes are the account's changes, the newest first: all that are in force and those that ended lately.
-func (s *Store) Changes(ctx context.Context, account string) ([]record.Change, error) {
+func (s *Ledger) Changes(ctx context.Context, account string) ([]record.Change, error) {
 	return s.readChanges(ctx, account, s.rdb.HVals(ctx, keyChanges(account)))
 }
 
 // readChanges reads changes that were asked for, the newest first, and forgets those that ended long ago.
-func (s *Store) readChanges(ctx context.Context, account string, answer *redis.StringSliceCmd) ([]record.Change, error) {
+func (s *client) readChanges(ctx context.Context, account string, answer *redis.StringSliceCmd) ([]record.Change, error) {
 	texts, err := answer.Result()
 	if err != nil {
 		return nil, fmt.Errorf("read changes of %s: %w", account, err)
@@ -144,7 +144,7 @@ func endedLongAgo(c record.Change, now time.Time) bool {
 }
 
 // DueChanges are the ids of the account's changes at which it is time to look, at most 100, what has waited longest first.
-func (s *Store) DueChanges(ctx context.Context, account string, now time.Time) ([]string, error) {
+func (s *Ledger) DueChanges(ctx context.Context, account string, now time.Time) ([]string, error) {
 	ids, err := s.rdb.ZRangeArgs(ctx, redis.ZRangeArgs{
 		Key: keyDue(account), ByScore: true, Start: "-inf", Stop: strconv.FormatInt(now.Unix(), 10), Count: 100,
 	}).Result()

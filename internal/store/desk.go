@@ -14,7 +14,7 @@ import (
 )
 
 // Case is what was said about an attack; the zero Case when nothing was.
-func (s *Store) Case(ctx context.Context, account, attack string) (record.Triage, error) {
+func (s *Triage) Case(ctx context.Context, account, attack string) (record.Triage, error) {
 	return value[record.Triage](s.rdb.HGet(ctx, keyCases(account), attack), "read case of "+attack)
 }
 
@@ -52,7 +52,7 @@ func values[T any](answer *redis.MapStringStringCmd, account, one string) (map[s
 }
 
 // Cases are all of an account, by attack.
-func (s *Store) Cases(ctx context.Context, account string) (map[string]record.Triage, error) {
+func (s *Triage) Cases(ctx context.Context, account string) (map[string]record.Triage, error) {
 	return values[record.Triage](s.rdb.HGetAll(ctx, keyCases(account)), account, "case")
 }
 
@@ -68,7 +68,7 @@ func (l *Lock) SaveCase(ctx context.Context, attack string, c record.Triage) err
 }
 
 // Mutes are an account's; some may be over.
-func (s *Store) Mutes(ctx context.Context, account string) ([]record.Mute, error) {
+func (s *Triage) Mutes(ctx context.Context, account string) ([]record.Mute, error) {
 	return value[[]record.Mute](s.rdb.Get(ctx, keyMutes(account)), "read mutes of "+account)
 }
 

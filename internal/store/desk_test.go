@@ -33,7 +33,7 @@ func typeMute(m *record.Mute)   { m.ID, m.Type = "m2", "sqli" }
 
 func mutesOf(t testing.TB, s *store.Store, account string) []record.Mute {
 	t.Helper()
-	all, err := s.Mutes(t.Context(), account)
+	all, err := s.Triage.Mutes(t.Context(), account)
 	require.NoError(t, err)
 	return all
 }
@@ -42,7 +42,7 @@ func TestWhatWasSaidIsForgottenWithItsAttack(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openTending(t), w.open(t), t.Context()
 		one, two := record.AttackID("acme", "x:1"), record.AttackID("acme", "x:2")
-		empty, err := s.Case(ctx, "acme", one)
+		empty, err := s.Triage.Case(ctx, "acme", one)
 		require.NoError(t, err)
 		require.Equal(t, record.Triage{}, empty)
 		l := lock(t, s)
@@ -50,15 +50,15 @@ func TestWhatWasSaidIsForgottenWithItsAttack(t *testing.T) {
 		require.NoError(t, l.SaveCase(ctx, one, spoken()))
 		require.NoError(t, l.SaveCase(ctx, two, record.Triage{Notes: spoken().Notes}))
 		require.NoError(t, l.SaveCase(ctx, two, spoken()))
-		got, err := other.Case(ctx, "acme", one)
+		got, err := other.Triage.Case(ctx, "acme", one)
 		require.NoError(t, err)
 		require.Equal(t, spoken(), got)
-		got, err = other.Case(ctx, "other", one)
+		got, err = other.Triage.Case(ctx, "other", one)
 		require.NoError(t, err)
 		require.Equal(t, record.Triage{}, got, "accounts share nothing")
 
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Forget: []string{"x:1"}}))
-		all, err := other.Cases(ctx, "acme")
+		require.NoError(t, s.Attacks.Remember(ctx, "acme", poller.Update{Forget: []string{"x:1"}}))
+		all, err := other.Triage.Cases(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, map[string]record.Triage{two: spoken()}, all)
 	})
@@ -91,9 +91,9 @@ func TestWhatCannotBeReadOfADeskIsAnError(t *testing.T) {
 		s, ctx := w.open(t), t.Context()
 		require.NoError(t, w.rdb.HSet(ctx, "{a:bad}:cases", "x", "rubbish").Err())
 		require.NoError(t, w.rdb.Set(ctx, "{a:bad}:mutes", "rubbish", 0).Err())
-		_, caseErr := s.Case(ctx, "bad", "x")
-		_, casesErr := s.Cases(ctx, "bad")
-		_, mutesErr := s.Mutes(ctx, "bad")
+		_, caseErr := s.Triage.Case(ctx, "bad", "x")
+		_, casesErr := s.Triage.Cases(ctx, "bad")
+		_, mutesErr := s.Triage.Mutes(ctx, "bad")
 		for i, err := range []error{caseErr, casesErr, mutesErr} {
 			require.Error(t, err, i)
 		}

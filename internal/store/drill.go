@@ -21,7 +21,7 @@ const (
 )
 
 // Drill is an account's last drill, with its card; the zero Drill when there was none lately.
-func (s *Store) Drill(ctx context.Context, account string) (d record.Drill, err error) {
+func (s *Drills) Drill(ctx context.Context, account string) (d record.Drill, err error) {
 	fields, err := s.rdb.HGetAll(ctx, keyDrill(account)).Result()
 	if err != nil {
 		return d, fmt.Errorf("read drill of %s: %w", account, err)
@@ -54,7 +54,7 @@ func (l *Lock) SaveDrill(ctx context.Context, d record.Drill) error {
 }
 
 // SaveDrillCard remembers what Slack shows of a drill. It fails when another replica tends the account by now.
-func (s *Store) SaveDrillCard(ctx context.Context, account string, card record.DrillCard) error {
+func (s *Drills) SaveDrillCard(ctx context.Context, account string, card record.DrillCard) error {
 	var b batch
 	if err := b.json("HSET", keyDrill(account), cardField, card); err != nil {
 		return err
@@ -70,7 +70,7 @@ local t = redis.call('TIME')
 return redis.call('ZCOUNT', KEYS[1], t[1] * 1000 + math.floor(t[2] / 1000) - ARGV[1], '+inf')`)
 
 // Serving is how many replicas beat.
-func (s *Store) Serving(ctx context.Context) (int, error) {
+func (s *Replicas) Serving(ctx context.Context) (int, error) {
 	n, err := serving.Run(ctx, s.rdb, []string{keyBeats}, deadAfter.Milliseconds()).Int()
 	if err != nil {
 		return 0, fmt.Errorf("count replicas: %w", err)

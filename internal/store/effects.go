@@ -8,13 +8,13 @@ import (
 )
 
 // Effects are what was seen of an account's changes, by their ids.
-func (s *Store) Effects(ctx context.Context, account string) (map[string]record.Efficacy, error) {
+func (s *Ledger) Effects(ctx context.Context, account string) (map[string]record.Efficacy, error) {
 	return values[record.Efficacy](s.rdb.HGetAll(ctx, keyEffects(account)), account, "effect")
 }
 
 // SaveEffects keeps what was seen of changes for as long as they are kept, has the cards of their attacks be drawn again, and announces what people are
 // told of it, all in one step. It fails when another replica tends the account by now.
-func (s *Store) SaveEffects(ctx context.Context, account string, all []commands.Judged) error {
+func (s *Ledger) SaveEffects(ctx context.Context, account string, all []commands.Judged) error {
 	var b batch
 	for _, j := range all {
 		if err := b.json("HSET", keyEffects(account), j.Change.ID, j.Effect); err != nil {

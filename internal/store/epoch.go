@@ -18,7 +18,7 @@ func NewEpoch() string { return fmt.Sprint(stateVersion, " ", rand.Text()) }
 
 // Epoch names an account's memory; "" when there is none: it was never begun, or was emptied. Then nothing is told and nothing is changed
 // before Restore.
-func (s *Store) Epoch(ctx context.Context, account string) (string, error) {
+func (s *Epochs) Epoch(ctx context.Context, account string) (string, error) {
 	epoch, err := s.rdb.Get(ctx, keyEpoch(account)).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return "", fmt.Errorf("read epoch of %s: %w", account, err)
@@ -42,7 +42,7 @@ type Card struct{ Attack, Channel, TS string }
 
 // Restore begins an account's memory with what was read back, all of it in one step, unless another process was faster: then it does nothing,
 // and begun is false. What stands there already was written since Redis was emptied, and is newer.
-func (s *Store) Restore(ctx context.Context, account string, r Recalled) (begun bool, err error) {
+func (s *Epochs) Restore(ctx context.Context, account string, r Recalled) (begun bool, err error) {
 	b, err := r.batch(account)
 	if err == nil {
 		_, begun, err = s.transact(ctx, condition{keyEpoch(account), nothing}, b)
@@ -82,7 +82,7 @@ func (r Recalled) batch(account string) (*batch, error) {
 }
 
 // began is when an account's first start was told, as it was read back; zero: not known.
-func (s *Store) began(ctx context.Context, account string) (time.Time, error) {
+func (s *Attacks) began(ctx context.Context, account string) (time.Time, error) {
 	began, err := s.rdb.Get(ctx, keyBegan(account)).Int64()
 	if errors.Is(err, redis.Nil) {
 		return time.Time{}, nil

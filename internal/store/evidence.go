@@ -52,7 +52,7 @@ func (b *batch) absence(account string, a *record.Outage) error {
 }
 
 // LoadEvidence reads what is kept of attacks, by the service's ids; what isn't known is left out.
-func (s *Store) LoadEvidence(ctx context.Context, account string, attackids []string) (map[string]record.Evidence, error) {
+func (s *Attacks) LoadEvidence(ctx context.Context, account string, attackids []string) (map[string]record.Evidence, error) {
 	found := map[string]record.Evidence{}
 	for len(attackids) > 0 {
 		some := attackids[:min(atOnce, len(attackids))]
@@ -81,7 +81,7 @@ func (s *Store) LoadEvidence(ctx context.Context, account string, attackids []st
 }
 
 // Evidence is what is kept of an attack; ok tells whether anything is.
-func (s *Store) Evidence(ctx context.Context, account, attack string) (found record.Evidence, ok bool, err error) {
+func (s *Attacks) Evidence(ctx context.Context, account, attack string) (found record.Evidence, ok bool, err error) {
 	e, err := value[record.Evidence](s.rdb.Get(ctx, keyEvidence(account, attack)), "read evidence of "+attack)
 	if err != nil || e.First.At.IsZero() {
 		return record.Evidence{}, false, err
@@ -97,7 +97,7 @@ func (s *Store) Evidence(ctx context.Context, account, attack string) (found rec
 }
 
 // Seen is an attack as the poller last decided about it, and when it read it so; ok tells whether that is known.
-func (s *Store) Seen(ctx context.Context, account, attack string) (seen record.Observation, ok bool, err error) {
+func (s *Attacks) Seen(ctx context.Context, account, attack string) (seen record.Observation, ok bool, err error) {
 	shown, ok, err := s.Shown(ctx, account, attack)
 	if err != nil || !ok || shown.Recalled {
 		return record.Observation{}, false, err
@@ -107,7 +107,7 @@ func (s *Store) Seen(ctx context.Context, account, attack string) (seen record.O
 
 // Blinds are the spells since then in which nobody watched an account, the oldest first: those of the last 30 days, and last of all the one that
 // goes on, which has no end. Shorter ones than two minutes can't be told from a restart and are none.
-func (s *Store) Blinds(ctx context.Context, account string, since time.Time) ([]record.Outage, error) {
+func (s *Attacks) Blinds(ctx context.Context, account string, since time.Time) ([]record.Outage, error) {
 	from := "-inf"
 	if !since.IsZero() {
 		from = strconv.FormatInt(since.UnixMilli(), 10)

@@ -24,7 +24,7 @@ func Held(ctx context.Context, until time.Time) (held context.Context, end func(
 
 // Renewal renews leases of accounts by their tokens, as whoever holds them does, and tells how many are held.
 func Renewal(s *Store, tokens map[string]string) (renew func(ctx context.Context) int) {
-	sh := &sharing{store: s, held: map[string]*tending{}}
+	sh := &sharing{store: s.client, held: map[string]*tending{}}
 	for account, token := range tokens {
 		l := newLease(keyLease(account), time.Hour)
 		l.token = token

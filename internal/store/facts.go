@@ -53,7 +53,7 @@ func (s *Store) Facts(ctx context.Context) (Facts, error) {
 }
 
 // persistence is how what Redis holds is kept. Whether it is saved now and then only CONFIG tells.
-func (s *Store) persistence(ctx context.Context, appended string) string {
+func (s *client) persistence(ctx context.Context, appended string) string {
 	if appended == "1" {
 		return KeptAppended
 	}

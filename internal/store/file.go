@@ -11,7 +11,7 @@ import (
 )
 
 // File is all that is stored about an attack beside the attack itself, in one round trip: this is on the way from an attack to a person.
-func (s *Store) File(ctx context.Context, account, attack string) (file record.AttackDetails, err error) {
+func (s *Cards) File(ctx context.Context, account, attack string) (file record.AttackDetails, err error) {
 	var changes *redis.StringSliceCmd
 	var effects *redis.MapStringStringCmd
 	var said, page, blind, polled, card *redis.StringCmd

@@ -130,14 +130,14 @@ func (h heldContext) Err() error {
 
 // take takes the lease once. It gives the time until which it is surely held, which counts from before the request was sent, so that it is
 // never later than Redis' own.
-func (s *Store) take(ctx context.Context, l *lease, epoch string, unknown bool) (until time.Time, outcome string, err error) {
+func (s *client) take(ctx context.Context, l *lease, epoch string, unknown bool) (until time.Time, outcome string, err error) {
 	until = time.Now().Add(l.length)
 	outcome, err = takeLease.Run(ctx, s.rdb, []string{l.key, epoch}, l.token, l.length.Milliseconds(), stateVersion, unknown).Text()
 	return until, outcome, err
 }
 
 // drop gives a lease back, however its context ended. One that can't be given back ends by itself.
-func (s *Store) drop(ctx context.Context, l *lease) {
+func (s *client) drop(ctx context.Context, l *lease) {
 	l.end(context.Canceled)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancel()
@@ -149,7 +149,7 @@ const lockFor = 4 * time.Second
 
 // Lock is the right to change one account, and to write down what was changed.
 type Lock struct {
-	store   *Store
+	store   *client
 	account string
 	lease   *lease
 	stop    func()
@@ -158,7 +158,7 @@ type Lock struct {
 // Lock makes changes to one account run one after another, over all processes. It waits while another changes the account, and fails at once
 // when Redis can't be reached, and with commands.ErrEmptied, unless unread is set, as long as what Redis lost wasn't read back. The context ends
 // when the lock is lost.
-func (s *Store) Lock(ctx context.Context, account string, unread bool) (held context.Context, lock commands.Lock, err error) {
+func (s *Ledger) Lock(ctx context.Context, account string, unread bool) (held context.Context, lock commands.Lock, err error) {
 	l := newLease(keyLock(account), lockFor)
 	for {
 		until, outcome, err := s.take(ctx, l, keyEpoch(account), unread)
@@ -168,7 +168,7 @@ func (s *Store) Lock(ctx context.Context, account string, unread bool) (held con
 		switch outcome {
 		case leaseTaken:
 			held := l.begin(ctx, until)
-			return held, &Lock{store: s, account: account, lease: l, stop: s.renewing(held, l)}, nil
+			return held, &Lock{store: s.client, account: account, lease: l, stop: s.renewing(held, l)}, nil
 		case leaseForgotten:
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, refusal.ErrEmptied)
 		case leaseNewer:
@@ -186,7 +186,7 @@ func (s *Store) Lock(ctx context.Context, account string, unread bool) (held con
 func (l *Lock) Unlock() { l.stop() }
 
 // renewing keeps a lease until stop is called, which also gives it back, or until it is lost.
-func (s *Store) renewing(held context.Context, l *lease) (stop func()) {
+func (s *client) renewing(held context.Context, l *lease) (stop func()) {
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)

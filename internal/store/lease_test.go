@@ -31,7 +31,7 @@ func TestChangesToAnAccountRunOneAfterAnother(t *testing.T) {
 		inside, turns := make(chan int, 1), make(chan error, 2*each)
 		for i := range 2 * each {
 			go func() {
-				held, l, err := stores[i%2].Lock(t.Context(), "acme", false)
+				held, l, err := stores[i%2].Ledger.Lock(t.Context(), "acme", false)
 				if err != nil {
 					turns <- err
 					return
@@ -47,7 +47,7 @@ func TestChangesToAnAccountRunOneAfterAnother(t *testing.T) {
 				turns <- held.Err()
 			}()
 		}
-		_, l, err := stores[0].Lock(t.Context(), "other", false)
+		_, l, err := stores[0].Ledger.Lock(t.Context(), "other", false)
 		require.NoError(t, err, "another account is another lock")
 		l.Unlock()
 		for range 2 * each {
@@ -61,11 +61,11 @@ func TestALockEndsWithItsContext(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		begin(t, s, "acme")
-		held, l, err := s.Lock(t.Context(), "acme", false)
+		held, l, err := s.Ledger.Lock(t.Context(), "acme", false)
 		require.NoError(t, err)
 		other := w.open(t)
 		stop, ended := running(t, func(ctx context.Context) error {
-			_, _, err := other.Lock(ctx, "acme", false)
+			_, _, err := other.Ledger.Lock(ctx, "acme", false)
 			return err
 		})
 		require.Never(t, func() bool { return len(ended) > 0 }, 100*time.Millisecond, 10*time.Millisecond)
@@ -73,7 +73,7 @@ func TestALockEndsWithItsContext(t *testing.T) {
 		require.ErrorIs(t, within(t, 2*time.Second, ended), context.Canceled)
 		l.Unlock()
 		require.ErrorIs(t, held.Err(), context.Canceled)
-		_, l, err = s.Lock(t.Context(), "acme", false)
+		_, l, err = s.Ledger.Lock(t.Context(), "acme", false)
 		require.NoError(t, err)
 		l.Unlock()
 	})
@@ -83,7 +83,7 @@ func TestALostLockEndsItsContext(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		begin(t, s, "acme")
-		held, l, err := s.Lock(t.Context(), "acme", false)
+		held, l, err := s.Ledger.Lock(t.Context(), "acme", false)
 		require.NoError(t, err)
 		defer l.Unlock()
 		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
@@ -153,7 +153,7 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 		go func() { late <- writes(l) }()
 		taken := make(chan commands.Lock, 1)
 		go func() {
-			_, l, err := other.Lock(context.Background(), "acme", false)
+			_, l, err := other.Ledger.Lock(context.Background(), "acme", false)
 			require.NoError(t, err)
 			taken <- l
 		}()
@@ -175,15 +175,15 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 func TestNothingIsChangedWithoutAMemory(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
-		_, _, err := s.Lock(t.Context(), "acme", false)
+		_, _, err := s.Ledger.Lock(t.Context(), "acme", false)
 		require.ErrorIs(t, err, refusal.ErrEmptied)
 		require.Empty(t, w.keys(t))
 		begin(t, s, "acme")
-		_, l, err := s.Lock(t.Context(), "acme", false)
+		_, l, err := s.Ledger.Lock(t.Context(), "acme", false)
 		require.NoError(t, err)
 		l.Unlock()
 		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
-		_, _, err = s.Lock(t.Context(), "acme", false)
+		_, _, err = s.Ledger.Lock(t.Context(), "acme", false)
 		require.ErrorIs(t, err, refusal.ErrEmptied)
 	})
 }
@@ -200,7 +200,7 @@ func TestAChangeIsWrittenWithItsNews(t *testing.T) {
 		save(t, s, record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})
 		require.Equal(t, []string{"of c1"}, untold(t, s))
 		require.Equal(t, []string{"c1"}, due(t, s, noon.Add(time.Hour)))
-		marks, err := s.ToRedraw(t.Context(), "acme")
+		marks, err := s.Cards.ToRedraw(t.Context(), "acme")
 		require.NoError(t, err)
 		require.Contains(t, marks, "a1")
 	})

@@ -57,7 +57,7 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 			ID: poller.CardDelivery("acme", one.ID), Account: "acme", Attack: one, Reason: record.NewIncident, Revision: 1, Channel: "C1", At: time.Now(),
 		}
 		u := poller.Update{Shown: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Told: true, Channel: "C1"}}, News: []record.Event{n}}
-		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
+		require.NoError(t, l.store.Attacks.Remember(t.Context(), "acme", u))
 		l.bot.Wake("acme", u.News)
 		time.Sleep(time.Second)
 		require.Contains(t, l.way.said()[before], "INCIDENT")
@@ -81,7 +81,7 @@ func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 		for i := range 15 {
 			tell(apiclient.Attack{ID: fmt.Sprint("x:", i), Type: "sqli", First: noon, Last: time.Now(), VulnID: "812"}, record.NewIncident, nil)
 		}
-		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
+		require.NoError(t, l.store.Attacks.Remember(t.Context(), "acme", u))
 		begun := len(l.way.said())
 		l.bot.Wake("acme", u.News)
 		time.Sleep(500 * time.Millisecond)
@@ -147,7 +147,7 @@ func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
 			Shown: map[string]record.AttackState{over.ID: {Attack: over, Revision: 3, Told: true, Channel: "C1", Quiet: true}},
 			News:  []record.Event{{ID: "quiet", Account: "acme", Attack: over, Reason: record.WentQuiet, Revision: 3, Channel: "C1", Quiet: true, At: time.Now()}},
 		}
-		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
+		require.NoError(t, l.store.Attacks.Remember(t.Context(), "acme", u))
 		l.bot.Wake("acme", u.News)
 		time.Sleep(5 * time.Second)
 		require.Len(t, l.way.said(), 2, "the second card, which is refused")
@@ -202,11 +202,11 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 					Hushed: hushed, At: time.Now(),
 				}},
 			}
-			require.NoError(t, l.store.Remember(t.Context(), "acme", u))
+			require.NoError(t, l.store.Attacks.Remember(t.Context(), "acme", u))
 			l.bot.Wake("acme", u.News)
 			time.Sleep(time.Second)
 		}
-		require.NoError(t, l.store.Announce(t.Context(), poller.NewPagerAway("acme", "C1", "p1", "r", "why"))) // what finds out that Slack is away
+		require.NoError(t, l.store.Outbox.Announce(t.Context(), poller.NewPagerAway("acme", "C1", "p1", "r", "why"))) // what finds out that Slack is away
 		l.bot.Untold("acme", 1)
 		time.Sleep(time.Second)
 		worsened(2, true)
@@ -222,14 +222,14 @@ func TestWhatCannotBeLookedForIsTold(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		one := apiclient.Attack{ID: "x:lost", Type: "sqli", Method: "GET", Path: "/lost", First: noon, Last: time.Now(), VulnID: "812"}
 		n := record.Event{ID: poller.CardDelivery("acme", one.ID), Account: "acme", Attack: one, Reason: record.NewIncident, Revision: 1, Channel: "C0GONE", At: time.Now()}
-		_, _, _, err := l.store.Trying(t.Context(), "acme", n.ID, time.Now())
+		_, _, _, err := l.store.Outbox.Trying(t.Context(), "acme", n.ID, time.Now())
 		require.NoError(t, err)
 		u := poller.Update{Shown: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Told: true, Channel: "C0GONE"}}, News: []record.Event{n}}
-		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
+		require.NoError(t, l.store.Attacks.Remember(t.Context(), "acme", u))
 		l.bot.Wake("acme", u.News)
 		time.Sleep(time.Minute)
 		require.Len(t, l.slack.Messages("#waf"), 1)
-		channel, _, err := l.store.Card(t.Context(), "acme", record.AttackID("acme", one.ID))
+		channel, _, err := l.store.Cards.Card(t.Context(), "acme", record.AttackID("acme", one.ID))
 		require.NoError(t, err)
 		require.Equal(t, "C1", channel, "the account's own")
 	})

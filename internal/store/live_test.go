@@ -102,6 +102,29 @@ type live struct {
 // editsPerMinute is the pace of edits, as it is by default.
 const editsPerMinute = 40
 
+// botMemory is what a bot reads and writes.
+type botMemory struct {
+	*store.Store
+	*store.Inbox
+	*store.Links
+	*store.Outbox
+	*store.Cards
+	*store.Attacks
+	*store.Ledger
+	*store.Triage
+	*store.Permissions
+	*store.Approvals
+	*store.Drills
+	*store.Pace
+}
+
+func newBotMemory(s *store.Store) botMemory {
+	return botMemory{
+		Store: s, Inbox: s.Inbox, Links: s.Links, Outbox: s.Outbox, Cards: s.Cards, Attacks: s.Attacks, Ledger: s.Ledger, Triage: s.Triage,
+		Permissions: s.Permissions, Approvals: s.Approvals, Drills: s.Drills, Pace: s.Pace,
+	}
+}
+
 // onLiveCards plays with a bot and its cards on an emulated clock.
 func onLiveCards(t *testing.T, play func(t *testing.T, l *live)) {
 	t.Helper()
@@ -127,7 +150,7 @@ func newLive(t *testing.T) *live {
 	l.way = &slackWay{to: l.slack, edits: map[string][]time.Time{}}
 	l.bot = bot.New(bot.Config{
 		Slack:  bot.Connect(bot.SlackConfig{Token: "xoxb-sandbox", APIURL: "http://slack.test/api/", HTTP: &http.Client{Transport: l.way}}),
-		Memory: l.store, Accounts: []bot.Account{{Account: &commands.Account{Name: "acme"}, Channel: "C1"}},
+		Memory: newBotMemory(l.store), Accounts: []bot.Account{{Account: &commands.Account{Name: "acme"}, Channel: "C1"}},
 		MessagesPerSecond: 1, EditsPerMinute: editsPerMinute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	begin(t, l.store, "acme")
@@ -161,13 +184,13 @@ func (l *live) poll(attacks int) {
 		u.News = append(u.News, n)
 	}
 	l.found = max(l.found, attacks)
-	require.NoError(l.t, l.store.Remember(l.t.Context(), "acme", u))
+	require.NoError(l.t, l.store.Attacks.Remember(l.t.Context(), "acme", u))
 	l.bot.Wake("acme", u.News)
 }
 
 // claim is what is written down when somebody clicks.
 func (l *live) claim(attack string) {
-	_, lock, err := l.store.Lock(l.t.Context(), "acme", false)
+	_, lock, err := l.store.Ledger.Lock(l.t.Context(), "acme", false)
 	require.NoError(l.t, err)
 	defer lock.Unlock()
 	require.NoError(l.t, lock.SaveCase(l.t.Context(), attack, spoken()))
@@ -175,7 +198,7 @@ func (l *live) claim(attack string) {
 }
 
 func (l *live) card(attack string) (ts string) {
-	_, ts, err := l.store.Card(l.t.Context(), "acme", attack)
+	_, ts, err := l.store.Cards.Card(l.t.Context(), "acme", attack)
 	require.NoError(l.t, err)
 	require.NotEmpty(l.t, ts, attack)
 	return ts

@@ -20,7 +20,7 @@ import (
 
 // Watched is when an account was last watched well, as far as that is remembered, and the spell of not watching that was told and has not ended;
 // both zero when there is none.
-func (s *Store) Watched(ctx context.Context, account string) (lastGood time.Time, blind record.Outage, err error) {
+func (s *Attacks) Watched(ctx context.Context, account string) (lastGood time.Time, blind record.Outage, err error) {
 	if lastGood, err = good(s.rdb.Get(ctx, keyGood(account)), account); err != nil {
 		return lastGood, blind, err
 	}
@@ -41,7 +41,7 @@ func good(asked *redis.StringCmd, account string) (time.Time, error) {
 }
 
 // Load is what the poller remembers of an account.
-func (s *Store) Load(ctx context.Context, account string) (r poller.Remembered, err error) {
+func (s *Attacks) Load(ctx context.Context, account string) (r poller.Remembered, err error) {
 	if r.LastGood, r.Blind, err = s.Watched(ctx, account); err != nil {
 		return poller.Remembered{}, err
 	}
@@ -69,7 +69,7 @@ const atOnce = 500
 // Remember keeps what a poll found, and the news of it: what is remembered as shown will be told. That is one step, but for very many attacks,
 // of which each is remembered with its news in one step, and the poll as a good one in the last. It fails when another replica tends the account
 // by now.
-func (s *Store) Remember(ctx context.Context, account string, u poller.Update) error {
+func (s *Attacks) Remember(ctx context.Context, account string, u poller.Update) error {
 	under, err := s.tendedUnder(account)
 	if err != nil {
 		return fmt.Errorf("remember poll of %s: %w", account, err)
@@ -126,7 +126,7 @@ func (b *batch) announce(news ...record.Event) error {
 }
 
 // FindAttacks are the account's remembered attacks whose id begins so, by that id.
-func (s *Store) FindAttacks(ctx context.Context, account, prefix string) (map[string]apiclient.Attack, error) {
+func (s *Attacks) FindAttacks(ctx context.Context, account, prefix string) (map[string]apiclient.Attack, error) {
 	found := map[string]apiclient.Attack{}
 	if err := s.scanShown(ctx, account, literal(prefix)+"*", func(id string, one record.AttackState) { found[id] = one.Attack }); err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func literal(text string) string {
 }
 
 // Untold are the pieces of news that have not been told, in no order.
-func (s *Store) Untold(ctx context.Context, account string) ([]record.Event, error) {
+func (s *Outbox) Untold(ctx context.Context, account string) ([]record.Event, error) {
 	texts, err := s.rdb.HVals(ctx, keyOutbox(account)).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read outbox of %s: %w", account, err)
@@ -155,7 +155,7 @@ func (s *Store) Untold(ctx context.Context, account string) ([]record.Event, err
 }
 
 // Announce puts news that no poll found into the outbox.
-func (s *Store) Announce(ctx context.Context, n record.Event) error {
+func (s *Outbox) Announce(ctx context.Context, n record.Event) error {
 	var b batch
 	err := b.announce(n)
 	if err == nil {
@@ -187,7 +187,7 @@ return ''`)
 // Trying writes down that a piece of news is about to be posted, and gives the time of the first attempt; again tells that there was one before,
 // so that whoever tries again looks first whether the message is there; told, that somebody has found it there, or posted it, already. It fails for
 // whoever tended the account until Redis was emptied: what he told then is forgotten, and he would tell it again.
-func (s *Store) Trying(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error) {
+func (s *Outbox) Trying(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error) {
 	keys, args := []string{keyTried(account, delivery)}, []any{now.UnixMilli(), triedFor.Milliseconds()}
 	under, err := s.tendedUnder(account)
 	if err == nil { // who only answers somebody doesn't tend it
@@ -236,7 +236,7 @@ return ARGV[2]`)
 // Told takes a piece of news off the outbox, and remembers where its message is, if it has one of its own; card tells that it is its attack's
 // card, from now on. double tells that it was recorded at another place before, or that the card that it was posted for isn't the attack's any
 // more: this one must be taken back.
-func (s *Store) Told(ctx context.Context, n record.Event, channel, ts string, card bool) (double bool, err error) {
+func (s *Outbox) Told(ctx context.Context, n record.Event, channel, ts string, card bool) (double bool, err error) {
 	attack, place := "", channel+" "+ts
 	at := record.Place{Channel: channel, TS: ts}
 	if card {
@@ -261,7 +261,7 @@ func (s *Store) Told(ctx context.Context, n record.Event, channel, ts string, ca
 const noPlace = " "
 
 // Shown is what is remembered of an attack; ok tells whether anything is.
-func (s *Store) Shown(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error) {
+func (s *Attacks) Shown(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error) {
 	text, err := s.rdb.HGet(ctx, keyShown(account), attack).Bytes()
 	if errors.Is(err, redis.Nil) {
 		return shown, false, nil

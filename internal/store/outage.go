@@ -12,7 +12,7 @@ import (
 )
 
 // blind is the spell of not watching that was told and has not ended; zero when there is none.
-func (s *Store) blind(ctx context.Context, account string) (record.Outage, error) {
+func (s *client) blind(ctx context.Context, account string) (record.Outage, error) {
 	return value[record.Outage](s.rdb.Get(ctx, keyBlind(account)), "load blind spell of "+account)
 }
 
@@ -31,7 +31,7 @@ func (b *batch) blind(account string, spell *record.Outage) error {
 }
 
 // Tied is the account's last spell of refused changes; zero when there was none.
-func (s *Store) Tied(ctx context.Context, account string) (record.PermissionLoss, error) {
+func (s *Permissions) Tied(ctx context.Context, account string) (record.PermissionLoss, error) {
 	return value[record.PermissionLoss](s.rdb.Get(ctx, keyTied(account)), "read refused changes of "+account)
 }
 
@@ -51,7 +51,7 @@ func (l *Lock) SaveTied(ctx context.Context, t record.PermissionLoss) error {
 }
 
 // NoticeAt is where the notice with that id is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
-func (s *Store) NoticeAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
+func (s *Permissions) NoticeAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
 	text, err := s.rdb.Get(ctx, keyTiedAt(account)).Result()
 	if errors.Is(err, redis.Nil) {
 		return "", "", 0, nil
@@ -70,7 +70,7 @@ func (s *Store) NoticeAt(ctx context.Context, account, id string) (channel, ts s
 }
 
 // Noticed remembers where a notice is, and the revision that it shows.
-func (s *Store) Noticed(ctx context.Context, account, id, channel, ts string, revision int) error {
+func (s *Permissions) Noticed(ctx context.Context, account, id, channel, ts string, revision int) error {
 	text := fmt.Sprintf("%s %d %s %s", id, revision, channel, ts)
 	if err := s.rdb.Set(ctx, keyTiedAt(account), text, 0).Err(); err != nil {
 		return fmt.Errorf("remember notice of %s: %w", account, err)

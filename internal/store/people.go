@@ -14,7 +14,7 @@ import (
 const peopleFor = 10 * time.Minute
 
 // PeopleMark is a word that changes when what is known of a user, or of something else of the workspace's, is over; "" when it wasn't lately.
-func (s *Store) PeopleMark(ctx context.Context, of string) (string, error) {
+func (s *People) PeopleMark(ctx context.Context, of string) (string, error) {
 	mark, err := s.rdb.Get(ctx, keyPeople(of)).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return "", fmt.Errorf("read mark of %s: %w", of, err)
@@ -23,7 +23,7 @@ func (s *Store) PeopleMark(ctx context.Context, of string) (string, error) {
 }
 
 // PeopleChanged changes that word, for all replicas.
-func (s *Store) PeopleChanged(ctx context.Context, of string) error {
+func (s *People) PeopleChanged(ctx context.Context, of string) error {
 	if err := s.rdb.Set(ctx, keyPeople(of), rand.Text(), peopleFor).Err(); err != nil {
 		return fmt.Errorf("mark %s as changed: %w", of, err)
 	}

@@ -92,7 +92,7 @@ func (p *protocol) start(t *rapid.T) {
 	p.Cleanup(one.work)
 	go func() {
 		defer close(ended)
-		_ = s.Work(ctx, func(work []byte, mine func(context.Context) bool, done func(context.Context) error) {
+		_ = s.Inbox.Work(ctx, func(work []byte, mine func(context.Context) bool, done func(context.Context) error) {
 			one.mu.Lock()
 			defer one.mu.Unlock()
 			one.hand = append(one.hand, job{string(work), mine, done})

@@ -14,7 +14,7 @@ import (
 )
 
 // Outdated marks an attack's card to be drawn again.
-func (s *Store) Outdated(ctx context.Context, account, attack string, urgency record.Urgency) error {
+func (s *Cards) Outdated(ctx context.Context, account, attack string, urgency record.Urgency) error {
 	var b batch
 	b.outdated(account, attack, urgency)
 	if _, _, err := s.transact(ctx, condition{}, &b); err != nil {
@@ -29,7 +29,7 @@ func (b *batch) outdated(account, attack string, urgency record.Urgency) {
 }
 
 // ToRedraw are the marks of the attacks whose cards are outdated, to be given back to Redrawn.
-func (s *Store) ToRedraw(ctx context.Context, account string) (map[string]record.RedrawMark, error) {
+func (s *Cards) ToRedraw(ctx context.Context, account string) (map[string]record.RedrawMark, error) {
 	texts, err := s.rdb.HGetAll(ctx, keyRedraw(account)).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read outdated cards of %s: %w", account, err)
@@ -66,7 +66,7 @@ if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 return redis.call('HDEL', KEYS[1], ARGV[1])`)
 
 // Redrawn records that a card was drawn from facts read after the mark was.
-func (s *Store) Redrawn(ctx context.Context, account, attack string, mark record.RedrawMark) error {
+func (s *Cards) Redrawn(ctx context.Context, account, attack string, mark record.RedrawMark) error {
 	if err := redrawn.Run(ctx, s.rdb, []string{keyRedraw(account)}, attack, mark.ID).Err(); err != nil {
 		return fmt.Errorf("record card of %s: %w", attack, err)
 	}

@@ -42,7 +42,7 @@ func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q reco
 }
 
 // Requests are the account's requests for a second person, the newest first: all that wait and those decided lately.
-func (s *Store) Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error) {
+func (s *Approvals) Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error) {
 	texts, err := s.rdb.HVals(ctx, keyRequests(account)).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read requests of %s: %w", account, err)
@@ -72,7 +72,7 @@ func (s *Store) Requests(ctx context.Context, account string) ([]record.Approval
 }
 
 // RequestAt is where a request's card is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
-func (s *Store) RequestAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
+func (s *Approvals) RequestAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
 	text, err := s.rdb.HGet(ctx, keyRequestsAt(account), id).Result()
 	if errors.Is(err, redis.Nil) {
 		return "", "", 0, nil
@@ -87,7 +87,7 @@ func (s *Store) RequestAt(ctx context.Context, account, id string) (channel, ts 
 }
 
 // RequestShown remembers where a request's card is, and the revision that it shows.
-func (s *Store) RequestShown(ctx context.Context, account, id, channel, ts string, revision int) error {
+func (s *Approvals) RequestShown(ctx context.Context, account, id, channel, ts string, revision int) error {
 	if err := s.rdb.HSet(ctx, keyRequestsAt(account), id, fmt.Sprintf("%d %s %s", revision, channel, ts)).Err(); err != nil {
 		return fmt.Errorf("remember card of request %s: %w", id, err)
 	}

@@ -40,14 +40,14 @@ func TestRequestsAreRememberedWithTheirNewsAndEntry(t *testing.T) {
 			return err
 		})
 		locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, waiting("r2", q.At.Add(time.Second))) })
-		all, err := other.Requests(ctx, "acme")
+		all, err := other.Approvals.Requests(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, []record.ApprovalRequest{waiting("r2", q.At.Add(time.Second)), q}, all, "the newest first")
-		none, err := other.Requests(ctx, "globex")
+		none, err := other.Approvals.Requests(ctx, "globex")
 		require.NoError(t, err)
 		require.Empty(t, none)
 		require.Equal(t, "r1-1", untold(t, other)[0])
-		entries, err := other.Entries(ctx, "acme", q.At)
+		entries, err := other.Audit.Entries(ctx, "acme", q.At)
 		require.NoError(t, err)
 		require.Equal(t, "r1", entries[0].Request)
 	})
@@ -68,9 +68,9 @@ func TestDutiesTellOfRequests(t *testing.T) {
 		share, stop := context.WithCancel(ctx)
 		defer stop()
 		found := make(chan store.Duties, 1)
-		go func() { _ = s.Beat(share) }()
+		go func() { _ = s.Replicas.Beat(share) }()
 		go func() {
-			_ = s.Share(share, share, []string{"acme"}, func(_, more context.Context, _ string, duties <-chan store.Duties) {
+			_ = s.Replicas.Share(share, share, []string{"acme"}, func(_, more context.Context, _ string, duties <-chan store.Duties) {
 				select {
 				case d := <-duties:
 					found <- d
@@ -92,16 +92,16 @@ func TestDecidedRequestsAreForgotten(t *testing.T) {
 		for id, q := range map[string]record.ApprovalRequest{"old": waiting("old", now.Add(-8*24*time.Hour)), "lately": waiting("lately", now.Add(-6*24*time.Hour))} {
 			q.State = record.RequestRejected
 			locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, q) })
-			require.NoError(t, s.RequestShown(ctx, "acme", id, "C1", "1.1", 3))
+			require.NoError(t, s.Approvals.RequestShown(ctx, "acme", id, "C1", "1.1", 3))
 		}
-		channel, ts, revision, err := s.RequestAt(ctx, "acme", "old")
+		channel, ts, revision, err := s.Approvals.RequestAt(ctx, "acme", "old")
 		require.NoError(t, err)
 		require.Equal(t, []any{"C1", "1.1", 3}, []any{channel, ts, revision})
-		all, err := s.Requests(ctx, "acme")
+		all, err := s.Approvals.Requests(ctx, "acme")
 		require.NoError(t, err)
 		require.Len(t, all, 1)
 		require.Equal(t, []string{"lately"}, w.rdb.HKeys(ctx, "{a:acme}:requests").Val())
-		_, ts, _, err = s.RequestAt(ctx, "acme", "old")
+		_, ts, _, err = s.Approvals.RequestAt(ctx, "acme", "old")
 		require.NoError(t, err)
 		require.Empty(t, ts)
 	})

@@ -17,7 +17,7 @@ import (
 const lockedFor = 5 * time.Minute
 
 // Scene is what is known of an account beside its attacks, in one round trip.
-func (s *Store) Scene(ctx context.Context, account string) (scene record.AccountContext, err error) {
+func (s *Triage) Scene(ctx context.Context, account string) (scene record.AccountContext, err error) {
 	var asked askedScene
 	_, err = s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		asked = askScene(ctx, p, account)

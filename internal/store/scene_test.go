@@ -15,7 +15,7 @@ import (
 
 func sceneOf(t testing.TB, s *store.Store, account string) record.AccountContext {
 	t.Helper()
-	scene, err := s.Scene(t.Context(), account)
+	scene, err := s.Triage.Scene(t.Context(), account)
 	require.NoError(t, err)
 	return scene
 }
@@ -34,15 +34,15 @@ func TestASceneIsShared(t *testing.T) {
 		require.NoError(t, l.SaveProtected(ctx, protected, "a1", "a2"))
 		require.NoError(t, l.SaveLocked(ctx, noon))
 		source := netip.MustParseAddr("203.0.113.7")
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Seen: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}))
+		require.NoError(t, s.Attacks.Remember(ctx, "acme", poller.Update{Seen: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}))
 		require.Equal(t, record.AccountContext{Protected: protected, Locked: noon, Seen: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}, sceneOf(t, other, "acme"))
 		require.Equal(t, record.AccountContext{}, sceneOf(t, other, "other"), "accounts share nothing")
-		marks, err := other.ToRedraw(ctx, "acme")
+		marks, err := other.Cards.ToRedraw(ctx, "acme")
 		require.NoError(t, err)
 		require.Contains(t, marks, "a1", "its card shows it")
 		require.Contains(t, marks, "a2")
 
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon}))
+		require.NoError(t, s.Attacks.Remember(ctx, "acme", poller.Update{LastGood: noon}))
 		require.NoError(t, l.SaveLocked(ctx, time.Time{}))
 		require.NoError(t, l.SaveProtected(ctx, protected[1:]))
 		scene := sceneOf(t, other, "acme")
@@ -57,15 +57,15 @@ func TestPeopleMarks(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.open(t), w.open(t), t.Context()
 		mark := func(of string) string {
-			mark, err := other.PeopleMark(ctx, of)
+			mark, err := other.People.PeopleMark(ctx, of)
 			require.NoError(t, err)
 			return mark
 		}
 		require.Empty(t, mark("U1"))
-		require.NoError(t, s.PeopleChanged(ctx, "U1"))
+		require.NoError(t, s.People.PeopleChanged(ctx, "U1"))
 		first := mark("U1")
 		require.NotEmpty(t, first)
-		require.NoError(t, s.PeopleChanged(ctx, "U1"))
+		require.NoError(t, s.People.PeopleChanged(ctx, "U1"))
 		require.NotEqual(t, first, mark("U1"))
 		require.Empty(t, mark("groups"))
 	})

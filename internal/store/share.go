@@ -57,7 +57,7 @@ type tending struct {
 
 // sharing is one replica's part in sharing out the accounts.
 type sharing struct {
-	store    *Store
+	store    *client
 	accounts []string // in the order in which this replica tries to take them
 	tend     Tend
 	held     map[string]*tending
@@ -68,11 +68,11 @@ type sharing struct {
 
 // Share has the replicas share the accounts out: each tends its part of them, takes what is free up to that, and gives up the surplus.
 // When more ends, all are given up as soon as what is in hand is done; when ctx ends, at once. Beat must run for longer than Share.
-func (s *Store) Share(ctx, more context.Context, accounts []string, tend Tend) error {
+func (s *Replicas) Share(ctx, more context.Context, accounts []string, tend Tend) error {
 	more, stop := context.WithCancel(more)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	sh := &sharing{store: s, accounts: s.ordered(accounts), tend: tend, held: map[string]*tending{}, tried: map[string]*lease{}, wake: make(chan struct{}, 1)}
+	sh := &sharing{store: s.client, accounts: s.ordered(accounts), tend: tend, held: map[string]*tending{}, tried: map[string]*lease{}, wake: make(chan struct{}, 1)}
 	renew := time.NewTicker(tendEvery)
 	defer renew.Stop()
 	for {
@@ -98,7 +98,7 @@ func (s *Store) Share(ctx, more context.Context, accounts []string, tend Tend) e
 }
 
 // ordered begins somewhere else for each replica, so that those that start together don't try the same accounts.
-func (s *Store) ordered(accounts []string) []string {
+func (s *Replicas) ordered(accounts []string) []string {
 	if len(accounts) == 0 {
 		return nil
 	}
@@ -282,7 +282,7 @@ func (t *tending) tell(d Duties) {
 }
 
 // setHeld notes the lease under which this process writes down what it finds out about an account; nil: it tends it no longer.
-func (s *Store) setHeld(account string, l *lease) {
+func (s *client) setHeld(account string, l *lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held[account] = l; l == nil {
@@ -291,7 +291,7 @@ func (s *Store) setHeld(account string, l *lease) {
 }
 
 // tendedUnder is the lease under which this process tends an account.
-func (s *Store) tendedUnder(account string) (*lease, error) {
+func (s *client) tendedUnder(account string) (*lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l, ok := s.held[account]

@@ -199,7 +199,7 @@ func TestDutiesComeAboutOnceASecond(t *testing.T) {
 		h := tending(t, s)
 		require.Never(t, func() bool { return len(h.duties) > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "there are none")
 		until := time.Now().Add(time.Hour).Truncate(time.Second)
-		require.NoError(t, s.Announce(t.Context(), news("n1", "x:1")))
+		require.NoError(t, s.Outbox.Announce(t.Context(), news("n1", "x:1")))
 		save(t, s, record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: until, Steps: rule})
 		save(t, s, record.Change{ID: "c2", AttackID: "a2", State: record.StateDone, At: noon, Until: until.Add(time.Hour), Steps: rule})
 		require.Eventually(t, func() bool {
@@ -228,11 +228,11 @@ func TestOnlyWhoTendsAnAccountRemembers(t *testing.T) {
 			onEach(t, func(t *testing.T, redis *world) {
 				s := redis.open(t)
 				lose(t, redis, s)
-				require.ErrorContains(t, s.Remember(t.Context(), "acme", update), "lease lost")
-				if _, _, _, err := s.Trying(t.Context(), "acme", "n1", noon); name != "it never did" { // who answers somebody may post without
+				require.ErrorContains(t, s.Attacks.Remember(t.Context(), "acme", update), "lease lost")
+				if _, _, _, err := s.Outbox.Trying(t.Context(), "acme", "n1", noon); name != "it never did" { // who answers somebody may post without
 					require.ErrorContains(t, err, "lease lost")
 				}
-				m, err := s.Load(t.Context(), "acme")
+				m, err := s.Attacks.Load(t.Context(), "acme")
 				require.NoError(t, err)
 				require.Empty(t, m.Shown)
 				require.True(t, m.LastGood.IsZero())
@@ -251,7 +251,7 @@ func TestALostLeaseEndsItsContextAndIsTakenAgain(t *testing.T) {
 		within(t, 3*time.Second, first.held.Done())
 		require.ErrorContains(t, context.Cause(first.held), "lease lost")
 		within(t, 5*time.Second, w.begun)
-		require.NoError(t, one.store.Remember(t.Context(), "acme", poller.Update{LastGood: noon}))
+		require.NoError(t, one.store.Attacks.Remember(t.Context(), "acme", poller.Update{LastGood: noon}))
 	})
 }
 
@@ -271,7 +271,7 @@ func TestAnOlderReplicaKeepsItsHandsOff(t *testing.T) {
 		before := redis.keys(t)
 		two := w.startOn(redis, "two")
 		require.ErrorIs(t, within(t, 5*time.Second, two.ended), commands.ErrNewer)
-		_, _, err = redis.open(t).Lock(t.Context(), "acme", false)
+		_, _, err = redis.open(t).Ledger.Lock(t.Context(), "acme", false)
 		require.ErrorIs(t, err, commands.ErrNewer)
 		require.ElementsMatch(t, before, redis.keys(t))
 

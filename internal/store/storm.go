@@ -16,7 +16,7 @@ import (
 const wantedFor = time.Hour
 
 // Storms are all of an account, the newest first.
-func (s *Store) Storms(ctx context.Context, account string) ([]commands.StormSeen, error) {
+func (s *Attacks) Storms(ctx context.Context, account string) ([]commands.StormSeen, error) {
 	found := []commands.StormSeen{}
 	err := s.scanShown(ctx, account, "s*", func(id string, one record.AttackState) {
 		if one.Storm != nil {
@@ -32,7 +32,7 @@ func (s *Store) Storms(ctx context.Context, account string) ([]commands.StormSee
 }
 
 // Gathered are the attacks that a storm has gathered, the one with the latest hit first.
-func (s *Store) Gathered(ctx context.Context, account, storm string) ([]commands.GatheredAttack, error) {
+func (s *Attacks) Gathered(ctx context.Context, account, storm string) ([]commands.GatheredAttack, error) {
 	found := []commands.GatheredAttack{}
 	err := s.scanShown(ctx, account, "a*", func(id string, one record.AttackState) {
 		if one.In != "" && record.AttackID(account, one.In) == storm {
@@ -46,7 +46,7 @@ func (s *Store) Gathered(ctx context.Context, account, storm string) ([]commands
 }
 
 // WantCards has gathered attacks get a card each.
-func (s *Store) WantCards(ctx context.Context, account string, attacks []string) error {
+func (s *Attacks) WantCards(ctx context.Context, account string, attacks []string) error {
 	var b batch
 	for _, id := range attacks {
 		b.do("SADD", keyWanted(account), id)
@@ -59,7 +59,7 @@ func (s *Store) WantCards(ctx context.Context, account string, attacks []string)
 }
 
 // Wanted are the gathered attacks that are to get a card each, by their ids as commands.AttackID makes them.
-func (s *Store) Wanted(ctx context.Context, account string) (map[string]struct{}, error) {
+func (s *Attacks) Wanted(ctx context.Context, account string) (map[string]struct{}, error) {
 	ids, err := s.rdb.SMembersMap(ctx, keyWanted(account)).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read wanted cards of %s: %w", account, err)
@@ -75,7 +75,7 @@ func (b *batch) given(account string, shown record.AttackState) {
 }
 
 // scanShown goes through an account's remembered attacks whose id, as commands.AttackID makes it, fits a pattern of Redis.
-func (s *Store) scanShown(ctx context.Context, account, pattern string, take func(id string, one record.AttackState)) error {
+func (s *Attacks) scanShown(ctx context.Context, account, pattern string, take func(id string, one record.AttackState)) error {
 	seen := map[string]bool{} // Redis may give one twice
 	scan := s.rdb.HScan(ctx, keyShown(account), 0, pattern, 1000).Iterator()
 	for scan.Next(ctx) {

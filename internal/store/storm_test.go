@@ -37,31 +37,31 @@ func TestStormsAndWhatTheyGathered(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openTending(t), w.open(t), t.Context()
 		u := stormy()
-		require.NoError(t, s.Remember(ctx, "acme", u))
-		storms, err := other.Storms(ctx, "acme")
+		require.NoError(t, s.Attacks.Remember(ctx, "acme", u))
+		storms, err := other.Attacks.Storms(ctx, "acme")
 		require.NoError(t, err)
 		one, two := record.AttackID("acme", "storm:C1:1"), record.AttackID("acme", "storm:C1:2")
 		require.Equal(t, []commands.StormSeen{
 			{KnownAttack: commands.KnownAttack{ID: two, Attack: u.Shown["storm:C1:2"].Attack}, Storm: record.Storm{Began: noon.Add(time.Minute)}, SeenAt: noon, Quiet: true},
 			{KnownAttack: commands.KnownAttack{ID: one, Attack: u.Shown["storm:C1:1"].Attack}, Storm: record.Storm(*u.Shown["storm:C1:1"].Storm), SeenAt: noon},
 		}, storms)
-		gathered, err := other.Gathered(ctx, "acme", one)
+		gathered, err := other.Attacks.Gathered(ctx, "acme", one)
 		require.NoError(t, err)
 		require.Equal(t, []commands.GatheredAttack{
 			{KnownAttack: commands.KnownAttack{ID: record.AttackID("acme", "x:2"), Attack: u.Shown["x:2"].Attack}, SeenAt: noon},
 			{KnownAttack: commands.KnownAttack{ID: record.AttackID("acme", "x:1"), Attack: u.Shown["x:1"].Attack}, SeenAt: noon, Own: true},
 		}, gathered)
 		for _, account := range []string{"acme", "other"} {
-			none, err := other.Gathered(ctx, account, two)
+			none, err := other.Attacks.Gathered(ctx, account, two)
 			require.NoError(t, err)
 			require.Empty(t, none, account)
 		}
-		found, err := other.FindAttacks(ctx, "acme", "s")
+		found, err := other.Attacks.FindAttacks(ctx, "acme", "s")
 		require.NoError(t, err)
 		require.Len(t, found, 2)
 
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Forget: []string{"storm:C1:1", "x:1", "x:2"}}))
-		storms, err = other.Storms(ctx, "acme")
+		require.NoError(t, s.Attacks.Remember(ctx, "acme", poller.Update{Forget: []string{"storm:C1:1", "x:1", "x:2"}}))
+		storms, err = other.Attacks.Storms(ctx, "acme")
 		require.NoError(t, err)
 		require.Len(t, storms, 1)
 	})
@@ -81,12 +81,12 @@ func TestAStormIsRememberedBeforeWhatItGathered(t *testing.T) {
 			one.In = storm
 			u.Shown[one.Attack.ID] = one
 		}
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Forget: []string{"none"}})) // the script is known from here on
+		require.NoError(t, s.Attacks.Remember(ctx, "acme", poller.Update{Forget: []string{"none"}})) // the script is known from here on
 		net.cutRemembering(2)
-		require.Error(t, s.Remember(ctx, "acme", u))
+		require.Error(t, s.Attacks.Remember(ctx, "acme", u))
 		net.goWrong(nil, nil)
 		direct := w.open(t)
-		m, err := direct.Load(ctx, "acme")
+		m, err := direct.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
 		require.Less(t, len(m.Shown), many)
 		require.Contains(t, m.Shown, storm)
@@ -99,21 +99,21 @@ func TestCardsAreWantedUntilTheyAreGiven(t *testing.T) {
 		s, other, ctx := w.open(t), w.open(t), t.Context()
 		h := tending(t, s)
 		wanted := func() []string {
-			all, err := s.Wanted(ctx, "acme")
+			all, err := s.Attacks.Wanted(ctx, "acme")
 			require.NoError(t, err)
 			return slices.Sorted(maps.Keys(all))
 		}
-		require.NoError(t, other.WantCards(ctx, "acme", nil))
+		require.NoError(t, other.Attacks.WantCards(ctx, "acme", nil))
 		require.Empty(t, wanted())
 		one, two := record.AttackID("acme", "x:1"), record.AttackID("acme", "x:2")
-		require.NoError(t, other.WantCards(ctx, "acme", []string{one, two}))
-		require.NoError(t, other.WantCards(ctx, "acme", []string{two}))
+		require.NoError(t, other.Attacks.WantCards(ctx, "acme", []string{one, two}))
+		require.NoError(t, other.Attacks.WantCards(ctx, "acme", []string{two}))
 		require.ElementsMatch(t, []string{one, two}, wanted())
 		require.Eventually(t, func() bool { return within(t, 5*time.Second, h.duties).Wanted == 2 }, 5*time.Second, time.Millisecond, "whoever tends the account hears of it")
 
-		require.NoError(t, s.Remember(ctx, "acme", stormy()))
+		require.NoError(t, s.Attacks.Remember(ctx, "acme", stormy()))
 		require.Equal(t, []string{two}, wanted())
-		none, err := s.Wanted(ctx, "other")
+		none, err := s.Attacks.Wanted(ctx, "other")
 		require.NoError(t, err)
 		require.Empty(t, none)
 	})

@@ -90,7 +90,7 @@ func (b *batch) audit(e record.AuditEntry, keep time.Duration) error {
 
 // transact carries a batch out, if a condition holds; the zero condition does. done is false if it doesn't. n is the number of the batch's audit
 // entry, 0 if there is none.
-func (s *Store) transact(ctx context.Context, only condition, b *batch) (n int64, done bool, err error) {
+func (s *client) transact(ctx context.Context, only condition, b *batch) (n int64, done bool, err error) {
 	if len(b.words) == 0 {
 		return 0, true, nil
 	}
@@ -103,7 +103,7 @@ func (s *Store) transact(ctx context.Context, only condition, b *batch) (n int64
 }
 
 // fenced carries a batch out unless the lease under which it was put together is lost.
-func (s *Store) fenced(ctx context.Context, l *lease, b *batch) (n int64, err error) {
+func (s *client) fenced(ctx context.Context, l *lease, b *batch) (n int64, err error) {
 	n, done, err := s.transact(ctx, l.held(), b)
 	if err == nil && !done {
 		return 0, leaseLost(l.key)
@@ -119,7 +119,7 @@ var errUncopied = errors.New("written, but too few replicas of redis have it")
 
 // write runs a script whose effect must outlive the server that takes it: it returns when as many replicas of that server have it as the
 // configuration wants. After an error the effect may have taken place.
-func (s *Store) write(ctx context.Context, script *redis.Script, keys []string, args ...any) *redis.Cmd {
+func (s *client) write(ctx context.Context, script *redis.Script, keys []string, args ...any) *redis.Cmd {
 	if s.copies == 0 {
 		return script.Run(ctx, s.rdb, keys, args...)
 	}
@@ -133,7 +133,7 @@ func (s *Store) write(ctx context.Context, script *redis.Script, keys []string, 
 }
 
 // writeCopied sends a command and, on the same connection because that is whose writes it is about, WAIT.
-func (s *Store) writeCopied(ctx context.Context, keys []string, run func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
+func (s *client) writeCopied(ctx context.Context, keys []string, run func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
 	server, err := s.server(ctx, keys[0])
 	if err != nil {
 		return failed(ctx, err)
@@ -154,7 +154,7 @@ func (s *Store) writeCopied(ctx context.Context, keys []string, run func(redis.P
 }
 
 // server is the one that takes the writes of a key.
-func (s *Store) server(ctx context.Context, key string) (redis.UniversalClient, error) {
+func (s *client) server(ctx context.Context, key string) (redis.UniversalClient, error) {
 	cluster, ok := s.rdb.(*redis.ClusterClient)
 	if !ok {
 		return s.rdb, nil
@@ -167,7 +167,7 @@ func (s *Store) server(ctx context.Context, key string) (redis.UniversalClient, 
 }
 
 // moved has a cluster's layout looked up anew, as after a failover. By itself the client does that once a minute, unless a server tells it to.
-func (s *Store) moved(ctx context.Context) {
+func (s *client) moved(ctx context.Context) {
 	if cluster, ok := s.rdb.(*redis.ClusterClient); ok {
 		cluster.ReloadState(ctx)
 	}

@@ -30,7 +30,7 @@ return fresh`)
 
 // Accept writes work down under the names of its delivery, in one step, so that a delivery that comes again is no new work.
 // After an error the outcome is unknown: the work may have been written down.
-func (s *Store) Accept(ctx context.Context, work []byte, names ...string) (fresh bool, err error) {
+func (s *Inbox) Accept(ctx context.Context, work []byte, names ...string) (fresh bool, err error) {
 	n, err := s.write(ctx, accept, deliveryKeys(names), seenFor.Milliseconds(), work).Int()
 	if err != nil {
 		return false, fmt.Errorf("accept work: %w", err)
@@ -39,7 +39,7 @@ func (s *Store) Accept(ctx context.Context, work []byte, names ...string) (fresh
 }
 
 // First reports whether a delivery that changes nothing comes for the first time.
-func (s *Store) First(ctx context.Context, names ...string) (bool, error) {
+func (s *Inbox) First(ctx context.Context, names ...string) (bool, error) {
 	n, err := accept.Run(ctx, s.rdb, deliveryKeys(names), seenFor.Milliseconds()).Int()
 	if err != nil {
 		return false, fmt.Errorf("note delivery: %w", err)
@@ -96,7 +96,7 @@ type Handle = func(work []byte, mine func(context.Context) bool, done func(conte
 
 // working is a replica's part in working the stream off.
 type working struct {
-	store *Store
+	store *Inbox
 	over  time.Time // when it was last looked what dead replicas had in hand
 
 	mu     sync.Mutex
@@ -108,7 +108,7 @@ var errDead = errors.New("no beat lately")
 
 // Work hands over what was accepted, oldest first, until the context ends. Each piece is one replica's at a time: what a replica has in hand
 // when it dies is another's within five seconds. Nothing is handed over without Beat.
-func (s *Store) Work(ctx context.Context, handle Handle) error {
+func (s *Inbox) Work(ctx context.Context, handle Handle) error {
 	w := &working{store: s, inHand: map[string]bool{}}
 	doubt := false // whether there may be work of this replica's that was never handed over
 	for ctx.Err() == nil {
@@ -233,7 +233,7 @@ func (w *working) done(ctx context.Context, id string) error {
 }
 
 // finish takes work off the stream, or only looks whose it is.
-func (s *Store) finish(ctx context.Context, id string, look bool) (mine bool, err error) {
+func (s *Inbox) finish(ctx context.Context, id string, look bool) (mine bool, err error) {
 	var answer *redis.Cmd
 	if look {
 		answer = finish.Run(ctx, s.rdb, []string{keyStream}, group, s.replica, id, "look")
@@ -248,7 +248,7 @@ func (s *Store) finish(ctx context.Context, id string, look bool) (mine bool, er
 }
 
 // read waits up to half a second for work, so that a stop is noticed soon. From "0" on it gives what is this replica's, without waiting.
-func (s *Store) read(ctx context.Context, start string) ([]redis.XMessage, error) {
+func (s *Inbox) read(ctx context.Context, start string) ([]redis.XMessage, error) {
 	streams, err := s.rdb.XReadGroup(ctx, &redis.XReadGroupArgs{
 		Group: group, Consumer: s.replica, Streams: []string{keyStream, start}, Count: 64, Block: opTimeout / 2,
 	}).Result()
@@ -262,7 +262,7 @@ func (s *Store) read(ctx context.Context, start string) ([]redis.XMessage, error
 }
 
 // recover makes the group if there is none, as at the first start and after Redis was emptied, and waits a little after any other error.
-func (s *Store) recover(ctx context.Context, cause error) {
+func (s *Inbox) recover(ctx context.Context, cause error) {
 	if redis.HasErrorPrefix(cause, "NOGROUP") {
 		err := s.rdb.XGroupCreateMkStream(ctx, keyStream, group, "0").Err()
 		if err == nil || redis.HasErrorPrefix(err, "BUSYGROUP") {
