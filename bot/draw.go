@@ -28,10 +28,10 @@ const (
 
 // late is how long after it was found the attack was told, if that is worth telling. All clocks are of machines that keep time.
 func (f facts) late(now time.Time) time.Duration {
-	if f.file.Card.Delivery != "" || f.shown.In != "" {
+	if f.file.Card.Delivery != "" || f.shown.StormID != "" {
 		return 0 // another card has told it, or its storm's
 	}
-	return lateBy(f.shown.Found, cmp.Or(f.posted, now), toldAtOnce)
+	return lateBy(f.shown.FoundAt, cmp.Or(f.posted, now), toldAtOnce)
 }
 
 // behind is for how long the card showed old facts, likewise.
@@ -51,14 +51,14 @@ const vulnTimeout = 2 * time.Second
 // doneSince reports whether something was done that was not done before.
 func doneSince(now, before record.AttackDetails) bool {
 	same := slices.EqualFunc(now.Changes, before.Changes, func(x, y record.Change) bool { return x.ID == y.ID && x.State == y.State })
-	return !same || now.Page != before.Page || !reflect.DeepEqual(now.Case, before.Case) || !reflect.DeepEqual(now.Scene.Mutes, before.Scene.Mutes)
+	return !same || now.Page != before.Page || !reflect.DeepEqual(now.Triage, before.Triage) || !reflect.DeepEqual(now.Context.Mutes, before.Context.Mutes)
 }
 
 // situation puts together what is decided from about an attack.
 func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackDetails) commands.Situation {
 	id := record.AttackID(a.Name, shown.Attack.ID)
 	s := commands.Situation{
-		Account: a.Account, Policy: b.cfg.Policy.With(file.Scene.Protected), ID: id, Attack: shown.Attack, Storm: storm(shown.Storm), Known: file.Changes, Effects: file.Effects, Scene: file.Scene, Now: b.cfg.Now(),
+		Account: a.Account, Policy: b.cfg.Policy.With(file.Context.Protected), ID: id, Attack: shown.Attack, Storm: storm(shown.Storm), Known: file.Changes, Effects: file.Efficacy, Scene: file.Context, Now: b.cfg.Now(),
 	}
 	for _, ch := range slices.Backward(file.Changes) { // the newest first; a card reads downwards
 		if ch.AttackID == id && ch.Amends() == "" {
@@ -78,11 +78,11 @@ func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackD
 func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 	attack := f.shown.Attack
 	s := b.situation(a, f.shown, f.file)
-	_, muted := commands.Muted(f.file.Scene.Mutes, attack, s.Now)
+	_, muted := commands.Muted(f.file.Context.Mutes, attack, s.Now)
 	c := Card{
-		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Case: f.file.Case,
-		FiguresAt: poller.AttackStateFiguresAt(f.shown, f.file.Good, muted), Course: f.shown.Course, Blind: f.file.Blind, Found: f.shown.Found, Late: f.late(s.Now), Behind: f.behind(s.Now),
-		Hushed: f.shown.Hushed, CalledAt: f.shown.CalledAt, Spared: f.shown.Spared,
+		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Case: f.file.Triage,
+		FiguresAt: poller.FiguresAt(f.shown, f.file.LastGood, muted), Course: f.shown.History, Blind: f.file.Outage, Found: f.shown.FoundAt, Late: f.late(s.Now), Behind: f.behind(s.Now),
+		Hushed: f.shown.Suppressed, CalledAt: f.shown.MentionedAt, Spared: f.shown.SuppressedMention,
 		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[attack.Type], b.cfg.Runbooks["*"]),
 	}
 	c.Anew, c.Stuck = poller.PostedAnew(f.file.Card.Delivery)

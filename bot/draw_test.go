@@ -11,7 +11,7 @@ import (
 
 func TestHowLateACardSaysThatItIs(t *testing.T) {
 	t.Parallel()
-	found := record.AttackState{Found: now.Add(-4 * time.Minute)}
+	found := record.AttackState{FoundAt: now.Add(-4 * time.Minute)}
 	for name, tt := range map[string]struct {
 		facts        facts
 		late, behind time.Duration

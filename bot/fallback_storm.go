@@ -34,7 +34,7 @@ func (c Card) stormNotice(advice commands.Advice) string {
 	if c.Case.Owner != nil {
 		what += " " + text.Sanitize(c.Case.Owner.Name, maxNoticeName) + " on it."
 	}
-	lead += ": " + apiclient.Known(int64(s.Gathered)).String() + " attacks"
+	lead += ": " + apiclient.Known(int64(s.Grouped)).String() + " attacks"
 	cause := c.stormCause(advice)
 	text := strings.Join([]string{lead, when, what, cause}, " ")
 	if noticeLength(text) > maxNotice { // how long it took tells least
@@ -64,9 +64,9 @@ func stormBlocking(s record.Storm) string {
 // stormCause names what is behind a storm and whether one deny helps; a path, which its attacker wrote, stands last.
 func (c Card) stormCause(advice commands.Advice) string {
 	s := *c.Situation.Storm
-	behind := apiclient.Known(int64(s.Behind))
+	behind := apiclient.Known(int64(s.SharedBy))
 	own, isOwn := c.Situation.Policy.SourceOf(s.Source)
-	shared := commands.SourceActivityShared(c.Situation.Scene.Seen[s.Source])
+	shared := commands.SourceActivityShared(c.Situation.Scene.Sources[s.Source])
 	switch {
 	case !s.Source.IsValid() && s.Place != "":
 		return fmt.Sprintf("No one source, %s go to %s", behind, s.Place)

@@ -67,14 +67,14 @@ func (b *Bot) openMore(req request, text string) {
 		if !ok || len(line.Words) == 0 {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: no attack in %q", line.String())
 		}
-		shown, known, err := b.cfg.Memory.Shown(ctx, a.Name, line.Words[0])
+		shown, known, err := b.cfg.Memory.AttackState(ctx, a.Name, line.Words[0])
 		if err != nil {
 			return slack.ModalViewRequest{}, commands.Away(err)
 		}
-		if !known || shown.Recalled {
+		if !known || shown.Rebuilt {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: attack %s isn't known", line.Words[0])
 		}
-		file, err := b.cfg.Memory.File(ctx, a.Name, line.Words[0])
+		file, err := b.cfg.Memory.Details(ctx, a.Name, line.Words[0])
 		if err != nil {
 			return slack.ModalViewRequest{}, commands.Away(err)
 		}

@@ -114,7 +114,7 @@ func (c Card) sources() text.Text {
 			line = text.New(line, " ", commands.Percent(percent))
 		}
 		line = text.New(line, " (", s.Hits, ")")
-		if more := commands.SourceActivityElsewhere(c.Situation.Scene.Seen[s.IP], a, s.IP); more != "" {
+		if more := commands.SourceActivityElsewhere(c.Situation.Scene.Sources[s.IP], a, s.IP); more != "" {
 			line = text.New(line, ", ", more)
 		}
 		line = text.New(line, " · ")

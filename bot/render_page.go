@@ -19,7 +19,7 @@ type PageNow struct {
 func pageState(f facts, now time.Time) PageNow {
 	last := f.file.Page
 	if last.State == record.PageCalling {
-		if f.file.Case.Owner != nil { // about to be ended
+		if f.file.Triage.Owner != nil { // about to be ended
 			return PageNow{}
 		}
 		if !last.TakenAt.IsZero() {
@@ -31,8 +31,8 @@ func pageState(f facts, now time.Time) PageNow {
 	if pager == nil {
 		return PageNow{}
 	}
-	_, muted := commands.Muted(f.file.Scene.Mutes, f.shown.Attack, now)
-	u := commands.Unclaimed{Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, Told: pager.Told, Worse: pager.Worse, Route: pager.Route, After: pager.After, Case: f.file.Case}
+	_, muted := commands.Muted(f.file.Context.Mutes, f.shown.Attack, now)
+	u := commands.Unclaimed{Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, Told: pager.NotifiedAt, Worse: pager.WorsenedAt, Route: pager.Route, After: pager.After, Case: f.file.Triage}
 	_, at, _ := u.PagesAt(last)
 	return PageNow{At: at}
 }

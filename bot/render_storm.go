@@ -22,7 +22,7 @@ func storm(s *record.Storm) *record.Storm {
 // stormFacts are the long lists of a storm's card, below its buttons: how much of what, what doesn't fit in, and why there is one card.
 func (c Card) stormFacts() [][]text.Text {
 	facts := [][]text.Text{c.stormTotals()}
-	if c.Situation.Storm.OddCount > 0 {
+	if c.Situation.Storm.OutlierCount > 0 {
 		facts = append(facts, c.oddOnes())
 	}
 	return append(facts, c.whyOneCard())
@@ -30,7 +30,7 @@ func (c Card) stormFacts() [][]text.Text {
 
 func (c Card) stormHeadline() []text.Text {
 	s := *c.Situation.Storm
-	title := []string{"STORM", text.Sanitize(commands.StormOn(s, c.Situation.Account), maxName), apiclient.Known(int64(s.Gathered)).String() + " attacks", commands.StormBlocking(s)}
+	title := []string{"STORM", text.Sanitize(commands.StormOn(s, c.Situation.Account), maxName), apiclient.Known(int64(s.Grouped)).String() + " attacks", commands.StormBlocking(s)}
 	switch {
 	case c.Quiet:
 		title = append(title, "quiet")
@@ -97,8 +97,8 @@ func (c Card) whyOneCard() []text.Text {
 	if s.Before > 0 {
 		theirs = append(theirs, fmt.Sprintf("%d from before the storm", s.Before))
 	}
-	if s.Own > 0 {
-		theirs = append(theirs, fmt.Sprintf("%d of those gathered", s.Own))
+	if s.OwnCards > 0 {
+		theirs = append(theirs, fmt.Sprintf("%d of those gathered", s.OwnCards))
 	}
 	if len(theirs) > 0 {
 		beside = text.New(beside, " · with own cards by now: ", strings.Join(theirs, ", "))
@@ -118,7 +118,7 @@ func (c Card) stormAdvice(advice commands.Advice) []text.Text {
 	lines := c.rehearsal(advice)
 	if denies(advice) {
 		deny := c.measures(advice.Suggestions[:1])[0]
-		if c.Situation.Storm.OddCount > 0 {
+		if c.Situation.Storm.OutlierCount > 0 {
 			deny = text.New(deny, "; the odd ones out go on")
 		}
 		lines = append(lines, deny)

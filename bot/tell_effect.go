@@ -37,19 +37,19 @@ func (b *Bot) tellEffect(ctx context.Context, a Account, n record.Event) error {
 	if !ok || ch.State == record.StateUndone {
 		return b.record(ctx, n, place{})
 	}
-	shown, _, err := b.cfg.Memory.Shown(ctx, n.Account, ch.AttackID)
+	shown, _, err := b.cfg.Memory.AttackState(ctx, n.Account, ch.AttackID)
 	if err != nil {
 		return err
 	}
-	file, err := b.cfg.Memory.File(ctx, n.Account, ch.AttackID)
+	file, err := b.cfg.Memory.Details(ctx, n.Account, ch.AttackID)
 	if err != nil {
 		return err
 	}
 	s := b.situation(a, shown, file)
-	if finding := file.Effects[ch.ID].Finding; finding != record.NotWorking && finding != record.SourceReturned || s.Replaced(ch) {
+	if finding := file.Efficacy[ch.ID].Finding; finding != record.NotWorking && finding != record.SourceReturned || s.Replaced(ch) {
 		return b.record(ctx, n, place{})
 	}
-	called := concerned(ch, file.Case, shown)
+	called := concerned(ch, file.Triage, shown)
 	if at := file.Card; at.TS != "" {
 		call := newsCall(n, effectMessage(s, ch, called), at.TS)
 		call.Channel = at.Channel
@@ -64,7 +64,7 @@ func (b *Bot) tellEffect(ctx context.Context, a Account, n record.Event) error {
 // concerned are who made the change, and whom a reply about its attack mentions.
 func concerned(ch record.Change, said record.Triage, shown record.AttackState) (users []string) {
 	users = authors(ch)
-	if user := whom(said.Owner, record.Event{Mention: shown.Mention, Hushed: shown.Hushed}); user != "" && !slices.Contains(users, user) {
+	if user := whom(said.Owner, record.Event{Mention: shown.Mention, Hushed: shown.Suppressed}); user != "" && !slices.Contains(users, user) {
 		users = append(users, user)
 	}
 	return users

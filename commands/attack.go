@@ -42,9 +42,9 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 		}
 	}
 	row := AttackRow{ID: k.ID, Account: a.Name, Ongoing: c.ongoing(a, k.Attack), Attack: k.Attack}
-	said, noCase := c.cfg.Desk.Case(ctx, a.Name, k.ID)
+	said, noCase := c.cfg.Desk.TriageOf(ctx, a.Name, k.ID)
 	changes, noChanges := c.cfg.Ledger.Changes(ctx, a.Name)
-	effects, noEffects := c.cfg.Ledger.Effects(ctx, a.Name)
+	effects, noEffects := c.cfg.Ledger.Efficacy(ctx, a.Name)
 	row.Case = said
 	res.Data = row
 	if err := errors.Join(noCase, noChanges, noScene, noStorms, noEffects); err != nil { // reads go on without memory
@@ -103,7 +103,7 @@ func (c *Call) sourcesText(a apiclient.Attack) string {
 		if src, ok := c.policy().SourceOf(s.IP); ok {
 			own = " = " + src.Name
 		}
-		if more := SourceActivityElsewhere(c.scene.Seen[s.IP], a, s.IP); more != "" {
+		if more := SourceActivityElsewhere(c.scene.Sources[s.IP], a, s.IP); more != "" {
 			own += " (" + more + ")"
 		}
 		parts = append(parts, strings.TrimSpace(s.IP.String()+" "+text.Sanitize(s.Country, 20))+share+own)

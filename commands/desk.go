@@ -13,9 +13,9 @@ import (
 // Cases remembers the cases of attacks, for as long as the attacks are remembered.
 type Cases interface {
 	// Case is an attack's; the zero Case when nothing was said about it.
-	Case(ctx context.Context, account, attack string) (record.Triage, error)
+	TriageOf(ctx context.Context, account, attack string) (record.Triage, error)
 	// Cases are all of an account, by attack.
-	Cases(ctx context.Context, account string) (map[string]record.Triage, error)
+	AllTriage(ctx context.Context, account string) (map[string]record.Triage, error)
 }
 
 // Mutes remembers the mutes of accounts.
@@ -44,7 +44,7 @@ var argCase = Arg{Name: "attack", Required: true, Help: "the attack's id, as on 
 
 // opened is the case of the call's attack.
 func (c *Call) opened(ctx context.Context) (record.Triage, error) {
-	k, err := c.cfg.Desk.Case(ctx, c.Account.Name, c.Attack.ID)
+	k, err := c.cfg.Desk.TriageOf(ctx, c.Account.Name, c.Attack.ID)
 	if err != nil {
 		return record.Triage{}, Away(err)
 	}
@@ -53,7 +53,7 @@ func (c *Call) opened(ctx context.Context) (record.Triage, error) {
 
 // keep writes the case of the call's attack down, and gives the answer for it.
 func (c *Call) keep(ctx context.Context, k record.Triage, handedTo string, answer text.Text) (Result, error) {
-	if err := c.lock.SaveCase(ctx, c.Attack.ID, k); err != nil {
+	if err := c.lock.SaveTriage(ctx, c.Attack.ID, k); err != nil {
 		return Result{}, Away(err)
 	}
 	c.cfg.Touched(ctx, Touch{Account: c.Account.Name, Attack: c.Attack.Attack, Delivery: c.ID, HandedTo: handedTo, At: c.Now})
@@ -123,10 +123,10 @@ func (r *Runner) actingClaims(ctx context.Context, c *Call, ch record.Change) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	k, err := r.cfg.Desk.Case(ctx, ch.Account, ch.AttackID)
+	k, err := r.cfg.Desk.TriageOf(ctx, ch.Account, ch.AttackID)
 	if err == nil && k.Owner == nil {
 		k.Owner = &record.Owner{ID: ch.Actor.ID, Name: ch.Actor.Name, Since: ch.At, By: ch.Actor}
-		err = c.lock.SaveCase(ctx, ch.AttackID, k)
+		err = c.lock.SaveTriage(ctx, ch.AttackID, k)
 	}
 	if err != nil {
 		r.cfg.Log.Error("claim by acting", "account", ch.Account, "attack", ch.AttackID, "err", err)

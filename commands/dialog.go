@@ -114,13 +114,13 @@ func (s Situation) switchButton(now string) Suggestion {
 // knowing marks a button's line with what its dialog says, so that the click isn't asked about it again. Whom else it hits it is asked about where the
 // dialog had no room to say it.
 func (s Situation) knowing(b Suggestion, top apiclient.Source) Suggestion {
-	if SourceActivityShared(s.Scene.Seen[top.IP]) {
+	if SourceActivityShared(s.Scene.Sources[top.IP]) {
 		b.Danger = true
 		if strings.Contains(b.Confirm, s.shared(top).text) {
 			b.Line.Flags = append(b.Line.Flags, flagShared)
 		}
 	}
-	if !s.Scene.Locked.IsZero() && b.Line.Name != denying.name { // the card says so, and nothing worse can come of it than that answer
+	if !s.Scene.RulesLockedAt.IsZero() && b.Line.Name != denying.name { // the card says so, and nothing worse can come of it than that answer
 		b.Line.Flags = append(b.Line.Flags, flagLocked)
 	}
 	return b
@@ -149,7 +149,7 @@ func (s Situation) checked() sentence {
 
 // shared says that a source is likely many people's.
 func (s Situation) shared(top apiclient.Source) sentence {
-	seen := s.Scene.Seen[top.IP]
+	seen := s.Scene.Sources[top.IP]
 	if !SourceActivityShared(seen) {
 		return sentence{}
 	}
@@ -158,7 +158,7 @@ func (s Situation) shared(top apiclient.Source) sentence {
 
 // elsewhere says in how many other attacks a source is.
 func (s Situation) elsewhere(top apiclient.Source) sentence {
-	seen := s.Scene.Seen[top.IP]
+	seen := s.Scene.Sources[top.IP]
 	text := SourceActivityElsewhere(seen, s.Attack, top.IP)
 	if text == "" || SourceActivityShared(seen) || s.Storm != nil { // of a storm that is what it has gathered
 		return sentence{}
@@ -168,7 +168,7 @@ func (s Situation) elsewhere(top apiclient.Source) sentence {
 
 // locked says that what changes rules may be refused.
 func (s Situation) locked(what string) sentence {
-	if s.Scene.Locked.IsZero() {
+	if s.Scene.RulesLockedAt.IsZero() {
 		return sentence{}
 	}
 	return sentence{locked, "The service's rules were locked lately: " + what + " may be refused."}
@@ -180,7 +180,7 @@ func sourceActivityWhere(s record.SourceActivity) string {
 
 // crowd is the card's warning of a source that is likely many people's.
 func (s Situation) crowd(top apiclient.Source) []text.Text {
-	seen := s.Scene.Seen[top.IP]
+	seen := s.Scene.Sources[top.IP]
 	if !SourceActivityShared(seen) {
 		return nil
 	}

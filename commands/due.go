@@ -140,7 +140,7 @@ func (r *Runner) look(ch record.Change, now time.Time) (l Look, act bool) {
 		l.ask(r.goesOn(ch)) // for where nobody looked between the time to ask and the end
 	case now.Before(ChangeLookAt(ch)): // it was prolonged
 		l.Next = ChangeLookAt(ch)
-	case changeLonger(ch) > 0 && r.cfg.Watch.Knocks(ch.Account, changeDenied(ch)):
+	case changeLonger(ch) > 0 && r.cfg.Watch.StillTrying(ch.Account, changeDenied(ch)):
 		return l, true
 	default:
 		l.Next = changeAgain(ch, now)
@@ -158,7 +158,7 @@ func (l *Look) ask(wanted bool) {
 
 // goesOn reports whether what the change was made for goes on, as far as is known.
 func (r *Runner) goesOn(ch record.Change) bool {
-	return ch.AttackID != "" && r.cfg.Watch.GoesOn(ch.Account, ch.AttackID) || r.cfg.Watch.Knocks(ch.Account, changeDenied(ch))
+	return ch.AttackID != "" && r.cfg.Watch.GoesOn(ch.Account, ch.AttackID) || r.cfg.Watch.StillTrying(ch.Account, changeDenied(ch))
 }
 
 // actByClock ends or prolongs a change as anybody would who asks for it. When that fails it says so and looks again; then an error is one of the memory.

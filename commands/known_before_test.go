@@ -53,7 +53,7 @@ func TestASourceThatIsLikelyShared(t *testing.T) {
 	id := w.attackOn("/login")
 	before := commands.Advise(w.situation(id)).Suggestions[1]
 	s := w.situation(id)
-	s.Scene.Seen = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 4}, "203.0.113.9": {Attacks: 11, Apps: 3}, "198.51.100.4": {Attacks: 3, Apps: 1}})
+	s.Scene.Sources = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 4}, "203.0.113.9": {Attacks: 11, Apps: 3}, "198.51.100.4": {Attacks: 3, Apps: 1}})
 	advice := commands.Advise(s)
 	require.Contains(t, notes(advice), "203.0.113.7 is likely a CDN, proxy or office: it is in 13 attacks on 4 applications")
 	for i, label := range []string{"Deny 203.0.113.7 + patch", "Deny only, 4 h"} {
@@ -118,7 +118,7 @@ func TestASourceSeenElsewhere(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	s := w.situation(id)
-	s.Scene.Seen = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 2}})
+	s.Scene.Sources = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 2}})
 	advice := commands.Advise(s)
 	require.NotContains(t, notes(advice), "likely")
 	require.Contains(t, advice.Suggestions[1].Confirm, "Also in 12 other attacks, on 2 applications in all.")
@@ -131,7 +131,7 @@ func TestADialogWithoutRoom(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/" + strings.Repeat("very-long-path-", 20))
 	s := w.situation(id)
-	s.Scene = record.AccountContext{Locked: w.clock(), Seen: map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 1300, Apps: 40}}}
+	s.Scene = record.AccountContext{RulesLockedAt: w.clock(), Sources: map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 1300, Apps: 40}}}
 	for _, b := range commands.Advise(s).Suggestions {
 		require.LessOrEqual(t, utf8.RuneCountInString(b.Confirm), 300)
 	}
@@ -165,7 +165,7 @@ func TestLockedRules(t *testing.T) {
 	require.NotContains(t, notes(older), "locked")
 	w.fault("POST /v1/objects/hint/create", "status:423", 0)
 	w.refusesAfterSending(ann, "patch attack="+id, "locked its rules")
-	require.Equal(t, w.clock(), w.scene().Locked)
+	require.Equal(t, w.clock(), w.scene().RulesLockedAt)
 
 	s := w.situation(id)
 	s.Scene = w.scene()
@@ -186,7 +186,7 @@ func TestLockedRules(t *testing.T) {
 	inv.Warned = true
 	_, err = w.do(inv)
 	require.NoError(t, err)
-	require.Zero(t, w.scene().Locked)
+	require.Zero(t, w.scene().RulesLockedAt)
 }
 
 // refusesAfterSending expects that the service refused.

@@ -30,7 +30,7 @@ func notEnded(ch record.Change, err error, now time.Time, tied bool) Look {
 
 // saidTied reports whether the notice of tied hands names the change among what is due, whatever else goes wrong meanwhile.
 func (r *Runner) saidTied(ctx context.Context, ch record.Change) bool {
-	t, err := r.cfg.Ties.Tied(ctx, ch.Account)
+	t, err := r.cfg.Ties.PermissionLoss(ctx, ch.Account)
 	return err == nil && t.GoesOn() && slices.ContainsFunc(powers(ch.Steps), t.LacksPermission)
 }
 

@@ -55,7 +55,7 @@ func (c *Call) picture(ctx context.Context, a *Account, listed answered[apiclien
 			o.Health = &h
 		}
 	}
-	if t, err := c.cfg.Ties.Tied(ctx, a.Name); err == nil && t.GoesOn() {
+	if t, err := c.cfg.Ties.PermissionLoss(ctx, a.Name); err == nil && t.GoesOn() {
 		o.Tied = &t
 	}
 	var err error
@@ -68,7 +68,7 @@ func (c *Call) picture(ctx context.Context, a *Account, listed answered[apiclien
 
 // remembered adds what people did and said. After an error nothing of it is known: half of it would be taken for all.
 func (c *Call) remembered(ctx context.Context, a *Account, o *Overview, s *seen) (err error) {
-	if s.cases, err = c.cfg.Desk.Cases(ctx, a.Name); err != nil {
+	if s.cases, err = c.cfg.Desk.AllTriage(ctx, a.Name); err != nil {
 		return err
 	}
 	muted, err := c.mutesNow(ctx, a)
@@ -79,7 +79,7 @@ func (c *Call) remembered(ctx context.Context, a *Account, o *Overview, s *seen)
 	if err != nil {
 		return err
 	}
-	effects, err := c.cfg.Ledger.Effects(ctx, a.Name)
+	effects, err := c.cfg.Ledger.Efficacy(ctx, a.Name)
 	if err != nil {
 		return err
 	}

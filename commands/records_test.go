@@ -16,7 +16,7 @@ type records struct {
 	blinds   []record.Outage
 }
 
-func (r *records) Seen(_ context.Context, _, attack string) (record.Observation, bool, error) {
+func (r *records) LastObservation(_ context.Context, _, attack string) (record.Observation, bool, error) {
 	if r.fails(&r.readFail) {
 		return record.Observation{}, false, errAway
 	}
@@ -32,7 +32,7 @@ func (r *records) Evidence(_ context.Context, _, attack string) (record.Evidence
 	return e, ok, nil
 }
 
-func (r *records) Blinds(_ context.Context, _ string, since time.Time) ([]record.Outage, error) {
+func (r *records) Outages(_ context.Context, _ string, since time.Time) ([]record.Outage, error) {
 	if r.fails(&r.readFail) {
 		return nil, errAway
 	}

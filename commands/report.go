@@ -126,7 +126,7 @@ func (c *Call) recall(ctx context.Context, h *history) {
 		h.Evidence = &e
 	}
 	if !h.Listed {
-		seen, ok, err := c.cfg.Records.Seen(ctx, h.Account, h.ID)
+		seen, ok, err := c.cfg.Records.LastObservation(ctx, h.Account, h.ID)
 		switch c.failed(h, "read attack", err); {
 		case ok:
 			h.ReadAt = seen.At
@@ -134,7 +134,7 @@ func (c *Call) recall(ctx context.Context, h *history) {
 			h.Attack, h.ReadAt = evidenceLast(*h.Evidence)
 		}
 	}
-	h.Case, err = c.cfg.Desk.Case(ctx, h.Account, h.ID)
+	h.Case, err = c.cfg.Desk.TriageOf(ctx, h.Account, h.ID)
 	c.failed(h, "read what was said", err)
 	mutes, err := c.cfg.Desk.Mutes(ctx, h.Account)
 	c.failed(h, "read mutes", err)
@@ -166,7 +166,7 @@ func (c *Call) recorded(ctx context.Context, h *history) {
 			h.InPlace = append(h.InPlace, ch)
 		}
 	}
-	h.Effects, err = c.cfg.Ledger.Effects(ctx, h.Account)
+	h.Effects, err = c.cfg.Ledger.Efficacy(ctx, h.Account)
 	c.failed(h, "read effects", err)
 	from, until := h.span(c.Now, c.Account.OngoingFor)
 	entries, err := c.cfg.Audit.Entries(ctx, h.Account, from)
@@ -180,7 +180,7 @@ func (c *Call) recorded(ctx context.Context, h *history) {
 			h.Entries = append(h.Entries, e)
 		}
 	}
-	blind, err := c.cfg.Records.Blinds(ctx, h.Account, from)
+	blind, err := c.cfg.Records.Outages(ctx, h.Account, from)
 	c.failed(h, "read blind spells", err)
 	for _, s := range blind {
 		if s.From.Before(until) {

@@ -16,12 +16,12 @@ import (
 
 // Scenes remembers the scenes of accounts.
 type Scenes interface {
-	Scene(ctx context.Context, account string) (record.AccountContext, error)
+	AccountContext(ctx context.Context, account string) (record.AccountContext, error)
 }
 
 // look reads the scene of the call's account.
 func (c *Call) look(ctx context.Context) error {
-	scene, err := c.cfg.Scenes.Scene(ctx, c.Account.Name)
+	scene, err := c.cfg.Scenes.AccountContext(ctx, c.Account.Name)
 	if err == nil {
 		c.scene = scene
 	}
@@ -66,8 +66,8 @@ func (c *Call) warnings(ctx context.Context) (all []text.Text) {
 			all = append(all, crowdWords(at, seen))
 		}
 	}
-	if !c.scene.Locked.IsZero() && slices.Contains(c.Cmd.Flags, flagLocked) {
-		all = append(all, lockedWords(c.scene.Locked))
+	if !c.scene.RulesLockedAt.IsZero() && slices.Contains(c.Cmd.Flags, flagLocked) {
+		all = append(all, lockedWords(c.scene.RulesLockedAt))
 	}
 	return all
 }
@@ -75,7 +75,7 @@ func (c *Call) warnings(ctx context.Context) (all []text.Text) {
 // busiest is the busiest of the sources in a target that are likely many people's.
 func accountContextBusiest(s record.AccountContext, t grammar.Target) (at grammar.Target, busiest record.SourceActivity, ok bool) {
 	var in []netip.Addr
-	for source, seen := range s.Seen {
+	for source, seen := range s.Sources {
 		if SourceActivityShared(seen) && t.Overlaps(onlyAddr(source)) {
 			in = append(in, source)
 		}
@@ -84,9 +84,9 @@ func accountContextBusiest(s record.AccountContext, t grammar.Target) (at gramma
 		return grammar.Target{}, record.SourceActivity{}, false
 	}
 	first := slices.MinFunc(in, func(x, y netip.Addr) int {
-		return cmp.Or(s.Seen[y].Attacks-s.Seen[x].Attacks, x.Compare(y))
+		return cmp.Or(s.Sources[y].Attacks-s.Sources[x].Attacks, x.Compare(y))
 	})
-	return grammar.RangeOf(onlyAddr(first)), s.Seen[first], true
+	return grammar.RangeOf(onlyAddr(first)), s.Sources[first], true
 }
 
 // onlyAddr is the range of one address.
@@ -98,10 +98,10 @@ func onlyAddr(addr netip.Addr) netip.Prefix {
 // locked warns whoever clicked on a button whose dialog doesn't say so yet that the service may refuse to change rules. Who types isn't asked:
 // nothing worse can come of it than that answer.
 func (c *Call) locked() []refusal.Warning {
-	if c.scene.Locked.IsZero() || !c.Warned || c.Line.Has(flagLocked) {
+	if c.scene.RulesLockedAt.IsZero() || !c.Warned || c.Line.Has(flagLocked) {
 		return nil
 	}
-	return []refusal.Warning{{Text: lockedWords(c.scene.Locked)}}
+	return []refusal.Warning{{Text: lockedWords(c.scene.RulesLockedAt)}}
 }
 
 // noteLocked remembers whether the service has locked its rules, as what became of a change tells.
@@ -111,7 +111,7 @@ func (r *Runner) noteLocked(ctx context.Context, c *Call, ch record.Change, faul
 	switch {
 	case apiclient.KindOf(fault) == apiclient.Locked:
 		at = r.cfg.Now()
-	case fault != nil || !rules || c.scene.Locked.IsZero():
+	case fault != nil || !rules || c.scene.RulesLockedAt.IsZero():
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
@@ -135,7 +135,7 @@ func SourceActivityShared(s record.SourceActivity) bool {
 
 // Elsewhere says in how many other attacks a source of an attack is; "" if in none that is known.
 func SourceActivityElsewhere(s record.SourceActivity, a apiclient.Attack, source netip.Addr) string {
-	n := s.Besides(&a, source)
+	n := s.OtherAttacks(&a, source)
 	if n == 0 {
 		return ""
 	}

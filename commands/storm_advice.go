@@ -76,7 +76,7 @@ func (s Situation) stormPlace() (method, place string, ok bool) {
 // ownCardsButton gives the odd ones out cards of their own.
 func (s Situation) ownCardsButton() (Suggestion, bool) {
 	label := "Own card for the odd one"
-	switch left := s.Storm.OddCount; {
+	switch left := s.Storm.OutlierCount; {
 	case left == 0:
 		return Suggestion{}, false
 	case left > mostCards:

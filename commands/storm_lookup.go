@@ -28,7 +28,7 @@ func (c *Call) storm(ctx context.Context) (seen StormSeen, ok bool, err error) {
 
 // gathered is what a storm has gathered, the one with the latest hit first.
 func (c *Call) gathered(ctx context.Context, a *Account, storm string) ([]GatheredAttack, error) {
-	all, err := c.cfg.Storms.Gathered(ctx, a.Name, storm)
+	all, err := c.cfg.Storms.Grouped(ctx, a.Name, storm)
 	if err != nil {
 		return nil, Away(err)
 	}
@@ -72,7 +72,7 @@ func (c *Call) stormsGoingOn(ctx context.Context, a *Account) ([]StormSeen, erro
 	if err != nil {
 		return nil, Away(err)
 	}
-	return slices.DeleteFunc(all, func(s StormSeen) bool { return !s.Storm.GoesOn() && s.Storm.Ongoing+s.Storm.Knocking == 0 }), nil
+	return slices.DeleteFunc(all, func(s StormSeen) bool { return !s.Storm.GoesOn() && s.Storm.Ongoing+s.Storm.StillTrying == 0 }), nil
 }
 
 // stormTyped finds the storm that was typed, by its id or any unique beginning of it.
@@ -160,7 +160,7 @@ func stormsGathered(ctx context.Context, c *Call) []Option {
 
 // stormTitle is a storm in a few words.
 func stormTitle(a *Account, s record.Storm) string {
-	return "storm on " + text.Sanitize(StormOn(s, a), text.MaxField) + ": " + count(s.Gathered, "attack") + ", " + StormBlocking(s)
+	return "storm on " + text.Sanitize(StormOn(s, a), text.MaxField) + ": " + count(s.Grouped, "attack") + ", " + StormBlocking(s)
 }
 
 // stormLines are what a storm is, why it is there, and what doesn't fit in.

@@ -47,8 +47,8 @@ const oddNamed = 8
 
 // OddNamed are the odd ones out that are named where the storm is shown, and how many are not.
 func StormOddNamed(s record.Storm) (named []apiclient.Attack, left int) {
-	named = s.Odd[:min(oddNamed, len(s.Odd))]
-	return named, s.OddCount - len(named)
+	named = s.Outliers[:min(oddNamed, len(s.Outliers))]
+	return named, s.OutlierCount - len(named)
 }
 
 // Lasted is in how long its attacks came, as it was seen then. More than Over came within In: it is never less than that.
@@ -66,8 +66,8 @@ func StormLasted(s record.Storm, seen time.Time) time.Duration {
 // StillOn says how many of the storm's attacks go on, and of how many only a denied source still tries; of is what they are called.
 func StormStillOn(s record.Storm, of string) string {
 	on := number(s.Ongoing) + " of " + of + " still on"
-	if s.Knocking > 0 {
-		on += ", " + number(s.Knocking) + " knocking only"
+	if s.StillTrying > 0 {
+		on += ", " + number(s.StillTrying) + " knocking only"
 	}
 	return on
 }
@@ -91,12 +91,12 @@ func stormCause(s record.Storm) string {
 
 // Cause is the one source that is behind most of the storm, else the one place that most of it goes to.
 func StormCause(s record.Storm, policy Policy) text.Text {
-	all := " of " + count(s.Gathered, "attack")
+	all := " of " + count(s.Grouped, "attack")
 	switch {
 	case s.Source.IsValid():
-		return text.New(stormSourceText(s, s.Source, policy), " is behind ", number(s.Behind), all)
+		return text.New(stormSourceText(s, s.Source, policy), " is behind ", number(s.SharedBy), all)
 	case s.Place != "":
-		return text.New("No one source is behind it. ", number(s.Behind), all, " go to ", text.Code(text.Sanitize(s.Place, text.MaxPath)))
+		return text.New("No one source is behind it. ", number(s.SharedBy), all, " go to ", text.Code(text.Sanitize(s.Place, text.MaxPath)))
 	}
 	return text.New("No one source and no one path is behind it")
 }
@@ -104,7 +104,7 @@ func StormCause(s record.Storm, policy Policy) text.Text {
 // StormLine is a storm in one line, with the way to its card where nothing is ever cut.
 func StormLine(a *Account, row StormRow, now time.Time) text.Text {
 	s := row.Storm
-	line := text.New(text.Code(row.ID), " ", cardText(row.Card), text.Bold("STORM"), " on ", text.Sanitize(StormOn(s, a), text.MaxField), ": ", count(s.Gathered, "attack"), ", ", text.Bold(StormBlocking(s)), ", ",
+	line := text.New(text.Code(row.ID), " ", cardText(row.Card), text.Bold("STORM"), " on ", text.Sanitize(StormOn(s, a), text.MaxField), ": ", count(s.Grouped, "attack"), ", ", text.Bold(StormBlocking(s)), ", ",
 		count(s.Incidents, "incident"), " beside it, ")
 	if s.GoesOn() {
 		line = text.New(line, "goes on")

@@ -102,7 +102,7 @@ func Advise(s Situation) Advice {
 	if b, ok := s.modeButton(); ok {
 		a.Suggestions = append(a.Suggestions, b)
 	}
-	if locked := s.Scene.Locked; !locked.IsZero() && slices.ContainsFunc(a.Suggestions, func(b Suggestion) bool { return b.Line.Name != denying.name }) {
+	if locked := s.Scene.RulesLockedAt; !locked.IsZero() && slices.ContainsFunc(a.Suggestions, func(b Suggestion) bool { return b.Line.Name != denying.name }) {
 		a.Notes = append(a.Notes, lockedWords(locked))
 	}
 	return a
@@ -238,7 +238,7 @@ func Percent(percent int) string {
 // share is how much of the attack a source is, in words.
 func (s Situation) share(top apiclient.Source) string {
 	if s.Storm != nil {
-		return fmt.Sprintf("%s of %s", number(s.Storm.Behind), count(s.Storm.Gathered, "attack"))
+		return fmt.Sprintf("%s of %s", number(s.Storm.SharedBy), count(s.Storm.Grouped, "attack"))
 	}
 	percent, ok := Share(top, s.Attack)
 	if !ok {

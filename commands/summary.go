@@ -94,7 +94,7 @@ func (c *Call) summary(ctx context.Context, since time.Time) Summary {
 	s := Summary{Overview: o, Since: since, Now: c.Now, Policy: c.cfg.Policy, Role: c.Role, Who: c.Actor}
 	s.countAttacks(seen)
 	s.happened(seen)
-	if s.Blind, err = c.cfg.Records.Blinds(ctx, a.Name, since); err != nil {
+	if s.Blind, err = c.cfg.Records.Outages(ctx, a.Name, since); err != nil {
 		s.NoMemory = true
 	}
 	if err = c.byOthers(look, &s, seen); err != nil {

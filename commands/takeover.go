@@ -41,7 +41,7 @@ func (c *Call) writeTakeOver(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	cases, err := c.cfg.Desk.Cases(ctx, c.Account.Name)
+	cases, err := c.cfg.Desk.AllTriage(ctx, c.Account.Name)
 	if err != nil {
 		return Result{}, Away(err)
 	}
@@ -68,7 +68,7 @@ func (c *Call) writeTakeOver(ctx context.Context) (Result, error) {
 		if !ok {
 			continue
 		}
-		if err := c.lock.SaveCase(ctx, id, k); err != nil {
+		if err := c.lock.SaveTriage(ctx, id, k); err != nil {
 			return Result{}, Away(err)
 		}
 		c.cfg.Touched(ctx, Touch{Account: c.Account.Name, Attack: attack, Delivery: c.ID, At: c.Now})

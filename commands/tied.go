@@ -13,7 +13,7 @@ import (
 // Ties remembers each account's last spell.
 type Ties interface {
 	// Tied is the account's last spell; zero when there was none.
-	Tied(ctx context.Context, account string) (record.PermissionLoss, error)
+	PermissionLoss(ctx context.Context, account string) (record.PermissionLoss, error)
 }
 
 // maxRefused is how many refused changes a spell keeps; the others are counted.
@@ -48,7 +48,7 @@ func (r *Runner) tie(ctx context.Context, c *Call, fault error, what record.Refu
 	if !tiesHands(fault) || r.cfg.Policy.Changes != ChangesOn {
 		return
 	}
-	t, err := r.cfg.Ties.Tied(ctx, c.Account.Name)
+	t, err := r.cfg.Ties.PermissionLoss(ctx, c.Account.Name)
 	if err != nil {
 		r.cfg.Log.Error("write down a refused change", "account", c.Account.Name, "err", err)
 		return
@@ -82,7 +82,7 @@ func (r *Runner) untie(ctx context.Context, c *Call, ch record.Change) {
 	if len(ch.Steps) == 0 {
 		return
 	}
-	t, err := r.cfg.Ties.Tied(ctx, ch.Account)
+	t, err := r.cfg.Ties.PermissionLoss(ctx, ch.Account)
 	if err != nil {
 		r.cfg.Log.Error("look whether changes were refused", "account", ch.Account, "err", err)
 		return
@@ -105,7 +105,7 @@ func (r *Runner) saveTied(ctx context.Context, c *Call, t record.PermissionLoss)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	t.Revision++
-	if err := c.lock.SaveTied(ctx, t); err != nil {
+	if err := c.lock.SavePermissionLoss(ctx, t); err != nil {
 		r.cfg.Log.Error("write down a refused change", "account", t.Account, "err", err)
 	}
 }

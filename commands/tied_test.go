@@ -26,7 +26,7 @@ type ties struct {
 	saved []record.PermissionLoss
 }
 
-func (s *ties) Tied(context.Context, string) (t record.PermissionLoss, err error) {
+func (s *ties) PermissionLoss(context.Context, string) (t record.PermissionLoss, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.text != "" {
@@ -35,7 +35,7 @@ func (s *ties) Tied(context.Context, string) (t record.PermissionLoss, err error
 	return t, err
 }
 
-func (s *ties) SaveTied(_ context.Context, t record.PermissionLoss) error {
+func (s *ties) SavePermissionLoss(_ context.Context, t record.PermissionLoss) error {
 	if len(s.ledger.locks) != 1 {
 		s.t.Error("written without the account's lock")
 	}

@@ -33,23 +33,23 @@ func compare(last record.AttackState, known bool, look Look) (record.EventKind, 
 	switch {
 	case a.Result() || look.Muted:
 		return "", false // a muted one stays as it was told, so that nothing of it is lost
-	case a.FalsePositive() && last.Told && !last.Attack.FalsePositive():
+	case a.FalsePositive() && last.Notified && !last.Attack.FalsePositive():
 		return record.Grew, true // its card says so, and nothing more as long as it is one
 	case a.FalsePositive():
 		return "", false
-	case !last.Told:
+	case !last.Notified:
 		return appeared(last, known, look)
-	case a.Incident() && !last.Base.Incident:
+	case a.Incident() && !last.Baseline.Incident:
 		return record.BecameIncident, true
-	case baselineExceeded(last.Base, a):
+	case baselineExceeded(last.Baseline, a):
 		return record.Worsened, true
 	case last.Quiet && hitSince && !look.silent():
 		return record.Resumed, true
 	case !last.Quiet && look.silent():
 		return record.WentQuiet, true
-	case last.Recalled:
+	case last.Rebuilt:
 		return record.Grew, true // its card is as old as its last redraw was, or older
-	case doubled(last.Attack.Hits, a.Hits) || look.At.Sub(last.SeenAt) >= redrawAfter && (differs(last.Attack, a) || attackStateComing(last)):
+	case doubled(last.Attack.Hits, a.Hits) || look.At.Sub(last.ObservedAt) >= redrawAfter && (differs(last.Attack, a) || attackStateComing(last)):
 		return record.Grew, true // or none came in the last minute
 	}
 	return "", false
@@ -57,16 +57,16 @@ func compare(last record.AttackState, known bool, look Look) (record.EventKind, 
 
 // coming reports whether hits came in the minute before the attack's card was drawn, as it says until it is drawn again.
 func attackStateComing(s record.AttackState) bool {
-	return !s.Quiet && s.SeenAt.Sub(s.Attack.Last) < redrawAfter
+	return !s.Quiet && s.ObservedAt.Sub(s.Attack.Last) < redrawAfter
 }
 
 // FiguresAt is when the figures of the attack's card were read, or found unchanged: a good poll that late would else have made news of them.
 // Of a muted attack there is no news, nor of a false positive.
-func AttackStateFiguresAt(s record.AttackState, good time.Time, muted bool) time.Time {
-	if !muted && !s.Attack.FalsePositive() && !s.SeenAt.IsZero() && good.Sub(s.SeenAt) >= redrawAfter {
+func FiguresAt(s record.AttackState, good time.Time, muted bool) time.Time {
+	if !muted && !s.Attack.FalsePositive() && !s.ObservedAt.IsZero() && good.Sub(s.ObservedAt) >= redrawAfter {
 		return good
 	}
-	return s.SeenAt
+	return s.ObservedAt
 }
 
 // appeared decides about an attack without a card. One that is known and over needs a sign of life to get one now:
@@ -74,7 +74,7 @@ func AttackStateFiguresAt(s record.AttackState, good time.Time, muted bool) time
 func appeared(last record.AttackState, known bool, look Look) (record.EventKind, bool) {
 	a := look.Attack
 	stirs := !known || !look.silent() || a.Last.After(last.Attack.Last) || rose(last.Attack.Hits, a.Hits) ||
-		a.Incident() && !last.Base.Incident || baselineExceeded(last.Base, a)
+		a.Incident() && !last.Baseline.Incident || baselineExceeded(last.Baseline, a)
 	if !look.Routed || !stirs {
 		return "", false
 	}
@@ -87,14 +87,14 @@ func appeared(last record.AttackState, known bool, look Look) (record.EventKind,
 // after is what to remember of a look: reason is why it is told, "" when it is only seen.
 func after(last record.AttackState, look Look, reason record.EventKind) record.AttackState {
 	s := last
-	s.Attack, s.SeenAt, s.Recalled = look.Attack, look.At, false
-	s.Base = baselineRaised(last.Base, look.Attack, reason)
+	s.Attack, s.ObservedAt, s.Rebuilt = look.Attack, look.At, false
+	s.Baseline = baselineRaised(last.Baseline, look.Attack, reason)
 	if reason == "" {
 		return s
 	}
-	s.Told = true
+	s.Notified = true
 	s.Revision++
-	s.Course = alongside(last.Course, look)
+	s.History = alongside(last.History, look)
 	// Worse or new, and over by now: that is one piece of news, not two. Knocking alone ends no quiet.
 	s.Quiet = look.silent() || last.Quiet && !look.Attack.Last.After(last.Attack.Last)
 	return s

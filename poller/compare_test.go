@@ -55,10 +55,13 @@ func told(change ...func(*apiclient.Attack)) record.AttackState {
 	return after(record.AttackState{}, Look{Attack: sqli(change...), At: noon.Add(-30 * time.Second), OngoingFor: 15 * time.Minute}, record.NewAttack)
 }
 
-func only(s record.AttackState) record.AttackState                    { s.Told, s.Revision = false, 0; return s }
-func quiet(s record.AttackState) record.AttackState                   { s.Quiet = true; return s }
-func minuteOld(s record.AttackState) record.AttackState               { s.SeenAt = noon.Add(-time.Minute); return s }
-func base(s record.AttackState, b record.Baseline) record.AttackState { s.Base = b; return s }
+func only(s record.AttackState) record.AttackState  { s.Notified, s.Revision = false, 0; return s }
+func quiet(s record.AttackState) record.AttackState { s.Quiet = true; return s }
+func minuteOld(s record.AttackState) record.AttackState {
+	s.ObservedAt = noon.Add(-time.Minute)
+	return s
+}
+func base(s record.AttackState, b record.Baseline) record.AttackState { s.Baseline = b; return s }
 func unrouted(l Look) Look                                            { l.Routed = false; return l }
 func muted(l Look) Look                                               { l.Muted = true; return l }
 func knocking(l Look) Look                                            { l.Knocking = true; return l }
@@ -159,9 +162,9 @@ func TestAfterKeepsWhatWorseningIsMeasuredBy(t *testing.T) {
 	t.Parallel()
 	s := told(status("blocked"))
 	s = after(s, look(hits(500), status("")), record.Grew)
-	require.Equal(t, record.Baseline{Hits: apiclient.Known(100), Status: "blocked"}, s.Base, "a redraw calls nobody")
+	require.Equal(t, record.Baseline{Hits: apiclient.Known(100), Status: "blocked"}, s.Baseline, "a redraw calls nobody")
 	s = after(s, look(hits(2000), vuln("8"), status("Partially Blocked")), record.BecameIncident)
-	require.Equal(t, record.Baseline{Hits: apiclient.Known(2000), Status: "partly", Incident: true}, s.Base)
+	require.Equal(t, record.Baseline{Hits: apiclient.Known(2000), Status: "partly", Incident: true}, s.Baseline)
 	require.Equal(t, 3, s.Revision)
 	require.False(t, s.Quiet)
 	s = after(s, look(hitAgo(time.Hour)), record.Worsened)
@@ -186,7 +189,7 @@ func TestCompareTellsOnce(t *testing.T) {
 				continue
 			}
 			next := after(last, l, reason)
-			require.Equal(t, news || last.Told, next.Told)
+			require.Equal(t, news || last.Notified, next.Notified)
 			if news {
 				require.Equal(t, last.Revision+1, next.Revision)
 			}
@@ -231,12 +234,12 @@ func TestExplain(t *testing.T) {
 	}
 	var why []string
 	for _, tried := range Explain(routes, sqli()) {
-		why = append(why, tried.Not)
+		why = append(why, tried.Mismatch)
 	}
 	require.Equal(t, []string{"kind", "type", "application", "host", "status", "min_hits", ""}, why)
 	require.Empty(t, Explain(nil, sqli()))
 	tried := Explain([]Route{{Match: Match{Kind: KindAttack}}}, sqli(vuln("8")))
-	require.Equal(t, []Tried{{Route{Match: Match{Kind: KindAttack}}, "kind"}}, tried)
+	require.Equal(t, []TriedRoute{{Route{Match: Match{Kind: KindAttack}}, "kind"}}, tried)
 }
 
 func TestRoutes(t *testing.T) {

@@ -49,7 +49,7 @@ func TestTheCourseOfHits(t *testing.T) {
 			for _, look := range tt.looks {
 				shown = after(shown, look, record.Grew)
 			}
-			require.Equal(t, tt.want, shown.Course)
+			require.Equal(t, tt.want, shown.History)
 		})
 	}
 }
@@ -58,25 +58,25 @@ func TestALongCourseGetsCoarse(t *testing.T) {
 	t.Parallel()
 	var shown record.AttackState
 	for i := range 1_000 {
-		was := fmt.Sprint(shown.Course)
+		was := fmt.Sprint(shown.History)
 		next := after(shown, hit(time.Duration(i+1)*time.Minute, int64(i+1)*10, time.Duration(i+1)*time.Minute), record.Grew)
-		require.Equal(t, was, fmt.Sprint(shown.Course), "what is remembered is never changed")
-		require.LessOrEqual(t, len(next.Course), maxCourse)
+		require.Equal(t, was, fmt.Sprint(shown.History), "what is remembered is never changed")
+		require.LessOrEqual(t, len(next.History), maxCourse)
 		shown = next
 	}
-	require.Equal(t, record.HitPoint{At: noon.Unix()}, shown.Course[0])
-	require.Equal(t, record.HitPoint{At: noon.Add(1_000 * time.Minute).Unix(), Hits: 10_000}, shown.Course[len(shown.Course)-1])
-	for _, p := range shown.Course {
+	require.Equal(t, record.HitPoint{At: noon.Unix()}, shown.History[0])
+	require.Equal(t, record.HitPoint{At: noon.Add(1_000 * time.Minute).Unix(), Hits: 10_000}, shown.History[len(shown.History)-1])
+	for _, p := range shown.History {
 		require.Equal(t, (p.At-noon.Unix())/6, p.Hits, "what is left is true")
 	}
 }
 
 func TestFiguresThatNoPollFoundChanged(t *testing.T) {
 	t.Parallel()
-	s := record.AttackState{SeenAt: noon}
-	require.Equal(t, noon, AttackStateFiguresAt(s, noon.Add(30*time.Second), false), "a change may wait for its minute")
-	require.Equal(t, noon.Add(5*time.Minute), AttackStateFiguresAt(s, noon.Add(5*time.Minute), false))
-	require.Equal(t, noon, AttackStateFiguresAt(s, noon.Add(5*time.Minute), true), "of what is muted there is no news")
-	require.Equal(t, noon, AttackStateFiguresAt(s, time.Time{}, false))
-	require.Zero(t, AttackStateFiguresAt(record.AttackState{}, noon, false))
+	s := record.AttackState{ObservedAt: noon}
+	require.Equal(t, noon, FiguresAt(s, noon.Add(30*time.Second), false), "a change may wait for its minute")
+	require.Equal(t, noon.Add(5*time.Minute), FiguresAt(s, noon.Add(5*time.Minute), false))
+	require.Equal(t, noon, FiguresAt(s, noon.Add(5*time.Minute), true), "of what is muted there is no news")
+	require.Equal(t, noon, FiguresAt(s, time.Time{}, false))
+	require.Zero(t, FiguresAt(record.AttackState{}, noon, false))
 }

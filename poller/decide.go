@@ -28,7 +28,7 @@ type said struct {
 func (p *Poller) decide(ctx context.Context, r reading) Update {
 	said := said{muted: func(apiclient.Attack) bool { return false }, wanted: p.wanted(ctx)}
 	u := p.decideWith(r, said)
-	if p.cfg.Muted == nil || len(u.News)+len(p.held) == 0 {
+	if p.cfg.Muted == nil || len(u.Events)+len(p.held) == 0 {
 		return u
 	}
 	muted, err := p.cfg.Muted(ctx)
@@ -42,11 +42,11 @@ func (p *Poller) decide(ctx context.Context, r reading) Update {
 
 // decideWith is decide with what people said. It changes nothing.
 func (p *Poller) decideWith(r reading, said said) Update {
-	u := Update{LastGood: p.lastGood, Shown: map[string]record.AttackState{}, held: map[string]bool{}, gusts: noGusts()}
+	u := Update{LastGood: p.lastGood, Attacks: map[string]record.AttackState{}, held: map[string]bool{}, gusts: noGusts()}
 	for id, a := range p.worthALook(r, said) {
 		look := p.look(a, r.at)
 		look.Muted = !a.Incident() && said.muted(a)
-		if p.shown[id].Gathered() {
+		if p.shown[id].Grouped() {
 			p.judgeGathered(&u, look, r, said)
 			continue
 		}
@@ -55,14 +55,14 @@ func (p *Poller) decideWith(r reading, said said) Update {
 		}
 		p.judge(&u, look, r)
 	}
-	alone := len(u.News)
+	alone := len(u.Events)
 	p.gather(&u, r, said)
-	gathered := alone - len(u.News)
+	gathered := alone - len(u.Events)
 	p.judgeStorms(&u, r, said)
 	if p.lastGood.IsZero() {
-		u.News = append(u.News, p.firstStart(r, record.FirstStartFacts{Ongoing: alone, Gathered: gathered}))
+		u.Events = append(u.Events, p.firstStart(r, record.FirstStartFacts{Ongoing: alone, Gathered: gathered}))
 	}
-	sortNews(u.News)
+	sortNews(u.Events)
 	return u
 }
 
@@ -105,13 +105,13 @@ func (p *Poller) plan(id string) {
 	}
 	a := p.latest[id].attack
 	switch {
-	case !shown.Told || shown.Recalled || a.Result() || a.FalsePositive(): // of one that was only read back from its card nothing is known
+	case !shown.Notified || shown.Rebuilt || a.Result() || a.FalsePositive(): // of one that was only read back from its card nothing is known
 		p.agenda.drop(id)
 	case differs(shown.Attack, a):
-		p.agenda.put(id, shown.SeenAt)
+		p.agenda.put(id, shown.ObservedAt)
 	case !shown.Quiet && !a.Last.IsZero():
 		at := a.Last.Add(p.cfg.OngoingFor)
-		if pause := shown.SeenAt.Add(redrawAfter); attackStateComing(shown) && pause.Before(at) {
+		if pause := shown.ObservedAt.Add(redrawAfter); attackStateComing(shown) && pause.Before(at) {
 			at = pause
 		}
 		p.agenda.put(id, at)
@@ -131,11 +131,11 @@ func (p *Poller) judge(u *Update, look Look, r reading) {
 	last, known := p.shown[look.Attack.ID]
 	reason, news := compare(last, known, look)
 	tooEarly := reason == record.WentQuiet && !r.covers(look.Attack.Last)
-	tooLate := !last.Told && (first && look.silent() || !known && p.overBefore(look))
+	tooLate := !last.Notified && (first && look.silent() || !known && p.overBefore(look))
 	if !news || tooEarly || tooLate {
-		movedOn := !last.Told && look.Attack.Last.Sub(last.Attack.Last) >= refreshAfter
+		movedOn := !last.Notified && look.Attack.Last.Sub(last.Attack.Last) >= refreshAfter
 		if !known || movedOn {
-			u.Shown[look.Attack.ID] = after(last, look, "")
+			u.Attacks[look.Attack.ID] = after(last, look, "")
 		}
 		return
 	}
@@ -154,22 +154,22 @@ type finding struct {
 // tell adds a finding to the update, with whom it calls.
 func (p *Poller) tell(u *Update, r reading, f finding) {
 	s, last, route, attackid := f.now, f.last, f.route, f.now.Attack.ID
-	if !last.Told || f.reason == record.BecameIncident && route.Channel != "" {
+	if !last.Notified || f.reason == record.BecameIncident && route.Channel != "" {
 		s.Channel = route.Channel // an incident may belong elsewhere than the attack did
 	}
-	if !f.calm && !last.Told {
-		s.Found = r.begin.Round(0).UTC()
+	if !f.calm && !last.Notified {
+		s.FoundAt = r.begin.Round(0).UTC()
 	}
-	s, hushed := f.call(s, r.at, p.cfg.Quiet)
+	s, hushed := f.call(s, r.at, p.cfg.QuietHours)
 	if !f.calm {
 		s.Pager = pagerAfter(last.Pager, f.reason, route, r.begin)
 	}
 	id := deliveryID(p.cfg.Account, attackid, f.reason, s.Revision)
-	if !last.Told {
+	if !last.Notified {
 		id = CardDelivery(p.cfg.Account, attackid)
 	}
-	u.Shown[attackid] = s
-	u.News = append(u.News, record.Event{
+	u.Attacks[attackid] = s
+	u.Events = append(u.Events, record.Event{
 		ID: id, Account: p.cfg.Account, Attack: s.Attack, Reason: f.reason, Revision: s.Revision, Channel: s.Channel, Mention: s.Mention, Quiet: s.Quiet, At: r.at,
 		Storm: s.Storm, Hushed: hushed,
 	})
@@ -220,11 +220,11 @@ func (p *Poller) forgettable(r reading, u Update) (ids []string) {
 	edge := r.at.Add(-2 * p.cfg.Lookback)
 	ids = p.forgettableStorms(r.at, edge, u)
 	for id, seen := range p.latest {
-		shown, decided := u.Shown[id]
+		shown, decided := u.Attacks[id]
 		if !decided {
 			shown = p.shown[id]
 		}
-		if u.held[id] || r.at.Sub(shown.SeenAt) < keptAfterNews {
+		if u.held[id] || r.at.Sub(shown.ObservedAt) < keptAfterNews {
 			continue
 		}
 		if a, read := r.attacks[id]; read {

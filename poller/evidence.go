@@ -30,7 +30,7 @@ type pace struct {
 func (p *Poller) witness(ctx context.Context, u *Update, r reading) error {
 	turns := map[string]record.Event{}
 	maps.Copy(turns, u.gusts.turns)
-	for _, n := range u.News {
+	for _, n := range u.Events {
 		if n.Attack.ID != "" && n.Reason != record.Grew {
 			turns[n.Attack.ID] = n
 		}
@@ -42,14 +42,14 @@ func (p *Poller) witness(ctx context.Context, u *Update, r reading) error {
 	}
 	for _, id := range r.changed {
 		was := p.latest[id]
-		if shown := u.Shown[id]; was == nil || !shown.Told && !p.shown[id].Told {
+		if shown := u.Attacks[id]; was == nil || !shown.Notified && !p.shown[id].Notified {
 			continue
 		}
 		now, peak := p.paces[id].measure(was, r.attacks[id], r.at)
 		if u.paces[id] = now; peak.PerMinute > 0 {
 			peaks[id], altered[id] = peak, true
 		}
-		if p.shown[id].Recalled {
+		if p.shown[id].Rebuilt {
 			altered[id] = true // nothing is known of how it began: from now on there is
 		}
 	}
@@ -67,14 +67,14 @@ type alteration struct {
 func (p *Poller) alter(ctx context.Context, u *Update, r reading, how alteration) error {
 	var told []string
 	for _, id := range how.ids {
-		if p.shown[id].Told {
+		if p.shown[id].Notified {
 			told = append(told, id)
 		}
 	}
 	known := map[string]record.Evidence{}
 	if len(told) > 0 {
 		var err error
-		if known, err = p.cfg.Memory.LoadEvidence(ctx, p.cfg.Account, told); err != nil {
+		if known, err = p.cfg.Store.LoadEvidence(ctx, p.cfg.Account, told); err != nil {
 			return err
 		}
 	}
@@ -109,15 +109,15 @@ func (p *Poller) alter(ctx context.Context, u *Update, r reading, how alteration
 // firstSight is the evidence of an attack of which none was kept yet.
 func (p *Poller) firstSight(id string, u *Update, r reading) record.Evidence {
 	shown, seen := p.shown[id]
-	if seen && !shown.Told {
-		return record.Evidence{First: record.Observation{At: shown.SeenAt, Attack: shown.Attack.Brief()}}
+	if seen && !shown.Notified {
+		return record.Evidence{First: record.Observation{At: shown.ObservedAt, Attack: shown.Attack.Brief()}}
 	}
 	now, read := r.attacks[id]
 	switch known := p.latest[id]; {
 	case !read && known != nil:
 		now = known.attack
 	case !read: // it is a storm
-		now = u.Shown[id].Attack
+		now = u.Attacks[id].Attack
 	}
 	return record.Evidence{First: record.Observation{At: r.at, Attack: now.Brief()}, Late: seen}
 }
@@ -148,9 +148,9 @@ func (c pace) measure(was *sighting, a apiclient.Attack, at time.Time) (next pac
 
 // turn adds a piece of news to the course. Where it gets too long, what is dropped lies between how it began and how it ended.
 func evidenceTurn(e record.Evidence, n record.Event) record.Evidence {
-	e.Course = append(slices.Clip(e.Course), record.Milestone{At: n.At, Reason: n.Reason, Hits: n.Attack.Hits, Status: n.Attack.Status()})
-	if len(e.Course) > maxTurns {
-		e.Course = slices.Delete(e.Course, keptTurns, keptTurns+1)
+	e.Milestones = append(slices.Clip(e.Milestones), record.Milestone{At: n.At, Kind: n.Reason, Hits: n.Attack.Hits, Status: n.Attack.Status()})
+	if len(e.Milestones) > maxTurns {
+		e.Milestones = slices.Delete(e.Milestones, keptTurns, keptTurns+1)
 		e.Dropped++
 	}
 	return e
@@ -165,7 +165,7 @@ func (p *Poller) keepPaces(u Update) {
 			p.paces[id] = now
 		}
 	}
-	for _, id := range u.Forget {
+	for _, id := range u.Delete {
 		delete(p.paces, id)
 	}
 }

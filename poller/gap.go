@@ -43,18 +43,18 @@ func (p *Poller) tellBlind(ctx context.Context, err error) {
 		ID: deliveryID(p.cfg.Account, "", record.APIUnreachable, int(h.Since.UnixMilli())), Account: p.cfg.Account, Reason: record.APIUnreachable, Channel: p.cfg.Channel,
 		At: time.Now().UTC(), Blind: &facts,
 	}
-	if err := p.remember(ctx, Update{LastGood: p.lastGood, Blind: &facts.Outage, Outdated: p.goingOn(), News: []record.Event{n}}); err != nil {
+	if err := p.remember(ctx, Update{LastGood: p.lastGood, Outage: &facts.Outage, Stale: p.goingOn(), Events: []record.Event{n}}); err != nil {
 		p.loaded = false
 		p.cfg.Log.Error("being blind can't be told yet", "err", err)
 		return
 	}
-	p.cfg.Teller.Wake(p.cfg.Account, []record.Event{n})
+	p.cfg.Notifier.Wake(p.cfg.Account, []record.Event{n})
 }
 
 // goingOn are the attacks and storms whose cards say whether their figures can be refreshed.
 func (p *Poller) goingOn() (ids []string) {
 	for id, s := range p.shown {
-		if s.Told && !s.Gathered() && !s.Quiet {
+		if s.Notified && !s.Grouped() && !s.Quiet {
 			ids = append(ids, id)
 		}
 	}
@@ -86,22 +86,22 @@ func (p *Poller) gap(at time.Time) bool {
 // a poll that reads a part only leaves them to the one that reads all.
 func (p *Poller) bridge(u *Update, r reading, good bool) {
 	if good && !p.blind.From.IsZero() {
-		u.Blind, u.Outdated = &record.Outage{}, p.goingOn()
+		u.Outage, u.Stale = &record.Outage{}, p.goingOn()
 	}
 	if !p.gap(r.at) {
 		return
 	}
 	var over []apiclient.Attack
-	u.News = slices.DeleteFunc(u.News, func(n record.Event) bool {
+	u.Events = slices.DeleteFunc(u.Events, func(n record.Event) bool {
 		if !p.bridged(n, u, r.at) {
 			return false
 		}
 		over = append(over, n.Attack)
-		delete(u.Shown, n.Attack.ID)
+		delete(u.Attacks, n.Attack.ID)
 		if good {
 			listed := p.shown[n.Attack.ID]
-			listed.Attack, listed.SeenAt, listed.Base = n.Attack, n.At, baselineRaised(listed.Base, n.Attack, record.NewAttack)
-			u.Shown[n.Attack.ID] = listed
+			listed.Attack, listed.ObservedAt, listed.Baseline = n.Attack, n.At, baselineRaised(listed.Baseline, n.Attack, record.NewAttack)
+			u.Attacks[n.Attack.ID] = listed
 		}
 		return true
 	})
@@ -109,19 +109,19 @@ func (p *Poller) bridge(u *Update, r reading, good bool) {
 		return
 	}
 	facts := record.GapFacts{From: p.lastGood, To: r.at, Why: p.whyBlind()}
-	u.Absence = &record.Outage{From: facts.From, Until: facts.To, Why: facts.Why}
+	u.Gap = &record.Outage{From: facts.From, Until: facts.To, Why: facts.Why}
 	facts.Over, facts.OverCount = oldest(over), len(over)
 	began, gathered := p.beganSince(p.lastGood.Truncate(time.Second), u, r) // the service counts whole seconds
 	facts.Began, facts.BeganCount, facts.Gathered = oldest(began), len(began), gathered
-	u.News = append(u.News, record.Event{
+	u.Events = append(u.Events, record.Event{
 		ID: deliveryID(p.cfg.Account, "", record.MonitoringGap, int(p.lastGood.UnixMilli())), Account: p.cfg.Account, Reason: record.MonitoringGap, Channel: p.cfg.Channel, At: r.at, Gap: &facts,
 	})
-	sortNews(u.News)
+	sortNews(u.Events)
 }
 
 // bridged reports whether an attack is listed by the news of a gap in the place of a card: it is over, and was never told.
 func (p *Poller) bridged(n record.Event, u *Update, at time.Time) bool {
-	return n.Reason == record.NewAttack && n.Quiet && n.Storm == nil && !u.Shown[n.Attack.ID].Own && p.gap(at)
+	return n.Reason == record.NewAttack && n.Quiet && n.Storm == nil && !u.Attacks[n.Attack.ID].OwnCard && p.gap(at)
 }
 
 // whyBlind are the causes of this spell of failures, in words for people.
@@ -139,12 +139,12 @@ func (p *Poller) whyBlind() string {
 // they began; and how many of these only a storm's card tells of.
 func (p *Poller) beganSince(from time.Time, u *Update, r reading) (began []apiclient.Attack, gathered int) {
 	shown := maps.Clone(p.shown)
-	maps.Copy(shown, u.Shown)
+	maps.Copy(shown, u.Attacks)
 	for _, s := range shown {
-		now := s.Revision == 1 && s.SeenAt.Equal(r.at)
+		now := s.Revision == 1 && s.ObservedAt.Equal(r.at)
 		switch {
-		case !s.Told || s.Storm != nil || !now && s.Attack.First.Before(from):
-		case s.Gathered():
+		case !s.Notified || s.Storm != nil || !now && s.Attack.First.Before(from):
+		case s.Grouped():
 			gathered++
 		default:
 			began = append(began, s.Attack)

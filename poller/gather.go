@@ -67,7 +67,7 @@ func sum(came []arrival) (n int) {
 func (p *Poller) gather(u *Update, r reading, said said) {
 	in := p.cfg.Storm.In
 	singles := map[string][]record.Event{} // by channel
-	for _, n := range u.News {
+	for _, n := range u.Events {
 		switch {
 		case n.Reason == record.NewIncident || n.Reason == record.BecameIncident:
 			u.gusts.incidents++
@@ -89,7 +89,7 @@ func (p *Poller) gather(u *Update, r reading, said said) {
 		u.gusts.came.attacks[channel] = and(p.came.attacks[channel], r.at, len(news), in)
 		p.gatherIn(u, r, channel, news)
 	}
-	u.News = slices.DeleteFunc(u.News, func(n record.Event) bool { return n.Reason == record.NewAttack && u.Shown[n.Attack.ID].Gathered() })
+	u.Events = slices.DeleteFunc(u.Events, func(n record.Event) bool { return n.Reason == record.NewAttack && u.Attacks[n.Attack.ID].Grouped() })
 }
 
 // gatherIn gathers the new attacks of a channel if there is a storm, or begins with them.
@@ -110,10 +110,10 @@ func (p *Poller) gatherIn(u *Update, r reading, channel string, news []record.Ev
 	u.gusts.over[storm] = over
 	for _, n := range news {
 		id := n.Attack.ID
-		s := u.Shown[id]
-		s.In, s.Own, s.Revision = storm, false, s.Revision-1
-		s.Pager, s.Mention, s.Spared, s.Hushed, s.CalledAt = nil, "", "", false, time.Time{} // nobody is called about it
-		u.Shown[id] = s
+		s := u.Attacks[id]
+		s.StormID, s.OwnCard, s.Revision = storm, false, s.Revision-1
+		s.Pager, s.Mention, s.SuppressedMention, s.Suppressed, s.MentionedAt = nil, "", "", false, time.Time{} // nobody is called about it
+		u.Attacks[id] = s
 		u.gusts.joined[storm] = append(u.gusts.joined[storm], id)
 		u.gusts.turns[id] = n
 	}
@@ -138,7 +138,7 @@ func (p *Poller) judgeGathered(u *Update, look Look, r reading, said said) {
 	look.Muted = false // a storm's card tells of those that are muted, too
 	reason, news := compare(last, true, look)
 	wanted := said.wanted(id)
-	alone := (reason == record.Worsened || reason == record.Resumed) && !blowing(p.shown[last.In], r.at)
+	alone := (reason == record.Worsened || reason == record.Resumed) && !blowing(p.shown[last.StormID], r.at)
 	switch {
 	case reason == record.BecameIncident || wanted:
 	case alone && muted:
@@ -150,7 +150,7 @@ func (p *Poller) judgeGathered(u *Update, look Look, r reading, said said) {
 	default:
 		s := after(last, look, reason)
 		s.Revision = last.Revision // that counts news
-		u.Shown[id] = s
+		u.Attacks[id] = s
 		if reason != record.Grew {
 			u.gusts.turns[id] = record.Event{Attack: look.Attack, Reason: reason, At: r.at}
 		}
@@ -164,7 +164,7 @@ func (p *Poller) judgeGathered(u *Update, look Look, r reading, said said) {
 	if f.route, routed = p.route(look.Attack); !routed {
 		f.route.Channel = last.Channel
 	}
-	f.last.Told, f.last.Own = false, true
+	f.last.Notified, f.last.OwnCard = false, true
 	f.now = after(f.last, look, f.reason)
 	p.tell(u, r, f)
 }
@@ -183,7 +183,7 @@ func (p *Poller) wanted(ctx context.Context) func(attackid string) bool {
 		if err != nil || wanted == nil {
 			return none
 		}
-		return func(attackid string) bool { return p.shown[attackid].Gathered() && wanted(attackid) }
+		return func(attackid string) bool { return p.shown[attackid].Grouped() && wanted(attackid) }
 	}
 	return none
 }
@@ -193,7 +193,7 @@ func (p *Poller) cardless() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, g := range p.storms {
 			for id := range g.members {
-				if p.shown[id].Gathered() && !yield(id) {
+				if p.shown[id].Grouped() && !yield(id) {
 					return
 				}
 			}
@@ -210,7 +210,7 @@ func (p *Poller) loadStorms() {
 		}
 	}
 	for id, s := range p.shown {
-		if g := p.storms[s.In]; g != nil {
+		if g := p.storms[s.StormID]; g != nil {
 			g.members[id] = true
 		}
 	}
@@ -224,7 +224,7 @@ func (p *Poller) keepStorms(u Update) {
 	}
 	for storm, ids := range u.gusts.joined {
 		for _, id := range ids {
-			if before := p.storms[p.shown[id].In]; before != nil {
+			if before := p.storms[p.shown[id].StormID]; before != nil {
 				delete(before.members, id)
 			}
 			p.storms[storm].members[id] = true
@@ -235,8 +235,8 @@ func (p *Poller) keepStorms(u Update) {
 			g.waits, g.until = !until.IsZero(), until
 		}
 	}
-	for _, id := range u.Forget {
-		if g := p.storms[p.shown[id].In]; g != nil {
+	for _, id := range u.Delete {
+		if g := p.storms[p.shown[id].StormID]; g != nil {
 			delete(g.members, id)
 		}
 		delete(p.storms, id)

@@ -15,7 +15,7 @@ func (p *Poller) judgeStorms(u *Update, r reading, said said) {
 	}
 	for id, g := range p.storms {
 		s := p.shown[id]
-		ends := s.Storm.Ended.IsZero() && !s.Recalled && !blowing(s, r.at)
+		ends := s.Storm.Ended.IsZero() && !s.Rebuilt && !blowing(s, r.at)
 		if touched[id] || ends || g.waits && !r.at.Before(g.until) {
 			p.judgeStorm(u, r, said, s)
 		}
@@ -26,10 +26,10 @@ func (p *Poller) judgeStorms(u *Update, r reading, said said) {
 func (p *Poller) touched(u *Update, r reading) map[string]bool {
 	touched := map[string]bool{}
 	for _, id := range r.changed {
-		touched[p.shown[id].In] = true
+		touched[p.shown[id].StormID] = true
 	}
-	for id, s := range u.Shown {
-		touched[s.In], touched[p.shown[id].In] = true, true
+	for id, s := range u.Attacks {
+		touched[s.StormID], touched[p.shown[id].StormID] = true, true
 	}
 	if u.gusts.incidents > 0 {
 		for id := range p.storms {
@@ -47,21 +47,21 @@ func (p *Poller) judgeStorm(u *Update, r reading, said said, last record.AttackS
 	if t.storm.Ongoing > 0 {
 		u.gusts.waits[id] = r.at.Add(redrawAfter) // that one only knocks by now shows in no record
 	}
-	if t.storm.Gathered == 0 {
+	if t.storm.Grouped == 0 {
 		p.letGo(u, r, last)
 		return
 	}
 	p.goOn(u, r, last, &t.storm)
 	reason, news := t.news(last, r.at)
-	if last.Told && said.muted(t.attack) {
+	if last.Notified && said.muted(t.attack) {
 		u.gusts.waits[id] = r.at // until the mute ends
 		if last.Storm.Changed(&t.storm) {
 			last.Storm = &t.storm // its end doesn't wait
-			u.Shown[id] = last
+			u.Attacks[id] = last
 		}
 		return
 	}
-	if due := last.SeenAt.Add(redrawAfter); !news && r.at.Before(due) {
+	if due := last.ObservedAt.Add(redrawAfter); !news && r.at.Before(due) {
 		u.gusts.waits[id] = due
 	}
 	if news {
@@ -72,10 +72,10 @@ func (p *Poller) judgeStorm(u *Update, r reading, said said, last record.AttackS
 
 // goOn brings a storm's times, and the incidents beside it, up to a poll.
 func (p *Poller) goOn(u *Update, r reading, last record.AttackState, s *record.Storm) {
-	if last.Recalled {
+	if last.Rebuilt {
 		s.Over, s.In, s.EndsAfter = p.cfg.Storm.Over, p.cfg.Storm.In, p.cfg.Storm.EndsAfter
 	}
-	if !last.Told || blowing(last, r.at) {
+	if !last.Notified || blowing(last, r.at) {
 		s.Incidents += u.gusts.incidents
 	}
 	if u.gusts.over[last.Attack.ID] {
@@ -83,7 +83,7 @@ func (p *Poller) goOn(u *Update, r reading, last record.AttackState, s *record.S
 	}
 	end := s.Exceeded.Add(s.EndsAfter)
 	switch {
-	case !s.Ended.IsZero() || r.at.Before(end) || last.Recalled && !r.ended:
+	case !s.Ended.IsZero() || r.at.Before(end) || last.Rebuilt && !r.ended:
 	case s.Exceeded.IsZero():
 		s.Ended = r.at // only its card was left of it, and not enough goes on for a storm
 	default:
@@ -93,7 +93,7 @@ func (p *Poller) goOn(u *Update, r reading, last record.AttackState, s *record.S
 
 // letGo ends a storm of which only the card is left, and of whose attacks none goes on. Its card stays as it is.
 func (p *Poller) letGo(u *Update, r reading, last record.AttackState) {
-	if !last.Recalled || !last.Storm.Ended.IsZero() {
+	if !last.Rebuilt || !last.Storm.Ended.IsZero() {
 		return
 	}
 	if !r.ended {
@@ -102,24 +102,24 @@ func (p *Poller) letGo(u *Update, r reading, last record.AttackState) {
 	}
 	over := *last.Storm
 	over.Ended, last.Storm = r.at, &over
-	u.Shown[last.Attack.ID] = last
+	u.Attacks[last.Attack.ID] = last
 }
 
 // news names the reason why a storm is news, if it is. Unlike an attack's, its card doesn't wait for its minute when it tells of other attacks
 // than there are.
 func (t tally) news(last record.AttackState, at time.Time) (record.EventKind, bool) {
-	aged := at.Sub(last.SeenAt) >= redrawAfter
+	aged := at.Sub(last.ObservedAt) >= redrawAfter
 	switch {
-	case !last.Told:
+	case !last.Notified:
 		return record.NewAttack, true
-	case baselineExceeded(last.Base, t.alone) && at.After(last.SeenAt): // what the other pages of the same poll add was told at once
+	case baselineExceeded(last.Baseline, t.alone) && at.After(last.ObservedAt): // what the other pages of the same poll add was told at once
 		return record.Worsened, true
 	case last.Quiet && t.on > 0:
 		return record.Resumed, true
 	case !last.Quiet && t.on == 0:
 		return record.WentQuiet, true
-	case last.Recalled || last.Storm.Changed(&t.storm) || doubled(last.Attack.Hits, t.attack.Hits),
-		aged && (differs(last.Attack, t.attack) || last.Storm.Ongoing != t.storm.Ongoing || last.Storm.Knocking != t.storm.Knocking):
+	case last.Rebuilt || last.Storm.Changed(&t.storm) || doubled(last.Attack.Hits, t.attack.Hits),
+		aged && (differs(last.Attack, t.attack) || last.Storm.Ongoing != t.storm.Ongoing || last.Storm.StillTrying != t.storm.StillTrying):
 		return record.Grew, true
 	}
 	return "", false
@@ -128,15 +128,15 @@ func (t tally) news(last record.AttackState, at time.Time) (record.EventKind, bo
 // after is what to remember of a storm that is told for a reason.
 func (t tally) after(last record.AttackState, r reading, reason record.EventKind) record.AttackState {
 	s := last
-	s.Attack, s.Storm, s.SeenAt, s.Recalled, s.Told, s.Quiet = t.attack, &t.storm, r.at, last.Recalled && !r.ended, true, t.on == 0
+	s.Attack, s.Storm, s.ObservedAt, s.Rebuilt, s.Notified, s.Quiet = t.attack, &t.storm, r.at, last.Rebuilt && !r.ended, true, t.on == 0
 	s.Revision++
-	if r.at.Equal(last.SeenAt) {
+	if r.at.Equal(last.ObservedAt) {
 		reason = record.NewAttack
 	}
-	s.Base = baselineRaised(last.Base, t.alone, reason)
-	was, _ := letThrough(last.Base.Status)
-	if is, known := letThrough(s.Base.Status); known && is < was {
-		s.Base.Status = last.Base.Status // worse is what gets through for the first time
+	s.Baseline = baselineRaised(last.Baseline, t.alone, reason)
+	was, _ := letThrough(last.Baseline.Status)
+	if is, known := letThrough(s.Baseline.Status); known && is < was {
+		s.Baseline.Status = last.Baseline.Status // worse is what gets through for the first time
 	}
 	return s
 }
@@ -163,14 +163,14 @@ func (p *Poller) stormRoute(channel string, t tally) Route {
 func (p *Poller) forgettableStorms(at, edge time.Time, u Update) (ids []string) {
 	for id := range p.storms {
 		s := p.shown[id]
-		if now, decided := u.Shown[id]; decided {
+		if now, decided := u.Attacks[id]; decided {
 			s = now
 		}
 		last := s.Attack.Last
 		if last.IsZero() {
-			last = s.SeenAt
+			last = s.ObservedAt
 		}
-		if !blowing(s, at) && last.Before(edge) && at.Sub(s.SeenAt) >= keptAfterNews {
+		if !blowing(s, at) && last.Before(edge) && at.Sub(s.ObservedAt) >= keptAfterNews {
 			ids = append(ids, id)
 		}
 	}

@@ -17,11 +17,11 @@ import (
 
 // memory keeps updates whole or not at all, as JSON, and refuses news that comes a second time. It is the teller too:
 // it checks that news is told only after it was remembered.
-type memory struct {
+type memoryStore struct {
 	t  testing.TB
 	mu sync.Mutex
 
-	state  map[string]poller.Remembered
+	state  map[string]poller.State
 	kept   map[string]record.Evidence // by attack id
 	gone   []record.Outage
 	news   []record.Event
@@ -34,36 +34,36 @@ type memory struct {
 	broken func(write bool) (before, after bool) // fails before or after keeping
 }
 
-func newMemory(t testing.TB) *memory {
-	return &memory{t: t, state: map[string]poller.Remembered{}, kept: map[string]record.Evidence{}, ids: map[string]bool{}}
+func newMemory(t testing.TB) *memoryStore {
+	return &memoryStore{t: t, state: map[string]poller.State{}, kept: map[string]record.Evidence{}, ids: map[string]bool{}}
 }
 
 var errAway = errors.New("connection refused")
 
-func (m *memory) breaks(how func(write bool) (before, after bool)) {
+func (m *memoryStore) breaks(how func(write bool) (before, after bool)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.broken = how
 }
 
-func (m *memory) fails(write bool) (before, after bool) {
+func (m *memoryStore) fails(write bool) (before, after bool) {
 	if m.broken == nil {
 		return false, false
 	}
 	return m.broken(write)
 }
 
-func (m *memory) Load(ctx context.Context, account string) (poller.Remembered, error) {
+func (m *memoryStore) Load(ctx context.Context, account string) (poller.State, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.loads++
 	if before, after := m.fails(false); before || after {
-		return poller.Remembered{}, errAway
+		return poller.State{}, errAway
 	}
 	return copied(m.t, m.state[account]), ctx.Err()
 }
 
-func (m *memory) Remember(ctx context.Context, account string, u poller.Update) error {
+func (m *memoryStore) Save(ctx context.Context, account string, u poller.Update) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before, after := m.fails(true)
@@ -73,35 +73,35 @@ func (m *memory) Remember(ctx context.Context, account string, u poller.Update) 
 	m.writes++
 	u = copied(m.t, u)
 	s := m.state[account]
-	shown := maps.Clone(s.Shown)
+	shown := maps.Clone(s.Attacks)
 	if shown == nil {
 		shown = map[string]record.AttackState{}
 	}
-	for _, n := range u.News {
+	for _, n := range u.Events {
 		require.False(m.t, m.ids[n.ID], "told twice: %s %s revision %d", n.Attack.ID, n.Reason, n.Revision)
 		require.Equal(m.t, account, n.Account)
 		if n.Attack.ID != "" {
 			require.Equal(m.t, shown[n.Attack.ID].Revision+1, n.Revision, "revisions count the news")
-			require.Equal(m.t, n.Revision, u.Shown[n.Attack.ID].Revision, "news and state belong together")
+			require.Equal(m.t, n.Revision, u.Attacks[n.Attack.ID].Revision, "news and state belong together")
 		}
 		m.ids[n.ID] = true
 	}
-	maps.Copy(shown, u.Shown)
-	for _, id := range u.Forget {
+	maps.Copy(shown, u.Attacks)
+	for _, id := range u.Delete {
 		delete(shown, id)
 	}
 	maps.Copy(m.kept, u.Evidence)
-	if u.Absence != nil {
-		m.gone = append(m.gone, *u.Absence)
+	if u.Gap != nil {
+		m.gone = append(m.gone, *u.Gap)
 	}
-	if u.Blind != nil {
-		s.Blind = *u.Blind
+	if u.Outage != nil {
+		s.Outage = *u.Outage
 	}
-	m.state[account] = poller.Remembered{LastGood: u.LastGood, Shown: shown, Blind: s.Blind}
-	m.news = append(m.news, u.News...)
-	m.redraw = append(m.redraw, u.Outdated...)
-	if u.Seen != nil {
-		m.seen = append(m.seen, seen(u.Seen))
+	m.state[account] = poller.State{LastGood: u.LastGood, Attacks: shown, Outage: s.Outage}
+	m.news = append(m.news, u.Events...)
+	m.redraw = append(m.redraw, u.Stale...)
+	if u.Sources != nil {
+		m.seen = append(m.seen, seen(u.Sources))
 	}
 	if after {
 		return errAway
@@ -109,7 +109,7 @@ func (m *memory) Remember(ctx context.Context, account string, u poller.Update) 
 	return nil
 }
 
-func (m *memory) LoadEvidence(ctx context.Context, _ string, ids []string) (map[string]record.Evidence, error) {
+func (m *memoryStore) LoadEvidence(ctx context.Context, _ string, ids []string) (map[string]record.Evidence, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if before, after := m.fails(false); before || after {
@@ -124,7 +124,7 @@ func (m *memory) LoadEvidence(ctx context.Context, _ string, ids []string) (map[
 	return found, ctx.Err()
 }
 
-func (m *memory) Wake(_ string, news []record.Event) {
+func (m *memoryStore) Wake(_ string, news []record.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, n := range news {
@@ -134,7 +134,7 @@ func (m *memory) Wake(_ string, news []record.Event) {
 }
 
 // took returns the news remembered since the last time, as "reason id", without that of outages: tests of other things leap over hours.
-func (m *memory) took() []string {
+func (m *memoryStore) took() []string {
 	out := []string{}
 	for _, n := range m.tookNews() {
 		if n.Blind == nil && n.Gap == nil {
@@ -144,7 +144,7 @@ func (m *memory) took() []string {
 	return out
 }
 
-func (m *memory) tookNews() []record.Event {
+func (m *memoryStore) tookNews() []record.Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	news := slices.Clone(m.news)
@@ -153,7 +153,7 @@ func (m *memory) tookNews() []record.Event {
 }
 
 // tookSeen returns what was counted of sources since the last time.
-func (m *memory) tookSeen() []map[string]record.SourceActivity {
+func (m *memoryStore) tookSeen() []map[string]record.SourceActivity {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := m.seen
@@ -161,7 +161,7 @@ func (m *memory) tookSeen() []map[string]record.SourceActivity {
 	return all
 }
 
-func (m *memory) counts() (loads, writes int) {
+func (m *memoryStore) counts() (loads, writes int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.loads, m.writes

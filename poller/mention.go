@@ -20,7 +20,7 @@ type QuietHours struct {
 }
 
 // Hush reports whether it is one of these hours, and the attack calls nobody in them.
-func (q QuietHours) Hush(a apiclient.Attack, at time.Time) bool {
+func (q QuietHours) Suppresses(a apiclient.Attack, at time.Time) bool {
 	if !q.in(at) || a.Incident() && slices.Contains(q.Ping, KindIncident) {
 		return false
 	}
@@ -39,29 +39,29 @@ func (q QuietHours) in(at time.Time) bool {
 // call adds to what is remembered of an attack whom its news calls. hushed tells that nobody is called by this one: in quiet hours, or because
 // somebody was called a short while ago. Becoming an incident always calls.
 func (f finding) call(s record.AttackState, at time.Time, quiet QuietHours) (called record.AttackState, hushed bool) {
-	begins, worse := !f.last.Told, f.reason == record.BecameIncident || f.reason == record.Worsened
+	begins, worse := !f.last.Notified, f.reason == record.BecameIncident || f.reason == record.Worsened
 	if f.route.Channel != "" && (begins || f.reason == record.BecameIncident) {
-		s.Every = f.route.MentionEvery
-		s.Mention, s.Spared = "", cmp.Or(f.route.Mention, s.Mention, s.Spared)
+		s.MentionEvery = f.route.MentionEvery
+		s.Mention, s.SuppressedMention = "", cmp.Or(f.route.Mention, s.Mention, s.SuppressedMention)
 	}
-	if f.last.Recalled {
-		s.Every = cmp.Or(s.Every, f.route.MentionEvery)
+	if f.last.Rebuilt {
+		s.MentionEvery = cmp.Or(s.MentionEvery, f.route.MentionEvery)
 		if s.Mention == "" {
-			s.Spared = cmp.Or(s.Spared, f.route.Mention) // who was called is on its card; whom to call when it gets worse isn't
+			s.SuppressedMention = cmp.Or(s.SuppressedMention, f.route.Mention) // who was called is on its card; whom to call when it gets worse isn't
 		}
 	}
 	if f.calm || !begins && !worse {
 		return s, false
 	}
-	s.Mention, s.Spared = cmp.Or(s.Mention, s.Spared), ""
-	if quiet.Hush(s.Attack, at) {
-		s.Mention, s.Spared, s.Hushed = "", s.Mention, s.Mention != ""
+	s.Mention, s.SuppressedMention = cmp.Or(s.Mention, s.SuppressedMention), ""
+	if quiet.Suppresses(s.Attack, at) {
+		s.Mention, s.SuppressedMention, s.Suppressed = "", s.Mention, s.Mention != ""
 		return s, true
 	}
-	s.Hushed = false
-	if f.reason == record.Worsened && at.Sub(s.CalledAt) < s.Every {
+	s.Suppressed = false
+	if f.reason == record.Worsened && at.Sub(s.MentionedAt) < s.MentionEvery {
 		return s, true
 	}
-	s.CalledAt = at
+	s.MentionedAt = at
 	return s, false
 }

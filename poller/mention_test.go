@@ -37,9 +37,9 @@ func TestQuietHours(t *testing.T) {
 	} {
 		when, err := time.Parse(time.RFC3339, at)
 		require.NoError(t, err)
-		require.Equal(t, want.night, night.Hush(sqli(), when), "night %s", at)
-		require.Equal(t, want.noon, noon.Hush(sqli(), when), "noon %s", at)
-		require.False(t, QuietHours{}.Hush(sqli(), when), at)
+		require.Equal(t, want.night, night.Suppresses(sqli(), when), "night %s", at)
+		require.Equal(t, want.noon, noon.Suppresses(sqli(), when), "noon %s", at)
+		require.False(t, QuietHours{}.Suppresses(sqli(), when), at)
 	}
 }
 
@@ -61,7 +61,7 @@ func TestWhatPingsInQuietHours(t *testing.T) {
 		{nil, incident, true},
 	} {
 		q := QuietHours{From: 0, To: 24 * 60, Ping: tt.ping}
-		require.Equal(t, tt.hush, q.Hush(tt.a, noon), "%v %s %v", tt.ping, tt.a.BlockStatus, tt.a.Incident())
+		require.Equal(t, tt.hush, q.Suppresses(tt.a, noon), "%v %s %v", tt.ping, tt.a.BlockStatus, tt.a.Incident())
 	}
 }
 
@@ -69,14 +69,14 @@ func TestWhomNewsCalls(t *testing.T) {
 	t.Parallel()
 	const day, lead = "S0DAY", "S0LEAD"
 	route := Route{Channel: "C1", Mention: day, MentionEvery: 10 * time.Minute}
-	called := record.AttackState{Told: true, Mention: day, Every: 10 * time.Minute, CalledAt: noon.Add(-3 * time.Minute)}
+	called := record.AttackState{Notified: true, Mention: day, MentionEvery: 10 * time.Minute, MentionedAt: noon.Add(-3 * time.Minute)}
 	long := called
-	long.CalledAt = noon.Add(-10 * time.Minute)
-	hushed := record.AttackState{Told: true, Spared: day, Hushed: true, Every: 10 * time.Minute}
-	spared := record.AttackState{Told: true, Spared: day, Every: 10 * time.Minute}
+	long.MentionedAt = noon.Add(-10 * time.Minute)
+	hushed := record.AttackState{Notified: true, SuppressedMention: day, Suppressed: true, MentionEvery: 10 * time.Minute}
+	spared := record.AttackState{Notified: true, SuppressedMention: day, MentionEvery: 10 * time.Minute}
 	night := QuietHours{To: 24 * 60, Ping: []string{KindIncident}}
-	back, _ := finding{last: record.AttackState{Told: true, Recalled: true}, reason: record.Grew, route: route}.call(record.AttackState{Attack: sqli()}, noon, night)
-	require.Equal(t, route.MentionEvery, back.Every, "what its card doesn't carry is the route's")
+	back, _ := finding{last: record.AttackState{Notified: true, Rebuilt: true}, reason: record.Grew, route: route}.call(record.AttackState{Attack: sqli()}, noon, night)
+	require.Equal(t, route.MentionEvery, back.MentionEvery, "what its card doesn't carry is the route's")
 	for name, tt := range map[string]struct {
 		last   record.AttackState
 		reason record.EventKind
@@ -95,26 +95,26 @@ func TestWhomNewsCalls(t *testing.T) {
 		"and in quiet hours":                       {reason: record.NewAttack, route: route, quiet: night, a: sqli(), hushed: true, night: true},
 		"quiet hours of a route that calls no one": {reason: record.NewAttack, quiet: night, a: sqli(), hushed: true},
 		"an incident pings at night":               {reason: record.NewIncident, route: route, quiet: night, a: sqli(vuln("8")), whom: day, at: noon},
-		"worse a short while later":                {last: called, reason: record.Worsened, a: sqli(), whom: day, hushed: true, at: called.CalledAt},
+		"worse a short while later":                {last: called, reason: record.Worsened, a: sqli(), whom: day, hushed: true, at: called.MentionedAt},
 		"worse after that":                         {last: long, reason: record.Worsened, a: sqli(), whom: day, at: noon},
 		"an incident a short while later":          {last: called, reason: record.BecameIncident, route: route, a: sqli(vuln("8")), whom: day, at: noon},
 		"an incident of another route":             {last: called, reason: record.BecameIncident, route: Route{Channel: "C2", Mention: lead}, a: sqli(vuln("8")), whom: lead, at: noon},
 		"an incident that no route takes":          {last: called, reason: record.BecameIncident, a: sqli(vuln("8")), whom: day, at: noon},
-		"worse at night":                           {last: long, reason: record.Worsened, quiet: night, a: sqli(), hushed: true, night: true, at: long.CalledAt},
+		"worse at night":                           {last: long, reason: record.Worsened, quiet: night, a: sqli(), hushed: true, night: true, at: long.MentionedAt},
 		"worse the day after":                      {last: hushed, reason: record.Worsened, a: sqli(), whom: day, at: noon},
 		"it became an incident that night":         {last: hushed, reason: record.BecameIncident, route: route, quiet: night, a: sqli(vuln("8")), whom: day, at: noon},
-		"a figure calls nobody":                    {last: called, reason: record.Grew, a: sqli(), whom: day, at: called.CalledAt},
+		"a figure calls nobody":                    {last: called, reason: record.Grew, a: sqli(), whom: day, at: called.MentionedAt},
 		"and leaves it said that it was night":     {last: hushed, reason: record.Grew, a: sqli(), night: true},
-		"nor does quiet":                           {last: long, reason: record.WentQuiet, a: sqli(), whom: day, at: long.CalledAt},
+		"nor does quiet":                           {last: long, reason: record.WentQuiet, a: sqli(), whom: day, at: long.MentionedAt},
 		"what a first start spared gets worse":     {last: spared, reason: record.Worsened, a: sqli(), whom: day, at: noon},
-		"of a card read back nobody is known":      {last: record.AttackState{Told: true, Recalled: true}, reason: record.Grew, route: route, a: sqli()},
+		"of a card read back nobody is known":      {last: record.AttackState{Notified: true, Rebuilt: true}, reason: record.Grew, route: route, a: sqli()},
 	} {
 		now := tt.last
 		now.Attack = tt.a
 		s, hushed := finding{last: tt.last, reason: tt.reason, route: tt.route, calm: tt.first}.call(now, noon, tt.quiet)
 		require.Equal(t, tt.whom, s.Mention, name)
 		require.Equal(t, tt.hushed, hushed, name)
-		require.Equal(t, tt.night, s.Hushed, name)
-		require.Equal(t, tt.at, s.CalledAt, name)
+		require.Equal(t, tt.night, s.Suppressed, name)
+		require.Equal(t, tt.at, s.MentionedAt, name)
 	}
 }

@@ -29,7 +29,7 @@ func (p *Poller) Settings() Settings {
 }
 
 // Refresh has the mirror read again as soon as Run can, as after a change. It never blocks.
-func (p *Poller) Refresh() {
+func (p *Poller) RefreshSettings() {
 	select {
 	case p.refresh <- struct{}{}:
 	default: // asked for already

@@ -9,14 +9,14 @@ import (
 )
 
 // Observed takes in what one good poll found, also one that found nothing: time passes.
-type Observed func(ctx context.Context, o Observation)
+type Observed func(ctx context.Context, o PollDelta)
 
 // Observation is what one good poll found of the records that changed since the one before.
-type Observation struct {
-	At    time.Time     // of the poll, on this machine's clock
-	Since time.Time     // of the poll before, likewise; zero: what stood there before isn't known
-	Skew  time.Duration // how far the service's clock is ahead of this machine's
-	Pairs []record.AttackDelta
+type PollDelta struct {
+	At      time.Time     // of the poll, on this machine's clock
+	Since   time.Time     // of the poll before, likewise; zero: what stood there before isn't known
+	Skew    time.Duration // how far the service's clock is ahead of this machine's
+	Changes []record.AttackDelta
 }
 
 // unobserved is what Observed is yet to be told.
@@ -44,10 +44,10 @@ func (p *Poller) observe(ctx context.Context, r reading) {
 		return
 	}
 	u := &p.unobserved
-	o := Observation{At: r.begin, Since: u.last, Skew: r.at.Sub(r.begin)}
+	o := PollDelta{At: r.begin, Since: u.last, Skew: r.at.Sub(r.begin)}
 	for id, before := range u.before {
 		if now, known := p.latest[id]; known {
-			o.Pairs = append(o.Pairs, record.AttackDelta{Before: before, Now: now.attack})
+			o.Changes = append(o.Changes, record.AttackDelta{Before: before, Now: now.attack})
 		}
 	}
 	clear(u.before)

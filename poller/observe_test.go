@@ -14,10 +14,10 @@ import (
 )
 
 // observing keeps what was observed.
-func (a *account) observing() *[]poller.Observation {
-	var all []poller.Observation
-	a.observed = func(_ context.Context, o poller.Observation) {
-		slices.SortFunc(o.Pairs, func(x, y record.AttackDelta) int { return strings.Compare(x.Now.ID, y.Now.ID) })
+func (a *account) observing() *[]poller.PollDelta {
+	var all []poller.PollDelta
+	a.observed = func(_ context.Context, o poller.PollDelta) {
+		slices.SortFunc(o.Changes, func(x, y record.AttackDelta) int { return strings.Compare(x.Now.ID, y.Now.ID) })
 		all = append(all, o)
 	}
 	return &all
@@ -34,11 +34,11 @@ func TestWhatChangedIsObserved(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	first := (*seen)[0]
 	require.Zero(t, first.Since)
-	require.Len(t, first.Pairs, 2)
-	require.Nil(t, first.Pairs[0].Before)
+	require.Len(t, first.Changes, 2)
+	require.Nil(t, first.Changes[0].Before)
 
 	require.NoError(t, p.Poll(t.Context()))
-	require.Empty(t, (*seen)[1].Pairs)
+	require.Empty(t, (*seen)[1].Changes)
 	require.Equal(t, first.At, (*seen)[1].Since)
 
 	a.fail(func(request) bool { return true })
@@ -49,9 +49,9 @@ func TestWhatChangedIsObserved(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	last := (*seen)[2]
 	require.Equal(t, (*seen)[1].At, last.Since)
-	require.Len(t, last.Pairs, 1)
-	require.EqualValues(t, 100, last.Pairs[0].Before.Hits.N)
-	require.EqualValues(t, 130, last.Pairs[0].Now.Hits.N)
+	require.Len(t, last.Changes, 1)
+	require.EqualValues(t, 100, last.Changes[0].Before.Hits.N)
+	require.EqualValues(t, 130, last.Changes[0].Now.Hits.N)
 }
 
 // After a start nobody knows what came when, though Memory holds what the records once were.
@@ -65,11 +65,11 @@ func TestAfterAStartNothingBeforeIsKnown(t *testing.T) {
 	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
 	require.Zero(t, (*seen)[0].Since)
-	require.Len(t, (*seen)[0].Pairs, 1)
-	require.Nil(t, (*seen)[0].Pairs[0].Before)
+	require.Len(t, (*seen)[0].Changes, 1)
+	require.Nil(t, (*seen)[0].Changes[0].Before)
 	a.change("x:1", func(r *attackRecord) { r.hits, r.last = 140, r.last.Add(time.Second) })
 	require.NoError(t, p.Poll(t.Context()))
-	require.EqualValues(t, 130, (*seen)[1].Pairs[0].Before.Hits.N)
+	require.EqualValues(t, 130, (*seen)[1].Changes[0].Before.Hits.N)
 	require.Equal(t, (*seen)[0].At, (*seen)[1].Since)
 }
 

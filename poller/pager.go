@@ -13,12 +13,12 @@ func pagerAfter(p *record.Pager, reason record.EventKind, route Route, now time.
 	begins := reason == record.NewIncident || reason == record.NewAttack
 	switch {
 	case p == nil && route.PageAfter > 0 && (begins || worse):
-		return &record.Pager{Route: route.Match.String(), After: route.PageAfter, Told: now}
+		return &record.Pager{Route: route.Match.String(), After: route.PageAfter, NotifiedAt: now}
 	case p == nil || !worse:
 		return p
 	}
 	next := *p
-	next.Worse = now
+	next.WorsenedAt = now
 	if reason == record.BecameIncident && route.PageAfter > 0 {
 		next.Route, next.After = route.Match.String(), route.PageAfter
 	}
@@ -26,7 +26,7 @@ func pagerAfter(p *record.Pager, reason record.EventKind, route Route, now time.
 }
 
 // Paged returns the attacks that have a pager, as Memory holds them. ok is false as long as they aren't known.
-func (p *Poller) Paged() (all []record.AttackState, ok bool) {
+func (p *Poller) WithPager() (all []record.AttackState, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id := range p.paged {

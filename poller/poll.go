@@ -56,9 +56,9 @@ func (p *Poller) poll(ctx context.Context) error {
 		u.LastGood = r.at
 	}
 	if r.ended {
-		u.Forget = p.forgettable(r, u)
+		u.Delete = p.forgettable(r, u)
 	}
-	u.Seen = p.count(r)
+	u.Sources = p.count(r)
 	relisted := p.redrawRelisted(&u)
 	if err := p.settle(ctx, r, u, readErr == nil); err != nil {
 		return err
@@ -77,8 +77,8 @@ func (p *Poller) settle(ctx context.Context, r reading, u Update, good bool) err
 		return &memoryError{fmt.Errorf("remember state: %w", err)}
 	}
 	p.commit(r, u, good)
-	if len(u.News) > 0 {
-		p.cfg.Teller.Wake(p.cfg.Account, u.News)
+	if len(u.Events) > 0 {
+		p.cfg.Notifier.Wake(p.cfg.Account, u.Events)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (p *Poller) tellFirst(ctx context.Context, r reading) error {
 		return nil
 	}
 	u := p.decide(ctx, r)
-	if p.bridge(&u, r, false); len(u.News) == 0 {
+	if p.bridge(&u, r, false); len(u.Events) == 0 {
 		return nil
 	}
 	if err := p.witness(ctx, &u, r); err != nil {
@@ -105,45 +105,45 @@ func (p *Poller) load(ctx context.Context) error {
 	if p.loaded {
 		return nil
 	}
-	m, err := p.cfg.Memory.Load(ctx, p.cfg.Account)
+	m, err := p.cfg.Store.Load(ctx, p.cfg.Account)
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.shown = maps.Clone(m.Shown)
+	p.shown = maps.Clone(m.Attacks)
 	if p.shown == nil {
 		p.shown = map[string]record.AttackState{}
 	}
 	p.latest = make(map[string]*sighting, len(p.shown))
 	for id, s := range p.shown {
 		if s.Storm == nil {
-			p.latest[id] = &sighting{s.Attack, s.SeenAt, true}
+			p.latest[id] = &sighting{s.Attack, s.ObservedAt, true}
 		}
 	}
 	p.loadStorms()
 	p.unobserved = unobserved{before: map[string]*apiclient.Attack{}}
-	p.began, p.paces = m.Began, map[string]pace{}
+	p.began, p.paces = m.FirstStart, map[string]pace{}
 	p.agenda, p.paged = agenda{}, map[string]bool{}
 	for id := range p.shown {
 		p.plan(id)
 	}
 	p.seen, p.uncounted, p.counted = nil, true, time.Time{}
-	p.lastGood, p.remembered, p.blind, p.sweep, p.loaded = m.LastGood, m.LastGood, m.Blind, time.Time{}, true
+	p.lastGood, p.remembered, p.blind, p.sweep, p.loaded = m.LastGood, m.LastGood, m.Outage, time.Time{}, true
 	return nil
 }
 
 func (p *Poller) remember(ctx context.Context, u Update) error {
-	nothing := len(u.Shown)+len(u.Forget)+len(u.News)+len(u.Evidence)+len(u.Outdated) == 0 && u.Blind == nil && u.Seen == nil
+	nothing := len(u.Attacks)+len(u.Delete)+len(u.Events)+len(u.Evidence)+len(u.Stale) == 0 && u.Outage == nil && u.Sources == nil
 	if nothing && u.LastGood.Sub(p.remembered).Abs() < rememberEvery {
 		return nil
 	}
-	if err := p.cfg.Memory.Remember(ctx, p.cfg.Account, u); err != nil {
+	if err := p.cfg.Store.Save(ctx, p.cfg.Account, u); err != nil {
 		return err
 	}
 	p.remembered = u.LastGood
-	if u.Blind != nil {
-		p.blind = *u.Blind
+	if u.Outage != nil {
+		p.blind = *u.Outage
 	}
 	return nil
 }
@@ -156,21 +156,21 @@ func (p *Poller) commit(r reading, u Update, good bool) {
 		p.latest[id] = &sighting{attack: a, at: r.at}
 	}
 	p.keepStorms(u)
-	maps.Copy(p.shown, u.Shown)
+	maps.Copy(p.shown, u.Attacks)
 	for id := range r.attacks {
 		p.plan(id)
 	}
-	for id := range u.Shown {
+	for id := range u.Attacks {
 		p.plan(id)
 	}
-	for _, id := range u.Forget {
+	for _, id := range u.Delete {
 		delete(p.latest, id)
 		delete(p.shown, id)
 		delete(p.paged, id)
 		p.agenda.drop(id)
 	}
-	if u.Seen != nil {
-		p.seen = u.Seen
+	if u.Sources != nil {
+		p.seen = u.Sources
 	}
 	p.keepPaces(u)
 	p.held = u.held

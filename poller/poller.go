@@ -44,8 +44,8 @@ type Wanted func(ctx context.Context) (wanted func(attackid string) bool, err er
 type Config struct {
 	Account    string        // its name
 	API        API           // reads the service
-	Memory     Memory        // keeps what was decided
-	Teller     Teller        // is woken for news
+	Store      Store         // keeps what was decided
+	Notifier   Notifier      // is woken for news
 	Interval   time.Duration // from the end of a poll to the next, give or take a tenth; 0: 15 s
 	Lookback   time.Duration // how far back records are read; 0: 24 h
 	OngoingFor time.Duration // after its last hit an attack is ongoing this long; 0: 15 min
@@ -54,7 +54,7 @@ type Config struct {
 	Wanted     Wanted        // nil: nobody ever asks for cards of what storms gathered
 	Storm      StormConfig   // the zero one: each attack gets a card of its own
 	Observed   Observed      // nil: nobody wants to know
-	Quiet      QuietHours    // zero: there are none
+	QuietHours QuietHours    // zero: there are none
 	Channel    string        // of the first message, and of routes without one
 	Log        *slog.Logger  // nil: slog.Default()
 	Starts     *rate.Limiter // paces Run's first polls of all accounts that share it; nil: each polls at once
@@ -124,7 +124,7 @@ func (p *Poller) Attacks() []record.AttackState {
 	all := make([]record.AttackState, 0, len(p.latest))
 	for id, seen := range p.latest {
 		s := p.shown[id]
-		s.Attack, s.SeenAt = seen.attack, seen.at
+		s.Attack, s.ObservedAt = seen.attack, seen.at
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b record.AttackState) int {

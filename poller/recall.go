@@ -20,7 +20,7 @@ type CardFacts struct {
 }
 
 // Worse is the facts after a reply under the card told that it had got worse: the card may not have been redrawn since.
-func (f CardFacts) Worse(reply CardFacts) CardFacts {
+func (f CardFacts) Worsened(reply CardFacts) CardFacts {
 	f.Incident, f.Decade = f.Incident || reply.Incident, max(f.Decade, reply.Decade)
 	was, _ := letThrough(f.Status)
 	if is, known := letThrough(reply.Status); known && is >= was {
@@ -31,19 +31,19 @@ func (f CardFacts) Worse(reply CardFacts) CardFacts {
 
 // Recall is what to remember of an attack of which only its card is left. Nobody is called again for what the card has told, so its hits
 // are taken for as many as it can have said. Revisions go on from the time, so that no delivery id is ever used twice.
-func Recall(f CardFacts, at time.Time) record.AttackState {
+func Rebuild(f CardFacts, at time.Time) record.AttackState {
 	s := record.AttackState{
-		Attack: apiclient.Attack{ID: f.AttackID}, SeenAt: at, Revision: int(at.Unix()), Told: true, Quiet: f.Quiet, Channel: f.Channel, Mention: f.Mention,
-		Base: record.Baseline{Incident: f.Incident}, Recalled: true,
+		Attack: apiclient.Attack{ID: f.AttackID}, ObservedAt: at, Revision: int(at.Unix()), Notified: true, Quiet: f.Quiet, Channel: f.Channel, Mention: f.Mention,
+		Baseline: record.Baseline{Incident: f.Incident}, Rebuilt: true,
 	}
 	if began, ok := stormBegan(f.AttackID); ok {
 		s.Storm = &record.Storm{Began: began, CaughtUp: true}
 	}
 	if _, known := letThrough(f.Status); known {
-		s.Base.Status = f.Status
+		s.Baseline.Status = f.Status
 	}
 	if f.Decade > 0 {
-		s.Base.Hits = apiclient.Known(int64(math.Pow10(min(f.Decade, 18))) - 1)
+		s.Baseline.Hits = apiclient.Known(int64(math.Pow10(min(f.Decade, 18))) - 1)
 	}
 	return s
 }

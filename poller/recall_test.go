@@ -19,9 +19,9 @@ func emptied(t *testing.T, began time.Duration, cards ...poller.CardFacts) *acco
 	a := newAccount(t)
 	shown := map[string]record.AttackState{}
 	for _, c := range cards {
-		shown[c.AttackID] = poller.Recall(c, noon)
+		shown[c.AttackID] = poller.Rebuild(c, noon)
 	}
-	a.memory.state["acme"] = poller.Remembered{LastGood: noon, Shown: shown, Began: noon.Add(began)}
+	a.memory.state["acme"] = poller.State{LastGood: noon, Attacks: shown, FirstStart: noon.Add(began)}
 	return a
 }
 
@@ -85,7 +85,7 @@ func TestACardWithoutItsAttackIsKept(t *testing.T) {
 	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
 	require.Empty(t, a.memory.took())
-	require.True(t, a.memory.state["acme"].Shown["x:1"].Recalled)
+	require.True(t, a.memory.state["acme"].Attacks["x:1"].Rebuilt)
 
 	a.at(2 * time.Minute)
 	a.add("x:1", time.Minute)
@@ -95,16 +95,16 @@ func TestACardWithoutItsAttackIsKept(t *testing.T) {
 	require.Equal(t, record.Grew, news[0].Reason)
 	require.Equal(t, "C9", news[0].Channel)
 	require.Equal(t, int(noon.Unix())+1, news[0].Revision)
-	kept := a.memory.state["acme"].Shown["x:1"]
-	require.Equal(t, []any{"S0ONCALL", false}, []any{kept.Mention, kept.Recalled})
+	kept := a.memory.state["acme"].Attacks["x:1"]
+	require.Equal(t, []any{"S0ONCALL", false}, []any{kept.Mention, kept.Rebuilt})
 }
 
 func TestWhatAReplyTold(t *testing.T) {
 	t.Parallel()
 	card := cardOf("x:1", func(f *poller.CardFacts) { f.Status = apiclient.StatusPartly })
-	worse := card.Worse(poller.CardFacts{Incident: true, Status: apiclient.StatusNotBlocked, Decade: 5})
+	worse := card.Worsened(poller.CardFacts{Incident: true, Status: apiclient.StatusNotBlocked, Decade: 5})
 	require.Equal(t, cardOf("x:1", func(f *poller.CardFacts) { f.Incident, f.Decade = true, 5 }), worse)
-	require.Equal(t, worse, worse.Worse(poller.CardFacts{Status: apiclient.StatusBlocked, Decade: 1}), "an older one")
+	require.Equal(t, worse, worse.Worsened(poller.CardFacts{Status: apiclient.StatusBlocked, Decade: 1}), "an older one")
 }
 
 // Whoever gets the account back reads what Memory holds by then.
@@ -125,7 +125,7 @@ func TestRunBeginsWithWhatMemoryHolds(t *testing.T) {
 		}
 		reign()
 		require.Equal(t, []string{"first start ", "new attack x:1"}, a.memory.took())
-		a.memory.state["acme"] = poller.Remembered{LastGood: time.Now(), Shown: map[string]record.AttackState{"x:1": poller.Recall(cardOf("x:1"), time.Now())}}
+		a.memory.state["acme"] = poller.State{LastGood: time.Now(), Attacks: map[string]record.AttackState{"x:1": poller.Rebuild(cardOf("x:1"), time.Now())}}
 		reign()
 		require.Equal(t, []string{"grew x:1"}, a.memory.took())
 	})

@@ -34,7 +34,7 @@ func (p *Poller) redrawRelisted(u *Update) int {
 			sources = seen.attack.Sources
 		}
 		if slices.ContainsFunc(relisted, func(e apiclient.IPRule) bool { return slices.ContainsFunc(sources, names(e)) }) {
-			u.Outdated = append(u.Outdated, id)
+			u.Stale = append(u.Stale, id)
 		}
 	}
 	return len(relisted)

@@ -10,7 +10,7 @@ import (
 )
 
 // redrawn are the attacks whose cards were marked since the last look.
-func (m *memory) redrawn() []string {
+func (m *memoryStore) redrawn() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ids := m.redraw

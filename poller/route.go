@@ -93,17 +93,17 @@ func oneOf[T any](key string, words []T) []string {
 }
 
 // Tried is a route held against an attack.
-type Tried struct {
-	Route Route
-	Not   string // the key of its match that does not hold; "": it takes the attack
+type TriedRoute struct {
+	Route    Route
+	Mismatch string // the key of its match that does not hold; "": it takes the attack
 }
 
 // Explain holds routes against an attack, up to the first that takes it.
-func Explain(routes []Route, a apiclient.Attack) []Tried {
-	var all []Tried
+func Explain(routes []Route, a apiclient.Attack) []TriedRoute {
+	var all []TriedRoute
 	for _, r := range routes {
-		t := Tried{r, r.Match.fails(a)}
-		if all = append(all, t); t.Not == "" {
+		t := TriedRoute{r, r.Match.fails(a)}
+		if all = append(all, t); t.Mismatch == "" {
 			break
 		}
 	}

@@ -39,7 +39,7 @@ func (p *Poller) Run(ctx context.Context) error {
 }
 
 // Hurry has the next poll begin as soon as Run can, as when somebody asked for something that a poll does. It never blocks.
-func (p *Poller) Hurry() {
+func (p *Poller) PollSoon() {
 	select {
 	case p.hurry <- struct{}{}:
 	default: // asked for already

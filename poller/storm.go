@@ -35,7 +35,7 @@ func blowing(storm record.AttackState, at time.Time) bool {
 	switch {
 	case storm.Storm == nil || !storm.Storm.Ended.IsZero():
 		return false
-	case storm.Recalled:
+	case storm.Rebuilt:
 		return true
 	}
 	return at.Before(storm.Storm.Exceeded.Add(storm.Storm.EndsAfter))

@@ -51,7 +51,7 @@ func told(a *account) []string {
 
 // storms are the remembered storms, the earliest first.
 func storms(a *account) (all []record.AttackState) {
-	for _, s := range a.memory.state[a.name].Shown {
+	for _, s := range a.memory.state[a.name].Attacks {
 		if s.Storm != nil {
 			all = append(all, s)
 		}
@@ -65,8 +65,8 @@ func storms(a *account) (all []record.AttackState) {
 // inStorm are the ids of the attacks that a storm tells of.
 func inStorm(a *account, storm string) []string {
 	ids := []string{}
-	for id, s := range a.memory.state[a.name].Shown {
-		if s.In == storm && !s.Own {
+	for id, s := range a.memory.state[a.name].Attacks {
+		if s.StormID == storm && !s.OwnCard {
 			ids = append(ids, id)
 		}
 	}
@@ -91,7 +91,7 @@ func TestAStormBeginsGathersAndEnds(t *testing.T) {
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 30*time.Second), "one more within the minute is")
 	s := storms(a)[0]
 	require.Equal(t, []string{"b:00"}, inStorm(a, s.Attack.ID))
-	require.Equal(t, []any{3, 1, 0, "C0"}, []any{s.Storm.Before, s.Storm.Gathered, s.Storm.Incidents, s.Channel})
+	require.Equal(t, []any{3, 1, 0, "C0"}, []any{s.Storm.Before, s.Storm.Grouped, s.Storm.Incidents, s.Channel})
 
 	a.at(5 * time.Minute)
 	a.addMany("c", 2, func(r *attackRecord) { r.hits = 50 })
@@ -99,7 +99,7 @@ func TestAStormBeginsGathersAndEnds(t *testing.T) {
 	a.add("d:00", 0, incident)
 	require.Equal(t, []string{"new incident d:00", "grew S1"}, stormPoll(t, a, p, 5*time.Minute+time.Second), "an incident is told alone, and first")
 	s = storms(a)[0]
-	require.Equal(t, []any{3, 1, int64(200), 3}, []any{s.Storm.Gathered, s.Storm.Incidents, s.Storm.Hits, s.Storm.Through})
+	require.Equal(t, []any{3, 1, int64(200), 3}, []any{s.Storm.Grouped, s.Storm.Incidents, s.Storm.Hits, s.Storm.Through})
 	require.True(t, s.Storm.Ended.IsZero())
 
 	p = a.start() // another replica
@@ -129,11 +129,11 @@ func TestAStormGetsWorseAsOne(t *testing.T) {
 	s := storms(a)[0]
 	require.Equal(t, []any{"S0ONCALL", 5 * time.Minute, "everything"}, []any{s.Mention, s.Pager.After, s.Pager.Route})
 	for _, id := range inStorm(a, s.Attack.ID) {
-		require.Nil(t, a.memory.state["acme"].Shown[id].Pager, "the storm's is called")
+		require.Nil(t, a.memory.state["acme"].Attacks[id].Pager, "the storm's is called")
 	}
 	a.change("x:00", func(r *attackRecord) { r.hits = 20_000 })
 	require.Equal(t, []string{"worsened S1"}, stormPoll(t, a, p, time.Minute), "500 were 5,000 and more")
-	require.False(t, storms(a)[0].Pager.Worse.IsZero())
+	require.False(t, storms(a)[0].Pager.WorsenedAt.IsZero())
 	a.change("x:01", func(r *attackRecord) { r.status = "monitored" })
 	require.Equal(t, []string{"worsened S1"}, stormPoll(t, a, p, 2*time.Minute), "something gets through")
 	a.change("x:01", func(r *attackRecord) { r.status = "blocked" })
@@ -176,9 +176,9 @@ func TestAGatheredAttackBecomesAnIncident(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	news := a.memory.tookNews()
 	require.Equal(t, []any{record.NewIncident, "x:03", "C1", "S0ONCALL", poller.CardDelivery("acme", "x:03")}, []any{news[0].Reason, news[0].Attack.ID, news[0].Channel, news[0].Mention, news[0].ID})
-	require.Equal(t, []any{2, record.Grew, 1, 1, 5}, []any{len(news), news[1].Reason, news[1].Storm.Incidents, news[1].Storm.Own, news[1].Storm.Gathered}, "what its card says makes the storm no worse")
-	one := a.memory.state["acme"].Shown["x:03"]
-	require.True(t, one.Own && one.Told && one.Pager.After == time.Minute)
+	require.Equal(t, []any{2, record.Grew, 1, 1, 5}, []any{len(news), news[1].Reason, news[1].Storm.Incidents, news[1].Storm.OwnCards, news[1].Storm.Grouped}, "what its card says makes the storm no worse")
+	one := a.memory.state["acme"].Attacks["x:03"]
+	require.True(t, one.OwnCard && one.Notified && one.Pager.After == time.Minute)
 
 	a.change("x:03", func(r *attackRecord) { r.hits = 50_000 })
 	require.Equal(t, []string{"worsened x:03", "grew S1"}, stormPoll(t, a, p, 2*time.Second), "from now on it is told like any other")
@@ -201,7 +201,7 @@ func TestAfterItsStormAnAttackIsToldAgain(t *testing.T) {
 	hit(a, "x:00", 11*time.Minute, 60_000)
 	require.Equal(t, []string{"new attack x:00", "grew S1"}, stormPoll(t, a, p, 11*time.Minute), "now it is")
 	require.Equal(t, []string{"quiet S1", "grew x:00"}, stormPoll(t, a, p, 15*time.Minute), "without the one whose card says that it goes on")
-	require.Equal(t, []any{1, 1}, []any{storms(a)[0].Storm.Own, storms(a)[0].Storm.Ongoing})
+	require.Equal(t, []any{1, 1}, []any{storms(a)[0].Storm.OwnCards, storms(a)[0].Storm.Ongoing})
 
 	p = a.start()
 	m.set("x:01")
@@ -209,14 +209,14 @@ func TestAfterItsStormAnAttackIsToldAgain(t *testing.T) {
 	require.Empty(t, stormPoll(t, a, p, 20*time.Minute), "muted")
 	m.set()
 	require.Equal(t, []string{"new attack x:01", "grew S1"}, stormPoll(t, a, p, 21*time.Minute), "it resumed")
-	require.Equal(t, []any{6, 2, true}, []any{storms(a)[0].Storm.Gathered, storms(a)[0].Storm.Own, storms(a)[0].Quiet})
+	require.Equal(t, []any{6, 2, true}, []any{storms(a)[0].Storm.Grouped, storms(a)[0].Storm.OwnCards, storms(a)[0].Quiet})
 
 	for i := range 4 {
 		hit(a, fmt.Sprintf("x:0%d", i+2), 40*time.Minute, 300)
 	}
 	require.Equal(t, []string{"new attack S2"}, slices.DeleteFunc(stormPoll(t, a, p, 40*time.Minute), func(n string) bool { return strings.HasPrefix(n, "quiet") }))
 	require.Len(t, inStorm(a, storms(a)[1].Attack.ID), 4, "a flood of those that were gathered before is a storm, too")
-	require.Equal(t, 6, storms(a)[0].Storm.Gathered, "what was told before stays true")
+	require.Equal(t, 6, storms(a)[0].Storm.Grouped, "what was told before stays true")
 }
 
 func TestCardsOfGatheredAttacksOnRequest(t *testing.T) {
@@ -243,7 +243,7 @@ func TestCardsOfGatheredAttacksOnRequest(t *testing.T) {
 	news := a.memory.tookNews()
 	require.Len(t, news, 3)
 	require.Equal(t, []any{record.Grew, record.NewAttack, "", poller.CardDelivery("acme", "x:02"), "x:03"}, []any{news[2].Reason, news[0].Reason, news[0].Mention, news[0].ID, news[1].Attack.ID})
-	require.Equal(t, []any{5, 2}, []any{news[2].Storm.Gathered, news[2].Storm.Own})
+	require.Equal(t, []any{5, 2}, []any{news[2].Storm.Grouped, news[2].Storm.OwnCards})
 	require.Empty(t, stormPoll(t, a, p, 4*time.Second))
 	require.Empty(t, stormPoll(t, a, a.start(), 5*time.Second), "they stay wanted for a while")
 
@@ -295,7 +295,7 @@ func TestAStormThatLosesItsLastAttack(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"new attack S2", "quiet S1"}, stormPoll(t, a, p, 12*time.Minute))
 	first := storms(a)[0]
-	require.Equal(t, []any{4, 0, true}, []any{first.Storm.Gathered, first.Storm.Ongoing, first.Quiet})
+	require.Equal(t, []any{4, 0, true}, []any{first.Storm.Grouped, first.Storm.Ongoing, first.Quiet})
 	require.Len(t, inStorm(a, storms(a)[1].Attack.ID), 4)
 	p = a.start()
 	require.Equal(t, []string{"quiet S2"}, stormPoll(t, a, p, 40*time.Minute))
@@ -314,7 +314,7 @@ func TestAMutedStorm(t *testing.T) {
 	a.at(time.Minute)
 	a.addMany("y", 1)
 	require.Empty(t, stormPoll(t, a, p, time.Minute), "it gathers, and says nothing")
-	require.Equal(t, 5, storms(a)[0].Storm.Gathered)
+	require.Equal(t, 5, storms(a)[0].Storm.Grouped)
 	require.Empty(t, stormPoll(t, a, p, 10*time.Minute))
 	require.False(t, storms(a)[0].Storm.Ended.IsZero(), "nor does a mute keep it on")
 	m.set()

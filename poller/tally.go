@@ -39,12 +39,12 @@ type tally struct {
 func (p *Poller) tally(u *Update, r reading, last record.AttackState) tally {
 	t := tally{routes: map[int]bool{}, sources: map[netip.Addr]*apiclient.Source{}, top: map[netip.Addr]int{}, places: map[string]int{}, storm: *last.Storm}
 	s := &t.storm
-	s.Gathered, s.Own, s.Ongoing, s.Knocking, s.Hits, s.Through = 0, 0, 0, 0, 0, 0
+	s.Grouped, s.OwnCards, s.Ongoing, s.StillTrying, s.Hits, s.Through = 0, 0, 0, 0, 0, 0
 	s.Status, s.Types, s.Apps, s.Sources = map[apiclient.Status]int{}, map[string]int{}, map[int64]int{}, map[netip.Addr]int{}
 	members := slices.SortedFunc(p.members(u, r, last.Attack.ID), func(a, b record.AttackState) int { return cmp.Compare(a.Attack.ID, b.Attack.ID) })
 	for i, m := range members {
-		if s.Gathered++; m.Own {
-			s.Own++
+		if s.Grouped++; m.OwnCard {
+			s.OwnCards++
 		}
 		if t.common(m.Attack, i == 0); m.Attack.FalsePositive() {
 			continue
@@ -53,21 +53,21 @@ func (p *Poller) tally(u *Update, r reading, last record.AttackState) tally {
 		switch {
 		case m.Quiet:
 		case p.onlyKnocks(m.Attack, r.at):
-			s.Knocking++
+			s.StillTrying++
 		default:
 			s.Ongoing++
 		}
-		if m.Gathered() {
+		if m.Grouped() {
 			t.addAlone(m)
 			t.routes[p.routeIndex(m.Attack)] = true
 		}
 	}
-	left := len(members) == 0 && !last.Recalled && !blowing(last, r.at) // for the next storm
+	left := len(members) == 0 && !last.Rebuilt && !blowing(last, r.at) // for the next storm
 	if left || !last.Storm.Ended.IsZero() && last.Quiet {
-		own := max(last.Storm.Own, s.Own)
+		own := max(last.Storm.OwnCards, s.OwnCards)
 		t.attack, t.alone, t.storm, t.on = last.Attack, apiclient.Attack{}, *last.Storm, 0
-		if t.storm.Own = own; left {
-			t.storm.Ongoing, t.storm.Knocking = 0, 0
+		if t.storm.OwnCards = own; left {
+			t.storm.Ongoing, t.storm.StillTrying = 0, 0
 		}
 		return t
 	}
@@ -184,15 +184,15 @@ func brief(text string) string { return apiclient.Attack{Path: text}.Brief().Pat
 
 // behind finds the one source, or place, of at least half of the attacks.
 func (t *tally) behind() {
-	s, half := &t.storm, (t.storm.Gathered+1)/2
-	s.Source, s.Country, s.Behind, s.Place = netip.Addr{}, "", 0, ""
+	s, half := &t.storm, (t.storm.Grouped+1)/2
+	s.Source, s.Country, s.SharedBy, s.Place = netip.Addr{}, "", 0, ""
 	if source := most(t.top, netip.Addr.Compare, 1); len(source) > 0 && t.top[source[0]] >= half {
-		s.Source, s.Behind = source[0], t.top[source[0]]
+		s.Source, s.SharedBy = source[0], t.top[source[0]]
 		s.Country = brief(t.sources[s.Source].Country)
 		return
 	}
 	if place := most(t.places, strings.Compare, 1); len(place) > 0 && t.places[place[0]] >= half {
-		s.Place, s.Behind = place[0], t.places[place[0]]
+		s.Place, s.SharedBy = place[0], t.places[place[0]]
 	}
 }
 
@@ -200,24 +200,24 @@ func (t *tally) behind() {
 // name here.
 func (t *tally) odd(members []record.AttackState) {
 	s := &t.storm
-	s.Odd, s.OddCount = nil, 0
-	if !s.Source.IsValid() && 2*s.Through >= s.Gathered {
+	s.Outliers, s.OutlierCount = nil, 0
+	if !s.Source.IsValid() && 2*s.Through >= s.Grouped {
 		return
 	}
 	for _, m := range members {
 		a := m.Attack
 		his := s.Source.IsValid() && slices.ContainsFunc(a.Sources, func(one apiclient.Source) bool { return one.IP == s.Source })
-		if m.Gathered() && !his && !a.FalsePositive() && a.Status() != apiclient.StatusBlocked {
-			s.Odd = append(s.Odd, a)
+		if m.Grouped() && !his && !a.FalsePositive() && a.Status() != apiclient.StatusBlocked {
+			s.Outliers = append(s.Outliers, a)
 		}
 	}
-	s.OddCount = len(s.Odd)
-	slices.SortStableFunc(s.Odd, func(a, b apiclient.Attack) int {
+	s.OutlierCount = len(s.Outliers)
+	slices.SortStableFunc(s.Outliers, func(a, b apiclient.Attack) int {
 		return cmp.Or(badness(b.Status())-badness(a.Status()), cmp.Compare(b.Hits.N, a.Hits.N))
 	})
-	s.Odd = slices.Clone(s.Odd[:min(maxOdd, len(s.Odd))])
-	for i := range s.Odd {
-		s.Odd[i] = s.Odd[i].Brief()
+	s.Outliers = slices.Clone(s.Outliers[:min(maxOdd, len(s.Outliers))])
+	for i := range s.Outliers {
+		s.Outliers[i] = s.Outliers[i].Brief()
 	}
 }
 
@@ -261,7 +261,7 @@ func (p *Poller) members(u *Update, r reading, storm string) iter.Seq[record.Att
 			ids = slices.AppendSeq(slices.Clone(ids), maps.Keys(g.members))
 		}
 		for _, id := range ids {
-			s, decided := u.Shown[id]
+			s, decided := u.Attacks[id]
 			if !decided {
 				s = p.shown[id]
 			}
@@ -270,7 +270,7 @@ func (p *Poller) members(u *Update, r reading, storm string) iter.Seq[record.Att
 			} else if seen := p.latest[id]; seen != nil {
 				s.Attack = seen.attack
 			}
-			if s.In == storm && !yield(s) {
+			if s.StormID == storm && !yield(s) {
 				return
 			}
 		}
@@ -281,7 +281,7 @@ func (p *Poller) members(u *Update, r reading, storm string) iter.Seq[record.Att
 func (p *Poller) blows(g *gathering, now time.Time) bool {
 	for id := range g.members {
 		seen := p.latest[id]
-		if seen != nil && p.shown[id].Gathered() && !seen.attack.FalsePositive() && !p.look(seen.attack, now).silent() {
+		if seen != nil && p.shown[id].Grouped() && !seen.attack.FalsePositive() && !p.look(seen.attack, now).silent() {
 			return true
 		}
 	}

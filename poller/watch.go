@@ -7,7 +7,7 @@ import (
 )
 
 // Knocks reports whether one of these addresses, which are denied, still tries, as far as the service tells.
-func (p *Poller) Knocks(addresses []netip.Addr) bool {
+func (p *Poller) StillTrying(addresses []netip.Addr) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now().Add(p.skew)

@@ -18,7 +18,7 @@ func TestWhatGoesOn(t *testing.T) {
 		return p.GoesOn(func(id string) bool { return slices.Contains(ids, id) })
 	}
 	knocks := func(p *poller.Poller, ip string) bool {
-		return p.Knocks([]netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr(ip)})
+		return p.StillTrying([]netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr(ip)})
 	}
 	a.add("x:1", 0)
 	a.add("x:over", 16*time.Minute)

@@ -53,9 +53,9 @@ func (c checkup) redis(ctx context.Context) []finding {
 func redisVersion(f store.Facts) (trouble, state) {
 	switch {
 	case f.Version == "":
-		return trouble{"version unknown: it doesn't tell; wafbot needs " + store.MinVersion, ""}, note
-	case older(f.Version, store.MinVersion):
-		return trouble{"version " + f.Version + " is too old", "upgrade it to " + store.MinVersion + " or later"}, wrong
+		return trouble{"version unknown: it doesn't tell; wafbot needs " + store.MinRedisVersion, ""}, note
+	case older(f.Version, store.MinRedisVersion):
+		return trouble{"version " + f.Version + " is too old", "upgrade it to " + store.MinRedisVersion + " or later"}, wrong
 	}
 	return trouble{"version " + f.Version, ""}, good
 }

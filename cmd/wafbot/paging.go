@@ -75,7 +75,7 @@ func (p *paging) look(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	attacks, known := p.app.pollers[p.account.Name].Paged()
+	attacks, known := p.app.pollers[p.account.Name].WithPager()
 	if !known {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (p *paging) look(ctx context.Context) (err error) {
 	if len(todo) == 0 {
 		return nil
 	}
-	cases, err := p.app.store.Triage.Cases(ctx, p.account.Name)
+	cases, err := p.app.store.Triage.AllTriage(ctx, p.account.Name)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (p *paging) look(ctx context.Context) (err error) {
 func (p *paging) unclaimed(s record.AttackState, said record.Triage, muted bool) commands.Unclaimed {
 	u := commands.Unclaimed{Attack: s.Attack, Quiet: s.Quiet, Muted: muted, Case: said}
 	if s.Pager != nil {
-		u.Told, u.Worse, u.After = s.Pager.Told, s.Pager.Worse, s.Pager.After
+		u.Told, u.Worse, u.After = s.Pager.NotifiedAt, s.Pager.WorsenedAt, s.Pager.After
 		u.Route, _ = p.route(s)
 	}
 	return u
@@ -118,7 +118,7 @@ func (p *paging) todo(attacks []record.AttackState, now time.Time) (todo []waiti
 		id := record.AttackID(p.account.Name, s.Attack.ID)
 		page := p.pages[id]
 		delete(open, id)
-		if page.Open() || !now.Before(s.Pager.Told.Add(s.Pager.After)) {
+		if page.Open() || !now.Before(s.Pager.NotifiedAt.Add(s.Pager.After)) {
 			todo = append(todo, waiting{id: id, shown: s, page: page})
 		}
 	}
@@ -174,7 +174,7 @@ func (p *paging) begin(ctx context.Context, w waiting) error {
 	if err := p.save(ctx, w.page); err != nil {
 		return err
 	}
-	said, err := p.app.store.Triage.Case(ctx, p.account.Name, w.id) // somebody may have claimed it just now
+	said, err := p.app.store.Triage.TriageOf(ctx, p.account.Name, w.id) // somebody may have claimed it just now
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (p *paging) route(s record.AttackState) (string, bool) {
 		return s.Pager.Route, true
 	}
 	for _, t := range poller.Explain(p.account.routes(), s.Attack) {
-		if route := t.Route.Match.String(); t.Not == "" && p.pagers[route] != nil {
+		if route := t.Route.Match.String(); t.Mismatch == "" && p.pagers[route] != nil {
 			return route, true
 		}
 	}

@@ -100,9 +100,9 @@ func (a *app) account(cfg Account) (bot.Account, error) {
 		return bot.Account{}, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
 	p := poller.New(poller.Config{
-		Account: cfg.Name, API: api, Memory: a.store.Attacks, Teller: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
+		Account: cfg.Name, API: api, Store: a.store.Attacks, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
 		Routes: cfg.routes(), Muted: a.muted(cfg.Name), Wanted: a.wanted(cfg.Name), Observed: a.observed(cfg.Name), Storm: poller.StormConfig(cfg.Storm),
-		Channel: cfg.Channel, Log: a.log, Starts: a.starts, Quiet: cfg.Quiet.hours(a.cfg.Timezone),
+		Channel: cfg.Channel, Log: a.log, Starts: a.starts, QuietHours: cfg.Quiet.hours(a.cfg.Timezone),
 	})
 	a.pollers[cfg.Name] = p
 	applications := map[int]commands.Application{}
@@ -160,14 +160,14 @@ func (a *app) health(account string) (commands.HealthNow, bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
-	good, blind, err := a.store.Attacks.Watched(ctx, account)
+	good, blind, err := a.store.Attacks.LastPoll(ctx, account)
 	return commands.HealthNow{LastGood: good, Failing: blind.Why, Since: blind.From}, err == nil && !good.IsZero()
 }
 
 // follow has this replica, if it tends the account, show at once what a change did.
 func (a *app) follow(_ context.Context, ch record.Change) {
 	if p, ok := a.pollers[ch.Account]; ok {
-		p.Refresh()
+		p.RefreshSettings()
 		a.effects[ch.Account].Again()
 	}
 	if ch.AttackID != "" {

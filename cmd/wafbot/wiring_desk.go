@@ -53,7 +53,7 @@ func (a *app) muted(account string) poller.Muted {
 // wanted gives the poller the attacks that storms gathered and of which somebody wants a card.
 func (a *app) wanted(account string) poller.Wanted {
 	return func(ctx context.Context) (func(attackid string) bool, error) {
-		all, err := a.store.Attacks.Wanted(ctx, account)
+		all, err := a.store.Attacks.WantedCards(ctx, account)
 		if len(all) == 0 {
 			return nil, err
 		}
@@ -73,23 +73,23 @@ func (a *app) explain(ctx context.Context, account string, attack apiclient.Atta
 	}
 	var r commands.Routing
 	for _, t := range poller.Explain(routes, attack) {
-		r.Tried = append(r.Tried, commands.TriedRoute{Match: t.Route.Match.String(), Not: t.Not})
-		if t.Not == "" {
+		r.Tried = append(r.Tried, commands.TriedRoute{Match: t.Route.Match.String(), Not: t.Mismatch})
+		if t.Mismatch == "" {
 			r.Channel, r.Mention, r.Calls, r.MentionEvery = t.Route.Channel, t.Route.Mention, t.Route.Mention, t.Route.MentionEvery
 		}
 	}
-	r.Quiet, r.Hush = cfg.Quiet.Hours, cfg.Quiet.hours(a.cfg.Timezone).Hush(attack, time.Now())
+	r.Quiet, r.Hush = cfg.Quiet.Hours, cfg.Quiet.hours(a.cfg.Timezone).Suppresses(attack, time.Now())
 	if r.Quiet != "" {
 		r.Zone = a.cfg.Timezone.String()
 	}
 	id := record.AttackID(account, attack.ID)
-	shown, _, err := a.store.Attacks.Shown(ctx, account, id)
+	shown, _, err := a.store.Attacks.AttackState(ctx, account, id)
 	if err != nil {
 		return r, err
 	}
-	r.CalledAt, r.Hushed = shown.CalledAt, shown.Hushed
-	if r.Told = shown.Told && (shown.In == "" || shown.Own); r.Told {
-		r.Calls, r.MentionEvery = cmp.Or(shown.Mention, shown.Spared), shown.Every
+	r.CalledAt, r.Hushed = shown.MentionedAt, shown.Suppressed
+	if r.Told = shown.Notified && (shown.StormID == "" || shown.OwnCard); r.Told {
+		r.Calls, r.MentionEvery = cmp.Or(shown.Mention, shown.SuppressedMention), shown.MentionEvery
 		r.Kept = r.Channel != shown.Channel || r.Mention != r.Calls
 	}
 	if shown.Pager != nil {

@@ -11,13 +11,13 @@ import (
 
 // observed has an account's poller tell the watch of its changes what it sees, and has this replica show at once what that means.
 func (a *app) observed(account string) poller.Observed {
-	return func(ctx context.Context, o poller.Observation) {
+	return func(ctx context.Context, o poller.PollDelta) {
 		settings := a.pollers[account].Settings()
 		g := commands.Glance{
-			At: o.At, Since: o.Since, Skew: o.Skew, Pairs: make([]record.AttackDelta, len(o.Pairs)),
+			At: o.At, Since: o.Since, Skew: o.Skew, Pairs: make([]record.AttackDelta, len(o.Changes)),
 			Entries: settings.Entries, Rules: settings.Rules, LookedAt: settings.At,
 		}
-		for i, p := range o.Pairs {
+		for i, p := range o.Changes {
 			g.Pairs[i] = record.AttackDelta(p)
 		}
 		all, err := a.effects[account].See(ctx, g)

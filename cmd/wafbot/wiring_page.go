@@ -89,7 +89,7 @@ func (a *app) paged(account Account, e pager.Event, s record.AttackState) string
 	attack := s.Attack
 	if s.Storm != nil {
 		storm := record.Storm(*s.Storm)
-		return fmt.Sprintf("STORM: %d attacks on %s, %s, %s hits, %d incidents beside it. ", storm.Gathered,
+		return fmt.Sprintf("STORM: %d attacks on %s, %s, %s hits, %d incidents beside it. ", storm.Grouped,
 			text.Sanitize(commands.StormOn(storm, a.tenants[account.Name]), pagedName), commands.StormBlocking(storm), attack.Hits, storm.Incidents)
 	}
 	kind := "Attack"

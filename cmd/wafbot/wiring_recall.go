@@ -93,18 +93,18 @@ func (a *Account) channels() []string {
 }
 
 // recalled is the memory that begins with what was found.
-func (a *app) recalled(ctx context.Context, cfg Account, found bot.Found) store.Recalled {
-	r := store.Recalled{Epoch: store.NewEpoch()}
+func (a *app) recalled(ctx context.Context, cfg Account, found bot.Found) store.Rebuilt {
+	r := store.Rebuilt{Epoch: store.NewEpoch()}
 	now := time.Now().UTC()
 	if found.Nothing() {
 		if found.Blind {
-			r.News = []record.Event{poller.NewEmptied(cfg.Name, cfg.Channel, r.Epoch, record.RebuildFacts{Blind: true}, now)}
+			r.Events = []record.Event{poller.NewEmptied(cfg.Name, cfg.Channel, r.Epoch, record.RebuildFacts{Blind: true}, now)}
 		}
 		return r
 	}
-	r.At, r.Began, r.Shown = now, found.Began, map[string]record.AttackState{}
+	r.At, r.FirstStart, r.Attacks = now, found.Began, map[string]record.AttackState{}
 	for id, card := range found.Cards {
-		r.Shown[card.AttackID] = poller.Recall(card.CardFacts, now)
+		r.Attacks[card.AttackID] = poller.Rebuild(card.CardFacts, now)
 		r.Cards = append(r.Cards, store.Card{Attack: id, Channel: card.Channel, TS: card.TS})
 	}
 	var told []record.Change
@@ -118,7 +118,7 @@ func (a *app) recalled(ctx context.Context, cfg Account, found bot.Found) store.
 	known := commands.Recall(a.tenants[cfg.Name], told, entries, now)
 	r.Changes = known.Changes
 	facts := record.RebuildFacts{Listed: len(known.Listed), Unknown: known.Unknown, NoLists: err != nil, Unread: found.Unread}
-	r.News = emptiedNews(cfg, found, r, facts)
+	r.Events = emptiedNews(cfg, found, r, facts)
 	return r
 }
 
@@ -136,7 +136,7 @@ func (a *app) entries(ctx context.Context, account string) (all []apiclient.IPRu
 }
 
 // emptiedNews says in each channel what was read back from it; what concerns none of them, in the one for notices.
-func emptiedNews(cfg Account, found bot.Found, r store.Recalled, facts record.RebuildFacts) []record.Event {
+func emptiedNews(cfg Account, found bot.Found, r store.Rebuilt, facts record.RebuildFacts) []record.Event {
 	cards, inForce := map[string]int{}, map[string]int{}
 	for _, c := range r.Cards {
 		cards[c.Channel]++

@@ -7,14 +7,14 @@ import (
 
 // File is what is stored about an attack beside the attack itself, from which its card is drawn.
 type AttackDetails struct {
-	Changes []Change            // all of the account's, the newest first
-	Effects map[string]Efficacy // what was seen of changes, by their ids
-	Case    Triage
-	Scene   AccountContext
-	Page    Page      // the last one; zero: its pager was never called
-	Good    time.Time // the last good poll, on the service's clock; zero: there was none
-	Blind   Outage    // in which the account can't be watched now; zero: it can
-	Card    Place     // zero: it has none
+	Changes  []Change            // all of the account's, the newest first
+	Efficacy map[string]Efficacy // what was seen of changes, by their ids
+	Triage   Triage
+	Context  AccountContext
+	Page     Page      // the last one; zero: its pager was never called
+	LastGood time.Time // the last good poll, on the service's clock; zero: there was none
+	Outage   Outage    // in which the account can't be watched now; zero: it can
+	Card     Place     // zero: it has none
 }
 
 // Place is where an attack's card is.

@@ -41,7 +41,7 @@ func newReplica() string { return fmt.Sprintf("%013d-%s", time.Now().UnixMilli()
 type peers struct {
 	mu      sync.Mutex
 	living  []string  // those that began first come first
-	told    time.Time // when; zero: never yet
+	heardAt time.Time // when; zero: never yet
 	changed chan struct{}
 }
 
@@ -81,7 +81,7 @@ func (s *Replicas) beat(ctx context.Context) error {
 	slices.Sort(living)
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()
-	s.peers.told = asked
+	s.peers.heardAt = asked
 	if !slices.Equal(living, s.peers.living) {
 		s.peers.living = living
 		close(s.peers.changed)
@@ -103,7 +103,7 @@ func (s *client) share(accounts int) (n int, changed <-chan struct{}, ok bool) {
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()
 	me := slices.Index(s.peers.living, s.replica)
-	if me < 0 || time.Since(s.peers.told) >= deadAfter {
+	if me < 0 || time.Since(s.peers.heardAt) >= deadAfter {
 		return 0, s.peers.changed, false
 	}
 	n = accounts / len(s.peers.living)

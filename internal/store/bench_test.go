@@ -49,9 +49,9 @@ func BenchmarkTold(b *testing.B) {
 	for b.Loop() {
 		n++
 		one := news(fmt.Sprint(n), "x:1")
-		_, _, _, err := s.Outbox.Trying(b.Context(), "acme", one.ID, noon)
+		_, _, _, err := s.Outbox.BeginNotify(b.Context(), "acme", one.ID, noon)
 		require.NoError(b, err)
-		_, err = s.Outbox.Told(b.Context(), one, "C1", one.ID, true)
+		_, err = s.Outbox.Notified(b.Context(), one, "C1", one.ID, true)
 		require.NoError(b, err)
 	}
 	reportTrips(b, trip)

@@ -44,7 +44,7 @@ func (s *Cards) Card(ctx context.Context, account, attack string) (channel, ts s
 const cardAtFor = 30 * 24 * time.Hour
 
 // CardAt is the attack whose card a message is; "" if it is none.
-func (s *Cards) CardAt(ctx context.Context, account, channel, ts string) (attack string, err error) {
+func (s *Cards) AttackAt(ctx context.Context, account, channel, ts string) (attack string, err error) {
 	attack, err = s.rdb.Get(ctx, keyCardAt(account, channel, ts)).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return "", fmt.Errorf("find attack of message %s: %w", ts, err)

@@ -33,7 +33,7 @@ func (l *Lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, all ..
 		}
 		b.due(l.account, c.ID, commands.ChangeLookAt(c))
 		if c.AttackID != "" {
-			b.outdated(l.account, c.AttackID, record.UrgentActed)
+			b.stale(l.account, c.AttackID, record.UrgentActed)
 		}
 	}
 	if err := b.announce(l.store.follow(all[0])...); err != nil {
@@ -69,7 +69,7 @@ func (l *Lock) SaveLooks(ctx context.Context, all ...commands.Look) error {
 			}
 		}
 		if look.Ended && c.AttackID != "" {
-			b.outdated(l.account, c.AttackID, record.UrgentActed)
+			b.stale(l.account, c.AttackID, record.UrgentActed)
 		}
 		if err := b.announce(l.store.watched(look)...); err != nil {
 			return err
@@ -117,7 +117,7 @@ func (s *client) readChanges(ctx context.Context, account string, answer *redis.
 	}
 	if len(old) > 0 {
 		_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-			p.HDel(ctx, keyEffects(account), old...)
+			p.HDel(ctx, keyEfficacy(account), old...)
 			p.HDel(ctx, keyChanges(account), old...)
 			return nil
 		})

@@ -145,7 +145,7 @@ func TestLooksAreWrittenDown(t *testing.T) {
 		c := record.Change{ID: "c1", Account: "acme", AttackID: "a1", State: record.StateDone, At: at, Until: at.Add(time.Hour)}
 		save(t, s, c)
 		redrawn := func() bool {
-			marks, err := s.Cards.ToRedraw(t.Context(), "acme")
+			marks, err := s.Cards.Stale(t.Context(), "acme")
 			require.NoError(t, err)
 			for attack, mark := range marks {
 				require.NoError(t, s.Cards.Redrawn(t.Context(), "acme", attack, mark))
@@ -161,7 +161,7 @@ func TestLooksAreWrittenDown(t *testing.T) {
 			return all[0]
 		}
 		told := func() int {
-			all, err := s.Outbox.Untold(t.Context(), "acme")
+			all, err := s.Outbox.Waiting(t.Context(), "acme")
 			require.NoError(t, err)
 			return len(all)
 		}

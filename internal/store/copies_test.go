@@ -51,19 +51,19 @@ var counts = map[string]func(ctx context.Context, s *store.Store) error{
 		return err
 	},
 	"Trying": func(ctx context.Context, s *store.Store) error {
-		_, _, _, err := s.Outbox.Trying(ctx, "acme", "n1", noon)
+		_, _, _, err := s.Outbox.BeginNotify(ctx, "acme", "n1", noon)
 		return err
 	},
 	"Told": func(ctx context.Context, s *store.Store) error {
-		_, err := s.Outbox.Told(ctx, news("n2", "x:1"), "C1", "1.1", true)
+		_, err := s.Outbox.Notified(ctx, news("n2", "x:1"), "C1", "1.1", true)
 		return err
 	},
 	"Announce": func(ctx context.Context, s *store.Store) error { return s.Outbox.Announce(ctx, news("n3", "x:1")) },
 	"Outdated": func(ctx context.Context, s *store.Store) error {
-		return s.Cards.Outdated(ctx, "acme", "a1", record.UrgentState)
+		return s.Cards.MarkStale(ctx, "acme", "a1", record.UrgentState)
 	},
 	"Restore": func(ctx context.Context, s *store.Store) error {
-		return beginWith(ctx, s, "beta", store.Recalled{Epoch: store.NewEpoch()})
+		return beginWith(ctx, s, "beta", store.Rebuilt{Epoch: store.NewEpoch()})
 	},
 	"SaveChange": func(ctx context.Context, s *store.Store) error {
 		_, l, err := s.Ledger.Lock(ctx, "acme", false)

@@ -14,8 +14,8 @@ import (
 )
 
 // Case is what was said about an attack; the zero Case when nothing was.
-func (s *Triage) Case(ctx context.Context, account, attack string) (record.Triage, error) {
-	return value[record.Triage](s.rdb.HGet(ctx, keyCases(account), attack), "read case of "+attack)
+func (s *Triage) TriageOf(ctx context.Context, account, attack string) (record.Triage, error) {
+	return value[record.Triage](s.rdb.HGet(ctx, keyTriage(account), attack), "read case of "+attack)
 }
 
 // value is what an answer holds as JSON; zero when there is nothing.
@@ -52,17 +52,17 @@ func values[T any](answer *redis.MapStringStringCmd, account, one string) (map[s
 }
 
 // Cases are all of an account, by attack.
-func (s *Triage) Cases(ctx context.Context, account string) (map[string]record.Triage, error) {
-	return values[record.Triage](s.rdb.HGetAll(ctx, keyCases(account)), account, "case")
+func (s *Triage) AllTriage(ctx context.Context, account string) (map[string]record.Triage, error) {
+	return values[record.Triage](s.rdb.HGetAll(ctx, keyTriage(account)), account, "case")
 }
 
 // SaveCase keeps what was said about an attack until the attack is forgotten, and has its card be drawn again.
-func (l *Lock) SaveCase(ctx context.Context, attack string, c record.Triage) error {
+func (l *Lock) SaveTriage(ctx context.Context, attack string, c record.Triage) error {
 	var b batch
-	if err := b.json("HSET", keyCases(l.account), attack, c); err != nil {
+	if err := b.json("HSET", keyTriage(l.account), attack, c); err != nil {
 		return err
 	}
-	b.outdated(l.account, attack, record.UrgentActed)
+	b.stale(l.account, attack, record.UrgentActed)
 	_, err := l.write(ctx, &b, "save case of "+attack)
 	return err
 }
@@ -86,7 +86,7 @@ func (l *Lock) SaveMutes(ctx context.Context, all []record.Mute, attacks ...stri
 		b.do("SET", keyMutes(l.account), text, "EXAT", last.Add(time.Second).Unix()) // Redis counts whole seconds
 	}
 	for _, attack := range attacks {
-		b.outdated(l.account, attack, record.UrgentActed)
+		b.stale(l.account, attack, record.UrgentActed)
 	}
 	_, err = l.write(ctx, &b, "save mutes of "+l.account)
 	return err

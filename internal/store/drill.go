@@ -12,12 +12,12 @@ import (
 )
 
 // drilledFor is how long what came of a drill can be looked at.
-const drilledFor = 24 * time.Hour
+const drillFor = 24 * time.Hour
 
 // The fields of an account's drill. Who was asked writes the first under the account's lock, who shows it the second: neither waits for the other.
 const (
-	drillField = "drill"
-	cardField  = "card"
+	fieldDrill = "drill"
+	fieldCard  = "card"
 )
 
 // Drill is an account's last drill, with its card; the zero Drill when there was none lately.
@@ -27,10 +27,10 @@ func (s *Drills) Drill(ctx context.Context, account string) (d record.Drill, err
 		return d, fmt.Errorf("read drill of %s: %w", account, err)
 	}
 	var card record.DrillCard
-	if text, ok := fields[drillField]; ok {
+	if text, ok := fields[fieldDrill]; ok {
 		err = json.Unmarshal([]byte(text), &d)
 	}
-	if text, ok := fields[cardField]; ok && err == nil {
+	if text, ok := fields[fieldCard]; ok && err == nil {
 		err = json.Unmarshal([]byte(text), &card)
 	}
 	if err != nil {
@@ -45,10 +45,10 @@ func (s *Drills) Drill(ctx context.Context, account string) (d record.Drill, err
 // SaveDrill writes a drill down in place of the account's last one.
 func (l *Lock) SaveDrill(ctx context.Context, d record.Drill) error {
 	var b batch
-	if err := b.json("HSET", keyDrill(l.account), drillField, d); err != nil {
+	if err := b.json("HSET", keyDrill(l.account), fieldDrill, d); err != nil {
 		return err
 	}
-	b.do("PEXPIRE", keyDrill(l.account), drilledFor.Milliseconds())
+	b.do("PEXPIRE", keyDrill(l.account), drillFor.Milliseconds())
 	_, err := l.write(ctx, &b, "save drill of "+l.account)
 	return err
 }
@@ -56,11 +56,11 @@ func (l *Lock) SaveDrill(ctx context.Context, d record.Drill) error {
 // SaveDrillCard remembers what Slack shows of a drill. It fails when another replica tends the account by now.
 func (s *Drills) SaveDrillCard(ctx context.Context, account string, card record.DrillCard) error {
 	var b batch
-	if err := b.json("HSET", keyDrill(account), cardField, card); err != nil {
+	if err := b.json("HSET", keyDrill(account), fieldCard, card); err != nil {
 		return err
 	}
-	b.do("PEXPIRE", keyDrill(account), drilledFor.Milliseconds())
-	return s.tended(ctx, account, &b, "save card of drill "+card.Drill)
+	b.do("PEXPIRE", keyDrill(account), drillFor.Milliseconds())
+	return s.whileOwner(ctx, account, &b, "save card of drill "+card.Drill)
 }
 
 // serving counts the replicas that beat, by Redis' own clock.

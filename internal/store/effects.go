@@ -8,24 +8,24 @@ import (
 )
 
 // Effects are what was seen of an account's changes, by their ids.
-func (s *Ledger) Effects(ctx context.Context, account string) (map[string]record.Efficacy, error) {
-	return values[record.Efficacy](s.rdb.HGetAll(ctx, keyEffects(account)), account, "effect")
+func (s *Ledger) Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error) {
+	return values[record.Efficacy](s.rdb.HGetAll(ctx, keyEfficacy(account)), account, "effect")
 }
 
 // SaveEffects keeps what was seen of changes for as long as they are kept, has the cards of their attacks be drawn again, and announces what people are
 // told of it, all in one step. It fails when another replica tends the account by now.
-func (s *Ledger) SaveEffects(ctx context.Context, account string, all []commands.Judged) error {
+func (s *Ledger) SaveEfficacy(ctx context.Context, account string, all []commands.Judged) error {
 	var b batch
 	for _, j := range all {
-		if err := b.json("HSET", keyEffects(account), j.Change.ID, j.Effect); err != nil {
+		if err := b.json("HSET", keyEfficacy(account), j.Change.ID, j.Effect); err != nil {
 			return err
 		}
 		if j.Change.AttackID != "" {
-			b.outdated(account, j.Change.AttackID, j.Urgency())
+			b.stale(account, j.Change.AttackID, j.Urgency())
 		}
 		if err := b.announce(s.judged(j)...); err != nil {
 			return err
 		}
 	}
-	return s.tended(ctx, account, &b, "save effects of "+account)
+	return s.whileOwner(ctx, account, &b, "save effects of "+account)
 }

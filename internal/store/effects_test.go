@@ -31,17 +31,17 @@ func TestEffects(t *testing.T) {
 			Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 10, First: noon, Last: noon.Add(time.Minute)}}}, Finding: record.Working, At: noon.Add(time.Hour),
 		}
 		all := []commands.Judged{{Change: ch, Effect: seen}, {Change: record.Change{ID: "c2", Account: "acme"}, Effect: record.Efficacy{Finding: record.NotWorking}, Tell: true}}
-		require.Error(t, other.Ledger.SaveEffects(ctx, "acme", all), "it doesn't tend the account")
+		require.Error(t, other.Ledger.SaveEfficacy(ctx, "acme", all), "it doesn't tend the account")
 		tending(t, s)
-		require.NoError(t, s.Ledger.SaveEffects(ctx, "acme", all))
+		require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", all))
 
-		got, err := other.Ledger.Effects(ctx, "acme")
+		got, err := other.Ledger.Efficacy(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, map[string]record.Efficacy{"c1": seen, "c2": {Finding: record.NotWorking}}, got)
-		file, err := other.Cards.File(ctx, "acme", "a1")
+		file, err := other.Cards.Details(ctx, "acme", "a1")
 		require.NoError(t, err)
-		require.Equal(t, got, file.Effects)
-		marks, err := other.Cards.ToRedraw(ctx, "acme")
+		require.Equal(t, got, file.Efficacy)
+		marks, err := other.Cards.Stale(ctx, "acme")
 		require.NoError(t, err)
 		require.Contains(t, marks, "a1")
 		require.Len(t, marks, 1)
@@ -51,7 +51,7 @@ func TestEffects(t *testing.T) {
 		save(t, s, ch)
 		_, err = s.Ledger.Changes(ctx, "acme")
 		require.NoError(t, err)
-		got, err = other.Ledger.Effects(ctx, "acme")
+		got, err = other.Ledger.Efficacy(ctx, "acme")
 		require.NoError(t, err)
 		require.NotContains(t, got, "c1", "forgotten with its change")
 	})

@@ -27,14 +27,14 @@ func (s *Epochs) Epoch(ctx context.Context, account string) (string, error) {
 }
 
 // Recalled is what an account's memory begins with. All zero at a first start.
-type Recalled struct {
-	Epoch   string
-	At      time.Time                     // of the recall; zero at a first start, whose poll tells so
-	Began   time.Time                     // when the first start was told; zero: not known
-	Shown   map[string]record.AttackState // by the service's id
-	Cards   []Card
-	Changes []record.Change
-	News    []record.Event
+type Rebuilt struct {
+	Epoch      string
+	At         time.Time                     // of the recall; zero at a first start, whose poll tells so
+	FirstStart time.Time                     // when the first start was told; zero: not known
+	Attacks    map[string]record.AttackState // by the service's id
+	Cards      []Card
+	Changes    []record.Change
+	Events     []record.Event
 }
 
 // Card is where an attack's card is.
@@ -42,7 +42,7 @@ type Card struct{ Attack, Channel, TS string }
 
 // Restore begins an account's memory with what was read back, all of it in one step, unless another process was faster: then it does nothing,
 // and begun is false. What stands there already was written since Redis was emptied, and is newer.
-func (s *Epochs) Restore(ctx context.Context, account string, r Recalled) (begun bool, err error) {
+func (s *Epochs) Restore(ctx context.Context, account string, r Rebuilt) (begun bool, err error) {
 	b, err := r.batch(account)
 	if err == nil {
 		_, begun, err = s.transact(ctx, condition{keyEpoch(account), nothing}, b)
@@ -54,11 +54,11 @@ func (s *Epochs) Restore(ctx context.Context, account string, r Recalled) (begun
 }
 
 // batch writes what was read back.
-func (r Recalled) batch(account string) (*batch, error) {
+func (r Rebuilt) batch(account string) (*batch, error) {
 	b := &batch{}
 	var faults []error
-	for attackid, shown := range r.Shown {
-		faults = append(faults, b.json("HSETNX", keyShown(account), record.AttackID(account, attackid), shown))
+	for attackid, shown := range r.Attacks {
+		faults = append(faults, b.json("HSETNX", keyAttacks(account), record.AttackID(account, attackid), shown))
 	}
 	for _, c := range r.Changes {
 		faults = append(faults, b.json("HSETNX", keyChanges(account), c.ID, c))
@@ -71,19 +71,19 @@ func (r Recalled) batch(account string) (*batch, error) {
 		b.do("SET", keyCardAt(account, c.Channel, c.TS), c.Attack, "PX", cardAtFor.Milliseconds())
 	}
 	if !r.At.IsZero() {
-		b.do("SET", keyGood(account), r.At.UnixMilli(), "NX")
+		b.do("SET", keyLastGood(account), r.At.UnixMilli(), "NX")
 	}
-	if !r.Began.IsZero() {
-		b.do("SET", keyBegan(account), r.Began.UnixMilli())
+	if !r.FirstStart.IsZero() {
+		b.do("SET", keyFirstStart(account), r.FirstStart.UnixMilli())
 	}
-	faults = append(faults, b.announce(r.News...))
+	faults = append(faults, b.announce(r.Events...))
 	b.do("SET", keyEpoch(account), r.Epoch)
 	return b, errors.Join(faults...)
 }
 
 // began is when an account's first start was told, as it was read back; zero: not known.
-func (s *Attacks) began(ctx context.Context, account string) (time.Time, error) {
-	began, err := s.rdb.Get(ctx, keyBegan(account)).Int64()
+func (s *Attacks) firstStart(ctx context.Context, account string) (time.Time, error) {
+	began, err := s.rdb.Get(ctx, keyFirstStart(account)).Int64()
 	if errors.Is(err, redis.Nil) {
 		return time.Time{}, nil
 	}

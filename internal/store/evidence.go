@@ -17,7 +17,7 @@ const (
 	// evidenceFor is how long evidence of an attack is kept after it changed last, and how long it is known when nobody watched.
 	evidenceFor = 30 * 24 * time.Hour
 	// maxAbsences is how many times in which nobody watched are kept of an account.
-	maxAbsences = 300
+	maxGaps = 300
 )
 
 // evidence keeps what an update has of an attack, if it has anything.
@@ -35,7 +35,7 @@ func (b *batch) evidence(account, attackid string, u poller.Update) error {
 }
 
 // absence keeps a time in which nobody watched. The same again is one.
-func (b *batch) absence(account string, a *record.Outage) error {
+func (b *batch) gap(account string, a *record.Outage) error {
 	if a == nil {
 		return nil
 	}
@@ -43,10 +43,10 @@ func (b *batch) absence(account string, a *record.Outage) error {
 	if err != nil {
 		return fmt.Errorf("write absence: %w", err)
 	}
-	key := keyAbsences(account)
+	key := keyGaps(account)
 	b.do("ZADD", key, a.Until.UnixMilli(), text)
 	b.do("ZREMRANGEBYSCORE", key, "-inf", a.Until.Add(-evidenceFor).UnixMilli())
-	b.do("ZREMRANGEBYRANK", key, 0, -maxAbsences-1)
+	b.do("ZREMRANGEBYRANK", key, 0, -maxGaps-1)
 	b.do("PEXPIRE", key, evidenceFor.Milliseconds())
 	return nil
 }
@@ -90,29 +90,29 @@ func (s *Attacks) Evidence(ctx context.Context, account, attack string) (found r
 	if e.Peak != nil {
 		found.Peak = &record.Peak{Observation: record.Observation(e.Peak.Observation), Since: e.Peak.Since, PerMinute: e.Peak.PerMinute}
 	}
-	for _, t := range e.Course {
-		found.Course = append(found.Course, record.Milestone{At: t.At, Reason: t.Reason, Hits: t.Hits, Status: t.Status})
+	for _, t := range e.Milestones {
+		found.Milestones = append(found.Milestones, record.Milestone{At: t.At, Kind: t.Kind, Hits: t.Hits, Status: t.Status})
 	}
 	return found, true, nil
 }
 
 // Seen is an attack as the poller last decided about it, and when it read it so; ok tells whether that is known.
-func (s *Attacks) Seen(ctx context.Context, account, attack string) (seen record.Observation, ok bool, err error) {
-	shown, ok, err := s.Shown(ctx, account, attack)
-	if err != nil || !ok || shown.Recalled {
+func (s *Attacks) LastObservation(ctx context.Context, account, attack string) (seen record.Observation, ok bool, err error) {
+	shown, ok, err := s.AttackState(ctx, account, attack)
+	if err != nil || !ok || shown.Rebuilt {
 		return record.Observation{}, false, err
 	}
-	return record.Observation{At: shown.SeenAt, Attack: shown.Attack.Brief()}, true, nil
+	return record.Observation{At: shown.ObservedAt, Attack: shown.Attack.Brief()}, true, nil
 }
 
 // Blinds are the spells since then in which nobody watched an account, the oldest first: those of the last 30 days, and last of all the one that
 // goes on, which has no end. Shorter ones than two minutes can't be told from a restart and are none.
-func (s *Attacks) Blinds(ctx context.Context, account string, since time.Time) ([]record.Outage, error) {
+func (s *Attacks) Outages(ctx context.Context, account string, since time.Time) ([]record.Outage, error) {
 	from := "-inf"
 	if !since.IsZero() {
 		from = strconv.FormatInt(since.UnixMilli(), 10)
 	}
-	texts, err := s.rdb.ZRangeArgs(ctx, redis.ZRangeArgs{Key: keyAbsences(account), ByScore: true, Start: from, Stop: "+inf"}).Result()
+	texts, err := s.rdb.ZRangeArgs(ctx, redis.ZRangeArgs{Key: keyGaps(account), ByScore: true, Start: from, Stop: "+inf"}).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read blind spells of %s: %w", account, err)
 	}
@@ -124,7 +124,7 @@ func (s *Attacks) Blinds(ctx context.Context, account string, since time.Time) (
 		}
 		all = append(all, record.Outage{From: a.From, Until: a.Until, Why: a.Why})
 	}
-	now, err := s.blind(ctx, account)
+	now, err := s.outage(ctx, account)
 	if err != nil {
 		return nil, err
 	}

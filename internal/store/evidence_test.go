@@ -23,7 +23,7 @@ func evidenceOf(ids ...string) map[string]record.Evidence {
 		}}
 		all[id] = record.Evidence{
 			First: sight, Peak: &record.Peak{Observation: sight, Since: noon.Add(-time.Minute), PerMinute: 40}, Dropped: 2,
-			Course: []record.Milestone{{At: noon, Reason: record.NewAttack, Hits: apiclient.Known(100), Status: apiclient.StatusPartly}},
+			Milestones: []record.Milestone{{At: noon, Kind: record.NewAttack, Hits: apiclient.Known(100), Status: apiclient.StatusPartly}},
 		}
 	}
 	return all
@@ -32,13 +32,13 @@ func evidenceOf(ids ...string) map[string]record.Evidence {
 func TestEvidenceIsRemembered(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openTending(t), w.open(t), t.Context()
-		u := poller.Update{LastGood: noon, Shown: shownAll("x:1"), Evidence: evidenceOf("x:1", "x:2"), News: []record.Event{news("n1", "x:1")}}
-		require.NoError(t, s.Attacks.Remember(ctx, "acme", u))
+		u := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Evidence: evidenceOf("x:1", "x:2"), Events: []record.Event{news("n1", "x:1")}}
+		require.NoError(t, s.Attacks.Save(ctx, "acme", u))
 		found, err := other.Attacks.LoadEvidence(ctx, "acme", []string{"x:1", "x:2", "x:3"})
 		require.NoError(t, err)
 		require.Equal(t, evidenceOf("x:1", "x:2"), found)
 		id := record.AttackID("acme", "x:1")
-		require.NoError(t, s.Attacks.Remember(ctx, "acme", poller.Update{Forget: []string{"x:1"}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"x:1"}}))
 		e, ok, err := other.Attacks.Evidence(ctx, "acme", id)
 		require.NoError(t, err)
 		require.True(t, ok, "a report is wanted long after")
@@ -47,7 +47,7 @@ func TestEvidenceIsRemembered(t *testing.T) {
 		require.Equal(t, record.Observation(want.Peak.Observation), e.Peak.Observation)
 		require.EqualValues(t, 40, e.Peak.PerMinute)
 		require.True(t, noon.Add(-time.Minute).Equal(e.Peak.Since))
-		require.Equal(t, []record.Milestone{{At: noon, Reason: "new attack", Hits: apiclient.Known(100), Status: apiclient.StatusPartly}}, e.Course)
+		require.Equal(t, []record.Milestone{{At: noon, Kind: "new attack", Hits: apiclient.Known(100), Status: apiclient.StatusPartly}}, e.Milestones)
 		require.Equal(t, 2, e.Dropped)
 		for _, unknown := range []string{"a00000000", ""} {
 			_, ok, err = other.Attacks.Evidence(ctx, "acme", unknown)
@@ -66,7 +66,7 @@ func TestEvidenceOfVeryMany(t *testing.T) {
 			ids = append(ids, "x:"+string(rune('a'+i%26))+time.Duration(i).String())
 		}
 		for some := range slices.Chunk(ids, 50) {
-			require.NoError(t, s.Attacks.Remember(ctx, "acme", poller.Update{Evidence: evidenceOf(some...)}))
+			require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Evidence: evidenceOf(some...)}))
 		}
 		found, err := s.Attacks.LoadEvidence(ctx, "acme", ids)
 		require.NoError(t, err)
@@ -79,15 +79,15 @@ func TestWhatAnAttackLookedLikeLast(t *testing.T) {
 		s, ctx := w.openTending(t), t.Context()
 		all := shownAll("x:1", "x:2")
 		recalled := all["x:2"]
-		recalled.Recalled = true
+		recalled.Rebuilt = true
 		all["x:2"] = recalled
-		require.NoError(t, s.Attacks.Remember(ctx, "acme", poller.Update{Shown: all}))
-		seen, ok, err := s.Attacks.Seen(ctx, "acme", record.AttackID("acme", "x:1"))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: all}))
+		seen, ok, err := s.Attacks.LastObservation(ctx, "acme", record.AttackID("acme", "x:1"))
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, record.Observation{At: noon, Attack: shown("x:1").Attack.Brief()}, seen)
 		for _, id := range []string{"x:2", "x:3"} {
-			_, ok, err = s.Attacks.Seen(ctx, "acme", record.AttackID("acme", id))
+			_, ok, err = s.Attacks.LastObservation(ctx, "acme", record.AttackID("acme", id))
 			require.NoError(t, err)
 			require.False(t, ok, "%s: of one that was read back only its card is known", id)
 		}
@@ -99,21 +99,21 @@ func TestBlindSpellsAreKept(t *testing.T) {
 		s, other, ctx := w.openTending(t), w.open(t), t.Context()
 		require.Empty(t, blinds(t, other, time.Time{}))
 		gone := func(from, to time.Duration, why string) poller.Update {
-			return poller.Update{LastGood: noon.Add(to), Blind: &record.Outage{}, Absence: &record.Outage{From: noon.Add(from), Until: noon.Add(to), Why: why}}
+			return poller.Update{LastGood: noon.Add(to), Outage: &record.Outage{}, Gap: &record.Outage{From: noon.Add(from), Until: noon.Add(to), Why: why}}
 		}
 		for _, u := range []poller.Update{
 			gone(-31*24*time.Hour, -30*24*time.Hour-2*time.Hour, "long ago"), gone(0, time.Hour, "the service answers with errors"), gone(2*time.Hour, 3*time.Hour, ""), gone(2*time.Hour, 3*time.Hour, ""),
 		} {
-			require.NoError(t, s.Attacks.Remember(ctx, "acme", u))
+			require.NoError(t, s.Attacks.Save(ctx, "acme", u))
 		}
 		first := record.Outage{From: noon, Until: noon.Add(time.Hour), Why: "the service answers with errors"}
 		second := record.Outage{From: noon.Add(2 * time.Hour), Until: noon.Add(3 * time.Hour)}
 		require.Equal(t, []record.Outage{first, second}, blinds(t, other, time.Time{}), "for 30 days, and the same once")
 		require.Equal(t, []record.Outage{second}, blinds(t, other, noon.Add(time.Hour+time.Second)), "by their ends")
-		require.NoError(t, s.Attacks.Remember(ctx, "acme", poller.Update{Blind: &record.Outage{From: noon.Add(4 * time.Hour), Why: "no token"}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Outage: &record.Outage{From: noon.Add(4 * time.Hour), Why: "no token"}}))
 		require.Equal(t, []record.Outage{second, {From: noon.Add(4 * time.Hour), Why: "no token"}}, blinds(t, other, noon.Add(2*time.Hour)))
 		for i := range 310 {
-			require.NoError(t, s.Attacks.Remember(ctx, "acme", gone(time.Duration(i)*time.Minute, time.Duration(i+1)*time.Minute, "often")))
+			require.NoError(t, s.Attacks.Save(ctx, "acme", gone(time.Duration(i)*time.Minute, time.Duration(i+1)*time.Minute, "often")))
 		}
 		require.Len(t, blinds(t, other, time.Time{}), 300)
 	})
@@ -121,7 +121,7 @@ func TestBlindSpellsAreKept(t *testing.T) {
 
 func blinds(t *testing.T, s *store.Store, since time.Time) []record.Outage {
 	t.Helper()
-	all, err := s.Attacks.Blinds(t.Context(), "acme", since)
+	all, err := s.Attacks.Outages(t.Context(), "acme", since)
 	require.NoError(t, err)
 	return all
 }

@@ -23,7 +23,7 @@ const (
 )
 
 // MinVersion is the oldest Redis that knows all the commands in use: XADD takes MINID since then.
-const MinVersion = "6.2"
+const MinRedisVersion = "6.2"
 
 // Facts asks Redis about itself. It fails when Redis can't be written; what Redis merely doesn't tell is left out.
 func (s *Store) Facts(ctx context.Context) (Facts, error) {

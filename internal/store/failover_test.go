@@ -57,7 +57,7 @@ func TestFailovers(t *testing.T) {
 		two := w.start("two", openCopied(t, set.URL), nil)
 		w.settled(5, 4)
 		direct := openCopied(t, set.URL)
-		eventually(t, "begin", func() error { return beginWith(ctx, direct, "acme", store.Recalled{Epoch: store.NewEpoch()}) })
+		eventually(t, "begin", func() error { return beginWith(ctx, direct, "acme", store.Rebuilt{Epoch: store.NewEpoch()}) })
 
 		var mu sync.Mutex
 		done := map[string]int{}
@@ -107,15 +107,15 @@ func TestFailovers(t *testing.T) {
 				if err := direct.Outbox.Announce(ctx, news(id, "x:1")); err != nil {
 					return err
 				}
-				if _, _, _, err := direct.Outbox.Trying(ctx, "acme", id, noon); err != nil {
+				if _, _, _, err := direct.Outbox.BeginNotify(ctx, "acme", id, noon); err != nil {
 					return err
 				}
-				_, err := direct.Outbox.Told(ctx, news(id, "x:1"), "C1", "1.1", true)
+				_, err := direct.Outbox.Notified(ctx, news(id, "x:1"), "C1", "1.1", true)
 				return err
 			})
 			for account, h := range w.holds() {
 				eventually(t, "remember "+account, func() error {
-					return h.replica.store.Attacks.Remember(ctx, account, poller.Update{LastGood: noon, Shown: shownAll("x:1")})
+					return h.replica.store.Attacks.Save(ctx, account, poller.Update{LastGood: noon, Attacks: shownAll("x:1")})
 				})
 			}
 			t.Logf("all goes on %s after there were copies again", time.Since(whole).Round(10*time.Millisecond))
@@ -165,7 +165,7 @@ func TestFailoverWithoutReturn(t *testing.T) {
 		t.Logf("all goes on %s after the promotion of another in place of %s", time.Since(promoted).Round(10*time.Millisecond), killed.Addr)
 		w.settled(len(names))
 		for account, h := range w.holds() {
-			eventually(t, "remember "+account, func() error { return s.Attacks.Remember(ctx, account, poller.Update{LastGood: noon}) })
+			eventually(t, "remember "+account, func() error { return s.Attacks.Save(ctx, account, poller.Update{LastGood: noon}) })
 			require.NoError(t, h.held.Err())
 		}
 		t.Logf("all is tended %s after it", time.Since(promoted).Round(10*time.Millisecond))

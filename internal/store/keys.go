@@ -53,42 +53,42 @@ const (
 	keyPing    = "{work}:ping"
 )
 
-func keySeen(name string) string { return "{work}:seen:" + name }
-func keyPeople(of string) string { return "{work}:people:" + of }
+func keyDelivery(name string) string { return "{work}:seen:" + name }
+func keyPeople(of string) string     { return "{work}:people:" + of }
 
 func accountKey(account, name string) string { return "{a:" + account + "}:" + name }
 
-func keyEpoch(account string) string       { return accountKey(account, "epoch") }
-func keyLease(account string) string       { return accountKey(account, "lease") }
-func keyBegan(account string) string       { return accountKey(account, "began") }
-func keyGood(account string) string        { return accountKey(account, "good") }
-func keyBlind(account string) string       { return accountKey(account, "blind") }
-func keyAbsences(account string) string    { return accountKey(account, "absences") }
-func keyShown(account string) string       { return accountKey(account, "shown") }
-func keyWanted(account string) string      { return accountKey(account, "wanted") }
-func keyOutbox(account string) string      { return accountKey(account, "outbox") }
-func keyCards(account string) string       { return accountKey(account, "cards") }
-func keyRedraw(account string) string      { return accountKey(account, "redraw") }
-func keyCases(account string) string       { return accountKey(account, "cases") }
-func keyMutes(account string) string       { return accountKey(account, "mutes") }
-func keyProtected(account string) string   { return accountKey(account, "protected") }
-func keyLocked(account string) string      { return accountKey(account, "locked") }
-func keySources(account string) string     { return accountKey(account, "seen") }
-func keyTied(account string) string        { return accountKey(account, "tied") }
-func keyTiedAt(account string) string      { return accountKey(account, "tied:at") }
-func keyChanges(account string) string     { return accountKey(account, "changes") }
-func keyEffects(account string) string     { return accountKey(account, "effects") }
-func keyRequests(account string) string    { return accountKey(account, "requests") }
-func keyRequestsAt(account string) string  { return accountKey(account, "requests:at") }
-func keyRequestsDue(account string) string { return accountKey(account, "requests:due") }
-func keyDue(account string) string         { return accountKey(account, "due") }
-func keyLock(account string) string        { return accountKey(account, "lock") }
-func keyAudit(account string) string       { return accountKey(account, "audit") }
-func keyAudited(account string) string     { return accountKey(account, "audited") }
-func keyPages(account string) string       { return accountKey(account, "pages") }
-func keyDrill(account string) string       { return accountKey(account, "drill") }
+func keyEpoch(account string) string        { return accountKey(account, "epoch") }
+func keyLease(account string) string        { return accountKey(account, "lease") }
+func keyFirstStart(account string) string   { return accountKey(account, "began") }
+func keyLastGood(account string) string     { return accountKey(account, "good") }
+func keyOutage(account string) string       { return accountKey(account, "blind") }
+func keyGaps(account string) string         { return accountKey(account, "absences") }
+func keyAttacks(account string) string      { return accountKey(account, "shown") }
+func keyWantedCards(account string) string  { return accountKey(account, "wanted") }
+func keyOutbox(account string) string       { return accountKey(account, "outbox") }
+func keyCards(account string) string        { return accountKey(account, "cards") }
+func keyRedraw(account string) string       { return accountKey(account, "redraw") }
+func keyTriage(account string) string       { return accountKey(account, "cases") }
+func keyMutes(account string) string        { return accountKey(account, "mutes") }
+func keyProtected(account string) string    { return accountKey(account, "protected") }
+func keyLocked(account string) string       { return accountKey(account, "locked") }
+func keySources(account string) string      { return accountKey(account, "seen") }
+func keyPermission(account string) string   { return accountKey(account, "tied") }
+func keyPermissionAt(account string) string { return accountKey(account, "tied:at") }
+func keyChanges(account string) string      { return accountKey(account, "changes") }
+func keyEfficacy(account string) string     { return accountKey(account, "effects") }
+func keyApprovals(account string) string    { return accountKey(account, "requests") }
+func keyApprovalsAt(account string) string  { return accountKey(account, "requests:at") }
+func keyApprovalsDue(account string) string { return accountKey(account, "requests:due") }
+func keyDue(account string) string          { return accountKey(account, "due") }
+func keyLock(account string) string         { return accountKey(account, "lock") }
+func keyAudit(account string) string        { return accountKey(account, "audit") }
+func keyAudited(account string) string      { return accountKey(account, "audited") }
+func keyPages(account string) string        { return accountKey(account, "pages") }
+func keyDrill(account string) string        { return accountKey(account, "drill") }
 
-func keyTried(account, delivery string) string { return accountKey(account, "tried:"+delivery) }
+func keyAttempt(account, delivery string) string { return accountKey(account, "tried:"+delivery) }
 
 func keyEvidence(account, attack string) string { return accountKey(account, "evidence:"+attack) }
 

@@ -46,10 +46,10 @@ const stateVersion = 1
 
 // What takeLease answers.
 const (
-	leaseTaken     = "taken"
-	leaseBusy      = "busy"
-	leaseForgotten = "forgotten"
-	leaseNewer     = "newer"
+	leaseTaken   = "taken"
+	leaseBusy    = "busy"
+	leaseNoEpoch = "forgotten"
+	leaseNewer   = "newer"
 )
 
 var errLeaseLost = errors.New("lease lost")
@@ -169,7 +169,7 @@ func (s *Ledger) Lock(ctx context.Context, account string, unread bool) (held co
 		case leaseTaken:
 			held := l.begin(ctx, until)
 			return held, &Lock{store: s.client, account: account, lease: l, stop: s.renewing(held, l)}, nil
-		case leaseForgotten:
+		case leaseNoEpoch:
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, refusal.ErrEmptied)
 		case leaseNewer:
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, commands.ErrNewer)

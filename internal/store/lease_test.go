@@ -19,7 +19,7 @@ import (
 func begin(t testing.TB, s *store.Store, accounts ...string) {
 	t.Helper()
 	for _, account := range accounts {
-		require.NoError(t, beginWith(t.Context(), s, account, store.Recalled{Epoch: store.NewEpoch()}))
+		require.NoError(t, beginWith(t.Context(), s, account, store.Rebuilt{Epoch: store.NewEpoch()}))
 	}
 }
 
@@ -97,7 +97,7 @@ func writes(l commands.Lock) map[string]error {
 	ctx := context.Background()
 	return map[string]error{
 		"change":  saveChange(ctx, l, record.Change{ID: "late", Account: "acme", AttackID: "a1", State: record.StateDone, At: noon, Until: noon, Steps: rule}),
-		"case":    l.SaveCase(ctx, "a1", spoken()),
+		"case":    l.SaveTriage(ctx, "a1", spoken()),
 		"mutes":   l.SaveMutes(ctx, []record.Mute{muteFor(time.Hour, typeMute)}),
 		"no mute": l.SaveMutes(ctx, nil),
 		"request": saveRequest(ctx, l, waiting("late", noon)),
@@ -164,7 +164,7 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 		for what, err := range within(t, 10*time.Second, late) {
 			require.Error(t, err, what)
 		}
-		require.ErrorIs(t, l.SaveCase(t.Context(), "a1", spoken()), commands.ErrLost)
+		require.ErrorIs(t, l.SaveTriage(t.Context(), "a1", spoken()), commands.ErrLost)
 		require.ElementsMatch(t, before, w.keys(t))
 		require.Len(t, mutesOf(t, other, "acme"), 1)
 		mine.Unlock()
@@ -200,7 +200,7 @@ func TestAChangeIsWrittenWithItsNews(t *testing.T) {
 		save(t, s, record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})
 		require.Equal(t, []string{"of c1"}, untold(t, s))
 		require.Equal(t, []string{"c1"}, due(t, s, noon.Add(time.Hour)))
-		marks, err := s.Cards.ToRedraw(t.Context(), "acme")
+		marks, err := s.Cards.Stale(t.Context(), "acme")
 		require.NoError(t, err)
 		require.Contains(t, marks, "a1")
 	})

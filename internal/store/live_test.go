@@ -165,7 +165,7 @@ func newLive(t *testing.T) *live {
 // poll has every attack be hit again; those that there were fewer of before are found.
 func (l *live) poll(attacks int) {
 	l.polls++
-	u := poller.Update{LastGood: time.Now(), Shown: map[string]record.AttackState{}}
+	u := poller.Update{LastGood: time.Now(), Attacks: map[string]record.AttackState{}}
 	for i := range attacks {
 		one := apiclient.Attack{
 			ID: fmt.Sprint("x:", i), Type: "sqli", Method: "GET", Domain: "shop.example.com", Path: fmt.Sprint("/", i),
@@ -180,12 +180,12 @@ func (l *live) poll(attacks int) {
 		if i >= l.found {
 			n.ID, n.Reason = poller.CardDelivery("acme", one.ID), record.NewAttack
 		}
-		u.Shown[one.ID] = record.AttackState{Attack: one, SeenAt: time.Now(), Revision: l.polls, Told: true, Channel: "C1"}
-		u.News = append(u.News, n)
+		u.Attacks[one.ID] = record.AttackState{Attack: one, ObservedAt: time.Now(), Revision: l.polls, Notified: true, Channel: "C1"}
+		u.Events = append(u.Events, n)
 	}
 	l.found = max(l.found, attacks)
-	require.NoError(l.t, l.store.Attacks.Remember(l.t.Context(), "acme", u))
-	l.bot.Wake("acme", u.News)
+	require.NoError(l.t, l.store.Attacks.Save(l.t.Context(), "acme", u))
+	l.bot.Wake("acme", u.Events)
 }
 
 // claim is what is written down when somebody clicks.
@@ -193,7 +193,7 @@ func (l *live) claim(attack string) {
 	_, lock, err := l.store.Ledger.Lock(l.t.Context(), "acme", false)
 	require.NoError(l.t, err)
 	defer lock.Unlock()
-	require.NoError(l.t, lock.SaveCase(l.t.Context(), attack, spoken()))
+	require.NoError(l.t, lock.SaveTriage(l.t.Context(), attack, spoken()))
 	l.bot.Redraw("acme")
 }
 

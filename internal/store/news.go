@@ -20,11 +20,11 @@ import (
 
 // Watched is when an account was last watched well, as far as that is remembered, and the spell of not watching that was told and has not ended;
 // both zero when there is none.
-func (s *Attacks) Watched(ctx context.Context, account string) (lastGood time.Time, blind record.Outage, err error) {
-	if lastGood, err = good(s.rdb.Get(ctx, keyGood(account)), account); err != nil {
+func (s *Attacks) LastPoll(ctx context.Context, account string) (lastGood time.Time, blind record.Outage, err error) {
+	if lastGood, err = good(s.rdb.Get(ctx, keyLastGood(account)), account); err != nil {
 		return lastGood, blind, err
 	}
-	blind, err = s.blind(ctx, account)
+	blind, err = s.outage(ctx, account)
 	return lastGood, blind, err
 }
 
@@ -41,24 +41,24 @@ func good(asked *redis.StringCmd, account string) (time.Time, error) {
 }
 
 // Load is what the poller remembers of an account.
-func (s *Attacks) Load(ctx context.Context, account string) (r poller.Remembered, err error) {
-	if r.LastGood, r.Blind, err = s.Watched(ctx, account); err != nil {
-		return poller.Remembered{}, err
+func (s *Attacks) Load(ctx context.Context, account string) (r poller.State, err error) {
+	if r.LastGood, r.Outage, err = s.LastPoll(ctx, account); err != nil {
+		return poller.State{}, err
 	}
-	if r.Began, err = s.began(ctx, account); err != nil {
-		return poller.Remembered{}, err
+	if r.FirstStart, err = s.firstStart(ctx, account); err != nil {
+		return poller.State{}, err
 	}
-	texts, err := s.rdb.HGetAll(ctx, keyShown(account)).Result()
+	texts, err := s.rdb.HGetAll(ctx, keyAttacks(account)).Result()
 	if err != nil {
-		return poller.Remembered{}, fmt.Errorf("load attacks of %s: %w", account, err)
+		return poller.State{}, fmt.Errorf("load attacks of %s: %w", account, err)
 	}
-	r.Shown = make(map[string]record.AttackState, len(texts))
+	r.Attacks = make(map[string]record.AttackState, len(texts))
 	for id, text := range texts {
 		var one record.AttackState
 		if err := json.Unmarshal([]byte(text), &one); err != nil {
-			return poller.Remembered{}, fmt.Errorf("load attack %s: %w", id, err)
+			return poller.State{}, fmt.Errorf("load attack %s: %w", id, err)
 		}
-		r.Shown[one.Attack.ID] = one
+		r.Attacks[one.Attack.ID] = one
 	}
 	return r, nil
 }
@@ -69,21 +69,21 @@ const atOnce = 500
 // Remember keeps what a poll found, and the news of it: what is remembered as shown will be told. That is one step, but for very many attacks,
 // of which each is remembered with its news in one step, and the poll as a good one in the last. It fails when another replica tends the account
 // by now.
-func (s *Attacks) Remember(ctx context.Context, account string, u poller.Update) error {
-	under, err := s.tendedUnder(account)
+func (s *Attacks) Save(ctx context.Context, account string, u poller.Update) error {
+	under, err := s.ownerLease(account)
 	if err != nil {
 		return fmt.Errorf("remember poll of %s: %w", account, err)
 	}
 	newsOf := map[string][]record.Event{} // by attack
-	for _, n := range u.News {
+	for _, n := range u.Events {
 		newsOf[n.Attack.ID] = append(newsOf[n.Attack.ID], n)
 	}
 	var b batch
-	for attackid := range u.About() {
+	for attackid := range u.AttackIDs() {
 		var err error
-		if shown, changed := u.Shown[attackid]; changed {
-			err = b.json("HSET", keyShown(account), record.AttackID(account, attackid), shown)
-			b.given(account, shown)
+		if shown, changed := u.Attacks[attackid]; changed {
+			err = b.json("HSET", keyAttacks(account), record.AttackID(account, attackid), shown)
+			b.cardGiven(account, shown)
 		}
 		err = errors.Join(err, b.evidence(account, attackid, u), b.announce(newsOf[attackid]...))
 		if delete(newsOf, attackid); err == nil && b.commands >= atOnce {
@@ -94,20 +94,20 @@ func (s *Attacks) Remember(ctx context.Context, account string, u poller.Update)
 			return fmt.Errorf("remember poll of %s: %w", account, err)
 		}
 	}
-	for _, attackid := range u.Forget {
+	for _, attackid := range u.Delete {
 		id := record.AttackID(account, attackid)
-		for _, key := range []string{keyShown(account), keyCards(account), keyCases(account)} {
+		for _, key := range []string{keyAttacks(account), keyCards(account), keyTriage(account)} {
 			b.do("HDEL", key, id)
 		}
 	}
-	if err := errors.Join(b.blind(account, u.Blind), b.absence(account, u.Absence), b.sources(account, u.Seen), b.announce(slices.Concat(slices.Collect(maps.Values(newsOf))...)...)); err != nil {
+	if err := errors.Join(b.outage(account, u.Outage), b.gap(account, u.Gap), b.sources(account, u.Sources), b.announce(slices.Concat(slices.Collect(maps.Values(newsOf))...)...)); err != nil {
 		return err
 	}
-	for _, attackid := range u.Outdated {
-		b.outdated(account, record.AttackID(account, attackid), record.UrgentState)
+	for _, attackid := range u.Stale {
+		b.stale(account, record.AttackID(account, attackid), record.UrgentState)
 	}
 	if !u.LastGood.IsZero() {
-		b.do("SET", keyGood(account), u.LastGood.UnixMilli())
+		b.do("SET", keyLastGood(account), u.LastGood.UnixMilli())
 	}
 	if _, err := s.fenced(ctx, under, &b); err != nil {
 		return fmt.Errorf("remember poll of %s: %w", account, err)
@@ -128,7 +128,7 @@ func (b *batch) announce(news ...record.Event) error {
 // FindAttacks are the account's remembered attacks whose id begins so, by that id.
 func (s *Attacks) FindAttacks(ctx context.Context, account, prefix string) (map[string]apiclient.Attack, error) {
 	found := map[string]apiclient.Attack{}
-	if err := s.scanShown(ctx, account, literal(prefix)+"*", func(id string, one record.AttackState) { found[id] = one.Attack }); err != nil {
+	if err := s.scan(ctx, account, literal(prefix)+"*", func(id string, one record.AttackState) { found[id] = one.Attack }); err != nil {
 		return nil, err
 	}
 	return found, nil
@@ -140,7 +140,7 @@ func literal(text string) string {
 }
 
 // Untold are the pieces of news that have not been told, in no order.
-func (s *Outbox) Untold(ctx context.Context, account string) ([]record.Event, error) {
+func (s *Outbox) Waiting(ctx context.Context, account string) ([]record.Event, error) {
 	texts, err := s.rdb.HVals(ctx, keyOutbox(account)).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read outbox of %s: %w", account, err)
@@ -170,14 +170,14 @@ func (s *Outbox) Announce(ctx context.Context, n record.Event) error {
 // How long an attempt to post is remembered, longer than anybody goes on trying, and where something was told, longer than anybody who was
 // paused meanwhile.
 const (
-	triedFor = 7 * 24 * time.Hour
-	toldFor  = time.Hour
+	attemptFor  = 7 * 24 * time.Hour
+	notifiedFor = time.Hour
 )
 
 // try writes down that a delivery is about to be posted, unless the lease under which it is to be is lost.
 // KEYS[1] the delivery, KEYS[2] the lease's key, if there is one; ARGV[1] the time in Unix ms, ARGV[2] how long it is remembered in ms, ARGV[3] what
 // the lease's key must hold. Result: what was written down before, empty if nothing was; nothing, if the lease is lost.
-var try = redis.NewScript(`
+var beginNotify = redis.NewScript(`
 if KEYS[2] and redis.call('GET', KEYS[2]) ~= ARGV[3] then return false end
 local before = redis.call('GET', KEYS[1])
 if before then return before end
@@ -187,13 +187,13 @@ return ''`)
 // Trying writes down that a piece of news is about to be posted, and gives the time of the first attempt; again tells that there was one before,
 // so that whoever tries again looks first whether the message is there; told, that somebody has found it there, or posted it, already. It fails for
 // whoever tended the account until Redis was emptied: what he told then is forgotten, and he would tell it again.
-func (s *Outbox) Trying(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error) {
-	keys, args := []string{keyTried(account, delivery)}, []any{now.UnixMilli(), triedFor.Milliseconds()}
-	under, err := s.tendedUnder(account)
+func (s *Outbox) BeginNotify(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error) {
+	keys, args := []string{keyAttempt(account, delivery)}, []any{now.UnixMilli(), attemptFor.Milliseconds()}
+	under, err := s.ownerLease(account)
 	if err == nil { // who only answers somebody doesn't tend it
 		keys, args = append(keys, under.key), append(args, under.token)
 	}
-	before, err := s.write(ctx, try, keys, args...).Text()
+	before, err := s.write(ctx, beginNotify, keys, args...).Text()
 	if errors.Is(err, redis.Nil) {
 		err = leaseLost(under.key)
 	}
@@ -217,7 +217,7 @@ func (s *Outbox) Trying(ctx context.Context, account, delivery string, now time.
 // long it is known by its place in ms, ARGV[6] the place with what the cards hold beside it, ARGV[7] the place of the card that is gone, whose place
 // alone it may take, empty if it may take any, ARGV[8] a mark, empty if nothing is left of that card.
 // Result: the place that is recorded; empty if the delivery is unknown, because Redis was emptied.
-var told = redis.NewScript(`
+var notified = redis.NewScript(`
 local waits = redis.call('HDEL', KEYS[1], ARGV[1])
 local before = redis.call('GET', KEYS[2])
 if before and not string.match(before, '^%d+$') then return before end
@@ -236,7 +236,7 @@ return ARGV[2]`)
 // Told takes a piece of news off the outbox, and remembers where its message is, if it has one of its own; card tells that it is its attack's
 // card, from now on. double tells that it was recorded at another place before, or that the card that it was posted for isn't the attack's any
 // more: this one must be taken back.
-func (s *Outbox) Told(ctx context.Context, n record.Event, channel, ts string, card bool) (double bool, err error) {
+func (s *Outbox) Notified(ctx context.Context, n record.Event, channel, ts string, card bool) (double bool, err error) {
 	attack, place := "", channel+" "+ts
 	at := record.Place{Channel: channel, TS: ts}
 	if card {
@@ -245,12 +245,12 @@ func (s *Outbox) Told(ctx context.Context, n record.Event, channel, ts string, c
 	if n.ID != poller.CardDelivery(n.Account, n.Attack.ID) {
 		at.Delivery = n.ID
 	}
-	keys := []string{keyOutbox(n.Account), keyTried(n.Account, n.ID), keyCards(n.Account), keyCardAt(n.Account, channel, ts), keyRedraw(n.Account)}
+	keys := []string{keyOutbox(n.Account), keyAttempt(n.Account, n.ID), keyCards(n.Account), keyCardAt(n.Account, channel, ts), keyRedraw(n.Account)}
 	left := newMark(record.UrgentState)
 	if anew, stands := poller.PostedAnew(n.ID); anew && !stands {
 		left = ""
 	}
-	recorded, err := s.write(ctx, told, keys, n.ID, place, toldFor.Milliseconds(), attack, cardAtFor.Milliseconds(), at.String(), n.After, left).Text()
+	recorded, err := s.write(ctx, notified, keys, n.ID, place, notifiedFor.Milliseconds(), attack, cardAtFor.Milliseconds(), at.String(), n.After, left).Text()
 	if err != nil {
 		return false, fmt.Errorf("record telling: %w", err)
 	}
@@ -261,8 +261,8 @@ func (s *Outbox) Told(ctx context.Context, n record.Event, channel, ts string, c
 const noPlace = " "
 
 // Shown is what is remembered of an attack; ok tells whether anything is.
-func (s *Attacks) Shown(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error) {
-	text, err := s.rdb.HGet(ctx, keyShown(account), attack).Bytes()
+func (s *Attacks) AttackState(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error) {
+	text, err := s.rdb.HGet(ctx, keyAttacks(account), attack).Bytes()
 	if errors.Is(err, redis.Nil) {
 		return shown, false, nil
 	}

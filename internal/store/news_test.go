@@ -19,8 +19,8 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func shown(id string) record.AttackState {
 	return record.AttackState{
-		Attack: apiclient.Attack{ID: id, Type: "sqli", Path: "/" + strings.Repeat("x", 100), First: noon, Last: noon.Add(time.Minute)},
-		SeenAt: noon, Revision: 2, Told: true, Channel: "C1",
+		Attack:     apiclient.Attack{ID: id, Type: "sqli", Path: "/" + strings.Repeat("x", 100), First: noon, Last: noon.Add(time.Minute)},
+		ObservedAt: noon, Revision: 2, Notified: true, Channel: "C1",
 	}
 }
 
@@ -38,7 +38,7 @@ func news(id, attackid string) record.Event {
 
 func untold(t testing.TB, s *store.Store) []string {
 	t.Helper()
-	all, err := s.Outbox.Untold(t.Context(), "acme")
+	all, err := s.Outbox.Waiting(t.Context(), "acme")
 	require.NoError(t, err)
 	ids := []string{}
 	for _, n := range all {
@@ -55,27 +55,27 @@ func TestWhatAPollFoundIsRemembered(t *testing.T) {
 		ctx := t.Context()
 		r, err := s.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
-		require.Equal(t, poller.Remembered{Shown: map[string]record.AttackState{}}, r)
+		require.Equal(t, poller.State{Attacks: map[string]record.AttackState{}}, r)
 
-		require.NoError(t, s.Attacks.Remember(ctx, "acme", poller.Update{LastGood: noon, Shown: shownAll("x:1", "x:2"), News: []record.Event{news("n1", "x:1")}}))
-		require.NoError(t, s.Attacks.Remember(ctx, "acme", poller.Update{}))
-		require.NoError(t, s.Attacks.Remember(ctx, "acme", poller.Update{LastGood: noon.Add(time.Minute), Shown: shownAll("x:3"), Forget: []string{"x:2"}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Attacks: shownAll("x:1", "x:2"), Events: []record.Event{news("n1", "x:1")}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon.Add(time.Minute), Attacks: shownAll("x:3"), Delete: []string{"x:2"}}))
 		require.NoError(t, s.Outbox.Announce(ctx, news("n2", "")))
 		r, err = other.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
-		require.Equal(t, poller.Remembered{LastGood: noon.Add(time.Minute), Shown: shownAll("x:1", "x:3")}, r)
+		require.Equal(t, poller.State{LastGood: noon.Add(time.Minute), Attacks: shownAll("x:1", "x:3")}, r)
 		require.Equal(t, []string{"n1", "n2"}, untold(t, other))
 
-		got, ok, err := other.Attacks.Shown(ctx, "acme", record.AttackID("acme", "x:3"))
+		got, ok, err := other.Attacks.AttackState(ctx, "acme", record.AttackID("acme", "x:3"))
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, shown("x:3"), got)
-		_, ok, err = other.Attacks.Shown(ctx, "acme", record.AttackID("acme", "x:2"))
+		_, ok, err = other.Attacks.AttackState(ctx, "acme", record.AttackID("acme", "x:2"))
 		require.NoError(t, err)
 		require.False(t, ok)
 		r, err = other.Attacks.Load(ctx, "other")
 		require.NoError(t, err)
-		require.Empty(t, r.Shown, "accounts share nothing")
+		require.Empty(t, r.Attacks, "accounts share nothing")
 	})
 }
 
@@ -92,9 +92,9 @@ func TestWhatCannotBeReadIsNotForgotten(t *testing.T) {
 		for _, read := range []string{"shown", "outbox", "changes"} {
 			require.NoError(t, w.rdb.HSet(ctx, "{a:bad}:"+read, "x", "rubbish").Err())
 		}
-		_, _, shownErr := s.Attacks.Shown(ctx, "bad", "x")
+		_, _, shownErr := s.Attacks.AttackState(ctx, "bad", "x")
 		_, findErr := s.Attacks.FindAttacks(ctx, "bad", "")
-		_, untoldErr := s.Outbox.Untold(ctx, "bad")
+		_, untoldErr := s.Outbox.Waiting(ctx, "bad")
 		_, changesErr := s.Ledger.Changes(ctx, "bad")
 		_, loadErr := s.Attacks.Load(ctx, "bad")
 		for i, err := range []error{shownErr, findErr, untoldErr, changesErr, loadErr} {
@@ -110,21 +110,21 @@ func TestAPollIsRememberedWholeOrNotAtAll(t *testing.T) {
 		net, direct := newWire(t, w.addr), w.open(t)
 		s := net.open(t)
 		tending(t, s)
-		before := poller.Update{LastGood: noon, Shown: shownAll("x:1"), News: []record.Event{news("n0", "x:1"), news("n1", "x:1")}}
-		require.NoError(t, s.Attacks.Remember(ctx, "acme", before))
+		before := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{news("n0", "x:1"), news("n1", "x:1")}}
+		require.NoError(t, s.Attacks.Save(ctx, "acme", before))
 		tell(t, s, news("n0", "x:1"), "C1", "1.1")
 		for _, word := range []string{"{a:acme}:good", "{a:acme}:shown", "{a:acme}:cards", "{a:acme}:cases", `"id":"n2"`} {
 			atWord, done := cutAt(word)
 			net.goWrong(atWord, nil)
-			err := s.Attacks.Remember(ctx, "acme", poller.Update{
-				LastGood: noon.Add(time.Hour), Shown: shownAll("x:2"), News: []record.Event{news("n2", "x:2")}, Forget: []string{"x:1"},
+			err := s.Attacks.Save(ctx, "acme", poller.Update{
+				LastGood: noon.Add(time.Hour), Attacks: shownAll("x:2"), Events: []record.Event{news("n2", "x:2")}, Delete: []string{"x:1"},
 			})
 			require.Error(t, err, word)
 			within(t, 10*time.Second, done)
 			net.goWrong(nil, nil)
 			r, err := direct.Attacks.Load(ctx, "acme")
 			require.NoError(t, err)
-			require.Equal(t, poller.Remembered{LastGood: noon, Shown: shownAll("x:1")}, r, word)
+			require.Equal(t, poller.State{LastGood: noon, Attacks: shownAll("x:1")}, r, word)
 			require.Equal(t, []string{"n1"}, untold(t, direct), word)
 			_, ts, err := direct.Cards.Card(ctx, "acme", record.AttackID("acme", "x:1"))
 			require.NoError(t, err)
@@ -140,32 +140,32 @@ func TestVeryManyAttacksAreRememberedWithTheirNews(t *testing.T) {
 		s := net.open(t)
 		tending(t, s)
 		const many = 1500
-		u := poller.Update{LastGood: noon, Shown: map[string]record.AttackState{}, News: []record.Event{news("first", "")}}
+		u := poller.Update{LastGood: noon, Attacks: map[string]record.AttackState{}, Events: []record.Event{news("first", "")}}
 		for i := range many {
 			id := fmt.Sprintf("x:%d", i)
-			u.Shown[id] = shown(id)
-			u.News = append(u.News, news("n"+id, id))
+			u.Attacks[id] = shown(id)
+			u.Events = append(u.Events, news("n"+id, id))
 		}
-		require.NoError(t, s.Attacks.Remember(ctx, "acme", poller.Update{Forget: []string{"none"}})) // the script is known from here on
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"none"}})) // the script is known from here on
 		net.cutRemembering(3)
-		require.Error(t, s.Attacks.Remember(ctx, "acme", u))
+		require.Error(t, s.Attacks.Save(ctx, "acme", u))
 		net.goWrong(nil, nil)
 		direct := w.open(t)
 		m, err := direct.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
 		require.True(t, m.LastGood.IsZero())
-		require.Greater(t, len(m.Shown), 0)
-		require.Less(t, len(m.Shown), many)
+		require.Greater(t, len(m.Attacks), 0)
+		require.Less(t, len(m.Attacks), many)
 		var want []string
-		for id := range m.Shown {
+		for id := range m.Attacks {
 			want = append(want, "n"+id)
 		}
 		require.ElementsMatch(t, want, untold(t, direct))
 
-		require.Eventually(t, func() bool { return s.Attacks.Remember(ctx, "acme", u) == nil }, time.Minute, 100*time.Millisecond)
+		require.Eventually(t, func() bool { return s.Attacks.Save(ctx, "acme", u) == nil }, time.Minute, 100*time.Millisecond)
 		m, err = direct.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
-		require.Equal(t, poller.Remembered{LastGood: noon, Shown: u.Shown}, m)
+		require.Equal(t, poller.State{LastGood: noon, Attacks: u.Attacks}, m)
 		require.Len(t, untold(t, direct), many+1)
 	})
 }
@@ -173,7 +173,7 @@ func TestVeryManyAttacksAreRememberedWithTheirNews(t *testing.T) {
 // tell records where something is told, for the first time.
 func tell(t testing.TB, s *store.Store, n record.Event, channel, ts string) {
 	t.Helper()
-	double, err := s.Outbox.Told(t.Context(), n, channel, ts, channel != "")
+	double, err := s.Outbox.Notified(t.Context(), n, channel, ts, channel != "")
 	require.NoError(t, err)
 	require.False(t, double)
 }
@@ -181,7 +181,7 @@ func tell(t testing.TB, s *store.Store, n record.Event, channel, ts string) {
 // requireTrying begins to tell something: it is the first attempt, or one was made before, or it was told already.
 func requireTrying(t testing.TB, s *store.Store, id string, now, wantFirst time.Time, want string) {
 	t.Helper()
-	first, again, told, err := s.Outbox.Trying(t.Context(), "acme", id, now)
+	first, again, told, err := s.Outbox.BeginNotify(t.Context(), "acme", id, now)
 	require.NoError(t, err)
 	require.Equal(t, wantFirst, first)
 	require.Equal(t, want != "first", again)
@@ -192,7 +192,7 @@ func TestNewsIsTriedAndTold(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openTending(t), w.open(t), t.Context()
 		attack := record.AttackID("acme", "x:1")
-		require.NoError(t, s.Attacks.Remember(ctx, "acme", poller.Update{Shown: shownAll("x:1"), News: []record.Event{news("n1", "x:1"), news("n2", "x:1")}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:1"), Events: []record.Event{news("n1", "x:1"), news("n2", "x:1")}}))
 		requireTrying(t, s, "n1", noon, noon, "first")
 		requireTrying(t, other, "n1", noon.Add(time.Minute), noon, "again")
 		requireTrying(t, s, "n2", noon, noon, "first")
@@ -212,14 +212,14 @@ func TestNewsIsTriedAndTold(t *testing.T) {
 		require.Equal(t, map[string][2]string{attack: {"C1", "1700000000.000100"}}, places)
 		for place, want := range map[string]string{"acme C1": attack, "acme C2": "", "beta C1": ""} {
 			account, channel, _ := strings.Cut(place, " ")
-			found, err := other.Cards.CardAt(ctx, account, channel, "1700000000.000100")
+			found, err := other.Cards.AttackAt(ctx, account, channel, "1700000000.000100")
 			require.NoError(t, err)
 			require.Equal(t, want, found, place)
 		}
 		requireTrying(t, s, "n1", noon.Add(time.Hour), noon.Add(time.Hour), "told")
 		requireTrying(t, other, "n2", noon.Add(time.Hour), noon.Add(time.Hour), "told") // by no message of its own
 
-		require.NoError(t, s.Attacks.Remember(ctx, "acme", poller.Update{Forget: []string{"x:1"}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"x:1"}}))
 		_, ts, err = other.Cards.Card(ctx, "acme", attack)
 		require.NoError(t, err)
 		require.Empty(t, ts)
@@ -233,7 +233,7 @@ func TestAttacksAreFoundByTheBeginningOfTheirID(t *testing.T) {
 		for i := range 1200 { // more than one page of the scan, and no small hash
 			ids = append(ids, fmt.Sprintf("x:%d", i))
 		}
-		require.NoError(t, s.Attacks.Remember(ctx, "acme", poller.Update{Shown: shownAll(ids...)}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll(ids...)}))
 		all, err := s.Attacks.FindAttacks(ctx, "acme", "a")
 		require.NoError(t, err)
 		require.Len(t, all, len(ids))
@@ -264,15 +264,15 @@ func TestACardThatBecomesOutdatedWhileItIsDrawnIsDrawnAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.open(t), w.open(t), t.Context()
 		marks := func() map[string]record.RedrawMark {
-			all, err := other.Cards.ToRedraw(ctx, "acme")
+			all, err := other.Cards.Stale(ctx, "acme")
 			require.NoError(t, err)
 			return all
 		}
 		require.Empty(t, marks())
-		require.NoError(t, s.Cards.Outdated(ctx, "acme", "a1", record.UrgentState))
-		require.NoError(t, s.Cards.Outdated(ctx, "acme", "a2", record.UrgentState))
+		require.NoError(t, s.Cards.MarkStale(ctx, "acme", "a1", record.UrgentState))
+		require.NoError(t, s.Cards.MarkStale(ctx, "acme", "a2", record.UrgentState))
 		old := marks()["a1"]
-		require.NoError(t, s.Cards.Outdated(ctx, "acme", "a1", record.UrgentState))
+		require.NoError(t, s.Cards.MarkStale(ctx, "acme", "a1", record.UrgentState))
 		require.NoError(t, s.Cards.Redrawn(ctx, "acme", "a1", old))
 		require.Contains(t, marks(), "a1", "it became outdated after the mark that was drawn")
 		current := marks()["a1"]
@@ -280,7 +280,7 @@ func TestACardThatBecomesOutdatedWhileItIsDrawnIsDrawnAgain(t *testing.T) {
 		require.NotContains(t, marks(), "a1")
 		require.Contains(t, marks(), "a2")
 
-		require.NoError(t, s.Cards.Outdated(ctx, "acme", "a1", record.UrgentState))
+		require.NoError(t, s.Cards.MarkStale(ctx, "acme", "a1", record.UrgentState))
 		for _, drawn := range []record.RedrawMark{old, current} {
 			require.NoError(t, s.Cards.Redrawn(ctx, "acme", "a1", drawn))
 			require.Contains(t, marks(), "a1", "somebody slow who drew for an earlier mark takes no later one away")

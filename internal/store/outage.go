@@ -12,37 +12,37 @@ import (
 )
 
 // blind is the spell of not watching that was told and has not ended; zero when there is none.
-func (s *client) blind(ctx context.Context, account string) (record.Outage, error) {
-	return value[record.Outage](s.rdb.Get(ctx, keyBlind(account)), "load blind spell of "+account)
+func (s *client) outage(ctx context.Context, account string) (record.Outage, error) {
+	return value[record.Outage](s.rdb.Get(ctx, keyOutage(account)), "load blind spell of "+account)
 }
 
 // blind adds what becomes of the spell; nil leaves it as it is, a zero one ends it.
-func (b *batch) blind(account string, spell *record.Outage) error {
+func (b *batch) outage(account string, spell *record.Outage) error {
 	switch {
 	case spell == nil:
 		return nil
 	case spell.From.IsZero():
-		b.do("DEL", keyBlind(account))
+		b.do("DEL", keyOutage(account))
 		return nil
 	}
 	text, err := json.Marshal(spell)
-	b.do("SET", keyBlind(account), text)
+	b.do("SET", keyOutage(account), text)
 	return err
 }
 
 // Tied is the account's last spell of refused changes; zero when there was none.
-func (s *Permissions) Tied(ctx context.Context, account string) (record.PermissionLoss, error) {
-	return value[record.PermissionLoss](s.rdb.Get(ctx, keyTied(account)), "read refused changes of "+account)
+func (s *Permissions) PermissionLoss(ctx context.Context, account string) (record.PermissionLoss, error) {
+	return value[record.PermissionLoss](s.rdb.Get(ctx, keyPermission(account)), "read refused changes of "+account)
 }
 
 // SaveTied writes a spell of refused changes down, and the news of it, in one step.
-func (l *Lock) SaveTied(ctx context.Context, t record.PermissionLoss) error {
+func (l *Lock) SavePermissionLoss(ctx context.Context, t record.PermissionLoss) error {
 	text, err := json.Marshal(t)
 	if err != nil {
 		return fmt.Errorf("write refused changes of %s: %w", l.account, err)
 	}
 	var b batch
-	b.do("SET", keyTied(l.account), text)
+	b.do("SET", keyPermission(l.account), text)
 	if err := b.announce(l.store.notice(t)...); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (l *Lock) SaveTied(ctx context.Context, t record.PermissionLoss) error {
 
 // NoticeAt is where the notice with that id is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
 func (s *Permissions) NoticeAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
-	text, err := s.rdb.Get(ctx, keyTiedAt(account)).Result()
+	text, err := s.rdb.Get(ctx, keyPermissionAt(account)).Result()
 	if errors.Is(err, redis.Nil) {
 		return "", "", 0, nil
 	}
@@ -72,7 +72,7 @@ func (s *Permissions) NoticeAt(ctx context.Context, account, id string) (channel
 // Noticed remembers where a notice is, and the revision that it shows.
 func (s *Permissions) Noticed(ctx context.Context, account, id, channel, ts string, revision int) error {
 	text := fmt.Sprintf("%s %d %s %s", id, revision, channel, ts)
-	if err := s.rdb.Set(ctx, keyTiedAt(account), text, 0).Err(); err != nil {
+	if err := s.rdb.Set(ctx, keyPermissionAt(account), text, 0).Err(); err != nil {
 		return fmt.Errorf("remember notice of %s: %w", account, err)
 	}
 	return nil

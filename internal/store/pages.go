@@ -24,23 +24,23 @@ func (s *Pages) SavePage(ctx context.Context, account string, p record.Page, new
 	if err := b.json("HSET", keyPages(account), p.Attack, p); err != nil {
 		return err
 	}
-	b.outdated(account, p.Attack, record.UrgentState)
+	b.stale(account, p.Attack, record.UrgentState)
 	if err := b.announce(news...); err != nil {
 		return err
 	}
-	return s.tended(ctx, account, &b, "save page of "+p.Attack)
+	return s.whileOwner(ctx, account, &b, "save page of "+p.Attack)
 }
 
 // DropPage forgets the page of an attack that is forgotten.
 func (s *Pages) DropPage(ctx context.Context, account, attack string) error {
 	var b batch
 	b.do("HDEL", keyPages(account), attack)
-	return s.tended(ctx, account, &b, "drop page of "+attack)
+	return s.whileOwner(ctx, account, &b, "drop page of "+attack)
 }
 
 // tended carries a batch out while this process tends the account.
-func (s *client) tended(ctx context.Context, account string, b *batch, what string) error {
-	under, err := s.tendedUnder(account)
+func (s *client) whileOwner(ctx context.Context, account string, b *batch, what string) error {
+	under, err := s.ownerLease(account)
 	if err == nil {
 		_, err = s.fenced(ctx, under, b)
 	}

@@ -14,9 +14,9 @@ import (
 )
 
 // Outdated marks an attack's card to be drawn again.
-func (s *Cards) Outdated(ctx context.Context, account, attack string, urgency record.Urgency) error {
+func (s *Cards) MarkStale(ctx context.Context, account, attack string, urgency record.Urgency) error {
 	var b batch
-	b.outdated(account, attack, urgency)
+	b.stale(account, attack, urgency)
 	if _, _, err := s.transact(ctx, condition{}, &b); err != nil {
 		return fmt.Errorf("mark card of %s: %w", attack, err)
 	}
@@ -24,12 +24,12 @@ func (s *Cards) Outdated(ctx context.Context, account, attack string, urgency re
 }
 
 // outdated marks an attack's card.
-func (b *batch) outdated(account, attack string, urgency record.Urgency) {
+func (b *batch) stale(account, attack string, urgency record.Urgency) {
 	b.do("OUTDATE", keyRedraw(account), attack, int(urgency), strconv.FormatUint(rand.Uint64(), 36))
 }
 
 // ToRedraw are the marks of the attacks whose cards are outdated, to be given back to Redrawn.
-func (s *Cards) ToRedraw(ctx context.Context, account string) (map[string]record.RedrawMark, error) {
+func (s *Cards) Stale(ctx context.Context, account string) (map[string]record.RedrawMark, error) {
 	texts, err := s.rdb.HGetAll(ctx, keyRedraw(account)).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read outdated cards of %s: %w", account, err)

@@ -38,7 +38,7 @@ type hold struct {
 	account    string
 	replica    *replica
 	held, more context.Context
-	duties     <-chan store.Duties
+	duties     <-chan store.Pending
 	began      time.Time
 	end        context.CancelFunc // what was in hand is done
 }
@@ -87,7 +87,7 @@ func (w *watch) start(name string, s *store.Store, net *wire) *replica {
 	})
 	g.Go(func() error {
 		defer leave()
-		_ = s.Replicas.Share(held, more, w.accounts, func(held, more context.Context, account string, duties <-chan store.Duties) {
+		_ = s.Replicas.Share(held, more, w.accounts, func(held, more context.Context, account string, duties <-chan store.Pending) {
 			w.tend(&hold{account: account, replica: r, held: held, more: more, duties: duties, began: time.Now()})
 		})
 		return nil
@@ -190,7 +190,7 @@ func saveChange(ctx context.Context, l commands.Lock, c record.Change) error {
 }
 
 // beginWith begins a memory, unless that was done.
-func beginWith(ctx context.Context, s *store.Store, account string, r store.Recalled) error {
+func beginWith(ctx context.Context, s *store.Store, account string, r store.Rebuilt) error {
 	_, err := s.Epochs.Restore(ctx, account, r)
 	return err
 }

@@ -22,13 +22,13 @@ const decidedFor = 7 * 24 * time.Hour
 // if there is one, whose number it gives: all in one step. It fails with commands.ErrLost when another one holds the lock by now.
 func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest) (n int64, err error) {
 	var b batch
-	if err := b.json("HSET", keyRequests(l.account), q.ID, q); err != nil {
+	if err := b.json("HSET", keyApprovals(l.account), q.ID, q); err != nil {
 		return 0, err
 	}
 	if due := commands.ApprovalRequestDueAt(q); due.IsZero() {
-		b.do("ZREM", keyRequestsDue(l.account), q.ID)
+		b.do("ZREM", keyApprovalsDue(l.account), q.ID)
 	} else {
-		b.do("ZADD", keyRequestsDue(l.account), due.Unix(), q.ID)
+		b.do("ZADD", keyApprovalsDue(l.account), due.Unix(), q.ID)
 	}
 	if err := b.announce(l.store.asked(q)...); err != nil {
 		return 0, err
@@ -43,7 +43,7 @@ func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q reco
 
 // Requests are the account's requests for a second person, the newest first: all that wait and those decided lately.
 func (s *Approvals) Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error) {
-	texts, err := s.rdb.HVals(ctx, keyRequests(account)).Result()
+	texts, err := s.rdb.HVals(ctx, keyApprovals(account)).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read requests of %s: %w", account, err)
 	}
@@ -61,7 +61,7 @@ func (s *Approvals) Requests(ctx context.Context, account string) ([]record.Appr
 		all = append(all, q)
 	}
 	if len(old) > 0 {
-		for _, key := range []string{keyRequests(account), keyRequestsAt(account)} {
+		for _, key := range []string{keyApprovals(account), keyApprovalsAt(account)} {
 			if err := s.rdb.HDel(ctx, key, old...).Err(); err != nil {
 				return nil, fmt.Errorf("forget old requests of %s: %w", account, err)
 			}
@@ -73,7 +73,7 @@ func (s *Approvals) Requests(ctx context.Context, account string) ([]record.Appr
 
 // RequestAt is where a request's card is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
 func (s *Approvals) RequestAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
-	text, err := s.rdb.HGet(ctx, keyRequestsAt(account), id).Result()
+	text, err := s.rdb.HGet(ctx, keyApprovalsAt(account), id).Result()
 	if errors.Is(err, redis.Nil) {
 		return "", "", 0, nil
 	}
@@ -88,7 +88,7 @@ func (s *Approvals) RequestAt(ctx context.Context, account, id string) (channel,
 
 // RequestShown remembers where a request's card is, and the revision that it shows.
 func (s *Approvals) RequestShown(ctx context.Context, account, id, channel, ts string, revision int) error {
-	if err := s.rdb.HSet(ctx, keyRequestsAt(account), id, fmt.Sprintf("%d %s %s", revision, channel, ts)).Err(); err != nil {
+	if err := s.rdb.HSet(ctx, keyApprovalsAt(account), id, fmt.Sprintf("%d %s %s", revision, channel, ts)).Err(); err != nil {
 		return fmt.Errorf("remember card of request %s: %w", id, err)
 	}
 	return nil

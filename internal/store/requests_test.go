@@ -67,10 +67,10 @@ func TestDutiesTellOfRequests(t *testing.T) {
 		require.EqualValues(t, q.Until.Unix(), score())
 		share, stop := context.WithCancel(ctx)
 		defer stop()
-		found := make(chan store.Duties, 1)
+		found := make(chan store.Pending, 1)
 		go func() { _ = s.Replicas.Beat(share) }()
 		go func() {
-			_ = s.Replicas.Share(share, share, []string{"acme"}, func(_, more context.Context, _ string, duties <-chan store.Duties) {
+			_ = s.Replicas.Share(share, share, []string{"acme"}, func(_, more context.Context, _ string, duties <-chan store.Pending) {
 				select {
 				case d := <-duties:
 					found <- d

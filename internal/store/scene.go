@@ -17,34 +17,34 @@ import (
 const lockedFor = 5 * time.Minute
 
 // Scene is what is known of an account beside its attacks, in one round trip.
-func (s *Triage) Scene(ctx context.Context, account string) (scene record.AccountContext, err error) {
-	var asked askedScene
+func (s *Triage) AccountContext(ctx context.Context, account string) (scene record.AccountContext, err error) {
+	var asked askedContext
 	_, err = s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		asked = askScene(ctx, p, account)
+		asked = askContext(ctx, p, account)
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return scene, fmt.Errorf("read scene of %s: %w", account, err)
 	}
-	return asked.scene(account)
+	return asked.read(account)
 }
 
 // askedScene is a scene that was asked for in a pipeline.
-type askedScene struct{ protected, locked, seen, mutes *redis.StringCmd }
+type askedContext struct{ protected, locked, sources, mutes *redis.StringCmd }
 
-func askScene(ctx context.Context, p redis.Pipeliner, account string) askedScene {
-	return askedScene{
-		protected: p.Get(ctx, keyProtected(account)), locked: p.Get(ctx, keyLocked(account)), seen: p.Get(ctx, keySources(account)),
+func askContext(ctx context.Context, p redis.Pipeliner, account string) askedContext {
+	return askedContext{
+		protected: p.Get(ctx, keyProtected(account)), locked: p.Get(ctx, keyLocked(account)), sources: p.Get(ctx, keySources(account)),
 		mutes: p.Get(ctx, keyMutes(account)),
 	}
 }
 
 // scene reads the answers.
-func (a askedScene) scene(account string) (scene record.AccountContext, err error) {
+func (a askedContext) read(account string) (scene record.AccountContext, err error) {
 	var errs [4]error
 	scene.Protected, errs[0] = value[[]record.Protected](a.protected, "read what is protected on "+account)
-	scene.Locked, errs[1] = value[time.Time](a.locked, "read lock of "+account)
-	scene.Seen, errs[2] = value[map[netip.Addr]record.SourceActivity](a.seen, "read sources of "+account)
+	scene.RulesLockedAt, errs[1] = value[time.Time](a.locked, "read lock of "+account)
+	scene.Sources, errs[2] = value[map[netip.Addr]record.SourceActivity](a.sources, "read sources of "+account)
 	scene.Mutes, errs[3] = value[[]record.Mute](a.mutes, "read mutes of "+account)
 	return scene, errors.Join(errs[:]...)
 }
@@ -58,7 +58,7 @@ func (l *Lock) SaveProtected(ctx context.Context, all []record.Protected, attack
 	var b batch
 	b.do("SET", keyProtected(l.account), text)
 	for _, attack := range attacks {
-		b.outdated(l.account, attack, record.UrgentActed)
+		b.stale(l.account, attack, record.UrgentActed)
 	}
 	_, err = l.write(ctx, &b, "save what is protected on "+l.account)
 	return err

@@ -15,7 +15,7 @@ import (
 
 func sceneOf(t testing.TB, s *store.Store, account string) record.AccountContext {
 	t.Helper()
-	scene, err := s.Triage.Scene(t.Context(), account)
+	scene, err := s.Triage.AccountContext(t.Context(), account)
 	require.NoError(t, err)
 	return scene
 }
@@ -34,21 +34,21 @@ func TestASceneIsShared(t *testing.T) {
 		require.NoError(t, l.SaveProtected(ctx, protected, "a1", "a2"))
 		require.NoError(t, l.SaveLocked(ctx, noon))
 		source := netip.MustParseAddr("203.0.113.7")
-		require.NoError(t, s.Attacks.Remember(ctx, "acme", poller.Update{Seen: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}))
-		require.Equal(t, record.AccountContext{Protected: protected, Locked: noon, Seen: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}, sceneOf(t, other, "acme"))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Sources: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}))
+		require.Equal(t, record.AccountContext{Protected: protected, RulesLockedAt: noon, Sources: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}, sceneOf(t, other, "acme"))
 		require.Equal(t, record.AccountContext{}, sceneOf(t, other, "other"), "accounts share nothing")
-		marks, err := other.Cards.ToRedraw(ctx, "acme")
+		marks, err := other.Cards.Stale(ctx, "acme")
 		require.NoError(t, err)
 		require.Contains(t, marks, "a1", "its card shows it")
 		require.Contains(t, marks, "a2")
 
-		require.NoError(t, s.Attacks.Remember(ctx, "acme", poller.Update{LastGood: noon}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon}))
 		require.NoError(t, l.SaveLocked(ctx, time.Time{}))
 		require.NoError(t, l.SaveProtected(ctx, protected[1:]))
 		scene := sceneOf(t, other, "acme")
 		require.Equal(t, protected[1:], scene.Protected)
-		require.Zero(t, scene.Locked)
-		require.Len(t, scene.Seen, 1, "as it was")
+		require.Zero(t, scene.RulesLockedAt)
+		require.Len(t, scene.Sources, 1, "as it was")
 	})
 }
 

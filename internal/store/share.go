@@ -12,31 +12,31 @@ import (
 )
 
 const (
-	tendFor   = 4 * time.Second        // how long the lease of an account lasts without being renewed
-	tendEvery = time.Second            // how often it is renewed
-	takeEvery = 250 * time.Millisecond // how often a replica with too few accounts looks for one that is free
-	endWithin = 10 * time.Second       // how long what is in hand may take when an account is given up
+	ownFor     = 4 * time.Second        // how long the lease of an account lasts without being renewed
+	renewEvery = time.Second            // how often it is renewed
+	takeEvery  = 250 * time.Millisecond // how often a replica with too few accounts looks for one that is free
+	endWithin  = 10 * time.Second       // how long what is in hand may take when an account is given up
 )
 
 // Duties is what there is to do for an account, besides polling it.
-type Duties struct {
-	Audited  int64     // the number of the last audit entry: one more is written for each change
-	Untold   int       // pieces of news
-	Wanted   int       // cards of gathered attacks
-	Outdated int       // cards
-	Due      time.Time // when to look at the next change that ends, or at a request; zero: none
+type Pending struct {
+	Audited     int64     // the number of the last audit entry: one more is written for each change
+	Events      int       // pieces of news
+	WantedCards int       // cards of gathered attacks
+	StaleCards  int       // cards
+	Due         time.Time // when to look at the next change that ends, or at a request; zero: none
 }
 
 // Tend does what one replica does for an account. It begins nothing new when more ends, and stops when held does, with the lease: what it was
 // doing then may be done by another replica already. Duties come about once a second when there are any, the newest only.
-type Tend func(held, more context.Context, account string, duties <-chan Duties)
+type Own func(held, more context.Context, account string, duties <-chan Pending)
 
 // renewTending renews the lease of an account and looks what there is to do.
 // KEYS[1] the lease, KEYS[2] the outbox, KEYS[3] the marks of outdated cards, KEYS[4] the due changes, KEYS[5] the due requests,
 // KEYS[6] the cards that are wanted, KEYS[7] the number of the last audit entry; ARGV[1] the holder's token, ARGV[2] the
 // lease's length in ms. Result: the number of pieces of news, of marks, of wanted cards, and the Unix time of the first change or request that is due, -1 if there is
 // none, and the number of the last audit entry; nothing, if the lease is lost.
-var renewTending = redis.NewScript(`
+var renewOwned = redis.NewScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {} end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 local due = -1
@@ -47,20 +47,20 @@ end
 return {redis.call('HLEN', KEYS[2]), redis.call('HLEN', KEYS[3]), redis.call('SCARD', KEYS[6]), math.floor(due), tonumber(redis.call('GET', KEYS[7]) or '0')}`)
 
 // tending is an account that this replica tends.
-type tending struct {
-	lease  *lease
-	stop   context.CancelFunc // begin nothing more
-	duties chan Duties        // holds the newest
-	ended  chan struct{}      // Tend has returned
-	giving bool               // it is being given up
+type owned struct {
+	lease   *lease
+	stop    context.CancelFunc // begin nothing more
+	pending chan Pending       // holds the newest
+	ended   chan struct{}      // Tend has returned
+	giving  bool               // it is being given up
 }
 
 // sharing is one replica's part in sharing out the accounts.
 type sharing struct {
 	store    *client
 	accounts []string // in the order in which this replica tries to take them
-	tend     Tend
-	held     map[string]*tending
+	own      Own
+	held     map[string]*owned
 	tried    map[string]*lease // those whose answer was lost
 	next     int               // of accounts, to be tried
 	wake     chan struct{}
@@ -68,12 +68,12 @@ type sharing struct {
 
 // Share has the replicas share the accounts out: each tends its part of them, takes what is free up to that, and gives up the surplus.
 // When more ends, all are given up as soon as what is in hand is done; when ctx ends, at once. Beat must run for longer than Share.
-func (s *Replicas) Share(ctx, more context.Context, accounts []string, tend Tend) error {
+func (s *Replicas) Share(ctx, more context.Context, accounts []string, tend Own) error {
 	more, stop := context.WithCancel(more)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	sh := &sharing{store: s.client, accounts: s.ordered(accounts), tend: tend, held: map[string]*tending{}, tried: map[string]*lease{}, wake: make(chan struct{}, 1)}
-	renew := time.NewTicker(tendEvery)
+	sh := &sharing{store: s.client, accounts: s.ordered(accounts), own: tend, held: map[string]*owned{}, tried: map[string]*lease{}, wake: make(chan struct{}, 1)}
+	renew := time.NewTicker(renewEvery)
 	defer renew.Stop()
 	for {
 		changed, wait := sh.settle(ctx, more)
@@ -125,7 +125,7 @@ func (sh *sharing) settle(ctx, more context.Context) (changed <-chan struct{}, w
 			return changed, takeEvery
 		}
 	}
-	return changed, tendEvery
+	return changed, renewEvery
 }
 
 // letGo gives back the leases of accounts that are no longer tended. One that can't be given back ends by itself.
@@ -192,11 +192,11 @@ func (sh *sharing) takeFree(ctx, more context.Context, candidates []string) {
 	leases, takes := make([]*lease, len(candidates)), make([]call, len(candidates))
 	for i, account := range candidates {
 		if leases[i] = sh.tried[account]; leases[i] == nil {
-			leases[i] = newLease(keyLease(account), tendFor)
+			leases[i] = newLease(keyLease(account), ownFor)
 		}
-		takes[i] = call{[]string{leases[i].key, keyEpoch(account)}, []any{leases[i].token, tendFor.Milliseconds(), stateVersion, true}}
+		takes[i] = call{[]string{leases[i].key, keyEpoch(account)}, []any{leases[i].token, ownFor.Milliseconds(), stateVersion, true}}
 	}
-	until := time.Now().Add(tendFor)
+	until := time.Now().Add(ownFor)
 	for i, answer := range sh.store.pipelined(ctx, takeLease, takes) {
 		outcome, err := answer.Text()
 		if delete(sh.tried, candidates[i]); err != nil {
@@ -212,7 +212,7 @@ func (sh *sharing) begin(ctx, more context.Context, account string, l *lease, un
 	held := l.begin(ctx, until)
 	begin, stop := context.WithCancel(held)
 	unlink := context.AfterFunc(more, stop)
-	t := &tending{lease: l, stop: stop, duties: make(chan Duties, 1), ended: make(chan struct{})}
+	t := &owned{lease: l, stop: stop, pending: make(chan Pending, 1), ended: make(chan struct{})}
 	sh.held[account] = t
 	sh.store.setHeld(account, l)
 	cutShort := context.AfterFunc(begin, func() {
@@ -235,7 +235,7 @@ func (sh *sharing) begin(ctx, more context.Context, account string, l *lease, un
 			default:
 			}
 		}()
-		sh.tend(held, begin, account, t.duties)
+		sh.own(held, begin, account, t.pending)
 	}()
 }
 
@@ -244,11 +244,11 @@ func (sh *sharing) renew(ctx context.Context) {
 	accounts := slices.Sorted(maps.Keys(sh.held))
 	renewals := make([]call, len(accounts))
 	for i, account := range accounts {
-		keys := []string{keyLease(account), keyOutbox(account), keyRedraw(account), keyDue(account), keyRequestsDue(account), keyWanted(account), keyAudited(account)}
-		renewals[i] = call{keys, []any{sh.held[account].lease.token, tendFor.Milliseconds()}}
+		keys := []string{keyLease(account), keyOutbox(account), keyRedraw(account), keyDue(account), keyApprovalsDue(account), keyWantedCards(account), keyAudited(account)}
+		renewals[i] = call{keys, []any{sh.held[account].lease.token, ownFor.Milliseconds()}}
 	}
-	until := time.Now().Add(tendFor)
-	for i, answer := range sh.store.pipelined(ctx, renewTending, renewals) {
+	until := time.Now().Add(ownFor)
+	for i, answer := range sh.store.pipelined(ctx, renewOwned, renewals) {
 		t := sh.held[accounts[i]]
 		found, err := answer.Int64Slice()
 		switch {
@@ -257,7 +257,7 @@ func (sh *sharing) renew(ctx context.Context) {
 			t.lease.end(leaseLost(t.lease.key))
 		default:
 			t.lease.extend(until)
-			t.tell(Duties{Untold: int(found[0]), Outdated: int(found[1]), Wanted: int(found[2]), Due: dueAt(found[3]), Audited: found[4]})
+			t.pass(Pending{Events: int(found[0]), StaleCards: int(found[1]), WantedCards: int(found[2]), Due: dueAt(found[3]), Audited: found[4]})
 		}
 	}
 }
@@ -270,15 +270,15 @@ func dueAt(unix int64) time.Time {
 }
 
 // tell puts the newest duties in place of older ones that nobody has taken yet.
-func (t *tending) tell(d Duties) {
-	if d == (Duties{}) {
+func (t *owned) pass(d Pending) {
+	if d == (Pending{}) {
 		return
 	}
 	select {
-	case <-t.duties:
+	case <-t.pending:
 	default:
 	}
-	t.duties <- d // there is room: nobody else puts any
+	t.pending <- d // there is room: nobody else puts any
 }
 
 // setHeld notes the lease under which this process writes down what it finds out about an account; nil: it tends it no longer.
@@ -291,7 +291,7 @@ func (s *client) setHeld(account string, l *lease) {
 }
 
 // tendedUnder is the lease under which this process tends an account.
-func (s *client) tendedUnder(account string) (*lease, error) {
+func (s *client) ownerLease(account string) (*lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l, ok := s.held[account]

@@ -204,7 +204,7 @@ func TestDutiesComeAboutOnceASecond(t *testing.T) {
 		save(t, s, record.Change{ID: "c2", AttackID: "a2", State: record.StateDone, At: noon, Until: until.Add(time.Hour), Steps: rule})
 		require.Eventually(t, func() bool {
 			d := within(t, 5*time.Second, h.duties)
-			return d.Untold == 1 && d.Outdated == 2 && d.Due.Equal(until.Add(-15*time.Minute))
+			return d.Events == 1 && d.StaleCards == 2 && d.Due.Equal(until.Add(-15*time.Minute))
 		}, 5*time.Second, time.Millisecond)
 	})
 }
@@ -212,7 +212,7 @@ func TestDutiesComeAboutOnceASecond(t *testing.T) {
 // Who tends an account no longer, or not any more as it was, writes nothing down and tells nothing: what was told before is forgotten with the rest.
 func TestOnlyWhoTendsAnAccountRemembers(t *testing.T) {
 	t.Parallel()
-	update := poller.Update{LastGood: noon, Shown: shownAll("x:1"), News: []record.Event{news("n1", "x:1")}}
+	update := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{news("n1", "x:1")}}
 	for name, lose := range map[string]func(t *testing.T, redis *world, s *store.Store){
 		"it never did": func(*testing.T, *world, *store.Store) {},
 		"another does": func(t *testing.T, redis *world, s *store.Store) {
@@ -228,13 +228,13 @@ func TestOnlyWhoTendsAnAccountRemembers(t *testing.T) {
 			onEach(t, func(t *testing.T, redis *world) {
 				s := redis.open(t)
 				lose(t, redis, s)
-				require.ErrorContains(t, s.Attacks.Remember(t.Context(), "acme", update), "lease lost")
-				if _, _, _, err := s.Outbox.Trying(t.Context(), "acme", "n1", noon); name != "it never did" { // who answers somebody may post without
+				require.ErrorContains(t, s.Attacks.Save(t.Context(), "acme", update), "lease lost")
+				if _, _, _, err := s.Outbox.BeginNotify(t.Context(), "acme", "n1", noon); name != "it never did" { // who answers somebody may post without
 					require.ErrorContains(t, err, "lease lost")
 				}
 				m, err := s.Attacks.Load(t.Context(), "acme")
 				require.NoError(t, err)
-				require.Empty(t, m.Shown)
+				require.Empty(t, m.Attacks)
 				require.True(t, m.LastGood.IsZero())
 				require.Empty(t, untold(t, s))
 			})
@@ -251,7 +251,7 @@ func TestALostLeaseEndsItsContextAndIsTakenAgain(t *testing.T) {
 		within(t, 3*time.Second, first.held.Done())
 		require.ErrorContains(t, context.Cause(first.held), "lease lost")
 		within(t, 5*time.Second, w.begun)
-		require.NoError(t, one.store.Attacks.Remember(t.Context(), "acme", poller.Update{LastGood: noon}))
+		require.NoError(t, one.store.Attacks.Save(t.Context(), "acme", poller.Update{LastGood: noon}))
 	})
 }
 

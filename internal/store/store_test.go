@@ -125,11 +125,11 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 	for name, call := range map[string]func(ctx context.Context, s *store.Store) error{
 		"Load": func(ctx context.Context, s *store.Store) error { _, err := s.Attacks.Load(ctx, "acme"); return err },
 		"Told": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Outbox.Told(ctx, news("n", "x"), "C1", "1.1", true)
+			_, err := s.Outbox.Notified(ctx, news("n", "x"), "C1", "1.1", true)
 			return err
 		},
 		"Trying": func(ctx context.Context, s *store.Store) error {
-			_, _, _, err := s.Outbox.Trying(ctx, "acme", "n", noon)
+			_, _, _, err := s.Outbox.BeginNotify(ctx, "acme", "n", noon)
 			return err
 		},
 		"First": func(ctx context.Context, s *store.Store) error { _, err := s.Inbox.First(ctx, "1"); return err },
@@ -142,7 +142,7 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 			return err
 		},
 		"Shown": func(ctx context.Context, s *store.Store) error {
-			_, _, err := s.Attacks.Shown(ctx, "acme", "a")
+			_, _, err := s.Attacks.AttackState(ctx, "acme", "a")
 			return err
 		},
 		"FindAttacks": func(ctx context.Context, s *store.Store) error {
@@ -150,15 +150,15 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 			return err
 		},
 		"Outdated": func(ctx context.Context, s *store.Store) error {
-			return s.Cards.Outdated(ctx, "acme", "a", record.UrgentState)
+			return s.Cards.MarkStale(ctx, "acme", "a", record.UrgentState)
 		},
-		"ToRedraw": func(ctx context.Context, s *store.Store) error { _, err := s.Cards.ToRedraw(ctx, "acme"); return err },
+		"ToRedraw": func(ctx context.Context, s *store.Store) error { _, err := s.Cards.Stale(ctx, "acme"); return err },
 		"Redrawn": func(ctx context.Context, s *store.Store) error {
 			return s.Cards.Redrawn(ctx, "acme", "a", record.RedrawMark{ID: "1"})
 		},
-		"Untold": func(ctx context.Context, s *store.Store) error { _, err := s.Outbox.Untold(ctx, "acme"); return err },
+		"Untold": func(ctx context.Context, s *store.Store) error { _, err := s.Outbox.Waiting(ctx, "acme"); return err },
 		"Restore": func(ctx context.Context, s *store.Store) error {
-			return beginWith(ctx, s, "acme", store.Recalled{Epoch: "1 e"})
+			return beginWith(ctx, s, "acme", store.Rebuilt{Epoch: "1 e"})
 		},
 		"Page":    func(ctx context.Context, s *store.Store) error { _, err := s.Pages.Page(ctx, "acme", "a"); return err },
 		"Drill":   func(ctx context.Context, s *store.Store) error { _, err := s.Drills.Drill(ctx, "acme"); return err },
@@ -187,7 +187,7 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 			return err
 		},
 		"Blinds": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Attacks.Blinds(ctx, "acme", noon)
+			_, err := s.Attacks.Outages(ctx, "acme", noon)
 			return err
 		},
 		"Audited": func(ctx context.Context, s *store.Store) error { _, err := s.Audit.Audited(ctx, "acme"); return err },

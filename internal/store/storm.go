@@ -18,10 +18,10 @@ const wantedFor = time.Hour
 // Storms are all of an account, the newest first.
 func (s *Attacks) Storms(ctx context.Context, account string) ([]commands.StormSeen, error) {
 	found := []commands.StormSeen{}
-	err := s.scanShown(ctx, account, "s*", func(id string, one record.AttackState) {
+	err := s.scan(ctx, account, "s*", func(id string, one record.AttackState) {
 		if one.Storm != nil {
 			found = append(found, commands.StormSeen{
-				KnownAttack: commands.KnownAttack{ID: id, Attack: one.Attack}, Storm: record.Storm(*one.Storm), SeenAt: one.SeenAt, Quiet: one.Quiet,
+				KnownAttack: commands.KnownAttack{ID: id, Attack: one.Attack}, Storm: record.Storm(*one.Storm), SeenAt: one.ObservedAt, Quiet: one.Quiet,
 			})
 		}
 	})
@@ -32,11 +32,11 @@ func (s *Attacks) Storms(ctx context.Context, account string) ([]commands.StormS
 }
 
 // Gathered are the attacks that a storm has gathered, the one with the latest hit first.
-func (s *Attacks) Gathered(ctx context.Context, account, storm string) ([]commands.GatheredAttack, error) {
+func (s *Attacks) Grouped(ctx context.Context, account, storm string) ([]commands.GatheredAttack, error) {
 	found := []commands.GatheredAttack{}
-	err := s.scanShown(ctx, account, "a*", func(id string, one record.AttackState) {
-		if one.In != "" && record.AttackID(account, one.In) == storm {
-			found = append(found, commands.GatheredAttack{KnownAttack: commands.KnownAttack{ID: id, Attack: one.Attack}, SeenAt: one.SeenAt, Own: one.Own})
+	err := s.scan(ctx, account, "a*", func(id string, one record.AttackState) {
+		if one.StormID != "" && record.AttackID(account, one.StormID) == storm {
+			found = append(found, commands.GatheredAttack{KnownAttack: commands.KnownAttack{ID: id, Attack: one.Attack}, SeenAt: one.ObservedAt, Own: one.OwnCard})
 		}
 	})
 	slices.SortFunc(found, func(a, b commands.GatheredAttack) int {
@@ -49,9 +49,9 @@ func (s *Attacks) Gathered(ctx context.Context, account, storm string) ([]comman
 func (s *Attacks) WantCards(ctx context.Context, account string, attacks []string) error {
 	var b batch
 	for _, id := range attacks {
-		b.do("SADD", keyWanted(account), id)
+		b.do("SADD", keyWantedCards(account), id)
 	}
-	b.do("PEXPIRE", keyWanted(account), wantedFor.Milliseconds())
+	b.do("PEXPIRE", keyWantedCards(account), wantedFor.Milliseconds())
 	if _, _, err := s.transact(ctx, condition{}, &b); err != nil {
 		return fmt.Errorf("want cards of %s: %w", account, err)
 	}
@@ -59,8 +59,8 @@ func (s *Attacks) WantCards(ctx context.Context, account string, attacks []strin
 }
 
 // Wanted are the gathered attacks that are to get a card each, by their ids as commands.AttackID makes them.
-func (s *Attacks) Wanted(ctx context.Context, account string) (map[string]struct{}, error) {
-	ids, err := s.rdb.SMembersMap(ctx, keyWanted(account)).Result()
+func (s *Attacks) WantedCards(ctx context.Context, account string) (map[string]struct{}, error) {
+	ids, err := s.rdb.SMembersMap(ctx, keyWantedCards(account)).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read wanted cards of %s: %w", account, err)
 	}
@@ -68,16 +68,16 @@ func (s *Attacks) Wanted(ctx context.Context, account string) (map[string]struct
 }
 
 // given notes that an attack has a card, if it was gathered: nobody waits for it any more.
-func (b *batch) given(account string, shown record.AttackState) {
-	if shown.Own {
-		b.do("SREM", keyWanted(account), record.AttackID(account, shown.Attack.ID))
+func (b *batch) cardGiven(account string, shown record.AttackState) {
+	if shown.OwnCard {
+		b.do("SREM", keyWantedCards(account), record.AttackID(account, shown.Attack.ID))
 	}
 }
 
 // scanShown goes through an account's remembered attacks whose id, as commands.AttackID makes it, fits a pattern of Redis.
-func (s *Attacks) scanShown(ctx context.Context, account, pattern string, take func(id string, one record.AttackState)) error {
+func (s *Attacks) scan(ctx context.Context, account, pattern string, take func(id string, one record.AttackState)) error {
 	seen := map[string]bool{} // Redis may give one twice
-	scan := s.rdb.HScan(ctx, keyShown(account), 0, pattern, 1000).Iterator()
+	scan := s.rdb.HScan(ctx, keyAttacks(account), 0, pattern, 1000).Iterator()
 	for scan.Next(ctx) {
 		id := scan.Val()
 		if !scan.Next(ctx) {

@@ -12,7 +12,7 @@ import (
 )
 
 // seenFor is how long a delivery is remembered. Slack's signatures are refused after five minutes.
-const seenFor = time.Hour
+const deliveryFor = time.Hour
 
 // group is the stream's consumer group. Each replica is a consumer of it.
 const group = "workers"
@@ -31,7 +31,7 @@ return fresh`)
 // Accept writes work down under the names of its delivery, in one step, so that a delivery that comes again is no new work.
 // After an error the outcome is unknown: the work may have been written down.
 func (s *Inbox) Accept(ctx context.Context, work []byte, names ...string) (fresh bool, err error) {
-	n, err := s.write(ctx, accept, deliveryKeys(names), seenFor.Milliseconds(), work).Int()
+	n, err := s.write(ctx, accept, deliveryKeys(names), deliveryFor.Milliseconds(), work).Int()
 	if err != nil {
 		return false, fmt.Errorf("accept work: %w", err)
 	}
@@ -40,7 +40,7 @@ func (s *Inbox) Accept(ctx context.Context, work []byte, names ...string) (fresh
 
 // First reports whether a delivery that changes nothing comes for the first time.
 func (s *Inbox) First(ctx context.Context, names ...string) (bool, error) {
-	n, err := accept.Run(ctx, s.rdb, deliveryKeys(names), seenFor.Milliseconds()).Int()
+	n, err := accept.Run(ctx, s.rdb, deliveryKeys(names), deliveryFor.Milliseconds()).Int()
 	if err != nil {
 		return false, fmt.Errorf("note delivery: %w", err)
 	}
@@ -50,7 +50,7 @@ func (s *Inbox) First(ctx context.Context, names ...string) (bool, error) {
 func deliveryKeys(names []string) []string {
 	keys := []string{keyStream}
 	for _, name := range names {
-		keys = append(keys, keySeen(name))
+		keys = append(keys, keyDelivery(name))
 	}
 	return keys
 }
