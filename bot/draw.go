@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/poller/compare"
 )
 
 // facts are all that is stored about an attack.
@@ -81,7 +82,7 @@ func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 	_, muted := commands.Muted(f.file.Context.Mutes, attack, s.Now)
 	c := Card{
 		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Case: f.file.Triage,
-		FiguresAt: poller.FiguresAt(f.shown, f.file.LastGood, muted), Course: f.shown.History, Blind: f.file.Outage, Found: f.shown.FoundAt, Late: f.late(s.Now), Behind: f.behind(s.Now),
+		FiguresAt: compare.FiguresAt(f.shown, f.file.LastGood, muted), Course: f.shown.History, Blind: f.file.Outage, Found: f.shown.FoundAt, Late: f.late(s.Now), Behind: f.behind(s.Now),
 		Hushed: f.shown.Suppressed, CalledAt: f.shown.MentionedAt, Spared: f.shown.SuppressedMention,
 		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[attack.Type], b.cfg.Runbooks["*"]),
 	}

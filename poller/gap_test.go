@@ -228,7 +228,7 @@ func TestGapAfterAnAbsence(t *testing.T) {
 	require.Empty(t, facts.Over[0].Sources)
 	require.True(t, noon.Add(2*time.Minute).Equal(facts.From))
 	require.True(t, noon.Add(2*time.Hour).Equal(facts.To))
-	require.Equal(t, "the bot's memory can't be reached", facts.Why)
+	require.Equal(t, "the bot's store can't be reached", facts.Why)
 
 	require.NoError(t, p.Poll(t.Context()))
 	require.NoError(t, a.start().Poll(t.Context()))

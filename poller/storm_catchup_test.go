@@ -12,12 +12,13 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/poller/storm"
 )
 
 func TestAFirstStartInAStorm(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
-	a.storm = poller.StormConfig{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute}
+	a.storm = storm.Config{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute}
 	a.routes = []poller.Route{{Mention: "S0ONCALL", PageAfter: time.Minute}}
 	a.addMany("x", 250)
 	a.addMany("i", 2, incident)

@@ -13,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/poller/storm"
 )
 
 func TestAStormsFigures(t *testing.T) {
@@ -128,7 +129,7 @@ func TestAStormThatOnlyKnocks(t *testing.T) {
 func TestOnlyTheStormsCardIsDrawnAnew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, _ := running(t, func(a *account) { a.storm = poller.StormConfig{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute} })
+		a, _ := running(t, func(a *account) { a.storm = storm.Config{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute} })
 		a.addMany("x", 5, func(r *attackRecord) { r.sources = []string{"192.0.2.10"} })
 		after(2 * time.Minute)
 		storm := storms(a)[0].Attack.ID

@@ -13,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/poller/storm"
 )
 
 // tale is what people were told of each attack.
@@ -58,7 +59,7 @@ func TestEachAttackIsToldOnceInStorms(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		a := newAccount(t)
-		a.storm = poller.StormConfig{Over: 3, In: time.Minute, EndsAfter: 3 * time.Minute}
+		a.storm = storm.Config{Over: 3, In: time.Minute, EndsAfter: 3 * time.Minute}
 		a.routes = []poller.Route{{Match: poller.Match{Kind: poller.KindIncident}, Channel: "C1"}, {Match: poller.Match{Types: []string{"xss"}}, Channel: "C2"}, {}}
 		muted, wanted := false, false
 		a.muted = func(context.Context) (func(apiclient.Attack) bool, error) {

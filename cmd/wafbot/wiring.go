@@ -22,6 +22,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/poller/storm"
 )
 
 // app is the bot put together from its configuration: the only place where its parts meet.
@@ -101,7 +102,7 @@ func (a *app) account(cfg Account) (bot.Account, error) {
 	}
 	p := poller.New(poller.Config{
 		Account: cfg.Name, API: api, Store: a.store.Attacks, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
-		Routes: cfg.routes(), Muted: a.muted(cfg.Name), Wanted: a.wanted(cfg.Name), Observed: a.observed(cfg.Name), Storm: poller.StormConfig(cfg.Storm),
+		Routes: cfg.routes(), Preferences: a, Observer: a, Storm: storm.Config(cfg.Storm),
 		Channel: cfg.Channel, Log: a.log, Starts: a.starts, QuietHours: cfg.Quiet.hours(a.cfg.Timezone),
 	})
 	a.pollers[cfg.Name] = p
@@ -117,7 +118,7 @@ func (a *app) account(cfg Account) (bot.Account, error) {
 	}, nil
 }
 
-// Wake implements poller.Teller: it passes news on to the bot, which is put together after the pollers.
+// Wake implements poller.Notifier: it passes events on to the bot, which is put together after the pollers.
 func (a *app) Wake(account string, news []record.Event) { a.bot.Wake(account, news) }
 
 // titles looks the titles of vulnerabilities up, each once.

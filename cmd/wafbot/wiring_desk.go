@@ -38,30 +38,26 @@ func (a *app) wakeAsked(_ context.Context, q record.ApprovalRequest) {
 	a.bot.Wake(q.Account, a.asked(q))
 }
 
-// muted gives the poller an account's mutes, and what comes from sources that shall give no cards.
-func (a *app) muted(account string) poller.Muted {
-	return func(ctx context.Context) (func(apiclient.Attack) bool, error) {
-		all, err := a.store.Triage.Mutes(ctx, account)
-		now := time.Now()
-		return func(attack apiclient.Attack) bool {
-			_, muted := commands.Muted(all, attack, now)
-			return muted || a.policy.Cardless(attack)
-		}, err
-	}
+// Muted implements poller.Preferences: the account's mutes, and sources that shall give no cards.
+func (a *app) Muted(ctx context.Context, account string) (func(apiclient.Attack) bool, error) {
+	all, err := a.store.Triage.Mutes(ctx, account)
+	now := time.Now()
+	return func(attack apiclient.Attack) bool {
+		_, muted := commands.Muted(all, attack, now)
+		return muted || a.policy.Cardless(attack)
+	}, err
 }
 
-// wanted gives the poller the attacks that storms gathered and of which somebody wants a card.
-func (a *app) wanted(account string) poller.Wanted {
-	return func(ctx context.Context) (func(attackid string) bool, error) {
-		all, err := a.store.Attacks.WantedCards(ctx, account)
-		if len(all) == 0 {
-			return nil, err
-		}
-		return func(attackid string) bool {
-			_, wanted := all[record.AttackID(account, attackid)]
-			return wanted
-		}, err
+// WantedCards implements poller.Preferences.
+func (a *app) WantedCards(ctx context.Context, account string) (func(attackid string) bool, error) {
+	all, err := a.store.Attacks.WantedCards(ctx, account)
+	if len(all) == 0 {
+		return nil, err
 	}
+	return func(attackid string) bool {
+		_, wanted := all[record.AttackID(account, attackid)]
+		return wanted
+	}, err
 }
 
 // explain holds an account's routes against an attack and looks where its card is.

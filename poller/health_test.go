@@ -53,7 +53,7 @@ func TestServiceAway(t *testing.T) {
 	require.Equal(t, []string{"new attack x:3", "quiet x:1"}, a.memory.took(), "caught up; x:2 is over and in the news of the gap")
 	require.Empty(t, p.Health().Failing)
 	require.True(t, p.Health().Since.IsZero())
-	require.Equal(t, 1, strings.Count(logged.String(), "watching again"))
+	require.Equal(t, 1, strings.Count(logged.String(), "polling works again"))
 	require.NoError(t, p.Poll(t.Context()))
 	require.Empty(t, a.memory.took())
 }
@@ -163,7 +163,7 @@ func TestMemoryAway(t *testing.T) {
 			a.memory.breaks(func(write bool) (before, after bool) { return write && !kept, write && kept })
 			require.ErrorIs(t, p.Poll(t.Context()), errAway)
 			require.Empty(t, a.memory.told[1:], "nothing is told that may be lost")
-			require.Equal(t, "the bot's memory can't be reached", p.Health().Failing)
+			require.Equal(t, "the bot's store can't be reached", p.Health().Failing)
 			a.memory.breaks(func(bool) (before, after bool) { return true, false })
 			require.ErrorIs(t, p.Poll(t.Context()), errAway)
 			a.memory.breaks(nil)

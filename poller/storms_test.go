@@ -14,12 +14,13 @@ import (
 
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/poller/storm"
 )
 
 // stormy is an account that is watched, in which more than three attacks in a minute are a storm.
 func stormy(t *testing.T) (*account, *poller.Poller) {
 	a := newAccount(t)
-	a.storm = poller.StormConfig{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute}
+	a.storm = storm.Config{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute}
 	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
 	require.Equal(t, []string{"first start "}, a.memory.took())

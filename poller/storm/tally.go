@@ -1,8 +1,7 @@
-package poller
+package storm
 
 import (
 	"cmp"
-	"iter"
 	"maps"
 	"math"
 	"net/netip"
@@ -15,71 +14,85 @@ import (
 )
 
 const (
-	maxStormSources = 20 // that are kept of a storm, the busiest
+	maxStormSources = 20 // kept of a storm, the busiest
 	maxStormKinds   = 8  // types and applications likewise
-	maxOdd          = 20 // odd ones out that a storm lists: as many as get cards of their own at once
+	maxOutliers     = 20 // listed outliers: as many as get cards of their own at once
 )
 
-// tally is what a storm's attacks are together.
-type tally struct {
-	attack apiclient.Attack // of all
-	storm  record.Storm     // likewise
-	alone  apiclient.Attack // hits, status and last hit of those without a card of their own: whether the others get worse their cards say
-	on     int              // of these, those that go on
-	routes map[int]bool     // indexes of the routes that take one of these
+// Tally is what a storm's attacks are together.
+type Tally struct {
+	Attack apiclient.Attack // of all
+	Storm  record.Storm     // likewise
+	Routes map[int]bool     // of the attacks without a card of their own
+
+	cardless apiclient.Attack // hits, status and last hit of those without a card of their own: the other cards say when theirs get worse
+	ongoing  int              // of these, those that go on
 
 	sources  map[netip.Addr]*apiclient.Source // all that are listed, with their hits together
 	unlisted bool                             // there may be others: the service doesn't list all of each attack
 	top      map[netip.Addr]int               // how many attacks each is the busiest source of
-	places   map[string]int                   // how many go there
+	places   map[string]int                   // how many attacks go there
 }
 
-// tally puts a storm's attacks together as they were last read. Of a storm that is over and quiet, or has lost its last attack, nothing changes any more
-// but who has a card: an attack that stirs again gets one, or belongs to another storm.
-func (p *Poller) tally(u *Update, r reading, last record.AttackState) tally {
-	t := tally{routes: map[int]bool{}, sources: map[netip.Addr]*apiclient.Source{}, top: map[netip.Addr]int{}, places: map[string]int{}, storm: *last.Storm}
-	s := &t.storm
+// Member is an attack that a storm groups, as it was last read.
+type Member struct {
+	record.AttackState
+	OnlyTrying bool // it would be quiet if no denied source of it were still trying
+	Route      int  // index of the route that takes it; -1: none does
+}
+
+// Sum puts a storm's attacks together. Of a storm that is over and quiet, or has lost its last attack, only changes who has a card: an attack that
+// gets hits again gets a card, or belongs to another storm.
+func Sum(last record.AttackState, members []Member, at time.Time) Tally {
+	t := Tally{Routes: map[int]bool{}, sources: map[netip.Addr]*apiclient.Source{}, top: map[netip.Addr]int{}, places: map[string]int{}, Storm: *last.Storm}
+	s := &t.Storm
 	s.Grouped, s.OwnCards, s.Ongoing, s.StillTrying, s.Hits, s.Through = 0, 0, 0, 0, 0, 0
 	s.Status, s.Types, s.Apps, s.Sources = map[apiclient.Status]int{}, map[string]int{}, map[int64]int{}, map[netip.Addr]int{}
-	members := slices.SortedFunc(p.members(u, r, last.Attack.ID), func(a, b record.AttackState) int { return cmp.Compare(a.Attack.ID, b.Attack.ID) })
+	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.Attack.ID, b.Attack.ID) })
 	for i, m := range members {
-		if s.Grouped++; m.OwnCard {
-			s.OwnCards++
-		}
-		if t.common(m.Attack, i == 0); m.Attack.FalsePositive() {
-			continue
-		}
-		t.add(m)
-		switch {
-		case m.Quiet:
-		case p.onlyKnocks(m.Attack, r.at):
-			s.StillTrying++
-		default:
-			s.Ongoing++
-		}
-		if m.Grouped() {
-			t.addAlone(m)
-			t.routes[p.routeIndex(m.Attack)] = true
-		}
+		t.addMember(m, i == 0)
 	}
-	left := len(members) == 0 && !last.Rebuilt && !blowing(last, r.at) // for the next storm
+	left := len(members) == 0 && !last.Rebuilt && !Active(last, at) // for the next storm
 	if left || !last.Storm.Ended.IsZero() && last.Quiet {
 		own := max(last.Storm.OwnCards, s.OwnCards)
-		t.attack, t.alone, t.storm, t.on = last.Attack, apiclient.Attack{}, *last.Storm, 0
-		if t.storm.OwnCards = own; left {
-			t.storm.Ongoing, t.storm.StillTrying = 0, 0
+		t.Attack, t.cardless, t.Storm, t.ongoing = last.Attack, apiclient.Attack{}, *last.Storm, 0
+		if t.Storm.OwnCards = own; left {
+			t.Storm.Ongoing, t.Storm.StillTrying = 0, 0
 		}
 		return t
 	}
-	t.behind()
-	t.odd(members)
+	t.findCause()
+	t.findOutliers(members)
 	t.finish(last.Attack.ID)
 	return t
 }
 
-// common takes in what the storm's attack can only tell if all attacks share it.
-func (t *tally) common(a apiclient.Attack, first bool) {
-	all := &t.attack
+// addMember counts an attack of the storm.
+func (t *Tally) addMember(m Member, first bool) {
+	s := &t.Storm
+	if s.Grouped++; m.OwnCard {
+		s.OwnCards++
+	}
+	if t.addCommon(m.Attack, first); m.Attack.FalsePositive() {
+		return
+	}
+	t.add(m.AttackState)
+	switch {
+	case m.Quiet:
+	case m.OnlyTrying:
+		s.StillTrying++
+	default:
+		s.Ongoing++
+	}
+	if m.AttackState.Grouped() {
+		t.addCardless(m.AttackState)
+		t.Routes[m.Route] = true
+	}
+}
+
+// addCommon takes in what the storm's attack can only tell if all attacks share it.
+func (t *Tally) addCommon(a apiclient.Attack, first bool) {
+	all := &t.Attack
 	if first {
 		all.ClientID, all.App, all.Domain, all.Method, all.Type, all.Path, all.First = a.ClientID, a.App, a.Domain, a.Method, a.Type, a.Path, a.First
 		return
@@ -104,8 +117,8 @@ func (t *tally) common(a apiclient.Attack, first bool) {
 const manyPaths = "[multiple]"
 
 // add counts an attack.
-func (t *tally) add(m record.AttackState) {
-	a, s := m.Attack, &t.storm
+func (t *Tally) add(m record.AttackState) {
+	a, s := m.Attack, &t.Storm
 	status := a.Status()
 	s.Status[status]++
 	s.Types[brief(a.Type)]++
@@ -115,7 +128,7 @@ func (t *tally) add(m record.AttackState) {
 	if status != apiclient.StatusBlocked {
 		s.Through++
 	}
-	join(&t.attack, a)
+	join(&t.Attack, a)
 	if a.Path != "" && a.Path != manyPaths {
 		t.places[brief(strings.TrimSpace(a.Method+" "+a.Domain+a.Path))]++
 	}
@@ -141,11 +154,11 @@ func (t *tally) add(m record.AttackState) {
 	t.unlisted = t.unlisted || !a.SourceCount.Known || a.SourceCount.N > listed
 }
 
-// addAlone counts an attack that only the storm tells of.
-func (t *tally) addAlone(m record.AttackState) {
-	join(&t.alone, m.Attack)
+// addCardless counts an attack that shows only in the storm's card.
+func (t *Tally) addCardless(m record.AttackState) {
+	join(&t.cardless, m.Attack)
 	if !m.Quiet {
-		t.on++
+		t.ongoing++
 	}
 }
 
@@ -163,7 +176,7 @@ func join(all *apiclient.Attack, a apiclient.Attack) {
 	}
 }
 
-// badness ranks a status for people: one that is unknown may be anything.
+// badness ranks a status for people: an unknown one may be anything.
 func badness(s apiclient.Status) int {
 	return slices.Index([]apiclient.Status{apiclient.StatusBlocked, apiclient.StatusUnknown, apiclient.StatusPartly, apiclient.StatusNotBlocked}, s)
 }
@@ -179,12 +192,12 @@ func plus(a, b apiclient.Figure) apiclient.Figure {
 	return apiclient.Known(a.N + b.N)
 }
 
-// brief cuts what a stranger wrote.
+// brief cuts what an attacker wrote.
 func brief(text string) string { return apiclient.Attack{Path: text}.Brief().Path }
 
-// behind finds the one source, or place, of at least half of the attacks.
-func (t *tally) behind() {
-	s, half := &t.storm, (t.storm.Grouped+1)/2
+// findCause finds the one source, or place, of at least half of the attacks.
+func (t *Tally) findCause() {
+	s, half := &t.Storm, (t.Storm.Grouped+1)/2
 	s.Source, s.Country, s.SharedBy, s.Place = netip.Addr{}, "", 0, ""
 	if source := most(t.top, netip.Addr.Compare, 1); len(source) > 0 && t.top[source[0]] >= half {
 		s.Source, s.SharedBy = source[0], t.top[source[0]]
@@ -196,18 +209,18 @@ func (t *tally) behind() {
 	}
 }
 
-// odd finds the attacks that are not like the others: somebody else's, or what most are not, let through. Those with a card of their own need no
-// name here.
-func (t *tally) odd(members []record.AttackState) {
-	s := &t.storm
+// findOutliers finds the attacks that get through and are unlike the others: another source's, or any where most don't get through. Those with a
+// card of their own aren't listed.
+func (t *Tally) findOutliers(members []Member) {
+	s := &t.Storm
 	s.Outliers, s.OutlierCount = nil, 0
 	if !s.Source.IsValid() && 2*s.Through >= s.Grouped {
 		return
 	}
 	for _, m := range members {
 		a := m.Attack
-		his := s.Source.IsValid() && slices.ContainsFunc(a.Sources, func(one apiclient.Source) bool { return one.IP == s.Source })
-		if m.Grouped() && !his && !a.FalsePositive() && a.Status() != apiclient.StatusBlocked {
+		its := s.Source.IsValid() && slices.ContainsFunc(a.Sources, func(one apiclient.Source) bool { return one.IP == s.Source })
+		if m.AttackState.Grouped() && !its && !a.FalsePositive() && a.Status() != apiclient.StatusBlocked {
 			s.Outliers = append(s.Outliers, a)
 		}
 	}
@@ -215,18 +228,18 @@ func (t *tally) odd(members []record.AttackState) {
 	slices.SortStableFunc(s.Outliers, func(a, b apiclient.Attack) int {
 		return cmp.Or(badness(b.Status())-badness(a.Status()), cmp.Compare(b.Hits.N, a.Hits.N))
 	})
-	s.Outliers = slices.Clone(s.Outliers[:min(maxOdd, len(s.Outliers))])
+	s.Outliers = slices.Clone(s.Outliers[:min(maxOutliers, len(s.Outliers))])
 	for i := range s.Outliers {
 		s.Outliers[i] = s.Outliers[i].Brief()
 	}
 }
 
 // finish makes the storm's attack of what was counted, and leaves out what is too much to keep.
-func (t *tally) finish(id string) {
-	a, s := &t.attack, &t.storm
+func (t *Tally) finish(id string) {
+	a, s := &t.Attack, &t.Storm
 	a.ID, s.Hits = id, a.Hits.N
-	if !t.alone.Last.IsZero() {
-		a.Last = t.alone.Last // since when it is quiet
+	if !t.cardless.Last.IsZero() {
+		a.Last = t.cardless.Last // since when it is quiet
 	}
 	for _, source := range t.sources {
 		a.Sources = append(a.Sources, *source)
@@ -251,39 +264,4 @@ func most[K comparable](counts map[K]int, order func(a, b K) int, n int) []K {
 func keep[K comparable](counts map[K]int, order func(a, b K) int, n int) {
 	kept := most(counts, order, n)
 	maps.DeleteFunc(counts, func(k K, _ int) bool { return !slices.Contains(kept, k) })
-}
-
-// members are what a storm gathered, as it was last read.
-func (p *Poller) members(u *Update, r reading, storm string) iter.Seq[record.AttackState] {
-	return func(yield func(record.AttackState) bool) {
-		ids := u.gusts.joined[storm]
-		if g := p.storms[storm]; g != nil {
-			ids = slices.AppendSeq(slices.Clone(ids), maps.Keys(g.members))
-		}
-		for _, id := range ids {
-			s, decided := u.Attacks[id]
-			if !decided {
-				s = p.shown[id]
-			}
-			if a, read := r.attacks[id]; read {
-				s.Attack = a
-			} else if seen := p.latest[id]; seen != nil {
-				s.Attack = seen.attack
-			}
-			if s.StormID == storm && !yield(s) {
-				return
-			}
-		}
-	}
-}
-
-// blows reports whether an attack of a storm goes on. The caller holds mu.
-func (p *Poller) blows(g *gathering, now time.Time) bool {
-	for id := range g.members {
-		seen := p.latest[id]
-		if seen != nil && p.shown[id].Grouped() && !seen.attack.FalsePositive() && !p.look(seen.attack, now).silent() {
-			return true
-		}
-	}
-	return false
 }
