@@ -84,6 +84,7 @@ type Lock interface {
 var (
 	ErrLost  = errors.New("the account's lock was lost")
 	ErrNewer = errors.New("redis holds the state of a newer wafbot: update this one, or take it out of service")
+	ErrOlder = errors.New("redis holds the state of an older wafbot, which this one can't read: stop the older ones, empty this redis database (FLUSHDB), and start again; what is in force at the service stays so, and is found again by its reason")
 )
 
 // Due tells which changes have to be looked at.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/wafbot/wafbot/commands"
 )
 
 // serveCmd runs the bot.
@@ -71,7 +73,13 @@ func serve(ctx context.Context, cfg *Config, l net.Listener, w served) error {
 		return err
 	})
 	g.Go(func() error { a.bot.SayScopes(ctx); return nil })
-	g.Go(func() error { return unlessStopped(p.living, a.store.Replicas.Beat(p.living)) })
+	g.Go(func() error {
+		err := a.store.Replicas.Beat(p.living)
+		if errors.Is(err, commands.ErrOlder) {
+			a.logInForce(p.living)
+		}
+		return unlessStopped(p.living, err)
+	})
 	g.Go(func() error {
 		defer p.leave()
 		return a.share(p)

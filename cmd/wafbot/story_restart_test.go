@@ -136,6 +136,25 @@ func TestACardWhoseRecordingGetsNoAnswer(t *testing.T) {
 	})
 }
 
+// An older version's state is left as it is: this one says how to proceed and what is in force at the service, and ends.
+func TestTheStateOfAnOlderVersion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, miniRedis(t), workspace.IngressHTTP)
+	w.start()
+	w.attack(injection())
+	card := w.card(attacker)
+	card.click("rob", "Deny only")
+	card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+	w.stop()
+	w.redis.does(t, "SET", "{work}:version", "1")
+	w.start()
+	err := <-w.ended
+	require.ErrorContains(t, err, "redis holds the state of an older wafbot")
+	require.ErrorContains(t, err, "FLUSHDB")
+	require.True(t, w.journal.has("in force at the service", "account=acme", attacker))
+	w.requireClean()
+}
+
 // A later version has been started: this one says so in one line and ends, whether it runs already or begins.
 func TestTheStateOfANewerVersion(t *testing.T) {
 	t.Parallel()
