@@ -89,7 +89,7 @@ func TestMutesEnd(t *testing.T) {
 func TestWhatCannotBeReadOfADeskIsAnError(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
-		require.NoError(t, w.rdb.HSet(ctx, "{a:bad}:cases", "x", "rubbish").Err())
+		require.NoError(t, w.rdb.HSet(ctx, "{a:bad}:triage", "x", "rubbish").Err())
 		require.NoError(t, w.rdb.Set(ctx, "{a:bad}:mutes", "rubbish", 0).Err())
 		_, caseErr := s.Triage.TriageOf(ctx, "bad", "x")
 		_, casesErr := s.Triage.AllTriage(ctx, "bad")

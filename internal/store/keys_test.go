@@ -72,7 +72,7 @@ func endsIn(said string, left time.Duration) bool {
 	case strings.Contains(said, "after its end"):
 		return left < 0
 	}
-	spans := regexp.MustCompile(`(?:^|when told )(\d+) (s|min|h|days)\b`).FindAllStringSubmatch(said, -1)
+	spans := regexp.MustCompile(`(?:^|when posted )(\d+) (s|min|h|days)\b`).FindAllStringSubmatch(said, -1)
 	units := map[string]time.Duration{"s": time.Second, "min": time.Minute, "h": time.Hour, "days": 24 * time.Hour}
 	for _, span := range spans {
 		n, _ := strconv.Atoi(span[1])
@@ -89,13 +89,13 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 	require.NoError(t, err)
 	type row struct{ kind, ends string }
 	table := map[string]row{}
-	for _, m := range regexp.MustCompile(`(?m)^//\t(\{\S+) +(\w+) +.{50} (\S.*)$`).FindAllStringSubmatch(string(source), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^//\t(\{\S+) +(\w+) +.{53} (\S.*)$`).FindAllStringSubmatch(string(source), -1) {
 		require.NotContains(t, table, m[1])
 		table[m[1]] = row{m[2], m[3]}
 	}
 	require.Len(t, table, strings.Count(string(source), "//\t{"), "each row has its columns")
-	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "seen:1", "seen:NAME", "card:C1:1.1", "card:CH:TS",
-		"tried:n1", "tried:ID", "tried:n2", "tried:ID", "people:U1", "people:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
+	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "delivery:1", "delivery:NAME", "card:C1:1.1", "card:CH:TS",
+		"attempt:n1", "attempt:ID", "attempt:n2", "attempt:ID", "people:U1", "people:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
 	onEach(t, func(t *testing.T, w *world) {
 		leaveEverything(t, w.open(t))
 		found := map[string]bool{}

@@ -131,7 +131,7 @@ func TestWhoLostTheLockWritesNothing(t *testing.T) {
 				require.Empty(t, due(t, other, time.Now()))
 				require.Empty(t, untold(t, other))
 				require.Equal(t, mutes, mutesOf(t, other, "acme"))
-				for _, key := range []string{"{a:acme}:cases", "{a:acme}:redraw", "{a:acme}:due"} {
+				for _, key := range []string{"{a:acme}:triage", "{a:acme}:redraw", "{a:acme}:due"} {
 					require.NotContains(t, w.keys(t), key)
 				}
 				holder := w.rdb.Get(ctx, "{a:acme}:lock").Val()

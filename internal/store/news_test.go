@@ -83,13 +83,13 @@ func TestWhatAPollFoundIsRemembered(t *testing.T) {
 func TestWhatCannotBeReadIsNotForgotten(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
-		for _, key := range []string{"{a:acme}:shown", "{a:acme}:good"} {
+		for _, key := range []string{"{a:acme}:attacks", "{a:acme}:last_good"} {
 			require.NoError(t, w.rdb.FlushAll(ctx).Err())
 			require.NoError(t, w.rdb.Set(ctx, key, "rubbish", 0).Err())
 			_, err := s.Attacks.Load(ctx, "acme")
 			require.Error(t, err, key)
 		}
-		for _, read := range []string{"shown", "outbox", "changes"} {
+		for _, read := range []string{"attacks", "outbox", "changes"} {
 			require.NoError(t, w.rdb.HSet(ctx, "{a:bad}:"+read, "x", "rubbish").Err())
 		}
 		_, _, shownErr := s.Attacks.AttackState(ctx, "bad", "x")
@@ -113,7 +113,7 @@ func TestAPollIsRememberedWholeOrNotAtAll(t *testing.T) {
 		before := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{news("n0", "x:1"), news("n1", "x:1")}}
 		require.NoError(t, s.Attacks.Save(ctx, "acme", before))
 		tell(t, s, news("n0", "x:1"), "C1", "1.1")
-		for _, word := range []string{"{a:acme}:good", "{a:acme}:shown", "{a:acme}:cards", "{a:acme}:cases", `"id":"n2"`} {
+		for _, word := range []string{"{a:acme}:last_good", "{a:acme}:attacks", "{a:acme}:cards", "{a:acme}:triage", `"id":"n2"`} {
 			atWord, done := cutAt(word)
 			net.goWrong(atWord, nil)
 			err := s.Attacks.Save(ctx, "acme", poller.Update{
@@ -253,7 +253,7 @@ func TestAttacksAreFoundByTheBeginningOfTheirID(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, found, pattern)
 		}
-		require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:shown", `a*[?]\z`, `{"attack":{"id":"odd"}}`).Err())
+		require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:attacks", `a*[?]\z`, `{"attack":{"id":"odd"}}`).Err())
 		found, err = s.Attacks.FindAttacks(ctx, "acme", `a*[?]\`)
 		require.NoError(t, err)
 		require.Len(t, found, 1)

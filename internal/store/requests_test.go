@@ -60,7 +60,7 @@ func TestDutiesTellOfRequests(t *testing.T) {
 		begin(t, s, "acme")
 		q := waiting("r1", time.Now())
 		locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, q) })
-		score := func() float64 { return w.rdb.ZScore(ctx, "{a:acme}:requests:due", "r1").Val() }
+		score := func() float64 { return w.rdb.ZScore(ctx, "{a:acme}:approvals:due", "r1").Val() }
 		require.EqualValues(t, q.AloneAt.Unix(), score())
 		q.Opened = true
 		locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, q) })
@@ -82,7 +82,7 @@ func TestDutiesTellOfRequests(t *testing.T) {
 		require.Equal(t, q.Until.Unix(), (<-found).Due.Unix())
 		q.State = record.RequestExpired
 		locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, q) })
-		require.Zero(t, w.rdb.ZCard(ctx, "{a:acme}:requests:due").Val())
+		require.Zero(t, w.rdb.ZCard(ctx, "{a:acme}:approvals:due").Val())
 	})
 }
 
@@ -100,7 +100,7 @@ func TestDecidedRequestsAreForgotten(t *testing.T) {
 		all, err := s.Approvals.Requests(ctx, "acme")
 		require.NoError(t, err)
 		require.Len(t, all, 1)
-		require.Equal(t, []string{"lately"}, w.rdb.HKeys(ctx, "{a:acme}:requests").Val())
+		require.Equal(t, []string{"lately"}, w.rdb.HKeys(ctx, "{a:acme}:approvals").Val())
 		_, ts, _, err = s.Approvals.RequestAt(ctx, "acme", "old")
 		require.NoError(t, err)
 		require.Empty(t, ts)

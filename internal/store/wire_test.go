@@ -78,7 +78,7 @@ func (w *wire) open(t tester) *store.Store {
 func (w *wire) cutRemembering(at int) {
 	steps := 0
 	w.goWrong(func(chunk []byte) ([]byte, bool) {
-		if bytes.Contains(chunk, []byte("evalsha")) && bytes.Contains(chunk, []byte("{a:acme}:shown")) {
+		if bytes.Contains(chunk, []byte("evalsha")) && bytes.Contains(chunk, []byte("{a:acme}:attacks")) {
 			steps++
 		}
 		return chunk, steps < at

@@ -75,7 +75,7 @@ func TestADeliveryIsTakenOnce(t *testing.T) {
 		require.Equal(t, "work 1", within(t, 5*time.Second, jobs).work)
 		require.Empty(t, jobs)
 		for _, id := range []string{"1", "2"} {
-			ttl, err := w.rdb.PTTL(t.Context(), "{work}:seen:"+id).Result()
+			ttl, err := w.rdb.PTTL(t.Context(), "{work}:delivery:"+id).Result()
 			require.NoError(t, err)
 			require.InDelta(t, time.Hour, ttl, float64(time.Minute))
 		}
