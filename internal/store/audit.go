@@ -14,7 +14,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Append numbers and keeps an audit entry.
+// Append numbers and stores an audit entry.
 func (s *Audit) Append(ctx context.Context, e record.AuditEntry) (n int64, err error) {
 	var b batch
 	if err := b.audit(e, s.auditKeep); err != nil {
@@ -62,7 +62,7 @@ func auditEntry(m redis.XMessage) (e record.AuditEntry, err error) {
 	return e, nil
 }
 
-// Trail are the account's audit entries that were kept since then, the oldest first, read as they are wanted.
+// Trail are the account's audit entries since then, the oldest first, read as they are wanted.
 func (s *Audit) Trail(ctx context.Context, account string, since time.Time) iter.Seq2[record.AuditEntry, error] {
 	return func(yield func(record.AuditEntry, error) bool) {
 		from := "-"

@@ -40,10 +40,10 @@ func (s *Cards) Card(ctx context.Context, account, attack string) (channel, ts s
 	return at.Channel, at.TS, nil
 }
 
-// cardAtFor is how long what is written in a card's thread is known to be about its attack.
+// cardAtFor is how long a message in a card's thread can be related to the attack.
 const cardAtFor = 30 * 24 * time.Hour
 
-// CardAt is the attack whose card a message is; "" if it is none.
+// AttackAt is the attack whose card a message is; "" if it is none.
 func (s *Cards) AttackAt(ctx context.Context, account, channel, ts string) (attack string, err error) {
 	attack, err = s.rdb.Get(ctx, keyCardAt(account, channel, ts)).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {

@@ -13,9 +13,9 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Case is what was said about an attack; the zero Case when nothing was.
+// TriageOf is an attack's triage; zero when there is none.
 func (s *Triage) TriageOf(ctx context.Context, account, attack string) (record.Triage, error) {
-	return value[record.Triage](s.rdb.HGet(ctx, keyTriage(account), attack), "read case of "+attack)
+	return value[record.Triage](s.rdb.HGet(ctx, keyTriage(account), attack), "read triage of "+attack)
 }
 
 // value is what an answer holds as JSON; zero when there is nothing.
@@ -34,11 +34,11 @@ func value[T any](answer *redis.StringCmd, doing string) (v T, err error) {
 	return v, nil
 }
 
-// values are what the hash of an account's cases, or pages, holds as JSON, by attack; one names what one of them is.
+// values are what a hash of an account holds as JSON, by field; one names one of them in errors.
 func values[T any](answer *redis.MapStringStringCmd, account, one string) (map[string]T, error) {
 	texts, err := answer.Result()
 	if err != nil {
-		return nil, fmt.Errorf("read %ss of %s: %w", one, account, err)
+		return nil, fmt.Errorf("read %s of %s: %w", one, account, err)
 	}
 	all := make(map[string]T, len(texts))
 	for attack, text := range texts {
@@ -51,19 +51,19 @@ func values[T any](answer *redis.MapStringStringCmd, account, one string) (map[s
 	return all, nil
 }
 
-// Cases are all of an account, by attack.
+// AllTriage is the triage of all attacks of an account, by attack.
 func (s *Triage) AllTriage(ctx context.Context, account string) (map[string]record.Triage, error) {
-	return values[record.Triage](s.rdb.HGetAll(ctx, keyTriage(account)), account, "case")
+	return values[record.Triage](s.rdb.HGetAll(ctx, keyTriage(account)), account, "triage")
 }
 
-// SaveCase keeps what was said about an attack until the attack is forgotten, and has its card be drawn again.
+// SaveTriage stores an attack's triage until the attack is deleted, and marks its card stale.
 func (l *Lock) SaveTriage(ctx context.Context, attack string, c record.Triage) error {
 	var b batch
 	if err := b.json("HSET", keyTriage(l.account), attack, c); err != nil {
 		return err
 	}
 	b.stale(l.account, attack, record.UrgentActed)
-	_, err := l.write(ctx, &b, "save case of "+attack)
+	_, err := l.write(ctx, &b, "save triage of "+attack)
 	return err
 }
 
@@ -72,7 +72,7 @@ func (s *Triage) Mutes(ctx context.Context, account string) ([]record.Mute, erro
 	return value[[]record.Mute](s.rdb.Get(ctx, keyMutes(account)), "read mutes of "+account)
 }
 
-// SaveMutes puts these in the place of all of the account's, until the last of them is over, and has the cards of attacks be drawn again.
+// SaveMutes replaces all mutes of the account, until the last of them is over, and marks the attacks' cards stale.
 func (l *Lock) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
 	text, err := json.Marshal(all)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// drilledFor is how long what came of a drill can be looked at.
+// drillFor is how long a drill can be read.
 const drillFor = 24 * time.Hour
 
-// The fields of an account's drill. Who was asked writes the first under the account's lock, who shows it the second: neither waits for the other.
+// The fields of an account's drill. The command writes the first under the account's lock, the notifier writes the second: neither waits for the other.
 const (
 	fieldDrill = "drill"
 	fieldCard  = "card"
@@ -42,7 +42,7 @@ func (s *Drills) Drill(ctx context.Context, account string) (d record.Drill, err
 	return d, nil
 }
 
-// SaveDrill writes a drill down in place of the account's last one.
+// SaveDrill replaces the account's last drill.
 func (l *Lock) SaveDrill(ctx context.Context, d record.Drill) error {
 	var b batch
 	if err := b.json("HSET", keyDrill(l.account), fieldDrill, d); err != nil {
@@ -53,7 +53,7 @@ func (l *Lock) SaveDrill(ctx context.Context, d record.Drill) error {
 	return err
 }
 
-// SaveDrillCard remembers what Slack shows of a drill. It fails when another replica tends the account by now.
+// SaveDrillCard stores what Slack shows of a drill. It fails when this replica doesn't own the account any more.
 func (s *Drills) SaveDrillCard(ctx context.Context, account string, card record.DrillCard) error {
 	var b batch
 	if err := b.json("HSET", keyDrill(account), fieldCard, card); err != nil {

@@ -7,13 +7,13 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Effects are what was seen of an account's changes, by their ids.
+// Efficacy is what was seen of an account's changes, by their ids.
 func (s *Ledger) Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error) {
-	return values[record.Efficacy](s.rdb.HGetAll(ctx, keyEfficacy(account)), account, "effect")
+	return values[record.Efficacy](s.rdb.HGetAll(ctx, keyEfficacy(account)), account, "efficacy")
 }
 
-// SaveEffects keeps what was seen of changes for as long as they are kept, has the cards of their attacks be drawn again, and announces what people are
-// told of it, all in one step. It fails when another replica tends the account by now.
+// SaveEfficacy stores what was seen of changes for as long as these are stored, marks the cards of their attacks stale, and announces the events of
+// it, all in one step. It fails when this replica doesn't own the account any more.
 func (s *Ledger) SaveEfficacy(ctx context.Context, account string, all []commands.Judged) error {
 	var b batch
 	for _, j := range all {
@@ -27,5 +27,5 @@ func (s *Ledger) SaveEfficacy(ctx context.Context, account string, all []command
 			return err
 		}
 	}
-	return s.whileOwner(ctx, account, &b, "save effects of "+account)
+	return s.whileOwner(ctx, account, &b, "save efficacy of "+account)
 }

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// evidenceFor is how long evidence of an attack is kept after it changed last, and how long it is known when nobody watched.
+	// evidenceFor is how long evidence of an attack is stored after it changed last, and how long monitoring gaps are.
 	evidenceFor = 30 * 24 * time.Hour
-	// maxAbsences is how many times in which nobody watched are kept of an account.
+	// maxGaps is how many monitoring gaps are stored of an account.
 	maxGaps = 300
 )
 
-// evidence keeps what an update has of an attack, if it has anything.
+// evidence stores what an update has of an attack, if it has anything.
 func (b *batch) evidence(account, attackid string, u poller.Update) error {
 	e, ok := u.Evidence[attackid]
 	if !ok {
@@ -34,14 +34,14 @@ func (b *batch) evidence(account, attackid string, u poller.Update) error {
 	return nil
 }
 
-// absence keeps a time in which nobody watched. The same again is one.
+// gap stores a monitoring gap. The same again is one.
 func (b *batch) gap(account string, a *record.Outage) error {
 	if a == nil {
 		return nil
 	}
 	text, err := json.Marshal(a)
 	if err != nil {
-		return fmt.Errorf("write absence: %w", err)
+		return fmt.Errorf("write monitoring gap: %w", err)
 	}
 	key := keyGaps(account)
 	b.do("ZADD", key, a.Until.UnixMilli(), text)
@@ -51,7 +51,7 @@ func (b *batch) gap(account string, a *record.Outage) error {
 	return nil
 }
 
-// LoadEvidence reads what is kept of attacks, by the service's ids; what isn't known is left out.
+// LoadEvidence reads the evidence of attacks, by the service's ids; what isn't stored is left out.
 func (s *Attacks) LoadEvidence(ctx context.Context, account string, attackids []string) (map[string]record.Evidence, error) {
 	found := map[string]record.Evidence{}
 	for len(attackids) > 0 {
@@ -80,7 +80,7 @@ func (s *Attacks) LoadEvidence(ctx context.Context, account string, attackids []
 	return found, nil
 }
 
-// Evidence is what is kept of an attack; ok tells whether anything is.
+// Evidence is what an attack looked like; ok tells whether anything is stored.
 func (s *Attacks) Evidence(ctx context.Context, account, attack string) (found record.Evidence, ok bool, err error) {
 	e, err := value[record.Evidence](s.rdb.Get(ctx, keyEvidence(account, attack)), "read evidence of "+attack)
 	if err != nil || e.First.At.IsZero() {
@@ -96,7 +96,7 @@ func (s *Attacks) Evidence(ctx context.Context, account, attack string) (found r
 	return found, true, nil
 }
 
-// Seen is an attack as the poller last decided about it, and when it read it so; ok tells whether that is known.
+// LastObservation is an attack as the poller last decided about it; ok tells whether that is known.
 func (s *Attacks) LastObservation(ctx context.Context, account, attack string) (seen record.Observation, ok bool, err error) {
 	shown, ok, err := s.AttackState(ctx, account, attack)
 	if err != nil || !ok || shown.Rebuilt {
@@ -105,8 +105,8 @@ func (s *Attacks) LastObservation(ctx context.Context, account, attack string) (
 	return record.Observation{At: shown.ObservedAt, Attack: shown.Attack.Brief()}, true, nil
 }
 
-// Blinds are the spells since then in which nobody watched an account, the oldest first: those of the last 30 days, and last of all the one that
-// goes on, which has no end. Shorter ones than two minutes can't be told from a restart and are none.
+// Outages are the monitoring gaps of an account since then, of the last 30 days, the oldest first, and last the outage that goes on, which has no
+// end. Gaps shorter than two minutes can't be distinguished from a restart and are none.
 func (s *Attacks) Outages(ctx context.Context, account string, since time.Time) ([]record.Outage, error) {
 	from := "-inf"
 	if !since.IsZero() {
@@ -114,13 +114,13 @@ func (s *Attacks) Outages(ctx context.Context, account string, since time.Time) 
 	}
 	texts, err := s.rdb.ZRangeArgs(ctx, redis.ZRangeArgs{Key: keyGaps(account), ByScore: true, Start: from, Stop: "+inf"}).Result()
 	if err != nil {
-		return nil, fmt.Errorf("read blind spells of %s: %w", account, err)
+		return nil, fmt.Errorf("read outages of %s: %w", account, err)
 	}
 	var all []record.Outage
 	for _, text := range texts {
 		var a record.Outage
 		if err := json.Unmarshal([]byte(text), &a); err != nil {
-			return nil, fmt.Errorf("read blind spell of %s: %w", account, err)
+			return nil, fmt.Errorf("read outage of %s: %w", account, err)
 		}
 		all = append(all, record.Outage{From: a.From, Until: a.Until, Why: a.Why})
 	}

@@ -12,7 +12,7 @@ import (
 const linkFor = 10 * time.Second
 
 // takeLink takes or renews one of the app's links, by Redis' own clock.
-// KEYS[1] the links; ARGV[1] the link, ARGV[2] how many may be taken with it, ARGV[3] how long it is kept in ms. Result: 1 if it is held, else 0.
+// KEYS[1] the links; ARGV[1] the link, ARGV[2] how many may be taken with it, ARGV[3] how long it is taken in ms. Result: 1 if it is taken, else 0.
 var takeLink = redis.NewScript(`
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)

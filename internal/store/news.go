@@ -18,8 +18,8 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// Watched is when an account was last watched well, as far as that is remembered, and the spell of not watching that was told and has not ended;
-// both zero when there is none.
+// LastPoll is when the last complete poll of an account began, on the service's clock, and the outage that people were notified of and that goes
+// on; both zero when there is none.
 func (s *Attacks) LastPoll(ctx context.Context, account string) (lastGood time.Time, blind record.Outage, err error) {
 	if lastGood, err = good(s.rdb.Get(ctx, keyLastGood(account)), account); err != nil {
 		return lastGood, blind, err
@@ -40,7 +40,7 @@ func good(asked *redis.StringCmd, account string) (time.Time, error) {
 	return time.UnixMilli(ms).UTC(), nil
 }
 
-// Load is what the poller remembers of an account.
+// Load reads an account's attacks for its poller.
 func (s *Attacks) Load(ctx context.Context, account string) (r poller.State, err error) {
 	if r.LastGood, r.Outage, err = s.LastPoll(ctx, account); err != nil {
 		return poller.State{}, err
@@ -63,20 +63,19 @@ func (s *Attacks) Load(ctx context.Context, account string) (r poller.State, err
 	return r, nil
 }
 
-// atOnce is how many commands a step of Remember has at most: meanwhile Redis does nothing else, and leases are waiting to be renewed.
+// atOnce is how many commands a step of Save has at most: meanwhile Redis does nothing else, and leases wait to be renewed.
 const atOnce = 500
 
-// Remember keeps what a poll found, and the news of it: what is remembered as shown will be told. That is one step, but for very many attacks,
-// of which each is remembered with its news in one step, and the poll as a good one in the last. It fails when another replica tends the account
-// by now.
+// Save stores what a poll found, with its events. That is one step, but for very many attacks: each of these is stored with its events in one step,
+// and the last step stores that the poll is complete. It fails when this replica doesn't own the account any more.
 func (s *Attacks) Save(ctx context.Context, account string, u poller.Update) error {
 	under, err := s.ownerLease(account)
 	if err != nil {
-		return fmt.Errorf("remember poll of %s: %w", account, err)
+		return fmt.Errorf("save poll of %s: %w", account, err)
 	}
-	newsOf := map[string][]record.Event{} // by attack
+	eventsOf := map[string][]record.Event{} // by attack
 	for _, n := range u.Events {
-		newsOf[n.Attack.ID] = append(newsOf[n.Attack.ID], n)
+		eventsOf[n.Attack.ID] = append(eventsOf[n.Attack.ID], n)
 	}
 	var b batch
 	for attackid := range u.AttackIDs() {
@@ -85,13 +84,13 @@ func (s *Attacks) Save(ctx context.Context, account string, u poller.Update) err
 			err = b.json("HSET", keyAttacks(account), record.AttackID(account, attackid), shown)
 			b.cardGiven(account, shown)
 		}
-		err = errors.Join(err, b.evidence(account, attackid, u), b.announce(newsOf[attackid]...))
-		if delete(newsOf, attackid); err == nil && b.commands >= atOnce {
+		err = errors.Join(err, b.evidence(account, attackid, u), b.announce(eventsOf[attackid]...))
+		if delete(eventsOf, attackid); err == nil && b.commands >= atOnce {
 			_, err = s.fenced(ctx, under, &b)
 			b = batch{}
 		}
 		if err != nil {
-			return fmt.Errorf("remember poll of %s: %w", account, err)
+			return fmt.Errorf("save poll of %s: %w", account, err)
 		}
 	}
 	for _, attackid := range u.Delete {
@@ -100,7 +99,7 @@ func (s *Attacks) Save(ctx context.Context, account string, u poller.Update) err
 			b.do("HDEL", key, id)
 		}
 	}
-	if err := errors.Join(b.outage(account, u.Outage), b.gap(account, u.Gap), b.sources(account, u.Sources), b.announce(slices.Concat(slices.Collect(maps.Values(newsOf))...)...)); err != nil {
+	if err := errors.Join(b.outage(account, u.Outage), b.gap(account, u.Gap), b.sources(account, u.Sources), b.announce(slices.Concat(slices.Collect(maps.Values(eventsOf))...)...)); err != nil {
 		return err
 	}
 	for _, attackid := range u.Stale {
@@ -110,14 +109,14 @@ func (s *Attacks) Save(ctx context.Context, account string, u poller.Update) err
 		b.do("SET", keyLastGood(account), u.LastGood.UnixMilli())
 	}
 	if _, err := s.fenced(ctx, under, &b); err != nil {
-		return fmt.Errorf("remember poll of %s: %w", account, err)
+		return fmt.Errorf("save poll of %s: %w", account, err)
 	}
 	return nil
 }
 
-// announce puts news into the outbox.
-func (b *batch) announce(news ...record.Event) error {
-	for _, n := range news {
+// announce puts events into the outbox.
+func (b *batch) announce(events ...record.Event) error {
+	for _, n := range events {
 		if err := b.json("HSET", keyOutbox(n.Account), n.ID, n); err != nil {
 			return err
 		}
@@ -125,7 +124,7 @@ func (b *batch) announce(news ...record.Event) error {
 	return nil
 }
 
-// FindAttacks are the account's remembered attacks whose id begins so, by that id.
+// FindAttacks are the account's stored attacks whose id begins so, by that id.
 func (s *Attacks) FindAttacks(ctx context.Context, account, prefix string) (map[string]apiclient.Attack, error) {
 	found := map[string]apiclient.Attack{}
 	if err := s.scan(ctx, account, literal(prefix)+"*", func(id string, one record.AttackState) { found[id] = one.Attack }); err != nil {
@@ -139,7 +138,7 @@ func literal(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(text)
 }
 
-// Untold are the pieces of news that have not been told, in no order.
+// Waiting are the events that people have yet to be notified of, in no order.
 func (s *Outbox) Waiting(ctx context.Context, account string) ([]record.Event, error) {
 	texts, err := s.rdb.HVals(ctx, keyOutbox(account)).Result()
 	if err != nil {
@@ -148,13 +147,13 @@ func (s *Outbox) Waiting(ctx context.Context, account string) ([]record.Event, e
 	all := make([]record.Event, len(texts))
 	for i, text := range texts {
 		if err := json.Unmarshal([]byte(text), &all[i]); err != nil {
-			return nil, fmt.Errorf("read news of %s: %w", account, err)
+			return nil, fmt.Errorf("read event of %s: %w", account, err)
 		}
 	}
 	return all, nil
 }
 
-// Announce puts news that no poll found into the outbox.
+// Announce puts an event into the outbox that no poll found.
 func (s *Outbox) Announce(ctx context.Context, n record.Event) error {
 	var b batch
 	err := b.announce(n)
@@ -162,21 +161,22 @@ func (s *Outbox) Announce(ctx context.Context, n record.Event) error {
 		_, _, err = s.transact(ctx, condition{}, &b)
 	}
 	if err != nil {
-		return fmt.Errorf("announce news of %s: %w", n.Account, err)
+		return fmt.Errorf("announce event of %s: %w", n.Account, err)
 	}
 	return nil
 }
 
-// How long an attempt to post is remembered, longer than anybody goes on trying, and where something was told, longer than anybody who was
-// paused meanwhile.
+// How long the time of the first attempt to post is stored, which is longer than attempts go on; and how long a message's place, which is longer
+// than a replica is paused between two requests.
 const (
 	attemptFor  = 7 * 24 * time.Hour
 	notifiedFor = time.Hour
 )
 
-// try writes down that a delivery is about to be posted, unless the lease under which it is to be is lost.
-// KEYS[1] the delivery, KEYS[2] the lease's key, if there is one; ARGV[1] the time in Unix ms, ARGV[2] how long it is remembered in ms, ARGV[3] what
-// the lease's key must hold. Result: what was written down before, empty if nothing was; nothing, if the lease is lost.
+// beginNotify stores that a delivery is about to be posted, unless the lease under which it is to be posted is lost.
+// KEYS[1] the delivery, KEYS[2] the lease, may be left out; ARGV[1] the time in Unix ms, ARGV[2] how long it is stored in ms, ARGV[3] the token
+// that the lease must hold.
+// Result: what was stored before, empty if nothing was; nothing, if the lease is lost.
 var beginNotify = redis.NewScript(`
 if KEYS[2] and redis.call('GET', KEYS[2]) ~= ARGV[3] then return false end
 local before = redis.call('GET', KEYS[1])
@@ -184,13 +184,13 @@ if before then return before end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return ''`)
 
-// Trying writes down that a piece of news is about to be posted, and gives the time of the first attempt; again tells that there was one before,
-// so that whoever tries again looks first whether the message is there; told, that somebody has found it there, or posted it, already. It fails for
-// whoever tended the account until Redis was emptied: what he told then is forgotten, and he would tell it again.
+// BeginNotify stores that a delivery is about to be posted, and returns the time of the first attempt. again tells that there was one before: the
+// caller verifies in the channel's history before it resends. told tells that the message was posted, or found, already.
+// It returns errLeaseLost if this replica's lease predates a Redis flush; otherwise it would repost messages whose delivery records were lost.
 func (s *Outbox) BeginNotify(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error) {
 	keys, args := []string{keyAttempt(account, delivery)}, []any{now.UnixMilli(), attemptFor.Milliseconds()}
 	under, err := s.ownerLease(account)
-	if err == nil { // who only answers somebody doesn't tend it
+	if err == nil { // a replica that only answers a request doesn't own the account
 		keys, args = append(keys, under.key), append(args, under.token)
 	}
 	before, err := s.write(ctx, beginNotify, keys, args...).Text()
@@ -198,7 +198,7 @@ func (s *Outbox) BeginNotify(ctx context.Context, account, delivery string, now 
 		err = leaseLost(under.key)
 	}
 	if err != nil {
-		return now, true, false, fmt.Errorf("begin telling: %w", err)
+		return now, true, false, fmt.Errorf("begin notification: %w", err)
 	}
 	if before == "" {
 		return now, false, false, nil
@@ -210,12 +210,12 @@ func (s *Outbox) BeginNotify(ctx context.Context, account, delivery string, now 
 	return time.UnixMilli(ms).UTC(), true, false, nil
 }
 
-// told records where a delivery is, unless somebody was faster, and takes it off the outbox. A card whose place another takes is marked to be
-// drawn once more, as what is left of it.
-// KEYS[1] the outbox, KEYS[2] the delivery, KEYS[3] the cards, KEYS[4] the attack of that message, KEYS[5] the marks of outdated cards; ARGV[1] the
-// delivery's id, ARGV[2] its place, ARGV[3] how long that is remembered in ms, ARGV[4] the attack whose card it is, empty if it is none, ARGV[5] how
-// long it is known by its place in ms, ARGV[6] the place with what the cards hold beside it, ARGV[7] the place of the card that is gone, whose place
-// alone it may take, empty if it may take any, ARGV[8] a mark, empty if nothing is left of that card.
+// notified records the place of a delivery, unless another is recorded, and takes it off the outbox. A card whose place another takes is marked
+// stale, to be redrawn once more as a link to its successor.
+// KEYS[1] the outbox, KEYS[2] the delivery, KEYS[3] the cards, KEYS[4] the attack of that message, KEYS[5] the redraw queue; ARGV[1] the delivery's
+// id, ARGV[2] its place, ARGV[3] how long that is stored in ms, ARGV[4] the attack whose card it is, empty if it is none, ARGV[5] how long the
+// attack is stored by place in ms, ARGV[6] the place with what the cards hold beside it, ARGV[7] the place of the lost card, whose place alone it
+// may take, empty if it may take any, ARGV[8] a mark for the former card, empty if that is gone.
 // Result: the place that is recorded; empty if the delivery is unknown, because Redis was emptied.
 var notified = redis.NewScript(`
 local waits = redis.call('HDEL', KEYS[1], ARGV[1])
@@ -233,9 +233,9 @@ end
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 return ARGV[2]`)
 
-// Told takes a piece of news off the outbox, and remembers where its message is, if it has one of its own; card tells that it is its attack's
-// card, from now on. double tells that it was recorded at another place before, or that the card that it was posted for isn't the attack's any
-// more: this one must be taken back.
+// Notified takes an event off the outbox, and records the place of its message, if it has one of its own; card tells that the message is its
+// attack's card from now on. double tells that another place is recorded, or that the card that it replaces isn't the attack's any more: the caller
+// must delete this message.
 func (s *Outbox) Notified(ctx context.Context, n record.Event, channel, ts string, card bool) (double bool, err error) {
 	attack, place := "", channel+" "+ts
 	at := record.Place{Channel: channel, TS: ts}
@@ -252,15 +252,15 @@ func (s *Outbox) Notified(ctx context.Context, n record.Event, channel, ts strin
 	}
 	recorded, err := s.write(ctx, notified, keys, n.ID, place, notifiedFor.Milliseconds(), attack, cardAtFor.Milliseconds(), at.String(), n.After, left).Text()
 	if err != nil {
-		return false, fmt.Errorf("record telling: %w", err)
+		return false, fmt.Errorf("record notification: %w", err)
 	}
 	return ts != "" && recorded != place && recorded != noPlace && recorded != "", nil
 }
 
-// noPlace stands for what was told by no message of its own.
+// noPlace stands for an event without a message of its own.
 const noPlace = " "
 
-// Shown is what is remembered of an attack; ok tells whether anything is.
+// AttackState is the state of an attack; ok tells whether it is stored.
 func (s *Attacks) AttackState(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error) {
 	text, err := s.rdb.HGet(ctx, keyAttacks(account), attack).Bytes()
 	if errors.Is(err, redis.Nil) {

@@ -11,31 +11,31 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// blind is the spell of not watching that was told and has not ended; zero when there is none.
+// outage is the outage that people were notified of and that goes on; zero when there is none.
 func (s *client) outage(ctx context.Context, account string) (record.Outage, error) {
-	return value[record.Outage](s.rdb.Get(ctx, keyOutage(account)), "load blind spell of "+account)
+	return value[record.Outage](s.rdb.Get(ctx, keyOutage(account)), "load outage of "+account)
 }
 
-// blind adds what becomes of the spell; nil leaves it as it is, a zero one ends it.
-func (b *batch) outage(account string, spell *record.Outage) error {
+// outage adds what becomes of an outage; nil leaves it as it is, a zero one ends it.
+func (b *batch) outage(account string, o *record.Outage) error {
 	switch {
-	case spell == nil:
+	case o == nil:
 		return nil
-	case spell.From.IsZero():
+	case o.From.IsZero():
 		b.do("DEL", keyOutage(account))
 		return nil
 	}
-	text, err := json.Marshal(spell)
+	text, err := json.Marshal(o)
 	b.do("SET", keyOutage(account), text)
 	return err
 }
 
-// Tied is the account's last spell of refused changes; zero when there was none.
+// PermissionLoss is the account's last loss of permission; zero when there was none.
 func (s *Permissions) PermissionLoss(ctx context.Context, account string) (record.PermissionLoss, error) {
 	return value[record.PermissionLoss](s.rdb.Get(ctx, keyPermission(account)), "read refused changes of "+account)
 }
 
-// SaveTied writes a spell of refused changes down, and the news of it, in one step.
+// SavePermissionLoss stores a loss of permission, and its event, in one step.
 func (l *Lock) SavePermissionLoss(ctx context.Context, t record.PermissionLoss) error {
 	text, err := json.Marshal(t)
 	if err != nil {
@@ -69,11 +69,11 @@ func (s *Permissions) NoticeAt(ctx context.Context, account, id string) (channel
 	return channel, ts, revision, nil
 }
 
-// Noticed remembers where a notice is, and the revision that it shows.
+// Noticed stores where a notice is, and the revision that it shows.
 func (s *Permissions) Noticed(ctx context.Context, account, id, channel, ts string, revision int) error {
 	text := fmt.Sprintf("%s %d %s %s", id, revision, channel, ts)
 	if err := s.rdb.Set(ctx, keyPermissionAt(account), text, 0).Err(); err != nil {
-		return fmt.Errorf("remember notice of %s: %w", account, err)
+		return fmt.Errorf("save place of notice of %s: %w", account, err)
 	}
 	return nil
 }

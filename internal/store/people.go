@@ -10,10 +10,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// peopleFor is how long a mark is kept. Nothing that was known before is believed that long.
+// peopleFor is how long a mark is stored: longer than what was known before it is used.
 const peopleFor = 10 * time.Minute
 
-// PeopleMark is a word that changes when what is known of a user, or of something else of the workspace's, is over; "" when it wasn't lately.
+// PeopleMark is a word that changes when what is known of a user, or of another thing of the workspace, is outdated; "" when it didn't change
+// lately.
 func (s *People) PeopleMark(ctx context.Context, of string) (string, error) {
 	mark, err := s.rdb.Get(ctx, keyPeople(of)).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {

@@ -37,7 +37,7 @@ func (s *client) pipelined(ctx context.Context, script *redis.Script, calls []ca
 	return cmds
 }
 
-// pipeline runs some of the calls on the server that has their keys. One that doesn't know the script is told it.
+// pipeline runs some of the calls on the server that has their keys. It sends the script to one that doesn't know it.
 func (s *client) pipeline(ctx context.Context, server redis.UniversalClient, script *redis.Script, calls []call, indexes []int, cmds []*redis.Cmd) {
 	send := func(run func(context.Context, redis.Scripter, []string, ...any) *redis.Cmd) (err error) {
 		p := server.Pipeline()

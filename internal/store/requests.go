@@ -15,11 +15,11 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// decidedFor is how long a request that was decided can still be looked up; the audit log keeps it longer.
+// decidedFor is how long a decided request can still be read; the audit log keeps it longer.
 const decidedFor = 7 * 24 * time.Hour
 
-// SaveRequest writes a request for a second person down, new or again, with the time at which it is to be looked at, its news, and an audit entry
-// if there is one, whose number it gives: all in one step. It fails with commands.ErrLost when another one holds the lock by now.
+// SaveRequest stores an approval request, new or again, with the time at which it is due, its event, and an audit entry if there is one, whose
+// number it returns: all in one step. It fails with commands.ErrLost when the lock is lost.
 func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest) (n int64, err error) {
 	var b batch
 	if err := b.json("HSET", keyApprovals(l.account), q.ID, q); err != nil {
@@ -41,7 +41,7 @@ func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q reco
 	return l.write(ctx, &b, "save request "+q.ID)
 }
 
-// Requests are the account's requests for a second person, the newest first: all that wait and those decided lately.
+// Requests are the account's approval requests, the newest first: all that wait and those decided lately.
 func (s *Approvals) Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error) {
 	texts, err := s.rdb.HVals(ctx, keyApprovals(account)).Result()
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Approvals) Requests(ctx context.Context, account string) ([]record.Appr
 	if len(old) > 0 {
 		for _, key := range []string{keyApprovals(account), keyApprovalsAt(account)} {
 			if err := s.rdb.HDel(ctx, key, old...).Err(); err != nil {
-				return nil, fmt.Errorf("forget old requests of %s: %w", account, err)
+				return nil, fmt.Errorf("delete old requests of %s: %w", account, err)
 			}
 		}
 	}
@@ -86,10 +86,10 @@ func (s *Approvals) RequestAt(ctx context.Context, account, id string) (channel,
 	return channel, ts, revision, nil
 }
 
-// RequestShown remembers where a request's card is, and the revision that it shows.
+// RequestShown stores where a request's card is, and the revision that it shows.
 func (s *Approvals) RequestShown(ctx context.Context, account, id, channel, ts string, revision int) error {
 	if err := s.rdb.HSet(ctx, keyApprovalsAt(account), id, fmt.Sprintf("%d %s %s", revision, channel, ts)).Err(); err != nil {
-		return fmt.Errorf("remember card of request %s: %w", id, err)
+		return fmt.Errorf("save place of request %s: %w", id, err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// Package store keeps what must outlive a process and what replicas must agree on, and is the only one that knows Redis.
+// Package store holds what must outlive a process and what replicas must agree on. It is the only package that knows Redis.
 package store
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Config says where Redis is and how long things are kept.
+// Config says where Redis is and how long audit entries are kept.
 type Config struct {
 	URL       string        // redis://, rediss://, redis-sentinel://HOST,HOST/MASTER[/DB], redis-cluster://HOST,HOST
 	AuditKeep time.Duration // 0: 400 days
@@ -111,7 +111,7 @@ type client struct {
 	peers     peers
 
 	mu   sync.Mutex
-	held map[string]*lease // by account that this process tends
+	held map[string]*lease // by account that this process owns
 }
 
 // opTimeout bounds each step towards an answer: to connect, to send, to receive.
@@ -129,7 +129,7 @@ func Open(cfg Config) (*Store, error) {
 func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = opTimeout, opTimeout, opTimeout, opTimeout
 	opts.MaxRetries = -1   // none: a repeat can do harm, and hides whether the first attempt was sent
-	opts.DialerRetries = 1 // none: who is refused is told at once
+	opts.DialerRetries = 1 // none: a refused connection is an error at once
 	opts.ContextTimeoutEnabled = true
 	opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // Redis Enterprise's alone
 	if cfg.AuditKeep == 0 {

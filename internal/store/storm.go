@@ -12,7 +12,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// wantedFor is how long cards of gathered attacks are wanted, if nobody watches the account meanwhile.
+// wantedFor is how long cards of grouped attacks stay wanted while the account isn't polled.
 const wantedFor = time.Hour
 
 // Storms are all of an account, the newest first.
@@ -31,7 +31,7 @@ func (s *Attacks) Storms(ctx context.Context, account string) ([]commands.StormS
 	return found, err
 }
 
-// Gathered are the attacks that a storm has gathered, the one with the latest hit first.
+// Grouped are the attacks that a storm groups, the one with the latest hit first.
 func (s *Attacks) Grouped(ctx context.Context, account, storm string) ([]commands.GatheredAttack, error) {
 	found := []commands.GatheredAttack{}
 	err := s.scan(ctx, account, "a*", func(id string, one record.AttackState) {
@@ -45,7 +45,7 @@ func (s *Attacks) Grouped(ctx context.Context, account, storm string) ([]command
 	return found, err
 }
 
-// WantCards has gathered attacks get a card each.
+// WantCards has grouped attacks get a card each.
 func (s *Attacks) WantCards(ctx context.Context, account string, attacks []string) error {
 	var b batch
 	for _, id := range attacks {
@@ -58,7 +58,7 @@ func (s *Attacks) WantCards(ctx context.Context, account string, attacks []strin
 	return nil
 }
 
-// Wanted are the gathered attacks that are to get a card each, by their ids as commands.AttackID makes them.
+// WantedCards are the grouped attacks that are to get a card each, by their ids as record.AttackID makes them.
 func (s *Attacks) WantedCards(ctx context.Context, account string) (map[string]struct{}, error) {
 	ids, err := s.rdb.SMembersMap(ctx, keyWantedCards(account)).Result()
 	if err != nil {
@@ -67,14 +67,14 @@ func (s *Attacks) WantedCards(ctx context.Context, account string) (map[string]s
 	return ids, nil
 }
 
-// given notes that an attack has a card, if it was gathered: nobody waits for it any more.
+// cardGiven takes an attack that has got a card of its own off the wanted ones.
 func (b *batch) cardGiven(account string, shown record.AttackState) {
 	if shown.OwnCard {
 		b.do("SREM", keyWantedCards(account), record.AttackID(account, shown.Attack.ID))
 	}
 }
 
-// scanShown goes through an account's remembered attacks whose id, as commands.AttackID makes it, fits a pattern of Redis.
+// scan goes through an account's stored attacks whose id, as record.AttackID makes it, matches a Redis pattern.
 func (s *Attacks) scan(ctx context.Context, account, pattern string, take func(id string, one record.AttackState)) error {
 	seen := map[string]bool{} // Redis may give one twice
 	scan := s.rdb.HScan(ctx, keyAttacks(account), 0, pattern, 1000).Iterator()
