@@ -81,19 +81,12 @@ func (s *Attacks) LoadEvidence(ctx context.Context, account string, attackids []
 }
 
 // Evidence is what an attack looked like; ok tells whether anything is stored.
-func (s *Attacks) Evidence(ctx context.Context, account, attack string) (found record.Evidence, ok bool, err error) {
-	e, err := value[record.Evidence](s.rdb.Get(ctx, keyEvidence(account, attack)), "read evidence of "+attack)
+func (s *Attacks) Evidence(ctx context.Context, account, attack string) (e record.Evidence, ok bool, err error) {
+	e, err = value[record.Evidence](s.rdb.Get(ctx, keyEvidence(account, attack)), "read evidence of "+attack)
 	if err != nil || e.First.At.IsZero() {
 		return record.Evidence{}, false, err
 	}
-	found = record.Evidence{First: record.Observation(e.First), Late: e.Late, Dropped: e.Dropped}
-	if e.Peak != nil {
-		found.Peak = &record.Peak{Observation: record.Observation(e.Peak.Observation), Since: e.Peak.Since, PerMinute: e.Peak.PerMinute}
-	}
-	for _, t := range e.Milestones {
-		found.Milestones = append(found.Milestones, record.Milestone{At: t.At, Kind: t.Kind, Hits: t.Hits, Status: t.Status})
-	}
-	return found, true, nil
+	return e, true, nil
 }
 
 // LastObservation is an attack as the poller last decided about it; ok tells whether that is known.
@@ -122,14 +115,14 @@ func (s *Attacks) Outages(ctx context.Context, account string, since time.Time) 
 		if err := json.Unmarshal([]byte(text), &a); err != nil {
 			return nil, fmt.Errorf("read outage of %s: %w", account, err)
 		}
-		all = append(all, record.Outage{From: a.From, Until: a.Until, Why: a.Why})
+		all = append(all, a)
 	}
 	now, err := s.outage(ctx, account)
 	if err != nil {
 		return nil, err
 	}
 	if !now.From.IsZero() {
-		all = append(all, record.Outage{From: now.From, Why: now.Why})
+		all = append(all, now)
 	}
 	return all, nil
 }

@@ -21,7 +21,7 @@ func (s *Attacks) Storms(ctx context.Context, account string) ([]commands.StormS
 	err := s.scan(ctx, account, "s*", func(id string, one record.AttackState) {
 		if one.Storm != nil {
 			found = append(found, commands.StormSeen{
-				KnownAttack: commands.KnownAttack{ID: id, Attack: one.Attack}, Storm: record.Storm(*one.Storm), SeenAt: one.ObservedAt, Quiet: one.Quiet,
+				KnownAttack: commands.KnownAttack{ID: id, Attack: one.Attack}, Storm: *one.Storm, SeenAt: one.ObservedAt, Quiet: one.Quiet,
 			})
 		}
 	})

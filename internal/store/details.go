@@ -31,8 +31,7 @@ func (s *Cards) Details(ctx context.Context, account, attack string) (d record.A
 	d.Triage, errs[1] = value[record.Triage](triage, "read triage of "+attack)
 	d.Page, errs[2] = value[record.Page](page, "read page of "+attack)
 	d.Context, errs[3] = scene.read(account)
-	going, err := value[record.Outage](outage, "read outage of "+account)
-	d.Outage, errs[4] = record.Outage{From: going.From, Why: going.Why}, err
+	d.Outage, errs[4] = value[record.Outage](outage, "read outage of "+account)
 	d.LastGood, errs[5] = good(polled, account)
 	d.Efficacy, errs[6] = values[record.Efficacy](efficacy, account, "efficacy")
 	d.Card = record.ReadPlace(card.Val()) // an error is that of the whole, or that there is none

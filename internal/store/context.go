@@ -85,11 +85,7 @@ func (b *batch) sources(account string, counted map[netip.Addr]record.SourceActi
 	if counted == nil {
 		return nil
 	}
-	seen := make(map[netip.Addr]record.SourceActivity, len(counted))
-	for source, n := range counted {
-		seen[source] = record.SourceActivity{Attacks: n.Attacks, Apps: n.Apps}
-	}
-	text, err := json.Marshal(seen)
+	text, err := json.Marshal(counted)
 	b.do("SET", keySources(account), text)
 	return err
 }
