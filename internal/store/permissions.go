@@ -11,25 +11,6 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// outage is the outage that people were notified of and that goes on; zero when there is none.
-func (s *client) outage(ctx context.Context, account string) (record.Outage, error) {
-	return value[record.Outage](s.rdb.Get(ctx, keyOutage(account)), "load outage of "+account)
-}
-
-// outage adds what becomes of an outage; nil leaves it as it is, a zero one ends it.
-func (b *batch) outage(account string, o *record.Outage) error {
-	switch {
-	case o == nil:
-		return nil
-	case o.From.IsZero():
-		b.do("DEL", keyOutage(account))
-		return nil
-	}
-	text, err := json.Marshal(o)
-	b.do("SET", keyOutage(account), text)
-	return err
-}
-
 // PermissionLoss is the account's last loss of permission; zero when there was none.
 func (s *Permissions) PermissionLoss(ctx context.Context, account string) (record.PermissionLoss, error) {
 	return value[record.PermissionLoss](s.rdb.Get(ctx, keyPermission(account)), "read refused changes of "+account)
