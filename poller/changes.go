@@ -24,7 +24,7 @@ type changeLog struct {
 	whole  bool                         // all records were read since the start
 }
 
-// note keeps what a record was before it changed. One that only the store tells of may have changed long ago.
+// note keeps what a record was before it changed. One that was not read since the start may have changed long ago.
 func (c *changeLog) note(id string, before *sighting) {
 	switch _, noted := c.before[id]; {
 	case noted:

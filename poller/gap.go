@@ -16,7 +16,7 @@ import (
 const (
 	// outageAfter is for how many intervals polls fail before that is an event.
 	outageAfter = 4
-	// leastGap is how far back the last good poll lies at least after a monitoring gap. Less can't be told from the time that was not saved yet,
+	// leastGap is how far back the last good poll lies at least after a monitoring gap. A shorter gap can't be distinguished from time that was not saved yet,
 	// and from a replica taking over.
 	leastGap = 2 * time.Minute
 	// maxListed is how many attacks of each kind the event of a gap lists.

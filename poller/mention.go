@@ -47,7 +47,7 @@ func (f finding) mention(s record.AttackState, at time.Time, quiet QuietHours) (
 	if f.last.Rebuilt {
 		s.MentionEvery = cmp.Or(s.MentionEvery, f.route.MentionEvery)
 		if s.Mention == "" {
-			s.SuppressedMention = cmp.Or(s.SuppressedMention, f.route.Mention) // the card tells who was mentioned, and not whom to mention when it gets worse
+			s.SuppressedMention = cmp.Or(s.SuppressedMention, f.route.Mention) // the card shows who was mentioned, and not whom to mention when it gets worse
 		}
 	}
 	if f.calm || !begins && !worse {

@@ -53,7 +53,7 @@ func newState(ongoingFor time.Duration) *state {
 	}
 }
 
-// loaded is the state that goes on from what the store holds. Everything is read again; what no record tells is kept from before.
+// loaded is the state that goes on from what the store holds. Everything is read again; what no record shows is kept from before.
 func (st *state) loaded(stored State) *state {
 	next := newState(st.ongoingFor)
 	next.lastTries, next.suppressed, next.arrivals, next.incidentsAt = st.lastTries, st.suppressed, st.arrivals, st.incidentsAt

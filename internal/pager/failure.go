@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Failure is why an event was not taken.
+// Failure is why an event was not accepted.
 type Failure struct {
 	Text       string        // for people, after "the pager can't be called: "
-	Final      bool          // the same event will never be taken
+	Final      bool          // the same event will never be accepted
 	RetryAfter time.Duration // how long the pager asks to wait, 5 min at most; 0: it doesn't say
 	Err        error         // the cause, where there was no answer
 }
@@ -30,13 +30,13 @@ func (f *Failure) Error() string {
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// How much of an answer is read, and told.
+// How much of an answer is read, and shown.
 const (
 	maxAnswer  = 4 << 10 // bytes
 	maxMessage = 200     // characters
 )
 
-// failure is what an answer other than "taken" says.
+// failure is what an answer other than "accepted" says.
 func (p *Pager) failure(res *http.Response, answer []byte, readErr error) *Failure {
 	f := &Failure{RetryAfter: retryAfter(res.Header, time.Now()), Err: readErr}
 	switch status := res.StatusCode; {
@@ -110,7 +110,7 @@ func cut(text string, most int) string {
 
 // retryAfter reads the header as seconds or as a date.
 func retryAfter(header http.Header, now time.Time) time.Duration {
-	const longest = 5 * time.Minute // somebody waits to be called
+	const longest = 5 * time.Minute // a person has to be paged
 	value := strings.TrimSpace(header.Get("Retry-After"))
 	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil {
 		return min(time.Duration(seconds)*time.Second, longest)

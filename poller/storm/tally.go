@@ -90,7 +90,7 @@ func (t *Tally) addMember(m Member, first bool) {
 	}
 }
 
-// addCommon takes in what the storm's attack can only tell if all attacks share it.
+// addCommon takes in what the storm's attack can only show if all attacks share it.
 func (t *Tally) addCommon(a apiclient.Attack, first bool) {
 	all := &t.Attack
 	if first {
