@@ -26,7 +26,9 @@ type floor struct {
 var floors = []floor{
 	{"apiclient", nil, "the service's JSON is known here alone, and it knows nobody", nil},
 	{"commands", []string{"apiclient"}, "what can be done is the same whoever asks: it knows neither Slack nor Redis", nil},
-	{"poller", []string{"apiclient"}, "what is news doesn't depend on what can be done about it", nil},
+	{"poller/compare", []string{"apiclient", "internal/record"}, "one observation against one stored state: pure functions", nil},
+	{"poller/storm", []string{"apiclient", "internal/record", "poller/compare"}, "grouping is the same wherever states come from: pure functions", nil},
+	{"poller", []string{"apiclient", "internal/record", "poller/compare", "poller/storm"}, "what is an event doesn't depend on what can be done about it", nil},
 	{"bot", []string{"apiclient", "commands", "poller"}, "the only package that knows Slack; it meets the store in cmd", []string{"github.com/slack-go/slack"}},
 	{"internal/store", []string{"apiclient", "commands", "poller"}, "the only package that knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
 	{"internal/pager", []string{"apiclient"}, "it carries what others decided to somebody's pager: it knows HTTP, and that an address is a secret", nil},
