@@ -62,8 +62,8 @@ func (b *Bot) home(ctx context.Context, req request) []slack.Block {
 	inv := req.Invocation
 	inv.Line, inv.Account = record.Line{Name: "status"}, ""
 	res, err := b.cfg.Runner.Do(ctx, inv)
-	if err == nil && res.Home != nil {
-		return renderHome(*res.Home)
+	if home, ok := res.Home.(*commands.Home); err == nil && ok {
+		return renderHome(*home)
 	}
 	text, ref := commands.ForPeople(inv, err)
 	if errors.Is(err, refusal.ErrDenied) {

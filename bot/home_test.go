@@ -18,6 +18,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -268,6 +269,7 @@ func TestSummaryGolden(t *testing.T) {
 }
 
 func TestSummaryStaysWithinLimits(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	for _, text := range []string{strings.Repeat("a", 10_000), strings.Repeat("<!channel>", 1_000), strings.Repeat("* `", 3_000), "\u202e\x00"} {
 		s := summaries()["busy"]

@@ -21,15 +21,16 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/hostiletext"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
-	"github.com/wafbot/wafbot/internal/tricks"
 	"github.com/wafbot/wafbot/poller"
 )
 
 // seeds are what fuzz tests begin with.
 func seeds(more ...string) []string {
-	for _, t := range tricks.All() {
+	for _, t := range hostiletext.Samples() {
 		more = append(more, shorter(t.Text))
 	}
 	return more
@@ -185,17 +186,18 @@ func drawn(v slack.ModalViewRequest, err error) []any {
 }
 
 func TestHostileText(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
-	for _, trick := range tricks.All() {
-		t.Run(trick.Tries, func(t *testing.T) {
+	for _, sample := range hostiletext.Samples() {
+		t.Run(sample.Purpose, func(t *testing.T) {
 			t.Parallel()
-			whole := hostileDrawn(trick.Text)
-			for name, draw := range hostileDrawn(shorter(trick.Text)) {
+			whole := hostileDrawn(sample.Text)
+			for name, draw := range hostileDrawn(shorter(sample.Text)) {
 				if name == "render" || name == "resultMessage" {
 					draw = whole[name]
 				}
 				for i, one := range draw() {
-					requireHarmlessKind(t, one, fmt.Sprintf("%s %d, where somebody writes %.80q", name, i, trick.Text))
+					requireHarmlessKind(t, one, fmt.Sprintf("%s %d, where somebody writes %.80q", name, i, sample.Text))
 				}
 			}
 		})
@@ -209,8 +211,8 @@ func requireHarmlessKind(t *testing.T, one any, what string) {
 	switch one := one.(type) {
 	case Message:
 		requireFits(t, one)
-		require.NoError(t, tricks.Lines(one.Text, tricks.Markup), "the notification of "+what)
-		require.NoError(t, tricks.Lines(one.plain("/waf"), tricks.Markup), "in text alone, "+what)
+		require.NoError(t, hostiletext.Lines(one.Text, hostiletext.Markup), "the notification of "+what)
+		require.NoError(t, hostiletext.Lines(one.plain("/waf"), hostiletext.Markup), "in text alone, "+what)
 		blocks = one.Blocks
 	case slack.ModalViewRequest:
 		requireView(t, one)
@@ -227,7 +229,7 @@ func requireHarmlessKind(t *testing.T, one any, what string) {
 	require.NoError(t, err)
 	var doc any
 	require.NoError(t, json.Unmarshal(text, &doc))
-	require.NoError(t, tricks.Blocks(doc), what)
+	require.NoError(t, hostiletext.Blocks(doc), what)
 	for _, button := range buttonsOf(blocks) {
 		kind, _, _ := strings.Cut(button.ActionID, ":")
 		if slices.Contains([]string{actionDo, actionAnyway, actionForm, actionMore}, kind) {
@@ -240,15 +242,16 @@ func requireHarmlessKind(t *testing.T, one any, what string) {
 
 // What was written can be recognised, on the card and in what it leads to.
 func TestHostileTextIsNotLost(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	bare := func(s string) string {
 		return strings.Join(strings.Fields(strings.NewReplacer("`", "", "'", "", "*", "").Replace(s)), "")
 	}
-	for _, trick := range tricks.All() {
-		want, all := []rune(bare(text.Sanitize(trick.Text, 60))), hostileDrawn(shorter(trick.Text))
+	for _, sample := range hostiletext.Samples() {
+		want, all := []rune(bare(text.Sanitize(sample.Text, 60))), hostileDrawn(shorter(sample.Text))
 		for _, name := range []string{"render", "linesMessage", "renderAsk", "requestMessage", "tiedMessage", "overdueMessage"} {
 			shown := bare(html.UnescapeString(strings.Join(markupOf(t, all[name]()[0].(Message).Blocks), "\n")))
-			require.Contains(t, shown, string(want[:min(len(want), 20)]), "%s of %.80q", name, trick.Text)
+			require.Contains(t, shown, string(want[:min(len(want), 20)]), "%s of %.80q", name, sample.Text)
 		}
 	}
 }

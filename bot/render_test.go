@@ -13,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -24,6 +25,7 @@ func TestRenderOfNothing(t *testing.T) {
 }
 
 func TestACardOfVeryMuch(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	for _, text := range seeds() {
 		c := hostile(text)
@@ -138,6 +140,7 @@ func TestRenderIsPure(t *testing.T) {
 }
 
 func FuzzRender(f *testing.F) {
+	norace.Defer(f)
 	for _, s := range seeds("sqli", "2024") {
 		f.Add(s, int64(1530), uint8(3), uint8(12), uint8(0))
 		f.Add(s, int64(-1), uint8(0), uint8(0), uint8(0x7f))

@@ -8,6 +8,6 @@ func allow() *Command {
 	return &Command{
 		Name: "allow", Role: record.Admin,
 		Summary: "put sources on the allowlist: their requests pass, whatever they are",
-		Args:    allowing.args(), Missing: allowing.misses, Form: allowing.form, Plan: allowing.plan,
+		Args:    listArguments(allowing), Missing: listMisses, Form: listForm, Plan: allowing.plan,
 	}
 }

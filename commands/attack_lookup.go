@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func TopSource(a apiclient.Attack) (apiclient.Source, bool) {
 }
 
 // attackTyped is what a line names as its attack: its attack= key, or its object where the command is about one.
-func (r *Runner) attackTyped(cmd *Command, l record.Line) string {
+func attackTyped(cmd *Command, l record.Line) string {
 	if typed := l.Keys["attack"]; typed != "" {
 		return typed
 	}
@@ -140,23 +141,20 @@ func (r *Runner) rememberedAttacks(ctx context.Context, a *Account, typed string
 			break
 		}
 		for id, attack := range known {
-			hits = append(hits, KnownAttack{id, attack})
+			hits = append(hits, KnownAttack{ID: id, Attack: attack})
 		}
 	}
 	return hits, nil
 }
 
 // knownAttacks are all the account's remembered attacks and storms, by their ids.
-func (c *Call) knownAttacks(ctx context.Context) (map[string]apiclient.Attack, error) {
+func (c *Call) knownAttacks() (map[string]apiclient.Attack, error) {
 	all := map[string]apiclient.Attack{}
-	for _, kind := range []string{"a", "s"} {
-		known, err := c.cfg.Facts.FindAttacks(ctx, c.Account.Name, kind)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(all, known)
-	}
-	return all, nil
+	attacks, err := c.given().KnownAttacks("a")
+	storms, stormsErr := c.given().KnownAttacks("s")
+	maps.Copy(all, attacks)
+	maps.Copy(all, storms)
+	return all, errors.Join(err, stormsErr)
 }
 
 // listedAttacks looks among all that the service lists.
@@ -166,7 +164,7 @@ func (r *Runner) listedAttacks(ctx context.Context, a *Account, typed string) ([
 	all, err := r.listAttacks(ctx, a, apiclient.AttackFilter{From: r.cfg.Now().Add(-a.Lookback)})
 	for _, attack := range all {
 		if id := record.AttackID(a.Name, attack.ID); slices.ContainsFunc(ids, func(typed string) bool { return strings.HasPrefix(id, typed) }) {
-			hits = append(hits, KnownAttack{id, attack})
+			hits = append(hits, KnownAttack{ID: id, Attack: attack})
 		}
 	}
 	return hits, err
@@ -174,7 +172,7 @@ func (r *Runner) listedAttacks(ctx context.Context, a *Account, typed string) ([
 
 // listAttacks reads a listing to its end; a record that moved while pages were read counts once.
 func (r *Runner) listAttacks(ctx context.Context, a *Account, f apiclient.AttackFilter) ([]apiclient.Attack, error) {
-	pages, err := collect(a.API.Attacks(ctx, f))
+	pages, err := collect(r.cfg.Services[a.Name].Attacks(ctx, f))
 	seen := map[string]bool{}
 	var all []apiclient.Attack
 	for _, page := range pages {

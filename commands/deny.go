@@ -9,6 +9,6 @@ func deny() *Command {
 		Name: "deny", Aliases: []string{"block", "ban"}, Role: record.Responder, Flags: []string{flagShared},
 		Summary: "put sources on the denylist: their requests are blocked",
 		Example: "deny 203.0.113.7 198.51.100.0/24 for=4h",
-		Args:    denying.args(), Missing: denying.misses, Form: denying.form, Plan: denying.plan,
+		Args:    listArguments(denying), Missing: listMisses, Form: listForm, Plan: denying.plan,
 	}
 }

@@ -8,6 +8,6 @@ func gray() *Command {
 	return &Command{
 		Name: "gray", Aliases: []string{"grey"}, Role: record.Responder, Flags: []string{flagShared},
 		Summary: "put sources on the graylist: their attacks are blocked in safe_blocking mode",
-		Args:    graying.args(), Missing: graying.misses, Form: graying.form, Plan: graying.plan,
+		Args:    listArguments(graying), Missing: listMisses, Form: listForm, Plan: graying.plan,
 	}
 }

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +26,7 @@ func lists() *Command {
 	}
 }
 
-func readLists(ctx context.Context, c *Call) (Result, error) {
+func readLists(c *Call) (Result, error) {
 	words := c.Line.Words
 	var f apiclient.IPRuleFilter
 	if len(words) > 0 {
@@ -37,7 +36,7 @@ func readLists(ctx context.Context, c *Call) (Result, error) {
 			return Result{}, err
 		}
 	}
-	entries, err := collect(c.Account.API.IPRules(ctx, f))
+	entries, err := c.given().Entries(f)
 	if err != nil {
 		return Result{}, forPeople(err)
 	}
@@ -46,7 +45,7 @@ func readLists(ctx context.Context, c *Call) (Result, error) {
 		found = text.New(" with ", refusal.Typed(words[0]))
 		entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return !mentions(e, words[0]) })
 	}
-	res := Result{Account: c.Account.Name, Data: append([]apiclient.IPRule{}, entries...), Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", count(len(entries), "entry"), found)}}
+	res := Result{Account: c.Account.Name, Data: append([]apiclient.IPRule{}, entries...), Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", text.Count(len(entries), "entry"), found)}}
 	pages := c.pages(1)
 	res.Lines = append(res.Lines, pages.part(len(entries), func(i int) text.Text {
 		e := entries[i]

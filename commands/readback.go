@@ -9,17 +9,18 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // lookAgain reads back what a call of unknown outcome did, at once and after each wait; never found, it is sent once more, unless it was asked too long ago.
-func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *record.Change, step *record.Step) error {
+func (r *Runner) lookAgain(ctx context.Context, c *job, ch *record.Change, step *record.Step) error {
 	for _, wait := range []time.Duration{0, r.cfg.ReadBack[0], r.cfg.ReadBack[1]} {
-		if err := pause(ctx, wait); err != nil {
+		if err := delay.Sleep(ctx, wait); err != nil {
 			return fmt.Errorf("%w: %w", errUnknown, err)
 		}
-		found, err := r.readBack(ctx, c.Account, *ch, step)
+		found, err := r.verify(ctx, r.cfg.Services[c.Account.Name], *ch, step)
 		if err != nil {
 			return fmt.Errorf("%w: read back: %w", errUnknown, err)
 		}
@@ -34,7 +35,7 @@ func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *record.Change, step
 	if _, err := c.save(ctx, nil, *ch); err != nil {
 		return err
 	}
-	if err := send(ctx, c.Account, step); err != nil {
+	if err := send(ctx, r.cfg.Services[c.Account.Name], step); err != nil {
 		return err
 	}
 	return r.dropDouble(ctx, c, *ch, step)
@@ -42,12 +43,12 @@ func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *record.Change, step
 
 // dropDouble takes back a rule that was sent twice and made twice: the first may have been on its way all the time. One that shows later still
 // is taken back with the change.
-func (r *Runner) dropDouble(ctx context.Context, c *Call, ch record.Change, step *record.Step) error {
+func (r *Runner) dropDouble(ctx context.Context, c *job, ch record.Change, step *record.Step) error {
 	if step.Kind != record.CreateRule {
 		return nil
 	}
-	_ = pause(ctx, r.cfg.ReadBack[1]) // after a stop the look fails by itself
-	ids, err := equalRules(ctx, c.Account, *step.Rule)
+	_ = delay.Sleep(ctx, r.cfg.ReadBack[1]) // after a stop the look fails by itself
+	ids, err := equalRules(ctx, r.cfg.Services[c.Account.Name], *step.Rule)
 	if err != nil { // the undo looks again
 		r.cfg.Log.Warn("look whether a rule was made twice", "account", ch.Account, "change", ch.ID, "err", err)
 		ids = nil
@@ -65,33 +66,41 @@ func (r *Runner) dropDouble(ctx context.Context, c *Call, ch record.Change, step
 	return nil
 }
 
-// readBack looks whether a step that was sent has taken place.
-func (r *Runner) readBack(ctx context.Context, a *Account, ch record.Change, step *record.Step) (bool, error) {
+// verify reads the listings that tell whether a step that was sent took effect.
+func (r *Runner) verify(ctx context.Context, s Service, ch record.Change, step *record.Step) (bool, error) {
 	switch step.Kind {
 	case record.AddEntry, record.DeleteEntry:
-		entries, err := collect(a.API.IPRules(ctx, apiclient.IPRuleFilter{List: step.Entry.List}))
-		if err != nil {
-			return false, err
-		}
-		if step.Kind == record.DeleteEntry {
-			return !slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return unchanged(e, *step.Entry) }), nil
-		}
-		i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool {
-			return ours(e, ch, *step) && (namedBy(e, ch) || lastsAsLong(e, *step.Entry))
-		})
-		if i >= 0 {
-			step.ID = entries[i].ID
-		}
-		return i >= 0, nil
+		entries, err := collect(s.IPRules(ctx, apiclient.IPRuleFilter{List: step.Entry.List}))
+		return err == nil && entryStepTookEffect(entries, ch, step), err
 	case record.CreateRule:
-		ids, err := equalRules(ctx, a, *step.Rule)
-		i := slices.IndexFunc(ids, func(id int64) bool { return !slices.Contains(step.Equal, id) })
-		if i >= 0 {
-			step.ID = ids[i]
-		}
-		return i >= 0, err
+		rules, err := collect(s.Rules(ctx, apiclient.RuleFilter{}))
+		return err == nil && ruleStepTookEffect(rules, step), err
 	}
 	return false, nil // deleting a rule again does no harm
+}
+
+// entryStepTookEffect reports whether a step on the lists took effect, and notes the id of the entry that it made.
+func entryStepTookEffect(entries []apiclient.IPRule, ch record.Change, step *record.Step) bool {
+	if step.Kind == record.DeleteEntry {
+		return !slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return unchanged(e, *step.Entry) })
+	}
+	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool {
+		return ours(e, ch, *step) && (namedBy(e, ch) || lastsAsLong(e, *step.Entry))
+	})
+	if i >= 0 {
+		step.ID = entries[i].ID
+	}
+	return i >= 0
+}
+
+// ruleStepTookEffect reports whether the rule of a step was created, and notes its id.
+func ruleStepTookEffect(rules []apiclient.Rule, step *record.Step) bool {
+	ids := idsOfEqual(rules, *step.Rule)
+	i := slices.IndexFunc(ids, func(id int64) bool { return !slices.Contains(step.Equal, id) })
+	if i >= 0 {
+		step.ID = ids[i]
+	}
+	return i >= 0
 }
 
 // ours reports whether an entry is the one that the step made: by its reason, which begins with the change's id,
@@ -131,8 +140,8 @@ func sameEntry(a, b apiclient.IPRule) bool {
 }
 
 // equalRules are the ids of the rules that do the same.
-func equalRules(ctx context.Context, a *Account, want apiclient.Rule) ([]int64, error) {
-	rules, err := collect(a.API.Rules(ctx, apiclient.RuleFilter{}))
+func equalRules(ctx context.Context, s Service, want apiclient.Rule) ([]int64, error) {
+	rules, err := collect(s.Rules(ctx, apiclient.RuleFilter{}))
 	return idsOfEqual(rules, want), err
 }
 

@@ -33,7 +33,7 @@ type printed struct {
 
 // print writes an entry to the log's output.
 func (r *Runner) print(e record.AuditEntry) {
-	line, err := json.Marshal(printed{e})
+	line, err := json.Marshal(printed{Audit: e})
 	if err != nil {
 		r.cfg.Log.Error("write audit entry", "account", e.Account, "err", err)
 		return

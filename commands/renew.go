@@ -14,7 +14,7 @@ import (
 
 // Watch tells what goes on, as the replica sees it that watches the account: elsewhere nothing is known.
 type Watch interface {
-	// Knocks reports whether one of these denied addresses still tries.
+	// StillTrying reports whether one of these denied addresses still tries.
 	StillTrying(account string, addresses []netip.Addr) bool
 	// GoesOn reports whether an attack goes on; its id is as AttackID makes it.
 	GoesOn(account, attack string) bool
@@ -22,7 +22,7 @@ type Watch interface {
 
 type unwatched struct{}
 
-// Knocks implements Watch.
+// StillTrying implements Watch.
 func (unwatched) StillTrying(string, []netip.Addr) bool { return false }
 
 // GoesOn implements Watch.

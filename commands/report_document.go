@@ -13,7 +13,7 @@ import (
 
 // document is a history as Markdown.
 func (c *Call) document(h history) string {
-	d := &text.Document{Zone: c.cfg.Zone}
+	d := &text.Document{Zone: c.Zone}
 	c.head(d, h)
 	d.Heading(2, text.New("What happened"))
 	for _, m := range c.timeline(h) {
@@ -64,13 +64,13 @@ func (c *Call) head(d *text.Document, h history) {
 	for _, s := range h.Blind {
 		d.Item(text.New(text.Bold("wafbot was blind"), " ", outageText(s)))
 	}
-	d.Item(text.New("Put together ", h.At, "; times are those of ", c.cfg.Zone.String()))
+	d.Item(text.New("Put together ", h.At, "; times are those of ", c.Zone.String()))
 }
 
 // stormHead is what a storm was: what it gathered, and what is behind it.
 func (c *Call) stormHead(d *text.Document, row StormRow) {
 	s := row.Storm
-	d.Heading(1, text.New("STORM ", text.Code(row.ID), ": ", count(s.Grouped, "attack"), " on ", StormOn(s, c.Account), ", ", StormBlocking(s)))
+	d.Heading(1, text.New("STORM ", text.Code(row.ID), ": ", text.Count(s.Grouped, "attack"), " on ", StormOn(s, c.Account), ", ", StormBlocking(s)))
 	d.Item(text.New("Account: ", text.Code(row.Account), "; one card for all of them, because ", StormWhy(s)))
 	d.Item(StormCause(s, c.policy()))
 	for _, line := range StormTallies(s, c.Account, c.policy(), row.Attack.SourceCount) {
@@ -81,9 +81,9 @@ func (c *Call) stormHead(d *text.Document, row StormRow) {
 		odd = append(odd, AttackLine(c.Account, one, c.Now))
 	}
 	if s.OutlierCount > 0 {
-		d.Item(text.New("Odd ones out (they get through beside it): ", number(s.OutlierCount)), odd...)
+		d.Item(text.New("Odd ones out (they get through beside it): ", text.Number(s.OutlierCount)), odd...)
 	}
-	d.Item(text.New("Cards of their own: ", number(s.Before), " before it, ", number(s.OwnCards), " of those that it gathered, and ", count(s.Incidents, "incident"), " meanwhile, each with its own report"))
+	d.Item(text.New("Cards of their own: ", text.Number(s.Before), " before it, ", text.Number(s.OwnCards), " of those that it gathered, and ", text.Count(s.Incidents, "incident"), " meanwhile, each with its own report"))
 }
 
 func partText(a apiclient.Attack) text.Text {
@@ -115,14 +115,11 @@ func (c *Call) worked(h history) text.Text {
 	if len(h.Modes) == 0 {
 		return text.New("The service registered no incident")
 	}
-	words := text.New("The service registered no incident, which tells little: ")
-	for i, m := range h.Modes {
-		if i > 0 {
-			words = text.New(words, "; ")
-		}
-		words = text.New(words, c.Account.modeSpellText(m, h.At))
+	var modes []text.Text
+	for _, m := range h.Modes {
+		modes = append(modes, c.Account.modeSpellText(m, h.At))
 	}
-	return words
+	return text.New("The service registered no incident, which tells little: ", joined(modes, "; "))
 }
 
 // inPlace is what still holds, until when, and how it is taken back.

@@ -238,7 +238,7 @@ func Percent(percent int) string {
 // share is how much of the attack a source is, in words.
 func (s Situation) share(top apiclient.Source) string {
 	if s.Storm != nil {
-		return fmt.Sprintf("%s of %s", number(s.Storm.SharedBy), count(s.Storm.Grouped, "attack"))
+		return fmt.Sprintf("%s of %s", text.Number(s.Storm.SharedBy), text.Count(s.Storm.Grouped, "attack"))
 	}
 	percent, ok := Share(top, s.Attack)
 	if !ok {

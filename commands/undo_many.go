@@ -37,7 +37,7 @@ func (c *Call) planUndoes() ([]Plan, error) {
 	var plans []Plan
 	for _, ch := range chosen {
 		line.Words = append(line.Words, ch.ID)
-		p := Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: c.undoLater(ch.ID)}
+		p := Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: undoLater(ch.ID)}
 		if len(chosen) > 1 {
 			p.Warnings = []refusal.Warning{{Text: text.New(changeWords(ch, nil), " ", text.Code(ch.ID))}}
 		}
@@ -45,18 +45,18 @@ func (c *Call) planUndoes() ([]Plan, error) {
 	}
 	plans[0].Does = undoOf(chosen[0])
 	if len(chosen) > 1 {
-		plans[0].Does = "Take back " + count(len(chosen), "change") + ", the newest first"
+		plans[0].Does = "Take back " + text.Count(len(chosen), "change") + ", the newest first"
 	}
 	if left > 0 {
-		plans[0].Warnings = append(plans[0].Warnings, refusal.Warning{Text: text.New(count(left, "older change"), " will be left: ask again for them")})
+		plans[0].Warnings = append(plans[0].Warnings, refusal.Warning{Text: text.New(text.Count(left, "older change"), " will be left: ask again for them")})
 	}
 	c.Line = line // what was found is what is asked about, and what a button does
 	return plans, nil
 }
 
 // undoLater plans to take a change back as it is by then.
-func (c *Call) undoLater(id string) func(context.Context) (Plan, error) {
-	return func(ctx context.Context) (Plan, error) {
+func undoLater(id string) func(c *Call) (Plan, error) {
+	return func(c *Call) (Plan, error) {
 		c.Attack = nil
 		ch, err := c.changeNamed(c.Known, id)
 		if err == nil {
@@ -65,12 +65,12 @@ func (c *Call) undoLater(id string) func(context.Context) (Plan, error) {
 		if err != nil {
 			return Plan{}, err
 		}
-		return c.planUndoOf(ctx, ch)
+		return c.planUndoOf(ch)
 	}
 }
 
 // turn carries out one plan when its turn has come.
-func (r *Runner) turn(ctx context.Context, c *Call, id string, p Plan, res *Result) error {
+func (r *Runner) turn(ctx context.Context, c *job, id string, p Plan, res *Result) error {
 	if p.Later == nil || slices.ContainsFunc(c.Known, func(ch record.Change) bool { return ch.ID == id }) {
 		return r.runOne(ctx, c, id, p, res)
 	}
@@ -78,17 +78,18 @@ func (r *Runner) turn(ctx context.Context, c *Call, id string, p Plan, res *Resu
 	if c.Known, err = r.cfg.Ledger.Changes(ctx, c.Account.Name); err != nil {
 		return Away(err)
 	}
-	full, err := p.Later(ctx)
+	c.loaded = newFacts()
+	full, err := withFacts(ctx, r, c.Call, p.Later)
 	switch {
 	case errors.Is(err, refusal.ErrNothing):
 		text, _ := ForPeople(c.Invocation, err)
 		res.Lines = append(res.Lines, text)
-		r.recordPlan(ctx, c, p, "nothing", text.String())
+		r.recordPlan(ctx, c.Call, p, "nothing", text.String())
 		return nil
 	case err != nil:
 		r.tie(ctx, c, err, c.refusedUndo(p.Undoes))
 		err = notBegun(err)
-		r.recordPlan(ctx, c, p, "failed", err.Error())
+		r.recordPlan(ctx, c.Call, p, "failed", err.Error())
 		return fmt.Errorf("%w: %w", errRecorded, err)
 	}
 	return r.runOne(ctx, c, id, full, res)
@@ -192,14 +193,10 @@ func (c *Call) theirs(changes []record.Change, by string) ([]record.Change, erro
 		}
 	}
 	if len(who) > 1 {
-		words := text.New(refusal.Typed(by), " fits several people: ")
-		for i, a := range who {
-			if i > 0 {
-				words = text.New(words, ", ")
-			}
-			words = text.New(words, text.Sanitize(a.Name, text.MaxField), " (", text.Code(text.Sanitize(a.ID, text.MaxField)), ")")
-		}
-		return nil, refusal.Usage(text.New(words, ". Nothing was done"))
+		people := Enumerate(who, len(who), func(a record.Actor) text.Text {
+			return text.New(text.Sanitize(a.Name, text.MaxField), " (", text.Code(text.Sanitize(a.ID, text.MaxField)), ")")
+		})
+		return nil, refusal.Usage(text.New(refusal.Typed(by), " fits several people: ", people, ". Nothing was done"))
 	}
 	return made, nil
 }

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 
@@ -21,9 +20,9 @@ func vulns() *Command {
 	}
 }
 
-func readVulns(ctx context.Context, c *Call) (Result, error) {
+func readVulns(c *Call) (Result, error) {
 	all := len(c.Line.Words) > 0
-	issues, err := collect(c.Account.API.Vulnerabilities(ctx, apiclient.VulnFilter{ActiveOnly: !all}))
+	issues, err := c.given().Vulnerabilities(apiclient.VulnFilter{ActiveOnly: !all})
 	if err != nil {
 		return Result{}, forPeople(err)
 	}
@@ -37,7 +36,7 @@ func readVulns(ctx context.Context, c *Call) (Result, error) {
 	}
 	res := Result{
 		Account: c.Account.Name, Data: append([]apiclient.Vulnerability{}, issues...),
-		Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", count(len(issues), what))},
+		Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", text.Count(len(issues), what))},
 	}
 	pages := c.pages(1)
 	res.Lines = append(res.Lines, pages.part(len(issues), func(i int) text.Text { return vulnLine(issues[i]) })...)

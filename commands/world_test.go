@@ -96,7 +96,7 @@ func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 func (w *world) build(serve func(http.Handler) (string, *http.Client), change []func(*commands.Config)) {
 	t := w.t
 	w.ledger, w.audit, w.members, w.log, w.out = newLedger(), &auditLog{}, newMembers(), &syncBuffer{}, &syncBuffer{}
-	w.desk, w.ties, w.records = newDesk(w.ledger), &ties{t: t, ledger: w.ledger}, &records{ledger: w.ledger}
+	w.desk, w.ties, w.records = newDesk(w.ledger), &ties{ledger: w.ledger}, &records{ledger: w.ledger}
 	w.asked, w.storms = &requests{w.ledger}, &gatherings{ledger: w.ledger, gathered: map[string][]commands.GatheredAttack{}}
 	w.ledger.audit, w.ledger.ties = w.audit, w.ties
 	w.service = waf.New(waf.Config{Seed: 1, Now: w.clock, Accounts: []waf.Account{{
@@ -108,8 +108,9 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	api, err := apiclient.New(apiclient.Config{BaseURL: url, Token: token, ClientID: 5, HTTP: client, Tries: 2, Pause: time.Microsecond})
 	require.NoError(t, err)
 	w.cfg = commands.Config{
-		Accounts: []*commands.Account{{Name: "acme", API: api, Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
+		Accounts: []*commands.Account{{Name: "acme", Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
 			Applications: map[int]commands.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CannotBlock: true}}}},
+		Services: map[string]commands.Service{"acme": {Reader: api, Writer: api}},
 		Policy: commands.Policy{Changes: commands.ChangesOn, SecondPerson: []string{
 			commands.SecondForever, commands.SecondBroad, commands.SecondClose, commands.SecondAllow, commands.SecondModeOff, commands.SecondEverywhere, commands.SecondSource,
 		}},

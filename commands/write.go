@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -15,9 +17,16 @@ const (
 	lostEvery = 500 * time.Millisecond
 )
 
+// job is a call that changes something, with the right to.
+type job struct {
+	*Call
+	lock Lock
+	lost []record.Change // as they were when they couldn't be saved, because the lock was lost
+}
+
 // locked does something under the account's lock, one after another over all replicas. Whoever loses the lock meanwhile, because he was paused
 // or Redis was away for too long, takes it again and looks what became of it: somebody else may have gone on with it.
-func (r *Runner) locked(ctx context.Context, c *Call, do func(held context.Context, c *Call) (Result, error)) (Result, error) {
+func (r *Runner) locked(ctx context.Context, c *job, do func(held context.Context, c *job) (Result, error)) (Result, error) {
 	if c.ID == "" {
 		return Result{}, errors.New("a request that changes something has no delivery id")
 	}
@@ -27,7 +36,7 @@ func (r *Runner) locked(ctx context.Context, c *Call, do func(held context.Conte
 		case err == nil:
 		case len(c.lost) == 0:
 			return Result{}, Away(err)
-		case pause(ctx, lostEvery) != nil || r.cfg.Now().Sub(c.lost[0].At) > lostFor:
+		case delay.Sleep(ctx, lostEvery) != nil || r.cfg.Now().Sub(c.lost[0].At) > lostFor:
 			return Result{}, unsaved(c.lost[0], err)
 		default:
 			continue
@@ -43,34 +52,28 @@ func (r *Runner) locked(ctx context.Context, c *Call, do func(held context.Conte
 }
 
 // write changes wafbot's own memory under the account's lock, and records it.
-func (r *Runner) write(held context.Context, c *Call) (Result, error) {
-	if r.late(c) {
-		return Result{}, tooLate(c)
+func (r *Runner) write(held context.Context, c *job) (Result, error) {
+	if late(c.Call) {
+		return Result{}, tooLate(c.Call)
 	}
-	res, err := c.Cmd.Write(held, c)
+	c.loaded = newFacts()
+	res, err := withFacts(held, r, c.Call, c.Cmd.Write)
 	if err != nil {
 		return Result{}, forPeople(err)
+	}
+	if err := r.saveAll(held, c, res.Saves); err != nil {
+		return Result{}, Away(err)
 	}
 	res.Account = c.Account.Name
 	if c.Attack != nil {
 		res.AttackID = c.Attack.ID
 	}
-	r.recordWrite(held, c, res)
+	r.recordWrite(held, c.Call, res)
 	return res, nil
 }
 
-func (r *Runner) late(c *Call) bool { return !c.At.IsZero() && c.Now.Sub(c.At) > stale }
+func late(c *Call) bool { return !c.At.IsZero() && c.Now.Sub(c.At) > stale }
 
 func tooLate(c *Call) error {
 	return refusal.Guarded(text.New("that was asked at ", c.At, ", over ", text.HumanDuration(stale), " ago: nothing was done. Ask again if it is still wanted"))
-}
-
-// pause waits, unless the context ends first.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

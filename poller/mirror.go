@@ -4,12 +4,12 @@ import (
 	"context"
 	"iter"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // mirrorEvery is how often it is read, apart from refreshes. When in the minute is drawn by lot, so that the accounts of one process don't
@@ -60,7 +60,7 @@ func (m *mirror) refresh() {
 
 // run reads what is in force until ctx ends.
 func (m *mirror) run(ctx context.Context) {
-	next := time.NewTimer(rand.N(mirrorEvery))
+	next := time.NewTimer(delay.Jitter(0, mirrorEvery))
 	defer next.Stop()
 	failing := ""
 	for {

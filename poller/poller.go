@@ -50,6 +50,14 @@ type Observer interface {
 	Observe(ctx context.Context, account string, delta PollDelta)
 }
 
+// Where the configuration says nothing.
+const (
+	DefaultInterval     = 15 * time.Second
+	DefaultLookback     = 24 * time.Hour
+	DefaultOngoingFor   = 15 * time.Minute
+	DefaultMentionEvery = 10 * time.Minute // the least time between two mentions about one attack
+)
+
 // Config says what to poll and who is notified.
 type Config struct {
 	Account     string        // its name
@@ -58,9 +66,9 @@ type Config struct {
 	Notifier    Notifier      // is woken for events
 	Preferences Preferences   // nil: nothing is muted, and grouped attacks get no cards on request
 	Observer    Observer      // nil: none
-	Interval    time.Duration // from the end of a poll to the next, give or take a tenth; 0: 15 s
-	Lookback    time.Duration // how far back records are read; 0: 24 h
-	OngoingFor  time.Duration // after its last hit an attack is ongoing this long; 0: 15 min
+	Interval    time.Duration // from the end of a poll to the next, give or take a tenth; 0: DefaultInterval
+	Lookback    time.Duration // how far back records are read; 0: DefaultLookback
+	OngoingFor  time.Duration // after its last hit an attack is ongoing this long; 0: DefaultOngoingFor
 	Routes      []Route       // nil: DefaultRoutes(Channel); empty: nothing gets a card
 	Storm       storm.Config  // the zero one: each attack gets a card of its own
 	QuietHours  QuietHours    // zero: there are none
@@ -85,9 +93,9 @@ type Poller struct {
 
 // New makes a poller, which does nothing yet.
 func New(cfg Config) *Poller {
-	cfg.Interval = cmp.Or(cfg.Interval, 15*time.Second)
-	cfg.Lookback = cmp.Or(cfg.Lookback, 24*time.Hour)
-	cfg.OngoingFor = cmp.Or(cfg.OngoingFor, 15*time.Minute)
+	cfg.Interval = cmp.Or(cfg.Interval, DefaultInterval)
+	cfg.Lookback = cmp.Or(cfg.Lookback, DefaultLookback)
+	cfg.OngoingFor = cmp.Or(cfg.OngoingFor, DefaultOngoingFor)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default()).With("account", cfg.Account)
 	if cfg.Routes == nil {
 		cfg.Routes = DefaultRoutes(cfg.Channel)

@@ -2,9 +2,10 @@ package poller
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer once the outage is
@@ -48,11 +49,9 @@ func (p *Poller) reset() {
 
 // pause is the time to the next poll. Its jitter keeps the accounts of one process from polling in step.
 func (p *Poller) pause(failures int) time.Duration {
-	pause := p.cfg.Interval << min(max(failures-outageAfter-1, 0), 2)
-	return jitter(min(pause, max(time.Minute, p.cfg.Interval)))
+	longest := min(4*p.cfg.Interval, max(time.Minute, p.cfg.Interval))
+	return spread(delay.Backoff(max(failures-outageAfter-1, 0), p.cfg.Interval, longest))
 }
 
-// jitter is a duration give or take a tenth.
-func jitter(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.9 + 0.2*rand.Float64()))
-}
+// spread is a duration give or take a tenth.
+func spread(d time.Duration) time.Duration { return delay.Jitter(d*9/10, d*11/10) }

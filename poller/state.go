@@ -105,7 +105,7 @@ func (st *state) apply(snap snapshot, r result) {
 	st.suppressed = r.suppressed
 	st.lastGood = r.LastGood
 	if snap.whole {
-		st.sweepAt, st.incidentsAt = snap.begin.Add(jitter(sweepEvery)), snap.begin
+		st.sweepAt, st.incidentsAt = snap.begin.Add(spread(sweepEvery)), snap.begin
 		maps.DeleteFunc(st.lastTries, func(_ netip.Addr, last time.Time) bool { return snap.at.Sub(last) >= st.ongoingFor })
 	}
 	if snap.incidents {

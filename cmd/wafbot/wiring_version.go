@@ -22,7 +22,7 @@ func (a *app) logInForce(ctx context.Context) {
 }
 
 func (a *app) logInForceOn(ctx context.Context, account string) error {
-	api := a.tenants[account].API
+	api := a.services[account]
 	log := a.log.With("account", account)
 	for e, err := range api.IPRules(ctx, apiclient.IPRuleFilter{}) {
 		if err != nil {

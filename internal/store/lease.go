@@ -12,6 +12,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // takeLease takes a free lease of an account whose state has begun. Its holder may take it again: the answer to the first request may be lost.
@@ -179,10 +180,8 @@ func (s *Ledger) Lock(ctx context.Context, account string, unread bool) (held co
 		case leaseOlder:
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, commands.ErrOlder)
 		}
-		select {
-		case <-ctx.Done():
-			return nil, nil, fmt.Errorf("lock account %s: %w", account, ctx.Err())
-		case <-time.After(20 * time.Millisecond):
+		if err := delay.Sleep(ctx, 20*time.Millisecond); err != nil {
+			return nil, nil, fmt.Errorf("lock account %s: %w", account, err)
 		}
 	}
 }

@@ -148,7 +148,7 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 		net := newWire(t, w.addr)
 		l := lock(t, net.open(t))
 		other := w.open(t)
-		resume := net.stall()
+		resume := net.Stall()
 		late := make(chan map[string]error, 1)
 		go func() { late <- writes(l) }()
 		taken := make(chan commands.Lock, 1)

@@ -137,9 +137,9 @@ func newLive(t *testing.T) *live {
 	mini := miniredis.NewMiniRedis()
 	mini.ClockTTL(true)
 	t.Cleanup(mini.Close)
-	wire := laid(mini.Dial)
-	t.Cleanup(wire.takeAway)
-	l := &live{t: t, store: store.OpenDialling(wire.dial)}
+	wire := dialledWire(mini.Dial)
+	t.Cleanup(wire.Close)
+	l := &live{t: t, store: store.OpenDialling(wire.Dial)}
 	t.Cleanup(func() { require.NoError(t, l.store.Close()) })
 	var err error
 	l.slack, err = workspace.New(workspace.Config{
@@ -151,7 +151,7 @@ func newLive(t *testing.T) *live {
 	l.bot = bot.New(bot.Config{
 		Slack:  bot.Connect(bot.SlackConfig{Token: "xoxb-sandbox", APIURL: "http://slack.test/api/", HTTP: &http.Client{Transport: l.way}}),
 		Memory: newBotMemory(l.store), Accounts: []bot.Account{{Account: &commands.Account{Name: "acme"}, Channel: "C1"}},
-		MessagesPerSecond: 1, EditsPerMinute: editsPerMinute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		MessagesPerSecond: 1, Burst: 4, EditsPerMinute: editsPerMinute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	begin(t, l.store, "acme")
 	hold := tending(t, l.store)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
@@ -61,7 +62,7 @@ func TestAccountsAreSharedOutEvenly(t *testing.T) {
 				three.stop()
 				require.NoError(t, within(t, 8*time.Second, three.ended))
 				w.settled(evenly(n, 2)...)
-				resume := four.net.stall()
+				resume := four.net.Stall()
 				w.settled(evenly(n, 1)...)
 				resume()
 				w.settled(evenly(n, 2)...)
@@ -79,9 +80,9 @@ func TestWhatADeadReplicaTendedIsTakenOverWithinFiveSeconds(t *testing.T) {
 	t.Parallel()
 	for name, die := range map[string]func(*replica){
 		"its network is cut": (*replica).kill,
-		"nothing goes out":   func(r *replica) { r.net.goWrong(hang, nil) },
-		"nothing comes back": func(r *replica) { r.net.goWrong(nil, hang) }, // renewed once more, without knowing
-		"it is paused":       func(r *replica) { r.net.stall() },
+		"nothing goes out":   func(r *replica) { r.net.SetFilters(proxytest.Drop, nil) },
+		"nothing comes back": func(r *replica) { r.net.SetFilters(nil, proxytest.Drop) }, // renewed once more, without knowing
+		"it is paused":       func(r *replica) { r.net.Stall() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, redis *world) {
@@ -305,7 +306,7 @@ func TestALeaseWhoseAnswerWasLostIsTakenSoon(t *testing.T) {
 		s := net.open(t)
 		require.NoError(t, s.Ping(t.Context()))
 		var lost sync.Once
-		net.goWrong(nil, func(chunk []byte) ([]byte, bool) {
+		net.SetFilters(nil, func(chunk []byte) ([]byte, bool) {
 			goOn := true
 			if string(chunk) == "$5\r\ntaken\r\n" {
 				lost.Do(func() { goOn = false })
@@ -327,14 +328,17 @@ func TestALeaseWhoseAnswerWasLostIsTakenAtTheNextTry(t *testing.T) {
 		net := newWire(t, w.addr)
 		s := net.open(t)
 		require.NoError(t, s.Ping(t.Context()))
-		lost := false
-		net.goWrong(func(chunk []byte) ([]byte, bool) {
-			net.replies = nil
-			if !lost && bytes.Contains(chunk, []byte("{a:acme}:lease")) && bytes.Contains(chunk, []byte("redis.call")) {
-				lost, net.replies = true, cut
+		lost, losing := false, false
+		net.SetFilters(func(chunk []byte) ([]byte, bool) {
+			losing = !lost && bytes.Contains(chunk, []byte("{a:acme}:lease")) && bytes.Contains(chunk, []byte("redis.call"))
+			lost = lost || losing
+			return chunk, true
+		}, func(chunk []byte) ([]byte, bool) {
+			if losing {
+				return nil, false
 			}
 			return chunk, true
-		}, nil)
+		})
 		all := newWatch(t, "acme")
 		all.start("it", s, nil)
 		within(t, 3*time.Second, all.begun)

@@ -84,7 +84,7 @@ func TestAStormIsRememberedBeforeWhatItGathered(t *testing.T) {
 		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"none"}})) // the script is known from here on
 		net.cutRemembering(2)
 		require.Error(t, s.Attacks.Save(ctx, "acme", u))
-		net.goWrong(nil, nil)
+		net.SetFilters(nil, nil)
 		direct := w.open(t)
 		m, err := direct.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)

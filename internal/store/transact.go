@@ -82,7 +82,10 @@ func (b *batch) audit(e record.AuditEntry, keep time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("write audit entry: %w", err)
 	}
-	oldest := max(0, e.At.Add(-keep).UnixMilli())
+	oldest := int64(0)
+	if keep > 0 {
+		oldest = max(0, e.At.Add(-keep).UnixMilli())
+	}
 	b.do("AUDIT", keyAudited(e.Account), keyAudit(e.Account), oldest, text)
 	b.keys = append(b.keys, keyAudit(e.Account))
 	return nil
@@ -170,14 +173,5 @@ func (s *client) server(ctx context.Context, key string) (redis.UniversalClient,
 func (s *client) moved(ctx context.Context) {
 	if cluster, ok := s.rdb.(*redis.ClusterClient); ok {
 		cluster.ReloadState(ctx)
-	}
-}
-
-// pausing waits a little before something is tried again, unless the context ends or something changes.
-func pausing(ctx context.Context, d time.Duration, changed <-chan struct{}) {
-	select {
-	case <-ctx.Done():
-	case <-changed:
-	case <-time.After(d):
 	}
 }
