@@ -8,7 +8,11 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 	"github.com/wafbot/wafbot/poller/compare"
@@ -55,11 +59,29 @@ func doneSince(now, before record.AttackDetails) bool {
 	return !same || now.Page != before.Page || !reflect.DeepEqual(now.Triage, before.Triage) || !reflect.DeepEqual(now.Context.Mutes, before.Context.Mutes)
 }
 
+// Situation is what is decided from about an attack, as it is stored; known is false for one that was forgotten, or not seen again since the
+// store was rebuilt.
+func (b *Bot) Situation(ctx context.Context, account, attack string) (s call.Situation, known bool, err error) {
+	a, ok := b.account(account)
+	if !ok {
+		return s, false, nil
+	}
+	shown, known, err := b.cfg.Memory.AttackState(ctx, account, attack)
+	if err != nil || !known || shown.Rebuilt {
+		return s, false, err
+	}
+	file, err := b.cfg.Memory.Details(ctx, account, attack)
+	if err != nil {
+		return s, false, err
+	}
+	return b.situation(a, shown, file), true, nil
+}
+
 // situation puts together what is decided from about an attack.
-func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackDetails) commands.Situation {
+func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackDetails) call.Situation {
 	id := record.AttackID(a.Name, shown.Attack.ID)
-	s := commands.Situation{
-		Account: a.Account, Policy: b.cfg.Policy.With(file.Context.Protected), ID: id, Attack: shown.Attack, Storm: storm(shown.Storm), Known: file.Changes, Effects: file.Efficacy, Scene: file.Context, Now: b.cfg.Now(),
+	s := call.Situation{
+		Account: a.Account, Policy: b.cfg.Policy.With(file.Context.Protected), ID: id, Attack: shown.Attack, Storm: shown.Storm, Known: file.Changes, Effects: file.Efficacy, Scene: file.Context, Now: b.cfg.Now(),
 	}
 	for _, ch := range slices.Backward(file.Changes) { // the newest first; a card reads downwards
 		if ch.AttackID == id && ch.Amends() == "" {
@@ -68,7 +90,7 @@ func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackD
 	}
 	if a.Settings != nil {
 		settings := a.Settings()
-		s.Entries, s.Rules = commands.Overlay(settings.Entries, settings.Rules, file.Changes, settings.At)
+		s.Entries, s.Rules = efficacy.Overlay(settings.Entries, settings.Rules, file.Changes, settings.At)
 		s.Entries = slices.DeleteFunc(s.Entries, func(e apiclient.IPRule) bool { return !e.Expires.IsZero() && !e.Expires.After(s.Now) })
 		s.LookedAt = settings.At
 	}
@@ -76,17 +98,17 @@ func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackD
 }
 
 // card puts together what a card shows.
-func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
+func (b *Bot) card(ctx context.Context, a Account, f facts) card.Card {
 	attack := f.shown.Attack
 	s := b.situation(a, f.shown, f.file)
-	_, muted := commands.Muted(f.file.Context.Mutes, attack, s.Now)
-	c := Card{
-		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Case: f.file.Triage,
-		FiguresAt: compare.FiguresAt(f.shown, f.file.LastGood, muted), Course: f.shown.History, Blind: f.file.Outage, Found: f.shown.FoundAt, Late: f.late(s.Now), Behind: f.behind(s.Now),
-		Hushed: f.shown.Suppressed, CalledAt: f.shown.MentionedAt, Spared: f.shown.SuppressedMention,
+	_, muted := describe.Muted(f.file.Context.Mutes, attack, s.Now)
+	c := card.Card{
+		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Triage: f.file.Triage,
+		FiguresAt: compare.FiguresAt(f.shown, f.file.LastGood, muted), Course: f.shown.History, Outage: f.file.Outage, Found: f.shown.FoundAt, Late: f.late(s.Now), StaleFor: f.behind(s.Now),
+		QuietHours: f.shown.Suppressed, MentionedAt: f.shown.MentionedAt, Suppressed: f.shown.SuppressedMention,
 		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[attack.Type], b.cfg.Runbooks["*"]),
 	}
-	c.Anew, c.Stuck = poller.PostedAnew(f.file.Card.Delivery)
+	c.Reposted, c.Uneditable = poller.PostedAnew(f.file.Card.Delivery)
 	c.Page = pageState(f, s.Now)
 	if attack.Incident() && a.Vuln != nil {
 		ctx, cancel := context.WithTimeout(ctx, vulnTimeout)
@@ -94,4 +116,26 @@ func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 		c.Vuln, _ = a.Vuln(ctx, attack.VulnID)
 	}
 	return c
+}
+
+// pageState is what is told of an attack's pager.
+func pageState(f facts, now time.Time) card.Page {
+	last := f.file.Page
+	if last.State == record.PageCalling {
+		if f.file.Triage.Owner != nil { // about to be ended
+			return card.Page{}
+		}
+		if !last.TakenAt.IsZero() {
+			return card.Page{PagedAt: last.TakenAt}
+		}
+		return card.Page{Fault: last.Fault}
+	}
+	pager := f.shown.Pager
+	if pager == nil {
+		return card.Page{}
+	}
+	_, muted := describe.Muted(f.file.Context.Mutes, f.shown.Attack, now)
+	u := commands.Unclaimed{Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, Told: pager.NotifiedAt, Worse: pager.WorsenedAt, Route: pager.Route, After: pager.After, Case: f.file.Triage}
+	_, at, _ := u.PagesAt(last)
+	return card.Page{At: at}
 }

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -26,43 +27,24 @@ func (b *Bot) tellSummary(ctx context.Context, a Account, n record.Event) error 
 	if b.cfg.Now().Sub(n.At) > SummaryLate {
 		return b.record(ctx, n, place{})
 	}
-	call := newsCall(n, Message{}, "")
-	t, err := b.try(ctx, n.Account, call.Delivery)
+	invoked := newsCall(n, card.Message{}, "")
+	t, err := b.try(ctx, n.Account, invoked.Delivery)
 	if err != nil {
 		return err
 	}
 	if t.told {
 		return b.record(ctx, n, place{})
 	}
-	res, err := b.cfg.Runner.Do(ctx, commands.Invocation{
+	res, err := b.cfg.Runner.Do(ctx, call.Invocation{
 		ID: n.ID, At: n.At, Line: record.Line{Name: "summary"}.With("account", n.Account), Actor: record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock},
 	})
 	if err != nil {
 		return fmt.Errorf("draw summary: %w", err)
 	}
-	call.Message = partsMessage(res)
-	call.Message.Text = summaryNotice(a, res)
-	channel, ts, err := b.postTried(ctx, call, t)
+	invoked.Message = card.Summary(a.Account, res)
+	channel, ts, err := b.postTried(ctx, invoked, t)
 	if err != nil {
 		return err
 	}
 	return b.record(ctx, n, place{channel: channel, ts: ts})
-}
-
-// summaryNotice is a hand-over's notification.
-func summaryNotice(a Account, res commands.Result) string {
-	s, _ := res.Data.(commands.Summary)
-	burning := fmt.Sprintf("%d going on", len(s.Ongoing))
-	if s.Fault != "" {
-		burning = "what goes on is UNKNOWN"
-	}
-	held := fmt.Sprintf("%d in force", len(s.InForce))
-	if s.NoMemory {
-		held = "what is in force is UNKNOWN"
-	}
-	text := fmt.Sprintf("Hand-over of %s: %s, %s", a.Name, burning, held)
-	if n := len(s.Waiting); n > 0 {
-		text += fmt.Sprintf(", %d waiting for a second person", n)
-	}
-	return notification(text)
 }

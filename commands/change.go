@@ -2,48 +2,13 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/text"
 )
-
-// accepted says how far a finished change has come: of the end of a rule only wafbot knows.
-func changeAccepted(c record.Change) text.Text {
-	switch {
-	case c.Extends != "" && len(c.Steps) == 0:
-		return text.New("done; the service need not know")
-	case c.When == "":
-		return text.New("accepted by the service")
-	}
-	return text.New("accepted by the service, works ", c.When)
-}
-
-// superseded reports whether a change made since has taken away what this one made.
-func changeSuperseded(c record.Change, all []record.Change) bool {
-	takes := func(made record.Step) bool {
-		return slices.ContainsFunc(all, func(later record.Change) bool {
-			return later.State != record.StateUndone && slices.ContainsFunc(later.Steps, func(s record.Step) bool { return s.Done && changeDeletedBy(c, all, s, made) })
-		})
-	}
-	return slices.ContainsFunc(c.Steps, takes)
-}
-
-func changeDeletedBy(c record.Change, all []record.Change, s, made record.Step) bool {
-	switch {
-	case !made.Done:
-		return false
-	case s.Kind == record.DeleteRule && made.Kind == record.CreateRule:
-		return s.Rule.ID == ruleNow(all, made.ID)
-	case s.Kind == record.DeleteEntry && made.Kind == record.AddEntry:
-		return ours(*s.Entry, c, made)
-	}
-	return false
-}
 
 // Ledger remembers changes. An error of any of its methods means that nothing may be changed now.
 type Ledger interface {
@@ -62,7 +27,7 @@ type Lock interface {
 	// number it gives: all in one step. The first is told to people.
 	SaveChanges(ctx context.Context, entry *record.AuditEntry, all ...record.Change) (n int64, err error)
 	// SaveLooks writes down what came of looking at changes, and has people told what they are to be told, in one step.
-	SaveLooks(ctx context.Context, all ...Look) error
+	SaveLooks(ctx context.Context, all ...change.Look) error
 	SaveTriage(ctx context.Context, attack string, c record.Triage) error
 	// SaveMutes puts these in the place of all of the account's, and has the cards of attacks be drawn again that they are or were about.
 	SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error
@@ -79,13 +44,6 @@ type Lock interface {
 	SaveDrill(ctx context.Context, d record.Drill) error
 	Unlock()
 }
-
-// What the Ledger can't do just now.
-var (
-	ErrLost  = errors.New("the account's lock was lost")
-	ErrNewer = errors.New("redis holds the state of a newer wafbot: update this one, or take it out of service")
-	ErrOlder = errors.New("redis holds the state of an older wafbot, which this one can't read: stop the older ones, empty this redis database (FLUSHDB), and start again; what is in force at the service stays so, and is found again by its reason")
-)
 
 // Due tells which changes have to be looked at.
 type Due interface {

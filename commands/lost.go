@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -20,13 +22,13 @@ func (r *Runner) catchUp(ctx context.Context, c *job) error {
 		written := &c.Known[i]
 		for n := range written.Steps {
 			if err := r.settleStep(ctx, c, written, n, mine.Steps[n]); err != nil {
-				return unsaved(mine, err)
+				return change.Unsaved(mine, err)
 			}
 		}
 		if written.State == record.StateBegun {
 			written.Fault = ""
 			if _, err := c.save(ctx, nil, *written); err != nil {
-				return unsaved(mine, err)
+				return change.Unsaved(mine, err)
 			}
 		}
 		c.lost = c.lost[1:]
@@ -48,14 +50,14 @@ func (r *Runner) settleStep(ctx context.Context, c *job, ch *record.Change, n in
 
 // takeBack deletes a rule that was made a second time.
 func (r *Runner) takeBack(ctx context.Context, c *job, ch record.Change, made record.Step) error {
-	if err := gone(r.cfg.Services[c.Account.Name].DeleteRule(ctx, made.ID)); err != nil {
+	if err := change.Gone(r.cfg.Services[c.Account.Name].DeleteRule(ctx, made.ID)); err != nil {
 		return err
 	}
 	double := *made.Rule
 	double.ID = made.ID
 	r.record(ctx, record.AuditEntry{
 		At: r.cfg.Now(), Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: "done", Change: ch.ID, Attack: ch.AttackID,
-		After: []string{stepDescribe(record.Step{Kind: record.DeleteRule, Rule: &double})}, Why: "it was made twice: this one is taken back, the other one stays",
+		After: []string{describe.StepDescribe(record.Step{Kind: record.DeleteRule, Rule: &double})}, Why: "it was made twice: this one is undone, the other one stays",
 	})
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 )
 
@@ -159,7 +160,7 @@ func TestUnruleOfAMode(t *testing.T) {
 
 func TestUnruleInRehearsal(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesRehearse })
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesRehearse })
 	inv := w.asks(root, "unrule "+itoa(w.rules("service_mode")[0].ID))
 	inv.Anyway = true
 	res, err := w.do(inv)

@@ -3,42 +3,11 @@ package commands
 import (
 	"context"
 
-	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/commands/call"
 )
 
-// Saves is what a command wants written to the store. The Runner writes it, under the account's lock.
-type Saves struct {
-	Triage    []TriageSave
-	Mutes     *MutesSave
-	Protected *ProtectedSave
-	Drill     *record.Drill
-	OwnCards  []string  // ids of grouped attacks that get a card of their own
-	TakenOver *TakeOver // told once all of Triage is written
-}
-
-// TriageSave is the triage of one attack.
-type TriageSave struct {
-	ID       string // as record.AttackID makes it
-	Attack   apiclient.Attack
-	Triage   record.Triage
-	HandedTo string // the id of the person who was given the attack; "": no one was
-}
-
-// MutesSave takes the place of all the account's mutes.
-type MutesSave struct {
-	All   []record.Mute
-	Stale []string // attacks whose cards the mutes are or were about
-}
-
-// ProtectedSave takes the place of all that is protected.
-type ProtectedSave struct {
-	All   []record.Protected
-	Stale []string // attacks whose cards come from there
-}
-
 // save writes what a command wants written, one after another. The first error ends it.
-func (r *Runner) saveAll(ctx context.Context, c *job, s Saves) error {
+func (r *Runner) saveAll(ctx context.Context, c *job, s call.Saves) error {
 	for _, t := range s.Triage {
 		if err := c.lock.SaveTriage(ctx, t.ID, t.Triage); err != nil {
 			return err

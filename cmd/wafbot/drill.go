@@ -7,7 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -24,7 +25,7 @@ type drillResult struct {
 	Error    string               `json:"error,omitempty"`
 	OK       bool                 `json:"ok"`
 	Drill    *record.Drill        `json:"drill,omitempty"`
-	Steps    []commands.DrillStep `json:"steps"`
+	Steps    []describe.DrillStep `json:"steps"`
 	NotTried []string             `json:"not_tried"`
 }
 
@@ -34,7 +35,7 @@ func isDrill(l record.Line) bool {
 }
 
 // drill begins a drill in each account, or in the named one, and follows them to the end.
-func (t terminal) drill(ctx context.Context, a *app, o lineOptions, inv commands.Invocation) int {
+func (t terminal) drill(ctx context.Context, a *app, o lineOptions, inv call.Invocation) int {
 	var names []string
 	for _, account := range a.cfg.Accounts {
 		names = append(names, account.Name)
@@ -67,10 +68,10 @@ func (t terminal) drill(ctx context.Context, a *app, o lineOptions, inv commands
 }
 
 // drillBegun reports whether a drill began.
-func (t terminal) drillBegun(o lineOptions, account string, res commands.Result, err error) drillResult {
-	r := drillResult{Account: account, NotTried: commands.NotDrilled()}
+func (t terminal) drillBegun(o lineOptions, account string, res call.Result, err error) drillResult {
+	r := drillResult{Account: account, NotTried: describe.NotDrilled()}
 	if err != nil {
-		text, _ := commands.ForPeople(commands.Invocation{}, err)
+		text, _ := call.ForPeople(call.Invocation{}, err)
 		r.Error = text.In(o.zone)
 		if !o.json {
 			t.complain(fmt.Errorf("%s: %s", account, r.Error))
@@ -140,7 +141,7 @@ func drillDone(d record.Drill, now time.Time) bool {
 func (a *app) stopDrill(ctx context.Context, d record.Drill) record.Drill {
 	ctx, cancel := context.WithTimeout(ctx, drillCancel)
 	defer cancel()
-	_, err := a.runner.Do(ctx, commands.Invocation{
+	_, err := a.runner.Do(ctx, call.Invocation{
 		ID: "stop " + d.ID, At: time.Now(), Actor: osActor(), Line: record.Line{Name: "drill", Words: []string{"stop"}}.With("account", d.Account),
 	})
 	if err != nil && !errors.Is(err, refusal.ErrNothing) {
@@ -153,18 +154,18 @@ func (a *app) stopDrill(ctx context.Context, d record.Drill) record.Drill {
 }
 
 func drillReport(d record.Drill) drillResult {
-	return drillResult{Account: d.Account, OK: commands.DrillPassed(d), Drill: &d, Steps: commands.DrillSteps(d), NotTried: commands.NotDrilled()}
+	return drillResult{Account: d.Account, OK: describe.DrillPassed(d), Drill: &d, Steps: describe.DrillSteps(d), NotTried: describe.NotDrilled()}
 }
 
 // drillsEnded prints the results of drills.
 func (t terminal) drillsEnded(o lineOptions, results []drillResult) int {
-	res := commands.Result{Data: results}
+	res := call.Result{Data: results}
 	for _, r := range results {
 		if !r.OK {
 			res.Outcome = "failed"
 		}
 		if r.Drill != nil {
-			res.Lines = append(res.Lines, commands.DrillReport(*r.Drill)...)
+			res.Lines = append(res.Lines, describe.DrillReport(*r.Drill)...)
 		}
 	}
 	return t.show(o, res)

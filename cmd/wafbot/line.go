@@ -17,9 +17,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/verb"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -89,7 +90,7 @@ func runLine(ctx context.Context, t terminal) int {
 	if o.help || line.Name == "help" {
 		return t.help(o, line)
 	}
-	if _, err := commands.Help(line.Name); err != nil {
+	if _, err := verb.Help(line.Name); err != nil {
 		return t.refuse(o, err) // before the configuration is read: a mistyped verb doesn't depend on it
 	}
 	if line.Name == "drill" && slices.Contains(line.Flags, "sandbox") {
@@ -114,11 +115,11 @@ func runLine(ctx context.Context, t terminal) int {
 		return t.refuse(o, err)
 	}
 	defer func() { _ = logs.Close() }() // they were only read
-	return t.do(ctx, a, o, commands.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: time.Now(), Anyway: o.yes, Log: logs.reader()})
+	return t.do(ctx, a, o, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: time.Now(), Anyway: o.yes, Log: logs.reader()})
 }
 
 // do runs a line, after asking for confirmation where the line needs it.
-func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv commands.Invocation) int {
+func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invocation) int {
 	if !o.yes && a.runner.Confirms(inv.Line) {
 		if code, ok := t.ask(ctx, a, o, inv); !ok {
 			return code
@@ -205,7 +206,7 @@ func osActor() record.Actor {
 }
 
 // ask shows what would be done and asks for a yes. Without a terminal it refuses.
-func (t terminal) ask(ctx context.Context, a *app, o lineOptions, inv commands.Invocation) (code int, yes bool) {
+func (t terminal) ask(ctx context.Context, a *app, o lineOptions, inv call.Invocation) (code int, yes bool) {
 	inv.Ask = true
 	res, err := a.runner.Do(ctx, inv)
 	if err == nil {
@@ -244,21 +245,21 @@ func (t terminal) readLine(ctx context.Context) string {
 
 // help explains the line's verb, or the one after the word help.
 func (t terminal) help(o lineOptions, line record.Line) int {
-	verb := line.Name
-	if verb == "help" && len(line.Words) > 0 {
-		verb = line.Words[0]
-	} else if verb == "help" && !o.help {
-		verb = ""
+	v := line.Name
+	if v == "help" && len(line.Words) > 0 {
+		v = line.Words[0]
+	} else if v == "help" && !o.help {
+		v = ""
 	}
-	lines, err := commands.Help(verb)
+	lines, err := verb.Help(v)
 	if err != nil {
 		return t.refuse(o, err)
 	}
-	return t.show(o, commands.Result{Lines: lines})
+	return t.show(o, call.Result{Lines: lines})
 }
 
 // show prints a result.
-func (t terminal) show(o lineOptions, res commands.Result) int {
+func (t terminal) show(o lineOptions, res call.Result) int {
 	code := exitDone
 	if res.Outcome == "failed" || res.Outcome == string(record.RequestWaiting) { // nothing was done yet
 		code = exitFailed

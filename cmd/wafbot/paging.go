@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
@@ -96,7 +97,7 @@ func (p *paging) look(ctx context.Context) (err error) {
 	var g errgroup.Group
 	g.SetLimit(pagesAtOnce)
 	for _, w := range todo {
-		_, muted := commands.Muted(mutes, w.shown.Attack, time.Now())
+		_, muted := describe.Muted(mutes, w.shown.Attack, time.Now())
 		w.state = p.unclaimed(w.shown, cases[w.id], muted)
 		g.Go(func() error { return p.step(ctx, w) })
 	}

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/config"
 )
 
@@ -78,7 +78,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	g.Go(func() error { a.bot.SayScopes(ctx); return nil })
 	g.Go(func() error {
 		err := a.store.Replicas.Beat(p.living)
-		if errors.Is(err, commands.ErrOlder) {
+		if errors.Is(err, refusal.ErrOlder) {
 			a.logInForce(p.living)
 		}
 		return unlessStopped(p.living, err)

@@ -16,7 +16,11 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
@@ -33,15 +37,15 @@ type app struct {
 	store    *store.Store
 	http     *http.Client  // asks the service for all accounts
 	starts   *rate.Limiter // paces the accounts' first polls
-	slack    *bot.Slack
+	slack    *slackconn.Client
 	sources  *config.SourceFiles
-	policy   commands.Policy
+	policy   policy.Policy
 	runner   *commands.Runner
 	bot      *bot.Bot
 	pollers  map[string]*poller.Poller
-	tenants  map[string]*commands.Account
+	tenants  map[string]*call.Account
 	services map[string]commands.Service
-	effects  map[string]*commands.EffectWatch   // by account
+	effects  map[string]*efficacy.EffectWatch   // by account
 	pagers   map[string]map[string]*pager.Pager // by account
 	calls    *prometheus.CounterVec
 }
@@ -49,7 +53,7 @@ type app struct {
 // build puts the parts together. Nothing is sent yet.
 func build(cfg *config.Config, o botOptions) (*app, error) {
 	log := o.log
-	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*commands.Account{}, services: map[string]commands.Service{}, pagers: map[string]map[string]*pager.Pager{}, effects: map[string]*commands.EffectWatch{}, calls: pagerCalls()}
+	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*call.Account{}, services: map[string]commands.Service{}, pagers: map[string]map[string]*pager.Pager{}, effects: map[string]*efficacy.EffectWatch{}, calls: pagerCalls()}
 	var err error
 	a.store, err = store.Open(store.Config{
 		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway, Follow: a.following, Watched: a.watched, Judged: a.judged, Notice: a.notice,
@@ -60,15 +64,15 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	}
 	a.sources, a.policy = config.NewSourceFiles(cfg, log), cfg.Policy.Guards()
 	a.policy.Sources = a.sources.Now
-	a.slack = bot.Connect(bot.SlackConfig{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store.People, Log: log})
-	var accounts []*commands.Account
+	a.slack = slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store.People, Log: log})
+	var accounts []*call.Account
 	var tenants []bot.Account
 	for _, account := range cfg.Accounts {
 		tenant, err := a.account(account)
 		if err != nil {
 			return nil, err
 		}
-		a.effects[account.Name] = commands.NewEffectWatch(tenant.Account, efficacyStore{a.store.Ledger, a.store.Triage}, o.speed)
+		a.effects[account.Name] = efficacy.NewEffectWatch(tenant.Account, efficacyStore{a.store.Ledger, a.store.Triage}, o.speed)
 		accounts, a.tenants[account.Name] = append(accounts, tenant.Account), tenant.Account
 		tenants = append(tenants, tenant)
 		if a.pagers[account.Name], err = account.Pagers(); err != nil {
@@ -87,7 +91,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		TookOver: a.tookOver, CardLinks: a.cardLinks, Drills: drillStore{a.store.Drills, a.store.Replicas}, Drilled: a.drilled,
 	})
 	a.bot = bot.New(bot.Config{
-		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: newBotStore(a.store), Accounts: tenants, Policy: a.policy, Broken: a.sources.Broken, Roles: roles,
+		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Memory: newBotStore(a.store), Accounts: tenants, Policy: a.policy, Broken: a.sources.Broken, Roles: roles,
 		Runbooks: cfg.Runbooks, MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Log: log,
 		Collectors: []prometheus.Collector{a.calls},
 	})
@@ -111,7 +115,7 @@ func (a *app) account(cfg config.Account) (bot.Account, error) {
 	a.pollers[cfg.Name] = p
 	a.services[cfg.Name] = commands.Service{Reader: api, Writer: api}
 	return bot.Account{
-		Account: &commands.Account{
+		Account: &call.Account{
 			Name: cfg.Name, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: cfg.CommandApplications(),
 		},
 		Channel: cfg.Channel, Settings: p.Settings, Health: p.Health, Vuln: titles(api, a.log),
@@ -153,16 +157,16 @@ func titles(api *apiclient.Client, log *slog.Logger) func(context.Context, strin
 const healthTimeout = time.Second
 
 // health is how polling an account goes: in this process, else as the replica that polls it has told Redis.
-func (a *app) health(account string) (commands.HealthNow, bool) {
+func (a *app) health(account string) (call.HealthNow, bool) {
 	if p, ok := a.pollers[account]; ok {
 		if h := p.Health(); !h.LastGood.IsZero() || h.Failing != "" {
-			return commands.HealthNow{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since}, true
+			return call.HealthNow{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since}, true
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
 	good, blind, err := a.store.Attacks.LastPoll(ctx, account)
-	return commands.HealthNow{LastGood: good, Failing: blind.Why, Since: blind.From}, err == nil && !good.IsZero()
+	return call.HealthNow{LastGood: good, Failing: blind.Why, Since: blind.From}, err == nil && !good.IsZero()
 }
 
 // follow has this replica, if it tends the account, show at once what a change did.

@@ -8,6 +8,8 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -43,7 +45,7 @@ func (a *app) Muted(ctx context.Context, account string) (func(apiclient.Attack)
 	all, err := a.store.Triage.Mutes(ctx, account)
 	now := time.Now()
 	return func(attack apiclient.Attack) bool {
-		_, muted := commands.Muted(all, attack, now)
+		_, muted := describe.Muted(all, attack, now)
 		return muted || a.policy.Cardless(attack)
 	}, err
 }
@@ -61,11 +63,11 @@ func (a *app) WantedCards(ctx context.Context, account string) (func(attackid st
 }
 
 // explain holds an account's routes against an attack and looks where its card is.
-func (a *app) explain(ctx context.Context, account string, attack apiclient.Attack) (commands.Routing, error) {
+func (a *app) explain(ctx context.Context, account string, attack apiclient.Attack) (call.Routing, error) {
 	cfg := a.configured(account)
-	var r commands.Routing
+	var r call.Routing
 	for _, t := range poller.Explain(cfg.PollerRoutes(), attack) {
-		r.Tried = append(r.Tried, commands.TriedRoute{Match: t.Route.Match.String(), Not: t.Mismatch})
+		r.Tried = append(r.Tried, call.TriedRoute{Match: t.Route.Match.String(), Not: t.Mismatch})
 		if t.Mismatch == "" {
 			r.Channel, r.Mention, r.Calls, r.MentionEvery = t.Route.Channel, t.Route.Mention, t.Route.Mention, t.Route.MentionEvery
 		}

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/wafbot/wafbot/bot"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -25,6 +25,6 @@ func (w watch) GoesOn(account, attack string) bool {
 }
 
 // watched is the news of what came of looking at a change that ends.
-func (a *app) watched(l commands.Look) []record.Event {
+func (a *app) watched(l change.Look) []record.Event {
 	return bot.Due(l, a.configured(l.Change.Account).Channel)
 }

@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"github.com/wafbot/wafbot/bot"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
 // Observe implements poller.Observer: it judges the account's mitigations by what the poll found, and has this replica show at once what that means.
 func (a *app) Observe(ctx context.Context, account string, d poller.PollDelta) {
-	g := commands.Glance{
+	g := efficacy.Glance{
 		At: d.At, Since: d.Since, Skew: d.Skew, Pairs: d.Changes,
 		Entries: d.Settings.Entries, Rules: d.Settings.Rules, LookedAt: d.Settings.At,
 	}
@@ -26,6 +26,6 @@ func (a *app) Observe(ctx context.Context, account string, d poller.PollDelta) {
 }
 
 // judged is the news of what was seen of a change.
-func (a *app) judged(j commands.Judged) []record.Event {
+func (a *app) judged(j efficacy.Judged) []record.Event {
 	return bot.Judged(j, a.configured(j.Change.Account).Channel)
 }

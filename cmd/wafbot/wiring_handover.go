@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/bot"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 // tookOver calls those who were on attacks that somebody took over all at once.
-func (a *app) tookOver(ctx context.Context, t commands.TakeOver) {
+func (a *app) tookOver(ctx context.Context, t call.TakeOver) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	a.announce(ctx, bot.TakenOver(t, a.configured(t.Account).Channel))

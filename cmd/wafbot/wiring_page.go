@@ -9,7 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
@@ -34,7 +36,7 @@ func severity(s record.AttackState) string {
 	switch {
 	case s.Attack.Incident():
 		return pager.Critical
-	case commands.StatusName(s.Attack) == "not blocked":
+	case describe.StatusName(s.Attack) == "not blocked":
 		return pager.Error
 	}
 	return pager.Warning
@@ -55,10 +57,10 @@ func (a *app) pageEvent(account config.Account, page record.Page, s record.Attac
 	}
 	e.Summary = text.Sanitize(what+state+where, pagedTotal)
 	e.Details = map[string]string{
-		"attack": page.Attack, "account": account.Name, "status": commands.StatusName(attack), "hits": attack.Hits.String(), "where": where,
-		"first_hit": moment(attack.First), "last_hit": moment(attack.Last), "to_claim": "click I'm on it on the card, or type: claim attack=" + page.Attack,
+		"attack": page.Attack, "account": account.Name, "status": describe.StatusName(attack), "hits": attack.Hits.String(), "where": where,
+		"first_hit": moment(attack.First), "last_hit": moment(attack.Last), "to_claim": "click Acknowledge on the card, or type: claim attack=" + page.Attack,
 	}
-	if top, ok := commands.TopSource(attack); ok {
+	if top, ok := call.TopSource(attack); ok {
 		e.Details["top_source"] = top.IP.String()
 	}
 	e.Links = a.pageLinks(account, s)
@@ -71,30 +73,30 @@ func (a *app) paged(account config.Account, e pager.Event, s record.AttackState)
 	if s.Storm != nil {
 		storm := record.Storm(*s.Storm)
 		return fmt.Sprintf("STORM: %d attacks on %s, %s, %s hits, %d incidents beside it. ", storm.Grouped,
-			text.Sanitize(commands.StormOn(storm, a.tenants[account.Name]), pagedName), commands.StormBlocking(storm), attack.Hits, storm.Incidents)
+			text.Sanitize(describe.StormOn(storm, a.tenants[account.Name]), pagedName), describe.StormBlocking(storm), attack.Hits, storm.Incidents)
 	}
 	kind := "Attack"
 	if attack.Incident() {
 		kind = "INCIDENT"
 	}
-	return fmt.Sprintf("%s %s: %s on %s, %s hits. ", kind, commands.StatusName(attack), commands.TypeName(e.Type), e.App, attack.Hits)
+	return fmt.Sprintf("%s %s: %s on %s, %s hits. ", kind, describe.StatusName(attack), describe.TypeName(e.Type), e.App, attack.Hits)
 }
 
 // placeOf is where an attack goes, or what is behind a storm.
 func placeOf(s record.AttackState) string {
 	if s.Storm != nil {
-		return commands.StormCause(record.Storm(*s.Storm), commands.Policy{}).String()
+		return describe.StormCause(record.Storm(*s.Storm), policy.Policy{}).String()
 	}
-	return commands.Where(s.Attack)
+	return describe.Where(s.Attack)
 }
 
 // ended is why nobody need be called any more.
 func ended(page record.Page, attack apiclient.Attack, said record.Triage) string {
 	switch {
 	case said.Owner != nil:
-		return commands.OwnerLine(said.Owner).String() + ". "
+		return describe.OwnerLine(said.Owner).String() + ". "
 	case said.Verdict != nil:
-		return commands.VerdictLine(*said.Verdict).String() + ". "
+		return describe.VerdictLine(*said.Verdict).String() + ". "
 	}
 	if attack.Incident() && !page.Incident {
 		return "It is an incident now, which has its own pager. "

@@ -9,7 +9,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
@@ -38,7 +38,7 @@ func (a *app) recallFor(ctx context.Context, line record.Line, t terminal) {
 		epoch, err := a.store.Epochs.Epoch(ctx, account.Name)
 		if err == nil && epoch == "" {
 			if t.asks {
-				fmt.Fprintf(t.err, "wafbot: its memory (Redis) is empty: reading back from Slack what was told of %s\n", account.Name)
+				fmt.Fprintf(t.err, "wafbot: its store (Redis) is empty: reading back from Slack what was told of %s\n", account.Name)
 			}
 			err = a.recall(ctx, account.Name)
 		}
@@ -103,7 +103,7 @@ func (a *app) recalled(ctx context.Context, cfg config.Account, found bot.Found)
 	if err != nil {
 		a.log.Error("read the service's lists: what no message told of stays unknown", "account", cfg.Name, "err", err)
 	}
-	known := commands.Recall(a.tenants[cfg.Name], told, entries, now)
+	known := change.Recall(a.tenants[cfg.Name], told, entries, now)
 	r.Changes = known.Changes
 	facts := record.RebuildFacts{Listed: len(known.Listed), Unknown: known.Unknown, NoLists: err != nil, Unread: found.Unread}
 	r.Events = emptiedNews(cfg, found, r, facts)

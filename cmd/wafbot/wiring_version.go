@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/grammar"
 )
 
@@ -28,16 +28,16 @@ func (a *app) logInForceOn(ctx context.Context, account string) error {
 		if err != nil {
 			return fmt.Errorf("read lists: %w", err)
 		}
-		if change, ok := commands.MadeBy(e.Reason); ok {
-			log.Warn("in force at the service", "change", change, "list", e.List, "targets", fmt.Sprint(grammar.TargetsOf(e)), "until", e.Expires, "reason", e.Reason)
+		if id, ok := change.ChangeIn(e.Reason); ok {
+			log.Warn("in force at the service", "change", id, "list", e.List, "targets", fmt.Sprint(grammar.TargetsOf(e)), "until", e.Expires, "reason", e.Reason)
 		}
 	}
 	for r, err := range api.Rules(ctx, apiclient.RuleFilter{}) {
 		if err != nil {
 			return fmt.Errorf("read rules: %w", err)
 		}
-		if change, ok := commands.MadeBy(r.Comment); ok {
-			log.Warn("in force at the service", "change", change, "rule", r.ID, "type", r.Type, "comment", r.Comment)
+		if id, ok := change.ChangeIn(r.Comment); ok {
+			log.Warn("in force at the service", "change", id, "rule", r.ID, "type", r.Type, "comment", r.Comment)
 		}
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -69,10 +69,10 @@ func (a *Account) ApplicationID(written string) int {
 }
 
 // CommandApplications are the applications as commands take them, by id.
-func (a *Account) CommandApplications() map[int]commands.Application {
-	all := map[int]commands.Application{}
+func (a *Account) CommandApplications() map[int]call.Application {
+	all := map[int]call.Application{}
 	for id, app := range a.Applications {
-		all[id] = commands.Application{Name: app.Name, CannotBlock: app.CanBlock != nil && !*app.CanBlock}
+		all[id] = call.Application{Name: app.Name, CannotBlock: app.CanBlock != nil && !*app.CanBlock}
 	}
 	return all
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/common/model"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -16,8 +16,8 @@ const longestOverride = time.Hour
 
 func (c *Config) checkPolicy() {
 	o, p := c.origins, &c.Policy
-	o.oneOf("policy.changes", p.Changes, commands.ChangesOff, commands.ChangesRehearse, commands.ChangesOn)
-	if p.Changes == commands.ChangesOn && !o.isSet("sources") {
+	o.oneOf("policy.changes", p.Changes, policy.ChangesOff, policy.ChangesRehearse, policy.ChangesOn)
+	if p.Changes == policy.ChangesOn && !o.isSet("sources") {
 		o.report("policy.changes", `is on, but nothing says which addresses must not be denied by mistake (your CDN, office, health checks); `+
 			`write "sources:" with them into the file, "sources: []" if there are none, or set WAFBOT_NEVER_DENY, which may be empty`)
 	}

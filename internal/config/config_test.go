@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/config"
 )
 
@@ -112,7 +112,7 @@ func TestConfigWithEveryKey(t *testing.T) {
 	require.Equal(t, config.Source{Name: "pen test", Ranges: prefixes("203.0.113.64/27"), Deny: "approval"}, c.Sources[1])
 	sources := config.NewSourceFiles(c, slog.New(slog.DiscardHandler)).Now()
 	sources[0].ReadAt = time.Time{}
-	require.Equal(t, []commands.Source{
+	require.Equal(t, []policy.Source{
 		{
 			Name: "our CDN", File: filepath.Join("testdata", "cdn.txt"), Deny: "never",
 			Ranges: prefixes("192.0.2.0/24", "192.0.2.7/32", "198.51.100.0/24", "2001:db8::/32", "203.0.113.9/32"),

@@ -3,7 +3,7 @@ package config
 import (
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -21,19 +21,19 @@ func defaults() *Config {
 		Redis:  Redis{URL: "redis://127.0.0.1:6379/0"},
 		Listen: "127.0.0.1:8080",
 		Policy: Policy{
-			Changes:         commands.ChangesRehearse,
+			Changes:         policy.ChangesRehearse,
 			Viewers:         []string{"*"},
-			WidestPrefix:    WidestPrefix{IPv4: commands.DefaultWidestIPv4, IPv6: commands.DefaultWidestIPv6},
-			LongestDuration: commands.DefaultLongest,
+			WidestPrefix:    WidestPrefix{IPv4: policy.DefaultWidestIPv4, IPv6: policy.DefaultWidestIPv6},
+			LongestDuration: policy.DefaultLongest,
 			Durations: Durations{
-				Deny: 4 * time.Hour, Gray: 24 * time.Hour, Allow: time.Hour, Mode: commands.DefaultMode,
-				ModeOff: commands.DefaultModeOff, Patch: commands.DefaultPatch, Indicator: commands.DefaultIndicator, Mute: commands.DefaultMute,
+				Deny: 4 * time.Hour, Gray: 24 * time.Hour, Allow: time.Hour, Mode: policy.DefaultMode,
+				ModeOff: policy.DefaultModeOff, Patch: policy.DefaultPatch, Indicator: policy.DefaultIndicator, Mute: policy.DefaultMute,
 			},
 			RenewWhileActive: 24 * time.Hour,
 			Approval: Approval{
 				RequiredFor: needsApproval(),
-				Timeout:     commands.DefaultApprovalFor,
-				Override:    Override{After: 5 * time.Minute, Longest: commands.DefaultAloneFor},
+				Timeout:     policy.DefaultApprovalFor,
+				Override:    Override{After: 5 * time.Minute, Longest: policy.DefaultAloneFor},
 			},
 		},
 		Audit: Audit{Keep: 400 * 24 * time.Hour},
@@ -43,8 +43,8 @@ func defaults() *Config {
 // needsApproval are all words of policy.approval.required_for.
 func needsApproval() []string {
 	return []string{
-		commands.SecondForever, commands.SecondBroad, commands.SecondClose, commands.SecondAllow, commands.SecondModeOff,
-		commands.SecondEverywhere, commands.SecondSource,
+		policy.SecondForever, policy.SecondBroad, policy.SecondClose, policy.SecondAllow, policy.SecondModeOff,
+		policy.SecondEverywhere, policy.SecondSource,
 	}
 }
 
@@ -68,6 +68,6 @@ func (r *Route) setDefaults() { r.MentionEvery = poller.DefaultMentionEvery }
 func (p *Page) setDefaults() { p.After = 5 * time.Minute }
 
 func (s *Source) setDefaults() {
-	s.Deny = commands.DenyNever
+	s.Deny = policy.DenyNever
 	s.Cards = true
 }

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 )
 
 const (
@@ -29,7 +29,7 @@ type SourceFiles struct {
 
 // sourceFile is a named source.
 type sourceFile struct {
-	source  commands.Source
+	source  policy.Source
 	cfg     Source
 	version string // size and time of the file when it was last read; "": read it again
 }
@@ -38,7 +38,7 @@ type sourceFile struct {
 func NewSourceFiles(cfg *Config, log *slog.Logger) *SourceFiles {
 	f := &SourceFiles{log: log}
 	for _, s := range cfg.Sources {
-		named := &sourceFile{cfg: s, source: commands.Source{Name: s.Name, Ranges: slices.Concat(s.Ranges, s.listed), Deny: s.Deny, NoCards: !s.Cards, File: s.File}}
+		named := &sourceFile{cfg: s, source: policy.Source{Name: s.Name, Ranges: slices.Concat(s.Ranges, s.listed), Deny: s.Deny, NoCards: !s.Cards, File: s.File}}
 		if s.File != "" {
 			named.source.ReadAt = time.Now()
 		}
@@ -48,14 +48,14 @@ func NewSourceFiles(cfg *Config, log *slog.Logger) *SourceFiles {
 }
 
 // Now are the sources as they are now. It reads files that changed.
-func (f *SourceFiles) Now() []commands.Source {
+func (f *SourceFiles) Now() []policy.Source {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	check := time.Since(f.checked) >= statEvery
 	if check {
 		f.checked = time.Now()
 	}
-	var all []commands.Source
+	var all []policy.Source
 	for _, s := range f.all {
 		if check && s.cfg.File != "" {
 			f.read(s)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -18,13 +18,13 @@ import (
 const decidedFor = 7 * 24 * time.Hour
 
 // SaveRequest stores an approval request, new or again, with the time at which it is due, its event, and an audit entry if there is one, whose
-// number it returns: all in one step. It fails with commands.ErrLost when the lock is lost.
+// number it returns: all in one step. It fails with refusal.ErrLost when the lock is lost.
 func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest) (n int64, err error) {
 	var b batch
 	if err := b.json("HSET", keyApprovals(l.account), q.ID, q); err != nil {
 		return 0, err
 	}
-	if due := commands.ApprovalRequestDueAt(q); due.IsZero() {
+	if due := approval.ApprovalRequestDueAt(q); due.IsZero() {
 		b.do("ZREM", keyApprovalsDue(l.account), q.ID)
 	} else {
 		b.do("ZADD", keyApprovalsDue(l.account), due.Unix(), q.ID)
@@ -43,7 +43,7 @@ func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q reco
 // Requests are the account's approval requests, the newest first: all that wait and those decided lately.
 func (s *Approvals) Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error) {
 	all, old, err := listed(s.rdb.HVals(ctx, keyApprovals(account)), account, "request", func(q record.ApprovalRequest) (string, bool) {
-		return q.ID, commands.ApprovalRequestDueAt(q).IsZero() && time.Since(q.Until) > decidedFor
+		return q.ID, approval.ApprovalRequestDueAt(q).IsZero() && time.Since(q.Until) > decidedFor
 	})
 	if err != nil {
 		return nil, err

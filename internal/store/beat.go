@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
 )
 
 // How often a replica says that it lives, and how long after its last beat the others count it as dead.
@@ -41,13 +41,13 @@ local living = redis.call('ZRANGE', KEYS[1], 0, -1)
 table.insert(living, 1, version)
 return living`)
 
-// versionError is commands.ErrNewer or commands.ErrOlder if the state is of another version than this process reads.
+// versionError is refusal.ErrNewer or refusal.ErrOlder if the state is of another version than this process reads.
 func versionError(version string) error {
 	switch n, err := strconv.Atoi(version); {
 	case err != nil || n > stateVersion:
-		return commands.ErrNewer
+		return refusal.ErrNewer
 	case n < stateVersion:
-		return commands.ErrOlder
+		return refusal.ErrOlder
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ type peers struct {
 }
 
 // Beat makes this process one of the replicas until the context ends. Then it signs off, so that the others need not wait until they miss it.
-// It waits while Redis is away, and fails with commands.ErrNewer or commands.ErrOlder when Redis holds the state of another version.
+// It waits while Redis is away, and fails with refusal.ErrNewer or refusal.ErrOlder when Redis holds the state of another version.
 func (s *Replicas) Beat(ctx context.Context) error {
 	defer s.leave(ctx)
 	every := time.NewTicker(beatEvery)
@@ -72,7 +72,7 @@ func (s *Replicas) Beat(ctx context.Context) error {
 	away := false
 	for {
 		err := s.beat(ctx)
-		if errors.Is(err, commands.ErrNewer) || errors.Is(err, commands.ErrOlder) {
+		if errors.Is(err, refusal.ErrNewer) || errors.Is(err, refusal.ErrOlder) {
 			return err
 		}
 		if gone := err != nil; gone != away && ctx.Err() == nil {

@@ -19,8 +19,8 @@ import (
 // ledger takes locks as the commands do: never of an account that is still rebuilt.
 type ledger struct{ *store.Ledger }
 
-// efficacy is what judging mitigations reads and writes.
-type efficacy struct {
+// efficacyStore is what judging mitigations reads and writes.
+type efficacyStore struct {
 	*store.Ledger
 	*store.Triage
 }
@@ -53,7 +53,7 @@ func conforming(t *testing.T, w *world) storetest.Store {
 	s := w.openTending(t)
 	begin(t, s, storetest.Account)
 	return storetest.Store{
-		Ledger: ledger{s.Ledger}, Effects: efficacy{s.Ledger, s.Triage}, Due: s.Ledger, Facts: s.Attacks, Scenes: s.Triage, Records: s.Attacks, Desk: s.Triage,
+		Ledger: ledger{s.Ledger}, Effects: efficacyStore{s.Ledger, s.Triage}, Due: s.Ledger, Facts: s.Attacks, Scenes: s.Triage, Records: s.Attacks, Desk: s.Triage,
 		Storms: s.Attacks, Ties: s.Permissions, Requests: s.Approvals, Drills: drills{s.Drills, s.Replicas}, Audit: s.Audit,
 		Polled: func(t *testing.T, p storetest.Polled) {
 			require.NoError(t, s.Attacks.Save(t.Context(), storetest.Account, updateOf(p)))

@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -14,7 +14,7 @@ func (s *Ledger) Efficacy(ctx context.Context, account string) (map[string]recor
 
 // SaveEfficacy stores what was seen of changes for as long as these are stored, marks the cards of their attacks stale, and announces the events of
 // it, all in one step. It fails when this replica doesn't own the account any more.
-func (s *Ledger) SaveEfficacy(ctx context.Context, account string, all []commands.Judged) error {
+func (s *Ledger) SaveEfficacy(ctx context.Context, account string, all []efficacy.Judged) error {
 	var b batch
 	for _, j := range all {
 		if err := b.json("HSET", keyEfficacy(account), j.Change.ID, j.Effect); err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -16,7 +16,7 @@ import (
 func TestEffects(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
-		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Judged: func(j commands.Judged) []record.Event {
+		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Judged: func(j efficacy.Judged) []record.Event {
 			if !j.Tell {
 				return nil
 			}
@@ -30,7 +30,7 @@ func TestEffects(t *testing.T) {
 		seen := record.Efficacy{
 			Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 10, First: noon, Last: noon.Add(time.Minute)}}}, Finding: record.Working, At: noon.Add(time.Hour),
 		}
-		all := []commands.Judged{{Change: ch, Effect: seen}, {Change: record.Change{ID: "c2", Account: "acme"}, Effect: record.Efficacy{Finding: record.NotWorking}, Tell: true}}
+		all := []efficacy.Judged{{Change: ch, Effect: seen}, {Change: record.Change{ID: "c2", Account: "acme"}, Effect: record.Efficacy{Finding: record.NotWorking}, Tell: true}}
 		require.Error(t, other.Ledger.SaveEfficacy(ctx, "acme", all), "it doesn't tend the account")
 		tending(t, s)
 		require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", all))

@@ -176,9 +176,9 @@ func (s *Ledger) Lock(ctx context.Context, account string, unread bool) (held co
 		case leaseNoEpoch:
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, refusal.ErrEmptied)
 		case leaseNewer:
-			return nil, nil, fmt.Errorf("lock account %s: %w", account, commands.ErrNewer)
+			return nil, nil, fmt.Errorf("lock account %s: %w", account, refusal.ErrNewer)
 		case leaseOlder:
-			return nil, nil, fmt.Errorf("lock account %s: %w", account, commands.ErrOlder)
+			return nil, nil, fmt.Errorf("lock account %s: %w", account, refusal.ErrOlder)
 		}
 		if err := delay.Sleep(ctx, 20*time.Millisecond); err != nil {
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, err)

@@ -21,7 +21,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/internal/store"
@@ -149,8 +150,8 @@ func newLive(t *testing.T) *live {
 	t.Cleanup(l.slack.Close)
 	l.way = &slackWay{to: l.slack, edits: map[string][]time.Time{}}
 	l.bot = bot.New(bot.Config{
-		Slack:  bot.Connect(bot.SlackConfig{Token: "xoxb-sandbox", APIURL: "http://slack.test/api/", HTTP: &http.Client{Transport: l.way}}),
-		Memory: newBotMemory(l.store), Accounts: []bot.Account{{Account: &commands.Account{Name: "acme"}, Channel: "C1"}},
+		Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-sandbox", APIURL: "http://slack.test/api/", HTTP: &http.Client{Transport: l.way}}),
+		Memory: newBotMemory(l.store), Accounts: []bot.Account{{Account: &call.Account{Name: "acme"}, Channel: "C1"}},
 		MessagesPerSecond: 1, Burst: 4, EditsPerMinute: editsPerMinute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	begin(t, l.store, "acme")

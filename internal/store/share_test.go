@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
@@ -265,15 +265,15 @@ func TestAnOlderReplicaKeepsItsHandsOff(t *testing.T) {
 		version, err := redis.rdb.Get(t.Context(), "{work}:version").Int()
 		require.NoError(t, err)
 		require.NoError(t, redis.rdb.Set(t.Context(), "{work}:version", version+1, 0).Err())
-		require.ErrorIs(t, within(t, 5*time.Second, one.ended), commands.ErrNewer)
+		require.ErrorIs(t, within(t, 5*time.Second, one.ended), refusal.ErrNewer)
 		require.Empty(t, w.holds())
 
 		require.NoError(t, redis.rdb.Set(t.Context(), "{a:acme}:epoch", fmt.Sprint(version+1, " later"), 0).Err())
 		before := redis.keys(t)
 		two := w.startOn(redis, "two")
-		require.ErrorIs(t, within(t, 5*time.Second, two.ended), commands.ErrNewer)
+		require.ErrorIs(t, within(t, 5*time.Second, two.ended), refusal.ErrNewer)
 		_, _, err = redis.open(t).Ledger.Lock(t.Context(), "acme", false)
-		require.ErrorIs(t, err, commands.ErrNewer)
+		require.ErrorIs(t, err, refusal.ErrNewer)
 		require.ElementsMatch(t, before, redis.keys(t))
 
 		require.NoError(t, redis.rdb.Set(t.Context(), "{work}:version", version, 0).Err())
@@ -291,9 +291,9 @@ func TestTheStateOfAnOlderReplicaIsRefused(t *testing.T) {
 		require.NoError(t, redis.rdb.Set(t.Context(), "{a:acme}:epoch", "1 earlier", 0).Err())
 		before := redis.keys(t)
 		one := w.startOn(redis, "one")
-		require.ErrorIs(t, within(t, 5*time.Second, one.ended), commands.ErrOlder)
+		require.ErrorIs(t, within(t, 5*time.Second, one.ended), refusal.ErrOlder)
 		_, _, err := redis.open(t).Ledger.Lock(t.Context(), "acme", false)
-		require.ErrorIs(t, err, commands.ErrOlder)
+		require.ErrorIs(t, err, refusal.ErrOlder)
 		require.Empty(t, w.holds())
 		require.ElementsMatch(t, before, redis.keys(t))
 	})

@@ -14,7 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -28,9 +29,9 @@ type Config struct {
 	// Follow gives the news of a change that was written down; nil: there is none.
 	Follow func(c record.Change) []record.Event
 	// Watched gives the news of what came of looking at a change; nil: there is none.
-	Watched func(l commands.Look) []record.Event
+	Watched func(l change.Look) []record.Event
 	// Judged gives the news of what was seen of a change; nil: there is none.
-	Judged func(j commands.Judged) []record.Event
+	Judged func(j efficacy.Judged) []record.Event
 	// Notice gives the news of a spell of refused changes; nil: there is none.
 	Notice func(t record.PermissionLoss) []record.Event
 	// Asked gives the news of a request for a second person; nil: there is none.
@@ -103,8 +104,8 @@ type client struct {
 	copies    int
 	away      func(err error)
 	follow    func(c record.Change) []record.Event
-	watched   func(l commands.Look) []record.Event
-	judged    func(j commands.Judged) []record.Event
+	watched   func(l change.Look) []record.Event
+	judged    func(j efficacy.Judged) []record.Event
 	notice    func(t record.PermissionLoss) []record.Event
 	asked     func(q record.ApprovalRequest) []record.Event
 	replica   string // what this process is called among all replicas
@@ -139,10 +140,10 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 		cfg.Follow = func(record.Change) []record.Event { return nil }
 	}
 	if cfg.Watched == nil {
-		cfg.Watched = func(commands.Look) []record.Event { return nil }
+		cfg.Watched = func(change.Look) []record.Event { return nil }
 	}
 	if cfg.Judged == nil {
-		cfg.Judged = func(commands.Judged) []record.Event { return nil }
+		cfg.Judged = func(efficacy.Judged) []record.Event { return nil }
 	}
 	if cfg.Notice == nil {
 		cfg.Notice = func(record.PermissionLoss) []record.Event { return nil }
