@@ -146,7 +146,7 @@ func situations() map[string]Card {
 			Apps: []int{apiclient.AllApps}, Reason: "partner *x*", Expires: now.Add(time.Hour)}}
 	})
 	edit("shared-and-locked", "incident", func(c *Card) {
-		c.Situation.Scene = record.AccountContext{Locked: now.Add(-time.Minute), Seen: map[netip.Addr]record.SourceActivity{
+		c.Situation.Scene = record.AccountContext{RulesLockedAt: now.Add(-time.Minute), Sources: map[netip.Addr]record.SourceActivity{
 			netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}, netip.MustParseAddr("198.51.100.4"): {Attacks: 2, Apps: 1},
 		}}
 	})

@@ -86,8 +86,8 @@ func holds(ch record.Change, now time.Time) text.Text {
 // goesOn says that an attack goes on which had been called quiet.
 func resumed(attack apiclient.Attack, kept record.Evidence) text.Text {
 	line := text.New(text.Bold("It goes on again"))
-	for _, turn := range slices.Backward(kept.Course) {
-		if turn.Reason == record.WentQuiet {
+	for _, turn := range slices.Backward(kept.Milestones) {
+		if turn.Kind == record.WentQuiet {
 			line = text.New(line, ", called quiet ", turn.At)
 			break
 		}

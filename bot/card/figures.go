@@ -114,7 +114,7 @@ func (c Card) sources() text.Text {
 			line = text.New(line, " ", describe.Percent(percent))
 		}
 		line = text.New(line, " (", s.Hits, ")")
-		if more := describe.SourceActivityElsewhere(c.Situation.Scene.Seen[s.IP], a, s.IP); more != "" {
+		if more := describe.SourceActivityElsewhere(c.Situation.Scene.Sources[s.IP], a, s.IP); more != "" {
 			line = text.New(line, ", ", more)
 		}
 		line = text.New(line, " · ")

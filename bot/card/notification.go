@@ -123,7 +123,7 @@ func (c Card) whose(s apiclient.Source, limit int) (whose string, matters bool) 
 	if own, ok := c.Situation.Policy.SourceOf(s.IP); ok {
 		return text.Sanitize(own.Name, limit), true
 	}
-	if describe.SourceActivityShared(c.Situation.Scene.Seen[s.IP]) {
+	if describe.SourceActivityShared(c.Situation.Scene.Sources[s.IP]) {
 		return "CDN, proxy?", true
 	}
 	return text.Sanitize(s.Country, 3), false
@@ -137,7 +137,7 @@ func worseNotice(a *call.Account, n record.Event) string {
 	}
 	what := typeName(n.Attack, 20) + " on " + text.Sanitize(a.AppName(n.Attack.App), 20)
 	if s := n.Storm; s != nil {
-		lead, what = "STORM worse, "+describe.StormBlocking(*s), fmt.Sprintf("%d attacks on %s", s.Gathered, text.Sanitize(describe.StormOn(*s, a), 20))
+		lead, what = "STORM worse, "+describe.StormBlocking(*s), fmt.Sprintf("%d attacks on %s", s.Grouped, text.Sanitize(describe.StormOn(*s, a), 20))
 		return notification(fmt.Sprintf("%s: %s, %s hits", lead, what, n.Attack.Hits))
 	}
 	return notification(fmt.Sprintf("%s: %s, %s hits, %s%s. %s", lead, what, n.Attack.Hits, n.Attack.SourceCount, text.Plural(n.Attack.SourceCount.N, " source"), describe.Where(n.Attack)))

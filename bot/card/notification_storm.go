@@ -35,7 +35,7 @@ func (c Card) stormNotice(advice advice.Advice) string {
 	if c.Triage.Owner != nil {
 		what += " " + text.Sanitize(c.Triage.Owner.Name, maxNoticeName) + " on it."
 	}
-	lead += ": " + apiclient.Known(int64(s.Gathered)).String() + " attacks"
+	lead += ": " + apiclient.Known(int64(s.Grouped)).String() + " attacks"
 	cause := c.stormCause(advice)
 	text := strings.Join([]string{lead, when, what, cause}, " ")
 	if noticeLength(text) > maxNotice { // how long it took tells least
@@ -65,9 +65,9 @@ func stormBlocking(s record.Storm) string {
 // stormCause names what is behind a storm and whether one deny helps; a path, which its attacker wrote, stands last.
 func (c Card) stormCause(advice advice.Advice) string {
 	s := *c.Situation.Storm
-	behind := apiclient.Known(int64(s.Behind))
+	behind := apiclient.Known(int64(s.SharedBy))
 	own, isOwn := c.Situation.Policy.SourceOf(s.Source)
-	shared := describe.SourceActivityShared(c.Situation.Scene.Seen[s.Source])
+	shared := describe.SourceActivityShared(c.Situation.Scene.Sources[s.Source])
 	switch {
 	case !s.Source.IsValid() && s.Place != "":
 		return fmt.Sprintf("No one source, %s go to %s", behind, s.Place)

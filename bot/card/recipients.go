@@ -25,7 +25,7 @@ func InSlack(actor string) bool { return actor != "" && !strings.HasPrefix(actor
 // Recipients are who made the change, and whom a reply about its attack mentions.
 func Recipients(ch record.Change, said record.Triage, shown record.AttackState) (users []string) {
 	users = authors(ch)
-	if user := Recipient(said.Owner, record.Event{Mention: shown.Mention, Hushed: shown.Hushed}); user != "" && !slices.Contains(users, user) {
+	if user := Recipient(said.Owner, record.Event{Mention: shown.Mention, Hushed: shown.Suppressed}); user != "" && !slices.Contains(users, user) {
 		users = append(users, user)
 	}
 	return users

@@ -15,7 +15,7 @@ import (
 // stormFacts are the long lists of a storm's card, below its buttons: how much of what, what doesn't fit in, and why there is one card.
 func (c Card) stormFacts() [][]text.Text {
 	facts := [][]text.Text{c.stormTotals()}
-	if c.Situation.Storm.OddCount > 0 {
+	if c.Situation.Storm.OutlierCount > 0 {
 		facts = append(facts, c.outliers())
 	}
 	return append(facts, c.whyOneCard())
@@ -23,7 +23,7 @@ func (c Card) stormFacts() [][]text.Text {
 
 func (c Card) stormHeadline() []text.Text {
 	s := *c.Situation.Storm
-	title := []string{"STORM", text.Sanitize(describe.StormOn(s, c.Situation.Account), MaxName), apiclient.Known(int64(s.Gathered)).String() + " attacks", describe.StormBlocking(s)}
+	title := []string{"STORM", text.Sanitize(describe.StormOn(s, c.Situation.Account), MaxName), apiclient.Known(int64(s.Grouped)).String() + " attacks", describe.StormBlocking(s)}
 	switch {
 	case c.Quiet:
 		title = append(title, "quiet")
@@ -90,8 +90,8 @@ func (c Card) whyOneCard() []text.Text {
 	if s.Before > 0 {
 		theirs = append(theirs, fmt.Sprintf("%d from before the storm", s.Before))
 	}
-	if s.Own > 0 {
-		theirs = append(theirs, fmt.Sprintf("%d of those grouped", s.Own))
+	if s.OwnCards > 0 {
+		theirs = append(theirs, fmt.Sprintf("%d of those grouped", s.OwnCards))
 	}
 	if len(theirs) > 0 {
 		beside = text.New(beside, " · with own cards by now: ", strings.Join(theirs, ", "))
@@ -111,7 +111,7 @@ func (c Card) stormAdvice(advice advice.Advice) []text.Text {
 	lines := c.dryRun(advice)
 	if denies(advice) {
 		deny := c.mitigations(advice.Suggestions[:1])[0]
-		if c.Situation.Storm.OddCount > 0 {
+		if c.Situation.Storm.OutlierCount > 0 {
 			deny = text.New(deny, "; the outliers go on")
 		}
 		lines = append(lines, deny)

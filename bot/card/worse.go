@@ -16,7 +16,7 @@ func Worse(a *call.Account, n record.Event) Message {
 	id := record.AttackID(a.Name, n.Attack.ID)
 	lines := []text.Text{what, describe.AttackLine(a, n.Attack, n.At)}
 	if s := n.Storm; s != nil {
-		what = text.New(text.Bold("The storm got worse: "), s.Gathered, " attacks, ", describe.StormBlocking(*s), ", ", n.Attack.Hits, " hits")
+		what = text.New(text.Bold("The storm got worse: "), s.Grouped, " attacks, ", describe.StormBlocking(*s), ", ", n.Attack.Hits, " hits")
 		lines = []text.Text{what, describe.StormLine(a, call.StormRow{ID: id, Attack: n.Attack, Storm: *s}, n.At)}
 	}
 	if n.Mention != "" {
