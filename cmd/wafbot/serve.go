@@ -74,7 +74,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 		a.bot.Drain(drain)
 		return err
 	})
-	g.Go(func() error { a.bot.SayScopes(ctx); return nil })
+	g.Go(func() error { a.bot.LogMissingScopes(ctx); return nil })
 	g.Go(func() error { return unlessStopped(p.living, a.store.Beat(p.living)) })
 	g.Go(func() error {
 		defer p.leave()
