@@ -107,7 +107,7 @@ func (s *choosy) all() []string {
 	defer s.mu.Unlock()
 	var all []string
 	for _, one := range s.took {
-		all = append(all, strings.ReplaceAll(one, "The pager of acme can't be called, nobody is called: ", ""))
+		all = append(all, strings.ReplaceAll(one, "The pager of acme can't be called, no page is sent: ", ""))
 	}
 	return all
 }

@@ -33,7 +33,7 @@ func TestCourseGolden(t *testing.T) {
 		"quiet-and-unknown": Course(bare, nil, record.Evidence{}, true),
 		"resumed":           Course(s, course, kept, false),
 		"moved":             Moved(acme(), "a30pj50d3", line),
-		"out-of-date":       Stale(line),
+		"stale":             Stale(line),
 	} {
 		requireFits(t, msg)
 		golden(t, filepath.Join("testdata", "course", name+".json"), pretty(t, msg))

@@ -63,9 +63,9 @@ func nobodyBehind(c *Card, s *record.Storm) {
 // storms are the cards of the golden files that are about storms.
 func storms() map[string]Card {
 	return map[string]Card{
-		"storm":          scanned(),
-		"storm-nobody":   stormCard(nobodyBehind),
-		"storm-one-path": stormCard(onePath),
+		"storm":           scanned(),
+		"storm-no-source": stormCard(nobodyBehind),
+		"storm-one-path":  stormCard(onePath),
 		"storm-several-apps": stormCard(func(c *Card, s *record.Storm) {
 			c.Situation.Account.Applications[7] = call.Application{Name: "Legacy", CannotBlock: true}
 			s.Apps, c.Situation.Attack.App, c.Situation.Attack.Domain = map[int64]int{4: 500, 7: 280, apiclient.DefaultApp: 20}, apiclient.Figure{}, ""
@@ -92,7 +92,7 @@ func storms() map[string]Card {
 			ch.Line.Words, ch.Does, ch.AttackID = []string{theScanner.String()}, "Deny 198.51.100.23 everywhere for 4 h", c.Situation.ID
 			c.Situation.Changes, c.Triage = []record.Change{ch}, annasCase()
 		}),
-		"storm-claimed": stormCard(func(c *Card, s *record.Storm) {
+		"storm-acknowledged": stormCard(func(c *Card, s *record.Storm) {
 			c.Triage, s.OwnCards, s.Outliers, s.OutlierCount = annasCase(), 4, nil, 0
 		}),
 		"storm-over": stormCard(func(_ *Card, s *record.Storm) {
@@ -103,7 +103,7 @@ func storms() map[string]Card {
 			c.Quiet, c.Situation.Attack.Last = true, now.Add(-21*time.Minute)
 		}),
 		"storm-caught-up":   stormCard(func(_ *Card, s *record.Storm) { s.CaughtUp, s.Before = true, 0 }),
-		"storm-rehearsal":   stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = policy.ChangesRehearse }),
+		"storm-dry-run":     stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = policy.ChangesRehearse }),
 		"storm-changes-off": stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = policy.ChangesOff }),
 		"storm-own-cdn": stormCard(func(c *Card, _ *record.Storm) {
 			c.Situation.Policy.Sources = named("our CDN", "198.51.100.0/24")

@@ -7,7 +7,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Worse is the reply under a card whose attack became worse. It calls whom the route names.
+// Worse is the reply under a card when its attack got worse. It mentions whom the route names.
 func Worse(a *call.Account, n record.Event) Message {
 	what := text.New(text.Bold("It got worse: "), describe.StatusName(n.Attack), ", ", n.Attack.Hits, " hits")
 	if n.Reason == record.BecameIncident {

@@ -203,7 +203,7 @@ func TestAPagerThatIsAway(t *testing.T) {
 	other.Path = "/other"
 	w.attack(other)
 	w.card("/other")
-	w.message("#waf", "The pager of acme can't be called: nobody is called", "it answers with status 503 (route min_hits 30)")
+	w.message("#waf", "The pager of acme can't be called: no page is sent", "it answers with status 503 (route min_hits 30)")
 	w.card(attacker, "not paged: it answers with status 503")
 	h.fail.Store(0)
 	require.NotEqual(t, h.next().Attack, h.next().Attack)
