@@ -137,7 +137,7 @@ func situations() map[string]Card {
 	edit("posted-anew", "incident", func(c *Card) { c.Anew = true })
 	edit("posted-anew-stuck", "incident", func(c *Card) { c.Anew, c.Stuck = true, true })
 	edit("own-cdn-denied", "own-cdn-on-top", ownDenied)
-	edit("rehearsal", "incident", func(c *Card) { c.Situation.Policy.Changes = policy.ChangesRehearse })
+	edit("rehearsal", "incident", func(c *Card) { c.Situation.Policy.Changes = policy.ChangesDryRun })
 	edit("changes-off", "incident", func(c *Card) { c.Situation.Policy.Changes = policy.ChangesOff })
 	edit("allowlisted", "incident", func(c *Card) {
 		c.Situation.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"),
@@ -160,7 +160,7 @@ func situations() map[string]Card {
 	edit("changes-of-every-state", "incident", func(c *Card) { c.Case, c.Situation.Changes = annasCase(), everyState() })
 	edit("noted", "incident", func(c *Card) {
 		c.Case = annasCase()
-		c.Case.Verdict = &record.Verdict{Is: "false_alarm", By: anna(), At: now.Add(-time.Minute)}
+		c.Case.Verdict = &record.Verdict{Is: "false_positive", By: anna(), At: now.Add(-time.Minute)}
 		c.Case.Notes = noted("first", "second", "the *third* of <!channel>", strings.Repeat("long ", 100))
 	})
 	edit("pages-later", "incident", func(c *Card) { c.Page.At = now.Add(2 * time.Minute) })

@@ -77,7 +77,7 @@ func shapes() map[string]Card {
 	for name, change := range map[string]func(c *Card){
 		"claimed": func(c *Card) { c.Case = annasCase() }, "quiet": func(c *Card) { c.Quiet = true }, "quiet, claimed": func(c *Card) { c.Case, c.Quiet = annasCase(), true },
 		"told late":  func(c *Card) { c.Late = 4 * time.Minute },
-		"rehearsal":  func(c *Card) { c.Situation.Policy.Changes = policy.ChangesRehearse },
+		"rehearsal":  func(c *Card) { c.Situation.Policy.Changes = policy.ChangesDryRun },
 		"no changes": func(c *Card) { c.Situation.Policy.Changes = policy.ChangesOff },
 		"denied":     func(c *Card) { c.Case, c.Situation.Changes = annasCase(), []record.Change{denied()} },
 		"muted": func(c *Card) {

@@ -31,7 +31,7 @@ func drillMessage(a Account, d record.Drill) Message {
 	default:
 		lines = append(lines, text.New("If you would take an attack now: click before ", d.Until))
 		buttons = append(buttons, call.Suggestion{
-			Label: "I'm on it", Line: record.Line{Name: "drill"}.With("claim", d.ID).With("account", a.Name),
+			Label: "I'm on it", Line: record.Line{Name: "drill"}.With("ack", d.ID).With("account", a.Name),
 		})
 	}
 	return Message{Text: notification(words), Blocks: renderLines(lines, buttons)}

@@ -101,7 +101,7 @@ func storms() map[string]Card {
 			c.Quiet, c.Situation.Attack.Last = true, now.Add(-21*time.Minute)
 		}),
 		"storm-caught-up":   stormCard(func(_ *Card, s *record.Storm) { s.CaughtUp, s.Before = true, 0 }),
-		"storm-rehearsal":   stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = policy.ChangesRehearse }),
+		"storm-rehearsal":   stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = policy.ChangesDryRun }),
 		"storm-changes-off": stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = policy.ChangesOff }),
 		"storm-own-cdn": stormCard(func(c *Card, _ *record.Storm) {
 			c.Situation.Policy.Sources = named("our CDN", "198.51.100.0/24")
@@ -182,7 +182,7 @@ func TestStormButtonsCarryTheirLines(t *testing.T) {
 	require.Equal(t, "s", id[:1])
 	require.Equal(t, "deny 198.51.100.23 account=acme attack="+id+" for=4h", lines["Deny 198.51.100.23, 4 h"])
 	require.Equal(t, "cards account=acme attack="+id, lines["Own cards for the 4"])
-	require.Equal(t, "claim account=acme attack="+id, lines["I'm on it"])
+	require.Equal(t, "ack account=acme attack="+id, lines["I'm on it"])
 	require.Equal(t, "attack "+id+" account=acme", lines["More…"])
 	for _, never := range []string{"patch", "contain", "mode"} {
 		for label, line := range lines {

@@ -37,7 +37,7 @@ func SecondNote(c *call.Call) text.Text {
 	if c.Policy.Changes != policy.ChangesOn {
 		return text.New("A second person would be asked first: ", WhySecond(c))
 	}
-	return text.New(text.Bold("A second person is asked first"), ": ", WhySecond(c), ". It waits for ", text.HumanDuration(c.Policy.ApprovalWaits()), ", and nothing is sent before")
+	return text.New(text.Bold("A second person is asked first"), ": ", WhySecond(c), ". It waits for ", text.HumanDuration(c.Policy.ApprovalWait()), ", and nothing is sent before")
 }
 
 // waitingLines answer who has asked, or asks again.
