@@ -87,7 +87,7 @@ func everyLine() []lineCase {
 		{line: "reject r1234567 reason=no", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
 		{line: "override r1234567 reason=\"nobody answers\"", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
 
-		write("ack attack={attack}", "is on it since"), write("ack attack={attack}", "is on it since"),
+		write("ack attack={attack}", "is on it since"), write("claim attack={attack}", "is on it since"),
 		{line: "unack attack={attack}", least: responder, first: "ack attack={attack}", says: []string{"Nobody is on it any more"}, record: "done"},
 		write("handover to=U0ANN0001 attack={attack} \"note {n}\"", "Anna Weber is on it since"),
 		{line: "handover --all to=U0ANN0001", least: responder, first: "handover --all to=U0ROB0002", says: []string{"Anna Weber is on ", "of acme"}, record: "done"},
