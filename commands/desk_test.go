@@ -99,12 +99,12 @@ func TestRelease(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	w.nothing(ann, "unack attack="+id, "Nobody is on it")
+	w.nothing(ann, "unack attack="+id, "Unacknowledged")
 	w.writes(ann, "ack attack="+id)
 	w.refuses(bob, "unack attack="+id, refusal.ErrDenied, "Ann is on it since", "only Ann or an admin", "to=@me")
 	require.NotNil(t, w.said(id).Owner)
-	w.writes(root, "unack attack="+id, "Nobody is on it any more; Ann was")
-	require.Equal(t, []string{"Nobody is on it any more; Ann was, since 2026-11-20 03:00 UTC"}, w.lastAudit().After, "whose it was")
+	w.writes(root, "unack attack="+id, "Unacknowledged now; Ann was")
+	require.Equal(t, []string{"Unacknowledged now; Ann was, since 2026-11-20 03:00 UTC"}, w.lastAudit().After, "whose it was")
 	require.Nil(t, w.said(id).Owner)
 }
 

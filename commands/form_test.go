@@ -206,7 +206,7 @@ func TestWhoMayNotActGetsNoForm(t *testing.T) {
 	off := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesOff })
 	_, err = off.formOf(ann, "deny")
 	require.ErrorIs(t, err, refusal.ErrGuarded)
-	_, err = off.formOf(ann, "claim")
+	_, err = off.formOf(ann, "ack")
 	require.NoError(t, err, "who is on it is no change of the service")
 	_, err = w.formOf(ann, "deny attack=a0000")
 	require.True(t, errors.Is(err, refusal.ErrUsage), "%v", err)

@@ -41,7 +41,7 @@ const (
 type Source struct {
 	Name    string
 	Ranges  []netip.Prefix
-	Deny    string // DenyNever (also for ""), or DenySecond
+	Deny    string // DenyNever (also for ""), or DenyApproval
 	NoCards bool   // attacks that come from such sources alone get no card, incidents excepted
 	File    string // that some of the ranges were read from; "": none
 	ReadAt  time.Time
@@ -69,7 +69,7 @@ const (
 
 // Policy is what the guards go by.
 type Policy struct {
-	Changes         string          // ChangesOff, ChangesRehearse (also for ""), ChangesOn
+	Changes         string          // ChangesOff, ChangesDryRun (also for ""), ChangesOn
 	Sources         func() []Source // the named ones, as they are now; nil: none
 	WidestIPv4      int             // bits of the widest range that one person may put on a list; 0: DefaultWidestIPv4
 	WidestIPv6      int             // 0: DefaultWidestIPv6
@@ -85,7 +85,7 @@ type Policy struct {
 // Alone is the way out for one person when no second one answers.
 type Override struct {
 	After   time.Duration // how long a request must have waited; 0: there is no such way
-	Longest time.Duration // that what is done alone may last; 0: DefaultAloneFor
+	Longest time.Duration // that what is done alone may last; 0: DefaultOverrideFor
 	Tell    string        // the user or user group who is told; "": nobody is mentioned
 }
 
@@ -230,7 +230,7 @@ func (p Policy) Describe() string {
 	case ChangesOff:
 		return "only watching: changes are switched off"
 	}
-	return "in rehearsal: it shows what it would send and changes nothing"
+	return "in dry run: it shows what it would send and changes nothing"
 }
 
 // lasting is how long a measure holds, for the end of a sentence.

@@ -34,7 +34,7 @@ type ApprovalRequest struct {
 
 // Second is one thing for which a policy wants a second person.
 type ApprovalReason struct {
-	What string `json:"what"` // SecondForever and the like
+	What string `json:"what"` // ApproveForever and the like
 	Why  string `json:"why"`  // for people
 }
 
