@@ -22,7 +22,7 @@ type Unclaimed struct {
 // since is since when nobody has been on the attack; false if the pager need not be called, as long as nothing changes.
 func (u Unclaimed) since() (time.Time, bool) {
 	since := record.Later(u.Told, u.Case.Released)
-	if v := u.Case.Verdict; v != nil && (v.Is == "false_alarm" || v.Is == "test") {
+	if v := u.Case.Verdict; v != nil && (v.Is == "false_positive" || v.Is == "test") {
 		if !u.Worse.After(v.At) {
 			return time.Time{}, false
 		}

@@ -31,7 +31,7 @@ type drillResult struct {
 
 // isDrill reports whether a line begins drills. Those the terminal follows; other drill lines acknowledge one or cancel it.
 func isDrill(l record.Line) bool {
-	return l.Name == "drill" && len(l.Words) == 0 && l.Keys["claim"] == ""
+	return l.Name == "drill" && len(l.Words) == 0 && l.Keys["ack"] == ""
 }
 
 // drill begins a drill in each account, or in the named one, and follows them to the end.

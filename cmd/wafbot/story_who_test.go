@@ -31,9 +31,9 @@ func byGroup(w *world) {
 // regroup changes the group, and waits until some replica has heard of it: from then on it counts on all of them.
 func (w *world) regroup(users ...string) {
 	w.t.Helper()
-	heard := w.journal.count("what is known of people is over")
+	heard := w.journal.count("people invalidated")
 	w.Slack.SetUserGroup(onDesk(users...))
-	w.until("news of the group", func() bool { return w.journal.count("what is known of people is over") >= heard+2 })
+	w.until("news of the group", func() bool { return w.journal.count("people invalidated") >= heard+2 })
 }
 
 // Two replicas run, and Slack tells one of them who joined and who left: the other one knows at the next click, on a card that was drawn before.
@@ -76,14 +76,14 @@ func TestAUserGroupChangedBetweenTwoClicks(t *testing.T) {
 // What is the owner's is never denied: by the configuration, by a file that changes under the running bot, or by an admin's word; live, and when
 // only shown what would be sent.
 func TestOwnCDNIsNeverDenied(t *testing.T) {
-	for _, changes := range []string{policy.ChangesRehearse, policy.ChangesOn} {
+	for _, changes := range []string{policy.ChangesDryRun, policy.ChangesOn} {
 		t.Run(changes, func(t *testing.T) {
 			named := func(w *world) {
 				file := filepath.Join(w.t.TempDir(), "office.txt")
 				w.cfg.Policy.Changes = changes
 				require.NoError(t, os.WriteFile(file, []byte("198.51.100.32\n"), 0o600))
 				office := config.Source{Name: "office", Deny: policy.DenyNever, Cards: true, File: file}
-				lab := config.Source{Name: "pen test", Deny: policy.DenySecond, Ranges: []netip.Prefix{netip.MustParsePrefix("203.0.113.64/27")}}
+				lab := config.Source{Name: "pen test", Deny: policy.DenyApproval, Ranges: []netip.Prefix{netip.MustParsePrefix("203.0.113.64/27")}}
 				w.cfg.Sources = append(w.cfg.Sources, office, lab)
 			}
 			storyOver(t, eitherWay(), named, ownCDN)
