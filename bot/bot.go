@@ -98,7 +98,6 @@ type Memory interface {
 // Account is one tenant, as its cards and messages need it.
 type Account struct {
 	*commands.Account
-	Channel  string                                                       // for notices
 	Settings func() poller.Settings                                       // lists and rules as last read; nil: never
 	Health   func() poller.Health                                         // nil: not polled here
 	Vuln     func(ctx context.Context, id string) (title string, ok bool) // the title of a vulnerability; nil: not known

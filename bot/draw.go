@@ -85,7 +85,7 @@ func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 		Hushed: f.shown.Hushed, CalledAt: f.shown.CalledAt, Spared: f.shown.Spared,
 		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[attack.Type], b.cfg.Runbooks["*"]),
 	}
-	c.Anew, c.Stuck = poller.PostedAnew(f.file.Card.Delivery)
+	c.Anew, c.Stuck = record.Reposted(f.file.Card.Delivery)
 	c.Page = pageState(f, s.Now)
 	if attack.Incident() && a.Vuln != nil {
 		ctx, cancel := context.WithTimeout(ctx, vulnTimeout)

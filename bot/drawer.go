@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // drawer redraws an account's outdated cards, the most urgent first, within the workspace's pace of edits.
@@ -63,13 +62,13 @@ func (b *Bot) outdate(ctx context.Context, account, attack string) error {
 // urgency is how soon a card shows a piece of news of its attack.
 func urgency(n record.Event) record.Urgency {
 	switch {
-	case n.Storm != nil:
+	case n.Storm() != nil:
 		return record.UrgentStorm
-	case n.Attack.Incident() && n.Reason == record.Grew:
+	case n.Attack().Incident() && n.Kind == record.Grew:
 		return record.UrgentGrown
-	case n.Attack.Incident():
+	case n.Attack().Incident():
 		return record.UrgentIncident
-	case n.Reason == record.Grew:
+	case n.Kind == record.Grew:
 		return record.UrgentFigures
 	}
 	return record.UrgentState
@@ -246,7 +245,7 @@ func (b *Bot) redraw(ctx context.Context, account string, o outdated) (at record
 		return at, b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
 	}
 	msg := render(b.card(ctx, a, facts{file, shown, momentOf(at.TS), o.mark.Since}))
-	delivery := cmp.Or(at.Delivery, poller.CardDelivery(account, shown.Attack.ID))
+	delivery := cmp.Or(at.Delivery, record.CardDelivery(account, shown.Attack.ID))
 	msg.Metadata = postCall{Delivery: delivery, Message: msg}.metadata() // what it carries stays true with what it shows
 	if err := b.edit(ctx, place{channel: at.Channel, ts: at.TS}, msg); err != nil {
 		return at, err

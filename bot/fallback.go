@@ -129,14 +129,15 @@ func (c Card) whose(s apiclient.Source, limit int) (whose string, matters bool) 
 
 // worseNotice is the notification of a reply that calls people because an attack got worse; what the attacker wrote stands last.
 func worseNotice(a Account, n record.Event) string {
-	lead := "WORSE, " + commands.StatusName(n.Attack)
-	if n.Reason == record.BecameIncident {
-		lead = "INCIDENT now, " + commands.StatusName(n.Attack)
+	c := n.Changed()
+	lead := "WORSE, " + commands.StatusName(c.Attack)
+	if n.Kind == record.BecameIncident {
+		lead = "INCIDENT now, " + commands.StatusName(c.Attack)
 	}
-	what := typeName(n.Attack, 20) + " on " + text.Sanitize(a.AppName(n.Attack.App), 20)
-	if s := storm(n.Storm); s != nil {
+	what := typeName(c.Attack, 20) + " on " + text.Sanitize(a.AppName(c.Attack.App), 20)
+	if s := storm(c.Storm); s != nil {
 		lead, what = "STORM worse, "+commands.StormBlocking(*s), fmt.Sprintf("%d attacks on %s", s.Gathered, text.Sanitize(commands.StormOn(*s, a.Account), 20))
-		return notification(fmt.Sprintf("%s: %s, %s hits", lead, what, n.Attack.Hits))
+		return notification(fmt.Sprintf("%s: %s, %s hits", lead, what, c.Attack.Hits))
 	}
-	return notification(fmt.Sprintf("%s: %s, %s hits, %s%s. %s", lead, what, n.Attack.Hits, n.Attack.SourceCount, text.Plural(n.Attack.SourceCount.N, " source"), commands.Where(n.Attack)))
+	return notification(fmt.Sprintf("%s: %s, %s hits, %s%s. %s", lead, what, c.Attack.Hits, c.Attack.SourceCount, text.Plural(c.Attack.SourceCount.N, " source"), commands.Where(c.Attack)))
 }

@@ -24,7 +24,6 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 	"github.com/wafbot/wafbot/internal/tricks"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // seeds are what fuzz tests begin with.
@@ -46,7 +45,7 @@ func hostileDrawn(words string) map[string]func() []any {
 	ask := &refusal.Refusal{Kind: refusal.ErrAsk, Text: text.New(text.Bold(words), "? Before you do:", "\n• ", say), Line: suggestion.Line}
 	texts, buttons := []text.Text{say, text.New(text.User(words), text.Channel(words))}, []commands.Suggestion{suggestion}
 	ch := hostileChange(words)
-	news := record.Event{ID: words, Account: "acme", Attack: attack, Mention: words, Fault: words, Recall: &record.RebuildFacts{Unknown: []string{words}, Unread: []string{words}}, At: now}
+	news := record.Event{ID: words, Account: "acme", At: now, Payload: record.AttackChanged{Attack: attack, Mention: words}}
 	b := &Bot{}
 	return map[string]func() []any{
 		"render": func() []any { return []any{render(c), render(hostileStorm(words))} },
@@ -95,7 +94,7 @@ func hostileDrawn(words string) map[string]func() []any {
 		"tiedMessage":   func() []any { return []any{tiedMessage(acme(), hostileTied(words), manyChanges(5), now)} },
 		"untiedMessage": func() []any { return []any{untiedMessage(acme(), hostileTied(words))} },
 		"pagerAway": func() []any {
-			return []any{pagerAway(poller.NewPagerAway("acme", "C1", "p1", words, words)), pagerAway(news)}
+			return []any{pagerAway("acme", record.PagerFault{Route: words, Why: words})}
 		},
 		"drillMessage": func() []any { return hostileDrills(words) },
 		"endsMessage": func() []any {
@@ -113,12 +112,14 @@ func hostileDrawn(words string) map[string]func() []any {
 		"courseMessage": func() []any {
 			return []any{courseMessage(c.Situation, nil, record.Evidence{}, true), courseMessage(c.Situation, nil, record.Evidence{}, false)}
 		},
-		"firstStart": func() []any { return []any{b.firstStart(acme(), news, roleText(b.cfg.Roles, byMention))} },
+		"firstStart": func() []any {
+			return []any{b.firstStart(acme(), record.FirstStartFacts{}, roleText(b.cfg.Roles, byMention))}
+		},
 		"worse": func() []any {
-			return []any{worse(acme(), news), worse(acme(), record.Event{Attack: attack, Reason: record.BecameIncident, Mention: words, At: now})}
+			return []any{worse(acme(), news), worse(acme(), record.Event{Kind: record.BecameIncident, At: now, Payload: record.AttackChanged{Attack: attack, Mention: words}})}
 		},
 		"emptied": func() []any {
-			return []any{emptied(news), emptied(record.Event{Account: "acme", Recall: &record.RebuildFacts{Blind: true}})}
+			return []any{emptied("acme", record.RebuildFacts{Unknown: []string{words}, Unread: []string{words}}), emptied("acme", record.RebuildFacts{Blind: true})}
 		},
 	}
 }

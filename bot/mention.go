@@ -6,16 +6,16 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// whom is who a reply about an attack mentions: only who is on it, if that is somebody in Slack, else whom its route calls; "": nobody, as in
-// quiet hours, or when somebody was called a short while ago.
-func whom(owner *record.Owner, n record.Event) string {
+// whom is who a reply about an attack mentions: only who is on it, if that is somebody in Slack, else whom its route calls; "": no one, as in
+// quiet hours, or when a person was mentioned a short while ago.
+func whom(owner *record.Owner, route string, suppressed bool) string {
 	switch {
-	case n.Hushed:
+	case suppressed:
 		return ""
 	case owner != nil && inSlack(owner.ID):
 		return owner.ID
 	}
-	return n.Mention
+	return route
 }
 
 // inSlack reports whether an actor's id is that of somebody in Slack, and not of somebody at a terminal.

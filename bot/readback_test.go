@@ -83,7 +83,7 @@ func (a *archive) readBack(t *testing.T) (Found, string) {
 	a.t = t
 	b := New(Config{
 		Slack: Connect(SlackConfig{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(&log, nil)),
-		Accounts: []Account{{Account: &commands.Account{Name: "acme"}, Channel: "C1"}},
+		Accounts: []Account{{Account: &commands.Account{Name: "acme", Channel: "C1"}}},
 	})
 	peeked, err := b.ReadBack(t.Context(), a.back(true))
 	require.NoError(t, err)
@@ -222,7 +222,7 @@ func TestEmptiedNoticesFit(t *testing.T) {
 	for _, facts := range []record.RebuildFacts{
 		{}, {Blind: true}, {Cards: 12, InForce: 3, Listed: 2, NoLists: true, Unknown: []string{"c7k2m9xw4"}, Unread: []string{"C0BOARD04"}},
 	} {
-		msg := emptied(poller.NewEmptied("acme", "C1", "1 X", facts, now))
+		msg := emptied("acme", facts)
 		requireFits(t, msg)
 		for _, markup := range markupOf(t, msg.Blocks) {
 			for line := range strings.Lines(markup) {
@@ -230,19 +230,19 @@ func TestEmptiedNoticesFit(t *testing.T) {
 			}
 		}
 	}
-	require.Contains(t, emptied(record.Event{Account: "acme"}).Text, "was emptied")
+	require.Contains(t, emptied("acme", record.RebuildFacts{}).Text, "was emptied")
 }
 
 // What a message carries fits into what Slack takes, whatever a change is.
 func TestChangeMessagesFit(t *testing.T) {
 	t.Parallel()
 	for _, ch := range append(everyState(), patched()) {
-		call := changeCall(nil, ch, Announcement(ch, "C1"), nil)
+		call := changeCall(nil, ch, record.Event{ID: ch.ID, Channel: "C1"}, nil)
 		call.Message.Metadata = call.metadata()
 		requireFits(t, call.Message)
 		require.Equal(t, metaChange, call.Message.Metadata.EventType)
 	}
 	prolonged, ch := patched(), denied()
 	ch.Extends = prolonged.ID
-	require.Equal(t, prolonged.ID, changeCall([]record.Change{ch, prolonged}, ch, Announcement(ch, "C1"), nil).Message.Metadata.EventPayload["change"])
+	require.Equal(t, prolonged.ID, changeCall([]record.Change{ch, prolonged}, ch, record.Event{ID: ch.ID, Channel: "C1"}, nil).Message.Metadata.EventPayload["change"])
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 func acme() Account {
@@ -61,7 +60,7 @@ func outageMessages() map[string]Message {
 		"blind-from-then": blindMessage(acme(), never),
 		"gap":             gapMessage(acme(), gap, now),
 		"gap-long-absent": gapMessage(acme(), absent, now),
-		"pager-away":      pagerAway(poller.NewPagerAway("acme", "C1", "p1", "kind incident", "it answers with status 503")),
+		"pager-away":      pagerAway("acme", record.PagerFault{Route: "kind incident", Why: "it answers with status 503"}),
 	}
 }
 

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/wafbot/wafbot/commands"
@@ -51,13 +52,14 @@ func (p PageNow) text() text.Text {
 }
 
 // pagerAway says that a pager can't be called, so that whoever reads it calls somebody.
-func pagerAway(n record.Event) Message {
+func pagerAway(account string, fault record.PagerFault) Message {
+	why := fmt.Sprintf("%s (route %s)", fault.Why, fault.Route)
 	lines := []text.Text{
-		text.New(text.Bold("The pager of "+n.Account+" can't be called: nobody is called"), ". Why: ", text.Sanitize(n.Fault, maxTitle*2)),
+		text.New(text.Bold("The pager of "+account+" can't be called: nobody is called"), ". Why: ", text.Sanitize(why, maxTitle*2)),
 		text.New("Attacks that nobody is on wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. ",
 			"If you read this: take what waits, or call somebody"),
 	}
-	m := linesMessage(lines, []commands.Suggestion{{Label: "What burns", Line: record.Line{Name: "status"}.With("account", n.Account)}})
-	m.Text = notification("The pager of " + n.Account + " can't be called, nobody is called: " + n.Fault)
+	m := linesMessage(lines, []commands.Suggestion{{Label: "What burns", Line: record.Line{Name: "status"}.With("account", account)}})
+	m.Text = notification("The pager of " + account + " can't be called, nobody is called: " + why)
 	return m
 }

@@ -12,7 +12,7 @@ const maxNotes = 2
 
 // people say who is on it, who muted it, what they found and what they noted, and call whom the route names.
 func (c Card) people() []text.Text {
-	calls := whom(c.Case.Owner, record.Event{Mention: c.Mention, Hushed: c.Hushed || c.Anew})
+	calls := whom(c.Case.Owner, c.Mention, c.Hushed || c.Anew)
 	who := commands.OwnerLine(c.Case.Owner)
 	if c.Case.Owner != nil && calls == c.Case.Owner.ID {
 		who, calls = commands.OwnerOnIt(*c.Case.Owner, text.User(calls)), "" // by the name that calls

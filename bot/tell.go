@@ -19,11 +19,11 @@ func (b *Bot) tell(ctx context.Context, n record.Event) error {
 	if !ok {
 		return fmt.Errorf("tell news of %s: no such account", n.Account)
 	}
-	switch n.Reason {
+	switch n.Kind {
 	case record.FirstStart:
-		return b.tellMessage(ctx, n, b.firstStart(a, n, roleText(b.cfg.Roles, b.byName(ctx))))
+		return b.tellMessage(ctx, n, b.firstStart(a, n.Payload.(record.FirstStartFacts), roleText(b.cfg.Roles, b.byName(ctx))))
 	case record.StoreRebuilt:
-		return b.tellMessage(ctx, n, emptied(n))
+		return b.tellMessage(ctx, n, emptied(n.Account, n.Payload.(record.RebuildFacts)))
 	case record.APIUnreachable:
 		return b.tellBlind(ctx, a, n)
 	case record.MonitoringGap:
@@ -39,23 +39,23 @@ func (b *Bot) tell(ctx context.Context, n record.Event) error {
 	case record.MitigationNotWorking, record.DeniedSourceReturned:
 		return b.tellEffect(ctx, a, n)
 	case record.PagerUnreachable:
-		return b.tellMessage(ctx, n, pagerAway(n))
+		return b.tellMessage(ctx, n, pagerAway(n.Account, n.Payload.(record.PagerFault)))
 	case record.CardLost:
 		_, err := b.anew(ctx, a, n)
 		return err
-	case leftBehind:
+	case record.CardLeft:
 		return b.tellLeft(ctx, a, n)
 	case record.AttackEnded:
 		return b.tellCourse(ctx, a, n)
 	case record.ChangeSettled:
 		return b.tellChange(ctx, a, n)
-	case drilled:
+	case record.DrillChanged:
 		return b.tellDrill(ctx, a, n)
-	case handedOver:
+	case record.HandedOver:
 		return b.tellHandover(ctx, a, n)
-	case tookOver:
+	case record.TookOver:
 		return b.tellTakeOver(ctx, n)
-	case summaryDue:
+	case record.SummaryDue:
 		return b.tellSummary(ctx, a, n)
 	}
 	return b.tellAttack(ctx, a, n)
@@ -64,7 +64,7 @@ func (b *Bot) tell(ctx context.Context, n record.Event) error {
 // catchUp has a card redrawn when something was done or became known while it was on its way: it can be clicked before it is known where it is.
 // One that was found, because somebody had posted it before, may have been drawn at any time.
 func (b *Bot) catchUp(ctx context.Context, n record.Event, drawn facts, found bool) {
-	id := record.AttackID(n.Account, n.Attack.ID)
+	id := record.AttackID(n.Account, n.Attack().ID)
 	now, err := b.cfg.Memory.File(ctx, n.Account, id)
 	shown, _, shownErr := b.cfg.Memory.Shown(ctx, n.Account, id)
 	if err = errors.Join(err, shownErr); err == nil && (found || doneSince(now, drawn.file) || shown.Revision > drawn.shown.Revision) {
@@ -95,7 +95,7 @@ func (b *Bot) record(ctx context.Context, n record.Event, at place) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		b.cfg.Log.Error("record what was told", "account", n.Account, "reason", n.Reason, "err", err)
+		b.cfg.Log.Error("record what was told", "account", n.Account, "reason", n.Kind, "err", err)
 		if err := sleep(ctx, recordAgain); err != nil {
 			return err
 		}
@@ -129,11 +129,7 @@ func newsCall(n record.Event, msg Message, thread string) postCall {
 }
 
 // firstStart is the one message of an account's first poll.
-func (b *Bot) firstStart(a Account, n record.Event, whoMay text.Text) Message {
-	first := record.FirstStartFacts{}
-	if n.First != nil {
-		first = *n.First
-	}
+func (b *Bot) firstStart(a Account, first record.FirstStartFacts, whoMay text.Text) Message {
 	lines := []text.Text{
 		text.New(text.Bold("wafbot watches "+a.Name), " from now on. ", goingOn(first), ", ", first.Incidents, text.Plural(int64(first.Incidents), " incident"), " in the last ", text.HumanDuration(a.Lookback)),
 		text.New("It is ", b.cfg.Policy.Describe()),
@@ -167,21 +163,22 @@ func goingOn(first record.FirstStartFacts) string {
 
 // worse is the reply under a card whose attack became worse. It calls whom the route names.
 func worse(a Account, n record.Event) Message {
-	what := text.New(text.Bold("It got worse: "), commands.StatusName(n.Attack), ", ", n.Attack.Hits, " hits")
-	if n.Reason == record.BecameIncident {
-		what = text.New(text.Bold("It worked: this attack is an INCIDENT now"), ", vulnerability ", text.Code(text.Sanitize(n.Attack.VulnID, 60)), ". Assume data was read")
+	c := n.Changed()
+	what := text.New(text.Bold("It got worse: "), commands.StatusName(c.Attack), ", ", c.Attack.Hits, " hits")
+	if n.Kind == record.BecameIncident {
+		what = text.New(text.Bold("It worked: this attack is an INCIDENT now"), ", vulnerability ", text.Code(text.Sanitize(c.Attack.VulnID, 60)), ". Assume data was read")
 	}
-	id := record.AttackID(a.Name, n.Attack.ID)
-	lines := []text.Text{what, commands.AttackLine(a.Account, n.Attack, n.At)}
-	if s := storm(n.Storm); s != nil {
-		what = text.New(text.Bold("The storm got worse: "), s.Gathered, " attacks, ", commands.StormBlocking(*s), ", ", n.Attack.Hits, " hits")
-		lines = []text.Text{what, commands.StormLine(a.Account, commands.StormRow{ID: id, Attack: n.Attack, Storm: *s}, n.At)}
+	id := record.AttackID(a.Name, c.Attack.ID)
+	lines := []text.Text{what, commands.AttackLine(a.Account, c.Attack, n.At)}
+	if s := storm(c.Storm); s != nil {
+		what = text.New(text.Bold("The storm got worse: "), s.Gathered, " attacks, ", commands.StormBlocking(*s), ", ", c.Attack.Hits, " hits")
+		lines = []text.Text{what, commands.StormLine(a.Account, commands.StormRow{ID: id, Attack: c.Attack, Storm: *s}, n.At)}
 	}
-	if n.Mention != "" {
-		lines[0] = text.New(text.User(n.Mention), " ", what)
+	if c.Mention != "" {
+		lines[0] = text.New(text.User(c.Mention), " ", what)
 	}
 	return Message{
 		Text: worseNotice(a, n), Blocks: renderLines(lines, nil),
-		Metadata: bounded(metaWorse, attackMeta(a.Name, id, n.Attack)),
+		Metadata: bounded(metaWorse, attackMeta(a.Name, id, c.Attack)),
 	}
 }

@@ -7,17 +7,16 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // tellAttack tells news about an attack as the attack is by now: its card, a reply under its card that calls people, or a redrawn card.
 // Much may have waited while Slack was away: what the newest facts say already is only taken off.
 func (b *Bot) tellAttack(ctx context.Context, a Account, n record.Event) error {
-	calls := n.Reason == record.BecameIncident || n.Reason == record.Worsened
-	if n.Reason == record.NewIncident || n.Reason == record.NewAttack {
+	calls := n.Kind == record.BecameIncident || n.Kind == record.Worsened
+	if n.Kind == record.NewIncident || n.Kind == record.NewAttack {
 		return b.tellCard(ctx, a, n)
 	}
-	id := record.AttackID(n.Account, n.Attack.ID)
+	id := record.AttackID(n.Account, n.Attack().ID)
 	channel, ts, err := b.cfg.Memory.Card(ctx, n.Account, id)
 	switch {
 	case err != nil:
@@ -26,7 +25,7 @@ func (b *Bot) tellAttack(ctx context.Context, a Account, n record.Event) error {
 		return b.tellCard(ctx, a, n)
 	case ts == "":
 		return b.record(ctx, n, place{})
-	case n.Reason == record.BecameIncident && n.Channel != channel:
+	case n.Kind == record.BecameIncident && n.Channel != channel:
 		return b.tellMoved(ctx, a, n)
 	}
 	if err := b.cfg.Memory.Outdated(ctx, n.Account, id, urgency(n)); err != nil {
@@ -47,7 +46,7 @@ type remembered struct {
 
 // begin reads what is known, side by side, and marks the card as tried: this is the way from an attack to a person.
 func (b *Bot) begin(ctx context.Context, card record.Event) (r remembered, err error) {
-	id := record.AttackID(card.Account, card.Attack.ID)
+	id := record.AttackID(card.Account, card.Attack().ID)
 	var ok bool
 	g, both := errgroup.WithContext(ctx)
 	g.Go(func() (err error) { r.facts.file, err = b.cfg.Memory.File(both, card.Account, id); return err })
@@ -56,8 +55,8 @@ func (b *Bot) begin(ctx context.Context, card record.Event) (r remembered, err e
 	if err := g.Wait(); err != nil {
 		return remembered{}, err
 	}
-	if !ok || r.facts.shown.Revision < card.Revision {
-		r.facts.shown = record.AttackState{Attack: card.Attack, SeenAt: card.At, Quiet: card.Quiet, Mention: card.Mention, Hushed: card.Hushed, Revision: card.Revision}
+	if c := card.Changed(); !ok || r.facts.shown.Revision < c.Revision {
+		r.facts.shown = record.AttackState{Attack: card.Attack(), SeenAt: card.At, Quiet: c.Quiet, Mention: c.Mention, Hushed: c.Suppressed, Revision: c.Revision}
 	}
 	return r, nil
 }
@@ -65,7 +64,7 @@ func (b *Bot) begin(ctx context.Context, card record.Event) (r remembered, err e
 // tellCard posts an attack's card, once, whichever of its news comes first.
 func (b *Bot) tellCard(ctx context.Context, a Account, n record.Event) error {
 	card := n
-	card.ID = poller.CardDelivery(n.Account, n.Attack.ID)
+	card.ID = record.CardDelivery(n.Account, n.Attack().ID)
 	posted, err := b.postCard(ctx, a, n, card)
 	switch {
 	case err != nil || n.ID == card.ID:
@@ -90,7 +89,7 @@ func (b *Bot) postCard(ctx context.Context, a Account, n, card record.Event) (po
 
 // putCard posts a card, which becomes the attack's, unless somebody has posted it before. What waits and is told with it is taken off first.
 func (b *Bot) putCard(ctx context.Context, a Account, card record.Event, r remembered, takeOff func() error) (posted bool, err error) {
-	if card.ID != poller.CardDelivery(card.Account, card.Attack.ID) {
+	if card.ID != record.CardDelivery(card.Account, card.Attack().ID) {
 		r.facts.file.Card.Delivery = card.ID
 	}
 	call := newsCall(card, render(b.card(ctx, a, r.facts)), "")
@@ -116,8 +115,8 @@ func (b *Bot) putCard(ctx context.Context, a Account, card record.Event, r remem
 
 // supersedeForCard is supersede before a card is posted: the news that the attack began stays, where it still waits, as urgent as the attack is by now.
 func (b *Bot) supersedeForCard(ctx context.Context, n record.Event, r remembered) error {
-	card := poller.CardDelivery(n.Account, n.Attack.ID)
-	if n.ID == card && n.Revision == r.facts.shown.Revision {
+	card := record.CardDelivery(n.Account, n.Attack().ID)
+	if n.ID == card && n.Revision() == r.facts.shown.Revision {
 		return nil // nothing newer has been decided
 	}
 	waiting, err := b.waiting(ctx, n)
@@ -128,8 +127,8 @@ func (b *Bot) supersedeForCard(ctx context.Context, n record.Event, r remembered
 	if i < 0 {
 		return b.supersede(ctx, waiting, n.ID, r.facts.shown.Revision)
 	}
-	if began := waiting[i]; began.Reason == record.NewAttack && r.facts.shown.Attack.Incident() {
-		began.Reason = record.NewIncident
+	if began := waiting[i]; began.Kind == record.NewAttack && r.facts.shown.Attack.Incident() {
+		began.Kind = record.NewIncident
 		if err := b.cfg.Memory.Announce(ctx, began); err != nil {
 			return err
 		}
@@ -141,13 +140,13 @@ func (b *Bot) supersedeForCard(ctx context.Context, n record.Event, r remembered
 // sent, for the news that they are sent for stays.
 func (b *Bot) supersede(ctx context.Context, waiting []record.Event, stays string, revision int) error {
 	for _, w := range waiting {
-		if w.ID == stays || w.Revision > revision {
+		if w.ID == stays || w.Revision() > revision {
 			continue
 		}
 		if _, err := b.cfg.Memory.Told(ctx, w, "", "", false); err != nil {
 			return err
 		}
-		b.cfg.Log.Info("not told by itself: the card or another reply says it", "account", w.Account, "attack", w.Attack.ID, "reason", w.Reason)
+		b.cfg.Log.Info("not told by itself: the card or another reply says it", "account", w.Account, "attack", w.Attack().ID, "reason", w.Kind)
 	}
 	return nil
 }
@@ -155,7 +154,7 @@ func (b *Bot) supersede(ctx context.Context, waiting []record.Event, stays strin
 // waiting is the poller's news of an attack that waits to be told.
 func (b *Bot) waiting(ctx context.Context, n record.Event) ([]record.Event, error) {
 	all, err := b.cfg.Memory.Untold(ctx, n.Account)
-	return slices.DeleteFunc(all, func(w record.Event) bool { return w.Attack.ID != n.Attack.ID || w.Revision == 0 }), err
+	return slices.DeleteFunc(all, func(w record.Event) bool { return w.Attack().ID != n.Attack().ID || w.Changed().Revision == 0 }), err
 }
 
 // tellWorse replies under a card that its attack got worse, with the newest facts. Where the reply about the worst of it waits too, or
@@ -171,20 +170,22 @@ func (b *Bot) tellWorse(ctx context.Context, a Account, n record.Event) error {
 	if slices.ContainsFunc(waiting, func(w record.Event) bool { return w.Rank() < n.Rank() }) {
 		return b.record(ctx, n, place{})
 	}
-	id := record.AttackID(n.Account, n.Attack.ID)
+	id := record.AttackID(n.Account, n.Attack().ID)
 	newest, ok, err := b.cfg.Memory.Shown(ctx, n.Account, id)
 	if err != nil {
 		return err
 	}
-	told := n
-	if ok && newest.Revision > n.Revision {
-		told.Attack, told.At, told.Revision = newest.Attack, newest.SeenAt, newest.Revision
+	told, now := n, n.Changed()
+	if ok && newest.Revision > now.Revision {
+		told.At, now.Attack, now.Revision = newest.SeenAt, newest.Attack, newest.Revision
 	}
 	said, err := b.cfg.Memory.Case(ctx, n.Account, id)
 	if err != nil {
 		return err
 	}
-	told.Mention = whom(said.Owner, loudest(n, waiting, told.Revision))
+	loud := loudest(n, waiting, now.Revision).Changed()
+	now.Mention = whom(said.Owner, loud.Mention, loud.Suppressed)
+	told.Payload = now
 	t, err := b.try(ctx, n.Account, n.ID)
 	if err != nil {
 		return err
@@ -194,7 +195,7 @@ func (b *Bot) tellWorse(ctx context.Context, a Account, n record.Event) error {
 	}
 	call := newsCall(n, worse(a, told), "")
 	call.Broadcast = true
-	takeOff := func() error { return b.supersede(ctx, waiting, n.ID, told.Revision) }
+	takeOff := func() error { return b.supersede(ctx, waiting, n.ID, now.Revision) }
 	channel, ts, err := b.replyUnder(ctx, a, call, under{id, n.Channel, t, takeOff})
 	if err != nil {
 		return err
@@ -205,8 +206,8 @@ func (b *Bot) tellWorse(ctx context.Context, a Account, n record.Event) error {
 // loudest is the news that says whom a reply calls which tells all that waits up to a revision: the newest that calls, if one does.
 func loudest(n record.Event, waiting []record.Event, revision int) record.Event {
 	for _, w := range waiting {
-		calls := w.Reason == record.Worsened && w.Revision <= revision && !w.Hushed
-		if calls && (n.Hushed || w.Revision > n.Revision) {
+		calls := w.Kind == record.Worsened && w.Revision() <= revision && !w.Changed().Suppressed
+		if calls && (n.Changed().Suppressed || w.Revision() > n.Revision()) {
 			n = w
 		}
 	}

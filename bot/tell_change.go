@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -14,15 +13,9 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Announcement is the news of a change: a reply under its attack's card, which only its thread shows, else one line in the account's channel.
-// One that failed calls who asked for it. Its id begins with the change's.
-func Announcement(ch record.Change, channel string) record.Event {
-	return record.Event{ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Reason: record.ChangeSettled, Channel: channel, At: ch.At}
-}
-
 // tellChange posts a change, with all that is needed to undo it when the memory was lost.
 func (b *Bot) tellChange(ctx context.Context, a Account, n record.Event) error {
-	id, _, _ := strings.Cut(n.ID, ":")
+	id := n.Payload.(record.ChangeFacts).Change
 	changes, err := b.cfg.Memory.Changes(ctx, n.Account)
 	if err != nil {
 		return err

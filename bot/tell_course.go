@@ -14,20 +14,21 @@ import (
 
 // tellTurn takes news off that its card tells. That an attack went quiet, or goes on again, is told in the card's thread, too, when all else is told.
 func (b *Bot) tellTurn(ctx context.Context, n record.Event) error {
-	if turned := n.Reason == record.WentQuiet || n.Reason == record.Resumed; turned && n.Storm == nil {
+	if turned := n.Kind == record.WentQuiet || n.Kind == record.Resumed; turned && n.Storm() == nil {
 		course := n
-		course.ID, course.Reason, course.Quiet = "course:"+n.ID, record.AttackEnded, n.Reason == record.WentQuiet
+		course.ID, course.Kind, course.Payload = "course:"+n.ID, record.AttackEnded, record.AttackCourse{Attack: n.Attack(), Quiet: n.Kind == record.WentQuiet}
 		if err := b.cfg.Memory.Announce(ctx, course); err != nil {
 			return err
 		}
-		b.Wake(n.Account, []record.Event{course})
+		b.Notify(n.Account, []record.Event{course})
 	}
 	return b.record(ctx, n, place{})
 }
 
 // tellCourse says in the thread of a card what became of its attack, unless that is over by now. The channel isn't shown it.
 func (b *Bot) tellCourse(ctx context.Context, a Account, n record.Event) error {
-	id := record.AttackID(n.Account, n.Attack.ID)
+	course := n.Payload.(record.AttackCourse)
+	id := record.AttackID(n.Account, course.Attack.ID)
 	shown, ok, err := b.cfg.Memory.Shown(ctx, n.Account, id)
 	if err != nil {
 		return err
@@ -36,7 +37,7 @@ func (b *Bot) tellCourse(ctx context.Context, a Account, n record.Event) error {
 	if err != nil {
 		return err
 	}
-	if !ok || shown.Quiet != n.Quiet || file.Card.TS == "" {
+	if !ok || shown.Quiet != course.Quiet || file.Card.TS == "" {
 		return b.record(ctx, n, place{})
 	}
 	kept, _, err := b.cfg.Memory.Evidence(ctx, n.Account, id)
@@ -44,7 +45,7 @@ func (b *Bot) tellCourse(ctx context.Context, a Account, n record.Event) error {
 		return err
 	}
 	n.Channel = file.Card.Channel
-	call := newsCall(n, courseMessage(b.situation(a, shown, file), shown.Course, kept, n.Quiet), file.Card.TS)
+	call := newsCall(n, courseMessage(b.situation(a, shown, file), shown.Course, kept, course.Quiet), file.Card.TS)
 	call.Broadcast = false
 	if err = b.tellCall(ctx, n, call); gone(err) {
 		return b.record(ctx, n, place{}) // with its card, which tells the same, posted anew when it is redrawn
@@ -126,7 +127,7 @@ func stands(ch record.Change, now time.Time) text.Text {
 func goesOn(attack apiclient.Attack, kept record.Evidence) text.Text {
 	line := text.New(text.Bold("It goes on again"))
 	for _, turn := range slices.Backward(kept.Course) {
-		if turn.Reason == record.WentQuiet {
+		if turn.Kind == record.WentQuiet {
 			line = text.New(line, ", called quiet ", turn.At)
 			break
 		}

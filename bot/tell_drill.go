@@ -2,7 +2,6 @@ package bot
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/commands"
@@ -16,25 +15,13 @@ type Drills interface {
 	SaveDrillCard(ctx context.Context, account string, card record.DrillCard) error
 }
 
-// drilled is the reason of news about a drill.
-const drilled record.EventKind = "drill"
-
-// Drilled is the news that a drill began, or ended.
-func Drilled(d record.Drill, channel string) record.Event {
-	n := record.Event{ID: "drill " + d.ID, Account: d.Account, Reason: drilled, Channel: channel, At: d.At}
-	if !d.Waits() {
-		n.ID += " over"
-	}
-	return n
-}
-
 // tellDrill posts a drill's card, and shows later how the drill ended.
 func (b *Bot) tellDrill(ctx context.Context, a Account, n record.Event) error {
 	d, err := b.cfg.Memory.Drill(ctx, n.Account)
 	if err != nil {
 		return err
 	}
-	if !strings.HasPrefix(n.ID, "drill "+d.ID) { // of a drill before
+	if n.Payload.(record.DrillFacts).Drill != d.ID { // of a drill before
 		return b.record(ctx, n, place{})
 	}
 	switch {

@@ -3,33 +3,14 @@ package bot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Due is the news of a change whose end is near or past: people are asked about it, or told that it is overdue; each end once. Its id begins with
-// the change's.
-func Due(l commands.Look, channel string) (news []record.Event) {
-	ch := l.Change
-	one := record.Event{Account: ch.Account, Channel: channel, At: ch.Until}
-	if l.Asks {
-		one.ID, one.Reason = fmt.Sprintf("%s:ends:%d", ch.ID, ch.Until.Unix()), record.MitigationEnding
-		news = append(news, one)
-	}
-	if l.Late {
-		one.ID, one.Reason = fmt.Sprintf("%s:late:%d", ch.ID, ch.Until.Unix()), record.EndOverdue
-		news = append(news, one)
-	}
-	return news
-}
-
-// changeOf is the change that news is about, which begins with its id.
+// changeOf is the change that an event is about.
 func (b *Bot) changeOf(ctx context.Context, n record.Event) (ch record.Change, ok bool, err error) {
-	id, _, _ := strings.Cut(n.ID, ":")
+	id := n.Payload.(record.ChangeFacts).Change
 	all, err := b.cfg.Memory.Changes(ctx, n.Account)
 	if err != nil {
 		return record.Change{}, false, err
@@ -48,7 +29,7 @@ func (b *Bot) tellEnds(ctx context.Context, n record.Event) error {
 	if err != nil {
 		return err
 	}
-	if !ok || !ch.InForce(ch.At) || !ch.Until.Equal(n.At) { // it was taken back, or prolonged
+	if !ok || !ch.InForce(ch.At) || !ch.Until.Equal(n.Payload.(record.ChangeFacts).Until) { // it was taken back, or prolonged
 		return b.record(ctx, n, place{})
 	}
 	now := b.cfg.Now()

@@ -3,29 +3,12 @@ package bot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
-
-// Judged is the news that a change does nothing though it should, or that what it denied came back, each fall once. Its id begins with the change's.
-func Judged(j commands.Judged, channel string) []record.Event {
-	if !j.Tell {
-		return nil
-	}
-	n := record.Event{Account: j.Change.Account, Channel: channel, At: j.Effect.At, Reason: record.MitigationNotWorking}
-	if j.Effect.Finding == record.SourceReturned {
-		n.Reason = record.DeniedSourceReturned
-	}
-	n.ID = fmt.Sprintf("%s:%s", j.Change.ID, n.Reason)
-	if falls := j.Effect.Calls(j.Effect.Finding); falls > 1 {
-		n.ID = fmt.Sprintf("%s:%d", n.ID, falls)
-	}
-	return []record.Event{n}
-}
 
 // tellEffect says under the card of its attack that a change does nothing, or that what it denied came back, if that is so by now; in the account's
 // channel where there is no card.
@@ -64,7 +47,7 @@ func (b *Bot) tellEffect(ctx context.Context, a Account, n record.Event) error {
 // concerned are who made the change, and whom a reply about its attack mentions.
 func concerned(ch record.Change, said record.Triage, shown record.AttackState) (users []string) {
 	users = authors(ch)
-	if user := whom(said.Owner, record.Event{Mention: shown.Mention, Hushed: shown.Hushed}); user != "" && !slices.Contains(users, user) {
+	if user := whom(said.Owner, shown.Mention, shown.Hushed); user != "" && !slices.Contains(users, user) {
 		users = append(users, user)
 	}
 	return users

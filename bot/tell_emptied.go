@@ -9,22 +9,18 @@ import (
 )
 
 // emptied says in a channel what is left of an account after the memory was emptied, and what isn't.
-func emptied(n record.Event) Message {
-	var facts record.RebuildFacts
-	if n.Recall != nil {
-		facts = *n.Recall
-	}
+func emptied(account string, facts record.RebuildFacts) Message {
 	var lines []text.Text
 	if facts.Blind {
 		lines = []text.Text{
-			text.New(text.Bold(n.Account+": wafbot can't look back"), ": it may not read what was said in this channel. Either it isn't in the channel, or its token lacks the scope ", text.Code("channels:history"),
+			text.New(text.Bold(account+": wafbot can't look back"), ": it may not read what was said in this channel. Either it isn't in the channel, or its token lacks the scope ", text.Code("channels:history"),
 				" (in a private channel ", text.Code("groups:history"), ")"),
 			text.New("If its memory (Redis) was emptied, cards come again, and what it changed before can't be undone from here. ", text.Code("wafbot doctor"), " says how to mend it"),
 		}
 		return linesMessage(lines, nil)
 	}
 	lines = []text.Text{
-		text.New(text.Bold(n.Account+": wafbot's memory (Redis) was emptied"), ". Read back from this channel: ", counted(facts.Cards, "card"), ", ",
+		text.New(text.Bold(account+": wafbot's memory (Redis) was emptied"), ". Read back from this channel: ", counted(facts.Cards, "card"), ", ",
 			counted(facts.InForce, "measure"), " in force with their ends and undo"),
 	}
 	if facts.Listed > 0 {

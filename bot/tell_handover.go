@@ -9,24 +9,15 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// handedOver is the reason of news about an attack that somebody was given; its mention is who has it now.
-const handedOver record.EventKind = "handed over"
-
-// Handover is the news that an attack was handed over: a reply under its card, else a message in the account's channel.
-func Handover(t commands.Touch, channel string) record.Event {
-	return record.Event{
-		ID: "handover " + t.Delivery, Account: t.Account, Attack: t.Attack, Reason: handedOver, Channel: channel, Mention: t.HandedTo, At: t.At,
-	}
-}
-
 // tellHandover calls who was given an attack; when it was taken over, who had it before. It is told where it still holds.
 func (b *Bot) tellHandover(ctx context.Context, a Account, n record.Event) error {
-	id := record.AttackID(n.Account, n.Attack.ID)
+	given := n.Payload.(record.Assignment)
+	id := record.AttackID(n.Account, given.Attack.ID)
 	said, err := b.cfg.Memory.Case(ctx, n.Account, id)
 	if err != nil {
 		return err
 	}
-	if said.Owner == nil || said.Owner.ID != n.Mention {
+	if said.Owner == nil || said.Owner.ID != given.To {
 		return b.record(ctx, n, place{})
 	}
 	channel, ts, err := b.cfg.Memory.Card(ctx, n.Account, id)
@@ -35,7 +26,7 @@ func (b *Bot) tellHandover(ctx context.Context, a Account, n record.Event) error
 	}
 	lines := handover(said)
 	if ts == "" {
-		lines = append(lines, commands.AttackLine(a.Account, n.Attack, n.At))
+		lines = append(lines, commands.AttackLine(a.Account, given.Attack, n.At))
 	} else {
 		n.Channel = channel
 	}

@@ -9,9 +9,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// leftBehind is the reason of news that a card has a successor, and can't be made a link to it.
-const leftBehind record.EventKind = "left behind"
-
 // shrink makes one line of a card that has a successor, with a link to that one (chat.update). Its thread stays. For whoever reads back what was
 // told it is no card any more.
 func (b *Bot) shrink(ctx context.Context, a Account, attack string, at record.Place, o outdated) error {
@@ -29,8 +26,8 @@ func (b *Bot) shrink(ctx context.Context, a Account, attack string, at record.Pl
 
 // tellLeft says under a card that stands as it is, buttons and all, where its successor is.
 func (b *Bot) tellLeft(ctx context.Context, a Account, n record.Event) error {
-	at := record.ReadPlace(n.After)
-	line, ok, err := b.successor(ctx, a, record.AttackID(n.Account, n.Attack.ID), at)
+	at := record.ReadPlace(n.Payload.(record.CardReplaced).Former)
+	line, ok, err := b.successor(ctx, a, record.AttackID(n.Account, n.Attack().ID), at)
 	if err != nil {
 		return err
 	}

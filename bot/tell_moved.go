@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // tellMoved posts the card of an attack that became an incident where its route now wants it. What it leaves behind becomes a link to it: the
@@ -70,7 +69,7 @@ func (b *Bot) replace(ctx context.Context, account string, o outdated, at record
 	if o.mark.Urgency == record.UrgentActed {
 		every = anewActed
 	}
-	if again, _ := poller.PostedAnew(at.Delivery); again && uneditable(err) && !left {
+	if again, _ := record.Reposted(at.Delivery); again && uneditable(err) && !left {
 		if wait := every - b.cfg.Now().Sub(momentOf(at.TS)); wait > 0 {
 			return wait, nil
 		}
@@ -80,19 +79,19 @@ func (b *Bot) replace(ctx context.Context, account string, o outdated, at record
 		return 0, failed
 	}
 	if left {
-		n.ID, n.Reason = "left:"+n.ID, leftBehind
+		n.ID, n.Kind = "left:"+n.ID, record.CardLeft
 	}
 	if err := b.cfg.Memory.Announce(ctx, n); err != nil {
 		return 0, err
 	}
-	b.Wake(account, []record.Event{n})
+	b.Notify(account, []record.Event{n})
 	return 0, nil
 }
 
 // goneNews is the news that an attack's card at a place is gone, or stands and can't be edited; known is false if the attack isn't.
 func (b *Bot) goneNews(ctx context.Context, account, attack string, at record.Place, stands bool) (n record.Event, known bool, err error) {
 	shown, known, err := b.cfg.Memory.Shown(ctx, account, attack)
-	return poller.NewAnew(account, shown.Attack.Brief(), at.Channel, at.TS, stands, b.cfg.Now()), known, err
+	return record.NewCardLost(account, shown.Attack.Brief(), at, stands, b.cfg.Now()), known, err
 }
 
 // anew posts an attack's card once more, silently, in the place of one that is gone, and returns where the attack's card is.
@@ -101,14 +100,14 @@ func (b *Bot) anew(ctx context.Context, a Account, n record.Event) (at record.Pl
 	if err != nil {
 		return at, err
 	}
-	if at = r.facts.file.Card; at.Message() != n.After || r.tried.told || r.facts.shown.Revision == 0 {
+	if at = r.facts.file.Card; at.Message() != n.Payload.(record.CardReplaced).Former || r.tried.told || r.facts.shown.Revision == 0 {
 		return at, b.record(ctx, n, place{}) // it has another one already, or is forgotten
 	}
 	if _, err := b.putCard(ctx, a, n, r, func() error { return nil }); err != nil {
 		return at, err
 	}
 	b.Outdated(n.Account) // what is left of the former
-	at.Channel, at.TS, err = b.cfg.Memory.Card(ctx, n.Account, record.AttackID(n.Account, n.Attack.ID))
+	at.Channel, at.TS, err = b.cfg.Memory.Card(ctx, n.Account, record.AttackID(n.Account, n.Attack().ID))
 	return at, err
 }
 

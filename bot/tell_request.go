@@ -3,9 +3,7 @@ package bot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -18,15 +16,10 @@ type Requests interface {
 	RequestShown(ctx context.Context, account, id, channel, ts string, revision int) error
 }
 
-// Asked is the news that something was written down about a request for a second person. Its id begins with the request's.
-func Asked(q record.ApprovalRequest, channel string) record.Event {
-	return record.Event{ID: fmt.Sprintf("%s-%d", q.ID, q.Revision), Account: q.Account, Reason: record.ApprovalAsked, Revision: q.Revision, Channel: channel, At: q.At}
-}
-
 // tellRequest keeps the one card of a request true: posted first, edited later. Who asked is told when it is decided, and who is to know of what
 // was done alone.
 func (b *Bot) tellRequest(ctx context.Context, a Account, n record.Event) error {
-	id, _, _ := strings.Cut(n.ID, "-")
+	id := n.Payload.(record.ApprovalChanged).Request
 	all, err := b.cfg.Memory.Requests(ctx, n.Account)
 	if err != nil {
 		return err

@@ -9,16 +9,13 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// summaryDue is the reason of news that an account's hour for handing over has come.
-const summaryDue record.EventKind = "summary"
-
 // SummaryLate is how long after its hour a hand-over is still told; whoever came on duty later has asked for one. It is shorter than the hour
 // for which the memory knows what was told, so that one that is announced again isn't told again.
 const SummaryLate = 45 * time.Minute
 
 // SummaryDue is the news that it is time to hand an account over: of one hour all replicas make the same.
 func SummaryDue(account, channel string, at time.Time) record.Event {
-	return record.Event{ID: fmt.Sprintf("summary-%d", at.Unix()), Account: account, Reason: summaryDue, Channel: channel, At: at}
+	return record.Event{ID: fmt.Sprintf("summary-%d", at.Unix()), Account: account, Kind: record.SummaryDue, Channel: channel, At: at}
 }
 
 // tellSummary hands an account over in its channel, as it is when this is posted.

@@ -6,18 +6,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
-
-// tookOver is the reason of news about somebody who was put on all attacks of an account; its mention is he.
-const tookOver record.EventKind = "took over"
-
-// TakenOver is the news that somebody was put on all attacks of an account: one message in its channel, however many they are.
-func TakenOver(t commands.TakeOver, channel string) record.Event {
-	return record.Event{ID: "take over " + t.Delivery, Account: t.Account, Reason: tookOver, Channel: channel, Mention: t.To, At: t.Since}
-}
 
 // tellTakeOver calls once each who was on one of the attacks, and who is on them now unless he took them himself. It is told as far as it still holds.
 func (b *Bot) tellTakeOver(ctx context.Context, n record.Event) error {
@@ -42,7 +33,7 @@ func takenOver(n record.Event, cases map[string]record.Triage) (lines []text.Tex
 	taken := 0
 	for _, id := range slices.Sorted(maps.Keys(cases)) {
 		owner := cases[id].Owner
-		if owner == nil || owner.ID != n.Mention || owner.Since.Before(n.At) {
+		if owner == nil || owner.ID != n.Payload.(record.Assignment).To || owner.Since.Before(n.At) {
 			continue
 		}
 		taken++

@@ -50,11 +50,11 @@ func TestNewsThatIsAnnouncedAgainIsTakenOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ch := record.Change{ID: "c1", Account: "acme", State: record.StateBegun, Fault: "nobody knows"}
-		n := Announcement(ch, "C1")
+		n := record.Event{ID: "c1:begun", Account: "acme", Kind: record.ChangeSettled, Channel: "C1", Payload: record.ChangeFacts{Change: "c1"}}
 		box := &outbox{change: ch, news: map[string]record.Event{n.ID: n}}
 		b := New(Config{
 			Slack: Connect(SlackConfig{Token: "xoxb-secret"}), Memory: box, Runner: noRunner{},
-			Accounts: []Account{{Account: &commands.Account{Name: "acme"}, Channel: "C1"}},
+			Accounts: []Account{{Account: &commands.Account{Name: "acme", Channel: "C1"}}},
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -70,17 +70,17 @@ func TestNewsThatIsAnnouncedAgainIsTakenOff(t *testing.T) {
 func TestWhomAFailureCalls(t *testing.T) {
 	t.Parallel()
 	ch := record.Change{ID: "c1", Account: "acme", Does: "Deny 203.0.113.7", State: record.StateBegun, Fault: "the service can't be reached", Actor: record.Actor{ID: "U0ANN"}, Approved: &record.Actor{ID: "U0ROB"}}
-	call := changeCall(nil, ch, Announcement(ch, "C1"), nil)
+	call := changeCall(nil, ch, record.Event{ID: "c1", Channel: "C1"}, nil)
 	require.Contains(t, call.Message.Text, "<@U0ANN> <@U0ROB> *Perhaps done: Deny 203.0.113.7*: the service can't be reached. Ask the same again")
 	require.True(t, call.Urgent)
 	for _, actor := range []record.Actor{{ID: "cli:root", Via: record.ViaCLI}, {ID: "wafbot", Via: record.ViaClock}} {
 		ch.Actor, ch.Approved, ch.State = actor, nil, record.StateHalf
-		call = changeCall(nil, ch, Announcement(ch, "C1"), nil)
+		call = changeCall(nil, ch, record.Event{ID: "c1", Channel: "C1"}, nil)
 		require.NotContains(t, call.Message.Text, "@")
 		require.Contains(t, call.Message.Text, "*Only partly done: Deny 203.0.113.7*")
 	}
 	ch.Actor, ch.State, ch.Fault = record.Actor{ID: "U0ANN"}, record.StateDone, ""
-	call = changeCall(nil, ch, Announcement(ch, "C1"), nil)
+	call = changeCall(nil, ch, record.Event{ID: "c1", Channel: "C1"}, nil)
 	require.NotContains(t, call.Message.Text, "@")
 	require.False(t, call.Urgent)
 }

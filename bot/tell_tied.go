@@ -2,8 +2,6 @@ package bot
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -17,16 +15,6 @@ type Notices interface {
 	Noticed(ctx context.Context, account, id, channel, ts string, revision int) error
 }
 
-// noticeID is the delivery id of a spell's notice.
-func noticeID(t record.PermissionLoss) string { return fmt.Sprintf("tied-%d", t.Since.UnixMilli()) }
-
-// HandsTied is the news that something was written down about a spell of refused changes.
-func HandsTied(t record.PermissionLoss, channel string) record.Event {
-	return record.Event{
-		ID: fmt.Sprintf("%s-%d", noticeID(t), t.Revision), Account: t.Account, Reason: record.PermissionLost, Revision: t.Revision, Channel: channel, At: t.Since,
-	}
-}
-
 // tellTied keeps the one notice of a spell true: posted first, edited later, and one message more when the spell is over.
 // A spell that is over before it could be told is not told: whoever was refused knows.
 func (b *Bot) tellTied(ctx context.Context, a Account, n record.Event) error {
@@ -34,8 +22,8 @@ func (b *Bot) tellTied(ctx context.Context, a Account, n record.Event) error {
 	if err != nil {
 		return err
 	}
-	id := noticeID(t)
-	if !strings.HasPrefix(n.ID, id+"-") { // of a spell before
+	id := t.ID()
+	if !t.Since.Equal(n.Payload.(record.PermissionChanged).Since) { // of a spell before
 		return b.record(ctx, n, place{})
 	}
 	channel, ts, shown, err := b.cfg.Memory.NoticeAt(ctx, n.Account, id)
@@ -61,7 +49,7 @@ func (b *Bot) postNotice(ctx context.Context, a Account, n record.Event, t recor
 		return err
 	}
 	call := newsCall(n, msg, "")
-	call.Delivery = noticeID(t)
+	call.Delivery = t.ID()
 	tried, err := b.try(ctx, n.Account, call.Delivery)
 	if err != nil {
 		return err
@@ -84,12 +72,12 @@ func (b *Bot) editNotice(ctx context.Context, a Account, n record.Event, t recor
 	}
 	if !t.GoesOn() {
 		over := newsCall(n, untiedMessage(a, t), "")
-		over.Delivery = noticeID(t) + "-over"
+		over.Delivery = t.ID() + "-over"
 		if err := b.post(ctx, over); err != nil {
 			return err
 		}
 	}
-	return b.cfg.Memory.Noticed(ctx, n.Account, noticeID(t), n.Channel, ts, t.Revision)
+	return b.cfg.Memory.Noticed(ctx, n.Account, t.ID(), n.Channel, ts, t.Revision)
 }
 
 // tied draws the notice from what is stored.

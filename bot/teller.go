@@ -53,7 +53,7 @@ const stormPatience = 2 * time.Second
 
 // rank is how urgent it is by now.
 func (q queued) rank() int {
-	if q.Storm != nil && q.Reason == record.NewAttack && time.Since(q.since) >= stormPatience {
+	if q.Storm() != nil && q.Kind == record.NewAttack && time.Since(q.since) >= stormPatience {
 		return 0
 	}
 	return q.Rank()
@@ -61,7 +61,7 @@ func (q queued) rank() int {
 
 // lane is where a piece of news waits for its turn.
 func lane(n record.Event) string {
-	switch n.Reason {
+	switch n.Kind {
 	case record.Grew, record.WentQuiet, record.Resumed:
 		return ""
 	}
@@ -203,7 +203,7 @@ func before(a, b queued) bool {
 	if a.rank() != b.rank() {
 		return a.rank() < b.rank()
 	}
-	return a.At.Before(b.At) || a.At.Equal(b.At) && a.Revision < b.Revision
+	return a.At.Before(b.At) || a.At.Equal(b.At) && a.Revision() < b.Revision()
 }
 
 // tellLane tells what waits in a lane. When that fails it pauses, unless something urgent comes: Slack may be back, and may take this one.
@@ -254,12 +254,12 @@ func (t *teller) told(n record.Event) {
 	for i, q := range t.lanes[lane(n)] { // Slack is there: each is tried once more in its turn
 		t.lanes[lane(n)][i].failed = min(q.failed, stuckAfter-1)
 	}
-	t.bot.metrics.told.WithLabelValues(string(n.Reason)).Inc()
+	t.bot.metrics.told.WithLabelValues(string(n.Kind)).Inc()
 }
 
 // again puts back what could not be told. A channel that can't be posted to gives it to the account's own channel, so that it is never lost.
 func (t *teller) again(q queued, err error) (moved bool) {
-	t.bot.cfg.Log.Error("tell news", "account", q.Account, "reason", q.Reason, "channel", q.Channel, "err", err)
+	t.bot.cfg.Log.Error("tell news", "account", q.Account, "reason", q.Kind, "channel", q.Channel, "err", err)
 	t.bot.metrics.failed.Inc()
 	if a, ok := t.bot.account(q.Account); ok && a.Channel != q.Channel && errors.Is(err, errNowhere) {
 		q.Channel = a.Channel

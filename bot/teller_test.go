@@ -81,7 +81,7 @@ func tending(t *testing.T, refuses func(channel, text string) string, play func(
 		b := New(Config{
 			Slack:  Connect(SlackConfig{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
 			Memory: &tries{tried: map[string]time.Time{}}, Runner: noRunner{},
-			Accounts: []Account{{Account: &commands.Account{Name: "acme"}, Channel: "C1"}},
+			Accounts: []Account{{Account: &commands.Account{Name: "acme", Channel: "C1"}}},
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -97,7 +97,7 @@ func tending(t *testing.T, refuses func(channel, text string) string, play func(
 
 // tells gives the bot news that posts a line.
 func tells(b *Bot, channel, name string) {
-	b.Wake("acme", []record.Event{{ID: name, Account: "acme", Channel: channel, Reason: record.PagerUnreachable, Fault: name, At: time.Now()}})
+	b.Notify("acme", []record.Event{{ID: name, Account: "acme", Channel: channel, Kind: record.PagerUnreachable, At: time.Now(), Payload: record.PagerFault{Why: name, Route: "r"}}})
 }
 
 // all is what Slack took: where, what, and how long after the start.
@@ -106,7 +106,8 @@ func (s *choosy) all() []string {
 	defer s.mu.Unlock()
 	var all []string
 	for _, one := range s.took {
-		all = append(all, strings.ReplaceAll(one, "The pager of acme can't be called, nobody is called: ", ""))
+		one = strings.ReplaceAll(one, "The pager of acme can't be called, nobody is called: ", "")
+		all = append(all, strings.ReplaceAll(one, " (route r)", ""))
 	}
 	return all
 }
@@ -116,9 +117,9 @@ func TestAStormWaitsForIncidentsNotForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		waiting := newTeller(nil, "acme")
-		news := []record.Event{{ID: "storm", Channel: "C1", Reason: record.NewAttack, Storm: &record.Storm{}}, {ID: "attack", Channel: "C1", Reason: record.NewAttack}}
+		news := []record.Event{{ID: "storm", Channel: "C1", Kind: record.NewAttack, Payload: record.AttackChanged{Storm: &record.Storm{}}}, {ID: "attack", Channel: "C1", Kind: record.NewAttack}}
 		for i := range 4 {
-			news = append(news, record.Event{ID: fmt.Sprint("incident ", i), Channel: "C1", Reason: record.NewIncident})
+			news = append(news, record.Event{ID: fmt.Sprint("incident ", i), Channel: "C1", Kind: record.NewIncident})
 		}
 		waiting.add(news)
 		var told []string

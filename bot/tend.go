@@ -66,7 +66,7 @@ func (b *Bot) tends(account string) *tended {
 }
 
 // Wake says that news of the account was put into the outbox; it is passed along so that it need not be read back.
-func (b *Bot) Wake(account string, news []record.Event) {
+func (b *Bot) Notify(account string, news []record.Event) {
 	if t := b.tends(account); t != nil {
 		t.teller.add(news)
 	}

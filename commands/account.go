@@ -54,6 +54,7 @@ type API interface {
 type Account struct {
 	Name         string
 	API          API
+	Channel      string        // for notices; "": there is none
 	Lookback     time.Duration // how far back attacks are listed
 	OngoingFor   time.Duration // how long after its last hit an attack still counts as ongoing
 	ConsoleURL   string        // for links; "" for none

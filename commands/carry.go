@@ -124,15 +124,21 @@ func (r *Runner) keep(ctx context.Context, c *Call, ch record.Change, entry *rec
 	if ch.State == record.StateDone {
 		all = append(all, c.amended(ch)...)
 	}
-	if n, err = c.save(ctx, entry, all...); err != nil {
+	events := changeEvents(ch, c.Account.Channel)
+	if n, err = c.save(ctx, entry, events, all...); err != nil {
 		return 0, err
 	}
-	for _, saved := range all {
-		if saved.ID == ch.ID || saved.ID == ch.Undoes {
-			r.cfg.Changed(ctx, saved)
-		}
-	}
+	r.changed(c.Account.Name, events, all)
 	return n, nil
+}
+
+// changed has this replica, if it owns the account, show at once what came of changes.
+func (r *Runner) changed(account string, events []record.Event, all []record.Change) {
+	r.cfg.Watch.Changed(account)
+	if slices.ContainsFunc(all, func(ch record.Change) bool { return ch.AttackID != "" }) {
+		r.cfg.Notifier.Redraw(account)
+	}
+	r.cfg.Notifier.Notify(account, events)
 }
 
 // amended are the changes that ch takes back or prolongs, as they are afterwards. With one that is taken back go those that prolonged it:
@@ -154,10 +160,10 @@ func (c *Call) amended(ch record.Change) []record.Change {
 }
 
 // save outlives the request: what was sent must be written down even when the caller has gone.
-func (c *Call) save(ctx context.Context, entry *record.AuditEntry, all ...record.Change) (n int64, err error) {
+func (c *Call) save(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	return c.lock.SaveChanges(ctx, entry, all...)
+	return c.lock.SaveChanges(ctx, entry, events, all...)
 }
 
 // carryOut does one step: write it down, then send it; a step that was perhaps sent before is looked for first.
@@ -174,7 +180,7 @@ func (r *Runner) carryOut(ctx context.Context, c *Call, ch *record.Change, i int
 		step.Equal = equal
 	}
 	step.Sent = true
-	if _, err := c.lock.SaveChanges(ctx, nil, *ch); err != nil {
+	if _, err := c.lock.SaveChanges(ctx, nil, nil, *ch); err != nil {
 		step.Sent = false
 		return Away(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -30,15 +29,6 @@ type Desk interface {
 	Mutes
 }
 
-// Touch tells that something was written down about an attack.
-type Touch struct {
-	Account  string
-	Attack   apiclient.Attack
-	Delivery string // of the request
-	HandedTo string // the id of who was given the attack; "": nobody was
-	At       time.Time
-}
-
 // argCase is the attack of a command that is about one and no other.
 var argCase = Arg{Name: "attack", Required: true, Help: "the attack's id, as on its card; in a card's thread it need not be written", Options: ongoingAttacks}
 
@@ -53,10 +43,15 @@ func (c *Call) opened(ctx context.Context) (record.Triage, error) {
 
 // keep writes the case of the call's attack down, and gives the answer for it.
 func (c *Call) keep(ctx context.Context, k record.Triage, handedTo string, answer text.Text) (Result, error) {
-	if err := c.lock.SaveCase(ctx, c.Attack.ID, k); err != nil {
+	var events []record.Event
+	if handedTo != "" {
+		events = append(events, c.handoverEvent(handedTo))
+	}
+	if err := c.lock.SaveTriage(ctx, map[string]record.Triage{c.Attack.ID: k}, events...); err != nil {
 		return Result{}, Away(err)
 	}
-	c.cfg.Touched(ctx, Touch{Account: c.Account.Name, Attack: c.Attack.Attack, Delivery: c.ID, HandedTo: handedTo, At: c.Now})
+	c.cfg.Notifier.Redraw(c.Account.Name)
+	c.cfg.Notifier.Notify(c.Account.Name, events)
 	return written(k, answer), nil
 }
 
@@ -126,7 +121,7 @@ func (r *Runner) actingClaims(ctx context.Context, c *Call, ch record.Change) {
 	k, err := r.cfg.Desk.Case(ctx, ch.Account, ch.AttackID)
 	if err == nil && k.Owner == nil {
 		k.Owner = &record.Owner{ID: ch.Actor.ID, Name: ch.Actor.Name, Since: ch.At, By: ch.Actor}
-		err = c.lock.SaveCase(ctx, ch.AttackID, k)
+		err = c.lock.SaveTriage(ctx, map[string]record.Triage{ch.AttackID: k})
 	}
 	if err != nil {
 		r.cfg.Log.Error("claim by acting", "account", ch.Account, "attack", ch.AttackID, "err", err)

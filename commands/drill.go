@@ -113,10 +113,11 @@ func (c *Call) stopDrill(ctx context.Context, d record.Drill) (Result, error) {
 }
 
 func (c *Call) keepDrill(ctx context.Context, d record.Drill, answer text.Text) (Result, error) {
-	if err := c.lock.SaveDrill(ctx, d); err != nil {
+	event := drillEvent(d, c.Account.Channel)
+	if err := c.lock.SaveDrill(ctx, d, event); err != nil {
 		return Result{}, Away(err)
 	}
-	c.cfg.Drilled(ctx, d)
+	c.cfg.Notifier.Notify(d.Account, []record.Event{event})
 	return written(d, answer), nil
 }
 

@@ -25,7 +25,7 @@ func (r *Runner) catchUp(ctx context.Context, c *Call) error {
 		}
 		if written.State == record.StateBegun {
 			written.Fault = ""
-			if _, err := c.save(ctx, nil, *written); err != nil {
+			if _, err := c.save(ctx, nil, nil, *written); err != nil {
 				return unsaved(mine, err)
 			}
 		}

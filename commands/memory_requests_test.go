@@ -33,8 +33,8 @@ func (r *requests) Requests(context.Context, string) ([]record.ApprovalRequest, 
 	return all, nil
 }
 
-func (l *lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest) (n int64, err error) {
-	if err := l.write(ctx, l.kept, map[string]any{"request " + q.ID: q}); err != nil || entry == nil {
+func (l *lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error) {
+	if err := l.write(ctx, l.kept, map[string]any{"request " + q.ID: q}, events...); err != nil || entry == nil {
 		return 0, err
 	}
 	return l.audit.Append(ctx, *entry)

@@ -33,7 +33,9 @@ type ledger struct {
 	kept      map[string]string // cases and mutes
 	effects   map[string]string // by change
 	judged    []commands.Judged
-	redrawn   []string // attacks whose cards a mute, or what was protected, has drawn again
+	triaged   []string       // attacks about which people said something
+	outbox    []record.Event // events that were saved
+	redrawn   []string       // attacks whose cards a mute, or what was protected, has drawn again
 	due       map[string]time.Time
 	looks     []commands.Look // of which people are told
 	term      int
@@ -157,7 +159,7 @@ func (l *ledger) Effects(context.Context, string) (map[string]record.Efficacy, e
 }
 
 // SaveEffects implements commands.Effects.
-func (l *ledger) SaveEffects(_ context.Context, _ string, all []commands.Judged) error {
+func (l *ledger) SaveEffects(_ context.Context, _ string, all []commands.Judged, events ...record.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, j := range all {
@@ -168,10 +170,11 @@ func (l *ledger) SaveEffects(_ context.Context, _ string, all []commands.Judged)
 		l.effects[j.Change.ID] = string(text)
 		l.judged = append(l.judged, j)
 	}
+	l.outbox = append(l.outbox, events...)
 	return nil
 }
 
-func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, all ...record.Change) (n int64, err error) {
+func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
 	kept := map[string]any{}
 	for _, c := range all {
 		kept[c.ID] = c
@@ -179,7 +182,7 @@ func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, all ..
 			l.perhaps++
 		}
 	}
-	if err := l.write(ctx, l.changes, kept); err != nil {
+	if err := l.write(ctx, l.changes, kept, events...); err != nil {
 		return 0, err
 	}
 	for _, c := range all {
@@ -191,14 +194,14 @@ func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, all ..
 	return l.audit.Append(ctx, *entry)
 }
 
-func (l *lock) SaveLooks(ctx context.Context, all ...commands.Look) error {
+func (l *lock) SaveLooks(ctx context.Context, events []record.Event, all ...commands.Look) error {
 	kept := map[string]any{}
 	for _, look := range all {
 		if look.Asks || look.Late {
 			kept[look.Change.ID] = look.Change
 		}
 	}
-	if err := l.write(ctx, l.changes, kept); err != nil {
+	if err := l.write(ctx, l.changes, kept, events...); err != nil {
 		return err
 	}
 	for _, look := range all {
@@ -296,16 +299,27 @@ func (d *desk) Mutes(_ context.Context, account string) (all []record.Mute, err 
 	return all, err
 }
 
-func (l *lock) SaveCase(ctx context.Context, attack string, c record.Triage) error {
-	return l.write(ctx, l.kept, map[string]any{"case acme " + attack: c})
+func (l *lock) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
+	kept := map[string]any{}
+	for attack, triage := range all {
+		kept["case acme "+attack] = triage
+	}
+	err := l.write(ctx, l.kept, kept, events...)
+	if err == nil {
+		l.triaged = slices.AppendSeq(l.triaged, maps.Keys(all))
+	}
+	return err
 }
 
-func (l *lock) SaveTied(ctx context.Context, t record.PermissionLoss) error {
+func (l *lock) SaveTied(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
+	l.mu.Lock()
+	l.outbox = append(l.outbox, events...)
+	l.mu.Unlock()
 	return l.ties.SaveTied(ctx, t)
 }
 
-func (l *lock) SaveDrill(ctx context.Context, d record.Drill) error {
-	return l.write(ctx, l.kept, map[string]any{"drill acme": d})
+func (l *lock) SaveDrill(ctx context.Context, d record.Drill, events ...record.Event) error {
+	return l.write(ctx, l.kept, map[string]any{"drill acme": d}, events...)
 }
 
 func (d *desk) Drill(_ context.Context, account string) (drill record.Drill, err error) {
@@ -336,7 +350,7 @@ func (d *desk) Scene(_ context.Context, account string) (s record.AccountContext
 }
 
 // write keeps something as JSON, unless somebody else holds the lock by now.
-func (l *lock) write(ctx context.Context, where map[string]string, values map[string]any) error {
+func (l *lock) write(ctx context.Context, where map[string]string, values map[string]any, events ...record.Event) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -367,6 +381,7 @@ func (l *lock) write(ctx context.Context, where map[string]string, values map[st
 		}
 		where[key] = string(text)
 	}
+	l.outbox = append(l.outbox, events...)
 	return nil
 }
 

@@ -98,7 +98,7 @@ func (h history) course(a *Account) []moment {
 	var all []moment
 	for _, t := range h.Evidence.Course {
 		says := strings.ReplaceAll(string(t.Status), "_", " ")
-		all = append(all, moment{at: t.At, text: text.New(text.Bold(cmp.Or(words[t.Reason], string(t.Reason))), ", at ", figure(t.Hits, "hit"), ", ", says)})
+		all = append(all, moment{at: t.At, text: text.New(text.Bold(cmp.Or(words[t.Kind], string(t.Kind))), ", at ", figure(t.Hits, "hit"), ", ", says)})
 	}
 	return all
 }

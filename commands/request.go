@@ -148,7 +148,8 @@ func (c *Call) saveRequest(ctx context.Context, entry *record.AuditEntry, q *rec
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	q.Revision++
-	n, err := c.lock.SaveRequest(ctx, entry, *q)
+	event := approvalEvent(*q, c.Account.Channel)
+	n, err := c.lock.SaveRequest(ctx, entry, *q, event)
 	if err != nil {
 		q.Revision--
 		return err
@@ -157,7 +158,7 @@ func (c *Call) saveRequest(ctx context.Context, entry *record.AuditEntry, q *rec
 		entry.N = n
 		c.print(*entry)
 	}
-	c.cfg.Asked(ctx, *q)
+	c.cfg.Notifier.Notify(q.Account, []record.Event{event})
 	return nil
 }
 

@@ -12,15 +12,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// TakeOver tells that somebody was put on all of an account's attacks at once. Who was on them before is in their cases: From of each owner
-// since then.
-type TakeOver struct {
-	Account  string
-	Delivery string // of the request
-	To       string // the id of who is on them now
-	Since    time.Time
-}
-
 // TakeOverButton puts whoever clicks it on everything that goes on.
 func TakeOverButton(account string, ongoing int) Suggestion {
 	return Suggestion{
@@ -62,25 +53,22 @@ func (c *Call) writeTakeOver(ctx context.Context) (Result, error) {
 		changed[id] = k
 		t.add(id, k)
 	}
-	for _, attack := range burning {
-		id := record.AttackID(c.Account.Name, attack.ID)
-		k, ok := changed[id]
-		if !ok {
-			continue
-		}
-		if err := c.lock.SaveCase(ctx, id, k); err != nil {
+	var events []record.Event
+	if len(t.from) > 0 || len(t.ids) > 0 && to.ID != c.Actor.ID {
+		events = append(events, c.takeOverEvent(t))
+	}
+	if len(changed)+len(events) > 0 {
+		if err := c.lock.SaveTriage(ctx, changed, events...); err != nil {
 			return Result{}, Away(err)
 		}
-		c.cfg.Touched(ctx, Touch{Account: c.Account.Name, Attack: attack, Delivery: c.ID, At: c.Now})
+		c.cfg.Notifier.Redraw(c.Account.Name)
+		c.cfg.Notifier.Notify(c.Account.Name, events)
 	}
 	if len(t.ids) == 0 && len(burning) == 0 {
 		return unwritten(t.ids, text.New("Nothing is going on on ", c.Account.Name, ". Nothing was changed")), nil
 	}
 	if len(t.ids) == 0 {
 		return unwritten(t.ids, text.New(text.Bold(text.Sanitize(to.Name, text.MaxField)), " is on all ", count(len(burning), "attack"), " of ", c.Account.Name, " already. Nothing was changed")), nil
-	}
-	if len(t.from) > 0 || to.ID != c.Actor.ID {
-		c.cfg.TookOver(ctx, TakeOver{Account: c.Account.Name, Delivery: c.ID, To: to.ID, Since: t.since})
 	}
 	return written(t.ids, t.answer(c.Account.Name)), nil
 }

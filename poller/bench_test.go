@@ -146,7 +146,7 @@ func (s *still) poller(t testing.TB, api poller.API) *poller.Poller {
 			r.Shown[a.ID] = shown
 		}
 	}
-	return poller.New(poller.Config{Account: "acme", API: api, Memory: remembering{r}, Teller: remembering{}, Channel: "C0", Routes: []poller.Route{}})
+	return poller.New(poller.Config{Account: "acme", API: api, Memory: remembering{r}, Notifier: remembering{}, Channel: "C0", Routes: []poller.Route{}})
 }
 
 // remembering is a memory that costs nothing.
@@ -159,4 +159,4 @@ func (remembering) LoadEvidence(context.Context, string, []string) (map[string]r
 	return nil, nil
 }
 func (remembering) Remember(context.Context, string, poller.Update) error { return nil }
-func (remembering) Wake(string, []record.Event)                           {}
+func (remembering) Notify(string, []record.Event)                         {}

@@ -113,7 +113,7 @@ func TestAccountsStartOneAfterAnother(t *testing.T) {
 		var running atomic.Int64
 		for i := range accounts {
 			m := newMemory(t)
-			p := poller.New(poller.Config{Account: fmt.Sprint(i), API: s.inProcess(t), Memory: m, Teller: m, Starts: starts})
+			p := poller.New(poller.Config{Account: fmt.Sprint(i), API: s.inProcess(t), Memory: m, Notifier: m, Starts: starts})
 			running.Add(1)
 			go func() { _ = p.Run(ctx); running.Add(-1) }()
 		}

@@ -28,7 +28,7 @@ type said struct {
 func (p *Poller) decide(ctx context.Context, r reading) Update {
 	said := said{muted: func(apiclient.Attack) bool { return false }, wanted: p.wanted(ctx)}
 	u := p.decideWith(r, said)
-	if p.cfg.Muted == nil || len(u.News)+len(p.held) == 0 {
+	if p.cfg.Muted == nil || len(u.Events)+len(p.held) == 0 {
 		return u
 	}
 	muted, err := p.cfg.Muted(ctx)
@@ -55,21 +55,22 @@ func (p *Poller) decideWith(r reading, said said) Update {
 		}
 		p.judge(&u, look, r)
 	}
-	alone := len(u.News)
+	alone := len(u.Events)
 	p.gather(&u, r, said)
-	gathered := alone - len(u.News)
+	gathered := alone - len(u.Events)
 	p.judgeStorms(&u, r, said)
 	if p.lastGood.IsZero() {
-		u.News = append(u.News, p.firstStart(r, record.FirstStartFacts{Ongoing: alone, Gathered: gathered}))
+		u.Events = append(u.Events, p.firstStart(r, record.FirstStartFacts{Ongoing: alone, Gathered: gathered}))
 	}
-	sortNews(u.News)
+	sortEvents(u.Events)
 	return u
 }
 
-// sortNews puts the most urgent first.
-func sortNews(news []record.Event) {
-	slices.SortFunc(news, func(a, b record.Event) int {
-		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), b.Attack.Last.Compare(a.Attack.Last), cmp.Compare(a.Attack.ID, b.Attack.ID))
+// sortEvents puts the most urgent first.
+func sortEvents(events []record.Event) {
+	slices.SortFunc(events, func(a, b record.Event) int {
+		x, y := a.Attack(), b.Attack()
+		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), y.Last.Compare(x.Last), cmp.Compare(x.ID, y.ID))
 	})
 }
 
@@ -160,18 +161,18 @@ func (p *Poller) tell(u *Update, r reading, f finding) {
 	if !f.calm && !last.Told {
 		s.Found = r.begin.Round(0).UTC()
 	}
-	s, hushed := f.call(s, r.at, p.cfg.Quiet)
+	s, suppressed := f.call(s, r.at, p.cfg.Quiet)
 	if !f.calm {
 		s.Pager = pagerAfter(last.Pager, f.reason, route, r.begin)
 	}
-	id := deliveryID(p.cfg.Account, attackid, f.reason, s.Revision)
+	id := record.DeliveryID(p.cfg.Account, attackid, f.reason, s.Revision)
 	if !last.Told {
-		id = CardDelivery(p.cfg.Account, attackid)
+		id = record.CardDelivery(p.cfg.Account, attackid)
 	}
 	u.Shown[attackid] = s
-	u.News = append(u.News, record.Event{
-		ID: id, Account: p.cfg.Account, Attack: s.Attack, Reason: f.reason, Revision: s.Revision, Channel: s.Channel, Mention: s.Mention, Quiet: s.Quiet, At: r.at,
-		Storm: s.Storm, Hushed: hushed,
+	u.Events = append(u.Events, record.Event{
+		ID: id, Account: p.cfg.Account, Kind: f.reason, Channel: s.Channel, At: r.at,
+		Payload: record.AttackChanged{Attack: s.Attack, Revision: s.Revision, Mention: s.Mention, Suppressed: suppressed, Quiet: s.Quiet, Storm: s.Storm},
 	})
 }
 
@@ -182,8 +183,8 @@ func (p *Poller) firstStart(r reading, facts record.FirstStartFacts) record.Even
 		}
 	}
 	return record.Event{
-		ID: deliveryID(p.cfg.Account, "", record.FirstStart, 0), Account: p.cfg.Account,
-		Reason: record.FirstStart, Channel: p.cfg.Channel, At: r.at, First: &facts,
+		ID: record.DeliveryID(p.cfg.Account, "", record.FirstStart, 0), Account: p.cfg.Account,
+		Kind: record.FirstStart, Channel: p.cfg.Channel, At: r.at, Payload: facts,
 	}
 }
 

@@ -30,9 +30,9 @@ type pace struct {
 func (p *Poller) witness(ctx context.Context, u *Update, r reading) error {
 	turns := map[string]record.Event{}
 	maps.Copy(turns, u.gusts.turns)
-	for _, n := range u.News {
-		if n.Attack.ID != "" && n.Reason != record.Grew {
-			turns[n.Attack.ID] = n
+	for _, n := range u.Events {
+		if id := n.Attack().ID; id != "" && n.Kind != record.Grew {
+			turns[id] = n
 		}
 	}
 	u.paces = map[string]pace{}
@@ -148,7 +148,8 @@ func (c pace) measure(was *sighting, a apiclient.Attack, at time.Time) (next pac
 
 // turn adds a piece of news to the course. Where it gets too long, what is dropped lies between how it began and how it ended.
 func evidenceTurn(e record.Evidence, n record.Event) record.Evidence {
-	e.Course = append(slices.Clip(e.Course), record.Milestone{At: n.At, Reason: n.Reason, Hits: n.Attack.Hits, Status: n.Attack.Status()})
+	attack := n.Attack()
+	e.Course = append(slices.Clip(e.Course), record.Milestone{At: n.At, Kind: n.Kind, Hits: attack.Hits, Status: attack.Status()})
 	if len(e.Course) > maxTurns {
 		e.Course = slices.Delete(e.Course, keptTurns, keptTurns+1)
 		e.Dropped++

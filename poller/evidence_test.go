@@ -29,7 +29,7 @@ func (a *account) hit(t *testing.T, p *poller.Poller, after time.Duration, hits 
 
 func turns(e record.Evidence) (all []string) {
 	for _, t := range e.Course {
-		all = append(all, fmt.Sprint(t.Reason, " ", t.Hits, " ", t.At.Sub(noon)))
+		all = append(all, fmt.Sprint(t.Kind, " ", t.Hits, " ", t.At.Sub(noon)))
 	}
 	return all
 }
@@ -131,7 +131,7 @@ func TestACourseIsBounded(t *testing.T) {
 	e := a.memory.kept["x:1"]
 	require.Len(t, e.Course, 30)
 	require.Equal(t, 31, e.Dropped)
-	require.Equal(t, record.NewAttack, e.Course[0].Reason)
+	require.Equal(t, record.NewAttack, e.Course[0].Kind)
 	require.True(t, noon.Add(30*40*time.Minute+time.Second).Equal(e.Course[29].At))
 	text := strings.Repeat("x", 100_000)
 	require.Less(t, len(apiclient.Attack{Path: text, Domain: text + "\xff"}.Brief().Path), 500)

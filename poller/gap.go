@@ -40,15 +40,15 @@ func (p *Poller) tellBlind(ctx context.Context, err error) {
 		facts.LastGood = p.lastGood.Add(-p.skew)
 	}
 	n := record.Event{
-		ID: deliveryID(p.cfg.Account, "", record.APIUnreachable, int(h.Since.UnixMilli())), Account: p.cfg.Account, Reason: record.APIUnreachable, Channel: p.cfg.Channel,
-		At: time.Now().UTC(), Blind: &facts,
+		ID: record.DeliveryID(p.cfg.Account, "", record.APIUnreachable, int(h.Since.UnixMilli())), Account: p.cfg.Account, Kind: record.APIUnreachable, Channel: p.cfg.Channel,
+		At: time.Now().UTC(), Payload: facts,
 	}
-	if err := p.remember(ctx, Update{LastGood: p.lastGood, Blind: &facts.Outage, Outdated: p.goingOn(), News: []record.Event{n}}); err != nil {
+	if err := p.remember(ctx, Update{LastGood: p.lastGood, Blind: &facts.Outage, Outdated: p.goingOn(), Events: []record.Event{n}}); err != nil {
 		p.loaded = false
 		p.cfg.Log.Error("being blind can't be told yet", "err", err)
 		return
 	}
-	p.cfg.Teller.Wake(p.cfg.Account, []record.Event{n})
+	p.cfg.Notifier.Notify(p.cfg.Account, []record.Event{n})
 }
 
 // goingOn are the attacks and storms whose cards say whether their figures can be refreshed.
@@ -92,16 +92,17 @@ func (p *Poller) bridge(u *Update, r reading, good bool) {
 		return
 	}
 	var over []apiclient.Attack
-	u.News = slices.DeleteFunc(u.News, func(n record.Event) bool {
+	u.Events = slices.DeleteFunc(u.Events, func(n record.Event) bool {
 		if !p.bridged(n, u, r.at) {
 			return false
 		}
-		over = append(over, n.Attack)
-		delete(u.Shown, n.Attack.ID)
+		attack := n.Attack()
+		over = append(over, attack)
+		delete(u.Shown, attack.ID)
 		if good {
-			listed := p.shown[n.Attack.ID]
-			listed.Attack, listed.SeenAt, listed.Base = n.Attack, n.At, baselineRaised(listed.Base, n.Attack, record.NewAttack)
-			u.Shown[n.Attack.ID] = listed
+			listed := p.shown[attack.ID]
+			listed.Attack, listed.SeenAt, listed.Base = attack, n.At, baselineRaised(listed.Base, attack, record.NewAttack)
+			u.Shown[attack.ID] = listed
 		}
 		return true
 	})
@@ -113,15 +114,17 @@ func (p *Poller) bridge(u *Update, r reading, good bool) {
 	facts.Over, facts.OverCount = oldest(over), len(over)
 	began, gathered := p.beganSince(p.lastGood.Truncate(time.Second), u, r) // the service counts whole seconds
 	facts.Began, facts.BeganCount, facts.Gathered = oldest(began), len(began), gathered
-	u.News = append(u.News, record.Event{
-		ID: deliveryID(p.cfg.Account, "", record.MonitoringGap, int(p.lastGood.UnixMilli())), Account: p.cfg.Account, Reason: record.MonitoringGap, Channel: p.cfg.Channel, At: r.at, Gap: &facts,
+	u.Events = append(u.Events, record.Event{
+		ID: record.DeliveryID(p.cfg.Account, "", record.MonitoringGap, int(p.lastGood.UnixMilli())), Account: p.cfg.Account, Kind: record.MonitoringGap, Channel: p.cfg.Channel, At: r.at,
+		Payload: facts,
 	})
-	sortNews(u.News)
+	sortEvents(u.Events)
 }
 
 // bridged reports whether an attack is listed by the news of a gap in the place of a card: it is over, and was never told.
 func (p *Poller) bridged(n record.Event, u *Update, at time.Time) bool {
-	return n.Reason == record.NewAttack && n.Quiet && n.Storm == nil && !u.Shown[n.Attack.ID].Own && p.gap(at)
+	c := n.Changed()
+	return n.Kind == record.NewAttack && c.Quiet && c.Storm == nil && !u.Shown[c.Attack.ID].Own && p.gap(at)
 }
 
 // whyBlind are the causes of this spell of failures, in words for people.

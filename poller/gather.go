@@ -67,11 +67,11 @@ func sum(came []arrival) (n int) {
 func (p *Poller) gather(u *Update, r reading, said said) {
 	in := p.cfg.Storm.In
 	singles := map[string][]record.Event{} // by channel
-	for _, n := range u.News {
+	for _, n := range u.Events {
 		switch {
-		case n.Reason == record.NewIncident || n.Reason == record.BecameIncident:
+		case n.Kind == record.NewIncident || n.Kind == record.BecameIncident:
 			u.gusts.incidents++
-		case n.Reason == record.NewAttack && !said.wanted(n.Attack.ID) && !p.bridged(n, u, r.at):
+		case n.Kind == record.NewAttack && !said.wanted(n.Attack().ID) && !p.bridged(n, u, r.at):
 			singles[n.Channel] = append(singles[n.Channel], n)
 		}
 	}
@@ -89,7 +89,7 @@ func (p *Poller) gather(u *Update, r reading, said said) {
 		u.gusts.came.attacks[channel] = and(p.came.attacks[channel], r.at, len(news), in)
 		p.gatherIn(u, r, channel, news)
 	}
-	u.News = slices.DeleteFunc(u.News, func(n record.Event) bool { return n.Reason == record.NewAttack && u.Shown[n.Attack.ID].Gathered() })
+	u.Events = slices.DeleteFunc(u.Events, func(n record.Event) bool { return n.Kind == record.NewAttack && u.Shown[n.Attack().ID].Gathered() })
 }
 
 // gatherIn gathers the new attacks of a channel if there is a storm, or begins with them.
@@ -109,7 +109,7 @@ func (p *Poller) gatherIn(u *Update, r reading, channel string, news []record.Ev
 	}
 	u.gusts.over[storm] = over
 	for _, n := range news {
-		id := n.Attack.ID
+		id := n.Attack().ID
 		s := u.Shown[id]
 		s.In, s.Own, s.Revision = storm, false, s.Revision-1
 		s.Pager, s.Mention, s.Spared, s.Hushed, s.CalledAt = nil, "", "", false, time.Time{} // nobody is called about it
@@ -152,7 +152,7 @@ func (p *Poller) judgeGathered(u *Update, look Look, r reading, said said) {
 		s.Revision = last.Revision // that counts news
 		u.Shown[id] = s
 		if reason != record.Grew {
-			u.gusts.turns[id] = record.Event{Attack: look.Attack, Reason: reason, At: r.at}
+			u.gusts.turns[id] = record.Event{Kind: reason, At: r.at, Payload: record.AttackChanged{Attack: look.Attack}}
 		}
 		return
 	}

@@ -19,10 +19,10 @@ type Memory interface {
 	Remember(ctx context.Context, account string, u Update) error
 }
 
-// Teller tells news to people.
-type Teller interface {
+// Notifier tells news to people.
+type Notifier interface {
 	// Wake says that news of the account has been remembered. It is passed along so that it need not be read back.
-	Wake(account string, news []record.Event)
+	Notify(account string, news []record.Event)
 }
 
 // Remembered is what Memory holds of one account.
@@ -38,7 +38,7 @@ type Update struct {
 	LastGood time.Time
 	Shown    map[string]record.AttackState        // by attack id; only those that changed
 	Forget   []string                             // attack ids long out of the lookback
-	News     []record.Event                       // incidents first
+	Events   []record.Event                       // incidents first
 	Blind    *record.Outage                       // the one that was told now; a zero one: it has ended; nil: as it was
 	Outdated []string                             // attack ids whose cards are to be drawn anew though there is no news of them
 	Seen     map[netip.Addr]record.SourceActivity // the busiest of the sources that are in several attacks; nil: as it was
@@ -63,8 +63,8 @@ func (u Update) About() iter.Seq[string] {
 			given[id] = true
 			return yield(id)
 		}
-		for _, n := range u.News {
-			if !once(n.Attack.ID) {
+		for _, n := range u.Events {
+			if !once(n.Attack().ID) {
 				return
 			}
 		}

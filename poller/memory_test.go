@@ -77,12 +77,12 @@ func (m *memory) Remember(ctx context.Context, account string, u poller.Update) 
 	if shown == nil {
 		shown = map[string]record.AttackState{}
 	}
-	for _, n := range u.News {
-		require.False(m.t, m.ids[n.ID], "told twice: %s %s revision %d", n.Attack.ID, n.Reason, n.Revision)
+	for _, n := range u.Events {
+		require.False(m.t, m.ids[n.ID], "told twice: %s %s revision %d", n.Attack().ID, n.Kind, n.Revision())
 		require.Equal(m.t, account, n.Account)
-		if n.Attack.ID != "" {
-			require.Equal(m.t, shown[n.Attack.ID].Revision+1, n.Revision, "revisions count the news")
-			require.Equal(m.t, n.Revision, u.Shown[n.Attack.ID].Revision, "news and state belong together")
+		if n.Attack().ID != "" {
+			require.Equal(m.t, shown[n.Attack().ID].Revision+1, n.Revision(), "revisions count the news")
+			require.Equal(m.t, n.Revision(), u.Shown[n.Attack().ID].Revision, "news and state belong together")
 		}
 		m.ids[n.ID] = true
 	}
@@ -98,7 +98,7 @@ func (m *memory) Remember(ctx context.Context, account string, u poller.Update) 
 		s.Blind = *u.Blind
 	}
 	m.state[account] = poller.Remembered{LastGood: u.LastGood, Shown: shown, Blind: s.Blind}
-	m.news = append(m.news, u.News...)
+	m.news = append(m.news, u.Events...)
 	m.redraw = append(m.redraw, u.Outdated...)
 	if u.Seen != nil {
 		m.seen = append(m.seen, seen(u.Seen))
@@ -124,7 +124,7 @@ func (m *memory) LoadEvidence(ctx context.Context, _ string, ids []string) (map[
 	return found, ctx.Err()
 }
 
-func (m *memory) Wake(_ string, news []record.Event) {
+func (m *memory) Notify(_ string, news []record.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, n := range news {
@@ -137,8 +137,8 @@ func (m *memory) Wake(_ string, news []record.Event) {
 func (m *memory) took() []string {
 	out := []string{}
 	for _, n := range m.tookNews() {
-		if n.Blind == nil && n.Gap == nil {
-			out = append(out, string(n.Reason)+" "+n.Attack.ID)
+		if n.Kind != record.APIUnreachable && n.Kind != record.MonitoringGap {
+			out = append(out, string(n.Kind)+" "+n.Attack().ID)
 		}
 	}
 	return out

@@ -77,8 +77,8 @@ func (p *Poller) settle(ctx context.Context, r reading, u Update, good bool) err
 		return &memoryError{fmt.Errorf("remember state: %w", err)}
 	}
 	p.commit(r, u, good)
-	if len(u.News) > 0 {
-		p.cfg.Teller.Wake(p.cfg.Account, u.News)
+	if len(u.Events) > 0 {
+		p.cfg.Notifier.Notify(p.cfg.Account, u.Events)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (p *Poller) tellFirst(ctx context.Context, r reading) error {
 		return nil
 	}
 	u := p.decide(ctx, r)
-	if p.bridge(&u, r, false); len(u.News) == 0 {
+	if p.bridge(&u, r, false); len(u.Events) == 0 {
 		return nil
 	}
 	if err := p.witness(ctx, &u, r); err != nil {
@@ -134,7 +134,7 @@ func (p *Poller) load(ctx context.Context) error {
 }
 
 func (p *Poller) remember(ctx context.Context, u Update) error {
-	nothing := len(u.Shown)+len(u.Forget)+len(u.News)+len(u.Evidence)+len(u.Outdated) == 0 && u.Blind == nil && u.Seen == nil
+	nothing := len(u.Shown)+len(u.Forget)+len(u.Events)+len(u.Evidence)+len(u.Outdated) == 0 && u.Blind == nil && u.Seen == nil
 	if nothing && u.LastGood.Sub(p.remembered).Abs() < rememberEvery {
 		return nil
 	}

@@ -45,7 +45,7 @@ type Config struct {
 	Account    string        // its name
 	API        API           // reads the service
 	Memory     Memory        // keeps what was decided
-	Teller     Teller        // is woken for news
+	Notifier   Notifier      // is woken for news
 	Interval   time.Duration // from the end of a poll to the next, give or take a tenth; 0: 15 s
 	Lookback   time.Duration // how far back records are read; 0: 24 h
 	OngoingFor time.Duration // after its last hit an attack is ongoing this long; 0: 15 min

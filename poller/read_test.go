@@ -153,7 +153,7 @@ func TestWhatTheListHides(t *testing.T) {
 			a.add(fmt.Sprintf("older:%d", i), 40*time.Hour)
 		}
 		a.asked("")
-		unfiltered := poller.New(poller.Config{Account: a.name, API: unfiltered{a.api}, Memory: a.memory, Teller: a.memory, Log: a.log})
+		unfiltered := poller.New(poller.Config{Account: a.name, API: unfiltered{a.api}, Memory: a.memory, Notifier: a.memory, Log: a.log})
 		require.NoError(t, unfiltered.Poll(t.Context()))
 		require.Equal(t, []string{"new attack x:1"}, a.memory.took())
 		require.Len(t, a.asked(""), 1, "what is older is not read at all")

@@ -211,7 +211,7 @@ func TestRunIsAskedMeanwhile(t *testing.T) {
 	for i := range 20 {
 		a.add(fmt.Sprintf("x:%02d", i), 0)
 	}
-	p := poller.New(poller.Config{Account: a.name, API: a.api, Memory: a.memory, Teller: a.memory, Log: a.log, Interval: time.Millisecond})
+	p := poller.New(poller.Config{Account: a.name, API: a.api, Memory: a.memory, Notifier: a.memory, Log: a.log, Interval: time.Millisecond})
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- p.Run(ctx) }()

@@ -250,5 +250,5 @@ func (a *account) at(after time.Duration) {
 
 // start is a poller as after a start of the process: it knows what Memory holds.
 func (a *account) start() *poller.Poller {
-	return poller.New(poller.Config{Account: a.name, API: a.api, Memory: a.memory, Teller: a.memory, Channel: "C0", Log: a.log, Muted: a.muted, Wanted: a.wanted, Observed: a.observed, Storm: a.storm, Routes: a.routes})
+	return poller.New(poller.Config{Account: a.name, API: a.api, Memory: a.memory, Notifier: a.memory, Channel: "C0", Log: a.log, Muted: a.muted, Wanted: a.wanted, Observed: a.observed, Storm: a.storm, Routes: a.routes})
 }

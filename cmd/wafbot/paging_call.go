@@ -148,7 +148,7 @@ func (p *paging) save(ctx context.Context, page record.Page) error {
 	if page.State == record.PageEnded {
 		delete(p.tries, page.ID)
 	}
-	p.app.bot.Wake(p.account.Name, news)
+	p.app.bot.Notify(p.account.Name, news)
 	p.app.bot.Outdated(p.account.Name)
 	return nil
 }

@@ -48,8 +48,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	a := &app{cfg: cfg, log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*commands.Account{}, pagers: map[string]pagers{}, effects: map[string]*commands.EffectWatch{}, calls: pagerCalls()}
 	var err error
 	a.store, err = store.Open(store.Config{
-		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway, Follow: a.following, Watched: a.watched, Judged: a.judged, Notice: a.notice,
-		Asked: a.asked,
+		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway,
 	})
 	if err != nil {
 		return nil, err
@@ -64,7 +63,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.effects[account.Name] = commands.NewEffectWatch(tenant.Account, a.store, cfg.speed)
+		a.effects[account.Name] = commands.NewEffectWatch(tenant.Account, a.store, a, cfg.speed)
 		accounts, a.tenants[account.Name] = append(accounts, tenant.Account), tenant.Account
 		tenants = append(tenants, tenant)
 		if a.pagers[account.Name], err = account.pagers(); err != nil {
@@ -77,9 +76,9 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	}
 	a.runner = commands.New(commands.Config{
 		Accounts: accounts, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Scenes: a.store, Records: a.store, Audit: a.store,
-		AuditOut: &lineWriter{out: out}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Changed: a.follow, Health: a.health,
-		Desk: a.store, Storms: a.store, Ties: a.store, Requests: a.store, Asked: a.wakeAsked, Watch: watch(a.pollers), Touched: a.touched, Explain: a.explain,
-		TookOver: a.tookOver, CardLinks: a.cardLinks, Drills: a.store, Drilled: a.drilled,
+		AuditOut: &lineWriter{out: out}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Notifier: a, Health: a.health,
+		Desk: a.store, Storms: a.store, Ties: a.store, Requests: a.store, Watch: watch{a.pollers, a.effects}, Explain: a.explain,
+		CardLinks: a.cardLinks, Drills: a.store,
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: a.policy, Broken: a.sources.broken, Roles: roles,
@@ -99,7 +98,7 @@ func (a *app) account(cfg Account) (bot.Account, error) {
 		return bot.Account{}, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
 	p := poller.New(poller.Config{
-		Account: cfg.Name, API: api, Memory: a.store, Teller: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
+		Account: cfg.Name, API: api, Memory: a.store, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
 		Routes: cfg.routes(), Muted: a.muted(cfg.Name), Wanted: a.wanted(cfg.Name), Observed: a.observed(cfg.Name), Storm: poller.StormConfig(cfg.Storm),
 		Channel: cfg.Channel, Log: a.log, Starts: a.starts, Quiet: cfg.Quiet.hours(a.cfg.Timezone),
 	})
@@ -110,14 +109,17 @@ func (a *app) account(cfg Account) (bot.Account, error) {
 	}
 	return bot.Account{
 		Account: &commands.Account{
-			Name: cfg.Name, API: api, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: applications,
+			Name: cfg.Name, API: api, Channel: cfg.Channel, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: applications,
 		},
-		Channel: cfg.Channel, Settings: p.Settings, Health: p.Health, Vuln: titles(api, a.log),
+		Settings: p.Settings, Health: p.Health, Vuln: titles(api, a.log),
 	}, nil
 }
 
-// Wake implements poller.Teller: it passes news on to the bot, which is put together after the pollers.
-func (a *app) Wake(account string, news []record.Event) { a.bot.Wake(account, news) }
+// Notify passes events on to the bot, which is put together after the pollers and the commands.
+func (a *app) Notify(account string, events []record.Event) { a.bot.Notify(account, events) }
+
+// Redraw passes on that cards are stale.
+func (a *app) Redraw(account string) { a.bot.Redraw(account) }
 
 // titles looks the titles of vulnerabilities up, each once.
 func titles(api *apiclient.Client, log *slog.Logger) func(context.Context, string) (string, bool) {
@@ -161,38 +163,6 @@ func (a *app) health(account string) (commands.HealthNow, bool) {
 	defer cancel()
 	good, blind, err := a.store.Watched(ctx, account)
 	return commands.HealthNow{LastGood: good, Failing: blind.Why, Since: blind.From}, err == nil && !good.IsZero()
-}
-
-// follow has this replica, if it tends the account, show at once what a change did.
-func (a *app) follow(_ context.Context, ch record.Change) {
-	if p, ok := a.pollers[ch.Account]; ok {
-		p.Refresh()
-		a.effects[ch.Account].Again()
-	}
-	if ch.AttackID != "" {
-		a.bot.Redraw(ch.Account)
-	}
-	a.bot.Wake(ch.Account, a.following(ch))
-}
-
-// following is the news of a change that was written down: every one that came to an end is told. Of one that was taken back the undo tells,
-// which is a change of its own, unless nothing of it was left. What could not be ended when it was due is tried each minute, which is not told each minute.
-func (a *app) following(ch record.Change) []record.Event {
-	unfinished := ch.State == record.StateBegun && ch.Fault == ""
-	toldElsewhere := ch.State == record.StateFailed && ch.Actor.Via == record.ViaClock
-	if unfinished || toldElsewhere || ch.State == record.StateUndone && !ch.Gone {
-		return nil
-	}
-	return []record.Event{bot.Announcement(ch, a.configured(ch.Account).Channel)}
-}
-
-// announce has news told that no poll found.
-func (a *app) announce(ctx context.Context, n record.Event) {
-	if err := a.store.Announce(ctx, n); err != nil {
-		a.log.Error("announce news", "account", n.Account, "reason", n.Reason, "err", err)
-		return
-	}
-	a.bot.Wake(n.Account, []record.Event{n})
 }
 
 // configured is the configuration of an account.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 
-	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
@@ -20,18 +19,9 @@ func (a *app) observed(account string) poller.Observed {
 		for i, p := range o.Pairs {
 			g.Pairs[i] = record.AttackDelta(p)
 		}
-		all, err := a.effects[account].See(ctx, g)
+		err := a.effects[account].See(ctx, g)
 		if err != nil && ctx.Err() == nil {
 			a.log.Error("look what changes do", "account", account, "err", err)
 		}
-		for _, j := range all {
-			a.bot.Outdated(account)
-			a.bot.Wake(account, a.judged(j))
-		}
 	}
-}
-
-// judged is the news of what was seen of a change.
-func (a *app) judged(j commands.Judged) []record.Event {
-	return bot.Judged(j, a.configured(j.Change.Account).Channel)
 }

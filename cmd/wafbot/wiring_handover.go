@@ -5,16 +5,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/bot"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 )
-
-// tookOver calls those who were on attacks that somebody took over all at once.
-func (a *app) tookOver(ctx context.Context, t commands.TakeOver) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	a.announce(ctx, bot.TakenOver(t, a.configured(t.Account).Channel))
-}
 
 // cardLinks are where the cards of attacks can be opened, by attack, as far as that can be found out.
 func (a *app) cardLinks(ctx context.Context, account string, attacks []string) map[string]string {
@@ -50,7 +42,7 @@ func (a *app) handOver(ctx context.Context, account string) {
 		if !due.Equal(last) && time.Since(due) < bot.SummaryLate {
 			news := bot.SummaryDue(account, cfg.Channel, due)
 			if err := a.store.Announce(ctx, news); err == nil {
-				a.bot.Wake(account, []record.Event{news})
+				a.bot.Notify(account, []record.Event{news})
 				last = due
 			} else {
 				a.log.Warn("announce hand-over", "account", account, "err", err)

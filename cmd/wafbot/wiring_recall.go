@@ -99,7 +99,7 @@ func (a *app) recalled(ctx context.Context, cfg Account, found bot.Found) store.
 	now := time.Now().UTC()
 	if found.Nothing() {
 		if found.Blind {
-			r.News = []record.Event{poller.NewEmptied(cfg.Name, cfg.Channel, r.Epoch, record.RebuildFacts{Blind: true}, now)}
+			r.Events = []record.Event{poller.NewEmptied(cfg.Name, cfg.Channel, r.Epoch, record.RebuildFacts{Blind: true}, now)}
 		}
 		return r
 	}
@@ -119,7 +119,7 @@ func (a *app) recalled(ctx context.Context, cfg Account, found bot.Found) store.
 	known := commands.Recall(a.tenants[cfg.Name], told, entries, now)
 	r.Changes = known.Changes
 	facts := record.RebuildFacts{Listed: len(known.Listed), Unknown: known.Unknown, NoLists: err != nil, Unread: found.Unread}
-	r.News = emptiedNews(cfg, found, r, facts)
+	r.Events = emptiedNews(cfg, found, r, facts)
 	return r
 }
 

@@ -44,14 +44,14 @@ func (nothing) LoadEvidence(context.Context, string, []string) (map[string]recor
 	return nil, nil
 }
 func (nothing) Remember(context.Context, string, poller.Update) error { return nil }
-func (nothing) Wake(string, []record.Event)                           {}
+func (nothing) Notify(string, []record.Event)                         {}
 
 // Cards that are wanted and can't be given, as while the service is away, don't have it asked each second.
 func TestCardsThatAreWantedHurryOnePoll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		service := &awayService{}
-		p := poller.New(poller.Config{Account: "acme", API: service, Memory: nothing{}, Teller: nothing{}, Interval: time.Minute})
+		p := poller.New(poller.Config{Account: "acme", API: service, Memory: nothing{}, Notifier: nothing{}, Interval: time.Minute})
 		a := &app{pollers: map[string]*poller.Poller{"acme": p}, effects: map[string]*commands.EffectWatch{}}
 		ctx, stop := context.WithCancel(t.Context())
 		duties, done := make(chan store.Duties), make(chan struct{})

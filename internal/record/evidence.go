@@ -31,7 +31,7 @@ type Peak struct {
 // Turn is a piece of news about an attack that was more than its figures.
 type Milestone struct {
 	At     time.Time        `json:"at"` // of the poll, on the service's clock
-	Reason EventKind        `json:"reason"`
+	Kind   EventKind        `json:"reason"`
 	Hits   apiclient.Figure `json:"hits"`
 	Status apiclient.Status `json:"status"`
 }

@@ -20,9 +20,9 @@ import (
 const endedFor = 30 * 24 * time.Hour
 
 // SaveChanges writes changes down, new or again, with the times at which they are to be looked at, has their attacks' cards be drawn again,
-// announces the news of the first (the others only follow from it), and keeps an audit entry if there is one, whose number it gives: all in
-// one step. It fails with commands.ErrLost when another one holds the lock by now.
-func (l *Lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, all ...record.Change) (n int64, err error) {
+// puts events into the outbox, and keeps an audit entry if there is one, whose number it gives: all in one step. It fails with
+// commands.ErrLost when another one holds the lock by now.
+func (l *Lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
 	if len(all) == 0 {
 		return 0, nil
 	}
@@ -36,7 +36,7 @@ func (l *Lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, all ..
 			b.outdated(l.account, c.AttackID, record.UrgentActed)
 		}
 	}
-	if err := b.announce(l.store.follow(all[0])...); err != nil {
+	if err := b.announce(events...); err != nil {
 		return 0, err
 	}
 	if entry != nil {
@@ -56,9 +56,9 @@ func (b *batch) due(account, id string, at time.Time) {
 	b.do("ZADD", keyDue(account), at.Unix(), id)
 }
 
-// SaveLooks writes down what came of looking at changes: when to look again, that people are asked or an end is overdue, which is told, and that a
-// card is to be drawn again, all in one step.
-func (l *Lock) SaveLooks(ctx context.Context, all ...commands.Look) error {
+// SaveLooks writes down what came of looking at changes: when to look again, that people are asked or an end is overdue, and that a card is
+// stale; and puts events into the outbox, all in one step.
+func (l *Lock) SaveLooks(ctx context.Context, events []record.Event, all ...commands.Look) error {
 	var b batch
 	for _, look := range all {
 		c := look.Change
@@ -71,9 +71,9 @@ func (l *Lock) SaveLooks(ctx context.Context, all ...commands.Look) error {
 		if look.Ended && c.AttackID != "" {
 			b.outdated(l.account, c.AttackID, record.UrgentActed)
 		}
-		if err := b.announce(l.store.watched(look)...); err != nil {
-			return err
-		}
+	}
+	if err := b.announce(events...); err != nil {
+		return err
 	}
 	_, err := l.write(ctx, &b, "save looks")
 	return err

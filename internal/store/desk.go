@@ -56,14 +56,20 @@ func (s *Store) Cases(ctx context.Context, account string) (map[string]record.Tr
 	return values[record.Triage](s.rdb.HGetAll(ctx, keyCases(account)), account, "case")
 }
 
-// SaveCase keeps what was said about an attack until the attack is forgotten, and has its card be drawn again.
-func (l *Lock) SaveCase(ctx context.Context, attack string, c record.Triage) error {
+// SaveTriage keeps what people did about attacks, by their ids, until the attacks are forgotten, marks their cards as stale, and puts events
+// into the outbox, all in one step.
+func (l *Lock) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
 	var b batch
-	if err := b.json("HSET", keyCases(l.account), attack, c); err != nil {
+	for attack, triage := range all {
+		if err := b.json("HSET", keyCases(l.account), attack, triage); err != nil {
+			return err
+		}
+		b.outdated(l.account, attack, record.UrgentActed)
+	}
+	if err := b.announce(events...); err != nil {
 		return err
 	}
-	b.outdated(l.account, attack, record.UrgentActed)
-	_, err := l.write(ctx, &b, "save case of "+attack)
+	_, err := l.write(ctx, &b, "save triage of "+l.account)
 	return err
 }
 

@@ -42,13 +42,16 @@ func (s *Store) Drill(ctx context.Context, account string) (d record.Drill, err 
 	return d, nil
 }
 
-// SaveDrill writes a drill down in place of the account's last one.
-func (l *Lock) SaveDrill(ctx context.Context, d record.Drill) error {
+// SaveDrill writes a drill down in place of the account's last one, and its events, in one step.
+func (l *Lock) SaveDrill(ctx context.Context, d record.Drill, events ...record.Event) error {
 	var b batch
 	if err := b.json("HSET", keyDrill(l.account), drillField, d); err != nil {
 		return err
 	}
 	b.do("PEXPIRE", keyDrill(l.account), drilledFor.Milliseconds())
+	if err := b.announce(events...); err != nil {
+		return err
+	}
 	_, err := l.write(ctx, &b, "save drill of "+l.account)
 	return err
 }

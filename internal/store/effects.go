@@ -12,9 +12,9 @@ func (s *Store) Effects(ctx context.Context, account string) (map[string]record.
 	return values[record.Efficacy](s.rdb.HGetAll(ctx, keyEffects(account)), account, "effect")
 }
 
-// SaveEffects keeps what was seen of changes for as long as they are kept, has the cards of their attacks be drawn again, and announces what people are
-// told of it, all in one step. It fails when another replica tends the account by now.
-func (s *Store) SaveEffects(ctx context.Context, account string, all []commands.Judged) error {
+// SaveEffects keeps what was seen of changes for as long as they are kept, marks the cards of their attacks as stale, and puts events into the
+// outbox, all in one step. It fails when another replica owns the account by now.
+func (s *Store) SaveEffects(ctx context.Context, account string, all []commands.Judged, events ...record.Event) error {
 	var b batch
 	for _, j := range all {
 		if err := b.json("HSET", keyEffects(account), j.Change.ID, j.Effect); err != nil {
@@ -23,9 +23,9 @@ func (s *Store) SaveEffects(ctx context.Context, account string, all []commands.
 		if j.Change.AttackID != "" {
 			b.outdated(account, j.Change.AttackID, j.Urgency())
 		}
-		if err := b.announce(s.judged(j)...); err != nil {
-			return err
-		}
+	}
+	if err := b.announce(events...); err != nil {
+		return err
 	}
 	return s.tended(ctx, account, &b, "save effects of "+account)
 }

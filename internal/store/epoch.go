@@ -34,7 +34,7 @@ type Recalled struct {
 	Shown   map[string]record.AttackState // by the service's id
 	Cards   []Card
 	Changes []record.Change
-	News    []record.Event
+	Events  []record.Event
 }
 
 // Card is where an attack's card is.
@@ -76,7 +76,7 @@ func (r Recalled) batch(account string) (*batch, error) {
 	if !r.Began.IsZero() {
 		b.do("SET", keyBegan(account), r.Began.UnixMilli())
 	}
-	faults = append(faults, b.announce(r.News...))
+	faults = append(faults, b.announce(r.Events...))
 	b.do("SET", keyEpoch(account), r.Epoch)
 	return b, errors.Join(faults...)
 }

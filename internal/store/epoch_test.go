@@ -17,7 +17,7 @@ func recalled() store.Recalled {
 		Epoch: store.NewEpoch(), At: noon, Began: noon.Add(-time.Hour), Shown: shownAll("x:1", "x:2"),
 		Cards:   []store.Card{{Attack: record.AttackID("acme", "x:1"), Channel: "C1", TS: "1.1"}},
 		Changes: []record.Change{{ID: "c1", Account: "acme", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}},
-		News:    []record.Event{news("n1", "x:1")},
+		Events:  []record.Event{news("n1", "x:1")},
 	}
 }
 

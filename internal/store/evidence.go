@@ -91,7 +91,7 @@ func (s *Store) Evidence(ctx context.Context, account, attack string) (found rec
 		found.Peak = &record.Peak{Observation: record.Observation(e.Peak.Observation), Since: e.Peak.Since, PerMinute: e.Peak.PerMinute}
 	}
 	for _, t := range e.Course {
-		found.Course = append(found.Course, record.Milestone{At: t.At, Reason: t.Reason, Hits: t.Hits, Status: t.Status})
+		found.Course = append(found.Course, record.Milestone{At: t.At, Kind: t.Kind, Hits: t.Hits, Status: t.Status})
 	}
 	return found, true, nil
 }

@@ -23,7 +23,7 @@ func evidenceOf(ids ...string) map[string]record.Evidence {
 		}}
 		all[id] = record.Evidence{
 			First: sight, Peak: &record.Peak{Observation: sight, Since: noon.Add(-time.Minute), PerMinute: 40}, Dropped: 2,
-			Course: []record.Milestone{{At: noon, Reason: record.NewAttack, Hits: apiclient.Known(100), Status: apiclient.StatusPartly}},
+			Course: []record.Milestone{{At: noon, Kind: record.NewAttack, Hits: apiclient.Known(100), Status: apiclient.StatusPartly}},
 		}
 	}
 	return all
@@ -32,7 +32,7 @@ func evidenceOf(ids ...string) map[string]record.Evidence {
 func TestEvidenceIsRemembered(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openTending(t), w.open(t), t.Context()
-		u := poller.Update{LastGood: noon, Shown: shownAll("x:1"), Evidence: evidenceOf("x:1", "x:2"), News: []record.Event{news("n1", "x:1")}}
+		u := poller.Update{LastGood: noon, Shown: shownAll("x:1"), Evidence: evidenceOf("x:1", "x:2"), Events: []record.Event{news("n1", "x:1")}}
 		require.NoError(t, s.Remember(ctx, "acme", u))
 		found, err := other.LoadEvidence(ctx, "acme", []string{"x:1", "x:2", "x:3"})
 		require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestEvidenceIsRemembered(t *testing.T) {
 		require.Equal(t, record.Observation(want.Peak.Observation), e.Peak.Observation)
 		require.EqualValues(t, 40, e.Peak.PerMinute)
 		require.True(t, noon.Add(-time.Minute).Equal(e.Peak.Since))
-		require.Equal(t, []record.Milestone{{At: noon, Reason: "new attack", Hits: apiclient.Known(100), Status: apiclient.StatusPartly}}, e.Course)
+		require.Equal(t, []record.Milestone{{At: noon, Kind: "new attack", Hits: apiclient.Known(100), Status: apiclient.StatusPartly}}, e.Course)
 		require.Equal(t, 2, e.Dropped)
 		for _, unknown := range []string{"a00000000", ""} {
 			_, ok, err = other.Evidence(ctx, "acme", unknown)

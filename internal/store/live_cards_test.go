@@ -54,11 +54,11 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 		require.Less(t, before, 20, "some still wait")
 		one := apiclient.Attack{ID: "x:incident", Type: "sqli", Method: "GET", Path: "/it-worked", First: noon, Last: time.Now(), VulnID: "812"}
 		n := record.Event{
-			ID: poller.CardDelivery("acme", one.ID), Account: "acme", Attack: one, Reason: record.NewIncident, Revision: 1, Channel: "C1", At: time.Now(),
+			ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: 1},
 		}
-		u := poller.Update{Shown: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Told: true, Channel: "C1"}}, News: []record.Event{n}}
+		u := poller.Update{Shown: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Told: true, Channel: "C1"}}, Events: []record.Event{n}}
 		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
-		l.bot.Wake("acme", u.News)
+		l.bot.Notify("acme", u.Events)
 		time.Sleep(time.Second)
 		require.Contains(t, l.way.said()[before], "INCIDENT")
 		time.Sleep(time.Minute)
@@ -73,8 +73,9 @@ func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 		u := poller.Update{Shown: map[string]record.AttackState{}}
 		tell := func(a apiclient.Attack, reason record.EventKind, storm *record.Storm) {
 			u.Shown[a.ID] = record.AttackState{Attack: a, Revision: 1, Told: true, Channel: "C1", Storm: storm}
-			u.News = append(u.News, record.Event{
-				ID: poller.CardDelivery("acme", a.ID), Account: "acme", Attack: a, Reason: reason, Revision: 1, Channel: "C1", At: time.Now(), Storm: storm,
+			u.Events = append(u.Events, record.Event{
+				ID: record.CardDelivery("acme", a.ID), Account: "acme", Kind: reason, Channel: "C1", At: time.Now(),
+				Payload: record.AttackChanged{Attack: a, Revision: 1, Storm: storm},
 			})
 		}
 		tell(apiclient.Attack{ID: "storm:C1:1", First: noon, Last: time.Now()}, record.NewAttack, &record.Storm{Over: 10, In: time.Minute, Gathered: 900, Began: time.Now()})
@@ -83,7 +84,7 @@ func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 		}
 		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
 		begun := len(l.way.said())
-		l.bot.Wake("acme", u.News)
+		l.bot.Notify("acme", u.Events)
 		time.Sleep(500 * time.Millisecond)
 		require.Len(t, l.way.said()[begun:], 4, "at once")
 		time.Sleep(4 * time.Second)
@@ -144,11 +145,11 @@ func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
 		edits := len(l.way.edited())
 		over := apiclient.Attack{ID: "x:0", Type: "sqli", Method: "GET", Path: "/0", First: noon, Last: time.Now()}
 		u := poller.Update{
-			Shown: map[string]record.AttackState{over.ID: {Attack: over, Revision: 3, Told: true, Channel: "C1", Quiet: true}},
-			News:  []record.Event{{ID: "quiet", Account: "acme", Attack: over, Reason: record.WentQuiet, Revision: 3, Channel: "C1", Quiet: true, At: time.Now()}},
+			Shown:  map[string]record.AttackState{over.ID: {Attack: over, Revision: 3, Told: true, Channel: "C1", Quiet: true}},
+			Events: []record.Event{{ID: "quiet", Account: "acme", Kind: record.WentQuiet, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: over, Revision: 3, Quiet: true}}},
 		}
 		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
-		l.bot.Wake("acme", u.News)
+		l.bot.Notify("acme", u.Events)
 		time.Sleep(5 * time.Second)
 		require.Len(t, l.way.said(), 2, "the second card, which is refused")
 		require.Len(t, l.way.edited(), edits+1)
@@ -193,17 +194,17 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 		l.poll(2)
 		time.Sleep(5 * time.Second)
 		l.slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "ratelimited", RetryAfter: 60, Times: 1})
-		worsened := func(revision int, hushed bool) {
+		worsened := func(revision int, suppressed bool) {
 			one := apiclient.Attack{ID: "x:1", Type: "sqli", Method: "GET", Path: "/1", First: noon, Last: time.Now(), Hits: apiclient.Known(int64(1000 * revision))}
 			u := poller.Update{
 				Shown: map[string]record.AttackState{one.ID: {Attack: one, SeenAt: time.Now(), Revision: revision, Told: true, Channel: "C1", Mention: "S0ONCALL1"}},
-				News: []record.Event{{
-					ID: fmt.Sprint("worse ", revision), Account: "acme", Attack: one, Reason: record.Worsened, Revision: revision, Channel: "C1", Mention: "S0ONCALL1",
-					Hushed: hushed, At: time.Now(),
+				Events: []record.Event{{
+					ID: fmt.Sprint("worse ", revision), Account: "acme", Kind: record.Worsened, Channel: "C1", At: time.Now(),
+					Payload: record.AttackChanged{Attack: one, Revision: revision, Mention: "S0ONCALL1", Suppressed: suppressed},
 				}},
 			}
 			require.NoError(t, l.store.Remember(t.Context(), "acme", u))
-			l.bot.Wake("acme", u.News)
+			l.bot.Notify("acme", u.Events)
 			time.Sleep(time.Second)
 		}
 		require.NoError(t, l.store.Announce(t.Context(), poller.NewPagerAway("acme", "C1", "p1", "r", "why"))) // what finds out that Slack is away
@@ -221,12 +222,12 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 func TestWhatCannotBeLookedForIsTold(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		one := apiclient.Attack{ID: "x:lost", Type: "sqli", Method: "GET", Path: "/lost", First: noon, Last: time.Now(), VulnID: "812"}
-		n := record.Event{ID: poller.CardDelivery("acme", one.ID), Account: "acme", Attack: one, Reason: record.NewIncident, Revision: 1, Channel: "C0GONE", At: time.Now()}
+		n := record.Event{ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C0GONE", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: 1}}
 		_, _, _, err := l.store.Trying(t.Context(), "acme", n.ID, time.Now())
 		require.NoError(t, err)
-		u := poller.Update{Shown: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Told: true, Channel: "C0GONE"}}, News: []record.Event{n}}
+		u := poller.Update{Shown: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Told: true, Channel: "C0GONE"}}, Events: []record.Event{n}}
 		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
-		l.bot.Wake("acme", u.News)
+		l.bot.Notify("acme", u.Events)
 		time.Sleep(time.Minute)
 		require.Len(t, l.slack.Messages("#waf"), 1)
 		channel, _, err := l.store.Card(t.Context(), "acme", record.AttackID("acme", one.ID))

@@ -127,7 +127,7 @@ func newLive(t *testing.T) *live {
 	l.way = &slackWay{to: l.slack, edits: map[string][]time.Time{}}
 	l.bot = bot.New(bot.Config{
 		Slack:  bot.Connect(bot.SlackConfig{Token: "xoxb-sandbox", APIURL: "http://slack.test/api/", HTTP: &http.Client{Transport: l.way}}),
-		Memory: l.store, Accounts: []bot.Account{{Account: &commands.Account{Name: "acme"}, Channel: "C1"}},
+		Memory: l.store, Accounts: []bot.Account{{Account: &commands.Account{Name: "acme", Channel: "C1"}}},
 		MessagesPerSecond: 1, EditsPerMinute: editsPerMinute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	begin(t, l.store, "acme")
@@ -152,17 +152,17 @@ func (l *live) poll(attacks int) {
 			one.VulnID = "812"
 		}
 		n := record.Event{
-			ID: fmt.Sprint("grew ", i, l.polls), Account: "acme", Attack: one, Reason: record.Grew, Revision: l.polls, Channel: "C1", At: time.Now(),
+			ID: fmt.Sprint("grew ", i, l.polls), Account: "acme", Kind: record.Grew, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: l.polls},
 		}
 		if i >= l.found {
-			n.ID, n.Reason = poller.CardDelivery("acme", one.ID), record.NewAttack
+			n.ID, n.Kind = record.CardDelivery("acme", one.ID), record.NewAttack
 		}
 		u.Shown[one.ID] = record.AttackState{Attack: one, SeenAt: time.Now(), Revision: l.polls, Told: true, Channel: "C1"}
-		u.News = append(u.News, n)
+		u.Events = append(u.Events, n)
 	}
 	l.found = max(l.found, attacks)
 	require.NoError(l.t, l.store.Remember(l.t.Context(), "acme", u))
-	l.bot.Wake("acme", u.News)
+	l.bot.Notify("acme", u.Events)
 }
 
 // claim is what is written down when somebody clicks.
@@ -170,7 +170,7 @@ func (l *live) claim(attack string) {
 	_, lock, err := l.store.Lock(l.t.Context(), "acme", false)
 	require.NoError(l.t, err)
 	defer lock.Unlock()
-	require.NoError(l.t, lock.SaveCase(l.t.Context(), attack, spoken()))
+	require.NoError(l.t, lock.SaveTriage(l.t.Context(), map[string]record.Triage{attack: spoken()}))
 	l.bot.Redraw("acme")
 }
 

@@ -74,9 +74,10 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 	if err != nil {
 		return fmt.Errorf("remember poll of %s: %w", account, err)
 	}
-	newsOf := map[string][]record.Event{} // by attack
-	for _, n := range u.News {
-		newsOf[n.Attack.ID] = append(newsOf[n.Attack.ID], n)
+	eventsOf := map[string][]record.Event{} // by attack
+	for _, n := range u.Events {
+		id := n.Attack().ID
+		eventsOf[id] = append(eventsOf[id], n)
 	}
 	var b batch
 	for attackid := range u.About() {
@@ -85,8 +86,8 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 			err = b.json("HSET", keyShown(account), record.AttackID(account, attackid), shown)
 			b.given(account, shown)
 		}
-		err = errors.Join(err, b.evidence(account, attackid, u), b.announce(newsOf[attackid]...))
-		if delete(newsOf, attackid); err == nil && b.commands >= atOnce {
+		err = errors.Join(err, b.evidence(account, attackid, u), b.announce(eventsOf[attackid]...))
+		if delete(eventsOf, attackid); err == nil && b.commands >= atOnce {
 			_, err = s.fenced(ctx, under, &b)
 			b = batch{}
 		}
@@ -100,7 +101,7 @@ func (s *Store) Remember(ctx context.Context, account string, u poller.Update) e
 			b.do("HDEL", key, id)
 		}
 	}
-	if err := errors.Join(b.blind(account, u.Blind), b.absence(account, u.Absence), b.sources(account, u.Seen), b.announce(slices.Concat(slices.Collect(maps.Values(newsOf))...)...)); err != nil {
+	if err := errors.Join(b.blind(account, u.Blind), b.absence(account, u.Absence), b.sources(account, u.Seen), b.announce(slices.Concat(slices.Collect(maps.Values(eventsOf))...)...)); err != nil {
 		return err
 	}
 	for _, attackid := range u.Outdated {
@@ -237,20 +238,21 @@ return ARGV[2]`)
 // card, from now on. double tells that it was recorded at another place before, or that the card that it was posted for isn't the attack's any
 // more: this one must be taken back.
 func (s *Store) Told(ctx context.Context, n record.Event, channel, ts string, card bool) (double bool, err error) {
-	attack, place := "", channel+" "+ts
+	attackid, attack, place := n.Attack().ID, "", channel+" "+ts
 	at := record.Place{Channel: channel, TS: ts}
 	if card {
-		attack = record.AttackID(n.Account, n.Attack.ID)
+		attack = record.AttackID(n.Account, attackid)
 	}
-	if n.ID != poller.CardDelivery(n.Account, n.Attack.ID) {
+	if n.ID != record.CardDelivery(n.Account, attackid) {
 		at.Delivery = n.ID
 	}
 	keys := []string{keyOutbox(n.Account), keyTried(n.Account, n.ID), keyCards(n.Account), keyCardAt(n.Account, channel, ts), keyRedraw(n.Account)}
+	former, _ := n.Payload.(record.CardReplaced)
 	left := newMark(record.UrgentState)
-	if anew, stands := poller.PostedAnew(n.ID); anew && !stands {
+	if again, stands := record.Reposted(n.ID); again && !stands {
 		left = ""
 	}
-	recorded, err := s.write(ctx, told, keys, n.ID, place, toldFor.Milliseconds(), attack, cardAtFor.Milliseconds(), at.String(), n.After, left).Text()
+	recorded, err := s.write(ctx, told, keys, n.ID, place, toldFor.Milliseconds(), attack, cardAtFor.Milliseconds(), at.String(), former.Former, left).Text()
 	if err != nil {
 		return false, fmt.Errorf("record telling: %w", err)
 	}

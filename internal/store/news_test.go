@@ -33,7 +33,7 @@ func shownAll(ids ...string) map[string]record.AttackState {
 }
 
 func news(id, attackid string) record.Event {
-	return record.Event{ID: id, Account: "acme", Attack: shown(attackid).Attack, Reason: record.NewAttack, Revision: 1, Channel: "C1", At: noon}
+	return record.Event{ID: id, Account: "acme", Kind: record.NewAttack, Channel: "C1", At: noon, Payload: record.AttackChanged{Attack: shown(attackid).Attack, Revision: 1}}
 }
 
 func untold(t testing.TB, s *store.Store) []string {
@@ -42,7 +42,7 @@ func untold(t testing.TB, s *store.Store) []string {
 	require.NoError(t, err)
 	ids := []string{}
 	for _, n := range all {
-		require.Equal(t, news(n.ID, n.Attack.ID), n)
+		require.Equal(t, news(n.ID, n.Attack().ID), n)
 		ids = append(ids, n.ID)
 	}
 	slices.Sort(ids)
@@ -57,7 +57,7 @@ func TestWhatAPollFoundIsRemembered(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, poller.Remembered{Shown: map[string]record.AttackState{}}, r)
 
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon, Shown: shownAll("x:1", "x:2"), News: []record.Event{news("n1", "x:1")}}))
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon, Shown: shownAll("x:1", "x:2"), Events: []record.Event{news("n1", "x:1")}}))
 		require.NoError(t, s.Remember(ctx, "acme", poller.Update{}))
 		require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon.Add(time.Minute), Shown: shownAll("x:3"), Forget: []string{"x:2"}}))
 		require.NoError(t, s.Announce(ctx, news("n2", "")))
@@ -110,14 +110,14 @@ func TestAPollIsRememberedWholeOrNotAtAll(t *testing.T) {
 		net, direct := newWire(t, w.addr), w.open(t)
 		s := net.open(t)
 		tending(t, s)
-		before := poller.Update{LastGood: noon, Shown: shownAll("x:1"), News: []record.Event{news("n0", "x:1"), news("n1", "x:1")}}
+		before := poller.Update{LastGood: noon, Shown: shownAll("x:1"), Events: []record.Event{news("n0", "x:1"), news("n1", "x:1")}}
 		require.NoError(t, s.Remember(ctx, "acme", before))
 		tell(t, s, news("n0", "x:1"), "C1", "1.1")
 		for _, word := range []string{"{a:acme}:good", "{a:acme}:shown", "{a:acme}:cards", "{a:acme}:cases", `"id":"n2"`} {
 			atWord, done := cutAt(word)
 			net.goWrong(atWord, nil)
 			err := s.Remember(ctx, "acme", poller.Update{
-				LastGood: noon.Add(time.Hour), Shown: shownAll("x:2"), News: []record.Event{news("n2", "x:2")}, Forget: []string{"x:1"},
+				LastGood: noon.Add(time.Hour), Shown: shownAll("x:2"), Events: []record.Event{news("n2", "x:2")}, Forget: []string{"x:1"},
 			})
 			require.Error(t, err, word)
 			within(t, 10*time.Second, done)
@@ -140,11 +140,11 @@ func TestVeryManyAttacksAreRememberedWithTheirNews(t *testing.T) {
 		s := net.open(t)
 		tending(t, s)
 		const many = 1500
-		u := poller.Update{LastGood: noon, Shown: map[string]record.AttackState{}, News: []record.Event{news("first", "")}}
+		u := poller.Update{LastGood: noon, Shown: map[string]record.AttackState{}, Events: []record.Event{news("first", "")}}
 		for i := range many {
 			id := fmt.Sprintf("x:%d", i)
 			u.Shown[id] = shown(id)
-			u.News = append(u.News, news("n"+id, id))
+			u.Events = append(u.Events, news("n"+id, id))
 		}
 		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Forget: []string{"none"}})) // the script is known from here on
 		net.cutRemembering(3)
@@ -192,7 +192,7 @@ func TestNewsIsTriedAndTold(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openTending(t), w.open(t), t.Context()
 		attack := record.AttackID("acme", "x:1")
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Shown: shownAll("x:1"), News: []record.Event{news("n1", "x:1"), news("n2", "x:1")}}))
+		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Shown: shownAll("x:1"), Events: []record.Event{news("n1", "x:1"), news("n2", "x:1")}}))
 		requireTrying(t, s, "n1", noon, noon, "first")
 		requireTrying(t, other, "n1", noon.Add(time.Minute), noon, "again")
 		requireTrying(t, s, "n2", noon, noon, "first")

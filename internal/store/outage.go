@@ -35,15 +35,15 @@ func (s *Store) Tied(ctx context.Context, account string) (record.PermissionLoss
 	return value[record.PermissionLoss](s.rdb.Get(ctx, keyTied(account)), "read refused changes of "+account)
 }
 
-// SaveTied writes a spell of refused changes down, and the news of it, in one step.
-func (l *Lock) SaveTied(ctx context.Context, t record.PermissionLoss) error {
+// SaveTied writes a permission loss down, and its events, in one step.
+func (l *Lock) SaveTied(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
 	text, err := json.Marshal(t)
 	if err != nil {
 		return fmt.Errorf("write refused changes of %s: %w", l.account, err)
 	}
 	var b batch
 	b.do("SET", keyTied(l.account), text)
-	if err := b.announce(l.store.notice(t)...); err != nil {
+	if err := b.announce(events...); err != nil {
 		return err
 	}
 	_, err = l.write(ctx, &b, "save refused changes of "+l.account)

@@ -18,9 +18,9 @@ import (
 // decidedFor is how long a request that was decided can still be looked up; the audit log keeps it longer.
 const decidedFor = 7 * 24 * time.Hour
 
-// SaveRequest writes a request for a second person down, new or again, with the time at which it is to be looked at, its news, and an audit entry
-// if there is one, whose number it gives: all in one step. It fails with commands.ErrLost when another one holds the lock by now.
-func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest) (n int64, err error) {
+// SaveRequest writes a request for a second person down, new or again, with the time at which it is to be looked at, its events, and an audit
+// entry if there is one, whose number it gives: all in one step. It fails with commands.ErrLost when another one holds the lock by now.
+func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error) {
 	var b batch
 	if err := b.json("HSET", keyRequests(l.account), q.ID, q); err != nil {
 		return 0, err
@@ -30,7 +30,7 @@ func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q reco
 	} else {
 		b.do("ZADD", keyRequestsDue(l.account), due.Unix(), q.ID)
 	}
-	if err := b.announce(l.store.asked(q)...); err != nil {
+	if err := b.announce(events...); err != nil {
 		return 0, err
 	}
 	if entry != nil {

@@ -212,7 +212,7 @@ func TestDutiesComeAboutOnceASecond(t *testing.T) {
 // Who tends an account no longer, or not any more as it was, writes nothing down and tells nothing: what was told before is forgotten with the rest.
 func TestOnlyWhoTendsAnAccountRemembers(t *testing.T) {
 	t.Parallel()
-	update := poller.Update{LastGood: noon, Shown: shownAll("x:1"), News: []record.Event{news("n1", "x:1")}}
+	update := poller.Update{LastGood: noon, Shown: shownAll("x:1"), Events: []record.Event{news("n1", "x:1")}}
 	for name, lose := range map[string]func(t *testing.T, redis *world, s *store.Store){
 		"it never did": func(*testing.T, *world, *store.Store) {},
 		"another does": func(t *testing.T, redis *world, s *store.Store) {

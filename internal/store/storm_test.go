@@ -75,7 +75,7 @@ func TestAStormIsRememberedBeforeWhatItGathered(t *testing.T) {
 		s := net.open(t)
 		tending(t, s)
 		const many, storm = 1500, "storm:C1:1"
-		u := poller.Update{LastGood: noon, Shown: shownAll("x:incident", storm), News: []record.Event{news("incident", "x:incident"), news("storm", storm)}}
+		u := poller.Update{LastGood: noon, Shown: shownAll("x:incident", storm), Events: []record.Event{news("incident", "x:incident"), news("storm", storm)}}
 		for i := range many {
 			one := shown(fmt.Sprint("x:", i))
 			one.In = storm
