@@ -22,20 +22,10 @@ func (b *Bot) reply(req request, words text.Text) {
 func (b *Bot) resultMessage(req request, res commands.Result, err error) Message {
 	var refused *refusal.Refusal
 	switch {
-	case err == nil && len(res.Parts) > 0:
-		return partsMessage(res)
 	case err == nil:
-		var buttons []commands.Suggestion
-		if res.Next != nil {
-			buttons = append(buttons, commands.Suggestion{Label: "Next page", Line: *res.Next, Form: req.View != ""})
-		}
-		if res.Document != "" {
-			return documentMessage(res, buttons)
-		}
-		return linesMessage(res.Lines, buttons)
+		return answerMessage(res, req.View != "")
 	case errors.Is(err, refusal.ErrUsage) && errors.As(err, &refused) && b.cfg.Runner.Fillable(req.Invocation.Line):
-		form := commands.Suggestion{Label: "Fill in a form…", Line: b.cfg.Runner.InThread(req.Invocation.Line, req.Invocation.Attack), Form: true}
-		return linesMessage([]text.Text{refused.Text}, []commands.Suggestion{form})
+		return formOffer(refused, b.cfg.Runner.InThread(req.Invocation.Line, req.Invocation.Attack))
 	case errors.As(err, &refused) && errors.Is(err, refusal.ErrAsk):
 		return renderAsk(refused)
 	}
@@ -99,7 +89,7 @@ func (b *Bot) send(ctx context.Context, req request, msg Message) (wait time.Dur
 		})
 	}
 	if err != nil && req.Channel != "" && req.Invocation.Actor.ID != "" {
-		err = b.cfg.Slack.whisper(ctx, req, msg)
+		err = b.cfg.Slack.ephemeral(ctx, slackPlace{req.Channel, req.Thread}, req.Invocation.Actor.ID, msg.Options()...)
 	}
 	if err == nil {
 		return 0, false
@@ -116,7 +106,7 @@ var errNoAddress = errors.New("no response address")
 func (b *Bot) answerView(ctx context.Context, req request, msg Message) bool {
 	v, err := renderAnswer(msg, req.meta())
 	if err == nil {
-		_, err = b.cfg.Slack.api.UpdateViewContext(ctx, v, "", "", req.View)
+		err = b.cfg.Slack.updateView(ctx, req.View, v)
 	}
 	if err != nil && errorName(err) != "not_found" {
 		b.cfg.Log.Warn("answer in view", "user", req.Invocation.Actor.ID, "err", inWords(err))

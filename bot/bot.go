@@ -52,13 +52,6 @@ type Outbox interface {
 	Announce(ctx context.Context, n record.Event) error
 }
 
-// Links shares the app's few Socket Mode links among all replicas.
-type Links interface {
-	// TakeLink takes a link, or keeps it for another ten seconds, if with it at most so many are taken.
-	TakeLink(ctx context.Context, id string, most int) (held bool, err error)
-	DropLink(ctx context.Context, id string) error
-}
-
 // Cards remembers where cards are, which are outdated, and what they are about.
 type Cards interface {
 	Card(ctx context.Context, account, attack string) (channel, ts string, err error)
@@ -128,7 +121,7 @@ type Config struct {
 type Bot struct {
 	cfg     Config
 	reads   reads
-	socket  *socket
+	socket  *Socket
 	metrics *metrics
 
 	mu     sync.Mutex
@@ -150,8 +143,10 @@ func New(cfg Config) *Bot {
 	b.metrics.registry.MustRegister(cfg.Collectors...)
 	b.metrics.registry.MustRegister(cfg.Slack.holds.refused)
 	b.reads.open = make(chan struct{}, maxReads)
-	b.socket = newSocket(b)
-	b.metrics.gauge("socket_links", "Socket Mode links that can receive.", func() float64 { open, _ := b.socket.state(); return float64(open) })
+	b.socket = NewSocket(SocketConfig{
+		Slack: cfg.Slack, Links: cfg.Memory, Handler: b, Opens: b.metrics.opens, Acknowledged: b.metrics.acknowledged, Log: cfg.Log,
+	})
+	b.metrics.gauge("socket_links", "Socket Mode links that can receive.", func() float64 { open, _ := b.socket.State(); return float64(open) })
 	b.metrics.gauge("news_waiting", "News that waits to be told, of the accounts that this replica tends.", func() float64 { return float64(b.behind().news) })
 	b.metrics.gauge("cards_outdated", "Cards that wait to be redrawn, of the accounts that this replica tends.", func() float64 { return float64(b.behind().cards) })
 	b.metrics.gauge("cards_outdated_seconds", "Since when the oldest of them waits.", func() float64 { return b.behind().oldest.Seconds() })

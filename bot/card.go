@@ -43,6 +43,13 @@ type Message struct {
 	Metadata slack.SlackMetadata
 }
 
+// Options are a message's text and blocks. Links are not unfolded: an attacker's address would be fetched and shown.
+func (m Message) Options() []slack.MsgOption {
+	return []slack.MsgOption{
+		slack.MsgOptionText(m.Text, false), slack.MsgOptionBlocks(m.Blocks...), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl(),
+	}
+}
+
 // render draws a card: what happens, what was done, what can be done. It is pure: the same card gives the same message.
 func render(c Card) Message {
 	if c.Situation.Account == nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Examiner asks Slack what `wafbot doctor` wants to know. Of all its methods only PostTest leaves anything behind.
@@ -161,11 +160,9 @@ func (e *Examiner) Groups(ctx context.Context) (map[string]Group, error) {
 	return groups, nil
 }
 
-// PostTest posts a card that says it is a test, and of what. It calls nobody (chat.postMessage).
-func (e *Examiner) PostTest(ctx context.Context, channel, of string) error {
-	line := text.New(text.Bold("Test by wafbot doctor: "), of, " arrives here. Nothing happened, nothing is to be done.")
-	msg := linesMessage([]text.Text{line}, nil)
-	if _, _, err := e.api.PostMessageContext(ctx, channel, msg.options()...); err != nil {
+// PostTest posts a test card (chat.postMessage).
+func (e *Examiner) PostTest(ctx context.Context, channel string, options ...slack.MsgOption) error {
+	if _, _, err := e.api.PostMessageContext(ctx, channel, options...); err != nil {
 		return fmt.Errorf("post to %s: %w", channel, withoutURL(err))
 	}
 	return nil

@@ -58,7 +58,7 @@ func doneSince(now, before record.AttackDetails) bool {
 func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackDetails) commands.Situation {
 	id := record.AttackID(a.Name, shown.Attack.ID)
 	s := commands.Situation{
-		Account: a.Account, Policy: b.cfg.Policy.With(file.Scene.Protected), ID: id, Attack: shown.Attack, Storm: storm(shown.Storm), Known: file.Changes, Effects: file.Effects, Scene: file.Scene, Now: b.cfg.Now(),
+		Account: a.Account, Policy: b.cfg.Policy.With(file.Scene.Protected), ID: id, Attack: shown.Attack, Storm: shown.Storm, Known: file.Changes, Effects: file.Effects, Scene: file.Scene, Now: b.cfg.Now(),
 	}
 	for _, ch := range slices.Backward(file.Changes) { // the newest first; a card reads downwards
 		if ch.AttackID == id && ch.Amends() == "" {

@@ -111,8 +111,11 @@ func (o outdated) patience() time.Duration {
 
 // compare orders cards: what somebody did, then storms, then the others by when their patience ends; those that rest last.
 func (o outdated) compare(other outdated) int {
-	if o.rests != other.rests {
-		return compareBool(o.rests, other.rests)
+	switch {
+	case o.rests && !other.rests:
+		return 1
+	case other.rests && !o.rests:
+		return -1
 	}
 	if x, y := o.mark.Urgency, other.mark.Urgency; x != y && min(x, y) <= record.UrgentStorm {
 		return int(x - y)
@@ -247,7 +250,7 @@ func (b *Bot) redraw(ctx context.Context, account string, o outdated) (at record
 	}
 	msg := render(b.card(ctx, a, facts{file, shown, momentOf(at.TS), o.mark.Since}))
 	delivery := cmp.Or(at.Delivery, poller.CardDelivery(account, shown.Attack.ID))
-	msg.Metadata = postCall{Delivery: delivery, Message: msg}.metadata() // what it carries stays true with what it shows
+	msg = msg.withDelivery(delivery) // what it carries stays true with what it shows
 	if err := b.edit(ctx, place{channel: at.Channel, ts: at.TS}, msg); err != nil {
 		return at, err
 	}

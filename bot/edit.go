@@ -42,21 +42,21 @@ func (b *Bot) awaitEdit(ctx context.Context) error {
 // The right to edit was taken.
 func (b *Bot) edit(ctx context.Context, at place, msg Message) error {
 	for {
-		opts := msg.options()
+		opts := msg.Options()
 		if msg.Metadata.EventType != "" {
 			opts = append(opts, slack.MsgOptionMetadata(msg.Metadata))
 		}
 		if err := ctx.Err(); err != nil {
 			return err // of a replica that was paused, the lease is over, and with it what it knows
 		}
-		_, _, _, err := b.cfg.Slack.api.UpdateMessageContext(ctx, at.channel, at.ts, opts...)
+		err := b.cfg.Slack.updateMessage(ctx, at.channel, at.ts, opts...)
 		if err == nil {
 			b.metrics.edits.Inc()
 			return nil
 		}
 		plainer, ok := b.plainer(methodEdit, msg, err)
 		if !ok {
-			return withoutURL(err)
+			return err
 		}
 		msg = plainer
 		if err := b.awaitEdit(ctx); err != nil {

@@ -128,14 +128,14 @@ func (c Card) whose(s apiclient.Source, limit int) (whose string, matters bool) 
 }
 
 // worseNotice is the notification of a reply that calls people because an attack got worse; what the attacker wrote stands last.
-func worseNotice(a Account, n record.Event) string {
+func worseNotice(a *commands.Account, n record.Event) string {
 	lead := "WORSE, " + commands.StatusName(n.Attack)
 	if n.Reason == record.BecameIncident {
 		lead = "INCIDENT now, " + commands.StatusName(n.Attack)
 	}
 	what := typeName(n.Attack, 20) + " on " + text.Sanitize(a.AppName(n.Attack.App), 20)
-	if s := storm(n.Storm); s != nil {
-		lead, what = "STORM worse, "+commands.StormBlocking(*s), fmt.Sprintf("%d attacks on %s", s.Gathered, text.Sanitize(commands.StormOn(*s, a.Account), 20))
+	if s := n.Storm; s != nil {
+		lead, what = "STORM worse, "+commands.StormBlocking(*s), fmt.Sprintf("%d attacks on %s", s.Gathered, text.Sanitize(commands.StormOn(*s, a), 20))
 		return notification(fmt.Sprintf("%s: %s, %s hits", lead, what, n.Attack.Hits))
 	}
 	return notification(fmt.Sprintf("%s: %s, %s hits, %s%s. %s", lead, what, n.Attack.Hits, n.Attack.SourceCount, text.Plural(n.Attack.SourceCount.N, " source"), commands.Where(n.Attack)))

@@ -113,7 +113,7 @@ func TestNotices(t *testing.T) {
 	}
 	for _, reason := range []record.EventKind{record.BecameIncident, record.Worsened} {
 		for _, name := range []string{"claimed", "all unknown", "everything long", "path \"/long/long/long/long\"", "status \"<!channel>\", incident"} {
-			text := worseNotice(Account{Account: cards[name].Situation.Account}, record.Event{Reason: reason, Attack: cards[name].Situation.Attack})
+			text := worseNotice(cards[name].Situation.Account, record.Event{Reason: reason, Attack: cards[name].Situation.Attack})
 			fmt.Fprintf(&notices, "%s: %s\n    %s\n", reason, name, text)
 			requireHarmless(t, text)
 			require.LessOrEqual(t, length(text), maxNotice)
@@ -126,5 +126,5 @@ func TestAnAttackOfOneSourceThatGetsWorse(t *testing.T) {
 	t.Parallel()
 	a := injection()
 	a.SourceCount = known(1)
-	require.Contains(t, worseNotice(Account{Account: situation(a).Account}, record.Event{Reason: record.Worsened, Attack: a}), "1,530 hits, 1 source. POST")
+	require.Contains(t, worseNotice(situation(a).Account, record.Event{Reason: record.Worsened, Attack: a}), "1,530 hits, 1 source. POST")
 }

@@ -121,7 +121,7 @@ const updateTries = 3
 // updateView puts a view in the place of another one (views.update), again if that fails for a reason that may pass.
 func (b *Bot) updateView(ctx context.Context, id string, v slack.ModalViewRequest) error {
 	for try := 1; ; try++ {
-		_, err := b.cfg.Slack.api.UpdateViewContext(ctx, v, "", "", id)
+		err := b.cfg.Slack.updateView(ctx, id, v)
 		if err == nil || errorName(err) == "not_found" || try == updateTries {
 			return err
 		}
@@ -135,9 +135,8 @@ func (b *Bot) updateView(ctx context.Context, id string, v slack.ModalViewReques
 func (b *Bot) openLooking(ctx context.Context, req request, words string) (id string, gone bool) {
 	v, err := renderLooking(req.meta())
 	if err == nil {
-		var opened *slack.ViewResponse
-		if opened, err = b.cfg.Slack.api.OpenViewContext(ctx, req.Trigger, v); err == nil {
-			return opened.ID, false
+		if id, err = b.cfg.Slack.openView(ctx, req.Trigger, v); err == nil {
+			return id, false
 		}
 	}
 	if errorName(err) != "exchanged_trigger_id" { // else the same click came twice
@@ -156,7 +155,7 @@ func (b *Bot) askInView(ctx context.Context, req request, r *refusal.Refusal) bo
 	m.Asked = b.cfg.Now()
 	v, err := renderAnyway(r, m)
 	if err == nil {
-		_, err = b.cfg.Slack.api.OpenViewContext(ctx, req.Trigger, v)
+		_, err = b.cfg.Slack.openView(ctx, req.Trigger, v)
 	}
 	if err != nil {
 		b.cfg.Log.Info("ask in a message instead of a view", "user", req.Invocation.Actor.ID, "err", inWords(err))

@@ -37,7 +37,7 @@ func (b *Bot) ingress() string {
 	if b.cfg.Secret != "" {
 		ways = append(ways, "http")
 	}
-	if open, _ := b.socket.state(); open > 0 {
+	if open, _ := b.socket.State(); open > 0 {
 		ways = append(ways, "socket mode")
 	}
 	return strings.Join(ways, ", ")
@@ -66,7 +66,7 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 		state.Ready, state.Redis = false, "can't be written"
 	}
 	if state.Ingress = b.ingress(); state.Ingress == "" {
-		_, trouble := b.socket.state()
+		_, trouble := b.socket.State()
 		state.Ready, state.Ingress = false, "nothing can be received: "+cmp.Or(trouble, "no socket mode link is open yet")
 	}
 	if workspace != nil {

@@ -3,7 +3,6 @@ package bot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/slack-go/slack"
@@ -50,11 +49,7 @@ func (b *Bot) publishHome(ctx context.Context, req request, answer []slack.Block
 		blocks = slices.Concat(answer, []slack.Block{slack.NewDividerBlock()}, blocks)
 	}
 	view := slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: numbered(blocks)}}
-	user := req.Invocation.Actor.ID
-	if _, err := b.cfg.Slack.api.PublishViewContext(ctx, slack.PublishViewContextRequest{UserID: user, View: view}); err != nil {
-		return fmt.Errorf("publish home tab of %s: %w", user, withoutURL(err))
-	}
-	return nil
+	return b.cfg.Slack.publishHome(ctx, req.Invocation.Actor.ID, view)
 }
 
 // home is what a person's Home tab shows, whatever he clicked.

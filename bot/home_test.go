@@ -55,7 +55,7 @@ func burning(change func(a *apiclient.Attack), owner *record.Owner) commands.Att
 
 // quietly is an account on which nothing goes on.
 func quietly() commands.Overview {
-	of := acme().Account
+	of := acme()
 	of.OngoingFor = 15 * time.Minute
 	return commands.Overview{Account: "acme", Of: of, Health: &commands.HealthNow{LastGood: now.Add(-5 * time.Second)}}
 }

@@ -47,7 +47,6 @@ func hostileDrawn(words string) map[string]func() []any {
 	texts, buttons := []text.Text{say, text.New(text.User(words), text.Channel(words))}, []commands.Suggestion{suggestion}
 	ch := hostileChange(words)
 	news := record.Event{ID: words, Account: "acme", Attack: attack, Mention: words, Fault: words, Recall: &record.RebuildFacts{Unknown: []string{words}, Unread: []string{words}}, At: now}
-	b := &Bot{}
 	return map[string]func() []any{
 		"render": func() []any { return []any{render(c), render(hostileStorm(words))} },
 		"renderMore": func() []any {
@@ -67,11 +66,13 @@ func hostileDrawn(words string) map[string]func() []any {
 		"partsMessage": func() []any {
 			return []any{partsMessage(commands.Result{Lines: texts, Parts: []commands.Part{{Title: say, Rows: []commands.Row{{Text: say, Do: buttons}}, More: say, Do: buttons}}}), summaryMessage(hostileSummary(words))}
 		},
-		"resultMessage": func() []any {
-			return []any{
-				b.resultMessage(request{}, commands.Result{Lines: texts, Next: &suggestion.Line}, nil), b.resultMessage(request{}, commands.Result{}, ask),
-				b.resultMessage(request{}, commands.Result{}, &refusal.Refusal{Kind: refusal.ErrGuarded, Text: say}),
-			}
+		"answerMessage": func() []any {
+			return []any{answerMessage(commands.Result{Lines: texts, Next: &suggestion.Line}, false)}
+		},
+		"formOffer":   func() []any { return []any{formOffer(&refusal.Refusal{Text: say}, suggestion.Line)} },
+		"TestMessage": func() []any { return []any{TestMessage(words)} },
+		"summaryOf": func() []any {
+			return []any{summaryOf(acme(), commands.Result{Lines: texts, Data: hostileSummary(words), Parts: hostileSummary(words).Parts(true)})}
 		},
 		"renderHome": func() []any {
 			return []any{renderHome(crowd(2, 1, words)), numbered(slices.Concat(renderAsk(ask).Blocks, renderHome(crowd(1, 1, words))))}
@@ -103,8 +104,10 @@ func hostileDrawn(words string) map[string]func() []any {
 		},
 		"effectMessage":  func() []any { return []any{effectMessage(hostileEffect(words), ch, []string{words})} },
 		"overdueMessage": func() []any { return []any{overdueMessage(acme(), ch, words, now)} },
-		"changeCall":     func() []any { return []any{changeCall(nil, ch, news, buttons).Message} },
-		"newsCall":       func() []any { return []any{newsCall(news, linesMessage(texts, buttons), words).Message} },
+		"changeMessage": func() []any {
+			msg, _ := changeMessage(nil, ch, buttons)
+			return []any{msg}
+		},
 		"moved": func() []any {
 			line := elsewhere(acme(), words, record.AttackState{Attack: attack}, record.Place{Channel: "C1", TS: "1.1"}, "https://acme.slack.com/archives/C1/p11")
 			return []any{moved(acme(), words, line)}
@@ -113,7 +116,9 @@ func hostileDrawn(words string) map[string]func() []any {
 		"courseMessage": func() []any {
 			return []any{courseMessage(c.Situation, nil, record.Evidence{}, true), courseMessage(c.Situation, nil, record.Evidence{}, false)}
 		},
-		"firstStart": func() []any { return []any{b.firstStart(acme(), news, roleText(b.cfg.Roles, byMention))} },
+		"firstStart": func() []any {
+			return []any{firstStart(acme(), news, commands.Policy{}, roleText(commands.Roles{}, byMention))}
+		},
 		"worse": func() []any {
 			return []any{worse(acme(), news), worse(acme(), record.Event{Attack: attack, Reason: record.BecameIncident, Mention: words, At: now})}
 		},
@@ -126,7 +131,7 @@ func hostileDrawn(words string) map[string]func() []any {
 // partsOfOthers draw nothing that a person sees by itself, each with why.
 var partsOfOthers = map[string]string{
 	"section": "a block of markup", "paragraphs": "a part of render", "refused": "a part of tiedMessage", "actions": "a block of buttons", "sections": "blocks of lines", "renderLines": "the blocks of linesMessage", "changes": "a part of render", "write": "a part of partsMessage and renderHome",
-	"plainer": "what is left of a message that Slack refuses: each is tried in text alone, too", "numbered": "numbers buttons anew", "modal": "the frame of views", "requestCard": "looks up what requestMessage draws", "tied": "looks up what tiedMessage draws", "home": "looks up what renderHome draws",
+	"withoutFacts": "a message with less metadata", "withDelivery": "a message with its delivery", "asText": "what is left of a message that Slack refuses: each is tried in text alone, too", "numbered": "numbers buttons anew", "modal": "the frame of views",
 }
 
 // Whoever adds something that is drawn is told so here, until it is drawn of the corpus, too.
@@ -155,7 +160,7 @@ func drawingFunctions(t *testing.T) (names []string) {
 	}
 	for _, file := range packages["bot"].Files {
 		for _, d := range file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && given(f.Type.Results) && f.Name.Name != "options" {
+			if f, ok := d.(*ast.FuncDecl); ok && given(f.Type.Results) && f.Name.Name != "Options" {
 				names = append(names, f.Name.Name)
 			}
 		}
@@ -191,7 +196,7 @@ func TestHostileText(t *testing.T) {
 			t.Parallel()
 			whole := hostileDrawn(trick.Text)
 			for name, draw := range hostileDrawn(shorter(trick.Text)) {
-				if name == "render" || name == "resultMessage" {
+				if name == "render" || name == "answerMessage" {
 					draw = whole[name]
 				}
 				for i, one := range draw() {

@@ -143,7 +143,7 @@ func (l *link) left() bool {
 }
 
 // serve reads a link to its end, which comes from Slack, or with the context, or when a spare link has to make room for another replica.
-func (s *socket) serve(ctx context.Context, l *link) {
+func (s *Socket) serve(ctx context.Context, l *link) {
 	read, tended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(tended)
@@ -160,7 +160,7 @@ func (s *socket) serve(ctx context.Context, l *link) {
 }
 
 // tend keeps a link until it was read to its end, and leaves it when the context ends or another replica needs it.
-func (s *socket) tend(ctx context.Context, l *link, read <-chan struct{}) {
+func (s *Socket) tend(ctx context.Context, l *link, read <-chan struct{}) {
 	tick := time.NewTicker(tendEvery)
 	defer tick.Stop()
 	for {
@@ -173,9 +173,9 @@ func (s *socket) tend(ctx context.Context, l *link, read <-chan struct{}) {
 		case <-tick.C:
 		}
 		_ = l.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeWithin)) // a dead link is noticed by its silence
-		held, err := s.bot.cfg.Memory.TakeLink(ctx, l.id, l.most)
+		held, err := s.cfg.Links.TakeLink(ctx, l.id, l.most)
 		if !held && err == nil && l.most == mostSpares {
-			s.bot.cfg.Log.Info("spare socket mode link given up: all of the app's are taken")
+			s.cfg.Log.Info("spare socket mode link given up: all of the app's are taken")
 			l.leave()
 			return
 		}
@@ -183,7 +183,7 @@ func (s *socket) tend(ctx context.Context, l *link, read <-chan struct{}) {
 }
 
 // read takes what comes over a link until it is closed. It never waits for what an envelope asks for.
-func (s *socket) read(ctx context.Context, l *link) error {
+func (s *Socket) read(ctx context.Context, l *link) error {
 	for {
 		_, data, err := l.conn.ReadMessage()
 		if err != nil {
@@ -192,7 +192,7 @@ func (s *socket) read(ctx context.Context, l *link) error {
 		l.alive()
 		f, err := readFrame(data)
 		if err != nil {
-			s.bot.cfg.Log.Warn("read frame of link", "envelope", f.Envelope, "err", err)
+			s.cfg.Log.Warn("read frame of link", "envelope", f.Envelope, "err", err)
 		}
 		switch {
 		case f.Type == "disconnect":
@@ -245,31 +245,14 @@ func readFrame(data []byte) (frame, error) {
 }
 
 // handle carries out, or writes down, what an envelope asks for, and acknowledges it.
-func (s *socket) handle(ctx context.Context, l *link, f frame) {
+func (s *Socket) handle(ctx context.Context, l *link, f frame) {
 	begun := time.Now()
 	var answer atomic.Pointer[slack.ViewSubmissionResponse]
 	ack := sync.OnceFunc(func() { s.ack(l, acknowledgement{f.Envelope, answer.Load()}, begun) })
 	late := time.AfterFunc(ackWithin, ack)
 	defer late.Stop()
 	defer ack()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
-	defer cancel()
-	b, d := s.bot, delivery{names: []string{"envelope " + f.Envelope}, at: s.bot.cfg.Now()}
-	switch f.Type {
-	case "slash_commands":
-		var c slashCommand
-		if err := json.Unmarshal(f.Payload, &c); err != nil {
-			b.cfg.Log.Warn("read command", "err", err)
-			return
-		}
-		b.command(ctx, d, c)
-	case "interactive":
-		answer.Store(b.interaction(ctx, d, f.Payload))
-	case "events_api":
-		b.event(ctx, d, f.Payload)
-	default:
-		b.cfg.Log.Warn("unknown envelope", "type", f.Type)
-	}
+	answer.Store(s.cfg.Handler.Envelope(context.WithoutCancel(ctx), Envelope{f.Envelope, f.Type, f.Payload}))
 }
 
 // acknowledgement is what goes back for an envelope.
@@ -279,20 +262,20 @@ type acknowledgement struct {
 }
 
 // ack acknowledges an envelope on the link that it came by; on another it would count for nothing.
-func (s *socket) ack(l *link, a acknowledgement, begun time.Time) {
+func (s *Socket) ack(l *link, a acknowledgement, begun time.Time) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	_ = l.conn.SetWriteDeadline(time.Now().Add(writeWithin))
 	if err := l.conn.WriteJSON(a); err != nil {
-		s.bot.cfg.Log.Warn("acknowledge envelope", "err", err)
+		s.cfg.Log.Warn("acknowledge envelope", "err", err)
 		_ = l.conn.Close() // nothing can be written any more: what still came would be done, and told to have failed
 		return
 	}
-	s.bot.metrics.acknowledged.Observe(time.Since(begun).Seconds())
+	s.cfg.Acknowledged.Observe(time.Since(begun).Seconds())
 }
 
 // closed counts a link out, and says why it ended unless that was to be expected.
-func (s *socket) closed(l *link, err error) {
+func (s *Socket) closed(l *link, err error) {
 	s.mu.Lock()
 	s.open--
 	s.mu.Unlock()
@@ -301,7 +284,7 @@ func (s *socket) closed(l *link, err error) {
 	case l.reason != "":
 		s.fail(ended(l.reason))
 	case l.renewed():
-		s.bot.cfg.Log.Info("socket mode link renewed by slack")
+		s.cfg.Log.Info("socket mode link renewed by slack")
 	default:
 		s.fail(fmt.Errorf("link ended: %w", err))
 	}

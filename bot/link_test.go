@@ -10,6 +10,8 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/bot/slackconn/slacktest"
 )
 
 // within waits for something for less than the times of a link.
@@ -27,14 +29,14 @@ func within[T any](t *testing.T, what <-chan T) (got T) {
 func TestAStopDoesNotWaitForAGreeting(t *testing.T) {
 	t.Parallel()
 	connected := make(chan bool, 10)
-	s := newSlackEnd(t, "", nil)
-	s.greeting = func(conn *websocket.Conn) {
+	s := slacktest.New(t, "", nil)
+	s.Greeting = func(conn *websocket.Conn) {
 		connected <- true
 		_, _, _ = conn.ReadMessage()
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- linkedBot(s).Receive(ctx) }()
+	go func() { ended <- linked(s).Receive(ctx) }()
 	require.True(t, within(t, connected))
 	cancel()
 	require.NoError(t, within(t, ended))
@@ -44,40 +46,41 @@ func TestAStopDoesNotWaitForAGreeting(t *testing.T) {
 // people who asked for it told that it failed.
 func TestALinkThatTakesNoAcknowledgementsEnds(t *testing.T) {
 	t.Parallel()
-	s := newSlackEnd(t, "", func(conn *websocket.Conn, _ bool) {
+	s := slacktest.New(t, "", func(conn *websocket.Conn, _ bool) {
 		_ = conn.WriteMessage(websocket.TextMessage, []byte(`{"envelope_id":"e","type":"from_the_future"}`))
 		<-t.Context().Done() // it doesn't notice, and would go on
 	})
-	b := linkedBot(s)
-	l, err := b.socket.openLink(t.Context(), mostLinks)
+	b := linked(s)
+	l, err := b.openLink(t.Context(), mostLinks)
 	require.NoError(t, err)
 	require.NoError(t, l.conn.NetConn().(*net.TCPConn).CloseWrite())
 	ended := make(chan bool)
 	go func() {
-		b.socket.serve(t.Context(), l)
+		b.serve(t.Context(), l)
 		close(ended)
 	}()
 	within(t, ended)
-	open, _ := b.socket.state()
+	open, _ := b.State()
 	require.Zero(t, open)
 }
 
 // A replica for which no link is left says so, and asks Slack for none.
 func TestAReplicaWaitsForALink(t *testing.T) {
-	s := newSlackEnd(t, "", func(conn *websocket.Conn, _ bool) { _, _, _ = conn.ReadMessage() })
+	s := slacktest.New(t, "", func(conn *websocket.Conn, _ bool) { _, _, _ = conn.ReadMessage() })
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		b := linkedBot(s)
-		memory := b.cfg.Memory.(*linkMemory)
+		b := linked(s)
 		for i := range mostLinks {
-			memory.taken[strconv.Itoa(i)] = true
+			held, err := b.cfg.Links.TakeLink(ctx, strconv.Itoa(i), mostLinks)
+			require.True(t, held)
+			require.NoError(t, err)
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- b.Receive(ctx) }()
 		time.Sleep(time.Minute)
-		_, trouble := b.socket.state()
+		_, trouble := b.State()
 		require.Contains(t, trouble, "all ten links of the app are taken")
-		require.Zero(t, s.opens.Load())
+		require.Zero(t, s.Opens.Load())
 		cancel()
 		require.NoError(t, <-ended)
 	})

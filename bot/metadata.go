@@ -1,7 +1,9 @@
 package bot
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"strconv"
 
 	"github.com/slack-go/slack"
@@ -78,4 +80,16 @@ func attackTold(account string, payload map[string]any) (id string, f poller.Car
 	}
 	// The short id is a hash of the other: one that was cut or altered on its way isn't taken for another attack's.
 	return id, f, f.AttackID != "" && id == record.AttackID(account, f.AttackID)
+}
+
+// withDelivery is the message with its delivery in its metadata, so that it can be found by it.
+func (m Message) withDelivery(delivery string) Message {
+	m.Metadata.EventType = cmp.Or(m.Metadata.EventType, metaMessage)
+	payload := maps.Clone(m.Metadata.EventPayload)
+	if payload == nil {
+		payload = map[string]any{}
+	}
+	payload["delivery"] = delivery
+	m.Metadata.EventPayload = payload
+	return m
 }

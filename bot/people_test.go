@@ -97,7 +97,7 @@ func (d *directory) replica(m *sharedMarks, log io.Writer) *Bot {
 	return New(Config{
 		Slack: Connect(SlackConfig{Token: "xoxb-secret", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: d}, People: m, Log: slog.New(slog.NewTextHandler(log, nil))}),
 		Roles: commands.Roles{Responders: []string{"S0ONCALL"}}, Secret: signingSecret,
-		Memory: &linkMemory{taken: map[string]bool{}, names: map[string]bool{}}, Runner: noRunner{},
+		Memory: newLinkMemory(), Runner: noRunner{},
 	})
 }
 

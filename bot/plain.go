@@ -20,19 +20,30 @@ func (b *Bot) plainer(method string, m Message, err error) (Message, bool) {
 	v, _ := judge(err)
 	switch {
 	case v == tooMuch && len(m.Metadata.EventPayload) > 1:
-		carried := m.Metadata.EventPayload
-		m.Metadata = slack.SlackMetadata{EventType: metaMessage, EventPayload: map[string]any{}}
-		if delivery, ok := carried["delivery"]; ok {
-			m.Metadata.EventPayload["delivery"] = delivery
-		}
+		m = m.withoutFacts()
 	case v == tooBig && len(m.Blocks) > 0:
-		m = Message{Text: m.plain(b.cfg.Command), Metadata: m.Metadata}
+		m = m.asText(b.cfg.Command)
 	default:
 		return Message{}, false
 	}
 	b.metrics.refused.WithLabelValues(method).Inc()
 	b.cfg.Log.Error("slack refuses what is in a message, sending it plainer", "method", method, "err", inWords(err))
 	return m, true
+}
+
+// withoutFacts is the message without what it carries beside its delivery.
+func (m Message) withoutFacts() Message {
+	carried := m.Metadata.EventPayload
+	m.Metadata = slack.SlackMetadata{EventType: metaMessage, EventPayload: map[string]any{}}
+	if delivery, ok := carried["delivery"]; ok {
+		m.Metadata.EventPayload["delivery"] = delivery
+	}
+	return m
+}
+
+// asText is the message in text alone.
+func (m Message) asText(command string) Message {
+	return Message{Text: m.plain(command), Metadata: m.Metadata}
 }
 
 // maxPlain is how much of a message without blocks is sent, in characters; over 4,000 Slack makes several of it, or refuses an edit.

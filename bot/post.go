@@ -115,7 +115,7 @@ func (b *Bot) lookFirst(ctx context.Context, c postCall, t tried) (channel, ts s
 }
 
 func (b *Bot) sendOnce(ctx context.Context, c postCall) (channel, ts string, err error) {
-	opts := append(c.Message.options(), slack.MsgOptionMetadata(c.metadata()))
+	opts := append(c.Message.Options(), slack.MsgOptionMetadata(c.Message.withDelivery(c.Delivery).Metadata))
 	if c.Thread != "" {
 		opts = append(opts, slack.MsgOptionTS(c.Thread))
 		if c.Broadcast {
@@ -125,26 +125,7 @@ func (b *Bot) sendOnce(ctx context.Context, c postCall) (channel, ts string, err
 	if err := ctx.Err(); err != nil {
 		return "", "", err // of a replica that was paused, the lease is over
 	}
-	channel, ts, err = b.cfg.Slack.api.PostMessageContext(ctx, c.Channel, opts...)
-	if err != nil {
-		return "", "", fmt.Errorf("post to %s: %w", c.Channel, withoutURL(err))
-	}
-	return channel, ts, nil
-}
-
-// metadata carries the delivery, so that the message can be found by it.
-func (c postCall) metadata() slack.SlackMetadata {
-	m := c.Message.Metadata
-	if m.EventType == "" {
-		m.EventType = metaMessage
-	}
-	payload := map[string]any{}
-	for k, v := range m.EventPayload {
-		payload[k] = v
-	}
-	payload["delivery"] = c.Delivery
-	m.EventPayload = payload
-	return m
+	return b.cfg.Slack.postMessage(ctx, c.Channel, opts...)
 }
 
 // awaitSlot waits for the right to post to the channel.
@@ -240,14 +221,14 @@ func (b *Bot) takeBack(ctx context.Context, at place) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*slackTimeout) // also for a replica whose lease is over
 	defer cancel()
 	for {
-		_, _, err := b.cfg.Slack.api.DeleteMessageContext(ctx, at.channel, at.ts)
+		err := b.cfg.Slack.deleteMessage(ctx, at.channel, at.ts)
 		v, wait := judge(err)
 		if err == nil || v == nowhere || v == forbidden {
-			b.cfg.Log.Warn("another replica told this too: took it back", "channel", at.channel, "ts", at.ts, "err", withoutURL(err))
+			b.cfg.Log.Warn("another replica told this too: took it back", "channel", at.channel, "ts", at.ts, "err", err)
 			return
 		}
 		if sleep(ctx, max(wait, time.Second)) != nil {
-			b.cfg.Log.Error("another replica told this too, and it can't be taken back", "channel", at.channel, "ts", at.ts, "err", withoutURL(err))
+			b.cfg.Log.Error("another replica told this too, and it can't be taken back", "channel", at.channel, "ts", at.ts, "err", err)
 			return
 		}
 	}

@@ -216,33 +216,3 @@ func TestNothingCanBeReadBackWithoutTheScope(t *testing.T) {
 	require.False(t, found.Blind, "the other one can be read")
 	require.Equal(t, []string{"C1"}, found.Unread)
 }
-
-func TestEmptiedNoticesFit(t *testing.T) {
-	t.Parallel()
-	for _, facts := range []record.RebuildFacts{
-		{}, {Blind: true}, {Cards: 12, InForce: 3, Listed: 2, NoLists: true, Unknown: []string{"c7k2m9xw4"}, Unread: []string{"C0BOARD04"}},
-	} {
-		msg := emptied(poller.NewEmptied("acme", "C1", "1 X", facts, now))
-		requireFits(t, msg)
-		for _, markup := range markupOf(t, msg.Blocks) {
-			for line := range strings.Lines(markup) {
-				requireHarmless(t, strings.TrimSuffix(line, "\n"))
-			}
-		}
-	}
-	require.Contains(t, emptied(record.Event{Account: "acme"}).Text, "was emptied")
-}
-
-// What a message carries fits into what Slack takes, whatever a change is.
-func TestChangeMessagesFit(t *testing.T) {
-	t.Parallel()
-	for _, ch := range append(everyState(), patched()) {
-		call := changeCall(nil, ch, Announcement(ch, "C1"), nil)
-		call.Message.Metadata = call.metadata()
-		requireFits(t, call.Message)
-		require.Equal(t, metaChange, call.Message.Metadata.EventType)
-	}
-	prolonged, ch := patched(), denied()
-	ch.Extends = prolonged.ID
-	require.Equal(t, prolonged.ID, changeCall([]record.Change{ch, prolonged}, ch, Announcement(ch, "C1"), nil).Message.Metadata.EventPayload["change"])
-}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -139,6 +140,27 @@ func documentMessage(res commands.Result, buttons []commands.Suggestion) Message
 	return Message{Text: answerText(res.Lines), Blocks: blocks}
 }
 
+// answerMessage is the answer of a command; inView tells that it is shown in a modal, where the next page is, too.
+func answerMessage(res commands.Result, inView bool) Message {
+	if len(res.Parts) > 0 {
+		return partsMessage(res)
+	}
+	var buttons []commands.Suggestion
+	if res.Next != nil {
+		buttons = append(buttons, commands.Suggestion{Label: "Next page", Line: *res.Next, Form: inView})
+	}
+	if res.Document != "" {
+		return documentMessage(res, buttons)
+	}
+	return linesMessage(res.Lines, buttons)
+}
+
+// formOffer is the answer to a line that lacks something: what, and the form for it.
+func formOffer(r *refusal.Refusal, line record.Line) Message {
+	form := commands.Suggestion{Label: "Fill in a form…", Line: line, Form: true}
+	return linesMessage([]text.Text{r.Text}, []commands.Suggestion{form})
+}
+
 // answerText is an answer for notifications and for those who can't see blocks.
 func answerText(texts []text.Text) string {
 	return strings.Join(firstLines(flat(texts), maxAnswerText/2, maxAnswerText), "\n")
@@ -158,4 +180,10 @@ func renderAsk(r *refusal.Refusal) Message {
 	buttons = append(buttons, slack.NewButtonBlockElement(actionLeave, "", plainText("Leave", maxLabel)))
 	blocks := append(sections(texts, maxTogether-weight(buttons...)), actions(buttons))
 	return Message{Text: answerText(texts), Blocks: blocks}
+}
+
+// TestMessage says that it is a test of doctor's, and of what. It calls nobody.
+func TestMessage(of string) Message {
+	line := text.New(text.Bold("Test by wafbot doctor: "), of, " arrives here. Nothing happened, nothing is to be done.")
+	return linesMessage([]text.Text{line}, nil)
 }

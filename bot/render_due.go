@@ -22,7 +22,7 @@ func endsMessage(ch record.Change, who, attack string, now time.Time) Message {
 }
 
 // overdueMessage says that a change still holds whose end is past.
-func overdueMessage(a Account, ch record.Change, who string, now time.Time) Message {
+func overdueMessage(a *commands.Account, ch record.Change, who string, now time.Time) Message {
 	return linesMessage(called(who, a.OverdueLines(ch, now)), nil)
 }
 

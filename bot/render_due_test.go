@@ -29,6 +29,7 @@ func endedLate() record.Change {
 
 func TestRenderWhatEnds(t *testing.T) {
 	t.Parallel()
+	late, _ := changeMessage(nil, endedLate(), nil)
 	silent, longest, overdue := ending(), ending(), switched()
 	silent.Renew, longest.Renew = now.Add(20*time.Hour), longest.Until
 	overdue.Late = &record.Late{Due: overdue.Until, Why: "the service has locked its rules just now: try again in some minutes"}
@@ -36,7 +37,7 @@ func TestRenderWhatEnds(t *testing.T) {
 		"ends": endsMessage(ending(), "U0ROB", "", now), "ends-unless-it-knocks": endsMessage(silent, "U0ROB", "", now), "ends-as-long-as-may-be": endsMessage(longest, "", "ak7q2m9xw", now),
 		"ended":      endsMessage(ending(), "U0ROB", "", ending().Until.Add(time.Minute)),
 		"overdue":    overdueMessage(acme(), overdue, "U0ANN", now),
-		"ended-late": changeCall(nil, endedLate(), record.Event{}, nil).Message,
+		"ended-late": late,
 	} {
 		requireFits(t, m)
 		golden(t, filepath.Join("testdata", "due", name+".json"), pretty(t, m))

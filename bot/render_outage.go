@@ -26,7 +26,7 @@ func noticeLength(words string) int { return length(mrkdwn(text.New(words))) }
 func clockTime(t time.Time) string { return t.UTC().Format("15:04 UTC") }
 
 // blindMessage says that an account can't be watched, why, and what can be done.
-func blindMessage(a Account, f record.UnreachableFacts) Message {
+func blindMessage(a *commands.Account, f record.UnreachableFacts) Message {
 	lines := []text.Text{
 		text.New(text.Bold("BLIND: wafbot can't see "+a.Name), " since ", f.From, ": ", f.Why, ". ", text.Bold("Attacks may go on unseen")),
 	}
@@ -44,7 +44,7 @@ func blindMessage(a Account, f record.UnreachableFacts) Message {
 }
 
 // gapMessage says from when to when an account was not watched, why, and what happened meanwhile.
-func gapMessage(a Account, f record.GapFacts, now time.Time) Message {
+func gapMessage(a *commands.Account, f record.GapFacts, now time.Time) Message {
 	what, long := "wafbot wasn't watching "+a.Name, f.To.Sub(f.From)
 	head := text.New(text.Bold(what), " from ", f.From, " to ", f.To, " (", text.HumanDuration(long), "). It watches again")
 	if f.Why != "" {
@@ -78,7 +78,7 @@ func gapMessage(a Account, f record.GapFacts, now time.Time) Message {
 }
 
 // gapLines lists attacks; what is not listed is counted.
-func gapLines(a Account, title string, all []apiclient.Attack, count int) []text.Text {
+func gapLines(a *commands.Account, title string, all []apiclient.Attack, count int) []text.Text {
 	if count == 0 {
 		return nil
 	}

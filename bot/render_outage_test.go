@@ -17,8 +17,8 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-func acme() Account {
-	return Account{Account: &commands.Account{Name: "acme", Lookback: 24 * time.Hour, ConsoleURL: "https://console.example.com", Applications: map[int]commands.Application{4: {Name: "Shop"}}}}
+func acme() *commands.Account {
+	return &commands.Account{Name: "acme", Lookback: 24 * time.Hour, ConsoleURL: "https://console.example.com", Applications: map[int]commands.Application{4: {Name: "Shop"}}}
 }
 
 func outageMessages() map[string]Message {

@@ -10,15 +10,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// storm is a storm as the commands know it; nil for none.
-func storm(s *record.Storm) *record.Storm {
-	if s == nil {
-		return nil
-	}
-	known := record.Storm(*s)
-	return &known
-}
-
 // stormFacts are the long lists of a storm's card, below its buttons: how much of what, what doesn't fit in, and why there is one card.
 func (c Card) stormFacts() [][]text.Text {
 	facts := [][]text.Text{c.stormTotals()}

@@ -23,7 +23,7 @@ const (
 )
 
 // tiedMessage is the notice that the service refuses changes: what was not done and how to do it by hand, who can mend it, what is due meanwhile.
-func tiedMessage(a Account, t record.PermissionLoss, changes []record.Change, now time.Time) Message {
+func tiedMessage(a *commands.Account, t record.PermissionLoss, changes []record.Change, now time.Time) Message {
 	head := []text.Text{text.New(text.Bold("HANDS TIED: wafbot can't "+t.Cannot()+" on "+a.Name), " since ", t.Since, " (", t.Status, ")")}
 	if !t.GoesOn() {
 		head = []text.Text{text.New("Over since ", t.Until, ": wafbot's hands were tied on ", text.Bold(a.Name), " from ", t.Since, " (", t.Status, "). It can make changes again")}
@@ -61,7 +61,7 @@ func (m *buttonMaker) refused(t record.PermissionLoss, r record.RefusedChange, l
 }
 
 // tiedNotice is the notification: what is not done stands last, so that cutting harms nothing.
-func tiedNotice(a Account, t record.PermissionLoss) string {
+func tiedNotice(a *commands.Account, t record.PermissionLoss) string {
 	what := t.Cannot() + " on " + a.Name
 	if len(t.Lacks) > 1 {
 		what = "change " + a.Name // the message says what of it
@@ -78,7 +78,7 @@ func tiedNotice(a Account, t record.PermissionLoss) string {
 }
 
 // refusedLines are what was not done, and the steps that are left to do by hand.
-func refusedLines(a Account, r record.RefusedChange, changes []record.Change, now time.Time) []text.Text {
+func refusedLines(a *commands.Account, r record.RefusedChange, changes []record.Change, now time.Time) []text.Text {
 	what := "NOT done: "
 	if r.Half {
 		what = "Only partly done: "
@@ -98,7 +98,7 @@ func refusedLines(a Account, r record.RefusedChange, changes []record.Change, no
 }
 
 // dueLines are what wafbot would have to end meanwhile.
-func dueLines(a Account, t record.PermissionLoss, changes []record.Change, now time.Time) (lines []text.Text) {
+func dueLines(a *commands.Account, t record.PermissionLoss, changes []record.Change, now time.Time) (lines []text.Text) {
 	due := commands.PermissionLossDueMeanwhile(t, changes, now)
 	for _, ch := range due[:min(maxDue, len(due))] {
 		lines = append(lines, a.DueLine(ch, now))
@@ -110,7 +110,7 @@ func dueLines(a Account, t record.PermissionLoss, changes []record.Change, now t
 }
 
 // untiedMessage says that the service takes changes again.
-func untiedMessage(a Account, t record.PermissionLoss) Message {
+func untiedMessage(a *commands.Account, t record.PermissionLoss) Message {
 	lines := []text.Text{text.New(text.Bold("wafbot can change "+a.Name+" again"), " since ", t.Until)}
 	for _, r := range t.Refused {
 		next := "Ask again if it is still wanted"

@@ -33,13 +33,13 @@ func Scopes() []Scope {
 // scopesAgain is how long to wait before Slack is asked again for the token's scopes.
 const scopesAgain = time.Minute
 
-// SayScopes logs what is lost for each scope that the token lacks, as soon as Slack tells. It returns then, or when the context ends.
-func (b *Bot) SayScopes(ctx context.Context) {
+// LogMissingScopes logs what is lost for each scope that the token lacks, as soon as Slack tells. It returns then, or when the context ends.
+func (s *Slack) LogMissingScopes(ctx context.Context) {
 	for {
-		in, err := (&Examiner{b.cfg.Slack.api}).Installation(ctx)
+		in, err := (&Examiner{s.api}).Installation(ctx)
 		if err == nil {
-			for _, s := range in.Missing() {
-				b.cfg.Log.Warn("slack's token lacks a scope", "scope", s.Name, "for", s.For, "without it", s.Without, "mend", MendScope(s.Name))
+			for _, scope := range in.Missing() {
+				s.log.Warn("slack's token lacks a scope", "scope", scope.Name, "for", scope.For, "without it", scope.Without, "mend", MendScope(scope.Name))
 			}
 			return
 		}

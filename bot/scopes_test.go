@@ -23,8 +23,8 @@ func TestTheStartSaysWhatTheTokenLacks(t *testing.T) {
 		}))
 		t.Cleanup(slackEnd.Close)
 		var log bytes.Buffer
-		b := New(Config{Slack: Connect(SlackConfig{Token: "xoxb-1", APIURL: slackEnd.URL + "/"}), Log: slog.New(slog.NewTextHandler(&log, nil))})
-		b.SayScopes(t.Context())
+		c := Connect(SlackConfig{Token: "xoxb-1", APIURL: slackEnd.URL + "/", Log: slog.New(slog.NewTextHandler(&log, nil))})
+		c.LogMissingScopes(t.Context())
 		if said == "" {
 			require.Empty(t, log.String())
 			continue

@@ -133,6 +133,9 @@ func (s *Slack) usable(ctx context.Context) error {
 	return s.refused
 }
 
+// maxAnswer is how much of an answer to a response address is read, in bytes.
+const maxAnswer = 1 << 20
+
 // respond uses a request's response address. An error under a good status is one too: slack-go would take it for done.
 func (s *Slack) respond(ctx context.Context, address string, msg *slack.WebhookMessage) error {
 	body, err := json.Marshal(msg)
@@ -150,31 +153,72 @@ func (s *Slack) respond(ctx context.Context, address string, msg *slack.WebhookM
 	}
 	defer res.Body.Close()
 	var refused slack.SlackResponse // what is done is answered by a bare "ok"
-	_ = json.NewDecoder(io.LimitReader(res.Body, maxBody)).Decode(&refused)
+	_ = json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(&refused)
 	if res.StatusCode/100 != 2 || refused.Error != "" {
 		return fmt.Errorf("use response address: status %d %s", res.StatusCode, refused.Error)
 	}
 	return nil
 }
 
-// whisper shows a message to the one who asked, where he asked (chat.postEphemeral).
-func (s *Slack) whisper(ctx context.Context, req request, msg Message) error {
-	options := msg.options()
-	if req.Thread != "" {
-		options = append(options, slack.MsgOptionTS(req.Thread))
+// ephemeral shows a message in a channel, or in a thread there, to one user only (chat.postEphemeral).
+func (s *Slack) ephemeral(ctx context.Context, at slackPlace, user string, options ...slack.MsgOption) error {
+	if at.Thread != "" {
+		options = append(options, slack.MsgOptionTS(at.Thread))
 	}
-	user := req.Invocation.Actor.ID
-	if _, err := s.api.PostEphemeralContext(ctx, req.Channel, user, options...); err != nil {
+	if _, err := s.api.PostEphemeralContext(ctx, at.Channel, user, options...); err != nil {
 		return fmt.Errorf("show %s a message: %w", user, withoutURL(err))
 	}
 	return nil
 }
 
-// options are a message's text and blocks. Links are not unfolded: an attacker's address would be fetched and shown.
-func (m Message) options() []slack.MsgOption {
-	return []slack.MsgOption{
-		slack.MsgOptionText(m.Text, false), slack.MsgOptionBlocks(m.Blocks...), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl(),
+// slackPlace is a channel, or a thread in one.
+type slackPlace struct {
+	Channel string
+	Thread  string // "": none
+}
+
+// postMessage posts a message (chat.postMessage).
+func (s *Slack) postMessage(ctx context.Context, channel string, options ...slack.MsgOption) (postedIn, ts string, err error) {
+	postedIn, ts, err = s.api.PostMessageContext(ctx, channel, options...)
+	if err != nil {
+		return "", "", fmt.Errorf("post to %s: %w", channel, withoutURL(err))
 	}
+	return postedIn, ts, nil
+}
+
+// updateMessage puts a message in the place of another one (chat.update).
+func (s *Slack) updateMessage(ctx context.Context, channel, ts string, options ...slack.MsgOption) error {
+	_, _, _, err := s.api.UpdateMessageContext(ctx, channel, ts, options...)
+	return withoutURL(err)
+}
+
+// deleteMessage deletes one of wafbot's own messages (chat.delete).
+func (s *Slack) deleteMessage(ctx context.Context, channel, ts string) error {
+	_, _, err := s.api.DeleteMessageContext(ctx, channel, ts)
+	return withoutURL(err)
+}
+
+// openView opens a modal, with a trigger that is good for three seconds (views.open).
+func (s *Slack) openView(ctx context.Context, trigger string, v slack.ModalViewRequest) (id string, err error) {
+	opened, err := s.api.OpenViewContext(ctx, trigger, v)
+	if err != nil {
+		return "", withoutURL(err)
+	}
+	return opened.ID, nil
+}
+
+// updateView puts a modal in the place of another one (views.update).
+func (s *Slack) updateView(ctx context.Context, id string, v slack.ModalViewRequest) error {
+	_, err := s.api.UpdateViewContext(ctx, v, "", "", id)
+	return withoutURL(err)
+}
+
+// publishHome puts up a user's Home tab (views.publish).
+func (s *Slack) publishHome(ctx context.Context, user string, v slack.HomeTabViewRequest) error {
+	if _, err := s.api.PublishViewContext(ctx, slack.PublishViewContextRequest{UserID: user, View: v}); err != nil {
+		return fmt.Errorf("publish home tab of %s: %w", user, withoutURL(err))
+	}
+	return nil
 }
 
 // withoutURL takes the address out of an error of net/http: a response address is a key to the channel for half an hour.

@@ -3,13 +3,16 @@ package bot
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	mathrand "math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/slack-go/slack"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
@@ -32,9 +35,38 @@ const (
 	slotEvery   = time.Second      // how often it is asked whether a link is free by now
 )
 
-// socket receives over Socket Mode.
-type socket struct {
-	bot    *Bot
+// Links shares the app's few Socket Mode links among all replicas.
+type Links interface {
+	// TakeLink takes a link, or keeps it for another ten seconds, if with it at most so many are taken.
+	TakeLink(ctx context.Context, id string, most int) (held bool, err error)
+	DropLink(ctx context.Context, id string) error
+}
+
+// Envelope is what Slack sends over a link.
+type Envelope struct {
+	ID      string
+	Type    string // slash_commands, interactive or events_api
+	Payload json.RawMessage
+}
+
+// Handler carries out, or writes down, what an envelope asks for. What it returns goes back with the acknowledgement; nil: nothing.
+type Handler interface {
+	Envelope(ctx context.Context, e Envelope) *slack.ViewSubmissionResponse
+}
+
+// SocketConfig is what a Socket works with.
+type SocketConfig struct {
+	Slack        *Slack
+	Links        Links
+	Handler      Handler
+	Opens        prometheus.Counter  // attempts to open a link
+	Acknowledged prometheus.Observer // seconds from an envelope to its acknowledgement
+	Log          *slog.Logger
+}
+
+// Socket receives over Socket Mode.
+type Socket struct {
+	cfg    SocketConfig
 	opener *rate.Limiter
 
 	mu      sync.Mutex
@@ -43,25 +75,26 @@ type socket struct {
 	trouble string // why the last one could not be opened or kept, for people
 }
 
-func newSocket(b *Bot) *socket {
-	return &socket{bot: b, opener: rate.NewLimiter(rate.Every(openEvery), openBurst)}
+// NewSocket makes a Socket. Nothing is opened yet.
+func NewSocket(cfg SocketConfig) *Socket {
+	return &Socket{cfg: cfg, opener: rate.NewLimiter(rate.Every(openEvery), openBurst)}
 }
 
 // Receive takes what Slack sends over Socket Mode until the context ends. It returns at once when there is no app token, and with an error
 // when Slack refuses the token from the beginning, in a way that trying again won't change. A token that is refused later ends the receiving
 // only: cards are still told, and /readyz and the log say what is wrong.
-func (b *Bot) Receive(ctx context.Context) error {
-	if !b.cfg.Slack.links {
+func (s *Socket) Receive(ctx context.Context) error {
+	if !s.cfg.Slack.links {
 		return nil
 	}
 	g, keep := errgroup.WithContext(ctx)
-	g.Go(func() error { return b.socket.keep(keep, mostLinks) })
-	g.Go(func() error { return b.socket.keep(keep, mostSpares) })
+	g.Go(func() error { return s.keep(keep, mostLinks) })
+	g.Go(func() error { return s.keep(keep, mostSpares) })
 	if err := g.Wait(); ctx.Err() == nil {
-		if !b.socket.opened() {
+		if !s.opened() {
 			return err
 		}
-		b.cfg.Log.Error("receiving over socket mode has ended: mend it and start wafbot again", "err", err)
+		s.cfg.Log.Error("receiving over socket mode has ended: mend it and start wafbot again", "err", err)
 		<-ctx.Done()
 	}
 	return nil
@@ -69,7 +102,7 @@ func (b *Bot) Receive(ctx context.Context) error {
 
 // keep keeps a link open, until the context ends or Slack refuses the token for good. When Slack announces a link's end, the next is opened
 // while the old one is read to its end.
-func (s *socket) keep(ctx context.Context, most int) error {
+func (s *Socket) keep(ctx context.Context, most int) error {
 	var links sync.WaitGroup
 	defer links.Wait()
 	pause := firstPause
@@ -107,7 +140,7 @@ func jitter(d time.Duration) time.Duration {
 }
 
 // openLink opens a link as soon as one is free (apps.connections.open).
-func (s *socket) openLink(ctx context.Context, most int) (*link, error) {
+func (s *Socket) openLink(ctx context.Context, most int) (*link, error) {
 	id, err := s.takeSlot(ctx, most)
 	if err != nil {
 		return nil, err
@@ -125,16 +158,16 @@ func (s *socket) openLink(ctx context.Context, most int) (*link, error) {
 	defer s.mu.Unlock()
 	s.open++
 	s.once, s.trouble = true, ""
-	s.bot.cfg.Log.Info("socket mode link opened", "open", s.open)
+	s.cfg.Log.Info("socket mode link opened", "open", s.open)
 	return l, nil
 }
 
-func (s *socket) dial(ctx context.Context) (*link, error) {
+func (s *Socket) dial(ctx context.Context) (*link, error) {
 	if err := s.opener.Wait(ctx); err != nil {
 		return nil, err
 	}
-	s.bot.metrics.opens.Inc()
-	_, address, err := s.bot.cfg.Slack.api.StartSocketModeContext(ctx)
+	s.cfg.Opens.Inc()
+	_, address, err := s.cfg.Slack.api.StartSocketModeContext(ctx)
 	if err != nil {
 		t, said := ExplainAppToken(err)
 		switch {
@@ -168,10 +201,10 @@ func retryAfter(err error) time.Duration {
 
 // takeSlot waits until one of the app's links is free. While the memory is away a spare one has to wait, a first one goes ahead:
 // without it nobody could be told why nothing is done.
-func (s *socket) takeSlot(ctx context.Context, most int) (id string, err error) {
+func (s *Socket) takeSlot(ctx context.Context, most int) (id string, err error) {
 	id = rand.Text()
 	for {
-		held, err := s.bot.cfg.Memory.TakeLink(ctx, id, most)
+		held, err := s.cfg.Links.TakeLink(ctx, id, most)
 		if held || err != nil && most == mostLinks {
 			return id, nil
 		}
@@ -184,38 +217,38 @@ func (s *socket) takeSlot(ctx context.Context, most int) (id string, err error) 
 	}
 }
 
-func (s *socket) dropSlot(ctx context.Context, id string) {
+func (s *Socket) dropSlot(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), slotEvery)
 	defer cancel()
-	if err := s.bot.cfg.Memory.DropLink(ctx, id); err != nil {
-		s.bot.cfg.Log.Warn("give link back", "err", err) // it is free by itself in a few seconds
+	if err := s.cfg.Links.DropLink(ctx, id); err != nil {
+		s.cfg.Log.Warn("give link back", "err", err) // it is free by itself in a few seconds
 	}
 }
 
 // fail says and logs why there is no link.
-func (s *socket) fail(err error) {
-	open, _ := s.state()
+func (s *Socket) fail(err error) {
+	open, _ := s.State()
 	if !errors.Is(err, errFinal) { // whoever is given that one logs it
-		s.bot.cfg.Log.Warn("socket mode", "err", err, "open", open)
+		s.cfg.Log.Warn("socket mode", "err", err, "open", open)
 	}
 	s.explain(err.Error())
 }
 
 // explain says why there is no link.
-func (s *socket) explain(trouble string) {
+func (s *Socket) explain(trouble string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trouble = trouble
 }
 
-func (s *socket) opened() bool {
+func (s *Socket) opened() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.once
 }
 
-// state is how many links can receive, and if there is none, why.
-func (s *socket) state() (open int, trouble string) {
+// State is how many links can receive, and if there is none, why.
+func (s *Socket) State() (open int, trouble string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.open, s.trouble

@@ -194,17 +194,8 @@ func TestAStormGotWorse(t *testing.T) {
 	c := scanned()
 	s := record.Storm(*c.Situation.Storm)
 	n := record.Event{Account: "acme", Attack: c.Situation.Attack, Storm: &s, Reason: record.Worsened, Mention: "U0ONCALL", At: now}
-	msg := worse(Account{Account: c.Situation.Account}, n)
+	msg := worse(c.Situation.Account, n)
 	requireFits(t, msg)
 	golden(t, "testdata/card/storm-worse.json", pretty(t, msg))
 	require.Equal(t, "storm", msg.Metadata.EventPayload["kind"])
-}
-
-// A card that somebody asked for of what a storm gathered isn't late: the storm's told it.
-func TestAnOwnCardIsNotLate(t *testing.T) {
-	t.Parallel()
-	found := record.AttackState{Found: now.Add(-time.Hour)}
-	require.Equal(t, time.Hour, facts{shown: found}.late(now))
-	found.In, found.Own = "storm:C0WAF:1795000000", true
-	require.Zero(t, facts{shown: found}.late(now))
 }

@@ -21,7 +21,7 @@ func (b *Bot) tell(ctx context.Context, n record.Event) error {
 	}
 	switch n.Reason {
 	case record.FirstStart:
-		return b.tellMessage(ctx, n, b.firstStart(a, n, roleText(b.cfg.Roles, b.byName(ctx))))
+		return b.tellMessage(ctx, n, firstStart(a.Account, n, b.cfg.Policy, roleText(b.cfg.Roles, b.byName(ctx))))
 	case record.StoreRebuilt:
 		return b.tellMessage(ctx, n, emptied(n))
 	case record.APIUnreachable:
@@ -129,14 +129,14 @@ func newsCall(n record.Event, msg Message, thread string) postCall {
 }
 
 // firstStart is the one message of an account's first poll.
-func (b *Bot) firstStart(a Account, n record.Event, whoMay text.Text) Message {
+func firstStart(a *commands.Account, n record.Event, p commands.Policy, whoMay text.Text) Message {
 	first := record.FirstStartFacts{}
 	if n.First != nil {
 		first = *n.First
 	}
 	lines := []text.Text{
 		text.New(text.Bold("wafbot watches "+a.Name), " from now on. ", goingOn(first), ", ", first.Incidents, text.Plural(int64(first.Incidents), " incident"), " in the last ", text.HumanDuration(a.Lookback)),
-		text.New("It is ", b.cfg.Policy.Describe()),
+		text.New("It is ", p.Describe()),
 		text.New("Who may act: ", whoMay),
 	}
 	var buttons []commands.Suggestion
@@ -166,16 +166,16 @@ func goingOn(first record.FirstStartFacts) string {
 }
 
 // worse is the reply under a card whose attack became worse. It calls whom the route names.
-func worse(a Account, n record.Event) Message {
+func worse(a *commands.Account, n record.Event) Message {
 	what := text.New(text.Bold("It got worse: "), commands.StatusName(n.Attack), ", ", n.Attack.Hits, " hits")
 	if n.Reason == record.BecameIncident {
 		what = text.New(text.Bold("It worked: this attack is an INCIDENT now"), ", vulnerability ", text.Code(text.Sanitize(n.Attack.VulnID, 60)), ". Assume data was read")
 	}
 	id := record.AttackID(a.Name, n.Attack.ID)
-	lines := []text.Text{what, commands.AttackLine(a.Account, n.Attack, n.At)}
-	if s := storm(n.Storm); s != nil {
+	lines := []text.Text{what, commands.AttackLine(a, n.Attack, n.At)}
+	if s := n.Storm; s != nil {
 		what = text.New(text.Bold("The storm got worse: "), s.Gathered, " attacks, ", commands.StormBlocking(*s), ", ", n.Attack.Hits, " hits")
-		lines = []text.Text{what, commands.StormLine(a.Account, commands.StormRow{ID: id, Attack: n.Attack, Storm: *s}, n.At)}
+		lines = []text.Text{what, commands.StormLine(a, commands.StormRow{ID: id, Attack: n.Attack, Storm: *s}, n.At)}
 	}
 	if n.Mention != "" {
 		lines[0] = text.New(text.User(n.Mention), " ", what)

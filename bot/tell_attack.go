@@ -192,7 +192,7 @@ func (b *Bot) tellWorse(ctx context.Context, a Account, n record.Event) error {
 	if t.told {
 		return b.record(ctx, n, place{}) // it was announced again
 	}
-	call := newsCall(n, worse(a, told), "")
+	call := newsCall(n, worse(a.Account, told), "")
 	call.Broadcast = true
 	takeOff := func() error { return b.supersede(ctx, waiting, n.ID, told.Revision) }
 	channel, ts, err := b.replyUnder(ctx, a, call, under{id, n.Channel, t, takeOff})

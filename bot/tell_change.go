@@ -87,9 +87,17 @@ func (b *Bot) cardOf(ctx context.Context, n record.Event, ch record.Change) (cha
 	}
 }
 
-// changeCall is the message of a change. Of one that only moved another's end, which the service need not know, that one is what to remember:
-// what told of it before may by then be older than what is read back.
+// changeCall posts the message of a change.
 func changeCall(all []record.Change, ch record.Change, n record.Event, buttons []commands.Suggestion) postCall {
+	msg, calls := changeMessage(all, ch, buttons)
+	call := newsCall(n, msg, "")
+	call.Urgent = calls // others must not use up what is kept for messages that call people
+	return call
+}
+
+// changeMessage is the message of a change; calls tells that it calls people. Of one that only moved another's end, which the service need not know, that one is what to remember:
+// what told of it before may by then be older than what is read back.
+func changeMessage(all []record.Change, ch record.Change, buttons []commands.Suggestion) (msg Message, calls bool) {
 	line := commands.ChangeLine(ch, nil)
 	if ch.Undoes != "" && ch.Late != nil && ch.State == record.StateDone {
 		line = commands.EndedLate(ch)
@@ -103,14 +111,12 @@ func changeCall(all []record.Change, ch record.Change, n record.Event, buttons [
 	} else {
 		called = nil
 	}
-	msg := linesMessage([]text.Text{line}, buttons)
+	msg = linesMessage([]text.Text{line}, buttons)
 	if i := slices.IndexFunc(all, func(c record.Change) bool { return c.ID == ch.Extends }); i >= 0 && len(ch.Steps) == 0 {
 		ch = all[i]
 	}
 	msg.Metadata = slack.SlackMetadata{EventType: metaChange, EventPayload: commands.ChangeMemo(ch)}
-	call := newsCall(n, msg, "")
-	call.Urgent = len(called) > 0 // others must not use up what is kept for messages that call people
-	return call
+	return msg, len(called) > 0
 }
 
 // authors are who asked for a change and who approved it, as far as Slack knows them.

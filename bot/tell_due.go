@@ -84,7 +84,7 @@ func (b *Bot) tellOverdue(ctx context.Context, a Account, n record.Event) error 
 	if err != nil {
 		return err
 	}
-	return b.tellMessage(ctx, n, overdueMessage(a, ch, who, b.cfg.Now()))
+	return b.tellMessage(ctx, n, overdueMessage(a.Account, ch, who, b.cfg.Now()))
 }
 
 // whose is who is on the attack of a change, else who made the change; "" for whoever sat at a terminal, who can't be called.

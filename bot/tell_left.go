@@ -20,7 +20,7 @@ func (b *Bot) shrink(ctx context.Context, a Account, attack string, at record.Pl
 		return err
 	}
 	if ok {
-		if err := b.edit(ctx, place{channel: at.Channel, ts: at.TS}, moved(a, attack, line)); err != nil {
+		if err := b.edit(ctx, place{channel: at.Channel, ts: at.TS}, moved(a.Account, attack, line)); err != nil {
 			return err
 		}
 	}
@@ -59,11 +59,11 @@ func (b *Bot) successor(ctx context.Context, a Account, attack string, at record
 	if err != nil {
 		return nil, false, err
 	}
-	return elsewhere(a, attack, shown, record.Place{Channel: channel, TS: ts}, link), true, nil
+	return elsewhere(a.Account, attack, shown, record.Place{Channel: channel, TS: ts}, link), true, nil
 }
 
 // elsewhere is the line that says where an attack's card is now.
-func elsewhere(a Account, attack string, shown record.AttackState, to record.Place, link string) text.Text {
+func elsewhere(a *commands.Account, attack string, shown record.AttackState, to record.Place, link string) text.Text {
 	kind := "ATTACK"
 	switch {
 	case shown.Storm != nil:
@@ -79,7 +79,7 @@ func elsewhere(a Account, attack string, shown record.AttackState, to record.Pla
 }
 
 // moved is what is left of a card that has a successor.
-func moved(a Account, attack string, line text.Text) Message {
+func moved(a *commands.Account, attack string, line text.Text) Message {
 	msg := linesMessage([]text.Text{line}, nil)
 	msg.Metadata = bounded(metaMessage, map[string]any{"version": "1", "account": text.Sanitize(a.Name, maxMeta), "attack": text.Sanitize(attack, maxMeta)})
 	return msg

@@ -40,8 +40,7 @@ func (b *Bot) tellSummary(ctx context.Context, a Account, n record.Event) error 
 	if err != nil {
 		return fmt.Errorf("draw summary: %w", err)
 	}
-	call.Message = partsMessage(res)
-	call.Message.Text = summaryNotice(a, res)
+	call.Message = summaryOf(a.Account, res)
 	channel, ts, err := b.postTried(ctx, call, t)
 	if err != nil {
 		return err
@@ -49,8 +48,15 @@ func (b *Bot) tellSummary(ctx context.Context, a Account, n record.Event) error 
 	return b.record(ctx, n, place{channel: channel, ts: ts})
 }
 
+// summaryOf is a hand-over's message.
+func summaryOf(a *commands.Account, res commands.Result) Message {
+	msg := partsMessage(res)
+	msg.Text = summaryNotice(a, res)
+	return msg
+}
+
 // summaryNotice is a hand-over's notification.
-func summaryNotice(a Account, res commands.Result) string {
+func summaryNotice(a *commands.Account, res commands.Result) string {
 	s, _ := res.Data.(commands.Summary)
 	burning := fmt.Sprintf("%d going on", len(s.Ongoing))
 	if s.Fault != "" {
