@@ -10,6 +10,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -58,12 +59,12 @@ func (b *Bot) answer(ctx context.Context, req request, msg Message) {
 // answerUntil is answer that doesn't try again when more has ended. It reports whether there is nothing left to try.
 func (b *Bot) answerUntil(ctx, more context.Context, req request, msg Message) bool {
 	const most = 30 * time.Second
-	for pause := time.Second; ; pause = min(2*pause, most) {
+	for try := 0; ; try++ {
 		wait, again := b.send(ctx, req, msg)
 		if !again {
 			return true
 		}
-		if sleep(more, max(wait, pause)) != nil {
+		if delay.Sleep(more, max(wait, delay.Backoff(try, time.Second, most))) != nil {
 			return false
 		}
 	}

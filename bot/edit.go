@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // editSlot takes the right to edit one message in the workspace; wait is how long until there is one, 0 if it was given. Who can wait leaves
@@ -32,7 +34,7 @@ func (b *Bot) awaitEdit(ctx context.Context) error {
 		if err != nil || wait == 0 {
 			return err
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := delay.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -125,7 +126,7 @@ func (b *Bot) updateView(ctx context.Context, id string, v slack.ModalViewReques
 		if err == nil || errorName(err) == "not_found" || try == updateTries {
 			return err
 		}
-		if why, wait := judge(err); why != lost && why != maybe || sleep(ctx, max(wait, time.Second)) != nil {
+		if why, wait := judge(err); why != lost && why != maybe || delay.Sleep(ctx, max(wait, time.Second)) != nil {
 			return err
 		}
 	}

@@ -9,9 +9,10 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/apiclient"
 )
 
 // past is what is needed of a message that was posted. It is not slack-go's type: that refuses a whole page for one block of somebody's that
@@ -86,8 +87,8 @@ func (s *Slack) ask(ctx context.Context, method string, form url.Values, answer 
 		return withoutURL(err)
 	}
 	defer res.Body.Close()
-	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && res.StatusCode == http.StatusTooManyRequests {
-		return &slack.RateLimitedError{RetryAfter: time.Duration(seconds) * time.Second}
+	if res.StatusCode == http.StatusTooManyRequests {
+		return &slack.RateLimitedError{RetryAfter: apiclient.RetryAfter(res.Header)}
 	}
 	if res.StatusCode != http.StatusOK {
 		return slack.StatusCodeError{Code: res.StatusCode, Status: res.Status}

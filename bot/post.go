@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // postCall is a message to be posted once.
@@ -86,7 +88,7 @@ func (b *Bot) postTried(ctx context.Context, c postCall, t tried) (channel, ts s
 			c.Message = plainer
 			continue // not one of the tries: it becomes no plainer than plain
 		case lost:
-			if err := sleep(ctx, wait); err != nil {
+			if err := delay.Sleep(ctx, wait); err != nil {
 				return "", "", err
 			}
 		case nowhere:
@@ -138,7 +140,7 @@ func (b *Bot) awaitSlot(ctx context.Context, c postCall) error {
 		if err != nil || wait == 0 {
 			return err
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := delay.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}
@@ -169,7 +171,7 @@ const (
 // does it give up, and the message may come twice rather than never: what the channel doesn't take either goes elsewhere.
 func (b *Bot) look(ctx context.Context, c postCall, first time.Time, pauses []time.Duration) (channel, ts string, err error) {
 	for _, pause := range pauses {
-		if err := sleep(ctx, pause); err != nil {
+		if err := delay.Sleep(ctx, pause); err != nil {
 			return "", "", err
 		}
 		ts, err = b.find(ctx, c, first)
@@ -227,20 +229,9 @@ func (b *Bot) takeBack(ctx context.Context, at place) {
 			b.cfg.Log.Warn("another replica told this too: took it back", "channel", at.channel, "ts", at.ts, "err", err)
 			return
 		}
-		if sleep(ctx, max(wait, time.Second)) != nil {
+		if delay.Sleep(ctx, max(wait, time.Second)) != nil {
 			b.cfg.Log.Error("another replica told this too, and it can't be taken back", "channel", at.channel, "ts", at.ts, "err", err)
 			return
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
 }

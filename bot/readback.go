@@ -8,6 +8,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -88,7 +89,7 @@ func (b *Bot) ReadBack(ctx context.Context, back Back) (Found, error) {
 // persist asks Slack until it answers, waiting as long as it says and longer each time. An error is one that no waiting mends, or the context's.
 func (b *Bot) persist(ctx context.Context, ask func() error) error {
 	const most = time.Minute
-	for pause := time.Second; ; pause = min(2*pause, most) {
+	for try := 0; ; try++ {
 		err := ask()
 		if err == nil || errorName(err) == "missing_scope" {
 			return err
@@ -97,8 +98,9 @@ func (b *Bot) persist(ctx context.Context, ask func() error) error {
 		if v == nowhere || v == tooBig || ctx.Err() != nil {
 			return err
 		}
-		b.cfg.Log.Warn("read back from slack", "err", err, "again_in", max(wait, pause))
-		if err := sleep(ctx, max(wait, pause)); err != nil {
+		wait = max(wait, delay.Backoff(try, time.Second, most))
+		b.cfg.Log.Warn("read back from slack", "err", err, "again_in", wait)
+		if err := delay.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,8 @@ package bot
 import (
 	"context"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // Scope is a permission of the app's bot token.
@@ -43,7 +45,7 @@ func (s *Slack) LogMissingScopes(ctx context.Context) {
 			}
 			return
 		}
-		if sleep(ctx, scopesAgain) != nil {
+		if delay.Sleep(ctx, scopesAgain) != nil {
 			return
 		}
 	}

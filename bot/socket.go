@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	mathrand "math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +15,8 @@ import (
 	"github.com/slack-go/slack"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
+
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // Slack gives an app ten links, whoever holds them. Each replica has one, so that it can receive at all, and a spare one, so that nothing is
@@ -105,7 +106,7 @@ func (s *Socket) Receive(ctx context.Context) error {
 func (s *Socket) keep(ctx context.Context, most int) error {
 	var links sync.WaitGroup
 	defer links.Wait()
-	pause := firstPause
+	failed := 0
 	for {
 		wait := time.Duration(0)
 		if l, err := s.openLink(ctx, most); err != nil {
@@ -121,23 +122,21 @@ func (s *Socket) keep(ctx context.Context, most int) error {
 			case <-l.ended:
 			}
 			if l.renewed() || time.Since(opened) >= lasting {
-				pause = firstPause
+				failed = 0
 			}
 			if l.renewed() {
 				continue
 			}
 		}
-		if err := sleep(ctx, max(wait, jitter(pause))); err != nil {
+		if err := delay.Sleep(ctx, max(wait, spread(delay.Backoff(failed, firstPause, longestWait)))); err != nil {
 			return err
 		}
-		pause = min(2*pause, longestWait)
+		failed++
 	}
 }
 
-// jitter spreads waits, so that replicas that lost their links together don't come back together.
-func jitter(d time.Duration) time.Duration {
-	return d*3/4 + time.Duration(mathrand.Int64N(int64(d/2)))
-}
+// spread is a wait give or take a quarter, so that replicas that lost their links together don't come back together.
+func spread(d time.Duration) time.Duration { return delay.Jitter(d*3/4, d*5/4) }
 
 // openLink opens a link as soon as one is free (apps.connections.open).
 func (s *Socket) openLink(ctx context.Context, most int) (*link, error) {
@@ -211,7 +210,7 @@ func (s *Socket) takeSlot(ctx context.Context, most int) (id string, err error) 
 		if most == mostLinks {
 			s.explain("all ten links of the app are taken by other replicas; one is taken over as soon as it is free")
 		}
-		if err := sleep(ctx, jitter(slotEvery)); err != nil {
+		if err := delay.Sleep(ctx, spread(slotEvery)); err != nil {
 			return "", err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -96,7 +97,7 @@ func (b *Bot) record(ctx context.Context, n record.Event, at place) error {
 			return err
 		}
 		b.cfg.Log.Error("record what was told", "account", n.Account, "reason", n.Reason, "err", err)
-		if err := sleep(ctx, recordAgain); err != nil {
+		if err := delay.Sleep(ctx, recordAgain); err != nil {
 			return err
 		}
 	}

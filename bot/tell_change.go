@@ -10,6 +10,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -81,7 +82,7 @@ func (b *Bot) cardOf(ctx context.Context, n record.Event, ch record.Change) (cha
 		if err != nil || !shown.Told || shown.Channel == n.Channel || b.cfg.Now().Sub(ch.At) > cardPatience {
 			return "", "", err
 		}
-		if err := sleep(ctx, cardAgain); err != nil {
+		if err := delay.Sleep(ctx, cardAgain); err != nil {
 			return "", "", err
 		}
 	}
