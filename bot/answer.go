@@ -16,7 +16,7 @@ import (
 
 // reply answers, in the background, a request that no line was run for.
 func (b *Bot) reply(req request, words text.Text) {
-	b.once(req, func(ctx context.Context) { b.answer(ctx, req, linesMessage([]text.Text{words}, nil)) })
+	b.once(req, func(ctx context.Context) { b.answer(ctx, req, Lines([]text.Text{words}, nil)) })
 }
 
 // resultMessage is what a person is told of what came of a request.
@@ -24,17 +24,17 @@ func (b *Bot) resultMessage(req request, res commands.Result, err error) Message
 	var refused *refusal.Refusal
 	switch {
 	case err == nil:
-		return answerMessage(res, req.View != "")
+		return Answer(res, req.View != "")
 	case errors.Is(err, refusal.ErrUsage) && errors.As(err, &refused) && b.cfg.Runner.Fillable(req.Invocation.Line):
-		return formOffer(refused, b.cfg.Runner.InThread(req.Invocation.Line, req.Invocation.Attack))
+		return FormOffer(refused, b.cfg.Runner.InThread(req.Invocation.Line, req.Invocation.Attack))
 	case errors.As(err, &refused) && errors.Is(err, refusal.ErrAsk):
-		return renderAsk(refused)
+		return Ask(refused)
 	}
 	words, ref := commands.ForPeople(req.Invocation, err)
 	if ref != "" {
 		b.cfg.Log.Error("carry out request", "reference", ref, "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
 	}
-	return linesMessage([]text.Text{words}, nil)
+	return Lines([]text.Text{words}, nil)
 }
 
 // failedInThread tells in the thread of the card, with a mention, that a change failed at the service before it was begun: an answer that only one
@@ -45,7 +45,7 @@ func (b *Bot) failedInThread(ctx context.Context, req request, err error) {
 		return
 	}
 	words, _ := commands.ForPeople(req.Invocation, err)
-	msg := linesMessage([]text.Text{text.New(text.User(req.Invocation.Actor.ID), " ", words)}, nil)
+	msg := Lines([]text.Text{text.New(text.User(req.Invocation.Actor.ID), " ", words)}, nil)
 	if err := b.post(ctx, postCall{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
 		b.cfg.Log.Error("reply in thread", "channel", req.Channel, "err", err)
 	}
@@ -85,19 +85,19 @@ func (b *Bot) send(ctx context.Context, req request, msg Message) (wait time.Dur
 	case req.Home:
 		err = b.publishHome(ctx, req, msg.Blocks)
 	case req.ResponseURL != "":
-		err = b.cfg.Slack.respond(ctx, req.ResponseURL, &slack.WebhookMessage{
+		err = b.cfg.Slack.Respond(ctx, req.ResponseURL, &slack.WebhookMessage{
 			Text: msg.Text, Blocks: &slack.Blocks{BlockSet: msg.Blocks}, ResponseType: slack.ResponseTypeEphemeral, ReplaceOriginal: req.Ephemeral,
 		})
 	}
 	if err != nil && req.Channel != "" && req.Invocation.Actor.ID != "" {
-		err = b.cfg.Slack.ephemeral(ctx, slackPlace{req.Channel, req.Thread}, req.Invocation.Actor.ID, msg.Options()...)
+		err = b.cfg.Slack.Ephemeral(ctx, Place{req.Channel, req.Thread}, req.Invocation.Actor.ID, msg.Options()...)
 	}
 	if err == nil {
 		return 0, false
 	}
 	b.cfg.Log.Warn("answer request", "user", req.Invocation.Actor.ID, "err", err)
-	v, wait := judge(err)
-	return wait, v == lost || v == maybe
+	v, wait := Judge(err)
+	return wait, v == NotSent || v == Doubtful
 }
 
 var errNoAddress = errors.New("no response address")
@@ -105,12 +105,12 @@ var errNoAddress = errors.New("no response address")
 // answerView puts an answer in the place of the view that the request was made in (views.update). It reports whether it is shown: a view may
 // have been closed meanwhile.
 func (b *Bot) answerView(ctx context.Context, req request, msg Message) bool {
-	v, err := renderAnswer(msg, req.meta())
+	v, err := AnswerView(msg, req.meta())
 	if err == nil {
-		err = b.cfg.Slack.updateView(ctx, req.View, v)
+		err = b.cfg.Slack.UpdateView(ctx, req.View, v)
 	}
-	if err != nil && errorName(err) != "not_found" {
-		b.cfg.Log.Warn("answer in view", "user", req.Invocation.Actor.ID, "err", inWords(err))
+	if err != nil && ErrorName(err) != "not_found" {
+		b.cfg.Log.Warn("answer in view", "user", req.Invocation.Actor.ID, "err", InWords(err))
 	}
 	return err == nil
 }

@@ -99,7 +99,7 @@ type Account struct {
 
 // Config is what a Bot works with. Slack, Runner, Memory and Accounts must be set, and Secret or Slack's app token.
 type Config struct {
-	Slack             *Slack
+	Slack             *Client
 	Secret            apiclient.Secret // signs Slack's requests; "": none are received over HTTP
 	Runner            Runner
 	Memory            Memory
@@ -141,7 +141,7 @@ func New(cfg Config) *Bot {
 	}
 	b := &Bot{cfg: cfg, metrics: newMetrics(), tended: map[string]*tended{}}
 	b.metrics.registry.MustRegister(cfg.Collectors...)
-	b.metrics.registry.MustRegister(cfg.Slack.holds.refused)
+	b.metrics.registry.MustRegister(cfg.Slack.Collector())
 	b.reads.open = make(chan struct{}, maxReads)
 	b.socket = NewSocket(SocketConfig{
 		Slack: cfg.Slack, Links: cfg.Memory, Handler: b, Opens: b.metrics.opens, Acknowledged: b.metrics.acknowledged, Log: cfg.Log,

@@ -32,7 +32,7 @@ type Card struct {
 	Anew       bool          // it took the place of a card that is gone
 	Stuck      bool          // or that stands, and can't be edited any more: then it is posted anew, too
 	Case       record.Triage // who is on it, and what people said about it
-	Page       PageNow       // whether the route's pager is called
+	Page       Page          // whether the route's pager is called
 	Delivery   string        // delivery id, for the metadata
 }
 
@@ -51,7 +51,7 @@ func (m Message) Options() []slack.MsgOption {
 }
 
 // render draws a card: what happens, what was done, what can be done. It is pure: the same card gives the same message.
-func render(c Card) Message {
+func Render(c Card) Message {
 	if c.Situation.Account == nil {
 		c.Situation.Account = &commands.Account{}
 	}

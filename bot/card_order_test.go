@@ -33,7 +33,7 @@ func TestWhatIsOwnAndDeniedStandsFirst(t *testing.T) {
 	for _, name := range []string{"own-cdn-denied", "storm-own-cdn-denied"} {
 		cards := situations()
 		maps.Copy(cards, storms())
-		m := render(cards[name])
+		m := Render(cards[name])
 		require.Contains(t, m.Blocks[0].(*slack.SectionBlock).Text.Text, "*our CDN IS DENIED* until", name)
 		require.Equal(t, "Take our CDN off the list", labelsOf(m)[0], name)
 		require.Equal(t, "remove 4711 account=acme attack="+cards[name].Situation.ID, buttonsOf(m.Blocks)[0].Value, name)
@@ -41,8 +41,8 @@ func TestWhatIsOwnAndDeniedStandsFirst(t *testing.T) {
 	}
 	off := situations()["own-cdn-denied"]
 	off.Situation.Policy.Changes = commands.ChangesOff
-	require.NotContains(t, labelsOf(render(off)), "Take our CDN off the list")
-	require.Contains(t, render(off).plain("/waf"), "in the service's console")
+	require.NotContains(t, labelsOf(Render(off)), "Take our CDN off the list")
+	require.Contains(t, Render(off).plain("/waf"), "in the service's console")
 }
 
 // On a phone what is far down isn't seen: the buttons stand before what was done and before a storm's lists.
@@ -51,11 +51,11 @@ func TestTheButtonsStandBeforeLongLists(t *testing.T) {
 	row := func(m Message) int {
 		return slices.IndexFunc(m.Blocks, func(b slack.Block) bool { return b.BlockType() == slack.MBTAction })
 	}
-	before, after := render(situations()["incident"]), render(situations()["denied-and-patched"])
+	before, after := Render(situations()["incident"]), Render(situations()["denied-and-patched"])
 	require.Equal(t, row(before), row(after), "they don't move away from under a thumb")
 	require.Less(t, row(after), len(after.Blocks)-1, "and what was done stands below")
 	require.Contains(t, after.Blocks[2].(*slack.SectionBlock).Text.Text, "*Done so far, below:* deny accepted · patch accepted\n")
-	require.Equal(t, 3, row(render(storms()["storm"])), "what it is, what to do, who is on it")
+	require.Equal(t, 3, row(Render(storms()["storm"])), "what it is, what to do, who is on it")
 }
 
 func labelsOf(m Message) (all []string) {

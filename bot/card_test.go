@@ -264,7 +264,7 @@ func TestRenderGolden(t *testing.T) {
 	cards := situations()
 	var notices strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(cards)) {
-		msg := render(cards[name])
+		msg := Render(cards[name])
 		requireFits(t, msg)
 		fmt.Fprintf(&notices, "%s: %s\n", name, msg.Text)
 		golden(t, filepath.Join("testdata", "card", name+".json"), pretty(t, msg))

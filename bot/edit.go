@@ -13,10 +13,10 @@ import (
 // editSlot takes the right to edit one message in the workspace; wait is how long until there is one, 0 if it was given. Who can wait leaves
 // some edits for who can't.
 func (b *Bot) editSlot(ctx context.Context, canWait bool) (wait time.Duration, err error) {
-	if wait := b.cfg.Slack.holds.left(methodEdit); wait > 0 {
+	if wait := b.cfg.Slack.HeldFor(MethodUpdate); wait > 0 {
 		return wait, nil
 	}
-	self, err := b.cfg.Slack.whoami(ctx)
+	self, err := b.cfg.Slack.Self(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -24,7 +24,7 @@ func (b *Bot) editSlot(ctx context.Context, canWait bool) (wait time.Duration, e
 	if canWait {
 		keep = b.cfg.EditsPerMinute / 10
 	}
-	return b.cfg.Memory.EditSlot(ctx, self.team, b.cfg.EditsPerMinute, keep)
+	return b.cfg.Memory.EditSlot(ctx, self.Team, b.cfg.EditsPerMinute, keep)
 }
 
 // awaitEdit waits for the right to edit one message that people wait for.
@@ -51,12 +51,12 @@ func (b *Bot) edit(ctx context.Context, at place, msg Message) error {
 		if err := ctx.Err(); err != nil {
 			return err // of a replica that was paused, the lease is over, and with it what it knows
 		}
-		err := b.cfg.Slack.updateMessage(ctx, at.channel, at.ts, opts...)
+		err := b.cfg.Slack.Update(ctx, at.channel, at.ts, opts...)
 		if err == nil {
 			b.metrics.edits.Inc()
 			return nil
 		}
-		plainer, ok := b.plainer(methodEdit, msg, err)
+		plainer, ok := b.plainer(MethodUpdate, msg, err)
 		if !ok {
 			return err
 		}
@@ -76,7 +76,7 @@ func (b *Bot) bringUpToDate(ctx context.Context, what string, at place, msg Mess
 	if err == nil {
 		return nil
 	}
-	if v, _ := judge(err); v == lost || v == maybe || v == forbidden {
+	if v, _ := Judge(err); v == NotSent || v == Doubtful || v == Forbidden {
 		return fmt.Errorf("edit %s: %w", what, err)
 	}
 	b.cfg.Log.Warn("edit message", "what", what, "channel", at.channel, "ts", at.ts, "err", err)

@@ -69,7 +69,7 @@ func (b *Bot) event(ctx context.Context, d delivery, body []byte) {
 	if !m.written() {
 		return
 	}
-	self, err := b.cfg.Slack.whoami(ctx)
+	self, err := b.cfg.Slack.Self(ctx)
 	if err != nil {
 		b.cfg.Log.Error("take message", "channel", m.Channel, "user", m.User, "err", err)
 		if m.Type == "app_mention" || m.ChannelType == "im" { // else it was hardly for the bot
@@ -77,9 +77,9 @@ func (b *Bot) event(ctx context.Context, d delivery, body []byte) {
 		}
 		return
 	}
-	line, addressed := m.line(self.user)
+	line, addressed := m.line(self.User)
 	switch {
-	case m.User == self.user:
+	case m.User == self.User:
 	case addressed || m.ChannelType == "im":
 		b.take(ctx, b.asked(ctx, d, h), line)
 	case m.Type == "app_mention":
@@ -122,7 +122,7 @@ func (b *Bot) asked(ctx context.Context, d delivery, h happening) request {
 	req := request{
 		Channel: m.Channel, Thread: m.ThreadTS, names: append(names, d.names...),
 		Invocation: commands.Invocation{
-			ID: fmt.Sprintf("message %s %s", m.Channel, m.TS), At: writtenAt(m.TS, d.at), Account: b.accountIn(m.Channel),
+			ID: fmt.Sprintf("message %s %s", m.Channel, m.TS), At: WrittenAt(m.TS, d.at), Account: b.accountIn(m.Channel),
 			Actor: record.Actor{ID: m.User, Team: m.UserTeam, Name: m.User, Via: record.ViaMention},
 		},
 	}
@@ -133,7 +133,7 @@ func (b *Bot) asked(ctx context.Context, d delivery, h happening) request {
 }
 
 // writtenAt is when a message was written: Slack may deliver it much later.
-func writtenAt(ts string, now time.Time) time.Time {
+func WrittenAt(ts string, now time.Time) time.Time {
 	seconds, _, _ := strings.Cut(ts, ".")
 	unix, err := strconv.ParseInt(seconds, 10, 64)
 	if at := time.Unix(unix, 0); err == nil && at.Before(now) {

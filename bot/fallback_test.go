@@ -96,7 +96,7 @@ func TestNotices(t *testing.T) {
 	var notices strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(cards)) {
 		c := cards[name]
-		text := render(c).Text
+		text := Render(c).Text
 		fmt.Fprintf(&notices, "%s\n    %s\n", name, text)
 		requireHarmless(t, text)
 		plain := strings.ReplaceAll(html.UnescapeString(text), "`", "")

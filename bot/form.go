@@ -28,8 +28,8 @@ const (
 const drawWithin = readTimeout - 30*time.Second
 
 // meta is what a view carries of the request that opens it.
-func (r request) meta() viewMeta {
-	m := viewMeta{Attack: r.Invocation.Attack, Account: r.Invocation.Account, Channel: r.Channel, Thread: r.Thread, Answer: r.ResponseURL, Home: r.Home}
+func (r request) meta() ViewMeta {
+	m := ViewMeta{Attack: r.Invocation.Attack, Account: r.Invocation.Account, Channel: r.Channel, Thread: r.Thread, Answer: r.ResponseURL, Home: r.Home}
 	if m.Thread == "" && !r.Ephemeral {
 		m.Thread = r.MessageTS
 	}
@@ -38,7 +38,7 @@ func (r request) meta() viewMeta {
 
 // inView makes it a request that was made in a view, which carries where it was opened.
 func (r *request) inView(id, meta string) {
-	var m viewMeta
+	var m ViewMeta
 	_ = json.Unmarshal([]byte(meta), &m) // one of an older version carries nothing
 	r.View, r.Channel, r.Thread, r.ResponseURL, r.Ephemeral, r.Home = id, m.Channel, m.Thread, m.Answer, false, m.Home
 	r.Invocation.Account, r.Invocation.Attack = m.Account, m.Attack
@@ -55,9 +55,9 @@ func (b *Bot) openForm(req request, text string) {
 		}
 		if !form.Lacks() && !b.cfg.Runner.Changes(line) { // as a report: there is nothing to fill in
 			res, err := b.cfg.Runner.Do(ctx, inv)
-			return renderAnswer(b.resultMessage(req, res, err), req.meta())
+			return AnswerView(b.resultMessage(req, res, err), req.meta())
 		}
-		return renderForm(form, req.meta())
+		return FormView(form, req.meta())
 	})
 }
 
@@ -80,7 +80,7 @@ func (b *Bot) openMore(req request, text string) {
 			return slack.ModalViewRequest{}, commands.Away(err)
 		}
 		s := b.situation(a, shown, file)
-		return renderMore(s.Line(), commands.More(s), req.meta())
+		return MoreView(s.Line(), commands.More(s), req.meta())
 	})
 }
 
@@ -102,17 +102,17 @@ func (b *Bot) opens(req request, words string, draw func(ctx context.Context, li
 			cancel()
 		}
 		if err != nil {
-			v, err = renderAnswer(b.resultMessage(req, commands.Result{}, err), req.meta())
+			v, err = AnswerView(b.resultMessage(req, commands.Result{}, err), req.meta())
 		}
 		if err == nil {
 			err = b.updateView(ctx, id, v)
 		}
-		if err == nil || errorName(err) == "not_found" { // it was closed meanwhile
+		if err == nil || ErrorName(err) == "not_found" { // it was closed meanwhile
 			return
 		}
-		b.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", inWords(err))
+		b.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", InWords(err))
 		req.View = id // which else says for ever that wafbot looks
-		b.answer(ctx, req, linesMessage([]text.Text{text.New("The form could not be shown. Without a form it is ", text.Code(words))}, nil))
+		b.answer(ctx, req, Lines([]text.Text{text.New("The form could not be shown. Without a form it is ", text.Code(words))}, nil))
 	})
 }
 
@@ -122,11 +122,11 @@ const updateTries = 3
 // updateView puts a view in the place of another one (views.update), again if that fails for a reason that may pass.
 func (b *Bot) updateView(ctx context.Context, id string, v slack.ModalViewRequest) error {
 	for try := 1; ; try++ {
-		err := b.cfg.Slack.updateView(ctx, id, v)
-		if err == nil || errorName(err) == "not_found" || try == updateTries {
+		err := b.cfg.Slack.UpdateView(ctx, id, v)
+		if err == nil || ErrorName(err) == "not_found" || try == updateTries {
 			return err
 		}
-		if why, wait := judge(err); why != lost && why != maybe || delay.Sleep(ctx, max(wait, time.Second)) != nil {
+		if why, wait := Judge(err); why != NotSent && why != Doubtful || delay.Sleep(ctx, max(wait, time.Second)) != nil {
 			return err
 		}
 	}
@@ -134,15 +134,15 @@ func (b *Bot) updateView(ctx context.Context, id string, v slack.ModalViewReques
 
 // openLooking opens a view that says that wafbot looks (views.open). gone tells that there is none; then that is said.
 func (b *Bot) openLooking(ctx context.Context, req request, words string) (id string, gone bool) {
-	v, err := renderLooking(req.meta())
+	v, err := LoadingView(req.meta())
 	if err == nil {
-		if id, err = b.cfg.Slack.openView(ctx, req.Trigger, v); err == nil {
+		if id, err = b.cfg.Slack.OpenView(ctx, req.Trigger, v); err == nil {
 			return id, false
 		}
 	}
-	if errorName(err) != "exchanged_trigger_id" { // else the same click came twice
-		b.cfg.Log.Warn("open view", "user", req.Invocation.Actor.ID, "err", inWords(err))
-		b.answer(ctx, req, linesMessage([]text.Text{text.New("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words))}, nil))
+	if ErrorName(err) != "exchanged_trigger_id" { // else the same click came twice
+		b.cfg.Log.Warn("open view", "user", req.Invocation.Actor.ID, "err", InWords(err))
+		b.answer(ctx, req, Lines([]text.Text{text.New("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words))}, nil))
 	}
 	return "", true
 }
@@ -154,12 +154,12 @@ func (b *Bot) askInView(ctx context.Context, req request, r *refusal.Refusal) bo
 	}
 	m := req.meta()
 	m.Asked = b.cfg.Now()
-	v, err := renderAnyway(r, m)
+	v, err := AskView(r, m)
 	if err == nil {
-		_, err = b.cfg.Slack.openView(ctx, req.Trigger, v)
+		_, err = b.cfg.Slack.OpenView(ctx, req.Trigger, v)
 	}
 	if err != nil {
-		b.cfg.Log.Info("ask in a message instead of a view", "user", req.Invocation.Actor.ID, "err", inWords(err))
+		b.cfg.Log.Info("ask in a message instead of a view", "user", req.Invocation.Actor.ID, "err", InWords(err))
 	}
 	return err == nil
 }
@@ -180,7 +180,7 @@ func (b *Bot) submittedInTime(ctx context.Context, p payload, d delivery) *slack
 	case answer := <-taken:
 		return answer
 	case <-late.C:
-		return b.pushed(p.request(d), linesMessage([]text.Text{perhapsRecorded()}, nil))
+		return b.pushed(p.request(d), Lines([]text.Text{perhapsRecorded()}, nil))
 	}
 }
 
@@ -191,16 +191,16 @@ func (b *Bot) submitted(ctx context.Context, p payload, d delivery) *slack.ViewS
 	req.View = "" // it closes
 	req.names = append(req.names, "view "+p.View.ID)
 	req.Invocation.Actor.Via = record.ViaForm
-	var m viewMeta
+	var m ViewMeta
 	err := json.Unmarshal([]byte(p.View.Meta), &m)
 	if err == nil && m.Line != "" {
 		req.Invocation.Line, err = grammar.Parse(m.Line)
 	}
 	switch {
-	case err != nil, m.Line == "", p.View.CallbackID != viewForm && p.View.CallbackID != viewAnyway:
+	case err != nil, m.Line == "", p.View.CallbackID != ViewForm && p.View.CallbackID != ViewAsk:
 		b.cfg.Log.Warn("unknown form", "kind", p.View.CallbackID, "user", req.Invocation.Actor.ID, "err", err)
-		return b.pushed(req, linesMessage([]text.Text{text.New("This form is of another version of wafbot. Nothing was done: close it and open it again")}, nil))
-	case p.View.CallbackID == viewAnyway:
+		return b.pushed(req, Lines([]text.Text{text.New("This form is of another version of wafbot. Nothing was done: close it and open it again")}, nil))
+	case p.View.CallbackID == ViewAsk:
 		req.Invocation.Anyway = !outworn(m.Asked, d.at)
 		return b.acceptForm(ctx, req)
 	}
@@ -220,7 +220,7 @@ func (b *Bot) checkForm(ctx context.Context, req request, values map[string][]st
 	form, err := b.cfg.Runner.Form(drawing, req.Invocation)
 	if drawing.Err() != nil && err != nil {
 		b.cfg.Log.Warn("read form again", "user", req.Invocation.Actor.ID, "err", err)
-		return b.pushed(req, linesMessage([]text.Text{text.New("Not done: what the form is about could not be looked up in time. Send it again in a moment")}, nil))
+		return b.pushed(req, Lines([]text.Text{text.New("Not done: what the form is about could not be looked up in time. Send it again in a moment")}, nil))
 	}
 	if err != nil {
 		return b.pushed(req, b.resultMessage(req, commands.Result{}, err))
@@ -267,7 +267,7 @@ func (b *Bot) wrong(req request, form commands.Form, values map[string][]string,
 	}
 	field := form.FieldOf(about, values)
 	if _, shown := values[field]; !shown { // or the form was drawn when it had no such field
-		return b.pushed(req, linesMessage([]text.Text{words}, nil))
+		return b.pushed(req, Lines([]text.Text{words}, nil))
 	}
 	return slack.NewErrorsViewSubmissionResponse(map[string]string{field: text.Sanitize(words.String(), maxFieldHint)})
 }
@@ -275,7 +275,7 @@ func (b *Bot) wrong(req request, form commands.Form, values map[string][]string,
 // acceptForm writes a form's change down.
 func (b *Bot) acceptForm(ctx context.Context, req request) *slack.ViewSubmissionResponse {
 	if err := b.writeDown(ctx, req); err != nil {
-		return b.pushed(req, linesMessage([]text.Text{b.notWritten(req, err)}, nil))
+		return b.pushed(req, Lines([]text.Text{b.notWritten(req, err)}, nil))
 	}
 	return slack.NewClearViewSubmissionResponse()
 }
@@ -284,10 +284,10 @@ func (b *Bot) acceptForm(ctx context.Context, req request) *slack.ViewSubmission
 func (b *Bot) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissionResponse {
 	m := req.meta()
 	m.Asked = b.cfg.Now()
-	v, err := renderAnyway(r, m)
+	v, err := AskView(r, m)
 	if words, _ := json.Marshal(v); err != nil || len(words) > maxPushed {
 		tooLong := text.New("There is something to ask about before that, and it is too long for it: fill in fewer at a time, or use wafbot's command line. Nothing was done")
-		return b.pushed(req, linesMessage([]text.Text{tooLong}, nil))
+		return b.pushed(req, Lines([]text.Text{tooLong}, nil))
 	}
 	return slack.NewPushViewSubmissionResponse(&v)
 }
@@ -297,7 +297,7 @@ const maxPushed = 16_000
 
 // pushed shows an answer above the form; one that is too long for that where the form was opened.
 func (b *Bot) pushed(req request, msg Message) *slack.ViewSubmissionResponse {
-	v, err := renderAnswer(msg, req.meta())
+	v, err := AnswerView(msg, req.meta())
 	text, _ := json.Marshal(v)
 	if err != nil || len(text) > maxPushed {
 		b.inBackground(req, func(ctx context.Context) { b.answer(ctx, req, msg) })

@@ -38,7 +38,7 @@ func requireView(t testing.TB, v slack.ModalViewRequest) {
 			blocks[input.BlockID] = true
 		}
 	}
-	require.Equal(t, v.CallbackID == viewForm || v.CallbackID == viewAnyway, v.Submit != nil, "submit goes with what can be done")
+	require.Equal(t, v.CallbackID == ViewForm || v.CallbackID == ViewAsk, v.Submit != nil, "submit goes with what can be done")
 	require.True(t, inputs == 0 || v.Submit != nil)
 	require.LessOrEqual(t, len([]rune(v.PrivateMetadata)), 3_000)
 }
@@ -65,7 +65,7 @@ func TestFormOfEveryKindOfField(t *testing.T) {
 			{Name: "reason", Label: "Reason", Kind: commands.FieldText, Values: []string{"\u202ewhat can't be read isn't put into anybody's mouth"}},
 		},
 	}
-	v, err := renderForm(f, viewMeta{Account: "acme", Channel: "C0WAF", Thread: "1795230310.000100"})
+	v, err := FormView(f, ViewMeta{Account: "acme", Channel: "C0WAF", Thread: "1795230310.000100"})
 	require.NoError(t, err)
 	requireView(t, v)
 	goldenView(t, "form/every-field", v)
@@ -73,23 +73,23 @@ func TestFormOfEveryKindOfField(t *testing.T) {
 
 func TestViewsBesideForms(t *testing.T) {
 	t.Parallel()
-	m := viewMeta{Account: "acme", Channel: "C0WAF", Attack: "ak7q2m9xw"}
-	looking, err := renderLooking(m)
+	m := ViewMeta{Account: "acme", Channel: "C0WAF", Attack: "ak7q2m9xw"}
+	looking, err := LoadingView(m)
 	require.NoError(t, err)
 	asked := &refusal.Refusal{
 		Kind: refusal.ErrAsk, Text: text.New(text.Bold("Deny 203.0.113.0/24 everywhere for 4 h"), "? Before you do:\n• it is wide\n• until ", now.Add(4*time.Hour)),
 		Line: record.Line{Name: "deny", Words: []string{"203.0.113.0/24"}}.With("for", "4h").With("account", "acme"),
 	}
-	anyway, err := renderAnyway(asked, m)
+	anyway, err := AskView(asked, m)
 	require.NoError(t, err)
-	answer, err := renderAnswer(linesMessage([]text.Text{text.New("Deny 203.0.113.7: accepted by the service")}, nil), m)
+	answer, err := AnswerView(Lines([]text.Text{text.New("Deny 203.0.113.7: accepted by the service")}, nil), m)
 	require.NoError(t, err)
 	for name, v := range map[string]slack.ModalViewRequest{"looking": looking, "anyway": anyway, "answer": answer} {
 		requireView(t, v)
 		goldenView(t, "form/"+name, v)
 	}
 	asked.Line.Words = []string{strings.Repeat("203.0.113.0/24 ", 300)}
-	_, err = renderAnyway(asked, m)
+	_, err = AskView(asked, m)
 	require.Error(t, err, "a line that has no room in a view isn't cut")
 }
 
@@ -101,7 +101,7 @@ func TestMoreGolden(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v, err := renderMore(c.Situation.Line(), commands.More(c.Situation), viewMeta{Account: "acme", Channel: "C0WAF"})
+			v, err := MoreView(c.Situation.Line(), commands.More(c.Situation), ViewMeta{Account: "acme", Channel: "C0WAF"})
 			require.NoError(t, err)
 			requireView(t, v)
 			for _, b := range buttonsOf(v.Blocks.BlockSet) {

@@ -58,7 +58,7 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	within(2*time.Second, b.cfg.Memory.Ping, &memory)
-	within(slackPatience, b.cfg.Slack.usable, &workspace)
+	within(slackPatience, b.cfg.Slack.Usable, &workspace)
 	asked.Wait()
 	state := readiness{Ready: true, Redis: "ok", Slack: "ok", Accounts: map[string]watched{}}
 	if memory != nil {

@@ -17,7 +17,7 @@ import (
 
 // past is what is needed of a message that was posted. It is not slack-go's type: that refuses a whole page for one block of somebody's that
 // it does not know.
-type past struct {
+type Past struct {
 	TS       string          `json:"ts"`
 	Thread   string          `json:"thread_ts"` // of a message with replies its own TS
 	BotID    string          `json:"bot_id"`
@@ -25,7 +25,7 @@ type past struct {
 }
 
 // metadata is what the message carries; empty if it is nothing of wafbot's form.
-func (p past) metadata() (m slack.SlackMetadata) {
+func (p Past) metadata() (m slack.SlackMetadata) {
 	if json.Unmarshal(p.Metadata, &m) != nil {
 		return slack.SlackMetadata{}
 	}
@@ -33,7 +33,7 @@ func (p past) metadata() (m slack.SlackMetadata) {
 }
 
 // pastOf says which messages to read.
-type pastOf struct {
+type HistoryQuery struct {
 	channel string
 	thread  string // "": what the channel shows
 	oldest  string // a ts
@@ -46,7 +46,7 @@ const (
 )
 
 // history reads a page of a channel's messages or of a thread's, with their metadata (conversations.history, conversations.replies).
-func (s *Slack) history(ctx context.Context, q pastOf) (msgs []past, next string, err error) {
+func (s *Client) History(ctx context.Context, q HistoryQuery) (msgs []Past, next string, err error) {
 	method := "conversations.history"
 	form := url.Values{"channel": {q.channel}, "oldest": {q.oldest}, "limit": {strconv.Itoa(historyPage)}, "include_all_metadata": {"true"}}
 	if q.cursor != "" {
@@ -60,7 +60,7 @@ func (s *Slack) history(ctx context.Context, q pastOf) (msgs []past, next string
 		OK       bool   `json:"ok"`
 		Error    string `json:"error"`
 		Needed   string `json:"needed"` // the scope that is missing
-		Messages []past `json:"messages"`
+		Messages []Past `json:"messages"`
 		Metadata struct {
 			NextCursor string `json:"next_cursor"`
 		} `json:"response_metadata"`
@@ -75,7 +75,7 @@ func (s *Slack) history(ctx context.Context, q pastOf) (msgs []past, next string
 }
 
 // ask calls a method of the Web API and decodes its answer, whether ok or not. Its errors are those of slack-go.
-func (s *Slack) ask(ctx context.Context, method string, form url.Values, answer any) error {
+func (s *Client) ask(ctx context.Context, method string, form url.Values, answer any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+method, strings.NewReader(form.Encode()))
 	if err != nil {
 		return withoutURL(err)

@@ -89,3 +89,9 @@ func (h *holds) left(method string) time.Duration {
 	defer h.mu.Unlock()
 	return time.Until(h.until[method])
 }
+
+// HeldFor is for how long a method of Slack's isn't called, because Slack said so.
+func (s *Client) HeldFor(method string) time.Duration { return s.holds.left(method) }
+
+// Collector counts the calls that Slack refused because there were too many.
+func (s *Client) Collector() prometheus.Collector { return s.holds.refused }

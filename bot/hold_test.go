@@ -27,7 +27,7 @@ func (s *busy) RoundTrip(req *http.Request) (*http.Response, error) {
 	s.asked = append(s.asked, method)
 	res := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Date": {s.date.Format(http.TimeFormat)}}, Request: req}
 	res.Body = io.NopCloser(strings.NewReader(`{"ok":true,"channel":"C1","ts":"1.1"}`))
-	if method == methodPost && len(s.asked) == 1 {
+	if method == MethodPost && len(s.asked) == 1 {
 		res.StatusCode, res.Body = http.StatusTooManyRequests, io.NopCloser(strings.NewReader(s.body))
 		if s.after != "" {
 			res.Header.Set("Retry-After", s.after)
@@ -61,14 +61,14 @@ func TestAMethodThatSlackWantsLeftAloneIs(t *testing.T) {
 					_, _, err := api.PostMessageContext(t.Context(), channel, slack.MsgOptionText("x", false))
 					return err
 				}
-				v, wait := judge(post("C1"))
-				require.Equal(t, maybe, v, "it is no proof that nothing was posted")
+				v, wait := Judge(post("C1"))
+				require.Equal(t, Doubtful, v, "it is no proof that nothing was posted")
 				require.Equal(t, c.hold, wait)
 
 				time.Sleep(c.hold - time.Millisecond)
 				err := post("C2")
-				v, wait = judge(err)
-				require.Equal(t, lost, v, "nothing was sent")
+				v, wait = Judge(err)
+				require.Equal(t, NotSent, v, "nothing was sent")
 				require.Equal(t, time.Millisecond, wait)
 				var held *heldError
 				require.True(t, errors.As(err, &held))
@@ -77,7 +77,7 @@ func TestAMethodThatSlackWantsLeftAloneIs(t *testing.T) {
 
 				time.Sleep(time.Millisecond)
 				require.NoError(t, post("C2"))
-				require.Equal(t, []string{methodPost, methodEdit, methodPost}, s.asked)
+				require.Equal(t, []string{MethodPost, MethodUpdate, MethodPost}, s.asked)
 			})
 		})
 	}

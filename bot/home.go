@@ -48,8 +48,8 @@ func (b *Bot) publishHome(ctx context.Context, req request, answer []slack.Block
 	if len(answer) > 0 {
 		blocks = slices.Concat(answer, []slack.Block{slack.NewDividerBlock()}, blocks)
 	}
-	view := slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: numbered(blocks)}}
-	return b.cfg.Slack.publishHome(ctx, req.Invocation.Actor.ID, view)
+	view := slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: Renumber(blocks)}}
+	return b.cfg.Slack.PublishHome(ctx, req.Invocation.Actor.ID, view)
 }
 
 // home is what a person's Home tab shows, whatever he clicked.
@@ -58,12 +58,12 @@ func (b *Bot) home(ctx context.Context, req request) []slack.Block {
 	inv.Line, inv.Account = record.Line{Name: "status"}, ""
 	res, err := b.cfg.Runner.Do(ctx, inv)
 	if err == nil && res.Home != nil {
-		return renderHome(*res.Home)
+		return Home(*res.Home)
 	}
 	text, ref := commands.ForPeople(inv, err)
 	if errors.Is(err, refusal.ErrDenied) {
-		return noRole(inv.Actor.ID, text, b.cfg.Roles)
+		return HomeWithoutRole(inv.Actor.ID, text, b.cfg.Roles)
 	}
 	b.cfg.Log.Error("look for home tab", "reference", ref, "user", inv.Actor.ID, "err", err)
-	return unknownHome(text)
+	return HomeUnavailable(text)
 }

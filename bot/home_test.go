@@ -99,22 +99,22 @@ func home(change func(h *commands.Home)) commands.Home {
 
 func homes() map[string][]slack.Block {
 	busy := func(h *commands.Home) { h.Accounts = []commands.Overview{busily()} }
-	ask := renderAsk(&refusal.Refusal{
+	ask := Ask(&refusal.Refusal{
 		Text: text.New(text.Bold("Undo of: Deny 203.0.113.7"), "? Before you do:", "\n• it still knocks"), Line: record.Line{Name: "undo", Words: []string{"c7k2m9xw4"}},
 	})
 	roles := commands.Roles{Responders: []string{"U0ROB"}, Admins: []string{"U0ANN", "S0ONCALL"}}
 	return map[string][]slack.Block{
-		"quiet":     renderHome(home(func(*commands.Home) {})),
-		"busy":      renderHome(home(busy)),
-		"viewer":    renderHome(home(func(h *commands.Home) { busy(h); h.Role = record.Viewer })),
-		"rehearsal": renderHome(home(func(h *commands.Home) { busy(h); h.Policy.Changes = commands.ChangesRehearse })),
-		"one-blind": renderHome(home(func(h *commands.Home) {
+		"quiet":     Home(home(func(*commands.Home) {})),
+		"busy":      Home(home(busy)),
+		"viewer":    Home(home(func(h *commands.Home) { busy(h); h.Role = record.Viewer })),
+		"rehearsal": Home(home(func(h *commands.Home) { busy(h); h.Policy.Changes = commands.ChangesRehearse })),
+		"one-blind": Home(home(func(h *commands.Home) {
 			h.Accounts, h.Trouble = []commands.Overview{busily(), blindly()}, []text.Text{text.New(text.Bold("Sources: "), "/etc/wafbot/cdn.txt can't be read: what it held last is still guarded")}
 		})),
-		"no-memory": renderHome(home(func(h *commands.Home) { h.Accounts[0].NoMemory = true })),
-		"no-role":   noRole("U0EVE", text.New("You have no role here"), roles),
-		"unknown":   unknownHome(text.New("Something went wrong inside wafbot")),
-		"asked":     numbered(slices.Concat(ask.Blocks, renderHome(home(busy)))),
+		"no-memory": Home(home(func(h *commands.Home) { h.Accounts[0].NoMemory = true })),
+		"no-role":   HomeWithoutRole("U0EVE", text.New("You have no role here"), roles),
+		"unknown":   HomeUnavailable(text.New("Something went wrong inside wafbot")),
+		"asked":     Renumber(slices.Concat(ask.Blocks, Home(home(busy)))),
 	}
 }
 
@@ -134,7 +134,7 @@ func TestHomeGolden(t *testing.T) {
 func TestHomeButtons(t *testing.T) {
 	t.Parallel()
 	lines := func(h commands.Home) (all []string) {
-		for _, b := range buttonsOf(renderHome(h)) {
+		for _, b := range buttonsOf(Home(h)) {
 			all = append(all, b.Text.Text+": "+b.Value)
 			require.Equal(t, b.Text.Text == "Undo" || b.Text.Text == "Approve", b.Confirm != nil, "%s acts on a click", b.Text.Text)
 		}
@@ -203,9 +203,9 @@ func TestHomeOfAThousandAccounts(t *testing.T) {
 			accounts = 30
 		}
 		h := crowd(accounts, 3, words)
-		blocks := renderHome(h)
-		answer := linesMessage(slices.Repeat([]text.Text{text.New(strings.Repeat("x", 280))}, 40), nil)
-		requireHome(t, numbered(slices.Concat(answer.Blocks, blocks)))
+		blocks := Home(h)
+		answer := Lines(slices.Repeat([]text.Text{text.New(strings.Repeat("x", 280))}, 40), nil)
+		requireHome(t, Renumber(slices.Concat(answer.Blocks, blocks)))
 		shown := strings.Join(markupOf(t, blocks), "\n")
 		require.Contains(t, shown, "Going on: "+known(int64(3*accounts+1)).String()+" attacks")
 		require.Contains(t, shown, "more: type `status account=NAME`")
@@ -304,7 +304,7 @@ func TestWhoIsToldOfATakeOver(t *testing.T) {
 	}
 	cases["a20"] = owner("cli:root", now, anna())
 	told := func(cases map[string]record.Triage) string {
-		return strings.Join(markupOf(t, linesMessage(takenOver(TakenOver(commands.TakeOver{Account: "acme", To: "U0ANN", Since: since}, "C1"), cases), nil).Blocks), "\n")
+		return strings.Join(markupOf(t, Lines(TakeoverLines(TakenOver(commands.TakeOver{Account: "acme", To: "U0ANN", Since: since}, "C1"), cases), nil).Blocks), "\n")
 	}
 	require.Equal(t, "*Anna Weber* takes over 9 attacks of *acme*\n<@U0ROB>: no longer yours: `a10`, `a11`, `a12`, `a13`, `a14` and 2 more\n`@cli:root`: no longer yours: `a20`", told(cases))
 	rob := record.Actor{ID: "U0ROB", Name: "Rob Diaz"}

@@ -48,17 +48,17 @@ func hostileDrawn(words string) map[string]func() []any {
 	ch := hostileChange(words)
 	news := record.Event{ID: words, Account: "acme", Attack: attack, Mention: words, Fault: words, Recall: &record.RebuildFacts{Unknown: []string{words}, Unread: []string{words}}, At: now}
 	return map[string]func() []any{
-		"render": func() []any { return []any{render(c), render(hostileStorm(words))} },
+		"render": func() []any { return []any{Render(c), Render(hostileStorm(words))} },
 		"renderMore": func() []any {
-			return drawn(renderMore(commands.AttackLine(c.Situation.Account, attack, now), append(commands.More(c.Situation), suggestion), viewMeta{Account: "acme"}))
+			return drawn(MoreView(commands.AttackLine(c.Situation.Account, attack, now), append(commands.More(c.Situation), suggestion), ViewMeta{Account: "acme"}))
 		},
-		"renderForm":    func() []any { return drawn(renderForm(hostileForm(words), viewMeta{})) },
-		"renderAnyway":  func() []any { return drawn(renderAnyway(ask, viewMeta{})) },
-		"renderLooking": func() []any { return drawn(renderLooking(viewMeta{Account: "acme"})) },
-		"renderAnswer":  func() []any { return drawn(renderAnswer(linesMessage(texts, buttons), viewMeta{})) },
-		"renderAsk":     func() []any { return []any{renderAsk(ask)} },
+		"renderForm":    func() []any { return drawn(FormView(hostileForm(words), ViewMeta{})) },
+		"renderAnyway":  func() []any { return drawn(AskView(ask, ViewMeta{})) },
+		"renderLooking": func() []any { return drawn(LoadingView(ViewMeta{Account: "acme"})) },
+		"renderAnswer":  func() []any { return drawn(AnswerView(Lines(texts, buttons), ViewMeta{})) },
+		"renderAsk":     func() []any { return []any{Ask(ask)} },
 		"linesMessage": func() []any {
-			return []any{linesMessage(texts, buttons), linesMessage(slices.Repeat(texts, 8), slices.Repeat(buttons, 30))}
+			return []any{Lines(texts, buttons), Lines(slices.Repeat(texts, 8), slices.Repeat(buttons, 30))}
 		},
 		"documentMessage": func() []any {
 			return []any{documentMessage(commands.Result{Lines: texts, Document: say.Markdown(time.UTC)}, buttons)}
@@ -67,63 +67,63 @@ func hostileDrawn(words string) map[string]func() []any {
 			return []any{partsMessage(commands.Result{Lines: texts, Parts: []commands.Part{{Title: say, Rows: []commands.Row{{Text: say, Do: buttons}}, More: say, Do: buttons}}}), summaryMessage(hostileSummary(words))}
 		},
 		"answerMessage": func() []any {
-			return []any{answerMessage(commands.Result{Lines: texts, Next: &suggestion.Line}, false)}
+			return []any{Answer(commands.Result{Lines: texts, Next: &suggestion.Line}, false)}
 		},
-		"formOffer":   func() []any { return []any{formOffer(&refusal.Refusal{Text: say}, suggestion.Line)} },
-		"TestMessage": func() []any { return []any{TestMessage(words)} },
+		"formOffer":   func() []any { return []any{FormOffer(&refusal.Refusal{Text: say}, suggestion.Line)} },
+		"TestMessage": func() []any { return []any{DoctorTest(words)} },
 		"summaryOf": func() []any {
-			return []any{summaryOf(acme(), commands.Result{Lines: texts, Data: hostileSummary(words), Parts: hostileSummary(words).Parts(true)})}
+			return []any{Summary(acme(), commands.Result{Lines: texts, Data: hostileSummary(words), Parts: hostileSummary(words).Parts(true)})}
 		},
 		"renderHome": func() []any {
-			return []any{renderHome(crowd(2, 1, words)), numbered(slices.Concat(renderAsk(ask).Blocks, renderHome(crowd(1, 1, words))))}
+			return []any{Home(crowd(2, 1, words)), Renumber(slices.Concat(Ask(ask).Blocks, Home(crowd(1, 1, words))))}
 		},
 		"noRole": func() []any {
-			return []any{noRole(words, say, commands.Roles{Viewers: []string{words}, Responders: []string{"*"}})}
+			return []any{HomeWithoutRole(words, say, commands.Roles{Viewers: []string{words}, Responders: []string{"*"}})}
 		},
-		"unknownHome": func() []any { return []any{unknownHome(say)} },
+		"unknownHome": func() []any { return []any{HomeUnavailable(say)} },
 		"requestMessage": func() []any {
-			return hostileRequests(words, func(q record.ApprovalRequest) Message { return requestMessage(q, wayOut(), now.Add(5*time.Minute)) })
+			return hostileRequests(words, func(q record.ApprovalRequest) Message { return ApprovalRequest(q, wayOut(), now.Add(5*time.Minute)) })
 		},
 		"decidedMessage": func() []any {
-			return hostileRequests(words, func(q record.ApprovalRequest) Message { return decidedMessage(q, wayOut(), now) })
+			return hostileRequests(words, func(q record.ApprovalRequest) Message { return ApprovalDecision(q, wayOut(), now) })
 		},
 		"blindMessage": func() []any {
-			return []any{blindMessage(acme(), record.UnreachableFacts{Outage: record.Outage{From: now, Why: words}, Mend: words})}
+			return []any{Unreachable(acme(), record.UnreachableFacts{Outage: record.Outage{From: now, Why: words}, Mend: words})}
 		},
 		"gapMessage": func() []any {
-			return []any{gapMessage(acme(), record.GapFacts{To: now, Why: words, Began: slices.Repeat([]apiclient.Attack{attack}, 20), BeganCount: 30, Over: []apiclient.Attack{attack}, OverCount: 30}, now)}
+			return []any{MonitoringGap(acme(), record.GapFacts{To: now, Why: words, Began: slices.Repeat([]apiclient.Attack{attack}, 20), BeganCount: 30, Over: []apiclient.Attack{attack}, OverCount: 30}, now)}
 		},
-		"tiedMessage":   func() []any { return []any{tiedMessage(acme(), hostileTied(words), manyChanges(5), now)} },
-		"untiedMessage": func() []any { return []any{untiedMessage(acme(), hostileTied(words))} },
+		"tiedMessage":   func() []any { return []any{PermissionLost(acme(), hostileTied(words), manyChanges(5), now)} },
+		"untiedMessage": func() []any { return []any{PermissionBack(acme(), hostileTied(words))} },
 		"pagerAway": func() []any {
-			return []any{pagerAway(poller.NewPagerAway("acme", "C1", "p1", words, words)), pagerAway(news)}
+			return []any{PagerUnreachable(poller.NewPagerAway("acme", "C1", "p1", words, words)), PagerUnreachable(news)}
 		},
 		"drillMessage": func() []any { return hostileDrills(words) },
 		"endsMessage": func() []any {
-			return []any{endsMessage(ch, words, words, now), endsMessage(ch, words, words, ch.Until)}
+			return []any{MitigationEnding(ch, words, words, now), MitigationEnding(ch, words, words, ch.Until)}
 		},
-		"effectMessage":  func() []any { return []any{effectMessage(hostileEffect(words), ch, []string{words})} },
-		"overdueMessage": func() []any { return []any{overdueMessage(acme(), ch, words, now)} },
+		"effectMessage":  func() []any { return []any{Efficacy(hostileEffect(words), ch, []string{words})} },
+		"overdueMessage": func() []any { return []any{EndOverdue(acme(), ch, words, now)} },
 		"changeMessage": func() []any {
-			msg, _ := changeMessage(nil, ch, buttons)
+			msg, _ := ChangeSettled(nil, ch, buttons)
 			return []any{msg}
 		},
 		"moved": func() []any {
-			line := elsewhere(acme(), words, record.AttackState{Attack: attack}, record.Place{Channel: "C1", TS: "1.1"}, "https://acme.slack.com/archives/C1/p11")
-			return []any{moved(acme(), words, line)}
+			line := MovedLine(acme(), words, record.AttackState{Attack: attack}, record.Place{Channel: "C1", TS: "1.1"}, "https://acme.slack.com/archives/C1/p11")
+			return []any{Moved(acme(), words, line)}
 		},
-		"outOfDate": func() []any { return []any{outOfDate(texts[0])} },
+		"outOfDate": func() []any { return []any{Stale(texts[0])} },
 		"courseMessage": func() []any {
-			return []any{courseMessage(c.Situation, nil, record.Evidence{}, true), courseMessage(c.Situation, nil, record.Evidence{}, false)}
+			return []any{Course(c.Situation, nil, record.Evidence{}, true), Course(c.Situation, nil, record.Evidence{}, false)}
 		},
 		"firstStart": func() []any {
-			return []any{firstStart(acme(), news, commands.Policy{}, roleText(commands.Roles{}, byMention))}
+			return []any{FirstStart(acme(), news, commands.Policy{}, Roles(commands.Roles{}, ByMention))}
 		},
 		"worse": func() []any {
-			return []any{worse(acme(), news), worse(acme(), record.Event{Attack: attack, Reason: record.BecameIncident, Mention: words, At: now})}
+			return []any{Worse(acme(), news), Worse(acme(), record.Event{Attack: attack, Reason: record.BecameIncident, Mention: words, At: now})}
 		},
 		"emptied": func() []any {
-			return []any{emptied(news), emptied(record.Event{Account: "acme", Recall: &record.RebuildFacts{Blind: true}})}
+			return []any{StoreRebuilt(news), StoreRebuilt(record.Event{Account: "acme", Recall: &record.RebuildFacts{Blind: true}})}
 		},
 	}
 }
@@ -300,7 +300,7 @@ func hostileDrills(text string) (all []any) {
 		if d.Claim != nil {
 			d.Claim.By.Name = text
 		}
-		all = append(all, drillMessage(acme(), d), linesMessage(commands.DrillReport(d), nil))
+		all = append(all, Drill(acme(), d), Lines(commands.DrillReport(d), nil))
 	}
 	return all
 }

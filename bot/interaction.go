@@ -79,7 +79,7 @@ func (b *Bot) click(ctx context.Context, p payload, d delivery) {
 	switch kind {
 	case actionDo, actionAnyway:
 		req.Invocation.Warned = true
-		req.Invocation.Anyway = kind == actionAnyway && !outworn(momentOf(req.MessageTS), d.at)
+		req.Invocation.Anyway = kind == actionAnyway && !outworn(ParseTS(req.MessageTS), d.at)
 		b.take(ctx, req, action.Value)
 	case actionForm:
 		b.openForm(req, action.Value)
@@ -116,7 +116,7 @@ func (p payload) request(d delivery) request {
 		Trigger:    p.Trigger,
 	}
 	if len(p.Actions) > 0 {
-		req.Invocation.Clicked = momentOf(p.Actions[0].TS)
+		req.Invocation.Clicked = ParseTS(p.Actions[0].TS)
 	}
 	if p.View.Type == "modal" {
 		req.inView(p.View.ID, p.View.Meta)
@@ -125,7 +125,7 @@ func (p payload) request(d delivery) request {
 }
 
 // momentOf reads Slack's time of something; zero for none.
-func momentOf(ts string) time.Time {
+func ParseTS(ts string) time.Time {
 	seconds, err := strconv.ParseFloat(ts, 64)
 	if err != nil || !(seconds > 0 && seconds < 1<<40) { // NaN is neither
 		return time.Time{}

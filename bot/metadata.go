@@ -17,11 +17,11 @@ import (
 // What wafbot's messages carry for wafbot itself: each the delivery that it is, and those below what ReadBack makes a lost memory of.
 // Everybody in the channel can read it.
 const (
-	metaMessage = "wafbot_message" // any other
-	metaStart   = "wafbot_start"   // an account's first start
-	metaCard    = "wafbot_card"
-	metaWorse   = "wafbot_worse" // a reply under a card: the card itself may be redrawn later
-	metaChange  = "wafbot_change"
+	MetaMessage = "wafbot_message" // any other
+	MetaStart   = "wafbot_start"   // an account's first start
+	MetaCard    = "wafbot_card"
+	MetaWorse   = "wafbot_worse" // a reply under a card: the card itself may be redrawn later
+	MetaChange  = "wafbot_change"
 )
 
 // What Slack takes in all is about a kilobyte.
@@ -65,11 +65,11 @@ func (c Card) metadata() slack.SlackMetadata {
 	if c.Mention != "" {
 		payload["mention"] = text.Sanitize(c.Mention, maxMeta)
 	}
-	return bounded(metaCard, payload)
+	return bounded(MetaCard, payload)
 }
 
 // attackTold reads what attackMeta and a card's metadata wrote, if it is about an attack of the account.
-func attackTold(account string, payload map[string]any) (id string, f poller.CardFacts, ok bool) {
+func ReadAttack(account string, payload map[string]any) (id string, f poller.CardFacts, ok bool) {
 	text := func(name string) string { s, _ := payload[name].(string); return s }
 	decade, _ := payload["hits_decade"].(float64)
 	quiet, _ := payload["quiet"].(bool)
@@ -83,8 +83,8 @@ func attackTold(account string, payload map[string]any) (id string, f poller.Car
 }
 
 // withDelivery is the message with its delivery in its metadata, so that it can be found by it.
-func (m Message) withDelivery(delivery string) Message {
-	m.Metadata.EventType = cmp.Or(m.Metadata.EventType, metaMessage)
+func (m Message) WithDelivery(delivery string) Message {
+	m.Metadata.EventType = cmp.Or(m.Metadata.EventType, MetaMessage)
 	payload := maps.Clone(m.Metadata.EventPayload)
 	if payload == nil {
 		payload = map[string]any{}

@@ -21,13 +21,13 @@ type People interface {
 }
 
 // ofGroups stands for all user groups, where a user's id stands for the user.
-const ofGroups = "groups"
+const AllGroups = "groups"
 
 // How long what Slack told about people is believed, without word that it is over; and how long to wait for that word: without it what is known
 // counts, and changes are refused anyway because Redis is away.
 const (
-	memberFor   = 5 * time.Minute
-	markTimeout = 500 * time.Millisecond
+	PeopleCachedFor = 5 * time.Minute
+	markTimeout     = 500 * time.Millisecond
 )
 
 // groupsAgain is how long to wait before Slack is asked again for its user groups after it refused: it answers 20 such questions a minute.
@@ -55,7 +55,7 @@ type groups struct {
 }
 
 // mark is the word of now; known is false when it can't be looked up.
-func (s *Slack) mark(ctx context.Context, of string) (mark string, known bool) {
+func (s *Client) mark(ctx context.Context, of string) (mark string, known bool) {
 	if s.people == nil {
 		return "", true
 	}
@@ -66,29 +66,29 @@ func (s *Slack) mark(ctx context.Context, of string) (mark string, known bool) {
 }
 
 // Member returns the user's name if he is a full member of the token's workspace: no guest, no stranger, no bot, not deactivated (users.info).
-func (s *Slack) Member(ctx context.Context, team, user string) (name string, full bool, err error) {
-	self, err := s.whoami(ctx)
+func (s *Client) Member(ctx context.Context, team, user string) (name string, full bool, err error) {
+	self, err := s.Self(ctx)
 	if err != nil {
 		return "", false, err
 	}
-	if user == "" || team != "" && team != self.team {
+	if user == "" || team != "" && team != self.Team {
 		return "", false, nil
 	}
 	mark, known := s.mark(ctx, user)
 	s.mu.Lock()
 	m, ok := s.members[user]
 	s.mu.Unlock()
-	if ok && time.Since(m.at) < memberFor && (!known || m.mark == mark) {
+	if ok && time.Since(m.at) < PeopleCachedFor && (!known || m.mark == mark) {
 		return m.name, m.full, nil
 	}
 	u, err := s.api.GetUserInfoContext(ctx, user)
-	if errorName(err) == "user_not_found" {
+	if ErrorName(err) == "user_not_found" {
 		return "", false, nil
 	}
 	if err != nil {
 		return "", false, fmt.Errorf("ask slack who %s is: %w", user, withoutURL(err))
 	}
-	p, elsewhere := personOf(u), u.TeamID != "" && u.TeamID != self.team
+	p, elsewhere := personOf(u), u.TeamID != "" && u.TeamID != self.Team
 	m = member{name: p.Name, full: p.Outside == "" && !p.Deactivated && !elsewhere, at: time.Now(), mark: mark}
 	s.mu.Lock()
 	s.members[user] = m
@@ -97,7 +97,7 @@ func (s *Slack) Member(ctx context.Context, team, user string) (name string, ful
 }
 
 // name is how somebody is called (users.info). Nothing is kept of it: who may act is looked up when somebody acts.
-func (s *Slack) name(ctx context.Context, user string) (string, error) {
+func (s *Client) UserName(ctx context.Context, user string) (string, error) {
 	u, err := s.api.GetUserInfoContext(ctx, user)
 	if err != nil {
 		return "", fmt.Errorf("ask slack who %s is: %w", user, withoutURL(err))
@@ -106,9 +106,9 @@ func (s *Slack) name(ctx context.Context, user string) (string, error) {
 }
 
 // Groups are those of the user groups that the user is in. After an error they are what was last known, which may be over.
-func (s *Slack) Groups(ctx context.Context, user string, of []string) (in []string, err error) {
+func (s *Client) Groups(ctx context.Context, user string, of []string) (in []string, err error) {
 	g := &s.groups
-	mark, known := s.mark(ctx, ofGroups)
+	mark, known := s.mark(ctx, AllGroups)
 	if !g.fresh(mark, known) {
 		err = s.askGroups(ctx, mark, known)
 	}
@@ -126,11 +126,11 @@ func (s *Slack) Groups(ctx context.Context, user string, of []string) (in []stri
 func (g *groups) fresh(mark string, known bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.at.IsZero() && time.Since(g.at) < memberFor && (!known || g.mark == mark)
+	return !g.at.IsZero() && time.Since(g.at) < PeopleCachedFor && (!known || g.mark == mark)
 }
 
 // askGroups asks for all user groups and their members, in one call, unless somebody else just did (usergroups.list).
-func (s *Slack) askGroups(ctx context.Context, mark string, known bool) error {
+func (s *Client) askGroups(ctx context.Context, mark string, known bool) error {
 	g := &s.groups
 	g.asking.Lock()
 	defer g.asking.Unlock()
@@ -167,7 +167,7 @@ func (s *Slack) askGroups(ctx context.Context, mark string, known bool) error {
 // pauseAfter is how long not to ask again after an error.
 func pauseAfter(err error) time.Duration {
 	if limited := (*slack.RateLimitedError)(nil); errors.As(err, &limited) {
-		return min(max(limited.RetryAfter, groupsAgain), memberFor)
+		return min(max(limited.RetryAfter, groupsAgain), PeopleCachedFor)
 	}
 	return groupsAgain
 }
@@ -190,8 +190,8 @@ func (g *groups) say(log *slog.Logger, err error) {
 }
 
 // forget drops what is known about somebody here at once, and by the shared word everywhere.
-func (s *Slack) forget(ctx context.Context, of string) error {
-	if of == ofGroups {
+func (s *Client) PeopleChanged(ctx context.Context, of string) error {
+	if of == AllGroups {
 		s.groups.mu.Lock()
 		s.groups.at = time.Time{}
 		s.groups.mu.Unlock()

@@ -37,7 +37,7 @@ func (b *Bot) peopleEvent(ctx context.Context, event []byte) bool {
 		}
 		_ = json.Unmarshal(event, &e)
 		if slices.ContainsFunc(b.cfg.Roles.Groups(), func(id string) bool { return id == e.ID || id == e.Subteam.ID }) {
-			of = ofGroups
+			of = AllGroups
 		}
 	}
 	if of == "" {
@@ -45,8 +45,8 @@ func (b *Bot) peopleEvent(ctx context.Context, event []byte) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peopleTimeout)
 	defer cancel()
-	if err := b.cfg.Slack.forget(ctx, of); err != nil {
-		b.cfg.Log.Warn("take news of people: the other replicas find out by themselves", "within", memberFor, "err", err)
+	if err := b.cfg.Slack.PeopleChanged(ctx, of); err != nil {
+		b.cfg.Log.Warn("take news of people: the other replicas find out by themselves", "within", PeopleCachedFor, "err", err)
 		return true
 	}
 	b.cfg.Log.Debug("what is known of people is over", "of", of, "event", kind.Type)

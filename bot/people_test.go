@@ -257,7 +257,7 @@ func TestWhoHasGoneLearnsNothing(t *testing.T) {
 	d.set(func(d *directory) {
 		d.refuses = func(http.ResponseWriter) bool { cancel(); return false }
 	})
-	_, err := b.cfg.Slack.whoami(t.Context())
+	_, err := b.cfg.Slack.Self(t.Context())
 	require.NoError(t, err)
 	in, err := b.cfg.Slack.Groups(ctx, "U0ROB", []string{"S0ONCALL"})
 	require.Error(t, err)

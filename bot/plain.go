@@ -10,31 +10,31 @@ import (
 
 // The methods by which Slack takes messages.
 const (
-	methodPost = "chat.postMessage"
-	methodEdit = "chat.update"
+	MethodPost   = "chat.postMessage"
+	MethodUpdate = "chat.update"
 )
 
 // plainer is what to send in place of a message that Slack refuses for what is in it, if that is the fault: a plain card is forgiven, a lost one
 // never. Without what it carries for wafbot it can't be read back, so that goes only where that is the fault.
 func (b *Bot) plainer(method string, m Message, err error) (Message, bool) {
-	v, _ := judge(err)
+	v, _ := Judge(err)
 	switch {
-	case v == tooMuch && len(m.Metadata.EventPayload) > 1:
-		m = m.withoutFacts()
-	case v == tooBig && len(m.Blocks) > 0:
-		m = m.asText(b.cfg.Command)
+	case v == MetadataRefused && len(m.Metadata.EventPayload) > 1:
+		m = m.WithoutFacts()
+	case v == ContentRefused && len(m.Blocks) > 0:
+		m = m.AsText(b.cfg.Command)
 	default:
 		return Message{}, false
 	}
 	b.metrics.refused.WithLabelValues(method).Inc()
-	b.cfg.Log.Error("slack refuses what is in a message, sending it plainer", "method", method, "err", inWords(err))
+	b.cfg.Log.Error("slack refuses what is in a message, sending it plainer", "method", method, "err", InWords(err))
 	return m, true
 }
 
 // withoutFacts is the message without what it carries beside its delivery.
-func (m Message) withoutFacts() Message {
+func (m Message) WithoutFacts() Message {
 	carried := m.Metadata.EventPayload
-	m.Metadata = slack.SlackMetadata{EventType: metaMessage, EventPayload: map[string]any{}}
+	m.Metadata = slack.SlackMetadata{EventType: MetaMessage, EventPayload: map[string]any{}}
 	if delivery, ok := carried["delivery"]; ok {
 		m.Metadata.EventPayload["delivery"] = delivery
 	}
@@ -42,7 +42,7 @@ func (m Message) withoutFacts() Message {
 }
 
 // asText is the message in text alone.
-func (m Message) asText(command string) Message {
+func (m Message) AsText(command string) Message {
 	return Message{Text: m.plain(command), Metadata: m.Metadata}
 }
 

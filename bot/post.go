@@ -53,7 +53,7 @@ func (b *Bot) try(ctx context.Context, account, delivery string) (t tried, err e
 	if tends := b.tends(account); tends != nil {
 		t.moved = tends.teller.wasMoved(delivery)
 		if !tends.teller.trying(delivery) {
-			t.settled = tends.teller.since.Add(slackTimeout)
+			t.settled = tends.teller.since.Add(Timeout)
 		}
 	}
 	return t, err
@@ -73,27 +73,27 @@ func (b *Bot) postTried(ctx context.Context, c postCall, t tried) (channel, ts s
 			b.metrics.posts.Inc()
 			return channel, ts, nil
 		}
-		v, wait := judge(err)
+		v, wait := Judge(err)
 		b.cfg.Log.Warn("post message", "channel", c.Channel, "try", try, "err", err)
 		switch v {
-		case maybe:
+		case Doubtful:
 			if channel, ts, err := b.look(ctx, c, t.first, []time.Duration{wait, lookAgain}); ts != "" || err != nil {
 				return channel, ts, err
 			}
-		case tooBig, tooMuch:
-			plainer, ok := b.plainer(methodPost, c.Message, err)
+		case ContentRefused, MetadataRefused:
+			plainer, ok := b.plainer(MethodPost, c.Message, err)
 			if !ok {
 				return "", "", err
 			}
 			c.Message = plainer
 			continue // not one of the tries: it becomes no plainer than plain
-		case lost:
+		case NotSent:
 			if err := delay.Sleep(ctx, wait); err != nil {
 				return "", "", err
 			}
-		case nowhere:
+		case ChannelClosed:
 			return "", "", fmt.Errorf("%w: %w", errNowhere, err)
-		case forbidden:
+		case Forbidden:
 			return "", "", err
 		}
 		if try >= postTries {
@@ -117,7 +117,7 @@ func (b *Bot) lookFirst(ctx context.Context, c postCall, t tried) (channel, ts s
 }
 
 func (b *Bot) sendOnce(ctx context.Context, c postCall) (channel, ts string, err error) {
-	opts := append(c.Message.Options(), slack.MsgOptionMetadata(c.Message.withDelivery(c.Delivery).Metadata))
+	opts := append(c.Message.Options(), slack.MsgOptionMetadata(c.Message.WithDelivery(c.Delivery).Metadata))
 	if c.Thread != "" {
 		opts = append(opts, slack.MsgOptionTS(c.Thread))
 		if c.Broadcast {
@@ -127,7 +127,7 @@ func (b *Bot) sendOnce(ctx context.Context, c postCall) (channel, ts string, err
 	if err := ctx.Err(); err != nil {
 		return "", "", err // of a replica that was paused, the lease is over
 	}
-	return b.cfg.Slack.postMessage(ctx, c.Channel, opts...)
+	return b.cfg.Slack.Post(ctx, c.Channel, opts...)
 }
 
 // awaitSlot waits for the right to post to the channel.
@@ -149,7 +149,7 @@ func (b *Bot) awaitSlot(ctx context.Context, c postCall) error {
 // postSlot takes the right to post one message to a channel; wait is how long until there is one, 0 if it was given. What isn't urgent leaves one
 // for what is.
 func (b *Bot) postSlot(ctx context.Context, channel string, urgent bool) (wait time.Duration, err error) {
-	if wait := b.cfg.Slack.holds.left(methodPost); wait > 0 {
+	if wait := b.cfg.Slack.HeldFor(MethodPost); wait > 0 {
 		return wait, nil
 	}
 	if b.cfg.MessagesPerSecond == 0 {
@@ -175,7 +175,7 @@ func (b *Bot) look(ctx context.Context, c postCall, first time.Time, pauses []ti
 			return "", "", err
 		}
 		ts, err = b.find(ctx, c, first)
-		switch errorName(err) {
+		switch ErrorName(err) {
 		case "missing_scope":
 			b.cfg.Log.Warn("can't look whether a message is there: the history scope is missing", "channel", c.Channel)
 			return "", "", nil
@@ -192,7 +192,7 @@ func (b *Bot) look(ctx context.Context, c postCall, first time.Time, pauses []ti
 
 // find searches the channel, or the thread, for the message, from a minute before it was first tried.
 func (b *Bot) find(ctx context.Context, c postCall, first time.Time) (ts string, err error) {
-	self, err := b.cfg.Slack.whoami(ctx)
+	self, err := b.cfg.Slack.Self(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -203,7 +203,7 @@ func (b *Bot) find(ctx context.Context, c postCall, first time.Time) (ts string,
 			return "", fmt.Errorf("look for message in %s: %w", c.Channel, withoutURL(err))
 		}
 		for _, m := range msgs {
-			if m.BotID == self.bot && m.metadata().EventPayload["delivery"] == c.Delivery {
+			if m.BotID == self.Bot && m.metadata().EventPayload["delivery"] == c.Delivery {
 				return m.TS, nil
 			}
 		}
@@ -214,18 +214,18 @@ func (b *Bot) find(ctx context.Context, c postCall, first time.Time) (ts string,
 	}
 }
 
-func (b *Bot) page(ctx context.Context, c postCall, oldest, cursor string) (msgs []past, next string, err error) {
-	return b.cfg.Slack.history(ctx, pastOf{channel: c.Channel, thread: c.Thread, oldest: oldest, cursor: cursor})
+func (b *Bot) page(ctx context.Context, c postCall, oldest, cursor string) (msgs []Past, next string, err error) {
+	return b.cfg.Slack.History(ctx, HistoryQuery{channel: c.Channel, thread: c.Thread, oldest: oldest, cursor: cursor})
 }
 
 // takeBack deletes a message that another replica has posted too (chat.delete).
 func (b *Bot) takeBack(ctx context.Context, at place) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*slackTimeout) // also for a replica whose lease is over
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*Timeout) // also for a replica whose lease is over
 	defer cancel()
 	for {
-		err := b.cfg.Slack.deleteMessage(ctx, at.channel, at.ts)
-		v, wait := judge(err)
-		if err == nil || v == nowhere || v == forbidden {
+		err := b.cfg.Slack.Delete(ctx, at.channel, at.ts)
+		v, wait := Judge(err)
+		if err == nil || v == ChannelClosed || v == Forbidden {
 			b.cfg.Log.Warn("another replica told this too: took it back", "channel", at.channel, "ts", at.ts, "err", err)
 			return
 		}

@@ -69,16 +69,16 @@ func (b *Bot) ReadBack(ctx context.Context, back Back) (Found, error) {
 	if back.Peek || !r.found.Spoken {
 		return r.found, nil
 	}
-	var self identity
+	var self Identity
 	err := b.persist(ctx, func() (err error) {
-		self, err = b.cfg.Slack.whoami(ctx)
+		self, err = b.cfg.Slack.Self(ctx)
 		return err
 	})
 	if err != nil {
 		return Found{}, err
 	}
 	for _, p := range r.posts {
-		if p.BotID == self.bot {
+		if p.BotID == self.Bot {
 			r.take(p)
 		}
 	}
@@ -91,11 +91,11 @@ func (b *Bot) persist(ctx context.Context, ask func() error) error {
 	const most = time.Minute
 	for try := 0; ; try++ {
 		err := ask()
-		if err == nil || errorName(err) == "missing_scope" {
+		if err == nil || ErrorName(err) == "missing_scope" {
 			return err
 		}
-		v, wait := judge(err)
-		if v == nowhere || v == tooBig || ctx.Err() != nil {
+		v, wait := Judge(err)
+		if v == ChannelClosed || v == ContentRefused || ctx.Err() != nil {
 			return err
 		}
 		wait = max(wait, delay.Backoff(try, time.Second, most))
@@ -117,7 +117,7 @@ type reader struct {
 
 // post is a message that carries something of wafbot's form.
 type post struct {
-	past
+	Past
 	channel string
 	meta    slack.SlackMetadata
 }
@@ -125,7 +125,7 @@ type post struct {
 // channel reads what a channel shows, and every thread that wafbot took part in there.
 func (r *reader) channel(ctx context.Context, channel string) error {
 	threads := map[string]bool{}
-	err := r.pages(ctx, pastOf{channel: channel}, func(m past) {
+	err := r.pages(ctx, HistoryQuery{channel: channel}, func(m Past) {
 		if r.keep(channel, m) && m.Thread != "" {
 			threads[m.Thread] = true // of a reply that the channel shows too the card may be older than what is read
 		}
@@ -137,8 +137,8 @@ func (r *reader) channel(ctx context.Context, channel string) error {
 		return nil
 	}
 	for thread := range threads {
-		err := r.pages(ctx, pastOf{channel: channel, thread: thread}, func(m past) { r.keep(channel, m) })
-		if err != nil && errorName(err) != "thread_not_found" { // its card was deleted meanwhile
+		err := r.pages(ctx, HistoryQuery{channel: channel, thread: thread}, func(m Past) { r.keep(channel, m) })
+		if err != nil && ErrorName(err) != "thread_not_found" { // its card was deleted meanwhile
 			return err
 		}
 	}
@@ -149,7 +149,7 @@ func (r *reader) peeked() bool { return r.Peek && len(r.posts) > 0 }
 
 // keep keeps a message that names the account, as anybody's may, and reports whether it does. Whether it is wafbot's own is looked at when
 // there are any: before a first start nobody need know who wafbot is.
-func (r *reader) keep(channel string, m past) bool {
+func (r *reader) keep(channel string, m Past) bool {
 	meta := m.metadata()
 	if m.BotID == "" || meta.EventPayload["account"] != r.Account {
 		return false
@@ -158,13 +158,13 @@ func (r *reader) keep(channel string, m past) bool {
 	return true
 }
 
-func (r *reader) pages(ctx context.Context, q pastOf, take func(past)) error {
+func (r *reader) pages(ctx context.Context, q HistoryQuery, take func(Past)) error {
 	q.oldest = fmt.Sprintf("%d.000000", r.Oldest.Unix())
 	for {
-		var msgs []past
+		var msgs []Past
 		var next string
 		err := r.bot.persist(ctx, func() (err error) {
-			msgs, next, err = r.bot.cfg.Slack.history(ctx, q)
+			msgs, next, err = r.bot.cfg.Slack.History(ctx, q)
 			return err
 		})
 		if err != nil {
@@ -183,26 +183,26 @@ func (r *reader) pages(ctx context.Context, q pastOf, take func(past)) error {
 // take keeps what one of wafbot's own messages tells.
 func (r *reader) take(p post) {
 	switch p.meta.EventType {
-	case metaStart:
-		if at := writtenAt(p.TS, r.bot.cfg.Now()); r.found.Began.IsZero() || at.Before(r.found.Began) {
+	case MetaStart:
+		if at := WrittenAt(p.TS, r.bot.cfg.Now()); r.found.Began.IsZero() || at.Before(r.found.Began) {
 			r.found.Began = at
 		}
-	case metaCard, metaWorse:
+	case MetaCard, MetaWorse:
 		r.takeAttack(p)
-	case metaChange:
+	case MetaChange:
 		r.takeChange(p)
 	}
 }
 
 func (r *reader) takeAttack(p post) {
-	id, facts, ok := attackTold(r.Account, p.meta.EventPayload)
+	id, facts, ok := ReadAttack(r.Account, p.meta.EventPayload)
 	if !ok {
 		r.bot.cfg.Log.Warn("a card can't be read back", "account", r.Account, "channel", p.channel, "ts", p.TS)
 		return
 	}
 	facts.Channel = p.channel
 	card := FoundCard{facts, p.TS}
-	if p.meta.EventType == metaWorse {
+	if p.meta.EventType == MetaWorse {
 		r.worse = append(r.worse, card)
 		return
 	}

@@ -130,25 +130,25 @@ func TestReadBack(t *testing.T) {
 	a := &archive{pages: map[string][][]map[string]any{
 		"C1": {
 			{
-				said("1700000400.000001", metaCard, cardMeta(attackOnly, func(c *Card) { c.Quiet = true })), // an older one
-				with(said("1700000500.000001", metaCard, cardMeta(attackOnly)), "thread_ts", "1700000500.000001"),
-				said("1700000600.000001", metaMessage, map[string]any{"account": "acme"}),
-				said("1700000600.000002", metaCard, map[string]any{"account": "globex"}),
+				said("1700000400.000001", MetaCard, cardMeta(attackOnly, func(c *Card) { c.Quiet = true })), // an older one
+				with(said("1700000500.000001", MetaCard, cardMeta(attackOnly)), "thread_ts", "1700000500.000001"),
+				said("1700000600.000001", MetaMessage, map[string]any{"account": "acme"}),
+				said("1700000600.000002", MetaCard, map[string]any{"account": "globex"}),
 				{"ts": "1700000600.000003", "user": "U1", "text": "hello"},
 			},
 			{
-				said("1700000100.000001", metaStart, map[string]any{"account": "acme"}),
+				said("1700000100.000001", MetaStart, map[string]any{"account": "acme"}),
 				// The channel shows this reply to a card from before what is read.
-				with(said("1700000200.000001", metaWorse, attackMeta("acme", record.AttackID("acme", "old"), apiclient.Attack{ID: "old"})), "thread_ts", "1600000000.000001"),
+				with(said("1700000200.000001", MetaWorse, attackMeta("acme", record.AttackID("acme", "old"), apiclient.Attack{ID: "old"})), "thread_ts", "1600000000.000001"),
 			},
 		},
 		"C1 1700000500.000001": {{
-			said("1700000500.000002", metaChange, commands.ChangeMemo(done)),
-			said("1700000500.000001", metaCard, cardMeta(attackOnly)),
-			said("1700000500.000003", metaWorse, attackMeta("acme", cardID, incident().Situation.Attack)),
-			said("1700000500.000001", metaChange, commands.ChangeMemo(begun)),
+			said("1700000500.000002", MetaChange, commands.ChangeMemo(done)),
+			said("1700000500.000001", MetaCard, cardMeta(attackOnly)),
+			said("1700000500.000003", MetaWorse, attackMeta("acme", cardID, incident().Situation.Attack)),
+			said("1700000500.000001", MetaChange, commands.ChangeMemo(begun)),
 		}},
-		"C1 1600000000.000001": {{said("1700000300.000001", metaChange, commands.ChangeMemo(other))}},
+		"C1 1600000000.000001": {{said("1700000300.000001", MetaChange, commands.ChangeMemo(other))}},
 	}}
 	found, log := a.readBack(t)
 	require.Len(t, a.asked, 1+5, "a peek ends at the first page that names the account; then all pages and threads")
@@ -169,15 +169,15 @@ func TestNothingIsReadBackFromOthers(t *testing.T) {
 	forged := commands.ChangeMemo(ch)
 	forged["line"] = "allow 0.0.0.0/0"
 	a := &archive{pages: map[string][][]map[string]any{"C1": {{
-		evil(said("1700000500.000001", metaCard, cardMeta()), "B0EVIL"),
-		evil(said("1700000500.000002", metaChange, commands.ChangeMemo(ch)), "B0EVIL"),
-		evil(said("1700000500.000003", metaStart, map[string]any{"account": "acme"}), ""),
-		said("1700000500.000004", metaChange, forged), // ours by its bot, and altered
-		said("1700000500.000005", metaCard, with(cardMeta(), "attackid", "another")),
-		said("1700000500.000006", metaCard, map[string]any{"account": "acme", "attack": 1, "attackid": []any{}, "hits_decade": "x", "quiet": 7}),
-		with(said("1700000500.000007", metaCard, nil), "metadata", []any{"none"}),
-		with(said("1700000500.000008", metaCard, nil), "metadata", map[string]any{"event_type": 1, "event_payload": "x"}),
-		with(said("1700000500.000009", metaMessage, nil), "blocks", []any{map[string]any{"type": "context", "elements": []any{map[string]any{"type": "hologram"}}}}),
+		evil(said("1700000500.000001", MetaCard, cardMeta()), "B0EVIL"),
+		evil(said("1700000500.000002", MetaChange, commands.ChangeMemo(ch)), "B0EVIL"),
+		evil(said("1700000500.000003", MetaStart, map[string]any{"account": "acme"}), ""),
+		said("1700000500.000004", MetaChange, forged), // ours by its bot, and altered
+		said("1700000500.000005", MetaCard, with(cardMeta(), "attackid", "another")),
+		said("1700000500.000006", MetaCard, map[string]any{"account": "acme", "attack": 1, "attackid": []any{}, "hits_decade": "x", "quiet": 7}),
+		with(said("1700000500.000007", MetaCard, nil), "metadata", []any{"none"}),
+		with(said("1700000500.000008", MetaCard, nil), "metadata", map[string]any{"event_type": 1, "event_payload": "x"}),
+		with(said("1700000500.000009", MetaMessage, nil), "blocks", []any{map[string]any{"type": "context", "elements": []any{map[string]any{"type": "hologram"}}}}),
 	}}}}
 	found, _ := a.readBack(t)
 	require.True(t, found.Nothing())
@@ -190,7 +190,7 @@ func TestReadingBackGoesOnUntilSlackAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &archive{
 			ill:   []string{"429", "gone", "500", "ratelimited", "token_revoked", "internal_error"},
-			pages: map[string][][]map[string]any{"C2": {{said("1700000500.000001", metaCard, cardMeta())}}}, refused: map[string]string{"C1": "not_in_channel"},
+			pages: map[string][][]map[string]any{"C2": {{said("1700000500.000001", MetaCard, cardMeta())}}}, refused: map[string]string{"C1": "not_in_channel"},
 		}
 		begun := time.Now()
 		found, _ := a.readBack(t)

@@ -15,7 +15,7 @@ func TestEmptiedNoticesFit(t *testing.T) {
 	for _, facts := range []record.RebuildFacts{
 		{}, {Blind: true}, {Cards: 12, InForce: 3, Listed: 2, NoLists: true, Unknown: []string{"c7k2m9xw4"}, Unread: []string{"C0BOARD04"}},
 	} {
-		msg := emptied(poller.NewEmptied("acme", "C1", "1 X", facts, now))
+		msg := StoreRebuilt(poller.NewEmptied("acme", "C1", "1 X", facts, now))
 		requireFits(t, msg)
 		for _, markup := range markupOf(t, msg.Blocks) {
 			for line := range strings.Lines(markup) {
@@ -23,20 +23,20 @@ func TestEmptiedNoticesFit(t *testing.T) {
 			}
 		}
 	}
-	require.Contains(t, emptied(record.Event{Account: "acme"}).Text, "was emptied")
+	require.Contains(t, StoreRebuilt(record.Event{Account: "acme"}).Text, "was emptied")
 }
 
 // What a message carries fits into what Slack takes, whatever a change is.
 func TestChangeMessagesFit(t *testing.T) {
 	t.Parallel()
 	for _, ch := range append(everyState(), patched()) {
-		msg, _ := changeMessage(nil, ch, nil)
-		msg = msg.withDelivery(ch.ID + ":" + string(ch.State))
+		msg, _ := ChangeSettled(nil, ch, nil)
+		msg = msg.WithDelivery(ch.ID + ":" + string(ch.State))
 		requireFits(t, msg)
-		require.Equal(t, metaChange, msg.Metadata.EventType)
+		require.Equal(t, MetaChange, msg.Metadata.EventType)
 	}
 	prolonged, ch := patched(), denied()
 	ch.Extends = prolonged.ID
-	msg, _ := changeMessage([]record.Change{ch, prolonged}, ch, nil)
+	msg, _ := ChangeSettled([]record.Change{ch, prolonged}, ch, nil)
 	require.Equal(t, prolonged.ID, msg.Metadata.EventPayload["change"])
 }

@@ -114,7 +114,7 @@ func splitLines(t text.Text) []text.Text {
 }
 
 // linesMessage is a message of lines, with as many of them in its notification text as that holds.
-func linesMessage(lines []text.Text, buttons []commands.Suggestion) Message {
+func Lines(lines []text.Text, buttons []commands.Suggestion) Message {
 	return Message{Text: answerText(lines), Blocks: renderLines(lines, buttons)}
 }
 
@@ -141,7 +141,7 @@ func documentMessage(res commands.Result, buttons []commands.Suggestion) Message
 }
 
 // answerMessage is the answer of a command; inView tells that it is shown in a modal, where the next page is, too.
-func answerMessage(res commands.Result, inView bool) Message {
+func Answer(res commands.Result, inView bool) Message {
 	if len(res.Parts) > 0 {
 		return partsMessage(res)
 	}
@@ -152,13 +152,13 @@ func answerMessage(res commands.Result, inView bool) Message {
 	if res.Document != "" {
 		return documentMessage(res, buttons)
 	}
-	return linesMessage(res.Lines, buttons)
+	return Lines(res.Lines, buttons)
 }
 
 // formOffer is the answer to a line that lacks something: what, and the form for it.
-func formOffer(r *refusal.Refusal, line record.Line) Message {
+func FormOffer(r *refusal.Refusal, line record.Line) Message {
 	form := commands.Suggestion{Label: "Fill in a form…", Line: line, Form: true}
-	return linesMessage([]text.Text{r.Text}, []commands.Suggestion{form})
+	return Lines([]text.Text{r.Text}, []commands.Suggestion{form})
 }
 
 // answerText is an answer for notifications and for those who can't see blocks.
@@ -167,7 +167,7 @@ func answerText(texts []text.Text) string {
 }
 
 // renderAsk is the question before a change that warns: what would be done, what speaks against it, and both ways on.
-func renderAsk(r *refusal.Refusal) Message {
+func Ask(r *refusal.Refusal) Message {
 	texts := []text.Text{r.Text}
 	var maker buttonMaker
 	var buttons []*slack.ButtonBlockElement
@@ -183,7 +183,7 @@ func renderAsk(r *refusal.Refusal) Message {
 }
 
 // TestMessage says that it is a test of doctor's, and of what. It calls nobody.
-func TestMessage(of string) Message {
+func DoctorTest(of string) Message {
 	line := text.New(text.Bold("Test by wafbot doctor: "), of, " arrives here. Nothing happened, nothing is to be done.")
-	return linesMessage([]text.Text{line}, nil)
+	return Lines([]text.Text{line}, nil)
 }

@@ -80,7 +80,7 @@ func TestLineEndsOfStrangersDoNotPartLines(t *testing.T) {
 func TestRenderAsk(t *testing.T) {
 	t.Parallel()
 	line := record.Line{Name: "deny", Words: []string{"203.0.113.7"}}.With("account", "acme")
-	msg := renderAsk(&refusal.Refusal{
+	msg := Ask(&refusal.Refusal{
 		Kind: refusal.ErrAsk, Line: line,
 		Text: text.New(text.Bold("Deny 203.0.113.7 everywhere for 4 h"), "? Before you do:", "\n• ", text.New("it is graylisted <!here>")),
 	})
@@ -98,7 +98,7 @@ func TestRenderAsk(t *testing.T) {
 
 func TestRenderAskTooLongForAButton(t *testing.T) {
 	t.Parallel()
-	msg := renderAsk(&refusal.Refusal{Kind: refusal.ErrAsk, Text: text.New("Deny?"), Line: record.Line{Name: "deny", Words: []string{strings.Repeat("1", maxValue)}}})
+	msg := Ask(&refusal.Refusal{Kind: refusal.ErrAsk, Text: text.New("Deny?"), Line: record.Line{Name: "deny", Words: []string{strings.Repeat("1", maxValue)}}})
 	requireFits(t, msg)
 	require.Len(t, buttonsOf(msg.Blocks), 1)
 	require.Contains(t, markupOf(t, msg.Blocks)[0], "too long for a button")

@@ -17,7 +17,7 @@ func TestDocumentMessage(t *testing.T) {
 	next := record.Line{Name: "report", Keys: map[string]string{"attack": "ak7q2m9xw", "page": "2"}}
 	for _, document := range []string{"# Attack\n\n- `<!channel>` *b* <@U0ANN> & \u202e\n", strings.Repeat("x", 8_000), strings.Repeat("<", 20_000)} {
 		res := commands.Result{Lines: manyLines(2, strings.Repeat("x", 500)), Document: document, Next: &next}
-		msg := answerMessage(res, false)
+		msg := Answer(res, false)
 		requireBlocks(t, msg.Blocks)
 		text, err := json.Marshal(msg.Blocks)
 		require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 )
 
 // drillMessage is the card of a drill. It never looks like an attack's.
-func drillMessage(a *commands.Account, d record.Drill) Message {
+func Drill(a *commands.Account, d record.Drill) Message {
 	asker := text.Sanitize(d.By.Name, maxName)
 	lines := []text.Text{
 		text.New("🔔 ", text.Bold("DRILL · nothing is attacked · "+a.Name), " ", text.Code(d.ID)),

@@ -24,7 +24,7 @@ func TestRenderDrills(t *testing.T) {
 	t.Parallel()
 	all := drills()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		msg := drillMessage(acme(), all[name])
+		msg := Drill(acme(), all[name])
 		requireFits(t, msg)
 		require.Contains(t, msg.Text, "DRILL")
 		require.LessOrEqual(t, len([]rune(msg.Text)), maxNotice)
@@ -35,8 +35,8 @@ func TestRenderDrills(t *testing.T) {
 
 func TestTheMomentOfAClick(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, time.Date(2026, 11, 21, 3, 5, 10, 123456000, time.UTC), momentOf("1795230310.123456").Round(time.Microsecond))
+	require.Equal(t, time.Date(2026, 11, 21, 3, 5, 10, 123456000, time.UTC), ParseTS("1795230310.123456").Round(time.Microsecond))
 	for _, none := range []string{"", "now", "-1", "0", "NaN", "1e300"} {
-		require.Zero(t, momentOf(none), none)
+		require.Zero(t, ParseTS(none), none)
 	}
 }

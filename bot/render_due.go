@@ -9,7 +9,7 @@ import (
 )
 
 // endsMessage asks whether a change is to hold longer, or says that it has ended; attack is named where the message isn't under its card.
-func endsMessage(ch record.Change, who, attack string, now time.Time) Message {
+func MitigationEnding(ch record.Change, who, attack string, now time.Time) Message {
 	lines := commands.EndsLines(ch, now)
 	if attack != "" {
 		lines[0] = text.New(lines[0], " ", text.Code(attack))
@@ -18,12 +18,12 @@ func endsMessage(ch record.Change, who, attack string, now time.Time) Message {
 	if ch.InForce(now) {
 		buttons = append(buttons, commands.ExtendButton(ch))
 	}
-	return linesMessage(called(who, lines), buttons)
+	return Lines(called(who, lines), buttons)
 }
 
 // overdueMessage says that a change still holds whose end is past.
-func overdueMessage(a *commands.Account, ch record.Change, who string, now time.Time) Message {
-	return linesMessage(called(who, a.OverdueLines(ch, now)), nil)
+func EndOverdue(a *commands.Account, ch record.Change, who string, now time.Time) Message {
+	return Lines(called(who, a.OverdueLines(ch, now)), nil)
 }
 
 // called are lines that call somebody; "": nobody.

@@ -29,14 +29,14 @@ func endedLate() record.Change {
 
 func TestRenderWhatEnds(t *testing.T) {
 	t.Parallel()
-	late, _ := changeMessage(nil, endedLate(), nil)
+	late, _ := ChangeSettled(nil, endedLate(), nil)
 	silent, longest, overdue := ending(), ending(), switched()
 	silent.Renew, longest.Renew = now.Add(20*time.Hour), longest.Until
 	overdue.Late = &record.Late{Due: overdue.Until, Why: "the service has locked its rules just now: try again in some minutes"}
 	for name, m := range map[string]Message{
-		"ends": endsMessage(ending(), "U0ROB", "", now), "ends-unless-it-knocks": endsMessage(silent, "U0ROB", "", now), "ends-as-long-as-may-be": endsMessage(longest, "", "ak7q2m9xw", now),
-		"ended":      endsMessage(ending(), "U0ROB", "", ending().Until.Add(time.Minute)),
-		"overdue":    overdueMessage(acme(), overdue, "U0ANN", now),
+		"ends": MitigationEnding(ending(), "U0ROB", "", now), "ends-unless-it-knocks": MitigationEnding(silent, "U0ROB", "", now), "ends-as-long-as-may-be": MitigationEnding(longest, "", "ak7q2m9xw", now),
+		"ended":      MitigationEnding(ending(), "U0ROB", "", ending().Until.Add(time.Minute)),
+		"overdue":    EndOverdue(acme(), overdue, "U0ANN", now),
 		"ended-late": late,
 	} {
 		requireFits(t, m)

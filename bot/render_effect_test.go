@@ -105,7 +105,7 @@ func TestRenderNoEffect(t *testing.T) {
 	cards := effectCards()
 	for name, users := range map[string][]string{"none": {"U0ANN", "U0ROB"}, "no-longer": {"U0ANN"}, "came-back": {"U0ANN"}} {
 		s := cards["effect-"+name].Situation
-		msg := effectMessage(s, s.Changes[0], users)
+		msg := Efficacy(s, s.Changes[0], users)
 		requireFits(t, msg)
 		golden(t, "testdata/effect/"+name+".json", pretty(t, msg))
 	}

@@ -17,8 +17,8 @@ import (
 
 // The kinds of views; a view's callback id is its kind.
 const (
-	viewForm    = "form"    // fields to fill in
-	viewAnyway  = "anyway"  // what speaks against a line: do it, or leave
+	ViewForm    = "form"    // fields to fill in
+	ViewAsk     = "anyway"  // what speaks against a line: do it, or leave
 	viewLooking = "looking" // until the facts are there
 	viewAnswer  = "answer"  // what came of it
 )
@@ -35,7 +35,7 @@ const (
 )
 
 // viewMeta is what a view carries from when it was opened to when it is submitted.
-type viewMeta struct {
+type ViewMeta struct {
 	Line    string `json:"line"` // what isn't filled in; of viewAnyway all of it
 	Attack  string `json:"attack,omitempty"`
 	Account string `json:"account,omitempty"` // of the place where it was opened
@@ -48,9 +48,9 @@ type viewMeta struct {
 }
 
 // renderForm draws a form. It is pure.
-func renderForm(f commands.Form, m viewMeta) (slack.ModalViewRequest, error) {
+func FormView(f commands.Form, m ViewMeta) (slack.ModalViewRequest, error) {
 	m.Line, m.Attack = f.Base.String(), f.Attack
-	v, err := modal(viewForm, f.Title, m)
+	v, err := modal(ViewForm, f.Title, m)
 	if err != nil {
 		return v, err
 	}
@@ -65,9 +65,9 @@ func renderForm(f commands.Form, m viewMeta) (slack.ModalViewRequest, error) {
 }
 
 // renderAnyway is the question before a change that warns: what would be done, what speaks against it, and both ways on.
-func renderAnyway(r *refusal.Refusal, m viewMeta) (slack.ModalViewRequest, error) {
+func AskView(r *refusal.Refusal, m ViewMeta) (slack.ModalViewRequest, error) {
 	m.Line = r.Line.String()
-	v, err := modal(viewAnyway, "Before you do", m)
+	v, err := modal(ViewAsk, "Before you do", m)
 	v.Submit = slack.NewTextBlockObject(slack.PlainTextType, "Do it anyway", false, false)
 	v.Close = slack.NewTextBlockObject(slack.PlainTextType, "Leave", false, false)
 	v.Blocks.BlockSet = sections([]text.Text{r.Text}, maxTogether)
@@ -75,21 +75,21 @@ func renderAnyway(r *refusal.Refusal, m viewMeta) (slack.ModalViewRequest, error
 }
 
 // renderLooking is shown at once, while the facts for a view are read.
-func renderLooking(m viewMeta) (slack.ModalViewRequest, error) {
+func LoadingView(m ViewMeta) (slack.ModalViewRequest, error) {
 	v, err := modal(viewLooking, "wafbot", m)
 	v.Blocks.BlockSet = sections([]text.Text{text.New("Looking …")}, maxTogether)
 	return v, err
 }
 
 // renderAnswer is what came of a request, in the view that it was made in.
-func renderAnswer(msg Message, m viewMeta) (slack.ModalViewRequest, error) {
+func AnswerView(msg Message, m ViewMeta) (slack.ModalViewRequest, error) {
 	v, err := modal(viewAnswer, "wafbot", m)
 	v.Blocks.BlockSet = msg.Blocks
 	return v, err
 }
 
 // renderMore lists what else can be done about an attack: each button opens its form in this view's place.
-func renderMore(head text.Text, all []commands.Suggestion, m viewMeta) (slack.ModalViewRequest, error) {
+func MoreView(head text.Text, all []commands.Suggestion, m ViewMeta) (slack.ModalViewRequest, error) {
 	v, err := modal(viewAnswer, "More", m)
 	v.Blocks.BlockSet = sections([]text.Text{head}, maxTogether/4)
 	var maker buttonMaker
@@ -104,7 +104,7 @@ func renderMore(head text.Text, all []commands.Suggestion, m viewMeta) (slack.Mo
 	return v, err
 }
 
-func modal(kind, title string, m viewMeta) (slack.ModalViewRequest, error) {
+func modal(kind, title string, m ViewMeta) (slack.ModalViewRequest, error) {
 	meta, err := json.Marshal(m)
 	if err != nil {
 		return slack.ModalViewRequest{}, fmt.Errorf("write view: %w", err)

@@ -17,7 +17,7 @@ const (
 )
 
 // renderHome draws a Home tab: what there is to know, the worst first. It is pure.
-func renderHome(h commands.Home) []slack.Block {
+func Home(h commands.Home) []slack.Block {
 	maker := &buttonMaker{}
 	head := text.New("wafbot is ", h.Policy.Describe(), " · as of ", h.Now)
 	blocks := []slack.Block{section(mrkdwn(head), refreshButton(maker))}
@@ -32,21 +32,21 @@ func refreshButton(maker *buttonMaker) *slack.ButtonBlockElement {
 }
 
 // noRole is the Home tab of somebody who may see nothing: who may, and how to become one of them.
-func noRole(user string, why text.Text, roles commands.Roles) []slack.Block {
+func HomeWithoutRole(user string, why text.Text, roles commands.Roles) []slack.Block {
 	lines := []text.Text{
-		why, text.New("Who may act: ", roleText(roles, byMention)),
+		why, text.New("Who may act: ", Roles(roles, ByMention)),
 		text.New("To get a role, ask one of the admins to write your id ", text.Code(user), " into wafbot's configuration, under ", text.Code("policy")),
 	}
 	return append(sections(lines, maxTogether), actions([]*slack.ButtonBlockElement{refreshButton(&buttonMaker{})}))
 }
 
 // unknownHome is the Home tab of somebody for whom nothing could be looked up.
-func unknownHome(why text.Text) []slack.Block {
+func HomeUnavailable(why text.Text) []slack.Block {
 	return append(sections([]text.Text{why}, maxTogether), actions([]*slack.ButtonBlockElement{refreshButton(&buttonMaker{})}))
 }
 
 // numbered gives each button an id of its own again: an answer brings along its own.
-func numbered(blocks []slack.Block) []slack.Block {
+func Renumber(blocks []slack.Block) []slack.Block {
 	made := 0
 	number := func(b *slack.ButtonBlockElement) {
 		kind, _, _ := strings.Cut(b.ActionID, ":")

@@ -26,7 +26,7 @@ func noticeLength(words string) int { return length(mrkdwn(text.New(words))) }
 func clockTime(t time.Time) string { return t.UTC().Format("15:04 UTC") }
 
 // blindMessage says that an account can't be watched, why, and what can be done.
-func blindMessage(a *commands.Account, f record.UnreachableFacts) Message {
+func Unreachable(a *commands.Account, f record.UnreachableFacts) Message {
 	lines := []text.Text{
 		text.New(text.Bold("BLIND: wafbot can't see "+a.Name), " since ", f.From, ": ", f.Why, ". ", text.Bold("Attacks may go on unseen")),
 	}
@@ -44,7 +44,7 @@ func blindMessage(a *commands.Account, f record.UnreachableFacts) Message {
 }
 
 // gapMessage says from when to when an account was not watched, why, and what happened meanwhile.
-func gapMessage(a *commands.Account, f record.GapFacts, now time.Time) Message {
+func MonitoringGap(a *commands.Account, f record.GapFacts, now time.Time) Message {
 	what, long := "wafbot wasn't watching "+a.Name, f.To.Sub(f.From)
 	head := text.New(text.Bold(what), " from ", f.From, " to ", f.To, " (", text.HumanDuration(long), "). It watches again")
 	if f.Why != "" {

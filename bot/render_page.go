@@ -9,36 +9,36 @@ import (
 )
 
 // PageNow is what a card tells of its route's pager. At most one of its times is set.
-type PageNow struct {
+type Page struct {
 	At    time.Time // it is called then if nobody is on it; zero: it isn't
 	Taken time.Time // it was called, and nobody is on it yet
 	Fault string    // it can't be called: why
 }
 
 // pageState is what is told of an attack's pager.
-func pageState(f facts, now time.Time) PageNow {
+func pageState(f facts, now time.Time) Page {
 	last := f.file.Page
 	if last.State == record.PageCalling {
 		if f.file.Case.Owner != nil { // about to be ended
-			return PageNow{}
+			return Page{}
 		}
 		if !last.TakenAt.IsZero() {
-			return PageNow{Taken: last.TakenAt}
+			return Page{Taken: last.TakenAt}
 		}
-		return PageNow{Fault: last.Fault}
+		return Page{Fault: last.Fault}
 	}
 	pager := f.shown.Pager
 	if pager == nil {
-		return PageNow{}
+		return Page{}
 	}
 	_, muted := commands.Muted(f.file.Scene.Mutes, f.shown.Attack, now)
 	u := commands.Unclaimed{Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, Told: pager.Told, Worse: pager.Worse, Route: pager.Route, After: pager.After, Case: f.file.Case}
 	_, at, _ := u.PagesAt(last)
-	return PageNow{At: at}
+	return Page{At: at}
 }
 
 // text goes behind who is on it.
-func (p PageNow) text() text.Text {
+func (p Page) text() text.Text {
 	switch {
 	case !p.At.IsZero():
 		return text.New(" · pages at ", p.At)
@@ -51,13 +51,13 @@ func (p PageNow) text() text.Text {
 }
 
 // pagerAway says that a pager can't be called, so that whoever reads it calls somebody.
-func pagerAway(n record.Event) Message {
+func PagerUnreachable(n record.Event) Message {
 	lines := []text.Text{
 		text.New(text.Bold("The pager of "+n.Account+" can't be called: nobody is called"), ". Why: ", text.Sanitize(n.Fault, maxTitle*2)),
 		text.New("Attacks that nobody is on wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. ",
 			"If you read this: take what waits, or call somebody"),
 	}
-	m := linesMessage(lines, []commands.Suggestion{{Label: "What burns", Line: record.Line{Name: "status"}.With("account", n.Account)}})
+	m := Lines(lines, []commands.Suggestion{{Label: "What burns", Line: record.Line{Name: "status"}.With("account", n.Account)}})
 	m.Text = notification("The pager of " + n.Account + " can't be called, nobody is called: " + n.Fault)
 	return m
 }

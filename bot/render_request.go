@@ -18,7 +18,7 @@ const (
 
 // requestMessage is the card of a request for a second person: what, why one person alone may not, who asks and his reason, whom it hits, until
 // when; when it is decided, by whom.
-func requestMessage(q record.ApprovalRequest, p commands.Policy, now time.Time) Message {
+func ApprovalRequest(q record.ApprovalRequest, p commands.Policy, now time.Time) Message {
 	if !q.Waits(now) {
 		lines := append([]text.Text{commands.RequestLine(q, now)}, asked(q)...)
 		if q.State == record.RequestAlone {
@@ -103,7 +103,7 @@ func aloneBecause(q record.ApprovalRequest) text.Text {
 }
 
 // decidedMessage tells what became of a request: who asked is called; of what was done alone, who is to know of that.
-func decidedMessage(q record.ApprovalRequest, p commands.Policy, now time.Time) Message {
+func ApprovalDecision(q record.ApprovalRequest, p commands.Policy, now time.Time) Message {
 	line, calls := commands.RequestLine(q, now), q.Asker.ID
 	lines := []text.Text{line}
 	if q.State == record.RequestAlone {

@@ -68,12 +68,12 @@ func requestMessages() map[string]Message {
 	}
 	messages := map[string]Message{}
 	for name, q := range all {
-		messages[name] = requestMessage(q, wayOut(), now)
+		messages[name] = ApprovalRequest(q, wayOut(), now)
 	}
-	messages["waiting-opened"] = requestMessage(waiting(), wayOut(), now.Add(4*time.Minute))
-	messages["waiting-over"] = requestMessage(waiting(), wayOut(), now.Add(15*time.Minute))
+	messages["waiting-opened"] = ApprovalRequest(waiting(), wayOut(), now.Add(4*time.Minute))
+	messages["waiting-over"] = ApprovalRequest(waiting(), wayOut(), now.Add(15*time.Minute))
 	for _, name := range []string{"approved", "approved-failed", "rejected", "closed", "expired", "alone", "alone-failed"} {
-		messages["told-"+name] = decidedMessage(all[name], wayOut(), now)
+		messages["told-"+name] = ApprovalDecision(all[name], wayOut(), now)
 	}
 	return messages
 }

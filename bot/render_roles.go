@@ -11,7 +11,7 @@ import (
 const maxNamed = 10
 
 // roleText lists who has which role, each shown as show does.
-func roleText(r commands.Roles, show func(id string) text.Text) text.Text {
+func Roles(r commands.Roles, show func(id string) text.Text) text.Text {
 	words := text.New("")
 	for _, role := range []struct {
 		name string
@@ -39,7 +39,7 @@ func roleText(r commands.Roles, show func(id string) text.Text) text.Text {
 }
 
 // byMention shows a user or user group as Slack does, which calls them wherever more than one person reads it.
-func byMention(id string) text.Text { return text.New(text.User(id)) }
+func ByMention(id string) text.Text { return text.New(text.User(id)) }
 
 // byName shows a user by name, and user groups by their ids: neither calls anybody.
 func (b *Bot) byName(ctx context.Context) func(id string) text.Text {
@@ -47,7 +47,7 @@ func (b *Bot) byName(ctx context.Context) func(id string) text.Text {
 		if isID(id, "S") {
 			return text.New("user group ", text.Code(id))
 		}
-		if name, err := b.cfg.Slack.name(ctx, id); err == nil {
+		if name, err := b.cfg.Slack.UserName(ctx, id); err == nil {
 			return text.New(text.Sanitize(name, maxName))
 		}
 		return text.New(text.Code(id))

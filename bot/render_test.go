@@ -18,7 +18,7 @@ import (
 
 func TestRenderOfNothing(t *testing.T) {
 	t.Parallel()
-	msg := render(Card{})
+	msg := Render(Card{})
 	requireFits(t, msg)
 	require.Contains(t, strings.Join(markupOf(t, msg.Blocks), "\n"), "unknown hits")
 }
@@ -31,7 +31,7 @@ func TestACardOfVeryMuch(t *testing.T) {
 		for range 500 { // more are cut all the same
 			c.Situation.Attack.Sources = append(c.Situation.Attack.Sources, apiclient.Source{IP: netip.MustParseAddr("2001:db8::1"), Hits: known(math.MaxInt64), Country: text})
 		}
-		msg := render(c)
+		msg := Render(c)
 		requireFits(t, msg)
 		require.Contains(t, strings.Join(markupOf(t, msg.Blocks), "\n"), "more changes: type", "what is left out is said")
 	}
@@ -45,7 +45,7 @@ func TestNewestChangesInForceAreShown(t *testing.T) {
 		ended[i].At = now.Add(time.Hour)
 	}
 	c.Situation.Changes = append(ended, manyChanges(30)...)
-	shown := strings.Join(markupOf(t, render(c).Blocks), "\n")
+	shown := strings.Join(markupOf(t, Render(c).Blocks), "\n")
 	require.Contains(t, shown, "25 more changes: type `attack "+c.Situation.ID+" account=acme`")
 	require.Equal(t, 1, strings.Count(shown, "cstate"), "of them only what was half done is in force")
 	require.Contains(t, shown, "cforce029")
@@ -60,7 +60,7 @@ func TestCardButtonsCarryTheirLines(t *testing.T) {
 	c.Situation.Changes = []record.Change{patched()}
 	c.Situation.Attack.App = known(apiclient.DefaultApp)
 	lines := map[string]string{}
-	for _, b := range buttonsOf(render(c).Blocks) {
+	for _, b := range buttonsOf(Render(c).Blocks) {
 		kind, _, _ := strings.Cut(b.ActionID, ":")
 		if kind == actionDo {
 			line, err := grammar.Parse(b.Value)
@@ -105,7 +105,7 @@ func TestTooLongForAButton(t *testing.T) {
 	t.Parallel()
 	c := incident()
 	c.Situation.Account.Name = strings.Repeat("x", maxValue)
-	msg := render(c)
+	msg := Render(c)
 	requireFits(t, msg)
 	for _, b := range buttonsOf(msg.Blocks) {
 		require.Equal(t, actionLink+":", b.ActionID[:len(actionLink)+1])
@@ -125,7 +125,7 @@ func TestNotificationIsShort(t *testing.T) {
 	t.Parallel()
 	for name, c := range situations() {
 		if !strings.HasSuffix(name, "hostile") { // what formats gets back-quotes
-			require.LessOrEqual(t, length(render(c).Text), maxNotice, name)
+			require.LessOrEqual(t, length(Render(c).Text), maxNotice, name)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func TestNotificationIsShort(t *testing.T) {
 func TestRenderIsPure(t *testing.T) {
 	t.Parallel()
 	for name, c := range situations() {
-		require.Equal(t, render(c), render(c), name)
+		require.Equal(t, Render(c), Render(c), name)
 	}
 }
 
@@ -179,7 +179,7 @@ func FuzzRender(f *testing.F) {
 				s.Storm.Ended, s.Storm.CaughtUp = now, true
 			}
 		}
-		msg := render(c)
+		msg := Render(c)
 		requireFits(t, msg)
 		requireHarmless(t, msg.Text)
 		for _, markup := range markupOf(t, msg.Blocks) {
@@ -195,8 +195,8 @@ func FuzzRender(f *testing.F) {
 func requireHarmlessViews(t *testing.T, c Card, text string) {
 	t.Helper()
 	s := c.Situation
-	more, tooLong := renderMore(s.Line(), commands.More(s), viewMeta{Account: text})
-	filled, longer := renderForm(hostileForm(text), viewMeta{})
+	more, tooLong := MoreView(s.Line(), commands.More(s), ViewMeta{Account: text})
+	filled, longer := FormView(hostileForm(text), ViewMeta{})
 	for _, v := range []struct {
 		view slack.ModalViewRequest
 		err  error
@@ -218,6 +218,6 @@ func BenchmarkRenderCard(b *testing.B) {
 	c.Situation.Changes = []record.Change{denied(), patched()}
 	b.ReportAllocs()
 	for b.Loop() {
-		render(c)
+		Render(c)
 	}
 }

@@ -23,7 +23,7 @@ const (
 )
 
 // tiedMessage is the notice that the service refuses changes: what was not done and how to do it by hand, who can mend it, what is due meanwhile.
-func tiedMessage(a *commands.Account, t record.PermissionLoss, changes []record.Change, now time.Time) Message {
+func PermissionLost(a *commands.Account, t record.PermissionLoss, changes []record.Change, now time.Time) Message {
 	head := []text.Text{text.New(text.Bold("HANDS TIED: wafbot can't "+t.Cannot()+" on "+a.Name), " since ", t.Since, " (", t.Status, ")")}
 	if !t.GoesOn() {
 		head = []text.Text{text.New("Over since ", t.Until, ": wafbot's hands were tied on ", text.Bold(a.Name), " from ", t.Since, " (", t.Status, "). It can make changes again")}
@@ -110,7 +110,7 @@ func dueLines(a *commands.Account, t record.PermissionLoss, changes []record.Cha
 }
 
 // untiedMessage says that the service takes changes again.
-func untiedMessage(a *commands.Account, t record.PermissionLoss) Message {
+func PermissionBack(a *commands.Account, t record.PermissionLoss) Message {
 	lines := []text.Text{text.New(text.Bold("wafbot can change "+a.Name+" again"), " since ", t.Until)}
 	for _, r := range t.Refused {
 		next := "Ask again if it is still wanted"

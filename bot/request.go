@@ -87,7 +87,7 @@ func (b *Bot) accept(ctx context.Context, req request) {
 		return
 	}
 	words := b.notWritten(req, err)
-	b.inBackground(req, func(ctx context.Context) { b.answer(ctx, req, linesMessage([]text.Text{words}, nil)) })
+	b.inBackground(req, func(ctx context.Context) { b.answer(ctx, req, Lines([]text.Text{words}, nil)) })
 }
 
 // writeDown puts a request among the work that any replica carries out, unless it is there already.
@@ -104,7 +104,7 @@ func (b *Bot) writeDown(ctx context.Context, req request) error {
 // notWritten says that a request could not be written down, or perhaps not.
 func (b *Bot) notWritten(req request, err error) text.Text {
 	b.cfg.Log.Error("accept request", "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
-	if neverSent(err) || commands.RefusedByMemory(err) {
+	if DialFailed(err) || commands.RefusedByMemory(err) {
 		return commands.Away(err).Text
 	}
 	return perhapsRecorded()
@@ -115,7 +115,7 @@ func perhapsRecorded() text.Text {
 }
 
 // neverSent reports whether no connection was made, so that nothing can have been recorded.
-func neverSent(err error) bool {
+func DialFailed(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }

@@ -36,7 +36,7 @@ func Scopes() []Scope {
 const scopesAgain = time.Minute
 
 // LogMissingScopes logs what is lost for each scope that the token lacks, as soon as Slack tells. It returns then, or when the context ends.
-func (s *Slack) LogMissingScopes(ctx context.Context) {
+func (s *Client) LogMissingScopes(ctx context.Context) {
 	for {
 		in, err := (&Examiner{s.api}).Installation(ctx)
 		if err == nil {

@@ -31,7 +31,7 @@ type SlackConfig struct {
 }
 
 // Slack is the connection to one workspace.
-type Slack struct {
+type Client struct {
 	api   *slack.Client
 	http  *http.Client
 	holds *holds
@@ -44,7 +44,7 @@ type Slack struct {
 	groups groups
 
 	mu      sync.Mutex
-	self    *identity
+	self    *Identity
 	members map[string]member
 
 	trying  sync.Mutex
@@ -53,18 +53,18 @@ type Slack struct {
 }
 
 // identity is who the token belongs to.
-type identity struct {
-	team, user, bot string
+type Identity struct {
+	Team, User, Bot string
 	url             string // of the workspace, with a slash at the end
 }
 
 // slackTimeout is how long a call of Slack may take: later than that after it was sent nothing of it can happen any more.
-const slackTimeout = 10 * time.Second
+const Timeout = 10 * time.Second
 
 // Connect makes the connection. Nothing is sent yet.
-func Connect(cfg SlackConfig) *Slack {
+func Connect(cfg SlackConfig) *Client {
 	if cfg.HTTP == nil {
-		cfg.HTTP = &http.Client{Timeout: slackTimeout}
+		cfg.HTTP = &http.Client{Timeout: Timeout}
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -73,7 +73,7 @@ func Connect(cfg SlackConfig) *Slack {
 	way := *cfg.HTTP
 	holds := newHolds(way.Transport, address)
 	way.Transport = holds
-	return &Slack{
+	return &Client{
 		api:     slack.New(cfg.Token.Reveal(), slack.OptionAppLevelToken(cfg.AppToken.Reveal()), slack.OptionHTTPClient(&way), slack.OptionAPIURL(address)),
 		http:    &way,
 		holds:   holds,
@@ -87,7 +87,7 @@ func Connect(cfg SlackConfig) *Slack {
 }
 
 // whoami is whose token it is, asked once.
-func (s *Slack) whoami(ctx context.Context) (identity, error) {
+func (s *Client) Self(ctx context.Context) (Identity, error) {
 	s.mu.Lock()
 	known := s.self
 	s.mu.Unlock()
@@ -98,12 +98,12 @@ func (s *Slack) whoami(ctx context.Context) (identity, error) {
 }
 
 // authTest asks whose token it is (auth.test).
-func (s *Slack) authTest(ctx context.Context) (identity, error) {
+func (s *Client) authTest(ctx context.Context) (Identity, error) {
 	res, err := s.api.AuthTestContext(ctx)
 	if err != nil {
-		return identity{}, fmt.Errorf("ask slack who wafbot is: %w", withoutURL(err))
+		return Identity{}, fmt.Errorf("ask slack who wafbot is: %w", withoutURL(err))
 	}
-	self := identity{team: res.TeamID, user: res.UserID, bot: res.BotID, url: res.URL}
+	self := Identity{Team: res.TeamID, User: res.UserID, Bot: res.BotID, url: res.URL}
 	s.mu.Lock()
 	s.self = &self
 	s.mu.Unlock()
@@ -111,8 +111,8 @@ func (s *Slack) authTest(ctx context.Context) (identity, error) {
 }
 
 // Permalink is where a message can be opened.
-func (s *Slack) Permalink(ctx context.Context, channel, ts string) (string, error) {
-	self, err := s.whoami(ctx)
+func (s *Client) Permalink(ctx context.Context, channel, ts string) (string, error) {
+	self, err := s.Self(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -123,7 +123,7 @@ func (s *Slack) Permalink(ctx context.Context, channel, ts string) (string, erro
 const usableFor = 10 * time.Second
 
 // usable asks whether Slack takes the token now, and not only when it was first used.
-func (s *Slack) usable(ctx context.Context) error {
+func (s *Client) Usable(ctx context.Context) error {
 	s.trying.Lock()
 	defer s.trying.Unlock()
 	if time.Since(s.tried) >= usableFor {
@@ -137,7 +137,7 @@ func (s *Slack) usable(ctx context.Context) error {
 const maxAnswer = 1 << 20
 
 // respond uses a request's response address. An error under a good status is one too: slack-go would take it for done.
-func (s *Slack) respond(ctx context.Context, address string, msg *slack.WebhookMessage) error {
+func (s *Client) Respond(ctx context.Context, address string, msg *slack.WebhookMessage) error {
 	body, err := json.Marshal(msg)
 	if err != nil {
 		return fmt.Errorf("write answer: %w", err)
@@ -161,7 +161,7 @@ func (s *Slack) respond(ctx context.Context, address string, msg *slack.WebhookM
 }
 
 // ephemeral shows a message in a channel, or in a thread there, to one user only (chat.postEphemeral).
-func (s *Slack) ephemeral(ctx context.Context, at slackPlace, user string, options ...slack.MsgOption) error {
+func (s *Client) Ephemeral(ctx context.Context, at Place, user string, options ...slack.MsgOption) error {
 	if at.Thread != "" {
 		options = append(options, slack.MsgOptionTS(at.Thread))
 	}
@@ -172,13 +172,13 @@ func (s *Slack) ephemeral(ctx context.Context, at slackPlace, user string, optio
 }
 
 // slackPlace is a channel, or a thread in one.
-type slackPlace struct {
+type Place struct {
 	Channel string
 	Thread  string // "": none
 }
 
 // postMessage posts a message (chat.postMessage).
-func (s *Slack) postMessage(ctx context.Context, channel string, options ...slack.MsgOption) (postedIn, ts string, err error) {
+func (s *Client) Post(ctx context.Context, channel string, options ...slack.MsgOption) (postedIn, ts string, err error) {
 	postedIn, ts, err = s.api.PostMessageContext(ctx, channel, options...)
 	if err != nil {
 		return "", "", fmt.Errorf("post to %s: %w", channel, withoutURL(err))
@@ -187,19 +187,19 @@ func (s *Slack) postMessage(ctx context.Context, channel string, options ...slac
 }
 
 // updateMessage puts a message in the place of another one (chat.update).
-func (s *Slack) updateMessage(ctx context.Context, channel, ts string, options ...slack.MsgOption) error {
+func (s *Client) Update(ctx context.Context, channel, ts string, options ...slack.MsgOption) error {
 	_, _, _, err := s.api.UpdateMessageContext(ctx, channel, ts, options...)
 	return withoutURL(err)
 }
 
 // deleteMessage deletes one of wafbot's own messages (chat.delete).
-func (s *Slack) deleteMessage(ctx context.Context, channel, ts string) error {
+func (s *Client) Delete(ctx context.Context, channel, ts string) error {
 	_, _, err := s.api.DeleteMessageContext(ctx, channel, ts)
 	return withoutURL(err)
 }
 
 // openView opens a modal, with a trigger that is good for three seconds (views.open).
-func (s *Slack) openView(ctx context.Context, trigger string, v slack.ModalViewRequest) (id string, err error) {
+func (s *Client) OpenView(ctx context.Context, trigger string, v slack.ModalViewRequest) (id string, err error) {
 	opened, err := s.api.OpenViewContext(ctx, trigger, v)
 	if err != nil {
 		return "", withoutURL(err)
@@ -208,13 +208,13 @@ func (s *Slack) openView(ctx context.Context, trigger string, v slack.ModalViewR
 }
 
 // updateView puts a modal in the place of another one (views.update).
-func (s *Slack) updateView(ctx context.Context, id string, v slack.ModalViewRequest) error {
+func (s *Client) UpdateView(ctx context.Context, id string, v slack.ModalViewRequest) error {
 	_, err := s.api.UpdateViewContext(ctx, v, "", "", id)
 	return withoutURL(err)
 }
 
 // publishHome puts up a user's Home tab (views.publish).
-func (s *Slack) publishHome(ctx context.Context, user string, v slack.HomeTabViewRequest) error {
+func (s *Client) PublishHome(ctx context.Context, user string, v slack.HomeTabViewRequest) error {
 	if _, err := s.api.PublishViewContext(ctx, slack.PublishViewContextRequest{UserID: user, View: v}); err != nil {
 		return fmt.Errorf("publish home tab of %s: %w", user, withoutURL(err))
 	}
@@ -231,7 +231,7 @@ func withoutURL(err error) error {
 }
 
 // inWords is an error with what Slack says of a view or message that it refuses.
-func inWords(err error) error {
+func InWords(err error) error {
 	var res slack.SlackErrorResponse
 	if errors.As(err, &res) && len(res.ResponseMetadata.Messages) > 0 {
 		return fmt.Errorf("%w: %s", withoutURL(err), strings.Join(res.ResponseMetadata.Messages, "; "))
@@ -240,7 +240,7 @@ func inWords(err error) error {
 }
 
 // errorName is Slack's name for an error, "" if it has none.
-func errorName(err error) string {
+func ErrorName(err error) string {
 	var res slack.SlackErrorResponse
 	if errors.As(err, &res) {
 		return res.Err
@@ -249,54 +249,54 @@ func errorName(err error) string {
 }
 
 // verdict is what an error of Slack's means for a message.
-type verdict int
+type Outcome int
 
 const (
-	lost      verdict = iota // not posted, for a reason that may pass: try later
-	maybe                    // may have been posted all the same: look before sending again
-	tooBig                   // Slack refuses its content: send plain text
-	tooMuch                  // Slack refuses what it carries for wafbot: carry less
-	nowhere                  // the channel can't be posted to
-	forbidden                // the token can't do it
+	NotSent         Outcome = iota // not posted, for a reason that may pass: try later
+	Doubtful                       // may have been posted all the same: look before sending again
+	ContentRefused                 // Slack refuses its content: send plain text
+	MetadataRefused                // Slack refuses what it carries for wafbot: carry less
+	ChannelClosed                  // the channel can't be posted to
+	Forbidden                      // the token can't do it
 )
 
 // judge reads an error of a call that posts or edits. A 429 is no proof that nothing was posted.
-func judge(err error) (v verdict, wait time.Duration) {
+func Judge(err error) (v Outcome, wait time.Duration) {
 	if held := (*heldError)(nil); errors.As(err, &held) {
-		return lost, held.limited.RetryAfter
+		return NotSent, held.limited.RetryAfter
 	}
 	var limited *slack.RateLimitedError
 	if errors.As(err, &limited) {
-		return maybe, limited.RetryAfter
+		return Doubtful, limited.RetryAfter
 	}
 	var status slack.StatusCodeError
 	if errors.As(err, &status) {
-		return maybe, time.Second
+		return Doubtful, time.Second
 	}
-	switch name := errorName(err); name {
+	switch name := ErrorName(err); name {
 	case "ratelimited", "rate_limited", "fatal_error", "internal_error", "request_timeout":
-		return maybe, time.Second
+		return Doubtful, time.Second
 	case "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "too_many_attachments", "attachment_payload_limit_exceeded",
 		"invalid_arguments", "no_text":
-		return tooBig, 0
+		return ContentRefused, 0
 	case "metadata_too_large", "invalid_metadata_format", "invalid_metadata_schema":
-		return tooMuch, 0
+		return MetadataRefused, 0
 	case "channel_not_found", "not_in_channel", "is_archived", "no_permission", "messages_tab_disabled", "ekm_access_denied", "cannot_reply_to_message", "thread_not_found", "not_enabled",
 		"message_not_found", "cant_update_message", "edit_window_closed", "block_mismatch", "is_inactive": // these five of edits
-		return nowhere, 0
+		return ChannelClosed, 0
 	case "not_authed", "invalid_auth", "token_revoked", "token_expired", "account_inactive", "missing_scope", "team_access_not_granted",
 		"org_login_required", "accesslimited", "app_access_restricted":
-		return forbidden, 0
+		return Forbidden, 0
 	case "":
 		// No answer of Slack's: refused connections posted nothing, anything later may have.
-		if neverSent(err) {
-			return lost, time.Second
+		if DialFailed(err) {
+			return NotSent, time.Second
 		}
-		return maybe, time.Second
+		return Doubtful, time.Second
 	default:
 		if strings.HasPrefix(name, "restricted_action") {
-			return nowhere, 0
+			return ChannelClosed, 0
 		}
-		return lost, time.Second
+		return NotSent, time.Second
 	}
 }

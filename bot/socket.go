@@ -57,7 +57,7 @@ type Handler interface {
 
 // SocketConfig is what a Socket works with.
 type SocketConfig struct {
-	Slack        *Slack
+	Slack        *Client
 	Links        Links
 	Handler      Handler
 	Opens        prometheus.Counter  // attempts to open a link
@@ -170,7 +170,7 @@ func (s *Socket) dial(ctx context.Context) (*link, error) {
 	if err != nil {
 		t, said := ExplainAppToken(err)
 		switch {
-		case slices.Contains(finalErrors, errorName(err)):
+		case slices.Contains(finalErrors, ErrorName(err)):
 			return nil, fmt.Errorf("%w: %s; %s", errFinal, t.Text, t.Mend)
 		case said:
 			return nil, fmt.Errorf("open link: %w; %s", err, t.Mend)

@@ -158,7 +158,7 @@ func TestStormCardStaysWithinLimits(t *testing.T) {
 				c.Situation.Storm.Source, c.Situation.Storm.Place = netip.Addr{}, place
 			}
 			c.Situation.Changes = append(c.Situation.Changes, manyChanges(2_000)...)
-			msg := render(c)
+			msg := Render(c)
 			requireFits(t, msg)
 			shown := strings.Join(markupOf(t, msg.Blocks), "\n")
 			require.Contains(t, shown, "869 more: type", "what is left out is said")
@@ -172,7 +172,7 @@ func TestStormButtonsCarryTheirLines(t *testing.T) {
 	t.Parallel()
 	c := scanned()
 	lines := map[string]string{}
-	for _, b := range buttonsOf(render(c).Blocks) {
+	for _, b := range buttonsOf(Render(c).Blocks) {
 		lines[b.Text.Text] = b.Value
 	}
 	id := c.Situation.ID
@@ -194,7 +194,7 @@ func TestAStormGotWorse(t *testing.T) {
 	c := scanned()
 	s := record.Storm(*c.Situation.Storm)
 	n := record.Event{Account: "acme", Attack: c.Situation.Attack, Storm: &s, Reason: record.Worsened, Mention: "U0ONCALL", At: now}
-	msg := worse(c.Situation.Account, n)
+	msg := Worse(c.Situation.Account, n)
 	requireFits(t, msg)
 	golden(t, "testdata/card/storm-worse.json", pretty(t, msg))
 	require.Equal(t, "storm", msg.Metadata.EventPayload["kind"])

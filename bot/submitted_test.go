@@ -65,7 +65,7 @@ func pushedText(t *testing.T, answer *slack.ViewSubmissionResponse) string {
 func TestAFormOfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	b := New(Config{Slack: Connect(SlackConfig{}), Memory: &accepted{}, Runner: noRunner{}})
-	for _, c := range [][2]string{{viewForm, ""}, {viewForm, "[]"}, {viewForm, "{}"}, {viewForm, `{"line":"\"x"}`}, {viewAnyway, "{}"}, {"later", `{"line":"deny"}`}, {"later", ""}} {
+	for _, c := range [][2]string{{ViewForm, ""}, {ViewForm, "[]"}, {ViewForm, "{}"}, {ViewForm, `{"line":"\"x"}`}, {ViewAsk, "{}"}, {"later", `{"line":"deny"}`}, {"later", ""}} {
 		answer := b.submittedInTime(t.Context(), submission(t, c[0], c[1]), delivery{names: []string{"d1"}})
 		require.Contains(t, pushedText(t, answer), "of another version of wafbot", "%s", c)
 	}
@@ -89,7 +89,7 @@ func TestAFormThatCantBeCheckedInTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := New(Config{Slack: Connect(SlackConfig{}), Memory: &accepted{}, Runner: changer{form: c.form}})
 				begun := time.Now()
-				answer := b.submittedInTime(t.Context(), submission(t, viewForm, `{"line":"deny"}`), delivery{names: []string{"d1"}, at: begun})
+				answer := b.submittedInTime(t.Context(), submission(t, ViewForm, `{"line":"deny"}`), delivery{names: []string{"d1"}, at: begun})
 				require.Contains(t, pushedText(t, answer), c.says)
 				require.Less(t, time.Since(begun), ackWithin)
 				time.Sleep(5 * time.Second) // until it is checked
@@ -108,9 +108,9 @@ func TestDoItAnywayIsNoAnswerForEver(t *testing.T) {
 		memory := &accepted{}
 		b := New(Config{Slack: Connect(SlackConfig{}), Memory: memory, Runner: changer{}})
 		at := time.Now()
-		meta, err := json.Marshal(viewMeta{Line: "deny 203.0.113.7", Asked: at.Add(-c.waited)})
+		meta, err := json.Marshal(ViewMeta{Line: "deny 203.0.113.7", Asked: at.Add(-c.waited)})
 		require.NoError(t, err)
-		b.submittedInTime(t.Context(), submission(t, viewAnyway, string(meta)), delivery{names: []string{"d1"}, at: at})
+		b.submittedInTime(t.Context(), submission(t, ViewAsk, string(meta)), delivery{names: []string{"d1"}, at: at})
 		click := payload{Type: "block_actions"}
 		click.Container.MessageTS = fmt.Sprintf("%d.000100", at.Add(-c.waited).Unix())
 		require.NoError(t, json.Unmarshal([]byte(`[{"action_id":"anyway:1","value":"deny 203.0.113.7"}]`), &click.Actions))
@@ -140,7 +140,7 @@ func TestMoreChoicesThanAFieldHolds(t *testing.T) {
 		for i := range n {
 			f.Fields[0].Options = append(f.Fields[0].Options, commands.Option{Value: fmt.Sprint(i + 1), Label: strings.Repeat("é", 70) + fmt.Sprint(i+1)})
 		}
-		v, err := renderForm(f, viewMeta{})
+		v, err := FormView(f, ViewMeta{})
 		require.NoError(t, err)
 		requireView(t, v)
 	}
@@ -152,7 +152,7 @@ func TestMoreThanAViewHolds(t *testing.T) {
 	c := incident()
 	c.Situation.Changes = manyChanges(300)
 	all := commands.More(c.Situation)
-	v, err := renderMore(text.New("head"), all, viewMeta{})
+	v, err := MoreView(text.New("head"), all, ViewMeta{})
 	require.NoError(t, err)
 	requireView(t, v)
 	labels := ""

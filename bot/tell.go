@@ -22,9 +22,9 @@ func (b *Bot) tell(ctx context.Context, n record.Event) error {
 	}
 	switch n.Reason {
 	case record.FirstStart:
-		return b.tellMessage(ctx, n, firstStart(a.Account, n, b.cfg.Policy, roleText(b.cfg.Roles, b.byName(ctx))))
+		return b.tellMessage(ctx, n, FirstStart(a.Account, n, b.cfg.Policy, Roles(b.cfg.Roles, b.byName(ctx))))
 	case record.StoreRebuilt:
-		return b.tellMessage(ctx, n, emptied(n))
+		return b.tellMessage(ctx, n, StoreRebuilt(n))
 	case record.APIUnreachable:
 		return b.tellBlind(ctx, a, n)
 	case record.MonitoringGap:
@@ -40,7 +40,7 @@ func (b *Bot) tell(ctx context.Context, n record.Event) error {
 	case record.MitigationNotWorking, record.DeniedSourceReturned:
 		return b.tellEffect(ctx, a, n)
 	case record.PagerUnreachable:
-		return b.tellMessage(ctx, n, pagerAway(n))
+		return b.tellMessage(ctx, n, PagerUnreachable(n))
 	case record.CardLost:
 		_, err := b.anew(ctx, a, n)
 		return err
@@ -130,7 +130,7 @@ func newsCall(n record.Event, msg Message, thread string) postCall {
 }
 
 // firstStart is the one message of an account's first poll.
-func firstStart(a *commands.Account, n record.Event, p commands.Policy, whoMay text.Text) Message {
+func FirstStart(a *commands.Account, n record.Event, p commands.Policy, whoMay text.Text) Message {
 	first := record.FirstStartFacts{}
 	if n.First != nil {
 		first = *n.First
@@ -146,7 +146,7 @@ func firstStart(a *commands.Account, n record.Event, p commands.Policy, whoMay t
 	}
 	return Message{
 		Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons),
-		Metadata: slack.SlackMetadata{EventType: metaStart, EventPayload: map[string]any{"version": "1", "account": text.Sanitize(a.Name, maxMeta)}},
+		Metadata: slack.SlackMetadata{EventType: MetaStart, EventPayload: map[string]any{"version": "1", "account": text.Sanitize(a.Name, maxMeta)}},
 	}
 }
 
@@ -167,7 +167,7 @@ func goingOn(first record.FirstStartFacts) string {
 }
 
 // worse is the reply under a card whose attack became worse. It calls whom the route names.
-func worse(a *commands.Account, n record.Event) Message {
+func Worse(a *commands.Account, n record.Event) Message {
 	what := text.New(text.Bold("It got worse: "), commands.StatusName(n.Attack), ", ", n.Attack.Hits, " hits")
 	if n.Reason == record.BecameIncident {
 		what = text.New(text.Bold("It worked: this attack is an INCIDENT now"), ", vulnerability ", text.Code(text.Sanitize(n.Attack.VulnID, 60)), ". Assume data was read")
@@ -183,6 +183,6 @@ func worse(a *commands.Account, n record.Event) Message {
 	}
 	return Message{
 		Text: worseNotice(a, n), Blocks: renderLines(lines, nil),
-		Metadata: bounded(metaWorse, attackMeta(a.Name, id, n.Attack)),
+		Metadata: bounded(MetaWorse, attackMeta(a.Name, id, n.Attack)),
 	}
 }

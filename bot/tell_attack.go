@@ -93,7 +93,7 @@ func (b *Bot) putCard(ctx context.Context, a Account, card record.Event, r remem
 	if card.ID != poller.CardDelivery(card.Account, card.Attack.ID) {
 		r.facts.file.Card.Delivery = card.ID
 	}
-	call := newsCall(card, render(b.card(ctx, a, r.facts)), "")
+	call := newsCall(card, Render(b.card(ctx, a, r.facts)), "")
 	channel, ts, err := b.lookFirst(ctx, call, r.tried)
 	if err != nil {
 		return false, err
@@ -192,7 +192,7 @@ func (b *Bot) tellWorse(ctx context.Context, a Account, n record.Event) error {
 	if t.told {
 		return b.record(ctx, n, place{}) // it was announced again
 	}
-	call := newsCall(n, worse(a.Account, told), "")
+	call := newsCall(n, Worse(a.Account, told), "")
 	call.Broadcast = true
 	takeOff := func() error { return b.supersede(ctx, waiting, n.ID, told.Revision) }
 	channel, ts, err := b.replyUnder(ctx, a, call, under{id, n.Channel, t, takeOff})

@@ -90,7 +90,7 @@ func (b *Bot) cardOf(ctx context.Context, n record.Event, ch record.Change) (cha
 
 // changeCall posts the message of a change.
 func changeCall(all []record.Change, ch record.Change, n record.Event, buttons []commands.Suggestion) postCall {
-	msg, calls := changeMessage(all, ch, buttons)
+	msg, calls := ChangeSettled(all, ch, buttons)
 	call := newsCall(n, msg, "")
 	call.Urgent = calls // others must not use up what is kept for messages that call people
 	return call
@@ -98,7 +98,7 @@ func changeCall(all []record.Change, ch record.Change, n record.Event, buttons [
 
 // changeMessage is the message of a change; calls tells that it calls people. Of one that only moved another's end, which the service need not know, that one is what to remember:
 // what told of it before may by then be older than what is read back.
-func changeMessage(all []record.Change, ch record.Change, buttons []commands.Suggestion) (msg Message, calls bool) {
+func ChangeSettled(all []record.Change, ch record.Change, buttons []commands.Suggestion) (msg Message, calls bool) {
 	line := commands.ChangeLine(ch, nil)
 	if ch.Undoes != "" && ch.Late != nil && ch.State == record.StateDone {
 		line = commands.EndedLate(ch)
@@ -112,11 +112,11 @@ func changeMessage(all []record.Change, ch record.Change, buttons []commands.Sug
 	} else {
 		called = nil
 	}
-	msg = linesMessage([]text.Text{line}, buttons)
+	msg = Lines([]text.Text{line}, buttons)
 	if i := slices.IndexFunc(all, func(c record.Change) bool { return c.ID == ch.Extends }); i >= 0 && len(ch.Steps) == 0 {
 		ch = all[i]
 	}
-	msg.Metadata = slack.SlackMetadata{EventType: metaChange, EventPayload: commands.ChangeMemo(ch)}
+	msg.Metadata = slack.SlackMetadata{EventType: MetaChange, EventPayload: commands.ChangeMemo(ch)}
 	return msg, len(called) > 0
 }
 

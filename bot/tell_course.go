@@ -44,7 +44,7 @@ func (b *Bot) tellCourse(ctx context.Context, a Account, n record.Event) error {
 		return err
 	}
 	n.Channel = file.Card.Channel
-	call := newsCall(n, courseMessage(b.situation(a, shown, file), shown.Course, kept, n.Quiet), file.Card.TS)
+	call := newsCall(n, Course(b.situation(a, shown, file), shown.Course, kept, n.Quiet), file.Card.TS)
 	call.Broadcast = false
 	if err = b.tellCall(ctx, n, call); gone(err) {
 		return b.record(ctx, n, place{}) // with its card, which tells the same, posted anew when it is redrawn
@@ -53,11 +53,11 @@ func (b *Bot) tellCourse(ctx context.Context, a Account, n record.Event) error {
 }
 
 // courseMessage says that an attack went quiet, or goes on again.
-func courseMessage(s commands.Situation, course []record.HitPoint, kept record.Evidence, quiet bool) Message {
+func Course(s commands.Situation, course []record.HitPoint, kept record.Evidence, quiet bool) Message {
 	if quiet {
-		return linesMessage(wentQuiet(s, course), nil)
+		return Lines(wentQuiet(s, course), nil)
 	}
-	return linesMessage([]text.Text{goesOn(s.Attack, kept)}, nil)
+	return Lines([]text.Text{goesOn(s.Attack, kept)}, nil)
 }
 
 // maxDone is how many changes the history of an attack names.

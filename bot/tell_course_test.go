@@ -26,14 +26,14 @@ func TestCourseGolden(t *testing.T) {
 	undone.State, ended.Until = record.StateUndone, now.Add(-5*time.Minute)
 	s.Changes = []record.Change{undone, ended, denied(), patched()}
 	s.Effects = map[string]record.Efficacy{denied().ID: {Finding: record.Working, Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 12, Last: now}}}}}
-	line := elsewhere(acme(), "a30pj50d3", record.AttackState{Attack: incident().Situation.Attack}, record.Place{Channel: "C0INCIDENTS", TS: "1.1"},
+	line := MovedLine(acme(), "a30pj50d3", record.AttackState{Attack: incident().Situation.Attack}, record.Place{Channel: "C0INCIDENTS", TS: "1.1"},
 		"https://acme.slack.com/archives/C0INCIDENTS/p11")
 	for name, msg := range map[string]Message{
-		"quiet":             courseMessage(s, course, kept, true),
-		"quiet-and-unknown": courseMessage(bare, nil, record.Evidence{}, true),
-		"resumed":           courseMessage(s, course, kept, false),
-		"moved":             moved(acme(), "a30pj50d3", line),
-		"out-of-date":       outOfDate(line),
+		"quiet":             Course(s, course, kept, true),
+		"quiet-and-unknown": Course(bare, nil, record.Evidence{}, true),
+		"resumed":           Course(s, course, kept, false),
+		"moved":             Moved(acme(), "a30pj50d3", line),
+		"out-of-date":       Stale(line),
 	} {
 		requireFits(t, msg)
 		golden(t, filepath.Join("testdata", "course", name+".json"), pretty(t, msg))

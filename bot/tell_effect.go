@@ -51,14 +51,14 @@ func (b *Bot) tellEffect(ctx context.Context, a Account, n record.Event) error {
 	}
 	called := concerned(ch, file.Case, shown)
 	if at := file.Card; at.TS != "" {
-		call := newsCall(n, effectMessage(s, ch, called), at.TS)
+		call := newsCall(n, Efficacy(s, ch, called), at.TS)
 		call.Channel = at.Channel
 		if err := b.tellCall(ctx, n, call); !errors.Is(err, errNowhere) {
 			return err
 		}
 		// The card was deleted, or its channel can't be posted to.
 	}
-	return b.tellMessage(ctx, n, effectMessage(s, ch, called))
+	return b.tellMessage(ctx, n, Efficacy(s, ch, called))
 }
 
 // concerned are who made the change, and whom a reply about its attack mentions.
@@ -71,7 +71,7 @@ func concerned(ch record.Change, said record.Triage, shown record.AttackState) (
 }
 
 // effectMessage calls people to a change that does nothing, or whose source came back, with the way to take it back.
-func effectMessage(s commands.Situation, ch record.Change, users []string) Message {
+func Efficacy(s commands.Situation, ch record.Change, users []string) Message {
 	lines := s.NoEffectLines(ch)
 	for _, user := range slices.Backward(users) {
 		lines[0] = text.New(text.User(user), " ", lines[0])
@@ -80,5 +80,5 @@ func effectMessage(s commands.Situation, ch record.Change, users []string) Messa
 	if undo, ok := commands.UndoButton(ch, s.Now); ok {
 		buttons = append(buttons, undo)
 	}
-	return linesMessage(lines, buttons)
+	return Lines(lines, buttons)
 }

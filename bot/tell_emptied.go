@@ -9,7 +9,7 @@ import (
 )
 
 // emptied says in a channel what is left of an account after the memory was emptied, and what isn't.
-func emptied(n record.Event) Message {
+func StoreRebuilt(n record.Event) Message {
 	var facts record.RebuildFacts
 	if n.Recall != nil {
 		facts = *n.Recall
@@ -21,7 +21,7 @@ func emptied(n record.Event) Message {
 				" (in a private channel ", text.Code("groups:history"), ")"),
 			text.New("If its memory (Redis) was emptied, cards come again, and what it changed before can't be undone from here. ", text.Code("wafbot doctor"), " says how to mend it"),
 		}
-		return linesMessage(lines, nil)
+		return Lines(lines, nil)
 	}
 	lines = []text.Text{
 		text.New(text.Bold(n.Account+": wafbot's memory (Redis) was emptied"), ". Read back from this channel: ", counted(facts.Cards, "card"), ", ",
@@ -44,7 +44,7 @@ func emptied(n record.Event) Message {
 		lines = append(lines, line)
 	}
 	lines = append(lines, text.New(text.Bold("Lost"), ": clicks that were not yet carried out (click again), requests that waited for a second person (ask again), who was on what, notes, verdicts, mutes, calls of a pager (end them there), what an admin protected from being denied (", text.Code("protect"), " it again), and the audit log but for its copy on standard output"))
-	return linesMessage(lines, nil)
+	return Lines(lines, nil)
 }
 
 // counted is a number with its noun.

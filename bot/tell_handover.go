@@ -33,19 +33,19 @@ func (b *Bot) tellHandover(ctx context.Context, a Account, n record.Event) error
 	if err != nil {
 		return err
 	}
-	lines := handover(said)
+	lines := HandoverLines(said)
 	if ts == "" {
 		lines = append(lines, commands.AttackLine(a.Account, n.Attack, n.At))
 	} else {
 		n.Channel = channel
 	}
-	call := newsCall(n, linesMessage(lines, nil), ts)
+	call := newsCall(n, Lines(lines, nil), ts)
 	call.Broadcast = false // it is for one person, who is called
 	return b.tellCall(ctx, n, call)
 }
 
 // handover says who has an attack now, with the note that came with it.
-func handover(said record.Triage) []text.Text {
+func HandoverLines(said record.Triage) []text.Text {
 	o := said.Owner
 	line := text.New(text.User(o.ID), ": ", text.Sanitize(o.By.Name, maxName), " hands this attack over to you")
 	if o.By.ID == o.ID {

@@ -40,7 +40,7 @@ func (b *Bot) tellSummary(ctx context.Context, a Account, n record.Event) error 
 	if err != nil {
 		return fmt.Errorf("draw summary: %w", err)
 	}
-	call.Message = summaryOf(a.Account, res)
+	call.Message = Summary(a.Account, res)
 	channel, ts, err := b.postTried(ctx, call, t)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (b *Bot) tellSummary(ctx context.Context, a Account, n record.Event) error 
 }
 
 // summaryOf is a hand-over's message.
-func summaryOf(a *commands.Account, res commands.Result) Message {
+func Summary(a *commands.Account, res commands.Result) Message {
 	msg := partsMessage(res)
 	msg.Text = summaryNotice(a, res)
 	return msg

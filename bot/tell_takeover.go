@@ -25,18 +25,18 @@ func (b *Bot) tellTakeOver(ctx context.Context, n record.Event) error {
 	if err != nil {
 		return err
 	}
-	lines := takenOver(n, cases)
+	lines := TakeoverLines(n, cases)
 	if len(lines) == 0 {
 		return b.record(ctx, n, place{})
 	}
-	return b.tellMessage(ctx, n, linesMessage(lines, nil))
+	return b.tellMessage(ctx, n, Lines(lines, nil))
 }
 
 // maxTakenIDs is how many attacks a take-over names of each who was on them.
 const maxTakenIDs = 5
 
 // takenOver says who is on what now, and who was.
-func takenOver(n record.Event, cases map[string]record.Triage) (lines []text.Text) {
+func TakeoverLines(n record.Event, cases map[string]record.Triage) (lines []text.Text) {
 	from := map[string][]string{} // attacks by who was on them
 	var now record.Owner
 	taken := 0

@@ -83,7 +83,7 @@ func (b *Bot) editNotice(ctx context.Context, a Account, n record.Event, t recor
 		return err
 	}
 	if !t.GoesOn() {
-		over := newsCall(n, untiedMessage(a.Account, t), "")
+		over := newsCall(n, PermissionBack(a.Account, t), "")
 		over.Delivery = noticeID(t) + "-over"
 		if err := b.post(ctx, over); err != nil {
 			return err
@@ -98,5 +98,5 @@ func (b *Bot) tied(ctx context.Context, a Account, t record.PermissionLoss) (Mes
 	if err != nil {
 		return Message{}, err
 	}
-	return tiedMessage(a.Account, t, changes, b.cfg.Now()), nil
+	return PermissionLost(a.Account, t, changes, b.cfg.Now()), nil
 }

@@ -40,7 +40,7 @@ func (s *choosy) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	answer := `{"ok":true,"team_id":"T0","user_id":"U0BOT","bot_id":"B0OURS","messages":[],"channel":"C1","ts":"1.1"}`
-	if strings.HasSuffix(r.URL.Path, methodPost) {
+	if strings.HasSuffix(r.URL.Path, MethodPost) {
 		s.tries++
 		if fault := s.refuses(form.Get("channel"), form.Get("text")); fault != "" {
 			answer = fmt.Sprintf(`{"ok":false,"error":%q}`, fault)
@@ -87,7 +87,7 @@ func tending(t *testing.T, refuses func(channel, text string) string, play func(
 		ended := make(chan struct{})
 		go func() { defer close(ended); b.Tend(ctx, ctx, "acme") }()
 		synctest.Wait()
-		time.Sleep(slackTimeout) // what another replica sent has arrived
+		time.Sleep(Timeout) // what another replica sent has arrived
 		s.began = time.Now()
 		play(b, s)
 		stop()

@@ -72,7 +72,7 @@ func Explain(err error) (Trouble, bool) {
 		}
 		return Trouble{fmt.Sprintf("Slack failed: status %d", status.Code), mend}, true
 	}
-	name := errorName(err)
+	name := ErrorName(err)
 	trouble, known := troubles()[name]
 	switch {
 	case name == "":
@@ -96,7 +96,7 @@ func Explain(err error) (Trouble, bool) {
 // ExplainAppToken is Explain for the app-level token: installing the app again gives no other one.
 func ExplainAppToken(err error) (Trouble, bool) {
 	t, ok := Explain(err)
-	switch errorName(err) {
+	switch ErrorName(err) {
 	case "not_authed", "invalid_auth", "not_allowed_token_type", "token_revoked", "token_expired", "missing_scope":
 		t.Mend = MendScope("connections:write")
 	}

@@ -198,7 +198,7 @@ func (c checkup) testCards(ctx context.Context, e *bot.Examiner) []finding {
 			found = append(found, finding{"post", key + " → " + channel, note, "no test card was posted: there are more routes than doctor has time for", ""})
 			return
 		}
-		if err := e.PostTest(ctx, channel, bot.TestMessage(of).Options()...); err != nil {
+		if err := e.PostTest(ctx, channel, bot.DoctorTest(of).Options()...); err != nil {
 			found = append(found, c.slackTrouble(err).finding("post", key+" → "+channel))
 			return
 		}

@@ -31,7 +31,7 @@ type app struct {
 	store   *store.Store
 	http    *http.Client  // asks the service for all accounts
 	starts  *rate.Limiter // paces the accounts' first polls
-	slack   *bot.Slack
+	slack   *bot.Client
 	sources *sourceFiles
 	policy  commands.Policy
 	runner  *commands.Runner
