@@ -8,6 +8,8 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/delay"
@@ -16,25 +18,25 @@ import (
 
 // reply answers, in the background, a request that no line was run for.
 func (b *Bot) reply(req request, words text.Text) {
-	b.once(req, func(ctx context.Context) { b.answer(ctx, req, Lines([]text.Text{words}, nil)) })
+	b.once(req, func(ctx context.Context) { b.answer(ctx, req, card.Lines([]text.Text{words}, nil)) })
 }
 
 // resultMessage is what a person is told of what came of a request.
-func (b *Bot) resultMessage(req request, res commands.Result, err error) Message {
+func (b *Bot) resultMessage(req request, res commands.Result, err error) card.Message {
 	var refused *refusal.Refusal
 	switch {
 	case err == nil:
-		return Answer(res, req.View != "")
+		return card.Answer(res, req.View != "")
 	case errors.Is(err, refusal.ErrUsage) && errors.As(err, &refused) && b.cfg.Runner.Fillable(req.Invocation.Line):
-		return FormOffer(refused, b.cfg.Runner.InThread(req.Invocation.Line, req.Invocation.Attack))
+		return card.FormOffer(refused, b.cfg.Runner.InThread(req.Invocation.Line, req.Invocation.Attack))
 	case errors.As(err, &refused) && errors.Is(err, refusal.ErrAsk):
-		return Ask(refused)
+		return card.Ask(refused)
 	}
 	words, ref := commands.ForPeople(req.Invocation, err)
 	if ref != "" {
 		b.cfg.Log.Error("carry out request", "reference", ref, "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
 	}
-	return Lines([]text.Text{words}, nil)
+	return card.Lines([]text.Text{words}, nil)
 }
 
 // failedInThread tells in the thread of the card, with a mention, that a change failed at the service before it was begun: an answer that only one
@@ -45,19 +47,19 @@ func (b *Bot) failedInThread(ctx context.Context, req request, err error) {
 		return
 	}
 	words, _ := commands.ForPeople(req.Invocation, err)
-	msg := Lines([]text.Text{text.New(text.User(req.Invocation.Actor.ID), " ", words)}, nil)
+	msg := card.Lines([]text.Text{text.New(text.User(req.Invocation.Actor.ID), " ", words)}, nil)
 	if err := b.post(ctx, postCall{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
 		b.cfg.Log.Error("reply in thread", "channel", req.Channel, "err", err)
 	}
 }
 
 // answer sends a message to the one who asked, however often it fails for a reason that may pass, until the context ends.
-func (b *Bot) answer(ctx context.Context, req request, msg Message) {
+func (b *Bot) answer(ctx context.Context, req request, msg card.Message) {
 	b.answerUntil(ctx, ctx, req, msg)
 }
 
 // answerUntil is answer that doesn't try again when more has ended. It reports whether there is nothing left to try.
-func (b *Bot) answerUntil(ctx, more context.Context, req request, msg Message) bool {
+func (b *Bot) answerUntil(ctx, more context.Context, req request, msg card.Message) bool {
 	const most = 30 * time.Second
 	for try := 0; ; try++ {
 		wait, again := b.send(ctx, req, msg)
@@ -73,7 +75,7 @@ func (b *Bot) answerUntil(ctx, more context.Context, req request, msg Message) b
 // send uses the request's response address as given; where there is none, or it has ended, the person gets an ephemeral message. What was
 // clicked in a Home tab has neither: the tab is drawn anew, with the answer on top. It reports whether it failed for a reason that may pass, and
 // how long Slack wants to be left alone then.
-func (b *Bot) send(ctx context.Context, req request, msg Message) (wait time.Duration, again bool) {
+func (b *Bot) send(ctx context.Context, req request, msg card.Message) (wait time.Duration, again bool) {
 	if req.View != "" && b.answerView(ctx, req, msg) {
 		if req.Home {
 			b.drawHome(ctx, req) // behind the view
@@ -90,27 +92,27 @@ func (b *Bot) send(ctx context.Context, req request, msg Message) (wait time.Dur
 		})
 	}
 	if err != nil && req.Channel != "" && req.Invocation.Actor.ID != "" {
-		err = b.cfg.Slack.Ephemeral(ctx, Place{req.Channel, req.Thread}, req.Invocation.Actor.ID, msg.Options()...)
+		err = b.cfg.Slack.Ephemeral(ctx, slackconn.Place{Channel: req.Channel, Thread: req.Thread}, req.Invocation.Actor.ID, msg.Options()...)
 	}
 	if err == nil {
 		return 0, false
 	}
 	b.cfg.Log.Warn("answer request", "user", req.Invocation.Actor.ID, "err", err)
-	v, wait := Judge(err)
-	return wait, v == NotSent || v == Doubtful
+	v, wait := slackconn.Judge(err)
+	return wait, v == slackconn.NotSent || v == slackconn.Doubtful
 }
 
 var errNoAddress = errors.New("no response address")
 
 // answerView puts an answer in the place of the view that the request was made in (views.update). It reports whether it is shown: a view may
 // have been closed meanwhile.
-func (b *Bot) answerView(ctx context.Context, req request, msg Message) bool {
-	v, err := AnswerView(msg, req.meta())
+func (b *Bot) answerView(ctx context.Context, req request, msg card.Message) bool {
+	v, err := card.AnswerView(msg, req.Meta())
 	if err == nil {
 		err = b.cfg.Slack.UpdateView(ctx, req.View, v)
 	}
-	if err != nil && ErrorName(err) != "not_found" {
-		b.cfg.Log.Warn("answer in view", "user", req.Invocation.Actor.ID, "err", InWords(err))
+	if err != nil && slackconn.ErrorName(err) != "not_found" {
+		b.cfg.Log.Warn("answer in view", "user", req.Invocation.Actor.ID, "err", slackconn.InWords(err))
 	}
 	return err == nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
@@ -78,7 +79,7 @@ type Pace interface {
 // Memory is all that the bot remembers with.
 type Memory interface {
 	Inbox
-	Links
+	slackconn.Links
 	Outbox
 	Cards
 	Notices
@@ -99,7 +100,7 @@ type Account struct {
 
 // Config is what a Bot works with. Slack, Runner, Memory and Accounts must be set, and Secret or Slack's app token.
 type Config struct {
-	Slack             *Client
+	Slack             *slackconn.Client
 	Secret            apiclient.Secret // signs Slack's requests; "": none are received over HTTP
 	Runner            Runner
 	Memory            Memory
@@ -121,7 +122,7 @@ type Config struct {
 type Bot struct {
 	cfg     Config
 	reads   reads
-	socket  *Socket
+	socket  *slackconn.Socket
 	metrics *metrics
 
 	mu     sync.Mutex
@@ -143,7 +144,7 @@ func New(cfg Config) *Bot {
 	b.metrics.registry.MustRegister(cfg.Collectors...)
 	b.metrics.registry.MustRegister(cfg.Slack.Collector())
 	b.reads.open = make(chan struct{}, maxReads)
-	b.socket = NewSocket(SocketConfig{
+	b.socket = slackconn.NewSocket(slackconn.SocketConfig{
 		Slack: cfg.Slack, Links: cfg.Memory, Handler: b, Opens: b.metrics.opens, Acknowledged: b.metrics.acknowledged, Log: cfg.Log,
 	})
 	b.metrics.gauge("socket_links", "Socket Mode links that can receive.", func() float64 { open, _ := b.socket.State(); return float64(open) })

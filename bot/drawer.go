@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -206,9 +208,9 @@ func (d *drawer) draw(ctx context.Context, o outdated) time.Duration {
 		return 0
 	}
 	d.tried[o.attack] = d.bot.cfg.Now()
-	v, wait := Judge(err)
+	v, wait := slackconn.Judge(err)
 	d.bot.cfg.Log.Warn("redraw card", "account", d.account, "attack", o.attack, "err", err)
-	if v == NotSent || v == Doubtful || v == Forbidden {
+	if v == slackconn.NotSent || v == slackconn.Doubtful || v == slackconn.Forbidden {
 		return max(wait, redrawAgain) // an edit may be repeated: it says the same
 	}
 	// Slack will never take this edit. The news of it is in the log; the card stays as it was, or is posted anew.
@@ -248,7 +250,7 @@ func (b *Bot) redraw(ctx context.Context, account string, o outdated) (at record
 		// known until it is seen again: that must not wipe out what stands there.
 		return at, b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
 	}
-	msg := Render(b.card(ctx, a, facts{file, shown, ParseTS(at.TS), o.mark.Since}))
+	msg := card.Render(b.card(ctx, a, facts{file, shown, slackconn.ParseTS(at.TS), o.mark.Since}))
 	delivery := cmp.Or(at.Delivery, poller.CardDelivery(account, shown.Attack.ID))
 	msg = msg.WithDelivery(delivery) // what it carries stays true with what it shows
 	if err := b.edit(ctx, place{channel: at.Channel, ts: at.TS}, msg); err != nil {

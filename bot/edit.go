@@ -7,13 +7,15 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // editSlot takes the right to edit one message in the workspace; wait is how long until there is one, 0 if it was given. Who can wait leaves
 // some edits for who can't.
 func (b *Bot) editSlot(ctx context.Context, canWait bool) (wait time.Duration, err error) {
-	if wait := b.cfg.Slack.HeldFor(MethodUpdate); wait > 0 {
+	if wait := b.cfg.Slack.HeldFor(slackconn.MethodUpdate); wait > 0 {
 		return wait, nil
 	}
 	self, err := b.cfg.Slack.Self(ctx)
@@ -42,7 +44,7 @@ func (b *Bot) awaitEdit(ctx context.Context) error {
 
 // edit puts a message in the place of another (chat.update), plainer when Slack refuses what is in it. Without metadata that of the other stays.
 // The right to edit was taken.
-func (b *Bot) edit(ctx context.Context, at place, msg Message) error {
+func (b *Bot) edit(ctx context.Context, at place, msg card.Message) error {
 	for {
 		opts := msg.Options()
 		if msg.Metadata.EventType != "" {
@@ -56,7 +58,7 @@ func (b *Bot) edit(ctx context.Context, at place, msg Message) error {
 			b.metrics.edits.Inc()
 			return nil
 		}
-		plainer, ok := b.plainer(MethodUpdate, msg, err)
+		plainer, ok := b.plainer(slackconn.MethodUpdate, msg, err)
 		if !ok {
 			return err
 		}
@@ -68,7 +70,7 @@ func (b *Bot) edit(ctx context.Context, at place, msg Message) error {
 }
 
 // bringUpToDate edits a message that is nobody's card. One that can't be edited, because somebody deleted it, is left as it is.
-func (b *Bot) bringUpToDate(ctx context.Context, what string, at place, msg Message) error {
+func (b *Bot) bringUpToDate(ctx context.Context, what string, at place, msg card.Message) error {
 	if err := b.awaitEdit(ctx); err != nil {
 		return fmt.Errorf("edit %s: %w", what, err)
 	}
@@ -76,7 +78,7 @@ func (b *Bot) bringUpToDate(ctx context.Context, what string, at place, msg Mess
 	if err == nil {
 		return nil
 	}
-	if v, _ := Judge(err); v == NotSent || v == Doubtful || v == Forbidden {
+	if v, _ := slackconn.Judge(err); v == slackconn.NotSent || v == slackconn.Doubtful || v == slackconn.Forbidden {
 		return fmt.Errorf("edit %s: %w", what, err)
 	}
 	b.cfg.Log.Warn("edit message", "what", what, "channel", at.channel, "ts", at.ts, "err", err)

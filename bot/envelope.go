@@ -5,13 +5,15 @@ import (
 	"encoding/json"
 
 	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/bot/slackconn"
 )
 
 // Envelope takes what comes over Socket Mode.
-func (b *Bot) Envelope(ctx context.Context, e Envelope) *slack.ViewSubmissionResponse {
+func (b *Bot) Envelope(ctx context.Context, e slackconn.Envelope) *slack.ViewSubmissionResponse {
 	ctx, cancel := context.WithTimeout(ctx, acceptTimeout)
 	defer cancel()
-	d := delivery{names: []string{"envelope " + e.ID}, at: b.cfg.Now()}
+	d := Delivery{Names: []string{"envelope " + e.ID}, at: b.cfg.Now()}
 	switch e.Type {
 	case "slash_commands":
 		var c slashCommand

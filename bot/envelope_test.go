@@ -12,6 +12,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/bot/slackconn/slacktest"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/refusal"
@@ -67,7 +68,7 @@ func (noRunner) Do(context.Context, commands.Invocation) (commands.Result, error
 func linkedBot(s *slacktest.End) *Bot {
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	return New(Config{
-		Slack:  Connect(SlackConfig{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: s.URL + "/api/", HTTP: client}),
+		Slack:  slackconn.Connect(slackconn.SlackConfig{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: s.URL + "/api/", HTTP: client}),
 		Memory: newLinkMemory(), Runner: noRunner{}, Secret: signingSecret,
 	})
 }

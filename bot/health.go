@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -94,7 +95,7 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 
 // slackTrouble is an error of Slack's for people who run the bot.
 func slackTrouble(err error) string {
-	if t, ok := Explain(err); ok {
+	if t, ok := slackconn.Explain(err); ok {
 		return t.Text
 	}
 	return "no answer"

@@ -8,6 +8,8 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/delay"
 )
 
@@ -19,7 +21,7 @@ type postCall struct {
 	Broadcast bool   // a reply that the channel sees too
 	Urgent    bool   // it goes ahead of what isn't
 	Delivery  string // what makes it this message, whoever posts it
-	Message   Message
+	Message   card.Message
 }
 
 // errNowhere marks a channel that can't be posted to.
@@ -53,7 +55,7 @@ func (b *Bot) try(ctx context.Context, account, delivery string) (t tried, err e
 	if tends := b.tends(account); tends != nil {
 		t.moved = tends.teller.wasMoved(delivery)
 		if !tends.teller.trying(delivery) {
-			t.settled = tends.teller.since.Add(Timeout)
+			t.settled = tends.teller.since.Add(slackconn.Timeout)
 		}
 	}
 	return t, err
@@ -73,27 +75,27 @@ func (b *Bot) postTried(ctx context.Context, c postCall, t tried) (channel, ts s
 			b.metrics.posts.Inc()
 			return channel, ts, nil
 		}
-		v, wait := Judge(err)
+		v, wait := slackconn.Judge(err)
 		b.cfg.Log.Warn("post message", "channel", c.Channel, "try", try, "err", err)
 		switch v {
-		case Doubtful:
+		case slackconn.Doubtful:
 			if channel, ts, err := b.look(ctx, c, t.first, []time.Duration{wait, lookAgain}); ts != "" || err != nil {
 				return channel, ts, err
 			}
-		case ContentRefused, MetadataRefused:
-			plainer, ok := b.plainer(MethodPost, c.Message, err)
+		case slackconn.ContentRefused, slackconn.MetadataRefused:
+			plainer, ok := b.plainer(slackconn.MethodPost, c.Message, err)
 			if !ok {
 				return "", "", err
 			}
 			c.Message = plainer
 			continue // not one of the tries: it becomes no plainer than plain
-		case NotSent:
+		case slackconn.NotSent:
 			if err := delay.Sleep(ctx, wait); err != nil {
 				return "", "", err
 			}
-		case ChannelClosed:
+		case slackconn.ChannelClosed:
 			return "", "", fmt.Errorf("%w: %w", errNowhere, err)
-		case Forbidden:
+		case slackconn.Forbidden:
 			return "", "", err
 		}
 		if try >= postTries {
@@ -149,7 +151,7 @@ func (b *Bot) awaitSlot(ctx context.Context, c postCall) error {
 // postSlot takes the right to post one message to a channel; wait is how long until there is one, 0 if it was given. What isn't urgent leaves one
 // for what is.
 func (b *Bot) postSlot(ctx context.Context, channel string, urgent bool) (wait time.Duration, err error) {
-	if wait := b.cfg.Slack.HeldFor(MethodPost); wait > 0 {
+	if wait := b.cfg.Slack.HeldFor(slackconn.MethodPost); wait > 0 {
 		return wait, nil
 	}
 	if b.cfg.MessagesPerSecond == 0 {
@@ -175,7 +177,7 @@ func (b *Bot) look(ctx context.Context, c postCall, first time.Time, pauses []ti
 			return "", "", err
 		}
 		ts, err = b.find(ctx, c, first)
-		switch ErrorName(err) {
+		switch slackconn.ErrorName(err) {
 		case "missing_scope":
 			b.cfg.Log.Warn("can't look whether a message is there: the history scope is missing", "channel", c.Channel)
 			return "", "", nil
@@ -200,10 +202,10 @@ func (b *Bot) find(ctx context.Context, c postCall, first time.Time) (ts string,
 	for cursor := ""; ; {
 		msgs, next, err := b.page(ctx, c, oldest, cursor)
 		if err != nil {
-			return "", fmt.Errorf("look for message in %s: %w", c.Channel, withoutURL(err))
+			return "", fmt.Errorf("look for message in %s: %w", c.Channel, slackconn.WithoutURL(err))
 		}
 		for _, m := range msgs {
-			if m.BotID == self.Bot && m.metadata().EventPayload["delivery"] == c.Delivery {
+			if m.BotID == self.Bot && m.Metadata().EventPayload["delivery"] == c.Delivery {
 				return m.TS, nil
 			}
 		}
@@ -214,18 +216,18 @@ func (b *Bot) find(ctx context.Context, c postCall, first time.Time) (ts string,
 	}
 }
 
-func (b *Bot) page(ctx context.Context, c postCall, oldest, cursor string) (msgs []Past, next string, err error) {
-	return b.cfg.Slack.History(ctx, HistoryQuery{channel: c.Channel, thread: c.Thread, oldest: oldest, cursor: cursor})
+func (b *Bot) page(ctx context.Context, c postCall, oldest, cursor string) (msgs []slackconn.Past, next string, err error) {
+	return b.cfg.Slack.History(ctx, slackconn.HistoryQuery{Channel: c.Channel, Thread: c.Thread, Oldest: oldest, Cursor: cursor})
 }
 
 // takeBack deletes a message that another replica has posted too (chat.delete).
 func (b *Bot) takeBack(ctx context.Context, at place) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*Timeout) // also for a replica whose lease is over
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*slackconn.Timeout) // also for a replica whose lease is over
 	defer cancel()
 	for {
 		err := b.cfg.Slack.Delete(ctx, at.channel, at.ts)
-		v, wait := Judge(err)
-		if err == nil || v == ChannelClosed || v == Forbidden {
+		v, wait := slackconn.Judge(err)
+		if err == nil || v == slackconn.ChannelClosed || v == slackconn.Forbidden {
 			b.cfg.Log.Warn("another replica told this too: took it back", "channel", at.channel, "ts", at.ts, "err", err)
 			return
 		}
