@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
@@ -52,13 +53,6 @@ type Outbox interface {
 	Announce(ctx context.Context, n record.Event) error
 }
 
-// Links shares the app's few Socket Mode links among all replicas.
-type Links interface {
-	// TakeLink takes a link, or keeps it for another ten seconds, if with it at most so many are taken.
-	TakeLink(ctx context.Context, id string, most int) (held bool, err error)
-	DropLink(ctx context.Context, id string) error
-}
-
 // Cards remembers where cards are, which are outdated, and what they are about.
 type Cards interface {
 	Card(ctx context.Context, account, attack string) (channel, ts string, err error)
@@ -85,7 +79,7 @@ type Pace interface {
 // Memory is all that the bot remembers with.
 type Memory interface {
 	Inbox
-	Links
+	slackconn.Links
 	Outbox
 	Cards
 	Notices
@@ -105,7 +99,7 @@ type Account struct {
 
 // Config is what a Bot works with. Slack, Runner, Memory and Accounts must be set, and Secret or Slack's app token.
 type Config struct {
-	Slack             *Slack
+	Slack             *slackconn.Client
 	Secret            apiclient.Secret // signs Slack's requests; "": none are received over HTTP
 	Runner            Runner
 	Memory            Memory
@@ -127,7 +121,7 @@ type Config struct {
 type Bot struct {
 	cfg     Config
 	reads   reads
-	socket  *socket
+	socket  *slackconn.Socket
 	metrics *metrics
 
 	mu     sync.Mutex
@@ -147,10 +141,12 @@ func New(cfg Config) *Bot {
 	}
 	b := &Bot{cfg: cfg, metrics: newMetrics(), tended: map[string]*tended{}}
 	b.metrics.registry.MustRegister(cfg.Collectors...)
-	b.metrics.registry.MustRegister(cfg.Slack.holds.refused)
+	b.metrics.registry.MustRegister(cfg.Slack.Collector())
 	b.reads.open = make(chan struct{}, maxReads)
-	b.socket = newSocket(b)
-	b.metrics.gauge("socket_links", "Socket Mode links that can receive.", func() float64 { open, _ := b.socket.state(); return float64(open) })
+	b.socket = slackconn.NewSocket(slackconn.SocketConfig{
+		Slack: cfg.Slack, Links: cfg.Memory, Handler: b, Opens: b.metrics.opens, Acknowledged: b.metrics.acknowledged, Log: cfg.Log,
+	})
+	b.metrics.gauge("socket_links", "Socket Mode links that can receive.", func() float64 { open, _ := b.socket.State(); return float64(open) })
 	b.metrics.gauge("news_waiting", "News that waits to be told, of the accounts that this replica tends.", func() float64 { return float64(b.behind().news) })
 	b.metrics.gauge("cards_outdated", "Cards that wait to be redrawn, of the accounts that this replica tends.", func() float64 { return float64(b.behind().cards) })
 	b.metrics.gauge("cards_outdated_seconds", "Since when the oldest of them waits.", func() float64 { return b.behind().oldest.Seconds() })

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
@@ -58,7 +59,7 @@ func doneSince(now, before record.AttackDetails) bool {
 func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackDetails) commands.Situation {
 	id := record.AttackID(a.Name, shown.Attack.ID)
 	s := commands.Situation{
-		Account: a.Account, Policy: b.cfg.Policy.With(file.Scene.Protected), ID: id, Attack: shown.Attack, Storm: storm(shown.Storm), Known: file.Changes, Effects: file.Effects, Scene: file.Scene, Now: b.cfg.Now(),
+		Account: a.Account, Policy: b.cfg.Policy.With(file.Scene.Protected), ID: id, Attack: shown.Attack, Storm: shown.Storm, Known: file.Changes, Effects: file.Effects, Scene: file.Scene, Now: b.cfg.Now(),
 	}
 	for _, ch := range slices.Backward(file.Changes) { // the newest first; a card reads downwards
 		if ch.AttackID == id && ch.Amends() == "" {
@@ -75,11 +76,11 @@ func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackD
 }
 
 // card puts together what a card shows.
-func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
+func (b *Bot) card(ctx context.Context, a Account, f facts) card.Card {
 	attack := f.shown.Attack
 	s := b.situation(a, f.shown, f.file)
 	_, muted := commands.Muted(f.file.Scene.Mutes, attack, s.Now)
-	c := Card{
+	c := card.Card{
 		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Case: f.file.Case,
 		FiguresAt: poller.AttackStateFiguresAt(f.shown, f.file.Good, muted), Course: f.shown.Course, Blind: f.file.Blind, Found: f.shown.Found, Late: f.late(s.Now), Behind: f.behind(s.Now),
 		Hushed: f.shown.Hushed, CalledAt: f.shown.CalledAt, Spared: f.shown.Spared,
@@ -93,4 +94,26 @@ func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 		c.Vuln, _ = a.Vuln(ctx, attack.VulnID)
 	}
 	return c
+}
+
+// pageState is what is told of an attack's pager.
+func pageState(f facts, now time.Time) card.Page {
+	last := f.file.Page
+	if last.State == record.PageCalling {
+		if f.file.Case.Owner != nil { // about to be ended
+			return card.Page{}
+		}
+		if !last.TakenAt.IsZero() {
+			return card.Page{Taken: last.TakenAt}
+		}
+		return card.Page{Fault: last.Fault}
+	}
+	pager := f.shown.Pager
+	if pager == nil {
+		return card.Page{}
+	}
+	_, muted := commands.Muted(f.file.Scene.Mutes, f.shown.Attack, now)
+	u := commands.Unclaimed{Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, Told: pager.Told, Worse: pager.Worse, Route: pager.Route, After: pager.After, Case: f.file.Case}
+	_, at, _ := u.PagesAt(last)
+	return card.Page{At: at}
 }

@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -40,7 +39,7 @@ type message struct {
 
 // event takes an event: what people write to the bot runs as a line, who opens the Home tab gets it, and what Slack tells about people counts from
 // now on. Everything else is only acknowledged.
-func (b *Bot) event(ctx context.Context, d delivery, body []byte) {
+func (b *Bot) event(ctx context.Context, d Delivery, body []byte) {
 	var outer struct {
 		happening
 		Event json.RawMessage `json:"event"`
@@ -69,7 +68,7 @@ func (b *Bot) event(ctx context.Context, d delivery, body []byte) {
 	if !m.written() {
 		return
 	}
-	self, err := b.cfg.Slack.whoami(ctx)
+	self, err := b.cfg.Slack.Self(ctx)
 	if err != nil {
 		b.cfg.Log.Error("take message", "channel", m.Channel, "user", m.User, "err", err)
 		if m.Type == "app_mention" || m.ChannelType == "im" { // else it was hardly for the bot
@@ -77,9 +76,9 @@ func (b *Bot) event(ctx context.Context, d delivery, body []byte) {
 		}
 		return
 	}
-	line, addressed := m.line(self.user)
+	line, addressed := m.line(self.User)
 	switch {
-	case m.User == self.user:
+	case m.User == self.User:
 	case addressed || m.ChannelType == "im":
 		b.take(ctx, b.asked(ctx, d, h), line)
 	case m.Type == "app_mention":
@@ -110,7 +109,7 @@ func (m message) line(self string) (line string, addressed bool) {
 }
 
 // asked is the request that a message is. One gesture can come as two events (a mention that is also a message), and each of them twice.
-func (b *Bot) asked(ctx context.Context, d delivery, h happening) request {
+func (b *Bot) asked(ctx context.Context, d Delivery, h happening) request {
 	m := h.Event
 	names := []string{"message " + m.Channel + " " + m.TS}
 	if h.EventID != "" {
@@ -120,9 +119,9 @@ func (b *Bot) asked(ctx context.Context, d delivery, h happening) request {
 		names = append(names, "client "+m.User+" "+m.ClientMsgID) // which others can give theirs, too
 	}
 	req := request{
-		Channel: m.Channel, Thread: m.ThreadTS, names: append(names, d.names...),
+		Channel: m.Channel, Thread: m.ThreadTS, names: append(names, d.Names...),
 		Invocation: commands.Invocation{
-			ID: fmt.Sprintf("message %s %s", m.Channel, m.TS), At: writtenAt(m.TS, d.at), Account: b.accountIn(m.Channel),
+			ID: fmt.Sprintf("message %s %s", m.Channel, m.TS), At: slackconn.WrittenAt(m.TS, d.at), Account: b.accountIn(m.Channel),
 			Actor: record.Actor{ID: m.User, Team: m.UserTeam, Name: m.User, Via: record.ViaMention},
 		},
 	}
@@ -130,16 +129,6 @@ func (b *Bot) asked(ctx context.Context, d delivery, h happening) request {
 		req.Invocation.Account, req.Invocation.Attack = account, attack
 	}
 	return req
-}
-
-// writtenAt is when a message was written: Slack may deliver it much later.
-func writtenAt(ts string, now time.Time) time.Time {
-	seconds, _, _ := strings.Cut(ts, ".")
-	unix, err := strconv.ParseInt(seconds, 10, 64)
-	if at := time.Unix(unix, 0); err == nil && at.Before(now) {
-		return at
-	}
-	return now
 }
 
 // cardAt is the attack in whose thread something was written; empty if it is no card's.

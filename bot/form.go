@@ -9,9 +9,12 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -27,8 +30,8 @@ const (
 const drawWithin = readTimeout - 30*time.Second
 
 // meta is what a view carries of the request that opens it.
-func (r request) meta() viewMeta {
-	m := viewMeta{Attack: r.Invocation.Attack, Account: r.Invocation.Account, Channel: r.Channel, Thread: r.Thread, Answer: r.ResponseURL, Home: r.Home}
+func (r request) Meta() card.ViewMeta {
+	m := card.ViewMeta{Attack: r.Invocation.Attack, Account: r.Invocation.Account, Channel: r.Channel, Thread: r.Thread, Answer: r.ResponseURL, Home: r.Home}
 	if m.Thread == "" && !r.Ephemeral {
 		m.Thread = r.MessageTS
 	}
@@ -37,7 +40,7 @@ func (r request) meta() viewMeta {
 
 // inView makes it a request that was made in a view, which carries where it was opened.
 func (r *request) inView(id, meta string) {
-	var m viewMeta
+	var m card.ViewMeta
 	_ = json.Unmarshal([]byte(meta), &m) // one of an older version carries nothing
 	r.View, r.Channel, r.Thread, r.ResponseURL, r.Ephemeral, r.Home = id, m.Channel, m.Thread, m.Answer, false, m.Home
 	r.Invocation.Account, r.Invocation.Attack = m.Account, m.Attack
@@ -54,9 +57,9 @@ func (b *Bot) openForm(req request, text string) {
 		}
 		if !form.Lacks() && !b.cfg.Runner.Changes(line) { // as a report: there is nothing to fill in
 			res, err := b.cfg.Runner.Do(ctx, inv)
-			return renderAnswer(b.resultMessage(req, res, err), req.meta())
+			return card.AnswerView(b.resultMessage(req, res, err), req.Meta())
 		}
-		return renderForm(form, req.meta())
+		return card.FormView(form, req.Meta())
 	})
 }
 
@@ -79,7 +82,7 @@ func (b *Bot) openMore(req request, text string) {
 			return slack.ModalViewRequest{}, commands.Away(err)
 		}
 		s := b.situation(a, shown, file)
-		return renderMore(s.Line(), commands.More(s), req.meta())
+		return card.MoreView(s.Line(), commands.More(s), req.Meta())
 	})
 }
 
@@ -101,17 +104,17 @@ func (b *Bot) opens(req request, words string, draw func(ctx context.Context, li
 			cancel()
 		}
 		if err != nil {
-			v, err = renderAnswer(b.resultMessage(req, commands.Result{}, err), req.meta())
+			v, err = card.AnswerView(b.resultMessage(req, commands.Result{}, err), req.Meta())
 		}
 		if err == nil {
 			err = b.updateView(ctx, id, v)
 		}
-		if err == nil || errorName(err) == "not_found" { // it was closed meanwhile
+		if err == nil || slackconn.ErrorName(err) == "not_found" { // it was closed meanwhile
 			return
 		}
-		b.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", inWords(err))
+		b.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", slackconn.InWords(err))
 		req.View = id // which else says for ever that wafbot looks
-		b.answer(ctx, req, linesMessage([]text.Text{text.New("The form could not be shown. Without a form it is ", text.Code(words))}, nil))
+		b.answer(ctx, req, card.Lines([]text.Text{text.New("The form could not be shown. Without a form it is ", text.Code(words))}, nil))
 	})
 }
 
@@ -121,11 +124,11 @@ const updateTries = 3
 // updateView puts a view in the place of another one (views.update), again if that fails for a reason that may pass.
 func (b *Bot) updateView(ctx context.Context, id string, v slack.ModalViewRequest) error {
 	for try := 1; ; try++ {
-		_, err := b.cfg.Slack.api.UpdateViewContext(ctx, v, "", "", id)
-		if err == nil || errorName(err) == "not_found" || try == updateTries {
+		err := b.cfg.Slack.UpdateView(ctx, id, v)
+		if err == nil || slackconn.ErrorName(err) == "not_found" || try == updateTries {
 			return err
 		}
-		if why, wait := judge(err); why != lost && why != maybe || sleep(ctx, max(wait, time.Second)) != nil {
+		if why, wait := slackconn.Judge(err); why != slackconn.NotSent && why != slackconn.Doubtful || delay.Sleep(ctx, max(wait, time.Second)) != nil {
 			return err
 		}
 	}
@@ -133,16 +136,15 @@ func (b *Bot) updateView(ctx context.Context, id string, v slack.ModalViewReques
 
 // openLooking opens a view that says that wafbot looks (views.open). gone tells that there is none; then that is said.
 func (b *Bot) openLooking(ctx context.Context, req request, words string) (id string, gone bool) {
-	v, err := renderLooking(req.meta())
+	v, err := card.LoadingView(req.Meta())
 	if err == nil {
-		var opened *slack.ViewResponse
-		if opened, err = b.cfg.Slack.api.OpenViewContext(ctx, req.Trigger, v); err == nil {
-			return opened.ID, false
+		if id, err = b.cfg.Slack.OpenView(ctx, req.Trigger, v); err == nil {
+			return id, false
 		}
 	}
-	if errorName(err) != "exchanged_trigger_id" { // else the same click came twice
-		b.cfg.Log.Warn("open view", "user", req.Invocation.Actor.ID, "err", inWords(err))
-		b.answer(ctx, req, linesMessage([]text.Text{text.New("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words))}, nil))
+	if slackconn.ErrorName(err) != "exchanged_trigger_id" { // else the same click came twice
+		b.cfg.Log.Warn("open view", "user", req.Invocation.Actor.ID, "err", slackconn.InWords(err))
+		b.answer(ctx, req, card.Lines([]text.Text{text.New("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words))}, nil))
 	}
 	return "", true
 }
@@ -152,14 +154,14 @@ func (b *Bot) askInView(ctx context.Context, req request, r *refusal.Refusal) bo
 	if req.Trigger == "" || req.View != "" || b.cfg.Now().Sub(req.Invocation.At) > triggerGood {
 		return false
 	}
-	m := req.meta()
+	m := req.Meta()
 	m.Asked = b.cfg.Now()
-	v, err := renderAnyway(r, m)
+	v, err := card.AskView(r, m)
 	if err == nil {
-		_, err = b.cfg.Slack.api.OpenViewContext(ctx, req.Trigger, v)
+		_, err = b.cfg.Slack.OpenView(ctx, req.Trigger, v)
 	}
 	if err != nil {
-		b.cfg.Log.Info("ask in a message instead of a view", "user", req.Invocation.Actor.ID, "err", inWords(err))
+		b.cfg.Log.Info("ask in a message instead of a view", "user", req.Invocation.Actor.ID, "err", slackconn.InWords(err))
 	}
 	return err == nil
 }
@@ -171,7 +173,7 @@ const triggerGood = 2500 * time.Millisecond
 const submittedWithin = 2200 * time.Millisecond
 
 // submittedInTime takes a form, and says so when that takes longer than Slack waits.
-func (b *Bot) submittedInTime(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
+func (b *Bot) submittedInTime(ctx context.Context, p Payload, d Delivery) *slack.ViewSubmissionResponse {
 	taken := make(chan *slack.ViewSubmissionResponse, 1)
 	go func() { taken <- b.submitted(ctx, p, d) }()
 	late := time.NewTimer(submittedWithin)
@@ -180,27 +182,27 @@ func (b *Bot) submittedInTime(ctx context.Context, p payload, d delivery) *slack
 	case answer := <-taken:
 		return answer
 	case <-late.C:
-		return b.pushed(p.request(d), linesMessage([]text.Text{perhapsRecorded()}, nil))
+		return b.pushed(p.Request(d), card.Lines([]text.Text{perhapsRecorded()}, nil))
 	}
 }
 
 // submitted takes a form. What is wrong in it is told at the field that it is about; what speaks against it is asked above the form, where its
 // fields are kept. What is right is written down before the form closes.
-func (b *Bot) submitted(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
-	req := p.request(d)
+func (b *Bot) submitted(ctx context.Context, p Payload, d Delivery) *slack.ViewSubmissionResponse {
+	req := p.Request(d)
 	req.View = "" // it closes
 	req.names = append(req.names, "view "+p.View.ID)
 	req.Invocation.Actor.Via = record.ViaForm
-	var m viewMeta
+	var m card.ViewMeta
 	err := json.Unmarshal([]byte(p.View.Meta), &m)
 	if err == nil && m.Line != "" {
 		req.Invocation.Line, err = grammar.Parse(m.Line)
 	}
 	switch {
-	case err != nil, m.Line == "", p.View.CallbackID != viewForm && p.View.CallbackID != viewAnyway:
+	case err != nil, m.Line == "", p.View.CallbackID != card.ViewForm && p.View.CallbackID != card.ViewAsk:
 		b.cfg.Log.Warn("unknown form", "kind", p.View.CallbackID, "user", req.Invocation.Actor.ID, "err", err)
-		return b.pushed(req, linesMessage([]text.Text{text.New("This form is of another version of wafbot. Nothing was done: close it and open it again")}, nil))
-	case p.View.CallbackID == viewAnyway:
+		return b.pushed(req, card.Lines([]text.Text{text.New("This form is of another version of wafbot. Nothing was done: close it and open it again")}, nil))
+	case p.View.CallbackID == card.ViewAsk:
 		req.Invocation.Anyway = !outworn(m.Asked, d.at)
 		return b.acceptForm(ctx, req)
 	}
@@ -220,7 +222,7 @@ func (b *Bot) checkForm(ctx context.Context, req request, values map[string][]st
 	form, err := b.cfg.Runner.Form(drawing, req.Invocation)
 	if drawing.Err() != nil && err != nil {
 		b.cfg.Log.Warn("read form again", "user", req.Invocation.Actor.ID, "err", err)
-		return b.pushed(req, linesMessage([]text.Text{text.New("Not done: what the form is about could not be looked up in time. Send it again in a moment")}, nil))
+		return b.pushed(req, card.Lines([]text.Text{text.New("Not done: what the form is about could not be looked up in time. Send it again in a moment")}, nil))
 	}
 	if err != nil {
 		return b.pushed(req, b.resultMessage(req, commands.Result{}, err))
@@ -267,27 +269,27 @@ func (b *Bot) wrong(req request, form commands.Form, values map[string][]string,
 	}
 	field := form.FieldOf(about, values)
 	if _, shown := values[field]; !shown { // or the form was drawn when it had no such field
-		return b.pushed(req, linesMessage([]text.Text{words}, nil))
+		return b.pushed(req, card.Lines([]text.Text{words}, nil))
 	}
-	return slack.NewErrorsViewSubmissionResponse(map[string]string{field: text.Sanitize(words.String(), maxFieldHint)})
+	return slack.NewErrorsViewSubmissionResponse(map[string]string{field: text.Sanitize(words.String(), card.MaxFieldHint)})
 }
 
 // acceptForm writes a form's change down.
 func (b *Bot) acceptForm(ctx context.Context, req request) *slack.ViewSubmissionResponse {
 	if err := b.writeDown(ctx, req); err != nil {
-		return b.pushed(req, linesMessage([]text.Text{b.notWritten(req, err)}, nil))
+		return b.pushed(req, card.Lines([]text.Text{b.notWritten(req, err)}, nil))
 	}
 	return slack.NewClearViewSubmissionResponse()
 }
 
 // pushAnyway asks above a form.
 func (b *Bot) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissionResponse {
-	m := req.meta()
+	m := req.Meta()
 	m.Asked = b.cfg.Now()
-	v, err := renderAnyway(r, m)
+	v, err := card.AskView(r, m)
 	if words, _ := json.Marshal(v); err != nil || len(words) > maxPushed {
 		tooLong := text.New("There is something to ask about before that, and it is too long for it: fill in fewer at a time, or use wafbot's command line. Nothing was done")
-		return b.pushed(req, linesMessage([]text.Text{tooLong}, nil))
+		return b.pushed(req, card.Lines([]text.Text{tooLong}, nil))
 	}
 	return slack.NewPushViewSubmissionResponse(&v)
 }
@@ -296,12 +298,45 @@ func (b *Bot) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissionR
 const maxPushed = 16_000
 
 // pushed shows an answer above the form; one that is too long for that where the form was opened.
-func (b *Bot) pushed(req request, msg Message) *slack.ViewSubmissionResponse {
-	v, err := renderAnswer(msg, req.meta())
+func (b *Bot) pushed(req request, msg card.Message) *slack.ViewSubmissionResponse {
+	v, err := card.AnswerView(msg, req.Meta())
 	text, _ := json.Marshal(v)
 	if err != nil || len(text) > maxPushed {
 		b.inBackground(req, func(ctx context.Context) { b.answer(ctx, req, msg) })
 		return slack.NewClearViewSubmissionResponse()
 	}
 	return slack.NewPushViewSubmissionResponse(&v)
+}
+
+// viewState is what was filled into a view's fields, by block and action.
+type viewState struct {
+	Values map[string]map[string]struct {
+		Value    string `json:"value"`
+		User     string `json:"selected_user"`
+		Selected struct {
+			Value string `json:"value"`
+		} `json:"selected_option"`
+		Many []struct {
+			Value string `json:"value"`
+		} `json:"selected_options"`
+	} `json:"values"`
+}
+
+// filled is what was filled in, by field.
+func (s viewState) filled() map[string][]string {
+	all := map[string][]string{}
+	for field, elements := range s.Values {
+		e := elements[field]
+		var values []string
+		for _, value := range []string{e.Value, e.User, e.Selected.Value} {
+			if value != "" {
+				values = append(values, value)
+			}
+		}
+		for _, o := range e.Many {
+			values = append(values, o.Value)
+		}
+		all[field] = values
+	}
+	return all
 }

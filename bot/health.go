@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -37,7 +38,7 @@ func (b *Bot) ingress() string {
 	if b.cfg.Secret != "" {
 		ways = append(ways, "http")
 	}
-	if open, _ := b.socket.state(); open > 0 {
+	if open, _ := b.socket.State(); open > 0 {
 		ways = append(ways, "socket mode")
 	}
 	return strings.Join(ways, ", ")
@@ -58,7 +59,7 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	within(2*time.Second, b.cfg.Memory.Ping, &memory)
-	within(slackPatience, b.cfg.Slack.usable, &workspace)
+	within(slackPatience, b.cfg.Slack.Usable, &workspace)
 	asked.Wait()
 	state := readiness{Ready: true, Redis: "ok", Slack: "ok", Accounts: map[string]watched{}}
 	if memory != nil {
@@ -66,7 +67,7 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 		state.Ready, state.Redis = false, "can't be written"
 	}
 	if state.Ingress = b.ingress(); state.Ingress == "" {
-		_, trouble := b.socket.state()
+		_, trouble := b.socket.State()
 		state.Ready, state.Ingress = false, "nothing can be received: "+cmp.Or(trouble, "no socket mode link is open yet")
 	}
 	if workspace != nil {
@@ -94,7 +95,7 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 
 // slackTrouble is an error of Slack's for people who run the bot.
 func slackTrouble(err error) string {
-	if t, ok := Explain(err); ok {
+	if t, ok := slackconn.Explain(err); ok {
 		return t.Text
 	}
 	return "no answer"

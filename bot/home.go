@@ -3,25 +3,26 @@ package bot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/slack-go/slack"
 
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // homeOpened draws the Home tab of whoever has just opened it.
-func (b *Bot) homeOpened(d delivery, h happening) {
+func (b *Bot) homeOpened(d Delivery, h happening) {
 	if h.Event.Tab != "home" || h.Event.User == "" {
 		return
 	}
 	req := request{
-		Home: true, names: d.names,
+		Home: true, names: d.Names,
 		Invocation: commands.Invocation{
-			ID: d.names[0], At: d.at, Actor: record.Actor{ID: h.Event.User, Name: h.Event.User, Via: record.ViaMention},
+			ID: d.Names[0], At: d.at, Actor: record.Actor{ID: h.Event.User, Name: h.Event.User, Via: record.ViaMention},
 		},
 	}
 	if h.EventID != "" {
@@ -32,7 +33,7 @@ func (b *Bot) homeOpened(d delivery, h happening) {
 
 // refreshHome draws a Home tab for somebody who waits for it.
 func (b *Bot) refreshHome(req request) {
-	b.once(req, func(ctx context.Context) { b.answer(ctx, req, Message{}) })
+	b.once(req, func(ctx context.Context) { b.answer(ctx, req, card.Message{}) })
 }
 
 // drawHome draws a Home tab without an answer on top, if that works at once.
@@ -49,12 +50,8 @@ func (b *Bot) publishHome(ctx context.Context, req request, answer []slack.Block
 	if len(answer) > 0 {
 		blocks = slices.Concat(answer, []slack.Block{slack.NewDividerBlock()}, blocks)
 	}
-	view := slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: numbered(blocks)}}
-	user := req.Invocation.Actor.ID
-	if _, err := b.cfg.Slack.api.PublishViewContext(ctx, slack.PublishViewContextRequest{UserID: user, View: view}); err != nil {
-		return fmt.Errorf("publish home tab of %s: %w", user, withoutURL(err))
-	}
-	return nil
+	view := slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: card.Renumber(blocks)}}
+	return b.cfg.Slack.PublishHome(ctx, req.Invocation.Actor.ID, view)
 }
 
 // home is what a person's Home tab shows, whatever he clicked.
@@ -63,12 +60,25 @@ func (b *Bot) home(ctx context.Context, req request) []slack.Block {
 	inv.Line, inv.Account = record.Line{Name: "status"}, ""
 	res, err := b.cfg.Runner.Do(ctx, inv)
 	if err == nil && res.Home != nil {
-		return renderHome(*res.Home)
+		return card.Home(*res.Home)
 	}
 	text, ref := commands.ForPeople(inv, err)
 	if errors.Is(err, refusal.ErrDenied) {
-		return noRole(inv.Actor.ID, text, b.cfg.Roles)
+		return card.HomeWithoutRole(inv.Actor.ID, text, b.cfg.Roles)
 	}
 	b.cfg.Log.Error("look for home tab", "reference", ref, "user", inv.Actor.ID, "err", err)
-	return unknownHome(text)
+	return card.HomeUnavailable(text)
+}
+
+// byName shows a user by name, and user groups by their ids: neither calls anybody.
+func (b *Bot) byName(ctx context.Context) func(id string) text.Text {
+	return func(id string) text.Text {
+		if card.IsID(id, "S") {
+			return text.New("user group ", text.Code(id))
+		}
+		if name, err := b.cfg.Slack.UserName(ctx, id); err == nil {
+			return text.New(text.Sanitize(name, card.MaxName))
+		}
+		return text.New(text.Code(id))
+	}
 }

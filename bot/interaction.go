@@ -3,19 +3,19 @@ package bot
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/slack-go/slack"
 
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // payload is what is needed of an interaction. It is not slack-go's type: that refuses a whole click for one block it does not know.
-type payload struct {
+type Payload struct {
 	Type string `json:"type"`
 	User struct {
 		ID       string `json:"id"`
@@ -52,8 +52,8 @@ type payload struct {
 }
 
 // interaction takes a click or a form. What it returns goes back with the acknowledgement; nil: nothing.
-func (b *Bot) interaction(ctx context.Context, d delivery, body []byte) *slack.ViewSubmissionResponse {
-	var p payload
+func (b *Bot) interaction(ctx context.Context, d Delivery, body []byte) *slack.ViewSubmissionResponse {
+	var p Payload
 	if err := json.Unmarshal(body, &p); err != nil {
 		b.cfg.Log.Warn("read interaction", "err", err)
 		return nil
@@ -65,8 +65,8 @@ func (b *Bot) interaction(ctx context.Context, d delivery, body []byte) *slack.V
 	return nil
 }
 
-func (b *Bot) click(ctx context.Context, p payload, d delivery) {
-	req := p.request(d)
+func (b *Bot) click(ctx context.Context, p Payload, d Delivery) {
+	req := p.Request(d)
 	if req.View == "" {
 		req.Invocation.Account = b.accountIn(req.Channel)
 	}
@@ -77,27 +77,27 @@ func (b *Bot) click(ctx context.Context, p payload, d delivery) {
 	action := p.Actions[0]
 	kind, _, _ := strings.Cut(action.ActionID, ":")
 	switch kind {
-	case actionDo, actionAnyway:
+	case card.ActionDo, card.ActionAnyway:
 		req.Invocation.Warned = true
-		req.Invocation.Anyway = kind == actionAnyway && !outworn(momentOf(req.MessageTS), d.at)
+		req.Invocation.Anyway = kind == card.ActionAnyway && !outworn(slackconn.ParseTS(req.MessageTS), d.at)
 		b.take(ctx, req, action.Value)
-	case actionForm:
+	case card.ActionForm:
 		b.openForm(req, action.Value)
-	case actionMore:
+	case card.ActionMore:
 		b.openMore(req, action.Value)
-	case actionLeave:
+	case card.ActionLeave:
 		req.Ephemeral = true // the question goes
 		b.reply(req, text.New("Left as it is. Nothing was done"))
-	case actionRefresh:
+	case card.ActionRefresh:
 		b.refreshHome(req)
-	case actionLink: // the client has opened the address already
+	case card.ActionLink: // the client has opened the address already
 	default:
 		b.outdated(req, action.ActionID)
 	}
 }
 
 // request is where a click came from. A stranger in a shared channel has another team than the workspace that the message is in.
-func (p payload) request(d delivery) request {
+func (p Payload) Request(d Delivery) request {
 	team, name, channel := p.User.TeamID, p.User.Username, p.Channel.ID
 	if team == "" {
 		team = p.Team.ID
@@ -111,26 +111,17 @@ func (p payload) request(d delivery) request {
 	req := request{
 		Channel: channel, MessageTS: p.Container.MessageTS, Thread: p.Container.ThreadTS, Ephemeral: p.Container.IsEphemeral, ResponseURL: p.ResponseURL,
 		Home:       p.View.Type == "home",
-		names:      d.names,
-		Invocation: commands.Invocation{ID: d.names[0], At: d.at, Actor: record.Actor{ID: p.User.ID, Team: team, Name: name, Via: record.ViaButton}},
+		names:      d.Names,
+		Invocation: commands.Invocation{ID: d.Names[0], At: d.at, Actor: record.Actor{ID: p.User.ID, Team: team, Name: name, Via: record.ViaButton}},
 		Trigger:    p.Trigger,
 	}
 	if len(p.Actions) > 0 {
-		req.Invocation.Clicked = momentOf(p.Actions[0].TS)
+		req.Invocation.Clicked = slackconn.ParseTS(p.Actions[0].TS)
 	}
 	if p.View.Type == "modal" {
 		req.inView(p.View.ID, p.View.Meta)
 	}
 	return req
-}
-
-// momentOf reads Slack's time of something; zero for none.
-func momentOf(ts string) time.Time {
-	seconds, err := strconv.ParseFloat(ts, 64)
-	if err != nil || !(seconds > 0 && seconds < 1<<40) { // NaN is neither
-		return time.Time{}
-	}
-	return time.UnixMicro(int64(seconds * 1e6)).UTC()
 }
 
 // outdated answers a button that this version doesn't know: they stay on old messages for ever.

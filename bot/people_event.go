@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/wafbot/wafbot/bot/slackconn"
 )
 
 // peopleTimeout bounds passing on that something about people changed: Slack waits for the acknowledgement.
@@ -37,7 +39,7 @@ func (b *Bot) peopleEvent(ctx context.Context, event []byte) bool {
 		}
 		_ = json.Unmarshal(event, &e)
 		if slices.ContainsFunc(b.cfg.Roles.Groups(), func(id string) bool { return id == e.ID || id == e.Subteam.ID }) {
-			of = ofGroups
+			of = slackconn.AllGroups
 		}
 	}
 	if of == "" {
@@ -45,8 +47,8 @@ func (b *Bot) peopleEvent(ctx context.Context, event []byte) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peopleTimeout)
 	defer cancel()
-	if err := b.cfg.Slack.forget(ctx, of); err != nil {
-		b.cfg.Log.Warn("take news of people: the other replicas find out by themselves", "within", memberFor, "err", err)
+	if err := b.cfg.Slack.PeopleChanged(ctx, of); err != nil {
+		b.cfg.Log.Warn("take news of people: the other replicas find out by themselves", "within", slackconn.PeopleCachedFor, "err", err)
 		return true
 	}
 	b.cfg.Log.Debug("what is known of people is over", "of", of, "event", kind.Type)

@@ -3,11 +3,11 @@ package bot
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
 	"time"
 
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/record"
@@ -45,11 +45,11 @@ type slashCommand struct {
 }
 
 // command takes a slash command.
-func (b *Bot) command(ctx context.Context, d delivery, c slashCommand) {
+func (b *Bot) command(ctx context.Context, d Delivery, c slashCommand) {
 	req := request{
-		Channel: c.Channel, ResponseURL: c.ResponseURL, Trigger: c.Trigger, names: d.names,
+		Channel: c.Channel, ResponseURL: c.ResponseURL, Trigger: c.Trigger, names: d.Names,
 		Invocation: commands.Invocation{
-			ID: d.names[0], At: d.at, Account: b.accountIn(c.Channel),
+			ID: d.Names[0], At: d.at, Account: b.accountIn(c.Channel),
 			Actor: record.Actor{ID: c.User, Team: c.Team, Name: c.UserName, Via: record.ViaSlash},
 		},
 	}
@@ -87,7 +87,7 @@ func (b *Bot) accept(ctx context.Context, req request) {
 		return
 	}
 	words := b.notWritten(req, err)
-	b.inBackground(req, func(ctx context.Context) { b.answer(ctx, req, linesMessage([]text.Text{words}, nil)) })
+	b.inBackground(req, func(ctx context.Context) { b.answer(ctx, req, card.Lines([]text.Text{words}, nil)) })
 }
 
 // writeDown puts a request among the work that any replica carries out, unless it is there already.
@@ -104,7 +104,7 @@ func (b *Bot) writeDown(ctx context.Context, req request) error {
 // notWritten says that a request could not be written down, or perhaps not.
 func (b *Bot) notWritten(req request, err error) text.Text {
 	b.cfg.Log.Error("accept request", "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
-	if neverSent(err) || commands.RefusedByMemory(err) {
+	if slackconn.DialFailed(err) || commands.RefusedByMemory(err) {
 		return commands.Away(err).Text
 	}
 	return perhapsRecorded()
@@ -112,12 +112,6 @@ func (b *Bot) notWritten(req request, err error) text.Text {
 
 func perhapsRecorded() text.Text {
 	return text.New("perhaps not recorded: wafbot's memory (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
-}
-
-// neverSent reports whether no connection was made, so that nothing can have been recorded.
-func neverSent(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // readTimeout bounds looking an answer up and sending it.

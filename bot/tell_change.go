@@ -6,11 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/slack-go/slack"
-
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 // tellChange posts a change, with all that is needed to undo it when the memory was lost.
@@ -74,44 +73,16 @@ func (b *Bot) cardOf(ctx context.Context, n record.Event, ch record.Change) (cha
 		if err != nil || !shown.Told || shown.Channel == n.Channel || b.cfg.Now().Sub(ch.At) > cardPatience {
 			return "", "", err
 		}
-		if err := sleep(ctx, cardAgain); err != nil {
+		if err := delay.Sleep(ctx, cardAgain); err != nil {
 			return "", "", err
 		}
 	}
 }
 
-// changeCall is the message of a change. Of one that only moved another's end, which the service need not know, that one is what to remember:
-// what told of it before may by then be older than what is read back.
+// changeCall posts the message of a change.
 func changeCall(all []record.Change, ch record.Change, n record.Event, buttons []commands.Suggestion) postCall {
-	line := commands.ChangeLine(ch, nil)
-	if ch.Undoes != "" && ch.Late != nil && ch.State == record.StateDone {
-		line = commands.EndedLate(ch)
-	}
-	called := authors(ch)
-	if failure := commands.ChangeFailure(ch); len(failure) > 0 {
-		line = failure
-		for _, user := range slices.Backward(called) {
-			line = text.New(text.User(user), " ", line)
-		}
-	} else {
-		called = nil
-	}
-	msg := linesMessage([]text.Text{line}, buttons)
-	if i := slices.IndexFunc(all, func(c record.Change) bool { return c.ID == ch.Extends }); i >= 0 && len(ch.Steps) == 0 {
-		ch = all[i]
-	}
-	msg.Metadata = slack.SlackMetadata{EventType: metaChange, EventPayload: commands.ChangeMemo(ch)}
+	msg, calls := card.ChangeSettled(all, ch, buttons)
 	call := newsCall(n, msg, "")
-	call.Urgent = len(called) > 0 // others must not use up what is kept for messages that call people
+	call.Urgent = calls // others must not use up what is kept for messages that call people
 	return call
-}
-
-// authors are who asked for a change and who approved it, as far as Slack knows them.
-func authors(ch record.Change) (users []string) {
-	for _, who := range []*record.Actor{&ch.Actor, ch.Approved} {
-		if who != nil && who.Via != record.ViaClock && inSlack(who.ID) {
-			users = append(users, who.ID)
-		}
-	}
-	return users
 }

@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -12,11 +13,11 @@ func (b *Bot) tellBlind(ctx context.Context, a Account, n record.Event) error {
 	if a.Health != nil && a.Health().LastGood.After(n.At) {
 		return b.record(ctx, n, place{})
 	}
-	return b.tellMessage(ctx, n, blindMessage(a, n.Payload.(record.UnreachableFacts)))
+	return b.tellMessage(ctx, n, card.Unreachable(a.Account, n.Payload.(record.UnreachableFacts)))
 }
 
 // tellGap tells from when to when an account was not watched, and what happened meanwhile.
 func (b *Bot) tellGap(ctx context.Context, a Account, n record.Event) error {
 	b.Outdated(n.Account)
-	return b.tellMessage(ctx, n, gapMessage(a, n.Payload.(record.GapFacts), b.cfg.Now()))
+	return b.tellMessage(ctx, n, card.MonitoringGap(a.Account, n.Payload.(record.GapFacts), b.cfg.Now()))
 }

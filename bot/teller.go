@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -209,7 +210,7 @@ func before(a, b queued) bool {
 // tellLane tells what waits in a lane. When that fails it pauses, unless something urgent comes: Slack may be back, and may take this one.
 func (t *teller) tellLane(held, more context.Context, lane string) {
 	const most = time.Minute
-	pause := time.Second
+	failed := 0
 	for more.Err() == nil {
 		pressed := t.pressed()
 		q, ok := t.next(lane)
@@ -226,7 +227,7 @@ func (t *teller) tellLane(held, more context.Context, lane string) {
 		}
 		if err == nil {
 			t.told(q.Event)
-			pause = time.Second
+			failed = 0
 			continue
 		}
 		if held.Err() != nil {
@@ -239,9 +240,9 @@ func (t *teller) tellLane(held, more context.Context, lane string) {
 		case <-more.Done():
 			return
 		case <-pressed:
-		case <-time.After(pause):
+		case <-time.After(delay.Backoff(failed, time.Second, most)):
 		}
-		pause = min(2*pause, most)
+		failed++
 	}
 }
 

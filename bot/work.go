@@ -10,6 +10,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // Work carries out what was accepted: one request after another in each account, the accounts side by side, so that one whose service hangs
@@ -96,7 +97,7 @@ const awayAgain = time.Second
 func (b *Bot) do(ctx context.Context, req request) (commands.Result, error) {
 	for {
 		res, err := b.cfg.Runner.Do(ctx, req.Invocation)
-		if !errors.Is(err, refusal.ErrAway) || b.cfg.Now().Sub(req.Invocation.At) < doubtAfter || sleep(ctx, awayAgain) != nil {
+		if !errors.Is(err, refusal.ErrAway) || b.cfg.Now().Sub(req.Invocation.At) < doubtAfter || delay.Sleep(ctx, awayAgain) != nil {
 			return res, err
 		}
 	}

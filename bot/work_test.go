@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -79,7 +80,7 @@ func TestNothingIsCalledUndoneUnseen(t *testing.T) {
 				told := &answers{}
 				waits := &inbox{request: request{ResponseURL: "http://slack/response", Invocation: commands.Invocation{ID: "d", At: time.Now().Add(-c.waited)}}}
 				b := New(Config{
-					Slack:  Connect(SlackConfig{Token: "xoxb-secret", HTTP: &http.Client{Transport: told}}),
+					Slack:  slackconn.Connect(slackconn.SlackConfig{Token: "xoxb-secret", HTTP: &http.Client{Transport: told}}),
 					Memory: waits, Runner: &awayFor{tries: c.tries},
 				})
 				require.NoError(t, b.Work(t.Context(), t.Context()))

@@ -85,6 +85,7 @@ type Lock interface {
 var (
 	ErrLost  = errors.New("the account's lock was lost")
 	ErrNewer = errors.New("redis holds the state of a newer wafbot: update this one, or take it out of service")
+	ErrOlder = errors.New("redis holds the state of an older wafbot, which this one does not read: empty that database, or give it another one; cards and mitigations are then rebuilt from Slack, and what is in force stays in force at the service")
 )
 
 // Due tells which changes have to be looked at.

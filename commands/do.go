@@ -313,6 +313,8 @@ func Away(err error) *refusal.Refusal {
 		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("not done: wafbot's memory (Redis) is empty, and what was told and done before is being read back from Slack. Try again in a minute")}
 	case errors.Is(err, ErrNewer):
 		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
+	case errors.Is(err, ErrOlder):
+		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("not done: ", ErrOlder.Error())}
 	case RefusedByMemory(err):
 		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("not done: wafbot's memory (Redis) takes nothing just now: it is full, read-only or starting. Without it nothing is changed. Try again in a moment")}
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/bot/slackconn"
 )
 
 // mentioned are all users and user groups that the configuration names.
@@ -35,7 +35,7 @@ func (c checkup) mentioned() []use {
 func (u use) isGroup() bool { return strings.HasPrefix(u.id, "S") }
 
 // people looks every user up that has a role or is mentioned.
-func (c checkup) people(ctx context.Context, e *bot.Examiner) []finding {
+func (c checkup) people(ctx context.Context, e *slackconn.Examiner) []finding {
 	return sideBySide(c.mentioned(), func(u use) []finding {
 		if u.isGroup() {
 			return nil
@@ -58,7 +58,7 @@ func (c checkup) people(ctx context.Context, e *bot.Examiner) []finding {
 }
 
 // groups looks every user group up that has a role or is mentioned, with one call for all.
-func (c checkup) groups(ctx context.Context, e *bot.Examiner) []finding {
+func (c checkup) groups(ctx context.Context, e *slackconn.Examiner) []finding {
 	var uses []use
 	for _, u := range c.mentioned() {
 		if u.isGroup() {

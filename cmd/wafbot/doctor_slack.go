@@ -11,13 +11,14 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
 )
 
 // examiner asks Slack with the configured tokens. A call ends after patience.
-func (c checkup) examiner() *bot.Examiner {
+func (c checkup) examiner() *slackconn.Examiner {
 	s := c.cfg.Slack
-	return bot.NewExaminer(bot.SlackConfig{Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, HTTP: &http.Client{Timeout: c.patience}})
+	return slackconn.NewExaminer(slackconn.SlackConfig{Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, HTTP: &http.Client{Timeout: c.patience}})
 }
 
 // slack looks at the bot token and, with it, at all that the configuration names in the workspace.
@@ -26,7 +27,7 @@ func (c checkup) slack(ctx context.Context) []finding {
 	if token == "" {
 		return nil // a problem of the configuration, which is told there
 	}
-	if found, bad := wrongKind("slack.bot_token", bot.TokenKind(token), bot.TokenBot); bad {
+	if found, bad := wrongKind("slack.bot_token", slackconn.TokenKind(token), slackconn.TokenBot); bad {
 		return append(found, c.notLookedUp())
 	}
 	e := c.examiner()
@@ -36,7 +37,7 @@ func (c checkup) slack(ctx context.Context) []finding {
 		return []finding{c.slackTrouble(err).finding("slack", "slack.bot_token"), c.notLookedUp()}
 	}
 	found := []finding{{"slack", "slack.bot_token", good, fmt.Sprintf("is of %s (%s) in the workspace %s (%s)", in.User, in.UserID, in.Team, in.TeamID), ""}}
-	if bot.TokenKind(token) == bot.TokenExpires {
+	if slackconn.TokenKind(token) == slackconn.TokenExpires {
 		found[0].State, found[0].Text, found[0].Mend = warn, found[0].Text+", and expires within 12 h: wafbot doesn't renew it", "make a new app from what wafbot manifest prints: its tokens don't expire"
 	}
 	found = append(found, tookLong("slack", hostOf(c.cfg.Slack.APIURL), time.Since(begun))...)
@@ -54,13 +55,13 @@ func (c checkup) slack(ctx context.Context) []finding {
 
 // wrongKind tells of a token that stands where another kind belongs. It is not sent anywhere.
 func wrongKind(key, is, wanted string) ([]finding, bool) {
-	known := []string{bot.TokenBot, bot.TokenApp, bot.TokenUser}
+	known := []string{slackconn.TokenBot, slackconn.TokenApp, slackconn.TokenUser}
 	if is == wanted || !slices.Contains(known, is) {
 		return nil, false
 	}
 	mend := map[string]string{
-		bot.TokenBot: "write the app's Bot User OAuth Token (xoxb-…), from OAuth & Permissions on its page at https://api.slack.com/apps",
-		bot.TokenApp: "write an App-Level Token (xapp-…) with connections:write, from Basic Information on the app's page at https://api.slack.com/apps",
+		slackconn.TokenBot: "write the app's Bot User OAuth Token (xoxb-…), from OAuth & Permissions on its page at https://api.slack.com/apps",
+		slackconn.TokenApp: "write an App-Level Token (xapp-…) with connections:write, from Basic Information on the app's page at https://api.slack.com/apps",
 	}[wanted]
 	return []finding{{"slack", key, wrong, "is of the wrong kind: " + is + " instead of " + wanted, mend}}, true
 }
@@ -82,13 +83,13 @@ func tookLong(check, subject string, took time.Duration) []finding {
 }
 
 // scopes compares what the token may do with what wafbot makes use of.
-func scopes(in bot.Installation) []finding {
+func scopes(in slackconn.Installation) []finding {
 	if in.Scopes == nil {
 		return []finding{{"scope", "", note, "unknown: Slack didn't tell the token's scopes", ""}}
 	}
 	var found []finding
 	for _, s := range in.Missing() {
-		found = append(found, finding{"scope", s.Name, wrong, fmt.Sprintf("missing; it is for %s. Without it: %s", s.For, s.Without), bot.MendScope(s.Name)})
+		found = append(found, finding{"scope", s.Name, wrong, fmt.Sprintf("missing; it is for %s. Without it: %s", s.For, s.Without), slackconn.MendScope(s.Name)})
 	}
 	if len(found) == 0 {
 		found = append(found, finding{"scope", "", good, "the token has every scope that wafbot makes use of", ""})
@@ -116,12 +117,12 @@ func (c checkup) ingress(ctx context.Context) []finding {
 
 func (c checkup) socket(ctx context.Context) []finding {
 	const key = "slack.app_token"
-	if found, bad := wrongKind(key, bot.TokenKind(c.cfg.Slack.AppToken), bot.TokenApp); bad {
+	if found, bad := wrongKind(key, slackconn.TokenKind(c.cfg.Slack.AppToken), slackconn.TokenApp); bad {
 		return found
 	}
 	if err := c.examiner().TrySocket(ctx); err != nil {
 		f := c.slackTrouble(err).finding("slack", key)
-		if t, ok := bot.ExplainAppToken(err); ok {
+		if t, ok := slackconn.ExplainAppToken(err); ok {
 			f.Mend = t.Mend
 		}
 		return []finding{f}
@@ -155,7 +156,7 @@ func (u use) subject(name string) string { return strings.TrimSpace(u.id + " " +
 func (u use) where() string { return strings.Join(u.keys, ", ") }
 
 // channels looks at every channel that cards and notices go to.
-func (c checkup) channels(ctx context.Context, e *bot.Examiner, in bot.Installation) []finding {
+func (c checkup) channels(ctx context.Context, e *slackconn.Examiner, in slackconn.Installation) []finding {
 	var uses []use
 	for i, a := range c.cfg.Accounts {
 		key := element("accounts", i)
@@ -187,7 +188,7 @@ func (c checkup) channels(ctx context.Context, e *bot.Examiner, in bot.Installat
 }
 
 // testCards posts one test card for each route, in their order. Slack takes one message a second and channel, after a few at once.
-func (c checkup) testCards(ctx context.Context, e *bot.Examiner) []finding {
+func (c checkup) testCards(ctx context.Context, e *slackconn.Examiner) []finding {
 	var found []finding
 	pace := map[string]*rate.Limiter{}
 	post := func(key, channel, of string) {
@@ -198,7 +199,7 @@ func (c checkup) testCards(ctx context.Context, e *bot.Examiner) []finding {
 			found = append(found, finding{"post", key + " → " + channel, note, "no test card was posted: there are more routes than doctor has time for", ""})
 			return
 		}
-		if err := e.PostTest(ctx, channel, of); err != nil {
+		if err := e.PostTest(ctx, channel, card.DoctorTest(of).Options()...); err != nil {
 			found = append(found, c.slackTrouble(err).finding("post", key+" → "+channel))
 			return
 		}

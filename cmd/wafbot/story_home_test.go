@@ -143,7 +143,7 @@ func TestTheHandOver(t *testing.T) {
 
 // card2 is a card and who clicks on it.
 type card2 struct {
-	card
+	shownCard
 	user string
 }
 

@@ -58,7 +58,7 @@ func TestTheTokenIsRevoked(t *testing.T) {
 }
 
 // follow is a message that changes, as a card does.
-func (w *world) follow(m workspace.Message) card { return card{w, m.Channel, m.TS} }
+func (w *world) follow(m workspace.Message) shownCard { return shownCard{w, m.Channel, m.TS} }
 
 // A token that may change lists and not modes: precisely that is said.
 func TestTheTokenMayNotSwitchModes(t *testing.T) {

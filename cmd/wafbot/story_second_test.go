@@ -16,7 +16,7 @@ func withApprovers(w *world) {
 }
 
 // asked is the card of a request, by what it says.
-func (w *world) asked(parts ...string) card {
+func (w *world) asked(parts ...string) shownCard {
 	w.t.Helper()
 	return w.follow(w.message("#waf", append(parts, "SECOND PERSON NEEDED")...))
 }

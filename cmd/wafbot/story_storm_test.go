@@ -27,7 +27,7 @@ func (w *world) scanned(attacks, incidents int) {
 }
 
 // stormCard is the card of the storm, when it has gathered so many.
-func (w *world) stormCard(gathered int, parts ...string) card {
+func (w *world) stormCard(gathered int, parts ...string) shownCard {
 	w.t.Helper()
 	c := w.card("STORM")
 	c.says(append(parts, fmt.Sprintf("%d attacks", gathered))...)

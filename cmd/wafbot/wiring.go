@@ -18,6 +18,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
@@ -31,7 +32,7 @@ type app struct {
 	store   *store.Store
 	http    *http.Client  // asks the service for all accounts
 	starts  *rate.Limiter // paces the accounts' first polls
-	slack   *bot.Slack
+	slack   *slackconn.Client
 	sources *sourceFiles
 	policy  commands.Policy
 	runner  *commands.Runner
@@ -55,7 +56,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	}
 	a.sources, a.policy = newSourceFiles(cfg, log), cfg.policy()
 	a.policy.Sources = a.sources.now
-	a.slack = bot.Connect(bot.SlackConfig{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store, Log: log})
+	a.slack = slackconn.Connect(slackconn.SlackConfig{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store, Log: log})
 	var accounts []*commands.Account
 	var tenants []bot.Account
 	for _, account := range cfg.Accounts {

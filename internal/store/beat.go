@@ -20,19 +20,23 @@ const (
 	deadAfter = 3 * time.Second
 )
 
-// beat says that a replica lives, and has the state be of its version if that was an older one. Redis' own clock is right for all.
+// beat says that a replica lives, and writes the version of the state where there is none. Redis' own clock is right for all.
 // KEYS[1] the beats, KEYS[2] the version of the state; ARGV[1] the replica, ARGV[2] after how many ms without a beat a replica is dead,
-// ARGV[3] the version that the replica reads. Result: all the living in no order; none, if the state is of a later version.
+// ARGV[3] the version that the replica reads. Result: taken and all the living in no order; newer or older alone, if the state is of
+// another version.
 var beat = redis.NewScript(`
-local version = tonumber(redis.call('GET', KEYS[2]) or '0')
-if version > tonumber(ARGV[3]) then return {} end
-if version < tonumber(ARGV[3]) then redis.call('SET', KEYS[2], ARGV[3]) end
+local version = tonumber(redis.call('GET', KEYS[2]) or ARGV[3])
+if version > tonumber(ARGV[3]) then return {'newer'} end
+if version < tonumber(ARGV[3]) then return {'older'} end
+redis.call('SET', KEYS[2], ARGV[3])
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return redis.call('ZRANGE', KEYS[1], 0, -1)`)
+local living = redis.call('ZRANGE', KEYS[1], 0, -1)
+table.insert(living, 1, 'taken')
+return living`)
 
 // newReplica names a process so that those that began first come first.
 func newReplica() string { return fmt.Sprintf("%013d-%s", time.Now().UnixMilli(), rand.Text()) }
@@ -46,7 +50,7 @@ type peers struct {
 }
 
 // Beat makes this process one of the replicas until the context ends. Then it takes leave, so that the others need not wait until they miss it.
-// It waits while Redis is away, and fails with commands.ErrNewer when Redis holds the state of a later version.
+// It waits while Redis is away, and fails with commands.ErrNewer or ErrOlder when Redis holds the state of another version.
 func (s *Store) Beat(ctx context.Context) error {
 	defer s.leave(ctx)
 	every := time.NewTicker(beatEvery)
@@ -54,7 +58,7 @@ func (s *Store) Beat(ctx context.Context) error {
 	away := false
 	for {
 		err := s.beat(ctx)
-		if errors.Is(err, commands.ErrNewer) {
+		if errors.Is(err, commands.ErrNewer) || errors.Is(err, commands.ErrOlder) {
 			return err
 		}
 		if gone := err != nil; gone != away && ctx.Err() == nil {
@@ -75,9 +79,10 @@ func (s *Store) beat(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("beat: %w", err)
 	}
-	if len(living) == 0 {
-		return commands.ErrNewer
+	if err := otherVersion(living[0]); err != nil {
+		return err
 	}
+	living = living[1:]
 	slices.Sort(living)
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()

@@ -18,10 +18,12 @@ import (
 // because the answer was lost.
 // KEYS[1] the lease, KEYS[2] the account's epoch; ARGV[1] the holder's token, ARGV[2] its length in ms, ARGV[3] the version of the state that
 // the taker reads, ARGV[4] whether it may be taken without an epoch.
-// Result: taken, busy, forgotten (there is no epoch) or newer (the state is of a later version).
+// Result: taken, busy, forgotten (there is no epoch), newer or older (the state is of another version).
 var takeLease = redis.NewScript(`
 local epoch = redis.call('GET', KEYS[2])
-if epoch and tonumber(string.match(epoch, '^%d+')) > tonumber(ARGV[3]) then return 'newer' end
+local version = epoch and tonumber(string.match(epoch, '^%d+')) or tonumber(ARGV[3])
+if version > tonumber(ARGV[3]) then return 'newer' end
+if version < tonumber(ARGV[3]) then return 'older' end
 if not epoch and ARGV[4] ~= '1' then return 'forgotten' end
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return 'busy' end
@@ -41,8 +43,8 @@ var dropLease = redis.NewScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`)
 
-// stateVersion is the version of all that is kept in Redis. A replica reads every version up to its own, and refuses to touch a later one.
-const stateVersion = 1
+// stateVersion is the version of all that is kept in Redis. A replica reads its own version only: it would misread another one.
+const stateVersion = 2
 
 // What takeLease answers.
 const (
@@ -50,7 +52,19 @@ const (
 	leaseBusy      = "busy"
 	leaseForgotten = "forgotten"
 	leaseNewer     = "newer"
+	leaseOlder     = "older"
 )
+
+// otherVersion is the error of an answer that says that the state is of another version.
+func otherVersion(answer string) error {
+	switch answer {
+	case leaseNewer:
+		return commands.ErrNewer
+	case leaseOlder:
+		return commands.ErrOlder
+	}
+	return nil
+}
 
 var errLeaseLost = errors.New("lease lost")
 
@@ -171,8 +185,9 @@ func (s *Store) Lock(ctx context.Context, account string, unread bool) (held con
 			return held, &Lock{store: s, account: account, lease: l, stop: s.renewing(held, l)}, nil
 		case leaseForgotten:
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, refusal.ErrEmptied)
-		case leaseNewer:
-			return nil, nil, fmt.Errorf("lock account %s: %w", account, commands.ErrNewer)
+		}
+		if err := otherVersion(outcome); err != nil {
+			return nil, nil, fmt.Errorf("lock account %s: %w", account, err)
 		}
 		select {
 		case <-ctx.Done():

@@ -275,13 +275,26 @@ func TestAnOlderReplicaKeepsItsHandsOff(t *testing.T) {
 		require.ErrorIs(t, err, commands.ErrNewer)
 		require.ElementsMatch(t, before, redis.keys(t))
 
-		require.NoError(t, redis.rdb.Set(t.Context(), "{work}:version", version-1, 0).Err())
+		require.NoError(t, redis.rdb.Set(t.Context(), "{work}:version", version, 0).Err())
 		w.startOn(redis, "three")
 		require.Eventually(t, func() bool { return w.holds()["beta"] != nil }, 5*time.Second, 10*time.Millisecond)
 		require.Nil(t, w.holds()["acme"], "its state is newer")
-		now, err := redis.rdb.Get(t.Context(), "{work}:version").Int()
-		require.NoError(t, err)
-		require.Equal(t, version, now, "what was older is this one's now")
+	})
+}
+
+// What an older replica wrote isn't misread.
+func TestANewerReplicaKeepsItsHandsOffOlderState(t *testing.T) {
+	onEach(t, func(t *testing.T, redis *world) {
+		w := newWatch(t, "acme")
+		require.NoError(t, redis.rdb.Set(t.Context(), "{work}:version", 1, 0).Err())
+		require.NoError(t, redis.rdb.Set(t.Context(), "{a:acme}:epoch", "1 earlier", 0).Err())
+		before := redis.keys(t)
+		one := w.startOn(redis, "one")
+		require.ErrorIs(t, within(t, 5*time.Second, one.ended), commands.ErrOlder)
+		_, _, err := redis.open(t).Lock(t.Context(), "acme", false)
+		require.ErrorIs(t, err, commands.ErrOlder)
+		require.Empty(t, w.holds())
+		require.ElementsMatch(t, before, redis.keys(t))
 	})
 }
 

@@ -149,7 +149,7 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 		},
 		"Untold": func(ctx context.Context, s *store.Store) error { _, err := s.Untold(ctx, "acme"); return err },
 		"Restore": func(ctx context.Context, s *store.Store) error {
-			return beginWith(ctx, s, "acme", store.Recalled{Epoch: "1 e"})
+			return beginWith(ctx, s, "acme", store.Recalled{Epoch: store.NewEpoch()})
 		},
 		"Page":       func(ctx context.Context, s *store.Store) error { _, err := s.Page(ctx, "acme", "a"); return err },
 		"Drill":      func(ctx context.Context, s *store.Store) error { _, err := s.Drill(ctx, "acme"); return err },
