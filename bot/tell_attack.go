@@ -185,7 +185,7 @@ func (b *Bot) tellWorse(ctx context.Context, a Account, n record.Event) error {
 	if err != nil {
 		return err
 	}
-	told.Mention = card.Whom(said.Owner, loudest(n, waiting, told.Revision))
+	told.Mention = card.Recipient(said.Owner, loudest(n, waiting, told.Revision))
 	t, err := b.try(ctx, n.Account, n.ID)
 	if err != nil {
 		return err

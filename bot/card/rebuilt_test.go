@@ -15,7 +15,7 @@ func TestEmptiedNoticesFit(t *testing.T) {
 	for _, facts := range []record.RebuildFacts{
 		{}, {Blind: true}, {Cards: 12, InForce: 3, Listed: 2, NoLists: true, Unknown: []string{"c7k2m9xw4"}, Unread: []string{"C0BOARD04"}},
 	} {
-		msg := StoreRebuilt(poller.NewEmptied("acme", "C1", "1 X", facts, Now))
+		msg := StoreRebuilt(poller.NewEmptied("acme", "C1", "1 X", facts, now))
 		requireFits(t, msg)
 		for _, markup := range markupOf(t, msg.Blocks) {
 			for line := range strings.Lines(markup) {
@@ -29,13 +29,13 @@ func TestEmptiedNoticesFit(t *testing.T) {
 // What a message carries fits into what Slack takes, whatever a change is.
 func TestChangeMessagesFit(t *testing.T) {
 	t.Parallel()
-	for _, ch := range append(everyState(), Patched()) {
+	for _, ch := range append(everyState(), patched()) {
 		msg, _ := ChangeSettled(nil, ch, nil)
 		msg = msg.WithDelivery(ch.ID + ":" + string(ch.State))
 		requireFits(t, msg)
 		require.Equal(t, MetaChange, msg.Metadata.EventType)
 	}
-	prolonged, ch := Patched(), Denied()
+	prolonged, ch := patched(), denied()
 	ch.Extends = prolonged.ID
 	msg, _ := ChangeSettled([]record.Change{ch, prolonged}, ch, nil)
 	require.Equal(t, prolonged.ID, msg.Metadata.EventPayload["change"])
