@@ -2,7 +2,6 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -21,8 +20,8 @@ type TakeOver struct {
 	Since    time.Time
 }
 
-// TakeOverButton puts whoever clicks it on everything that goes on.
-func TakeOverButton(account string, ongoing int) Suggestion {
+// takeOverButton puts whoever clicks it on everything that goes on.
+func takeOverButton(account string, ongoing int) Suggestion {
 	return Suggestion{
 		Label: "I take over", Title: "Take over?", OK: "I take over",
 		Line: record.Line{Name: "handover", Flags: []string{"all"}}.With("to", "@me").With("account", account),
@@ -32,18 +31,15 @@ func TakeOverButton(account string, ongoing int) Suggestion {
 }
 
 // writeTakeOver puts somebody on every attack that goes on. It is one write: the account's lock is held, and there is one answer.
-func (c *Call) writeTakeOver(ctx context.Context) (Result, error) {
-	to, err := c.assignee(ctx)
+func (c *Call) writeTakeOver() (Result, error) {
+	to, toErr := c.assignee()
+	burning, burningErr := c.burningNow()
+	cases, err := c.given().Triages()
 	if err != nil {
-		return Result{}, err
+		err = Away(err)
 	}
-	burning, err := c.burningNow(ctx)
-	if err != nil {
+	if err := cmp.Or(toErr, burningErr, err); err != nil {
 		return Result{}, err
-	}
-	cases, err := c.cfg.Desk.Cases(ctx, c.Account.Name)
-	if err != nil {
-		return Result{}, Away(err)
 	}
 	t := taken{to: to, names: map[string]string{}, since: earlier(c.At, c.Now)}
 	changed := map[string]record.Triage{} // all are looked at before one is written: what is refused changes none of them
@@ -62,16 +58,12 @@ func (c *Call) writeTakeOver(ctx context.Context) (Result, error) {
 		changed[id] = k
 		t.add(id, k)
 	}
+	var saves Saves
 	for _, attack := range burning {
 		id := record.AttackID(c.Account.Name, attack.ID)
-		k, ok := changed[id]
-		if !ok {
-			continue
+		if k, ok := changed[id]; ok {
+			saves.Triage = append(saves.Triage, TriageSave{ID: id, Attack: attack, Triage: k})
 		}
-		if err := c.lock.SaveCase(ctx, id, k); err != nil {
-			return Result{}, Away(err)
-		}
-		c.cfg.Touched(ctx, Touch{Account: c.Account.Name, Attack: attack, Delivery: c.ID, At: c.Now})
 	}
 	if len(t.ids) == 0 && len(burning) == 0 {
 		return unwritten(t.ids, text.New("Nothing is going on on ", c.Account.Name, ". Nothing was changed")), nil
@@ -80,27 +72,27 @@ func (c *Call) writeTakeOver(ctx context.Context) (Result, error) {
 		return unwritten(t.ids, text.New(text.Bold(text.Sanitize(to.Name, text.MaxField)), " is on all ", count(len(burning), "attack"), " of ", c.Account.Name, " already. Nothing was changed")), nil
 	}
 	if len(t.from) > 0 || to.ID != c.Actor.ID {
-		c.cfg.TookOver(ctx, TakeOver{Account: c.Account.Name, Delivery: c.ID, To: to.ID, Since: t.since})
+		saves.TakenOver = &TakeOver{Account: c.Account.Name, Delivery: c.ID, To: to.ID, Since: t.since}
 	}
-	return written(t.ids, t.answer(c.Account.Name)), nil
+	res := written(t.ids, t.answer(c.Account.Name))
+	res.Saves = saves
+	return res, nil
 }
 
 // burningNow are the attacks that go on, as the service lists them: what wafbot remembers may be over. For those that a storm gathered the storm
 // stands.
-func (c *Call) burningNow(ctx context.Context) ([]apiclient.Attack, error) {
-	ctx, cancel := context.WithTimeout(ctx, accountPatience)
-	defer cancel()
-	listed, err := c.listAttacks(ctx, c.Account, apiclient.AttackFilter{From: c.burningFrom(c.Account)})
+func (c *Call) burningNow() ([]apiclient.Attack, error) {
+	listed, err := c.given().Attacks(apiclient.AttackFilter{From: c.burningFrom(c.Account)})
+	storms, stormsErr := c.stormsGoingOn(c.Account)
 	if err != nil {
 		return nil, forPeople(fmt.Errorf("list attacks of %s: %w", c.Account.Name, err))
 	}
-	burning := c.burning(c.Account, listed)
-	storms, err := c.stormsGoingOn(ctx, c.Account)
-	if err != nil {
-		return nil, err
+	if stormsErr != nil {
+		return nil, stormsErr
 	}
+	burning := c.burning(c.Account, listed)
 	for _, storm := range storms {
-		gathered, err := c.gathered(ctx, c.Account, storm.ID)
+		gathered, err := c.gathered(c.Account, storm.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -149,17 +141,7 @@ func (t *taken) add(id string, k record.Triage) {
 
 // answer says on how many attacks somebody is now, and from whom they are.
 func (t *taken) answer(account string) text.Text {
-	words := text.New(text.Bold(text.Sanitize(t.to.Name, text.MaxField)), " is on ", count(len(t.ids), "attack"), " of ", account, " now: ")
-	for i, id := range t.ids[:min(shortList, len(t.ids))] {
-		if i > 0 {
-			words = text.New(words, ", ")
-		}
-		words = text.New(words, text.Code(id))
-	}
-	if left := len(t.ids) - shortList; left > 0 {
-		words = text.New(words, " and ", left, " more")
-	}
-	words = text.New(words, ". Until now: ")
+	words := text.New(text.Bold(text.Sanitize(t.to.Name, text.MaxField)), " is on ", count(len(t.ids), "attack"), " of ", account, " now: ", Enumerate(t.ids, shortList, codeText), ". Until now: ")
 	slices.Sort(t.from)
 	for _, who := range slices.Compact(slices.Clone(t.from)) {
 		n := 0

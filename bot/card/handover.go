@@ -64,15 +64,5 @@ func TakeoverLines(n record.Event, cases map[string]record.Triage) (lines []text
 
 // idsText names attacks, the first of many.
 func idsText(ids []string) text.Text {
-	var words text.Text
-	for i, id := range ids[:min(maxTakenIDs, len(ids))] {
-		if i > 0 {
-			words = text.New(words, ", ")
-		}
-		words = text.New(words, text.Code(id))
-	}
-	if more := len(ids) - maxTakenIDs; more > 0 {
-		words = text.New(words, " and ", more, " more")
-	}
-	return words
+	return commands.Enumerate(ids, maxTakenIDs, func(id string) text.Text { return text.New(text.Code(id)) })
 }

@@ -19,19 +19,12 @@ func Roles(r commands.Roles, show func(id string) text.Text) text.Text {
 		if len(role.ids) == 0 {
 			words = text.New(words, "none")
 		}
-		for i, id := range role.ids[:min(maxNamed, len(role.ids))] {
-			if i > 0 {
-				words = text.New(words, ", ")
-			}
+		words = text.New(words, commands.Enumerate(role.ids, maxNamed, func(id string) text.Text {
 			if id == "*" {
-				words = text.New(words, "everyone in the workspace")
-			} else {
-				words = text.New(words, show(id))
+				return text.New("everyone in the workspace")
 			}
-		}
-		if more := len(role.ids) - maxNamed; more > 0 {
-			words = text.New(words, " and ", more, " more")
-		}
+			return show(id)
+		}))
 	}
 	return words
 }

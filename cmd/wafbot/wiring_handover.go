@@ -6,6 +6,7 @@ import (
 
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -57,10 +58,8 @@ func (a *app) handOver(ctx context.Context, account string) {
 				wait = announceAgain
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if delay.Sleep(ctx, wait) != nil {
 			return
-		case <-time.After(wait):
 		}
 	}
 }
