@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"sync/atomic"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 const (
@@ -72,7 +74,7 @@ func (c *Client) do(ctx context.Context, k call) (answer, error) {
 		if !again || ctx.Err() != nil || endsWithin(ctx, pause) {
 			return answer{}, failure
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := delay.Sleep(ctx, pause); err != nil {
 			failure.Err = errors.Join(failure.Err, err)
 			return answer{}, failure
 		}

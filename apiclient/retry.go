@@ -3,12 +3,12 @@ package apiclient
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 const (
-	doublings     = 5               // 1, 2, 4, 8, 16, and from then on 30 first pauses
 	longestPause  = 30              // first pauses
 	lockedPause   = 5               // first pauses: locks last for seconds to minutes
 	maxRetryAfter = 2 * time.Minute // beyond it the caller is told instead of made to wait
@@ -25,11 +25,8 @@ func (c *Client) pause(e *Error, repeatable bool, try int) (time.Duration, bool)
 	case e.Kind == Locked:
 		return max(lockedPause*c.step, e.RetryAfter), true
 	case e.Kind == RateLimited, broken && repeatable, e.Kind == Network && !e.unknown:
-		step := longestPause * c.step
-		if try <= doublings {
-			step = c.step << (try - 1)
-		}
-		return max(step+rand.N(step/2+1), e.RetryAfter), true // the jitter keeps many clients from coming back at once
+		step := delay.Backoff(try-1, c.step, longestPause*c.step)
+		return max(delay.Jitter(step, step*3/2), e.RetryAfter), true
 	}
 	return 0, false
 }
@@ -38,15 +35,4 @@ func (c *Client) pause(e *Error, repeatable bool, try int) (time.Duration, bool)
 func endsWithin(ctx context.Context, pause time.Duration) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) <= pause
-}
-
-func wait(ctx context.Context, pause time.Duration) error {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

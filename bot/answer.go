@@ -107,12 +107,12 @@ var errNoAddress = errors.New("no response address")
 // answerView puts an answer in the place of the view that the request was made in (views.update). It reports whether it is shown: a view may
 // have been closed meanwhile.
 func (b *Bot) answerView(ctx context.Context, req request, msg card.Message) bool {
-	v, err := card.AnswerView(msg, req.Meta())
+	v, err := card.AnswerView(msg, req.meta())
 	if err == nil {
 		err = b.cfg.Slack.UpdateView(ctx, req.View, v)
 	}
 	if err != nil && slackconn.ErrorName(err) != "not_found" {
-		b.cfg.Log.Warn("answer in view", "user", req.Invocation.Actor.ID, "err", slackconn.InWords(err))
+		b.cfg.Log.Warn("answer in view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
 	}
 	return err == nil
 }

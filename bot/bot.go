@@ -1,4 +1,4 @@
-// Package bot is the Slack front end: it receives, renders and posts, and is the only package that knows Slack.
+// Package bot receives what people click and type in Slack, and answers them.
 package bot
 
 import (

@@ -13,7 +13,7 @@ import (
 func (b *Bot) Envelope(ctx context.Context, e slackconn.Envelope) *slack.ViewSubmissionResponse {
 	ctx, cancel := context.WithTimeout(ctx, acceptTimeout)
 	defer cancel()
-	d := Delivery{Names: []string{"envelope " + e.ID}, at: b.cfg.Now()}
+	d := delivery{names: []string{"envelope " + e.ID}, at: b.cfg.Now()}
 	switch e.Type {
 	case "slash_commands":
 		var c slashCommand

@@ -68,7 +68,7 @@ func (noRunner) Do(context.Context, commands.Invocation) (commands.Result, error
 func linkedBot(s *slacktest.End) *Bot {
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	return New(Config{
-		Slack:  slackconn.Connect(slackconn.SlackConfig{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: s.URL + "/api/", HTTP: client}),
+		Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: s.URL + "/api/", HTTP: client}),
 		Memory: newLinkMemory(), Runner: noRunner{}, Secret: signingSecret,
 	})
 }

@@ -39,7 +39,7 @@ type message struct {
 
 // event takes an event: what people write to the bot runs as a line, who opens the Home tab gets it, and what Slack tells about people counts from
 // now on. Everything else is only acknowledged.
-func (b *Bot) event(ctx context.Context, d Delivery, body []byte) {
+func (b *Bot) event(ctx context.Context, d delivery, body []byte) {
 	var outer struct {
 		happening
 		Event json.RawMessage `json:"event"`
@@ -109,7 +109,7 @@ func (m message) line(self string) (line string, addressed bool) {
 }
 
 // asked is the request that a message is. One gesture can come as two events (a mention that is also a message), and each of them twice.
-func (b *Bot) asked(ctx context.Context, d Delivery, h happening) request {
+func (b *Bot) asked(ctx context.Context, d delivery, h happening) request {
 	m := h.Event
 	names := []string{"message " + m.Channel + " " + m.TS}
 	if h.EventID != "" {
@@ -119,7 +119,7 @@ func (b *Bot) asked(ctx context.Context, d Delivery, h happening) request {
 		names = append(names, "client "+m.User+" "+m.ClientMsgID) // which others can give theirs, too
 	}
 	req := request{
-		Channel: m.Channel, Thread: m.ThreadTS, names: append(names, d.Names...),
+		Channel: m.Channel, Thread: m.ThreadTS, names: append(names, d.names...),
 		Invocation: commands.Invocation{
 			ID: fmt.Sprintf("message %s %s", m.Channel, m.TS), At: slackconn.WrittenAt(m.TS, d.at), Account: b.accountIn(m.Channel),
 			Actor: record.Actor{ID: m.User, Team: m.UserTeam, Name: m.User, Via: record.ViaMention},

@@ -30,7 +30,7 @@ const (
 const drawWithin = readTimeout - 30*time.Second
 
 // meta is what a view carries of the request that opens it.
-func (r request) Meta() card.ViewMeta {
+func (r request) meta() card.ViewMeta {
 	m := card.ViewMeta{Attack: r.Invocation.Attack, Account: r.Invocation.Account, Channel: r.Channel, Thread: r.Thread, Answer: r.ResponseURL, Home: r.Home}
 	if m.Thread == "" && !r.Ephemeral {
 		m.Thread = r.MessageTS
@@ -57,9 +57,9 @@ func (b *Bot) openForm(req request, text string) {
 		}
 		if !form.Lacks() && !b.cfg.Runner.Changes(line) { // as a report: there is nothing to fill in
 			res, err := b.cfg.Runner.Do(ctx, inv)
-			return card.AnswerView(b.resultMessage(req, res, err), req.Meta())
+			return card.AnswerView(b.resultMessage(req, res, err), req.meta())
 		}
-		return card.FormView(form, req.Meta())
+		return card.FormView(form, req.meta())
 	})
 }
 
@@ -82,7 +82,7 @@ func (b *Bot) openMore(req request, text string) {
 			return slack.ModalViewRequest{}, commands.Away(err)
 		}
 		s := b.situation(a, shown, file)
-		return card.MoreView(s.Line(), commands.More(s), req.Meta())
+		return card.MoreView(s.Line(), commands.More(s), req.meta())
 	})
 }
 
@@ -104,7 +104,7 @@ func (b *Bot) opens(req request, words string, draw func(ctx context.Context, li
 			cancel()
 		}
 		if err != nil {
-			v, err = card.AnswerView(b.resultMessage(req, commands.Result{}, err), req.Meta())
+			v, err = card.AnswerView(b.resultMessage(req, commands.Result{}, err), req.meta())
 		}
 		if err == nil {
 			err = b.updateView(ctx, id, v)
@@ -112,7 +112,7 @@ func (b *Bot) opens(req request, words string, draw func(ctx context.Context, li
 		if err == nil || slackconn.ErrorName(err) == "not_found" { // it was closed meanwhile
 			return
 		}
-		b.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", slackconn.InWords(err))
+		b.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
 		req.View = id // which else says for ever that wafbot looks
 		b.answer(ctx, req, card.Lines([]text.Text{text.New("The form could not be shown. Without a form it is ", text.Code(words))}, nil))
 	})
@@ -136,14 +136,14 @@ func (b *Bot) updateView(ctx context.Context, id string, v slack.ModalViewReques
 
 // openLooking opens a view that says that wafbot looks (views.open). gone tells that there is none; then that is said.
 func (b *Bot) openLooking(ctx context.Context, req request, words string) (id string, gone bool) {
-	v, err := card.LoadingView(req.Meta())
+	v, err := card.LoadingView(req.meta())
 	if err == nil {
 		if id, err = b.cfg.Slack.OpenView(ctx, req.Trigger, v); err == nil {
 			return id, false
 		}
 	}
 	if slackconn.ErrorName(err) != "exchanged_trigger_id" { // else the same click came twice
-		b.cfg.Log.Warn("open view", "user", req.Invocation.Actor.ID, "err", slackconn.InWords(err))
+		b.cfg.Log.Warn("open view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
 		b.answer(ctx, req, card.Lines([]text.Text{text.New("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words))}, nil))
 	}
 	return "", true
@@ -154,14 +154,14 @@ func (b *Bot) askInView(ctx context.Context, req request, r *refusal.Refusal) bo
 	if req.Trigger == "" || req.View != "" || b.cfg.Now().Sub(req.Invocation.At) > triggerGood {
 		return false
 	}
-	m := req.Meta()
+	m := req.meta()
 	m.Asked = b.cfg.Now()
 	v, err := card.AskView(r, m)
 	if err == nil {
 		_, err = b.cfg.Slack.OpenView(ctx, req.Trigger, v)
 	}
 	if err != nil {
-		b.cfg.Log.Info("ask in a message instead of a view", "user", req.Invocation.Actor.ID, "err", slackconn.InWords(err))
+		b.cfg.Log.Info("ask in a message instead of a view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
 	}
 	return err == nil
 }
@@ -173,7 +173,7 @@ const triggerGood = 2500 * time.Millisecond
 const submittedWithin = 2200 * time.Millisecond
 
 // submittedInTime takes a form, and says so when that takes longer than Slack waits.
-func (b *Bot) submittedInTime(ctx context.Context, p Payload, d Delivery) *slack.ViewSubmissionResponse {
+func (b *Bot) submittedInTime(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
 	taken := make(chan *slack.ViewSubmissionResponse, 1)
 	go func() { taken <- b.submitted(ctx, p, d) }()
 	late := time.NewTimer(submittedWithin)
@@ -182,14 +182,14 @@ func (b *Bot) submittedInTime(ctx context.Context, p Payload, d Delivery) *slack
 	case answer := <-taken:
 		return answer
 	case <-late.C:
-		return b.pushed(p.Request(d), card.Lines([]text.Text{perhapsRecorded()}, nil))
+		return b.pushed(p.request(d), card.Lines([]text.Text{perhapsRecorded()}, nil))
 	}
 }
 
 // submitted takes a form. What is wrong in it is told at the field that it is about; what speaks against it is asked above the form, where its
 // fields are kept. What is right is written down before the form closes.
-func (b *Bot) submitted(ctx context.Context, p Payload, d Delivery) *slack.ViewSubmissionResponse {
-	req := p.Request(d)
+func (b *Bot) submitted(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
+	req := p.request(d)
 	req.View = "" // it closes
 	req.names = append(req.names, "view "+p.View.ID)
 	req.Invocation.Actor.Via = record.ViaForm
@@ -284,7 +284,7 @@ func (b *Bot) acceptForm(ctx context.Context, req request) *slack.ViewSubmission
 
 // pushAnyway asks above a form.
 func (b *Bot) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissionResponse {
-	m := req.Meta()
+	m := req.meta()
 	m.Asked = b.cfg.Now()
 	v, err := card.AskView(r, m)
 	if words, _ := json.Marshal(v); err != nil || len(words) > maxPushed {
@@ -299,7 +299,7 @@ const maxPushed = 16_000
 
 // pushed shows an answer above the form; one that is too long for that where the form was opened.
 func (b *Bot) pushed(req request, msg card.Message) *slack.ViewSubmissionResponse {
-	v, err := card.AnswerView(msg, req.Meta())
+	v, err := card.AnswerView(msg, req.meta())
 	text, _ := json.Marshal(v)
 	if err != nil || len(text) > maxPushed {
 		b.inBackground(req, func(ctx context.Context) { b.answer(ctx, req, msg) })

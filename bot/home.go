@@ -15,14 +15,14 @@ import (
 )
 
 // homeOpened draws the Home tab of whoever has just opened it.
-func (b *Bot) homeOpened(d Delivery, h happening) {
+func (b *Bot) homeOpened(d delivery, h happening) {
 	if h.Event.Tab != "home" || h.Event.User == "" {
 		return
 	}
 	req := request{
-		Home: true, names: d.Names,
+		Home: true, names: d.names,
 		Invocation: commands.Invocation{
-			ID: d.Names[0], At: d.at, Actor: record.Actor{ID: h.Event.User, Name: h.Event.User, Via: record.ViaMention},
+			ID: d.names[0], At: d.at, Actor: record.Actor{ID: h.Event.User, Name: h.Event.User, Via: record.ViaMention},
 		},
 	}
 	if h.EventID != "" {

@@ -15,7 +15,7 @@ import (
 )
 
 // payload is what is needed of an interaction. It is not slack-go's type: that refuses a whole click for one block it does not know.
-type Payload struct {
+type payload struct {
 	Type string `json:"type"`
 	User struct {
 		ID       string `json:"id"`
@@ -52,8 +52,8 @@ type Payload struct {
 }
 
 // interaction takes a click or a form. What it returns goes back with the acknowledgement; nil: nothing.
-func (b *Bot) interaction(ctx context.Context, d Delivery, body []byte) *slack.ViewSubmissionResponse {
-	var p Payload
+func (b *Bot) interaction(ctx context.Context, d delivery, body []byte) *slack.ViewSubmissionResponse {
+	var p payload
 	if err := json.Unmarshal(body, &p); err != nil {
 		b.cfg.Log.Warn("read interaction", "err", err)
 		return nil
@@ -65,8 +65,8 @@ func (b *Bot) interaction(ctx context.Context, d Delivery, body []byte) *slack.V
 	return nil
 }
 
-func (b *Bot) click(ctx context.Context, p Payload, d Delivery) {
-	req := p.Request(d)
+func (b *Bot) click(ctx context.Context, p payload, d delivery) {
+	req := p.request(d)
 	if req.View == "" {
 		req.Invocation.Account = b.accountIn(req.Channel)
 	}
@@ -97,7 +97,7 @@ func (b *Bot) click(ctx context.Context, p Payload, d Delivery) {
 }
 
 // request is where a click came from. A stranger in a shared channel has another team than the workspace that the message is in.
-func (p Payload) Request(d Delivery) request {
+func (p payload) request(d delivery) request {
 	team, name, channel := p.User.TeamID, p.User.Username, p.Channel.ID
 	if team == "" {
 		team = p.Team.ID
@@ -111,8 +111,8 @@ func (p Payload) Request(d Delivery) request {
 	req := request{
 		Channel: channel, MessageTS: p.Container.MessageTS, Thread: p.Container.ThreadTS, Ephemeral: p.Container.IsEphemeral, ResponseURL: p.ResponseURL,
 		Home:       p.View.Type == "home",
-		names:      d.Names,
-		Invocation: commands.Invocation{ID: d.Names[0], At: d.at, Actor: record.Actor{ID: p.User.ID, Team: team, Name: name, Via: record.ViaButton}},
+		names:      d.names,
+		Invocation: commands.Invocation{ID: d.names[0], At: d.at, Actor: record.Actor{ID: p.User.ID, Team: team, Name: name, Via: record.ViaButton}},
 		Trigger:    p.Trigger,
 	}
 	if len(p.Actions) > 0 {

@@ -96,7 +96,7 @@ func (m *sharedMarks) set(f func(m *sharedMarks)) {
 // replica is a bot of which only what it knows of people matters.
 func (d *directory) replica(m *sharedMarks, log io.Writer) *Bot {
 	return New(Config{
-		Slack: slackconn.Connect(slackconn.SlackConfig{Token: "xoxb-secret", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: d}, People: m, Log: slog.New(slog.NewTextHandler(log, nil))}),
+		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: d}, People: m, Log: slog.New(slog.NewTextHandler(log, nil))}),
 		Roles: commands.Roles{Responders: []string{"S0ONCALL"}}, Secret: signingSecret,
 		Memory: newLinkMemory(), Runner: noRunner{},
 	})

@@ -18,6 +18,6 @@ func (b *Bot) plainer(method string, m card.Message, err error) (card.Message, b
 		return card.Message{}, false
 	}
 	b.metrics.refused.WithLabelValues(method).Inc()
-	b.cfg.Log.Error("slack refuses what is in a message, sending it plainer", "method", method, "err", slackconn.InWords(err))
+	b.cfg.Log.Error("slack refuses what is in a message, sending it plainer", "method", method, "err", slackconn.Detailed(err))
 	return m, true
 }

@@ -216,7 +216,7 @@ func (b *Bot) find(ctx context.Context, c postCall, first time.Time) (ts string,
 	}
 }
 
-func (b *Bot) page(ctx context.Context, c postCall, oldest, cursor string) (msgs []slackconn.Past, next string, err error) {
+func (b *Bot) page(ctx context.Context, c postCall, oldest, cursor string) (msgs []slackconn.HistoryMessage, next string, err error) {
 	return b.cfg.Slack.History(ctx, slackconn.HistoryQuery{Channel: c.Channel, Thread: c.Thread, Oldest: oldest, Cursor: cursor})
 }
 

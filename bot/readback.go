@@ -119,7 +119,7 @@ type reader struct {
 
 // post is a message that carries something of wafbot's form.
 type post struct {
-	slackconn.Past
+	slackconn.HistoryMessage
 	channel string
 	meta    slack.SlackMetadata
 }
@@ -127,7 +127,7 @@ type post struct {
 // channel reads what a channel shows, and every thread that wafbot took part in there.
 func (r *reader) channel(ctx context.Context, channel string) error {
 	threads := map[string]bool{}
-	err := r.pages(ctx, slackconn.HistoryQuery{Channel: channel}, func(m slackconn.Past) {
+	err := r.pages(ctx, slackconn.HistoryQuery{Channel: channel}, func(m slackconn.HistoryMessage) {
 		if r.keep(channel, m) && m.Thread != "" {
 			threads[m.Thread] = true // of a reply that the channel shows too the card may be older than what is read
 		}
@@ -139,7 +139,7 @@ func (r *reader) channel(ctx context.Context, channel string) error {
 		return nil
 	}
 	for thread := range threads {
-		err := r.pages(ctx, slackconn.HistoryQuery{Channel: channel, Thread: thread}, func(m slackconn.Past) { r.keep(channel, m) })
+		err := r.pages(ctx, slackconn.HistoryQuery{Channel: channel, Thread: thread}, func(m slackconn.HistoryMessage) { r.keep(channel, m) })
 		if err != nil && slackconn.ErrorName(err) != "thread_not_found" { // its card was deleted meanwhile
 			return err
 		}
@@ -151,7 +151,7 @@ func (r *reader) peeked() bool { return r.Peek && len(r.posts) > 0 }
 
 // keep keeps a message that names the account, as anybody's may, and reports whether it does. Whether it is wafbot's own is looked at when
 // there are any: before a first start nobody need know who wafbot is.
-func (r *reader) keep(channel string, m slackconn.Past) bool {
+func (r *reader) keep(channel string, m slackconn.HistoryMessage) bool {
 	meta := m.Metadata()
 	if m.BotID == "" || meta.EventPayload["account"] != r.Account {
 		return false
@@ -160,10 +160,10 @@ func (r *reader) keep(channel string, m slackconn.Past) bool {
 	return true
 }
 
-func (r *reader) pages(ctx context.Context, q slackconn.HistoryQuery, take func(slackconn.Past)) error {
+func (r *reader) pages(ctx context.Context, q slackconn.HistoryQuery, take func(slackconn.HistoryMessage)) error {
 	q.Oldest = fmt.Sprintf("%d.000000", r.Oldest.Unix())
 	for {
-		var msgs []slackconn.Past
+		var msgs []slackconn.HistoryMessage
 		var next string
 		err := r.bot.persist(ctx, func() (err error) {
 			msgs, next, err = r.bot.cfg.Slack.History(ctx, q)

@@ -84,7 +84,7 @@ func (a *archive) readBack(t *testing.T) (Found, string) {
 	var log bytes.Buffer
 	a.t = t
 	b := New(Config{
-		Slack: slackconn.Connect(slackconn.SlackConfig{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(&log, nil)),
 		Accounts: []Account{{Account: &commands.Account{Name: "acme", Channel: "C1"}}},
 	})
 	peeked, err := b.ReadBack(t.Context(), a.back(true))

@@ -45,11 +45,11 @@ type slashCommand struct {
 }
 
 // command takes a slash command.
-func (b *Bot) command(ctx context.Context, d Delivery, c slashCommand) {
+func (b *Bot) command(ctx context.Context, d delivery, c slashCommand) {
 	req := request{
-		Channel: c.Channel, ResponseURL: c.ResponseURL, Trigger: c.Trigger, names: d.Names,
+		Channel: c.Channel, ResponseURL: c.ResponseURL, Trigger: c.Trigger, names: d.names,
 		Invocation: commands.Invocation{
-			ID: d.Names[0], At: d.at, Account: b.accountIn(c.Channel),
+			ID: d.names[0], At: d.at, Account: b.accountIn(c.Channel),
 			Actor: record.Actor{ID: c.User, Team: c.Team, Name: c.UserName, Via: record.ViaSlash},
 		},
 	}

@@ -17,13 +17,13 @@ import (
 const maxBody = 1 << 20
 
 // delivery is something that Slack sent, by HTTP or over a link.
-type Delivery struct {
-	Names []string // the same delivery has the same, however often it comes; the first is its id
+type delivery struct {
+	names []string // the same delivery has the same, however often it comes; the first is its id
 	at    time.Time
 }
 
 // signed checks what every request of Slack's must pass before anything of it is believed. Bad signature, or over five minutes off: 401.
-func (b *Bot) signed(handle func(w http.ResponseWriter, r *http.Request, d Delivery, body []byte)) http.HandlerFunc {
+func (b *Bot) signed(handle func(w http.ResponseWriter, r *http.Request, d delivery, body []byte)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
 		if r.Method != http.MethodPost {
@@ -50,7 +50,7 @@ func (b *Bot) signed(handle func(w http.ResponseWriter, r *http.Request, d Deliv
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), acceptTimeout)
 		defer cancel()
 		// The whole signature names the delivery: it covers the time and every byte of the body.
-		handle(w, r.WithContext(ctx), Delivery{Names: []string{signatureID(r.Header)}, at: b.cfg.Now()}, body)
+		handle(w, r.WithContext(ctx), delivery{names: []string{signatureID(r.Header)}, at: b.cfg.Now()}, body)
 		b.metrics.acknowledged.Observe(time.Since(begun).Seconds())
 	}
 }
@@ -81,7 +81,7 @@ func signatureID(header http.Header) string {
 }
 
 // httpCommand takes a slash command: plain form fields.
-func (b *Bot) httpCommand(_ http.ResponseWriter, r *http.Request, d Delivery, body []byte) {
+func (b *Bot) httpCommand(_ http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
 		b.cfg.Log.Warn("read command", "err", err)
@@ -94,7 +94,7 @@ func (b *Bot) httpCommand(_ http.ResponseWriter, r *http.Request, d Delivery, bo
 }
 
 // httpInteraction takes a click or a form: the form field payload, which is JSON.
-func (b *Bot) httpInteraction(w http.ResponseWriter, r *http.Request, d Delivery, body []byte) {
+func (b *Bot) httpInteraction(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
 		b.cfg.Log.Warn("read interaction", "err", err)
@@ -109,7 +109,7 @@ func (b *Bot) httpInteraction(w http.ResponseWriter, r *http.Request, d Delivery
 }
 
 // httpEvent takes an event, and answers the address check.
-func (b *Bot) httpEvent(w http.ResponseWriter, r *http.Request, d Delivery, body []byte) {
+func (b *Bot) httpEvent(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	var check struct {
 		Type      string `json:"type"`
 		Challenge string `json:"challenge"`

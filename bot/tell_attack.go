@@ -185,7 +185,7 @@ func (b *Bot) tellWorse(ctx context.Context, a Account, n record.Event) error {
 		return err
 	}
 	loud := loudest(n, waiting, now.Revision).Changed()
-	now.Mention = card.Whom(said.Owner, loud.Mention, loud.Suppressed)
+	now.Mention = card.Recipient(said.Owner, loud.Mention, loud.Suppressed)
 	told.Payload = now
 	t, err := b.try(ctx, n.Account, n.ID)
 	if err != nil {

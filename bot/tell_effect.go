@@ -30,7 +30,7 @@ func (b *Bot) tellEffect(ctx context.Context, a Account, n record.Event) error {
 	if finding := file.Effects[ch.ID].Finding; finding != record.NotWorking && finding != record.SourceReturned || s.Replaced(ch) {
 		return b.record(ctx, n, place{})
 	}
-	called := card.Concerned(ch, file.Case, shown)
+	called := card.Recipients(ch, file.Case, shown)
 	if at := file.Card; at.TS != "" {
 		call := newsCall(n, card.Efficacy(s, ch, called), at.TS)
 		call.Channel = at.Channel

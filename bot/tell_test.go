@@ -54,7 +54,7 @@ func TestNewsThatIsAnnouncedAgainIsTakenOff(t *testing.T) {
 		n := record.Event{ID: "c1:begun", Account: "acme", Kind: record.ChangeSettled, Channel: "C1", Payload: record.ChangeFacts{Change: "c1"}}
 		box := &outbox{change: ch, news: map[string]record.Event{n.ID: n}}
 		b := New(Config{
-			Slack: slackconn.Connect(slackconn.SlackConfig{Token: "xoxb-secret"}), Memory: box, Runner: noRunner{},
+			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret"}), Memory: box, Runner: noRunner{},
 			Accounts: []Account{{Account: &commands.Account{Name: "acme", Channel: "C1"}}},
 		})
 		ctx, stop := context.WithCancel(t.Context())

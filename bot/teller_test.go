@@ -80,7 +80,7 @@ func tending(t *testing.T, refuses func(channel, text string) string, play func(
 	synctest.Test(t, func(t *testing.T) {
 		s := &choosy{refuses: refuses, began: time.Now()}
 		b := New(Config{
-			Slack:  slackconn.Connect(slackconn.SlackConfig{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
+			Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
 			Memory: &tries{tried: map[string]time.Time{}}, Runner: noRunner{},
 			Accounts: []Account{{Account: &commands.Account{Name: "acme", Channel: "C1"}}},
 		})

@@ -80,7 +80,7 @@ func TestNothingIsCalledUndoneUnseen(t *testing.T) {
 				told := &answers{}
 				waits := &inbox{request: request{ResponseURL: "http://slack/response", Invocation: commands.Invocation{ID: "d", At: time.Now().Add(-c.waited)}}}
 				b := New(Config{
-					Slack:  slackconn.Connect(slackconn.SlackConfig{Token: "xoxb-secret", HTTP: &http.Client{Transport: told}}),
+					Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: told}}),
 					Memory: waits, Runner: &awayFor{tries: c.tries},
 				})
 				require.NoError(t, b.Work(t.Context(), t.Context()))

@@ -132,8 +132,7 @@ func meet(a, b []int) bool {
 
 // How long each of several accounts is waited for, and how many are asked at a time.
 const (
-	accountPatience = 10 * time.Second
-	accountsAtOnce  = 32
+	accountsAtOnce = 32
 )
 
 // answered is what an account gave, or why it gave nothing.

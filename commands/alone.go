@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"time"
@@ -26,45 +25,42 @@ func alone() *Command {
 	}
 }
 
-func doAlone(ctx context.Context, c *Call) (Result, error) {
+func doAlone(c *Call) (Decision, error) {
 	if err := c.changesOn(); err != nil {
-		return Result{}, err
+		return Decision{}, err
 	}
-	q, err := c.requestTyped(ctx)
+	q, err := c.requestTyped()
 	if err != nil {
-		return Result{}, err
+		return Decision{}, err
 	}
 	reason := strings.Join(strings.Fields(c.Line.Keys["reason"]), " ")
-	line := lineShortened(q.Line, c.cfg.Policy.Alone.longest()).With("reason", reason)
+	line := lineShortened(q.Line, c.Policy.Alone.longest()).With("reason", reason)
 	if c.mine(q, record.RequestAlone) && c.Actor.ID == q.Asker.ID && !c.Ask {
-		return c.goOnWith(ctx, q, line)
+		return Decision{Request: q, As: record.RequestAlone, Line: line, Begun: true}, nil
 	}
 	if err := c.mayAlone(q); err != nil {
-		return Result{}, err
+		return Decision{}, err
 	}
 	if utf8.RuneCountInString(reason) < minAlone {
-		return Result{}, refusal.About(refusal.Usage(text.New("say why it can't wait, in at least ", minAlone, " characters: it is told and kept. Nothing was done")), "reason", "")
+		return Decision{}, refusal.About(refusal.Usage(text.New("say why it can't wait, in at least ", minAlone, " characters: it is told and kept. Nothing was done")), "reason", "")
 	}
-	if c.Ask {
-		return Result{}, nil // whatever changed since is told when it is done
-	}
-	return c.carry(ctx, q, record.RequestAlone, reason, line)
+	return Decision{Request: q, As: record.RequestAlone, Why: reason, Line: line}, nil
 }
 
 // aloneForm says what would be done, and for how long.
-func aloneForm(ctx context.Context, c *Call, f *Form) {
+func aloneForm(c *Call, f *Form) {
 	f.Title, f.Submit = "Do it alone", "Do it alone"
 	f.relabel("reason", "Why it can't wait", "at least 10 characters: it is told and kept")
 	if c.Account == nil || len(c.Line.Words) == 0 {
 		return
 	}
-	q, err := c.requestTyped(ctx)
+	q, err := c.requestTyped()
 	if err != nil {
 		return
 	}
 	f.drop("request")
 	f.Base.Words = []string{q.ID}
-	f.Intro = append(f.Intro, RequestLine(q, c.Now), text.New("Without a second person it holds for ", text.HumanDuration(c.cfg.Policy.Alone.longest()), " at most. It is recorded as done alone, and the channel is told"))
+	f.Intro = append(f.Intro, RequestLine(q, c.Now), text.New("Without a second person it holds for ", text.HumanDuration(c.Policy.Alone.longest()), " at most. It is recorded as done alone, and the channel is told"))
 	if refusal := (*refusal.Refusal)(nil); errors.As(c.mayAlone(q), &refusal) {
 		f.Intro = append(f.Intro, text.New(text.Bold("Not by you, or not now"), ": ", refusal.Text))
 	}
@@ -76,7 +72,7 @@ func (c *Call) mayAlone(q record.ApprovalRequest) error {
 		return err
 	}
 	never := approvalRequestNeverAlone(q)
-	if never == "" && (q.AloneAt.IsZero() || c.cfg.Policy.Alone.After == 0) {
+	if never == "" && (q.AloneAt.IsZero() || c.Policy.Alone.After == 0) {
 		never = "nothing is done alone here (policy.alone.after in the configuration)"
 	}
 	switch {

@@ -1,8 +1,6 @@
 package commands
 
 import (
-	"context"
-
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -18,19 +16,17 @@ func approve() *Command {
 	}
 }
 
-func approveRequest(ctx context.Context, c *Call) (Result, error) {
+func approveRequest(c *Call) (Decision, error) {
 	if err := c.changesOn(); err != nil {
-		return Result{}, err
+		return Decision{}, err
 	}
-	q, err := c.requestTyped(ctx)
+	q, err := c.requestTyped()
 	if err != nil {
-		return Result{}, err
+		return Decision{}, err
 	}
-	if c.mine(q, record.RequestApproved) && !c.Ask {
-		return c.goOnWith(ctx, q, q.Line)
+	d := Decision{Request: q, As: record.RequestApproved, Line: q.Line}
+	if d.Begun = c.mine(q, record.RequestApproved) && !c.Ask; d.Begun {
+		return d, nil
 	}
-	if err := c.maySecond(q); err != nil || c.Ask {
-		return Result{}, err
-	}
-	return c.carry(ctx, q, record.RequestApproved, "", q.Line)
+	return d, c.maySecond(q)
 }

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,10 +27,10 @@ type Arg struct {
 	// Read checks a value and brings it into its canonical form, so that equal lines read equal. It may be nil: any text.
 	Read func(value string, a *Account) (string, error)
 
-	Label   string                                      // of its field; "": its name
-	Kind    FieldKind                                   // of its field; "": FieldText, or a choice where there are options
-	Options func(ctx context.Context, c *Call) []Option // what its field offers; nil, or none: any text
-	Default func(c *Call) string                        // what holds when it is left out; nil: nothing does
+	Label   string                 // of its field; "": its name
+	Kind    FieldKind              // of its field; "": FieldText, or a choice where there are options
+	Options func(c *Call) []Option // what its field offers; nil, or none: any text
+	Default func(c *Call) string   // what holds when it is left out; nil: nothing does
 }
 
 func readDuration(value string, _ *Account) (string, error) {
@@ -96,7 +95,7 @@ var (
 func argFor(lasts func(Policy) time.Duration) Arg {
 	arg := Arg{Name: "for", Label: "How long", Help: "how long: 30m, 12h, 7d, 2w; left out: as configured", Read: readDuration, Options: lengthsOrEver}
 	if lasts != nil {
-		arg.Default = func(c *Call) string { return grammar.DurationText(lasts(c.cfg.Policy)) }
+		arg.Default = func(c *Call) string { return grammar.DurationText(lasts(c.Policy)) }
 	}
 	return arg
 }

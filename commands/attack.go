@@ -2,7 +2,6 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,12 +21,12 @@ func attack() *Command {
 	}
 }
 
-func readAttack(ctx context.Context, c *Call) (Result, error) {
+func readAttack(c *Call) (Result, error) {
 	a := c.Account
-	k, old := c.fresh(ctx)
-	noScene := c.look(ctx)
+	k, old := c.fresh()
+	noScene := c.look()
 	res := Result{AttackID: k.ID, Account: a.Name}
-	storm, isOne, err := c.storm(ctx)
+	storm, isOne, err := c.storm()
 	var noStorms error
 	if err != nil {
 		return Result{}, err
@@ -37,18 +36,17 @@ func readAttack(ctx context.Context, c *Call) (Result, error) {
 	} else {
 		res.Lines = append(c.attackLinesOf(k), old...)
 		var gathered text.Text
-		if gathered, noStorms = c.gatheredLine(ctx); gathered != nil {
+		if gathered, noStorms = c.gatheredLine(); gathered != nil {
 			res.Lines = append(res.Lines, gathered)
 		}
 	}
 	row := AttackRow{ID: k.ID, Account: a.Name, Ongoing: c.ongoing(a, k.Attack), Attack: k.Attack}
-	said, noCase := c.cfg.Desk.Case(ctx, a.Name, k.ID)
-	changes, noChanges := c.cfg.Ledger.Changes(ctx, a.Name)
-	effects, noEffects := c.cfg.Ledger.Effects(ctx, a.Name)
+	said, noCase := c.facts(a.Name).Triage(k.ID)
+	changes, noChanges := c.facts(a.Name).Changes()
+	effects, noEffects := c.facts(a.Name).Efficacy()
 	row.Case = said
 	res.Data = row
 	if err := errors.Join(noCase, noChanges, noScene, noStorms, noEffects); err != nil { // reads go on without memory
-		c.cfg.Log.Warn("read what was done", "account", a.Name, "attack", k.ID, "err", err)
 		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: wafbot's memory (Redis) can't be reached"))
 	}
 	res.Lines = append(res.Lines, caseLines(row.Case)...)
@@ -77,12 +75,12 @@ func (c *Call) attackLinesOf(k KnownAttack) []text.Text {
 
 // fresh is the call's attack as the service lists it now: the remembered record of one without a card may be an hour old.
 // Where the service doesn't answer it is that one, and a line says so.
-func (c *Call) fresh(ctx context.Context) (k KnownAttack, old []text.Text) {
+func (c *Call) fresh() (k KnownAttack, old []text.Text) {
 	k = *c.Attack
 	if record.IsStorm(k.Attack.ID) {
 		return k, nil
 	}
-	now, listed, err := c.listedNow(ctx)
+	now, listed, err := c.listedNow()
 	if listed {
 		k.Attack = now
 	}

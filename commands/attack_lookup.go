@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func TopSource(a apiclient.Attack) (apiclient.Source, bool) {
 }
 
 // attackTyped is what a line names as its attack: its attack= key, or its object where the command is about one.
-func (r *Runner) attackTyped(cmd *Command, l record.Line) string {
+func attackTyped(cmd *Command, l record.Line) string {
 	if typed := l.Keys["attack"]; typed != "" {
 		return typed
 	}
@@ -147,16 +148,13 @@ func (r *Runner) rememberedAttacks(ctx context.Context, a *Account, typed string
 }
 
 // knownAttacks are all the account's remembered attacks and storms, by their ids.
-func (c *Call) knownAttacks(ctx context.Context) (map[string]apiclient.Attack, error) {
+func (c *Call) knownAttacks() (map[string]apiclient.Attack, error) {
 	all := map[string]apiclient.Attack{}
-	for _, kind := range []string{"a", "s"} {
-		known, err := c.cfg.Facts.FindAttacks(ctx, c.Account.Name, kind)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(all, known)
-	}
-	return all, nil
+	attacks, err := c.given().KnownAttacks("a")
+	storms, stormsErr := c.given().KnownAttacks("s")
+	maps.Copy(all, attacks)
+	maps.Copy(all, storms)
+	return all, errors.Join(err, stormsErr)
 }
 
 // listedAttacks looks among all that the service lists.

@@ -2,13 +2,11 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -22,17 +20,17 @@ func attacks() *Command {
 			{Name: "since", Help: "how far back: 1h", Read: readDuration},
 			{Name: "storm", Help: "only those that a storm gathered, by its id, as on its card", Options: stormsGathered}, argPage,
 		},
-		Read: func(ctx context.Context, c *Call) (Result, error) {
+		Read: func(c *Call) (Result, error) {
 			if c.Line.Keys["storm"] != "" {
-				return c.readGathered(ctx)
+				return c.readGathered()
 			}
-			return c.readListing(ctx, "attack", time.Hour, apiclient.AttackFilter{})
+			return c.readListing("attack", time.Hour, apiclient.AttackFilter{})
 		},
 	}
 }
 
 // readListing lists attacks, or incidents only, of all the accounts that the call is about.
-func (c *Call) readListing(ctx context.Context, what string, back time.Duration, f apiclient.AttackFilter) (Result, error) {
+func (c *Call) readListing(what string, back time.Duration, f apiclient.AttackFilter) (Result, error) {
 	var err error
 	if f.From, err = c.since(back); err != nil {
 		return Result{}, err
@@ -40,10 +38,10 @@ func (c *Call) readListing(ctx context.Context, what string, back time.Duration,
 	res := Result{Account: c.onlyAccount()}
 	data, pages := []AttackRow{}, c.pages(len(c.All))
 	failed := 0
-	for i, listed := range sideBySide(ctx, c.All, func(ctx context.Context, a *Account) ([]apiclient.Attack, error) { return c.listAttacks(ctx, a, f) }) {
-		a, all := c.All[i], listed.found
-		if listed.err != nil {
-			err := forPeople(fmt.Errorf("list attacks of %s: %w", a.Name, listed.err))
+	for _, a := range c.All {
+		all, err := c.facts(a.Name).Attacks(f)
+		if err != nil {
+			err := forPeople(fmt.Errorf("list attacks of %s: %w", a.Name, err))
 			if failed++; failed == len(c.All) {
 				return Result{}, err
 			}
@@ -63,16 +61,11 @@ func (c *Call) readListing(ctx context.Context, what string, back time.Duration,
 
 // since is how far back a line looks.
 func (c *Call) since(back time.Duration) (time.Time, error) {
-	if since := c.Line.Keys["since"]; since != "" {
-		var err error
-		if back, err = grammar.ParseDuration(since); err != nil {
-			return time.Time{}, err
-		}
-		if back == grammar.Never {
-			return time.Time{}, refusal.Usage(text.New(text.Code("since="), " needs an end: ", text.Code("24h")))
-		}
+	since, err := c.auditedSince(back)
+	if err == nil && since.IsZero() {
+		err = refusal.Usage(text.New(text.Code("since="), " needs an end: ", text.Code("24h")))
 	}
-	return c.Now.Add(-back), nil
+	return since, err
 }
 
 // AttackRow is an attack with what people said about it.

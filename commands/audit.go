@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -23,29 +24,41 @@ func audit() *Command {
 			{Name: "by", Help: "@me, a mention, or a part of a name or id"},
 			argPage,
 		},
-		Read: readAudit,
+		Read: readAudit, ReadTrail: readWholeAudit,
 	}
 }
 
-func readAudit(ctx context.Context, c *Call) (Result, error) {
-	back := 24 * time.Hour
-	if len(c.Line.Words) > 0 {
-		back = grammar.Never
+// AuditTrail gives the audit log entry by entry, for those who read all of it.
+type AuditTrail interface {
+	// Trail are the account's entries since then, the oldest first. One that can't be read comes with its number, if that can be, and
+	// record.ErrBadEntry; after another error there are no more.
+	Trail(ctx context.Context, account string, since time.Time) iter.Seq2[record.AuditEntry, error]
+	// Audited is the number of the account's last entry; 0 if there never was one.
+	Audited(ctx context.Context, account string) (int64, error)
+}
+
+// readWholeAudit exports or verifies the log.
+func readWholeAudit(ctx context.Context, c *Call, log AuditTrail) (Result, error) {
+	if slices.Contains(c.Line.Words, "verify") {
+		return c.verifyAudit(ctx, log)
 	}
-	from, err := c.auditedSince(back)
-	switch {
-	case err != nil:
+	from, err := c.auditedSince(grammar.Never)
+	if err != nil {
 		return Result{}, err
-	case slices.Contains(c.Line.Words, "export"):
-		return c.exportAudit(ctx, from), nil
-	case slices.Contains(c.Line.Words, "verify"):
-		return c.verifyAudit(ctx)
+	}
+	return c.exportAudit(ctx, log, from), nil
+}
+
+func readAudit(c *Call) (Result, error) {
+	from, err := c.auditedSince(24 * time.Hour)
+	if err != nil {
+		return Result{}, err
 	}
 	by := c.auditedUser()
 	res := Result{Account: c.onlyAccount()}
 	data, pages := []record.AuditEntry{}, c.pages(len(c.All))
 	for _, a := range c.All {
-		entries, err := c.cfg.Audit.Entries(ctx, a.Name, from)
+		entries, err := c.facts(a.Name).Audit(from)
 		if err != nil {
 			return Result{}, auditAway(err)
 		}

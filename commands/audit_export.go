@@ -10,7 +10,7 @@ import (
 )
 
 // exportAudit gives the entries as the lines that wafbot prints. In a chat it says where they are had: there is no room for them.
-func (c *Call) exportAudit(ctx context.Context, from time.Time) Result {
+func (c *Call) exportAudit(ctx context.Context, log AuditTrail, from time.Time) Result {
 	if c.Actor.Via != record.ViaCLI {
 		line := c.Line.With("account", c.onlyAccount())
 		return Result{Account: c.onlyAccount(), Lines: []text.Text{
@@ -20,7 +20,7 @@ func (c *Call) exportAudit(ctx context.Context, from time.Time) Result {
 	by := c.auditedUser()
 	return Result{Account: c.onlyAccount(), Stream: func(yield func(any, error) bool) {
 		for _, a := range c.All {
-			for e, err := range c.cfg.Audit.Trail(ctx, a.Name, from) {
+			for e, err := range log.Trail(ctx, a.Name, from) {
 				switch {
 				case err != nil:
 					if !yield(nil, fmt.Errorf("export entry %d of %s: %w", e.N, a.Name, err)) {

@@ -61,11 +61,11 @@ type auditFinding struct {
 	Text    text.Text `json:"text"` // what it is, what it means, and what to do
 }
 
-func (c *Call) verifyAudit(ctx context.Context) (Result, error) {
+func (c *Call) verifyAudit(ctx context.Context, log AuditTrail) (Result, error) {
 	checks := make([]*auditCheck, len(c.All))
 	for i, a := range c.All {
 		var err error
-		if checks[i], err = c.checkAudit(ctx, a.Name); err != nil {
+		if checks[i], err = c.checkAudit(ctx, log, a.Name); err != nil {
 			return Result{}, auditAway(err)
 		}
 	}
@@ -108,14 +108,14 @@ func (c *Call) verdictOnAudit(res Result, wrong int) Result {
 
 // checkAudit reads an account's entries and looks whether their numbers have gaps and doubles. Entries can be added meanwhile, so the counter is
 // read before and after.
-func (c *Call) checkAudit(ctx context.Context, account string) (*auditCheck, error) {
-	check := &auditCheck{Account: account, Findings: []auditFinding{}, byN: map[int64]int{}, now: c.Now, keep: c.cfg.AuditKeep}
-	before, err := c.cfg.Audit.Audited(ctx, account)
+func (c *Call) checkAudit(ctx context.Context, log AuditTrail, account string) (*auditCheck, error) {
+	check := &auditCheck{Account: account, Findings: []auditFinding{}, byN: map[int64]int{}, now: c.Now, keep: c.AuditKeep}
+	before, err := log.Audited(ctx, account)
 	if err != nil {
 		return nil, err
 	}
 	var unreadable []int64
-	for e, err := range c.cfg.Audit.Trail(ctx, account, time.Time{}) {
+	for e, err := range log.Trail(ctx, account, time.Time{}) {
 		switch {
 		case errors.Is(err, record.ErrBadEntry):
 			unreadable = append(unreadable, e.N)
@@ -124,7 +124,7 @@ func (c *Call) checkAudit(ctx context.Context, account string) (*auditCheck, err
 		}
 		check.kept = append(check.kept, auditEntryBrief(e))
 	}
-	if check.Counter, err = c.cfg.Audit.Audited(ctx, account); err != nil {
+	if check.Counter, err = log.Audited(ctx, account); err != nil {
 		return nil, err
 	}
 	check.find("unreadable", unreadable, "in Redis in a form that can't be read", "Somebody altered them there. What wafbot printed tells what they were")

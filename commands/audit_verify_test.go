@@ -123,7 +123,7 @@ func TestAuditVerify(t *testing.T) {
 			kinds: []string{"order", "times"}, bare: []string{"order", "times"}, says: []string{"#5 in Redis behind higher ones"},
 		},
 		"counted back": {
-			alter: func(w *trail) { w.audit.counter = 90 },
+			alter: func(w *trail) { w.audit.counters["acme"] = 90 },
 			kinds: []string{"counter"}, bare: []string{"counter"}, says: []string{"#90 where the counter stands"},
 		},
 		"another time": {
@@ -182,7 +182,7 @@ func TestAuditVerify(t *testing.T) {
 		"Redis was emptied": {
 			alter: func(w *trail) {
 				w.pass(time.Minute)
-				w.audit.counter = 0
+				w.audit.counters["acme"] = 0
 				w.alter(func([]record.AuditEntry) []record.AuditEntry { return nil })
 				w.does(ann, "deny 203.0.113.250")
 				w.printed = slices.Collect(strings.Lines(w.out.String()))

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -27,15 +26,15 @@ func cards() *Command {
 	}
 }
 
-func writeCards(ctx context.Context, c *Call) (Result, error) {
-	storm, isOne, err := c.storm(ctx)
+func writeCards(c *Call) (Result, error) {
+	storm, isOne, err := c.storm()
 	if err != nil {
 		return Result{}, err
 	}
 	if !isOne {
-		return c.writeCard(ctx)
+		return c.writeCard()
 	}
-	gathered, err := c.gathered(ctx, c.Account, storm.ID)
+	gathered, err := c.gathered(c.Account, storm.ID)
 	if err != nil {
 		return Result{}, err
 	}
@@ -52,7 +51,7 @@ func writeCards(ctx context.Context, c *Call) (Result, error) {
 	if !all {
 		of += storm.Storm.OddCount - len(storm.Storm.Odd)
 	}
-	return c.wantCards(ctx, wanted, of, storm.ID)
+	return c.wantCards(wanted, of, storm.ID)
 }
 
 // oddIDs are the ids of the odd ones out that the storm's card offers cards for.
@@ -64,8 +63,8 @@ func (s StormSeen) oddIDs(account string) (ids []string) {
 }
 
 // writeCard gives one attack that a storm gathered a card.
-func (c *Call) writeCard(ctx context.Context) (Result, error) {
-	storm, attack, ok, err := c.gatheredIn(ctx)
+func (c *Call) writeCard() (Result, error) {
+	storm, attack, ok, err := c.gatheredIn()
 	switch {
 	case err != nil:
 		return Result{}, err
@@ -74,19 +73,16 @@ func (c *Call) writeCard(ctx context.Context) (Result, error) {
 	case attack.Own:
 		return unwritten([]string{}, text.New(text.Code(attack.ID), " has a card of its own already. Nothing was changed")), nil
 	}
-	return c.wantCards(ctx, []GatheredAttack{attack}, 1, storm.ID)
+	return c.wantCards([]GatheredAttack{attack}, 1, storm.ID)
 }
 
 // wantCards asks for the cards of the worst of some attacks that a storm gathered; of is how many such there are.
-func (c *Call) wantCards(ctx context.Context, wanted []GatheredAttack, of int, storm string) (Result, error) {
+func (c *Call) wantCards(wanted []GatheredAttack, of int, storm string) (Result, error) {
 	slices.SortStableFunc(wanted, func(x, y GatheredAttack) int { return worstFirst(x.Attack, y.Attack) })
 	now := wanted[:min(mostCards, len(wanted))]
 	var ids []string
 	for _, g := range now {
 		ids = append(ids, g.ID)
-	}
-	if err := c.cfg.Storms.WantCards(ctx, c.Account.Name, ids); err != nil {
-		return Result{}, Away(err)
 	}
 	answer := text.New(count(len(now), "attack"), " of storm ", text.Code(storm), " get cards of their own, about one each second")
 	if len(now) == 1 {
@@ -95,7 +91,9 @@ func (c *Call) wantCards(ctx context.Context, wanted []GatheredAttack, of int, s
 	if of > len(now) {
 		answer = text.New(answer, ": the worst of ", number(of), ". ", text.Code(c.Line.String()), " again gives the next")
 	}
-	return written(ids, answer), nil
+	res := written(ids, answer)
+	res.Saves.OwnCards = ids
+	return res, nil
 }
 
 // worstFirst orders attacks: incidents, then what gets through, then by hits.

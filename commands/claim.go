@@ -2,7 +2,6 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"regexp"
 	"strings"
 
@@ -20,15 +19,15 @@ func claim() *Command {
 	}
 }
 
-func writeClaim(ctx context.Context, c *Call) (Result, error) {
-	k, err := c.opened(ctx)
+func writeClaim(c *Call) (Result, error) {
+	k, err := c.opened()
 	if err != nil {
 		return Result{}, err
 	}
 	switch {
 	case k.Owner == nil:
 		k.Owner = c.owner(c.Actor)
-		return c.keep(ctx, k, "", OwnerLine(k.Owner))
+		return c.keep(k, "", OwnerLine(k.Owner))
 	case k.Owner.ID == c.Actor.ID:
 		return unwritten(k, text.New(OwnerLine(k.Owner), " already. Nothing was changed")), nil
 	}
@@ -60,8 +59,8 @@ func release() *Command {
 	}
 }
 
-func writeRelease(ctx context.Context, c *Call) (Result, error) {
-	k, err := c.opened(ctx)
+func writeRelease(c *Call) (Result, error) {
+	k, err := c.opened()
 	if err != nil {
 		return Result{}, err
 	}
@@ -73,7 +72,7 @@ func writeRelease(ctx context.Context, c *Call) (Result, error) {
 	}
 	was := k.Owner
 	k.Owner, k.Released = nil, c.Now
-	return c.keep(ctx, k, "", text.New("Nobody is on it any more; ", text.Sanitize(was.Name, text.MaxField), " was, since ", was.Since))
+	return c.keep(k, "", text.New("Nobody is on it any more; ", text.Sanitize(was.Name, text.MaxField), " was, since ", was.Since))
 }
 
 func handover() *Command {
@@ -91,22 +90,22 @@ func handover() *Command {
 	}
 }
 
-func writeHandover(ctx context.Context, c *Call) (Result, error) {
+func writeHandover(c *Call) (Result, error) {
 	switch {
 	case c.Line.Has("all"):
 		if c.Attack != nil && !c.Implied {
 			return Result{}, c.Cmd.misuse(text.New("name an attack or write ", text.Code("--all"), ", not both"))
 		}
 		c.forgetAttack()
-		return c.writeTakeOver(ctx)
+		return c.writeTakeOver()
 	case c.Attack == nil:
 		return Result{}, c.Cmd.misuse(text.New(text.Code("attack="), " is missing: the attack's id, as on its card; or write ", text.Code("--all")))
 	}
-	to, err := c.assignee(ctx)
+	to, err := c.assignee()
 	if err != nil {
 		return Result{}, err
 	}
-	k, err := c.opened(ctx)
+	k, err := c.opened()
 	if err != nil {
 		return Result{}, err
 	}
@@ -129,16 +128,16 @@ func writeHandover(ctx context.Context, c *Call) (Result, error) {
 	if to.ID == c.Actor.ID {
 		how = text.New(", taken over")
 	}
-	return c.keep(ctx, k, to.ID, text.New(OwnerLine(k.Owner), how, ". It is told where the attack's card is"))
+	return c.keep(k, to.ID, text.New(OwnerLine(k.Owner), how, ". It is told where the attack's card is"))
 }
 
 // assignee is whom a line hands an attack over to: a full member who may act.
-func (c *Call) assignee(ctx context.Context) (record.Actor, error) {
+func (c *Call) assignee() (record.Actor, error) {
 	to := record.Actor{ID: c.Line.Keys["to"], Team: c.Actor.Team}
 	if to.ID == me || to.ID == c.Actor.ID {
 		return c.Actor, nil
 	}
-	s := c.rights(ctx, to)
+	s := c.given().Rights(to)
 	to.Name = cmp.Or(s.name, to.ID)
 	needs := text.New(". Who is on an attack needs the role ", text.Bold(record.Responder.String()), ". Nothing was changed")
 	switch {

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -30,7 +29,7 @@ func closePath() *Command {
 	}
 }
 
-func planClose(ctx context.Context, c *Call) ([]Plan, error) {
+func planClose(c *Call) ([]Plan, error) {
 	spec, err := closeOfLine(c)
 	if err != nil {
 		return nil, err
@@ -51,7 +50,7 @@ func planClose(ctx context.Context, c *Call) ([]Plan, error) {
 		line = line.With("app", fmt.Sprint(spec.scope.App.N))
 		on = " on " + c.Account.AppName(spec.scope.App)
 	}
-	p, err := c.planRule(ctx, Plan{
+	p, err := c.planRule(Plan{
 		Line: c.complete(line, length), When: ruleWorks, Until: end(c.Now, length),
 		Does: fmt.Sprintf("Close %s%s %s: every request is blocked", where, on, lasting(length)),
 		Warnings: []refusal.Warning{{Text: text.New("nobody gets through to ", text.Code(where), " any more, whatever the request holds: your users neither. It works in every mode but off; ",

@@ -28,17 +28,21 @@ type Command struct {
 	Past bool
 	// AnyAccount lets the command work without an account, or over all of them.
 	AnyAccount bool
-	Read       func(ctx context.Context, c *Call) (Result, error)
-	Plan       func(ctx context.Context, c *Call) ([]Plan, error)
-	Write      func(ctx context.Context, c *Call) (Result, error)
+	// Needs are facts without argument that the command always works on. It may ask for others as it goes, in one more round.
+	Needs []Fact
+	Read  func(c *Call) (Result, error)
+	Plan  func(c *Call) ([]Plan, error)
+	Write func(c *Call) (Result, error)
+	// ReadTrail reads the whole audit log, for a line with an object; nil: no line does.
+	ReadTrail func(ctx context.Context, c *Call, log AuditTrail) (Result, error)
 	// Missing tells whether a line leaves out what it must have, beside the arguments that are required; nil: nothing else.
 	Missing func(l record.Line) bool
 	// Form changes the form that the description of the arguments makes; nil: that one is good.
-	Form func(ctx context.Context, c *Call, f *Form)
+	Form func(c *Call, f *Form)
 	// Changes tells whether a line of a command with both Read and Plan changes something; nil: it does if it has Plan or Write.
 	Changes func(l record.Line) bool
 	// Decide settles a change that waits for a second person, which it may carry out.
-	Decide func(ctx context.Context, c *Call) (Result, error)
+	Decide func(c *Call) (Decision, error)
 }
 
 func (c *Command) changes(l record.Line) bool {
@@ -92,12 +96,24 @@ type Result struct {
 	// Stream is printed at a terminal in the place of the lines, each item as a line of JSON; nil: there is none.
 	Stream iter.Seq2[any, error] `json:"-"`
 	Parts  []Part                `json:"-"` // the same as Lines, with what can be done about each; none: Lines are all there is
+	Saves  Saves                 `json:"-"` // of a command that writes
 	Home   *Home                 `json:"-"` // of status: for a Home tab
+}
+
+// Setup is what the configuration says, as commands need it.
+type Setup struct {
+	Policy    Policy
+	Roles     Roles
+	Zone      *time.Location // of the times in a report
+	AuditKeep time.Duration  // how long audit entries are kept; 0: not known
+	Accounts  []*Account
+	Commands  []*Command // all the verbs, in the order of help
 }
 
 // Call is an invocation on its way through the Runner: looked up, checked and allowed.
 type Call struct {
-	*Runner
+	Setup
+	loaded *facts
 	Invocation
 	Cmd     *Command
 	Line    record.Line // canonical
@@ -158,8 +174,8 @@ type HealthNow struct {
 
 // Runner is the one door: every line, button and command of the terminal goes through Do.
 type Runner struct {
-	cfg      Config
-	commands []*Command
+	cfg   Config
+	setup Setup
 }
 
 // New makes a Runner.
@@ -185,5 +201,7 @@ func New(cfg Config) *Runner {
 	if cfg.Notifier == nil {
 		cfg.Notifier = silent{}
 	}
-	return &Runner{cfg: cfg, commands: list()}
+	return &Runner{cfg: cfg, setup: Setup{
+		Policy: cfg.Policy, Roles: cfg.Roles, Zone: cfg.Zone, AuditKeep: cfg.AuditKeep, Accounts: cfg.Accounts, Commands: list(),
+	}}
 }

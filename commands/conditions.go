@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -25,12 +24,12 @@ type conditionRow struct {
 	Rules      int                   `json:"rules"`
 }
 
-func readConditions(ctx context.Context, c *Call) (Result, error) {
-	sets, err := collect(c.Account.API.ConditionSets(ctx))
+func readConditions(c *Call) (Result, error) {
+	sets, err := c.given().Conditions()
 	if err != nil {
 		return Result{}, forPeople(err)
 	}
-	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+	rules, err := c.given().Rules(apiclient.RuleFilter{})
 	if err != nil {
 		return Result{}, forPeople(err)
 	}

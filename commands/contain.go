@@ -1,8 +1,6 @@
 package commands
 
 import (
-	"context"
-
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -17,7 +15,7 @@ func contain() *Command {
 			argFor(denying.lasts),
 			{
 				Name: "patch", Label: "How long the patch lasts", Help: "how long the patch lasts; left out: as configured", Read: readDuration, Options: lengthsOrEver,
-				Default: func(c *Call) string { return grammar.DurationText(c.cfg.Policy.patchFor()) },
+				Default: func(c *Call) string { return grammar.DurationText(c.Policy.patchFor()) },
 			},
 			argReason,
 		},
@@ -26,7 +24,7 @@ func contain() *Command {
 	}
 }
 
-func planContain(ctx context.Context, c *Call) ([]Plan, error) {
+func planContain(c *Call) ([]Plan, error) {
 	targets, err := c.targets()
 	if err != nil {
 		return nil, err
@@ -35,11 +33,11 @@ func planContain(ctx context.Context, c *Call) ([]Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	denied, err := denying.planFor(ctx, c, targets, c.Line.Keys["for"])
+	denied, err := denying.planFor(c, targets, c.Line.Keys["for"])
 	if err != nil {
 		return nil, err
 	}
-	patched, err := spec.plan(ctx, c, c.Line.Keys["patch"])
+	patched, err := spec.plan(c, c.Line.Keys["patch"])
 	if err != nil {
 		return nil, err
 	}

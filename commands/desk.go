@@ -33,8 +33,8 @@ type Desk interface {
 var argCase = Arg{Name: "attack", Required: true, Help: "the attack's id, as on its card; in a card's thread it need not be written", Options: ongoingAttacks}
 
 // opened is the case of the call's attack.
-func (c *Call) opened(ctx context.Context) (record.Triage, error) {
-	k, err := c.cfg.Desk.Case(ctx, c.Account.Name, c.Attack.ID)
+func (c *Call) opened() (record.Triage, error) {
+	k, err := c.facts(c.Account.Name).Triage(c.Attack.ID)
 	if err != nil {
 		return record.Triage{}, Away(err)
 	}
@@ -42,17 +42,13 @@ func (c *Call) opened(ctx context.Context) (record.Triage, error) {
 }
 
 // keep writes the case of the call's attack down, and gives the answer for it.
-func (c *Call) keep(ctx context.Context, k record.Triage, handedTo string, answer text.Text) (Result, error) {
-	var events []record.Event
+func (c *Call) keep(k record.Triage, handedTo string, answer text.Text) (Result, error) {
+	res := written(k, answer)
+	res.Saves.Triage = map[string]record.Triage{c.Attack.ID: k}
 	if handedTo != "" {
-		events = append(events, c.handoverEvent(handedTo))
+		res.Saves.Events = []record.Event{c.handoverEvent(handedTo)}
 	}
-	if err := c.lock.SaveTriage(ctx, map[string]record.Triage{c.Attack.ID: k}, events...); err != nil {
-		return Result{}, Away(err)
-	}
-	c.cfg.Notifier.Redraw(c.Account.Name)
-	c.cfg.Notifier.Notify(c.Account.Name, events)
-	return written(k, answer), nil
+	return res, nil
 }
 
 // written is the answer to a request that was written down.
@@ -110,6 +106,22 @@ func joined(lines []text.Text, between string) (all text.Text) {
 	}
 	return all
 }
+
+// Enumerate is the first of all, as show shows them, with commas between them, and how many more there are.
+func Enumerate[T any](all []T, most int, show func(T) text.Text) text.Text {
+	var shown []text.Text
+	for _, one := range all[:min(most, len(all))] {
+		shown = append(shown, show(one))
+	}
+	line := joined(shown, ", ")
+	if more := len(all) - most; more > 0 {
+		line = text.New(line, " and ", more, " more")
+	}
+	return line
+}
+
+// codeText shows a word as code.
+func codeText(word string) text.Text { return text.New(text.Code(word)) }
 
 // actingClaims makes whoever changed something for an attack its owner, if nobody is. That it can't be written down fails no change.
 func (r *Runner) actingClaims(ctx context.Context, c *Call, ch record.Change) {

@@ -39,7 +39,7 @@ func (r *Runner) Do(ctx context.Context, inv Invocation) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	call := &Call{Runner: r, Invocation: inv, Cmd: cmd, Now: r.cfg.Now(), Account: r.place(inv)}
+	call := &Call{Setup: r.setup, loaded: newFacts(), Invocation: inv, Cmd: cmd, Now: r.cfg.Now(), Account: r.place(inv)}
 	changes := cmd.changes(inv.Line)
 	if err := r.authorise(ctx, call, changes); err != nil {
 		r.recordRefusal(ctx, call, err)
@@ -48,8 +48,12 @@ func (r *Runner) Do(ctx context.Context, inv Invocation) (Result, error) {
 	if err := r.resolve(ctx, call); err != nil {
 		return Result{}, err
 	}
+	if !changes && cmd.ReadTrail != nil && len(call.Line.Words) > 0 {
+		return cmd.ReadTrail(ctx, call, r.cfg.Audit)
+	}
 	if !changes {
-		return cmd.Read(ctx, call)
+		call.loaded.patience = accountPatience
+		return withFacts(ctx, r, call, cmd.Read)
 	}
 	res, err := r.act(ctx, call)
 	if err != nil {
@@ -58,9 +62,12 @@ func (r *Runner) Do(ctx context.Context, inv Invocation) (Result, error) {
 	return res, err
 }
 
-func (r *Runner) lookUp(name string) (*Command, error) {
+func (r *Runner) lookUp(name string) (*Command, error) { return lookUp(r.setup.Commands, name) }
+
+// lookUp finds a command by its name or an alias.
+func lookUp(commands []*Command, name string) (*Command, error) {
 	var known []string
-	for _, c := range r.commands {
+	for _, c := range commands {
 		if c.Name == name || slices.Contains(c.Aliases, name) {
 			return c, nil
 		}
@@ -83,7 +90,7 @@ func (r *Runner) authorise(ctx context.Context, c *Call, changes bool) error {
 	if c.Role == record.NoRole && c.could == record.NoRole {
 		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("You have no role here: wafbot answers full members of its own workspace whom its configuration names")}
 	}
-	return r.needRole(c, c.Cmd.Role)
+	return needRole(c, c.Cmd.Role)
 }
 
 // place is the account that a request names, else the one of the place where it was made, else the only one; nil if none of these.
@@ -107,9 +114,9 @@ func (r *Runner) resolve(ctx context.Context, c *Call) error {
 	line = line.With("account", "")
 	c.All = r.cfg.Accounts
 	if named != "" && c.Account == nil {
-		return refusal.Usage(text.New(refusal.Typed(named), " is no account: ", r.accountNames()))
+		return refusal.Usage(text.New(refusal.Typed(named), " is no account: ", accountNames(r.cfg.Accounts)))
 	}
-	typed := r.attackTyped(c.Cmd, line)
+	typed := attackTyped(c.Cmd, line)
 	arg, _ := c.Cmd.attackArg()
 	if c.Implied = typed == "" && c.Cmd.impliesAttack(); c.Implied {
 		typed = c.Invocation.Attack
@@ -126,7 +133,7 @@ func (r *Runner) resolve(ctx context.Context, c *Call) error {
 		}
 	}
 	if c.Account == nil && !c.Cmd.AnyAccount {
-		return c.Cmd.misuse(text.New("which account? Add ", text.Code("account="), " with one of: ", r.accountNames()))
+		return c.Cmd.misuse(text.New("which account? Add ", text.Code("account="), " with one of: ", accountNames(r.cfg.Accounts)))
 	}
 	if c.Account != nil {
 		c.All = []*Account{c.Account}
@@ -139,9 +146,9 @@ func (r *Runner) resolve(ctx context.Context, c *Call) error {
 	return nil
 }
 
-func (r *Runner) accountNames() string {
+func accountNames(accounts []*Account) string {
 	var names []string
-	for _, a := range r.cfg.Accounts {
+	for _, a := range accounts {
 		names = append(names, a.Name)
 	}
 	return strings.Join(names, ", ")
@@ -171,7 +178,9 @@ func (r *Runner) ready(held context.Context, c *Call) (err error) {
 	if c.Known, err = r.cfg.Ledger.Changes(held, c.Account.Name); err != nil {
 		return Away(err)
 	}
-	if err := c.look(held); err != nil {
+	c.loaded = newFacts()
+	r.load(held, c.loaded, []Need{{Account: c.Account.Name, Fact: FactContext}})
+	if err := c.look(); err != nil {
 		return Away(err)
 	}
 	return r.catchUp(held, c)
@@ -183,7 +192,7 @@ func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 		return Result{}, err
 	}
 	mine, whole := r.begun(c)
-	late := r.late(c)
+	late := late(c)
 	if whole || late && len(mine) > 0 {
 		return r.again(held, c, mine, whole)
 	}
@@ -194,7 +203,7 @@ func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 		return Result{}, tooLate(c)
 	}
 	c.needs = nil // of an attempt before
-	plans, err := c.Cmd.Plan(held, c)
+	plans, err := withFacts(held, r, c, c.Cmd.Plan)
 	r.tiePlan(held, c, err)
 	if err != nil && len(mine) == 0 {
 		err = notBegun(err)
@@ -203,11 +212,11 @@ func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 		return Result{}, forPeople(err)
 	}
 	for _, p := range plans {
-		if err := r.needRole(c, p.Role); err != nil {
+		if err := needRole(c, p.Role); err != nil {
 			return Result{}, err
 		}
 	}
-	if err := r.ask(c, plans); err != nil {
+	if err := ask(c, plans); err != nil {
 		return Result{}, err
 	}
 	if c.waits(plans) {
@@ -262,7 +271,7 @@ func (r *Runner) begun(c *Call) (mine []record.Change, whole bool) {
 }
 
 // ask refuses a plan with warnings that the person has not seen, so that he is asked.
-func (r *Runner) ask(c *Call, plans []Plan) error {
+func ask(c *Call, plans []Plan) error {
 	if c.Anyway || c.Actor.Via == record.ViaClock {
 		return nil
 	}
@@ -283,7 +292,7 @@ func (r *Runner) ask(c *Call, plans []Plan) error {
 		warned.Notes = append(warned.Notes, c.secondNote())
 	}
 	// In a rehearsal there is nothing to confirm: the answer is what would be sent.
-	confirm := c.Ask && warned.Does != "" && r.cfg.Policy.Changes == ChangesOn
+	confirm := c.Ask && warned.Does != "" && c.Policy.Changes == ChangesOn
 	if len(warned.Warnings) == 0 && !confirm {
 		return nil
 	}

@@ -38,18 +38,16 @@ func drill() *Command {
 	}
 }
 
-func writeDrill(ctx context.Context, c *Call) (Result, error) {
-	asked := time.Now()
-	last, err := c.cfg.Drills.Drill(ctx, c.Account.Name)
+func writeDrill(c *Call) (Result, error) {
+	last, took, err := c.given().Drill()
 	if err != nil {
 		return Result{}, Away(err)
 	}
-	took := time.Since(asked)
 	switch {
 	case c.Line.Keys["claim"] != "":
-		return c.answerDrill(ctx, last)
+		return c.answerDrill(last)
 	case len(c.Line.Words) > 0:
-		return c.stopDrill(ctx, last)
+		return c.stopDrill(last)
 	}
 	id := "d" + record.ShortHash(c.Account.Name, c.ID)
 	if last.ID == id {
@@ -58,11 +56,11 @@ func writeDrill(ctx context.Context, c *Call) (Result, error) {
 	if last.Waits() {
 		return Result{}, refusal.Nothing(text.New("A drill of ", text.Sanitize(last.By.Name, text.MaxField), " waits already, until ", last.Until, ". ", text.Code("drill stop"), " calls it off. Nothing was begun"))
 	}
-	return c.beginDrill(ctx, record.Drill{ID: id, Redis: took})
+	return c.beginDrill(record.Drill{ID: id, Redis: took})
 }
 
-func (c *Call) beginDrill(ctx context.Context, d record.Drill) (Result, error) {
-	replicas, err := c.cfg.Drills.Serving(ctx)
+func (c *Call) beginDrill(d record.Drill) (Result, error) {
+	replicas, err := c.given().Replicas()
 	if err != nil {
 		return Result{}, Away(err)
 	}
@@ -79,11 +77,11 @@ func (c *Call) beginDrill(ctx context.Context, d record.Drill) (Result, error) {
 		return Result{}, refusal.Usage(text.New("A drill waits for an hour at most: write ", text.Code("for=5m"), ". Nothing was begun"))
 	}
 	d.Account, d.By, d.At, d.Until = c.Account.Name, c.Actor, c.Now, c.Now.Add(lasts)
-	return c.keepDrill(ctx, d, text.New(text.Bold("DRILL "), text.Code(d.ID), ": a card is on its way to the channel of ", c.Account.Name, ". It waits until ", d.Until, " for a click on ",
+	return c.keepDrill(d, text.New(text.Bold("DRILL "), text.Code(d.ID), ": a card is on its way to the channel of ", c.Account.Name, ". It waits until ", d.Until, " for a click on ",
 		text.Bold("I'm on it"), ", and tells then how long each step took. Nothing is attacked, and the service isn't touched"))
 }
 
-func (c *Call) answerDrill(ctx context.Context, d record.Drill) (Result, error) {
+func (c *Call) answerDrill(d record.Drill) (Result, error) {
 	switch {
 	case !record.MatchID(d.ID, c.Line.Keys["claim"]):
 		return Result{}, refusal.Nothing(text.New("That drill is over. Nothing was changed"))
@@ -95,35 +93,32 @@ func (c *Call) answerDrill(ctx context.Context, d record.Drill) (Result, error) 
 		return Result{}, refusal.Nothing(text.New("The drill was over at ", d.Over, ". Nothing was changed"))
 	}
 	d.Claim = &record.Answered{By: c.Actor, Clicked: c.Clicked, Taken: c.At, InHand: c.Now}
-	d.Audited = c.drillAudited(ctx, d)
-	return c.keepDrill(ctx, d, text.New("The drill has its answer: thank you. Nothing else is to be done"))
+	d.Audited = c.drillAudited(d)
+	return c.keepDrill(d, text.New("The drill has its answer: thank you. Nothing else is to be done"))
 }
 
 // stopDrill ends a drill that nobody answered. The clock does so in time.
-func (c *Call) stopDrill(ctx context.Context, d record.Drill) (Result, error) {
+func (c *Call) stopDrill(d record.Drill) (Result, error) {
 	if !d.Waits() || c.Actor.Via == record.ViaClock && c.Now.Before(d.Until) {
 		return Result{}, refusal.Nothing(text.New("No drill of ", c.Account.Name, " waits. Nothing was changed"))
 	}
 	d.Over = c.Now
-	d.Audited = c.drillAudited(ctx, d)
+	d.Audited = c.drillAudited(d)
 	if c.Actor.Via == record.ViaClock {
-		return c.keepDrill(ctx, d, text.New("Nobody answered the drill ", text.Code(d.ID)))
+		return c.keepDrill(d, text.New("Nobody answered the drill ", text.Code(d.ID)))
 	}
-	return c.keepDrill(ctx, d, text.New("The drill ", text.Code(d.ID), " is called off"))
+	return c.keepDrill(d, text.New("The drill ", text.Code(d.ID), " is called off"))
 }
 
-func (c *Call) keepDrill(ctx context.Context, d record.Drill, answer text.Text) (Result, error) {
-	event := drillEvent(d, c.Account.Channel)
-	if err := c.lock.SaveDrill(ctx, d, event); err != nil {
-		return Result{}, Away(err)
-	}
-	c.cfg.Notifier.Notify(d.Account, []record.Event{event})
-	return written(d, answer), nil
+func (c *Call) keepDrill(d record.Drill, answer text.Text) (Result, error) {
+	res := written(d, answer)
+	res.Saves.Drill, res.Saves.Events = &d, []record.Event{drillEvent(d, c.Account.Channel)}
+	return res, nil
 }
 
 // drillAudited is the number that the drill's begin has in the audit log.
-func (c *Call) drillAudited(ctx context.Context, d record.Drill) int64 {
-	entries, err := c.cfg.Audit.Entries(ctx, c.Account.Name, d.At.Add(-time.Minute))
+func (c *Call) drillAudited(d record.Drill) int64 {
+	entries, err := c.facts(c.Account.Name).Audit(d.At.Add(-time.Minute))
 	if err != nil {
 		return 0
 	}

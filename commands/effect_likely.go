@@ -9,9 +9,9 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Likely are the reasons for which a change may have no effect that fit what is known, the likeliest first. Where the lists and rules are not at
+// likely are the reasons for which a change may have no effect that fit what is known, the likeliest first. Where the lists and rules are not at
 // hand, they are those that were written down.
-func (s Situation) Likely(c record.Change) []text.Text {
+func (s Situation) likely(c record.Change) []text.Text {
 	if why := s.Effects[c.ID].Why; s.LookedAt.IsZero() && len(why) > 0 {
 		return []text.Text{why}
 	}

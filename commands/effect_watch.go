@@ -215,7 +215,7 @@ func (w *EffectWatch) explain(ctx context.Context, s Situation, all []Judged) (e
 		}
 		s.ID, s.Effects = j.Change.AttackID, map[string]record.Efficacy{j.Change.ID: *e}
 		if e.Why = nil; e.Finding == record.NotWorking && !s.LookedAt.IsZero() {
-			e.Why = joined(s.Likely(j.Change), "; ")
+			e.Why = joined(s.likely(j.Change), "; ")
 		}
 		if line := s.EffectLine(j.Change); j.Turned && len(line) > 0 {
 			efficacyRemark(e, s.Now, line)

@@ -179,19 +179,7 @@ func efficacySeveral(e record.Efficacy, keys []string, c record.Change, ongoing 
 }
 
 // naming names the first three.
-func naming(keys []string) text.Text {
-	var line text.Text
-	for i, key := range keys[:min(3, len(keys))] {
-		if i > 0 {
-			line = text.New(line, ", ")
-		}
-		line = text.New(line, text.Code(key))
-	}
-	if more := len(keys) - 3; more > 0 {
-		line = text.New(line, " and ", more, " more")
-	}
-	return line
-}
+func naming(keys []string) text.Text { return Enumerate(keys, 3, codeText) }
 
 func number64(n int64) string { return apiclient.Known(n).String() }
 
@@ -238,7 +226,7 @@ func (s Situation) seen(c record.Change) text.Text {
 	case s.replaced(c):
 		return text.New(text.Bold("replaced"), " by a later change")
 	case e.Finding == record.NotWorking:
-		return text.New(line, ". Likely: ", joined(s.Likely(c), "; "))
+		return text.New(line, ". Likely: ", joined(s.likely(c), "; "))
 	case s.gone(c):
 		return text.New(text.Bold("no longer in force"), ": somebody removed or changed it at the service")
 	case s.unwatched(c):
@@ -257,7 +245,7 @@ func (s Situation) seen(c record.Change) text.Text {
 func (s Situation) NoEffectLines(c record.Change) []text.Text {
 	lines := []text.Text{text.New(text.Bold(c.Does), ": ", efficacyWords(s.Effects[c.ID], c, s.Account.OngoingFor))}
 	if s.Effects[c.ID].Finding == record.NotWorking {
-		lines = append(lines, text.New("Likely: ", joined(s.Likely(c), "; ")))
+		lines = append(lines, text.New("Likely: ", joined(s.likely(c), "; ")))
 	}
 	if c.AttackID != "" {
 		lines[0] = text.New(lines[0], " ", text.Code(c.AttackID))

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -46,12 +45,12 @@ func (l listing) args() []Arg {
 }
 
 // plan looks at the lists and says what has to be added to them.
-func (l listing) plan(ctx context.Context, c *Call) ([]Plan, error) {
+func (l listing) plan(c *Call) ([]Plan, error) {
 	targets, err := c.targets()
 	if err != nil {
 		return nil, err
 	}
-	p, err := l.planFor(ctx, c, targets, c.Line.Keys["for"])
+	p, err := l.planFor(c, targets, c.Line.Keys["for"])
 	return []Plan{p}, err
 }
 
@@ -79,8 +78,8 @@ func (c *Call) targets() ([]grammar.Target, error) {
 }
 
 // planFor is the plan to put targets on the list for a time; "" is the configured one.
-func (l listing) planFor(ctx context.Context, c *Call, targets []grammar.Target, lasts string) (Plan, error) {
-	length := l.lasts(c.cfg.Policy)
+func (l listing) planFor(c *Call, targets []grammar.Target, lasts string) (Plan, error) {
+	length := l.lasts(c.Policy)
 	if lasts != "" {
 		var err error
 		if length, err = grammar.ParseDuration(lasts); err != nil {
@@ -95,7 +94,7 @@ func (l listing) planFor(ctx context.Context, c *Call, targets []grammar.Target,
 	if err := l.guard(c, targets, length); err != nil {
 		return Plan{}, err
 	}
-	entries, err := collect(c.Account.API.IPRules(ctx, apiclient.IPRuleFilter{}))
+	entries, err := c.given().Entries(apiclient.IPRuleFilter{})
 	if err != nil {
 		return Plan{}, err
 	}
@@ -124,8 +123,8 @@ func (l listing) planFor(ctx context.Context, c *Call, targets []grammar.Target,
 		}
 	}
 	p.Does = fmt.Sprintf("%s %s %s %s", l.verb, severalTargets(sent), c.Account.appsText(apps), lasting(length))
-	if l.list == apiclient.ListDeny && c.cfg.Policy.renews(sent, length) {
-		p.Renews = end(c.Now, c.cfg.Policy.Renew)
+	if l.list == apiclient.ListDeny && c.Policy.renews(sent, length) {
+		p.Renews = end(c.Now, c.Policy.Renew)
 	}
 	return p, nil
 }

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -48,19 +47,20 @@ func explain() *Command {
 		Name: "explain", Role: record.Viewer,
 		Summary: "where an attack goes and why: its route, its card, its mute",
 		Args:    []Arg{argCase},
+		Needs:   []Fact{FactStorms, FactMutes},
 		Read:    readExplain,
 	}
 }
 
-func readExplain(ctx context.Context, c *Call) (Result, error) {
-	k, old := c.fresh(ctx)
+func readExplain(c *Call) (Result, error) {
+	k, old := c.fresh()
 	a := c.Account
 	if record.IsStorm(k.Attack.ID) {
-		return c.explainStorm(ctx)
+		return c.explainStorm()
 	}
-	r, err := c.cfg.Explain(ctx, a.Name, k.Attack)
+	r, err := c.facts(a.Name).Routing(k.Attack)
 	r.Tried = append([]TriedRoute{}, r.Tried...)
-	m, muteLine := c.muteOf(ctx, k.Attack)
+	m, muteLine := c.muteOf(k.Attack)
 	res := Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m}, Lines: append([]text.Text{AttackLine(a, k.Attack, c.Now)}, old...)}
 	res.Lines = append(res.Lines, destination(k.Attack, r))
 	for i, t := range r.Tried {
@@ -73,12 +73,10 @@ func readExplain(ctx context.Context, c *Call) (Result, error) {
 		res.Lines = append(res.Lines, line)
 	}
 	if err != nil {
-		c.cfg.Log.Warn("find card", "account", a.Name, "attack", k.ID, "err", err)
 		return res.and(text.New("Whether it has a card, or is muted, is unknown: wafbot's memory (Redis) can't be reached")), nil
 	}
-	gathered, err := c.gatheredLine(ctx)
+	gathered, err := c.gatheredLine()
 	if err != nil { // what else is known of the memory tells that it is away
-		c.cfg.Log.Warn("look for a storm", "account", a.Name, "attack", k.ID, "err", err)
 	}
 	if gathered != nil {
 		res.Lines = append(res.Lines, gathered)
@@ -93,24 +91,24 @@ func readExplain(ctx context.Context, c *Call) (Result, error) {
 	if !c.ongoing(a, k.Attack) {
 		res.Lines = append(res.Lines, text.New("It is quiet: no hit in the last ", text.HumanDuration(a.OngoingFor)))
 	}
-	if c.cfg.Policy.Cardless(k.Attack) {
+	if c.Policy.Cardless(k.Attack) {
 		res = res.and(text.New("It comes only from sources that shall give no cards (", text.Code("sources: cards: false"), "): it gets one only if it becomes an incident"))
 	}
 	return res.and(muteLine), nil
 }
 
 // explainStorm says why a storm's attacks have no cards of their own, and where its card is.
-func (c *Call) explainStorm(ctx context.Context) (Result, error) {
-	storm, _, err := c.storm(ctx)
+func (c *Call) explainStorm() (Result, error) {
+	storm, _, err := c.storm()
 	if err != nil {
 		return Result{}, err
 	}
-	r, err := c.cfg.Explain(ctx, c.Account.Name, storm.Attack)
+	r, err := c.facts(c.Account.Name).Routing(storm.Attack)
 	if err != nil {
 		return Result{}, Away(err)
 	}
 	r.Tried, r.Channel, r.Mention = []TriedRoute{}, "", "" // the routes take attacks: what it gathered went to its channel by theirs
-	m, muteLine := c.muteOf(ctx, storm.Attack)
+	m, muteLine := c.muteOf(storm.Attack)
 	res := Result{AttackID: storm.ID, Account: c.Account.Name, Data: explanation{r, m}}
 	res.Lines = []text.Text{
 		StormLine(c.Account, storm.row(c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", StormWhy(storm.Storm)), cardLine(storm.Attack, r),
@@ -205,8 +203,8 @@ func pagerLine(r Routing) text.Text {
 }
 
 // muteOf is the mute that keeps an attack back, nil if none is known of, and what there is to say about it.
-func (c *Call) muteOf(ctx context.Context, attack apiclient.Attack) (*record.Mute, text.Text) {
-	all, err := c.cfg.Desk.Mutes(ctx, c.Account.Name)
+func (c *Call) muteOf(attack apiclient.Attack) (*record.Mute, text.Text) {
+	all, err := c.facts(c.Account.Name).Mutes()
 	if err != nil {
 		return nil, text.New("Whether it is muted is unknown: wafbot's memory (Redis) can't be reached")
 	}

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -26,7 +25,7 @@ func extend() *Command {
 	}
 }
 
-func planExtend(ctx context.Context, c *Call) ([]Plan, error) {
+func planExtend(c *Call) ([]Plan, error) {
 	ch, err := c.changeTyped(c.Known)
 	if err != nil {
 		return nil, refusal.About(err, "change", "")
@@ -47,10 +46,10 @@ func planExtend(ctx context.Context, c *Call) ([]Plan, error) {
 	}
 	until := end(ch.Until, length)
 	// Shortly before its end it may be prolonged as it could be made anew at its end.
-	if err := c.cfg.Policy.guardEnd(until, c.Now.Add(changeLead(ch))); err != nil {
+	if err := c.Policy.guardEnd(until, c.Now.Add(changeLead(ch))); err != nil {
 		return nil, err
 	}
-	again, err := c.planAgain(ctx, ch, until)
+	again, err := c.planAgain(ch, until)
 	if err != nil {
 		return nil, err
 	}
@@ -62,10 +61,10 @@ func planExtend(ctx context.Context, c *Call) ([]Plan, error) {
 		c.Attack = &KnownAttack{ID: ch.AttackID}
 	}
 	if ch.MustBeEnded() {
-		return []Plan{p}, c.rulesStand(ctx, ch)
+		return []Plan{p}, c.rulesStand(ch)
 	}
 	p.When = entryWorks
-	err = c.extendEntries(ctx, &p, ch)
+	err = c.extendEntries(&p, ch)
 	return []Plan{p}, err
 }
 
@@ -78,18 +77,18 @@ func prolongText(length time.Duration) string {
 
 // planAgain is the plan of the change's own line if it were to hold until then, for its guards and warnings:
 // what may not be asked for so long by now is not prolonged either.
-func (c *Call) planAgain(ctx context.Context, ch record.Change, until time.Time) (Plan, error) {
-	cmd, err := c.lookUp(ch.Line.Name)
+func (c *Call) planAgain(ch record.Change, until time.Time) (Plan, error) {
+	cmd, err := lookUp(c.Commands, ch.Line.Name)
 	if err != nil {
 		return Plan{}, err
 	}
 	lasts := grammar.Never
 	if !until.IsZero() {
-		lasts = min(until.Sub(c.Now).Truncate(time.Second), c.cfg.Policy.longest())
+		lasts = min(until.Sub(c.Now).Truncate(time.Second), c.Policy.longest())
 	}
 	again := *c
 	again.Cmd, again.Line = cmd, ch.Line.With("for", grammar.DurationText(lasts))
-	plans, err := cmd.Plan(ctx, &again)
+	plans, err := cmd.Plan(&again)
 	c.needs = again.needs
 	if err != nil {
 		return Plan{}, err
@@ -98,8 +97,8 @@ func (c *Call) planAgain(ctx context.Context, ch record.Change, until time.Time)
 }
 
 // rulesStand refuses to prolong a change of whose rules one is not as wafbot left it. Of rules only wafbot knows the end: nothing is sent.
-func (c *Call) rulesStand(ctx context.Context, ch record.Change) error {
-	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+func (c *Call) rulesStand(ch record.Change) error {
+	rules, err := c.given().Rules(apiclient.RuleFilter{})
 	if err != nil {
 		return err
 	}
@@ -113,8 +112,8 @@ func (c *Call) rulesStand(ctx context.Context, ch record.Change) error {
 
 // extendEntries plans to send the entries again that are still as wafbot left them, with the later end and the same reason,
 // so that they stay those of the change which made them.
-func (c *Call) extendEntries(ctx context.Context, p *Plan, ch record.Change) error {
-	entries, err := collect(c.Account.API.IPRules(ctx, apiclient.IPRuleFilter{}))
+func (c *Call) extendEntries(p *Plan, ch record.Change) error {
+	entries, err := c.given().Entries(apiclient.IPRuleFilter{})
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (r *Runner) Missing(l record.Line, attack string) bool {
 // InThread is a line as it is meant in the thread of an attack's card, written so that it means the same elsewhere; attack may be "".
 func (r *Runner) InThread(l record.Line, attack string) record.Line {
 	cmd, err := r.lookUp(l.Name)
-	if err != nil || attack == "" || !cmd.impliesAttack() || r.attackTyped(cmd, l) != "" {
+	if err != nil || attack == "" || !cmd.impliesAttack() || attackTyped(cmd, l) != "" {
 		return l
 	}
 	return withAttack(cmd, l, attack)
@@ -107,10 +107,10 @@ func (r *Runner) Form(ctx context.Context, inv Invocation) (Form, error) {
 	if err != nil {
 		return Form{}, err
 	}
-	c := &Call{Runner: r, Invocation: inv, Cmd: cmd, Line: inv.Line, Now: r.cfg.Now(), Account: r.place(inv), All: r.cfg.Accounts}
+	c := &Call{Setup: r.setup, loaded: newFacts(), Invocation: inv, Cmd: cmd, Line: inv.Line, Now: r.cfg.Now(), Account: r.place(inv), All: r.cfg.Accounts}
 	err = r.authorise(ctx, c, cmd.Plan != nil || cmd.Write != nil || cmd.Decide != nil)
 	if err == nil && cmd.Plan != nil {
-		err = r.needRole(c, record.Responder) // a form never only shows, as the line may
+		err = needRole(c, record.Responder) // a form never only shows, as the line may
 	}
 	if err != nil {
 		r.recordRefusal(ctx, c, err)
@@ -119,22 +119,23 @@ func (r *Runner) Form(ctx context.Context, inv Invocation) (Form, error) {
 	if cmd.Plan != nil && r.cfg.Policy.Changes == ChangesOff {
 		return Form{}, changesAreOff()
 	}
-	if err := c.findAttack(ctx); err != nil {
+	if err := r.findAttack(ctx, c); err != nil {
 		return Form{}, err
 	}
-	return c.form(ctx), nil
+	c.loaded.patience = formPatience
+	return withFacts(ctx, r, c, func(c *Call) (Form, error) { return c.form(), nil })
 }
 
 // findAttack finds the attack that the line names, or in whose thread it is; that it names none is no error.
-func (c *Call) findAttack(ctx context.Context) error {
-	typed := c.attackTyped(c.Cmd, c.Line)
+func (r *Runner) findAttack(ctx context.Context, c *Call) error {
+	typed := attackTyped(c.Cmd, c.Line)
 	if typed == "" && c.Cmd.impliesAttack() {
 		typed = c.Invocation.Attack
 	}
 	if typed == "" {
 		return nil
 	}
-	if err := c.resolveAttack(ctx, c, typed, c.Line.Keys["account"] != ""); err != nil {
+	if err := r.resolveAttack(ctx, c, typed, c.Line.Keys["account"] != ""); err != nil {
 		return err
 	}
 	c.Line = withAttack(c.Cmd, c.Line, c.Attack.ID)
@@ -142,7 +143,7 @@ func (c *Call) findAttack(ctx context.Context) error {
 }
 
 // form draws the form of the call's command from the description of its arguments.
-func (c *Call) form(ctx context.Context) Form {
+func (c *Call) form() Form {
 	name := strings.ToUpper(c.Cmd.Name[:1]) + c.Cmd.Name[1:]
 	f := Form{Title: name, Submit: name, Base: record.Line{Name: c.Cmd.Name, Flags: c.Line.Flags}}
 	if c.Account != nil {
@@ -152,7 +153,7 @@ func (c *Call) form(ctx context.Context) Form {
 	}
 	if c.Attack != nil {
 		f.Base, f.Attack = withAttack(c.Cmd, f.Base, c.Attack.ID), c.Attack.ID
-		f.Intro = append(append(f.Intro, AttackLine(c.Account, c.Attack.Attack, c.Now)), c.warnings(ctx)...)
+		f.Intro = append(append(f.Intro, AttackLine(c.Account, c.Attack.Attack, c.Now)), c.warnings()...)
 	}
 	words := c.Line.Words
 	for _, arg := range c.Cmd.Args {
@@ -165,10 +166,10 @@ func (c *Call) form(ctx context.Context) Form {
 		if named, takes := c.Cmd.attackArg(); arg.Name == argPage.Name || takes && arg.Name == named.Name && c.Attack != nil {
 			continue
 		}
-		f.Fields = append(f.Fields, c.field(ctx, arg, has))
+		f.Fields = append(f.Fields, c.field(arg, has))
 	}
 	if c.Cmd.Form != nil {
-		c.Cmd.Form(ctx, c, &f)
+		c.Cmd.Form(c, &f)
 	}
 	return f
 }
@@ -195,7 +196,7 @@ func (c *Call) accountField() Field {
 }
 
 // field is the field of an argument that has these values already.
-func (c *Call) field(ctx context.Context, arg Arg, has []string) Field {
+func (c *Call) field(arg Arg, has []string) Field {
 	f := Field{Name: arg.Name, Arg: arg.Name, Label: arg.Label, Hint: arg.Help, Kind: FieldText, Values: has, Required: arg.Required, object: arg.Object, whole: !arg.Many}
 	if f.Label == "" {
 		f.Label = strings.ToUpper(arg.Name[:1]) + arg.Name[1:]
@@ -209,7 +210,7 @@ func (c *Call) field(ctx context.Context, arg Arg, has []string) Field {
 	if arg.Options == nil {
 		return f
 	}
-	if options := arg.Options(ctx, c); len(options) > 0 {
+	if options := arg.Options(c); len(options) > 0 {
 		f.Options, f.Hint = options, ""
 		f.Kind = FieldOne
 		if arg.Many || arg.Kind == FieldMany {

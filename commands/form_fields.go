@@ -1,12 +1,10 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/grammar"
@@ -26,7 +24,7 @@ const (
 )
 
 // form gives the targets of an entry a field each kind, with their real values.
-func (l listing) form(_ context.Context, c *Call, f *Form) {
+func (l listing) form(c *Call, f *Form) {
 	fields := []Field{
 		{Name: fieldAddresses, Label: "Addresses and ranges", Hint: "as many as you like, with spaces or in lines of their own: 203.0.113.7 198.51.100.0/24", Kind: FieldLines},
 		{Name: fieldCountries, Label: "Countries", Kind: FieldMany, Options: countries(), prefix: "country:"},
@@ -108,7 +106,7 @@ func patchMisses(l record.Line) bool {
 	return len(l.Words) == 0 || l.Keys["type"] == "" || l.Keys["part"] == ""
 }
 
-func patchTypes(context.Context, *Call) []Option {
+func patchTypes(*Call) []Option {
 	var options []Option
 	for _, t := range apiclient.PatchTypes() {
 		options = append(options, Option{Value: t, Label: TypeName(t) + " (" + t + ")"})
@@ -117,7 +115,7 @@ func patchTypes(context.Context, *Call) []Option {
 }
 
 // patchForm says what an attack's patch covers, and asks for what its record doesn't tell.
-func patchForm(_ context.Context, c *Call, f *Form) {
+func patchForm(c *Call, f *Form) {
 	f.require("type", "part")
 	if c.Attack == nil {
 		f.require("target")
@@ -147,7 +145,7 @@ func patchForm(_ context.Context, c *Call, f *Form) {
 	}
 }
 
-func markOptions(context.Context, *Call) []Option {
+func markOptions(*Call) []Option {
 	return []Option{{Value: markScanner, Label: "taken for a scanner: blocked where the mode blocks"}, {Value: markPatch, Label: "blocked in every mode but off"}}
 }
 
@@ -160,7 +158,7 @@ func markChosen(c *Call) string {
 }
 
 // indicatorForm begins with what most attackers' requests share.
-func indicatorForm(_ context.Context, c *Call, f *Form) {
+func indicatorForm(c *Call, f *Form) {
 	f.Title, f.Submit = "Block by header", "Block"
 	f.fill("header", "User-Agent")
 	f.relabel("regex", "Regular expression", "tried on usual browsers and search engines first, which is said before anything is done")
@@ -171,7 +169,7 @@ func indicatorForm(_ context.Context, c *Call, f *Form) {
 }
 
 // handoverForm asks for whom first.
-func handoverForm(_ context.Context, _ *Call, f *Form) {
+func handoverForm(_ *Call, f *Form) {
 	f.Title, f.Submit = "Hand over", "Hand over"
 	f.relabel("to", "To", "a responder or an admin")
 	slices.SortStableFunc(f.Fields, func(x, y Field) int { return handoverOrder(x) - handoverOrder(y) })
@@ -181,7 +179,7 @@ func handoverOrder(f Field) int {
 	return slices.Index([]string{"account", "attack", "to", "message"}, f.Arg)
 }
 
-func modeOptions(context.Context, *Call) []Option {
+func modeOptions(*Call) []Option {
 	return []Option{
 		{Value: apiclient.ModeBlock, Label: "block: attacks are blocked; no incidents are seen"},
 		{Value: apiclient.ModeSafeBlocking, Label: "safe_blocking: only graylisted sources are blocked"},
@@ -192,9 +190,9 @@ func modeOptions(context.Context, *Call) []Option {
 }
 
 // modeForm says which mode the application is in.
-func modeForm(ctx context.Context, c *Call, f *Form) {
+func modeForm(c *Call, f *Form) {
 	f.require("mode")
-	p := c.cfg.Policy
+	p := c.Policy
 	f.relabel("for", "How long", "left empty: "+text.HumanDuration(p.modeFor(apiclient.ModeBlock))+", for off "+text.HumanDuration(p.modeFor(apiclient.ModeOff)))
 	if len(c.Line.Words) == 0 && c.Attack != nil && c.Attack.App.Known {
 		f.fill("app", strconv.FormatInt(c.Attack.App.N, 10))
@@ -204,29 +202,23 @@ func modeForm(ctx context.Context, c *Call, f *Form) {
 	if app == "" || c.Account == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, factWithin)
-	defer cancel()
 	shown := *c
 	shown.Line.Words = []string{app}
-	res, err := showMode(ctx, &shown)
+	res, err := showMode(&shown)
 	if err != nil {
-		c.cfg.Log.Warn("read mode for a form", "account", c.Account.Name, "err", err)
 		res.Lines = []text.Text{text.New("The service doesn't tell the present mode just now")}
 	}
 	f.Intro = append(f.Intro, res.Lines...)
 }
 
-// factWithin is how long somebody waits for a form because of a fact that it only shows.
-const factWithin = 3 * time.Second
-
-func listOptions(context.Context, *Call) []Option {
+func listOptions(*Call) []Option {
 	return []Option{
 		{Value: apiclient.ListDeny, Label: "denylist"}, {Value: apiclient.ListAllow, Label: "allowlist"}, {Value: apiclient.ListGray, Label: "graylist"},
 	}
 }
 
 // The ways to mute, of which a form's first field chooses one.
-func muteForm(_ context.Context, c *Call, f *Form) {
+func muteForm(c *Call, f *Form) {
 	f.Intro = append(f.Intro, text.New("Incidents are told as ever. What still goes on at the end is told then. Fill in one of the first: an attack, a source or a type"))
 	if c.Attack == nil {
 		f.oneOf = []string{"attack", "source", "type"}

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,22 +25,22 @@ const (
 )
 
 // optionsOf are words to choose from.
-func optionsOf(words ...string) func(context.Context, *Call) []Option {
+func optionsOf(words ...string) func(*Call) []Option {
 	var options []Option
 	for _, w := range words {
 		options = append(options, Option{Value: w, Label: strings.ReplaceAll(w, "_", " ")})
 	}
-	return func(context.Context, *Call) []Option { return options }
+	return func(*Call) []Option { return options }
 }
 
 // lengths are how long a measure can last: usual durations, none longer than allowed.
-func lengths(_ context.Context, c *Call) []Option {
+func lengths(c *Call) []Option {
 	var options []Option
 	for _, d := range []time.Duration{
 		15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour, 24 * time.Hour,
 		3 * 24 * time.Hour, 7 * 24 * time.Hour, 14 * 24 * time.Hour, 30 * 24 * time.Hour,
 	} {
-		if d <= c.cfg.Policy.longest() {
+		if d <= c.Policy.longest() {
 			options = append(options, Option{Value: grammar.DurationText(d), Label: text.HumanDuration(d)})
 		}
 	}
@@ -49,16 +48,16 @@ func lengths(_ context.Context, c *Call) []Option {
 }
 
 // lengthsOrEver are lengths, and forever.
-func lengthsOrEver(ctx context.Context, c *Call) []Option {
+func lengthsOrEver(c *Call) []Option {
 	label := "forever"
-	if slices.Contains(c.cfg.Policy.SecondPerson, SecondForever) {
+	if slices.Contains(c.Policy.SecondPerson, SecondForever) {
 		label = "forever: needs a second person"
 	}
-	return append(lengths(ctx, c), Option{Value: grammar.DurationText(grammar.Never), Label: label})
+	return append(lengths(c), Option{Value: grammar.DurationText(grammar.Never), Label: label})
 }
 
 // configuredApps are the applications that the configuration names; none without an account, or if they are too many.
-func configuredApps(_ context.Context, c *Call) []Option {
+func configuredApps(c *Call) []Option {
 	if c.Account == nil || len(c.Account.Applications) > maxApps {
 		return nil
 	}
@@ -70,13 +69,12 @@ func configuredApps(_ context.Context, c *Call) []Option {
 }
 
 // ongoingAttacks are the attacks that go on, as they were last seen, the most urgent first; none without an account.
-func ongoingAttacks(ctx context.Context, c *Call) []Option {
+func ongoingAttacks(c *Call) []Option {
 	if c.Account == nil {
 		return nil
 	}
-	known, err := c.knownAttacks(ctx)
+	known, err := c.knownAttacks()
 	if err != nil {
-		c.cfg.Log.Warn("read known attacks", "account", c.Account.Name, "err", err)
 		return nil
 	}
 	ids := slices.DeleteFunc(slices.Collect(maps.Keys(known)), func(id string) bool { return !c.ongoing(c.Account, known[id]) || known[id].Result() })
@@ -93,13 +91,12 @@ func ongoingAttacks(ctx context.Context, c *Call) []Option {
 }
 
 // changesInForce are wafbot's changes that can be prolonged or taken back; none without an account.
-func changesInForce(ctx context.Context, c *Call) []Option {
+func changesInForce(c *Call) []Option {
 	if c.Account == nil {
 		return nil
 	}
-	all, err := c.cfg.Ledger.Changes(ctx, c.Account.Name)
+	all, err := c.facts(c.Account.Name).Changes()
 	if err != nil {
-		c.cfg.Log.Warn("read changes", "account", c.Account.Name, "err", err)
 		return nil
 	}
 	var options []Option
@@ -112,13 +109,12 @@ func changesInForce(ctx context.Context, c *Call) []Option {
 }
 
 // waitingRequests are the requests that a second person can decide; none without an account.
-func waitingRequests(ctx context.Context, c *Call) []Option {
+func waitingRequests(c *Call) []Option {
 	if c.Account == nil {
 		return nil
 	}
-	all, err := c.cfg.Requests.Requests(ctx, c.Account.Name)
+	all, err := c.facts(c.Account.Name).Approvals()
 	if err != nil {
-		c.cfg.Log.Warn("read requests", "account", c.Account.Name, "err", err)
 		return nil
 	}
 	var options []Option

@@ -167,7 +167,7 @@ func (s Source) has(addr netip.Addr) bool {
 // needsSecond notes what the policy wants a second person for. Planning goes on, so that all of it is asked for at once.
 func (c *Call) needsSecond(what string, why text.Text) {
 	need := record.ApprovalReason{What: what, Why: why.String()}
-	if slices.Contains(c.cfg.Policy.SecondPerson, what) && !slices.Contains(c.needs, need) {
+	if slices.Contains(c.Policy.SecondPerson, what) && !slices.Contains(c.needs, need) {
 		c.needs = append(c.needs, need)
 	}
 }
@@ -213,7 +213,7 @@ func (s Source) hitBy(t grammar.Target) text.Text {
 
 // guardWidth refuses what is wider than the service takes; what is wider than one person may decide on needs a second one.
 func (c *Call) guardWidth(t grammar.Target) error {
-	p := c.cfg.Policy
+	p := c.Policy
 	if t.Kind != apiclient.KindRange {
 		c.needsSecond(SecondBroad, text.New(text.Code(t.String()), " is broad: it hits everybody there, and "+neverVisitors))
 		return nil
@@ -254,7 +254,7 @@ func (c *Call) guardDuration(d time.Duration) error {
 		c.needsSecond(SecondForever, text.New("it would never end"))
 		return nil
 	}
-	if longest := c.cfg.Policy.longest(); d > longest {
+	if longest := c.Policy.longest(); d > longest {
 		return refusal.Guarded(text.New(text.Code(grammar.DurationText(d)), " is longer than the longest allowed, ", text.Code(grammar.DurationText(longest)), ". Nothing was done"))
 	}
 	return nil

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -14,11 +13,11 @@ func help() *Command {
 		Name: "help", Role: record.Viewer, AnyAccount: true,
 		Summary: "this list, or all about one command",
 		Args:    []Arg{{Name: "command", Object: true, Help: "the command"}},
-		Read: func(_ context.Context, c *Call) (Result, error) {
+		Read: func(c *Call) (Result, error) {
 			if len(c.Line.Words) == 0 {
-				return Result{Lines: c.overview()}, nil
+				return Result{Lines: helpOverview(c.Commands)}, nil
 			}
-			cmd, err := c.lookUp(strings.ToLower(c.Line.Words[0]))
+			cmd, err := lookUp(c.Commands, strings.ToLower(c.Line.Words[0]))
 			if err != nil {
 				return Result{}, err
 			}
@@ -29,20 +28,19 @@ func help() *Command {
 
 // Help is the list of commands, for where there is no Runner yet.
 func Help(verb string) ([]text.Text, error) {
-	r := &Runner{commands: list()}
 	if verb == "" {
-		return r.overview(), nil
+		return helpOverview(list()), nil
 	}
-	cmd, err := r.lookUp(strings.ToLower(verb))
+	cmd, err := lookUp(list(), strings.ToLower(verb))
 	if err != nil {
 		return nil, err
 	}
 	return cmd.help(), nil
 }
 
-func (r *Runner) overview() []text.Text {
+func helpOverview(commands []*Command) []text.Text {
 	looks, acts := []text.Text{text.New(text.Bold("To look"))}, []text.Text{text.New(text.Bold("To act"))}
-	for _, cmd := range r.commands {
+	for _, cmd := range commands {
 		line := text.New(text.Code(cmd.brief()), ": ", cmd.Summary)
 		if cmd.Plan == nil && cmd.Write == nil && cmd.Decide == nil {
 			looks = append(looks, line)

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -13,8 +12,8 @@ func incidents() *Command {
 		Name: "incidents", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
 		Summary: "the attacks that worked, the newest first",
 		Args:    []Arg{{Name: "since", Help: "how far back: 24h", Read: readDuration}, argPage},
-		Read: func(ctx context.Context, c *Call) (Result, error) {
-			return c.readListing(ctx, "incident", 24*time.Hour, apiclient.AttackFilter{IncidentsOnly: true})
+		Read: func(c *Call) (Result, error) {
+			return c.readListing("incident", 24*time.Hour, apiclient.AttackFilter{IncidentsOnly: true})
 		},
 	}
 }

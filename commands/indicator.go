@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -82,9 +81,9 @@ func regexTrouble(err error) text.Text {
 	return text.New(e.Code.String(), " in ", refusal.Typed(e.Expr))
 }
 
-func planIndicator(ctx context.Context, c *Call) ([]Plan, error) {
+func planIndicator(c *Call) ([]Plan, error) {
 	header, regex, keys := c.Line.Words[0], c.Line.Words[1], c.Line.Keys
-	length, err := c.length(keys["for"], c.cfg.Policy.indicatorFor())
+	length, err := c.length(keys["for"], c.Policy.indicatorFor())
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +111,7 @@ func planIndicator(ctx context.Context, c *Call) ([]Plan, error) {
 	}
 	p.Warnings, p.Notes = indicatorEffect(header, trial, rule.AttackType)
 	c.idle(&p, nil)
-	p, err = c.planRule(ctx, p, rule, what+": there is an indicator")
+	p, err = c.planRule(p, rule, what+": there is an indicator")
 	return []Plan{p}, err
 }
 

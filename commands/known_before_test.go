@@ -23,13 +23,19 @@ func (w *world) seen(all map[string]record.SourceActivity) map[netip.Addr]record
 	for source, n := range all {
 		counted[netip.MustParseAddr(source)] = n
 	}
+	w.count(counted)
+	return counted
+}
+
+// count keeps what the poller counted.
+func (w *world) count(counted map[netip.Addr]record.SourceActivity) {
+	w.t.Helper()
 	_, l, err := w.ledger.Lock(w.t.Context(), "acme")
 	require.NoError(w.t, err)
 	defer l.Unlock()
 	held, ok := l.(*lock)
 	require.True(w.t, ok)
 	require.NoError(w.t, held.write(w.t.Context(), held.kept, map[string]any{"seen acme": counted}))
-	return counted
 }
 
 func TestShared(t *testing.T) {

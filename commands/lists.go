@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +26,7 @@ func lists() *Command {
 	}
 }
 
-func readLists(ctx context.Context, c *Call) (Result, error) {
+func readLists(c *Call) (Result, error) {
 	words := c.Line.Words
 	var f apiclient.IPRuleFilter
 	if len(words) > 0 {
@@ -37,7 +36,7 @@ func readLists(ctx context.Context, c *Call) (Result, error) {
 			return Result{}, err
 		}
 	}
-	entries, err := collect(c.Account.API.IPRules(ctx, f))
+	entries, err := c.given().Entries(f)
 	if err != nil {
 		return Result{}, forPeople(err)
 	}

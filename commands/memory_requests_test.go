@@ -1,6 +1,7 @@
 package commands_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -12,7 +13,7 @@ import (
 // requests keeps requests as JSON. It is the same memory as the ledger, and fails with it.
 type requests struct{ *ledger }
 
-func (r *requests) Requests(context.Context, string) ([]record.ApprovalRequest, error) {
+func (r *requests) Requests(_ context.Context, account string) ([]record.ApprovalRequest, error) {
 	if r.fails(&r.readFail) {
 		return nil, errAway
 	}
@@ -27,17 +28,16 @@ func (r *requests) Requests(context.Context, string) ([]record.ApprovalRequest, 
 		if err := json.Unmarshal([]byte(text), &q); err != nil {
 			return nil, err
 		}
-		all = append(all, q)
+		if q.Account == account {
+			all = append(all, q)
+		}
 	}
-	slices.SortFunc(all, func(a, b record.ApprovalRequest) int { return b.At.Compare(a.At) })
+	slices.SortFunc(all, func(a, b record.ApprovalRequest) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
 	return all, nil
 }
 
 func (l *lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error) {
-	if err := l.write(ctx, l.kept, map[string]any{"request " + q.ID: q}, events...); err != nil || entry == nil {
-		return 0, err
-	}
-	return l.audit.Append(ctx, *entry)
+	return l.writeAudited(ctx, entry, l.kept, map[string]any{"request " + q.ID: q}, events...)
 }
 
 // request is the newest request.

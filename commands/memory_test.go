@@ -1,6 +1,7 @@
 package commands_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,7 +32,7 @@ type ledger struct {
 	ties      *ties
 	perhaps   int               // how often a change was saved of which nobody knows what became, which is news
 	kept      map[string]string // cases and mutes
-	effects   map[string]string // by change
+	effects   map[string]string // by account and change
 	judged    []commands.Judged
 	triaged   []string       // attacks about which people said something
 	outbox    []record.Event // events that were saved
@@ -47,7 +48,7 @@ func newLedger() *ledger {
 	return &ledger{locks: make(chan struct{}, 1), changes: map[string]string{}, kept: map[string]string{}, effects: map[string]string{}, due: map[string]time.Time{}}
 }
 
-func (l *ledger) Lock(ctx context.Context, _ string) (context.Context, commands.Lock, error) {
+func (l *ledger) Lock(ctx context.Context, account string) (context.Context, commands.Lock, error) {
 	if l.fails(&l.lockFail) {
 		return nil, nil, errAway
 	}
@@ -60,14 +61,15 @@ func (l *ledger) Lock(ctx context.Context, _ string) (context.Context, commands.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.term++
-	return held, &lock{ledger: l, term: l.term, cancel: cancel}, nil
+	return held, &lock{ledger: l, account: account, term: l.term, cancel: cancel}, nil
 }
 
 // lock is held for one term.
 type lock struct {
 	*ledger
-	term   int
-	cancel context.CancelFunc
+	account string
+	term    int
+	cancel  context.CancelFunc
 }
 
 func (l *lock) Unlock() { l.cancel(); <-l.locks }
@@ -109,7 +111,7 @@ func (l *ledger) all() []record.Change {
 		}
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b record.Change) int { return b.At.Compare(a.At) })
+	slices.SortFunc(all, func(a, b record.Change) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
 	return all
 }
 
@@ -141,14 +143,18 @@ func (l *ledger) change(id string) record.Change {
 	return record.Change{}
 }
 
-func (l *ledger) Effects(context.Context, string) (map[string]record.Efficacy, error) {
+func (l *ledger) Effects(_ context.Context, account string) (map[string]record.Efficacy, error) {
 	if l.fails(&l.readFail) {
 		return nil, errAway
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	effects := map[string]record.Efficacy{}
-	for id, text := range l.effects {
+	for key, text := range l.effects {
+		id, ok := strings.CutPrefix(key, account+" ")
+		if !ok {
+			continue
+		}
 		var e record.Efficacy
 		if err := json.Unmarshal([]byte(text), &e); err != nil {
 			return nil, err
@@ -159,7 +165,7 @@ func (l *ledger) Effects(context.Context, string) (map[string]record.Efficacy, e
 }
 
 // SaveEffects implements commands.Effects.
-func (l *ledger) SaveEffects(_ context.Context, _ string, all []commands.Judged, events ...record.Event) error {
+func (l *ledger) SaveEffects(_ context.Context, account string, all []commands.Judged, events ...record.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, j := range all {
@@ -167,7 +173,7 @@ func (l *ledger) SaveEffects(_ context.Context, _ string, all []commands.Judged,
 		if err != nil {
 			return err
 		}
-		l.effects[j.Change.ID] = string(text)
+		l.effects[account+" "+j.Change.ID] = string(text)
 		l.judged = append(l.judged, j)
 	}
 	l.outbox = append(l.outbox, events...)
@@ -175,6 +181,9 @@ func (l *ledger) SaveEffects(_ context.Context, _ string, all []commands.Judged,
 }
 
 func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
+	if len(all) == 0 {
+		return 0, nil
+	}
 	kept := map[string]any{}
 	for _, c := range all {
 		kept[c.ID] = c
@@ -182,14 +191,22 @@ func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, events
 			l.perhaps++
 		}
 	}
-	if err := l.write(ctx, l.changes, kept, events...); err != nil {
+	if n, err = l.writeAudited(ctx, entry, l.changes, kept, events...); err != nil {
 		return 0, err
 	}
 	for _, c := range all {
 		l.lookAt(c.ID, commands.ChangeLookAt(c))
 	}
-	if entry == nil {
-		return 0, nil
+	return n, nil
+}
+
+// writeAudited writes with an audit entry, if there is one, both or neither, and gives its number.
+func (l *lock) writeAudited(ctx context.Context, entry *record.AuditEntry, where map[string]string, values map[string]any, events ...record.Event) (n int64, err error) {
+	if entry != nil && l.audit.fails() {
+		return 0, errAway
+	}
+	if err := l.write(ctx, where, values, events...); err != nil || entry == nil {
+		return 0, err
 	}
 	return l.audit.Append(ctx, *entry)
 }
@@ -215,11 +232,12 @@ func (l *lock) SaveLooks(ctx context.Context, events []record.Event, all ...comm
 	return nil
 }
 
-func (l *ledger) lookAt(id string, at time.Time) {
+func (l *lock) lookAt(id string, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.due[id] = at; at.IsZero() {
-		delete(l.due, id)
+	key := l.account + " " + id
+	if l.due[key] = at; at.IsZero() {
+		delete(l.due, key)
 	}
 }
 
@@ -236,17 +254,19 @@ func (l *ledger) looked(of func(commands.Look) bool) (found []commands.Look) {
 	return found
 }
 
-func (l *ledger) DueChanges(_ context.Context, _ string, now time.Time) ([]string, error) {
+func (l *ledger) DueChanges(_ context.Context, account string, now time.Time) ([]string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var ids []string
-	for id, at := range l.due {
-		if !at.After(now) {
+	for key, at := range l.due {
+		if id, ok := strings.CutPrefix(key, account+" "); ok && !at.After(now) {
 			ids = append(ids, id)
 		}
 	}
-	slices.Sort(ids)
-	return ids, nil
+	slices.SortFunc(ids, func(a, b string) int {
+		return cmp.Or(l.due[account+" "+a].Compare(l.due[account+" "+b]), cmp.Compare(a, b))
+	})
+	return ids[:min(100, len(ids))], nil
 }
 
 // desk keeps cases and mutes as JSON. It is the same memory as the ledger, and fails with it.
@@ -302,7 +322,7 @@ func (d *desk) Mutes(_ context.Context, account string) (all []record.Mute, err 
 func (l *lock) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
 	kept := map[string]any{}
 	for attack, triage := range all {
-		kept["case acme "+attack] = triage
+		kept["case "+l.account+" "+attack] = triage
 	}
 	err := l.write(ctx, l.kept, kept, events...)
 	if err == nil {
@@ -312,14 +332,15 @@ func (l *lock) SaveTriage(ctx context.Context, all map[string]record.Triage, eve
 }
 
 func (l *lock) SaveTied(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
-	l.mu.Lock()
-	l.outbox = append(l.outbox, events...)
-	l.mu.Unlock()
-	return l.ties.SaveTied(ctx, t)
+	if err := l.write(ctx, l.kept, map[string]any{"tied " + l.account: t}, events...); err != nil {
+		return err
+	}
+	l.ties.add(t)
+	return nil
 }
 
 func (l *lock) SaveDrill(ctx context.Context, d record.Drill, events ...record.Event) error {
-	return l.write(ctx, l.kept, map[string]any{"drill acme": d}, events...)
+	return l.write(ctx, l.kept, map[string]any{"drill " + l.account: d}, events...)
 }
 
 func (d *desk) Drill(_ context.Context, account string) (drill record.Drill, err error) {
@@ -331,16 +352,16 @@ func (d *desk) Serving(context.Context) (int, error) { return d.serving, nil }
 
 func (l *lock) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
 	l.redrawn = append(l.redrawn, attacks...)
-	return l.write(ctx, l.kept, map[string]any{"mutes acme": all})
+	return l.write(ctx, l.kept, map[string]any{"mutes " + l.account: all})
 }
 
 func (l *lock) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
 	l.redrawn = append(l.redrawn, attacks...)
-	return l.write(ctx, l.kept, map[string]any{"protected acme": all})
+	return l.write(ctx, l.kept, map[string]any{"protected " + l.account: all})
 }
 
 func (l *lock) SaveLocked(ctx context.Context, at time.Time) error {
-	return l.write(ctx, l.kept, map[string]any{"locked acme": at})
+	return l.write(ctx, l.kept, map[string]any{"locked " + l.account: at})
 }
 
 // Scene is put together from what was saved, and what the poller counted.
@@ -385,12 +406,12 @@ func (l *lock) write(ctx context.Context, where map[string]string, values map[st
 	return nil
 }
 
-// auditLog numbers entries.
+// auditLog numbers the entries of each account.
 type auditLog struct {
-	mu      sync.Mutex
-	entries []record.AuditEntry
-	counter int64
-	fail    bool
+	mu       sync.Mutex
+	entries  []record.AuditEntry
+	counters map[string]int64
+	fail     bool
 }
 
 func (a *auditLog) Append(_ context.Context, e record.AuditEntry) (int64, error) {
@@ -399,8 +420,11 @@ func (a *auditLog) Append(_ context.Context, e record.AuditEntry) (int64, error)
 	if a.fail {
 		return 0, errAway
 	}
-	a.counter++
-	e.N = a.counter
+	if a.counters == nil {
+		a.counters = map[string]int64{}
+	}
+	a.counters[e.Account]++
+	e.N = a.counters[e.Account]
 	a.entries = append(a.entries, e)
 	return e.N, nil
 }
@@ -413,12 +437,13 @@ func (a *auditLog) Entries(_ context.Context, account string, since time.Time) (
 	}
 	var found []record.AuditEntry
 	for _, e := range slices.Backward(a.entries) {
+		if e.Account != account || e.At.Before(since) {
+			continue
+		}
 		if e.Line == unreadable {
 			return nil, record.ErrBadEntry
 		}
-		if e.Account == account && !e.At.Before(since) {
-			found = append(found, e)
-		}
+		found = append(found, e)
 	}
 	return found, nil
 }
@@ -430,11 +455,14 @@ func (a *auditLog) Trail(_ context.Context, account string, since time.Time) ite
 			return
 		}
 		for _, e := range a.all() {
+			if e.Account != account || e.At.Before(since) {
+				continue
+			}
 			var err error
 			if e.Line == unreadable {
 				e, err = record.AuditEntry{N: e.N}, record.ErrBadEntry
 			}
-			if (err != nil || e.Account == account && !e.At.Before(since)) && !yield(e, err) {
+			if !yield(e, err) {
 				return
 			}
 		}
@@ -444,13 +472,13 @@ func (a *auditLog) Trail(_ context.Context, account string, since time.Time) ite
 // unreadable is the line of an entry that can't be read.
 const unreadable = "rubbish"
 
-func (a *auditLog) Audited(context.Context, string) (int64, error) {
+func (a *auditLog) Audited(_ context.Context, account string) (int64, error) {
 	if a.fails() {
 		return 0, errAway
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.counter, nil
+	return a.counters[account], nil
 }
 
 func (a *auditLog) fails() bool {
@@ -541,9 +569,9 @@ func (m *members) setFail() {
 // facts are remembered attacks, by their id.
 type facts map[string]apiclient.Attack
 
-func (f facts) FindAttacks(_ context.Context, _, prefix string) (map[string]apiclient.Attack, error) {
+func (f facts) FindAttacks(_ context.Context, account, prefix string) (map[string]apiclient.Attack, error) {
 	found := maps.Clone(f)
-	maps.DeleteFunc(found, func(id string, _ apiclient.Attack) bool { return !strings.HasPrefix(id, prefix) })
+	maps.DeleteFunc(found, func(id string, _ apiclient.Attack) bool { return account != "acme" || !strings.HasPrefix(id, prefix) })
 	return found, nil
 }
 
@@ -555,24 +583,40 @@ type gatherings struct {
 	asked    []string
 }
 
-func (g *gatherings) Storms(context.Context, string) ([]commands.StormSeen, error) {
+func (g *gatherings) Storms(_ context.Context, account string) ([]commands.StormSeen, error) {
 	if g.fails(&g.readFail) {
 		return nil, errAway
 	}
-	return slices.Clone(g.storms), nil
+	if account != "acme" {
+		return nil, nil
+	}
+	found := slices.Clone(g.storms)
+	slices.SortFunc(found, func(a, b commands.StormSeen) int {
+		return cmp.Or(b.Storm.Began.Compare(a.Storm.Began), cmp.Compare(a.ID, b.ID))
+	})
+	return found, nil
 }
 
-func (g *gatherings) Gathered(_ context.Context, _, storm string) ([]commands.GatheredAttack, error) {
+func (g *gatherings) Gathered(_ context.Context, account, storm string) ([]commands.GatheredAttack, error) {
 	if g.fails(&g.readFail) {
 		return nil, errAway
 	}
-	return slices.Clone(g.gathered[storm]), nil
+	if account != "acme" {
+		return nil, nil
+	}
+	found := slices.Clone(g.gathered[storm])
+	slices.SortFunc(found, func(a, b commands.GatheredAttack) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) })
+	return found, nil
 }
 
 func (g *gatherings) WantCards(_ context.Context, _ string, attacks []string) error {
 	if g.fails(&g.readFail) {
 		return errAway
 	}
-	g.asked = append(g.asked, attacks...)
+	for _, id := range attacks {
+		if !slices.Contains(g.asked, id) {
+			g.asked = append(g.asked, id)
+		}
+	}
 	return nil
 }

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -59,12 +58,12 @@ func ModeByRules(rules []apiclient.Rule, app int) string {
 	return ""
 }
 
-func showMode(ctx context.Context, c *Call) (Result, error) {
+func showMode(c *Call) (Result, error) {
 	app, err := strconv.Atoi(c.Line.Words[0])
 	if err != nil {
 		return Result{}, fmt.Errorf("read application %q: %w", c.Line.Words[0], err)
 	}
-	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+	rules, err := c.given().Rules(apiclient.RuleFilter{})
 	if err != nil {
 		return Result{}, forPeople(err)
 	}
@@ -80,17 +79,17 @@ func showMode(ctx context.Context, c *Call) (Result, error) {
 
 func modeName(mode string) string { return cmp.Or(mode, "inherited, not visible") }
 
-func planMode(ctx context.Context, c *Call) ([]Plan, error) {
+func planMode(c *Call) ([]Plan, error) {
 	app, err := strconv.Atoi(c.Line.Words[0])
 	if err != nil {
 		return nil, fmt.Errorf("read application %q: %w", c.Line.Words[0], err)
 	}
 	to := c.Line.Words[1]
-	length, err := c.length(c.Line.Keys["for"], c.cfg.Policy.modeFor(to))
+	length, err := c.length(c.Line.Keys["for"], c.Policy.modeFor(to))
 	if err != nil {
 		return nil, err
 	}
-	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+	rules, err := c.given().Rules(apiclient.RuleFilter{})
 	if err != nil {
 		return nil, err
 	}

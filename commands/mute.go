@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -114,7 +113,7 @@ func mute() *Command {
 	}
 }
 
-func writeMute(ctx context.Context, c *Call) (Result, error) {
+func writeMute(c *Call) (Result, error) {
 	m, err := c.muteTyped()
 	if err != nil {
 		return Result{}, err
@@ -122,7 +121,7 @@ func writeMute(ctx context.Context, c *Call) (Result, error) {
 	if m.Attack != "" && c.Attack.Incident() {
 		return Result{}, refusal.Nothing(text.New(text.Code(m.Attack), " is an incident, and incidents are always told. Nothing was changed"))
 	}
-	all, err := c.mutesNow(ctx, c.Account)
+	all, err := c.mutesNow(c.Account)
 	if err != nil {
 		return Result{}, err
 	}
@@ -136,20 +135,16 @@ func writeMute(ctx context.Context, c *Call) (Result, error) {
 	if i >= 0 {
 		all = slices.Delete(all, i, i+1)
 	}
-	if err := c.keepMutes(ctx, append(all, m), m); err != nil {
-		return Result{}, err
-	}
-	return written(m, text.New("Muted: ", MuteLine(m)), text.New("Incidents are told as ever. What still goes on then is told then. ", text.Code("unmute "+m.ID), " ends it")), nil
+	return c.keepMutes(append(all, m), m, text.New("Muted: ", MuteLine(m)), text.New("Incidents are told as ever. What still goes on then is told then. ", text.Code("unmute "+m.ID), " ends it")), nil
 }
 
 // maxCards is how many cards are drawn again because of one mute, or of what was protected.
 const maxCards = 50
 
 // cardsOf are some of the account's attacks that go on, for their cards to be drawn again.
-func (c *Call) cardsOf(ctx context.Context, some func(a apiclient.Attack) bool) (cards []string) {
-	known, err := c.knownAttacks(ctx)
+func (c *Call) cardsOf(some func(a apiclient.Attack) bool) (cards []string) {
+	known, err := c.knownAttacks()
 	if err != nil {
-		c.cfg.Log.Warn("look which cards are to be drawn again", "account", c.Account.Name, "err", err)
 	}
 	for id, a := range known {
 		if len(cards) < maxCards && some(a) && c.ongoing(c.Account, a) {
@@ -160,28 +155,27 @@ func (c *Call) cardsOf(ctx context.Context, some func(a apiclient.Attack) bool) 
 }
 
 // keepMutes writes the account's mutes down, and has the cards that one of them is or was about say so.
-func (c *Call) keepMutes(ctx context.Context, all []record.Mute, one record.Mute) error {
+func (c *Call) keepMutes(all []record.Mute, one record.Mute, answer ...text.Text) Result {
 	cards := []string{one.Attack}
 	if one.Attack == "" {
-		cards = c.cardsOf(ctx, func(a apiclient.Attack) bool { return !a.Incident() && muteCovers(one, a) })
+		cards = c.cardsOf(func(a apiclient.Attack) bool { return !a.Incident() && muteCovers(one, a) })
 	}
-	if err := c.lock.SaveMutes(ctx, all, cards...); err != nil {
-		return Away(err)
-	}
-	return nil
+	res := written(one, answer...)
+	res.Saves.Mutes = &MutesSave{All: all, Stale: cards}
+	return res
 }
 
 func (c *Call) muteEnd() (time.Time, error) {
 	if c.Line.Keys["for"] == grammar.DurationText(grammar.Never) {
 		return time.Time{}, refusal.Usage(text.New("a mute needs an end: write ", text.Code("for=1h")))
 	}
-	length, err := c.length(c.Line.Keys["for"], c.cfg.Policy.muteFor())
+	length, err := c.length(c.Line.Keys["for"], c.Policy.muteFor())
 	return c.Now.Add(length), err
 }
 
 // mutesNow are an account's mutes that are not over.
-func (c *Call) mutesNow(ctx context.Context, a *Account) ([]record.Mute, error) {
-	all, err := c.cfg.Desk.Mutes(ctx, a.Name)
+func (c *Call) mutesNow(a *Account) ([]record.Mute, error) {
+	all, err := c.facts(a.Name).Mutes()
 	if err != nil {
 		return nil, Away(err)
 	}
@@ -239,8 +233,8 @@ func unmute() *Command {
 	}
 }
 
-func writeUnmute(ctx context.Context, c *Call) (Result, error) {
-	all, err := c.mutesNow(ctx, c.Account)
+func writeUnmute(c *Call) (Result, error) {
+	all, err := c.mutesNow(c.Account)
 	if err != nil {
 		return Result{}, err
 	}
@@ -267,10 +261,7 @@ func writeUnmute(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, refusal.Nothing(text.New("no mute on ", c.Account.Name, " is that one: ", text.Code("status"), " lists them. Nothing was changed"))
 	}
 	ended := all[found[0]]
-	if err := c.keepMutes(ctx, slices.Delete(all, found[0], found[0]+1), ended); err != nil {
-		return Result{}, err
-	}
-	return written(ended, text.New("No longer muted: ", text.Code(muteWhat(ended)))), nil
+	return c.keepMutes(slices.Delete(all, found[0], found[0]+1), ended, text.New("No longer muted: ", text.Code(muteWhat(ended)))), nil
 }
 
 func readRange(value string, _ *Account) (string, error) {

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,8 +46,8 @@ func (c *Call) about(l record.Line) record.Line {
 
 // planRule looks at the rules and adds the step that creates one to the plan, unless one that does the same is there:
 // then what is wanted, in words, holds already.
-func (c *Call) planRule(ctx context.Context, p Plan, rule apiclient.Rule, holds string) (Plan, error) {
-	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+func (c *Call) planRule(p Plan, rule apiclient.Rule, holds string) (Plan, error) {
+	rules, err := c.given().Rules(apiclient.RuleFilter{})
 	if err != nil {
 		return Plan{}, err
 	}

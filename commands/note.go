@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -28,8 +27,8 @@ func note() *Command {
 	}
 }
 
-func writeNote(ctx context.Context, c *Call) (Result, error) {
-	k, err := c.opened(ctx)
+func writeNote(c *Call) (Result, error) {
+	k, err := c.opened()
 	if err != nil {
 		return Result{}, err
 	}
@@ -38,7 +37,7 @@ func writeNote(ctx context.Context, c *Call) (Result, error) {
 		return Result{}, err
 	}
 	i := slices.IndexFunc(k.Notes, func(n record.Note) bool { return n.ID == id })
-	return c.keep(ctx, k, "", NoteLine(k.Notes[i]))
+	return c.keep(k, "", NoteLine(k.Notes[i]))
 }
 
 // noteAgain is for how long the same words of the same person are the same note: typed twice because the answer was slow, or come over two ways.

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"time"
@@ -39,8 +38,13 @@ type seen struct {
 // maxLinked is how many attacks of an account get a link to their card: no more are ever shown in one message.
 const maxLinked = longList
 
+// overviewNeeds are the facts of an overview.
+func overviewNeeds() []Fact {
+	return []Fact{FactTriages, FactMutes, FactApprovals, FactEfficacy, FactStorms}
+}
+
 // picture gathers what is known of an account: what was listed at the service, and what wafbot remembers.
-func (c *Call) picture(ctx context.Context, a *Account, listed answered[apiclient.Attack]) (Overview, seen) {
+func (c *Call) picture(a *Account, listed answered[apiclient.Attack]) (Overview, seen) {
 	o := Overview{Account: a.Name, Of: a, Ongoing: []AttackRow{}, InForce: []record.Change{}}
 	s := seen{attacks: listed.found}
 	if listed.err != nil {
@@ -50,40 +54,38 @@ func (c *Call) picture(ctx context.Context, a *Account, listed answered[apiclien
 	for _, attack := range c.burning(a, listed.found) {
 		o.Ongoing = append(o.Ongoing, AttackRow{ID: record.AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: true, Attack: attack})
 	}
-	if c.cfg.Health != nil {
-		if h, ok := c.cfg.Health(a.Name); ok {
-			o.Health = &h
-		}
+	if h, ok := c.facts(a.Name).Health(); ok {
+		o.Health = &h
 	}
-	if t, err := c.cfg.Ties.Tied(ctx, a.Name); err == nil && t.GoesOn() {
+	if t, err := c.facts(a.Name).PermissionLoss(); err == nil && t.GoesOn() {
 		o.Tied = &t
 	}
 	var err error
-	if s.changes, err = c.cfg.Ledger.Changes(ctx, a.Name); err == nil {
-		err = c.remembered(ctx, a, &o, &s)
+	if s.changes, err = c.facts(a.Name).Changes(); err == nil {
+		err = c.remembered(a, &o, &s)
 	}
 	o.NoMemory, o.Emptied = err != nil, errors.Is(err, refusal.ErrEmptied)
 	return o, s
 }
 
 // remembered adds what people did and said. After an error nothing of it is known: half of it would be taken for all.
-func (c *Call) remembered(ctx context.Context, a *Account, o *Overview, s *seen) (err error) {
-	if s.cases, err = c.cfg.Desk.Cases(ctx, a.Name); err != nil {
+func (c *Call) remembered(a *Account, o *Overview, s *seen) (err error) {
+	if s.cases, err = c.facts(a.Name).Triages(); err != nil {
 		return err
 	}
-	muted, err := c.mutesNow(ctx, a)
+	muted, err := c.mutesNow(a)
 	if err != nil {
 		return err
 	}
-	waiting, err := c.waiting(ctx, a)
+	waiting, err := c.waiting(a)
 	if err != nil {
 		return err
 	}
-	effects, err := c.cfg.Ledger.Effects(ctx, a.Name)
+	effects, err := c.facts(a.Name).Efficacy()
 	if err != nil {
 		return err
 	}
-	storms, err := c.stormsGoingOn(ctx, a)
+	storms, err := c.stormsGoingOn(a)
 	if err != nil {
 		return err
 	}
@@ -97,7 +99,7 @@ func (c *Call) remembered(ctx context.Context, a *Account, o *Overview, s *seen)
 	for _, storm := range storms {
 		o.Storms = append(o.Storms, storm.row(a.Name, s.cases[storm.ID]))
 	}
-	links := c.cardLinks(ctx, a, o.linked())
+	links := c.cardLinks(a, o.linked())
 	for i := range o.Storms {
 		row := &o.Storms[i]
 		row.Card, row.Case.Notes = links[row.ID], nil
@@ -132,8 +134,8 @@ func (o *Overview) seen(ch record.Change, effects map[string]record.Efficacy) {
 }
 
 // waiting are the requests that a second person can still decide, the oldest first: its time is over first.
-func (c *Call) waiting(ctx context.Context, a *Account) ([]record.ApprovalRequest, error) {
-	all, err := c.cfg.Requests.Requests(ctx, a.Name)
+func (c *Call) waiting(a *Account) ([]record.ApprovalRequest, error) {
+	all, err := c.facts(a.Name).Approvals()
 	if err != nil {
 		return nil, err
 	}
@@ -143,11 +145,11 @@ func (c *Call) waiting(ctx context.Context, a *Account) ([]record.ApprovalReques
 }
 
 // cardLinks are where the first cards of those can be opened, where that helps: a terminal opens nothing, and must not wait for Slack.
-func (c *Call) cardLinks(ctx context.Context, a *Account, ids []string) map[string]string {
-	if c.cfg.CardLinks == nil || c.Actor.Via == record.ViaCLI || len(ids) == 0 {
+func (c *Call) cardLinks(a *Account, ids []string) map[string]string {
+	if c.Actor.Via == record.ViaCLI || len(ids) == 0 {
 		return nil
 	}
-	return c.cfg.CardLinks(ctx, a.Name, ids)
+	return c.facts(a.Name).CardLinks(ids)
 }
 
 // burning are the attacks that go on, what gets through first.

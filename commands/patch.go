@@ -2,7 +2,6 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -30,12 +29,12 @@ func patch() *Command {
 		},
 		Example: "patch POST shop.example.com/login type=sqli part=post.form_urlencoded.login for=7d",
 		Missing: patchMisses, Form: patchForm,
-		Plan: func(ctx context.Context, c *Call) ([]Plan, error) {
+		Plan: func(c *Call) ([]Plan, error) {
 			spec, err := patchSpecOf(c)
 			if err != nil {
 				return nil, err
 			}
-			p, err := spec.plan(ctx, c, c.Line.Keys["for"])
+			p, err := spec.plan(c, c.Line.Keys["for"])
 			return []Plan{p}, err
 		},
 	}
@@ -167,8 +166,8 @@ func (s *patchSpec) setApp(c *Call) error {
 }
 
 // plan looks at the rules and says what has to be created.
-func (s patchSpec) plan(ctx context.Context, c *Call, lasts string) (Plan, error) {
-	length, err := c.length(lasts, c.cfg.Policy.patchFor())
+func (s patchSpec) plan(c *Call, lasts string) (Plan, error) {
+	length, err := c.length(lasts, c.Policy.patchFor())
 	if err != nil {
 		return Plan{}, err
 	}
@@ -180,7 +179,7 @@ func (s patchSpec) plan(ctx context.Context, c *Call, lasts string) (Plan, error
 		return Plan{}, refusal.Guarded(text.New("that can't be patched: ", text.Sanitize(err.Error(), 200), ". Nothing was done"))
 	}
 	p := Plan{Line: s.line(c, length), Does: "Patch " + s.words() + " " + lasting(length), When: ruleWorks, Until: end(c.Now, length)}
-	return c.planRule(ctx, p, rule, s.words()+" is patched")
+	return c.planRule(p, rule, s.words()+" is patched")
 }
 
 // guard refuses a patch of an application where nothing can be blocked.

@@ -32,7 +32,7 @@ type Plan struct {
 	Renews   time.Time   // to when wafbot prolongs it while it knocks; zero: it doesn't
 	Part     string      // what tells it from the others of its line, where their number isn't the command's own; "": its place
 	// Later makes the plan itself when its turn comes, because what is done before decides about it; nil: this is it.
-	Later func(ctx context.Context) (Plan, error)
+	Later func(c *Call) (Plan, error)
 }
 
 func (p Plan) effect() string { return effect(p.Line) }

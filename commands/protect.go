@@ -2,7 +2,6 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"net/netip"
 	"slices"
 
@@ -18,8 +17,8 @@ func protectedSource(p record.Protected) Source {
 	return Source{Name: text.Sanitize(cmp.Or(p.Name, "protected by "+p.By.Name), text.MaxField), Ranges: []netip.Prefix{p.Range}, Deny: p.Deny}
 }
 
-// ProtectedLine is it in one line: what, whose, since when.
-func ProtectedLine(p record.Protected) text.Text {
+// protectedLine is it in one line: what, whose, since when.
+func protectedLine(p record.Protected) text.Text {
 	line := text.New(text.Code(grammar.RangeOf(p.Range).String()), " ", text.Bold(protectedSource(p).Name), ", ", howDenied(p.Deny), ", by ", text.Sanitize(p.By.Name, text.MaxField), " ", p.At, " ", text.Code(p.ID))
 	if p.Reason != "" {
 		line = text.New(line, ": ", text.Sanitize(p.Reason, text.MaxField))
@@ -49,8 +48,8 @@ func protect() *Command {
 	}
 }
 
-func writeProtect(ctx context.Context, c *Call) (Result, error) {
-	if err := c.look(ctx); err != nil {
+func writeProtect(c *Call) (Result, error) {
+	if err := c.look(); err != nil {
 		return Result{}, Away(err)
 	}
 	targets, err := c.targets()
@@ -66,7 +65,7 @@ func writeProtect(ctx context.Context, c *Call) (Result, error) {
 		p := c.protected(t)
 		i := slices.IndexFunc(all, func(have record.Protected) bool { return have.ID == p.ID })
 		if i >= 0 && all[i].Name == p.Name && all[i].Deny == p.Deny {
-			lines = append(lines, text.New("Protected already: ", ProtectedLine(all[i])))
+			lines = append(lines, text.New("Protected already: ", protectedLine(all[i])))
 			continue
 		}
 		if fresh = true; i < 0 {
@@ -74,20 +73,17 @@ func writeProtect(ctx context.Context, c *Call) (Result, error) {
 		} else {
 			all[i] = p
 		}
-		lines = append(append(lines, text.New("Protected: ", ProtectedLine(p))), c.deniedNow(ctx, t)...)
+		lines = append(append(lines, text.New("Protected: ", protectedLine(p))), c.deniedNow(t)...)
 	}
 	if !fresh {
 		return Result{Outcome: "nothing", Lines: append(lines, text.New("Nothing was changed")), Data: all}, nil
 	}
-	if err := c.keepProtected(ctx, all, targets...); err != nil {
-		return Result{}, err
-	}
-	return written(all, lines...), nil
+	return c.keepProtected(written(all, lines...), all, targets...), nil
 }
 
 // keepProtected writes down what is protected, and has the cards of what comes from where that changed offer what may be done now.
-func (c *Call) keepProtected(ctx context.Context, all []record.Protected, changed ...grammar.Target) error {
-	cards := c.cardsOf(ctx, func(a apiclient.Attack) bool {
+func (c *Call) keepProtected(res Result, all []record.Protected, changed ...grammar.Target) Result {
+	cards := c.cardsOf(func(a apiclient.Attack) bool {
 		return slices.ContainsFunc(a.Sources, func(s apiclient.Source) bool {
 			return slices.ContainsFunc(changed, func(t grammar.Target) bool { return t.Overlaps(onlyAddr(s.IP)) })
 		})
@@ -95,24 +91,22 @@ func (c *Call) keepProtected(ctx context.Context, all []record.Protected, change
 	if attack := c.Line.Keys["attack"]; attack != "" && !slices.Contains(cards, attack) {
 		cards = append(cards, attack)
 	}
-	if err := c.lock.SaveProtected(ctx, all, cards...); err != nil {
-		return Away(err)
-	}
-	return nil
+	res.Saves.Protected = &ProtectedSave{All: all, Stale: cards}
+	return res
 }
 
 // guardProtecting refuses what is so wide that hardly anything could be denied any more, and asks about what is merely wide.
 func (c *Call) guardProtecting(targets []grammar.Target) error {
 	p := Plan{Line: c.Line, Does: "Protect " + severalTargets(targets)}
 	for _, t := range targets {
-		if !c.cfg.Policy.protectable(t) {
+		if !c.Policy.protectable(t) {
 			return refusal.Guarded(text.New(text.Code(t.String()), " is too wide to be protected: nothing in it could ever be denied again, whoever attacks from there. Nothing was changed"))
 		}
-		if c.cfg.Policy.wide(t) {
+		if c.Policy.wide(t) {
 			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(text.Code(t.String()), " is wide: nothing in it can be denied any more, whoever attacks from there")})
 		}
 	}
-	return c.ask(c, []Plan{p})
+	return ask(c, []Plan{p})
 }
 
 // protected is the range as the line has it protected.
@@ -124,10 +118,9 @@ func (c *Call) protected(t grammar.Target) record.Protected {
 }
 
 // deniedNow says that a range is on the denylist, which protecting it doesn't change. That the list can't be read keeps nobody from protecting.
-func (c *Call) deniedNow(ctx context.Context, t grammar.Target) []text.Text {
-	entries, err := collect(c.Account.API.IPRules(ctx, apiclient.IPRuleFilter{List: apiclient.ListDeny}))
+func (c *Call) deniedNow(t grammar.Target) []text.Text {
+	entries, err := c.given().Entries(apiclient.IPRuleFilter{List: apiclient.ListDeny})
 	if err != nil {
-		c.cfg.Log.Warn("look whether it is denied", "account", c.Account.Name, "err", err)
 	}
 	want := apiclient.IPRule{Kind: t.Kind, Subnet: t.Prefix}
 	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return overlapsEntry(e, want) })
@@ -150,8 +143,8 @@ func unprotect() *Command {
 	}
 }
 
-func writeUnprotect(ctx context.Context, c *Call) (Result, error) {
-	if err := c.look(ctx); err != nil {
+func writeUnprotect(c *Call) (Result, error) {
+	if err := c.look(); err != nil {
 		return Result{}, Away(err)
 	}
 	word := c.Line.Words[0]
@@ -164,16 +157,14 @@ func writeUnprotect(ctx context.Context, c *Call) (Result, error) {
 	}
 	if len(found) != 1 {
 		words := text.New(refusal.Typed(word), " is none of what was protected on ", c.Account.Name, ": ", text.Code("sources"), " lists it. Nothing was changed")
-		if own, ok := c.cfg.Policy.SourceOf(t.Prefix.Addr()); err == nil && ok {
+		if own, ok := c.Policy.SourceOf(t.Prefix.Addr()); err == nil && ok {
 			words = text.New(text.Code(t.String()), " is ", text.Bold(text.Sanitize(own.Name, text.MaxField)), " by the configuration, or by nature: only who runs wafbot can change that. Nothing was changed")
 		}
 		return Result{}, refusal.Nothing(words)
 	}
 	left := slices.DeleteFunc(slices.Clone(c.scene.Protected), func(p record.Protected) bool { return p.ID == found[0].ID })
-	if err := c.keepProtected(ctx, left, grammar.RangeOf(found[0].Range)); err != nil {
-		return Result{}, err
-	}
-	return written(found[0], text.New("No longer protected: ", ProtectedLine(found[0]))), nil
+	res := written(found[0], text.New("No longer protected: ", protectedLine(found[0])))
+	return c.keepProtected(res, left, grammar.RangeOf(found[0].Range)), nil
 }
 
 // neverAgain offers to protect what a change denied, to who may and to who can ask for it.
@@ -182,11 +173,11 @@ func (c *Call) neverAgain(ch record.Change) []text.Text {
 		return nil
 	}
 	line := record.Line{Name: "protect"}
-	if len(c.cfg.Accounts) > 1 {
+	if len(c.Accounts) > 1 {
 		line = line.With("account", ch.Account)
 	}
 	for _, word := range ch.Line.Words {
-		if t, err := grammar.ParseRange(word); err == nil && c.cfg.Policy.protectable(t) {
+		if t, err := grammar.ParseRange(word); err == nil && c.Policy.protectable(t) {
 			line.Words = append(line.Words, t.String())
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -16,10 +17,10 @@ import (
 // lookAgain reads back what a call of unknown outcome did, at once and after each wait; never found, it is sent once more, unless it was asked too long ago.
 func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *record.Change, step *record.Step) error {
 	for _, wait := range []time.Duration{0, r.cfg.ReadBack[0], r.cfg.ReadBack[1]} {
-		if err := pause(ctx, wait); err != nil {
+		if err := delay.Sleep(ctx, wait); err != nil {
 			return fmt.Errorf("%w: %w", errUnknown, err)
 		}
-		found, err := r.readBack(ctx, c.Account, *ch, step)
+		found, err := r.verify(ctx, c.Account, *ch, step)
 		if err != nil {
 			return fmt.Errorf("%w: read back: %w", errUnknown, err)
 		}
@@ -46,7 +47,7 @@ func (r *Runner) dropDouble(ctx context.Context, c *Call, ch record.Change, step
 	if step.Kind != record.CreateRule {
 		return nil
 	}
-	_ = pause(ctx, r.cfg.ReadBack[1]) // after a stop the look fails by itself
+	_ = delay.Sleep(ctx, r.cfg.ReadBack[1]) // after a stop the look fails by itself
 	ids, err := equalRules(ctx, c.Account, *step.Rule)
 	if err != nil { // the undo looks again
 		r.cfg.Log.Warn("look whether a rule was made twice", "account", ch.Account, "change", ch.ID, "err", err)
@@ -65,33 +66,41 @@ func (r *Runner) dropDouble(ctx context.Context, c *Call, ch record.Change, step
 	return nil
 }
 
-// readBack looks whether a step that was sent has taken place.
-func (r *Runner) readBack(ctx context.Context, a *Account, ch record.Change, step *record.Step) (bool, error) {
+// verify reads the listings that tell whether a step that was sent took effect.
+func (r *Runner) verify(ctx context.Context, a *Account, ch record.Change, step *record.Step) (bool, error) {
 	switch step.Kind {
 	case record.AddEntry, record.DeleteEntry:
 		entries, err := collect(a.API.IPRules(ctx, apiclient.IPRuleFilter{List: step.Entry.List}))
-		if err != nil {
-			return false, err
-		}
-		if step.Kind == record.DeleteEntry {
-			return !slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return unchanged(e, *step.Entry) }), nil
-		}
-		i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool {
-			return ours(e, ch, *step) && (namedBy(e, ch) || lastsAsLong(e, *step.Entry))
-		})
-		if i >= 0 {
-			step.ID = entries[i].ID
-		}
-		return i >= 0, nil
+		return err == nil && entryStepTookEffect(entries, ch, step), err
 	case record.CreateRule:
-		ids, err := equalRules(ctx, a, *step.Rule)
-		i := slices.IndexFunc(ids, func(id int64) bool { return !slices.Contains(step.Equal, id) })
-		if i >= 0 {
-			step.ID = ids[i]
-		}
-		return i >= 0, err
+		rules, err := collect(a.API.Rules(ctx, apiclient.RuleFilter{}))
+		return err == nil && ruleStepTookEffect(rules, step), err
 	}
 	return false, nil // deleting a rule again does no harm
+}
+
+// entryStepTookEffect reports whether a step on the lists took effect, and notes the id of the entry that it made.
+func entryStepTookEffect(entries []apiclient.IPRule, ch record.Change, step *record.Step) bool {
+	if step.Kind == record.DeleteEntry {
+		return !slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return unchanged(e, *step.Entry) })
+	}
+	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool {
+		return ours(e, ch, *step) && (namedBy(e, ch) || lastsAsLong(e, *step.Entry))
+	})
+	if i >= 0 {
+		step.ID = entries[i].ID
+	}
+	return i >= 0
+}
+
+// ruleStepTookEffect reports whether the rule of a step was created, and notes its id.
+func ruleStepTookEffect(rules []apiclient.Rule, step *record.Step) bool {
+	ids := idsOfEqual(rules, *step.Rule)
+	i := slices.IndexFunc(ids, func(id int64) bool { return !slices.Contains(step.Equal, id) })
+	if i >= 0 {
+		step.ID = ids[i]
+	}
+	return i >= 0
 }
 
 // ours reports whether an entry is the one that the step made: by its reason, which begins with the change's id,

@@ -16,25 +16,30 @@ type records struct {
 	blinds   []record.Outage
 }
 
-func (r *records) Seen(_ context.Context, _, attack string) (record.Observation, bool, error) {
+func (r *records) Seen(_ context.Context, account, attack string) (record.Observation, bool, error) {
 	if r.fails(&r.readFail) {
 		return record.Observation{}, false, errAway
 	}
 	s, ok := r.seen[attack]
-	return s, ok, nil
+	return s, ok && account == "acme", nil
 }
 
-func (r *records) Evidence(_ context.Context, _, attack string) (record.Evidence, bool, error) {
+func (r *records) Evidence(_ context.Context, account, attack string) (record.Evidence, bool, error) {
 	if r.fails(&r.readFail) {
 		return record.Evidence{}, false, errAway
 	}
 	e, ok := r.evidence[attack]
-	return e, ok, nil
+	return e, ok && account == "acme", nil
 }
 
-func (r *records) Blinds(_ context.Context, _ string, since time.Time) ([]record.Outage, error) {
+func (r *records) Blinds(_ context.Context, account string, since time.Time) ([]record.Outage, error) {
 	if r.fails(&r.readFail) {
 		return nil, errAway
 	}
-	return slices.DeleteFunc(slices.Clone(r.blinds), func(s record.Outage) bool { return !s.Until.IsZero() && s.Until.Before(since) }), nil
+	if account != "acme" {
+		return nil, nil
+	}
+	found := slices.DeleteFunc(slices.Clone(r.blinds), func(s record.Outage) bool { return !s.Until.IsZero() && s.Until.Before(since) })
+	slices.SortFunc(found, func(a, b record.Outage) int { return a.From.Compare(b.From) })
+	return found, nil
 }

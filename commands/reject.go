@@ -1,10 +1,7 @@
 package commands
 
 import (
-	"context"
-
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 func reject() *Command {
@@ -16,20 +13,14 @@ func reject() *Command {
 	}
 }
 
-func rejectRequest(ctx context.Context, c *Call) (Result, error) {
-	q, err := c.requestTyped(ctx)
+func rejectRequest(c *Call) (Decision, error) {
+	q, err := c.requestTyped()
 	if err != nil {
-		return Result{}, err
+		return Decision{}, err
 	}
-	if !c.mine(q, record.RequestRejected) {
-		if err := c.maySecond(q); err != nil || c.Ask {
-			return Result{}, err
-		}
-		q = c.decided(q, record.RequestRejected, c.Line.Keys["reason"])
-		entry := c.requestEntry(q, string(record.RequestRejected))
-		if err := c.saveRequest(ctx, &entry, &q); err != nil {
-			return Result{}, Away(err)
-		}
+	d := Decision{Request: q, As: record.RequestRejected, Why: c.Line.Keys["reason"]}
+	if d.Begun = c.mine(q, record.RequestRejected); d.Begun {
+		return d, nil
 	}
-	return Result{Outcome: "done", Lines: []text.Text{RequestLine(q, c.Now)}, AttackID: q.AttackID, Account: q.Account, Data: q}, nil
+	return d, c.maySecond(q)
 }

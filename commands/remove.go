@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -28,8 +27,8 @@ func remove() *Command {
 	}
 }
 
-func planRemove(ctx context.Context, c *Call) ([]Plan, error) {
-	entries, err := collect(c.Account.API.IPRules(ctx, apiclient.IPRuleFilter{List: c.Line.Keys["list"]}))
+func planRemove(c *Call) ([]Plan, error) {
+	entries, err := c.given().Entries(apiclient.IPRuleFilter{List: c.Line.Keys["list"]})
 	if err != nil {
 		return nil, err
 	}

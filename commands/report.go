@@ -48,8 +48,8 @@ type history struct {
 	away bool // the memory could not be read, or a part of it
 }
 
-func readReport(ctx context.Context, c *Call) (Result, error) {
-	h := c.history(ctx)
+func readReport(c *Call) (Result, error) {
+	h := c.history()
 	words := c.document(h)
 	res := Result{AttackID: h.ID, Account: h.Account, Data: h, Document: words}
 	if c.Actor.Via == record.ViaCLI {
@@ -81,22 +81,22 @@ func readReport(ctx context.Context, c *Call) (Result, error) {
 }
 
 // history gathers what is known of the call's attack. What can't be read is told in it: a report is wanted most when something is broken.
-func (c *Call) history(ctx context.Context) history {
+func (c *Call) history() history {
 	a := c.Account
 	h := history{ID: c.Attack.ID, Account: a.Name, At: c.Now, Attack: c.Attack.Attack}
-	storm, isOne, noStorm := c.storm(ctx)
+	storm, isOne, noStorm := c.storm()
 	if c.failed(&h, "read storm", noStorm); noStorm == nil && isOne {
 		h.Storm, h.Attack, h.ReadAt = new(storm.row(a.Name, record.Triage{})), storm.Attack, storm.SeenAt
 	}
 	var now apiclient.Attack
 	var err error
 	if !isOne {
-		now, h.Listed, err = c.listedNow(ctx)
+		now, h.Listed, err = c.listedNow()
 	}
 	if h.Listed {
 		h.Attack, h.ReadAt = now, c.Now
 	}
-	c.recall(ctx, &h)
+	c.recall(&h)
 	switch {
 	case isOne:
 	case err != nil:
@@ -105,7 +105,7 @@ func (c *Call) history(ctx context.Context) history {
 	case !h.Listed:
 		h.unknown(text.New("How it goes on: the service no longer lists it. The figures are the last that wafbot saw"))
 	}
-	c.recorded(ctx, &h)
+	c.recorded(&h)
 	return h
 }
 
@@ -115,18 +115,17 @@ func (h *history) unknown(t text.Text) { h.Unknown = append(h.Unknown, t) }
 func (c *Call) failed(h *history, doing string, err error) {
 	if err != nil {
 		h.away = true
-		c.cfg.Log.Warn(doing, "account", h.Account, "attack", h.ID, "err", err)
 	}
 }
 
 // recall adds what is kept about the attack itself.
-func (c *Call) recall(ctx context.Context, h *history) {
-	e, ok, err := c.cfg.Records.Evidence(ctx, h.Account, h.ID)
+func (c *Call) recall(h *history) {
+	e, ok, err := c.facts(h.Account).Evidence(h.ID)
 	if c.failed(h, "read evidence", err); ok {
 		h.Evidence = &e
 	}
 	if !h.Listed {
-		seen, ok, err := c.cfg.Records.Seen(ctx, h.Account, h.ID)
+		seen, ok, err := c.facts(h.Account).Observation(h.ID)
 		switch c.failed(h, "read attack", err); {
 		case ok:
 			h.ReadAt = seen.At
@@ -134,9 +133,9 @@ func (c *Call) recall(ctx context.Context, h *history) {
 			h.Attack, h.ReadAt = evidenceLast(*h.Evidence)
 		}
 	}
-	h.Case, err = c.cfg.Desk.Case(ctx, h.Account, h.ID)
+	h.Case, err = c.facts(h.Account).Triage(h.ID)
 	c.failed(h, "read what was said", err)
-	mutes, err := c.cfg.Desk.Mutes(ctx, h.Account)
+	mutes, err := c.facts(h.Account).Mutes()
 	c.failed(h, "read mutes", err)
 	for _, m := range mutes {
 		if !h.Attack.Incident() && !m.Over(c.Now) && muteCovers(m, h.Attack) {
@@ -154,8 +153,8 @@ func evidenceLast(e record.Evidence) (apiclient.Attack, time.Time) {
 }
 
 // recorded adds what was done, by whom, and when nobody could see it.
-func (c *Call) recorded(ctx context.Context, h *history) {
-	all, err := c.cfg.Ledger.Changes(ctx, h.Account)
+func (c *Call) recorded(h *history) {
+	all, err := c.facts(h.Account).Changes()
 	c.failed(h, "read changes", err)
 	for _, ch := range slices.Backward(all) {
 		if ch.AttackID != h.ID {
@@ -166,10 +165,10 @@ func (c *Call) recorded(ctx context.Context, h *history) {
 			h.InPlace = append(h.InPlace, ch)
 		}
 	}
-	h.Effects, err = c.cfg.Ledger.Effects(ctx, h.Account)
+	h.Effects, err = c.facts(h.Account).Efficacy()
 	c.failed(h, "read effects", err)
 	from, until := h.span(c.Now, c.Account.OngoingFor)
-	entries, err := c.cfg.Audit.Entries(ctx, h.Account, from)
+	entries, err := c.facts(h.Account).Audit(from)
 	if errors.Is(err, record.ErrBadEntry) {
 		h.unknown(text.New("What was asked and said: an entry of the audit log can't be read. ", text.Code("audit verify"), " tells which"))
 		err = nil
@@ -180,26 +179,24 @@ func (c *Call) recorded(ctx context.Context, h *history) {
 			h.Entries = append(h.Entries, e)
 		}
 	}
-	blind, err := c.cfg.Records.Blinds(ctx, h.Account, from)
+	blind, err := c.facts(h.Account).Outages(from)
 	c.failed(h, "read blind spells", err)
 	for _, s := range blind {
 		if s.From.Before(until) {
 			h.Blind = append(h.Blind, s)
 		}
 	}
-	c.modesOf(ctx, h, all)
+	c.modesOf(h, all)
 }
 
 // modesOf adds the times in which no incident could be registered on the attack's application: because of wafbot's changes, and of a rule that is there now.
-func (c *Call) modesOf(ctx context.Context, h *history, changes []record.Change) {
+func (c *Call) modesOf(h *history, changes []record.Change) {
 	if !h.Attack.App.Known {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, accountPatience)
-	defer cancel()
 	from, until := h.span(c.Now, c.Account.OngoingFor)
 	app := int(h.Attack.App.N)
-	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+	rules, err := c.given().Rules(apiclient.RuleFilter{})
 	if err != nil {
 		h.unknown(text.New("Whether others set a mode in which no incident is registered: ", notBecause(err)))
 	}
@@ -248,10 +245,8 @@ func (h *history) span(now time.Time, ongoingFor time.Duration) (from, until tim
 }
 
 // listedNow is the call's attack as the service lists it; listed tells whether it does.
-func (c *Call) listedNow(ctx context.Context) (a apiclient.Attack, listed bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, accountPatience)
-	defer cancel()
-	all, err := c.listAttacks(ctx, c.Account, apiclient.AttackFilter{From: c.Now.Add(-c.Account.Lookback)})
+func (c *Call) listedNow() (a apiclient.Attack, listed bool, err error) {
+	all, err := c.given().Attacks(apiclient.AttackFilter{From: c.Now.Add(-c.Account.Lookback)})
 	i := slices.IndexFunc(all, func(a apiclient.Attack) bool { return record.AttackID(c.Account.Name, a.ID) == c.Attack.ID })
 	if i < 0 {
 		return a, false, err

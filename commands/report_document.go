@@ -13,7 +13,7 @@ import (
 
 // document is a history as Markdown.
 func (c *Call) document(h history) string {
-	d := &text.Document{Zone: c.cfg.Zone}
+	d := &text.Document{Zone: c.Zone}
 	c.head(d, h)
 	d.Heading(2, text.New("What happened"))
 	for _, m := range c.timeline(h) {
@@ -64,7 +64,7 @@ func (c *Call) head(d *text.Document, h history) {
 	for _, s := range h.Blind {
 		d.Item(text.New(text.Bold("wafbot was blind"), " ", outageText(s)))
 	}
-	d.Item(text.New("Put together ", h.At, "; times are those of ", c.cfg.Zone.String()))
+	d.Item(text.New("Put together ", h.At, "; times are those of ", c.Zone.String()))
 }
 
 // stormHead is what a storm was: what it gathered, and what is behind it.
@@ -115,14 +115,11 @@ func (c *Call) worked(h history) text.Text {
 	if len(h.Modes) == 0 {
 		return text.New("The service registered no incident")
 	}
-	words := text.New("The service registered no incident, which tells little: ")
-	for i, m := range h.Modes {
-		if i > 0 {
-			words = text.New(words, "; ")
-		}
-		words = text.New(words, c.Account.modeSpellText(m, h.At))
+	var modes []text.Text
+	for _, m := range h.Modes {
+		modes = append(modes, c.Account.modeSpellText(m, h.At))
 	}
-	return words
+	return text.New("The service registered no incident, which tells little: ", joined(modes, "; "))
 }
 
 // inPlace is what still holds, until when, and how it is taken back.

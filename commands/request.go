@@ -33,7 +33,7 @@ type Requests interface {
 
 // waits reports whether the plans do anything for which a second person is needed who was not asked yet.
 func (c *Call) waits(plans []Plan) bool {
-	return len(c.needs) > 0 && c.granted == nil && !c.renews(plans) && c.cfg.Policy.Changes == ChangesOn && slices.ContainsFunc(plans, func(p Plan) bool {
+	return len(c.needs) > 0 && c.granted == nil && !c.renews(plans) && c.Policy.Changes == ChangesOn && slices.ContainsFunc(plans, func(p Plan) bool {
 		return len(p.Nothing) == 0 && !slices.ContainsFunc(c.Known, func(ch record.Change) bool { return c.sameNow(ch, p) })
 	})
 }
@@ -71,7 +71,7 @@ func (r *Runner) request(ctx context.Context, c *Call, plans []Plan) (Result, er
 			entry.After = append(entry.After, stepDescribe(s))
 		}
 	}
-	if err := c.saveRequest(ctx, &entry, &q); err != nil {
+	if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
 		return Result{}, Away(err)
 	}
 	return c.requested(q), nil
@@ -100,7 +100,7 @@ func (c *Call) newRequest(plans []Plan) record.ApprovalRequest {
 	now := c.Now.Truncate(time.Second).UTC() // Redis wakes at whole seconds
 	q := record.ApprovalRequest{
 		ID: record.RequestID(c.Account.Name, c.ID), Account: c.Account.Name, Line: c.Line, Needs: c.needs, Role: c.Cmd.Role, Asker: c.Actor, Reason: c.Line.Keys["reason"],
-		At: now, Until: now.Add(c.cfg.Policy.approvalFor()), Premise: premiseOf(plans), State: record.RequestWaiting,
+		At: now, Until: now.Add(c.Policy.approvalFor()), Premise: premiseOf(plans), State: record.RequestWaiting,
 		Does: doesOf(plans),
 	}
 	if len(plans) == 1 {
@@ -127,7 +127,7 @@ func (c *Call) newRequest(plans []Plan) record.ApprovalRequest {
 			q.Warnings = append(q.Warnings, w.Text.String())
 		}
 	}
-	if after := c.cfg.Policy.Alone.After; after > 0 && after < c.cfg.Policy.approvalFor() && approvalRequestNeverAlone(q) == "" {
+	if after := c.Policy.Alone.After; after > 0 && after < c.Policy.approvalFor() && approvalRequestNeverAlone(q) == "" {
 		q.AloneAt = now.Add(after)
 	}
 	return q
@@ -144,7 +144,7 @@ func approvalRequestReaches(r *record.ApprovalRequest, whom string) {
 }
 
 // saveRequest outlives the caller: what was decided must be written down.
-func (c *Call) saveRequest(ctx context.Context, entry *record.AuditEntry, q *record.ApprovalRequest) error {
+func (r *Runner) saveRequest(ctx context.Context, c *Call, entry *record.AuditEntry, q *record.ApprovalRequest) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	q.Revision++
@@ -156,9 +156,9 @@ func (c *Call) saveRequest(ctx context.Context, entry *record.AuditEntry, q *rec
 	}
 	if entry != nil {
 		entry.N = n
-		c.print(*entry)
+		r.print(*entry)
 	}
-	c.cfg.Notifier.Notify(q.Account, []record.Event{event})
+	r.cfg.Notifier.Notify(q.Account, []record.Event{event})
 	return nil
 }
 

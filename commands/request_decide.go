@@ -15,20 +15,51 @@ func (r *Runner) decide(held context.Context, c *Call) (Result, error) {
 	if err := r.ready(held, c); err != nil {
 		return Result{}, err
 	}
-	return c.Cmd.Decide(held, c)
+	d, err := withFacts(held, r, c, c.Cmd.Decide)
+	switch {
+	case err != nil || c.Ask:
+		return Result{}, err // when it is carried out it is planned again, and refused if its premise changed
+	case d.As == record.RequestRejected:
+		return r.reject(held, c, d)
+	case d.Begun:
+		return r.goOnWith(held, c, d.Request, d.Line)
+	}
+	return r.carry(held, c, d)
+}
+
+// Decision is what a person decided about an approval request.
+type Decision struct {
+	Request record.ApprovalRequest
+	As      record.RequestState
+	Why     string
+	Line    record.Line // to carry out as the asker's; none of a rejection
+	Begun   bool        // decided by this very delivery before, or cut short
+}
+
+// reject writes down that a request is rejected.
+func (r *Runner) reject(ctx context.Context, c *Call, d Decision) (Result, error) {
+	q := d.Request
+	if !d.Begun {
+		q = c.decided(q, d.As, d.Why)
+		entry := c.requestEntry(q, string(d.As))
+		if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
+			return Result{}, Away(err)
+		}
+	}
+	return Result{Outcome: "done", Lines: []text.Text{RequestLine(q, c.Now)}, AttackID: q.AttackID, Account: q.Account, Data: q}, nil
 }
 
 // changesOn refuses to have anything done while changes are not on: a request may have waited since before.
 func (c *Call) changesOn() error {
-	if c.cfg.Policy.Changes == ChangesOn {
+	if c.Policy.Changes == ChangesOn {
 		return nil
 	}
 	return refusal.Guarded(text.New("changes are not on (", text.Code("policy.changes"), "): nothing that was asked for is sent. Nothing was done"))
 }
 
 // requestTyped is the request that the line means.
-func (c *Call) requestTyped(ctx context.Context) (record.ApprovalRequest, error) {
-	all, err := c.cfg.Requests.Requests(ctx, c.Account.Name)
+func (c *Call) requestTyped() (record.ApprovalRequest, error) {
+	all, err := c.facts(c.Account.Name).Approvals()
 	if err != nil {
 		return record.ApprovalRequest{}, Away(err)
 	}
@@ -37,8 +68,8 @@ func (c *Call) requestTyped(ctx context.Context) (record.ApprovalRequest, error)
 	switch len(found) {
 	case 0:
 		words := text.New("no request ", text.Code(text.Sanitize(typed, text.MaxField)), " on ", c.Account.Name)
-		if len(c.cfg.Accounts) > 1 {
-			words = text.New(words, ". One of another account? Add ", text.Code("account="), " with one of: ", c.accountNames(), ". Else")
+		if len(c.Accounts) > 1 {
+			words = text.New(words, ". One of another account? Add ", text.Code("account="), " with one of: ", accountNames(c.Accounts), ". Else")
 		} else {
 			words = text.New(words, ":")
 		}
@@ -54,7 +85,7 @@ func (c *Call) undecided(q record.ApprovalRequest) error {
 	if !q.Waits(c.Now) {
 		return refusal.Nothing(text.New(RequestLine(q, c.Now), ". Nothing was changed"))
 	}
-	if c.late(c) {
+	if late(c) {
 		return tooLate(c)
 	}
 	return nil
@@ -74,7 +105,7 @@ func (c *Call) maySecond(q record.ApprovalRequest) error {
 	case c.Actor.ID == q.Asker.ID:
 		return deny(text.New("you asked for this yourself: somebody else has to decide. ", ApprovalRequestWhoDecides(q, "")))
 	}
-	return c.needRole(c, q.Role)
+	return needRole(c, q.Role)
 }
 
 // decided is the request with the actor's decision.
@@ -85,10 +116,10 @@ func (c *Call) decided(q record.ApprovalRequest, state record.RequestState, why 
 }
 
 // closeRequest ends a request of which what it was based on no longer holds. Nothing is done.
-func (c *Call) closeRequest(ctx context.Context, q record.ApprovalRequest, why text.Text) (Result, error) {
+func (r *Runner) closeRequest(ctx context.Context, c *Call, q record.ApprovalRequest, why text.Text) (Result, error) {
 	q = c.decided(q, record.RequestClosed, why.String())
 	entry := c.requestEntry(q, string(record.RequestClosed))
-	if err := c.saveRequest(ctx, &entry, &q); err != nil {
+	if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
 		return Result{}, Away(err)
 	}
 	return Result{}, &refusal.Refusal{Kind: refusal.ErrGuarded, Cause: errRecorded, Text: text.New(text.Bold("Nothing was done"), ": what was asked for is no longer what it was: ", why,
@@ -101,28 +132,28 @@ var errClosed = errors.New("premise changed")
 func closes(why text.Text) error { return &refusal.Refusal{Kind: errClosed, Text: why} }
 
 // asAsker is a request's line as its asker's call.
-func (c *Call) asAsker(q record.ApprovalRequest, line record.Line) (*Call, error) {
-	cmd, err := c.lookUp(line.Name)
+func (r *Runner) asAsker(c *Call, q record.ApprovalRequest, line record.Line) (*Call, error) {
+	cmd, err := r.lookUp(line.Name)
 	return &Call{
-		Runner: c.Runner, Cmd: cmd, Line: line, Now: c.Now, Account: c.Account, Known: c.Known, scene: c.scene, lock: c.lock, granted: &q,
+		Setup: r.setup, loaded: newFacts(), Cmd: cmd, Line: line, Now: c.Now, Account: c.Account, Known: c.Known, scene: c.scene, lock: c.lock, granted: &q,
 		Invocation: Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: c.Now, Account: q.Account, Anyway: true},
 	}, err
 }
 
-// planAnew plans a request's line again. An error that wraps errClosed says why the request can't be carried out any more.
-func (c *Call) planAnew(ctx context.Context, q record.ApprovalRequest, asked *Call) (plans []Plan, err error) {
-	s := c.rights(ctx, q.Asker)
+// planAgain plans a request's line again. An error that wraps errClosed says why the request can't be carried out any more.
+func (r *Runner) planAgain(ctx context.Context, c *Call, q record.ApprovalRequest, asked *Call) (plans []Plan, err error) {
+	s := r.rights(ctx, q.Asker)
 	if s.unsure || s.role < q.Role && s.could >= q.Role {
 		return nil, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("Slack doesn't tell wafbot just now who asked for it, and without that nothing is changed. Try again in a moment")}
 	}
 	if asked.Role = s.role; s.role < q.Role {
 		return nil, closes(text.New(text.Sanitize(q.Asker.Name, text.MaxField), " may not do that any more"))
 	}
-	if err := c.resolve(ctx, asked); err != nil {
+	if err := r.resolve(ctx, asked); err != nil {
 		return nil, unlessAgain(forPeople(err))
 	}
-	plans, err = asked.Cmd.Plan(ctx, asked)
-	c.tiePlan(ctx, asked, err)
+	plans, err = withFacts(ctx, r, asked, asked.Cmd.Plan)
+	r.tiePlan(ctx, asked, err)
 	if err != nil {
 		return nil, unlessAgain(notBegun(err))
 	}
@@ -177,57 +208,58 @@ func (c *Call) mine(q record.ApprovalRequest, as record.RequestState) bool {
 }
 
 // carry has a request done as its asker's: looked at anew, written down as decided, and carried out.
-func (c *Call) carry(ctx context.Context, q record.ApprovalRequest, as record.RequestState, why string, line record.Line) (Result, error) {
-	asked, err := c.asAsker(q, line)
+func (r *Runner) carry(ctx context.Context, c *Call, d Decision) (Result, error) {
+	q := d.Request
+	asked, err := r.asAsker(c, q, d.Line)
 	if err != nil {
 		return Result{}, err
 	}
-	plans, err := c.planAnew(ctx, q, asked)
+	plans, err := r.planAgain(ctx, c, q, asked)
 	if err == nil {
 		err = approvalRequestHolds(q, asked, c.unbegun(asked, plans))
 	}
 	var refusal *refusal.Refusal
-	switch begun, whole := c.begun(asked); {
+	switch begun, whole := r.begun(asked); {
 	case errors.Is(err, errClosed) && len(begun) > 0: // it was cut short in the middle: the rest is not done
-		return c.settle(ctx, q, asked, func() (Result, error) { return c.again(ctx, asked, begun, whole) })
+		return r.settleRequest(ctx, c, q, asked, func() (Result, error) { return r.again(ctx, asked, begun, whole) })
 	case errors.Is(err, errClosed) && errors.As(err, &refusal):
-		return c.closeRequest(ctx, q, refusal.Text)
+		return r.closeRequest(ctx, c, q, refusal.Text)
 	case err != nil:
 		return Result{}, err
 	}
-	if q.State != as {
-		if q = c.decided(q, as, why); as == record.RequestAlone {
+	if q.State != d.As {
+		if q = c.decided(q, d.As, d.Why); d.As == record.RequestAlone {
 			q.Does = doesOf(plans) // for a shorter time than what was asked for
 		}
-		entry := c.requestEntry(q, string(as))
-		if err := c.saveRequest(ctx, &entry, &q); err != nil {
+		entry := c.requestEntry(q, string(d.As))
+		if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
 			return Result{}, Away(err)
 		}
 	}
 	asked.granted = &q
-	return c.settle(ctx, q, asked, func() (Result, error) { return c.run(ctx, asked, plans) })
+	return r.settleRequest(ctx, c, q, asked, func() (Result, error) { return r.run(ctx, asked, plans) })
 }
 
 // goOnWith goes on with what was decided before, and was cut short.
-func (c *Call) goOnWith(ctx context.Context, q record.ApprovalRequest, line record.Line) (Result, error) {
-	asked, err := c.asAsker(q, line)
+func (r *Runner) goOnWith(ctx context.Context, c *Call, q record.ApprovalRequest, line record.Line) (Result, error) {
+	asked, err := r.asAsker(c, q, line)
 	if err != nil {
 		return Result{}, err
 	}
-	begun, whole := c.begun(asked)
-	switch late := c.late(c); {
+	begun, whole := r.begun(asked)
+	switch isLate := late(c); {
 	case q.Outcome != "":
 		return Result{Outcome: q.Outcome, Lines: []text.Text{RequestLine(q, c.Now)}, Changes: begun, AttackID: q.AttackID, Account: q.Account, Data: q}, nil
-	case whole || late && len(begun) > 0:
-		return c.settle(ctx, q, asked, func() (Result, error) { return c.again(ctx, asked, begun, whole) })
-	case late:
-		return c.closeRequest(ctx, q, text.New("it could not be carried out in time"))
+	case whole || isLate && len(begun) > 0:
+		return r.settleRequest(ctx, c, q, asked, func() (Result, error) { return r.again(ctx, asked, begun, whole) })
+	case isLate:
+		return r.closeRequest(ctx, c, q, text.New("it could not be carried out in time"))
 	}
-	return c.carry(ctx, q, q.State, q.Why, line)
+	return r.carry(ctx, c, Decision{Request: q, As: q.State, Why: q.Why, Line: line})
 }
 
-// settle carries a decided request out and writes down what came of it.
-func (c *Call) settle(ctx context.Context, q record.ApprovalRequest, asked *Call, do func() (Result, error)) (Result, error) {
+// settleRequest carries a decided request out and writes down what came of it.
+func (r *Runner) settleRequest(ctx context.Context, c *Call, q record.ApprovalRequest, asked *Call, do func() (Result, error)) (Result, error) {
 	res, err := do()
 	c.lost = append(c.lost, asked.lost...)
 	switch {
@@ -239,8 +271,8 @@ func (c *Call) settle(ctx context.Context, q record.ApprovalRequest, asked *Call
 	default:
 		q.Outcome = res.Outcome
 	}
-	if failed := c.saveRequest(ctx, nil, &q); failed != nil { // in a while it is looked at again
-		c.cfg.Log.Error("write down what came of a request", "account", q.Account, "request", q.ID, "err", failed)
+	if failed := r.saveRequest(ctx, c, nil, &q); failed != nil { // in a while it is looked at again
+		r.cfg.Log.Error("write down what came of a request", "account", q.Account, "request", q.ID, "err", failed)
 	}
 	res.Lines = append([]text.Text{RequestLine(q, c.Now)}, res.Lines...)
 	res.Data = q

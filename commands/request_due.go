@@ -28,13 +28,13 @@ func (r *Runner) tendRequests(ctx context.Context, account string) {
 		return
 	}
 	defer lock.Unlock()
-	c := &Call{Runner: r, Invocation: Invocation{Actor: clock}, Now: now, Account: r.cfg.Accounts[i], lock: lock}
+	c := &Call{Setup: r.setup, loaded: newFacts(), Invocation: Invocation{Actor: clock}, Now: now, Account: r.cfg.Accounts[i], lock: lock}
 	if all, err = r.cfg.Requests.Requests(held, account); err == nil {
 		c.Known, err = r.cfg.Ledger.Changes(held, account)
 	}
 	for _, q := range all {
 		if err == nil && due(q) {
-			err = c.tendRequest(held, q)
+			err = r.lookAtRequest(held, c, q)
 		}
 	}
 	if err != nil && held.Err() == nil {
@@ -42,8 +42,8 @@ func (r *Runner) tendRequests(ctx context.Context, account string) {
 	}
 }
 
-// tendRequest does what is due for one request.
-func (c *Call) tendRequest(ctx context.Context, q record.ApprovalRequest) error {
+// lookAtRequest does what is due for one request.
+func (r *Runner) lookAtRequest(ctx context.Context, c *Call, q record.ApprovalRequest) error {
 	var entry *record.AuditEntry
 	outcome := func(as record.RequestState, why string) {
 		q.State, q.DecidedAt, q.Why = as, c.Now, why
@@ -59,7 +59,7 @@ func (c *Call) tendRequest(ctx context.Context, q record.ApprovalRequest) error 
 			break
 		}
 		q.Outcome = "done"
-		if cmd, err := c.lookUp(q.Line.Name); err != nil || len(made) < cmd.Parts {
+		if cmd, err := r.lookUp(q.Line.Name); err != nil || len(made) < cmd.Parts {
 			q.Outcome, q.Fault = "failed", "perhaps only partly done: status shows what is in force. Ask again for the rest"
 		}
 		if i := slices.IndexFunc(made, func(ch record.Change) bool { return ch.State != record.StateDone && ch.State != record.StateUndone }); i >= 0 {
@@ -70,5 +70,5 @@ func (c *Call) tendRequest(ctx context.Context, q record.ApprovalRequest) error 
 	default:
 		outcome(record.RequestExpired, "nobody answered")
 	}
-	return c.saveRequest(ctx, entry, &q)
+	return r.saveRequest(ctx, c, entry, &q)
 }

@@ -39,10 +39,10 @@ func (c *Call) whySecond() text.Text {
 
 // secondNote tells before the change that it needs a second person.
 func (c *Call) secondNote() text.Text {
-	if c.cfg.Policy.Changes != ChangesOn {
+	if c.Policy.Changes != ChangesOn {
 		return text.New("A second person would be asked first: ", c.whySecond())
 	}
-	return text.New(text.Bold("A second person is asked first"), ": ", c.whySecond(), ". It waits for ", text.HumanDuration(c.cfg.Policy.approvalFor()), ", and nothing is sent before")
+	return text.New(text.Bold("A second person is asked first"), ": ", c.whySecond(), ". It waits for ", text.HumanDuration(c.Policy.approvalFor()), ", and nothing is sent before")
 }
 
 // waitingLines answer who has asked, or asks again.
@@ -57,8 +57,8 @@ func (c *Call) waitingLines(q record.ApprovalRequest) []text.Text {
 	for _, need := range q.Needs {
 		lines = append(lines, text.New("Why: ", need.Why))
 	}
-	lines = append(lines, ApprovalRequestWhoDecides(q, c.cfg.Policy.Approvers))
-	if alone := ApprovalRequestAloneLine(q, c.cfg.Policy, c.Now); alone != nil {
+	lines = append(lines, ApprovalRequestWhoDecides(q, c.Policy.Approvers))
+	if alone := ApprovalRequestAloneLine(q, c.Policy, c.Now); alone != nil {
 		lines = append(lines, alone)
 	}
 	return lines

@@ -87,7 +87,7 @@ func (r Roles) Groups() []string {
 }
 
 // needRole refuses who has less than that role, and says who has it.
-func (r *Runner) needRole(c *Call, least record.Role) error {
+func needRole(c *Call, least record.Role) error {
 	if c.Role >= least {
 		return nil
 	}
@@ -98,14 +98,9 @@ func (r *Runner) needRole(c *Call, least record.Role) error {
 	who := text.New("Nobody is one yet: see ", text.Code("policy"), " in the configuration")
 	if c.Actor.Via == record.ViaCLI {
 		who = text.New("At the terminal ", text.Code("policy.terminal"), " in the configuration file gives roles, as ", text.Code("terminal: {"+strings.TrimPrefix(c.Actor.ID, "cli:")+": "+least.String()+"}"))
-	} else if ids := r.cfg.Roles.list(least); len(ids) > 0 {
-		who = text.New("Ask ")
-		for i, id := range ids[:min(3, len(ids))] {
-			if i > 0 {
-				who = text.New(who, ", ")
-			}
-			who = text.New(who, text.User(id))
-		}
+	} else if ids := c.Roles.list(least); len(ids) > 0 {
+		ids = ids[:min(3, len(ids))]
+		who = text.New("Ask ", Enumerate(ids, len(ids), func(id string) text.Text { return text.New(text.User(id)) }))
 	}
 	return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), "; yours is ", c.Role.String(), ". ", who, ". Nothing was done")}
 }

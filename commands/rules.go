@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,7 +38,7 @@ type ruleRow struct {
 	Change string `json:"change,omitempty"`
 }
 
-func readRules(ctx context.Context, c *Call) (Result, error) {
+func readRules(c *Call) (Result, error) {
 	var f apiclient.RuleFilter
 	if typed := c.Line.Keys["condition"]; typed != "" {
 		var err error
@@ -47,12 +46,12 @@ func readRules(ctx context.Context, c *Call) (Result, error) {
 			return Result{}, fmt.Errorf("read condition %q: %w", typed, err)
 		}
 	}
-	all, err := collect(c.Account.API.Rules(ctx, f))
+	all, err := c.given().Rules(f)
 	if err != nil {
 		return Result{}, forPeople(err)
 	}
 	var away error
-	c.Known, away = c.cfg.Ledger.Changes(ctx, c.Account.Name)
+	c.Known, away = c.facts(c.Account.Name).Changes()
 	makers := c.makers()
 	data, known, others := []ruleRow{}, []apiclient.Rule{}, map[string]int{}
 	for _, r := range all {

@@ -20,8 +20,8 @@ type Scenes interface {
 }
 
 // look reads the scene of the call's account.
-func (c *Call) look(ctx context.Context) error {
-	scene, err := c.cfg.Scenes.Scene(ctx, c.Account.Name)
+func (c *Call) look() error {
+	scene, err := c.given().Context()
 	if err == nil {
 		c.scene = scene
 	}
@@ -29,13 +29,13 @@ func (c *Call) look(ctx context.Context) error {
 }
 
 // policy is the configured one, with what is protected on the account.
-func (c *Call) policy() Policy { return c.cfg.Policy.With(c.scene.Protected) }
+func (c *Call) policy() Policy { return c.Policy.With(c.scene.Protected) }
 
 // crowds warns of targets that are somebody's own or likely many people's, and of broad ones, where wafbot can't know it: unless a second person is
 // asked, who is told.
 // Of a narrow range it is only said afterwards.
 func (c *Call) crowds(p *Plan, targets []grammar.Target) {
-	second := c.cfg.Policy.SecondPerson
+	second := c.Policy.SecondPerson
 	for _, t := range targets {
 		for _, s := range c.policy().named() {
 			if what := s.hitBy(t); what != nil && !slices.Contains(second, SecondSource) {
@@ -43,7 +43,7 @@ func (c *Call) crowds(p *Plan, targets []grammar.Target) {
 			}
 		}
 		blind := text.New(neverVisitors, ": nobody can tell whom else ", text.Code(t.String()), " hits")
-		switch broad := t.Kind != apiclient.KindRange || c.cfg.Policy.wide(t); {
+		switch broad := t.Kind != apiclient.KindRange || c.Policy.wide(t); {
 		case broad && !slices.Contains(second, SecondBroad):
 			p.Warnings = append(p.Warnings, refusal.Warning{Text: blind})
 		case !broad && !t.Prefix.IsSingleIP():
@@ -56,9 +56,8 @@ func (c *Call) crowds(p *Plan, targets []grammar.Target) {
 }
 
 // warnings are what the form of the call's command should say of its attack before anything is chosen.
-func (c *Call) warnings(ctx context.Context) (all []text.Text) {
-	if err := c.look(ctx); err != nil {
-		c.cfg.Log.Warn("look what is known of the account", "account", c.Account.Name, "err", err)
+func (c *Call) warnings() (all []text.Text) {
+	if err := c.look(); err != nil {
 		return nil // the guards look again
 	}
 	if top, ok := c.Attack.topSource(); ok && slices.Contains(c.Cmd.Flags, flagShared) {

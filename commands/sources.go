@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"net/netip"
 	"strings"
 
@@ -31,8 +30,8 @@ type namedSource struct {
 	Protected *record.Protected `json:"protected,omitempty"`
 }
 
-func readSources(ctx context.Context, c *Call) (Result, error) {
-	away := c.look(ctx)
+func readSources(c *Call) (Result, error) {
+	away := c.look()
 	var lines []text.Text
 	data := []namedSource{}
 	add := func(s Source, by string, p *record.Protected, line text.Text) {
@@ -46,11 +45,11 @@ func readSources(ctx context.Context, c *Call) (Result, error) {
 		}
 		data = append(data, namedSource{s.Name, s.Ranges, deny, !s.NoCards, by, s.File, s.Broken, p})
 	}
-	for _, s := range c.cfg.Policy.named() {
+	for _, s := range c.Policy.named() {
 		add(s, "configuration", nil, s.line())
 	}
 	for _, p := range c.scene.Protected {
-		add(protectedSource(p), "protect", &p, ProtectedLine(p))
+		add(protectedSource(p), "protect", &p, protectedLine(p))
 	}
 	for _, s := range builtin() {
 		add(s, "wafbot", nil, text.New(s.line(), ", by nature"))
@@ -59,7 +58,6 @@ func readSources(ctx context.Context, c *Call) (Result, error) {
 	shown := pages.part(len(lines), func(i int) text.Text { return lines[i] })
 	head := text.New("Sources that are spared on ", c.Account.Name, ": ", len(lines))
 	if away != nil {
-		c.cfg.Log.Warn("look what is protected", "account", c.Account.Name, "err", away)
 		head = text.New(head, ". What an admin protected is unknown: wafbot's memory (Redis) can't be reached")
 	}
 	return pages.finish(Result{Account: c.Account.Name, Lines: append([]text.Text{head}, shown...), Data: data})

@@ -1,8 +1,6 @@
 package commands
 
 import (
-	"context"
-
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -13,34 +11,31 @@ func status() *Command {
 		Name: "status", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
 		Summary: "what burns now, who is on it, what waits, and what is in force",
 		Args:    []Arg{argPage},
+		Needs:   overviewNeeds(),
 		Read:    readStatus,
 	}
 }
 
-func readStatus(ctx context.Context, c *Call) (Result, error) {
+func readStatus(c *Call) (Result, error) {
 	res := Result{Account: c.onlyAccount()}
 	pages := c.pages(3 * len(c.All)) // what burns, what people have in hand, and what is in force
-	all := c.overviews(ctx)
+	all := c.overviews()
 	for _, o := range all {
 		res.Lines = append(res.Lines, c.statusLines(pages, o)...)
 	}
-	home := &Home{Accounts: all, Who: c.Actor, Role: c.Role, Policy: c.cfg.Policy, Trouble: c.cfg.Policy.brokenSources(), Now: c.Now}
+	home := &Home{Accounts: all, Who: c.Actor, Role: c.Role, Policy: c.Policy, Trouble: c.Policy.brokenSources(), Now: c.Now}
 	res.Lines = append(res.Lines, home.Trouble...)
-	res.Lines = append(res.Lines, text.New("wafbot is ", c.cfg.Policy.Describe()))
+	res.Lines = append(res.Lines, text.New("wafbot is ", c.Policy.Describe()))
 	res.Data, res.Home = all, home
 	return pages.finish(res)
 }
 
 // overviews are those of all accounts that the call is about. One whose service hangs keeps nothing of what wafbot remembers from anybody.
-func (c *Call) overviews(ctx context.Context) []Overview {
-	found := sideBySide(ctx, c.All, func(look context.Context, a *Account) ([]Overview, error) {
-		attacks, err := c.listAttacks(look, a, apiclient.AttackFilter{From: c.burningFrom(a)})
-		o, _ := c.picture(ctx, a, answered[apiclient.Attack]{attacks, err})
-		return []Overview{o}, nil
-	})
-	all := make([]Overview, len(found))
-	for i, f := range found {
-		all[i] = f.found[0]
+func (c *Call) overviews() []Overview {
+	all := make([]Overview, len(c.All))
+	for i, a := range c.All {
+		attacks, err := c.facts(a.Name).Attacks(apiclient.AttackFilter{From: c.burningFrom(a)})
+		all[i], _ = c.picture(a, answered[apiclient.Attack]{attacks, err})
 	}
 	return all
 }

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -11,11 +10,11 @@ import (
 )
 
 // storm is the storm that the call's attack is; ok tells whether it is one.
-func (c *Call) storm(ctx context.Context) (seen StormSeen, ok bool, err error) {
+func (c *Call) storm() (seen StormSeen, ok bool, err error) {
 	if c.Attack == nil || !record.IsStorm(c.Attack.Attack.ID) {
 		return StormSeen{}, false, nil
 	}
-	all, err := c.cfg.Storms.Storms(ctx, c.Account.Name)
+	all, err := c.facts(c.Account.Name).Storms()
 	if err != nil {
 		return StormSeen{}, true, Away(err)
 	}
@@ -27,8 +26,8 @@ func (c *Call) storm(ctx context.Context) (seen StormSeen, ok bool, err error) {
 }
 
 // gathered is what a storm has gathered, the one with the latest hit first.
-func (c *Call) gathered(ctx context.Context, a *Account, storm string) ([]GatheredAttack, error) {
-	all, err := c.cfg.Storms.Gathered(ctx, a.Name, storm)
+func (c *Call) gathered(a *Account, storm string) ([]GatheredAttack, error) {
+	all, err := c.facts(a.Name).Grouped(storm)
 	if err != nil {
 		return nil, Away(err)
 	}
@@ -36,13 +35,13 @@ func (c *Call) gathered(ctx context.Context, a *Account, storm string) ([]Gather
 }
 
 // gatheredIn is the storm that gathered the call's attack; ok tells whether one did.
-func (c *Call) gatheredIn(ctx context.Context) (storm StormSeen, attack GatheredAttack, ok bool, err error) {
-	storms, err := c.cfg.Storms.Storms(ctx, c.Account.Name)
+func (c *Call) gatheredIn() (storm StormSeen, attack GatheredAttack, ok bool, err error) {
+	storms, err := c.facts(c.Account.Name).Storms()
 	if err != nil {
 		return StormSeen{}, GatheredAttack{}, false, Away(err)
 	}
 	for _, s := range storms {
-		all, err := c.gathered(ctx, c.Account, s.ID)
+		all, err := c.gathered(c.Account, s.ID)
 		if err != nil {
 			return StormSeen{}, GatheredAttack{}, false, err
 		}
@@ -54,8 +53,8 @@ func (c *Call) gatheredIn(ctx context.Context) (storm StormSeen, attack Gathered
 }
 
 // gatheredLine says that a storm stands for the call's attack; nothing if none does, or that isn't known.
-func (c *Call) gatheredLine(ctx context.Context) (line text.Text, err error) {
-	storm, attack, ok, err := c.gatheredIn(ctx)
+func (c *Call) gatheredLine() (line text.Text, err error) {
+	storm, attack, ok, err := c.gatheredIn()
 	switch {
 	case err != nil || !ok:
 		return nil, err
@@ -67,8 +66,8 @@ func (c *Call) gatheredLine(ctx context.Context) (line text.Text, err error) {
 }
 
 // stormsGoingOn are the account's storms that go on, or whose attacks do; the newest first.
-func (c *Call) stormsGoingOn(ctx context.Context, a *Account) ([]StormSeen, error) {
-	all, err := c.cfg.Storms.Storms(ctx, a.Name)
+func (c *Call) stormsGoingOn(a *Account) ([]StormSeen, error) {
+	all, err := c.facts(a.Name).Storms()
 	if err != nil {
 		return nil, Away(err)
 	}
@@ -76,7 +75,7 @@ func (c *Call) stormsGoingOn(ctx context.Context, a *Account) ([]StormSeen, erro
 }
 
 // stormTyped finds the storm that was typed, by its id or any unique beginning of it.
-func (c *Call) stormTyped(ctx context.Context, typed string) (*Account, StormSeen, error) {
+func (c *Call) stormTyped(typed string) (*Account, StormSeen, error) {
 	type found struct {
 		account *Account
 		storm   StormSeen
@@ -84,7 +83,7 @@ func (c *Call) stormTyped(ctx context.Context, typed string) (*Account, StormSee
 	var hits []found
 	var lastErr error
 	for _, a := range c.All {
-		all, err := c.cfg.Storms.Storms(ctx, a.Name)
+		all, err := c.facts(a.Name).Storms()
 		if err != nil {
 			lastErr = Away(err)
 		}
@@ -108,12 +107,12 @@ func (c *Call) stormTyped(ctx context.Context, typed string) (*Account, StormSee
 }
 
 // readGathered lists what a storm gathered, what gets through first.
-func (c *Call) readGathered(ctx context.Context) (Result, error) {
-	a, storm, err := c.stormTyped(ctx, c.Line.Keys["storm"])
+func (c *Call) readGathered() (Result, error) {
+	a, storm, err := c.stormTyped(c.Line.Keys["storm"])
 	if err != nil {
 		return Result{}, err
 	}
-	all, err := c.gathered(ctx, a, storm.ID)
+	all, err := c.gathered(a, storm.ID)
 	if err != nil {
 		return Result{}, err
 	}
@@ -142,13 +141,12 @@ func (c *Call) readGathered(ctx context.Context) (Result, error) {
 }
 
 // stormsGathered are the storms that are remembered, for the field that asks for one.
-func stormsGathered(ctx context.Context, c *Call) []Option {
+func stormsGathered(c *Call) []Option {
 	if c.Account == nil {
 		return nil
 	}
-	all, err := c.cfg.Storms.Storms(ctx, c.Account.Name)
+	all, err := c.facts(c.Account.Name).Storms()
 	if err != nil {
-		c.cfg.Log.Warn("read storms", "account", c.Account.Name, "err", err)
 		return nil
 	}
 	var options []Option

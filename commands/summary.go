@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -21,6 +20,7 @@ func summary() *Command {
 		Summary: "hand over: what goes on, what is in force and until when, and what happened",
 		Args:    []Arg{{Name: "since", Help: "how far back: 10h", Read: readDuration}},
 		Example: "summary since=12h",
+		Needs:   overviewNeeds(),
 		Read:    readSummary,
 	}
 }
@@ -64,7 +64,7 @@ type NoteOn struct {
 	record.Note
 }
 
-func readSummary(ctx context.Context, c *Call) (Result, error) {
+func readSummary(c *Call) (Result, error) {
 	back := shift
 	if since := c.Line.Keys["since"]; since != "" {
 		var err error
@@ -75,29 +75,27 @@ func readSummary(ctx context.Context, c *Call) (Result, error) {
 			return Result{}, refusal.Usage(text.New(text.Code("since="), " needs an end: ", text.Code("12h")))
 		}
 	}
-	s := c.summary(ctx, c.Now.Add(-back))
+	s := c.summary(c.Now.Add(-back))
 	parts := s.Parts(c.Actor.Via != record.ViaCLI)
 	return Result{Account: c.Account.Name, Lines: partLines(parts), Parts: parts, Data: s}, nil
 }
 
 // summary gathers what happened since then. The service gets some seconds: one that hangs must not keep the rest from people.
-func (c *Call) summary(ctx context.Context, since time.Time) Summary {
+func (c *Call) summary(since time.Time) Summary {
 	a := c.Account
-	look, cancel := context.WithTimeout(ctx, accountPatience)
-	defer cancel()
 	from := since
 	if burning := c.burningFrom(a); burning.Before(from) {
 		from = burning
 	}
-	attacks, err := c.listAttacks(look, a, apiclient.AttackFilter{From: from})
-	o, seen := c.picture(ctx, a, answered[apiclient.Attack]{attacks, err})
-	s := Summary{Overview: o, Since: since, Now: c.Now, Policy: c.cfg.Policy, Role: c.Role, Who: c.Actor}
+	attacks, err := c.given().Attacks(apiclient.AttackFilter{From: from})
+	o, seen := c.picture(a, answered[apiclient.Attack]{attacks, err})
+	s := Summary{Overview: o, Since: since, Now: c.Now, Policy: c.Policy, Role: c.Role, Who: c.Actor}
 	s.countAttacks(seen)
 	s.happened(seen)
-	if s.Blind, err = c.cfg.Records.Blinds(ctx, a.Name, since); err != nil {
+	if s.Blind, err = c.facts(a.Name).Outages(since); err != nil {
 		s.NoMemory = true
 	}
-	if err = c.byOthers(look, &s, seen); err != nil {
+	if err = c.byOthers(&s, seen); err != nil {
 		text, _ := ForPeople(c.Invocation, forPeople(err))
 		s.Unread = text.String()
 	}
@@ -157,8 +155,8 @@ func (s *Summary) happened(seen seen) {
 }
 
 // byOthers finds what others than wafbot did at the service: entries of the denylist, and modes in which applications block.
-func (c *Call) byOthers(ctx context.Context, s *Summary, seen seen) error {
-	entries, err := collect(c.Account.API.IPRules(ctx, apiclient.IPRuleFilter{List: apiclient.ListDeny}))
+func (c *Call) byOthers(s *Summary, seen seen) error {
+	entries, err := c.given().Entries(apiclient.IPRuleFilter{List: apiclient.ListDeny})
 	if err != nil {
 		return err
 	}
@@ -167,7 +165,7 @@ func (c *Call) byOthers(ctx context.Context, s *Summary, seen seen) error {
 		return ours || e.Created.Before(s.Since) || !e.Expires.IsZero() && !e.Expires.After(c.Now)
 	})
 	slices.SortFunc(s.Others, func(x, y apiclient.IPRule) int { return y.Created.Compare(x.Created) })
-	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+	rules, err := c.given().Rules(apiclient.RuleFilter{})
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (s Summary) head() Part {
 func (s Summary) burningPart(h Home) Part {
 	p := h.burningPart()
 	if len(s.Ongoing) > 0 && s.Role >= record.Responder {
-		p.Do = []Suggestion{TakeOverButton(s.Account, len(s.Ongoing))}
+		p.Do = []Suggestion{takeOverButton(s.Account, len(s.Ongoing))}
 	}
 	return p
 }

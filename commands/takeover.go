@@ -2,7 +2,6 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -12,8 +11,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// TakeOverButton puts whoever clicks it on everything that goes on.
-func TakeOverButton(account string, ongoing int) Suggestion {
+// takeOverButton puts whoever clicks it on everything that goes on.
+func takeOverButton(account string, ongoing int) Suggestion {
 	return Suggestion{
 		Label: "I take over", Title: "Take over?", OK: "I take over",
 		Line: record.Line{Name: "handover", Flags: []string{"all"}}.With("to", "@me").With("account", account),
@@ -23,18 +22,15 @@ func TakeOverButton(account string, ongoing int) Suggestion {
 }
 
 // writeTakeOver puts somebody on every attack that goes on. It is one write: the account's lock is held, and there is one answer.
-func (c *Call) writeTakeOver(ctx context.Context) (Result, error) {
-	to, err := c.assignee(ctx)
+func (c *Call) writeTakeOver() (Result, error) {
+	to, toErr := c.assignee()
+	burning, burningErr := c.burningNow()
+	cases, err := c.given().Triages()
 	if err != nil {
-		return Result{}, err
+		err = Away(err)
 	}
-	burning, err := c.burningNow(ctx)
-	if err != nil {
+	if err := cmp.Or(toErr, burningErr, err); err != nil {
 		return Result{}, err
-	}
-	cases, err := c.cfg.Desk.Cases(ctx, c.Account.Name)
-	if err != nil {
-		return Result{}, Away(err)
 	}
 	t := taken{to: to, names: map[string]string{}, since: earlier(c.At, c.Now)}
 	changed := map[string]record.Triage{} // all are looked at before one is written: what is refused changes none of them
@@ -53,42 +49,34 @@ func (c *Call) writeTakeOver(ctx context.Context) (Result, error) {
 		changed[id] = k
 		t.add(id, k)
 	}
-	var events []record.Event
-	if len(t.from) > 0 || len(t.ids) > 0 && to.ID != c.Actor.ID {
-		events = append(events, c.takeOverEvent(t))
-	}
-	if len(changed)+len(events) > 0 {
-		if err := c.lock.SaveTriage(ctx, changed, events...); err != nil {
-			return Result{}, Away(err)
-		}
-		c.cfg.Notifier.Redraw(c.Account.Name)
-		c.cfg.Notifier.Notify(c.Account.Name, events)
-	}
 	if len(t.ids) == 0 && len(burning) == 0 {
 		return unwritten(t.ids, text.New("Nothing is going on on ", c.Account.Name, ". Nothing was changed")), nil
 	}
 	if len(t.ids) == 0 {
 		return unwritten(t.ids, text.New(text.Bold(text.Sanitize(to.Name, text.MaxField)), " is on all ", count(len(burning), "attack"), " of ", c.Account.Name, " already. Nothing was changed")), nil
 	}
-	return written(t.ids, t.answer(c.Account.Name)), nil
+	res := written(t.ids, t.answer(c.Account.Name))
+	res.Saves.Triage = changed
+	if len(t.from) > 0 || to.ID != c.Actor.ID {
+		res.Saves.Events = []record.Event{c.takeOverEvent(t)}
+	}
+	return res, nil
 }
 
 // burningNow are the attacks that go on, as the service lists them: what wafbot remembers may be over. For those that a storm gathered the storm
 // stands.
-func (c *Call) burningNow(ctx context.Context) ([]apiclient.Attack, error) {
-	ctx, cancel := context.WithTimeout(ctx, accountPatience)
-	defer cancel()
-	listed, err := c.listAttacks(ctx, c.Account, apiclient.AttackFilter{From: c.burningFrom(c.Account)})
+func (c *Call) burningNow() ([]apiclient.Attack, error) {
+	listed, err := c.given().Attacks(apiclient.AttackFilter{From: c.burningFrom(c.Account)})
+	storms, stormsErr := c.stormsGoingOn(c.Account)
 	if err != nil {
 		return nil, forPeople(fmt.Errorf("list attacks of %s: %w", c.Account.Name, err))
 	}
-	burning := c.burning(c.Account, listed)
-	storms, err := c.stormsGoingOn(ctx, c.Account)
-	if err != nil {
-		return nil, err
+	if stormsErr != nil {
+		return nil, stormsErr
 	}
+	burning := c.burning(c.Account, listed)
 	for _, storm := range storms {
-		gathered, err := c.gathered(ctx, c.Account, storm.ID)
+		gathered, err := c.gathered(c.Account, storm.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -137,17 +125,7 @@ func (t *taken) add(id string, k record.Triage) {
 
 // answer says on how many attacks somebody is now, and from whom they are.
 func (t *taken) answer(account string) text.Text {
-	words := text.New(text.Bold(text.Sanitize(t.to.Name, text.MaxField)), " is on ", count(len(t.ids), "attack"), " of ", account, " now: ")
-	for i, id := range t.ids[:min(shortList, len(t.ids))] {
-		if i > 0 {
-			words = text.New(words, ", ")
-		}
-		words = text.New(words, text.Code(id))
-	}
-	if left := len(t.ids) - shortList; left > 0 {
-		words = text.New(words, " and ", left, " more")
-	}
-	words = text.New(words, ". Until now: ")
+	words := text.New(text.Bold(text.Sanitize(t.to.Name, text.MaxField)), " is on ", count(len(t.ids), "attack"), " of ", account, " now: ", Enumerate(t.ids, shortList, codeText), ". Until now: ")
 	slices.Sort(t.from)
 	for _, who := range slices.Compact(slices.Clone(t.from)) {
 		n := 0

@@ -119,13 +119,13 @@ func (r *Runner) tiePlan(ctx context.Context, c *Call, fault error) {
 	if !tiesHands(fault) {
 		return
 	}
-	for _, what := range r.wanted(ctx, c) {
+	for _, what := range r.wanted(c) {
 		what.By, what.At = c.Actor, c.Now
 		r.tie(ctx, c, fault, what)
 	}
 }
 
-func (r *Runner) wanted(ctx context.Context, c *Call) []record.RefusedChange {
+func (r *Runner) wanted(c *Call) []record.RefusedChange {
 	if c.Cmd.Name == "undo" {
 		ch, err := c.changeTyped(c.Known)
 		if err != nil {
@@ -133,9 +133,10 @@ func (r *Runner) wanted(ctx context.Context, c *Call) []record.RefusedChange {
 		}
 		return []record.RefusedChange{c.refusedUndo(ch.ID)}
 	}
-	account, blind := *c.Account, *c
-	account.API, blind.Account = unreadable{account.API}, &account
-	plans, err := c.Cmd.Plan(ctx, &blind)
+	blind := *c
+	blind.loaded = newFacts()
+	blind.loaded.empty = true // what is planned then is what there is to do if nothing stands there yet
+	plans, err := c.Cmd.Plan(&blind)
 	if err != nil || len(plans) == 0 {
 		return []record.RefusedChange{{Line: c.Line, Does: c.Line.String()}}
 	}

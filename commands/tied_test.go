@@ -16,35 +16,27 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// ties keeps spells as JSON, and sees to it that only who holds the account's lock writes them.
+// ties are the spells that were written down. They are the same memory as the ledger.
 type ties struct {
-	t      *testing.T
-	ledger *ledger
+	*ledger
 
 	mu    sync.Mutex
-	text  string
 	saved []record.PermissionLoss
 }
 
-func (s *ties) Tied(context.Context, string) (t record.PermissionLoss, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.text != "" {
-		err = json.Unmarshal([]byte(s.text), &t)
+func (s *ties) Tied(_ context.Context, account string) (t record.PermissionLoss, err error) {
+	s.ledger.mu.Lock()
+	defer s.ledger.mu.Unlock()
+	if text, ok := s.kept["tied "+account]; ok {
+		err = json.Unmarshal([]byte(text), &t)
 	}
 	return t, err
 }
 
-func (s *ties) SaveTied(_ context.Context, t record.PermissionLoss) error {
-	if len(s.ledger.locks) != 1 {
-		s.t.Error("written without the account's lock")
-	}
-	text, err := json.Marshal(t)
+func (s *ties) add(t record.PermissionLoss) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.text = string(text)
 	s.saved = append(s.saved, t)
-	return err
 }
 
 // last is the last spell, and how often one was written down.

@@ -1,9 +1,7 @@
 package commands
 
 import (
-	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -12,31 +10,6 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
-
-// unreadable is a service of which nothing can be read: what is planned over it is what there is to do if nothing stands there yet.
-type unreadable struct{ API }
-
-func nothingOf[T any](func(T, error) bool) {}
-
-// Attacks implements AttackReader.
-func (unreadable) Attacks(context.Context, apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error] {
-	return nothingOf[apiclient.AttackPage]
-}
-
-// IPRules implements IPLists.
-func (unreadable) IPRules(context.Context, apiclient.IPRuleFilter) iter.Seq2[apiclient.IPRule, error] {
-	return nothingOf[apiclient.IPRule]
-}
-
-// Rules implements RuleSet.
-func (unreadable) Rules(context.Context, apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error] {
-	return nothingOf[apiclient.Rule]
-}
-
-// ConditionSets implements ReadOnly.
-func (unreadable) ConditionSets(context.Context) iter.Seq2[apiclient.ConditionSet, error] {
-	return nothingOf[apiclient.ConditionSet]
-}
 
 // ByHand is a step in words for whoever does it in the service's console.
 func (a *Account) ByHand(s record.Step) text.Text {

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -18,12 +17,6 @@ type Unclaimed struct {
 	Route  string        // whose pager it is; "": none is left
 	After  time.Duration // the pager is called when nobody has been on it for so long
 	Case   record.Triage
-}
-
-// Pages remembers the pages of attacks.
-type Pages interface {
-	// Pages are all of an account, by attack: of each the last one.
-	Pages(ctx context.Context, account string) (map[string]record.Page, error)
 }
 
 // since is since when nobody has been on the attack; false if the pager need not be called, as long as nothing changes.

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -27,7 +26,7 @@ func undo() *Command {
 	}
 }
 
-func planUndo(ctx context.Context, c *Call) ([]Plan, error) {
+func planUndo(c *Call) ([]Plan, error) {
 	if c.undoesMany() {
 		return c.planUndoes()
 	}
@@ -35,7 +34,7 @@ func planUndo(ctx context.Context, c *Call) ([]Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.planUndoOf(ctx, ch)
+	p, err := c.planUndoOf(ch)
 	if len(p.Steps) > 0 && c.Actor.Via != record.ViaClock {
 		p.Notes = append(p.Notes, c.neverAgain(ch)...)
 	}
@@ -45,11 +44,11 @@ func planUndo(ctx context.Context, c *Call) ([]Plan, error) {
 func undoOf(ch record.Change) string { return "Undo of: " + ch.Does }
 
 // planUndoOf plans to take a change back.
-func (c *Call) planUndoOf(ctx context.Context, ch record.Change) (Plan, error) {
+func (c *Call) planUndoOf(ch record.Change) (Plan, error) {
 	if c.Actor.Via == record.ViaClock && (ch.Until.IsZero() || c.Now.Before(ch.Until)) {
 		return Plan{}, refusal.Nothing(text.New(ch.Does, " was prolonged meanwhile. Nothing was sent"))
 	}
-	ch, err := c.lookedAt(ctx, ch)
+	ch, err := c.lookedAt(ch)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -62,7 +61,7 @@ func (c *Call) planUndoOf(ctx context.Context, ch record.Change) (Plan, error) {
 		if !s.Done {
 			continue
 		}
-		if err := c.undoStep(ctx, &p, ch, s); err != nil {
+		if err := c.undoStep(&p, ch, s); err != nil {
 			return Plan{}, err
 		}
 	}
@@ -76,16 +75,26 @@ func (c *Call) planUndoOf(ctx context.Context, ch record.Change) (Plan, error) {
 }
 
 // lookedAt is a change in which each step of unknown outcome is marked as done if it took place.
-func (c *Call) lookedAt(ctx context.Context, ch record.Change) (record.Change, error) {
+func (c *Call) lookedAt(ch record.Change) (record.Change, error) {
 	ch.Steps = slices.Clone(ch.Steps)
 	for i := range ch.Steps {
 		s := &ch.Steps[i]
 		if !s.Sent || s.Done {
 			continue
 		}
-		var err error
-		if s.Done, err = c.readBack(ctx, c.Account, ch, s); err != nil {
-			return record.Change{}, err
+		switch s.Kind {
+		case record.AddEntry, record.DeleteEntry:
+			entries, err := c.given().Entries(apiclient.IPRuleFilter{List: s.Entry.List})
+			if err != nil {
+				return record.Change{}, err
+			}
+			s.Done = entryStepTookEffect(entries, ch, s)
+		case record.CreateRule:
+			rules, err := c.given().Rules(apiclient.RuleFilter{})
+			if err != nil {
+				return record.Change{}, err
+			}
+			s.Done = ruleStepTookEffect(rules, s)
 		}
 	}
 	return ch, nil
@@ -157,23 +166,23 @@ func takenBack(ch record.Change) error {
 }
 
 // undoStep plans the opposite of a step, of what is still ours.
-func (c *Call) undoStep(ctx context.Context, p *Plan, ch record.Change, s record.Step) error {
+func (c *Call) undoStep(p *Plan, ch record.Change, s record.Step) error {
 	switch s.Kind {
 	case record.AddEntry:
-		return c.undoAdd(ctx, p, ch, s)
+		return c.undoAdd(p, ch, s)
 	case record.DeleteEntry:
-		return c.putBack(ctx, p, *s.Entry)
+		return c.putBack(p, *s.Entry)
 	case record.CreateRule:
-		return c.undoCreate(ctx, p, s)
+		return c.undoCreate(p, s)
 	case record.DeleteRule:
-		return c.undoDelete(ctx, p, ch, s)
+		return c.undoDelete(p, ch, s)
 	}
 	return fmt.Errorf("undo step %q: unknown", s.Kind)
 }
 
 // undoAdd takes the entry off if it is still ours, and puts back what stood there before.
-func (c *Call) undoAdd(ctx context.Context, p *Plan, ch record.Change, s record.Step) error {
-	entries, err := collect(c.Account.API.IPRules(ctx, apiclient.IPRuleFilter{List: s.Entry.List}))
+func (c *Call) undoAdd(p *Plan, ch record.Change, s record.Step) error {
+	entries, err := c.given().Entries(apiclient.IPRuleFilter{List: s.Entry.List})
 	if err != nil {
 		return err
 	}
@@ -188,7 +197,7 @@ func (c *Call) undoAdd(ctx context.Context, p *Plan, ch record.Change, s record.
 			return e.ID == entries[i].ID || slices.ContainsFunc(s.Before, func(b apiclient.IPRule) bool { return b.ID == e.ID })
 		}
 	}
-	notes, err := c.covering(ctx, ch, *s.Entry, slices.DeleteFunc(slices.Clone(entries), ours))
+	notes, err := c.covering(ch, *s.Entry, slices.DeleteFunc(slices.Clone(entries), ours))
 	p.Notes = append(p.Notes, notes...)
 	return err
 }
@@ -249,12 +258,12 @@ func asBefore(e apiclient.IPRule) *apiclient.IPRule {
 	return &e
 }
 
-func (c *Call) putBack(ctx context.Context, p *Plan, e apiclient.IPRule) error {
+func (c *Call) putBack(p *Plan, e apiclient.IPRule) error {
 	if !e.Expires.IsZero() && !e.Expires.After(c.Now) {
 		p.Notes = append(p.Notes, text.New("the entry for ", names(e), " would have ended by now"))
 		return nil
 	}
-	entries, err := collect(c.Account.API.IPRules(ctx, apiclient.IPRuleFilter{List: e.List}))
+	entries, err := c.given().Entries(apiclient.IPRuleFilter{List: e.List})
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -12,10 +11,10 @@ import (
 // covering names the other entries of a list that go on holding for the sources of one that is taken off: those that cover its addresses,
 // and those for a country from which the attack that it was made for says that they come. Who is in a data center or behind a proxy only the
 // service knows.
-func (c *Call) covering(ctx context.Context, ch record.Change, off apiclient.IPRule, others []apiclient.IPRule) (notes []text.Text, err error) {
+func (c *Call) covering(ch record.Change, off apiclient.IPRule, others []apiclient.IPRule) (notes []text.Text, err error) {
 	country := ""
 	if slices.ContainsFunc(others, func(e apiclient.IPRule) bool { return e.Kind == apiclient.KindCountry }) {
-		if country, err = c.countryOf(ctx, ch, off); err != nil {
+		if country, err = c.countryOf(ch, off); err != nil {
 			return nil, err
 		}
 	}
@@ -34,11 +33,11 @@ func (c *Call) covering(ctx context.Context, ch record.Change, off apiclient.IPR
 }
 
 // countryOf is where an entry's address comes from, as the attack tells that it was denied for; "" if that is not known.
-func (c *Call) countryOf(ctx context.Context, ch record.Change, e apiclient.IPRule) (string, error) {
+func (c *Call) countryOf(ch record.Change, e apiclient.IPRule) (string, error) {
 	if ch.AttackID == "" || !oneAddress(e) {
 		return "", nil
 	}
-	known, err := c.cfg.Facts.FindAttacks(ctx, c.Account.Name, ch.AttackID)
+	known, err := c.facts(c.Account.Name).KnownAttacks(ch.AttackID)
 	if err != nil {
 		return "", Away(err)
 	}

@@ -37,7 +37,7 @@ func (c *Call) planUndoes() ([]Plan, error) {
 	var plans []Plan
 	for _, ch := range chosen {
 		line.Words = append(line.Words, ch.ID)
-		p := Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: c.undoLater(ch.ID)}
+		p := Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: undoLater(ch.ID)}
 		if len(chosen) > 1 {
 			p.Warnings = []refusal.Warning{{Text: text.New(changeWords(ch, nil), " ", text.Code(ch.ID))}}
 		}
@@ -55,8 +55,8 @@ func (c *Call) planUndoes() ([]Plan, error) {
 }
 
 // undoLater plans to take a change back as it is by then.
-func (c *Call) undoLater(id string) func(context.Context) (Plan, error) {
-	return func(ctx context.Context) (Plan, error) {
+func undoLater(id string) func(c *Call) (Plan, error) {
+	return func(c *Call) (Plan, error) {
 		c.Attack = nil
 		ch, err := c.changeNamed(c.Known, id)
 		if err == nil {
@@ -65,7 +65,7 @@ func (c *Call) undoLater(id string) func(context.Context) (Plan, error) {
 		if err != nil {
 			return Plan{}, err
 		}
-		return c.planUndoOf(ctx, ch)
+		return c.planUndoOf(ch)
 	}
 }
 
@@ -78,7 +78,8 @@ func (r *Runner) turn(ctx context.Context, c *Call, id string, p Plan, res *Resu
 	if c.Known, err = r.cfg.Ledger.Changes(ctx, c.Account.Name); err != nil {
 		return Away(err)
 	}
-	full, err := p.Later(ctx)
+	c.loaded = newFacts()
+	full, err := withFacts(ctx, r, c, p.Later)
 	switch {
 	case errors.Is(err, refusal.ErrNothing):
 		text, _ := ForPeople(c.Invocation, err)
@@ -192,14 +193,10 @@ func (c *Call) theirs(changes []record.Change, by string) ([]record.Change, erro
 		}
 	}
 	if len(who) > 1 {
-		words := text.New(refusal.Typed(by), " fits several people: ")
-		for i, a := range who {
-			if i > 0 {
-				words = text.New(words, ", ")
-			}
-			words = text.New(words, text.Sanitize(a.Name, text.MaxField), " (", text.Code(text.Sanitize(a.ID, text.MaxField)), ")")
-		}
-		return nil, refusal.Usage(text.New(words, ". Nothing was done"))
+		people := Enumerate(who, len(who), func(a record.Actor) text.Text {
+			return text.New(text.Sanitize(a.Name, text.MaxField), " (", text.Code(text.Sanitize(a.ID, text.MaxField)), ")")
+		})
+		return nil, refusal.Usage(text.New(refusal.Typed(by), " fits several people: ", people, ". Nothing was done"))
 	}
 	return made, nil
 }

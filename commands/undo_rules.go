@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,8 +11,8 @@ import (
 )
 
 // undoCreate deletes the rule that was made if it is still there and the same.
-func (c *Call) undoCreate(ctx context.Context, p *Plan, s record.Step) error {
-	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+func (c *Call) undoCreate(p *Plan, s record.Step) error {
+	rules, err := c.given().Rules(apiclient.RuleFilter{})
 	if err != nil {
 		return err
 	}
@@ -38,8 +37,8 @@ func (c *Call) undoCreate(ctx context.Context, p *Plan, s record.Step) error {
 }
 
 // undoDelete creates the rule again that was deleted, unless an equal one is there, or somebody has set another in place of ours.
-func (c *Call) undoDelete(ctx context.Context, p *Plan, ch record.Change, s record.Step) error {
-	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+func (c *Call) undoDelete(p *Plan, ch record.Change, s record.Step) error {
+	rules, err := c.given().Rules(apiclient.RuleFilter{})
 	if err != nil {
 		return err
 	}

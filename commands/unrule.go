@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,8 +20,8 @@ func unrule() *Command {
 	}
 }
 
-func planUnrule(ctx context.Context, c *Call) ([]Plan, error) {
-	rules, err := collect(c.Account.API.Rules(ctx, apiclient.RuleFilter{}))
+func planUnrule(c *Call) ([]Plan, error) {
+	rules, err := c.given().Rules(apiclient.RuleFilter{})
 	if err != nil {
 		return nil, err
 	}

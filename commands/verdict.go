@@ -1,8 +1,6 @@
 package commands
 
 import (
-	"context"
-
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -17,11 +15,11 @@ func verdict() *Command {
 	}
 }
 
-func writeVerdict(ctx context.Context, c *Call) (Result, error) {
-	k, err := c.opened(ctx)
+func writeVerdict(c *Call) (Result, error) {
+	k, err := c.opened()
 	if err != nil {
 		return Result{}, err
 	}
 	k.Verdict = &record.Verdict{Is: c.Line.Words[0], By: c.Actor, At: c.Now}
-	return c.keep(ctx, k, "", VerdictLine(*k.Verdict))
+	return c.keep(k, "", VerdictLine(*k.Verdict))
 }

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 
@@ -21,9 +20,9 @@ func vulns() *Command {
 	}
 }
 
-func readVulns(ctx context.Context, c *Call) (Result, error) {
+func readVulns(c *Call) (Result, error) {
 	all := len(c.Line.Words) > 0
-	issues, err := collect(c.Account.API.Vulnerabilities(ctx, apiclient.VulnFilter{ActiveOnly: !all}))
+	issues, err := c.given().Vulnerabilities(apiclient.VulnFilter{ActiveOnly: !all})
 	if err != nil {
 		return Result{}, forPeople(err)
 	}

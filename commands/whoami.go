@@ -1,8 +1,6 @@
 package commands
 
 import (
-	"context"
-
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -11,14 +9,14 @@ func whoami() *Command {
 	return &Command{
 		Name: "whoami", Role: record.Viewer, AnyAccount: true,
 		Summary: "who wafbot takes you for, and what you may do",
-		Read: func(_ context.Context, c *Call) (Result, error) {
+		Read: func(c *Call) (Result, error) {
 			may := map[record.Role]string{record.Viewer: "you may read", record.Responder: "you may read, deny, gray, patch, switch to stricter modes, undo, claim and mute", record.Admin: "you may do everything"}[c.Role]
-			data := map[string]string{"id": c.Actor.ID, "name": c.Actor.Name, "role": c.Role.String(), "changes": c.cfg.Policy.Changes}
+			data := map[string]string{"id": c.Actor.ID, "name": c.Actor.Name, "role": c.Role.String(), "changes": c.Policy.Changes}
 			if c.Group != "" {
 				data["group"] = c.Group
 			}
 			res := Result{
-				Lines: []text.Text{text.New(text.Bold(c.Actor.Name), " (", text.Code(c.Actor.ID), "): ", c.Role.String(), byGroup(c.Group), ", ", may), text.New("wafbot is ", c.cfg.Policy.Describe())},
+				Lines: []text.Text{text.New(text.Bold(c.Actor.Name), " (", text.Code(c.Actor.ID), "): ", c.Role.String(), byGroup(c.Group), ", ", may), text.New("wafbot is ", c.Policy.Describe())},
 				Data:  data,
 			}
 			if c.could > c.Role {

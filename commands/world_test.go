@@ -95,7 +95,7 @@ func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 func (w *world) build(serve func(http.Handler) (string, *http.Client), change []func(*commands.Config)) {
 	t := w.t
 	w.ledger, w.audit, w.members, w.log, w.out = newLedger(), &auditLog{}, newMembers(), &syncBuffer{}, &syncBuffer{}
-	w.desk, w.ties, w.records = newDesk(w.ledger), &ties{t: t, ledger: w.ledger}, &records{ledger: w.ledger}
+	w.desk, w.ties, w.records = newDesk(w.ledger), &ties{ledger: w.ledger}, &records{ledger: w.ledger}
 	w.asked, w.storms = &requests{w.ledger}, &gatherings{ledger: w.ledger, gathered: map[string][]commands.GatheredAttack{}}
 	w.ledger.audit, w.ledger.ties, w.notified = w.audit, w.ties, &notified{}
 	w.service = waf.New(waf.Config{Seed: 1, Now: w.clock, Accounts: []waf.Account{{

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -27,7 +28,7 @@ func (r *Runner) locked(ctx context.Context, c *Call, do func(held context.Conte
 		case err == nil:
 		case len(c.lost) == 0:
 			return Result{}, Away(err)
-		case pause(ctx, lostEvery) != nil || r.cfg.Now().Sub(c.lost[0].At) > lostFor:
+		case delay.Sleep(ctx, lostEvery) != nil || r.cfg.Now().Sub(c.lost[0].At) > lostFor:
 			return Result{}, unsaved(c.lost[0], err)
 		default:
 			continue
@@ -44,12 +45,16 @@ func (r *Runner) locked(ctx context.Context, c *Call, do func(held context.Conte
 
 // write changes wafbot's own memory under the account's lock, and records it.
 func (r *Runner) write(held context.Context, c *Call) (Result, error) {
-	if r.late(c) {
+	if late(c) {
 		return Result{}, tooLate(c)
 	}
-	res, err := c.Cmd.Write(held, c)
+	c.loaded = newFacts()
+	res, err := withFacts(held, r, c, c.Cmd.Write)
 	if err != nil {
 		return Result{}, forPeople(err)
+	}
+	if err := r.saveAll(held, c, res.Saves); err != nil {
+		return Result{}, Away(err)
 	}
 	res.Account = c.Account.Name
 	if c.Attack != nil {
@@ -59,18 +64,8 @@ func (r *Runner) write(held context.Context, c *Call) (Result, error) {
 	return res, nil
 }
 
-func (r *Runner) late(c *Call) bool { return !c.At.IsZero() && c.Now.Sub(c.At) > stale }
+func late(c *Call) bool { return !c.At.IsZero() && c.Now.Sub(c.At) > stale }
 
 func tooLate(c *Call) error {
 	return refusal.Guarded(text.New("that was asked at ", c.At, ", over ", text.HumanDuration(stale), " ago: nothing was done. Ask again if it is still wanted"))
-}
-
-// pause waits, unless the context ends first.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -3,10 +3,10 @@ package poller
 import (
 	"context"
 	"iter"
-	"math/rand/v2"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // mirrorEvery is how often it is read, apart from refreshes. When in the minute is drawn by lot, so that the accounts of one process don't
@@ -38,7 +38,7 @@ func (p *Poller) Refresh() {
 
 // mirror reads what is in force until ctx ends.
 func (p *Poller) mirror(ctx context.Context) {
-	next := time.NewTimer(rand.N(mirrorEvery))
+	next := time.NewTimer(delay.Jitter(0, mirrorEvery))
 	defer next.Stop()
 	failing := ""
 	for {

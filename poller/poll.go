@@ -176,7 +176,7 @@ func (p *Poller) commit(r reading, u Update, good bool) {
 	p.held = u.held
 	p.lastGood, p.skew = u.LastGood, r.at.Sub(r.begin)
 	if r.ended {
-		p.sweep, p.listed = r.begin.Add(jitter(sweepEvery)), r.begin
+		p.sweep, p.listed = r.begin.Add(spread(sweepEvery)), r.begin
 		maps.DeleteFunc(p.knocked, func(_ netip.Addr, last time.Time) bool { return r.at.Sub(last) >= p.cfg.OngoingFor })
 	}
 	if r.listed {

@@ -2,10 +2,11 @@ package poller
 
 import (
 	"context"
-	"math/rand/v2"
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer once that is
@@ -58,11 +59,9 @@ func (p *Poller) forget() {
 
 // pause is the time to the next poll. Its jitter keeps the accounts of one process from polling in step.
 func (p *Poller) pause(failures int) time.Duration {
-	pause := p.cfg.Interval << min(max(failures-blindAfter-1, 0), 2)
-	return jitter(min(pause, max(time.Minute, p.cfg.Interval)))
+	longest := min(4*p.cfg.Interval, max(time.Minute, p.cfg.Interval))
+	return spread(delay.Backoff(max(failures-blindAfter-1, 0), p.cfg.Interval, longest))
 }
 
-// jitter is a duration give or take a tenth.
-func jitter(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.9 + 0.2*rand.Float64()))
-}
+// spread is a duration give or take a tenth.
+func spread(d time.Duration) time.Duration { return delay.Jitter(d*9/10, d*11/10) }

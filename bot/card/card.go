@@ -1,3 +1,4 @@
+// Package card draws records as Slack messages, modals and Home tabs. Its functions are pure, and it alone knows the limits and markup of Slack.
 package card
 
 import (
@@ -50,7 +51,7 @@ func (m Message) Options() []slack.MsgOption {
 	}
 }
 
-// render draws a card: what happens, what was done, what can be done. It is pure: the same card gives the same message.
+// Render draws a card: what happens, what was done, what can be done. It is pure: the same card gives the same message.
 func Render(c Card) Message {
 	if c.Situation.Account == nil {
 		c.Situation.Account = &commands.Account{}
@@ -75,7 +76,7 @@ func Render(c Card) Message {
 	// What was done takes the room that the rest leaves. It stands below the buttons, which so stay under the thumb that clicked one.
 	room := maxTogether - weight(buttons...) - written(blocks) - written(below)
 	blocks = slices.Concat(blocks, maker.changes(c.Situation, c.Quiet, room), below)
-	return Message{Text: notice(advice), Blocks: blocks, Metadata: c.Metadata()}
+	return Message{Text: notice(advice), Blocks: blocks, Metadata: c.metadata()}
 }
 
 // paragraphs are blocks of text, one of each that has lines.

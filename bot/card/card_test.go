@@ -23,14 +23,14 @@ import (
 var update = flag.Bool("update", false, "write golden files anew")
 
 // now is when the cards of the tests are drawn.
-var Now = time.Date(2026, 11, 21, 3, 5, 10, 0, time.UTC)
+var now = time.Date(2026, 11, 21, 3, 5, 10, 0, time.UTC)
 
 func known(n int64) apiclient.Figure { return apiclient.Known(n) }
 
-func Injection() apiclient.Attack {
+func injection() apiclient.Attack {
 	return apiclient.Attack{
 		ID: "attacks_production_5_202611_v_1:aZ_1", App: known(4), Domain: "shop.example.com", Path: "/login", Method: "POST",
-		Parameter: "POST_FORM_URLENCODED_login_value", Type: "sqli", First: Now.Add(-7 * time.Minute), Last: Now.Add(-20 * time.Second),
+		Parameter: "POST_FORM_URLENCODED_login_value", Type: "sqli", First: now.Add(-7 * time.Minute), Last: now.Add(-20 * time.Second),
 		Hits: known(1530), SourceCount: known(14), Payloads: known(43), Threat: known(90), BlockStatus: "monitored",
 		Sources: []apiclient.Source{
 			{IP: netip.MustParseAddr("203.0.113.7"), Hits: known(1204), Country: "FR"},
@@ -42,7 +42,7 @@ func Injection() apiclient.Attack {
 func situation(a apiclient.Attack) commands.Situation {
 	account := &commands.Account{Name: "acme", Applications: map[int]commands.Application{4: {Name: "Shop"}}}
 	return commands.Situation{
-		Account: account, ID: record.AttackID("acme", a.ID), Attack: a, LookedAt: Now.Add(-30 * time.Second), Now: Now,
+		Account: account, ID: record.AttackID("acme", a.ID), Attack: a, LookedAt: now.Add(-30 * time.Second), Now: now,
 		Policy: commands.Policy{Changes: commands.ChangesOn, Sources: named("our CDN", "192.0.2.0/24")},
 		Rules: []apiclient.Rule{{ID: 1, Type: apiclient.RuleMode, Mode: apiclient.ModeMonitoring, Conditions: []apiclient.Condition{
 			{Type: "equal", Value: "4", Point: []any{"instance"}},
@@ -50,18 +50,18 @@ func situation(a apiclient.Attack) commands.Situation {
 	}
 }
 
-func Incident() Card {
-	a := Injection()
+func incident() Card {
+	a := injection()
 	a.VulnID = "812"
 	return Card{
-		Situation: situation(a), FiguresAt: Now.Add(-10 * time.Second), Vuln: "SQL injection in login", ConsoleURL: "https://console.example.com/attacks",
+		Situation: situation(a), FiguresAt: now.Add(-10 * time.Second), Vuln: "SQL injection in login", ConsoleURL: "https://console.example.com/attacks",
 		Runbook: "https://wiki.example.com/sqli", Mention: "S0ONCALL", Delivery: "0123456789abcdef0123456789abcdef",
 	}
 }
 
 func attackCard(change func(a *apiclient.Attack)) Card {
-	c := Incident()
-	a := Injection()
+	c := incident()
+	a := injection()
 	change(&a)
 	c.Situation, c.Vuln = situation(a), ""
 	return c
@@ -71,18 +71,18 @@ func anna() record.Actor {
 	return record.Actor{ID: "U0ANN", Name: "Anna Weber", Via: record.ViaButton}
 }
 
-func Denied() record.Change {
+func denied() record.Change {
 	return record.Change{
 		ID: "c7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7 everywhere for 4 h",
-		When: "in about 1 min", Actor: anna(), At: Now.Add(-2 * time.Minute), Until: Now.Add(4 * time.Hour), State: record.StateDone,
+		When: "in about 1 min", Actor: anna(), At: now.Add(-2 * time.Minute), Until: now.Add(4 * time.Hour), State: record.StateDone,
 	}
 }
 
-func Patched() record.Change {
+func patched() record.Change {
 	return record.Change{
-		ID: "c4p8t2rz1", Account: "acme", Line: record.Line{Name: "patch"}, When: "in minutes to 1 h", Actor: anna(), At: Now.Add(-time.Minute),
+		ID: "c4p8t2rz1", Account: "acme", Line: record.Line{Name: "patch"}, When: "in minutes to 1 h", Actor: anna(), At: now.Add(-time.Minute),
 		Does:  "Patch exactly POST shop.example.com/login, part post.form_urlencoded.login, SQL injection only for 7 days",
-		Until: Now.Add(7 * 24 * time.Hour), State: record.StateDone,
+		Until: now.Add(7 * 24 * time.Hour), State: record.StateDone,
 		Steps: []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{Type: apiclient.RulePatch}, Sent: true, Done: true, ID: 77}},
 	}
 }
@@ -90,7 +90,7 @@ func Patched() record.Change {
 // situations are the cards of the golden files.
 func situations() map[string]Card {
 	cards := map[string]Card{
-		"incident":    Incident(),
+		"incident":    incident(),
 		"attack":      attackCard(func(*apiclient.Attack) {}),
 		"blocked":     attackCard(func(a *apiclient.Attack) { a.BlockStatus = "blocked" }),
 		"default-app": attackCard(func(a *apiclient.Attack) { a.App = known(apiclient.DefaultApp) }),
@@ -100,7 +100,7 @@ func situations() map[string]Card {
 		}),
 		"own-cdn-on-top": attackCard(func(a *apiclient.Attack) { a.Sources[0].IP = netip.MustParseAddr("192.0.2.10") }),
 		"brute-force":    attackCard(bruteForce),
-		"quiet":          Incident(),
+		"quiet":          incident(),
 		"hostile":        hostile("*b* _i_ ~s~ `c` <!channel> <@U0ANN> <http://evil|x> @here :skull: \n> q &amp; \u202egnp.exe\xff"),
 	}
 	maps.Copy(cards, effectCards())
@@ -113,26 +113,26 @@ func situations() map[string]Card {
 	edit("unknown", "unknown", func(c *Card) { c.FiguresAt, c.Situation.LookedAt, c.Mention = time.Time{}, time.Time{}, "" })
 	edit("quiet", "quiet", func(c *Card) {
 		a := &c.Situation.Attack
-		c.Quiet, a.First, a.Last, c.Course = true, Now.Add(-50*time.Minute), Now.Add(-21*time.Minute), hitsOver(Now.Add(-50*time.Minute), 0, 40, 200, 700, 1500, 1530, 1530)
+		c.Quiet, a.First, a.Last, c.Course = true, now.Add(-50*time.Minute), now.Add(-21*time.Minute), hitsOver(now.Add(-50*time.Minute), 0, 40, 200, 700, 1500, 1530, 1530)
 	})
 	edit("course", "incident", func(c *Card) {
-		c.Case, c.Situation.Changes = annasCase(), []record.Change{Denied(), Patched()}
-		c.Course = hitsOver(Now.Add(-6*time.Minute), 0, 60, 300, 900, 1480, 1530)
+		c.Case, c.Situation.Changes = annasCase(), []record.Change{denied(), patched()}
+		c.Course = hitsOver(now.Add(-6*time.Minute), 0, 60, 300, 900, 1480, 1530)
 	})
 	edit("course-and-ends", "course", func(c *Card) {
-		ended, undone := Denied(), Patched()
-		ended.At, ended.Until = Now.Add(-4*time.Minute), Now.Add(-time.Minute)
-		undone.At, undone.State, undone.EndedAt = Now.Add(-3*time.Minute), record.StateUndone, Now.Add(-30*time.Second)
+		ended, undone := denied(), patched()
+		ended.At, ended.Until = now.Add(-4*time.Minute), now.Add(-time.Minute)
+		undone.At, undone.State, undone.EndedAt = now.Add(-3*time.Minute), record.StateUndone, now.Add(-30*time.Second)
 		c.Situation.Changes = []record.Change{ended, undone}
 	})
 	edit("blind", "course", func(c *Card) {
-		c.FiguresAt, c.Blind = Now.Add(-6*time.Minute), record.Outage{From: Now.Add(-5 * time.Minute), Why: "the service refuses the token"}
-		c.Course, c.Situation.Attack.First, c.Situation.Attack.Last = hitsOver(Now.Add(-11*time.Minute), 0, 60, 300, 900, 1530), Now.Add(-11*time.Minute), Now.Add(-7*time.Minute)
+		c.FiguresAt, c.Blind = now.Add(-6*time.Minute), record.Outage{From: now.Add(-5 * time.Minute), Why: "the service refuses the token"}
+		c.Course, c.Situation.Attack.First, c.Situation.Attack.Last = hitsOver(now.Add(-11*time.Minute), 0, 60, 300, 900, 1530), now.Add(-11*time.Minute), now.Add(-7*time.Minute)
 	})
 	edit("drawn-late", "course", func(c *Card) { c.Behind = 3*time.Minute + 20*time.Second })
-	edit("told-late", "attack", func(c *Card) { c.Found, c.Late = Now.Add(-4*time.Minute), 4*time.Minute+20*time.Second })
+	edit("told-late", "attack", func(c *Card) { c.Found, c.Late = now.Add(-4*time.Minute), 4*time.Minute+20*time.Second })
 	edit("quiet-hours", "attack", func(c *Card) { c.Mention, c.Spared, c.Hushed = "", c.Mention, true })
-	edit("quiet-hours-worse", "attack", func(c *Card) { c.Mention, c.Spared, c.Hushed, c.CalledAt = "", c.Mention, true, Now.Add(-9*time.Hour) })
+	edit("quiet-hours-worse", "attack", func(c *Card) { c.Mention, c.Spared, c.Hushed, c.CalledAt = "", c.Mention, true, now.Add(-9*time.Hour) })
 	edit("posted-anew", "incident", func(c *Card) { c.Anew = true })
 	edit("posted-anew-stuck", "incident", func(c *Card) { c.Anew, c.Stuck = true, true })
 	edit("own-cdn-denied", "own-cdn-on-top", ownDenied)
@@ -140,10 +140,10 @@ func situations() map[string]Card {
 	edit("changes-off", "incident", func(c *Card) { c.Situation.Policy.Changes = commands.ChangesOff })
 	edit("allowlisted", "incident", func(c *Card) {
 		c.Situation.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"),
-			Apps: []int{apiclient.AllApps}, Reason: "partner *x*", Expires: Now.Add(time.Hour)}}
+			Apps: []int{apiclient.AllApps}, Reason: "partner *x*", Expires: now.Add(time.Hour)}}
 	})
 	edit("shared-and-locked", "incident", func(c *Card) {
-		c.Situation.Scene = record.AccountContext{Locked: Now.Add(-time.Minute), Seen: map[netip.Addr]record.SourceActivity{
+		c.Situation.Scene = record.AccountContext{Locked: now.Add(-time.Minute), Seen: map[netip.Addr]record.SourceActivity{
 			netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}, netip.MustParseAddr("198.51.100.4"): {Attacks: 2, Apps: 1},
 		}}
 	})
@@ -154,22 +154,22 @@ func situations() map[string]Card {
 		c.Situation.Account = &commands.Account{Name: "acme", Applications: map[int]commands.Application{4: {Name: "Legacy", CannotBlock: true}}}
 	})
 	edit("denied-and-patched", "incident", func(c *Card) {
-		c.Case, c.Situation.Changes = annasCase(), []record.Change{Denied(), Patched()}
+		c.Case, c.Situation.Changes = annasCase(), []record.Change{denied(), patched()}
 	})
 	edit("changes-of-every-state", "incident", func(c *Card) { c.Case, c.Situation.Changes = annasCase(), everyState() })
 	edit("noted", "incident", func(c *Card) {
 		c.Case = annasCase()
-		c.Case.Verdict = &record.Verdict{Is: "false_alarm", By: anna(), At: Now.Add(-time.Minute)}
+		c.Case.Verdict = &record.Verdict{Is: "false_alarm", By: anna(), At: now.Add(-time.Minute)}
 		c.Case.Notes = noted("first", "second", "the *third* of <!channel>", strings.Repeat("long ", 100))
 	})
-	edit("pages-later", "incident", func(c *Card) { c.Page.At = Now.Add(2 * time.Minute) })
-	edit("paged", "incident", func(c *Card) { c.Page.Taken = Now.Add(-time.Minute) })
+	edit("pages-later", "incident", func(c *Card) { c.Page.At = now.Add(2 * time.Minute) })
+	edit("paged", "incident", func(c *Card) { c.Page.Taken = now.Add(-time.Minute) })
 	edit("not-paged", "incident", func(c *Card) { c.Page.Fault = "it answers with status 503 <!channel>" })
 	edit("muted", "attack", func(c *Card) {
-		c.Situation.Scene.Mutes = []record.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: Now.Add(time.Hour), By: anna()}}
+		c.Situation.Scene.Mutes = []record.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
 	})
 	edit("false-positive", "denied-and-patched", func(c *Card) { c.Situation.Attack.State = "falsepositive" })
-	edit("many-changes", "changes-of-every-state", func(c *Card) { c.Situation.Changes = append(c.Situation.Changes, ManyChanges(10)...) })
+	edit("many-changes", "changes-of-every-state", func(c *Card) { c.Situation.Changes = append(c.Situation.Changes, manyChanges(10)...) })
 	maps.Copy(cards, storms())
 	return cards
 }
@@ -185,13 +185,13 @@ func hitsOver(begin time.Time, hits ...int64) []record.HitPoint {
 
 // annasCase is what is said when Anna is on it.
 func annasCase() record.Triage {
-	return record.Triage{Owner: &record.Owner{ID: "U0ANN", Name: "Anna Weber", Since: Now.Add(-2 * time.Minute), By: anna()}}
+	return record.Triage{Owner: &record.Owner{ID: "U0ANN", Name: "Anna Weber", Since: now.Add(-2 * time.Minute), By: anna()}}
 }
 
 func noted(texts ...string) []record.Note {
 	var notes []record.Note
 	for i, text := range texts {
-		notes = append(notes, record.Note{ID: fmt.Sprintf("n%d", i), By: anna(), At: Now.Add(time.Duration(i-10) * time.Minute), Text: text})
+		notes = append(notes, record.Note{ID: fmt.Sprintf("n%d", i), By: anna(), At: now.Add(time.Duration(i-10) * time.Minute), Text: text})
 	}
 	return notes
 }
@@ -199,8 +199,8 @@ func noted(texts ...string) []record.Note {
 func hostileCase(text string) record.Triage {
 	by := record.Actor{ID: text, Name: text}
 	return record.Triage{
-		Owner: &record.Owner{ID: text, Name: text, Since: Now, By: by}, Verdict: &record.Verdict{Is: text, By: by, At: Now},
-		Notes: []record.Note{{ID: text, By: by, At: Now, Text: text}, {By: by, At: Now, Text: text}, {By: by, At: Now, Text: text}},
+		Owner: &record.Owner{ID: text, Name: text, Since: now, By: by}, Verdict: &record.Verdict{Is: text, By: by, At: now},
+		Notes: []record.Note{{ID: text, By: by, At: now, Text: text}, {By: by, At: now, Text: text}, {By: by, At: now, Text: text}},
 	}
 }
 
@@ -212,26 +212,26 @@ func bruteForce(a *apiclient.Attack) {
 func everyState() []record.Change {
 	var all []record.Change
 	for i, state := range []record.State{record.StateBegun, record.StateFailed, record.StateHalf, record.StateUndone, record.StateDone} {
-		ch := Denied()
-		ch.ID, ch.Effect, ch.State, ch.At = fmt.Sprintf("cstate%03d", i), fmt.Sprint("deny ", i), state, Now.Add(time.Duration(i-30)*time.Minute)
+		ch := denied()
+		ch.ID, ch.Effect, ch.State, ch.At = fmt.Sprintf("cstate%03d", i), fmt.Sprint("deny ", i), state, now.Add(time.Duration(i-30)*time.Minute)
 		if state == record.StateFailed || state == record.StateHalf {
 			ch.Fault = "the service refused it (403)"
 		}
 		if state == record.StateUndone {
 			by := record.Actor{Name: "Rob Diaz"}
-			ch.EndedBy, ch.EndedAt = &by, Now.Add(-time.Minute)
+			ch.EndedBy, ch.EndedAt = &by, now.Add(-time.Minute)
 		}
 		all = append(all, ch)
 	}
-	all[4].Until = Now.Add(-time.Minute)
+	all[4].Until = now.Add(-time.Minute)
 	return all
 }
 
-func ManyChanges(n int) []record.Change {
+func manyChanges(n int) []record.Change {
 	var all []record.Change
 	for i := range n {
-		ch := Denied()
-		ch.ID, ch.At = fmt.Sprintf("cforce%03d", i), Now.Add(time.Duration(i-20)*time.Minute)
+		ch := denied()
+		ch.ID, ch.At = fmt.Sprintf("cforce%03d", i), now.Add(time.Duration(i-20)*time.Minute)
 		all = append(all, ch)
 	}
 	return all
@@ -239,12 +239,12 @@ func ManyChanges(n int) []record.Change {
 
 // hostile is a card on which everything that somebody else can write is the text.
 func hostile(text string) Card {
-	a := Injection()
+	a := injection()
 	a.VulnID = text
 	a.ID, a.Domain, a.Path, a.Method, a.Parameter, a.Type, a.BlockStatus = text, text, text, text, text, text, text
 	a.Sources[0].Country, a.Sources[1].Country, a.Sources[1].IP = text, text, a.Sources[1].IP.Unmap()
 	c := Card{
-		Situation: situation(a), FiguresAt: Now, Vuln: text, ConsoleURL: "https://console.example.com/?" + text, Runbook: "https://wiki.example.com/" + text, Mention: text, Delivery: text, Case: hostileCase(text),
+		Situation: situation(a), FiguresAt: now, Vuln: text, ConsoleURL: "https://console.example.com/?" + text, Runbook: "https://wiki.example.com/" + text, Mention: text, Delivery: text, Case: hostileCase(text),
 	}
 	s := &c.Situation
 	s.ID, s.Account.Name, s.Account.Applications = text, text, map[int]commands.Application{4: {Name: text}}
@@ -253,7 +253,7 @@ func hostile(text string) Card {
 	s.Entries = []apiclient.IPRule{{List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Apps: []int{0}, Reason: text, Author: text}}
 	for _, state := range []record.State{record.StateDone, record.StateFailed, record.StateUndone} {
 		s.Changes = append(s.Changes, record.Change{
-			ID: text, Account: text, Does: text, When: text, Fault: text, Reason: text, Actor: record.Actor{ID: text, Name: text}, At: Now, State: state,
+			ID: text, Account: text, Does: text, When: text, Fault: text, Reason: text, Actor: record.Actor{ID: text, Name: text}, At: now, State: state,
 		})
 	}
 	return c

@@ -20,7 +20,7 @@ import (
 )
 
 // requireView fails if Slack would refuse the view, or could.
-func RequireView(t testing.TB, v slack.ModalViewRequest) {
+func requireView(t testing.TB, v slack.ModalViewRequest) {
 	t.Helper()
 	s, err := compiled("modal")
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func TestFormOfEveryKindOfField(t *testing.T) {
 	t.Parallel()
 	f := commands.Form{
 		Title: "Deny", Submit: "Deny", Base: record.Line{Name: "deny"}.With("account", "acme"), Attack: "ak7q2m9xw",
-		Intro: []text.Text{text.New(text.Code("ak7q2m9xw"), " SQL injection on Shop, last hit ", Now)},
+		Intro: []text.Text{text.New(text.Code("ak7q2m9xw"), " SQL injection on Shop, last hit ", now)},
 		Fields: []commands.Field{
 			{Name: "sources", Label: "Sources", Kind: commands.FieldMany, Values: []string{"203.0.113.7"}, Options: []commands.Option{{Value: "203.0.113.7", Label: "203.0.113.7 FR, 79 %"}, {Value: "198.51.100.4"}}},
 			{Name: "addresses", Label: "Addresses and ranges", Hint: "with spaces between them", Kind: commands.FieldLines, Values: []string{"192.0.2.1\n192.0.2.2"}},
@@ -68,7 +68,7 @@ func TestFormOfEveryKindOfField(t *testing.T) {
 	}
 	v, err := FormView(f, ViewMeta{Account: "acme", Channel: "C0WAF", Thread: "1795230310.000100"})
 	require.NoError(t, err)
-	RequireView(t, v)
+	requireView(t, v)
 	goldenView(t, "form/every-field", v)
 }
 
@@ -78,7 +78,7 @@ func TestViewsBesideForms(t *testing.T) {
 	looking, err := LoadingView(m)
 	require.NoError(t, err)
 	asked := &refusal.Refusal{
-		Kind: refusal.ErrAsk, Text: text.New(text.Bold("Deny 203.0.113.0/24 everywhere for 4 h"), "? Before you do:\n• it is wide\n• until ", Now.Add(4*time.Hour)),
+		Kind: refusal.ErrAsk, Text: text.New(text.Bold("Deny 203.0.113.0/24 everywhere for 4 h"), "? Before you do:\n• it is wide\n• until ", now.Add(4*time.Hour)),
 		Line: record.Line{Name: "deny", Words: []string{"203.0.113.0/24"}}.With("for", "4h").With("account", "acme"),
 	}
 	anyway, err := AskView(asked, m)
@@ -86,7 +86,7 @@ func TestViewsBesideForms(t *testing.T) {
 	answer, err := AnswerView(Lines([]text.Text{text.New("Deny 203.0.113.7: accepted by the service")}, nil), m)
 	require.NoError(t, err)
 	for name, v := range map[string]slack.ModalViewRequest{"looking": looking, "anyway": anyway, "answer": answer} {
-		RequireView(t, v)
+		requireView(t, v)
 		goldenView(t, "form/"+name, v)
 	}
 	asked.Line.Words = []string{strings.Repeat("203.0.113.0/24 ", 300)}
@@ -104,7 +104,7 @@ func TestMoreGolden(t *testing.T) {
 			t.Parallel()
 			v, err := MoreView(c.Situation.Line(), commands.More(c.Situation), ViewMeta{Account: "acme", Channel: "C0WAF"})
 			require.NoError(t, err)
-			RequireView(t, v)
+			requireView(t, v)
 			for _, b := range buttonsOf(v.Blocks.BlockSet) {
 				require.True(t, strings.HasPrefix(b.ActionID, ActionForm+":"), "nothing under More acts at once: %s", b.ActionID)
 				require.True(t, strings.HasSuffix(b.Text.Text, "…"))
@@ -125,19 +125,19 @@ func TestMoreChoicesThanAFieldHolds(t *testing.T) {
 		}
 		v, err := FormView(f, ViewMeta{})
 		require.NoError(t, err)
-		RequireView(t, v)
+		requireView(t, v)
 	}
 }
 
 // An attack that went on for days has more changes in force than a view holds.
 func TestMoreThanAViewHolds(t *testing.T) {
 	t.Parallel()
-	c := Incident()
-	c.Situation.Changes = ManyChanges(300)
+	c := incident()
+	c.Situation.Changes = manyChanges(300)
 	all := commands.More(c.Situation)
 	v, err := MoreView(text.New("head"), all, ViewMeta{})
 	require.NoError(t, err)
-	RequireView(t, v)
+	requireView(t, v)
 	labels := ""
 	for _, s := range all {
 		labels += s.Label + "\n"

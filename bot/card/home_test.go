@@ -46,7 +46,7 @@ func requireHome(t testing.TB, blocks []slack.Block) string {
 
 // burning is an attack that goes on.
 func burning(change func(a *apiclient.Attack), owner *record.Owner) commands.AttackRow {
-	a := Injection()
+	a := injection()
 	change(&a)
 	return commands.AttackRow{
 		ID: record.AttackID("acme", a.ID), Account: "acme", Ongoing: true, Attack: a, Case: record.Triage{Owner: owner}, Card: "https://sandbox.slack.com/archives/C0WAF0001/p1795230000000100",
@@ -57,19 +57,19 @@ func burning(change func(a *apiclient.Attack), owner *record.Owner) commands.Att
 func quietly() commands.Overview {
 	of := acme()
 	of.OngoingFor = 15 * time.Minute
-	return commands.Overview{Account: "acme", Of: of, Health: &commands.HealthNow{LastGood: Now.Add(-5 * time.Second)}}
+	return commands.Overview{Account: "acme", Of: of, Health: &commands.HealthNow{LastGood: now.Add(-5 * time.Second)}}
 }
 
 func busily() commands.Overview {
 	o := quietly()
 	o.Ongoing = []commands.AttackRow{
-		burning(func(a *apiclient.Attack) { a.VulnID = "812" }, &record.Owner{ID: "U0ANN", Name: "Anna Weber", Since: Now.Add(-4 * time.Minute)}),
+		burning(func(a *apiclient.Attack) { a.VulnID = "812" }, &record.Owner{ID: "U0ANN", Name: "Anna Weber", Since: now.Add(-4 * time.Minute)}),
 		burning(func(a *apiclient.Attack) { a.ID, a.Path = "x:2", "/search" }, nil),
 	}
 	mode := switched()
-	o.InForce = []record.Change{Denied(), Patched(), mode}
+	o.InForce = []record.Change{denied(), patched(), mode}
 	o.Waiting = []record.ApprovalRequest{waits()}
-	o.Muted = []record.Mute{{ID: "m4k2p9xw1", Account: "acme", Source: netip.MustParsePrefix("203.0.113.64/27"), Until: Now.Add(time.Hour), By: anna()}}
+	o.Muted = []record.Mute{{ID: "m4k2p9xw1", Account: "acme", Source: netip.MustParsePrefix("203.0.113.64/27"), Until: now.Add(time.Hour), By: anna()}}
 	return o
 }
 
@@ -77,21 +77,21 @@ func busily() commands.Overview {
 func waits() record.ApprovalRequest {
 	return record.ApprovalRequest{
 		ID: "r7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"country:FR"}}, Does: "Deny country:FR everywhere for 4 h", Role: record.Responder,
-		Asker: record.Actor{ID: "U0ROB", Name: "Rob Diaz"}, At: Now.Add(-2 * time.Minute), Until: Now.Add(13 * time.Minute), State: record.RequestWaiting,
+		Asker: record.Actor{ID: "U0ROB", Name: "Rob Diaz"}, At: now.Add(-2 * time.Minute), Until: now.Add(13 * time.Minute), State: record.RequestWaiting,
 	}
 }
 
 func blindly() commands.Overview {
 	o := quietly()
 	o.Account, o.Fault = "globex", "not done: the service doesn't accept wafbot's token"
-	o.Health = &commands.HealthNow{LastGood: Now.Add(-20 * time.Minute), Failing: "the service refuses the token", Since: Now.Add(-20 * time.Minute)}
-	o.Tied = &record.PermissionLoss{Account: "globex", Since: Now.Add(-10 * time.Minute), Lacks: []record.Permission{record.PowerLists}}
+	o.Health = &commands.HealthNow{LastGood: now.Add(-20 * time.Minute), Failing: "the service refuses the token", Since: now.Add(-20 * time.Minute)}
+	o.Tied = &record.PermissionLoss{Account: "globex", Since: now.Add(-10 * time.Minute), Lacks: []record.Permission{record.PowerLists}}
 	return o
 }
 
 func home(change func(h *commands.Home)) commands.Home {
 	h := commands.Home{
-		Accounts: []commands.Overview{quietly()}, Who: anna(), Role: record.Responder, Policy: commands.Policy{Changes: commands.ChangesOn}, Now: Now,
+		Accounts: []commands.Overview{quietly()}, Who: anna(), Role: record.Responder, Policy: commands.Policy{Changes: commands.ChangesOn}, Now: now,
 	}
 	change(&h)
 	return h
@@ -167,7 +167,7 @@ func crowd(accounts, each int, text string) commands.Home {
 					a.Hits = known(int64(j))
 				}, nil))
 			}
-			ch := Denied()
+			ch := denied()
 			ch.Does, ch.Actor.Name = text, text
 			o.InForce = append(slices.Repeat([]record.Change{ch}, each), switched())
 			o.Muted = slices.Repeat(o.Muted, each)
@@ -205,24 +205,24 @@ func TestHomeOfAThousandAccounts(t *testing.T) {
 func summaries() map[string]commands.Summary {
 	at := func(o commands.Overview) commands.Summary {
 		return commands.Summary{
-			Overview: o, Since: Now.Add(-10 * time.Hour), Now: Now, Policy: commands.Policy{Changes: commands.ChangesOn}, Role: record.Responder, Who: anna(),
+			Overview: o, Since: now.Add(-10 * time.Hour), Now: now, Policy: commands.Policy{Changes: commands.ChangesOn}, Role: record.Responder, Who: anna(),
 		}
 	}
 	busy, quiet, blind := at(busily()), at(quietly()), at(blindly())
 	quiet.Attacks, quiet.Alone = 41, 41
 	rob := record.Actor{ID: "U0ROB", Name: "Rob Diaz"}
-	undone := Denied()
-	undone.ID, undone.State, undone.EndedBy, undone.EndedAt = "c1z1z1z1z", record.StateUndone, &rob, Now.Add(-time.Hour)
+	undone := denied()
+	undone.ID, undone.State, undone.EndedBy, undone.EndedAt = "c1z1z1z1z", record.StateUndone, &rob, now.Add(-time.Hour)
 	busy.Incidents, busy.Attacks, busy.Alone = 1, 12, 7
 	busy.Undone = []commands.Undone{{Change: undone, Why: "it was the office"}, {Change: undone}}
 	busy.Others = []apiclient.IPRule{{
-		ID: 9, List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("198.51.100.0/24"), Apps: []int{0}, Author: "soc@example.com", Created: Now.Add(-3 * time.Hour), Expires: Now.Add(9 * time.Hour),
+		ID: 9, List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("198.51.100.0/24"), Apps: []int{0}, Author: "soc@example.com", Created: now.Add(-3 * time.Hour), Expires: now.Add(9 * time.Hour),
 	}}
-	busy.Notes = []commands.NoteOn{{Attack: "ak7q2m9xw", Note: record.Note{By: rob, At: Now.Add(-2 * time.Hour), Text: "same botnet as on Monday"}}}
+	busy.Notes = []commands.NoteOn{{Attack: "ak7q2m9xw", Note: record.Note{By: rob, At: now.Add(-2 * time.Hour), Text: "same botnet as on Monday"}}}
 	window := quiet
-	window.Blocked = []commands.BlockWindow{{App: "Shop", From: Now.Add(-2 * time.Hour), To: Now.Add(-time.Hour)}, {App: "Legacy"}, {App: "Portal", Mode: "off", From: Now.Add(-time.Hour)}}
+	window.Blocked = []commands.BlockWindow{{App: "Shop", From: now.Add(-2 * time.Hour), To: now.Add(-time.Hour)}, {App: "Legacy"}, {App: "Portal", Mode: "off", From: now.Add(-time.Hour)}}
 	blind.Unread = "the service doesn't accept wafbot's token"
-	blind.Blind = []record.Outage{{From: Now.Add(-8 * time.Hour), Until: Now.Add(-7 * time.Hour)}, {From: Now.Add(-20 * time.Minute), Why: "the service refuses the token"}}
+	blind.Blind = []record.Outage{{From: now.Add(-8 * time.Hour), Until: now.Add(-7 * time.Hour)}, {From: now.Add(-20 * time.Minute), Why: "the service refuses the token"}}
 	lost := quiet
 	lost.NoMemory = true
 	return map[string]commands.Summary{"quiet": quiet, "busy": busy, "block-window": window, "blind": blind, "no-memory": lost}
@@ -278,19 +278,19 @@ func TestSummaryStaysWithinLimits(t *testing.T) {
 
 func TestWhoIsToldOfATakeOver(t *testing.T) {
 	t.Parallel()
-	since := Now.Add(-time.Minute)
+	since := now.Add(-time.Minute)
 	owner := func(from string, at time.Time, by record.Actor) record.Triage {
 		return record.Triage{Owner: &record.Owner{ID: "U0ANN", Name: "Anna Weber", Since: at, By: by, From: from}}
 	}
-	cases := map[string]record.Triage{"a4": owner("", Now, anna()), "a5": {}, "a6": owner("U0ROB", Now.Add(-time.Hour), anna())}
+	cases := map[string]record.Triage{"a4": owner("", now, anna()), "a5": {}, "a6": owner("U0ROB", now.Add(-time.Hour), anna())}
 	for i := range 7 {
-		cases[fmt.Sprintf("a1%d", i)] = owner("U0ROB", Now, anna())
+		cases[fmt.Sprintf("a1%d", i)] = owner("U0ROB", now, anna())
 	}
-	cases["a20"] = owner("cli:root", Now, anna())
+	cases["a20"] = owner("cli:root", now, anna())
 	told := func(cases map[string]record.Triage) string {
 		return strings.Join(markupOf(t, Lines(TakeoverLines(record.Event{Account: "acme", At: since, Payload: record.Assignment{To: "U0ANN"}}, cases), nil).Blocks), "\n")
 	}
 	require.Equal(t, "*Anna Weber* takes over 9 attacks of *acme*\n<@U0ROB>: no longer yours: `a10`, `a11`, `a12`, `a13`, `a14` and 2 more\n`@cli:root`: no longer yours: `a20`", told(cases))
 	rob := record.Actor{ID: "U0ROB", Name: "Rob Diaz"}
-	require.Equal(t, "<@U0ANN>: Rob Diaz hands 1 attack of *acme* over to you", told(map[string]record.Triage{"a1": owner("", Now, rob)}))
+	require.Equal(t, "<@U0ANN>: Rob Diaz hands 1 attack of *acme* over to you", told(map[string]record.Triage{"a1": owner("", now, rob)}))
 }

@@ -45,18 +45,18 @@ func hostileDrawn(words string) map[string]func() []any {
 	ask := &refusal.Refusal{Kind: refusal.ErrAsk, Text: text.New(text.Bold(words), "? Before you do:", "\n• ", say), Line: suggestion.Line}
 	texts, buttons := []text.Text{say, text.New(text.User(words), text.Channel(words))}, []commands.Suggestion{suggestion}
 	ch := hostileChange(words)
-	news := record.Event{ID: words, Account: "acme", At: Now, Payload: record.AttackChanged{Attack: attack, Mention: words}}
+	news := record.Event{ID: words, Account: "acme", At: now, Payload: record.AttackChanged{Attack: attack, Mention: words}}
 	return map[string]func() []any{
-		"render": func() []any { return []any{Render(c), Render(hostileStorm(words))} },
-		"renderMore": func() []any {
-			return drawn(MoreView(commands.AttackLine(c.Situation.Account, attack, Now), append(commands.More(c.Situation), suggestion), ViewMeta{Account: "acme"}))
+		"Render": func() []any { return []any{Render(c), Render(hostileStorm(words))} },
+		"MoreView": func() []any {
+			return drawn(MoreView(commands.AttackLine(c.Situation.Account, attack, now), append(commands.More(c.Situation), suggestion), ViewMeta{Account: "acme"}))
 		},
-		"renderForm":    func() []any { return drawn(FormView(hostileForm(words), ViewMeta{})) },
-		"renderAnyway":  func() []any { return drawn(AskView(ask, ViewMeta{})) },
-		"renderLooking": func() []any { return drawn(LoadingView(ViewMeta{Account: "acme"})) },
-		"renderAnswer":  func() []any { return drawn(AnswerView(Lines(texts, buttons), ViewMeta{})) },
-		"renderAsk":     func() []any { return []any{Ask(ask)} },
-		"linesMessage": func() []any {
+		"FormView":    func() []any { return drawn(FormView(hostileForm(words), ViewMeta{})) },
+		"AskView":     func() []any { return drawn(AskView(ask, ViewMeta{})) },
+		"LoadingView": func() []any { return drawn(LoadingView(ViewMeta{Account: "acme"})) },
+		"AnswerView":  func() []any { return drawn(AnswerView(Lines(texts, buttons), ViewMeta{})) },
+		"Ask":         func() []any { return []any{Ask(ask)} },
+		"Lines": func() []any {
 			return []any{Lines(texts, buttons), Lines(slices.Repeat(texts, 8), slices.Repeat(buttons, 30))}
 		},
 		"documentMessage": func() []any {
@@ -65,63 +65,63 @@ func hostileDrawn(words string) map[string]func() []any {
 		"partsMessage": func() []any {
 			return []any{partsMessage(commands.Result{Lines: texts, Parts: []commands.Part{{Title: say, Rows: []commands.Row{{Text: say, Do: buttons}}, More: say, Do: buttons}}}), summaryMessage(hostileSummary(words))}
 		},
-		"answerMessage": func() []any {
+		"Answer": func() []any {
 			return []any{Answer(commands.Result{Lines: texts, Next: &suggestion.Line}, false)}
 		},
-		"formOffer":   func() []any { return []any{FormOffer(&refusal.Refusal{Text: say}, suggestion.Line)} },
-		"TestMessage": func() []any { return []any{DoctorTest(words)} },
-		"summaryOf": func() []any {
+		"FormOffer":  func() []any { return []any{FormOffer(&refusal.Refusal{Text: say}, suggestion.Line)} },
+		"DoctorTest": func() []any { return []any{DoctorTest(words)} },
+		"Summary": func() []any {
 			return []any{Summary(acme(), commands.Result{Lines: texts, Data: hostileSummary(words), Parts: hostileSummary(words).Parts(true)})}
 		},
-		"renderHome": func() []any {
+		"Home": func() []any {
 			return []any{Home(crowd(2, 1, words)), Renumber(slices.Concat(Ask(ask).Blocks, Home(crowd(1, 1, words))))}
 		},
-		"noRole": func() []any {
+		"HomeWithoutRole": func() []any {
 			return []any{HomeWithoutRole(words, say, commands.Roles{Viewers: []string{words}, Responders: []string{"*"}})}
 		},
-		"unknownHome": func() []any { return []any{HomeUnavailable(say)} },
-		"requestMessage": func() []any {
-			return hostileRequests(words, func(q record.ApprovalRequest) Message { return ApprovalRequest(q, wayOut(), Now.Add(5*time.Minute)) })
+		"HomeUnavailable": func() []any { return []any{HomeUnavailable(say)} },
+		"ApprovalRequest": func() []any {
+			return hostileRequests(words, func(q record.ApprovalRequest) Message { return ApprovalRequest(q, wayOut(), now.Add(5*time.Minute)) })
 		},
-		"decidedMessage": func() []any {
-			return hostileRequests(words, func(q record.ApprovalRequest) Message { return ApprovalDecision(q, wayOut(), Now) })
+		"ApprovalDecision": func() []any {
+			return hostileRequests(words, func(q record.ApprovalRequest) Message { return ApprovalDecision(q, wayOut(), now) })
 		},
-		"blindMessage": func() []any {
-			return []any{Unreachable(acme(), record.UnreachableFacts{Outage: record.Outage{From: Now, Why: words}, Mend: words})}
+		"Unreachable": func() []any {
+			return []any{Unreachable(acme(), record.UnreachableFacts{Outage: record.Outage{From: now, Why: words}, Mend: words})}
 		},
-		"gapMessage": func() []any {
-			return []any{MonitoringGap(acme(), record.GapFacts{To: Now, Why: words, Began: slices.Repeat([]apiclient.Attack{attack}, 20), BeganCount: 30, Over: []apiclient.Attack{attack}, OverCount: 30}, Now)}
+		"MonitoringGap": func() []any {
+			return []any{MonitoringGap(acme(), record.GapFacts{To: now, Why: words, Began: slices.Repeat([]apiclient.Attack{attack}, 20), BeganCount: 30, Over: []apiclient.Attack{attack}, OverCount: 30}, now)}
 		},
-		"tiedMessage":   func() []any { return []any{PermissionLost(acme(), hostileTied(words), ManyChanges(5), Now)} },
-		"untiedMessage": func() []any { return []any{PermissionBack(acme(), hostileTied(words))} },
-		"pagerAway": func() []any {
+		"PermissionLost": func() []any { return []any{PermissionLost(acme(), hostileTied(words), manyChanges(5), now)} },
+		"PermissionBack": func() []any { return []any{PermissionBack(acme(), hostileTied(words))} },
+		"PagerUnreachable": func() []any {
 			return []any{PagerUnreachable("acme", record.PagerFault{Route: words, Why: words})}
 		},
-		"drillMessage": func() []any { return hostileDrills(words) },
-		"endsMessage": func() []any {
-			return []any{MitigationEnding(ch, words, words, Now), MitigationEnding(ch, words, words, ch.Until)}
+		"Drill": func() []any { return hostileDrills(words) },
+		"MitigationEnding": func() []any {
+			return []any{MitigationEnding(ch, words, words, now), MitigationEnding(ch, words, words, ch.Until)}
 		},
-		"effectMessage":  func() []any { return []any{Efficacy(hostileEffect(words), ch, []string{words})} },
-		"overdueMessage": func() []any { return []any{EndOverdue(acme(), ch, words, Now)} },
-		"changeMessage": func() []any {
+		"Efficacy":   func() []any { return []any{Efficacy(hostileEffect(words), ch, []string{words})} },
+		"EndOverdue": func() []any { return []any{EndOverdue(acme(), ch, words, now)} },
+		"ChangeSettled": func() []any {
 			msg, _ := ChangeSettled(nil, ch, buttons)
 			return []any{msg}
 		},
-		"moved": func() []any {
+		"Moved": func() []any {
 			line := MovedLine(acme(), words, record.AttackState{Attack: attack}, record.Place{Channel: "C1", TS: "1.1"}, "https://acme.slack.com/archives/C1/p11")
 			return []any{Moved(acme(), words, line)}
 		},
-		"outOfDate": func() []any { return []any{Stale(texts[0])} },
-		"courseMessage": func() []any {
+		"Stale": func() []any { return []any{Stale(texts[0])} },
+		"Course": func() []any {
 			return []any{Course(c.Situation, nil, record.Evidence{}, true), Course(c.Situation, nil, record.Evidence{}, false)}
 		},
-		"firstStart": func() []any {
+		"FirstStart": func() []any {
 			return []any{FirstStart(acme(), record.FirstStartFacts{}, commands.Policy{}, Roles(commands.Roles{}, ByMention))}
 		},
-		"worse": func() []any {
-			return []any{Worse(acme(), news), Worse(acme(), record.Event{Kind: record.BecameIncident, At: Now, Payload: record.AttackChanged{Attack: attack, Mention: words}})}
+		"Worse": func() []any {
+			return []any{Worse(acme(), news), Worse(acme(), record.Event{Kind: record.BecameIncident, At: now, Payload: record.AttackChanged{Attack: attack, Mention: words}})}
 		},
-		"emptied": func() []any {
+		"StoreRebuilt": func() []any {
 			return []any{StoreRebuilt("acme", record.RebuildFacts{Unknown: []string{words}, Unread: []string{words}}), StoreRebuilt("acme", record.RebuildFacts{Blind: true})}
 		},
 	}
@@ -129,15 +129,17 @@ func hostileDrawn(words string) map[string]func() []any {
 
 // partsOfOthers draw nothing that a person sees by itself, each with why.
 var partsOfOthers = map[string]string{
-	"section": "a block of markup", "paragraphs": "a part of render", "refused": "a part of tiedMessage", "actions": "a block of buttons", "sections": "blocks of lines", "renderLines": "the blocks of linesMessage", "changes": "a part of render", "write": "a part of partsMessage and renderHome",
-	"withoutFacts": "a message with less metadata", "withDelivery": "a message with its delivery", "asText": "what is left of a message that Slack refuses: each is tried in text alone, too", "numbered": "numbers buttons anew", "modal": "the frame of views",
+	"section": "a block of markup", "paragraphs": "a part of Render", "refused": "a part of PermissionLost", "actions": "a block of buttons", "sections": "blocks of lines", "renderLines": "the blocks of Lines", "changes": "a part of Render", "write": "a part of partsMessage and Home",
+	"WithoutFacts": "a message with less metadata", "WithDelivery": "a message with its delivery", "AsText": "what is left of a message that Slack refuses: each is tried in text alone, too", "Renumber": "numbers buttons anew", "modal": "the frame of views",
+	"resultMessage": "chooses among Answer, FormOffer, Ask and Lines", "plainer": "a message with less in it", "changeCall": "ChangeSettled with its place", "newsCall": "a message with its place",
+	"requestCard": "looks up what ApprovalRequest draws", "tied": "looks up what PermissionLost draws", "home": "looks up what Home draws",
 }
 
 // Whoever adds something that is drawn is told so here, until it is drawn of the corpus, too.
 func TestAllThatIsDrawnIsDrawnOfHostileText(t *testing.T) {
 	t.Parallel()
 	all := hostileDrawn("x")
-	drawing := drawingFunctions(t)
+	drawing := slices.Concat(drawingFunctions(t, "."), drawingFunctions(t, ".."))
 	for _, name := range drawing {
 		_, part := partsOfOthers[name]
 		require.NotEqual(t, part, all[name] != nil, "%s draws for people: it belongs into hostileDrawn, or, with the reason, into partsOfOthers", name)
@@ -147,20 +149,22 @@ func TestAllThatIsDrawnIsDrawnOfHostileText(t *testing.T) {
 	}
 }
 
-// drawingFunctions are the functions of this package that make messages, blocks or views, of something that isn't one yet.
-func drawingFunctions(t *testing.T) (names []string) {
+// drawingFunctions are the functions of a folder that make messages, blocks or views, of something that isn't one yet.
+func drawingFunctions(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	isTest := func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }
-	packages, err := parser.ParseDir(gotoken.NewFileSet(), ".", isTest, 0) //nolint:staticcheck // no build tags here
+	packages, err := parser.ParseDir(gotoken.NewFileSet(), folder, isTest, 0) //nolint:staticcheck // no build tags here
 	require.NoError(t, err)
-	kinds := []string{"Message", "postCall", "[]slack.Block", "slack.Block", "slack.ModalViewRequest"}
+	kinds := []string{"Message", "card.Message", "postCall", "[]slack.Block", "slack.Block", "slack.ModalViewRequest"}
 	given := func(fields *ast.FieldList) bool {
 		return fields != nil && slices.ContainsFunc(fields.List, func(f *ast.Field) bool { return slices.Contains(kinds, nameOfType(f.Type)) })
 	}
-	for _, file := range packages["bot"].Files {
-		for _, d := range file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && given(f.Type.Results) && f.Name.Name != "Options" {
-				names = append(names, f.Name.Name)
+	for _, p := range packages {
+		for _, file := range p.Files {
+			for _, d := range file.Decls {
+				if f, ok := d.(*ast.FuncDecl); ok && given(f.Type.Results) && f.Name.Name != "Options" {
+					names = append(names, f.Name.Name)
+				}
 			}
 		}
 	}
@@ -195,7 +199,7 @@ func TestHostileText(t *testing.T) {
 			t.Parallel()
 			whole := hostileDrawn(trick.Text)
 			for name, draw := range hostileDrawn(shorter(trick.Text)) {
-				if name == "render" || name == "answerMessage" {
+				if name == "Render" || name == "Answer" {
 					draw = whole[name]
 				}
 				for i, one := range draw() {
@@ -217,7 +221,7 @@ func requireHarmlessKind(t *testing.T, one any, what string) {
 		require.NoError(t, tricks.Lines(one.plain("/waf"), tricks.Markup), "in text alone, "+what)
 		blocks = one.Blocks
 	case slack.ModalViewRequest:
-		RequireView(t, one)
+		requireView(t, one)
 		blocks = one.Blocks.BlockSet
 	case []slack.Block:
 		requireHome(t, one)
@@ -250,7 +254,7 @@ func TestHostileTextIsNotLost(t *testing.T) {
 	}
 	for _, trick := range tricks.All() {
 		want, all := []rune(bare(text.Sanitize(trick.Text, 60))), hostileDrawn(shorter(trick.Text))
-		for _, name := range []string{"render", "linesMessage", "renderAsk", "requestMessage", "tiedMessage", "overdueMessage"} {
+		for _, name := range []string{"Render", "Lines", "Ask", "ApprovalRequest", "PermissionLost", "EndOverdue"} {
 			shown := bare(html.UnescapeString(strings.Join(markupOf(t, all[name]()[0].(Message).Blocks), "\n")))
 			require.Contains(t, shown, string(want[:min(len(want), 20)]), "%s of %.80q", name, trick.Text)
 		}
@@ -290,7 +294,7 @@ func hostileRequests(text string, draw func(q record.ApprovalRequest) Message) (
 func hostileTied(text string) record.PermissionLoss {
 	steps := []record.Step{{Kind: record.AddEntry, Entry: &apiclient.IPRule{Reason: text}}, {Kind: record.CreateRule, Rule: &apiclient.Rule{Type: text, Regex: text}}}
 	refused := record.RefusedChange{Does: text, Line: record.Line{Name: "deny", Words: []string{text}}, By: record.Actor{Name: text}, Steps: slices.Repeat(steps, 10)}
-	return record.PermissionLoss{Account: "acme", Since: Now, Lacks: []record.Permission{record.PowerLists, record.PowerModes, record.PowerRules}, Refused: slices.Repeat([]record.RefusedChange{refused}, 5)}
+	return record.PermissionLoss{Account: "acme", Since: now, Lacks: []record.Permission{record.PowerLists, record.PowerModes, record.PowerRules}, Refused: slices.Repeat([]record.RefusedChange{refused}, 5)}
 }
 
 func hostileDrills(text string) (all []any) {

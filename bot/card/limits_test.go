@@ -28,7 +28,7 @@ func compiled(surface string) (*jsonschema.Schema, error) {
 	if s := schemas[surface]; s != nil {
 		return s, nil
 	}
-	file, err := os.Open("../internal/sandbox/workspace/schema/" + surface + ".schema.json")
+	file, err := os.Open("../../internal/sandbox/workspace/schema/" + surface + ".schema.json")
 	if err != nil {
 		return nil, err
 	}

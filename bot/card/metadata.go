@@ -41,7 +41,7 @@ func bounded(kind string, payload map[string]any) slack.SlackMetadata {
 }
 
 // attackMeta is what was told of an attack; the card's own metadata adds to it.
-func AttackMeta(account, id string, a apiclient.Attack) map[string]any {
+func attackMeta(account, id string, a apiclient.Attack) map[string]any {
 	payload := map[string]any{
 		"version": "1", "account": text.Sanitize(account, maxMeta), "attack": text.Sanitize(id, maxMeta), "kind": "attack", "status": string(a.Status()),
 		"attackid": a.ID,
@@ -59,8 +59,8 @@ func AttackMeta(account, id string, a apiclient.Attack) map[string]any {
 }
 
 // metadata is what a card's message carries, so that it can be found and its state read back after the memory was lost.
-func (c Card) Metadata() slack.SlackMetadata {
-	payload := AttackMeta(c.Situation.Account.Name, c.Situation.ID, c.Situation.Attack)
+func (c Card) metadata() slack.SlackMetadata {
+	payload := attackMeta(c.Situation.Account.Name, c.Situation.ID, c.Situation.Attack)
 	payload["quiet"], payload["delivery"] = c.Quiet, text.Sanitize(c.Delivery, maxMeta)
 	if c.Mention != "" {
 		payload["mention"] = text.Sanitize(c.Mention, maxMeta)
@@ -68,7 +68,7 @@ func (c Card) Metadata() slack.SlackMetadata {
 	return bounded(MetaCard, payload)
 }
 
-// attackTold reads what attackMeta and a card's metadata wrote, if it is about an attack of the account.
+// ReadAttack reads what attackMeta and a card's metadata wrote, if it is about an attack of the account.
 func ReadAttack(account string, payload map[string]any) (id string, f poller.CardFacts, ok bool) {
 	text := func(name string) string { s, _ := payload[name].(string); return s }
 	decade, _ := payload["hits_decade"].(float64)
@@ -82,7 +82,7 @@ func ReadAttack(account string, payload map[string]any) (id string, f poller.Car
 	return id, f, f.AttackID != "" && id == record.AttackID(account, f.AttackID)
 }
 
-// withDelivery is the message with its delivery in its metadata, so that it can be found by it.
+// WithDelivery is the message with its delivery in its metadata, so that it can be found by it.
 func (m Message) WithDelivery(delivery string) Message {
 	m.Metadata.EventType = cmp.Or(m.Metadata.EventType, MetaMessage)
 	payload := maps.Clone(m.Metadata.EventPayload)

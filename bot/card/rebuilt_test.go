@@ -28,13 +28,13 @@ func TestEmptiedNoticesFit(t *testing.T) {
 // What a message carries fits into what Slack takes, whatever a change is.
 func TestChangeMessagesFit(t *testing.T) {
 	t.Parallel()
-	for _, ch := range append(everyState(), Patched()) {
+	for _, ch := range append(everyState(), patched()) {
 		msg, _ := ChangeSettled(nil, ch, nil)
 		msg = msg.WithDelivery(ch.ID + ":" + string(ch.State))
 		requireFits(t, msg)
 		require.Equal(t, MetaChange, msg.Metadata.EventType)
 	}
-	prolonged, ch := Patched(), Denied()
+	prolonged, ch := patched(), denied()
 	ch.Extends = prolonged.ID
 	msg, _ := ChangeSettled([]record.Change{ch, prolonged}, ch, nil)
 	require.Equal(t, prolonged.ID, msg.Metadata.EventPayload["change"])

@@ -20,7 +20,7 @@ var theScanner = netip.MustParseAddr("198.51.100.23")
 // scanned is a storm that one source is behind, five minutes old, with four odd ones out.
 func scanned() Card {
 	s := record.Storm{
-		Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute, Began: Now.Add(-5 * time.Minute), Exceeded: Now.Add(-40 * time.Second), Before: 3,
+		Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute, Began: now.Add(-5 * time.Minute), Exceeded: now.Add(-40 * time.Second), Before: 3,
 		Gathered: 800, Ongoing: 797, Hits: 41_230, Through: 4,
 		Status: map[apiclient.Status]int{apiclient.StatusBlocked: 796, apiclient.StatusNotBlocked: 4},
 		Types:  map[string]int{"scanner": 612, "ptrav": 120, "sqli": 41, "xss": 20, "rce": 7}, Apps: map[int64]int{4: 800},
@@ -28,16 +28,16 @@ func scanned() Card {
 		Source:  theScanner, Country: "NL", Behind: 787, OddCount: 4,
 	}
 	for i := range 4 {
-		a := Injection()
+		a := injection()
 		a.ID, a.Path, a.Hits = fmt.Sprint("odd ", i), fmt.Sprintf("/login/%d", i), known(int64(40-i))
 		s.Odd = append(s.Odd, a)
 	}
 	a := apiclient.Attack{
-		ID: "storm:C0WAF:1795000000", App: known(4), Domain: "shop.example.com", Path: "[multiple]", First: Now.Add(-6 * time.Minute), Last: Now.Add(-20 * time.Second),
+		ID: "storm:C0WAF:1795000000", App: known(4), Domain: "shop.example.com", Path: "[multiple]", First: now.Add(-6 * time.Minute), Last: now.Add(-20 * time.Second),
 		Hits: known(41_230), SourceCount: known(13), BlockStatus: "monitored",
 		Sources: []apiclient.Source{{IP: theScanner, Hits: known(40_100), Country: "NL"}, {IP: netip.MustParseAddr("203.0.113.7"), Hits: known(154), Country: "FR"}},
 	}
-	c := Incident()
+	c := incident()
 	c.Vuln, c.Situation = "", situation(a)
 	c.Situation.Storm = &s
 	return c
@@ -86,17 +86,17 @@ func storms() map[string]Card {
 		}),
 		"storm-denied": stormCard(func(c *Card, s *record.Storm) {
 			s.Ongoing, s.Knocking, c.Situation.Attack.SourceCount = 13, 784, apiclient.Figure{}
-			ch := Denied()
+			ch := denied()
 			ch.Line.Words, ch.Does, ch.AttackID = []string{theScanner.String()}, "Deny 198.51.100.23 everywhere for 4 h", c.Situation.ID
 			c.Situation.Changes, c.Case = []record.Change{ch}, annasCase()
 		}),
 		"storm-claimed": stormCard(func(c *Card, s *record.Storm) { c.Case, s.Own, s.Odd, s.OddCount = annasCase(), 4, nil, 0 }),
 		"storm-over": stormCard(func(_ *Card, s *record.Storm) {
-			s.Began, s.Exceeded, s.Ended, s.Ongoing, s.Incidents = Now.Add(-25*time.Minute), Now.Add(-12*time.Minute), Now.Add(-2*time.Minute), 12, 1
+			s.Began, s.Exceeded, s.Ended, s.Ongoing, s.Incidents = now.Add(-25*time.Minute), now.Add(-12*time.Minute), now.Add(-2*time.Minute), 12, 1
 		}),
 		"storm-quiet": stormCard(func(c *Card, s *record.Storm) {
-			s.Began, s.Exceeded, s.Ended, s.Ongoing = Now.Add(-45*time.Minute), Now.Add(-32*time.Minute), Now.Add(-22*time.Minute), 0
-			c.Quiet, c.Situation.Attack.Last = true, Now.Add(-21*time.Minute)
+			s.Began, s.Exceeded, s.Ended, s.Ongoing = now.Add(-45*time.Minute), now.Add(-32*time.Minute), now.Add(-22*time.Minute), 0
+			c.Quiet, c.Situation.Attack.Last = true, now.Add(-21*time.Minute)
 		}),
 		"storm-caught-up":   stormCard(func(_ *Card, s *record.Storm) { s.CaughtUp, s.Before = true, 0 }),
 		"storm-rehearsal":   stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = commands.ChangesRehearse }),
@@ -157,7 +157,7 @@ func TestStormCardStaysWithinLimits(t *testing.T) {
 			if place != "" {
 				c.Situation.Storm.Source, c.Situation.Storm.Place = netip.Addr{}, place
 			}
-			c.Situation.Changes = append(c.Situation.Changes, ManyChanges(2_000)...)
+			c.Situation.Changes = append(c.Situation.Changes, manyChanges(2_000)...)
 			msg := Render(c)
 			requireFits(t, msg)
 			shown := strings.Join(markupOf(t, msg.Blocks), "\n")
@@ -193,7 +193,7 @@ func TestAStormGotWorse(t *testing.T) {
 	t.Parallel()
 	c := scanned()
 	s := record.Storm(*c.Situation.Storm)
-	n := record.Event{Account: "acme", Kind: record.Worsened, At: Now, Payload: record.AttackChanged{Attack: c.Situation.Attack, Storm: &s, Mention: "U0ONCALL"}}
+	n := record.Event{Account: "acme", Kind: record.Worsened, At: now, Payload: record.AttackChanged{Attack: c.Situation.Attack, Storm: &s, Mention: "U0ONCALL"}}
 	msg := Worse(c.Situation.Account, n)
 	requireFits(t, msg)
 	golden(t, "testdata/card/storm-worse.json", pretty(t, msg))

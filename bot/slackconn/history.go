@@ -15,24 +15,24 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// past is what is needed of a message that was posted. It is not slack-go's type: that refuses a whole page for one block of somebody's that
+// HistoryMessage is what is needed of a message that was posted. It is not slack-go's type: that refuses a whole page for one block of somebody's that
 // it does not know.
-type Past struct {
+type HistoryMessage struct {
 	TS          string          `json:"ts"`
 	Thread      string          `json:"thread_ts"` // of a message with replies its own TS
 	BotID       string          `json:"bot_id"`
 	RawMetadata json.RawMessage `json:"metadata"`
 }
 
-// metadata is what the message carries; empty if it is nothing of wafbot's form.
-func (p Past) Metadata() (m slack.SlackMetadata) {
+// Metadata is what the message carries; empty if it is nothing of wafbot's form.
+func (p HistoryMessage) Metadata() (m slack.SlackMetadata) {
 	if json.Unmarshal(p.RawMetadata, &m) != nil {
 		return slack.SlackMetadata{}
 	}
 	return m
 }
 
-// pastOf says which messages to read.
+// HistoryQuery says which messages to read.
 type HistoryQuery struct {
 	Channel string
 	Thread  string // "": what the channel shows
@@ -45,8 +45,8 @@ const (
 	maxHistory  = 64 << 20 // bytes of a page: messages have up to 100 kB
 )
 
-// history reads a page of a channel's messages or of a thread's, with their metadata (conversations.history, conversations.replies).
-func (s *Client) History(ctx context.Context, q HistoryQuery) (msgs []Past, next string, err error) {
+// History reads a page of a channel's messages or of a thread's, with their metadata (conversations.history, conversations.replies).
+func (s *Client) History(ctx context.Context, q HistoryQuery) (msgs []HistoryMessage, next string, err error) {
 	method := "conversations.history"
 	form := url.Values{"channel": {q.Channel}, "oldest": {q.Oldest}, "limit": {strconv.Itoa(historyPage)}, "include_all_metadata": {"true"}}
 	if q.Cursor != "" {
@@ -57,10 +57,10 @@ func (s *Client) History(ctx context.Context, q HistoryQuery) (msgs []Past, next
 		form.Set("ts", q.Thread)
 	}
 	var answer struct {
-		OK       bool   `json:"ok"`
-		Error    string `json:"error"`
-		Needed   string `json:"needed"` // the scope that is missing
-		Messages []Past `json:"messages"`
+		OK       bool             `json:"ok"`
+		Error    string           `json:"error"`
+		Needed   string           `json:"needed"` // the scope that is missing
+		Messages []HistoryMessage `json:"messages"`
 		Metadata struct {
 			NextCursor string `json:"next_cursor"`
 		} `json:"response_metadata"`

@@ -79,7 +79,7 @@ func TestManifestLinkHoldsTheManifest(t *testing.T) {
 
 func TestDocsHaveTheTableOfScopes(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../docs/slack-app.md")
+	text, err := os.ReadFile("../../docs/slack-app.md")
 	require.NoError(t, err)
 	want := []string{}
 	for _, s := range Scopes() {

@@ -20,7 +20,7 @@ type People interface {
 	PeopleChanged(ctx context.Context, of string) error
 }
 
-// ofGroups stands for all user groups, where a user's id stands for the user.
+// AllGroups stands for all user groups, where a user's id stands for the user.
 const AllGroups = "groups"
 
 // How long what Slack told about people is believed, without word that it is over; and how long to wait for that word: without it what is known
@@ -96,7 +96,7 @@ func (s *Client) Member(ctx context.Context, team, user string) (name string, fu
 	return m.name, m.full, nil
 }
 
-// name is how somebody is called (users.info). Nothing is kept of it: who may act is looked up when somebody acts.
+// UserName is how somebody is called (users.info). Nothing is kept of it: who may act is looked up when somebody acts.
 func (s *Client) UserName(ctx context.Context, user string) (string, error) {
 	u, err := s.api.GetUserInfoContext(ctx, user)
 	if err != nil {
@@ -189,7 +189,7 @@ func (g *groups) say(log *slog.Logger, err error) {
 	g.said = !g.said
 }
 
-// forget drops what is known about somebody here at once, and by the shared word everywhere.
+// PeopleChanged drops what is known about somebody here at once, and by the shared word everywhere.
 func (s *Client) PeopleChanged(ctx context.Context, of string) error {
 	if of == AllGroups {
 		s.groups.mu.Lock()

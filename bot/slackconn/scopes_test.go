@@ -23,7 +23,7 @@ func TestTheStartSaysWhatTheTokenLacks(t *testing.T) {
 		}))
 		t.Cleanup(slackEnd.Close)
 		var log bytes.Buffer
-		c := Connect(SlackConfig{Token: "xoxb-1", APIURL: slackEnd.URL + "/", Log: slog.New(slog.NewTextHandler(&log, nil))})
+		c := Connect(Config{Token: "xoxb-1", APIURL: slackEnd.URL + "/", Log: slog.New(slog.NewTextHandler(&log, nil))})
 		c.LogMissingScopes(t.Context())
 		if said == "" {
 			require.Empty(t, log.String())

@@ -25,7 +25,7 @@ func (ignoring) Envelope(context.Context, Envelope) *slack.ViewSubmissionRespons
 func linked(s *slacktest.End) *Socket {
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	return NewSocket(SocketConfig{
-		Slack: Connect(SlackConfig{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: s.URL + "/api/", HTTP: client}),
+		Slack: Connect(Config{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: s.URL + "/api/", HTTP: client}),
 		Links: slacktest.NewLinks(), Handler: ignoring{}, Log: slog.New(slog.DiscardHandler),
 		Opens: prometheus.NewCounter(prometheus.CounterOpts{Name: "opens"}), Acknowledged: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "acknowledged"}),
 	})

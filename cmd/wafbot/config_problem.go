@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/wafbot/wafbot/internal/nearest"
 )
 
 // configError lists every problem of a configuration, in the order of the file, then those of files it names and of the environment.
@@ -140,34 +142,10 @@ func quote(text string) string {
 
 // didYouMean is `did you mean "X"?` for the known word next to a mistyped one, or what else to do.
 func didYouMean(typed string, known []string, otherwise string) string {
-	best, least := "", len(strings.TrimPrefix(typed, "WAFBOT_"))/3+2 // what all variables begin with is no likeness
-	for _, word := range known {
-		if d := editDistance(typed, word); d < least {
-			best, least = word, d
-		}
-	}
+	most := len(strings.TrimPrefix(typed, "WAFBOT_"))/3 + 1 // what all variables begin with is no likeness
+	best := nearest.Word(typed, known, most)
 	if best == "" {
 		return otherwise
 	}
 	return fmt.Sprintf("did you mean %q?", best)
-}
-
-// editDistance counts the letters to insert, drop or replace to make b of a.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }

@@ -18,7 +18,7 @@ import (
 // examiner asks Slack with the configured tokens. A call ends after patience.
 func (c checkup) examiner() *slackconn.Examiner {
 	s := c.cfg.Slack
-	return slackconn.NewExaminer(slackconn.SlackConfig{Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, HTTP: &http.Client{Timeout: c.patience}})
+	return slackconn.NewExaminer(slackconn.Config{Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, HTTP: &http.Client{Timeout: c.patience}})
 }
 
 // slack looks at the bot token and, with it, at all that the configuration names in the workspace.

@@ -24,17 +24,22 @@ type floor struct {
 
 // Imports run downward only.
 var floors = []floor{
-	{"apiclient", nil, "the service's JSON is known here alone, and it knows nobody", nil},
-	{"commands", []string{"apiclient"}, "what can be done is the same whoever asks: it knows neither Slack nor Redis", nil},
-	{"poller", []string{"apiclient"}, "what is news doesn't depend on what can be done about it", nil},
-	{"bot", []string{"apiclient", "commands", "poller"}, "the only package that knows Slack; it meets the store in cmd", []string{"github.com/slack-go/slack"}},
-	{"internal/store", []string{"apiclient", "commands", "poller"}, "the only package that knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
+	{"internal/delay", nil, "waiting before another try is the same for every package: it needs none of them", nil},
+	{"internal/nearest", nil, "commands and the configuration ask which word was meant: it knows words alone", nil},
+	{"apiclient", []string{"internal/delay"}, "the service's JSON is known here alone, and of wafbot it knows only how to wait", nil},
+	{"commands", []string{"apiclient", "internal/delay", "internal/nearest"}, "what can be done is the same whoever asks: it knows neither Slack nor Redis", nil},
+	{"poller", []string{"apiclient", "internal/delay"}, "what is news doesn't depend on what can be done about it", nil},
+	{"bot/card", []string{"apiclient", "commands", "poller", "internal/record", "internal/text"}, "a card is a pure function of records: it knows neither the wire nor who asks", nil},
+	{"bot/slackconn/slacktest", nil, "Slack's end of the wire in tests shares no code with what it tests", nil},
+	{"bot/slackconn", []string{"apiclient", "internal/delay"}, "the wire doesn't know what is said over it", nil},
+	{"bot", []string{"bot/card", "bot/slackconn", "apiclient", "commands", "poller", "internal/record", "internal/text", "internal/delay"}, "the only package that knows Slack; it meets the store in cmd", []string{"github.com/slack-go/slack"}},
+	{"internal/store", []string{"apiclient", "commands", "poller", "internal/delay"}, "the only package that knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
 	{"internal/pager", []string{"apiclient"}, "it carries what others decided to somebody's pager: it knows HTTP, and that an address is a secret", nil},
 	{"internal/sandbox", []string{"internal/sandbox"}, "it speaks the wire and shares no code with what it tests, so it can't share its mistakes", []string{"github.com/alicebob/miniredis/v2"}},
 	{"internal/tricks", nil, "what attackers write, for tests of whatever shows it", nil},
 	{"internal/redistest", nil, "it starts Redis servers for tests, whoever uses them", nil},
 	{"internal/chaos", []string{"internal/redistest"}, "what is shipped is tried from outside, over the wire alone", nil},
-	{"cmd/wafbot", []string{"apiclient", "commands", "poller", "bot", "internal/store", "internal/pager", "internal/sandbox"}, "main alone puts the parts together", nil},
+	{"cmd/wafbot", []string{"apiclient", "commands", "poller", "bot", "internal/delay", "internal/nearest", "internal/store", "internal/pager", "internal/sandbox"}, "main alone puts the parts together", nil},
 	{"deploy", nil, "what is shipped is tried from outside, as its users meet it", nil},
 }
 
@@ -58,7 +63,7 @@ func TestImportsRunDownward(t *testing.T) {
 			}
 			for _, other := range floors {
 				if slices.ContainsFunc(other.only, func(lib string) bool { return within(imported, lib) }) {
-					require.Equal(t, other.pkg, floors[i].pkg, "%s imports %s, but of %s: %s", name, imported, other.pkg, other.why)
+					require.True(t, within(floors[i].pkg, other.pkg), "%s imports %s, but of %s: %s", name, imported, other.pkg, other.why)
 				}
 			}
 		}

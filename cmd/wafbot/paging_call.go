@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
@@ -98,7 +99,7 @@ func (p *paging) send(ctx context.Context, to *pager.Pager, w waiting, t *tries)
 	}
 	t.failures++
 	t.refused = failure.Final
-	t.next = time.Now().Add(max(min(pageEvery<<min(t.failures-1, 10), pageAgain), failure.RetryAfter))
+	t.next = time.Now().Add(max(delay.Backoff(t.failures-1, pageEvery, pageAgain), failure.RetryAfter))
 	p.outcome(w.page.Route, map[bool]string{true: "refused", false: "failed"}[failure.Final], err)
 	return errors.New(failure.Text)
 }

@@ -56,7 +56,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	}
 	a.sources, a.policy = newSourceFiles(cfg, log), cfg.policy()
 	a.policy.Sources = a.sources.now
-	a.slack = slackconn.Connect(slackconn.SlackConfig{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store, Log: log})
+	a.slack = slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store, Log: log})
 	var accounts []*commands.Account
 	var tenants []bot.Account
 	for _, account := range cfg.Accounts {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -49,10 +50,8 @@ func (a *app) handOver(ctx context.Context, account string) {
 				wait = announceAgain
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if delay.Sleep(ctx, wait) != nil {
 			return
-		case <-time.After(wait):
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
@@ -58,10 +59,8 @@ func (a *app) recall(ctx context.Context, account string) error {
 	a.log.Info("the account's memory is empty: reading back what was told", "account", account, "channels", len(cfg.channels()))
 	found, err := a.readBack(ctx, cfg, true)
 	if err == nil && found.Spoken {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(cmp.Or(a.cfg.settle, settleFor)):
+		if err := delay.Sleep(ctx, cmp.Or(a.cfg.settle, settleFor)); err != nil {
+			return err
 		}
 		found, err = a.readBack(ctx, cfg, false)
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
@@ -14,10 +15,7 @@ func (a *app) tend(held, more context.Context, account string, duties <-chan sto
 		if more.Err() == nil {
 			a.log.Error("read back what redis lost", "account", account, "err", err)
 		}
-		select {
-		case <-more.Done():
-		case <-time.After(time.Second): // then it is tried again, by whoever takes the account
-		}
+		_ = delay.Sleep(more, time.Second) // then it is tried again, by whoever takes the account
 		return
 	}
 	var g sync.WaitGroup

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-playground/validator/v10"
+	"golang.org/x/text/language"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/refusal"
@@ -30,11 +30,19 @@ type Target struct {
 var (
 	Proxies     = []string{"VPN", "SES", "PUB", "WEB", "TOR"}
 	Datacenters = []string{"rackspace", "tencent", "plusserver", "ovh", "oracle", "linode", "ibm", "huawei", "hetzner", "gce", "azure", "aws", "alibaba"}
-	validate    = validator.New()
+	withdrawn   = []string{"AN", "CS", "NT", "SU", "YU"} // countries that were divided: no code replaced theirs, so they still look canonical
 )
 
-// isCountry reports whether ISO 3166 lists a country by these two letters.
-func IsCountry(code string) bool { return validate.Var(code, "iso3166_1_alpha2") == nil }
+// isCountry reports whether ISO 3166-1 lists a country by these two capital letters. Codes that are only reserved (EU, UK, AC) or free to use
+// (XK, ZZ) have no M.49 number below 900, or are replaced by another code.
+func IsCountry(code string) bool {
+	region, err := language.ParseRegion(code)
+	if err != nil || region.String() != code || !region.IsCountry() || region.Canonicalize() != region {
+		return false
+	}
+	m49 := region.M49()
+	return m49 > 0 && m49 < 900 && !slices.Contains(withdrawn, code)
+}
 
 // parseTarget reads an address, a CIDR, country:FR, proxy:TOR or datacenter:aws.
 func ParseTarget(word string) (Target, error) {

@@ -6,9 +6,10 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
 )
 
 // Failure is why an event was not taken.
@@ -30,15 +31,16 @@ func (f *Failure) Error() string {
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// How much of an answer is read, and told.
+// How much of an answer is read, and told, and how long to wait at its word.
 const (
-	maxAnswer  = 4 << 10 // bytes
-	maxMessage = 200     // characters
+	maxAnswer     = 4 << 10         // bytes
+	maxMessage    = 200             // characters
+	maxRetryAfter = 5 * time.Minute // somebody waits to be called
 )
 
 // failure is what an answer other than "taken" says.
 func (p *Pager) failure(res *http.Response, answer []byte, readErr error) *Failure {
-	f := &Failure{RetryAfter: retryAfter(res.Header, time.Now()), Err: readErr}
+	f := &Failure{RetryAfter: min(apiclient.RetryAfter(res.Header), maxRetryAfter), Err: readErr}
 	switch status := res.StatusCode; {
 	case status == http.StatusTooManyRequests:
 		f.Text = "it says there are too many requests (429)"
@@ -106,17 +108,4 @@ func cut(text string, most int) string {
 		return string(characters[:most-1]) + "…"
 	}
 	return text
-}
-
-// retryAfter reads the header as seconds or as a date.
-func retryAfter(header http.Header, now time.Time) time.Duration {
-	const longest = 5 * time.Minute // somebody waits to be called
-	value := strings.TrimSpace(header.Get("Retry-After"))
-	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil {
-		return min(time.Duration(seconds)*time.Second, longest)
-	}
-	if date, err := http.ParseTime(value); err == nil {
-		return min(max(date.Sub(now), 0), longest)
-	}
-	return 0
 }

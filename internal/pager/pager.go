@@ -36,7 +36,7 @@ type Config struct {
 	// URL is the address to post to; a secret, for it often is the key. PagerDuty's ends with ?routing_key=KEY, which is sent in the body
 	// and never as a part of the address; Alertmanager's ends with /api/v2/alerts.
 	URL  apiclient.Secret
-	HTTP *http.Client // nil: NewHTTP()
+	HTTP *http.Client // nil: newHTTP()
 }
 
 // Event calls somebody, or says that nobody need be called any more.
@@ -75,8 +75,8 @@ type Pager struct {
 // timeout bounds one call.
 const timeout = 10 * time.Second
 
-// NewHTTP makes a client for pagers, with a time-out of 10 s. It follows no redirect: an event goes where it was meant to go, and nowhere else.
-func NewHTTP() *http.Client {
+// newHTTP makes a client for pagers, with a time-out of 10 s. It follows no redirect: an event goes where it was meant to go, and nowhere else.
+func newHTTP() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DisableKeepAlives = true // calls are rare: a connection that died meanwhile would only cost the first try
 	return &http.Client{
@@ -89,7 +89,7 @@ func NewHTTP() *http.Client {
 func New(cfg Config) (*Pager, error) {
 	p := &Pager{format: cfg.Format, address: cfg.URL, http: cfg.HTTP}
 	if p.http == nil {
-		p.http = NewHTTP()
+		p.http = newHTTP()
 	}
 	u, err := url.Parse(cfg.URL.Reveal())
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {

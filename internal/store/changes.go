@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -98,22 +97,9 @@ func (s *Store) Changes(ctx context.Context, account string) ([]record.Change, e
 
 // readChanges reads changes that were asked for, the newest first, and forgets those that ended long ago.
 func (s *Store) readChanges(ctx context.Context, account string, answer *redis.StringSliceCmd) ([]record.Change, error) {
-	texts, err := answer.Result()
+	all, old, err := listed(answer, account, "change", func(c record.Change) (string, bool) { return c.ID, endedLongAgo(c, time.Now()) })
 	if err != nil {
-		return nil, fmt.Errorf("read changes of %s: %w", account, err)
-	}
-	var all []record.Change
-	var old []string
-	for _, text := range texts {
-		var c record.Change
-		if err := json.Unmarshal([]byte(text), &c); err != nil {
-			return nil, fmt.Errorf("read change of %s: %w", account, err)
-		}
-		if endedLongAgo(c, time.Now()) {
-			old = append(old, c.ID)
-			continue
-		}
-		all = append(all, c)
+		return nil, err
 	}
 	if len(old) > 0 {
 		_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {

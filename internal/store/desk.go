@@ -51,6 +51,26 @@ func values[T any](answer *redis.MapStringStringCmd, account, one string) (map[s
 	return all, nil
 }
 
+// listed are a hash's values, which it holds as JSON, without those that are too old, whose ids it gives; one names what one of them is.
+func listed[T any](answer *redis.StringSliceCmd, account, one string, tooOld func(T) (id string, is bool)) (all []T, old []string, err error) {
+	texts, err := answer.Result()
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %ss of %s: %w", one, account, err)
+	}
+	for _, text := range texts {
+		var v T
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			return nil, nil, fmt.Errorf("read %s of %s: %w", one, account, err)
+		}
+		if id, is := tooOld(v); is {
+			old = append(old, id)
+			continue
+		}
+		all = append(all, v)
+	}
+	return all, old, nil
+}
+
 // Cases are all of an account, by attack.
 func (s *Store) Cases(ctx context.Context, account string) (map[string]record.Triage, error) {
 	return values[record.Triage](s.rdb.HGetAll(ctx, keyCases(account)), account, "case")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // takeLease takes a lease that nobody holds, of an account whose memory is whole. Its holder may take it again, not knowing that it did
@@ -189,10 +190,8 @@ func (s *Store) Lock(ctx context.Context, account string, unread bool) (held con
 		if err := otherVersion(outcome); err != nil {
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil, nil, fmt.Errorf("lock account %s: %w", account, ctx.Err())
-		case <-time.After(20 * time.Millisecond):
+		if err := delay.Sleep(ctx, 20*time.Millisecond); err != nil {
+			return nil, nil, fmt.Errorf("lock account %s: %w", account, err)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -43,22 +42,11 @@ func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q reco
 
 // Requests are the account's requests for a second person, the newest first: all that wait and those decided lately.
 func (s *Store) Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error) {
-	texts, err := s.rdb.HVals(ctx, keyRequests(account)).Result()
+	all, old, err := listed(s.rdb.HVals(ctx, keyRequests(account)), account, "request", func(q record.ApprovalRequest) (string, bool) {
+		return q.ID, commands.ApprovalRequestDueAt(q).IsZero() && time.Since(q.Until) > decidedFor
+	})
 	if err != nil {
-		return nil, fmt.Errorf("read requests of %s: %w", account, err)
-	}
-	var all []record.ApprovalRequest
-	var old []string
-	for _, text := range texts {
-		var q record.ApprovalRequest
-		if err := json.Unmarshal([]byte(text), &q); err != nil {
-			return nil, fmt.Errorf("read request of %s: %w", account, err)
-		}
-		if commands.ApprovalRequestDueAt(q).IsZero() && time.Since(q.Until) > decidedFor {
-			old = append(old, q.ID)
-			continue
-		}
-		all = append(all, q)
+		return nil, err
 	}
 	if len(old) > 0 {
 		for _, key := range []string{keyRequests(account), keyRequestsAt(account)} {

@@ -172,12 +172,3 @@ func (s *Store) moved(ctx context.Context) {
 		cluster.ReloadState(ctx)
 	}
 }
-
-// pausing waits a little before something is tried again, unless the context ends or something changes.
-func pausing(ctx context.Context, d time.Duration, changed <-chan struct{}) {
-	select {
-	case <-ctx.Done():
-	case <-changed:
-	case <-time.After(d):
-	}
-}

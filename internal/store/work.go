@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // seenFor is how long a delivery is remembered. Slack's signatures are refused after five minutes.
@@ -114,7 +116,11 @@ func (s *Store) Work(ctx context.Context, handle Handle) error {
 	for ctx.Err() == nil {
 		_, changed, living := s.share(0)
 		if !living {
-			pausing(ctx, takeEvery, changed)
+			select {
+			case <-ctx.Done():
+			case <-changed:
+			case <-time.After(takeEvery):
+			}
 			continue
 		}
 		given, err := w.takeOver(ctx)
@@ -228,7 +234,7 @@ func (w *working) done(ctx context.Context, id string) error {
 			w.leave(id)
 			return err
 		}
-		pausing(ctx, opTimeout/4, nil)
+		_ = delay.Sleep(ctx, opTimeout/4)
 	}
 }
 
@@ -269,5 +275,5 @@ func (s *Store) recover(ctx context.Context, cause error) {
 			return
 		}
 	}
-	pausing(ctx, opTimeout/4, nil)
+	_ = delay.Sleep(ctx, opTimeout/4)
 }

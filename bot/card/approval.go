@@ -1,0 +1,125 @@
+package card
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// How many characters of a line typed by hand, and of what people wrote, a request's card shows; and how many facts and warnings.
+const (
+	maxAskedLine = 600
+	maxWritten   = 500
+	maxFacts     = 12
+)
+
+// ApprovalRequest is the card of a request for a second person: what, why one person alone may not, who asks and his reason, whom it hits, until
+// when; when it is decided, by whom.
+func ApprovalRequest(q record.ApprovalRequest, p commands.Policy, now time.Time) Message {
+	if !q.Waits(now) {
+		lines := append([]text.Text{commands.RequestLine(q, now)}, asked(q)...)
+		if q.State == record.RequestAlone {
+			lines = append(lines, aloneBecause(q))
+		}
+		if q.State == record.RequestExpired || q.State == record.RequestClosed {
+			lines = append(lines, text.New("Still wanted? Ask again: ", text.Code(text.Sanitize(q.Line.String(), maxAskedLine))))
+		}
+		return Message{Text: notification(requestNotice(q, now)), Blocks: renderLines(lines, nil)}
+	}
+	lines := []text.Text{text.New(text.Bold("SECOND PERSON NEEDED: "+text.Sanitize(q.Does, maxAskedLine)), " ", text.Code(q.ID))}
+	lines = append(append(lines, asked(q)...), weighed(q)...)
+	lines = append(lines, commands.ApprovalRequestWhoDecides(q, p.Approvers))
+	buttons := commands.DecideButtons(q)
+	if alone := commands.ApprovalRequestAloneLine(q, p, now); alone != nil {
+		lines = append(lines, alone)
+		if !now.Before(q.AloneAt) {
+			buttons = append(buttons, commands.Suggestion{Label: "Do it alone…", Form: true, Line: record.Line{Name: "alone", Words: []string{q.ID}}.With("account", q.Account)})
+		}
+	}
+	return Message{Text: notification(requestNotice(q, now)), Blocks: renderLines(lines, buttons)}
+}
+
+// asked is who asks for what, and why one person alone may not do it.
+func asked(q record.ApprovalRequest) []text.Text {
+	who := text.New("Asked by ", text.Bold(text.Sanitize(q.Asker.Name, MaxName)), " ", q.At) // who asked need not be called
+	if q.Asker.Via == record.ViaCLI {
+		who = text.New("Asked by ", text.Sanitize(q.Asker.Name, MaxName), " at the terminal, ", q.At)
+	}
+	if q.Reason != "" {
+		who = text.New(who, ": ", text.Sanitize(q.Reason, maxWritten))
+	}
+	lines := []text.Text{who}
+	for _, need := range q.Needs {
+		lines = append(lines, text.New("Why two: ", text.Sanitize(need.Why, maxWritten)))
+	}
+	return lines
+}
+
+// weighed are whom it hits and what speaks against it.
+func weighed(q record.ApprovalRequest) []text.Text {
+	var lines []text.Text
+	for _, reach := range q.Reach {
+		lines = append(lines, text.New("• ", text.Sanitize(reach, maxWritten)))
+	}
+	for _, warning := range q.Warnings {
+		lines = append(lines, text.New("• ", text.Bold("Before you approve"), ": ", text.Sanitize(warning, maxWritten)))
+	}
+	if left := len(lines) - maxFacts; left > 0 {
+		lines = append(lines[:maxFacts], text.New("… and ", left, " more"))
+	}
+	return append(lines, text.New("Line: ", text.Code(text.Sanitize(q.Line.String(), maxAskedLine))))
+}
+
+// requestNotice is the notification: what it is about stands last, so that cutting harms nothing.
+func requestNotice(q record.ApprovalRequest, now time.Time) string {
+	switch {
+	case q.Waits(now):
+		return fmt.Sprintf("SECOND PERSON NEEDED before %s, asked by %s: %s", clockTime(q.Until), text.Sanitize(q.Asker.Name, maxNoticeName), q.Does)
+	case q.State == record.RequestWaiting, q.State == record.RequestExpired:
+		return "Nobody answered, not done: " + q.Does
+	case q.Outcome == "failed":
+		return "FAILED, though it was decided: " + q.Does
+	case q.State == record.RequestAlone:
+		return fmt.Sprintf("Done ALONE by %s: %s", text.Sanitize(q.Asker.Name, maxNoticeName), q.Does)
+	case q.State == record.RequestClosed:
+		return "Closed, not done: " + q.Does
+	}
+	return fmt.Sprintf("%s by %s: %s", map[record.RequestState]string{record.RequestApproved: "Approved", record.RequestRejected: "Rejected"}[q.State],
+		text.Sanitize(decider(q), maxNoticeName), q.Does)
+}
+
+func decider(q record.ApprovalRequest) string {
+	if q.Decided == nil {
+		return "somebody"
+	}
+	return q.Decided.Name
+}
+
+func aloneBecause(q record.ApprovalRequest) text.Text {
+	return text.New("Why it couldn't wait: ", text.Sanitize(q.Why, maxWritten))
+}
+
+// ApprovalDecision tells what became of a request: who asked is called; of what was done alone, who is to know of that.
+func ApprovalDecision(q record.ApprovalRequest, p commands.Policy, now time.Time) Message {
+	line, calls := commands.RequestLine(q, now), q.Asker.ID
+	lines := []text.Text{line}
+	if q.State == record.RequestAlone {
+		calls = p.Alone.Tell
+		acted := " acted ALONE"
+		if q.Outcome == "failed" {
+			acted = " tried to act ALONE"
+		}
+		line = text.New(text.Bold(text.Sanitize(q.Asker.Name, MaxName)+acted), ": ", line)
+		lines = []text.Text{line, aloneBecause(q)}
+		if q.Outcome == "done" {
+			lines = append(lines, text.New("It ends by itself. ", text.Code("status"), " shows what is in force, ", text.Code("undo"), " with its id takes it back"))
+		}
+	}
+	if IsID(calls, "UWS") {
+		lines[0] = text.New(text.User(calls), " ", line)
+	}
+	return Message{Text: notification(requestNotice(q, now)), Blocks: renderLines(lines, nil)}
+}

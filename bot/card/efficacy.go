@@ -1,0 +1,22 @@
+package card
+
+import (
+	"slices"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// Efficacy calls people to a change that does nothing, or whose source came back, with the way to take it back.
+func Efficacy(s commands.Situation, ch record.Change, users []string) Message {
+	lines := s.NoEffectLines(ch)
+	for _, user := range slices.Backward(users) {
+		lines[0] = text.New(text.User(user), " ", lines[0])
+	}
+	var buttons []commands.Suggestion
+	if undo, ok := commands.UndoButton(ch, s.Now); ok {
+		buttons = append(buttons, undo)
+	}
+	return Lines(lines, buttons)
+}

@@ -1,0 +1,59 @@
+package commands_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store/storetest"
+)
+
+// What these tests run against keeps what the store on Redis keeps.
+func TestTheMemoryKeepsWhatCommandsRelyOn(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) storetest.Store {
+		w := newWorld(t)
+		known := facts{}
+		return storetest.Store{
+			Ledger: w.ledger, Effects: w.desk, Due: w.ledger, Facts: known, Scenes: w.desk, Records: w.records, Desk: w.desk,
+			Storms: w.storms, Ties: w.ties, Requests: w.asked, Drills: w.desk, Audit: w.audit,
+			Polled:   func(t *testing.T, p storetest.Polled) { w.polled(t, known, p) },
+			Wanted:   func(*testing.T) []string { return w.storms.asked },
+			LoseLock: func(*testing.T) { w.ledger.loseLock(1, func() {}) },
+			Spoil: func(t *testing.T, at time.Time) {
+				_, err := w.audit.Append(t.Context(), record.AuditEntry{Account: storetest.Account, At: at, Line: unreadable})
+				require.NoError(t, err)
+			},
+		}
+	})
+}
+
+// polled keeps what a poll found.
+func (w *world) polled(t *testing.T, known facts, p storetest.Polled) {
+	t.Helper()
+	id := func(attackid string) string { return record.AttackID(storetest.Account, attackid) }
+	w.records.seen, w.records.evidence = map[string]record.Observation{}, map[string]record.Evidence{}
+	for _, a := range p.Attacks {
+		one := commands.KnownAttack{ID: id(a.ID), Attack: a}
+		known[one.ID] = a
+		w.records.seen[one.ID] = record.Observation{At: p.At, Attack: a.Brief()}
+		if storm, ok := p.Storms[a.ID]; ok {
+			w.storms.storms = append(w.storms.storms, commands.StormSeen{KnownAttack: one, Storm: storm, SeenAt: p.At})
+		}
+		if storm, ok := p.In[a.ID]; ok {
+			w.storms.gathered[id(storm)] = append(w.storms.gathered[id(storm)], commands.GatheredAttack{KnownAttack: one, SeenAt: p.At})
+		}
+	}
+	for attackid, e := range p.Evidence {
+		w.records.evidence[id(attackid)] = e
+	}
+	if !p.Blind.From.IsZero() {
+		w.records.blinds = append(w.records.blinds, p.Blind)
+	}
+	if p.Sources != nil {
+		w.count(p.Sources)
+	}
+}

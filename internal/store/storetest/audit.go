@@ -1,0 +1,79 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+func testAudit(t *testing.T, s Store) {
+	at, ctx := now(), t.Context()
+	require.Zero(t, got[int64](t)(s.Audit.Audited(ctx, Account)))
+	require.Empty(t, got[[]record.AuditEntry](t)(s.Audit.Entries(ctx, Account, time.Time{})))
+	var want []record.AuditEntry
+	for i, line := range []string{"deny 203.0.113.7", "undo c1", "mute type=sqli"} {
+		e := entry(at, line)
+		n, err := s.Audit.Append(ctx, e)
+		require.NoError(t, err)
+		require.EqualValues(t, i+1, n)
+		e.N = n
+		want = append(want, e)
+	}
+	elsewhere := entry(at, "status")
+	elsewhere.Account = other
+	require.EqualValues(t, 1, got[int64](t)(s.Audit.Append(ctx, elsewhere)), "each account counts by itself")
+	locked(t, s, func(l commands.Lock) {
+		e := entry(at, "deny 203.0.113.8")
+		n, err := l.SaveChanges(ctx, &e, nil, record.Change{ID: "c1", Account: Account, State: record.StateDone, At: at})
+		require.NoError(t, err)
+		require.EqualValues(t, 4, n, "with a change it is numbered all the same")
+		e.N = n
+		want = append(want, e)
+	})
+	require.EqualValues(t, 4, got[int64](t)(s.Audit.Audited(ctx, Account)))
+	require.Equal(t, []record.AuditEntry{want[3], want[2], want[1], want[0]}, got[[]record.AuditEntry](t)(s.Audit.Entries(ctx, Account, at.Add(-time.Second))), "the newest first")
+	require.Equal(t, want, trail(t, s, at.Add(-time.Second)), "the oldest first")
+	require.Empty(t, got[[]record.AuditEntry](t)(s.Audit.Entries(ctx, Account, at.Add(time.Hour))))
+	require.Empty(t, trail(t, s, at.Add(time.Hour)))
+	for e, err := range s.Audit.Trail(ctx, Account, at.Add(-time.Second)) {
+		require.NoError(t, err)
+		require.EqualValues(t, 1, e.N)
+		break // it may be left at any entry
+	}
+}
+
+func trail(t *testing.T, s Store, since time.Time) (all []record.AuditEntry) {
+	t.Helper()
+	for e, err := range s.Audit.Trail(t.Context(), Account, since) {
+		require.NoError(t, err)
+		all = append(all, e)
+	}
+	return all
+}
+
+func testSpoiled(t *testing.T, s Store) {
+	at, ctx := now(), t.Context()
+	_, err := s.Audit.Append(ctx, entry(at, "first"))
+	require.NoError(t, err)
+	s.Spoil(t, at)
+	_, err = s.Audit.Append(ctx, entry(at, "third"))
+	require.NoError(t, err)
+	_, err = s.Audit.Entries(ctx, Account, at.Add(-time.Second))
+	require.ErrorIs(t, err, record.ErrBadEntry)
+	var numbers []int64
+	bad := 0
+	for e, err := range s.Audit.Trail(ctx, Account, at.Add(-time.Second)) {
+		numbers = append(numbers, e.N)
+		if err != nil {
+			require.ErrorIs(t, err, record.ErrBadEntry)
+			require.Equal(t, record.AuditEntry{N: 2}, e, "only its number is known")
+			bad++
+		}
+	}
+	require.Equal(t, []int64{1, 2, 3}, numbers, "the others come all the same")
+	require.Equal(t, 1, bad)
+}

@@ -1,0 +1,113 @@
+package storetest
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// mute is one that holds for an hour.
+func mute(id string, at time.Time) record.Mute {
+	return record.Mute{ID: id, Account: Account, Type: "sqli", Until: at.Add(time.Hour), By: ann()}
+}
+
+func testDesk(t *testing.T, s Store) {
+	at, ctx := now(), t.Context()
+	said := record.Triage{
+		Owner:   &record.Owner{ID: "U2", Name: "Bob", Since: at, By: ann(), From: "U1", Note: "n1"},
+		Verdict: &record.Verdict{Is: "test", By: ann(), At: at},
+		Notes:   []record.Note{{ID: "n1", By: ann(), At: at, Text: "ours:\n\"pen\" <test> \u202e"}},
+	}
+	one, two := record.AttackID(Account, "x:1"), record.AttackID(Account, "x:2")
+	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Desk.Case(ctx, Account, one)))
+	require.Empty(t, got[[]record.Mute](t)(s.Desk.Mutes(ctx, Account)))
+	locked(t, s, func(l commands.Lock) {
+		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{one: said}))
+		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{two: {Notes: said.Notes}}))
+		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{two: said}))
+		require.NoError(t, l.SaveMutes(ctx, []record.Mute{mute("m2", at), mute("m1", at)}, one))
+	})
+	require.Equal(t, said, got[record.Triage](t)(s.Desk.Case(ctx, Account, one)))
+	require.Equal(t, map[string]record.Triage{one: said, two: said}, got[map[string]record.Triage](t)(s.Desk.Cases(ctx, Account)))
+	require.Equal(t, []record.Mute{mute("m2", at), mute("m1", at)}, got[[]record.Mute](t)(s.Desk.Mutes(ctx, Account)), "as they were given")
+	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Desk.Case(ctx, other, one)))
+	require.Empty(t, got[map[string]record.Triage](t)(s.Desk.Cases(ctx, other)))
+	require.Empty(t, got[[]record.Mute](t)(s.Desk.Mutes(ctx, other)))
+	locked(t, s, func(l commands.Lock) { require.NoError(t, l.SaveMutes(ctx, nil)) })
+	require.Empty(t, got[[]record.Mute](t)(s.Desk.Mutes(ctx, Account)))
+}
+
+func testScene(t *testing.T, s Store) {
+	at, ctx := now(), t.Context()
+	scene := func(account string) record.AccountContext {
+		return got[record.AccountContext](t)(s.Scenes.Scene(ctx, account))
+	}
+	require.Equal(t, record.AccountContext{}, scene(Account))
+	protected := []record.Protected{
+		{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "office", Deny: commands.DenyNever, Reason: "ticket", By: ann(), At: at},
+		{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: commands.DenySecond},
+	}
+	counted := map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}}
+	s.Polled(t, Polled{At: at, Sources: counted})
+	locked(t, s, func(l commands.Lock) {
+		require.NoError(t, l.SaveProtected(ctx, protected, "a1", "a2"))
+		require.NoError(t, l.SaveLocked(ctx, at))
+		require.NoError(t, l.SaveMutes(ctx, []record.Mute{mute("m1", at)}))
+	})
+	require.Equal(t, record.AccountContext{Protected: protected, Locked: at, Seen: counted, Mutes: []record.Mute{mute("m1", at)}}, scene(Account))
+	require.Equal(t, record.AccountContext{}, scene(other))
+	locked(t, s, func(l commands.Lock) {
+		require.NoError(t, l.SaveProtected(ctx, protected[1:]))
+		require.NoError(t, l.SaveLocked(ctx, time.Time{}))
+		require.NoError(t, l.SaveMutes(ctx, nil))
+	})
+	require.Equal(t, record.AccountContext{Protected: protected[1:], Seen: counted}, scene(Account))
+}
+
+func testTies(t *testing.T, s Store) {
+	at, ctx := now(), t.Context()
+	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ties.Tied(ctx, Account)))
+	spell := record.PermissionLoss{Account: Account, Since: at, Revision: 1, Status: 403, Lacks: []record.Permission{record.PowerLists},
+		Refused: []record.RefusedChange{{Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7", By: ann(), At: at}}}
+	for range 2 { // the second is in the place of the first
+		locked(t, s, func(l commands.Lock) { require.NoError(t, l.SaveTied(ctx, spell)) })
+		require.Equal(t, spell, got[record.PermissionLoss](t)(s.Ties.Tied(ctx, Account)))
+		spell.Until, spell.Revision = at.Add(time.Minute), 2
+	}
+	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ties.Tied(ctx, other)))
+}
+
+func testDrills(t *testing.T, s Store) {
+	at, ctx := now(), t.Context()
+	require.Equal(t, 1, got[int](t)(s.Drills.Serving(ctx)))
+	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Drills.Drill(ctx, Account)))
+	d := record.Drill{ID: "d1", Account: Account, By: ann(), At: at, Until: at.Add(5 * time.Minute), Redis: time.Millisecond, Audited: 1}
+	for range 2 { // the second is in the place of the first
+		locked(t, s, func(l commands.Lock) { require.NoError(t, l.SaveDrill(ctx, d)) })
+		require.Equal(t, d, got[record.Drill](t)(s.Drills.Drill(ctx, Account)))
+		d.Claim = &record.Answered{By: ann(), Clicked: at.Add(time.Minute)}
+	}
+	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Drills.Drill(ctx, other)))
+}
+
+func testEffects(t *testing.T, s Store) {
+	at, ctx := now(), t.Context()
+	effects := func(account string) map[string]record.Efficacy {
+		return got[map[string]record.Efficacy](t)(s.Ledger.Effects(ctx, account))
+	}
+	require.Empty(t, effects(Account))
+	ch := record.Change{ID: "c1", Account: Account, AttackID: "a1", State: record.StateDone, At: at}
+	seen := record.Efficacy{
+		Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 10, First: at, Last: at.Add(time.Minute)}}}, Finding: record.Working, At: at.Add(time.Hour),
+	}
+	without := commands.Judged{Change: record.Change{ID: "c2", Account: Account}, Effect: record.Efficacy{Finding: record.NotWorking}}
+	require.NoError(t, s.Effects.SaveEffects(ctx, Account, []commands.Judged{{Change: ch, Effect: record.Efficacy{Finding: record.NotYet}}, without}))
+	require.NoError(t, s.Effects.SaveEffects(ctx, Account, []commands.Judged{{Change: ch, Effect: seen}}))
+	require.Equal(t, map[string]record.Efficacy{"c1": seen, "c2": without.Effect}, effects(Account))
+	require.Empty(t, effects(other))
+}

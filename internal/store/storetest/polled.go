@@ -1,0 +1,96 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+func attack(id string, last time.Time) apiclient.Attack {
+	return apiclient.Attack{ID: id, Type: "sqli", Path: "/login", First: last.Add(-time.Minute), Last: last, Hits: apiclient.Known(7)}
+}
+
+func testPolled(t *testing.T, s Store) {
+	at, ctx := now(), t.Context()
+	one, two := attack("x:1", at), attack("x:2", at)
+	id := record.AttackID(Account, "x:1")
+	evidence := record.Evidence{First: record.Observation{At: at, Attack: one.Brief()}, Late: true, Dropped: 2}
+	s.Polled(t, Polled{At: at, Attacks: []apiclient.Attack{one, two}, Evidence: map[string]record.Evidence{"x:1": evidence}})
+
+	find := func(account, prefix string) map[string]apiclient.Attack {
+		return got[map[string]apiclient.Attack](t)(s.Facts.FindAttacks(ctx, account, prefix))
+	}
+	require.Equal(t, map[string]apiclient.Attack{id: one, record.AttackID(Account, "x:2"): two}, find(Account, ""))
+	require.Equal(t, map[string]apiclient.Attack{id: one}, find(Account, id))
+	for _, none := range []string{"*", "?", id[:3] + "*", "[a]", "b", `\`} {
+		require.Empty(t, find(Account, none), none)
+	}
+	require.Empty(t, find(other, ""))
+
+	seen, ok, err := s.Records.Seen(ctx, Account, id)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, record.Observation{At: at, Attack: one.Brief()}, seen)
+	kept, ok, err := s.Records.Evidence(ctx, Account, id)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, evidence, kept)
+	for _, unknown := range [][2]string{{Account, ""}, {Account, "a00000000"}, {other, id}} {
+		_, ok, err = s.Records.Seen(ctx, unknown[0], unknown[1])
+		require.NoError(t, err)
+		require.False(t, ok, "%v", unknown)
+		_, ok, err = s.Records.Evidence(ctx, unknown[0], unknown[1])
+		require.NoError(t, err)
+		require.False(t, ok, "%v", unknown)
+	}
+}
+
+func testBlinds(t *testing.T, s Store) {
+	at, ctx := now(), t.Context()
+	blinds := func(account string, since time.Time) []record.Outage {
+		return got[[]record.Outage](t)(s.Records.Blinds(ctx, account, since))
+	}
+	require.Empty(t, blinds(Account, time.Time{}))
+	first := record.Outage{From: at.Add(-5 * time.Hour), Until: at.Add(-4 * time.Hour), Why: "the service answers with errors"}
+	second := record.Outage{From: at.Add(-3 * time.Hour), Until: at.Add(-2 * time.Hour)}
+	open := record.Outage{From: at.Add(-time.Hour), Why: "no token"}
+	for _, spell := range []record.Outage{second, first, open} {
+		s.Polled(t, Polled{At: at, Blind: spell})
+	}
+	require.Equal(t, []record.Outage{first, second, open}, blinds(Account, time.Time{}))
+	require.Equal(t, []record.Outage{second, open}, blinds(Account, first.Until.Add(time.Second)), "by their ends")
+	require.Equal(t, []record.Outage{open}, blinds(Account, at), "it goes on")
+	require.Empty(t, blinds(other, time.Time{}))
+}
+
+func testStorms(t *testing.T, s Store) {
+	at, ctx := now(), t.Context()
+	older, newer := attack(apiclient.OwnID+"C1:1", at), attack(apiclient.OwnID+"C1:2", at)
+	early, late := attack("x:1", at), attack("x:2", at.Add(time.Minute))
+	storms := map[string]record.Storm{
+		older.ID: {Over: 10, Began: at, Gathered: 2, Own: 1, Status: map[apiclient.Status]int{apiclient.StatusPartly: 2}}, newer.ID: {Began: at.Add(time.Minute)},
+	}
+	s.Polled(t, Polled{At: at, Attacks: []apiclient.Attack{older, newer, early, late}, Storms: storms, In: map[string]string{early.ID: older.ID, late.ID: older.ID}})
+	known := func(a apiclient.Attack) commands.KnownAttack {
+		return commands.KnownAttack{ID: record.AttackID(Account, a.ID), Attack: a}
+	}
+	require.Equal(t, []commands.StormSeen{
+		{KnownAttack: known(newer), Storm: storms[newer.ID], SeenAt: at}, {KnownAttack: known(older), Storm: storms[older.ID], SeenAt: at},
+	}, got[[]commands.StormSeen](t)(s.Storms.Storms(ctx, Account)))
+	require.Equal(t, []commands.GatheredAttack{{KnownAttack: known(late), SeenAt: at}, {KnownAttack: known(early), SeenAt: at}},
+		got[[]commands.GatheredAttack](t)(s.Storms.Gathered(ctx, Account, known(older).ID)), "the latest hit first")
+	require.Empty(t, got[[]commands.GatheredAttack](t)(s.Storms.Gathered(ctx, Account, known(newer).ID)))
+	require.Empty(t, got[[]commands.GatheredAttack](t)(s.Storms.Gathered(ctx, other, known(older).ID)))
+	require.Empty(t, got[[]commands.StormSeen](t)(s.Storms.Storms(ctx, other)))
+
+	require.NoError(t, s.Storms.WantCards(ctx, Account, nil))
+	require.Empty(t, s.Wanted(t))
+	require.NoError(t, s.Storms.WantCards(ctx, Account, []string{known(early).ID, known(late).ID}))
+	require.NoError(t, s.Storms.WantCards(ctx, Account, []string{known(late).ID}))
+	require.ElementsMatch(t, []string{known(early).ID, known(late).ID}, s.Wanted(t))
+}

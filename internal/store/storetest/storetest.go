@@ -1,0 +1,122 @@
+// Package storetest tells whether a store keeps what commands rely on. The store on Redis and the one in memory, which the tests of commands use,
+// pass the same tests.
+package storetest
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// Account is the account that tests write to. Its state has begun, and one replica polls it.
+const Account = "acme"
+
+// Store is a store that nothing was written to yet.
+type Store struct {
+	Ledger   commands.Ledger
+	Effects  commands.Effects
+	Due      commands.Due
+	Facts    commands.Facts
+	Scenes   commands.Scenes
+	Records  commands.Records
+	Desk     commands.Desk
+	Storms   commands.Storms
+	Ties     commands.Ties
+	Requests commands.Requests
+	Drills   commands.Drills
+	Audit    commands.AuditLog
+
+	Polled   func(t *testing.T, p Polled)     // writes down what a poll found
+	Wanted   func(t *testing.T) []string      // the attacks for which cards are wanted, each once
+	LoseLock func(t *testing.T)               // has who holds the lock lose it
+	Spoil    func(t *testing.T, at time.Time) // keeps an audit entry that has the next number and can't be read
+}
+
+// Polled is what a poll found. Attacks go by the service's ids.
+type Polled struct {
+	At       time.Time // on the service's clock
+	Attacks  []apiclient.Attack
+	Storms   map[string]record.Storm    // by the id of the attack that stands for the storm
+	In       map[string]string          // the storms that attacks are in
+	Evidence map[string]record.Evidence // without peak and course
+	Blind    record.Outage              // zero: none; without end: it goes on
+	Sources  map[netip.Addr]record.SourceActivity
+}
+
+// Run tests a store. Each test gets one of its own.
+func Run(t *testing.T, open func(t *testing.T) Store) {
+	for _, test := range []struct {
+		name string
+		run  func(t *testing.T, s Store)
+	}{
+		{"changes come newest first", testChanges},
+		{"one at a time holds the lock", testLock},
+		{"who lost the lock writes nothing", testLost},
+		{"changes become due, the oldest first", testDue},
+		{"looks keep what people are told", testLooks},
+		{"audit entries are numbered in each account", testAudit},
+		{"audit entries that can't be read", testSpoiled},
+		{"effects are kept by change", testEffects},
+		{"requests come newest first", testRequests},
+		{"cases and mutes", testDesk},
+		{"the scene", testScene},
+		{"refused changes", testTies},
+		{"drills", testDrills},
+		{"facts and records", testPolled},
+		{"blind spells come oldest first", testBlinds},
+		{"storms come newest first", testStorms},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			test.run(t, open(t))
+		})
+	}
+}
+
+// other is an account that nothing is written to.
+const other = "other"
+
+// now is a time as it comes back from where it is kept.
+func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+
+func ann() record.Actor {
+	return record.Actor{ID: "U1", Team: "T1", Name: "Ann", Via: record.ViaButton}
+}
+
+// locked does something under the account's lock.
+func locked(t *testing.T, s Store, do func(l commands.Lock)) {
+	t.Helper()
+	_, l, err := s.Ledger.Lock(t.Context(), Account)
+	require.NoError(t, err)
+	defer l.Unlock()
+	do(l)
+}
+
+// save writes changes down without an audit entry.
+func save(t *testing.T, s Store, all ...record.Change) {
+	t.Helper()
+	locked(t, s, func(l commands.Lock) {
+		n, err := l.SaveChanges(t.Context(), nil, nil, all...)
+		require.NoError(t, err)
+		require.Zero(t, n, "there is no entry")
+	})
+}
+
+func entry(at time.Time, line string) record.AuditEntry {
+	return record.AuditEntry{At: at, Account: Account, Actor: ann(), Line: line, Outcome: "done", Before: []string{"nothing"}, After: []string{"203.0.113.7"}}
+}
+
+// got is a value that was read without an error.
+func got[T any](t *testing.T) func(v T, err error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}

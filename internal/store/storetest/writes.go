@@ -1,0 +1,184 @@
+package storetest
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+func changeIDs(t *testing.T, s Store, account string) (ids []string) {
+	t.Helper()
+	for _, c := range got[[]record.Change](t)(s.Ledger.Changes(t.Context(), account)) {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
+func testChanges(t *testing.T, s Store) {
+	at := now()
+	require.Empty(t, changeIDs(t, s, Account))
+	whole := record.Change{
+		ID: "c1", Account: Account, Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}, Keys: map[string]string{"for": "4h"}}, Does: "Deny 203.0.113.7",
+		Actor: ann(), At: at.Add(-time.Hour), Until: at.Add(3 * time.Hour), State: record.StateBegun,
+	}
+	save(t, s, whole)
+	save(t, s, record.Change{ID: "c4", Account: Account, State: record.StateDone, At: at}, record.Change{ID: "c2", Account: Account, State: record.StateDone, At: at.Add(-time.Minute)})
+	save(t, s, record.Change{ID: "c3", Account: Account, State: record.StateDone, At: at})
+	for range 5 { // the same order each time
+		require.Equal(t, []string{"c3", "c4", "c2", "c1"}, changeIDs(t, s, Account))
+	}
+	whole.State = record.StateDone
+	save(t, s, whole)
+	require.Equal(t, whole, got[[]record.Change](t)(s.Ledger.Changes(t.Context(), Account))[3])
+	require.Empty(t, changeIDs(t, s, other))
+
+	locked(t, s, func(l commands.Lock) {
+		e := entry(at, "deny 203.0.113.7")
+		n, err := l.SaveChanges(t.Context(), &e, nil, whole)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, n)
+		n, err = l.SaveChanges(t.Context(), &e, nil)
+		require.NoError(t, err)
+		require.Zero(t, n, "without a change nothing is kept")
+	})
+	require.Len(t, got[[]record.AuditEntry](t)(s.Audit.Entries(t.Context(), Account, at.Add(-time.Minute))), 1)
+}
+
+func testLock(t *testing.T, s Store) {
+	held, l, err := s.Ledger.Lock(t.Context(), Account)
+	require.NoError(t, err)
+	require.NoError(t, held.Err())
+	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, _, err = s.Ledger.Lock(soon, Account)
+	require.ErrorIs(t, err, context.DeadlineExceeded, "it waits")
+	l.Unlock()
+	require.Error(t, held.Err(), "it ends with the lock")
+	locked(t, s, func(commands.Lock) {})
+}
+
+// Every write is fenced by the lock under which it was begun.
+func testLost(t *testing.T, s Store) {
+	at, ctx := now(), t.Context()
+	change := record.Change{ID: "c1", Account: Account, State: record.StateDone, At: at, Until: at.Add(-time.Minute)}
+	e := entry(at, "deny 203.0.113.7")
+	_, l, err := s.Ledger.Lock(ctx, Account)
+	require.NoError(t, err)
+	s.LoseLock(t)
+	_, changes := l.SaveChanges(ctx, &e, nil, change)
+	_, request := l.SaveRequest(ctx, &e, waiting("r1", at))
+	for what, err := range map[string]error{
+		"changes": changes, "request": request,
+		"looks":     l.SaveLooks(ctx, nil, commands.Look{Change: change, Asks: true, Next: at}),
+		"case":      l.SaveTriage(ctx, map[string]record.Triage{"a1": {Notes: []record.Note{{ID: "n1", At: at, Text: "ours"}}}}),
+		"mutes":     l.SaveMutes(ctx, []record.Mute{mute("m1", at)}, "a1"),
+		"protected": l.SaveProtected(ctx, []record.Protected{{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24")}}, "a1"),
+		"locked":    l.SaveLocked(ctx, at),
+		"tied":      l.SaveTied(ctx, record.PermissionLoss{Account: Account, Since: at}),
+		"drill":     l.SaveDrill(ctx, record.Drill{ID: "d1", Account: Account, At: at}),
+	} {
+		require.ErrorIs(t, err, commands.ErrLost, what)
+	}
+	l.Unlock()
+
+	require.Empty(t, changeIDs(t, s, Account))
+	require.Empty(t, got[[]string](t)(s.Due.DueChanges(ctx, Account, at.Add(time.Hour))))
+	require.Zero(t, got[int64](t)(s.Audit.Audited(ctx, Account)))
+	require.Empty(t, got[[]record.ApprovalRequest](t)(s.Requests.Requests(ctx, Account)))
+	require.Empty(t, got[map[string]record.Triage](t)(s.Desk.Cases(ctx, Account)))
+	require.Equal(t, record.AccountContext{}, got[record.AccountContext](t)(s.Scenes.Scene(ctx, Account)))
+	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ties.Tied(ctx, Account)))
+	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Drills.Drill(ctx, Account)))
+	save(t, s, change) // the lock can be had again
+}
+
+func testDue(t *testing.T, s Store) {
+	at := now()
+	due := func(account string, now time.Time) []string {
+		return got[[]string](t)(s.Due.DueChanges(t.Context(), account, now))
+	}
+	rule := []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{}, Sent: true, Done: true, ID: 7}}
+	patch := record.Change{ID: "patch", Account: Account, State: record.StateDone, At: at, Until: at.Add(time.Hour), Steps: rule}
+	save(t, s, patch)
+	require.Empty(t, due(Account, commands.ChangeLookAt(patch).Add(-time.Second)))
+	require.Equal(t, []string{"patch"}, due(Account, commands.ChangeLookAt(patch)))
+	require.Empty(t, due(other, commands.ChangeLookAt(patch)))
+	patch.Until = at.Add(3 * time.Hour) // prolonged
+	save(t, s, patch, record.Change{ID: "later", Account: Account, State: record.StateDone, At: at, Until: at.Add(2 * time.Hour), Steps: rule},
+		record.Change{ID: "now", Account: Account, State: record.StateDone, At: at, Until: at.Add(time.Hour), Steps: rule})
+	require.Equal(t, []string{"now", "later", "patch"}, due(Account, at.Add(3*time.Hour)), "what has waited longest comes first")
+	patch.State, patch.EndedAt = record.StateUndone, at
+	save(t, s, patch)
+	require.Equal(t, []string{"now", "later"}, due(Account, at.Add(3*time.Hour)))
+
+	var many []record.Change
+	for i := range 101 {
+		many = append(many, record.Change{ID: string(rune('A' + i)), Account: Account, State: record.StateDone, At: at, Until: at.Add(4 * time.Hour), Steps: rule})
+	}
+	save(t, s, many...)
+	require.Len(t, due(Account, at.Add(4*time.Hour)), 100, "the rest comes when these were looked at")
+}
+
+func testLooks(t *testing.T, s Store) {
+	at, ctx := now(), t.Context()
+	asked := record.Change{ID: "c1", Account: Account, State: record.StateDone, At: at, Until: at.Add(time.Hour)}
+	quiet := record.Change{ID: "c2", Account: Account, State: record.StateDone, At: at.Add(-time.Second), Until: at.Add(time.Hour)}
+	save(t, s, asked, quiet)
+	told := asked
+	told.Does = "asked whether it is to hold longer"
+	unsaid := quiet
+	unsaid.Does = "only looked at"
+	locked(t, s, func(l commands.Lock) {
+		require.NoError(t, l.SaveLooks(ctx, nil, commands.Look{Change: told, Asks: true, Next: at.Add(time.Minute)}, commands.Look{Change: unsaid}))
+	})
+	require.Equal(t, []record.Change{told, quiet}, got[[]record.Change](t)(s.Ledger.Changes(ctx, Account)), "only what people are told changes the change")
+	require.Equal(t, []string{"c1"}, got[[]string](t)(s.Due.DueChanges(ctx, Account, at.Add(2*time.Hour))), "no next time: never")
+	require.Empty(t, got[[]string](t)(s.Due.DueChanges(ctx, Account, at.Add(59*time.Second))))
+}
+
+// waiting is a request that was asked then.
+func waiting(id string, at time.Time) record.ApprovalRequest {
+	return record.ApprovalRequest{
+		ID: id, Account: Account, Line: record.Line{Name: "deny", Words: []string{"country:FR"}}.With("for", "4h"), Does: "Deny country:FR",
+		Needs: []record.ApprovalReason{{What: commands.SecondBroad, Why: "it is broad"}}, Role: record.Responder, Asker: ann(), At: at, Until: at.Add(15 * time.Minute),
+		AloneAt: at.Add(5 * time.Minute), Premise: record.Premise{Steps: []string{"add"}, Role: record.Admin}, State: record.RequestWaiting, Revision: 1,
+	}
+}
+
+func testRequests(t *testing.T, s Store) {
+	at, ctx := now(), t.Context()
+	all := func(account string) []record.ApprovalRequest {
+		return got[[]record.ApprovalRequest](t)(s.Requests.Requests(ctx, account))
+	}
+	require.Empty(t, all(Account))
+	locked(t, s, func(l commands.Lock) {
+		e := entry(at, "deny country:FR")
+		n, err := l.SaveRequest(ctx, &e, waiting("r1", at))
+		require.NoError(t, err)
+		require.EqualValues(t, 1, n)
+		for _, q := range []record.ApprovalRequest{waiting("r3", at.Add(time.Second)), waiting("r2", at.Add(time.Second))} {
+			n, err = l.SaveRequest(ctx, nil, q)
+			require.NoError(t, err)
+			require.Zero(t, n)
+		}
+	})
+	for range 5 { // the same order each time
+		require.Equal(t, []record.ApprovalRequest{waiting("r2", at.Add(time.Second)), waiting("r3", at.Add(time.Second)), waiting("r1", at)}, all(Account))
+	}
+	require.Empty(t, all(other))
+	require.EqualValues(t, 1, got[int64](t)(s.Audit.Audited(ctx, Account)))
+	decided := waiting("r1", at)
+	decided.State, decided.Revision = record.RequestExpired, 2
+	locked(t, s, func(l commands.Lock) {
+		_, err := l.SaveRequest(ctx, nil, decided)
+		require.NoError(t, err)
+	})
+	require.Equal(t, decided, all(Account)[2], "in the place of what it was")
+}
