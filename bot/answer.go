@@ -9,6 +9,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/refusal"
@@ -48,7 +49,7 @@ func (b *Bot) failedInThread(ctx context.Context, req request, err error) {
 	}
 	words, _ := commands.ForPeople(req.Invocation, err)
 	msg := card.Lines([]text.Text{text.New(text.User(req.Invocation.Actor.ID), " ", words)}, nil)
-	if err := b.post(ctx, postCall{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
+	if err := b.cfg.Notifier.Post(ctx, notify.Post{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
 		b.cfg.Log.Error("reply in thread", "channel", req.Channel, "err", err)
 	}
 }

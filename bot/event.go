@@ -137,7 +137,7 @@ func (b *Bot) cardAt(ctx context.Context, channel, thread string) (account, atta
 		return "", ""
 	}
 	for _, a := range b.cfg.Accounts {
-		attack, err := b.cfg.Memory.CardAt(ctx, a.Name, channel, thread)
+		attack, err := b.cfg.Attacks.CardAt(ctx, a.Name, channel, thread)
 		if err != nil {
 			b.cfg.Log.Warn("find card of thread", "channel", channel, "err", err)
 			return "", ""

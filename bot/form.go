@@ -10,6 +10,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/grammar"
@@ -70,18 +71,18 @@ func (b *Bot) openMore(req request, text string) {
 		if !ok || len(line.Words) == 0 {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: no attack in %q", line.String())
 		}
-		shown, known, err := b.cfg.Memory.Shown(ctx, a.Name, line.Words[0])
+		shown, known, err := b.cfg.Attacks.Shown(ctx, a.Name, line.Words[0])
 		if err != nil {
 			return slack.ModalViewRequest{}, commands.Away(err)
 		}
 		if !known || shown.Recalled {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: attack %s isn't known", line.Words[0])
 		}
-		file, err := b.cfg.Memory.File(ctx, a.Name, line.Words[0])
+		file, err := b.cfg.Attacks.File(ctx, a.Name, line.Words[0])
 		if err != nil {
 			return slack.ModalViewRequest{}, commands.Away(err)
 		}
-		s := b.situation(a, shown, file)
+		s := notify.Situation(a, b.cfg.Policy, shown, file, b.cfg.Now())
 		return card.MoreView(s.Line(), commands.More(s), req.meta())
 	})
 }

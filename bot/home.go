@@ -11,7 +11,6 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 // homeOpened draws the Home tab of whoever has just opened it.
@@ -68,17 +67,4 @@ func (b *Bot) home(ctx context.Context, req request) []slack.Block {
 	}
 	b.cfg.Log.Error("look for home tab", "reference", ref, "user", inv.Actor.ID, "err", err)
 	return card.HomeUnavailable(text)
-}
-
-// byName shows a user by name, and user groups by their ids: neither calls anybody.
-func (b *Bot) byName(ctx context.Context) func(id string) text.Text {
-	return func(id string) text.Text {
-		if card.IsID(id, "S") {
-			return text.New("user group ", text.Code(id))
-		}
-		if name, err := b.cfg.Slack.UserName(ctx, id); err == nil {
-			return text.New(text.Sanitize(name, card.MaxName))
-		}
-		return text.New(text.Code(id))
-	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
@@ -85,7 +86,7 @@ func (a *archive) readBack(t *testing.T) (Found, string) {
 	a.t = t
 	b := New(Config{
 		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(&log, nil)),
-		Accounts: []Account{{Account: &commands.Account{Name: "acme", Channel: "C1"}}},
+		Accounts: []notify.Account{{Account: &commands.Account{Name: "acme", Channel: "C1"}}},
 	})
 	peeked, err := b.ReadBack(t.Context(), a.back(true))
 	require.NoError(t, err)

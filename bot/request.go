@@ -97,7 +97,7 @@ func (b *Bot) writeDown(ctx context.Context, req request) error {
 	if err != nil {
 		return fmt.Errorf("write request: %w", err)
 	}
-	_, err = b.cfg.Memory.Accept(ctx, work, req.names...)
+	_, err = b.cfg.Inbox.Accept(ctx, work, req.names...)
 	return err
 }
 
@@ -133,7 +133,7 @@ func (b *Bot) inBackground(req request, do func(ctx context.Context)) {
 // once does in the background what changes nothing, for a delivery that comes for the first time. Where that can't be told it is done, too.
 func (b *Bot) once(req request, do func(ctx context.Context)) {
 	b.inBackground(req, func(ctx context.Context) {
-		if fresh, err := b.cfg.Memory.First(ctx, req.names...); fresh || err != nil {
+		if fresh, err := b.cfg.Inbox.First(ctx, req.names...); fresh || err != nil {
 			do(ctx)
 		}
 	})

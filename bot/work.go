@@ -18,7 +18,7 @@ import (
 // not finished then another replica goes on with.
 func (b *Bot) Work(held, more context.Context) error {
 	lanes := lanes{open: map[string]chan func(){}}
-	err := b.cfg.Memory.Work(more, func(work []byte, mine func(context.Context) bool, done func(context.Context) error) {
+	err := b.cfg.Inbox.Work(more, func(work []byte, mine func(context.Context) bool, done func(context.Context) error) {
 		var req request
 		if err := json.Unmarshal(work, &req); err != nil {
 			b.cfg.Log.Error("read accepted request", "err", err)
@@ -115,7 +115,7 @@ func (b *Bot) markInHand(ctx context.Context, req request) {
 	if account == "" || attack == "" {
 		return
 	}
-	if err := b.outdate(ctx, account, attack); err != nil {
+	if err := b.cfg.Notifier.MarkActed(ctx, account, attack); err != nil {
 		b.cfg.Log.Warn("mark card", "attack", attack, "err", err)
 	}
 }

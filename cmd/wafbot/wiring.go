@@ -18,6 +18,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
@@ -27,21 +28,22 @@ import (
 
 // app is the bot put together from its configuration: the only place where its parts meet.
 type app struct {
-	cfg     *Config
-	log     *slog.Logger
-	store   *store.Store
-	http    *http.Client  // asks the service for all accounts
-	starts  *rate.Limiter // paces the accounts' first polls
-	slack   *slackconn.Client
-	sources *sourceFiles
-	policy  commands.Policy
-	runner  *commands.Runner
-	bot     *bot.Bot
-	pollers map[string]*poller.Poller
-	tenants map[string]*commands.Account
-	effects map[string]*commands.EffectWatch // by account
-	pagers  map[string]pagers                // by account
-	calls   *prometheus.CounterVec
+	cfg      *Config
+	log      *slog.Logger
+	store    *store.Store
+	http     *http.Client  // asks the service for all accounts
+	starts   *rate.Limiter // paces the accounts' first polls
+	slack    *slackconn.Client
+	sources  *sourceFiles
+	policy   commands.Policy
+	runner   *commands.Runner
+	bot      *bot.Bot
+	notifier *notify.Notifier
+	pollers  map[string]*poller.Poller
+	tenants  map[string]*commands.Account
+	effects  map[string]*commands.EffectWatch // by account
+	pagers   map[string]pagers                // by account
+	calls    *prometheus.CounterVec
 }
 
 // build puts the parts together. Nothing is asked of anybody yet. Audit entries go to out as JSON lines.
@@ -58,7 +60,7 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	a.policy.Sources = a.sources.now
 	a.slack = slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store, Log: log})
 	var accounts []*commands.Account
-	var tenants []bot.Account
+	var tenants []notify.Account
 	for _, account := range cfg.Accounts {
 		tenant, err := a.account(account)
 		if err != nil {
@@ -81,10 +83,16 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 		Desk: a.store, Storms: a.store, Ties: a.store, Requests: a.store, Watch: watch{a.pollers, a.effects}, Explain: a.explain,
 		CardLinks: a.cardLinks, Drills: a.store,
 	})
+	a.notifier = notify.New(notify.Config{
+		Slack: a.slack, Runner: a.runner, Accounts: tenants, Command: cfg.Slack.Command, Policy: a.policy, Roles: roles, Runbooks: cfg.Runbooks,
+		MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Zone: cfg.Timezone, Log: log,
+		Stores: notify.Stores{
+			Outbox: a.store, Cards: a.store, Attacks: a.store, Account: a.store, Redraws: a.store, Permissions: a.store, Approvals: a.store, Drills: a.store, Pace: a.store,
+		},
+	})
 	a.bot = bot.New(bot.Config{
-		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: a.policy, Broken: a.sources.broken, Roles: roles,
-		Runbooks: cfg.Runbooks, MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Log: log,
-		Collectors: []prometheus.Collector{a.calls},
+		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Notifier: a.notifier, Inbox: a.store, Links: a.store, Attacks: a.store,
+		Redis: a.store, Accounts: tenants, Policy: a.policy, Broken: a.sources.broken, Roles: roles, Log: log, Collectors: append(a.notifier.Collectors(), a.calls),
 	})
 	return a, nil
 }
@@ -93,10 +101,10 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 const startsPerSecond = 200
 
 // account puts one tenant together, with its poller.
-func (a *app) account(cfg Account) (bot.Account, error) {
+func (a *app) account(cfg Account) (notify.Account, error) {
 	api, err := apiclient.New(apiclient.Config{BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID, HTTP: a.http})
 	if err != nil {
-		return bot.Account{}, fmt.Errorf("account %s: %w", cfg.Name, err)
+		return notify.Account{}, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
 	p := poller.New(poller.Config{
 		Account: cfg.Name, API: api, Memory: a.store, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
@@ -108,19 +116,19 @@ func (a *app) account(cfg Account) (bot.Account, error) {
 	for id, app := range cfg.Applications {
 		applications[id] = commands.Application{Name: app.Name, CannotBlock: app.CanBlock != nil && !*app.CanBlock}
 	}
-	return bot.Account{
+	return notify.Account{
 		Account: &commands.Account{
 			Name: cfg.Name, API: api, Channel: cfg.Channel, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: applications,
 		},
-		Settings: p.Settings, Health: p.Health, Vuln: titles(api, a.log),
+		SummaryAt: cfg.Summary.At, Settings: p.Settings, Health: p.Health, Vuln: titles(api, a.log),
 	}, nil
 }
 
 // Notify passes events on to the bot, which is put together after the pollers and the commands.
-func (a *app) Notify(account string, events []record.Event) { a.bot.Notify(account, events) }
+func (a *app) Notify(account string, events []record.Event) { a.notifier.Notify(account, events) }
 
 // Redraw passes on that cards are stale.
-func (a *app) Redraw(account string) { a.bot.Redraw(account) }
+func (a *app) Redraw(account string) { a.notifier.Redraw(account) }
 
 // titles looks the titles of vulnerabilities up, each once.
 func titles(api *apiclient.Client, log *slog.Logger) func(context.Context, string) (string, bool) {

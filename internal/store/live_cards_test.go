@@ -58,7 +58,7 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 		}
 		u := poller.Update{Shown: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Told: true, Channel: "C1"}}, Events: []record.Event{n}}
 		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
-		l.bot.Notify("acme", u.Events)
+		l.notifier.Notify("acme", u.Events)
 		time.Sleep(time.Second)
 		require.Contains(t, l.way.said()[before], "INCIDENT")
 		time.Sleep(time.Minute)
@@ -84,7 +84,7 @@ func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 		}
 		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
 		begun := len(l.way.said())
-		l.bot.Notify("acme", u.Events)
+		l.notifier.Notify("acme", u.Events)
 		time.Sleep(500 * time.Millisecond)
 		require.Len(t, l.way.said()[begun:], 4, "at once")
 		time.Sleep(4 * time.Second)
@@ -149,7 +149,7 @@ func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
 			Events: []record.Event{{ID: "quiet", Account: "acme", Kind: record.WentQuiet, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: over, Revision: 3, Quiet: true}}},
 		}
 		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
-		l.bot.Notify("acme", u.Events)
+		l.notifier.Notify("acme", u.Events)
 		time.Sleep(5 * time.Second)
 		require.Len(t, l.way.said(), 2, "the second card, which is refused")
 		require.Len(t, l.way.edited(), edits+1)
@@ -204,11 +204,11 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 				}},
 			}
 			require.NoError(t, l.store.Remember(t.Context(), "acme", u))
-			l.bot.Notify("acme", u.Events)
+			l.notifier.Notify("acme", u.Events)
 			time.Sleep(time.Second)
 		}
 		require.NoError(t, l.store.Announce(t.Context(), poller.NewPagerAway("acme", "C1", "p1", "r", "why"))) // what finds out that Slack is away
-		l.bot.Untold("acme", 1)
+		l.notifier.Pending("acme", 1)
 		time.Sleep(time.Second)
 		worsened(2, true)
 		worsened(3, false)
@@ -227,7 +227,7 @@ func TestWhatCannotBeLookedForIsTold(t *testing.T) {
 		require.NoError(t, err)
 		u := poller.Update{Shown: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Told: true, Channel: "C0GONE"}}, Events: []record.Event{n}}
 		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
-		l.bot.Notify("acme", u.Events)
+		l.notifier.Notify("acme", u.Events)
 		time.Sleep(time.Minute)
 		require.Len(t, l.slack.Messages("#waf"), 1)
 		channel, _, err := l.store.Card(t.Context(), "acme", record.AttackID("acme", one.ID))

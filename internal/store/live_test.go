@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
@@ -91,13 +91,13 @@ func (w *slackWay) next(ts string, after time.Time) (at time.Time, ok bool) {
 
 // live is an account with many live cards, in a bubble of its own time.
 type live struct {
-	t     *testing.T
-	store *store.Store
-	bot   *bot.Bot
-	slack *workspace.Workspace
-	way   *slackWay
-	polls int
-	found int // attacks
+	t        *testing.T
+	store    *store.Store
+	notifier *notify.Notifier
+	slack    *workspace.Workspace
+	way      *slackWay
+	polls    int
+	found    int // attacks
 }
 
 // editsPerMinute is the pace of edits, as it is by default.
@@ -126,9 +126,12 @@ func newLive(t *testing.T) *live {
 	require.NoError(t, err)
 	t.Cleanup(l.slack.Close)
 	l.way = &slackWay{to: l.slack, edits: map[string][]time.Time{}}
-	l.bot = bot.New(bot.Config{
-		Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-sandbox", APIURL: "http://slack.test/api/", HTTP: &http.Client{Transport: l.way}}),
-		Memory: l.store, Accounts: []bot.Account{{Account: &commands.Account{Name: "acme", Channel: "C1"}}},
+	l.notifier = notify.New(notify.Config{
+		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-sandbox", APIURL: "http://slack.test/api/", HTTP: &http.Client{Transport: l.way}}),
+		Stores: notify.Stores{
+			Outbox: l.store, Cards: l.store, Attacks: l.store, Account: l.store, Redraws: l.store, Permissions: l.store, Approvals: l.store, Drills: l.store, Pace: l.store,
+		},
+		Accounts:          []notify.Account{{Account: &commands.Account{Name: "acme", Channel: "C1"}}},
 		MessagesPerSecond: 1, EditsPerMinute: editsPerMinute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	begin(t, l.store, "acme")
@@ -136,7 +139,7 @@ func newLive(t *testing.T) *live {
 	var tends sync.WaitGroup
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(func() { stop(); tends.Wait() })
-	tends.Go(func() { l.bot.Tend(hold.held, ctx, "acme") })
+	tends.Go(func() { l.notifier.Own(hold.held, ctx, "acme") })
 	return l
 }
 
@@ -163,7 +166,7 @@ func (l *live) poll(attacks int) {
 	}
 	l.found = max(l.found, attacks)
 	require.NoError(l.t, l.store.Remember(l.t.Context(), "acme", u))
-	l.bot.Notify("acme", u.Events)
+	l.notifier.Notify("acme", u.Events)
 }
 
 // claim is what is written down when somebody clicks.
@@ -172,7 +175,7 @@ func (l *live) claim(attack string) {
 	require.NoError(l.t, err)
 	defer lock.Unlock()
 	require.NoError(l.t, lock.SaveTriage(l.t.Context(), map[string]record.Triage{attack: spoken()}))
-	l.bot.Redraw("acme")
+	l.notifier.Redraw("acme")
 }
 
 func (l *live) card(attack string) (ts string) {

@@ -1,4 +1,4 @@
-package bot
+package notify
 
 import (
 	"cmp"
@@ -14,21 +14,21 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// facts are all that is stored about an attack.
-type facts struct {
+// cardFacts are all that is stored about an attack, from which its card is drawn.
+type cardFacts struct {
 	file   record.AttackDetails
 	shown  record.AttackState
 	posted time.Time // when its card was; zero: it is about to be
-	since  time.Time // since when that is outdated; zero: it isn't known to be
+	since  time.Time // since when that is stale; zero: it isn't known to be
 }
 
 const (
 	toldAtOnce  = 30 * time.Second // after it was found: no longer is worth telling
-	drawnAtOnce = 90 * time.Second // after it was outdated: figures wait for a minute where there are many
+	drawnAtOnce = 90 * time.Second // after it was stale: figures wait for a minute where there are many
 )
 
 // late is how long after it was found the attack was told, if that is worth telling. All clocks are of machines that keep time.
-func (f facts) late(now time.Time) time.Duration {
+func (f cardFacts) late(now time.Time) time.Duration {
 	if f.file.Card.Delivery != "" || f.shown.In != "" {
 		return 0 // another card has told it, or its storm's
 	}
@@ -36,7 +36,7 @@ func (f facts) late(now time.Time) time.Duration {
 }
 
 // behind is for how long the card showed old facts, likewise.
-func (f facts) behind(now time.Time) time.Duration { return lateBy(f.since, now, drawnAtOnce) }
+func (f cardFacts) behind(now time.Time) time.Duration { return lateBy(f.since, now, drawnAtOnce) }
 
 // lateBy is how long after it was due something was done; 0 where that was soon enough.
 func lateBy(due, done time.Time, soon time.Duration) time.Duration {
@@ -55,20 +55,20 @@ func doneSince(now, before record.AttackDetails) bool {
 	return !same || now.Page != before.Page || !reflect.DeepEqual(now.Case, before.Case) || !reflect.DeepEqual(now.Scene.Mutes, before.Scene.Mutes)
 }
 
-// situation puts together what is decided from about an attack.
-func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackDetails) commands.Situation {
+// Situation puts together what is decided from about an attack.
+func Situation(a Account, policy commands.Policy, shown record.AttackState, details record.AttackDetails, now time.Time) commands.Situation {
 	id := record.AttackID(a.Name, shown.Attack.ID)
 	s := commands.Situation{
-		Account: a.Account, Policy: b.cfg.Policy.With(file.Scene.Protected), ID: id, Attack: shown.Attack, Storm: shown.Storm, Known: file.Changes, Effects: file.Effects, Scene: file.Scene, Now: b.cfg.Now(),
+		Account: a.Account, Policy: policy.With(details.Scene.Protected), ID: id, Attack: shown.Attack, Storm: shown.Storm, Known: details.Changes, Effects: details.Effects, Scene: details.Scene, Now: now,
 	}
-	for _, ch := range slices.Backward(file.Changes) { // the newest first; a card reads downwards
+	for _, ch := range slices.Backward(details.Changes) { // the newest first; a card reads downwards
 		if ch.AttackID == id && ch.Amends() == "" {
 			s.Changes = append(s.Changes, ch)
 		}
 	}
 	if a.Settings != nil {
 		settings := a.Settings()
-		s.Entries, s.Rules = commands.Overlay(settings.Entries, settings.Rules, file.Changes, settings.At)
+		s.Entries, s.Rules = commands.Overlay(settings.Entries, settings.Rules, details.Changes, settings.At)
 		s.Entries = slices.DeleteFunc(s.Entries, func(e apiclient.IPRule) bool { return !e.Expires.IsZero() && !e.Expires.After(s.Now) })
 		s.LookedAt = settings.At
 	}
@@ -76,15 +76,15 @@ func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackD
 }
 
 // card puts together what a card shows.
-func (b *Bot) card(ctx context.Context, a Account, f facts) card.Card {
+func (n *Notifier) card(ctx context.Context, a Account, f cardFacts) card.Card {
 	attack := f.shown.Attack
-	s := b.situation(a, f.shown, f.file)
+	s := Situation(a, n.cfg.Policy, f.shown, f.file, n.cfg.Now())
 	_, muted := commands.Muted(f.file.Scene.Mutes, attack, s.Now)
 	c := card.Card{
 		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Case: f.file.Case,
 		FiguresAt: poller.AttackStateFiguresAt(f.shown, f.file.Good, muted), Course: f.shown.Course, Blind: f.file.Blind, Found: f.shown.Found, Late: f.late(s.Now), Behind: f.behind(s.Now),
 		Hushed: f.shown.Hushed, CalledAt: f.shown.CalledAt, Spared: f.shown.Spared,
-		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[attack.Type], b.cfg.Runbooks["*"]),
+		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(n.cfg.Runbooks[attack.Type], n.cfg.Runbooks["*"]),
 	}
 	c.Anew, c.Stuck = record.Reposted(f.file.Card.Delivery)
 	c.Page = pageState(f, s.Now)
@@ -97,7 +97,7 @@ func (b *Bot) card(ctx context.Context, a Account, f facts) card.Card {
 }
 
 // pageState is what is told of an attack's pager.
-func pageState(f facts, now time.Time) card.Page {
+func pageState(f cardFacts, now time.Time) card.Page {
 	last := f.file.Page
 	if last.State == record.PageCalling {
 		if f.file.Case.Owner != nil { // about to be ended

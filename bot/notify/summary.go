@@ -1,0 +1,88 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// summaryLate is how long after its hour a hand-over is still posted; a person who came on duty later has asked for one. It is shorter than the
+// hour for which the outbox knows what was delivered, so that one whose event is stored again isn't posted again.
+const summaryLate = 45 * time.Minute
+
+// summaryEvent is the event that it is time to hand an account over: of one hour all replicas make the same.
+func summaryEvent(account, channel string, at time.Time) record.Event {
+	return record.Event{ID: fmt.Sprintf("summary-%d", at.Unix()), Account: account, Kind: record.SummaryDue, Channel: channel, At: at}
+}
+
+// summaryDue hands an account over in its channel, as it is when this is posted.
+func (n *Notifier) summaryDue(ctx context.Context, a Account, e record.Event) error {
+	if n.cfg.Now().Sub(e.At) > summaryLate {
+		return n.deliver.drop(ctx, e)
+	}
+	call := eventPost(e, card.Message{}, "")
+	t, err := n.deliver.begin(ctx, e.Account, call.Delivery)
+	if err != nil {
+		return err
+	}
+	if t.done {
+		return n.deliver.drop(ctx, e)
+	}
+	res, err := n.cfg.Runner.Do(ctx, commands.Invocation{
+		ID: e.ID, At: e.At, Line: record.Line{Name: "summary"}.With("account", e.Account), Actor: record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock},
+	})
+	if err != nil {
+		return fmt.Errorf("draw summary: %w", err)
+	}
+	call.Message = card.Summary(a.Account, res)
+	channel, ts, err := n.deliver.postBegun(ctx, call, t)
+	if err != nil {
+		return err
+	}
+	return n.deliver.record(ctx, e, place{channel: channel, ts: ts})
+}
+
+// emitAgain is how long to wait before a hand-over's event is stored again that could not be.
+const emitAgain = time.Second
+
+// runSummaries has an account handed over each day at its hour. Its event is stored again by a replica that owns the account later: the outbox
+// knows what was delivered.
+func (n *Notifier) runSummaries(ctx context.Context, account string) {
+	a, ok := n.account(account)
+	if !ok || a.SummaryAt == "" {
+		return
+	}
+	var last time.Time
+	for {
+		due, next := summaryHours(n.cfg.Now().In(n.cfg.Zone), a.SummaryAt)
+		wait := time.Until(next)
+		if !due.Equal(last) && time.Since(due) < summaryLate {
+			if err := n.emit(ctx, summaryEvent(account, a.Channel, due)); err == nil {
+				last = due
+			} else {
+				n.cfg.Log.Warn("store event of a hand-over", "account", account, "err", err)
+				wait = emitAgain
+			}
+		}
+		if delay.Sleep(ctx, wait) != nil {
+			return
+		}
+	}
+}
+
+// summaryHours are the last and the next time at which it is that hour of the day where now is. The hour is as the configuration's check wants it.
+func summaryHours(now time.Time, at string) (last, next time.Time) {
+	clock, _ := time.Parse("15:04", at)
+	on := func(day int) time.Time {
+		return time.Date(now.Year(), now.Month(), now.Day()+day, clock.Hour(), clock.Minute(), 0, 0, now.Location())
+	}
+	if last, next = on(0), on(1); last.After(now) {
+		last, next = on(-1), last
+	}
+	return last, next
+}
