@@ -77,16 +77,16 @@ func (b *Bot) answerUntil(ctx, more context.Context, req request, msg card.Messa
 // clicked in a Home tab has neither: the tab is drawn anew, with the answer on top. It reports whether it failed for a reason that may pass, and
 // how long Slack wants to be left alone then.
 func (b *Bot) send(ctx context.Context, req request, msg card.Message) (wait time.Duration, again bool) {
-	if req.View != "" && b.answerView(ctx, req, msg) {
+	if req.View != "" && b.forms.answerView(ctx, req, msg) {
 		if req.Home {
-			b.drawHome(ctx, req) // behind the view
+			b.homes.drawHome(ctx, req) // behind the view
 		}
 		return 0, false
 	}
 	err := errNoAddress
 	switch {
 	case req.Home:
-		err = b.publishHome(ctx, req, msg.Blocks)
+		err = b.homes.publishHome(ctx, req, msg.Blocks)
 	case req.ResponseURL != "":
 		err = b.cfg.Slack.Respond(ctx, req.ResponseURL, &slack.WebhookMessage{
 			Text: msg.Text, Blocks: &slack.Blocks{BlockSet: msg.Blocks}, ResponseType: slack.ResponseTypeEphemeral, ReplaceOriginal: req.Ephemeral,
@@ -107,13 +107,13 @@ var errNoAddress = errors.New("no response address")
 
 // answerView puts an answer in the place of the view that the request was made in (views.update). It reports whether it is shown: a view may
 // have been closed meanwhile.
-func (b *Bot) answerView(ctx context.Context, req request, msg card.Message) bool {
+func (f *forms) answerView(ctx context.Context, req request, msg card.Message) bool {
 	v, err := card.AnswerView(msg, req.meta())
 	if err == nil {
-		err = b.cfg.Slack.UpdateView(ctx, req.View, v)
+		err = f.bot.cfg.Slack.UpdateView(ctx, req.View, v)
 	}
 	if err != nil && slackconn.ErrorName(err) != "not_found" {
-		b.cfg.Log.Warn("answer in view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
+		f.bot.cfg.Log.Warn("answer in view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
 	}
 	return err == nil
 }

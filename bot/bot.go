@@ -91,6 +91,9 @@ type Bot struct {
 	reads   reads
 	socket  *slackconn.Socket
 	metrics *metrics
+	server  *server
+	forms   *forms
+	homes   *homeTab
 }
 
 // New makes a Bot.
@@ -105,6 +108,7 @@ func New(cfg Config) *Bot {
 	b := &Bot{cfg: cfg, metrics: newMetrics()}
 	b.metrics.registry.MustRegister(cfg.Collectors...)
 	b.metrics.registry.MustRegister(cfg.Slack.Collector())
+	b.server, b.forms, b.homes = &server{b}, &forms{b}, &homeTab{b}
 	b.reads.open = make(chan struct{}, maxReads)
 	b.socket = slackconn.NewSocket(slackconn.SocketConfig{
 		Slack: cfg.Slack, Links: cfg.Links, Handler: b, Opens: b.metrics.opens, Acknowledged: b.metrics.acknowledged, Log: cfg.Log,
@@ -180,12 +184,12 @@ func (r *reads) wait(ctx context.Context) {
 func (b *Bot) Handler() http.Handler {
 	mux := http.NewServeMux()
 	if b.cfg.Secret != "" {
-		mux.HandleFunc("/slack/commands", b.signed(b.httpCommand))
-		mux.HandleFunc("/slack/interactions", b.signed(b.httpInteraction))
-		mux.HandleFunc("/slack/events", b.signed(b.httpEvent))
+		mux.HandleFunc("/slack/commands", b.server.signed(b.server.httpCommand))
+		mux.HandleFunc("/slack/interactions", b.server.signed(b.server.httpInteraction))
+		mux.HandleFunc("/slack/events", b.server.signed(b.server.httpEvent))
 	}
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
-	mux.HandleFunc("/readyz", b.ready)
+	mux.HandleFunc("/readyz", b.server.ready)
 	mux.Handle("/metrics", b.metrics.handler())
 	return mux
 }

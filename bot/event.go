@@ -62,7 +62,7 @@ func (b *Bot) event(ctx context.Context, d delivery, body []byte) {
 	}
 	m := h.Event
 	if m.Type == "app_home_opened" {
-		b.homeOpened(d, h)
+		b.homes.homeOpened(d, h)
 		return
 	}
 	if !m.written() {

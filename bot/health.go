@@ -33,12 +33,12 @@ type watched struct {
 }
 
 // ingress is by which ways Slack can deliver just now; "" if by none.
-func (b *Bot) ingress() string {
+func (s *server) ingress() string {
 	var ways []string
-	if b.cfg.Secret != "" {
+	if s.bot.cfg.Secret != "" {
 		ways = append(ways, "http")
 	}
-	if open, _ := b.socket.State(); open > 0 {
+	if open, _ := s.bot.socket.State(); open > 0 {
 		ways = append(ways, "socket mode")
 	}
 	return strings.Join(ways, ", ")
@@ -48,7 +48,7 @@ func (b *Bot) ingress() string {
 const slackPatience = 800 * time.Millisecond
 
 // ready answers 200 when Redis can be written and an ingress is open. What Slack or an account has is in the body only: one tenant's token must not take the bot out.
-func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
+func (s *server) ready(w http.ResponseWriter, r *http.Request) {
 	var memory, workspace error
 	var asked sync.WaitGroup
 	within := func(limit time.Duration, ask func(context.Context) error, err *error) {
@@ -58,27 +58,27 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 			*err = ask(ctx)
 		})
 	}
-	within(2*time.Second, b.cfg.Redis.Ping, &memory)
-	within(slackPatience, b.cfg.Slack.Usable, &workspace)
+	within(2*time.Second, s.bot.cfg.Redis.Ping, &memory)
+	within(slackPatience, s.bot.cfg.Slack.Usable, &workspace)
 	asked.Wait()
 	state := readiness{Ready: true, Redis: "ok", Slack: "ok", Accounts: map[string]watched{}}
 	if memory != nil {
-		b.cfg.Log.Warn("not ready", "err", memory)
+		s.bot.cfg.Log.Warn("not ready", "err", memory)
 		state.Ready, state.Redis = false, "can't be written"
 	}
-	if state.Ingress = b.ingress(); state.Ingress == "" {
-		_, trouble := b.socket.State()
+	if state.Ingress = s.ingress(); state.Ingress == "" {
+		_, trouble := s.bot.socket.State()
 		state.Ready, state.Ingress = false, "nothing can be received: "+cmp.Or(trouble, "no socket mode link is open yet")
 	}
 	if workspace != nil {
 		state.Slack = "can't be used: " + slackconn.Brief(workspace)
 	}
-	if b.cfg.Broken != nil {
-		state.Sources = b.cfg.Broken()
+	if s.bot.cfg.Broken != nil {
+		state.Sources = s.bot.cfg.Broken()
 	}
-	for _, a := range b.cfg.Accounts {
+	for _, a := range s.bot.cfg.Accounts {
 		switch {
-		case !b.cfg.Notifier.Owns(a.Name):
+		case !s.bot.cfg.Notifier.Owns(a.Name):
 			state.Accounts[a.Name] = watched{Elsewhere: true}
 		case a.Health != nil:
 			h := a.Health()

@@ -13,8 +13,11 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
+// homeTab draws Home tabs.
+type homeTab struct{ bot *Bot }
+
 // homeOpened draws the Home tab of whoever has just opened it.
-func (b *Bot) homeOpened(d delivery, h happening) {
+func (t *homeTab) homeOpened(d delivery, h happening) {
 	if h.Event.Tab != "home" || h.Event.User == "" {
 		return
 	}
@@ -27,44 +30,44 @@ func (b *Bot) homeOpened(d delivery, h happening) {
 	if h.EventID != "" {
 		req.names = append([]string{"event " + h.EventID}, req.names...)
 	}
-	b.refreshHome(req)
+	t.refreshHome(req)
 }
 
 // refreshHome draws a Home tab for somebody who waits for it.
-func (b *Bot) refreshHome(req request) {
-	b.once(req, func(ctx context.Context) { b.answer(ctx, req, card.Message{}) })
+func (t *homeTab) refreshHome(req request) {
+	t.bot.once(req, func(ctx context.Context) { t.bot.answer(ctx, req, card.Message{}) })
 }
 
 // drawHome draws a Home tab without an answer on top, if that works at once.
-func (b *Bot) drawHome(ctx context.Context, req request) {
-	if err := b.publishHome(ctx, req, nil); err != nil {
-		b.cfg.Log.Warn("draw home tab", "user", req.Invocation.Actor.ID, "err", err)
+func (t *homeTab) drawHome(ctx context.Context, req request) {
+	if err := t.publishHome(ctx, req, nil); err != nil {
+		t.bot.cfg.Log.Warn("draw home tab", "user", req.Invocation.Actor.ID, "err", err)
 	}
 }
 
 // publishHome draws the Home tab of the one who asks (views.publish), with an answer on top. His role is checked as if he had typed status, of
 // which the tab shows what it shows.
-func (b *Bot) publishHome(ctx context.Context, req request, answer []slack.Block) error {
-	blocks := b.home(ctx, req)
+func (t *homeTab) publishHome(ctx context.Context, req request, answer []slack.Block) error {
+	blocks := t.home(ctx, req)
 	if len(answer) > 0 {
 		blocks = slices.Concat(answer, []slack.Block{slack.NewDividerBlock()}, blocks)
 	}
 	view := slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: card.Renumber(blocks)}}
-	return b.cfg.Slack.PublishHome(ctx, req.Invocation.Actor.ID, view)
+	return t.bot.cfg.Slack.PublishHome(ctx, req.Invocation.Actor.ID, view)
 }
 
 // home is what a person's Home tab shows, whatever he clicked.
-func (b *Bot) home(ctx context.Context, req request) []slack.Block {
+func (t *homeTab) home(ctx context.Context, req request) []slack.Block {
 	inv := req.Invocation
 	inv.Line, inv.Account = record.Line{Name: "status"}, ""
-	res, err := b.cfg.Runner.Do(ctx, inv)
+	res, err := t.bot.cfg.Runner.Do(ctx, inv)
 	if err == nil && res.Home != nil {
 		return card.Home(*res.Home)
 	}
 	text, ref := commands.ForPeople(inv, err)
 	if errors.Is(err, refusal.ErrDenied) {
-		return card.HomeWithoutRole(inv.Actor.ID, text, b.cfg.Roles)
+		return card.HomeWithoutRole(inv.Actor.ID, text, t.bot.cfg.Roles)
 	}
-	b.cfg.Log.Error("look for home tab", "reference", ref, "user", inv.Actor.ID, "err", err)
+	t.bot.cfg.Log.Error("look for home tab", "reference", ref, "user", inv.Actor.ID, "err", err)
 	return card.HomeUnavailable(text)
 }

@@ -59,7 +59,7 @@ func (b *Bot) interaction(ctx context.Context, d delivery, body []byte) *slack.V
 		return nil
 	}
 	if p.Type == "view_submission" {
-		return b.submittedInTime(ctx, p, d)
+		return b.forms.submittedInTime(ctx, p, d)
 	}
 	b.click(ctx, p, d)
 	return nil
@@ -82,14 +82,14 @@ func (b *Bot) click(ctx context.Context, p payload, d delivery) {
 		req.Invocation.Anyway = kind == card.ActionAnyway && !outworn(slackconn.ParseTS(req.MessageTS), d.at)
 		b.take(ctx, req, action.Value)
 	case card.ActionForm:
-		b.openForm(req, action.Value)
+		b.forms.openForm(req, action.Value)
 	case card.ActionMore:
-		b.openMore(req, action.Value)
+		b.forms.openMore(req, action.Value)
 	case card.ActionLeave:
 		req.Ephemeral = true // the question goes
 		b.reply(req, text.New("Left as it is. Nothing was done"))
 	case card.ActionRefresh:
-		b.refreshHome(req)
+		b.homes.refreshHome(req)
 	case card.ActionLink: // the client has opened the address already
 	default:
 		b.outdated(req, action.ActionID)

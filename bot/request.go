@@ -67,7 +67,7 @@ func (b *Bot) take(ctx context.Context, req request, text string) {
 	}
 	req.Invocation.Line = line
 	if req.Trigger != "" && req.View == "" && b.cfg.Runner.Missing(line, req.Invocation.Attack) {
-		b.openForm(req, text)
+		b.forms.openForm(req, text)
 		return
 	}
 	if b.cfg.Runner.Changes(line) {

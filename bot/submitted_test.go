@@ -68,7 +68,7 @@ func TestAFormOfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: noRunner{}})
 	for _, c := range [][2]string{{card.ViewForm, ""}, {card.ViewForm, "[]"}, {card.ViewForm, "{}"}, {card.ViewForm, `{"line":"\"x"}`}, {card.ViewAsk, "{}"}, {"later", `{"line":"deny"}`}, {"later", ""}} {
-		answer := b.submittedInTime(t.Context(), submission(t, c[0], c[1]), delivery{names: []string{"d1"}})
+		answer := b.forms.submittedInTime(t.Context(), submission(t, c[0], c[1]), delivery{names: []string{"d1"}})
 		require.Contains(t, pushedText(t, answer), "of another version of wafbot", "%s", c)
 	}
 }
@@ -91,7 +91,7 @@ func TestAFormThatCantBeCheckedInTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: changer{form: c.form}})
 				begun := time.Now()
-				answer := b.submittedInTime(t.Context(), submission(t, card.ViewForm, `{"line":"deny"}`), delivery{names: []string{"d1"}, at: begun})
+				answer := b.forms.submittedInTime(t.Context(), submission(t, card.ViewForm, `{"line":"deny"}`), delivery{names: []string{"d1"}, at: begun})
 				require.Contains(t, pushedText(t, answer), c.says)
 				require.Less(t, time.Since(begun), slackconn.AckWithin)
 				time.Sleep(5 * time.Second) // until it is checked
@@ -112,7 +112,7 @@ func TestDoItAnywayIsNoAnswerForEver(t *testing.T) {
 		at := time.Now()
 		meta, err := json.Marshal(card.ViewMeta{Line: "deny 203.0.113.7", Asked: at.Add(-c.waited)})
 		require.NoError(t, err)
-		b.submittedInTime(t.Context(), submission(t, card.ViewAsk, string(meta)), delivery{names: []string{"d1"}, at: at})
+		b.forms.submittedInTime(t.Context(), submission(t, card.ViewAsk, string(meta)), delivery{names: []string{"d1"}, at: at})
 		click := payload{Type: "block_actions"}
 		click.Container.MessageTS = fmt.Sprintf("%d.000100", at.Add(-c.waited).Unix())
 		require.NoError(t, json.Unmarshal([]byte(`[{"action_id":"anyway:1","value":"deny 203.0.113.7"}]`), &click.Actions))
@@ -132,5 +132,5 @@ func TestAQuestionThatIsTooLongForAnAcknowledgement(t *testing.T) {
 	for range 60 {
 		r.Text = text.New(r.Text, "\n• ", strings.Repeat("<&>", 60))
 	}
-	require.Contains(t, pushedText(t, b.pushAnyway(request{}, r)), "fill in fewer at a time")
+	require.Contains(t, pushedText(t, b.forms.pushAnyway(request{}, r)), "fill in fewer at a time")
 }

@@ -78,7 +78,7 @@ func (b *Bot) workOff(held context.Context, req request, mine func(context.Conte
 	}
 	msg := b.resultMessage(req, res, err)
 	return func(more context.Context) bool {
-		if refused := (*refusal.Refusal)(nil); errors.Is(err, refusal.ErrAsk) && errors.As(err, &refused) && b.askInView(held, req, refused) {
+		if refused := (*refusal.Refusal)(nil); errors.Is(err, refusal.ErrAsk) && errors.As(err, &refused) && b.forms.askInView(held, req, refused) {
 			return true
 		}
 		ctx, cancel := context.WithTimeout(held, answerFor)

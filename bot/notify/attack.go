@@ -11,52 +11,59 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
+// cardKeeper keeps one card per attack: it posts the card, replies under it, redraws it, and posts it again where it is gone.
+type cardKeeper struct {
+	cfg      Config
+	deliver  *deliverer
+	notifier *Notifier // stores and queues events, and has cards redrawn
+}
+
 // attackChanged shows on its card, as the attack is by now, that it grew, went quiet or resumed. Much may have waited while Slack was away: what
 // the newest facts say already is only taken off. That the attack went quiet, or goes on again, goes into the card's thread, too, when all else
 // is notified.
-func (n *Notifier) attackChanged(ctx context.Context, _ Account, e record.Event) error {
-	_, ts, err := n.markStale(ctx, e)
+func (k *cardKeeper) attackChanged(ctx context.Context, _ Account, e record.Event) error {
+	_, ts, err := k.markStale(ctx, e)
 	if err != nil {
 		return err
 	}
 	if turned := e.Kind == record.WentQuiet || e.Kind == record.Resumed; ts != "" && turned && e.Storm() == nil {
 		course := e
 		course.ID, course.Kind, course.Payload = "course:"+e.ID, record.AttackEnded, record.AttackCourse{Attack: e.Attack(), Quiet: e.Kind == record.WentQuiet}
-		if err := n.emit(ctx, course); err != nil {
+		if err := k.notifier.emit(ctx, course); err != nil {
 			return err
 		}
 	}
-	return n.deliver.drop(ctx, e)
+	return k.deliver.drop(ctx, e)
 }
 
 // attackWorse replies under a card that its attack got worse, and mentions people. An attack without a card gets one instead; an incident whose
 // route wants it elsewhere gets its card there.
-func (n *Notifier) attackWorse(ctx context.Context, a Account, e record.Event) error {
-	channel, ts, err := n.cfg.Stores.Cards.Card(ctx, e.Account, record.AttackID(e.Account, e.Attack().ID))
+func (k *cardKeeper) attackWorse(ctx context.Context, a Account, e record.Event) error {
+	channel, ts, err := k.cfg.Stores.Cards.Card(ctx, e.Account, record.AttackID(e.Account, e.Attack().ID))
 	switch {
 	case err != nil:
 		return err
 	case ts == "":
-		return n.attackBegan(ctx, a, e)
+		return k.attackBegan(ctx, a, e)
 	case e.Kind == record.BecameIncident && e.Channel != channel:
-		return n.moveCard(ctx, a, e)
+		return k.moveCard(ctx, a, e)
 	}
-	if _, _, err := n.markStale(ctx, e); err != nil {
+	if _, _, err := k.markStale(ctx, e); err != nil {
 		return err
 	}
-	return n.replyWorse(ctx, a, e)
+	return k.replyWorse(ctx, a, e)
 }
 
 // markStale has the card of an event's attack redrawn, and tells where it is; ts is "" if there is none.
-func (n *Notifier) markStale(ctx context.Context, e record.Event) (channel, ts string, err error) {
+func (k *cardKeeper) markStale(ctx context.Context, e record.Event) (channel, ts string, err error) {
 	id := record.AttackID(e.Account, e.Attack().ID)
-	if channel, ts, err = n.cfg.Stores.Cards.Card(ctx, e.Account, id); err != nil || ts == "" {
+	if channel, ts, err = k.cfg.Stores.Cards.Card(ctx, e.Account, id); err != nil || ts == "" {
 		return channel, ts, err
 	}
-	if err := n.cfg.Stores.Redraws.Outdated(ctx, e.Account, id, urgency(e)); err != nil {
+	if err := k.cfg.Stores.Redraws.Outdated(ctx, e.Account, id, urgency(e)); err != nil {
 		return channel, ts, err
 	}
-	n.Stale(e.Account)
+	k.notifier.Stale(e.Account)
 	return channel, ts, nil
 }
 
@@ -67,14 +74,14 @@ type cardDraft struct {
 }
 
 // draft reads what is known, side by side, and marks the card as tried: this is the way from an attack to a person.
-func (n *Notifier) draft(ctx context.Context, card record.Event) (r cardDraft, err error) {
+func (k *cardKeeper) draft(ctx context.Context, card record.Event) (r cardDraft, err error) {
 	id := record.AttackID(card.Account, card.Attack().ID)
 	var ok bool
 	g, both := errgroup.WithContext(ctx)
-	g.Go(func() (err error) { r.facts.file, err = n.cfg.Stores.Attacks.File(both, card.Account, id); return err })
-	g.Go(func() (err error) { r.tried, err = n.deliver.begin(both, card.Account, card.ID); return err })
+	g.Go(func() (err error) { r.facts.file, err = k.cfg.Stores.Attacks.File(both, card.Account, id); return err })
+	g.Go(func() (err error) { r.tried, err = k.deliver.begin(both, card.Account, card.ID); return err })
 	g.Go(func() (err error) {
-		r.facts.shown, ok, err = n.cfg.Stores.Attacks.Shown(both, card.Account, id)
+		r.facts.shown, ok, err = k.cfg.Stores.Attacks.Shown(both, card.Account, id)
 		return err
 	})
 	if err := g.Wait(); err != nil {
@@ -87,38 +94,38 @@ func (n *Notifier) draft(ctx context.Context, card record.Event) (r cardDraft, e
 }
 
 // attackBegan posts an attack's card, once, whichever of its events comes first.
-func (n *Notifier) attackBegan(ctx context.Context, a Account, e record.Event) error {
+func (k *cardKeeper) attackBegan(ctx context.Context, a Account, e record.Event) error {
 	card := e
 	card.ID = record.CardDelivery(e.Account, e.Attack().ID)
-	posted, err := n.postCard(ctx, a, e, card)
+	posted, err := k.postCard(ctx, a, e, card)
 	switch {
 	case err != nil || e.ID == card.ID:
 		return err
 	case posted:
-		return n.deliver.drop(ctx, e)
+		return k.deliver.drop(ctx, e)
 	}
-	return n.attackWorse(ctx, a, e) // the card was drawn before this event
+	return k.attackWorse(ctx, a, e) // the card was drawn before this event
 }
 
 // postCard posts a card for an event, unless it is there already.
-func (n *Notifier) postCard(ctx context.Context, a Account, e, card record.Event) (posted bool, err error) {
-	r, err := n.draft(ctx, card)
+func (k *cardKeeper) postCard(ctx context.Context, a Account, e, card record.Event) (posted bool, err error) {
+	r, err := k.draft(ctx, card)
 	if err != nil {
 		return false, err
 	}
 	if r.facts.file.Card.TS != "" || r.tried.done {
-		return false, n.deliver.record(ctx, card, place{})
+		return false, k.deliver.record(ctx, card, place{})
 	}
-	return n.putCard(ctx, a, card, r, func() error { return n.supersedeForCard(ctx, e, r) })
+	return k.putCard(ctx, a, card, r, func() error { return k.supersedeForCard(ctx, e, r) })
 }
 
 // putCard posts a card, which becomes the attack's, unless another replica has posted it before. What waits and is said with it is taken off first.
-func (n *Notifier) putCard(ctx context.Context, a Account, attackCard record.Event, r cardDraft, takeOff func() error) (posted bool, err error) {
+func (k *cardKeeper) putCard(ctx context.Context, a Account, attackCard record.Event, r cardDraft, takeOff func() error) (posted bool, err error) {
 	if attackCard.ID != record.CardDelivery(attackCard.Account, attackCard.Attack().ID) {
 		r.facts.file.Card.Delivery = attackCard.ID
 	}
-	call := eventPost(attackCard, card.Render(n.card(ctx, a, r.facts)), "")
-	channel, ts, err := n.deliver.verifyBeforeResend(ctx, call, r.tried)
+	call := eventPost(attackCard, card.Render(k.card(ctx, a, r.facts)), "")
+	channel, ts, err := k.deliver.verifyBeforeResend(ctx, call, r.tried)
 	if err != nil {
 		return false, err
 	}
@@ -127,65 +134,65 @@ func (n *Notifier) putCard(ctx context.Context, a Account, attackCard record.Eve
 		if err := takeOff(); err != nil {
 			return false, err
 		}
-		if channel, ts, err = n.deliver.postBegun(ctx, call, attempt{first: r.tried.first}); err != nil {
+		if channel, ts, err = k.deliver.postBegun(ctx, call, attempt{first: r.tried.first}); err != nil {
 			return false, err
 		}
 	}
-	if err := n.deliver.record(ctx, attackCard, place{channel, ts, true}); err != nil {
+	if err := k.deliver.record(ctx, attackCard, place{channel, ts, true}); err != nil {
 		return false, err
 	}
-	n.catchUp(ctx, attackCard, r.facts, found)
+	k.catchUp(ctx, attackCard, r.facts, found)
 	return !found, nil
 }
 
 // supersedeForCard is supersede before a card is posted: the event that the attack began stays, where it still waits, as urgent as the attack is by now.
-func (n *Notifier) supersedeForCard(ctx context.Context, e record.Event, r cardDraft) error {
+func (k *cardKeeper) supersedeForCard(ctx context.Context, e record.Event, r cardDraft) error {
 	card := record.CardDelivery(e.Account, e.Attack().ID)
 	if e.ID == card && e.Revision() == r.facts.shown.Revision {
 		return nil // nothing newer has been decided
 	}
-	waiting, err := n.waiting(ctx, e)
+	waiting, err := k.waiting(ctx, e)
 	if err != nil {
 		return err
 	}
 	i := slices.IndexFunc(waiting, func(w record.Event) bool { return w.ID == card })
 	if i < 0 {
-		return n.supersede(ctx, waiting, e.ID, r.facts.shown.Revision)
+		return k.supersede(ctx, waiting, e.ID, r.facts.shown.Revision)
 	}
 	if began := waiting[i]; began.Kind == record.NewAttack && r.facts.shown.Attack.Incident() {
 		began.Kind = record.NewIncident
-		if err := n.cfg.Stores.Outbox.Announce(ctx, began); err != nil {
+		if err := k.cfg.Stores.Outbox.Announce(ctx, began); err != nil {
 			return err
 		}
 	}
-	return n.supersede(ctx, waiting, card, r.facts.shown.Revision)
+	return k.supersede(ctx, waiting, card, r.facts.shown.Revision)
 }
 
 // supersede takes off what waits of an attack and is no newer than the facts that are about to be posted. That is done before they are sent,
 // for the event that they are sent for stays.
-func (n *Notifier) supersede(ctx context.Context, waiting []record.Event, stays string, revision int) error {
+func (k *cardKeeper) supersede(ctx context.Context, waiting []record.Event, stays string, revision int) error {
 	for _, w := range waiting {
 		if w.ID == stays || w.Revision() > revision {
 			continue
 		}
-		if _, err := n.cfg.Stores.Outbox.Told(ctx, w, "", "", false); err != nil {
+		if _, err := k.cfg.Stores.Outbox.Told(ctx, w, "", "", false); err != nil {
 			return err
 		}
-		n.cfg.Log.Info("superseded: the card or another reply says it", "account", w.Account, "attack", w.Attack().ID, "kind", w.Kind)
+		k.cfg.Log.Info("superseded: the card or another reply says it", "account", w.Account, "attack", w.Attack().ID, "kind", w.Kind)
 	}
 	return nil
 }
 
 // waiting are the poller's events of an attack that wait.
-func (n *Notifier) waiting(ctx context.Context, e record.Event) ([]record.Event, error) {
-	all, err := n.cfg.Stores.Outbox.Untold(ctx, e.Account)
+func (k *cardKeeper) waiting(ctx context.Context, e record.Event) ([]record.Event, error) {
+	all, err := k.cfg.Stores.Outbox.Untold(ctx, e.Account)
 	return slices.DeleteFunc(all, func(w record.Event) bool { return w.Attack().ID != e.Attack().ID || w.Changed().Revision == 0 }), err
 }
 
 // replyWorse replies under a card that its attack got worse, with the newest facts. Where the reply about the worst of it waits, too, or
 // another message has said it, nothing more is said.
-func (n *Notifier) replyWorse(ctx context.Context, a Account, e record.Event) error {
-	waiting, err := n.waiting(ctx, e)
+func (k *cardKeeper) replyWorse(ctx context.Context, a Account, e record.Event) error {
+	waiting, err := k.waiting(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -193,10 +200,10 @@ func (n *Notifier) replyWorse(ctx context.Context, a Account, e record.Event) er
 		return nil
 	}
 	if slices.ContainsFunc(waiting, func(w record.Event) bool { return w.Rank() < e.Rank() }) {
-		return n.deliver.drop(ctx, e)
+		return k.deliver.drop(ctx, e)
 	}
 	id := record.AttackID(e.Account, e.Attack().ID)
-	newest, ok, err := n.cfg.Stores.Attacks.Shown(ctx, e.Account, id)
+	newest, ok, err := k.cfg.Stores.Attacks.Shown(ctx, e.Account, id)
 	if err != nil {
 		return err
 	}
@@ -204,28 +211,28 @@ func (n *Notifier) replyWorse(ctx context.Context, a Account, e record.Event) er
 	if ok && newest.Revision > now.Revision {
 		told.At, now.Attack, now.Revision = newest.SeenAt, newest.Attack, newest.Revision
 	}
-	said, err := n.cfg.Stores.Attacks.Case(ctx, e.Account, id)
+	said, err := k.cfg.Stores.Attacks.Case(ctx, e.Account, id)
 	if err != nil {
 		return err
 	}
 	loud := loudest(e, waiting, now.Revision).Changed()
 	now.Mention = card.Recipient(said.Owner, loud.Mention, loud.Suppressed)
 	told.Payload = now
-	t, err := n.deliver.begin(ctx, e.Account, e.ID)
+	t, err := k.deliver.begin(ctx, e.Account, e.ID)
 	if err != nil {
 		return err
 	}
 	if t.done {
-		return n.deliver.drop(ctx, e) // the event was stored again
+		return k.deliver.drop(ctx, e) // the event was stored again
 	}
 	call := eventPost(e, card.Worse(a.Account, told), "")
 	call.Broadcast = true
-	takeOff := func() error { return n.supersede(ctx, waiting, e.ID, now.Revision) }
-	channel, ts, err := n.replyUnder(ctx, a, call, under{id, e.Channel, t, takeOff})
+	takeOff := func() error { return k.supersede(ctx, waiting, e.ID, now.Revision) }
+	channel, ts, err := k.replyUnder(ctx, a, call, under{id, e.Channel, t, takeOff})
 	if err != nil {
 		return err
 	}
-	return n.deliver.record(ctx, e, place{channel: channel, ts: ts})
+	return k.deliver.record(ctx, e, place{channel: channel, ts: ts})
 }
 
 // loudest is the event that says whom a reply mentions which says all that waits up to a revision: the newest that mentions people, if one does.
@@ -241,14 +248,14 @@ func loudest(e record.Event, waiting []record.Event, revision int) record.Event 
 
 // catchUp has a card redrawn when something was done or became known while it was on its way: it can be clicked before it is known where it is.
 // One that was found, because another replica had posted it before, may have been drawn at any time.
-func (n *Notifier) catchUp(ctx context.Context, e record.Event, drawn cardFacts, found bool) {
+func (k *cardKeeper) catchUp(ctx context.Context, e record.Event, drawn cardFacts, found bool) {
 	id := record.AttackID(e.Account, e.Attack().ID)
-	now, err := n.cfg.Stores.Attacks.File(ctx, e.Account, id)
-	shown, _, shownErr := n.cfg.Stores.Attacks.Shown(ctx, e.Account, id)
+	now, err := k.cfg.Stores.Attacks.File(ctx, e.Account, id)
+	shown, _, shownErr := k.cfg.Stores.Attacks.Shown(ctx, e.Account, id)
 	if err = errors.Join(err, shownErr); err == nil && (found || doneSince(now, drawn.file) || shown.Revision > drawn.shown.Revision) {
-		err = n.MarkActed(ctx, e.Account, id)
+		err = k.notifier.MarkActed(ctx, e.Account, id)
 	}
 	if err != nil {
-		n.cfg.Log.Error("look what was done since a card was drawn", "account", e.Account, "err", err)
+		k.cfg.Log.Error("look what was done since a card was drawn", "account", e.Account, "err", err)
 	}
 }

@@ -76,15 +76,15 @@ func Situation(a Account, policy commands.Policy, shown record.AttackState, deta
 }
 
 // card puts together what a card shows.
-func (n *Notifier) card(ctx context.Context, a Account, f cardFacts) card.Card {
+func (k *cardKeeper) card(ctx context.Context, a Account, f cardFacts) card.Card {
 	attack := f.shown.Attack
-	s := Situation(a, n.cfg.Policy, f.shown, f.file, n.cfg.Now())
+	s := Situation(a, k.cfg.Policy, f.shown, f.file, k.cfg.Now())
 	_, muted := commands.Muted(f.file.Scene.Mutes, attack, s.Now)
 	c := card.Card{
 		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Case: f.file.Case,
 		FiguresAt: poller.AttackStateFiguresAt(f.shown, f.file.Good, muted), Course: f.shown.Course, Blind: f.file.Blind, Found: f.shown.Found, Late: f.late(s.Now), Behind: f.behind(s.Now),
 		Hushed: f.shown.Hushed, CalledAt: f.shown.CalledAt, Spared: f.shown.Spared,
-		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(n.cfg.Runbooks[attack.Type], n.cfg.Runbooks["*"]),
+		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(k.cfg.Runbooks[attack.Type], k.cfg.Runbooks["*"]),
 	}
 	c.Anew, c.Stuck = record.Reposted(f.file.Card.Delivery)
 	c.Page = pageState(f, s.Now)

@@ -94,7 +94,7 @@ func (n *Notifier) say(ctx context.Context, a Account, e record.Event, r reply) 
 	threaded.Channel, threaded.Thread, threaded.Broadcast = r.under.Channel, r.under.TS, r.broadcast
 	err := n.deliver.send(ctx, e, threaded)
 	if gone(err) && r.repost != "" {
-		if at, fault := n.cardAgain(ctx, a, threaded, r.repost, r.under.Channel, err); fault == nil {
+		if at, fault := n.cards.cardAgain(ctx, a, threaded, r.repost, r.under.Channel, err); fault == nil {
 			threaded.Channel, threaded.Thread = at.Channel, at.TS
 			err = n.deliver.send(ctx, e, threaded)
 		}

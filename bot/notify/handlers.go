@@ -14,15 +14,15 @@ type handler func(ctx context.Context, a Account, e record.Event) error
 // table has one handler for each kind of event.
 func (n *Notifier) table() map[record.EventKind]handler {
 	return map[record.EventKind]handler{
-		record.NewIncident:          n.attackBegan,
-		record.NewAttack:            n.attackBegan,
-		record.BecameIncident:       n.attackWorse,
-		record.Worsened:             n.attackWorse,
-		record.Grew:                 n.attackChanged,
-		record.WentQuiet:            n.attackChanged,
-		record.Resumed:              n.attackChanged,
+		record.NewIncident:          n.cards.attackBegan,
+		record.NewAttack:            n.cards.attackBegan,
+		record.BecameIncident:       n.cards.attackWorse,
+		record.Worsened:             n.cards.attackWorse,
+		record.Grew:                 n.cards.attackChanged,
+		record.WentQuiet:            n.cards.attackChanged,
+		record.Resumed:              n.cards.attackChanged,
 		record.AttackEnded:          say(n, needAttack|needEvidence, attackEnded),
-		record.CardLost:             n.cardLost,
+		record.CardLost:             n.cards.cardLost,
 		record.CardLeft:             say(n, needSuccessor, cardLeft),
 		record.FirstStart:           say(n, needRoles, firstStart),
 		record.StoreRebuilt:         say(n, needNothing, storeRebuilt),

@@ -55,6 +55,7 @@ type Config struct {
 type Notifier struct {
 	cfg      Config
 	deliver  *deliverer
+	cards    *cardKeeper
 	handlers map[record.EventKind]handler
 	metrics  *metrics
 
@@ -76,6 +77,7 @@ func New(cfg Config) *Notifier {
 	}
 	n := &Notifier{cfg: cfg, metrics: newMetrics(), owned: map[string]*owned{}}
 	n.deliver = &deliverer{cfg: cfg, metrics: n.metrics, queue: n.queue}
+	n.cards = &cardKeeper{cfg: cfg, deliver: n.deliver, notifier: n}
 	n.handlers = n.table()
 	return n
 }

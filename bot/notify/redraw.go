@@ -192,7 +192,7 @@ func (r *redrawQueue) draw(ctx context.Context, o stale) time.Duration {
 	if o.mark.Urgency == record.UrgentStorm {
 		r.drawn[o.attack] = r.notifier.cfg.Now()
 	}
-	at, err := r.notifier.redraw(ctx, r.account, o)
+	at, err := r.notifier.cards.redraw(ctx, r.account, o)
 	if err == nil {
 		delete(r.tried, o.attack)
 		return 0
@@ -204,7 +204,7 @@ func (r *redrawQueue) draw(ctx context.Context, o stale) time.Duration {
 		return max(wait, redrawAgain) // an edit may be repeated: it says the same
 	}
 	// Slack will never take this edit. The log has it; the card stays as it was, or is posted again.
-	early, err := r.notifier.replace(ctx, r.account, o, at, err)
+	early, err := r.notifier.cards.replace(ctx, r.account, o, at, err)
 	if err != nil {
 		return redrawAgain
 	}
@@ -219,32 +219,32 @@ func (r *redrawQueue) draw(ctx context.Context, o stale) time.Duration {
 }
 
 // redraw draws a card from the newest facts, and returns where it stands.
-func (n *Notifier) redraw(ctx context.Context, account string, o stale) (at record.Place, err error) {
-	a, ok := n.account(account)
+func (k *cardKeeper) redraw(ctx context.Context, account string, o stale) (at record.Place, err error) {
+	a, ok := k.notifier.account(account)
 	if !ok {
-		return at, n.cfg.Stores.Redraws.Redrawn(ctx, account, o.attack, o.mark)
+		return at, k.cfg.Stores.Redraws.Redrawn(ctx, account, o.attack, o.mark)
 	}
 	if attack, at, ok := former(o.attack); ok {
-		return at, n.shrink(ctx, a, attack, at, o)
+		return at, k.shrink(ctx, a, attack, at, o)
 	}
-	shown, known, err := n.cfg.Stores.Attacks.Shown(ctx, account, o.attack)
+	shown, known, err := k.cfg.Stores.Attacks.Shown(ctx, account, o.attack)
 	if err != nil {
 		return at, err
 	}
-	file, err := n.cfg.Stores.Attacks.File(ctx, account, o.attack)
+	file, err := k.cfg.Stores.Attacks.File(ctx, account, o.attack)
 	if err != nil {
 		return at, err
 	}
 	if at = file.Card; at.TS == "" || !known || shown.Recalled {
 		// There is no card; one that is about to be posted is drawn from the same facts. Of one that was read back only the attack's id is
 		// known until it is seen again: that must not wipe out what stands there.
-		return at, n.cfg.Stores.Redraws.Redrawn(ctx, account, o.attack, o.mark)
+		return at, k.cfg.Stores.Redraws.Redrawn(ctx, account, o.attack, o.mark)
 	}
-	msg := card.Render(n.card(ctx, a, cardFacts{file, shown, slackconn.ParseTS(at.TS), o.mark.Since}))
+	msg := card.Render(k.card(ctx, a, cardFacts{file, shown, slackconn.ParseTS(at.TS), o.mark.Since}))
 	delivery := cmp.Or(at.Delivery, record.CardDelivery(account, shown.Attack.ID))
 	msg = msg.WithDelivery(delivery) // what it carries stays true with what it shows
-	if err := n.deliver.edit(ctx, place{channel: at.Channel, ts: at.TS}, msg); err != nil {
+	if err := k.deliver.edit(ctx, place{channel: at.Channel, ts: at.TS}, msg); err != nil {
 		return at, err
 	}
-	return at, n.cfg.Stores.Redraws.Redrawn(ctx, account, o.attack, o.mark)
+	return at, k.cfg.Stores.Redraws.Redrawn(ctx, account, o.attack, o.mark)
 }

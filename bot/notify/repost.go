@@ -15,20 +15,20 @@ import (
 
 // moveCard posts the card of an attack that became an incident where its route now wants it. What it leaves behind becomes a link to it: the
 // store marks that card when it records this one.
-func (n *Notifier) moveCard(ctx context.Context, a Account, e record.Event) error {
-	r, err := n.draft(ctx, e)
+func (k *cardKeeper) moveCard(ctx context.Context, a Account, e record.Event) error {
+	r, err := k.draft(ctx, e)
 	if err != nil {
 		return err
 	}
 	if r.tried.done {
-		return n.deliver.drop(ctx, e)
+		return k.deliver.drop(ctx, e)
 	}
-	waiting, err := n.waiting(ctx, e)
+	waiting, err := k.waiting(ctx, e)
 	if err != nil {
 		return err
 	}
-	_, err = n.putCard(ctx, a, e, r, func() error { return n.supersede(ctx, waiting, e.ID, r.facts.shown.Revision) })
-	n.Stale(e.Account)
+	_, err = k.putCard(ctx, a, e, r, func() error { return k.supersede(ctx, waiting, e.ID, r.facts.shown.Revision) })
+	k.notifier.Stale(e.Account)
 	return err
 }
 
@@ -60,7 +60,7 @@ const (
 
 // replace has a card posted again if that is what the error of its edit asks for; of one that only can't be edited any more figures alone are no reason. wait
 // is how long that is too early. Of one that has a successor already a reply under it tells.
-func (n *Notifier) replace(ctx context.Context, account string, o stale, at record.Place, err error) (wait time.Duration, failed error) {
+func (k *cardKeeper) replace(ctx context.Context, account string, o stale, at record.Place, err error) (wait time.Duration, failed error) {
 	if !gone(err) || uneditable(err) && o.mark.Urgency.Figures() {
 		return 0, nil
 	}
@@ -73,40 +73,40 @@ func (n *Notifier) replace(ctx context.Context, account string, o stale, at reco
 		every = repostActed
 	}
 	if again, _ := record.Reposted(at.Delivery); again && uneditable(err) && !left {
-		if wait := every - n.cfg.Now().Sub(slackconn.ParseTS(at.TS)); wait > 0 {
+		if wait := every - k.cfg.Now().Sub(slackconn.ParseTS(at.TS)); wait > 0 {
 			return wait, nil
 		}
 	}
-	e, known, failed := n.lostEvent(ctx, account, attack, at, !deleted(err))
+	e, known, failed := k.lostEvent(ctx, account, attack, at, !deleted(err))
 	if failed != nil || !known {
 		return 0, failed
 	}
 	if left {
 		e.ID, e.Kind = "left:"+e.ID, record.CardLeft
 	}
-	return 0, n.emit(ctx, e)
+	return 0, k.notifier.emit(ctx, e)
 }
 
 // lostEvent is the event that an attack's card at a place is gone, or stands and can't be edited; known is false if the attack isn't.
-func (n *Notifier) lostEvent(ctx context.Context, account, attack string, at record.Place, stands bool) (e record.Event, known bool, err error) {
-	shown, known, err := n.cfg.Stores.Attacks.Shown(ctx, account, attack)
-	return record.NewCardLost(account, shown.Attack.Brief(), at, stands, n.cfg.Now()), known, err
+func (k *cardKeeper) lostEvent(ctx context.Context, account, attack string, at record.Place, stands bool) (e record.Event, known bool, err error) {
+	shown, known, err := k.cfg.Stores.Attacks.Shown(ctx, account, attack)
+	return record.NewCardLost(account, shown.Attack.Brief(), at, stands, k.cfg.Now()), known, err
 }
 
 // repost posts an attack's card once more, silently, in the place of one that is gone, and returns where the attack's card is.
-func (n *Notifier) repost(ctx context.Context, a Account, e record.Event) (at record.Place, err error) {
-	r, err := n.draft(ctx, e)
+func (k *cardKeeper) repost(ctx context.Context, a Account, e record.Event) (at record.Place, err error) {
+	r, err := k.draft(ctx, e)
 	if err != nil {
 		return at, err
 	}
 	if at = r.facts.file.Card; at.Message() != formerCard(e).Message() || r.tried.done || r.facts.shown.Revision == 0 {
-		return at, n.deliver.drop(ctx, e) // it has another one already, or is forgotten
+		return at, k.deliver.drop(ctx, e) // it has another one already, or is forgotten
 	}
-	if _, err := n.putCard(ctx, a, e, r, func() error { return nil }); err != nil {
+	if _, err := k.putCard(ctx, a, e, r, func() error { return nil }); err != nil {
 		return at, err
 	}
-	n.Stale(e.Account) // what is left of the former
-	at.Channel, at.TS, err = n.cfg.Stores.Cards.Card(ctx, e.Account, record.AttackID(e.Account, e.Attack().ID))
+	k.notifier.Stale(e.Account) // what is left of the former
+	at.Channel, at.TS, err = k.cfg.Stores.Cards.Card(ctx, e.Account, record.AttackID(e.Account, e.Attack().ID))
 	return at, err
 }
 
@@ -120,39 +120,39 @@ type under struct {
 
 // replyUnder posts a reply under the card of an attack, once. Where the card is gone it is posted again first: what must be heard isn't lost in a thread
 // that nobody sees. Where no one may reply it goes to the channel.
-func (n *Notifier) replyUnder(ctx context.Context, a Account, call Post, u under) (channel, ts string, err error) {
-	if call.Channel, call.Thread, err = n.cfg.Stores.Cards.Card(ctx, a.Name, u.attack); err != nil {
+func (k *cardKeeper) replyUnder(ctx context.Context, a Account, call Post, u under) (channel, ts string, err error) {
+	if call.Channel, call.Thread, err = k.cfg.Stores.Cards.Card(ctx, a.Name, u.attack); err != nil {
 		return "", "", err
 	}
-	channel, ts, err = n.replyOnce(ctx, call, u)
+	channel, ts, err = k.replyOnce(ctx, call, u)
 	switch {
 	case unanswerable(err):
 		call.Thread = ""
-		return n.replyOnce(ctx, call, u)
+		return k.replyOnce(ctx, call, u)
 	case !gone(err):
 		return channel, ts, err
 	}
-	at, err := n.cardAgain(ctx, a, call, u.attack, u.channel, err)
+	at, err := k.cardAgain(ctx, a, call, u.attack, u.channel, err)
 	if err != nil {
 		return "", "", err
 	}
 	call.Channel, call.Thread = at.Channel, at.TS
-	return n.replyOnce(ctx, call, u)
+	return k.replyOnce(ctx, call, u)
 }
 
-func (n *Notifier) replyOnce(ctx context.Context, call Post, u under) (channel, ts string, err error) {
-	if channel, ts, err = n.deliver.verifyBeforeResend(ctx, call, u.tried); ts != "" || err != nil {
+func (k *cardKeeper) replyOnce(ctx context.Context, call Post, u under) (channel, ts string, err error) {
+	if channel, ts, err = k.deliver.verifyBeforeResend(ctx, call, u.tried); ts != "" || err != nil {
 		return channel, ts, err
 	}
 	if err := u.takeOff(); err != nil {
 		return "", "", err
 	}
-	return n.deliver.postBegun(ctx, call, attempt{first: u.tried.first})
+	return k.deliver.postBegun(ctx, call, attempt{first: u.tried.first})
 }
 
 // cardAgain posts the card of an attack anew, into a channel, because a reply under it failed.
-func (n *Notifier) cardAgain(ctx context.Context, a Account, reply Post, attack, channel string, fault error) (at record.Place, err error) {
-	e, known, err := n.lostEvent(ctx, a.Name, attack, record.Place{Channel: reply.Channel, TS: reply.Thread}, !deleted(fault))
+func (k *cardKeeper) cardAgain(ctx context.Context, a Account, reply Post, attack, channel string, fault error) (at record.Place, err error) {
+	e, known, err := k.lostEvent(ctx, a.Name, attack, record.Place{Channel: reply.Channel, TS: reply.Thread}, !deleted(fault))
 	if err == nil && !known {
 		err = errNowhere
 	}
@@ -160,7 +160,7 @@ func (n *Notifier) cardAgain(ctx context.Context, a Account, reply Post, attack,
 		return at, fmt.Errorf("post card of %s again: %w", attack, err)
 	}
 	e.Channel = channel
-	return n.repost(ctx, a, e)
+	return k.repost(ctx, a, e)
 }
 
 // former reads the mark of a card that has a successor, as the store writes it: the attack's id, and its place.
@@ -170,24 +170,24 @@ func former(marked string) (attack string, at record.Place, ok bool) {
 }
 
 // cardLost posts an attack's card again in the place of one that is gone.
-func (n *Notifier) cardLost(ctx context.Context, a Account, e record.Event) error {
-	_, err := n.repost(ctx, a, e)
+func (k *cardKeeper) cardLost(ctx context.Context, a Account, e record.Event) error {
+	_, err := k.repost(ctx, a, e)
 	return err
 }
 
 // shrink makes one line of a card that has a successor, with a link to that one (chat.update). Its thread stays. For a rebuild from
 // Slack it is no card any more.
-func (n *Notifier) shrink(ctx context.Context, a Account, attack string, at record.Place, s stale) error {
-	line, ok, err := n.successor(ctx, a, attack, at)
+func (k *cardKeeper) shrink(ctx context.Context, a Account, attack string, at record.Place, s stale) error {
+	line, ok, err := k.notifier.successor(ctx, a, attack, at)
 	if err != nil {
 		return err
 	}
 	if ok {
-		if err := n.deliver.edit(ctx, place{channel: at.Channel, ts: at.TS}, card.Moved(a.Account, attack, line)); err != nil {
+		if err := k.deliver.edit(ctx, place{channel: at.Channel, ts: at.TS}, card.Moved(a.Account, attack, line)); err != nil {
 			return err
 		}
 	}
-	return n.cfg.Stores.Redraws.Redrawn(ctx, a.Name, s.attack, s.mark)
+	return k.cfg.Stores.Redraws.Redrawn(ctx, a.Name, s.attack, s.mark)
 }
 
 // successor is the line that leads from a former card of an attack to its card; ok is false if it has none elsewhere.
