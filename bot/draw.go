@@ -55,6 +55,24 @@ func doneSince(now, before record.AttackDetails) bool {
 	return !same || now.Page != before.Page || !reflect.DeepEqual(now.Case, before.Case) || !reflect.DeepEqual(now.Scene.Mutes, before.Scene.Mutes)
 }
 
+// Situation is what is decided from about an attack, as it is stored; known is false for one that was forgotten, or not seen again since the
+// store was rebuilt.
+func (b *Bot) Situation(ctx context.Context, account, attack string) (s commands.Situation, known bool, err error) {
+	a, ok := b.account(account)
+	if !ok {
+		return s, false, nil
+	}
+	shown, known, err := b.cfg.Memory.Shown(ctx, account, attack)
+	if err != nil || !known || shown.Recalled {
+		return s, false, err
+	}
+	file, err := b.cfg.Memory.File(ctx, account, attack)
+	if err != nil {
+		return s, false, err
+	}
+	return b.situation(a, shown, file), true, nil
+}
+
 // situation puts together what is decided from about an attack.
 func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackDetails) commands.Situation {
 	id := record.AttackID(a.Name, shown.Attack.ID)

@@ -69,7 +69,7 @@ func linkedBot(s *slacktest.End) *Bot {
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	return New(Config{
 		Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: s.URL + "/api/", HTTP: client}),
-		Memory: newLinkMemory(), Runner: noRunner{}, Secret: signingSecret,
+		Memory: newLinkMemory(), Runner: noRunner{}, Verbs: noRunner{}, Secret: signingSecret,
 	})
 }
 

@@ -46,54 +46,64 @@ func (r *request) inView(id, meta string) {
 	r.Invocation.Account, r.Invocation.Attack = m.Account, m.Attack
 }
 
+// forms opens modals and takes what is filled into them.
+type forms struct {
+	cfg        *Config
+	background *background
+	queue      *queue
+	answers    *answers
+	attacks    attacks
+}
+
+// attacks are what *More…* and forms are about.
+type attacks interface {
+	// Situation is what is decided from about an attack; known is false for one that was forgotten, or not seen again since the store was rebuilt.
+	Situation(ctx context.Context, account, attack string) (s commands.Situation, known bool, err error)
+}
+
 // openForm opens the form for a line, as far as it is known, in a view of its own or in the place of the view that it was asked for in.
-func (b *Bot) openForm(req request, text string) {
-	b.opens(req, text, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
+func (f *forms) openForm(req request, text string) {
+	f.opens(req, text, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
 		inv := req.Invocation
 		inv.Line = line
-		form, err := b.cfg.Runner.Form(ctx, inv)
+		form, err := f.cfg.Runner.Form(ctx, inv)
 		if err != nil {
 			return slack.ModalViewRequest{}, err
 		}
-		if !form.Lacks() && !b.cfg.Runner.Changes(line) { // as a report: there is nothing to fill in
-			res, err := b.cfg.Runner.Do(ctx, inv)
-			return card.AnswerView(b.resultMessage(req, res, err), req.meta())
+		if !form.Lacks() && !f.cfg.Verbs.Changes(line) { // as a report: there is nothing to fill in
+			res, err := f.cfg.Runner.Do(ctx, inv)
+			return card.AnswerView(f.answers.resultMessage(req, res, err), req.meta())
 		}
 		return card.FormView(form, req.meta())
 	})
 }
 
 // openMore lists what else can be done about an attack.
-func (b *Bot) openMore(req request, text string) {
-	b.opens(req, text, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
-		a, ok := b.account(line.Keys["account"])
-		if !ok || len(line.Words) == 0 {
+func (f *forms) openMore(req request, text string) {
+	f.opens(req, text, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
+		account := line.Keys["account"]
+		if account == "" || len(line.Words) == 0 {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: no attack in %q", line.String())
 		}
-		shown, known, err := b.cfg.Memory.Shown(ctx, a.Name, line.Words[0])
+		s, known, err := f.attacks.Situation(ctx, account, line.Words[0])
 		if err != nil {
 			return slack.ModalViewRequest{}, commands.Away(err)
 		}
-		if !known || shown.Recalled {
+		if !known {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: attack %s isn't known", line.Words[0])
 		}
-		file, err := b.cfg.Memory.File(ctx, a.Name, line.Words[0])
-		if err != nil {
-			return slack.ModalViewRequest{}, commands.Away(err)
-		}
-		s := b.situation(a, shown, file)
 		return card.MoreView(s.Line(), commands.More(s), req.meta())
 	})
 }
 
 // opens shows a view: at once that it is looked for, because what opens it is good for three seconds only, and when it is drawn the view itself.
-func (b *Bot) opens(req request, words string, draw func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error)) {
+func (f *forms) opens(req request, words string, draw func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error)) {
 	line, err := grammar.Parse(words)
-	b.once(req, func(ctx context.Context) {
+	f.background.once(req, func(ctx context.Context) {
 		id := req.View
 		if id == "" {
 			var gone bool
-			if id, gone = b.openLooking(ctx, req, words); gone {
+			if id, gone = f.openLooking(ctx, req, words); gone {
 				return
 			}
 		}
@@ -104,17 +114,17 @@ func (b *Bot) opens(req request, words string, draw func(ctx context.Context, li
 			cancel()
 		}
 		if err != nil {
-			v, err = card.AnswerView(b.resultMessage(req, commands.Result{}, err), req.meta())
+			v, err = card.AnswerView(f.answers.resultMessage(req, commands.Result{}, err), req.meta())
 		}
 		if err == nil {
-			err = b.updateView(ctx, id, v)
+			err = f.updateView(ctx, id, v)
 		}
 		if err == nil || slackconn.ErrorName(err) == "not_found" { // it was closed meanwhile
 			return
 		}
-		b.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
+		f.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
 		req.View = id // which else says for ever that wafbot looks
-		b.answer(ctx, req, card.Lines([]text.Text{text.New("The form could not be shown. Without a form it is ", text.Code(words))}, nil))
+		f.answers.answer(ctx, req, card.Lines([]text.Text{text.New("The form could not be shown. Without a form it is ", text.Code(words))}, nil))
 	})
 }
 
@@ -122,9 +132,9 @@ func (b *Bot) opens(req request, words string, draw func(ctx context.Context, li
 const updateTries = 3
 
 // updateView puts a view in the place of another one (views.update), again if that fails for a reason that may pass.
-func (b *Bot) updateView(ctx context.Context, id string, v slack.ModalViewRequest) error {
+func (f *forms) updateView(ctx context.Context, id string, v slack.ModalViewRequest) error {
 	for try := 1; ; try++ {
-		err := b.cfg.Slack.UpdateView(ctx, id, v)
+		err := f.cfg.Slack.UpdateView(ctx, id, v)
 		if err == nil || slackconn.ErrorName(err) == "not_found" || try == updateTries {
 			return err
 		}
@@ -135,33 +145,33 @@ func (b *Bot) updateView(ctx context.Context, id string, v slack.ModalViewReques
 }
 
 // openLooking opens a view that says that wafbot looks (views.open). gone tells that there is none; then that is said.
-func (b *Bot) openLooking(ctx context.Context, req request, words string) (id string, gone bool) {
+func (f *forms) openLooking(ctx context.Context, req request, words string) (id string, gone bool) {
 	v, err := card.LoadingView(req.meta())
 	if err == nil {
-		if id, err = b.cfg.Slack.OpenView(ctx, req.Trigger, v); err == nil {
+		if id, err = f.cfg.Slack.OpenView(ctx, req.Trigger, v); err == nil {
 			return id, false
 		}
 	}
 	if slackconn.ErrorName(err) != "exchanged_trigger_id" { // else the same click came twice
-		b.cfg.Log.Warn("open view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
-		b.answer(ctx, req, card.Lines([]text.Text{text.New("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words))}, nil))
+		f.cfg.Log.Warn("open view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
+		f.answers.answer(ctx, req, card.Lines([]text.Text{text.New("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words))}, nil))
 	}
 	return "", true
 }
 
 // askInView shows the question before a change in a view (views.open), where the click is still good for one. It reports whether it is shown.
-func (b *Bot) askInView(ctx context.Context, req request, r *refusal.Refusal) bool {
-	if req.Trigger == "" || req.View != "" || b.cfg.Now().Sub(req.Invocation.At) > triggerGood {
+func (f *forms) askInView(ctx context.Context, req request, r *refusal.Refusal) bool {
+	if req.Trigger == "" || req.View != "" || f.cfg.Now().Sub(req.Invocation.At) > triggerGood {
 		return false
 	}
 	m := req.meta()
-	m.Asked = b.cfg.Now()
+	m.Asked = f.cfg.Now()
 	v, err := card.AskView(r, m)
 	if err == nil {
-		_, err = b.cfg.Slack.OpenView(ctx, req.Trigger, v)
+		_, err = f.cfg.Slack.OpenView(ctx, req.Trigger, v)
 	}
 	if err != nil {
-		b.cfg.Log.Info("ask in a message instead of a view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
+		f.cfg.Log.Info("ask in a message instead of a view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
 	}
 	return err == nil
 }
@@ -173,22 +183,22 @@ const triggerGood = 2500 * time.Millisecond
 const submittedWithin = 2200 * time.Millisecond
 
 // submittedInTime takes a form, and says so when that takes longer than Slack waits.
-func (b *Bot) submittedInTime(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
+func (f *forms) submittedInTime(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
 	taken := make(chan *slack.ViewSubmissionResponse, 1)
-	go func() { taken <- b.submitted(ctx, p, d) }()
+	go func() { taken <- f.submitted(ctx, p, d) }()
 	late := time.NewTimer(submittedWithin)
 	defer late.Stop()
 	select {
 	case answer := <-taken:
 		return answer
 	case <-late.C:
-		return b.pushed(p.request(d), card.Lines([]text.Text{perhapsRecorded()}, nil))
+		return f.pushed(p.request(d), card.Lines([]text.Text{perhapsRecorded()}, nil))
 	}
 }
 
 // submitted takes a form. What is wrong in it is told at the field that it is about; what speaks against it is asked above the form, where its
 // fields are kept. What is right is written down before the form closes.
-func (b *Bot) submitted(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
+func (f *forms) submitted(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
 	req := p.request(d)
 	req.View = "" // it closes
 	req.names = append(req.names, "view "+p.View.ID)
@@ -200,13 +210,13 @@ func (b *Bot) submitted(ctx context.Context, p payload, d delivery) *slack.ViewS
 	}
 	switch {
 	case err != nil, m.Line == "", p.View.CallbackID != card.ViewForm && p.View.CallbackID != card.ViewAsk:
-		b.cfg.Log.Warn("unknown form", "kind", p.View.CallbackID, "user", req.Invocation.Actor.ID, "err", err)
-		return b.pushed(req, card.Lines([]text.Text{text.New("This form is of another version of wafbot. Nothing was done: close it and open it again")}, nil))
+		f.cfg.Log.Warn("unknown form", "kind", p.View.CallbackID, "user", req.Invocation.Actor.ID, "err", err)
+		return f.pushed(req, card.Lines([]text.Text{text.New("This form is of another version of wafbot. Nothing was done: close it and open it again")}, nil))
 	case p.View.CallbackID == card.ViewAsk:
 		req.Invocation.Anyway = !outworn(m.Asked, d.at)
-		return b.acceptForm(ctx, req)
+		return f.acceptForm(ctx, req)
 	}
-	return b.checkForm(ctx, req, p.View.State.filled())
+	return f.checkForm(ctx, req, p.View.State.filled())
 }
 
 // askedFor is how long "do it anyway" answers all that there is to ask: later the world is another one.
@@ -216,46 +226,46 @@ const askedFor = 10 * time.Minute
 func outworn(asked, now time.Time) bool { return !asked.IsZero() && now.Sub(asked) > askedFor }
 
 // checkForm finds out what is wrong with a form, or speaks against it, as far as that can be told in time.
-func (b *Bot) checkForm(ctx context.Context, req request, values map[string][]string) *slack.ViewSubmissionResponse {
+func (f *forms) checkForm(ctx context.Context, req request, values map[string][]string) *slack.ViewSubmissionResponse {
 	drawing, cancel := context.WithTimeout(ctx, formWithin)
 	defer cancel()
-	form, err := b.cfg.Runner.Form(drawing, req.Invocation)
+	form, err := f.cfg.Runner.Form(drawing, req.Invocation)
 	if drawing.Err() != nil && err != nil {
-		b.cfg.Log.Warn("read form again", "user", req.Invocation.Actor.ID, "err", err)
-		return b.pushed(req, card.Lines([]text.Text{text.New("Not done: what the form is about could not be looked up in time. Send it again in a moment")}, nil))
+		f.cfg.Log.Warn("read form again", "user", req.Invocation.Actor.ID, "err", err)
+		return f.pushed(req, card.Lines([]text.Text{text.New("Not done: what the form is about could not be looked up in time. Send it again in a moment")}, nil))
 	}
 	if err != nil {
-		return b.pushed(req, b.resultMessage(req, commands.Result{}, err))
+		return f.pushed(req, f.answers.resultMessage(req, commands.Result{}, err))
 	}
 	if req.Invocation.Line, err = form.Fill(values); err != nil {
-		return b.wrong(req, form, values, err)
+		return f.wrong(req, form, values, err)
 	}
-	if !b.cfg.Runner.Changes(req.Invocation.Line) {
-		b.once(req, func(ctx context.Context) { b.carryOut(ctx, req) })
+	if !f.cfg.Verbs.Changes(req.Invocation.Line) {
+		f.background.once(req, func(ctx context.Context) { f.answers.carryOut(ctx, req) })
 		return slack.NewClearViewSubmissionResponse()
 	}
 	looking, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
 	ask := req.Invocation
 	ask.Ask = true
-	res, err := b.cfg.Runner.Do(looking, ask)
+	res, err := f.cfg.Runner.Do(looking, ask)
 	var refused *refusal.Refusal
 	switch {
 	case looking.Err() != nil: // whoever carries it out looks himself
 	case errors.As(err, &refused) && errors.Is(err, refusal.ErrAsk):
 		if len(refused.Warnings) > 0 {
-			return b.pushAnyway(req, refused)
+			return f.pushAnyway(req, refused)
 		}
 	case err != nil:
-		return b.wrong(req, form, values, err)
+		return f.wrong(req, form, values, err)
 	case len(res.Lines) > 0: // a rehearsal, or there is nothing to do
-		return b.pushed(req, b.resultMessage(req, res, nil))
+		return f.pushed(req, f.answers.resultMessage(req, res, nil))
 	}
-	return b.acceptForm(ctx, req)
+	return f.acceptForm(ctx, req)
 }
 
 // wrong tells what is wrong with a form at the field that it is about; what is about none, as that Redis is away, above the form.
-func (b *Bot) wrong(req request, form commands.Form, values map[string][]string, err error) *slack.ViewSubmissionResponse {
+func (f *forms) wrong(req request, form commands.Form, values map[string][]string, err error) *slack.ViewSubmissionResponse {
 	var refused *refusal.Refusal
 	words, _ := commands.ForPeople(req.Invocation, err)
 	about := &refusal.Refusal{}
@@ -265,31 +275,31 @@ func (b *Bot) wrong(req request, form commands.Form, values map[string][]string,
 			words = refused.Brief
 		}
 	} else {
-		b.resultMessage(req, commands.Result{}, err) // which logs it
+		f.answers.resultMessage(req, commands.Result{}, err) // which logs it
 	}
 	field := form.FieldOf(about, values)
 	if _, shown := values[field]; !shown { // or the form was drawn when it had no such field
-		return b.pushed(req, card.Lines([]text.Text{words}, nil))
+		return f.pushed(req, card.Lines([]text.Text{words}, nil))
 	}
 	return slack.NewErrorsViewSubmissionResponse(map[string]string{field: text.Sanitize(words.String(), card.MaxFieldHint)})
 }
 
 // acceptForm writes a form's change down.
-func (b *Bot) acceptForm(ctx context.Context, req request) *slack.ViewSubmissionResponse {
-	if err := b.writeDown(ctx, req); err != nil {
-		return b.pushed(req, card.Lines([]text.Text{b.notWritten(req, err)}, nil))
+func (f *forms) acceptForm(ctx context.Context, req request) *slack.ViewSubmissionResponse {
+	if err := f.queue.add(ctx, req); err != nil {
+		return f.pushed(req, card.Lines([]text.Text{f.queue.notAdded(req, err)}, nil))
 	}
 	return slack.NewClearViewSubmissionResponse()
 }
 
 // pushAnyway asks above a form.
-func (b *Bot) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissionResponse {
+func (f *forms) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissionResponse {
 	m := req.meta()
-	m.Asked = b.cfg.Now()
+	m.Asked = f.cfg.Now()
 	v, err := card.AskView(r, m)
 	if words, _ := json.Marshal(v); err != nil || len(words) > maxPushed {
 		tooLong := text.New("There is something to ask about before that, and it is too long for it: fill in fewer at a time, or use wafbot's command line. Nothing was done")
-		return b.pushed(req, card.Lines([]text.Text{tooLong}, nil))
+		return f.pushed(req, card.Lines([]text.Text{tooLong}, nil))
 	}
 	return slack.NewPushViewSubmissionResponse(&v)
 }
@@ -298,11 +308,11 @@ func (b *Bot) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissionR
 const maxPushed = 16_000
 
 // pushed shows an answer above the form; one that is too long for that where the form was opened.
-func (b *Bot) pushed(req request, msg card.Message) *slack.ViewSubmissionResponse {
+func (f *forms) pushed(req request, msg card.Message) *slack.ViewSubmissionResponse {
 	v, err := card.AnswerView(msg, req.meta())
 	text, _ := json.Marshal(v)
 	if err != nil || len(text) > maxPushed {
-		b.inBackground(req, func(ctx context.Context) { b.answer(ctx, req, msg) })
+		f.background.start(req, func(ctx context.Context) { f.answers.answer(ctx, req, msg) })
 		return slack.NewClearViewSubmissionResponse()
 	}
 	return slack.NewPushViewSubmissionResponse(&v)

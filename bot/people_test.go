@@ -98,7 +98,7 @@ func (d *directory) replica(m *sharedMarks, log io.Writer) *Bot {
 	return New(Config{
 		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: d}, People: m, Log: slog.New(slog.NewTextHandler(log, nil))}),
 		Roles: commands.Roles{Responders: []string{"S0ONCALL"}}, Secret: signingSecret,
-		Memory: newLinkMemory(), Runner: noRunner{},
+		Memory: newLinkMemory(), Runner: noRunner{}, Verbs: noRunner{},
 	})
 }
 

@@ -81,7 +81,7 @@ func tending(t *testing.T, refuses func(channel, text string) string, play func(
 		s := &choosy{refuses: refuses, began: time.Now()}
 		b := New(Config{
 			Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
-			Memory: &tries{tried: map[string]time.Time{}}, Runner: noRunner{},
+			Memory: &tries{tried: map[string]time.Time{}}, Runner: noRunner{}, Verbs: noRunner{},
 			Accounts: []Account{{Account: &commands.Account{Name: "acme"}, Channel: "C1"}},
 		})
 		ctx, stop := context.WithCancel(t.Context())

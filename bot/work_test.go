@@ -48,11 +48,11 @@ func (a *awayFor) Do(context.Context, commands.Invocation) (commands.Result, err
 	return commands.Result{Outcome: "done", Lines: []text.Text{text.New("Deny 203.0.113.7: accepted by the service")}}, nil
 }
 
-// answers keeps what people are told.
-type answers struct{ texts []string }
+// answered keeps what people are told.
+type answered struct{ texts []string }
 
 // RoundTrip implements http.RoundTripper.
-func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
+func (a *answered) RoundTrip(r *http.Request) (*http.Response, error) {
 	var message struct{ Text string }
 	if err := json.NewDecoder(r.Body).Decode(&message); err != nil {
 		return nil, err
@@ -77,11 +77,11 @@ func TestNothingIsCalledUndoneUnseen(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				told := &answers{}
+				told := &answered{}
 				waits := &inbox{request: request{ResponseURL: "http://slack/response", Invocation: commands.Invocation{ID: "d", At: time.Now().Add(-c.waited)}}}
 				b := New(Config{
 					Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: told}}),
-					Memory: waits, Runner: &awayFor{tries: c.tries},
+					Memory: waits, Runner: &awayFor{tries: c.tries}, Verbs: &awayFor{tries: c.tries},
 				})
 				require.NoError(t, b.Work(t.Context(), t.Context()))
 				require.True(t, waits.done)
