@@ -17,7 +17,7 @@ build: ## the binary, static
 
 test: tools ## everything, always anew because what the chaos suite builds is no input that go knows of: with a real redis-server, a real browser, and the race detector where there is a C compiler
 	./scripts/test -count=1 -timeout $(TIMEOUT) -skip '$(CORPUS)' $(LONGEST) ./...
-	$(GO) test -count=1 -run '$(CORPUS)' ./apiclient ./bot ./cmd/wafbot ./commands
+	$(GO) test -count=1 -run '$(CORPUS)' ./apiclient ./bot ./cmd/wafbot ./commands ./internal/doctor
 
 image: ## the container image, with buildah; docker build -f deploy/Dockerfile -t wafbot . makes the same
 	./scripts/image

@@ -2,7 +2,6 @@
 package bot
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -109,14 +108,14 @@ type Config struct {
 	Verbs             Verbs
 	Memory            Memory
 	Accounts          []Account
-	Command           string // the slash command, for messages that name it; "": /waf
+	Command           string // the slash command, for messages that name it
 	Policy            commands.Policy
 	Broken            func() map[string]string // the sources whose files can't be read, and why; nil: there are no files
 	Roles             commands.Roles
 	Runbooks          map[string]string      // by attack type; "*" for the others
 	MessagesPerSecond float64                // per channel; 0: as fast as Slack takes them
-	Burst             int                    // how many at once; 0: 4
-	EditsPerMinute    int                    // in the workspace; 0: 40
+	Burst             int                    // how many at once, at least 1
+	EditsPerMinute    int                    // in the workspace, at least 1
 	Collectors        []prometheus.Collector // shown on /metrics beside the bot's own
 	Log               *slog.Logger           // nil: discarded
 	Now               func() time.Time       // nil: time.Now
@@ -137,9 +136,6 @@ type Bot struct {
 
 // New makes a Bot.
 func New(cfg Config) *Bot {
-	cfg.Command = cmp.Or(cfg.Command, "/waf")
-	cfg.Burst = cmp.Or(cfg.Burst, 4)
-	cfg.EditsPerMinute = cmp.Or(cfg.EditsPerMinute, 40)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}

@@ -17,43 +17,9 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// AttackReader reads attack records; *apiclient.Client is one.
-type AttackReader interface {
-	Attacks(ctx context.Context, f apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error]
-}
-
-// IPLists reads and changes the IP lists; *apiclient.Client does.
-type IPLists interface {
-	IPRules(ctx context.Context, f apiclient.IPRuleFilter) iter.Seq2[apiclient.IPRule, error]
-	AddIPRule(ctx context.Context, r apiclient.IPRule, force bool) (apiclient.IPRule, error)
-	DeleteIPRules(ctx context.Context, ids ...int64) error
-}
-
-// RuleSet reads and changes the rules; *apiclient.Client does.
-type RuleSet interface {
-	Rules(ctx context.Context, f apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error]
-	CreateRule(ctx context.Context, r apiclient.Rule) (apiclient.Rule, error)
-	DeleteRule(ctx context.Context, id int64) error
-}
-
-// ReadOnly is what the commands only ever read; *apiclient.Client does.
-type ReadOnly interface {
-	ConditionSets(ctx context.Context) iter.Seq2[apiclient.ConditionSet, error]
-	Vulnerabilities(ctx context.Context, f apiclient.VulnFilter) iter.Seq2[apiclient.Vulnerability, error]
-}
-
-// API is the service, as the commands need it.
-type API interface {
-	AttackReader
-	IPLists
-	RuleSet
-	ReadOnly
-}
-
 // Account is one tenant of the service.
 type Account struct {
 	Name         string
-	API          API
 	Lookback     time.Duration // how far back attacks are listed
 	OngoingFor   time.Duration // how long after its last hit an attack still counts as ongoing
 	ConsoleURL   string        // for links; "" for none

@@ -22,7 +22,7 @@ func (w *world) situation(id string) commands.Situation {
 	w.t.Helper()
 	a := w.cfg.Accounts[0]
 	s := commands.Situation{Account: a, Policy: w.cfg.Policy, ID: id, Now: w.clock(), LookedAt: w.clock()}
-	for page, err := range a.API.Attacks(context.Background(), apiclient.AttackFilter{From: w.clock().Add(-a.Lookback)}) {
+	for page, err := range w.cfg.Services[a.Name].Attacks(context.Background(), apiclient.AttackFilter{From: w.clock().Add(-a.Lookback)}) {
 		require.NoError(w.t, err)
 		for _, attack := range page.Attacks {
 			if record.AttackID(a.Name, attack.ID) == id {
@@ -30,11 +30,11 @@ func (w *world) situation(id string) commands.Situation {
 			}
 		}
 	}
-	for e, err := range a.API.IPRules(context.Background(), apiclient.IPRuleFilter{}) {
+	for e, err := range w.cfg.Services[a.Name].IPRules(context.Background(), apiclient.IPRuleFilter{}) {
 		require.NoError(w.t, err)
 		s.Entries = append(s.Entries, e)
 	}
-	for r, err := range a.API.Rules(context.Background(), apiclient.RuleFilter{}) {
+	for r, err := range w.cfg.Services[a.Name].Rules(context.Background(), apiclient.RuleFilter{}) {
 		require.NoError(w.t, err)
 		s.Rules = append(s.Rules, r)
 	}

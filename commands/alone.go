@@ -73,7 +73,7 @@ func (c *Call) mayAlone(q record.ApprovalRequest) error {
 	}
 	never := approvalRequestNeverAlone(q)
 	if never == "" && (q.AloneAt.IsZero() || c.Policy.Alone.After == 0) {
-		never = "nothing is done alone here (policy.alone.after in the configuration)"
+		never = "nothing is done alone here (policy.approval.override.after in the configuration)"
 	}
 	switch {
 	case c.Actor.ID != q.Asker.ID:

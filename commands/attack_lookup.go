@@ -172,7 +172,7 @@ func (r *Runner) listedAttacks(ctx context.Context, a *Account, typed string) ([
 
 // listAttacks reads a listing to its end; a record that moved while pages were read counts once.
 func (r *Runner) listAttacks(ctx context.Context, a *Account, f apiclient.AttackFilter) ([]apiclient.Attack, error) {
-	pages, err := collect(a.API.Attacks(ctx, f))
+	pages, err := collect(r.cfg.Services[a.Name].Attacks(ctx, f))
 	seen := map[string]bool{}
 	var all []apiclient.Attack
 	for _, page := range pages {

@@ -18,7 +18,7 @@ var errUnknown = errors.New("outcome unknown")
 
 // finish carries out what is left of a change. Every step is written down before it is sent, and all of them at the end,
 // so whoever finds it after a crash looks before sending again.
-func (r *Runner) finish(ctx context.Context, c *Call, ch record.Change, p Plan, res *Result) error {
+func (r *Runner) finish(ctx context.Context, c *job, ch record.Change, p Plan, res *Result) error {
 	ch.Fault = "" // of an attempt before: it is no news while it is gone on with
 	if i := slices.IndexFunc(c.Known, func(old record.Change) bool { return old.ID == ch.Undoes }); i >= 0 {
 		ch.Late = c.Known[i].Late // it may have become late since the undo was begun
@@ -41,7 +41,7 @@ func (r *Runner) finish(ctx context.Context, c *Call, ch record.Change, p Plan, 
 	r.tie(ctx, c, fault, ch.Refused())
 	r.noteLocked(ctx, c, ch, fault)
 	r.actingClaims(ctx, c, ch) // before the change is kept: a redelivery finishes both
-	entry := changeEntry(c, ch)
+	entry := changeEntry(c.Call, ch)
 	n, err := r.keep(ctx, c, ch, &entry)
 	switch {
 	case errors.Is(err, ErrLost):
@@ -119,7 +119,7 @@ func (r *Runner) settle(ch *record.Change, fault error) {
 
 // keep saves a finished change together with those that it takes back or prolongs and its audit entry, all in one step: nobody must find it
 // half written. It gives the entry's number.
-func (r *Runner) keep(ctx context.Context, c *Call, ch record.Change, entry *record.AuditEntry) (n int64, err error) {
+func (r *Runner) keep(ctx context.Context, c *job, ch record.Change, entry *record.AuditEntry) (n int64, err error) {
 	all := []record.Change{ch}
 	if ch.State == record.StateDone {
 		all = append(all, c.amended(ch)...)
@@ -154,20 +154,20 @@ func (c *Call) amended(ch record.Change) []record.Change {
 }
 
 // save outlives the request: what was sent must be written down even when the caller has gone.
-func (c *Call) save(ctx context.Context, entry *record.AuditEntry, all ...record.Change) (n int64, err error) {
+func (c *job) save(ctx context.Context, entry *record.AuditEntry, all ...record.Change) (n int64, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	return c.lock.SaveChanges(ctx, entry, all...)
 }
 
 // carryOut does one step: write it down, then send it; a step that was perhaps sent before is looked for first.
-func (r *Runner) carryOut(ctx context.Context, c *Call, ch *record.Change, i int) error {
+func (r *Runner) carryOut(ctx context.Context, c *job, ch *record.Change, i int) error {
 	step := &ch.Steps[i]
 	if step.Sent {
 		return r.lookAgain(ctx, c, ch, step)
 	}
 	if step.Kind == record.CreateRule {
-		equal, err := equalRules(ctx, c.Account, *step.Rule)
+		equal, err := equalRules(ctx, r.cfg.Services[c.Account.Name], *step.Rule)
 		if err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func (r *Runner) carryOut(ctx context.Context, c *Call, ch *record.Change, i int
 		step.Sent = false
 		return Away(err)
 	}
-	err := send(ctx, c.Account, step)
+	err := send(ctx, r.cfg.Services[c.Account.Name], step)
 	if errors.Is(err, errUnknown) {
 		r.cfg.Log.Warn("outcome of a change is unknown, reading back", "account", ch.Account, "change", ch.ID, "err", err)
 		return r.lookAgain(ctx, c, ch, step)
@@ -187,38 +187,38 @@ func (r *Runner) carryOut(ctx context.Context, c *Call, ch *record.Change, i int
 }
 
 // send makes the step's one call. An error that wraps errUnknown leaves open whether it took place.
-func send(ctx context.Context, a *Account, step *record.Step) error {
-	err := call(ctx, a, step)
+func send(ctx context.Context, s Service, step *record.Step) error {
+	err := call(ctx, s, step)
 	if e, ok := asAPI(err); ok && e.OutcomeUnknown() {
 		return fmt.Errorf("%w: %w", errUnknown, err)
 	}
 	return err
 }
 
-func call(ctx context.Context, a *Account, step *record.Step) error {
+func call(ctx context.Context, s Service, step *record.Step) error {
 	switch step.Kind {
 	case record.AddEntry:
-		made, err := a.API.AddIPRule(ctx, *step.Entry, step.Force)
+		made, err := s.AddIPRule(ctx, *step.Entry, step.Force)
 		step.ID = made.ID
 		return err
 	case record.DeleteEntry:
-		return deleteEntry(ctx, a, *step.Entry)
+		return deleteEntry(ctx, s, *step.Entry)
 	case record.CreateRule:
-		made, err := a.API.CreateRule(ctx, *step.Rule)
+		made, err := s.CreateRule(ctx, *step.Rule)
 		step.ID = made.ID
 		return err
 	case record.DeleteRule:
-		return gone(a.API.DeleteRule(ctx, step.Rule.ID))
+		return gone(s.DeleteRule(ctx, step.Rule.ID))
 	}
 	return fmt.Errorf("step %q is unknown", step.Kind)
 }
 
 // deleteEntry takes an entry off and looks whether it went: the answer to a delete does not tell.
-func deleteEntry(ctx context.Context, a *Account, e apiclient.IPRule) error {
-	if err := gone(a.API.DeleteIPRules(ctx, e.ID)); err != nil {
+func deleteEntry(ctx context.Context, s Service, e apiclient.IPRule) error {
+	if err := gone(s.DeleteIPRules(ctx, e.ID)); err != nil {
 		return err
 	}
-	for left, err := range a.API.IPRules(ctx, apiclient.IPRuleFilter{List: e.List}) {
+	for left, err := range s.IPRules(ctx, apiclient.IPRuleFilter{List: e.List}) {
 		if err != nil {
 			return fmt.Errorf("%w: look whether entry %d went: %w", errUnknown, e.ID, err)
 		}

@@ -126,16 +126,15 @@ type Call struct {
 	Implied bool                    // attack= was not typed: it is the attack in whose thread the line was
 	Known   []record.Change         // of a change: the account's changes, the newest first
 	scene   record.AccountContext   // of a call that changes the service; of others as far as they looked
-	lock    Lock                    // of a call that changes something
 	could   record.Role             // the highest role that a user group may give, when these can't be looked up
 	needs   []record.ApprovalReason // why one person alone may not, as far as it was planned
 	granted *record.ApprovalRequest // by which it is carried out; nil: by none
-	lost    []record.Change         // as they were when they couldn't be written down, because the lock was lost
 }
 
 // Config is what a Runner works with. Accounts, Members, Ledger, Facts, Scenes, Records, Desk, Storms, Ties, Requests, Audit, Drills and Explain must be set.
 type Config struct {
 	Accounts []*Account
+	Services map[string]Service // of the accounts, by name
 	Policy   Policy
 	Roles    Roles
 	Members  Members

@@ -131,7 +131,7 @@ func Enumerate[T any](all []T, most int, show func(T) text.Text) text.Text {
 func codeText(word string) text.Text { return text.New(text.Code(word)) }
 
 // actingClaims makes whoever changed something for an attack its owner, if nobody is. That it can't be written down fails no change.
-func (r *Runner) actingClaims(ctx context.Context, c *Call, ch record.Change) {
+func (r *Runner) actingClaims(ctx context.Context, c *job, ch record.Change) {
 	if ch.State != record.StateDone || ch.AttackID == "" || ch.Undoes != "" || ch.Actor.Via == record.ViaClock {
 		return
 	}

@@ -55,7 +55,7 @@ func (r *Runner) Do(ctx context.Context, inv Invocation) (Result, error) {
 		call.loaded.patience = accountPatience
 		return withFacts(ctx, r, call, cmd.Read)
 	}
-	res, err := r.act(ctx, call)
+	res, err := r.act(ctx, &job{Call: call})
 	if err != nil {
 		r.recordRefusal(ctx, call, err)
 	}
@@ -155,7 +155,7 @@ func accountNames(accounts []*Account) string {
 }
 
 // act carries out a line that changes something, at the service or in wafbot's own memory.
-func (r *Runner) act(ctx context.Context, c *Call) (Result, error) {
+func (r *Runner) act(ctx context.Context, c *job) (Result, error) {
 	switch {
 	case c.Cmd.Write != nil && c.Ask:
 		return Result{}, nil // whatever speaks against it is told when it is done
@@ -174,7 +174,7 @@ func changesAreOff() error {
 }
 
 // ready reads, under the account's lock, what a change goes by, and what this call did before it lost the lock.
-func (r *Runner) ready(held context.Context, c *Call) (err error) {
+func (r *Runner) ready(held context.Context, c *job) (err error) {
 	if c.Known, err = r.cfg.Ledger.Changes(held, c.Account.Name); err != nil {
 		return Away(err)
 	}
@@ -187,12 +187,12 @@ func (r *Runner) ready(held context.Context, c *Call) (err error) {
 }
 
 // change plans and carries out under the account's lock, so that what the plan saw still holds when it is done.
-func (r *Runner) change(held context.Context, c *Call) (Result, error) {
+func (r *Runner) change(held context.Context, c *job) (Result, error) {
 	if err := r.ready(held, c); err != nil {
 		return Result{}, err
 	}
 	mine, whole := r.begun(c)
-	late := late(c)
+	late := late(c.Call)
 	if whole || late && len(mine) > 0 {
 		return r.again(held, c, mine, whole)
 	}
@@ -200,10 +200,10 @@ func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 		if res, ok := r.askedBefore(held, c); ok {
 			return res, nil
 		}
-		return Result{}, tooLate(c)
+		return Result{}, tooLate(c.Call)
 	}
 	c.needs = nil // of an attempt before
-	plans, err := withFacts(held, r, c, c.Cmd.Plan)
+	plans, err := withFacts(held, r, c.Call, c.Cmd.Plan)
 	r.tiePlan(held, c, err)
 	if err != nil && len(mine) == 0 {
 		err = notBegun(err)
@@ -212,11 +212,11 @@ func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 		return Result{}, forPeople(err)
 	}
 	for _, p := range plans {
-		if err := needRole(c, p.Role); err != nil {
+		if err := needRole(c.Call, p.Role); err != nil {
 			return Result{}, err
 		}
 	}
-	if err := ask(c, plans); err != nil {
+	if err := ask(c.Call, plans); err != nil {
 		return Result{}, err
 	}
 	if c.waits(plans) {
@@ -230,7 +230,7 @@ func (r *Runner) change(held context.Context, c *Call) (Result, error) {
 }
 
 // again answers a request that came before: what it began is finished, what is done is only told.
-func (r *Runner) again(ctx context.Context, c *Call, mine []record.Change, whole bool) (Result, error) {
+func (r *Runner) again(ctx context.Context, c *job, mine []record.Change, whole bool) (Result, error) {
 	res := Result{Account: c.Account.Name, AttackID: mine[0].AttackID}
 	for _, ch := range mine {
 		if err := r.goOn(ctx, c, ch, &res); err != nil {
@@ -253,7 +253,7 @@ func (c *Call) partID(p Plan, i int) string {
 
 // begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning anew. whole tells that
 // there are no others; of a line that takes back many only a new plan tells, which finds those that were begun by their ids.
-func (r *Runner) begun(c *Call) (mine []record.Change, whole bool) {
+func (r *Runner) begun(c *job) (mine []record.Change, whole bool) {
 	parts := max(c.Cmd.Parts, 1)
 	for part := range parts {
 		id := record.ChangeID(c.Account.Name, c.ID, strconv.Itoa(part))

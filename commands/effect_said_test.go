@@ -184,7 +184,7 @@ func TestAModeThatSomebodySetSince(t *testing.T) {
 	x.watch.Again()
 	x.watches(20 * time.Minute)
 	require.Contains(t, x.line(ch), "works")
-	require.NoError(t, w.cfg.Accounts[0].API.DeleteRule(t.Context(), ch.Steps[0].ID)) // in the console
+	require.NoError(t, w.cfg.Services["acme"].DeleteRule(t.Context(), ch.Steps[0].ID)) // in the console
 	x.watches(2 * time.Minute)
 	require.Contains(t, x.line(ch), "no longer in force: somebody removed or changed it at the service")
 	require.NotContains(t, x.line(ch), "works")
@@ -223,9 +223,9 @@ func TestWhatWasTakenOffIsOfferedAgain(t *testing.T) {
 	id := w.attack(waf.AttackSpec{})
 	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
 	w.pass(5 * time.Minute)
-	require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), ch.Steps[0].ID))
+	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID))
 	s := commands.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Policy, ID: id, Now: w.clock(), LookedAt: w.clock(), Changes: []record.Change{ch}}
-	for page, err := range w.cfg.Accounts[0].API.Attacks(t.Context(), apiclient.AttackFilter{}) {
+	for page, err := range w.cfg.Services["acme"].Attacks(t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(t, err)
 		s.Attack = page.Attacks[0]
 		break

@@ -53,7 +53,7 @@ func (x *watcher) look() {
 	x.service.Step()
 	s := x.situation()
 	g := commands.Glance{At: x.clock(), Since: x.last, Entries: s.Entries, Rules: s.Rules, LookedAt: s.LookedAt}
-	for page, err := range x.cfg.Accounts[0].API.Attacks(x.t.Context(), apiclient.AttackFilter{}) {
+	for page, err := range x.cfg.Services["acme"].Attacks(x.t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(x.t, err)
 		for _, a := range page.Attacks {
 			was, known := x.latest[a.ID]
@@ -97,11 +97,11 @@ func (x *watcher) effect(ch record.Change) record.Efficacy {
 func (x *watcher) situation() commands.Situation {
 	x.t.Helper()
 	s := commands.Situation{Account: x.cfg.Accounts[0], Now: x.clock(), LookedAt: x.clock()}
-	for e, err := range x.cfg.Accounts[0].API.IPRules(x.t.Context(), apiclient.IPRuleFilter{}) {
+	for e, err := range x.cfg.Services["acme"].IPRules(x.t.Context(), apiclient.IPRuleFilter{}) {
 		require.NoError(x.t, err)
 		s.Entries = append(s.Entries, e)
 	}
-	for r, err := range x.cfg.Accounts[0].API.Rules(x.t.Context(), apiclient.RuleFilter{}) {
+	for r, err := range x.cfg.Services["acme"].Rules(x.t.Context(), apiclient.RuleFilter{}) {
 		require.NoError(x.t, err)
 		s.Rules = append(s.Rules, r)
 	}
@@ -113,7 +113,7 @@ func (x *watcher) line(ch record.Change) string {
 	x.t.Helper()
 	s := x.situation()
 	s.Effects, s.Changes, s.Known = map[string]record.Efficacy{ch.ID: x.effect(ch)}, []record.Change{ch}, x.ledger.all()
-	for page, err := range x.cfg.Accounts[0].API.Attacks(x.t.Context(), apiclient.AttackFilter{}) {
+	for page, err := range x.cfg.Services["acme"].Attacks(x.t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(x.t, err)
 		for _, a := range page.Attacks {
 			if !a.Result() && s.Attack.ID == "" {
@@ -174,7 +174,7 @@ func TestADenialThatSomebodyTookOff(t *testing.T) {
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	x.watches(5 * time.Minute)
 	require.Equal(t, record.Working, x.effect(ch).Finding)
-	require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), ch.Steps[0].ID)) // in the console
+	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID)) // in the console
 	x.watches(10 * time.Minute)
 	require.Equal(t, record.NotWorking, x.effect(ch).Finding)
 	require.Contains(t, x.line(ch), "works NO LONGER: the last was stopped ")

@@ -329,11 +329,11 @@ func (r *Runner) readFact(ctx context.Context, a *Account, f *facts, n Need) (an
 	case apiclient.AttackFilter:
 		return r.listAttacks(ctx, a, arg)
 	case apiclient.IPRuleFilter:
-		return collect(a.API.IPRules(ctx, arg))
+		return collect(r.cfg.Services[a.Name].IPRules(ctx, arg))
 	case apiclient.RuleFilter:
-		return collect(a.API.Rules(ctx, arg))
+		return collect(r.cfg.Services[a.Name].Rules(ctx, arg))
 	case apiclient.VulnFilter:
-		return collect(a.API.Vulnerabilities(ctx, arg))
+		return collect(r.cfg.Services[a.Name].Vulnerabilities(ctx, arg))
 	case time.Time:
 		if n.Fact == FactAudit {
 			return r.cfg.Audit.Entries(ctx, a.Name, arg)
@@ -348,7 +348,7 @@ func (r *Runner) readFact(ctx context.Context, a *Account, f *facts, n Need) (an
 	}
 	switch n.Fact {
 	case FactConditions:
-		return collect(a.API.ConditionSets(ctx))
+		return collect(r.cfg.Services[a.Name].ConditionSets(ctx))
 	case FactChanges:
 		return r.cfg.Ledger.Changes(ctx, a.Name)
 	case FactEfficacy:

@@ -16,7 +16,7 @@ import (
 // What may be changed at all.
 const (
 	ChangesOff      = "off"
-	ChangesRehearse = "rehearse" // everything but the sending: what would be sent is shown
+	ChangesRehearse = "dry_run" // everything but the sending: what would be sent is shown
 	ChangesOn       = "on"
 )
 
@@ -24,7 +24,7 @@ const (
 const (
 	SecondForever    = "forever"
 	SecondBroad      = "broad" // country, data center, proxy, wider than the widest prefix
-	SecondClose      = "close"
+	SecondClose      = "block_path"
 	SecondAllow      = "allow"
 	SecondModeOff    = "mode_off"
 	SecondEverywhere = "rules_everywhere" // a rule for every host
@@ -34,7 +34,7 @@ const (
 // Who may deny a named source.
 const (
 	DenyNever  = "never"
-	DenySecond = "second_person"
+	DenySecond = "approval"
 )
 
 // Source is a named range of the owner's: a CDN, an office, health checks.
@@ -53,59 +53,64 @@ type Durations struct {
 	Deny, Gray, Allow, Mode, ModeOff, Patch, Indicator, Mute time.Duration
 }
 
-// Where the configuration gives no duration.
+// Where the configuration says nothing.
 const (
-	defaultMode      = 2 * time.Hour
-	defaultModeOff   = 30 * time.Minute
-	defaultPatch     = 7 * 24 * time.Hour
-	defaultIndicator = 4 * time.Hour
-	defaultMute      = time.Hour
+	DefaultMode        = 2 * time.Hour
+	DefaultModeOff     = 30 * time.Minute
+	DefaultPatch       = 7 * 24 * time.Hour
+	DefaultIndicator   = 4 * time.Hour
+	DefaultMute        = time.Hour
+	DefaultLongest     = 30 * 24 * time.Hour
+	DefaultApprovalFor = 15 * time.Minute
+	DefaultAloneFor    = time.Hour
+	DefaultWidestIPv4  = 24
+	DefaultWidestIPv6  = 48
 )
 
 // Policy is what the guards go by.
 type Policy struct {
 	Changes      string          // ChangesOff, ChangesRehearse (also for ""), ChangesOn
 	Sources      func() []Source // the named ones, as they are now; nil: none
-	WidestIPv4   int             // bits of the widest range that one person may put on a list; 0: 24
-	WidestIPv6   int             // 0: 48
+	WidestIPv4   int             // bits of the widest range that one person may put on a list; 0: DefaultWidestIPv4
+	WidestIPv6   int             // 0: DefaultWidestIPv6
 	Durations    Durations
-	Longest      time.Duration // of any measure; 0: 30 days
+	Longest      time.Duration // of any measure; 0: DefaultLongest
 	Renew        time.Duration // how long a denial of single addresses lasts at most while one of them knocks; 0: it isn't prolonged
 	SecondPerson []string
 	Approvers    string        // the user or user group whom a request for a second person mentions; "": nobody
-	ApprovalFor  time.Duration // how long such a request waits; 0: 15 minutes
+	ApprovalFor  time.Duration // how long such a request waits; 0: DefaultApprovalFor
 	Alone        Alone
 }
 
 // Alone is the way out for one person when no second one answers.
 type Alone struct {
 	After   time.Duration // how long a request must have waited; 0: there is no such way
-	Longest time.Duration // that what is done alone may last; 0: 1 hour
+	Longest time.Duration // that what is done alone may last; 0: DefaultAloneFor
 	Tell    string        // the user or user group who is told; "": nobody is mentioned
 }
 
 // approvalFor is how long a request waits.
-func (p Policy) approvalFor() time.Duration { return cmp.Or(p.ApprovalFor, 15*time.Minute) }
+func (p Policy) approvalFor() time.Duration { return cmp.Or(p.ApprovalFor, DefaultApprovalFor) }
 
 // longest is how long what is done alone may last.
-func (a Alone) longest() time.Duration { return cmp.Or(a.Longest, time.Hour) }
+func (a Alone) longest() time.Duration { return cmp.Or(a.Longest, DefaultAloneFor) }
 
 // patchFor is how long a patch lasts when the line does not say.
-func (p Policy) patchFor() time.Duration { return cmp.Or(p.Durations.Patch, defaultPatch) }
+func (p Policy) patchFor() time.Duration { return cmp.Or(p.Durations.Patch, DefaultPatch) }
 
 // modeFor is how long a mode lasts when the line does not say.
 func (p Policy) modeFor(mode string) time.Duration {
 	if mode == apiclient.ModeOff {
-		return cmp.Or(p.Durations.ModeOff, defaultModeOff)
+		return cmp.Or(p.Durations.ModeOff, DefaultModeOff)
 	}
-	return cmp.Or(p.Durations.Mode, defaultMode)
+	return cmp.Or(p.Durations.Mode, DefaultMode)
 }
 
 // indicatorFor is how long an indicator lasts when the line does not say.
-func (p Policy) indicatorFor() time.Duration { return cmp.Or(p.Durations.Indicator, defaultIndicator) }
+func (p Policy) indicatorFor() time.Duration { return cmp.Or(p.Durations.Indicator, DefaultIndicator) }
 
 // muteFor is how long a mute lasts when the line does not say.
-func (p Policy) muteFor() time.Duration { return cmp.Or(p.Durations.Mute, defaultMute) }
+func (p Policy) muteFor() time.Duration { return cmp.Or(p.Durations.Mute, DefaultMute) }
 
 // builtin are the ranges that are never denied: behind a balancer they are everybody.
 func builtin() []Source {
@@ -231,9 +236,9 @@ func (c *Call) guardWidth(t grammar.Target) error {
 // widest are the bits of the widest range that one person may decide on, and of the widest that the service takes.
 func (p Policy) widest(t grammar.Target) (widest, hardest int) {
 	if t.Prefix.Addr().Is6() {
-		return cmp.Or(p.WidestIPv6, 48), 32
+		return cmp.Or(p.WidestIPv6, DefaultWidestIPv6), 32
 	}
-	return cmp.Or(p.WidestIPv4, 24), 12
+	return cmp.Or(p.WidestIPv4, DefaultWidestIPv4), 12
 }
 
 // wide reports whether a range is wider than one person may put on a list.
@@ -268,7 +273,7 @@ func (p Policy) guardEnd(until, now time.Time) error {
 	return nil
 }
 
-func (p Policy) longest() time.Duration { return cmp.Or(p.Longest, 30*24*time.Hour) }
+func (p Policy) longest() time.Duration { return cmp.Or(p.Longest, DefaultLongest) }
 
 // Describe says in a few words what the policy allows, for start messages.
 func (p Policy) Describe() string {

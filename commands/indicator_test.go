@@ -19,7 +19,7 @@ import (
 func (w *world) theRule(kind string) apiclient.Rule {
 	w.t.Helper()
 	var found []apiclient.Rule
-	for r, err := range w.cfg.Accounts[0].API.Rules(w.t.Context(), apiclient.RuleFilter{}) {
+	for r, err := range w.cfg.Services["acme"].Rules(w.t.Context(), apiclient.RuleFilter{}) {
 		require.NoError(w.t, err)
 		if r.Type == kind {
 			found = append(found, r)

@@ -9,7 +9,7 @@ import (
 
 // catchUp brings together what this call did and couldn't write down, because it lost the lock, with what is written down by now: another
 // replica may have taken the request over, and then it looked at the service before it sent anything again.
-func (r *Runner) catchUp(ctx context.Context, c *Call) error {
+func (r *Runner) catchUp(ctx context.Context, c *job) error {
 	for len(c.lost) > 0 {
 		mine := c.lost[0]
 		i := slices.IndexFunc(c.Known, func(ch record.Change) bool { return ch.ID == mine.ID })
@@ -35,7 +35,7 @@ func (r *Runner) catchUp(ctx context.Context, c *Call) error {
 }
 
 // settleStep takes over what this call knows of a step, and takes back a rule that it made beside the one that is written down.
-func (r *Runner) settleStep(ctx context.Context, c *Call, ch *record.Change, n int, mine record.Step) error {
+func (r *Runner) settleStep(ctx context.Context, c *job, ch *record.Change, n int, mine record.Step) error {
 	switch written := &ch.Steps[n]; {
 	case !mine.Done: // nothing is known of it
 	case !written.Done:
@@ -47,8 +47,8 @@ func (r *Runner) settleStep(ctx context.Context, c *Call, ch *record.Change, n i
 }
 
 // takeBack deletes a rule that was made a second time.
-func (r *Runner) takeBack(ctx context.Context, c *Call, ch record.Change, made record.Step) error {
-	if err := gone(c.Account.API.DeleteRule(ctx, made.ID)); err != nil {
+func (r *Runner) takeBack(ctx context.Context, c *job, ch record.Change, made record.Step) error {
+	if err := gone(r.cfg.Services[c.Account.Name].DeleteRule(ctx, made.ID)); err != nil {
 		return err
 	}
 	double := *made.Rule

@@ -41,7 +41,7 @@ func (p Plan) effect() string { return effect(p.Line) }
 func effect(l record.Line) string { return l.With("reason", "").With("attack", "").String() }
 
 // run carries out the plans one after another, each as a change of its own.
-func (r *Runner) run(ctx context.Context, c *Call, plans []Plan) (Result, error) {
+func (r *Runner) run(ctx context.Context, c *job, plans []Plan) (Result, error) {
 	res := Result{Outcome: "nothing", Account: c.Account.Name}
 	if c.Attack != nil {
 		res.AttackID = c.Attack.ID
@@ -60,7 +60,7 @@ func (r *Runner) run(ctx context.Context, c *Call, plans []Plan) (Result, error)
 }
 
 // runOne carries out one plan, unless the same effect is there already: then it says whose it is.
-func (r *Runner) runOne(ctx context.Context, c *Call, id string, p Plan, res *Result) error {
+func (r *Runner) runOne(ctx context.Context, c *job, id string, p Plan, res *Result) error {
 	if i := slices.IndexFunc(c.Known, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
 		return r.goOn(ctx, c, c.Known[i], res)
 	}
@@ -73,15 +73,15 @@ func (r *Runner) runOne(ctx context.Context, c *Call, id string, p Plan, res *Re
 	}
 	if len(p.Nothing) > 0 {
 		res.Lines = append(res.Lines, text.New(p.Nothing, ". Nothing was sent"))
-		r.recordPlan(ctx, c, p, "nothing", p.Nothing.String())
+		r.recordPlan(ctx, c.Call, p, "nothing", p.Nothing.String())
 		return r.closeUndone(ctx, c, p.Undoes)
 	}
 	ch := r.newChange(c, id, p)
-	ch.Seen = r.seen(ctx, c)
+	ch.Seen = r.seen(ctx, c.Call)
 	if r.cfg.Policy.Changes != ChangesOn {
 		res.Outcome = "rehearsed"
 		res.Lines = append(res.Lines, rehearsal(ch, p)...)
-		r.recordPlan(ctx, c, p, "rehearsed", "")
+		r.recordPlan(ctx, c.Call, p, "rehearsed", "")
 		return nil
 	}
 	return r.finish(ctx, c, ch, p, res)
@@ -120,7 +120,7 @@ func changeDoneAlready(c record.Change, p Plan) text.Text {
 }
 
 // goOn finishes a change that was begun, by this delivery or another with the same effect.
-func (r *Runner) goOn(ctx context.Context, c *Call, ch record.Change, res *Result) error {
+func (r *Runner) goOn(ctx context.Context, c *job, ch record.Change, res *Result) error {
 	switch ch.State {
 	case record.StateBegun:
 		return r.finish(ctx, c, ch, Plan{}, res)
@@ -134,7 +134,7 @@ func (r *Runner) goOn(ctx context.Context, c *Call, ch record.Change, res *Resul
 }
 
 // closeUndone ends the change that an undo found nothing left of.
-func (r *Runner) closeUndone(ctx context.Context, c *Call, id string) error {
+func (r *Runner) closeUndone(ctx context.Context, c *job, id string) error {
 	if id == "" || r.cfg.Policy.Changes != ChangesOn {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (res *Result) add(ch record.Change) {
 }
 
 // newChange is the plan as it will be written down.
-func (r *Runner) newChange(c *Call, id string, p Plan) record.Change {
+func (r *Runner) newChange(c *job, id string, p Plan) record.Change {
 	ch := record.Change{
 		ID: id, Account: c.Account.Name, Line: p.Line, Effect: p.effect(), Does: p.Does, When: p.When, Actor: c.Actor, Reason: c.Line.Keys["reason"],
 		At: r.cfg.Now(), Until: p.Until, State: record.StateBegun, Steps: p.Steps, Role: max(c.Cmd.Role, p.Role), Undoes: p.Undoes, Extends: p.Extends,

@@ -41,7 +41,7 @@ func protect() *Command {
 		Args: []Arg{
 			{Name: "target", Object: true, Many: true, Required: true, Read: readRange, Help: "an address, or a range as 203.0.113.0/24"},
 			{Name: "name", Help: "what it is, for people"},
-			{Name: "deny", Help: "never, or second_person; left out: never", Read: oneOf(DenyNever, DenySecond)},
+			{Name: "deny", Help: "never, or approval; left out: never", Read: oneOf(DenyNever, DenySecond)},
 			argAttack, argReason,
 		},
 		Write: writeProtect,

@@ -64,7 +64,7 @@ func TestSeveralAreProtectedAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.seed(waf.IPRule{Subnet: "198.51.100.0/24", Reason: "by hand"})
-	res := w.reads(root, "protect 198.51.100.7 2001:db8::/64 deny=second_person")
+	res := w.reads(root, "protect 198.51.100.7 2001:db8::/64 deny=approval")
 	require.Contains(t, textOf(res), "198.51.100.7 protected by Root, denied only with a second person")
 	require.Contains(t, textOf(res), "It is denied now forever (by hand), and stays so: remove 198.51.100.0/24 list=black takes it off")
 	require.Len(t, w.scene().Protected, 2)

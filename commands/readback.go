@@ -15,12 +15,12 @@ import (
 )
 
 // lookAgain reads back what a call of unknown outcome did, at once and after each wait; never found, it is sent once more, unless it was asked too long ago.
-func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *record.Change, step *record.Step) error {
+func (r *Runner) lookAgain(ctx context.Context, c *job, ch *record.Change, step *record.Step) error {
 	for _, wait := range []time.Duration{0, r.cfg.ReadBack[0], r.cfg.ReadBack[1]} {
 		if err := delay.Sleep(ctx, wait); err != nil {
 			return fmt.Errorf("%w: %w", errUnknown, err)
 		}
-		found, err := r.verify(ctx, c.Account, *ch, step)
+		found, err := r.verify(ctx, r.cfg.Services[c.Account.Name], *ch, step)
 		if err != nil {
 			return fmt.Errorf("%w: read back: %w", errUnknown, err)
 		}
@@ -35,7 +35,7 @@ func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *record.Change, step
 	if _, err := c.save(ctx, nil, *ch); err != nil {
 		return err
 	}
-	if err := send(ctx, c.Account, step); err != nil {
+	if err := send(ctx, r.cfg.Services[c.Account.Name], step); err != nil {
 		return err
 	}
 	return r.dropDouble(ctx, c, *ch, step)
@@ -43,12 +43,12 @@ func (r *Runner) lookAgain(ctx context.Context, c *Call, ch *record.Change, step
 
 // dropDouble takes back a rule that was sent twice and made twice: the first may have been on its way all the time. One that shows later still
 // is taken back with the change.
-func (r *Runner) dropDouble(ctx context.Context, c *Call, ch record.Change, step *record.Step) error {
+func (r *Runner) dropDouble(ctx context.Context, c *job, ch record.Change, step *record.Step) error {
 	if step.Kind != record.CreateRule {
 		return nil
 	}
 	_ = delay.Sleep(ctx, r.cfg.ReadBack[1]) // after a stop the look fails by itself
-	ids, err := equalRules(ctx, c.Account, *step.Rule)
+	ids, err := equalRules(ctx, r.cfg.Services[c.Account.Name], *step.Rule)
 	if err != nil { // the undo looks again
 		r.cfg.Log.Warn("look whether a rule was made twice", "account", ch.Account, "change", ch.ID, "err", err)
 		ids = nil
@@ -67,13 +67,13 @@ func (r *Runner) dropDouble(ctx context.Context, c *Call, ch record.Change, step
 }
 
 // verify reads the listings that tell whether a step that was sent took effect.
-func (r *Runner) verify(ctx context.Context, a *Account, ch record.Change, step *record.Step) (bool, error) {
+func (r *Runner) verify(ctx context.Context, s Service, ch record.Change, step *record.Step) (bool, error) {
 	switch step.Kind {
 	case record.AddEntry, record.DeleteEntry:
-		entries, err := collect(a.API.IPRules(ctx, apiclient.IPRuleFilter{List: step.Entry.List}))
+		entries, err := collect(s.IPRules(ctx, apiclient.IPRuleFilter{List: step.Entry.List}))
 		return err == nil && entryStepTookEffect(entries, ch, step), err
 	case record.CreateRule:
-		rules, err := collect(a.API.Rules(ctx, apiclient.RuleFilter{}))
+		rules, err := collect(s.Rules(ctx, apiclient.RuleFilter{}))
 		return err == nil && ruleStepTookEffect(rules, step), err
 	}
 	return false, nil // deleting a rule again does no harm
@@ -140,8 +140,8 @@ func sameEntry(a, b apiclient.IPRule) bool {
 }
 
 // equalRules are the ids of the rules that do the same.
-func equalRules(ctx context.Context, a *Account, want apiclient.Rule) ([]int64, error) {
-	rules, err := collect(a.API.Rules(ctx, apiclient.RuleFilter{}))
+func equalRules(ctx context.Context, s Service, want apiclient.Rule) ([]int64, error) {
+	rules, err := collect(s.Rules(ctx, apiclient.RuleFilter{}))
 	return idsOfEqual(rules, want), err
 }
 

@@ -27,7 +27,7 @@ func (w *world) emptied(unread bool, told ...record.Change) commands.Recalled {
 	}
 	w.ledger.set(func(l *ledger) { clear(l.changes) })
 	var entries []apiclient.IPRule
-	for e, err := range w.cfg.Accounts[0].API.IPRules(w.t.Context(), apiclient.IPRuleFilter{}) {
+	for e, err := range w.cfg.Services["acme"].IPRules(w.t.Context(), apiclient.IPRuleFilter{}) {
 		require.NoError(w.t, err)
 		if !unread {
 			entries = append(entries, e)

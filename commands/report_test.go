@@ -40,7 +40,7 @@ var atTerminal = record.Actor{ID: "cli:ann", Name: "ann", Via: record.ViaCLI}
 // sight is what wafbot's memory has of an attack as it is now.
 func (w *world) sight(id string) record.Observation {
 	w.t.Helper()
-	for page, err := range w.cfg.Accounts[0].API.Attacks(w.t.Context(), apiclient.AttackFilter{}) {
+	for page, err := range w.cfg.Services["acme"].Attacks(w.t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(w.t, err)
 		for _, a := range page.Attacks {
 			if record.AttackID("acme", a.ID) == id {

@@ -48,7 +48,7 @@ func (c *Call) renews(plans []Plan) bool {
 }
 
 // request writes down what waits for a second person. Nothing is sent. The same that waits already is met.
-func (r *Runner) request(ctx context.Context, c *Call, plans []Plan) (Result, error) {
+func (r *Runner) request(ctx context.Context, c *job, plans []Plan) (Result, error) {
 	if c.Actor.Via == record.ViaClock {
 		return Result{}, &refusal.Refusal{Kind: refusal.ErrNeedsApproval, Text: text.New(c.whySecond(), ": that needs a second person, whom wafbot doesn't ask for by itself. Nothing was done")}
 	}
@@ -78,7 +78,7 @@ func (r *Runner) request(ctx context.Context, c *Call, plans []Plan) (Result, er
 }
 
 // askedBefore is the answer to a delivery that came before, and was written down as a request.
-func (r *Runner) askedBefore(ctx context.Context, c *Call) (res Result, ok bool) {
+func (r *Runner) askedBefore(ctx context.Context, c *job) (res Result, ok bool) {
 	all, err := r.cfg.Requests.Requests(ctx, c.Account.Name)
 	if err != nil {
 		return Result{}, false
@@ -144,7 +144,7 @@ func approvalRequestReaches(r *record.ApprovalRequest, whom string) {
 }
 
 // saveRequest outlives the caller: what was decided must be written down.
-func (r *Runner) saveRequest(ctx context.Context, c *Call, entry *record.AuditEntry, q *record.ApprovalRequest) error {
+func (r *Runner) saveRequest(ctx context.Context, c *job, entry *record.AuditEntry, q *record.ApprovalRequest) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	q.Revision++

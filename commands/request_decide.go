@@ -11,11 +11,11 @@ import (
 )
 
 // decide settles a request under the account's lock.
-func (r *Runner) decide(held context.Context, c *Call) (Result, error) {
+func (r *Runner) decide(held context.Context, c *job) (Result, error) {
 	if err := r.ready(held, c); err != nil {
 		return Result{}, err
 	}
-	d, err := withFacts(held, r, c, c.Cmd.Decide)
+	d, err := withFacts(held, r, c.Call, c.Cmd.Decide)
 	switch {
 	case err != nil || c.Ask:
 		return Result{}, err // when it is carried out it is planned again, and refused if its premise changed
@@ -37,7 +37,7 @@ type Decision struct {
 }
 
 // reject writes down that a request is rejected.
-func (r *Runner) reject(ctx context.Context, c *Call, d Decision) (Result, error) {
+func (r *Runner) reject(ctx context.Context, c *job, d Decision) (Result, error) {
 	q := d.Request
 	if !d.Begun {
 		q = c.decided(q, d.As, d.Why)
@@ -116,7 +116,7 @@ func (c *Call) decided(q record.ApprovalRequest, state record.RequestState, why 
 }
 
 // closeRequest ends a request of which what it was based on no longer holds. Nothing is done.
-func (r *Runner) closeRequest(ctx context.Context, c *Call, q record.ApprovalRequest, why text.Text) (Result, error) {
+func (r *Runner) closeRequest(ctx context.Context, c *job, q record.ApprovalRequest, why text.Text) (Result, error) {
 	q = c.decided(q, record.RequestClosed, why.String())
 	entry := c.requestEntry(q, string(record.RequestClosed))
 	if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
@@ -132,16 +132,16 @@ var errClosed = errors.New("premise changed")
 func closes(why text.Text) error { return &refusal.Refusal{Kind: errClosed, Text: why} }
 
 // asAsker is a request's line as its asker's call.
-func (r *Runner) asAsker(c *Call, q record.ApprovalRequest, line record.Line) (*Call, error) {
+func (r *Runner) asAsker(c *job, q record.ApprovalRequest, line record.Line) (*job, error) {
 	cmd, err := r.lookUp(line.Name)
-	return &Call{
-		Setup: r.setup, loaded: newFacts(), Cmd: cmd, Line: line, Now: c.Now, Account: c.Account, Known: c.Known, scene: c.scene, lock: c.lock, granted: &q,
+	return &job{lock: c.lock, Call: &Call{
+		Setup: r.setup, loaded: newFacts(), Cmd: cmd, Line: line, Now: c.Now, Account: c.Account, Known: c.Known, scene: c.scene, granted: &q,
 		Invocation: Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: c.Now, Account: q.Account, Anyway: true},
-	}, err
+	}}, err
 }
 
 // planAgain plans a request's line again. An error that wraps errClosed says why the request can't be carried out any more.
-func (r *Runner) planAgain(ctx context.Context, c *Call, q record.ApprovalRequest, asked *Call) (plans []Plan, err error) {
+func (r *Runner) planAgain(ctx context.Context, c *job, q record.ApprovalRequest, asked *job) (plans []Plan, err error) {
 	s := r.rights(ctx, q.Asker)
 	if s.unsure || s.role < q.Role && s.could >= q.Role {
 		return nil, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("Slack doesn't tell wafbot just now who asked for it, and without that nothing is changed. Try again in a moment")}
@@ -149,10 +149,10 @@ func (r *Runner) planAgain(ctx context.Context, c *Call, q record.ApprovalReques
 	if asked.Role = s.role; s.role < q.Role {
 		return nil, closes(text.New(text.Sanitize(q.Asker.Name, text.MaxField), " may not do that any more"))
 	}
-	if err := r.resolve(ctx, asked); err != nil {
+	if err := r.resolve(ctx, asked.Call); err != nil {
 		return nil, unlessAgain(forPeople(err))
 	}
-	plans, err = withFacts(ctx, r, asked, asked.Cmd.Plan)
+	plans, err = withFacts(ctx, r, asked.Call, asked.Cmd.Plan)
 	r.tiePlan(ctx, asked, err)
 	if err != nil {
 		return nil, unlessAgain(notBegun(err))
@@ -208,7 +208,7 @@ func (c *Call) mine(q record.ApprovalRequest, as record.RequestState) bool {
 }
 
 // carry has a request done as its asker's: looked at anew, written down as decided, and carried out.
-func (r *Runner) carry(ctx context.Context, c *Call, d Decision) (Result, error) {
+func (r *Runner) carry(ctx context.Context, c *job, d Decision) (Result, error) {
 	q := d.Request
 	asked, err := r.asAsker(c, q, d.Line)
 	if err != nil {
@@ -216,7 +216,7 @@ func (r *Runner) carry(ctx context.Context, c *Call, d Decision) (Result, error)
 	}
 	plans, err := r.planAgain(ctx, c, q, asked)
 	if err == nil {
-		err = approvalRequestHolds(q, asked, c.unbegun(asked, plans))
+		err = approvalRequestHolds(q, asked.Call, c.unbegun(asked.Call, plans))
 	}
 	var refusal *refusal.Refusal
 	switch begun, whole := r.begun(asked); {
@@ -241,13 +241,13 @@ func (r *Runner) carry(ctx context.Context, c *Call, d Decision) (Result, error)
 }
 
 // goOnWith goes on with what was decided before, and was cut short.
-func (r *Runner) goOnWith(ctx context.Context, c *Call, q record.ApprovalRequest, line record.Line) (Result, error) {
+func (r *Runner) goOnWith(ctx context.Context, c *job, q record.ApprovalRequest, line record.Line) (Result, error) {
 	asked, err := r.asAsker(c, q, line)
 	if err != nil {
 		return Result{}, err
 	}
 	begun, whole := r.begun(asked)
-	switch isLate := late(c); {
+	switch isLate := late(c.Call); {
 	case q.Outcome != "":
 		return Result{Outcome: q.Outcome, Lines: []text.Text{RequestLine(q, c.Now)}, Changes: begun, AttackID: q.AttackID, Account: q.Account, Data: q}, nil
 	case whole || isLate && len(begun) > 0:
@@ -259,7 +259,7 @@ func (r *Runner) goOnWith(ctx context.Context, c *Call, q record.ApprovalRequest
 }
 
 // settleRequest carries a decided request out and writes down what came of it.
-func (r *Runner) settleRequest(ctx context.Context, c *Call, q record.ApprovalRequest, asked *Call, do func() (Result, error)) (Result, error) {
+func (r *Runner) settleRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job, do func() (Result, error)) (Result, error) {
 	res, err := do()
 	c.lost = append(c.lost, asked.lost...)
 	switch {

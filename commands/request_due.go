@@ -28,7 +28,7 @@ func (r *Runner) tendRequests(ctx context.Context, account string) {
 		return
 	}
 	defer lock.Unlock()
-	c := &Call{Setup: r.setup, loaded: newFacts(), Invocation: Invocation{Actor: clock}, Now: now, Account: r.cfg.Accounts[i], lock: lock}
+	c := &job{lock: lock, Call: &Call{Setup: r.setup, loaded: newFacts(), Invocation: Invocation{Actor: clock}, Now: now, Account: r.cfg.Accounts[i]}}
 	if all, err = r.cfg.Requests.Requests(held, account); err == nil {
 		c.Known, err = r.cfg.Ledger.Changes(held, account)
 	}
@@ -43,7 +43,7 @@ func (r *Runner) tendRequests(ctx context.Context, account string) {
 }
 
 // lookAtRequest does what is due for one request.
-func (r *Runner) lookAtRequest(ctx context.Context, c *Call, q record.ApprovalRequest) error {
+func (r *Runner) lookAtRequest(ctx context.Context, c *job, q record.ApprovalRequest) error {
 	var entry *record.AuditEntry
 	outcome := func(as record.RequestState, why string) {
 		q.State, q.DecidedAt, q.Why = as, c.Now, why

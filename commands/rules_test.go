@@ -102,14 +102,14 @@ func TestWhatCannotBeUnruled(t *testing.T) {
 			w.refuses(root, "unrule "+itoa(r.ID), refusal.ErrGuarded, "could not put back", "console")
 		}
 	}
-	w.cfg.Accounts[0].API = oddRule{w.cfg.Accounts[0].API}
+	w.cfg.Services["acme"] = commands.Service{Reader: oddRule{w.cfg.Services["acme"].Reader}, Writer: w.cfg.Services["acme"].Writer}
 	w.refuses(root, "unrule 77", refusal.ErrGuarded, "rule 77 (vpatch) is of a kind that wafbot could not put back")
 	w.refuses(root, "unrule app", refusal.ErrUsage, "is no number")
 	w.refuses(root, "unrule", refusal.ErrUsage, "which rule?")
 }
 
 // oddRule is a service with one rule, of which a condition can't be read.
-type oddRule struct{ commands.API }
+type oddRule struct{ commands.Reader }
 
 func (oddRule) Rules(context.Context, apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error] {
 	return func(yield func(apiclient.Rule, error) bool) {

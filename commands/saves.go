@@ -38,7 +38,7 @@ type ProtectedSave struct {
 }
 
 // save writes what a command wants written, one after another. The first error ends it.
-func (r *Runner) saveAll(ctx context.Context, c *Call, s Saves) error {
+func (r *Runner) saveAll(ctx context.Context, c *job, s Saves) error {
 	for _, t := range s.Triage {
 		if err := c.lock.SaveCase(ctx, t.ID, t.Triage); err != nil {
 			return err

@@ -104,7 +104,7 @@ func (c *Call) locked() []refusal.Warning {
 }
 
 // noteLocked remembers whether the service has locked its rules, as what became of a change tells.
-func (r *Runner) noteLocked(ctx context.Context, c *Call, ch record.Change, fault error) {
+func (r *Runner) noteLocked(ctx context.Context, c *job, ch record.Change, fault error) {
 	rules := slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Rule != nil })
 	var at time.Time
 	switch {

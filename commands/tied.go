@@ -44,7 +44,7 @@ func tiesHands(fault error) bool {
 
 // tie writes down that the service refuses the change because of wafbot's token, so that the account's people are told what is not done. Further
 // refusals belong to the same spell.
-func (r *Runner) tie(ctx context.Context, c *Call, fault error, what record.RefusedChange) {
+func (r *Runner) tie(ctx context.Context, c *job, fault error, what record.RefusedChange) {
 	if !tiesHands(fault) || r.cfg.Policy.Changes != ChangesOn {
 		return
 	}
@@ -78,7 +78,7 @@ func (r *Runner) tie(ctx context.Context, c *Call, fault error, what record.Refu
 }
 
 // untie ends the spell, or a part of it, when the service has taken a change.
-func (r *Runner) untie(ctx context.Context, c *Call, ch record.Change) {
+func (r *Runner) untie(ctx context.Context, c *job, ch record.Change) {
 	if len(ch.Steps) == 0 {
 		return
 	}
@@ -101,7 +101,7 @@ func (r *Runner) untie(ctx context.Context, c *Call, ch record.Change) {
 }
 
 // saveTied outlives the request, as what was refused or done must be told.
-func (r *Runner) saveTied(ctx context.Context, c *Call, t record.PermissionLoss) {
+func (r *Runner) saveTied(ctx context.Context, c *job, t record.PermissionLoss) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	t.Revision++
@@ -112,7 +112,7 @@ func (r *Runner) saveTied(ctx context.Context, c *Call, t record.PermissionLoss)
 
 // tiePlan is tie for a change that could not even be planned, because the service lets wafbot read nothing: what it would have sent is what
 // there is to do if nothing stands there yet.
-func (r *Runner) tiePlan(ctx context.Context, c *Call, fault error) {
+func (r *Runner) tiePlan(ctx context.Context, c *job, fault error) {
 	if !tiesHands(fault) {
 		return
 	}
@@ -122,7 +122,7 @@ func (r *Runner) tiePlan(ctx context.Context, c *Call, fault error) {
 	}
 }
 
-func (r *Runner) wanted(c *Call) []record.RefusedChange {
+func (r *Runner) wanted(c *job) []record.RefusedChange {
 	if c.Cmd.Name == "undo" {
 		ch, err := c.changeTyped(c.Known)
 		if err != nil {
@@ -130,7 +130,7 @@ func (r *Runner) wanted(c *Call) []record.RefusedChange {
 		}
 		return []record.RefusedChange{c.refusedUndo(ch.ID)}
 	}
-	blind := *c
+	blind := *c.Call
 	blind.loaded = newFacts()
 	blind.loaded.empty = true // what is planned then is what there is to do if nothing stands there yet
 	plans, err := c.Cmd.Plan(&blind)

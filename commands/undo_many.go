@@ -70,7 +70,7 @@ func undoLater(id string) func(c *Call) (Plan, error) {
 }
 
 // turn carries out one plan when its turn has come.
-func (r *Runner) turn(ctx context.Context, c *Call, id string, p Plan, res *Result) error {
+func (r *Runner) turn(ctx context.Context, c *job, id string, p Plan, res *Result) error {
 	if p.Later == nil || slices.ContainsFunc(c.Known, func(ch record.Change) bool { return ch.ID == id }) {
 		return r.runOne(ctx, c, id, p, res)
 	}
@@ -79,17 +79,17 @@ func (r *Runner) turn(ctx context.Context, c *Call, id string, p Plan, res *Resu
 		return Away(err)
 	}
 	c.loaded = newFacts()
-	full, err := withFacts(ctx, r, c, p.Later)
+	full, err := withFacts(ctx, r, c.Call, p.Later)
 	switch {
 	case errors.Is(err, refusal.ErrNothing):
 		text, _ := ForPeople(c.Invocation, err)
 		res.Lines = append(res.Lines, text)
-		r.recordPlan(ctx, c, p, "nothing", text.String())
+		r.recordPlan(ctx, c.Call, p, "nothing", text.String())
 		return nil
 	case err != nil:
 		r.tie(ctx, c, err, c.refusedUndo(p.Undoes))
 		err = notBegun(err)
-		r.recordPlan(ctx, c, p, "failed", err.Error())
+		r.recordPlan(ctx, c.Call, p, "failed", err.Error())
 		return fmt.Errorf("%w: %w", errRecorded, err)
 	}
 	return r.runOne(ctx, c, id, full, res)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -16,9 +17,16 @@ const (
 	lostEvery = 500 * time.Millisecond
 )
 
+// job is a call that changes something, with the right to.
+type job struct {
+	*Call
+	lock Lock
+	lost []record.Change // as they were when they couldn't be saved, because the lock was lost
+}
+
 // locked does something under the account's lock, one after another over all replicas. Whoever loses the lock meanwhile, because he was paused
 // or Redis was away for too long, takes it again and looks what became of it: somebody else may have gone on with it.
-func (r *Runner) locked(ctx context.Context, c *Call, do func(held context.Context, c *Call) (Result, error)) (Result, error) {
+func (r *Runner) locked(ctx context.Context, c *job, do func(held context.Context, c *job) (Result, error)) (Result, error) {
 	if c.ID == "" {
 		return Result{}, errors.New("a request that changes something has no delivery id")
 	}
@@ -44,12 +52,12 @@ func (r *Runner) locked(ctx context.Context, c *Call, do func(held context.Conte
 }
 
 // write changes wafbot's own memory under the account's lock, and records it.
-func (r *Runner) write(held context.Context, c *Call) (Result, error) {
-	if late(c) {
-		return Result{}, tooLate(c)
+func (r *Runner) write(held context.Context, c *job) (Result, error) {
+	if late(c.Call) {
+		return Result{}, tooLate(c.Call)
 	}
 	c.loaded = newFacts()
-	res, err := withFacts(held, r, c, c.Cmd.Write)
+	res, err := withFacts(held, r, c.Call, c.Cmd.Write)
 	if err != nil {
 		return Result{}, forPeople(err)
 	}
@@ -60,7 +68,7 @@ func (r *Runner) write(held context.Context, c *Call) (Result, error) {
 	if c.Attack != nil {
 		res.AttackID = c.Attack.ID
 	}
-	r.recordWrite(held, c, res)
+	r.recordWrite(held, c.Call, res)
 	return res, nil
 }
 

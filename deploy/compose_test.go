@@ -86,5 +86,5 @@ func TestTheExampleNamesEveryVariableOnceAndStartsSafely(t *testing.T) {
 	}
 	require.NotEmpty(t, documented)
 	require.ElementsMatch(t, documented, offered)
-	require.Contains(t, strings.Split(string(example), "\n"), "WAFBOT_CHANGES=rehearse")
+	require.Contains(t, strings.Split(string(example), "\n"), "WAFBOT_CHANGES=dry_run")
 }

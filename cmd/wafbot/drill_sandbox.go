@@ -76,7 +76,7 @@ func (t terminal) playDrill(ctx context.Context, o lineOptions) (steps []command
 		ctx, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		log := newLog(t.err, slog.LevelError)
-		go func() { ended <- serve(ctx, cfg, l, served{log: log, audit: io.Discard}) }()
+		go func() { ended <- serve(ctx, cfg, l, botOptions{log: log, audit: io.Discard}) }()
 		steps = t.steps(ctx, o, &rehearsal{world: world})
 		stop()
 		return <-ended

@@ -116,7 +116,7 @@ type way struct {
 func TestEveryLine(t *testing.T) {
 	t.Parallel()
 	together := func(w *world) {
-		w.cfg.Policy.SecondPerson = nil                 // what needs one waits; here everything is done
+		w.cfg.Policy.Approval.RequiredFor = nil         // what needs approval waits; here everything is done
 		w.cfg.Policy.Responders = []string{"S0WAFRESP"} // which Rob is in
 		w.cfg.Slack.MessagesPerSecond = 0
 		w.Slack.SetRateLimits(false)
@@ -356,8 +356,8 @@ func filledIn(t testing.TB, line record.Line) map[string]any {
 	return values
 }
 
-// What needs a second person waits, however it was asked for, and is done when another one approves it.
-func TestEveryLineThatNeedsTwo(t *testing.T) {
+// What needs approval waits, however it was requested, and is done when another person approves it.
+func TestEveryLineThatNeedsApproval(t *testing.T) {
 	t.Parallel()
 	two := func(w *world) {
 		w.cfg.Policy.Admins = append(w.cfg.Policy.Admins, "U0VIC0003")
@@ -375,7 +375,7 @@ func TestEveryLineThatNeedsTwo(t *testing.T) {
 			},
 			"form": func(line string) string { answer, _ := l.inAForm(ann, line); return answer },
 			"cli": func(line string) string {
-				got := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad, close, allow, mode_off]", record.Admin)}, append(strings.Fields(line), "-y")...)
+				got := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad, block_path, allow, mode_off]", record.Admin)}, append(strings.Fields(line), "-y")...)
 				require.Equal(t, exitFailed, got.code, "nothing was done yet")
 				return got.out + got.err
 			},
@@ -433,8 +433,8 @@ func (l *liner) atTheTerminal(p person, line string) (answer, trail string) {
 	return got.out + got.err, got.err + " "
 }
 
-// shell is the path of a configuration for the terminal, whose user has that role. What needs two is written as in YAML.
-func (w *world) shell(secondPerson string, role record.Role) string {
+// shell is the path of a configuration for the terminal, whose user has that role. What needs approval is written as in YAML.
+func (w *world) shell(approval string, role record.Role) string {
 	w.t.Helper()
 	a := w.cfg.Accounts[0]
 	return writeConfig(w.t, fmt.Sprintf(`
@@ -443,6 +443,6 @@ slack: {bot_token: %s, api_url: %q}
 redis: {url: %q}
 accounts: [{name: acme, api_url: %q, token: %s, client_id: %d, channel: %s, applications: {4: Shop}}]
 sources: []
-policy: {changes: on, second_person: %s, responders: [U0ROB0002], admins: [U0ANN0001], terminal: {%s: %s}}
-`, w.cfg.Slack.BotToken.Reveal(), w.cfg.Slack.APIURL, w.redis.url, a.APIURL, apiclient.Secret.Reveal(a.Token), a.ClientID, a.Channel, secondPerson, osActor().Name, role))
+policy: {changes: on, approval: {required_for: %s}, responders: [U0ROB0002], admins: [U0ANN0001], terminal: {%s: %s}}
+`, w.cfg.Slack.BotToken.Reveal(), w.cfg.Slack.APIURL, w.redis.url, a.APIURL, apiclient.Secret.Reveal(a.Token), a.ClientID, a.Channel, approval, osActor().Name, role))
 }

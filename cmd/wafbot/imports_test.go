@@ -34,12 +34,14 @@ var floors = []floor{
 	{"bot/slackconn", []string{"apiclient", "internal/delay"}, "the wire doesn't know what is said over it", nil},
 	{"bot", []string{"bot/card", "bot/slackconn", "apiclient", "commands", "poller", "internal/record", "internal/text", "internal/delay"}, "the only package that knows Slack; it meets the store in cmd", []string{"github.com/slack-go/slack"}},
 	{"internal/store", []string{"apiclient", "commands", "poller", "internal/delay"}, "the only package that knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
+	{"internal/config", []string{"apiclient", "commands", "poller", "internal/pager", "internal/nearest"}, "it says what the operator wants in the words of those who do it; only cmd and doctor read it", nil},
+	{"internal/doctor", []string{"apiclient", "commands", "bot/card", "bot/slackconn", "internal/config", "internal/store", "internal/pager"}, "it tries what the bot uses, as the bot does; only the terminal asks it", nil},
 	{"internal/pager", []string{"apiclient"}, "it carries what others decided to somebody's pager: it knows HTTP, and that an address is a secret", nil},
 	{"internal/sandbox", []string{"internal/sandbox"}, "it speaks the wire and shares no code with what it tests, so it can't share its mistakes", []string{"github.com/alicebob/miniredis/v2"}},
 	{"internal/tricks", nil, "what attackers write, for tests of whatever shows it", nil},
 	{"internal/redistest", nil, "it starts Redis servers for tests, whoever uses them", nil},
 	{"internal/chaos", []string{"internal/redistest"}, "what is shipped is tried from outside, over the wire alone", nil},
-	{"cmd/wafbot", []string{"apiclient", "commands", "poller", "bot", "internal/delay", "internal/nearest", "internal/store", "internal/pager", "internal/sandbox"}, "main alone puts the parts together", nil},
+	{"cmd/wafbot", []string{"apiclient", "commands", "poller", "bot", "internal/delay", "internal/store", "internal/pager", "internal/sandbox", "internal/config", "internal/doctor"}, "main alone puts the parts together", nil},
 	{"deploy", nil, "what is shipped is tried from outside, as its users meet it", nil},
 }
 

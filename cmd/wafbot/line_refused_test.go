@@ -79,8 +79,8 @@ func TestRefusalsAtTheTerminal(t *testing.T) {
 	require.Empty(t, d.changes())
 }
 
-// What needs a second person is asked from the terminal, which can't be one.
-func TestTheTerminalWaitsForASecondPerson(t *testing.T) {
+// The terminal can request an approval, never give one.
+func TestTheTerminalWaitsForAnApproval(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, "admin")
 	got := typed(t, d.environ, "deny", "country:FR", "-y", "--json")
@@ -113,9 +113,9 @@ func TestWithoutRedisNothingIsChanged(t *testing.T) {
 	require.Contains(t, got.out, d.attack)
 }
 
-func TestARehearsalShowsWhatWouldBeSent(t *testing.T) {
+func TestADryRunShowsWhatWouldBeSent(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, "responder").with("WAFBOT_CHANGES=rehearse")
+	d := newDesk(t, "responder").with("WAFBOT_CHANGES=dry_run")
 	got := typed(t, d.environ, "deny", attacker)
 	require.Equal(t, exitDone, got.code, "nothing to ask: %+v", got)
 	require.Contains(t, got.out, attacker)

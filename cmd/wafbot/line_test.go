@@ -6,13 +6,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -45,14 +45,6 @@ func newDesk(t *testing.T, role string) desk {
 
 func (d desk) with(environ ...string) desk {
 	d.environ = append(d.environ[:len(d.environ):len(d.environ)], environ...)
-	return d
-}
-
-func (d desk) without(names ...string) desk {
-	d.environ = slices.DeleteFunc(slices.Clone(d.environ), func(variable string) bool {
-		name, _, _ := strings.Cut(variable, "=")
-		return slices.Contains(names, name)
-	})
 	return d
 }
 
@@ -288,7 +280,7 @@ func TestDenyFromAFile(t *testing.T) {
 // watch runs the bot beside the desk until the test ends.
 func (d desk) watch(t *testing.T) *world {
 	t.Helper()
-	cfg, err := loadConfig("", d.environ)
+	cfg, err := config.Load("", d.environ)
 	require.NoError(t, err)
 	cfg.Accounts[0].PollInterval = 250 * time.Millisecond
 	w := &world{World: d.World, t: t, cfg: cfg, journal: newJournal()}

@@ -59,9 +59,9 @@ func TestADenialTypedWithoutACard(t *testing.T) {
 	})
 }
 
-func TestARehearsalSendsNothing(t *testing.T) {
-	rehearse := func(w *world) { w.cfg.Policy.Changes = "rehearse" }
-	story(t, rehearse, func(t *testing.T, w *world) {
+func TestADryRunSendsNothing(t *testing.T) {
+	dryRun := func(w *world) { w.cfg.Policy.Changes = "dry_run" }
+	story(t, dryRun, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card("Rehearsal: buttons only show what would be sent", attacker)
 		card.click("rob", "Deny "+attacker+" + patch")

@@ -8,14 +8,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
 // routed sends incidents to #random, with Ann, and attacks to #waf, with those on call.
 func routed(w *world) {
-	w.cfg.Accounts[0].Routes = []Route{
-		{Match: Match{Kind: oneOrMore{"incident"}}, Channel: "C0RANDOM3", Mention: "U0ANN0001", MentionEvery: time.Hour},
+	w.cfg.Accounts[0].Routes = []config.Route{
+		{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0RANDOM3", Mention: "U0ANN0001", MentionEvery: time.Hour},
 		{Mention: "S0ONCALL1", MentionEvery: time.Hour},
 	}
 }
@@ -194,13 +195,15 @@ func TestWhatWorsensMentionsOnlyWhoIsOnIt(t *testing.T) {
 
 // The routes are changed while an attack goes on: what was chosen for it is kept, and said so.
 func TestARouteIsKeptOverARestart(t *testing.T) {
-	routes := func(r Route) func(w *world) { return func(w *world) { w.cfg.Accounts[0].Routes = []Route{r} } }
-	storyOver(t, eitherWay(), routes(Route{Mention: "U0ANN0001", MentionEvery: time.Nanosecond}), func(t *testing.T, w *world) {
+	routes := func(r config.Route) func(w *world) {
+		return func(w *world) { w.cfg.Accounts[0].Routes = []config.Route{r} }
+	}
+	storyOver(t, eitherWay(), routes(config.Route{Mention: "U0ANN0001", MentionEvery: time.Nanosecond}), func(t *testing.T, w *world) {
 		attack := w.attack(injection())
 		card := w.card("ATTACK", "<@U0ANN0001>")
 		card.known()
 		w.stop()
-		routes(Route{Channel: "C0RANDOM3", Mention: "U0ROB0002", MentionEvery: time.Hour})(w)
+		routes(config.Route{Channel: "C0RANDOM3", Mention: "U0ROB0002", MentionEvery: time.Hour})(w)
 		w.start()
 		called := time.Now()
 		w.until("the service's clock, which tells whole seconds, goes on", func() bool { return time.Now().Truncate(time.Second).After(called) })
@@ -217,7 +220,7 @@ func TestQuietHoursCallNobody(t *testing.T) {
 	night := func(w *world) {
 		routed(w)
 		at := time.Now().UTC()
-		w.cfg.Accounts[0].Quiet = Quiet{Hours: fmt.Sprintf("%s-%s", at.Add(-time.Hour).Format("15:04"), at.Add(time.Hour).Format("15:04")), Ping: []string{"incident"}}
+		w.cfg.Accounts[0].Quiet = config.Quiet{Hours: fmt.Sprintf("%s-%s", at.Add(-time.Hour).Format("15:04"), at.Add(time.Hour).Format("15:04")), Ping: []string{"incident"}}
 	}
 	storyOver(t, eitherWay(), night, func(t *testing.T, w *world) {
 		attack := w.attack(injection())

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -63,8 +64,8 @@ func (h *hook) next() call {
 
 // paging gives acme routes with a pager that is called for whatever nobody is on after a time.
 func (w *world) paging(address, format string, after time.Duration) {
-	page := &Page{URL: apiclient.Secret(address), Format: format, After: after}
-	w.cfg.Accounts[0].Routes = []Route{{Match: Match{Kind: oneOrMore{"incident"}}, Page: page}, {Match: Match{MinHits: 30}, Page: page}}
+	page := &config.Page{URL: apiclient.Secret(address), Format: format, After: after}
+	w.cfg.Accounts[0].Routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Page: page}, {Match: config.Match{MinHits: 30}, Page: page}}
 }
 
 func TestThePagerIsCalled(t *testing.T) {
@@ -129,8 +130,10 @@ func TestAnIncidentCallsItsOwnPager(t *testing.T) {
 	t.Parallel()
 	for _, away := range []bool{false, true} {
 		w, tickets, phone := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t), newHook(t)
-		page := func(h *hook) *Page { return &Page{URL: apiclient.Secret(h.URL), Format: "json", After: time.Second} }
-		w.cfg.Accounts[0].Routes = []Route{{Match: Match{Kind: oneOrMore{"incident"}}, Page: page(phone)}, {Page: page(tickets)}}
+		page := func(h *hook) *config.Page {
+			return &config.Page{URL: apiclient.Secret(h.URL), Format: "json", After: time.Second}
+		}
+		w.cfg.Accounts[0].Routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Page: page(phone)}, {Page: page(tickets)}}
 		w.start()
 		w.message("#waf", "wafbot watches acme")
 		attack := w.attack(injection())

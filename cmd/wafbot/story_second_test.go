@@ -12,7 +12,7 @@ import (
 )
 
 func withApprovers(w *world) {
-	w.cfg.Policy.Approvers, w.cfg.Policy.Alone.Tell = "U0ANN0001", "U0ANN0001"
+	w.cfg.Policy.Approval.Approvers, w.cfg.Policy.Approval.Override.Notify = "U0ANN0001", "U0ANN0001"
 }
 
 // asked is the card of a request, by what it says.
@@ -87,7 +87,7 @@ func TestASecondPerson(t *testing.T) {
 func TestNobodyAnswers(t *testing.T) {
 	short := func(w *world) {
 		withApprovers(w)
-		w.cfg.Policy.ApprovalFor, w.cfg.Policy.Alone.After = 8*time.Second, 2*time.Second
+		w.cfg.Policy.Approval.Timeout, w.cfg.Policy.Approval.Override.After = 8*time.Second, 2*time.Second
 	}
 	storyOver(t, eitherWay(), short, func(t *testing.T, w *world) {
 		w.types("rob", "deny country:FR")

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -62,7 +63,7 @@ func TestAStorm(t *testing.T) {
 // What goes on when wafbot is started first is gathered, too, and its first message says so.
 func TestFirstStartInAStorm(t *testing.T) {
 	storyOver(t, eitherWay(), func(w *world) {
-		w.cfg.Accounts[0].Routes = []Route{{Mention: "U0ANN0001"}}
+		w.cfg.Accounts[0].Routes = []config.Route{{Mention: "U0ANN0001"}}
 		w.scanned(30, 1)
 	}, func(t *testing.T, w *world) {
 		w.message("#waf", "wafbot watches acme", "31 going on (30 of them gathered in a storm's card, cards of the others follow, nobody is called)")
@@ -98,7 +99,7 @@ func TestAStormCallsItsPagerOnce(t *testing.T) {
 	storyOver(t, eitherWay(), func(w *world) {
 		h := newHook(w.t)
 		hooks.Store(w, h)
-		w.cfg.Accounts[0].Routes = []Route{{Page: &Page{URL: apiclient.Secret(h.URL), Format: "json", After: time.Second}}}
+		w.cfg.Accounts[0].Routes = []config.Route{{Page: &config.Page{URL: apiclient.Secret(h.URL), Format: "json", After: time.Second}}}
 	}, func(t *testing.T, w *world) {
 		found, _ := hooks.Load(w)
 		h := found.(*hook)

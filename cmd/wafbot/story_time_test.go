@@ -27,7 +27,7 @@ func (w *world) expires(subnet string) time.Time {
 // A denial is prolonged while it knocks, by whichever replica lives, and taken back with all that it was prolonged by. What can't be prolonged is
 // asked about, and ends on its card.
 func TestWhatEndsWhileTheAttackGoesOn(t *testing.T) {
-	prepare := func(w *world) { w.cfg.Policy.RenewWhileKnocking = time.Hour }
+	prepare := func(w *world) { w.cfg.Policy.RenewWhileActive = time.Hour }
 	storyOver(t, eitherWay(), prepare, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -80,8 +82,8 @@ func TestOwnCDNIsNeverDenied(t *testing.T) {
 				file := filepath.Join(w.t.TempDir(), "office.txt")
 				w.cfg.Policy.Changes = changes
 				require.NoError(t, os.WriteFile(file, []byte("198.51.100.32\n"), 0o600))
-				office := Source{Name: "office", Deny: commands.DenyNever, Cards: true, File: file}
-				lab := Source{Name: "pen test", Deny: commands.DenySecond, Ranges: prefixes("203.0.113.64/27")}
+				office := config.Source{Name: "office", Deny: commands.DenyNever, Cards: true, File: file}
+				lab := config.Source{Name: "pen test", Deny: commands.DenySecond, Ranges: []netip.Prefix{netip.MustParsePrefix("203.0.113.64/27")}}
 				w.cfg.Sources = append(w.cfg.Sources, office, lab)
 			}
 			storyOver(t, eitherWay(), named, ownCDN)

@@ -67,18 +67,14 @@ func (a *app) wanted(account string) poller.Wanted {
 // explain holds an account's routes against an attack and looks where its card is.
 func (a *app) explain(ctx context.Context, account string, attack apiclient.Attack) (commands.Routing, error) {
 	cfg := a.configured(account)
-	routes := cfg.routes()
-	if routes == nil {
-		routes = poller.DefaultRoutes(cfg.Channel)
-	}
 	var r commands.Routing
-	for _, t := range poller.Explain(routes, attack) {
+	for _, t := range poller.Explain(cfg.PollerRoutes(), attack) {
 		r.Tried = append(r.Tried, commands.TriedRoute{Match: t.Route.Match.String(), Not: t.Not})
 		if t.Not == "" {
 			r.Channel, r.Mention, r.Calls, r.MentionEvery = t.Route.Channel, t.Route.Mention, t.Route.Mention, t.Route.MentionEvery
 		}
 	}
-	r.Quiet, r.Hush = cfg.Quiet.Hours, cfg.Quiet.hours(a.cfg.Timezone).Hush(attack, time.Now())
+	r.Quiet, r.Hush = cfg.Quiet.Hours, cfg.Quiet.In(a.cfg.Timezone).Hush(attack, time.Now())
 	if r.Quiet != "" {
 		r.Zone = a.cfg.Timezone.String()
 	}

@@ -46,7 +46,7 @@ func (a *app) handOver(ctx context.Context, account string) {
 	}
 	var last time.Time
 	for {
-		due, next := summaryHours(time.Now().In(a.cfg.Timezone), cfg.Summary.At)
+		due, next := cfg.Summary.Around(time.Now().In(a.cfg.Timezone))
 		wait := time.Until(next)
 		if !due.Equal(last) && time.Since(due) < bot.SummaryLate {
 			news := bot.SummaryDue(account, cfg.Channel, due)
@@ -62,16 +62,4 @@ func (a *app) handOver(ctx context.Context, account string) {
 			return
 		}
 	}
-}
-
-// summaryHours are the last and the next time at which it is that hour of the day where now is; the hour is as the configuration's check wants it.
-func summaryHours(now time.Time, at string) (last, next time.Time) {
-	clock, _ := time.Parse("15:04", at)
-	on := func(day int) time.Time {
-		return time.Date(now.Year(), now.Month(), now.Day()+day, clock.Hour(), clock.Minute(), 0, 0, now.Location())
-	}
-	if last, next = on(0), on(1); last.After(now) {
-		last, next = on(-1), last
-	}
-	return last, next
 }

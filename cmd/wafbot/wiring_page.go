@@ -10,30 +10,11 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
-
-// pagers are an account's, by the match of the route that calls it.
-type pagers map[string]*pager.Pager
-
-// pagers makes the pagers of an account's routes. Of two routes with the same match the first takes everything.
-func (a *Account) pagers() (pagers, error) {
-	all := pagers{}
-	for i, route := range a.routes() {
-		page, match := a.Routes[i].Page, route.Match.String()
-		if page == nil || all[match] != nil {
-			continue
-		}
-		p, err := pager.New(pager.Config{Format: page.Format, URL: page.URL})
-		if err != nil {
-			return nil, fmt.Errorf("account %s: pager of route %s: %w", a.Name, match, err)
-		}
-		all[match] = p
-	}
-	return all, nil
-}
 
 // pagerCalls counts what became of calls of pagers.
 func pagerCalls() *prometheus.CounterVec {
@@ -60,7 +41,7 @@ func severity(s record.AttackState) string {
 }
 
 // pageEvent is what a pager is told. Of an attack that is forgotten only its page is known.
-func (a *app) pageEvent(account Account, page record.Page, s record.AttackState, said record.Triage) pager.Event {
+func (a *app) pageEvent(account config.Account, page record.Page, s record.AttackState, said record.Triage) pager.Event {
 	attack := s.Attack
 	e := pager.Event{
 		ID: page.ID, Since: page.Since, Account: account.Name, Attack: page.Attack, Severity: page.Severity, Resolve: page.State == record.PageEnding,
@@ -85,7 +66,7 @@ func (a *app) pageEvent(account Account, page record.Page, s record.AttackState,
 }
 
 // paged says in short what a pager is called for, but where it is: that its attacker wrote.
-func (a *app) paged(account Account, e pager.Event, s record.AttackState) string {
+func (a *app) paged(account config.Account, e pager.Event, s record.AttackState) string {
 	attack := s.Attack
 	if s.Storm != nil {
 		storm := record.Storm(*s.Storm)
@@ -129,7 +110,7 @@ func moment(t time.Time) string {
 }
 
 // pageLinks lead to the card's channel, the runbook and the service's console.
-func (a *app) pageLinks(account Account, s record.AttackState) (links []pager.Link) {
+func (a *app) pageLinks(account config.Account, s record.AttackState) (links []pager.Link) {
 	add := func(text, href string) {
 		if href != "" {
 			links = append(links, pager.Link{Text: text, Href: href})
