@@ -29,6 +29,9 @@ const (
 	does
 )
 
+// dialogRoom is how many characters a dialog has: what is left out of it the click asks about, so it is known here.
+const dialogRoom = 300
+
 // dialog is the sentences that a dialog has room for, in their order.
 func dialog(all ...sentence) string {
 	for {
@@ -43,8 +46,8 @@ func dialog(all ...sentence) string {
 			}
 		}
 		words := strings.Join(said, " ")
-		if text.Length(words) <= maxConfirm || len(said) < 2 || all[least].matters == does {
-			return text.Sanitize(words, maxConfirm)
+		if text.Length(words) <= dialogRoom || len(said) < 2 || all[least].matters == does {
+			return text.Sanitize(words, dialogRoom)
 		}
 		all = slices.Delete(slices.Clone(all), least, least+1)
 	}
@@ -98,7 +101,7 @@ func (s Situation) switchButton(now string) Suggestion {
 	app := s.Attack.App
 	name := s.Account.AppName(app)
 	b := Suggestion{
-		Label: text.Sanitize("Block mode, "+text.HumanDuration(s.modeFor()), 75), Title: "Switch to block mode?", OK: "Switch", Danger: true,
+		Label: "Block mode, " + text.HumanDuration(s.modeFor()), Title: "Switch to block mode?", OK: "Switch", Danger: true,
 		Line: s.line("mode", appWord(app), apiclient.ModeBlock).With("for", grammar.DurationText(s.modeFor())),
 		Confirm: dialog(
 			sentence{does, fmt.Sprintf("Switch %s from %s to block, in minutes to 1 h: every attack on it is blocked, and requests that only look like one.", name, modeName(now))},

@@ -93,7 +93,7 @@ func ExtendButton(ch record.Change) Suggestion {
 	return Suggestion{
 		Label: "Extend " + text.HumanDuration(length), Title: "Let it hold longer?", OK: "Extend",
 		Line:    record.Line{Name: "extend", Words: []string{ch.ID}}.With("for", grammar.DurationText(length)).With("account", ch.Account),
-		Confirm: text.Sanitize(fmt.Sprintf("%s: %s longer than now.", ch.Does, text.HumanDuration(length)), maxConfirm),
+		Confirm: fmt.Sprintf("%s: %s longer than now.", ch.Does, text.HumanDuration(length)),
 	}
 }
 

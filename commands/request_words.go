@@ -72,7 +72,7 @@ func DecideButtons(q record.ApprovalRequest) []Suggestion {
 	return []Suggestion{
 		{
 			Label: "Approve", Title: "Approve it?", OK: "Approve", Line: line("approve"),
-			Confirm: text.Sanitize(q.Does+". It is done at once, as asked by "+q.Asker.Name+", and you are named as the second person.", maxConfirm),
+			Confirm: q.Does + ". It is done at once, as asked by " + q.Asker.Name + ", and you are named as the second person.",
 		},
 		{Label: "Reject", Line: line("reject")},
 	}

@@ -42,7 +42,7 @@ type Suggestion struct {
 	Label   string // short: a phone shows about 30 characters
 	Line    record.Line
 	Title   string // of the dialog that asks
-	Confirm string // what it will do, for that dialog: at most 300 characters
+	Confirm string // what it will do, for that dialog
 	OK      string // the dialog's button that does it
 	Danger  bool
 	Form    bool   // opens a form with the line filled in, however much of it is missing; the label ends in "…"
@@ -50,9 +50,6 @@ type Suggestion struct {
 	Closes  string // for the card: what closes the hole for all sources, and how soon; "": it doesn't
 	Spoken  string // for those who hear the button, where its label isn't enough; "": the label
 }
-
-// maxConfirm is how many characters a dialog takes.
-const maxConfirm = 300
 
 // Advice is what a card says about measures: the buttons, the fastest first, and in words why some are missing.
 type Advice struct {
@@ -285,6 +282,6 @@ func UndoButton(ch record.Change, now time.Time) (Suggestion, bool) {
 	return Suggestion{
 		Label: "Undo", Title: "Take it back?", OK: "Take back", Spoken: "Undo: " + ch.Does,
 		Line:    record.Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account),
-		Confirm: text.Sanitize("Take back: "+ch.Does+". What stood there before comes back. It works "+ch.When+".", maxConfirm),
+		Confirm: "Take back: " + ch.Does + ". What stood there before comes back. It works " + ch.When + ".",
 	}, true
 }

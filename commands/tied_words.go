@@ -86,6 +86,6 @@ func PermissionLossMend(t record.PermissionLoss) text.Text {
 func PermissionLossTryNow(t record.PermissionLoss, r record.RefusedChange) Suggestion {
 	return Suggestion{
 		Label: "Try now", Spoken: "Try now: " + r.Does, Title: "Try it now?", OK: "Try now", Line: r.Line.With("account", t.Account),
-		Confirm: text.Sanitize(r.Does+". If the service refuses again, nothing changes.", maxConfirm),
+		Confirm: r.Does + ". If the service refuses again, nothing changes.",
 	}
 }
