@@ -3,10 +3,11 @@ package apiclient
 import (
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // DefaultApp is the id of the default application in attack records and conditions.
@@ -26,15 +27,7 @@ func (f Figure) String() string {
 	if !f.Known {
 		return "unknown"
 	}
-	digits := strconv.FormatInt(f.N, 10)
-	sign := ""
-	if strings.HasPrefix(digits, "-") {
-		sign, digits = "-", digits[1:]
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return sign + digits
+	return text.Number(f.N)
 }
 
 // Status tells how much of an attack the service stopped, normalised from the spellings it uses.

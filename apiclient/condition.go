@@ -193,7 +193,7 @@ func normalPoint(items []any) []string {
 		case float64: // after a way through JSON
 			out[i] = strconv.FormatFloat(item, 'f', -1, 64)
 		case json.Number:
-			out[i] = text(item)
+			out[i] = wordOf(item)
 		default:
 			out[i] = fmt.Sprint(item)
 		}

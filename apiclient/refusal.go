@@ -101,7 +101,7 @@ func reason(v any) string {
 	case map[string]any:
 		return reason(v["error"])
 	}
-	return text(v)
+	return wordOf(v)
 }
 
 // clean makes what the other side said fit to be shown and logged, and takes the token out of it.

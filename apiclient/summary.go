@@ -68,7 +68,7 @@ func (c *Client) AttackSummary(ctx context.Context, q SummaryQuery) iter.Seq2[Su
 				return
 			}
 			answered, _ := ans.value.(map[string]any)
-			request.Cursor = text(answered["next_cursor"])
+			request.Cursor = wordOf(answered["next_cursor"])
 			if len(items) == 0 || seen[request.Cursor] { // a cursor that comes again would lead in circles
 				return
 			}

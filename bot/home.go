@@ -36,8 +36,8 @@ func (a *answers) home(ctx context.Context, req request) []slack.Block {
 	inv := req.Invocation
 	inv.Line, inv.Account = record.Line{Name: "status"}, ""
 	res, err := a.cfg.Runner.Do(ctx, inv)
-	if err == nil && res.Home != nil {
-		return card.Home(*res.Home)
+	if home, ok := res.Home.(*commands.Home); err == nil && ok {
+		return card.Home(*home)
 	}
 	text, ref := commands.ForPeople(inv, err)
 	if errors.Is(err, refusal.ErrDenied) {

@@ -49,7 +49,7 @@ func (c *Call) readListing(what string, back time.Duration, f apiclient.AttackFi
 			res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": unknown: ", words))
 			continue
 		}
-		res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": ", count(len(all), what), " in the last ", text.HumanDuration(c.Now.Sub(f.From))))
+		res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": ", text.Count(len(all), what), " in the last ", text.HumanDuration(c.Now.Sub(f.From))))
 		res.Lines = append(res.Lines, c.attackLines(pages, a, all)...)
 		for _, attack := range all {
 			data = append(data, AttackRow{ID: record.AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: c.ongoing(a, attack), Attack: attack})

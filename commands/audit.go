@@ -64,7 +64,7 @@ func readAudit(c *Call) (Result, error) {
 		}
 		entries = slices.DeleteFunc(entries, func(e record.AuditEntry) bool { return !e.IsBy(by) })
 		data = append(data, entries...)
-		res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": ", count(len(entries), "entry")))
+		res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": ", text.Count(len(entries), "entry")))
 		res.Lines = append(res.Lines, pages.part(len(entries), func(i int) text.Text { return auditLine(entries[i]) })...)
 	}
 	res.Data = data

@@ -79,7 +79,7 @@ func (p *printedLog) others(checks []*auditCheck) text.Text {
 	var words text.Text
 	for _, name := range slices.Sorted(maps.Keys(p.accounts)) {
 		if !slices.ContainsFunc(checks, func(c *auditCheck) bool { return c.Account == name }) {
-			words = text.New(words, "Not checked: ", count(len(p.accounts[name].entries), "entry"), " of account ", text.Code(text.Sanitize(name, text.MaxField)), ". ")
+			words = text.New(words, "Not checked: ", text.Count(len(p.accounts[name].entries), "entry"), " of account ", text.Code(text.Sanitize(name, text.MaxField)), ". ")
 		}
 	}
 	return words

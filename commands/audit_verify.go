@@ -97,7 +97,7 @@ func (c *Call) verdictOnAudit(res Result, wrong int) Result {
 	switch {
 	case wrong > 0:
 		res.Outcome = "failed"
-		return res.and(text.New(text.Bold("Not whole: "), count(wrong, "finding"), " above"))
+		return res.and(text.New(text.Bold("Not whole: "), text.Count(wrong, "finding"), " above"))
 	case c.Log == nil && c.Actor.Via == record.ViaCLI:
 		return res.and(text.New(text.Bold("Whole"), " as far as Redis itself can tell. ", text.Code("--log FILE"), " holds it against what wafbot printed"))
 	case c.Log == nil:

@@ -84,12 +84,12 @@ func (c *Call) wantCards(wanted []GatheredAttack, of int, storm string) (Result,
 	for _, g := range now {
 		ids = append(ids, g.ID)
 	}
-	answer := text.New(count(len(now), "attack"), " of storm ", text.Code(storm), " get cards of their own, about one each second")
+	answer := text.New(text.Count(len(now), "attack"), " of storm ", text.Code(storm), " get cards of their own, about one each second")
 	if len(now) == 1 {
 		answer = text.New(text.Code(ids[0]), " of storm ", text.Code(storm), " gets a card of its own in a moment")
 	}
 	if of > len(now) {
-		answer = text.New(answer, ": the worst of ", number(of), ". ", text.Code(c.Line.String()), " again gives the next")
+		answer = text.New(answer, ": the worst of ", text.Number(of), ". ", text.Code(c.Line.String()), " again gives the next")
 	}
 	res := written(ids, answer)
 	res.Saves.OwnCards = ids

@@ -97,7 +97,7 @@ type Result struct {
 	Stream iter.Seq2[any, error] `json:"-"`
 	Parts  []Part                `json:"-"` // the same as Lines, with what can be done about each; none: Lines are all there is
 	Saves  Saves                 `json:"-"` // of a command that writes
-	Home   *Home                 `json:"-"` // of status: for a Home tab
+	Home   any                   `json:"-"` // of status: for a Home tab
 }
 
 // Setup is what the configuration says, as commands need it.

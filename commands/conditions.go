@@ -41,10 +41,10 @@ func readConditions(c *Call) (Result, error) {
 	for _, s := range sets {
 		rows = append(rows, conditionRow{s.ID, s.Conditions, attached[s.ID]})
 	}
-	res := Result{Account: c.Account.Name, Data: rows, Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", count(len(rows), "set"), " of conditions")}}
+	res := Result{Account: c.Account.Name, Data: rows, Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", text.Count(len(rows), "set"), " of conditions")}}
 	pages := c.pages(1)
 	res.Lines = append(res.Lines, pages.part(len(rows), func(i int) text.Text {
-		return text.New(text.Code(fmt.Sprint(rows[i].ID)), " ", scopeText(rows[i].Conditions), ": ", count(rows[i].Rules, "rule"))
+		return text.New(text.Code(fmt.Sprint(rows[i].ID)), " ", scopeText(rows[i].Conditions), ": ", text.Count(rows[i].Rules, "rule"))
 	})...)
 	return pages.finish(res)
 }

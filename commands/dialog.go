@@ -178,7 +178,7 @@ func (s Situation) locked(what string) sentence {
 }
 
 func sourceActivityWhere(s record.SourceActivity) string {
-	return "in " + count(s.Attacks, "attack") + " on " + count(s.Apps, "application")
+	return "in " + text.Count(s.Attacks, "attack") + " on " + text.Count(s.Apps, "application")
 }
 
 // crowd is the card's warning of a source that is likely many people's.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -17,7 +18,7 @@ func (x *watcher) everywhere(attack string) map[string]string {
 	for _, line := range []string{"status", "attack " + attack, "summary"} {
 		all[line] = textOf(x.reads(eve, line))
 	}
-	for _, p := range x.reads(eve, "status").Home.Parts() {
+	for _, p := range x.reads(eve, "status").Home.(*commands.Home).Parts() {
 		for _, r := range p.Rows {
 			all["Home"] += r.Text.String() + "\n"
 		}

@@ -22,9 +22,9 @@ func efficacyWords(e record.Efficacy, c record.Change, ongoing time.Duration) te
 	head := text.Bold(efficacyHead(e))
 	switch e.Finding {
 	case record.Working:
-		return text.New(head, ": ", efficacyQuiet(e, t, c), ", at least ", number64(t.Stopped.N), " stopped, the last ", t.Stopped.Last)
+		return text.New(head, ": ", efficacyQuiet(e, t, c), ", at least ", text.Number(t.Stopped.N), " stopped, the last ", t.Stopped.Last)
 	case record.PartlyWorking:
-		return text.New(head, ": at least ", number64(t.Stopped.N), " stopped, ", trafficLeak(t))
+		return text.New(head, ": at least ", text.Number(t.Stopped.N), " stopped, ", trafficLeak(t))
 	case record.NotWorking:
 		if t.Stopped.N > 0 {
 			return text.New(text.Bold("works NO LONGER"), ": the last was stopped ", t.Stopped.Last, ", ", trafficAgain(t))
@@ -36,7 +36,7 @@ func efficacyWords(e record.Efficacy, c record.Change, ongoing time.Duration) te
 		if t.After.N == 0 {
 			return text.New(head, ", the last time ", t.Stopped.Last)
 		}
-		return text.New(head, ": ", number64(t.After.N), text.Plural(t.After.N, " hit"), " got through since ", t.After.First, ", the last ", t.After.Last)
+		return text.New(head, ": ", text.Number(t.After.N), text.Plural(t.After.N, " hit"), " got through since ", t.After.First, ", the last ", t.After.Last)
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (s Situation) unwatched(c record.Change) bool {
 func (s Situation) Brief(c record.Change) text.Text {
 	line, e := s.head(c), s.Effects[c.ID]
 	if len(line) > 0 && !s.gone(c) && (e.Finding == record.Working || e.Finding == record.PartlyWorking) {
-		line = text.New(line, ", at least ", number64(e.Stopped()), " stopped")
+		line = text.New(line, ", at least ", text.Number(e.Stopped()), " stopped")
 	}
 	return s.sooner(c, line)
 }
@@ -117,9 +117,9 @@ func efficacyQuiet(e record.Efficacy, t record.Traffic, c record.Change) text.Te
 // leak says what got through, or may have.
 func trafficLeak(t record.Traffic) text.Text {
 	if t.Through.N == 0 {
-		return text.New(number64(t.Mixed.N), text.Plural(t.Mixed.N, " more hit"), " in records that the service blocks in another way, in part or whole: whether any got through, nobody can tell")
+		return text.New(text.Number(t.Mixed.N), text.Plural(t.Mixed.N, " more hit"), " in records that the service blocks in another way, in part or whole: whether any got through, nobody can tell")
 	}
-	return text.New(number64(t.Through.N), text.Plural(t.Through.N, " hit"), " got through since ", t.Through.First, ", the last ", t.Through.Last)
+	return text.New(text.Number(t.Through.N), text.Plural(t.Through.N, " hit"), " got through since ", t.Through.First, ", the last ", t.Through.Last)
 }
 
 // again says what gets through of what was stopped before. What got through before that doesn't count for it.
@@ -165,9 +165,9 @@ func efficacySeveral(e record.Efficacy, keys []string, c record.Change, ongoing 
 	case len(knocked) > 0:
 		return text.New(text.Bold("sources knocked to the end"), ": ", naming(knocked))
 	}
-	line := text.New(text.Bold(efficacyHead(e)), ": stops ", stopped, " of ", count(len(keys), "source"))
+	line := text.New(text.Bold(efficacyHead(e)), ": stops ", stopped, " of ", text.Count(len(keys), "source"))
 	if stopped > 0 {
-		line = text.New(line, " (at least ", number64(hits), text.Plural(hits, " hit"), ")")
+		line = text.New(line, " (at least ", text.Number(hits), text.Plural(hits, " hit"), ")")
 	}
 	if rest := len(keys) - stopped - len(leaks); rest > 0 {
 		line = text.New(line, ", ", rest, " not seen since ", later(c.At, e.From))
@@ -180,8 +180,6 @@ func efficacySeveral(e record.Efficacy, keys []string, c record.Change, ongoing 
 
 // naming names the first three.
 func naming(keys []string) text.Text { return Enumerate(keys, 3, codeText) }
-
-func number64(n int64) string { return apiclient.Known(n).String() }
 
 // shouldWork says when a change is to work, once it was accepted: which is when it can be judged at the soonest, or why it can't.
 func changeShouldWork(c record.Change) text.Text {

@@ -88,9 +88,9 @@ func (h Home) burningPart() Part {
 	}
 	switch {
 	case len(all)+len(storms) > 0:
-		p.Title = text.New(text.Bold("Going on: "+count(len(all), "attack")), ", ", count(incidents, "incident"), " among them")
+		p.Title = text.New(text.Bold("Going on: "+text.Count(len(all), "attack")), ", ", text.Count(incidents, "incident"), " among them")
 		if len(storms) > 0 {
-			p.Title = text.New(p.Title, ", ", count(len(storms), "storm"))
+			p.Title = text.New(p.Title, ", ", text.Count(len(storms), "storm"))
 		}
 	case unknown > 0:
 		p.Title = text.New(text.Bold("Going on: unknown"))
@@ -98,7 +98,7 @@ func (h Home) burningPart() Part {
 		p.Title = text.New(text.Bold("Nothing is going on"), " (no hit in the last ", text.HumanDuration(h.quietFor()), ")")
 	}
 	if unknown > 0 && unknown < len(h.Accounts) {
-		p.Title = text.New(p.Title, ", and what goes on is unknown of ", count(unknown, "account"))
+		p.Title = text.New(p.Title, ", and what goes on is unknown of ", text.Count(unknown, "account"))
 	}
 	return p
 }
@@ -142,7 +142,7 @@ func (h Home) waitingPart() (p Part) {
 		}
 	}
 	if len(p.Rows) > 0 {
-		p.Title = text.New(text.Bold("Waiting for a second person: "), number(len(p.Rows)))
+		p.Title = text.New(text.Bold("Waiting for a second person: "), text.Number(len(p.Rows)))
 	}
 	return p
 }
@@ -160,14 +160,14 @@ func (h Home) inForceParts() (switched, rest Part) {
 		rest.Rows = append(rest.Rows, h.changeRows(o, others)...)
 	}
 	if len(switched.Rows) > 0 {
-		switched.Title = text.New(text.Bold("Modes that have not returned: "), number(len(switched.Rows)))
+		switched.Title = text.New(text.Bold("Modes that have not returned: "), text.Number(len(switched.Rows)))
 	}
-	rest.Title = text.New(text.Bold("In force by wafbot: "), number(len(rest.Rows)))
+	rest.Title = text.New(text.Bold("In force by wafbot: "), text.Number(len(rest.Rows)))
 	switch {
 	case len(unknown) == len(h.Accounts):
 		rest.Title = text.New(text.Bold("In force by wafbot: unknown"))
 	case len(unknown) > 0:
-		rest.Title = text.New(rest.Title, ", and unknown of ", count(len(unknown), "account"))
+		rest.Title = text.New(rest.Title, ", and unknown of ", text.Count(len(unknown), "account"))
 	}
 	rest.Rows = append(unknown, rest.Rows...)
 	return switched, rest
@@ -201,7 +201,7 @@ func (h Home) mutedPart() (p Part) {
 		}
 	}
 	if len(p.Rows) > 0 {
-		p.Title = text.New(text.Bold("Muted, incidents excepted: "), number(len(p.Rows)))
+		p.Title = text.New(text.Bold("Muted, incidents excepted: "), text.Number(len(p.Rows)))
 	}
 	return p
 }
@@ -228,12 +228,12 @@ func (h Home) healthPart() (p Part) {
 			}
 		}
 	}
-	p.Title = text.New(text.Bold("Health: "), number(well), " of ", count(len(h.Accounts), "account"), " watched well")
+	p.Title = text.New(text.Bold("Health: "), text.Number(well), " of ", text.Count(len(h.Accounts), "account"), " watched well")
 	if well > 0 {
 		p.Title = text.New(p.Title, ", last good look ", ago(oldest, h.Now))
 	}
 	if unknown > 0 {
-		p.Title = text.New(p.Title, "; not known of ", number(unknown))
+		p.Title = text.New(p.Title, "; not known of ", text.Number(unknown))
 	}
 	return p
 }

@@ -45,7 +45,7 @@ func readLists(c *Call) (Result, error) {
 		found = text.New(" with ", refusal.Typed(words[0]))
 		entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return !mentions(e, words[0]) })
 	}
-	res := Result{Account: c.Account.Name, Data: append([]apiclient.IPRule{}, entries...), Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", count(len(entries), "entry"), found)}}
+	res := Result{Account: c.Account.Name, Data: append([]apiclient.IPRule{}, entries...), Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", text.Count(len(entries), "entry"), found)}}
 	pages := c.pages(1)
 	res.Lines = append(res.Lines, pages.part(len(entries), func(i int) text.Text {
 		e := entries[i]

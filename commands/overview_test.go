@@ -106,8 +106,8 @@ func TestHomeShowsWhatStatusTells(t *testing.T) {
 	w.does(ann, "deny 203.0.113.7 for=4h")
 	buttons := func(who record.Actor) (lines []string) {
 		res := w.reads(who, "status")
-		require.Equal(t, res.Data, res.Home.Accounts)
-		for _, p := range res.Home.Parts() {
+		require.Equal(t, res.Data, res.Home.(*commands.Home).Accounts)
+		for _, p := range res.Home.(*commands.Home).Parts() {
 			for _, r := range p.Rows {
 				for _, s := range r.Do {
 					lines = append(lines, s.Line.String())

@@ -36,7 +36,7 @@ func partLines(parts []Part) (lines []text.Text) {
 // cutTo leaves the part's first rows, and says how many it leaves out; at most 0 of them leaves all.
 func (p Part) cutTo(most int, where record.Line) Part {
 	if left := len(p.Rows) - most; most > 0 && left > 0 {
-		p.Rows, p.More = p.Rows[:most], text.New("… and ", number(left), " more: type ", text.Code(where.String()))
+		p.Rows, p.More = p.Rows[:most], text.New("… and ", text.Number(left), " more: type ", text.Code(where.String()))
 	}
 	return p
 }

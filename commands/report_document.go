@@ -70,7 +70,7 @@ func (c *Call) head(d *text.Document, h history) {
 // stormHead is what a storm was: what it gathered, and what is behind it.
 func (c *Call) stormHead(d *text.Document, row StormRow) {
 	s := row.Storm
-	d.Heading(1, text.New("STORM ", text.Code(row.ID), ": ", count(s.Gathered, "attack"), " on ", StormOn(s, c.Account), ", ", StormBlocking(s)))
+	d.Heading(1, text.New("STORM ", text.Code(row.ID), ": ", text.Count(s.Gathered, "attack"), " on ", StormOn(s, c.Account), ", ", StormBlocking(s)))
 	d.Item(text.New("Account: ", text.Code(row.Account), "; one card for all of them, because ", StormWhy(s)))
 	d.Item(StormCause(s, c.policy()))
 	for _, line := range StormTallies(s, c.Account, c.policy(), row.Attack.SourceCount) {
@@ -81,9 +81,9 @@ func (c *Call) stormHead(d *text.Document, row StormRow) {
 		odd = append(odd, AttackLine(c.Account, one, c.Now))
 	}
 	if s.OddCount > 0 {
-		d.Item(text.New("Odd ones out (they get through beside it): ", number(s.OddCount)), odd...)
+		d.Item(text.New("Odd ones out (they get through beside it): ", text.Number(s.OddCount)), odd...)
 	}
-	d.Item(text.New("Cards of their own: ", number(s.Before), " before it, ", number(s.Own), " of those that it gathered, and ", count(s.Incidents, "incident"), " meanwhile, each with its own report"))
+	d.Item(text.New("Cards of their own: ", text.Number(s.Before), " before it, ", text.Number(s.Own), " of those that it gathered, and ", text.Count(s.Incidents, "incident"), " meanwhile, each with its own report"))
 }
 
 func partText(a apiclient.Attack) text.Text {

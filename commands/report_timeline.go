@@ -130,7 +130,7 @@ func (c *Call) measures(h history) []moment {
 			m.below = append(m.below, h.effect(ch)...)
 		}
 		if n := h.Effects[ch.ID].Stopped(); n > 0 {
-			m.below = append(m.below, text.New("Stopped by it, as far as was seen: at least ", number64(n), text.Plural(n, " hit")))
+			m.below = append(m.below, text.New("Stopped by it, as far as was seen: at least ", text.Number(n), text.Plural(n, " hit")))
 		}
 		all = append(all, m)
 		for _, said := range h.Effects[ch.ID].Said {
@@ -157,7 +157,7 @@ func (h history) effect(ch record.Change) []text.Text {
 			continue
 		}
 		more := max(0, h.Attack.Sources[i].Hits.N-s.Hits.N)
-		lines = append(lines, text.New(line, count(int(more), "hit"), " more in this attack by ", h.ReadAt))
+		lines = append(lines, text.New(line, text.Count(int(more), "hit"), " more in this attack by ", h.ReadAt))
 	}
 	return lines
 }

@@ -62,7 +62,7 @@ func readRules(c *Call) (Result, error) {
 			others[kindText(r)]++
 		}
 	}
-	res := Result{Account: c.Account.Name, Data: data, Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", count(len(all), "rule"))}}
+	res := Result{Account: c.Account.Name, Data: data, Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", text.Count(len(all), "rule"))}}
 	if away != nil {
 		res.Lines = append(res.Lines, text.New("Which of them wafbot made is unknown: its memory (Redis) can't be reached"))
 	}

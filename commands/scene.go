@@ -139,7 +139,7 @@ func SourceActivityElsewhere(s record.SourceActivity, a apiclient.Attack, source
 		return ""
 	}
 	if s.Apps < 2 {
-		return "also in " + count(n, "other attack")
+		return "also in " + text.Count(n, "other attack")
 	}
-	return "also in " + count(n, "other attack") + ", on " + count(s.Apps, "application") + " in all"
+	return "also in " + text.Count(n, "other attack") + ", on " + text.Count(s.Apps, "application") + " in all"
 }

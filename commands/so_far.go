@@ -72,7 +72,7 @@ func (s Situation) StillThrough(quiet bool) text.Text {
 	if !denies || others <= 0 {
 		return nil
 	}
-	line := text.New("Still through: up to ", number64(others), text.Plural(others, " other source"))
+	line := text.New("Still through: up to ", text.Number(others), text.Plural(others, " other source"))
 	if patching {
 		return text.New(line, ", until the patch is live")
 	}

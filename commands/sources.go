@@ -101,7 +101,7 @@ func (s Source) line() text.Text {
 		line = text.New(line, " ", text.Code(grammar.RangeOf(grammar.Unmap(r)).String()))
 	}
 	if more := len(s.Ranges) - maxRanges; more > 0 {
-		line = text.New(line, " and ", count(more, "more range"))
+		line = text.New(line, " and ", text.Count(more, "more range"))
 	}
 	line = text.New(line, ", ", howDenied(s.Deny))
 	if s.NoCards {

@@ -80,7 +80,7 @@ func (s Situation) ownCardsButton() (Suggestion, bool) {
 	case left == 0:
 		return Suggestion{}, false
 	case left > mostCards:
-		label = fmt.Sprintf("Own cards for %d of the %s", mostCards, number(left))
+		label = fmt.Sprintf("Own cards for %d of the %s", mostCards, text.Number(left))
 	case left > 1:
 		label = fmt.Sprintf("Own cards for the %d", left)
 	}

@@ -97,7 +97,7 @@ func (c *Call) stormTyped(typed string) (*Account, StormSeen, error) {
 	case len(hits) == 1:
 		return hits[0].account, hits[0].storm, nil
 	case len(hits) > 1:
-		return nil, StormSeen{}, refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " fits ", count(len(hits), "storm"), ": write more of the id"))
+		return nil, StormSeen{}, refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " fits ", text.Count(len(hits), "storm"), ": write more of the id"))
 	case lastErr != nil:
 		return nil, StormSeen{}, lastErr
 	case strings.HasPrefix(record.FoldID(typed), "a"):
@@ -158,7 +158,7 @@ func stormsGathered(c *Call) []Option {
 
 // stormTitle is a storm in a few words.
 func stormTitle(a *Account, s record.Storm) string {
-	return "storm on " + text.Sanitize(StormOn(s, a), text.MaxField) + ": " + count(s.Gathered, "attack") + ", " + StormBlocking(s)
+	return "storm on " + text.Sanitize(StormOn(s, a), text.MaxField) + ": " + text.Count(s.Gathered, "attack") + ", " + StormBlocking(s)
 }
 
 // stormLines are what a storm is, why it is there, and what doesn't fit in.
@@ -170,7 +170,7 @@ func (c *Call) stormLines(seen StormSeen) []text.Text {
 		lines = append(lines, text.New(text.Bold("Odd one out: "), AttackLine(c.Account, odd, c.Now)))
 	}
 	if left > 0 {
-		lines = append(lines, text.New("… and ", number(left), " more odd ones out"))
+		lines = append(lines, text.New("… and ", text.Number(left), " more odd ones out"))
 	}
 	return append(lines, text.New("All that it gathered: ", text.Code(seen.list().String()), "; figures of ", seen.SeenAt))
 }

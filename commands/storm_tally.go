@@ -22,7 +22,7 @@ func StormTallies(s record.Storm, a *Account, policy Policy, sources apiclient.F
 		status = text.New(status, " · ")
 	}
 	if none > 0 {
-		status = text.New(status, number(none), " marked as ", text.Plural(int64(none), "false positive"))
+		status = text.New(status, text.Number(none), " marked as ", text.Plural(int64(none), "false positive"))
 	}
 	lines := []text.Text{text.New(text.Bold("By status:"), " ", status)}
 	if len(s.Types) > 0 {
@@ -98,11 +98,11 @@ func tally[K comparable](counts map[K]int, all int, name func(K) text.Text) (lin
 		if i > 0 {
 			line = text.New(line, " · ")
 		}
-		line = text.New(line, number(one.n), " ", one.name)
+		line = text.New(line, text.Number(one.n), " ", one.name)
 		all -= one.n
 	}
 	if all > 0 && line != nil {
-		line = text.New(line, " · ", number(all), " others")
+		line = text.New(line, " · ", text.Number(all), " others")
 	}
 	return line
 }

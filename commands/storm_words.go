@@ -22,11 +22,11 @@ func StormBlocking(s record.Storm) string {
 	case through+unknown == 0:
 		return "all blocked"
 	case through == 0:
-		return number(unknown) + " unknown whether blocked"
+		return text.Number(unknown) + " unknown whether blocked"
 	case unknown > 0:
-		return fmt.Sprintf("%s %s, %s unknown", number(through), words, number(unknown))
+		return fmt.Sprintf("%s %s, %s unknown", text.Number(through), words, text.Number(unknown))
 	}
-	return number(through) + " " + words
+	return text.Number(through) + " " + words
 }
 
 // On names the application that the storm is on, or says on how many it is.
@@ -39,7 +39,7 @@ func StormOn(s record.Storm, a *Account) string {
 	if len(s.Apps) == 0 {
 		return a.AppName(apiclient.Figure{})
 	}
-	return count(len(s.Apps), "application")
+	return text.Count(len(s.Apps), "application")
 }
 
 // oddNamed is how many odd ones out are named where a storm is shown.
@@ -65,9 +65,9 @@ func StormLasted(s record.Storm, seen time.Time) time.Duration {
 
 // StillOn says how many of the storm's attacks go on, and of how many only a denied source still tries; of is what they are called.
 func StormStillOn(s record.Storm, of string) string {
-	on := number(s.Ongoing) + " of " + of + " still on"
+	on := text.Number(s.Ongoing) + " of " + of + " still on"
 	if s.Knocking > 0 {
-		on += ", " + number(s.Knocking) + " knocking only"
+		on += ", " + text.Number(s.Knocking) + " knocking only"
 	}
 	return on
 }
@@ -84,19 +84,19 @@ func StormWhy(s record.Storm) text.Text {
 // cause is why it began.
 func stormCause(s record.Storm) string {
 	if s.CaughtUp {
-		return "more than " + number(s.Over) + " attacks were found going on when wafbot looked first, or again"
+		return "more than " + text.Number(s.Over) + " attacks were found going on when wafbot looked first, or again"
 	}
-	return "more than " + number(s.Over) + " new attacks came in " + text.HumanDuration(s.In)
+	return "more than " + text.Number(s.Over) + " new attacks came in " + text.HumanDuration(s.In)
 }
 
 // Cause is the one source that is behind most of the storm, else the one place that most of it goes to.
 func StormCause(s record.Storm, policy Policy) text.Text {
-	all := " of " + count(s.Gathered, "attack")
+	all := " of " + text.Count(s.Gathered, "attack")
 	switch {
 	case s.Source.IsValid():
-		return text.New(stormSourceText(s, s.Source, policy), " is behind ", number(s.Behind), all)
+		return text.New(stormSourceText(s, s.Source, policy), " is behind ", text.Number(s.Behind), all)
 	case s.Place != "":
-		return text.New("No one source is behind it. ", number(s.Behind), all, " go to ", text.Code(text.Sanitize(s.Place, text.MaxPath)))
+		return text.New("No one source is behind it. ", text.Number(s.Behind), all, " go to ", text.Code(text.Sanitize(s.Place, text.MaxPath)))
 	}
 	return text.New("No one source and no one path is behind it")
 }
@@ -104,8 +104,8 @@ func StormCause(s record.Storm, policy Policy) text.Text {
 // StormLine is a storm in one line, with the way to its card where nothing is ever cut.
 func StormLine(a *Account, row StormRow, now time.Time) text.Text {
 	s := row.Storm
-	line := text.New(text.Code(row.ID), " ", cardText(row.Card), text.Bold("STORM"), " on ", text.Sanitize(StormOn(s, a), text.MaxField), ": ", count(s.Gathered, "attack"), ", ", text.Bold(StormBlocking(s)), ", ",
-		count(s.Incidents, "incident"), " beside it, ")
+	line := text.New(text.Code(row.ID), " ", cardText(row.Card), text.Bold("STORM"), " on ", text.Sanitize(StormOn(s, a), text.MaxField), ": ", text.Count(s.Gathered, "attack"), ", ", text.Bold(StormBlocking(s)), ", ",
+		text.Count(s.Incidents, "incident"), " beside it, ")
 	if s.GoesOn() {
 		line = text.New(line, "goes on")
 	} else {

@@ -235,7 +235,7 @@ func Percent(percent int) string {
 // share is how much of the attack a source is, in words.
 func (s Situation) share(top apiclient.Source) string {
 	if s.Storm != nil {
-		return fmt.Sprintf("%s of %s", number(s.Storm.Behind), count(s.Storm.Gathered, "attack"))
+		return fmt.Sprintf("%s of %s", text.Number(s.Storm.Behind), text.Count(s.Storm.Gathered, "attack"))
 	}
 	percent, ok := Share(top, s.Attack)
 	if !ok {

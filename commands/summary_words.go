@@ -78,9 +78,9 @@ func (s Summary) inForceParts(h Home) (ends, longer, returns Part) {
 		title   text.Text
 		changes []record.Change
 	}{
-		{&ends, text.New(text.Bold("Ends on your shift"), ", until ", until, ": ", number(len(ending))), ending},
-		{&longer, text.New(text.Bold("In force for longer: "), number(len(kept))), kept},
-		{&returns, text.New(text.Bold("Modes that have not returned: "), number(len(modes))), modes},
+		{&ends, text.New(text.Bold("Ends on your shift"), ", until ", until, ": ", text.Number(len(ending))), ending},
+		{&longer, text.New(text.Bold("In force for longer: "), text.Number(len(kept))), kept},
+		{&returns, text.New(text.Bold("Modes that have not returned: "), text.Number(len(modes))), modes},
 	} {
 		if len(p.changes) > 0 {
 			p.part.Title, p.part.Rows = p.title, h.changeRows(s.Overview, p.changes)
@@ -98,13 +98,13 @@ func (s Summary) happenedPart() Part {
 	case s.Incidents == 0 && s.unseen():
 		p.Title = text.New(text.Bold("What happened: "), "no incidents are known of")
 	default:
-		p.Title = text.New(text.Bold("What happened: "), count(s.Incidents, "incident"))
+		p.Title = text.New(text.Bold("What happened: "), text.Count(s.Incidents, "incident"))
 	}
 	if s.Fault == "" {
-		p.Title = text.New(p.Title, ", ", count(s.Attacks, "other attack"))
+		p.Title = text.New(p.Title, ", ", text.Count(s.Attacks, "other attack"))
 	}
 	if s.Fault == "" && !s.NoMemory { // else who had to do something is unknown
-		p.Title = text.New(p.Title, "; ", number(s.Alone), " of these blocked without anybody")
+		p.Title = text.New(p.Title, "; ", text.Number(s.Alone), " of these blocked without anybody")
 	}
 	for _, w := range s.Blocked {
 		p.Rows = append(p.Rows, Row{Text: w.text()})
@@ -154,7 +154,7 @@ func (s Summary) othersPart() (p Part) {
 		p.Rows = append(p.Rows, Row{Text: text.New(text.Code(names(e)), " ", s.Of.appsText(e.Apps), untilText(e.Expires), byText(e), ", since ", e.Created)})
 	}
 	if len(p.Rows) > 0 {
-		p.Title = text.New(text.Bold("Denied by others than wafbot: "), number(len(p.Rows)))
+		p.Title = text.New(text.Bold("Denied by others than wafbot: "), text.Number(len(p.Rows)))
 	}
 	return p
 }
@@ -169,7 +169,7 @@ func (s Summary) undonePart() (p Part) {
 		p.Rows = append(p.Rows, Row{Text: text.New(text.Code(ch.ID), " ", ch.Does, " · ", changeBy(ch), " · taken back by ", ch.EndedBy.Name, " ", ch.EndedAt, ": ", why)})
 	}
 	if len(p.Rows) > 0 {
-		p.Title = text.New(text.Bold("Taken back: "), number(len(p.Rows)))
+		p.Title = text.New(text.Bold("Taken back: "), text.Number(len(p.Rows)))
 	}
 	return p
 }
@@ -192,7 +192,7 @@ func (s Summary) notesPart() (p Part) {
 		p.Rows = append(p.Rows, Row{Text: text.New(about, " ", NoteLine(n.Note))})
 	}
 	if len(p.Rows) > 0 {
-		p.Title = text.New(text.Bold("Notes: "), number(len(p.Rows)))
+		p.Title = text.New(text.Bold("Notes: "), text.Number(len(p.Rows)))
 	}
 	return p
 }

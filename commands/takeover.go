@@ -26,7 +26,7 @@ func takeOverButton(account string, ongoing int) Suggestion {
 		Label: "I take over", Title: "Take over?", OK: "I take over",
 		Line: record.Line{Name: "handover", Flags: []string{"all"}}.With("to", "@me").With("account", account),
 		Confirm: fmt.Sprintf("You are on everything that goes on on %s from now on: %s when this was written. Whoever was on one of them is told.",
-			account, count(ongoing, "attack")),
+			account, text.Count(ongoing, "attack")),
 	}
 }
 
@@ -69,7 +69,7 @@ func (c *Call) writeTakeOver() (Result, error) {
 		return unwritten(t.ids, text.New("Nothing is going on on ", c.Account.Name, ". Nothing was changed")), nil
 	}
 	if len(t.ids) == 0 {
-		return unwritten(t.ids, text.New(text.Bold(text.Sanitize(to.Name, text.MaxField)), " is on all ", count(len(burning), "attack"), " of ", c.Account.Name, " already. Nothing was changed")), nil
+		return unwritten(t.ids, text.New(text.Bold(text.Sanitize(to.Name, text.MaxField)), " is on all ", text.Count(len(burning), "attack"), " of ", c.Account.Name, " already. Nothing was changed")), nil
 	}
 	if len(t.from) > 0 || to.ID != c.Actor.ID {
 		saves.TakenOver = &TakeOver{Account: c.Account.Name, Delivery: c.ID, To: to.ID, Since: t.since}
@@ -141,7 +141,7 @@ func (t *taken) add(id string, k record.Triage) {
 
 // answer says on how many attacks somebody is now, and from whom they are.
 func (t *taken) answer(account string) text.Text {
-	words := text.New(text.Bold(text.Sanitize(t.to.Name, text.MaxField)), " is on ", count(len(t.ids), "attack"), " of ", account, " now: ", Enumerate(t.ids, shortList, codeText), ". Until now: ")
+	words := text.New(text.Bold(text.Sanitize(t.to.Name, text.MaxField)), " is on ", text.Count(len(t.ids), "attack"), " of ", account, " now: ", Enumerate(t.ids, shortList, codeText), ". Until now: ")
 	slices.Sort(t.from)
 	for _, who := range slices.Compact(slices.Clone(t.from)) {
 		n := 0

@@ -45,10 +45,10 @@ func (c *Call) planUndoes() ([]Plan, error) {
 	}
 	plans[0].Does = undoOf(chosen[0])
 	if len(chosen) > 1 {
-		plans[0].Does = "Take back " + count(len(chosen), "change") + ", the newest first"
+		plans[0].Does = "Take back " + text.Count(len(chosen), "change") + ", the newest first"
 	}
 	if left > 0 {
-		plans[0].Warnings = append(plans[0].Warnings, refusal.Warning{Text: text.New(count(left, "older change"), " will be left: ask again for them")})
+		plans[0].Warnings = append(plans[0].Warnings, refusal.Warning{Text: text.New(text.Count(left, "older change"), " will be left: ask again for them")})
 	}
 	c.Line = line // what was found is what is asked about, and what a button does
 	return plans, nil

@@ -36,7 +36,7 @@ func readVulns(c *Call) (Result, error) {
 	}
 	res := Result{
 		Account: c.Account.Name, Data: append([]apiclient.Vulnerability{}, issues...),
-		Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", count(len(issues), what))},
+		Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", text.Count(len(issues), what))},
 	}
 	pages := c.pages(1)
 	res.Lines = append(res.Lines, pages.part(len(issues), func(i int) text.Text { return vulnLine(issues[i]) })...)
