@@ -87,7 +87,7 @@ func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 		in.forms.openMore(req, action.Value)
 	case card.ActionLeave:
 		req.Ephemeral = true // the question goes
-		in.reply(req, text.New("Left as it is. Nothing was done"))
+		in.reply(req, text.New("Cancelled. Nothing was done"))
 	case card.ActionRefresh:
 		in.refreshHome(req)
 	case card.ActionLink: // the client has opened the address already

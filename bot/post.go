@@ -232,7 +232,7 @@ func (b *Bot) takeBack(ctx context.Context, at place) {
 			return
 		}
 		if delay.Sleep(ctx, max(wait, time.Second)) != nil {
-			b.cfg.Log.Error("another replica told this too, and it can't be taken back", "channel", at.channel, "ts", at.ts, "err", err)
+			b.cfg.Log.Error("another replica told this too, and it can't be deleted", "channel", at.channel, "ts", at.ts, "err", err)
 			return
 		}
 	}

@@ -34,5 +34,5 @@ func (q *queue) notAdded(req request, err error) text.Text {
 }
 
 func perhapsRecorded() text.Text {
-	return text.New("perhaps not recorded: wafbot's memory (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
+	return text.New("perhaps not recorded: wafbot's store (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
 }

@@ -70,7 +70,7 @@ func TestNothingIsCalledUndoneUnseen(t *testing.T) {
 		tries  int
 		want   string
 	}{
-		{"just accepted", 100 * time.Millisecond, 1, "not done: wafbot's memory (Redis) can't be reached"},
+		{"just accepted", 100 * time.Millisecond, 1, "not done: wafbot's store (Redis) can't be reached"},
 		{"taken over", 4 * time.Second, 1, "Deny 203.0.113.7: accepted by the service"},
 		{"taken over, away for long", 4 * time.Second, 60, "Deny 203.0.113.7: accepted by the service"},
 	} {

@@ -18,7 +18,7 @@ const minAlone = 10
 func alone() *Command {
 	return &Command{
 		Name: "alone", Role: record.Responder,
-		Summary: "nobody answers: do alone, for a short time, what you asked a second person for; the leads are told",
+		Summary: "no answer: override, for a short time, what you asked approval for; the leads are told",
 		Args:    []Arg{argRequest, {Name: "reason", Required: true, Label: "Why it can't wait", Help: "why it can't wait, in at least 10 characters"}},
 		Form:    aloneForm,
 		Decide:  doAlone,
@@ -49,7 +49,7 @@ func doAlone(c *Call) (Decision, error) {
 
 // aloneForm says what would be done, and for how long.
 func aloneForm(c *Call, f *Form) {
-	f.Title, f.Submit = "Do it alone", "Do it alone"
+	f.Title, f.Submit = "Override", "Override"
 	f.relabel("reason", "Why it can't wait", "at least 10 characters: it is told and kept")
 	if c.Account == nil || len(c.Line.Words) == 0 {
 		return
@@ -60,7 +60,7 @@ func aloneForm(c *Call, f *Form) {
 	}
 	f.drop("request")
 	f.Base.Words = []string{q.ID}
-	f.Intro = append(f.Intro, RequestLine(q, c.Now), text.New("Without a second person it holds for ", text.HumanDuration(c.Policy.Alone.longest()), " at most. It is recorded as done alone, and the channel is told"))
+	f.Intro = append(f.Intro, RequestLine(q, c.Now), text.New("Without approval it holds for ", text.HumanDuration(c.Policy.Alone.longest()), " at most. It is recorded as done alone, and the channel is told"))
 	if refusal := (*refusal.Refusal)(nil); errors.As(c.mayAlone(q), &refusal) {
 		f.Intro = append(f.Intro, text.New(text.Bold("Not by you, or not now"), ": ", refusal.Text))
 	}
@@ -73,11 +73,11 @@ func (c *Call) mayAlone(q record.ApprovalRequest) error {
 	}
 	never := approvalRequestNeverAlone(q)
 	if never == "" && (q.AloneAt.IsZero() || c.Policy.Alone.After == 0) {
-		never = "nothing is done alone here (policy.approval.override.after in the configuration)"
+		never = "nothing is overridden here (policy.approval.override.after in the configuration)"
 	}
 	switch {
 	case c.Actor.ID != q.Asker.ID:
-		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("only ", text.Sanitize(q.Asker.Name, text.MaxField), ", who asked, may do it alone. ", ApprovalRequestWhoDecides(q, ""), ". Nothing was done")}
+		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("only ", text.Sanitize(q.Asker.Name, text.MaxField), ", who asked, may override. ", ApprovalRequestWhoDecides(q, ""), ". Nothing was done")}
 	case never != "":
 		return refusal.Guarded(text.New(never, ". ", ApprovalRequestWhoDecides(q, ""), ". Nothing was done"))
 	case c.Now.Before(q.AloneAt):

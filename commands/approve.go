@@ -10,7 +10,7 @@ var argRequest = Arg{Name: "request", Object: true, Required: true, Help: "the r
 func approve() *Command {
 	return &Command{
 		Name: "approve", Role: record.Responder,
-		Summary: "be the second person: have done what somebody else asked for",
+		Summary: "approve what another user asked for",
 		Args:    []Arg{argRequest},
 		Decide:  approveRequest,
 	}

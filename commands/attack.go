@@ -47,7 +47,7 @@ func readAttack(c *Call) (Result, error) {
 	row.Case = said
 	res.Data = row
 	if err := errors.Join(noCase, noChanges, noScene, noStorms, noEffects); err != nil { // reads go on without memory
-		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: wafbot's memory (Redis) can't be reached"))
+		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: wafbot's store (Redis) can't be reached"))
 	}
 	res.Lines = append(res.Lines, caseLines(row.Case)...)
 	now := Situation{Account: a, ID: k.ID, Attack: k.Attack, Scene: c.scene, Known: changes, Effects: effects, Now: c.Now}
@@ -158,7 +158,7 @@ func changeWords(ch record.Change, effect text.Text) text.Text {
 	case record.StateHalf:
 		return text.New(line, " · ", text.Bold("only partly done"), ": ", ch.Fault)
 	case record.StateUndone:
-		line = text.New(line, " · taken back by ", ch.EndedBy.Name, " ", ch.EndedAt)
+		line = text.New(line, " · undone by ", ch.EndedBy.Name, " ", ch.EndedAt)
 		if ch.Gone {
 			line = text.New(line, ", nothing of it was left")
 		}

@@ -18,7 +18,7 @@ func attacks() *Command {
 		Summary: "the attacks of the last hour, the newest first",
 		Args: []Arg{
 			{Name: "since", Help: "how far back: 1h", Read: readDuration},
-			{Name: "storm", Help: "only those that a storm gathered, by its id, as on its card", Options: stormsGathered}, argPage,
+			{Name: "storm", Help: "only those that a storm groups, by its id, as on its card", Options: stormsGathered}, argPage,
 		},
 		Read: func(c *Call) (Result, error) {
 			if c.Line.Keys["storm"] != "" {

@@ -47,7 +47,7 @@ func (c *Call) takeOver() text.Text {
 
 // ClaimButton says that whoever clicks it is on the attack.
 func ClaimButton(s Situation) Suggestion {
-	return Suggestion{Label: "I'm on it", Line: s.line("claim")}
+	return Suggestion{Label: "Acknowledge", Line: s.line("claim")}
 }
 
 func release() *Command {
@@ -66,13 +66,13 @@ func writeRelease(c *Call) (Result, error) {
 	}
 	switch {
 	case k.Owner == nil:
-		return unwritten(k, text.New("Nobody is on it. Nothing was changed")), nil
+		return unwritten(k, text.New("Unacknowledged. Nothing was changed")), nil
 	case k.Owner.ID != c.Actor.ID && c.Role < record.Admin:
 		return Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(OwnerLine(k.Owner), ": only ", text.Sanitize(k.Owner.Name, text.MaxField), " or an admin can release it. Nothing was changed. ", c.takeOver())}
 	}
 	was := k.Owner
 	k.Owner, k.Released = nil, c.Now
-	return c.keep(k, "", text.New("Nobody is on it any more; ", text.Sanitize(was.Name, text.MaxField), " was, since ", was.Since))
+	return c.keep(k, "", text.New("Unacknowledged now; ", text.Sanitize(was.Name, text.MaxField), " was, since ", was.Since))
 }
 
 func handover() *Command {

@@ -132,7 +132,7 @@ func (s Situation) knowing(b Suggestion, top apiclient.Source) Suggestion {
 func (s Situation) denyWords(top apiclient.Source) sentence {
 	longer := ""
 	if s.denyFor() < s.Policy.Renew {
-		longer = ", longer while it knocks (" + text.HumanDuration(s.Policy.Renew) + " at most)"
+		longer = ", longer while it keeps trying (" + text.HumanDuration(s.Policy.Renew) + " at most)"
 	}
 	return sentence{does, fmt.Sprintf("Deny %s everywhere for %s%s, in about 1 min: %s.", top.IP, text.HumanDuration(s.denyFor()), longer, s.share(top))}
 }

@@ -319,13 +319,13 @@ func RefusedByMemory(err error) bool {
 func Away(err error) *refusal.Refusal {
 	switch {
 	case errors.Is(err, refusal.ErrEmptied):
-		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("not done: wafbot's memory (Redis) is empty, and what was told and done before is being read back from Slack. Try again in a minute")}
+		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) is empty, and what was told and done before is being read back from Slack. Try again in a minute")}
 	case errors.Is(err, ErrNewer):
 		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
 	case RefusedByMemory(err):
-		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("not done: wafbot's memory (Redis) takes nothing just now: it is full, read-only or starting. Without it nothing is changed. Try again in a moment")}
+		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) takes nothing just now: it is full, read-only or starting. Without it nothing is changed. Try again in a moment")}
 	}
-	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("not done: wafbot's memory (Redis) can't be reached, and without it nothing is changed. Try again in a moment")}
+	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) can't be reached, and without it nothing is changed. Try again in a moment")}
 }
 
 // reference names a fault to a person so that it can be found in the log.

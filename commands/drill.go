@@ -78,7 +78,7 @@ func (c *Call) beginDrill(d record.Drill) (Result, error) {
 	}
 	d.Account, d.By, d.At, d.Until = c.Account.Name, c.Actor, c.Now, c.Now.Add(lasts)
 	return c.keepDrill(d, text.New(text.Bold("DRILL "), text.Code(d.ID), ": a card is on its way to the channel of ", c.Account.Name, ". It waits until ", d.Until, " for a click on ",
-		text.Bold("I'm on it"), ", and tells then how long each step took. Nothing is attacked, and the service isn't touched"))
+		text.Bold("Acknowledge"), ", and tells then how long each step took. Nothing is attacked, and the service isn't touched"))
 }
 
 func (c *Call) answerDrill(d record.Drill) (Result, error) {
@@ -105,7 +105,7 @@ func (c *Call) stopDrill(d record.Drill) (Result, error) {
 	d.Over = c.Now
 	d.Audited = c.drillAudited(d)
 	if c.Actor.Via == record.ViaClock {
-		return c.keepDrill(d, text.New("Nobody answered the drill ", text.Code(d.ID)))
+		return c.keepDrill(d, text.New("No answer to the drill ", text.Code(d.ID)))
 	}
 	return c.keepDrill(d, text.New("The drill ", text.Code(d.ID), " is called off"))
 }

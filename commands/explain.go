@@ -73,7 +73,7 @@ func readExplain(c *Call) (Result, error) {
 		res.Lines = append(res.Lines, line)
 	}
 	if err != nil {
-		return res.and(text.New("Whether it has a card, or is muted, is unknown: wafbot's memory (Redis) can't be reached")), nil
+		return res.and(text.New("Whether it has a card, or is muted, is unknown: wafbot's store (Redis) can't be reached")), nil
 	}
 	gathered, err := c.gatheredLine()
 	if err != nil { // what else is known of the memory tells that it is away
@@ -133,7 +133,7 @@ func destination(a apiclient.Attack, r Routing) text.Text {
 	case a.FalsePositive():
 		return text.New("It is marked at the service as a false positive: it gets no card, whatever the routes say")
 	case a.Result():
-		return text.New("It is no attack of its own but a measure at work (", TypeName(a.Type), "): it gets no card, whatever the routes say")
+		return text.New("It is no attack of its own but a mitigation at work (", TypeName(a.Type), "): it gets no card, whatever the routes say")
 	case r.Channel == "" && r.Kept:
 		return text.New("No route takes it as it is now. ", kept)
 	case r.Channel == "":
@@ -195,7 +195,7 @@ func mentionLines(r Routing) (lines []text.Text) {
 }
 
 func pagerLine(r Routing) text.Text {
-	line := text.New("Its pager is called when nobody is on it for ", text.HumanDuration(r.PageAfter), "; it ")
+	line := text.New("Its pager is called when unacknowledged for ", text.HumanDuration(r.PageAfter), "; it ")
 	if r.PagedAt.IsZero() {
 		return text.New(line, "was not called so far")
 	}
@@ -206,7 +206,7 @@ func pagerLine(r Routing) text.Text {
 func (c *Call) muteOf(attack apiclient.Attack) (*record.Mute, text.Text) {
 	all, err := c.facts(c.Account.Name).Mutes()
 	if err != nil {
-		return nil, text.New("Whether it is muted is unknown: wafbot's memory (Redis) can't be reached")
+		return nil, text.New("Whether it is muted is unknown: wafbot's store (Redis) can't be reached")
 	}
 	m, muted := Muted(all, attack, c.Now)
 	if !muted {

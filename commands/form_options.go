@@ -51,7 +51,7 @@ func lengths(c *Call) []Option {
 func lengthsOrEver(c *Call) []Option {
 	label := "forever"
 	if slices.Contains(c.Policy.SecondPerson, SecondForever) {
-		label = "forever: needs a second person"
+		label = "forever: needs approval"
 	}
 	return append(lengths(c), Option{Value: grammar.DurationText(grammar.Never), Label: label})
 }

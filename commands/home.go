@@ -142,7 +142,7 @@ func (h Home) waitingPart() (p Part) {
 		}
 	}
 	if len(p.Rows) > 0 {
-		p.Title = text.New(text.Bold("Waiting for a second person: "), text.Number(len(p.Rows)))
+		p.Title = text.New(text.Bold("Waiting for approval: "), text.Number(len(p.Rows)))
 	}
 	return p
 }
@@ -230,7 +230,7 @@ func (h Home) healthPart() (p Part) {
 	}
 	p.Title = text.New(text.Bold("Health: "), text.Number(well), " of ", text.Count(len(h.Accounts), "account"), " watched well")
 	if well > 0 {
-		p.Title = text.New(p.Title, ", last good look ", ago(oldest, h.Now))
+		p.Title = text.New(p.Title, ", last good poll ", ago(oldest, h.Now))
 	}
 	if unknown > 0 {
 		p.Title = text.New(p.Title, "; not known of ", text.Number(unknown))

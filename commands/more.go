@@ -24,7 +24,7 @@ func More(s Situation) []Suggestion {
 	if s.Storm == nil && !s.Attack.Incident() {
 		add("Mute", "Hear nothing of it for a while", s.line("mute"))
 	}
-	add("Hand over", "Put somebody else on it", s.line("handover"))
+	add("Hand over", "Hand it over", s.line("handover"))
 	add("Note", "For the others, on the card", s.line("note"))
 	add("Verdict", "Real, a false alarm, or a test", s.line("verdict"))
 	add("Report", "What happened and what was done, as Markdown to be copied", s.line("report"))
@@ -58,10 +58,10 @@ func (s Situation) moreProlong(add func(label, about string, l record.Line)) {
 	slices.SortStableFunc(ending, func(x, y record.Change) int { return x.Until.Compare(y.Until) })
 	for i, ch := range ending {
 		if i == maxProlong {
-			add("Prolong another", fmt.Sprintf("%d more hold for a time", len(ending)-i), s.line("extend").With("attack", ""))
+			add("Extend another", fmt.Sprintf("%d more hold for a time", len(ending)-i), s.line("extend").With("attack", ""))
 			break
 		}
-		add("Prolong "+ch.ID, ch.Does, s.line("extend", ch.ID).With("attack", ""))
+		add("Extend "+ch.ID, ch.Does, s.line("extend", ch.ID).With("attack", ""))
 	}
 }
 

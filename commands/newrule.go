@@ -70,5 +70,5 @@ func (c *Call) byRule(id int64) text.Text {
 	if made.DueAt().IsZero() {
 		return words
 	}
-	return text.New(words, ", until ", made.DueAt(), ": ", text.Code("extend "+made.ID+" for=…"), " prolongs it")
+	return text.New(words, ", until ", made.DueAt(), ": ", text.Code("extend "+made.ID+" for=…"), " extends it")
 }

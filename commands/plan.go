@@ -114,7 +114,7 @@ func (p Plan) onlyProlongs(ch record.Change) bool {
 func changeDoneAlready(c record.Change, p Plan) text.Text {
 	words := text.New(c.Does, ": done already by ", c.Actor.Name, " at ", c.At, " (", text.Code(c.ID), ")")
 	if p.onlyProlongs(c) && !c.Until.IsZero() {
-		words = text.New(words, ", until ", c.Until, "; ", text.Code("extend "+c.ID+" for=…"), " prolongs it")
+		words = text.New(words, ", until ", c.Until, "; ", text.Code("extend "+c.ID+" for=…"), " extends it")
 	}
 	return words
 }
@@ -226,9 +226,9 @@ func entryReason(ch record.Change) string {
 
 // rehearsal says what would be sent.
 func rehearsal(ch record.Change, p Plan) []text.Text {
-	lines := []text.Text{text.New("Rehearsal: ", text.Bold(p.Does), " would be sent; nothing was. It would work ", p.When)}
+	lines := []text.Text{text.New("Dry run: ", text.Bold(p.Does), " would be sent; nothing was. It would work ", p.When)}
 	if len(ch.Steps) == 0 {
-		lines = []text.Text{text.New("Rehearsal: ", text.Bold(p.Does), " would be written down, with nothing to send; it was not")}
+		lines = []text.Text{text.New("Dry run: ", text.Bold(p.Does), " would be written down, with nothing to send; it was not")}
 	}
 	for _, s := range ch.Steps {
 		lines = append(lines, text.New("• ", text.Code(stepDescribe(s))))

@@ -28,7 +28,7 @@ func protectedLine(p record.Protected) text.Text {
 
 func howDenied(deny string) string {
 	if deny == DenySecond {
-		return "denied only with a second person"
+		return "denied only with approval"
 	}
 	return "never denied"
 }

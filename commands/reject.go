@@ -7,7 +7,7 @@ import (
 func reject() *Command {
 	return &Command{
 		Name: "reject", Role: record.Responder,
-		Summary: "be the second person: refuse what somebody else asked for",
+		Summary: "reject what another user asked for",
 		Args:    []Arg{argRequest, {Name: "reason", Help: "why, for the one who asked and the audit log"}},
 		Decide:  rejectRequest,
 	}

@@ -56,9 +56,9 @@ func changeRenewal(c record.Change) text.Text {
 	case !c.Until.Before(c.Renew):
 		return nil
 	case len(c.Steps) > 1:
-		return text.New(", longer while one of them knocks, ", c.Renew, " at most")
+		return text.New(", longer while one of them keeps trying, ", c.Renew, " at most")
 	}
-	return text.New(", longer while it knocks, ", c.Renew, " at most")
+	return text.New(", longer while it keeps trying, ", c.Renew, " at most")
 }
 
 // longer is by how much wafbot prolongs the change when it knocks: by its own length, as far as it may; 0: not at all.
@@ -80,7 +80,7 @@ func (r *Runner) limited(ch record.Change) record.Change {
 
 // renewLine is the line that prolongs the change, as a person could type it.
 func changeRenewLine(c record.Change) record.Line {
-	return record.Line{Name: "extend", Words: []string{c.ID}}.With("for", grammar.DurationText(changeLonger(c))).With("reason", "it still knocks").With("account", c.Account)
+	return record.Line{Name: "extend", Words: []string{c.ID}}.With("for", grammar.DurationText(changeLonger(c))).With("reason", "it is still trying").With("account", c.Account)
 }
 
 // ExtendButton prolongs a change by as long as it was to hold at first.
@@ -107,9 +107,9 @@ func EndsLines(ch record.Change, now time.Time) []text.Text {
 	switch {
 	case ch.Renew.IsZero():
 	case changeLonger(ch) == 0:
-		why = text.New("It was made at ", ch.At, " and lasts as long as wafbot may prolong it by itself")
+		why = text.New("It was made at ", ch.At, " and lasts as long as wafbot may extend it by itself")
 	default:
-		why = text.New("wafbot prolongs it by itself when it knocks before then, which it didn't lately")
+		why = text.New("wafbot extends it by itself if it keeps trying, which it didn't lately")
 	}
 	return []text.Text{text.New(text.Bold(ch.Does), " ends at ", ch.Until, " and the attack goes on"), why}
 }

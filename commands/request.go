@@ -50,7 +50,7 @@ func (c *Call) renews(plans []Plan) bool {
 // request writes down what waits for a second person. Nothing is sent. The same that waits already is met.
 func (r *Runner) request(ctx context.Context, c *job, plans []Plan) (Result, error) {
 	if c.Actor.Via == record.ViaClock {
-		return Result{}, &refusal.Refusal{Kind: refusal.ErrNeedsApproval, Text: text.New(c.whySecond(), ": that needs a second person, whom wafbot doesn't ask for by itself. Nothing was done")}
+		return Result{}, &refusal.Refusal{Kind: refusal.ErrNeedsApproval, Text: text.New(c.whySecond(), ": that needs approval, which wafbot doesn't ask for by itself. Nothing was done")}
 	}
 	q := c.newRequest(plans)
 	all, err := r.cfg.Requests.Requests(ctx, c.Account.Name)
@@ -118,7 +118,7 @@ func (c *Call) newRequest(plans []Plan) record.ApprovalRequest {
 			approvalRequestReaches(&q, c.Account.reach(s))
 		}
 		if p.Until.Before(p.Renews) {
-			q.Reach = append(q.Reach, "it is prolonged while it knocks, for "+text.HumanDuration(p.Renews.Sub(now))+" at most")
+			q.Reach = append(q.Reach, "it is extended while it keeps trying, for "+text.HumanDuration(p.Renews.Sub(now))+" at most")
 		}
 		for _, n := range p.Notes {
 			q.Reach = append(q.Reach, n.String())

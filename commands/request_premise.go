@@ -78,7 +78,7 @@ func premiseWorse(p record.Premise, now record.Premise) string {
 	case now.Role > p.Role:
 		return "by now it needs the role " + now.Role.String()
 	case !now.Ends.Equal(p.Ends):
-		return "what it prolongs has another end by now"
+		return "what it extends has another end by now"
 	}
 	return ""
 }

@@ -40,9 +40,9 @@ func (c *Call) whySecond() text.Text {
 // secondNote tells before the change that it needs a second person.
 func (c *Call) secondNote() text.Text {
 	if c.Policy.Changes != ChangesOn {
-		return text.New("A second person would be asked first: ", c.whySecond())
+		return text.New("It would need approval first: ", c.whySecond())
 	}
-	return text.New(text.Bold("A second person is asked first"), ": ", c.whySecond(), ". It waits for ", text.HumanDuration(c.Policy.approvalFor()), ", and nothing is sent before")
+	return text.New(text.Bold("It needs approval first"), ": ", c.whySecond(), ". It waits for ", text.HumanDuration(c.Policy.approvalFor()), ", and nothing is sent before")
 }
 
 // waitingLines answer who has asked, or asks again.
@@ -50,7 +50,7 @@ func (c *Call) waitingLines(q record.ApprovalRequest) []text.Text {
 	if !q.Waits(c.Now) {
 		return []text.Text{RequestLine(q, c.Now)}
 	}
-	lines := []text.Text{text.New(text.Bold("Waits for a second person"), ": ", q.Does, ". ", text.Code(q.ID), ". Nothing was sent")}
+	lines := []text.Text{text.New(text.Bold("Waits for approval"), ": ", q.Does, ". ", text.Code(q.ID), ". Nothing was sent")}
 	if q.ID != record.RequestID(q.Account, c.ID) {
 		lines = append(lines, text.New("Asked already by ", q.Asker.Name, " at ", q.At))
 	}
@@ -72,7 +72,7 @@ func DecideButtons(q record.ApprovalRequest) []Suggestion {
 	return []Suggestion{
 		{
 			Label: "Approve", Title: "Approve it?", OK: "Approve", Line: line("approve"),
-			Confirm: q.Does + ". It is done at once, as asked by " + q.Asker.Name + ", and you are named as the second person.",
+			Confirm: q.Does + ". It is done at once, as asked by " + q.Asker.Name + ", and you are named as the approver.",
 		},
 		{Label: "Reject", Line: line("reject")},
 	}
@@ -92,7 +92,7 @@ func ApprovalRequestAloneLine(r record.ApprovalRequest, p Policy, now time.Time)
 	if r.AloneAt.IsZero() {
 		return nil
 	}
-	line := text.New("Nobody answers? ", text.Sanitize(r.Asker.Name, text.MaxField), " may do it alone")
+	line := text.New("No answer? ", text.Sanitize(r.Asker.Name, text.MaxField), " may override")
 	if now.Before(r.AloneAt) {
 		line = text.New(line, " from ", r.AloneAt, " on")
 	}
@@ -108,19 +108,19 @@ func RequestLine(q record.ApprovalRequest, now time.Time) text.Text {
 	}
 	switch {
 	case q.Waits(now):
-		return text.New(line, text.Bold("waits for a second person"), " until ", q.Until, " ", text.Code(q.ID))
+		return text.New(line, text.Bold("waits for approval"), " until ", q.Until, " ", text.Code(q.ID))
 	case q.State == record.RequestApproved:
 		return text.New(line, text.Bold("approved"), " by ", who, " ", q.DecidedAt, approvalRequestOutcome(q))
 	case q.State == record.RequestRejected:
 		return text.New(line, text.Bold("rejected"), " by ", who, " ", q.DecidedAt, because(q.Why))
 	case q.State == record.RequestAlone && q.Outcome == "failed":
-		return text.New(line, text.Bold("tried alone"), ", without a second person, ", q.DecidedAt, approvalRequestOutcome(q))
+		return text.New(line, text.Bold("override tried"), ", without approval, ", q.DecidedAt, approvalRequestOutcome(q))
 	case q.State == record.RequestAlone:
-		return text.New(line, text.Bold("done alone"), ", without a second person, ", q.DecidedAt, approvalRequestOutcome(q))
+		return text.New(line, text.Bold("override"), ", without approval, ", q.DecidedAt, approvalRequestOutcome(q))
 	case q.State == record.RequestClosed:
 		return text.New(line, text.Bold("closed"), " ", q.DecidedAt, ", nothing was done", because(q.Why))
 	}
-	return text.New(line, text.Bold("nobody answered"), " before ", q.Until, ": nothing was done")
+	return text.New(line, text.Bold("no answer"), " before ", q.Until, ": nothing was done")
 }
 
 // because is a colon and the words, if there are any.
@@ -182,9 +182,9 @@ func approvalRequestNeverAlone(r record.ApprovalRequest) string {
 	}
 	switch {
 	case r.Line.Name == "allow" || needs(SecondAllow):
-		return "what lets a source past every protection is never done alone"
+		return "what lets a source past every protection can't be overridden"
 	case needs(SecondForever) || r.Line.Keys["for"] == "forever" || r.Line.Keys["patch"] == "forever":
-		return "what never ends is never done alone"
+		return "what never ends can't be overridden"
 	case r.Line.Keys["for"] == "" || r.Line.Name == "extend":
 		return "it can't be made to end soon"
 	}

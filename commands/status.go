@@ -9,7 +9,7 @@ import (
 func status() *Command {
 	return &Command{
 		Name: "status", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
-		Summary: "what burns now, who is on it, what waits, and what is in force",
+		Summary: "what goes on now, who is on it, what waits, and what is in force",
 		Args:    []Arg{argPage},
 		Needs:   overviewNeeds(),
 		Read:    readStatus,

@@ -75,7 +75,7 @@ func (s Situation) stormPlace() (method, place string, ok bool) {
 
 // ownCardsButton gives the odd ones out cards of their own.
 func (s Situation) ownCardsButton() (Suggestion, bool) {
-	label := "Own card for the odd one"
+	label := "Own card for the outlier"
 	switch left := s.Storm.OddCount; {
 	case left == 0:
 		return Suggestion{}, false
@@ -90,7 +90,7 @@ func (s Situation) ownCardsButton() (Suggestion, bool) {
 // moreStorm is what can be done about a storm beside its card's buttons.
 func (s Situation) moreStorm(add func(label, about string, l record.Line)) {
 	list := record.Line{Name: "attacks"}.With("storm", s.ID).With("account", s.Account.Name)
-	add("List", "All that it gathered", list)
+	add("List", "All grouped attacks", list)
 	if s.Policy.Changes != ChangesOff {
 		add("Deny several", "Several sources, a list, a country, Tor, data centers: in about 1 min", s.line("deny"))
 		if !s.WatchedOnly() {

@@ -101,7 +101,7 @@ func (c *Call) stormTyped(typed string) (*Account, StormSeen, error) {
 	case lastErr != nil:
 		return nil, StormSeen{}, lastErr
 	case strings.HasPrefix(record.FoldID(typed), "a"):
-		return nil, StormSeen{}, refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " is the id of an attack, and that of a storm begins with s: ", text.Code("explain attack="+text.Sanitize(typed, text.MaxField)), " says which one gathered it"))
+		return nil, StormSeen{}, refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " is the id of an attack, and that of a storm begins with s: ", text.Code("explain attack="+text.Sanitize(typed, text.MaxField)), " says which one grouped it"))
 	}
 	return nil, StormSeen{}, noStorm(typed)
 }
@@ -167,12 +167,12 @@ func (c *Call) stormLines(seen StormSeen) []text.Text {
 	lines = append(lines, StormTallies(seen.Storm, c.Account, c.policy(), seen.SourceCount)...)
 	named, left := StormOddNamed(seen.Storm)
 	for _, odd := range named {
-		lines = append(lines, text.New(text.Bold("Odd one out: "), AttackLine(c.Account, odd, c.Now)))
+		lines = append(lines, text.New(text.Bold("Outlier: "), AttackLine(c.Account, odd, c.Now)))
 	}
 	if left > 0 {
-		lines = append(lines, text.New("… and ", text.Number(left), " more odd ones out"))
+		lines = append(lines, text.New("… and ", text.Number(left), " more outliers"))
 	}
-	return append(lines, text.New("All that it gathered: ", text.Code(seen.list().String()), "; figures of ", seen.SeenAt))
+	return append(lines, text.New("All grouped attacks: ", text.Code(seen.list().String()), "; figures of ", seen.SeenAt))
 }
 
 // list is the line that lists what the storm gathered.

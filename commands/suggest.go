@@ -72,7 +72,7 @@ func Advise(s Situation) Advice {
 		return a
 	}
 	if s.Attack.FalsePositive() {
-		a.Notes = append(a.Notes, text.New(text.Bold("Marked as a false positive"), " at the service: no measure is advised, and nobody is called while it is"))
+		a.Notes = append(a.Notes, text.New(text.Bold("Marked as a false positive"), " at the service: no mitigation is advised, and nobody is called while it is"))
 		return a
 	}
 	spec, fits, whyNoPatch := s.patchable()
@@ -280,8 +280,8 @@ func UndoButton(ch record.Change, now time.Time) (Suggestion, bool) {
 		return Suggestion{}, false
 	}
 	return Suggestion{
-		Label: "Undo", Title: "Take it back?", OK: "Take back", Spoken: "Undo: " + ch.Does,
+		Label: "Undo", Title: "Undo it?", OK: "Undo", Spoken: "Undo: " + ch.Does,
 		Line:    record.Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account),
-		Confirm: "Take back: " + ch.Does + ". What stood there before comes back. It works " + ch.When + ".",
+		Confirm: "Undo: " + ch.Does + ". What stood there before comes back. It works " + ch.When + ".",
 	}, true
 }

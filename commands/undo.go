@@ -14,7 +14,7 @@ import (
 func undo() *Command {
 	return &Command{
 		Name: "undo", Role: record.Responder,
-		Summary: "take back changes: your last one, those with these ids, or all of an attack or a person",
+		Summary: "undo changes: your last one, those with these ids, or all of an attack or a person",
 		Args: []Arg{
 			{Name: "change", Object: true, Many: true, Help: "the change's id, as c7k2m9xw4; left out with all else: your last one", Options: changesInForce},
 			{Name: "attack", Typed: true, Help: "all that was done for that attack", Options: ongoingAttacks},
@@ -46,7 +46,7 @@ func undoOf(ch record.Change) string { return "Undo of: " + ch.Does }
 // planUndoOf plans to take a change back.
 func (c *Call) planUndoOf(ch record.Change) (Plan, error) {
 	if c.Actor.Via == record.ViaClock && (ch.Until.IsZero() || c.Now.Before(ch.Until)) {
-		return Plan{}, refusal.Nothing(text.New(ch.Does, " was prolonged meanwhile. Nothing was sent"))
+		return Plan{}, refusal.Nothing(text.New(ch.Does, " was extended meanwhile. Nothing was sent"))
 	}
 	ch, err := c.lookedAt(ch)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *Call) planUndoOf(ch record.Change) (Plan, error) {
 		}
 	}
 	if len(p.Steps) == 0 {
-		p.Nothing = text.New("nothing of it is left to take back")
+		p.Nothing = text.New("nothing of it is left to undo")
 		for _, n := range p.Notes {
 			p.Nothing = text.New(p.Nothing, "; ", n)
 		}
@@ -156,13 +156,13 @@ func amendment(ch record.Change) error {
 	case ch.Undoes != "":
 		return refusal.Usage(text.New(text.Code(ch.ID), " is an undo itself: do again what it took back"))
 	case ch.Extends != "":
-		return refusal.Usage(text.New(text.Code(ch.ID), " only prolongs ", text.Code(ch.Extends), ": name that one. Nothing was done"))
+		return refusal.Usage(text.New(text.Code(ch.ID), " only extends ", text.Code(ch.Extends), ": name that one. Nothing was done"))
 	}
 	return nil
 }
 
 func takenBack(ch record.Change) error {
-	return refusal.Nothing(text.New(ch.Does, ": taken back already by ", ch.EndedBy.Name, " at ", ch.EndedAt, ". Nothing was sent"))
+	return refusal.Nothing(text.New(ch.Does, ": undone already by ", ch.EndedBy.Name, " at ", ch.EndedAt, ". Nothing was sent"))
 }
 
 // undoStep plans the opposite of a step, of what is still ours.

@@ -23,7 +23,7 @@ func manyLines(n int, words string) []text.Text {
 
 func TestRenderLines(t *testing.T) {
 	t.Parallel()
-	undo := commands.Suggestion{Label: "Undo", Line: record.Line{Name: "undo", Words: []string{"c7k2m9xw4"}}, Title: "Take it back?", Confirm: "Take back: Deny x.", OK: "Take back"}
+	undo := commands.Suggestion{Label: "Undo", Line: record.Line{Name: "undo", Words: []string{"c7k2m9xw4"}}, Title: "Undo it?", Confirm: "Undo: Deny x.", OK: "Undo"}
 	blocks := renderLines([]text.Text{text.New(text.Bold("acme"), ": 2 going on"), text.New("• ", text.Code("a1"))}, []commands.Suggestion{undo})
 	requireBlocks(t, blocks)
 	require.Equal(t, []string{"*acme*: 2 going on\n• `a1`"}, markupOf(t, blocks))
@@ -31,7 +31,7 @@ func TestRenderLines(t *testing.T) {
 	require.Len(t, buttons, 1)
 	require.Equal(t, "do:1", buttons[0].ActionID)
 	require.Equal(t, "undo c7k2m9xw4", buttons[0].Value)
-	require.Equal(t, "Take back: Deny x.", buttons[0].Confirm.Text.Text)
+	require.Equal(t, "Undo: Deny x.", buttons[0].Confirm.Text.Text)
 }
 
 func TestRenderLinesCountsWhatItLeavesOut(t *testing.T) {
@@ -93,7 +93,7 @@ func TestRenderAsk(t *testing.T) {
 	require.Equal(t, line.String(), buttons[0].Value)
 	require.Equal(t, "Do it anyway", buttons[0].Text.Text)
 	require.Equal(t, "leave", buttons[1].ActionID)
-	require.Equal(t, "Leave", buttons[1].Text.Text)
+	require.Equal(t, "Cancel", buttons[1].Text.Text)
 }
 
 func TestRenderAskTooLongForAButton(t *testing.T) {

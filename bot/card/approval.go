@@ -29,14 +29,14 @@ func ApprovalRequest(q record.ApprovalRequest, p commands.Policy, now time.Time)
 		}
 		return Message{Text: notification(requestNotice(q, now)), Blocks: renderLines(lines, nil)}
 	}
-	lines := []text.Text{text.New(text.Bold("SECOND PERSON NEEDED: "+text.Sanitize(q.Does, maxAskedLine)), " ", text.Code(q.ID))}
+	lines := []text.Text{text.New(text.Bold("APPROVAL NEEDED: "+text.Sanitize(q.Does, maxAskedLine)), " ", text.Code(q.ID))}
 	lines = append(append(lines, asked(q)...), weighed(q)...)
 	lines = append(lines, commands.ApprovalRequestWhoDecides(q, p.Approvers))
 	buttons := commands.DecideButtons(q)
 	if alone := commands.ApprovalRequestAloneLine(q, p, now); alone != nil {
 		lines = append(lines, alone)
 		if !now.Before(q.AloneAt) {
-			buttons = append(buttons, commands.Suggestion{Label: "Do it alone…", Form: true, Line: record.Line{Name: "alone", Words: []string{q.ID}}.With("account", q.Account)})
+			buttons = append(buttons, commands.Suggestion{Label: "Override…", Form: true, Line: record.Line{Name: "alone", Words: []string{q.ID}}.With("account", q.Account)})
 		}
 	}
 	return Message{Text: notification(requestNotice(q, now)), Blocks: renderLines(lines, buttons)}
@@ -53,7 +53,7 @@ func asked(q record.ApprovalRequest) []text.Text {
 	}
 	lines := []text.Text{who}
 	for _, need := range q.Needs {
-		lines = append(lines, text.New("Why two: ", text.Sanitize(need.Why, maxWritten)))
+		lines = append(lines, text.New("Why approval: ", text.Sanitize(need.Why, maxWritten)))
 	}
 	return lines
 }
@@ -77,13 +77,13 @@ func weighed(q record.ApprovalRequest) []text.Text {
 func requestNotice(q record.ApprovalRequest, now time.Time) string {
 	switch {
 	case q.Waits(now):
-		return fmt.Sprintf("SECOND PERSON NEEDED before %s, asked by %s: %s", clockTime(q.Until), text.Sanitize(q.Asker.Name, maxNoticeName), q.Does)
+		return fmt.Sprintf("APPROVAL NEEDED before %s, asked by %s: %s", clockTime(q.Until), text.Sanitize(q.Asker.Name, maxNoticeName), q.Does)
 	case q.State == record.RequestWaiting, q.State == record.RequestExpired:
-		return "Nobody answered, not done: " + q.Does
+		return "No answer in time, not done: " + q.Does
 	case q.Outcome == "failed":
 		return "FAILED, though it was decided: " + q.Does
 	case q.State == record.RequestAlone:
-		return fmt.Sprintf("Done ALONE by %s: %s", text.Sanitize(q.Asker.Name, maxNoticeName), q.Does)
+		return fmt.Sprintf("OVERRIDE by %s: %s", text.Sanitize(q.Asker.Name, maxNoticeName), q.Does)
 	case q.State == record.RequestClosed:
 		return "Closed, not done: " + q.Does
 	}
@@ -108,14 +108,14 @@ func ApprovalDecision(q record.ApprovalRequest, p commands.Policy, now time.Time
 	lines := []text.Text{line}
 	if q.State == record.RequestAlone {
 		calls = p.Alone.Tell
-		acted := " acted ALONE"
+		acted := " used OVERRIDE"
 		if q.Outcome == "failed" {
-			acted = " tried to act ALONE"
+			acted = " tried OVERRIDE"
 		}
 		line = text.New(text.Bold(text.Sanitize(q.Asker.Name, MaxName)+acted), ": ", line)
 		lines = []text.Text{line, aloneBecause(q)}
 		if q.Outcome == "done" {
-			lines = append(lines, text.New("It ends by itself. ", text.Code("status"), " shows what is in force, ", text.Code("undo"), " with its id takes it back"))
+			lines = append(lines, text.New("It ends by itself. ", text.Code("status"), " shows what is in force, ", text.Code("undo"), " with its id undoes it"))
 		}
 	}
 	if IsID(calls, "UWS") {

@@ -102,7 +102,7 @@ func TestARequestsButtons(t *testing.T) {
 	}
 	both := []string{"Approve: approve r7k2m9xw4 account=acme", "Reject: reject r7k2m9xw4 account=acme"}
 	require.Equal(t, both, labels("waiting"))
-	require.Equal(t, append(both, "Do it alone…: alone r7k2m9xw4 account=acme"), labels("waiting-opened"))
+	require.Equal(t, append(both, "Override…: alone r7k2m9xw4 account=acme"), labels("waiting-opened"))
 	for _, over := range []string{"in-hand", "approved", "rejected", "closed", "expired", "alone", "waiting-over"} {
 		require.Empty(t, labels(over), over)
 	}

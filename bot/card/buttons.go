@@ -128,7 +128,7 @@ func (m *buttonMaker) more(c Card) *slack.ButtonBlockElement {
 	if c.Situation.Storm != nil {
 		against = "the storm"
 	}
-	b.AccessibilityLabel = text.Sanitize("More measures against "+against, maxLabel)
+	b.AccessibilityLabel = text.Sanitize("More mitigations against "+against, maxLabel)
 	return b
 }
 

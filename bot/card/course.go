@@ -44,7 +44,7 @@ func done(s commands.Situation) []text.Text {
 		return cmp.Or(compareBool(y.InForce(s.Now), x.InForce(s.Now)), x.At.Compare(y.At))
 	})
 	if len(all) == 0 {
-		return []text.Text{text.New("No measure was taken for it; one that was typed without attack= isn't counted")}
+		return []text.Text{text.New("No mitigation was made for it; one that was typed without attack= isn't counted")}
 	}
 	var lines []text.Text
 	for _, ch := range all[:min(maxDone, len(all))] {
@@ -68,7 +68,7 @@ func outcome(ch record.Change, s commands.Situation) text.Text {
 func stands(ch record.Change, now time.Time) text.Text {
 	switch {
 	case ch.State == record.StateUndone:
-		return text.New("taken back")
+		return text.New("undone")
 	case ch.State == record.StateBegun:
 		return text.New("perhaps done")
 	case ch.State == record.StateHalf:

@@ -23,15 +23,15 @@ func Drill(a *commands.Account, d record.Drill) Message {
 		lines = append(lines, text.New(text.Bold(who), " answered at ", d.Claim.Taken, ". The steps are in the thread"))
 		words = fmt.Sprintf("DRILL on %s: %s answered", a.Name, who)
 	case d.Over.Before(d.Until) && !d.Over.IsZero():
-		lines = append(lines, text.New(text.Bold("Called off"), " at ", d.Over, ", nobody had answered. The steps are in the thread"))
+		lines = append(lines, text.New(text.Bold("Called off"), " at ", d.Over, ", no answer by then. The steps are in the thread"))
 		words = fmt.Sprintf("DRILL on %s: called off", a.Name)
 	case !d.Over.IsZero():
-		lines = append(lines, text.New(text.Bold("Nobody answered"), " until ", d.Over, ". The steps are in the thread"))
-		words = fmt.Sprintf("DRILL on %s: nobody answered", a.Name)
+		lines = append(lines, text.New(text.Bold("No answer"), " until ", d.Over, ". The steps are in the thread"))
+		words = fmt.Sprintf("DRILL on %s: no answer", a.Name)
 	default:
 		lines = append(lines, text.New("If you would take an attack now: click before ", d.Until))
 		buttons = append(buttons, commands.Suggestion{
-			Label: "I'm on it", Line: record.Line{Name: "drill"}.With("claim", d.ID).With("account", a.Name),
+			Label: "Acknowledge", Line: record.Line{Name: "drill"}.With("claim", d.ID).With("account", a.Name),
 		})
 	}
 	return Message{Text: notification(words), Blocks: renderLines(lines, buttons)}

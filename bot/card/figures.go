@@ -48,7 +48,7 @@ func (c Card) headline() []text.Text {
 		lines = append(lines, c.worked())
 	}
 	if c.Late > 0 {
-		lines = append(lines, text.New(text.Bold("Told "+lateness(c.Late)+" late"), ": wafbot found it at ", c.clock(c.Found), " and couldn't tell it sooner"))
+		lines = append(lines, text.New(text.Bold("Posted "+lateness(c.Late)+" late"), ": wafbot found it at ", c.clock(c.Found), " and couldn't post it sooner"))
 	}
 	return lines
 }

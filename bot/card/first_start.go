@@ -37,9 +37,9 @@ func goingOn(first record.FirstStartFacts) string {
 	switch first.Gathered {
 	case 0:
 	case first.Ongoing:
-		follow = "gathered in a storm's card"
+		follow = "grouped in a storm's card"
 	default:
-		follow = fmt.Sprintf("%d of them gathered in a storm's card, cards of the others follow", first.Gathered)
+		follow = fmt.Sprintf("%d of them grouped in a storm's card, cards of the others follow", first.Gathered)
 	}
 	if first.Ongoing == 0 {
 		return "Nothing goes on"

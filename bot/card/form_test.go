@@ -142,6 +142,6 @@ func TestMoreThanAViewHolds(t *testing.T) {
 	for _, s := range all {
 		labels += s.Label + "\n"
 	}
-	require.Contains(t, labels, "Prolong another…")
+	require.Contains(t, labels, "Extend another…")
 	require.Contains(t, labels, "Report…")
 }

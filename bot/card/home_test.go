@@ -100,7 +100,7 @@ func home(change func(h *commands.Home)) commands.Home {
 func homes() map[string][]slack.Block {
 	busy := func(h *commands.Home) { h.Accounts = []commands.Overview{busily()} }
 	ask := Ask(&refusal.Refusal{
-		Text: text.New(text.Bold("Undo of: Deny 203.0.113.7"), "? Before you do:", "\n• it still knocks"), Line: record.Line{Name: "undo", Words: []string{"c7k2m9xw4"}},
+		Text: text.New(text.Bold("Undo of: Deny 203.0.113.7"), "? Before you do:", "\n• it is still trying"), Line: record.Line{Name: "undo", Words: []string{"c7k2m9xw4"}},
 	})
 	roles := commands.Roles{Responders: []string{"U0ROB"}, Admins: []string{"U0ANN", "S0ONCALL"}}
 	return map[string][]slack.Block{
@@ -142,7 +142,7 @@ func TestHomeButtons(t *testing.T) {
 	}
 	busy := home(func(h *commands.Home) { h.Accounts = []commands.Overview{busily()} })
 	require.Equal(t, []string{
-		"Refresh: refresh", "I'm on it: claim account=acme attack=" + record.AttackID("acme", "x:2"), "Approve: approve r7k2m9xw4 account=acme",
+		"Refresh: refresh", "Acknowledge: claim account=acme attack=" + record.AttackID("acme", "x:2"), "Approve: approve r7k2m9xw4 account=acme",
 		"Reject: reject r7k2m9xw4 account=acme", "Undo: undo c7k2m9xw4 account=acme", "Undo: undo c4p8t2rz1 account=acme",
 	}, lines(busy), "what somebody is on has no button, and what is overdue is tried by itself")
 	asker := busy
@@ -196,7 +196,7 @@ func TestHomeOfAThousandAccounts(t *testing.T) {
 		first := strings.Index(shown, "INCIDENT")
 		require.Greater(t, first, 0, "the worst of all is shown, whichever account it is on")
 		require.Less(t, first, strings.Index(shown, "account-0000"))
-		for part, n := range map[string]int{"Waiting for a second person: ": 3 * accounts, "Modes that have not returned: ": accounts, "In force by wafbot: ": 3 * accounts, "Health: 0 of ": accounts} {
+		for part, n := range map[string]int{"Waiting for approval: ": 3 * accounts, "Modes that have not returned: ": accounts, "In force by wafbot: ": 3 * accounts, "Health: 0 of ": accounts} {
 			require.Contains(t, strings.ReplaceAll(shown, "*", ""), part+known(int64(n)).String())
 		}
 	}

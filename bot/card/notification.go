@@ -70,7 +70,7 @@ func (c Card) noticeLead() string {
 
 // noticeState says whether somebody is on it, and whether this comes late.
 func (c Card) noticeState(b brevity) string {
-	state := "Unclaimed."
+	state := "Unacked."
 	if _, muted := c.muted(); muted {
 		state = "Muted."
 	}

@@ -109,7 +109,7 @@ func TestNotices(t *testing.T) {
 		if top, ok := commands.TopSource(c.Situation.Attack); ok && top.IP.IsValid() && !strings.Contains(plain, "one deny won't stop it") {
 			require.Contains(t, plain, top.IP.String(), "%s: no address is cut", name)
 		}
-		require.Regexp(t, `(Unclaimed|Muted|is on it)\.`, plain, name)
+		require.Regexp(t, `(Unacked|Muted|is on it)\.`, plain, name)
 	}
 	for _, reason := range []record.EventKind{record.BecameIncident, record.Worsened} {
 		for _, name := range []string{"claimed", "all unknown", "everything long", "path \"/long/long/long/long\"", "status \"<!channel>\", incident"} {

@@ -28,18 +28,18 @@ func clockTime(t time.Time) string { return t.UTC().Format("15:04 UTC") }
 // Unreachable says that an account can't be watched, why, and what can be done.
 func Unreachable(a *commands.Account, f record.UnreachableFacts) Message {
 	lines := []text.Text{
-		text.New(text.Bold("BLIND: wafbot can't see "+a.Name), " since ", f.From, ": ", f.Why, ". ", text.Bold("Attacks may go on unseen")),
+		text.New(text.Bold("WAF API unreachable: wafbot can't see "+a.Name), " since ", f.From, ": ", f.Why, ". ", text.Bold("Attacks may go on unseen")),
 	}
 	if f.Mend != "" {
-		lines = append(lines, text.New("To mend it: ", f.Mend))
+		lines = append(lines, text.New("To fix it: ", f.Mend))
 	}
-	again := text.New("It goes on trying, and says here when it sees again")
+	again := text.New("It keeps trying, and says here when the API answers again")
 	if f.LastGood.IsZero() {
 		again = text.New(again, ". It never could so far")
 	} else {
-		again = text.New(again, ". Last good look: ", f.LastGood)
+		again = text.New(again, ". Last good poll: ", f.LastGood)
 	}
-	text := fmt.Sprintf("BLIND: wafbot can't see %s since %s, attacks may go on unseen: %s", a.Name, clockTime(f.From), f.Why)
+	text := fmt.Sprintf("WAF API unreachable: wafbot can't see %s since %s, attacks may go on unseen: %s", a.Name, clockTime(f.From), f.Why)
 	return Message{Text: notification(text), Blocks: renderLines(append(lines, again), nil)}
 }
 
@@ -57,7 +57,7 @@ func MonitoringGap(a *commands.Account, f record.GapFacts, now time.Time) Messag
 	}
 	lines = append(lines, gapLines(a, "Began meanwhile, and have cards of their own", f.Began, f.BeganCount)...)
 	if f.Gathered > 0 {
-		lines = append(lines, text.New(text.Bold("Began meanwhile, and gathered in a storm's card"), ": ", f.Gathered))
+		lines = append(lines, text.New(text.Bold("Began meanwhile, and grouped in a storm's card"), ": ", f.Gathered))
 	}
 	lines = append(lines, gapLines(a, "Over again, and listed here only", f.Over, f.OverCount)...)
 	if f.BeganCount+f.Gathered+f.OverCount == 0 {

@@ -35,7 +35,7 @@ func PagerUnreachable(n record.Event) Message {
 		text.New("Attacks that nobody is on wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. ",
 			"If you read this: take what waits, or call somebody"),
 	}
-	m := Lines(lines, []commands.Suggestion{{Label: "What burns", Line: record.Line{Name: "status"}.With("account", n.Account)}})
+	m := Lines(lines, []commands.Suggestion{{Label: "Show status", Line: record.Line{Name: "status"}.With("account", n.Account)}})
 	m.Text = notification("The pager of " + n.Account + " can't be called, nobody is called: " + n.Fault)
 	return m
 }

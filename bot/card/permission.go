@@ -24,9 +24,9 @@ const (
 
 // PermissionLost is the notice that the service refuses changes: what was not done and how to do it by hand, who can mend it, what is due meanwhile.
 func PermissionLost(a *commands.Account, t record.PermissionLoss, changes []record.Change, now time.Time) Message {
-	head := []text.Text{text.New(text.Bold("HANDS TIED: wafbot can't "+t.Cannot()+" on "+a.Name), " since ", t.Since, " (", t.Status, ")")}
+	head := []text.Text{text.New(text.Bold("WAF permission lost: wafbot can't "+t.Cannot()+" on "+a.Name), " since ", t.Since, " (", t.Status, ")")}
 	if !t.GoesOn() {
-		head = []text.Text{text.New("Over since ", t.Until, ": wafbot's hands were tied on ", text.Bold(a.Name), " from ", t.Since, " (", t.Status, "). It can make changes again")}
+		head = []text.Text{text.New("Over since ", t.Until, ": wafbot had lost its WAF permission on ", text.Bold(a.Name), " from ", t.Since, " (", t.Status, "). It can make changes again")}
 	}
 	var rest []text.Text
 	if t.More > 0 {
@@ -66,9 +66,9 @@ func tiedNotice(a *commands.Account, t record.PermissionLoss) string {
 	if len(t.Lacks) > 1 {
 		what = "change " + a.Name // the message says what of it
 	}
-	text := fmt.Sprintf("HANDS TIED: wafbot can't %s since %s (%d).", what, clockTime(t.Since), t.Status)
+	text := fmt.Sprintf("WAF permission lost: can't %s since %s (%d).", what, clockTime(t.Since), t.Status)
 	if !t.GoesOn() {
-		text = fmt.Sprintf("wafbot can change %s again. Its hands were tied since %s.", a.Name, clockTime(t.Since))
+		text = fmt.Sprintf("wafbot can change %s again. Its WAF permission was lost since %s.", a.Name, clockTime(t.Since))
 	}
 	if n := len(t.Refused); n > 0 {
 		first := slices.IndexFunc(t.Refused, func(r record.RefusedChange) bool { return t.Refused[n-1].At.Sub(r.At) < time.Minute }) // of those asked for together

@@ -79,7 +79,7 @@ func TestCardButtonsCarryTheirLines(t *testing.T) {
 	}
 	require.Equal(t, "undo c4p8t2rz1 account=acme", lines["Undo"])
 	require.Equal(t, "deny 203.0.113.7 account=acme attack="+c.Situation.ID+" for=4h", lines["Deny 203.0.113.7, 4 h"])
-	require.Equal(t, "claim account=acme attack="+c.Situation.ID, lines["I'm on it"])
+	require.Equal(t, "claim account=acme attack="+c.Situation.ID, lines["Acknowledge"])
 	require.NotContains(t, lines, "Block mode, 2 h", "it hits everybody: under More")
 }
 

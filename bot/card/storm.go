@@ -42,9 +42,9 @@ func (c Card) stormTotals() []text.Text {
 // oddOnes are what gets through though the one source isn't behind it, each with the id by which it can be dealt with.
 func (c Card) oddOnes() []text.Text {
 	s := *c.Situation.Storm
-	title := text.New(text.Bold("Odd ones out"), " (other sources, not fully blocked):")
+	title := text.New(text.Bold("Outliers"), " (other sources, not fully blocked):")
 	if !s.Source.IsValid() {
-		title = text.New(text.Bold("Odd ones out"), " (not fully blocked, while most are):")
+		title = text.New(text.Bold("Outliers"), " (not fully blocked, while most are):")
 	}
 	lines := []text.Text{title}
 	named, left := commands.StormOddNamed(s)
@@ -89,14 +89,14 @@ func (c Card) whyOneCard() []text.Text {
 		theirs = append(theirs, fmt.Sprintf("%d from before the storm", s.Before))
 	}
 	if s.Own > 0 {
-		theirs = append(theirs, fmt.Sprintf("%d of those gathered", s.Own))
+		theirs = append(theirs, fmt.Sprintf("%d of those grouped", s.Own))
 	}
 	if len(theirs) > 0 {
 		beside = text.New(beside, " · with own cards by now: ", strings.Join(theirs, ", "))
 	}
 	return []text.Text{
 		text.New(text.Bold("Why one card: "), commands.StormWhy(s)), beside,
-		text.New("All that it gathered: ", text.Code(c.listLine())),
+		text.New("All grouped attacks: ", text.Code(c.listLine())),
 	}
 }
 
@@ -110,7 +110,7 @@ func (c Card) stormAdvice(advice commands.Advice) []text.Text {
 	if denies(advice) {
 		deny := c.measures(advice.Suggestions[:1])[0]
 		if c.Situation.Storm.OddCount > 0 {
-			deny = text.New(deny, "; the odd ones out go on")
+			deny = text.New(deny, "; the outliers go on")
 		}
 		lines = append(lines, deny)
 	}

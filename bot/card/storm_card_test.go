@@ -179,7 +179,7 @@ func TestStormButtonsCarryTheirLines(t *testing.T) {
 	require.Equal(t, "s", id[:1])
 	require.Equal(t, "deny 198.51.100.23 account=acme attack="+id+" for=4h", lines["Deny 198.51.100.23, 4 h"])
 	require.Equal(t, "cards account=acme attack="+id, lines["Own cards for the 4"])
-	require.Equal(t, "claim account=acme attack="+id, lines["I'm on it"])
+	require.Equal(t, "claim account=acme attack="+id, lines["Acknowledge"])
 	require.Equal(t, "attack "+id+" account=acme", lines["More…"])
 	for _, never := range []string{"patch", "contain", "mode"} {
 		for label, line := range lines {

@@ -23,7 +23,7 @@ func (c Card) rehearsal(advice commands.Advice) []text.Text {
 	if changes := c.Situation.Policy.Changes; changes == commands.ChangesOn || changes == commands.ChangesOff || len(advice.Suggestions) == 0 {
 		return nil
 	}
-	return []text.Text{text.New(text.Bold("Rehearsal:"), " buttons only show what would be sent; nothing is changed")}
+	return []text.Text{text.New(text.Bold("Dry run:"), " buttons only show what would be sent; nothing is changed")}
 }
 
 const closesLabel = "Closes the hole:"

@@ -26,7 +26,7 @@ func summaryNotice(a *commands.Account, res commands.Result) string {
 	}
 	text := fmt.Sprintf("Hand-over of %s: %s, %s", a.Name, burning, held)
 	if n := len(s.Waiting); n > 0 {
-		text += fmt.Sprintf(", %d waiting for a second person", n)
+		text += fmt.Sprintf(", %d waiting for approval", n)
 	}
 	return notification(text)
 }

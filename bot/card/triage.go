@@ -36,9 +36,9 @@ func (c Card) people() []text.Text {
 	lines := []text.Text{who}
 	switch {
 	case c.Stuck:
-		lines = append(lines, text.New("Posted anew: Slack doesn't let the former card be edited any more"))
+		lines = append(lines, text.New("Reposted: Slack doesn't let the former card be edited any more"))
 	case c.Anew:
-		lines = append(lines, text.New("Posted anew: the former card is gone"))
+		lines = append(lines, text.New("Reposted: the former card is gone"))
 	}
 	if m, muted := c.muted(); muted {
 		lines = append(lines, text.New(text.Bold("Muted"), ": ", commands.MuteLine(m)))

@@ -69,7 +69,7 @@ func AskView(r *refusal.Refusal, m ViewMeta) (slack.ModalViewRequest, error) {
 	m.Line = r.Line.String()
 	v, err := modal(ViewAsk, "Before you do", m)
 	v.Submit = slack.NewTextBlockObject(slack.PlainTextType, "Do it anyway", false, false)
-	v.Close = slack.NewTextBlockObject(slack.PlainTextType, "Leave", false, false)
+	v.Close = slack.NewTextBlockObject(slack.PlainTextType, "Cancel", false, false)
 	v.Blocks.BlockSet = sections([]text.Text{r.Text}, maxTogether)
 	return v, err
 }

@@ -95,7 +95,7 @@ func (s *Socket) Receive(ctx context.Context) error {
 		if !s.opened() {
 			return err
 		}
-		s.cfg.Log.Error("receiving over socket mode has ended: mend it and start wafbot again", "err", err)
+		s.cfg.Log.Error("receiving over socket mode has ended: fix it and start wafbot again", "err", err)
 		<-ctx.Done()
 	}
 	return nil

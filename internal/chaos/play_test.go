@@ -299,7 +299,7 @@ func (p *play) look() (*evidence, error) {
 func (p *play) unanswered(e *evidence) (wrong []string) {
 	for _, q := range e.Requests {
 		if q.Acked && len(e.answers(q)) == 0 {
-			wrong = append(wrong, "nobody answered "+q.String())
+			wrong = append(wrong, "no answer "+q.String())
 		}
 	}
 	return wrong

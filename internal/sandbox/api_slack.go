@@ -60,7 +60,7 @@ func (w *World) slackRoutes() []route {
 		{Method: "POST", Path: "/sandbox/slack/channel", Does: "archive a channel, put the bot in or take it out", Body: channelBody{"#waf", &no, &no}, handle: w.postChannel},
 		{Method: "GET", Path: "/sandbox/slack/calls", Does: "the last 2,000 calls the bot made of the Web API", handle: w.getCalls},
 		{Method: "POST", Path: "/sandbox/deliver", Does: "the bot's base address, where signed requests go; empty: nowhere, the bot opens Socket Mode links", Body: deliverBody{"http://127.0.0.1:8080"}, handle: w.postDeliver},
-		{Method: "POST", Path: "/sandbox/slack/click", Does: "click a button or an option of a menu by its label, action_id or value, in a message or in a view; cancel answers no when asked to confirm", Body: clickBody{User: "ann", Channel: "#waf", TS: "1795000000.000100", Button: "I'm on it"}, handle: w.postClick},
+		{Method: "POST", Path: "/sandbox/slack/click", Does: "click a button or an option of a menu by its label, action_id or value, in a message or in a view; cancel answers no when asked to confirm", Body: clickBody{User: "ann", Channel: "#waf", TS: "1795000000.000100", Button: "Acknowledge"}, handle: w.postClick},
 		{Method: "POST", Path: "/sandbox/slack/command", Does: "a slash command", Body: commandBody{"rob", "#waf", "status"}, handle: w.postCommand},
 		{Method: "GET", Path: "/sandbox/slack/deliveries", Does: "the last 200 clicks, commands and submissions delivered to the bot", handle: w.getDeliveries},
 		{Method: "POST", Path: "/sandbox/slack/deliveries/{id}/replay", Does: "deliver the same signed bytes again", Body: struct{}{}, handle: w.postReplay},

@@ -12,7 +12,7 @@ func troubleScenarios() []scenario {
 		{"permission_lost", group, "Permission lost", "The service refuses all changes with 403 while an injection runs.",
 			"Press Deny on the card: it was not made, and wafbot says who can mend that and what to enter by hand.", (*World).playPermissionLost},
 		{"permission_back", group, "Permission back", "The service takes changes again.",
-			"Press Try now on the HANDS TIED card: it is done, and the card says that its hands are free.", (*World).playPermissionBack},
+			"Press Try now on the WAF permission lost card: it is done, and the card says that it is over.", (*World).playPermissionBack},
 		{"service_away", group, "Service away", "The service answers nobody for ten minutes, divided by the world's speed; an injection begins meanwhile.",
 			"wafbot says that it is blind, and afterwards since when, and what it missed.", (*World).playServiceAway},
 	}
