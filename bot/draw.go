@@ -99,12 +99,12 @@ func (b *Bot) card(ctx context.Context, a Account, f facts) card.Card {
 	s := b.situation(a, f.shown, f.file)
 	_, muted := commands.Muted(f.file.Scene.Mutes, attack, s.Now)
 	c := card.Card{
-		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Case: f.file.Case,
-		FiguresAt: poller.AttackStateFiguresAt(f.shown, f.file.Good, muted), Course: f.shown.Course, Blind: f.file.Blind, Found: f.shown.Found, Late: f.late(s.Now), Behind: f.behind(s.Now),
-		Hushed: f.shown.Hushed, CalledAt: f.shown.CalledAt, Spared: f.shown.Spared,
+		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Triage: f.file.Case,
+		FiguresAt: poller.AttackStateFiguresAt(f.shown, f.file.Good, muted), Course: f.shown.Course, Outage: f.file.Blind, Found: f.shown.Found, Late: f.late(s.Now), StaleFor: f.behind(s.Now),
+		QuietHours: f.shown.Hushed, MentionedAt: f.shown.CalledAt, Suppressed: f.shown.Spared,
 		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[attack.Type], b.cfg.Runbooks["*"]),
 	}
-	c.Anew, c.Stuck = poller.PostedAnew(f.file.Card.Delivery)
+	c.Reposted, c.Uneditable = poller.PostedAnew(f.file.Card.Delivery)
 	c.Page = pageState(f, s.Now)
 	if attack.Incident() && a.Vuln != nil {
 		ctx, cancel := context.WithTimeout(ctx, vulnTimeout)
@@ -122,7 +122,7 @@ func pageState(f facts, now time.Time) card.Page {
 			return card.Page{}
 		}
 		if !last.TakenAt.IsZero() {
-			return card.Page{Taken: last.TakenAt}
+			return card.Page{PagedAt: last.TakenAt}
 		}
 		return card.Page{Fault: last.Fault}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // happening is what is needed of an event. It is not slack-go's type: that refuses the whole event for one block it does not know.
-type happening struct {
+type eventPayload struct {
 	Type    string  `json:"type"`
 	EventID string  `json:"event_id"`
 	Event   message `json:"-"`
@@ -42,14 +42,14 @@ type message struct {
 // now on. Everything else is only acknowledged.
 func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 	var outer struct {
-		happening
+		eventPayload
 		Event json.RawMessage `json:"event"`
 	}
 	if err := json.Unmarshal(body, &outer); err != nil {
 		in.cfg.Log.Warn("read event", "err", err)
 		return
 	}
-	h := outer.happening
+	h := outer.eventPayload
 	if h.Type == "app_rate_limited" {
 		in.cfg.Log.Error("slack holds events back: there were too many in the last hour")
 		return
@@ -110,7 +110,7 @@ func (m message) line(self string) (line string, addressed bool) {
 }
 
 // asked is the request that a message is. One gesture can come as two events (a mention that is also a message), and each of them twice.
-func (in *ingress) asked(ctx context.Context, d delivery, h happening) request {
+func (in *ingress) asked(ctx context.Context, d delivery, h eventPayload) request {
 	m := h.Event
 	names := []string{"message " + m.Channel + " " + m.TS}
 	if h.EventID != "" {
@@ -151,7 +151,7 @@ func (in *ingress) cardAt(ctx context.Context, channel, thread string) (account,
 }
 
 // homeOpened draws the Home tab of whoever has just opened it.
-func (in *ingress) homeOpened(d delivery, h happening) {
+func (in *ingress) homeOpened(d delivery, h eventPayload) {
 	if h.Event.Tab != "home" || h.Event.User == "" {
 		return
 	}

@@ -22,12 +22,12 @@ import (
 // What a form is checked with before it is acknowledged: first what it holds, then what the service says. What takes longer is found out when
 // it is carried out. Together they leave time to write it down, within acceptTimeout.
 const (
-	formWithin = 600 * time.Millisecond
-	lookWithin = time.Second
+	formWithin  = 600 * time.Millisecond
+	checkWithin = time.Second
 )
 
 // drawWithin bounds finding out what a view shows, of readTimeout: what went wrong must still be said in it.
-const drawWithin = readTimeout - 30*time.Second
+const renderWithin = readTimeout - 30*time.Second
 
 // meta is what a view carries of the request that opens it.
 func (r request) meta() card.ViewMeta {
@@ -63,7 +63,7 @@ type attacks interface {
 
 // openForm opens the form for a line, as far as it is known, in a view of its own or in the place of the view that it was asked for in.
 func (f *forms) openForm(req request, text string) {
-	f.opens(req, text, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
+	f.showView(req, text, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
 		inv := req.Invocation
 		inv.Line = line
 		form, err := f.cfg.Runner.Form(ctx, inv)
@@ -80,7 +80,7 @@ func (f *forms) openForm(req request, text string) {
 
 // openMore lists what else can be done about an attack.
 func (f *forms) openMore(req request, text string) {
-	f.opens(req, text, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
+	f.showView(req, text, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
 		account := line.Keys["account"]
 		if account == "" || len(line.Words) == 0 {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: no attack in %q", line.String())
@@ -97,19 +97,19 @@ func (f *forms) openMore(req request, text string) {
 }
 
 // opens shows a view: at once that it is looked for, because what opens it is good for three seconds only, and when it is drawn the view itself.
-func (f *forms) opens(req request, words string, draw func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error)) {
+func (f *forms) showView(req request, words string, draw func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error)) {
 	line, err := grammar.Parse(words)
 	f.background.once(req, func(ctx context.Context) {
 		id := req.View
 		if id == "" {
 			var gone bool
-			if id, gone = f.openLooking(ctx, req, words); gone {
+			if id, gone = f.openLoading(ctx, req, words); gone {
 				return
 			}
 		}
 		var v slack.ModalViewRequest
 		if err == nil {
-			drawing, cancel := context.WithTimeout(ctx, drawWithin)
+			drawing, cancel := context.WithTimeout(ctx, renderWithin)
 			v, err = draw(drawing, line)
 			cancel()
 		}
@@ -145,7 +145,7 @@ func (f *forms) updateView(ctx context.Context, id string, v slack.ModalViewRequ
 }
 
 // openLooking opens a view that says that wafbot looks (views.open). gone tells that there is none; then that is said.
-func (f *forms) openLooking(ctx context.Context, req request, words string) (id string, gone bool) {
+func (f *forms) openLoading(ctx context.Context, req request, words string) (id string, gone bool) {
 	v, err := card.LoadingView(req.meta())
 	if err == nil {
 		if id, err = f.cfg.Slack.OpenView(ctx, req.Trigger, v); err == nil {
@@ -192,7 +192,7 @@ func (f *forms) submittedInTime(ctx context.Context, p payload, d delivery) *sla
 	case answer := <-taken:
 		return answer
 	case <-late.C:
-		return f.pushed(p.request(d), card.Lines([]text.Text{perhapsRecorded()}, nil))
+		return f.pushAnswer(p.request(d), card.Lines([]text.Text{perhapsRecorded()}, nil))
 	}
 }
 
@@ -211,19 +211,21 @@ func (f *forms) submitted(ctx context.Context, p payload, d delivery) *slack.Vie
 	switch {
 	case err != nil, m.Line == "", p.View.CallbackID != card.ViewForm && p.View.CallbackID != card.ViewAsk:
 		f.cfg.Log.Warn("unknown form", "kind", p.View.CallbackID, "user", req.Invocation.Actor.ID, "err", err)
-		return f.pushed(req, card.Lines([]text.Text{text.New("This form is of another version of wafbot. Nothing was done: close it and open it again")}, nil))
+		return f.pushAnswer(req, card.Lines([]text.Text{text.New("This form is of another version of wafbot. Nothing was done: close it and open it again")}, nil))
 	case p.View.CallbackID == card.ViewAsk:
-		req.Invocation.Anyway = !outworn(m.Asked, d.at)
+		req.Invocation.Anyway = !questionExpired(m.Asked, d.at)
 		return f.acceptForm(ctx, req)
 	}
 	return f.checkForm(ctx, req, p.View.State.filled())
 }
 
 // askedFor is how long "do it anyway" answers all that there is to ask: later the world is another one.
-const askedFor = 10 * time.Minute
+const questionValidFor = 10 * time.Minute
 
 // outworn reports whether a question is that old; one of which the time isn't known isn't.
-func outworn(asked, now time.Time) bool { return !asked.IsZero() && now.Sub(asked) > askedFor }
+func questionExpired(asked, now time.Time) bool {
+	return !asked.IsZero() && now.Sub(asked) > questionValidFor
+}
 
 // checkForm finds out what is wrong with a form, or speaks against it, as far as that can be told in time.
 func (f *forms) checkForm(ctx context.Context, req request, values map[string][]string) *slack.ViewSubmissionResponse {
@@ -232,19 +234,19 @@ func (f *forms) checkForm(ctx context.Context, req request, values map[string][]
 	form, err := f.cfg.Runner.Form(drawing, req.Invocation)
 	if drawing.Err() != nil && err != nil {
 		f.cfg.Log.Warn("read form again", "user", req.Invocation.Actor.ID, "err", err)
-		return f.pushed(req, card.Lines([]text.Text{text.New("Not done: what the form is about could not be looked up in time. Send it again in a moment")}, nil))
+		return f.pushAnswer(req, card.Lines([]text.Text{text.New("Not done: what the form is about could not be looked up in time. Send it again in a moment")}, nil))
 	}
 	if err != nil {
-		return f.pushed(req, f.answers.resultMessage(req, commands.Result{}, err))
+		return f.pushAnswer(req, f.answers.resultMessage(req, commands.Result{}, err))
 	}
 	if req.Invocation.Line, err = form.Fill(values); err != nil {
-		return f.wrong(req, form, values, err)
+		return f.fieldErrors(req, form, values, err)
 	}
 	if !f.cfg.Verbs.Changes(req.Invocation.Line) {
 		f.background.once(req, func(ctx context.Context) { f.answers.carryOut(ctx, req) })
 		return slack.NewClearViewSubmissionResponse()
 	}
-	looking, cancel := context.WithTimeout(ctx, lookWithin)
+	looking, cancel := context.WithTimeout(ctx, checkWithin)
 	defer cancel()
 	ask := req.Invocation
 	ask.Ask = true
@@ -257,15 +259,15 @@ func (f *forms) checkForm(ctx context.Context, req request, values map[string][]
 			return f.pushAnyway(req, refused)
 		}
 	case err != nil:
-		return f.wrong(req, form, values, err)
+		return f.fieldErrors(req, form, values, err)
 	case len(res.Lines) > 0: // a rehearsal, or there is nothing to do
-		return f.pushed(req, f.answers.resultMessage(req, res, nil))
+		return f.pushAnswer(req, f.answers.resultMessage(req, res, nil))
 	}
 	return f.acceptForm(ctx, req)
 }
 
 // wrong tells what is wrong with a form at the field that it is about; what is about none, as that Redis is away, above the form.
-func (f *forms) wrong(req request, form commands.Form, values map[string][]string, err error) *slack.ViewSubmissionResponse {
+func (f *forms) fieldErrors(req request, form commands.Form, values map[string][]string, err error) *slack.ViewSubmissionResponse {
 	var refused *refusal.Refusal
 	words, _ := commands.ForPeople(req.Invocation, err)
 	about := &refusal.Refusal{}
@@ -279,7 +281,7 @@ func (f *forms) wrong(req request, form commands.Form, values map[string][]strin
 	}
 	field := form.FieldOf(about, values)
 	if _, shown := values[field]; !shown { // or the form was drawn when it had no such field
-		return f.pushed(req, card.Lines([]text.Text{words}, nil))
+		return f.pushAnswer(req, card.Lines([]text.Text{words}, nil))
 	}
 	return slack.NewErrorsViewSubmissionResponse(map[string]string{field: text.Sanitize(words.String(), card.MaxFieldHint)})
 }
@@ -287,7 +289,7 @@ func (f *forms) wrong(req request, form commands.Form, values map[string][]strin
 // acceptForm writes a form's change down.
 func (f *forms) acceptForm(ctx context.Context, req request) *slack.ViewSubmissionResponse {
 	if err := f.queue.add(ctx, req); err != nil {
-		return f.pushed(req, card.Lines([]text.Text{f.queue.notAdded(req, err)}, nil))
+		return f.pushAnswer(req, card.Lines([]text.Text{f.queue.notAdded(req, err)}, nil))
 	}
 	return slack.NewClearViewSubmissionResponse()
 }
@@ -299,7 +301,7 @@ func (f *forms) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissio
 	v, err := card.AskView(r, m)
 	if words, _ := json.Marshal(v); err != nil || len(words) > maxPushed {
 		tooLong := text.New("There is something to ask about before that, and it is too long for it: fill in fewer at a time, or use wafbot's command line. Nothing was done")
-		return f.pushed(req, card.Lines([]text.Text{tooLong}, nil))
+		return f.pushAnswer(req, card.Lines([]text.Text{tooLong}, nil))
 	}
 	return slack.NewPushViewSubmissionResponse(&v)
 }
@@ -308,7 +310,7 @@ func (f *forms) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissio
 const maxPushed = 16_000
 
 // pushed shows an answer above the form; one that is too long for that where the form was opened.
-func (f *forms) pushed(req request, msg card.Message) *slack.ViewSubmissionResponse {
+func (f *forms) pushAnswer(req request, msg card.Message) *slack.ViewSubmissionResponse {
 	v, err := card.AnswerView(msg, req.meta())
 	text, _ := json.Marshal(v)
 	if err != nil || len(text) > maxPushed {

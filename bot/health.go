@@ -18,15 +18,15 @@ import (
 
 // readiness is what /readyz tells.
 type readiness struct {
-	Ready    bool               `json:"ready"`
-	Redis    string             `json:"redis"` // "ok", or what is wrong
-	Slack    string             `json:"slack"`
-	Ingress  string             `json:"ingress"` // "http", "socket mode", both with a comma, or what is wrong
-	Accounts map[string]watched `json:"accounts"`
-	Sources  map[string]string  `json:"sources,omitempty"` // those whose file can't be read, and why: what it held before counts
+	Ready    bool                    `json:"ready"`
+	Redis    string                  `json:"redis"` // "ok", or what is wrong
+	Slack    string                  `json:"slack"`
+	Ingress  string                  `json:"ingress"` // "http", "socket mode", both with a comma, or what is wrong
+	Accounts map[string]accountState `json:"accounts"`
+	Sources  map[string]string       `json:"sources,omitempty"` // those whose file can't be read, and why: what it held before counts
 }
 
-type watched struct {
+type accountState struct {
 	Failing   string    `json:"failing,omitempty"`
 	LastGood  time.Time `json:"last_good,omitzero"`
 	Elsewhere bool      `json:"elsewhere,omitempty"` // another replica watches it, and knows
@@ -61,7 +61,7 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 	within(2*time.Second, b.cfg.Memory.Ping, &memory)
 	within(slackPatience, b.cfg.Slack.Usable, &workspace)
 	asked.Wait()
-	state := readiness{Ready: true, Redis: "ok", Slack: "ok", Accounts: map[string]watched{}}
+	state := readiness{Ready: true, Redis: "ok", Slack: "ok", Accounts: map[string]accountState{}}
 	if memory != nil {
 		b.cfg.Log.Warn("not ready", "err", memory)
 		state.Ready, state.Redis = false, "can't be written"
@@ -79,10 +79,10 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 	for _, a := range b.cfg.Accounts {
 		switch {
 		case b.tends(a.Name) == nil:
-			state.Accounts[a.Name] = watched{Elsewhere: true}
+			state.Accounts[a.Name] = accountState{Elsewhere: true}
 		case a.Health != nil:
 			h := a.Health()
-			state.Accounts[a.Name] = watched{Failing: h.Failing, LastGood: h.LastGood}
+			state.Accounts[a.Name] = accountState{Failing: h.Failing, LastGood: h.LastGood}
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")

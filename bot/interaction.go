@@ -79,13 +79,13 @@ func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 	switch kind {
 	case card.ActionDo, card.ActionAnyway:
 		req.Invocation.Warned = true
-		req.Invocation.Anyway = kind == card.ActionAnyway && !outworn(slackconn.ParseTS(req.MessageTS), d.at)
+		req.Invocation.Anyway = kind == card.ActionAnyway && !questionExpired(slackconn.ParseTS(req.MessageTS), d.at)
 		in.take(ctx, req, action.Value)
 	case card.ActionForm:
 		in.forms.openForm(req, action.Value)
 	case card.ActionMore:
 		in.forms.openMore(req, action.Value)
-	case card.ActionLeave:
+	case card.ActionCancel:
 		req.Ephemeral = true // the question goes
 		in.reply(req, text.New("Cancelled. Nothing was done"))
 	case card.ActionRefresh:

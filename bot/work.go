@@ -50,7 +50,7 @@ func (w *worker) run(held, more context.Context) error {
 			if more.Err() != nil || time.Since(handed) > doubtAfter && !mine(held) {
 				return
 			}
-			if answer := w.workOff(held, req, mine); answer != nil {
+			if answer := w.carryOut(held, req, mine); answer != nil {
 				lanes.wg.Go(func() { // Slack may be away for long: that must hold up no other change
 					if answer(more) {
 						w.finish(held, done)
@@ -72,7 +72,7 @@ func (w *worker) lane(req request) string {
 const workLimit = 5 * time.Minute
 
 // inHand is how long a change may take before its card says that it is under way.
-const inHand = time.Second
+const slowAfter = time.Second
 
 // doubtAfter is how long a change may take before it is asked whether another replica has taken it over meanwhile.
 const doubtAfter = 2 * time.Second
@@ -82,10 +82,10 @@ const answerFor = 10 * time.Minute
 
 // workOff carries a request out. It returns what answers it and reports whether that is done: who was not answered when the context ends is
 // answered by the replica to which the request comes again. Nil: it was cut short, or is another replica's by now.
-func (w *worker) workOff(held context.Context, req request, mine func(context.Context) bool) (answer func(context.Context) bool) {
+func (w *worker) carryOut(held context.Context, req request, mine func(context.Context) bool) (answer func(context.Context) bool) {
 	run, cancel := context.WithTimeout(held, workLimit)
 	defer cancel()
-	slow := time.AfterFunc(inHand, func() { w.markInHand(run, req) })
+	slow := time.AfterFunc(slowAfter, func() { w.markInProgress(run, req) })
 	begun := time.Now()
 	res, err := w.do(run, req)
 	slow.Stop()
@@ -126,7 +126,7 @@ func (w *worker) finish(ctx context.Context, done func(context.Context) error) {
 }
 
 // markInHand has the card show that somebody's change is under way, so that nobody clicks again.
-func (w *worker) markInHand(ctx context.Context, req request) {
+func (w *worker) markInProgress(ctx context.Context, req request) {
 	account, attack := req.Invocation.Line.Keys["account"], req.Invocation.Line.Keys["attack"]
 	if account == "" || attack == "" {
 		return

@@ -177,7 +177,7 @@ func Ask(r *refusal.Refusal) Message {
 	} else {
 		texts = append(texts, text.New("The line is too long for a button: type it at wafbot's command line, which asks there"))
 	}
-	buttons = append(buttons, slack.NewButtonBlockElement(ActionLeave, "", plainText("Cancel", maxLabel)))
+	buttons = append(buttons, slack.NewButtonBlockElement(ActionCancel, "", plainText("Cancel", maxLabel)))
 	blocks := append(sections(texts, maxTogether-weight(buttons...)), actions(buttons))
 	return Message{Text: answerText(texts), Blocks: blocks}
 }

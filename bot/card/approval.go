@@ -22,7 +22,7 @@ func ApprovalRequest(q record.ApprovalRequest, p commands.Policy, now time.Time)
 	if !q.Waits(now) {
 		lines := append([]text.Text{commands.RequestLine(q, now)}, asked(q)...)
 		if q.State == record.RequestAlone {
-			lines = append(lines, aloneBecause(q))
+			lines = append(lines, overrideReason(q))
 		}
 		if q.State == record.RequestExpired || q.State == record.RequestClosed {
 			lines = append(lines, text.New("Still wanted? Ask again: ", text.Code(text.Sanitize(q.Line.String(), maxAskedLine))))
@@ -30,7 +30,7 @@ func ApprovalRequest(q record.ApprovalRequest, p commands.Policy, now time.Time)
 		return Message{Text: notification(requestNotice(q, now)), Blocks: renderLines(lines, nil)}
 	}
 	lines := []text.Text{text.New(text.Bold("APPROVAL NEEDED: "+text.Sanitize(q.Does, maxAskedLine)), " ", text.Code(q.ID))}
-	lines = append(append(lines, asked(q)...), weighed(q)...)
+	lines = append(append(lines, asked(q)...), reachAndWarnings(q)...)
 	lines = append(lines, commands.ApprovalRequestWhoDecides(q, p.Approvers))
 	buttons := commands.DecideButtons(q)
 	if alone := commands.ApprovalRequestAloneLine(q, p, now); alone != nil {
@@ -59,7 +59,7 @@ func asked(q record.ApprovalRequest) []text.Text {
 }
 
 // weighed are whom it hits and what speaks against it.
-func weighed(q record.ApprovalRequest) []text.Text {
+func reachAndWarnings(q record.ApprovalRequest) []text.Text {
 	var lines []text.Text
 	for _, reach := range q.Reach {
 		lines = append(lines, text.New("• ", text.Sanitize(reach, maxWritten)))
@@ -98,7 +98,7 @@ func decider(q record.ApprovalRequest) string {
 	return q.Decided.Name
 }
 
-func aloneBecause(q record.ApprovalRequest) text.Text {
+func overrideReason(q record.ApprovalRequest) text.Text {
 	return text.New("Why it couldn't wait: ", text.Sanitize(q.Why, maxWritten))
 }
 
@@ -113,7 +113,7 @@ func ApprovalDecision(q record.ApprovalRequest, p commands.Policy, now time.Time
 			acted = " tried OVERRIDE"
 		}
 		line = text.New(text.Bold(text.Sanitize(q.Asker.Name, MaxName)+acted), ": ", line)
-		lines = []text.Text{line, aloneBecause(q)}
+		lines = []text.Text{line, overrideReason(q)}
 		if q.Outcome == "done" {
 			lines = append(lines, text.New("It ends by itself. ", text.Code("status"), " shows what is in force, ", text.Code("undo"), " with its id undoes it"))
 		}

@@ -19,7 +19,7 @@ import (
 const (
 	ActionDo      = "do"     // its value is a command line
 	ActionAnyway  = "anyway" // likewise; its warnings were read and accepted
-	ActionLeave   = "leave"
+	ActionCancel  = "leave"
 	ActionForm    = "form"    // opens a form; its value is the line as far as it is known
 	ActionMore    = "more"    // lists what else can be done about the attack that its value names
 	ActionLink    = "link"    // opens an address
@@ -94,12 +94,12 @@ func openable(address string, most int) (string, bool) {
 func inLine(address string) (string, bool) { return openable(address, maxLineURL) }
 
 // maxMeasures is how many measures a card has buttons for: a tired thumb needs few, and under More are all.
-const maxMeasures = 2
+const maxMitigations = 2
 
 // suggestions are what a card has buttons for: the fastest measures, or the forms for an attack that no button stops, and who is on it.
 func (c Card) suggestions(advice commands.Advice) []commands.Suggestion {
 	var claim []commands.Suggestion
-	if c.Case.Owner == nil {
+	if c.Triage.Owner == nil {
 		claim = append(claim, commands.ClaimButton(c.Situation))
 	}
 	if c.Situation.Storm != nil {
@@ -110,7 +110,7 @@ func (c Card) suggestions(advice commands.Advice) []commands.Suggestion {
 	if len(measures) == 0 {
 		measures = advice.Suggestions
 	}
-	measures = measures[:min(maxMeasures, len(measures))]
+	measures = measures[:min(maxMitigations, len(measures))]
 	if c.tooThin(advice) && !c.Situation.WatchedOnly() {
 		return slices.Concat(advice.Open, claim, commands.ThinForms(c.Situation))
 	}

@@ -15,26 +15,26 @@ import (
 
 // Card is everything that a card shows.
 type Card struct {
-	Situation  commands.Situation
-	FiguresAt  time.Time // when the attack's figures were read, or found unchanged, on the service's clock; zero: unknown
-	Course     []record.HitPoint
-	Blind      record.Outage // in which no figures can be read; zero: they can
-	Found      time.Time     // when it was first found to be told; zero: unknown
-	Late       time.Duration // how long after that it was told; 0: at once
-	Behind     time.Duration // how long the card had shown older facts when it was drawn; 0: not for long
-	Quiet      bool          // since Attack.Last
-	Vuln       string        // title of an incident's vulnerability; "": unknown
-	ConsoleURL string        // "": no link
-	Runbook    string        // likewise
-	Mention    string        // the user or user group that the route calls; "": nobody
-	Spared     string        // whom it would call, but nobody was
-	Hushed     bool          // because it was quiet hours
-	CalledAt   time.Time     // when somebody was, before; zero: never
-	Anew       bool          // it took the place of a card that is gone
-	Stuck      bool          // or that stands, and can't be edited any more: then it is posted anew, too
-	Case       record.Triage // who is on it, and what people said about it
-	Page       Page          // whether the route's pager is called
-	Delivery   string        // delivery id, for the metadata
+	Situation   commands.Situation
+	FiguresAt   time.Time // when the attack's figures were read, or found unchanged, on the service's clock; zero: unknown
+	Course      []record.HitPoint
+	Outage      record.Outage // in which no figures can be read; zero: they can
+	Found       time.Time     // when it was first found to be told; zero: unknown
+	Late        time.Duration // how long after that it was told; 0: at once
+	StaleFor    time.Duration // how long the card had shown older facts when it was drawn; 0: not for long
+	Quiet       bool          // since Attack.Last
+	Vuln        string        // title of an incident's vulnerability; "": unknown
+	ConsoleURL  string        // "": no link
+	Runbook     string        // likewise
+	Mention     string        // the user or user group that the route calls; "": nobody
+	Suppressed  string        // whom it would call, but nobody was
+	QuietHours  bool          // because it was quiet hours
+	MentionedAt time.Time     // when somebody was, before; zero: never
+	Reposted    bool          // it took the place of a card that is gone
+	Uneditable  bool          // or that stands, and can't be edited any more: then it is posted anew, too
+	Triage      record.Triage // who is on it, and what people said about it
+	Page        Page          // whether the route's pager is called
+	Delivery    string        // delivery id, for the metadata
 }
 
 // Message is what is posted.

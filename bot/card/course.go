@@ -16,7 +16,7 @@ func Course(s commands.Situation, course []record.HitPoint, kept record.Evidence
 	if quiet {
 		return Lines(wentQuiet(s, course), nil)
 	}
-	return Lines([]text.Text{goesOn(s.Attack, kept)}, nil)
+	return Lines([]text.Text{resumed(s.Attack, kept)}, nil)
 }
 
 // maxDone is how many changes the history of an attack names.
@@ -34,11 +34,11 @@ func wentQuiet(s commands.Situation, course []record.HitPoint) []text.Text {
 		peak, at := known.peak() // as the card has it
 		line = text.New(line, "; peak about ", about(peak), " a minute at ", at)
 	}
-	return append([]text.Text{line}, done(s)...)
+	return append([]text.Text{line}, whatWasDone(s)...)
 }
 
 // done is what was done about an attack, and what of it stands.
-func done(s commands.Situation) []text.Text {
+func whatWasDone(s commands.Situation) []text.Text {
 	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return ch.State == record.StateFailed })
 	slices.SortStableFunc(all, func(x, y record.Change) int {
 		return cmp.Or(compareBool(y.InForce(s.Now), x.InForce(s.Now)), x.At.Compare(y.At))
@@ -59,13 +59,13 @@ func done(s commands.Situation) []text.Text {
 // outcome says whether a change works, if it is in force, and how long it stands.
 func outcome(ch record.Change, s commands.Situation) text.Text {
 	if seen := s.Brief(ch); len(seen) > 0 && ch.InForce(s.Now) {
-		return text.New(seen, "; ", stands(ch, s.Now))
+		return text.New(seen, "; ", holds(ch, s.Now))
 	}
-	return stands(ch, s.Now)
+	return holds(ch, s.Now)
 }
 
 // stands says how long a change still does what it was made for.
-func stands(ch record.Change, now time.Time) text.Text {
+func holds(ch record.Change, now time.Time) text.Text {
 	switch {
 	case ch.State == record.StateUndone:
 		return text.New("undone")
@@ -82,7 +82,7 @@ func stands(ch record.Change, now time.Time) text.Text {
 }
 
 // goesOn says that an attack goes on which had been called quiet.
-func goesOn(attack apiclient.Attack, kept record.Evidence) text.Text {
+func resumed(attack apiclient.Attack, kept record.Evidence) text.Text {
 	line := text.New(text.Bold("It goes on again"))
 	for _, turn := range slices.Backward(kept.Course) {
 		if turn.Reason == record.WentQuiet {

@@ -43,7 +43,7 @@ func effectCards() map[string]Card {
 	add := func(name string, ch record.Change, e record.Efficacy, change func(s *commands.Situation)) {
 		c := attackCard(func(*apiclient.Attack) {})
 		c.Situation.Changes, c.Situation.Effects = []record.Change{ch}, map[string]record.Efficacy{ch.ID: e}
-		c.Case.Owner = &record.Owner{ID: "U0ANN", Name: "Anna Weber", Since: earlier(3 * time.Minute)}
+		c.Triage.Owner = &record.Owner{ID: "U0ANN", Name: "Anna Weber", Since: earlier(3 * time.Minute)}
 		change(&c.Situation)
 		for _, ch := range c.Situation.Changes {
 			for _, step := range ch.Steps {

@@ -142,24 +142,24 @@ func (c Card) aged(figures text.Text) text.Text {
 		read = ", not refreshed while it is muted"
 	case c.Situation.Attack.FalsePositive():
 		read = ", not refreshed while it is a false positive"
-	case c.blind():
+	case c.unreachable():
 		read = ""
-	case c.Behind > 0:
-		read = ", drawn " + lateness(c.Behind) + " late: Slack takes no more edits"
+	case c.StaleFor > 0:
+		read = ", drawn " + lateness(c.StaleFor) + " late: Slack takes no more edits"
 	}
 	return text.New(figures, ", last hit ", ago(last), " (sampled; figures read ", ago(c.FiguresAt), read, ")")
 }
 
 // unrefreshed says that what goes on can't be watched.
 func (c Card) unrefreshed() []text.Text {
-	if !c.blind() {
+	if !c.unreachable() {
 		return nil
 	}
-	return []text.Text{text.New(text.Bold("These figures can't be refreshed"), " since ", c.clock(c.Blind.From), ": ", c.Blind.Why, ". The attack may have grown")}
+	return []text.Text{text.New(text.Bold("These figures can't be refreshed"), " since ", c.clock(c.Outage.From), ": ", c.Outage.Why, ". The attack may have grown")}
 }
 
 // blind reports whether what goes on can't be watched.
-func (c Card) blind() bool { return !c.Blind.From.IsZero() && !c.Quiet }
+func (c Card) unreachable() bool { return !c.Outage.From.IsZero() && !c.Quiet }
 
 func (c Card) muted() (record.Mute, bool) {
 	return commands.Muted(c.Situation.Scene.Mutes, c.Situation.Attack, c.Situation.Now)

@@ -17,21 +17,21 @@ const (
 
 // brevity is how far a notification is shortened, so that no address is ever cut.
 type brevity struct {
-	name int  // what a name may take
-	says says // all that is left
+	name   int    // what a name may take
+	detail detail // all that is left
 }
 
-type says int
+type detail int
 
 const (
-	saysLeast says = iota // status, type, application, the top source, who is on it
-	saysShare             // and its share, and how late this comes
-	saysHits              // and whose it is, where that is known
-	saysSources
-	saysWhose // and from where the top source is
+	detailLeast detail = iota // status, type, application, the top source, who is on it
+	detailShare               // and its share, and how late this comes
+	detailHits                // and whose it is, where that is known
+	detailSources
+	detailWhose // and from where the top source is
 )
 
-var brevities = []brevity{{maxNoticeName, saysWhose}, {maxNoticeName, saysSources}, {maxNoticeName, saysHits}, {20, saysHits}, {12, saysHits}, {12, saysShare}, {8, saysLeast}}
+var brevities = []brevity{{maxNoticeName, detailWhose}, {maxNoticeName, detailSources}, {maxNoticeName, detailHits}, {20, detailHits}, {12, detailHits}, {12, detailShare}, {8, detailLeast}}
 
 // notice is a card's notification: on a locked phone it is all there is. What the attacker wrote freely stands last, so that cutting harms nothing.
 func (c Card) notice(advice commands.Advice) string {
@@ -74,10 +74,10 @@ func (c Card) noticeState(b brevity) string {
 	if _, muted := c.muted(); muted {
 		state = "Muted."
 	}
-	if c.Case.Owner != nil {
-		state = text.Sanitize(c.Case.Owner.Name, b.name) + " is on it."
+	if c.Triage.Owner != nil {
+		state = text.Sanitize(c.Triage.Owner.Name, b.name) + " is on it."
 	}
-	if c.Late > 0 && b.says >= saysShare {
+	if c.Late > 0 && b.detail >= detailShare {
 		state = lateness(c.Late) + " late. " + state
 	}
 	return state
@@ -96,21 +96,21 @@ func (c Card) noticeSources(advice commands.Advice, b brevity) string {
 		return fmt.Sprintf("Hits %s, sources %s.", a.Hits, a.SourceCount)
 	}
 	from := text.Sanitize(top.IP.String(), maxAddress)
-	if whose, matters := c.whose(top, b.name); whose != "" && (b.says >= saysWhose || matters && b.says >= saysHits) {
+	if whose, matters := c.whose(top, b.name); whose != "" && (b.detail >= detailWhose || matters && b.detail >= detailHits) {
 		from += " (" + whose + ")"
 	}
 	switch {
 	case !known:
 		from = "Top source " + from
-		if b.says >= saysHits {
+		if b.detail >= detailHits {
 			from += ", hits " + a.Hits.String()
 		}
-	case b.says >= saysHits:
+	case b.detail >= detailHits:
 		from += " " + commands.Percent(percent) + " of " + a.Hits.String() + text.Plural(a.Hits.N, " hit")
-	case b.says >= saysShare:
+	case b.detail >= detailShare:
 		from += " " + commands.Percent(percent)
 	}
-	if b.says >= saysSources && a.SourceCount.Known {
+	if b.detail >= detailSources && a.SourceCount.Known {
 		from += ", " + all
 	}
 	return from + "."

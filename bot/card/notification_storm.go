@@ -31,8 +31,8 @@ func (c Card) stormNotice(advice commands.Advice) string {
 		when = "found"
 	}
 	what := fmt.Sprintf("on %s, %s, %d%s.", text.Sanitize(on, maxNoticeName), stormBlocking(s), s.Incidents, text.Plural(int64(s.Incidents), " incident"))
-	if c.Case.Owner != nil {
-		what += " " + text.Sanitize(c.Case.Owner.Name, maxNoticeName) + " on it."
+	if c.Triage.Owner != nil {
+		what += " " + text.Sanitize(c.Triage.Owner.Name, maxNoticeName) + " on it."
 	}
 	lead += ": " + apiclient.Known(int64(s.Gathered)).String() + " attacks"
 	cause := c.stormCause(advice)
@@ -84,7 +84,7 @@ func (c Card) stormCause(advice commands.Advice) string {
 		from = " (" + text.Sanitize(s.Country, 3) + ")"
 	}
 	text := fmt.Sprintf("%s%s is behind %s.", s.Source, from, behind)
-	if s.GoesOn() && s.Through > 0 && c.Case.Owner == nil && !c.Quiet && denies(advice) {
+	if s.GoesOn() && s.Through > 0 && c.Triage.Owner == nil && !c.Quiet && denies(advice) {
 		text += oneDeny
 	}
 	return text

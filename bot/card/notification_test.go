@@ -70,19 +70,19 @@ func shapes() map[string]Card {
 		a.Sources[0].IP, a.Type, a.BlockStatus = wide, "mass_assignment_of_attributes_in_json", "Partially Blocked"
 		c.Situation.Account.Applications = map[int]commands.Application{4: {Name: "Customer portal of the northern region"}}
 		c.Situation.Policy.Sources = named("pen test of the northern region", "2001:db8::/32")
-		c.Case.Owner, c.Late, c.Quiet = &record.Owner{ID: "U0MAX", Name: "Maximiliane von Hohenstaufen-Waiblingen"}, 3*time.Hour, true
+		c.Triage.Owner, c.Late, c.Quiet = &record.Owner{ID: "U0MAX", Name: "Maximiliane von Hohenstaufen-Waiblingen"}, 3*time.Hour, true
 	})
 	for name, change := range map[string]func(c *Card){
-		"claimed": func(c *Card) { c.Case = annasCase() }, "quiet": func(c *Card) { c.Quiet = true }, "quiet, claimed": func(c *Card) { c.Case, c.Quiet = annasCase(), true },
+		"claimed": func(c *Card) { c.Triage = annasCase() }, "quiet": func(c *Card) { c.Quiet = true }, "quiet, claimed": func(c *Card) { c.Triage, c.Quiet = annasCase(), true },
 		"told late":  func(c *Card) { c.Late = 4 * time.Minute },
 		"rehearsal":  func(c *Card) { c.Situation.Policy.Changes = commands.ChangesRehearse },
 		"no changes": func(c *Card) { c.Situation.Policy.Changes = commands.ChangesOff },
-		"denied":     func(c *Card) { c.Case, c.Situation.Changes = annasCase(), []record.Change{denied()} },
+		"denied":     func(c *Card) { c.Triage, c.Situation.Changes = annasCase(), []record.Change{denied()} },
 		"muted": func(c *Card) {
 			c.Situation.Attack.VulnID = ""
 			c.Situation.Scene.Mutes = []record.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
 		},
-		"owner of odd name": func(c *Card) { c.Case.Owner = &record.Owner{ID: "U0ODD", Name: "<!channel> *x*"} },
+		"owner of odd name": func(c *Card) { c.Triage.Owner = &record.Owner{ID: "U0ODD", Name: "<!channel> *x*"} },
 	} {
 		card(name, change)
 	}

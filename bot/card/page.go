@@ -10,9 +10,9 @@ import (
 
 // Page is what a card tells of its route's pager. At most one of its times is set.
 type Page struct {
-	At    time.Time // it is called then if nobody is on it; zero: it isn't
-	Taken time.Time // it was called, and nobody is on it yet
-	Fault string    // it can't be called: why
+	At      time.Time // it is called then if nobody is on it; zero: it isn't
+	PagedAt time.Time // it was called, and nobody is on it yet
+	Fault   string    // it can't be called: why
 }
 
 // text goes behind who is on it.
@@ -20,8 +20,8 @@ func (p Page) text() text.Text {
 	switch {
 	case !p.At.IsZero():
 		return text.New(" · pages at ", p.At)
-	case !p.Taken.IsZero():
-		return text.New(" · paged at ", p.Taken)
+	case !p.PagedAt.IsZero():
+		return text.New(" · paged at ", p.PagedAt)
 	case p.Fault != "":
 		return text.New(" · ", text.Bold("not paged"), ": ", text.Sanitize(p.Fault, maxField))
 	}

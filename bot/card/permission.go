@@ -48,7 +48,7 @@ func PermissionLost(a *commands.Account, t record.PermissionLoss, changes []reco
 	if b := maker.link("Open console", a.ConsoleURL); b != nil {
 		blocks = append(blocks, actions([]*slack.ButtonBlockElement{b}))
 	}
-	return Message{Text: tiedNotice(a, t), Blocks: blocks}
+	return Message{Text: permissionNotice(a, t), Blocks: blocks}
 }
 
 // refused is a change that was not done, with its button beside it.
@@ -61,7 +61,7 @@ func (m *buttonMaker) refused(t record.PermissionLoss, r record.RefusedChange, l
 }
 
 // tiedNotice is the notification: what is not done stands last, so that cutting harms nothing.
-func tiedNotice(a *commands.Account, t record.PermissionLoss) string {
+func permissionNotice(a *commands.Account, t record.PermissionLoss) string {
 	what := t.Cannot() + " on " + a.Name
 	if len(t.Lacks) > 1 {
 		what = "change " + a.Name // the message says what of it

@@ -14,7 +14,7 @@ import (
 func (c Card) stormFacts() [][]text.Text {
 	facts := [][]text.Text{c.stormTotals()}
 	if c.Situation.Storm.OddCount > 0 {
-		facts = append(facts, c.oddOnes())
+		facts = append(facts, c.outliers())
 	}
 	return append(facts, c.whyOneCard())
 }
@@ -40,7 +40,7 @@ func (c Card) stormTotals() []text.Text {
 }
 
 // oddOnes are what gets through though the one source isn't behind it, each with the id by which it can be dealt with.
-func (c Card) oddOnes() []text.Text {
+func (c Card) outliers() []text.Text {
 	s := *c.Situation.Storm
 	title := text.New(text.Bold("Outliers"), " (other sources, not fully blocked):")
 	if !s.Source.IsValid() {
@@ -49,7 +49,7 @@ func (c Card) oddOnes() []text.Text {
 	lines := []text.Text{title}
 	named, left := commands.StormOddNamed(s)
 	for _, odd := range named {
-		lines = append(lines, c.oddOne(odd))
+		lines = append(lines, c.outlier(odd))
 	}
 	if left > 0 {
 		lines = append(lines, text.New("… and ", apiclient.Known(int64(left)), " more: type ", text.Code(c.listLine())))
@@ -58,7 +58,7 @@ func (c Card) oddOnes() []text.Text {
 }
 
 // oddOne is an attack in one line, what its attacker wrote last.
-func (c Card) oddOne(a apiclient.Attack) text.Text {
+func (c Card) outlier(a apiclient.Attack) text.Text {
 	account := c.Situation.Account
 	line := text.New("• ", text.Code(record.AttackID(account.Name, a.ID)), " ", typeName(a, maxType))
 	if len(c.Situation.Storm.Apps) > 1 {
@@ -106,9 +106,9 @@ func (c Card) listLine() string {
 
 // stormAdvice says what would stop the storm and how soon, and what that leaves.
 func (c Card) stormAdvice(advice commands.Advice) []text.Text {
-	lines := c.rehearsal(advice)
+	lines := c.dryRun(advice)
 	if denies(advice) {
-		deny := c.measures(advice.Suggestions[:1])[0]
+		deny := c.mitigations(advice.Suggestions[:1])[0]
 		if c.Situation.Storm.OddCount > 0 {
 			deny = text.New(deny, "; the outliers go on")
 		}

@@ -88,9 +88,9 @@ func storms() map[string]Card {
 			s.Ongoing, s.Knocking, c.Situation.Attack.SourceCount = 13, 784, apiclient.Figure{}
 			ch := denied()
 			ch.Line.Words, ch.Does, ch.AttackID = []string{theScanner.String()}, "Deny 198.51.100.23 everywhere for 4 h", c.Situation.ID
-			c.Situation.Changes, c.Case = []record.Change{ch}, annasCase()
+			c.Situation.Changes, c.Triage = []record.Change{ch}, annasCase()
 		}),
-		"storm-claimed": stormCard(func(c *Card, s *record.Storm) { c.Case, s.Own, s.Odd, s.OddCount = annasCase(), 4, nil, 0 }),
+		"storm-claimed": stormCard(func(c *Card, s *record.Storm) { c.Triage, s.Own, s.Odd, s.OddCount = annasCase(), 4, nil, 0 }),
 		"storm-over": stormCard(func(_ *Card, s *record.Storm) {
 			s.Began, s.Exceeded, s.Ended, s.Ongoing, s.Incidents = now.Add(-25*time.Minute), now.Add(-12*time.Minute), now.Add(-2*time.Minute), 12, 1
 		}),

@@ -11,15 +11,15 @@ import (
 
 // advice says what would stop the attack and how soon, or that no button does, and why some are missing.
 func (c Card) advice(advice commands.Advice) []text.Text {
-	lines := c.rehearsal(advice)
+	lines := c.dryRun(advice)
 	if c.tooThin(advice) {
 		return append(lines, c.noButton(advice)...)
 	}
-	return slices.Concat(lines, c.measures(advice.Suggestions), advice.Notes)
+	return slices.Concat(lines, c.mitigations(advice.Suggestions), advice.Notes)
 }
 
 // rehearsal says that buttons only show what they would do.
-func (c Card) rehearsal(advice commands.Advice) []text.Text {
+func (c Card) dryRun(advice commands.Advice) []text.Text {
 	if changes := c.Situation.Policy.Changes; changes == commands.ChangesOn || changes == commands.ChangesOff || len(advice.Suggestions) == 0 {
 		return nil
 	}
@@ -29,24 +29,24 @@ func (c Card) rehearsal(advice commands.Advice) []text.Text {
 const closesLabel = "Closes the hole:"
 
 // measures are the suggestions in words, the fastest first.
-func (c Card) measures(suggestions []commands.Suggestion) []text.Text {
+func (c Card) mitigations(suggestions []commands.Suggestion) []text.Text {
 	var lines []text.Text
 	for i, s := range suggestions {
 		switch {
 		case i > 0 && s.Closes == "" && s.Stops == suggestions[0].Stops: // a part of the first
 		case s.Stops == "":
-			lines = append(lines, text.New(text.Bold(c.measureLabel(i, closesLabel)), " ", s.Closes))
+			lines = append(lines, text.New(text.Bold(c.mitigationLabel(i, closesLabel)), " ", s.Closes))
 		case s.Closes == "":
-			lines = append(lines, text.New(text.Bold(c.measureLabel(i, "Fastest:")), " ", s.Stops))
+			lines = append(lines, text.New(text.Bold(c.mitigationLabel(i, "Fastest:")), " ", s.Stops))
 		default:
-			lines = append(lines, text.New(text.Bold(c.measureLabel(i, "Fastest:")), " ", s.Stops, ". ", text.Bold(closesLabel), " ", s.Closes))
+			lines = append(lines, text.New(text.Bold(c.mitigationLabel(i, "Fastest:")), " ", s.Stops, ". ", text.Bold(closesLabel), " ", s.Closes))
 		}
 	}
 	return lines
 }
 
 // measureLabel goes before the i-th measure.
-func (c Card) measureLabel(i int, label string) string {
+func (c Card) mitigationLabel(i int, label string) string {
 	switch {
 	case i > 0:
 		return "Or:"

@@ -86,7 +86,7 @@ func everyLine() []lineCase {
 		{line: "alone r1234567 reason=\"nobody answers\"", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
 
 		write("claim attack={attack}", "is on it since"), write("ack attack={attack}", "is on it since"),
-		{line: "release attack={attack}", least: responder, first: "claim attack={attack}", says: []string{"Unacknowledged any more"}, record: "done"},
+		{line: "release attack={attack}", least: responder, first: "claim attack={attack}", says: []string{"Unacknowledged now"}, record: "done"},
 		write("handover to=U0ANN0001 attack={attack} \"note {n}\"", "Anna Weber is on it since"),
 		{line: "handover --all to=U0ANN0001", least: responder, first: "handover --all to=U0ROB0002", says: []string{"Anna Weber is on ", "of acme"}, record: "done"},
 		write("note attack={attack} \"note {n}\"", "note {n}"), write("verdict false_alarm attack={attack}", "Verdict: false alarm"),

@@ -57,7 +57,7 @@ func TestWhoActsIsOnItUntilHeLeaves(t *testing.T) {
 		card.click("rob", "Deny only")
 		card.says("<@U0ROB0002> is on it since")
 		w.types("rob", "release attack="+card.id())
-		w.told("rob", "Unacknowledged any more")
+		w.told("rob", "Unacknowledged now")
 		card.says("Unacknowledged", "[Acknowledge]")
 	})
 }
@@ -143,7 +143,7 @@ func TestADeskAtTheTerminal(t *testing.T) {
 	name := osActor().Name
 	for _, tt := range []struct{ line, want string }{
 		{"claim", name + " is on it since"}, {"note same botnet", "same botnet"}, {"verdict test", "Verdict: test"}, {"mute", "Muted: attack=" + d.attack},
-		{"explain", "Muted: attack=" + d.attack}, {"unmute", "No longer muted"}, {"handover to=@me", "is on it since"}, {"release", "Unacknowledged any more"},
+		{"explain", "Muted: attack=" + d.attack}, {"unmute", "No longer muted"}, {"handover to=@me", "is on it since"}, {"release", "Unacknowledged now"},
 	} {
 		got := typed(t, d.environ, append(strings.Fields(tt.line), "attack="+d.attack)...)
 		require.Equal(t, exitDone, got.code, "%s needs no -y: %+v", tt.line, got)

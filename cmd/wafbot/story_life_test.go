@@ -104,7 +104,7 @@ func TestWhatWorsensUnderADeletedCardIsHeard(t *testing.T) {
 		require.NoError(t, w.Slack.Delete("ann", "#waf", old.ts))
 		w.Slack.SetFault(workspace.Fault{Kind: "thread_not_found", Method: "chat.postMessage", Times: 1})
 		require.NoError(t, w.WAF.MakeIncident(attack, *sqlHole()))
-		card := w.card("INCIDENT", "Posted anew", "in the thread")
+		card := w.card("INCIDENT", "Reposted", "in the thread")
 		heard := func() (n int) {
 			for _, m := range w.shown("#waf") {
 				if says(m, "this attack is an INCIDENT now", "<@U0ANN0001>") {
@@ -164,7 +164,7 @@ func TestACardInAnArchivedChannelIsPostedAnewInTheAccounts(t *testing.T) {
 		old.known()
 		w.Slack.SetFault(workspace.Fault{Kind: "is_archived", Channel: "C0RANDOM3"})
 		w.types("rob", "claim attack="+old.id())
-		w.card("INCIDENT", "Posted anew", "Rob Diaz is on it")
+		w.card("INCIDENT", "Reposted", "Rob Diaz is on it")
 	})
 }
 

@@ -90,7 +90,7 @@ func scopes(in slackconn.Installation) []Finding {
 	}
 	var found []Finding
 	for _, s := range in.Missing() {
-		found = append(found, Finding{"scope", s.Name, Wrong, fmt.Sprintf("missing; it is for %s. Without it: %s", s.For, s.Without), slackconn.MendScope(s.Name)})
+		found = append(found, Finding{"scope", s.Name, Wrong, fmt.Sprintf("missing; it is for %s. Without it: %s", s.For, s.Without), slackconn.FixScope(s.Name)})
 	}
 	if len(found) == 0 {
 		found = append(found, Finding{"scope", "", OK, "the token has every scope that wafbot uses", ""})
@@ -124,7 +124,7 @@ func (c checkup) socket(ctx context.Context) []Finding {
 	if err := c.examiner().TrySocket(ctx); err != nil {
 		f := c.slackTrouble(err).finding("slack", key)
 		if t, ok := slackconn.ExplainAppToken(err); ok {
-			f.Fix = t.Mend
+			f.Fix = t.Fix
 		}
 		return []Finding{f}
 	}

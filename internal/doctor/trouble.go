@@ -47,7 +47,7 @@ func networkTrouble(err error, host, key string) trouble {
 // slackTrouble is an error of a call to Slack.
 func (c checkup) slackTrouble(err error) trouble {
 	if t, ok := slackconn.Explain(err); ok {
-		return trouble{t.Text, t.Mend}
+		return trouble{t.Text, t.Fix}
 	}
 	return networkTrouble(err, hostOf(c.cfg.Slack.APIURL), "slack.api_url")
 }
