@@ -1,4 +1,4 @@
-// Package bot is the Slack front end: it receives, renders and posts, and is the only package that knows Slack.
+// Package bot receives what people click and type in Slack, and answers them.
 package bot
 
 import (
@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
@@ -23,11 +23,15 @@ import (
 // Runner carries out what people ask for; *commands.Runner is one.
 type Runner interface {
 	Do(ctx context.Context, inv call.Invocation) (call.Result, error)
+	Form(ctx context.Context, inv call.Invocation) (call.Form, error)
+}
+
+// Verbs tells what a line is before it is run; *commands.Runner does.
+type Verbs interface {
 	Changes(l record.Line) bool
 	Missing(l record.Line, attack string) bool
 	Fillable(l record.Line) bool
 	InThread(l record.Line, attack string) record.Line
-	Form(ctx context.Context, inv call.Invocation) (call.Form, error)
 }
 
 // Inbox takes deliveries once and keeps those that change something until they are carried out.
@@ -50,13 +54,6 @@ type Outbox interface {
 	Told(ctx context.Context, n record.Event, channel, ts string, card bool) (double bool, err error)
 	// Announce puts a piece of news there, or in the place of the one with its id.
 	Announce(ctx context.Context, n record.Event) error
-}
-
-// Links shares the app's few Socket Mode links among all replicas.
-type Links interface {
-	// TakeLink takes a link, or keeps it for another ten seconds, if with it at most so many are taken.
-	TakeLink(ctx context.Context, id string, most int) (held bool, err error)
-	DropLink(ctx context.Context, id string) error
 }
 
 // Cards remembers where cards are, which are outdated, and what they are about.
@@ -85,7 +82,7 @@ type Pace interface {
 // Memory is all that the bot remembers with.
 type Memory interface {
 	Inbox
-	Links
+	slackconn.Links
 	Outbox
 	Cards
 	Notices
@@ -104,11 +101,12 @@ type Account struct {
 	Vuln     func(ctx context.Context, id string) (title string, ok bool) // the title of a vulnerability; nil: not known
 }
 
-// Config is what a Bot works with. Slack, Runner, Memory and Accounts must be set, and Secret or Slack's app token.
+// Config is what a Bot works with. Slack, Runner, Verbs, Memory and Accounts must be set, and Secret or Slack's app token.
 type Config struct {
-	Slack             *Slack
+	Slack             *slackconn.Client
 	Secret            apiclient.Secret // signs Slack's requests; "": none are received over HTTP
 	Runner            Runner
+	Verbs             Verbs
 	Memory            Memory
 	Accounts          []Account
 	Command           string // the slash command, for messages that name it
@@ -126,10 +124,12 @@ type Config struct {
 
 // Bot receives what people click and type, and shows them what happens.
 type Bot struct {
-	cfg     Config
-	reads   reads
-	socket  *socket
-	metrics *metrics
+	cfg        Config
+	background *background
+	server     *server
+	worker     *worker
+	socket     *slackconn.Socket
+	metrics    *metrics
 
 	mu     sync.Mutex
 	tended map[string]*tended // by account
@@ -145,10 +145,17 @@ func New(cfg Config) *Bot {
 	}
 	b := &Bot{cfg: cfg, metrics: newMetrics(), tended: map[string]*tended{}}
 	b.metrics.registry.MustRegister(cfg.Collectors...)
-	b.metrics.registry.MustRegister(cfg.Slack.holds.refused)
-	b.reads.open = make(chan struct{}, maxReads)
-	b.socket = newSocket(b)
-	b.metrics.gauge("socket_links", "Socket Mode links that can receive.", func() float64 { open, _ := b.socket.state(); return float64(open) })
+	b.metrics.registry.MustRegister(cfg.Slack.Collector())
+	b.background = &background{cfg: &b.cfg, overload: b.metrics.overload, open: make(chan struct{}, maxReads)}
+	answers, queue := &answers{&b.cfg}, &queue{&b.cfg}
+	forms := &forms{cfg: &b.cfg, background: b.background, queue: queue, answers: answers, attacks: b}
+	ingress := &ingress{cfg: &b.cfg, background: b.background, queue: queue, answers: answers, forms: forms}
+	b.server = &server{cfg: &b.cfg, ingress: ingress, metrics: b.metrics}
+	b.worker = &worker{cfg: &b.cfg, answers: answers, forms: forms, cards: b}
+	b.socket = slackconn.NewSocket(slackconn.SocketConfig{
+		Slack: cfg.Slack, Links: cfg.Memory, Handler: ingress, Opens: b.metrics.opens, Acknowledged: b.metrics.acknowledged, Log: cfg.Log,
+	})
+	b.metrics.gauge("socket_links", "Socket Mode links that can receive.", func() float64 { open, _ := b.socket.State(); return float64(open) })
 	b.metrics.gauge("news_waiting", "News that waits to be told, of the accounts that this replica tends.", func() float64 { return float64(b.behind().news) })
 	b.metrics.gauge("cards_outdated", "Cards that wait to be redrawn, of the accounts that this replica tends.", func() float64 { return float64(b.behind().cards) })
 	b.metrics.gauge("cards_outdated_seconds", "Since when the oldest of them waits.", func() float64 { return b.behind().oldest.Seconds() })
@@ -156,7 +163,7 @@ func New(cfg Config) *Bot {
 }
 
 // Drain waits for the answers that are still being looked up, for at most as long as the context lasts.
-func (b *Bot) Drain(ctx context.Context) { b.reads.wait(ctx) }
+func (b *Bot) Drain(ctx context.Context) { b.background.wait(ctx) }
 
 func (b *Bot) account(name string) (Account, bool) {
 	i := slices.IndexFunc(b.cfg.Accounts, func(a Account) bool { return a.Name == name })
@@ -166,65 +173,13 @@ func (b *Bot) account(name string) (Account, bool) {
 	return b.cfg.Accounts[i], true
 }
 
-// accountIn is the account whose channel it is, if it is only one's.
-func (b *Bot) accountIn(channel string) string {
-	name := ""
-	for _, a := range b.cfg.Accounts {
-		if a.Channel != channel {
-			continue
-		}
-		if name != "" {
-			return ""
-		}
-		name = a.Name
-	}
-	return name
-}
-
-// How many answers are looked up at the same time, and how many may wait for their turn.
-const (
-	maxReads   = 32
-	maxWaiting = 1024
-)
-
-// reads are answers being looked up after their request was acknowledged.
-type reads struct {
-	open    chan struct{}
-	waiting atomic.Int64
-	wg      sync.WaitGroup
-}
-
-// start runs a read in the background, when it is its turn, or reports that far too many wait.
-func (r *reads) start(read func()) bool {
-	if r.waiting.Add(1) > maxWaiting {
-		r.waiting.Add(-1)
-		return false
-	}
-	r.wg.Go(func() {
-		defer r.waiting.Add(-1)
-		r.open <- struct{}{}
-		defer func() { <-r.open }()
-		read()
-	})
-	return true
-}
-
-func (r *reads) wait(ctx context.Context) {
-	done := make(chan struct{})
-	go func() { r.wg.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
-}
-
 // Handler serves Slack's requests, health and metrics.
 func (b *Bot) Handler() http.Handler {
 	mux := http.NewServeMux()
 	if b.cfg.Secret != "" {
-		mux.HandleFunc("/slack/commands", b.signed(b.httpCommand))
-		mux.HandleFunc("/slack/interactions", b.signed(b.httpInteraction))
-		mux.HandleFunc("/slack/events", b.signed(b.httpEvent))
+		mux.HandleFunc("/slack/commands", b.server.signed(b.server.command))
+		mux.HandleFunc("/slack/interactions", b.server.signed(b.server.interaction))
+		mux.HandleFunc("/slack/events", b.server.signed(b.server.event))
 	}
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("/readyz", b.ready)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
@@ -56,11 +58,29 @@ func doneSince(now, before record.AttackDetails) bool {
 	return !same || now.Page != before.Page || !reflect.DeepEqual(now.Case, before.Case) || !reflect.DeepEqual(now.Scene.Mutes, before.Scene.Mutes)
 }
 
+// Situation is what is decided from about an attack, as it is stored; known is false for one that was forgotten, or not seen again since the
+// store was rebuilt.
+func (b *Bot) Situation(ctx context.Context, account, attack string) (s call.Situation, known bool, err error) {
+	a, ok := b.account(account)
+	if !ok {
+		return s, false, nil
+	}
+	shown, known, err := b.cfg.Memory.Shown(ctx, account, attack)
+	if err != nil || !known || shown.Recalled {
+		return s, false, err
+	}
+	file, err := b.cfg.Memory.File(ctx, account, attack)
+	if err != nil {
+		return s, false, err
+	}
+	return b.situation(a, shown, file), true, nil
+}
+
 // situation puts together what is decided from about an attack.
 func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackDetails) call.Situation {
 	id := record.AttackID(a.Name, shown.Attack.ID)
 	s := call.Situation{
-		Account: a.Account, Policy: b.cfg.Policy.With(file.Scene.Protected), ID: id, Attack: shown.Attack, Storm: storm(shown.Storm), Known: file.Changes, Effects: file.Effects, Scene: file.Scene, Now: b.cfg.Now(),
+		Account: a.Account, Policy: b.cfg.Policy.With(file.Scene.Protected), ID: id, Attack: shown.Attack, Storm: shown.Storm, Known: file.Changes, Effects: file.Effects, Scene: file.Scene, Now: b.cfg.Now(),
 	}
 	for _, ch := range slices.Backward(file.Changes) { // the newest first; a card reads downwards
 		if ch.AttackID == id && ch.Amends() == "" {
@@ -77,17 +97,17 @@ func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackD
 }
 
 // card puts together what a card shows.
-func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
+func (b *Bot) card(ctx context.Context, a Account, f facts) card.Card {
 	attack := f.shown.Attack
 	s := b.situation(a, f.shown, f.file)
 	_, muted := describe.Muted(f.file.Scene.Mutes, attack, s.Now)
-	c := Card{
-		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Case: f.file.Case,
-		FiguresAt: poller.AttackStateFiguresAt(f.shown, f.file.Good, muted), Course: f.shown.Course, Blind: f.file.Blind, Found: f.shown.Found, Late: f.late(s.Now), Behind: f.behind(s.Now),
-		Hushed: f.shown.Hushed, CalledAt: f.shown.CalledAt, Spared: f.shown.Spared,
+	c := card.Card{
+		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Triage: f.file.Case,
+		FiguresAt: poller.AttackStateFiguresAt(f.shown, f.file.Good, muted), Course: f.shown.Course, Outage: f.file.Blind, Found: f.shown.Found, Late: f.late(s.Now), StaleFor: f.behind(s.Now),
+		QuietHours: f.shown.Hushed, MentionedAt: f.shown.CalledAt, Suppressed: f.shown.Spared,
 		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[attack.Type], b.cfg.Runbooks["*"]),
 	}
-	c.Anew, c.Stuck = poller.PostedAnew(f.file.Card.Delivery)
+	c.Reposted, c.Uneditable = poller.PostedAnew(f.file.Card.Delivery)
 	c.Page = pageState(f, s.Now)
 	if attack.Incident() && a.Vuln != nil {
 		ctx, cancel := context.WithTimeout(ctx, vulnTimeout)
@@ -95,4 +115,26 @@ func (b *Bot) card(ctx context.Context, a Account, f facts) Card {
 		c.Vuln, _ = a.Vuln(ctx, attack.VulnID)
 	}
 	return c
+}
+
+// pageState is what is told of an attack's pager.
+func pageState(f facts, now time.Time) card.Page {
+	last := f.file.Page
+	if last.State == record.PageCalling {
+		if f.file.Case.Owner != nil { // about to be ended
+			return card.Page{}
+		}
+		if !last.TakenAt.IsZero() {
+			return card.Page{PagedAt: last.TakenAt}
+		}
+		return card.Page{Fault: last.Fault}
+	}
+	pager := f.shown.Pager
+	if pager == nil {
+		return card.Page{}
+	}
+	_, muted := describe.Muted(f.file.Scene.Mutes, f.shown.Attack, now)
+	u := commands.Unclaimed{Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, Told: pager.Told, Worse: pager.Worse, Route: pager.Route, After: pager.After, Case: f.file.Case}
+	_, at, _ := u.PagesAt(last)
+	return card.Page{At: at}
 }

@@ -27,3 +27,12 @@ func TestHowLateACardSaysThatItIs(t *testing.T) {
 		require.Equal(t, tt.behind, tt.facts.behind(now), name)
 	}
 }
+
+// A card that somebody asked for of what a storm gathered isn't late: the storm's told it.
+func TestAnOwnCardIsNotLate(t *testing.T) {
+	t.Parallel()
+	found := record.AttackState{Found: now.Add(-time.Hour)}
+	require.Equal(t, time.Hour, facts{shown: found}.late(now))
+	found.In, found.Own = "storm:C0WAF:1795000000", true
+	require.Zero(t, facts{shown: found}.late(now))
+}

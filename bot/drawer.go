@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -111,8 +113,11 @@ func (o outdated) patience() time.Duration {
 
 // compare orders cards: what somebody did, then storms, then the others by when their patience ends; those that rest last.
 func (o outdated) compare(other outdated) int {
-	if o.rests != other.rests {
-		return compareBool(o.rests, other.rests)
+	switch {
+	case o.rests && !other.rests:
+		return 1
+	case other.rests && !o.rests:
+		return -1
 	}
 	if x, y := o.mark.Urgency, other.mark.Urgency; x != y && min(x, y) <= record.UrgentStorm {
 		return int(x - y)
@@ -203,9 +208,9 @@ func (d *drawer) draw(ctx context.Context, o outdated) time.Duration {
 		return 0
 	}
 	d.tried[o.attack] = d.bot.cfg.Now()
-	v, wait := judge(err)
+	v, wait := slackconn.Judge(err)
 	d.bot.cfg.Log.Warn("redraw card", "account", d.account, "attack", o.attack, "err", err)
-	if v == lost || v == maybe || v == forbidden {
+	if v == slackconn.NotSent || v == slackconn.Doubtful || v == slackconn.Forbidden {
 		return max(wait, redrawAgain) // an edit may be repeated: it says the same
 	}
 	// Slack will never take this edit. The news of it is in the log; the card stays as it was, or is posted anew.
@@ -245,9 +250,9 @@ func (b *Bot) redraw(ctx context.Context, account string, o outdated) (at record
 		// known until it is seen again: that must not wipe out what stands there.
 		return at, b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)
 	}
-	msg := render(b.card(ctx, a, facts{file, shown, momentOf(at.TS), o.mark.Since}))
+	msg := card.Render(b.card(ctx, a, facts{file, shown, slackconn.ParseTS(at.TS), o.mark.Since}))
 	delivery := cmp.Or(at.Delivery, poller.CardDelivery(account, shown.Attack.ID))
-	msg.Metadata = postCall{Delivery: delivery, Message: msg}.metadata() // what it carries stays true with what it shows
+	msg = msg.WithDelivery(delivery) // what it carries stays true with what it shows
 	if err := b.edit(ctx, place{channel: at.Channel, ts: at.TS}, msg); err != nil {
 		return at, err
 	}

@@ -7,16 +7,18 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // editSlot takes the right to edit one message in the workspace; wait is how long until there is one, 0 if it was given. Who can wait leaves
 // some edits for who can't.
 func (b *Bot) editSlot(ctx context.Context, canWait bool) (wait time.Duration, err error) {
-	if wait := b.cfg.Slack.holds.left(methodEdit); wait > 0 {
+	if wait := b.cfg.Slack.HeldFor(slackconn.MethodUpdate); wait > 0 {
 		return wait, nil
 	}
-	self, err := b.cfg.Slack.whoami(ctx)
+	self, err := b.cfg.Slack.Self(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -24,7 +26,7 @@ func (b *Bot) editSlot(ctx context.Context, canWait bool) (wait time.Duration, e
 	if canWait {
 		keep = b.cfg.EditsPerMinute / 10
 	}
-	return b.cfg.Memory.EditSlot(ctx, self.team, b.cfg.EditsPerMinute, keep)
+	return b.cfg.Memory.EditSlot(ctx, self.Team, b.cfg.EditsPerMinute, keep)
 }
 
 // awaitEdit waits for the right to edit one message that people wait for.
@@ -42,23 +44,23 @@ func (b *Bot) awaitEdit(ctx context.Context) error {
 
 // edit puts a message in the place of another (chat.update), plainer when Slack refuses what is in it. Without metadata that of the other stays.
 // The right to edit was taken.
-func (b *Bot) edit(ctx context.Context, at place, msg Message) error {
+func (b *Bot) edit(ctx context.Context, at place, msg card.Message) error {
 	for {
-		opts := msg.options()
+		opts := msg.Options()
 		if msg.Metadata.EventType != "" {
 			opts = append(opts, slack.MsgOptionMetadata(msg.Metadata))
 		}
 		if err := ctx.Err(); err != nil {
 			return err // of a replica that was paused, the lease is over, and with it what it knows
 		}
-		_, _, _, err := b.cfg.Slack.api.UpdateMessageContext(ctx, at.channel, at.ts, opts...)
+		err := b.cfg.Slack.Update(ctx, at.channel, at.ts, opts...)
 		if err == nil {
 			b.metrics.edits.Inc()
 			return nil
 		}
-		plainer, ok := b.plainer(methodEdit, msg, err)
+		plainer, ok := b.plainer(slackconn.MethodUpdate, msg, err)
 		if !ok {
-			return withoutURL(err)
+			return err
 		}
 		msg = plainer
 		if err := b.awaitEdit(ctx); err != nil {
@@ -68,7 +70,7 @@ func (b *Bot) edit(ctx context.Context, at place, msg Message) error {
 }
 
 // bringUpToDate edits a message that is nobody's card. One that can't be edited, because somebody deleted it, is left as it is.
-func (b *Bot) bringUpToDate(ctx context.Context, what string, at place, msg Message) error {
+func (b *Bot) bringUpToDate(ctx context.Context, what string, at place, msg card.Message) error {
 	if err := b.awaitEdit(ctx); err != nil {
 		return fmt.Errorf("edit %s: %w", what, err)
 	}
@@ -76,7 +78,7 @@ func (b *Bot) bringUpToDate(ctx context.Context, what string, at place, msg Mess
 	if err == nil {
 		return nil
 	}
-	if v, _ := judge(err); v == lost || v == maybe || v == forbidden {
+	if v, _ := slackconn.Judge(err); v == slackconn.NotSent || v == slackconn.Doubtful || v == slackconn.Forbidden {
 		return fmt.Errorf("edit %s: %w", what, err)
 	}
 	b.cfg.Log.Warn("edit message", "what", what, "channel", at.channel, "ts", at.ts, "err", err)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/bot/slackconn/slacktest"
 )
 
 // happens delivers an event about something that somebody wrote, and waits until it was answered.
@@ -28,43 +30,43 @@ func wrote(user, ts, text string) map[string]any {
 // A line that can't be read is answered once, too, though it comes as a mention and as a message.
 func TestAnUnreadableLineIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
-	s := newSlackEnd(t, "", nil)
+	s := slacktest.New(t, "", nil)
 	b := linkedBot(s)
 	m := wrote("U0ROB", "1795000000.000100", `note "never closed`)
 	happens(t, b, "Ev1", m)
 	m["type"] = "message"
 	happens(t, b, "Ev2", m)
-	require.Len(t, s.told["U0ROB"], 1)
+	require.Len(t, s.Told()["U0ROB"], 1)
 }
 
 // What a client calls its message is up to the client: nobody keeps somebody else's line from running by calling his own the same.
 func TestAStrangersMessageSuppressesNobodys(t *testing.T) {
 	t.Parallel()
-	s := newSlackEnd(t, "", nil)
+	s := slacktest.New(t, "", nil)
 	b := linkedBot(s)
 	for i, user := range []string{"U0EVE", "U0ROB", "U0ROB"} {
 		m := wrote(user, "1795000000.00010"+strconv.Itoa(i), "status")
 		m["client_msg_id"] = "the same"
 		happens(t, b, "Ev"+strconv.Itoa(i), m)
 	}
-	require.Len(t, s.told["U0EVE"], 1)
-	require.Len(t, s.told["U0ROB"], 1, "one gesture that comes as two messages runs once")
+	require.Len(t, s.Told()["U0EVE"], 1)
+	require.Len(t, s.Told()["U0ROB"], 1, "one gesture that comes as two messages runs once")
 }
 
 // Whether a message is for the bot can't be told without knowing who the bot is. It was acknowledged, so it must not be lost in silence.
 func TestAMentionThatCouldNotBeReadIsSaidToBe(t *testing.T) {
 	t.Parallel()
-	s := newSlackEnd(t, "", nil)
+	s := slacktest.New(t, "", nil)
 	b := linkedBot(s)
-	s.unknown.Store(true)
+	s.Unknown.Store(true)
 	m := wrote("U0ROB", "1795000000.000100", "status")
 	happens(t, b, "Ev1", m)
 	happens(t, b, "Ev1", m)
 	m["type"], m["user"] = "message", "U0ANN" // perhaps she speaks with somebody else
 	happens(t, b, "Ev2", m)
-	require.Len(t, s.told["U0ROB"], 1)
-	require.Contains(t, s.told["U0ROB"][0], "not done")
-	require.Empty(t, s.told["U0ANN"])
+	require.Len(t, s.Told()["U0ROB"], 1)
+	require.Contains(t, s.Told()["U0ROB"][0], "not done")
+	require.Empty(t, s.Told()["U0ANN"])
 }
 
 // Whatever a stranger writes, nothing comes of it but an answer to him.
@@ -80,13 +82,13 @@ func TestHostileMessages(t *testing.T) {
 		"a time that is none":  wrote("U0EVE", "99999999999999999999.x", "status"),
 		"nothing but the name": wrote("U0EVE", "1795000000.000100", ""),
 	} {
-		s := newSlackEnd(t, "", nil)
+		s := slacktest.New(t, "", nil)
 		begun := time.Now()
 		happens(t, linkedBot(s), "Ev1", m)
 		require.Less(t, time.Since(begun), 2*time.Second, name)
-		require.Len(t, s.told["U0EVE"], 1, name)
-		require.Less(t, len(s.told["U0EVE"][0]), 4000, name)
-		require.NotContains(t, s.told["U0EVE"][0], "<!channel>", name)
+		require.Len(t, s.Told()["U0EVE"], 1, name)
+		require.Less(t, len(s.Told()["U0EVE"][0]), 4000, name)
+		require.NotContains(t, s.Told()["U0EVE"][0], "<!channel>", name)
 	}
 	for name, m := range map[string]map[string]any{
 		"of a bot":       {"type": "app_mention", "channel": "C0WAF", "bot_id": "B0OTHER", "user": "U0OTHER", "text": "<@U0BOT> status", "ts": "1.1"},
@@ -97,8 +99,8 @@ func TestHostileMessages(t *testing.T) {
 		"edited":         {"type": "app_mention", "channel": "C0WAF", "user": "U0EVE", "text": "<@U0BOT> status", "ts": "1.1", "edited": map[string]any{"user": "U0EVE"}},
 		"with no fields": {},
 	} {
-		s := newSlackEnd(t, "", nil)
+		s := slacktest.New(t, "", nil)
 		happens(t, linkedBot(s), "Ev1", m)
-		require.Empty(t, s.told, name)
+		require.Empty(t, s.Told(), name)
 	}
 }

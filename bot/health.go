@@ -12,20 +12,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // readiness is what /readyz tells.
 type readiness struct {
-	Ready    bool               `json:"ready"`
-	Redis    string             `json:"redis"` // "ok", or what is wrong
-	Slack    string             `json:"slack"`
-	Ingress  string             `json:"ingress"` // "http", "socket mode", both with a comma, or what is wrong
-	Accounts map[string]watched `json:"accounts"`
-	Sources  map[string]string  `json:"sources,omitempty"` // those whose file can't be read, and why: what it held before counts
+	Ready    bool                    `json:"ready"`
+	Redis    string                  `json:"redis"` // "ok", or what is wrong
+	Slack    string                  `json:"slack"`
+	Ingress  string                  `json:"ingress"` // "http", "socket mode", both with a comma, or what is wrong
+	Accounts map[string]accountState `json:"accounts"`
+	Sources  map[string]string       `json:"sources,omitempty"` // those whose file can't be read, and why: what it held before counts
 }
 
-type watched struct {
+type accountState struct {
 	Failing   string    `json:"failing,omitempty"`
 	LastGood  time.Time `json:"last_good,omitzero"`
 	Elsewhere bool      `json:"elsewhere,omitempty"` // another replica watches it, and knows
@@ -37,7 +38,7 @@ func (b *Bot) ingress() string {
 	if b.cfg.Secret != "" {
 		ways = append(ways, "http")
 	}
-	if open, _ := b.socket.state(); open > 0 {
+	if open, _ := b.socket.State(); open > 0 {
 		ways = append(ways, "socket mode")
 	}
 	return strings.Join(ways, ", ")
@@ -58,15 +59,15 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	within(2*time.Second, b.cfg.Memory.Ping, &memory)
-	within(slackPatience, b.cfg.Slack.usable, &workspace)
+	within(slackPatience, b.cfg.Slack.Usable, &workspace)
 	asked.Wait()
-	state := readiness{Ready: true, Redis: "ok", Slack: "ok", Accounts: map[string]watched{}}
+	state := readiness{Ready: true, Redis: "ok", Slack: "ok", Accounts: map[string]accountState{}}
 	if memory != nil {
 		b.cfg.Log.Warn("not ready", "err", memory)
 		state.Ready, state.Redis = false, "can't be written"
 	}
 	if state.Ingress = b.ingress(); state.Ingress == "" {
-		_, trouble := b.socket.state()
+		_, trouble := b.socket.State()
 		state.Ready, state.Ingress = false, "nothing can be received: "+cmp.Or(trouble, "no socket mode link is open yet")
 	}
 	if workspace != nil {
@@ -78,10 +79,10 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 	for _, a := range b.cfg.Accounts {
 		switch {
 		case b.tends(a.Name) == nil:
-			state.Accounts[a.Name] = watched{Elsewhere: true}
+			state.Accounts[a.Name] = accountState{Elsewhere: true}
 		case a.Health != nil:
 			h := a.Health()
-			state.Accounts[a.Name] = watched{Failing: h.Failing, LastGood: h.LastGood}
+			state.Accounts[a.Name] = accountState{Failing: h.Failing, LastGood: h.LastGood}
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -94,7 +95,7 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 
 // slackTrouble is an error of Slack's for people who run the bot.
 func slackTrouble(err error) string {
-	if t, ok := Explain(err); ok {
+	if t, ok := slackconn.Explain(err); ok {
 		return t.Text
 	}
 	return "no answer"

@@ -3,73 +3,47 @@ package bot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/slack-go/slack"
 
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// homeOpened draws the Home tab of whoever has just opened it.
-func (b *Bot) homeOpened(d delivery, h happening) {
-	if h.Event.Tab != "home" || h.Event.User == "" {
-		return
-	}
-	req := request{
-		Home: true, names: d.names,
-		Invocation: call.Invocation{
-			ID: d.names[0], At: d.at, Actor: record.Actor{ID: h.Event.User, Name: h.Event.User, Via: record.ViaMention},
-		},
-	}
-	if h.EventID != "" {
-		req.names = append([]string{"event " + h.EventID}, req.names...)
-	}
-	b.refreshHome(req)
-}
-
-// refreshHome draws a Home tab for somebody who waits for it.
-func (b *Bot) refreshHome(req request) {
-	b.once(req, func(ctx context.Context) { b.answer(ctx, req, Message{}) })
-}
-
 // drawHome draws a Home tab without an answer on top, if that works at once.
-func (b *Bot) drawHome(ctx context.Context, req request) {
-	if err := b.publishHome(ctx, req, nil); err != nil {
-		b.cfg.Log.Warn("draw home tab", "user", req.Invocation.Actor.ID, "err", err)
+func (a *answers) drawHome(ctx context.Context, req request) {
+	if err := a.publishHome(ctx, req, nil); err != nil {
+		a.cfg.Log.Warn("draw home tab", "user", req.Invocation.Actor.ID, "err", err)
 	}
 }
 
 // publishHome draws the Home tab of the one who asks (views.publish), with an answer on top. His role is checked as if he had typed status, of
 // which the tab shows what it shows.
-func (b *Bot) publishHome(ctx context.Context, req request, answer []slack.Block) error {
-	blocks := b.home(ctx, req)
+func (a *answers) publishHome(ctx context.Context, req request, answer []slack.Block) error {
+	blocks := a.home(ctx, req)
 	if len(answer) > 0 {
 		blocks = slices.Concat(answer, []slack.Block{slack.NewDividerBlock()}, blocks)
 	}
-	view := slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: numbered(blocks)}}
-	user := req.Invocation.Actor.ID
-	if _, err := b.cfg.Slack.api.PublishViewContext(ctx, slack.PublishViewContextRequest{UserID: user, View: view}); err != nil {
-		return fmt.Errorf("publish home tab of %s: %w", user, withoutURL(err))
-	}
-	return nil
+	view := slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: card.Renumber(blocks)}}
+	return a.cfg.Slack.PublishHome(ctx, req.Invocation.Actor.ID, view)
 }
 
 // home is what a person's Home tab shows, whatever he clicked.
-func (b *Bot) home(ctx context.Context, req request) []slack.Block {
+func (a *answers) home(ctx context.Context, req request) []slack.Block {
 	inv := req.Invocation
 	inv.Line, inv.Account = record.Line{Name: "status"}, ""
-	res, err := b.cfg.Runner.Do(ctx, inv)
+	res, err := a.cfg.Runner.Do(ctx, inv)
 	if home, ok := res.Home.(*report.Home); err == nil && ok {
-		return renderHome(*home)
+		return card.Home(*home)
 	}
 	text, ref := call.ForPeople(inv, err)
 	if errors.Is(err, refusal.ErrDenied) {
-		return noRole(inv.Actor.ID, text, b.cfg.Roles)
+		return card.HomeWithoutRole(inv.Actor.ID, text, a.cfg.Roles)
 	}
-	b.cfg.Log.Error("look for home tab", "reference", ref, "user", inv.Actor.ID, "err", err)
-	return unknownHome(text)
+	a.cfg.Log.Error("look for home tab", "reference", ref, "user", inv.Actor.ID, "err", err)
+	return card.HomeUnavailable(text)
 }

@@ -3,12 +3,12 @@ package bot
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/slack-go/slack"
 
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -52,47 +52,47 @@ type payload struct {
 }
 
 // interaction takes a click or a form. What it returns goes back with the acknowledgement; nil: nothing.
-func (b *Bot) interaction(ctx context.Context, d delivery, body []byte) *slack.ViewSubmissionResponse {
+func (in *ingress) interaction(ctx context.Context, d delivery, body []byte) *slack.ViewSubmissionResponse {
 	var p payload
 	if err := json.Unmarshal(body, &p); err != nil {
-		b.cfg.Log.Warn("read interaction", "err", err)
+		in.cfg.Log.Warn("read interaction", "err", err)
 		return nil
 	}
 	if p.Type == "view_submission" {
-		return b.submittedInTime(ctx, p, d)
+		return in.forms.submittedInTime(ctx, p, d)
 	}
-	b.click(ctx, p, d)
+	in.click(ctx, p, d)
 	return nil
 }
 
-func (b *Bot) click(ctx context.Context, p payload, d delivery) {
+func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 	req := p.request(d)
 	if req.View == "" {
-		req.Invocation.Account = b.accountIn(req.Channel)
+		req.Invocation.Account = in.accountIn(req.Channel)
 	}
 	if p.Type != "block_actions" || len(p.Actions) == 0 {
-		b.outdated(req, p.Type)
+		in.unknown(req, p.Type)
 		return
 	}
 	action := p.Actions[0]
 	kind, _, _ := strings.Cut(action.ActionID, ":")
 	switch kind {
-	case actionDo, actionAnyway:
+	case card.ActionDo, card.ActionAnyway:
 		req.Invocation.Warned = true
-		req.Invocation.Anyway = kind == actionAnyway && !outworn(momentOf(req.MessageTS), d.at)
-		b.take(ctx, req, action.Value)
-	case actionForm:
-		b.openForm(req, action.Value)
-	case actionMore:
-		b.openMore(req, action.Value)
-	case actionLeave:
+		req.Invocation.Anyway = kind == card.ActionAnyway && !questionExpired(slackconn.ParseTS(req.MessageTS), d.at)
+		in.take(ctx, req, action.Value)
+	case card.ActionForm:
+		in.forms.openForm(req, action.Value)
+	case card.ActionMore:
+		in.forms.openMore(req, action.Value)
+	case card.ActionCancel:
 		req.Ephemeral = true // the question goes
-		b.reply(req, text.New("Left as it is. Nothing was done"))
-	case actionRefresh:
-		b.refreshHome(req)
-	case actionLink: // the client has opened the address already
+		in.reply(req, text.New("Cancelled. Nothing was done"))
+	case card.ActionRefresh:
+		in.refreshHome(req)
+	case card.ActionLink: // the client has opened the address already
 	default:
-		b.outdated(req, action.ActionID)
+		in.unknown(req, action.ActionID)
 	}
 }
 
@@ -116,7 +116,7 @@ func (p payload) request(d delivery) request {
 		Trigger:    p.Trigger,
 	}
 	if len(p.Actions) > 0 {
-		req.Invocation.Clicked = momentOf(p.Actions[0].TS)
+		req.Invocation.Clicked = slackconn.ParseTS(p.Actions[0].TS)
 	}
 	if p.View.Type == "modal" {
 		req.inView(p.View.ID, p.View.Meta)
@@ -124,18 +124,9 @@ func (p payload) request(d delivery) request {
 	return req
 }
 
-// momentOf reads Slack's time of something; zero for none.
-func momentOf(ts string) time.Time {
-	seconds, err := strconv.ParseFloat(ts, 64)
-	if err != nil || !(seconds > 0 && seconds < 1<<40) { // NaN is neither
-		return time.Time{}
-	}
-	return time.UnixMicro(int64(seconds * 1e6)).UTC()
-}
-
-// outdated answers a button that this version doesn't know: they stay on old messages for ever.
-func (b *Bot) outdated(req request, action string) {
-	b.cfg.Log.Warn("unknown action", "action", action, "user", req.Invocation.Actor.ID)
-	b.reply(req, text.New("This message is outdated: its button does nothing any more. ", text.Code(b.cfg.Command+" status"), " shows what is going on, ",
-		text.Code(b.cfg.Command+" help"), " what can be typed"))
+// unknown answers a button that this version doesn't know: they stay on old messages for ever.
+func (in *ingress) unknown(req request, action string) {
+	in.cfg.Log.Warn("unknown action", "action", action, "user", req.Invocation.Actor.ID)
+	in.reply(req, text.New("This message is outdated: its button does nothing any more. ", text.Code(in.cfg.Command+" status"), " shows what is going on, ",
+		text.Code(in.cfg.Command+" help"), " what can be typed"))
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/policy"
 )
 
@@ -95,9 +96,9 @@ func (m *sharedMarks) set(f func(m *sharedMarks)) {
 // replica is a bot of which only what it knows of people matters.
 func (d *directory) replica(m *sharedMarks, log io.Writer) *Bot {
 	return New(Config{
-		Slack: Connect(SlackConfig{Token: "xoxb-secret", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: d}, People: m, Log: slog.New(slog.NewTextHandler(log, nil))}),
+		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: d}, People: m, Log: slog.New(slog.NewTextHandler(log, nil))}),
 		Roles: policy.Roles{Responders: []string{"S0ONCALL"}}, Secret: signingSecret,
-		Memory: &linkMemory{taken: map[string]bool{}, names: map[string]bool{}}, Runner: noRunner{},
+		Memory: newLinkMemory(), Runner: noRunner{}, Verbs: noRunner{},
 	})
 }
 
@@ -257,7 +258,7 @@ func TestWhoHasGoneLearnsNothing(t *testing.T) {
 	d.set(func(d *directory) {
 		d.refuses = func(http.ResponseWriter) bool { cancel(); return false }
 	})
-	_, err := b.cfg.Slack.whoami(t.Context())
+	_, err := b.cfg.Slack.Self(t.Context())
 	require.NoError(t, err)
 	in, err := b.cfg.Slack.Groups(ctx, "U0ROB", []string{"S0ONCALL"})
 	require.Error(t, err)

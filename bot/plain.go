@@ -1,86 +1,23 @@
 package bot
 
 import (
-	"strings"
-
-	"github.com/slack-go/slack"
-
-	"github.com/wafbot/wafbot/internal/text"
-)
-
-// The methods by which Slack takes messages.
-const (
-	methodPost = "chat.postMessage"
-	methodEdit = "chat.update"
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
 )
 
 // plainer is what to send in place of a message that Slack refuses for what is in it, if that is the fault: a plain card is forgiven, a lost one
 // never. Without what it carries for wafbot it can't be read back, so that goes only where that is the fault.
-func (b *Bot) plainer(method string, m Message, err error) (Message, bool) {
-	v, _ := judge(err)
+func (b *Bot) plainer(method string, m card.Message, err error) (card.Message, bool) {
+	v, _ := slackconn.Judge(err)
 	switch {
-	case v == tooMuch && len(m.Metadata.EventPayload) > 1:
-		carried := m.Metadata.EventPayload
-		m.Metadata = slack.SlackMetadata{EventType: metaMessage, EventPayload: map[string]any{}}
-		if delivery, ok := carried["delivery"]; ok {
-			m.Metadata.EventPayload["delivery"] = delivery
-		}
-	case v == tooBig && len(m.Blocks) > 0:
-		m = Message{Text: m.plain(b.cfg.Command), Metadata: m.Metadata}
+	case v == slackconn.MetadataRefused && len(m.Metadata.EventPayload) > 1:
+		m = m.WithoutFacts()
+	case v == slackconn.ContentRefused && len(m.Blocks) > 0:
+		m = m.AsText(b.cfg.Command)
 	default:
-		return Message{}, false
+		return card.Message{}, false
 	}
 	b.metrics.refused.WithLabelValues(method).Inc()
-	b.cfg.Log.Error("slack refuses what is in a message, sending it plainer", "method", method, "err", inWords(err))
+	b.cfg.Log.Error("slack refuses what is in a message, sending it plainer", "method", method, "err", slackconn.Detailed(err))
 	return m, true
-}
-
-// maxPlain is how much of a message without blocks is sent, in characters; over 4,000 Slack makes several of it, or refuses an edit.
-const maxPlain = 3_500
-
-// plain is a message in text alone: the notification, what its blocks say, and for each button what to type.
-func (m Message) plain(command string) string {
-	var said, types []string
-	for _, block := range m.Blocks {
-		switch block := block.(type) {
-		case *slack.SectionBlock:
-			if block.Text != nil {
-				said = append(said, strings.Split(block.Text.Text, "\n")...)
-			}
-			if block.Accessory != nil {
-				types = append(types, toTypeFor(command, block.Accessory.ButtonElement)...)
-			}
-		case *slack.ActionBlock:
-			for _, element := range block.Elements.ElementSet {
-				button, _ := element.(*slack.ButtonBlockElement)
-				types = append(types, toTypeFor(command, button)...)
-			}
-		}
-	}
-	const lost = "*Slack refused the buttons of this message.*"
-	types = firstOf(append([]string{lost}, types...), maxPlain/2)
-	text := append([]string{m.Text}, firstOf(said, maxPlain-length(m.Text)-length(strings.Join(types, "\n"))-2)...)
-	return strings.Join(append(text, types...), "\n")
-}
-
-// firstOf are the first lines that together have room, in characters.
-func firstOf(lines []string, room int) []string {
-	for i, line := range lines {
-		if room -= length(line) + 1; room < 0 {
-			return lines[:i]
-		}
-	}
-	return lines
-}
-
-// toTypeFor is what to type in place of a button; nothing for one that runs no line.
-func toTypeFor(command string, b *slack.ButtonBlockElement) []string {
-	if b == nil || b.Value == "" {
-		return nil
-	}
-	switch kind, _, _ := strings.Cut(b.ActionID, ":"); kind {
-	case actionDo, actionForm, actionAnyway, actionMore:
-		return []string{mrkdwn(text.New(text.Sanitize(b.Text.Text, maxLabel), ": ", text.Code(command+" "+b.Value)))}
-	}
-	return nil
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/delay"
 )
 
@@ -19,7 +21,7 @@ type postCall struct {
 	Broadcast bool   // a reply that the channel sees too
 	Urgent    bool   // it goes ahead of what isn't
 	Delivery  string // what makes it this message, whoever posts it
-	Message   Message
+	Message   card.Message
 }
 
 // errNowhere marks a channel that can't be posted to.
@@ -53,7 +55,7 @@ func (b *Bot) try(ctx context.Context, account, delivery string) (t tried, err e
 	if tends := b.tends(account); tends != nil {
 		t.moved = tends.teller.wasMoved(delivery)
 		if !tends.teller.trying(delivery) {
-			t.settled = tends.teller.since.Add(slackTimeout)
+			t.settled = tends.teller.since.Add(slackconn.Timeout)
 		}
 	}
 	return t, err
@@ -73,27 +75,27 @@ func (b *Bot) postTried(ctx context.Context, c postCall, t tried) (channel, ts s
 			b.metrics.posts.Inc()
 			return channel, ts, nil
 		}
-		v, wait := judge(err)
+		v, wait := slackconn.Judge(err)
 		b.cfg.Log.Warn("post message", "channel", c.Channel, "try", try, "err", err)
 		switch v {
-		case maybe:
+		case slackconn.Doubtful:
 			if channel, ts, err := b.look(ctx, c, t.first, []time.Duration{wait, lookAgain}); ts != "" || err != nil {
 				return channel, ts, err
 			}
-		case tooBig, tooMuch:
-			plainer, ok := b.plainer(methodPost, c.Message, err)
+		case slackconn.ContentRefused, slackconn.MetadataRefused:
+			plainer, ok := b.plainer(slackconn.MethodPost, c.Message, err)
 			if !ok {
 				return "", "", err
 			}
 			c.Message = plainer
 			continue // not one of the tries: it becomes no plainer than plain
-		case lost:
+		case slackconn.NotSent:
 			if err := delay.Sleep(ctx, wait); err != nil {
 				return "", "", err
 			}
-		case nowhere:
+		case slackconn.ChannelClosed:
 			return "", "", fmt.Errorf("%w: %w", errNowhere, err)
-		case forbidden:
+		case slackconn.Forbidden:
 			return "", "", err
 		}
 		if try >= postTries {
@@ -117,7 +119,7 @@ func (b *Bot) lookFirst(ctx context.Context, c postCall, t tried) (channel, ts s
 }
 
 func (b *Bot) sendOnce(ctx context.Context, c postCall) (channel, ts string, err error) {
-	opts := append(c.Message.options(), slack.MsgOptionMetadata(c.metadata()))
+	opts := append(c.Message.Options(), slack.MsgOptionMetadata(c.Message.WithDelivery(c.Delivery).Metadata))
 	if c.Thread != "" {
 		opts = append(opts, slack.MsgOptionTS(c.Thread))
 		if c.Broadcast {
@@ -127,26 +129,7 @@ func (b *Bot) sendOnce(ctx context.Context, c postCall) (channel, ts string, err
 	if err := ctx.Err(); err != nil {
 		return "", "", err // of a replica that was paused, the lease is over
 	}
-	channel, ts, err = b.cfg.Slack.api.PostMessageContext(ctx, c.Channel, opts...)
-	if err != nil {
-		return "", "", fmt.Errorf("post to %s: %w", c.Channel, withoutURL(err))
-	}
-	return channel, ts, nil
-}
-
-// metadata carries the delivery, so that the message can be found by it.
-func (c postCall) metadata() slack.SlackMetadata {
-	m := c.Message.Metadata
-	if m.EventType == "" {
-		m.EventType = metaMessage
-	}
-	payload := map[string]any{}
-	for k, v := range m.EventPayload {
-		payload[k] = v
-	}
-	payload["delivery"] = c.Delivery
-	m.EventPayload = payload
-	return m
+	return b.cfg.Slack.Post(ctx, c.Channel, opts...)
 }
 
 // awaitSlot waits for the right to post to the channel.
@@ -168,7 +151,7 @@ func (b *Bot) awaitSlot(ctx context.Context, c postCall) error {
 // postSlot takes the right to post one message to a channel; wait is how long until there is one, 0 if it was given. What isn't urgent leaves one
 // for what is.
 func (b *Bot) postSlot(ctx context.Context, channel string, urgent bool) (wait time.Duration, err error) {
-	if wait := b.cfg.Slack.holds.left(methodPost); wait > 0 {
+	if wait := b.cfg.Slack.HeldFor(slackconn.MethodPost); wait > 0 {
 		return wait, nil
 	}
 	if b.cfg.MessagesPerSecond == 0 {
@@ -194,7 +177,7 @@ func (b *Bot) look(ctx context.Context, c postCall, first time.Time, pauses []ti
 			return "", "", err
 		}
 		ts, err = b.find(ctx, c, first)
-		switch errorName(err) {
+		switch slackconn.ErrorName(err) {
 		case "missing_scope":
 			b.cfg.Log.Warn("can't look whether a message is there: the history scope is missing", "channel", c.Channel)
 			return "", "", nil
@@ -211,7 +194,7 @@ func (b *Bot) look(ctx context.Context, c postCall, first time.Time, pauses []ti
 
 // find searches the channel, or the thread, for the message, from a minute before it was first tried.
 func (b *Bot) find(ctx context.Context, c postCall, first time.Time) (ts string, err error) {
-	self, err := b.cfg.Slack.whoami(ctx)
+	self, err := b.cfg.Slack.Self(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -219,10 +202,10 @@ func (b *Bot) find(ctx context.Context, c postCall, first time.Time) (ts string,
 	for cursor := ""; ; {
 		msgs, next, err := b.page(ctx, c, oldest, cursor)
 		if err != nil {
-			return "", fmt.Errorf("look for message in %s: %w", c.Channel, withoutURL(err))
+			return "", fmt.Errorf("look for message in %s: %w", c.Channel, slackconn.WithoutURL(err))
 		}
 		for _, m := range msgs {
-			if m.BotID == self.bot && m.metadata().EventPayload["delivery"] == c.Delivery {
+			if m.BotID == self.Bot && m.Metadata().EventPayload["delivery"] == c.Delivery {
 				return m.TS, nil
 			}
 		}
@@ -233,23 +216,23 @@ func (b *Bot) find(ctx context.Context, c postCall, first time.Time) (ts string,
 	}
 }
 
-func (b *Bot) page(ctx context.Context, c postCall, oldest, cursor string) (msgs []past, next string, err error) {
-	return b.cfg.Slack.history(ctx, pastOf{channel: c.Channel, thread: c.Thread, oldest: oldest, cursor: cursor})
+func (b *Bot) page(ctx context.Context, c postCall, oldest, cursor string) (msgs []slackconn.HistoryMessage, next string, err error) {
+	return b.cfg.Slack.History(ctx, slackconn.HistoryQuery{Channel: c.Channel, Thread: c.Thread, Oldest: oldest, Cursor: cursor})
 }
 
 // takeBack deletes a message that another replica has posted too (chat.delete).
 func (b *Bot) takeBack(ctx context.Context, at place) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*slackTimeout) // also for a replica whose lease is over
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*slackconn.Timeout) // also for a replica whose lease is over
 	defer cancel()
 	for {
-		_, _, err := b.cfg.Slack.api.DeleteMessageContext(ctx, at.channel, at.ts)
-		v, wait := judge(err)
-		if err == nil || v == nowhere || v == forbidden {
-			b.cfg.Log.Warn("another replica told this too: took it back", "channel", at.channel, "ts", at.ts, "err", withoutURL(err))
+		err := b.cfg.Slack.Delete(ctx, at.channel, at.ts)
+		v, wait := slackconn.Judge(err)
+		if err == nil || v == slackconn.ChannelClosed || v == slackconn.Forbidden {
+			b.cfg.Log.Warn("another replica told this too: took it back", "channel", at.channel, "ts", at.ts, "err", err)
 			return
 		}
 		if delay.Sleep(ctx, max(wait, time.Second)) != nil {
-			b.cfg.Log.Error("another replica told this too, and it can't be taken back", "channel", at.channel, "ts", at.ts, "err", withoutURL(err))
+			b.cfg.Log.Error("another replica told this too, and it can't be deleted", "channel", at.channel, "ts", at.ts, "err", err)
 			return
 		}
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
@@ -69,16 +71,16 @@ func (b *Bot) ReadBack(ctx context.Context, back Back) (Found, error) {
 	if back.Peek || !r.found.Spoken {
 		return r.found, nil
 	}
-	var self identity
+	var self slackconn.Identity
 	err := b.persist(ctx, func() (err error) {
-		self, err = b.cfg.Slack.whoami(ctx)
+		self, err = b.cfg.Slack.Self(ctx)
 		return err
 	})
 	if err != nil {
 		return Found{}, err
 	}
 	for _, p := range r.posts {
-		if p.BotID == self.bot {
+		if p.BotID == self.Bot {
 			r.take(p)
 		}
 	}
@@ -91,11 +93,11 @@ func (b *Bot) persist(ctx context.Context, ask func() error) error {
 	const most = time.Minute
 	for try := 0; ; try++ {
 		err := ask()
-		if err == nil || errorName(err) == "missing_scope" {
+		if err == nil || slackconn.ErrorName(err) == "missing_scope" {
 			return err
 		}
-		v, wait := judge(err)
-		if v == nowhere || v == tooBig || ctx.Err() != nil {
+		v, wait := slackconn.Judge(err)
+		if v == slackconn.ChannelClosed || v == slackconn.ContentRefused || ctx.Err() != nil {
 			return err
 		}
 		wait = max(wait, delay.Backoff(try, time.Second, most))
@@ -117,7 +119,7 @@ type reader struct {
 
 // post is a message that carries something of wafbot's form.
 type post struct {
-	past
+	slackconn.HistoryMessage
 	channel string
 	meta    slack.SlackMetadata
 }
@@ -125,7 +127,7 @@ type post struct {
 // channel reads what a channel shows, and every thread that wafbot took part in there.
 func (r *reader) channel(ctx context.Context, channel string) error {
 	threads := map[string]bool{}
-	err := r.pages(ctx, pastOf{channel: channel}, func(m past) {
+	err := r.pages(ctx, slackconn.HistoryQuery{Channel: channel}, func(m slackconn.HistoryMessage) {
 		if r.keep(channel, m) && m.Thread != "" {
 			threads[m.Thread] = true // of a reply that the channel shows too the card may be older than what is read
 		}
@@ -137,8 +139,8 @@ func (r *reader) channel(ctx context.Context, channel string) error {
 		return nil
 	}
 	for thread := range threads {
-		err := r.pages(ctx, pastOf{channel: channel, thread: thread}, func(m past) { r.keep(channel, m) })
-		if err != nil && errorName(err) != "thread_not_found" { // its card was deleted meanwhile
+		err := r.pages(ctx, slackconn.HistoryQuery{Channel: channel, Thread: thread}, func(m slackconn.HistoryMessage) { r.keep(channel, m) })
+		if err != nil && slackconn.ErrorName(err) != "thread_not_found" { // its card was deleted meanwhile
 			return err
 		}
 	}
@@ -149,8 +151,8 @@ func (r *reader) peeked() bool { return r.Peek && len(r.posts) > 0 }
 
 // keep keeps a message that names the account, as anybody's may, and reports whether it does. Whether it is wafbot's own is looked at when
 // there are any: before a first start nobody need know who wafbot is.
-func (r *reader) keep(channel string, m past) bool {
-	meta := m.metadata()
+func (r *reader) keep(channel string, m slackconn.HistoryMessage) bool {
+	meta := m.Metadata()
 	if m.BotID == "" || meta.EventPayload["account"] != r.Account {
 		return false
 	}
@@ -158,17 +160,17 @@ func (r *reader) keep(channel string, m past) bool {
 	return true
 }
 
-func (r *reader) pages(ctx context.Context, q pastOf, take func(past)) error {
-	q.oldest = fmt.Sprintf("%d.000000", r.Oldest.Unix())
+func (r *reader) pages(ctx context.Context, q slackconn.HistoryQuery, take func(slackconn.HistoryMessage)) error {
+	q.Oldest = fmt.Sprintf("%d.000000", r.Oldest.Unix())
 	for {
-		var msgs []past
+		var msgs []slackconn.HistoryMessage
 		var next string
 		err := r.bot.persist(ctx, func() (err error) {
-			msgs, next, err = r.bot.cfg.Slack.history(ctx, q)
+			msgs, next, err = r.bot.cfg.Slack.History(ctx, q)
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("read history of %s: %w", q.channel, err)
+			return fmt.Errorf("read history of %s: %w", q.Channel, err)
 		}
 		for _, m := range msgs {
 			take(m)
@@ -176,34 +178,34 @@ func (r *reader) pages(ctx context.Context, q pastOf, take func(past)) error {
 		if next == "" || r.peeked() {
 			return nil
 		}
-		q.cursor = next
+		q.Cursor = next
 	}
 }
 
 // take keeps what one of wafbot's own messages tells.
 func (r *reader) take(p post) {
 	switch p.meta.EventType {
-	case metaStart:
-		if at := writtenAt(p.TS, r.bot.cfg.Now()); r.found.Began.IsZero() || at.Before(r.found.Began) {
+	case card.MetaStart:
+		if at := slackconn.WrittenAt(p.TS, r.bot.cfg.Now()); r.found.Began.IsZero() || at.Before(r.found.Began) {
 			r.found.Began = at
 		}
-	case metaCard, metaWorse:
+	case card.MetaCard, card.MetaWorse:
 		r.takeAttack(p)
-	case metaChange:
+	case card.MetaChange:
 		r.takeChange(p)
 	}
 }
 
 func (r *reader) takeAttack(p post) {
-	id, facts, ok := attackTold(r.Account, p.meta.EventPayload)
+	id, facts, ok := card.ReadAttack(r.Account, p.meta.EventPayload)
 	if !ok {
 		r.bot.cfg.Log.Warn("a card can't be read back", "account", r.Account, "channel", p.channel, "ts", p.TS)
 		return
 	}
 	facts.Channel = p.channel
-	card := FoundCard{facts, p.TS}
-	if p.meta.EventType == metaWorse {
-		r.worse = append(r.worse, card)
+	attackCard := FoundCard{facts, p.TS}
+	if p.meta.EventType == card.MetaWorse {
+		r.worse = append(r.worse, attackCard)
 		return
 	}
 	before, twice := r.found.Cards[id]
@@ -211,7 +213,7 @@ func (r *reader) takeAttack(p post) {
 		r.bot.cfg.Log.Warn("an attack has several cards, the newest counts", "account", r.Account, "attack", id, "channel", p.channel)
 	}
 	if !twice || later(p.TS, before.TS) {
-		r.found.Cards[id] = card
+		r.found.Cards[id] = attackCard
 	}
 }
 

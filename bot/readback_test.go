@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
@@ -83,7 +85,7 @@ func (a *archive) readBack(t *testing.T) (Found, string) {
 	var log bytes.Buffer
 	a.t = t
 	b := New(Config{
-		Slack: Connect(SlackConfig{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(&log, nil)),
 		Accounts: []Account{{Account: &call.Account{Name: "acme"}, Channel: "C1"}},
 	})
 	peeked, err := b.ReadBack(t.Context(), a.back(true))
@@ -106,20 +108,52 @@ func with(m map[string]any, key string, value any) map[string]any {
 	return m
 }
 
-func cardMeta(change ...func(c *Card)) map[string]any {
+// now is when the messages of the tests are read back.
+var now = time.Date(2026, 11, 21, 3, 5, 10, 0, time.UTC)
+
+// incident is the card of an incident.
+func incident() card.Card {
+	a := apiclient.Attack{ID: "attacks_production_5_202611_v_1:aZ_1", Type: "sqli", Hits: apiclient.Known(1530), BlockStatus: "monitored", VulnID: "812", Last: now}
+	return card.Card{
+		Situation: call.Situation{Account: &call.Account{Name: "acme"}, ID: record.AttackID("acme", a.ID), Attack: a, Now: now},
+		Mention:   "S0ONCALL", Delivery: "0123456789abcdef0123456789abcdef",
+	}
+}
+
+func cardMeta(change ...func(c *card.Card)) map[string]any {
 	c := incident()
 	for _, f := range change {
 		f(&c)
 	}
-	return c.metadata().EventPayload
+	return card.Render(c).Metadata.EventPayload
 }
 
-func attackOnly(c *Card) { c.Situation.Attack.VulnID = "" }
+// worseMeta is what a reply under the card of an attack that got worse carries.
+func worseMeta(a apiclient.Attack) map[string]any {
+	return card.Worse(&call.Account{Name: "acme"}, record.Event{Attack: a, At: now}).Metadata.EventPayload
+}
+
+// denied is a change, patched another one with a rule of its own.
+func denied() record.Change {
+	return record.Change{
+		ID: "c7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7 everywhere for 4 h",
+		Actor: record.Actor{ID: "U0ANN", Name: "Anna Weber", Via: record.ViaButton}, At: now, Until: now.Add(4 * time.Hour), State: record.StateDone,
+	}
+}
+
+func patched() record.Change {
+	ch := denied()
+	ch.ID, ch.Line, ch.Does = "c4p8t2rz1", record.Line{Name: "patch"}, "Patch exactly POST shop.example.com/login for 7 days"
+	ch.Steps = []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{Type: apiclient.RulePatch}, Sent: true, Done: true, ID: 77}}
+	return ch
+}
+
+func attackOnly(c *card.Card) { c.Situation.Attack.VulnID = "" }
 
 var (
-	cardID   = record.AttackID("acme", injection().ID)
+	cardID   = record.AttackID("acme", incident().Situation.Attack.ID)
 	cardTold = poller.CardFacts{
-		AttackID: injection().ID, Incident: true, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C1", Mention: "S0ONCALL",
+		AttackID: incident().Situation.Attack.ID, Incident: true, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C1", Mention: "S0ONCALL",
 	}
 )
 
@@ -131,25 +165,25 @@ func TestReadBack(t *testing.T) {
 	a := &archive{pages: map[string][][]map[string]any{
 		"C1": {
 			{
-				said("1700000400.000001", metaCard, cardMeta(attackOnly, func(c *Card) { c.Quiet = true })), // an older one
-				with(said("1700000500.000001", metaCard, cardMeta(attackOnly)), "thread_ts", "1700000500.000001"),
-				said("1700000600.000001", metaMessage, map[string]any{"account": "acme"}),
-				said("1700000600.000002", metaCard, map[string]any{"account": "globex"}),
+				said("1700000400.000001", card.MetaCard, cardMeta(attackOnly, func(c *card.Card) { c.Quiet = true })), // an older one
+				with(said("1700000500.000001", card.MetaCard, cardMeta(attackOnly)), "thread_ts", "1700000500.000001"),
+				said("1700000600.000001", card.MetaMessage, map[string]any{"account": "acme"}),
+				said("1700000600.000002", card.MetaCard, map[string]any{"account": "globex"}),
 				{"ts": "1700000600.000003", "user": "U1", "text": "hello"},
 			},
 			{
-				said("1700000100.000001", metaStart, map[string]any{"account": "acme"}),
+				said("1700000100.000001", card.MetaStart, map[string]any{"account": "acme"}),
 				// The channel shows this reply to a card from before what is read.
-				with(said("1700000200.000001", metaWorse, attackMeta("acme", record.AttackID("acme", "old"), apiclient.Attack{ID: "old"})), "thread_ts", "1600000000.000001"),
+				with(said("1700000200.000001", card.MetaWorse, worseMeta(apiclient.Attack{ID: "old"})), "thread_ts", "1600000000.000001"),
 			},
 		},
 		"C1 1700000500.000001": {{
-			said("1700000500.000002", metaChange, change.ChangeMemo(done)),
-			said("1700000500.000001", metaCard, cardMeta(attackOnly)),
-			said("1700000500.000003", metaWorse, attackMeta("acme", cardID, incident().Situation.Attack)),
-			said("1700000500.000001", metaChange, change.ChangeMemo(begun)),
+			said("1700000500.000002", card.MetaChange, change.ChangeMemo(done)),
+			said("1700000500.000001", card.MetaCard, cardMeta(attackOnly)),
+			said("1700000500.000003", card.MetaWorse, worseMeta(incident().Situation.Attack)),
+			said("1700000500.000001", card.MetaChange, change.ChangeMemo(begun)),
 		}},
-		"C1 1600000000.000001": {{said("1700000300.000001", metaChange, change.ChangeMemo(other))}},
+		"C1 1600000000.000001": {{said("1700000300.000001", card.MetaChange, change.ChangeMemo(other))}},
 	}}
 	found, log := a.readBack(t)
 	require.Len(t, a.asked, 1+5, "a peek ends at the first page that names the account; then all pages and threads")
@@ -170,15 +204,15 @@ func TestNothingIsReadBackFromOthers(t *testing.T) {
 	forged := change.ChangeMemo(ch)
 	forged["line"] = "allow 0.0.0.0/0"
 	a := &archive{pages: map[string][][]map[string]any{"C1": {{
-		evil(said("1700000500.000001", metaCard, cardMeta()), "B0EVIL"),
-		evil(said("1700000500.000002", metaChange, change.ChangeMemo(ch)), "B0EVIL"),
-		evil(said("1700000500.000003", metaStart, map[string]any{"account": "acme"}), ""),
-		said("1700000500.000004", metaChange, forged), // ours by its bot, and altered
-		said("1700000500.000005", metaCard, with(cardMeta(), "attackid", "another")),
-		said("1700000500.000006", metaCard, map[string]any{"account": "acme", "attack": 1, "attackid": []any{}, "hits_decade": "x", "quiet": 7}),
-		with(said("1700000500.000007", metaCard, nil), "metadata", []any{"none"}),
-		with(said("1700000500.000008", metaCard, nil), "metadata", map[string]any{"event_type": 1, "event_payload": "x"}),
-		with(said("1700000500.000009", metaMessage, nil), "blocks", []any{map[string]any{"type": "context", "elements": []any{map[string]any{"type": "hologram"}}}}),
+		evil(said("1700000500.000001", card.MetaCard, cardMeta()), "B0EVIL"),
+		evil(said("1700000500.000002", card.MetaChange, change.ChangeMemo(ch)), "B0EVIL"),
+		evil(said("1700000500.000003", card.MetaStart, map[string]any{"account": "acme"}), ""),
+		said("1700000500.000004", card.MetaChange, forged), // ours by its bot, and altered
+		said("1700000500.000005", card.MetaCard, with(cardMeta(), "attackid", "another")),
+		said("1700000500.000006", card.MetaCard, map[string]any{"account": "acme", "attack": 1, "attackid": []any{}, "hits_decade": "x", "quiet": 7}),
+		with(said("1700000500.000007", card.MetaCard, nil), "metadata", []any{"none"}),
+		with(said("1700000500.000008", card.MetaCard, nil), "metadata", map[string]any{"event_type": 1, "event_payload": "x"}),
+		with(said("1700000500.000009", card.MetaMessage, nil), "blocks", []any{map[string]any{"type": "context", "elements": []any{map[string]any{"type": "hologram"}}}}),
 	}}}}
 	found, _ := a.readBack(t)
 	require.True(t, found.Nothing())
@@ -191,7 +225,7 @@ func TestReadingBackGoesOnUntilSlackAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &archive{
 			ill:   []string{"429", "gone", "500", "ratelimited", "token_revoked", "internal_error"},
-			pages: map[string][][]map[string]any{"C2": {{said("1700000500.000001", metaCard, cardMeta())}}}, refused: map[string]string{"C1": "not_in_channel"},
+			pages: map[string][][]map[string]any{"C2": {{said("1700000500.000001", card.MetaCard, cardMeta())}}}, refused: map[string]string{"C1": "not_in_channel"},
 		}
 		begun := time.Now()
 		found, _ := a.readBack(t)
@@ -216,34 +250,4 @@ func TestNothingCanBeReadBackWithoutTheScope(t *testing.T) {
 	found, _ = a.readBack(t)
 	require.False(t, found.Blind, "the other one can be read")
 	require.Equal(t, []string{"C1"}, found.Unread)
-}
-
-func TestEmptiedNoticesFit(t *testing.T) {
-	t.Parallel()
-	for _, facts := range []record.RebuildFacts{
-		{}, {Blind: true}, {Cards: 12, InForce: 3, Listed: 2, NoLists: true, Unknown: []string{"c7k2m9xw4"}, Unread: []string{"C0BOARD04"}},
-	} {
-		msg := emptied(poller.NewEmptied("acme", "C1", "1 X", facts, now))
-		requireFits(t, msg)
-		for _, markup := range markupOf(t, msg.Blocks) {
-			for line := range strings.Lines(markup) {
-				requireHarmless(t, strings.TrimSuffix(line, "\n"))
-			}
-		}
-	}
-	require.Contains(t, emptied(record.Event{Account: "acme"}).Text, "was emptied")
-}
-
-// What a message carries fits into what Slack takes, whatever a change is.
-func TestChangeMessagesFit(t *testing.T) {
-	t.Parallel()
-	for _, ch := range append(everyState(), patched()) {
-		call := changeCall(nil, ch, Announcement(ch, "C1"), nil)
-		call.Message.Metadata = call.metadata()
-		requireFits(t, call.Message)
-		require.Equal(t, metaChange, call.Message.Metadata.EventType)
-	}
-	prolonged, ch := patched(), denied()
-	ch.Extends = prolonged.ID
-	require.Equal(t, prolonged.ID, changeCall([]record.Change{ch, prolonged}, ch, Announcement(ch, "C1"), nil).Message.Metadata.EventPayload["change"])
 }

@@ -22,8 +22,15 @@ type delivery struct {
 	at    time.Time
 }
 
+// server takes what Slack sends over HTTP.
+type server struct {
+	cfg     *Config
+	ingress *ingress
+	metrics *metrics
+}
+
 // signed checks what every request of Slack's must pass before anything of it is believed. Bad signature, or over five minutes off: 401.
-func (b *Bot) signed(handle func(w http.ResponseWriter, r *http.Request, d delivery, body []byte)) http.HandlerFunc {
+func (s *server) signed(handle func(w http.ResponseWriter, r *http.Request, d delivery, body []byte)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
 		if r.Method != http.MethodPost {
@@ -40,9 +47,9 @@ func (b *Bot) signed(handle func(w http.ResponseWriter, r *http.Request, d deliv
 			http.Error(w, "body can't be read", status)
 			return
 		}
-		if err := b.verify(r.Header, body); err != nil {
-			b.metrics.forged.Inc()
-			b.cfg.Log.Warn("refuse request", "path", r.URL.Path, "from", r.RemoteAddr, "err", err)
+		if err := s.verify(r.Header, body); err != nil {
+			s.metrics.forged.Inc()
+			s.cfg.Log.Warn("refuse request", "path", r.URL.Path, "from", r.RemoteAddr, "err", err)
 			http.Error(w, "bad signature", http.StatusUnauthorized)
 			return
 		}
@@ -50,16 +57,16 @@ func (b *Bot) signed(handle func(w http.ResponseWriter, r *http.Request, d deliv
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), acceptTimeout)
 		defer cancel()
 		// The whole signature names the delivery: it covers the time and every byte of the body.
-		handle(w, r.WithContext(ctx), delivery{names: []string{signatureID(r.Header)}, at: b.cfg.Now()}, body)
-		b.metrics.acknowledged.Observe(time.Since(begun).Seconds())
+		handle(w, r.WithContext(ctx), delivery{names: []string{signatureID(r.Header)}, at: s.cfg.Now()}, body)
+		s.metrics.acknowledged.Observe(time.Since(begun).Seconds())
 	}
 }
 
 const headerSignature = "X-Slack-Signature"
 
 // verify checks the signature over the raw body and its time.
-func (b *Bot) verify(header http.Header, body []byte) error {
-	v, err := slack.NewSecretsVerifier(header, b.cfg.Secret.Reveal())
+func (s *server) verify(header http.Header, body []byte) error {
+	v, err := slack.NewSecretsVerifier(header, s.cfg.Secret.Reveal())
 	if err != nil {
 		return err
 	}
@@ -80,27 +87,27 @@ func signatureID(header http.Header) string {
 	return sig
 }
 
-// httpCommand takes a slash command: plain form fields.
-func (b *Bot) httpCommand(_ http.ResponseWriter, r *http.Request, d delivery, body []byte) {
+// command takes a slash command: plain form fields.
+func (s *server) command(_ http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		b.cfg.Log.Warn("read command", "err", err)
+		s.cfg.Log.Warn("read command", "err", err)
 		return
 	}
-	b.command(r.Context(), d, slashCommand{
+	s.ingress.command(r.Context(), d, slashCommand{
 		Text: form.Get("text"), User: form.Get("user_id"), UserName: form.Get("user_name"), Team: form.Get("team_id"),
 		Channel: form.Get("channel_id"), ResponseURL: form.Get("response_url"), Trigger: form.Get("trigger_id"),
 	})
 }
 
-// httpInteraction takes a click or a form: the form field payload, which is JSON.
-func (b *Bot) httpInteraction(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
+// interaction takes a click or a form: the form field payload, which is JSON.
+func (s *server) interaction(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		b.cfg.Log.Warn("read interaction", "err", err)
+		s.cfg.Log.Warn("read interaction", "err", err)
 		return
 	}
-	answer := b.interaction(r.Context(), d, []byte(form.Get("payload")))
+	answer := s.ingress.interaction(r.Context(), d, []byte(form.Get("payload")))
 	if answer == nil {
 		return
 	}
@@ -108,8 +115,8 @@ func (b *Bot) httpInteraction(w http.ResponseWriter, r *http.Request, d delivery
 	_ = json.NewEncoder(w).Encode(answer) // Slack may not wait for it
 }
 
-// httpEvent takes an event, and answers the address check.
-func (b *Bot) httpEvent(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
+// event takes an event, and answers the address check.
+func (s *server) event(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	var check struct {
 		Type      string `json:"type"`
 		Challenge string `json:"challenge"`
@@ -120,5 +127,5 @@ func (b *Bot) httpEvent(w http.ResponseWriter, r *http.Request, d delivery, body
 		_, _ = io.WriteString(w, check.Challenge)
 		return
 	}
-	b.event(r.Context(), d, body)
+	s.ingress.event(r.Context(), d, body)
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/bot/slackconn"
 )
 
 const signingSecret = "a secret of the tests"
@@ -36,7 +38,7 @@ func deliver(t *testing.T, b *Bot, stamp, signature, body string) int {
 
 func TestSignatures(t *testing.T) {
 	t.Parallel()
-	b := New(Config{Slack: Connect(SlackConfig{}), Secret: signingSecret})
+	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret})
 	at := func(d time.Duration) string { return strconv.FormatInt(time.Now().Add(d).Unix(), 10) }
 	const body = `{"type":"event_callback"}`
 	now := at(0)
@@ -63,7 +65,7 @@ func FuzzSignature(f *testing.F) {
 	f.Add("-1", "v0=00", "")
 	f.Add("9223372036854775807", "v1="+strings.Repeat("0", 64), "payload=%7B%7D")
 	f.Add("1e9", "v0=zz", "\x00")
-	b := New(Config{Slack: Connect(SlackConfig{}), Secret: signingSecret})
+	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret})
 	f.Fuzz(func(t *testing.T, stamp, signature, body string) {
 		status := deliver(t, b, stamp, signature, body)
 		if status == http.StatusOK {

@@ -12,7 +12,8 @@ import (
 	"github.com/slack-go/slack"
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
@@ -65,9 +66,9 @@ func pushedText(t *testing.T, answer *slack.ViewSubmissionResponse) string {
 
 func TestAFormOfAnotherVersion(t *testing.T) {
 	t.Parallel()
-	b := New(Config{Slack: Connect(SlackConfig{}), Memory: &accepted{}, Runner: noRunner{}})
-	for _, c := range [][2]string{{viewForm, ""}, {viewForm, "[]"}, {viewForm, "{}"}, {viewForm, `{"line":"\"x"}`}, {viewAnyway, "{}"}, {"later", `{"line":"deny"}`}, {"later", ""}} {
-		answer := b.submittedInTime(t.Context(), submission(t, c[0], c[1]), delivery{names: []string{"d1"}})
+	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Memory: &accepted{}, Runner: noRunner{}, Verbs: noRunner{}})
+	for _, c := range [][2]string{{card.ViewForm, ""}, {card.ViewForm, "[]"}, {card.ViewForm, "{}"}, {card.ViewForm, `{"line":"\"x"}`}, {card.ViewAsk, "{}"}, {"later", `{"line":"deny"}`}, {"later", ""}} {
+		answer := b.server.ingress.forms.submittedInTime(t.Context(), submission(t, c[0], c[1]), delivery{names: []string{"d1"}})
 		require.Contains(t, pushedText(t, answer), "of another version of wafbot", "%s", c)
 	}
 }
@@ -88,11 +89,11 @@ func TestAFormThatCantBeCheckedInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b := New(Config{Slack: Connect(SlackConfig{}), Memory: &accepted{}, Runner: changer{form: c.form}})
+				b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Memory: &accepted{}, Runner: changer{form: c.form}, Verbs: changer{form: c.form}})
 				begun := time.Now()
-				answer := b.submittedInTime(t.Context(), submission(t, viewForm, `{"line":"deny"}`), delivery{names: []string{"d1"}, at: begun})
+				answer := b.server.ingress.forms.submittedInTime(t.Context(), submission(t, card.ViewForm, `{"line":"deny"}`), delivery{names: []string{"d1"}, at: begun})
 				require.Contains(t, pushedText(t, answer), c.says)
-				require.Less(t, time.Since(begun), ackWithin)
+				require.Less(t, time.Since(begun), slackconn.AckWithin)
 				time.Sleep(5 * time.Second) // until it is checked
 			})
 		})
@@ -107,15 +108,15 @@ func TestDoItAnywayIsNoAnswerForEver(t *testing.T) {
 		anyway bool
 	}{{9 * time.Minute, true}, {11 * time.Minute, false}} {
 		memory := &accepted{}
-		b := New(Config{Slack: Connect(SlackConfig{}), Memory: memory, Runner: changer{}})
+		b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Memory: memory, Runner: changer{}, Verbs: changer{}})
 		at := time.Now()
-		meta, err := json.Marshal(viewMeta{Line: "deny 203.0.113.7", Asked: at.Add(-c.waited)})
+		meta, err := json.Marshal(card.ViewMeta{Line: "deny 203.0.113.7", Asked: at.Add(-c.waited)})
 		require.NoError(t, err)
-		b.submittedInTime(t.Context(), submission(t, viewAnyway, string(meta)), delivery{names: []string{"d1"}, at: at})
+		b.server.ingress.forms.submittedInTime(t.Context(), submission(t, card.ViewAsk, string(meta)), delivery{names: []string{"d1"}, at: at})
 		click := payload{Type: "block_actions"}
 		click.Container.MessageTS = fmt.Sprintf("%d.000100", at.Add(-c.waited).Unix())
 		require.NoError(t, json.Unmarshal([]byte(`[{"action_id":"anyway:1","value":"deny 203.0.113.7"}]`), &click.Actions))
-		b.click(t.Context(), click, delivery{names: []string{"d2"}, at: at})
+		b.server.ingress.click(t.Context(), click, delivery{names: []string{"d2"}, at: at})
 		require.Len(t, memory.works, 2)
 		for _, work := range memory.works {
 			require.Equal(t, c.anyway, work.Invocation.Anyway, "%s", c.waited)
@@ -126,40 +127,10 @@ func TestDoItAnywayIsNoAnswerForEver(t *testing.T) {
 // Slack drops an acknowledgement of 20 kB without a word.
 func TestAQuestionThatIsTooLongForAnAcknowledgement(t *testing.T) {
 	t.Parallel()
-	b := New(Config{Slack: Connect(SlackConfig{}), Memory: &accepted{}, Runner: noRunner{}})
+	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Memory: &accepted{}, Runner: noRunner{}, Verbs: noRunner{}})
 	r := &refusal.Refusal{Kind: refusal.ErrAsk, Line: record.Line{Name: "deny"}, Text: text.New("?")}
 	for range 60 {
 		r.Text = text.New(r.Text, "\n• ", strings.Repeat("<&>", 60))
 	}
-	require.Contains(t, pushedText(t, b.pushAnyway(request{}, r)), "fill in fewer at a time")
-}
-
-func TestMoreChoicesThanAFieldHolds(t *testing.T) {
-	t.Parallel()
-	for _, n := range []int{1, 100, 101, 1000} {
-		f := call.Form{Title: "Mode", Submit: "Mode", Base: record.Line{Name: "mode"}, Fields: []call.Field{{Name: "app", Arg: "app", Label: "Application", Kind: call.FieldOne, Values: []string{fmt.Sprint(n)}}}}
-		for i := range n {
-			f.Fields[0].Options = append(f.Fields[0].Options, call.Option{Value: fmt.Sprint(i + 1), Label: strings.Repeat("é", 70) + fmt.Sprint(i+1)})
-		}
-		v, err := renderForm(f, viewMeta{})
-		require.NoError(t, err)
-		requireView(t, v)
-	}
-}
-
-// An attack that went on for days has more changes in force than a view holds.
-func TestMoreThanAViewHolds(t *testing.T) {
-	t.Parallel()
-	c := incident()
-	c.Situation.Changes = manyChanges(300)
-	all := advice.More(c.Situation)
-	v, err := renderMore(text.New("head"), all, viewMeta{})
-	require.NoError(t, err)
-	requireView(t, v)
-	labels := ""
-	for _, s := range all {
-		labels += s.Label + "\n"
-	}
-	require.Contains(t, labels, "Prolong another…")
-	require.Contains(t, labels, "Report…")
+	require.Contains(t, pushedText(t, b.server.ingress.forms.pushAnyway(request{}, r)), "fill in fewer at a time")
 }

@@ -6,13 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/slack-go/slack"
-
-	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 // tell puts one piece of news before people, and takes it off the outbox.
@@ -23,9 +19,9 @@ func (b *Bot) tell(ctx context.Context, n record.Event) error {
 	}
 	switch n.Reason {
 	case record.FirstStart:
-		return b.tellMessage(ctx, n, b.firstStart(a, n, roleText(b.cfg.Roles, b.byName(ctx))))
+		return b.tellMessage(ctx, n, card.FirstStart(a.Account, n, b.cfg.Policy, card.Roles(b.cfg.Roles, b.byName(ctx))))
 	case record.StoreRebuilt:
-		return b.tellMessage(ctx, n, emptied(n))
+		return b.tellMessage(ctx, n, card.StoreRebuilt(n))
 	case record.APIUnreachable:
 		return b.tellBlind(ctx, a, n)
 	case record.MonitoringGap:
@@ -41,7 +37,7 @@ func (b *Bot) tell(ctx context.Context, n record.Event) error {
 	case record.MitigationNotWorking, record.DeniedSourceReturned:
 		return b.tellEffect(ctx, a, n)
 	case record.PagerUnreachable:
-		return b.tellMessage(ctx, n, pagerAway(n))
+		return b.tellMessage(ctx, n, card.PagerUnreachable(n))
 	case record.CardLost:
 		_, err := b.anew(ctx, a, n)
 		return err
@@ -105,7 +101,7 @@ func (b *Bot) record(ctx context.Context, n record.Event, at place) error {
 }
 
 // tellMessage posts news that is no card.
-func (b *Bot) tellMessage(ctx context.Context, n record.Event, msg Message) error {
+func (b *Bot) tellMessage(ctx context.Context, n record.Event, msg card.Message) error {
 	return b.tellCall(ctx, n, newsCall(n, msg, ""))
 }
 
@@ -126,64 +122,6 @@ func (b *Bot) tellCall(ctx context.Context, n record.Event, c postCall) error {
 }
 
 // newsCall is the message that tells a piece of news; with thread it is a reply that the channel sees too.
-func newsCall(n record.Event, msg Message, thread string) postCall {
+func newsCall(n record.Event, msg card.Message, thread string) postCall {
 	return postCall{Account: n.Account, Channel: n.Channel, Thread: thread, Broadcast: thread != "", Urgent: urgent(n), Delivery: n.ID, Message: msg}
-}
-
-// firstStart is the one message of an account's first poll.
-func (b *Bot) firstStart(a Account, n record.Event, whoMay text.Text) Message {
-	first := record.FirstStartFacts{}
-	if n.First != nil {
-		first = *n.First
-	}
-	lines := []text.Text{
-		text.New(text.Bold("wafbot watches "+a.Name), " from now on. ", goingOn(first), ", ", first.Incidents, text.Plural(int64(first.Incidents), " incident"), " in the last ", text.HumanDuration(a.Lookback)),
-		text.New("It is ", b.cfg.Policy.Describe()),
-		text.New("Who may act: ", whoMay),
-	}
-	var buttons []call.Suggestion
-	if first.Incidents > 0 {
-		buttons = append(buttons, call.Suggestion{Label: "List incidents", Line: record.Line{Name: "incidents"}.With("account", a.Name)})
-	}
-	return Message{
-		Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons),
-		Metadata: slack.SlackMetadata{EventType: metaStart, EventPayload: map[string]any{"version": "1", "account": text.Sanitize(a.Name, maxMeta)}},
-	}
-}
-
-// goingOn says what went on before the first start, and how it is told.
-func goingOn(first record.FirstStartFacts) string {
-	follow := "cards follow"
-	switch first.Gathered {
-	case 0:
-	case first.Ongoing:
-		follow = "gathered in a storm's card"
-	default:
-		follow = fmt.Sprintf("%d of them gathered in a storm's card, cards of the others follow", first.Gathered)
-	}
-	if first.Ongoing == 0 {
-		return "Nothing goes on"
-	}
-	return fmt.Sprintf("%d going on (%s, nobody is called)", first.Ongoing, follow)
-}
-
-// worse is the reply under a card whose attack became worse. It calls whom the route names.
-func worse(a Account, n record.Event) Message {
-	what := text.New(text.Bold("It got worse: "), describe.StatusName(n.Attack), ", ", n.Attack.Hits, " hits")
-	if n.Reason == record.BecameIncident {
-		what = text.New(text.Bold("It worked: this attack is an INCIDENT now"), ", vulnerability ", text.Code(text.Sanitize(n.Attack.VulnID, 60)), ". Assume data was read")
-	}
-	id := record.AttackID(a.Name, n.Attack.ID)
-	lines := []text.Text{what, describe.AttackLine(a.Account, n.Attack, n.At)}
-	if s := storm(n.Storm); s != nil {
-		what = text.New(text.Bold("The storm got worse: "), s.Gathered, " attacks, ", describe.StormBlocking(*s), ", ", n.Attack.Hits, " hits")
-		lines = []text.Text{what, describe.StormLine(a.Account, call.StormRow{ID: id, Attack: n.Attack, Storm: *s}, n.At)}
-	}
-	if n.Mention != "" {
-		lines[0] = text.New(text.User(n.Mention), " ", what)
-	}
-	return Message{
-		Text: worseNotice(a, n), Blocks: renderLines(lines, nil),
-		Metadata: bounded(metaWorse, attackMeta(a.Name, id, n.Attack)),
-	}
 }

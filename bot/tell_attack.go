@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -89,11 +90,11 @@ func (b *Bot) postCard(ctx context.Context, a Account, n, card record.Event) (po
 }
 
 // putCard posts a card, which becomes the attack's, unless somebody has posted it before. What waits and is told with it is taken off first.
-func (b *Bot) putCard(ctx context.Context, a Account, card record.Event, r remembered, takeOff func() error) (posted bool, err error) {
-	if card.ID != poller.CardDelivery(card.Account, card.Attack.ID) {
-		r.facts.file.Card.Delivery = card.ID
+func (b *Bot) putCard(ctx context.Context, a Account, attackCard record.Event, r remembered, takeOff func() error) (posted bool, err error) {
+	if attackCard.ID != poller.CardDelivery(attackCard.Account, attackCard.Attack.ID) {
+		r.facts.file.Card.Delivery = attackCard.ID
 	}
-	call := newsCall(card, render(b.card(ctx, a, r.facts)), "")
+	call := newsCall(attackCard, card.Render(b.card(ctx, a, r.facts)), "")
 	channel, ts, err := b.lookFirst(ctx, call, r.tried)
 	if err != nil {
 		return false, err
@@ -107,10 +108,10 @@ func (b *Bot) putCard(ctx context.Context, a Account, card record.Event, r remem
 			return false, err
 		}
 	}
-	if err := b.record(ctx, card, place{channel, ts, true}); err != nil {
+	if err := b.record(ctx, attackCard, place{channel, ts, true}); err != nil {
 		return false, err
 	}
-	b.catchUp(ctx, card, r.facts, found)
+	b.catchUp(ctx, attackCard, r.facts, found)
 	return !found, nil
 }
 
@@ -184,7 +185,7 @@ func (b *Bot) tellWorse(ctx context.Context, a Account, n record.Event) error {
 	if err != nil {
 		return err
 	}
-	told.Mention = whom(said.Owner, loudest(n, waiting, told.Revision))
+	told.Mention = card.Recipient(said.Owner, loudest(n, waiting, told.Revision))
 	t, err := b.try(ctx, n.Account, n.ID)
 	if err != nil {
 		return err
@@ -192,7 +193,7 @@ func (b *Bot) tellWorse(ctx context.Context, a Account, n record.Event) error {
 	if t.told {
 		return b.record(ctx, n, place{}) // it was announced again
 	}
-	call := newsCall(n, worse(a, told), "")
+	call := newsCall(n, card.Worse(a.Account, told), "")
 	call.Broadcast = true
 	takeOff := func() error { return b.supersede(ctx, waiting, n.ID, told.Revision) }
 	channel, ts, err := b.replyUnder(ctx, a, call, under{id, n.Channel, t, takeOff})

@@ -7,15 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slack-go/slack"
-
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Announcement is the news of a change: a reply under its attack's card, which only its thread shows, else one line in the account's channel.
@@ -91,38 +87,10 @@ func (b *Bot) cardOf(ctx context.Context, n record.Event, ch record.Change) (cha
 	}
 }
 
-// changeCall is the message of a change. Of one that only moved another's end, which the service need not know, that one is what to remember:
-// what told of it before may by then be older than what is read back.
+// changeCall posts the message of a change.
 func changeCall(all []record.Change, ch record.Change, n record.Event, buttons []call.Suggestion) postCall {
-	line := efficacy.ChangeLine(ch, nil)
-	if ch.Undoes != "" && ch.Late != nil && ch.State == record.StateDone {
-		line = change.EndedLate(ch)
-	}
-	called := authors(ch)
-	if failure := change.ChangeFailure(ch); len(failure) > 0 {
-		line = failure
-		for _, user := range slices.Backward(called) {
-			line = text.New(text.User(user), " ", line)
-		}
-	} else {
-		called = nil
-	}
-	msg := linesMessage([]text.Text{line}, buttons)
-	if i := slices.IndexFunc(all, func(c record.Change) bool { return c.ID == ch.Extends }); i >= 0 && len(ch.Steps) == 0 {
-		ch = all[i]
-	}
-	msg.Metadata = slack.SlackMetadata{EventType: metaChange, EventPayload: change.ChangeMemo(ch)}
+	msg, calls := card.ChangeSettled(all, ch, buttons)
 	call := newsCall(n, msg, "")
-	call.Urgent = len(called) > 0 // others must not use up what is kept for messages that call people
+	call.Urgent = calls // others must not use up what is kept for messages that call people
 	return call
-}
-
-// authors are who asked for a change and who approved it, as far as Slack knows them.
-func authors(ch record.Change) (users []string) {
-	for _, who := range []*record.Actor{&ch.Actor, ch.Approved} {
-		if who != nil && who.Via != record.ViaClock && inSlack(who.ID) {
-			users = append(users, who.ID)
-		}
-	}
-	return users
 }

@@ -1,17 +1,10 @@
 package bot
 
 import (
-	"cmp"
 	"context"
-	"slices"
-	"time"
 
-	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 // tellTurn takes news off that its card tells. That an attack went quiet, or goes on again, is told in the card's thread, too, when all else is told.
@@ -46,92 +39,10 @@ func (b *Bot) tellCourse(ctx context.Context, a Account, n record.Event) error {
 		return err
 	}
 	n.Channel = file.Card.Channel
-	call := newsCall(n, courseMessage(b.situation(a, shown, file), shown.Course, kept, n.Quiet), file.Card.TS)
+	call := newsCall(n, card.Course(b.situation(a, shown, file), shown.Course, kept, n.Quiet), file.Card.TS)
 	call.Broadcast = false
 	if err = b.tellCall(ctx, n, call); gone(err) {
 		return b.record(ctx, n, place{}) // with its card, which tells the same, posted anew when it is redrawn
 	}
 	return err
-}
-
-// courseMessage says that an attack went quiet, or goes on again.
-func courseMessage(s call.Situation, course []record.HitPoint, kept record.Evidence, quiet bool) Message {
-	if quiet {
-		return linesMessage(wentQuiet(s, course), nil)
-	}
-	return linesMessage([]text.Text{goesOn(s.Attack, kept)}, nil)
-}
-
-// maxDone is how many changes the history of an attack names.
-const maxDone = 5
-
-// wentQuiet is the history of an attack that went quiet: how it was, and what was done.
-func wentQuiet(s call.Situation, course []record.HitPoint) []text.Text {
-	attack := s.Attack
-	line := text.New(text.Bold("Quiet"), " since ", attack.Last)
-	if long := attack.Last.Sub(attack.First); !attack.First.IsZero() && long > 0 {
-		line = text.New(line, ", after ", text.HumanDuration(long))
-	}
-	line = text.New(line, ": ", attack.Hits, text.Plural(attack.Hits.N, " hit"), " from ", attack.SourceCount, text.Plural(attack.SourceCount.N, " source"), ", ", describe.StatusName(attack))
-	if known, ok := newTimeline(course, attack.Last); ok {
-		peak, at := known.peak() // as the card has it
-		line = text.New(line, "; peak about ", about(peak), " a minute at ", at)
-	}
-	return append([]text.Text{line}, done(s)...)
-}
-
-// done is what was done about an attack, and what of it stands.
-func done(s call.Situation) []text.Text {
-	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return ch.State == record.StateFailed })
-	slices.SortStableFunc(all, func(x, y record.Change) int {
-		return cmp.Or(compareBool(y.InForce(s.Now), x.InForce(s.Now)), x.At.Compare(y.At))
-	})
-	if len(all) == 0 {
-		return []text.Text{text.New("No measure was taken for it; one that was typed without attack= isn't counted")}
-	}
-	var lines []text.Text
-	for _, ch := range all[:min(maxDone, len(all))] {
-		lines = append(lines, text.New("• ", text.Sanitize(ch.Does, maxChangeLine), " · ", text.Sanitize(ch.Actor.Name, maxName), " ", ch.At, ": ", outcome(ch, s)))
-	}
-	if more := len(all) - len(lines); more > 0 {
-		lines = append(lines, moreChanges(s, more))
-	}
-	return lines
-}
-
-// outcome says whether a change works, if it is in force, and how long it stands.
-func outcome(ch record.Change, s call.Situation) text.Text {
-	if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.InForce(s.Now) {
-		return text.New(seen, "; ", stands(ch, s.Now))
-	}
-	return stands(ch, s.Now)
-}
-
-// stands says how long a change still does what it was made for.
-func stands(ch record.Change, now time.Time) text.Text {
-	switch {
-	case ch.State == record.StateUndone:
-		return text.New("taken back")
-	case ch.State == record.StateBegun:
-		return text.New("perhaps done")
-	case ch.State == record.StateHalf:
-		return text.New("done in part")
-	case !ch.InForce(now):
-		return text.New("ended ", ch.Until)
-	case ch.Until.IsZero():
-		return text.New("stands")
-	}
-	return text.New("stands until ", ch.Until)
-}
-
-// goesOn says that an attack goes on which had been called quiet.
-func goesOn(attack apiclient.Attack, kept record.Evidence) text.Text {
-	line := text.New(text.Bold("It goes on again"))
-	for _, turn := range slices.Backward(kept.Course) {
-		if turn.Reason == record.WentQuiet {
-			line = text.New(line, ", called quiet ", turn.At)
-			break
-		}
-	}
-	return text.New(line, ": ", attack.Hits, text.Plural(attack.Hits.N, " hit"), " by now, ", describe.StatusName(attack))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
@@ -51,7 +52,7 @@ func (b *Bot) tellDrill(ctx context.Context, a Account, n record.Event) error {
 
 // postDrill posts the card, and looks for it as after a failure.
 func (b *Bot) postDrill(ctx context.Context, a Account, n record.Event, d record.Drill) error {
-	call := newsCall(n, drillMessage(a, d), "")
+	call := newsCall(n, card.Drill(a.Account, d), "")
 	t, err := b.try(ctx, call.Account, call.Delivery)
 	if err != nil {
 		return err
@@ -83,11 +84,11 @@ func (b *Bot) postDrill(ctx context.Context, a Account, n record.Event, d record
 
 // endDrill shows on the card how a drill ended, and reports in its thread.
 func (b *Bot) endDrill(ctx context.Context, a Account, d record.Drill) error {
-	if err := b.bringUpToDate(ctx, "card of drill", place{channel: d.Card.Channel, ts: d.Card.TS}, drillMessage(a, d)); err != nil {
+	if err := b.bringUpToDate(ctx, "card of drill", place{channel: d.Card.Channel, ts: d.Card.TS}, card.Drill(a.Account, d)); err != nil {
 		return err
 	}
 	d.Card.Shown = b.cfg.Now().UTC()
-	report := postCall{Account: d.Account, Channel: d.Card.Channel, Thread: d.Card.TS, Delivery: "drill report " + d.ID, Message: linesMessage(describe.DrillReport(d), nil)}
+	report := postCall{Account: d.Account, Channel: d.Card.Channel, Thread: d.Card.TS, Delivery: "drill report " + d.ID, Message: card.Lines(describe.DrillReport(d), nil)}
 	if err := b.post(ctx, report); err != nil {
 		return err
 	}

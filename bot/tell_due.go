@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -61,14 +62,14 @@ func (b *Bot) tellEnds(ctx context.Context, n record.Event) error {
 		return err
 	}
 	if ts != "" {
-		call := newsCall(n, endsMessage(ch, who, "", now), "")
+		call := newsCall(n, card.MitigationEnding(ch, who, "", now), "")
 		call.Channel, call.Thread, call.Broadcast = channel, ts, who == "" // a thread without a mention is read by nobody
 		if err := b.tellCall(ctx, n, call); !errors.Is(err, errNowhere) {
 			return err
 		}
 		// The card was deleted, or its channel can't be posted to.
 	}
-	return b.tellMessage(ctx, n, endsMessage(ch, who, ch.AttackID, now))
+	return b.tellMessage(ctx, n, card.MitigationEnding(ch, who, ch.AttackID, now))
 }
 
 // tellOverdue says in the account's channel that a change can't be ended, if that is so by now.
@@ -84,7 +85,7 @@ func (b *Bot) tellOverdue(ctx context.Context, a Account, n record.Event) error 
 	if err != nil {
 		return err
 	}
-	return b.tellMessage(ctx, n, overdueMessage(a, ch, who, b.cfg.Now()))
+	return b.tellMessage(ctx, n, card.EndOverdue(a.Account, ch, who, b.cfg.Now()))
 }
 
 // whose is who is on the attack of a change, else who made the change; "" for whoever sat at a terminal, who can't be called.
@@ -99,7 +100,7 @@ func (b *Bot) whose(ctx context.Context, ch record.Change) (user string, err err
 			user = said.Owner.ID
 		}
 	}
-	if !inSlack(user) {
+	if !card.InSlack(user) {
 		return "", nil
 	}
 	return user, nil

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
-	"github.com/wafbot/wafbot/commands/advice"
-	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Judged is the news that a change does nothing though it should, or that what it denied came back, each fall once. Its id begins with the change's.
@@ -51,36 +48,14 @@ func (b *Bot) tellEffect(ctx context.Context, a Account, n record.Event) error {
 	if finding := file.Effects[ch.ID].Finding; finding != record.NotWorking && finding != record.SourceReturned || efficacy.Replaced(s, ch) {
 		return b.record(ctx, n, place{})
 	}
-	called := concerned(ch, file.Case, shown)
+	called := card.Recipients(ch, file.Case, shown)
 	if at := file.Card; at.TS != "" {
-		call := newsCall(n, effectMessage(s, ch, called), at.TS)
+		call := newsCall(n, card.Efficacy(s, ch, called), at.TS)
 		call.Channel = at.Channel
 		if err := b.tellCall(ctx, n, call); !errors.Is(err, errNowhere) {
 			return err
 		}
 		// The card was deleted, or its channel can't be posted to.
 	}
-	return b.tellMessage(ctx, n, effectMessage(s, ch, called))
-}
-
-// concerned are who made the change, and whom a reply about its attack mentions.
-func concerned(ch record.Change, said record.Triage, shown record.AttackState) (users []string) {
-	users = authors(ch)
-	if user := whom(said.Owner, record.Event{Mention: shown.Mention, Hushed: shown.Hushed}); user != "" && !slices.Contains(users, user) {
-		users = append(users, user)
-	}
-	return users
-}
-
-// effectMessage calls people to a change that does nothing, or whose source came back, with the way to take it back.
-func effectMessage(s call.Situation, ch record.Change, users []string) Message {
-	lines := efficacy.NoEffectLines(s, ch)
-	for _, user := range slices.Backward(users) {
-		lines[0] = text.New(text.User(user), " ", lines[0])
-	}
-	var buttons []call.Suggestion
-	if undo, ok := advice.UndoButton(ch, s.Now); ok {
-		buttons = append(buttons, undo)
-	}
-	return linesMessage(lines, buttons)
+	return b.tellMessage(ctx, n, card.Efficacy(s, ch, called))
 }

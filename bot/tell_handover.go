@@ -2,12 +2,11 @@ package bot
 
 import (
 	"context"
-	"slices"
 
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 // handedOver is the reason of news about an attack that somebody was given; its mention is who has it now.
@@ -34,30 +33,13 @@ func (b *Bot) tellHandover(ctx context.Context, a Account, n record.Event) error
 	if err != nil {
 		return err
 	}
-	lines := handover(said)
+	lines := card.HandoverLines(said)
 	if ts == "" {
 		lines = append(lines, describe.AttackLine(a.Account, n.Attack, n.At))
 	} else {
 		n.Channel = channel
 	}
-	call := newsCall(n, linesMessage(lines, nil), ts)
+	call := newsCall(n, card.Lines(lines, nil), ts)
 	call.Broadcast = false // it is for one person, who is called
 	return b.tellCall(ctx, n, call)
-}
-
-// handover says who has an attack now, with the note that came with it.
-func handover(said record.Triage) []text.Text {
-	o := said.Owner
-	line := text.New(text.User(o.ID), ": ", text.Sanitize(o.By.Name, maxName), " hands this attack over to you")
-	if o.By.ID == o.ID {
-		line = text.New(text.Bold(text.Sanitize(o.Name, maxName)), " takes this attack over")
-		if o.From != "" {
-			line = text.New(line, " from ", text.User(o.From))
-		}
-	}
-	lines := []text.Text{line}
-	if i := slices.IndexFunc(said.Notes, func(n record.Note) bool { return n.ID == o.Note }); i >= 0 {
-		lines = append(lines, describe.NoteLine(said.Notes[i]))
-	}
-	return lines
 }

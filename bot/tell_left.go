@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -20,7 +20,7 @@ func (b *Bot) shrink(ctx context.Context, a Account, attack string, at record.Pl
 		return err
 	}
 	if ok {
-		if err := b.edit(ctx, place{channel: at.Channel, ts: at.TS}, moved(a, attack, line)); err != nil {
+		if err := b.edit(ctx, place{channel: at.Channel, ts: at.TS}, card.Moved(a.Account, attack, line)); err != nil {
 			return err
 		}
 	}
@@ -37,7 +37,7 @@ func (b *Bot) tellLeft(ctx context.Context, a Account, n record.Event) error {
 	if !ok {
 		return b.record(ctx, n, place{})
 	}
-	call := newsCall(n, outOfDate(line), at.TS)
+	call := newsCall(n, card.Stale(line), at.TS)
 	call.Broadcast = false
 	if err = b.tellCall(ctx, n, call); errors.Is(err, errNowhere) {
 		return b.record(ctx, n, place{}) // nobody sees it any more, or nobody writes there
@@ -59,34 +59,5 @@ func (b *Bot) successor(ctx context.Context, a Account, attack string, at record
 	if err != nil {
 		return nil, false, err
 	}
-	return elsewhere(a, attack, shown, record.Place{Channel: channel, TS: ts}, link), true, nil
-}
-
-// elsewhere is the line that says where an attack's card is now.
-func elsewhere(a Account, attack string, shown record.AttackState, to record.Place, link string) text.Text {
-	kind := "ATTACK"
-	switch {
-	case shown.Storm != nil:
-		kind = "STORM"
-	case shown.Attack.Incident():
-		kind = "INCIDENT"
-	}
-	what := text.New(text.Bold(kind), " · ")
-	if shown.Storm == nil {
-		what = text.New(what, describe.TypeName(shown.Attack.Type), " · ")
-	}
-	return text.New(what, a.AppName(shown.Attack.App), " ", text.Code(attack), ": its card is in ", text.Channel(to.Channel), " now: ", text.Link{Label: "open it", URL: link})
-}
-
-// moved is what is left of a card that has a successor.
-func moved(a Account, attack string, line text.Text) Message {
-	msg := linesMessage([]text.Text{line}, nil)
-	msg.Metadata = bounded(metaMessage, map[string]any{"version": "1", "account": text.Sanitize(a.Name, maxMeta), "attack": text.Sanitize(attack, maxMeta)})
-	return msg
-}
-
-// outOfDate is the reply under one that can't be made that.
-func outOfDate(line text.Text) Message {
-	note := text.New(text.Bold("This card is out of date"), ", and Slack doesn't let it be edited any more. Its buttons still do what they say")
-	return linesMessage([]text.Text{note, line}, nil)
+	return card.MovedLine(a.Account, attack, shown, record.Place{Channel: channel, TS: ts}, link), true, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -32,22 +33,22 @@ func (b *Bot) tellMoved(ctx context.Context, a Account, n record.Event) error {
 
 // gone reports whether an error says that a message is no longer there, can't be edited any more, or that its channel is closed to wafbot.
 func gone(err error) bool {
-	return deleted(err) || uneditable(err) || slices.Contains([]string{"is_inactive", "is_archived", "channel_not_found", "not_in_channel"}, errorName(err))
+	return deleted(err) || uneditable(err) || slices.Contains([]string{"is_inactive", "is_archived", "channel_not_found", "not_in_channel"}, slackconn.ErrorName(err))
 }
 
 // deleted reports whether an error says that a message is no longer there.
 func deleted(err error) bool {
-	return slices.Contains([]string{"message_not_found", "thread_not_found"}, errorName(err))
+	return slices.Contains([]string{"message_not_found", "thread_not_found"}, slackconn.ErrorName(err))
 }
 
 // uneditable reports whether an error says that a message stands as it is for ever.
 func uneditable(err error) bool {
-	return slices.Contains([]string{"cant_update_message", "edit_window_closed", "block_mismatch"}, errorName(err))
+	return slices.Contains([]string{"cant_update_message", "edit_window_closed", "block_mismatch"}, slackconn.ErrorName(err))
 }
 
 // unanswerable reports whether an error says that nobody may reply to a message, which is there.
 func unanswerable(err error) bool {
-	return slices.Contains([]string{"cannot_reply_to_message", "restricted_action_thread_locked", "restricted_action_non_threadable_channel"}, errorName(err))
+	return slices.Contains([]string{"cannot_reply_to_message", "restricted_action_thread_locked", "restricted_action_non_threadable_channel"}, slackconn.ErrorName(err))
 }
 
 // How long a card that was posted anew stands at least where it can't be edited, either: each that is posted is one more to read.
@@ -71,7 +72,7 @@ func (b *Bot) replace(ctx context.Context, account string, o outdated, at record
 		every = anewActed
 	}
 	if again, _ := poller.PostedAnew(at.Delivery); again && uneditable(err) && !left {
-		if wait := every - b.cfg.Now().Sub(momentOf(at.TS)); wait > 0 {
+		if wait := every - b.cfg.Now().Sub(slackconn.ParseTS(at.TS)); wait > 0 {
 			return wait, nil
 		}
 	}

@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -12,7 +13,7 @@ func (b *Bot) tellBlind(ctx context.Context, a Account, n record.Event) error {
 	if n.Blind == nil || a.Health != nil && a.Health().LastGood.After(n.At) {
 		return b.record(ctx, n, place{})
 	}
-	return b.tellMessage(ctx, n, blindMessage(a, *n.Blind))
+	return b.tellMessage(ctx, n, card.Unreachable(a.Account, *n.Blind))
 }
 
 // tellGap tells from when to when an account was not watched, and what happened meanwhile.
@@ -21,5 +22,5 @@ func (b *Bot) tellGap(ctx context.Context, a Account, n record.Event) error {
 	if n.Gap == nil {
 		return b.record(ctx, n, place{})
 	}
-	return b.tellMessage(ctx, n, gapMessage(a, *n.Gap, b.cfg.Now()))
+	return b.tellMessage(ctx, n, card.MonitoringGap(a.Account, *n.Gap, b.cfg.Now()))
 }

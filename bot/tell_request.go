@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -84,8 +85,8 @@ func (b *Bot) postRequest(ctx context.Context, a Account, n record.Event, q reco
 	return at, err
 }
 
-func (b *Bot) requestCard(q record.ApprovalRequest) Message {
-	return requestMessage(q, b.cfg.Policy, b.cfg.Now())
+func (b *Bot) requestCard(q record.ApprovalRequest) card.Message {
+	return card.ApprovalRequest(q, b.cfg.Policy, b.cfg.Now())
 }
 
 // tellDecided calls who asked, under the card, when it is decided and done; and whom the configuration names when it was done alone.
@@ -93,7 +94,7 @@ func (b *Bot) tellDecided(ctx context.Context, a Account, n record.Event, q reco
 	if q.State == record.RequestWaiting || q.InHand() {
 		return nil
 	}
-	call := newsCall(n, decidedMessage(q, b.cfg.Policy, b.cfg.Now()), "")
+	call := newsCall(n, card.ApprovalDecision(q, b.cfg.Policy, b.cfg.Now()), "")
 	if call.Delivery = q.ID + "-decided"; q.State == record.RequestAlone {
 		call.Channel = a.Channel
 		return b.post(ctx, call)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -27,7 +27,7 @@ func (b *Bot) tellSummary(ctx context.Context, a Account, n record.Event) error 
 	if b.cfg.Now().Sub(n.At) > SummaryLate {
 		return b.record(ctx, n, place{})
 	}
-	invoked := newsCall(n, Message{}, "")
+	invoked := newsCall(n, card.Message{}, "")
 	t, err := b.try(ctx, n.Account, invoked.Delivery)
 	if err != nil {
 		return err
@@ -41,29 +41,10 @@ func (b *Bot) tellSummary(ctx context.Context, a Account, n record.Event) error 
 	if err != nil {
 		return fmt.Errorf("draw summary: %w", err)
 	}
-	invoked.Message = partsMessage(res)
-	invoked.Message.Text = summaryNotice(a, res)
+	invoked.Message = card.Summary(a.Account, res)
 	channel, ts, err := b.postTried(ctx, invoked, t)
 	if err != nil {
 		return err
 	}
 	return b.record(ctx, n, place{channel: channel, ts: ts})
-}
-
-// summaryNotice is a hand-over's notification.
-func summaryNotice(a Account, res call.Result) string {
-	s, _ := res.Data.(report.Summary)
-	burning := fmt.Sprintf("%d going on", len(s.Ongoing))
-	if s.Fault != "" {
-		burning = "what goes on is UNKNOWN"
-	}
-	held := fmt.Sprintf("%d in force", len(s.InForce))
-	if s.NoMemory {
-		held = "what is in force is UNKNOWN"
-	}
-	text := fmt.Sprintf("Hand-over of %s: %s, %s", a.Name, burning, held)
-	if n := len(s.Waiting); n > 0 {
-		text += fmt.Sprintf(", %d waiting for a second person", n)
-	}
-	return notification(text)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -53,7 +54,7 @@ func TestNewsThatIsAnnouncedAgainIsTakenOff(t *testing.T) {
 		n := Announcement(ch, "C1")
 		box := &outbox{change: ch, news: map[string]record.Event{n.ID: n}}
 		b := New(Config{
-			Slack: Connect(SlackConfig{Token: "xoxb-secret"}), Memory: box, Runner: noRunner{},
+			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret"}), Memory: box, Runner: noRunner{}, Verbs: noRunner{},
 			Accounts: []Account{{Account: &call.Account{Name: "acme"}, Channel: "C1"}},
 		})
 		ctx, stop := context.WithCancel(t.Context())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -83,7 +84,7 @@ func (b *Bot) editNotice(ctx context.Context, a Account, n record.Event, t recor
 		return err
 	}
 	if !t.GoesOn() {
-		over := newsCall(n, untiedMessage(a, t), "")
+		over := newsCall(n, card.PermissionBack(a.Account, t), "")
 		over.Delivery = noticeID(t) + "-over"
 		if err := b.post(ctx, over); err != nil {
 			return err
@@ -93,10 +94,10 @@ func (b *Bot) editNotice(ctx context.Context, a Account, n record.Event, t recor
 }
 
 // tied draws the notice from what is stored.
-func (b *Bot) tied(ctx context.Context, a Account, t record.PermissionLoss) (Message, error) {
+func (b *Bot) tied(ctx context.Context, a Account, t record.PermissionLoss) (card.Message, error) {
 	changes, err := b.cfg.Memory.Changes(ctx, a.Name)
 	if err != nil {
-		return Message{}, err
+		return card.Message{}, err
 	}
-	return tiedMessage(a, t, changes, b.cfg.Now()), nil
+	return card.PermissionLost(a.Account, t, changes, b.cfg.Now()), nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -40,7 +41,7 @@ func (s *choosy) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	answer := `{"ok":true,"team_id":"T0","user_id":"U0BOT","bot_id":"B0OURS","messages":[],"channel":"C1","ts":"1.1"}`
-	if strings.HasSuffix(r.URL.Path, methodPost) {
+	if strings.HasSuffix(r.URL.Path, slackconn.MethodPost) {
 		s.tries++
 		if fault := s.refuses(form.Get("channel"), form.Get("text")); fault != "" {
 			answer = fmt.Sprintf(`{"ok":false,"error":%q}`, fault)
@@ -79,15 +80,15 @@ func tending(t *testing.T, refuses func(channel, text string) string, play func(
 	synctest.Test(t, func(t *testing.T) {
 		s := &choosy{refuses: refuses, began: time.Now()}
 		b := New(Config{
-			Slack:  Connect(SlackConfig{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
-			Memory: &tries{tried: map[string]time.Time{}}, Runner: noRunner{},
+			Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
+			Memory: &tries{tried: map[string]time.Time{}}, Runner: noRunner{}, Verbs: noRunner{},
 			Accounts: []Account{{Account: &call.Account{Name: "acme"}, Channel: "C1"}},
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { defer close(ended); b.Tend(ctx, ctx, "acme") }()
 		synctest.Wait()
-		time.Sleep(slackTimeout) // what another replica sent has arrived
+		time.Sleep(slackconn.Timeout) // what another replica sent has arrived
 		s.began = time.Now()
 		play(b, s)
 		stop()

@@ -94,7 +94,7 @@ func (w *world) waits(who record.Actor, line string, words ...string) record.App
 	res, err := w.do(inv)
 	require.NoError(w.t, err, line)
 	require.Equal(w.t, "waiting", res.Outcome, textOf(res))
-	for _, word := range append(words, "second person", "Nothing was sent") {
+	for _, word := range append(words, "Waits for approval", "Nothing was sent") {
 		require.Contains(w.t, textOf(res), word)
 	}
 	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")

@@ -106,7 +106,7 @@ func (r *Runner) pastAttacks(ctx context.Context, a *call.Account, typed string)
 	e, ok, err := r.cfg.Records.Evidence(ctx, a.Name, id)
 	if err != nil {
 		r.cfg.Log.Warn("read evidence", "account", a.Name, "err", err)
-		return nil, &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("wafbot's memory (Redis) can't be reached, and what is known of past attacks is in it. Try again in a moment")}
+		return nil, &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("wafbot's store (Redis) can't be reached, and what is known of past attacks is in it. Try again in a moment")}
 	}
 	if !ok {
 		return nil, nil

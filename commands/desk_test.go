@@ -99,12 +99,12 @@ func TestRelease(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	w.nothing(ann, "release attack="+id, "Nobody is on it")
+	w.nothing(ann, "release attack="+id, "Unacknowledged")
 	w.writes(ann, "claim attack="+id)
 	w.refuses(bob, "release attack="+id, refusal.ErrDenied, "Ann is on it since", "only Ann or an admin", "to=@me")
 	require.NotNil(t, w.said(id).Owner)
-	w.writes(root, "release attack="+id, "Nobody is on it any more; Ann was")
-	require.Equal(t, []string{"Nobody is on it any more; Ann was, since 2026-11-20 03:00 UTC"}, w.lastAudit().After, "whose it was")
+	w.writes(root, "release attack="+id, "Unacknowledged now; Ann was")
+	require.Equal(t, []string{"Unacknowledged now; Ann was, since 2026-11-20 03:00 UTC"}, w.lastAudit().After, "whose it was")
 	require.Nil(t, w.said(id).Owner)
 }
 

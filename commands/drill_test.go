@@ -57,7 +57,7 @@ func TestADrillThatNobodyAnswers(t *testing.T) {
 	w.writes(ann, "drill", "until 2026-11-20 03:05 UTC")
 	w.nothing(clock, "drill stop account=acme")
 	w.pass(5 * time.Minute)
-	w.writes(clock, "drill stop account=acme", "Nobody answered the drill")
+	w.writes(clock, "drill stop account=acme", "No answer to the drill")
 	_, err := w.try(bob, "drill claim="+w.drill().ID)
 	require.ErrorContains(t, err, "The drill was over at 2026-11-20 03:05 UTC")
 	w.writes(ann, "drill for=1h")
@@ -81,7 +81,7 @@ func TestTheReportOfADrill(t *testing.T) {
 	silent := posted
 	silent.Over, silent.Card.Found, silent.Card.Fault = after(5*time.Minute), 0, "the channel's history can't be read: missing_scope"
 	require.Equal(t, "DRILL of acme: its card was not posted", describe.DrillReport(begun)[0].String())
-	require.Equal(t, "DRILL of acme: nobody answered", describe.DrillReport(silent)[0].String())
+	require.Equal(t, "DRILL of acme: no answer", describe.DrillReport(silent)[0].String())
 	for name, tt := range map[string]struct {
 		drill  record.Drill
 		passed bool

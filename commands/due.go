@@ -133,7 +133,7 @@ func (r *Runner) actByClock(ctx context.Context, ch record.Change, now time.Time
 		return ctx.Err()
 	}
 	if err != nil {
-		r.cfg.Log.Error("end or prolong change", "account", ch.Account, "change", ch.ID, "line", line.String(), "err", err)
+		r.cfg.Log.Error("end or extend change", "account", ch.Account, "change", ch.ID, "line", line.String(), "err", err)
 	}
 	return r.looking(ctx, ch.Account, func(known []record.Change) []change.Look {
 		i := slices.IndexFunc(known, func(c record.Change) bool { return c.ID == ch.ID })

@@ -126,7 +126,7 @@ func TestKnockingToTheEndIsNotComingBack(t *testing.T) {
 	ch.Until = atFour
 	plain := func(*call.Situation) {}
 	knocked := said(ch, seenOf(record.SourceReturned, "203.0.113.7", record.Traffic{Stopped: hitsUntil(10, time.Minute)}), plain)
-	require.Contains(t, knocked, "its source knocked to the end, the last time")
+	require.Contains(t, knocked, "its source kept trying to the end, the last time")
 	require.NotContains(t, knocked, "came back")
 	require.Contains(t, said(ch, seenOf(record.SourceReturned, "203.0.113.7", record.Traffic{After: hitsUntil(3, 0)}), plain), "its source came back: 3 hits got through since")
 }

@@ -254,7 +254,7 @@ func TestADenialExpiresWhileItsSourceKnocks(t *testing.T) {
 	_, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7 for=10m")
 	x.watches(10 * time.Minute)
 	require.Equal(t, []record.Finding{record.SourceReturned}, x.told())
-	require.Contains(t, x.line(ch), "its source knocked to the end, the last time 2026-11-20 03:")
+	require.Contains(t, x.line(ch), "its source kept trying to the end, the last time 2026-11-20 03:")
 	x.watches(10 * time.Minute)
 	require.Regexp(t, "its source came back: [0-9,]+ hits got through since 2026-11-20 03:1", x.line(ch))
 	require.Len(t, x.told(), 1)

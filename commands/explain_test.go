@@ -43,7 +43,7 @@ func TestExplain(t *testing.T) {
 	require.Contains(t, said, "becoming an incident; last 2026-11-20 03:00 UTC")
 	require.Contains(t, said, "not now, or it mentions people in them all the same. Nobody has been mentioned about it because of them since it got worse")
 	w.routing.Card, w.routing.PageAfter = "C2", 5*time.Minute
-	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "Its pager is called when nobody is on it for 5 min; it was not called so far")
+	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "Its pager is called when unacknowledged for 5 min; it was not called so far")
 	w.routing.PagedAt = w.clock()
 	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "it was last called at 2026-11-20 03:00 UTC")
 	w.pass(20 * time.Minute)
@@ -67,7 +67,7 @@ func TestExplainWithoutMemory(t *testing.T) {
 	})
 	said := textOf(w.reads(eve, "explain attack="+w.attackOn("/login")))
 	require.Contains(t, said, "It goes to channel C1 by route 1 and calls nobody")
-	require.Contains(t, said, "is unknown: wafbot's memory (Redis) can't be reached")
+	require.Contains(t, said, "is unknown: wafbot's store (Redis) can't be reached")
 }
 
 // What is remembered of an attack without a card is up to an hour old: why it has none is told of what goes on now.

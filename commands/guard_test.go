@@ -50,7 +50,7 @@ func TestNamedSourcesAreSpared(t *testing.T) {
 		w.refuses(root, "deny 8.8.8.8 "+target+" app=4", refusal.ErrGuarded, words)
 		w.refuses(root, "gray "+target, refusal.ErrGuarded, words)
 	}
-	w.waits(root, "deny 203.0.113.65", "pen test", "second person")
+	w.waits(root, "deny 203.0.113.65", "pen test", "approval")
 	w.waits(root, "deny 203.0.113.0/24", "contains 203.0.113.64/27 of pen test")
 	w.reads(root, "protect 198.18.5.7 name=door")
 	w.refuses(root, "deny 198.18.5.0/24", refusal.ErrGuarded, "contains 198.18.5.7 of door")
@@ -139,8 +139,8 @@ func TestRehearsalSaysWhatWouldBeSent(t *testing.T) {
 		w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = changes })
 		id := w.attackOn("/login")
 		for line, words := range map[string][]string{
-			"deny 203.0.113.9 for=2h reason=x": {"Rehearsal: Deny 203.0.113.9 everywhere for 2 h", "2026-11-20T05:00:00Z", "by Ann", ": x"},
-			"patch attack=" + id:               {"Rehearsal: Patch exactly POST shop.example.com/login", "create vpatch sqli in post.form_urlencoded.login"},
+			"deny 203.0.113.9 for=2h reason=x": {"Dry run: Deny 203.0.113.9 everywhere for 2 h", "2026-11-20T05:00:00Z", "by Ann", ": x"},
+			"patch attack=" + id:               {"Dry run: Patch exactly POST shop.example.com/login", "create vpatch sqli in post.form_urlencoded.login"},
 			"contain attack=" + id:             {"Deny 203.0.113.7", "Patch exactly"},
 		} {
 			res, err := w.try(ann, line)

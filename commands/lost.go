@@ -57,7 +57,7 @@ func (r *Runner) takeBack(ctx context.Context, c *job, ch record.Change, made re
 	double.ID = made.ID
 	r.record(ctx, record.AuditEntry{
 		At: r.cfg.Now(), Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: "done", Change: ch.ID, Attack: ch.AttackID,
-		After: []string{describe.StepDescribe(record.Step{Kind: record.DeleteRule, Rule: &double})}, Why: "it was made twice: this one is taken back, the other one stays",
+		After: []string{describe.StepDescribe(record.Step{Kind: record.DeleteRule, Rule: &double})}, Why: "it was made twice: this one is undone, the other one stays",
 	})
 	return nil
 }

@@ -120,7 +120,7 @@ func TestADeliveryComesAgainAfterItsUndo(t *testing.T) {
 	w.does(bob, "undo "+res.Changes[0].ID)
 	_, err = w.do(inv)
 	require.ErrorIs(t, err, refusal.ErrNothing)
-	require.ErrorContains(t, err, "taken back already by Bob")
+	require.ErrorContains(t, err, "undone already by Bob")
 	require.Empty(t, w.entries("black"))
 }
 
@@ -154,7 +154,7 @@ func TestTheSameAskedAgainWhileItHolds(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "nothing", res.Outcome)
 	require.Contains(t, textOf(res), "done already by Ann")
-	require.Contains(t, textOf(res), "extend "+first.ID+" for=… prolongs it")
+	require.Contains(t, textOf(res), "extend "+first.ID+" for=… extends it")
 	require.Equal(t, []string{"203.0.113.7/32 [0] 3h0m0s"}, w.entries("black"))
 
 	longer := w.does(bob, "deny 203.0.113.7 for=8h")

@@ -76,7 +76,7 @@ func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 
 	shown := textOf(w.reads(eve, "status"))
 	require.Contains(t, shown, id+" card https://slack.example/acme/"+id+" SQL injection on Shop")
-	require.Contains(t, shown, "Waits for a second person: r4444444 Deny country:FR · asked by Bob 2026-11-20 03:00 UTC · until 2026-11-20 03:15 UTC")
+	require.Contains(t, shown, "Waits for approval: r4444444 Deny country:FR · asked by Bob 2026-11-20 03:00 UTC · until 2026-11-20 03:15 UTC")
 	require.Less(t, strings.Index(shown, "r4444444"), strings.Index(shown, "r1111111"), "what is over first stands first")
 	require.NotContains(t, shown, "r2222222")
 	require.NotContains(t, shown, "r3333333")
@@ -162,11 +162,11 @@ func TestSummary(t *testing.T) {
 	w.pass(10 * time.Minute)
 	shown := textOf(w.reads(ann, "summary since=12h"))
 	for _, part := range []string{
-		"Going on: 1 attack, 0 incidents among them", id, "Nobody is on it", "Waiting for a second person: 1", "r1111111 Deny country:FR",
+		"Going on: 1 attack, 0 incidents among them", id, "Unacknowledged", "Waiting for approval: 1", "r1111111 Deny country:FR",
 		"Ends on your shift, until 2026-11-20 13:10 UTC: 1\n", "In force for longer: 1\n", "Modes that have not returned: 1\n", "returns by itself",
 		"No incidents could be registered on Shop: it blocks since 2026-11-20 03:00 UTC",
-		"Denied by others than wafbot: 1\n", "198.51.100.9 everywhere", "soc ticket 7", "Taken back: 1\n",
-		"Deny 203.0.113.8 everywhere for 4 h · Bob · taken back by Bob 2026-11-20 03:00 UTC: no reason given",
+		"Denied by others than wafbot: 1\n", "198.51.100.9 everywhere", "soc ticket 7", "Undone: 1\n",
+		"Deny 203.0.113.8 everywhere for 4 h · Bob · undone by Bob 2026-11-20 03:00 UTC: no reason given",
 		"Note of Bob 2026-11-20 03:00 UTC: same botnet",
 	} {
 		require.Contains(t, shown, part)
@@ -188,7 +188,7 @@ func TestSummary(t *testing.T) {
 	require.Contains(t, textOf(w.reads(ann, "summary")), "No incidents could be registered on Shop from 2026-11-20 03:00 UTC to 2026-11-20 05:10 UTC: it blocked")
 	w.pass(11 * time.Hour)
 	later := textOf(w.reads(ann, "summary since=5h"))
-	for _, part := range []string{"could be registered", "Taken back", "Note of", "Denied by others"} {
+	for _, part := range []string{"could be registered", "Undone", "Note of", "Denied by others"} {
 		require.NotContains(t, later, part, "it was before")
 	}
 	w.refuses(ann, "summary since=forever", refusal.ErrUsage, "needs an end")

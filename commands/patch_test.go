@@ -27,7 +27,7 @@ func TestPatch(t *testing.T) {
 	require.Equal(t, "sqli", w.rules("vpatch")[0].AttackType)
 	w.nothing(bob, "patch attack="+id, "done already by Ann")
 	w.pass(time.Minute)
-	w.nothing(bob, "patch attack="+id+" for=2h", "is patched already, by rule "+itoa(w.rules("vpatch")[0].ID)+", until "+ch.Until.Format("2006-01-02 15:04 UTC")+": extend "+ch.ID+" for=… prolongs it")
+	w.nothing(bob, "patch attack="+id+" for=2h", "is patched already, by rule "+itoa(w.rules("vpatch")[0].ID)+", until "+ch.Until.Format("2006-01-02 15:04 UTC")+": extend "+ch.ID+" for=… extends it")
 	// The canonical line, typed as it stands, is the same patch.
 	w.nothing(bob, ch.Line.String(), "patched already")
 	w.does(bob, "undo "+ch.ID)

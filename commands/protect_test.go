@@ -66,7 +66,7 @@ func TestSeveralAreProtectedAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.seed(waf.IPRule{Subnet: "198.51.100.0/24", Reason: "by hand"})
 	res := w.reads(root, "protect 198.51.100.7 2001:db8::/64 deny=approval")
-	require.Contains(t, textOf(res), "198.51.100.7 protected by Root, denied only with a second person")
+	require.Contains(t, textOf(res), "198.51.100.7 protected by Root, denied only with approval")
 	require.Contains(t, textOf(res), "It is denied now forever (by hand), and stays so: remove 198.51.100.0/24 list=black takes it off")
 	require.Len(t, w.scene().Protected, 2)
 	w.waits(root, "deny 2001:db8::1", "protected by Root")
@@ -105,7 +105,7 @@ func TestSources(t *testing.T) {
 	res := w.reads(eve, "sources")
 	for _, line := range []string{
 		"Sources that are spared on acme: 9", "our CDN 192.0.2.0/24, 2001:db8:c::/48, never denied, with /etc/wafbot/cdn.txt as of 2026-11-20 03:00 UTC. It can't be read now: line 3: no range",
-		"lab 198.51.100.0/25, denied only with a second person, no cards", "198.51.100.200 door, never denied, by Root", "private addresses 10.0.0.0/8", "by nature",
+		"lab 198.51.100.0/25, denied only with approval, no cards", "198.51.100.200 door, never denied, by Root", "private addresses 10.0.0.0/8", "by nature",
 	} {
 		require.Contains(t, textOf(res), line)
 	}

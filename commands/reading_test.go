@@ -93,7 +93,7 @@ func TestStatus(t *testing.T) {
 	res := w.reads(eve, "status")
 	require.Contains(t, textOf(res), "2 going on")
 	require.Less(t, strings.Index(textOf(res), incident), strings.Index(textOf(res), "/quiet"), "incidents first")
-	require.Contains(t, textOf(res), "Blind: the token is refused; last good look 1 h ago")
+	require.Contains(t, textOf(res), "WAF API unreachable: the token is refused; last good poll 1 h ago")
 	require.Contains(t, textOf(res), "wafbot is live")
 	w.pass(16 * time.Minute)
 	require.Contains(t, textOf(w.reads(eve, "")), "no attack is going on (no hit in the last 15 min)")
@@ -117,7 +117,7 @@ func TestAttackById(t *testing.T) {
 	ch := w.does(ann, "deny attack="+id)
 	require.Contains(t, textOf(w.reads(eve, "attack "+id)), ch.ID)
 	w.does(bob, "undo "+ch.ID)
-	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "taken back by Bob")
+	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "undone by Bob")
 }
 
 func TestListsSearch(t *testing.T) {

@@ -63,15 +63,15 @@ func TestADenialIsProlongedWhileItKnocks(t *testing.T) {
 		ch := w.does(ann, "deny 203.0.113.7 for=4h reason=brute")
 		made := w.listed("black")[0]
 		line := efficacy.ChangeLine(ch, nil).String()
-		require.Contains(t, line, ", longer while it knocks, "+ch.At.Add(10*time.Hour).Truncate(time.Second).UTC().Format("2006-01-02 15:04")+" UTC at most")
+		require.Contains(t, line, ", longer while it keeps trying, "+ch.At.Add(10*time.Hour).Truncate(time.Second).UTC().Format("2006-01-02 15:04")+" UTC at most")
 		g.set([]string{"203.0.113.7"}, nil)
 		runDue(t, w, 3*time.Hour+44*time.Minute)
 		require.Equal(t, ch.Until, w.ledger.change(ch.ID).Until, "not long before its end")
 		runDue(t, w, 2*time.Minute)
 		require.Equal(t, ch.Until.Add(4*time.Hour), w.ledger.change(ch.ID).Until, "by its own length")
 		audited := w.lastAudit()
-		require.Equal(t, "extend "+ch.ID+` for=4h reason="it still knocks"`, audited.Line)
-		require.Equal(t, []any{record.ViaClock, "done", "it still knocks"}, []any{audited.Actor.Via, audited.Outcome, audited.Why})
+		require.Equal(t, "extend "+ch.ID+` for=4h reason="it is still trying"`, audited.Line)
+		require.Equal(t, []any{record.ViaClock, "done", "it is still trying"}, []any{audited.Actor.Via, audited.Outcome, audited.Why})
 		runDue(t, w, 4*time.Hour)
 		last := w.ledger.change(ch.ID)
 		require.Equal(t, ch.At.Add(10*time.Hour).Truncate(time.Second), last.Until.Local(), "in all as far as may be")
@@ -99,7 +99,7 @@ func TestUndoOfWhatWasRenewed(t *testing.T) {
 		w := newBubble(t, renewing(g, 24*time.Hour))
 		w.seed(waf.IPRule{Subnet: "203.0.113.8", Reason: "by hand", ExpiredAt: w.clock().Add(time.Hour).Unix()})
 		ch := w.does(ann, "deny 203.0.113.7 203.0.113.8 for=2h")
-		require.Contains(t, efficacy.ChangeLine(ch, nil).String(), "longer while one of them knocks")
+		require.Contains(t, efficacy.ChangeLine(ch, nil).String(), "longer while one of them keeps trying")
 		g.set([]string{"203.0.113.8"}, nil)
 		runDue(t, w, 5*time.Hour)
 		require.Equal(t, ch.Until.Add(4*time.Hour), w.ledger.change(ch.ID).Until)
@@ -206,8 +206,8 @@ func TestThePolicyOfRenewalsChanges(t *testing.T) {
 			asked := w.ledger.looked(isAsked)
 			require.Equal(t, longer == 0, len(asked) == 1, most)
 			if len(asked) == 1 {
-				require.Contains(t, change.EndsLines(asked[0].Change, w.clock())[1].String(), "lasts as long as wafbot may prolong it by itself")
-				require.NotContains(t, efficacy.ChangeLine(w.ledger.change(ch.ID), nil).String(), "longer while it knocks")
+				require.Contains(t, change.EndsLines(asked[0].Change, w.clock())[1].String(), "lasts as long as wafbot may extend it by itself")
+				require.NotContains(t, efficacy.ChangeLine(w.ledger.change(ch.ID), nil).String(), "longer while it keeps trying")
 			}
 		})
 	}

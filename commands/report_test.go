@@ -239,8 +239,8 @@ func TestReportOfAnAttackThatWasNeverTold(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	doc := w.document(id)
-	for _, part := range []string{"100 hits, 2 sources", "First hit, says the service", "wafbot told nobody of it", "Nothing of wafbot's for this attack", "Nothing about this attack is in the audit log", "**Nobody", "registered no incident"} {
-		require.Contains(t, strings.ReplaceAll(doc, "Nobody is on it", "**Nobody is on it"), part)
+	for _, part := range []string{"100 hits, 2 sources", "First hit, says the service", "wafbot told nobody of it", "Nothing of wafbot's for this attack", "Nothing about this attack is in the audit log", "Unacknowledged", "registered no incident"} {
+		require.Contains(t, doc, part)
 	}
 }
 
@@ -254,8 +254,8 @@ func TestReportWithoutMemoryOrService(t *testing.T) {
 	w.audit.setFail(true)
 	doc := w.document(id)
 	require.Contains(t, doc, "100 hits, 2 sources", "the service has it")
-	require.Contains(t, doc, "Unknown, or not all of it: wafbot's memory (Redis) can't be reached")
-	require.NotContains(t, doc, "Nobody is on it")
+	require.Contains(t, doc, "Unknown, or not all of it: wafbot's store (Redis) can't be reached")
+	require.NotContains(t, doc, "Unacknowledged")
 	require.NotContains(t, doc, "Nothing of wafbot's")
 	w.ledger.set(func(l *ledger) { l.readFail = false })
 	w.audit.setFail(false)

@@ -40,7 +40,7 @@ func renews(c *call.Call, plans []call.Plan) bool {
 // request writes down what waits for a second person. Nothing is sent. The same that waits already is met.
 func (r *Runner) request(ctx context.Context, c *job, plans []call.Plan) (call.Result, error) {
 	if c.Actor.Via == record.ViaClock {
-		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrNeedsApproval, Text: text.New(approval.WhySecond(c.Call), ": that needs a second person, whom wafbot doesn't ask for by itself. Nothing was done")}
+		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrNeedsApproval, Text: text.New(approval.WhySecond(c.Call), ": that needs approval, which wafbot doesn't ask for by itself. Nothing was done")}
 	}
 	q := approval.NewRequest(c.Call, plans)
 	all, err := r.cfg.Requests.Requests(ctx, c.Account.Name)

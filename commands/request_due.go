@@ -70,7 +70,7 @@ func (r *Runner) lookAtRequest(ctx context.Context, c *job, q record.ApprovalReq
 	case q.Waits(c.Now):
 		q.Opened = true
 	default:
-		outcome(record.RequestExpired, "nobody answered")
+		outcome(record.RequestExpired, "no answer")
 	}
 	return r.saveRequest(ctx, c, entry, &q)
 }

@@ -39,7 +39,7 @@ func TestASecondPersonApproves(t *testing.T) {
 	w := newWorld(t, wayOut)
 	id := w.attackOn("/login")
 	q := w.waits(ann, "deny country:FR for=2h reason=\"they all come from there\" attack="+id, "is broad", "@S0LEADS: Another responder, not Ann, decides before 2026-11-20 03:15 UTC",
-		"Ann may do it alone from 2026-11-20 03:05 UTC on, for 1 h at most")
+		"Ann may override from 2026-11-20 03:05 UTC on, for 1 h at most")
 	require.Regexp(t, "^r[0-9a-z]{8}$", q.ID)
 	require.Equal(t, record.RequestWaiting, q.State)
 	require.Empty(t, q.Reach, "why it needs two says it")
@@ -78,7 +78,7 @@ func TestWhoCanNotBeTheSecond(t *testing.T) {
 		for _, self := range []record.Actor{ann, via(ann, record.ViaButton), via(ann, record.ViaMention)} {
 			w.refuses(self, verb+" "+q.ID, refusal.ErrDenied, "you asked for this yourself", "Another responder, not Ann, decides")
 		}
-		w.refuses(shell, verb+" "+q.ID, refusal.ErrDenied, "the terminal can ask for a second person and never be one")
+		w.refuses(shell, verb+" "+q.ID, refusal.ErrDenied, "the terminal can ask for approval and never give it")
 		for _, other := range []record.Actor{guest, stranger, eve} {
 			w.refuses(other, verb+" "+q.ID, refusal.ErrDenied)
 		}
@@ -154,12 +154,12 @@ func TestARequestExpires(t *testing.T) {
 	again := w.waits(bob, "deny country:FR reason=me", "Asked already by Ann", q.ID)
 	require.Equal(t, q.ID, again.ID, "one request for one effect")
 	w.pass(time.Second)
-	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "nobody answered before 2026-11-20 03:15 UTC")
+	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "no answer before 2026-11-20 03:15 UTC")
 	w.tend()
 	require.Equal(t, record.RequestExpired, w.request().State)
 	require.Equal(t, []string{"expired", "wafbot"}, []string{w.lastAudit().Outcome, w.lastAudit().Actor.Name})
 	require.Zero(t, approval.ApprovalRequestDueAt(w.request()))
-	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "nobody answered")
+	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "no answer")
 	require.NotEqual(t, q.ID, w.waits(ann, "deny country:FR").ID, "it can be asked again")
 	w.requireAsAtFirst()
 }
@@ -302,7 +302,7 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 	w.pass(5 * time.Minute)
 	_, err = w.try(ann, "alone "+q.ID+` reason="nobody answers, shop is down"`)
 	require.ErrorIs(t, err, refusal.ErrService)
-	require.Contains(t, describe.RequestLine(w.request(), w.clock()).String(), "tried alone, without a second person, 2026-11-20 03:05 UTC: NOT done")
+	require.Contains(t, describe.RequestLine(w.request(), w.clock()).String(), "override tried, without approval, 2026-11-20 03:05 UTC: NOT done")
 }
 
 func TestRehearsalAsksNobody(t *testing.T) {
@@ -311,7 +311,7 @@ func TestRehearsalAsksNobody(t *testing.T) {
 	res, err := w.try(ann, "deny country:FR")
 	require.NoError(t, err)
 	require.Equal(t, "rehearsed", res.Outcome)
-	require.Contains(t, textOf(res), "A second person would be asked first: country:FR is broad")
+	require.Contains(t, textOf(res), "It would need approval first: country:FR is broad")
 	all, err := w.asked.Requests(t.Context(), "acme")
 	require.NoError(t, err)
 	require.Empty(t, all)
@@ -390,7 +390,7 @@ func TestAnotherSourceIsAnotherNeed(t *testing.T) {
 	w := newWorld(t, func(c *commands.Config) { c.Policy.Sources = func() []policy.Source { return named } })
 	q := w.waits(ann, "deny 203.0.113.0/24", "of lab")
 	named = append(named, source("office", policy.DenySecond, "203.0.113.16/28"))
-	w.refuses(bob, "approve "+q.ID, refusal.ErrGuarded, "one more thing needs a second person by now: 203.0.113.0/24 contains 203.0.113.16/28 of office")
+	w.refuses(bob, "approve "+q.ID, refusal.ErrGuarded, "one more thing needs approval by now: 203.0.113.0/24 contains 203.0.113.16/28 of office")
 	w.reads(root, "protect 203.0.113.32/28 name=shop")
 	w.refuses(ann, "deny 203.0.113.0/24", refusal.ErrGuarded, "of shop, which is never denied")
 }
@@ -452,7 +452,7 @@ func TestThePremiseOfAnExtension(t *testing.T) {
 	})
 	w.refuses(root2, "approve "+q.ID, refusal.ErrDenied) // no member yet
 	w.members.add(root2)
-	w.refuses(root2, "approve "+q.ID, refusal.ErrGuarded, "what it prolongs has another end by now")
+	w.refuses(root2, "approve "+q.ID, refusal.ErrGuarded, "what it extends has another end by now")
 }
 
 // When the service can't be asked, nothing is decided: it can be tried again.
@@ -473,7 +473,7 @@ func TestAloneAtNight(t *testing.T) {
 	w := newWorld(t, wayOut)
 	q := w.waits(ann, "deny country:FR")
 	const why = ` reason="nobody  answers, shop is down"`
-	w.refuses(bob, "alone "+q.ID+why, refusal.ErrDenied, "only Ann, who asked, may do it alone")
+	w.refuses(bob, "alone "+q.ID+why, refusal.ErrDenied, "only Ann, who asked, may override")
 	w.refuses(ann, "alone "+q.ID+why, refusal.ErrGuarded, "not before 2026-11-20 03:05 UTC")
 	w.pass(5*time.Minute - time.Second)
 	w.tend()
@@ -496,18 +496,18 @@ func TestAloneAtNight(t *testing.T) {
 	all := w.audit.all()
 	require.Equal(t, []string{"alone", "nobody answers, shop is down", "Ann"}, []string{all[len(all)-2].Outcome, all[len(all)-2].Why, all[len(all)-2].Actor.Name})
 	require.Equal(t, []string{string(record.RequestAlone), "done", "Deny country:FR everywhere for 1 h"}, []string{string(w.request().State), w.request().Outcome, w.request().Does})
-	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "done alone, without a second person")
+	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "override, without approval")
 }
 
 func TestWhatIsNeverDoneAlone(t *testing.T) {
 	t.Parallel()
 	const why = ` reason="nobody answers, shop is down"`
 	for line, says := range map[string]string{
-		"deny 203.0.113.7 for=forever":             "what never ends is never done alone",
-		"deny country:FR for=forever":              "what never ends is never done alone",
-		"allow 203.0.113.7":                        "is never done alone",
-		"allow country:FR":                         "is never done alone",
-		"contain country:FR patch=forever attack=": "what never ends is never done alone",
+		"deny 203.0.113.7 for=forever":             "what never ends can't be overridden",
+		"deny country:FR for=forever":              "what never ends can't be overridden",
+		"allow 203.0.113.7":                        "can't be overridden",
+		"allow country:FR":                         "can't be overridden",
+		"contain country:FR patch=forever attack=": "what never ends can't be overridden",
 	} {
 		w := newWorld(t, wayOut)
 		if strings.HasSuffix(line, "=") {
@@ -522,12 +522,12 @@ func TestWhatIsNeverDoneAlone(t *testing.T) {
 	none := newWorld(t, wayOut, func(c *commands.Config) { c.Policy.Alone.After = 0 })
 	q := none.waits(ann, "deny country:FR")
 	none.pass(6 * time.Minute)
-	none.refuses(ann, "alone "+q.ID+why, refusal.ErrGuarded, "nothing is done alone here")
+	none.refuses(ann, "alone "+q.ID+why, refusal.ErrGuarded, "nothing is overridden here")
 
 	over := newWorld(t, wayOut)
 	q = over.waits(ann, "deny country:FR")
 	over.pass(15 * time.Minute)
-	over.refuses(ann, "alone "+q.ID+why, refusal.ErrNothing, "nobody answered before")
+	over.refuses(ann, "alone "+q.ID+why, refusal.ErrNothing, "no answer before")
 
 	changed := newWorld(t, wayOut)
 	q = changed.waits(ann, "deny 203.0.0.0/20")
@@ -540,7 +540,7 @@ func TestWhatIsNeverDoneAlone(t *testing.T) {
 func TestTheClockAsksNobody(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.refuses(record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, "deny country:FR", refusal.ErrNeedsApproval, "needs a second person")
+	w.refuses(record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, "deny country:FR", refusal.ErrNeedsApproval, "needs approval")
 }
 
 func TestARequestNeedsItsMemory(t *testing.T) {
@@ -562,7 +562,7 @@ func TestTheClockRenewsWhatWasApproved(t *testing.T) {
 	w := newWorld(t, wayOut, sources(lab), func(c *commands.Config) { c.Policy.Renew = 10 * time.Hour })
 	w.pass(500 * time.Millisecond)
 	q := w.waits(ann, "deny 198.51.100.7")
-	require.Contains(t, q.Reach, "it is prolonged while it knocks, for 10 h at most")
+	require.Contains(t, q.Reach, "it is extended while it keeps trying, for 10 h at most")
 	w.pass(500 * time.Millisecond)
 	res, err := w.try(bob, "approve "+q.ID)
 	require.NoError(t, err)
@@ -597,7 +597,7 @@ func TestTheFormsOfRequests(t *testing.T) {
 		require.NoError(t, err)
 		return textOf(call.Result{Lines: f.Intro})
 	}
-	require.Contains(t, intro(bob), "Not by you, or not now: only Ann, who asked, may do it alone")
+	require.Contains(t, intro(bob), "Not by you, or not now: only Ann, who asked, may override")
 	require.Contains(t, intro(ann), "Not by you, or not now: not before 2026-11-20 03:05 UTC")
 	w.pass(5 * time.Minute)
 	require.NotContains(t, intro(ann), "Not by you")

@@ -251,9 +251,9 @@ func TestManyRefusedChanges(t *testing.T) {
 func TestStatusTellsThatHandsAreTied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	require.NotContains(t, textOf(w.reads(eve, "status")), "Hands tied")
+	require.NotContains(t, textOf(w.reads(eve, "status")), "WAF permission lost")
 	w.fault("POST /v4/ip_rules", "status:403", 0)
 	_, err := w.try(ann, "deny 203.0.113.7")
 	require.Error(t, err)
-	require.Contains(t, textOf(w.reads(eve, "status")), "Hands tied: the service doesn't let wafbot change IP lists, since 2026-11-20 03:00 UTC")
+	require.Contains(t, textOf(w.reads(eve, "status")), "WAF permission lost: the service doesn't let wafbot change IP lists, since 2026-11-20 03:00 UTC")
 }

@@ -55,7 +55,7 @@ func TestUndoOfAWholeAttack(t *testing.T) {
 	require.ErrorAs(t, err, &asked)
 	require.ErrorIs(t, err, refusal.ErrAsk)
 	require.Equal(t, "undo "+strings.Join([]string{other.ID, patched.ID, longer.ID, denied.ID}, " ")+" account=acme", asked.Line.String(), "just these, whatever is done meanwhile")
-	require.Contains(t, asked.Text.String(), "Take back 4 changes, the newest first?")
+	require.Contains(t, asked.Text.String(), "Undo 4 changes, the newest first?")
 	require.Contains(t, asked.Text.String(), "• Deny 203.0.113.7 everywhere for 2 h · Ann 2026-11-20 03:00 UTC → ")
 	w.pass(time.Second)
 	w.does(bob, "deny 198.51.100.77 attack="+id)
@@ -151,7 +151,7 @@ func TestUndoOfSeveralIDs(t *testing.T) {
 	res, err := w.all(ann, "undo "+first.ID+" "+second.ID)
 	require.NoError(t, err)
 	require.Equal(t, []string{first.ID}, undone(res))
-	require.Contains(t, textOf(res), "Deny 203.0.113.3 everywhere for 4 h: taken back already by Bob")
+	require.Contains(t, textOf(res), "Deny 203.0.113.3 everywhere for 4 h: undone already by Bob")
 	require.Empty(t, w.denied())
 }
 
@@ -274,7 +274,7 @@ func TestUndoOfTooMany(t *testing.T) {
 		w.pass(time.Second)
 	}
 	_, err := w.try(ann, "undo by=@me since=1h")
-	require.ErrorContains(t, err, "Take back 20 changes, the newest first?")
+	require.ErrorContains(t, err, "Undo 20 changes, the newest first?")
 	require.ErrorContains(t, err, "2 older changes will be left: ask again for them")
 }
 
@@ -287,7 +287,7 @@ func TestAnUndoThatFoundNothingLeft(t *testing.T) {
 	w.nothing(bob, "undo "+ch.ID, "gone already")
 	closed := w.ledger.change(ch.ID)
 	require.True(t, closed.Gone)
-	require.Contains(t, efficacy.ChangeLine(closed, nil).String(), "taken back by Bob 2026-11-20 03:00 UTC, nothing of it was left")
+	require.Contains(t, efficacy.ChangeLine(closed, nil).String(), "undone by Bob 2026-11-20 03:00 UTC, nothing of it was left")
 	read, err := change.ReadMemo(change.ChangeMemo(closed))
 	require.NoError(t, err)
 	require.Equal(t, []any{record.StateUndone, true}, []any{read.State, read.Gone}, "as an emptied memory finds it")

@@ -99,7 +99,7 @@ func (t terminal) steps(ctx context.Context, o lineOptions, r *rehearsal) (steps
 		{"a click denies the source, and the entry stands at the service", r.denies},
 		{"it takes effect: the source stops, and others go on", r.works},
 		{"the card shows who did it, and its undo", r.shows},
-		{"a click takes it back, and the source isn't stopped any more", r.undoes},
+		{"a click undoes it, and the source isn't stopped any more", r.undoes},
 		{"what takes a second person waits for one, and who asked can't approve it", r.asks},
 		{"another one approves it, and the entry stands at the service", r.approves},
 		{"the audit log has all of it", r.audited},
@@ -180,7 +180,7 @@ func (r *rehearsal) begins(ctx context.Context) (err error) {
 		return err
 	}
 	r.attack = a.ID
-	r.card, err = r.message(ctx, drillSource, "Nobody is on it")
+	r.card, err = r.message(ctx, drillSource, "Unacknowledged")
 	return err
 }
 

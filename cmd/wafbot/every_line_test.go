@@ -57,7 +57,7 @@ func everyLine() []lineCase {
 		read("vulns", "acme:"), read("vulns all", "acme:"), read("lists", "entr"), read("lists black", "entr"), read("rules", "rule"), read("conditions", "condition"),
 		read("mode Shop", "Mode of Shop by rules: monitoring"), read("explain attack={attack}", "It isn't muted"), read("audit", "acme:"), read("audit verify", "acme:", "Redis"),
 		read("attacks storm=s1234567", "no storm s1234567 is remembered"),
-		{line: "cards attack={attack}", least: responder, says: []string{"was gathered in no storm"}, record: "nothing"},
+		{line: "cards attack={attack}", least: responder, says: []string{"was grouped in no storm"}, record: "nothing"},
 		read("report attack={attack}", "What happened", "Still in place", "What is not known"),
 		read("whoami", "wafbot is live"), read("help", "deny"), read("help deny", "denylist"),
 
@@ -88,7 +88,7 @@ func everyLine() []lineCase {
 		{line: "alone r1234567 reason=\"nobody answers\"", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
 
 		write("claim attack={attack}", "is on it since"), write("ack attack={attack}", "is on it since"),
-		{line: "release attack={attack}", least: responder, first: "claim attack={attack}", says: []string{"Nobody is on it any more"}, record: "done"},
+		{line: "release attack={attack}", least: responder, first: "claim attack={attack}", says: []string{"Unacknowledged now"}, record: "done"},
 		write("handover to=U0ANN0001 attack={attack} \"note {n}\"", "Anna Weber is on it since"),
 		{line: "handover --all to=U0ANN0001", least: responder, first: "handover --all to=U0ROB0002", says: []string{"Anna Weber is on ", "of acme"}, record: "done"},
 		write("note attack={attack} \"note {n}\"", "note {n}"), write("verdict false_alarm attack={attack}", "Verdict: false alarm"),
@@ -391,7 +391,7 @@ func TestEveryLineThatNeedsApproval(t *testing.T) {
 				words := l.words(c, ann)
 				line, before := fill(c.line, words), len(w.sent())
 				answer := ask(line)
-				require.Contains(t, answer, "Waits for a second person", "%s by %s", line, via)
+				require.Contains(t, answer, "Waits for approval", "%s by %s", line, via)
 				require.Len(t, w.sent(), before, "%s by %s", line, via)
 				id := regexp.MustCompile(`\br[0-9a-hjkmnp-tv-z]{8}\b`).FindString(answer)
 				if via != "cli" {

@@ -29,10 +29,13 @@ var floors = []floor{
 	{"apiclient", []string{"internal/delay"}, "the service's JSON is known here alone, and of wafbot it knows only how to wait", nil},
 	{"commands", []string{"apiclient", "internal/delay", "internal/nearest"}, "what can be done is the same whoever asks: it knows neither Slack nor Redis", nil},
 	{"poller", []string{"apiclient", "internal/delay"}, "what is news doesn't depend on what can be done about it", nil},
-	{"bot", []string{"apiclient", "commands", "poller", "internal/delay"}, "the only package that knows Slack; it meets the store in cmd", []string{"github.com/slack-go/slack"}},
+	{"bot/card", []string{"apiclient", "commands", "poller", "internal/record", "internal/text"}, "a card is a pure function of records: it knows neither the wire nor who asks", nil},
+	{"bot/slackconn/slacktest", nil, "Slack's end of the wire in tests shares no code with what it tests", nil},
+	{"bot/slackconn", []string{"apiclient", "internal/delay"}, "the wire doesn't know what is said over it", nil},
+	{"bot", []string{"bot/card", "bot/slackconn", "apiclient", "commands", "poller", "internal/record", "internal/text", "internal/delay"}, "the only package that knows Slack; it meets the store in cmd", []string{"github.com/slack-go/slack"}},
 	{"internal/store", []string{"apiclient", "commands", "poller", "internal/delay"}, "the only package that knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
 	{"internal/config", []string{"apiclient", "commands", "poller", "internal/pager", "internal/nearest"}, "it says what the operator wants in the words of those who do it; only cmd and doctor read it", nil},
-	{"internal/doctor", []string{"apiclient", "commands", "bot", "internal/config", "internal/store", "internal/pager"}, "it tries what the bot uses, as the bot does; only the terminal asks it", nil},
+	{"internal/doctor", []string{"apiclient", "commands", "bot/card", "bot/slackconn", "internal/config", "internal/store", "internal/pager"}, "it tries what the bot uses, as the bot does; only the terminal asks it", nil},
 	{"internal/pager", []string{"apiclient"}, "it carries what others decided to somebody's pager: it knows HTTP, and that an address is a secret", nil},
 	{"internal/sandbox/blockkit", nil, "Block Kit is checked as pure functions of blocks", nil},
 	{"internal/sandbox/delivery", nil, "it carries payloads to the bot, whatever they say", nil},
@@ -68,7 +71,7 @@ func TestImportsRunDownward(t *testing.T) {
 			}
 			for _, other := range floors {
 				if slices.ContainsFunc(other.only, func(lib string) bool { return within(imported, lib) }) {
-					require.Equal(t, other.pkg, floors[i].pkg, "%s imports %s, but of %s: %s", name, imported, other.pkg, other.why)
+					require.True(t, within(floors[i].pkg, other.pkg), "%s imports %s, but of %s: %s", name, imported, other.pkg, other.why)
 				}
 			}
 		}

@@ -93,10 +93,10 @@ func TestTheTerminalWaitsForAnApproval(t *testing.T) {
 	require.Equal(t, "waiting", told.Outcome)
 	got = typed(t, d.environ, "deny", "country:FR", "-y")
 	require.Equal(t, exitFailed, got.code)
-	require.Contains(t, got.out, "Waits for a second person: Deny country:FR everywhere for 4 h. "+told.Data.ID)
+	require.Contains(t, got.out, "Waits for approval: Deny country:FR everywhere for 4 h. "+told.Data.ID)
 	got = typed(t, d.environ, "approve", told.Data.ID)
 	require.Equal(t, exitFailed, got.code)
-	require.Contains(t, got.err, "the terminal can ask for a second person and never be one")
+	require.Contains(t, got.err, "the terminal can ask for approval and never give it")
 	require.Empty(t, d.changes())
 }
 

@@ -319,7 +319,7 @@ func TestTheChannelSeesWhatTheTerminalDoes(t *testing.T) {
 	require.Contains(t, line.Plain(), osActor().Name)
 	_, err = d.Slack.Click(ctx, workspace.Click{User: "rob", Channel: "waf", TS: line.TS, Button: "Undo"})
 	require.NoError(t, err)
-	w.until("the denial is taken back", func() bool { return !d.WAF.Denied("acme", neighbour) })
+	w.until("the denial is undone", func() bool { return !d.WAF.Denied("acme", neighbour) })
 	require.True(t, d.WAF.Denied("acme", attacker), "the other one stays")
 
 	got = typed(t, d.environ, "undo", "-y")

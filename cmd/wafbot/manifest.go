@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/url"
 
-	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/config"
 )
 
@@ -36,7 +36,7 @@ func (m *manifestCmd) Validate() error {
 
 // Run prints the manifest, and beside it the link that creates the app.
 func (m *manifestCmd) Run(t *terminal) error {
-	manifest := bot.Manifest(m.URL)
+	manifest := slackconn.Manifest(m.URL)
 	if _, err := fmt.Fprint(t.out, manifest); err != nil {
 		return fmt.Errorf("print manifest: %w", err)
 	}
@@ -44,6 +44,6 @@ func (m *manifestCmd) Run(t *terminal) error {
 	if m.URL != "" {
 		secrets = "its bot token (OAuth & Permissions) and its signing secret (Basic Information)"
 	}
-	fmt.Fprintf(t.err, "Open this to create the app from the manifest, install it, and give wafbot %s:\n%s\n", secrets, bot.ManifestLink(manifest))
+	fmt.Fprintf(t.err, "Open this to create the app from the manifest, install it, and give wafbot %s:\n%s\n", secrets, slackconn.ManifestLink(manifest))
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/bot/slackconn"
 )
 
 func TestManifest(t *testing.T) {
@@ -26,11 +26,11 @@ func TestManifest(t *testing.T) {
 			t.Parallel()
 			got := typed(t, nil, append([]string{"manifest"}, tt.args...)...)
 			require.Equal(t, exitDone, got.code, "%+v", got)
-			require.Equal(t, bot.Manifest(tt.base), got.out, "nothing else, so that it can be piped")
+			require.Equal(t, slackconn.Manifest(tt.base), got.out, "nothing else, so that it can be piped")
 			told, link, _ := strings.Cut(strings.TrimSpace(got.err), "\n")
 			require.Contains(t, told, "Open this to create the app")
 			require.Contains(t, told, tt.says)
-			require.Equal(t, bot.ManifestLink(got.out), link)
+			require.Equal(t, slackconn.ManifestLink(got.out), link)
 		})
 	}
 }

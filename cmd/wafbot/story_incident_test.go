@@ -24,7 +24,7 @@ func TestAnIncident(t *testing.T) {
 		card := w.card("INCIDENT", "It worked", "vulnerability 812", "SQL injection in login", "Assume data was read")
 		text := card.now().Text
 		require.True(t, strings.HasPrefix(text, "INCIDENT not blocked: SQL injection on Shop. 203.0.113.7 (FR) "), text)
-		require.True(t, strings.HasSuffix(text, "14 sources. Unclaimed. POST /login"), text)
+		require.True(t, strings.HasSuffix(text, "14 sources. Unacked. POST /login"), text)
 		require.LessOrEqual(t, len(text), 120)
 		require.Equal(t, "incident", factsOf(card.now()).Payload.Kind)
 	})

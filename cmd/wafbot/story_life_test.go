@@ -57,7 +57,7 @@ func TestAnAttackThatIsMarkedAsAFalsePositive(t *testing.T) {
 		card := w.card("ATTACK", "POST shop.example.com/login")
 		require.NoError(t, w.WAF.SetState(attack, "falsepositive"))
 		card.says("not blocked · false positive", "not refreshed while it is a false positive", "Marked as a false positive at the service")
-		require.Equal(t, []string{"I'm on it", "More…"}, card.labels(), "nothing is advised against it")
+		require.Equal(t, []string{"Acknowledge", "More…"}, card.labels(), "nothing is advised against it")
 		require.NoError(t, w.WAF.AddHits(attack, 50_000))
 		w.polls(4)
 		require.Empty(t, card.replies())
@@ -78,7 +78,7 @@ func TestADeletedCardIsPostedAnew(t *testing.T) {
 		id := old.id()
 		require.NoError(t, w.Slack.Delete("ann", "#waf", old.ts))
 		w.types("rob", "note attack="+id+" \"where is it\"")
-		card := w.card("Posted anew: the former card is gone", "where is it")
+		card := w.card("Reposted: the former card is gone", "where is it")
 		require.NotEqual(t, old.ts, card.ts)
 		require.NotContains(t, card.now().Plain(), "<!subteam", "silently")
 		card.known()
@@ -104,7 +104,7 @@ func TestWhatWorsensUnderADeletedCardIsHeard(t *testing.T) {
 		require.NoError(t, w.Slack.Delete("ann", "#waf", old.ts))
 		w.Slack.SetFault(workspace.Fault{Kind: "thread_not_found", Method: "chat.postMessage", Times: 1})
 		require.NoError(t, w.WAF.MakeIncident(attack, *sqlHole()))
-		card := w.card("INCIDENT", "Posted anew", "in the thread")
+		card := w.card("INCIDENT", "Reposted", "in the thread")
 		heard := func() (n int) {
 			for _, m := range w.shown("#waf") {
 				if says(m, "this attack is an INCIDENT now", "<@U0ANN0001>") {
@@ -145,11 +145,11 @@ func TestACardThatCannotBeEditedIsPostedAnew(t *testing.T) {
 		old.known()
 		w.Slack.SetFault(workspace.Fault{Kind: "edit_window_closed", Method: "chat.update", Times: 1})
 		w.types("rob", "claim attack="+old.id())
-		card := w.card("Posted anew: Slack doesn't let the former card be edited any more", "Rob Diaz is on it")
+		card := w.card("Reposted: Slack doesn't let the former card be edited any more", "Rob Diaz is on it")
 		card.known()
 		old.says("its card is in")
 		w.types("rob", "release attack="+card.id())
-		card.says("Nobody is on it")
+		card.says("Unacknowledged")
 		require.Len(t, w.cards("#waf"), 1)
 	})
 }
@@ -164,7 +164,7 @@ func TestACardInAnArchivedChannelIsPostedAnewInTheAccounts(t *testing.T) {
 		old.known()
 		w.Slack.SetFault(workspace.Fault{Kind: "is_archived", Channel: "C0RANDOM3"})
 		w.types("rob", "claim attack="+old.id())
-		w.card("INCIDENT", "Posted anew", "Rob Diaz is on it")
+		w.card("INCIDENT", "Reposted", "Rob Diaz is on it")
 	})
 }
 

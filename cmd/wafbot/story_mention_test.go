@@ -20,7 +20,7 @@ func (w *world) writes(user, channel, thread, text string) workspace.Message {
 }
 
 // known waits until the bot has written down where its card is, which takes it some time after Slack shows the card.
-func (c card) known() {
+func (c shownCard) known() {
 	c.w.t.Helper()
 	memory, err := store.Open(store.Config{URL: c.w.redis.url})
 	require.NoError(c.w.t, err)

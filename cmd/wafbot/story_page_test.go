@@ -76,13 +76,13 @@ func TestThePagerIsCalled(t *testing.T) {
 	storyOver(t, eitherWay(), called, func(t *testing.T, w *world) {
 		h := w.hook
 		w.attack(injection())
-		card := w.card(attacker, "Nobody is on it · pages at")
+		card := w.card(attacker, "Unacknowledged · pages at")
 		first := h.next()
 		require.Equal(t, []string{"trigger", "acme", card.id(), "attack", "error"}, []string{first.Event, first.Account, first.Attack, first.Kind, first.Severity})
 		require.Contains(t, first.Text, "Attack not blocked: SQL injection on Shop")
-		card.says("Nobody is on it · paged at")
+		card.says("Unacknowledged · paged at")
 
-		card.click("rob", "I'm on it")
+		card.click("rob", "Acknowledge")
 		over := h.next()
 		require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
 		require.Contains(t, over.Text, "Rob Diaz is on it since")
@@ -90,11 +90,11 @@ func TestThePagerIsCalled(t *testing.T) {
 		require.NotContains(t, card.now().Plain(), "paged")
 
 		w.types("rob", "release attack="+card.id())
-		card.says("Nobody is on it · pages at")
+		card.says("Unacknowledged · pages at")
 		second := h.next()
 		require.Equal(t, "trigger", second.Event)
 		require.NotEqual(t, first.ID, second.ID, "another call")
-		card.says("Nobody is on it · paged at")
+		card.says("Unacknowledged · paged at")
 
 		w.stop()
 		w.start()
@@ -119,7 +119,7 @@ func TestThePagerIsNotCalledForAFalsePositive(t *testing.T) {
 		require.NoError(t, w.WAF.SetState(attack, "falsepositive"))
 		over := w.hook.next()
 		require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
-		w.card("false positive", "Nobody is on it")
+		w.card("false positive", "Unacknowledged")
 		w.polls(6)
 		require.Empty(t, w.hook.got)
 	})
@@ -152,7 +152,7 @@ func TestAnIncidentCallsItsOwnPager(t *testing.T) {
 			require.Contains(t, over.Text, "It is an incident now, which has its own pager")
 		}
 		card.says("INCIDENT", "paged at")
-		card.click("rob", "I'm on it")
+		card.click("rob", "Acknowledge")
 		require.Equal(t, "resolve", phone.next().Event)
 		w.stop()
 		require.Empty(t, tickets.got)
@@ -175,7 +175,7 @@ func TestNobodyIsCalledForWhatSomebodyHas(t *testing.T) {
 		return spec
 	}
 	w.attack(at("/claimed"))
-	w.card("/claimed", "pages at").click("rob", "I'm on it")
+	w.card("/claimed", "pages at").click("rob", "Acknowledge")
 	w.attack(at("/muted"))
 	muted := w.card("/muted")
 	w.types("rob", "mute attack="+muted.id())
@@ -319,7 +319,7 @@ func TestARealAlertmanager(t *testing.T) {
 	require.Contains(t, alerts[0].Annotations["summary"], "Attack not blocked: SQL injection on Shop")
 	require.Greater(t, time.Until(alerts[0].EndsAt), 4*time.Minute, "it ends by itself only if wafbot does")
 	card.says("paged at")
-	card.click("rob", "I'm on it")
+	card.click("rob", "Acknowledge")
 	require.Equal(t, "resolved", h.next().Status)
 	require.Empty(t, active())
 }

@@ -66,7 +66,7 @@ func TestACardThatSlackRefusesGoesOutAsText(t *testing.T) {
 }
 
 // requirePlain holds what a card in text alone says: what happens, how much, and what to type.
-func requirePlain(t *testing.T, card card) {
+func requirePlain(t *testing.T, card shownCard) {
 	t.Helper()
 	text := card.now().Text
 	for _, part := range []string{"SQL injection", "POST shop.example.com/login", " hits", "`/waf contain " + attacker} {

@@ -34,7 +34,7 @@ func TestAStormAndItsCard(t *testing.T) {
 	storyOver(t, eitherWay(), all, func(t *testing.T, w *world) {
 		const gathered = 40
 		w.oneLoudSource(gathered)
-		card := w.card("STORM", loudest, "Odd ones out")
+		card := w.card("STORM", loudest, "Outliers")
 		require.Equal(t, "storm", factsOf(card.now()).Payload.Kind)
 		id := card.id()
 		require.Equal(t, "s", id[:1])

@@ -28,7 +28,7 @@ func (w *world) scanned(attacks, incidents int) {
 }
 
 // stormCard is the card of the storm, when it has gathered so many.
-func (w *world) stormCard(gathered int, parts ...string) card {
+func (w *world) stormCard(gathered int, parts ...string) shownCard {
 	w.t.Helper()
 	c := w.card("STORM")
 	c.says(append(parts, fmt.Sprintf("%d attacks", gathered))...)
@@ -50,9 +50,9 @@ func TestAStorm(t *testing.T) {
 
 		w.attack(injection())
 		w.stormCard(99, "98 of 99")
-		storm.click("rob", "Own card for the odd one")
+		storm.click("rob", "Own card for the outlier")
 		w.card(attacker, "SQL injection on Shop", "POST /login")
-		storm.says("with own cards by now: 1 of those gathered")
+		storm.says("with own cards by now: 1 of those grouped")
 		w.stop()
 		w.start()
 		w.polls(4)
@@ -66,7 +66,7 @@ func TestFirstStartInAStorm(t *testing.T) {
 		w.cfg.Accounts[0].Routes = []config.Route{{Mention: "U0ANN0001"}}
 		w.scanned(30, 1)
 	}, func(t *testing.T, w *world) {
-		w.message("#waf", "wafbot watches acme", "31 going on (30 of them gathered in a storm's card, cards of the others follow, nobody is called)")
+		w.message("#waf", "wafbot watches acme", "31 going on (30 of them grouped in a storm's card, cards of the others follow, nobody is called)")
 		w.stormCard(30, "found going on")
 		w.card("INCIDENT", "/worked/7")
 		w.polls(4)
@@ -109,7 +109,7 @@ func TestAStormCallsItsPagerOnce(t *testing.T) {
 		require.Equal(t, storm.id(), call.Attack)
 		require.Contains(t, call.Text, "STORM: 20 attacks on Shop, 20 not blocked")
 		require.Contains(t, call.Text, loudest+" NL is behind 20 of 20 attacks")
-		storm.click("rob", "I'm on it")
+		storm.click("rob", "Acknowledge")
 		require.Equal(t, call.ID, h.next().ID, "it is over")
 		w.polls(4)
 		require.Empty(t, h.got)

@@ -162,7 +162,7 @@ func (w *world) told(user string, parts ...string) workspace.Message {
 }
 
 // card is an attack's message, which changes.
-type card struct {
+type shownCard struct {
 	w       *world
 	channel string
 	ts      string
@@ -196,19 +196,19 @@ func (w *world) cards(channel string, parts ...string) []workspace.Message {
 }
 
 // card waits for a card in #waf.
-func (w *world) card(parts ...string) card {
+func (w *world) card(parts ...string) shownCard {
 	w.t.Helper()
 	return w.cardIn("#waf", parts...)
 }
 
-func (w *world) cardIn(channel string, parts ...string) card {
+func (w *world) cardIn(channel string, parts ...string) shownCard {
 	w.t.Helper()
 	w.until("card: "+strings.Join(parts, ", "), func() bool { return len(w.cards(channel, parts...)) > 0 })
-	return card{w, channel, w.cards(channel, parts...)[0].TS}
+	return shownCard{w, channel, w.cards(channel, parts...)[0].TS}
 }
 
 // now is the card as it is.
-func (c card) now() workspace.Message {
+func (c shownCard) now() workspace.Message {
 	c.w.t.Helper()
 	all := c.w.Slack.Messages(c.channel)
 	i := slices.IndexFunc(all, func(m workspace.Message) bool { return m.TS == c.ts })
@@ -217,13 +217,13 @@ func (c card) now() workspace.Message {
 }
 
 // says waits until the card says all the parts.
-func (c card) says(parts ...string) {
+func (c shownCard) says(parts ...string) {
 	c.w.t.Helper()
 	c.w.until("on the card: "+strings.Join(parts, ", "), func() bool { return says(c.now(), parts...) })
 }
 
 // shows waits until a moment stands on the card, to the second: what a client without dates shows is told by the minute.
-func (c card) shows(at time.Time) {
+func (c shownCard) shows(at time.Time) {
 	c.w.t.Helper()
 	c.w.until("on the card: "+at.String(), func() bool {
 		return strings.Contains(string(c.now().Blocks), "!date^"+strconv.FormatInt(at.Unix(), 10)+"^")
@@ -231,15 +231,15 @@ func (c card) shows(at time.Time) {
 }
 
 // id is the attack's, as people type it.
-func (c card) id() string { return factsOf(c.now()).Payload.Attack }
+func (c shownCard) id() string { return factsOf(c.now()).Payload.Attack }
 
-func (c card) click(user, button string) workspace.Delivery {
+func (c shownCard) click(user, button string) workspace.Delivery {
 	c.w.t.Helper()
 	return c.w.click(user, c.now(), button)
 }
 
 // labels are those of the card's buttons.
-func (c card) labels() (labels []string) {
+func (c shownCard) labels() (labels []string) {
 	for _, b := range c.now().Buttons() {
 		labels = append(labels, b.Label)
 	}
@@ -247,7 +247,7 @@ func (c card) labels() (labels []string) {
 }
 
 // undo waits for the button that takes a change back, and clicks it.
-func (c card) undo(user, does string) {
+func (c shownCard) undo(user, does string) {
 	c.w.t.Helper()
 	var value string
 	c.w.until("undo of "+does, func() bool {
@@ -262,6 +262,6 @@ func (c card) undo(user, does string) {
 }
 
 // replies are the messages in the card's thread.
-func (c card) replies(parts ...string) []workspace.Message {
+func (c shownCard) replies(parts ...string) []workspace.Message {
 	return slices.DeleteFunc(c.w.Slack.Messages(c.channel), func(m workspace.Message) bool { return m.ThreadTS != c.ts || !says(m, parts...) })
 }

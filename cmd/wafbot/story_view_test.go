@@ -72,7 +72,7 @@ func (w *world) presses(user, button string) {
 }
 
 // opens clicks a button of a card that opens a view, and waits for what is in it.
-func (c card) opens(user, button string, parts ...string) workspace.View {
+func (c shownCard) opens(user, button string, parts ...string) workspace.View {
 	c.w.t.Helper()
 	c.click(user, button)
 	c.w.until("a view", func() bool {

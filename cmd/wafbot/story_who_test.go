@@ -97,7 +97,7 @@ func ownCDN(t *testing.T, w *world) {
 	w.attack(lab)
 	w.attack(throughOwnCDN())
 	card := w.card("192.0.2.10 = our CDN", "192.0.2.10 is our CDN: wafbot never denies it")
-	require.Equal(t, []string{"Patch, 7 days", "I'm on it"}, card.labels()[:2])
+	require.Equal(t, []string{"Patch, 7 days", "Acknowledge"}, card.labels()[:2])
 	refused := func(line, why string) {
 		t.Helper()
 		w.types("ann", line)
@@ -130,7 +130,7 @@ func ownCDN(t *testing.T, w *world) {
 	w.told("ann", "Protected: 203.0.113.7 branch office, never denied, by Anna Weber")
 	refused("deny 203.0.113.7", "branch office")
 	w.types("vic", "sources")
-	w.told("vic", "our CDN", "branch office, never denied, by Anna Weber", "pen test 203.0.113.64/27, denied only with a second person, no cards")
+	w.told("vic", "our CDN", "branch office, never denied, by Anna Weber", "pen test 203.0.113.64/27, denied only with approval, no cards")
 	require.Empty(t, w.sent())
 
 	require.Empty(t, w.cards("#waf", "/lab"), "of a source that shall give no cards")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
@@ -35,7 +36,7 @@ type app struct {
 	store    *store.Store
 	http     *http.Client  // asks the service for all accounts
 	starts   *rate.Limiter // paces the accounts' first polls
-	slack    *bot.Slack
+	slack    *slackconn.Client
 	sources  *config.SourceFiles
 	policy   policy.Policy
 	runner   *commands.Runner
@@ -62,7 +63,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	}
 	a.sources, a.policy = config.NewSourceFiles(cfg, log), cfg.Policy.Guards()
 	a.policy.Sources = a.sources.Now
-	a.slack = bot.Connect(bot.SlackConfig{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store, Log: log})
+	a.slack = slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store, Log: log})
 	var accounts []*call.Account
 	var tenants []bot.Account
 	for _, account := range cfg.Accounts {
@@ -88,7 +89,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		TookOver: a.tookOver, CardLinks: a.cardLinks, Drills: a.store, Drilled: a.drilled,
 	})
 	a.bot = bot.New(bot.Config{
-		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Memory: a.store, Accounts: tenants, Policy: a.policy, Broken: a.sources.Broken, Roles: roles,
+		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Memory: a.store, Accounts: tenants, Policy: a.policy, Broken: a.sources.Broken, Roles: roles,
 		Runbooks: cfg.Runbooks, MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Log: log,
 		Collectors: []prometheus.Collector{a.calls},
 	})

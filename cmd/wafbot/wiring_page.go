@@ -58,7 +58,7 @@ func (a *app) pageEvent(account config.Account, page record.Page, s record.Attac
 	e.Summary = text.Sanitize(what+state+where, pagedTotal)
 	e.Details = map[string]string{
 		"attack": page.Attack, "account": account.Name, "status": describe.StatusName(attack), "hits": attack.Hits.String(), "where": where,
-		"first_hit": moment(attack.First), "last_hit": moment(attack.Last), "to_claim": "click I'm on it on the card, or type: claim attack=" + page.Attack,
+		"first_hit": moment(attack.First), "last_hit": moment(attack.Last), "to_claim": "click Acknowledge on the card, or type: claim attack=" + page.Attack,
 	}
 	if top, ok := call.TopSource(attack); ok {
 		e.Details["top_source"] = top.IP.String()

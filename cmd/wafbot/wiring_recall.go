@@ -40,7 +40,7 @@ func (a *app) recallFor(ctx context.Context, line record.Line, t terminal) {
 		epoch, err := a.store.Epoch(ctx, account.Name)
 		if err == nil && epoch == "" {
 			if t.asks {
-				fmt.Fprintf(t.err, "wafbot: its memory (Redis) is empty: reading back from Slack what was told of %s\n", account.Name)
+				fmt.Fprintf(t.err, "wafbot: its store (Redis) is empty: reading back from Slack what was told of %s\n", account.Name)
 			}
 			err = a.recall(ctx, account.Name)
 		}

@@ -24,9 +24,6 @@ func SituationLine(s call.Situation) text.Text {
 	return describe.AttackLine(s.Account, s.Attack, s.Now)
 }
 
-// maxConfirm is how many characters a dialog takes.
-const maxConfirm = 300
-
 // Advice is what a card says about measures: the buttons, the fastest first, and in words why some are missing.
 type Advice struct {
 	Suggestions []call.Suggestion
@@ -48,7 +45,7 @@ func Advise(s call.Situation) Advice {
 		return a
 	}
 	if s.Attack.FalsePositive() {
-		a.Notes = append(a.Notes, text.New(text.Bold("Marked as a false positive"), " at the service: no measure is advised, and nobody is called while it is"))
+		a.Notes = append(a.Notes, text.New(text.Bold("Marked as a false positive"), " at the service: no mitigation is advised, and nobody is called while it is"))
 		return a
 	}
 	spec, fits, whyNoPatch := patchable(s)
@@ -205,8 +202,8 @@ func UndoButton(ch record.Change, now time.Time) (call.Suggestion, bool) {
 		return call.Suggestion{}, false
 	}
 	return call.Suggestion{
-		Label: "Undo", Title: "Take it back?", OK: "Take back", Spoken: "Undo: " + ch.Does,
+		Label: "Undo", Title: "Undo it?", OK: "Undo", Spoken: "Undo: " + ch.Does,
 		Line:    record.Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account),
-		Confirm: text.Sanitize("Take back: "+ch.Does+". What stood there before comes back. It works "+ch.When+".", maxConfirm),
+		Confirm: "Undo: " + ch.Does + ". What stood there before comes back. It works " + ch.When + ".",
 	}, true
 }

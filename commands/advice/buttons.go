@@ -12,7 +12,7 @@ import (
 
 // ClaimButton says that whoever clicks it is on the attack.
 func ClaimButton(s call.Situation) call.Suggestion {
-	return call.Suggestion{Label: "I'm on it", Line: lineFor(s, "claim")}
+	return call.Suggestion{Label: "Acknowledge", Line: lineFor(s, "claim")}
 }
 
 // requestButtons decide a request. Whoever asked has none: it takes somebody else.
@@ -33,7 +33,7 @@ func ExtendButton(ch record.Change) call.Suggestion {
 	return call.Suggestion{
 		Label: "Extend " + text.HumanDuration(length), Title: "Let it hold longer?", OK: "Extend",
 		Line:    record.Line{Name: "extend", Words: []string{ch.ID}}.With("for", grammar.DurationText(length)).With("account", ch.Account),
-		Confirm: text.Sanitize(fmt.Sprintf("%s: %s longer than now.", ch.Does, text.HumanDuration(length)), maxConfirm),
+		Confirm: fmt.Sprintf("%s: %s longer than now.", ch.Does, text.HumanDuration(length)),
 	}
 }
 
@@ -45,7 +45,7 @@ func DecideButtons(q record.ApprovalRequest) []call.Suggestion {
 	return []call.Suggestion{
 		{
 			Label: "Approve", Title: "Approve it?", OK: "Approve", Line: line("approve"),
-			Confirm: text.Sanitize(q.Does+". It is done at once, as asked by "+q.Asker.Name+", and you are named as the second person.", maxConfirm),
+			Confirm: q.Does + ". It is done at once, as asked by " + q.Asker.Name + ", and you are named as the approver.",
 		},
 		{Label: "Reject", Line: line("reject")},
 	}
@@ -65,6 +65,6 @@ func TakeOverButton(account string, ongoing int) call.Suggestion {
 func PermissionLossTryNow(t record.PermissionLoss, r record.RefusedChange) call.Suggestion {
 	return call.Suggestion{
 		Label: "Try now", Spoken: "Try now: " + r.Does, Title: "Try it now?", OK: "Try now", Line: r.Line.With("account", t.Account),
-		Confirm: text.Sanitize(r.Does+". If the service refuses again, nothing changes.", maxConfirm),
+		Confirm: r.Does + ". If the service refuses again, nothing changes.",
 	}
 }

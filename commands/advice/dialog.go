@@ -31,6 +31,9 @@ const (
 	does
 )
 
+// dialogRoom is how many characters a dialog has: what is left out of it the click asks about, so it is known here.
+const dialogRoom = 300
+
 // dialog is the sentences that a dialog has room for, in their order.
 func dialog(all ...sentence) string {
 	for {
@@ -45,8 +48,8 @@ func dialog(all ...sentence) string {
 			}
 		}
 		words := strings.Join(said, " ")
-		if text.Length(words) <= maxConfirm || len(said) < 2 || all[least].matters == does {
-			return text.Sanitize(words, maxConfirm)
+		if text.Length(words) <= dialogRoom || len(said) < 2 || all[least].matters == does {
+			return text.Sanitize(words, dialogRoom)
 		}
 		all = slices.Delete(slices.Clone(all), least, least+1)
 	}
@@ -94,7 +97,7 @@ func switchButton(s call.Situation, now string) call.Suggestion {
 	app := s.Attack.App
 	name := s.Account.AppName(app)
 	b := call.Suggestion{
-		Label: text.Sanitize("Block mode, "+text.HumanDuration(modeFor(s)), 75), Title: "Switch to block mode?", OK: "Switch", Danger: true,
+		Label: "Block mode, " + text.HumanDuration(modeFor(s)), Title: "Switch to block mode?", OK: "Switch", Danger: true,
 		Line: lineFor(s, "mode", appWord(app), apiclient.ModeBlock).With("for", grammar.DurationText(modeFor(s))),
 		Confirm: dialog(
 			sentence{does, fmt.Sprintf("Switch %s from %s to block, in minutes to 1 h: every attack on it is blocked, and requests that only look like one.", name, describe.ModeName(now))},
@@ -125,7 +128,7 @@ func knowing(s call.Situation, b call.Suggestion, top apiclient.Source) call.Sug
 func denyWords(s call.Situation, top apiclient.Source) sentence {
 	longer := ""
 	if denyFor(s) < s.Policy.Renew {
-		longer = ", longer while it knocks (" + text.HumanDuration(s.Policy.Renew) + " at most)"
+		longer = ", longer while it keeps trying (" + text.HumanDuration(s.Policy.Renew) + " at most)"
 	}
 	return sentence{does, fmt.Sprintf("Deny %s everywhere for %s%s, in about 1 min: %s.", top.IP, text.HumanDuration(denyFor(s)), longer, share(s, top))}
 }

@@ -28,7 +28,7 @@ func More(s call.Situation) []call.Suggestion {
 	if s.Storm == nil && !s.Attack.Incident() {
 		add("Mute", "Hear nothing of it for a while", lineFor(s, "mute"))
 	}
-	add("Hand over", "Put somebody else on it", lineFor(s, "handover"))
+	add("Hand over", "Hand it over", lineFor(s, "handover"))
 	add("Note", "For the others, on the card", lineFor(s, "note"))
 	add("Verdict", "Real, a false alarm, or a test", lineFor(s, "verdict"))
 	add("Report", "What happened and what was done, as Markdown to be copied", lineFor(s, "report"))
@@ -62,10 +62,10 @@ func moreProlong(s call.Situation, add func(label, about string, l record.Line))
 	slices.SortStableFunc(ending, func(x, y record.Change) int { return x.Until.Compare(y.Until) })
 	for i, ch := range ending {
 		if i == maxProlong {
-			add("Prolong another", fmt.Sprintf("%d more hold for a time", len(ending)-i), lineFor(s, "extend").With("attack", ""))
+			add("Extend another", fmt.Sprintf("%d more hold for a time", len(ending)-i), lineFor(s, "extend").With("attack", ""))
 			break
 		}
-		add("Prolong "+ch.ID, ch.Does, lineFor(s, "extend", ch.ID).With("attack", ""))
+		add("Extend "+ch.ID, ch.Does, lineFor(s, "extend", ch.ID).With("attack", ""))
 	}
 }
 

@@ -60,7 +60,7 @@ func stormPlace(s call.Situation) (method, place string, ok bool) {
 
 // ownCardsButton gives the odd ones out cards of their own.
 func ownCardsButton(s call.Situation) (call.Suggestion, bool) {
-	label := "Own card for the odd one"
+	label := "Own card for the outlier"
 	switch left := s.Storm.OddCount; {
 	case left == 0:
 		return call.Suggestion{}, false
@@ -75,7 +75,7 @@ func ownCardsButton(s call.Situation) (call.Suggestion, bool) {
 // moreStorm is what can be done about a storm beside its card's buttons.
 func moreStorm(s call.Situation, add func(label, about string, l record.Line)) {
 	list := record.Line{Name: "attacks"}.With("storm", s.ID).With("account", s.Account.Name)
-	add("List", "All that it gathered", list)
+	add("List", "All grouped attacks", list)
 	if s.Policy.Changes != policy.ChangesOff {
 		add("Deny several", "Several sources, a list, a country, Tor, data centers: in about 1 min", lineFor(s, "deny"))
 		if !efficacy.WatchedOnly(s) {

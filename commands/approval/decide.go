@@ -35,7 +35,7 @@ func RequestTyped(c *call.Call) (record.ApprovalRequest, error) {
 		} else {
 			words = text.New(words, ":")
 		}
-		return record.ApprovalRequest{}, refusal.About(refusal.Usage(text.New(words, " they are kept for a week, and lost when wafbot's memory (Redis) is emptied: ask for the change again if it is still wanted. Nothing was done")), "request", "")
+		return record.ApprovalRequest{}, refusal.About(refusal.Usage(text.New(words, " they are kept for a week, and lost when wafbot's store (Redis) is emptied: ask for the change again if it is still wanted. Nothing was done")), "request", "")
 	case 1:
 		return found[0], nil
 	}
@@ -63,7 +63,7 @@ func MaySecond(c *call.Call, q record.ApprovalRequest) error {
 	}
 	switch {
 	case c.Actor.Via == record.ViaCLI:
-		return deny(text.New("the terminal can ask for a second person and never be one: decide in Slack"))
+		return deny(text.New("the terminal can ask for approval and never give it: decide in Slack"))
 	case c.Actor.ID == q.Asker.ID:
 		return deny(text.New("you asked for this yourself: somebody else has to decide. ", describe.ApprovalRequestWhoDecides(q, "")))
 	}

@@ -21,11 +21,11 @@ func MayAlone(c *call.Call, q record.ApprovalRequest) error {
 	}
 	never := describe.ApprovalRequestNeverAlone(q)
 	if never == "" && (q.AloneAt.IsZero() || c.Policy.Alone.After == 0) {
-		never = "nothing is done alone here (policy.approval.override.after in the configuration)"
+		never = "nothing is overridden here (policy.approval.override.after in the configuration)"
 	}
 	switch {
 	case c.Actor.ID != q.Asker.ID:
-		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("only ", text.Sanitize(q.Asker.Name, text.MaxField), ", who asked, may do it alone. ", describe.ApprovalRequestWhoDecides(q, ""), ". Nothing was done")}
+		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("only ", text.Sanitize(q.Asker.Name, text.MaxField), ", who asked, may override. ", describe.ApprovalRequestWhoDecides(q, ""), ". Nothing was done")}
 	case never != "":
 		return refusal.Guarded(text.New(never, ". ", describe.ApprovalRequestWhoDecides(q, ""), ". Nothing was done"))
 	case c.Now.Before(q.AloneAt):

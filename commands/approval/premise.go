@@ -44,7 +44,7 @@ func ApprovalRequestHolds(r record.ApprovalRequest, asked *call.Call, plans []ca
 	}
 	for _, need := range asked.Needs {
 		if !slices.Contains(r.Needs, need) {
-			return Closes(text.New("one more thing needs a second person by now: ", need.Why))
+			return Closes(text.New("one more thing needs approval by now: ", need.Why))
 		}
 	}
 	return nil
@@ -117,7 +117,7 @@ func premiseWorse(p record.Premise, now record.Premise) string {
 	case now.Role > p.Role:
 		return "by now it needs the role " + now.Role.String()
 	case !now.Ends.Equal(p.Ends):
-		return "what it prolongs has another end by now"
+		return "what it extends has another end by now"
 	}
 	return ""
 }

@@ -56,7 +56,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 			approvalRequestReaches(&q, describe.Reach(c.Account, s))
 		}
 		if p.Until.Before(p.Renews) {
-			q.Reach = append(q.Reach, "it is prolonged while it knocks, for "+text.HumanDuration(p.Renews.Sub(now))+" at most")
+			q.Reach = append(q.Reach, "it is extended while it keeps trying, for "+text.HumanDuration(p.Renews.Sub(now))+" at most")
 		}
 		for _, n := range p.Notes {
 			q.Reach = append(q.Reach, n.String())

@@ -35,9 +35,9 @@ func WhySecond(c *call.Call) text.Text {
 // secondNote tells before the change that it needs a second person.
 func SecondNote(c *call.Call) text.Text {
 	if c.Policy.Changes != policy.ChangesOn {
-		return text.New("A second person would be asked first: ", WhySecond(c))
+		return text.New("It would need approval first: ", WhySecond(c))
 	}
-	return text.New(text.Bold("A second person is asked first"), ": ", WhySecond(c), ". It waits for ", text.HumanDuration(c.Policy.ApprovalWaits()), ", and nothing is sent before")
+	return text.New(text.Bold("It needs approval first"), ": ", WhySecond(c), ". It waits for ", text.HumanDuration(c.Policy.ApprovalWaits()), ", and nothing is sent before")
 }
 
 // waitingLines answer who has asked, or asks again.
@@ -45,7 +45,7 @@ func WaitingLines(c *call.Call, q record.ApprovalRequest) []text.Text {
 	if !q.Waits(c.Now) {
 		return []text.Text{describe.RequestLine(q, c.Now)}
 	}
-	lines := []text.Text{text.New(text.Bold("Waits for a second person"), ": ", q.Does, ". ", text.Code(q.ID), ". Nothing was sent")}
+	lines := []text.Text{text.New(text.Bold("Waits for approval"), ": ", q.Does, ". ", text.Code(q.ID), ". Nothing was sent")}
 	if q.ID != record.RequestID(q.Account, c.ID) {
 		lines = append(lines, text.New("Asked already by ", q.Asker.Name, " at ", q.At))
 	}

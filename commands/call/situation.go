@@ -30,7 +30,7 @@ type Suggestion struct {
 	Label   string // short: a phone shows about 30 characters
 	Line    record.Line
 	Title   string // of the dialog that asks
-	Confirm string // what it will do, for that dialog: at most 300 characters
+	Confirm string // what it will do, for that dialog
 	OK      string // the dialog's button that does it
 	Danger  bool
 	Form    bool   // opens a form with the line filled in, however much of it is missing; the label ends in "…"

@@ -21,11 +21,11 @@ func PlanExtend(c *call.Call) ([]call.Plan, error) {
 	}
 	switch {
 	case c.Actor.Via == record.ViaClock && c.Now.Before(ChangeLookAt(ch)):
-		return nil, refusal.Nothing(text.New(ch.Does, " was prolonged meanwhile. Nothing was sent"))
+		return nil, refusal.Nothing(text.New(ch.Does, " was extended meanwhile. Nothing was sent"))
 	case ch.State == record.StateBegun:
 		return nil, refusal.Guarded(text.New(ch.Does, " is still in hand: nobody knows yet whether it was done. Nothing was sent"))
 	case !ch.InForce(c.Now):
-		return nil, refusal.Nothing(text.New(ch.Does, " is over: ask for it anew. Nothing was sent"))
+		return nil, refusal.Nothing(text.New(ch.Does, " is over: ask for it again. Nothing was sent"))
 	case ch.Until.IsZero():
 		return nil, refusal.Nothing(text.New(ch.Does, " has no end. Nothing was sent"))
 	}
@@ -59,9 +59,9 @@ func PlanExtend(c *call.Call) ([]call.Plan, error) {
 
 func prolongText(length time.Duration) string {
 	if length == grammar.Never {
-		return "Prolong for ever"
+		return "Extend forever"
 	}
-	return "Prolong by " + text.HumanDuration(length)
+	return "Extend by " + text.HumanDuration(length)
 }
 
 // planAgain is the plan of the change's own line if it were to hold until then, for its guards and warnings:
@@ -93,7 +93,7 @@ func rulesStand(c *call.Call, ch record.Change) error {
 	}
 	for _, s := range ch.Steps {
 		if s.Kind == record.CreateRule && s.Done && !ruleStands(c, rules, s) {
-			return refusal.Guarded(text.New("somebody took away or changed rule ", text.Code(fmt.Sprint(efficacy.RuleNow(c.Known, s.ID))), ": there is nothing to prolong. Nothing was done"))
+			return refusal.Guarded(text.New("somebody took away or changed rule ", text.Code(fmt.Sprint(efficacy.RuleNow(c.Known, s.ID))), ": there is nothing to extend. Nothing was done"))
 		}
 	}
 	return nil
@@ -133,7 +133,7 @@ func extendEntries(c *call.Call, p *call.Plan, ch record.Change) error {
 	if longer || len(p.Steps) > 0 {
 		return nil
 	}
-	words := text.New("there is nothing to prolong")
+	words := text.New("there is nothing to extend")
 	for _, n := range p.Notes {
 		words = text.New(words, "; ", n)
 	}

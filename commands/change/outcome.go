@@ -17,7 +17,7 @@ var ErrUnknown = errors.New("outcome unknown")
 // unsaved is the answer for a change that was sent and could not be written down: the same delivery, or the same line, finds it begun.
 func Unsaved(ch record.Change, err error) error {
 	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: fmt.Errorf("%w: %w", refusal.ErrRecorded, err), Text: text.New(text.Bold(ch.Does),
-		": sent to the service, but wafbot's memory (Redis) can't be reached, so what came of it isn't written down. Ask the same again: wafbot looks before it sends")}
+		": sent to the service, but wafbot's store (Redis) can't be reached, so what came of it isn't written down. Ask the same again: wafbot looks before it sends")}
 }
 
 // notDone is the answer for a change that failed, was done in part only, or of which nobody knows.

@@ -65,9 +65,9 @@ func EndsLines(ch record.Change, now time.Time) []text.Text {
 	switch {
 	case ch.Renew.IsZero():
 	case ChangeLonger(ch) == 0:
-		why = text.New("It was made at ", ch.At, " and lasts as long as wafbot may prolong it by itself")
+		why = text.New("It was made at ", ch.At, " and lasts as long as wafbot may extend it by itself")
 	default:
-		why = text.New("wafbot prolongs it by itself when it knocks before then, which it didn't lately")
+		why = text.New("wafbot extends it by itself if it keeps trying, which it didn't lately")
 	}
 	return []text.Text{text.New(text.Bold(ch.Does), " ends at ", ch.Until, " and the attack goes on"), why}
 }

@@ -36,16 +36,16 @@ func planOnlyProlongs(p call.Plan, ch record.Change) bool {
 func ChangeDoneAlready(c record.Change, p call.Plan) text.Text {
 	words := text.New(c.Does, ": done already by ", c.Actor.Name, " at ", c.At, " (", text.Code(c.ID), ")")
 	if planOnlyProlongs(p, c) && !c.Until.IsZero() {
-		words = text.New(words, ", until ", c.Until, "; ", text.Code("extend "+c.ID+" for=…"), " prolongs it")
+		words = text.New(words, ", until ", c.Until, "; ", text.Code("extend "+c.ID+" for=…"), " extends it")
 	}
 	return words
 }
 
 // rehearsal says what would be sent.
 func Rehearsal(ch record.Change, p call.Plan) []text.Text {
-	lines := []text.Text{text.New("Rehearsal: ", text.Bold(p.Does), " would be sent; nothing was. It would work ", p.When)}
+	lines := []text.Text{text.New("Dry run: ", text.Bold(p.Does), " would be sent; nothing was. It would work ", p.When)}
 	if len(ch.Steps) == 0 {
-		lines = []text.Text{text.New("Rehearsal: ", text.Bold(p.Does), " would be written down, with nothing to send; it was not")}
+		lines = []text.Text{text.New("Dry run: ", text.Bold(p.Does), " would be written down, with nothing to send; it was not")}
 	}
 	for _, s := range ch.Steps {
 		lines = append(lines, text.New("• ", text.Code(describe.StepDescribe(s))))

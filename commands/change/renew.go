@@ -18,5 +18,5 @@ func ChangeLonger(c record.Change) time.Duration {
 
 // renewLine is the line that prolongs the change, as a person could type it.
 func ChangeRenewLine(c record.Change) record.Line {
-	return record.Line{Name: "extend", Words: []string{c.ID}}.With("for", grammar.DurationText(ChangeLonger(c))).With("reason", "it still knocks").With("account", c.Account)
+	return record.Line{Name: "extend", Words: []string{c.ID}}.With("for", grammar.DurationText(ChangeLonger(c))).With("reason", "it is still trying").With("account", c.Account)
 }

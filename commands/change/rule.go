@@ -79,7 +79,7 @@ func ByRule(c *call.Call, id int64) text.Text {
 	if made.DueAt().IsZero() {
 		return words
 	}
-	return text.New(words, ", until ", made.DueAt(), ": ", text.Code("extend "+made.ID+" for=…"), " prolongs it")
+	return text.New(words, ", until ", made.DueAt(), ": ", text.Code("extend "+made.ID+" for=…"), " extends it")
 }
 
 // makers are the changes of wafbot's by the rules that they made, as these are numbered now.

@@ -19,7 +19,7 @@ func undoOf(ch record.Change) string { return "Undo of: " + ch.Does }
 // planUndoOf plans to take a change back.
 func PlanUndoOf(c *call.Call, ch record.Change) (call.Plan, error) {
 	if c.Actor.Via == record.ViaClock && (ch.Until.IsZero() || c.Now.Before(ch.Until)) {
-		return call.Plan{}, refusal.Nothing(text.New(ch.Does, " was prolonged meanwhile. Nothing was sent"))
+		return call.Plan{}, refusal.Nothing(text.New(ch.Does, " was extended meanwhile. Nothing was sent"))
 	}
 	ch, err := lookedAt(c, ch)
 	if err != nil {
@@ -39,7 +39,7 @@ func PlanUndoOf(c *call.Call, ch record.Change) (call.Plan, error) {
 		}
 	}
 	if len(p.Steps) == 0 {
-		p.Nothing = text.New("nothing of it is left to take back")
+		p.Nothing = text.New("nothing of it is left to undo")
 		for _, n := range p.Notes {
 			p.Nothing = text.New(p.Nothing, "; ", n)
 		}
@@ -129,13 +129,13 @@ func amendment(ch record.Change) error {
 	case ch.Undoes != "":
 		return refusal.Usage(text.New(text.Code(ch.ID), " is an undo itself: do again what it took back"))
 	case ch.Extends != "":
-		return refusal.Usage(text.New(text.Code(ch.ID), " only prolongs ", text.Code(ch.Extends), ": name that one. Nothing was done"))
+		return refusal.Usage(text.New(text.Code(ch.ID), " only extends ", text.Code(ch.Extends), ": name that one. Nothing was done"))
 	}
 	return nil
 }
 
 func TakenBack(ch record.Change) error {
-	return refusal.Nothing(text.New(ch.Does, ": taken back already by ", ch.EndedBy.Name, " at ", ch.EndedAt, ". Nothing was sent"))
+	return refusal.Nothing(text.New(ch.Does, ": undone already by ", ch.EndedBy.Name, " at ", ch.EndedAt, ". Nothing was sent"))
 }
 
 // undoStep plans the opposite of a step, of what is still ours.

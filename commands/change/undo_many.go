@@ -45,7 +45,7 @@ func PlanUndoes(c *call.Call) ([]call.Plan, error) {
 	}
 	plans[0].Does = undoOf(chosen[0])
 	if len(chosen) > 1 {
-		plans[0].Does = "Take back " + text.Count(len(chosen), "change") + ", the newest first"
+		plans[0].Does = "Undo " + text.Count(len(chosen), "change") + ", the newest first"
 	}
 	if left > 0 {
 		plans[0].Warnings = append(plans[0].Warnings, refusal.Warning{Text: text.New(text.Count(left, "older change"), " will be left: ask again for them")})

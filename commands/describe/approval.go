@@ -27,7 +27,7 @@ func ApprovalRequestAloneLine(r record.ApprovalRequest, p policy.Policy, now tim
 	if r.AloneAt.IsZero() {
 		return nil
 	}
-	line := text.New("Nobody answers? ", text.Sanitize(r.Asker.Name, text.MaxField), " may do it alone")
+	line := text.New("No answer? ", text.Sanitize(r.Asker.Name, text.MaxField), " may override")
 	if now.Before(r.AloneAt) {
 		line = text.New(line, " from ", r.AloneAt, " on")
 	}
@@ -43,19 +43,19 @@ func RequestLine(q record.ApprovalRequest, now time.Time) text.Text {
 	}
 	switch {
 	case q.Waits(now):
-		return text.New(line, text.Bold("waits for a second person"), " until ", q.Until, " ", text.Code(q.ID))
+		return text.New(line, text.Bold("waits for approval"), " until ", q.Until, " ", text.Code(q.ID))
 	case q.State == record.RequestApproved:
 		return text.New(line, text.Bold("approved"), " by ", who, " ", q.DecidedAt, approvalRequestOutcome(q))
 	case q.State == record.RequestRejected:
 		return text.New(line, text.Bold("rejected"), " by ", who, " ", q.DecidedAt, because(q.Why))
 	case q.State == record.RequestAlone && q.Outcome == "failed":
-		return text.New(line, text.Bold("tried alone"), ", without a second person, ", q.DecidedAt, approvalRequestOutcome(q))
+		return text.New(line, text.Bold("override tried"), ", without approval, ", q.DecidedAt, approvalRequestOutcome(q))
 	case q.State == record.RequestAlone:
-		return text.New(line, text.Bold("done alone"), ", without a second person, ", q.DecidedAt, approvalRequestOutcome(q))
+		return text.New(line, text.Bold("override"), ", without approval, ", q.DecidedAt, approvalRequestOutcome(q))
 	case q.State == record.RequestClosed:
 		return text.New(line, text.Bold("closed"), " ", q.DecidedAt, ", nothing was done", because(q.Why))
 	}
-	return text.New(line, text.Bold("nobody answered"), " before ", q.Until, ": nothing was done")
+	return text.New(line, text.Bold("no answer"), " before ", q.Until, ": nothing was done")
 }
 
 // because is a colon and the words, if there are any.
@@ -117,9 +117,9 @@ func ApprovalRequestNeverAlone(r record.ApprovalRequest) string {
 	}
 	switch {
 	case r.Line.Name == "allow" || needs(policy.SecondAllow):
-		return "what lets a source past every protection is never done alone"
+		return "what lets a source past every protection can't be overridden"
 	case needs(policy.SecondForever) || r.Line.Keys["for"] == "forever" || r.Line.Keys["patch"] == "forever":
-		return "what never ends is never done alone"
+		return "what never ends can't be overridden"
 	case r.Line.Keys["for"] == "" || r.Line.Name == "extend":
 		return "it can't be made to end soon"
 	}

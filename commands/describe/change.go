@@ -46,7 +46,7 @@ func ChangeRenewal(c record.Change) text.Text {
 	case !c.Until.Before(c.Renew):
 		return nil
 	case len(c.Steps) > 1:
-		return text.New(", longer while one of them knocks, ", c.Renew, " at most")
+		return text.New(", longer while one of them keeps trying, ", c.Renew, " at most")
 	}
-	return text.New(", longer while it knocks, ", c.Renew, " at most")
+	return text.New(", longer while it keeps trying, ", c.Renew, " at most")
 }

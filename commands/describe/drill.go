@@ -96,7 +96,7 @@ func DrillPassed(d record.Drill) bool {
 func NotDrilled() []string {
 	return []string{
 		"changes at the service (wafbot drill --sandbox tries them in an emulated one)", "the pager", "mentions, and the channels of routes",
-		"forms and a second person", "what happens while Redis, Slack or the service is away",
+		"forms and approval", "what happens while Redis, Slack or the service is away",
 	}
 }
 
@@ -107,7 +107,7 @@ func DrillReport(d record.Drill) []text.Text {
 	case d.Card.Drill != d.ID:
 		head = text.New(text.Bold("DRILL of "+d.Account), ": ", text.Bold("its card was not posted"))
 	case d.Claim == nil:
-		head = text.New(text.Bold("DRILL of "+d.Account), ": ", text.Bold("nobody answered"))
+		head = text.New(text.Bold("DRILL of "+d.Account), ": ", text.Bold("no answer"))
 	}
 	lines := []text.Text{head}
 	for _, s := range DrillSteps(d) {

@@ -72,7 +72,7 @@ func StormLasted(s record.Storm, seen time.Time) time.Duration {
 func StormStillOn(s record.Storm, of string) string {
 	on := text.Number(s.Ongoing) + " of " + of + " still on"
 	if s.Knocking > 0 {
-		on += ", " + text.Number(s.Knocking) + " knocking only"
+		on += ", " + text.Number(s.Knocking) + " still trying only"
 	}
 	return on
 }

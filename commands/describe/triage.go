@@ -22,7 +22,7 @@ func CaseLines(k record.Triage) []text.Text {
 // OwnerLine says who is on it, since when.
 func OwnerLine(o *record.Owner) text.Text {
 	if o == nil {
-		return text.New("Nobody is on it")
+		return text.New("Unacknowledged")
 	}
 	return OwnerOnIt(*o, text.Bold(text.Sanitize(o.Name, text.MaxField)))
 }

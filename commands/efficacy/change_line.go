@@ -30,7 +30,7 @@ func ChangeWords(ch record.Change, effect text.Text) text.Text {
 	case record.StateHalf:
 		return text.New(line, " · ", text.Bold("only partly done"), ": ", ch.Fault)
 	case record.StateUndone:
-		line = text.New(line, " · taken back by ", ch.EndedBy.Name, " ", ch.EndedAt)
+		line = text.New(line, " · undone by ", ch.EndedBy.Name, " ", ch.EndedAt)
 		if ch.Gone {
 			line = text.New(line, ", nothing of it was left")
 		}

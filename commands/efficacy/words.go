@@ -106,7 +106,7 @@ func efficacyHead(e record.Efficacy) string {
 	case e.Finding == record.PartlyWorking && !through:
 		return "works, at least in part"
 	case e.Finding == record.SourceReturned && !back:
-		return "its source knocked to the end"
+		return "its source kept trying to the end"
 	}
 	return heads[e.Finding]
 }
@@ -165,7 +165,7 @@ func efficacySeveral(e record.Efficacy, keys []string, c record.Change, ongoing 
 	case len(back) > 0:
 		return text.New(text.Bold("sources came back"), ": ", naming(back))
 	case len(knocked) > 0:
-		return text.New(text.Bold("sources knocked to the end"), ": ", naming(knocked))
+		return text.New(text.Bold("sources kept trying to the end"), ": ", naming(knocked))
 	}
 	line := text.New(text.Bold(efficacyHead(e)), ": stops ", stopped, " of ", text.Count(len(keys), "source"))
 	if stopped > 0 {

@@ -56,7 +56,7 @@ func Lengths(c *call.Call) []call.Option {
 func LengthsOrEver(c *call.Call) []call.Option {
 	label := "forever"
 	if slices.Contains(c.Policy.SecondPerson, policy.SecondForever) {
-		label = "forever: needs a second person"
+		label = "forever: needs approval"
 	}
 	return append(Lengths(c), call.Option{Value: grammar.DurationText(grammar.Never), Label: label})
 }

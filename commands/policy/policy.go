@@ -230,7 +230,7 @@ func (p Policy) Describe() string {
 	case ChangesOff:
 		return "only watching: changes are switched off"
 	}
-	return "in rehearsal: it shows what it would send and changes nothing"
+	return "in dry run: it shows what it would send and changes nothing"
 }
 
 // lasting is how long a measure holds, for the end of a sentence.

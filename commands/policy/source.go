@@ -44,7 +44,7 @@ func ProtectedSource(p record.Protected) Source {
 
 func HowDenied(deny string) string {
 	if deny == DenySecond {
-		return "denied only with a second person"
+		return "denied only with approval"
 	}
 	return "never denied"
 }

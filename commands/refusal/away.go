@@ -22,13 +22,13 @@ func RefusedByMemory(err error) bool {
 func Away(err error) *Refusal {
 	switch {
 	case errors.Is(err, ErrEmptied):
-		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's memory (Redis) is empty, and what was told and done before is being read back from Slack. Try again in a minute")}
+		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) is empty, and what was told and done before is being read back from Slack. Try again in a minute")}
 	case errors.Is(err, ErrNewer):
 		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
 	case RefusedByMemory(err):
-		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's memory (Redis) takes nothing just now: it is full, read-only or starting. Without it nothing is changed. Try again in a moment")}
+		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) takes nothing just now: it is full, read-only or starting. Without it nothing is changed. Try again in a moment")}
 	}
-	return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's memory (Redis) can't be reached, and without it nothing is changed. Try again in a moment")}
+	return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) can't be reached, and without it nothing is changed. Try again in a moment")}
 }
 
 // errRecorded marks an error whose audit entry is written already.

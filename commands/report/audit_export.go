@@ -18,7 +18,7 @@ func AuditAway(err error) error {
 	if errors.Is(err, record.ErrBadEntry) {
 		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("an entry of the audit log can't be read. ", text.Code("audit verify"), " tells which; at the terminal ", text.Code("wafbot audit export"), " gives the others")}
 	}
-	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("wafbot's memory (Redis) can't be reached, and the audit log is in it. The same lines are on wafbot's standard output")}
+	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("wafbot's store (Redis) can't be reached, and the audit log is in it. The same lines are on wafbot's standard output")}
 }
 
 // auditedSince is from when on entries are wanted, if nothing is said from so long ago on; zero: all that are kept.

@@ -154,7 +154,7 @@ func (a *auditCheck) comparePrinted(p *printedAudit) map[int64]bool {
 	a.find("doubled", twins, "in the log more than once, with different contents", "Redis went back to an earlier state and gave the numbers again, or the log was altered")
 	a.find("doubled", doubled, "in the log more than once, with the same contents", "Most often the same log was given twice, or is collected twice")
 	a.find("missing_in_redis", lost, "in the log and not in Redis, though not too old to be kept", "They were deleted in Redis, or a server of it failed and lost them. The log has them: keep it")
-	a.find("emptied", before, "in the log from before Redis began to count anew", "Redis was emptied, or its audit log was deleted. The log has these entries: keep it")
+	a.find("emptied", before, "in the log from before Redis began to count again", "Redis was emptied, or its audit log was deleted. The log has these entries: keep it")
 	if older > 0 {
 		a.note("in the log alone, because Redis keeps them no longer (", text.Code("audit.keep"), "): ", older)
 	}

@@ -84,9 +84,9 @@ func stormHead(c *call.Call, d *text.Document, row call.StormRow) {
 		odd = append(odd, describe.AttackLine(c.Account, one, c.Now))
 	}
 	if s.OddCount > 0 {
-		d.Item(text.New("Odd ones out (they get through beside it): ", text.Number(s.OddCount)), odd...)
+		d.Item(text.New("Outliers (they get through beside it): ", text.Number(s.OddCount)), odd...)
 	}
-	d.Item(text.New("Cards of their own: ", text.Number(s.Before), " before it, ", text.Number(s.Own), " of those that it gathered, and ", text.Count(s.Incidents, "incident"), " meanwhile, each with its own report"))
+	d.Item(text.New("Cards of their own: ", text.Number(s.Before), " before it, ", text.Number(s.Own), " of those that it groups, and ", text.Count(s.Incidents, "incident"), " meanwhile, each with its own report"))
 }
 
 func partText(a apiclient.Attack) text.Text {
@@ -137,21 +137,21 @@ func inPlace(c *call.Call, d *text.Document, h history) {
 		case ch.Until.IsZero():
 			line = text.New(line, ", without an end")
 		case ch.MustBeEnded():
-			line = text.New(line, ", until wafbot takes it back ", ch.Until)
+			line = text.New(line, ", until wafbot undoes it ", ch.Until)
 		default:
 			line = text.New(line, ", until it ends by itself ", ch.Until)
 		}
 		if seen := efficacy.EffectLine(s, ch); len(seen) > 0 && !ch.Overdue(h.At) {
 			line = text.New(line, ". Now: ", seen)
 		}
-		d.Item(text.New(line, ". ", text.Code("undo "+ch.ID), " takes it back"))
+		d.Item(text.New(line, ". ", text.Code("undo "+ch.ID), " undoes it"))
 	}
 	for _, m := range h.Mutes {
 		d.Item(text.New("Muted: ", describe.MuteLine(m), ". ", text.Code("unmute "+m.ID), " ends it"))
 	}
 	switch {
 	case h.away:
-		d.Item(text.New("Unknown, or not all of it: wafbot's memory (Redis) can't be reached"))
+		d.Item(text.New("Unknown, or not all of it: wafbot's store (Redis) can't be reached"))
 	case len(h.InPlace)+len(h.Mutes) == 0:
 		d.Item(text.New("Nothing of wafbot's for this attack"))
 	}
@@ -231,13 +231,13 @@ func notKnown(c *call.Call, h history) []text.Text {
 	e := h.Evidence
 	switch {
 	case h.away:
-		all = append(all, text.New("What else wafbot saw and did: its memory (Redis) can't be reached, or not all of it. What was done is also on wafbot's standard output"))
+		all = append(all, text.New("What else wafbot saw and did: its store (Redis) can't be reached, or not all of it. What was done is also on wafbot's standard output"))
 	case e == nil && len(h.Changes)+len(h.Entries) == 0 && h.Case.Owner == nil:
 		all = append(all, text.New("How it looked at first and at its peak: wafbot told nobody of it, and keeps that of attacks only that it tells"))
 	case e == nil:
-		all = append(all, text.New("How it looked at first and at its peak: that is not kept, because wafbot did not tell of it, its memory was emptied, or it is over 30 days ago"))
+		all = append(all, text.New("How it looked at first and at its peak: that is not kept, because wafbot did not tell of it, its store was emptied, or it is over 30 days ago"))
 	case e.Late:
-		all = append(all, text.New("How it looked at first: wafbot's memory was emptied since, or an earlier version did not keep it"))
+		all = append(all, text.New("How it looked at first: wafbot's store was emptied since, or an earlier version did not keep it"))
 	}
 	if e != nil && e.Peak == nil {
 		all = append(all, text.New("How fast it came at its peak: its hits were not seen growing"))

@@ -146,7 +146,7 @@ func (h Home) waitingPart() (p call.Part) {
 		}
 	}
 	if len(p.Rows) > 0 {
-		p.Title = text.New(text.Bold("Waiting for a second person: "), text.Number(len(p.Rows)))
+		p.Title = text.New(text.Bold("Waiting for approval: "), text.Number(len(p.Rows)))
 	}
 	return p
 }
@@ -234,7 +234,7 @@ func (h Home) healthPart() (p call.Part) {
 	}
 	p.Title = text.New(text.Bold("Health: "), text.Number(well), " of ", text.Count(len(h.Accounts), "account"), " watched well")
 	if well > 0 {
-		p.Title = text.New(p.Title, ", last good look ", describe.Ago(oldest, h.Now))
+		p.Title = text.New(p.Title, ", last good poll ", describe.Ago(oldest, h.Now))
 	}
 	if unknown > 0 {
 		p.Title = text.New(p.Title, "; not known of ", text.Number(unknown))

@@ -14,7 +14,7 @@ import (
 func (o Overview) burningHead() text.Text {
 	switch {
 	case o.Fault != "":
-		return text.New(text.Bold(o.Account), ": what burns is unknown: ", o.Fault)
+		return text.New(text.Bold(o.Account), ": what goes on is unknown: ", o.Fault)
 	case len(o.Ongoing) == 0:
 		return text.New(text.Bold(o.Account), ": no attack is going on (no hit in the last ", text.HumanDuration(o.Of.OngoingFor), ")")
 	}
@@ -34,7 +34,7 @@ func (o Overview) stormRow(row call.StormRow, now time.Time) text.Text {
 // deskLines are what people have in hand: requests that wait, who is on which of the ongoing attacks, and mutes.
 func (o Overview) deskLines() (lines []text.Text) {
 	for _, r := range o.Waiting {
-		lines = append(lines, text.New(text.Bold("Waits for a second person: "), requestLine(r)))
+		lines = append(lines, text.New(text.Bold("Waits for approval: "), requestLine(r)))
 	}
 	for _, row := range o.Ongoing {
 		if said := describe.CaseLines(row.Case); len(said) > 0 {
@@ -55,14 +55,14 @@ func requestLine(r record.ApprovalRequest) text.Text {
 // troubleLines say what keeps wafbot from watching the account or from changing it.
 func (o Overview) troubleLines(now time.Time) (lines []text.Text) {
 	if h := o.Health; h != nil && h.Failing != "" {
-		line := text.New(text.Bold("Blind: "), h.Failing, "; last good look ", describe.Ago(h.LastGood, now))
+		line := text.New(text.Bold("WAF API unreachable: "), h.Failing, "; last good poll ", describe.Ago(h.LastGood, now))
 		if !h.Since.IsZero() {
 			line = text.New(line, "; so since ", h.Since)
 		}
 		lines = append(lines, line)
 	}
 	if t := o.Tied; t != nil {
-		lines = append(lines, text.New(text.Bold("Hands tied: "), "the service doesn't let wafbot ", t.Cannot(), ", since ", t.Since))
+		lines = append(lines, text.New(text.Bold("WAF permission lost: "), "the service doesn't let wafbot ", t.Cannot(), ", since ", t.Since))
 	}
 	return lines
 }
@@ -72,9 +72,9 @@ func (o Overview) forceHead() text.Text {
 	switched, _ := o.modes()
 	switch {
 	case o.Emptied:
-		return text.New("What is in force is unknown: wafbot's memory (Redis) is empty, and until it is read back from Slack nothing is changed")
+		return text.New("What is in force is unknown: wafbot's store (Redis) is empty, and until it is read back from Slack nothing is changed")
 	case o.NoMemory:
-		return text.New("What is in force is unknown: wafbot's memory (Redis) can't be reached, and until it can nothing is changed")
+		return text.New("What is in force is unknown: wafbot's store (Redis) can't be reached, and until it can nothing is changed")
 	case len(o.InForce) == 0:
 		return text.New("Nothing of wafbot's is in force")
 	case len(switched) > 0:

@@ -103,7 +103,7 @@ func stormTyped(c *call.Call, typed string) (*call.Account, record.StormSeen, er
 	case lastErr != nil:
 		return nil, record.StormSeen{}, lastErr
 	case strings.HasPrefix(record.FoldID(typed), "a"):
-		return nil, record.StormSeen{}, refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " is the id of an attack, and that of a storm begins with s: ", text.Code("explain attack="+text.Sanitize(typed, text.MaxField)), " says which one gathered it"))
+		return nil, record.StormSeen{}, refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " is the id of an attack, and that of a storm begins with s: ", text.Code("explain attack="+text.Sanitize(typed, text.MaxField)), " says which one grouped it"))
 	}
 	return nil, record.StormSeen{}, NoStorm(typed)
 }
@@ -148,12 +148,12 @@ func StormLines(c *call.Call, seen record.StormSeen) []text.Text {
 	lines = append(lines, describe.StormTallies(seen.Storm, c.Account, c.PolicyNow(), seen.SourceCount)...)
 	named, left := describe.StormOddNamed(seen.Storm)
 	for _, odd := range named {
-		lines = append(lines, text.New(text.Bold("Odd one out: "), describe.AttackLine(c.Account, odd, c.Now)))
+		lines = append(lines, text.New(text.Bold("Outlier: "), describe.AttackLine(c.Account, odd, c.Now)))
 	}
 	if left > 0 {
-		lines = append(lines, text.New("… and ", text.Number(left), " more odd ones out"))
+		lines = append(lines, text.New("… and ", text.Number(left), " more outliers"))
 	}
-	return append(lines, text.New("All that it gathered: ", text.Code(ListStorm(seen).String()), "; figures of ", seen.SeenAt))
+	return append(lines, text.New("All grouped attacks: ", text.Code(ListStorm(seen).String()), "; figures of ", seen.SeenAt))
 }
 
 // list is the line that lists what the storm gathered.

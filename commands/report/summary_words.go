@@ -169,10 +169,10 @@ func (s Summary) undonePart() (p call.Part) {
 			why = text.Sanitize(u.Why, text.MaxField)
 		}
 		ch := u.Change // its ends don't matter any more, and would leave no room for why
-		p.Rows = append(p.Rows, call.Row{Text: text.New(text.Code(ch.ID), " ", ch.Does, " · ", describe.ChangeBy(ch), " · taken back by ", ch.EndedBy.Name, " ", ch.EndedAt, ": ", why)})
+		p.Rows = append(p.Rows, call.Row{Text: text.New(text.Code(ch.ID), " ", ch.Does, " · ", describe.ChangeBy(ch), " · undone by ", ch.EndedBy.Name, " ", ch.EndedAt, ": ", why)})
 	}
 	if len(p.Rows) > 0 {
-		p.Title = text.New(text.Bold("Taken back: "), text.Number(len(p.Rows)))
+		p.Title = text.New(text.Bold("Undone: "), text.Number(len(p.Rows)))
 	}
 	return p
 }

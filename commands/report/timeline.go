@@ -36,7 +36,7 @@ func (h history) beginning() []moment {
 	}
 	if h.Storm != nil {
 		s := h.Storm.Storm
-		all = append(all, moment{at: s.Began, text: text.New(text.Bold("Storm"), ": ", describe.StormCauseShort(s), "; from here on they are gathered in one card")})
+		all = append(all, moment{at: s.Began, text: text.New(text.Bold("Storm"), ": ", describe.StormCauseShort(s), "; from here on they are grouped in one card")})
 		if !s.GoesOn() {
 			all = append(all, moment{at: s.Ended, text: text.New("The storm is over: new attacks get cards of their own again")})
 		}
@@ -200,7 +200,7 @@ func entryText(e record.AuditEntry) text.Text {
 		case "claim":
 			return text.New(who, " is on it")
 		case "release":
-			return text.New(who, " releases it: nobody is on it")
+			return text.New(who, " releases it: unacknowledged")
 		case "handover":
 			return handoverText(e, who, first)
 		case "note":

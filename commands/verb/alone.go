@@ -16,7 +16,7 @@ import (
 func alone() *call.Command {
 	return &call.Command{
 		Name: "alone", Role: record.Responder,
-		Summary: "nobody answers: do alone, for a short time, what you asked a second person for; the leads are told",
+		Summary: "no answer: override, for a short time, what you asked approval for; the leads are told",
 		Args:    []call.Arg{argRequest, {Name: "reason", Required: true, Label: "Why it can't wait", Help: "why it can't wait, in at least 10 characters"}},
 		Form:    aloneForm,
 		Decide:  doAlone,
@@ -47,7 +47,7 @@ func doAlone(c *call.Call) (call.Decision, error) {
 
 // aloneForm says what would be done, and for how long.
 func aloneForm(c *call.Call, f *call.Form) {
-	f.Title, f.Submit = "Do it alone", "Do it alone"
+	f.Title, f.Submit = "Override", "Override"
 	f.Relabel("reason", "Why it can't wait", "at least 10 characters: it is told and kept")
 	if c.Account == nil || len(c.Line.Words) == 0 {
 		return
@@ -58,7 +58,7 @@ func aloneForm(c *call.Call, f *call.Form) {
 	}
 	f.Drop("request")
 	f.Base.Words = []string{q.ID}
-	f.Intro = append(f.Intro, describe.RequestLine(q, c.Now), text.New("Without a second person it holds for ", text.HumanDuration(c.Policy.Alone.AtMost()), " at most. It is recorded as done alone, and the channel is told"))
+	f.Intro = append(f.Intro, describe.RequestLine(q, c.Now), text.New("Without approval it holds for ", text.HumanDuration(c.Policy.Alone.AtMost()), " at most. It is recorded as done alone, and the channel is told"))
 	if refusal := (*refusal.Refusal)(nil); errors.As(approval.MayAlone(c, q), &refusal) {
 		f.Intro = append(f.Intro, text.New(text.Bold("Not by you, or not now"), ": ", refusal.Text))
 	}

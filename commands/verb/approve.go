@@ -13,7 +13,7 @@ var argRequest = call.Arg{Name: "request", Object: true, Required: true, Help: "
 func approve() *call.Command {
 	return &call.Command{
 		Name: "approve", Role: record.Responder,
-		Summary: "be the second person: have done what somebody else asked for",
+		Summary: "approve what another user asked for",
 		Args:    []call.Arg{argRequest},
 		Decide:  approveRequest,
 	}

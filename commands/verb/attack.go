@@ -48,7 +48,7 @@ func readAttack(c *call.Call) (call.Result, error) {
 	row.Case = said
 	res.Data = row
 	if err := errors.Join(noCase, noChanges, noScene, noStorms, noEffects); err != nil { // reads go on without memory
-		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: wafbot's memory (Redis) can't be reached"))
+		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: wafbot's store (Redis) can't be reached"))
 	}
 	res.Lines = append(res.Lines, describe.CaseLines(row.Case)...)
 	now := call.Situation{Account: a, ID: k.ID, Attack: k.Attack, Scene: c.Scene, Known: changes, Effects: effects, Now: c.Now}

@@ -15,10 +15,10 @@ import (
 func cards() *call.Command {
 	return &call.Command{
 		Name: "cards", Role: record.Responder,
-		Summary: "give what a storm gathered cards of its own: of a storm what gets through beside its source, or all, 20 at a time; or one attack",
+		Summary: "give what a storm groups cards of its own: of a storm what gets through beside its source, or all, 20 at a time; or one attack",
 		Args: []call.Arg{
 			{Name: "which", Object: true, Help: "all: not only what gets through; the worst first", Label: "Which (left empty: what gets through)", Read: call.OneOf("all"), Options: form.OptionsOf("all")},
-			{Name: "attack", Label: "Storm", Required: true, Help: "the storm's id, as on its card, or that of an attack that it gathered; in its thread it need not be written", Options: form.StormsGathered},
+			{Name: "attack", Label: "Storm", Required: true, Help: "the storm's id, as on its card, or that of an attack that it groups; in its thread it need not be written", Options: form.StormsGathered},
 		},
 		Example: "cards all attack=s9fk2tqm1",
 		Write:   writeCards,
@@ -42,7 +42,7 @@ func writeCards(c *call.Call) (call.Result, error) {
 	if len(wanted) == 0 {
 		which := text.New("Nothing gets through in ", text.Code(storm.ID), " beside its source that has no card of its own. For the others: ", text.Code(record.Line{Name: "cards", Words: []string{"all"}}.With("attack", storm.ID).String()))
 		if all {
-			which = text.New("All that ", text.Code(storm.ID), " gathered has cards of its own")
+			which = text.New("All that ", text.Code(storm.ID), " grouped has cards of its own")
 		}
 		return unwritten([]string{}, text.New(which, ". Nothing was changed")), nil
 	}
@@ -68,7 +68,7 @@ func writeCard(c *call.Call) (call.Result, error) {
 	case err != nil:
 		return call.Result{}, err
 	case !ok:
-		return call.Result{}, refusal.Nothing(text.New(text.Code(c.Attack.ID), " was gathered in no storm that is remembered. Nothing was changed. ", text.Code("explain attack="+c.Attack.ID), " says whether it has a card"))
+		return call.Result{}, refusal.Nothing(text.New(text.Code(c.Attack.ID), " was grouped in no storm that is remembered. Nothing was changed. ", text.Code("explain attack="+c.Attack.ID), " says whether it has a card"))
 	case attack.Own:
 		return unwritten([]string{}, text.New(text.Code(attack.ID), " has a card of its own already. Nothing was changed")), nil
 	}

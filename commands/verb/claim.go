@@ -63,13 +63,13 @@ func writeRelease(c *call.Call) (call.Result, error) {
 	}
 	switch {
 	case k.Owner == nil:
-		return unwritten(k, text.New("Nobody is on it. Nothing was changed")), nil
+		return unwritten(k, text.New("Unacknowledged. Nothing was changed")), nil
 	case k.Owner.ID != c.Actor.ID && c.Role < record.Admin:
 		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(describe.OwnerLine(k.Owner), ": only ", text.Sanitize(k.Owner.Name, text.MaxField), " or an admin can release it. Nothing was changed. ", takeOver(c))}
 	}
 	was := k.Owner
 	k.Owner, k.Released = nil, c.Now
-	return keep(c, k, "", text.New("Nobody is on it any more; ", text.Sanitize(was.Name, text.MaxField), " was, since ", was.Since))
+	return keep(c, k, "", text.New("Unacknowledged now; ", text.Sanitize(was.Name, text.MaxField), " was, since ", was.Since))
 }
 
 func handover() *call.Command {

@@ -70,7 +70,7 @@ func beginDrill(c *call.Call, d record.Drill) (call.Result, error) {
 	}
 	d.Account, d.By, d.At, d.Until = c.Account.Name, c.Actor, c.Now, c.Now.Add(lasts)
 	return keepDrill(c, d, text.New(text.Bold("DRILL "), text.Code(d.ID), ": a card is on its way to the channel of ", c.Account.Name, ". It waits until ", d.Until, " for a click on ",
-		text.Bold("I'm on it"), ", and tells then how long each step took. Nothing is attacked, and the service isn't touched"))
+		text.Bold("Acknowledge"), ", and tells then how long each step took. Nothing is attacked, and the service isn't touched"))
 }
 
 func answerDrill(c *call.Call, d record.Drill) (call.Result, error) {
@@ -97,7 +97,7 @@ func stopDrill(c *call.Call, d record.Drill) (call.Result, error) {
 	d.Over = c.Now
 	d.Audited = drillAudited(c, d)
 	if c.Actor.Via == record.ViaClock {
-		return keepDrill(c, d, text.New("Nobody answered the drill ", text.Code(d.ID)))
+		return keepDrill(c, d, text.New("No answer to the drill ", text.Code(d.ID)))
 	}
 	return keepDrill(c, d, text.New("The drill ", text.Code(d.ID), " is called off"))
 }

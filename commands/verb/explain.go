@@ -49,7 +49,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 		res.Lines = append(res.Lines, line)
 	}
 	if err != nil {
-		return res.And(text.New("Whether it has a card, or is muted, is unknown: wafbot's memory (Redis) can't be reached")), nil
+		return res.And(text.New("Whether it has a card, or is muted, is unknown: wafbot's store (Redis) can't be reached")), nil
 	}
 	gathered, err := report.GatheredLine(c)
 	if err != nil { // what else is known of the memory tells that it is away
@@ -104,7 +104,7 @@ func destination(a apiclient.Attack, r call.Routing) text.Text {
 	case a.FalsePositive():
 		return text.New("It is marked at the service as a false positive: it gets no card, whatever the routes say")
 	case a.Result():
-		return text.New("It is no attack of its own but a measure at work (", describe.TypeName(a.Type), "): it gets no card, whatever the routes say")
+		return text.New("It is no attack of its own but a mitigation at work (", describe.TypeName(a.Type), "): it gets no card, whatever the routes say")
 	case r.Channel == "" && r.Kept:
 		return text.New("No route takes it as it is now. ", kept)
 	case r.Channel == "":
@@ -166,7 +166,7 @@ func mentionLines(r call.Routing) (lines []text.Text) {
 }
 
 func pagerLine(r call.Routing) text.Text {
-	line := text.New("Its pager is called when nobody is on it for ", text.HumanDuration(r.PageAfter), "; it ")
+	line := text.New("Its pager is called when unacknowledged for ", text.HumanDuration(r.PageAfter), "; it ")
 	if r.PagedAt.IsZero() {
 		return text.New(line, "was not called so far")
 	}
@@ -177,7 +177,7 @@ func pagerLine(r call.Routing) text.Text {
 func muteOf(c *call.Call, attack apiclient.Attack) (*record.Mute, text.Text) {
 	all, err := c.Facts(c.Account.Name).Mutes()
 	if err != nil {
-		return nil, text.New("Whether it is muted is unknown: wafbot's memory (Redis) can't be reached")
+		return nil, text.New("Whether it is muted is unknown: wafbot's store (Redis) can't be reached")
 	}
 	m, muted := describe.Muted(all, attack, c.Now)
 	if !muted {

@@ -9,7 +9,7 @@ import (
 func reject() *call.Command {
 	return &call.Command{
 		Name: "reject", Role: record.Responder,
-		Summary: "be the second person: refuse what somebody else asked for",
+		Summary: "reject what another user asked for",
 		Args:    []call.Arg{argRequest, {Name: "reason", Help: "why, for the one who asked and the audit log"}},
 		Decide:  rejectRequest,
 	}

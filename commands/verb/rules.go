@@ -67,7 +67,7 @@ func readRules(c *call.Call) (call.Result, error) {
 	}
 	res := call.Result{Account: c.Account.Name, Data: data, Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", text.Count(len(all), "rule"))}}
 	if away != nil {
-		res.Lines = append(res.Lines, text.New("Which of them wafbot made is unknown: its memory (Redis) can't be reached"))
+		res.Lines = append(res.Lines, text.New("Which of them wafbot made is unknown: its store (Redis) can't be reached"))
 	}
 	pages := call.Pages(c, 1)
 	res.Lines = append(res.Lines, pages.Part(len(known), func(i int) text.Text { return ruleLine(known[i], makers[known[i].ID]) })...)

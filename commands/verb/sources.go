@@ -13,7 +13,7 @@ import (
 func sources() *call.Command {
 	return &call.Command{
 		Name: "sources", Role: record.Viewer, Flags: []string{"all"},
-		Summary: "what is never denied, or only with a second person: by the configuration, by an admin, by nature",
+		Summary: "what is never denied, or only with approval: by the configuration, by an admin, by nature",
 		Args:    []call.Arg{{Name: "text", Object: true, Help: "an address, or a part of a name or a range; left out: all"}, call.ArgPage},
 		Read:    readSources,
 	}
@@ -59,7 +59,7 @@ func readSources(c *call.Call) (call.Result, error) {
 	shown := pages.Part(len(lines), func(i int) text.Text { return lines[i] })
 	head := text.New("Sources that are spared on ", c.Account.Name, ": ", len(lines))
 	if away != nil {
-		head = text.New(head, ". What an admin protected is unknown: wafbot's memory (Redis) can't be reached")
+		head = text.New(head, ". What an admin protected is unknown: wafbot's store (Redis) can't be reached")
 	}
 	return pages.Finish(call.Result{Account: c.Account.Name, Lines: append([]text.Text{head}, shown...), Data: data})
 }

@@ -10,7 +10,7 @@ import (
 func status() *call.Command {
 	return &call.Command{
 		Name: "status", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
-		Summary: "what burns now, who is on it, what waits, and what is in force",
+		Summary: "what goes on now, who is on it, what waits, and what is in force",
 		Args:    []call.Arg{call.ArgPage},
 		Needs:   report.OverviewNeeds(),
 		Read:    readStatus,

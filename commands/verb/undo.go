@@ -10,7 +10,7 @@ import (
 func undo() *call.Command {
 	return &call.Command{
 		Name: "undo", Role: record.Responder,
-		Summary: "take back changes: your last one, those with these ids, or all of an attack or a person",
+		Summary: "undo changes: your last one, those with these ids, or all of an attack or a person",
 		Args: []call.Arg{
 			{Name: "change", Object: true, Many: true, Help: "the change's id, as c7k2m9xw4; left out with all else: your last one", Options: form.ChangesInForce},
 			{Name: "attack", Typed: true, Help: "all that was done for that attack", Options: form.OngoingAttacks},

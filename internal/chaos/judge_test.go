@@ -69,7 +69,7 @@ func TestTheOracle(t *testing.T) {
 	}{
 		{"all is well", func(*evidence) {}, wrong{}},
 		{"wafbot extended a denial whose source keeps trying", func(e *evidence) {
-			e.Audit = append(e.Audit, auditEntry{Account: "acme", Line: `extend c1111 for=4h reason="it still knocks"`, Outcome: "done", Change: "c4444", Before: []string{"as it was"}})
+			e.Audit = append(e.Audit, auditEntry{Account: "acme", Line: `extend c1111 for=4h reason="it is still trying"`, Outcome: "done", Change: "c4444", Before: []string{"as it was"}})
 		}, wrong{}},
 		{"no card", func(e *evidence) { e.Messages = nil }, wrong{lost: 1}},
 		{"no card, but grouped by a storm", func(e *evidence) {
@@ -120,14 +120,14 @@ func TestTheOracle(t *testing.T) {
 			again.Change = "c4444"
 			e.Audit = append(e.Audit, again)
 		}, wrong{twice: 1}},
-		{"denied again after it was taken back, which began later", func(e *evidence) {
+		{"denied again after it was undone, which began later", func(e *evidence) {
 			e.Audit[0].N, e.Audit[1].N, e.Audit[2].N, e.Audit[3].N = 1, 2, 3, 4
 			again, undo := e.Audit[0], e.Audit[3]
 			again.N, again.Change, undo.N, undo.Line, undo.Change = 6, "c4444", 5, "undo c1111", "c5555"
 			e.Audit = append(e.Audit, again, undo)
 			e.change(func(s *state) { s.IPRules[0].Reason = "wafbot c4444 by Rob" })
 		}, wrong{}},
-		{"denied again after it was taken back, and printed before it could be written down", func(e *evidence) {
+		{"denied again after it was undone, and printed before it could be written down", func(e *evidence) {
 			e.Audit[0].N, e.Audit[1].N, e.Audit[2].N, e.Audit[3].N = 1, 2, 3, 4
 			again, undo := e.Audit[0], e.Audit[3]
 			again.Change, undo.N, undo.Line, undo.Change = "c4444", 5, "undo c1111", "c5555"

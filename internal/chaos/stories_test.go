@@ -139,7 +139,7 @@ func asked(eve func(p *play)) func(p *play) {
 	return func(p *play) {
 		eve(p)
 		p.types("deny " + source + " for=forever attack=" + p.attack)
-		p.await("the request", func() bool { return p.waits() != "" && p.says("SECOND PERSON NEEDED") == 1 })
+		p.await("the request", func() bool { return p.waits() != "" && p.says("APPROVAL NEEDED") == 1 })
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/config"
 )
 
@@ -36,7 +36,7 @@ func (c checkup) mentioned() []use {
 func (u use) isGroup() bool { return strings.HasPrefix(u.id, "S") }
 
 // people looks up every user that has a role or is mentioned.
-func (c checkup) people(ctx context.Context, e *bot.Examiner) []Finding {
+func (c checkup) people(ctx context.Context, e *slackconn.Examiner) []Finding {
 	return sideBySide(c.mentioned(), func(u use) []Finding {
 		if u.isGroup() {
 			return nil
@@ -59,7 +59,7 @@ func (c checkup) people(ctx context.Context, e *bot.Examiner) []Finding {
 }
 
 // groups looks up every user group that has a role or is mentioned, with one call for all.
-func (c checkup) groups(ctx context.Context, e *bot.Examiner) []Finding {
+func (c checkup) groups(ctx context.Context, e *slackconn.Examiner) []Finding {
 	var uses []use
 	for _, u := range c.mentioned() {
 		if u.isGroup() {

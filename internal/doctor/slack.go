@@ -11,14 +11,15 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/config"
 )
 
 // examiner asks Slack with the configured tokens. A call ends after patience.
-func (c checkup) examiner() *bot.Examiner {
+func (c checkup) examiner() *slackconn.Examiner {
 	s := c.cfg.Slack
-	return bot.NewExaminer(bot.SlackConfig{Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, HTTP: &http.Client{Timeout: c.patience}})
+	return slackconn.NewExaminer(slackconn.Config{Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, HTTP: &http.Client{Timeout: c.patience}})
 }
 
 // slack checks the bot token and, with it, everything in the workspace that the configuration names.
@@ -27,7 +28,7 @@ func (c checkup) slack(ctx context.Context) []Finding {
 	if token == "" {
 		return nil // config reports it
 	}
-	if found, bad := wrongKind("slack.bot_token", bot.TokenKind(token), bot.TokenBot); bad {
+	if found, bad := wrongKind("slack.bot_token", slackconn.TokenKind(token), slackconn.TokenBot); bad {
 		return append(found, c.notLookedUp())
 	}
 	e := c.examiner()
@@ -37,7 +38,7 @@ func (c checkup) slack(ctx context.Context) []Finding {
 		return []Finding{c.slackTrouble(err).finding("slack", "slack.bot_token"), c.notLookedUp()}
 	}
 	found := []Finding{{"slack", "slack.bot_token", OK, fmt.Sprintf("is of %s (%s) in the workspace %s (%s)", in.User, in.UserID, in.Team, in.TeamID), ""}}
-	if bot.TokenKind(token) == bot.TokenExpires {
+	if slackconn.TokenKind(token) == slackconn.TokenExpires {
 		found[0].State, found[0].Text, found[0].Fix = Warn, found[0].Text+", and expires within 12 h: wafbot doesn't renew it", "make a new app from what wafbot manifest prints: its tokens don't expire"
 	}
 	found = append(found, tookLong("slack", hostOf(c.cfg.Slack.APIURL), time.Since(begun))...)
@@ -55,13 +56,13 @@ func (c checkup) slack(ctx context.Context) []Finding {
 
 // wrongKind reports a token that stands where another kind belongs. It sends the token nowhere.
 func wrongKind(key, is, wanted string) ([]Finding, bool) {
-	known := []string{bot.TokenBot, bot.TokenApp, bot.TokenUser}
+	known := []string{slackconn.TokenBot, slackconn.TokenApp, slackconn.TokenUser}
 	if is == wanted || !slices.Contains(known, is) {
 		return nil, false
 	}
 	fix := map[string]string{
-		bot.TokenBot: "write the app's Bot User OAuth Token (xoxb-…), from OAuth & Permissions on its page at https://api.slack.com/apps",
-		bot.TokenApp: "write an App-Level Token (xapp-…) with connections:write, from Basic Information on the app's page at https://api.slack.com/apps",
+		slackconn.TokenBot: "write the app's Bot User OAuth Token (xoxb-…), from OAuth & Permissions on its page at https://api.slack.com/apps",
+		slackconn.TokenApp: "write an App-Level Token (xapp-…) with connections:write, from Basic Information on the app's page at https://api.slack.com/apps",
 	}[wanted]
 	return []Finding{{"slack", key, Wrong, "is of the wrong kind: " + is + " instead of " + wanted, fix}}, true
 }
@@ -83,13 +84,13 @@ func tookLong(check, subject string, took time.Duration) []Finding {
 }
 
 // scopes compares the token's scopes with those that wafbot uses.
-func scopes(in bot.Installation) []Finding {
+func scopes(in slackconn.Installation) []Finding {
 	if in.Scopes == nil {
 		return []Finding{{"scope", "", Note, "unknown: Slack didn't say which scopes the token has", ""}}
 	}
 	var found []Finding
 	for _, s := range in.Missing() {
-		found = append(found, Finding{"scope", s.Name, Wrong, fmt.Sprintf("missing; it is for %s. Without it: %s", s.For, s.Without), bot.MendScope(s.Name)})
+		found = append(found, Finding{"scope", s.Name, Wrong, fmt.Sprintf("missing; it is for %s. Without it: %s", s.For, s.Without), slackconn.FixScope(s.Name)})
 	}
 	if len(found) == 0 {
 		found = append(found, Finding{"scope", "", OK, "the token has every scope that wafbot uses", ""})
@@ -117,13 +118,13 @@ func (c checkup) ingress(ctx context.Context) []Finding {
 
 func (c checkup) socket(ctx context.Context) []Finding {
 	const key = "slack.app_token"
-	if found, bad := wrongKind(key, bot.TokenKind(c.cfg.Slack.AppToken), bot.TokenApp); bad {
+	if found, bad := wrongKind(key, slackconn.TokenKind(c.cfg.Slack.AppToken), slackconn.TokenApp); bad {
 		return found
 	}
 	if err := c.examiner().TrySocket(ctx); err != nil {
 		f := c.slackTrouble(err).finding("slack", key)
-		if t, ok := bot.ExplainAppToken(err); ok {
-			f.Fix = t.Mend
+		if t, ok := slackconn.ExplainAppToken(err); ok {
+			f.Fix = t.Fix
 		}
 		return []Finding{f}
 	}
@@ -156,7 +157,7 @@ func (u use) subject(name string) string { return strings.TrimSpace(u.id + " " +
 func (u use) where() string { return strings.Join(u.keys, ", ") }
 
 // channels checks every channel that cards and notices go to.
-func (c checkup) channels(ctx context.Context, e *bot.Examiner, in bot.Installation) []Finding {
+func (c checkup) channels(ctx context.Context, e *slackconn.Examiner, in slackconn.Installation) []Finding {
 	var uses []use
 	for i, a := range c.cfg.Accounts {
 		key := config.Element("accounts", i)
@@ -188,7 +189,7 @@ func (c checkup) channels(ctx context.Context, e *bot.Examiner, in bot.Installat
 }
 
 // testCards posts one test card for each route, in their order. Slack takes one message a second per channel, after a few at once.
-func (c checkup) testCards(ctx context.Context, e *bot.Examiner) []Finding {
+func (c checkup) testCards(ctx context.Context, e *slackconn.Examiner) []Finding {
 	var found []Finding
 	pace := map[string]*rate.Limiter{}
 	post := func(key, channel, of string) {
@@ -199,7 +200,7 @@ func (c checkup) testCards(ctx context.Context, e *bot.Examiner) []Finding {
 			found = append(found, Finding{"post", key + " → " + channel, Note, "no test card was posted: there are more routes than doctor has time for", ""})
 			return
 		}
-		if err := e.PostTest(ctx, channel, of); err != nil {
+		if err := e.PostTest(ctx, channel, card.DoctorTest(of).Options()...); err != nil {
 			found = append(found, c.slackTrouble(err).finding("post", key+" → "+channel))
 			return
 		}

@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -46,8 +46,8 @@ func networkTrouble(err error, host, key string) trouble {
 
 // slackTrouble is an error of a call to Slack.
 func (c checkup) slackTrouble(err error) trouble {
-	if t, ok := bot.Explain(err); ok {
-		return trouble{t.Text, t.Mend}
+	if t, ok := slackconn.Explain(err); ok {
+		return trouble{t.Text, t.Fix}
 	}
 	return networkTrouble(err, hostOf(c.cfg.Slack.APIURL), "slack.api_url")
 }

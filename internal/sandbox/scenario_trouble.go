@@ -12,9 +12,9 @@ func troubleScenarios() []scenario {
 		{"permission_lost", group, "Permission lost", "The service refuses all changes with 403 while an injection runs.",
 			"Press Deny on the card: the change fails, and wafbot says who can fix the permission and what to enter by hand.", (*stage).playPermissionLost},
 		{"permission_back", group, "Permission back", "The service takes changes again.",
-			"Press Try now on the HANDS TIED card: it is done, and the card says that its hands are free.", (*stage).playPermissionBack},
+			"Press Try now on the WAF permission lost card: it is done, and the card says that it is over.", (*stage).playPermissionBack},
 		{"service_away", group, "Service away", "The service is unreachable for ten minutes, divided by the world's speed; an injection begins meanwhile.",
-			"wafbot says that it is blind, and afterwards since when, and what it missed.", (*stage).playServiceAway},
+			"wafbot says that the WAF API is unreachable, and afterwards since when, and what it missed.", (*stage).playServiceAway},
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
@@ -126,7 +127,7 @@ func newLive(t *testing.T) *live {
 	t.Cleanup(l.slack.Close)
 	l.way = &slackWay{to: l.slack, edits: map[string][]time.Time{}}
 	l.bot = bot.New(bot.Config{
-		Slack:  bot.Connect(bot.SlackConfig{Token: "xoxb-sandbox", APIURL: "http://slack.test/api/", HTTP: &http.Client{Transport: l.way}}),
+		Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-sandbox", APIURL: "http://slack.test/api/", HTTP: &http.Client{Transport: l.way}}),
 		Memory: l.store, Accounts: []bot.Account{{Account: &call.Account{Name: "acme"}, Channel: "C1"}},
 		MessagesPerSecond: 1, EditsPerMinute: editsPerMinute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})

@@ -1,0 +1,303 @@
+package card
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+var update = flag.Bool("update", false, "write golden files anew")
+
+// now is when the cards of the tests are drawn.
+var now = time.Date(2026, 11, 21, 3, 5, 10, 0, time.UTC)
+
+func known(n int64) apiclient.Figure { return apiclient.Known(n) }
+
+func injection() apiclient.Attack {
+	return apiclient.Attack{
+		ID: "attacks_production_5_202611_v_1:aZ_1", App: known(4), Domain: "shop.example.com", Path: "/login", Method: "POST",
+		Parameter: "POST_FORM_URLENCODED_login_value", Type: "sqli", First: now.Add(-7 * time.Minute), Last: now.Add(-20 * time.Second),
+		Hits: known(1530), SourceCount: known(14), Payloads: known(43), Threat: known(90), BlockStatus: "monitored",
+		Sources: []apiclient.Source{
+			{IP: netip.MustParseAddr("203.0.113.7"), Hits: known(1204), Country: "FR"},
+			{IP: netip.MustParseAddr("198.51.100.4"), Hits: known(101), Country: "NL"},
+		},
+	}
+}
+
+func situation(a apiclient.Attack) call.Situation {
+	account := &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: "Shop"}}}
+	return call.Situation{
+		Account: account, ID: record.AttackID("acme", a.ID), Attack: a, LookedAt: now.Add(-30 * time.Second), Now: now,
+		Policy: policy.Policy{Changes: policy.ChangesOn, Sources: named("our CDN", "192.0.2.0/24")},
+		Rules: []apiclient.Rule{{ID: 1, Type: apiclient.RuleMode, Mode: apiclient.ModeMonitoring, Conditions: []apiclient.Condition{
+			{Type: "equal", Value: "4", Point: []any{"instance"}},
+		}}},
+	}
+}
+
+func incident() Card {
+	a := injection()
+	a.VulnID = "812"
+	return Card{
+		Situation: situation(a), FiguresAt: now.Add(-10 * time.Second), Vuln: "SQL injection in login", ConsoleURL: "https://console.example.com/attacks",
+		Runbook: "https://wiki.example.com/sqli", Mention: "S0ONCALL", Delivery: "0123456789abcdef0123456789abcdef",
+	}
+}
+
+func attackCard(change func(a *apiclient.Attack)) Card {
+	c := incident()
+	a := injection()
+	change(&a)
+	c.Situation, c.Vuln = situation(a), ""
+	return c
+}
+
+func anna() record.Actor {
+	return record.Actor{ID: "U0ANN", Name: "Anna Weber", Via: record.ViaButton}
+}
+
+func denied() record.Change {
+	return record.Change{
+		ID: "c7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7 everywhere for 4 h",
+		When: "in about 1 min", Actor: anna(), At: now.Add(-2 * time.Minute), Until: now.Add(4 * time.Hour), State: record.StateDone,
+	}
+}
+
+func patched() record.Change {
+	return record.Change{
+		ID: "c4p8t2rz1", Account: "acme", Line: record.Line{Name: "patch"}, When: "in minutes to 1 h", Actor: anna(), At: now.Add(-time.Minute),
+		Does:  "Patch exactly POST shop.example.com/login, part post.form_urlencoded.login, SQL injection only for 7 days",
+		Until: now.Add(7 * 24 * time.Hour), State: record.StateDone,
+		Steps: []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{Type: apiclient.RulePatch}, Sent: true, Done: true, ID: 77}},
+	}
+}
+
+// situations are the cards of the golden files.
+func situations() map[string]Card {
+	cards := map[string]Card{
+		"incident":    incident(),
+		"attack":      attackCard(func(*apiclient.Attack) {}),
+		"blocked":     attackCard(func(a *apiclient.Attack) { a.BlockStatus = "blocked" }),
+		"default-app": attackCard(func(a *apiclient.Attack) { a.App = known(apiclient.DefaultApp) }),
+		"unknown": attackCard(func(a *apiclient.Attack) {
+			*a = apiclient.Attack{ID: "x", Sources: a.Sources[:1]}
+			a.Sources[0].Hits = apiclient.Figure{}
+		}),
+		"own-cdn-on-top": attackCard(func(a *apiclient.Attack) { a.Sources[0].IP = netip.MustParseAddr("192.0.2.10") }),
+		"brute-force":    attackCard(bruteForce),
+		"quiet":          incident(),
+		"hostile":        hostile("*b* _i_ ~s~ `c` <!channel> <@U0ANN> <http://evil|x> @here :skull: \n> q &amp; \u202egnp.exe\xff"),
+	}
+	maps.Copy(cards, effectCards())
+	cards["nothing"] = Card{}
+	edit := func(name, from string, change func(c *Card)) {
+		c := cards[from]
+		change(&c)
+		cards[name] = c
+	}
+	edit("unknown", "unknown", func(c *Card) { c.FiguresAt, c.Situation.LookedAt, c.Mention = time.Time{}, time.Time{}, "" })
+	edit("quiet", "quiet", func(c *Card) {
+		a := &c.Situation.Attack
+		c.Quiet, a.First, a.Last, c.Course = true, now.Add(-50*time.Minute), now.Add(-21*time.Minute), hitsOver(now.Add(-50*time.Minute), 0, 40, 200, 700, 1500, 1530, 1530)
+	})
+	edit("course", "incident", func(c *Card) {
+		c.Triage, c.Situation.Changes = annasCase(), []record.Change{denied(), patched()}
+		c.Course = hitsOver(now.Add(-6*time.Minute), 0, 60, 300, 900, 1480, 1530)
+	})
+	edit("course-and-ends", "course", func(c *Card) {
+		ended, undone := denied(), patched()
+		ended.At, ended.Until = now.Add(-4*time.Minute), now.Add(-time.Minute)
+		undone.At, undone.State, undone.EndedAt = now.Add(-3*time.Minute), record.StateUndone, now.Add(-30*time.Second)
+		c.Situation.Changes = []record.Change{ended, undone}
+	})
+	edit("blind", "course", func(c *Card) {
+		c.FiguresAt, c.Outage = now.Add(-6*time.Minute), record.Outage{From: now.Add(-5 * time.Minute), Why: "the service refuses the token"}
+		c.Course, c.Situation.Attack.First, c.Situation.Attack.Last = hitsOver(now.Add(-11*time.Minute), 0, 60, 300, 900, 1530), now.Add(-11*time.Minute), now.Add(-7*time.Minute)
+	})
+	edit("drawn-late", "course", func(c *Card) { c.StaleFor = 3*time.Minute + 20*time.Second })
+	edit("told-late", "attack", func(c *Card) { c.Found, c.Late = now.Add(-4*time.Minute), 4*time.Minute+20*time.Second })
+	edit("quiet-hours", "attack", func(c *Card) { c.Mention, c.Suppressed, c.QuietHours = "", c.Mention, true })
+	edit("quiet-hours-worse", "attack", func(c *Card) {
+		c.Mention, c.Suppressed, c.QuietHours, c.MentionedAt = "", c.Mention, true, now.Add(-9*time.Hour)
+	})
+	edit("posted-anew", "incident", func(c *Card) { c.Reposted = true })
+	edit("posted-anew-stuck", "incident", func(c *Card) { c.Reposted, c.Uneditable = true, true })
+	edit("own-cdn-denied", "own-cdn-on-top", ownDenied)
+	edit("rehearsal", "incident", func(c *Card) { c.Situation.Policy.Changes = policy.ChangesRehearse })
+	edit("changes-off", "incident", func(c *Card) { c.Situation.Policy.Changes = policy.ChangesOff })
+	edit("allowlisted", "incident", func(c *Card) {
+		c.Situation.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"),
+			Apps: []int{apiclient.AllApps}, Reason: "partner *x*", Expires: now.Add(time.Hour)}}
+	})
+	edit("shared-and-locked", "incident", func(c *Card) {
+		c.Situation.Scene = record.AccountContext{Locked: now.Add(-time.Minute), Seen: map[netip.Addr]record.SourceActivity{
+			netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}, netip.MustParseAddr("198.51.100.4"): {Attacks: 2, Apps: 1},
+		}}
+	})
+	edit("protected", "incident", func(c *Card) {
+		c.Situation.Policy = c.Situation.Policy.With([]record.Protected{{Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "branch office", By: anna()}})
+	})
+	edit("only-watches", "attack", func(c *Card) {
+		c.Situation.Account = &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: "Legacy", CannotBlock: true}}}
+	})
+	edit("denied-and-patched", "incident", func(c *Card) {
+		c.Triage, c.Situation.Changes = annasCase(), []record.Change{denied(), patched()}
+	})
+	edit("changes-of-every-state", "incident", func(c *Card) { c.Triage, c.Situation.Changes = annasCase(), everyState() })
+	edit("noted", "incident", func(c *Card) {
+		c.Triage = annasCase()
+		c.Triage.Verdict = &record.Verdict{Is: "false_alarm", By: anna(), At: now.Add(-time.Minute)}
+		c.Triage.Notes = noted("first", "second", "the *third* of <!channel>", strings.Repeat("long ", 100))
+	})
+	edit("pages-later", "incident", func(c *Card) { c.Page.At = now.Add(2 * time.Minute) })
+	edit("paged", "incident", func(c *Card) { c.Page.PagedAt = now.Add(-time.Minute) })
+	edit("not-paged", "incident", func(c *Card) { c.Page.Fault = "it answers with status 503 <!channel>" })
+	edit("muted", "attack", func(c *Card) {
+		c.Situation.Scene.Mutes = []record.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
+	})
+	edit("false-positive", "denied-and-patched", func(c *Card) { c.Situation.Attack.State = "falsepositive" })
+	edit("many-changes", "changes-of-every-state", func(c *Card) { c.Situation.Changes = append(c.Situation.Changes, manyChanges(10)...) })
+	maps.Copy(cards, storms())
+	return cards
+}
+
+// hitsOver is a course that has a point a minute.
+func hitsOver(begin time.Time, hits ...int64) []record.HitPoint {
+	var course []record.HitPoint
+	for i, n := range hits {
+		course = append(course, record.HitPoint{At: begin.Add(time.Duration(i) * time.Minute).Unix(), Hits: n})
+	}
+	return course
+}
+
+// annasCase is what is said when Anna is on it.
+func annasCase() record.Triage {
+	return record.Triage{Owner: &record.Owner{ID: "U0ANN", Name: "Anna Weber", Since: now.Add(-2 * time.Minute), By: anna()}}
+}
+
+func noted(texts ...string) []record.Note {
+	var notes []record.Note
+	for i, text := range texts {
+		notes = append(notes, record.Note{ID: fmt.Sprintf("n%d", i), By: anna(), At: now.Add(time.Duration(i-10) * time.Minute), Text: text})
+	}
+	return notes
+}
+
+func hostileCase(text string) record.Triage {
+	by := record.Actor{ID: text, Name: text}
+	return record.Triage{
+		Owner: &record.Owner{ID: text, Name: text, Since: now, By: by}, Verdict: &record.Verdict{Is: text, By: by, At: now},
+		Notes: []record.Note{{ID: text, By: by, At: now, Text: text}, {By: by, At: now, Text: text}, {By: by, At: now, Text: text}},
+	}
+}
+
+func bruteForce(a *apiclient.Attack) {
+	a.Type, a.Parameter, a.Hits, a.SourceCount = "credential_stuffing", "", known(40120), known(4012)
+}
+
+// everyState is a change in each state, and one whose time is over.
+func everyState() []record.Change {
+	var all []record.Change
+	for i, state := range []record.State{record.StateBegun, record.StateFailed, record.StateHalf, record.StateUndone, record.StateDone} {
+		ch := denied()
+		ch.ID, ch.Effect, ch.State, ch.At = fmt.Sprintf("cstate%03d", i), fmt.Sprint("deny ", i), state, now.Add(time.Duration(i-30)*time.Minute)
+		if state == record.StateFailed || state == record.StateHalf {
+			ch.Fault = "the service refused it (403)"
+		}
+		if state == record.StateUndone {
+			by := record.Actor{Name: "Rob Diaz"}
+			ch.EndedBy, ch.EndedAt = &by, now.Add(-time.Minute)
+		}
+		all = append(all, ch)
+	}
+	all[4].Until = now.Add(-time.Minute)
+	return all
+}
+
+func manyChanges(n int) []record.Change {
+	var all []record.Change
+	for i := range n {
+		ch := denied()
+		ch.ID, ch.At = fmt.Sprintf("cforce%03d", i), now.Add(time.Duration(i-20)*time.Minute)
+		all = append(all, ch)
+	}
+	return all
+}
+
+// hostile is a card on which everything that somebody else can write is the text.
+func hostile(text string) Card {
+	a := injection()
+	a.VulnID = text
+	a.ID, a.Domain, a.Path, a.Method, a.Parameter, a.Type, a.BlockStatus = text, text, text, text, text, text, text
+	a.Sources[0].Country, a.Sources[1].Country, a.Sources[1].IP = text, text, a.Sources[1].IP.Unmap()
+	c := Card{
+		Situation: situation(a), FiguresAt: now, Vuln: text, ConsoleURL: "https://console.example.com/?" + text, Runbook: "https://wiki.example.com/" + text, Mention: text, Delivery: text, Triage: hostileCase(text),
+	}
+	s := &c.Situation
+	s.ID, s.Account.Name, s.Account.Applications = text, text, map[int]call.Application{4: {Name: text}}
+	s.Policy.Sources = named(text, "198.51.100.0/24")
+	s.Rules[0].Mode = text
+	s.Entries = []apiclient.IPRule{{List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Apps: []int{0}, Reason: text, Author: text}}
+	for _, state := range []record.State{record.StateDone, record.StateFailed, record.StateUndone} {
+		s.Changes = append(s.Changes, record.Change{
+			ID: text, Account: text, Does: text, When: text, Fault: text, Reason: text, Actor: record.Actor{ID: text, Name: text}, At: now, State: state,
+		})
+	}
+	return c
+}
+
+func TestRenderGolden(t *testing.T) {
+	t.Parallel()
+	cards := situations()
+	var notices strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(cards)) {
+		msg := Render(cards[name])
+		requireFits(t, msg)
+		fmt.Fprintf(&notices, "%s: %s\n", name, msg.Text)
+		golden(t, filepath.Join("testdata", "card", name+".json"), pretty(t, msg))
+	}
+	golden(t, filepath.Join("testdata", "notifications.txt"), notices.String())
+}
+
+func pretty(t *testing.T, msg Message) string {
+	t.Helper()
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	require.NoError(t, e.Encode(map[string]any{"text": msg.Text, "blocks": msg.Blocks, "metadata": msg.Metadata}))
+	return b.String()
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got, "%s (go test -update writes it anew)", file)
+}
+
+// named is a policy's source of one range.
+func named(name, ranges string) func() []policy.Source {
+	return func() []policy.Source {
+		return []policy.Source{{Name: name, Ranges: []netip.Prefix{netip.MustParsePrefix(ranges)}}}
+	}
+}

@@ -1,0 +1,41 @@
+package card
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// What the thread of a card tells, and what is left of a card that moved.
+func TestCourseGolden(t *testing.T) {
+	t.Parallel()
+	s := situation(injection())
+	s.Attack.Last = now.Add(-16 * time.Minute)
+	s.Attack.First = s.Attack.Last.Add(-26 * time.Minute)
+	kept := record.Evidence{
+		Course: []record.Milestone{{At: now.Add(-time.Hour), Reason: record.WentQuiet}, {At: now, Reason: record.Resumed}},
+	}
+	first := s.Attack.First.Unix()
+	course := []record.HitPoint{{At: first}, {At: first + 600, Hits: 300}, {At: first + 1200, Hits: 1500}, {At: s.Attack.Last.Unix(), Hits: 1530}}
+	bare := s
+	bare.Attack.First, bare.Attack.SourceCount = time.Time{}, apiclient.Figure{}
+	undone, ended := denied(), patched()
+	undone.State, ended.Until = record.StateUndone, now.Add(-5*time.Minute)
+	s.Changes = []record.Change{undone, ended, denied(), patched()}
+	s.Effects = map[string]record.Efficacy{denied().ID: {Finding: record.Working, Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 12, Last: now}}}}}
+	line := MovedLine(acme(), "a30pj50d3", record.AttackState{Attack: incident().Situation.Attack}, record.Place{Channel: "C0INCIDENTS", TS: "1.1"},
+		"https://acme.slack.com/archives/C0INCIDENTS/p11")
+	for name, msg := range map[string]Message{
+		"quiet":             Course(s, course, kept, true),
+		"quiet-and-unknown": Course(bare, nil, record.Evidence{}, true),
+		"resumed":           Course(s, course, kept, false),
+		"moved":             Moved(acme(), "a30pj50d3", line),
+		"out-of-date":       Stale(line),
+	} {
+		requireFits(t, msg)
+		golden(t, filepath.Join("testdata", "course", name+".json"), pretty(t, msg))
+	}
+}

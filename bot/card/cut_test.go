@@ -1,0 +1,60 @@
+package card
+
+import (
+	"fmt"
+	"html"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// pieces are what must not be cut in two: what takes several bytes, code points, units of UTF-16, or grows when it is escaped.
+var pieces = []string{"a", "é", "日", "𝒳", "🙂", "e\u0301", "ก็", "🇫🇷", "👍🏽", "👩‍👩‍👧‍👦", "❤️", "&", "<", "&amp;", "<!here>", "*", "_", "`", "\u202e", "\x00", "\xff", ":x:"}
+
+// Wherever a limit of Slack's falls: a text is no longer than it, and nothing is cut inside a visible character or an escape.
+func TestTextsAreCutBetweenCharacters(t *testing.T) {
+	norace.Defer(t)
+	t.Parallel()
+	for _, piece := range pieces {
+		for _, limit := range []int{maxLabel, maxNotice, 150, maxDialogText, 2_000, maxText} {
+			for before := limit - 12; before <= limit+1; before++ {
+				words := strings.Repeat("a", before) + strings.Repeat(piece, 40)
+				what := fmt.Sprintf("%d times a, then %q, cut to %d", before, piece, limit)
+				requireCut(t, plainText(words, limit).Text, words, limit, limit-20, what)
+				for _, line := range []text.Text{text.New(words), text.New(text.Code(words)), text.New("x ", text.Bold(words))} {
+					markup := fit(line, limit)
+					require.LessOrEqual(t, units(markup), limit, what)
+					requireHarmless(t, markup)
+					require.Equal(t, markup, escape(html.UnescapeString(markup)), what)
+				}
+			}
+		}
+	}
+}
+
+// requireCut demands that what is shown is the beginning of what is there, up to the end of a visible character behind the first ones, which are known.
+func requireCut(t *testing.T, shown, words string, limit, first int, what string) {
+	t.Helper()
+	require.True(t, utf8.ValidString(shown), what)
+	require.LessOrEqual(t, units(shown), limit, what)
+	begun, cut := strings.CutSuffix(shown, "…")
+	whole := text.Sanitize(words, 100_000)
+	if !cut {
+		require.Equal(t, whole, shown, what)
+		return
+	}
+	require.GreaterOrEqual(t, units(shown), limit-40, what)
+	for rest := words[first:]; ; {
+		if begun == text.Sanitize(words[:len(words)-len(rest)], 100_000) {
+			return
+		}
+		require.NotEmpty(t, rest, what)
+		_, rest, _, _ = uniseg.FirstGraphemeClusterInString(rest, -1)
+	}
+}

@@ -1,0 +1,95 @@
+package card
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"strconv"
+
+	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// What wafbot's messages carry for wafbot itself: each the delivery that it is, and those below what ReadBack makes a lost memory of.
+// Everybody in the channel can read it.
+const (
+	MetaMessage = "wafbot_message" // any other
+	MetaStart   = "wafbot_start"   // an account's first start
+	MetaCard    = "wafbot_card"
+	MetaWorse   = "wafbot_worse" // a reply under a card: the card itself may be redrawn later
+	MetaChange  = "wafbot_change"
+)
+
+// What Slack takes in all is about a kilobyte.
+const (
+	maxMeta    = 40  // of each text, in characters
+	maxPayload = 850 // of all but the delivery, in bytes of JSON
+)
+
+// bounded is metadata that Slack takes. What may be too long goes first: a card without the service's id of its attack can't be read back.
+func bounded(kind string, payload map[string]any) slack.SlackMetadata {
+	for _, name := range []string{"attackid", "mention"} {
+		if text, err := json.Marshal(payload); err != nil || len(text) > maxPayload {
+			delete(payload, name)
+		}
+	}
+	return slack.SlackMetadata{EventType: kind, EventPayload: payload}
+}
+
+// attackMeta is what was told of an attack; the card's own metadata adds to it.
+func attackMeta(account, id string, a apiclient.Attack) map[string]any {
+	payload := map[string]any{
+		"version": "1", "account": text.Sanitize(account, maxMeta), "attack": text.Sanitize(id, maxMeta), "kind": "attack", "status": string(a.Status()),
+		"attackid": a.ID,
+	}
+	if a.Incident() {
+		payload["kind"] = "incident"
+	}
+	if record.IsStorm(a.ID) {
+		payload["kind"] = "storm"
+	}
+	if a.Hits.Known {
+		payload["hits_decade"] = len(strconv.FormatInt(max(a.Hits.N, 0), 10))
+	}
+	return payload
+}
+
+// metadata is what a card's message carries, so that it can be found and its state read back after the memory was lost.
+func (c Card) metadata() slack.SlackMetadata {
+	payload := attackMeta(c.Situation.Account.Name, c.Situation.ID, c.Situation.Attack)
+	payload["quiet"], payload["delivery"] = c.Quiet, text.Sanitize(c.Delivery, maxMeta)
+	if c.Mention != "" {
+		payload["mention"] = text.Sanitize(c.Mention, maxMeta)
+	}
+	return bounded(MetaCard, payload)
+}
+
+// ReadAttack reads what attackMeta and a card's metadata wrote, if it is about an attack of the account.
+func ReadAttack(account string, payload map[string]any) (id string, f poller.CardFacts, ok bool) {
+	text := func(name string) string { s, _ := payload[name].(string); return s }
+	decade, _ := payload["hits_decade"].(float64)
+	quiet, _ := payload["quiet"].(bool)
+	id = text("attack")
+	f = poller.CardFacts{
+		AttackID: text("attackid"), Incident: text("kind") == "incident", Status: apiclient.Status(text("status")), Decade: max(int(decade), 0), Quiet: quiet,
+		Mention: text("mention"),
+	}
+	// The short id is a hash of the other: one that was cut or altered on its way isn't taken for another attack's.
+	return id, f, f.AttackID != "" && id == record.AttackID(account, f.AttackID)
+}
+
+// WithDelivery is the message with its delivery in its metadata, so that it can be found by it.
+func (m Message) WithDelivery(delivery string) Message {
+	m.Metadata.EventType = cmp.Or(m.Metadata.EventType, MetaMessage)
+	payload := maps.Clone(m.Metadata.EventPayload)
+	if payload == nil {
+		payload = map[string]any{}
+	}
+	payload["delivery"] = delivery
+	m.Metadata.EventPayload = payload
+	return m
+}

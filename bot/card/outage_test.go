@@ -1,0 +1,94 @@
+package card
+
+import (
+	"maps"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/poller"
+)
+
+func acme() *call.Account {
+	return &call.Account{Name: "acme", Lookback: 24 * time.Hour, ConsoleURL: "https://console.example.com", Applications: map[int]call.Application{4: {Name: "Shop"}}}
+}
+
+func outageMessages() map[string]Message {
+	since := now.Add(-20 * time.Minute)
+	spell := record.Outage{From: since, Why: "the service refuses the token"}
+	on, over := injection(), injection()
+	on.VulnID, over.ID, over.Path, over.Last = "812", "x:over", "/search", now.Add(-5*time.Minute)
+	gap := record.GapFacts{
+		From: since, To: now, Why: "the service can't be reached", Began: []apiclient.Attack{on}, BeganCount: 1, Over: slices.Repeat([]apiclient.Attack{over}, 20), OverCount: 31,
+	}
+	absent := record.GapFacts{From: now.Add(-50 * time.Hour), To: now}
+	never := record.UnreachableFacts{Outage: record.Outage{From: since, Why: "the service can't be reached"}}
+	deny := record.RefusedChange{
+		Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}.With("for", "4h"), Does: "Deny 203.0.113.7 everywhere for 4 h", By: anna(), At: since,
+		Steps: []record.Step{{Kind: record.AddEntry, Entry: &apiclient.IPRule{
+			List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Apps: []int{0}, Expires: now.Add(4 * time.Hour), Reason: "wafbot c1 by Anna Weber (U0ANN)",
+		}}},
+	}
+	mode := switched()
+	tied := record.PermissionLoss{Account: "acme", Since: since, Revision: 1, Status: 403, Lacks: []record.Permission{record.PowerAll}, Refused: []record.RefusedChange{deny}}
+	part := tied
+	part.Lacks, part.More = []record.Permission{record.PowerModes}, 2
+	part.Refused = []record.RefusedChange{{
+		Line: record.Line{Name: "undo", Words: []string{mode.ID}}, Does: "Undo of: " + mode.Does, Ends: mode.ID, By: record.Actor{Name: "wafbot", Via: record.ViaClock}, At: now,
+		Steps: []record.Step{{Kind: record.CreateRule, Rule: mode.Steps[1].Rule}, {Kind: record.DeleteRule, Rule: mode.Steps[0].Rule}},
+	}}
+	both, patch := tied, patched()
+	both.Lacks = []record.Permission{record.PowerLists, record.PowerRules}
+	both.Refused = []record.RefusedChange{deny, {Line: patch.Line, Does: patch.Does, By: anna(), At: since.Add(time.Second), Steps: patch.Steps}}
+	ended := tied
+	ended.Until, ended.Lacks = now, nil
+	changes := []record.Change{mode}
+	return map[string]Message{
+		"tied":            PermissionLost(acme(), tied, changes, now.Add(-time.Hour)),
+		"tied-both":       PermissionLost(acme(), both, nil, now),
+		"tied-in-part":    PermissionLost(acme(), part, changes, now),
+		"tied-over":       PermissionLost(acme(), ended, changes, now),
+		"untied":          PermissionBack(acme(), ended),
+		"blind":           Unreachable(acme(), record.UnreachableFacts{Outage: spell, LastGood: since.Add(-15 * time.Second), Mend: "who manages the tokens makes a new one"}),
+		"blind-from-then": Unreachable(acme(), never),
+		"gap":             MonitoringGap(acme(), gap, now),
+		"gap-long-absent": MonitoringGap(acme(), absent, now),
+		"pager-away":      PagerUnreachable(poller.NewPagerAway("acme", "C1", "p1", "kind incident", "it answers with status 503")),
+	}
+}
+
+// switched is a mode that should have returned five minutes ago.
+func switched() record.Change {
+	rule := func(id int64, mode string) *apiclient.Rule {
+		return &apiclient.Rule{ID: id, Type: apiclient.RuleMode, Mode: mode, Conditions: []apiclient.Condition{{Type: "equal", Value: "4", Point: []any{"instance"}}}}
+	}
+	return record.Change{
+		ID: "cm8t2wq1z", Account: "acme", Line: record.Line{Name: "mode", Words: []string{"4", "block"}}, Does: "Switch Shop to block for 2 h", Actor: anna(),
+		At: now.Add(-125 * time.Minute), Until: now.Add(-5 * time.Minute), State: record.StateDone,
+		Steps: []record.Step{
+			{Kind: record.CreateRule, Rule: rule(31, apiclient.ModeBlock), Sent: true, Done: true, ID: 31},
+			{Kind: record.DeleteRule, Rule: rule(30, apiclient.ModeMonitoring), Sent: true, Done: true},
+		},
+	}
+}
+
+func TestRenderOutages(t *testing.T) {
+	t.Parallel()
+	messages := outageMessages()
+	var notices strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(messages)) {
+		requireFits(t, messages[name])
+		require.LessOrEqual(t, len(messages[name].Text), maxNotice, name)
+		notices.WriteString(name + ": " + messages[name].Text + "\n")
+		golden(t, filepath.Join("testdata", "outage", name+".json"), pretty(t, messages[name]))
+	}
+	golden(t, filepath.Join("testdata", "outage", "notifications.txt"), notices.String())
+}

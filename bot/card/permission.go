@@ -1,0 +1,127 @@
+package card
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// How many changes that are due the notice of refused changes lists, how many steps of one change, and how many characters there are for one
+// refused change, of which a spell keeps five, and for what stands below them.
+const (
+	maxDue         = 5
+	maxByHand      = 6
+	maxRefusedText = 1_300
+	maxRest        = 1_800
+)
+
+// PermissionLost is the notice that the service refuses changes: what was not done and how to do it by hand, who can mend it, what is due meanwhile.
+func PermissionLost(a *call.Account, t record.PermissionLoss, changes []record.Change, now time.Time) Message {
+	head := []text.Text{text.New(text.Bold("WAF permission lost: wafbot can't "+t.Cannot()+" on "+a.Name), " since ", t.Since, " (", t.Status, ")")}
+	if !t.GoesOn() {
+		head = []text.Text{text.New("Over since ", t.Until, ": wafbot had lost its WAF permission on ", text.Bold(a.Name), " from ", t.Since, " (", t.Status, "). It can make changes again")}
+	}
+	var rest []text.Text
+	if t.More > 0 {
+		rest = append(rest, text.New("… and ", t.More, " more: ", text.Code("audit"), " lists them"))
+	}
+	if t.GoesOn() {
+		rest = append(rest, change.PermissionLossMend(t))
+		rest = append(rest, dueLines(a, t, changes, now)...)
+		rest = append(rest, text.New("What is due is tried each minute, and the next such change that the service takes ends this"))
+	}
+	var maker buttonMaker
+	blocks := sections(head, maxTogether)
+	for _, r := range t.Refused {
+		blocks = append(blocks, maker.refused(t, r, refusedLines(a, r, changes, now)))
+	}
+	if len(rest) > 0 {
+		blocks = append(blocks, sections(rest, maxRest)...)
+	}
+	if b := maker.link("Open console", a.ConsoleURL); b != nil {
+		blocks = append(blocks, actions([]*slack.ButtonBlockElement{b}))
+	}
+	return Message{Text: permissionNotice(a, t), Blocks: blocks}
+}
+
+// refused is a change that was not done, with its button beside it.
+func (m *buttonMaker) refused(t record.PermissionLoss, r record.RefusedChange, lines []text.Text) slack.Block {
+	b, ok := m.suggestion(advice.PermissionLossTryNow(t, r))
+	if !ok {
+		b, lines = nil, append(lines, toType(advice.PermissionLossTryNow(t, r)))
+	}
+	return section(strings.Join(firstLines(flat(lines), maxRefusedText, maxRefusedText), "\n"), b)
+}
+
+// tiedNotice is the notification: what is not done stands last, so that cutting harms nothing.
+func permissionNotice(a *call.Account, t record.PermissionLoss) string {
+	what := t.Cannot() + " on " + a.Name
+	if len(t.Lacks) > 1 {
+		what = "change " + a.Name // the message says what of it
+	}
+	text := fmt.Sprintf("WAF permission lost: can't %s since %s (%d).", what, clockTime(t.Since), t.Status)
+	if !t.GoesOn() {
+		text = fmt.Sprintf("wafbot can change %s again. Its WAF permission was lost since %s.", a.Name, clockTime(t.Since))
+	}
+	if n := len(t.Refused); n > 0 {
+		first := slices.IndexFunc(t.Refused, func(r record.RefusedChange) bool { return t.Refused[n-1].At.Sub(r.At) < time.Minute }) // of those asked for together
+		text += " NOT done: " + t.Refused[first].Does
+	}
+	return notification(text)
+}
+
+// refusedLines are what was not done, and the steps that are left to do by hand.
+func refusedLines(a *call.Account, r record.RefusedChange, changes []record.Change, now time.Time) []text.Text {
+	what := "NOT done: "
+	if r.Half {
+		what = "Only partly done: "
+	}
+	head := text.New(text.Bold(what+r.Does), ", asked by ", text.Sanitize(r.By.Name, maxNoticeName), " ", r.At)
+	if i := slices.IndexFunc(changes, func(ch record.Change) bool { return ch.ID == r.Ends }); i >= 0 && r.By.Via == record.ViaClock {
+		head = change.DueLine(a, changes[i], now)
+	}
+	lines := []text.Text{head}
+	for _, s := range r.Steps[:min(maxByHand, len(r.Steps))] {
+		lines = append(lines, text.New("• by hand, in the service's console: ", describe.ByHand(a, s)))
+	}
+	if more := len(r.Steps) - maxByHand; more > 0 {
+		lines = append(lines, text.New("• … and ", more, " more"))
+	}
+	return lines
+}
+
+// dueLines are what wafbot would have to end meanwhile.
+func dueLines(a *call.Account, t record.PermissionLoss, changes []record.Change, now time.Time) (lines []text.Text) {
+	due := change.PermissionLossDueMeanwhile(t, changes, now)
+	for _, ch := range due[:min(maxDue, len(due))] {
+		lines = append(lines, change.DueLine(a, ch, now))
+	}
+	if more := len(due) - maxDue; more > 0 {
+		lines = append(lines, text.New("… and ", more, " more are due: ", text.Code("status"), " lists what is in force"))
+	}
+	return lines
+}
+
+// PermissionBack says that the service takes changes again.
+func PermissionBack(a *call.Account, t record.PermissionLoss) Message {
+	lines := []text.Text{text.New(text.Bold("wafbot can change "+a.Name+" again"), " since ", t.Until)}
+	for _, r := range t.Refused {
+		next := "Ask again if it is still wanted"
+		if r.By.Via == record.ViaClock {
+			next = "wafbot does it within a minute"
+		}
+		lines = append(lines, text.New("Still NOT done: ", text.Bold(r.Does), ". ", next))
+	}
+	text := fmt.Sprintf("wafbot can change %s again since %s", a.Name, clockTime(t.Until))
+	return Message{Text: notification(text), Blocks: renderLines(lines, nil)}
+}

@@ -1,0 +1,42 @@
+package card
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/poller"
+)
+
+func TestEmptiedNoticesFit(t *testing.T) {
+	t.Parallel()
+	for _, facts := range []record.RebuildFacts{
+		{}, {Blind: true}, {Cards: 12, InForce: 3, Listed: 2, NoLists: true, Unknown: []string{"c7k2m9xw4"}, Unread: []string{"C0BOARD04"}},
+	} {
+		msg := StoreRebuilt(poller.NewEmptied("acme", "C1", "1 X", facts, now))
+		requireFits(t, msg)
+		for _, markup := range markupOf(t, msg.Blocks) {
+			for line := range strings.Lines(markup) {
+				requireHarmless(t, strings.TrimSuffix(line, "\n"))
+			}
+		}
+	}
+	require.Contains(t, StoreRebuilt(record.Event{Account: "acme"}).Text, "was emptied")
+}
+
+// What a message carries fits into what Slack takes, whatever a change is.
+func TestChangeMessagesFit(t *testing.T) {
+	t.Parallel()
+	for _, ch := range append(everyState(), patched()) {
+		msg, _ := ChangeSettled(nil, ch, nil)
+		msg = msg.WithDelivery(ch.ID + ":" + string(ch.State))
+		requireFits(t, msg)
+		require.Equal(t, MetaChange, msg.Metadata.EventType)
+	}
+	prolonged, ch := patched(), denied()
+	ch.Extends = prolonged.ID
+	msg, _ := ChangeSettled([]record.Change{ch, prolonged}, ch, nil)
+	require.Equal(t, prolonged.ID, msg.Metadata.EventPayload["change"])
+}

@@ -1,0 +1,226 @@
+package card
+
+import (
+	"math"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slack-go/slack"
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+func TestRenderOfNothing(t *testing.T) {
+	t.Parallel()
+	msg := Render(Card{})
+	requireFits(t, msg)
+	require.Contains(t, strings.Join(markupOf(t, msg.Blocks), "\n"), "unknown hits")
+}
+
+func TestACardOfVeryMuch(t *testing.T) {
+	norace.Defer(t)
+	t.Parallel()
+	for _, text := range seeds() {
+		c := hostile(text)
+		c.Situation.Changes = append(c.Situation.Changes, manyChanges(200)...)
+		for range 500 { // more are cut all the same
+			c.Situation.Attack.Sources = append(c.Situation.Attack.Sources, apiclient.Source{IP: netip.MustParseAddr("2001:db8::1"), Hits: known(math.MaxInt64), Country: text})
+		}
+		msg := Render(c)
+		requireFits(t, msg)
+		require.Contains(t, strings.Join(markupOf(t, msg.Blocks), "\n"), "more changes: type", "what is left out is said")
+	}
+}
+
+func TestNewestChangesInForceAreShown(t *testing.T) {
+	t.Parallel()
+	c := incident()
+	ended := everyState()
+	for i := range ended {
+		ended[i].At = now.Add(time.Hour)
+	}
+	c.Situation.Changes = append(ended, manyChanges(30)...)
+	shown := strings.Join(markupOf(t, Render(c).Blocks), "\n")
+	require.Contains(t, shown, "25 more changes: type `attack "+c.Situation.ID+" account=acme`")
+	require.Equal(t, 1, strings.Count(shown, "cstate"), "of them only what was half done is in force")
+	require.Contains(t, shown, "cforce029")
+	require.Contains(t, shown, "cforce021")
+	require.NotContains(t, shown, "cforce020")
+	require.Less(t, strings.Index(shown, "cforce021"), strings.Index(shown, "cforce029"), "the newest last")
+}
+
+func TestCardButtonsCarryTheirLines(t *testing.T) {
+	t.Parallel()
+	c := incident()
+	c.Situation.Changes = []record.Change{patched()}
+	c.Situation.Attack.App = known(apiclient.DefaultApp)
+	lines := map[string]string{}
+	for _, b := range buttonsOf(Render(c).Blocks) {
+		kind, _, _ := strings.Cut(b.ActionID, ":")
+		if kind == ActionDo {
+			line, err := grammar.Parse(b.Value)
+			require.NoError(t, err)
+			require.Equal(t, b.Value, line.String())
+			require.Equal(t, line.Name != "claim", b.Confirm != nil, "%s acts on a click, so a dialog asks, unless nothing can go wrong", b.Text.Text)
+			lines[b.Text.Text] = b.Value
+			continue
+		}
+		if kind == ActionMore {
+			require.Equal(t, "attack "+c.Situation.ID+" account=acme", b.Value)
+			continue
+		}
+		require.Equal(t, ActionLink, kind)
+		require.NotEmpty(t, b.URL)
+	}
+	require.Equal(t, "undo c4p8t2rz1 account=acme", lines["Undo"])
+	require.Equal(t, "deny 203.0.113.7 account=acme attack="+c.Situation.ID+" for=4h", lines["Deny 203.0.113.7, 4 h"])
+	require.Equal(t, "claim account=acme attack="+c.Situation.ID, lines["Acknowledge"])
+	require.NotContains(t, lines, "Block mode, 2 h", "it hits everybody: under More")
+}
+
+// buttonsOf is every button of the blocks.
+func buttonsOf(blocks []slack.Block) []*slack.ButtonBlockElement {
+	var all []*slack.ButtonBlockElement
+	for _, block := range blocks {
+		switch b := block.(type) {
+		case *slack.SectionBlock:
+			if b.Accessory != nil {
+				all = append(all, b.Accessory.ButtonElement)
+			}
+		case *slack.ActionBlock:
+			for _, e := range b.Elements.ElementSet {
+				all = append(all, e.(*slack.ButtonBlockElement))
+			}
+		}
+	}
+	return all
+}
+
+func TestTooLongForAButton(t *testing.T) {
+	t.Parallel()
+	c := incident()
+	c.Situation.Account.Name = strings.Repeat("x", maxValue)
+	msg := Render(c)
+	requireFits(t, msg)
+	for _, b := range buttonsOf(msg.Blocks) {
+		require.Equal(t, ActionLink+":", b.ActionID[:len(ActionLink)+1])
+	}
+	require.Contains(t, strings.Join(markupOf(t, msg.Blocks), "\n"), "There is no room for a button *Deny 203.0.113.7 + patch*: type `contain 203.0.113.7 ")
+}
+
+func TestLinksThatNoBrowserOpensAreLeftOut(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"javascript:alert(1)", "//x", "wiki", "https://", "https://x/\x7f", "https://x/" + strings.Repeat("a", maxURL)} {
+		var maker buttonMaker
+		require.Nil(t, maker.link("Runbook", address), address)
+	}
+}
+
+func TestNotificationIsShort(t *testing.T) {
+	t.Parallel()
+	for name, c := range situations() {
+		if !strings.HasSuffix(name, "hostile") { // what formats gets back-quotes
+			require.LessOrEqual(t, length(Render(c).Text), maxNotice, name)
+		}
+	}
+}
+
+func TestRenderIsPure(t *testing.T) {
+	t.Parallel()
+	for name, c := range situations() {
+		require.Equal(t, Render(c), Render(c), name)
+	}
+}
+
+func FuzzRender(f *testing.F) {
+	norace.Defer(f)
+	for _, s := range seeds("sqli", "2024") {
+		f.Add(s, int64(1530), uint8(3), uint8(12), uint8(0))
+		f.Add(s, int64(-1), uint8(0), uint8(0), uint8(0x7f))
+		f.Add(s, int64(800), uint8(200), uint8(4), uint8(0x80))
+		f.Add(s, int64(-1), uint8(0), uint8(0), uint8(0xff))
+	}
+	f.Fuzz(func(t *testing.T, text string, hits int64, sources, changes, flags uint8) {
+		c := hostile(text)
+		s := &c.Situation
+		flag := func(bit int) bool { return flags&(1<<bit) != 0 }
+		s.Attack.Hits = apiclient.Figure{N: hits, Known: !flag(0)}
+		s.Attack.SourceCount = apiclient.Figure{N: hits, Known: !flag(1)}
+		for i := range sources {
+			s.Attack.Sources = append(s.Attack.Sources, apiclient.Source{IP: netip.AddrFrom4([4]byte{203, 0, 113, i}), Hits: known(hits * int64(i)), Country: text})
+		}
+		for range changes {
+			s.Changes = append(s.Changes, s.Changes[0], denied())
+		}
+		if flag(2) {
+			s.Attack.VulnID = ""
+		}
+		if flag(3) {
+			s.Attack.Type, s.Attack.BlockStatus, s.Entries = "sqli", "monitored", nil
+		}
+		if flag(4) {
+			s.Now, s.Attack.Last, s.LookedAt = time.Time{}, time.Time{}, time.Time{}
+		}
+		if flag(5) {
+			s.Policy.Changes = text
+		}
+		c.Quiet = flag(6)
+		if flag(7) {
+			c.Situation = hostileStorm(text).Situation
+			s.Storm.Gathered, s.Storm.Behind, s.Storm.OddCount, s.Storm.Hits = int(hits), int(sources), int(changes), hits
+			if flag(0) {
+				s.Storm.Source, s.Storm.Place = netip.Addr{}, "POST "+text
+			}
+			if flag(1) {
+				s.Storm.Ended, s.Storm.CaughtUp = now, true
+			}
+		}
+		msg := Render(c)
+		requireFits(t, msg)
+		requireHarmless(t, msg.Text)
+		for _, markup := range markupOf(t, msg.Blocks) {
+			for line := range strings.SplitSeq(markup, "\n") {
+				requireHarmless(t, line)
+			}
+		}
+		requireHarmlessViews(t, c, text)
+	})
+}
+
+// requireHarmlessViews holds what opens from a card to what Slack takes and shows.
+func requireHarmlessViews(t *testing.T, c Card, text string) {
+	t.Helper()
+	s := c.Situation
+	more, tooLong := MoreView(advice.SituationLine(s), advice.More(s), ViewMeta{Account: text})
+	filled, longer := FormView(hostileForm(text), ViewMeta{})
+	for _, v := range []struct {
+		view slack.ModalViewRequest
+		err  error
+	}{{more, tooLong}, {filled, longer}} {
+		if v.err != nil {
+			continue // an account's name is the operator's own
+		}
+		requireView(t, v.view)
+		for _, markup := range markupOf(t, v.view.Blocks.BlockSet) {
+			for line := range strings.SplitSeq(markup, "\n") {
+				requireHarmless(t, line)
+			}
+		}
+	}
+}
+
+func BenchmarkRenderCard(b *testing.B) {
+	c := incident()
+	c.Situation.Changes = []record.Change{denied(), patched()}
+	b.ReportAllocs()
+	for b.Loop() {
+		Render(c)
+	}
+}

@@ -1,0 +1,131 @@
+package card
+
+import (
+	"slices"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// advice says what would stop the attack and how soon, or that no button does, and why some are missing.
+func (c Card) advice(advice advice.Advice) []text.Text {
+	lines := c.dryRun(advice)
+	if c.tooThin(advice) {
+		return append(lines, c.noButton(advice)...)
+	}
+	return slices.Concat(lines, c.mitigations(advice.Suggestions), advice.Notes)
+}
+
+// rehearsal says that buttons only show what they would do.
+func (c Card) dryRun(advice advice.Advice) []text.Text {
+	if changes := c.Situation.Policy.Changes; changes == policy.ChangesOn || changes == policy.ChangesOff || len(advice.Suggestions) == 0 {
+		return nil
+	}
+	return []text.Text{text.New(text.Bold("Dry run:"), " buttons only show what would be sent; nothing is changed")}
+}
+
+const closesLabel = "Closes the hole:"
+
+// measures are the suggestions in words, the fastest first.
+func (c Card) mitigations(suggestions []call.Suggestion) []text.Text {
+	var lines []text.Text
+	for i, s := range suggestions {
+		switch {
+		case i > 0 && s.Closes == "" && s.Stops == suggestions[0].Stops: // a part of the first
+		case s.Stops == "":
+			lines = append(lines, text.New(text.Bold(c.mitigationLabel(i, closesLabel)), " ", s.Closes))
+		case s.Closes == "":
+			lines = append(lines, text.New(text.Bold(c.mitigationLabel(i, "Fastest:")), " ", s.Stops))
+		default:
+			lines = append(lines, text.New(text.Bold(c.mitigationLabel(i, "Fastest:")), " ", s.Stops, ". ", text.Bold(closesLabel), " ", s.Closes))
+		}
+	}
+	return lines
+}
+
+// measureLabel goes before the i-th measure.
+func (c Card) mitigationLabel(i int, label string) string {
+	switch {
+	case i > 0:
+		return "Or:"
+	case !gettingThrough(c.Situation.Attack):
+		return "Blocked by the service. To go further:"
+	case c.inForce() && label != closesLabel:
+		return "Also possible:"
+	case c.Quiet:
+		return "Should it come back:"
+	}
+	return label
+}
+
+// inForce reports whether something is being done about the attack.
+func (c Card) inForce() bool {
+	s := c.Situation
+	return slices.ContainsFunc(s.Changes, func(ch record.Change) bool { return ch.InForce(s.Now) })
+}
+
+// tooThin reports whether the attack gets through and none of the buttons stops a tenth of it.
+func (c Card) tooThin(advice advice.Advice) bool {
+	s := c.Situation
+	if !gettingThrough(s.Attack) || s.Attack.FalsePositive() || c.inForce() || s.Policy.Changes == policy.ChangesOff {
+		return false
+	}
+	for _, sug := range advice.Suggestions {
+		if sug.Line.Name != "deny" {
+			return false // patches and modes stop every source
+		}
+	}
+	if len(advice.Suggestions) == 0 {
+		return true
+	}
+	percent, ok := c.topShare()
+	return ok && percent < 10
+}
+
+// noButton says plainly that nothing quick helps, why, and what does.
+func (c Card) noButton(offered advice.Advice) []text.Text {
+	kind := c.Situation.Attack.Type
+	login := kind == "brute" || kind == "credential_stuffing"
+	first := text.New(text.Bold("No quick button stops this."))
+	if percent, ok := c.topShare(); ok && len(offered.Suggestions) > 0 {
+		first = text.New(first, " Denying the top source stops ", describe.Percent(percent), ".")
+	}
+	switch {
+	case login:
+		first = text.New(first, " Block mode changes nothing: each request looks like a login.")
+	case advice.LooksClean(kind):
+		first = text.New(first, " Block mode changes nothing: each request looks clean by itself.")
+	}
+	what := text.New(text.Bold("What can:"), " a rate limit or captcha in the application")
+	if _, ok := inLine(c.Runbook); ok {
+		what = text.New(what, " (runbook below)")
+	}
+	if !efficacy.WatchedOnly(c.Situation) {
+		list := record.Line{Name: "deny", Words: []string{"ADDRESS…"}}.With("attack", c.Situation.ID)
+		what = text.New(what, " · a header that the requests share · your own list of addresses, ", text.Code(list.String()), " · closing the path, under More")
+	}
+	lines := slices.Concat([]text.Text{first}, offered.Notes, []text.Text{what})
+	if login {
+		lines = append(lines, text.New("wafbot sees attacks, not logins: check for accounts taken over"))
+	}
+	return lines
+}
+
+func (c Card) topShare() (percent int, ok bool) {
+	top, ok := call.TopSource(c.Situation.Attack)
+	if !ok {
+		return 0, false
+	}
+	return describe.Share(top, c.Situation.Attack)
+}
+
+// gettingThrough reports whether some of the attack isn't stopped, as far as the service tells.
+func gettingThrough(a apiclient.Attack) bool {
+	return a.Incident() || a.Status() != apiclient.StatusBlocked
+}

@@ -1,0 +1,59 @@
+package card
+
+import (
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// How many notes a card shows.
+const maxNotes = 2
+
+// people say who is on it, who muted it, what they found and what they noted, and call whom the route names.
+func (c Card) people() []text.Text {
+	calls := Recipient(c.Triage.Owner, record.Event{Mention: c.Mention, Hushed: c.QuietHours || c.Reposted})
+	who := describe.OwnerLine(c.Triage.Owner)
+	if c.Triage.Owner != nil && calls == c.Triage.Owner.ID {
+		who, calls = describe.OwnerOnIt(*c.Triage.Owner, text.User(calls)), "" // by the name that calls
+	}
+	who = text.New(who, c.Page.text())
+	for _, link := range []text.Link{{Label: "runbook", URL: c.Runbook}, {Label: "console", URL: c.ConsoleURL}} {
+		if address, ok := inLine(link.URL); ok {
+			who = text.New(who, " · ", text.Link{Label: link.Label, URL: address})
+		}
+	}
+	switch {
+	case calls != "":
+		who = text.New(who, " · ", text.User(calls))
+	case c.QuietHours && c.Triage.Owner == nil:
+		nobody := text.New("nobody was pinged")
+		if !c.MentionedAt.IsZero() {
+			nobody = text.New("nobody was pinged when it got worse, last at ", c.MentionedAt)
+		}
+		who = text.New(who, " · quiet hours: ", nobody, "; outside them ", text.Code(c.Suppressed), " is")
+	}
+	lines := []text.Text{who}
+	switch {
+	case c.Uneditable:
+		lines = append(lines, text.New("Reposted: Slack doesn't let the former card be edited any more"))
+	case c.Reposted:
+		lines = append(lines, text.New("Reposted: the former card is gone"))
+	}
+	if m, muted := c.muted(); muted {
+		lines = append(lines, text.New(text.Bold("Muted"), ": ", describe.MuteLine(m)))
+	}
+	if c.Triage.Verdict != nil {
+		lines = append(lines, describe.VerdictLine(*c.Triage.Verdict))
+	}
+	notes := c.Triage.Notes
+	if older := len(notes) - maxNotes; older > 0 {
+		notes = notes[older:]
+		line := record.Line{Name: "attack", Words: []string{c.Situation.ID}}.With("account", c.Situation.Account.Name)
+		lines = append(lines, text.New(apiclient.Known(int64(older)), text.Plural(int64(older), " more note"), ": type ", text.Code(line.String())))
+	}
+	for _, n := range notes {
+		lines = append(lines, describe.NoteLine(n))
+	}
+	return lines
+}

@@ -1,0 +1,203 @@
+package card
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// The kinds of views; a view's callback id is its kind.
+const (
+	ViewForm    = "form"    // fields to fill in
+	ViewAsk     = "anyway"  // what speaks against a line: do it, or leave
+	viewLooking = "looking" // until the facts are there
+	viewAnswer  = "answer"  // what came of it
+)
+
+// Limits of views, in characters.
+const (
+	maxViewTitle   = 24
+	maxFieldLabel  = 150
+	MaxFieldHint   = 300
+	maxOption      = 75
+	maxFieldText   = 3_000 // written into one field
+	maxViewMeta    = 3_000
+	maxOptionGroup = 100
+)
+
+// ViewMeta is what a view carries from when it was opened to when it is submitted.
+type ViewMeta struct {
+	Line    string `json:"line"` // what isn't filled in; of viewAnyway all of it
+	Attack  string `json:"attack,omitempty"`
+	Account string `json:"account,omitempty"` // of the place where it was opened
+	Channel string `json:"channel,omitempty"` // likewise
+	Thread  string `json:"thread,omitempty"`
+	Answer  string `json:"answer,omitempty"` // the response address of what opened it
+	Home    bool   `json:"home,omitempty"`   // it was opened in the Home tab
+
+	Asked time.Time `json:"asked,omitzero"` // of viewAnyway
+}
+
+// FormView draws a form. It is pure.
+func FormView(f call.Form, m ViewMeta) (slack.ModalViewRequest, error) {
+	m.Line, m.Attack = f.Base.String(), f.Attack
+	v, err := modal(ViewForm, f.Title, m)
+	if err != nil {
+		return v, err
+	}
+	if len(f.Intro) > 0 {
+		v.Blocks.BlockSet = sections(f.Intro, maxTogether/2)
+	}
+	v.Submit = plainText(f.Submit, maxViewTitle)
+	for _, field := range f.Fields {
+		v.Blocks.BlockSet = append(v.Blocks.BlockSet, inputOf(field))
+	}
+	return v, nil
+}
+
+// AskView is the question before a change that warns: what would be done, what speaks against it, and both ways on.
+func AskView(r *refusal.Refusal, m ViewMeta) (slack.ModalViewRequest, error) {
+	m.Line = r.Line.String()
+	v, err := modal(ViewAsk, "Before you do", m)
+	v.Submit = slack.NewTextBlockObject(slack.PlainTextType, "Do it anyway", false, false)
+	v.Close = slack.NewTextBlockObject(slack.PlainTextType, "Cancel", false, false)
+	v.Blocks.BlockSet = sections([]text.Text{r.Text}, maxTogether)
+	return v, err
+}
+
+// LoadingView is shown at once, while the facts for a view are read.
+func LoadingView(m ViewMeta) (slack.ModalViewRequest, error) {
+	v, err := modal(viewLooking, "wafbot", m)
+	v.Blocks.BlockSet = sections([]text.Text{text.New("Looking …")}, maxTogether)
+	return v, err
+}
+
+// AnswerView is what came of a request, in the view that it was made in.
+func AnswerView(msg Message, m ViewMeta) (slack.ModalViewRequest, error) {
+	v, err := modal(viewAnswer, "wafbot", m)
+	v.Blocks.BlockSet = msg.Blocks
+	return v, err
+}
+
+// MoreView lists what else can be done about an attack: each button opens its form in this view's place.
+func MoreView(head text.Text, all []call.Suggestion, m ViewMeta) (slack.ModalViewRequest, error) {
+	v, err := modal(viewAnswer, "More", m)
+	v.Blocks.BlockSet = sections([]text.Text{head}, maxTogether/4)
+	var maker buttonMaker
+	for _, s := range all {
+		b, ok := maker.suggestion(s)
+		if !ok {
+			v.Blocks.BlockSet = append(v.Blocks.BlockSet, section(fit(toType(s), maxCardLine), nil))
+			continue
+		}
+		v.Blocks.BlockSet = append(v.Blocks.BlockSet, section(fit(text.New(s.Stops), maxCardLine), b))
+	}
+	return v, err
+}
+
+func modal(kind, title string, m ViewMeta) (slack.ModalViewRequest, error) {
+	meta, err := json.Marshal(m)
+	if err != nil {
+		return slack.ModalViewRequest{}, fmt.Errorf("write view: %w", err)
+	}
+	if len(meta) > maxViewMeta {
+		return slack.ModalViewRequest{}, fmt.Errorf("write view: what it carries is over %d bytes", maxViewMeta)
+	}
+	return slack.ModalViewRequest{
+		Type: slack.VTModal, CallbackID: kind, PrivateMetadata: string(meta), Title: plainText(title, maxViewTitle), Close: slack.NewTextBlockObject(slack.PlainTextType, "Close", false, false),
+	}, nil
+}
+
+// inputOf is the block in which a field is filled in. Block and element bear the field's name.
+func inputOf(f call.Field) *slack.InputBlock {
+	var hint *slack.TextBlockObject
+	if f.Hint != "" {
+		hint = plainText(f.Hint, MaxFieldHint)
+	}
+	b := slack.NewInputBlock(f.Name, plainText(f.Label, maxFieldLabel), hint, elementOf(f))
+	b.Optional = !f.Required
+	return b
+}
+
+func elementOf(f call.Field) slack.BlockElement {
+	options, groups := optionsOf(f)
+	chosen, choose := chosenOptions(f), plainText("Choose …", maxFieldLabel)
+	switch f.Kind {
+	case call.FieldOne:
+		s := &slack.SelectBlockElement{Type: slack.OptTypeStatic, ActionID: f.Name, Placeholder: choose, Options: options, OptionGroups: groups}
+		if len(chosen) > 0 {
+			s.InitialOption = chosen[0]
+		}
+		return s
+	case call.FieldMany:
+		return &slack.MultiSelectBlockElement{Type: slack.MultiOptTypeStatic, ActionID: f.Name, Placeholder: choose, Options: options, OptionGroups: groups, InitialOptions: chosen}
+	case call.FieldUser:
+		s := &slack.SelectBlockElement{Type: slack.OptTypeUser, ActionID: f.Name, Placeholder: choose}
+		if len(f.Values) > 0 && strings.HasPrefix(f.Values[0], "U") {
+			s.InitialUser = f.Values[0]
+		}
+		return s
+	}
+	words := slack.NewPlainTextInputBlockElement(nil, f.Name)
+	words.Multiline, words.MaxLength = f.Kind == call.FieldLines, maxFieldText
+	written := strings.Join(f.Values, " ")
+	for line := range strings.SplitSeq(written, "\n") {
+		if text.Sanitize(line, maxFieldText) != line {
+			return words // what can't be read isn't put into anybody's mouth
+		}
+	}
+	if length(written) <= maxFieldText {
+		words.InitialValue = written
+	}
+	return words
+}
+
+// optionsOf are a field's choices, under headings if they have some, or are too many to stand without.
+func optionsOf(f call.Field) (plain []*slack.OptionBlockObject, groups []*slack.OptionGroupBlockObject) {
+	for _, o := range f.Options {
+		if len(o.Value) > maxOption {
+			continue // can't be chosen: it must be typed
+		}
+		option := optionOf(o)
+		if o.Group == "" {
+			plain = append(plain, option)
+			continue
+		}
+		last := len(groups) - 1
+		if last < 0 || groups[last].Label.Text != o.Group || len(groups[last].Options) == maxOptionGroup {
+			groups = append(groups, slack.NewOptionGroupBlockElement(plainText(o.Group, maxOption)))
+			last++
+		}
+		groups[last].Options = append(groups[last].Options, option)
+	}
+	if len(plain) <= maxOptionGroup {
+		return plain, groups
+	}
+	for some := range slices.Chunk(plain, maxOptionGroup) {
+		from := len(groups)*maxOptionGroup + 1
+		groups = append(groups, slack.NewOptionGroupBlockElement(plainText(fmt.Sprintf("%d to %d", from, from+len(some)-1), maxOption), some...))
+	}
+	return nil, groups
+}
+
+func optionOf(o call.Option) *slack.OptionBlockObject {
+	return slack.NewOptionBlockObject(o.Value, plainText(cmp.Or(o.Label, o.Value), maxOption), nil)
+}
+
+func chosenOptions(f call.Field) (chosen []*slack.OptionBlockObject) {
+	for _, o := range f.Options {
+		if slices.Contains(f.Values, o.Value) && len(o.Value) <= maxOption {
+			chosen = append(chosen, optionOf(o))
+		}
+	}
+	return chosen
+}

@@ -1,0 +1,21 @@
+package bot
+
+import (
+	"context"
+
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// byName shows a user by name, and user groups by their ids: neither calls anybody.
+func (b *Bot) byName(ctx context.Context) func(id string) text.Text {
+	return func(id string) text.Text {
+		if card.IsID(id, "S") {
+			return text.New("user group ", text.Code(id))
+		}
+		if name, err := b.cfg.Slack.UserName(ctx, id); err == nil {
+			return text.New(text.Sanitize(name, card.MaxName))
+		}
+		return text.New(text.Code(id))
+	}
+}

@@ -1,0 +1,100 @@
+package slackconn
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// HistoryMessage is what is needed of a message that was posted. It is not slack-go's type: that refuses a whole page for one block of somebody's that
+// it does not know.
+type HistoryMessage struct {
+	TS          string          `json:"ts"`
+	Thread      string          `json:"thread_ts"` // of a message with replies its own TS
+	BotID       string          `json:"bot_id"`
+	RawMetadata json.RawMessage `json:"metadata"`
+}
+
+// Metadata is what the message carries; empty if it is nothing of wafbot's form.
+func (p HistoryMessage) Metadata() (m slack.SlackMetadata) {
+	if json.Unmarshal(p.RawMetadata, &m) != nil {
+		return slack.SlackMetadata{}
+	}
+	return m
+}
+
+// HistoryQuery says which messages to read.
+type HistoryQuery struct {
+	Channel string
+	Thread  string // "": what the channel shows
+	Oldest  string // a ts
+	Cursor  string // "": the first page
+}
+
+const (
+	historyPage = 200
+	maxHistory  = 64 << 20 // bytes of a page: messages have up to 100 kB
+)
+
+// History reads a page of a channel's messages or of a thread's, with their metadata (conversations.history, conversations.replies).
+func (s *Client) History(ctx context.Context, q HistoryQuery) (msgs []HistoryMessage, next string, err error) {
+	method := "conversations.history"
+	form := url.Values{"channel": {q.Channel}, "oldest": {q.Oldest}, "limit": {strconv.Itoa(historyPage)}, "include_all_metadata": {"true"}}
+	if q.Cursor != "" {
+		form.Set("cursor", q.Cursor)
+	}
+	if q.Thread != "" {
+		method = "conversations.replies"
+		form.Set("ts", q.Thread)
+	}
+	var answer struct {
+		OK       bool             `json:"ok"`
+		Error    string           `json:"error"`
+		Needed   string           `json:"needed"` // the scope that is missing
+		Messages []HistoryMessage `json:"messages"`
+		Metadata struct {
+			NextCursor string `json:"next_cursor"`
+		} `json:"response_metadata"`
+	}
+	if err := s.ask(ctx, method, form, &answer); err != nil {
+		return nil, "", err
+	}
+	if !answer.OK {
+		return nil, "", slack.SlackErrorResponse{Err: answer.Error, Needed: answer.Needed}
+	}
+	return answer.Messages, answer.Metadata.NextCursor, nil
+}
+
+// ask calls a method of the Web API and decodes its answer, whether ok or not. Its errors are those of slack-go.
+func (s *Client) ask(ctx context.Context, method string, form url.Values, answer any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+method, strings.NewReader(form.Encode()))
+	if err != nil {
+		return WithoutURL(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.token.Reveal())
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := s.http.Do(req)
+	if err != nil {
+		return WithoutURL(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode == http.StatusTooManyRequests {
+		return &slack.RateLimitedError{RetryAfter: apiclient.RetryAfter(res.Header)}
+	}
+	if res.StatusCode != http.StatusOK {
+		return slack.StatusCodeError{Code: res.StatusCode, Status: res.Status}
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxHistory)).Decode(answer); err != nil {
+		return fmt.Errorf("read answer of %s: %w", method, err)
+	}
+	return nil
+}
