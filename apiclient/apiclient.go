@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// Config says how to reach one account of the service.
+// Config is how to reach one account of the service.
 type Config struct {
 	BaseURL   string        // the cloud's base address, http or https
 	Token     Secret        // the API token; either this or TokenFile
 	TokenFile string        // holds the token; read again when it changes and once after a refusal (401, 403)
 	ClientID  int           // the account; 0: asked of the API on first need, once, and kept
-	HTTP      *http.Client  // nil: one of its own as NewHTTP makes it; redirects are never followed, whatever it says
+	HTTP      *http.Client  // nil: one of its own as NewHTTP makes it; redirects are never followed, whatever it sets
 	Tries     int           // how often one request is sent at most; 0: 4
 	Pause     time.Duration // before the first repeat, doubling to 30 times as long; while rules are locked 5 times; 0: 1 s
 }
@@ -30,7 +30,7 @@ type Client struct {
 	tries    int
 	step     time.Duration
 	clientID atomic.Int64
-	asking   chan struct{} // holds one place: whoever asks for the client id
+	asking   chan struct{} // capacity 1: held while the client id is requested
 }
 
 // New makes a client and sends nothing. It fails when the base address or the token is missing or unusable.

@@ -3,10 +3,11 @@ package apiclient
 import (
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // DefaultApp is the id of the default application in attack records and conditions.
@@ -26,18 +27,10 @@ func (f Figure) String() string {
 	if !f.Known {
 		return "unknown"
 	}
-	digits := strconv.FormatInt(f.N, 10)
-	sign := ""
-	if strings.HasPrefix(digits, "-") {
-		sign, digits = "-", digits[1:]
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return sign + digits
+	return text.Number(f.N)
 }
 
-// Status tells how much of an attack the service stopped, normalised from the spellings it uses.
+// Status is how much of an attack the service stopped, normalised from the spellings it uses.
 type Status string
 
 // The statuses. StatusUnknown covers a missing value and one wafbot does not know; Attack.BlockStatus keeps the original.
@@ -71,7 +64,7 @@ type Attack struct {
 	Target      string         `json:"target,omitempty"`
 	Payloads    Figure         `json:"payloads"`               // vectors_count
 	BlockStatus string         `json:"block_status,omitempty"` // as the service wrote it
-	State       string         `json:"state,omitempty"`        // "falsepositive" when a person said so
+	State       string         `json:"state,omitempty"`        // "falsepositive" when a person set it
 }
 
 // Source is one of an attack's busiest sources.
@@ -112,7 +105,7 @@ func (a Attack) Status() Status {
 	return StatusUnknown
 }
 
-// Attack types that are results of measures, not new threats.
+// Attack types that are results of mitigations, not new threats.
 const (
 	TypeBlockedSource = "blocked_source"
 	TypeVirtualPatch  = "vpatch"
@@ -138,7 +131,7 @@ func (a Attack) Brief() Attack {
 	for i := range a.Sources {
 		a.Sources[i].Country = strings.ToValidUTF8(a.Sources[i].Country[:min(briefText, len(a.Sources[i].Country))], "")
 	}
-	a.Countries = nil // the sources tell
+	a.Countries = nil // the sources have them
 	a.StatusCodes = a.StatusCodes[:min(briefList, len(a.StatusCodes))]
 	return a
 }

@@ -22,7 +22,7 @@ type AttackFilter struct {
 // AttackPage is what one request brought.
 type AttackPage struct {
 	Attacks    []Attack
-	ServerTime time.Time // on the service's clock when it answered; zero when it did not say
+	ServerTime time.Time // on the service's clock when it answered; zero when unknown
 }
 
 // Attacks lists attack records, the latest hit first, page by page: POST /v1/objects/attack. It may be repeated.
@@ -95,12 +95,12 @@ func readAttack(r record) Attack {
 
 // How long texts of an attack record may be, in bytes, to be kept whole.
 const (
-	MaxPath = 8 << 10 // web servers take no longer request, unless told to
+	MaxPath = 8 << 10 // the limit of web servers by default
 	maxText = 1_000
 )
 
 // bounded is a text that may be kept of thousands of records. Of one that is too long there are its beginning, its length and its hash, so that it
-// equals itself alone; it is longer than most all the same, which tells that it isn't whole.
+// equals itself alone. Its length shows that it is cut.
 func bounded(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -129,7 +129,7 @@ func country(r record) string {
 	return strings.ToValidUTF8(name[:min(briefText, len(name))], "")
 }
 
-// OwnID begins the ids that wafbot gives to what it has put together of attacks. No Attack.ID of the service's begins so.
+// OwnID is the prefix of the ids of wafbot's groups of attacks. No Attack.ID of the service has it.
 const OwnID = "storm:"
 
 // maxID is how long an id may be, in bytes: the service's have about 30.

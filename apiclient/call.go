@@ -33,7 +33,7 @@ type call struct {
 	effect       effect
 }
 
-// effect is what sending a call does: the HTTP method doesn't tell, for the service reads with POST.
+// effect is what sending a call does. The HTTP method doesn't show it, because the service reads with POST.
 type effect int
 
 const (
@@ -42,7 +42,7 @@ const (
 	creating               // something new each time
 )
 
-// answer is what the service said under a good status.
+// answer is the service's answer with a good status.
 type answer struct {
 	value      any
 	raw        []byte
@@ -147,7 +147,7 @@ func (c *Client) request(ctx context.Context, k call, body []byte) (*http.Reques
 	return req, nil
 }
 
-// read takes an answer whose status tells how to understand it, even where the body is cut short.
+// read reads an answer. The status decides how, even if the body is cut short.
 func read(op string, resp *http.Response) (answer, *Error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
@@ -182,13 +182,13 @@ func read(op string, resp *http.Response) (answer, *Error) {
 	return ans, nil
 }
 
-// innerStatus is the envelope's status, which can tell of an error under HTTP 200; 0: there is none.
+// innerStatus is the envelope's status, which can be an error under HTTP 200; 0: none.
 func innerStatus(v any) int {
 	object, _ := v.(map[string]any)
 	return int(record(object).id("status"))
 }
 
-// serverTime is the time on the service's clock, zero when it does not say.
+// serverTime is the time on the service's clock, zero when it is missing.
 func serverTime(header http.Header) time.Time {
 	t, err := http.ParseTime(header.Get("Date"))
 	if err != nil {

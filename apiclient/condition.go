@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// Scope is where a rule applies, as a person says it.
+// Scope is where a rule applies, in a person's terms.
 type Scope struct {
 	App    Figure // unknown: all applications
 	Host   string // "": any
@@ -193,7 +193,7 @@ func normalPoint(items []any) []string {
 		case float64: // after a way through JSON
 			out[i] = strconv.FormatFloat(item, 'f', -1, 64)
 		case json.Number:
-			out[i] = text(item)
+			out[i] = wordOf(item)
 		default:
 			out[i] = fmt.Sprint(item)
 		}

@@ -15,7 +15,7 @@ import (
 // be read is left out, and never costs the rest of the record.
 type record map[string]any
 
-func (r record) text(key string) string    { return text(r[key]) }
+func (r record) text(key string) string    { return wordOf(r[key]) }
 func (r record) time(key string) time.Time { return moment(r[key]) }
 func (r record) list(key string) []any     { list, _ := r[key].([]any); return list }
 func (r record) flag(key string) bool      { set, _ := flag(r[key]); return set }
@@ -47,7 +47,7 @@ func (r record) app(key string) Figure {
 func (r record) texts(key string) []string {
 	var out []string
 	for _, item := range r.list(key) {
-		if t := text(item); t != "" {
+		if t := wordOf(item); t != "" {
 			out = append(out, t)
 		}
 	}
@@ -118,7 +118,7 @@ func listed(v any) (list []any, ok bool) {
 }
 
 // text reads a string, or a number as it is written.
-func text(v any) string {
+func wordOf(v any) string {
 	switch v := v.(type) {
 	case string:
 		return v
@@ -135,11 +135,11 @@ func text(v any) string {
 func joined(v any) string {
 	list, ok := v.([]any)
 	if !ok {
-		return text(v)
+		return wordOf(v)
 	}
 	parts := make([]string, len(list))
 	for i, item := range list {
-		if parts[i] = text(item); parts[i] == "" {
+		if parts[i] = wordOf(item); parts[i] == "" {
 			return "" // a part of an id can be the id of something else
 		}
 	}
@@ -168,7 +168,7 @@ func flag(v any) (set, ok bool) {
 	if b, isBool := v.(bool); isBool {
 		return b, true
 	}
-	b, err := strconv.ParseBool(text(v))
+	b, err := strconv.ParseBool(wordOf(v))
 	return b, err == nil
 }
 

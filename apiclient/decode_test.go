@@ -125,7 +125,7 @@ func TestAttackFieldsOfOtherTypes(t *testing.T) {
 	}
 }
 
-// Ids are the service's word, and it may be anybody's: none is taken for wafbot's own, none fills a key or ends a line, and none is another's.
+// Ids come from the service and may be hostile: none equals one of wafbot's own, fills a key or ends a line, and no two become equal.
 func TestAnIDThatIsNone(t *testing.T) {
 	t.Parallel()
 	strange := []string{apiclient.OwnID + "C1:1795000000", "a\nb", "a\u0000b", "\u202ea", " a", "a<b>", strings.Repeat("a", 200_000), strings.Repeat("a", 200_001)}
@@ -142,7 +142,7 @@ func TestAnIDThatIsNone(t *testing.T) {
 	require.Equal(t, "x"+apiclient.OwnID, readAttacks(t, `[{"attackid":"x`+apiclient.OwnID+`"}]`)[0].ID)
 }
 
-// However many sources the service lists, the busiest are kept: each is remembered for days, and gone through in every storm.
+// Only the busiest sources are kept, however many the service lists: each is stored for days, and read in every storm.
 func TestTheBusiestSources(t *testing.T) {
 	t.Parallel()
 	var top []map[string]any
@@ -186,7 +186,7 @@ func TestRulesAreReadAsTheServiceWritesThem(t *testing.T) {
 			Point:      apiclient.Point{{"post"}, {"json_doc"}, {"hash", "x"}, {"array", 0}}},
 		{Type: "other", Conditions: []apiclient.Condition{{Type: "equal", Value: "4", Point: []any{"instance"}}, {}}, Point: apiclient.Point{{"get", "path"}, {"base64"}}},
 	}, rules)
-	require.False(t, apiclient.SameRule(rules[1], rules[1])) // nobody knows what the unreadable condition says
+	require.False(t, apiclient.SameRule(rules[1], rules[1])) // the unreadable condition is unknown
 }
 
 func TestVulnerabilitiesAreRead(t *testing.T) {

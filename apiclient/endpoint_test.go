@@ -121,7 +121,7 @@ func TestEachCallSendsExactlyItsRequest(t *testing.T) {
 	}
 }
 
-func TestChangesAreSeenByTheNextReading(t *testing.T) {
+func TestChangesAreSeenByTheNextListing(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	c := s.start()

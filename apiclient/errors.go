@@ -54,16 +54,16 @@ func (k ErrorKind) String() string {
 type Error struct {
 	Op         string            // the call, as "list attacks"
 	Kind       ErrorKind         // what went wrong
-	Status     int               // HTTP status, or the status inside the answer where only that tells of an error; 0: no answer
-	Fields     map[string]string // what is wrong with which field, when the service or the check before sending says so
+	Status     int               // HTTP status, or the status inside the answer where only that is an error; 0: no answer
+	Fields     map[string]string // errors by field, from the service or from the check before sending
 	Message    string            // the service's words, hostile like all it sends: at most 300 runes, printable, without the token
-	RetryAfter time.Duration     // how long the service asks to wait; 0: it does not say
+	RetryAfter time.Duration     // how long the service asks to wait; 0: unknown
 	Err        error             // the cause, if any
 
 	unknown bool // one of the tries may have taken effect
 }
 
-// Error says which call failed, how, and in the service's words.
+// Error is a failed call: which, how, and the service's own words.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", e.Op, e.Kind)

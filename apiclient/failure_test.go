@@ -136,7 +136,7 @@ func TestAHungServiceIsGivenUp(t *testing.T) {
 	arrive(3)
 }
 
-func TestWhatWasNeverSentIsKnown(t *testing.T) {
+func TestUnsentCallsAreKnown(t *testing.T) {
 	t.Parallel()
 	c, err := apiclient.New(apiclient.Config{BaseURL: "http://127.0.0.1:1", Token: goodToken, ClientID: 5, Pause: time.Microsecond})
 	require.NoError(t, err)

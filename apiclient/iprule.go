@@ -38,5 +38,5 @@ type IPRule struct {
 	Author    string       `json:"author,omitempty"`     // given by the service
 	EventType string       `json:"event_type,omitempty"` // given by the service
 	Created   time.Time    `json:"created,omitzero"`     // given by the service
-	Expires   time.Time    `json:"expires,omitzero"`     // zero: the service did not say
+	Expires   time.Time    `json:"expires,omitzero"`     // zero: unknown
 }

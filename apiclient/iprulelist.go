@@ -37,9 +37,9 @@ func (c *Client) IPRules(ctx context.Context, f IPRuleFilter) iter.Seq2[IPRule, 
 }
 
 // AddIPRule adds an entry: POST /v4/ip_rules. It may be repeated, as long as Expires and Reason stay the same. No Apps
-// means all applications; an Expires after Forever becomes Forever; force overwrites what stands there, whoever put it.
+// means all applications; an Expires after Forever becomes Forever; force overwrites an existing entry of any author.
 // An incomplete entry is refused before sending, as Invalid. What the service does not repeat in its answer is as sent;
-// ID is 0 when it does not tell.
+// ID is 0 when it is missing.
 func (c *Client) AddIPRule(ctx context.Context, r IPRule, force bool) (IPRule, error) {
 	k := call{op: "add to IP list", method: http.MethodPost, path: "/v4/ip_rules", effect: changing}
 	r.Subnet = plainPrefix(r.Subnet)
@@ -104,7 +104,7 @@ func checkIPRule(r IPRule) map[string]string {
 	return wrong
 }
 
-// checkRange refuses what the service does: a slip of the finger must not depend on it.
+// checkRange refuses what the service refuses, so that a typing error does not depend on the service.
 func checkRange(r IPRule, wrong map[string]string) {
 	mapped := netip.MustParsePrefix("::ffff:0:0/96") // IPv6's image of all of IPv4
 	switch {

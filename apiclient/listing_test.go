@@ -71,7 +71,7 @@ func TestAttacksComePageByPage(t *testing.T) {
 	require.Len(t, s.requests(), 5)
 }
 
-func TestAnEmptyListTellsTheServersTime(t *testing.T) {
+func TestAnEmptyListHasTheServersTime(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.fault = func(w http.ResponseWriter, _ *http.Request) bool {
@@ -88,7 +88,7 @@ func TestAServiceThatDisregardsTheOffsetIsNoticed(t *testing.T) {
 	s := newService(t)
 	s.fault = body(200, `{"status":200,"body":[{"attackid":"x:1"},{"attackid":"x:2"}]}`)
 	_, err := drain(s.start().Attacks(t.Context(), apiclient.AttackFilter{PageSize: 2}))
-	require.ErrorContains(t, err, "again and again", "nobody knows how much is missing")
+	require.ErrorContains(t, err, "again and again", "how much is missing is unknown")
 	require.Len(t, s.requests(), 3)
 }
 

@@ -43,7 +43,7 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// inTime runs the test on synctest's clock with a client that has the real pauses, and tells when requests arrived.
+// inTime runs the test on synctest's clock with a client that has the real pauses, and records when requests arrived.
 func inTime(t *testing.T, fault func(http.ResponseWriter, *http.Request) bool, test func(t *testing.T, c *apiclient.Client, arrived func() []time.Duration)) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()

@@ -18,7 +18,7 @@ const (
 	index
 )
 
-// argumentOf tells what a parser takes; unknown ones take nothing.
+// argumentOf is what a parser takes as argument. Unknown parsers take none.
 func argumentOf(parser string) argument {
 	switch parser {
 	case "get", "header", "cookie", "form_urlencoded", "multipart", "content_disp", "response_header", "hash", "json", "json_obj",
@@ -145,7 +145,7 @@ func isToken(s string) bool {
 }
 
 // ParameterPoint finds the point of an attack's parameter: "GET_user_id_value" is [["get","user_id"]]. It reports false
-// where the text does not tell for certain: an unknown form, or a name that could as well be a name and a further
+// where the text is ambiguous: an unknown form, or a name that could as well be a name and a further
 // parser, as GET_x_BASE64_value. An attacker chooses names, so nothing is guessed.
 func ParameterPoint(parameter string) (Point, bool) {
 	rest, ok := strings.CutSuffix(parameter, "_value")

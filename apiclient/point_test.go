@@ -27,7 +27,7 @@ func TestParametersBecomePoints(t *testing.T) {
 		"POST_value":                            "post",
 		"PATH_2_value":                          "path.2",
 		"ACTION_NAME_value":                     "action_name",
-		"POST_login_value":                      "", // which parser read the body is not said
+		"POST_login_value":                      "", // the parser of the body is not named
 		"GET_x_name":                            "",
 		"GET_x":                                 "",
 		"GET__value":                            "",

@@ -20,7 +20,7 @@ const (
 
 func isPage(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) }
 
-// refusal reads an answer that tells of an error: status is the HTTP status, or the inner one under HTTP 2xx.
+// refusal reads an error answer. status is the HTTP status, or the inner one under HTTP 2xx.
 func refusal(op string, status int, body []byte) *Error {
 	e := &Error{Op: op, Status: status}
 	if v, err := decode(body); err == nil {
@@ -55,7 +55,7 @@ func kindOf(status int, words string) ErrorKind {
 	return Server // also a redirect, which is never followed
 }
 
-// words is all the service said, in lower case.
+// words is the whole text of the error, in lower case.
 func (e *Error) words() string {
 	words := e.Message
 	for _, text := range e.Fields {
@@ -87,7 +87,7 @@ func explain(body any) (message string, fields map[string]string) {
 	return "", fields
 }
 
-// reason is what is said about one field: "…", ["…"] or {"error": "…"}.
+// reason is the error of one field: "…", ["…"] or {"error": "…"}.
 func reason(v any) string {
 	switch v := v.(type) {
 	case []any:
@@ -101,10 +101,10 @@ func reason(v any) string {
 	case map[string]any:
 		return reason(v["error"])
 	}
-	return text(v)
+	return wordOf(v)
 }
 
-// clean makes what the other side said fit to be shown and logged, and takes the token out of it.
+// clean makes the service's text safe to show and log, and removes the token from it.
 func (e *Error) clean(token Secret) *Error {
 	e.Message = printable(e.Message, token)
 	fields := e.Fields
@@ -139,7 +139,7 @@ func printable(s string, token Secret) string {
 	return s
 }
 
-// RetryAfter reads the header Retry-After as seconds or as a date, which is measured on the sender's own clock where it tells it; 0 if there is none
+// RetryAfter reads the header Retry-After as seconds or as a date, measured on the sender's clock if it sends Date; 0 if there is none
 // that can be read, a year at most.
 func RetryAfter(header http.Header) time.Duration {
 	value := strings.TrimSpace(header.Get("Retry-After"))

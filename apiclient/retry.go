@@ -11,10 +11,10 @@ import (
 const (
 	longestPause  = 30              // first pauses
 	lockedPause   = 5               // first pauses: locks last for seconds to minutes
-	maxRetryAfter = 2 * time.Minute // beyond it the caller is told instead of made to wait
+	maxRetryAfter = 2 * time.Minute // beyond it the call fails instead of waiting
 )
 
-// pause says how long to wait before the call is sent again, and whether it may be. Being locked, limited or not
+// pause is how long to wait before the call is sent again, and whether it may be. Being locked, limited or not
 // connected means that nothing was done, so that even the creation of a rule may be repeated.
 func (c *Client) pause(e *Error, repeatable bool, try int) (time.Duration, bool) {
 	if try >= c.tries || e.RetryAfter > maxRetryAfter || errors.Is(e.Err, errTooLong) {

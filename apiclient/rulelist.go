@@ -64,7 +64,7 @@ func (c *Client) CreateRule(ctx context.Context, r Rule) (Rule, error) {
 	}
 	created := readRule(object(ans.value))
 	if created.ID == 0 {
-		return Rule{}, puzzling(k, "answer does not tell the rule's id")
+		return Rule{}, puzzling(k, "answer has no rule id")
 	}
 	return created, nil
 }
@@ -193,13 +193,13 @@ func readPoint(items []any) Point {
 			p = append(p, readPoint(group)...)
 			continue
 		}
-		parser := text(items[i])
+		parser := wordOf(items[i])
 		switch takes := argumentOf(parser); {
 		case takes == nothing || i+1 == len(items):
 			p = append(p, []any{parser})
 		default:
 			i++
-			p = append(p, []any{parser, readArgument(takes, text(items[i]))})
+			p = append(p, []any{parser, readArgument(takes, wordOf(items[i]))})
 		}
 	}
 	return p

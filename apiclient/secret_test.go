@@ -65,7 +65,7 @@ func TestNewRefusesWhatCanNotWork(t *testing.T) {
 	}
 }
 
-func TestATokenFileIsReadAgain(t *testing.T) {
+func TestATokenFileIsReread(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "token")
 	write := func(token string, at time.Time) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/norace"
 )
 
 // long are records whose texts an attacker made as long as he could.
@@ -23,8 +24,9 @@ func long(n, length int) []any {
 	return out
 }
 
-// An attacker whose requests make an answer too long doesn't blind the account: smaller pages are asked for, and as large ones as ever behind them.
+// An attacker whose requests make an answer too long must not stop the polls: the client requests smaller pages, and normal ones after them.
 func TestAPageThatIsTooLongIsReadInParts(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	s := newService(t)
 	s.lists["/v1/objects/attack"] = append(long(36, 1<<20), long(300, 10)...)
@@ -65,8 +67,9 @@ func readAll(t *testing.T, c *apiclient.Client) (n int) {
 	return n
 }
 
-// A record that is too long by itself is an error: who passed it over wouldn't know what he doesn't know.
+// A single record that is too long is an error. Skipping it would hide that something is missing.
 func TestARecordThatIsTooLongIsAnError(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	s := newService(t)
 	s.lists["/v1/objects/hint"] = []any{map[string]any{"id": 1, "comment": strings.Repeat("a", 33<<20)}}
@@ -75,7 +78,7 @@ func TestARecordThatIsTooLongIsAnError(t *testing.T) {
 	require.Len(t, s.requests(), 10, "1000, 500, … 1: none of them twice")
 }
 
-// Of a text that nobody can read wholly its beginning is kept. It equals itself alone, and no patch is made of it.
+// Of a text that is too long, the start is kept. It equals itself alone, and no patch is made from it.
 func TestTextsOfAttacksAreBounded(t *testing.T) {
 	t.Parallel()
 	whole, longer := "/"+strings.Repeat("a", apiclient.MaxPath-1), "/"+strings.Repeat("é", 50_000)

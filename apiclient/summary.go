@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// SummaryQuery selects what the aggregation of attacks tells.
+// SummaryQuery selects the aggregation of attacks.
 type SummaryQuery struct {
 	Last   time.Duration // back from now, rounded up to whole hours; 0: 24 h
 	Select []string      // column names; nil: attack_name, attack_types, hosts, paths, min_request_time, status
@@ -68,7 +68,7 @@ func (c *Client) AttackSummary(ctx context.Context, q SummaryQuery) iter.Seq2[Su
 				return
 			}
 			answered, _ := ans.value.(map[string]any)
-			request.Cursor = text(answered["next_cursor"])
+			request.Cursor = wordOf(answered["next_cursor"])
 			if len(items) == 0 || seen[request.Cursor] { // a cursor that comes again would lead in circles
 				return
 			}

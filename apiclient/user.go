@@ -11,8 +11,8 @@ type User struct {
 	ID         int
 	ClientID   int
 	ClientName string
-	Enabled    bool   // also when the service does not say
-	ConsoleURL string // the console's base address, http or https; "" when the service does not say
+	Enabled    bool   // also when the service omits it
+	ConsoleURL string // the console's base address, http or https; "" when the service omits it
 }
 
 // User reads the token's owner: POST /v1/user. It may be repeated.
@@ -39,7 +39,7 @@ func (c *Client) User(ctx context.Context) (User, error) {
 	return u, nil
 }
 
-// ClientID is the account's id: the configured one, else the one POST /v1/user tells, which is asked once and kept.
+// ClientID is the account's id: the configured one, else the one of POST /v1/user, which is requested once and kept.
 // While one caller asks, the others wait for it.
 func (c *Client) ClientID(ctx context.Context) (int, error) {
 	const op = "read client id"

@@ -14,7 +14,7 @@ import (
 
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/bot/slackconn/slacktest"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -62,11 +62,11 @@ func (noRunner) Changes(record.Line) bool                     { return false }
 func (noRunner) Missing(record.Line, string) bool             { return false }
 func (noRunner) Fillable(record.Line) bool                    { return false }
 func (noRunner) InThread(l record.Line, _ string) record.Line { return l }
-func (noRunner) Form(context.Context, commands.Invocation) (commands.Form, error) {
-	return commands.Form{}, refusal.ErrUnknown
+func (noRunner) Form(context.Context, call.Invocation) (call.Form, error) {
+	return call.Form{}, refusal.ErrUnknown
 }
-func (noRunner) Do(context.Context, commands.Invocation) (commands.Result, error) {
-	return commands.Result{}, errors.New("nothing can be done here")
+func (noRunner) Do(context.Context, call.Invocation) (call.Result, error) {
+	return call.Result{}, errors.New("nothing can be done here")
 }
 
 // linkedBot receives from that end of Slack's. Its client keeps no connection, which a bubble would wait for.
@@ -75,7 +75,7 @@ func linkedBot(s *slacktest.End) *Bot {
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	return New(Config{
 		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: s.URL + "/api/", HTTP: client}),
-		Inbox: store, Links: store, Redis: store, Notifier: owner{}, Runner: noRunner{}, Secret: signingSecret,
+		Inbox: store, Links: store, Redis: store, Notifier: owner{}, Runner: noRunner{}, Verbs: noRunner{}, Secret: signingSecret,
 	})
 }
 

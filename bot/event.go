@@ -7,14 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // happening is what is needed of an event. It is not slack-go's type: that refuses the whole event for one block it does not know.
-type happening struct {
+type eventPayload struct {
 	Type    string  `json:"type"`
 	EventID string  `json:"event_id"`
 	Event   message `json:"-"`
@@ -39,40 +40,40 @@ type message struct {
 
 // event takes an event: what people write to the bot runs as a line, who opens the Home tab gets it, and what Slack tells about people counts from
 // now on. Everything else is only acknowledged.
-func (b *Bot) event(ctx context.Context, d delivery, body []byte) {
+func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 	var outer struct {
-		happening
+		eventPayload
 		Event json.RawMessage `json:"event"`
 	}
 	if err := json.Unmarshal(body, &outer); err != nil {
-		b.cfg.Log.Warn("read event", "err", err)
+		in.cfg.Log.Warn("read event", "err", err)
 		return
 	}
-	h := outer.happening
+	h := outer.eventPayload
 	if h.Type == "app_rate_limited" {
-		b.cfg.Log.Error("slack holds events back: there were too many in the last hour")
+		in.cfg.Log.Error("slack holds events back: there were too many in the last hour")
 		return
 	}
-	if len(outer.Event) == 0 || b.peopleEvent(ctx, outer.Event) {
+	if len(outer.Event) == 0 || in.peopleEvent(ctx, outer.Event) {
 		return
 	}
 	if err := json.Unmarshal(outer.Event, &h.Event); err != nil {
-		b.cfg.Log.Warn("read event", "err", err)
+		in.cfg.Log.Warn("read event", "err", err)
 		return
 	}
 	m := h.Event
 	if m.Type == "app_home_opened" {
-		b.homes.homeOpened(d, h)
+		in.homeOpened(d, h)
 		return
 	}
 	if !m.written() {
 		return
 	}
-	self, err := b.cfg.Slack.Self(ctx)
+	self, err := in.cfg.Slack.Self(ctx)
 	if err != nil {
-		b.cfg.Log.Error("take message", "channel", m.Channel, "user", m.User, "err", err)
+		in.cfg.Log.Error("take message", "channel", m.Channel, "user", m.User, "err", err)
 		if m.Type == "app_mention" || m.ChannelType == "im" { // else it was hardly for the bot
-			b.reply(b.asked(ctx, d, h), text.New("not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again"))
+			in.reply(in.asked(ctx, d, h), text.New("not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again"))
 		}
 		return
 	}
@@ -80,10 +81,10 @@ func (b *Bot) event(ctx context.Context, d delivery, body []byte) {
 	switch {
 	case m.User == self.User:
 	case addressed || m.ChannelType == "im":
-		b.take(ctx, b.asked(ctx, d, h), line)
+		in.take(ctx, in.asked(ctx, d, h), line)
 	case m.Type == "app_mention":
 		// "Don't @wafbot deny that yet" asks for nothing.
-		b.reply(b.asked(ctx, d, h), text.New("Did you want something of me? Then begin the message with my name, as ", text.Code("@wafbot status"), ". Nothing was done"))
+		in.reply(in.asked(ctx, d, h), text.New("Did you want something of me? Then begin the message with my name, as ", text.Code("@wafbot status"), ". Nothing was done"))
 	}
 }
 
@@ -109,7 +110,7 @@ func (m message) line(self string) (line string, addressed bool) {
 }
 
 // asked is the request that a message is. One gesture can come as two events (a mention that is also a message), and each of them twice.
-func (b *Bot) asked(ctx context.Context, d delivery, h happening) request {
+func (in *ingress) asked(ctx context.Context, d delivery, h eventPayload) request {
 	m := h.Event
 	names := []string{"message " + m.Channel + " " + m.TS}
 	if h.EventID != "" {
@@ -120,26 +121,26 @@ func (b *Bot) asked(ctx context.Context, d delivery, h happening) request {
 	}
 	req := request{
 		Channel: m.Channel, Thread: m.ThreadTS, names: append(names, d.names...),
-		Invocation: commands.Invocation{
-			ID: fmt.Sprintf("message %s %s", m.Channel, m.TS), At: slackconn.WrittenAt(m.TS, d.at), Account: b.accountIn(m.Channel),
+		Invocation: call.Invocation{
+			ID: fmt.Sprintf("message %s %s", m.Channel, m.TS), At: slackconn.WrittenAt(m.TS, d.at), Account: in.accountIn(m.Channel),
 			Actor: record.Actor{ID: m.User, Team: m.UserTeam, Name: m.User, Via: record.ViaMention},
 		},
 	}
-	if account, attack := b.cardAt(ctx, m.Channel, m.ThreadTS); attack != "" {
+	if account, attack := in.cardAt(ctx, m.Channel, m.ThreadTS); attack != "" {
 		req.Invocation.Account, req.Invocation.Attack = account, attack
 	}
 	return req
 }
 
 // cardAt is the attack in whose thread something was written; empty if it is no card's.
-func (b *Bot) cardAt(ctx context.Context, channel, thread string) (account, attack string) {
+func (in *ingress) cardAt(ctx context.Context, channel, thread string) (account, attack string) {
 	if thread == "" {
 		return "", ""
 	}
-	for _, a := range b.cfg.Accounts {
-		attack, err := b.cfg.Attacks.CardAt(ctx, a.Name, channel, thread)
+	for _, a := range in.cfg.Accounts {
+		attack, err := in.cfg.Cards.CardAt(ctx, a.Name, channel, thread)
 		if err != nil {
-			b.cfg.Log.Warn("find card of thread", "channel", channel, "err", err)
+			in.cfg.Log.Warn("find card of thread", "channel", channel, "err", err)
 			return "", ""
 		}
 		if attack != "" {
@@ -147,4 +148,41 @@ func (b *Bot) cardAt(ctx context.Context, channel, thread string) (account, atta
 		}
 	}
 	return "", ""
+}
+
+// homeOpened draws the Home tab of whoever has just opened it.
+func (in *ingress) homeOpened(d delivery, h eventPayload) {
+	if h.Event.Tab != "home" || h.Event.User == "" {
+		return
+	}
+	req := request{
+		Home: true, names: d.names,
+		Invocation: call.Invocation{
+			ID: d.names[0], At: d.at, Actor: record.Actor{ID: h.Event.User, Name: h.Event.User, Via: record.ViaMention},
+		},
+	}
+	if h.EventID != "" {
+		req.names = append([]string{"event " + h.EventID}, req.names...)
+	}
+	in.refreshHome(req)
+}
+
+// refreshHome draws a Home tab for somebody who waits for it.
+func (in *ingress) refreshHome(req request) {
+	in.background.once(req, func(ctx context.Context) { in.answers.answer(ctx, req, card.Message{}) })
+}
+
+// accountIn is the account whose channel it is, if it is only one's.
+func (in *ingress) accountIn(channel string) string {
+	name := ""
+	for _, a := range in.cfg.Accounts {
+		if a.Channel != channel {
+			continue
+		}
+		if name != "" {
+			return ""
+		}
+		name = a.Name
+	}
+	return name
 }

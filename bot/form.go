@@ -10,9 +10,10 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/bot/card"
-	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/delay"
@@ -20,18 +21,15 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// forms opens forms and takes what is submitted.
-type forms struct{ bot *Bot }
-
 // What a form is checked with before it is acknowledged: first what it holds, then what the service says. What takes longer is found out when
 // it is carried out. Together they leave time to write it down, within acceptTimeout.
 const (
-	formWithin = 600 * time.Millisecond
-	lookWithin = time.Second
+	formWithin  = 600 * time.Millisecond
+	checkWithin = time.Second
 )
 
 // drawWithin bounds finding out what a view shows, of readTimeout: what went wrong must still be said in it.
-const drawWithin = readTimeout - 30*time.Second
+const renderWithin = readTimeout - 30*time.Second
 
 // meta is what a view carries of the request that opens it.
 func (r request) meta() card.ViewMeta {
@@ -50,18 +48,33 @@ func (r *request) inView(id, meta string) {
 	r.Invocation.Account, r.Invocation.Attack = m.Account, m.Attack
 }
 
+// forms opens modals and takes what is filled into them.
+type forms struct {
+	cfg        *Config
+	background *background
+	queue      *queue
+	answers    *answers
+	attacks    attacks
+}
+
+// attacks are what *More…* and forms are about.
+type attacks interface {
+	// Situation is what is decided from about an attack; known is false for one that was forgotten, or not seen again since the store was rebuilt.
+	Situation(ctx context.Context, account, attack string) (s call.Situation, known bool, err error)
+}
+
 // openForm opens the form for a line, as far as it is known, in a view of its own or in the place of the view that it was asked for in.
 func (f *forms) openForm(req request, text string) {
-	f.opens(req, text, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
+	f.showView(req, text, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
 		inv := req.Invocation
 		inv.Line = line
-		form, err := f.bot.cfg.Runner.Form(ctx, inv)
+		form, err := f.cfg.Runner.Form(ctx, inv)
 		if err != nil {
 			return slack.ModalViewRequest{}, err
 		}
-		if !form.Lacks() && !f.bot.cfg.Runner.Changes(line) { // as a report: there is nothing to fill in
-			res, err := f.bot.cfg.Runner.Do(ctx, inv)
-			return card.AnswerView(f.bot.resultMessage(req, res, err), req.meta())
+		if !form.Lacks() && !f.cfg.Verbs.Changes(line) { // as a report: there is nothing to fill in
+			res, err := f.cfg.Runner.Do(ctx, inv)
+			return card.AnswerView(f.answers.resultMessage(req, res, err), req.meta())
 		}
 		return card.FormView(form, req.meta())
 	})
@@ -69,46 +82,41 @@ func (f *forms) openForm(req request, text string) {
 
 // openMore lists what else can be done about an attack.
 func (f *forms) openMore(req request, text string) {
-	f.opens(req, text, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
-		a, ok := f.bot.account(line.Keys["account"])
-		if !ok || len(line.Words) == 0 {
+	f.showView(req, text, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
+		account := line.Keys["account"]
+		if account == "" || len(line.Words) == 0 {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: no attack in %q", line.String())
 		}
-		shown, known, err := f.bot.cfg.Attacks.Shown(ctx, a.Name, line.Words[0])
+		s, known, err := f.attacks.Situation(ctx, account, line.Words[0])
 		if err != nil {
-			return slack.ModalViewRequest{}, commands.Away(err)
+			return slack.ModalViewRequest{}, refusal.Away(err)
 		}
-		if !known || shown.Recalled {
+		if !known {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: attack %s isn't known", line.Words[0])
 		}
-		file, err := f.bot.cfg.Attacks.File(ctx, a.Name, line.Words[0])
-		if err != nil {
-			return slack.ModalViewRequest{}, commands.Away(err)
-		}
-		s := notify.Situation(a, f.bot.cfg.Policy, shown, file, f.bot.cfg.Now())
-		return card.MoreView(s.Line(), commands.More(s), req.meta())
+		return card.MoreView(advice.SituationLine(s), advice.More(s), req.meta())
 	})
 }
 
 // opens shows a view: at once that it is looked for, because what opens it is good for three seconds only, and when it is drawn the view itself.
-func (f *forms) opens(req request, words string, draw func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error)) {
+func (f *forms) showView(req request, words string, draw func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error)) {
 	line, err := grammar.Parse(words)
-	f.bot.once(req, func(ctx context.Context) {
+	f.background.once(req, func(ctx context.Context) {
 		id := req.View
 		if id == "" {
 			var gone bool
-			if id, gone = f.openLooking(ctx, req, words); gone {
+			if id, gone = f.openLoading(ctx, req, words); gone {
 				return
 			}
 		}
 		var v slack.ModalViewRequest
 		if err == nil {
-			drawing, cancel := context.WithTimeout(ctx, drawWithin)
+			drawing, cancel := context.WithTimeout(ctx, renderWithin)
 			v, err = draw(drawing, line)
 			cancel()
 		}
 		if err != nil {
-			v, err = card.AnswerView(f.bot.resultMessage(req, commands.Result{}, err), req.meta())
+			v, err = card.AnswerView(f.answers.resultMessage(req, call.Result{}, err), req.meta())
 		}
 		if err == nil {
 			err = f.updateView(ctx, id, v)
@@ -116,9 +124,9 @@ func (f *forms) opens(req request, words string, draw func(ctx context.Context, 
 		if err == nil || slackconn.ErrorName(err) == "not_found" { // it was closed meanwhile
 			return
 		}
-		f.bot.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
+		f.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
 		req.View = id // which else says for ever that wafbot looks
-		f.bot.answer(ctx, req, card.Lines([]text.Text{text.New("The form could not be shown. Without a form it is ", text.Code(words))}, nil))
+		f.answers.answer(ctx, req, card.Lines([]text.Text{text.New("The form could not be shown. Without a form it is ", text.Code(words))}, nil))
 	})
 }
 
@@ -128,7 +136,7 @@ const updateTries = 3
 // updateView puts a view in the place of another one (views.update), again if that fails for a reason that may pass.
 func (f *forms) updateView(ctx context.Context, id string, v slack.ModalViewRequest) error {
 	for try := 1; ; try++ {
-		err := f.bot.cfg.Slack.UpdateView(ctx, id, v)
+		err := f.cfg.Slack.UpdateView(ctx, id, v)
 		if err == nil || slackconn.ErrorName(err) == "not_found" || try == updateTries {
 			return err
 		}
@@ -139,33 +147,33 @@ func (f *forms) updateView(ctx context.Context, id string, v slack.ModalViewRequ
 }
 
 // openLooking opens a view that says that wafbot looks (views.open). gone tells that there is none; then that is said.
-func (f *forms) openLooking(ctx context.Context, req request, words string) (id string, gone bool) {
+func (f *forms) openLoading(ctx context.Context, req request, words string) (id string, gone bool) {
 	v, err := card.LoadingView(req.meta())
 	if err == nil {
-		if id, err = f.bot.cfg.Slack.OpenView(ctx, req.Trigger, v); err == nil {
+		if id, err = f.cfg.Slack.OpenView(ctx, req.Trigger, v); err == nil {
 			return id, false
 		}
 	}
 	if slackconn.ErrorName(err) != "exchanged_trigger_id" { // else the same click came twice
-		f.bot.cfg.Log.Warn("open view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
-		f.bot.answer(ctx, req, card.Lines([]text.Text{text.New("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words))}, nil))
+		f.cfg.Log.Warn("open view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
+		f.answers.answer(ctx, req, card.Lines([]text.Text{text.New("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words))}, nil))
 	}
 	return "", true
 }
 
 // askInView shows the question before a change in a view (views.open), where the click is still good for one. It reports whether it is shown.
 func (f *forms) askInView(ctx context.Context, req request, r *refusal.Refusal) bool {
-	if req.Trigger == "" || req.View != "" || f.bot.cfg.Now().Sub(req.Invocation.At) > triggerGood {
+	if req.Trigger == "" || req.View != "" || f.cfg.Now().Sub(req.Invocation.At) > triggerGood {
 		return false
 	}
 	m := req.meta()
-	m.Asked = f.bot.cfg.Now()
+	m.Asked = f.cfg.Now()
 	v, err := card.AskView(r, m)
 	if err == nil {
-		_, err = f.bot.cfg.Slack.OpenView(ctx, req.Trigger, v)
+		_, err = f.cfg.Slack.OpenView(ctx, req.Trigger, v)
 	}
 	if err != nil {
-		f.bot.cfg.Log.Info("ask in a message instead of a view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
+		f.cfg.Log.Info("ask in a message instead of a view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
 	}
 	return err == nil
 }
@@ -186,7 +194,7 @@ func (f *forms) submittedInTime(ctx context.Context, p payload, d delivery) *sla
 	case answer := <-taken:
 		return answer
 	case <-late.C:
-		return f.pushed(p.request(d), card.Lines([]text.Text{perhapsRecorded()}, nil))
+		return f.pushAnswer(p.request(d), card.Lines([]text.Text{perhapsRecorded()}, nil))
 	}
 }
 
@@ -204,45 +212,47 @@ func (f *forms) submitted(ctx context.Context, p payload, d delivery) *slack.Vie
 	}
 	switch {
 	case err != nil, m.Line == "", p.View.CallbackID != card.ViewForm && p.View.CallbackID != card.ViewAsk:
-		f.bot.cfg.Log.Warn("unknown form", "kind", p.View.CallbackID, "user", req.Invocation.Actor.ID, "err", err)
-		return f.pushed(req, card.Lines([]text.Text{text.New("This form is of another version of wafbot. Nothing was done: close it and open it again")}, nil))
+		f.cfg.Log.Warn("unknown form", "kind", p.View.CallbackID, "user", req.Invocation.Actor.ID, "err", err)
+		return f.pushAnswer(req, card.Lines([]text.Text{text.New("This form is of another version of wafbot. Nothing was done: close it and open it again")}, nil))
 	case p.View.CallbackID == card.ViewAsk:
-		req.Invocation.Anyway = !outworn(m.Asked, d.at)
+		req.Invocation.Anyway = !questionExpired(m.Asked, d.at)
 		return f.acceptForm(ctx, req)
 	}
 	return f.checkForm(ctx, req, p.View.State.filled())
 }
 
 // askedFor is how long "do it anyway" answers all that there is to ask: later the world is another one.
-const askedFor = 10 * time.Minute
+const questionValidFor = 10 * time.Minute
 
 // outworn reports whether a question is that old; one of which the time isn't known isn't.
-func outworn(asked, now time.Time) bool { return !asked.IsZero() && now.Sub(asked) > askedFor }
+func questionExpired(asked, now time.Time) bool {
+	return !asked.IsZero() && now.Sub(asked) > questionValidFor
+}
 
 // checkForm finds out what is wrong with a form, or speaks against it, as far as that can be told in time.
 func (f *forms) checkForm(ctx context.Context, req request, values map[string][]string) *slack.ViewSubmissionResponse {
 	drawing, cancel := context.WithTimeout(ctx, formWithin)
 	defer cancel()
-	form, err := f.bot.cfg.Runner.Form(drawing, req.Invocation)
+	filled, err := f.cfg.Runner.Form(drawing, req.Invocation)
 	if drawing.Err() != nil && err != nil {
-		f.bot.cfg.Log.Warn("read form again", "user", req.Invocation.Actor.ID, "err", err)
-		return f.pushed(req, card.Lines([]text.Text{text.New("Not done: what the form is about could not be looked up in time. Send it again in a moment")}, nil))
+		f.cfg.Log.Warn("read form again", "user", req.Invocation.Actor.ID, "err", err)
+		return f.pushAnswer(req, card.Lines([]text.Text{text.New("Not done: what the form is about could not be looked up in time. Send it again in a moment")}, nil))
 	}
 	if err != nil {
-		return f.pushed(req, f.bot.resultMessage(req, commands.Result{}, err))
+		return f.pushAnswer(req, f.answers.resultMessage(req, call.Result{}, err))
 	}
-	if req.Invocation.Line, err = form.Fill(values); err != nil {
-		return f.wrong(req, form, values, err)
+	if req.Invocation.Line, err = form.Fill(filled, values); err != nil {
+		return f.fieldErrors(req, filled, values, err)
 	}
-	if !f.bot.cfg.Runner.Changes(req.Invocation.Line) {
-		f.bot.once(req, func(ctx context.Context) { f.bot.carryOut(ctx, req) })
+	if !f.cfg.Verbs.Changes(req.Invocation.Line) {
+		f.background.once(req, func(ctx context.Context) { f.answers.carryOut(ctx, req) })
 		return slack.NewClearViewSubmissionResponse()
 	}
-	looking, cancel := context.WithTimeout(ctx, lookWithin)
+	looking, cancel := context.WithTimeout(ctx, checkWithin)
 	defer cancel()
 	ask := req.Invocation
 	ask.Ask = true
-	res, err := f.bot.cfg.Runner.Do(looking, ask)
+	res, err := f.cfg.Runner.Do(looking, ask)
 	var refused *refusal.Refusal
 	switch {
 	case looking.Err() != nil: // whoever carries it out looks himself
@@ -251,17 +261,17 @@ func (f *forms) checkForm(ctx context.Context, req request, values map[string][]
 			return f.pushAnyway(req, refused)
 		}
 	case err != nil:
-		return f.wrong(req, form, values, err)
+		return f.fieldErrors(req, filled, values, err)
 	case len(res.Lines) > 0: // a rehearsal, or there is nothing to do
-		return f.pushed(req, f.bot.resultMessage(req, res, nil))
+		return f.pushAnswer(req, f.answers.resultMessage(req, res, nil))
 	}
 	return f.acceptForm(ctx, req)
 }
 
 // wrong tells what is wrong with a form at the field that it is about; what is about none, as that Redis is away, above the form.
-func (f *forms) wrong(req request, form commands.Form, values map[string][]string, err error) *slack.ViewSubmissionResponse {
+func (f *forms) fieldErrors(req request, filled call.Form, values map[string][]string, err error) *slack.ViewSubmissionResponse {
 	var refused *refusal.Refusal
-	words, _ := commands.ForPeople(req.Invocation, err)
+	words, _ := call.ForPeople(req.Invocation, err)
 	about := &refusal.Refusal{}
 	if errors.As(err, &refused) {
 		about = refused
@@ -269,19 +279,19 @@ func (f *forms) wrong(req request, form commands.Form, values map[string][]strin
 			words = refused.Brief
 		}
 	} else {
-		f.bot.resultMessage(req, commands.Result{}, err) // which logs it
+		f.answers.resultMessage(req, call.Result{}, err) // which logs it
 	}
-	field := form.FieldOf(about, values)
+	field := form.FieldOf(filled, about, values)
 	if _, shown := values[field]; !shown { // or the form was drawn when it had no such field
-		return f.pushed(req, card.Lines([]text.Text{words}, nil))
+		return f.pushAnswer(req, card.Lines([]text.Text{words}, nil))
 	}
 	return slack.NewErrorsViewSubmissionResponse(map[string]string{field: text.Sanitize(words.String(), card.MaxFieldHint)})
 }
 
 // acceptForm writes a form's change down.
 func (f *forms) acceptForm(ctx context.Context, req request) *slack.ViewSubmissionResponse {
-	if err := f.bot.writeDown(ctx, req); err != nil {
-		return f.pushed(req, card.Lines([]text.Text{f.bot.notWritten(req, err)}, nil))
+	if err := f.queue.add(ctx, req); err != nil {
+		return f.pushAnswer(req, card.Lines([]text.Text{f.queue.notAdded(req, err)}, nil))
 	}
 	return slack.NewClearViewSubmissionResponse()
 }
@@ -289,11 +299,11 @@ func (f *forms) acceptForm(ctx context.Context, req request) *slack.ViewSubmissi
 // pushAnyway asks above a form.
 func (f *forms) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissionResponse {
 	m := req.meta()
-	m.Asked = f.bot.cfg.Now()
+	m.Asked = f.cfg.Now()
 	v, err := card.AskView(r, m)
 	if words, _ := json.Marshal(v); err != nil || len(words) > maxPushed {
 		tooLong := text.New("There is something to ask about before that, and it is too long for it: fill in fewer at a time, or use wafbot's command line. Nothing was done")
-		return f.pushed(req, card.Lines([]text.Text{tooLong}, nil))
+		return f.pushAnswer(req, card.Lines([]text.Text{tooLong}, nil))
 	}
 	return slack.NewPushViewSubmissionResponse(&v)
 }
@@ -302,11 +312,11 @@ func (f *forms) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissio
 const maxPushed = 16_000
 
 // pushed shows an answer above the form; one that is too long for that where the form was opened.
-func (f *forms) pushed(req request, msg card.Message) *slack.ViewSubmissionResponse {
+func (f *forms) pushAnswer(req request, msg card.Message) *slack.ViewSubmissionResponse {
 	v, err := card.AnswerView(msg, req.meta())
 	text, _ := json.Marshal(v)
 	if err != nil || len(text) > maxPushed {
-		f.bot.inBackground(req, func(ctx context.Context) { f.bot.answer(ctx, req, msg) })
+		f.background.start(req, func(ctx context.Context) { f.answers.answer(ctx, req, msg) })
 		return slack.NewClearViewSubmissionResponse()
 	}
 	return slack.NewPushViewSubmissionResponse(&v)

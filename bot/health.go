@@ -18,27 +18,27 @@ import (
 
 // readiness is what /readyz tells.
 type readiness struct {
-	Ready    bool               `json:"ready"`
-	Redis    string             `json:"redis"` // "ok", or what is wrong
-	Slack    string             `json:"slack"`
-	Ingress  string             `json:"ingress"` // "http", "socket mode", both with a comma, or what is wrong
-	Accounts map[string]watched `json:"accounts"`
-	Sources  map[string]string  `json:"sources,omitempty"` // those whose file can't be read, and why: what it held before counts
+	Ready    bool                    `json:"ready"`
+	Redis    string                  `json:"redis"` // "ok", or what is wrong
+	Slack    string                  `json:"slack"`
+	Ingress  string                  `json:"ingress"` // "http", "socket mode", both with a comma, or what is wrong
+	Accounts map[string]accountState `json:"accounts"`
+	Sources  map[string]string       `json:"sources,omitempty"` // those whose file can't be read, and why: what it held before counts
 }
 
-type watched struct {
+type accountState struct {
 	Failing   string    `json:"failing,omitempty"`
 	LastGood  time.Time `json:"last_good,omitzero"`
 	Elsewhere bool      `json:"elsewhere,omitempty"` // another replica watches it, and knows
 }
 
 // ingress is by which ways Slack can deliver just now; "" if by none.
-func (s *server) ingress() string {
+func (b *Bot) ingress() string {
 	var ways []string
-	if s.bot.cfg.Secret != "" {
+	if b.cfg.Secret != "" {
 		ways = append(ways, "http")
 	}
-	if open, _ := s.bot.socket.State(); open > 0 {
+	if open, _ := b.socket.State(); open > 0 {
 		ways = append(ways, "socket mode")
 	}
 	return strings.Join(ways, ", ")
@@ -48,7 +48,7 @@ func (s *server) ingress() string {
 const slackPatience = 800 * time.Millisecond
 
 // ready answers 200 when Redis can be written and an ingress is open. What Slack or an account has is in the body only: one tenant's token must not take the bot out.
-func (s *server) ready(w http.ResponseWriter, r *http.Request) {
+func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 	var memory, workspace error
 	var asked sync.WaitGroup
 	within := func(limit time.Duration, ask func(context.Context) error, err *error) {
@@ -58,31 +58,31 @@ func (s *server) ready(w http.ResponseWriter, r *http.Request) {
 			*err = ask(ctx)
 		})
 	}
-	within(2*time.Second, s.bot.cfg.Redis.Ping, &memory)
-	within(slackPatience, s.bot.cfg.Slack.Usable, &workspace)
+	within(2*time.Second, b.cfg.Redis.Ping, &memory)
+	within(slackPatience, b.cfg.Slack.Usable, &workspace)
 	asked.Wait()
-	state := readiness{Ready: true, Redis: "ok", Slack: "ok", Accounts: map[string]watched{}}
+	state := readiness{Ready: true, Redis: "ok", Slack: "ok", Accounts: map[string]accountState{}}
 	if memory != nil {
-		s.bot.cfg.Log.Warn("not ready", "err", memory)
+		b.cfg.Log.Warn("not ready", "err", memory)
 		state.Ready, state.Redis = false, "can't be written"
 	}
-	if state.Ingress = s.ingress(); state.Ingress == "" {
-		_, trouble := s.bot.socket.State()
+	if state.Ingress = b.ingress(); state.Ingress == "" {
+		_, trouble := b.socket.State()
 		state.Ready, state.Ingress = false, "nothing can be received: "+cmp.Or(trouble, "no socket mode link is open yet")
 	}
 	if workspace != nil {
 		state.Slack = "can't be used: " + slackconn.Brief(workspace)
 	}
-	if s.bot.cfg.Broken != nil {
-		state.Sources = s.bot.cfg.Broken()
+	if b.cfg.Broken != nil {
+		state.Sources = b.cfg.Broken()
 	}
-	for _, a := range s.bot.cfg.Accounts {
+	for _, a := range b.cfg.Accounts {
 		switch {
-		case !s.bot.cfg.Notifier.Owns(a.Name):
-			state.Accounts[a.Name] = watched{Elsewhere: true}
+		case !b.cfg.Notifier.Owns(a.Name):
+			state.Accounts[a.Name] = accountState{Elsewhere: true}
 		case a.Health != nil:
 			h := a.Health()
-			state.Accounts[a.Name] = watched{Failing: h.Failing, LastGood: h.LastGood}
+			state.Accounts[a.Name] = accountState{Failing: h.Failing, LastGood: h.LastGood}
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -52,26 +52,26 @@ type payload struct {
 }
 
 // interaction takes a click or a form. What it returns goes back with the acknowledgement; nil: nothing.
-func (b *Bot) interaction(ctx context.Context, d delivery, body []byte) *slack.ViewSubmissionResponse {
+func (in *ingress) interaction(ctx context.Context, d delivery, body []byte) *slack.ViewSubmissionResponse {
 	var p payload
 	if err := json.Unmarshal(body, &p); err != nil {
-		b.cfg.Log.Warn("read interaction", "err", err)
+		in.cfg.Log.Warn("read interaction", "err", err)
 		return nil
 	}
 	if p.Type == "view_submission" {
-		return b.forms.submittedInTime(ctx, p, d)
+		return in.forms.submittedInTime(ctx, p, d)
 	}
-	b.click(ctx, p, d)
+	in.click(ctx, p, d)
 	return nil
 }
 
-func (b *Bot) click(ctx context.Context, p payload, d delivery) {
+func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 	req := p.request(d)
 	if req.View == "" {
-		req.Invocation.Account = b.accountIn(req.Channel)
+		req.Invocation.Account = in.accountIn(req.Channel)
 	}
 	if p.Type != "block_actions" || len(p.Actions) == 0 {
-		b.outdated(req, p.Type)
+		in.unknown(req, p.Type)
 		return
 	}
 	action := p.Actions[0]
@@ -79,20 +79,20 @@ func (b *Bot) click(ctx context.Context, p payload, d delivery) {
 	switch kind {
 	case card.ActionDo, card.ActionAnyway:
 		req.Invocation.Warned = true
-		req.Invocation.Anyway = kind == card.ActionAnyway && !outworn(slackconn.ParseTS(req.MessageTS), d.at)
-		b.take(ctx, req, action.Value)
+		req.Invocation.Anyway = kind == card.ActionAnyway && !questionExpired(slackconn.ParseTS(req.MessageTS), d.at)
+		in.take(ctx, req, action.Value)
 	case card.ActionForm:
-		b.forms.openForm(req, action.Value)
+		in.forms.openForm(req, action.Value)
 	case card.ActionMore:
-		b.forms.openMore(req, action.Value)
-	case card.ActionLeave:
+		in.forms.openMore(req, action.Value)
+	case card.ActionCancel:
 		req.Ephemeral = true // the question goes
-		b.reply(req, text.New("Left as it is. Nothing was done"))
+		in.reply(req, text.New("Cancelled. Nothing was done"))
 	case card.ActionRefresh:
-		b.homes.refreshHome(req)
+		in.refreshHome(req)
 	case card.ActionLink: // the client has opened the address already
 	default:
-		b.outdated(req, action.ActionID)
+		in.unknown(req, action.ActionID)
 	}
 }
 
@@ -112,7 +112,7 @@ func (p payload) request(d delivery) request {
 		Channel: channel, MessageTS: p.Container.MessageTS, Thread: p.Container.ThreadTS, Ephemeral: p.Container.IsEphemeral, ResponseURL: p.ResponseURL,
 		Home:       p.View.Type == "home",
 		names:      d.names,
-		Invocation: commands.Invocation{ID: d.names[0], At: d.at, Actor: record.Actor{ID: p.User.ID, Team: team, Name: name, Via: record.ViaButton}},
+		Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: record.Actor{ID: p.User.ID, Team: team, Name: name, Via: record.ViaButton}},
 		Trigger:    p.Trigger,
 	}
 	if len(p.Actions) > 0 {
@@ -124,9 +124,9 @@ func (p payload) request(d delivery) request {
 	return req
 }
 
-// outdated answers a button that this version doesn't know: they stay on old messages for ever.
-func (b *Bot) outdated(req request, action string) {
-	b.cfg.Log.Warn("unknown action", "action", action, "user", req.Invocation.Actor.ID)
-	b.reply(req, text.New("This message is outdated: its button does nothing any more. ", text.Code(b.cfg.Command+" status"), " shows what is going on, ",
-		text.Code(b.cfg.Command+" help"), " what can be typed"))
+// unknown answers a button that this version doesn't know: they stay on old messages for ever.
+func (in *ingress) unknown(req request, action string) {
+	in.cfg.Log.Warn("unknown action", "action", action, "user", req.Invocation.Actor.ID)
+	in.reply(req, text.New("This message is outdated: its button does nothing any more. ", text.Code(in.cfg.Command+" status"), " shows what is going on, ",
+		text.Code(in.cfg.Command+" help"), " what can be typed"))
 }

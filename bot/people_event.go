@@ -13,7 +13,7 @@ import (
 const peopleTimeout = time.Second
 
 // peopleEvent takes an event about people: what was known about them is over, here and on the other replicas. It reports false for other events.
-func (b *Bot) peopleEvent(ctx context.Context, event []byte) bool {
+func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
 	var kind struct {
 		Type string `json:"type"`
 	}
@@ -38,7 +38,7 @@ func (b *Bot) peopleEvent(ctx context.Context, event []byte) bool {
 			} `json:"subteam"`
 		}
 		_ = json.Unmarshal(event, &e)
-		if slices.ContainsFunc(b.cfg.Roles.Groups(), func(id string) bool { return id == e.ID || id == e.Subteam.ID }) {
+		if slices.ContainsFunc(in.cfg.Roles.Groups(), func(id string) bool { return id == e.ID || id == e.Subteam.ID }) {
 			of = slackconn.AllGroups
 		}
 	}
@@ -47,10 +47,10 @@ func (b *Bot) peopleEvent(ctx context.Context, event []byte) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peopleTimeout)
 	defer cancel()
-	if err := b.cfg.Slack.PeopleChanged(ctx, of); err != nil {
-		b.cfg.Log.Warn("take news of people: the other replicas find out by themselves", "within", slackconn.PeopleCachedFor, "err", err)
+	if err := in.cfg.Slack.PeopleChanged(ctx, of); err != nil {
+		in.cfg.Log.Warn("take news of people: the other replicas find out by themselves", "within", slackconn.PeopleCachedFor, "err", err)
 		return true
 	}
-	b.cfg.Log.Debug("what is known of people is over", "of", of, "event", kind.Type)
+	in.cfg.Log.Debug("what is known of people is over", "of", of, "event", kind.Type)
 	return true
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 )
 
 // directory is Slack's end: it knows a user and a user group, and counts how often it is asked. It is served without a network.
@@ -98,8 +98,8 @@ func (d *directory) replica(m *sharedMarks, log io.Writer) *Bot {
 	store := newLinkMemory()
 	return New(Config{
 		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: d}, People: m, Log: slog.New(slog.NewTextHandler(log, nil))}),
-		Roles: commands.Roles{Responders: []string{"S0ONCALL"}}, Secret: signingSecret,
-		Inbox: store, Links: store, Redis: store, Runner: noRunner{},
+		Roles: policy.Roles{Responders: []string{"S0ONCALL"}}, Secret: signingSecret,
+		Inbox: store, Links: store, Redis: store, Runner: noRunner{}, Verbs: noRunner{},
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
@@ -218,7 +218,7 @@ func (r *reader) takeAttack(p post) {
 }
 
 func (r *reader) takeChange(p post) {
-	ch, err := commands.ReadMemo(p.meta.EventPayload)
+	ch, err := change.ReadMemo(p.meta.EventPayload)
 	if err != nil {
 		r.bot.cfg.Log.Warn("a change can't be read back", "account", r.Account, "channel", p.channel, "ts", p.TS, "err", err)
 		return

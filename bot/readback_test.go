@@ -18,7 +18,8 @@ import (
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -86,7 +87,7 @@ func (a *archive) readBack(t *testing.T) (Found, string) {
 	a.t = t
 	b := New(Config{
 		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(&log, nil)),
-		Accounts: []notify.Account{{Account: &commands.Account{Name: "acme", Channel: "C1"}}},
+		Accounts: []notify.Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
 	})
 	peeked, err := b.ReadBack(t.Context(), a.back(true))
 	require.NoError(t, err)
@@ -115,7 +116,7 @@ var now = time.Date(2026, 11, 21, 3, 5, 10, 0, time.UTC)
 func incident() card.Card {
 	a := apiclient.Attack{ID: "attacks_production_5_202611_v_1:aZ_1", Type: "sqli", Hits: apiclient.Known(1530), BlockStatus: "monitored", VulnID: "812", Last: now}
 	return card.Card{
-		Situation: commands.Situation{Account: &commands.Account{Name: "acme"}, ID: record.AttackID("acme", a.ID), Attack: a, Now: now},
+		Situation: call.Situation{Account: &call.Account{Name: "acme"}, ID: record.AttackID("acme", a.ID), Attack: a, Now: now},
 		Mention:   "S0ONCALL", Delivery: "0123456789abcdef0123456789abcdef",
 	}
 }
@@ -130,7 +131,7 @@ func cardMeta(change ...func(c *card.Card)) map[string]any {
 
 // worseMeta is what a reply under the card of an attack that got worse carries.
 func worseMeta(a apiclient.Attack) map[string]any {
-	return card.Worse(&commands.Account{Name: "acme"}, record.Event{At: now, Payload: record.AttackChanged{Attack: a}}).Metadata.EventPayload
+	return card.Worse(&call.Account{Name: "acme"}, record.Event{At: now, Payload: record.AttackChanged{Attack: a}}).Metadata.EventPayload
 }
 
 // denied is a change, patched another one with a rule of its own.
@@ -178,12 +179,12 @@ func TestReadBack(t *testing.T) {
 			},
 		},
 		"C1 1700000500.000001": {{
-			said("1700000500.000002", card.MetaChange, commands.ChangeMemo(done)),
+			said("1700000500.000002", card.MetaChange, change.ChangeMemo(done)),
 			said("1700000500.000001", card.MetaCard, cardMeta(attackOnly)),
 			said("1700000500.000003", card.MetaWorse, worseMeta(incident().Situation.Attack)),
-			said("1700000500.000001", card.MetaChange, commands.ChangeMemo(begun)),
+			said("1700000500.000001", card.MetaChange, change.ChangeMemo(begun)),
 		}},
-		"C1 1600000000.000001": {{said("1700000300.000001", card.MetaChange, commands.ChangeMemo(other))}},
+		"C1 1600000000.000001": {{said("1700000300.000001", card.MetaChange, change.ChangeMemo(other))}},
 	}}
 	found, log := a.readBack(t)
 	require.Len(t, a.asked, 1+5, "a peek ends at the first page that names the account; then all pages and threads")
@@ -201,11 +202,11 @@ func TestNothingIsReadBackFromOthers(t *testing.T) {
 	t.Parallel()
 	evil := func(m map[string]any, bot string) map[string]any { return with(m, "bot_id", bot) }
 	ch := denied()
-	forged := commands.ChangeMemo(ch)
+	forged := change.ChangeMemo(ch)
 	forged["line"] = "allow 0.0.0.0/0"
 	a := &archive{pages: map[string][][]map[string]any{"C1": {{
 		evil(said("1700000500.000001", card.MetaCard, cardMeta()), "B0EVIL"),
-		evil(said("1700000500.000002", card.MetaChange, commands.ChangeMemo(ch)), "B0EVIL"),
+		evil(said("1700000500.000002", card.MetaChange, change.ChangeMemo(ch)), "B0EVIL"),
 		evil(said("1700000500.000003", card.MetaStart, map[string]any{"account": "acme"}), ""),
 		said("1700000500.000004", card.MetaChange, forged), // ours by its bot, and altered
 		said("1700000500.000005", card.MetaCard, with(cardMeta(), "attackid", "another")),

@@ -13,9 +13,6 @@ import (
 	"github.com/slack-go/slack"
 )
 
-// server receives Slack's requests over HTTP and answers probes.
-type server struct{ bot *Bot }
-
 // maxBody is the largest request that is taken, in bytes.
 const maxBody = 1 << 20
 
@@ -23,6 +20,13 @@ const maxBody = 1 << 20
 type delivery struct {
 	names []string // the same delivery has the same, however often it comes; the first is its id
 	at    time.Time
+}
+
+// server takes what Slack sends over HTTP.
+type server struct {
+	cfg     *Config
+	ingress *ingress
+	metrics *metrics
 }
 
 // signed checks what every request of Slack's must pass before anything of it is believed. Bad signature, or over five minutes off: 401.
@@ -44,8 +48,8 @@ func (s *server) signed(handle func(w http.ResponseWriter, r *http.Request, d de
 			return
 		}
 		if err := s.verify(r.Header, body); err != nil {
-			s.bot.metrics.forged.Inc()
-			s.bot.cfg.Log.Warn("refuse request", "path", r.URL.Path, "from", r.RemoteAddr, "err", err)
+			s.metrics.forged.Inc()
+			s.cfg.Log.Warn("refuse request", "path", r.URL.Path, "from", r.RemoteAddr, "err", err)
 			http.Error(w, "bad signature", http.StatusUnauthorized)
 			return
 		}
@@ -53,8 +57,8 @@ func (s *server) signed(handle func(w http.ResponseWriter, r *http.Request, d de
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), acceptTimeout)
 		defer cancel()
 		// The whole signature names the delivery: it covers the time and every byte of the body.
-		handle(w, r.WithContext(ctx), delivery{names: []string{signatureID(r.Header)}, at: s.bot.cfg.Now()}, body)
-		s.bot.metrics.acknowledged.Observe(time.Since(begun).Seconds())
+		handle(w, r.WithContext(ctx), delivery{names: []string{signatureID(r.Header)}, at: s.cfg.Now()}, body)
+		s.metrics.acknowledged.Observe(time.Since(begun).Seconds())
 	}
 }
 
@@ -62,7 +66,7 @@ const headerSignature = "X-Slack-Signature"
 
 // verify checks the signature over the raw body and its time.
 func (s *server) verify(header http.Header, body []byte) error {
-	v, err := slack.NewSecretsVerifier(header, s.bot.cfg.Secret.Reveal())
+	v, err := slack.NewSecretsVerifier(header, s.cfg.Secret.Reveal())
 	if err != nil {
 		return err
 	}
@@ -83,27 +87,27 @@ func signatureID(header http.Header) string {
 	return sig
 }
 
-// httpCommand takes a slash command: plain form fields.
-func (s *server) httpCommand(_ http.ResponseWriter, r *http.Request, d delivery, body []byte) {
+// command takes a slash command: plain form fields.
+func (s *server) command(_ http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		s.bot.cfg.Log.Warn("read command", "err", err)
+		s.cfg.Log.Warn("read command", "err", err)
 		return
 	}
-	s.bot.command(r.Context(), d, slashCommand{
+	s.ingress.command(r.Context(), d, slashCommand{
 		Text: form.Get("text"), User: form.Get("user_id"), UserName: form.Get("user_name"), Team: form.Get("team_id"),
 		Channel: form.Get("channel_id"), ResponseURL: form.Get("response_url"), Trigger: form.Get("trigger_id"),
 	})
 }
 
-// httpInteraction takes a click or a form: the form field payload, which is JSON.
-func (s *server) httpInteraction(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
+// interaction takes a click or a form: the form field payload, which is JSON.
+func (s *server) interaction(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		s.bot.cfg.Log.Warn("read interaction", "err", err)
+		s.cfg.Log.Warn("read interaction", "err", err)
 		return
 	}
-	answer := s.bot.interaction(r.Context(), d, []byte(form.Get("payload")))
+	answer := s.ingress.interaction(r.Context(), d, []byte(form.Get("payload")))
 	if answer == nil {
 		return
 	}
@@ -111,8 +115,8 @@ func (s *server) httpInteraction(w http.ResponseWriter, r *http.Request, d deliv
 	_ = json.NewEncoder(w).Encode(answer) // Slack may not wait for it
 }
 
-// httpEvent takes an event, and answers the address check.
-func (s *server) httpEvent(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
+// event takes an event, and answers the address check.
+func (s *server) event(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	var check struct {
 		Type      string `json:"type"`
 		Challenge string `json:"challenge"`
@@ -123,5 +127,5 @@ func (s *server) httpEvent(w http.ResponseWriter, r *http.Request, d delivery, b
 		_, _ = io.WriteString(w, check.Challenge)
 		return
 	}
-	s.bot.event(r.Context(), d, body)
+	s.ingress.event(r.Context(), d, body)
 }

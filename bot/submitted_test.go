@@ -14,7 +14,7 @@ import (
 
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -37,12 +37,12 @@ func (a *accepted) Accept(_ context.Context, work []byte, _ ...string) (bool, er
 type changer struct {
 	noRunner
 
-	form func(ctx context.Context) (commands.Form, error)
+	form func(ctx context.Context) (call.Form, error)
 }
 
 func (changer) Changes(record.Line) bool { return true }
 
-func (c changer) Form(ctx context.Context, _ commands.Invocation) (commands.Form, error) {
+func (c changer) Form(ctx context.Context, _ call.Invocation) (call.Form, error) {
 	return c.form(ctx)
 }
 
@@ -66,9 +66,9 @@ func pushedText(t *testing.T, answer *slack.ViewSubmissionResponse) string {
 
 func TestAFormOfAnotherVersion(t *testing.T) {
 	t.Parallel()
-	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: noRunner{}})
+	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: noRunner{}, Verbs: noRunner{}})
 	for _, c := range [][2]string{{card.ViewForm, ""}, {card.ViewForm, "[]"}, {card.ViewForm, "{}"}, {card.ViewForm, `{"line":"\"x"}`}, {card.ViewAsk, "{}"}, {"later", `{"line":"deny"}`}, {"later", ""}} {
-		answer := b.forms.submittedInTime(t.Context(), submission(t, c[0], c[1]), delivery{names: []string{"d1"}})
+		answer := b.server.ingress.forms.submittedInTime(t.Context(), submission(t, c[0], c[1]), delivery{names: []string{"d1"}})
 		require.Contains(t, pushedText(t, answer), "of another version of wafbot", "%s", c)
 	}
 }
@@ -77,21 +77,21 @@ func TestAFormOfAnotherVersion(t *testing.T) {
 func TestAFormThatCantBeCheckedInTime(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		form func(ctx context.Context) (commands.Form, error)
+		form func(ctx context.Context) (call.Form, error)
 		says string
 	}{
-		"slow facts": {func(ctx context.Context) (commands.Form, error) { <-ctx.Done(); return commands.Form{}, ctx.Err() }, "could not be looked up in time"},
-		"slow record": {func(context.Context) (commands.Form, error) {
+		"slow facts": {func(ctx context.Context) (call.Form, error) { <-ctx.Done(); return call.Form{}, ctx.Err() }, "could not be looked up in time"},
+		"slow record": {func(context.Context) (call.Form, error) {
 			time.Sleep(4 * time.Second)
-			return commands.Form{}, refusal.ErrDenied
+			return call.Form{}, refusal.ErrDenied
 		}, "perhaps not recorded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: changer{form: c.form}})
+				b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: changer{form: c.form}, Verbs: changer{form: c.form}})
 				begun := time.Now()
-				answer := b.forms.submittedInTime(t.Context(), submission(t, card.ViewForm, `{"line":"deny"}`), delivery{names: []string{"d1"}, at: begun})
+				answer := b.server.ingress.forms.submittedInTime(t.Context(), submission(t, card.ViewForm, `{"line":"deny"}`), delivery{names: []string{"d1"}, at: begun})
 				require.Contains(t, pushedText(t, answer), c.says)
 				require.Less(t, time.Since(begun), slackconn.AckWithin)
 				time.Sleep(5 * time.Second) // until it is checked
@@ -108,15 +108,15 @@ func TestDoItAnywayIsNoAnswerForEver(t *testing.T) {
 		anyway bool
 	}{{9 * time.Minute, true}, {11 * time.Minute, false}} {
 		memory := &accepted{}
-		b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: memory, Runner: changer{}})
+		b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: memory, Runner: changer{}, Verbs: changer{}})
 		at := time.Now()
 		meta, err := json.Marshal(card.ViewMeta{Line: "deny 203.0.113.7", Asked: at.Add(-c.waited)})
 		require.NoError(t, err)
-		b.forms.submittedInTime(t.Context(), submission(t, card.ViewAsk, string(meta)), delivery{names: []string{"d1"}, at: at})
+		b.server.ingress.forms.submittedInTime(t.Context(), submission(t, card.ViewAsk, string(meta)), delivery{names: []string{"d1"}, at: at})
 		click := payload{Type: "block_actions"}
 		click.Container.MessageTS = fmt.Sprintf("%d.000100", at.Add(-c.waited).Unix())
 		require.NoError(t, json.Unmarshal([]byte(`[{"action_id":"anyway:1","value":"deny 203.0.113.7"}]`), &click.Actions))
-		b.click(t.Context(), click, delivery{names: []string{"d2"}, at: at})
+		b.server.ingress.click(t.Context(), click, delivery{names: []string{"d2"}, at: at})
 		require.Len(t, memory.works, 2)
 		for _, work := range memory.works {
 			require.Equal(t, c.anyway, work.Invocation.Anyway, "%s", c.waited)
@@ -127,10 +127,10 @@ func TestDoItAnywayIsNoAnswerForEver(t *testing.T) {
 // Slack drops an acknowledgement of 20 kB without a word.
 func TestAQuestionThatIsTooLongForAnAcknowledgement(t *testing.T) {
 	t.Parallel()
-	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: noRunner{}})
+	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: noRunner{}, Verbs: noRunner{}})
 	r := &refusal.Refusal{Kind: refusal.ErrAsk, Line: record.Line{Name: "deny"}, Text: text.New("?")}
 	for range 60 {
 		r.Text = text.New(r.Text, "\n• ", strings.Repeat("<&>", 60))
 	}
-	require.Contains(t, pushedText(t, b.forms.pushAnyway(request{}, r)), "fill in fewer at a time")
+	require.Contains(t, pushedText(t, b.server.ingress.forms.pushAnyway(request{}, r)), "fill in fewer at a time")
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -41,18 +42,18 @@ type awayFor struct {
 
 func (*awayFor) Changes(record.Line) bool { return true }
 
-func (a *awayFor) Do(context.Context, commands.Invocation) (commands.Result, error) {
+func (a *awayFor) Do(context.Context, call.Invocation) (call.Result, error) {
 	if a.tries--; a.tries >= 0 {
-		return commands.Result{}, commands.Away(context.DeadlineExceeded)
+		return call.Result{}, refusal.Away(context.DeadlineExceeded)
 	}
-	return commands.Result{Outcome: "done", Lines: []text.Text{text.New("Deny 203.0.113.7: accepted by the service")}}, nil
+	return call.Result{Outcome: "done", Lines: []text.Text{text.New("Deny 203.0.113.7: accepted by the service")}}, nil
 }
 
-// answers keeps what people are told.
-type answers struct{ texts []string }
+// answered keeps what people are told.
+type answered struct{ texts []string }
 
 // RoundTrip implements http.RoundTripper.
-func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
+func (a *answered) RoundTrip(r *http.Request) (*http.Response, error) {
 	var message struct{ Text string }
 	if err := json.NewDecoder(r.Body).Decode(&message); err != nil {
 		return nil, err
@@ -70,18 +71,18 @@ func TestNothingIsCalledUndoneUnseen(t *testing.T) {
 		tries  int
 		want   string
 	}{
-		{"just accepted", 100 * time.Millisecond, 1, "not done: wafbot's memory (Redis) can't be reached"},
+		{"just accepted", 100 * time.Millisecond, 1, "not done: wafbot's store (Redis) can't be reached"},
 		{"taken over", 4 * time.Second, 1, "Deny 203.0.113.7: accepted by the service"},
 		{"taken over, away for long", 4 * time.Second, 60, "Deny 203.0.113.7: accepted by the service"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				told := &answers{}
-				waits := &inbox{request: request{ResponseURL: "http://slack/response", Invocation: commands.Invocation{ID: "d", At: time.Now().Add(-c.waited)}}}
+				told := &answered{}
+				waits := &inbox{request: request{ResponseURL: "http://slack/response", Invocation: call.Invocation{ID: "d", At: time.Now().Add(-c.waited)}}}
 				b := New(Config{
 					Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: told}}),
-					Inbox: waits, Runner: &awayFor{tries: c.tries},
+					Inbox: waits, Runner: &awayFor{tries: c.tries}, Verbs: &awayFor{tries: c.tries},
 				})
 				require.NoError(t, b.Work(t.Context(), t.Context()))
 				require.True(t, waits.done)

@@ -9,12 +9,6 @@ import (
 // clock is the actor of what wafbot does by itself.
 var clock = record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}
 
-// Roles says who may do what.
-type Roles struct {
-	Viewers, Responders, Admins []string               // Slack user ids, user group ids, or "*" for every full member of the workspace
-	Terminal                    map[string]record.Role // by user of the operating system; not listed: Viewer
-}
-
 // Members knows the people of the Slack workspace.
 type Members interface {
 	// Member returns the user's name if he is a full member of the workspace (no guest, no stranger, no bot, not deactivated).

@@ -10,19 +10,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // situation is what a card of the attack is drawn from.
-func (w *world) situation(id string) commands.Situation {
+func (w *world) situation(id string) call.Situation {
 	w.t.Helper()
 	a := w.cfg.Accounts[0]
-	s := commands.Situation{Account: a, Policy: w.cfg.Policy, ID: id, Now: w.clock(), LookedAt: w.clock()}
-	for page, err := range a.API.Attacks(context.Background(), apiclient.AttackFilter{From: w.clock().Add(-a.Lookback)}) {
+	s := call.Situation{Account: a, Policy: w.cfg.Policy, ID: id, Now: w.clock(), LookedAt: w.clock()}
+	for page, err := range w.cfg.Services[a.Name].Attacks(context.Background(), apiclient.AttackFilter{From: w.clock().Add(-a.Lookback)}) {
 		require.NoError(w.t, err)
 		for _, attack := range page.Attacks {
 			if record.AttackID(a.Name, attack.ID) == id {
@@ -30,11 +32,11 @@ func (w *world) situation(id string) commands.Situation {
 			}
 		}
 	}
-	for e, err := range a.API.IPRules(context.Background(), apiclient.IPRuleFilter{}) {
+	for e, err := range w.cfg.Services[a.Name].IPRules(context.Background(), apiclient.IPRuleFilter{}) {
 		require.NoError(w.t, err)
 		s.Entries = append(s.Entries, e)
 	}
-	for r, err := range a.API.Rules(context.Background(), apiclient.RuleFilter{}) {
+	for r, err := range w.cfg.Services[a.Name].Rules(context.Background(), apiclient.RuleFilter{}) {
 		require.NoError(w.t, err)
 		s.Rules = append(s.Rules, r)
 	}
@@ -42,7 +44,7 @@ func (w *world) situation(id string) commands.Situation {
 	return s
 }
 
-func labels(a commands.Advice) []string {
+func labels(a advice.Advice) []string {
 	all := []string{}
 	for _, s := range a.Suggestions {
 		all = append(all, s.Label)
@@ -50,7 +52,7 @@ func labels(a commands.Advice) []string {
 	return all
 }
 
-func notes(a commands.Advice) string { return textOf(commands.Result{Lines: a.Notes}) }
+func notes(a advice.Advice) string { return textOf(call.Result{Lines: a.Notes}) }
 
 // Each button's line is one that a person could have typed, and pressing it does what its dialog says.
 func TestButtonsDoWhatTheySay(t *testing.T) {
@@ -58,10 +60,10 @@ func TestButtonsDoWhatTheySay(t *testing.T) {
 	for i, label := range []string{"Deny 203.0.113.7 + patch", "Deny only, 4 h", "Block mode, 2 h"} {
 		w := newWorld(t)
 		id := w.attackOn("/login")
-		advice := commands.Advise(w.situation(id))
-		require.Equal(t, advice, commands.Advise(w.situation(id)), "the same situation, the same advice")
-		require.Equal(t, label, labels(advice)[i])
-		button := advice.Suggestions[i]
+		offered := advice.Advise(w.situation(id))
+		require.Equal(t, offered, advice.Advise(w.situation(id)), "the same situation, the same advice")
+		require.Equal(t, label, labels(offered)[i])
+		button := offered.Suggestions[i]
 		require.LessOrEqual(t, utf8.RuneCountInString(button.Confirm), 300)
 		typed, err := grammar.Parse(button.Line.String())
 		require.NoError(t, err)
@@ -73,14 +75,14 @@ func TestButtonsDoWhatTheySay(t *testing.T) {
 		require.Equal(t, "done", res.Outcome)
 		for _, ch := range res.Changes {
 			require.Equal(t, id, ch.AttackID)
-			undo, ok := commands.UndoButton(ch, w.clock())
+			undo, ok := advice.UndoButton(ch, w.clock())
 			require.True(t, ok)
 			require.Equal(t, "undo "+ch.ID+" account=acme", undo.Line.String())
 			w.does(ann, undo.Line.String())
-			_, ok = commands.UndoButton(w.ledger.change(ch.ID), w.clock())
+			_, ok = advice.UndoButton(w.ledger.change(ch.ID), w.clock())
 			require.False(t, ok)
 		}
-		require.Equal(t, labels(advice), labels(commands.Advise(w.situation(id))), "all as before")
+		require.Equal(t, labels(offered), labels(advice.Advise(w.situation(id))), "all as before")
 	}
 }
 
@@ -89,18 +91,18 @@ func TestWhatIsDoneIsNotSuggestedAgain(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	w.does(ann, "deny attack="+id)
-	require.Equal(t, []string{"Patch, 7 days", "Block mode, 2 h"}, labels(commands.Advise(w.situation(id))))
+	require.Equal(t, []string{"Patch, 7 days", "Block mode, 2 h"}, labels(advice.Advise(w.situation(id))))
 	w.does(ann, "patch attack="+id)
-	require.Equal(t, []string{"Block mode, 2 h"}, labels(commands.Advise(w.situation(id))))
+	require.Equal(t, []string{"Block mode, 2 h"}, labels(advice.Advise(w.situation(id))))
 	w.anyway(ann, "mode 4 block attack="+id)
-	advice := commands.Advise(w.situation(id))
+	advice := advice.Advise(w.situation(id))
 	require.Empty(t, labels(advice))
 	require.Empty(t, notes(advice), "the measures' own lines on the card say it")
 }
 
 func TestWhyAButtonIsMissing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, sources(cdn, source("lab", commands.DenySecond, "198.18.0.0/24")))
+	w := newWorld(t, sources(cdn, source("lab", policy.DenySecond, "198.18.0.0/24")))
 	top := func(ip string) waf.AttackSpec {
 		return waf.AttackSpec{App: 4, Path: "/" + ip, Sources: []waf.SourceSpec{{IP: ip, PerSecond: 1}}}
 	}
@@ -114,7 +116,7 @@ func TestWhyAButtonIsMissing(t *testing.T) {
 		"192.0.2.7 is our CDN: wafbot never denies it": top("192.0.2.7"), "198.18.0.7 is lab: no quick deny": top("198.18.0.7"), "10.0.0.9 is private addresses": top("10.0.0.9"), "198.51.100.7 is denied already forever (trigger)": top("198.51.100.7"),
 		"203.0.114.7 is on the allowlist forever (partner): denying it does nothing": top("203.0.114.7"), "no patch for attacks of this type (brute)": brute, "Legacy can't block": legacy,
 	} {
-		advice := commands.Advise(w.situation(w.attack(spec)))
+		advice := advice.Advise(w.situation(w.attack(spec)))
 		require.Contains(t, notes(advice), words)
 		for _, label := range labels(advice) {
 			if !strings.Contains(words, "patch") && !strings.Contains(words, "block") {
@@ -125,10 +127,10 @@ func TestWhyAButtonIsMissing(t *testing.T) {
 		}
 	}
 	s := w.situation(w.attackOn("/login"))
-	s.Policy.Changes = commands.ChangesOff
-	require.Empty(t, commands.Advise(s).Suggestions)
-	s.Policy.Changes, s.Attack.Sources = commands.ChangesOn, nil
-	require.Contains(t, notes(commands.Advise(s)), "lists no source")
+	s.Policy.Changes = policy.ChangesOff
+	require.Empty(t, advice.Advise(s).Suggestions)
+	s.Policy.Changes, s.Attack.Sources = policy.ChangesOn, nil
+	require.Contains(t, notes(advice.Advise(s)), "lists no source")
 }
 
 func TestDialogsHoldAnyText(t *testing.T) {
@@ -137,7 +139,7 @@ func TestDialogsHoldAnyText(t *testing.T) {
 	s := w.situation(w.attackOn("/login"))
 	s.Attack.Path = "/" + strings.Repeat("é", 500)
 	s.Attack.Domain = strings.Repeat("a", 200) + ".example.com"
-	for _, b := range commands.Advise(s).Suggestions {
+	for _, b := range advice.Advise(s).Suggestions {
 		require.LessOrEqual(t, utf8.RuneCountInString(b.Confirm), 300)
 		require.LessOrEqual(t, utf8.RuneCountInString(b.Label), 75)
 		require.LessOrEqual(t, utf8.RuneCountInString(b.Title), 100)

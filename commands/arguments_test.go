@@ -8,6 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -108,7 +110,7 @@ func TestAHostileWordIsSaidBackHarmless(t *testing.T) {
 // A target in whatever spelling is denied, and removed, as one and the same.
 func TestSpellingsOfATarget(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondBroad))
+	w := newWorld(t, noSecond(policy.SecondBroad))
 	for typed, canonical := range map[string]string{
 		"203.0.113.7": "203.0.113.7", "203.0.113.7/32": "203.0.113.7", "::ffff:203.0.113.7": "203.0.113.7", "::ffff:203.0.113.0/120": "203.0.113.0/24",
 		"2001:0DB8::1": "2001:db8::1", "2001:db8:1::/48": "2001:db8:1::/48", "country:fr": "country:FR", "Proxy:tor": "proxy:TOR", "DATACENTER:AWS": "datacenter:aws",
@@ -124,7 +126,7 @@ func TestSpellingsOfATarget(t *testing.T) {
 func TestTargetsRoundTrip(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) {
-		c.Policy = commands.Policy{Changes: commands.ChangesRehearse, WidestIPv4: 12, WidestIPv6: 32}
+		c.Policy = policy.Policy{Changes: policy.ChangesRehearse, WidestIPv4: 12, WidestIPv6: 32}
 	})
 	rapid.Check(t, func(rt *rapid.T) {
 		word := rapid.OneOf(
@@ -132,7 +134,7 @@ func TestTargetsRoundTrip(t *testing.T) {
 			rapid.StringMatching(`country:[a-zA-Z]{2}`), rapid.String(),
 		).Draw(rt, "target")
 		l := record.Line{Name: "deny", Words: []string{word}}
-		res, err := w.do(commands.Invocation{Line: l, Actor: ann, ID: "x", At: w.clock()})
+		res, err := w.do(call.Invocation{Line: l, Actor: ann, ID: "x", At: w.clock()})
 		if err != nil {
 			var refusal *refusal.Refusal
 			require.ErrorAs(rt, err, &refusal, "in words for people")

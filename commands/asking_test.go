@@ -6,14 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 // asks is a delivery of its own.
-func (w *world) asks(who record.Actor, line string) commands.Invocation {
+func (w *world) asks(who record.Actor, line string) call.Invocation {
 	w.t.Helper()
 	l, err := grammar.Parse(line)
 	require.NoError(w.t, err)
@@ -21,10 +21,10 @@ func (w *world) asks(who record.Actor, line string) commands.Invocation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ids++
-	return commands.Invocation{Line: l, Actor: who, ID: fmt.Sprintf("delivery %d", w.ids), At: at}
+	return call.Invocation{Line: l, Actor: who, ID: fmt.Sprintf("delivery %d", w.ids), At: at}
 }
 
-func (w *world) do(inv commands.Invocation) (commands.Result, error) {
+func (w *world) do(inv call.Invocation) (call.Result, error) {
 	res, err := w.Do(w.t.Context(), inv)
 	if err != nil {
 		require.NotContains(w.t, err.Error(), token)
@@ -32,7 +32,7 @@ func (w *world) do(inv commands.Invocation) (commands.Result, error) {
 	return res, err
 }
 
-func (w *world) try(who record.Actor, line string) (commands.Result, error) {
+func (w *world) try(who record.Actor, line string) (call.Result, error) {
 	w.t.Helper()
 	return w.do(w.asks(who, line))
 }
@@ -77,7 +77,7 @@ func (w *world) refuses(who record.Actor, line string, kind error, words ...stri
 	before := w.changesSent()
 	_, err := w.try(who, line)
 	require.ErrorIs(w.t, err, kind)
-	said, ref := commands.ForPeople(commands.Invocation{}, err)
+	said, ref := call.ForPeople(call.Invocation{}, err)
 	require.Empty(w.t, ref)
 	for _, word := range words {
 		require.Contains(w.t, said.String(), word)
@@ -94,7 +94,7 @@ func (w *world) waits(who record.Actor, line string, words ...string) record.App
 	res, err := w.do(inv)
 	require.NoError(w.t, err, line)
 	require.Equal(w.t, "waiting", res.Outcome, textOf(res))
-	for _, word := range append(words, "second person", "Nothing was sent") {
+	for _, word := range append(words, "Waits for approval", "Nothing was sent") {
 		require.Contains(w.t, textOf(res), word)
 	}
 	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")
@@ -121,7 +121,7 @@ func (w *world) nothing(who record.Actor, line string, words ...string) {
 }
 
 // reads expects an answer.
-func (w *world) reads(who record.Actor, line string) commands.Result {
+func (w *world) reads(who record.Actor, line string) call.Result {
 	w.t.Helper()
 	res, err := w.try(who, line)
 	require.NoError(w.t, err)

@@ -187,7 +187,7 @@ func TestAuditVerify(t *testing.T) {
 				w.does(ann, "deny 203.0.113.250")
 				w.printed = slices.Collect(strings.Lines(w.out.String()))
 			},
-			kinds: []string{"emptied"}, says: []string{"#1 to #100 in the log from before Redis began to count anew"},
+			kinds: []string{"emptied"}, says: []string{"#1 to #100 in the log from before Redis began to count again"},
 		},
 		"asked at a terminal": {
 			alter: func(w *trail) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -26,7 +26,7 @@ func TestMemoryAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, noSecond(commands.SecondAllow, commands.SecondModeOff, commands.SecondClose))
+			w := newWorld(t, noSecond(policy.SecondAllow, policy.SecondModeOff, policy.SecondClose))
 			id := w.attackOn("/login")
 			before := w.does(ann, "deny 203.0.113.99")
 			sent := w.changesSent()

@@ -2,48 +2,13 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/text"
 )
-
-// accepted says how far a finished change has come: of the end of a rule only wafbot knows.
-func changeAccepted(c record.Change) text.Text {
-	switch {
-	case c.Extends != "" && len(c.Steps) == 0:
-		return text.New("done; the service need not know")
-	case c.When == "":
-		return text.New("accepted by the service")
-	}
-	return text.New("accepted by the service, works ", c.When)
-}
-
-// superseded reports whether a change made since has taken away what this one made.
-func changeSuperseded(c record.Change, all []record.Change) bool {
-	takes := func(made record.Step) bool {
-		return slices.ContainsFunc(all, func(later record.Change) bool {
-			return later.State != record.StateUndone && slices.ContainsFunc(later.Steps, func(s record.Step) bool { return s.Done && changeDeletedBy(c, all, s, made) })
-		})
-	}
-	return slices.ContainsFunc(c.Steps, takes)
-}
-
-func changeDeletedBy(c record.Change, all []record.Change, s, made record.Step) bool {
-	switch {
-	case !made.Done:
-		return false
-	case s.Kind == record.DeleteRule && made.Kind == record.CreateRule:
-		return s.Rule.ID == ruleNow(all, made.ID)
-	case s.Kind == record.DeleteEntry && made.Kind == record.AddEntry:
-		return ours(*s.Entry, c, made)
-	}
-	return false
-}
 
 // Ledger remembers changes. An error of any of its methods means that nothing may be changed now.
 type Ledger interface {
@@ -59,10 +24,10 @@ type Ledger interface {
 // Lock is the right to change one account. Its methods fail with ErrLost when somebody else has it by now.
 type Lock interface {
 	// SaveChanges writes changes down, new or again, with the times at which they are to be looked at, and an audit entry if there is one, whose
-	// number it gives, and events: all in one step, as the others do.
+	// number it gives: and events: all in one step, as the others do.
 	SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error)
 	// SaveLooks writes down what came of looking at changes.
-	SaveLooks(ctx context.Context, events []record.Event, all ...Look) error
+	SaveLooks(ctx context.Context, events []record.Event, all ...change.Look) error
 	// SaveTriage writes down what people did about attacks, by their ids, and has their cards be drawn again.
 	SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error
 	// SaveMutes puts these in the place of all of the account's, and has the cards of attacks be drawn again that they are or were about.
@@ -80,13 +45,6 @@ type Lock interface {
 	SaveDrill(ctx context.Context, d record.Drill, events ...record.Event) error
 	Unlock()
 }
-
-// What the Ledger can't do just now.
-var (
-	ErrLost  = errors.New("the account's lock was lost")
-	ErrNewer = errors.New("redis holds the state of a newer wafbot: update this one, or take it out of service")
-	ErrOlder = errors.New("redis holds the state of an older wafbot, which this one does not read: empty that database, or give it another one; cards and mitigations are then rebuilt from Slack, and what is in force stays in force at the service")
-)
 
 // Due tells which changes have to be looked at.
 type Due interface {

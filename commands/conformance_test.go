@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store/storetest"
 )
@@ -37,14 +36,14 @@ func (w *world) polled(t *testing.T, known facts, p storetest.Polled) {
 	id := func(attackid string) string { return record.AttackID(storetest.Account, attackid) }
 	w.records.seen, w.records.evidence = map[string]record.Observation{}, map[string]record.Evidence{}
 	for _, a := range p.Attacks {
-		one := commands.KnownAttack{ID: id(a.ID), Attack: a}
+		one := record.KnownAttack{ID: id(a.ID), Attack: a}
 		known[one.ID] = a
 		w.records.seen[one.ID] = record.Observation{At: p.At, Attack: a.Brief()}
 		if storm, ok := p.Storms[a.ID]; ok {
-			w.storms.storms = append(w.storms.storms, commands.StormSeen{KnownAttack: one, Storm: storm, SeenAt: p.At})
+			w.storms.storms = append(w.storms.storms, record.StormSeen{KnownAttack: one, Storm: storm, SeenAt: p.At})
 		}
 		if storm, ok := p.In[a.ID]; ok {
-			w.storms.gathered[id(storm)] = append(w.storms.gathered[id(storm)], commands.GatheredAttack{KnownAttack: one, SeenAt: p.At})
+			w.storms.gathered[id(storm)] = append(w.storms.gathered[id(storm)], record.GatheredAttack{KnownAttack: one, SeenAt: p.At})
 		}
 	}
 	for attackid, e := range p.Evidence {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -42,7 +43,7 @@ func (w *world) writes(who record.Actor, line string, words ...string) string {
 
 func TestClaim(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesOff })
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesOff })
 	id := w.attackOn("/login")
 	line := "claim attack=" + id[:5]
 	require.True(t, w.Changes(w.asks(ann, line).Line), "it must be written down before it is acknowledged")
@@ -99,12 +100,12 @@ func TestRelease(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	w.nothing(ann, "release attack="+id, "Nobody is on it")
+	w.nothing(ann, "release attack="+id, "Unacknowledged")
 	w.writes(ann, "claim attack="+id)
 	w.refuses(bob, "release attack="+id, refusal.ErrDenied, "Ann is on it since", "only Ann or an admin", "to=@me")
 	require.NotNil(t, w.said(id).Owner)
-	w.writes(root, "release attack="+id, "Nobody is on it any more; Ann was")
-	require.Equal(t, []string{"Nobody is on it any more; Ann was, since 2026-11-20 03:00 UTC"}, w.lastAudit().After, "whose it was")
+	w.writes(root, "release attack="+id, "Unacknowledged now; Ann was")
+	require.Equal(t, []string{"Unacknowledged now; Ann was, since 2026-11-20 03:00 UTC"}, w.lastAudit().After, "whose it was")
 	require.Nil(t, w.said(id).Owner)
 }
 
@@ -226,7 +227,7 @@ func TestActingClaims(t *testing.T) {
 
 func TestActingThatDoesNotClaim(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesRehearse })
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesRehearse })
 	id := w.attackOn("/login")
 	_, err := w.try(ann, "deny attack="+id)
 	require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -28,7 +28,7 @@ func TestADrillIsAnswered(t *testing.T) {
 	d := w.drill()
 	require.Regexp(t, `^d[0-9a-z]{8}$`, d.ID)
 	require.True(t, d.Waits())
-	require.False(t, commands.DrillPassed(d))
+	require.False(t, describe.DrillPassed(d))
 	w.nothing(bob, "drill", "A drill of Ann waits already, until 2026-11-20 03:10 UTC", "drill stop")
 
 	w.pass(30 * time.Second)
@@ -57,7 +57,7 @@ func TestADrillThatNobodyAnswers(t *testing.T) {
 	w.writes(ann, "drill", "until 2026-11-20 03:05 UTC")
 	w.nothing(clock, "drill stop account=acme")
 	w.pass(5 * time.Minute)
-	w.writes(clock, "drill stop account=acme", "Nobody answered the drill")
+	w.writes(clock, "drill stop account=acme", "No answer to the drill")
 	_, err := w.try(bob, "drill claim="+w.drill().ID)
 	require.ErrorContains(t, err, "The drill was over at 2026-11-20 03:05 UTC")
 	w.writes(ann, "drill for=1h")
@@ -80,8 +80,8 @@ func TestTheReportOfADrill(t *testing.T) {
 	answered.Card.Shown, answered.Audited = after(13*time.Second+241*time.Millisecond), 17
 	silent := posted
 	silent.Over, silent.Card.Found, silent.Card.Fault = after(5*time.Minute), 0, "the channel's history can't be read: missing_scope"
-	require.Equal(t, "DRILL of acme: its card was not posted", commands.DrillReport(begun)[0].String())
-	require.Equal(t, "DRILL of acme: nobody answered", commands.DrillReport(silent)[0].String())
+	require.Equal(t, "DRILL of acme: its card was not posted", describe.DrillReport(begun)[0].String())
+	require.Equal(t, "DRILL of acme: no answer", describe.DrillReport(silent)[0].String())
 	for name, tt := range map[string]struct {
 		drill  record.Drill
 		passed bool
@@ -106,12 +106,12 @@ func TestTheReportOfADrill(t *testing.T) {
 		}},
 	} {
 		var got []string
-		for _, s := range commands.DrillSteps(tt.drill) {
+		for _, s := range describe.DrillSteps(tt.drill) {
 			got = append(got, s.Line().String())
 		}
 		require.Equal(t, tt.want, got, name)
-		require.Equal(t, tt.passed, commands.DrillPassed(tt.drill), name)
-		report := commands.DrillReport(tt.drill)
+		require.Equal(t, tt.passed, describe.DrillPassed(tt.drill), name)
+		report := describe.DrillReport(tt.drill)
 		require.Len(t, report, len(got)+2)
 		require.Contains(t, report[len(report)-1].String(), "Not tried: changes at the service")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -125,7 +126,7 @@ func TestNothingEndsWhereChangesAreNotOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t)
 		w.anyway(ann, "mode 4 block for=10m")
-		w.cfg.Policy.Changes = commands.ChangesRehearse
+		w.cfg.Policy.Changes = policy.ChangesRehearse
 		w.Runner = commands.New(w.cfg)
 		n := len(w.audit.all())
 		runDue(t, w, time.Hour)

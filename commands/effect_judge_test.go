@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -38,7 +39,7 @@ func (x *watcher) grows(minutes int, is func(minute int64) apiclient.Attack) {
 			p.Before = &was
 		}
 		x.latest[now.ID] = now
-		x.see(commands.Glance{At: x.clock(), Since: x.last, Pairs: []record.AttackDelta{p}})
+		x.see(efficacy.Glance{At: x.clock(), Since: x.last, Pairs: []record.AttackDelta{p}})
 	}
 }
 
@@ -144,7 +145,7 @@ func TestJudging(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, noSecond(commands.SecondBroad))
+			w := newWorld(t, noSecond(policy.SecondBroad))
 			x := w.watcher()
 			x.grows(1, func(int64) apiclient.Attack { return c.is(x, 0) })
 			ch := w.insists(ann, c.line)
@@ -176,7 +177,7 @@ func TestWhatWasSeenOnlyGrows(t *testing.T) {
 			came += max(more, 0)
 			if rapid.IntRange(0, 4).Draw(r, "restarts") == 0 {
 				x.restart()
-				g := commands.Glance{At: x.clock()}
+				g := efficacy.Glance{At: x.clock()}
 				for id, a := range records { // the first look sees all there is
 					x.latest[id], g.Pairs = a, append(g.Pairs, record.AttackDelta{Now: a})
 				}

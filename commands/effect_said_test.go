@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -31,9 +33,9 @@ func deniedBy(entries ...apiclient.IPRule) record.Change {
 }
 
 // said is a card's line of what was seen of a change at an attack on Shop, whose entries stand at the service.
-func said(ch record.Change, e record.Efficacy, change func(s *commands.Situation)) string {
-	s := commands.Situation{
-		Account: &commands.Account{Name: "acme", Applications: map[int]commands.Application{4: {Name: "Shop"}, 7: {Name: "Legacy"}}, OngoingFor: 15 * time.Minute},
+func said(ch record.Change, e record.Efficacy, change func(s *call.Situation)) string {
+	s := call.Situation{
+		Account: &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: "Shop"}, 7: {Name: "Legacy"}}, OngoingFor: 15 * time.Minute},
 		Now:     atFour, LookedAt: atFour, Changes: []record.Change{ch}, Effects: map[string]record.Efficacy{ch.ID: e},
 		Attack: apiclient.Attack{
 			ID: "x:1", App: apiclient.Known(4), Domain: "shop.example.com", Path: "/login", Method: "POST", Type: "sqli", BlockStatus: "monitored",
@@ -48,7 +50,7 @@ func said(ch record.Change, e record.Efficacy, change func(s *commands.Situation
 		}
 	}
 	change(&s)
-	return commands.ChangeLine(ch, s.EffectLine(ch)).String() + " | " + s.StillThrough(false).String()
+	return efficacy.ChangeLine(ch, efficacy.EffectLine(s, ch)).String() + " | " + advice.StillThrough(s, false).String()
 }
 
 // seenOf is what was seen of one source.
@@ -67,43 +69,43 @@ func TestWhatTheListsSayIsSaid(t *testing.T) {
 	here := deniedBy(entryFor(apiclient.ListDeny, source+"/32", apiclient.AllApps))
 	there := deniedBy(entryFor(apiclient.ListDeny, source+"/32", 7))
 	works := seenOf(record.Working, source, record.Traffic{Stopped: hitsUntil(10, 12*time.Minute)})
-	off := func(s *commands.Situation) { s.Entries = nil }
+	off := func(s *call.Situation) { s.Entries = nil }
 
-	require.Contains(t, said(here, works, func(*commands.Situation) {}), "works: nothing through since")
+	require.Contains(t, said(here, works, func(*call.Situation) {}), "works: nothing through since")
 	gone := said(here, works, off)
 	require.Contains(t, gone, "no longer in force: somebody removed or changed it at the service")
 	require.NotContains(t, gone, "works:")
 	require.NotContains(t, gone, "Still through")
 	require.Contains(t, said(here, record.Efficacy{}, off), "no longer in force: somebody removed or changed it at the service", "also before it is judged")
-	require.NotContains(t, said(here, works, func(s *commands.Situation) { s.Entries, s.LookedAt = nil, time.Time{} }), "no longer", "nobody looked")
+	require.NotContains(t, said(here, works, func(s *call.Situation) { s.Entries, s.LookedAt = nil, time.Time{} }), "no longer", "nobody looked")
 
-	shortened := said(here, works, func(s *commands.Situation) { s.Entries[0].Expires = atFour.Add(10 * time.Minute) })
+	shortened := said(here, works, func(s *call.Situation) { s.Entries[0].Expires = atFour.Add(10 * time.Minute) })
 	require.Contains(t, shortened, "somebody shortened it at the service: it ends 2026-11-20 04:10 UTC; works: nothing through since")
 	require.Contains(t, shortened, "Still through: up to 2 other sources")
 
-	allowed := func(s *commands.Situation) {
+	allowed := func(s *call.Situation) {
 		s.Entries = append(s.Entries, entryFor(apiclient.ListAllow, "203.0.113.0/24", apiclient.AllApps))
 	}
 	require.Contains(t, said(here, seenOf(record.EfficacyUnknown, source, record.Traffic{Mixed: hitsUntil(4, time.Minute)}), allowed), "Likely: 203.0.113.0/24 is on the allowlist")
-	require.Contains(t, said(here, seenOf(record.EfficacyUnknown, source, record.Traffic{}), func(s *commands.Situation) {
+	require.Contains(t, said(here, seenOf(record.EfficacyUnknown, source, record.Traffic{}), func(s *call.Situation) {
 		conditions := []apiclient.Condition{{Type: "equal", Point: []any{"instance"}, Value: "4"}}
 		s.Rules = append(s.Rules, apiclient.Rule{ID: 9, Type: apiclient.RuleMode, Mode: apiclient.ModeOff, Conditions: conditions})
 	}), "Likely: the mode of Shop is off: nothing is blocked there")
 
-	elsewhere := said(there, record.Efficacy{Finding: record.EfficacyUnknown}, func(*commands.Situation) {})
+	elsewhere := said(there, record.Efficacy{Finding: record.EfficacyUnknown}, func(*call.Situation) {})
 	require.Contains(t, elsewhere, "the entry is for other applications only than Shop")
 	require.NotContains(t, elsewhere, "stopped or gone")
 	require.NotContains(t, elsewhere, "Still through", "it denies nothing here")
-	require.NotContains(t, said(there, seenOf(record.NotWorking, source, record.Traffic{Through: hitsUntil(9, time.Minute)}), func(*commands.Situation) {}),
+	require.NotContains(t, said(there, seenOf(record.NotWorking, source, record.Traffic{Through: hitsUntil(9, time.Minute)}), func(*call.Situation) {}),
 		"other applications", "what got through there is no matter of this one")
-	require.Contains(t, said(here, seenOf(record.Working, source, record.Traffic{}), func(*commands.Situation) {}), "Still through: up to 2 other sources")
+	require.Contains(t, said(here, seenOf(record.Working, source, record.Traffic{}), func(*call.Situation) {}), "Still through: up to 2 other sources")
 }
 
 // Of several sources each is said to be what it is.
 func TestSeveralSourcesAreNotMixedUp(t *testing.T) {
 	t.Parallel()
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", 0), entryFor(apiclient.ListDeny, "203.0.113.8/32", 0), entryFor(apiclient.ListDeny, "203.0.113.9/32", 0))
-	plain := func(*commands.Situation) {}
+	plain := func(*call.Situation) {}
 	through := record.Traffic{Stopped: hitsUntil(10, 12*time.Minute), Through: hitsUntil(5, time.Minute)}
 	noLonger := said(ch, record.Efficacy{Finding: record.NotWorking, Parts: map[string]record.Traffic{"203.0.113.7": through, "203.0.113.8": through, "203.0.113.9": through}}, plain)
 	require.Contains(t, noLonger, "NO EFFECT: stops 0 of 3 sources, gets through: 203.0.113.7, 203.0.113.8, 203.0.113.9")
@@ -122,9 +124,9 @@ func TestKnockingToTheEndIsNotComingBack(t *testing.T) {
 	t.Parallel()
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", 0))
 	ch.Until = atFour
-	plain := func(*commands.Situation) {}
+	plain := func(*call.Situation) {}
 	knocked := said(ch, seenOf(record.SourceReturned, "203.0.113.7", record.Traffic{Stopped: hitsUntil(10, time.Minute)}), plain)
-	require.Contains(t, knocked, "its source knocked to the end, the last time")
+	require.Contains(t, knocked, "its source kept trying to the end, the last time")
 	require.NotContains(t, knocked, "came back")
 	require.Contains(t, said(ch, seenOf(record.SourceReturned, "203.0.113.7", record.Traffic{After: hitsUntil(3, 0)}), plain), "its source came back: 3 hits got through since")
 }
@@ -133,7 +135,7 @@ func TestKnockingToTheEndIsNotComingBack(t *testing.T) {
 func TestBlockedInAnotherWay(t *testing.T) {
 	t.Parallel()
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", 0))
-	line := said(ch, seenOf(record.EfficacyUnknown, "203.0.113.7", record.Traffic{Mixed: hitsUntil(4, time.Minute)}), func(s *commands.Situation) { s.Attack.BlockStatus = "blocked" })
+	line := said(ch, seenOf(record.EfficacyUnknown, "203.0.113.7", record.Traffic{Mixed: hitsUntil(4, time.Minute)}), func(s *call.Situation) { s.Attack.BlockStatus = "blocked" })
 	require.Contains(t, line, "4 more hits in records that the service blocks in another way, in part or whole: whether any got through, nobody can tell")
 }
 
@@ -184,7 +186,7 @@ func TestAModeThatSomebodySetSince(t *testing.T) {
 	x.watch.Again()
 	x.watches(20 * time.Minute)
 	require.Contains(t, x.line(ch), "works")
-	require.NoError(t, w.cfg.Accounts[0].API.DeleteRule(t.Context(), ch.Steps[0].ID)) // in the console
+	require.NoError(t, w.cfg.Services["acme"].DeleteRule(t.Context(), ch.Steps[0].ID)) // in the console
 	x.watches(2 * time.Minute)
 	require.Contains(t, x.line(ch), "no longer in force: somebody removed or changed it at the service")
 	require.NotContains(t, x.line(ch), "works")
@@ -223,15 +225,15 @@ func TestWhatWasTakenOffIsOfferedAgain(t *testing.T) {
 	id := w.attack(waf.AttackSpec{})
 	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
 	w.pass(5 * time.Minute)
-	require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), ch.Steps[0].ID))
-	s := commands.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Policy, ID: id, Now: w.clock(), LookedAt: w.clock(), Changes: []record.Change{ch}}
-	for page, err := range w.cfg.Accounts[0].API.Attacks(t.Context(), apiclient.AttackFilter{}) {
+	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID))
+	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Policy, ID: id, Now: w.clock(), LookedAt: w.clock(), Changes: []record.Change{ch}}
+	for page, err := range w.cfg.Services["acme"].Attacks(t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(t, err)
 		s.Attack = page.Attacks[0]
 		break
 	}
 	offered := func() (labels string) {
-		for _, b := range commands.Advise(s).Suggestions {
+		for _, b := range advice.Advise(s).Suggestions {
 			labels += b.Label + "; "
 		}
 		return labels
@@ -250,7 +252,7 @@ func TestStandingSaysNoMoreThanIsKnown(t *testing.T) {
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", apiclient.AllApps))
 	ch.Line = record.Line{Name: "deny"}
 	standing := func(e record.Efficacy, entries ...apiclient.IPRule) string {
-		return commands.Situation{Now: atFour, LookedAt: atFour, Changes: []record.Change{ch}, Effects: map[string]record.Efficacy{ch.ID: e}, Entries: entries}.Standing().String()
+		return advice.Standing(call.Situation{Now: atFour, LookedAt: atFour, Changes: []record.Change{ch}, Effects: map[string]record.Efficacy{ch.ID: e}, Entries: entries}).String()
 	}
 	works := seenOf(record.Working, "203.0.113.7", record.Traffic{Stopped: hitsUntil(10, time.Minute)})
 	require.Contains(t, standing(works, *ch.Steps[0].Entry), "deny works")

@@ -9,6 +9,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -16,7 +19,7 @@ import (
 // watcher looks at the emulated service's records every 15 s of the world's clock, as a poller does.
 type watcher struct {
 	*world
-	watch  *commands.EffectWatch
+	watch  *efficacy.EffectWatch
 	latest map[string]apiclient.Attack
 	last   time.Time
 }
@@ -41,7 +44,7 @@ func (w *world) watcher() *watcher {
 
 // restart forgets all that is in this process alone.
 func (x *watcher) restart() {
-	x.watch = commands.NewEffectWatch(x.cfg.Accounts[0], struct {
+	x.watch = efficacy.NewEffectWatch(x.cfg.Accounts[0], struct {
 		*ledger
 		commands.Scenes
 	}{x.ledger, x.desk}, x.notified, 0)
@@ -52,8 +55,8 @@ func (x *watcher) look() {
 	x.t.Helper()
 	x.service.Step()
 	s := x.situation()
-	g := commands.Glance{At: x.clock(), Since: x.last, Entries: s.Entries, Rules: s.Rules, LookedAt: s.LookedAt}
-	for page, err := range x.cfg.Accounts[0].API.Attacks(x.t.Context(), apiclient.AttackFilter{}) {
+	g := efficacy.Glance{At: x.clock(), Since: x.last, Entries: s.Entries, Rules: s.Rules, LookedAt: s.LookedAt}
+	for page, err := range x.cfg.Services["acme"].Attacks(x.t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(x.t, err)
 		for _, a := range page.Attacks {
 			was, known := x.latest[a.ID]
@@ -70,7 +73,7 @@ func (x *watcher) look() {
 	x.see(g)
 }
 
-func (x *watcher) see(g commands.Glance) {
+func (x *watcher) see(g efficacy.Glance) {
 	x.t.Helper()
 	err := x.watch.See(x.t.Context(), g)
 	require.NoError(x.t, err)
@@ -94,14 +97,14 @@ func (x *watcher) effect(ch record.Change) record.Efficacy {
 }
 
 // situation is the account as it is, with the lists and rules.
-func (x *watcher) situation() commands.Situation {
+func (x *watcher) situation() call.Situation {
 	x.t.Helper()
-	s := commands.Situation{Account: x.cfg.Accounts[0], Now: x.clock(), LookedAt: x.clock()}
-	for e, err := range x.cfg.Accounts[0].API.IPRules(x.t.Context(), apiclient.IPRuleFilter{}) {
+	s := call.Situation{Account: x.cfg.Accounts[0], Now: x.clock(), LookedAt: x.clock()}
+	for e, err := range x.cfg.Services["acme"].IPRules(x.t.Context(), apiclient.IPRuleFilter{}) {
 		require.NoError(x.t, err)
 		s.Entries = append(s.Entries, e)
 	}
-	for r, err := range x.cfg.Accounts[0].API.Rules(x.t.Context(), apiclient.RuleFilter{}) {
+	for r, err := range x.cfg.Services["acme"].Rules(x.t.Context(), apiclient.RuleFilter{}) {
 		require.NoError(x.t, err)
 		s.Rules = append(s.Rules, r)
 	}
@@ -113,7 +116,7 @@ func (x *watcher) line(ch record.Change) string {
 	x.t.Helper()
 	s := x.situation()
 	s.Effects, s.Changes, s.Known = map[string]record.Efficacy{ch.ID: x.effect(ch)}, []record.Change{ch}, x.ledger.all()
-	for page, err := range x.cfg.Accounts[0].API.Attacks(x.t.Context(), apiclient.AttackFilter{}) {
+	for page, err := range x.cfg.Services["acme"].Attacks(x.t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(x.t, err)
 		for _, a := range page.Attacks {
 			if !a.Result() && s.Attack.ID == "" {
@@ -121,7 +124,7 @@ func (x *watcher) line(ch record.Change) string {
 			}
 		}
 	}
-	return commands.ChangeLine(ch, s.EffectLine(ch)).String()
+	return efficacy.ChangeLine(ch, efficacy.EffectLine(s, ch)).String()
 }
 
 // told are the findings about which people were called.
@@ -174,7 +177,7 @@ func TestADenialThatSomebodyTookOff(t *testing.T) {
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	x.watches(5 * time.Minute)
 	require.Equal(t, record.Working, x.effect(ch).Finding)
-	require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), ch.Steps[0].ID)) // in the console
+	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID)) // in the console
 	x.watches(10 * time.Minute)
 	require.Equal(t, record.NotWorking, x.effect(ch).Finding)
 	require.Contains(t, x.line(ch), "works NO LONGER: the last was stopped ")
@@ -251,7 +254,7 @@ func TestADenialExpiresWhileItsSourceKnocks(t *testing.T) {
 	_, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7 for=10m")
 	x.watches(10 * time.Minute)
 	require.Equal(t, []record.Finding{record.SourceReturned}, x.told())
-	require.Contains(t, x.line(ch), "its source knocked to the end, the last time 2026-11-20 03:")
+	require.Contains(t, x.line(ch), "its source kept trying to the end, the last time 2026-11-20 03:")
 	x.watches(10 * time.Minute)
 	require.Regexp(t, "its source came back: [0-9,]+ hits got through since 2026-11-20 03:1", x.line(ch))
 	require.Len(t, x.told(), 1)
@@ -259,7 +262,7 @@ func TestADenialExpiresWhileItsSourceKnocks(t *testing.T) {
 
 func TestWhatCanNotBeSeenIsSaid(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondBroad, commands.SecondAllow, commands.SecondEverywhere))
+	w := newWorld(t, noSecond(policy.SecondBroad, policy.SecondAllow, policy.SecondEverywhere))
 	x := w.watcher()
 	for line, why := range map[string]string{
 		"deny proxy:TOR":                     "the service doesn't tell which sources are of that kind",

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -17,7 +18,7 @@ func (x *watcher) everywhere(attack string) map[string]string {
 	for _, line := range []string{"status", "attack " + attack, "summary"} {
 		all[line] = textOf(x.reads(eve, line))
 	}
-	for _, p := range x.reads(eve, "status").Home.Parts() {
+	for _, p := range x.reads(eve, "status").Home.(*report.Home).Parts() {
 		for _, r := range p.Rows {
 			all["Home"] += r.Text.String() + "\n"
 		}
@@ -34,7 +35,7 @@ func TestWhatWasTakenOffWorksNowhere(t *testing.T) {
 	for where, said := range x.everywhere(ch.AttackID) {
 		require.Contains(t, said, "works", where)
 	}
-	require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), ch.Steps[0].ID))
+	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID))
 	x.watches(15 * time.Minute)
 	require.Equal(t, record.Working, x.effect(ch).Finding, "nobody came any more who could get through")
 	for where, said := range x.everywhere(ch.AttackID) {
@@ -76,7 +77,7 @@ func TestEachFallIsToldOnce(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	off := func(d time.Duration) {
-		require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), w.listed("black")[0].ID))
+		require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), w.listed("black")[0].ID))
 		x.watches(d)
 	}
 	on := func(d time.Duration) {
@@ -109,7 +110,7 @@ func TestTheReportTellsWhatWasSeenOfMeasures(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	x.watches(5 * time.Minute)
-	require.NoError(t, w.cfg.Accounts[0].API.DeleteIPRules(t.Context(), ch.Steps[0].ID))
+	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID))
 	x.watches(10 * time.Minute)
 	w.overwrite(waf.IPRule{RuleType: "ip_range", List: "black", Subnet: "203.0.113.7/32", Pools: []int{0}}, "again", time.Hour)
 	x.watches(6 * time.Minute)

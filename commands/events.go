@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -27,7 +29,7 @@ func (silent) Redraw(string) {}
 
 // channel is where notices of an account go.
 func (r *Runner) channel(account string) string {
-	i := slices.IndexFunc(r.cfg.Accounts, func(a *Account) bool { return a.Name == account })
+	i := slices.IndexFunc(r.cfg.Accounts, func(a *call.Account) bool { return a.Name == account })
 	if i < 0 {
 		return ""
 	}
@@ -49,7 +51,7 @@ func changeEvents(ch record.Change, channel string) []record.Event {
 }
 
 // lookEvents are the events of a change whose end is near or past: people are asked about it, or it is overdue; each end once.
-func lookEvents(l Look, channel string) (events []record.Event) {
+func lookEvents(l change.Look, channel string) (events []record.Event) {
 	ch := l.Change
 	one := record.Event{Account: ch.Account, Channel: channel, At: ch.Until, Payload: record.ChangeFacts{Change: ch.ID, Until: ch.Until}}
 	if l.Asks {
@@ -61,22 +63,6 @@ func lookEvents(l Look, channel string) (events []record.Event) {
 		events = append(events, one)
 	}
 	return events
-}
-
-// efficacyEvents are the events that a mitigation does not work though it should, or that what it denied came back, each time once.
-func efficacyEvents(j Judged, channel string) []record.Event {
-	if !j.Tell {
-		return nil
-	}
-	kind := record.MitigationNotWorking
-	if j.Effect.Finding == record.SourceReturned {
-		kind = record.DeniedSourceReturned
-	}
-	id := fmt.Sprintf("%s:%s", j.Change.ID, kind)
-	if calls := j.Effect.Calls(j.Effect.Finding); calls > 1 {
-		id = fmt.Sprintf("%s:%d", id, calls)
-	}
-	return []record.Event{{ID: id, Account: j.Change.Account, Kind: kind, Channel: channel, At: j.Effect.At, Payload: record.ChangeFacts{Change: j.Change.ID}}}
 }
 
 // permissionEvent is the event that something was written down about a permission loss.
@@ -92,30 +78,5 @@ func approvalEvent(q record.ApprovalRequest, channel string) record.Event {
 	return record.Event{
 		ID: fmt.Sprintf("%s-%d", q.ID, q.Revision), Account: q.Account, Kind: record.ApprovalAsked, Channel: channel, At: q.At,
 		Payload: record.ApprovalChanged{Request: q.ID, Revision: q.Revision},
-	}
-}
-
-// drillEvent is the event that a drill began, or ended.
-func drillEvent(d record.Drill, channel string) record.Event {
-	id := "drill " + d.ID
-	if !d.Waits() {
-		id += " over"
-	}
-	return record.Event{ID: id, Account: d.Account, Kind: record.DrillChanged, Channel: channel, At: d.At, Payload: record.DrillFacts{Drill: d.ID}}
-}
-
-// handoverEvent is the event that the call's attack was handed over.
-func (c *Call) handoverEvent(to string) record.Event {
-	return record.Event{
-		ID: "handover " + c.ID, Account: c.Account.Name, Kind: record.HandedOver, Channel: c.Account.Channel, At: c.Now,
-		Payload: record.Assignment{Attack: c.Attack.Attack, To: to},
-	}
-}
-
-// takeOverEvent is the event that a person was put on all attacks of the account: one, however many they are.
-func (c *Call) takeOverEvent(t taken) record.Event {
-	return record.Event{
-		ID: "take over " + c.ID, Account: c.Account.Name, Kind: record.TookOver, Channel: c.Account.Channel, At: t.since,
-		Payload: record.Assignment{To: t.to.ID},
 	}
 }

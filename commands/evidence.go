@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -19,7 +20,7 @@ type Records interface {
 
 // seen is what the call's attack looked like when wafbot last saw it, to be kept with a change; nil if that isn't known, which keeps nobody
 // from changing something.
-func (r *Runner) seen(ctx context.Context, c *Call) *record.Observation {
+func (r *Runner) seen(ctx context.Context, c *call.Call) *record.Observation {
 	if c.Attack == nil {
 		return nil
 	}

@@ -10,23 +10,24 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 )
 
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	tried := []commands.TriedRoute{
+	tried := []call.TriedRoute{
 		{Match: "kind incident", Not: "kind"}, {Match: "type xss", Not: "type"}, {Match: "application 7", Not: "application"}, {Match: "host x.example", Not: "host"},
 		{Match: "status blocked", Not: "status"}, {Match: "min_hits 5000", Not: "min_hits"},
 	}
-	w.routing = commands.Routing{Tried: tried}
+	w.routing = call.Routing{Tried: tried}
 	said := textOf(w.reads(eve, "explain attack="+id))
 	for _, part := range []string{"No route takes it", "route 1 takes kind incident: no, kind is attack", "no, type is sqli", "no, application is Shop", "no, host is shop.example.com",
 		"no, status is not_blocked", "no, min_hits is 10", "It has no card yet", "It isn't muted"} {
 		require.Contains(t, said, part)
 	}
-	w.routing = commands.Routing{Tried: append(tried, commands.TriedRoute{Match: "everything"}), Channel: "C1", Mention: "S0ONCALL", Calls: "S0ONCALL", Told: true}
+	w.routing = call.Routing{Tried: append(tried, call.TriedRoute{Match: "everything"}), Channel: "C1", Mention: "S0ONCALL", Calls: "S0ONCALL", Told: true}
 	said = textOf(w.reads(eve, "explain attack="+id))
 	for _, part := range []string{"It goes to channel C1 by route 7 and calls @S0ONCALL", "route 7 takes everything: this one", "its card is on its way"} {
 		require.Contains(t, said, part)
@@ -42,7 +43,7 @@ func TestExplain(t *testing.T) {
 	require.Contains(t, said, "becoming an incident; last 2026-11-20 03:00 UTC")
 	require.Contains(t, said, "not now, or it mentions people in them all the same. Nobody has been mentioned about it because of them since it got worse")
 	w.routing.Card, w.routing.PageAfter = "C2", 5*time.Minute
-	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "Its pager is called when nobody is on it for 5 min; it was not called so far")
+	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "Its pager is called when unacknowledged for 5 min; it was not called so far")
 	w.routing.PagedAt = w.clock()
 	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "it was last called at 2026-11-20 03:00 UTC")
 	w.pass(20 * time.Minute)
@@ -60,13 +61,13 @@ func TestExplain(t *testing.T) {
 func TestExplainWithoutMemory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) {
-		c.Explain = func(context.Context, string, apiclient.Attack) (commands.Routing, error) {
-			return commands.Routing{Tried: []commands.TriedRoute{{Match: "everything"}}, Channel: "C1"}, errors.New("away")
+		c.Explain = func(context.Context, string, apiclient.Attack) (call.Routing, error) {
+			return call.Routing{Tried: []call.TriedRoute{{Match: "everything"}}, Channel: "C1"}, errors.New("away")
 		}
 	})
 	said := textOf(w.reads(eve, "explain attack="+w.attackOn("/login")))
 	require.Contains(t, said, "It goes to channel C1 by route 1 and calls nobody")
-	require.Contains(t, said, "is unknown: wafbot's memory (Redis) can't be reached")
+	require.Contains(t, said, "is unknown: wafbot's store (Redis) can't be reached")
 }
 
 // What is remembered of an attack without a card is up to an hour old: why it has none is told of what goes on now.
@@ -80,9 +81,9 @@ func TestExplainLooksAtTheServiceFirst(t *testing.T) {
 	old := apiclient.Attack{ID: all.Attacks[0].ID, Type: "sqli", Hits: apiclient.Known(5), Last: w.clock().Add(-50 * time.Minute)}
 	w.cfg.Facts = facts{id: old}
 	var asked apiclient.Attack
-	w.cfg.Explain = func(_ context.Context, _ string, a apiclient.Attack) (commands.Routing, error) {
+	w.cfg.Explain = func(_ context.Context, _ string, a apiclient.Attack) (call.Routing, error) {
 		asked = a
-		return commands.Routing{}, nil
+		return call.Routing{}, nil
 	}
 	w.Runner = commands.New(w.cfg)
 	w.writes(ann, "mute source=203.0.113.0/24")

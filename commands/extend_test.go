@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -25,7 +28,7 @@ func TestExtendADenial(t *testing.T) {
 	res, err := w.try(bob, "extend "+first.ID[:5]+" for=2h reason=knocking")
 	require.NoError(t, err)
 	ch := res.Changes[0]
-	require.Equal(t, "Prolong by 2 h: Deny 203.0.113.7, 198.51.100.4 everywhere for 4 h", ch.Does)
+	require.Equal(t, "Extend by 2 h: Deny 203.0.113.7, 198.51.100.4 everywhere for 4 h", ch.Does)
 	require.Equal(t, "extend "+first.ID+" for=2h reason=knocking", ch.Line.String())
 	require.Contains(t, textOf(res), "accepted by the service, works in about 1 min. "+first.ID+", by Bob, until 2026-11-20 09:00 UTC")
 	require.Equal(t, []string{"198.51.100.4/32 [0] 5h0m0s", "203.0.113.7/32 [0] 5h0m0s"}, w.entries("black"), "from its end on")
@@ -42,21 +45,21 @@ func TestExtendADenial(t *testing.T) {
 	require.Equal(t, ch.ID, audited.Change)
 	require.Equal(t, "Bob", audited.Actor.Name)
 	require.Equal(t, "knocking", audited.Why)
-	_, ok := commands.UndoButton(ch, w.clock())
-	require.False(t, ok, "the change that it prolongs has one")
+	_, ok := advice.UndoButton(ch, w.clock())
+	require.False(t, ok, "the change that it extends has one")
 	require.Contains(t, audited.Before[0], "until 2026-11-20T07:00:00Z")
 	require.Contains(t, audited.After[0], "until 2026-11-20T09:00:00Z force=true")
 	status := textOf(w.reads(eve, "status"))
 	require.Contains(t, status, "In force by wafbot: 1\n")
 	require.Contains(t, status, "→ 2026-11-20 09:00 UTC")
-	require.NotContains(t, textOf(w.reads(eve, "attack "+id)), "Prolong")
+	require.NotContains(t, textOf(w.reads(eve, "attack "+id)), "Extend")
 
 	w.does(bob, "extend "+first.ID+" for=1h")
 	require.Equal(t, []string{"198.51.100.4/32 [0] 6h0m0s", "203.0.113.7/32 [0] 6h0m0s"}, w.entries("black"))
 	w.does(ann, "undo "+first.ID)
 	require.Empty(t, w.entries("black"))
 	require.Equal(t, record.StateUndone, w.ledger.change(ch.ID).State)
-	w.nothing(bob, "extend "+first.ID+" for=2h", "taken back already by Ann")
+	w.nothing(bob, "extend "+first.ID+" for=2h", "undone already by Ann")
 }
 
 func TestUndoOfAnExtendedDenialPutsBackWhatStoodThere(t *testing.T) {
@@ -81,7 +84,7 @@ func TestExtendAPatch(t *testing.T) {
 		res, err := w.try(bob, "extend "+patched.ID+" for=20m")
 		require.NoError(t, err)
 		require.Contains(t, textOf(res), "done; the service need not know. "+patched.ID+", by Bob, until")
-		require.Contains(t, commands.ChangeLine(res.Changes[0], nil).String(), "done; the service need not know "+patched.ID, "as the channel is told")
+		require.Contains(t, efficacy.ChangeLine(res.Changes[0], nil).String(), "done; the service need not know "+patched.ID, "as the channel is told")
 		w.does(bob, "extend "+switched.ID+" for=40m")
 		require.Equal(t, sent, w.changesSent())
 		require.Equal(t, patched.Until.Add(20*time.Minute), w.ledger.change(patched.ID).DueAt())
@@ -103,7 +106,7 @@ func TestTheClockDoesNotEndWhatWasProlonged(t *testing.T) {
 	w.pass(59 * time.Minute)
 	w.does(ann, "extend "+ch.ID+" for=1h")
 	w.pass(time.Minute)
-	w.nothing(record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, "undo "+ch.ID, "was prolonged meanwhile")
+	w.nothing(record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, "undo "+ch.ID, "was extended meanwhile")
 	require.Len(t, w.rules("vpatch"), 1)
 }
 
@@ -130,7 +133,7 @@ func TestExtendOnce(t *testing.T) {
 
 func TestWhatCannotBeExtended(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondAllow, commands.SecondModeOff))
+	w := newWorld(t, noSecond(policy.SecondAllow, policy.SecondModeOff))
 	denied := w.does(ann, "deny 203.0.113.7 for=4h")
 	w.refuses(ann, "extend "+denied.ID, refusal.ErrUsage, "for= is missing")
 	w.refuses(ann, "extend c000 for=4h", refusal.ErrUsage, "no change c000")
@@ -140,14 +143,14 @@ func TestWhatCannotBeExtended(t *testing.T) {
 	w.pass(time.Second)
 	longer := w.does(ann, "extend "+denied.ID+" for=1h")
 	for _, verb := range []string{"undo " + longer.ID, "extend " + longer.ID + " for=1h", "undo"} {
-		w.refuses(ann, verb, refusal.ErrUsage, longer.ID+" only prolongs "+denied.ID+": name that one")
+		w.refuses(ann, verb, refusal.ErrUsage, longer.ID+" only extends "+denied.ID+": name that one")
 	}
 	w.overwrite(w.listed("black")[0], "kept for the police", 24*time.Hour)
-	w.refuses(ann, "extend "+denied.ID+" for=1h", refusal.ErrGuarded, "there is nothing to prolong", "is somebody else's now (kept for the police)")
+	w.refuses(ann, "extend "+denied.ID+" for=1h", refusal.ErrGuarded, "there is nothing to extend", "is somebody else's now (kept for the police)")
 
 	short := w.does(ann, "deny 203.0.113.8 for=1h")
 	w.pass(time.Hour)
-	w.nothing(ann, "extend "+short.ID+" for=1h", "is over: ask for it anew")
+	w.nothing(ann, "extend "+short.ID+" for=1h", "is over: ask for it again")
 	gone := w.does(ann, "deny 203.0.113.9")
 	removed := w.does(ann, "remove 203.0.113.9")
 	w.refuses(ann, "extend "+gone.ID+" for=1h", refusal.ErrGuarded, "gone already")
@@ -167,13 +170,13 @@ func TestWhatCannotBeExtended(t *testing.T) {
 // What the policy forbids by now is not prolonged, whoever was allowed to begin it.
 func TestExtendIsGuardedLikeTheChangeItself(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondForever, commands.SecondClose))
+	w := newWorld(t, noSecond(policy.SecondForever, policy.SecondClose))
 	denied := w.does(ann, "deny 203.0.113.7")
 	closed := w.anyway(root, "close POST shop.example.com/login for=30m")
-	w.refuses(root, "extend "+closed.ID+" for=30m", refusal.ErrAsk, "Prolong by 30 min: Close POST shop.example.com/login", "your users neither")
+	w.refuses(root, "extend "+closed.ID+" for=30m", refusal.ErrAsk, "Extend by 30 min: Close POST shop.example.com/login", "your users neither")
 	w.anyway(root, "extend "+closed.ID+" for=30m")
-	sources(source("our CDN", commands.DenyNever, "203.0.113.0/24"))(&w.cfg)
-	w.cfg.Policy.SecondPerson = []string{commands.SecondClose}
+	sources(source("our CDN", policy.DenyNever, "203.0.113.0/24"))(&w.cfg)
+	w.cfg.Policy.SecondPerson = []string{policy.SecondClose}
 	w.Runner = commands.New(w.cfg)
 	w.pass(time.Minute)
 	w.refuses(ann, "extend "+denied.ID+" for=1h", refusal.ErrGuarded, "is in our CDN", "never denied")
@@ -181,7 +184,7 @@ func TestExtendIsGuardedLikeTheChangeItself(t *testing.T) {
 	w.cfg.Policy.Sources = nil
 	w.Runner = commands.New(w.cfg)
 	ch := w.does(ann, "extend "+denied.ID+" for=forever")
-	require.Equal(t, "Prolong for ever: Deny 203.0.113.7 everywhere for 4 h", ch.Does)
+	require.Equal(t, "Extend forever: Deny 203.0.113.7 everywhere for 4 h", ch.Does)
 	require.Equal(t, []string{"203.0.113.7/32 [0] forever"}, w.entries("black"))
 	require.Zero(t, w.ledger.change(denied.ID).Until)
 	w.nothing(ann, "extend "+denied.ID+" for=1h", "has no end")
@@ -205,10 +208,10 @@ func TestExtendInRehearsal(t *testing.T) {
 	w := newWorld(t)
 	denied := w.does(ann, "deny 203.0.113.7")
 	patched := w.does(ann, "patch shop.example.com/login type=sqli part=get.q")
-	w.cfg.Policy.Changes = commands.ChangesRehearse
+	w.cfg.Policy.Changes = policy.ChangesRehearse
 	w.Runner = commands.New(w.cfg)
 	sent := w.changesSent()
-	require.Contains(t, textOf(w.reads(ann, "extend "+denied.ID+" for=1h")), "Rehearsal: Prolong by 1 h: Deny 203.0.113.7 everywhere for 4 h would be sent; nothing was")
+	require.Contains(t, textOf(w.reads(ann, "extend "+denied.ID+" for=1h")), "Dry run: Extend by 1 h: Deny 203.0.113.7 everywhere for 4 h would be sent; nothing was")
 	require.Contains(t, textOf(w.reads(ann, "extend "+patched.ID+" for=1h")), "would be written down, with nothing to send; it was not")
 	require.Equal(t, sent, w.changesSent())
 	require.Equal(t, denied.Until, w.ledger.change(denied.ID).Until)
@@ -262,7 +265,7 @@ func TestACrashWhileExtending(t *testing.T) {
 				require.Empty(t, w.entries("black"), "%s, save %d, %s", line, save, next)
 				require.Empty(t, w.rules("vpatch"))
 				_, err = w.do(inv)
-				require.ErrorIs(t, err, refusal.ErrNothing, "it stays taken back")
+				require.ErrorIs(t, err, refusal.ErrNothing, "it stays undone")
 				require.Empty(t, w.entries("black"))
 			}
 		}
@@ -273,7 +276,7 @@ func TestACrashWhileExtending(t *testing.T) {
 func TestAnExtensionNeverShortens(t *testing.T) {
 	t.Parallel()
 	for _, further := range []string{"8h", "forever"} {
-		w := newWorld(t, noSecond(commands.SecondForever))
+		w := newWorld(t, noSecond(policy.SecondForever))
 		ch := w.does(ann, "deny 203.0.113.7 for=4h")
 		w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })
 		first := w.asks(ann, "extend "+ch.ID+" for=1h")
@@ -327,10 +330,10 @@ func TestAnExtensionThatIsHalfDone(t *testing.T) {
 // Its end had come, and before the clock had its turn somebody prolonged it for ever.
 func TestTheClockDoesNotEndWhatHasNoEndAnyMore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondForever))
+	w := newWorld(t, noSecond(policy.SecondForever))
 	ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=1h")
 	w.does(ann, "extend "+ch.ID+" for=forever")
 	w.pass(time.Hour)
-	w.nothing(record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, "undo "+ch.ID, "was prolonged meanwhile")
+	w.nothing(record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, "undo "+ch.ID, "was extended meanwhile")
 	require.Len(t, w.rules("vpatch"), 1)
 }

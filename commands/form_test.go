@@ -11,7 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -52,23 +55,23 @@ func TestALineMeansTheSameOutsideItsThread(t *testing.T) {
 }
 
 // formOf is the form that somebody gets for a line.
-func (w *world) formOf(who record.Actor, line string) (commands.Form, error) {
+func (w *world) formOf(who record.Actor, line string) (call.Form, error) {
 	w.t.Helper()
 	l, err := grammar.Parse(line)
 	require.NoError(w.t, err)
-	return w.Form(w.t.Context(), commands.Invocation{Line: l, Actor: who, ID: line, At: w.clock()})
+	return w.Form(w.t.Context(), call.Invocation{Line: l, Actor: who, ID: line, At: w.clock()})
 }
 
 // heldBy is what a form's field holds.
-func heldBy(t *testing.T, f commands.Form, field string) []string {
+func heldBy(t *testing.T, f call.Form, field string) []string {
 	t.Helper()
-	i := slices.IndexFunc(f.Fields, func(have commands.Field) bool { return have.Name == field })
+	i := slices.IndexFunc(f.Fields, func(have call.Field) bool { return have.Name == field })
 	require.GreaterOrEqual(t, i, 0, "%s is no field of %+v", field, f.Fields)
 	return f.Fields[i].Values
 }
 
 // values is what a form holds, as if it were sent as it is.
-func values(f commands.Form) map[string][]string {
+func values(f call.Form) map[string][]string {
 	all := map[string][]string{}
 	for _, field := range f.Fields {
 		all[field.Name] = field.Values
@@ -124,7 +127,7 @@ func TestAFilledFormIsALine(t *testing.T) {
 			heldBy(t, f, field)
 			filled[field] = value
 		}
-		line, err := f.Fill(filled)
+		line, err := form.Fill(f, filled)
 		require.NoError(t, err, tt.line)
 		require.Equal(t, tt.want, line.String())
 	}
@@ -151,10 +154,10 @@ func TestWhatAFormLacksIsSaidAtItsField(t *testing.T) {
 		for field, value := range tt.fill {
 			filled[field] = value
 		}
-		_, err = f.Fill(filled)
+		_, err = form.Fill(f, filled)
 		var refusal *refusal.Refusal
 		require.ErrorAs(t, err, &refusal, tt.line)
-		require.Equal(t, tt.field, f.FieldOf(refusal, filled), tt.line)
+		require.Equal(t, tt.field, form.FieldOf(f, refusal, filled), tt.line)
 	}
 }
 
@@ -182,12 +185,12 @@ func TestWhatIsWrongInAFormIsSaidAtItsField(t *testing.T) {
 		for field, value := range tt.fill {
 			filled[field] = value
 		}
-		line, err := f.Fill(filled)
+		line, err := form.Fill(f, filled)
 		require.NoError(t, err)
-		_, err = w.Do(t.Context(), commands.Invocation{Line: line, Actor: root, ID: "look", At: w.clock(), Ask: true})
+		_, err = w.Do(t.Context(), call.Invocation{Line: line, Actor: root, ID: "look", At: w.clock(), Ask: true})
 		var refusal *refusal.Refusal
 		require.ErrorAs(t, err, &refusal)
-		require.Equal(t, tt.field, f.FieldOf(refusal, filled), refusal.Error())
+		require.Equal(t, tt.field, form.FieldOf(f, refusal, filled), refusal.Error())
 	}
 	require.Zero(t, w.changesSent())
 }
@@ -200,7 +203,7 @@ func TestWhoMayNotActGetsNoForm(t *testing.T) {
 	require.Contains(t, w.lastAudit().Why, "needs the role responder")
 	_, err = w.formOf(ann, "close")
 	require.ErrorIs(t, err, refusal.ErrDenied)
-	off := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesOff })
+	off := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesOff })
 	_, err = off.formOf(ann, "deny")
 	require.ErrorIs(t, err, refusal.ErrGuarded)
 	_, err = off.formOf(ann, "claim")
@@ -214,7 +217,7 @@ func TestCountriesAreRealOnes(t *testing.T) {
 	w := newWorld(t)
 	f, err := w.formOf(ann, "deny")
 	require.NoError(t, err)
-	i := slices.IndexFunc(f.Fields, func(have commands.Field) bool { return have.Name == "countries" })
+	i := slices.IndexFunc(f.Fields, func(have call.Field) bool { return have.Name == "countries" })
 	codes := map[string]string{}
 	groups := map[string]int{}
 	for _, o := range f.Fields[i].Options {
@@ -235,14 +238,14 @@ func TestEveryApplicationCanBeChosen(t *testing.T) {
 	t.Parallel()
 	for n, choices := range map[int]int{0: 0, 150: 150, 1001: 0} {
 		w := newWorld(t, func(c *commands.Config) {
-			c.Accounts[0].Applications = map[int]commands.Application{}
+			c.Accounts[0].Applications = map[int]call.Application{}
 			for i := range n {
-				c.Accounts[0].Applications[i+1] = commands.Application{}
+				c.Accounts[0].Applications[i+1] = call.Application{}
 			}
 		})
 		f, err := w.formOf(ann, "deny 198.51.100.9 app=150")
 		require.NoError(t, err)
-		i := slices.IndexFunc(f.Fields, func(have commands.Field) bool { return have.Name == "app" })
+		i := slices.IndexFunc(f.Fields, func(have call.Field) bool { return have.Name == "app" })
 		require.Len(t, f.Fields[i].Options, choices)
 		require.Equal(t, []string{"150"}, f.Fields[i].Values)
 	}
@@ -271,7 +274,7 @@ func TestALookThatIsCutShortIsNotRecorded(t *testing.T) {
 	require.NoError(t, err)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = w.Do(over, commands.Invocation{Line: line, Actor: ann, ID: "look", At: w.clock(), Ask: true})
+	_, err = w.Do(over, call.Invocation{Line: line, Actor: ann, ID: "look", At: w.clock(), Ask: true})
 	require.Error(t, err)
 	require.Empty(t, w.out.String())
 }
@@ -282,6 +285,6 @@ func TestWhatIsAboutNoFieldIsToldAtNone(t *testing.T) {
 	w := newWorld(t)
 	f, err := w.formOf(ann, "deny")
 	require.NoError(t, err)
-	require.Empty(t, f.FieldOf(&refusal.Refusal{}, map[string][]string{"addresses": {"198.51.100.9"}}))
-	require.Equal(t, "for", f.FieldOf(&refusal.Refusal{Arg: "for", Value: "x"}, map[string][]string{"addresses": {"x"}, "for": {"y"}}))
+	require.Empty(t, form.FieldOf(f, &refusal.Refusal{}, map[string][]string{"addresses": {"198.51.100.9"}}))
+	require.Equal(t, "for", form.FieldOf(f, &refusal.Refusal{Arg: "for", Value: "x"}, map[string][]string{"addresses": {"x"}, "for": {"y"}}))
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/hostiletext"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/tricks"
 )
 
 func TestParse(t *testing.T) {
@@ -108,8 +108,8 @@ func FuzzParse(f *testing.F) {
 	for _, line := range []string{"", "deny 203.0.113.7 for=4h", `deny "a b" reason=“x”`, `a \" \\ ' "`, "status —all", `x "=" y="=" ="`, "\xff", `"" ""`, `a="b"c`} {
 		f.Add(line)
 	}
-	for _, trick := range tricks.All() {
-		f.Add("note " + trick.Text)
+	for _, sample := range hostiletext.Samples() {
+		f.Add("note " + sample.Text)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		l, err := grammar.Parse(line)

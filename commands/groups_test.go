@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -19,7 +20,7 @@ const (
 func grouped(t *testing.T) *world {
 	t.Helper()
 	return newWorld(t, func(c *commands.Config) {
-		c.Roles = commands.Roles{Viewers: []string{"*"}, Responders: []string{onCall, bob.ID}, Admins: []string{leads}}
+		c.Roles = policy.Roles{Viewers: []string{"*"}, Responders: []string{onCall, bob.ID}, Admins: []string{leads}}
 	})
 }
 

@@ -6,14 +6,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 )
 
-var cdn = source("our CDN", commands.DenyNever, "192.0.2.0/24", "2001:db8:c::/48")
+var cdn = source("our CDN", policy.DenyNever, "192.0.2.0/24", "2001:db8:c::/48")
 
 func TestBuiltInRangesAreNeverDenied(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondBroad, commands.SecondForever, commands.SecondSource))
+	w := newWorld(t, noSecond(policy.SecondBroad, policy.SecondForever, policy.SecondSource))
 	for target, words := range map[string]string{
 		"10.0.0.1": "private", "::ffff:10.0.0.1": "private", "::ffff:0a00:1": "private", "10.0.0.0/7": "", "172.16.0.0/12": "private", "172.20.1.1": "private",
 		"192.168.1.0/24": "private", "192.168.0.0/15": "contains", "::ffff:192.168.0.0/112": "private", "127.0.0.1": "loopback", "::1": "loopback",
@@ -36,10 +37,10 @@ func TestBuiltInRangesAreNeverDenied(t *testing.T) {
 
 func TestNamedSourcesAreSpared(t *testing.T) {
 	t.Parallel()
-	pentest := source("pen test", commands.DenySecond, "203.0.113.64/27")
+	pentest := source("pen test", policy.DenySecond, "203.0.113.64/27")
 	unsaid := source("office", "", "198.51.100.8/29")
-	mapped := source("mapped", commands.DenyNever, "::ffff:203.0.114.0/120")
-	w := newWorld(t, sources(pentest, cdn, unsaid, mapped), noSecond(commands.SecondBroad))
+	mapped := source("mapped", policy.DenyNever, "::ffff:203.0.114.0/120")
+	w := newWorld(t, sources(pentest, cdn, unsaid, mapped), noSecond(policy.SecondBroad))
 	for target, words := range map[string]string{
 		"192.0.2.1": "is in our CDN (192.0.2.0/24)", "192.0.2.0/24": "our CDN", "192.0.2.128/25": "our CDN", "192.0.2.0/23": "contains 192.0.2.0/24 of our CDN",
 		"::ffff:192.0.2.9": "our CDN", "2001:db8:c::1": "our CDN", "2001:db8::/32": "contains", "198.51.100.9": "office", "203.0.114.1": "mapped",
@@ -49,7 +50,7 @@ func TestNamedSourcesAreSpared(t *testing.T) {
 		w.refuses(root, "deny 8.8.8.8 "+target+" app=4", refusal.ErrGuarded, words)
 		w.refuses(root, "gray "+target, refusal.ErrGuarded, words)
 	}
-	w.waits(root, "deny 203.0.113.65", "pen test", "second person")
+	w.waits(root, "deny 203.0.113.65", "pen test", "approval")
 	w.waits(root, "deny 203.0.113.0/24", "contains 203.0.113.64/27 of pen test")
 	w.reads(root, "protect 198.18.5.7 name=door")
 	w.refuses(root, "deny 198.18.5.0/24", refusal.ErrGuarded, "contains 198.18.5.7 of door")
@@ -59,13 +60,13 @@ func TestNamedSourcesAreSpared(t *testing.T) {
 // What a second person may deny never hides what nobody may.
 func TestTheStrictestSourceCounts(t *testing.T) {
 	t.Parallel()
-	lab := source("lab", commands.DenySecond, "10.1.0.0/16", "192.0.2.128/25")
-	for _, with := range []func(*commands.Config){noSecond(), noSecond(commands.SecondSource)} {
+	lab := source("lab", policy.DenySecond, "10.1.0.0/16", "192.0.2.128/25")
+	for _, with := range []func(*commands.Config){noSecond(), noSecond(policy.SecondSource)} {
 		w := newWorld(t, sources(lab, cdn), with)
 		w.refuses(root, "deny 10.1.2.3", refusal.ErrGuarded, "private addresses")
 		w.refuses(root, "deny 192.0.2.129", refusal.ErrGuarded, "our CDN")
 	}
-	w := newWorld(t, sources(source("lab", commands.DenySecond, "198.51.100.0/24")), noSecond(commands.SecondSource))
+	w := newWorld(t, sources(source("lab", policy.DenySecond, "198.51.100.0/24")), noSecond(policy.SecondSource))
 	w.refuses(root, "deny 198.51.100.7", refusal.ErrAsk, "198.51.100.7 is in lab (198.51.100.0/24)") // nobody else would say it
 	w.anyway(root, "deny 198.51.100.7")
 }
@@ -81,7 +82,7 @@ func TestWidth(t *testing.T) {
 	for _, broad := range []string{"country:FR", "proxy:TOR", "datacenter:aws"} {
 		w.waits(root, "deny "+broad, "broad")
 	}
-	own := newWorld(t, noSecond(commands.SecondBroad), func(c *commands.Config) { c.Policy.WidestIPv4, c.Policy.WidestIPv6 = 16, 40 })
+	own := newWorld(t, noSecond(policy.SecondBroad), func(c *commands.Config) { c.Policy.WidestIPv4, c.Policy.WidestIPv6 = 16, 40 })
 	own.does(ann, "deny 203.0.0.0/16 2001:db8::/40")
 	own.anyway(ann, "deny 204.0.0.0/12")
 	own.refuses(root, "deny 208.0.0.0/11", refusal.ErrGuarded, "wider than the service takes")
@@ -100,7 +101,7 @@ func TestHowLong(t *testing.T) {
 	w.waits(ann, "patch shop.example.com/login type=sqli part=get.q for=forever")
 	w.does(ann, "deny 203.0.113.7 for=30d")
 
-	own := newWorld(t, noSecond(commands.SecondForever))
+	own := newWorld(t, noSecond(policy.SecondForever))
 	ch := own.does(ann, "deny 203.0.113.7 for=FOREVER")
 	require.Zero(t, ch.Until)
 	require.Equal(t, "Deny 203.0.113.7 everywhere forever", ch.Does)
@@ -113,7 +114,7 @@ func TestAllowNeedsASecond(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.waits(root, "allow 203.0.113.7", "past every protection")
-	own := newWorld(t, noSecond(commands.SecondAllow), sources(cdn))
+	own := newWorld(t, noSecond(policy.SecondAllow), sources(cdn))
 	own.does(root, "allow 203.0.113.7 192.0.2.1 10.0.0.1")
 	require.Len(t, own.entries("white"), 3, "what is never denied may be allowed")
 }
@@ -126,7 +127,7 @@ func TestModeOffNeedsASecond(t *testing.T) {
 
 func TestChangesOff(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesOff })
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesOff })
 	w.refuses(root, "deny 203.0.113.7", refusal.ErrGuarded, "policy.changes: off")
 	_, err := w.try(root, "status")
 	require.NoError(t, err)
@@ -134,12 +135,12 @@ func TestChangesOff(t *testing.T) {
 
 func TestRehearsalSaysWhatWouldBeSent(t *testing.T) {
 	t.Parallel()
-	for _, changes := range []string{commands.ChangesRehearse, ""} {
+	for _, changes := range []string{policy.ChangesRehearse, ""} {
 		w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = changes })
 		id := w.attackOn("/login")
 		for line, words := range map[string][]string{
-			"deny 203.0.113.9 for=2h reason=x": {"Rehearsal: Deny 203.0.113.9 everywhere for 2 h", "2026-11-20T05:00:00Z", "by Ann", ": x"},
-			"patch attack=" + id:               {"Rehearsal: Patch exactly POST shop.example.com/login", "create vpatch sqli in post.form_urlencoded.login"},
+			"deny 203.0.113.9 for=2h reason=x": {"Dry run: Deny 203.0.113.9 everywhere for 2 h", "2026-11-20T05:00:00Z", "by Ann", ": x"},
+			"patch attack=" + id:               {"Dry run: Patch exactly POST shop.example.com/login", "create vpatch sqli in post.form_urlencoded.login"},
 			"contain attack=" + id:             {"Deny 203.0.113.7", "Patch exactly"},
 		} {
 			res, err := w.try(ann, line)

@@ -8,28 +8,30 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/hostiletext"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/text"
-	"github.com/wafbot/wafbot/internal/tricks"
 )
 
 // A line at a terminal only shows what strangers wrote; nothing but a plain piece's own beginning and end breaks it.
 func TestHostileTextIsTextAtATerminal(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
-	for _, trick := range tricks.All() {
-		words := trick.Text
+	for _, sample := range hostiletext.Samples() {
+		words := sample.Text
 		line := text.New("x", strings.Trim(words, "\n"), text.Code(words), text.Bold(words), text.User(words), text.Channel(words), text.Link{Label: words, URL: words + "x"}, "y").In(time.UTC)
-		require.NoError(t, tricks.Plain(line), trick.Tries)
+		require.NoError(t, hostiletext.Plain(line), sample.Purpose)
 	}
 }
 
 // What is written out in JSON is the same to whatever reads it.
 func TestHostileTextIsTheSameInJSON(t *testing.T) {
 	t.Parallel()
-	for _, trick := range tricks.All() {
-		words, err := json.MarshalIndent(map[string]string{"a": trick.Text, trick.Text: "b"}, "", "  ")
+	for _, sample := range hostiletext.Samples() {
+		words, err := json.MarshalIndent(map[string]string{"a": sample.Text, sample.Text: "b"}, "", "  ")
 		require.NoError(t, err)
 		seen := text.SeenJSON(words)
-		require.NoError(t, tricks.Lines(string(seen), tricks.Plain), trick.Tries)
-		require.JSONEq(t, string(words), string(seen), trick.Tries)
+		require.NoError(t, hostiletext.Lines(string(seen), hostiletext.Plain), sample.Purpose)
+		require.JSONEq(t, string(words), string(seen), sample.Purpose)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -19,7 +19,7 @@ import (
 func (w *world) theRule(kind string) apiclient.Rule {
 	w.t.Helper()
 	var found []apiclient.Rule
-	for r, err := range w.cfg.Accounts[0].API.Rules(w.t.Context(), apiclient.RuleFilter{}) {
+	for r, err := range w.cfg.Services["acme"].Rules(w.t.Context(), apiclient.RuleFilter{}) {
 		require.NoError(w.t, err)
 		if r.Type == kind {
 			found = append(found, r)
@@ -120,7 +120,7 @@ func TestIndicatorsThatAreRefused(t *testing.T) {
 	}
 	w.waits(ann, "indicator User-Agent evil", "it holds for every host")
 	w.waits(ann, "indicator User-Agent evil host=a.example.com for=forever", "never end")
-	w = newWorld(t, noSecond(commands.SecondEverywhere))
+	w = newWorld(t, noSecond(policy.SecondEverywhere))
 	ch := w.does(ann, "indicator User-Agent evil for=1h")
 	require.Equal(t, "Take for a scanner requests everywhere whose USER-AGENT matches evil for 1 h", ch.Does)
 	require.Empty(t, w.theRule("regex").Conditions)
@@ -154,7 +154,7 @@ func TestAnIndicatorWhoseAnswerIsLost(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondClose))
+	w := newWorld(t, noSecond(policy.SecondClose))
 	id := w.attackOn("/login")
 	line := "close post https://Shop.example.com/login for=30m attack=" + id
 	w.refuses(ann, line, refusal.ErrDenied, "needs the role admin")
@@ -185,7 +185,7 @@ func TestWhatCannotBeClosed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.waits(root, "close POST shop.example.com/login for=30m")
-	w = newWorld(t, noSecond(commands.SecondClose))
+	w = newWorld(t, noSecond(policy.SecondClose))
 	w.refuses(root, "close POST shop.example.com/login", refusal.ErrUsage, "for= is missing")
 	w.refuses(root, "close shop.example.com/login for=30m", refusal.ErrUsage, "which place?")
 	w.refuses(root, "close POST shop.example.com for=30m", refusal.ErrUsage, "is no HOST/PATH")
@@ -200,7 +200,7 @@ func TestWhatCannotBeClosed(t *testing.T) {
 func TestWhatIsClosedOpensByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newBubble(t, noSecond(commands.SecondClose))
+		w := newBubble(t, noSecond(policy.SecondClose))
 		w.fault("POST /v1/objects/hint/create", "500_applied", 1)
 		w.anyway(root, "close POST shop.example.com/login for=30m")
 		runDue(t, w, 30*time.Minute-time.Second)
@@ -213,7 +213,7 @@ func TestWhatIsClosedOpensByItself(t *testing.T) {
 // In a card's thread a line is about that attack, unless it is about a change, which has its own.
 func TestLinesInAThread(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondClose))
+	w := newWorld(t, noSecond(policy.SecondClose))
 	id, other := w.attackOn("/login"), w.attackOn("/other")
 	inThread := func(line string) record.Change {
 		inv := w.asks(root, line)

@@ -10,7 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -41,15 +44,15 @@ func (w *world) count(counted map[netip.Addr]record.SourceActivity) {
 func TestShared(t *testing.T) {
 	t.Parallel()
 	for n, shared := range map[record.SourceActivity]bool{{Attacks: 10, Apps: 3}: true, {Attacks: 9, Apps: 9}: false, {Attacks: 900, Apps: 2}: false, {}: false} {
-		require.Equal(t, shared, commands.SourceActivityShared(n), n)
+		require.Equal(t, shared, describe.SourceActivityShared(n), n)
 	}
 	a, ip := apiclient.Attack{Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7")}}}, netip.MustParseAddr("203.0.113.7")
-	require.Equal(t, "also in 12 other attacks, on 3 applications in all", commands.SourceActivityElsewhere(record.SourceActivity{Attacks: 13, Apps: 3}, a, ip))
-	require.Equal(t, "also in 1 other attack", commands.SourceActivityElsewhere(record.SourceActivity{Attacks: 2, Apps: 1}, a, ip))
-	require.Empty(t, commands.SourceActivityElsewhere(record.SourceActivity{Attacks: 1, Apps: 1}, a, ip))
-	require.Equal(t, "also in 2 other attacks", commands.SourceActivityElsewhere(record.SourceActivity{Attacks: 3}, a, ip), "the service didn't tell where")
+	require.Equal(t, "also in 12 other attacks, on 3 applications in all", describe.SourceActivityElsewhere(record.SourceActivity{Attacks: 13, Apps: 3}, a, ip))
+	require.Equal(t, "also in 1 other attack", describe.SourceActivityElsewhere(record.SourceActivity{Attacks: 2, Apps: 1}, a, ip))
+	require.Empty(t, describe.SourceActivityElsewhere(record.SourceActivity{Attacks: 1, Apps: 1}, a, ip))
+	require.Equal(t, "also in 2 other attacks", describe.SourceActivityElsewhere(record.SourceActivity{Attacks: 3}, a, ip), "the service didn't tell where")
 	a.State = "falsepositive"
-	require.Equal(t, "also in 3 other attacks", commands.SourceActivityElsewhere(record.SourceActivity{Attacks: 3, Apps: 1}, a, ip), "which isn't counted itself")
+	require.Equal(t, "also in 3 other attacks", describe.SourceActivityElsewhere(record.SourceActivity{Attacks: 3, Apps: 1}, a, ip), "which isn't counted itself")
 }
 
 // What is likely many people's is said on the card and in the dialog; the click isn't asked again. Who clicks on an older card, or types, is asked.
@@ -57,10 +60,10 @@ func TestASourceThatIsLikelyShared(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	before := commands.Advise(w.situation(id)).Suggestions[1]
+	before := advice.Advise(w.situation(id)).Suggestions[1]
 	s := w.situation(id)
 	s.Scene.Seen = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 4}, "203.0.113.9": {Attacks: 11, Apps: 3}, "198.51.100.4": {Attacks: 3, Apps: 1}})
-	advice := commands.Advise(s)
+	advice := advice.Advise(s)
 	require.Contains(t, notes(advice), "203.0.113.7 is likely a CDN, proxy or office: it is in 13 attacks on 4 applications")
 	for i, label := range []string{"Deny 203.0.113.7 + patch", "Deny only, 4 h"} {
 		require.Equal(t, label, advice.Suggestions[i].Label)
@@ -69,7 +72,7 @@ func TestASourceThatIsLikelyShared(t *testing.T) {
 		require.True(t, advice.Suggestions[i].Danger)
 		require.Contains(t, advice.Suggestions[i].Line.String(), "--shared")
 	}
-	click := func(b commands.Suggestion) commands.Invocation {
+	click := func(b call.Suggestion) call.Invocation {
 		inv := w.asks(ann, b.Line.String())
 		inv.Actor.Via, inv.Warned = record.ViaButton, true
 		return inv
@@ -82,7 +85,7 @@ func TestASourceThatIsLikelyShared(t *testing.T) {
 	for line, said := range map[string]bool{"deny attack=" + id: true, "gray attack=" + id: true, "patch attack=" + id: false} {
 		form, err := w.formOf(ann, line)
 		require.NoError(t, err)
-		require.Equal(t, said, strings.Contains(textOf(commands.Result{Lines: form.Intro}), "203.0.113.7 is likely a CDN, proxy or office"), line)
+		require.Equal(t, said, strings.Contains(textOf(call.Result{Lines: form.Intro}), "203.0.113.7 is likely a CDN, proxy or office"), line)
 	}
 	w.does(ann, "deny 198.51.100.4")
 	res, err := w.do(click(advice.Suggestions[1]))
@@ -101,14 +104,14 @@ func TestADenialThatWouldDoNothing(t *testing.T) {
 	legacy := w.attack(waf.AttackSpec{App: 7, Path: "/old"})
 	w.seed(waf.IPRule{Subnet: "203.0.113.7", Reason: "trigger"})
 	w.seed(waf.IPRule{List: "white", Subnet: "203.0.113.0/24", Pools: []int{4}, Reason: "partner"})
-	advice := commands.Advise(w.situation(shop))
-	require.Contains(t, notes(advice), "203.0.113.7 is on the allowlist for Shop forever (partner): denying it does nothing")
-	require.NotContains(t, labels(advice), "Deny only, 4 h")
+	offered := advice.Advise(w.situation(shop))
+	require.Contains(t, notes(offered), "203.0.113.7 is on the allowlist for Shop forever (partner): denying it does nothing")
+	require.NotContains(t, labels(offered), "Deny only, 4 h")
 
-	advice = commands.Advise(w.situation(legacy))
-	require.Contains(t, notes(advice), "No quick deny: Legacy can't block")
-	require.Empty(t, labels(advice))
-	for _, b := range commands.More(w.situation(legacy)) {
+	offered = advice.Advise(w.situation(legacy))
+	require.Contains(t, notes(offered), "No quick deny: Legacy can't block")
+	require.Empty(t, labels(offered))
+	for _, b := range advice.More(w.situation(legacy)) {
 		require.NotContains(t, b.Label, "Block by header")
 	}
 	for _, line := range []string{"deny 198.51.100.9 attack=" + legacy, "gray 198.51.100.9 attack=" + legacy, "indicator User-Agent sqlmap host=old.example.com attack=" + legacy, "deny 198.51.100.9 app=Legacy"} {
@@ -125,7 +128,7 @@ func TestASourceSeenElsewhere(t *testing.T) {
 	id := w.attackOn("/login")
 	s := w.situation(id)
 	s.Scene.Seen = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 2}})
-	advice := commands.Advise(s)
+	advice := advice.Advise(s)
 	require.NotContains(t, notes(advice), "likely")
 	require.Contains(t, advice.Suggestions[1].Confirm, "Also in 12 other attacks, on 2 applications in all.")
 	w.does(ann, "deny 203.0.113.7")
@@ -138,12 +141,12 @@ func TestADialogWithoutRoom(t *testing.T) {
 	id := w.attackOn("/" + strings.Repeat("very-long-path-", 20))
 	s := w.situation(id)
 	s.Scene = record.AccountContext{Locked: w.clock(), Seen: map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 1300, Apps: 40}}}
-	for _, b := range commands.Advise(s).Suggestions {
+	for _, b := range advice.Advise(s).Suggestions {
 		require.LessOrEqual(t, utf8.RuneCountInString(b.Confirm), 300)
 	}
-	contain := commands.Advise(s).Suggestions[0].Confirm
+	contain := advice.Advise(s).Suggestions[0].Confirm
 	require.NotContains(t, contain, "Not allowlisted")
-	for _, b := range commands.Advise(s).Suggestions { // what it has no room for, the click is asked about
+	for _, b := range advice.Advise(s).Suggestions { // what it has no room for, the click is asked about
 		require.Equal(t, strings.Contains(b.Confirm, "LIKELY A CDN"), b.Line.Has("shared"), b.Label)
 	}
 	for _, part := range []string{"Deny 203.0.113.7 everywhere for 4 h", "Patch exactly POST shop.example.com/very-long", "for 7 days"} {
@@ -153,7 +156,7 @@ func TestADialogWithoutRoom(t *testing.T) {
 
 func TestABroadDenialOfManyPeople(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondBroad))
+	w := newWorld(t, noSecond(policy.SecondBroad))
 	const blind = "wafbot sees attacks, never visitors: nobody can tell whom else "
 	for _, broad := range []string{"country:FR", "proxy:TOR", "datacenter:aws", "203.0.0.0/20", "2001:db8::/40"} {
 		w.refuses(ann, "deny "+broad, refusal.ErrAsk, blind+broad+" hits")
@@ -167,7 +170,7 @@ func TestLockedRules(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	older := commands.Advise(w.situation(id))
+	older := advice.Advise(w.situation(id))
 	require.NotContains(t, notes(older), "locked")
 	w.fault("POST /v1/objects/hint/create", "status:423", 0)
 	w.refusesAfterSending(ann, "patch attack="+id, "locked its rules")
@@ -175,7 +178,7 @@ func TestLockedRules(t *testing.T) {
 
 	s := w.situation(id)
 	s.Scene = w.scene()
-	advice := commands.Advise(s)
+	advice := advice.Advise(s)
 	require.Contains(t, notes(advice), "The service's rules are locked, as it said at 2026-11-20 03:00 UTC")
 	require.NotContains(t, advice.Suggestions[1].Line.String(), "--locked", "a denial is no rule")
 	for _, i := range []int{0, 2} {
@@ -206,11 +209,11 @@ func (w *world) refusesAfterSending(who record.Actor, line, words string) {
 // A patch that is wider makes another one useless: the card offers none, and who clicks on an older card is told.
 func TestAWiderPatchCovers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondClose))
+	w := newWorld(t, noSecond(policy.SecondClose))
 	id := w.attackOn("/login")
-	older := commands.Advise(w.situation(id)).Suggestions[0]
+	older := advice.Advise(w.situation(id)).Suggestions[0]
 	w.anyway(root, "close POST shop.example.com/login for=30m")
-	advice := commands.Advise(w.situation(id))
+	advice := advice.Advise(w.situation(id))
 	require.Contains(t, notes(advice), "which is wider, covers it already")
 	require.Equal(t, []string{"Deny 203.0.113.7, 4 h", "Block mode, 2 h"}, labels(advice))
 	inv := w.asks(ann, older.Line.String())
@@ -223,9 +226,9 @@ func TestAWiderPatchCovers(t *testing.T) {
 // The dialog of a mode says what is lost, and when it returns.
 func TestAModeReturns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondForever))
+	w := newWorld(t, noSecond(policy.SecondForever))
 	id := w.attackOn("/login")
-	mode := commands.Advise(w.situation(id)).Suggestions[2]
+	mode := advice.Advise(w.situation(id)).Suggestions[2]
 	require.Contains(t, mode.Confirm, "Incidents are registered only in monitoring")
 	require.Contains(t, mode.Confirm, "Returns by itself in 2 h.")
 	w.refuses(ann, "mode Shop block for=90m", refusal.ErrAsk, "until it returns by itself, in 1 h 30 min, wafbot can't tell")

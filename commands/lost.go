@@ -4,12 +4,14 @@ import (
 	"context"
 	"slices"
 
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 // catchUp brings together what this call did and couldn't write down, because it lost the lock, with what is written down by now: another
 // replica may have taken the request over, and then it looked at the service before it sent anything again.
-func (r *Runner) catchUp(ctx context.Context, c *Call) error {
+func (r *Runner) catchUp(ctx context.Context, c *job) error {
 	for len(c.lost) > 0 {
 		mine := c.lost[0]
 		i := slices.IndexFunc(c.Known, func(ch record.Change) bool { return ch.ID == mine.ID })
@@ -20,13 +22,13 @@ func (r *Runner) catchUp(ctx context.Context, c *Call) error {
 		written := &c.Known[i]
 		for n := range written.Steps {
 			if err := r.settleStep(ctx, c, written, n, mine.Steps[n]); err != nil {
-				return unsaved(mine, err)
+				return change.Unsaved(mine, err)
 			}
 		}
 		if written.State == record.StateBegun {
 			written.Fault = ""
 			if _, err := c.save(ctx, nil, nil, *written); err != nil {
-				return unsaved(mine, err)
+				return change.Unsaved(mine, err)
 			}
 		}
 		c.lost = c.lost[1:]
@@ -35,7 +37,7 @@ func (r *Runner) catchUp(ctx context.Context, c *Call) error {
 }
 
 // settleStep takes over what this call knows of a step, and takes back a rule that it made beside the one that is written down.
-func (r *Runner) settleStep(ctx context.Context, c *Call, ch *record.Change, n int, mine record.Step) error {
+func (r *Runner) settleStep(ctx context.Context, c *job, ch *record.Change, n int, mine record.Step) error {
 	switch written := &ch.Steps[n]; {
 	case !mine.Done: // nothing is known of it
 	case !written.Done:
@@ -47,15 +49,15 @@ func (r *Runner) settleStep(ctx context.Context, c *Call, ch *record.Change, n i
 }
 
 // takeBack deletes a rule that was made a second time.
-func (r *Runner) takeBack(ctx context.Context, c *Call, ch record.Change, made record.Step) error {
-	if err := gone(c.Account.API.DeleteRule(ctx, made.ID)); err != nil {
+func (r *Runner) takeBack(ctx context.Context, c *job, ch record.Change, made record.Step) error {
+	if err := change.Gone(r.cfg.Services[c.Account.Name].DeleteRule(ctx, made.ID)); err != nil {
 		return err
 	}
 	double := *made.Rule
 	double.ID = made.ID
 	r.record(ctx, record.AuditEntry{
 		At: r.cfg.Now(), Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: "done", Change: ch.ID, Attack: ch.AttackID,
-		After: []string{stepDescribe(record.Step{Kind: record.DeleteRule, Rule: &double})}, Why: "it was made twice: this one is taken back, the other one stays",
+		After: []string{describe.StepDescribe(record.Step{Kind: record.DeleteRule, Rule: &double})}, Why: "it was made twice: this one is undone, the other one stays",
 	})
 	return nil
 }

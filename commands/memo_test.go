@@ -10,7 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -67,12 +71,12 @@ func everyChange(w *world) []record.Change {
 
 func TestAMemoTellsAllOfAChange(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondBroad, commands.SecondAllow, commands.SecondClose))
+	w := newWorld(t, noSecond(policy.SecondBroad, policy.SecondAllow, policy.SecondClose))
 	all := everyChange(w)
 	kinds := map[string]bool{}
 	for _, c := range all {
 		kinds[c.Line.Name+" "+string(c.State)] = true
-		back, err := commands.ReadMemo(throughSlack(t, commands.ChangeMemo(c)))
+		back, err := change.ReadMemo(throughSlack(t, change.ChangeMemo(c)))
 		require.NoError(t, err)
 		c.Seen = nil // evidence is wafbot's own, and too large
 		require.JSONEq(t, inJSON(t, c), inJSON(t, back))
@@ -84,7 +88,7 @@ func TestAMemoLeavesOutWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	long := w.does(ann, "deny 192.0.2.1 reason="+strings.Repeat("because%20", 100))
-	back, err := commands.ReadMemo(throughSlack(t, commands.ChangeMemo(long)))
+	back, err := change.ReadMemo(throughSlack(t, change.ChangeMemo(long)))
 	require.NoError(t, err)
 	require.Empty(t, back.Reason)
 	long.Reason, long.Line = "", long.Line.With("reason", "")
@@ -95,12 +99,12 @@ func TestAMemoLeavesOutWhatDoesNotFit(t *testing.T) {
 		targets = append(targets, fmt.Sprintf("198.51.%d.%d", 17*i%251, 31*i%253))
 	}
 	many := w.does(ann, "deny "+strings.Join(targets, " "))
-	back, err = commands.ReadMemo(throughSlack(t, commands.ChangeMemo(many)))
+	back, err = change.ReadMemo(throughSlack(t, change.ChangeMemo(many)))
 	require.NoError(t, err)
 	require.Empty(t, back.Steps)
 	require.Equal(t, many.Line, back.Line)
 	many = w.does(ann, "deny "+strings.ReplaceAll(strings.Join(targets, " "), "198.51.", "198.52.")+" "+strings.ReplaceAll(strings.Join(targets, " "), "198.51.", "198.53."))
-	back, err = commands.ReadMemo(throughSlack(t, commands.ChangeMemo(many)))
+	back, err = change.ReadMemo(throughSlack(t, change.ChangeMemo(many)))
 	require.NoError(t, err)
 	require.Empty(t, back.Steps)
 	require.Equal(t, []any{many.ID, many.State, many.Until}, []any{back.ID, back.State, back.Until})
@@ -109,8 +113,8 @@ func TestAMemoLeavesOutWhatDoesNotFit(t *testing.T) {
 func TestAMemoThatIsNone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	memo := throughSlack(t, commands.ChangeMemo(w.does(ann, "deny 192.0.2.1")))
-	for name, change := range map[string]func(m map[string]any){
+	memo := throughSlack(t, change.ChangeMemo(w.does(ann, "deny 192.0.2.1")))
+	for name, ch := range map[string]func(m map[string]any){
 		"of a later version": func(m map[string]any) { m["version"] = "2" },
 		"no number":          func(m map[string]any) { m["version"] = 1 },
 		"no id":              func(m map[string]any) { delete(m, "change") },
@@ -131,8 +135,8 @@ func TestAMemoThatIsNone(t *testing.T) {
 		for k, v := range memo {
 			altered[k] = v
 		}
-		change(altered)
-		_, err := commands.ReadMemo(altered)
+		ch(altered)
+		_, err := change.ReadMemo(altered)
 		require.Error(t, err, name)
 	}
 }
@@ -143,7 +147,7 @@ func FuzzReadMemo(f *testing.F) {
 		ID: "c7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"192.0.2.1"}}, Does: "Deny", Actor: ann, State: record.StateUndone,
 		At: time.Unix(1795230000, 0).UTC(), EndedBy: &bob, Steps: []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{Type: apiclient.RuleMode}, Sent: true, Done: true}},
 	}
-	seed, err := json.Marshal(commands.ChangeMemo(c))
+	seed, err := json.Marshal(change.ChangeMemo(c))
 	require.NoError(f, err)
 	f.Add(seed)
 	f.Add([]byte(`{"version":"1","steps":"eNo"}`))
@@ -152,17 +156,17 @@ func FuzzReadMemo(f *testing.F) {
 		if json.Unmarshal(text, &memo) != nil {
 			return
 		}
-		c, err := commands.ReadMemo(memo)
+		c, err := change.ReadMemo(memo)
 		if err != nil {
 			return
 		}
-		_ = commands.ChangeLine(c, nil)
-		_, _ = commands.UndoButton(c, time.Now())
+		_ = efficacy.ChangeLine(c, nil)
+		_, _ = advice.UndoButton(c, time.Now())
 		_ = c.DueAt()
-		again, err := commands.ReadMemo(throughSlack(t, commands.ChangeMemo(c)))
+		again, err := change.ReadMemo(throughSlack(t, change.ChangeMemo(c)))
 		require.NoError(t, err)
 		require.Equal(t, c.ID, again.ID)
-		r := commands.Recall(&commands.Account{Name: "acme"}, []record.Change{c}, nil, time.Now())
+		r := change.Recall(&call.Account{Name: "acme"}, []record.Change{c}, nil, time.Now())
 		require.Equal(t, 1, len(r.Changes)+len(r.Unknown))
 	})
 }

@@ -14,6 +14,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -33,12 +36,12 @@ type ledger struct {
 	perhaps   int               // how often a change was saved of which nobody knows what became, which is news
 	kept      map[string]string // cases and mutes
 	effects   map[string]string // by account and change
-	judged    []commands.Judged
+	judged    []efficacy.Judged
 	triaged   []string       // attacks about which people said something
 	outbox    []record.Event // events that were saved
 	redrawn   []string       // attacks whose cards a mute, or what was protected, has drawn again
 	due       map[string]time.Time
-	looks     []commands.Look // of which people are told
+	looks     []change.Look // of which people are told
 	term      int
 	loseAt    int    // the save at which the lock is found lost; 0: none
 	meanwhile func() // what happens before
@@ -165,7 +168,7 @@ func (l *ledger) Effects(_ context.Context, account string) (map[string]record.E
 }
 
 // SaveEffects implements commands.Effects.
-func (l *ledger) SaveEffects(_ context.Context, account string, all []commands.Judged, events ...record.Event) error {
+func (l *ledger) SaveEffects(_ context.Context, account string, all []efficacy.Judged, events ...record.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, j := range all {
@@ -195,7 +198,7 @@ func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, events
 		return 0, err
 	}
 	for _, c := range all {
-		l.lookAt(c.ID, commands.ChangeLookAt(c))
+		l.lookAt(c.ID, change.ChangeLookAt(c))
 	}
 	return n, nil
 }
@@ -211,7 +214,7 @@ func (l *lock) writeAudited(ctx context.Context, entry *record.AuditEntry, where
 	return l.audit.Append(ctx, *entry)
 }
 
-func (l *lock) SaveLooks(ctx context.Context, events []record.Event, all ...commands.Look) error {
+func (l *lock) SaveLooks(ctx context.Context, events []record.Event, all ...change.Look) error {
 	kept := map[string]any{}
 	for _, look := range all {
 		if look.Asks || look.Late {
@@ -242,7 +245,7 @@ func (l *lock) lookAt(id string, at time.Time) {
 }
 
 // looked are the looks of a kind of which people were told, emptied.
-func (l *ledger) looked(of func(commands.Look) bool) (found []commands.Look) {
+func (l *ledger) looked(of func(change.Look) bool) (found []change.Look) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, look := range l.looks {
@@ -391,7 +394,7 @@ func (l *lock) write(ctx context.Context, where map[string]string, values map[st
 	defer l.mu.Unlock()
 	switch {
 	case l.term != l.ledger.term:
-		return commands.ErrLost
+		return refusal.ErrLost
 	case l.saveFail != nil && l.saveFail(l.saves):
 		return errAway
 	}
@@ -578,12 +581,12 @@ func (f facts) FindAttacks(_ context.Context, account, prefix string) (map[strin
 // gatherings is what storms have gathered, by the storm's id; asked are the cards that were asked for.
 type gatherings struct {
 	*ledger
-	storms   []commands.StormSeen
-	gathered map[string][]commands.GatheredAttack
+	storms   []record.StormSeen
+	gathered map[string][]record.GatheredAttack
 	asked    []string
 }
 
-func (g *gatherings) Storms(_ context.Context, account string) ([]commands.StormSeen, error) {
+func (g *gatherings) Storms(_ context.Context, account string) ([]record.StormSeen, error) {
 	if g.fails(&g.readFail) {
 		return nil, errAway
 	}
@@ -591,13 +594,13 @@ func (g *gatherings) Storms(_ context.Context, account string) ([]commands.Storm
 		return nil, nil
 	}
 	found := slices.Clone(g.storms)
-	slices.SortFunc(found, func(a, b commands.StormSeen) int {
+	slices.SortFunc(found, func(a, b record.StormSeen) int {
 		return cmp.Or(b.Storm.Began.Compare(a.Storm.Began), cmp.Compare(a.ID, b.ID))
 	})
 	return found, nil
 }
 
-func (g *gatherings) Gathered(_ context.Context, account, storm string) ([]commands.GatheredAttack, error) {
+func (g *gatherings) Gathered(_ context.Context, account, storm string) ([]record.GatheredAttack, error) {
 	if g.fails(&g.readFail) {
 		return nil, errAway
 	}
@@ -605,7 +608,7 @@ func (g *gatherings) Gathered(_ context.Context, account, storm string) ([]comma
 		return nil, nil
 	}
 	found := slices.Clone(g.gathered[storm])
-	slices.SortFunc(found, func(a, b commands.GatheredAttack) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(found, func(a, b record.GatheredAttack) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) })
 	return found, nil
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -40,7 +40,7 @@ func TestAModeThatWasInherited(t *testing.T) {
 
 func TestMilderNeedsAnAdmin(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondModeOff))
+	w := newWorld(t, noSecond(policy.SecondModeOff))
 	w.anyway(ann, "mode 4 safe_blocking")
 	w.refuses(ann, "mode 4 monitoring", refusal.ErrDenied, "needs the role admin")
 	w.refuses(ann, "mode -1 safe_blocking", refusal.ErrDenied)

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -66,7 +67,7 @@ func TestAnIncidentIsNotMuted(t *testing.T) {
 
 func TestMuteNeedsOneThingAndAnEnd(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondForever))
+	w := newWorld(t, noSecond(policy.SecondForever))
 	id := w.attackOn("/login")
 	for line, words := range map[string]string{
 		"mute": "say what", "unmute": "say what", "mute app=4": "say what", "mute type=sqli source=203.0.113.7": "say what", "mute type=sqli attack=" + id: "say what",
@@ -140,7 +141,7 @@ func TestWhatAMuteCovers(t *testing.T) {
 		if tt.mute.Until.IsZero() {
 			tt.mute.Until = now.Add(time.Second)
 		}
-		_, muted := commands.Muted([]record.Mute{{Account: "acme", Type: "other", Until: now.Add(time.Hour)}, tt.mute}, tt.attack, now)
+		_, muted := describe.Muted([]record.Mute{{Account: "acme", Type: "other", Until: now.Add(time.Hour)}, tt.mute}, tt.attack, now)
 		require.Equal(t, tt.want, muted, name)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -64,7 +65,7 @@ func TestTwoPeopleAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var wg sync.WaitGroup
-	results := make([]commands.Result, 8)
+	results := make([]call.Result, 8)
 	for i := range results {
 		inv := w.asks([]record.Actor{ann, bob}[i%2], "deny 203.0.113.7")
 		wg.Go(func() {
@@ -119,7 +120,7 @@ func TestADeliveryComesAgainAfterItsUndo(t *testing.T) {
 	w.does(bob, "undo "+res.Changes[0].ID)
 	_, err = w.do(inv)
 	require.ErrorIs(t, err, refusal.ErrNothing)
-	require.ErrorContains(t, err, "taken back already by Bob")
+	require.ErrorContains(t, err, "undone already by Bob")
 	require.Empty(t, w.entries("black"))
 }
 
@@ -153,7 +154,7 @@ func TestTheSameAskedAgainWhileItHolds(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "nothing", res.Outcome)
 	require.Contains(t, textOf(res), "done already by Ann")
-	require.Contains(t, textOf(res), "extend "+first.ID+" for=… prolongs it")
+	require.Contains(t, textOf(res), "extend "+first.ID+" for=… extends it")
 	require.Equal(t, []string{"203.0.113.7/32 [0] 3h0m0s"}, w.entries("black"))
 
 	longer := w.does(bob, "deny 203.0.113.7 for=8h")

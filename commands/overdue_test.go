@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -27,7 +27,7 @@ func TestAnEndThatIsOverdue(t *testing.T) {
 				told = w.ledger.looked(isLate)
 			}
 			require.Len(t, told, 1, fault)
-			lines := w.cfg.Accounts[0].OverdueLines(told[0].Change, w.clock())
+			lines := change.OverdueLines(w.cfg.Accounts[0], told[0].Change, w.clock())
 			require.Contains(t, lines[0].String(), "OVERDUE on acme: Shop should return to monitoring at ")
 			require.Contains(t, lines[0].String(), ": NOT done")
 			require.Contains(t, lines[1].String(), why)
@@ -41,7 +41,7 @@ func TestAnEndThatIsOverdue(t *testing.T) {
 			require.Equal(t, record.StateUndone, w.ledger.change(ch.ID).State)
 			over := w.ledger.all()[0]
 			require.Equal(t, ch.ID, over.Undoes)
-			require.Contains(t, commands.EndedLate(over).String(), "Done after all, due at "+ch.Until.Format("2006-01-02 15:04")+" UTC: Undo of: Switch Shop to block for 10 min · wafbot")
+			require.Contains(t, change.EndedLate(over).String(), "Done after all, due at "+ch.Until.Format("2006-01-02 15:04")+" UTC: Undo of: Switch Shop to block for 10 min · wafbot")
 		})
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -39,7 +39,7 @@ func TestOverlay(t *testing.T) {
 		"laid over twice, no double": {[]record.Change{denied, denied}, []int64{1, 2}, []int64{1}},
 	} {
 		mirror, rules := []apiclient.IPRule{one}, []apiclient.Rule{oldRule}
-		gotEntries, gotRules := commands.Overlay(mirror, rules, c.changes, read)
+		gotEntries, gotRules := efficacy.Overlay(mirror, rules, c.changes, read)
 		var entryIDs, ruleIDs []int64
 		for _, e := range gotEntries {
 			entryIDs = append(entryIDs, e.ID)

@@ -12,7 +12,9 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -43,9 +45,9 @@ func (w *world) waiting(id, does string, lasts time.Duration) record.ApprovalReq
 }
 
 // overview is what status tells programs of the account.
-func (w *world) overview(who record.Actor) commands.Overview {
+func (w *world) overview(who record.Actor) report.Overview {
 	w.t.Helper()
-	all, ok := w.reads(who, "status").Data.([]commands.Overview)
+	all, ok := w.reads(who, "status").Data.([]report.Overview)
 	require.True(w.t, ok)
 	require.Len(w.t, all, 1)
 	return all[0]
@@ -59,7 +61,7 @@ func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 		c.CardLinks = func(_ context.Context, account string, attacks []string) map[string]string {
 			return map[string]string{attacks[0]: "https://slack.example/" + account + "/" + attacks[0]}
 		}
-		broken := source("our CDN", commands.DenyNever, "192.0.2.0/24")
+		broken := source("our CDN", policy.DenyNever, "192.0.2.0/24")
 		broken.File, broken.Broken = "cdn.txt", "no such file"
 		sources(broken)(c)
 	})
@@ -73,7 +75,7 @@ func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 
 	shown := textOf(w.reads(eve, "status"))
 	require.Contains(t, shown, id+" card https://slack.example/acme/"+id+" SQL injection on Shop")
-	require.Contains(t, shown, "Waits for a second person: r4444444 Deny country:FR · asked by Bob 2026-11-20 03:00 UTC · until 2026-11-20 03:15 UTC")
+	require.Contains(t, shown, "Waits for approval: r4444444 Deny country:FR · asked by Bob 2026-11-20 03:00 UTC · until 2026-11-20 03:15 UTC")
 	require.Less(t, strings.Index(shown, "r4444444"), strings.Index(shown, "r1111111"), "what is over first stands first")
 	require.NotContains(t, shown, "r2222222")
 	require.NotContains(t, shown, "r3333333")
@@ -106,8 +108,8 @@ func TestHomeShowsWhatStatusTells(t *testing.T) {
 	w.does(ann, "deny 203.0.113.7 for=4h")
 	buttons := func(who record.Actor) (lines []string) {
 		res := w.reads(who, "status")
-		require.Equal(t, res.Data, res.Home.Accounts)
-		for _, p := range res.Home.Parts() {
+		require.Equal(t, res.Data, res.Home.(*report.Home).Accounts)
+		for _, p := range res.Home.(*report.Home).Parts() {
 			for _, r := range p.Rows {
 				for _, s := range r.Do {
 					lines = append(lines, s.Line.String())
@@ -159,11 +161,11 @@ func TestSummary(t *testing.T) {
 	w.pass(10 * time.Minute)
 	shown := textOf(w.reads(ann, "summary since=12h"))
 	for _, part := range []string{
-		"Going on: 1 attack, 0 incidents among them", id, "Nobody is on it", "Waiting for a second person: 1", "r1111111 Deny country:FR",
+		"Going on: 1 attack, 0 incidents among them", id, "Unacknowledged", "Waiting for approval: 1", "r1111111 Deny country:FR",
 		"Ends on your shift, until 2026-11-20 13:10 UTC: 1\n", "In force for longer: 1\n", "Modes that have not returned: 1\n", "returns by itself",
 		"No incidents could be registered on Shop: it blocks since 2026-11-20 03:00 UTC",
-		"Denied by others than wafbot: 1\n", "198.51.100.9 everywhere", "soc ticket 7", "Taken back: 1\n",
-		"Deny 203.0.113.8 everywhere for 4 h · Bob · taken back by Bob 2026-11-20 03:00 UTC: no reason given",
+		"Denied by others than wafbot: 1\n", "198.51.100.9 everywhere", "soc ticket 7", "Undone: 1\n",
+		"Deny 203.0.113.8 everywhere for 4 h · Bob · undone by Bob 2026-11-20 03:00 UTC: no reason given",
 		"Note of Bob 2026-11-20 03:00 UTC: same botnet",
 	} {
 		require.Contains(t, shown, part)
@@ -176,7 +178,7 @@ func TestSummary(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"I take over: handover account=acme to=@me --all"}, labels)
-	s, ok := res.Data.(commands.Summary)
+	s, ok := res.Data.(report.Summary)
 	require.True(t, ok)
 	require.ElementsMatch(t, w.overview(ann).InForce, s.InForce, "one picture")
 
@@ -185,7 +187,7 @@ func TestSummary(t *testing.T) {
 	require.Contains(t, textOf(w.reads(ann, "summary")), "No incidents could be registered on Shop from 2026-11-20 03:00 UTC to 2026-11-20 05:10 UTC: it blocked")
 	w.pass(11 * time.Hour)
 	later := textOf(w.reads(ann, "summary since=5h"))
-	for _, part := range []string{"could be registered", "Taken back", "Note of", "Denied by others"} {
+	for _, part := range []string{"could be registered", "Undone", "Note of", "Denied by others"} {
 		require.NotContains(t, later, part, "it was before")
 	}
 	w.refuses(ann, "summary since=forever", refusal.ErrUsage, "needs an end")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -26,7 +27,7 @@ func TestPatch(t *testing.T) {
 	require.Equal(t, "sqli", w.rules("vpatch")[0].AttackType)
 	w.nothing(bob, "patch attack="+id, "done already by Ann")
 	w.pass(time.Minute)
-	w.nothing(bob, "patch attack="+id+" for=2h", "is patched already, by rule "+itoa(w.rules("vpatch")[0].ID)+", until "+ch.Until.Format("2006-01-02 15:04 UTC")+": extend "+ch.ID+" for=… prolongs it")
+	w.nothing(bob, "patch attack="+id+" for=2h", "is patched already, by rule "+itoa(w.rules("vpatch")[0].ID)+", until "+ch.Until.Format("2006-01-02 15:04 UTC")+": extend "+ch.ID+" for=… extends it")
 	// The canonical line, typed as it stands, is the same patch.
 	w.nothing(bob, ch.Line.String(), "patched already")
 	w.does(bob, "undo "+ch.ID)
@@ -56,7 +57,7 @@ func TestPatchAsTyped(t *testing.T) {
 // again checks that a canonical line is understood and the same effect.
 func (w *world) again(l record.Line) error {
 	w.ids++
-	_, err := w.do(commands.Invocation{Line: l, Actor: ann, ID: "again " + itoa(int64(w.ids)), At: w.clock()})
+	_, err := w.do(call.Invocation{Line: l, Actor: ann, ID: "again " + itoa(int64(w.ids)), At: w.clock()})
 	return err
 }
 

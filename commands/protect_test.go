@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -36,10 +37,10 @@ func TestWhatIsProtectedIsNotDenied(t *testing.T) {
 	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "203.0.113.7 FR 90 % = branch office")
 	s := w.situation(id)
 	s.Policy = s.Policy.With(w.scene().Protected)
-	require.Contains(t, notes(commands.Advise(s)), "203.0.113.7 is branch office: wafbot never denies it")
-	require.Equal(t, []string{"Patch, 7 days", "Block mode, 2 h"}, labels(commands.Advise(s)))
+	require.Contains(t, notes(advice.Advise(s)), "203.0.113.7 is branch office: wafbot never denies it")
+	require.Equal(t, []string{"Patch, 7 days", "Block mode, 2 h"}, labels(advice.Advise(s)))
 	s.Entries = append(s.Entries, apiclient.IPRule{List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"), Expires: w.clock().Add(time.Hour)})
-	a := commands.Advise(s)
+	a := advice.Advise(s)
 	require.NotContains(t, notes(a), "branch office", "it is said once")
 	require.Len(t, a.Shut, 1)
 	require.Equal(t, "branch office IS DENIED until 2026-11-20 04:00 UTC: whoever comes through it may be shut out. An admin takes it off: remove 203.0.113.0/24 list=black", a.Shut[0].String())
@@ -64,8 +65,8 @@ func TestSeveralAreProtectedAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.seed(waf.IPRule{Subnet: "198.51.100.0/24", Reason: "by hand"})
-	res := w.reads(root, "protect 198.51.100.7 2001:db8::/64 deny=second_person")
-	require.Contains(t, textOf(res), "198.51.100.7 protected by Root, denied only with a second person")
+	res := w.reads(root, "protect 198.51.100.7 2001:db8::/64 deny=approval")
+	require.Contains(t, textOf(res), "198.51.100.7 protected by Root, denied only with approval")
 	require.Contains(t, textOf(res), "It is denied now forever (by hand), and stays so: remove 198.51.100.0/24 list=black takes it off")
 	require.Len(t, w.scene().Protected, 2)
 	w.waits(root, "deny 2001:db8::1", "protected by Root")
@@ -97,14 +98,14 @@ func TestSources(t *testing.T) {
 	t.Parallel()
 	file := cdn
 	file.File, file.ReadAt, file.Broken = "/etc/wafbot/cdn.txt", newWorld(t).clock(), "line 3: no range"
-	lab := source("lab", commands.DenySecond, "198.51.100.0/25")
+	lab := source("lab", policy.DenySecond, "198.51.100.0/25")
 	lab.NoCards = true
 	w := newWorld(t, sources(file, lab))
 	w.reads(root, "protect 198.51.100.200 name=door")
 	res := w.reads(eve, "sources")
 	for _, line := range []string{
 		"Sources that are spared on acme: 9", "our CDN 192.0.2.0/24, 2001:db8:c::/48, never denied, with /etc/wafbot/cdn.txt as of 2026-11-20 03:00 UTC. It can't be read now: line 3: no range",
-		"lab 198.51.100.0/25, denied only with a second person, no cards", "198.51.100.200 door, never denied, by Root", "private addresses 10.0.0.0/8", "by nature",
+		"lab 198.51.100.0/25, denied only with approval, no cards", "198.51.100.200 door, never denied, by Root", "private addresses 10.0.0.0/8", "by nature",
 	} {
 		require.Contains(t, textOf(res), line)
 	}
@@ -123,7 +124,7 @@ func TestSources(t *testing.T) {
 
 func TestAttacksFromSourcesWithoutCards(t *testing.T) {
 	t.Parallel()
-	lab := source("pen test", commands.DenySecond, "203.0.113.0/24")
+	lab := source("pen test", policy.DenySecond, "203.0.113.0/24")
 	lab.NoCards = true
 	w := newWorld(t, sources(cdn, lab))
 	alone := w.attack(waf.AttackSpec{App: 4, Path: "/lab", Sources: []waf.SourceSpec{{IP: "203.0.113.7", PerSecond: 1}, {IP: "203.0.113.8", PerSecond: 1}}})
@@ -145,7 +146,7 @@ func TestAttacksFromSourcesWithoutCards(t *testing.T) {
 // What an admin protected is no choice of a form any more, as what the configuration names never was.
 func TestAFormOffersNothingProtected(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, sources(source("lab", commands.DenySecond, "203.0.113.9/32")))
+	w := newWorld(t, sources(source("lab", policy.DenySecond, "203.0.113.9/32")))
 	id := w.attackOn("/login")
 	w.reads(root, "protect 203.0.113.7 name=office")
 	form, err := w.formOf(ann, "deny attack="+id)
@@ -165,7 +166,7 @@ func TestANameOfAnyLength(t *testing.T) {
 	w.reads(root, `protect 203.0.113.7 name="`+strings.Repeat("office ", 500)+`"`)
 	s := w.situation(id)
 	s.Policy = s.Policy.With(w.scene().Protected)
-	require.Less(t, len(notes(commands.Advise(s))), 500)
+	require.Less(t, len(notes(advice.Advise(s))), 500)
 	_, err := w.try(ann, "deny 203.0.113.7")
 	require.ErrorIs(t, err, refusal.ErrGuarded)
 	require.Less(t, len(err.Error()), 500)

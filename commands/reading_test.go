@@ -9,8 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/verb"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -81,8 +84,8 @@ func TestWhatWasWrittenForPrograms(t *testing.T) {
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) {
-		c.Health = func(string) (commands.HealthNow, bool) {
-			return commands.HealthNow{LastGood: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), Failing: "the token is refused"}, true
+		c.Health = func(string) (call.HealthNow, bool) {
+			return call.HealthNow{LastGood: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), Failing: "the token is refused"}, true
 		}
 	})
 	w.attack(waf.AttackSpec{App: 4, Path: "/quiet", Type: "xss"})
@@ -90,7 +93,7 @@ func TestStatus(t *testing.T) {
 	res := w.reads(eve, "status")
 	require.Contains(t, textOf(res), "2 going on")
 	require.Less(t, strings.Index(textOf(res), incident), strings.Index(textOf(res), "/quiet"), "incidents first")
-	require.Contains(t, textOf(res), "Blind: the token is refused; last good look 1 h ago")
+	require.Contains(t, textOf(res), "WAF API unreachable: the token is refused; last good poll 1 h ago")
 	require.Contains(t, textOf(res), "wafbot is live")
 	w.pass(16 * time.Minute)
 	require.Contains(t, textOf(w.reads(eve, "")), "no attack is going on (no hit in the last 15 min)")
@@ -100,7 +103,7 @@ func TestStatus(t *testing.T) {
 
 func TestAttackById(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, sources(source("pen test", commands.DenySecond, "198.51.100.0/24")))
+	w := newWorld(t, sources(source("pen test", policy.DenySecond, "198.51.100.0/24")))
 	id := w.attack(waf.AttackSpec{App: 4, Path: "/login", Vulnerability: &waf.VulnSpec{ID: 812}})
 	service := w.state().Attacks[0].ID
 	for _, typed := range []string{id, id[:4], strings.ToUpper(id), service, strings.NewReplacer("0", "O", "1", "L").Replace(id[:1]) + strings.NewReplacer("0", "o", "1", "i").Replace(id[1:])} {
@@ -114,7 +117,7 @@ func TestAttackById(t *testing.T) {
 	ch := w.does(ann, "deny attack="+id)
 	require.Contains(t, textOf(w.reads(eve, "attack "+id)), ch.ID)
 	w.does(bob, "undo "+ch.ID)
-	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "taken back by Bob")
+	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "undone by Bob")
 }
 
 func TestListsSearch(t *testing.T) {
@@ -151,34 +154,34 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	overview := textOf(w.reads(eve, "help"))
-	alone, err := commands.Help("")
+	alone, err := verb.Help("")
 	require.NoError(t, err)
-	require.Equal(t, overview, textOf(commands.Result{Lines: alone}))
-	for _, verb := range []string{"status", "incidents", "attacks", "attack", "vulns", "contain", "deny", "allow", "gray", "patch", "close", "indicator", "mode", "lists", "remove", "rules",
+	require.Equal(t, overview, textOf(call.Result{Lines: alone}))
+	for _, v := range []string{"status", "incidents", "attacks", "attack", "vulns", "contain", "deny", "allow", "gray", "patch", "close", "indicator", "mode", "lists", "remove", "rules",
 		"conditions", "unrule", "undo", "extend", "audit", "whoami", "help"} {
-		require.Contains(t, overview, verb)
-		one, err := commands.Help(verb)
+		require.Contains(t, overview, v)
+		one, err := verb.Help(v)
 		require.NoError(t, err)
-		require.Equal(t, textOf(w.reads(eve, "help "+verb)), textOf(commands.Result{Lines: one}))
-		require.Contains(t, textOf(commands.Result{Lines: one}), "Needs: ")
+		require.Equal(t, textOf(w.reads(eve, "help "+v)), textOf(call.Result{Lines: one}))
+		require.Contains(t, textOf(call.Result{Lines: one}), "Needs: ")
 	}
 	require.Less(t, strings.Index(overview, "To look"), strings.Index(overview, "rules: "))
 	require.Less(t, strings.Index(overview, "conditions: "), strings.Index(overview, "To act"))
 	require.Less(t, strings.Index(overview, "To act"), strings.Index(overview, "unrule RULE"))
 	require.Less(t, strings.Index(overview, "To act"), strings.Index(overview, "approve REQUEST"))
-	_, err = commands.Help("ban")
+	_, err = verb.Help("ban")
 	require.NoError(t, err)
-	_, err = commands.Help("bam")
+	_, err = verb.Help("bam")
 	require.ErrorIs(t, err, refusal.ErrUnknown)
 }
 
 // A line that help gives as an example is a line of the grammar.
 func TestExamplesAreLines(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesRehearse })
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesRehearse })
 	examples := 0
-	for _, verb := range []string{"vulns", "rules", "contain", "deny", "lists", "remove", "patch", "close", "indicator", "mode", "extend"} {
-		lines, err := commands.Help(verb)
+	for _, v := range []string{"vulns", "rules", "contain", "deny", "lists", "remove", "patch", "close", "indicator", "mode", "extend"} {
+		lines, err := verb.Help(v)
 		require.NoError(t, err)
 		for _, l := range lines {
 			example, ok := strings.CutPrefix(l.String(), "Example: ")
@@ -192,7 +195,7 @@ func TestExamplesAreLines(t *testing.T) {
 			}
 			parsed, err := grammar.Parse(example)
 			require.NoError(t, err)
-			require.Equal(t, verb, parsed.Name)
+			require.Equal(t, v, parsed.Name)
 		}
 	}
 	require.Equal(t, 11, examples)

@@ -11,29 +11,31 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
 // emptied loses the ledger and fills it again from these changes' messages and the service's lists; unread: these can't be read.
-func (w *world) emptied(unread bool, told ...record.Change) commands.Recalled {
+func (w *world) emptied(unread bool, told ...record.Change) change.Recalled {
 	w.t.Helper()
 	var back []record.Change
 	for _, c := range told {
-		c, err := commands.ReadMemo(throughSlack(w.t, commands.ChangeMemo(c)))
+		c, err := change.ReadMemo(throughSlack(w.t, change.ChangeMemo(c)))
 		require.NoError(w.t, err)
 		back = append(back, c)
 	}
 	w.ledger.set(func(l *ledger) { clear(l.changes) })
 	var entries []apiclient.IPRule
-	for e, err := range w.cfg.Accounts[0].API.IPRules(w.t.Context(), apiclient.IPRuleFilter{}) {
+	for e, err := range w.cfg.Services["acme"].IPRules(w.t.Context(), apiclient.IPRuleFilter{}) {
 		require.NoError(w.t, err)
 		if !unread {
 			entries = append(entries, e)
 		}
 	}
-	r := commands.Recall(w.cfg.Accounts[0], back, entries, w.clock())
+	r := change.Recall(w.cfg.Accounts[0], back, entries, w.clock())
 	w.ledger.set(func(l *ledger) {
 		for _, c := range r.Changes {
 			l.put(c)
@@ -84,7 +86,7 @@ func TestWhatIsInForceIsRecalled(t *testing.T) {
 
 func TestWhatStandsOnTheListsIsRecalled(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondAllow))
+	w := newWorld(t, noSecond(policy.SecondAllow))
 	id := w.attackOn("/login")
 	deny := w.does(ann, "deny 192.0.2.1 192.0.2.2 attack="+id+" for=3h")
 	gray := w.does(bob, "gray 192.0.2.3 app=Shop reason=why")
@@ -148,7 +150,7 @@ func TestNothingIsChangedBeforeItIsReadBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Ledger = emptyLedger{c.Ledger} })
 	w.refuses(ann, "deny 192.0.2.1", refusal.ErrAway, "is empty", "being read back from Slack")
-	require.Contains(t, textOf(w.reads(eve, "status")), "What is in force is unknown: wafbot's memory (Redis) is empty")
+	require.Contains(t, textOf(w.reads(eve, "status")), "What is in force is unknown: wafbot's store (Redis) is empty")
 	require.Zero(t, w.changesSent())
 }
 

@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
-	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -26,14 +27,9 @@ func (r *Runner) record(ctx context.Context, e record.AuditEntry) {
 	r.print(e)
 }
 
-// printed is an entry as it is written to the log's output, and exported.
-type printed struct {
-	Audit record.AuditEntry `json:"audit"`
-}
-
 // print writes an entry to the log's output.
 func (r *Runner) print(e record.AuditEntry) {
-	line, err := json.Marshal(printed{e})
+	line, err := json.Marshal(report.Printed{Audit: e})
 	if err != nil {
 		r.cfg.Log.Error("write audit entry", "account", e.Account, "err", err)
 		return
@@ -45,11 +41,11 @@ func (r *Runner) print(e record.AuditEntry) {
 }
 
 // recordRefusal puts what was refused or failed before anything was sent into the audit log.
-func (r *Runner) recordRefusal(ctx context.Context, c *Call, err error) {
+func (r *Runner) recordRefusal(ctx context.Context, c *call.Call, err error) {
 	e := record.AuditEntry{At: c.Now, Actor: c.Actor, Line: c.Invocation.Line.String(), Outcome: "failed", Why: "fault, see the log"}
 	var refused *refusal.Refusal
 	switch {
-	case errors.Is(err, errRecorded):
+	case errors.Is(err, refusal.ErrRecorded):
 		return
 	case c.Ask && ctx.Err() != nil:
 		return // a look that was cut short: whoever carries it out looks again
@@ -75,76 +71,23 @@ func (r *Runner) recordRefusal(ctx context.Context, c *Call, err error) {
 	r.record(ctx, e)
 }
 
-// errRecorded marks an error whose audit entry is written already.
-var errRecorded = errors.New("recorded")
-
 // recordPlan audits a plan of which nothing was sent.
-func (r *Runner) recordPlan(ctx context.Context, c *Call, p Plan, outcome, why string) {
+func (r *Runner) recordPlan(ctx context.Context, c *call.Call, p call.Plan, outcome, why string) {
 	e := record.AuditEntry{At: c.Now, Account: c.Account.Name, Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Why: why}
 	if c.Attack != nil {
 		e.Attack = c.Attack.ID
 	}
 	for _, s := range p.Steps {
-		e.After = append(e.After, stepDescribe(s))
+		e.After = append(e.After, describe.StepDescribe(s))
 	}
 	r.record(ctx, e)
 }
 
 // recordWrite audits what was written into wafbot's own memory.
-func (r *Runner) recordWrite(ctx context.Context, c *Call, res Result) {
+func (r *Runner) recordWrite(ctx context.Context, c *call.Call, res call.Result) {
 	after := []string{res.Lines[0].String()}
 	if attacks, ok := res.Data.([]string); ok && len(attacks) > 0 { // the answer names the first of them
 		after = append(after, strings.Join(attacks, " "))
 	}
 	r.record(ctx, record.AuditEntry{At: c.Now, Account: c.Account.Name, Actor: c.Actor, Line: c.Line.String(), Outcome: res.Outcome, Attack: res.AttackID, After: after})
-}
-
-// changeEntry is the audit entry of a change that was sent.
-func changeEntry(c *Call, ch record.Change) record.AuditEntry {
-	e := record.AuditEntry{
-		At: c.Now, Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: outcome(ch.State), Change: ch.ID, Attack: ch.AttackID, Why: ch.Reason,
-		Request: ch.Request, Approved: ch.Approved,
-	}
-	if ch.Fault != "" {
-		e.Why = ch.Fault
-	}
-	for _, s := range ch.Steps {
-		for _, b := range s.Before {
-			e.Before = append(e.Before, stepDescribe(record.Step{Kind: record.AddEntry, Entry: &b}))
-		}
-		if s.Sent {
-			e.After = append(e.After, stepDescribe(s))
-		}
-	}
-	return e
-}
-
-// outcome is a change's state once it was sent, for the audit log.
-func outcome(s record.State) string {
-	if s == record.StateBegun {
-		return "unknown"
-	}
-	return string(s)
-}
-
-// describe is the step in words for the audit log and for rehearsals.
-func stepDescribe(s record.Step) string {
-	switch s.Kind {
-	case record.AddEntry, record.DeleteEntry:
-		verb := "add to"
-		if s.Kind == record.DeleteEntry {
-			verb = fmt.Sprintf("delete entry %d from", s.Entry.ID)
-		}
-		var names []string
-		for _, t := range grammar.TargetsOf(*s.Entry) {
-			names = append(names, t.String())
-		}
-		return fmt.Sprintf("%s list %s: %s apps=%v until %s force=%v reason=%q", verb, s.Entry.List, strings.Join(names, ","), s.Entry.Apps,
-			s.Entry.Expires.UTC().Format(time.RFC3339), s.Force, s.Entry.Reason)
-	}
-	verb := "create"
-	if s.Kind == record.DeleteRule {
-		verb = fmt.Sprintf("delete rule %d,", s.Rule.ID)
-	}
-	return fmt.Sprintf("%s %s", verb, ruleText(*s.Rule))
 }

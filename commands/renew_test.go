@@ -12,6 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -50,9 +54,9 @@ func renewing(g *going, most time.Duration) func(*commands.Config) {
 	return func(c *commands.Config) { c.Watch, c.Policy.Renew = g, most }
 }
 
-func isAsked(l commands.Look) bool { return l.Asks }
-func isLate(l commands.Look) bool  { return l.Late }
-func isEnded(l commands.Look) bool { return l.Ended }
+func isAsked(l change.Look) bool { return l.Asks }
+func isLate(l change.Look) bool  { return l.Late }
+func isEnded(l change.Look) bool { return l.Ended }
 
 func TestADenialIsProlongedWhileItKnocks(t *testing.T) {
 	t.Parallel()
@@ -61,20 +65,20 @@ func TestADenialIsProlongedWhileItKnocks(t *testing.T) {
 		w := newBubble(t, renewing(g, 10*time.Hour))
 		ch := w.does(ann, "deny 203.0.113.7 for=4h reason=brute")
 		made := w.listed("black")[0]
-		line := commands.ChangeLine(ch, nil).String()
-		require.Contains(t, line, ", longer while it knocks, "+ch.At.Add(10*time.Hour).Truncate(time.Second).UTC().Format("2006-01-02 15:04")+" UTC at most")
+		line := efficacy.ChangeLine(ch, nil).String()
+		require.Contains(t, line, ", longer while it keeps trying, "+ch.At.Add(10*time.Hour).Truncate(time.Second).UTC().Format("2006-01-02 15:04")+" UTC at most")
 		g.set([]string{"203.0.113.7"}, nil)
 		runDue(t, w, 3*time.Hour+44*time.Minute)
 		require.Equal(t, ch.Until, w.ledger.change(ch.ID).Until, "not long before its end")
 		runDue(t, w, 2*time.Minute)
 		require.Equal(t, ch.Until.Add(4*time.Hour), w.ledger.change(ch.ID).Until, "by its own length")
 		audited := w.lastAudit()
-		require.Equal(t, "extend "+ch.ID+` for=4h reason="it still knocks"`, audited.Line)
-		require.Equal(t, []any{record.ViaClock, "done", "it still knocks"}, []any{audited.Actor.Via, audited.Outcome, audited.Why})
+		require.Equal(t, "extend "+ch.ID+` for=4h reason="it is still trying"`, audited.Line)
+		require.Equal(t, []any{record.ViaClock, "done", "it is still trying"}, []any{audited.Actor.Via, audited.Outcome, audited.Why})
 		runDue(t, w, 4*time.Hour)
 		last := w.ledger.change(ch.ID)
 		require.Equal(t, ch.At.Add(10*time.Hour).Truncate(time.Second), last.Until.Local(), "in all as far as may be")
-		require.NotContains(t, commands.ChangeLine(last, nil).String(), "longer")
+		require.NotContains(t, efficacy.ChangeLine(last, nil).String(), "longer")
 		e := w.listed("black")[0]
 		require.Equal(t, []any{made.ID, made.Reason, last.Until.Unix()}, []any{e.ID, e.Reason, e.ExpiredAt})
 		require.Empty(t, w.ledger.looked(isAsked))
@@ -98,7 +102,7 @@ func TestUndoOfWhatWasRenewed(t *testing.T) {
 		w := newBubble(t, renewing(g, 24*time.Hour))
 		w.seed(waf.IPRule{Subnet: "203.0.113.8", Reason: "by hand", ExpiredAt: w.clock().Add(time.Hour).Unix()})
 		ch := w.does(ann, "deny 203.0.113.7 203.0.113.8 for=2h")
-		require.Contains(t, commands.ChangeLine(ch, nil).String(), "longer while one of them knocks")
+		require.Contains(t, efficacy.ChangeLine(ch, nil).String(), "longer while one of them keeps trying")
 		g.set([]string{"203.0.113.8"}, nil)
 		runDue(t, w, 5*time.Hour)
 		require.Equal(t, ch.Until.Add(4*time.Hour), w.ledger.change(ch.ID).Until)
@@ -128,7 +132,7 @@ func TestWhatIsNotProlonged(t *testing.T) {
 		"the entry is somebody else's":    {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) { w.overwrite(w.listed("black")[0], "mine", 3*time.Hour) }, 1},
 		"the entry is somebody's, longer": {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) { e := w.listed("black")[0]; w.overwrite(e, e.Reason, 3*time.Hour) }, 1},
 		"one of ours since": {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) {
-			sources(source("our CDN", commands.DenyNever, "203.0.113.0/24"))(&w.cfg)
+			sources(source("our CDN", policy.DenyNever, "203.0.113.0/24"))(&w.cfg)
 			w.Runner = commands.New(w.cfg)
 		}, 0},
 	} {
@@ -205,8 +209,8 @@ func TestThePolicyOfRenewalsChanges(t *testing.T) {
 			asked := w.ledger.looked(isAsked)
 			require.Equal(t, longer == 0, len(asked) == 1, most)
 			if len(asked) == 1 {
-				require.Contains(t, commands.EndsLines(asked[0].Change, w.clock())[1].String(), "lasts as long as wafbot may prolong it by itself")
-				require.NotContains(t, commands.ChangeLine(w.ledger.change(ch.ID), nil).String(), "longer while it knocks")
+				require.Contains(t, change.EndsLines(asked[0].Change, w.clock())[1].String(), "lasts as long as wafbot may extend it by itself")
+				require.NotContains(t, efficacy.ChangeLine(w.ledger.change(ch.ID), nil).String(), "longer while it keeps trying")
 			}
 		})
 	}
@@ -227,7 +231,7 @@ func TestTheLongestIsProlonged(t *testing.T) {
 		require.Equal(t, denied.Until.Add(4*time.Hour), w.ledger.change(denied.ID).Until)
 		asked := w.ledger.looked(isAsked)
 		require.Len(t, asked, 1)
-		w.does(bob, commands.ExtendButton(asked[0].Change).Line.String())
+		w.does(bob, advice.ExtendButton(asked[0].Change).Line.String())
 		require.Equal(t, patched.Until.Add(4*time.Hour), w.ledger.change(patched.ID).Until)
 		w.refuses(ann, "extend "+patched.ID+" for=30m", refusal.ErrGuarded, "nothing may hold longer than 4h from now")
 	})
@@ -261,8 +265,8 @@ func TestWhatEndsIsAskedAbout(t *testing.T) {
 			asked := w.ledger.looked(isAsked)
 			require.Len(t, asked, 1, c.line)
 			require.Equal(t, res.Changes[0].ID, asked[0].Change.ID)
-			require.Contains(t, commands.EndsLines(asked[0].Change, w.clock())[0].String(), " ends at "+res.Changes[0].Until.Format("2006-01-02 15:04")+" UTC and the attack goes on")
-			button := commands.ExtendButton(asked[0].Change)
+			require.Contains(t, change.EndsLines(asked[0].Change, w.clock())[0].String(), " ends at "+res.Changes[0].Until.Format("2006-01-02 15:04")+" UTC and the attack goes on")
+			button := advice.ExtendButton(asked[0].Change)
 			runDue(t, w, time.Minute)
 			require.Empty(t, w.ledger.looked(isAsked), "once for each end")
 			inv = w.asks(bob, button.Line.String())
@@ -291,7 +295,7 @@ func TestWhatEndedUnaskedIsTold(t *testing.T) {
 		asked := w.ledger.looked(isAsked)
 		require.Len(t, asked, 1, "not of what was made for no attack")
 		require.Equal(t, []any{ch.ID, true}, []any{asked[0].Change.ID, asked[0].Ended})
-		require.Contains(t, commands.EndsLines(asked[0].Change, w.clock())[0].String(), " ended at "+ch.Until.Format("2006-01-02 15:04")+" UTC while the attack went on")
+		require.Contains(t, change.EndsLines(asked[0].Change, w.clock())[0].String(), " ended at "+ch.Until.Format("2006-01-02 15:04")+" UTC while the attack went on")
 		runDue(t, w, time.Hour)
 		require.Empty(t, w.ledger.looked(isAsked))
 	})
@@ -313,7 +317,7 @@ func TestWhatIsOverEndsUnasked(t *testing.T) {
 		runDue(t, w, time.Hour+time.Minute)
 		require.Empty(t, w.rules("vpatch"))
 		require.Empty(t, w.listed("black"))
-		looked := w.ledger.looked(func(commands.Look) bool { return true })
+		looked := w.ledger.looked(func(change.Look) bool { return true })
 		require.Len(t, looked, 1)
 		require.True(t, looked[0].Ended, "the entry went by itself")
 	})

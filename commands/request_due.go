@@ -5,20 +5,22 @@ import (
 	"context"
 	"slices"
 
+	"github.com/wafbot/wafbot/commands/approval"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 // tendRequests looks at the account's requests whose time has come: their askers may do it alone, or nobody has answered, or what was decided
 // must have been carried out by now.
 func (r *Runner) tendRequests(ctx context.Context, account string) {
-	i := slices.IndexFunc(r.cfg.Accounts, func(a *Account) bool { return a.Name == account })
+	i := slices.IndexFunc(r.cfg.Accounts, func(a *call.Account) bool { return a.Name == account })
 	if i < 0 {
 		return
 	}
 	all, err := r.cfg.Requests.Requests(ctx, account)
 	now := r.cfg.Now()
 	due := func(q record.ApprovalRequest) bool {
-		return !ApprovalRequestDueAt(q).IsZero() && !now.Before(ApprovalRequestDueAt(q))
+		return !approval.ApprovalRequestDueAt(q).IsZero() && !now.Before(approval.ApprovalRequestDueAt(q))
 	}
 	if err != nil || !slices.ContainsFunc(all, due) {
 		return // nothing is, or it is looked at again within a second
@@ -28,7 +30,7 @@ func (r *Runner) tendRequests(ctx context.Context, account string) {
 		return
 	}
 	defer lock.Unlock()
-	c := &Call{Setup: r.setup, loaded: newFacts(), Invocation: Invocation{Actor: clock}, Now: now, Account: r.cfg.Accounts[i], lock: lock}
+	c := &job{lock: lock, Call: &call.Call{Setup: r.setup, Loaded: call.NewFacts(), Invocation: call.Invocation{Actor: clock}, Now: now, Account: r.cfg.Accounts[i]}}
 	if all, err = r.cfg.Requests.Requests(held, account); err == nil {
 		c.Known, err = r.cfg.Ledger.Changes(held, account)
 	}
@@ -43,11 +45,11 @@ func (r *Runner) tendRequests(ctx context.Context, account string) {
 }
 
 // lookAtRequest does what is due for one request.
-func (r *Runner) lookAtRequest(ctx context.Context, c *Call, q record.ApprovalRequest) error {
+func (r *Runner) lookAtRequest(ctx context.Context, c *job, q record.ApprovalRequest) error {
 	var entry *record.AuditEntry
 	outcome := func(as record.RequestState, why string) {
 		q.State, q.DecidedAt, q.Why = as, c.Now, why
-		e := c.requestEntry(q, string(as))
+		e := approval.RequestEntry(c.Call, q, string(as))
 		e.Line = q.Line.String()
 		entry = &e
 	}
@@ -68,7 +70,7 @@ func (r *Runner) lookAtRequest(ctx context.Context, c *Call, q record.ApprovalRe
 	case q.Waits(c.Now):
 		q.Opened = true
 	default:
-		outcome(record.RequestExpired, "nobody answered")
+		outcome(record.RequestExpired, "no answer")
 	}
 	return r.saveRequest(ctx, c, entry, &q)
 }

@@ -11,6 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/approval"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -19,7 +24,7 @@ import (
 // wayOut is a policy with the way out.
 func wayOut(c *commands.Config) {
 	c.Policy.Approvers = "S0LEADS"
-	c.Policy.Alone = commands.Alone{After: 5 * time.Minute, Longest: time.Hour, Tell: "S0LEADS"}
+	c.Policy.Alone = policy.Alone{After: 5 * time.Minute, Longest: time.Hour, Tell: "S0LEADS"}
 }
 
 func via(who record.Actor, v record.Via) record.Actor {
@@ -34,7 +39,7 @@ func TestASecondPersonApproves(t *testing.T) {
 	w := newWorld(t, wayOut)
 	id := w.attackOn("/login")
 	q := w.waits(ann, "deny country:FR for=2h reason=\"they all come from there\" attack="+id, "is broad", "@S0LEADS: Another responder, not Ann, decides before 2026-11-20 03:15 UTC",
-		"Ann may do it alone from 2026-11-20 03:05 UTC on, for 1 h at most")
+		"Ann may override from 2026-11-20 03:05 UTC on, for 1 h at most")
 	require.Regexp(t, "^r[0-9a-z]{8}$", q.ID)
 	require.Equal(t, record.RequestWaiting, q.State)
 	require.Empty(t, q.Reach, "why it needs two says it")
@@ -52,7 +57,7 @@ func TestASecondPersonApproves(t *testing.T) {
 	require.Equal(t, []string{"FR [0] 2h0m0s"}, w.entries("black"), "its time begins when it is done")
 	ch := res.Changes[0]
 	require.Equal(t, []string{"Ann", "Bob", q.ID, id}, []string{ch.Actor.Name, ch.Approved.Name, ch.Request, ch.AttackID})
-	require.Contains(t, commands.ChangeLine(ch, nil).String(), "· Ann, approved by Bob 2026-11-20 03:10 UTC")
+	require.Contains(t, efficacy.ChangeLine(ch, nil).String(), "· Ann, approved by Bob 2026-11-20 03:10 UTC")
 	require.Regexp(t, `^wafbot `+ch.ID+` by Ann \(U1ANN\) for `+id+`: approved by Bob: they all come from there$`, w.listed("black")[0].Reason)
 	all := w.audit.all()
 	approved, done := all[len(all)-2], all[len(all)-1]
@@ -73,7 +78,7 @@ func TestWhoCanNotBeTheSecond(t *testing.T) {
 		for _, self := range []record.Actor{ann, via(ann, record.ViaButton), via(ann, record.ViaMention)} {
 			w.refuses(self, verb+" "+q.ID, refusal.ErrDenied, "you asked for this yourself", "Another responder, not Ann, decides")
 		}
-		w.refuses(shell, verb+" "+q.ID, refusal.ErrDenied, "the terminal can ask for a second person and never be one")
+		w.refuses(shell, verb+" "+q.ID, refusal.ErrDenied, "the terminal can ask for approval and never give it")
 		for _, other := range []record.Actor{guest, stranger, eve} {
 			w.refuses(other, verb+" "+q.ID, refusal.ErrDenied)
 		}
@@ -94,7 +99,7 @@ func TestTheTerminalAsks(t *testing.T) {
 	q := w.waits(shell, "mode 4 off")
 	res, err := w.try(root, "approve "+q.ID)
 	require.NoError(t, err)
-	require.Equal(t, "root, approved by Root", strings.SplitN(commands.ChangeLine(res.Changes[0], nil).String(), " · ", 3)[1][:len("root, approved by Root")])
+	require.Equal(t, "root, approved by Root", strings.SplitN(efficacy.ChangeLine(res.Changes[0], nil).String(), " · ", 3)[1][:len("root, approved by Root")])
 	require.Equal(t, []string{"off"}, w.modes())
 }
 
@@ -149,12 +154,12 @@ func TestARequestExpires(t *testing.T) {
 	again := w.waits(bob, "deny country:FR reason=me", "Asked already by Ann", q.ID)
 	require.Equal(t, q.ID, again.ID, "one request for one effect")
 	w.pass(time.Second)
-	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "nobody answered before 2026-11-20 03:15 UTC")
+	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "no answer before 2026-11-20 03:15 UTC")
 	w.tend()
 	require.Equal(t, record.RequestExpired, w.request().State)
 	require.Equal(t, []string{"expired", "wafbot"}, []string{w.lastAudit().Outcome, w.lastAudit().Actor.Name})
-	require.Zero(t, commands.ApprovalRequestDueAt(w.request()))
-	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "nobody answered")
+	require.Zero(t, approval.ApprovalRequestDueAt(w.request()))
+	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "no answer")
 	require.NotEqual(t, q.ID, w.waits(ann, "deny country:FR").ID, "it can be asked again")
 	w.requireAsAtFirst()
 }
@@ -260,7 +265,7 @@ func TestAnApprovalThatNobodyGoesOnWith(t *testing.T) {
 		w.tend()
 		require.Equal(t, want.state, w.request().State)
 		require.Equal(t, want.outcome, w.request().Outcome)
-		require.Zero(t, commands.ApprovalRequestDueAt(w.request()))
+		require.Zero(t, approval.ApprovalRequestDueAt(w.request()))
 	}
 }
 
@@ -288,7 +293,7 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 	_, err := w.try(bob, "approve "+q.ID)
 	require.ErrorIs(t, err, refusal.ErrService)
 	require.Equal(t, "failed", w.request().Outcome)
-	require.Contains(t, commands.RequestLine(w.request(), w.clock()).String(), "approved by Bob 2026-11-20 03:00 UTC: NOT done: Deny country:FR")
+	require.Contains(t, describe.RequestLine(w.request(), w.clock()).String(), "approved by Bob 2026-11-20 03:00 UTC: NOT done: Deny country:FR")
 	require.Contains(t, textOf(w.reads(eve, "audit")), "deny country:FR for=4h: failed "+w.ledger.only().ID+" "+q.ID+", approved by Bob, the service")
 
 	w = newWorld(t, wayOut)
@@ -297,16 +302,16 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 	w.pass(5 * time.Minute)
 	_, err = w.try(ann, "alone "+q.ID+` reason="nobody answers, shop is down"`)
 	require.ErrorIs(t, err, refusal.ErrService)
-	require.Contains(t, commands.RequestLine(w.request(), w.clock()).String(), "tried alone, without a second person, 2026-11-20 03:05 UTC: NOT done")
+	require.Contains(t, describe.RequestLine(w.request(), w.clock()).String(), "override tried, without approval, 2026-11-20 03:05 UTC: NOT done")
 }
 
 func TestRehearsalAsksNobody(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesRehearse })
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesRehearse })
 	res, err := w.try(ann, "deny country:FR")
 	require.NoError(t, err)
 	require.Equal(t, "rehearsed", res.Outcome)
-	require.Contains(t, textOf(res), "A second person would be asked first: country:FR is broad")
+	require.Contains(t, textOf(res), "It would need approval first: country:FR is broad")
 	all, err := w.asked.Requests(t.Context(), "acme")
 	require.NoError(t, err)
 	require.Empty(t, all)
@@ -316,7 +321,7 @@ func TestRehearsalAsksNobody(t *testing.T) {
 // What waits from before can be rejected when changes are not on any more, and nothing else.
 func TestRequestsFromBeforeARehearsal(t *testing.T) {
 	t.Parallel()
-	for _, changes := range []string{commands.ChangesRehearse, commands.ChangesOff} {
+	for _, changes := range []string{policy.ChangesRehearse, policy.ChangesOff} {
 		w := newWorld(t, wayOut)
 		q := w.waits(ann, "deny country:FR")
 		w.cfg.Policy.Changes = changes
@@ -332,12 +337,12 @@ func TestRequestsFromBeforeARehearsal(t *testing.T) {
 
 func TestAllThatNeedsASecondPersonIsAskedAtOnce(t *testing.T) {
 	t.Parallel()
-	lab := source("lab", commands.DenySecond, "198.51.100.0/24")
+	lab := source("lab", policy.DenySecond, "198.51.100.0/24")
 	w := newWorld(t, sources(lab, cdn))
 	q := w.waits(ann, "deny country:FR 198.51.100.7 203.0.0.0/20 for=forever", "country:FR is broad", "is in lab", "wider than /24", "never end")
 	require.Len(t, q.Needs, 4)
 	require.Contains(t, q.Reach, "203.0.0.0/20 is 4,096 addresses, everywhere")
-	lasting := newWorld(t, noSecond(commands.SecondBroad)).waits(ann, "deny country:FR for=forever")
+	lasting := newWorld(t, noSecond(policy.SecondBroad)).waits(ann, "deny country:FR for=forever")
 	require.Equal(t, []string{"country:FR is everybody there, everywhere: wafbot sees attacks, never visitors"}, lasting.Reach)
 	w.refuses(ann, "deny country:FR 192.0.2.1", refusal.ErrGuarded, "is in our CDN", "never denied")
 }
@@ -381,11 +386,11 @@ func TestThePremiseChanged(t *testing.T) {
 // A second person who was asked for one of the owner's sources was not asked for another one.
 func TestAnotherSourceIsAnotherNeed(t *testing.T) {
 	t.Parallel()
-	named := []commands.Source{source("lab", commands.DenySecond, "203.0.113.0/28")}
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Sources = func() []commands.Source { return named } })
+	named := []policy.Source{source("lab", policy.DenySecond, "203.0.113.0/28")}
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Sources = func() []policy.Source { return named } })
 	q := w.waits(ann, "deny 203.0.113.0/24", "of lab")
-	named = append(named, source("office", commands.DenySecond, "203.0.113.16/28"))
-	w.refuses(bob, "approve "+q.ID, refusal.ErrGuarded, "one more thing needs a second person by now: 203.0.113.0/24 contains 203.0.113.16/28 of office")
+	named = append(named, source("office", policy.DenySecond, "203.0.113.16/28"))
+	w.refuses(bob, "approve "+q.ID, refusal.ErrGuarded, "one more thing needs approval by now: 203.0.113.0/24 contains 203.0.113.16/28 of office")
 	w.reads(root, "protect 203.0.113.32/28 name=shop")
 	w.refuses(ann, "deny 203.0.113.0/24", refusal.ErrGuarded, "of shop, which is never denied")
 }
@@ -435,9 +440,9 @@ func TestNobodyIsAskedAboutWhatIsThere(t *testing.T) {
 // What a change prolongs may be prolonged meanwhile.
 func TestThePremiseOfAnExtension(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(commands.SecondModeOff))
+	w := newWorld(t, noSecond(policy.SecondModeOff))
 	ch := w.anyway(root, "mode 4 off for=1h")
-	w.cfg.Policy.SecondPerson = []string{commands.SecondModeOff}
+	w.cfg.Policy.SecondPerson = []string{policy.SecondModeOff}
 	w.Runner = commands.New(w.cfg)
 	q := w.waits(root, "extend "+ch.ID+" for=2h")
 	w.ledger.set(func(l *ledger) {
@@ -447,7 +452,7 @@ func TestThePremiseOfAnExtension(t *testing.T) {
 	})
 	w.refuses(root2, "approve "+q.ID, refusal.ErrDenied) // no member yet
 	w.members.add(root2)
-	w.refuses(root2, "approve "+q.ID, refusal.ErrGuarded, "what it prolongs has another end by now")
+	w.refuses(root2, "approve "+q.ID, refusal.ErrGuarded, "what it extends has another end by now")
 }
 
 // When the service can't be asked, nothing is decided: it can be tried again.
@@ -468,7 +473,7 @@ func TestAloneAtNight(t *testing.T) {
 	w := newWorld(t, wayOut)
 	q := w.waits(ann, "deny country:FR")
 	const why = ` reason="nobody  answers, shop is down"`
-	w.refuses(bob, "alone "+q.ID+why, refusal.ErrDenied, "only Ann, who asked, may do it alone")
+	w.refuses(bob, "alone "+q.ID+why, refusal.ErrDenied, "only Ann, who asked, may override")
 	w.refuses(ann, "alone "+q.ID+why, refusal.ErrGuarded, "not before 2026-11-20 03:05 UTC")
 	w.pass(5*time.Minute - time.Second)
 	w.tend()
@@ -476,7 +481,7 @@ func TestAloneAtNight(t *testing.T) {
 	w.pass(time.Second)
 	w.tend()
 	require.True(t, w.request().Opened, "the card offers it")
-	require.Equal(t, q.Until, commands.ApprovalRequestDueAt(w.request()))
+	require.Equal(t, q.Until, approval.ApprovalRequestDueAt(w.request()))
 	w.refuses(ann, "alone "+q.ID, refusal.ErrUsage, "reason= is missing")
 	w.refuses(ann, "alone "+q.ID+` reason="too  short"`, refusal.ErrUsage, "at least 10 characters")
 	res, err := w.try(via(ann, record.ViaButton), "alone "+q.ID+why)
@@ -486,23 +491,23 @@ func TestAloneAtNight(t *testing.T) {
 	ch := res.Changes[0]
 	require.True(t, ch.Alone)
 	require.Nil(t, ch.Approved)
-	require.Contains(t, commands.ChangeLine(ch, nil).String(), "Deny country:FR everywhere for 1 h · Ann, alone 2026")
+	require.Contains(t, efficacy.ChangeLine(ch, nil).String(), "Deny country:FR everywhere for 1 h · Ann, alone 2026")
 	require.Regexp(t, `: alone: nobody answers, shop is down$`, w.listed("black")[0].Reason)
 	all := w.audit.all()
 	require.Equal(t, []string{"alone", "nobody answers, shop is down", "Ann"}, []string{all[len(all)-2].Outcome, all[len(all)-2].Why, all[len(all)-2].Actor.Name})
 	require.Equal(t, []string{string(record.RequestAlone), "done", "Deny country:FR everywhere for 1 h"}, []string{string(w.request().State), w.request().Outcome, w.request().Does})
-	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "done alone, without a second person")
+	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "override, without approval")
 }
 
 func TestWhatIsNeverDoneAlone(t *testing.T) {
 	t.Parallel()
 	const why = ` reason="nobody answers, shop is down"`
 	for line, says := range map[string]string{
-		"deny 203.0.113.7 for=forever":             "what never ends is never done alone",
-		"deny country:FR for=forever":              "what never ends is never done alone",
-		"allow 203.0.113.7":                        "is never done alone",
-		"allow country:FR":                         "is never done alone",
-		"contain country:FR patch=forever attack=": "what never ends is never done alone",
+		"deny 203.0.113.7 for=forever":             "what never ends can't be overridden",
+		"deny country:FR for=forever":              "what never ends can't be overridden",
+		"allow 203.0.113.7":                        "can't be overridden",
+		"allow country:FR":                         "can't be overridden",
+		"contain country:FR patch=forever attack=": "what never ends can't be overridden",
 	} {
 		w := newWorld(t, wayOut)
 		if strings.HasSuffix(line, "=") {
@@ -517,12 +522,12 @@ func TestWhatIsNeverDoneAlone(t *testing.T) {
 	none := newWorld(t, wayOut, func(c *commands.Config) { c.Policy.Alone.After = 0 })
 	q := none.waits(ann, "deny country:FR")
 	none.pass(6 * time.Minute)
-	none.refuses(ann, "alone "+q.ID+why, refusal.ErrGuarded, "nothing is done alone here")
+	none.refuses(ann, "alone "+q.ID+why, refusal.ErrGuarded, "nothing is overridden here")
 
 	over := newWorld(t, wayOut)
 	q = over.waits(ann, "deny country:FR")
 	over.pass(15 * time.Minute)
-	over.refuses(ann, "alone "+q.ID+why, refusal.ErrNothing, "nobody answered before")
+	over.refuses(ann, "alone "+q.ID+why, refusal.ErrNothing, "no answer before")
 
 	changed := newWorld(t, wayOut)
 	q = changed.waits(ann, "deny 203.0.0.0/20")
@@ -535,7 +540,7 @@ func TestWhatIsNeverDoneAlone(t *testing.T) {
 func TestTheClockAsksNobody(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.refuses(record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, "deny country:FR", refusal.ErrNeedsApproval, "needs a second person")
+	w.refuses(record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, "deny country:FR", refusal.ErrNeedsApproval, "needs approval")
 }
 
 func TestARequestNeedsItsMemory(t *testing.T) {
@@ -553,11 +558,11 @@ func TestARequestNeedsItsMemory(t *testing.T) {
 func TestTheClockRenewsWhatWasApproved(t *testing.T) {
 	t.Parallel()
 	byClock := record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}
-	lab := source("lab", commands.DenySecond, "198.51.100.0/24")
+	lab := source("lab", policy.DenySecond, "198.51.100.0/24")
 	w := newWorld(t, wayOut, sources(lab), func(c *commands.Config) { c.Policy.Renew = 10 * time.Hour })
 	w.pass(500 * time.Millisecond)
 	q := w.waits(ann, "deny 198.51.100.7")
-	require.Contains(t, q.Reach, "it is prolonged while it knocks, for 10 h at most")
+	require.Contains(t, q.Reach, "it is extended while it keeps trying, for 10 h at most")
 	w.pass(500 * time.Millisecond)
 	res, err := w.try(bob, "approve "+q.ID)
 	require.NoError(t, err)
@@ -585,14 +590,14 @@ func TestTheFormsOfRequests(t *testing.T) {
 	for _, verb := range []string{"approve", "reject", "alone"} {
 		f, err := w.formOf(bob, verb)
 		require.NoError(t, err)
-		require.Equal(t, []commands.Option{{Value: q.ID, Label: q.ID + " Deny country:FR everywhere for 4 h"}}, f.Fields[0].Options)
+		require.Equal(t, []call.Option{{Value: q.ID, Label: q.ID + " Deny country:FR everywhere for 4 h"}}, f.Fields[0].Options)
 	}
 	intro := func(who record.Actor) string {
 		f, err := w.formOf(who, "alone "+q.ID)
 		require.NoError(t, err)
-		return textOf(commands.Result{Lines: f.Intro})
+		return textOf(call.Result{Lines: f.Intro})
 	}
-	require.Contains(t, intro(bob), "Not by you, or not now: only Ann, who asked, may do it alone")
+	require.Contains(t, intro(bob), "Not by you, or not now: only Ann, who asked, may override")
 	require.Contains(t, intro(ann), "Not by you, or not now: not before 2026-11-20 03:05 UTC")
 	w.pass(5 * time.Minute)
 	require.NotContains(t, intro(ann), "Not by you")

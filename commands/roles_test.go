@@ -8,6 +8,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -51,7 +52,7 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	for _, a := range askers {
-		w := newWorld(t, noSecond(commands.SecondAllow, commands.SecondModeOff), func(c *commands.Config) { c.Policy.Changes = commands.ChangesRehearse })
+		w := newWorld(t, noSecond(policy.SecondAllow, policy.SecondModeOff), func(c *commands.Config) { c.Policy.Changes = policy.ChangesRehearse })
 		for line, least := range everyLine(w.attackOn("/login")) {
 			inv := w.asks(a.actor, line)
 			inv.Warned, inv.Anyway = true, true
@@ -108,7 +109,7 @@ func TestWhoIsNotKnownReadsAtMost(t *testing.T) {
 
 func TestEverybodyIsARole(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Roles = commands.Roles{Viewers: []string{"*"}, Responders: []string{"*"}} })
+	w := newWorld(t, func(c *commands.Config) { c.Roles = policy.Roles{Viewers: []string{"*"}, Responders: []string{"*"}} })
 	w.does(record.Actor{ID: "U5NOBODY", Team: "T1"}, "deny 203.0.113.7")
 	w.refuses(record.Actor{ID: "U9", Team: "T1"}, "status", refusal.ErrDenied, "no role")
 	w.refuses(ann, "allow 203.0.113.7", refusal.ErrDenied, "Nobody is one yet")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 )
 
@@ -102,14 +103,14 @@ func TestWhatCannotBeUnruled(t *testing.T) {
 			w.refuses(root, "unrule "+itoa(r.ID), refusal.ErrGuarded, "could not put back", "console")
 		}
 	}
-	w.cfg.Accounts[0].API = oddRule{w.cfg.Accounts[0].API}
+	w.cfg.Services["acme"] = commands.Service{Reader: oddRule{w.cfg.Services["acme"].Reader}, Writer: w.cfg.Services["acme"].Writer}
 	w.refuses(root, "unrule 77", refusal.ErrGuarded, "rule 77 (vpatch) is of a kind that wafbot could not put back")
 	w.refuses(root, "unrule app", refusal.ErrUsage, "is no number")
 	w.refuses(root, "unrule", refusal.ErrUsage, "which rule?")
 }
 
 // oddRule is a service with one rule, of which a condition can't be read.
-type oddRule struct{ commands.API }
+type oddRule struct{ commands.Reader }
 
 func (oddRule) Rules(context.Context, apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error] {
 	return func(yield func(apiclient.Rule, error) bool) {
@@ -159,7 +160,7 @@ func TestUnruleOfAMode(t *testing.T) {
 
 func TestUnruleInRehearsal(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesRehearse })
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesRehearse })
 	inv := w.asks(root, "unrule "+itoa(w.rules("service_mode")[0].ID))
 	inv.Anyway = true
 	res, err := w.do(inv)

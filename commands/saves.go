@@ -3,33 +3,11 @@ package commands
 import (
 	"context"
 
-	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/commands/call"
 )
 
-// Saves is what a command wants written to the store. The Runner writes it, under the account's lock.
-type Saves struct {
-	Triage    map[string]record.Triage // by attack
-	Mutes     *MutesSave
-	Protected *ProtectedSave
-	Drill     *record.Drill
-	OwnCards  []string       // ids of grouped attacks that get a card of their own
-	Events    []record.Event // stored in one step with Triage or Drill
-}
-
-// MutesSave takes the place of all the account's mutes.
-type MutesSave struct {
-	All   []record.Mute
-	Stale []string // attacks whose cards the mutes are or were about
-}
-
-// ProtectedSave takes the place of all that is protected.
-type ProtectedSave struct {
-	All   []record.Protected
-	Stale []string // attacks whose cards come from there
-}
-
 // saveAll writes what a command wants written, one after another. The first error ends it.
-func (r *Runner) saveAll(ctx context.Context, c *Call, s Saves) error {
+func (r *Runner) saveAll(ctx context.Context, c *job, s call.Saves) error {
 	if len(s.Triage) > 0 || s.Drill == nil && len(s.Events) > 0 {
 		if err := c.lock.SaveTriage(ctx, s.Triage, s.Events...); err != nil {
 			return err

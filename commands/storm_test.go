@@ -11,6 +11,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -35,7 +38,7 @@ func (w *world) gather(n, odd int) (storm string) {
 	known := facts{storm: a}
 	for i := range n {
 		one := apiclient.Attack{
-			ID: fmt.Sprint("gathered ", i), App: apiclient.Known(4), Domain: "shop.example.com", Path: fmt.Sprint("/p/", i), Method: "GET", Type: "scanner", BlockStatus: "blocked",
+			ID: fmt.Sprint("grouped ", i), App: apiclient.Known(4), Domain: "shop.example.com", Path: fmt.Sprint("/p/", i), Method: "GET", Type: "scanner", BlockStatus: "blocked",
 			First: w.clock().Add(-5 * time.Minute), Last: w.clock().Add(-time.Duration(i) * time.Second), Hits: apiclient.Known(int64(1000 - i)), SourceCount: apiclient.Known(1),
 			Sources: []apiclient.Source{{IP: scanner, Hits: apiclient.Known(30)}},
 		}
@@ -47,9 +50,9 @@ func (w *world) gather(n, odd int) (storm string) {
 		}
 		id := record.AttackID("acme", one.ID)
 		known[id] = one
-		w.storms.gathered[storm] = append(w.storms.gathered[storm], commands.GatheredAttack{KnownAttack: commands.KnownAttack{ID: id, Attack: one}, SeenAt: w.clock()})
+		w.storms.gathered[storm] = append(w.storms.gathered[storm], record.GatheredAttack{KnownAttack: record.KnownAttack{ID: id, Attack: one}, SeenAt: w.clock()})
 	}
-	w.storms.storms = append(w.storms.storms, commands.StormSeen{KnownAttack: commands.KnownAttack{ID: storm, Attack: a}, Storm: s, SeenAt: w.clock()})
+	w.storms.storms = append(w.storms.storms, record.StormSeen{KnownAttack: record.KnownAttack{ID: storm, Attack: a}, Storm: s, SeenAt: w.clock()})
 	w.cfg.Facts = known
 	w.Runner = commands.New(w.cfg)
 	return storm
@@ -91,12 +94,12 @@ func TestAStormIsListed(t *testing.T) {
 	w.refuses(eve, "attacks storm=s0000000", refusal.ErrUsage, "no storm s0000000 is remembered: status names those that go on")
 	w.refuses(eve, "attacks storm="+rows[0].ID, refusal.ErrUsage, "is the id of an attack", "explain attack="+rows[0].ID)
 	w.ledger.readFail = true
-	w.refuses(eve, "attacks storm="+storm, refusal.ErrAway, "memory (Redis) can't be reached")
+	w.refuses(eve, "attacks storm="+storm, refusal.ErrAway, "store (Redis) can't be reached")
 }
 
 func TestCardsOfAStorm(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesOff })
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesOff })
 	storm := w.gather(40, 4)
 	w.refuses(eve, "cards attack="+storm, refusal.ErrDenied)
 	w.writes(ann, "cards attack="+storm, "4 attacks of storm "+storm+" get cards of their own")
@@ -110,9 +113,9 @@ func TestCardsOfAStorm(t *testing.T) {
 	w.storms.asked = nil
 	w.writes(ann, "cards all attack="+storm, "20 attacks", "the worst of 36", "cards all attack="+storm+" again gives the next")
 	require.Len(t, w.storms.asked, 20)
-	require.Equal(t, record.AttackID("acme", "gathered 0"), w.storms.asked[0], "the most hits first")
+	require.Equal(t, record.AttackID("acme", "grouped 0"), w.storms.asked[0], "the most hits first")
 	w.own(storm, func(apiclient.Attack) bool { return true })
-	w.nothing(ann, "cards all attack="+storm, "All that "+storm+" gathered has cards of its own")
+	w.nothing(ann, "cards all attack="+storm, "All that "+storm+" grouped has cards of its own")
 }
 
 // Which are the odd ones out is decided once: cards get those that the storm's card counts and names.
@@ -131,7 +134,7 @@ func TestCardOfOneGatheredAttack(t *testing.T) {
 	w := newWorld(t)
 	alone := w.attackOn("/login")
 	storm := w.gather(12, 1)
-	one := record.AttackID("acme", "gathered 3")
+	one := record.AttackID("acme", "grouped 3")
 	require.Contains(t, textOf(w.reads(eve, "explain attack="+one)), "Gathered in storm "+storm+": it has no card of its own; cards attack="+one+" gives it one")
 	require.Contains(t, textOf(w.reads(eve, "attack "+one)), "Gathered in storm "+storm)
 	w.writes(ann, "cards attack="+one, one+" of storm "+storm+" gets a card of its own in a moment")
@@ -139,7 +142,7 @@ func TestCardOfOneGatheredAttack(t *testing.T) {
 	w.own(storm, func(apiclient.Attack) bool { return true })
 	w.nothing(ann, "cards attack="+one, one+" has a card of its own already")
 	require.Contains(t, textOf(w.reads(eve, "explain attack="+one)), "has a card of its own since")
-	w.nothing(ann, "cards attack="+alone, "was gathered in no storm that is remembered", "explain attack="+alone)
+	w.nothing(ann, "cards attack="+alone, "was grouped in no storm that is remembered", "explain attack="+alone)
 	require.NotContains(t, textOf(w.reads(eve, "explain attack="+alone)), "Gathered")
 }
 
@@ -149,7 +152,7 @@ func TestAStormIsExplainedAndReported(t *testing.T) {
 	storm := w.gather(40, 12)
 	about := textOf(w.reads(eve, "attack "+storm))
 	for _, part := range []string{"STORM on Shop: 40 attacks, 12 not blocked", "more than 10 new attacks came in 1 min, since", "at the earliest", "By status: 28 blocked · 12 not blocked", "By type: 28 scanner · 12 SQL injection",
-		"Odd one out: ", "… and 4 more odd ones out", "attacks storm=" + storm} {
+		"Outlier: ", "… and 4 more outliers", "attacks storm=" + storm} {
 		require.Contains(t, about, part)
 	}
 	why := textOf(w.reads(eve, "explain attack="+storm))
@@ -158,7 +161,7 @@ func TestAStormIsExplainedAndReported(t *testing.T) {
 
 	require.Contains(t, w.does(ann, "deny attack="+storm).Does, "Deny 198.51.100.23 everywhere for 4 h")
 	report := w.document(storm)
-	for _, part := range []string{"# STORM", "40 attacks on Shop, 12 not blocked", "198.51.100.23", "is behind 28 of 40 attacks", "Odd ones out", "Storm**: more than 10 new attacks", "Deny 198.51.100.23", "Still in place"} {
+	for _, part := range []string{"# STORM", "40 attacks on Shop, 12 not blocked", "198.51.100.23", "is behind 28 of 40 attacks", "Outliers", "Storm**: more than 10 new attacks", "Deny 198.51.100.23", "Still in place"} {
 		require.Contains(t, report, part)
 	}
 	require.NotContains(t, report, "no longer lists it")
@@ -172,7 +175,7 @@ func TestAStormIsShownFirst(t *testing.T) {
 	storm := w.gather(40, 4)
 	status := textOf(w.reads(eve, "status"))
 	require.Contains(t, status, storm+" STORM on Shop: 40 attacks")
-	require.Contains(t, status, "Nobody is on it")
+	require.Contains(t, status, "Unacknowledged")
 	w.writes(ann, "claim attack="+storm, "Ann is on it")
 	require.Contains(t, textOf(w.reads(eve, "status")), "Ann is on it since")
 	summary := textOf(w.reads(eve, "summary"))
@@ -202,38 +205,38 @@ func TestAdviceAboutAStorm(t *testing.T) {
 	w := newWorld(t)
 	storm := w.gather(40, 4)
 	seen := w.storms.storms[0]
-	s := commands.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Policy, ID: storm, Attack: seen.Attack, Storm: &seen.Storm, Now: w.clock(), LookedAt: w.clock()}
-	advice := commands.Advise(s)
-	require.Equal(t, []string{"Deny 198.51.100.23, 4 h", "Own cards for the 4"}, labels(advice))
-	require.Equal(t, "deny 198.51.100.23, about 1 min, 36 of 40 attacks", advice.Suggestions[0].Stops)
-	require.Contains(t, advice.Suggestions[0].Confirm, "in about 1 min: 36 of 40 attacks.")
-	require.Equal(t, "deny 198.51.100.23 account=acme attack="+storm+" for=4h", advice.Suggestions[0].Line.String())
+	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Policy, ID: storm, Attack: seen.Attack, Storm: &seen.Storm, Now: w.clock(), LookedAt: w.clock()}
+	offered := advice.Advise(s)
+	require.Equal(t, []string{"Deny 198.51.100.23, 4 h", "Own cards for the 4"}, labels(offered))
+	require.Equal(t, "deny 198.51.100.23, about 1 min, 36 of 40 attacks", offered.Suggestions[0].Stops)
+	require.Contains(t, offered.Suggestions[0].Confirm, "in about 1 min: 36 of 40 attacks.")
+	require.Equal(t, "deny 198.51.100.23 account=acme attack="+storm+" for=4h", offered.Suggestions[0].Line.String())
 
 	for name, c := range map[string]struct {
-		change func(s *commands.Situation, storm *record.Storm)
+		change func(s *call.Situation, storm *record.Storm)
 		labels []string
 		note   string
 	}{
-		"own CDN": {func(s *commands.Situation, _ *record.Storm) {
-			s.Policy.Sources = func() []commands.Source { return []commands.Source{source("our CDN", "", "198.51.100.0/24")} }
+		"own CDN": {func(s *call.Situation, _ *record.Storm) {
+			s.Policy.Sources = func() []policy.Source { return []policy.Source{source("our CDN", "", "198.51.100.0/24")} }
 		}, []string{"Own cards for the 4"}, "198.51.100.23 is our CDN: wafbot never denies it"},
-		"allowlisted": {func(s *commands.Situation, _ *record.Storm) {
+		"allowlisted": {func(s *call.Situation, _ *record.Storm) {
 			s.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("198.51.100.23/32"), Apps: []int{apiclient.AllApps}}}
 		}, []string{"Own cards for the 4"}, "is on the allowlist"},
-		"only watched": {func(_ *commands.Situation, storm *record.Storm) { storm.Apps = map[int64]int{7: 40} }, []string{"Own cards for the 4"}, "can't block"},
-		"changes off":  {func(s *commands.Situation, _ *record.Storm) { s.Policy.Changes = commands.ChangesOff }, []string{"Own cards for the 4"}, "Changes are switched off"},
-		"all asked":    {func(_ *commands.Situation, storm *record.Storm) { storm.Own, storm.OddCount = 4, 0 }, []string{"Deny 198.51.100.23, 4 h"}, ""},
-		"one odd":      {func(_ *commands.Situation, storm *record.Storm) { storm.OddCount = 1 }, []string{"Deny 198.51.100.23, 4 h", "Own card for the odd one"}, ""},
-		"many odd":     {func(_ *commands.Situation, storm *record.Storm) { storm.OddCount = 877 }, []string{"Deny 198.51.100.23, 4 h", "Own cards for 20 of the 877"}, ""},
-		"nobody":       {func(_ *commands.Situation, storm *record.Storm) { storm.Source, storm.OddCount = netip.Addr{}, 0 }, []string{}, "No one deny stops this."},
-		"one path": {func(s *commands.Situation, storm *record.Storm) {
+		"only watched": {func(_ *call.Situation, storm *record.Storm) { storm.Apps = map[int64]int{7: 40} }, []string{"Own cards for the 4"}, "can't block"},
+		"changes off":  {func(s *call.Situation, _ *record.Storm) { s.Policy.Changes = policy.ChangesOff }, []string{"Own cards for the 4"}, "Changes are switched off"},
+		"all asked":    {func(_ *call.Situation, storm *record.Storm) { storm.Own, storm.OddCount = 4, 0 }, []string{"Deny 198.51.100.23, 4 h"}, ""},
+		"one odd":      {func(_ *call.Situation, storm *record.Storm) { storm.OddCount = 1 }, []string{"Deny 198.51.100.23, 4 h", "Own card for the outlier"}, ""},
+		"many odd":     {func(_ *call.Situation, storm *record.Storm) { storm.OddCount = 877 }, []string{"Deny 198.51.100.23, 4 h", "Own cards for 20 of the 877"}, ""},
+		"nobody":       {func(_ *call.Situation, storm *record.Storm) { storm.Source, storm.OddCount = netip.Addr{}, 0 }, []string{}, "No one deny stops this."},
+		"one path": {func(s *call.Situation, storm *record.Storm) {
 			storm.Source, storm.OddCount, storm.Place, s.Attack.Type = netip.Addr{}, 0, "POST shop.example.com/login", "sqli"
 		}, []string{}, "close POST shop.example.com/login for=30m lets nobody through, clean requests neither · patch POST shop.example.com/login part=… type=sqli"},
 	} {
 		s, changed := s, seen.Storm
 		s.Storm = &changed
 		c.change(&s, &changed)
-		advice := commands.Advise(s)
+		advice := advice.Advise(s)
 		require.Equal(t, c.labels, labels(advice), name)
 		require.Contains(t, notes(advice), c.note, name)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 )
 
 // isoCountries are the 249 codes that ISO 3166-1 assigns officially.
@@ -46,7 +47,7 @@ func TestCountriesAreThoseOfISO3166(t *testing.T) {
 		known[code] = true
 	}
 	require.Len(t, known, 249)
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesRehearse })
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesRehearse })
 	for a := 'A'; a <= 'Z'; a++ {
 		for b := 'A'; b <= 'Z'; b++ {
 			code := string([]rune{a, b})

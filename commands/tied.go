@@ -2,11 +2,13 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -16,36 +18,10 @@ type Ties interface {
 	Tied(ctx context.Context, account string) (record.PermissionLoss, error)
 }
 
-// maxRefused is how many refused changes a spell keeps; the others are counted.
-const maxRefused = 5
-
-// powers are what steps need.
-func powers(steps []record.Step) (all []record.Permission) {
-	for _, s := range steps {
-		p := record.PowerRules
-		switch {
-		case s.Entry != nil:
-			p = record.PowerLists
-		case s.Rule.Type == apiclient.RuleMode:
-			p = record.PowerModes
-		}
-		if !slices.Contains(all, p) {
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
-// tiesHands reports whether the service refused because of wafbot's token. Of what was perhaps done nothing is known yet.
-func tiesHands(fault error) bool {
-	kind := apiclient.KindOf(fault)
-	return (kind == apiclient.Unauthenticated || kind == apiclient.Forbidden) && !errors.Is(fault, errUnknown)
-}
-
 // tie writes down that the service refuses the change because of wafbot's token, so that the account's people are told what is not done. Further
 // refusals belong to the same spell.
-func (r *Runner) tie(ctx context.Context, c *Call, fault error, what record.RefusedChange) {
-	if !tiesHands(fault) || r.cfg.Policy.Changes != ChangesOn {
+func (r *Runner) tie(ctx context.Context, c *job, fault error, what record.RefusedChange) {
+	if !change.TiesHands(fault) || r.cfg.Policy.Changes != policy.ChangesOn {
 		return
 	}
 	t, err := r.cfg.Ties.Tied(ctx, c.Account.Name)
@@ -56,8 +32,8 @@ func (r *Runner) tie(ctx context.Context, c *Call, fault error, what record.Refu
 	if !t.GoesOn() {
 		t = record.PermissionLoss{Account: c.Account.Name, Since: c.Now}
 	}
-	lacks := powers(what.Steps)
-	e, _ := asAPI(fault)
+	lacks := change.Powers(what.Steps)
+	e, _ := change.AsAPI(fault)
 	if e.Kind == apiclient.Unauthenticated || len(lacks) == 0 {
 		lacks = []record.Permission{record.PowerAll}
 	}
@@ -68,7 +44,7 @@ func (r *Runner) tie(ctx context.Context, c *Call, fault error, what record.Refu
 		return // it is tried each minute
 	case i >= 0:
 		t.Refused[i] = what
-	case len(t.Refused) < maxRefused:
+	case len(t.Refused) < change.MaxRefused:
 		t.Refused = append(t.Refused, what)
 	default:
 		t.More++
@@ -78,7 +54,7 @@ func (r *Runner) tie(ctx context.Context, c *Call, fault error, what record.Refu
 }
 
 // untie ends the spell, or a part of it, when the service has taken a change.
-func (r *Runner) untie(ctx context.Context, c *Call, ch record.Change) {
+func (r *Runner) untie(ctx context.Context, c *job, ch record.Change) {
 	if len(ch.Steps) == 0 {
 		return
 	}
@@ -87,13 +63,13 @@ func (r *Runner) untie(ctx context.Context, c *Call, ch record.Change) {
 		r.cfg.Log.Error("look whether changes were refused", "account", ch.Account, "err", err)
 		return
 	}
-	granted := append(powers(ch.Steps), record.PowerAll)
+	granted := append(change.Powers(ch.Steps), record.PowerAll)
 	left := slices.DeleteFunc(slices.Clone(t.Lacks), func(p record.Permission) bool { return slices.Contains(granted, p) })
 	if !t.GoesOn() || len(left) == len(t.Lacks) {
 		return
 	}
 	t.Lacks = left
-	t.Refused = slices.DeleteFunc(t.Refused, func(was record.RefusedChange) bool { return effect(was.Line) == ch.Effect })
+	t.Refused = slices.DeleteFunc(t.Refused, func(was record.RefusedChange) bool { return call.Effect(was.Line) == ch.Effect })
 	if len(left) == 0 {
 		t.Until = r.cfg.Now()
 	}
@@ -101,7 +77,7 @@ func (r *Runner) untie(ctx context.Context, c *Call, ch record.Change) {
 }
 
 // saveTied outlives the request, as what was refused or done must be told.
-func (r *Runner) saveTied(ctx context.Context, c *Call, t record.PermissionLoss) {
+func (r *Runner) saveTied(ctx context.Context, c *job, t record.PermissionLoss) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	t.Revision++
@@ -115,8 +91,8 @@ func (r *Runner) saveTied(ctx context.Context, c *Call, t record.PermissionLoss)
 
 // tiePlan is tie for a change that could not even be planned, because the service lets wafbot read nothing: what it would have sent is what
 // there is to do if nothing stands there yet.
-func (r *Runner) tiePlan(ctx context.Context, c *Call, fault error) {
-	if !tiesHands(fault) {
+func (r *Runner) tiePlan(ctx context.Context, c *job, fault error) {
+	if !change.TiesHands(fault) {
 		return
 	}
 	for _, what := range r.wanted(c) {
@@ -125,17 +101,17 @@ func (r *Runner) tiePlan(ctx context.Context, c *Call, fault error) {
 	}
 }
 
-func (r *Runner) wanted(c *Call) []record.RefusedChange {
+func (r *Runner) wanted(c *job) []record.RefusedChange {
 	if c.Cmd.Name == "undo" {
-		ch, err := c.changeTyped(c.Known)
+		ch, err := change.ChangeTyped(c.Call, c.Known)
 		if err != nil {
 			return nil
 		}
-		return []record.RefusedChange{c.refusedUndo(ch.ID)}
+		return []record.RefusedChange{change.RefusedUndo(c.Call, ch.ID)}
 	}
-	blind := *c
-	blind.loaded = newFacts()
-	blind.loaded.empty = true // what is planned then is what there is to do if nothing stands there yet
+	blind := *c.Call
+	blind.Loaded = call.NewFacts()
+	blind.Loaded.Empty = true // what is planned then is what there is to do if nothing stands there yet
 	plans, err := c.Cmd.Plan(&blind)
 	if err != nil || len(plans) == 0 {
 		return []record.RefusedChange{{Line: c.Line, Does: c.Line.String()}}
@@ -145,35 +121,4 @@ func (r *Runner) wanted(c *Call) []record.RefusedChange {
 		all = append(all, record.RefusedChange{Line: p.Line, Does: p.Does, Steps: r.newChange(c, "", p).Steps})
 	}
 	return all
-}
-
-// refusedUndo is the undo of a change that could not be planned.
-func (c *Call) refusedUndo(id string) record.RefusedChange {
-	what := record.RefusedChange{Line: record.Line{Name: "undo", Words: []string{id}}, Ends: id, By: c.Actor, At: c.Now}
-	if i := slices.IndexFunc(c.Known, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
-		what.Does, what.Steps = undoOf(c.Known[i]), backwards(c.Known[i])
-	}
-	return what
-}
-
-// backwards are the steps that take back what a change did, as far as wafbot knows without a look.
-func backwards(ch record.Change) (steps []record.Step) {
-	opposite := map[record.StepKind]record.StepKind{record.AddEntry: record.DeleteEntry, record.DeleteEntry: record.AddEntry, record.CreateRule: record.DeleteRule, record.DeleteRule: record.CreateRule}
-	for _, s := range slices.Backward(ch.Steps) {
-		if !s.Done {
-			continue
-		}
-		back := record.Step{Kind: opposite[s.Kind]}
-		if s.Entry != nil {
-			entry := *s.Entry
-			entry.ID = max(entry.ID, s.ID)
-			back.Entry = &entry
-		} else {
-			rule := *s.Rule
-			rule.ID = max(rule.ID, s.ID)
-			back.Rule = &rule
-		}
-		steps = append(steps, back)
-	}
-	return steps
 }

@@ -11,7 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -52,7 +56,7 @@ func (s *ties) last() (t record.PermissionLoss, saves int) {
 // leftToDo is what a refused change leaves to do.
 func (w *world) leftToDo(r record.RefusedChange) (lines []string) {
 	for _, s := range r.Steps {
-		lines = append(lines, w.cfg.Accounts[0].ByHand(s).String())
+		lines = append(lines, describe.ByHand(w.cfg.Accounts[0], s).String())
 	}
 	return lines
 }
@@ -97,7 +101,7 @@ func TestHandsTied(t *testing.T) {
 			require.Equal(t, 1, saves)
 			require.True(t, spell.GoesOn())
 			require.Equal(t, []any{"acme", w.clock(), 403, 1, c.cannot}, []any{spell.Account, spell.Since, spell.Status, spell.Revision, spell.Cannot()})
-			require.NotEmpty(t, commands.PermissionLossMend(spell))
+			require.NotEmpty(t, change.PermissionLossMend(spell))
 			require.Len(t, spell.Refused, 1)
 			require.Contains(t, spell.Refused[0].Does, c.does)
 			require.Equal(t, ann.ID, spell.Refused[0].By.ID)
@@ -106,7 +110,7 @@ func TestHandsTied(t *testing.T) {
 			for i, words := range c.hand {
 				require.Contains(t, hand[i], words)
 			}
-			again, err := grammar.Parse(commands.PermissionLossTryNow(spell, spell.Refused[0]).Line.String())
+			again, err := grammar.Parse(advice.PermissionLossTryNow(spell, spell.Refused[0]).Line.String())
 			require.NoError(t, err)
 			require.Equal(t, "acme", again.Keys["account"])
 
@@ -161,7 +165,7 @@ func TestHandsTiedInPart(t *testing.T) {
 	spell, _ = w.ties.last()
 	require.True(t, spell.GoesOn())
 	require.Equal(t, "change patches and other rules or switch modes", spell.Cannot())
-	require.Contains(t, commands.PermissionLossMend(spell).String(), "may not change patches and other rules (/v1/objects/hint), nor switch modes (/v1/objects/hint): an admin")
+	require.Contains(t, change.PermissionLossMend(spell).String(), "may not change patches and other rules (/v1/objects/hint), nor switch modes (/v1/objects/hint): an admin")
 	w.service.ClearFaults()
 	w.does(ann, "patch attack="+id)
 	spell, _ = w.ties.last()
@@ -183,7 +187,7 @@ func TestHandsAreNotTied(t *testing.T) {
 		_, saves := w.ties.last()
 		require.Zero(t, saves, kind)
 	}
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = commands.ChangesRehearse })
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesRehearse })
 	w.fault("", "unauthenticated", 0)
 	_, err := w.try(ann, "deny 203.0.113.7")
 	require.Error(t, err)
@@ -202,10 +206,10 @@ func TestAReturnThatIsDueWhileHandsAreTied(t *testing.T) {
 		_, err := w.try(bob, "deny 203.0.113.7")
 		require.Error(t, err)
 		spell, _ := w.ties.last()
-		due := commands.PermissionLossDueMeanwhile(spell, w.ledger.all(), w.clock())
+		due := change.PermissionLossDueMeanwhile(spell, w.ledger.all(), w.clock())
 		require.Equal(t, []string{mode.ID, patch.ID}, []string{due[0].ID, due[1].ID})
-		require.Contains(t, w.cfg.Accounts[0].DueLine(due[0], w.clock()).String(), "Shop should return to monitoring at ")
-		require.Contains(t, w.cfg.Accounts[0].DueLine(due[0], w.clock()).String(), "can't as long as this lasts")
+		require.Contains(t, change.DueLine(w.cfg.Accounts[0], due[0], w.clock()).String(), "Shop should return to monitoring at ")
+		require.Contains(t, change.DueLine(w.cfg.Accounts[0], due[0], w.clock()).String(), "can't as long as this lasts")
 
 		runDue(t, w, 15*time.Minute)
 		spell, saves := w.ties.last()
@@ -213,8 +217,8 @@ func TestAReturnThatIsDueWhileHandsAreTied(t *testing.T) {
 		require.Len(t, spell.Refused, 2)
 		require.Equal(t, []any{mode.ID, record.ViaClock}, []any{spell.Refused[1].Ends, spell.Refused[1].By.Via})
 		require.Contains(t, w.leftToDo(spell.Refused[1])[0], "set the mode of Shop to monitoring")
-		require.Contains(t, w.cfg.Accounts[0].DueLine(mode, w.clock()).String(), "NOT done")
-		due = commands.PermissionLossDueMeanwhile(spell, w.ledger.all(), w.clock())
+		require.Contains(t, change.DueLine(w.cfg.Accounts[0], mode, w.clock()).String(), "NOT done")
+		due = change.PermissionLossDueMeanwhile(spell, w.ledger.all(), w.clock())
 		require.Len(t, due, 1, "the other was tried")
 
 		w.service.ClearFaults()
@@ -247,9 +251,9 @@ func TestManyRefusedChanges(t *testing.T) {
 func TestStatusTellsThatHandsAreTied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	require.NotContains(t, textOf(w.reads(eve, "status")), "Hands tied")
+	require.NotContains(t, textOf(w.reads(eve, "status")), "WAF permission lost")
 	w.fault("POST /v4/ip_rules", "status:403", 0)
 	_, err := w.try(ann, "deny 203.0.113.7")
 	require.Error(t, err)
-	require.Contains(t, textOf(w.reads(eve, "status")), "Hands tied: the service doesn't let wafbot change IP lists, since 2026-11-20 03:00 UTC")
+	require.Contains(t, textOf(w.reads(eve, "status")), "WAF permission lost: the service doesn't let wafbot change IP lists, since 2026-11-20 03:00 UTC")
 }

@@ -21,21 +21,14 @@ type Unclaimed struct {
 
 // since is since when nobody has been on the attack; false if the pager need not be called, as long as nothing changes.
 func (u Unclaimed) since() (time.Time, bool) {
-	since := later(u.Told, u.Case.Released)
+	since := record.Later(u.Told, u.Case.Released)
 	if v := u.Case.Verdict; v != nil && (v.Is == "false_alarm" || v.Is == "test") {
 		if !u.Worse.After(v.At) {
 			return time.Time{}, false
 		}
-		since = later(since, u.Worse) // it isn't what it was when that was said
+		since = record.Later(since, u.Worse) // it isn't what it was when that was said
 	}
 	return since, u.Case.Owner == nil && !u.Muted && !u.Attack.FalsePositive()
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // PagesAt is when the pager is called if nothing changes, the last page being what it is; false if it isn't called. For one time in which

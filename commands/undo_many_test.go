@@ -11,13 +11,16 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
 // all does a line in spite of its warnings.
-func (w *world) all(who record.Actor, line string) (commands.Result, error) {
+func (w *world) all(who record.Actor, line string) (call.Result, error) {
 	w.t.Helper()
 	inv := w.asks(who, line)
 	inv.Anyway = true
@@ -25,7 +28,7 @@ func (w *world) all(who record.Actor, line string) (commands.Result, error) {
 }
 
 // undone are the changes that a result took back, in that order.
-func undone(res commands.Result) (ids []string) {
+func undone(res call.Result) (ids []string) {
 	for _, ch := range res.Changes {
 		ids = append(ids, ch.Undoes)
 	}
@@ -52,7 +55,7 @@ func TestUndoOfAWholeAttack(t *testing.T) {
 	require.ErrorAs(t, err, &asked)
 	require.ErrorIs(t, err, refusal.ErrAsk)
 	require.Equal(t, "undo "+strings.Join([]string{other.ID, patched.ID, longer.ID, denied.ID}, " ")+" account=acme", asked.Line.String(), "just these, whatever is done meanwhile")
-	require.Contains(t, asked.Text.String(), "Take back 4 changes, the newest first?")
+	require.Contains(t, asked.Text.String(), "Undo 4 changes, the newest first?")
 	require.Contains(t, asked.Text.String(), "• Deny 203.0.113.7 everywhere for 2 h · Ann 2026-11-20 03:00 UTC → ")
 	w.pass(time.Second)
 	w.does(bob, "deny 198.51.100.77 attack="+id)
@@ -148,7 +151,7 @@ func TestUndoOfSeveralIDs(t *testing.T) {
 	res, err := w.all(ann, "undo "+first.ID+" "+second.ID)
 	require.NoError(t, err)
 	require.Equal(t, []string{first.ID}, undone(res))
-	require.Contains(t, textOf(res), "Deny 203.0.113.3 everywhere for 4 h: taken back already by Bob")
+	require.Contains(t, textOf(res), "Deny 203.0.113.3 everywhere for 4 h: undone already by Bob")
 	require.Empty(t, w.denied())
 }
 
@@ -271,7 +274,7 @@ func TestUndoOfTooMany(t *testing.T) {
 		w.pass(time.Second)
 	}
 	_, err := w.try(ann, "undo by=@me since=1h")
-	require.ErrorContains(t, err, "Take back 20 changes, the newest first?")
+	require.ErrorContains(t, err, "Undo 20 changes, the newest first?")
 	require.ErrorContains(t, err, "2 older changes will be left: ask again for them")
 }
 
@@ -284,8 +287,8 @@ func TestAnUndoThatFoundNothingLeft(t *testing.T) {
 	w.nothing(bob, "undo "+ch.ID, "gone already")
 	closed := w.ledger.change(ch.ID)
 	require.True(t, closed.Gone)
-	require.Contains(t, commands.ChangeLine(closed, nil).String(), "taken back by Bob 2026-11-20 03:00 UTC, nothing of it was left")
-	read, err := commands.ReadMemo(commands.ChangeMemo(closed))
+	require.Contains(t, efficacy.ChangeLine(closed, nil).String(), "undone by Bob 2026-11-20 03:00 UTC, nothing of it was left")
+	read, err := change.ReadMemo(change.ChangeMemo(closed))
 	require.NoError(t, err)
 	require.Equal(t, []any{record.StateUndone, true}, []any{read.State, read.Gone}, "as an emptied memory finds it")
 }

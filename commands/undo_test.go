@@ -38,7 +38,7 @@ func TestUndoByPrefix(t *testing.T) {
 	require.Equal(t, record.StateUndone, kept.State)
 	require.Equal(t, "Bob", kept.EndedBy.Name)
 	require.Equal(t, w.clock(), kept.EndedAt)
-	w.nothing(ann, "undo "+ch.ID, "taken back already by Bob at 2026-11-20 03:00 UTC")
+	w.nothing(ann, "undo "+ch.ID, "undone already by Bob at 2026-11-20 03:00 UTC")
 	w.refuses(ann, "undo "+undone.ID, refusal.ErrUsage, "is an undo itself")
 	require.NotContains(t, textOf(w.reads(eve, "status")), ch.ID)
 }
@@ -51,7 +51,7 @@ func TestUndoOfAPutBackDenialIsOver(t *testing.T) {
 	second := w.does(bob, "deny 203.0.113.7 for=4h")
 	w.nothing(ann, "undo "+first.ID, "somebody else's now", second.ID)
 	w.does(bob, "undo "+second.ID)
-	require.Empty(t, w.entries("black"), "what was taken back meanwhile doesn't come back")
+	require.Empty(t, w.entries("black"), "what was undone meanwhile doesn't come back")
 
 	first = w.does(ann, "deny 203.0.113.7 for=2h")
 	w.pass(time.Minute)

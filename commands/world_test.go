@@ -20,6 +20,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -45,7 +47,7 @@ type world struct {
 	records  *records
 	storms   *gatherings
 	notified *notified
-	routing  commands.Routing // of every attack
+	routing  call.Routing // of every attack
 	audit    *auditLog
 	members  *members
 	log      *syncBuffer
@@ -96,7 +98,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	t := w.t
 	w.ledger, w.audit, w.members, w.log, w.out = newLedger(), &auditLog{}, newMembers(), &syncBuffer{}, &syncBuffer{}
 	w.desk, w.ties, w.records = newDesk(w.ledger), &ties{ledger: w.ledger}, &records{ledger: w.ledger}
-	w.asked, w.storms = &requests{w.ledger}, &gatherings{ledger: w.ledger, gathered: map[string][]commands.GatheredAttack{}}
+	w.asked, w.storms = &requests{w.ledger}, &gatherings{ledger: w.ledger, gathered: map[string][]record.GatheredAttack{}}
 	w.ledger.audit, w.ledger.ties, w.notified = w.audit, w.ties, &notified{}
 	w.service = waf.New(waf.Config{Seed: 1, Now: w.clock, Accounts: []waf.Account{{
 		Name: "acme", Token: token, ClientID: 5, Applications: []waf.Application{
@@ -107,18 +109,19 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	api, err := apiclient.New(apiclient.Config{BaseURL: url, Token: token, ClientID: 5, HTTP: client, Tries: 2, Pause: time.Microsecond})
 	require.NoError(t, err)
 	w.cfg = commands.Config{
-		Accounts: []*commands.Account{{Name: "acme", API: api, Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
-			Applications: map[int]commands.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CannotBlock: true}}}},
-		Policy: commands.Policy{Changes: commands.ChangesOn, SecondPerson: []string{
-			commands.SecondForever, commands.SecondBroad, commands.SecondClose, commands.SecondAllow, commands.SecondModeOff, commands.SecondEverywhere, commands.SecondSource,
+		Accounts: []*call.Account{{Name: "acme", Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
+			Applications: map[int]call.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CannotBlock: true}}}},
+		Services: map[string]commands.Service{"acme": {Reader: api, Writer: api}},
+		Policy: policy.Policy{Changes: policy.ChangesOn, SecondPerson: []string{
+			policy.SecondForever, policy.SecondBroad, policy.SecondClose, policy.SecondAllow, policy.SecondModeOff, policy.SecondEverywhere, policy.SecondSource,
 		}},
-		Roles: commands.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
+		Roles: policy.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
 			Terminal: map[string]record.Role{"ann": record.Responder, "root": record.Admin}},
 		Members: w.members, Ledger: w.ledger, Facts: facts{}, Scenes: w.desk, Records: w.records, Desk: w.desk, Storms: w.storms, Ties: w.ties, Requests: w.asked, Drills: w.desk, Audit: w.audit,
 		AuditOut: w.out, Now: w.clock,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), ReadBack: [2]time.Duration{1, 1},
 		Notifier: w.notified,
-		Explain:  func(context.Context, string, apiclient.Attack) (commands.Routing, error) { return w.routing, nil },
+		Explain:  func(context.Context, string, apiclient.Attack) (call.Routing, error) { return w.routing, nil },
 	}
 	for _, f := range change {
 		f(&w.cfg)
@@ -138,12 +141,12 @@ func noSecond(what ...string) func(*commands.Config) {
 	}
 }
 
-func sources(all ...commands.Source) func(*commands.Config) {
-	return func(c *commands.Config) { c.Policy.Sources = func() []commands.Source { return all } }
+func sources(all ...policy.Source) func(*commands.Config) {
+	return func(c *commands.Config) { c.Policy.Sources = func() []policy.Source { return all } }
 }
 
-func source(name, deny string, ranges ...string) commands.Source {
-	s := commands.Source{Name: name, Deny: deny}
+func source(name, deny string, ranges ...string) policy.Source {
+	s := policy.Source{Name: name, Deny: deny}
 	for _, r := range ranges {
 		s.Ranges = append(s.Ranges, netip.MustParsePrefix(r))
 	}
@@ -262,7 +265,7 @@ func (w *world) lastAudit() record.AuditEntry {
 	return all[len(all)-1]
 }
 
-func textOf(res commands.Result) string {
+func textOf(res call.Result) string {
 	var lines []string
 	for _, l := range res.Lines {
 		lines = append(lines, l.String())

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"time"
 
+	"github.com/wafbot/wafbot/commands/approval"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/delay"
-	"github.com/wafbot/wafbot/internal/text"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // How long, and how often, it is tried to write down what was sent after the lock was lost.
@@ -16,27 +19,34 @@ const (
 	lostEvery = 500 * time.Millisecond
 )
 
+// job is a call that changes something, with the right to.
+type job struct {
+	*call.Call
+	lock Lock
+	lost []record.Change // as they were when they couldn't be saved, because the lock was lost
+}
+
 // locked does something under the account's lock, one after another over all replicas. Whoever loses the lock meanwhile, because he was paused
 // or Redis was away for too long, takes it again and looks what became of it: somebody else may have gone on with it.
-func (r *Runner) locked(ctx context.Context, c *Call, do func(held context.Context, c *Call) (Result, error)) (Result, error) {
+func (r *Runner) locked(ctx context.Context, c *job, do func(held context.Context, c *job) (call.Result, error)) (call.Result, error) {
 	if c.ID == "" {
-		return Result{}, errors.New("a request that changes something has no delivery id")
+		return call.Result{}, errors.New("a request that changes something has no delivery id")
 	}
 	for {
 		held, lock, err := r.cfg.Ledger.Lock(ctx, c.Account.Name)
 		switch {
 		case err == nil:
 		case len(c.lost) == 0:
-			return Result{}, Away(err)
+			return call.Result{}, refusal.Away(err)
 		case delay.Sleep(ctx, lostEvery) != nil || r.cfg.Now().Sub(c.lost[0].At) > lostFor:
-			return Result{}, unsaved(c.lost[0], err)
+			return call.Result{}, change.Unsaved(c.lost[0], err)
 		default:
 			continue
 		}
 		c.lock = lock
 		res, err := do(held, c)
 		lock.Unlock()
-		if !errors.Is(err, ErrLost) {
+		if !errors.Is(err, refusal.ErrLost) {
 			return res, err
 		}
 		r.cfg.Log.Warn("lost the lock in the middle of a change, looking again", "account", c.Account.Name, "err", err)
@@ -44,28 +54,22 @@ func (r *Runner) locked(ctx context.Context, c *Call, do func(held context.Conte
 }
 
 // write changes wafbot's own memory under the account's lock, and records it.
-func (r *Runner) write(held context.Context, c *Call) (Result, error) {
-	if late(c) {
-		return Result{}, tooLate(c)
+func (r *Runner) write(held context.Context, c *job) (call.Result, error) {
+	if approval.Late(c.Call) {
+		return call.Result{}, approval.TooLate(c.Call)
 	}
-	c.loaded = newFacts()
-	res, err := withFacts(held, r, c, c.Cmd.Write)
+	c.Loaded = call.NewFacts()
+	res, err := withFacts(held, r, c.Call, c.Cmd.Write)
 	if err != nil {
-		return Result{}, forPeople(err)
+		return call.Result{}, refusal.FromService(err)
 	}
 	if err := r.saveAll(held, c, res.Saves); err != nil {
-		return Result{}, Away(err)
+		return call.Result{}, refusal.Away(err)
 	}
 	res.Account = c.Account.Name
 	if c.Attack != nil {
 		res.AttackID = c.Attack.ID
 	}
-	r.recordWrite(held, c, res)
+	r.recordWrite(held, c.Call, res)
 	return res, nil
-}
-
-func late(c *Call) bool { return !c.At.IsZero() && c.Now.Sub(c.At) > stale }
-
-func tooLate(c *Call) error {
-	return refusal.Guarded(text.New("that was asked at ", c.At, ", over ", text.HumanDuration(stale), " ago: nothing was done. Ask again if it is still wanted"))
 }

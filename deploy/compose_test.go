@@ -1,4 +1,4 @@
-// Package deploy holds what an operator starts: the image, the compose file, the systemd unit. Its tests start them likewise.
+// Package deploy holds what an operator starts: the image, the compose file, the systemd unit. Its tests start them the same way.
 package deploy
 
 import (
@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// composeFile is all that compose.yaml may say: a key that isn't here is one that the tests would not follow.
+// composeFile has all keys that compose.yaml may have. The tests don't follow others.
 type composeFile struct {
 	Name     string
 	Services map[string]service
@@ -50,7 +50,7 @@ func compose(t *testing.T) (file composeFile) {
 	return file
 }
 
-// assignment is a line of an environment file; one that is commented out is offered, not made.
+// assignment is a line of an environment file, also one that is commented out.
 var assignment = regexp.MustCompile(`(?m)^(#?)(WAFBOT_[A-Z_]+)=(.*)$`)
 
 func TestNothingRunsWithMoreThanItNeeds(t *testing.T) {
@@ -86,5 +86,5 @@ func TestTheExampleNamesEveryVariableOnceAndStartsSafely(t *testing.T) {
 	}
 	require.NotEmpty(t, documented)
 	require.ElementsMatch(t, documented, offered)
-	require.Contains(t, strings.Split(string(example), "\n"), "WAFBOT_CHANGES=rehearse")
+	require.Contains(t, strings.Split(string(example), "\n"), "WAFBOT_CHANGES=dry_run")
 }

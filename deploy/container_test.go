@@ -48,7 +48,7 @@ func openImage(t *testing.T) image {
 	return i
 }
 
-// files are the image's, with their sizes in bytes.
+// files lists the image's files, with their sizes in bytes.
 func (i image) files(t *testing.T) map[string]int64 {
 	t.Helper()
 	files := map[string]int64{}
@@ -63,7 +63,7 @@ func (i image) files(t *testing.T) map[string]int64 {
 	return files
 }
 
-// addresses gives each service one of its own, as an engine's network does.
+// addresses gives each service its own address, as an engine's network does.
 func (f composeFile) addresses() map[string]string {
 	addresses := map[string]string{}
 	for n, name := range slices.Sorted(maps.Keys(f.Services)) {
@@ -72,7 +72,7 @@ func (f composeFile) addresses() map[string]string {
 	return addresses
 }
 
-// prepare does to the root file system what an engine does before it starts a service: names for the others, then no more writing.
+// prepare does to the root file system what an engine does before it starts a service: names for the other services, then read-only.
 func (i image) prepare(t *testing.T, s service, addresses map[string]string) {
 	t.Helper()
 	var hosts strings.Builder
@@ -142,7 +142,7 @@ func (i image) environment(t *testing.T, s service, world map[string]string) map
 	return env
 }
 
-// process is a program that runs until it is stopped.
+// process is a running program.
 type process struct {
 	t     *testing.T
 	cmd   *exec.Cmd
@@ -154,7 +154,7 @@ type process struct {
 	until string // what it prints when it is ready
 }
 
-// start starts a program and waits until it says that it is ready.
+// start starts a program and waits until it prints that it is ready.
 func start(t *testing.T, cmd *exec.Cmd, until string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: cmd, ended: make(chan error, 1), ready: make(chan struct{}), until: until}
@@ -167,7 +167,7 @@ func start(t *testing.T, cmd *exec.Cmd, until string) *process {
 	case err := <-p.ended:
 		t.Fatalf("%s ended: %v\n%s", cmd.Path, err, p)
 	case <-time.After(patience):
-		t.Fatalf("%s never said %q\n%s", cmd.Path, until, p)
+		t.Fatalf("%s did not print %q\n%s", cmd.Path, until, p)
 	}
 	return p
 }

@@ -55,8 +55,8 @@ func TestCertificatesAndTimeZonesAreInTheBinary(t *testing.T) {
 	require.NotContains(t, string(out), "timezone")
 }
 
-// memory is the compose file's Redis on a volume.
-func memory(t *testing.T, s service, volume string) *process {
+// redisOn is the compose file's Redis on a volume.
+func redisOn(t *testing.T, s service, volume string) *process {
 	t.Helper()
 	cmd := exec.Command(s.Command[0], s.Command[1:]...)
 	cmd.Dir = volume
@@ -68,7 +68,7 @@ func memory(t *testing.T, s service, volume string) *process {
 	return p
 }
 
-// requireConfined holds what the compose file takes from the service's processes.
+// requireConfined checks the rights that the compose file takes from the service's processes.
 func requireConfined(t *testing.T, p *process) {
 	t.Helper()
 	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), "status"))
@@ -78,7 +78,7 @@ func requireConfined(t *testing.T, p *process) {
 	require.Regexp(t, `(?m)^CapEff:\s+0+$`, string(status))
 }
 
-// answers asks the bot's own pages, as probes do.
+// answers requests the bot's own pages, as probes do.
 func answers(t *testing.T, url string) {
 	t.Helper()
 	res, err := http.Get(url)
@@ -89,7 +89,7 @@ func answers(t *testing.T, url string) {
 	require.Equal(t, http.StatusOK, res.StatusCode, "%s: %s", url, body)
 }
 
-func TestAnAttackIsDeniedAndRememberedWithTheComposeFilesSettings(t *testing.T) {
+func TestAnAttackIsDeniedAndKeptWithTheComposeFilesSettings(t *testing.T) {
 	const first, second = "198.51.100.201", "198.51.100.202"
 	i, file, volume := openImage(t), compose(t), t.TempDir()
 	s, addresses := file.Services["wafbot"], file.addresses()
@@ -97,7 +97,7 @@ func TestAnAttackIsDeniedAndRememberedWithTheComposeFilesSettings(t *testing.T) 
 	w := openWorld(t, i, address)
 	env := i.environment(t, s, w.env)
 	i.prepare(t, s, addresses)
-	redis := memory(t, file.Services["redis"], volume)
+	redis := redisOn(t, file.Services["redis"], volume)
 
 	bot := start(t, i.command(t, s, env), "listening")
 	requireConfined(t, bot)
@@ -114,14 +114,14 @@ func TestAnAttackIsDeniedAndRememberedWithTheComposeFilesSettings(t *testing.T) 
 	require.NoError(t, bot.stop(syscall.SIGTERM, s.StopGracePeriod))
 
 	require.Error(t, redis.stop(syscall.SIGKILL, patience))
-	redis = memory(t, file.Services["redis"], volume)
+	redis = redisOn(t, file.Services["redis"], volume)
 	w.attack(second)
 	bot = start(t, i.command(t, s, env), "listening")
 	w.until("a card of "+second, bot, func() bool { return len(w.cards(second)) > 0 })
 	require.Equal(t, 1, len(w.cards(first)), "posted again after the restart")
 	seen := map[string]bool{}
 	for _, m := range w.messages() {
-		require.False(t, seen[m.Text], "told twice: %s", m.Text)
+		require.False(t, seen[m.Text], "posted twice: %s", m.Text)
 		seen[m.Text] = true
 	}
 	w.click(first, "Undo", bot)

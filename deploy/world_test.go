@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is how long a test waits for something before it says that it never came. The bot polls every 15 s.
+// patience is how long a test waits before it fails. The bot polls every 15 s.
 const patience = 60 * time.Second
 
 // world is the emulated service and workspace, driven through its JSON API.
@@ -27,7 +27,7 @@ type world struct {
 	env map[string]string // what points a bot at it
 }
 
-// openWorld starts the emulated world beside the containers; what people click goes to the given address.
+// openWorld starts the emulated world next to the containers. Clicks go to the given address.
 func openWorld(t *testing.T, i image, deliver string) *world {
 	t.Helper()
 	p := start(t, exec.Command(filepath.Join(i.root, "wafbot"), "sandbox", "--deliver", deliver), "\n\n")
@@ -35,12 +35,12 @@ func openWorld(t *testing.T, i image, deliver string) *world {
 	for _, line := range assignment.FindAllStringSubmatch(p.String(), -1) {
 		w.env[line[2]] = line[3]
 	}
-	delete(w.env, "WAFBOT_LISTEN") // is the image's to say
+	delete(w.env, "WAFBOT_LISTEN") // the image sets it
 	w.url = strings.TrimSuffix(w.env["WAFBOT_SLACK_API_URL"], "/slack/api/") + "/sandbox"
 	return w
 }
 
-// ask calls the API: with a body it posts.
+// ask calls the API. With a body it posts.
 func (w *world) ask(path string, body, answer any) {
 	w.t.Helper()
 	method, text := http.MethodGet, []byte(nil)
@@ -60,7 +60,7 @@ func (w *world) ask(path string, body, answer any) {
 	require.NoError(w.t, json.NewDecoder(res.Body).Decode(answer))
 }
 
-// until looks after every change of the world until something is so.
+// until checks a condition after every change of the world until it holds.
 func (w *world) until(what string, bot *process, ok func() bool) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
@@ -78,7 +78,7 @@ func (w *world) until(what string, bot *process, ok func() bool) {
 	w.t.Fatalf("never: %s\n%s", what, bot)
 }
 
-// attack starts one from an address.
+// attack starts an attack from an address.
 func (w *world) attack(source string) {
 	w.t.Helper()
 	w.ask("/attacks", map[string]any{"hits": 1000, "sources": []any{map[string]any{"ip": source, "per_second": 4}}}, &struct{}{})
@@ -102,7 +102,7 @@ func (w *world) denied(source string) bool {
 	return false
 }
 
-// message is one in #waf.
+// message is a message in #waf.
 type message struct {
 	TS       string          `json:"ts"`
 	Text     string          `json:"text"`
@@ -133,7 +133,7 @@ func (w *world) cards(source string) (cards []message) {
 	return cards
 }
 
-// click waits for a card with a button, and clicks it as Rob, who may.
+// click waits for a card with a button, and clicks it as Rob, a responder.
 func (w *world) click(source, button string, bot *process) {
 	w.t.Helper()
 	var ts string

@@ -9,9 +9,6 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// mentionEvery is the least time between two mentions about one attack where no route says otherwise.
-const mentionEvery = 10 * time.Minute
-
 // QuietHours are the hours of the day in which only some attacks call people. The zero value has none. Pagers call at any hour.
 type QuietHours struct {
 	From, To int            // minutes since midnight by the clock on the wall, To being the first that isn't quiet; From after To: across midnight

@@ -40,15 +40,23 @@ type Muted func(ctx context.Context) (muted func(apiclient.Attack) bool, err err
 // Wanted reads of which attacks that storms gathered somebody wants a card; nil: of none. What it gives is asked within the same poll.
 type Wanted func(ctx context.Context) (wanted func(attackid string) bool, err error)
 
+// Where the configuration says nothing.
+const (
+	DefaultInterval     = 15 * time.Second
+	DefaultLookback     = 24 * time.Hour
+	DefaultOngoingFor   = 15 * time.Minute
+	DefaultMentionEvery = 10 * time.Minute // the least time between two mentions about one attack
+)
+
 // Config says what to watch and whom to tell.
 type Config struct {
 	Account    string        // its name
 	API        API           // reads the service
 	Memory     Memory        // keeps what was decided
 	Notifier   Notifier      // is woken for news
-	Interval   time.Duration // from the end of a poll to the next, give or take a tenth; 0: 15 s
-	Lookback   time.Duration // how far back records are read; 0: 24 h
-	OngoingFor time.Duration // after its last hit an attack is ongoing this long; 0: 15 min
+	Interval   time.Duration // from the end of a poll to the next, give or take a tenth; 0: DefaultInterval
+	Lookback   time.Duration // how far back records are read; 0: DefaultLookback
+	OngoingFor time.Duration // after its last hit an attack is ongoing this long; 0: DefaultOngoingFor
 	Routes     []Route       // nil: DefaultRoutes(Channel); empty: nothing gets a card
 	Muted      Muted         // nil: nothing is ever muted
 	Wanted     Wanted        // nil: nobody ever asks for cards of what storms gathered
@@ -106,9 +114,9 @@ type sighting struct {
 
 // New makes a poller, which does nothing yet.
 func New(cfg Config) *Poller {
-	cfg.Interval = cmp.Or(cfg.Interval, 15*time.Second)
-	cfg.Lookback = cmp.Or(cfg.Lookback, 24*time.Hour)
-	cfg.OngoingFor = cmp.Or(cfg.OngoingFor, 15*time.Minute)
+	cfg.Interval = cmp.Or(cfg.Interval, DefaultInterval)
+	cfg.Lookback = cmp.Or(cfg.Lookback, DefaultLookback)
+	cfg.OngoingFor = cmp.Or(cfg.OngoingFor, DefaultOngoingFor)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default()).With("account", cfg.Account)
 	if cfg.Routes == nil {
 		cfg.Routes = DefaultRoutes(cfg.Channel)

@@ -41,8 +41,8 @@ type Route struct {
 func DefaultRoutes(channel string) []Route {
 	through := []apiclient.Status{apiclient.StatusNotBlocked, apiclient.StatusPartly, apiclient.StatusUnknown}
 	return []Route{
-		{Match: Match{Kind: KindIncident}, Channel: channel, MentionEvery: mentionEvery},
-		{Match: Match{Kind: KindAttack, Status: through, MinHits: 30}, Channel: channel, MentionEvery: mentionEvery},
+		{Match: Match{Kind: KindIncident}, Channel: channel, MentionEvery: DefaultMentionEvery},
+		{Match: Match{Kind: KindAttack, Status: through, MinHits: 30}, Channel: channel, MentionEvery: DefaultMentionEvery},
 	}
 }
 

@@ -95,7 +95,7 @@ func TestAStormBeginsGathersAndEnds(t *testing.T) {
 
 	a.at(5 * time.Minute)
 	a.addMany("c", 2, func(r *attackRecord) { r.hits = 50 })
-	require.Equal(t, []string{"grew S1", "grew a:00", "grew a:01", "grew a:02"}, stormPoll(t, a, p, 5*time.Minute), "single ones are gathered while it goes on")
+	require.Equal(t, []string{"grew S1", "grew a:00", "grew a:01", "grew a:02"}, stormPoll(t, a, p, 5*time.Minute), "single ones are grouped while it goes on")
 	a.add("d:00", 0, incident)
 	require.Equal(t, []string{"new incident d:00", "grew S1"}, stormPoll(t, a, p, 5*time.Minute+time.Second), "an incident is told alone, and first")
 	s = storms(a)[0]
@@ -215,7 +215,7 @@ func TestAfterItsStormAnAttackIsToldAgain(t *testing.T) {
 		hit(a, fmt.Sprintf("x:0%d", i+2), 40*time.Minute, 300)
 	}
 	require.Equal(t, []string{"new attack S2"}, slices.DeleteFunc(stormPoll(t, a, p, 40*time.Minute), func(n string) bool { return strings.HasPrefix(n, "quiet") }))
-	require.Len(t, inStorm(a, storms(a)[1].Attack.ID), 4, "a flood of those that were gathered before is a storm, too")
+	require.Len(t, inStorm(a, storms(a)[1].Attack.ID), 4, "a flood of those that were grouped before is a storm, too")
 	require.Equal(t, 6, storms(a)[0].Storm.Gathered, "what was told before stays true")
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -17,7 +17,7 @@ import (
 const maxButtons = 25
 
 // renderLines is the answer to a command: its lines, as many as one message holds, and buttons.
-func renderLines(lines []text.Text, buttons []commands.Suggestion) []slack.Block {
+func renderLines(lines []text.Text, buttons []call.Suggestion) []slack.Block {
 	var maker buttonMaker
 	var made []*slack.ButtonBlockElement
 	for _, s := range buttons {
@@ -114,7 +114,7 @@ func splitLines(t text.Text) []text.Text {
 }
 
 // Lines is a message of lines, with as many of them in its notification text as that holds.
-func Lines(lines []text.Text, buttons []commands.Suggestion) Message {
+func Lines(lines []text.Text, buttons []call.Suggestion) Message {
 	return Message{Text: answerText(lines), Blocks: renderLines(lines, buttons)}
 }
 
@@ -122,7 +122,7 @@ func Lines(lines []text.Text, buttons []commands.Suggestion) Message {
 const maxPage = 8_500
 
 // documentMessage is a page of a document, to be copied as it is, under a result's lines.
-func documentMessage(res commands.Result, buttons []commands.Suggestion) Message {
+func documentMessage(res call.Result, buttons []call.Suggestion) Message {
 	page := text.First(res.Document, maxPage)
 	var maker buttonMaker
 	var made []*slack.ButtonBlockElement
@@ -141,13 +141,13 @@ func documentMessage(res commands.Result, buttons []commands.Suggestion) Message
 }
 
 // Answer is the answer of a command; inView tells that it is shown in a modal, where the next page is, too.
-func Answer(res commands.Result, inView bool) Message {
+func Answer(res call.Result, inView bool) Message {
 	if len(res.Parts) > 0 {
 		return partsMessage(res)
 	}
-	var buttons []commands.Suggestion
+	var buttons []call.Suggestion
 	if res.Next != nil {
-		buttons = append(buttons, commands.Suggestion{Label: "Next page", Line: *res.Next, Form: inView})
+		buttons = append(buttons, call.Suggestion{Label: "Next page", Line: *res.Next, Form: inView})
 	}
 	if res.Document != "" {
 		return documentMessage(res, buttons)
@@ -157,8 +157,8 @@ func Answer(res commands.Result, inView bool) Message {
 
 // FormOffer is the answer to a line that lacks something: what, and the form for it.
 func FormOffer(r *refusal.Refusal, line record.Line) Message {
-	form := commands.Suggestion{Label: "Fill in a form…", Line: line, Form: true}
-	return Lines([]text.Text{r.Text}, []commands.Suggestion{form})
+	form := call.Suggestion{Label: "Fill in a form…", Line: line, Form: true}
+	return Lines([]text.Text{r.Text}, []call.Suggestion{form})
 }
 
 // answerText is an answer for notifications and for those who can't see blocks.
@@ -177,7 +177,7 @@ func Ask(r *refusal.Refusal) Message {
 	} else {
 		texts = append(texts, text.New("The line is too long for a button: type it at wafbot's command line, which asks there"))
 	}
-	buttons = append(buttons, slack.NewButtonBlockElement(ActionLeave, "", plainText("Leave", maxLabel)))
+	buttons = append(buttons, slack.NewButtonBlockElement(ActionCancel, "", plainText("Cancel", maxLabel)))
 	blocks := append(sections(texts, maxTogether-weight(buttons...)), actions(buttons))
 	return Message{Text: answerText(texts), Blocks: blocks}
 }

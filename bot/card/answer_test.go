@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -23,15 +23,15 @@ func manyLines(n int, words string) []text.Text {
 
 func TestRenderLines(t *testing.T) {
 	t.Parallel()
-	undo := commands.Suggestion{Label: "Undo", Line: record.Line{Name: "undo", Words: []string{"c7k2m9xw4"}}, Title: "Take it back?", Confirm: "Take back: Deny x.", OK: "Take back"}
-	blocks := renderLines([]text.Text{text.New(text.Bold("acme"), ": 2 going on"), text.New("• ", text.Code("a1"))}, []commands.Suggestion{undo})
+	undo := call.Suggestion{Label: "Undo", Line: record.Line{Name: "undo", Words: []string{"c7k2m9xw4"}}, Title: "Undo it?", Confirm: "Undo: Deny x.", OK: "Undo"}
+	blocks := renderLines([]text.Text{text.New(text.Bold("acme"), ": 2 going on"), text.New("• ", text.Code("a1"))}, []call.Suggestion{undo})
 	requireBlocks(t, blocks)
 	require.Equal(t, []string{"*acme*: 2 going on\n• `a1`"}, markupOf(t, blocks))
 	buttons := buttonsOf(blocks)
 	require.Len(t, buttons, 1)
 	require.Equal(t, "do:1", buttons[0].ActionID)
 	require.Equal(t, "undo c7k2m9xw4", buttons[0].Value)
-	require.Equal(t, "Take back: Deny x.", buttons[0].Confirm.Text.Text)
+	require.Equal(t, "Undo: Deny x.", buttons[0].Confirm.Text.Text)
 }
 
 func TestRenderLinesCountsWhatItLeavesOut(t *testing.T) {
@@ -60,9 +60,9 @@ func TestRenderLinesOfNothing(t *testing.T) {
 
 func TestRenderLinesWithManyButtons(t *testing.T) {
 	t.Parallel()
-	var buttons []commands.Suggestion
+	var buttons []call.Suggestion
 	for i := range 60 {
-		buttons = append(buttons, commands.Suggestion{Label: fmt.Sprint("b", i), Line: record.Line{Name: "undo", Words: []string{strings.Repeat("x", i*50)}}, Confirm: strings.Repeat("c", 1_000)})
+		buttons = append(buttons, call.Suggestion{Label: fmt.Sprint("b", i), Line: record.Line{Name: "undo", Words: []string{strings.Repeat("x", i*50)}}, Confirm: strings.Repeat("c", 1_000)})
 	}
 	blocks := renderLines([]text.Text{text.New("x")}, buttons)
 	requireBlocks(t, blocks)
@@ -93,7 +93,7 @@ func TestRenderAsk(t *testing.T) {
 	require.Equal(t, line.String(), buttons[0].Value)
 	require.Equal(t, "Do it anyway", buttons[0].Text.Text)
 	require.Equal(t, "leave", buttons[1].ActionID)
-	require.Equal(t, "Leave", buttons[1].Text.Text)
+	require.Equal(t, "Cancel", buttons[1].Text.Text)
 }
 
 func TestRenderAskTooLongForAButton(t *testing.T) {

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -18,25 +21,25 @@ const (
 
 // ApprovalRequest is the card of a request for a second person: what, why one person alone may not, who asks and his reason, whom it hits, until
 // when; when it is decided, by whom.
-func ApprovalRequest(q record.ApprovalRequest, p commands.Policy, now time.Time) Message {
+func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
 	if !q.Waits(now) {
-		lines := append([]text.Text{commands.RequestLine(q, now)}, asked(q)...)
+		lines := append([]text.Text{describe.RequestLine(q, now)}, asked(q)...)
 		if q.State == record.RequestAlone {
-			lines = append(lines, aloneBecause(q))
+			lines = append(lines, overrideReason(q))
 		}
 		if q.State == record.RequestExpired || q.State == record.RequestClosed {
 			lines = append(lines, text.New("Still wanted? Ask again: ", text.Code(text.Sanitize(q.Line.String(), maxAskedLine))))
 		}
 		return Message{Text: notification(requestNotice(q, now)), Blocks: renderLines(lines, nil)}
 	}
-	lines := []text.Text{text.New(text.Bold("SECOND PERSON NEEDED: "+text.Sanitize(q.Does, maxAskedLine)), " ", text.Code(q.ID))}
-	lines = append(append(lines, asked(q)...), weighed(q)...)
-	lines = append(lines, commands.ApprovalRequestWhoDecides(q, p.Approvers))
-	buttons := commands.DecideButtons(q)
-	if alone := commands.ApprovalRequestAloneLine(q, p, now); alone != nil {
+	lines := []text.Text{text.New(text.Bold("APPROVAL NEEDED: "+text.Sanitize(q.Does, maxAskedLine)), " ", text.Code(q.ID))}
+	lines = append(append(lines, asked(q)...), reachAndWarnings(q)...)
+	lines = append(lines, describe.ApprovalRequestWhoDecides(q, p.Approvers))
+	buttons := advice.DecideButtons(q)
+	if alone := describe.ApprovalRequestAloneLine(q, p, now); alone != nil {
 		lines = append(lines, alone)
 		if !now.Before(q.AloneAt) {
-			buttons = append(buttons, commands.Suggestion{Label: "Do it alone…", Form: true, Line: record.Line{Name: "alone", Words: []string{q.ID}}.With("account", q.Account)})
+			buttons = append(buttons, call.Suggestion{Label: "Override…", Form: true, Line: record.Line{Name: "alone", Words: []string{q.ID}}.With("account", q.Account)})
 		}
 	}
 	return Message{Text: notification(requestNotice(q, now)), Blocks: renderLines(lines, buttons)}
@@ -53,13 +56,13 @@ func asked(q record.ApprovalRequest) []text.Text {
 	}
 	lines := []text.Text{who}
 	for _, need := range q.Needs {
-		lines = append(lines, text.New("Why two: ", text.Sanitize(need.Why, maxWritten)))
+		lines = append(lines, text.New("Why approval: ", text.Sanitize(need.Why, maxWritten)))
 	}
 	return lines
 }
 
 // weighed are whom it hits and what speaks against it.
-func weighed(q record.ApprovalRequest) []text.Text {
+func reachAndWarnings(q record.ApprovalRequest) []text.Text {
 	var lines []text.Text
 	for _, reach := range q.Reach {
 		lines = append(lines, text.New("• ", text.Sanitize(reach, maxWritten)))
@@ -77,13 +80,13 @@ func weighed(q record.ApprovalRequest) []text.Text {
 func requestNotice(q record.ApprovalRequest, now time.Time) string {
 	switch {
 	case q.Waits(now):
-		return fmt.Sprintf("SECOND PERSON NEEDED before %s, asked by %s: %s", clockTime(q.Until), text.Sanitize(q.Asker.Name, maxNoticeName), q.Does)
+		return fmt.Sprintf("APPROVAL NEEDED before %s, asked by %s: %s", clockTime(q.Until), text.Sanitize(q.Asker.Name, maxNoticeName), q.Does)
 	case q.State == record.RequestWaiting, q.State == record.RequestExpired:
-		return "Nobody answered, not done: " + q.Does
+		return "No answer in time, not done: " + q.Does
 	case q.Outcome == "failed":
 		return "FAILED, though it was decided: " + q.Does
 	case q.State == record.RequestAlone:
-		return fmt.Sprintf("Done ALONE by %s: %s", text.Sanitize(q.Asker.Name, maxNoticeName), q.Does)
+		return fmt.Sprintf("OVERRIDE by %s: %s", text.Sanitize(q.Asker.Name, maxNoticeName), q.Does)
 	case q.State == record.RequestClosed:
 		return "Closed, not done: " + q.Does
 	}
@@ -98,24 +101,24 @@ func decider(q record.ApprovalRequest) string {
 	return q.Decided.Name
 }
 
-func aloneBecause(q record.ApprovalRequest) text.Text {
+func overrideReason(q record.ApprovalRequest) text.Text {
 	return text.New("Why it couldn't wait: ", text.Sanitize(q.Why, maxWritten))
 }
 
 // ApprovalDecision tells what became of a request: who asked is called; of what was done alone, who is to know of that.
-func ApprovalDecision(q record.ApprovalRequest, p commands.Policy, now time.Time) Message {
-	line, calls := commands.RequestLine(q, now), q.Asker.ID
+func ApprovalDecision(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
+	line, calls := describe.RequestLine(q, now), q.Asker.ID
 	lines := []text.Text{line}
 	if q.State == record.RequestAlone {
 		calls = p.Alone.Tell
-		acted := " acted ALONE"
+		acted := " used OVERRIDE"
 		if q.Outcome == "failed" {
-			acted = " tried to act ALONE"
+			acted = " tried OVERRIDE"
 		}
 		line = text.New(text.Bold(text.Sanitize(q.Asker.Name, MaxName)+acted), ": ", line)
-		lines = []text.Text{line, aloneBecause(q)}
+		lines = []text.Text{line, overrideReason(q)}
 		if q.Outcome == "done" {
-			lines = append(lines, text.New("It ends by itself. ", text.Code("status"), " shows what is in force, ", text.Code("undo"), " with its id takes it back"))
+			lines = append(lines, text.New("It ends by itself. ", text.Code("status"), " shows what is in force, ", text.Code("undo"), " with its id undoes it"))
 		}
 	}
 	if IsID(calls, "UWS") {

@@ -10,14 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 // policy is one with a way out.
-func wayOut() commands.Policy {
-	return commands.Policy{
-		Changes: commands.ChangesOn, Approvers: "S0LEADS", ApprovalFor: 15 * time.Minute, Alone: commands.Alone{After: 5 * time.Minute, Longest: time.Hour, Tell: "S0LEADS"},
+func wayOut() policy.Policy {
+	return policy.Policy{
+		Changes: policy.ChangesOn, Approvers: "S0LEADS", ApprovalFor: 15 * time.Minute, Alone: policy.Alone{After: 5 * time.Minute, Longest: time.Hour, Tell: "S0LEADS"},
 	}
 }
 
@@ -28,8 +28,8 @@ func waiting() record.ApprovalRequest {
 		ID: "r7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"203.0.0.0/20", "country:FR"}}.With("for", "4h"),
 		Does: "Deny 203.0.0.0/20, country:FR everywhere for 4 h", AttackID: "ak7q2m9xw", Role: record.Responder, Asker: anna(), Reason: "they all come from there",
 		Needs: []record.ApprovalReason{
-			{What: commands.SecondBroad, Why: "203.0.0.0/20 is wider than /24"},
-			{What: commands.SecondBroad, Why: "country:FR is broad: it hits everybody there, and wafbot sees attacks, never visitors"},
+			{What: policy.SecondBroad, Why: "203.0.0.0/20 is wider than /24"},
+			{What: policy.SecondBroad, Why: "country:FR is broad: it hits everybody there, and wafbot sees attacks, never visitors"},
 		},
 		At: at, Until: at.Add(15 * time.Minute), AloneAt: at.Add(5 * time.Minute), State: record.RequestWaiting, Revision: 1,
 		Reach:    []string{"203.0.0.0/20 is 4,096 addresses, everywhere"},
@@ -102,7 +102,7 @@ func TestARequestsButtons(t *testing.T) {
 	}
 	both := []string{"Approve: approve r7k2m9xw4 account=acme", "Reject: reject r7k2m9xw4 account=acme"}
 	require.Equal(t, both, labels("waiting"))
-	require.Equal(t, append(both, "Do it alone…: alone r7k2m9xw4 account=acme"), labels("waiting-opened"))
+	require.Equal(t, append(both, "Override…: alone r7k2m9xw4 account=acme"), labels("waiting-opened"))
 	for _, over := range []string{"in-hand", "approved", "rejected", "closed", "expired", "alone", "waiting-over"} {
 		require.Empty(t, labels(over), over)
 	}

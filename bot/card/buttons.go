@@ -10,7 +10,9 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -19,7 +21,7 @@ import (
 const (
 	ActionDo      = "do"     // its value is a command line
 	ActionAnyway  = "anyway" // likewise; its warnings were read and accepted
-	ActionLeave   = "leave"
+	ActionCancel  = "leave"
 	ActionForm    = "form"    // opens a form; its value is the line as far as it is known
 	ActionMore    = "more"    // lists what else can be done about the attack that its value names
 	ActionLink    = "link"    // opens an address
@@ -35,7 +37,7 @@ func (m *buttonMaker) id(kind string) string {
 }
 
 // suggestion is the button that runs a suggestion's line, after its dialog, or opens its form. It reports false if the line is too long for a button.
-func (m *buttonMaker) suggestion(s commands.Suggestion) (*slack.ButtonBlockElement, bool) {
+func (m *buttonMaker) suggestion(s call.Suggestion) (*slack.ButtonBlockElement, bool) {
 	line := s.Line.String()
 	if !fitsValue(line) {
 		return nil, false
@@ -60,7 +62,7 @@ func (m *buttonMaker) suggestion(s commands.Suggestion) (*slack.ButtonBlockEleme
 func fitsValue(line string) bool { return len(line) <= maxValue && utf8.ValidString(line) }
 
 // toType says in words what a button would run that can't be made.
-func toType(s commands.Suggestion) text.Text {
+func toType(s call.Suggestion) text.Text {
 	return text.New("There is no room for a button ", text.Bold(text.Sanitize(s.Label, maxLabel)), ": type ", text.Code(s.Line.String()))
 }
 
@@ -94,27 +96,27 @@ func openable(address string, most int) (string, bool) {
 func inLine(address string) (string, bool) { return openable(address, maxLineURL) }
 
 // maxMeasures is how many measures a card has buttons for: a tired thumb needs few, and under More are all.
-const maxMeasures = 2
+const maxMitigations = 2
 
 // suggestions are what a card has buttons for: the fastest measures, or the forms for an attack that no button stops, and who is on it.
-func (c Card) suggestions(advice commands.Advice) []commands.Suggestion {
-	var claim []commands.Suggestion
-	if c.Case.Owner == nil {
-		claim = append(claim, commands.ClaimButton(c.Situation))
+func (c Card) suggestions(offered advice.Advice) []call.Suggestion {
+	var claim []call.Suggestion
+	if c.Triage.Owner == nil {
+		claim = append(claim, advice.ClaimButton(c.Situation))
 	}
 	if c.Situation.Storm != nil {
-		return slices.Concat(advice.Open, advice.Suggestions, claim)
+		return slices.Concat(offered.Open, offered.Suggestions, claim)
 	}
-	isMode := func(s commands.Suggestion) bool { return s.Line.Name == "mode" } // it hits everybody: only where nothing else fits
-	measures := slices.DeleteFunc(slices.Clone(advice.Suggestions), isMode)
+	isMode := func(s call.Suggestion) bool { return s.Line.Name == "mode" } // it hits everybody: only where nothing else fits
+	measures := slices.DeleteFunc(slices.Clone(offered.Suggestions), isMode)
 	if len(measures) == 0 {
-		measures = advice.Suggestions
+		measures = offered.Suggestions
 	}
-	measures = measures[:min(maxMeasures, len(measures))]
-	if c.tooThin(advice) && !c.Situation.WatchedOnly() {
-		return slices.Concat(advice.Open, claim, commands.ThinForms(c.Situation))
+	measures = measures[:min(maxMitigations, len(measures))]
+	if c.tooThin(offered) && !efficacy.WatchedOnly(c.Situation) {
+		return slices.Concat(offered.Open, claim, advice.ThinForms(c.Situation))
 	}
-	return slices.Concat(advice.Open, measures, claim)
+	return slices.Concat(offered.Open, measures, claim)
 }
 
 // more is the button under which everything else is; nil if the attack can't be named in one.
@@ -128,12 +130,12 @@ func (m *buttonMaker) more(c Card) *slack.ButtonBlockElement {
 	if c.Situation.Storm != nil {
 		against = "the storm"
 	}
-	b.AccessibilityLabel = text.Sanitize("More measures against "+against, maxLabel)
+	b.AccessibilityLabel = text.Sanitize("More mitigations against "+against, maxLabel)
 	return b
 }
 
 // card makes the buttons of a card; what has no room for a button is told in words.
-func (m *buttonMaker) card(c Card, advice commands.Advice) (buttons []*slack.ButtonBlockElement, without []text.Text) {
+func (m *buttonMaker) card(c Card, advice advice.Advice) (buttons []*slack.ButtonBlockElement, without []text.Text) {
 	for i, s := range c.suggestions(advice) {
 		b, ok := m.suggestion(s)
 		if !ok {

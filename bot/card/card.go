@@ -8,33 +8,34 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Card is everything that a card shows.
 type Card struct {
-	Situation  commands.Situation
-	FiguresAt  time.Time // when the attack's figures were read, or found unchanged, on the service's clock; zero: unknown
-	Course     []record.HitPoint
-	Blind      record.Outage // in which no figures can be read; zero: they can
-	Found      time.Time     // when it was first found to be told; zero: unknown
-	Late       time.Duration // how long after that it was told; 0: at once
-	Behind     time.Duration // how long the card had shown older facts when it was drawn; 0: not for long
-	Quiet      bool          // since Attack.Last
-	Vuln       string        // title of an incident's vulnerability; "": unknown
-	ConsoleURL string        // "": no link
-	Runbook    string        // likewise
-	Mention    string        // the user or user group that the route calls; "": nobody
-	Spared     string        // whom it would call, but nobody was
-	Hushed     bool          // because it was quiet hours
-	CalledAt   time.Time     // when somebody was, before; zero: never
-	Anew       bool          // it took the place of a card that is gone
-	Stuck      bool          // or that stands, and can't be edited any more: then it is posted anew, too
-	Case       record.Triage // who is on it, and what people said about it
-	Page       Page          // whether the route's pager is called
-	Delivery   string        // delivery id, for the metadata
+	Situation   call.Situation
+	FiguresAt   time.Time // when the attack's figures were read, or found unchanged, on the service's clock; zero: unknown
+	Course      []record.HitPoint
+	Outage      record.Outage // in which no figures can be read; zero: they can
+	Found       time.Time     // when it was first found to be told; zero: unknown
+	Late        time.Duration // how long after that it was told; 0: at once
+	StaleFor    time.Duration // how long the card had shown older facts when it was drawn; 0: not for long
+	Quiet       bool          // since Attack.Last
+	Vuln        string        // title of an incident's vulnerability; "": unknown
+	ConsoleURL  string        // "": no link
+	Runbook     string        // likewise
+	Mention     string        // the user or user group that the route calls; "": nobody
+	Suppressed  string        // whom it would call, but nobody was
+	QuietHours  bool          // because it was quiet hours
+	MentionedAt time.Time     // when somebody was, before; zero: never
+	Reposted    bool          // it took the place of a card that is gone
+	Uneditable  bool          // or that stands, and can't be edited any more: then it is posted anew, too
+	Triage      record.Triage // who is on it, and what people said about it
+	Page        Page          // whether the route's pager is called
+	Delivery    string        // delivery id, for the metadata
 }
 
 // Message is what is posted.
@@ -54,21 +55,21 @@ func (m Message) Options() []slack.MsgOption {
 // Render draws a card: what happens, what was done, what can be done. It is pure: the same card gives the same message.
 func Render(c Card) Message {
 	if c.Situation.Account == nil {
-		c.Situation.Account = &commands.Account{}
+		c.Situation.Account = &call.Account{}
 	}
-	advice := commands.Advise(c.Situation)
+	offered := advice.Advise(c.Situation)
 	var maker buttonMaker
-	buttons, without := maker.card(c, advice)
+	buttons, without := maker.card(c, offered)
 	first, last, advised, notice := [][]text.Text{c.headline(), c.figures()}, [][]text.Text(nil), c.advice, c.notice
 	if c.Situation.Storm != nil {
 		first, last, advised, notice = [][]text.Text{c.stormHeadline()}, c.stormFacts(), c.stormAdvice, c.stormNotice
 	}
-	first[0] = append(first[0], advice.Shut...)
+	first[0] = append(first[0], offered.Shut...)
 	var soFar []text.Text
-	if line := c.Situation.Standing(); line != nil {
+	if line := advice.Standing(c.Situation); line != nil {
 		soFar = append(soFar, line)
 	}
-	blocks := paragraphs(append(first, slices.Concat(soFar, advised(advice), without), c.people()))
+	blocks := paragraphs(append(first, slices.Concat(soFar, advised(offered), without), c.people()))
 	if len(buttons) > 0 {
 		blocks = append(blocks, actions(buttons))
 	}
@@ -76,7 +77,7 @@ func Render(c Card) Message {
 	// What was done takes the room that the rest leaves. It stands below the buttons, which so stay under the thumb that clicked one.
 	room := maxTogether - weight(buttons...) - written(blocks) - written(below)
 	blocks = slices.Concat(blocks, maker.changes(c.Situation, c.Quiet, room), below)
-	return Message{Text: notice(advice), Blocks: blocks, Metadata: c.metadata()}
+	return Message{Text: notice(offered), Blocks: blocks, Metadata: c.metadata()}
 }
 
 // paragraphs are blocks of text, one of each that has lines.

@@ -16,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -39,11 +40,11 @@ func injection() apiclient.Attack {
 	}
 }
 
-func situation(a apiclient.Attack) commands.Situation {
-	account := &commands.Account{Name: "acme", Applications: map[int]commands.Application{4: {Name: "Shop"}}}
-	return commands.Situation{
+func situation(a apiclient.Attack) call.Situation {
+	account := &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: "Shop"}}}
+	return call.Situation{
 		Account: account, ID: record.AttackID("acme", a.ID), Attack: a, LookedAt: now.Add(-30 * time.Second), Now: now,
-		Policy: commands.Policy{Changes: commands.ChangesOn, Sources: named("our CDN", "192.0.2.0/24")},
+		Policy: policy.Policy{Changes: policy.ChangesOn, Sources: named("our CDN", "192.0.2.0/24")},
 		Rules: []apiclient.Rule{{ID: 1, Type: apiclient.RuleMode, Mode: apiclient.ModeMonitoring, Conditions: []apiclient.Condition{
 			{Type: "equal", Value: "4", Point: []any{"instance"}},
 		}}},
@@ -116,7 +117,7 @@ func situations() map[string]Card {
 		c.Quiet, a.First, a.Last, c.Course = true, now.Add(-50*time.Minute), now.Add(-21*time.Minute), hitsOver(now.Add(-50*time.Minute), 0, 40, 200, 700, 1500, 1530, 1530)
 	})
 	edit("course", "incident", func(c *Card) {
-		c.Case, c.Situation.Changes = annasCase(), []record.Change{denied(), patched()}
+		c.Triage, c.Situation.Changes = annasCase(), []record.Change{denied(), patched()}
 		c.Course = hitsOver(now.Add(-6*time.Minute), 0, 60, 300, 900, 1480, 1530)
 	})
 	edit("course-and-ends", "course", func(c *Card) {
@@ -126,18 +127,20 @@ func situations() map[string]Card {
 		c.Situation.Changes = []record.Change{ended, undone}
 	})
 	edit("blind", "course", func(c *Card) {
-		c.FiguresAt, c.Blind = now.Add(-6*time.Minute), record.Outage{From: now.Add(-5 * time.Minute), Why: "the service refuses the token"}
+		c.FiguresAt, c.Outage = now.Add(-6*time.Minute), record.Outage{From: now.Add(-5 * time.Minute), Why: "the service refuses the token"}
 		c.Course, c.Situation.Attack.First, c.Situation.Attack.Last = hitsOver(now.Add(-11*time.Minute), 0, 60, 300, 900, 1530), now.Add(-11*time.Minute), now.Add(-7*time.Minute)
 	})
-	edit("drawn-late", "course", func(c *Card) { c.Behind = 3*time.Minute + 20*time.Second })
+	edit("drawn-late", "course", func(c *Card) { c.StaleFor = 3*time.Minute + 20*time.Second })
 	edit("told-late", "attack", func(c *Card) { c.Found, c.Late = now.Add(-4*time.Minute), 4*time.Minute+20*time.Second })
-	edit("quiet-hours", "attack", func(c *Card) { c.Mention, c.Spared, c.Hushed = "", c.Mention, true })
-	edit("quiet-hours-worse", "attack", func(c *Card) { c.Mention, c.Spared, c.Hushed, c.CalledAt = "", c.Mention, true, now.Add(-9*time.Hour) })
-	edit("posted-anew", "incident", func(c *Card) { c.Anew = true })
-	edit("posted-anew-stuck", "incident", func(c *Card) { c.Anew, c.Stuck = true, true })
+	edit("quiet-hours", "attack", func(c *Card) { c.Mention, c.Suppressed, c.QuietHours = "", c.Mention, true })
+	edit("quiet-hours-worse", "attack", func(c *Card) {
+		c.Mention, c.Suppressed, c.QuietHours, c.MentionedAt = "", c.Mention, true, now.Add(-9*time.Hour)
+	})
+	edit("posted-anew", "incident", func(c *Card) { c.Reposted = true })
+	edit("posted-anew-stuck", "incident", func(c *Card) { c.Reposted, c.Uneditable = true, true })
 	edit("own-cdn-denied", "own-cdn-on-top", ownDenied)
-	edit("rehearsal", "incident", func(c *Card) { c.Situation.Policy.Changes = commands.ChangesRehearse })
-	edit("changes-off", "incident", func(c *Card) { c.Situation.Policy.Changes = commands.ChangesOff })
+	edit("rehearsal", "incident", func(c *Card) { c.Situation.Policy.Changes = policy.ChangesRehearse })
+	edit("changes-off", "incident", func(c *Card) { c.Situation.Policy.Changes = policy.ChangesOff })
 	edit("allowlisted", "incident", func(c *Card) {
 		c.Situation.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"),
 			Apps: []int{apiclient.AllApps}, Reason: "partner *x*", Expires: now.Add(time.Hour)}}
@@ -151,19 +154,19 @@ func situations() map[string]Card {
 		c.Situation.Policy = c.Situation.Policy.With([]record.Protected{{Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "branch office", By: anna()}})
 	})
 	edit("only-watches", "attack", func(c *Card) {
-		c.Situation.Account = &commands.Account{Name: "acme", Applications: map[int]commands.Application{4: {Name: "Legacy", CannotBlock: true}}}
+		c.Situation.Account = &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: "Legacy", CannotBlock: true}}}
 	})
 	edit("denied-and-patched", "incident", func(c *Card) {
-		c.Case, c.Situation.Changes = annasCase(), []record.Change{denied(), patched()}
+		c.Triage, c.Situation.Changes = annasCase(), []record.Change{denied(), patched()}
 	})
-	edit("changes-of-every-state", "incident", func(c *Card) { c.Case, c.Situation.Changes = annasCase(), everyState() })
+	edit("changes-of-every-state", "incident", func(c *Card) { c.Triage, c.Situation.Changes = annasCase(), everyState() })
 	edit("noted", "incident", func(c *Card) {
-		c.Case = annasCase()
-		c.Case.Verdict = &record.Verdict{Is: "false_alarm", By: anna(), At: now.Add(-time.Minute)}
-		c.Case.Notes = noted("first", "second", "the *third* of <!channel>", strings.Repeat("long ", 100))
+		c.Triage = annasCase()
+		c.Triage.Verdict = &record.Verdict{Is: "false_alarm", By: anna(), At: now.Add(-time.Minute)}
+		c.Triage.Notes = noted("first", "second", "the *third* of <!channel>", strings.Repeat("long ", 100))
 	})
 	edit("pages-later", "incident", func(c *Card) { c.Page.At = now.Add(2 * time.Minute) })
-	edit("paged", "incident", func(c *Card) { c.Page.Taken = now.Add(-time.Minute) })
+	edit("paged", "incident", func(c *Card) { c.Page.PagedAt = now.Add(-time.Minute) })
 	edit("not-paged", "incident", func(c *Card) { c.Page.Fault = "it answers with status 503 <!channel>" })
 	edit("muted", "attack", func(c *Card) {
 		c.Situation.Scene.Mutes = []record.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
@@ -244,10 +247,10 @@ func hostile(text string) Card {
 	a.ID, a.Domain, a.Path, a.Method, a.Parameter, a.Type, a.BlockStatus = text, text, text, text, text, text, text
 	a.Sources[0].Country, a.Sources[1].Country, a.Sources[1].IP = text, text, a.Sources[1].IP.Unmap()
 	c := Card{
-		Situation: situation(a), FiguresAt: now, Vuln: text, ConsoleURL: "https://console.example.com/?" + text, Runbook: "https://wiki.example.com/" + text, Mention: text, Delivery: text, Case: hostileCase(text),
+		Situation: situation(a), FiguresAt: now, Vuln: text, ConsoleURL: "https://console.example.com/?" + text, Runbook: "https://wiki.example.com/" + text, Mention: text, Delivery: text, Triage: hostileCase(text),
 	}
 	s := &c.Situation
-	s.ID, s.Account.Name, s.Account.Applications = text, text, map[int]commands.Application{4: {Name: text}}
+	s.ID, s.Account.Name, s.Account.Applications = text, text, map[int]call.Application{4: {Name: text}}
 	s.Policy.Sources = named(text, "198.51.100.0/24")
 	s.Rules[0].Mode = text
 	s.Entries = []apiclient.IPRule{{List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Apps: []int{0}, Reason: text, Author: text}}
@@ -293,8 +296,8 @@ func golden(t *testing.T, file, got string) {
 }
 
 // named is a policy's source of one range.
-func named(name, ranges string) func() []commands.Source {
-	return func() []commands.Source {
-		return []commands.Source{{Name: name, Ranges: []netip.Prefix{netip.MustParsePrefix(ranges)}}}
+func named(name, ranges string) func() []policy.Source {
+	return func() []policy.Source {
+		return []policy.Source{{Name: name, Ranges: []netip.Prefix{netip.MustParsePrefix(ranges)}}}
 	}
 }

@@ -5,20 +5,22 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // ChangeSettled is the message of a change; calls tells that it calls people. Of one that only moved another's end, which the service need not know, that one is what to remember:
 // what told of it before may by then be older than what is read back.
-func ChangeSettled(all []record.Change, ch record.Change, buttons []commands.Suggestion) (msg Message, calls bool) {
-	line := commands.ChangeLine(ch, nil)
+func ChangeSettled(all []record.Change, ch record.Change, buttons []call.Suggestion) (msg Message, calls bool) {
+	line := efficacy.ChangeLine(ch, nil)
 	if ch.Undoes != "" && ch.Late != nil && ch.State == record.StateDone {
-		line = commands.EndedLate(ch)
+		line = change.EndedLate(ch)
 	}
 	called := authors(ch)
-	if failure := commands.ChangeFailure(ch); len(failure) > 0 {
+	if failure := change.ChangeFailure(ch); len(failure) > 0 {
 		line = failure
 		for _, user := range slices.Backward(called) {
 			line = text.New(text.User(user), " ", line)
@@ -30,7 +32,7 @@ func ChangeSettled(all []record.Change, ch record.Change, buttons []commands.Sug
 	if i := slices.IndexFunc(all, func(c record.Change) bool { return c.ID == ch.Extends }); i >= 0 && len(ch.Steps) == 0 {
 		ch = all[i]
 	}
-	msg.Metadata = slack.SlackMetadata{EventType: MetaChange, EventPayload: commands.ChangeMemo(ch)}
+	msg.Metadata = slack.SlackMetadata{EventType: MetaChange, EventPayload: change.ChangeMemo(ch)}
 	return msg, len(called) > 0
 }
 

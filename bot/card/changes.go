@@ -7,7 +7,9 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -16,14 +18,14 @@ import (
 const maxChanges = 10
 
 // changes are what was done for the attack, the newest last, each with its own undo, and what that leaves. Where there is no room for all, those in force go first.
-func (m *buttonMaker) changes(s commands.Situation, quiet bool, room int) []slack.Block {
+func (m *buttonMaker) changes(s call.Situation, quiet bool, room int) []slack.Block {
 	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return ch.Undoes != "" || triedAgain(ch, s.Changes) })
 	slices.SortStableFunc(all, func(x, y record.Change) int {
 		return cmp.Or(compareBool(y.InForce(s.Now), x.InForce(s.Now)), y.At.Compare(x.At))
 	})
 	more := fit(moreChanges(s, len(all)), maxCardLine)
 	still := ""
-	if line := s.StillThrough(quiet); len(line) > 0 {
+	if line := advice.StillThrough(s, quiet); len(line) > 0 {
 		still = fit(line, maxCardLine)
 	}
 	room -= length(more) + length(still)
@@ -63,8 +65,8 @@ func triedAgain(ch record.Change, all []record.Change) bool {
 	return ch.State == record.StateFailed && slices.ContainsFunc(all, func(later record.Change) bool { return later.Effect == ch.Effect && later.At.After(ch.At) })
 }
 
-func (m *buttonMaker) undo(ch record.Change, s commands.Situation) *slack.ButtonBlockElement {
-	suggestion, ok := commands.UndoButton(ch, s.Now)
+func (m *buttonMaker) undo(ch record.Change, s call.Situation) *slack.ButtonBlockElement {
+	suggestion, ok := advice.UndoButton(ch, s.Now)
 	if !ok {
 		return nil
 	}
@@ -77,7 +79,7 @@ func (m *buttonMaker) undo(ch record.Change, s commands.Situation) *slack.Button
 
 // fitChange is a change's line in Slack's markup. Where it is too long, what the change does is cut first, for of a patch that is a stranger's path:
 // what was seen of it and why stays.
-func fitChange(ch record.Change, s commands.Situation) string {
+func fitChange(ch record.Change, s call.Situation) string {
 	const shortest = 40
 	for {
 		line, does := changeLine(ch, s), length(ch.Does)
@@ -89,14 +91,14 @@ func fitChange(ch record.Change, s commands.Situation) string {
 }
 
 // changeLine is a change in one line, also of one whose time is over.
-func changeLine(ch record.Change, s commands.Situation) text.Text {
+func changeLine(ch record.Change, s call.Situation) text.Text {
 	if ch.State == record.StateUndone && ch.EndedBy == nil {
 		ch.EndedBy = &record.Actor{Name: "somebody"}
 	}
-	return commands.ChangeLine(ch, s.EffectLine(ch))
+	return efficacy.ChangeLine(ch, efficacy.EffectLine(s, ch))
 }
 
-func moreChanges(s commands.Situation, n int) text.Text {
+func moreChanges(s call.Situation, n int) text.Text {
 	line := record.Line{Name: "attack", Words: []string{s.ID}}.With("account", s.Account.Name)
 	return text.New(apiclient.Known(int64(n)), text.Plural(int64(n), " more change"), ": type ", text.Code(line.String()))
 }

@@ -6,45 +6,47 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Course says that an attack went quiet, or goes on again.
-func Course(s commands.Situation, course []record.HitPoint, kept record.Evidence, quiet bool) Message {
+func Course(s call.Situation, course []record.HitPoint, kept record.Evidence, quiet bool) Message {
 	if quiet {
 		return Lines(wentQuiet(s, course), nil)
 	}
-	return Lines([]text.Text{goesOn(s.Attack, kept)}, nil)
+	return Lines([]text.Text{resumed(s.Attack, kept)}, nil)
 }
 
 // maxDone is how many changes the history of an attack names.
 const maxDone = 5
 
 // wentQuiet is the history of an attack that went quiet: how it was, and what was done.
-func wentQuiet(s commands.Situation, course []record.HitPoint) []text.Text {
+func wentQuiet(s call.Situation, course []record.HitPoint) []text.Text {
 	attack := s.Attack
 	line := text.New(text.Bold("Quiet"), " since ", attack.Last)
 	if long := attack.Last.Sub(attack.First); !attack.First.IsZero() && long > 0 {
 		line = text.New(line, ", after ", text.HumanDuration(long))
 	}
-	line = text.New(line, ": ", attack.Hits, text.Plural(attack.Hits.N, " hit"), " from ", attack.SourceCount, text.Plural(attack.SourceCount.N, " source"), ", ", commands.StatusName(attack))
+	line = text.New(line, ": ", attack.Hits, text.Plural(attack.Hits.N, " hit"), " from ", attack.SourceCount, text.Plural(attack.SourceCount.N, " source"), ", ", describe.StatusName(attack))
 	if known, ok := newTimeline(course, attack.Last); ok {
 		peak, at := known.peak() // as the card has it
 		line = text.New(line, "; peak about ", about(peak), " a minute at ", at)
 	}
-	return append([]text.Text{line}, done(s)...)
+	return append([]text.Text{line}, whatWasDone(s)...)
 }
 
 // done is what was done about an attack, and what of it stands.
-func done(s commands.Situation) []text.Text {
+func whatWasDone(s call.Situation) []text.Text {
 	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return ch.State == record.StateFailed })
 	slices.SortStableFunc(all, func(x, y record.Change) int {
 		return cmp.Or(compareBool(y.InForce(s.Now), x.InForce(s.Now)), x.At.Compare(y.At))
 	})
 	if len(all) == 0 {
-		return []text.Text{text.New("No measure was taken for it; one that was typed without attack= isn't counted")}
+		return []text.Text{text.New("No mitigation was made for it; one that was typed without attack= isn't counted")}
 	}
 	var lines []text.Text
 	for _, ch := range all[:min(maxDone, len(all))] {
@@ -57,18 +59,18 @@ func done(s commands.Situation) []text.Text {
 }
 
 // outcome says whether a change works, if it is in force, and how long it stands.
-func outcome(ch record.Change, s commands.Situation) text.Text {
-	if seen := s.Brief(ch); len(seen) > 0 && ch.InForce(s.Now) {
-		return text.New(seen, "; ", stands(ch, s.Now))
+func outcome(ch record.Change, s call.Situation) text.Text {
+	if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.InForce(s.Now) {
+		return text.New(seen, "; ", holds(ch, s.Now))
 	}
-	return stands(ch, s.Now)
+	return holds(ch, s.Now)
 }
 
 // stands says how long a change still does what it was made for.
-func stands(ch record.Change, now time.Time) text.Text {
+func holds(ch record.Change, now time.Time) text.Text {
 	switch {
 	case ch.State == record.StateUndone:
-		return text.New("taken back")
+		return text.New("undone")
 	case ch.State == record.StateBegun:
 		return text.New("perhaps done")
 	case ch.State == record.StateHalf:
@@ -82,7 +84,7 @@ func stands(ch record.Change, now time.Time) text.Text {
 }
 
 // goesOn says that an attack goes on which had been called quiet.
-func goesOn(attack apiclient.Attack, kept record.Evidence) text.Text {
+func resumed(attack apiclient.Attack, kept record.Evidence) text.Text {
 	line := text.New(text.Bold("It goes on again"))
 	for _, turn := range slices.Backward(kept.Course) {
 		if turn.Kind == record.WentQuiet {
@@ -90,5 +92,5 @@ func goesOn(attack apiclient.Attack, kept record.Evidence) text.Text {
 			break
 		}
 	}
-	return text.New(line, ": ", attack.Hits, text.Plural(attack.Hits.N, " hit"), " by now, ", commands.StatusName(attack))
+	return text.New(line, ": ", attack.Hits, text.Plural(attack.Hits.N, " hit"), " by now, ", describe.StatusName(attack))
 }

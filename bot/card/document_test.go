@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -16,7 +16,7 @@ func TestDocumentMessage(t *testing.T) {
 	t.Parallel()
 	next := record.Line{Name: "report", Keys: map[string]string{"attack": "ak7q2m9xw", "page": "2"}}
 	for _, document := range []string{"# Attack\n\n- `<!channel>` *b* <@U0ANN> & \u202e\n", strings.Repeat("x", 8_000), strings.Repeat("<", 20_000)} {
-		res := commands.Result{Lines: manyLines(2, strings.Repeat("x", 500)), Document: document, Next: &next}
+		res := call.Result{Lines: manyLines(2, strings.Repeat("x", 500)), Document: document, Next: &next}
 		msg := Answer(res, false)
 		requireBlocks(t, msg.Blocks)
 		text, err := json.Marshal(msg.Blocks)

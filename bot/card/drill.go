@@ -3,35 +3,35 @@ package card
 import (
 	"fmt"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Drill is the card of a drill. It never looks like an attack's.
-func Drill(a *commands.Account, d record.Drill) Message {
+func Drill(a *call.Account, d record.Drill) Message {
 	asker := text.Sanitize(d.By.Name, MaxName)
 	lines := []text.Text{
 		text.New("🔔 ", text.Bold("DRILL · nothing is attacked · "+a.Name), " ", text.Code(d.ID)),
 		text.New(asker, " tries whether somebody answers. It changes nothing, and calls nobody"),
 	}
 	words := fmt.Sprintf("DRILL on %s: nothing is attacked. %s tries whether somebody answers", a.Name, asker)
-	var buttons []commands.Suggestion
+	var buttons []call.Suggestion
 	switch {
 	case d.Claim != nil:
 		who := text.Sanitize(d.Claim.By.Name, MaxName)
 		lines = append(lines, text.New(text.Bold(who), " answered at ", d.Claim.Taken, ". The steps are in the thread"))
 		words = fmt.Sprintf("DRILL on %s: %s answered", a.Name, who)
 	case d.Over.Before(d.Until) && !d.Over.IsZero():
-		lines = append(lines, text.New(text.Bold("Called off"), " at ", d.Over, ", nobody had answered. The steps are in the thread"))
+		lines = append(lines, text.New(text.Bold("Called off"), " at ", d.Over, ", no answer by then. The steps are in the thread"))
 		words = fmt.Sprintf("DRILL on %s: called off", a.Name)
 	case !d.Over.IsZero():
-		lines = append(lines, text.New(text.Bold("Nobody answered"), " until ", d.Over, ". The steps are in the thread"))
-		words = fmt.Sprintf("DRILL on %s: nobody answered", a.Name)
+		lines = append(lines, text.New(text.Bold("No answer"), " until ", d.Over, ". The steps are in the thread"))
+		words = fmt.Sprintf("DRILL on %s: no answer", a.Name)
 	default:
 		lines = append(lines, text.New("If you would take an attack now: click before ", d.Until))
-		buttons = append(buttons, commands.Suggestion{
-			Label: "I'm on it", Line: record.Line{Name: "drill"}.With("claim", d.ID).With("account", a.Name),
+		buttons = append(buttons, call.Suggestion{
+			Label: "Acknowledge", Line: record.Line{Name: "drill"}.With("claim", d.ID).With("account", a.Name),
 		})
 	}
 	return Message{Text: notification(words), Blocks: renderLines(lines, buttons)}

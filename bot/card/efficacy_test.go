@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -40,10 +40,10 @@ func earlier(d time.Duration) time.Time { return now.Add(-d) }
 // effectCards are cards on which something was done, by what was seen of it.
 func effectCards() map[string]Card {
 	cards := map[string]Card{}
-	add := func(name string, ch record.Change, e record.Efficacy, change func(s *commands.Situation)) {
+	add := func(name string, ch record.Change, e record.Efficacy, change func(s *call.Situation)) {
 		c := attackCard(func(*apiclient.Attack) {})
 		c.Situation.Changes, c.Situation.Effects = []record.Change{ch}, map[string]record.Efficacy{ch.ID: e}
-		c.Case.Owner = &record.Owner{ID: "U0ANN", Name: "Anna Weber", Since: earlier(3 * time.Minute)}
+		c.Triage.Owner = &record.Owner{ID: "U0ANN", Name: "Anna Weber", Since: earlier(3 * time.Minute)}
 		change(&c.Situation)
 		for _, ch := range c.Situation.Changes {
 			for _, step := range ch.Steps {
@@ -58,7 +58,7 @@ func effectCards() map[string]Card {
 		}
 		cards["effect-"+name] = c
 	}
-	plain := func(*commands.Situation) {}
+	plain := func(*call.Situation) {}
 	one := func(finding record.Finding, t record.Traffic) record.Efficacy {
 		return record.Efficacy{Finding: finding, Parts: map[string]record.Traffic{"203.0.113.7": t}, At: now}
 	}
@@ -66,18 +66,18 @@ func effectCards() map[string]Card {
 	stopped := record.Tally{N: 10, First: earlier(time.Minute), Last: earlier(20 * time.Second)}
 	deny := denying("203.0.113.7")
 	deny.At = earlier(13 * time.Minute)
-	add("works", deny, one(record.Working, record.Traffic{Stopped: stopped, Through: record.Tally{Last: earlier(70 * time.Second)}}), func(s *commands.Situation) {
+	add("works", deny, one(record.Working, record.Traffic{Stopped: stopped, Through: record.Tally{Last: earlier(70 * time.Second)}}), func(s *call.Situation) {
 		s.Changes = append(s.Changes, patching(s.Attack))
 	})
-	add("none", deny, one(record.NotWorking, record.Traffic{Through: through}), func(s *commands.Situation) {
+	add("none", deny, one(record.NotWorking, record.Traffic{Through: through}), func(s *call.Situation) {
 		s.Entries = append(s.Entries, apiclient.IPRule{List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"), Apps: []int{0}, Expires: now.Add(time.Hour)})
 	})
 	add("no-longer", deny, one(record.NotWorking, record.Traffic{Through: through, Stopped: record.Tally{N: 3, Last: earlier(10 * time.Minute)}}), plain)
-	add("gone", deny, one(record.Working, record.Traffic{Stopped: stopped}), func(s *commands.Situation) { s.LookedAt = now })
+	add("gone", deny, one(record.Working, record.Traffic{Stopped: stopped}), func(s *call.Situation) { s.LookedAt = now })
 	add("in-part", deny, one(record.PartlyWorking, record.Traffic{Through: through, Stopped: stopped}), plain)
 	add("unseen", deny, one(record.EfficacyUnknown, record.Traffic{}), plain)
-	add("unlisted", deny, one(record.EfficacyUnknown, record.Traffic{}), func(s *commands.Situation) { s.Attack.Sources = s.Attack.Sources[1:] })
-	add("mixed", deny, one(record.EfficacyUnknown, record.Traffic{Mixed: through}), func(s *commands.Situation) { s.Attack.BlockStatus = "Partially blocked" })
+	add("unlisted", deny, one(record.EfficacyUnknown, record.Traffic{}), func(s *call.Situation) { s.Attack.Sources = s.Attack.Sources[1:] })
+	add("mixed", deny, one(record.EfficacyUnknown, record.Traffic{Mixed: through}), func(s *call.Situation) { s.Attack.BlockStatus = "Partially blocked" })
 	several := denying("203.0.113.7", "203.0.113.8", "203.0.113.9")
 	several.At, several.Does = deny.At, "Deny 203.0.113.7, 203.0.113.8, 203.0.113.9 everywhere for 4 h"
 	add("several", several, record.Efficacy{Finding: record.PartlyWorking, Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: stopped}, "203.0.113.8": {Through: through}}}, plain)
@@ -92,7 +92,7 @@ func effectCards() map[string]Card {
 }
 
 // hostileEffect is a change without effect where everything that strangers write is the text.
-func hostileEffect(text string) commands.Situation {
+func hostileEffect(text string) call.Situation {
 	s := hostile(text).Situation
 	ch := hostileChange(text)
 	s.Effects = map[string]record.Efficacy{ch.ID: {Finding: record.NotWorking, Parts: map[string]record.Traffic{text: {Through: record.Tally{N: 5, First: now, Last: now}}}}}

@@ -3,27 +3,29 @@ package card
 import (
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // MitigationEnding asks whether a change is to hold longer, or says that it has ended; attack is named where the message isn't under its card.
 func MitigationEnding(ch record.Change, who, attack string, now time.Time) Message {
-	lines := commands.EndsLines(ch, now)
+	lines := change.EndsLines(ch, now)
 	if attack != "" {
 		lines[0] = text.New(lines[0], " ", text.Code(attack))
 	}
-	var buttons []commands.Suggestion
+	var buttons []call.Suggestion
 	if ch.InForce(now) {
-		buttons = append(buttons, commands.ExtendButton(ch))
+		buttons = append(buttons, advice.ExtendButton(ch))
 	}
 	return Lines(called(who, lines), buttons)
 }
 
 // EndOverdue says that a change still holds whose end is past.
-func EndOverdue(a *commands.Account, ch record.Change, who string, now time.Time) Message {
-	return Lines(called(who, a.OverdueLines(ch, now)), nil)
+func EndOverdue(a *call.Account, ch record.Change, who string, now time.Time) Message {
+	return Lines(called(who, change.OverdueLines(a, ch, now)), nil)
 }
 
 // called are lines that call somebody; "": nobody.

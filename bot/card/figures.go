@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -33,7 +33,7 @@ func (c Card) headline() []text.Text {
 	if a.Incident() {
 		kind = "INCIDENT"
 	}
-	title := []string{kind, typeName(a, maxType), c.appName(MaxName), commands.StatusName(a)}
+	title := []string{kind, typeName(a, maxType), c.appName(MaxName), describe.StatusName(a)}
 	switch {
 	case a.FalsePositive():
 		title = append(title, "false positive")
@@ -42,13 +42,13 @@ func (c Card) headline() []text.Text {
 	}
 	lines := []text.Text{
 		text.New(c.sign(), " ", text.Bold(strings.Join(title, " · ")), " ", text.Code(c.Situation.ID)),
-		text.New(text.Code(commands.Where(a)), commands.In(a)),
+		text.New(text.Code(describe.Where(a)), describe.In(a)),
 	}
 	if a.Incident() {
 		lines = append(lines, c.worked())
 	}
 	if c.Late > 0 {
-		lines = append(lines, text.New(text.Bold("Told "+lateness(c.Late)+" late"), ": wafbot found it at ", c.clock(c.Found), " and couldn't tell it sooner"))
+		lines = append(lines, text.New(text.Bold("Posted "+lateness(c.Late)+" late"), ": wafbot found it at ", c.clock(c.Found), " and couldn't post it sooner"))
 	}
 	return lines
 }
@@ -85,7 +85,7 @@ func (c Card) worked() text.Text {
 	if c.Vuln != "" {
 		line = text.New(line, " “", text.Sanitize(c.Vuln, maxTitle), "”")
 	}
-	return text.New(line, ", ", commands.Severity(a.Threat), ". Assume data was read")
+	return text.New(line, ", ", describe.Severity(a.Threat), ". Assume data was read")
 }
 
 // figures say from where, how much, since when, and what the application does about it.
@@ -110,11 +110,11 @@ func (c Card) sources() text.Text {
 		if s.Country != "" {
 			line = text.New(line, " ", text.Sanitize(s.Country, maxCountry))
 		}
-		if percent, ok := commands.Share(s, a); ok {
-			line = text.New(line, " ", commands.Percent(percent))
+		if percent, ok := describe.Share(s, a); ok {
+			line = text.New(line, " ", describe.Percent(percent))
 		}
 		line = text.New(line, " (", s.Hits, ")")
-		if more := commands.SourceActivityElsewhere(c.Situation.Scene.Seen[s.IP], a, s.IP); more != "" {
+		if more := describe.SourceActivityElsewhere(c.Situation.Scene.Seen[s.IP], a, s.IP); more != "" {
 			line = text.New(line, ", ", more)
 		}
 		line = text.New(line, " · ")
@@ -142,27 +142,27 @@ func (c Card) aged(figures text.Text) text.Text {
 		read = ", not refreshed while it is muted"
 	case c.Situation.Attack.FalsePositive():
 		read = ", not refreshed while it is a false positive"
-	case c.blind():
+	case c.unreachable():
 		read = ""
-	case c.Behind > 0:
-		read = ", drawn " + lateness(c.Behind) + " late: Slack takes no more edits"
+	case c.StaleFor > 0:
+		read = ", drawn " + lateness(c.StaleFor) + " late: Slack takes no more edits"
 	}
 	return text.New(figures, ", last hit ", ago(last), " (sampled; figures read ", ago(c.FiguresAt), read, ")")
 }
 
 // unrefreshed says that what goes on can't be watched.
 func (c Card) unrefreshed() []text.Text {
-	if !c.blind() {
+	if !c.unreachable() {
 		return nil
 	}
-	return []text.Text{text.New(text.Bold("These figures can't be refreshed"), " since ", c.clock(c.Blind.From), ": ", c.Blind.Why, ". The attack may have grown")}
+	return []text.Text{text.New(text.Bold("These figures can't be refreshed"), " since ", c.clock(c.Outage.From), ": ", c.Outage.Why, ". The attack may have grown")}
 }
 
 // blind reports whether what goes on can't be watched.
-func (c Card) blind() bool { return !c.Blind.From.IsZero() && !c.Quiet }
+func (c Card) unreachable() bool { return !c.Outage.From.IsZero() && !c.Quiet }
 
 func (c Card) muted() (record.Mute, bool) {
-	return commands.Muted(c.Situation.Scene.Mutes, c.Situation.Attack, c.Situation.Now)
+	return describe.Muted(c.Situation.Scene.Mutes, c.Situation.Attack, c.Situation.Now)
 }
 
 // clock is a moment by the reader's clock, with its day where that isn't clear.
@@ -186,7 +186,7 @@ func (c Card) mode() text.Text {
 	if s.LookedAt.IsZero() || !s.Attack.App.Known {
 		return text.New("Mode by rules: unknown")
 	}
-	mode := cmp.Or(commands.ModeByRules(s.Rules, int(s.Attack.App.N)), "inherited, not visible")
+	mode := cmp.Or(describe.ModeByRules(s.Rules, int(s.Attack.App.N)), "inherited, not visible")
 	return text.New("Mode by rules: ", text.Sanitize(mode, MaxName), " (a node's own setting can override it)")
 }
 
@@ -195,7 +195,7 @@ func (c Card) appName(limit int) string {
 }
 
 func typeName(a apiclient.Attack, limit int) string {
-	return commands.TypeName(text.Sanitize(a.Type, limit))
+	return describe.TypeName(text.Sanitize(a.Type, limit))
 }
 
 func timeOr(t time.Time, unknown string) any {

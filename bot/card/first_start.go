@@ -5,21 +5,22 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // FirstStart is the one message of an account's first poll.
-func FirstStart(a *commands.Account, first record.FirstStartFacts, p commands.Policy, whoMay text.Text) Message {
+func FirstStart(a *call.Account, first record.FirstStartFacts, p policy.Policy, whoMay text.Text) Message {
 	lines := []text.Text{
 		text.New(text.Bold("wafbot watches "+a.Name), " from now on. ", goingOn(first), ", ", first.Incidents, text.Plural(int64(first.Incidents), " incident"), " in the last ", text.HumanDuration(a.Lookback)),
 		text.New("It is ", p.Describe()),
 		text.New("Who may act: ", whoMay),
 	}
-	var buttons []commands.Suggestion
+	var buttons []call.Suggestion
 	if first.Incidents > 0 {
-		buttons = append(buttons, commands.Suggestion{Label: "List incidents", Line: record.Line{Name: "incidents"}.With("account", a.Name)})
+		buttons = append(buttons, call.Suggestion{Label: "List incidents", Line: record.Line{Name: "incidents"}.With("account", a.Name)})
 	}
 	return Message{
 		Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons),
@@ -33,9 +34,9 @@ func goingOn(first record.FirstStartFacts) string {
 	switch first.Gathered {
 	case 0:
 	case first.Ongoing:
-		follow = "gathered in a storm's card"
+		follow = "grouped in a storm's card"
 	default:
-		follow = fmt.Sprintf("%d of them gathered in a storm's card, cards of the others follow", first.Gathered)
+		follow = fmt.Sprintf("%d of them grouped in a storm's card, cards of the others follow", first.Gathered)
 	}
 	if first.Ongoing == 0 {
 		return "Nothing goes on"

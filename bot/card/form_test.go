@@ -13,7 +13,8 @@ import (
 	"github.com/slack-go/slack"
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -54,16 +55,16 @@ func goldenView(t *testing.T, name string, v slack.ModalViewRequest) {
 
 func TestFormOfEveryKindOfField(t *testing.T) {
 	t.Parallel()
-	f := commands.Form{
+	f := call.Form{
 		Title: "Deny", Submit: "Deny", Base: record.Line{Name: "deny"}.With("account", "acme"), Attack: "ak7q2m9xw",
 		Intro: []text.Text{text.New(text.Code("ak7q2m9xw"), " SQL injection on Shop, last hit ", now)},
-		Fields: []commands.Field{
-			{Name: "sources", Label: "Sources", Kind: commands.FieldMany, Values: []string{"203.0.113.7"}, Options: []commands.Option{{Value: "203.0.113.7", Label: "203.0.113.7 FR, 79 %"}, {Value: "198.51.100.4"}}},
-			{Name: "addresses", Label: "Addresses and ranges", Hint: "with spaces between them", Kind: commands.FieldLines, Values: []string{"192.0.2.1\n192.0.2.2"}},
-			{Name: "countries", Label: "Countries", Kind: commands.FieldMany, Options: []commands.Option{{Value: "FI", Label: "Finland", Group: "F"}, {Value: "FR", Label: "France", Group: "F"}, {Value: "GA", Label: "Gabon", Group: "G"}}},
-			{Name: "for", Label: "How long", Kind: commands.FieldOne, Required: true, Values: []string{"4h"}, Options: []commands.Option{{Value: "4h", Label: "4 h"}, {Value: "forever"}}},
-			{Name: "to", Label: "To", Kind: commands.FieldUser},
-			{Name: "reason", Label: "Reason", Kind: commands.FieldText, Values: []string{"\u202ewhat can't be read isn't put into anybody's mouth"}},
+		Fields: []call.Field{
+			{Name: "sources", Label: "Sources", Kind: call.FieldMany, Values: []string{"203.0.113.7"}, Options: []call.Option{{Value: "203.0.113.7", Label: "203.0.113.7 FR, 79 %"}, {Value: "198.51.100.4"}}},
+			{Name: "addresses", Label: "Addresses and ranges", Hint: "with spaces between them", Kind: call.FieldLines, Values: []string{"192.0.2.1\n192.0.2.2"}},
+			{Name: "countries", Label: "Countries", Kind: call.FieldMany, Options: []call.Option{{Value: "FI", Label: "Finland", Group: "F"}, {Value: "FR", Label: "France", Group: "F"}, {Value: "GA", Label: "Gabon", Group: "G"}}},
+			{Name: "for", Label: "How long", Kind: call.FieldOne, Required: true, Values: []string{"4h"}, Options: []call.Option{{Value: "4h", Label: "4 h"}, {Value: "forever"}}},
+			{Name: "to", Label: "To", Kind: call.FieldUser},
+			{Name: "reason", Label: "Reason", Kind: call.FieldText, Values: []string{"\u202ewhat can't be read isn't put into anybody's mouth"}},
 		},
 	}
 	v, err := FormView(f, ViewMeta{Account: "acme", Channel: "C0WAF", Thread: "1795230310.000100"})
@@ -102,7 +103,7 @@ func TestMoreGolden(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v, err := MoreView(c.Situation.Line(), commands.More(c.Situation), ViewMeta{Account: "acme", Channel: "C0WAF"})
+			v, err := MoreView(advice.SituationLine(c.Situation), advice.More(c.Situation), ViewMeta{Account: "acme", Channel: "C0WAF"})
 			require.NoError(t, err)
 			requireView(t, v)
 			for _, b := range buttonsOf(v.Blocks.BlockSet) {
@@ -119,9 +120,9 @@ func TestMoreGolden(t *testing.T) {
 func TestMoreChoicesThanAFieldHolds(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 100, 101, 1000} {
-		f := commands.Form{Title: "Mode", Submit: "Mode", Base: record.Line{Name: "mode"}, Fields: []commands.Field{{Name: "app", Arg: "app", Label: "Application", Kind: commands.FieldOne, Values: []string{fmt.Sprint(n)}}}}
+		f := call.Form{Title: "Mode", Submit: "Mode", Base: record.Line{Name: "mode"}, Fields: []call.Field{{Name: "app", Arg: "app", Label: "Application", Kind: call.FieldOne, Values: []string{fmt.Sprint(n)}}}}
 		for i := range n {
-			f.Fields[0].Options = append(f.Fields[0].Options, commands.Option{Value: fmt.Sprint(i + 1), Label: strings.Repeat("é", 70) + fmt.Sprint(i+1)})
+			f.Fields[0].Options = append(f.Fields[0].Options, call.Option{Value: fmt.Sprint(i + 1), Label: strings.Repeat("é", 70) + fmt.Sprint(i+1)})
 		}
 		v, err := FormView(f, ViewMeta{})
 		require.NoError(t, err)
@@ -134,7 +135,7 @@ func TestMoreThanAViewHolds(t *testing.T) {
 	t.Parallel()
 	c := incident()
 	c.Situation.Changes = manyChanges(300)
-	all := commands.More(c.Situation)
+	all := advice.More(c.Situation)
 	v, err := MoreView(text.New("head"), all, ViewMeta{})
 	require.NoError(t, err)
 	requireView(t, v)
@@ -142,6 +143,6 @@ func TestMoreThanAViewHolds(t *testing.T) {
 	for _, s := range all {
 		labels += s.Label + "\n"
 	}
-	require.Contains(t, labels, "Prolong another…")
+	require.Contains(t, labels, "Extend another…")
 	require.Contains(t, labels, "Report…")
 }

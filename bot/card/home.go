@@ -6,7 +6,8 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -17,7 +18,7 @@ const (
 )
 
 // Home draws a Home tab: what there is to know, the worst first. It is pure.
-func Home(h commands.Home) []slack.Block {
+func Home(h report.Home) []slack.Block {
 	maker := &buttonMaker{}
 	head := text.New("wafbot is ", h.Policy.Describe(), " · as of ", h.Now)
 	blocks := []slack.Block{section(mrkdwn(head), refreshButton(maker))}
@@ -32,7 +33,7 @@ func refreshButton(maker *buttonMaker) *slack.ButtonBlockElement {
 }
 
 // HomeWithoutRole is the Home tab of somebody who may see nothing: who may, and how to become one of them.
-func HomeWithoutRole(user string, why text.Text, roles commands.Roles) []slack.Block {
+func HomeWithoutRole(user string, why text.Text, roles policy.Roles) []slack.Block {
 	lines := []text.Text{
 		why, text.New("Who may act: ", Roles(roles, ByMention)),
 		text.New("To get a role, ask one of the admins to write your id ", text.Code(user), " into wafbot's configuration, under ", text.Code("policy")),

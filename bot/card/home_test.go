@@ -16,8 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -45,24 +48,24 @@ func requireHome(t testing.TB, blocks []slack.Block) string {
 }
 
 // burning is an attack that goes on.
-func burning(change func(a *apiclient.Attack), owner *record.Owner) commands.AttackRow {
+func burning(change func(a *apiclient.Attack), owner *record.Owner) call.AttackRow {
 	a := injection()
 	change(&a)
-	return commands.AttackRow{
+	return call.AttackRow{
 		ID: record.AttackID("acme", a.ID), Account: "acme", Ongoing: true, Attack: a, Case: record.Triage{Owner: owner}, Card: "https://sandbox.slack.com/archives/C0WAF0001/p1795230000000100",
 	}
 }
 
 // quietly is an account on which nothing goes on.
-func quietly() commands.Overview {
+func quietly() report.Overview {
 	of := acme()
 	of.OngoingFor = 15 * time.Minute
-	return commands.Overview{Account: "acme", Of: of, Health: &commands.HealthNow{LastGood: now.Add(-5 * time.Second)}}
+	return report.Overview{Account: "acme", Of: of, Health: &call.HealthNow{LastGood: now.Add(-5 * time.Second)}}
 }
 
-func busily() commands.Overview {
+func busily() report.Overview {
 	o := quietly()
-	o.Ongoing = []commands.AttackRow{
+	o.Ongoing = []call.AttackRow{
 		burning(func(a *apiclient.Attack) { a.VulnID = "812" }, &record.Owner{ID: "U0ANN", Name: "Anna Weber", Since: now.Add(-4 * time.Minute)}),
 		burning(func(a *apiclient.Attack) { a.ID, a.Path = "x:2", "/search" }, nil),
 	}
@@ -81,37 +84,37 @@ func waits() record.ApprovalRequest {
 	}
 }
 
-func blindly() commands.Overview {
+func blindly() report.Overview {
 	o := quietly()
 	o.Account, o.Fault = "globex", "not done: the service doesn't accept wafbot's token"
-	o.Health = &commands.HealthNow{LastGood: now.Add(-20 * time.Minute), Failing: "the service refuses the token", Since: now.Add(-20 * time.Minute)}
+	o.Health = &call.HealthNow{LastGood: now.Add(-20 * time.Minute), Failing: "the service refuses the token", Since: now.Add(-20 * time.Minute)}
 	o.Tied = &record.PermissionLoss{Account: "globex", Since: now.Add(-10 * time.Minute), Lacks: []record.Permission{record.PowerLists}}
 	return o
 }
 
-func home(change func(h *commands.Home)) commands.Home {
-	h := commands.Home{
-		Accounts: []commands.Overview{quietly()}, Who: anna(), Role: record.Responder, Policy: commands.Policy{Changes: commands.ChangesOn}, Now: now,
+func home(change func(h *report.Home)) report.Home {
+	h := report.Home{
+		Accounts: []report.Overview{quietly()}, Who: anna(), Role: record.Responder, Policy: policy.Policy{Changes: policy.ChangesOn}, Now: now,
 	}
 	change(&h)
 	return h
 }
 
 func homes() map[string][]slack.Block {
-	busy := func(h *commands.Home) { h.Accounts = []commands.Overview{busily()} }
+	busy := func(h *report.Home) { h.Accounts = []report.Overview{busily()} }
 	ask := Ask(&refusal.Refusal{
-		Text: text.New(text.Bold("Undo of: Deny 203.0.113.7"), "? Before you do:", "\n• it still knocks"), Line: record.Line{Name: "undo", Words: []string{"c7k2m9xw4"}},
+		Text: text.New(text.Bold("Undo of: Deny 203.0.113.7"), "? Before you do:", "\n• it is still trying"), Line: record.Line{Name: "undo", Words: []string{"c7k2m9xw4"}},
 	})
-	roles := commands.Roles{Responders: []string{"U0ROB"}, Admins: []string{"U0ANN", "S0ONCALL"}}
+	roles := policy.Roles{Responders: []string{"U0ROB"}, Admins: []string{"U0ANN", "S0ONCALL"}}
 	return map[string][]slack.Block{
-		"quiet":     Home(home(func(*commands.Home) {})),
+		"quiet":     Home(home(func(*report.Home) {})),
 		"busy":      Home(home(busy)),
-		"viewer":    Home(home(func(h *commands.Home) { busy(h); h.Role = record.Viewer })),
-		"rehearsal": Home(home(func(h *commands.Home) { busy(h); h.Policy.Changes = commands.ChangesRehearse })),
-		"one-blind": Home(home(func(h *commands.Home) {
-			h.Accounts, h.Trouble = []commands.Overview{busily(), blindly()}, []text.Text{text.New(text.Bold("Sources: "), "/etc/wafbot/cdn.txt can't be read: what it held last is still guarded")}
+		"viewer":    Home(home(func(h *report.Home) { busy(h); h.Role = record.Viewer })),
+		"rehearsal": Home(home(func(h *report.Home) { busy(h); h.Policy.Changes = policy.ChangesRehearse })),
+		"one-blind": Home(home(func(h *report.Home) {
+			h.Accounts, h.Trouble = []report.Overview{busily(), blindly()}, []text.Text{text.New(text.Bold("Sources: "), "/etc/wafbot/cdn.txt can't be read: what it held last is still guarded")}
 		})),
-		"no-memory": Home(home(func(h *commands.Home) { h.Accounts[0].NoMemory = true })),
+		"no-memory": Home(home(func(h *report.Home) { h.Accounts[0].NoMemory = true })),
 		"no-role":   HomeWithoutRole("U0EVE", text.New("You have no role here"), roles),
 		"unknown":   HomeUnavailable(text.New("Something went wrong inside wafbot")),
 		"asked":     Renumber(slices.Concat(ask.Blocks, Home(home(busy)))),
@@ -133,16 +136,16 @@ func TestHomeGolden(t *testing.T) {
 
 func TestHomeButtons(t *testing.T) {
 	t.Parallel()
-	lines := func(h commands.Home) (all []string) {
+	lines := func(h report.Home) (all []string) {
 		for _, b := range buttonsOf(Home(h)) {
 			all = append(all, b.Text.Text+": "+b.Value)
 			require.Equal(t, b.Text.Text == "Undo" || b.Text.Text == "Approve", b.Confirm != nil, "%s acts on a click", b.Text.Text)
 		}
 		return all
 	}
-	busy := home(func(h *commands.Home) { h.Accounts = []commands.Overview{busily()} })
+	busy := home(func(h *report.Home) { h.Accounts = []report.Overview{busily()} })
 	require.Equal(t, []string{
-		"Refresh: refresh", "I'm on it: claim account=acme attack=" + record.AttackID("acme", "x:2"), "Approve: approve r7k2m9xw4 account=acme",
+		"Refresh: refresh", "Acknowledge: claim account=acme attack=" + record.AttackID("acme", "x:2"), "Approve: approve r7k2m9xw4 account=acme",
 		"Reject: reject r7k2m9xw4 account=acme", "Undo: undo c7k2m9xw4 account=acme", "Undo: undo c4p8t2rz1 account=acme",
 	}, lines(busy), "what somebody is on has no button, and what is overdue is tried by itself")
 	asker := busy
@@ -154,8 +157,8 @@ func TestHomeButtons(t *testing.T) {
 }
 
 // crowd is a Home tab of very many accounts on which everything is going on, and every text is as long as it can be.
-func crowd(accounts, each int, text string) commands.Home {
-	return home(func(h *commands.Home) {
+func crowd(accounts, each int, text string) report.Home {
+	return home(func(h *report.Home) {
 		h.Accounts = nil
 		for i := range accounts {
 			o := busily()
@@ -196,16 +199,16 @@ func TestHomeOfAThousandAccounts(t *testing.T) {
 		first := strings.Index(shown, "INCIDENT")
 		require.Greater(t, first, 0, "the worst of all is shown, whichever account it is on")
 		require.Less(t, first, strings.Index(shown, "account-0000"))
-		for part, n := range map[string]int{"Waiting for a second person: ": 3 * accounts, "Modes that have not returned: ": accounts, "In force by wafbot: ": 3 * accounts, "Health: 0 of ": accounts} {
+		for part, n := range map[string]int{"Waiting for approval: ": 3 * accounts, "Modes that have not returned: ": accounts, "In force by wafbot: ": 3 * accounts, "Health: 0 of ": accounts} {
 			require.Contains(t, strings.ReplaceAll(shown, "*", ""), part+known(int64(n)).String())
 		}
 	}
 }
 
-func summaries() map[string]commands.Summary {
-	at := func(o commands.Overview) commands.Summary {
-		return commands.Summary{
-			Overview: o, Since: now.Add(-10 * time.Hour), Now: now, Policy: commands.Policy{Changes: commands.ChangesOn}, Role: record.Responder, Who: anna(),
+func summaries() map[string]report.Summary {
+	at := func(o report.Overview) report.Summary {
+		return report.Summary{
+			Overview: o, Since: now.Add(-10 * time.Hour), Now: now, Policy: policy.Policy{Changes: policy.ChangesOn}, Role: record.Responder, Who: anna(),
 		}
 	}
 	busy, quiet, blind := at(busily()), at(quietly()), at(blindly())
@@ -214,26 +217,26 @@ func summaries() map[string]commands.Summary {
 	undone := denied()
 	undone.ID, undone.State, undone.EndedBy, undone.EndedAt = "c1z1z1z1z", record.StateUndone, &rob, now.Add(-time.Hour)
 	busy.Incidents, busy.Attacks, busy.Alone = 1, 12, 7
-	busy.Undone = []commands.Undone{{Change: undone, Why: "it was the office"}, {Change: undone}}
+	busy.Undone = []report.Undone{{Change: undone, Why: "it was the office"}, {Change: undone}}
 	busy.Others = []apiclient.IPRule{{
 		ID: 9, List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("198.51.100.0/24"), Apps: []int{0}, Author: "soc@example.com", Created: now.Add(-3 * time.Hour), Expires: now.Add(9 * time.Hour),
 	}}
-	busy.Notes = []commands.NoteOn{{Attack: "ak7q2m9xw", Note: record.Note{By: rob, At: now.Add(-2 * time.Hour), Text: "same botnet as on Monday"}}}
+	busy.Notes = []report.NoteOn{{Attack: "ak7q2m9xw", Note: record.Note{By: rob, At: now.Add(-2 * time.Hour), Text: "same botnet as on Monday"}}}
 	window := quiet
-	window.Blocked = []commands.BlockWindow{{App: "Shop", From: now.Add(-2 * time.Hour), To: now.Add(-time.Hour)}, {App: "Legacy"}, {App: "Portal", Mode: "off", From: now.Add(-time.Hour)}}
+	window.Blocked = []report.BlockWindow{{App: "Shop", From: now.Add(-2 * time.Hour), To: now.Add(-time.Hour)}, {App: "Legacy"}, {App: "Portal", Mode: "off", From: now.Add(-time.Hour)}}
 	blind.Unread = "the service doesn't accept wafbot's token"
 	blind.Blind = []record.Outage{{From: now.Add(-8 * time.Hour), Until: now.Add(-7 * time.Hour)}, {From: now.Add(-20 * time.Minute), Why: "the service refuses the token"}}
 	lost := quiet
 	lost.NoMemory = true
-	return map[string]commands.Summary{"quiet": quiet, "busy": busy, "block-window": window, "blind": blind, "no-memory": lost}
+	return map[string]report.Summary{"quiet": quiet, "busy": busy, "block-window": window, "blind": blind, "no-memory": lost}
 }
 
-func summaryMessage(s commands.Summary) Message {
+func summaryMessage(s report.Summary) Message {
 	var lines []text.Text
 	for _, p := range s.Parts(true) {
 		lines = append(lines, p.Title)
 	}
-	return partsMessage(commands.Result{Lines: lines, Parts: s.Parts(true)})
+	return partsMessage(call.Result{Lines: lines, Parts: s.Parts(true)})
 }
 
 func TestSummaryGolden(t *testing.T) {
@@ -243,7 +246,7 @@ func TestSummaryGolden(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		msg := summaryMessage(all[name])
 		requireFits(t, msg)
-		notice := summaryNotice(acme(), commands.Result{Data: all[name]})
+		notice := summaryNotice(acme(), call.Result{Data: all[name]})
 		require.LessOrEqual(t, len([]rune(notice)), maxNotice)
 		notices.WriteString(name + ": " + notice + "\n")
 		golden(t, filepath.Join("testdata", "summary", name+".json"), pretty(t, msg))
@@ -252,6 +255,7 @@ func TestSummaryGolden(t *testing.T) {
 }
 
 func TestSummaryStaysWithinLimits(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	for _, text := range []string{strings.Repeat("a", 10_000), strings.Repeat("<!channel>", 1_000), strings.Repeat("* `", 3_000), "\u202e\x00"} {
 		s := summaries()["busy"]
@@ -260,10 +264,10 @@ func TestSummaryStaysWithinLimits(t *testing.T) {
 		s.Others[0].Reason = text
 		undone := s.InForce[0]
 		undone.EndedBy = &record.Actor{Name: text}
-		s.Undone = slices.Repeat([]commands.Undone{{Change: undone, Why: text}}, 200)
-		s.Notes = slices.Repeat([]commands.NoteOn{{Attack: text, Note: record.Note{Text: text, By: record.Actor{Name: text}}}}, 200)
+		s.Undone = slices.Repeat([]report.Undone{{Change: undone, Why: text}}, 200)
+		s.Notes = slices.Repeat([]report.NoteOn{{Attack: text, Note: record.Note{Text: text, By: record.Actor{Name: text}}}}, 200)
 		s.Blind = slices.Repeat([]record.Outage{{Why: text}}, 200)
-		s.Blocked = slices.Repeat([]commands.BlockWindow{{App: text}}, 200)
+		s.Blocked = slices.Repeat([]report.BlockWindow{{App: text}}, 200)
 		msg := summaryMessage(s)
 		requireFits(t, msg)
 		shown := strings.Join(markupOf(t, msg.Blocks), "\n")

@@ -18,17 +18,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/hostiletext"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
-	"github.com/wafbot/wafbot/internal/tricks"
 )
 
 // seeds are what fuzz tests begin with.
 func seeds(more ...string) []string {
-	for _, t := range tricks.All() {
+	for _, t := range hostiletext.Samples() {
 		more = append(more, shorter(t.Text))
 	}
 	return more
@@ -41,15 +46,15 @@ func shorter(text string) string { return text[:min(len(text), 4_000)] }
 func hostileDrawn(words string) map[string]func() []any {
 	c := hostile(words)
 	attack, say := c.Situation.Attack, text.New(words, text.Bold(words), text.Code(words))
-	suggestion := commands.Suggestion{Label: words, Title: words, OK: words, Confirm: words, Stops: words, Danger: true, Line: record.Line{Name: "note", Words: []string{words}}.With("account", "acme")}
+	suggestion := call.Suggestion{Label: words, Title: words, OK: words, Confirm: words, Stops: words, Danger: true, Line: record.Line{Name: "note", Words: []string{words}}.With("account", "acme")}
 	ask := &refusal.Refusal{Kind: refusal.ErrAsk, Text: text.New(text.Bold(words), "? Before you do:", "\n• ", say), Line: suggestion.Line}
-	texts, buttons := []text.Text{say, text.New(text.User(words), text.Channel(words))}, []commands.Suggestion{suggestion}
+	texts, buttons := []text.Text{say, text.New(text.User(words), text.Channel(words))}, []call.Suggestion{suggestion}
 	ch := hostileChange(words)
 	news := record.Event{ID: words, Account: "acme", At: now, Payload: record.AttackChanged{Attack: attack, Mention: words}}
 	return map[string]func() []any{
 		"Render": func() []any { return []any{Render(c), Render(hostileStorm(words))} },
 		"MoreView": func() []any {
-			return drawn(MoreView(commands.AttackLine(c.Situation.Account, attack, now), append(commands.More(c.Situation), suggestion), ViewMeta{Account: "acme"}))
+			return drawn(MoreView(describe.AttackLine(c.Situation.Account, attack, now), append(advice.More(c.Situation), suggestion), ViewMeta{Account: "acme"}))
 		},
 		"FormView":    func() []any { return drawn(FormView(hostileForm(words), ViewMeta{})) },
 		"AskView":     func() []any { return drawn(AskView(ask, ViewMeta{})) },
@@ -60,24 +65,24 @@ func hostileDrawn(words string) map[string]func() []any {
 			return []any{Lines(texts, buttons), Lines(slices.Repeat(texts, 8), slices.Repeat(buttons, 30))}
 		},
 		"documentMessage": func() []any {
-			return []any{documentMessage(commands.Result{Lines: texts, Document: say.Markdown(time.UTC)}, buttons)}
+			return []any{documentMessage(call.Result{Lines: texts, Document: say.Markdown(time.UTC)}, buttons)}
 		},
 		"partsMessage": func() []any {
-			return []any{partsMessage(commands.Result{Lines: texts, Parts: []commands.Part{{Title: say, Rows: []commands.Row{{Text: say, Do: buttons}}, More: say, Do: buttons}}}), summaryMessage(hostileSummary(words))}
+			return []any{partsMessage(call.Result{Lines: texts, Parts: []call.Part{{Title: say, Rows: []call.Row{{Text: say, Do: buttons}}, More: say, Do: buttons}}}), summaryMessage(hostileSummary(words))}
 		},
 		"Answer": func() []any {
-			return []any{Answer(commands.Result{Lines: texts, Next: &suggestion.Line}, false)}
+			return []any{Answer(call.Result{Lines: texts, Next: &suggestion.Line}, false)}
 		},
 		"FormOffer":  func() []any { return []any{FormOffer(&refusal.Refusal{Text: say}, suggestion.Line)} },
 		"DoctorTest": func() []any { return []any{DoctorTest(words)} },
 		"Summary": func() []any {
-			return []any{Summary(acme(), commands.Result{Lines: texts, Data: hostileSummary(words), Parts: hostileSummary(words).Parts(true)})}
+			return []any{Summary(acme(), call.Result{Lines: texts, Data: hostileSummary(words), Parts: hostileSummary(words).Parts(true)})}
 		},
 		"Home": func() []any {
 			return []any{Home(crowd(2, 1, words)), Renumber(slices.Concat(Ask(ask).Blocks, Home(crowd(1, 1, words))))}
 		},
 		"HomeWithoutRole": func() []any {
-			return []any{HomeWithoutRole(words, say, commands.Roles{Viewers: []string{words}, Responders: []string{"*"}})}
+			return []any{HomeWithoutRole(words, say, policy.Roles{Viewers: []string{words}, Responders: []string{"*"}})}
 		},
 		"HomeUnavailable": func() []any { return []any{HomeUnavailable(say)} },
 		"ApprovalRequest": func() []any {
@@ -116,7 +121,7 @@ func hostileDrawn(words string) map[string]func() []any {
 			return []any{Course(c.Situation, nil, record.Evidence{}, true), Course(c.Situation, nil, record.Evidence{}, false)}
 		},
 		"FirstStart": func() []any {
-			return []any{FirstStart(acme(), record.FirstStartFacts{}, commands.Policy{}, Roles(commands.Roles{}, ByMention))}
+			return []any{FirstStart(acme(), record.FirstStartFacts{}, policy.Policy{}, Roles(policy.Roles{}, ByMention))}
 		},
 		"Worse": func() []any {
 			return []any{Worse(acme(), news), Worse(acme(), record.Event{Kind: record.BecameIncident, At: now, Payload: record.AttackChanged{Attack: attack, Mention: words}})}
@@ -131,15 +136,18 @@ func hostileDrawn(words string) map[string]func() []any {
 var partsOfOthers = map[string]string{
 	"section": "a block of markup", "paragraphs": "a part of Render", "refused": "a part of PermissionLost", "actions": "a block of buttons", "sections": "blocks of lines", "renderLines": "the blocks of Lines", "changes": "a part of Render", "write": "a part of partsMessage and Home",
 	"WithoutFacts": "a message with less metadata", "WithDelivery": "a message with its delivery", "AsText": "what is left of a message that Slack refuses: each is tried in text alone, too", "Renumber": "numbers buttons anew", "modal": "the frame of views",
-	"resultMessage": "chooses among Answer, FormOffer, Ask and Lines", "plainer": "a message with less in it", "changeCall": "ChangeSettled with its place", "newsCall": "a message with its place",
-	"requestCard": "looks up what ApprovalRequest draws", "tied": "looks up what PermissionLost draws", "home": "looks up what Home draws",
+	"resultMessage": "chooses among Answer, FormOffer, Ask and Lines", "plainer": "a message with less in it", "changeSettled": "ChangeSettled with its place", "message": "a message with its place",
+	"eventPost":  "a message with its place",
+	"firstStart": "FirstStart with its place", "storeRebuilt": "StoreRebuilt with its place", "apiUnreachable": "Unreachable with its place", "monitoringGap": "MonitoringGap with its place", "pagerUnreachable": "PagerUnreachable with its place", "mitigationEnding": "MitigationEnding with its place",
+	"endOverdue": "EndOverdue with its place", "efficacyChanged": "Efficacy with its place", "handedOver": "Lines of HandoverLines with its place", "tookOver": "Lines of TakeoverLines with its place", "attackEnded": "Course with its place", "cardLeft": "Stale with its place", "permissionNotice": "looks up what PermissionLost draws",
+	"requestCard": "looks up what ApprovalRequest draws", "home": "looks up what Home draws",
 }
 
 // Whoever adds something that is drawn is told so here, until it is drawn of the corpus, too.
 func TestAllThatIsDrawnIsDrawnOfHostileText(t *testing.T) {
 	t.Parallel()
 	all := hostileDrawn("x")
-	drawing := slices.Concat(drawingFunctions(t, "."), drawingFunctions(t, ".."))
+	drawing := slices.Concat(drawingFunctions(t, "."), drawingFunctions(t, ".."), drawingFunctions(t, "../notify"))
 	for _, name := range drawing {
 		_, part := partsOfOthers[name]
 		require.NotEqual(t, part, all[name] != nil, "%s draws for people: it belongs into hostileDrawn, or, with the reason, into partsOfOthers", name)
@@ -155,7 +163,7 @@ func drawingFunctions(t *testing.T, folder string) (names []string) {
 	isTest := func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }
 	packages, err := parser.ParseDir(gotoken.NewFileSet(), folder, isTest, 0) //nolint:staticcheck // no build tags here
 	require.NoError(t, err)
-	kinds := []string{"Message", "card.Message", "postCall", "[]slack.Block", "slack.Block", "slack.ModalViewRequest"}
+	kinds := []string{"Message", "card.Message", "Post", "reply", "[]slack.Block", "slack.Block", "slack.ModalViewRequest"}
 	given := func(fields *ast.FieldList) bool {
 		return fields != nil && slices.ContainsFunc(fields.List, func(f *ast.Field) bool { return slices.Contains(kinds, nameOfType(f.Type)) })
 	}
@@ -193,17 +201,18 @@ func drawn(v slack.ModalViewRequest, err error) []any {
 }
 
 func TestHostileText(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
-	for _, trick := range tricks.All() {
-		t.Run(trick.Tries, func(t *testing.T) {
+	for _, sample := range hostiletext.Samples() {
+		t.Run(sample.Purpose, func(t *testing.T) {
 			t.Parallel()
-			whole := hostileDrawn(trick.Text)
-			for name, draw := range hostileDrawn(shorter(trick.Text)) {
+			whole := hostileDrawn(sample.Text)
+			for name, draw := range hostileDrawn(shorter(sample.Text)) {
 				if name == "Render" || name == "Answer" {
 					draw = whole[name]
 				}
 				for i, one := range draw() {
-					requireHarmlessKind(t, one, fmt.Sprintf("%s %d, where somebody writes %.80q", name, i, trick.Text))
+					requireHarmlessKind(t, one, fmt.Sprintf("%s %d, where somebody writes %.80q", name, i, sample.Text))
 				}
 			}
 		})
@@ -217,8 +226,8 @@ func requireHarmlessKind(t *testing.T, one any, what string) {
 	switch one := one.(type) {
 	case Message:
 		requireFits(t, one)
-		require.NoError(t, tricks.Lines(one.Text, tricks.Markup), "the notification of "+what)
-		require.NoError(t, tricks.Lines(one.plain("/waf"), tricks.Markup), "in text alone, "+what)
+		require.NoError(t, hostiletext.Lines(one.Text, hostiletext.Markup), "the notification of "+what)
+		require.NoError(t, hostiletext.Lines(one.plain("/waf"), hostiletext.Markup), "in text alone, "+what)
 		blocks = one.Blocks
 	case slack.ModalViewRequest:
 		requireView(t, one)
@@ -235,7 +244,7 @@ func requireHarmlessKind(t *testing.T, one any, what string) {
 	require.NoError(t, err)
 	var doc any
 	require.NoError(t, json.Unmarshal(text, &doc))
-	require.NoError(t, tricks.Blocks(doc), what)
+	require.NoError(t, hostiletext.Blocks(doc), what)
 	for _, button := range buttonsOf(blocks) {
 		kind, _, _ := strings.Cut(button.ActionID, ":")
 		if slices.Contains([]string{ActionDo, ActionAnyway, ActionForm, ActionMore}, kind) {
@@ -248,27 +257,28 @@ func requireHarmlessKind(t *testing.T, one any, what string) {
 
 // What was written can be recognised, on the card and in what it leads to.
 func TestHostileTextIsNotLost(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	bare := func(s string) string {
 		return strings.Join(strings.Fields(strings.NewReplacer("`", "", "'", "", "*", "").Replace(s)), "")
 	}
-	for _, trick := range tricks.All() {
-		want, all := []rune(bare(text.Sanitize(trick.Text, 60))), hostileDrawn(shorter(trick.Text))
+	for _, sample := range hostiletext.Samples() {
+		want, all := []rune(bare(text.Sanitize(sample.Text, 60))), hostileDrawn(shorter(sample.Text))
 		for _, name := range []string{"Render", "Lines", "Ask", "ApprovalRequest", "PermissionLost", "EndOverdue"} {
 			shown := bare(html.UnescapeString(strings.Join(markupOf(t, all[name]()[0].(Message).Blocks), "\n")))
-			require.Contains(t, shown, string(want[:min(len(want), 20)]), "%s of %.80q", name, trick.Text)
+			require.Contains(t, shown, string(want[:min(len(want), 20)]), "%s of %.80q", name, sample.Text)
 		}
 	}
 }
 
-func hostileForm(words string) commands.Form {
-	return commands.Form{
+func hostileForm(words string) call.Form {
+	return call.Form{
 		Title: "Close", Submit: "Close", Intro: []text.Text{text.New(words, text.Code(words))}, Attack: words, Base: record.Line{Name: "close"}.With("account", words),
-		Fields: []commands.Field{
-			{Name: "place", Label: "Place", Values: []string{words}}, {Name: "why", Label: "Why", Hint: words, Kind: commands.FieldLines, Values: []string{words, words}},
-			{Name: "app", Label: words, Kind: commands.FieldOne, Values: []string{"4"}, Options: []commands.Option{{Value: "4", Label: words}, {Value: "7"}}},
-			{Name: "sources", Label: "Sources", Kind: commands.FieldMany, Values: []string{"4"}, Options: []commands.Option{{Value: "4", Label: words, Group: words}, {Value: "7", Group: words}}},
-			{Name: "to", Label: "To", Kind: commands.FieldUser, Values: []string{words}},
+		Fields: []call.Field{
+			{Name: "place", Label: "Place", Values: []string{words}}, {Name: "why", Label: "Why", Hint: words, Kind: call.FieldLines, Values: []string{words, words}},
+			{Name: "app", Label: words, Kind: call.FieldOne, Values: []string{"4"}, Options: []call.Option{{Value: "4", Label: words}, {Value: "7"}}},
+			{Name: "sources", Label: "Sources", Kind: call.FieldMany, Values: []string{"4"}, Options: []call.Option{{Value: "4", Label: words, Group: words}, {Value: "7", Group: words}}},
+			{Name: "to", Label: "To", Kind: call.FieldUser, Values: []string{words}},
 		},
 	}
 }
@@ -303,21 +313,21 @@ func hostileDrills(text string) (all []any) {
 		if d.Claim != nil {
 			d.Claim.By.Name = text
 		}
-		all = append(all, Drill(acme(), d), Lines(commands.DrillReport(d), nil))
+		all = append(all, Drill(acme(), d), Lines(describe.DrillReport(d), nil))
 	}
 	return all
 }
 
-func hostileSummary(text string) commands.Summary {
+func hostileSummary(text string) report.Summary {
 	s := summaries()["busy"]
 	s.Overview = crowd(1, 12, text).Accounts[0]
 	s.Others = slices.Repeat(s.Others, 5)
 	s.Others[0].Reason, s.Others[0].Author = text, text
 	undone := s.InForce[0]
 	undone.EndedBy = &record.Actor{Name: text}
-	s.Undone = slices.Repeat([]commands.Undone{{Change: undone, Why: text}}, 5)
-	s.Notes = slices.Repeat([]commands.NoteOn{{Attack: text, Note: record.Note{Text: text, By: record.Actor{Name: text}}}}, 5)
+	s.Undone = slices.Repeat([]report.Undone{{Change: undone, Why: text}}, 5)
+	s.Notes = slices.Repeat([]report.NoteOn{{Attack: text, Note: record.Note{Text: text, By: record.Actor{Name: text}}}}, 5)
 	s.Blind = slices.Repeat([]record.Outage{{Why: text}}, 5)
-	s.Blocked = slices.Repeat([]commands.BlockWindow{{App: text}}, 5)
+	s.Blocked = slices.Repeat([]report.BlockWindow{{App: text}}, 5)
 	return s
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/slack-go/slack"
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/internal/tricks"
+	"github.com/wafbot/wafbot/internal/hostiletext"
 )
 
 var (
@@ -28,7 +28,7 @@ func compiled(surface string) (*jsonschema.Schema, error) {
 	if s := schemas[surface]; s != nil {
 		return s, nil
 	}
-	file, err := os.Open("../../internal/sandbox/workspace/schema/" + surface + ".schema.json")
+	file, err := os.Open("../../internal/sandbox/blockkit/schema/" + surface + ".schema.json")
 	if err != nil {
 		return nil, err
 	}
@@ -139,5 +139,5 @@ func markupOf(t testing.TB, blocks []slack.Block) []string {
 // requireHarmless fails if Slack would read more into a line of markup than our own code, bold, dates, calls and channels.
 func requireHarmless(t testing.TB, line string) {
 	t.Helper()
-	require.NoError(t, tricks.Markup(line))
+	require.NoError(t, hostiletext.Markup(line))
 }

@@ -1,13 +1,14 @@
 package card
 
 import (
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // MovedLine is the line that says where an attack's card is now.
-func MovedLine(a *commands.Account, attack string, shown record.AttackState, to record.Place, link string) text.Text {
+func MovedLine(a *call.Account, attack string, shown record.AttackState, to record.Place, link string) text.Text {
 	kind := "ATTACK"
 	switch {
 	case shown.Storm != nil:
@@ -17,13 +18,13 @@ func MovedLine(a *commands.Account, attack string, shown record.AttackState, to 
 	}
 	what := text.New(text.Bold(kind), " · ")
 	if shown.Storm == nil {
-		what = text.New(what, commands.TypeName(shown.Attack.Type), " · ")
+		what = text.New(what, describe.TypeName(shown.Attack.Type), " · ")
 	}
 	return text.New(what, a.AppName(shown.Attack.App), " ", text.Code(attack), ": its card is in ", text.Channel(to.Channel), " now: ", text.Link{Label: "open it", URL: link})
 }
 
 // Moved is what is left of a card that has a successor.
-func Moved(a *commands.Account, attack string, line text.Text) Message {
+func Moved(a *call.Account, attack string, line text.Text) Message {
 	msg := Lines([]text.Text{line}, nil)
 	msg.Metadata = bounded(MetaMessage, map[string]any{"version": "1", "account": text.Sanitize(a.Name, maxMeta), "attack": text.Sanitize(attack, maxMeta)})
 	return msg

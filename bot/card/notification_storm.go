@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // stormNotice is the notification of a storm's card, as notice is of an attack's.
-func (c Card) stormNotice(advice commands.Advice) string {
+func (c Card) stormNotice(advice advice.Advice) string {
 	s := *c.Situation.Storm
 	lead := "STORM"
 	switch {
@@ -22,17 +23,17 @@ func (c Card) stormNotice(advice commands.Advice) string {
 	case !s.GoesOn():
 		lead = "STORM over"
 	}
-	on := commands.StormOn(s, c.Situation.Account)
+	on := describe.StormOn(s, c.Situation.Account)
 	if len(s.Apps) > 1 {
 		on = fmt.Sprintf("%d apps", len(s.Apps))
 	}
-	when := "in " + text.HumanDuration(commands.StormLasted(s, c.FiguresAt))
+	when := "in " + text.HumanDuration(describe.StormLasted(s, c.FiguresAt))
 	if s.CaughtUp {
 		when = "found"
 	}
 	what := fmt.Sprintf("on %s, %s, %d%s.", text.Sanitize(on, maxNoticeName), stormBlocking(s), s.Incidents, text.Plural(int64(s.Incidents), " incident"))
-	if c.Case.Owner != nil {
-		what += " " + text.Sanitize(c.Case.Owner.Name, maxNoticeName) + " on it."
+	if c.Triage.Owner != nil {
+		what += " " + text.Sanitize(c.Triage.Owner.Name, maxNoticeName) + " on it."
 	}
 	lead += ": " + apiclient.Known(int64(s.Gathered)).String() + " attacks"
 	cause := c.stormCause(advice)
@@ -53,20 +54,20 @@ const oneDeny = " One deny helps."
 func stormBlocking(s record.Storm) string {
 	through, unknown := s.Status[apiclient.StatusNotBlocked]+s.Status[apiclient.StatusPartly], s.Status[apiclient.StatusUnknown]
 	if through == 0 || unknown == 0 {
-		return strings.Replace(commands.StormBlocking(s), "not ", "NOT ", 1)
+		return strings.Replace(describe.StormBlocking(s), "not ", "NOT ", 1)
 	}
 	s.Status = maps.Clone(s.Status)
 	delete(s.Status, apiclient.StatusUnknown)
-	number, words, _ := strings.Cut(commands.StormBlocking(s), " not ")
+	number, words, _ := strings.Cut(describe.StormBlocking(s), " not ")
 	return number + "+ NOT " + words
 }
 
 // stormCause names what is behind a storm and whether one deny helps; a path, which its attacker wrote, stands last.
-func (c Card) stormCause(advice commands.Advice) string {
+func (c Card) stormCause(advice advice.Advice) string {
 	s := *c.Situation.Storm
 	behind := apiclient.Known(int64(s.Behind))
 	own, isOwn := c.Situation.Policy.SourceOf(s.Source)
-	shared := commands.SourceActivityShared(c.Situation.Scene.Seen[s.Source])
+	shared := describe.SourceActivityShared(c.Situation.Scene.Seen[s.Source])
 	switch {
 	case !s.Source.IsValid() && s.Place != "":
 		return fmt.Sprintf("No one source, %s go to %s", behind, s.Place)
@@ -84,7 +85,7 @@ func (c Card) stormCause(advice commands.Advice) string {
 		from = " (" + text.Sanitize(s.Country, 3) + ")"
 	}
 	text := fmt.Sprintf("%s%s is behind %s.", s.Source, from, behind)
-	if s.GoesOn() && s.Through > 0 && c.Case.Owner == nil && !c.Quiet && denies(advice) {
+	if s.GoesOn() && s.Through > 0 && c.Triage.Owner == nil && !c.Quiet && denies(advice) {
 		text += oneDeny
 	}
 	return text

@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -68,21 +70,21 @@ func shapes() map[string]Card {
 	card("everything long", func(c *Card) {
 		a := &c.Situation.Attack
 		a.Sources[0].IP, a.Type, a.BlockStatus = wide, "mass_assignment_of_attributes_in_json", "Partially Blocked"
-		c.Situation.Account.Applications = map[int]commands.Application{4: {Name: "Customer portal of the northern region"}}
+		c.Situation.Account.Applications = map[int]call.Application{4: {Name: "Customer portal of the northern region"}}
 		c.Situation.Policy.Sources = named("pen test of the northern region", "2001:db8::/32")
-		c.Case.Owner, c.Late, c.Quiet = &record.Owner{ID: "U0MAX", Name: "Maximiliane von Hohenstaufen-Waiblingen"}, 3*time.Hour, true
+		c.Triage.Owner, c.Late, c.Quiet = &record.Owner{ID: "U0MAX", Name: "Maximiliane von Hohenstaufen-Waiblingen"}, 3*time.Hour, true
 	})
 	for name, change := range map[string]func(c *Card){
-		"claimed": func(c *Card) { c.Case = annasCase() }, "quiet": func(c *Card) { c.Quiet = true }, "quiet, claimed": func(c *Card) { c.Case, c.Quiet = annasCase(), true },
+		"claimed": func(c *Card) { c.Triage = annasCase() }, "quiet": func(c *Card) { c.Quiet = true }, "quiet, claimed": func(c *Card) { c.Triage, c.Quiet = annasCase(), true },
 		"told late":  func(c *Card) { c.Late = 4 * time.Minute },
-		"rehearsal":  func(c *Card) { c.Situation.Policy.Changes = commands.ChangesRehearse },
-		"no changes": func(c *Card) { c.Situation.Policy.Changes = commands.ChangesOff },
-		"denied":     func(c *Card) { c.Case, c.Situation.Changes = annasCase(), []record.Change{denied()} },
+		"rehearsal":  func(c *Card) { c.Situation.Policy.Changes = policy.ChangesRehearse },
+		"no changes": func(c *Card) { c.Situation.Policy.Changes = policy.ChangesOff },
+		"denied":     func(c *Card) { c.Triage, c.Situation.Changes = annasCase(), []record.Change{denied()} },
 		"muted": func(c *Card) {
 			c.Situation.Attack.VulnID = ""
 			c.Situation.Scene.Mutes = []record.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
 		},
-		"owner of odd name": func(c *Card) { c.Case.Owner = &record.Owner{ID: "U0ODD", Name: "<!channel> *x*"} },
+		"owner of odd name": func(c *Card) { c.Triage.Owner = &record.Owner{ID: "U0ODD", Name: "<!channel> *x*"} },
 	} {
 		card(name, change)
 	}
@@ -101,15 +103,15 @@ func TestNotices(t *testing.T) {
 		requireHarmless(t, text)
 		plain := strings.ReplaceAll(html.UnescapeString(text), "`", "")
 		require.LessOrEqual(t, length(text), maxNotice, name)
-		if lead := strings.ToUpper(commands.StatusName(c.Situation.Attack)); c.Situation.Attack.Incident() {
+		if lead := strings.ToUpper(describe.StatusName(c.Situation.Attack)); c.Situation.Attack.Incident() {
 			require.True(t, strings.HasPrefix(plain, "INCIDENT "), name)
 		} else if length(lead) < maxNoticeName {
 			require.True(t, strings.HasPrefix(plain, lead+": "), name)
 		}
-		if top, ok := commands.TopSource(c.Situation.Attack); ok && top.IP.IsValid() && !strings.Contains(plain, "one deny won't stop it") {
+		if top, ok := call.TopSource(c.Situation.Attack); ok && top.IP.IsValid() && !strings.Contains(plain, "one deny won't stop it") {
 			require.Contains(t, plain, top.IP.String(), "%s: no address is cut", name)
 		}
-		require.Regexp(t, `(Unclaimed|Muted|is on it)\.`, plain, name)
+		require.Regexp(t, `(Unacked|Muted|is on it)\.`, plain, name)
 	}
 	for _, reason := range []record.EventKind{record.BecameIncident, record.Worsened} {
 		for _, name := range []string{"claimed", "all unknown", "everything long", "path \"/long/long/long/long\"", "status \"<!channel>\", incident"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 )
 
 // shutOut is an entry by which somebody denies a range.
@@ -40,7 +40,7 @@ func TestWhatIsOwnAndDeniedStandsFirst(t *testing.T) {
 		require.NotContains(t, m.plain("/waf"), "never denies it", name)
 	}
 	off := situations()["own-cdn-denied"]
-	off.Situation.Policy.Changes = commands.ChangesOff
+	off.Situation.Policy.Changes = policy.ChangesOff
 	require.NotContains(t, labelsOf(Render(off)), "Take our CDN off the list")
 	require.Contains(t, Render(off).plain("/waf"), "in the service's console")
 }

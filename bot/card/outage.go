@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -26,25 +27,25 @@ func noticeLength(words string) int { return length(mrkdwn(text.New(words))) }
 func clockTime(t time.Time) string { return t.UTC().Format("15:04 UTC") }
 
 // Unreachable says that an account can't be watched, why, and what can be done.
-func Unreachable(a *commands.Account, f record.UnreachableFacts) Message {
+func Unreachable(a *call.Account, f record.UnreachableFacts) Message {
 	lines := []text.Text{
-		text.New(text.Bold("BLIND: wafbot can't see "+a.Name), " since ", f.From, ": ", f.Why, ". ", text.Bold("Attacks may go on unseen")),
+		text.New(text.Bold("WAF API unreachable: wafbot can't see "+a.Name), " since ", f.From, ": ", f.Why, ". ", text.Bold("Attacks may go on unseen")),
 	}
 	if f.Mend != "" {
-		lines = append(lines, text.New("To mend it: ", f.Mend))
+		lines = append(lines, text.New("To fix it: ", f.Mend))
 	}
-	again := text.New("It goes on trying, and says here when it sees again")
+	again := text.New("It keeps trying, and says here when the API answers again")
 	if f.LastGood.IsZero() {
 		again = text.New(again, ". It never could so far")
 	} else {
-		again = text.New(again, ". Last good look: ", f.LastGood)
+		again = text.New(again, ". Last good poll: ", f.LastGood)
 	}
-	text := fmt.Sprintf("BLIND: wafbot can't see %s since %s, attacks may go on unseen: %s", a.Name, clockTime(f.From), f.Why)
+	text := fmt.Sprintf("WAF API unreachable: wafbot can't see %s since %s, attacks may go on unseen: %s", a.Name, clockTime(f.From), f.Why)
 	return Message{Text: notification(text), Blocks: renderLines(append(lines, again), nil)}
 }
 
 // MonitoringGap says from when to when an account was not watched, why, and what happened meanwhile.
-func MonitoringGap(a *commands.Account, f record.GapFacts, now time.Time) Message {
+func MonitoringGap(a *call.Account, f record.GapFacts, now time.Time) Message {
 	what, long := "wafbot wasn't watching "+a.Name, f.To.Sub(f.From)
 	head := text.New(text.Bold(what), " from ", f.From, " to ", f.To, " (", text.HumanDuration(long), "). It watches again")
 	if f.Why != "" {
@@ -57,17 +58,17 @@ func MonitoringGap(a *commands.Account, f record.GapFacts, now time.Time) Messag
 	}
 	lines = append(lines, gapLines(a, "Began meanwhile, and have cards of their own", f.Began, f.BeganCount)...)
 	if f.Gathered > 0 {
-		lines = append(lines, text.New(text.Bold("Began meanwhile, and gathered in a storm's card"), ": ", f.Gathered))
+		lines = append(lines, text.New(text.Bold("Began meanwhile, and grouped in a storm's card"), ": ", f.Gathered))
 	}
 	lines = append(lines, gapLines(a, "Over again, and listed here only", f.Over, f.OverCount)...)
 	if f.BeganCount+f.Gathered+f.OverCount == 0 {
 		lines = append(lines, text.New("Nothing that would have got a card began meanwhile"))
 	}
-	var buttons []commands.Suggestion
+	var buttons []call.Suggestion
 	if f.BeganCount+f.Gathered+f.OverCount > 0 {
 		// Attacks are listed by how long ago they were hit, so an hour is left for whoever reads this later.
 		since := fmt.Sprintf("%dh", int(now.Sub(f.From)/time.Hour)+2)
-		buttons = append(buttons, commands.Suggestion{Label: "List all", Line: record.Line{Name: "attacks"}.With("since", since).With("account", a.Name)})
+		buttons = append(buttons, call.Suggestion{Label: "List all", Line: record.Line{Name: "attacks"}.With("since", since).With("account", a.Name)})
 	}
 	gathered := ""
 	if f.Gathered > 0 {
@@ -78,7 +79,7 @@ func MonitoringGap(a *commands.Account, f record.GapFacts, now time.Time) Messag
 }
 
 // gapLines lists attacks; what is not listed is counted.
-func gapLines(a *commands.Account, title string, all []apiclient.Attack, count int) []text.Text {
+func gapLines(a *call.Account, title string, all []apiclient.Attack, count int) []text.Text {
 	if count == 0 {
 		return nil
 	}
@@ -88,8 +89,8 @@ func gapLines(a *commands.Account, title string, all []apiclient.Attack, count i
 		if attack.Incident() {
 			kind = "INCIDENT "
 		}
-		lines = append(lines, text.New("• ", text.Code(record.AttackID(a.Name, attack.ID)), " ", kind, typeName(attack, maxNoticeName), " on ", a.AppName(attack.App), ", ", commands.StatusName(attack), ", ",
-			attack.Hits, text.Plural(attack.Hits.N, " hit"), ", ", timeOr(attack.First, "unknown"), " to ", timeOr(attack.Last, "unknown"), ": ", text.Code(commands.Where(attack))))
+		lines = append(lines, text.New("• ", text.Code(record.AttackID(a.Name, attack.ID)), " ", kind, typeName(attack, maxNoticeName), " on ", a.AppName(attack.App), ", ", describe.StatusName(attack), ", ",
+			attack.Hits, text.Plural(attack.Hits.N, " hit"), ", ", timeOr(attack.First, "unknown"), " to ", timeOr(attack.Last, "unknown"), ": ", text.Code(describe.Where(attack))))
 	}
 	if more := count - len(all); more > 0 {
 		lines = append(lines, text.New("… and ", more, " more"))

@@ -4,16 +4,16 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Page is what a card tells of its route's pager. At most one of its times is set.
 type Page struct {
-	At    time.Time // it is called then if nobody is on it; zero: it isn't
-	Taken time.Time // it was called, and nobody is on it yet
-	Fault string    // it can't be called: why
+	At      time.Time // it is called then if nobody is on it; zero: it isn't
+	PagedAt time.Time // it was called, and nobody is on it yet
+	Fault   string    // it can't be called: why
 }
 
 // text goes behind who is on it.
@@ -21,8 +21,8 @@ func (p Page) text() text.Text {
 	switch {
 	case !p.At.IsZero():
 		return text.New(" · pages at ", p.At)
-	case !p.Taken.IsZero():
-		return text.New(" · paged at ", p.Taken)
+	case !p.PagedAt.IsZero():
+		return text.New(" · paged at ", p.PagedAt)
 	case p.Fault != "":
 		return text.New(" · ", text.Bold("not paged"), ": ", text.Sanitize(p.Fault, maxField))
 	}
@@ -37,7 +37,7 @@ func PagerUnreachable(account string, fault record.PagerFault) Message {
 		text.New("Attacks that nobody is on wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. ",
 			"If you read this: take what waits, or call somebody"),
 	}
-	m := Lines(lines, []commands.Suggestion{{Label: "What burns", Line: record.Line{Name: "status"}.With("account", account)}})
+	m := Lines(lines, []call.Suggestion{{Label: "Show status", Line: record.Line{Name: "status"}.With("account", account)}})
 	m.Text = notification("The pager of " + account + " can't be called, nobody is called: " + why)
 	return m
 }

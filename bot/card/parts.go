@@ -3,7 +3,7 @@ package card
 import (
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -14,7 +14,7 @@ const (
 )
 
 // partsMessage is an answer in parts, each row with its buttons beside it.
-func partsMessage(res commands.Result) Message {
+func partsMessage(res call.Result) Message {
 	w := partsWriter{maker: &buttonMaker{}, room: maxTogether, most: maxBlocks}
 	return Message{Text: answerText(res.Lines), Blocks: w.write(res.Parts)}
 }
@@ -31,7 +31,7 @@ type partsWriter struct {
 }
 
 // write gives the blocks of all the parts.
-func (w *partsWriter) write(parts []commands.Part) []slack.Block {
+func (w *partsWriter) write(parts []call.Part) []slack.Block {
 	for i, p := range parts {
 		if w.rules && i > 0 && w.left == 0 {
 			w.flush()
@@ -61,7 +61,7 @@ func (w *partsWriter) line(t text.Text) {
 }
 
 // row adds a line with buttons: one stands beside it, several below. No text: only the buttons.
-func (w *partsWriter) row(t text.Text, do []commands.Suggestion) {
+func (w *partsWriter) row(t text.Text, do []call.Suggestion) {
 	var made []*slack.ButtonBlockElement
 	for _, s := range do {
 		b, ok := w.maker.suggestion(s)

@@ -8,7 +8,10 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -23,17 +26,17 @@ const (
 )
 
 // PermissionLost is the notice that the service refuses changes: what was not done and how to do it by hand, who can mend it, what is due meanwhile.
-func PermissionLost(a *commands.Account, t record.PermissionLoss, changes []record.Change, now time.Time) Message {
-	head := []text.Text{text.New(text.Bold("HANDS TIED: wafbot can't "+t.Cannot()+" on "+a.Name), " since ", t.Since, " (", t.Status, ")")}
+func PermissionLost(a *call.Account, t record.PermissionLoss, changes []record.Change, now time.Time) Message {
+	head := []text.Text{text.New(text.Bold("WAF permission lost: wafbot can't "+t.Cannot()+" on "+a.Name), " since ", t.Since, " (", t.Status, ")")}
 	if !t.GoesOn() {
-		head = []text.Text{text.New("Over since ", t.Until, ": wafbot's hands were tied on ", text.Bold(a.Name), " from ", t.Since, " (", t.Status, "). It can make changes again")}
+		head = []text.Text{text.New("Over since ", t.Until, ": wafbot had lost its WAF permission on ", text.Bold(a.Name), " from ", t.Since, " (", t.Status, "). It can make changes again")}
 	}
 	var rest []text.Text
 	if t.More > 0 {
 		rest = append(rest, text.New("… and ", t.More, " more: ", text.Code("audit"), " lists them"))
 	}
 	if t.GoesOn() {
-		rest = append(rest, commands.PermissionLossMend(t))
+		rest = append(rest, change.PermissionLossMend(t))
 		rest = append(rest, dueLines(a, t, changes, now)...)
 		rest = append(rest, text.New("What is due is tried each minute, and the next such change that the service takes ends this"))
 	}
@@ -48,27 +51,27 @@ func PermissionLost(a *commands.Account, t record.PermissionLoss, changes []reco
 	if b := maker.link("Open console", a.ConsoleURL); b != nil {
 		blocks = append(blocks, actions([]*slack.ButtonBlockElement{b}))
 	}
-	return Message{Text: tiedNotice(a, t), Blocks: blocks}
+	return Message{Text: permissionNotice(a, t), Blocks: blocks}
 }
 
 // refused is a change that was not done, with its button beside it.
 func (m *buttonMaker) refused(t record.PermissionLoss, r record.RefusedChange, lines []text.Text) slack.Block {
-	b, ok := m.suggestion(commands.PermissionLossTryNow(t, r))
+	b, ok := m.suggestion(advice.PermissionLossTryNow(t, r))
 	if !ok {
-		b, lines = nil, append(lines, toType(commands.PermissionLossTryNow(t, r)))
+		b, lines = nil, append(lines, toType(advice.PermissionLossTryNow(t, r)))
 	}
 	return section(strings.Join(firstLines(flat(lines), maxRefusedText, maxRefusedText), "\n"), b)
 }
 
 // tiedNotice is the notification: what is not done stands last, so that cutting harms nothing.
-func tiedNotice(a *commands.Account, t record.PermissionLoss) string {
+func permissionNotice(a *call.Account, t record.PermissionLoss) string {
 	what := t.Cannot() + " on " + a.Name
 	if len(t.Lacks) > 1 {
 		what = "change " + a.Name // the message says what of it
 	}
-	text := fmt.Sprintf("HANDS TIED: wafbot can't %s since %s (%d).", what, clockTime(t.Since), t.Status)
+	text := fmt.Sprintf("WAF permission lost: can't %s since %s (%d).", what, clockTime(t.Since), t.Status)
 	if !t.GoesOn() {
-		text = fmt.Sprintf("wafbot can change %s again. Its hands were tied since %s.", a.Name, clockTime(t.Since))
+		text = fmt.Sprintf("wafbot can change %s again. Its WAF permission was lost since %s.", a.Name, clockTime(t.Since))
 	}
 	if n := len(t.Refused); n > 0 {
 		first := slices.IndexFunc(t.Refused, func(r record.RefusedChange) bool { return t.Refused[n-1].At.Sub(r.At) < time.Minute }) // of those asked for together
@@ -78,18 +81,18 @@ func tiedNotice(a *commands.Account, t record.PermissionLoss) string {
 }
 
 // refusedLines are what was not done, and the steps that are left to do by hand.
-func refusedLines(a *commands.Account, r record.RefusedChange, changes []record.Change, now time.Time) []text.Text {
+func refusedLines(a *call.Account, r record.RefusedChange, changes []record.Change, now time.Time) []text.Text {
 	what := "NOT done: "
 	if r.Half {
 		what = "Only partly done: "
 	}
 	head := text.New(text.Bold(what+r.Does), ", asked by ", text.Sanitize(r.By.Name, maxNoticeName), " ", r.At)
 	if i := slices.IndexFunc(changes, func(ch record.Change) bool { return ch.ID == r.Ends }); i >= 0 && r.By.Via == record.ViaClock {
-		head = a.DueLine(changes[i], now)
+		head = change.DueLine(a, changes[i], now)
 	}
 	lines := []text.Text{head}
 	for _, s := range r.Steps[:min(maxByHand, len(r.Steps))] {
-		lines = append(lines, text.New("• by hand, in the service's console: ", a.ByHand(s)))
+		lines = append(lines, text.New("• by hand, in the service's console: ", describe.ByHand(a, s)))
 	}
 	if more := len(r.Steps) - maxByHand; more > 0 {
 		lines = append(lines, text.New("• … and ", more, " more"))
@@ -98,10 +101,10 @@ func refusedLines(a *commands.Account, r record.RefusedChange, changes []record.
 }
 
 // dueLines are what wafbot would have to end meanwhile.
-func dueLines(a *commands.Account, t record.PermissionLoss, changes []record.Change, now time.Time) (lines []text.Text) {
-	due := commands.PermissionLossDueMeanwhile(t, changes, now)
+func dueLines(a *call.Account, t record.PermissionLoss, changes []record.Change, now time.Time) (lines []text.Text) {
+	due := change.PermissionLossDueMeanwhile(t, changes, now)
 	for _, ch := range due[:min(maxDue, len(due))] {
-		lines = append(lines, a.DueLine(ch, now))
+		lines = append(lines, change.DueLine(a, ch, now))
 	}
 	if more := len(due) - maxDue; more > 0 {
 		lines = append(lines, text.New("… and ", more, " more are due: ", text.Code("status"), " lists what is in force"))
@@ -110,7 +113,7 @@ func dueLines(a *commands.Account, t record.PermissionLoss, changes []record.Cha
 }
 
 // PermissionBack says that the service takes changes again.
-func PermissionBack(a *commands.Account, t record.PermissionLoss) Message {
+func PermissionBack(a *call.Account, t record.PermissionLoss) Message {
 	lines := []text.Text{text.New(text.Bold("wafbot can change "+a.Name+" again"), " since ", t.Until)}
 	for _, r := range t.Refused {
 		next := "Ask again if it is still wanted"

@@ -15,16 +15,16 @@ func StoreRebuilt(account string, facts record.RebuildFacts) Message {
 		lines = []text.Text{
 			text.New(text.Bold(account+": wafbot can't look back"), ": it may not read what was said in this channel. Either it isn't in the channel, or its token lacks the scope ", text.Code("channels:history"),
 				" (in a private channel ", text.Code("groups:history"), ")"),
-			text.New("If its memory (Redis) was emptied, cards come again, and what it changed before can't be undone from here. ", text.Code("wafbot doctor"), " says how to mend it"),
+			text.New("If its store (Redis) was emptied, cards come again, and what it changed before can't be undone from here. ", text.Code("wafbot doctor"), " says how to fix it"),
 		}
 		return Lines(lines, nil)
 	}
 	lines = []text.Text{
-		text.New(text.Bold(account+": wafbot's memory (Redis) was emptied"), ". Read back from this channel: ", counted(facts.Cards, "card"), ", ",
-			counted(facts.InForce, "measure"), " in force with their ends and undo"),
+		text.New(text.Bold(account+": wafbot's store (Redis) was emptied"), ". Read back from this channel: ", counted(facts.Cards, "card"), ", ",
+			counted(facts.InForce, "mitigation"), " in force with their ends and undo"),
 	}
 	if facts.Listed > 0 {
-		lines = append(lines, text.New("Found on the service's lists, though no message told of them: ", counted(facts.Listed, "measure"), ". Undo takes them off; what stood there before is not known"))
+		lines = append(lines, text.New("Found on the service's lists, though no message told of them: ", counted(facts.Listed, "mitigation"), ". Undo takes them off; what stood there before is not known"))
 	}
 	if facts.NoLists {
 		lines = append(lines, text.New("The service's lists could not be read: entries that no message told of are not known here"))
@@ -39,7 +39,7 @@ func StoreRebuilt(account string, facts record.RebuildFacts) Message {
 		}
 		lines = append(lines, line)
 	}
-	lines = append(lines, text.New(text.Bold("Lost"), ": clicks that were not yet carried out (click again), requests that waited for a second person (ask again), who was on what, notes, verdicts, mutes, calls of a pager (end them there), what an admin protected from being denied (", text.Code("protect"), " it again), and the audit log but for its copy on standard output"))
+	lines = append(lines, text.New(text.Bold("Lost"), ": clicks that were not yet carried out (click again), requests that waited for approval (ask again), who was on what, notes, verdicts, mutes, calls of a pager (end them there), what an admin protected from being denied (", text.Code("protect"), " it again), and the audit log but for its copy on standard output"))
 	return Lines(lines, nil)
 }
 

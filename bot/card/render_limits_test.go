@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -24,6 +25,7 @@ func TestRenderOfNothing(t *testing.T) {
 }
 
 func TestACardOfVeryMuch(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	for _, text := range seeds() {
 		c := hostile(text)
@@ -79,7 +81,7 @@ func TestCardButtonsCarryTheirLines(t *testing.T) {
 	}
 	require.Equal(t, "undo c4p8t2rz1 account=acme", lines["Undo"])
 	require.Equal(t, "deny 203.0.113.7 account=acme attack="+c.Situation.ID+" for=4h", lines["Deny 203.0.113.7, 4 h"])
-	require.Equal(t, "claim account=acme attack="+c.Situation.ID, lines["I'm on it"])
+	require.Equal(t, "claim account=acme attack="+c.Situation.ID, lines["Acknowledge"])
 	require.NotContains(t, lines, "Block mode, 2 h", "it hits everybody: under More")
 }
 
@@ -138,6 +140,7 @@ func TestRenderIsPure(t *testing.T) {
 }
 
 func FuzzRender(f *testing.F) {
+	norace.Defer(f)
 	for _, s := range seeds("sqli", "2024") {
 		f.Add(s, int64(1530), uint8(3), uint8(12), uint8(0))
 		f.Add(s, int64(-1), uint8(0), uint8(0), uint8(0x7f))
@@ -195,7 +198,7 @@ func FuzzRender(f *testing.F) {
 func requireHarmlessViews(t *testing.T, c Card, text string) {
 	t.Helper()
 	s := c.Situation
-	more, tooLong := MoreView(s.Line(), commands.More(s), ViewMeta{Account: text})
+	more, tooLong := MoreView(advice.SituationLine(s), advice.More(s), ViewMeta{Account: text})
 	filled, longer := FormView(hostileForm(text), ViewMeta{})
 	for _, v := range []struct {
 		view slack.ModalViewRequest

@@ -1,7 +1,8 @@
 package card
 
 import (
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -9,7 +10,7 @@ import (
 const maxNamed = 10
 
 // Roles lists who has which role, each shown as show does.
-func Roles(r commands.Roles, show func(id string) text.Text) text.Text {
+func Roles(r policy.Roles, show func(id string) text.Text) text.Text {
 	words := text.New("")
 	for _, role := range []struct {
 		name string
@@ -19,7 +20,7 @@ func Roles(r commands.Roles, show func(id string) text.Text) text.Text {
 		if len(role.ids) == 0 {
 			words = text.New(words, "none")
 		}
-		words = text.New(words, commands.Enumerate(role.ids, maxNamed, func(id string) text.Text {
+		words = text.New(words, describe.Enumerate(role.ids, maxNamed, func(id string) text.Text {
 			if id == "*" {
 				return text.New("everyone in the workspace")
 			}

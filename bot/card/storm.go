@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -14,42 +16,42 @@ import (
 func (c Card) stormFacts() [][]text.Text {
 	facts := [][]text.Text{c.stormTotals()}
 	if c.Situation.Storm.OddCount > 0 {
-		facts = append(facts, c.oddOnes())
+		facts = append(facts, c.outliers())
 	}
 	return append(facts, c.whyOneCard())
 }
 
 func (c Card) stormHeadline() []text.Text {
 	s := *c.Situation.Storm
-	title := []string{"STORM", text.Sanitize(commands.StormOn(s, c.Situation.Account), MaxName), apiclient.Known(int64(s.Gathered)).String() + " attacks", commands.StormBlocking(s)}
+	title := []string{"STORM", text.Sanitize(describe.StormOn(s, c.Situation.Account), MaxName), apiclient.Known(int64(s.Gathered)).String() + " attacks", describe.StormBlocking(s)}
 	switch {
 	case c.Quiet:
 		title = append(title, "quiet")
 	case !s.GoesOn():
 		title = append(title, "over")
 	}
-	return []text.Text{text.New(c.sign(), " ", text.Bold(strings.Join(title, " · ")), " ", text.Code(c.Situation.ID)), commands.StormCause(s, c.Situation.Policy)}
+	return []text.Text{text.New(c.sign(), " ", text.Bold(strings.Join(title, " · ")), " ", text.Code(c.Situation.ID)), describe.StormCause(s, c.Situation.Policy)}
 }
 
 // stormTotals count what was gathered.
 func (c Card) stormTotals() []text.Text {
 	s, a := *c.Situation.Storm, c.Situation.Attack
-	lines := commands.StormTallies(s, c.Situation.Account, c.Situation.Policy, a.SourceCount)
-	counts := text.New(apiclient.Known(s.Hits), text.Plural(s.Hits, " hit"), " since ", c.clock(a.First), " · ", commands.StormStillOn(s, "the attacks"))
+	lines := describe.StormTallies(s, c.Situation.Account, c.Situation.Policy, a.SourceCount)
+	counts := text.New(apiclient.Known(s.Hits), text.Plural(s.Hits, " hit"), " since ", c.clock(a.First), " · ", describe.StormStillOn(s, "the attacks"))
 	return append(append(lines, c.aged(counts)), c.unrefreshed()...)
 }
 
 // oddOnes are what gets through though the one source isn't behind it, each with the id by which it can be dealt with.
-func (c Card) oddOnes() []text.Text {
+func (c Card) outliers() []text.Text {
 	s := *c.Situation.Storm
-	title := text.New(text.Bold("Odd ones out"), " (other sources, not fully blocked):")
+	title := text.New(text.Bold("Outliers"), " (other sources, not fully blocked):")
 	if !s.Source.IsValid() {
-		title = text.New(text.Bold("Odd ones out"), " (not fully blocked, while most are):")
+		title = text.New(text.Bold("Outliers"), " (not fully blocked, while most are):")
 	}
 	lines := []text.Text{title}
-	named, left := commands.StormOddNamed(s)
+	named, left := describe.StormOddNamed(s)
 	for _, odd := range named {
-		lines = append(lines, c.oddOne(odd))
+		lines = append(lines, c.outlier(odd))
 	}
 	if left > 0 {
 		lines = append(lines, text.New("… and ", apiclient.Known(int64(left)), " more: type ", text.Code(c.listLine())))
@@ -58,20 +60,20 @@ func (c Card) oddOnes() []text.Text {
 }
 
 // oddOne is an attack in one line, what its attacker wrote last.
-func (c Card) oddOne(a apiclient.Attack) text.Text {
+func (c Card) outlier(a apiclient.Attack) text.Text {
 	account := c.Situation.Account
 	line := text.New("• ", text.Code(record.AttackID(account.Name, a.ID)), " ", typeName(a, maxType))
 	if len(c.Situation.Storm.Apps) > 1 {
 		line = text.New(line, " on ", text.Sanitize(account.AppName(a.App), MaxName))
 	}
-	line = text.New(line, ", ", text.Bold(commands.StatusName(a)), ", ", a.Hits, text.Plural(a.Hits.N, " hit"))
-	if top, ok := commands.TopSource(a); ok {
+	line = text.New(line, ", ", text.Bold(describe.StatusName(a)), ", ", a.Hits, text.Plural(a.Hits.N, " hit"))
+	if top, ok := call.TopSource(a); ok {
 		line = text.New(line, ", ", text.Code(top.IP.String()))
 		if top.Country != "" {
 			line = text.New(line, " ", text.Sanitize(top.Country, maxCountry))
 		}
 	}
-	return text.New(line, ": ", text.Code(commands.Where(a)))
+	return text.New(line, ": ", text.Code(describe.Where(a)))
 }
 
 // whyOneCard says why there are no single cards, until when, and what has one all the same.
@@ -89,14 +91,14 @@ func (c Card) whyOneCard() []text.Text {
 		theirs = append(theirs, fmt.Sprintf("%d from before the storm", s.Before))
 	}
 	if s.Own > 0 {
-		theirs = append(theirs, fmt.Sprintf("%d of those gathered", s.Own))
+		theirs = append(theirs, fmt.Sprintf("%d of those grouped", s.Own))
 	}
 	if len(theirs) > 0 {
 		beside = text.New(beside, " · with own cards by now: ", strings.Join(theirs, ", "))
 	}
 	return []text.Text{
-		text.New(text.Bold("Why one card: "), commands.StormWhy(s)), beside,
-		text.New("All that it gathered: ", text.Code(c.listLine())),
+		text.New(text.Bold("Why one card: "), describe.StormWhy(s)), beside,
+		text.New("All grouped attacks: ", text.Code(c.listLine())),
 	}
 }
 
@@ -105,12 +107,12 @@ func (c Card) listLine() string {
 }
 
 // stormAdvice says what would stop the storm and how soon, and what that leaves.
-func (c Card) stormAdvice(advice commands.Advice) []text.Text {
-	lines := c.rehearsal(advice)
+func (c Card) stormAdvice(advice advice.Advice) []text.Text {
+	lines := c.dryRun(advice)
 	if denies(advice) {
-		deny := c.measures(advice.Suggestions[:1])[0]
+		deny := c.mitigations(advice.Suggestions[:1])[0]
 		if c.Situation.Storm.OddCount > 0 {
-			deny = text.New(deny, "; the odd ones out go on")
+			deny = text.New(deny, "; the outliers go on")
 		}
 		lines = append(lines, deny)
 	}
@@ -118,6 +120,6 @@ func (c Card) stormAdvice(advice commands.Advice) []text.Text {
 }
 
 // denies reports whether denying one source is what is advised.
-func denies(advice commands.Advice) bool {
+func denies(advice advice.Advice) bool {
 	return len(advice.Suggestions) > 0 && advice.Suggestions[0].Line.Name == "deny"
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -65,7 +67,7 @@ func storms() map[string]Card {
 		"storm-nobody":   stormCard(nobodyBehind),
 		"storm-one-path": stormCard(onePath),
 		"storm-several-apps": stormCard(func(c *Card, s *record.Storm) {
-			c.Situation.Account.Applications[7] = commands.Application{Name: "Legacy", CannotBlock: true}
+			c.Situation.Account.Applications[7] = call.Application{Name: "Legacy", CannotBlock: true}
 			s.Apps, c.Situation.Attack.App, c.Situation.Attack.Domain = map[int64]int{4: 500, 7: 280, apiclient.DefaultApp: 20}, apiclient.Figure{}, ""
 			s.Odd[2].App, s.Incidents = known(7), 2
 		}),
@@ -88,9 +90,9 @@ func storms() map[string]Card {
 			s.Ongoing, s.Knocking, c.Situation.Attack.SourceCount = 13, 784, apiclient.Figure{}
 			ch := denied()
 			ch.Line.Words, ch.Does, ch.AttackID = []string{theScanner.String()}, "Deny 198.51.100.23 everywhere for 4 h", c.Situation.ID
-			c.Situation.Changes, c.Case = []record.Change{ch}, annasCase()
+			c.Situation.Changes, c.Triage = []record.Change{ch}, annasCase()
 		}),
-		"storm-claimed": stormCard(func(c *Card, s *record.Storm) { c.Case, s.Own, s.Odd, s.OddCount = annasCase(), 4, nil, 0 }),
+		"storm-claimed": stormCard(func(c *Card, s *record.Storm) { c.Triage, s.Own, s.Odd, s.OddCount = annasCase(), 4, nil, 0 }),
 		"storm-over": stormCard(func(_ *Card, s *record.Storm) {
 			s.Began, s.Exceeded, s.Ended, s.Ongoing, s.Incidents = now.Add(-25*time.Minute), now.Add(-12*time.Minute), now.Add(-2*time.Minute), 12, 1
 		}),
@@ -99,8 +101,8 @@ func storms() map[string]Card {
 			c.Quiet, c.Situation.Attack.Last = true, now.Add(-21*time.Minute)
 		}),
 		"storm-caught-up":   stormCard(func(_ *Card, s *record.Storm) { s.CaughtUp, s.Before = true, 0 }),
-		"storm-rehearsal":   stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = commands.ChangesRehearse }),
-		"storm-changes-off": stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = commands.ChangesOff }),
+		"storm-rehearsal":   stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = policy.ChangesRehearse }),
+		"storm-changes-off": stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = policy.ChangesOff }),
 		"storm-own-cdn": stormCard(func(c *Card, _ *record.Storm) {
 			c.Situation.Policy.Sources = named("our CDN", "198.51.100.0/24")
 		}),
@@ -149,6 +151,7 @@ func hostileStorm(text string) Card {
 }
 
 func TestStormCardStaysWithinLimits(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	for _, text := range []string{strings.Repeat("a", 100_000), strings.Repeat("&", 100_000), strings.Repeat("`", 100_000), strings.Repeat("\u202e<!channel>", 9_000), strings.Repeat("\xff", 100_000)} {
 		for _, place := range []string{"", "POST " + text} {
@@ -179,7 +182,7 @@ func TestStormButtonsCarryTheirLines(t *testing.T) {
 	require.Equal(t, "s", id[:1])
 	require.Equal(t, "deny 198.51.100.23 account=acme attack="+id+" for=4h", lines["Deny 198.51.100.23, 4 h"])
 	require.Equal(t, "cards account=acme attack="+id, lines["Own cards for the 4"])
-	require.Equal(t, "claim account=acme attack="+id, lines["I'm on it"])
+	require.Equal(t, "claim account=acme attack="+id, lines["Acknowledge"])
 	require.Equal(t, "attack "+id+" account=acme", lines["More…"])
 	for _, never := range []string{"patch", "contain", "mode"} {
 		for label, line := range lines {

@@ -4,49 +4,53 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // advice says what would stop the attack and how soon, or that no button does, and why some are missing.
-func (c Card) advice(advice commands.Advice) []text.Text {
-	lines := c.rehearsal(advice)
+func (c Card) advice(advice advice.Advice) []text.Text {
+	lines := c.dryRun(advice)
 	if c.tooThin(advice) {
 		return append(lines, c.noButton(advice)...)
 	}
-	return slices.Concat(lines, c.measures(advice.Suggestions), advice.Notes)
+	return slices.Concat(lines, c.mitigations(advice.Suggestions), advice.Notes)
 }
 
 // rehearsal says that buttons only show what they would do.
-func (c Card) rehearsal(advice commands.Advice) []text.Text {
-	if changes := c.Situation.Policy.Changes; changes == commands.ChangesOn || changes == commands.ChangesOff || len(advice.Suggestions) == 0 {
+func (c Card) dryRun(advice advice.Advice) []text.Text {
+	if changes := c.Situation.Policy.Changes; changes == policy.ChangesOn || changes == policy.ChangesOff || len(advice.Suggestions) == 0 {
 		return nil
 	}
-	return []text.Text{text.New(text.Bold("Rehearsal:"), " buttons only show what would be sent; nothing is changed")}
+	return []text.Text{text.New(text.Bold("Dry run:"), " buttons only show what would be sent; nothing is changed")}
 }
 
 const closesLabel = "Closes the hole:"
 
 // measures are the suggestions in words, the fastest first.
-func (c Card) measures(suggestions []commands.Suggestion) []text.Text {
+func (c Card) mitigations(suggestions []call.Suggestion) []text.Text {
 	var lines []text.Text
 	for i, s := range suggestions {
 		switch {
 		case i > 0 && s.Closes == "" && s.Stops == suggestions[0].Stops: // a part of the first
 		case s.Stops == "":
-			lines = append(lines, text.New(text.Bold(c.measureLabel(i, closesLabel)), " ", s.Closes))
+			lines = append(lines, text.New(text.Bold(c.mitigationLabel(i, closesLabel)), " ", s.Closes))
 		case s.Closes == "":
-			lines = append(lines, text.New(text.Bold(c.measureLabel(i, "Fastest:")), " ", s.Stops))
+			lines = append(lines, text.New(text.Bold(c.mitigationLabel(i, "Fastest:")), " ", s.Stops))
 		default:
-			lines = append(lines, text.New(text.Bold(c.measureLabel(i, "Fastest:")), " ", s.Stops, ". ", text.Bold(closesLabel), " ", s.Closes))
+			lines = append(lines, text.New(text.Bold(c.mitigationLabel(i, "Fastest:")), " ", s.Stops, ". ", text.Bold(closesLabel), " ", s.Closes))
 		}
 	}
 	return lines
 }
 
 // measureLabel goes before the i-th measure.
-func (c Card) measureLabel(i int, label string) string {
+func (c Card) mitigationLabel(i int, label string) string {
 	switch {
 	case i > 0:
 		return "Or:"
@@ -67,9 +71,9 @@ func (c Card) inForce() bool {
 }
 
 // tooThin reports whether the attack gets through and none of the buttons stops a tenth of it.
-func (c Card) tooThin(advice commands.Advice) bool {
+func (c Card) tooThin(advice advice.Advice) bool {
 	s := c.Situation
-	if !gettingThrough(s.Attack) || s.Attack.FalsePositive() || c.inForce() || s.Policy.Changes == commands.ChangesOff {
+	if !gettingThrough(s.Attack) || s.Attack.FalsePositive() || c.inForce() || s.Policy.Changes == policy.ChangesOff {
 		return false
 	}
 	for _, sug := range advice.Suggestions {
@@ -85,28 +89,28 @@ func (c Card) tooThin(advice commands.Advice) bool {
 }
 
 // noButton says plainly that nothing quick helps, why, and what does.
-func (c Card) noButton(advice commands.Advice) []text.Text {
+func (c Card) noButton(offered advice.Advice) []text.Text {
 	kind := c.Situation.Attack.Type
 	login := kind == "brute" || kind == "credential_stuffing"
 	first := text.New(text.Bold("No quick button stops this."))
-	if percent, ok := c.topShare(); ok && len(advice.Suggestions) > 0 {
-		first = text.New(first, " Denying the top source stops ", commands.Percent(percent), ".")
+	if percent, ok := c.topShare(); ok && len(offered.Suggestions) > 0 {
+		first = text.New(first, " Denying the top source stops ", describe.Percent(percent), ".")
 	}
 	switch {
 	case login:
 		first = text.New(first, " Block mode changes nothing: each request looks like a login.")
-	case commands.LooksClean(kind):
+	case advice.LooksClean(kind):
 		first = text.New(first, " Block mode changes nothing: each request looks clean by itself.")
 	}
 	what := text.New(text.Bold("What can:"), " a rate limit or captcha in the application")
 	if _, ok := inLine(c.Runbook); ok {
 		what = text.New(what, " (runbook below)")
 	}
-	if !c.Situation.WatchedOnly() {
+	if !efficacy.WatchedOnly(c.Situation) {
 		list := record.Line{Name: "deny", Words: []string{"ADDRESS…"}}.With("attack", c.Situation.ID)
 		what = text.New(what, " · a header that the requests share · your own list of addresses, ", text.Code(list.String()), " · closing the path, under More")
 	}
-	lines := slices.Concat([]text.Text{first}, advice.Notes, []text.Text{what})
+	lines := slices.Concat([]text.Text{first}, offered.Notes, []text.Text{what})
 	if login {
 		lines = append(lines, text.New("wafbot sees attacks, not logins: check for accounts taken over"))
 	}
@@ -114,11 +118,11 @@ func (c Card) noButton(advice commands.Advice) []text.Text {
 }
 
 func (c Card) topShare() (percent int, ok bool) {
-	top, ok := commands.TopSource(c.Situation.Attack)
+	top, ok := call.TopSource(c.Situation.Attack)
 	if !ok {
 		return 0, false
 	}
-	return commands.Share(top, c.Situation.Attack)
+	return describe.Share(top, c.Situation.Attack)
 }
 
 // gettingThrough reports whether some of the attack isn't stopped, as far as the service tells.

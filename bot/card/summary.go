@@ -3,19 +3,20 @@ package card
 import (
 	"fmt"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/report"
 )
 
 // Summary is a hand-over's message.
-func Summary(a *commands.Account, res commands.Result) Message {
+func Summary(a *call.Account, res call.Result) Message {
 	msg := partsMessage(res)
 	msg.Text = summaryNotice(a, res)
 	return msg
 }
 
 // summaryNotice is a hand-over's notification.
-func summaryNotice(a *commands.Account, res commands.Result) string {
-	s, _ := res.Data.(commands.Summary)
+func summaryNotice(a *call.Account, res call.Result) string {
+	s, _ := res.Data.(report.Summary)
 	burning := fmt.Sprintf("%d going on", len(s.Ongoing))
 	if s.Fault != "" {
 		burning = "what goes on is UNKNOWN"
@@ -26,7 +27,7 @@ func summaryNotice(a *commands.Account, res commands.Result) string {
 	}
 	text := fmt.Sprintf("Hand-over of %s: %s, %s", a.Name, burning, held)
 	if n := len(s.Waiting); n > 0 {
-		text += fmt.Sprintf(", %d waiting for a second person", n)
+		text += fmt.Sprintf(", %d waiting for approval", n)
 	}
 	return notification(text)
 }

@@ -49,7 +49,7 @@ func (c Card) course() []text.Text {
 func (c Card) rates(line timeline) text.Text {
 	peak, at := line.peak()
 	words := text.New("Peak about ", about(peak), " a minute at ", c.clock(at))
-	if c.Quiet || !c.Blind.From.IsZero() {
+	if c.Quiet || !c.Outage.From.IsZero() {
 		return words
 	}
 	now := int64(min(line.by(line.end)-line.by(line.end-60), mostRate))

@@ -2,7 +2,7 @@ package card
 
 import (
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -12,10 +12,10 @@ const maxNotes = 2
 
 // people say who is on it, who muted it, what they found and what they noted, and call whom the route names.
 func (c Card) people() []text.Text {
-	calls := Recipient(c.Case.Owner, c.Mention, c.Hushed || c.Anew)
-	who := commands.OwnerLine(c.Case.Owner)
-	if c.Case.Owner != nil && calls == c.Case.Owner.ID {
-		who, calls = commands.OwnerOnIt(*c.Case.Owner, text.User(calls)), "" // by the name that calls
+	calls := Recipient(c.Triage.Owner, c.Mention, c.QuietHours || c.Reposted)
+	who := describe.OwnerLine(c.Triage.Owner)
+	if c.Triage.Owner != nil && calls == c.Triage.Owner.ID {
+		who, calls = describe.OwnerOnIt(*c.Triage.Owner, text.User(calls)), "" // by the name that calls
 	}
 	who = text.New(who, c.Page.text())
 	for _, link := range []text.Link{{Label: "runbook", URL: c.Runbook}, {Label: "console", URL: c.ConsoleURL}} {
@@ -26,34 +26,34 @@ func (c Card) people() []text.Text {
 	switch {
 	case calls != "":
 		who = text.New(who, " · ", text.User(calls))
-	case c.Hushed && c.Case.Owner == nil:
+	case c.QuietHours && c.Triage.Owner == nil:
 		nobody := text.New("nobody was pinged")
-		if !c.CalledAt.IsZero() {
-			nobody = text.New("nobody was pinged when it got worse, last at ", c.CalledAt)
+		if !c.MentionedAt.IsZero() {
+			nobody = text.New("nobody was pinged when it got worse, last at ", c.MentionedAt)
 		}
-		who = text.New(who, " · quiet hours: ", nobody, "; outside them ", text.Code(c.Spared), " is")
+		who = text.New(who, " · quiet hours: ", nobody, "; outside them ", text.Code(c.Suppressed), " is")
 	}
 	lines := []text.Text{who}
 	switch {
-	case c.Stuck:
-		lines = append(lines, text.New("Posted anew: Slack doesn't let the former card be edited any more"))
-	case c.Anew:
-		lines = append(lines, text.New("Posted anew: the former card is gone"))
+	case c.Uneditable:
+		lines = append(lines, text.New("Reposted: Slack doesn't let the former card be edited any more"))
+	case c.Reposted:
+		lines = append(lines, text.New("Reposted: the former card is gone"))
 	}
 	if m, muted := c.muted(); muted {
-		lines = append(lines, text.New(text.Bold("Muted"), ": ", commands.MuteLine(m)))
+		lines = append(lines, text.New(text.Bold("Muted"), ": ", describe.MuteLine(m)))
 	}
-	if c.Case.Verdict != nil {
-		lines = append(lines, commands.VerdictLine(*c.Case.Verdict))
+	if c.Triage.Verdict != nil {
+		lines = append(lines, describe.VerdictLine(*c.Triage.Verdict))
 	}
-	notes := c.Case.Notes
+	notes := c.Triage.Notes
 	if older := len(notes) - maxNotes; older > 0 {
 		notes = notes[older:]
 		line := record.Line{Name: "attack", Words: []string{c.Situation.ID}}.With("account", c.Situation.Account.Name)
 		lines = append(lines, text.New(apiclient.Known(int64(older)), text.Plural(int64(older), " more note"), ": type ", text.Code(line.String())))
 	}
 	for _, n := range notes {
-		lines = append(lines, commands.NoteLine(n))
+		lines = append(lines, describe.NoteLine(n))
 	}
 	return lines
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -48,7 +48,7 @@ type ViewMeta struct {
 }
 
 // FormView draws a form. It is pure.
-func FormView(f commands.Form, m ViewMeta) (slack.ModalViewRequest, error) {
+func FormView(f call.Form, m ViewMeta) (slack.ModalViewRequest, error) {
 	m.Line, m.Attack = f.Base.String(), f.Attack
 	v, err := modal(ViewForm, f.Title, m)
 	if err != nil {
@@ -69,7 +69,7 @@ func AskView(r *refusal.Refusal, m ViewMeta) (slack.ModalViewRequest, error) {
 	m.Line = r.Line.String()
 	v, err := modal(ViewAsk, "Before you do", m)
 	v.Submit = slack.NewTextBlockObject(slack.PlainTextType, "Do it anyway", false, false)
-	v.Close = slack.NewTextBlockObject(slack.PlainTextType, "Leave", false, false)
+	v.Close = slack.NewTextBlockObject(slack.PlainTextType, "Cancel", false, false)
 	v.Blocks.BlockSet = sections([]text.Text{r.Text}, maxTogether)
 	return v, err
 }
@@ -89,7 +89,7 @@ func AnswerView(msg Message, m ViewMeta) (slack.ModalViewRequest, error) {
 }
 
 // MoreView lists what else can be done about an attack: each button opens its form in this view's place.
-func MoreView(head text.Text, all []commands.Suggestion, m ViewMeta) (slack.ModalViewRequest, error) {
+func MoreView(head text.Text, all []call.Suggestion, m ViewMeta) (slack.ModalViewRequest, error) {
 	v, err := modal(viewAnswer, "More", m)
 	v.Blocks.BlockSet = sections([]text.Text{head}, maxTogether/4)
 	var maker buttonMaker
@@ -118,7 +118,7 @@ func modal(kind, title string, m ViewMeta) (slack.ModalViewRequest, error) {
 }
 
 // inputOf is the block in which a field is filled in. Block and element bear the field's name.
-func inputOf(f commands.Field) *slack.InputBlock {
+func inputOf(f call.Field) *slack.InputBlock {
 	var hint *slack.TextBlockObject
 	if f.Hint != "" {
 		hint = plainText(f.Hint, MaxFieldHint)
@@ -128,19 +128,19 @@ func inputOf(f commands.Field) *slack.InputBlock {
 	return b
 }
 
-func elementOf(f commands.Field) slack.BlockElement {
+func elementOf(f call.Field) slack.BlockElement {
 	options, groups := optionsOf(f)
 	chosen, choose := chosenOptions(f), plainText("Choose …", maxFieldLabel)
 	switch f.Kind {
-	case commands.FieldOne:
+	case call.FieldOne:
 		s := &slack.SelectBlockElement{Type: slack.OptTypeStatic, ActionID: f.Name, Placeholder: choose, Options: options, OptionGroups: groups}
 		if len(chosen) > 0 {
 			s.InitialOption = chosen[0]
 		}
 		return s
-	case commands.FieldMany:
+	case call.FieldMany:
 		return &slack.MultiSelectBlockElement{Type: slack.MultiOptTypeStatic, ActionID: f.Name, Placeholder: choose, Options: options, OptionGroups: groups, InitialOptions: chosen}
-	case commands.FieldUser:
+	case call.FieldUser:
 		s := &slack.SelectBlockElement{Type: slack.OptTypeUser, ActionID: f.Name, Placeholder: choose}
 		if len(f.Values) > 0 && strings.HasPrefix(f.Values[0], "U") {
 			s.InitialUser = f.Values[0]
@@ -148,7 +148,7 @@ func elementOf(f commands.Field) slack.BlockElement {
 		return s
 	}
 	words := slack.NewPlainTextInputBlockElement(nil, f.Name)
-	words.Multiline, words.MaxLength = f.Kind == commands.FieldLines, maxFieldText
+	words.Multiline, words.MaxLength = f.Kind == call.FieldLines, maxFieldText
 	written := strings.Join(f.Values, " ")
 	for line := range strings.SplitSeq(written, "\n") {
 		if text.Sanitize(line, maxFieldText) != line {
@@ -162,7 +162,7 @@ func elementOf(f commands.Field) slack.BlockElement {
 }
 
 // optionsOf are a field's choices, under headings if they have some, or are too many to stand without.
-func optionsOf(f commands.Field) (plain []*slack.OptionBlockObject, groups []*slack.OptionGroupBlockObject) {
+func optionsOf(f call.Field) (plain []*slack.OptionBlockObject, groups []*slack.OptionGroupBlockObject) {
 	for _, o := range f.Options {
 		if len(o.Value) > maxOption {
 			continue // can't be chosen: it must be typed
@@ -189,11 +189,11 @@ func optionsOf(f commands.Field) (plain []*slack.OptionBlockObject, groups []*sl
 	return nil, groups
 }
 
-func optionOf(o commands.Option) *slack.OptionBlockObject {
+func optionOf(o call.Option) *slack.OptionBlockObject {
 	return slack.NewOptionBlockObject(o.Value, plainText(cmp.Or(o.Label, o.Value), maxOption), nil)
 }
 
-func chosenOptions(f commands.Field) (chosen []*slack.OptionBlockObject) {
+func chosenOptions(f call.Field) (chosen []*slack.OptionBlockObject) {
 	for _, o := range f.Options {
 		if slices.Contains(f.Values, o.Value) && len(o.Value) <= maxOption {
 			chosen = append(chosen, optionOf(o))

@@ -1,23 +1,24 @@
 package card
 
 import (
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Worse is the reply under a card whose attack became worse. It calls whom the route names.
-func Worse(a *commands.Account, n record.Event) Message {
+func Worse(a *call.Account, n record.Event) Message {
 	c := n.Changed()
-	what := text.New(text.Bold("It got worse: "), commands.StatusName(c.Attack), ", ", c.Attack.Hits, " hits")
+	what := text.New(text.Bold("It got worse: "), describe.StatusName(c.Attack), ", ", c.Attack.Hits, " hits")
 	if n.Kind == record.BecameIncident {
 		what = text.New(text.Bold("It worked: this attack is an INCIDENT now"), ", vulnerability ", text.Code(text.Sanitize(c.Attack.VulnID, 60)), ". Assume data was read")
 	}
 	id := record.AttackID(a.Name, c.Attack.ID)
-	lines := []text.Text{what, commands.AttackLine(a, c.Attack, n.At)}
+	lines := []text.Text{what, describe.AttackLine(a, c.Attack, n.At)}
 	if s := c.Storm; s != nil {
-		what = text.New(text.Bold("The storm got worse: "), s.Gathered, " attacks, ", commands.StormBlocking(*s), ", ", c.Attack.Hits, " hits")
-		lines = []text.Text{what, commands.StormLine(a, commands.StormRow{ID: id, Attack: c.Attack, Storm: *s}, n.At)}
+		what = text.New(text.Bold("The storm got worse: "), s.Gathered, " attacks, ", describe.StormBlocking(*s), ", ", c.Attack.Hits, " hits")
+		lines = []text.Text{what, describe.StormLine(a, call.StormRow{ID: id, Attack: c.Attack, Storm: *s}, n.At)}
 	}
 	if c.Mention != "" {
 		lines[0] = text.New(text.User(c.Mention), " ", what)

@@ -10,6 +10,10 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -55,10 +59,28 @@ func doneSince(now, before record.AttackDetails) bool {
 	return !same || now.Page != before.Page || !reflect.DeepEqual(now.Case, before.Case) || !reflect.DeepEqual(now.Scene.Mutes, before.Scene.Mutes)
 }
 
-// Situation puts together what is decided from about an attack.
-func Situation(a Account, policy commands.Policy, shown record.AttackState, details record.AttackDetails, now time.Time) commands.Situation {
+// Situation is what is decided from about an attack, as it is stored; known is false for one that was forgotten, or not seen again since the
+// store was rebuilt.
+func (n *Notifier) Situation(ctx context.Context, account, attack string) (s call.Situation, known bool, err error) {
+	a, ok := n.account(account)
+	if !ok {
+		return s, false, nil
+	}
+	shown, known, err := n.cfg.Stores.Attacks.Shown(ctx, account, attack)
+	if err != nil || !known || shown.Recalled {
+		return s, false, err
+	}
+	details, err := n.cfg.Stores.Attacks.File(ctx, account, attack)
+	if err != nil {
+		return s, false, err
+	}
+	return situation(a, n.cfg.Policy, shown, details, n.cfg.Now()), true, nil
+}
+
+// situation puts together what is decided from about an attack.
+func situation(a Account, policy policy.Policy, shown record.AttackState, details record.AttackDetails, now time.Time) call.Situation {
 	id := record.AttackID(a.Name, shown.Attack.ID)
-	s := commands.Situation{
+	s := call.Situation{
 		Account: a.Account, Policy: policy.With(details.Scene.Protected), ID: id, Attack: shown.Attack, Storm: shown.Storm, Known: details.Changes, Effects: details.Effects, Scene: details.Scene, Now: now,
 	}
 	for _, ch := range slices.Backward(details.Changes) { // the newest first; a card reads downwards
@@ -68,7 +90,7 @@ func Situation(a Account, policy commands.Policy, shown record.AttackState, deta
 	}
 	if a.Settings != nil {
 		settings := a.Settings()
-		s.Entries, s.Rules = commands.Overlay(settings.Entries, settings.Rules, details.Changes, settings.At)
+		s.Entries, s.Rules = efficacy.Overlay(settings.Entries, settings.Rules, details.Changes, settings.At)
 		s.Entries = slices.DeleteFunc(s.Entries, func(e apiclient.IPRule) bool { return !e.Expires.IsZero() && !e.Expires.After(s.Now) })
 		s.LookedAt = settings.At
 	}
@@ -78,15 +100,15 @@ func Situation(a Account, policy commands.Policy, shown record.AttackState, deta
 // card puts together what a card shows.
 func (k *cardKeeper) card(ctx context.Context, a Account, f cardFacts) card.Card {
 	attack := f.shown.Attack
-	s := Situation(a, k.cfg.Policy, f.shown, f.file, k.cfg.Now())
-	_, muted := commands.Muted(f.file.Scene.Mutes, attack, s.Now)
+	s := situation(a, k.cfg.Policy, f.shown, f.file, k.cfg.Now())
+	_, muted := describe.Muted(f.file.Scene.Mutes, attack, s.Now)
 	c := card.Card{
-		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Case: f.file.Case,
-		FiguresAt: poller.AttackStateFiguresAt(f.shown, f.file.Good, muted), Course: f.shown.Course, Blind: f.file.Blind, Found: f.shown.Found, Late: f.late(s.Now), Behind: f.behind(s.Now),
-		Hushed: f.shown.Hushed, CalledAt: f.shown.CalledAt, Spared: f.shown.Spared,
+		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Triage: f.file.Case,
+		FiguresAt: poller.AttackStateFiguresAt(f.shown, f.file.Good, muted), Course: f.shown.Course, Outage: f.file.Blind, Found: f.shown.Found, Late: f.late(s.Now), StaleFor: f.behind(s.Now),
+		QuietHours: f.shown.Hushed, MentionedAt: f.shown.CalledAt, Suppressed: f.shown.Spared,
 		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(k.cfg.Runbooks[attack.Type], k.cfg.Runbooks["*"]),
 	}
-	c.Anew, c.Stuck = record.Reposted(f.file.Card.Delivery)
+	c.Reposted, c.Uneditable = record.Reposted(f.file.Card.Delivery)
 	c.Page = pageState(f, s.Now)
 	if attack.Incident() && a.Vuln != nil {
 		ctx, cancel := context.WithTimeout(ctx, vulnTimeout)
@@ -104,7 +126,7 @@ func pageState(f cardFacts, now time.Time) card.Page {
 			return card.Page{}
 		}
 		if !last.TakenAt.IsZero() {
-			return card.Page{Taken: last.TakenAt}
+			return card.Page{PagedAt: last.TakenAt}
 		}
 		return card.Page{Fault: last.Fault}
 	}
@@ -112,7 +134,7 @@ func pageState(f cardFacts, now time.Time) card.Page {
 	if pager == nil {
 		return card.Page{}
 	}
-	_, muted := commands.Muted(f.file.Scene.Mutes, f.shown.Attack, now)
+	_, muted := describe.Muted(f.file.Scene.Mutes, f.shown.Attack, now)
 	u := commands.Unclaimed{Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, Told: pager.Told, Worse: pager.Worse, Route: pager.Route, After: pager.After, Case: f.file.Case}
 	_, at, _ := u.PagesAt(last)
 	return card.Page{At: at}

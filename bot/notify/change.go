@@ -2,7 +2,9 @@ package notify
 
 import (
 	"github.com/wafbot/wafbot/bot/card"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -12,8 +14,8 @@ func changeSettled(e record.Event, _ record.ChangeFacts, f facts) reply {
 	if f.change.ID == "" {
 		return reply{}
 	}
-	var buttons []commands.Suggestion
-	if undo, ok := commands.UndoButton(f.change, f.now); ok {
+	var buttons []call.Suggestion
+	if undo, ok := advice.UndoButton(f.change, f.now); ok {
 		buttons = append(buttons, undo)
 	}
 	elsewhere, mentions := card.ChangeSettled(f.changes, f.change, buttons)
@@ -71,7 +73,7 @@ func efficacyChanged(e record.Event, _ record.ChangeFacts, f facts) reply {
 		return reply{}
 	}
 	s := f.situation()
-	if finding := f.details.Effects[ch.ID].Finding; finding != record.NotWorking && finding != record.SourceReturned || s.Replaced(ch) {
+	if finding := f.details.Effects[ch.ID].Finding; finding != record.NotWorking && finding != record.SourceReturned || efficacy.Replaced(s, ch) {
 		return reply{}
 	}
 	r := message(e, card.Efficacy(s, ch, card.Recipients(ch, f.details.Case, f.shown)))

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -65,7 +65,7 @@ func TestNewsThatIsAnnouncedAgainIsTakenOff(t *testing.T) {
 		box := &outbox{change: ch, news: map[string]record.Event{n.ID: n}}
 		b := New(Config{
 			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret"}), Stores: stores(box),
-			Accounts: []Account{{Account: &commands.Account{Name: "acme", Channel: "C1"}}},
+			Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -81,17 +81,17 @@ func TestNewsThatIsAnnouncedAgainIsTakenOff(t *testing.T) {
 func TestWhomAFailureCalls(t *testing.T) {
 	t.Parallel()
 	ch := record.Change{ID: "c1", Account: "acme", Does: "Deny 203.0.113.7", State: record.StateBegun, Fault: "the service can't be reached", Actor: record.Actor{ID: "U0ANN"}, Approved: &record.Actor{ID: "U0ROB"}}
-	call := changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, facts{account: Account{Account: &commands.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}})
-	require.Contains(t, call.message.Text, "<@U0ANN> <@U0ROB> *Perhaps done: Deny 203.0.113.7*: the service can't be reached. Ask the same again")
-	require.True(t, call.urgent)
+	made := changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, facts{account: Account{Account: &call.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}})
+	require.Contains(t, made.message.Text, "<@U0ANN> <@U0ROB> *Perhaps done: Deny 203.0.113.7*: the service can't be reached. Ask the same again")
+	require.True(t, made.urgent)
 	for _, actor := range []record.Actor{{ID: "cli:root", Via: record.ViaCLI}, {ID: "wafbot", Via: record.ViaClock}} {
 		ch.Actor, ch.Approved, ch.State = actor, nil, record.StateHalf
-		call = changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, facts{account: Account{Account: &commands.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}})
-		require.NotContains(t, call.message.Text, "@")
-		require.Contains(t, call.message.Text, "*Only partly done: Deny 203.0.113.7*")
+		made = changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, facts{account: Account{Account: &call.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}})
+		require.NotContains(t, made.message.Text, "@")
+		require.Contains(t, made.message.Text, "*Only partly done: Deny 203.0.113.7*")
 	}
 	ch.Actor, ch.State, ch.Fault = record.Actor{ID: "U0ANN"}, record.StateDone, ""
-	call = changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, facts{account: Account{Account: &commands.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}})
-	require.NotContains(t, call.message.Text, "@")
-	require.False(t, call.urgent)
+	made = changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, facts{account: Account{Account: &call.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}})
+	require.NotContains(t, made.message.Text, "@")
+	require.False(t, made.urgent)
 }

@@ -6,7 +6,8 @@ import (
 
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -68,7 +69,7 @@ func (n *Notifier) endDrill(ctx context.Context, a Account, d record.Drill) erro
 		return err
 	}
 	d.Card.Shown = n.cfg.Now().UTC()
-	report := Post{Account: d.Account, Channel: d.Card.Channel, Thread: d.Card.TS, Delivery: "drill report " + d.ID, Message: card.Lines(commands.DrillReport(d), nil)}
+	report := Post{Account: d.Account, Channel: d.Card.Channel, Thread: d.Card.TS, Delivery: "drill report " + d.ID, Message: card.Lines(describe.DrillReport(d), nil)}
 	if err := n.deliver.post(ctx, report); err != nil {
 		return err
 	}
@@ -110,8 +111,8 @@ func (r *drillClock) run(held, more context.Context) {
 }
 
 // stopOf is the clock's request to end a drill.
-func stopOf(d record.Drill) commands.Invocation {
-	return commands.Invocation{
+func stopOf(d record.Drill) call.Invocation {
+	return call.Invocation{
 		ID: "over " + d.ID, At: time.Now(), Actor: record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock},
 		Line: record.Line{Name: "drill", Words: []string{"stop"}}.With("account", d.Account),
 	}

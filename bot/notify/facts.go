@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/bot/card"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -31,7 +32,7 @@ const (
 // facts are what a message is made of, beside the event. What was not needed, or is not known, is zero.
 type facts struct {
 	account   Account
-	policy    commands.Policy
+	policy    policy.Policy
 	now       time.Time
 	changes   []record.Change
 	change    record.Change
@@ -128,8 +129,8 @@ func (n *Notifier) awaitCard(ctx context.Context, e record.Event, attack string,
 }
 
 // situation is what is decided from about the event's attack.
-func (f facts) situation() commands.Situation {
-	return Situation(f.account, f.policy, f.shown, f.details, f.now)
+func (f facts) situation() call.Situation {
+	return situation(f.account, f.policy, f.shown, f.details, f.now)
 }
 
 // names shows a user by name, and user groups by their ids: neither mentions anyone.

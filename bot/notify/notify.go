@@ -13,14 +13,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
 // Account is one tenant, as its cards and messages need it.
 type Account struct {
-	*commands.Account
+	*call.Account
 
 	SummaryAt string                                                       // the hour of the day at which it is handed over, as 08:00; "": never
 	Settings  func() poller.Settings                                       // lists and rules as last read; nil: never
@@ -30,7 +31,7 @@ type Account struct {
 
 // Runner carries out what the clock asks for; *commands.Runner is one.
 type Runner interface {
-	Do(ctx context.Context, inv commands.Invocation) (commands.Result, error)
+	Do(ctx context.Context, inv call.Invocation) (call.Result, error)
 }
 
 // Config is what a Notifier works with. Slack, Stores, Runner and Accounts must be set.
@@ -40,8 +41,8 @@ type Config struct {
 	Runner            Runner
 	Accounts          []Account
 	Command           string // the slash command, for messages that name it; "": /waf
-	Policy            commands.Policy
-	Roles             commands.Roles
+	Policy            policy.Policy
+	Roles             policy.Roles
 	Runbooks          map[string]string // by attack type; "*" for the others
 	MessagesPerSecond float64           // per channel; 0: as fast as Slack takes them
 	Burst             int               // how many at once; 0: 4

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -83,7 +83,7 @@ func owning(t *testing.T, refuses func(channel, text string) string, play func(b
 		b := New(Config{
 			Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
 			Stores:   Stores{Outbox: box, Cards: box, Attacks: box, Account: box, Redraws: box, Drills: box},
-			Accounts: []Account{{Account: &commands.Account{Name: "acme", Channel: "C1"}}},
+			Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})

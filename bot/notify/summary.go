@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/bot/card"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -25,22 +25,22 @@ func (n *Notifier) summaryDue(ctx context.Context, a Account, e record.Event) er
 	if n.cfg.Now().Sub(e.At) > summaryLate {
 		return n.deliver.drop(ctx, e)
 	}
-	call := eventPost(e, card.Message{}, "")
-	t, err := n.deliver.begin(ctx, e.Account, call.Delivery)
+	post := eventPost(e, card.Message{}, "")
+	t, err := n.deliver.begin(ctx, e.Account, post.Delivery)
 	if err != nil {
 		return err
 	}
 	if t.done {
 		return n.deliver.drop(ctx, e)
 	}
-	res, err := n.cfg.Runner.Do(ctx, commands.Invocation{
+	res, err := n.cfg.Runner.Do(ctx, call.Invocation{
 		ID: e.ID, At: e.At, Line: record.Line{Name: "summary"}.With("account", e.Account), Actor: record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock},
 	})
 	if err != nil {
 		return fmt.Errorf("draw summary: %w", err)
 	}
-	call.Message = card.Summary(a.Account, res)
-	channel, ts, err := n.deliver.postBegun(ctx, call, t)
+	post.Message = card.Summary(a.Account, res)
+	channel, ts, err := n.deliver.postBegun(ctx, post, t)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 // Times of a link.
 const (
 	helloWithin = 10 * time.Second        // to connect and be greeted
-	tendEvery   = 3 * time.Second         // how often it is renewed in the memory, and Slack is asked for a sign of life
+	renewEvery  = 3 * time.Second         // how often it is renewed in the memory, and Slack is asked for a sign of life
 	silentFor   = 15 * time.Second        // without any sign of life it is dead
 	writeWithin = 2 * time.Second         // one frame
 	AckWithin   = 2400 * time.Millisecond // whatever happens meanwhile; Slack waits 3 s
@@ -35,9 +35,9 @@ const (
 // link is one Socket Mode connection.
 type link struct {
 	id     string // of its slot
-	most   int    // how many links may be taken with it
+	max    int    // how many links may be taken with it
 	conn   *websocket.Conn
-	room   chan struct{}
+	slots  chan struct{}
 	ending chan struct{} // closed when Slack announces that it renews the link
 	ended  chan struct{} // closed when nothing more can come
 	reason string        // that Slack gave for an end that is no renewal; "" while it gave none
@@ -67,7 +67,7 @@ func dialLink(ctx context.Context, address string) (*link, error) {
 		return nil, fmt.Errorf("connect link: %w", WithoutURL(err))
 	}
 	_ = res.Body.Close() // empty: the connection is the link's now
-	l := &link{conn: conn, room: make(chan struct{}, maxEnvelopes), ending: make(chan struct{}), ended: make(chan struct{})}
+	l := &link{conn: conn, slots: make(chan struct{}, maxEnvelopes), ending: make(chan struct{}), ended: make(chan struct{})}
 	conn.SetReadLimit(maxFrame)
 	waited := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	var first frame
@@ -147,7 +147,7 @@ func (s *Socket) serve(ctx context.Context, l *link) {
 	read, tended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(tended)
-		s.tend(ctx, l, read)
+		s.keepAlive(ctx, l, read)
 	}()
 	err := s.read(ctx, l)
 	close(read)
@@ -160,8 +160,8 @@ func (s *Socket) serve(ctx context.Context, l *link) {
 }
 
 // tend keeps a link until it was read to its end, and leaves it when the context ends or another replica needs it.
-func (s *Socket) tend(ctx context.Context, l *link, read <-chan struct{}) {
-	tick := time.NewTicker(tendEvery)
+func (s *Socket) keepAlive(ctx context.Context, l *link, read <-chan struct{}) {
+	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -173,8 +173,8 @@ func (s *Socket) tend(ctx context.Context, l *link, read <-chan struct{}) {
 		case <-tick.C:
 		}
 		_ = l.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeWithin)) // a dead link is noticed by its silence
-		held, err := s.cfg.Links.TakeLink(ctx, l.id, l.most)
-		if !held && err == nil && l.most == mostSpares {
+		held, err := s.cfg.Links.TakeLink(ctx, l.id, l.max)
+		if !held && err == nil && l.max == maxSpares {
 			s.cfg.Log.Info("spare socket mode link given up: all of the app's are taken")
 			l.leave()
 			return
@@ -198,10 +198,10 @@ func (s *Socket) read(ctx context.Context, l *link) error {
 		case f.Type == "disconnect":
 			l.announced(f.Reason)
 		case f.Envelope != "" && l.begin():
-			l.room <- struct{}{}
+			l.slots <- struct{}{}
 			go func() {
 				defer l.begun.Done()
-				defer func() { <-l.room }()
+				defer func() { <-l.slots }()
 				s.handle(ctx, l, f)
 			}()
 		}

@@ -51,7 +51,7 @@ type groups struct {
 	mark    string              // from before they were asked for
 	refused error               // the last time
 	again   time.Time           // not to be asked before then
-	said    bool                // the log was told that they can't be read
+	logged  bool                // the log was told that they can't be read
 }
 
 // mark is the word of now; known is false when it can't be looked up.
@@ -153,7 +153,7 @@ func (s *Client) askGroups(ctx context.Context, mark string, known bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.refused, g.again = err, time.Now().Add(pauseAfter(err))
-	g.say(s.log, err)
+	g.logOnce(s.log, err)
 	if err != nil {
 		return err
 	}
@@ -173,20 +173,20 @@ func pauseAfter(err error) time.Duration {
 }
 
 // say tells the log once that the groups can't be looked up, and once that they can again. The caller holds mu.
-func (g *groups) say(log *slog.Logger, err error) {
+func (g *groups) logOnce(log *slog.Logger, err error) {
 	switch failing := err != nil; {
-	case failing == g.said:
+	case failing == g.logged:
 		return
 	case failing:
 		t, ok := Explain(err)
 		if !ok {
-			t = Trouble{Text: "no answer", Mend: mendLater}
+			t = Trouble{Text: "no answer", Fix: fixLater}
 		}
-		log.Error("user groups can't be looked up: who has a role only by one may change nothing", "why", t.Text, "mend", t.Mend, "err", err)
+		log.Error("user groups can't be looked up: who has a role only by one may change nothing", "why", t.Text, "mend", t.Fix, "err", err)
 	default:
 		log.Info("user groups can be looked up again")
 	}
-	g.said = !g.said
+	g.logged = !g.logged
 }
 
 // PeopleChanged drops what is known about somebody here at once, and by the shared word everywhere.

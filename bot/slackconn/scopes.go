@@ -41,7 +41,7 @@ func (s *Client) LogMissingScopes(ctx context.Context) {
 		in, err := (&Examiner{s.api}).Installation(ctx)
 		if err == nil {
 			for _, scope := range in.Missing() {
-				s.log.Warn("slack's token lacks a scope", "scope", scope.Name, "for", scope.For, "without it", scope.Without, "mend", MendScope(scope.Name))
+				s.log.Warn("slack's token lacks a scope", "scope", scope.Name, "for", scope.For, "without it", scope.Without, "mend", FixScope(scope.Name))
 			}
 			return
 		}

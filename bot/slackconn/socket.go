@@ -22,8 +22,8 @@ import (
 // Slack gives an app ten links, whoever holds them. Each replica has one, so that it can receive at all, and a spare one, so that nothing is
 // missed while the other is renewed. A spare one never takes the last: that is for the next replica.
 const (
-	mostLinks  = 10
-	mostSpares = mostLinks - 1
+	maxLinks  = 10
+	maxSpares = maxLinks - 1
 )
 
 // How links are opened: never faster than this however often Slack ends them, and less and less often while they don't last.
@@ -89,13 +89,13 @@ func (s *Socket) Receive(ctx context.Context) error {
 		return nil
 	}
 	g, keep := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.keep(keep, mostLinks) })
-	g.Go(func() error { return s.keep(keep, mostSpares) })
+	g.Go(func() error { return s.keep(keep, maxLinks) })
+	g.Go(func() error { return s.keep(keep, maxSpares) })
 	if err := g.Wait(); ctx.Err() == nil {
 		if !s.opened() {
 			return err
 		}
-		s.cfg.Log.Error("receiving over socket mode has ended: mend it and start wafbot again", "err", err)
+		s.cfg.Log.Error("receiving over socket mode has ended: fix it and start wafbot again", "err", err)
 		<-ctx.Done()
 	}
 	return nil
@@ -152,7 +152,7 @@ func (s *Socket) openLink(ctx context.Context, most int) (*link, error) {
 		}
 		return nil, err
 	}
-	l.id, l.most = id, most
+	l.id, l.max = id, most
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open++
@@ -171,9 +171,9 @@ func (s *Socket) dial(ctx context.Context) (*link, error) {
 		t, said := ExplainAppToken(err)
 		switch {
 		case slices.Contains(finalErrors, ErrorName(err)):
-			return nil, fmt.Errorf("%w: %s; %s", errFinal, t.Text, t.Mend)
+			return nil, fmt.Errorf("%w: %s; %s", errFinal, t.Text, t.Fix)
 		case said:
-			return nil, fmt.Errorf("open link: %w; %s", err, t.Mend)
+			return nil, fmt.Errorf("open link: %w; %s", err, t.Fix)
 		}
 		return nil, fmt.Errorf("open link: %w", WithoutURL(err))
 	}
@@ -204,10 +204,10 @@ func (s *Socket) takeSlot(ctx context.Context, most int) (id string, err error) 
 	id = rand.Text()
 	for {
 		held, err := s.cfg.Links.TakeLink(ctx, id, most)
-		if held || err != nil && most == mostLinks {
+		if held || err != nil && most == maxLinks {
 			return id, nil
 		}
-		if most == mostLinks {
+		if most == maxLinks {
 			s.explain("all ten links of the app are taken by other replicas; one is taken over as soon as it is free")
 		}
 		if err := delay.Sleep(ctx, spread(slotEvery)); err != nil {

@@ -13,21 +13,21 @@ import (
 // Trouble is an error of Slack's in words for people who run wafbot.
 type Trouble struct {
 	Text string // what is wrong, with Slack's own name for it
-	Mend string // what to do
+	Fix  string // what to do
 }
 
 // What to do about errors that need the same done.
 const (
-	mendToken   = "take the token from the app's page at https://api.slack.com/apps once more: bot tokens (xoxb-…) are on OAuth & Permissions, app tokens (xapp-…) on Basic Information"
-	mendRevoked = "install the app again (Install App, on its page at https://api.slack.com/apps) and give wafbot the new token"
-	mendAdmin   = "ask an administrator of the workspace to approve the app"
-	mendLater   = "wait a minute and look again; https://slack-status.com tells of faults of Slack's own"
-	mendPosting = "let wafbot post there, in the channel's settings, or write another channel"
-	mendInvite  = "type /invite @wafbot in that channel"
+	fixToken   = "take the token from the app's page at https://api.slack.com/apps once more: bot tokens (xoxb-…) are on OAuth & Permissions, app tokens (xapp-…) on Basic Information"
+	fixRevoked = "install the app again (Install App, on its page at https://api.slack.com/apps) and give wafbot the new token"
+	fixAdmin   = "ask an administrator of the workspace to approve the app"
+	fixLater   = "wait a minute and look again; https://slack-status.com tells of faults of Slack's own"
+	fixPosting = "let wafbot post there, in the channel's settings, or write another channel"
+	fixInvite  = "type /invite @wafbot in that channel"
 )
 
 // MendScope says how the app gets a scope.
-func MendScope(scope string) string {
+func FixScope(scope string) string {
 	if scope == "connections:write" {
 		return "make an app token (xapp-…) with connections:write: Basic Information, App-Level Tokens, on the app's page at https://api.slack.com/apps"
 	}
@@ -36,23 +36,23 @@ func MendScope(scope string) string {
 
 func troubles() map[string]Trouble {
 	return map[string]Trouble{
-		"not_authed":              {"Slack got no token", mendToken},
-		"invalid_auth":            {"Slack doesn't know this token", mendToken},
-		"not_allowed_token_type":  {"Slack doesn't take this kind of token here", mendToken},
-		"token_revoked":           {"the token was revoked", mendRevoked},
-		"account_inactive":        {"the app was taken out of the workspace", mendRevoked},
-		"user_removed_from_team":  {"the app was taken out of the workspace", mendRevoked},
+		"not_authed":              {"Slack got no token", fixToken},
+		"invalid_auth":            {"Slack doesn't know this token", fixToken},
+		"not_allowed_token_type":  {"Slack doesn't take this kind of token here", fixToken},
+		"token_revoked":           {"the token was revoked", fixRevoked},
+		"account_inactive":        {"the app was taken out of the workspace", fixRevoked},
+		"user_removed_from_team":  {"the app was taken out of the workspace", fixRevoked},
 		"token_expired":           {"the token has expired, and wafbot doesn't renew tokens", "make a new app from what wafbot manifest prints: its tokens don't expire"},
 		"socket_mode_not_enabled": {"Socket Mode is switched off in the app's settings", "switch it on (Socket Mode, on the app's page at https://api.slack.com/apps), or leave slack.app_token out"},
-		"team_access_not_granted": {"the workspace hasn't let the app in", mendAdmin},
-		"org_login_required":      {"the workspace is being moved to another organisation", mendAdmin},
-		"accesslimited":           {"the workspace restricts the app", mendAdmin},
-		"app_access_restricted":   {"the workspace restricts the app", mendAdmin},
-		"team_disabled":           {"the workspace was disabled", mendAdmin},
+		"team_access_not_granted": {"the workspace hasn't let the app in", fixAdmin},
+		"org_login_required":      {"the workspace is being moved to another organisation", fixAdmin},
+		"accesslimited":           {"the workspace restricts the app", fixAdmin},
+		"app_access_restricted":   {"the workspace restricts the app", fixAdmin},
+		"team_disabled":           {"the workspace was disabled", fixAdmin},
 		"is_archived":             {"the channel is archived", "unarchive it in Slack, or write another channel"},
 		"channel_not_found":       {"no channel with this id can be seen by wafbot", "check the id; in a private channel, type /invite @wafbot there"},
-		"not_in_channel":          {"wafbot isn't in the channel", mendInvite},
-		"no_permission":           {"wafbot may not post there", mendPosting},
+		"not_in_channel":          {"wafbot isn't in the channel", fixInvite},
+		"no_permission":           {"wafbot may not post there", fixPosting},
 		"messages_tab_disabled":   {"the app takes no direct messages", "turn the Messages Tab on under App Home on the app's page"},
 		"user_not_found":          {"there is no user with this id", "check the id: the profile's menu in Slack copies it"},
 		"plan_upgrade_required":   {"the workspace's plan has no user groups", "write user ids instead"},
@@ -62,11 +62,11 @@ func troubles() map[string]Trouble {
 // Explain puts an error of Slack's into words; false if Slack didn't answer, or not in a way of its own.
 func Explain(err error) (Trouble, bool) {
 	if limited := (*slack.RateLimitedError)(nil); errors.As(err, &limited) {
-		return Trouble{fmt.Sprintf("Slack takes no more of these requests for %s (ratelimited)", limited.RetryAfter.Round(time.Second)), mendLater}, true
+		return Trouble{fmt.Sprintf("Slack takes no more of these requests for %s (ratelimited)", limited.RetryAfter.Round(time.Second)), fixLater}, true
 	}
 	var status slack.StatusCodeError
 	if errors.As(err, &status) {
-		mend := mendLater
+		mend := fixLater
 		if status.Code/100 == 4 && status.Code != http.StatusTooManyRequests {
 			mend = "check slack.api_url: it is https://slack.com/api/ but for GovSlack"
 		}
@@ -81,11 +81,11 @@ func Explain(err error) (Trouble, bool) {
 		return missingScope(err), true
 	case known:
 	case name == "ratelimited" || name == "rate_limited":
-		trouble = Trouble{"Slack takes no more of these requests for now", mendLater}
+		trouble = Trouble{"Slack takes no more of these requests for now", fixLater}
 	case name == "internal_error" || name == "fatal_error" || name == "service_unavailable" || name == "request_timeout":
-		trouble = Trouble{"Slack has a fault of its own", mendLater}
+		trouble = Trouble{"Slack has a fault of its own", fixLater}
 	case strings.HasPrefix(name, "restricted_action"):
-		trouble = Trouble{"the channel's settings don't let wafbot post", mendPosting}
+		trouble = Trouble{"the channel's settings don't let wafbot post", fixPosting}
 	default:
 		trouble = Trouble{"Slack refuses it", "look that name up at https://docs.slack.dev/reference/methods"}
 	}
@@ -106,7 +106,7 @@ func ExplainAppToken(err error) (Trouble, bool) {
 	t, ok := Explain(err)
 	switch ErrorName(err) {
 	case "not_authed", "invalid_auth", "not_allowed_token_type", "token_revoked", "token_expired", "missing_scope":
-		t.Mend = MendScope("connections:write")
+		t.Fix = FixScope("connections:write")
 	}
 	return t, ok
 }
@@ -116,5 +116,5 @@ func missingScope(err error) Trouble {
 	if !errors.As(err, &res) || res.Needed == "" {
 		return Trouble{"the token lacks a scope (missing_scope)", "compare its scopes with what wafbot manifest prints, add what is missing, and install the app again"}
 	}
-	return Trouble{"the token lacks the scope " + res.Needed + " (missing_scope)", MendScope(res.Needed)}
+	return Trouble{"the token lacks the scope " + res.Needed + " (missing_scope)", FixScope(res.Needed)}
 }

@@ -26,7 +26,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/redistest"
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -161,7 +163,7 @@ func (s *stage) await(b *testing.B, key string) time.Time {
 // serve runs the bot in this process until the benchmark ends.
 func (s *stage) serve(b *testing.B) {
 	b.Helper()
-	cfg, err := loadConfig("", s.environ)
+	cfg, err := config.Load("", s.environ)
 	require.NoError(b, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)
@@ -169,7 +171,7 @@ func (s *stage) serve(b *testing.B) {
 	s.slack.DeliverTo(s.bot)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	done := make(chan error, 1)
-	go func() { done <- serve(ctx, cfg, l, served{log: slog.New(slog.DiscardHandler), audit: io.Discard}) }()
+	go func() { done <- serve(ctx, cfg, l, botOptions{log: slog.New(slog.DiscardHandler), audit: io.Discard}) }()
 	b.Cleanup(func() {
 		cancel()
 		require.NoError(b, <-done)
@@ -185,7 +187,7 @@ func (s *stage) click(b *testing.B) func(n int) (body string, header http.Header
 	require.NoError(b, err)
 	card, err := s.slack.WaitMessage(ctx, "#waf", func(m workspace.Message) bool { return strings.Contains(m.Plain(), "/clicked") })
 	require.NoError(b, err)
-	i := slices.IndexFunc(card.Buttons(), func(button workspace.Button) bool { return strings.HasPrefix(button.Value, "deny ") })
+	i := slices.IndexFunc(card.Buttons(), func(button blockkit.Button) bool { return strings.HasPrefix(button.Value, "deny ") })
 	require.GreaterOrEqual(b, i, 0, "%+v", card.Buttons())
 	first, err := s.slack.Click(ctx, workspace.Click{User: "rob", Channel: "waf", TS: card.TS, Button: card.Buttons()[i].Value})
 	require.NoError(b, err)

@@ -53,10 +53,10 @@ func TestDemoInABrowser(t *testing.T) {
 	p.screenshot("dark")
 
 	p.ask(undo)
-	p.confirm("Take back")
+	p.confirm("Undo")
 	p.wait("the entry is off the list", `rows("lists") === 0`)
 	p.wait("the source gets through again", `rate("203.0.113.7", "through") > 0`)
-	p.wait("the card says that it was taken back", `messages().some((m) => /INCIDENT/.test(m) && /taken back/i.test(m))`)
+	p.wait("the card says that it was undone", `messages().some((m) => /INCIDENT/.test(m) && /undone/i.test(m))`)
 	p.screenshot("undone")
 	require.Equal(t, exitDone, program.stop().code)
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox"
 )
 
@@ -20,7 +21,7 @@ import (
 type demoCmd struct {
 	Listen   string  `help:"Address of the page; :0 picks a port." default:"127.0.0.1:8370"`
 	Replicas int     `help:"How many bots share the accounts and the work." default:"1"`
-	Speed    float64 `help:"How much faster than real measures take effect and attacks unfold." default:"12"`
+	Speed    float64 `help:"How much faster than in reality mitigations start to work and attacks unfold." default:"12"`
 	Seed     uint64  `help:"Makes the emulated service's ids and addresses repeatable." default:"1"`
 }
 
@@ -35,7 +36,7 @@ func (d *demoCmd) Validate() error {
 	return nil
 }
 
-// Run prints the page's address and plays until the context ends.
+// Run prints the page's address and runs the world and the bots until the context ends.
 func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -51,10 +52,9 @@ func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error 
 		l.Close()
 		return err
 	}
-	cfg.speed = d.Speed
 	cfg.Runbooks = map[string]string{"*": world.URL() + "/runbook.html"}
 	for i := range cfg.Accounts {
-		cfg.Accounts[i].play(world, d.Speed)
+		play(&cfg.Accounts[i], world, d.Speed)
 	}
 	fmt.Fprintln(t.out, world.URL())
 	fmt.Fprintln(t.err, "Open that address. Everything is emulated and on this machine; nothing reaches a real Slack or a real service.")
@@ -62,7 +62,7 @@ func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error 
 		g, ctx := errgroup.WithContext(ctx)
 		shared := &sharedListener{Listener: l}
 		for range d.Replicas {
-			g.Go(func() error { return serve(ctx, cfg, shared, served{log: log, audit: io.Discard}) }) // /waf audit shows it
+			g.Go(func() error { return serve(ctx, cfg, shared, botOptions{log: log, audit: io.Discard, speed: d.Speed}) }) // /waf audit shows it
 		}
 		return g.Wait()
 	})
@@ -91,7 +91,7 @@ func withFreePort(err error) error {
 	return err
 }
 
-// beside plays the world for as long as the bot runs: it ends after it, so that a stopping bot still has its Redis.
+// beside runs the world for as long as the bot runs. The world ends last: a stopping bot still needs its Redis.
 func beside(ctx context.Context, world *sandbox.World, bot func(context.Context) error) error {
 	outlive, end := context.WithCancel(context.WithoutCancel(ctx))
 	g, ctx := errgroup.WithContext(ctx)
@@ -103,16 +103,16 @@ func beside(ctx context.Context, world *sandbox.World, bot func(context.Context)
 	return g.Wait()
 }
 
-// demoPoll is short, so that a newcomer sees a card within a second.
+// demoPoll is short: a card shows within a second.
 const demoPoll = time.Second
 
 // demoConfig is what the world's environment says, with all its accounts and the names of their applications.
-func demoConfig(world *sandbox.World) (*Config, error) {
-	cfg, err := loadConfig("", world.Env())
+func demoConfig(world *sandbox.World) (*config.Config, error) {
+	cfg, err := config.Load("", world.Env())
 	if err != nil {
 		return nil, err
 	}
-	if err := cfg.requireServe(); err != nil {
+	if err := cfg.CheckServe(); err != nil {
 		return nil, err
 	}
 	template := cfg.Accounts[0]
@@ -125,9 +125,9 @@ func demoConfig(world *sandbox.World) (*Config, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the emulated account %s: %w", tenant.Name, err)
 		}
-		account.Applications = map[int]Application{}
+		account.Applications = map[int]config.Application{}
 		for _, app := range state.Applications {
-			account.Applications[app.ID] = Application{Name: app.Name}
+			account.Applications[app.ID] = config.Application{Name: app.Name}
 		}
 		cfg.Accounts = append(cfg.Accounts, account)
 	}
@@ -137,22 +137,21 @@ func demoConfig(world *sandbox.World) (*Config, error) {
 	return cfg, nil
 }
 
-// leastWait is the shortest that wafbot waits for, however fast the world is: attacks pause for some seconds.
+// leastWait is the shortest wait, however fast the world is: attacks pause for some seconds.
 const leastWait = 30 * time.Second
 
-// play makes an account one of a demonstration: its attacks are quiet and its storms over as much earlier as the world is faster, and
-// those who respond are called for what gets through, so that a newcomer sees what wakes somebody and what doesn't.
-func (a *Account) play(world *sandbox.World, speed float64) {
+// play adapts an account to the demonstration: its attacks and storms end as much earlier as the world is faster, and the responders are mentioned
+// for what gets through. This shows which events mention people and which don't.
+func play(a *config.Account, world *sandbox.World, speed float64) {
 	for _, wait := range []*time.Duration{&a.OngoingFor, &a.Storm.EndsAfter} {
 		*wait = min(*wait, max(leastWait, time.Duration(float64(*wait)/speed)))
 	}
 	a.ConsoleURL = world.URL() + "/#side=service&account=" + a.Name
-	var loud Route
-	loud.setDefaults()
+	loud := config.NewRoute()
 	loud.Mention = world.Slack.UserGroups()[0].ID
 	incident, through := loud, loud
-	incident.Match.Kind, through.Match.Status = oneOrMore{"incident"}, oneOrMore{"not_blocked"}
+	incident.Match.Kind, through.Match.Status = config.OneOrMore{"incident"}, config.OneOrMore{"not_blocked"}
 	legacy := incident // of another team, see the scenarios
-	legacy.Match.Application, legacy.Channel = oneOrMore{"7"}, sandbox.ChannelLegacy
-	a.Routes = []Route{legacy, incident, through, {}}
+	legacy.Match.Application, legacy.Channel = config.OneOrMore{"7"}, sandbox.ChannelLegacy
+	a.Routes = []config.Route{legacy, incident, through, {}}
 }

@@ -7,34 +7,35 @@ import (
 	"slices"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 const (
-	drillLook  = 200 * time.Millisecond // how often Redis is asked how a drill goes
-	drillGrace = 30 * time.Second       // how long its card may take to be posted, or to show how it ended
-	drillLeave = 5 * time.Second        // how long, where whoever began it doesn't wait any more
+	drillEvery  = 200 * time.Millisecond // how often the drill's state is read
+	drillGrace  = 30 * time.Second       // how long its card may take to be posted, or to show how it ended
+	drillCancel = 5 * time.Second        // how long cancelling may take
 )
 
-// drillResult is what came of a drill, for programs.
+// drillResult is the result of a drill, for programs.
 type drillResult struct {
 	Account  string               `json:"account,omitempty"`
 	Error    string               `json:"error,omitempty"`
 	OK       bool                 `json:"ok"`
 	Drill    *record.Drill        `json:"drill,omitempty"`
-	Steps    []commands.DrillStep `json:"steps"`
+	Steps    []describe.DrillStep `json:"steps"`
 	NotTried []string             `json:"not_tried"`
 }
 
-// isDrill tells the line that begins drills, which the terminal follows, from those that answer one or call it off.
+// isDrill reports whether a line begins drills. Those the terminal follows; other drill lines acknowledge one or cancel it.
 func isDrill(l record.Line) bool {
 	return l.Name == "drill" && len(l.Words) == 0 && l.Keys["claim"] == ""
 }
 
-// drill begins a drill in each account, or in the named one, and follows them to their end.
-func (t terminal) drill(ctx context.Context, a *app, o lineOptions, inv commands.Invocation) int {
+// drill begins a drill in each account, or in the named one, and follows them to the end.
+func (t terminal) drill(ctx context.Context, a *app, o lineOptions, inv call.Invocation) int {
 	var names []string
 	for _, account := range a.cfg.Accounts {
 		names = append(names, account.Name)
@@ -43,7 +44,7 @@ func (t terminal) drill(ctx context.Context, a *app, o lineOptions, inv commands
 		names = slices.DeleteFunc(names, func(name string) bool { return named != "" && name != named })
 	}
 	if len(names) == 0 {
-		names = []string{inv.Line.Keys["account"]} // which is none: the answer says so
+		names = []string{inv.Line.Keys["account"]} // there is no such account: the answer says so
 	}
 	var results []drillResult
 	for _, name := range names {
@@ -66,11 +67,11 @@ func (t terminal) drill(ctx context.Context, a *app, o lineOptions, inv commands
 	return t.drillsEnded(o, results)
 }
 
-// drillBegun tells whether a drill began.
-func (t terminal) drillBegun(o lineOptions, account string, res commands.Result, err error) drillResult {
-	r := drillResult{Account: account, NotTried: commands.NotDrilled()}
+// drillBegun reports whether a drill began.
+func (t terminal) drillBegun(o lineOptions, account string, res call.Result, err error) drillResult {
+	r := drillResult{Account: account, NotTried: describe.NotDrilled()}
 	if err != nil {
-		text, _ := commands.ForPeople(commands.Invocation{}, err)
+		text, _ := call.ForPeople(call.Invocation{}, err)
 		r.Error = text.In(o.zone)
 		if !o.json {
 			t.complain(fmt.Errorf("%s: %s", account, r.Error))
@@ -86,19 +87,19 @@ func (t terminal) drillBegun(o lineOptions, account string, res commands.Result,
 	return r
 }
 
-// followDrill reads in Redis how a drill goes, until it has ended and its card shows so. Who stops waiting calls it off.
+// followDrill follows a drill until it has ended and its card shows so. When ctx ends, it cancels the drill.
 func (t terminal) followDrill(ctx context.Context, a *app, o lineOptions, d record.Drill) drillResult {
-	told, leaves := false, false
+	printed, cancelled := false, false
 	for {
 		now, err := a.store.Drill(ctx, d.Account)
 		switch {
 		case err == nil && now.ID == d.ID:
 			d = now
-		case err == nil: // another one was begun: nobody waits for this one any more
+		case err == nil: // another one has begun
 			return drillReport(d)
 		}
-		if posted := !d.Card.Posted.IsZero(); posted && !told && !o.json {
-			told = true
+		if posted := !d.Card.Posted.IsZero(); posted && !printed && !o.json {
+			printed = true
 			fmt.Fprintf(t.out, "%s: the card is in channel %s. Waiting for a click until %s\n", d.Account, d.Card.Channel, d.Until.In(o.zone).Format("15:04:05 MST"))
 		}
 		if drillDone(d, time.Now()) {
@@ -109,19 +110,19 @@ func (t terminal) followDrill(ctx context.Context, a *app, o lineOptions, d reco
 		}
 		select {
 		case <-ctx.Done():
-			if leaves {
+			if cancelled {
 				return drillReport(d)
 			}
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), drillLeave)
+			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), drillCancel)
 			defer cancel()
-			d, leaves = a.stopDrill(ctx, d), true
-		case <-time.After(drillLook):
+			d, cancelled = a.stopDrill(ctx, d), true
+		case <-time.After(drillEvery):
 		}
 	}
 }
 
-// drillDone reports whether nothing more comes of a drill, as far as can be waited for.
+// drillDone reports whether a drill has ended and its card shows so, or the grace for that is over.
 func drillDone(d record.Drill, now time.Time) bool {
 	switch {
 	case d.Card.Posted.IsZero():
@@ -136,15 +137,15 @@ func drillDone(d record.Drill, now time.Time) bool {
 	return !d.Card.Shown.IsZero() || now.Sub(ended) > drillGrace
 }
 
-// stopDrill calls a drill off that nobody waits for any more, and gives it as it is then.
+// stopDrill cancels a drill and returns it as it is then.
 func (a *app) stopDrill(ctx context.Context, d record.Drill) record.Drill {
-	ctx, cancel := context.WithTimeout(ctx, drillLeave)
+	ctx, cancel := context.WithTimeout(ctx, drillCancel)
 	defer cancel()
-	_, err := a.runner.Do(ctx, commands.Invocation{
+	_, err := a.runner.Do(ctx, call.Invocation{
 		ID: "stop " + d.ID, At: time.Now(), Actor: osActor(), Line: record.Line{Name: "drill", Words: []string{"stop"}}.With("account", d.Account),
 	})
 	if err != nil && !errors.Is(err, refusal.ErrNothing) {
-		a.log.Error("call off drill", "account", d.Account, "err", err)
+		a.log.Error("cancel drill", "account", d.Account, "err", err)
 	}
 	if now, err := a.store.Drill(ctx, d.Account); err == nil && now.ID == d.ID {
 		return now
@@ -153,18 +154,18 @@ func (a *app) stopDrill(ctx context.Context, d record.Drill) record.Drill {
 }
 
 func drillReport(d record.Drill) drillResult {
-	return drillResult{Account: d.Account, OK: commands.DrillPassed(d), Drill: &d, Steps: commands.DrillSteps(d), NotTried: commands.NotDrilled()}
+	return drillResult{Account: d.Account, OK: describe.DrillPassed(d), Drill: &d, Steps: describe.DrillSteps(d), NotTried: describe.NotDrilled()}
 }
 
-// drillsEnded prints what came of drills.
+// drillsEnded prints the results of drills.
 func (t terminal) drillsEnded(o lineOptions, results []drillResult) int {
-	res := commands.Result{Data: results}
+	res := call.Result{Data: results}
 	for _, r := range results {
 		if !r.OK {
 			res.Outcome = "failed"
 		}
 		if r.Drill != nil {
-			res.Lines = append(res.Lines, commands.DrillReport(*r.Drill)...)
+			res.Lines = append(res.Lines, describe.DrillReport(*r.Drill)...)
 		}
 	}
 	return t.show(o, res)

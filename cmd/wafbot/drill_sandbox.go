@@ -11,7 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/sandbox"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
@@ -43,8 +44,8 @@ func (t terminal) sandboxDrill(ctx context.Context, o lineOptions) int {
 	if err != nil {
 		return t.refuse(o, err)
 	}
-	r := drillResult{OK: !slices.ContainsFunc(steps, func(s commands.DrillStep) bool { return !s.OK }), Steps: steps, NotTried: notRehearsed()}
-	res := commands.Result{Lines: []text.Text{text.New("Not tried: ", strings.Join(r.NotTried, "; "))}, Data: r}
+	r := drillResult{OK: !slices.ContainsFunc(steps, func(s describe.DrillStep) bool { return !s.OK }), Steps: steps, NotTried: notRehearsed()}
+	res := call.Result{Lines: []text.Text{text.New("Not tried: ", strings.Join(r.NotTried, "; "))}, Data: r}
 	if !r.OK {
 		res.Outcome = "failed"
 	}
@@ -57,7 +58,7 @@ func notRehearsed() []string {
 }
 
 // playDrill plays the steps, and prints each as it is done. The steps behind one that failed are not played.
-func (t terminal) playDrill(ctx context.Context, o lineOptions) (steps []commands.DrillStep, err error) {
+func (t terminal) playDrill(ctx context.Context, o lineOptions) (steps []describe.DrillStep, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for the bot: %w", err)
@@ -76,7 +77,7 @@ func (t terminal) playDrill(ctx context.Context, o lineOptions) (steps []command
 		ctx, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		log := newLog(t.err, slog.LevelError)
-		go func() { ended <- serve(ctx, cfg, l, served{log: log, audit: io.Discard}) }()
+		go func() { ended <- serve(ctx, cfg, l, botOptions{log: log, audit: io.Discard}) }()
 		steps = t.steps(ctx, o, &rehearsal{world: world})
 		stop()
 		return <-ended
@@ -88,7 +89,7 @@ func (t terminal) playDrill(ctx context.Context, o lineOptions) (steps []command
 }
 
 // steps plays the steps, up to one that fails.
-func (t terminal) steps(ctx context.Context, o lineOptions, r *rehearsal) (steps []commands.DrillStep) {
+func (t terminal) steps(ctx context.Context, o lineOptions, r *rehearsal) (steps []describe.DrillStep) {
 	for _, s := range []struct {
 		name string
 		play func(ctx context.Context) error
@@ -98,12 +99,12 @@ func (t terminal) steps(ctx context.Context, o lineOptions, r *rehearsal) (steps
 		{"a click denies the source, and the entry stands at the service", r.denies},
 		{"it takes effect: the source stops, and others go on", r.works},
 		{"the card shows who did it, and its undo", r.shows},
-		{"a click takes it back, and the source isn't stopped any more", r.undoes},
+		{"a click undoes it, and the source isn't stopped any more", r.undoes},
 		{"what takes a second person waits for one, and who asked can't approve it", r.asks},
 		{"another one approves it, and the entry stands at the service", r.approves},
 		{"the audit log has all of it", r.audited},
 	} {
-		step := commands.DrillStep{Name: s.name, OK: true}
+		step := describe.DrillStep{Name: s.name, OK: true}
 		begun := time.Now()
 		within, cancel := context.WithTimeout(ctx, drillPatience)
 		err := s.play(within)
@@ -179,7 +180,7 @@ func (r *rehearsal) begins(ctx context.Context) (err error) {
 		return err
 	}
 	r.attack = a.ID
-	r.card, err = r.message(ctx, drillSource, "Nobody is on it")
+	r.card, err = r.message(ctx, drillSource, "Unacknowledged")
 	return err
 }
 

@@ -12,9 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/verb"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -55,7 +57,7 @@ func everyLine() []lineCase {
 		read("vulns", "acme:"), read("vulns all", "acme:"), read("lists", "entr"), read("lists black", "entr"), read("rules", "rule"), read("conditions", "condition"),
 		read("mode Shop", "Mode of Shop by rules: monitoring"), read("explain attack={attack}", "It isn't muted"), read("audit", "acme:"), read("audit verify", "acme:", "Redis"),
 		read("attacks storm=s1234567", "no storm s1234567 is remembered"),
-		{line: "cards attack={attack}", least: responder, says: []string{"was gathered in no storm"}, record: "nothing"},
+		{line: "cards attack={attack}", least: responder, says: []string{"was grouped in no storm"}, record: "nothing"},
 		read("report attack={attack}", "What happened", "Still in place", "What is not known"),
 		read("whoami", "wafbot is live"), read("help", "deny"), read("help deny", "denylist"),
 
@@ -86,7 +88,7 @@ func everyLine() []lineCase {
 		{line: "alone r1234567 reason=\"nobody answers\"", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
 
 		write("claim attack={attack}", "is on it since"), write("ack attack={attack}", "is on it since"),
-		{line: "release attack={attack}", least: responder, first: "claim attack={attack}", says: []string{"Nobody is on it any more"}, record: "done"},
+		{line: "release attack={attack}", least: responder, first: "claim attack={attack}", says: []string{"Unacknowledged now"}, record: "done"},
 		write("handover to=U0ANN0001 attack={attack} \"note {n}\"", "Anna Weber is on it since"),
 		{line: "handover --all to=U0ANN0001", least: responder, first: "handover --all to=U0ROB0002", says: []string{"Anna Weber is on ", "of acme"}, record: "done"},
 		write("note attack={attack} \"note {n}\"", "note {n}"), write("verdict false_alarm attack={attack}", "Verdict: false alarm"),
@@ -114,9 +116,10 @@ type way struct {
 }
 
 func TestEveryLine(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	together := func(w *world) {
-		w.cfg.Policy.SecondPerson = nil                 // what needs one waits; here everything is done
+		w.cfg.Policy.Approval.RequiredFor = nil         // what needs approval waits; here everything is done
 		w.cfg.Policy.Responders = []string{"S0WAFRESP"} // which Rob is in
 		w.cfg.Slack.MessagesPerSecond = 0
 		w.Slack.SetRateLimits(false)
@@ -148,7 +151,7 @@ func TestEveryLine(t *testing.T) {
 		help, _ := l.inSlack(slack[3], func() { w.types("ann", "help") })
 		verbs := 0
 		for _, m := range regexp.MustCompile("(?m)^([a-z]+)").FindAllStringSubmatch(help, -1) {
-			if _, err := commands.Help(m[1]); err == nil {
+			if _, err := verb.Help(m[1]); err == nil {
 				verbs++
 				require.True(t, named[m[1]], "%s has no line in this table", m[1])
 			}
@@ -278,7 +281,7 @@ func (l *liner) inSlack(p person, ask func()) (answer, trail string) {
 func (l *liner) heard(p person, before int) string {
 	l.t.Helper()
 	asks := func(m workspace.Message) bool {
-		return slices.ContainsFunc(m.Buttons(), func(b workspace.Button) bool { return b.Label == "Do it anyway" })
+		return slices.ContainsFunc(m.Buttons(), func(b blockkit.Button) bool { return b.Label == "Do it anyway" })
 	}
 	l.until("answer to "+p.name, func() bool { return len(l.Slack.Ephemerals(p.name)) > before })
 	if m := l.Slack.Ephemerals(p.name)[before]; asks(m) {
@@ -324,7 +327,7 @@ func (l *liner) inAForm(p person, line string) (answer, trail string) {
 // filledIn is what a line says, by the names of its form's fields.
 func filledIn(t testing.TB, line record.Line) map[string]any {
 	t.Helper()
-	usage, err := commands.Help(line.Name)
+	usage, err := verb.Help(line.Name)
 	require.NoError(t, err)
 	values := map[string]any{}
 	for key, value := range line.Keys {
@@ -356,8 +359,8 @@ func filledIn(t testing.TB, line record.Line) map[string]any {
 	return values
 }
 
-// What needs a second person waits, however it was asked for, and is done when another one approves it.
-func TestEveryLineThatNeedsTwo(t *testing.T) {
+// What needs approval waits, however it was requested, and is done when another person approves it.
+func TestEveryLineThatNeedsApproval(t *testing.T) {
 	t.Parallel()
 	two := func(w *world) {
 		w.cfg.Policy.Admins = append(w.cfg.Policy.Admins, "U0VIC0003")
@@ -375,7 +378,7 @@ func TestEveryLineThatNeedsTwo(t *testing.T) {
 			},
 			"form": func(line string) string { answer, _ := l.inAForm(ann, line); return answer },
 			"cli": func(line string) string {
-				got := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad, close, allow, mode_off]", record.Admin)}, append(strings.Fields(line), "-y")...)
+				got := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad, block_path, allow, mode_off]", record.Admin)}, append(strings.Fields(line), "-y")...)
 				require.Equal(t, exitFailed, got.code, "nothing was done yet")
 				return got.out + got.err
 			},
@@ -388,7 +391,7 @@ func TestEveryLineThatNeedsTwo(t *testing.T) {
 				words := l.words(c, ann)
 				line, before := fill(c.line, words), len(w.sent())
 				answer := ask(line)
-				require.Contains(t, answer, "Waits for a second person", "%s by %s", line, via)
+				require.Contains(t, answer, "Waits for approval", "%s by %s", line, via)
 				require.Len(t, w.sent(), before, "%s by %s", line, via)
 				id := regexp.MustCompile(`\br[0-9a-hjkmnp-tv-z]{8}\b`).FindString(answer)
 				if via != "cli" {
@@ -433,8 +436,8 @@ func (l *liner) atTheTerminal(p person, line string) (answer, trail string) {
 	return got.out + got.err, got.err + " "
 }
 
-// shell is the path of a configuration for the terminal, whose user has that role. What needs two is written as in YAML.
-func (w *world) shell(secondPerson string, role record.Role) string {
+// shell is the path of a configuration for the terminal, whose user has that role. What needs approval is written as in YAML.
+func (w *world) shell(approval string, role record.Role) string {
 	w.t.Helper()
 	a := w.cfg.Accounts[0]
 	return writeConfig(w.t, fmt.Sprintf(`
@@ -443,6 +446,6 @@ slack: {bot_token: %s, api_url: %q}
 redis: {url: %q}
 accounts: [{name: acme, api_url: %q, token: %s, client_id: %d, channel: %s, applications: {4: Shop}}]
 sources: []
-policy: {changes: on, second_person: %s, responders: [U0ROB0002], admins: [U0ANN0001], terminal: {%s: %s}}
-`, w.cfg.Slack.BotToken.Reveal(), w.cfg.Slack.APIURL, w.redis.url, a.APIURL, apiclient.Secret.Reveal(a.Token), a.ClientID, a.Channel, secondPerson, osActor().Name, role))
+policy: {changes: on, approval: {required_for: %s}, responders: [U0ROB0002], admins: [U0ANN0001], terminal: {%s: %s}}
+`, w.cfg.Slack.BotToken.Reveal(), w.cfg.Slack.APIURL, w.redis.url, a.APIURL, apiclient.Secret.Reveal(a.Token), a.ClientID, a.Channel, approval, osActor().Name, role))
 }

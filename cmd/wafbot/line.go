@@ -17,18 +17,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/verb"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// lineOptions are what a line of the terminal has beside the grammar's words.
+// lineOptions are the terminal's own options of a line.
 type lineOptions struct {
 	config  string
 	from    string   // a file with targets
-	logs    []string // files with what wafbot printed
+	logs    []string // files with audit entries that wafbot printed
 	json    bool
 	yes     bool
 	help    bool
@@ -37,7 +39,8 @@ type lineOptions struct {
 	zone    *time.Location // for times in answers
 }
 
-// options takes the terminal's own options out of the arguments. They may stand anywhere before a bare --.
+// options takes the terminal's own options out of the arguments. They may stand anywhere before a bare --: kong can't parse them, because it takes no
+// words after a flag.
 func options(args []string) (o lineOptions, err error) {
 	o.zone = time.UTC
 	for i := 0; i < len(args); i++ {
@@ -87,8 +90,8 @@ func runLine(ctx context.Context, t terminal) int {
 	if o.help || line.Name == "help" {
 		return t.help(o, line)
 	}
-	if _, err := commands.Help(line.Name); err != nil {
-		return t.refuse(o, err) // before the configuration is missed: a mistyped verb has nothing to do with it
+	if _, err := verb.Help(line.Name); err != nil {
+		return t.refuse(o, err) // before the configuration is read: a mistyped verb doesn't depend on it
 	}
 	if line.Name == "drill" && slices.Contains(line.Flags, "sandbox") {
 		return t.sandboxDrill(ctx, o)
@@ -112,11 +115,11 @@ func runLine(ctx context.Context, t terminal) int {
 		return t.refuse(o, err)
 	}
 	defer func() { _ = logs.Close() }() // they were only read
-	return t.do(ctx, a, o, commands.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: time.Now(), Anyway: o.yes, Log: logs.reader()})
+	return t.do(ctx, a, o, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: time.Now(), Anyway: o.yes, Log: logs.reader()})
 }
 
-// do runs a line, after whoever typed it has confirmed it where that is wanted.
-func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv commands.Invocation) int {
+// do runs a line, after asking for confirmation where the line needs it.
+func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invocation) int {
 	if !o.yes && a.runner.Confirms(inv.Line) {
 		if code, ok := t.ask(ctx, a, o, inv); !ok {
 			return code
@@ -135,16 +138,16 @@ func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv commands.In
 
 // connect puts the bot together from the configuration, for one line.
 func (t terminal) connect(o *lineOptions) (*app, error) {
-	cfg, err := loadConfig(o.config, t.environ)
+	cfg, err := config.Load(o.config, t.environ)
 	if err != nil {
 		return nil, misused{err}
 	}
-	o.zone, cfg.settle = cfg.Timezone, t.settle
-	trail := t.err // of a script, where it is kept
+	o.zone = cfg.Timezone
+	audit := t.err // a script keeps it
 	if t.asks {
-		trail = io.Discard // a person reads the answer
+		audit = io.Discard // a person reads the answer
 	}
-	a, err := build(cfg, newLog(t.err, slog.LevelError), trail)
+	a, err := build(cfg, botOptions{log: newLog(t.err, slog.LevelError), audit: audit, settle: t.settle})
 	if err != nil {
 		return nil, misused{err}
 	}
@@ -180,7 +183,7 @@ func readTargets(file string) (targets, error) {
 	return t, nil
 }
 
-// place is FILE:LINE of the target that a refusal is about; "" if it is about none of the file's. A refusal begins with what it is about.
+// place is FILE:LINE of the target that a refusal is about; "" if it is about none in the file. A refusal begins with what it is about.
 func (t targets) place(words text.Text) string {
 	about := slices.IndexFunc(words, func(s text.Span) bool { return s.Code != "" })
 	if about < 0 {
@@ -193,7 +196,7 @@ func (t targets) place(words text.Text) string {
 	return fmt.Sprintf("%s:%d: ", t.file, t.lines[i])
 }
 
-// osActor is the user of the operating system; one without a name is known by his number, never by what the environment says.
+// osActor is the user of the operating system, by name or else by number. The environment isn't asked: anyone can set it.
 func osActor() record.Actor {
 	name := strconv.Itoa(os.Getuid())
 	if u, err := user.LookupId(name); err == nil {
@@ -202,12 +205,12 @@ func osActor() record.Actor {
 	return record.Actor{ID: "cli:" + name, Name: name, Via: record.ViaCLI}
 }
 
-// ask shows what would be done and asks for a yes. Without a terminal there is nobody to ask.
-func (t terminal) ask(ctx context.Context, a *app, o lineOptions, inv commands.Invocation) (code int, yes bool) {
+// ask shows what would be done and asks for a yes. Without a terminal it refuses.
+func (t terminal) ask(ctx context.Context, a *app, o lineOptions, inv call.Invocation) (code int, yes bool) {
 	inv.Ask = true
 	res, err := a.runner.Do(ctx, inv)
 	if err == nil {
-		return t.show(o, res), false // nothing to do, or a rehearsal
+		return t.show(o, res), false // nothing to do, or a dry run
 	}
 	var refused *refusal.Refusal
 	if !errors.Is(err, refusal.ErrAsk) || !errors.As(err, &refused) {
@@ -224,7 +227,7 @@ func (t terminal) ask(ctx context.Context, a *app, o lineOptions, inv commands.I
 	return exitDone, true
 }
 
-// readLine reads what is typed, for as long as the context lasts. A read of a terminal can't be called back: it ends with the process.
+// readLine reads a typed line until the context ends. The read itself can't be cancelled: it ends with the process.
 func (t terminal) readLine(ctx context.Context) string {
 	typed := make(chan string, 1)
 	go func() {
@@ -240,23 +243,23 @@ func (t terminal) readLine(ctx context.Context) string {
 	}
 }
 
-// help tells about the line's verb, or the one that help is asked for.
+// help explains the line's verb, or the one after the word help.
 func (t terminal) help(o lineOptions, line record.Line) int {
-	verb := line.Name
-	if verb == "help" && len(line.Words) > 0 {
-		verb = line.Words[0]
-	} else if verb == "help" && !o.help {
-		verb = ""
+	v := line.Name
+	if v == "help" && len(line.Words) > 0 {
+		v = line.Words[0]
+	} else if v == "help" && !o.help {
+		v = ""
 	}
-	lines, err := commands.Help(verb)
+	lines, err := verb.Help(v)
 	if err != nil {
 		return t.refuse(o, err)
 	}
-	return t.show(o, commands.Result{Lines: lines})
+	return t.show(o, call.Result{Lines: lines})
 }
 
 // show prints a result.
-func (t terminal) show(o lineOptions, res commands.Result) int {
+func (t terminal) show(o lineOptions, res call.Result) int {
 	code := exitDone
 	if res.Outcome == "failed" || res.Outcome == string(record.RequestWaiting) { // nothing was done yet
 		code = exitFailed
@@ -288,7 +291,7 @@ var outcomes = []struct {
 	{refusal.ErrDenied, "refused", exitFailed},
 	{refusal.ErrGuarded, "refused", exitFailed},
 	{refusal.ErrNothing, "nothing", exitFailed},
-	{refusal.ErrNeedsApproval, "needs_second_person", exitFailed},
+	{refusal.ErrNeedsApproval, "needs_approval", exitFailed},
 	{refusal.ErrAway, "away", exitFailed},
 	{refusal.ErrService, "failed", exitFailed},
 	{refusal.ErrAsk, "asked", exitFailed},

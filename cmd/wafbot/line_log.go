@@ -13,10 +13,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// logs are files with what wafbot printed, read one after another.
+// logs are files with audit entries that wafbot printed, read one after another.
 type logs []io.ReadCloser
 
-// open opens files with what wafbot printed; - is standard input.
+// open opens files with audit entries; - is standard input.
 func (t terminal) open(names []string) (all logs, err error) {
 	for _, name := range names {
 		if name == "-" {
@@ -32,7 +32,7 @@ func (t terminal) open(names []string) (all logs, err error) {
 	return all, nil
 }
 
-// reader is all of them as one, each begun on a line of its own; nil if there are none.
+// reader reads all of them as one. Each begins on a line of its own. It is nil if there are none.
 func (l logs) reader() io.Reader {
 	if len(l) == 0 {
 		return nil
@@ -53,7 +53,7 @@ func (l logs) Close() error {
 	return errors.Join(faults...)
 }
 
-// stream prints items as lines of JSON. An item that can't be had is told, and the others go on.
+// stream prints items as lines of JSON. It reports an item that can't be read and goes on.
 func (t terminal) stream(items iter.Seq2[any, error]) int {
 	code, out := exitDone, bufio.NewWriter(t.out)
 	for item, err := range items {
@@ -67,7 +67,7 @@ func (t terminal) stream(items iter.Seq2[any, error]) int {
 			return t.fail(fmt.Errorf("write entry: %w", err))
 		}
 		if _, err := fmt.Fprintf(out, "%s\n", text.SeenJSON(line)); err != nil {
-			break // nobody reads on: Flush tells why
+			break // the reader is gone: Flush returns the error
 		}
 	}
 	if err := out.Flush(); err != nil {

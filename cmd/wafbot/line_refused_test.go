@@ -79,8 +79,8 @@ func TestRefusalsAtTheTerminal(t *testing.T) {
 	require.Empty(t, d.changes())
 }
 
-// What needs a second person is asked from the terminal, which can't be one.
-func TestTheTerminalWaitsForASecondPerson(t *testing.T) {
+// The terminal can request an approval, never give one.
+func TestTheTerminalWaitsForAnApproval(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, "admin")
 	got := typed(t, d.environ, "deny", "country:FR", "-y", "--json")
@@ -93,10 +93,10 @@ func TestTheTerminalWaitsForASecondPerson(t *testing.T) {
 	require.Equal(t, "waiting", told.Outcome)
 	got = typed(t, d.environ, "deny", "country:FR", "-y")
 	require.Equal(t, exitFailed, got.code)
-	require.Contains(t, got.out, "Waits for a second person: Deny country:FR everywhere for 4 h. "+told.Data.ID)
+	require.Contains(t, got.out, "Waits for approval: Deny country:FR everywhere for 4 h. "+told.Data.ID)
 	got = typed(t, d.environ, "approve", told.Data.ID)
 	require.Equal(t, exitFailed, got.code)
-	require.Contains(t, got.err, "the terminal can ask for a second person and never be one")
+	require.Contains(t, got.err, "the terminal can ask for approval and never give it")
 	require.Empty(t, d.changes())
 }
 
@@ -113,9 +113,9 @@ func TestWithoutRedisNothingIsChanged(t *testing.T) {
 	require.Contains(t, got.out, d.attack)
 }
 
-func TestARehearsalShowsWhatWouldBeSent(t *testing.T) {
+func TestADryRunShowsWhatWouldBeSent(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, "responder").with("WAFBOT_CHANGES=rehearse")
+	d := newDesk(t, "responder").with("WAFBOT_CHANGES=dry_run")
 	got := typed(t, d.environ, "deny", attacker)
 	require.Equal(t, exitDone, got.code, "nothing to ask: %+v", got)
 	require.Contains(t, got.out, attacker)

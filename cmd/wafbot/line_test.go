@@ -6,13 +6,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -45,14 +45,6 @@ func newDesk(t *testing.T, role string) desk {
 
 func (d desk) with(environ ...string) desk {
 	d.environ = append(d.environ[:len(d.environ):len(d.environ)], environ...)
-	return d
-}
-
-func (d desk) without(names ...string) desk {
-	d.environ = slices.DeleteFunc(slices.Clone(d.environ), func(variable string) bool {
-		name, _, _ := strings.Cut(variable, "=")
-		return slices.Contains(names, name)
-	})
 	return d
 }
 
@@ -288,7 +280,7 @@ func TestDenyFromAFile(t *testing.T) {
 // watch runs the bot beside the desk until the test ends.
 func (d desk) watch(t *testing.T) *world {
 	t.Helper()
-	cfg, err := loadConfig("", d.environ)
+	cfg, err := config.Load("", d.environ)
 	require.NoError(t, err)
 	cfg.Accounts[0].PollInterval = 250 * time.Millisecond
 	w := &world{World: d.World, t: t, cfg: cfg, journal: newJournal()}
@@ -327,7 +319,7 @@ func TestTheChannelSeesWhatTheTerminalDoes(t *testing.T) {
 	require.Contains(t, line.Plain(), osActor().Name)
 	_, err = d.Slack.Click(ctx, workspace.Click{User: "rob", Channel: "waf", TS: line.TS, Button: "Undo"})
 	require.NoError(t, err)
-	w.until("the denial is taken back", func() bool { return !d.WAF.Denied("acme", neighbour) })
+	w.until("the denial is undone", func() bool { return !d.WAF.Denied("acme", neighbour) })
 	require.True(t, d.WAF.Denied("acme", attacker), "the other one stays")
 
 	got = typed(t, d.environ, "undo", "-y")

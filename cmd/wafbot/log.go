@@ -11,7 +11,7 @@ import (
 // maxLogged is how much of one value a line of the log shows, in characters: an attacker's path may have 100,000, and journald cuts lines of 48 kB.
 const maxLogged = 1_000
 
-// newLog is the program's log, a line an event. What a stranger wrote into a value is written out, and cut.
+// newLog is the program's log, one line an event. Values are sanitized and cut: strangers wrote some of them.
 func newLog(out io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level, ReplaceAttr: logged}))
 }

@@ -1,4 +1,4 @@
-// Command wafbot brings attacks to Slack and carries out what people decide there.
+// Command wafbot brings attacks to Slack and carries out what people decide there. This package holds the flags, the wiring and the terminal front end.
 package main
 
 import (
@@ -18,6 +18,7 @@ import (
 	"github.com/alecthomas/kong"
 	_ "golang.org/x/crypto/x509roots/fallback"
 
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -29,17 +30,16 @@ const (
 	exitUsage  = 2 // wrong usage, a bad config, or a question without terminal and without -y
 )
 
-// terminal is what main takes from the operating system and hands down.
+// terminal is what main takes from the operating system.
 type terminal struct {
 	args    []string
 	environ []string
 	in      io.Reader
-	asks    bool // a person sits before in
+	asks    bool // in is a terminal, so that questions can be asked
 	out     io.Writer
 	err     io.Writer
 
-	patience time.Duration // how long doctor waits for one answer; 0: 10 s
-	settle   time.Duration // how long a line waits for what may be on its way to Slack, when Redis is empty; 0: settleFor
+	settle time.Duration // see botOptions
 }
 
 func main() {
@@ -51,7 +51,7 @@ func main() {
 	os.Exit(code)
 }
 
-// isTerminal tells a terminal from files, pipes and the null device, which is what cron and service managers give.
+// isTerminal tells a terminal from files, pipes and the null device, which cron and service managers give.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
@@ -61,12 +61,12 @@ func isTerminal(f *os.File) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
-// programs are the commands that are no line of the grammar: they run the bot, or see to it. Every other word is one.
+// programs are the commands that run or check the bot. Every other word is a verb of the grammar.
 type programs struct {
 	Demo     demoCmd     `cmd:"" help:"The whole thing in an emulated world on loopback: open the printed address."`
 	Sandbox  sandboxCmd  `cmd:"" help:"The emulated world alone; prints the environment that points a bot at it."`
 	Serve    serveCmd    `cmd:"" help:"The bot."`
-	Doctor   doctorCmd   `cmd:"" help:"Checks configuration, Slack, accounts and Redis, and says how to mend what is wrong."`
+	Doctor   doctorCmd   `cmd:"" help:"Checks configuration, Slack, accounts and Redis, and says how to fix what is wrong."`
 	Manifest manifestCmd `cmd:"" help:"The Slack app manifest as YAML; the link that creates the app goes to standard error."`
 }
 
@@ -98,9 +98,9 @@ const usageText = `wafbot brings attacks to Slack and carries out what people de
   wafbot demo                     the whole thing in an emulated world: open the printed address
   wafbot sandbox [--deliver URL]  the emulated world alone; prints the environment for a bot
   wafbot serve [--config FILE]    the bot
-  wafbot doctor [--config FILE]   checks everything that the bot needs, and says how to mend it
+  wafbot doctor [--config FILE]   checks everything that the bot needs, and says how to fix it
   wafbot manifest [--url URL]     the Slack app as YAML, and the link that creates it
-  wafbot drill [--sandbox]        tries whether somebody answers; or the whole path in an emulated world
+  wafbot drill [--sandbox]        tests whether people answer; or the whole path in an emulated world
   wafbot help [VERB]              the commands of the last line, or all about one
   wafbot VERB …                   any command of the bot: status, attacks, deny, undo, audit, …
 
@@ -112,10 +112,10 @@ Options of the last line:
   --log FILE     of audit verify: what wafbot printed, - for standard input; once for each replica
 
 Exit codes: 0 done; 1 failed or refused, or doctor found something wrong; 2 wrong usage,
-a bad configuration, or a question that nobody is there to answer.
+a bad configuration, or a question without a terminal to ask.
 `
 
-// exit is how kong's wish to leave travels out of its parser.
+// exit carries the exit code out of kong's parser.
 type exit int
 
 func runProgram(ctx context.Context, t terminal) (code int) {
@@ -145,7 +145,7 @@ func runProgram(ctx context.Context, t terminal) (code int) {
 	return t.fail(err)
 }
 
-// plainly is kong's error in words that don't presume to know kong.
+// plainly is kong's error in plain words.
 func plainly(err error) string {
 	if option, ok := strings.CutSuffix(err.Error(), ` value but got "EOL" (<EOL>)`); ok {
 		option, _, _ = strings.Cut(option, ":")
@@ -154,15 +154,16 @@ func plainly(err error) string {
 	return err.Error()
 }
 
-// misused marks an error that whoever typed the command, or wrote the configuration, has to mend: exit code 2.
+// misused marks an error of usage or of the configuration: exit code 2.
 type misused struct{ error }
 
 // Unwrap is the error without the mark.
 func (m misused) Unwrap() error { return m.error }
 
-// complain prints an error, and say what stands for itself: errors hold what others wrote.
+// complain prints an error.
 func (t terminal) complain(err error) { t.say("wafbot: " + err.Error()) }
 
+// say prints lines to standard error. It sanitizes them: errors hold what others wrote.
 func (t terminal) say(words string) {
 	const longest = 10_000 // of a line, in characters
 	for line := range strings.SplitSeq(words, "\n") {
@@ -172,7 +173,7 @@ func (t terminal) say(words string) {
 
 // fail prints an error and returns its exit code.
 func (t terminal) fail(err error) int {
-	if bad := (*configError)(nil); errors.As(err, &bad) {
+	if bad := (*config.Error)(nil); errors.As(err, &bad) {
 		t.say(bad.Error()) // lines that begin with their file, as editors want them
 		return exitUsage
 	}

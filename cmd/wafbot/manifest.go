@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/internal/config"
 )
 
 // manifestCmd prints what Slack makes the app from.
@@ -27,17 +27,11 @@ func (m *manifestCmd) Validate() error {
 		return errors.New("--url holds a user name or a password; take them out")
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
 		return errors.New("--url must end behind the host: wafbot adds /slack/commands and the other paths itself")
-	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+	case u.Scheme == "http" && !config.IsLoopback(u.Hostname()):
 		return errors.New("--url must begin with https://: Slack sends its requests nowhere else")
 	}
 	m.URL = u.Scheme + "://" + u.Host
 	return nil
-}
-
-// isLoopback tells whether a host is this machine, so that what goes there can't be read on the way.
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }
 
 // Run prints the manifest, and beside it the link that creates the app.

@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -21,8 +24,8 @@ const (
 // paging calls an account's pagers, as the one replica that tends the account.
 type paging struct {
 	app     *app
-	account Account
-	pagers  pagers
+	account config.Account
+	pagers  map[string]*pager.Pager // by the route's match
 
 	mu      sync.Mutex
 	pages   map[string]record.Page // by attack, as Redis has them
@@ -94,7 +97,7 @@ func (p *paging) look(ctx context.Context) (err error) {
 	var g errgroup.Group
 	g.SetLimit(pagesAtOnce)
 	for _, w := range todo {
-		_, muted := commands.Muted(mutes, w.shown.Attack, time.Now())
+		_, muted := describe.Muted(mutes, w.shown.Attack, time.Now())
 		w.state = p.unclaimed(w.shown, cases[w.id], muted)
 		g.Go(func() error { return p.step(ctx, w) })
 	}
@@ -191,7 +194,7 @@ func (p *paging) route(s record.AttackState) (string, bool) {
 	if p.pagers[s.Pager.Route] != nil {
 		return s.Pager.Route, true
 	}
-	for _, t := range poller.Explain(p.account.routes(), s.Attack) {
+	for _, t := range poller.Explain(p.account.PollerRoutes(), s.Attack) {
 		if route := t.Route.Match.String(); t.Not == "" && p.pagers[route] != nil {
 			return route, true
 		}

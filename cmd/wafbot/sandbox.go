@@ -28,7 +28,7 @@ func (s *sandboxCmd) Validate() error {
 	return nil
 }
 
-// Run prints the environment for a bot and plays the world until the context ends.
+// Run prints the environment for a bot and runs the world until the context ends.
 func (s *sandboxCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error {
 	world, err := sandbox.New(sandbox.Config{Listen: onLoopback(s.Listen), Deliver: s.Deliver})
 	if err != nil {

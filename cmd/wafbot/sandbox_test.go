@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox"
 )
 
@@ -27,9 +28,9 @@ func TestSandboxPrintsAnEnvironment(t *testing.T) {
 		"WAFBOT_RESPONDERS", "WAFBOT_SLACK_API_URL", "WAFBOT_SLACK_APP_TOKEN", "WAFBOT_SLACK_BOT_TOKEN", "WAFBOT_SLACK_SIGNING_SECRET", "WAFBOT_VIEWERS",
 	}, names)
 
-	cfg, err := loadConfig("", environ)
+	cfg, err := config.Load("", environ)
 	require.NoError(t, err)
-	require.NoError(t, cfg.requireServe())
+	require.NoError(t, cfg.CheckServe())
 	require.Equal(t, "127.0.0.1:18080", cfg.Listen, "where the world delivers to")
 	require.Equal(t, "on", cfg.Policy.Changes)
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/wafbot/wafbot/internal/config"
 )
 
 // serveCmd runs the bot.
@@ -20,11 +22,11 @@ type serveCmd struct {
 
 // Run serves until the context ends.
 func (s *serveCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error {
-	cfg, err := loadConfig(s.Config, t.environ)
+	cfg, err := config.Load(s.Config, t.environ)
 	if err != nil {
 		return misused{err}
 	}
-	if err := cfg.requireServe(); err != nil {
+	if err := cfg.CheckServe(); err != nil {
 		return misused{err}
 	}
 	l, err := net.Listen("tcp", cfg.Listen)
@@ -32,27 +34,29 @@ func (s *serveCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error
 		return fmt.Errorf("listen: %w; set listen (WAFBOT_LISTEN) to a free address", err)
 	}
 	log.Info("listening", "address", l.Addr().String(), "changes", cfg.Policy.Changes, "accounts", len(cfg.Accounts))
-	return serve(ctx, cfg, l, served{log: log, audit: t.out})
+	return serve(ctx, cfg, l, botOptions{log: log, audit: t.out})
 }
 
-// served is where a running bot writes.
-type served struct {
-	log   *slog.Logger
-	audit io.Writer
+// botOptions are what a bot gets beside its configuration.
+type botOptions struct {
+	log    *slog.Logger
+	audit  io.Writer     // audit entries, as JSON lines
+	speed  float64       // how many times faster than the real service an emulated one is; 0: it is the real one
+	settle time.Duration // how long a message may be on its way to Slack, after Redis was emptied; 0: settleFor
 }
 
-// How long a stop may take: requests under way, then answers being looked up, then changes and messages in hand.
+// How long each step of a stop may take.
 const (
-	stopRequests = 3 * time.Second
-	stopAnswers  = 5 * time.Second
-	stopWork     = 10 * time.Second
+	stopRequests = 3 * time.Second  // requests under way
+	stopAnswers  = 5 * time.Second  // their answers
+	stopWork     = 10 * time.Second // changes and messages in hand
 )
 
-// serve runs the bot on a listener until the context ends: it receives, and shares polling, telling and carrying out with all other replicas.
-// When stopping it takes nothing more first, so that nothing is acknowledged that nobody carries out; then it finishes what is in hand, and
-// takes leave of the others last.
-func serve(ctx context.Context, cfg *Config, l net.Listener, w served) error {
-	a, err := build(cfg, w.log, w.audit)
+// serve runs the bot on a listener until the context ends: it receives, and shares polling, notifying and carrying out with the other replicas.
+// To stop, it first stops receiving: otherwise it could acknowledge what it no longer carries out. Then it finishes what is in hand. Last it signs
+// off from the other replicas.
+func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions) error {
+	a, err := build(cfg, o)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -79,7 +83,8 @@ func serve(ctx context.Context, cfg *Config, l net.Listener, w served) error {
 	return g.Wait()
 }
 
-// phases are the contexts of a stop: more ends first, and nothing new is begun; then held, and what is in hand is dropped; living last.
+// phases are the contexts of a stop, in the order in which they end. After more nothing new begins, after held what is in hand is dropped, after
+// living the replica is gone.
 type phases struct {
 	more, held, living context.Context
 	stop, drop, leave  context.CancelFunc
@@ -93,14 +98,14 @@ func newPhases(ctx context.Context) *phases {
 	return p
 }
 
-// begin begins the stop of what is in hand, which may take so long.
+// begin stops new work at once, and drops what is in hand after the limit.
 func (p *phases) begin(limit time.Duration) {
 	p.stop()
 	drop := time.AfterFunc(limit, p.drop)
 	context.AfterFunc(p.living, func() { drop.Stop() })
 }
 
-// share carries out, polls and tells, each thing as one of all replicas.
+// share carries out changes and owns accounts, each shared among all replicas.
 func (a *app) share(p *phases) error {
 	var names []string
 	for _, account := range a.cfg.Accounts {
@@ -112,7 +117,7 @@ func (a *app) share(p *phases) error {
 	return g.Wait()
 }
 
-// unlessStopped is an error that isn't only due to a stop.
+// unlessStopped is the error, or nil if it is due to a stop.
 func unlessStopped(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -140,7 +145,7 @@ func (a *app) listen(ctx context.Context, l net.Listener) error {
 	return g.Wait()
 }
 
-// receive takes what comes over Socket Mode until the context ends. A token that Slack refuses ends the bot only when there is no other way in.
+// receive receives over Socket Mode until the context ends. If Slack refuses the token, the bot ends only if it doesn't receive over HTTP.
 func (a *app) receive(ctx context.Context) error {
 	err := a.bot.Receive(ctx)
 	if err != nil && a.cfg.Slack.SigningSecret != "" {
@@ -148,7 +153,7 @@ func (a *app) receive(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("socket mode: %w; wafbot doctor tells more", err)
+		return fmt.Errorf("socket mode: %w; run wafbot doctor for details", err)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func TestAccountsAreApart(t *testing.T) {
 		acme.says("Deny " + attacker + " everywhere for 4 h · Anna Weber")
 		require.Len(t, w.entries("acme"), 1)
 		globex.undo("rob", "Deny "+attacker)
-		globex.says("taken back by Rob Diaz")
+		globex.says("undone by Rob Diaz")
 		require.Empty(t, w.entries("globex"))
 		require.Len(t, w.entries("acme"), 1)
 
@@ -75,7 +75,7 @@ func TestOneAccountIsDown(t *testing.T) {
 		require.Equal(t, http.StatusOK, status, "one tenant's token must not take the bot out")
 		require.Contains(t, body, `"acme":{"failing":"the service refuses the token"`)
 		w.types("rob", "status")
-		w.told("rob", "acme: what burns is unknown", "doesn't accept wafbot's token", "Blind: the service refuses the token")
+		w.told("rob", "acme: what goes on is unknown", "doesn't accept wafbot's token", "WAF API unreachable: the service refuses the token")
 		w.types("rob", "deny 198.51.100.50")
 		w.told("rob", "doesn't accept wafbot's token")
 		require.Empty(t, w.cards("#waf"))

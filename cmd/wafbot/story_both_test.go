@@ -27,7 +27,7 @@ func TestTheSameOverBothWays(t *testing.T) {
 		w.types("ann", "handover to=@me attack="+card.id())
 		card.says("<@U0ANN0001> is on it since")
 		w.types("rob", "extend "+changeIn(plain(w.told("rob", "Deny "+attacker, "accepted")))+" for=1h")
-		w.told("rob", "Prolong")
+		w.told("rob", "Extend")
 		card.undo("ann", "Deny "+attacker)
 		w.told("ann", "Undo of: Deny "+attacker)
 		w.until("nothing denied", func() bool { return len(w.entries("acme")) == 0 })

@@ -49,7 +49,7 @@ func TestADenialTypedWithoutACard(t *testing.T) {
 		require.Empty(t, w.entries("acme"))
 		w.message("#waf", "Undo of: Deny 198.51.100.99", "Anna Weber")
 		w.click("rob", line, "Undo")
-		w.told("rob", "taken back already by Anna Weber")
+		w.told("rob", "undone already by Anna Weber")
 
 		w.types("rob", "deny 198.51.100.98")
 		w.message("#waf", "Deny 198.51.100.98")
@@ -59,19 +59,19 @@ func TestADenialTypedWithoutACard(t *testing.T) {
 	})
 }
 
-func TestARehearsalSendsNothing(t *testing.T) {
-	rehearse := func(w *world) { w.cfg.Policy.Changes = "rehearse" }
-	story(t, rehearse, func(t *testing.T, w *world) {
+func TestADryRunSendsNothing(t *testing.T) {
+	dryRun := func(w *world) { w.cfg.Policy.Changes = "dry_run" }
+	story(t, dryRun, func(t *testing.T, w *world) {
 		w.attack(injection())
-		card := w.card("Rehearsal: buttons only show what would be sent", attacker)
+		card := w.card("Dry run: buttons only show what would be sent", attacker)
 		card.click("rob", "Deny "+attacker+" + patch")
-		w.told("rob", "Rehearsal: Deny "+attacker+" everywhere for 4 h would be sent; nothing was",
+		w.told("rob", "Dry run: Deny "+attacker+" everywhere for 4 h would be sent; nothing was",
 			"add to list black: "+attacker, "by Rob Diaz (U0ROB0002)", "create vpatch sqli in post.form_urlencoded.login")
 		w.types("rob", "mode Shop block")
 		w.confirms("rob", "Before you do")
-		w.told("rob", "Rehearsal: Switch Shop to block for 2 h", "create mode block", "delete rule")
+		w.told("rob", "Dry run: Switch Shop to block for 2 h", "create mode block", "delete rule")
 		w.types("ann", "allow 198.51.100.1")
-		w.told("ann", "Rehearsal: Allow 198.51.100.1")
+		w.told("ann", "Dry run: Allow 198.51.100.1")
 		require.Empty(t, w.sent(), "no request that changes anything reached the service")
 		require.Len(t, w.shown("#waf"), 2)
 		require.True(t, w.journal.has(`"outcome":"rehearsed"`, "U0ROB0002"), "audited as what it was")

@@ -39,7 +39,7 @@ func TestAnAttackIsDeniedAndTheDenialTakenBack(t *testing.T) {
 		// What is in force is read slowly: the card has to follow once more.
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "POST /v1/objects/hint", Kind: "slow", Times: 1}))
 		card.undo("rob", "Deny "+attacker)
-		card.says("taken back by Rob Diaz")
+		card.says("undone by Rob Diaz")
 		require.Empty(t, w.entries("acme"))
 		require.False(t, w.WAF.Denied("acme", attacker))
 		card.says("[Deny only, 4 h]") // it can be done again

@@ -15,14 +15,14 @@ import (
 func TestTwoPeopleSayThatTheyAreOnIt(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
-		card := w.card(attacker, "Nobody is on it")
+		card := w.card(attacker, "Unacknowledged")
 		message := card.now()
-		require.Contains(t, message.Text, "Unclaimed.")
+		require.Contains(t, message.Text, "Unacked.")
 		names := map[string]string{"ann": "Anna Weber", "rob": "Rob Diaz"}
 		var clicks sync.WaitGroup
 		for user := range names {
 			clicks.Go(func() {
-				d, err := w.Slack.Click(t.Context(), workspace.Click{User: user, Channel: message.Channel, TS: message.TS, Button: "I'm on it"})
+				d, err := w.Slack.Click(t.Context(), workspace.Click{User: user, Channel: message.Channel, TS: message.TS, Button: "Acknowledge"})
 				if err != nil || d.Status != 200 {
 					t.Errorf("click of %s: %+v, %v", user, d, err)
 				}
@@ -39,7 +39,7 @@ func TestTwoPeopleSayThatTheyAreOnIt(t *testing.T) {
 		require.Len(t, w.whispers(first, names[first]+" is on it since"), 1)
 		require.Len(t, w.whispers(second, names[first]+" is on it since", "Nothing was changed", "handover attack="+card.id()+" to=@me"), 1)
 		card.says(map[string]string{"ann": "<@U0ANN0001>", "rob": "<@U0ROB0002>"}[first] + " is on it since")
-		require.NotContains(t, card.labels(), "I'm on it")
+		require.NotContains(t, card.labels(), "Acknowledge")
 		require.Contains(t, card.now().Text, names[first]+" is on it.")
 		require.Empty(t, w.sent())
 
@@ -57,8 +57,8 @@ func TestWhoActsIsOnItUntilHeLeaves(t *testing.T) {
 		card.click("rob", "Deny only")
 		card.says("<@U0ROB0002> is on it since")
 		w.types("rob", "release attack="+card.id())
-		w.told("rob", "Nobody is on it any more")
-		card.says("Nobody is on it", "[I'm on it]")
+		w.told("rob", "Unacknowledged now")
+		card.says("Unacknowledged", "[Acknowledge]")
 	})
 }
 
@@ -116,7 +116,7 @@ func TestAHandover(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
-		card.click("rob", "I'm on it")
+		card.click("rob", "Acknowledge")
 		card.says("<@U0ROB0002> is on it since")
 		w.types("rob", `handover to=<@U0ANN0001|ann> attack=`+card.id()+` "I'm off; legal is told"`)
 		w.told("rob", "Anna Weber is on it since", "handed over by Rob Diaz")
@@ -143,7 +143,7 @@ func TestADeskAtTheTerminal(t *testing.T) {
 	name := osActor().Name
 	for _, tt := range []struct{ line, want string }{
 		{"claim", name + " is on it since"}, {"note same botnet", "same botnet"}, {"verdict test", "Verdict: test"}, {"mute", "Muted: attack=" + d.attack},
-		{"explain", "Muted: attack=" + d.attack}, {"unmute", "No longer muted"}, {"handover to=@me", "is on it since"}, {"release", "Nobody is on it any more"},
+		{"explain", "Muted: attack=" + d.attack}, {"unmute", "No longer muted"}, {"handover to=@me", "is on it since"}, {"release", "Unacknowledged now"},
 	} {
 		got := typed(t, d.environ, append(strings.Fields(tt.line), "attack="+d.attack)...)
 		require.Equal(t, exitDone, got.code, "%s needs no -y: %+v", tt.line, got)
@@ -158,7 +158,7 @@ func TestExplain(t *testing.T) {
 	story(t, asItIs, func(_ *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
-		card.click("rob", "I'm on it")
+		card.click("rob", "Acknowledge")
 		card.says("<@U0ROB0002> is on it") // so it is known where it is
 		w.types("vic", "explain attack="+card.id())
 		w.told("vic", "It goes to channel <#"+w.cfg.Accounts[0].Channel+"> by route 2 and calls nobody", "route 1 takes kind incident: no, kind is attack",

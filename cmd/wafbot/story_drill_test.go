@@ -18,7 +18,7 @@ func TestADrillInSlack(t *testing.T) {
 		w.types("ann", "drill for=10m")
 		w.told("ann", "DRILL d", "the service isn't touched")
 		card := w.message("#waf", "DRILL · nothing is attacked · acme", "Anna Weber tries whether somebody answers")
-		w.click("rob", card, "I'm on it")
+		w.click("rob", card, "Acknowledge")
 		w.told("rob", "The drill has its answer: thank you")
 		report := w.message("#waf", "DRILL of acme: answered by Rob Diaz", "ok from the click until wafbot had it", "ok until the card showed it", "ok the audit log has it (number", "Not tried: changes at the service")
 		require.Equal(t, card.TS, report.ThreadTS)
@@ -26,8 +26,8 @@ func TestADrillInSlack(t *testing.T) {
 		w.message("#waf", "DRILL · nothing is attacked · acme", "Rob Diaz answered at")
 
 		w.types("ann", "drill for=1s")
-		w.message("#waf", "DRILL of acme: nobody answered", "FAILED somebody answers", "ok until the card showed it")
-		w.message("#waf", "DRILL · nothing is attacked · acme", "Nobody answered until")
+		w.message("#waf", "DRILL of acme: no answer", "FAILED somebody answers", "ok until the card showed it")
+		w.message("#waf", "DRILL · nothing is attacked · acme", "No answer until")
 		require.Empty(t, w.sent())
 		require.True(t, w.journal.has(`"audit"`, "drill claim=d", `"outcome":"done"`, "U0ROB0002"))
 	})
@@ -44,7 +44,7 @@ func TestADrillAcrossARestart(t *testing.T) {
 	w.message("#waf", "DRILL · nothing is attacked")
 	w.stop()
 	w.start()
-	w.message("#waf", "DRILL of acme: nobody answered")
+	w.message("#waf", "DRILL of acme: no answer")
 	require.Len(t, w.shown("#waf"), 2, "one card")
 }
 
@@ -79,7 +79,7 @@ func TestADrillFromTheTerminal(t *testing.T) {
 	drill := start(t, w.shellOfAll(), "drill", "for=1m", "account=acme")
 	require.Contains(t, drill.line(t), "DRILL d")
 	require.Contains(t, drill.line(t), "acme: the card is in channel "+w.cfg.Accounts[0].Channel+". Waiting for a click until")
-	w.click("rob", w.message("#waf", "DRILL · nothing is attacked"), "I'm on it")
+	w.click("rob", w.message("#waf", "DRILL · nothing is attacked"), "Acknowledge")
 	require.Contains(t, drill.line(t), "DRILL of acme: answered by Rob Diaz")
 	var rest []string
 	for line := ""; !strings.Contains(line, "Not tried"); rest = append(rest, line) {
@@ -107,7 +107,7 @@ func TestADrillFromTheTerminal(t *testing.T) {
 		}
 	}](t, got.out)
 	require.Equal(t, "failed", told.Outcome)
-	require.Contains(t, strings.Join(told.Lines, "\n"), "nobody answered")
+	require.Contains(t, strings.Join(told.Lines, "\n"), "no answer")
 	require.Len(t, told.Data, len(w.cfg.Accounts), "one in each account")
 	for i, each := range told.Data {
 		require.Equal(t, w.cfg.Accounts[i].Name, each.Account)

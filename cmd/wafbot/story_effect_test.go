@@ -10,7 +10,7 @@ import (
 )
 
 // sooner has measures be judged sooner than those of the real service, in the story's world, which is faster still.
-func sooner(w *world) { w.cfg.speed = 60 }
+func sooner(w *world) { w.speed = 60 }
 
 // allows is what somebody does in the service's console: the source is allowed for an hour.
 func (w *world) allows(subnet string) {
@@ -97,7 +97,7 @@ func TestAMeasureWithoutACardIsToldInTheChannel(t *testing.T) {
 
 // Who was denied and knocked to the end comes back: that calls, too.
 func TestADenialEndsWhileItsSourceKnocks(t *testing.T) {
-	prepare := func(w *world) { sooner(w); w.cfg.Policy.RenewWhileKnocking = 0 }
+	prepare := func(w *world) { sooner(w); w.cfg.Policy.RenewWhileActive = 0 }
 	storyOver(t, eitherWay(), prepare, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -92,7 +93,7 @@ func TestRedisEmptied(t *testing.T) {
 		told, delivery := len(w.shown("#waf")), factsOf(card.now()).Payload.Delivery
 
 		w.emptyRedis(running)
-		notice := w.message("#waf", "acme: wafbot's memory (Redis) was emptied", "3 cards", "in force with their ends and undo", "Lost", "requests that waited for a second person", "who was on what")
+		notice := w.message("#waf", "acme: wafbot's store (Redis) was emptied", "3 cards", "in force with their ends and undo", "Lost", "requests that waited for approval", "who was on what")
 		require.False(t, says(notice, "no message told of them"))
 		w.until("claims are lost", func() bool { return !says(card.now(), "<@U0ROB0002> is on it") })
 		card.says("Deny "+attacker+" everywhere for 4 h · Rob Diaz", "Patch exactly")
@@ -107,7 +108,7 @@ func TestRedisEmptied(t *testing.T) {
 		w.types("rob", "deny "+attacker)
 		w.told("rob", "Deny "+attacker, "done already by Rob Diaz")
 		card.undo("ann", "Deny "+attacker)
-		card.says("taken back by Anna Weber")
+		card.says("undone by Anna Weber")
 		card.undo("ann", "Patch exactly")
 		w.until("no patch", func() bool { return len(w.rules("acme", "vpatch")) == 0 })
 		w.types("rob", "undo "+longer)
@@ -133,11 +134,11 @@ func TestWhatIsAskedWhileTheMemoryIsReadBack(t *testing.T) {
 
 		w.attack(on("/meanwhile", "198.51.100.201"))
 		card.click("rob", "Deny only")
-		w.told("rob", "not done: wafbot's memory (Redis) is empty", "being read back from Slack")
+		w.told("rob", "not done: wafbot's store (Redis) is empty", "being read back from Slack")
 		w.types("rob", "note attack="+card.id()+" seen")
-		w.told("rob", "not done: wafbot's memory (Redis) is empty")
+		w.told("rob", "not done: wafbot's store (Redis) is empty")
 		w.types("vic", "status")
-		w.told("vic", "What is in force is unknown: wafbot's memory (Redis) is empty")
+		w.told("vic", "What is in force is unknown: wafbot's store (Redis) is empty")
 		require.Empty(t, w.sent())
 		require.Len(t, w.shown("#waf"), 2, "nothing is told")
 
@@ -168,10 +169,10 @@ func TestAMeasureThatNoMessageToldOf(t *testing.T) {
 		}
 		w.begins(2)
 		w.Slack.ClearFaults()
-		w.message("#waf", "acme: wafbot's memory (Redis) was emptied", "1 card, 0 measures", "no message told of them: 1 measure")
+		w.message("#waf", "acme: wafbot's store (Redis) was emptied", "1 card, 0 mitigations", "no message told of them: 1 mitigation")
 		card.says("Deny " + attacker + " everywhere · Rob Diaz")
 		card.undo("ann", "Deny "+attacker)
-		card.says("taken back by Anna Weber")
+		card.says("undone by Anna Weber")
 		require.Empty(t, w.entries("acme"))
 		require.Len(t, w.cards("#waf"), 1)
 	})
@@ -201,7 +202,7 @@ func TestRedisEmptiedWithSeveralChannels(t *testing.T) {
 	routed := func(w *world) {
 		bothAccounts(w) // in one channel
 		w.cfg.Accounts[1].Channel = w.cfg.Accounts[0].Channel
-		w.cfg.Accounts[0].Routes = []Route{{Match: Match{Kind: oneOrMore{"incident"}}, Channel: "C0RANDOM3", Mention: "U0ANN0001"}, {Match: Match{MinHits: 30}}, {Channel: "C0BOARD04"}}
+		w.cfg.Accounts[0].Routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0RANDOM3", Mention: "U0ANN0001"}, {Match: config.Match{MinHits: 30}}, {Channel: "C0BOARD04"}}
 	}
 	runningOrNot(t, routed, func(t *testing.T, w *world, running bool) {
 		w.attack(injection())
@@ -216,16 +217,16 @@ func TestRedisEmptiedWithSeveralChannels(t *testing.T) {
 		})
 
 		w.emptyRedis(running)
-		w.message("#waf", "acme: wafbot's memory (Redis) was emptied", "1 card, 1 measure in force", "Could not be read", "C0BOARD04")
-		w.message("#random", "acme: wafbot's memory (Redis) was emptied", "1 card, 2 measures in force")
-		w.message("#waf", "globex: wafbot's memory (Redis) was emptied", "1 card, 1 measure in force")
+		w.message("#waf", "acme: wafbot's store (Redis) was emptied", "1 card, 1 mitigation in force", "Could not be read", "C0BOARD04")
+		w.message("#random", "acme: wafbot's store (Redis) was emptied", "1 card, 2 mitigations in force")
+		w.message("#waf", "globex: wafbot's store (Redis) was emptied", "1 card, 1 mitigation in force")
 		incident.says("<@U0ANN0001>", "Deny 198.51.100.201")
 		globex.undo("ann", "Deny "+attacker)
-		globex.says("taken back by Anna Weber")
+		globex.says("undone by Anna Weber")
 		require.Empty(t, w.entries("globex"))
 		require.Len(t, w.entries("acme"), 2, "another account's")
 		incident.undo("ann", "Patch exactly")
-		incident.says("taken back by Anna Weber")
+		incident.says("undone by Anna Weber")
 		w.polls(3)
 		require.Len(t, w.cards("#waf"), 2)
 		require.Len(t, w.cards("#random"), 1)
@@ -245,7 +246,7 @@ func TestALineAtTheTerminalReadsBackFirst(t *testing.T) {
 		w.redis.empty(t)
 
 		a := w.cfg.Accounts[0]
-		config := writeConfig(t, fmt.Sprintf(`
+		path := writeConfig(t, fmt.Sprintf(`
 slack: {bot_token: %s, api_url: %q}
 redis: {url: %q}
 accounts: [{name: acme, api_url: %q, token: %s, client_id: %d, channel: %s}]
@@ -253,14 +254,14 @@ sources: []
 policy: {changes: on, terminal: {%s: responder}}
 `, w.cfg.Slack.BotToken.Reveal(), w.cfg.Slack.APIURL, w.redis.url, a.APIURL, a.Token.Reveal(), a.ClientID, a.Channel, osActor().Name))
 		undo := changeIn(plain(card.replies("Deny " + attacker)[0]))
-		got := runWith(t, terminal{environ: []string{"WAFBOT_CONFIG=" + config}, args: []string{"undo", undo, "-y"}, in: strings.NewReader(""), settle: settled})
+		got := runWith(t, terminal{environ: []string{"WAFBOT_CONFIG=" + path}, args: []string{"undo", undo, "-y"}, in: strings.NewReader(""), settle: settled})
 		require.Equal(t, exitDone, got.code, "%s%s", got.out, got.err)
 		require.Contains(t, got.out, "Undo of: Deny "+attacker)
 		require.Empty(t, w.entries("acme"))
 
 		w.start()
-		card.says("taken back by " + osActor().Name)
-		w.message("#waf", "acme: wafbot's memory (Redis) was emptied", "1 card, 1 measure")
+		card.says("undone by " + osActor().Name)
+		w.message("#waf", "acme: wafbot's store (Redis) was emptied", "1 card, 1 mitigation")
 		w.polls(3)
 		require.Len(t, w.cards("#waf"), 1)
 		require.Equal(t, 1, strings.Count(w.texts("#waf"), "was emptied\n"))

@@ -31,7 +31,7 @@ func TestAFormFromACard(t *testing.T) {
 		require.Len(t, wrong.Errors, 1, "no source at all, and never the top one by itself: %+v", wrong)
 		w.redis.away()
 		require.Equal(t, workspace.OutcomePushed, w.submits("rob", map[string]any{"Addresses and ranges": "198.51.100.77"}).Outcome, "that is about no field")
-		w.sees("rob", "not done: wafbot's memory (Redis) can't be reached")
+		w.sees("rob", "not done: wafbot's store (Redis) can't be reached")
 		w.redis.back()
 		w.leaves("rob")
 

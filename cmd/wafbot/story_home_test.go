@@ -56,8 +56,8 @@ func TestTheHomeTab(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.clicksHome("rob", "Refresh")
-		w.home("rob", "Going on: 1 attack, 0 incidents among them", card.id(), "Nobody is on it", "[I'm on it]")
-		w.clicksHome("rob", "I'm on it")
+		w.home("rob", "Going on: 1 attack, 0 incidents among them", card.id(), "Unacknowledged", "[Acknowledge]")
+		w.clicksHome("rob", "Acknowledge")
 		w.home("rob", "Rob Diaz is on it since", "Going on: 1 attack")
 		card.says("<@U0ROB0002> is on it since")
 		card.click("ann", "Deny only")
@@ -66,7 +66,7 @@ func TestTheHomeTab(t *testing.T) {
 		w.opensHome("rob")
 		link := "/archives/" + card.now().Channel + "/p" + strings.ReplaceAll(card.ts, ".", "") + "|card"
 		w.until("a link to the card", func() bool { return strings.Contains(string(w.Slack.Home("rob").Raw), link) })
-		require.NotContains(t, w.home("rob", "In force by wafbot: 1", "Deny "+attacker+" everywhere for 4 h · Anna Weber", "[Undo]"), "[I'm on it]")
+		require.NotContains(t, w.home("rob", "In force by wafbot: 1", "Deny "+attacker+" everywhere for 4 h · Anna Weber", "[Undo]"), "[Acknowledge]")
 		w.clicksHome("rob", "Undo")
 		w.home("rob", "Undo of: Deny "+attacker, "In force by wafbot: 0")
 		require.Empty(t, w.entries("acme"))
@@ -74,11 +74,11 @@ func TestTheHomeTab(t *testing.T) {
 		w.until("the answer is gone", func() bool { return !strings.Contains(w.Slack.Home("rob").Plain(), "Undo of") })
 
 		w.types("rob", "deny country:FR for=2h")
-		w.told("rob", "Waits for a second person")
+		w.told("rob", "Waits for approval")
 		w.opensHome("rob")
-		require.NotContains(t, w.home("rob", "Waiting for a second person: 1", "Deny country:FR everywhere for 2 h · asked by Rob Diaz"), "[Approve]")
+		require.NotContains(t, w.home("rob", "Waiting for approval: 1", "Deny country:FR everywhere for 2 h · asked by Rob Diaz"), "[Approve]")
 		w.opensHome("ann")
-		w.home("ann", "Waiting for a second person: 1", "[Approve] [Reject]")
+		w.home("ann", "Waiting for approval: 1", "[Approve] [Reject]")
 		w.clicksHome("ann", "Approve")
 		require.NotContains(t, w.home("ann", "approved by Anna Weber", "In force by wafbot: 1", "Deny country:FR"), "Waiting for")
 		require.Len(t, w.entries("acme"), 1)
@@ -121,7 +121,7 @@ func TestTheHandOver(t *testing.T) {
 		w.attack(second)
 		other := w.card("/search")
 		for _, c := range []card2{{card, "rob"}, {other, "ann"}} {
-			c.click(c.user, "I'm on it")
+			c.click(c.user, "Acknowledge")
 			c.says("is on it since")
 		}
 		w.types("vic", "summary since=1h")

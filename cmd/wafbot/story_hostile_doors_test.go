@@ -1,38 +1,37 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/hostiletext"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
-	"github.com/wafbot/wafbot/internal/tricks"
 )
 
 // requireHarmlessPrint holds what a program prints to the corpus' oracle.
 func requireHarmlessPrint(t *testing.T, printed, what string) {
 	t.Helper()
-	require.NoError(t, tricks.Lines(printed, tricks.Plain), what)
+	require.NoError(t, hostiletext.Lines(printed, hostiletext.Plain), what)
 }
 
 // What strangers wrote stands in what the terminal and the HTTP pages show, in forms and in the Home tab, and does nothing there.
 func TestHostileTextAtTheOtherDoors(t *testing.T) {
+	norace.Defer(t)
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {
 		w.hostileService()
 		var attacks []string
 		for _, card := range w.cards("#waf") {
 			attacks = append(attacks, factsOf(card).Payload.Attack)
 		}
-		for i, trick := range tricks.All() {
+		for i, sample := range hostiletext.Samples() {
 			id := attacks[i%len(attacks)]
-			for _, line := range [][]string{{"note", "attack=" + id, trick.Text}, {"deny", trick.Text, "-y"}, {trick.Text}, {"lists", trick.Text}, {"patch", "attack=" + id, "reason=" + trick.Text, "-y"}} {
+			for _, line := range [][]string{{"note", "attack=" + id, sample.Text}, {"deny", sample.Text, "-y"}, {sample.Text}, {"lists", sample.Text}, {"patch", "attack=" + id, "reason=" + sample.Text, "-y"}} {
 				got := w.atShell(line...)
 				requireHarmlessPrint(t, got.out+got.err, fmt.Sprintf("%.300q", line))
 			}
@@ -51,7 +50,7 @@ func TestHostileTextAtTheOtherDoors(t *testing.T) {
 		require.Equal(t, exitDone, got.code, got.err)
 		for line := range strings.Lines(got.out) {
 			require.True(t, json.Valid([]byte(line)), line)
-			require.NoError(t, tricks.Plain(strings.TrimSuffix(line, "\n")))
+			require.NoError(t, hostiletext.Plain(strings.TrimSuffix(line, "\n")))
 		}
 		for _, path := range []string{"/readyz", "/metrics", "/healthz"} {
 			_, body := w.get(path)
@@ -80,15 +79,16 @@ func (w *world) requirePrinted(t *testing.T, args ...string) {
 // What Slack refuses in words of a stranger's is logged, and told on the HTTP pages, without doing anything; and so is what people write into forms,
 // with what is wrong about it.
 func TestHostileRefusalsAndForms(t *testing.T) {
+	norace.Defer(t)
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {
-		for i, trick := range tricks.All() {
-			w.Slack.SetFault(workspace.Fault{Kind: "x" + trick.Text, Method: "views.open", Times: 1})
+		for i, sample := range hostiletext.Samples() {
+			w.Slack.SetFault(workspace.Fault{Kind: "x" + sample.Text, Method: "views.open", Times: 1})
 			w.types("ann", "deny")
 			w.until("the refusal is logged", func() bool { return strings.Count(w.journal.String(), `msg="open view"`) > i })
 			for field, verb := range map[string]string{"Addresses and ranges": "deny", "Regular expression": "indicator", "Place": "close"} {
 				w.types("ann", verb)
 				w.sees("ann", field)
-				answered := w.submits("ann", map[string]any{field: typedTrick(trick)})
+				answered := w.submits("ann", map[string]any{field: typedSample(sample)})
 				var doc any
 				if json.Unmarshal([]byte(answered.Body), &doc) == nil {
 					requireHarmlessStrings(t, doc)
@@ -112,7 +112,7 @@ func requireHarmlessStrings(t *testing.T, doc any) {
 	t.Helper()
 	switch d := doc.(type) {
 	case string:
-		require.NoError(t, tricks.Lines(d, tricks.Plain))
+		require.NoError(t, hostiletext.Lines(d, hostiletext.Plain))
 	case []any:
 		for _, v := range d {
 			requireHarmlessStrings(t, v)
@@ -124,41 +124,13 @@ func requireHarmlessStrings(t *testing.T, doc any) {
 	}
 }
 
-// Names of people, groups, channels and the workspace, and the words in which Slack or the service refuses, are printed by doctor and do nothing.
-func TestDoctorPrintsHostileText(t *testing.T) {
-	t.Parallel()
-	d := newPatient(t, healthy)
-	for i, trick := range tricks.All() {
-		saying := func(r *http.Response) error {
-			text, err := io.ReadAll(r.Body)
-			if err != nil {
-				return err
-			}
-			var doc map[string]any
-			if json.Unmarshal(text, &doc) == nil {
-				if i%3 == 0 {
-					doc["ok"], doc["error"], doc["needed"] = false, trick.Text, trick.Text
-				}
-				text, err = json.Marshal(renamed(doc, trick.Text))
-			}
-			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
-			r.Header.Del("Content-Length")
-			return err
-		}
-		hostile := d.with("WAFBOT_SLACK_API_URL=" + changing(t, d.URL()+"/slack/api/", saying))
-		for _, args := range [][]string{{"doctor"}, {"doctor", "--json"}} {
-			got := typed(t, hostile.environ, args...)
-			requireHarmlessPrint(t, got.out+got.err, trick.Tries)
-		}
-	}
-}
-
 // What is said of wrong usage says again what was typed, or pasted: flags, files, verbs.
 func TestHostileTextInUsageErrors(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
-	environ := newPatient(t, healthy).environ
-	for _, trick := range tricks.All() {
-		text := strings.ReplaceAll(trick.Text, "\x00", "") // no argument holds it
+	environ := newDesk(t, "").environ
+	for _, sample := range hostiletext.Samples() {
+		text := strings.ReplaceAll(sample.Text, "\x00", "") // no argument holds it
 		if text == "" {
 			continue // which leaves the file out
 		}
@@ -169,23 +141,4 @@ func TestHostileTextInUsageErrors(t *testing.T) {
 			requireHarmlessPrint(t, got.out+got.err, fmt.Sprintf("%.300q", args))
 		}
 	}
-}
-
-// renamed is a value in which everything bears another name.
-func renamed(v any, name string) any {
-	switch v := v.(type) {
-	case []any:
-		for i := range v {
-			v[i] = renamed(v[i], name)
-		}
-	case map[string]any:
-		for key, inner := range v {
-			if _, text := inner.(string); text && slices.Contains([]string{"name", "name_normalized", "handle", "team", "user", "real_name", "display_name", "url"}, key) {
-				v[key] = name
-			} else {
-				v[key] = renamed(inner, name)
-			}
-		}
-	}
-	return v
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/hostiletext"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
-	"github.com/wafbot/wafbot/internal/tricks"
 )
 
 // requireHarmless holds all that was said to Slack, and each line of the log and of the audit trail, to the corpus' oracle. Slack's limits and
@@ -22,23 +22,23 @@ import (
 func (w *world) requireHarmless() {
 	w.t.Helper()
 	for _, call := range w.Slack.Calls() {
-		require.NoError(w.t, tricks.Lines(call.Args["text"], tricks.Markup), call.Method)
+		require.NoError(w.t, hostiletext.Lines(call.Args["text"], hostiletext.Markup), call.Method)
 		for _, name := range []string{"blocks", "attachments", "view"} {
 			if call.Args[name] == "" {
 				continue
 			}
 			var doc any
 			require.NoError(w.t, json.Unmarshal([]byte(call.Args[name]), &doc), "%s %s", call.Method, call.Args[name])
-			require.NoError(w.t, tricks.Blocks(doc), call.Method)
+			require.NoError(w.t, hostiletext.Blocks(doc), call.Method)
 		}
 	}
 	for line := range strings.Lines(w.journal.String()) {
 		line = strings.TrimSuffix(line, "\n")
 		if strings.HasPrefix(line, `{"audit":`) { // as long as what was asked for
-			require.NoError(w.t, tricks.Plain(line))
+			require.NoError(w.t, hostiletext.Plain(line))
 			continue
 		}
-		require.NoError(w.t, tricks.LogLine(line))
+		require.NoError(w.t, hostiletext.LogLine(line))
 		require.Regexp(w.t, `^time=\S+ level=\S+ msg=`, line, "one line an event")
 	}
 }
@@ -57,7 +57,7 @@ func (w *world) hostileService() {
 	a := w.cfg.Accounts[0]
 	others, err := apiclient.New(apiclient.Config{BaseURL: a.APIURL, Token: a.Token, ClientID: a.ClientID})
 	require.NoError(w.t, err)
-	pairs := slices.Collect(slices.Chunk(tricks.All(), 2)) // each trick in some fields of an attack, another in the others
+	pairs := slices.Collect(slices.Chunk(hostiletext.Samples(), 2)) // one sample in some fields of an attack, another in the others
 	for i, pair := range pairs {
 		text, other := pair[0].Text, pair[len(pair)-1].Text
 		text, other = text[:min(len(text), 3_000)], other[:min(len(other), 3_000)] // all of them are read in each poll
@@ -83,9 +83,9 @@ func (w *world) hostileService() {
 	w.until("a card each", func() bool { return len(w.cards("#waf")) == len(pairs) })
 }
 
-// typedTrick is a trick as somebody can type it: Slack takes so much.
-func typedTrick(trick tricks.Trick) string {
-	text := strings.ToValidUTF8(trick.Text, "\ufffd")
+// typedSample is a sample as a person can type it, cut to what Slack accepts.
+func typedSample(sample hostiletext.Sample) string {
+	text := strings.ToValidUTF8(sample.Text, "\ufffd")
 	if most := []rune(text); len(most) > 1_500 {
 		text = string(most[:1_500])
 	}
@@ -97,11 +97,11 @@ func typedTrick(trick tricks.Trick) string {
 func TestHostileTextEverywhere(t *testing.T) {
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {
 		w.hostileService()
-		for i, trick := range tricks.All() {
-			require.NoError(t, w.Slack.SetUser(workspace.User{ID: "U0ROB0002", Name: "rob", RealName: typedTrick(trick), TeamID: "T0SANDBOX"}))
-			said := strings.NewReplacer(`"`, `'`, "\\", "/").Replace(typedTrick(trick))
+		for i, sample := range hostiletext.Samples() {
+			require.NoError(t, w.Slack.SetUser(workspace.User{ID: "U0ROB0002", Name: "rob", RealName: typedSample(sample), TeamID: "T0SANDBOX"}))
+			said := strings.NewReplacer(`"`, `'`, "\\", "/").Replace(typedSample(sample))
 			line := []string{
-				typedTrick(trick), "deny " + typedTrick(trick), `lists "` + said + `"`, fmt.Sprintf(`deny 198.51.100.%d for=1h reason="%s"`, 100+i, said),
+				typedSample(sample), "deny " + typedSample(sample), `lists "` + said + `"`, fmt.Sprintf(`deny 198.51.100.%d for=1h reason="%s"`, 100+i, said),
 			}[i%4]
 			if strings.TrimSpace(line) != "" && utf8.ValidString(line) {
 				w.types("rob", line)

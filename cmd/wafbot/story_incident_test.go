@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -23,7 +24,7 @@ func TestAnIncident(t *testing.T) {
 		card := w.card("INCIDENT", "It worked", "vulnerability 812", "SQL injection in login", "Assume data was read")
 		text := card.now().Text
 		require.True(t, strings.HasPrefix(text, "INCIDENT not blocked: SQL injection on Shop. 203.0.113.7 (FR) "), text)
-		require.True(t, strings.HasSuffix(text, "14 sources. Unclaimed. POST /login"), text)
+		require.True(t, strings.HasSuffix(text, "14 sources. Unacked. POST /login"), text)
 		require.LessOrEqual(t, len(text), 120)
 		require.Equal(t, "incident", factsOf(card.now()).Payload.Kind)
 	})
@@ -46,7 +47,7 @@ func TestAnAttackBecomesAnIncident(t *testing.T) {
 func TestFirstStartAmongManyAttacks(t *testing.T) {
 	const old, ongoing = 60, 20
 	full := func(w *world) {
-		w.cfg.Accounts[0].Routes = []Route{{Mention: "U0ANN0001"}}
+		w.cfg.Accounts[0].Routes = []config.Route{{Mention: "U0ANN0001"}}
 		w.cfg.Accounts[0].Storm.Over = 100 // each has its card
 		for i := range old {
 			w.attack(waf.AttackSpec{
@@ -100,7 +101,7 @@ accounts:
 				environ = append(environ, entry)
 			}
 		}
-		cfg, err := loadConfig(path, append(environ, "WAFBOT_REDIS_URL="+w.redis.url))
+		cfg, err := config.Load(path, append(environ, "WAFBOT_REDIS_URL="+w.redis.url))
 		require.NoError(w.t, err)
 		w.cfg = cfg
 	}

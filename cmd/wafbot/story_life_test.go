@@ -8,14 +8,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
 // routed sends incidents to #random, with Ann, and attacks to #waf, with those on call.
 func routed(w *world) {
-	w.cfg.Accounts[0].Routes = []Route{
-		{Match: Match{Kind: oneOrMore{"incident"}}, Channel: "C0RANDOM3", Mention: "U0ANN0001", MentionEvery: time.Hour},
+	w.cfg.Accounts[0].Routes = []config.Route{
+		{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0RANDOM3", Mention: "U0ANN0001", MentionEvery: time.Hour},
 		{Mention: "S0ONCALL1", MentionEvery: time.Hour},
 	}
 }
@@ -56,7 +57,7 @@ func TestAnAttackThatIsMarkedAsAFalsePositive(t *testing.T) {
 		card := w.card("ATTACK", "POST shop.example.com/login")
 		require.NoError(t, w.WAF.SetState(attack, "falsepositive"))
 		card.says("not blocked · false positive", "not refreshed while it is a false positive", "Marked as a false positive at the service")
-		require.Equal(t, []string{"I'm on it", "More…"}, card.labels(), "nothing is advised against it")
+		require.Equal(t, []string{"Acknowledge", "More…"}, card.labels(), "nothing is advised against it")
 		require.NoError(t, w.WAF.AddHits(attack, 50_000))
 		w.polls(4)
 		require.Empty(t, card.replies())
@@ -77,7 +78,7 @@ func TestADeletedCardIsPostedAnew(t *testing.T) {
 		id := old.id()
 		require.NoError(t, w.Slack.Delete("ann", "#waf", old.ts))
 		w.types("rob", "note attack="+id+" \"where is it\"")
-		card := w.card("Posted anew: the former card is gone", "where is it")
+		card := w.card("Reposted: the former card is gone", "where is it")
 		require.NotEqual(t, old.ts, card.ts)
 		require.NotContains(t, card.now().Plain(), "<!subteam", "silently")
 		card.known()
@@ -103,7 +104,7 @@ func TestWhatWorsensUnderADeletedCardIsHeard(t *testing.T) {
 		require.NoError(t, w.Slack.Delete("ann", "#waf", old.ts))
 		w.Slack.SetFault(workspace.Fault{Kind: "thread_not_found", Method: "chat.postMessage", Times: 1})
 		require.NoError(t, w.WAF.MakeIncident(attack, *sqlHole()))
-		card := w.card("INCIDENT", "Posted anew", "in the thread")
+		card := w.card("INCIDENT", "Reposted", "in the thread")
 		heard := func() (n int) {
 			for _, m := range w.shown("#waf") {
 				if says(m, "this attack is an INCIDENT now", "<@U0ANN0001>") {
@@ -144,11 +145,11 @@ func TestACardThatCannotBeEditedIsPostedAnew(t *testing.T) {
 		old.known()
 		w.Slack.SetFault(workspace.Fault{Kind: "edit_window_closed", Method: "chat.update", Times: 1})
 		w.types("rob", "claim attack="+old.id())
-		card := w.card("Posted anew: Slack doesn't let the former card be edited any more", "Rob Diaz is on it")
+		card := w.card("Reposted: Slack doesn't let the former card be edited any more", "Rob Diaz is on it")
 		card.known()
 		old.says("its card is in")
 		w.types("rob", "release attack="+card.id())
-		card.says("Nobody is on it")
+		card.says("Unacknowledged")
 		require.Len(t, w.cards("#waf"), 1)
 	})
 }
@@ -163,7 +164,7 @@ func TestACardInAnArchivedChannelIsPostedAnewInTheAccounts(t *testing.T) {
 		old.known()
 		w.Slack.SetFault(workspace.Fault{Kind: "is_archived", Channel: "C0RANDOM3"})
 		w.types("rob", "claim attack="+old.id())
-		w.card("INCIDENT", "Posted anew", "Rob Diaz is on it")
+		w.card("INCIDENT", "Reposted", "Rob Diaz is on it")
 	})
 }
 
@@ -194,13 +195,15 @@ func TestWhatWorsensMentionsOnlyWhoIsOnIt(t *testing.T) {
 
 // The routes are changed while an attack goes on: what was chosen for it is kept, and said so.
 func TestARouteIsKeptOverARestart(t *testing.T) {
-	routes := func(r Route) func(w *world) { return func(w *world) { w.cfg.Accounts[0].Routes = []Route{r} } }
-	storyOver(t, eitherWay(), routes(Route{Mention: "U0ANN0001", MentionEvery: time.Nanosecond}), func(t *testing.T, w *world) {
+	routes := func(r config.Route) func(w *world) {
+		return func(w *world) { w.cfg.Accounts[0].Routes = []config.Route{r} }
+	}
+	storyOver(t, eitherWay(), routes(config.Route{Mention: "U0ANN0001", MentionEvery: time.Nanosecond}), func(t *testing.T, w *world) {
 		attack := w.attack(injection())
 		card := w.card("ATTACK", "<@U0ANN0001>")
 		card.known()
 		w.stop()
-		routes(Route{Channel: "C0RANDOM3", Mention: "U0ROB0002", MentionEvery: time.Hour})(w)
+		routes(config.Route{Channel: "C0RANDOM3", Mention: "U0ROB0002", MentionEvery: time.Hour})(w)
 		w.start()
 		called := time.Now()
 		w.until("the service's clock, which tells whole seconds, goes on", func() bool { return time.Now().Truncate(time.Second).After(called) })
@@ -217,7 +220,7 @@ func TestQuietHoursCallNobody(t *testing.T) {
 	night := func(w *world) {
 		routed(w)
 		at := time.Now().UTC()
-		w.cfg.Accounts[0].Quiet = Quiet{Hours: fmt.Sprintf("%s-%s", at.Add(-time.Hour).Format("15:04"), at.Add(time.Hour).Format("15:04")), Ping: []string{"incident"}}
+		w.cfg.Accounts[0].Quiet = config.Quiet{Hours: fmt.Sprintf("%s-%s", at.Add(-time.Hour).Format("15:04"), at.Add(time.Hour).Format("15:04")), Ping: []string{"incident"}}
 	}
 	storyOver(t, eitherWay(), night, func(t *testing.T, w *world) {
 		attack := w.attack(injection())

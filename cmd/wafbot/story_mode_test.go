@@ -37,7 +37,7 @@ func TestAModeIsSwitchedAndTakenBack(t *testing.T) {
 		w.until("block mode in force", func() bool { return w.mode() == "block" })
 
 		card.undo("rob", "Switch Shop to block")
-		card.says("taken back by Rob Diaz")
+		card.says("undone by Rob Diaz")
 		require.Equal(t, []string{"monitoring"}, w.modeRules(), "as before")
 		w.until("monitoring in force", func() bool { return w.mode() == "monitoring" })
 	})
@@ -62,8 +62,8 @@ func TestAQuestionLeft(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.writes("rob", "#waf", "", "@wafbot mode Shop block") // a mention opens no view
 		question := w.told("rob", "Before you do")
-		w.click("rob", question, "Leave")
-		w.told("rob", "Left as it is. Nothing was done")
+		w.click("rob", question, "Cancel")
+		w.told("rob", "Cancelled. Nothing was done")
 		require.Empty(t, w.whispers("rob", "Before you do"), "the question is gone")
 		require.Equal(t, "monitoring", w.mode())
 		require.Empty(t, w.sent())

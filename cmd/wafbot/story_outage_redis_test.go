@@ -20,11 +20,11 @@ func TestWhatPeopleAreToldWhileRedisIsAway(t *testing.T) {
 		w.attack(injection())
 		card := w.card("/login")
 		id := card.id()
-		card.click("rob", "I'm on it")
+		card.click("rob", "Acknowledge")
 		card.says("<@U0ROB0002> is on it")
 
 		w.redis.away()
-		const away, unknown = "wafbot's memory (Redis) can't be reached", "unknown"
+		const away, unknown = "wafbot's store (Redis) can't be reached", "unknown"
 		for line, words := range map[string][]string{
 			"deny 198.51.100.9":                     {"not done", away, "nothing is changed"},
 			"undo":                                  {"not done", away},
@@ -94,7 +94,7 @@ func TestRedisTakesNoWrites(t *testing.T) {
 				card := w.card("/login")
 				redis.asks(t, c.on)
 				card.click("rob", "Deny only")
-				w.told("rob", "not done: wafbot's memory (Redis) takes nothing just now")
+				w.told("rob", "not done: wafbot's store (Redis) takes nothing just now")
 				w.types("rob", "status")
 				w.told("rob", "acme: 1 going on")
 				status, body := w.get("/readyz")

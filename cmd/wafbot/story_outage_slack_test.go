@@ -119,12 +119,12 @@ func TestSlackIsAwayAndTheTerminalIsUsed(t *testing.T) {
 
 		w.Slack.ClearFaults()
 		card.says("Deny "+attacker+" everywhere for 1 h · "+name, name+" is on it since", "we talk on the phone")
-		request := w.message("#waf", "SECOND PERSON NEEDED: Deny country:FR everywhere for 4 h")
+		request := w.message("#waf", "APPROVAL NEEDED: Deny country:FR everywhere for 4 h")
 		w.click("rob", request, "Approve")
 		w.until("approved", func() bool { return len(w.entries("acme")) == 2 })
 		got = w.atShell("undo", "attack="+card.id(), "-y")
 		require.Equal(t, exitDone, got.code, "%+v", got)
 		require.Empty(t, w.entries("acme"))
-		w.until("the card tells it", func() bool { return strings.Count(card.now().Plain(), "taken back by "+name) == 2 })
+		w.until("the card tells it", func() bool { return strings.Count(card.now().Plain(), "undone by "+name) == 2 })
 	})
 }

@@ -29,7 +29,7 @@ func TestTheTokenIsRevoked(t *testing.T) {
 
 		card.click("rob", "Deny only")
 		w.told("rob", "doesn't accept wafbot's token any more", "Nothing was done")
-		notice := w.message("#waf", "HANDS TIED: wafbot can't change anything on acme", "(403)", "NOT done: Deny "+attacker+" everywhere for 4 h, asked by Rob Diaz",
+		notice := w.message("#waf", "WAF permission lost: wafbot can't change anything on acme", "(403)", "NOT done: Deny "+attacker+" everywhere for 4 h, asked by Rob Diaz",
 			"add to the denylist: "+attacker+", everywhere", "token_file", "Shop should return to monitoring")
 		tied := w.follow(notice)
 		tied.says("Shop should return to monitoring", "NOT done", "set the mode of Shop to monitoring")
@@ -42,7 +42,7 @@ func TestTheTokenIsRevoked(t *testing.T) {
 		w.told("rob", "doesn't accept wafbot's token any more")
 		require.Empty(t, w.entries("acme"))
 		require.Equal(t, []string{"block"}, w.modeRules())
-		require.Equal(t, 1, w.count("#waf", "HANDS TIED"))
+		require.Equal(t, 1, w.count("#waf", "WAF permission lost"))
 		require.False(t, w.journal.has("unknown action"))
 
 		w.WAF.ClearFaults()
@@ -53,7 +53,7 @@ func TestTheTokenIsRevoked(t *testing.T) {
 		require.Len(t, w.entries("acme"), 1)
 		w.polls(4)
 		require.Equal(t, 1, w.count("#waf", "wafbot can change acme again since"))
-		require.Equal(t, 0, w.count("#waf", "HANDS TIED"), "the notice says that it is over")
+		require.Equal(t, 0, w.count("#waf", "WAF permission lost"), "the notice says that it is over")
 	})
 }
 
@@ -70,7 +70,7 @@ func TestTheTokenMayNotSwitchModes(t *testing.T) {
 		w.confirms("rob", "Before you do")
 		w.told("rob", "NOT done: Switch Shop to block for 2 h", "lacks the permission")
 		card.says("Switch Shop to block for 2 h", "NOT done")
-		notice := w.follow(w.message("#waf", "HANDS TIED: wafbot can't switch modes on acme", "set the mode of Shop to block", "may not switch modes"))
+		notice := w.follow(w.message("#waf", "WAF permission lost: wafbot can't switch modes on acme", "set the mode of Shop to block", "may not switch modes"))
 		card.click("rob", "Deny only")
 		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 		w.polls(4)
@@ -82,7 +82,7 @@ func TestTheTokenMayNotSwitchModes(t *testing.T) {
 		require.Equal(t, []string{"block"}, w.modeRules())
 		card.says("Switch Shop to block for 2 h", "[Undo]")
 		require.NotContains(t, card.now().Plain(), "NOT done", "it is done by now")
-		require.Zero(t, w.count("#waf", "BLIND"))
+		require.Zero(t, w.count("#waf", "WAF API unreachable"))
 	})
 }
 
@@ -102,9 +102,9 @@ func TestANewTokenInItsFile(t *testing.T) {
 	w.attack(injection())
 	card := w.card(attacker)
 	require.NoError(t, os.WriteFile(file, []byte("revoked-0123"), 0o600))
-	w.message("#waf", "BLIND: wafbot can't see acme", "the service refuses the token", "read by itself")
+	w.message("#waf", "WAF API unreachable: wafbot can't see acme", "the service refuses the token", "read by itself")
 	card.click("rob", "Deny only")
-	w.message("#waf", "HANDS TIED")
+	w.message("#waf", "WAF permission lost")
 	require.NoError(t, os.WriteFile(file, []byte(good+"\n"), 0o600))
 	w.message("#waf", "wafbot couldn't see acme", "It sees again")
 	card.click("rob", "Deny only")

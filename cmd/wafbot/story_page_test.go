@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -23,23 +24,23 @@ import (
 type hook struct {
 	*httptest.Server
 	t    *testing.T
-	got  chan call
+	got  chan webhookCall
 	fail atomic.Int32 // the status to answer with; 0: it takes all
 }
 
-type call struct {
+type webhookCall struct {
 	Event, ID, Account, Attack, Kind, Severity, Text string
 	Status                                           string // of Alertmanager's
 }
 
 func newHook(t *testing.T) *hook {
-	h := &hook{t: t, got: make(chan call, 100)}
+	h := &hook{t: t, got: make(chan webhookCall, 100)}
 	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if status := h.fail.Load(); status != 0 {
 			w.WriteHeader(int(status))
 			return
 		}
-		var c call
+		var c webhookCall
 		if err := json.NewDecoder(r.Body).Decode(&c); err != nil || r.Method != http.MethodPost {
 			t.Errorf("%s: %v", r.Method, err)
 		}
@@ -50,21 +51,21 @@ func newHook(t *testing.T) *hook {
 }
 
 // next waits for what is sent.
-func (h *hook) next() call {
+func (h *hook) next() webhookCall {
 	h.t.Helper()
 	select {
 	case c := <-h.got:
 		return c
 	case <-time.After(patience):
 		h.t.Fatal("nothing was sent")
-		return call{}
+		return webhookCall{}
 	}
 }
 
 // paging gives acme routes with a pager that is called for whatever nobody is on after a time.
 func (w *world) paging(address, format string, after time.Duration) {
-	page := &Page{URL: apiclient.Secret(address), Format: format, After: after}
-	w.cfg.Accounts[0].Routes = []Route{{Match: Match{Kind: oneOrMore{"incident"}}, Page: page}, {Match: Match{MinHits: 30}, Page: page}}
+	page := &config.Page{URL: apiclient.Secret(address), Format: format, After: after}
+	w.cfg.Accounts[0].Routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Page: page}, {Match: config.Match{MinHits: 30}, Page: page}}
 }
 
 func TestThePagerIsCalled(t *testing.T) {
@@ -75,13 +76,13 @@ func TestThePagerIsCalled(t *testing.T) {
 	storyOver(t, eitherWay(), called, func(t *testing.T, w *world) {
 		h := w.hook
 		w.attack(injection())
-		card := w.card(attacker, "Nobody is on it · pages at")
+		card := w.card(attacker, "Unacknowledged · pages at")
 		first := h.next()
 		require.Equal(t, []string{"trigger", "acme", card.id(), "attack", "error"}, []string{first.Event, first.Account, first.Attack, first.Kind, first.Severity})
 		require.Contains(t, first.Text, "Attack not blocked: SQL injection on Shop")
-		card.says("Nobody is on it · paged at")
+		card.says("Unacknowledged · paged at")
 
-		card.click("rob", "I'm on it")
+		card.click("rob", "Acknowledge")
 		over := h.next()
 		require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
 		require.Contains(t, over.Text, "Rob Diaz is on it since")
@@ -89,11 +90,11 @@ func TestThePagerIsCalled(t *testing.T) {
 		require.NotContains(t, card.now().Plain(), "paged")
 
 		w.types("rob", "release attack="+card.id())
-		card.says("Nobody is on it · pages at")
+		card.says("Unacknowledged · pages at")
 		second := h.next()
 		require.Equal(t, "trigger", second.Event)
 		require.NotEqual(t, first.ID, second.ID, "another call")
-		card.says("Nobody is on it · paged at")
+		card.says("Unacknowledged · paged at")
 
 		w.stop()
 		w.start()
@@ -118,7 +119,7 @@ func TestThePagerIsNotCalledForAFalsePositive(t *testing.T) {
 		require.NoError(t, w.WAF.SetState(attack, "falsepositive"))
 		over := w.hook.next()
 		require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
-		w.card("false positive", "Nobody is on it")
+		w.card("false positive", "Unacknowledged")
 		w.polls(6)
 		require.Empty(t, w.hook.got)
 	})
@@ -129,8 +130,10 @@ func TestAnIncidentCallsItsOwnPager(t *testing.T) {
 	t.Parallel()
 	for _, away := range []bool{false, true} {
 		w, tickets, phone := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t), newHook(t)
-		page := func(h *hook) *Page { return &Page{URL: apiclient.Secret(h.URL), Format: "json", After: time.Second} }
-		w.cfg.Accounts[0].Routes = []Route{{Match: Match{Kind: oneOrMore{"incident"}}, Page: page(phone)}, {Page: page(tickets)}}
+		page := func(h *hook) *config.Page {
+			return &config.Page{URL: apiclient.Secret(h.URL), Format: "json", After: time.Second}
+		}
+		w.cfg.Accounts[0].Routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Page: page(phone)}, {Page: page(tickets)}}
 		w.start()
 		w.message("#waf", "wafbot watches acme")
 		attack := w.attack(injection())
@@ -149,7 +152,7 @@ func TestAnIncidentCallsItsOwnPager(t *testing.T) {
 			require.Contains(t, over.Text, "It is an incident now, which has its own pager")
 		}
 		card.says("INCIDENT", "paged at")
-		card.click("rob", "I'm on it")
+		card.click("rob", "Acknowledge")
 		require.Equal(t, "resolve", phone.next().Event)
 		w.stop()
 		require.Empty(t, tickets.got)
@@ -172,7 +175,7 @@ func TestNobodyIsCalledForWhatSomebodyHas(t *testing.T) {
 		return spec
 	}
 	w.attack(at("/claimed"))
-	w.card("/claimed", "pages at").click("rob", "I'm on it")
+	w.card("/claimed", "pages at").click("rob", "Acknowledge")
 	w.attack(at("/muted"))
 	muted := w.card("/muted")
 	w.types("rob", "mute attack="+muted.id())
@@ -316,7 +319,7 @@ func TestARealAlertmanager(t *testing.T) {
 	require.Contains(t, alerts[0].Annotations["summary"], "Attack not blocked: SQL injection on Shop")
 	require.Greater(t, time.Until(alerts[0].EndsAt), 4*time.Minute, "it ends by itself only if wafbot does")
 	card.says("paged at")
-	card.click("rob", "I'm on it")
+	card.click("rob", "Acknowledge")
 	require.Equal(t, "resolved", h.next().Status)
 	require.Empty(t, active())
 }

@@ -68,7 +68,7 @@ func TestAPatchWhereDenyingIsNotOffered(t *testing.T) {
 		w.until("patch in force", func() bool { r := w.rules("acme", "vpatch"); return len(r) == 1 && r[0].InForce })
 		require.Zero(t, w.hits(attack, "192.0.2.10").Through)
 		card.undo("rob", "Patch exactly")
-		card.says("taken back by Rob Diaz")
+		card.says("undone by Rob Diaz")
 		require.Empty(t, w.rules("acme", "vpatch"))
 		w.until("hits pass again", func() bool { return w.hits(attack, "192.0.2.10").Through > 0 })
 	})
@@ -82,7 +82,7 @@ func TestAPatchTyped(t *testing.T) {
 		w.told("rob", "Patch exactly POST shop.example.com/login, part post.form_urlencoded.login, SQL injection only for 2 days", "accepted")
 		require.Equal(t, [][]any{{"post"}, {"form_urlencoded", "login"}}, w.patched().Point)
 		card.undo("ann", "Patch exactly")
-		card.says("taken back by Anna Weber")
+		card.says("undone by Anna Weber")
 		require.Empty(t, w.rules("acme", "vpatch"))
 	})
 }
@@ -127,6 +127,6 @@ func TestContainHalfDone(t *testing.T) {
 		require.True(t, says(reply, "<@U0ROB0002>", "locked its rules"), "it calls its author: %s", reply.Plain())
 		card.says("Deny "+attacker+" everywhere for 4 h · Rob Diaz", "Patch exactly", "NOT done")
 		card.undo("rob", "Deny "+attacker)
-		w.until("denial taken back", func() bool { return len(w.entries("acme")) == 0 })
+		w.until("denial undone", func() bool { return len(w.entries("acme")) == 0 })
 	})
 }

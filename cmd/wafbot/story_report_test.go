@@ -24,7 +24,7 @@ func TestAnAttackAndItsReport(t *testing.T) {
 	storyOver(t, eitherWay(), func(w *world) { w.cfg.Accounts[0].OngoingFor = 3 * time.Second }, func(t *testing.T, w *world) {
 		attack := w.attack(injection())
 		card := w.card(attacker)
-		card.click("rob", "I'm on it")
+		card.click("rob", "Acknowledge")
 		card.says("<@U0ROB0002> is on it since")
 		card.click("rob", "Deny only")
 		card.says("Deny " + attacker)
@@ -37,7 +37,7 @@ func TestAnAttackAndItsReport(t *testing.T) {
 		require.NoError(t, w.WAF.StopAttack(attack))
 		card.says("Quiet since")
 		w.types("rob", "undo")
-		card.says("taken back by Rob Diaz")
+		card.says("undone by Rob Diaz")
 
 		parts := []string{
 			"First hit, says the service", "First seen by wafbot", "Card: told as an attack", "Rob Diaz is on it", "Deny " + attacker + " everywhere for 4 h", "As wafbot had seen it",

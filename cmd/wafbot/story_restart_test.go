@@ -61,7 +61,7 @@ func TestARestart(t *testing.T) {
 		w.polls(4)
 		require.Len(t, w.shown("#waf"), told, "nothing is told twice")
 		card.undo("ann", "Deny "+attacker)
-		card.says("taken back by Anna Weber")
+		card.says("undone by Anna Weber")
 		require.Empty(t, w.entries("acme"))
 		w.click("ann", mode, "Undo")
 		w.message("#waf", "Undo of: Switch Shop to block for 1 h", "Anna Weber")
@@ -95,7 +95,7 @@ func TestRedisAway(t *testing.T) {
 
 		w.redis.away()
 		card.click("rob", "Deny only")
-		w.told("rob", "not done: wafbot's memory (Redis) can't be reached")
+		w.told("rob", "not done: wafbot's store (Redis) can't be reached")
 		w.types("vic", "status")
 		w.told("vic", "acme: 1 going on", "What is in force is unknown", "until it can nothing is changed")
 		w.types("vic", "lists")

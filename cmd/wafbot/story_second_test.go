@@ -12,13 +12,13 @@ import (
 )
 
 func withApprovers(w *world) {
-	w.cfg.Policy.Approvers, w.cfg.Policy.Alone.Tell = "U0ANN0001", "U0ANN0001"
+	w.cfg.Policy.Approval.Approvers, w.cfg.Policy.Approval.Override.Notify = "U0ANN0001", "U0ANN0001"
 }
 
 // asked is the card of a request, by what it says.
 func (w *world) asked(parts ...string) shownCard {
 	w.t.Helper()
-	return w.follow(w.message("#waf", append(parts, "SECOND PERSON NEEDED")...))
+	return w.follow(w.message("#waf", append(parts, "APPROVAL NEEDED")...))
 }
 
 // requestIn is the id of the request that a text tells of.
@@ -32,7 +32,7 @@ func TestASecondPerson(t *testing.T) {
 		w.attack(injection())
 		attack := w.card(attacker)
 		w.types("rob", "deny country:FR for=2h reason=\"all of it comes from there\" attack="+attack.id())
-		w.told("rob", "Waits for a second person: Deny country:FR everywhere for 2 h", "Another responder, not Rob Diaz, decides", "Nothing was sent")
+		w.told("rob", "Waits for approval: Deny country:FR everywhere for 2 h", "Another responder, not Rob Diaz, decides", "Nothing was sent")
 		request := w.asked("Deny country:FR everywhere for 2 h", "Asked by Rob Diaz", "all of it comes from there", "wafbot sees attacks, never visitors", "<@U0ANN0001>")
 		require.Equal(t, attack.ts, request.now().ThreadTS, "in the attack's thread, and in the channel")
 		require.Equal(t, []string{"Approve", "Reject"}, request.labels())
@@ -67,7 +67,7 @@ func TestASecondPerson(t *testing.T) {
 		w.until("who asked is called", func() bool { return len(wide.replies("<@U0ROB0002>", "closed")) == 1 })
 
 		w.types("ann", "mode Shop off")
-		w.confirms("ann", "A second person is asked first: mode off lets everything through")
+		w.confirms("ann", "It needs approval first: mode off lets everything through")
 		off := w.asked("Switch Shop to off for 30 min", "milder than now")
 		off.click("rob", "Reject")
 		w.told("rob", "reject needs the role admin")
@@ -87,26 +87,26 @@ func TestASecondPerson(t *testing.T) {
 func TestNobodyAnswers(t *testing.T) {
 	short := func(w *world) {
 		withApprovers(w)
-		w.cfg.Policy.ApprovalFor, w.cfg.Policy.Alone.After = 8*time.Second, 2*time.Second
+		w.cfg.Policy.Approval.Timeout, w.cfg.Policy.Approval.Override.After = 8*time.Second, 2*time.Second
 	}
 	storyOver(t, eitherWay(), short, func(t *testing.T, w *world) {
 		w.types("rob", "deny country:FR")
-		request := w.asked("Deny country:FR", "Rob Diaz may do it alone from")
+		request := w.asked("Deny country:FR", "Rob Diaz may override from")
 		id := requestIn(plain(request.now()))
 		w.types("rob", "alone "+id+` reason="nobody answers, shop is down"`)
 		w.told("rob", "somebody may answer yet")
 		w.until("the way out", func() bool { return len(request.labels()) == 3 })
-		require.Equal(t, []string{"Approve", "Reject", "Do it alone…"}, request.labels())
+		require.Equal(t, []string{"Approve", "Reject", "Override…"}, request.labels())
 		w.types("ann", "alone "+id+` reason="nobody answers, shop is down"`)
-		w.told("ann", "only Rob Diaz, who asked, may do it alone")
-		open := func() { request.opens("rob", "Do it alone…", "Deny country:FR", "for 1 h at most") }
+		w.told("ann", "only Rob Diaz, who asked, may override")
+		open := func() { request.opens("rob", "Override…", "Deny country:FR", "for 1 h at most") }
 		open()
 		require.Contains(t, w.checked("rob", open, map[string]any{"reason": "I want to"}).Errors["Why it can't wait"], "at least 10 characters")
 		w.submits("rob", map[string]any{"reason": "nobody answers, shop is down"})
-		w.told("rob", "done alone", "Deny country:FR everywhere for 1 h: accepted")
-		w.message("#waf", "<@U0ANN0001> Rob Diaz acted ALONE", "nobody answers, shop is down")
+		w.told("rob", "override", "Deny country:FR everywhere for 1 h: accepted")
+		w.message("#waf", "<@U0ANN0001> Rob Diaz used OVERRIDE", "nobody answers, shop is down")
 		w.message("#waf", "Deny country:FR everywhere for 1 h · Rob Diaz, alone")
-		request.says("done alone, without a second person", "nobody answers, shop is down")
+		request.says("override, without approval", "nobody answers, shop is down")
 		require.True(t, w.journal.has(`"outcome":"alone"`, "U0ROB0002", "nobody answers, shop is down"))
 		require.Len(t, w.sent(), 1)
 
@@ -114,9 +114,9 @@ func TestNobodyAnswers(t *testing.T) {
 		request = w.asked("Deny country:DE")
 		w.stop()
 		w.start()
-		request.says("nobody answered", "nothing was done")
+		request.says("no answer", "nothing was done")
 		require.Empty(t, request.labels())
-		w.until("who asked is called", func() bool { return len(request.replies("<@U0ROB0002>", "nobody answered")) == 1 })
+		w.until("who asked is called", func() bool { return len(request.replies("<@U0ROB0002>", "no answer")) == 1 })
 		require.True(t, w.journal.has(`"outcome":"expired"`))
 	})
 }

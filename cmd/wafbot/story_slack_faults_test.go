@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
@@ -37,7 +38,7 @@ func TestACardIsPostedOnceWhateverSlackAnswers(t *testing.T) {
 func TestAnArchivedChannel(t *testing.T) {
 	elsewhere := func(w *world) {
 		w.rough = true
-		w.cfg.Accounts[0].Routes = []Route{{Channel: "C0RANDOM3"}}
+		w.cfg.Accounts[0].Routes = []config.Route{{Channel: "C0RANDOM3"}}
 	}
 	storyOver(t, eitherWay(), elsewhere, func(t *testing.T, w *world) {
 		require.NoError(t, w.Slack.SetArchived("#random", true))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -138,7 +139,7 @@ func TestLinksOpenedWithoutRedis(t *testing.T) {
 		return strings.Contains(body, `"ingress":"socket mode"`)
 	})
 	w.types("rob", "deny 198.51.100.9")
-	w.told("rob", "not done: wafbot's memory (Redis) can't be reached")
+	w.told("rob", "not done: wafbot's store (Redis) can't be reached")
 	require.Len(t, w.Slack.Links(), 1)
 
 	w.redis.back()
@@ -158,7 +159,7 @@ func TestARollingUpdate(t *testing.T) {
 		cfg, err := demoConfig(w.World)
 		require.NoError(t, err)
 		globex := cfg.Accounts[1]
-		globex.Routes = []Route{{}} // all attacks get a card, also those that are blocked
+		globex.Routes = []config.Route{{}} // all attacks get a card, also those that are blocked
 		w.cfg.Accounts = append(w.cfg.Accounts, globex)
 		w.cfg.Slack.MessagesPerSecond = 0
 		w.Slack.SetRateLimits(false)

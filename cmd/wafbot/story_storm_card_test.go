@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -29,11 +30,11 @@ func (w *world) oneLoudSource(n int) {
 
 // A storm as a person at night meets it: one card, one click that stops most of it, cards of their own for what is left, and the list of it all.
 func TestAStormAndItsCard(t *testing.T) {
-	all := func(w *world) { w.cfg.Accounts[0].Routes = []Route{{}} } // those that are blocked, too
+	all := func(w *world) { w.cfg.Accounts[0].Routes = []config.Route{{}} } // those that are blocked, too
 	storyOver(t, eitherWay(), all, func(t *testing.T, w *world) {
 		const gathered = 40
 		w.oneLoudSource(gathered)
-		card := w.card("STORM", loudest, "Odd ones out")
+		card := w.card("STORM", loudest, "Outliers")
 		require.Equal(t, "storm", factsOf(card.now()).Payload.Kind)
 		id := card.id()
 		require.Equal(t, "s", id[:1])

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -49,9 +50,9 @@ func TestAStorm(t *testing.T) {
 
 		w.attack(injection())
 		w.stormCard(99, "98 of 99")
-		storm.click("rob", "Own card for the odd one")
+		storm.click("rob", "Own card for the outlier")
 		w.card(attacker, "SQL injection on Shop", "POST /login")
-		storm.says("with own cards by now: 1 of those gathered")
+		storm.says("with own cards by now: 1 of those grouped")
 		w.stop()
 		w.start()
 		w.polls(4)
@@ -62,10 +63,10 @@ func TestAStorm(t *testing.T) {
 // What goes on when wafbot is started first is gathered, too, and its first message says so.
 func TestFirstStartInAStorm(t *testing.T) {
 	storyOver(t, eitherWay(), func(w *world) {
-		w.cfg.Accounts[0].Routes = []Route{{Mention: "U0ANN0001"}}
+		w.cfg.Accounts[0].Routes = []config.Route{{Mention: "U0ANN0001"}}
 		w.scanned(30, 1)
 	}, func(t *testing.T, w *world) {
-		w.message("#waf", "wafbot watches acme", "31 going on (30 of them gathered in a storm's card, cards of the others follow, nobody is called)")
+		w.message("#waf", "wafbot watches acme", "31 going on (30 of them grouped in a storm's card, cards of the others follow, nobody is called)")
 		w.stormCard(30, "found going on")
 		w.card("INCIDENT", "/worked/7")
 		w.polls(4)
@@ -98,7 +99,7 @@ func TestAStormCallsItsPagerOnce(t *testing.T) {
 	storyOver(t, eitherWay(), func(w *world) {
 		h := newHook(w.t)
 		hooks.Store(w, h)
-		w.cfg.Accounts[0].Routes = []Route{{Page: &Page{URL: apiclient.Secret(h.URL), Format: "json", After: time.Second}}}
+		w.cfg.Accounts[0].Routes = []config.Route{{Page: &config.Page{URL: apiclient.Secret(h.URL), Format: "json", After: time.Second}}}
 	}, func(t *testing.T, w *world) {
 		found, _ := hooks.Load(w)
 		h := found.(*hook)
@@ -108,7 +109,7 @@ func TestAStormCallsItsPagerOnce(t *testing.T) {
 		require.Equal(t, storm.id(), call.Attack)
 		require.Contains(t, call.Text, "STORM: 20 attacks on Shop, 20 not blocked")
 		require.Contains(t, call.Text, loudest+" NL is behind 20 of 20 attacks")
-		storm.click("rob", "I'm on it")
+		storm.click("rob", "Acknowledge")
 		require.Equal(t, call.ID, h.next().ID, "it is over")
 		w.polls(4)
 		require.Empty(t, h.got)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -251,7 +252,7 @@ func (c shownCard) undo(user, does string) {
 	var value string
 	c.w.until("undo of "+does, func() bool {
 		buttons := c.now().Buttons()
-		i := slices.IndexFunc(buttons, func(b workspace.Button) bool { return b.Label == "Undo" && strings.Contains(b.Confirm, does) })
+		i := slices.IndexFunc(buttons, func(b blockkit.Button) bool { return b.Label == "Undo" && strings.Contains(b.Confirm, does) })
 		if i >= 0 {
 			value = buttons[i].Value
 		}

@@ -27,12 +27,12 @@ func (w *world) expires(subnet string) time.Time {
 // A denial is prolonged while it knocks, by whichever replica lives, and taken back with all that it was prolonged by. What can't be prolonged is
 // asked about, and ends on its card.
 func TestWhatEndsWhileTheAttackGoesOn(t *testing.T) {
-	prepare := func(w *world) { w.cfg.Policy.RenewWhileKnocking = time.Hour }
+	prepare := func(w *world) { w.cfg.Policy.RenewWhileActive = time.Hour }
 	storyOver(t, eitherWay(), prepare, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.types("rob", "deny "+attacker+" for=20s attack="+card.id())
-		card.says("Deny "+attacker+" everywhere for 20 s · Rob Diaz", "longer while it knocks")
+		card.says("Deny "+attacker+" everywhere for 20 s · Rob Diaz", "longer while it keeps trying")
 		w.types("ann", "deny 198.51.100.96/28 for=16s attack="+card.id())
 		w.told("ann", "Deny 198.51.100.96/28 everywhere for 16 s: accepted")
 		first := w.expires(attacker + "/32")
@@ -44,15 +44,15 @@ func TestWhatEndsWhileTheAttackGoesOn(t *testing.T) {
 		require.Contains(t, ask.Text, "<@U0ROB0002>", "who is on it")
 		require.False(t, ask.Broadcast)
 		w.until("renewed", func() bool { return w.expires(attacker + "/32").Equal(first.Add(20 * time.Second)) })
-		w.message("#waf", "Prolong by 20 s: Deny "+attacker, "wafbot")
-		require.True(t, w.journal.has(`"via":"clock"`, "extend ", "it still knocks", `"outcome":"done"`))
+		w.message("#waf", "Extend by 20 s: Deny "+attacker, "wafbot")
+		require.True(t, w.journal.has(`"via":"clock"`, "extend ", "it is still trying", `"outcome":"done"`))
 		card.says("Deny " + attacker + " everywhere for 20 s · Rob Diaz")
 		card.shows(first.Add(20 * time.Second))
 		card.says("Deny 198.51.100.96/28 everywhere for 16 s · Anna Weber", "ended")
 		require.Len(t, card.replies("198.51.100.96/28", "the attack goes on"), 1)
 
 		card.undo("rob", "Deny "+attacker)
-		card.says("taken back by Rob Diaz")
+		card.says("undone by Rob Diaz")
 		require.Empty(t, w.entries("acme"))
 		require.False(t, w.WAF.Denied("acme", attacker))
 	})
@@ -120,10 +120,10 @@ func TestAWholeAttackIsTakenBack(t *testing.T) {
 		w.overwrites(neighbour+"/32", "mine now")
 
 		w.types("ann", "undo attack="+card.id())
-		w.sees("ann", "Take back 3 changes, the newest first?", "Deny "+neighbour+" everywhere for 4 h · Anna Weber", "Patch exactly", "Deny "+attacker+" everywhere for 4 h · Rob Diaz")
-		w.confirms("ann", "Take back 3 changes")
+		w.sees("ann", "Undo 3 changes, the newest first?", "Deny "+neighbour+" everywhere for 4 h · Anna Weber", "Patch exactly", "Deny "+attacker+" everywhere for 4 h · Rob Diaz")
+		w.confirms("ann", "Undo 3 changes")
 		w.told("ann", "the entry for "+neighbour+" is somebody else's now (mine now), left as it is", "Undo of: Patch exactly", "Undo of: Deny "+attacker)
-		card.says("Deny "+neighbour+" everywhere for 4 h · Anna Weber", "taken back by Anna Weber", "nothing of it was left")
+		card.says("Deny "+neighbour+" everywhere for 4 h · Anna Weber", "undone by Anna Weber", "nothing of it was left")
 		w.until("told in the thread", func() bool { return len(card.replies("nothing of it was left")) == 1 })
 		entries := w.entries("acme")
 		require.Len(t, entries, 1)
@@ -157,6 +157,6 @@ func TestATimedModeOverARestart(t *testing.T) {
 		w.types("ann", "undo "+changeIn(answer.Plain()))
 		w.message("#waf", "Done after all, due at", "Undo of: Switch Shop to block for 2 s", "Anna Weber")
 		require.Equal(t, []string{"monitoring"}, w.modeRules())
-		require.Zero(t, w.count("#waf", "HANDS TIED"))
+		require.Zero(t, w.count("#waf", "WAF permission lost"))
 	})
 }

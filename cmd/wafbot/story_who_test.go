@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -74,14 +76,14 @@ func TestAUserGroupChangedBetweenTwoClicks(t *testing.T) {
 // What is the owner's is never denied: by the configuration, by a file that changes under the running bot, or by an admin's word; live, and when
 // only shown what would be sent.
 func TestOwnCDNIsNeverDenied(t *testing.T) {
-	for _, changes := range []string{commands.ChangesRehearse, commands.ChangesOn} {
+	for _, changes := range []string{policy.ChangesRehearse, policy.ChangesOn} {
 		t.Run(changes, func(t *testing.T) {
 			named := func(w *world) {
 				file := filepath.Join(w.t.TempDir(), "office.txt")
 				w.cfg.Policy.Changes = changes
 				require.NoError(t, os.WriteFile(file, []byte("198.51.100.32\n"), 0o600))
-				office := Source{Name: "office", Deny: commands.DenyNever, Cards: true, File: file}
-				lab := Source{Name: "pen test", Deny: commands.DenySecond, Ranges: prefixes("203.0.113.64/27")}
+				office := config.Source{Name: "office", Deny: policy.DenyNever, Cards: true, File: file}
+				lab := config.Source{Name: "pen test", Deny: policy.DenySecond, Ranges: []netip.Prefix{netip.MustParsePrefix("203.0.113.64/27")}}
 				w.cfg.Sources = append(w.cfg.Sources, office, lab)
 			}
 			storyOver(t, eitherWay(), named, ownCDN)
@@ -95,7 +97,7 @@ func ownCDN(t *testing.T, w *world) {
 	w.attack(lab)
 	w.attack(throughOwnCDN())
 	card := w.card("192.0.2.10 = our CDN", "192.0.2.10 is our CDN: wafbot never denies it")
-	require.Equal(t, []string{"Patch, 7 days", "I'm on it"}, card.labels()[:2])
+	require.Equal(t, []string{"Patch, 7 days", "Acknowledge"}, card.labels()[:2])
 	refused := func(line, why string) {
 		t.Helper()
 		w.types("ann", line)
@@ -128,7 +130,7 @@ func ownCDN(t *testing.T, w *world) {
 	w.told("ann", "Protected: 203.0.113.7 branch office, never denied, by Anna Weber")
 	refused("deny 203.0.113.7", "branch office")
 	w.types("vic", "sources")
-	w.told("vic", "our CDN", "branch office, never denied, by Anna Weber", "pen test 203.0.113.64/27, denied only with a second person, no cards")
+	w.told("vic", "our CDN", "branch office, never denied, by Anna Weber", "pen test 203.0.113.64/27, denied only with approval, no cards")
 	require.Empty(t, w.sent())
 
 	require.Empty(t, w.cards("#waf", "/lab"), "of a source that shall give no cards")

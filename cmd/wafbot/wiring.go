@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +19,11 @@ import (
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
@@ -28,27 +31,30 @@ import (
 
 // app is the bot put together from its configuration: the only place where its parts meet.
 type app struct {
-	cfg      *Config
+	cfg      *config.Config
+	settle   time.Duration
 	log      *slog.Logger
 	store    *store.Store
 	http     *http.Client  // asks the service for all accounts
 	starts   *rate.Limiter // paces the accounts' first polls
 	slack    *slackconn.Client
-	sources  *sourceFiles
-	policy   commands.Policy
+	sources  *config.SourceFiles
+	policy   policy.Policy
 	runner   *commands.Runner
 	bot      *bot.Bot
 	notifier *notify.Notifier
 	pollers  map[string]*poller.Poller
-	tenants  map[string]*commands.Account
-	effects  map[string]*commands.EffectWatch // by account
-	pagers   map[string]pagers                // by account
+	tenants  map[string]*call.Account
+	services map[string]commands.Service
+	effects  map[string]*efficacy.EffectWatch   // by account
+	pagers   map[string]map[string]*pager.Pager // by account
 	calls    *prometheus.CounterVec
 }
 
-// build puts the parts together. Nothing is asked of anybody yet. Audit entries go to out as JSON lines.
-func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
-	a := &app{cfg: cfg, log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*commands.Account{}, pagers: map[string]pagers{}, effects: map[string]*commands.EffectWatch{}, calls: pagerCalls()}
+// build puts the parts together. Nothing is sent yet.
+func build(cfg *config.Config, o botOptions) (*app, error) {
+	log := o.log
+	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*call.Account{}, services: map[string]commands.Service{}, pagers: map[string]map[string]*pager.Pager{}, effects: map[string]*efficacy.EffectWatch{}, calls: pagerCalls()}
 	var err error
 	a.store, err = store.Open(store.Config{
 		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway,
@@ -56,30 +62,30 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.sources, a.policy = newSourceFiles(cfg, log), cfg.policy()
-	a.policy.Sources = a.sources.now
+	a.sources, a.policy = config.NewSourceFiles(cfg, log), cfg.Policy.Guards()
+	a.policy.Sources = a.sources.Now
 	a.slack = slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store, Log: log})
-	var accounts []*commands.Account
+	var accounts []*call.Account
 	var tenants []notify.Account
 	for _, account := range cfg.Accounts {
 		tenant, err := a.account(account)
 		if err != nil {
 			return nil, err
 		}
-		a.effects[account.Name] = commands.NewEffectWatch(tenant.Account, a.store, a, cfg.speed)
+		a.effects[account.Name] = efficacy.NewEffectWatch(tenant.Account, a.store, a, o.speed)
 		accounts, a.tenants[account.Name] = append(accounts, tenant.Account), tenant.Account
 		tenants = append(tenants, tenant)
-		if a.pagers[account.Name], err = account.pagers(); err != nil {
+		if a.pagers[account.Name], err = account.Pagers(); err != nil {
 			return nil, err
 		}
 	}
-	roles, err := cfg.roles()
+	roles, err := cfg.Policy.Roles()
 	if err != nil {
 		return nil, err
 	}
 	a.runner = commands.New(commands.Config{
-		Accounts: accounts, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Scenes: a.store, Records: a.store, Audit: a.store,
-		AuditOut: &lineWriter{out: out}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Notifier: a, Health: a.health,
+		Accounts: accounts, Services: a.services, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Scenes: a.store, Records: a.store, Audit: a.store,
+		AuditOut: &lineWriter{out: o.audit}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Notifier: a, Health: a.health,
 		Desk: a.store, Storms: a.store, Ties: a.store, Requests: a.store, Watch: watch{a.pollers, a.effects}, Explain: a.explain,
 		CardLinks: a.cardLinks, Drills: a.store,
 	})
@@ -91,8 +97,8 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 		},
 	})
 	a.bot = bot.New(bot.Config{
-		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Notifier: a.notifier, Inbox: a.store, Links: a.store, Attacks: a.store,
-		Redis: a.store, Accounts: tenants, Policy: a.policy, Broken: a.sources.broken, Roles: roles, Log: log, Collectors: append(a.notifier.Collectors(), a.calls),
+		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier, Inbox: a.store, Links: a.store,
+		Cards: a.store, Redis: a.store, Accounts: tenants, Policy: a.policy, Broken: a.sources.Broken, Roles: roles, Log: log, Collectors: append(a.notifier.Collectors(), a.calls),
 	})
 	return a, nil
 }
@@ -101,24 +107,21 @@ func build(cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
 const startsPerSecond = 200
 
 // account puts one tenant together, with its poller.
-func (a *app) account(cfg Account) (notify.Account, error) {
+func (a *app) account(cfg config.Account) (notify.Account, error) {
 	api, err := apiclient.New(apiclient.Config{BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID, HTTP: a.http})
 	if err != nil {
 		return notify.Account{}, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
 	p := poller.New(poller.Config{
 		Account: cfg.Name, API: api, Memory: a.store, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
-		Routes: cfg.routes(), Muted: a.muted(cfg.Name), Wanted: a.wanted(cfg.Name), Observed: a.observed(cfg.Name), Storm: poller.StormConfig(cfg.Storm),
-		Channel: cfg.Channel, Log: a.log, Starts: a.starts, Quiet: cfg.Quiet.hours(a.cfg.Timezone),
+		Routes: cfg.PollerRoutes(), Muted: a.muted(cfg.Name), Wanted: a.wanted(cfg.Name), Observed: a.observed(cfg.Name), Storm: poller.StormConfig(cfg.Storm),
+		Channel: cfg.Channel, Log: a.log, Starts: a.starts, Quiet: cfg.Quiet.In(a.cfg.Timezone),
 	})
 	a.pollers[cfg.Name] = p
-	applications := map[int]commands.Application{}
-	for id, app := range cfg.Applications {
-		applications[id] = commands.Application{Name: app.Name, CannotBlock: app.CanBlock != nil && !*app.CanBlock}
-	}
+	a.services[cfg.Name] = commands.Service{Reader: api, Writer: api}
 	return notify.Account{
-		Account: &commands.Account{
-			Name: cfg.Name, API: api, Channel: cfg.Channel, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: applications,
+		Account: &call.Account{
+			Name: cfg.Name, Channel: cfg.Channel, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: cfg.CommandApplications(),
 		},
 		SummaryAt: cfg.Summary.At, Settings: p.Settings, Health: p.Health, Vuln: titles(api, a.log),
 	}, nil
@@ -162,21 +165,21 @@ func titles(api *apiclient.Client, log *slog.Logger) func(context.Context, strin
 const healthTimeout = time.Second
 
 // health is how polling an account goes: in this process, else as the replica that polls it has told Redis.
-func (a *app) health(account string) (commands.HealthNow, bool) {
+func (a *app) health(account string) (call.HealthNow, bool) {
 	if p, ok := a.pollers[account]; ok {
 		if h := p.Health(); !h.LastGood.IsZero() || h.Failing != "" {
-			return commands.HealthNow{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since}, true
+			return call.HealthNow{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since}, true
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
 	good, blind, err := a.store.Watched(ctx, account)
-	return commands.HealthNow{LastGood: good, Failing: blind.Why, Since: blind.From}, err == nil && !good.IsZero()
+	return call.HealthNow{LastGood: good, Failing: blind.Why, Since: blind.From}, err == nil && !good.IsZero()
 }
 
 // configured is the configuration of an account.
-func (a *app) configured(account string) Account {
-	return a.cfg.Accounts[slices.IndexFunc(a.cfg.Accounts, func(c Account) bool { return c.Name == account })]
+func (a *app) configured(account string) config.Account {
+	return a.cfg.Accounts[slices.IndexFunc(a.cfg.Accounts, func(c config.Account) bool { return c.Name == account })]
 }
 
 // redisAway says once that Redis is away, and once that it is back.
@@ -186,79 +189,6 @@ func (a *app) redisAway(err error) {
 		return
 	}
 	a.log.Info("redis is back")
-}
-
-func (c *Config) policy() commands.Policy {
-	p := commands.Policy{
-		Changes: c.Policy.Changes, WidestIPv4: c.Policy.WidestPrefix.IPv4, WidestIPv6: c.Policy.WidestPrefix.IPv6,
-		Longest: c.Policy.LongestDuration, Renew: c.Policy.RenewWhileKnocking, SecondPerson: c.Policy.SecondPerson, Approvers: c.Policy.Approvers, ApprovalFor: c.Policy.ApprovalFor,
-		Alone: commands.Alone{After: c.Policy.Alone.After, Longest: c.Policy.Alone.Longest, Tell: c.Policy.Alone.Tell},
-		Durations: commands.Durations{
-			Deny: c.Policy.Durations.Deny, Gray: c.Policy.Durations.Gray, Allow: c.Policy.Durations.Allow,
-			Mode: c.Policy.Durations.Mode, ModeOff: c.Policy.Durations.ModeOff, Patch: c.Policy.Durations.Patch,
-			Indicator: c.Policy.Durations.Indicator, Mute: c.Policy.Durations.Mute,
-		},
-	}
-	return p
-}
-
-func (c *Config) roles() (commands.Roles, error) {
-	r := commands.Roles{Viewers: c.Policy.Viewers, Responders: c.Policy.Responders, Admins: c.Policy.Admins, Terminal: map[string]record.Role{}}
-	for user, name := range c.Policy.Terminal {
-		role, ok := record.ParseRole(name)
-		if !ok {
-			return r, fmt.Errorf("policy.terminal: %q is no role", name)
-		}
-		r.Terminal[user] = role
-	}
-	return r, nil
-}
-
-// routes are the account's routes as the poller takes them; nil where the configuration has none.
-func (a *Account) routes() []poller.Route {
-	if a.Routes == nil {
-		return nil
-	}
-	routes := make([]poller.Route, 0, len(a.Routes))
-	for _, r := range a.Routes {
-		m := poller.Match{Types: r.Match.Type, Hosts: r.Match.Host, MinHits: int64(r.Match.MinHits)}
-		if len(r.Match.Kind) == 1 { // both kinds are the same as none
-			m.Kind = r.Match.Kind[0]
-		}
-		for _, s := range r.Match.Status {
-			m.Status = append(m.Status, apiclient.Status(s))
-		}
-		for _, name := range r.Match.Application {
-			m.Apps = append(m.Apps, a.application(name))
-		}
-		route := poller.Route{Match: m, Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention, MentionEvery: r.MentionEvery}
-		if r.Page != nil {
-			route.PageAfter = r.Page.After
-		}
-		routes = append(routes, route)
-	}
-	return routes
-}
-
-// hours are the quiet hours as the poller takes them; the configuration's check has seen that they are some.
-func (q Quiet) hours(zone *time.Location) poller.QuietHours {
-	minute := func(clock string) int {
-		t, _ := time.Parse("15:04", clock)
-		return t.Hour()*60 + t.Minute()
-	}
-	from, to, _ := strings.Cut(q.Hours, "-")
-	return poller.QuietHours{From: minute(from), To: minute(to), Zone: zone, Ping: q.Ping}
-}
-
-// application is the id of an application written by id or by name; the configuration's check has seen that it is one.
-func (a *Account) application(written string) int {
-	for id, app := range a.Applications {
-		if app.Name == written {
-			return id
-		}
-	}
-	id, _ := strconv.Atoi(written)
-	return id
 }
 
 // lineWriter keeps lines of concurrent writers whole.

@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -17,7 +18,7 @@ func (a *app) muted(account string) poller.Muted {
 		all, err := a.store.Mutes(ctx, account)
 		now := time.Now()
 		return func(attack apiclient.Attack) bool {
-			_, muted := commands.Muted(all, attack, now)
+			_, muted := describe.Muted(all, attack, now)
 			return muted || a.policy.Cardless(attack)
 		}, err
 	}
@@ -38,20 +39,16 @@ func (a *app) wanted(account string) poller.Wanted {
 }
 
 // explain holds an account's routes against an attack and looks where its card is.
-func (a *app) explain(ctx context.Context, account string, attack apiclient.Attack) (commands.Routing, error) {
+func (a *app) explain(ctx context.Context, account string, attack apiclient.Attack) (call.Routing, error) {
 	cfg := a.configured(account)
-	routes := cfg.routes()
-	if routes == nil {
-		routes = poller.DefaultRoutes(cfg.Channel)
-	}
-	var r commands.Routing
-	for _, t := range poller.Explain(routes, attack) {
-		r.Tried = append(r.Tried, commands.TriedRoute{Match: t.Route.Match.String(), Not: t.Not})
+	var r call.Routing
+	for _, t := range poller.Explain(cfg.PollerRoutes(), attack) {
+		r.Tried = append(r.Tried, call.TriedRoute{Match: t.Route.Match.String(), Not: t.Not})
 		if t.Not == "" {
 			r.Channel, r.Mention, r.Calls, r.MentionEvery = t.Route.Channel, t.Route.Mention, t.Route.Mention, t.Route.MentionEvery
 		}
 	}
-	r.Quiet, r.Hush = cfg.Quiet.Hours, cfg.Quiet.hours(a.cfg.Timezone).Hush(attack, time.Now())
+	r.Quiet, r.Hush = cfg.Quiet.Hours, cfg.Quiet.In(a.cfg.Timezone).Hush(attack, time.Now())
 	if r.Quiet != "" {
 		r.Zone = a.cfg.Timezone.String()
 	}

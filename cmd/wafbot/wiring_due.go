@@ -3,7 +3,7 @@ package main
 import (
 	"net/netip"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -11,7 +11,7 @@ import (
 // watch asks this process's pollers what goes on. Only that of an account which this replica tends knows.
 type watch struct {
 	pollers map[string]*poller.Poller
-	effects map[string]*commands.EffectWatch
+	effects map[string]*efficacy.EffectWatch
 }
 
 // Knocks implements commands.Watch.

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -12,7 +12,7 @@ import (
 func (a *app) observed(account string) poller.Observed {
 	return func(ctx context.Context, o poller.Observation) {
 		settings := a.pollers[account].Settings()
-		g := commands.Glance{
+		g := efficacy.Glance{
 			At: o.At, Since: o.Since, Skew: o.Skew, Pairs: make([]record.AttackDelta, len(o.Pairs)),
 			Entries: settings.Entries, Rules: settings.Rules, LookedAt: settings.At,
 		}

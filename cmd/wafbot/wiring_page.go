@@ -9,31 +9,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
-
-// pagers are an account's, by the match of the route that calls it.
-type pagers map[string]*pager.Pager
-
-// pagers makes the pagers of an account's routes. Of two routes with the same match the first takes everything.
-func (a *Account) pagers() (pagers, error) {
-	all := pagers{}
-	for i, route := range a.routes() {
-		page, match := a.Routes[i].Page, route.Match.String()
-		if page == nil || all[match] != nil {
-			continue
-		}
-		p, err := pager.New(pager.Config{Format: page.Format, URL: page.URL})
-		if err != nil {
-			return nil, fmt.Errorf("account %s: pager of route %s: %w", a.Name, match, err)
-		}
-		all[match] = p
-	}
-	return all, nil
-}
 
 // pagerCalls counts what became of calls of pagers.
 func pagerCalls() *prometheus.CounterVec {
@@ -53,14 +36,14 @@ func severity(s record.AttackState) string {
 	switch {
 	case s.Attack.Incident():
 		return pager.Critical
-	case commands.StatusName(s.Attack) == "not blocked":
+	case describe.StatusName(s.Attack) == "not blocked":
 		return pager.Error
 	}
 	return pager.Warning
 }
 
 // pageEvent is what a pager is told. Of an attack that is forgotten only its page is known.
-func (a *app) pageEvent(account Account, page record.Page, s record.AttackState, said record.Triage) pager.Event {
+func (a *app) pageEvent(account config.Account, page record.Page, s record.AttackState, said record.Triage) pager.Event {
 	attack := s.Attack
 	e := pager.Event{
 		ID: page.ID, Since: page.Since, Account: account.Name, Attack: page.Attack, Severity: page.Severity, Resolve: page.State == record.PageEnding,
@@ -74,10 +57,10 @@ func (a *app) pageEvent(account Account, page record.Page, s record.AttackState,
 	}
 	e.Summary = text.Sanitize(what+state+where, pagedTotal)
 	e.Details = map[string]string{
-		"attack": page.Attack, "account": account.Name, "status": commands.StatusName(attack), "hits": attack.Hits.String(), "where": where,
-		"first_hit": moment(attack.First), "last_hit": moment(attack.Last), "to_claim": "click I'm on it on the card, or type: claim attack=" + page.Attack,
+		"attack": page.Attack, "account": account.Name, "status": describe.StatusName(attack), "hits": attack.Hits.String(), "where": where,
+		"first_hit": moment(attack.First), "last_hit": moment(attack.Last), "to_claim": "click Acknowledge on the card, or type: claim attack=" + page.Attack,
 	}
-	if top, ok := commands.TopSource(attack); ok {
+	if top, ok := call.TopSource(attack); ok {
 		e.Details["top_source"] = top.IP.String()
 	}
 	e.Links = a.pageLinks(account, s)
@@ -85,35 +68,35 @@ func (a *app) pageEvent(account Account, page record.Page, s record.AttackState,
 }
 
 // paged says in short what a pager is called for, but where it is: that its attacker wrote.
-func (a *app) paged(account Account, e pager.Event, s record.AttackState) string {
+func (a *app) paged(account config.Account, e pager.Event, s record.AttackState) string {
 	attack := s.Attack
 	if s.Storm != nil {
 		storm := record.Storm(*s.Storm)
 		return fmt.Sprintf("STORM: %d attacks on %s, %s, %s hits, %d incidents beside it. ", storm.Gathered,
-			text.Sanitize(commands.StormOn(storm, a.tenants[account.Name]), pagedName), commands.StormBlocking(storm), attack.Hits, storm.Incidents)
+			text.Sanitize(describe.StormOn(storm, a.tenants[account.Name]), pagedName), describe.StormBlocking(storm), attack.Hits, storm.Incidents)
 	}
 	kind := "Attack"
 	if attack.Incident() {
 		kind = "INCIDENT"
 	}
-	return fmt.Sprintf("%s %s: %s on %s, %s hits. ", kind, commands.StatusName(attack), commands.TypeName(e.Type), e.App, attack.Hits)
+	return fmt.Sprintf("%s %s: %s on %s, %s hits. ", kind, describe.StatusName(attack), describe.TypeName(e.Type), e.App, attack.Hits)
 }
 
 // placeOf is where an attack goes, or what is behind a storm.
 func placeOf(s record.AttackState) string {
 	if s.Storm != nil {
-		return commands.StormCause(record.Storm(*s.Storm), commands.Policy{}).String()
+		return describe.StormCause(record.Storm(*s.Storm), policy.Policy{}).String()
 	}
-	return commands.Where(s.Attack)
+	return describe.Where(s.Attack)
 }
 
 // ended is why nobody need be called any more.
 func ended(page record.Page, attack apiclient.Attack, said record.Triage) string {
 	switch {
 	case said.Owner != nil:
-		return commands.OwnerLine(said.Owner).String() + ". "
+		return describe.OwnerLine(said.Owner).String() + ". "
 	case said.Verdict != nil:
-		return commands.VerdictLine(*said.Verdict).String() + ". "
+		return describe.VerdictLine(*said.Verdict).String() + ". "
 	}
 	if attack.Incident() && !page.Incident {
 		return "It is an incident now, which has its own pager. "
@@ -129,7 +112,7 @@ func moment(t time.Time) string {
 }
 
 // pageLinks lead to the card's channel, the runbook and the service's console.
-func (a *app) pageLinks(account Account, s record.AttackState) (links []pager.Link) {
+func (a *app) pageLinks(account config.Account, s record.AttackState) (links []pager.Link) {
 	add := func(text, href string) {
 		if href != "" {
 			links = append(links, pager.Link{Text: text, Href: href})

@@ -8,17 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/hostiletext"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/tricks"
 )
 
 // What an attacker wrote stands in a page for whoever is called, and does nothing where pagers show it.
 func TestHostileTextInAPage(t *testing.T) {
 	t.Parallel()
-	for _, trick := range tricks.All() {
-		text := trick.Text
-		a := &app{cfg: &Config{}, tenants: map[string]*commands.Account{"acme": {Name: "acme", Applications: map[int]commands.Application{4: {Name: text}}}}}
+	for _, sample := range hostiletext.Samples() {
+		text := sample.Text
+		a := &app{cfg: &config.Config{}, tenants: map[string]*call.Account{"acme": {Name: "acme", Applications: map[int]call.Application{4: {Name: text}}}}}
 		attack := apiclient.Attack{
 			ID: "a", App: apiclient.Known(4), Domain: text, Path: text, Method: text, Type: text, BlockStatus: text, Last: time.Unix(1795000000, 0),
 			Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Country: text}},
@@ -27,14 +28,14 @@ func TestHostileTextInAPage(t *testing.T) {
 		for _, shown := range []record.AttackState{{Attack: attack}, {Attack: attack, Storm: storm}} {
 			for _, state := range []record.PageState{"", record.PageEnding} {
 				said := record.Triage{Owner: &record.Owner{Name: text}}
-				e := a.pageEvent(Account{Name: "acme"}, record.Page{ID: "p", Attack: "a7k2m9xw4", State: state}, shown, said)
+				e := a.pageEvent(config.Account{Name: "acme"}, record.Page{ID: "p", Attack: "a7k2m9xw4", State: state}, shown, said)
 				texts := []string{e.Summary, e.Source, e.App, e.Type}
 				for _, detail := range e.Details {
 					texts = append(texts, detail)
 				}
 				for _, s := range texts {
-					require.NoError(t, tricks.Plain(s), trick.Tries)
-					require.LessOrEqual(t, len([]rune(s)), 1_024, trick.Tries)
+					require.NoError(t, hostiletext.Plain(s), sample.Purpose)
+					require.LessOrEqual(t, len([]rune(s)), 1_024, sample.Purpose)
 				}
 			}
 		}

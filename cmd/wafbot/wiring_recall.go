@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -11,7 +10,9 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
@@ -39,7 +40,7 @@ func (a *app) recallFor(ctx context.Context, line record.Line, t terminal) {
 		epoch, err := a.store.Epoch(ctx, account.Name)
 		if err == nil && epoch == "" {
 			if t.asks {
-				fmt.Fprintf(t.err, "wafbot: its memory (Redis) is empty: reading back from Slack what was told of %s\n", account.Name)
+				fmt.Fprintf(t.err, "wafbot: its store (Redis) is empty: reading back from Slack what was told of %s\n", account.Name)
 			}
 			err = a.recall(ctx, account.Name)
 		}
@@ -56,10 +57,10 @@ func (a *app) recall(ctx context.Context, account string) error {
 		return err
 	}
 	cfg := a.configured(account)
-	a.log.Info("the account's memory is empty: reading back what was told", "account", account, "channels", len(cfg.channels()))
+	a.log.Info("the account's memory is empty: reading back what was told", "account", account, "channels", len(cfg.Channels()))
 	found, err := a.readBack(ctx, cfg, true)
 	if err == nil && found.Spoken {
-		if err := delay.Sleep(ctx, cmp.Or(a.cfg.settle, settleFor)); err != nil {
+		if err := delay.Sleep(ctx, a.settle); err != nil {
 			return err
 		}
 		found, err = a.readBack(ctx, cfg, false)
@@ -76,24 +77,13 @@ func (a *app) recall(ctx context.Context, account string) error {
 }
 
 // readBack reads as far back as something can be told or in force, or only peeks whether there is anything.
-func (a *app) readBack(ctx context.Context, cfg Account, peek bool) (bot.Found, error) {
+func (a *app) readBack(ctx context.Context, cfg config.Account, peek bool) (bot.Found, error) {
 	back := max(2*cfg.Lookback, a.cfg.Policy.LongestDuration) + time.Hour // its message comes a little after a measure
-	return a.bot.ReadBack(ctx, bot.Back{Account: cfg.Name, Channels: cfg.channels(), Oldest: time.Now().Add(-back), Peek: peek})
-}
-
-// channels are all that the account's cards and notices go to, the one for notices first.
-func (a *Account) channels() []string {
-	channels := []string{a.Channel}
-	for _, r := range a.Routes {
-		if r.Channel != "" && !slices.Contains(channels, r.Channel) {
-			channels = append(channels, r.Channel)
-		}
-	}
-	return channels
+	return a.bot.ReadBack(ctx, bot.Back{Account: cfg.Name, Channels: cfg.Channels(), Oldest: time.Now().Add(-back), Peek: peek})
 }
 
 // recalled is the memory that begins with what was found.
-func (a *app) recalled(ctx context.Context, cfg Account, found bot.Found) store.Recalled {
+func (a *app) recalled(ctx context.Context, cfg config.Account, found bot.Found) store.Recalled {
 	r := store.Recalled{Epoch: store.NewEpoch()}
 	now := time.Now().UTC()
 	if found.Nothing() {
@@ -115,7 +105,7 @@ func (a *app) recalled(ctx context.Context, cfg Account, found bot.Found) store.
 	if err != nil {
 		a.log.Error("read the service's lists: what no message told of stays unknown", "account", cfg.Name, "err", err)
 	}
-	known := commands.Recall(a.tenants[cfg.Name], told, entries, now)
+	known := change.Recall(a.tenants[cfg.Name], told, entries, now)
 	r.Changes = known.Changes
 	facts := record.RebuildFacts{Listed: len(known.Listed), Unknown: known.Unknown, NoLists: err != nil, Unread: found.Unread}
 	r.Events = emptiedNews(cfg, found, r, facts)
@@ -126,7 +116,7 @@ func (a *app) recalled(ctx context.Context, cfg Account, found bot.Found) store.
 func (a *app) entries(ctx context.Context, account string) (all []apiclient.IPRule, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listsTimeout)
 	defer cancel()
-	for e, err := range a.tenants[account].API.IPRules(ctx, apiclient.IPRuleFilter{}) {
+	for e, err := range a.services[account].IPRules(ctx, apiclient.IPRuleFilter{}) {
 		if err != nil {
 			return nil, fmt.Errorf("read lists: %w", err)
 		}
@@ -136,7 +126,7 @@ func (a *app) entries(ctx context.Context, account string) (all []apiclient.IPRu
 }
 
 // emptiedNews says in each channel what was read back from it; what concerns none of them, in the one for notices.
-func emptiedNews(cfg Account, found bot.Found, r store.Recalled, facts record.RebuildFacts) []record.Event {
+func emptiedNews(cfg config.Account, found bot.Found, r store.Recalled, facts record.RebuildFacts) []record.Event {
 	cards, inForce := map[string]int{}, map[string]int{}
 	for _, c := range r.Cards {
 		cards[c.Channel]++
@@ -147,7 +137,7 @@ func emptiedNews(cfg Account, found bot.Found, r store.Recalled, facts record.Re
 		}
 	}
 	var news []record.Event
-	for i, channel := range cfg.channels() {
+	for i, channel := range cfg.Channels() {
 		if i > 0 {
 			if slices.Contains(found.Unread, channel) {
 				continue

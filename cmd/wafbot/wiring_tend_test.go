@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
@@ -52,7 +52,7 @@ func TestCardsThatAreWantedHurryOnePoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := &awayService{}
 		p := poller.New(poller.Config{Account: "acme", API: service, Memory: nothing{}, Notifier: nothing{}, Interval: time.Minute})
-		a := &app{pollers: map[string]*poller.Poller{"acme": p}, effects: map[string]*commands.EffectWatch{}}
+		a := &app{pollers: map[string]*poller.Poller{"acme": p}, effects: map[string]*efficacy.EffectWatch{}}
 		ctx, stop := context.WithCancel(t.Context())
 		duties, done := make(chan store.Duties), make(chan struct{})
 		go func() { defer close(done); _ = p.Run(ctx) }()

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -53,7 +55,8 @@ const settled = 100 * time.Millisecond
 type world struct {
 	*sandbox.World
 	t       *testing.T
-	cfg     *Config
+	cfg     *config.Config
+	speed   float64 // see botOptions
 	redis   memory
 	journal *journal
 	address string     // the bot's
@@ -123,7 +126,7 @@ func newWorld(t *testing.T, redis memory, way workspace.Ingress) *world {
 		w.cfg.Accounts[i].PollInterval = 250 * time.Millisecond
 	}
 	w.cfg.Accounts = w.cfg.Accounts[:1]
-	w.cfg.Redis.URL, w.cfg.settle = apiclient.Secret(redis.url), settled
+	w.cfg.Redis.URL = apiclient.Secret(redis.url)
 	return w
 }
 
@@ -138,7 +141,9 @@ func (w *world) start() {
 	ended := make(chan error, 1)
 	w.ended = ended
 	log := newLog(w.journal, slog.LevelDebug)
-	go func() { ended <- serve(ctx, w.cfg, l, served{log: log, audit: w.journal}) }()
+	go func() {
+		ended <- serve(ctx, w.cfg, l, botOptions{log: log, audit: w.journal, speed: w.speed, settle: settled})
+	}()
 	w.stop = sync.OnceFunc(func() {
 		cancel()
 		require.NoError(w.t, <-ended)
@@ -268,4 +273,11 @@ func (j *journal) has(parts ...string) bool {
 		}
 	}
 	return false
+}
+
+func writeConfig(t testing.TB, yaml string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "wafbot.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(yaml), 0o600))
+	return path
 }

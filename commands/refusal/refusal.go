@@ -15,11 +15,11 @@ var (
 	ErrDenied        = errors.New("not allowed")
 	ErrGuarded       = errors.New("guarded")
 	ErrNothing       = errors.New("nothing to do") // what is asked for holds already
-	ErrNeedsApproval = errors.New("needs a second person")
-	ErrAway          = errors.New("memory away") // Redis can't be reached: no changes
+	ErrNeedsApproval = errors.New("needs approval")
+	ErrAway          = errors.New("store away") // Redis can't be reached: no changes
 	ErrService       = errors.New("service refused")
 	ErrAsk           = errors.New("asks first")
-	ErrEmptied       = errors.New("memory emptied") // a Ledger's error: what was done before is yet to be read back
+	ErrEmptied       = errors.New("store emptied") // a Ledger's error: what was done before is yet to be read back
 )
 
 // ErrTold marks the failure of a change that was written down, of which its attack's thread or its channel tells.

@@ -1,5 +1,5 @@
-// Package chaos runs the shipped program, in several replicas and against the emulated world and real Redis servers, while everything around it goes wrong,
-// and holds that nothing is lost and nothing done twice.
+// Package chaos runs several replicas of the shipped program under faults, against the emulated world and real Redis servers. It checks that nothing is
+// lost and nothing is done twice.
 package chaos
 
 import (
@@ -27,7 +27,7 @@ var (
 	rounds   = flag.Int("chaos.rounds", 1, "how many rounds of each")
 )
 
-// TestChaos plays rounds. Each prints how it is played again.
+// TestChaos plays rounds. Each prints the command that repeats it.
 func TestChaos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts redis-server, and takes a while")
@@ -50,14 +50,14 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// besideEachOther has a test run beside others, which mostly wait too, unless it is a long round: that is to have the machine for itself.
+// besideEachOther runs a test in parallel with others, which mostly wait, unless it is a long round, which needs the whole machine.
 func besideEachOther(t *testing.T) {
 	if *struck != "all" {
 		t.Parallel()
 	}
 }
 
-// build makes the program as it is shipped.
+// build compiles the program as it is shipped.
 func build(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "wafbot")
@@ -68,14 +68,14 @@ func build(t *testing.T) string {
 	return binary
 }
 
-// How long the bot may take to come right, and how long it must stay so. A change of unknown outcome is looked for over half a minute or more before the next of
-// its account has its turn, and there may be several.
+// How long the bot may take to reach the wanted state, and how long it must stay there. A change of unknown outcome is verified for half a minute or
+// more before the account's next change, and there may be several.
 const (
 	settlePatience = 4 * time.Minute
 	settled        = 8 * time.Second
 )
 
-// settle waits until nothing is wrong and nothing changes any more, or until it has waited long enough.
+// settle waits until nothing is wrong and nothing changes any more, or until the time is over.
 func (r *round) settle() *verdict {
 	r.t.Helper()
 	var last *verdict
@@ -110,7 +110,7 @@ func (r *round) report(v *verdict) string {
 		fmt.Fprintf(table, "%s\t%d\n", name, r.did[name])
 	}
 	fmt.Fprintf(table, "all\t%d\n\n\tnumber\tonce\trefused in words\n", sum)
-	fmt.Fprintf(table, "attacks told\t%d\t%d\t\n", v.attacks, v.toldOnce)
+	fmt.Fprintf(table, "attacks posted\t%d\t%d\t\n", v.attacks, v.postedOnce)
 	fmt.Fprintf(table, "became incidents\t%d\t\t\n", v.worse)
 	fmt.Fprintf(table, "acknowledged clicks and lines\t%d\t%d\t%d\n\n", v.acknowledged, v.effect, v.worded)
 	fmt.Fprintf(table, "lost\t%d\ntwice\t%d\norphans\t%d\nunaudited\t%d\n", len(v.lost), len(v.twice), len(v.orphans), len(v.unaudited))
@@ -119,7 +119,7 @@ func (r *round) report(v *verdict) string {
 	return b.String()
 }
 
-// lines are what is wrong, one each.
+// lines lists what is wrong.
 func (v *verdict) lines() string {
 	var b strings.Builder
 	for _, kind := range []struct {

@@ -16,16 +16,16 @@ import (
 	"time"
 )
 
-// evidence is all that the oracle judges by. It is kept with the logs of a round that fails.
+// evidence is what the oracle checks. A failed round keeps it with its logs.
 type evidence struct {
-	Begun     time.Time
-	Services  map[string]state     // by account
-	Messages  []message            // what everybody sees, each once
-	Whispers  map[string][]message // what only one person sees
-	Audit     []auditEntry         // in the order of their times
-	Requests  []request
-	Incidents []incident
-	Losses    []loss
+	Begun      time.Time
+	Services   map[string]state     // by account
+	Messages   []message            // visible in the channels, each once
+	Ephemerals map[string][]message // ephemeral, by person
+	Audit      []auditEntry         // in the order of their times
+	Requests   []request
+	Incidents  []incident
+	Losses     []loss
 }
 
 // auditEntry is a line of the audit log.
@@ -43,9 +43,9 @@ type auditEntry struct {
 	Before  []string `json:"before"`
 }
 
-// collect looks at everything.
+// collect reads all evidence.
 func (r *round) collect() (*evidence, error) {
-	e := &evidence{Begun: r.begun, Services: map[string]state{}, Whispers: map[string][]message{}}
+	e := &evidence{Begun: r.begun, Services: map[string]state{}, Ephemerals: map[string][]message{}}
 	for _, a := range accounts() {
 		s, err := r.world.service(a.name)
 		if err != nil {
@@ -61,7 +61,7 @@ func (r *round) collect() (*evidence, error) {
 			}
 			for _, m := range messages {
 				if m.Ephemeral {
-					e.Whispers[user] = append(e.Whispers[user], m)
+					e.Ephemerals[user] = append(e.Ephemerals[user], m)
 				} else if i == 0 && m.Bot != "" {
 					e.Messages = append(e.Messages, m)
 				}
@@ -72,21 +72,21 @@ func (r *round) collect() (*evidence, error) {
 	if e.Audit, err = readAudit(r.logs); err != nil {
 		return nil, err
 	}
-	heard, err := r.world.heard()
+	received, err := r.world.received()
 	if err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, q := range r.requests {
-		q.Acked = q.Acked || heard[q.TS]
+		q.Acked = q.Acked || received[q.TS]
 		e.Requests = append(e.Requests, *q)
 	}
 	e.Incidents, e.Losses = slices.Clone(r.incidents), slices.Clone(r.losses)
 	return e, nil
 }
 
-// readAudit reads the audit lines that all lives of all replicas printed.
+// readAudit reads the audit lines that all processes of all replicas printed.
 func readAudit(logs string) ([]auditEntry, error) {
 	files, err := filepath.Glob(filepath.Join(logs, "replica*.out"))
 	if err != nil {
@@ -112,13 +112,13 @@ func readAudit(logs string) ([]auditEntry, error) {
 	return all, nil
 }
 
-// attackID is an attack's as people type it: it depends on the account and on the service's id alone.
+// attackID is the id of an attack as people type it. It depends only on the account and the service's id.
 func attackID(account, id string) string {
 	sum := sha256.Sum256([]byte(account + "\x00" + id))
 	return "a" + base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding).EncodeToString(sum[:])[:8]
 }
 
-// posted is when a message came.
+// posted is when a message was posted.
 func (m message) posted() time.Time {
 	seconds, err := strconv.ParseFloat(m.TS, 64)
 	if err != nil {
@@ -162,14 +162,14 @@ func (e *evidence) patches(account string) map[string][]rule {
 		item, _, _ = strings.Cut(item, `"`)
 		id := paths[item]
 		if id == "" {
-			id = "nobody's " + item
+			id = "unknown " + item
 		}
 		found[id] = append(found[id], one)
 	}
 	return found
 }
 
-// done are the audited changes that carried a line out which begins so.
+// done lists the audited changes whose line begins so.
 func (e *evidence) done(account string, begins ...string) (found []auditEntry) {
 	for _, a := range e.Audit {
 		if a.Account == account && (a.Outcome == "done" || a.Outcome == "half") && slices.ContainsFunc(begins, func(b string) bool {
@@ -181,10 +181,10 @@ func (e *evidence) done(account string, begins ...string) (found []auditEntry) {
 	return found
 }
 
-// answers are what a request's person was told about it: by its own address, or in a message that names none but came since and means it.
+// answers lists the messages that answer a request: at its response URL, or without one but later and about the request.
 func (e *evidence) answers(q request) (texts []string) {
 	_, object := q.words()
-	for _, m := range e.Whispers[q.User] {
+	for _, m := range e.Ephemerals[q.User] {
 		switch {
 		case q.Answers != "" && m.Answers == q.Answers:
 			texts = append(texts, m.says())
@@ -195,13 +195,13 @@ func (e *evidence) answers(q request) (texts []string) {
 	return texts
 }
 
-// aboutNone reports whether a message says that something was not done without naming what.
+// aboutNone reports whether a message says that a change failed without naming it.
 func aboutNone(m message) bool {
 	text := strings.ToLower(m.says())
 	return slices.ContainsFunc([]string{"not done", "nothing was done", "nothing is changed", "perhaps not recorded"}, func(words string) bool { return strings.Contains(text, words) })
 }
 
-// refusal reports whether an answer says something other than that all was done.
+// refusal reports whether an answer says anything but that everything was done.
 func refusal(text string) bool {
 	if !strings.Contains(text, "accepted by the service") {
 		return true
@@ -210,8 +210,8 @@ func refusal(text string) bool {
 	return slices.ContainsFunc([]string{"not done", "nothing was", "perhaps done", "partly done", "half done", "went wrong"}, func(words string) bool { return strings.Contains(text, words) })
 }
 
-// told reports whether a request's person was told why not.
-func (e *evidence) told(q request) bool { return slices.ContainsFunc(e.answers(q), refusal) }
+// explained reports whether an answer says why a request was not done.
+func (e *evidence) explained(q request) bool { return slices.ContainsFunc(e.answers(q), refusal) }
 
 // String is a request for the report.
 func (q request) String() string {

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// fault is something that goes wrong and comes right again. It is done for so long, with something chosen by a number.
+// fault is a fault that ends. do gets how long it lasts, and a random number that chooses the details.
 type fault struct {
 	name   string
 	weight int
-	on     string // what it befalls: no two faults do at once
+	on     string // its target; a target has one fault at a time
 	do     func(ctx context.Context, lasts time.Duration, n int) error
 	most   time.Duration
 }
 
-// wreck lets faults happen until the context ends, and then waits until all is well again.
+// wreck injects faults until the context ends, and then waits until all have ended.
 func (r *round) wreck(ctx context.Context, dice *rand.Rand) {
 	var busy sync.WaitGroup
 	defer busy.Wait()
@@ -36,7 +36,7 @@ func (r *round) wreck(ctx context.Context, dice *rand.Rand) {
 			continue
 		}
 		if last {
-			lasts = min(lasts, 2*time.Second) // nobody else is there
+			lasts = min(lasts, 2*time.Second) // no other replica runs
 		}
 		r.count(f.name)
 		busy.Go(func() {
@@ -66,13 +66,13 @@ func between(dice *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(dice.Int64N(int64(most-least)+1))
 }
 
-// held are the things that faults are on.
+// held are the targets with a fault.
 type held struct {
 	mu  sync.Mutex
 	all map[string]bool
 }
 
-// take takes a thing, if no fault is on it; last tells that it is the last of the replicas that was well.
+// take takes a target unless it has a fault. last reports that no other replica is without one.
 func (h *held) take(thing string, replicas int) (last, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -100,7 +100,7 @@ func (h *held) release(thing string) {
 
 func replicaName(n int) string { return fmt.Sprintf("replica %d", n) }
 
-// faults are all that can happen in this round.
+// faults lists the faults of this round.
 func (r *round) faults() []fault {
 	var all []fault
 	for n, one := range r.replicas {
@@ -128,17 +128,17 @@ func (r *round) faults() []fault {
 		all = append(all, fault{"wire to " + w.name + " cut", 2, w.name, func(ctx context.Context, lasts time.Duration, _ int) error {
 			return w.cut(ctx, lasts)
 		}, 4 * time.Second})
-		kinds := toxics()
+		kinds := disturbances()
 		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 			all = append(all, fault{"wire to " + w.name + " " + kind, 1, w.name, func(ctx context.Context, lasts time.Duration, _ int) error {
-				return w.poison(ctx, kinds[kind], lasts)
+				return w.disturb(ctx, kinds[kind], lasts)
 			}, 4 * time.Second})
 		}
 	}
 	return append(append(all, r.redisFaults()...), r.menuFaults()...)
 }
 
-// redisFaults are what happens to Redis itself.
+// redisFaults lists the faults of Redis itself.
 func (r *round) redisFaults() []fault {
 	if r.set != nil {
 		return []fault{{"kill -9 of a Redis master", 3, "redis", func(ctx context.Context, lasts time.Duration, n int) error {
@@ -147,7 +147,7 @@ func (r *round) redisFaults() []fault {
 			if err != nil {
 				return err
 			}
-			r.lost() // what went to the old one until all knew
+			r.lost() // writes to the old master until all clients know the new one
 			pause(ctx, lasts)
 			if err := killed.Restart(); err != nil {
 				return err
@@ -169,7 +169,7 @@ func (r *round) redisFaults() []fault {
 	return all
 }
 
-// menuFaults are what the emulated world has on its menus, and what it does to links.
+// menuFaults lists the faults that the emulated world injects, those of links included.
 func (r *round) menuFaults() []fault {
 	slack := func(kinds ...string) func(context.Context, time.Duration, int) error {
 		methods := []string{"chat.postMessage", "chat.postMessage", "chat.update", "chat.postEphemeral", "conversations.history", "response_url", "users.info"}

@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// noon is when the evidence of these tests begins.
+// noon is the first time in these tests' evidence.
 func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
-// asGood is a round in which all went well: an attack was told, its source denied, its hole patched, and another address denied and taken back.
+// asGood is a round without losses: an attack was posted, its source denied, its path patched, and another address denied and undone.
 func asGood() *evidence {
 	var acme state
 	must(json.Unmarshal([]byte(`{
@@ -22,7 +22,7 @@ func asGood() *evidence {
 	}`), &acme))
 	id := attackID("acme", "x:1")
 	e := &evidence{
-		Begun: noon(), Services: map[string]state{"acme": acme}, Whispers: map[string][]message{}, Messages: []message{card(id, "d1", "1")},
+		Begun: noon(), Services: map[string]state{"acme": acme}, Ephemerals: map[string][]message{}, Messages: []message{card(id, "d1", "1")},
 		Requests: []request{
 			{User: "rob", Account: "acme", Line: "contain 198.18.0.1 account=acme attack=" + id, At: noon(), Acked: true, Answers: "http://r/1"},
 			{User: "rob", Account: "acme", Line: "deny 2001:db8::1 for=1h", At: noon(), Acked: true, Answers: "http://r/2"},
@@ -57,7 +57,7 @@ func (e *evidence) change(do func(s *state)) {
 	e.Services["acme"] = s
 }
 
-// An oracle that finds nothing must be one that could.
+// The oracle must find each kind of error.
 func TestTheOracle(t *testing.T) {
 	t.Parallel()
 	id := attackID("acme", "x:1")
@@ -68,13 +68,13 @@ func TestTheOracle(t *testing.T) {
 		want wrong
 	}{
 		{"all is well", func(*evidence) {}, wrong{}},
-		{"wafbot prolonged a denial that knocks", func(e *evidence) {
-			e.Audit = append(e.Audit, auditEntry{Account: "acme", Line: `extend c1111 for=4h reason="it still knocks"`, Outcome: "done", Change: "c4444", Before: []string{"as it was"}})
+		{"wafbot extended a denial whose source keeps trying", func(e *evidence) {
+			e.Audit = append(e.Audit, auditEntry{Account: "acme", Line: `extend c1111 for=4h reason="it is still trying"`, Outcome: "done", Change: "c4444", Before: []string{"as it was"}})
 		}, wrong{}},
 		{"no card", func(e *evidence) { e.Messages = nil }, wrong{lost: 1}},
-		{"no card, but gathered by a storm", func(e *evidence) {
+		{"no card, but grouped by a storm", func(e *evidence) {
 			e.Messages = nil
-			e.Whispers["ann"] = []message{{Text: "`s1234567` *STORM* on Shop: 1 attack " + id}}
+			e.Ephemerals["ann"] = []message{{Text: "`s1234567` *STORM* on Shop: 1 attack " + id}}
 		}, wrong{}},
 		{"two cards", func(e *evidence) { e.Messages = append(e.Messages, card(id, "d2", "2")) }, wrong{twice: 1}},
 		{"two cards after another master was promoted", func(e *evidence) {
@@ -90,21 +90,21 @@ func TestTheOracle(t *testing.T) {
 			m.Metadata.Payload.Delivery = "d9"
 			e.Messages = append(e.Messages, m, m)
 		}, wrong{twice: 1}},
-		{"a card whose attack became an incident, and nobody heard", func(e *evidence) {
+		{"a card whose attack became an incident without a notification", func(e *evidence) {
 			e.Incidents = []incident{{id, time.Unix(100, 0)}}
 		}, wrong{lost: 1}},
 		{"no entry", func(e *evidence) { e.change(func(s *state) { s.IPRules = nil }) }, wrong{lost: 1}},
 		{"no entry, and the person knows why", func(e *evidence) {
 			e.change(func(s *state) { s.IPRules = nil })
-			e.Whispers["rob"] = []message{{Answers: "http://r/1", Text: "the service can't be reached"}}
+			e.Ephemerals["rob"] = []message{{Answers: "http://r/1", Text: "the service can't be reached"}}
 		}, wrong{}},
-		{"no entry, and the person was told that it is there", func(e *evidence) {
+		{"no entry, and the answer says that it is there", func(e *evidence) {
 			e.change(func(s *state) { s.IPRules = nil })
-			e.Whispers["rob"] = []message{{Answers: "http://r/1", Text: "accepted by the service"}}
+			e.Ephemerals["rob"] = []message{{Answers: "http://r/1", Text: "accepted by the service"}}
 		}, wrong{lost: 1}},
-		{"no entry, and somebody else knows why", func(e *evidence) {
+		{"no entry, and another person got the reason", func(e *evidence) {
 			e.change(func(s *state) { s.IPRules = nil })
-			e.Whispers["ann"] = []message{{Answers: "http://r/1", Text: "the service can't be reached"}}
+			e.Ephemerals["ann"] = []message{{Answers: "http://r/1", Text: "the service can't be reached"}}
 		}, wrong{lost: 1}},
 		{"no entry since redis was emptied", func(e *evidence) {
 			e.change(func(s *state) { s.IPRules = nil })
@@ -120,14 +120,14 @@ func TestTheOracle(t *testing.T) {
 			again.Change = "c4444"
 			e.Audit = append(e.Audit, again)
 		}, wrong{twice: 1}},
-		{"denied again after it was taken back, which began later", func(e *evidence) {
+		{"denied again after it was undone, which began later", func(e *evidence) {
 			e.Audit[0].N, e.Audit[1].N, e.Audit[2].N, e.Audit[3].N = 1, 2, 3, 4
 			again, undo := e.Audit[0], e.Audit[3]
 			again.N, again.Change, undo.N, undo.Line, undo.Change = 6, "c4444", 5, "undo c1111", "c5555"
 			e.Audit = append(e.Audit, again, undo)
 			e.change(func(s *state) { s.IPRules[0].Reason = "wafbot c4444 by Rob" })
 		}, wrong{}},
-		{"denied again after it was taken back, and printed before it could be written down", func(e *evidence) {
+		{"denied again after it was undone, and printed before it could be written down", func(e *evidence) {
 			e.Audit[0].N, e.Audit[1].N, e.Audit[2].N, e.Audit[3].N = 1, 2, 3, 4
 			again, undo := e.Audit[0], e.Audit[3]
 			again.Change, undo.N, undo.Line, undo.Change = "c4444", 5, "undo c1111", "c5555"
@@ -136,7 +136,7 @@ func TestTheOracle(t *testing.T) {
 			e.Audit = append(e.Audit, undo, printed, written)
 			e.change(func(s *state) { s.IPRules[0].Reason = "wafbot c4444 by Rob" })
 		}, wrong{}},
-		{"an entry that nobody wanted", func(e *evidence) { e.Requests = e.Requests[1:]; e.change(func(s *state) { s.Rules = nil }) }, wrong{orphans: 1}},
+		{"an entry without a request", func(e *evidence) { e.Requests = e.Requests[1:]; e.change(func(s *state) { s.Rules = nil }) }, wrong{orphans: 1}},
 		{"an entry that the log doesn't know", func(e *evidence) { e.Audit = e.Audit[1:] }, wrong{unaudited: 1}},
 		{"an undo without effect", func(e *evidence) {
 			e.change(func(s *state) {

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// verdict is what became of everything that had to be told or done.
+// verdict is the result for everything that had to be posted or done.
 type verdict struct {
-	attacks, toldOnce            int
-	worse                        int // attacks that turned out to work after they were told
-	acknowledged, effect, worded int // requests; those with their effect, those whose person was told why not
-	prolonged                    int // denials that were asked for again later, and last longer since
+	attacks, postedOnce          int
+	worse                        int // attacks that became incidents after they were posted
+	acknowledged, effect, worded int // requests; those with their effect, those with an answer that says why not
+	prolonged                    int // denials that were requested again later and extended
 	lost, twice, orphans         []string
 	unaudited                    []string
 	apart                        []string // what an emptied Redis held, or a replica of Redis didn't have yet
@@ -23,14 +23,14 @@ type verdict struct {
 // clean reports whether nothing is wrong.
 func (v *verdict) clean() bool { return len(v.lost)+len(v.twice)+len(v.orphans)+len(v.unaudited) == 0 }
 
-// same reports whether two verdicts say the same.
+// same reports whether two verdicts are equal.
 func (v *verdict) same(w *verdict) bool { return w != nil && fmt.Sprint(*v) == fmt.Sprint(*w) }
 
 // judge is the oracle.
 func judge(e *evidence) *verdict {
 	v := &verdict{}
-	v.telling(e)
-	v.turning(e)
+	v.checkCards(e)
+	v.checkIncidents(e)
 	v.messages(e)
 	for _, a := range accounts() {
 		v.standing(e, a.name)
@@ -38,18 +38,18 @@ func judge(e *evidence) *verdict {
 	for _, q := range e.Requests {
 		if q.Acked {
 			v.acknowledged++
-			v.acting(e, q)
+			v.checkRequests(e, q)
 		}
 	}
 	return v
 }
 
-// telling holds that each attack has one card, or was gathered by a storm.
-func (v *verdict) telling(e *evidence) {
+// checkCards checks that each attack has one card, or was grouped by a storm.
+func (v *verdict) checkCards(e *evidence) {
 	for _, a := range accounts() {
 		for _, attack := range e.Services[a.name].Attacks {
 			if !attack.Running && attack.LastTime.Before(e.Begun) {
-				continue // was over before the bot came
+				continue // ended before the bot started
 			}
 			v.attacks++
 			id := attackID(a.name, attack.ID)
@@ -62,21 +62,21 @@ func (v *verdict) telling(e *evidence) {
 			name := fmt.Sprintf("attack %s %s on %s", id, attack.Path, a.name)
 			switch {
 			case len(cards) == 1, len(cards) == 0 && e.listed(id):
-				v.toldOnce++
+				v.postedOnce++
 			case len(cards) == 0:
-				v.lost = append(v.lost, name+": never told")
+				v.lost = append(v.lost, name+": never posted")
 			case e.lostAround(cards[0].posted(), 0, cluster, sentinel):
-				v.apart = append(v.apart, name+": told twice")
+				v.apart = append(v.apart, name+": posted twice")
 			default:
-				v.twice = append(v.twice, fmt.Sprintf("%s: told %d times: %s", name, len(cards), places(cards)))
+				v.twice = append(v.twice, fmt.Sprintf("%s: posted %d times: %s", name, len(cards), places(cards)))
 			}
 		}
 	}
 }
 
-// turning holds that whoever saw a card hears when its attack turns out to work.
-func (v *verdict) turning(e *evidence) {
-	const drawn = 5 * time.Second // a card that came later may have said so from the start
+// checkIncidents checks that a card's readers are notified when its attack becomes an incident.
+func (v *verdict) checkIncidents(e *evidence) {
+	const drawn = 5 * time.Second // a later card may show the incident from the start
 	for _, turned := range e.Incidents {
 		for _, c := range e.Messages {
 			if !c.card() || c.Metadata.Payload.Attack != turned.Attack || turned.At.Sub(c.posted()) < drawn {
@@ -84,7 +84,7 @@ func (v *verdict) turning(e *evidence) {
 			}
 			v.worse++
 			if !slices.ContainsFunc(e.Messages, func(m message) bool { return m.Thread == c.TS && strings.Contains(m.Text, "INCIDENT now") }) {
-				v.lost = append(v.lost, fmt.Sprintf("attack %s became an incident at %s: never told", turned.Attack, turned.At.Format(time.TimeOnly)))
+				v.lost = append(v.lost, fmt.Sprintf("attack %s became an incident at %s: never posted", turned.Attack, turned.At.Format(time.TimeOnly)))
 			}
 		}
 	}
@@ -98,10 +98,10 @@ func places(messages []message) string {
 	return strings.Join(all, ", ")
 }
 
-// listed reports whether somebody who asked for the list of a storm was told that it gathered this one.
+// listed reports whether an answer with a storm's list names the attack.
 func (e *evidence) listed(id string) bool {
-	for _, whispers := range e.Whispers {
-		if slices.ContainsFunc(whispers, func(m message) bool {
+	for _, messages := range e.Ephemerals {
+		if slices.ContainsFunc(messages, func(m message) bool {
 			return strings.Contains(m.says(), "*STORM* on") && strings.Contains(m.says(), id)
 		}) {
 			return true
@@ -110,15 +110,15 @@ func (e *evidence) listed(id string) bool {
 	return false
 }
 
-// lostAround reports whether Redis may have lost what was written down at about that time, and waited in it so long.
+// lostAround reports whether Redis may have lost what was written at about that time, or waited in it so long.
 func (e *evidence) lostAround(at time.Time, waited time.Duration, what ...mix) bool {
-	const about = 15 * time.Second // until something seen or asked is written down, and until all know of a new master
+	const about = 15 * time.Second // until an observation or a request is written, and until all clients know a new master
 	return slices.ContainsFunc(e.Losses, func(l loss) bool {
 		return slices.Contains(what, l.What) && l.At.After(at.Add(-about)) && l.At.Before(at.Add(waited+about))
 	})
 }
 
-// messages holds that no message comes twice: each has its own delivery.
+// messages checks that no message is posted twice. Each has its own delivery id.
 func (v *verdict) messages(e *evidence) {
 	seen := map[string][]message{}
 	for _, m := range e.Messages {
@@ -138,14 +138,14 @@ func (v *verdict) messages(e *evidence) {
 	}
 }
 
-// standing holds what stands at the service against what was asked for.
+// standing compares what the service has with what was requested.
 func (v *verdict) standing(e *evidence, account string) {
 	for source, entries := range e.denied(account) {
 		if len(entries) > 1 {
 			v.twice = append(v.twice, fmt.Sprintf("entry for %s on %s: %d of them", source, account, len(entries)))
 		}
 		if !e.asked(account, func(q request) bool { return q.denies() == source }) {
-			v.orphans = append(v.orphans, fmt.Sprintf("entry for %s on %s: nobody asked", source, account))
+			v.orphans = append(v.orphans, fmt.Sprintf("entry for %s on %s: not requested", source, account))
 		}
 		for _, one := range entries {
 			if !slices.ContainsFunc(e.Audit, func(a auditEntry) bool { return a.Change == one.change() && a.Outcome == "done" }) {
@@ -158,7 +158,7 @@ func (v *verdict) standing(e *evidence, account string) {
 			v.twice = append(v.twice, fmt.Sprintf("patch for %s on %s: %d of them", attack, account, len(rules)))
 		}
 		if !e.asked(account, func(q request) bool { return q.patches() == attack }) {
-			v.orphans = append(v.orphans, fmt.Sprintf("patch for %s on %s: nobody asked", attack, account))
+			v.orphans = append(v.orphans, fmt.Sprintf("patch for %s on %s: not requested", attack, account))
 		}
 		if len(e.donePatch(account, attack)) == 0 {
 			v.unaudited = append(v.unaudited, fmt.Sprintf("patch for %s on %s", attack, account))
@@ -168,7 +168,7 @@ func (v *verdict) standing(e *evidence, account string) {
 	v.repeated(e, account)
 }
 
-// modes holds that every application has one mode by rules.
+// modes checks that every application has at most one mode rule.
 func (v *verdict) modes(e *evidence, account string) {
 	modes := map[string]int{}
 	for _, r := range e.Services[account].Rules {
@@ -184,7 +184,7 @@ func (v *verdict) modes(e *evidence, account string) {
 	}
 }
 
-// repeated holds that what was done is not done again while it stands. A denial that is asked for again later lasts longer, and says what was before.
+// repeated checks that a change is not made again while it stands. A denial that is requested again later is extended, and its entry says what was before.
 func (v *verdict) repeated(e *evidence, account string) {
 	type change struct{ line, id string }
 	standing := map[string][]string{}
@@ -194,9 +194,9 @@ func (v *verdict) repeated(e *evidence, account string) {
 	for _, a := range all {
 		numbered[a.Change] = numbered[a.Change] || a.N > 0
 	}
-	all = slices.DeleteFunc(all, func(a auditEntry) bool { return a.N == 0 && numbered[a.Change] }) // printed while it could not be written down
-	if !slices.ContainsFunc(e.Losses, func(l loss) bool { return l.What == emptied }) {             // after which the log counts anew
-		slices.SortStableFunc(all, func(a, b auditEntry) int { return cmp.Compare(a.N, b.N) }) // its times are of the beginning
+	all = slices.DeleteFunc(all, func(a auditEntry) bool { return a.N == 0 && numbered[a.Change] }) // printed while Redis could not be written
+	if !slices.ContainsFunc(e.Losses, func(l loss) bool { return l.What == emptied }) {             // the log's numbers start again
+		slices.SortStableFunc(all, func(a, b auditEntry) int { return cmp.Compare(a.N, b.N) }) // its times are those of the start
 	}
 	for _, a := range all {
 		verb, rest, _ := strings.Cut(a.Line, " ")
@@ -222,7 +222,7 @@ func (v *verdict) repeated(e *evidence, account string) {
 	}
 }
 
-// asked reports whether somebody sent such a request, acknowledged or not.
+// asked reports whether such a request was sent, acknowledged or not.
 func (e *evidence) asked(account string, such func(request) bool) bool {
 	return slices.ContainsFunc(e.Requests, func(q request) bool { return q.Account == account && such(q) })
 }
@@ -243,8 +243,8 @@ func (q request) patches() string {
 	return ""
 }
 
-// acting holds that an acknowledged request has its effect, or that its person was told why not.
-func (v *verdict) acting(e *evidence, q request) {
+// checkRequests checks that an acknowledged request has its effect, or an answer that says why not.
+func (v *verdict) checkRequests(e *evidence, q request) {
 	verb, object := q.words()
 	ok := true
 	if source := q.denies(); source != "" {
@@ -264,12 +264,12 @@ func (v *verdict) acting(e *evidence, q request) {
 	switch {
 	case ok:
 		v.effect++
-	case e.told(q):
+	case e.explained(q):
 		v.worded++
 	case e.lostAround(q.At, time.Minute, emptied) || e.lostAround(q.At, 0, cluster, sentinel):
 		v.apart = append(v.apart, q.String()+": not done")
 	default:
-		v.lost = append(v.lost, fmt.Sprintf("%s: not done; told: %q", q, e.answers(q)))
+		v.lost = append(v.lost, fmt.Sprintf("%s: not done; answers: %q", q, e.answers(q)))
 	}
 }
 
@@ -278,12 +278,12 @@ func (e *evidence) donePatch(account, attack string) []auditEntry {
 	return slices.DeleteFunc(e.done(account, "patch"), func(a auditEntry) bool { return a.Attack != attack })
 }
 
-// undone reports whether one of the changes was done and taken back since.
+// undone reports whether one of the changes was done and undone since.
 func (e *evidence) undone(account string, changes []auditEntry) bool {
 	return slices.ContainsFunc(changes, func(a auditEntry) bool { return len(e.done(account, "undo "+a.Change)) > 0 })
 }
 
-// gone reports whether a change is taken back, and nothing of it stands.
+// gone reports whether a change is undone and nothing of it stands.
 func (e *evidence) gone(account, change string) bool {
 	for _, entries := range e.denied(account) {
 		if slices.ContainsFunc(entries, func(one entry) bool { return one.change() == change }) {

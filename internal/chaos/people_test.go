@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// attack starts attacks, each from sources and at a path of its own. They go on to the end of the round. Some turn out to work, at once or later.
+// attack starts attacks, each from sources and at a path of its own. They go on to the end of the round. Some become incidents, at once or later.
 func (r *round) attack(ctx context.Context, dice *rand.Rand) {
 	var harmless []string // of acme, the newest last
 	for n := 0; ctx.Err() == nil; {
@@ -54,13 +54,13 @@ func (r *round) startAttack(a account, dice *rand.Rand, n int) string {
 	return made.Attacks[0].ID
 }
 
-// incident is when an attack turned out to work.
+// incident is when an attack became an incident.
 type incident struct {
 	Attack string
 	At     time.Time
 }
 
-// turnOut has the service find that an attack works. It can't where somebody switched the mode.
+// turnOut makes an attack an incident. That fails where a person switched the mode.
 func (r *round) turnOut(id string) {
 	if r.world.post("/attacks/"+id+"/incident", struct{}{}, &struct{}{}) != nil {
 		return
@@ -70,7 +70,7 @@ func (r *round) turnOut(id string) {
 	r.incidents = append(r.incidents, incident{attackID("acme", id), time.Now()})
 }
 
-// request is a line that somebody clicked or typed: one delivery, which may have come several times.
+// request is a line that a person clicked or typed: one delivery, which may have arrived several times.
 type request struct {
 	User     string
 	Account  string
@@ -104,7 +104,7 @@ func (q *request) key(name string) string {
 	return ""
 }
 
-// act lets a person click and type.
+// act clicks and types as a person.
 func (r *round) act(ctx context.Context, user string, dice *rand.Rand) {
 	fresh := 0
 	for {
@@ -132,7 +132,7 @@ func (r *round) act(ctx context.Context, user string, dice *rand.Rand) {
 	}
 }
 
-// someCard is one of the cards that are there, rather a new one, with the account that it is about.
+// someCard is one of the cards, preferably a new one, with its account.
 func (r *round) someCard(dice *rand.Rand) (message, account, bool) {
 	channel := channels()[dice.IntN(3)]
 	seen, err := r.world.messages("ann", channel)
@@ -152,7 +152,7 @@ func (r *round) someCard(dice *rand.Rand) (message, account, bool) {
 	return card, accounts()[i], true
 }
 
-// clickCard clicks a button of some card: once, twice at once, or together with somebody else.
+// clickCard clicks a button of some card: once, twice at once, or together with another person.
 func (r *round) clickCard(user string, dice *rand.Rand) {
 	card, a, ok := r.someCard(dice)
 	how, which, modes := dice.IntN(6), dice.IntN(1<<16), dice.IntN(10) == 0
@@ -190,7 +190,7 @@ func (r *round) typeForCard(user string, dice *rand.Rand) {
 	}
 }
 
-// typeUndo takes back something that is on the deny list, whose change the entry names.
+// typeUndo undoes a change whose entry is on the deny list.
 func (r *round) typeUndo(user string, dice *rand.Rand) {
 	a := accounts()[dice.IntN(2)]
 	which := dice.IntN(1 << 16)
@@ -223,7 +223,7 @@ func (r *round) typed(user string, a account, line string) {
 	r.send(&request{User: user, Account: a.name, Line: line}, "/slack/command", map[string]string{"user": user, "channel": a.channel, "text": line})
 }
 
-// said mentions the bot, whom Slack tells in its own time: collect looks whether it was told.
+// said mentions the bot. Slack delivers the event later: collect checks whether it was acknowledged.
 func (r *round) said(user string, a account, line string) {
 	q := &request{User: user, Account: a.name, Line: line, At: time.Now()}
 	var m message
@@ -237,7 +237,7 @@ func (r *round) said(user string, a account, line string) {
 	r.requests = append(r.requests, q)
 }
 
-// send has somebody's request delivered, and remembers it if it was sent at all.
+// send delivers a person's request and records it if it was sent.
 func (r *round) send(q *request, path string, body map[string]string) {
 	q.At = time.Now()
 	var d delivery
@@ -250,7 +250,7 @@ func (r *round) send(q *request, path string, body map[string]string) {
 	r.requests = append(r.requests, q)
 }
 
-// replay has an earlier delivery come again, as Slack never should.
+// replay delivers an earlier request again, which real Slack should never do.
 func (r *round) replay(dice *rand.Rand) {
 	which := dice.IntN(1 << 16)
 	r.mu.Lock()

@@ -16,14 +16,14 @@ import (
 	"github.com/wafbot/wafbot/internal/redistest"
 )
 
-// play is one story in a world of its own. One replica does it all, until it is struck.
+// play is one story in its own world. One replica does everything until it is struck.
 type play struct {
 	*round
 	redis  *redistest.Server
 	trap   *trap
 	target *replica                   // that the trap is for
 	other  *replica                   // that goes on; nil: there is none
-	takes  atomic.Pointer[[]*replica] // whom Slack delivers to
+	takes  atomic.Pointer[[]*replica] // where Slack delivers to
 	hard   bool                       // neither a patch nor a denial fits the attack
 	moves  bool                       // when it works, another route takes the attack
 	attack string                     // as people type it; the newest
@@ -33,8 +33,8 @@ type play struct {
 	modes  []string // that were set before the story
 }
 
-// openPlay starts everything and waits until the account is watched. The first replica does so. It is the one to be struck, alone or with company,
-// unless the story is played apart: then it is the second one, which only carries out what people ask for.
+// openPlay starts everything and waits until the account has an owner, which is the first replica. It is struck, unless the story is played apart:
+// then the second replica is struck, which only carries out requests.
 func openPlay(t testing.TB, binary string, company, apart bool) *play {
 	t.Helper()
 	logs, err := os.MkdirTemp("", "wafbot-steps-")
@@ -98,7 +98,7 @@ const modeFor = 10 * time.Second
 
 func (p *play) deliverTo(all ...*replica) { p.takes.Store(&all) }
 
-// await waits for something that must come.
+// await waits for something that must happen.
 func (p *play) await(what string, ok func() bool) {
 	p.t.Helper()
 	require.Eventually(p.t, ok, startPatience, 100*time.Millisecond, "never: %s", what)
@@ -135,11 +135,11 @@ func (p *play) startAt(path string) {
 	p.all = append(p.all, p.attack)
 }
 
-// source is where the attack comes from.
+// source is the attack's source address.
 const source = "198.18.0.1"
 
-// told waits until the attack has its card, and keeps it.
-func (p *play) told() bool {
+// posted waits until the attack has its card, and keeps it.
+func (p *play) posted() bool {
 	seen := p.seen()
 	i := slices.IndexFunc(seen, func(m message) bool { return m.card() && m.Metadata.Payload.Attack == p.attack })
 	if i >= 0 {
@@ -150,7 +150,7 @@ func (p *play) told() bool {
 
 // button is the line of the card's button that begins so; "" if it has none.
 func (p *play) button(begins string) string {
-	if !p.told() {
+	if !p.posted() {
 		return ""
 	}
 	for _, line := range p.card.buttons() {
@@ -161,7 +161,7 @@ func (p *play) button(begins string) string {
 	return ""
 }
 
-// click clicks the card's button that begins so, until that is acknowledged: whoever is told that it didn't work clicks again.
+// click clicks the card's button that begins so until the click is acknowledged, as a person who sees a warning clicks again.
 func (p *play) click(begins string) {
 	p.t.Helper()
 	var line string
@@ -170,7 +170,7 @@ func (p *play) click(begins string) {
 		map[string]string{"user": "ann", "channel": p.card.Channel, "ts": p.card.TS, "button": line})
 }
 
-// types has Anna type a line, until that is acknowledged.
+// types types a line as Anna until it is acknowledged.
 func (p *play) types(line string) { p.typesAs("ann", "U0ANN0001", line) }
 
 func (p *play) typesAs(name, user, line string) {
@@ -187,7 +187,7 @@ func (p *play) ask(q *request, path string, body map[string]string) {
 	})
 }
 
-// left is what is left to do in wafbot's memory.
+// left lists the pending work in wafbot's store.
 func (p *play) left() (found []string) {
 	due := fmt.Sprintf("ZRANGEBYSCORE {a:acme}:due -inf %d", time.Now().Unix())
 	for _, todo := range []string{"XRANGE {work}:stream - +", "HGETALL {a:acme}:outbox", "HGETALL {a:acme}:redraw", due} {
@@ -211,7 +211,7 @@ func (p *play) ready() {
 	})
 }
 
-// follow does what a strike wants beside striking: who takes deliveries from then on, and what is started again.
+// follow does what comes after a strike: it redirects deliveries and restarts the replica.
 func (p *play) follow(s strike, over <-chan struct{}) {
 	select {
 	case <-p.trap.begun:
@@ -231,23 +231,23 @@ func (p *play) follow(s strike, over <-chan struct{}) {
 	}
 }
 
-// outcome is what became of a play.
+// outcome is the result of a play.
 type outcome struct {
 	*verdict
-	wrong  []string // what the story finds wrong beside
+	wrong  []string // what the story's own check finds
 	struck bool     // the step came
 }
 
 func (o outcome) clean() bool { return o.verdict.clean() && len(o.wrong) == 0 }
 
-// How long a play may take to come right, how long it must stay so, and after how long without anything left to do it won't come right any more.
+// How long a play may take to reach the wanted state, how long it must stay there, and after how long without pending work it has failed.
 const (
 	playPatience = 110 * time.Second
 	playSettled  = 4 * time.Second
 	playOver     = 20 * time.Second
 )
 
-// end waits until all is as it should be and nothing is left to do, or no longer, and returns what is wrong.
+// end waits until nothing is wrong and no work is pending, or until the time is over, and returns what is wrong.
 func (p *play) end(s story) outcome {
 	p.t.Helper()
 	right, over, end := time.Now(), time.Now(), time.Now().Add(playPatience)
@@ -268,7 +268,7 @@ func (p *play) end(s story) outcome {
 	}
 }
 
-// look collects the evidence. A process that is killed prints nothing more, so what it wrote down counts, too.
+// look collects the evidence. A killed process prints nothing more, so what it wrote to Redis counts, too.
 func (p *play) look() (*evidence, error) {
 	e, err := p.collect()
 	if err != nil {
@@ -295,11 +295,11 @@ func (p *play) look() (*evidence, error) {
 	return e, os.WriteFile(filepath.Join(p.logs, "evidence.json"), text, 0o600)
 }
 
-// unanswered holds that who was acknowledged was also told what came of it.
+// unanswered checks that each acknowledged request has an answer.
 func (p *play) unanswered(e *evidence) (wrong []string) {
 	for _, q := range e.Requests {
 		if q.Acked && len(e.answers(q)) == 0 {
-			wrong = append(wrong, "nobody answered "+q.String())
+			wrong = append(wrong, "no answer to "+q.String())
 		}
 	}
 	return wrong

@@ -40,7 +40,7 @@ type replica struct {
 
 var listening = regexp.MustCompile(`msg=listening address=(\S+)`)
 
-// start brings the replica to life, on a port of its own choosing.
+// start starts the replica on a free port.
 func (r *replica) start() error {
 	r.lives++
 	cmd := exec.Command(r.binary, "serve", "--config", r.config)
@@ -55,7 +55,7 @@ func (r *replica) start() error {
 	return nil
 }
 
-// gone takes the process off, so that nobody is sent to it any more.
+// gone removes the process, so that nothing is delivered to it any more.
 func (r *replica) gone() *process {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,7 +66,7 @@ func (r *replica) gone() *process {
 
 func (r *replica) kill() { r.gone().kill() }
 
-// terminate stops it as a rolling update does: it still is sent to until it refuses.
+// terminate stops it as a rolling update does. It gets deliveries until it refuses connections.
 func (r *replica) terminate() error {
 	err := r.process.stop(stopPatience)
 	r.gone()
@@ -102,7 +102,7 @@ func balance(t testing.TB, replicas func() []*replica) string {
 	server := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: "replicas"}) },
 		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true},
-		ErrorLog:  log.New(io.Discard, "", 0), // that replicas die is the point
+		ErrorLog:  log.New(io.Discard, "", 0), // replicas are killed on purpose
 	})
 	t.Cleanup(server.Close)
 	return server.URL

@@ -19,7 +19,7 @@ type value struct {
 	words []string
 }
 
-// readValue reads one value, whatever is in it.
+// readValue reads one value of any type.
 func readValue(r *bufio.Reader) (v value, err error) {
 	line, err := r.ReadBytes('\n')
 	if err != nil {
@@ -55,7 +55,7 @@ func readValue(r *bufio.Reader) (v value, err error) {
 // unknownScript reports whether an answer says that the script must be sent whole: nothing was done.
 func (v value) unknownScript() bool { return bytes.HasPrefix(v.raw, []byte("-NOSCRIPT")) }
 
-// noWork is the answer to who waited for work in vain.
+// noWork is the answer when no work came in time.
 const noWork = "_\r\n"
 
 // ownName is the part of a key that is another one in each play.

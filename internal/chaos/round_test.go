@@ -39,7 +39,7 @@ func (p plan) String() string {
 	return fmt.Sprintf("-chaos.seed=%d -chaos.mix=%s -chaos.for=%s -chaos.replicas=%d", p.seed, p.mix, p.lasts, p.replicas)
 }
 
-// random gives one of the round's actors dice of its own, so that what the others do doesn't change its throws.
+// random gives each of the round's actors its own random source, so that the actors don't influence each other.
 func (p plan) random(actor uint64) *rand.Rand { return rand.New(rand.NewPCG(p.seed, actor)) }
 
 // round is a plan being played.
@@ -58,7 +58,7 @@ type round struct {
 	mu        sync.Mutex
 	requests  []*request
 	incidents []incident
-	losses    []loss         // when something was lost with Redis
+	losses    []loss         // when Redis lost data
 	did       map[string]int // faults by name
 }
 
@@ -68,7 +68,7 @@ type loss struct {
 	What mix
 }
 
-// openRound starts everything and waits until the bot watches.
+// openRound starts everything and waits until the bot polls.
 func openRound(t testing.TB, binary string, p plan) *round {
 	t.Helper()
 	logs, err := os.MkdirTemp("", "wafbot-chaos-")
@@ -87,7 +87,7 @@ func openRound(t testing.TB, binary string, p plan) *round {
 	r.wires = []*wire{slack, service}
 	redis := r.openRedis()
 	config := filepath.Join(logs, "wafbot.yaml")
-	require.NoError(t, os.WriteFile(config, []byte(r.config(redis, slack.addr(), service.addr())), 0o600))
+	require.NoError(t, os.WriteFile(config, []byte(r.config(redis, slack.proxy.Addr(), service.proxy.Addr())), 0o600))
 	for n := range p.replicas {
 		one := &replica{t: t, number: n, binary: binary, config: config, logs: logs}
 		require.NoError(t, one.start())
@@ -112,7 +112,7 @@ func (r *round) openRedis() string {
 		r.single = redistest.StartDurable(r.t)
 		w := newWire(r.t, "redis", r.single.Addr)
 		r.wires = append(r.wires, w)
-		return "redis://" + w.addr() + "/0"
+		return "redis://" + w.proxy.Addr() + "/0"
 	default:
 		r.t.Fatalf("there is no mix %q", r.plan.mix)
 	}
@@ -157,7 +157,7 @@ func (r *round) awaitWatch() {
 	}, startPatience, 200*time.Millisecond, "the bot never watched")
 }
 
-// play lets attackers, people and faults loose on the bot for as long as planned, and ends all faults.
+// play runs attackers, people and faults for as long as planned, and ends all faults.
 func (r *round) play() {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), r.plan.lasts)
@@ -172,14 +172,14 @@ func (r *round) play() {
 	require.NoError(r.t, r.world.post("/faults/clear", struct{}{}, &struct{}{}))
 }
 
-// count notes that a fault was done.
+// count counts a fault.
 func (r *round) count(fault string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.did[fault]++
 }
 
-// lost notes that Redis may have lost something now.
+// lost records that Redis may lose data now.
 func (r *round) lost() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -39,7 +39,7 @@ func TestSteps(t *testing.T) {
 	fmt.Print(table(tallies))
 }
 
-// campaign plays stories side by side: they mostly wait.
+// campaign plays stories in parallel, because they mostly wait.
 type campaign struct {
 	t      *testing.T
 	binary string
@@ -71,7 +71,7 @@ func (c *campaign) strikeAll(s story, sum *tally) {
 	plays.Wait()
 }
 
-// strikesAt are all that can go wrong in these steps.
+// strikesAt lists all strikes at these steps.
 func strikesAt(all []step) (found []strike) {
 	for _, one := range all {
 		for _, m := range []moment{before, after} {
@@ -128,7 +128,7 @@ func (s story) open(p *play) {
 // late is how long a step may take to come.
 const late = modeFor + 5*time.Second
 
-// play plays a story with a strike, and returns what became of it.
+// play plays a story with a strike, and returns the outcome.
 func (s story) play(t *testing.T, binary string, one strike) outcome {
 	p := openPlay(t, binary, one.blow != restarted, s.apart)
 	s.open(p)
@@ -148,7 +148,7 @@ func (s story) play(t *testing.T, binary string, one strike) outcome {
 	return o
 }
 
-// tally is what came of a story's plays.
+// tally counts the outcomes of a story's plays.
 type tally struct {
 	story string
 	steps int

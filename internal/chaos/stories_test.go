@@ -16,14 +16,14 @@ type story struct {
 	eve   func(p *play)                              // what goes before, without faults
 	act   func(p *play)                              // what begins it
 	wrong func(p *play, e *evidence) (what []string) // what isn't yet as it should be in the end
-	apart bool                                       // whoever carries it out isn't who watches the account
+	apart bool                                       // another replica than the account's owner carries it out
 }
 
 // stories are all of them.
 func stories() []story {
 	card := func(p *play) {
 		p.start()
-		p.await("the card", p.told)
+		p.await("the card", p.posted)
 	}
 	hard := func(p *play) { // only such an attack's card has a button for the mode
 		p.hard = true
@@ -47,7 +47,7 @@ func stories() []story {
 	}
 	undo := func(p *play) { p.click("undo ") }
 	return []story{
-		{name: "a new attack is told", eve: func(*play) {}, act: (*play).start, wrong: stands(0, 0)},
+		{name: "a new attack is posted", eve: func(*play) {}, act: (*play).start, wrong: stands(0, 0)},
 		{name: "deny", eve: card, act: func(p *play) { p.click("deny ") }, wrong: stands(1, 0)},
 		{name: "patch", eve: card, act: func(p *play) { p.types("patch attack=" + p.attack) }, wrong: stands(0, 1)},
 		{name: "contain", eve: card, act: func(p *play) { p.click("contain ") }, wrong: stands(1, 1)},
@@ -63,7 +63,7 @@ func stories() []story {
 			p.moves = true
 			card(p)
 		}, act: works, wrong: moved},
-		{name: "a storm", eve: func(*play) {}, act: storm, wrong: gathered},
+		{name: "a storm", eve: func(*play) {}, act: storm, wrong: grouped},
 	}
 }
 
@@ -88,7 +88,7 @@ func stands(entries, patches int) func(p *play, e *evidence) []string {
 	}
 }
 
-// undos is how many changes the card offers to take back.
+// undos is how many changes the card offers to undo.
 func (p *play) undos(e *evidence) (n int) {
 	for _, m := range e.Messages {
 		for _, line := range m.buttons() {
@@ -120,7 +120,7 @@ func modes(s state) (words []string) {
 	return words
 }
 
-// returned holds that the mode was switched, and is again what it was.
+// returned checks that the mode was switched and then restored.
 func returned(p *play, e *evidence) []string {
 	wrong := stands(0, 0)(p, e)
 	if len(e.done("acme", "mode 4 block")) == 0 {
@@ -134,12 +134,12 @@ func returned(p *play, e *evidence) []string {
 	return wrong
 }
 
-// asked is what goes before, and then Anna asks for what one person alone may not.
+// asked prepares the story, and then Anna sends a request that needs approval.
 func asked(eve func(p *play)) func(p *play) {
 	return func(p *play) {
 		eve(p)
 		p.types("deny " + source + " for=forever attack=" + p.attack)
-		p.await("the request", func() bool { return p.waits() != "" && p.says("SECOND PERSON NEEDED") == 1 })
+		p.await("the request", func() bool { return p.waits() != "" && p.says("APPROVAL NEEDED") == 1 })
 	}
 }
 
@@ -162,7 +162,7 @@ func (p *play) says(what string) (n int) {
 	return n
 }
 
-// approved holds that it was approved once, done once, and that who asked was called once.
+// approved checks that the request was approved once and done once, and that its author was mentioned once.
 func approved(p *play, e *evidence) []string {
 	wrong, calls, cards, entries := stands(1, 0)(p, e), 0, 0, 0
 	for _, m := range e.Messages {
@@ -185,12 +185,12 @@ func approved(p *play, e *evidence) []string {
 	return wrong
 }
 
-// works has the service find that the attack works.
+// works makes the attack an incident.
 func works(p *play) {
 	require.NoError(p.t, p.world.post("/attacks/"+p.origin+"/incident", struct{}{}, &struct{}{}))
 }
 
-// replied holds that one reply says so.
+// replied checks that exactly one reply says so.
 func replied(p *play, e *evidence) []string {
 	wrong, n := stands(0, 0)(p, e), 0
 	for _, m := range e.Messages {
@@ -204,7 +204,7 @@ func replied(p *play, e *evidence) []string {
 	return wrong
 }
 
-// moved holds that its card is where incidents of its kind go, and that a link is left of the other one.
+// moved checks that the card is in the channel of such incidents, and that the old card is only a link.
 func moved(p *play, e *evidence) []string {
 	wrong, there, links, replies := stands(0, 0)(p, e), 0, 0, 0
 	for _, m := range e.Messages {
@@ -238,8 +238,8 @@ func storm(p *play) {
 // stormCount is how many attacks without cards of their own a storm's card counts.
 var stormCount = regexp.MustCompile(`STORM · [^"]*?(\d+) attacks`)
 
-// gathered holds that each attack has a card or is counted by the one card of the storm, whose list names it.
-func gathered(p *play, e *evidence) []string {
+// grouped checks that each attack has a card or is counted by the one card of the storm, whose list names it.
+func grouped(p *play, e *evidence) []string {
 	storms, cards, counted, id := 0, 0, 0, ""
 	for _, m := range e.Messages {
 		switch {
@@ -256,9 +256,9 @@ func gathered(p *play, e *evidence) []string {
 	if storms != 1 || cards+counted != stormAttacks {
 		return []string{fmt.Sprintf("storm: %d cards of storms, %d of attacks, %d counted instead of 1 and %d in all", storms, cards, counted, stormAttacks)}
 	}
-	if !e.listed(p.attack) { // asked again until it is answered: a question that a replica takes along when it dies is no request that is lost
+	if !e.listed(p.attack) { // repeat until it is answered: an unanswered question of a killed replica is not a lost request
 		if err := p.world.post("/slack/command", map[string]string{"user": "ann", "channel": "C0WAF0001", "text": "attacks --all storm=" + id}, &delivery{}); err != nil {
-			p.t.Logf("ask for the list: %v", err) // nobody is there
+			p.t.Logf("ask for the list: %v", err) // no replica is running
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// tap stands between one replica and all that it talks to, and shows each step to a trap.
+// tap is a proxy between one replica and Redis, Slack and the service. It reports each step to a trap.
 type tap struct {
 	trap  *trap
 	redis string // as the replica sees it
@@ -49,7 +49,7 @@ func newTap(t testing.TB, redis, world string, trap *trap) *tap {
 	server := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(upstream) },
 		Transport: tap,
-		ErrorLog:  log.New(io.Discard, "", 0), // who is killed hangs up
+		ErrorLog:  log.New(io.Discard, "", 0), // a killed replica closes its connections
 	})
 	t.Cleanup(server.CloseClientConnections)
 	tap.world = server.URL
@@ -85,7 +85,7 @@ func (tap *tap) command(command value, far io.Writer, answers *bufio.Reader) (an
 	kind := command.kind()
 	work := strings.HasPrefix(kind, "XREADGROUP")
 	if work && tap.trap.idle() {
-		pause(context.Background(), 100*time.Millisecond) // the work is the other one's
+		pause(context.Background(), 100*time.Millisecond) // the other replica takes the work
 		return value{raw: []byte(noWork)}, nil
 	}
 	n, pass := tap.trap.before(kind)
@@ -119,7 +119,7 @@ var errKilled = errors.New("the replica is dead")
 // number is the part of an address that is another one in each play.
 var number = regexp.MustCompile(`/\d+`)
 
-// RoundTrip implements http.RoundTripper. What has been sent arrives, whatever becomes of its sender.
+// RoundTrip implements http.RoundTripper. A request that was sent arrives even if its sender is killed.
 func (tap *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 	var body []byte
 	if req.Body != nil {

@@ -26,7 +26,7 @@ const (
 	after  moment = "after"
 )
 
-// blow is what is done to the replica, and who goes on.
+// blow is what is done to the replica, and which replica goes on.
 type blow string
 
 // The blows.
@@ -39,7 +39,7 @@ const (
 // stopFor is longer than a lease lasts and its successor needs to take it.
 const stopFor = 6 * time.Second
 
-// strike is what goes wrong in a play.
+// strike is the fault of a play.
 type strike struct {
 	step   step
 	moment moment
@@ -101,7 +101,7 @@ func (t *trap) before(kind string) (n int, pass bool) {
 	return n, t.hit(kind, n, before)
 }
 
-// uncount takes a step back that did nothing.
+// uncount removes a step that did nothing.
 func (t *trap) uncount(kind string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,58 +2,69 @@ package chaos
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"math/rand/v2"
 	"testing"
 	"time"
 
-	"github.com/Shopify/toxiproxy/v2"
-	"github.com/rs/zerolog"
-	"github.com/stretchr/testify/require"
+	"github.com/wafbot/wafbot/internal/proxytest"
 )
 
 // wire is the network between the replicas and something they talk to.
 type wire struct {
 	name  string
-	proxy *toxiproxy.Proxy
+	proxy *proxytest.Proxy
 }
 
 func newWire(t testing.TB, name, upstream string) *wire {
 	t.Helper()
-	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	w := &wire{name: name, proxy: toxiproxy.NewProxy(server, name, "127.0.0.1:0", upstream)}
-	require.NoError(t, w.proxy.Start())
-	t.Cleanup(w.proxy.Stop)
-	return w
+	return &wire{name: name, proxy: proxytest.Start(t, upstream)}
 }
 
-// addr is the near end.
-func (w *wire) addr() string { return w.proxy.Listen }
-
-// cut takes the wire away for a while: connections break, new ones are refused.
+// cut closes connections and refuses new ones for a while.
 func (w *wire) cut(ctx context.Context, lasts time.Duration) error {
-	w.proxy.Stop()
+	w.proxy.Refuse()
 	pause(ctx, lasts)
-	return w.proxy.Start()
+	return w.proxy.Restore()
 }
 
-// poison makes the wire misbehave for a while.
-func (w *wire) poison(ctx context.Context, toxic string, lasts time.Duration) error {
-	added, err := w.proxy.Toxics.AddToxicJson(strings.NewReader(toxic))
-	if err != nil {
-		return fmt.Errorf("poison the wire to %s: %w", w.name, err)
+// disturb makes the wire misbehave for a while.
+func (w *wire) disturb(ctx context.Context, how disturbance, lasts time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, lasts)
+	defer cancel()
+	how(ctx, w.proxy)
+	<-ctx.Done()
+	return w.proxy.Restore()
+}
+
+// disturbance is something wrong with a wire that is there. It starts, and may go on until the context ends.
+type disturbance func(ctx context.Context, proxy *proxytest.Proxy)
+
+// disturbances are the disturbances, by name in the report.
+func disturbances() map[string]disturbance {
+	return map[string]disturbance{
+		"slow": func(_ context.Context, proxy *proxytest.Proxy) {
+			proxy.SetDelay(func() time.Duration { return 100*time.Millisecond + rand.N(time.Second) })
+		},
+		"reset": func(ctx context.Context, proxy *proxytest.Proxy) {
+			proxy.SetFilters(proxytest.Drop, proxytest.Drop)
+			for ctx.Err() == nil {
+				pause(ctx, 50*time.Millisecond)
+				proxy.Reset()
+			}
+		},
+		"answers lost": func(_ context.Context, proxy *proxytest.Proxy) {
+			proxy.SetReplyFilters(func() proxytest.Filter { return limit(40) })
+		},
+		"hangs": func(_ context.Context, proxy *proxytest.Proxy) { proxy.SetFilters(nil, proxytest.Drop) },
 	}
-	pause(ctx, lasts)
-	return w.proxy.Toxics.RemoveToxic(context.Background(), added.Name)
 }
 
-// toxics are what can be wrong with a wire that is there, by what it is called in the report.
-func toxics() map[string]string {
-	return map[string]string{
-		"slow":         `{"type":"latency","stream":"downstream","attributes":{"latency":600,"jitter":500}}`,
-		"reset":        `{"type":"reset_peer","stream":"upstream","attributes":{"timeout":50}}`,
-		"answers lost": `{"type":"limit_data","stream":"downstream","attributes":{"bytes":40}}`,
-		"hangs":        `{"type":"timeout","stream":"downstream","attributes":{"timeout":0}}`,
+// limit passes so many bytes on, and then closes the connection.
+func limit(left int) proxytest.Filter {
+	return func(chunk []byte) ([]byte, bool) {
+		chunk = chunk[:min(left, len(chunk))]
+		left -= len(chunk)
+		return chunk, left > 0
 	}
 }
 

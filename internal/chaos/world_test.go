@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// world is the emulated service and workspace in a process of its own, driven through its JSON API.
+// world is the emulated service and workspace in their own process, driven through the JSON API.
 type world struct {
 	url  string
 	env  map[string]string // what points a bot at it
@@ -43,13 +43,13 @@ func openWorld(t testing.TB, binary, logs, deliver string) *world {
 	return w
 }
 
-// get reads from the world's API.
+// get reads from the world's JSON API.
 func (w *world) get(path string, answer any) error {
 	res, err := w.http.Get(w.url + "/sandbox" + path)
 	return read(path, res, err, answer)
 }
 
-// post does something to the world.
+// post sends to the world's JSON API.
 func (w *world) post(path string, body, answer any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -92,10 +92,10 @@ type account struct {
 // elsewhere is a channel that a route names.
 const elsewhere = "C0RANDOM3"
 
-// channels are all that the bot tells in.
+// channels lists the channels that the bot posts to.
 func channels() []string { return []string{"C0WAF0001", "C0WAF0002", elsewhere} }
 
-// people are who may act.
+// people lists the users that act.
 func people() []string { return []string{"U0ANN0001", "U0ROB0002", "U0VIC0003"} }
 
 // state is the service's side of an account.
@@ -125,7 +125,7 @@ type rule struct {
 	Listed bool   `json:"listed"`
 }
 
-// message is one that somebody sees.
+// message is a message that a person sees.
 type message struct {
 	Channel   string          `json:"channel"`
 	TS        string          `json:"ts"`
@@ -145,7 +145,7 @@ type message struct {
 	} `json:"metadata"`
 }
 
-// says is all of a message's text.
+// says is the whole text of a message.
 func (m message) says() string { return m.Text + "\n" + string(m.Blocks) }
 
 // card reports whether it is an attack's.
@@ -187,7 +187,7 @@ func (w *world) service(account string) (s state, err error) {
 	return s, w.get("/service/"+account, &s)
 }
 
-// delivery is what became of a click or a command.
+// delivery is the result of a click or a command.
 type delivery struct {
 	ID          int       `json:"id"`
 	Acked       bool      `json:"acked"`
@@ -197,8 +197,8 @@ type delivery struct {
 
 func (d delivery) acknowledged() bool { return d.Acked || d.Twin != nil && d.Twin.Acked }
 
-// heard are the messages that the bot acknowledged to have been told of, by their timestamps.
-func (w *world) heard() (map[string]bool, error) {
+// received lists the messages whose events the bot acknowledged, by timestamp.
+func (w *world) received() (map[string]bool, error) {
 	var all struct {
 		Events []struct {
 			Attempts []delivery
@@ -206,11 +206,11 @@ func (w *world) heard() (map[string]bool, error) {
 		}
 	}
 	err := w.get("/slack/events", &all)
-	heard := map[string]bool{}
+	received := map[string]bool{}
 	for _, e := range all.Events {
 		if slices.ContainsFunc(e.Attempts, delivery.acknowledged) {
-			heard[e.Payload.Event.TS] = true
+			received[e.Payload.Event.TS] = true
 		}
 	}
-	return heard, err
+	return received, err
 }

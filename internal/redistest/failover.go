@@ -16,11 +16,11 @@ type Set struct {
 	URL string
 
 	servers   []*Server // that hold data
-	asked     []*Server // who know which of them is a master
+	asked     []*Server // asked which of them is a master
 	sentinels bool
 }
 
-// failedAfter is how long a server is missed before the others take it for dead, in milliseconds.
+// failedAfter is how long a server is unreachable before the others treat it as failed, in milliseconds.
 const failedAfter = "1000"
 
 // masterName is how the sentinels call what they watch.
@@ -87,7 +87,7 @@ func startSentinel(t testing.TB, host, port string) *Server {
 	})
 }
 
-// Masters are the servers that take writes now, as the living say.
+// Masters are the servers that take writes now, according to the running ones.
 func (s *Set) Masters() []*Server {
 	for _, asked := range s.asked {
 		if !asked.Alive() {
@@ -100,7 +100,7 @@ func (s *Set) Masters() []*Server {
 	return nil
 }
 
-// mastersSays are the masters one server knows that are alive and of one mind with it.
+// mastersSays are the running masters that one server knows and that call themselves masters.
 func (s *Set) mastersSays(asked *Server) (masters []*Server) {
 	var addrs []string
 	if s.sentinels {
@@ -167,7 +167,7 @@ func (s *Set) KillMaster(n int) (*Server, error) {
 	return killed, s.Promoted()
 }
 
-// Whole waits until every server is there, and every replica has what its master has.
+// Whole waits until every server runs, and every replica is in sync with its master.
 func (s *Set) Whole() error {
 	if err := s.Promoted(); err != nil {
 		return err

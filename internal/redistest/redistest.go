@@ -1,4 +1,4 @@
-// Package redistest starts real Redis servers for tests: a single one, a cluster, or a master with replicas and sentinels. They can be killed and brought back.
+// Package redistest starts real Redis servers for tests: a single one, a cluster, or a master with replicas and sentinels. They can be killed and restarted.
 package redistest
 
 import (
@@ -17,9 +17,9 @@ import (
 // patience is how long a server may take to get ready, or a set of them to agree.
 const patience = 30 * time.Second
 
-// Server is a redis-server of its own on a free port. Its methods but Alive may not be called at the same time.
+// Server is a redis-server on a free port. Its methods but Alive may not be called at the same time.
 type Server struct {
-	// Addr is its HOST:PORT, which it keeps when it is brought back.
+	// Addr is its HOST:PORT. It stays the same over restarts.
 	Addr string
 
 	program string
@@ -39,13 +39,13 @@ func Start(t testing.TB, flags ...string) *Server {
 	})
 }
 
-// StartDurable starts a server that has written down whatever it acknowledged, so that it is back with it after a kill.
+// StartDurable starts a server that syncs each write to the disk before it acknowledges it, so that a kill loses nothing.
 func StartDurable(t testing.TB) *Server {
 	t.Helper()
 	return Start(t, "--appendonly", "yes", "--appendfsync", "always")
 }
 
-// start starts a server as set up. Somebody else may take the port meanwhile, so it tries some.
+// start starts a server as set up. Another process may take the port meanwhile, so it tries several.
 func start(t testing.TB, setUp func(s *Server)) *Server {
 	t.Helper()
 	program, err := exec.LookPath("redis-server")
@@ -132,11 +132,11 @@ func (s *Server) Restart() error {
 		}
 		return nil
 	case <-time.After(patience):
-		return fmt.Errorf("start redis-server: it never said %q", s.ready)
+		return fmt.Errorf("start redis-server: it did not print %q", s.ready)
 	}
 }
 
-// Empty kills the server and brings it back without anything it held.
+// Empty kills the server and restarts it without data.
 func (s *Server) Empty() error {
 	s.Kill()
 	files, err := filepath.Glob(filepath.Join(s.dir, "*"))
@@ -161,7 +161,7 @@ func (s *Server) ask(args ...string) (string, error) {
 	return string(out), nil
 }
 
-// until asks a condition again and again, for a while.
+// until checks a condition every 200 ms until it holds or patience is over.
 func until(what string, ok func() bool) error {
 	every, end := time.NewTicker(200*time.Millisecond), time.After(patience)
 	defer every.Stop()

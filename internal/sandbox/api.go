@@ -38,7 +38,7 @@ func refuse(status int, format string, args ...any) error {
 	return &refusal{status, fmt.Sprintf(format, args...)}
 }
 
-// routes puts page, control API and the two emulated services under one roof.
+// routes is the handler of page, control API and the two emulated services.
 func (w *World) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/slack/", http.StripPrefix("/slack", w.Slack))
@@ -64,7 +64,9 @@ func (w *World) routes() http.Handler {
 
 // control lists the calls of the control API.
 func (w *World) control() []route {
-	listed := slices.Concat(w.serviceRoutes(), w.slackRoutes(), w.viewRoutes(), w.linkRoutes(), w.faultRoutes(), []route{
+	service, slack, faults := serviceAPI{w}, slackAPI{w}, &faultAPI{World: w}
+	deliveries := &deliveryAPI{slackAPI: slack}
+	listed := slices.Concat(service.routes(), slack.routes(), deliveries.routes(), deliveries.viewRoutes(), deliveries.linkRoutes(), faults.routes(), []route{
 		{Method: "GET", Path: "/sandbox/events", Does: "server-sent events named \"changed\": one at once, then at most five a second", stream: w.serveEvents},
 	})
 	index := route{Method: "GET", Path: "/sandbox/", Does: "this list"}
@@ -82,7 +84,7 @@ func exact(path string) string {
 }
 
 // onlyOwnHost refuses requests that reach a loopback listener under another name: such a
-// name belongs to a website that makes the visitor's browser talk to us (DNS rebinding).
+// name belongs to a website that uses the visitor's browser to send requests here (DNS rebinding).
 func (w *World) onlyOwnHost(next http.Handler) http.Handler {
 	address, isTCP := w.listener.Addr().(*net.TCPAddr)
 	if !isTCP || !address.IP.IsLoopback() {
@@ -112,7 +114,7 @@ func (r route) serve(rw http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if r.Method == http.MethodPost {
-		// A website can send a form without asking, JSON it cannot.
+		// Without CORS a website can send a form, but not JSON.
 		if kind, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 			writeError(rw, refuse(http.StatusUnsupportedMediaType, "send JSON, with Content-Type: application/json"))
 			return
@@ -143,7 +145,7 @@ func read[T any](req *http.Request) (T, error) {
 		return body, refuse(http.StatusRequestEntityTooLarge, "send at most %d bytes", bodyLimit)
 	}
 	if err != nil {
-		return body, refuse(http.StatusBadRequest, "mend the JSON: %v", err)
+		return body, refuse(http.StatusBadRequest, "fix the JSON: %v", err)
 	}
 	return body, nil
 }
@@ -165,5 +167,5 @@ func writeJSON(rw http.ResponseWriter, status int, answer any) {
 	rw.Header().Set("Cache-Control", "no-store")
 	rw.Header().Set("X-Content-Type-Options", "nosniff")
 	rw.WriteHeader(status)
-	_, _ = rw.Write(append(text, '\n')) // the reader may have gone
+	_, _ = rw.Write(append(text, '\n')) // the client may be gone
 }

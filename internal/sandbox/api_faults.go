@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"net/http"
+	"sync"
 
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
@@ -48,7 +49,15 @@ func serviceFaults() []faultKind {
 	}
 }
 
-func (w *World) faultRoutes() []route {
+// faultAPI is the part of the control API that sets faults.
+type faultAPI struct {
+	*World
+
+	setting sync.Mutex
+	set     []workspace.Fault // of Slack, since the last clear
+}
+
+func (w *faultAPI) routes() []route {
 	return []route{
 		{Method: "GET", Path: "/sandbox/faults", Does: "the menu of both sides, and what is set", handle: w.getFaults},
 		{Method: "POST", Path: "/sandbox/faults/slack", Does: "make Slack misbehave; any other kind is Slack's error of that name", Body: workspace.Fault{Method: "chat.postMessage", Kind: "500_posted", Times: 1}, handle: w.postSlackFault},
@@ -57,21 +66,21 @@ func (w *World) faultRoutes() []route {
 	}
 }
 
-func (w *World) getFaults(*http.Request) (any, error) {
+func (w *faultAPI) getFaults(*http.Request) (any, error) {
 	return map[string]any{
 		"menu": map[string][]faultKind{"slack": slackFaults(), "service": serviceFaults()},
 		"set":  map[string]any{"slack": w.slackFaultsSet(), "service": w.WAF.Faults()},
 	}, nil
 }
 
-// slackFaultsSet lists what was set since the last clear, also what has struck its number of times since.
-func (w *World) slackFaultsSet() []workspace.Fault {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]workspace.Fault{}, w.slackFaults...)
+// slackFaultsSet lists the faults set since the last clear, also used up ones.
+func (w *faultAPI) slackFaultsSet() []workspace.Fault {
+	w.setting.Lock()
+	defer w.setting.Unlock()
+	return append([]workspace.Fault{}, w.set...)
 }
 
-func (w *World) postSlackFault(req *http.Request) (any, error) {
+func (w *faultAPI) postSlackFault(req *http.Request) (any, error) {
 	fault, err := read[workspace.Fault](req)
 	if err != nil {
 		return nil, err
@@ -80,13 +89,13 @@ func (w *World) postSlackFault(req *http.Request) (any, error) {
 		return nil, refuse(http.StatusBadRequest, "give a kind of GET /sandbox/faults, and times of 0 or more")
 	}
 	w.Slack.SetFault(fault)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.slackFaults = append(w.slackFaults, fault)
+	w.setting.Lock()
+	defer w.setting.Unlock()
+	w.set = append(w.set, fault)
 	return struct{}{}, nil
 }
 
-func (w *World) postServiceFault(req *http.Request) (any, error) {
+func (w *faultAPI) postServiceFault(req *http.Request) (any, error) {
 	fault, err := read[waf.Fault](req)
 	if err != nil {
 		return nil, err
@@ -94,14 +103,14 @@ func (w *World) postServiceFault(req *http.Request) (any, error) {
 	return struct{}{}, w.WAF.SetFault(fault)
 }
 
-func (w *World) postClearFaults(req *http.Request) (any, error) {
+func (w *faultAPI) postClearFaults(req *http.Request) (any, error) {
 	if _, err := read[struct{}](req); err != nil {
 		return nil, err
 	}
 	w.WAF.ClearFaults()
 	w.Slack.ClearFaults()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.slackFaults = nil
+	w.setting.Lock()
+	defer w.setting.Unlock()
+	w.set = nil
 	return struct{}{}, nil
 }

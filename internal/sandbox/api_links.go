@@ -25,7 +25,7 @@ type ingressBody struct {
 	Ingress workspace.Ingress `json:"ingress"`
 }
 
-// eventView is an event that the bot was told of.
+// eventView is an event that was sent to the bot.
 type eventView struct {
 	ID       string          `json:"id"`
 	Type     string          `json:"type"`
@@ -35,19 +35,19 @@ type eventView struct {
 	Payload  json.RawMessage `json:"payload"`
 }
 
-func (w *World) linkRoutes() []route {
+func (w *deliveryAPI) linkRoutes() []route {
 	off := false
 	return []route{
 		{Method: "GET", Path: "/sandbox/slack/links", Does: "the bot's open Socket Mode links, and the way that deliveries go", handle: w.getLinks},
-		{Method: "POST", Path: "/sandbox/slack/links/refresh", Does: "warn a link, or all, and close it some time later, as Slack does every few hours", Body: refreshBody{"", "10s"}, handle: w.postRefresh},
-		{Method: "POST", Path: "/sandbox/slack/links/cut", Does: "close a link, or all, without a word", Body: linkBody{"L1"}, handle: w.postCut},
+		{Method: "POST", Path: "/sandbox/slack/links/refresh", Does: "warn a link, or all, and close it later, as Slack does every few hours", Body: refreshBody{"", "10s"}, handle: w.postRefresh},
+		{Method: "POST", Path: "/sandbox/slack/links/cut", Does: "close a link, or all, without a close frame", Body: linkBody{"L1"}, handle: w.postCut},
 		{Method: "POST", Path: "/sandbox/slack/socket_mode", Does: "switch Socket Mode off, which ends all links, or on again", Body: switchBody{&off}, handle: w.postSocketMode},
 		{Method: "POST", Path: "/sandbox/slack/ingress", Does: "the way of deliveries: http, socket, either in turn, both at once; empty: http if an address is set", Body: ingressBody{workspace.IngressBoth}, handle: w.postIngress},
-		{Method: "GET", Path: "/sandbox/slack/events", Does: "the last 1,000 events that the bot was told of, with each attempt", handle: w.getEvents},
+		{Method: "GET", Path: "/sandbox/slack/events", Does: "the last 1,000 events sent to the bot, with each attempt", handle: w.getEvents},
 	}
 }
 
-func (w *World) getLinks(*http.Request) (any, error) {
+func (w *deliveryAPI) getLinks(*http.Request) (any, error) {
 	return map[string]any{"links": w.Slack.Links(), "socket_mode": w.Slack.SocketMode(), "ingress": w.Slack.Ingress()}, nil
 }
 
@@ -59,7 +59,7 @@ func named(link string) []string {
 	return []string{link}
 }
 
-// noLink says what to do about a link that isn't there.
+// noLink turns an unknown link into an error that says what to do.
 func noLink(err error) error {
 	if err != nil {
 		return refuse(http.StatusNotFound, "%v: GET /sandbox/slack/links lists them", err)
@@ -67,7 +67,7 @@ func noLink(err error) error {
 	return nil
 }
 
-func (w *World) postRefresh(req *http.Request) (any, error) {
+func (w *deliveryAPI) postRefresh(req *http.Request) (any, error) {
 	body, err := read[refreshBody](req)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (w *World) postRefresh(req *http.Request) (any, error) {
 	return struct{}{}, noLink(w.Slack.Refresh(after, named(body.Link)...))
 }
 
-func (w *World) postCut(req *http.Request) (any, error) {
+func (w *deliveryAPI) postCut(req *http.Request) (any, error) {
 	body, err := read[linkBody](req)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (w *World) postCut(req *http.Request) (any, error) {
 	return struct{}{}, noLink(w.Slack.CutLinks(named(body.Link)...))
 }
 
-func (w *World) postSocketMode(req *http.Request) (any, error) {
+func (w *deliveryAPI) postSocketMode(req *http.Request) (any, error) {
 	body, err := read[switchBody](req)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (w *World) postSocketMode(req *http.Request) (any, error) {
 	return struct{}{}, nil
 }
 
-func (w *World) postIngress(req *http.Request) (any, error) {
+func (w *deliveryAPI) postIngress(req *http.Request) (any, error) {
 	body, err := read[ingressBody](req)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (w *World) postIngress(req *http.Request) (any, error) {
 	return struct{}{}, w.Slack.SetIngress(body.Ingress)
 }
 
-func (w *World) getEvents(*http.Request) (any, error) {
+func (w *deliveryAPI) getEvents(*http.Request) (any, error) {
 	views := []eventView{}
 	for _, e := range w.Slack.Events() {
 		view := eventView{ID: e.ID, Type: e.Type, Channel: e.Channel, Done: e.Done, Attempts: []deliveryView{}, Payload: e.Payload}

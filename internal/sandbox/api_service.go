@@ -32,7 +32,10 @@ type attacksAnswer struct {
 	Attacks []waf.Attack `json:"attacks"`
 }
 
-func (w *World) serviceRoutes() []route {
+// serviceAPI is the part of the control API for the emulated service.
+type serviceAPI struct{ *World }
+
+func (w serviceAPI) routes() []route {
 	return []route{
 		{Method: "GET", Path: "/sandbox/accounts", Does: "the accounts with their tokens, and the environment for a bot", handle: w.getAccounts},
 		{Method: "GET", Path: "/sandbox/service/{account}", Does: "attacks, lists, rules, modes, and the traffic of the last 180 s", handle: w.getService},
@@ -61,12 +64,12 @@ func exampleAttack() waf.AttackSpec {
 	}
 }
 
-func (w *World) getAccounts(*http.Request) (any, error) {
+func (w serviceAPI) getAccounts(*http.Request) (any, error) {
 	return map[string]any{"accounts": w.accounts, "env": w.Env()}, nil
 }
 
 // account is the account that the request's path names.
-func (w *World) account(req *http.Request) (string, error) {
+func (w serviceAPI) account(req *http.Request) (string, error) {
 	name := req.PathValue("account")
 	if !w.hasAccount(name) {
 		return "", refuse(http.StatusNotFound, "no account %q: GET /sandbox/accounts lists them", name)
@@ -74,7 +77,7 @@ func (w *World) account(req *http.Request) (string, error) {
 	return name, nil
 }
 
-func (w *World) getRequests(req *http.Request) (any, error) {
+func (w serviceAPI) getRequests(req *http.Request) (any, error) {
 	name, err := w.account(req)
 	if err != nil {
 		return nil, err
@@ -82,7 +85,7 @@ func (w *World) getRequests(req *http.Request) (any, error) {
 	return map[string]any{"requests": w.WAF.Requests(name)}, nil
 }
 
-func (w *World) postEntry(req *http.Request) (any, error) {
+func (w serviceAPI) postEntry(req *http.Request) (any, error) {
 	name, err := w.account(req)
 	if err != nil {
 		return nil, err
@@ -99,7 +102,7 @@ func getScenarios(*http.Request) (any, error) {
 	return map[string]any{"scenarios": scenarios()}, nil
 }
 
-func (w *World) postScenario(req *http.Request) (any, error) {
+func (w serviceAPI) postScenario(req *http.Request) (any, error) {
 	body, err := read[playBody](req)
 	if err != nil {
 		return nil, err
@@ -112,7 +115,7 @@ func (w *World) postScenario(req *http.Request) (any, error) {
 	return started(attacks), err
 }
 
-func (w *World) postAttack(req *http.Request) (any, error) {
+func (w serviceAPI) postAttack(req *http.Request) (any, error) {
 	spec, err := read[waf.AttackSpec](req)
 	if err != nil {
 		return nil, err
@@ -128,7 +131,7 @@ func started(attacks []waf.Attack) attacksAnswer {
 	return attacksAnswer{append([]waf.Attack{}, attacks...)}
 }
 
-// change does something to the attack that the request's path names, with the request's body.
+// change changes the attack of the request's path, with the request's body.
 func change[T any](req *http.Request, do func(id string, body T) error) (any, error) {
 	body, err := read[T](req)
 	if err != nil {
@@ -141,19 +144,19 @@ func change[T any](req *http.Request, do func(id string, body T) error) (any, er
 	return struct{}{}, err
 }
 
-func (w *World) postGrow(req *http.Request) (any, error) {
+func (w serviceAPI) postGrow(req *http.Request) (any, error) {
 	return change(req, func(id string, b growBody) error { return w.WAF.GrowAttack(id, b.Factor) })
 }
 
-func (w *World) postHits(req *http.Request) (any, error) {
+func (w serviceAPI) postHits(req *http.Request) (any, error) {
 	return change(req, func(id string, b hitsBody) error { return w.WAF.AddHits(id, b.Hits) })
 }
 
-func (w *World) postStop(req *http.Request) (any, error) {
+func (w serviceAPI) postStop(req *http.Request) (any, error) {
 	return change(req, func(id string, _ struct{}) error { return w.WAF.StopAttack(id) })
 }
 
-func (w *World) postStopAll(req *http.Request) (any, error) {
+func (w serviceAPI) postStopAll(req *http.Request) (any, error) {
 	body, err := read[endBody](req)
 	if err != nil {
 		return nil, err
@@ -162,10 +165,10 @@ func (w *World) postStopAll(req *http.Request) (any, error) {
 	return map[string]int{"stopped": stopped}, err
 }
 
-func (w *World) postIncident(req *http.Request) (any, error) {
+func (w serviceAPI) postIncident(req *http.Request) (any, error) {
 	return change(req, func(id string, v waf.VulnSpec) error { return w.WAF.MakeIncident(id, v) })
 }
 
-func (w *World) postReview(req *http.Request) (any, error) {
+func (w serviceAPI) postReview(req *http.Request) (any, error) {
 	return change(req, func(id string, b reviewBody) error { return w.WAF.SetState(id, b.State) })
 }

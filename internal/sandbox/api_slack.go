@@ -18,13 +18,13 @@ type channelView struct {
 	workspace.Channel
 	// Messages is how many messages the asking user sees there, replies included.
 	Messages int `json:"messages"`
-	// Hidden is how many of the bot's messages nobody is shown, because there were too many in a minute.
+	// Hidden is how many of the bot's messages are not shown, because there were too many in a minute.
 	Hidden int `json:"hidden"`
 }
 
 type sayBody struct {
 	User     string `json:"user"`
-	Channel  string `json:"channel"` // @wafbot: alone with the bot
+	Channel  string `json:"channel"` // @wafbot: the direct message with the bot
 	ThreadTS string `json:"thread_ts,omitempty"`
 	Text     string `json:"text"` // as typed
 }
@@ -48,27 +48,24 @@ type channelBody struct {
 	BotIsMember *bool  `json:"bot_is_member,omitempty"`
 }
 
-func (w *World) slackRoutes() []route {
+// slackAPI is the part of the control API for people, channels and messages.
+type slackAPI struct{ *World }
+
+func (w slackAPI) routes() []route {
 	no := false
 	return []route{
 		{Method: "GET", Path: "/sandbox/slack", Does: "team, command, people, their groups and channels; with ?user= the channels as that user sees them", handle: w.getSlack},
 		{Method: "GET", Path: "/sandbox/slack/messages", Does: "the messages of ?channel= as ?user= sees them, own ephemeral ones included", handle: w.getMessages},
-		{Method: "POST", Path: "/sandbox/slack/say", Does: "a person's message as typed; in a thread with thread_ts; alone with the bot in the channel @wafbot", Body: sayBody{"ann", "#waf", "", "@wafbot status"}, handle: w.postSay},
-		{Method: "POST", Path: "/sandbox/slack/edit", Does: "a person's own message says something else", Body: editBody{"ann", "#waf", "1795000000.000100", "@wafbot status"}, handle: w.postEdit},
-		{Method: "POST", Path: "/sandbox/slack/delete", Does: "a person deletes a message, the bot's or anybody's; replies stay", Body: deleteBody{"ann", "#waf", "1795000000.000100"}, handle: w.postDelete},
-		{Method: "GET", Path: "/sandbox/slack/notices", Does: "what the phone of ?user= learned of the last 200 messages, and why it rang", handle: w.getNotices},
+		{Method: "POST", Path: "/sandbox/slack/say", Does: "a person's message as typed; in a thread with thread_ts; the channel @wafbot is the direct message with the bot", Body: sayBody{"ann", "#waf", "", "@wafbot status"}, handle: w.postSay},
+		{Method: "POST", Path: "/sandbox/slack/edit", Does: "change the text of a person's own message", Body: editBody{"ann", "#waf", "1795000000.000100", "@wafbot status"}, handle: w.postEdit},
+		{Method: "POST", Path: "/sandbox/slack/delete", Does: "a person deletes any message; replies stay", Body: deleteBody{"ann", "#waf", "1795000000.000100"}, handle: w.postDelete},
+		{Method: "GET", Path: "/sandbox/slack/notices", Does: "the phone notifications of ?user= for the last 200 messages, and why it rang", handle: w.getNotices},
 		{Method: "POST", Path: "/sandbox/slack/channel", Does: "archive a channel, put the bot in or take it out", Body: channelBody{"#waf", &no, &no}, handle: w.postChannel},
 		{Method: "GET", Path: "/sandbox/slack/calls", Does: "the last 2,000 calls the bot made of the Web API", handle: w.getCalls},
-		{Method: "POST", Path: "/sandbox/deliver", Does: "the bot's base address, where signed requests go; empty: nowhere, the bot opens Socket Mode links", Body: deliverBody{"http://127.0.0.1:8080"}, handle: w.postDeliver},
-		{Method: "POST", Path: "/sandbox/slack/click", Does: "click a button or an option of a menu by its label, action_id or value, in a message or in a view; cancel answers no when asked to confirm", Body: clickBody{User: "ann", Channel: "#waf", TS: "1795000000.000100", Button: "I'm on it"}, handle: w.postClick},
-		{Method: "POST", Path: "/sandbox/slack/command", Does: "a slash command", Body: commandBody{"rob", "#waf", "status"}, handle: w.postCommand},
-		{Method: "GET", Path: "/sandbox/slack/deliveries", Does: "the last 200 clicks, commands and submissions delivered to the bot", handle: w.getDeliveries},
-		{Method: "POST", Path: "/sandbox/slack/deliveries/{id}/replay", Does: "deliver the same signed bytes again", Body: struct{}{}, handle: w.postReplay},
-		{Method: "POST", Path: "/sandbox/slack/deliveries/{id}/forge", Does: "deliver the same body with a wrong signature", Body: struct{}{}, handle: w.postForge},
 	}
 }
 
-func (w *World) getSlack(req *http.Request) (any, error) {
+func (w slackAPI) getSlack(req *http.Request) (any, error) {
 	asking := req.URL.Query().Get("user")
 	if asking != "" {
 		user, err := w.user(asking)
@@ -95,12 +92,12 @@ func (w *World) getSlack(req *http.Request) (any, error) {
 	}, nil
 }
 
-// sees tells whether a user is in a channel; without a list of members everybody is.
+// sees reports whether a user is in a channel. A channel without a list of members has all users.
 func sees(c workspace.Channel, user string) bool {
 	return len(c.Members) == 0 || slices.Contains(c.Members, user)
 }
 
-func (w *World) user(name string) (workspace.User, error) {
+func (w slackAPI) user(name string) (workspace.User, error) {
 	user, ok := w.Slack.UserByName(name)
 	if !ok {
 		return user, refuse(http.StatusNotFound, "no user %q: GET /sandbox/slack lists them", name)
@@ -108,11 +105,11 @@ func (w *World) user(name string) (workspace.User, error) {
 	return user, nil
 }
 
-// withBot is the channel where a person is alone with the bot.
+// withBot is the channel of the direct message with the bot.
 const withBot = "@wafbot"
 
 // place is a user and a channel that they see, both by name or id.
-func (w *World) place(user, channel string) (workspace.User, workspace.Channel, error) {
+func (w slackAPI) place(user, channel string) (workspace.User, workspace.Channel, error) {
 	u, err := w.user(user)
 	if err != nil {
 		return u, workspace.Channel{}, err
@@ -129,7 +126,7 @@ func (w *World) place(user, channel string) (workspace.User, workspace.Channel, 
 	return u, workspace.Channel{}, refuse(http.StatusNotFound, "no channel %q that %s sees: GET /sandbox/slack lists them", channel, u.Name)
 }
 
-func (w *World) getMessages(req *http.Request) (any, error) {
+func (w slackAPI) getMessages(req *http.Request) (any, error) {
 	query := req.URL.Query()
 	user, channel, err := w.place(query.Get("user"), query.Get("channel"))
 	if err != nil {
@@ -138,8 +135,8 @@ func (w *World) getMessages(req *http.Request) (any, error) {
 	return map[string]any{"messages": w.messagesFor(channel.ID, user.ID)}, nil
 }
 
-// messagesFor lists what everybody sees in a channel and what only this user does, in the order of posting.
-func (w *World) messagesFor(channel, user string) []workspace.Message {
+// messagesFor lists the messages of a channel with the user's own ephemeral ones, in the order of posting.
+func (w slackAPI) messagesFor(channel, user string) []workspace.Message {
 	messages := append([]workspace.Message{}, w.Slack.Messages(channel)...)
 	for _, m := range w.Slack.Ephemerals(user) {
 		if m.Channel == channel && !m.Gone {
@@ -150,7 +147,7 @@ func (w *World) messagesFor(channel, user string) []workspace.Message {
 	return messages
 }
 
-func (w *World) postSay(req *http.Request) (any, error) {
+func (w slackAPI) postSay(req *http.Request) (any, error) {
 	body, err := read[sayBody](req)
 	if err != nil {
 		return nil, err
@@ -163,7 +160,7 @@ func (w *World) postSay(req *http.Request) (any, error) {
 	return map[string]string{"channel": said.Channel, "ts": said.TS}, err
 }
 
-func (w *World) postEdit(req *http.Request) (any, error) {
+func (w slackAPI) postEdit(req *http.Request) (any, error) {
 	body, err := read[editBody](req)
 	if err != nil {
 		return nil, err
@@ -175,7 +172,7 @@ func (w *World) postEdit(req *http.Request) (any, error) {
 	return struct{}{}, w.Slack.Edit(user.ID, channel.ID, body.TS, body.Text)
 }
 
-func (w *World) postDelete(req *http.Request) (any, error) {
+func (w slackAPI) postDelete(req *http.Request) (any, error) {
 	body, err := read[deleteBody](req)
 	if err != nil {
 		return nil, err
@@ -187,19 +184,19 @@ func (w *World) postDelete(req *http.Request) (any, error) {
 	return struct{}{}, w.Slack.Delete(user.ID, channel.ID, body.TS)
 }
 
-// noticesTold is how many messages a phone's list reaches back.
-const noticesTold = 200
+// noticesKept is how many messages a phone's list has.
+const noticesKept = 200
 
-func (w *World) getNotices(req *http.Request) (any, error) {
+func (w slackAPI) getNotices(req *http.Request) (any, error) {
 	user, err := w.user(req.URL.Query().Get("user"))
 	if err != nil {
 		return nil, err
 	}
 	notices := append([]workspace.Notice{}, w.Slack.Notices(user.ID)...)
-	return map[string]any{"notices": notices[max(0, len(notices)-noticesTold):]}, nil
+	return map[string]any{"notices": notices[max(0, len(notices)-noticesKept):]}, nil
 }
 
-func (w *World) postChannel(req *http.Request) (any, error) {
+func (w slackAPI) postChannel(req *http.Request) (any, error) {
 	body, err := read[channelBody](req)
 	if err != nil {
 		return nil, err
@@ -222,6 +219,6 @@ func (w *World) postChannel(req *http.Request) (any, error) {
 	return struct{}{}, err
 }
 
-func (w *World) getCalls(*http.Request) (any, error) {
+func (w slackAPI) getCalls(*http.Request) (any, error) {
 	return map[string]any{"calls": append([]workspace.Call{}, w.Slack.Calls()...)}, nil
 }

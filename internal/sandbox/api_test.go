@@ -301,7 +301,7 @@ func TestWrongCallsSayWhatToDo(t *testing.T) {
 	require.Contains(t, c.refused(400, "/sandbox/deliver", `{"url":"ftp://x"}`), "http://host:port")
 }
 
-func TestEventsTellWhichSideChanged(t *testing.T) {
+func TestEventsNameTheSideThatChanged(t *testing.T) {
 	t.Parallel()
 	c := quiet(t)
 	stream, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(c.request("GET", "/sandbox/events", ""))
@@ -342,7 +342,7 @@ func TestThePageIsServedUnderAStrictPolicy(t *testing.T) {
 	}
 }
 
-// bot answers deliveries with a status and tells what arrived.
+// bot answers deliveries with a status and records what arrived.
 func bot(t *testing.T, status int) (string, <-chan *http.Request) {
 	t.Helper()
 	arrived := make(chan *http.Request, 10)

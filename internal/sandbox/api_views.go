@@ -9,7 +9,7 @@ import (
 
 type submitBody struct {
 	User   string         `json:"user"`
-	View   string         `json:"view,omitempty"`   // id; "": the one that is seen
+	View   string         `json:"view,omitempty"`   // id; "": the modal on top
 	Values map[string]any `json:"values,omitempty"` // by label, block id or action id
 }
 
@@ -27,7 +27,7 @@ type groupBody struct {
 	Users []string `json:"users"` // names or ids: all its members from now on
 }
 
-// submittedView is what became of a submission, and what is seen then.
+// submittedView is the result of a submission, and the modal on top after it.
 type submittedView struct {
 	deliveryView
 	Outcome workspace.Outcome `json:"outcome"`
@@ -35,19 +35,19 @@ type submittedView struct {
 	View    *workspace.View   `json:"view"`   // nil: no modal is open
 }
 
-func (w *World) viewRoutes() []route {
+func (w *deliveryAPI) viewRoutes() []route {
 	off := false
 	return []route{
 		{Method: "GET", Path: "/sandbox/slack/views", Does: "the modal that ?user= sees, what is published on their Home tab, and whether the app has one", handle: w.getViews},
 		{Method: "POST", Path: "/sandbox/slack/submit", Does: "fill in the modal that a person sees, and send it off", Body: submitBody{"ann", "", map[string]any{"Reason": "a scanner"}}, handle: w.postSubmit},
 		{Method: "POST", Path: "/sandbox/slack/close", Does: "close the modal that a person sees, or all with the cross", Body: closeBody{User: "ann"}, handle: w.postClose},
-		{Method: "POST", Path: "/sandbox/slack/home/open", Does: "a person opens the Home tab; the bot is told if it subscribes", Body: userBody{"ann"}, handle: w.postOpenHome},
+		{Method: "POST", Path: "/sandbox/slack/home/open", Does: "a person opens the Home tab; the bot gets an event if it subscribes", Body: userBody{"ann"}, handle: w.postOpenHome},
 		{Method: "POST", Path: "/sandbox/slack/home", Does: "give the app a Home tab, or take it away: then publishing fails with not_enabled", Body: switchBody{&off}, handle: w.postHome},
-		{Method: "POST", Path: "/sandbox/slack/group", Does: "who is in a user group from now on; the bot is told if it subscribes", Body: groupBody{groupHandle, []string{"rob", "vic"}}, handle: w.postGroup},
+		{Method: "POST", Path: "/sandbox/slack/group", Does: "the members of a user group from now on; the bot gets events if it subscribes", Body: groupBody{groupHandle, []string{"rob", "vic"}}, handle: w.postGroup},
 	}
 }
 
-func (w *World) getViews(req *http.Request) (any, error) {
+func (w *deliveryAPI) getViews(req *http.Request) (any, error) {
 	user, err := w.user(req.URL.Query().Get("user"))
 	if err != nil {
 		return nil, err
@@ -55,8 +55,8 @@ func (w *World) getViews(req *http.Request) (any, error) {
 	return map[string]any{"modal": w.Slack.OpenView(user.ID), "home": w.Slack.Home(user.ID), "has_home": w.Slack.HasHome()}, nil
 }
 
-// userWithBot is who does something; without a connected bot, what to do about that.
-func (w *World) userWithBot(name string) (workspace.User, error) {
+// userWithBot is the acting user. Without a connected bot the error says what to do.
+func (w *deliveryAPI) userWithBot(name string) (workspace.User, error) {
 	user, err := w.user(name)
 	if err == nil {
 		err = w.needBot()
@@ -64,7 +64,7 @@ func (w *World) userWithBot(name string) (workspace.User, error) {
 	return user, err
 }
 
-func (w *World) postSubmit(req *http.Request) (any, error) {
+func (w *deliveryAPI) postSubmit(req *http.Request) (any, error) {
 	body, err := read[submitBody](req)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (w *World) postSubmit(req *http.Request) (any, error) {
 	return submittedView{w.keptIfSent(s.Delivery), s.Outcome, s.Errors, s.View}, nil
 }
 
-func (w *World) postClose(req *http.Request) (any, error) {
+func (w *deliveryAPI) postClose(req *http.Request) (any, error) {
 	body, err := read[closeBody](req)
 	if err != nil {
 		return nil, err
@@ -93,14 +93,14 @@ func (w *World) postClose(req *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	told := []deliveryView{}
+	answered := []deliveryView{}
 	for _, d := range sent {
-		told = append(told, w.keptIfSent(d))
+		answered = append(answered, w.keptIfSent(d))
 	}
-	return map[string]any{"deliveries": told}, nil
+	return map[string]any{"deliveries": answered}, nil
 }
 
-func (w *World) postOpenHome(req *http.Request) (any, error) {
+func (w *deliveryAPI) postOpenHome(req *http.Request) (any, error) {
 	body, err := read[userBody](req)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (w *World) postOpenHome(req *http.Request) (any, error) {
 	return map[string]any{"home": home}, nil
 }
 
-func (w *World) postHome(req *http.Request) (any, error) {
+func (w *deliveryAPI) postHome(req *http.Request) (any, error) {
 	body, err := read[switchBody](req)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (w *World) postHome(req *http.Request) (any, error) {
 	return struct{}{}, nil
 }
 
-func (w *World) postGroup(req *http.Request) (any, error) {
+func (w *deliveryAPI) postGroup(req *http.Request) (any, error) {
 	body, err := read[groupBody](req)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// The workspace and its secrets: worth nothing outside this world.
+// The workspace and its secrets, which are valid in this world only.
 const (
 	teamName      = "Acme"
 	teamID        = "T0SANDBOX"
@@ -30,7 +30,7 @@ const (
 	channelAcme   = "C0WAF0001"
 	channelGlobex = "C0WAF0002"
 
-	// ChannelLegacy is the channel of those who look after Acme's application Legacy; the bot is in it.
+	// ChannelLegacy is the channel of the team of Acme's application Legacy. The bot is in it.
 	ChannelLegacy = "C0LEGACY6"
 )
 
@@ -61,7 +61,7 @@ func castUsers() []workspace.User {
 	return users
 }
 
-// roleOf is the role of a user id, a viewer's with the user group that makes him a responder; "" for the bot.
+// roleOf is the role of a user id, a viewer's with the user group that makes a responder; "" for the bot.
 func roleOf(user string, groups []workspace.UserGroup) string {
 	people := cast()
 	i := slices.IndexFunc(people, func(p person) bool { return p.user.ID == user })
@@ -100,7 +100,7 @@ func castAccounts(apiURL string) []Account {
 }
 
 // serviceAccounts is what the service knows of the accounts. Acme's default application
-// blocks, so that the opening scenario has something that was stopped without anybody.
+// blocks, so that the opening scenario has an attack that is blocked already.
 func serviceAccounts(accounts []Account) []waf.Account {
 	applications := map[string][]waf.Application{
 		"acme": {

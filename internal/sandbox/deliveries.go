@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -11,19 +12,19 @@ import (
 // deliveriesKept is how many deliveries can be replayed.
 const deliveriesKept = 200
 
-// delivery is a click, command or submission that the workspace sent to the bot, under a number of its own.
+// delivery is a click, command or submission that the workspace sent to the bot, with its number.
 type delivery struct {
 	id int
 	workspace.Delivery
 }
 
-// deliveryView is what became of a delivery.
+// deliveryView is the result of a delivery.
 type deliveryView struct {
 	ID     int               `json:"id,omitempty"`   // of a click or command, for a replay
 	Type   string            `json:"type"`           // interactive, slash_commands or events_api
 	Via    workspace.Ingress `json:"via"`            // http or socket; "": nothing was sent
 	Path   string            `json:"path,omitempty"` // of a request
-	Link   string            `json:"link,omitempty"` // that an envelope went over
+	Link   string            `json:"link,omitempty"` // that carried the envelope
 	Acked  bool              `json:"acked"`          // acknowledged in time
 	Status int               `json:"status"`         // of the answer, 200 for an acknowledged envelope; 0: no answer
 	Body   string            `json:"body"`           // of the answer
@@ -33,7 +34,7 @@ type deliveryView struct {
 	Error       string `json:"error"` // why there was no answer
 	ResponseURL string `json:"response_url"`
 	Sent        string `json:"sent"` // the body of the request as signed, or the envelope
-	// Twin is what went over a link beside the request, when deliveries go both ways.
+	// Twin is what went over a link at the same time, with ingress both.
 	Twin *deliveryView `json:"twin,omitempty"`
 }
 
@@ -58,6 +59,25 @@ type commandBody struct {
 	Text    string `json:"text"` // without the command itself
 }
 
+// deliveryAPI is the part of the control API for what is delivered to the bot.
+type deliveryAPI struct {
+	slackAPI
+
+	keeping    sync.Mutex
+	deliveries []delivery
+}
+
+func (w *deliveryAPI) routes() []route {
+	return []route{
+		{Method: "POST", Path: "/sandbox/deliver", Does: "the bot's base address, where signed requests go; empty: nowhere, the bot opens Socket Mode links", Body: deliverBody{"http://127.0.0.1:8080"}, handle: w.postDeliver},
+		{Method: "POST", Path: "/sandbox/slack/click", Does: "click a button or an option of a menu by its label, action_id or value, in a message or in a view; cancel answers no when asked to confirm", Body: clickBody{User: "ann", Channel: "#waf", TS: "1795000000.000100", Button: "I'm on it"}, handle: w.postClick},
+		{Method: "POST", Path: "/sandbox/slack/command", Does: "a slash command", Body: commandBody{"rob", "#waf", "status"}, handle: w.postCommand},
+		{Method: "GET", Path: "/sandbox/slack/deliveries", Does: "the last 200 clicks, commands and submissions delivered to the bot", handle: w.getDeliveries},
+		{Method: "POST", Path: "/sandbox/slack/deliveries/{id}/replay", Does: "deliver the same signed bytes again", Body: struct{}{}, handle: w.postReplay},
+		{Method: "POST", Path: "/sandbox/slack/deliveries/{id}/forge", Does: "deliver the same body with a wrong signature", Body: struct{}{}, handle: w.postForge},
+	}
+}
+
 func newDeliveryView(id int, d workspace.Delivery) deliveryView {
 	view := deliveryView{
 		ID: id, Type: d.Type, Via: d.Via, Path: d.Path, Link: d.Link, Acked: d.Acked, Status: d.Status, Body: d.Body, TookMS: d.Took.Milliseconds(),
@@ -70,10 +90,10 @@ func newDeliveryView(id int, d workspace.Delivery) deliveryView {
 	return view
 }
 
-// keep numbers a delivery and remembers it for a replay.
-func (w *World) keep(sent workspace.Delivery) deliveryView {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// keep numbers a delivery and keeps it for a replay.
+func (w *deliveryAPI) keep(sent workspace.Delivery) deliveryView {
+	w.keeping.Lock()
+	defer w.keeping.Unlock()
 	kept := delivery{id: 1, Delivery: sent}
 	if n := len(w.deliveries); n > 0 {
 		kept.id = w.deliveries[n-1].id + 1
@@ -85,7 +105,7 @@ func (w *World) keep(sent workspace.Delivery) deliveryView {
 	return newDeliveryView(kept.id, sent)
 }
 
-func (w *World) postDeliver(req *http.Request) (any, error) {
+func (w *deliveryAPI) postDeliver(req *http.Request) (any, error) {
 	body, err := read[deliverBody](req)
 	if err != nil {
 		return nil, err
@@ -97,8 +117,8 @@ func (w *World) postDeliver(req *http.Request) (any, error) {
 	return struct{}{}, nil
 }
 
-// needBot says what to do while no bot is connected.
-func (w *World) needBot() error {
+// needBot is an error that says what to do while no bot is connected.
+func (w *deliveryAPI) needBot() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -112,8 +132,8 @@ func (w *World) needBot() error {
 	}
 }
 
-// placeWithBot is who clicks or types where; without a connected bot, what to do about that.
-func (w *World) placeWithBot(user, channel string) (workspace.User, workspace.Channel, error) {
+// placeWithBot is the acting user and the channel. Without a connected bot the error says what to do.
+func (w *deliveryAPI) placeWithBot(user, channel string) (workspace.User, workspace.Channel, error) {
 	u, c, err := w.place(user, channel)
 	if err == nil {
 		err = w.needBot()
@@ -121,7 +141,7 @@ func (w *World) placeWithBot(user, channel string) (workspace.User, workspace.Ch
 	return u, c, err
 }
 
-func (w *World) postClick(req *http.Request) (any, error) {
+func (w *deliveryAPI) postClick(req *http.Request) (any, error) {
 	body, err := read[clickBody](req)
 	if err != nil {
 		return nil, err
@@ -142,7 +162,7 @@ func (w *World) postClick(req *http.Request) (any, error) {
 	return w.delivered(sent, err)
 }
 
-func (w *World) postCommand(req *http.Request) (any, error) {
+func (w *deliveryAPI) postCommand(req *http.Request) (any, error) {
 	body, err := read[commandBody](req)
 	if err != nil {
 		return nil, err
@@ -155,25 +175,25 @@ func (w *World) postCommand(req *http.Request) (any, error) {
 	return w.delivered(sent, err)
 }
 
-// delivered answers with what became of a delivery. One that was never sent (a dialog
-// answered with no, a fault that loses clicks) is answered but not kept.
-func (w *World) delivered(sent workspace.Delivery, err error) (any, error) {
+// delivered answers with the result of a delivery. One that was never sent (a dialog
+// answered with no, a fault that loses clicks) is not kept.
+func (w *deliveryAPI) delivered(sent workspace.Delivery, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
 	return w.keptIfSent(sent), nil
 }
 
-func (w *World) keptIfSent(sent workspace.Delivery) deliveryView {
+func (w *deliveryAPI) keptIfSent(sent workspace.Delivery) deliveryView {
 	if sent.Via == "" {
 		return newDeliveryView(0, sent)
 	}
 	return w.keep(sent)
 }
 
-func (w *World) getDeliveries(*http.Request) (any, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (w *deliveryAPI) getDeliveries(*http.Request) (any, error) {
+	w.keeping.Lock()
+	defer w.keeping.Unlock()
 	views := []deliveryView{}
 	for _, d := range w.deliveries {
 		views = append(views, newDeliveryView(d.id, d.Delivery))
@@ -182,9 +202,9 @@ func (w *World) getDeliveries(*http.Request) (any, error) {
 }
 
 // kept finds the delivery that the request's path numbers.
-func (w *World) kept(req *http.Request) (workspace.Delivery, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (w *deliveryAPI) kept(req *http.Request) (workspace.Delivery, error) {
+	w.keeping.Lock()
+	defer w.keeping.Unlock()
 	for _, d := range w.deliveries {
 		if strconv.Itoa(d.id) == req.PathValue("id") {
 			return d.Delivery, nil
@@ -193,7 +213,7 @@ func (w *World) kept(req *http.Request) (workspace.Delivery, error) {
 	return workspace.Delivery{}, refuse(http.StatusNotFound, "no delivery %q: GET /sandbox/slack/deliveries lists them", req.PathValue("id"))
 }
 
-func (w *World) postReplay(req *http.Request) (any, error) {
+func (w *deliveryAPI) postReplay(req *http.Request) (any, error) {
 	earlier, err := w.kept(req)
 	if err != nil {
 		return nil, err
@@ -202,7 +222,7 @@ func (w *World) postReplay(req *http.Request) (any, error) {
 	return w.delivered(sent, err)
 }
 
-func (w *World) postForge(req *http.Request) (any, error) {
+func (w *deliveryAPI) postForge(req *http.Request) (any, error) {
 	earlier, err := w.kept(req)
 	if err != nil {
 		return nil, err

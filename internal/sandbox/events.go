@@ -9,8 +9,8 @@ import (
 // eventPause is the least time between two events: at most five a second.
 const eventPause = 200 * time.Millisecond
 
-// serveEvents tells a listener which side changed, until it goes or the world ends. The first
-// event comes at once and names both sides, so that a listener need not read beforehand.
+// serveEvents streams which side changed, until the client goes or the world ends. The first
+// event comes at once and names both sides, so that a client need not read before.
 func (w *World) serveEvents(rw http.ResponseWriter, req *http.Request) {
 	rw.Header().Set("Content-Type", "text/event-stream")
 	rw.Header().Set("Cache-Control", "no-store")
@@ -28,7 +28,7 @@ func (w *World) serveEvents(rw http.ResponseWriter, req *http.Request) {
 		case <-slack:
 		case <-service:
 		}
-		// What changes after the new watch is told next time, however the reader's reading falls.
+		// A change after the new watch is sent next time, however slowly the client reads.
 		if slackChanged = isClosed(slack); slackChanged {
 			slack = w.Slack.Watch()
 		}
@@ -38,7 +38,7 @@ func (w *World) serveEvents(rw http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// pause waits between two events; false when the listener went.
+// pause waits between two events. It returns false when the client is gone.
 func pause(req *http.Request) bool {
 	due := time.NewTimer(eventPause)
 	defer due.Stop()

@@ -12,7 +12,7 @@ var pageFiles embed.FS
 // policy lets the page load its own files and talk to its own origin, nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// pageHandler serves the page at / and its files beside it.
+// pageHandler serves the page at / with its files.
 func pageHandler() http.Handler {
 	files, err := fs.Sub(pageFiles, "page")
 	if err != nil {

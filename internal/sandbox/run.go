@@ -10,12 +10,6 @@ import (
 	"time"
 )
 
-// step is something that a scenario does later.
-type step struct {
-	after time.Duration
-	do    func()
-}
-
 // Run serves the world and plays its traffic until ctx ends, which is no error; then it closes
 // everything and leaves no goroutine behind. A world runs once.
 func (w *World) Run(ctx context.Context) error {
@@ -51,38 +45,11 @@ func (w *World) Run(ctx context.Context) error {
 	return nil
 }
 
-// playTraffic ends only with ctx, whose end is how a world stops.
-func (w *World) playTraffic(ctx context.Context) {
-	_ = w.WAF.Run(ctx)
-}
-
-// direct does the later steps of scenarios in their time and drops those that are not due when ctx ends.
-func (w *World) direct(ctx context.Context) {
-	var waiting sync.WaitGroup
-	defer waiting.Wait()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case s := <-w.steps:
-			waiting.Go(func() {
-				due := time.NewTimer(s.after)
-				defer due.Stop()
-				select {
-				case <-ctx.Done():
-				case <-due.C:
-					s.do()
-				}
-			})
-		}
-	}
-}
-
-// shutdown lets requests finish for a moment and then closes what is left.
+// shutdown gives requests a second to finish and then closes the connections.
 func shutdown(server *http.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if server.Shutdown(ctx) != nil {
-		_ = server.Close() // what is left ends in any case
+		_ = server.Close() // the process ends anyway
 	}
 }

@@ -1,4 +1,4 @@
-// Package sandbox is an emulated world to try and test the bot in: the protection service, a Slack workspace and Redis, a JSON API that drives them, and a page to watch them.
+// Package sandbox is an emulated world to try and test the bot: the protection service, a Slack workspace and Redis, a JSON API that drives them, and a page to watch them.
 package sandbox
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// Config describes a world. Every zero value stands for something sensible.
+// Config describes a world. Zero values are defaults.
 type Config struct {
 	// Listen is the address of the one listener for page, APIs and control; "" means 127.0.0.1:0.
 	Listen string
 	// Deliver is the base address of the bot, which signed clicks, commands and events go to.
 	// "" means that they go over the Socket Mode links that the bot opens.
 	Deliver string
-	// Speed is how much faster than real measures take effect, slow scenarios unfold and events are retried; 0 means 1.
+	// Speed is how much faster than real mitigations take effect, slow scenarios run and events are retried. 0 means 1.
 	Speed float64
 	// Seed makes the service's ids and addresses repeatable.
 	Seed uint64
@@ -38,18 +38,15 @@ type World struct {
 	// Slack is the emulated workspace.
 	Slack *workspace.Workspace
 
+	*stage
+
 	cfg      Config
 	listener net.Listener
 	redis    *miniredis.Miniredis
-	accounts []Account
 	handler  http.Handler
-	steps    chan step // of scenarios, for Run
 
-	mu          sync.Mutex
-	deliver     string
-	injections  int // started so far
-	deliveries  []delivery
-	slackFaults []workspace.Fault // set since the last clear
+	mu      sync.Mutex
+	deliver string
 }
 
 // Account is an account of the world's service, as a bot is configured with it.
@@ -73,9 +70,10 @@ func New(cfg Config) (*World, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the emulated world: %w", err)
 	}
-	w := &World{cfg: cfg, listener: listener, redis: miniredis.NewMiniRedis(), steps: make(chan step, 64), deliver: trim(cfg.Deliver)}
-	w.accounts = castAccounts(w.URL() + "/service")
-	w.WAF = waf.New(waf.Config{Accounts: serviceAccounts(w.accounts), Speed: cfg.Speed, Seed: cfg.Seed})
+	w := &World{cfg: cfg, listener: listener, redis: miniredis.NewMiniRedis(), deliver: trim(cfg.Deliver)}
+	accounts := castAccounts(w.URL() + "/service")
+	w.WAF = waf.New(waf.Config{Accounts: serviceAccounts(accounts), Speed: cfg.Speed, Seed: cfg.Seed})
+	w.stage = &stage{waf: w.WAF, accounts: accounts, speed: cfg.Speed, steps: make(chan step, 64)}
 	if w.Slack, err = workspace.New(w.slackConfig()); err != nil {
 		listener.Close()
 		return nil, fmt.Errorf("make the emulated workspace: %w", err)
@@ -84,7 +82,7 @@ func New(cfg Config) (*World, error) {
 		listener.Close()
 		return nil, fmt.Errorf("start the emulated redis: %w", err)
 	}
-	w.redis.ClockTTL(true) // keys must run out in real time
+	w.redis.ClockTTL(true) // keys must expire in real time
 	w.handler = w.routes()
 	return w, nil
 }
@@ -147,14 +145,14 @@ func (w *World) Env() []string {
 		"WAFBOT_API_TOKEN=" + first.Token,
 		"WAFBOT_CHANNEL=" + first.Channel,
 		"WAFBOT_VIEWERS=*",
-		"WAFBOT_RESPONDERS=" + userRob + "," + groupID, // Rob, whatever becomes of the group
+		"WAFBOT_RESPONDERS=" + userRob + "," + groupID, // Rob also by id, because tests change the group
 		"WAFBOT_ADMINS=" + userAnn,
 		"WAFBOT_NEVER_DENY=" + ownCDN,
 		"WAFBOT_CHANGES=on",
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	listen := "127.0.0.1:8080" // where the bot listens unless it is told otherwise
+	listen := "127.0.0.1:8080" // where the bot listens by default
 	if bot, err := url.Parse(w.deliver); err == nil && bot.Host != "" {
 		listen = bot.Host
 	}

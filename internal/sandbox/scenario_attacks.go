@@ -11,23 +11,23 @@ func attackScenarios() []scenario {
 	const group = "One attack"
 	return []scenario{
 		{"injection", group, "Injection", "One strong source and 13 weak ones; nothing blocks it.",
-			"Deny the strong source on its card: the card says what came of it, and the graph turns from red to green.", (*World).playInjection},
-		{"slow_incident", group, "Slow incident", "An injection that becomes an incident half a minute later: the service finds that it works.",
-			"The same card changes, and a reply to it calls whoever is on call.", (*World).playSlowIncident},
+			"Deny the strong source on its card: the card shows the result, and the chart turns from red to green.", (*stage).playInjection},
+		{"slow_incident", group, "Slow incident", "An injection that the service registers as an incident half a minute later.",
+			"The same card changes, and a reply to it mentions who is on call.", (*stage).playSlowIncident},
 		{"moving_incident", group, "Incident of another team", "An injection on Legacy that becomes an incident half a minute later; such incidents belong to #legacy.",
-			"The incident gets a card in #legacy, and the one in #waf shrinks to a link to it.", (*World).playMovingIncident},
+			"The incident gets a card in #legacy, and the one in #waf shrinks to a link to it.", (*stage).playMovingIncident},
 		{"credential_stuffing", group, "Credential stuffing", "Stolen passwords tried from 4,012 sources, the top one 3 %.",
-			"The card says that no button stops it, and what can.", (*World).playCredentialStuffing},
-		{"scan", group, "Scan", "A scanner that walks over everything from one cloud address.",
-			"One address is all of it: one deny ends it.", (*World).playScan},
+			"The card says that no button stops it, and what can.", (*stage).playCredentialStuffing},
+		{"scan", group, "Scan", "A scanner that requests everything from one cloud address.",
+			"One address is all of it: one deny ends it.", (*stage).playScan},
 	}
 }
 
 // target is where an injection goes and what it looks like.
 type target struct{ kind, method, path, parameter string }
 
-// injection makes each next injection another one, or they would be one attack with twice the hits.
-func (w *World) injection(account string) waf.AttackSpec {
+// injection varies each next injection. Equal ones would be one attack with twice the hits.
+func (s *stage) injection(account string) waf.AttackSpec {
 	targets := []target{
 		{"sqli", "POST", "/login", "POST_FORM_URLENCODED_login_value"},
 		{"xss", "GET", "/search", "GET_q_value"},
@@ -35,10 +35,10 @@ func (w *World) injection(account string) waf.AttackSpec {
 		{"rce", "POST", "/api/render", "POST_JSON_DOC_HASH_template_value"},
 		{"ssrf", "POST", "/api/import", "POST_JSON_DOC_HASH_url_value"},
 	}
-	w.mu.Lock()
-	n := w.injections
-	w.injections++
-	w.mu.Unlock()
+	s.mu.Lock()
+	n := s.injections
+	s.injections++
+	s.mu.Unlock()
 	t := targets[n%len(targets)]
 	return waf.AttackSpec{
 		Account: account, Type: t.kind, Method: t.method, Path: t.path, Parameter: t.parameter,
@@ -51,23 +51,23 @@ func (w *World) injection(account string) waf.AttackSpec {
 	}
 }
 
-func (w *World) playInjection(account string) ([]waf.Attack, error) {
-	return w.start(w.injection(account))
+func (s *stage) playInjection(account string) ([]waf.Attack, error) {
+	return s.start(s.injection(account))
 }
 
 // playSlowIncident attacks the first application in monitoring mode: the service registers incidents nowhere else.
-func (w *World) playSlowIncident(account string) ([]waf.Attack, error) {
-	return w.becomesIncident(account, func(watched []int) int { return watched[0] })
+func (s *stage) playSlowIncident(account string) ([]waf.Attack, error) {
+	return s.becomesIncident(account, func(watched []int) int { return watched[0] })
 }
 
 // playMovingIncident attacks the last one, of Acme's Legacy.
-func (w *World) playMovingIncident(account string) ([]waf.Attack, error) {
-	return w.becomesIncident(account, func(watched []int) int { return watched[len(watched)-1] })
+func (s *stage) playMovingIncident(account string) ([]waf.Attack, error) {
+	return s.becomesIncident(account, func(watched []int) int { return watched[len(watched)-1] })
 }
 
 // becomesIncident starts an injection of an application chosen of those in monitoring mode, and has it work later.
-func (w *World) becomesIncident(account string, choose func(watched []int) int) ([]waf.Attack, error) {
-	state, err := w.WAF.State(account)
+func (s *stage) becomesIncident(account string, choose func(watched []int) int) ([]waf.Attack, error) {
+	state, err := s.waf.State(account)
 	if err != nil {
 		return nil, err
 	}
@@ -80,18 +80,18 @@ func (w *World) becomesIncident(account string, choose func(watched []int) int) 
 	if len(watched) == 0 {
 		return nil, fmt.Errorf("no application of %s is in monitoring mode, and incidents are registered in no other", account)
 	}
-	spec := w.injection(account)
+	spec := s.injection(account)
 	spec.App = choose(watched)
-	attacks, err := w.start(spec)
+	attacks, err := s.start(spec)
 	if err != nil {
 		return nil, err
 	}
 	id := attacks[0].ID
-	return attacks, w.later(30*time.Second, func() error { return w.WAF.MakeIncident(id, waf.VulnSpec{}) })
+	return attacks, s.later(30*time.Second, func() error { return s.waf.MakeIncident(id, waf.VulnSpec{}) })
 }
 
-func (w *World) playCredentialStuffing(account string) ([]waf.Attack, error) {
-	return w.start(waf.AttackSpec{
+func (s *stage) playCredentialStuffing(account string) ([]waf.Attack, error) {
+	return s.start(waf.AttackSpec{
 		Account: account, Type: "brute", Path: "/login", Sources: stuffingSources(),
 		Hits: stuffingHits, Started: waf.Duration(5 * time.Minute),
 	})
@@ -127,8 +127,8 @@ func stuffingSources() []waf.SourceSpec {
 	return sources
 }
 
-func (w *World) playScan(account string) ([]waf.Attack, error) {
-	return w.start(waf.AttackSpec{
+func (s *stage) playScan(account string) ([]waf.Attack, error) {
+	return s.start(waf.AttackSpec{
 		Account: account, Type: "scanner", Method: "GET", Path: "[multiple]", Parameter: "HEADER_USER-AGENT_value",
 		Sources: []waf.SourceSpec{{
 			IP: "198.51.100.77", Country: "US", PerSecond: 6, Datacenter: "aws",

@@ -11,16 +11,16 @@ func ownScenarios() []scenario {
 	const group = "Your own and what is allowed"
 	return []scenario{
 		{"own_cdn", group, "Own CDN", "An attack that comes through your own CDN.",
-			"Denying it would deny the customers behind it: the card says so, and wafbot refuses.", (*World).playOwnCDN},
-		{"own_cdn_denied", group, "Own CDN denied", "Somebody has denied your own CDN in the service's console, and customers are shut out.",
-			"Within a minute the card says that it is yours, denied, by whom, and until when.", (*World).playOwnCDNDenied},
-		{"allowlisted", group, "Allowlisted source", "An attack from an address that somebody put on the allowlist.",
-			"The allowlist wins: within a minute the card says that a deny would do nothing.", (*World).playAllowlisted},
+			"Denying it would block the customers behind it: the card says so, and wafbot refuses.", (*stage).playOwnCDN},
+		{"own_cdn_denied", group, "Own CDN denied", "Another author denied your own CDN in the service's console, and customers are blocked.",
+			"Within a minute the card says that it is yours, denied, by whom, and until when.", (*stage).playOwnCDNDenied},
+		{"allowlisted", group, "Allowlisted source", "An attack from an address that another author put on the allowlist.",
+			"The allowlist wins: within a minute the card says that a deny would do nothing.", (*stage).playAllowlisted},
 	}
 }
 
-func (w *World) playOwnCDN(account string) ([]waf.Attack, error) {
-	return w.start(throughCDN(account, "/comments"))
+func (s *stage) playOwnCDN(account string) ([]waf.Attack, error) {
+	return s.start(throughCDN(account, "/comments"))
 }
 
 func throughCDN(account, path string) waf.AttackSpec {
@@ -32,36 +32,36 @@ func throughCDN(account, path string) waf.AttackSpec {
 }
 
 // playOwnCDNDenied starts the attack first: what is denied leaves no record of an attack.
-func (w *World) playOwnCDNDenied(account string) ([]waf.Attack, error) {
-	attacks, err := w.start(throughCDN(account, "/reviews"))
+func (s *stage) playOwnCDNDenied(account string) ([]waf.Attack, error) {
+	attacks, err := s.start(throughCDN(account, "/reviews"))
 	if err != nil {
 		return nil, err
 	}
-	return attacks, w.list(account, waf.IPRule{
+	return attacks, s.list(account, waf.IPRule{
 		List: "black", Subnet: ownCDN, Author: "kim.park@acme.example", EventType: "manual", Reason: "Kim Park: attacks from here all morning",
 		ExpiredAt: time.Now().Add(8 * time.Hour).Unix(),
 	})
 }
 
-func (w *World) playAllowlisted(account string) ([]waf.Attack, error) {
+func (s *stage) playAllowlisted(account string) ([]waf.Attack, error) {
 	const tester = "203.0.113.66"
-	err := w.list(account, waf.IPRule{
+	err := s.list(account, waf.IPRule{
 		List: "white", Subnet: tester + "/32", Author: "kim.park@acme.example", EventType: "manual", Reason: "Kim Park: pen test until Friday",
 		ExpiredAt: time.Now().Add(72 * time.Hour).Unix(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return w.start(waf.AttackSpec{
+	return s.start(waf.AttackSpec{
 		Account: account, Type: "ptrav", Method: "GET", Path: "/download", Parameter: "GET_name_value",
 		Sources: []waf.SourceSpec{{IP: tester, Country: "SE", PerSecond: 3}},
 		Started: waf.Duration(2 * time.Minute),
 	})
 }
 
-// list puts an entry of another author on a list unless it stands there.
-func (w *World) list(account string, entry waf.IPRule) error {
-	state, err := w.WAF.State(account)
+// list puts an entry of another author on a list unless it is there already.
+func (s *stage) list(account string, entry waf.IPRule) error {
+	state, err := s.waf.State(account)
 	if err != nil {
 		return err
 	}
@@ -69,6 +69,6 @@ func (w *World) list(account string, entry waf.IPRule) error {
 	if slices.ContainsFunc(state.IPRules, stands) {
 		return nil
 	}
-	_, err = w.WAF.SeedIPRule(account, entry)
+	_, err = s.waf.SeedIPRule(account, entry)
 	return err
 }

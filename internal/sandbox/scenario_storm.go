@@ -16,28 +16,28 @@ func stormScenarios() []scenario {
 		look  = "One card for all but the incident, with the four by name. Deny the one source."
 	)
 	return []scenario{
-		{"storm", group, "Storm of 100", "100" + does, look, func(w *World, account string) ([]waf.Attack, error) { return w.playStorm(account, 100) }},
-		{"storm_1000", group, "Storm of 1,000", "1,000" + does, look, func(w *World, account string) ([]waf.Attack, error) { return w.playStorm(account, 1000) }},
+		{"storm", group, "Storm of 100", "100" + does, look, func(s *stage, account string) ([]waf.Attack, error) { return s.playStorm(account, 100) }},
+		{"storm_1000", group, "Storm of 1,000", "1,000" + does, look, func(s *stage, account string) ([]waf.Attack, error) { return s.playStorm(account, 1000) }},
 	}
 }
 
 const (
-	oddOnes    = 4    // of a storm: other sources that get through
+	outliers   = 4    // of a storm: other sources that get through
 	stormRate  = 40.0 // hits a second of a storm's one source
 	gathers    = 49   // seconds, in which its attacks began before it is started
 	breaksIn   = 20 * time.Second
 	stormLasts = 20 * time.Minute
 )
 
-// playStorm starts many attacks of one source and a few odd ones that must not drown among them.
-func (w *World) playStorm(account string, size int) ([]waf.Attack, error) {
-	watched, blocking, err := w.stormTargets(account)
+// playStorm starts many attacks of one source and a few outliers that must stay visible among them.
+func (s *stage) playStorm(account string, size int) ([]waf.Attack, error) {
+	watched, blocking, err := s.stormTargets(account)
 	if err != nil {
 		return nil, err
 	}
 	kinds := []string{"sqli", "xss", "rce", "ptrav"}
 	var attacks []waf.Attack
-	var odd string
+	var outlier string
 	for i := range size {
 		spec := waf.AttackSpec{
 			Account: account, App: blocking, Type: kinds[i%len(kinds)], Method: "GET",
@@ -48,30 +48,30 @@ func (w *World) playStorm(account string, size int) ([]waf.Attack, error) {
 		if i%3 == 0 {
 			spec.App = watched
 		}
-		nth, rest := (i+1)/(size/oddOnes), (i+1)%(size/oddOnes)
+		nth, rest := (i+1)/(size/outliers), (i+1)%(size/outliers)
 		if rest == 0 {
 			spec.App = watched
 			spec.Started = waf.Duration(time.Minute)
 			spec.Sources = []waf.SourceSpec{{IP: fmt.Sprintf("203.0.113.%d", 199+nth), Country: "PL", PerSecond: 1}}
 		}
-		started, err := w.start(spec)
+		started, err := s.start(spec)
 		if err != nil {
 			return nil, err
 		}
 		attacks = append(attacks, started...)
-		if rest == 0 && odd == "" {
-			odd = started[0].ID
+		if rest == 0 && outlier == "" {
+			outlier = started[0].ID
 		}
 	}
 	if watched == blocking {
 		return attacks, nil // incidents are registered in monitoring mode only
 	}
-	return attacks, w.later(breaksIn, func() error { return w.WAF.MakeIncident(odd, waf.VulnSpec{}) })
+	return attacks, s.later(breaksIn, func() error { return s.waf.MakeIncident(outlier, waf.VulnSpec{}) })
 }
 
 // stormTargets are an application that lets attacks through and one that blocks them; the same where an account has no such two.
-func (w *World) stormTargets(account string) (watched, blocking int, err error) {
-	state, err := w.WAF.State(account)
+func (s *stage) stormTargets(account string) (watched, blocking int, err error) {
+	state, err := s.waf.State(account)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -15,13 +15,13 @@ const (
 	ruleSeconds = 180
 )
 
-// sourcesShown is how many sources of an attack, and of the traffic, are told apart.
+// sourcesShown is how many sources of an attack, and of the traffic, are listed.
 const sourcesShown = 50
 
 // serviceView is the service's side of an account.
 type serviceView struct {
 	waf.State
-	// MoreAttacks is how many are left out of Attacks, MoreSources how many sources are told of in the totals of Traffic alone.
+	// MoreAttacks is how many are left out of Attacks, MoreSources how many sources are only in the totals of Traffic.
 	MoreAttacks int `json:"more_attacks"`
 	MoreSources int `json:"more_sources"`
 	// ListDelay and RuleDelay are in seconds: how long a change takes until it is in force.
@@ -29,7 +29,7 @@ type serviceView struct {
 	RuleDelay float64 `json:"rule_delay"`
 }
 
-func (w *World) getService(req *http.Request) (any, error) {
+func (w serviceAPI) getService(req *http.Request) (any, error) {
 	name, err := w.account(req)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (w *World) getService(req *http.Request) (any, error) {
 	return view, nil
 }
 
-// keepUrgent leaves those attacks that somebody would look at first, in an order in which nothing jumps about while hits come in.
+// keepUrgent keeps the most urgent attacks, in an order that does not change with each hit.
 func (v *serviceView) keepUrgent(most int) {
 	last := func(is bool) int {
 		if is {
@@ -70,7 +70,7 @@ func (v *serviceView) keepUrgent(most int) {
 	v.Attacks = v.Attacks[:len(v.Attacks)-v.MoreAttacks]
 }
 
-// cutSources leaves an attack its busiest sources and adds the rest to the others: with thousands
+// cutSources keeps an attack's busiest sources and adds the rest to the others: with thousands
 // of them the page would fetch megabytes each second.
 func cutSources(attack *waf.Attack) {
 	if len(attack.Sources) <= sourcesShown {
@@ -86,7 +86,7 @@ func cutSources(attack *waf.Attack) {
 	attack.Sources = attack.Sources[:sourcesShown]
 }
 
-// cutTraffic leaves the traffic its busiest sources; what the rest sent stays in each second's totals.
+// cutTraffic keeps the busiest sources of the traffic. The others stay in each second's totals.
 func (v *serviceView) cutTraffic() {
 	sums := map[string]int64{}
 	for _, point := range v.Traffic {

@@ -179,7 +179,7 @@ func (p *protocol) late(t *rapid.T) {
 	if h := p.watch.holds()["acme"]; h == nil || h.replica != one.replica && one.lock == nil {
 		t.Skip("it may write nothing")
 	}
-	one.resume = one.net.stall()
+	one.resume = one.net.Stall()
 	p.rememberAs(t, one)
 	if one.lock != nil {
 		p.saveAs(t, one)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
 )
 
 // How often a replica says that it lives, and how long after that the others take it for dead.
@@ -50,7 +50,7 @@ type peers struct {
 }
 
 // Beat makes this process one of the replicas until the context ends. Then it takes leave, so that the others need not wait until they miss it.
-// It waits while Redis is away, and fails with commands.ErrNewer or ErrOlder when Redis holds the state of another version.
+// It waits while Redis is away, and fails with refusal.ErrNewer or ErrOlder when Redis holds the state of another version.
 func (s *Store) Beat(ctx context.Context) error {
 	defer s.leave(ctx)
 	every := time.NewTicker(beatEvery)
@@ -58,7 +58,7 @@ func (s *Store) Beat(ctx context.Context) error {
 	away := false
 	for {
 		err := s.beat(ctx)
-		if errors.Is(err, commands.ErrNewer) || errors.Is(err, commands.ErrOlder) {
+		if errors.Is(err, refusal.ErrNewer) || errors.Is(err, refusal.ErrOlder) {
 			return err
 		}
 		if gone := err != nil; gone != away && ctx.Err() == nil {

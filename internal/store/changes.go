@@ -11,7 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -30,7 +31,7 @@ func (l *Lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, events
 		if err := b.json("HSET", keyChanges(l.account), c.ID, c); err != nil {
 			return 0, err
 		}
-		b.due(l.account, c.ID, commands.ChangeLookAt(c))
+		b.due(l.account, c.ID, change.ChangeLookAt(c))
 		if c.AttackID != "" {
 			b.outdated(l.account, c.AttackID, record.UrgentActed)
 		}
@@ -57,7 +58,7 @@ func (b *batch) due(account, id string, at time.Time) {
 
 // SaveLooks writes down what came of looking at changes: when to look again, that people are asked or an end is overdue, and that a card is
 // stale; and puts events into the outbox, all in one step.
-func (l *Lock) SaveLooks(ctx context.Context, events []record.Event, all ...commands.Look) error {
+func (l *Lock) SaveLooks(ctx context.Context, events []record.Event, all ...change.Look) error {
 	var b batch
 	for _, look := range all {
 		c := look.Change
@@ -83,7 +84,7 @@ func (l *Lock) write(ctx context.Context, b *batch, what string) (n int64, err e
 	n, err = l.store.fenced(ctx, l.lease, b)
 	switch {
 	case errors.Is(err, errLeaseLost):
-		return 0, fmt.Errorf("%s: %w: %w", what, commands.ErrLost, err)
+		return 0, fmt.Errorf("%s: %w: %w", what, refusal.ErrLost, err)
 	case err != nil:
 		return 0, fmt.Errorf("%s: %w", what, err)
 	}

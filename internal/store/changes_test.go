@@ -9,6 +9,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -144,7 +146,7 @@ func TestLooksAreWrittenDown(t *testing.T) {
 			}
 			return len(marks) > 0
 		}
-		looked := func(l commands.Look) {
+		looked := func(l change.Look) {
 			var events []record.Event
 			if l.Asks || l.Late {
 				events = append(events, news(l.Change.ID+":ends", ""))
@@ -163,21 +165,21 @@ func TestLooksAreWrittenDown(t *testing.T) {
 		}
 		redrawn()
 		c.Asked = c.Until
-		looked(commands.Look{Change: c, Next: at.Add(46 * time.Minute)})
+		looked(change.Look{Change: c, Next: at.Add(46 * time.Minute)})
 		require.Empty(t, due(t, s, at.Add(45*time.Minute)))
 		require.Equal(t, []string{"c1"}, due(t, s, at.Add(46*time.Minute)))
 		require.Equal(t, []any{true, 0}, []any{kept().Asked.IsZero(), told()}, "a mere look is no news")
-		looked(commands.Look{Change: c, Next: c.Until, Asks: true})
+		looked(change.Look{Change: c, Next: c.Until, Asks: true})
 		require.Equal(t, []any{c.Until, 1, false}, []any{kept().Asked, told(), redrawn()})
-		looked(commands.Look{Change: c, Ended: true})
+		looked(change.Look{Change: c, Ended: true})
 		require.Empty(t, due(t, s, c.Until.Add(time.Hour)))
 		require.True(t, redrawn())
-		looked(commands.Look{Change: record.Change{ID: "forgotten"}})
+		looked(change.Look{Change: record.Change{ID: "forgotten"}})
 		require.Len(t, changeIDs(t, s), 1)
 
 		lost := lock(t, w.open(t))
 		require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:lock").Err())
-		require.ErrorIs(t, lost.SaveLooks(t.Context(), nil, commands.Look{Change: c, Next: at}), commands.ErrLost)
+		require.ErrorIs(t, lost.SaveLooks(t.Context(), nil, change.Look{Change: c, Next: at}), refusal.ErrLost)
 		require.Empty(t, due(t, s, c.Until))
 	})
 }

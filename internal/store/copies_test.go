@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
@@ -30,7 +31,7 @@ func openCopied(t testing.TB, url string) *store.Store {
 // replicaOf starts a server that copies this one, over a wire that can go wrong.
 func (w *world) replicaOf(t testing.TB) (rdb *redis.Client, between *wire) {
 	between = newWire(t, w.addr)
-	host, port, err := net.SplitHostPort(between.listener.Addr().String())
+	host, port, err := net.SplitHostPort(between.Addr())
 	require.NoError(t, err)
 	require.NoError(t, w.rdb.ConfigSet(t.Context(), "repl-diskless-sync-delay", "0").Err())
 	rdb = client(t, redistest.Start(t, "--replicaof", host+" "+port).Addr)
@@ -86,7 +87,7 @@ func TestWithoutACopyNothingCountsAsWritten(t *testing.T) {
 	for name, write := range counts {
 		err := write(t.Context(), s)
 		require.ErrorContains(t, err, "too few replicas of redis have it", name)
-		require.NotErrorIs(t, err, commands.ErrLost, name)
+		require.NotErrorIs(t, err, refusal.ErrLost, name)
 		require.False(t, neverSent(err), name)
 	}
 	n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()
@@ -133,7 +134,7 @@ func TestWithACopyWhatCountsOutlivesItsServer(t *testing.T) {
 		pings.Go(func() error { return s.Ping(t.Context()) })
 	}
 	require.NoError(t, pings.Wait())
-	between.goWrong(nil, hang)
+	between.SetFilters(nil, proxytest.Drop)
 	require.Error(t, s.Announce(t.Context(), news("n4", "x:1"))) // some of the others write nothing when they come again
 	for name, write := range counts {
 		require.ErrorContains(t, write(t.Context(), s), "too few replicas of redis have it", name)

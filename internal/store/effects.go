@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -14,7 +14,7 @@ func (s *Store) Effects(ctx context.Context, account string) (map[string]record.
 
 // SaveEffects keeps what was seen of changes for as long as they are kept, marks the cards of their attacks as stale, and puts events into the
 // outbox, all in one step. It fails when another replica owns the account by now.
-func (s *Store) SaveEffects(ctx context.Context, account string, all []commands.Judged, events ...record.Event) error {
+func (s *Store) SaveEffects(ctx context.Context, account string, all []efficacy.Judged, events ...record.Event) error {
 	var b batch
 	for _, j := range all {
 		if err := b.json("HSET", keyEffects(account), j.Change.ID, j.Effect); err != nil {

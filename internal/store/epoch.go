@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -62,7 +62,7 @@ func (r Recalled) batch(account string) (*batch, error) {
 	}
 	for _, c := range r.Changes {
 		faults = append(faults, b.json("HSETNX", keyChanges(account), c.ID, c))
-		if due := commands.ChangeLookAt(c); !due.IsZero() {
+		if due := change.ChangeLookAt(c); !due.IsZero() {
 			b.do("ZADD", keyDue(account), "NX", due.Unix(), c.ID)
 		}
 	}

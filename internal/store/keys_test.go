@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
@@ -52,7 +52,7 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	require.NoError(t, s.RequestShown(ctx, "acme", "r1", "C1", "1.1", 1))
 	_, err = l.SaveChanges(ctx, nil, nil, record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})
 	require.NoError(t, err)
-	require.NoError(t, s.SaveEffects(ctx, "acme", []commands.Judged{{Change: record.Change{ID: "c1", Account: "acme"}}}))
+	require.NoError(t, s.SaveEffects(ctx, "acme", []efficacy.Judged{{Change: record.Change{ID: "c1", Account: "acme"}}}))
 	_, err = s.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
 	require.NoError(t, err)
 	_, err = s.PostSlot(ctx, "C1", 0.1, 4, 0)
@@ -130,9 +130,9 @@ func TestCluster(t *testing.T) {
 	require.NoError(t, w.rdb.ClusterAddSlotsRange(ctx, 0, 16383).Err())
 	require.Eventually(t, func() bool { return strings.Contains(w.rdb.ClusterInfo(ctx).Val(), "cluster_state:ok") }, 10*time.Second, 20*time.Millisecond)
 	net := newWire(t, w.addr)
-	_, port, _ := strings.Cut(net.listener.Addr().String(), ":")
+	_, port, _ := strings.Cut(net.Addr(), ":")
 	require.NoError(t, w.rdb.ConfigSet(ctx, "cluster-announce-port", port).Err())
-	s := openURL(t, "redis-cluster://"+net.listener.Addr().String())
+	s := openURL(t, "redis-cluster://"+net.Addr())
 	leaveEverything(t, s)
 	for _, key := range append(w.keys(t), "foo", "{}x", "a{b}{c}") {
 		want, err := w.rdb.ClusterKeySlot(ctx, key).Result()
@@ -148,15 +148,15 @@ func TestCluster(t *testing.T) {
 	require.ErrorIs(t, within(t, 5*time.Second, ended), context.Canceled)
 	w.requireNoWork(t)
 
-	asked := false
-	net.goWrong(func(chunk []byte) ([]byte, bool) {
+	asked, lost := false, false
+	net.SetFilters(func(chunk []byte) ([]byte, bool) {
 		asked = asked || bytes.Contains(chunk, []byte("{a:acme}:audited"))
 		return chunk, true
 	}, func(reply []byte) ([]byte, bool) {
-		if !asked || !bytes.HasPrefix(reply, []byte(":")) {
+		if lost || !asked || !bytes.HasPrefix(reply, []byte(":")) {
 			return reply, true // the client looks at the cluster by itself, and the worker leaves
 		}
-		net.replies = nil
+		lost = true
 		return nil, false
 	})
 	_, err = s.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})

@@ -60,9 +60,9 @@ const (
 func otherVersion(answer string) error {
 	switch answer {
 	case leaseNewer:
-		return commands.ErrNewer
+		return refusal.ErrNewer
 	case leaseOlder:
-		return commands.ErrOlder
+		return refusal.ErrOlder
 	}
 	return nil
 }

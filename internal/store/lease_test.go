@@ -124,7 +124,7 @@ func TestWhoLostTheLockWritesNothing(t *testing.T) {
 				lose(t, w, other)
 				mutes := mutesOf(t, other, "acme")
 				for what, err := range writes(l) {
-					require.ErrorIs(t, err, commands.ErrLost, what)
+					require.ErrorIs(t, err, refusal.ErrLost, what)
 				}
 				require.Empty(t, changeIDs(t, other))
 				require.Empty(t, due(t, other, time.Now()))
@@ -147,7 +147,7 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 		net := newWire(t, w.addr)
 		l := lock(t, net.open(t))
 		other := w.open(t)
-		resume := net.stall()
+		resume := net.Stall()
 		late := make(chan map[string]error, 1)
 		go func() { late <- writes(l) }()
 		taken := make(chan commands.Lock, 1)
@@ -163,7 +163,7 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 		for what, err := range within(t, 10*time.Second, late) {
 			require.Error(t, err, what)
 		}
-		require.ErrorIs(t, l.SaveTriage(t.Context(), map[string]record.Triage{"a1": spoken()}), commands.ErrLost)
+		require.ErrorIs(t, l.SaveTriage(t.Context(), map[string]record.Triage{"a1": spoken()}), refusal.ErrLost)
 		require.ElementsMatch(t, before, w.keys(t))
 		require.Len(t, mutesOf(t, other, "acme"), 1)
 		mine.Unlock()

@@ -22,7 +22,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/internal/store"
@@ -115,9 +115,9 @@ func newLive(t *testing.T) *live {
 	mini := miniredis.NewMiniRedis()
 	mini.ClockTTL(true)
 	t.Cleanup(mini.Close)
-	wire := laid(mini.Dial)
-	t.Cleanup(wire.takeAway)
-	l := &live{t: t, store: store.OpenDialling(wire.dial)}
+	wire := dialledWire(mini.Dial)
+	t.Cleanup(wire.Close)
+	l := &live{t: t, store: store.OpenDialling(wire.Dial)}
 	t.Cleanup(func() { require.NoError(t, l.store.Close()) })
 	var err error
 	l.slack, err = workspace.New(workspace.Config{
@@ -131,7 +131,7 @@ func newLive(t *testing.T) *live {
 		Stores: notify.Stores{
 			Outbox: l.store, Cards: l.store, Attacks: l.store, Account: l.store, Redraws: l.store, Permissions: l.store, Approvals: l.store, Drills: l.store, Pace: l.store,
 		},
-		Accounts:          []notify.Account{{Account: &commands.Account{Name: "acme", Channel: "C1"}}},
+		Accounts:          []notify.Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
 		MessagesPerSecond: 1, EditsPerMinute: editsPerMinute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	begin(t, l.store, "acme")

@@ -115,13 +115,13 @@ func TestAPollIsRememberedWholeOrNotAtAll(t *testing.T) {
 		tell(t, s, news("n0", "x:1"), "C1", "1.1")
 		for _, word := range []string{"{a:acme}:good", "{a:acme}:shown", "{a:acme}:cards", "{a:acme}:cases", `"id":"n2"`} {
 			atWord, done := cutAt(word)
-			net.goWrong(atWord, nil)
+			net.SetFilters(atWord, nil)
 			err := s.Remember(ctx, "acme", poller.Update{
 				LastGood: noon.Add(time.Hour), Shown: shownAll("x:2"), Events: []record.Event{news("n2", "x:2")}, Forget: []string{"x:1"},
 			})
 			require.Error(t, err, word)
 			within(t, 10*time.Second, done)
-			net.goWrong(nil, nil)
+			net.SetFilters(nil, nil)
 			r, err := direct.Load(ctx, "acme")
 			require.NoError(t, err)
 			require.Equal(t, poller.Remembered{LastGood: noon, Shown: shownAll("x:1")}, r, word)
@@ -149,7 +149,7 @@ func TestVeryManyAttacksAreRememberedWithTheirNews(t *testing.T) {
 		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Forget: []string{"none"}})) // the script is known from here on
 		net.cutRemembering(3)
 		require.Error(t, s.Remember(ctx, "acme", u))
-		net.goWrong(nil, nil)
+		net.SetFilters(nil, nil)
 		direct := w.open(t)
 		m, err := direct.Load(ctx, "acme")
 		require.NoError(t, err)

@@ -66,9 +66,9 @@ func newProtocol(t *rapid.T) *protocol {
 	}
 	p.mini.ClockTTL(true)
 	t.Cleanup(p.mini.Close)
-	direct := laid(p.mini.Dial)
-	t.Cleanup(direct.takeAway)
-	p.rdb = redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", Dialer: direct.dial}) // nobody looks a name up
+	direct := dialledWire(p.mini.Dial)
+	t.Cleanup(direct.Close)
+	p.rdb = redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", Dialer: direct.Dial}) // nobody looks a name up
 	t.Cleanup(func() { require.NoError(t, p.rdb.Close()) })
 	p.watch = newWatch(t, "acme", "beta", "gamma")
 	p.watch.asynchronous = true // looked at here
@@ -80,9 +80,9 @@ func (p *protocol) start(t *rapid.T) {
 	if len(p.living) == 4 {
 		return
 	}
-	net := laid(p.mini.Dial)
-	p.Cleanup(net.takeAway)
-	s := store.OpenDialling(net.dial)
+	net := dialledWire(p.mini.Dial)
+	p.Cleanup(net.Close)
+	s := store.OpenDialling(net.Dial)
 	p.Cleanup(func() { require.NoError(t, s.Close()) })
 	s.AddHook(oneSlot{})
 	one := &process{replica: p.watch.start(fmt.Sprint("process ", len(p.all)), s, net)}
@@ -141,7 +141,7 @@ func (p *protocol) stop(t *rapid.T) {
 	require.NoError(t, within(t, 5*time.Second, one.ended))
 }
 
-func (p *protocol) pause(t *rapid.T) { one := p.awake(t); one.resume = one.net.stall() }
+func (p *protocol) pause(t *rapid.T) { one := p.awake(t); one.resume = one.net.Stall() }
 
 func (p *protocol) goOn(t *rapid.T) {
 	one := p.one(t)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -88,8 +89,7 @@ func (w *world) keys(t testing.TB) []string {
 // tester is what helpers need of a test.
 type tester interface {
 	require.TestingT
-	Helper()
-	Cleanup(func())
+	proxytest.TB
 }
 
 // within fails the test when what it waits for does not come in time. It is no measure of speed.

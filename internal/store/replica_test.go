@@ -31,7 +31,7 @@ type replica struct {
 func (r *replica) stop() { r.more() }
 
 // kill ends the replica as far as Redis can tell.
-func (r *replica) kill() { r.net.refuse() }
+func (r *replica) kill() { r.net.Refuse() }
 
 // hold is one time that a replica tends an account.
 type hold struct {

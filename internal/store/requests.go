@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -24,7 +24,7 @@ func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q reco
 	if err := b.json("HSET", keyRequests(l.account), q.ID, q); err != nil {
 		return 0, err
 	}
-	if due := commands.ApprovalRequestDueAt(q); due.IsZero() {
+	if due := approval.ApprovalRequestDueAt(q); due.IsZero() {
 		b.do("ZREM", keyRequestsDue(l.account), q.ID)
 	} else {
 		b.do("ZADD", keyRequestsDue(l.account), due.Unix(), q.ID)
@@ -43,7 +43,7 @@ func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q reco
 // Requests are the account's requests for a second person, the newest first: all that wait and those decided lately.
 func (s *Store) Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error) {
 	all, old, err := listed(s.rdb.HVals(ctx, keyRequests(account)), account, "request", func(q record.ApprovalRequest) (string, bool) {
-		return q.ID, commands.ApprovalRequestDueAt(q).IsZero() && time.Since(q.Until) > decidedFor
+		return q.ID, approval.ApprovalRequestDueAt(q).IsZero() && time.Since(q.Until) > decidedFor
 	})
 	if err != nil {
 		return nil, err

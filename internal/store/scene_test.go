@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
@@ -26,8 +26,8 @@ func TestASceneIsShared(t *testing.T) {
 		s, other, ctx := w.openTending(t), w.open(t), t.Context()
 		require.Equal(t, record.AccountContext{}, sceneOf(t, other, "acme"))
 		protected := []record.Protected{
-			{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "office", Deny: commands.DenyNever, Reason: "ticket", By: record.Actor{ID: "U1", Name: "Ann"}, At: noon},
-			{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: commands.DenySecond},
+			{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "office", Deny: policy.DenyNever, Reason: "ticket", By: record.Actor{ID: "U1", Name: "Ann"}, At: noon},
+			{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: policy.DenySecond},
 		}
 		l := lock(t, s)
 		defer l.Unlock()

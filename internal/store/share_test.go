@@ -10,7 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
@@ -61,7 +62,7 @@ func TestAccountsAreSharedOutEvenly(t *testing.T) {
 				three.stop()
 				require.NoError(t, within(t, 8*time.Second, three.ended))
 				w.settled(evenly(n, 2)...)
-				resume := four.net.stall()
+				resume := four.net.Stall()
 				w.settled(evenly(n, 1)...)
 				resume()
 				w.settled(evenly(n, 2)...)
@@ -79,9 +80,9 @@ func TestWhatADeadReplicaTendedIsTakenOverWithinFiveSeconds(t *testing.T) {
 	t.Parallel()
 	for name, die := range map[string]func(*replica){
 		"its network is cut": (*replica).kill,
-		"nothing goes out":   func(r *replica) { r.net.goWrong(hang, nil) },
-		"nothing comes back": func(r *replica) { r.net.goWrong(nil, hang) }, // renewed once more, without knowing
-		"it is paused":       func(r *replica) { r.net.stall() },
+		"nothing goes out":   func(r *replica) { r.net.SetFilters(proxytest.Drop, nil) },
+		"nothing comes back": func(r *replica) { r.net.SetFilters(nil, proxytest.Drop) }, // renewed once more, without knowing
+		"it is paused":       func(r *replica) { r.net.Stall() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, redis *world) {
@@ -264,15 +265,15 @@ func TestAnOlderReplicaKeepsItsHandsOff(t *testing.T) {
 		version, err := redis.rdb.Get(t.Context(), "{work}:version").Int()
 		require.NoError(t, err)
 		require.NoError(t, redis.rdb.Set(t.Context(), "{work}:version", version+1, 0).Err())
-		require.ErrorIs(t, within(t, 5*time.Second, one.ended), commands.ErrNewer)
+		require.ErrorIs(t, within(t, 5*time.Second, one.ended), refusal.ErrNewer)
 		require.Empty(t, w.holds())
 
 		require.NoError(t, redis.rdb.Set(t.Context(), "{a:acme}:epoch", fmt.Sprint(version+1, " later"), 0).Err())
 		before := redis.keys(t)
 		two := w.startOn(redis, "two")
-		require.ErrorIs(t, within(t, 5*time.Second, two.ended), commands.ErrNewer)
+		require.ErrorIs(t, within(t, 5*time.Second, two.ended), refusal.ErrNewer)
 		_, _, err = redis.open(t).Lock(t.Context(), "acme", false)
-		require.ErrorIs(t, err, commands.ErrNewer)
+		require.ErrorIs(t, err, refusal.ErrNewer)
 		require.ElementsMatch(t, before, redis.keys(t))
 
 		require.NoError(t, redis.rdb.Set(t.Context(), "{work}:version", version, 0).Err())
@@ -290,9 +291,9 @@ func TestANewerReplicaKeepsItsHandsOffOlderState(t *testing.T) {
 		require.NoError(t, redis.rdb.Set(t.Context(), "{a:acme}:epoch", "1 earlier", 0).Err())
 		before := redis.keys(t)
 		one := w.startOn(redis, "one")
-		require.ErrorIs(t, within(t, 5*time.Second, one.ended), commands.ErrOlder)
+		require.ErrorIs(t, within(t, 5*time.Second, one.ended), refusal.ErrOlder)
 		_, _, err := redis.open(t).Lock(t.Context(), "acme", false)
-		require.ErrorIs(t, err, commands.ErrOlder)
+		require.ErrorIs(t, err, refusal.ErrOlder)
 		require.Empty(t, w.holds())
 		require.ElementsMatch(t, before, redis.keys(t))
 	})
@@ -305,7 +306,7 @@ func TestALeaseWhoseAnswerWasLostIsTakenSoon(t *testing.T) {
 		s := net.open(t)
 		require.NoError(t, s.Ping(t.Context()))
 		var lost sync.Once
-		net.goWrong(nil, func(chunk []byte) ([]byte, bool) {
+		net.SetFilters(nil, func(chunk []byte) ([]byte, bool) {
 			goOn := true
 			if string(chunk) == "$5\r\ntaken\r\n" {
 				lost.Do(func() { goOn = false })
@@ -327,14 +328,17 @@ func TestALeaseWhoseAnswerWasLostIsTakenAtTheNextTry(t *testing.T) {
 		net := newWire(t, w.addr)
 		s := net.open(t)
 		require.NoError(t, s.Ping(t.Context()))
-		lost := false
-		net.goWrong(func(chunk []byte) ([]byte, bool) {
-			net.replies = nil
-			if !lost && bytes.Contains(chunk, []byte("{a:acme}:lease")) && bytes.Contains(chunk, []byte("redis.call")) {
-				lost, net.replies = true, cut
+		lost, losing := false, false
+		net.SetFilters(func(chunk []byte) ([]byte, bool) {
+			losing = !lost && bytes.Contains(chunk, []byte("{a:acme}:lease")) && bytes.Contains(chunk, []byte("redis.call"))
+			lost = lost || losing
+			return chunk, true
+		}, func(chunk []byte) ([]byte, bool) {
+			if losing {
+				return nil, false
 			}
 			return chunk, true
-		}, nil)
+		})
 		all := newWatch(t, "acme")
 		all.start("it", s, nil)
 		within(t, 3*time.Second, all.begun)

@@ -18,7 +18,7 @@ import (
 // Config says where Redis is and how long things are kept.
 type Config struct {
 	URL       string        // redis://, rediss://, redis-sentinel://HOST,HOST/MASTER[/DB], redis-cluster://HOST,HOST
-	AuditKeep time.Duration // 0: 400 days
+	AuditKeep time.Duration // how long audit entries are kept; 0: without limit
 	Copies    int           // how many replicas of Redis must have what counts before it counts as written; 0: none
 	// Away is told when a replica can't reach Redis, once, and with nil when it can again; nil: nobody is.
 	Away func(err error)
@@ -55,9 +55,6 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	opts.DialerRetries = 1 // none: who is refused is told at once
 	opts.ContextTimeoutEnabled = true
 	opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // Redis Enterprise's alone
-	if cfg.AuditKeep == 0 {
-		cfg.AuditKeep = 400 * 24 * time.Hour
-	}
 	if cfg.Away == nil {
 		cfg.Away = func(error) {}
 	}

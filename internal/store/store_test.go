@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -82,14 +83,14 @@ func TestRedisThatHangs(t *testing.T) {
 
 func TestRedisThatHangsLater(t *testing.T) {
 	t.Parallel()
-	for name, filters := range map[string][2]filter{"before it reads": {hang, nil}, "before it answers": {nil, hang}} {
+	for name, filters := range map[string][2]proxytest.Filter{"before it reads": {proxytest.Drop, nil}, "before it answers": {nil, proxytest.Drop}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newMini(t)
 			net := newWire(t, w.addr)
 			s := net.open(t)
 			require.NoError(t, s.Ping(t.Context()))
-			net.goWrong(filters[0], filters[1])
+			net.SetFilters(filters[0], filters[1])
 			begun := time.Now()
 			_, err := s.Accept(t.Context(), []byte("work"), "1")
 			require.Error(t, err)
@@ -106,8 +107,8 @@ func TestWhatWasSentIsNeverCalledUnsent(t *testing.T) {
 		s := net.open(t)
 		_, err := s.Accept(t.Context(), []byte("first"), "1") // the script is known from here on
 		require.NoError(t, err)
-		net.goWrong(nil, func([]byte) ([]byte, bool) {
-			_ = net.listener.Close()
+		net.SetFilters(nil, func([]byte) ([]byte, bool) {
+			net.Refuse()
 			return nil, false
 		})
 		_, err = s.Accept(t.Context(), []byte("second"), "2")

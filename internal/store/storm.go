@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -16,30 +15,30 @@ import (
 const wantedFor = time.Hour
 
 // Storms are all of an account, the newest first.
-func (s *Store) Storms(ctx context.Context, account string) ([]commands.StormSeen, error) {
-	found := []commands.StormSeen{}
+func (s *Store) Storms(ctx context.Context, account string) ([]record.StormSeen, error) {
+	found := []record.StormSeen{}
 	err := s.scanShown(ctx, account, "s*", func(id string, one record.AttackState) {
 		if one.Storm != nil {
-			found = append(found, commands.StormSeen{
-				KnownAttack: commands.KnownAttack{ID: id, Attack: one.Attack}, Storm: record.Storm(*one.Storm), SeenAt: one.SeenAt, Quiet: one.Quiet,
+			found = append(found, record.StormSeen{
+				KnownAttack: record.KnownAttack{ID: id, Attack: one.Attack}, Storm: record.Storm(*one.Storm), SeenAt: one.SeenAt, Quiet: one.Quiet,
 			})
 		}
 	})
-	slices.SortFunc(found, func(a, b commands.StormSeen) int {
+	slices.SortFunc(found, func(a, b record.StormSeen) int {
 		return cmp.Or(b.Storm.Began.Compare(a.Storm.Began), cmp.Compare(a.ID, b.ID))
 	})
 	return found, err
 }
 
 // Gathered are the attacks that a storm has gathered, the one with the latest hit first.
-func (s *Store) Gathered(ctx context.Context, account, storm string) ([]commands.GatheredAttack, error) {
-	found := []commands.GatheredAttack{}
+func (s *Store) Gathered(ctx context.Context, account, storm string) ([]record.GatheredAttack, error) {
+	found := []record.GatheredAttack{}
 	err := s.scanShown(ctx, account, "a*", func(id string, one record.AttackState) {
 		if one.In != "" && record.AttackID(account, one.In) == storm {
-			found = append(found, commands.GatheredAttack{KnownAttack: commands.KnownAttack{ID: id, Attack: one.Attack}, SeenAt: one.SeenAt, Own: one.Own})
+			found = append(found, record.GatheredAttack{KnownAttack: record.KnownAttack{ID: id, Attack: one.Attack}, SeenAt: one.SeenAt, Own: one.Own})
 		}
 	})
-	slices.SortFunc(found, func(a, b commands.GatheredAttack) int {
+	slices.SortFunc(found, func(a, b record.GatheredAttack) int {
 		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID))
 	})
 	return found, err

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -41,15 +40,15 @@ func TestStormsAndWhatTheyGathered(t *testing.T) {
 		storms, err := other.Storms(ctx, "acme")
 		require.NoError(t, err)
 		one, two := record.AttackID("acme", "storm:C1:1"), record.AttackID("acme", "storm:C1:2")
-		require.Equal(t, []commands.StormSeen{
-			{KnownAttack: commands.KnownAttack{ID: two, Attack: u.Shown["storm:C1:2"].Attack}, Storm: record.Storm{Began: noon.Add(time.Minute)}, SeenAt: noon, Quiet: true},
-			{KnownAttack: commands.KnownAttack{ID: one, Attack: u.Shown["storm:C1:1"].Attack}, Storm: record.Storm(*u.Shown["storm:C1:1"].Storm), SeenAt: noon},
+		require.Equal(t, []record.StormSeen{
+			{KnownAttack: record.KnownAttack{ID: two, Attack: u.Shown["storm:C1:2"].Attack}, Storm: record.Storm{Began: noon.Add(time.Minute)}, SeenAt: noon, Quiet: true},
+			{KnownAttack: record.KnownAttack{ID: one, Attack: u.Shown["storm:C1:1"].Attack}, Storm: record.Storm(*u.Shown["storm:C1:1"].Storm), SeenAt: noon},
 		}, storms)
 		gathered, err := other.Gathered(ctx, "acme", one)
 		require.NoError(t, err)
-		require.Equal(t, []commands.GatheredAttack{
-			{KnownAttack: commands.KnownAttack{ID: record.AttackID("acme", "x:2"), Attack: u.Shown["x:2"].Attack}, SeenAt: noon},
-			{KnownAttack: commands.KnownAttack{ID: record.AttackID("acme", "x:1"), Attack: u.Shown["x:1"].Attack}, SeenAt: noon, Own: true},
+		require.Equal(t, []record.GatheredAttack{
+			{KnownAttack: record.KnownAttack{ID: record.AttackID("acme", "x:2"), Attack: u.Shown["x:2"].Attack}, SeenAt: noon},
+			{KnownAttack: record.KnownAttack{ID: record.AttackID("acme", "x:1"), Attack: u.Shown["x:1"].Attack}, SeenAt: noon, Own: true},
 		}, gathered)
 		for _, account := range []string{"acme", "other"} {
 			none, err := other.Gathered(ctx, account, two)
@@ -84,7 +83,7 @@ func TestAStormIsRememberedBeforeWhatItGathered(t *testing.T) {
 		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Forget: []string{"none"}})) // the script is known from here on
 		net.cutRemembering(2)
 		require.Error(t, s.Remember(ctx, "acme", u))
-		net.goWrong(nil, nil)
+		net.SetFilters(nil, nil)
 		direct := w.open(t)
 		m, err := direct.Load(ctx, "acme")
 		require.NoError(t, err)

@@ -29,8 +29,8 @@ func TestWhatADeadReplicaHadInHandIsTakenOver(t *testing.T) {
 		die   func(net *wire, stop func())
 		limit time.Duration
 	}{
-		"killed":  {func(net *wire, _ func()) { net.refuse() }, 7 * time.Second}, // five, and what a busy machine adds
-		"paused":  {func(net *wire, _ func()) { net.stall() }, 7 * time.Second},
+		"killed":  {func(net *wire, _ func()) { net.Refuse() }, 7 * time.Second}, // five, and what a busy machine adds
+		"paused":  {func(net *wire, _ func()) { net.Stall() }, 7 * time.Second},
 		"stopped": {func(_ *wire, stop func()) { stop() }, 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestWhatWasTakenOverIsNotFinishedByWhoHadIt(t *testing.T) {
 		accept(t, w.open(t), "1")
 		before := within(t, 5*time.Second, one)
 		require.True(t, before.mine(t.Context()))
-		resume := net.stall()
+		resume := net.Stall()
 		two, _, _ := worker(t, w.open(t))
 		after := within(t, 10*time.Second, two)
 		require.Equal(t, before.work, after.work)
@@ -102,13 +102,13 @@ func TestWorkThatWasLeftCanComeBack(t *testing.T) {
 		one, _, _ := worker(t, net.open(t))
 		accept(t, w.open(t), "1")
 		before := within(t, 5*time.Second, one)
-		resume := net.stall()
+		resume := net.Stall()
 		there := newWire(t, w.addr)
 		two, _, _ := worker(t, there.open(t))
 		require.Equal(t, before.work, within(t, 10*time.Second, two).work)
 		resume()
 		require.Eventually(t, func() bool { return !before.mine(t.Context()) }, 5*time.Second, 50*time.Millisecond)
-		there.stall()
+		there.Stall()
 		again := within(t, 10*time.Second, one)
 		require.Equal(t, before.work, again.work)
 		require.NoError(t, again.done(t.Context()))
@@ -176,7 +176,7 @@ func TestLostAnswersNeitherLoseNorDoubleWork(t *testing.T) {
 		direct := w.open(t)
 		jobs, _, _ := worker(t, net.open(t))
 		n := 0
-		net.goWrong(nil, func(chunk []byte) ([]byte, bool) {
+		net.SetFilters(nil, func(chunk []byte) ([]byte, bool) {
 			n++
 			return chunk, n%4 != 0
 		})
@@ -190,7 +190,7 @@ func TestLostAnswersNeitherLoseNorDoubleWork(t *testing.T) {
 			handed[got.work]++
 			require.NoError(t, got.done(t.Context()))
 		}
-		net.goWrong(nil, nil)
+		net.SetFilters(nil, nil)
 		require.Len(t, handed, all)
 		require.Never(t, func() bool { return len(jobs) > 0 }, time.Second, 100*time.Millisecond)
 		w.requireNoWork(t)

@@ -58,10 +58,10 @@ func TestWhoseRecordWasUnansweredRecordsItAgain(t *testing.T) {
 		tell(t, other, news("n0", "x:1"), "C1", "0.0") // the script is known from here on
 		require.NoError(t, s.Announce(ctx, n))
 		requireTrying(t, s, "n1", noon, noon, "first")
-		net.goWrong(nil, func(chunk []byte) ([]byte, bool) { return nil, !bytes.Contains(chunk, []byte("C1 1.1")) })
+		net.SetFilters(nil, func(chunk []byte) ([]byte, bool) { return nil, !bytes.Contains(chunk, []byte("C1 1.1")) })
 		_, err := s.Told(ctx, n, "C1", "1.1", true)
 		require.Error(t, err)
-		net.goWrong(nil, nil)
+		net.SetFilters(nil, nil)
 		double, err := other.Told(ctx, n, "C1", "2.2", true)
 		require.NoError(t, err)
 		require.True(t, double)

@@ -82,7 +82,10 @@ func (b *batch) audit(e record.AuditEntry, keep time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("write audit entry: %w", err)
 	}
-	oldest := max(0, e.At.Add(-keep).UnixMilli())
+	oldest := int64(0)
+	if keep > 0 {
+		oldest = max(0, e.At.Add(-keep).UnixMilli())
+	}
 	b.do("AUDIT", keyAudited(e.Account), keyAudit(e.Account), oldest, text)
 	b.keys = append(b.keys, keyAudit(e.Account))
 	return nil

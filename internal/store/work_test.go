@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
@@ -213,14 +214,17 @@ func TestWorkWhoseAnswerWasLostComesAgain(t *testing.T) {
 		accept(t, direct, "1")
 		jobs, _, _ := worker(t, s)
 		inHand := within(t, 5*time.Second, jobs)
+		var once sync.Once
 		lost := make(chan struct{})
-		net.goWrong(nil, func(chunk []byte) ([]byte, bool) {
-			if !bytes.Contains(chunk, []byte("work 2")) {
-				return chunk, true
+		net.SetFilters(nil, func(chunk []byte) ([]byte, bool) {
+			open := true
+			if bytes.Contains(chunk, []byte("work 2")) {
+				once.Do(func() {
+					close(lost)
+					chunk, open = nil, false
+				})
 			}
-			net.replies = nil // the lock is held by whoever calls a filter
-			close(lost)
-			return nil, false
+			return chunk, open
 		})
 		accept(t, direct, "2")
 		within(t, 5*time.Second, lost)
@@ -238,11 +242,11 @@ func TestWorkWhoseAnswerWasLostComesAgain(t *testing.T) {
 
 func TestWorkEndsWithItsContext(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		for _, goWrong := range []filter{pass, hang, cut} {
+		for _, goWrong := range []proxytest.Filter{proxytest.Pass, proxytest.Drop, proxytest.Cut} {
 			net := newWire(t, w.addr)
 			_, stop, ended := worker(t, net.open(t))
 			reading := make(chan struct{}, 1)
-			net.goWrong(func(chunk []byte) ([]byte, bool) {
+			net.SetFilters(func(chunk []byte) ([]byte, bool) {
 				if !bytes.Contains(chunk, []byte("xreadgroup")) {
 					return chunk, true
 				}

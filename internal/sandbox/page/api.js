@@ -1,4 +1,4 @@
-// The sandbox's JSON API. Both calls throw an Error whose message tells what to do.
+// The sandbox's JSON API. Both calls throw an Error whose message says what to do.
 
 export const get = (path) => call(path, {});
 
@@ -17,7 +17,7 @@ async function call(path, options) {
   return body;
 }
 
-// oneAtATime keeps a slow refresh from being overtaken by the next one; what is asked for meanwhile runs once afterwards.
+// oneAtATime runs one refresh at a time; requests in between cause one more refresh.
 export function oneAtATime(work) {
   let running = null;
   let again = false;

@@ -9,7 +9,7 @@ import { permalink } from "./permalinks.js";
 import { warning } from "./warning.js";
 
 // blocks draws a list of blocks. The context has names (what ids are called), act (what to do on a click)
-// and status (what became of the last click of a control); of a view also what its fields need, see fields.js.
+// and status (the result of the last click of a control); of a view also what its fields need, see fields.js.
 export function blocks(list, context) {
   return (list ?? []).map((block, i) => {
     const draw = BLOCKS[block.type];
@@ -61,7 +61,7 @@ function section(block, context) {
     block.accessory && el("div", { class: "accessory" }, control(block.accessory, context)));
 }
 
-// image shows what stands for the picture: the page fetches nothing from outside.
+// image shows a placeholder: the page fetches nothing from outside.
 const image = (block) => el("span", { class: "picture", role: "img", "aria-label": block.alt_text, text: block.alt_text });
 
 function control(item, context) {

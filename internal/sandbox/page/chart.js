@@ -1,11 +1,11 @@
-// The picture of traffic: blocked below, let through on top of it.
+// The traffic chart: blocked below, let through on top of it.
 import { el, svg } from "./dom.js";
 import { finished, smooth, WINDOW } from "./traffic.js";
 
 const WIDTH = 720;
 const HEIGHT = 150;
 
-// chart draws the last three minutes; marks are the measures within them, with the seconds since.
+// chart draws the last three minutes; marks are the mitigations within them, with the seconds since.
 export function chart(points, marks) {
   const hits = finished(points);
   const { blocked, both, top } = layers(hits);

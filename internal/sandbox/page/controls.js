@@ -1,4 +1,4 @@
-// Starting attacks and making both sides misbehave.
+// Starts attacks and sets faults of both sides.
 import { get, post } from "./api.js";
 import { byId, el } from "./dom.js";
 

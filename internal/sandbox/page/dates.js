@@ -16,7 +16,7 @@ export function dateNode({ seconds, format, fallback, address }, link) {
   return node;
 }
 
-// keepDatesFresh redraws the dates on the page as time goes by, which changes no message.
+// keepDatesFresh redraws the dates on the page from time to time. It changes no message.
 export function keepDatesFresh() {
   setInterval(() => {
     for (const node of document.querySelectorAll("[data-format]")) {

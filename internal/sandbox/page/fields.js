@@ -3,7 +3,7 @@ import { el } from "./dom.js";
 import { text, words } from "./text.js";
 import { warning } from "./warning.js";
 
-// readers tells what a drawn field holds: a text, or a list of texts where several can be chosen.
+// readers return the value of a drawn field: a text, or a list of texts where several can be chosen.
 const readers = new WeakMap();
 
 // collect reads all fields of a part of the page, by action id.
@@ -54,7 +54,7 @@ export function input(block, context) {
     block.hint && el("p", { class: "fill-hint", id: `${id}-hint`, text: words(block.hint) }));
 }
 
-// describing is what a control says of itself to those who don't see it.
+// describing is a control's text for screen readers.
 const describing = (f) => ({ id: f.id, "aria-describedby": f.described || undefined, "aria-invalid": f.wrong ? "true" : undefined });
 
 function typed(tag, item, f, props) {

@@ -2,7 +2,7 @@
 import { post } from "./api.js";
 import { byId, el, reconcile } from "./dom.js";
 
-// drawGroups lists the user groups of a workspace with everybody who could be in them.
+// drawGroups lists the user groups of a workspace with all possible members.
 export function drawGroups({ user_groups: groups, users }) {
   const people = users.filter((user) => !user.is_bot).map(({ id, name, real_name: real }) => ({ id, name, real }));
   reconcile(byId("groups"), groups.map((group) => ({ key: group.id, group, people })), ({ group }) =>

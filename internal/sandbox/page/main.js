@@ -1,4 +1,4 @@
-// Starts both sides, keeps them fresh and remembers in the address who reads what.
+// Starts both sides, keeps them fresh and keeps user, channel and account in the address.
 import { byId } from "./dom.js";
 import { keepDatesFresh } from "./dates.js";
 import { startSlack } from "./slack.js";
@@ -22,7 +22,7 @@ new EventSource("/sandbox/events").addEventListener("changed", (event) => {
   if (JSON.parse(event.data).slack) refreshSlack();
 });
 
-// lead tells a newcomer what to do first.
+// lead shows what to do first.
 function lead(bot) {
   byId("lead").textContent = bot
     ? "Nothing here is real. Press a button of the newest card in #waf, and watch on the service’s side how that source turns from red to green. Other attacks are started there."

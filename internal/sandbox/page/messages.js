@@ -25,7 +25,7 @@ export function rows(messages, opened, statusOf) {
   return list;
 }
 
-// withTombstones puts something where a message was deleted and left replies, as Slack does.
+// withTombstones adds a tombstone for a deleted message with replies, as Slack does.
 function withTombstones(messages, replies) {
   const there = new Set(messages.map((m) => m.ts));
   const gone = [...replies].filter(([ts, under]) => !there.has(ts) && under.some((m) => !m.ephemeral))

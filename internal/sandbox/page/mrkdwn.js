@@ -27,7 +27,7 @@ const TAGS = { bold: "strong", italic: "em", strike: "s" };
 
 export const unescape = (text) => text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 
-// mrkdwn turns text into nodes; names tells what ids are called, verbatim leaves bare addresses alone.
+// mrkdwn turns text into nodes; names maps ids to names, verbatim leaves bare addresses alone.
 export function mrkdwn(text, names, verbatim = false) {
   const nodes = [];
   for (const part of quotes(text)) {
@@ -82,7 +82,7 @@ function lines(text) {
   return text.split("\n").flatMap((line, i) => (i ? [el("br"), unescape(line)] : line ? [unescape(line)] : []));
 }
 
-// special is what stands between < and >.
+// special is a token between < and >.
 function special(token, names) {
   const bar = token.indexOf("|");
   const target = bar < 0 ? token : token.slice(0, bar);
@@ -95,10 +95,10 @@ function special(token, names) {
   return link(unescape(target), label || unescape(target));
 }
 
-// mention marks who is called: "me" for the person who reads, "everyone", or nothing of the kind.
+// mention classifies a mention: "me" for the chosen user, "everyone", or neither.
 export const mention = (text, whom) => el("span", { class: ["mention", whom].filter(Boolean).join(" "), text });
 
-// link opens only addresses that a browser may be sent to from here; one of this workspace leads to its message.
+// link opens only safe addresses; one of this workspace leads to its message.
 export function link(address, label) {
   const here = permalink(address);
   if (here) return el("a", { href: address, data: here, text: label });

@@ -1,7 +1,7 @@
-// Counts down to when a change takes effect. The service tells only whether it has; how long
+// Counts down to when a change takes effect. The service shows only whether it has; how long
 // that takes is known, and when it began is when this page saw it first.
 
-// startPending returns a function that looks at a state and answers with what to say of each entry and rule.
+// startPending returns a function from a state to the text for each entry and rule.
 export function startPending() {
   const since = new Map();
   return function look(state) {
@@ -24,7 +24,7 @@ export function startPending() {
 
 const span = (seconds) => (seconds < 90 ? `${seconds} s` : `${Math.round(seconds / 60)} min`);
 
-// covers tells whether a prefix holds an address: of version 4 by its bits, of version 6 only single addresses.
+// covers reports whether a prefix holds an address: of version 4 by its bits, of version 6 only single addresses.
 export function covers(subnet, ip) {
   const [base, length] = subnet.split("/");
   if (ip.includes(":") || base.includes(":")) return base === ip;

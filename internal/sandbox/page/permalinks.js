@@ -1,4 +1,4 @@
-// Links to messages of this workspace: there is no Slack behind them, the page goes there by itself.
+// Links to messages of this workspace. There is no Slack behind them, so the page opens the message.
 
 const PERMALINK = /^https:\/\/[a-z0-9-]+\.slack\.com\/archives\/([A-Z0-9]+)\/p(\d{10})(\d{6})(?:[?#]|$)/;
 
@@ -8,7 +8,7 @@ export function permalink(address) {
   return place && { place, message: `${seconds}.${micros}` };
 }
 
-// followPermalinks has go(channel id, ts) called instead of the browser's own way.
+// followPermalinks calls go(channel id, ts) instead of following the link.
 export function followPermalinks(go) {
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("[data-place]");

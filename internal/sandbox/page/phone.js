@@ -1,4 +1,4 @@
-// A person's phone: what its lock screen says of each message, and which of them made it ring. Edits never do.
+// A person's phone: its lock screen's text for each message, and which of them made it ring. Edits never do.
 import { byId, el, icon, reconcile } from "./dom.js";
 import { ago } from "./dates.js";
 import { plain } from "./mrkdwn.js";
@@ -6,9 +6,9 @@ import { plain } from "./mrkdwn.js";
 const SHOWN = 12;
 const LOCK_SCREEN = 120; // characters, about what fits there
 
-const WHY = { direct: "rings: to you alone", mention: "rings: you are called", group: "rings: your group", everyone: "rings: everybody", thread: "rings: a thread of yours" };
+const WHY = { direct: "rings: to you alone", mention: "rings: you are mentioned", group: "rings: your group", everyone: "rings: everyone", thread: "rings: a thread of yours" };
 
-// drawPhone draws the phone of the person who looks; show(channel id, ts) opens a message.
+// drawPhone draws the phone of the chosen user; show(channel id, ts) opens a message.
 export function drawPhone(view, notices, show) {
   const me = [...view.people.values()].find((person) => person.name === view.place.user);
   const rang = notices.filter((notice) => notice.why);
@@ -22,7 +22,7 @@ export function drawPhone(view, notices, show) {
 
 const count = (n, of) => `${n.toLocaleString()} ${of}${n === 1 ? "" : "s"}`;
 
-// lockScreen is what a lock screen has room for, and how much is left out.
+// lockScreen is the text that fits on a lock screen, and how much is left out.
 function lockScreen(notice, view) {
   const all = [...plain(notice.text.replace(/\s+/g, " "), view.names)];
   const cut = all.length > LOCK_SCREEN;

@@ -1,4 +1,4 @@
-// The service's side: what the bot can't make up.
+// The service's side: its own state, independent of the bot.
 import { get, oneAtATime, post } from "./api.js";
 import { byId, el, reconcile } from "./dom.js";
 import { chart, spark } from "./chart.js";
@@ -10,7 +10,7 @@ const SOURCES_SHOWN = 6;
 const ATTACKS_SHOWN = 6;
 const LISTS = { black: "deny", white: "allow", gray: "gray" };
 
-// startService draws the account of place and returns a function that draws it anew.
+// startService draws the account of place and returns a function that redraws it.
 export function startService(place) {
   const pending = startPending();
   const marks = startMarks();
@@ -61,8 +61,8 @@ function drawTraffic(state, due, marks) {
     el("span", { class: "key through", text: `${rate(now.through)}/s through` }),
     el("span", { class: "key blocked", text: `${rate(now.blocked)}/s blocked` }));
   byId("chart").replaceChildren(...chart(state.traffic, marks));
-  const { list, rest, more: told } = sources(state.traffic, SOURCES_SHOWN);
-  const more = told + state.more_sources;
+  const { list, rest, more: hidden } = sources(state.traffic, SOURCES_SHOWN);
+  const more = hidden + state.more_sources;
   const lines = list.map((source) => ({ key: source.ip, source, name: source.ip, note: sourceNote(state, source, due) }));
   if (rest.history.some((hit) => hit.through + hit.blocked > 0)) {
     lines.push({ key: "others", source: rest, name: more > 0 ? `${more.toLocaleString()} more and others` : "All others", note: { text: "", tone: "" } });
@@ -71,7 +71,7 @@ function drawTraffic(state, due, marks) {
   if (!lines.length) byId("sources").replaceChildren(el("li", { class: "empty", text: "No attack in the last three minutes. Start one above." }));
 }
 
-// sourceNote is where the source comes from and what a list says of it.
+// sourceNote is where the source comes from and on which list it is.
 function sourceNote(state, source, due) {
   const country = state.attacks.flatMap((attack) => attack.sources).find((s) => s.ip === source.ip)?.country ?? "";
   const entry = state.ip_rules.find((rule) => rule.subnet && covers(rule.subnet, source.ip));

@@ -14,13 +14,13 @@ const ROLES = {
   guest: "restricted guest", stranger: "from another workspace",
 };
 
-// WITH_BOT is the conversation where a person is alone with the bot.
+// WITH_BOT is the direct message with the bot.
 const WITH_BOT = "@wafbot";
 
 // HOME is the bot's Home tab, a place among the channels.
 const HOME = "@home";
 
-// startSlack draws the workspace and returns a function that draws it anew.
+// startSlack draws the workspace and returns a function that redraws it.
 export function startSlack(place, { onState }) {
   const view = { place, people: new Map(), channels: [], groups: [], opened: new Set(), status: new Map(), seen: new Map(), shown: "", thread: undefined };
   view.names = {
@@ -106,7 +106,7 @@ function show(view, id, ts) {
   go(view, { channel: channel.name });
 }
 
-// openHome tells the bot that somebody looks at its Home tab.
+// openHome sends the bot an event that the user opened its Home tab.
 async function openHome(view) {
   try {
     await post("slack/home/open", { user: view.place.user });
@@ -155,14 +155,14 @@ function drawPeople(view) {
     el("span", { class: "aside", text: ROLES[person.role] ?? person.role })))));
 }
 
-const notes = { [WITH_BOT]: "only you and wafbot: type a command without /waf", [HOME]: "what wafbot shows you, and nobody else" };
+const notes = { [WITH_BOT]: "only you and wafbot: type a command without /waf", [HOME]: "what wafbot shows only to you" };
 
 function drawHead(channel) {
   const name = titles[channel.name] ?? (channel.is_private ? "" : "#") + channel.name;
   byId("channel-name").textContent = name;
   byId("too-many").hidden = !channel.hidden;
   byId("too-many").textContent = `Due to a high volume of activity, we are not displaying some messages sent by this application. (${channel.hidden} so far)`;
-  byId("channel-note").textContent = notes[channel.name] ?? (channel.is_archived ? "archived: nobody can post" : channel.is_member ? "" : "wafbot is not in this channel");
+  byId("channel-note").textContent = notes[channel.name] ?? (channel.is_archived ? "archived: no one can post" : channel.is_member ? "" : "wafbot is not in this channel");
   const text = byId("composer-text");
   text.disabled = channel.is_archived;
   text.placeholder = channel.is_archived ? "This channel is archived" : `Message ${name}`;
@@ -213,7 +213,7 @@ function point(box, ts) {
 
 // remove deletes a message, as its author or an owner of the workspace can.
 async function remove(view, message) {
-  const question = { title: { text: "Delete message" }, text: { type: "plain_text", text: "Delete this message for everybody? Its replies stay. The bot isn’t told." }, confirm: { text: "Delete" }, deny: { text: "Cancel" }, style: "danger" };
+  const question = { title: { text: "Delete message" }, text: { type: "plain_text", text: "Delete this message for everyone? Its replies stay. The bot gets no event." }, confirm: { text: "Delete" }, deny: { text: "Cancel" }, style: "danger" };
   if (!(await confirm(question, view.names))) return;
   try {
     await post("slack/delete", { user: view.place.user, channel: message.channel, ts: message.ts });
@@ -223,7 +223,7 @@ async function remove(view, message) {
   view.refresh();
 }
 
-// announce reads new messages to those who don't see them.
+// announce reads new messages out for screen readers.
 function announce(view, messages) {
   const fresh = messages.filter((message) => message.ts > view.last && view.people.get(message.user)?.name !== view.place.user);
   if (fresh.length) byId("announce").textContent = fresh.map((m) => `${view.people.get(m.user)?.real_name}: ${plain(m.text, view.names)}`).join(". ");
@@ -245,7 +245,7 @@ async function act(view, message, action) {
   }
 }
 
-// mark keeps what became of the last click of a control, in a message or a view.
+// mark keeps the result of the last click of a control, in a message or a view.
 function mark(view, where, key, status) {
   view.status.set(where, { ...view.status.get(where), [key]: status });
   view.refresh();
@@ -260,7 +260,7 @@ function reply(view, message) {
   byId("composer-text").focus();
 }
 
-// send delivers a command or says something.
+// send delivers a command or posts a message.
 async function send(view, text) {
   notice("");
   const { user, channel } = view.place;

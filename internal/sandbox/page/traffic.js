@@ -1,4 +1,4 @@
-// What the chart and the list of sources show, from the seconds the service tells of. No drawing here.
+// What the chart and the list of sources show, from the service's traffic by second. No drawing here.
 
 export const WINDOW = 180; // seconds
 const RATE_OVER = 5; // seconds that a rate is taken over
@@ -10,7 +10,7 @@ export const totals = (points) => rates(finished(points), (point) => point);
 // finished leaves out the second that is still running.
 export const finished = (points) => points.slice(0, -1);
 
-// sources tells of each source apart, the busiest of the window first; those beyond count are one line.
+// sources lists each source, the busiest of the window first; those beyond count are one line.
 export function sources(points, count) {
   const whole = finished(points);
   const sums = new Map();
@@ -45,7 +45,7 @@ function rates(points, pick) {
   return { through: mean("through"), blocked: mean("blocked") };
 }
 
-// smooth is a mean over neighbouring seconds, the nearer the weightier: hits come in lumps, the eye looks for a level.
+// smooth is a weighted mean over neighbouring seconds, because hits come in bursts.
 export function smooth(values) {
   return values.map((_, i) => {
     let sum = 0;

@@ -16,7 +16,7 @@ export function startViews(view) {
   dialog.addEventListener("cancel", (event) => { event.preventDefault(); close(view, true); });
 }
 
-// drawModal shows the modal that the visitor sees, or none.
+// drawModal shows the chosen user's modal, or none.
 export function drawModal(view, modal) {
   const dialog = byId("modal");
   keep(view, byId("modal-body"), view.modal?.id);
@@ -36,7 +36,7 @@ export function drawModal(view, modal) {
   if (!dialog.open) dialog.showModal();
 }
 
-// drawHome shows what is published for the visitor.
+// drawHome shows the chosen user's Home tab.
 export function drawHome(view, home) {
   const box = byId("home");
   keep(view, box, box.dataset.view);
@@ -48,12 +48,12 @@ export function drawHome(view, home) {
   drawBlocks(view, box, home);
 }
 
-// keep remembers what is typed in a view that may be drawn anew.
+// keep keeps what is typed in a view that may be redrawn.
 function keep(view, box, id) {
   if (id) view.typed.set(id, { ...view.typed.get(id), ...collect(box) });
 }
 
-// drawBlocks draws a view's blocks. Those that stay as they are keep their elements, so nobody is disturbed who types there.
+// drawBlocks draws a view's blocks. Those that stay as they are keep their elements, so typing is not interrupted.
 function drawBlocks(view, box, shown) {
   if (box.dataset.view !== shown.id) box.replaceChildren();
   box.dataset.view = shown.id;
@@ -72,7 +72,7 @@ function drawBlocks(view, box, shown) {
   })));
 }
 
-// act is a click in a view, or a change that the bot asked to be told of.
+// act is a click in a view, or a change that sends an action.
 async function act(view, shown, box, action) {
   if (action.confirm && !(await confirm(action.confirm, view.names))) return;
   const click = { user: view.place.user, view: shown.id, button: action.button, values: collect(box) };

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// defaultApplication is the id of the application that takes what no other does.
+// defaultApplication is the id of the application for requests that no other application takes.
 const defaultApplication = -1
 
-// account is a tenant with all that belongs to it.
+// account is a tenant with its data.
 type account struct {
 	Account
 	rules     []*rule
@@ -20,7 +20,7 @@ type account struct {
 	records   []*record
 	vulns     []*vuln
 	campaigns []*campaign
-	knocking  map[knock]*record
+	denied    map[deniedSource]*record
 	traffic   []TrafficPoint
 	counts    map[string]int
 	lastRule  int64
@@ -35,7 +35,7 @@ func newAccount(a Account, now time.Time) *account {
 	created := &account{
 		Account:   a,
 		actions:   map[string]int64{},
-		knocking:  map[knock]*record{},
+		denied:    map[deniedSource]*record{},
 		counts:    map[string]int{},
 		lastRule:  int64(a.ClientID) * 10_000,
 		lastEntry: 100,
@@ -58,7 +58,7 @@ func (s *Service) authenticate(r *http.Request) *account {
 }
 
 // account finds an account by its name; "" is the first.
-func (s *Service) account(name string) (*account, error) {
+func (s *core) account(name string) (*account, error) {
 	for _, a := range s.accounts {
 		if name == "" || a.Name == name {
 			return a, nil

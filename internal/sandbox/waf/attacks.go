@@ -36,7 +36,7 @@ func parseSpans(filter *params) func(time.Time) bool {
 	}
 }
 
-// onlyNull tells whether a filter has the field, whose only value is null.
+// onlyNull reports whether a filter has the field, whose only value is null.
 func onlyNull(filter *params, field string) bool {
 	if filter.given(field) {
 		filter.refuse(field, "is invalid")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// campaign is an attack that is played, whatever records the service makes of it.
+// campaign is an attack that is played. The service may make several records of it.
 type campaign struct {
 	spec    AttackSpec
 	point   [][]any
@@ -39,7 +39,7 @@ func (c *campaign) running(now time.Time) bool {
 }
 
 // StartAttack starts an attack and plays what it did so far. It refuses a spec that names what does not exist.
-func (s *Service) StartAttack(spec AttackSpec) (Attack, error) {
+func (s *traffic) StartAttack(spec AttackSpec) (Attack, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, err := s.account(spec.Account)
@@ -101,7 +101,7 @@ func (spec *AttackSpec) setDefaults(a *account) {
 }
 
 // makeSources returns the sources of the spec and the others, which share a tenth of their rate.
-func (s *Service) makeSources(spec AttackSpec) []*source {
+func (s *traffic) makeSources(spec AttackSpec) []*source {
 	var made []*source
 	total := 0.0
 	for _, given := range spec.Sources {
@@ -141,7 +141,7 @@ func newSource(spec AttackSpec, given SourceSpec) *source {
 var ErrNoAttack = errors.New("no attack")
 
 // findAttack returns the attack one of whose records has the id.
-func (s *Service) findAttack(id string) (*account, *campaign, error) {
+func (s *core) findAttack(id string) (*account, *campaign, error) {
 	for _, a := range s.accounts {
 		for _, c := range a.campaigns {
 			for _, r := range c.records {
@@ -155,7 +155,7 @@ func (s *Service) findAttack(id string) (*account, *campaign, error) {
 }
 
 // GrowAttack multiplies the rates of all sources of an attack.
-func (s *Service) GrowAttack(id string, factor float64) error {
+func (s *traffic) GrowAttack(id string, factor float64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, c, err := s.findAttack(id)
@@ -172,8 +172,8 @@ func (s *Service) GrowAttack(id string, factor float64) error {
 	return nil
 }
 
-// AddHits sends n hits at once, spread over the attack's sources as their rates are; measures in force meet them as any.
-func (s *Service) AddHits(id string, n int64) error {
+// AddHits sends n hits at once, spread over the attack's sources by their rates. Entries and rules apply to them.
+func (s *traffic) AddHits(id string, n int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, c, err := s.findAttack(id)
@@ -211,7 +211,7 @@ func (c *campaign) shares(n int64) []int64 {
 }
 
 // StopAttack ends an attack now; its records stay.
-func (s *Service) StopAttack(id string) error {
+func (s *traffic) StopAttack(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, c, err := s.findAttack(id)
@@ -226,7 +226,7 @@ func (s *Service) StopAttack(id string) error {
 }
 
 // StopAttacks ends all attacks of an account now, of every account if it is ""; their records stay. It returns how many ran.
-func (s *Service) StopAttacks(account string) (int, error) {
+func (s *traffic) StopAttacks(account string) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, err := s.account(account); err != nil {
@@ -246,7 +246,7 @@ func (s *Service) StopAttacks(account string) (int, error) {
 }
 
 // MakeIncident finds that an attack exploits a security issue; that is possible in monitoring mode only.
-func (s *Service) MakeIncident(id string, v VulnSpec) error {
+func (s *traffic) MakeIncident(id string, v VulnSpec) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, c, err := s.findAttack(id)
@@ -266,8 +266,8 @@ func (s *Service) MakeIncident(id string, v VulnSpec) error {
 	return nil
 }
 
-// SetState sets what a person found of an attack's newest record: "falsepositive", or "" for nothing.
-func (s *Service) SetState(id, state string) error {
+// SetState sets a person's review of an attack's newest record: "falsepositive", or "" for none.
+func (s *traffic) SetState(id, state string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, c, err := s.findAttack(id)

@@ -52,7 +52,7 @@ func TestAFaultEndsAlone(t *testing.T) {
 	require.Equal(t, []waf.Fault{{Kind: "slow"}}, w.Faults())
 }
 
-func TestAMeasureTellsWhenItIsInForce(t *testing.T) {
+func TestAnEntryHasTheTimeItIsInForce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(twoSources())

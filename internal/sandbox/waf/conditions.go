@@ -144,7 +144,7 @@ type web struct {
 	headers            map[string]string // by upper-case name
 }
 
-// covers tells whether the request fulfils all conditions.
+// covers reports whether the request fulfils all conditions.
 func covers(conditions []condition, r web) bool {
 	return !slices.ContainsFunc(conditions, func(c condition) bool { return !c.met(r) })
 }
@@ -167,7 +167,7 @@ func (c condition) met(r web) bool {
 	return err == nil && matched
 }
 
-// manyPaths stands for requests to several paths, of which no single one is known.
+// manyPaths is the path of requests to several unknown paths.
 const manyPaths = "[multiple]"
 
 func (c condition) onPath() bool {
@@ -205,7 +205,7 @@ func (r web) part(point []any) (string, bool) {
 	return r.path, true // uri
 }
 
-// words says in words what the conditions cover.
+// words describes what the conditions cover.
 func words(conditions []condition) string {
 	if len(conditions) == 0 {
 		return "every request"

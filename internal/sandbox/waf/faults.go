@@ -34,7 +34,7 @@ type Fault struct {
 	Kind string `json:"kind"`
 	// RetryAfter is the header of that name with status:N; "" sends none.
 	RetryAfter string `json:"retry_after,omitempty"`
-	// Times is how many requests meet the fault; 0 means all until it is cleared.
+	// Times is how many requests get the fault. 0 means all until it is cleared.
 	Times int `json:"times,omitempty"`
 }
 
@@ -42,7 +42,7 @@ func plainFaults() []string {
 	return []string{"unauthenticated", "html", "hang", "reset", "slow", "cut", "500_applied", "reset_applied"}
 }
 
-// SetFault adds a fault; the first one that fits a request is met.
+// SetFault adds a fault. The first one that fits a request is used.
 func (s *Service) SetFault(f Fault) error {
 	if _, _, isStatus := f.code(); !isStatus && !slices.Contains(plainFaults(), f.Kind) {
 		return fmt.Errorf("unknown kind of fault %q", f.Kind)
@@ -62,7 +62,7 @@ func (s *Service) SetFault(f Fault) error {
 	return nil
 }
 
-// ClearFaults takes all faults away. A request that hangs already goes on hanging.
+// ClearFaults removes all faults. A request that hangs already goes on hanging.
 func (s *Service) ClearFaults() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *Service) ClearFaults() {
 	s.notify()
 }
 
-// ClearFault takes away the faults that were set as f was, however often they are still to strike.
+// ClearFault removes the faults that were set as f was, also those that are not used up.
 func (s *Service) ClearFault(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (f Fault) code() (kind string, status int, ok bool) {
 	return kind, status, err == nil && (kind == "status" || kind == "inner") && status >= 400 && status <= 599
 }
 
-// takeFault returns the fault that the request meets and counts it off.
+// takeFault returns the fault of the request and counts its use.
 func (s *Service) takeFault(r *Request) Fault {
 	for i, f := range s.faults {
 		if f.Account != "" && f.Account != r.Account ||
@@ -119,7 +119,7 @@ func (s *Service) takeFault(r *Request) Fault {
 	return Fault{}
 }
 
-// faultyCall is a request that meets a fault.
+// faultyCall is a request with a fault.
 type faultyCall struct {
 	fault  Fault
 	record *Request
@@ -194,7 +194,7 @@ func reset(w http.ResponseWriter) {
 	_ = connection.Close()
 }
 
-// wait tells whether d passed before ctx ended.
+// wait reports whether d passed before ctx ended.
 func wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

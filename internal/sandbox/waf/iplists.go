@@ -63,7 +63,7 @@ func (s *Service) listIPRules(c call) reply {
 	return answer(map[string]any{"objects": cut(found, offset, min(limit, longestListPage))})
 }
 
-func (s *Service) find(a *account, list, query string) []map[string]any {
+func (s *core) find(a *account, list, query string) []map[string]any {
 	now := s.now()
 	found := []map[string]any{}
 	for _, e := range a.entries {
@@ -74,7 +74,7 @@ func (s *Service) find(a *account, list, query string) []map[string]any {
 	return found
 }
 
-// mentions tells whether the entry covers the address, or contains the text, that was asked for.
+// mentions reports whether the entry covers the address, or contains the text, that was asked for.
 func (e *entry) mentions(query string) bool {
 	if address, err := netip.ParseAddr(query); err == nil && e.RuleType == "ip_range" {
 		return e.subnet.Contains(address)
@@ -203,7 +203,7 @@ func (e *entry) parseSubnet() string {
 }
 
 // store adds the entry, or overwrites what it collides with when forced; nil: it exists already.
-func (s *Service) store(a *account, created *entry, force bool) *entry {
+func (s *core) store(a *account, created *entry, force bool) *entry {
 	now := s.now()
 	var same *entry
 	for _, e := range a.entries {

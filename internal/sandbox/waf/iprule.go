@@ -16,7 +16,7 @@ type IPRule struct {
 	ClientID int    `json:"clientid"`
 	RuleType string `json:"rule_type"`
 	List     string `json:"list"`
-	// Author and EventType tell who made the entry: client and manual for one made through the API.
+	// Author and EventType are the origin of the entry: client and manual for one made through the API.
 	Author    string `json:"author"`
 	EventType string `json:"event_type"`
 	// Subnet is a prefix, as 203.0.113.7/32; "" for rule types other than ip_range.
@@ -37,7 +37,7 @@ type entry struct {
 	term
 }
 
-// listedAt tells whether the entry stands in the lists: an expired one leaves them by itself.
+// listedAt reports whether the entry is in the lists. An expired one is not.
 func (e *entry) listedAt(now time.Time) bool {
 	return e.listed() && now.Unix() < e.ExpiredAt
 }
@@ -66,7 +66,7 @@ func (e *entry) view() map[string]any {
 	return shown
 }
 
-// matches tells whether the entry names the source, in whatever application.
+// matches reports whether the entry names the source, in whatever application.
 func (e *entry) matches(s *source) bool {
 	switch e.RuleType {
 	case "ip_range":
@@ -83,7 +83,7 @@ func (e *entry) inPool(app int) bool {
 	return slices.Contains(e.Pools, 0) || slices.Contains(e.Pools, app)
 }
 
-// collides tells whether a new entry would say again what e says.
+// collides reports whether a new entry equals e.
 func (e *entry) collides(created *entry) bool {
 	if e.List != created.List || e.RuleType != created.RuleType || !slices.Equal(e.Pools, created.Pools) {
 		return false
@@ -94,9 +94,9 @@ func (e *entry) collides(created *entry) bool {
 	return slices.ContainsFunc(created.SourceValues, func(value string) bool { return slices.Contains(e.SourceValues, value) })
 }
 
-// Denied tells whether a denylist entry covers the address now, in whatever application and whether or not the nodes act on it
+// Denied reports whether a denylist entry covers the address now, in whatever application and whether or not the nodes act on it
 // yet. The allowlist wins. An address that takes part in an attack is also known by its country, proxy type and datacenter.
-func (s *Service) Denied(account, ip string) bool {
+func (s *core) Denied(account, ip string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, err := s.account(account)

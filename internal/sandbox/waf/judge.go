@@ -2,18 +2,18 @@ package waf
 
 import "time"
 
-// verdict is what becomes of a request.
+// verdict is the result for a request.
 type verdict int
 
 const (
 	through verdict = iota // let through and reported
-	unseen                 // let through without a look
+	unseen                 // let through without inspection
 	blocked                // blocked and reported
 	denied                 // blocked for its source
 	patched                // blocked by a virtual patch
 )
 
-// judge decides what becomes of an attack's requests of one source. The allowlist wins over the denylist, that over the graylist.
+// judge decides whether an attack's requests of one source are blocked. The allowlist wins over the denylist, that over the graylist.
 func (a *account) judge(c *campaign, s *source, now time.Time) verdict {
 	mode := a.mode(s.request, now)
 	if mode == "off" {

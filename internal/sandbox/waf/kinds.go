@@ -2,7 +2,7 @@ package waf
 
 import "strings"
 
-// kind is what there is to say of an attack type.
+// kind describes an attack type.
 type kind struct {
 	label  string
 	threat int

@@ -89,7 +89,7 @@ func (p *params) refuse(field, reason string) {
 	p.invalid[field] = fieldError{reason, value}
 }
 
-// given tells whether the field is there and not null.
+// given reports whether the field is there and not null.
 func (p *params) given(field string) bool {
 	value, ok := p.values[field]
 	return ok && string(value) != "null"

@@ -53,7 +53,7 @@ func (r web) always(point [][]any) (string, bool) {
 	return "", false
 }
 
-// patches tells whether a virtual patch blocks the attack's requests, which its conditions cover: it inspects one part only.
+// patches reports whether a virtual patch blocks the attack's requests, which its conditions cover: it inspects one part only.
 func (r *rule) patches(c *campaign, request web) bool {
 	if r.attackType == "any" {
 		_, there := request.always(r.point)
@@ -62,7 +62,7 @@ func (r *rule) patches(c *campaign, request web) bool {
 	return r.attackType == c.spec.Type && samePoint(r.point, c.point)
 }
 
-// indicates tells whether a custom attack indicator matches a request, which its conditions cover.
+// indicates reports whether a custom attack indicator matches a request, which its conditions cover.
 func (r *rule) indicates(request web) bool {
 	value, there := request.always(r.point)
 	if !there {

@@ -43,7 +43,7 @@ type tally struct {
 	count       int64
 }
 
-func (s *Service) newRecord(a *account, spec AttackSpec, now time.Time) *record {
+func (s *core) newRecord(a *account, spec AttackSpec, now time.Time) *record {
 	return &record{
 		id:  [2]string{fmt.Sprintf("attacks_x_%d_%s_v_1", a.ClientID, now.UTC().Format("200601")), recordName(s.random)},
 		app: spec.App, host: spec.Host, method: spec.Method, path: spec.Path, parameter: spec.Parameter, kind: spec.Type,

@@ -23,7 +23,7 @@ type rule struct {
 	term
 }
 
-// term is when the nodes act on a measure.
+// term is when the nodes apply an entry or a rule.
 type term struct {
 	from    time.Time
 	removed time.Time // zero: not removed

@@ -7,7 +7,7 @@ import (
 
 // SeedIPRule puts an entry of another author into the lists, in force at once, and returns its id. Left out: Author
 // "automatic", EventType "trigger", List black, RuleType ip_range, Pools all, ExpiredAt forever, CreatedAt now.
-func (s *Service) SeedIPRule(account string, r IPRule) (int64, error) {
+func (s *core) SeedIPRule(account string, r IPRule) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, err := s.account(account)

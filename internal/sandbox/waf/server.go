@@ -82,7 +82,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	write(w, answered)
 }
 
-// receive records the request and takes the fault that it meets, if any.
+// receive records the request and takes its fault, if any.
 func (s *Service) receive(r *http.Request, body []byte) (*Request, Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +135,7 @@ func write(w http.ResponseWriter, answered reply) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(answered.status)
-	_, _ = w.Write(text) // nobody is left to tell
+	_, _ = w.Write(text) // the client may be gone
 }
 
 // Requests returns the requests received with a token of the account, oldest first, out of the last 1000 of all;

@@ -65,7 +65,7 @@ type SourceSpec struct {
 	Proxy string `json:"proxy,omitempty"`
 	// Datacenter is the cloud that the source is in (aws, …); "" means none.
 	Datacenter string `json:"datacenter,omitempty"`
-	// Headers are what the source's requests carry beside Host.
+	// Headers are the headers of the source's requests besides Host.
 	Headers map[string]string `json:"headers,omitempty"`
 }
 

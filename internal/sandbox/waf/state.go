@@ -50,13 +50,13 @@ type Attack struct {
 	OtherSources Totals `json:"other_sources"`
 }
 
-// Totals counts hits by what became of them.
+// Totals counts hits by result.
 type Totals struct {
 	Through int64 `json:"through"`
 	Blocked int64 `json:"blocked"`
 }
 
-// SourceState is one source of an attack and what became of all its hits.
+// SourceState is one source of an attack with the totals of its hits.
 type SourceState struct {
 	IP        string  `json:"ip"`
 	Country   string  `json:"country,omitempty"`
@@ -64,7 +64,7 @@ type SourceState struct {
 	Totals
 }
 
-// IPRuleState is an entry of the IP lists and whether the nodes act on it by now.
+// IPRuleState is an entry of the IP lists, and whether the nodes apply it yet.
 type IPRuleState struct {
 	IPRule
 	Force
@@ -80,7 +80,7 @@ type Force struct {
 	EndsAt    int64 `json:"ends_at,omitempty"`
 }
 
-// RuleState is a rule in words and whether the nodes act on it by now.
+// RuleState is a rule in words, and whether the nodes apply it yet.
 type RuleState struct {
 	ID         int64  `json:"id"`
 	ActionID   int64  `json:"action_id"`
@@ -100,7 +100,7 @@ type ApplicationState struct {
 	Mode string `json:"mode"`
 }
 
-// TrafficPoint is what became of the hits of one second.
+// TrafficPoint is the hits of one second by result.
 type TrafficPoint struct {
 	// Time is a Unix time in seconds.
 	Time int64 `json:"time"`
@@ -110,7 +110,7 @@ type TrafficPoint struct {
 }
 
 // State returns the state of the account with that name; "" is the first.
-func (s *Service) State(account string) (State, error) {
+func (s *core) State(account string) (State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, err := s.account(account)

@@ -9,7 +9,7 @@ import (
 const trafficKept = 180 * time.Second
 
 // Step plays the traffic since the last Step up to now.
-func (s *Service) Step() {
+func (s *traffic) Step() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
@@ -26,15 +26,15 @@ func (s *Service) Step() {
 		s.played = end
 	}
 	for _, a := range s.accounts {
-		a.forget(now)
+		a.prune(now)
 	}
 	if played {
 		s.notify()
 	}
 }
 
-// playSlice lets every running attack of the account send what is due, and tells whether there was a hit.
-func (s *Service) playSlice(a *account, from, to time.Time) bool {
+// playSlice sends what is due of every running attack of the account, and reports whether there was a hit.
+func (s *traffic) playSlice(a *account, from, to time.Time) bool {
 	for _, e := range a.entries {
 		e.expire(from, s.delay(listDelay))
 	}
@@ -63,7 +63,7 @@ func (s *Service) playSlice(a *account, from, to time.Time) bool {
 }
 
 // playPast plays what a new attack did before now: at least one hit, none an hour apart.
-func (s *Service) playPast(a *account, c *campaign, now time.Time) {
+func (s *traffic) playPast(a *account, c *campaign, now time.Time) {
 	last := now
 	if !c.ends.IsZero() && c.ends.Before(last) {
 		last = c.ends
@@ -103,8 +103,8 @@ type hits struct {
 	at     time.Time
 }
 
-// hit lets hits of an attack meet the measures in force.
-func (s *Service) hit(a *account, c *campaign, h hits) {
+// hit applies the entries and rules in force to hits of an attack.
+func (s *traffic) hit(a *account, c *campaign, h hits) {
 	if h.n == 0 {
 		return
 	}
@@ -120,7 +120,7 @@ func (s *Service) hit(a *account, c *campaign, h hits) {
 		s.report(a, c, h).totals.Blocked += h.n
 	case denied:
 		now.Blocked = h.n
-		s.knock(a, c, h)
+		s.reportDenied(a, c, h)
 	case patched:
 		now.Blocked = h.n
 		s.reportPatched(a, c, h)
@@ -135,7 +135,7 @@ func (t *Totals) add(more Totals) {
 }
 
 // report counts hits in the attack's record; after an hour's silence that is a new one.
-func (s *Service) report(a *account, c *campaign, h hits) *record {
+func (s *traffic) report(a *account, c *campaign, h hits) *record {
 	r := c.record()
 	if r.hits() > 0 && h.at.Sub(r.last) > silence {
 		r = s.newRecord(a, c.spec, h.at)
@@ -150,7 +150,7 @@ func (s *Service) report(a *account, c *campaign, h hits) *record {
 }
 
 // reportPatched counts what a virtual patch stopped, in a record of its own; after an hour's silence that is a new one.
-func (s *Service) reportPatched(a *account, c *campaign, h hits) {
+func (s *traffic) reportPatched(a *account, c *campaign, h hits) {
 	r := c.patched
 	if r == nil || h.at.Sub(r.last) > silence {
 		spec := c.spec
@@ -163,25 +163,25 @@ func (s *Service) reportPatched(a *account, c *campaign, h hits) {
 	r.totals.Blocked += h.n
 }
 
-// knock is a denied source at an application.
-type knock struct {
+// deniedSource is a denied source at an application.
+type deniedSource struct {
 	ip  string
 	app int
 }
 
-// knock reports hits of a denied source in a record of its own: the first five, then one in ten. What the sources that never
-// show in ip_top send isn't reported.
-func (s *Service) knock(a *account, c *campaign, h hits) {
+// reportDenied counts hits of a denied source in a record of its own: the first five, then one in ten. Hits of sources that are never in ip_top are
+// not reported.
+func (s *traffic) reportDenied(a *account, c *campaign, h hits) {
 	if h.source.other {
 		return
 	}
-	door := knock{h.source.IP, c.spec.App}
-	r := a.knocking[door]
+	key := deniedSource{h.source.IP, c.spec.App}
+	r := a.denied[key]
 	if r == nil || h.at.Sub(r.last) > silence {
 		spec := c.spec
 		spec.Type, spec.Parameter = blockedSource, ""
 		r = s.newRecord(a, spec, h.at)
-		a.knocking[door] = r
+		a.denied[key] = r
 		a.records = append(a.records, r)
 	}
 	uploaded := func(met int64) int64 { return min(met, 5) + max(0, met-5)/10 }
@@ -209,8 +209,8 @@ func (p *TrafficPoint) add(ip string, more Totals) {
 	p.Sources[ip] = of
 }
 
-// forget drops what nobody sees any more.
-func (a *account) forget(now time.Time) {
+// prune deletes what is no longer shown.
+func (a *account) prune(now time.Time) {
 	a.traffic = slices.DeleteFunc(a.traffic, func(p TrafficPoint) bool { return p.Time <= now.Add(-trafficKept).Unix() })
 	a.entries = slices.DeleteFunc(a.entries, func(e *entry) bool { return !e.listed() && !e.inForce(now) && now.After(e.until) })
 	a.rules = slices.DeleteFunc(a.rules, func(r *rule) bool { return !r.listed() && now.After(r.until) })

@@ -30,7 +30,7 @@ func twoSources() waf.AttackSpec {
 	}}
 }
 
-func TestDeniedSourceKnocks(t *testing.T) {
+func TestDeniedSourceKeepsTrying(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(twoSources())
@@ -41,12 +41,12 @@ func TestDeniedSourceKnocks(t *testing.T) {
 	require.EqualValues(t, hits+60, w.state().Attacks[0].Hits, "denied hits leave the attack's record")
 	require.Equal(t, "monitored", w.state().Attacks[0].BlockStatus)
 
-	knocking := w.list(attacks, `{"filter":{"clientid":[5]}}`)[1]
-	require.Equal(t, "blocked_source", knocking["type"])
-	require.Equal(t, "blocked", knocking["block_status"])
-	require.Len(t, knocking["ip_top"], 1)
-	require.Equal(t, "203.0.113.7", knocking["ip_top"].([]any)[0].(map[string]any)["ip"])
-	reported := knocking["hits"].(float64)
+	denied := w.list(attacks, `{"filter":{"clientid":[5]}}`)[1]
+	require.Equal(t, "blocked_source", denied["type"])
+	require.Equal(t, "blocked", denied["block_status"])
+	require.Len(t, denied["ip_top"], 1)
+	require.Equal(t, "203.0.113.7", denied["ip_top"].([]any)[0].(map[string]any)["ip"])
+	reported := denied["hits"].(float64)
 	require.Less(t, reported, 60.0, "most identical hits aren't reported")
 	w.pass(time.Minute)
 	require.Greater(t, w.list(attacks, `{"filter":{"clientid":[5]}}`)[1]["hits"], reported)
@@ -77,7 +77,7 @@ func TestOverwrittenDenialKeepsItsTime(t *testing.T) {
 	require.Equal(t, waf.Totals{Blocked: 40}, w.sent(10 * time.Second)["203.0.113.7"])
 }
 
-func TestOtherSourcesKnockUnseen(t *testing.T) {
+func TestDeniedOtherSourcesAreNotReported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(waf.AttackSpec{OtherSources: 20, Sources: []waf.SourceSpec{{IP: "203.0.113.7", PerSecond: 100}}})

@@ -1,4 +1,4 @@
-// Package waf emulates the application-protection service: its HTTP API, its accounts, and the traffic that its measures block or let through.
+// Package waf emulates the application-protection service: its HTTP API, its accounts, and the traffic that its lists and rules block or let through.
 package waf
 
 import (
@@ -19,7 +19,7 @@ const tick = 200 * time.Millisecond
 // Config describes the emulated service.
 type Config struct {
 	Accounts []Account
-	// Speed is how much faster than the real one's the delays of measures run:
+	// Speed divides the delays until a change takes effect:
 	// IP lists take 60 s/Speed, rules 180 s/Speed. 0 means 1.
 	Speed float64
 	// Seed makes ids and addresses repeatable.
@@ -47,43 +47,53 @@ type Application struct {
 	Mode string
 }
 
-// Service is the emulated service; it is an http.Handler. All its methods may be called at the same time.
+// Service is the emulated service. It is an http.Handler. All its methods may be called at the same time.
 type Service struct {
+	*traffic
+	faults   []*Fault
+	requests []*Request
+}
+
+// traffic plays attacks. It knows nothing of HTTP.
+type traffic struct {
+	*core
+	played time.Time // traffic has been played until here
+}
+
+// core is the state of the accounts. Its lock guards the layers above it, too.
+type core struct {
 	speed float64
 	now   func() time.Time
 
 	mu       sync.Mutex
 	random   *rand.Rand
 	accounts []*account
-	faults   []*Fault
-	requests []*Request
-	played   time.Time // traffic has been played until here
 	changed  chan struct{}
 }
 
 // New returns a service with the accounts of cfg, their application modes and a few rules that such accounts have from the start.
 func New(cfg Config) *Service {
-	s := &Service{
+	c := &core{
 		speed:   cfg.Speed,
 		now:     cfg.Now,
 		random:  rand.New(rand.NewPCG(cfg.Seed, 0)),
 		changed: make(chan struct{}),
 	}
-	if s.speed == 0 {
-		s.speed = 1
+	if c.speed == 0 {
+		c.speed = 1
 	}
-	if s.now == nil {
-		s.now = time.Now
+	if c.now == nil {
+		c.now = time.Now
 	}
-	s.played = s.now()
+	now := c.now()
 	for _, a := range cfg.Accounts {
-		s.accounts = append(s.accounts, newAccount(a, s.played))
+		c.accounts = append(c.accounts, newAccount(a, now))
 	}
-	return s
+	return &Service{traffic: &traffic{core: c, played: now}}
 }
 
 // Run plays the traffic in real time until ctx ends; it returns the context's error.
-func (s *Service) Run(ctx context.Context) error {
+func (s *traffic) Run(ctx context.Context) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
@@ -97,18 +107,18 @@ func (s *Service) Run(ctx context.Context) error {
 }
 
 // Watch returns a channel that is closed at the next change of lists, rules, attacks (hits too) or faults.
-func (s *Service) Watch() <-chan struct{} {
+func (s *core) Watch() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.changed
 }
 
-// notify wakes those who watch; the caller holds the lock.
-func (s *Service) notify() {
+// notify closes the channel of Watch. The caller holds the lock.
+func (s *core) notify() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-func (s *Service) delay(real time.Duration) time.Duration {
+func (s *core) delay(real time.Duration) time.Duration {
 	return time.Duration(float64(real) / s.speed)
 }

@@ -12,7 +12,10 @@ import (
 	"time"
 )
 
-const keptCalls = 2000
+const (
+	keptCalls       = 2000
+	connectionsOpen = "apps.connections.open"
+)
 
 // Call is one call of the Web API or use of a response URL. Its arguments lack the token.
 type Call struct {
@@ -28,9 +31,9 @@ type answer map[string]any
 
 // method is one method of the Web API. It runs under the lock.
 type method struct {
-	run       func(*Workspace, args) (answer, error)
+	run       func(*webAPI, args) (answer, error)
 	perMinute int    // the tier's calls; 0: not limited by tier
-	scope     string // what the token must have; empty: nothing; *:verb: that of the channel's family, of which run sees to the right one
+	scope     string // what the token must have; empty: nothing; *:verb: that of the channel's family, and run checks the exact one
 }
 
 // accepted lists the scopes of which a method needs one.
@@ -41,7 +44,7 @@ func (m method) accepted() []string {
 	return strings.Fields(m.scope)
 }
 
-// refusal is an error as the Web API tells it.
+// refusal is an error of the Web API.
 type refusal struct {
 	name       string
 	retryAfter int // seconds; over 0: the answer is a 429
@@ -83,10 +86,10 @@ func methods() map[string]method {
 }
 
 // ServeHTTP answers /api/METHOD, the Web API, /response/…, the response URLs, and /link/, Socket Mode.
-func (w *Workspace) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+func (w *webAPI) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, w.prefix)
 	if path == "/link/" {
-		w.serveLink(rw, r)
+		w.ServeLink(rw, r)
 		return
 	}
 	name, isMethod := strings.CutPrefix(path, "/api/")
@@ -110,7 +113,7 @@ func (w *Workspace) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 }
 
 // serveMethod calls a method and records the call.
-func (w *Workspace) serveMethod(name string, a args) outcome {
+func (w *webAPI) serveMethod(name string, a args) outcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := w.callMethod(name, a)
@@ -122,7 +125,7 @@ func (w *Workspace) serveMethod(name string, a args) outcome {
 	return out
 }
 
-func (w *Workspace) callMethod(name string, a args) outcome {
+func (w *webAPI) callMethod(name string, a args) outcome {
 	m, known := w.methods[name]
 	if !known {
 		return outcomeOf(name, nil, refuse("unknown_method"))
@@ -148,8 +151,8 @@ func (w *Workspace) callMethod(name string, a args) outcome {
 	return out
 }
 
-// scopesOf lists what a token may do; false for a token that nobody issued.
-func (w *Workspace) scopesOf(token string) ([]string, bool) {
+// scopesOf lists the scopes of a token; false for an unknown token.
+func (w *webAPI) scopesOf(token string) ([]string, bool) {
 	switch {
 	case same(token, w.cfg.BotToken):
 		return w.cfg.Scopes, true
@@ -162,7 +165,7 @@ func (w *Workspace) scopesOf(token string) ([]string, bool) {
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // authenticate refuses a token that is missing, unknown or of the wrong kind for the method; auth.test takes both kinds.
-func (w *Workspace) authenticate(name, token string) error {
+func (w *webAPI) authenticate(name, token string) error {
 	_, known := w.scopesOf(token)
 	switch {
 	case token == "":
@@ -176,7 +179,7 @@ func (w *Workspace) authenticate(name, token string) error {
 }
 
 // lacks refuses when the token has none of the scopes of which one is needed.
-func (w *Workspace) lacks(token string, needed ...string) error {
+func (w *webAPI) lacks(token string, needed ...string) error {
 	granted, _ := w.scopesOf(token)
 	if len(needed) == 0 || slices.ContainsFunc(needed, func(scope string) bool { return slices.Contains(granted, scope) }) {
 		return nil
@@ -189,13 +192,13 @@ func missingScope(needed, granted []string) error {
 }
 
 // Calls lists the latest 2,000 calls, oldest first.
-func (w *Workspace) Calls() []Call {
+func (w *webAPI) Calls() []Call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.calls)
 }
 
-func (w *Workspace) record(name string, a args, out outcome) {
+func (w *webAPI) record(name string, a args, out outcome) {
 	kept := map[string]string{}
 	for key, value := range a {
 		if key != "token" {
@@ -240,7 +243,7 @@ func outcomeOf(name string, ans answer, err error) outcome {
 
 func (o outcome) write(rw http.ResponseWriter, r *http.Request) {
 	if o.hang {
-		<-r.Context().Done() // until the caller has enough of it
+		<-r.Context().Done() // until the caller gives up
 		return
 	}
 	maps.Copy(rw.Header(), o.header)
@@ -250,5 +253,5 @@ func (o outcome) write(rw http.ResponseWriter, r *http.Request) {
 func write(rw http.ResponseWriter, status int, body answer) {
 	rw.Header().Set("Content-Type", "application/json; charset=utf-8")
 	rw.WriteHeader(status)
-	_ = json.NewEncoder(rw).Encode(body) // the reader may be gone, nobody else cares
+	_ = json.NewEncoder(rw).Encode(body) // the client may be gone
 }

@@ -16,7 +16,7 @@ const maxBody = 1 << 20 // bytes of a request
 // args are a request's arguments, from a form, a query or JSON alike; what isn't a string in JSON is kept as JSON.
 type args map[string]string
 
-// parseArgs reads arguments; the token stands in the Authorization header or in a form, and is not looked for in a query or in JSON.
+// parseArgs reads arguments. A token counts in the Authorization header or in a form, not in a query or in JSON.
 func parseArgs(rw http.ResponseWriter, r *http.Request) (args, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(rw, r.Body, maxBody))
 	if err != nil {
@@ -78,7 +78,7 @@ func (a args) addJSON(body []byte) error {
 	return nil
 }
 
-// has tells whether an argument was given, be it empty.
+// has reports whether an argument was given, also when it is empty.
 func (a args) has(key string) bool {
 	_, ok := a[key]
 	return ok
@@ -88,7 +88,7 @@ func (a args) flag(key string) bool {
 	return a[key] == "true" || a[key] == "1"
 }
 
-// limit is the argument of that name, the default when it is left out or not between 1 and most.
+// limit is the argument limit, at most most. It is fallback when it is missing or below 1.
 func (a args) limit(fallback, most int) int {
 	n, err := strconv.Atoi(a["limit"])
 	if err != nil || n < 1 {

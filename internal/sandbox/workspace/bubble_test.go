@@ -261,8 +261,8 @@ func (s *socket) ack(f frame) {
 	s.send(`{"envelope_id":"` + f.EnvelopeID + `"}`)
 }
 
-// heard waits until the other side has read all that was sent.
-func (s *socket) heard() {
+// allRead waits until the other side has read all that was sent.
+func (s *socket) allRead() {
 	s.b.t.Helper()
 	require.NoError(s.b.t, s.conn.WriteControl(websocket.PingMessage, []byte("heard?"), time.Now().Add(time.Second)))
 	require.Equal(s.b.t, "heard?", <-s.pongs)
@@ -282,7 +282,7 @@ func (b *bubble) command(text string) <-chan workspace.Delivery {
 	return came
 }
 
-// say says something as a person; without channel to the bot alone.
+// say posts a message as a person; without channel in the direct message with the bot.
 func (b *bubble) say(user, channel, text string) workspace.Message {
 	b.t.Helper()
 	m, err := b.Say(workspace.Saying{User: user, Channel: channel, Text: text})

@@ -11,7 +11,7 @@ import (
 // A longer text without blocks arrives as several messages.
 const splitText = 4_040 // code points
 
-func chatPostMessage(w *Workspace, a args) (answer, error) {
+func chatPostMessage(w *webAPI, a args) (answer, error) {
 	c, err := w.postable(a["channel"])
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func chatPostMessage(w *Workspace, a args) (answer, error) {
 }
 
 // postSplit posts as the bot, in pieces where Slack would, and returns the first.
-func (w *Workspace) postSplit(c *Channel, said content, a args) *stored {
+func (w *webAPI) postSplit(c *Channel, said content, a args) *stored {
 	var first *stored
 	for rest, more := said.text, true; more; {
 		piece := said
@@ -50,8 +50,8 @@ func (w *Workspace) postSplit(c *Channel, said content, a args) *stored {
 	return first
 }
 
-// ours is a message of the bot's.
-func (w *Workspace) ours(c *Channel, said content, a args) Message {
+// ours is a message of the bot.
+func (w *webAPI) ours(c *Channel, said content, a args) Message {
 	return Message{
 		Channel: c.ID, ThreadTS: said.thread, User: w.cfg.BotUserID, BotID: w.cfg.BotID,
 		Text: said.text, Blocks: said.blocks, Attachments: said.attachments, Metadata: said.metadata,
@@ -60,7 +60,7 @@ func (w *Workspace) ours(c *Channel, said content, a args) Message {
 }
 
 // postable finds the channel to post to, by id or name; a user's id stands for the direct message.
-func (w *Workspace) postable(name string) (*Channel, error) {
+func (w *webAPI) postable(name string) (*Channel, error) {
 	c := w.channel(name)
 	if c == nil {
 		if u, ok := w.user(name); ok && u.ID == name {
@@ -81,7 +81,7 @@ func (w *Workspace) postable(name string) (*Channel, error) {
 
 // threadOf is the thread that a message with that thread_ts goes to. It refuses what isn't the ts of a message that begins, or could
 // begin, one. When that was deleted and left no reply, the message goes to the channel, without an error: its answer alone shows it.
-func (w *Workspace) threadOf(c *Channel, ts string) (string, error) {
+func (w *messageStore) threadOf(c *Channel, ts string) (string, error) {
 	if ts == "" {
 		return "", nil
 	}
@@ -99,8 +99,8 @@ func (w *Workspace) threadOf(c *Channel, ts string) (string, error) {
 	return ts, nil
 }
 
-// own finds a message the bot may change; other is the error when it is somebody else's.
-func (w *Workspace) own(a args, other string) (*stored, *Channel, error) {
+// own finds a message that the bot may change. other is the error for another author's message.
+func (w *webAPI) own(a args, other string) (*stored, *Channel, error) {
 	c := w.channel(a["channel"])
 	if c == nil || c.ID != a["channel"] || c.Private && !c.BotIsMember {
 		return nil, nil, refuse("channel_not_found")
@@ -115,8 +115,8 @@ func (w *Workspace) own(a args, other string) (*stored, *Channel, error) {
 	return m, c, nil
 }
 
-// shortContent is what an edit or an ephemeral message says: where a post is cut into several, these are refused.
-func (w *Workspace) shortContent(a args) (content, error) {
+// shortContent is the content of an edit or an ephemeral message. They are refused where a post would be split.
+func (w *webAPI) shortContent(a args) (content, error) {
 	said, err := w.content(a)
 	switch {
 	case err != nil:
@@ -129,7 +129,7 @@ func (w *Workspace) shortContent(a args) (content, error) {
 	return said, nil
 }
 
-func chatUpdate(w *Workspace, a args) (answer, error) {
+func chatUpdate(w *webAPI, a args) (answer, error) {
 	m, c, err := w.own(a, "cant_update_message")
 	if err != nil {
 		return nil, err
@@ -145,8 +145,8 @@ func chatUpdate(w *Workspace, a args) (answer, error) {
 	return answer{"channel": c.ID, "ts": m.TS, "text": m.Text, "message": w.wire(m, true)}, nil
 }
 
-// rewrite changes what a message says: text alone removes the blocks; metadata and attachments stay unless given.
-func (w *Workspace) rewrite(m *stored, said content, a args) {
+// rewrite changes the content of a message. Text alone removes the blocks; metadata and attachments stay unless given.
+func (w *messageStore) rewrite(m *stored, said content, a args) {
 	before := *m
 	m.Text, m.Blocks = said.text, said.blocks
 	if a.has("attachments") {
@@ -157,12 +157,12 @@ func (w *Workspace) rewrite(m *stored, said content, a args) {
 	}
 	m.Edited++
 	if !m.Ephemeral {
-		w.tellEdited(m, before)
+		w.emitEdited(m, before)
 	}
 	w.notify()
 }
 
-func chatPostEphemeral(w *Workspace, a args) (answer, error) {
+func chatPostEphemeral(w *webAPI, a args) (answer, error) {
 	c, err := w.postable(a["channel"])
 	if err != nil {
 		return nil, err
@@ -178,17 +178,17 @@ func chatPostEphemeral(w *Workspace, a args) (answer, error) {
 	if said.thread, err = w.threadOf(c, a["thread_ts"]); err != nil {
 		return nil, err
 	}
-	m := w.whisper(w.ours(c, said, a), u.ID)
+	m := w.postEphemeral(w.ours(c, said, a), u.ID)
 	return answer{"message_ts": m.TS}, nil
 }
 
-// whisper posts a message that one user alone is shown.
-func (w *Workspace) whisper(m Message, user string) *stored {
+// postEphemeral posts a message that only one user sees.
+func (w *messageStore) postEphemeral(m Message, user string) *stored {
 	m.Ephemeral, m.EphemeralFor, m.Broadcast = true, user, false
 	return w.add(m)
 }
 
-func chatGetPermalink(w *Workspace, a args) (answer, error) {
+func chatGetPermalink(w *webAPI, a args) (answer, error) {
 	c := w.channel(a["channel"])
 	if c == nil || c.ID != a["channel"] || c.Private && !c.BotIsMember {
 		return nil, refuse("channel_not_found")
@@ -201,8 +201,8 @@ func chatGetPermalink(w *Workspace, a args) (answer, error) {
 	return answer{"channel": c.ID, "permalink": link}, nil
 }
 
-// wire is a message as the Web API and clicks tell it; without allMetadata only the metadata's type.
-func (w *Workspace) wire(m *stored, allMetadata bool) answer {
+// wire is a message as the Web API and clicks have it; without allMetadata only the metadata's type.
+func (w *messageStore) wire(m *stored, allMetadata bool) answer {
 	if m.deleted {
 		return w.tombstone(m)
 	}
@@ -231,7 +231,7 @@ func (w *Workspace) wire(m *stored, allMetadata bool) answer {
 	return out
 }
 
-func (w *Workspace) wireThread(m *stored, out answer) {
+func (w *messageStore) wireThread(m *stored, out answer) {
 	if m.ThreadTS != "" {
 		out["thread_ts"] = m.ThreadTS
 		if m.Broadcast {
@@ -252,6 +252,6 @@ func shownMetadata(raw json.RawMessage, all bool) any {
 	var short struct {
 		EventType string `json:"event_type"`
 	}
-	_ = json.Unmarshal(raw, &short) // it was checked when it was stored
+	_ = json.Unmarshal(raw, &short) // checked when stored
 	return short
 }

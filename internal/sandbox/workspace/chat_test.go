@@ -158,19 +158,19 @@ func TestLongTexts(t *testing.T) {
 func TestEphemeral(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	whisper := func(channel, user string) (string, error) {
+	postEphemeral := func(channel, user string) (string, error) {
 		return w.client.PostEphemeralContext(t.Context(), channel, user, slack.MsgOptionText("psst", false))
 	}
-	ts, err := whisper("C1WAF", "U1ANN")
+	ts, err := postEphemeral("C1WAF", "U1ANN")
 	require.NoError(t, err)
 	require.Empty(t, w.Messages("#waf"), "nobody else sees it")
 	require.Empty(t, w.Ephemerals("bob"))
 	require.Equal(t, "psst", w.Ephemerals("ann")[0].Plain())
 	_, _, _, err = w.client.UpdateMessageContext(t.Context(), "C1WAF", ts, slack.MsgOptionText("x", false))
 	refused(t, "message_not_found", err)
-	_, err = whisper("G4OURS", "U2BOB")
+	_, err = postEphemeral("G4OURS", "U2BOB")
 	refused(t, "user_not_in_channel", err)
-	_, err = whisper("C1WAF", "U9NONE")
+	_, err = postEphemeral("C1WAF", "U9NONE")
 	refused(t, "user_not_in_channel", err)
 }
 

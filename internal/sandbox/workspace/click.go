@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
+	"github.com/wafbot/wafbot/internal/sandbox/delivery"
 )
 
 // Click is a person's click on a button, or choice from an overflow menu: in a message, in a modal or on the Home tab.
@@ -16,8 +19,8 @@ type Click struct {
 	Cancel  bool   `json:"cancel"`  // answer the confirm dialog with no: nothing is sent
 
 	View string `json:"view,omitempty"` // id of the view instead of channel and ts, or modal or home: the one that is seen
-	// Values are filled into the view before, as those of a Submission. Button may name one of them, whose change the bot asked to be
-	// told of: an input with dispatch_action, or a select outside of inputs.
+	// Values are filled into the view before, as those of a Submission. Button may name one of them whose change sends an
+	// action: an input with dispatch_action, or a select outside of inputs.
 	Values map[string]any `json:"values,omitempty"`
 }
 
@@ -48,19 +51,19 @@ func (w *Workspace) prepareClick(c Click) (Delivery, error) {
 	if m == nil || m.Ephemeral && m.EphemeralFor != u.ID {
 		return Delivery{}, fmt.Errorf("%s sees no message %s in #%s", u.Name, c.TS, channel.Name)
 	}
-	p, err := choose(m.parts(), c.Button, part.names)
+	p, err := blockkit.FindPart(blockkit.Parts(m.allBlocks()), c.Button)
 	if err != nil || c.Cancel {
-		return Delivery{}, errors.Join(err, p.cancel(c))
+		return Delivery{}, errors.Join(err, cancelled(c, p.Element))
 	}
 	response := w.newResponse(u.ID, channel.ID, m)
 	payload := w.clickPayload(u, channel, m)
 	payload["response_url"] = response
-	payload["actions"] = []answer{p.action(w.nextTS())}
-	return Delivery{Type: typeInteractive, Payload: marshal(payload), ResponseURL: response}, nil
+	payload["actions"] = []answer{p.Action(w.nextTS())}
+	return Delivery{Type: delivery.TypeInteractive, Payload: marshal(payload), ResponseURL: response}, nil
 }
 
 // present finds a person who can act in a channel.
-func (w *Workspace) present(user, channel string) (User, *Channel, error) {
+func (w *people) present(user, channel string) (User, *Channel, error) {
 	u, ok := w.user(user)
 	if !ok || u.Deleted {
 		return User{}, nil, fmt.Errorf("no such user: %q", user)
@@ -72,18 +75,15 @@ func (w *Workspace) present(user, channel string) (User, *Channel, error) {
 	return u, c, nil
 }
 
-// names are what a person or a test calls something that can be clicked.
-func (p part) names() []string { return []string{p.button.Label, p.button.ActionID, p.button.Value} }
-
-// cancel refuses a no where nobody asks.
-func (p part) cancel(c Click) error {
-	if c.Cancel && p.element != nil && p.element["confirm"] == nil {
+// cancelled refuses to cancel an element without a confirm dialog.
+func cancelled(c Click, element map[string]any) error {
+	if c.Cancel && element != nil && element["confirm"] == nil {
 		return errors.New("nothing to cancel: no confirm dialog asks")
 	}
 	return nil
 }
 
-// prepareViewClick makes the payload of a click in a view, with what is filled in there.
+// prepareViewClick makes the payload of a click in a view, with the view's state.
 func (w *Workspace) prepareViewClick(c Click) (Delivery, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,44 +91,44 @@ func (w *Workspace) prepareViewClick(c Click) (Delivery, error) {
 	if err != nil {
 		return Delivery{}, err
 	}
-	if err := w.fill(v, c.Values); err != nil {
+	if err := blockkit.Fill(v.state, v.fields(), c.Values, typedNames{w.people}); err != nil {
 		return Delivery{}, err
 	}
 	w.notify()
-	p, action, err := w.viewAction(v, c.Button)
+	element, action, err := w.viewAction(v, c.Button)
 	if err != nil || c.Cancel {
-		return Delivery{}, errors.Join(err, p.cancel(c))
+		return Delivery{}, errors.Join(err, cancelled(c, element))
 	}
 	payload := w.interaction("block_actions", u)
 	payload["container"] = answer{"type": "view", "view_id": v.ID}
 	payload["trigger_id"] = w.newTrigger(u.ID, v.ID)
 	payload["view"] = w.wireView(v)
 	payload["actions"] = []answer{action}
-	return Delivery{Type: typeInteractive, Payload: marshal(payload)}, nil
+	return Delivery{Type: delivery.TypeInteractive, Payload: marshal(payload)}, nil
 }
 
-// viewAction finds what is clicked or changed in a view, and what a payload says of it.
-func (w *Workspace) viewAction(v *openView, name string) (part, answer, error) {
-	clickable, err := choose(parts(v.blocks()), name, part.names)
+// viewAction finds what is clicked or changed in a view, and returns its element and its action for the payload.
+func (w *Workspace) viewAction(v *openView, name string) (element map[string]any, action answer, err error) {
+	clickable, err := blockkit.FindPart(blockkit.Parts(v.blocks()), name)
 	if err == nil {
-		return clickable, clickable.action(w.nextTS()), nil
+		return clickable.Element, clickable.Action(w.nextTS()), nil
 	}
-	f, fieldErr := choose(v.fields(), name, fieldWays)
-	if fieldErr != nil || !f.acts {
-		return part{}, nil, err
+	f, fieldErr := blockkit.FindField(v.fields(), name)
+	if fieldErr != nil || !f.Dispatches {
+		return nil, nil, err
 	}
-	action := answer{"block_id": f.blockID, "action_id": f.actionID, "action_ts": w.nextTS()}
-	maps.Copy(action, v.state[f.blockID][f.actionID])
-	return part{element: f.element}, action, nil
+	action = answer{"block_id": f.BlockID, "action_id": f.ActionID, "action_ts": w.nextTS()}
+	maps.Copy(action, v.state[f.BlockID][f.ActionID])
+	return f.Element, action, nil
 }
 
-// interaction is what all payloads of what people do with blocks and views say.
+// interaction is the common part of the payloads of interactions with blocks and views.
 func (w *Workspace) interaction(kind string, u User) answer {
 	return answer{
 		"type":                  kind,
 		"user":                  answer{"id": u.ID, "username": u.Name, "name": u.Name, "team_id": u.TeamID},
 		"api_app_id":            w.cfg.AppID,
-		"token":                 verificationToken,
+		"token":                 delivery.VerificationToken,
 		"team":                  answer{"id": w.cfg.TeamID, "domain": w.domain()},
 		"enterprise":            nil,
 		"is_enterprise_install": false,
@@ -151,20 +151,4 @@ func (w *Workspace) clickPayload(u User, c *Channel, m *stored) answer {
 		payload["message"] = message
 	}
 	return payload
-}
-
-// action is what a payload says of the thing that was clicked.
-func (p part) action(ts string) answer {
-	out := answer{"type": p.element["type"], "action_id": p.button.ActionID, "block_id": p.blockID, "action_ts": ts}
-	copied := []string{"text", "value", "style", "url", "confirm"}
-	if p.option != nil {
-		out["selected_option"] = p.option
-		copied = []string{"confirm"}
-	}
-	for _, key := range copied {
-		if v, ok := p.element[key]; ok {
-			out[key] = v
-		}
-	}
-	return out
 }

@@ -4,15 +4,17 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/wafbot/wafbot/internal/sandbox/delivery"
 )
 
-// Closing is a person's press on what closes a modal.
+// Closing is a person's click that closes a modal.
 type Closing struct {
 	User string `json:"user"`          // name or id
 	All  bool   `json:"all,omitempty"` // the cross, which closes all; else the button that closes the one on top
 }
 
-// CloseView closes modals and tells the bot of those that said notify_on_close: a delivery for each.
+// CloseView closes modals and sends a view_closed payload for each with notify_on_close.
 func (w *Workspace) CloseView(ctx context.Context, c Closing) ([]Delivery, error) {
 	notes, err := w.closeViews(c)
 	if err != nil {
@@ -23,7 +25,7 @@ func (w *Workspace) CloseView(ctx context.Context, c Closing) ([]Delivery, error
 		if d, err = w.deliver(ctx, d, ""); err != nil {
 			return sent, err
 		}
-		d.Warning = "" // there is nothing left to show it at
+		d.Warning = "" // the modal that would show it is closed
 		sent = append(sent, d)
 	}
 	return sent, nil
@@ -48,7 +50,7 @@ func (w *Workspace) closeViews(c Closing) ([]Delivery, error) {
 		}
 		payload := w.interaction("view_closed", u)
 		payload["view"], payload["is_cleared"] = w.wireView(v), c.All
-		notes = append(notes, Delivery{Type: typeInteractive, Payload: marshal(payload)})
+		notes = append(notes, Delivery{Type: delivery.TypeInteractive, Payload: marshal(payload)})
 	}
 	if top.object["clear_on_close"] == true {
 		closed = w.stack(u.ID)

@@ -5,16 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/wafbot/wafbot/internal/sandbox/delivery"
 )
 
-// Command is a slash command as a person types it; it can't be typed in a thread.
+// Command is a slash command as a person types it. Threads have none.
 type Command struct {
 	User    string `json:"user"`    // name or id
 	Channel string `json:"channel"` // id or #name
 	Text    string `json:"text"`    // what follows the command
 }
 
-// Command sends a slash command; what the bot says in its acknowledgement is shown as Slack would.
+// Command sends a slash command, and shows the content of the bot's acknowledgement as Slack does.
 func (w *Workspace) Command(ctx context.Context, c Command) (Delivery, error) {
 	d, user, channel, err := w.prepareCommand(c)
 	if err != nil {
@@ -43,12 +45,12 @@ func (w *Workspace) prepareCommand(c Command) (d Delivery, user, channel string,
 		name = "directmessage"
 	}
 	payload := map[string]string{
-		"token": verificationToken, "team_id": w.cfg.TeamID, "team_domain": w.domain(),
+		"token": delivery.VerificationToken, "team_id": w.cfg.TeamID, "team_domain": w.domain(),
 		"channel_id": in.ID, "channel_name": name, "user_id": u.ID, "user_name": u.Name,
 		"command": w.cfg.Command, "text": w.typed(c.Text, true), "api_app_id": w.cfg.AppID, "is_enterprise_install": "false",
 		"response_url": response, "trigger_id": w.newTrigger(u.ID, ""),
 	}
-	return Delivery{Type: typeCommand, Payload: marshal(payload), ResponseURL: response}, u.ID, in.ID, nil
+	return Delivery{Type: delivery.TypeCommand, Payload: marshal(payload), ResponseURL: response}, u.ID, in.ID, nil
 }
 
 // showAck shows the text or message an acknowledgement holds, if any.

@@ -7,17 +7,21 @@ import (
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 )
 
 const (
 	maxText        = 40_000 // code points; what is more is cut off
 	maxUpdateText  = 4_000  // code points in chat.update and chat.postEphemeral
 	maxAttachments = 100
-	// Slack prints no size; ids fit in a kilobyte, and nothing else belongs into metadata.
+	// Slack documents no limit. Ids fit in a kilobyte, and nothing else belongs in metadata.
 	maxMetadata = 1_024 // bytes
+	// Slack documents no limit of all texts of a message's blocks together. Users measured this one.
+	maxBlockText = 12_000 // code points
 )
 
-// content is what a message says: its arguments, checked.
+// content is the checked content of a message.
 type content struct {
 	text                          string
 	blocks, attachments, metadata json.RawMessage
@@ -29,9 +33,9 @@ func (c content) empty() bool {
 }
 
 // content checks text, blocks, attachments and metadata of a message as Slack does.
-func (w *Workspace) content(a args) (content, error) {
+func (w *messageStore) content(a args) (content, error) {
 	c := content{text: cut(a["text"], maxText)}
-	check := newBlockCheck()
+	check := w.schemas.NewCheck()
 	var err error
 	if c.blocks, err = w.blocks(a["blocks"], "", check); err != nil {
 		return content{}, err
@@ -39,10 +43,10 @@ func (w *Workspace) content(a args) (content, error) {
 	if c.attachments, err = w.attachments(a["attachments"], check); err != nil {
 		return content{}, err
 	}
-	if err := check.refusal("invalid_blocks"); err != nil {
+	if err := refuseBlocks("invalid_blocks", check); err != nil {
 		return content{}, err
 	}
-	if check.text > maxBlockText {
+	if check.Text > maxBlockText {
 		return content{}, refuse("msg_blocks_too_long")
 	}
 	c.metadata, err = metadata(a["metadata"])
@@ -50,7 +54,7 @@ func (w *Workspace) content(a args) (content, error) {
 }
 
 // blocks checks a list of blocks; one that is left out or empty is nil.
-func (w *Workspace) blocks(raw, at string, check *blockCheck) (json.RawMessage, error) {
+func (w *messageStore) blocks(raw, at string, check *blockkit.Check) (json.RawMessage, error) {
 	if strings.TrimSpace(raw) == "" {
 		return nil, nil
 	}
@@ -58,13 +62,12 @@ func (w *Workspace) blocks(raw, at string, check *blockCheck) (json.RawMessage, 
 	if err != nil || len(blocks) == 0 {
 		return nil, err
 	}
-	check.schema(w.schemas.message, map[string]any{"blocks": blocks}, at)
-	check.walk(blocks, at+"/blocks")
-	w.nameBlocks(blocks)
+	check.Blocks(blocks, at)
+	blockkit.NameBlocks(blocks, w.nextID)
 	return marshal(blocks), nil
 }
 
-func (w *Workspace) attachments(raw string, check *blockCheck) (json.RawMessage, error) {
+func (w *messageStore) attachments(raw string, check *blockkit.Check) (json.RawMessage, error) {
 	if strings.TrimSpace(raw) == "" {
 		return nil, nil
 	}
@@ -89,6 +92,36 @@ func (w *Workspace) attachments(raw string, check *blockCheck) (json.RawMessage,
 		attachment["blocks"] = blocks
 	}
 	return marshal(list), nil
+}
+
+// refuseBlocks is Slack's error for what a check found, or nil.
+func refuseBlocks(name string, check *blockkit.Check) error {
+	if len(check.Problems) == 0 {
+		return nil
+	}
+	var messages []string
+	for _, problem := range check.Problems {
+		messages = append(messages, "[ERROR] "+problem)
+	}
+	return &refusal{name: name, extra: answer{"errors": check.Problems, "response_metadata": answer{"messages": messages}}}
+}
+
+// parseBlocks reads a JSON array of blocks.
+func parseBlocks(raw string) ([]any, error) {
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(raw))
+	blocks, ok := v.([]any)
+	if err != nil || !ok {
+		return nil, refuse("invalid_blocks_format")
+	}
+	return blocks, nil
+}
+
+func marshal(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // v comes from JSON
+	}
+	return raw
 }
 
 func metadata(raw string) (json.RawMessage, error) {

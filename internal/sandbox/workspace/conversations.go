@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-func conversationsInfo(w *Workspace, a args) (answer, error) {
+func conversationsInfo(w *webAPI, a args) (answer, error) {
 	c, err := w.readable(a, "read")
 	if err != nil {
 		return nil, err
@@ -14,7 +14,7 @@ func conversationsInfo(w *Workspace, a args) (answer, error) {
 	return answer{"channel": wireChannel(c)}, nil
 }
 
-func conversationsList(w *Workspace, a args) (answer, error) {
+func conversationsList(w *webAPI, a args) (answer, error) {
 	types := strings.Split(a["types"], ",")
 	if a["types"] == "" {
 		types = []string{"public_channel"}
@@ -42,7 +42,7 @@ func conversationsList(w *Workspace, a args) (answer, error) {
 	return listPage(a, "channels", channels)
 }
 
-func conversationsMembers(w *Workspace, a args) (answer, error) {
+func conversationsMembers(w *webAPI, a args) (answer, error) {
 	c, err := w.readable(a, "read")
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func conversationsMembers(w *Workspace, a args) (answer, error) {
 	return listPage(a, "members", members)
 }
 
-func conversationsJoin(w *Workspace, a args) (answer, error) {
+func conversationsJoin(w *webAPI, a args) (answer, error) {
 	c := w.channel(a["channel"])
 	if c == nil || c.ID != a["channel"] || c.Private && !c.BotIsMember {
 		return nil, refuse("channel_not_found")
@@ -79,7 +79,7 @@ func conversationsJoin(w *Workspace, a args) (answer, error) {
 }
 
 // conversationsOpen opens the direct message with a user, or one that is known by its id. With several users it would be a group's.
-func conversationsOpen(w *Workspace, a args) (answer, error) {
+func conversationsOpen(w *webAPI, a args) (answer, error) {
 	if a["channel"] != "" {
 		c := w.channel(a["channel"])
 		if c == nil || c.ID != a["channel"] || c.family() != "im" {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-func chatDelete(w *Workspace, a args) (answer, error) {
+func chatDelete(w *webAPI, a args) (answer, error) {
 	m, c, err := w.own(a, "cant_delete_message")
 	if err != nil {
 		return nil, err
@@ -17,9 +17,9 @@ func chatDelete(w *Workspace, a args) (answer, error) {
 	return answer{"channel": c.ID, "ts": m.TS}, nil
 }
 
-// Delete takes away a message that a person (name or id) sees in a channel (id or #name), as its author or an owner of the
-// workspace does: the bot isn't told, and replies stay.
-func (w *Workspace) Delete(user, channel, ts string) error {
+// Delete deletes a message as a person (name or id) in a channel (id or #name), as its author or an owner of the workspace does. The bot gets no
+// event, and replies stay.
+func (w *messageStore) Delete(user, channel, ts string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u, c, err := w.speaker(user, channel)
@@ -28,19 +28,19 @@ func (w *Workspace) Delete(user, channel, ts string) error {
 	}
 	m := w.find(c.ID, ts)
 	if m == nil || m.Ephemeral {
-		return fmt.Errorf("delete: %s sees no message %s in #%s that everybody sees", u.Name, ts, c.Name)
+		return fmt.Errorf("delete: %s sees no message %s in #%s that can be deleted", u.Name, ts, c.Name)
 	}
 	w.erase(m)
 	return nil
 }
 
-func (w *Workspace) erase(m *stored) {
+func (w *messageStore) erase(m *stored) {
 	m.deleted = true
 	w.notify()
 }
 
-// deletedMessage is what stood at a ts; nil: nothing did, or it stands there still.
-func (w *Workspace) deletedMessage(channel, ts string) *stored {
+// deletedMessage finds a deleted message by its ts. It returns nil when there is none.
+func (w *messageStore) deletedMessage(channel, ts string) *stored {
 	i := slices.IndexFunc(w.messages, func(m *stored) bool { return m.Channel == channel && m.TS == ts && m.deleted })
 	if i < 0 {
 		return nil
@@ -48,13 +48,15 @@ func (w *Workspace) deletedMessage(channel, ts string) *stored {
 	return w.messages[i]
 }
 
-func (w *Workspace) wasDeleted(channel, ts string) bool { return w.deletedMessage(channel, ts) != nil }
+func (w *messageStore) wasDeleted(channel, ts string) bool {
+	return w.deletedMessage(channel, ts) != nil
+}
 
-// leftReplies tells whether a deleted message began a thread that is still there: then Slack shows that something stood here.
-func (w *Workspace) leftReplies(m *stored) bool { return len(w.replies(m.Channel, m.TS)) > 0 }
+// leftReplies reports whether a deleted message has replies. Then Slack shows a tombstone.
+func (w *messageStore) leftReplies(m *stored) bool { return len(w.replies(m.Channel, m.TS)) > 0 }
 
-// tombstone is what the Web API tells of a deleted message that left replies.
-func (w *Workspace) tombstone(m *stored) answer {
+// tombstone is a deleted message with replies as the Web API has it.
+func (w *messageStore) tombstone(m *stored) answer {
 	out := answer{"type": "message", "subtype": "tombstone", "user": "USLACKBOT", "hidden": true, "ts": m.TS, "text": "This message was deleted."}
 	w.wireThread(m, out)
 	return out

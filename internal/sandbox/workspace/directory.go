@@ -2,7 +2,7 @@ package workspace
 
 import "strings"
 
-func authTest(w *Workspace, a args) (answer, error) {
+func authTest(w *webAPI, a args) (answer, error) {
 	if same(a["token"], w.cfg.AppToken) {
 		return answer{"app_id": w.cfg.AppID, "app_name": "wafbot"}, nil
 	}
@@ -13,7 +13,7 @@ func authTest(w *Workspace, a args) (answer, error) {
 	}, nil
 }
 
-func botsInfo(w *Workspace, a args) (answer, error) {
+func botsInfo(w *webAPI, a args) (answer, error) {
 	if a["bot"] != w.cfg.BotID {
 		return nil, refuse("bot_not_found")
 	}
@@ -23,11 +23,11 @@ func botsInfo(w *Workspace, a args) (answer, error) {
 	}}, nil
 }
 
-func teamInfo(w *Workspace, _ args) (answer, error) {
+func teamInfo(w *webAPI, _ args) (answer, error) {
 	return answer{"team": answer{"id": w.cfg.TeamID, "name": w.cfg.TeamName, "domain": w.domain()}}, nil
 }
 
-func usersInfo(w *Workspace, a args) (answer, error) {
+func usersInfo(w *webAPI, a args) (answer, error) {
 	u, ok := w.user(a["user"])
 	if !ok || u.ID != a["user"] {
 		return nil, refuse("user_not_found")
@@ -35,7 +35,7 @@ func usersInfo(w *Workspace, a args) (answer, error) {
 	return answer{"user": wireUser(u)}, nil
 }
 
-func usersList(w *Workspace, a args) (answer, error) {
+func usersList(w *webAPI, a args) (answer, error) {
 	users := []answer{}
 	for _, u := range w.users {
 		if !u.Stranger {
@@ -55,6 +55,6 @@ func wireUser(u User) answer {
 }
 
 // domain is the workspace's part of its address.
-func (w *Workspace) domain() string {
+func (w *core) domain() string {
 	return strings.ToLower(strings.ReplaceAll(w.cfg.TeamName, " ", "-"))
 }

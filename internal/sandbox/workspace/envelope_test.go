@@ -15,7 +15,7 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// card posts a message with one button, and clicks it in the background as soon as it is told to.
+// card posts a message with one button, and clicks it in the background when asked.
 func (b *bubble) card() (click func() <-chan workspace.Delivery) {
 	b.t.Helper()
 	posted := b.call("chat.postMessage", token, `{"channel":"C1WAF","text":"x","blocks":[{"type":"actions","elements":[
@@ -89,7 +89,7 @@ func TestAcknowledgementsThatDontCount(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		s, other := b.greeted(), b.greeted()
 		ways := map[string]func(frame){
-			"over another link": func(f frame) { other.ack(f); other.heard() },
+			"over another link": func(f frame) { other.ack(f); other.allRead() },
 			"of another id":     func(frame) { s.send(`{"envelope_id":"made-up"}`) },
 			"without JSON":      func(frame) { s.send(`ok`); s.send(`["x"]`) },
 			"of 20 kB":          func(f frame) { s.send(padded(f, 20_000)) },

@@ -4,31 +4,32 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/sandbox/delivery"
 )
 
 const keptEvents = 1000
 
-// Event is an event that the bot was told of, or is being told of.
+// Event is an event that was sent to the bot, or is being sent.
 type Event struct {
 	ID       string          `json:"id"`      // event_id
 	Type     string          `json:"type"`    // app_mention, message, app_home_opened, user_change, …
-	Channel  string          `json:"channel"` // id; empty: it happened in none
+	Channel  string          `json:"channel"` // id; empty: not in a channel
 	Payload  json.RawMessage `json:"payload"` // the outer event
 	Attempts []Delivery      `json:"attempts"`
 	Done     bool            `json:"done"` // acknowledged, or given up
 }
 
-// sentEvent is an event with what only the workspace knows of it.
+// sentEvent is an event with its internal state.
 type sentEvent struct {
 	Event
-	open int // ways on which it is neither acknowledged nor given up
+	open int // ways that have neither an acknowledgement nor given up
 }
 
 // Events lists the latest 1,000 events, oldest first.
-func (w *Workspace) Events() []Event {
+func (w *eventLog) Events() []Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	events := []Event{}
@@ -40,24 +41,24 @@ func (w *Workspace) Events() []Event {
 	return events
 }
 
-// Subscribe sets what the bot is told of from now on, in the place of Config.Events.
-func (w *Workspace) Subscribe(events ...string) {
+// Subscribe replaces Config.Events from now on.
+func (w *eventLog) Subscribe(events ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cfg.Events = events
 }
 
-// tellPosted tells the bot of a new message.
-func (w *Workspace) tellPosted(m *stored) {
-	w.tellMention(m, m.TS)
-	w.tellMessage(m, m.TS, func() answer { return w.wire(m, false) })
+// emitPosted sends the events of a new message.
+func (w *messageStore) emitPosted(m *stored) {
+	w.emitMention(m, m.TS)
+	w.emitMessage(m, m.TS, func() answer { return w.wire(m, false) })
 }
 
-// tellEdited tells the bot of a message that was another before.
-func (w *Workspace) tellEdited(m *stored, before stored) {
+// emitEdited sends the events of an edited message.
+func (w *messageStore) emitEdited(m *stored, before stored) {
 	m.editedTS = w.nextTS()
-	w.tellMention(m, m.editedTS)
-	w.tellMessage(m, m.editedTS, func() answer {
+	w.emitMention(m, m.editedTS)
+	w.emitMessage(m, m.editedTS, func() answer {
 		return answer{
 			"type": "message", "subtype": "message_changed", "hidden": true, "ts": m.editedTS,
 			"message": w.wire(m, false), "previous_message": w.wire(&before, false),
@@ -65,10 +66,10 @@ func (w *Workspace) tellEdited(m *stored, before stored) {
 	})
 }
 
-// tellMention sends an app_mention, if it is one; between a person and the bot alone there is none.
-func (w *Workspace) tellMention(m *stored, at string) {
+// emitMention sends an app_mention if the message mentions the bot. Direct messages have none.
+func (w *messageStore) emitMention(m *stored, at string) {
 	mentioned := strings.Contains(m.Text, "<@"+w.cfg.BotUserID+">") && w.channel(m.Channel).family() != "im"
-	if !mentioned || !w.hears(m, "app_mention", "app_mentions:read") {
+	if !mentioned || !w.receives(m, "app_mention", "app_mentions:read") {
 		return
 	}
 	event := w.wire(m, false)
@@ -76,38 +77,38 @@ func (w *Workspace) tellMention(m *stored, at string) {
 		delete(event, other)
 	}
 	event["type"] = "app_mention"
-	w.tellOf(m, at, event)
+	w.emitFor(m, at, event)
 }
 
-func (w *Workspace) tellMessage(m *stored, at string, event func() answer) {
+func (w *messageStore) emitMessage(m *stored, at string, event func() answer) {
 	family := w.channel(m.Channel).family()
-	if !w.hears(m, "message."+family, family+":history") {
+	if !w.receives(m, "message."+family, family+":history") {
 		return
 	}
-	told := event()
-	told["channel_type"] = map[string]string{"channels": "channel", "groups": "group", "im": "im"}[family]
-	w.tellOf(m, at, told)
+	payload := event()
+	payload["channel_type"] = map[string]string{"channels": "channel", "groups": "group", "im": "im"}[family]
+	w.emitFor(m, at, payload)
 }
 
-// hears tells whether the bot has subscribed to something, may have it and is where it happened.
-func (w *Workspace) hears(m *stored, subscription, scope string) bool {
+// receives reports whether the bot has the subscription and the scope, and is in the message's channel.
+func (w *messageStore) receives(m *stored, subscription, scope string) bool {
 	return w.subscribed(subscription, scope) && w.channel(m.Channel).BotIsMember
 }
 
-// subscribed tells whether the bot has subscribed to something and may have it; without scope everybody may.
-func (w *Workspace) subscribed(subscription, scope string) bool {
+// subscribed reports whether the bot has the subscription and the scope. An empty scope is always granted.
+func (w *eventLog) subscribed(subscription, scope string) bool {
 	return slices.Contains(w.cfg.Events, subscription) && (scope == "" || slices.Contains(w.cfg.Scopes, scope))
 }
 
-// tellOf sends an event about a message in the background.
-func (w *Workspace) tellOf(m *stored, at string, event answer) {
+// emitFor sends an event about a message in the background.
+func (w *messageStore) emitFor(m *stored, at string, event answer) {
 	event["channel"] = m.Channel
 	author, _ := w.user(m.User)
-	w.tell(m.Channel, author, at, event)
+	w.emit(m.Channel, author, at, event)
 }
 
-// tell sends an event about what somebody did, in a channel or, when that is empty, elsewhere, in the background.
-func (w *Workspace) tell(channel string, by User, at string, event answer) {
+// emit sends an event in the background. by is the acting user; channel is empty outside of channels.
+func (w *eventLog) emit(channel string, by User, at string, event answer) {
 	if w.ctx.Err() != nil {
 		return
 	}
@@ -122,7 +123,7 @@ func (w *Workspace) tell(channel string, by User, at string, event answer) {
 		return
 	}
 	twice := w.takeDeliveryFault(duplicateDelivery, channel)
-	ways := w.ways()
+	ways := w.Ways()
 	e.open = len(ways)
 	for _, way := range ways {
 		w.running.Go(func() { w.sendEvent(w.ctx, e, way, twice) })
@@ -130,10 +131,10 @@ func (w *Workspace) tell(channel string, by User, at string, event answer) {
 }
 
 // event is an event in its outer envelope.
-func (w *Workspace) event(channel string, by User, inner answer) Event {
+func (w *eventLog) event(channel string, by User, inner answer) Event {
 	id := w.nextID("Ev")
 	payload := marshal(answer{
-		"token": verificationToken, "team_id": w.cfg.TeamID, "context_team_id": w.cfg.TeamID, "context_enterprise_id": nil,
+		"token": delivery.VerificationToken, "team_id": w.cfg.TeamID, "context_team_id": w.cfg.TeamID, "context_enterprise_id": nil,
 		"api_app_id": w.cfg.AppID, "event": inner, "type": "event_callback", "event_id": id, "event_time": w.cfg.Now().Unix(),
 		"authorizations": []answer{{
 			"enterprise_id": nil, "team_id": w.cfg.TeamID, "user_id": w.cfg.BotUserID, "is_bot": true, "is_enterprise_install": false,
@@ -143,30 +144,27 @@ func (w *Workspace) event(channel string, by User, inner answer) Event {
 	return Event{ID: id, Type: inner["type"].(string), Channel: channel, Payload: payload}
 }
 
-// sendEvent sends an event one way, three times more if it isn't acknowledged: at once, after a minute, after five.
-func (w *Workspace) sendEvent(ctx context.Context, e *sentEvent, way Ingress, twice bool) {
-	d := Delivery{Type: typeEvent, Payload: e.Payload, Via: way}
+// sendEvent sends an event one way. Unless it is acknowledged it is sent three times more: at once, after a minute, after five.
+func (w *eventLog) sendEvent(ctx context.Context, e *sentEvent, way Ingress, twice bool) {
+	d := Delivery{Type: delivery.TypeEvent, Payload: e.Payload, Via: way}
 	var last Delivery
 	for attempt, wait := range []time.Duration{0, 0, time.Minute, 5 * time.Minute} {
 		if !sleep(ctx, time.Duration(float64(wait)/w.cfg.Speed)) {
 			return
 		}
-		sent, err := w.send(ctx, w.attempt(d, attempt, last.reason))
+		sent, _ := w.Attempt(ctx, d, attempt, last) // the error is in sent
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil {
-			sent.Err, sent.reason = err.Error(), "connection_failed"
-		}
 		last = sent
-		w.note(e, sent)
-		if sent.Acked || sent.noRetry {
+		w.addAttempt(e, sent)
+		if sent.Final() {
 			break
 		}
 	}
 	if twice {
 		again, _ := w.Replay(ctx, last)
-		w.note(e, again)
+		w.addAttempt(e, again)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -175,21 +173,8 @@ func (w *Workspace) sendEvent(ctx context.Context, e *sentEvent, way Ingress, tw
 	w.notify()
 }
 
-// attempt is an event as it is sent the how manieth time, the first being 0, signed or enveloped anew.
-func (w *Workspace) attempt(d Delivery, attempt int, reason string) Delivery {
-	if d.Via == IngressSocket {
-		return retried(d, attempt, reason)
-	}
-	d = w.signed(d)
-	if attempt > 0 {
-		d.Headers.Set("X-Slack-Retry-Num", strconv.Itoa(attempt))
-		d.Headers.Set("X-Slack-Retry-Reason", reason)
-	}
-	return d
-}
-
-// note keeps an attempt.
-func (w *Workspace) note(e *sentEvent, sent Delivery) {
+// addAttempt keeps an attempt.
+func (w *eventLog) addAttempt(e *sentEvent, sent Delivery) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e.Attempts = append(e.Attempts, sent)

@@ -22,8 +22,8 @@ func inner(t *testing.T, e workspace.Event) map[string]any {
 	return outer.Event
 }
 
-// told lists the events so far, when nothing happens any more.
-func (b *bubble) told() (events []map[string]any) {
+// settledEvents lists the events so far, when nothing happens any more.
+func (b *bubble) settledEvents() (events []map[string]any) {
 	b.t.Helper()
 	synctest.Wait()
 	for _, e := range b.Events() {
@@ -67,29 +67,29 @@ func TestAMentionIsAnEvent(t *testing.T) {
 	})
 }
 
-func TestWhatTheBotIsToldOf(t *testing.T) {
+func TestWhichEventsTheBotGets(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.say("ann", "#waf", "nobody is meant")
 		b.say("ann", "#waf", "wafbot without the sign")
 		b.say("ann", "#nobot", "@wafbot where it is not")
-		require.Empty(b.t, b.told())
+		require.Empty(b.t, b.settledEvents())
 		first := b.say("ann", "#waf", "@wafbot status")
 		_, err := b.Say(workspace.Saying{User: "ann", Channel: "#waf", ThreadTS: first.TS, Text: "and @wafbot in the thread"})
 		require.NoError(b.t, err)
 		alone := b.say("ann", "", "@wafbot alone")
-		told := b.told()
-		require.Len(b.t, told, 3)
-		require.Equal(b.t, first.TS, told[1]["thread_ts"])
-		require.NotContains(b.t, told[0], "thread_ts")
+		events := b.settledEvents()
+		require.Len(b.t, events, 3)
+		require.Equal(b.t, first.TS, events[1]["thread_ts"])
+		require.NotContains(b.t, events[0], "thread_ts")
 		require.Equal(b.t, []any{"message", "im", alone.Channel, "U1ANN"},
-			[]any{told[2]["type"], told[2]["channel_type"], told[2]["channel"], told[2]["user"]}, "no app_mention there")
+			[]any{events[2]["type"], events[2]["channel_type"], events[2]["channel"], events[2]["user"]}, "no app_mention there")
 
 		b.call("chat.postMessage", token, `{"channel":"U1ANN","text":"the bot's own"}`)
-		own := b.told()[3]
+		own := b.settledEvents()[3]
 		require.Equal(b.t, []any{"message", "B0WAFBOT", "U0WAFBOT"}, []any{own["type"], own["bot_id"], own["user"]})
 		b.call("chat.postMessage", token, `{"channel":"C1WAF","text":"in a channel"}`)
 		b.call("chat.postEphemeral", token, `{"channel":"C1WAF","user":"U1ANN","text":"for one"}`)
-		require.Len(b.t, b.told(), 4, "channels aren't subscribed to")
+		require.Len(b.t, b.settledEvents(), 4, "channels aren't subscribed to")
 	})
 }
 
@@ -97,7 +97,7 @@ func TestAMentionIsAMessageToo(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.say("ann", "#waf", "@wafbot status")
 		b.say("ann", "#ours", "psst")
-		require.Len(b.t, b.told(), 3)
+		require.Len(b.t, b.settledEvents(), 3)
 		events := b.Events()
 		mention, message, private := inner(b.t, events[0]), inner(b.t, events[1]), inner(b.t, events[2])
 		require.Equal(b.t, []any{"app_mention", "message", "message"}, []any{mention["type"], message["type"], private["type"]})
@@ -106,7 +106,7 @@ func TestAMentionIsAMessageToo(t *testing.T) {
 		require.Equal(b.t, mention["client_msg_id"], message["client_msg_id"])
 		require.NotEqual(b.t, events[0].ID, events[1].ID)
 		b.call("chat.postMessage", token, `{"channel":"C1WAF","text":"the bot's own"}`)
-		require.Equal(b.t, "B0WAFBOT", b.told()[3]["bot_id"])
+		require.Equal(b.t, "B0WAFBOT", b.settledEvents()[3]["bot_id"])
 	}, subscribed("app_mention", "message.channels", "message.groups"))
 }
 
@@ -114,17 +114,17 @@ func TestWithoutItsScopeAnEventIsNotSent(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.say("ann", "#waf", "@wafbot status")
 		b.say("ann", "", "status")
-		require.Empty(b.t, b.told())
+		require.Empty(b.t, b.settledEvents())
 	}, func(cfg *workspace.Config) { cfg.Scopes = []string{"chat:write"} })
 }
 
-func TestAnEditIsToldAndMentionsAgain(t *testing.T) {
+func TestAnEditIsAnEventAndMentionsAgain(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		said := b.say("ann", "#waf", "@wafbot statsu")
 		require.NoError(b.t, b.Edit("ann", "#waf", said.TS, "@wafbot status"))
-		told := b.told()
-		require.Len(b.t, told, 4)
-		again, changed := told[2], told[3]
+		events := b.settledEvents()
+		require.Len(b.t, events, 4)
+		again, changed := events[2], events[3]
 		require.Equal(b.t, []any{"app_mention", said.TS, "<@U0WAFBOT> status"}, []any{again["type"], again["ts"], again["text"]})
 		require.NotEqual(b.t, said.TS, again["event_ts"])
 		require.Equal(b.t, map[string]any{"user": "U1ANN", "ts": again["event_ts"]}, again["edited"])
@@ -153,7 +153,7 @@ func TestAnEventIsRetriedOnAnotherLink(t *testing.T) {
 	})
 }
 
-func TestAnEventThatNobodyAcknowledgesIsGivenUp(t *testing.T) {
+func TestAnUnacknowledgedEventIsGivenUp(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		s := b.greeted()
 		b.say("ann", "", "status")
@@ -194,7 +194,7 @@ func TestEventsOverHTTPAreRetried(t *testing.T) {
 			synctest.Wait()
 			sent := b.Events()[0].Attempts[attempt]
 			got := received{header: r.Header, body: sent.EnvelopeBody}
-			require.Equal(b.t, signature(got), r.Header.Get("X-Slack-Signature"), "signed anew")
+			require.Equal(b.t, signature(got), r.Header.Get("X-Slack-Signature"), "signed again")
 			require.Equal(b.t, time.Now().Unix(), mustInt(b.t, r.Header.Get("X-Slack-Request-Timestamp")))
 		}
 		require.True(b.t, b.Events()[0].Done)

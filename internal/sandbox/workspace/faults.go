@@ -7,33 +7,33 @@ import (
 	"strings"
 )
 
-// Fault is a mishap that befalls calls or deliveries from now on.
+// Fault makes calls or deliveries fail from now on.
 type Fault struct {
-	Method string `json:"method"` // a Web API method, response_url, or empty: any; no matter for deliveries
+	Method string `json:"method"` // a Web API method, response_url, or empty: any; ignored for deliveries
 	// Kind is ratelimited, 500 or timeout (each as it is, or as ratelimited_posted and so on: refused but done all
 	// the same), archived, missing_scope, lost_click (deliveries are dropped), duplicate_delivery (each is sent
 	// twice), or the name of an error, such as token_revoked.
 	Kind       string `json:"kind"`
 	Channel    string `json:"channel,omitempty"`     // id or #name; empty: any
 	RetryAfter int    `json:"retry_after,omitempty"` // seconds; 0: 1
-	Times      int    `json:"times,omitempty"`       // how often it strikes; 0: until ClearFaults
+	Times      int    `json:"times,omitempty"`       // how often it is used; 0: until ClearFaults
 }
 
 const (
 	lostClick         = "lost_click"
 	duplicateDelivery = "duplicate_delivery"
-	windowClosed      = "edit_window_closed" // no other method knows it than chat.update
+	windowClosed      = "edit_window_closed" // chat.update alone has it
 )
 
-// SetFault adds a mishap to those that are set.
-func (w *Workspace) SetFault(f Fault) {
+// SetFault adds a fault.
+func (w *faultMenu) SetFault(f Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.faults = append(w.faults, f)
 }
 
-// ClearFaults ends all mishaps.
-func (w *Workspace) ClearFaults() {
+// ClearFaults removes all faults.
+func (w *faultMenu) ClearFaults() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.faults = nil
@@ -43,21 +43,21 @@ func (f Fault) posted() bool { return strings.HasSuffix(f.Kind, "_posted") }
 
 func (f Fault) ofDelivery() bool { return f.Kind == lostClick || f.Kind == duplicateDelivery }
 
-// takeFault finds the fault that strikes a call, and counts it.
-func (w *Workspace) takeFault(method, channel string) (Fault, bool) {
+// takeFault finds the fault of a call, and counts its use.
+func (w *faultMenu) takeFault(method, channel string) (Fault, bool) {
 	return w.take(channel, func(f Fault) bool {
 		named := f.Method == "" && (f.Kind != windowClosed || method == "chat.update")
 		return !f.ofDelivery() && (named || f.Method == method)
 	})
 }
 
-// takeDeliveryFault tells whether a fault of that kind strikes a delivery, and counts it.
-func (w *Workspace) takeDeliveryFault(kind, channel string) bool {
+// takeDeliveryFault reports whether a delivery has a fault of that kind, and counts its use.
+func (w *faultMenu) takeDeliveryFault(kind, channel string) bool {
 	_, struck := w.take(channel, func(f Fault) bool { return f.Kind == kind })
 	return struck
 }
 
-func (w *Workspace) take(channel string, strikes func(Fault) bool) (Fault, bool) {
+func (w *faultMenu) take(channel string, strikes func(Fault) bool) (Fault, bool) {
 	i := slices.IndexFunc(w.faults, func(f Fault) bool {
 		return strikes(f) && (f.Channel == "" || w.sameChannel(f.Channel, channel))
 	})
@@ -73,13 +73,13 @@ func (w *Workspace) take(channel string, strikes func(Fault) bool) (Fault, bool)
 	return f, true
 }
 
-func (w *Workspace) sameChannel(a, b string) bool {
+func (w *faultMenu) sameChannel(a, b string) bool {
 	x, y := w.channel(a), w.channel(b)
 	return x != nil && x == y
 }
 
-// withoutScope is the refusal of a token from which those scopes were taken.
-func (w *Workspace) withoutScope(needed []string) error {
+// withoutScope is the refusal of a token that lacks those scopes.
+func (w *webAPI) withoutScope(needed []string) error {
 	if len(needed) == 0 {
 		needed = []string{"channels:history"}
 	}
@@ -87,8 +87,8 @@ func (w *Workspace) withoutScope(needed []string) error {
 	return missingScope(needed, left)
 }
 
-// faultOutcome is what the caller sees of a fault.
-func (w *Workspace) faultOutcome(method string, f Fault) outcome {
+// faultOutcome is the outcome of a call with a fault.
+func (w *webAPI) faultOutcome(method string, f Fault) outcome {
 	var out outcome
 	switch kind := strings.TrimSuffix(f.Kind, "_posted"); kind {
 	case "ratelimited":

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-func usergroupsList(w *Workspace, a args) (answer, error) {
+func usergroupsList(w *webAPI, a args) (answer, error) {
 	groups := []answer{}
 	for _, g := range w.groups {
 		if g.Disabled && !a.flag("include_disabled") {
@@ -20,7 +20,7 @@ func usergroupsList(w *Workspace, a args) (answer, error) {
 	return answer{"usergroups": groups}, nil
 }
 
-func usergroupsUsersList(w *Workspace, a args) (answer, error) {
+func usergroupsUsersList(w *webAPI, a args) (answer, error) {
 	i := slices.IndexFunc(w.groups, func(g UserGroup) bool { return g.ID == a["usergroup"] })
 	if i < 0 {
 		return nil, refuse("no_such_subteam")
@@ -31,8 +31,8 @@ func usergroupsUsersList(w *Workspace, a args) (answer, error) {
 	return answer{"users": append([]string{}, w.groups[i].Users...)}, nil
 }
 
-// wireGroup is a user group as answers and events tell it, without its members.
-func (w *Workspace) wireGroup(g UserGroup) answer {
+// wireGroup is a user group as answers and events have it, without its members.
+func (w *people) wireGroup(g UserGroup) answer {
 	group := answer{
 		"id": g.ID, "team_id": w.cfg.TeamID, "handle": g.Handle, "name": g.Name, "is_usergroup": true,
 		"date_update": w.changedAt(g.ID), "date_delete": 0, "user_count": len(g.Users),
@@ -43,8 +43,8 @@ func (w *Workspace) wireGroup(g UserGroup) answer {
 	return group
 }
 
-// changedAt is the second in which a user group changed last; 0: since the workspace began it didn't.
-func (w *Workspace) changedAt(group string) int64 {
+// changedAt is when a user group last changed, in Unix seconds; 0: never.
+func (w *people) changedAt(group string) int64 {
 	at, ok := w.regrouped[group]
 	if !ok {
 		return 0
@@ -53,7 +53,7 @@ func (w *Workspace) changedAt(group string) int64 {
 }
 
 // UserGroups lists the user groups, disabled ones included.
-func (w *Workspace) UserGroups() []UserGroup {
+func (w *people) UserGroups() []UserGroup {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	groups := slices.Clone(w.groups)
@@ -63,8 +63,8 @@ func (w *Workspace) UserGroups() []UserGroup {
 	return groups
 }
 
-// SetUserGroup adds a user group, or replaces the one with its id. The bot is told of what changed in the background.
-func (w *Workspace) SetUserGroup(g UserGroup) {
+// SetUserGroup adds a user group, or replaces the one with its id. The bot gets events in the background.
+func (w *eventLog) SetUserGroup(g UserGroup) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	g.Users = slices.Clone(g.Users)
@@ -73,7 +73,7 @@ func (w *Workspace) SetUserGroup(g UserGroup) {
 	if i < 0 {
 		w.groups = append(w.groups, g)
 		w.regrouped[g.ID] = w.cfg.Now()
-		w.tellGroup("subteam_created", g)
+		w.emitGroup("subteam_created", g)
 		w.notify()
 		return
 	}
@@ -83,8 +83,8 @@ func (w *Workspace) SetUserGroup(g UserGroup) {
 	}
 	w.groups[i] = g
 	w.regrouped[g.ID] = w.cfg.Now()
-	w.tellGroup("subteam_updated", g)
-	w.tellMembers(old, g, before)
+	w.emitGroup("subteam_updated", g)
+	w.emitMembers(old, g, before)
 	w.notify()
 }
 
@@ -94,29 +94,29 @@ func sameGroup(a, b UserGroup) bool {
 	return sameUsers && reflect.DeepEqual(a, b)
 }
 
-func (w *Workspace) tellGroup(event string, g UserGroup) {
+func (w *eventLog) emitGroup(event string, g UserGroup) {
 	if !w.subscribed(event, "usergroups:read") {
 		return
 	}
 	group := w.wireGroup(g)
 	group["users"] = append([]string{}, g.Users...)
-	w.tell("", User{}, w.nextTS(), answer{"type": event, "subteam": group})
+	w.emit("", User{}, w.nextTS(), answer{"type": event, "subteam": group})
 }
 
-// tellMembers tells the bot who came to a user group and who left it.
-func (w *Workspace) tellMembers(old, g UserGroup, before int64) {
+// emitMembers sends an event with the users added to a user group and removed from it.
+func (w *eventLog) emitMembers(old, g UserGroup, before int64) {
 	added, removed := without(g.Users, old.Users), without(old.Users, g.Users)
 	if len(added)+len(removed) == 0 || !w.subscribed("subteam_members_changed", "usergroups:read") {
 		return
 	}
-	w.tell("", User{}, w.nextTS(), answer{
+	w.emit("", User{}, w.nextTS(), answer{
 		"type": "subteam_members_changed", "subteam_id": g.ID, "team_id": w.cfg.TeamID,
 		"date_previous_update": before, "date_update": w.changedAt(g.ID),
 		"added_users": added, "added_users_count": len(added), "removed_users": removed, "removed_users_count": len(removed),
 	})
 }
 
-// without lists who of some isn't among others.
+// without lists the ids of some that are not among others.
 func without(some, others []string) []string {
 	return slices.DeleteFunc(append([]string{}, some...), func(id string) bool { return slices.Contains(others, id) })
 }

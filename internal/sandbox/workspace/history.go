@@ -14,7 +14,7 @@ const (
 )
 
 // readable finds the channel of a conversations method by id, and checks the scope that fits it: read or history.
-func (w *Workspace) readable(a args, verb string) (*Channel, error) {
+func (w *webAPI) readable(a args, verb string) (*Channel, error) {
 	c := w.channel(a["channel"])
 	if c == nil || c.ID != a["channel"] || c.Private && !c.BotIsMember {
 		return nil, refuse("channel_not_found")
@@ -32,8 +32,8 @@ func (c *Channel) family() string {
 	return "channels"
 }
 
-// readablePart is the channel whose messages are asked for, and the part of them that is.
-func (w *Workspace) readablePart(a args) (c *Channel, within func(ts string) bool, err error) {
+// readablePart is the requested channel and the requested part of its messages.
+func (w *webAPI) readablePart(a args) (c *Channel, within func(ts string) bool, err error) {
 	if c, err = w.readable(a, "history"); err != nil {
 		return nil, nil, err
 	}
@@ -44,7 +44,7 @@ func (w *Workspace) readablePart(a args) (c *Channel, within func(ts string) boo
 	return c, within, err
 }
 
-func conversationsHistory(w *Workspace, a args) (answer, error) {
+func conversationsHistory(w *webAPI, a args) (answer, error) {
 	c, within, err := w.readablePart(a)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func conversationsHistory(w *Workspace, a args) (answer, error) {
 	return w.page(a, found, func(ts, cursor string) bool { return ts <= cursor })
 }
 
-func conversationsReplies(w *Workspace, a args) (answer, error) {
+func conversationsReplies(w *webAPI, a args) (answer, error) {
 	c, within, err := w.readablePart(a)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func conversationsReplies(w *Workspace, a args) (answer, error) {
 		return nil, refuse("thread_not_found")
 	}
 	if parent != nil {
-		found = append(found, parent) // whatever the window, as Slack does
+		found = append(found, parent) // also outside the window, as in Slack
 	}
 	for _, m := range replies {
 		if within(m.TS) {
@@ -85,7 +85,7 @@ func conversationsReplies(w *Workspace, a args) (answer, error) {
 }
 
 // replies lists a thread's replies, oldest first; they stay when their parent is deleted.
-func (w *Workspace) replies(channel, parent string) []*stored {
+func (w *messageStore) replies(channel, parent string) []*stored {
 	var found []*stored
 	for _, m := range w.messages {
 		if m.Channel == channel && m.ThreadTS == parent && parent != "" && !m.Ephemeral && !m.deleted {
@@ -95,7 +95,7 @@ func (w *Workspace) replies(channel, parent string) []*stored {
 	return found
 }
 
-// window tells which timestamps lie between oldest and latest.
+// window returns a function that reports whether a timestamp is between oldest and latest.
 func window(a args) (func(ts string) bool, error) {
 	bounds := map[string]int64{"oldest": 0, "latest": math.MaxInt64}
 	for name := range bounds {
@@ -129,7 +129,7 @@ func parseTS(ts string) (int64, bool) {
 
 // page cuts a list of messages at its limit. The cursor names the first message of the next page; when that was
 // deleted meanwhile, the page begins with what follows it.
-func (w *Workspace) page(a args, found []*stored, reached func(ts, cursor string) bool) (answer, error) {
+func (w *webAPI) page(a args, found []*stored, reached func(ts, cursor string) bool) (answer, error) {
 	start := 0
 	if cursor := a["cursor"]; cursor != "" {
 		raw, err := base64.StdEncoding.DecodeString(cursor)

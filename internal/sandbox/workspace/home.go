@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// OpenHome opens the Home tab of a person (name or id) and returns what is published there, nil when nothing is. The bot is told of it
-// in the background; what it publishes then, Home and WaitHome show.
-func (w *Workspace) OpenHome(user string) (*View, error) {
+// OpenHome opens the Home tab of a person (name or id) and returns what is published there, nil when nothing is. The bot gets an event
+// in the background; Home and WaitHome return what it publishes then.
+func (w *viewStore) OpenHome(user string) (*View, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u, direct, err := w.speaker(user, "")
@@ -23,20 +23,20 @@ func (w *Workspace) OpenHome(user string) (*View, error) {
 		if v != nil {
 			event["view"] = w.wireView(v)
 		}
-		w.tell(direct.ID, u, w.nextTS(), event)
+		w.emit(direct.ID, u, w.nextTS(), event)
 	}
 	return w.shownOrNil(v), nil
 }
 
-// HasHome tells whether the app has a Home tab.
-func (w *Workspace) HasHome() bool {
+// HasHome reports whether the app has a Home tab.
+func (w *viewStore) HasHome() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.cfg.NoHome
 }
 
-// SetHome gives the app a Home tab or takes it away: then nothing can be published.
-func (w *Workspace) SetHome(on bool) {
+// SetHome switches the app's Home tab on or off. Off, nothing can be published.
+func (w *viewStore) SetHome(on bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cfg.NoHome = !on

@@ -88,11 +88,11 @@ func TestHomeSwitchedOff(t *testing.T) {
 	}, func(cfg *workspace.Config) { cfg.NoHome = true })
 }
 
-func TestNobodyIsToldOfAHomeThatIsNotSubscribedTo(t *testing.T) {
+func TestAHomeWithoutSubscriptionSendsNoEvent(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		_, err := b.OpenHome("ann")
 		require.NoError(b.t, err)
-		require.Empty(b.t, b.told())
+		require.Empty(b.t, b.settledEvents())
 	}, subscribed("app_mention"))
 }
 
@@ -145,11 +145,11 @@ func TestChangesOfPeopleAreRetriedAsEventsAre(t *testing.T) {
 	}, subscribed("subteam_members_changed"))
 }
 
-func TestWithoutTheirScopesChangesOfPeopleAreNotTold(t *testing.T) {
+func TestWithoutTheirScopesChangesOfPeopleAreNotSent(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.SetUserGroup(workspace.UserGroup{ID: "S1SEC", Users: []string{"U2BOB"}})
 		require.NoError(b.t, b.SetUser(workspace.User{ID: "U2BOB", Name: "bob", Restricted: true}))
-		require.Empty(b.t, b.told())
+		require.Empty(b.t, b.settledEvents())
 	}, subscribed("subteam_members_changed", "subteam_updated", "user_change"), func(cfg *workspace.Config) { cfg.Scopes = []string{"chat:write"} })
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// answering is a bot over HTTP that answers each request with the next of those statuses, and tells when each came.
+// answering is a bot over HTTP that answers each request with the next of those statuses, and records when each came.
 func answering(came *chan *http.Request, statuses ...int) func(*workspace.Config) {
 	return func(cfg *workspace.Config) {
 		*came = make(chan *http.Request, 99) // within the bubble

@@ -50,7 +50,7 @@ func TestAnAddressOpensOneLinkWithin30Seconds(t *testing.T) {
 	})
 }
 
-func TestAnEleventhLinkIsSentAway(t *testing.T) {
+func TestAnEleventhLinkIsRefused(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		var first *socket
 		for range 10 {
@@ -82,7 +82,7 @@ func TestPingsComeAndPongsMustNotStayAway(t *testing.T) {
 		require.Equal(b.t, 10*time.Second, <-pinged)
 		time.Sleep(time.Hour)
 		require.Len(b.t, b.Links(), 1, "who answers stays")
-		answering.heard()
+		answering.allRead()
 	})
 }
 

@@ -44,7 +44,7 @@ const form = `{"type":"modal","callback_id":"deny","private_metadata":"m1","noti
   {"type":"static_select","action_id":"page","options":[{"text":{"type":"plain_text","text":"Page 2"},"value":"2"}]}]}
 ]}`
 
-// simple is a modal with one text input, named so that several can be told apart.
+// simple is a modal with one text input. Its name makes several distinguishable.
 func simple(name string) string {
 	return fmt.Sprintf(`{"type":"modal","callback_id":%q,"title":{"type":"plain_text","text":%q},"submit":{"type":"plain_text","text":"Go"},
 	"blocks":[{"type":"input","block_id":"b","label":{"type":"plain_text","text":"Text"},"optional":true,"element":{"type":"plain_text_input","action_id":"a"}}]}`, name, name)
@@ -93,7 +93,7 @@ func (w *world) submit(t *testing.T, values map[string]any) workspace.Submitted 
 	return s
 }
 
-func TestASubmissionTellsWhatWasFilledIn(t *testing.T) {
+func TestASubmissionCarriesWhatWasFilledIn(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	opened := w.open(t, form)
@@ -202,7 +202,7 @@ func TestModalsLieOverEachOther(t *testing.T) {
 	require.Equal(t, true, update["ok"], "also what lies beneath can be updated")
 	require.Equal(t, workspace.OutcomeClosed, w.submit(t, nil).Outcome)
 	require.Equal(t, "beneath", w.OpenView("ann").CallbackID)
-	w.open(t, simple("anew"))
+	w.open(t, simple("second"))
 	require.Len(t, w.Views(), 1, "another stack begins")
 }
 

@@ -4,25 +4,27 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 )
 
-// Notice is a message of somebody else's as a person's phone learned of it.
+// Notice is a phone's notification of another user's message.
 type Notice struct {
 	Channel  string `json:"channel"` // id
 	TS       string `json:"ts"`
 	ThreadTS string `json:"thread_ts,omitempty"`
-	User     string `json:"user"` // id of who posted
-	Text     string `json:"text"` // what the lock screen says: the message's text as it was posted, with its escapes
+	User     string `json:"user"` // id of the author
+	Text     string `json:"text"` // on the lock screen: the message's text as posted, with its escapes
 	// Why the phone rings: direct, mention, group (the person is in it), everyone (@channel, @here), thread (a reply where the person
 	// wrote or was mentioned); "": it doesn't, the channel only counts as unread.
 	Why string `json:"why"`
-	// Edits is how often the message was changed since, of which no phone learns.
+	// Edits is how often the message was changed since. Edits notify no phone.
 	Edits int `json:"edits"`
 }
 
-// Notices lists what a person's (name or id) phone learned, oldest first, as Slack's own settings have it: a mention counts
-// where the message shows it, so not in attachments, and in the text only where there are no blocks.
-func (w *Workspace) Notices(user string) []Notice {
+// Notices lists the notifications on the phone of a person (name or id), oldest first, with Slack's default settings. A mention counts where the
+// message shows it: not in attachments, and in the text only without blocks.
+func (w *messageStore) Notices(user string) []Notice {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u, ok := w.user(user)
@@ -56,7 +58,7 @@ func (w *Workspace) Notices(user string) []Notice {
 var called = regexp.MustCompile(`<([@!])([^<>|]+)(?:\|[^<>]*)?>`)
 
 // whyRings is why a message alone, without its thread, makes a person's phone ring.
-func (w *Workspace) whyRings(m Message, user string) string {
+func (w *messageStore) whyRings(m Message, user string) string {
 	if strings.HasPrefix(m.Channel, "D") {
 		return "direct"
 	}
@@ -75,7 +77,7 @@ func (w *Workspace) whyRings(m Message, user string) string {
 	return why
 }
 
-func (w *Workspace) isInGroup(user, group string) bool {
+func (w *people) isInGroup(user, group string) bool {
 	return slices.ContainsFunc(w.groups, func(g UserGroup) bool {
 		return g.ID == group && !g.Disabled && slices.Contains(g.Users, user)
 	})
@@ -89,37 +91,7 @@ func (m Message) shownMarkup() string {
 	m.Attachments = nil
 	var parts []string
 	for _, block := range m.allBlocks() {
-		parts = append(parts, markup(block)...)
+		parts = append(parts, blockkit.Markup(block)...)
 	}
 	return strings.Join(parts, "\n")
-}
-
-// markup lists the texts in a block that Slack reads mentions in.
-func markup(v any) []string {
-	var found []string
-	switch v := v.(type) {
-	case []any:
-		for _, item := range v {
-			found = append(found, markup(item)...)
-		}
-	case map[string]any:
-		text, _ := v["text"].(string)
-		user, _ := v["user_id"].(string)
-		group, _ := v["usergroup_id"].(string)
-		switch v["type"] {
-		case "mrkdwn":
-			return []string{text}
-		case "user":
-			return []string{"<@" + user + ">"}
-		case "usergroup":
-			return []string{"<!subteam^" + group + ">"}
-		case "broadcast":
-			everyone, _ := v["range"].(string)
-			return []string{"<!" + everyone + ">"}
-		}
-		for _, key := range sortedKeys(v) {
-			found = append(found, markup(v[key])...)
-		}
-	}
-	return found
 }

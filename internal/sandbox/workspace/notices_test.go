@@ -44,7 +44,7 @@ func TestWhatMakesAPhoneRing(t *testing.T) {
 	}
 }
 
-func TestAPhoneLearnsOfNoEditAndOfFollowedThreads(t *testing.T) {
+func TestEditsNotifyNoPhoneAndFollowedThreadsDo(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	ts := w.post(t, "C1WAF", slack.MsgOptionText("a card", false))

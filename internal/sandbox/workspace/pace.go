@@ -10,7 +10,7 @@ const (
 	postsPerMinute = 300 // in the whole workspace, where Slack says several hundred; what comes above is hidden
 )
 
-// limits remember how much was done lately.
+// limits counts recent calls and posts.
 type limits struct {
 	calls map[string][]time.Time // by method, within the last minute
 	next  map[string]time.Time   // by channel, when the burst would be whole again
@@ -20,15 +20,15 @@ func newLimits() limits {
 	return limits{calls: map[string][]time.Time{}, next: map[string]time.Time{}}
 }
 
-// SetRateLimits holds the bot to Slack's pace from now on, or no longer.
-func (w *Workspace) SetRateLimits(on bool) {
+// SetRateLimits switches Slack's rate limits on or off.
+func (w *pace) SetRateLimits(on bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cfg.RateLimits = on
 }
 
 // overPace refuses a call that comes too soon after the others, and counts it otherwise.
-func (w *Workspace) overPace(name string, m method, a args) error {
+func (w *pace) overPace(name string, m method, a args) error {
 	if !w.cfg.RateLimits {
 		return nil
 	}
@@ -41,8 +41,8 @@ func (w *Workspace) overPace(name string, m method, a args) error {
 	return w.limits.perMinute(name, m.perMinute, w.cfg.Now())
 }
 
-// overPostPace is overPace for whatever posts a message to a channel.
-func (w *Workspace) overPostPace(channel string) error {
+// overPostPace is overPace for posts to a channel.
+func (w *pace) overPostPace(channel string) error {
 	if !w.cfg.RateLimits {
 		return nil
 	}
@@ -52,9 +52,9 @@ func (w *Workspace) overPostPace(channel string) error {
 	return w.limits.aSecond(channel, w.cfg.Now())
 }
 
-// hides counts a message of the bot's and tells whether Slack hides it, for too many in the last minute. It may refuse such a
-// message, too; but one that is taken and not shown is what a bot doesn't notice.
-func (w *Workspace) hides() bool {
+// hides counts a message of the bot's and reports whether Slack hides it, for too many in the last minute. Real Slack may also
+// refuse such a message. Hiding is the harder case, because the bot can't see it.
+func (w *pace) hides() bool {
 	return w.cfg.RateLimits && w.limits.perMinute("posts", postsPerMinute, w.cfg.Now()) != nil
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// User is a person or a bot as users.info tells of them.
+// User is a person or a bot as users.info has them.
 type User struct {
 	ID              string `json:"id"`
 	Name            string `json:"name"`
@@ -27,7 +27,7 @@ type Channel struct {
 	Private     bool     `json:"is_private"`
 	Archived    bool     `json:"is_archived"`
 	BotIsMember bool     `json:"is_member"`
-	Members     []string `json:"members,omitempty"` // user ids; empty: everybody
+	Members     []string `json:"members,omitempty"` // user ids; empty: all users
 }
 
 // UserGroup is a group of users that can be mentioned.
@@ -39,22 +39,22 @@ type UserGroup struct {
 	Disabled bool     `json:"disabled"`
 }
 
-// Users lists everybody, the bot included.
-func (w *Workspace) Users() []User {
+// Users lists all users, the bot included.
+func (w *people) Users() []User {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.users)
 }
 
 // UserByName finds a user by name or id.
-func (w *Workspace) UserByName(name string) (User, bool) {
+func (w *people) UserByName(name string) (User, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.user(name)
 }
 
 // Channels lists all channels, private, archived and direct ones included.
-func (w *Workspace) Channels() []Channel {
+func (w *people) Channels() []Channel {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	channels := slices.Clone(w.channels)
@@ -65,21 +65,21 @@ func (w *Workspace) Channels() []Channel {
 }
 
 // SetArchived archives a channel (id or #name) or opens it again.
-func (w *Workspace) SetArchived(channel string, archived bool) error {
+func (w *people) SetArchived(channel string, archived bool) error {
 	return w.changeChannel(channel, func(c *Channel) { c.Archived = archived })
 }
 
 // AddBot invites the bot to a channel (id or #name).
-func (w *Workspace) AddBot(channel string) error {
+func (w *people) AddBot(channel string) error {
 	return w.changeChannel(channel, func(c *Channel) { c.BotIsMember = true })
 }
 
 // RemoveBot takes the bot out of a channel (id or #name).
-func (w *Workspace) RemoveBot(channel string) error {
+func (w *people) RemoveBot(channel string) error {
 	return w.changeChannel(channel, func(c *Channel) { c.BotIsMember = false })
 }
 
-func (w *Workspace) changeChannel(name string, change func(*Channel)) error {
+func (w *people) changeChannel(name string, change func(*Channel)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.channel(name)
@@ -91,7 +91,7 @@ func (w *Workspace) changeChannel(name string, change func(*Channel)) error {
 	return nil
 }
 
-func (w *Workspace) addUsers(users []User) error {
+func (w *people) addUsers(users []User) error {
 	bot := User{ID: w.cfg.BotUserID, Name: "wafbot", Bot: true}
 	for _, u := range append([]User{bot}, users...) {
 		if err := w.addUser(u); err != nil {
@@ -101,7 +101,7 @@ func (w *Workspace) addUsers(users []User) error {
 	return nil
 }
 
-func (w *Workspace) addUser(u User) error {
+func (w *people) addUser(u User) error {
 	u.TeamID = cmp.Or(u.TeamID, w.cfg.TeamID)
 	u.RealName = cmp.Or(u.RealName, u.Name)
 	if u.ID == "" || u.Name == "" {
@@ -114,7 +114,7 @@ func (w *Workspace) addUser(u User) error {
 	return nil
 }
 
-func (w *Workspace) addChannels(channels []Channel) error {
+func (w *people) addChannels(channels []Channel) error {
 	for _, c := range channels {
 		c.Name = strings.TrimPrefix(c.Name, "#")
 		if c.ID == "" || c.Name == "" {
@@ -128,7 +128,25 @@ func (w *Workspace) addChannels(channels []Channel) error {
 	return nil
 }
 
-func (w *Workspace) user(name string) (User, bool) {
+// typedNames resolves names that a person types into a field. The lock is held.
+type typedNames struct{ w *people }
+
+// UserID implements blockkit.Directory.
+func (n typedNames) UserID(name string) (id string, ok bool) {
+	u, ok := n.w.user(name)
+	return u.ID, ok && !u.Deleted
+}
+
+// ChannelID implements blockkit.Directory.
+func (n typedNames) ChannelID(name string) (id string, ok bool) {
+	c := n.w.channel(name)
+	if c == nil {
+		return "", false
+	}
+	return c.ID, true
+}
+
+func (w *people) user(name string) (User, bool) {
 	name = strings.TrimPrefix(name, "@")
 	i := slices.IndexFunc(w.users, func(u User) bool { return u.ID == name })
 	if i < 0 {
@@ -141,7 +159,7 @@ func (w *Workspace) user(name string) (User, bool) {
 }
 
 // channel finds a channel by id, name or #name; nil when there is none.
-func (w *Workspace) channel(name string) *Channel {
+func (w *people) channel(name string) *Channel {
 	bare := strings.TrimPrefix(name, "#")
 	for i := range w.channels {
 		if c := &w.channels[i]; c.ID == name || c.Name == bare {
@@ -152,7 +170,7 @@ func (w *Workspace) channel(name string) *Channel {
 }
 
 // direct finds or opens the bot's direct message with a user.
-func (w *Workspace) direct(user string) *Channel {
+func (w *people) direct(user string) *Channel {
 	id := "D" + strings.TrimLeft(user, "UW")
 	if c := w.channel(id); c != nil {
 		return c
@@ -166,9 +184,9 @@ func (c *Channel) has(user string) bool {
 	return len(c.Members) == 0 || slices.Contains(c.Members, user)
 }
 
-// SetUser adds a user, or replaces the one with its id: made a guest, deactivated, and so on. The bot is told of what changed in the
+// SetUser adds a user, or replaces the one with its id: made a guest, deactivated, and so on. The bot gets events in the
 // background.
-func (w *Workspace) SetUser(u User) error {
+func (w *eventLog) SetUser(u User) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before, known := w.user(u.ID)
@@ -181,7 +199,7 @@ func (w *Workspace) SetUser(u User) error {
 	now, _ := w.user(u.ID)
 	if known && now != before && w.subscribed("user_change", "users:read") {
 		ts := w.nextTS()
-		w.tell("", now, ts, answer{"type": "user_change", "user": wireUser(now), "cache_ts": w.cfg.Now().Unix()})
+		w.emit("", now, ts, answer{"type": "user_change", "user": wireUser(now), "cache_ts": w.cfg.Now().Unix()})
 	}
 	w.notify()
 	return nil

@@ -12,7 +12,7 @@ const (
 	responseLife = 30 * time.Minute
 )
 
-// response is what a response URL stands for.
+// response is the state of a response URL.
 type response struct {
 	user, channel string  // ids
 	original      *stored // the message that was clicked; nil: a command
@@ -22,7 +22,7 @@ type response struct {
 }
 
 // newResponse returns the URL at which the bot may answer a click or, without original, a command.
-func (w *Workspace) newResponse(user, channel string, original *stored) string {
+func (w *webAPI) newResponse(user, channel string, original *stored) string {
 	now := w.cfg.Now()
 	for id, r := range w.responses {
 		if now.Sub(r.expires) > responseLife {
@@ -38,7 +38,7 @@ func (w *Workspace) newResponse(user, channel string, original *stored) string {
 func randomID() string { return rand.Text() }
 
 // serveResponse answers a POST to a response URL and records it.
-func (w *Workspace) serveResponse(id string, a args) outcome {
+func (w *webAPI) serveResponse(id string, a args) outcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := w.useResponse(id, a)
@@ -46,7 +46,7 @@ func (w *Workspace) serveResponse(id string, a args) outcome {
 	return out
 }
 
-func (w *Workspace) useResponse(id string, a args) outcome {
+func (w *webAPI) useResponse(id string, a args) outcome {
 	r := w.responses[id]
 	if r == nil || w.cfg.Now().After(r.expires) {
 		return gone("expired_url")
@@ -75,8 +75,8 @@ func gone(name string) outcome {
 	return out
 }
 
-// respond does what an answer to a click or command says. It needs neither membership nor scopes.
-func (w *Workspace) respond(r *response, a args) error {
+// respond posts, replaces or deletes as an answer to a click or command asks. It needs neither membership nor scopes.
+func (w *webAPI) respond(r *response, a args) error {
 	if a.flag("delete_original") || a.flag("replace_original") {
 		return w.respondInPlace(r, a)
 	}
@@ -98,7 +98,7 @@ func (w *Workspace) respond(r *response, a args) error {
 	case "", "ephemeral":
 		m := w.ours(c, said, a)
 		m.Answers = r.url
-		w.whisper(m, r.user)
+		w.postEphemeral(m, r.user)
 	case "in_channel":
 		if err := w.overPostPace(c.ID); err != nil {
 			return err
@@ -111,7 +111,7 @@ func (w *Workspace) respond(r *response, a args) error {
 }
 
 // respondInPlace replaces or deletes the message that was clicked.
-func (w *Workspace) respondInPlace(r *response, a args) error {
+func (w *webAPI) respondInPlace(r *response, a args) error {
 	m := r.original
 	if m == nil || m.deleted || m.Gone {
 		return refuse("no_original_message")

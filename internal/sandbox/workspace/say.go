@@ -11,11 +11,11 @@ type Saying struct {
 	User     string // name or id
 	Channel  string // id or #name; empty: alone with the bot
 	ThreadTS string // of the message that begins the thread; empty: none
-	Text     string // as typed: names, addresses and so on become what Slack makes of them
+	Text     string // as typed: Slack turns names and addresses into its own markup
 }
 
-// Say posts a person's message. The bot is told of it in the background.
-func (w *Workspace) Say(s Saying) (Message, error) {
+// Say posts a person's message. The bot gets an event in the background.
+func (w *messageStore) Say(s Saying) (Message, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u, c, err := w.speaker(s.User, s.Channel)
@@ -33,8 +33,8 @@ func (w *Workspace) Say(s Saying) (Message, error) {
 	return m.Message, nil
 }
 
-// Edit changes what a person's own message says. The bot is told of it in the background.
-func (w *Workspace) Edit(user, channel, ts, text string) error {
+// Edit changes the text of a person's own message. The bot gets an event in the background.
+func (w *messageStore) Edit(user, channel, ts, text string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u, c, err := w.speaker(user, channel)
@@ -53,7 +53,7 @@ func (w *Workspace) Edit(user, channel, ts, text string) error {
 }
 
 // Direct finds or opens the direct message of a user (name or id) with the bot.
-func (w *Workspace) Direct(user string) (Channel, error) {
+func (w *people) Direct(user string) (Channel, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, c, err := w.speaker(user, "")
@@ -64,7 +64,7 @@ func (w *Workspace) Direct(user string) (Channel, error) {
 }
 
 // speaker finds a person who can write in a channel; without channel in the direct message with the bot.
-func (w *Workspace) speaker(user, channel string) (User, *Channel, error) {
+func (w *people) speaker(user, channel string) (User, *Channel, error) {
 	if channel == "" {
 		u, ok := w.user(user)
 		if !ok || u.Deleted || u.Bot {

@@ -8,15 +8,18 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
+	"github.com/wafbot/wafbot/internal/sandbox/delivery"
 )
 
-// What the client says in front of a modal when it can't make sense of the app's answer.
+// trouble is what the client shows above a modal when the app's answer is invalid.
 const trouble = "We had some trouble connecting. Try again?"
 
-// Submission is a person's press on the button that sends a modal off.
+// Submission is a person's click on the submit button of a modal.
 type Submission struct {
 	User string `json:"user"` // name or id
-	View string `json:"view"` // id; empty: the one that is seen, and no other can be submitted
+	View string `json:"view"` // id; empty: the modal on top. No other can be submitted
 	// Values are filled in before: each under the label, block id or action id of its input, or the only label that begins so. A text
 	// or number for what is typed, an option's text or value, a name or id of people and channels, a list of these where several can
 	// be chosen; empty: nothing. What isn't named stays as it is.
@@ -28,24 +31,24 @@ type Outcome string
 
 // The outcomes there are.
 const (
-	OutcomeIncomplete Outcome = "incomplete" // the client found something wrong with it, nothing was sent
+	OutcomeIncomplete Outcome = "incomplete" // the client found errors, nothing was sent
 	OutcomeFailed     Outcome = "failed"     // a warning, and the modal stays
-	OutcomeErrors     Outcome = "errors"     // the app found something wrong with it
-	OutcomeClosed     Outcome = "closed"     // the modal is gone, one beneath is seen again
-	OutcomeCleared    Outcome = "cleared"    // all modals are gone
-	OutcomeUpdated    Outcome = "updated"    // something else stands in the place of the modal
-	OutcomePushed     Outcome = "pushed"     // another one lies over it
+	OutcomeErrors     Outcome = "errors"     // the app found errors
+	OutcomeClosed     Outcome = "closed"     // the modal is closed, the one beneath is visible again
+	OutcomeCleared    Outcome = "cleared"    // all modals are closed
+	OutcomeUpdated    Outcome = "updated"    // the modal was replaced
+	OutcomePushed     Outcome = "pushed"     // another modal is on top
 )
 
-// Submitted is what became of a submission.
+// Submitted is the result of a submission.
 type Submitted struct {
 	Delivery
 	Outcome Outcome           `json:"outcome"`
 	Errors  map[string]string `json:"errors,omitempty"` // what is wrong, by the label of the input
-	View    *View             `json:"view"`             // the modal that is seen now; nil: none
+	View    *View             `json:"view"`             // the modal on top now; nil: none
 }
 
-// Submit fills in a modal and sends its view_submission payload, and does what the bot's acknowledgement says.
+// Submit fills in a modal, sends its view_submission payload, and applies the bot's acknowledgement.
 func (w *Workspace) Submit(ctx context.Context, s Submission) (Submitted, error) {
 	d, v, err := w.prepareSubmission(s)
 	if err != nil {
@@ -57,7 +60,7 @@ func (w *Workspace) Submit(ctx context.Context, s Submission) (Submitted, error)
 	if d, err = w.deliver(ctx, d, ""); err != nil {
 		return Submitted{}, err
 	}
-	counts := d.counts()
+	counts := d.Counts()
 	d.Warning = counts.Warning
 	if d.Warning != "" {
 		return w.submitted(d, v, OutcomeFailed), nil
@@ -69,15 +72,7 @@ func (w *Workspace) Submit(ctx context.Context, s Submission) (Submitted, error)
 	return w.submitted(d, v, outcome), nil
 }
 
-// counts is the delivery whose acknowledgement counts: of two ways the one that says something.
-func (d Delivery) counts() Delivery {
-	if d.Twin != nil && d.Twin.Acked && (!d.Acked || d.Body == "") {
-		return *d.Twin
-	}
-	return d
-}
-
-// prepareSubmission makes the payload; a delivery without type when the client would not send it.
+// prepareSubmission makes the payload. It returns a delivery without type when the client would not send it.
 func (w *Workspace) prepareSubmission(s Submission) (Delivery, *openView, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,10 +85,10 @@ func (w *Workspace) prepareSubmission(s Submission) (Delivery, *openView, error)
 	case v.object["submit"] == nil:
 		return Delivery{}, nil, fmt.Errorf("this modal has no submit button")
 	}
-	if err := w.fill(v, s.Values); err != nil {
+	if err := blockkit.Fill(v.state, v.fields(), s.Values, typedNames{w.people}); err != nil {
 		return Delivery{}, nil, err
 	}
-	v.Errors = v.incomplete()
+	v.Errors = blockkit.Incomplete(v.fields(), v.state)
 	w.notify()
 	if len(v.Errors) > 0 {
 		return Delivery{}, v, nil
@@ -101,11 +96,11 @@ func (w *Workspace) prepareSubmission(s Submission) (Delivery, *openView, error)
 	payload := w.interaction("view_submission", u)
 	payload["trigger_id"] = w.newTrigger(u.ID, v.ID)
 	payload["view"], payload["response_urls"] = w.wireView(v), []string{}
-	return Delivery{Type: typeInteractive, Payload: marshal(payload)}, v, nil
+	return Delivery{Type: delivery.TypeInteractive, Payload: marshal(payload)}, v, nil
 }
 
-// facing is a person and the view that they see under a name; without name the modal on top.
-func (w *Workspace) facing(user, view string) (User, *openView, error) {
+// facing finds a person and a view that they see. Without a name it is the modal on top.
+func (w *viewStore) facing(user, view string) (User, *openView, error) {
 	u, ok := w.user(user)
 	if !ok || u.Deleted {
 		return User{}, nil, fmt.Errorf("no such user: %q", user)
@@ -117,7 +112,7 @@ func (w *Workspace) facing(user, view string) (User, *openView, error) {
 	return u, v, err
 }
 
-// submitted says what is seen after a submission.
+// submitted is the result that is visible after a submission.
 func (w *Workspace) submitted(d Delivery, v *openView, outcome Outcome) Submitted {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,22 +120,22 @@ func (w *Workspace) submitted(d Delivery, v *openView, outcome Outcome) Submitte
 	if outcome == OutcomeIncomplete || outcome == OutcomeErrors {
 		s.Errors = map[string]string{}
 		for _, f := range v.fields() {
-			if problem := v.Errors[f.blockID]; problem != "" {
-				s.Errors[f.label] = problem
+			if problem := v.Errors[f.BlockID]; problem != "" {
+				s.Errors[f.Label] = problem
 			}
 		}
 	}
 	return s
 }
 
-// submissionAnswer is what an acknowledgement of a submission may say.
+// submissionAnswer is the content of an acknowledgement of a submission.
 type submissionAnswer struct {
 	Action string            `json:"response_action"`
 	Errors map[string]string `json:"errors"`
 	View   json.RawMessage   `json:"view"`
 }
 
-// answered does what the acknowledgement of a submission says. An error is what the client can't make sense of.
+// answered applies the acknowledgement of a submission. It returns an error for an invalid one.
 func (w *Workspace) answered(v *openView, body string) (Outcome, error) {
 	var said submissionAnswer
 	if strings.TrimSpace(body) != "" {
@@ -151,7 +146,7 @@ func (w *Workspace) answered(v *openView, body string) (Outcome, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.viewByID(v.ID) == nil {
-		return OutcomeClosed, nil // somebody was faster
+		return OutcomeClosed, nil // closed meanwhile
 	}
 	switch said.Action {
 	case "":
@@ -171,11 +166,11 @@ func (w *Workspace) answered(v *openView, body string) (Outcome, error) {
 	return OutcomeFailed, fmt.Errorf("no such response_action: %q", said.Action)
 }
 
-// showErrors shows what the app found wrong, at the inputs it names.
+// showErrors shows the app's errors at the inputs they name.
 func (w *Workspace) showErrors(v *openView, wrong map[string]string) (Outcome, error) {
 	inputs := map[string]bool{}
 	for _, f := range v.fields() {
-		inputs[f.blockID] = inputs[f.blockID] || f.input
+		inputs[f.BlockID] = inputs[f.BlockID] || f.Input
 	}
 	if len(wrong) == 0 {
 		return OutcomeFailed, fmt.Errorf("response_action errors without errors")
@@ -190,7 +185,7 @@ func (w *Workspace) showErrors(v *openView, wrong map[string]string) (Outcome, e
 	return OutcomeErrors, nil
 }
 
-// showAnswer shows the view that an acknowledgement holds, in the place of the submitted one or over it.
+// showAnswer shows the view of an acknowledgement, in place of the submitted one or on top of it.
 func (w *Workspace) showAnswer(v *openView, said submissionAnswer) (Outcome, error) {
 	next, err := w.checkedView(string(said.View), viewModal)
 	if err != nil {
@@ -214,7 +209,7 @@ func (w *Workspace) showAnswer(v *openView, said submissionAnswer) (Outcome, err
 	return OutcomePushed, nil
 }
 
-// explained is a refusal with all that is wrong.
+// explained is the text of a refusal with all errors.
 func explained(err error) string {
 	var refused *refusal
 	if !errors.As(err, &refused) || refused.extra["errors"] == nil {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// What Slack's composer looks for in a text, in this order at each place: code, which stays as it is, addresses,
-// mail addresses, people and groups, channels, bare domains. A two-letter end is a country.
+// composed matches what Slack's composer converts, in this order at each place: code, which stays, addresses, mail addresses, people and groups,
+// channels, bare domains. A two-letter top-level domain is a country's.
 var composed = regexp.MustCompile("```(?s:.*?)```|`[^`\n]+`" +
 	`|(?i:(?P<url>https?://[^\s<>|]+)` +
 	`|(?P<mail>[a-z0-9._%+-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,})` +
@@ -17,9 +17,9 @@ var composed = regexp.MustCompile("```(?s:.*?)```|`[^`\n]+`" +
 	`|(?P<channel>#[a-z0-9_-]+)` +
 	`|(?P<domain>(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:com|net|org|info|biz|edu|gov|app|dev|cloud|[a-z]{2})\b(?::\d+)?(?:[/?#][^\s<>|]*)?))`)
 
-// typed is what Slack makes of what a person typed: &, < and > as entities, names as ids, addresses as links.
-// In a command, whose manifest says should_escape, people's names stand beside their ids.
-func (w *Workspace) typed(text string, command bool) string {
+// typed converts typed text as Slack does: &, < and > to entities, names to ids, addresses to links. In a command, whose manifest has should_escape,
+// people's names follow their ids.
+func (w *people) typed(text string, command bool) string {
 	var out strings.Builder
 	at := 0
 	for _, m := range composed.FindAllStringSubmatchIndex(text, -1) {
@@ -47,14 +47,14 @@ func kindOf(match []int) string {
 	return ""
 }
 
-// withinWord tells whether what follows a text goes on with its last word.
+// withinWord reports whether a text ends inside a word.
 func withinWord(before string) bool {
 	last, _ := utf8.DecodeLastRuneInString(before)
 	return last == '_' || unicode.IsLetter(last) || unicode.IsDigit(last)
 }
 
-// linked is something found in a text as Slack writes it.
-func (w *Workspace) linked(kind, found string, command bool) string {
+// linked is a match in Slack's markup.
+func (w *people) linked(kind, found string, command bool) string {
 	switch kind {
 	case "url":
 		return "<" + escape(found) + ">"
@@ -71,8 +71,8 @@ func (w *Workspace) linked(kind, found string, command bool) string {
 	return w.mention(found, command)
 }
 
-// mention is an @name as Slack writes it.
-func (w *Workspace) mention(found string, command bool) string {
+// mention is an @name in Slack's markup.
+func (w *people) mention(found string, command bool) string {
 	name := found[1:]
 	if slices.Contains([]string{"here", "channel", "everyone"}, name) {
 		return "<!" + name + ">"

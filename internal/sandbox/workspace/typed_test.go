@@ -84,16 +84,16 @@ func TestEphemeralAnswersInThreadsAndAlone(t *testing.T) {
 	w := start(t)
 	first := w.say(t, "ann", "#waf", "@wafbot status")
 	alone := w.say(t, "ann", "", "status")
-	whisper := func(channel, user, thread string) string {
+	postEphemeral := func(channel, user, thread string) string {
 		_, _, body := raw(t, w.base+"/api/chat.postEphemeral", "application/json",
 			`{"channel":"`+channel+`","user":"`+user+`","text":"for you","thread_ts":"`+thread+`"}`)
 		return body
 	}
-	require.Contains(t, whisper("C1WAF", "U1ANN", first.TS), `"ok":true`)
-	require.Contains(t, whisper(alone.Channel, "U1ANN", alone.TS), `"ok":true`)
-	require.Contains(t, whisper(alone.Channel, "U1ANN", ""), `"ok":true`)
-	require.Contains(t, whisper(alone.Channel, "U2BOB", ""), "user_not_in_channel")
-	require.Contains(t, whisper("C1WAF", "U1ANN", "1.000001"), "thread_not_found")
+	require.Contains(t, postEphemeral("C1WAF", "U1ANN", first.TS), `"ok":true`)
+	require.Contains(t, postEphemeral(alone.Channel, "U1ANN", alone.TS), `"ok":true`)
+	require.Contains(t, postEphemeral(alone.Channel, "U1ANN", ""), `"ok":true`)
+	require.Contains(t, postEphemeral(alone.Channel, "U2BOB", ""), "user_not_in_channel")
+	require.Contains(t, postEphemeral("C1WAF", "U1ANN", "1.000001"), "thread_not_found")
 	shown := w.Ephemerals("ann")
 	require.Equal(t, []string{first.TS, alone.TS, ""}, []string{shown[0].ThreadTS, shown[1].ThreadTS, shown[2].ThreadTS})
 	require.Empty(t, w.Ephemerals("bob"))

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 )
 
 // The types of views.
@@ -24,25 +26,22 @@ type View struct {
 	PrivateMetadata string            `json:"private_metadata"`
 	Hash            string            `json:"hash"`             // changes with every update
 	Raw             json.RawMessage   `json:"raw"`              // the whole view, as checked
-	State           json.RawMessage   `json:"state"`            // what is filled in, as payloads tell it
-	Errors          map[string]string `json:"errors,omitempty"` // what the bot found wrong with it, by block id
-	Depth           int               `json:"depth"`            // how many modals lie beneath
+	State           json.RawMessage   `json:"state"`            // what is filled in, as payloads have it
+	Errors          map[string]string `json:"errors,omitempty"` // the bot's errors, by block id
+	Depth           int               `json:"depth"`            // how many modals are beneath
 }
 
-// state is what is filled in, by block id and action id.
-type state map[string]map[string]answer
-
-// openView is a view that can be seen, with what only the workspace knows of it.
+// openView is a visible view with its internal state.
 type openView struct {
 	View
 	object   map[string]any
-	state    state
+	state    blockkit.State
 	previous string // id of the modal beneath
 	root     string // id of the lowest modal of the stack
 }
 
 // Views lists the modals that are open and the Home tabs that are published, oldest first.
-func (w *Workspace) Views() []View {
+func (w *viewStore) Views() []View {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	views := []View{}
@@ -53,7 +52,7 @@ func (w *Workspace) Views() []View {
 }
 
 // OpenView is the modal that a user (name or id) sees; nil when none is open.
-func (w *Workspace) OpenView(user string) *View {
+func (w *viewStore) OpenView(user string) *View {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u, _ := w.user(user)
@@ -61,14 +60,14 @@ func (w *Workspace) OpenView(user string) *View {
 }
 
 // Home is what is published on a user's (name or id) Home tab; nil when nothing is, or the tab is switched off.
-func (w *Workspace) Home(user string) *View {
+func (w *viewStore) Home(user string) *View {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u, _ := w.user(user)
 	return w.shownOrNil(w.home(u.ID))
 }
 
-func (w *Workspace) shownOrNil(v *openView) *View {
+func (w *viewStore) shownOrNil(v *openView) *View {
 	if v == nil {
 		return nil
 	}
@@ -76,8 +75,8 @@ func (w *Workspace) shownOrNil(v *openView) *View {
 	return &shown
 }
 
-// shown is a view as it is given away.
-func (w *Workspace) shown(v *openView) View {
+// shown is a copy of a view for callers.
+func (w *viewStore) shown(v *openView) View {
 	shown := v.View
 	shown.Errors = maps.Clone(v.Errors)
 	shown.State = marshal(answer{"values": v.state})
@@ -87,7 +86,7 @@ func (w *Workspace) shown(v *openView) View {
 	return shown
 }
 
-func (w *Workspace) viewByID(id string) *openView {
+func (w *viewStore) viewByID(id string) *openView {
 	i := slices.IndexFunc(w.views, func(v *openView) bool { return v.ID == id })
 	if i < 0 {
 		return nil
@@ -96,7 +95,7 @@ func (w *Workspace) viewByID(id string) *openView {
 }
 
 // stack lists the modals that a user has open, the lowest first.
-func (w *Workspace) stack(user string) []*openView {
+func (w *viewStore) stack(user string) []*openView {
 	var open []*openView
 	for _, v := range w.views {
 		if v.User == user && v.Type == viewModal {
@@ -107,7 +106,7 @@ func (w *Workspace) stack(user string) []*openView {
 }
 
 // top is the modal that a user sees; nil when none is open.
-func (w *Workspace) top(user string) *openView {
+func (w *viewStore) top(user string) *openView {
 	open := w.stack(user)
 	if len(open) == 0 {
 		return nil
@@ -115,7 +114,7 @@ func (w *Workspace) top(user string) *openView {
 	return open[len(open)-1]
 }
 
-func (w *Workspace) home(user string) *openView {
+func (w *viewStore) home(user string) *openView {
 	i := slices.IndexFunc(w.views, func(v *openView) bool { return v.User == user && v.Type == viewHome })
 	if i < 0 || w.cfg.NoHome {
 		return nil
@@ -123,8 +122,8 @@ func (w *Workspace) home(user string) *openView {
 	return w.views[i]
 }
 
-// sees finds the view that a person means: by its id, or as modal or home the one that is seen. Of modals only the one on top is.
-func (w *Workspace) sees(u User, name string) (*openView, error) {
+// sees finds a visible view by its id, or by modal or home. Of modals only the one on top is visible.
+func (w *viewStore) sees(u User, name string) (*openView, error) {
 	v, home := w.top(u.ID), w.home(u.ID)
 	if home != nil && (name == home.ID || name == viewHome) {
 		return home, nil
@@ -136,36 +135,36 @@ func (w *Workspace) sees(u User, name string) (*openView, error) {
 }
 
 // putOnTop shows a new view to a user.
-func (w *Workspace) putOnTop(v *openView, user string) *openView {
+func (w *viewStore) putOnTop(v *openView, user string) *openView {
 	v.ID, v.Hash, v.User = w.nextID("V"), w.newHash(), user
 	v.root = v.ID
 	if top := w.top(user); top != nil && v.Type == viewModal {
 		v.previous, v.root = top.ID, top.root
 	}
-	v.state = v.fresh(nil)
+	v.state = blockkit.NewState(v.fields(), nil)
 	w.views = append(w.views, v)
 	w.notify()
 	return v
 }
 
-// replaceView shows something else in the place of a view. What was filled in stays where block and action id stay.
-func (w *Workspace) replaceView(old, v *openView) {
+// replaceView replaces a view. Its state stays where block and action id stay.
+func (w *viewStore) replaceView(old, v *openView) {
 	v.ID, v.User, v.previous, v.root = old.ID, old.User, old.previous, old.root
 	v.Hash = w.newHash()
-	v.state = v.fresh(old.state)
+	v.state = blockkit.NewState(v.fields(), old.state)
 	*old = *v
 	w.notify()
 }
 
-func (w *Workspace) dropViews(gone []*openView) {
+func (w *viewStore) dropViews(gone []*openView) {
 	w.views = slices.DeleteFunc(w.views, func(v *openView) bool { return slices.Contains(gone, v) })
 	w.notify()
 }
 
-func (w *Workspace) newHash() string { return w.nextTS() + "." + randomID() }
+func (w *core) newHash() string { return w.nextTS() + "." + randomID() }
 
-// wireView is a view as answers and payloads tell it.
-func (w *Workspace) wireView(v *openView) answer {
+// wireView is a view as answers and payloads have it.
+func (w *viewStore) wireView(v *openView) answer {
 	wire := answer{
 		"private_metadata": "", "callback_id": "", "external_id": "", "previous_view_id": nil,
 		"id": v.ID, "hash": v.Hash, "team_id": w.cfg.TeamID, "app_installed_team_id": w.cfg.TeamID, "root_view_id": v.root,
@@ -181,17 +180,17 @@ func (w *Workspace) wireView(v *openView) answer {
 		wire[key] = value
 	}
 	var copied answer
-	_ = json.Unmarshal(marshal(wire), &copied) // what was filled in goes on changing
+	_ = json.Unmarshal(marshal(wire), &copied) // the state changes later
 	return copied
 }
 
-// Plain is all text a person sees of a view, a line a block: the title first, the buttons beneath last. What is filled in stands
-// in brackets, after the label of its input, and what is wrong with it behind.
+// Plain is all text that a person sees in a view, one line per block: title, blocks, buttons. A value is in brackets after the label of its input,
+// and its error follows.
 func (v View) Plain() string {
 	open := v.filled()
-	lines := []string{plainBlock(open.object["title"])}
+	lines := []string{blockkit.Plain(open.object["title"])}
 	for _, block := range open.blocks() {
-		line := plainBlock(block)
+		line := blockkit.Plain(block)
 		id, _ := block["block_id"].(string)
 		if wrong := v.Errors[id]; wrong != "" {
 			line += " (!) " + wrong
@@ -199,7 +198,7 @@ func (v View) Plain() string {
 		lines = append(lines, line)
 	}
 	for _, key := range []string{"submit", "close"} {
-		if text := plainBlock(open.object[key]); text != "" {
+		if text := blockkit.Plain(open.object[key]); text != "" {
 			lines = append(lines, "["+text+"]")
 		}
 	}
@@ -217,21 +216,21 @@ func (v *openView) blocks() []map[string]any {
 	return blocks
 }
 
-// Buttons lists what can be clicked in a view, in order; an overflow menu's options one by one.
-func (v View) Buttons() []Button {
+func (v *openView) fields() []blockkit.Field { return blockkit.Fields(v.blocks()) }
+
+// Buttons lists what can be clicked in a view, in order; the options of an overflow menu one by one.
+func (v View) Buttons() []blockkit.Button {
 	open := openView{}
-	_ = json.Unmarshal(v.Raw, &open.object) // what is shown was checked
-	return buttons(parts(open.blocks()))
+	_ = json.Unmarshal(v.Raw, &open.object) // checked when shown
+	return blockkit.Buttons(blockkit.Parts(open.blocks()))
 }
 
-// filled is the view with what is filled in where its initial values stood.
+// filled is the view with its state in place of the initial values.
 func (v View) filled() *openView {
 	open := &openView{}
-	_ = json.Unmarshal(v.Raw, &open.object) // what is shown was checked
-	var kept struct{ Values state }
+	_ = json.Unmarshal(v.Raw, &open.object) // checked when shown
+	var kept struct{ Values blockkit.State }
 	_ = json.Unmarshal(v.State, &kept)
-	for _, f := range open.fields() {
-		f.element[f.kind.initial] = kept.Values[f.blockID][f.actionID][f.kind.value]
-	}
+	blockkit.ShowState(open.fields(), kept.Values)
 	return open
 }

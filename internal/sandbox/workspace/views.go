@@ -6,25 +6,26 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 )
 
 const (
 	triggerLife = 3 * time.Second
 	maxView     = 250 << 10 // bytes
 	maxStack    = 3         // modals that a person has open at once, one over the other
-	maxViewID   = 255       // characters of an external id
 )
 
-// trigger allows one view within three seconds of what a person did.
+// trigger allows one view within three seconds of an interaction.
 type trigger struct {
 	user   string
-	view   string // id of the view in which it was done; empty: elsewhere
+	view   string // id of the view with the interaction; empty: not in a view
 	issued time.Time
 	used   bool
 }
 
-// newTrigger returns a trigger id for what a person did, in a view or, when that is empty, elsewhere.
-func (w *Workspace) newTrigger(user, view string) string {
+// newTrigger returns a trigger id for an interaction of a person, in a view unless that is empty.
+func (w *viewStore) newTrigger(user, view string) string {
 	now := w.cfg.Now()
 	for id, t := range w.triggers {
 		if now.Sub(t.issued) > time.Hour {
@@ -36,8 +37,8 @@ func (w *Workspace) newTrigger(user, view string) string {
 	return id
 }
 
-// trigger finds a trigger that is still good.
-func (w *Workspace) trigger(id string) (*trigger, error) {
+// trigger finds a trigger that is still valid.
+func (w *viewStore) trigger(id string) (*trigger, error) {
 	t := w.triggers[id]
 	switch {
 	case t == nil:
@@ -50,8 +51,8 @@ func (w *Workspace) trigger(id string) (*trigger, error) {
 	return t, nil
 }
 
-// viewsOpen begins a stack of modals. What a modal of the stack triggers is opened over it.
-func viewsOpen(w *Workspace, a args) (answer, error) {
+// viewsOpen starts a stack of modals. A trigger from a modal of the stack opens the new one on top of it.
+func viewsOpen(w *webAPI, a args) (answer, error) {
 	return w.openModal(a, func(t *trigger) error {
 		if w.stacked(t) == nil {
 			w.dropViews(w.stack(t.user))
@@ -60,8 +61,8 @@ func viewsOpen(w *Workspace, a args) (answer, error) {
 	})
 }
 
-// viewsPush puts a modal over the one that triggered it.
-func viewsPush(w *Workspace, a args) (answer, error) {
+// viewsPush puts a modal on top of the one that triggered it.
+func viewsPush(w *webAPI, a args) (answer, error) {
 	return w.openModal(a, func(t *trigger) error {
 		if w.stacked(t) == nil {
 			return refuse("not_found")
@@ -70,8 +71,8 @@ func viewsPush(w *Workspace, a args) (answer, error) {
 	})
 }
 
-// openModal puts a modal on a person's stack, once what must hold for it does.
-func (w *Workspace) openModal(a args, must func(*trigger) error) (answer, error) {
+// openModal puts a modal on a person's stack if the condition must holds.
+func (w *webAPI) openModal(a args, must func(*trigger) error) (answer, error) {
 	t, err := w.trigger(a["trigger_id"])
 	if err != nil {
 		return nil, err
@@ -93,8 +94,8 @@ func (w *Workspace) openModal(a args, must func(*trigger) error) (answer, error)
 	return answer{"view": w.wireView(w.putOnTop(v, t.user))}, nil
 }
 
-// stacked is the open modal in which something was done; nil when it was done elsewhere.
-func (w *Workspace) stacked(t *trigger) *openView {
+// stacked is the open modal of a trigger; nil when the trigger is not from a modal.
+func (w *viewStore) stacked(t *trigger) *openView {
 	v := w.viewByID(t.view)
 	if v == nil || v.Type != viewModal {
 		return nil
@@ -102,7 +103,7 @@ func (w *Workspace) stacked(t *trigger) *openView {
 	return v
 }
 
-func viewsUpdate(w *Workspace, a args) (answer, error) {
+func viewsUpdate(w *webAPI, a args) (answer, error) {
 	i := slices.IndexFunc(w.views, func(v *openView) bool {
 		return v.Type == viewModal && (v.ID == a["view_id"] || v.ExternalID != "" && v.ExternalID == a["external_id"])
 	})
@@ -124,7 +125,7 @@ func viewsUpdate(w *Workspace, a args) (answer, error) {
 	return answer{"view": w.wireView(old)}, nil
 }
 
-func viewsPublish(w *Workspace, a args) (answer, error) {
+func viewsPublish(w *webAPI, a args) (answer, error) {
 	u, ok := w.user(a["user_id"])
 	switch {
 	case !ok || u.ID != a["user_id"]:
@@ -148,7 +149,7 @@ func viewsPublish(w *Workspace, a args) (answer, error) {
 }
 
 // checkedView reads a view and checks it against the limits of its surface.
-func (w *Workspace) checkedView(raw, surface string) (*openView, error) {
+func (w *viewStore) checkedView(raw, surface string) (*openView, error) {
 	if len(raw) > maxView {
 		return nil, refuse("view_too_large")
 	}
@@ -157,18 +158,13 @@ func (w *Workspace) checkedView(raw, surface string) (*openView, error) {
 	if err != nil || !ok {
 		return nil, refuse("invalid_arguments")
 	}
-	check := newBlockCheck()
-	schema := w.schemas.modal
-	if surface == viewHome {
-		schema = w.schemas.home
-	}
-	check.schema(schema, object, "/view")
-	check.view(object)
-	if err := check.refusal("invalid_arguments"); err != nil {
+	check := w.schemas.NewCheck()
+	check.View(object, blockkit.Surface(surface))
+	if err := refuseBlocks("invalid_arguments", check); err != nil {
 		return nil, err
 	}
 	blocks, _ := object["blocks"].([]any)
-	w.nameBlocks(blocks)
+	blockkit.NameBlocks(blocks, w.nextID)
 	v := &openView{object: object}
 	v.Type = surface
 	v.CallbackID, _ = object["callback_id"].(string)
@@ -178,6 +174,6 @@ func (w *Workspace) checkedView(raw, surface string) (*openView, error) {
 	return v, nil
 }
 
-func (w *Workspace) externalIDTaken(id, except string) bool {
+func (w *viewStore) externalIDTaken(id, except string) bool {
 	return id != "" && slices.ContainsFunc(w.views, func(v *openView) bool { return v.ExternalID == id && v.ID != except })
 }

@@ -8,30 +8,32 @@ import (
 )
 
 // Watch returns a channel that is closed at the next change: a message, an edit, a view, a person.
-func (w *Workspace) Watch() <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (w *core) Watch() <-chan struct{} {
+	w.changes.Lock()
+	defer w.changes.Unlock()
 	return w.changed
 }
 
-func (w *Workspace) notify() {
+func (w *core) notify() {
+	w.changes.Lock()
+	defer w.changes.Unlock()
 	close(w.changed)
 	w.changed = make(chan struct{})
 }
 
 // WaitMessage returns the first message of a channel (id or #name) that is ok, now or after any later change.
-// At the context's end its error lists what was there instead.
-func (w *Workspace) WaitMessage(ctx context.Context, channel string, ok func(Message) bool) (Message, error) {
-	m, err := wait(ctx, w, func() []Message { return w.Messages(channel) }, ok)
+// When the context ends, the error lists the messages there are.
+func (w *messageStore) WaitMessage(ctx context.Context, channel string, ok func(Message) bool) (Message, error) {
+	m, err := wait(ctx, w.core, func() []Message { return w.Messages(channel) }, ok)
 	if err != nil {
 		return Message{}, fmt.Errorf("wait for message in %s: %w", channel, err)
 	}
 	return m, nil
 }
 
-// WaitEphemeral is WaitMessage for what only that user (name or id) is shown.
-func (w *Workspace) WaitEphemeral(ctx context.Context, user string, ok func(Message) bool) (Message, error) {
-	m, err := wait(ctx, w, func() []Message { return w.Ephemerals(user) }, ok)
+// WaitEphemeral is WaitMessage for the ephemeral messages of a user (name or id).
+func (w *messageStore) WaitEphemeral(ctx context.Context, user string, ok func(Message) bool) (Message, error) {
+	m, err := wait(ctx, w.core, func() []Message { return w.Ephemerals(user) }, ok)
 	if err != nil {
 		return Message{}, fmt.Errorf("wait for ephemeral message to %s: %w", user, err)
 	}
@@ -39,8 +41,8 @@ func (w *Workspace) WaitEphemeral(ctx context.Context, user string, ok func(Mess
 }
 
 // WaitView returns the modal that a user (name or id) sees as soon as it is ok.
-func (w *Workspace) WaitView(ctx context.Context, user string, ok func(View) bool) (View, error) {
-	v, err := wait(ctx, w, one(func() *View { return w.OpenView(user) }), ok)
+func (w *viewStore) WaitView(ctx context.Context, user string, ok func(View) bool) (View, error) {
+	v, err := wait(ctx, w.core, one(func() *View { return w.OpenView(user) }), ok)
 	if err != nil {
 		return View{}, fmt.Errorf("wait for a modal of %s: %w", user, err)
 	}
@@ -48,15 +50,15 @@ func (w *Workspace) WaitView(ctx context.Context, user string, ok func(View) boo
 }
 
 // WaitHome returns what is published on a user's (name or id) Home tab as soon as it is ok.
-func (w *Workspace) WaitHome(ctx context.Context, user string, ok func(View) bool) (View, error) {
-	v, err := wait(ctx, w, one(func() *View { return w.Home(user) }), ok)
+func (w *viewStore) WaitHome(ctx context.Context, user string, ok func(View) bool) (View, error) {
+	v, err := wait(ctx, w.core, one(func() *View { return w.Home(user) }), ok)
 	if err != nil {
 		return View{}, fmt.Errorf("wait for the Home tab of %s: %w", user, err)
 	}
 	return v, nil
 }
 
-// one is a list of what may be there.
+// one is a list of one view, or of none.
 func one(look func() *View) func() []View {
 	return func() []View {
 		if v := look(); v != nil {
@@ -66,18 +68,18 @@ func one(look func() *View) func() []View {
 	}
 }
 
-// seen is something that people see.
+// seen is a message or a view.
 type seen interface {
 	Plain() string
-	place() string // what tells it from others
+	place() string // identifies it
 }
 
 func (m Message) place() string { return m.TS + " " + m.User }
 func (v View) place() string    { return v.ID }
 
-func wait[T seen](ctx context.Context, w *Workspace, list func() []T, ok func(T) bool) (T, error) {
+func wait[T seen](ctx context.Context, w *core, list func() []T, ok func(T) bool) (T, error) {
 	for {
-		changed := w.Watch() // before the look, so that nothing falls in between
+		changed := w.Watch() // before the list, so that no change is missed
 		seen := list()
 		if i := slices.IndexFunc(seen, ok); i >= 0 {
 			return seen[i], nil

@@ -1,4 +1,5 @@
-// Package workspace is an emulated Slack workspace that refuses what Slack would refuse: a Web API, response URLs, and clicks, commands and events that go over signed HTTP or Socket Mode.
+// Package workspace is an emulated Slack workspace that refuses what Slack refuses: channels, messages and views, the Web API, response URLs, and what
+// people do.
 package workspace
 
 import (
@@ -10,12 +11,12 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
+	"github.com/wafbot/wafbot/internal/sandbox/delivery"
 )
 
-// Slack's clock: what takes longer than this shows a warning to the person who clicked.
-const patience = 3 * time.Second
-
-// Config describes a workspace. Every zero value stands for something sensible.
+// Config describes a workspace. Zero values are defaults.
 type Config struct {
 	TeamID        string // zero: T0SANDBOX
 	TeamName      string // zero: Sandbox
@@ -35,13 +36,13 @@ type Config struct {
 	BaseURL string // where this handler is reached by the bot, without trailing slash: the start of every response URL
 	Deliver string // where signed requests go, without trailing slash; zero: nowhere, the bot opens Socket Mode links
 
-	Ingress   Ingress       // the way of clicks, commands and events; zero: signed requests if Deliver is set, else links
+	Ingress   Ingress       // how clicks, commands and events are delivered; zero: signed requests if Deliver is set, else links
 	Events    []string      // what the bot subscribes to; zero: what its manifest asks for, see DefaultEvents
 	NoHome    bool          // the app has no Home tab
 	PingEvery time.Duration // of WebSocket pings over a link; zero: 5 s
-	Speed     float64       // how much faster than real the waits before an event is retried are; zero: 1
+	Speed     float64       // divides the waits before an event is retried; zero: 1
 
-	// RateLimits holds the bot to Slack's pace: a message a second and channel after a burst of 5, 300 messages
+	// RateLimits applies Slack's rate limits: a message a second and channel after a burst of 5, 300 messages
 	// a minute in all, and per minute and method 20, 50 or 100 calls by tier. False: no limits.
 	RateLimits bool
 
@@ -57,7 +58,7 @@ func DefaultScopes() []string {
 	}
 }
 
-// DefaultEvents are what a bot subscribes to whose Config names nothing.
+// DefaultEvents are the subscriptions of a bot whose Config names none.
 func DefaultEvents() []string {
 	return []string{
 		"app_home_opened", "app_mention", "message.im", "subteam_created", "subteam_members_changed", "subteam_updated", "user_change",
@@ -65,38 +66,75 @@ func DefaultEvents() []string {
 }
 
 // Workspace is one emulated Slack workspace. All its methods may be called at the same time.
-type Workspace struct {
-	cfg     Config
-	prefix  string // the path of BaseURL, when the handler is mounted without http.StripPrefix
-	methods map[string]method
-	schemas schemas
-	ctx     context.Context // of what no call waits for; Close ends it
-	stop    context.CancelFunc
-	running sync.WaitGroup // links, and what no call waits for
+//
+// It has layers that share one lock. A layer embeds the one below and can't call those above.
+type Workspace struct{ *webAPI }
 
-	mu        sync.Mutex
-	changed   chan struct{}
+// core is what all layers share.
+type core struct {
+	*delivery.Sender
+
+	cfg     Config
+	schemas blockkit.Schemas
+	ctx     context.Context // of background work; Close ends it
+	stop    context.CancelFunc
+	running sync.WaitGroup // background work
+
+	changes sync.Mutex    // guards changed; taken last
+	changed chan struct{} // closed at the next change
+
+	mu     sync.Mutex // guards everything below, in all layers, and what setters change in cfg
+	lastTS int64      // microseconds
+	serial int        // of generated ids
+}
+
+// people knows users, channels and user groups.
+type people struct {
+	*core
 	users     []User
 	channels  []Channel
 	groups    []UserGroup
 	regrouped map[string]time.Time // when user groups changed last, by id
-	messages  []*stored
-	views     []*openView
-	lastTS    int64 // microseconds
-	serial    int   // of generated ids
-	responses map[string]*response
-	triggers  map[string]*trigger
-	tickets   map[string]time.Time // of links that were asked for and not opened yet: when they end
-	faults    []Fault
-	calls     []Call
-	limits    limits
+}
 
-	links      []*link // that are open
-	opened     int     // links so far
-	turn       int     // of links
-	overSocket bool    // the last delivery of those that go either way
-	socketOff  bool
-	events     []*sentEvent
+// pace holds calls and posts to Slack's rate limits.
+type pace struct {
+	*people
+	limits limits
+}
+
+// faultMenu holds the faults that calls and deliveries meet.
+type faultMenu struct {
+	*pace
+	faults []Fault
+}
+
+// eventLog sends events to the bot and keeps them.
+type eventLog struct {
+	*faultMenu
+	events []*sentEvent
+}
+
+// messageStore holds the messages of all channels.
+type messageStore struct {
+	*eventLog
+	messages []*stored
+}
+
+// viewStore holds the open modals and the published Home tabs.
+type viewStore struct {
+	*messageStore
+	views    []*openView
+	triggers map[string]*trigger
+}
+
+// webAPI serves the Web API and response URLs.
+type webAPI struct {
+	*viewStore
+	prefix    string // the path of BaseURL, when the handler is mounted without http.StripPrefix
+	methods   map[string]method
+	calls     []Call
+	responses map[string]*response
 }
 
 // New returns a workspace with the given people and channels, and the bot itself among its users.
@@ -106,26 +144,20 @@ func New(cfg Config) (*Workspace, error) {
 	if err != nil {
 		return nil, errors.New("parse base url of workspace: not an address")
 	}
-	compiled, err := compiledSchemas()
+	compiled, err := blockkit.LoadSchemas()
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	w := &Workspace{
-		ctx:       ctx,
-		stop:      stop,
-		cfg:       cfg,
-		prefix:    base.Path,
-		methods:   methods(),
-		schemas:   compiled,
-		changed:   make(chan struct{}),
-		groups:    slices.Clone(cfg.UserGroups),
-		regrouped: map[string]time.Time{},
-		responses: map[string]*response{},
-		triggers:  map[string]*trigger{},
-		tickets:   map[string]time.Time{},
-		limits:    newLimits(),
-	}
+	c := &core{ctx: ctx, stop: stop, cfg: cfg, schemas: compiled, changed: make(chan struct{})}
+	c.Sender = delivery.New(delivery.Config{
+		BaseURL: cfg.BaseURL, AppID: cfg.AppID, SigningSecret: cfg.SigningSecret, Deliver: cfg.Deliver, Ingress: cfg.Ingress,
+		PingEvery: cfg.PingEvery, Now: cfg.Now, Client: cfg.HTTP, Changed: c.notify,
+	})
+	p := &people{core: c, groups: slices.Clone(cfg.UserGroups), regrouped: map[string]time.Time{}}
+	m := &messageStore{eventLog: &eventLog{faultMenu: &faultMenu{pace: &pace{people: p, limits: newLimits()}}}}
+	v := &viewStore{messageStore: m, triggers: map[string]*trigger{}}
+	w := &Workspace{&webAPI{viewStore: v, prefix: base.Path, methods: methods(), responses: map[string]*response{}}}
 	if err := w.addUsers(cfg.Users); err != nil {
 		return nil, err
 	}
@@ -157,9 +189,9 @@ func withDefaults(cfg Config) Config {
 		cfg.Now = time.Now
 	}
 	if cfg.HTTP == nil {
-		// Without kept connections a test that counts goroutines finds none of ours.
+		// Kept connections would leave goroutines, which tests count.
 		cfg.HTTP = &http.Client{
-			Timeout:       patience,
+			Timeout:       delivery.Patience,
 			Transport:     &http.Transport{DisableKeepAlives: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}

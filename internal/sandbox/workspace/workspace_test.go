@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
@@ -252,10 +253,10 @@ func TestPlainAndButtons(t *testing.T) {
 	require.Equal(t, "INCIDENT\na <b> runbook <@U1ANN>\n[Deny 203.0.113.7] [I'm on it] [Mute] [Report]", m.Plain())
 	buttons := m.Buttons()
 	require.Len(t, buttons, 4)
-	require.Equal(t, workspace.Button{
+	require.Equal(t, blockkit.Button{
 		Label: "Deny 203.0.113.7", ActionID: "deny", Value: "deny 203.0.113.7 for=4h", Style: "danger", Confirm: "Deny it for 4 h.",
 	}, buttons[0])
-	require.Equal(t, workspace.Button{Label: "Report", ActionID: "more", Value: "report"}, buttons[3])
+	require.Equal(t, blockkit.Button{Label: "Report", ActionID: "more", Value: "report"}, buttons[3])
 
 	w.post(t, "C1WAF", slack.MsgOptionText("", false), slack.MsgOptionAttachments(slack.Attachment{
 		Color: "#a30200", Blocks: slack.Blocks{BlockSet: []slack.Block{slack.NewSectionBlock(mrkdwn("in the bar"), nil, nil)}},

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -49,8 +51,8 @@ func testScene(t *testing.T, s Store) {
 	}
 	require.Equal(t, record.AccountContext{}, scene(Account))
 	protected := []record.Protected{
-		{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "office", Deny: commands.DenyNever, Reason: "ticket", By: ann(), At: at},
-		{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: commands.DenySecond},
+		{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "office", Deny: policy.DenyNever, Reason: "ticket", By: ann(), At: at},
+		{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: policy.DenySecond},
 	}
 	counted := map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}}
 	s.Polled(t, Polled{At: at, Sources: counted})
@@ -105,9 +107,9 @@ func testEffects(t *testing.T, s Store) {
 	seen := record.Efficacy{
 		Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 10, First: at, Last: at.Add(time.Minute)}}}, Finding: record.Working, At: at.Add(time.Hour),
 	}
-	without := commands.Judged{Change: record.Change{ID: "c2", Account: Account}, Effect: record.Efficacy{Finding: record.NotWorking}}
-	require.NoError(t, s.Effects.SaveEffects(ctx, Account, []commands.Judged{{Change: ch, Effect: record.Efficacy{Finding: record.NotYet}}, without}))
-	require.NoError(t, s.Effects.SaveEffects(ctx, Account, []commands.Judged{{Change: ch, Effect: seen}}))
+	without := efficacy.Judged{Change: record.Change{ID: "c2", Account: Account}, Effect: record.Efficacy{Finding: record.NotWorking}}
+	require.NoError(t, s.Effects.SaveEffects(ctx, Account, []efficacy.Judged{{Change: ch, Effect: record.Efficacy{Finding: record.NotYet}}, without}))
+	require.NoError(t, s.Effects.SaveEffects(ctx, Account, []efficacy.Judged{{Change: ch, Effect: seen}}))
 	require.Equal(t, map[string]record.Efficacy{"c1": seen, "c2": without.Effect}, effects(Account))
 	require.Empty(t, effects(other))
 }

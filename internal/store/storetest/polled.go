@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -76,17 +75,17 @@ func testStorms(t *testing.T, s Store) {
 		older.ID: {Over: 10, Began: at, Gathered: 2, Own: 1, Status: map[apiclient.Status]int{apiclient.StatusPartly: 2}}, newer.ID: {Began: at.Add(time.Minute)},
 	}
 	s.Polled(t, Polled{At: at, Attacks: []apiclient.Attack{older, newer, early, late}, Storms: storms, In: map[string]string{early.ID: older.ID, late.ID: older.ID}})
-	known := func(a apiclient.Attack) commands.KnownAttack {
-		return commands.KnownAttack{ID: record.AttackID(Account, a.ID), Attack: a}
+	known := func(a apiclient.Attack) record.KnownAttack {
+		return record.KnownAttack{ID: record.AttackID(Account, a.ID), Attack: a}
 	}
-	require.Equal(t, []commands.StormSeen{
+	require.Equal(t, []record.StormSeen{
 		{KnownAttack: known(newer), Storm: storms[newer.ID], SeenAt: at}, {KnownAttack: known(older), Storm: storms[older.ID], SeenAt: at},
-	}, got[[]commands.StormSeen](t)(s.Storms.Storms(ctx, Account)))
-	require.Equal(t, []commands.GatheredAttack{{KnownAttack: known(late), SeenAt: at}, {KnownAttack: known(early), SeenAt: at}},
-		got[[]commands.GatheredAttack](t)(s.Storms.Gathered(ctx, Account, known(older).ID)), "the latest hit first")
-	require.Empty(t, got[[]commands.GatheredAttack](t)(s.Storms.Gathered(ctx, Account, known(newer).ID)))
-	require.Empty(t, got[[]commands.GatheredAttack](t)(s.Storms.Gathered(ctx, other, known(older).ID)))
-	require.Empty(t, got[[]commands.StormSeen](t)(s.Storms.Storms(ctx, other)))
+	}, got[[]record.StormSeen](t)(s.Storms.Storms(ctx, Account)))
+	require.Equal(t, []record.GatheredAttack{{KnownAttack: known(late), SeenAt: at}, {KnownAttack: known(early), SeenAt: at}},
+		got[[]record.GatheredAttack](t)(s.Storms.Gathered(ctx, Account, known(older).ID)), "the latest hit first")
+	require.Empty(t, got[[]record.GatheredAttack](t)(s.Storms.Gathered(ctx, Account, known(newer).ID)))
+	require.Empty(t, got[[]record.GatheredAttack](t)(s.Storms.Gathered(ctx, other, known(older).ID)))
+	require.Empty(t, got[[]record.StormSeen](t)(s.Storms.Storms(ctx, other)))
 
 	require.NoError(t, s.Storms.WantCards(ctx, Account, nil))
 	require.Empty(t, s.Wanted(t))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -20,7 +21,7 @@ const Account = "acme"
 // Store is a store that nothing was written to yet.
 type Store struct {
 	Ledger   commands.Ledger
-	Effects  commands.Effects
+	Effects  efficacy.Effects
 	Due      commands.Due
 	Facts    commands.Facts
 	Scenes   commands.Scenes

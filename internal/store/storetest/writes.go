@@ -10,6 +10,9 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -67,16 +70,16 @@ func testLock(t *testing.T, s Store) {
 // Every write is fenced by the lock under which it was begun.
 func testLost(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
-	change := record.Change{ID: "c1", Account: Account, State: record.StateDone, At: at, Until: at.Add(-time.Minute)}
+	ch := record.Change{ID: "c1", Account: Account, State: record.StateDone, At: at, Until: at.Add(-time.Minute)}
 	e := entry(at, "deny 203.0.113.7")
 	_, l, err := s.Ledger.Lock(ctx, Account)
 	require.NoError(t, err)
 	s.LoseLock(t)
-	_, changes := l.SaveChanges(ctx, &e, nil, change)
+	_, changes := l.SaveChanges(ctx, &e, nil, ch)
 	_, request := l.SaveRequest(ctx, &e, waiting("r1", at))
 	for what, err := range map[string]error{
 		"changes": changes, "request": request,
-		"looks":     l.SaveLooks(ctx, nil, commands.Look{Change: change, Asks: true, Next: at}),
+		"looks":     l.SaveLooks(ctx, nil, change.Look{Change: ch, Asks: true, Next: at}),
 		"case":      l.SaveTriage(ctx, map[string]record.Triage{"a1": {Notes: []record.Note{{ID: "n1", At: at, Text: "ours"}}}}),
 		"mutes":     l.SaveMutes(ctx, []record.Mute{mute("m1", at)}, "a1"),
 		"protected": l.SaveProtected(ctx, []record.Protected{{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24")}}, "a1"),
@@ -84,7 +87,7 @@ func testLost(t *testing.T, s Store) {
 		"tied":      l.SaveTied(ctx, record.PermissionLoss{Account: Account, Since: at}),
 		"drill":     l.SaveDrill(ctx, record.Drill{ID: "d1", Account: Account, At: at}),
 	} {
-		require.ErrorIs(t, err, commands.ErrLost, what)
+		require.ErrorIs(t, err, refusal.ErrLost, what)
 	}
 	l.Unlock()
 
@@ -96,7 +99,7 @@ func testLost(t *testing.T, s Store) {
 	require.Equal(t, record.AccountContext{}, got[record.AccountContext](t)(s.Scenes.Scene(ctx, Account)))
 	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ties.Tied(ctx, Account)))
 	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Drills.Drill(ctx, Account)))
-	save(t, s, change) // the lock can be had again
+	save(t, s, ch) // the lock can be had again
 }
 
 func testDue(t *testing.T, s Store) {
@@ -107,9 +110,9 @@ func testDue(t *testing.T, s Store) {
 	rule := []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{}, Sent: true, Done: true, ID: 7}}
 	patch := record.Change{ID: "patch", Account: Account, State: record.StateDone, At: at, Until: at.Add(time.Hour), Steps: rule}
 	save(t, s, patch)
-	require.Empty(t, due(Account, commands.ChangeLookAt(patch).Add(-time.Second)))
-	require.Equal(t, []string{"patch"}, due(Account, commands.ChangeLookAt(patch)))
-	require.Empty(t, due(other, commands.ChangeLookAt(patch)))
+	require.Empty(t, due(Account, change.ChangeLookAt(patch).Add(-time.Second)))
+	require.Equal(t, []string{"patch"}, due(Account, change.ChangeLookAt(patch)))
+	require.Empty(t, due(other, change.ChangeLookAt(patch)))
 	patch.Until = at.Add(3 * time.Hour) // prolonged
 	save(t, s, patch, record.Change{ID: "later", Account: Account, State: record.StateDone, At: at, Until: at.Add(2 * time.Hour), Steps: rule},
 		record.Change{ID: "now", Account: Account, State: record.StateDone, At: at, Until: at.Add(time.Hour), Steps: rule})
@@ -136,7 +139,7 @@ func testLooks(t *testing.T, s Store) {
 	unsaid := quiet
 	unsaid.Does = "only looked at"
 	locked(t, s, func(l commands.Lock) {
-		require.NoError(t, l.SaveLooks(ctx, nil, commands.Look{Change: told, Asks: true, Next: at.Add(time.Minute)}, commands.Look{Change: unsaid}))
+		require.NoError(t, l.SaveLooks(ctx, nil, change.Look{Change: told, Asks: true, Next: at.Add(time.Minute)}, change.Look{Change: unsaid}))
 	})
 	require.Equal(t, []record.Change{told, quiet}, got[[]record.Change](t)(s.Ledger.Changes(ctx, Account)), "only what people are told changes the change")
 	require.Equal(t, []string{"c1"}, got[[]string](t)(s.Due.DueChanges(ctx, Account, at.Add(2*time.Hour))), "no next time: never")
@@ -147,7 +150,7 @@ func testLooks(t *testing.T, s Store) {
 func waiting(id string, at time.Time) record.ApprovalRequest {
 	return record.ApprovalRequest{
 		ID: id, Account: Account, Line: record.Line{Name: "deny", Words: []string{"country:FR"}}.With("for", "4h"), Does: "Deny country:FR",
-		Needs: []record.ApprovalReason{{What: commands.SecondBroad, Why: "it is broad"}}, Role: record.Responder, Asker: ann(), At: at, Until: at.Add(15 * time.Minute),
+		Needs: []record.ApprovalReason{{What: policy.SecondBroad, Why: "it is broad"}}, Role: record.Responder, Asker: ann(), At: at, Until: at.Add(15 * time.Minute),
 		AloneAt: at.Add(5 * time.Minute), Premise: record.Premise{Steps: []string{"add"}, Role: record.Admin}, State: record.RequestWaiting, Revision: 1,
 	}
 }

@@ -1,0 +1,183 @@
+package advice
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// sentence is one of a dialog's. Where there is no room for all of them, what matters least is left out.
+type sentence struct {
+	matters int
+	text    string // "": there is nothing to say
+}
+
+// How much a sentence of a dialog matters. What the button does is never left out.
+const (
+	lookedAt = iota // what was looked at
+	elsewhere
+	locked
+	returns
+	blind // what can't be seen any more
+	crowd // whom else it may hit
+	does
+)
+
+// dialogRoom is how many characters a dialog has: what is left out of it the click asks about, so it is known here.
+const dialogRoom = 300
+
+// dialog is the sentences that a dialog has room for, in their order.
+func dialog(all ...sentence) string {
+	for {
+		var said []string
+		least := 0
+		for i, s := range all {
+			if s.text != "" {
+				said = append(said, s.text)
+			}
+			if all[least].text == "" || s.text != "" && s.matters < all[least].matters {
+				least = i
+			}
+		}
+		words := strings.Join(said, " ")
+		if text.Length(words) <= dialogRoom || len(said) < 2 || all[least].matters == does {
+			return text.Sanitize(words, dialogRoom)
+		}
+		all = slices.Delete(slices.Clone(all), least, least+1)
+	}
+}
+
+func denyButton(s call.Situation, top apiclient.Source) call.Suggestion {
+	b := call.Suggestion{
+		Label: "Deny " + top.IP.String() + ", " + text.HumanDuration(denyFor(s)), Title: "Deny " + top.IP.String() + "?", OK: "Deny",
+		Line:    lineFor(s, "deny", top.IP.String()).With("for", grammar.DurationText(denyFor(s))),
+		Confirm: dialog(denyWords(s, top), shared(s, top), elsewhereSentence(s, top), checked(s)),
+		Stops:   denyStops(s, top),
+	}
+	return knowing(s, b, top)
+}
+
+func containButton(s call.Situation, top apiclient.Source, spec change.PatchSpec) call.Suggestion {
+	b := call.Suggestion{
+		Label: "Deny " + top.IP.String() + " + patch", Title: "Deny and patch?", OK: "Deny + patch", Danger: true,
+		Line:    lineFor(s, "contain", top.IP.String()).With("for", grammar.DurationText(denyFor(s))).With("patch", grammar.DurationText(patchFor(s))),
+		Confirm: dialog(denyWords(s, top), shared(s, top), patchWords(s, spec, 90), lockedSentence(s, "the patch"), elsewhereSentence(s, top), checked(s)),
+		Stops:   denyStops(s, top), Closes: patchCloses,
+	}
+	return knowing(s, b, top)
+}
+
+func patchButton(s call.Situation, spec change.PatchSpec) call.Suggestion {
+	b := call.Suggestion{
+		Label: "Patch, " + text.HumanDuration(patchFor(s)), Title: "Patch the hole?", OK: "Patch",
+		Line:    lineFor(s, "patch").With("for", grammar.DurationText(patchFor(s))),
+		Confirm: dialog(patchWords(s, spec, 150), lockedSentence(s, "it")),
+		Closes:  patchCloses,
+	}
+	return knowing(s, b, apiclient.Source{})
+}
+
+// patchCloses is what a patch does, for the card.
+const patchCloses = "patch, minutes to 1 h, all sources"
+
+// denyStops is what a denial does, for the card.
+func denyStops(s call.Situation, top apiclient.Source) string {
+	return fmt.Sprintf("deny %s, about 1 min, %s", top.IP, share(s, top))
+}
+
+func switchButton(s call.Situation, now string) call.Suggestion {
+	app := s.Attack.App
+	name := s.Account.AppName(app)
+	b := call.Suggestion{
+		Label: "Block mode, " + text.HumanDuration(modeFor(s)), Title: "Switch to block mode?", OK: "Switch", Danger: true,
+		Line: lineFor(s, "mode", appWord(app), apiclient.ModeBlock).With("for", grammar.DurationText(modeFor(s))),
+		Confirm: dialog(
+			sentence{does, fmt.Sprintf("Switch %s from %s to block, in minutes to 1 h: every attack on it is blocked, and requests that only look like one.", name, describe.ModeName(now))},
+			sentence{blind, "Incidents are registered only in monitoring: meanwhile nobody can tell whether an attack worked."},
+			sentence{returns, "Returns by itself in " + text.HumanDuration(modeFor(s)) + "."},
+			lockedSentence(s, "it"),
+		),
+		Stops: "block mode on " + name + ", minutes to 1 h, all sources",
+	}
+	return knowing(s, b, apiclient.Source{})
+}
+
+// knowing marks a button's line with what its dialog says, so that the click isn't asked about it again. Whom else it hits it is asked about where the
+// dialog had no room to say it.
+func knowing(s call.Situation, b call.Suggestion, top apiclient.Source) call.Suggestion {
+	if describe.SourceActivityShared(s.Scene.Seen[top.IP]) {
+		b.Danger = true
+		if strings.Contains(b.Confirm, shared(s, top).text) {
+			b.Line.Flags = append(b.Line.Flags, call.FlagShared)
+		}
+	}
+	if !s.Scene.Locked.IsZero() && b.Line.Name != change.Denying.Name { // the card says so, and nothing worse can come of it than that answer
+		b.Line.Flags = append(b.Line.Flags, call.FlagLocked)
+	}
+	return b
+}
+
+func denyWords(s call.Situation, top apiclient.Source) sentence {
+	longer := ""
+	if denyFor(s) < s.Policy.Renew {
+		longer = ", longer while it keeps trying (" + text.HumanDuration(s.Policy.Renew) + " at most)"
+	}
+	return sentence{does, fmt.Sprintf("Deny %s everywhere for %s%s, in about 1 min: %s.", top.IP, text.HumanDuration(denyFor(s)), longer, share(s, top))}
+}
+
+func patchWords(s call.Situation, spec change.PatchSpec, limit int) sentence {
+	scope := text.Sanitize(spec.Scope.Method+" "+spec.Scope.Host+spec.Scope.Path+", part "+spec.Point.String(), limit)
+	return sentence{does, fmt.Sprintf("Patch exactly %s, %s only, for %s: in minutes to 1 h.", scope, describe.TypeName(spec.Kind), text.HumanDuration(patchFor(s)))}
+}
+
+// checked is what was looked at before the button was drawn. The guards run again at the click.
+func checked(s call.Situation) sentence {
+	if s.LookedAt.IsZero() {
+		return sentence{lookedAt, "Not one of yours; the lists are looked at on the click."}
+	}
+	return sentence{lookedAt, "Not allowlisted, not one of yours."}
+}
+
+// shared says that a source is likely many people's.
+func shared(s call.Situation, top apiclient.Source) sentence {
+	seen := s.Scene.Seen[top.IP]
+	if !describe.SourceActivityShared(seen) {
+		return sentence{}
+	}
+	return sentence{crowd, "LIKELY A CDN, PROXY OR OFFICE (" + describe.SourceActivityWhere(seen) + "): it may hit everybody behind it."}
+}
+
+// elsewhere says in how many other attacks a source is.
+func elsewhereSentence(s call.Situation, top apiclient.Source) sentence {
+	seen := s.Scene.Seen[top.IP]
+	text := describe.SourceActivityElsewhere(seen, s.Attack, top.IP)
+	if text == "" || describe.SourceActivityShared(seen) || s.Storm != nil { // of a storm that is what it has gathered
+		return sentence{}
+	}
+	return sentence{elsewhere, strings.ToUpper(text[:1]) + text[1:] + "."}
+}
+
+// locked says that what changes rules may be refused.
+func lockedSentence(s call.Situation, what string) sentence {
+	if s.Scene.Locked.IsZero() {
+		return sentence{}
+	}
+	return sentence{locked, "The service's rules were locked lately: " + what + " may be refused."}
+}
+
+// crowd is the card's warning of a source that is likely many people's.
+func crowdLines(s call.Situation, top apiclient.Source) []text.Text {
+	seen := s.Scene.Seen[top.IP]
+	if !describe.SourceActivityShared(seen) {
+		return nil
+	}
+	return []text.Text{describe.CrowdWords(grammar.RangeOf(policy.OnlyAddr(top.IP)), seen)}
+}

@@ -1,0 +1,81 @@
+package advice
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// More is what can be done about an attack beside its card's buttons. Nothing of it acts at once: each opens a form, or shows what is asked for.
+func More(s call.Situation) []call.Suggestion {
+	var all []call.Suggestion
+	add := func(label, about string, l record.Line) {
+		all = append(all, call.Suggestion{Label: label + "…", Line: l, Stops: about, Form: true})
+	}
+	switch {
+	case s.Storm != nil:
+		moreStorm(s, add)
+	case s.Policy.Changes != policy.ChangesOff:
+		moreMeasures(s, add)
+	}
+	if s.Storm == nil && !s.Attack.Incident() {
+		add("Mute", "Hear nothing of it for a while", lineFor(s, "mute"))
+	}
+	add("Hand over", "Hand it over", lineFor(s, "handover"))
+	add("Note", "For the others, on the card", lineFor(s, "note"))
+	add("Verdict", "Real, a false alarm, or a test", lineFor(s, "verdict"))
+	add("Report", "What happened and what was done, as Markdown to be copied", lineFor(s, "report"))
+	return all
+}
+
+// moreMeasures are those that change something at the service.
+func moreMeasures(s call.Situation, add func(label, about string, l record.Line)) {
+	a := s.Attack
+	cannotBlock := efficacy.WatchedOnly(s)
+	if apiclient.Patchable(a.Type) && !cannotBlock {
+		add("Patch only", "All sources, in minutes to 1 h", lineFor(s, "patch"))
+	}
+	add("Deny several", "Several sources, a list, a country, Tor, data centers: in about 1 min", lineFor(s, "deny"))
+	if !cannotBlock {
+		add("Block by header", "What its requests have in common, as a User-Agent: in minutes to 1 h", lineFor(s, "indicator"))
+	}
+	if a.App.Known && !cannotBlock {
+		name := s.Account.AppName(a.App)
+		add("Mode of "+text.Sanitize(name, text.MaxField), "All of "+name+", in minutes to 1 h", lineFor(s, "mode", appWord(a.App)))
+	}
+	if _, why := change.AttackPatch(a); why.Scope == "" && a.Method != "" && !cannotBlock {
+		add("Close "+text.Sanitize(a.Method+" "+a.Path, text.MaxField), "Nobody gets through, clean requests neither", lineFor(s, "close", a.Method, a.Domain+a.Path))
+	}
+	moreProlong(s, add)
+}
+
+// moreProlong are the changes that end.
+func moreProlong(s call.Situation, add func(label, about string, l record.Line)) {
+	ending := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return !ch.InForce(s.Now) || ch.Until.IsZero() || ch.Amends() != "" })
+	slices.SortStableFunc(ending, func(x, y record.Change) int { return x.Until.Compare(y.Until) })
+	for i, ch := range ending {
+		if i == maxProlong {
+			add("Extend another", fmt.Sprintf("%d more hold for a time", len(ending)-i), lineFor(s, "extend").With("attack", ""))
+			break
+		}
+		add("Extend "+ch.ID, ch.Does, lineFor(s, "extend", ch.ID).With("attack", ""))
+	}
+}
+
+// maxProlong is how many changes can be prolonged with one press: those that end first. A view holds a hundred things.
+const maxProlong = 20
+
+// ThinForms are what can stop an attack of which denying one source stops next to nothing.
+func ThinForms(s call.Situation) []call.Suggestion {
+	return []call.Suggestion{
+		{Label: "Block by header…", Line: lineFor(s, "indicator"), Form: true},
+		{Label: "Deny a list…", Line: lineFor(s, "deny"), Form: true},
+	}
+}

@@ -1,0 +1,84 @@
+package approval
+
+import (
+	"slices"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// changesOn refuses to have anything done while changes are not on: a request may have waited since before.
+func ChangesOn(c *call.Call) error {
+	if c.Policy.Changes == policy.ChangesOn {
+		return nil
+	}
+	return refusal.Guarded(text.New("changes are not on (", text.Code("policy.changes"), "): nothing that was asked for is sent. Nothing was done"))
+}
+
+// requestTyped is the request that the line means.
+func RequestTyped(c *call.Call) (record.ApprovalRequest, error) {
+	all, err := c.Facts(c.Account.Name).Approvals()
+	if err != nil {
+		return record.ApprovalRequest{}, refusal.Away(err)
+	}
+	typed := c.Line.Words[0]
+	found := slices.DeleteFunc(all, func(q record.ApprovalRequest) bool { return !record.MatchID(q.ID, typed) })
+	switch len(found) {
+	case 0:
+		words := text.New("no request ", text.Code(text.Sanitize(typed, text.MaxField)), " on ", c.Account.Name)
+		if len(c.Accounts) > 1 {
+			words = text.New(words, ". One of another account? Add ", text.Code("account="), " with one of: ", call.AccountNames(c.Accounts), ". Else")
+		} else {
+			words = text.New(words, ":")
+		}
+		return record.ApprovalRequest{}, refusal.About(refusal.Usage(text.New(words, " they are kept for a week, and lost when wafbot's store (Redis) is emptied: ask for the change again if it is still wanted. Nothing was done")), "request", "")
+	case 1:
+		return found[0], nil
+	}
+	return record.ApprovalRequest{}, refusal.About(refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " fits several requests: type more of its id")), "request", "")
+}
+
+// undecided refuses to decide what is decided, or too late to be.
+func undecided(c *call.Call, q record.ApprovalRequest) error {
+	if !q.Waits(c.Now) {
+		return refusal.Nothing(text.New(describe.RequestLine(q, c.Now), ". Nothing was changed"))
+	}
+	if Late(c) {
+		return TooLate(c)
+	}
+	return nil
+}
+
+// maySecond refuses who can't be the second person of a request.
+func MaySecond(c *call.Call, q record.ApprovalRequest) error {
+	if err := undecided(c, q); err != nil {
+		return err
+	}
+	deny := func(t text.Text) error {
+		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(t, ". Nothing was changed")}
+	}
+	switch {
+	case c.Actor.Via == record.ViaCLI:
+		return deny(text.New("the terminal can ask for approval and never give it: decide in Slack"))
+	case c.Actor.ID == q.Asker.ID:
+		return deny(text.New("you asked for this yourself: somebody else has to decide. ", describe.ApprovalRequestWhoDecides(q, "")))
+	}
+	return NeedRole(c, q.Role)
+}
+
+// decided is the request with the actor's decision.
+func Decided(c *call.Call, q record.ApprovalRequest, state record.RequestState, why string) record.ApprovalRequest {
+	by := c.Actor
+	q.State, q.Decided, q.DecidedAt, q.Delivery, q.Why = state, &by, c.Now, c.ID, why
+	return q
+}
+
+// mine reports whether this very delivery decided the request so before, or somebody else did and was cut short: under the account's lock
+// nobody is at it.
+func Mine(c *call.Call, q record.ApprovalRequest, as record.RequestState) bool {
+	return q.State == as && (q.Delivery == c.ID || q.InHand())
+}

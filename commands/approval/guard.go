@@ -1,0 +1,82 @@
+package approval
+
+import (
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// needsSecond notes what the policy wants a second person for. Planning goes on, so that all of it is asked for at once.
+func NeedsSecond(c *call.Call, what string, why text.Text) {
+	need := record.ApprovalReason{What: what, Why: why.String()}
+	if slices.Contains(c.Policy.SecondPerson, what) && !slices.Contains(c.Needs, need) {
+		c.Needs = append(c.Needs, need)
+	}
+}
+
+// guardSource refuses what hits, or contains, a named source or a range that is never denied. It looks at all of them:
+// a range can contain several, and what a second person may deny can lie in what nobody may.
+func GuardSource(c *call.Call, t grammar.Target) error {
+	for _, s := range append(c.PolicyNow().Named(), policy.Builtin()...) {
+		what := s.HitBy(t)
+		if what == nil {
+			continue
+		}
+		if s.Deny != policy.DenySecond {
+			return refusal.Guarded(text.New(what, ", which is never denied. Nothing was done"))
+		}
+		NeedsSecond(c, policy.SecondSource, what)
+	}
+	return nil
+}
+
+// guardWidth refuses what is wider than the service takes; what is wider than one person may decide on needs a second one.
+func GuardWidth(c *call.Call, t grammar.Target) error {
+	p := c.Policy
+	if t.Kind != apiclient.KindRange {
+		NeedsSecond(c, policy.SecondBroad, text.New(text.Code(t.String()), " is broad: it hits everybody there, and "+policy.NeverVisitors))
+		return nil
+	}
+	widest, hardest := p.Widest(t)
+	if t.Prefix.Bits() < hardest {
+		return refusal.Guarded(text.New(text.Code(t.String()), " is wider than the service takes (/", hardest, "). Nothing was done"))
+	}
+	if t.Prefix.Bits() < widest {
+		NeedsSecond(c, policy.SecondBroad, text.New(text.Code(t.String()), " is wider than /", widest))
+	}
+	return nil
+}
+
+// guardDuration refuses what lasts longer than allowed.
+func GuardDuration(c *call.Call, d time.Duration) error {
+	if d == grammar.Never {
+		NeedsSecond(c, policy.SecondForever, text.New("it would never end"))
+		return nil
+	}
+	if longest := c.Policy.LongestDuration(); d > longest {
+		return refusal.Guarded(text.New(text.Code(grammar.DurationText(d)), " is longer than the longest allowed, ", text.Code(grammar.DurationText(longest)), ". Nothing was done"))
+	}
+	return nil
+}
+
+// guardProtecting refuses what is so wide that hardly anything could be denied any more, and asks about what is merely wide.
+func GuardProtecting(c *call.Call, targets []grammar.Target) error {
+	p := call.Plan{Line: c.Line, Does: "Protect " + describe.SeveralTargets(targets)}
+	for _, t := range targets {
+		if !c.Policy.Protectable(t) {
+			return refusal.Guarded(text.New(text.Code(t.String()), " is too wide to be protected: nothing in it could ever be denied again, whoever attacks from there. Nothing was changed"))
+		}
+		if c.Policy.Wide(t) {
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(text.Code(t.String()), " is wide: nothing in it can be denied any more, whoever attacks from there")})
+		}
+	}
+	return Ask(c, []call.Plan{p})
+}

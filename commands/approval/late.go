@@ -1,0 +1,18 @@
+package approval
+
+import (
+	"time"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// stale is how long after it was asked a change may still be begun: later the world is another one.
+const Stale = 10 * time.Minute
+
+func Late(c *call.Call) bool { return !c.At.IsZero() && c.Now.Sub(c.At) > Stale }
+
+func TooLate(c *call.Call) error {
+	return refusal.Guarded(text.New("that was asked at ", c.At, ", over ", text.HumanDuration(Stale), " ago: nothing was done. Ask again if it is still wanted"))
+}

@@ -1,0 +1,136 @@
+package approval
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// errClosed marks what a plan made anew found, after which the request is closed.
+var ErrClosed = errors.New("premise changed")
+
+func Closes(why text.Text) error { return &refusal.Refusal{Kind: ErrClosed, Text: why} }
+
+// unlessAgain is an error of planning anew; one that trying again doesn't mend closes the request.
+func UnlessAgain(err error) error {
+	var refused *refusal.Refusal
+	for _, kind := range []error{refusal.ErrGuarded, refusal.ErrNothing, refusal.ErrUsage} {
+		if errors.Is(err, kind) && errors.As(err, &refused) {
+			return Closes(refused.Text)
+		}
+	}
+	return err
+}
+
+// holds refuses plans that are worse than what the asker saw.
+func ApprovalRequestHolds(r record.ApprovalRequest, asked *call.Call, plans []call.Plan) error {
+	switch todo := slices.ContainsFunc(plans, func(p call.Plan) bool { return len(p.Nothing) == 0 }); {
+	case len(plans) == 0:
+		return Closes(text.New("nothing is left to do"))
+	case !todo:
+		return Closes(plans[0].Nothing)
+	}
+	if worse := premiseWorse(r.Premise, premiseOf(plans)); worse != "" {
+		return Closes(text.New(worse))
+	}
+	for _, need := range asked.Needs {
+		if !slices.Contains(r.Needs, need) {
+			return Closes(text.New("one more thing needs approval by now: ", need.Why))
+		}
+	}
+	return nil
+}
+
+func premiseOf(plans []call.Plan) (p record.Premise) {
+	for _, plan := range plans {
+		if len(plan.Nothing) > 0 {
+			continue
+		}
+		p.Role = max(p.Role, plan.Role)
+		if plan.Extends != "" {
+			p.Ends = plan.Until
+		}
+		for _, s := range plan.Steps {
+			p.Steps = append(p.Steps, stepPremise(s))
+			for _, e := range s.Before {
+				p.Before = append(p.Before, standing(e))
+			}
+			if s.Kind == record.DeleteEntry {
+				p.Before = append(p.Before, standing(*s.Entry))
+			}
+		}
+		for _, w := range plan.Warnings {
+			p.Warnings = append(p.Warnings, w.Text.String())
+		}
+	}
+	return p
+}
+
+// premise is the step without what moves with the clock.
+func stepPremise(s record.Step) string {
+	switch s.Kind {
+	case record.AddEntry:
+		return fmt.Sprintf("add %s to the %s, applications %v", describe.Names(*s.Entry), describe.ListName(s.Entry.List), s.Entry.Apps)
+	case record.DeleteEntry:
+		return fmt.Sprintf("take entry %d, %s, off the %s", s.Entry.ID, describe.Names(*s.Entry), describe.ListName(s.Entry.List))
+	case record.DeleteRule:
+		return fmt.Sprintf("delete rule %d, %s", s.Rule.ID, describe.RuleText(*s.Rule))
+	}
+	return "create " + describe.RuleText(*s.Rule)
+}
+
+// standing is an entry as it stands.
+func standing(e apiclient.IPRule) string {
+	return text.New(describe.Names(e), " is on the ", describe.ListName(e.List), describe.UntilText(e.Expires), describe.ByText(e)).String()
+}
+
+// freeFigure is a figure that is no part of an address or an id.
+var freeFigure = regexp.MustCompile(`(^|\s)\d[\d,]*($|[\s,;)])`)
+
+func withoutFigures(s string) string { return freeFigure.ReplaceAllString(s, "${1}N${2}") }
+
+// worse says what changed for the worse since, for people; "" if what was asked for still holds. What is done already is no change for the worse,
+// but what would be taken away must be there still: an undo would not bring it back.
+func premiseWorse(p record.Premise, now record.Premise) string {
+	if s, ok := absent(now.Steps, p.Steps, exactly); ok {
+		return "now it would also " + s
+	}
+	if s, ok := absent(p.Steps, now.Steps, exactly); ok && !strings.HasPrefix(s, "add ") && !strings.HasPrefix(s, "create ") {
+		return "by now it would no longer " + s
+	}
+	if s, ok := absent(now.Before, p.Before, exactly); ok {
+		return "by now " + s + ", which it would overwrite"
+	}
+	if s, ok := absent(now.Warnings, p.Warnings, withoutFigures); ok {
+		return "there is a new warning: " + s
+	}
+	switch {
+	case now.Role > p.Role:
+		return "by now it needs the role " + now.Role.String()
+	case !now.Ends.Equal(p.Ends):
+		return "what it extends has another end by now"
+	}
+	return ""
+}
+
+func exactly(s string) string { return s }
+
+// absent is the first of all that is not among have, as far as they are compared.
+func absent(all, have []string, as func(string) string) (string, bool) {
+	i := slices.IndexFunc(all, func(s string) bool {
+		return !slices.ContainsFunc(have, func(h string) bool { return as(h) == as(s) })
+	})
+	if i < 0 {
+		return "", false
+	}
+	return all[i], true
+}

@@ -1,0 +1,98 @@
+package approval
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// partID is the id of the change that a plan of the call becomes.
+func PartID(c *call.Call, p call.Plan, i int) string {
+	return record.ChangeID(c.Account.Name, c.ID, cmp.Or(p.Part, strconv.Itoa(i)))
+}
+
+// DueAt is when wafbot has to look at the request by itself: when the asker may do it alone, when its time is over, or when it must have been
+// carried out; zero for never.
+func ApprovalRequestDueAt(r record.ApprovalRequest) time.Time {
+	switch {
+	case r.InHand():
+		return r.DecidedAt.Add(Stale)
+	case r.State != record.RequestWaiting:
+		return time.Time{}
+	case !r.AloneAt.IsZero() && !r.Opened:
+		return r.AloneAt
+	}
+	return r.Until
+}
+
+// newRequest is what is written down of a change that needs a second person.
+func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
+	now := c.Now.Truncate(time.Second).UTC() // Redis wakes at whole seconds
+	q := record.ApprovalRequest{
+		ID: record.RequestID(c.Account.Name, c.ID), Account: c.Account.Name, Line: c.Line, Needs: c.Needs, Role: c.Cmd.Role, Asker: c.Actor, Reason: c.Line.Keys["reason"],
+		At: now, Until: now.Add(c.Policy.ApprovalWaits()), Premise: premiseOf(plans), State: record.RequestWaiting,
+		Does: DoesOf(plans),
+	}
+	if len(plans) == 1 {
+		q.Line = plans[0].Line
+	}
+	if c.Attack != nil {
+		q.AttackID = c.Attack.ID
+	}
+	for _, p := range plans {
+		if len(p.Nothing) > 0 {
+			continue
+		}
+		q.Role = max(q.Role, p.Role)
+		for _, s := range p.Steps {
+			approvalRequestReaches(&q, describe.Reach(c.Account, s))
+		}
+		if p.Until.Before(p.Renews) {
+			q.Reach = append(q.Reach, "it is extended while it keeps trying, for "+text.HumanDuration(p.Renews.Sub(now))+" at most")
+		}
+		for _, n := range p.Notes {
+			q.Reach = append(q.Reach, n.String())
+		}
+		for _, w := range p.Warnings {
+			q.Warnings = append(q.Warnings, w.Text.String())
+		}
+	}
+	if after := c.Policy.Alone.After; after > 0 && after < c.Policy.ApprovalWaits() && describe.ApprovalRequestNeverAlone(q) == "" {
+		q.AloneAt = now.Add(after)
+	}
+	return q
+}
+
+// reaches adds whom it hits, unless that is said already.
+func approvalRequestReaches(r *record.ApprovalRequest, whom string) {
+	said := func(n record.ApprovalReason) bool {
+		return n.What == policy.SecondBroad && strings.Contains(n.Why, policy.NeverVisitors) && strings.Contains(whom, policy.NeverVisitors)
+	}
+	if whom != "" && !slices.Contains(r.Reach, whom) && !slices.ContainsFunc(r.Needs, said) {
+		r.Reach = append(r.Reach, whom)
+	}
+}
+
+// requestEntry is the audit entry of what the actor did about a request.
+func RequestEntry(c *call.Call, q record.ApprovalRequest, outcome string) record.AuditEntry {
+	return record.AuditEntry{At: c.Now, Account: q.Account, Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Request: q.ID, Attack: q.AttackID, Why: q.Why}
+}
+
+// unbegun are the plans of which nothing was done yet: what stands there of the others is their own.
+func Unbegun(c *call.Call, asked *call.Call, plans []call.Plan) (left []call.Plan) {
+	for i, p := range plans {
+		id := PartID(asked, p, i)
+		if !slices.ContainsFunc(c.Known, func(ch record.Change) bool { return ch.ID == id }) {
+			left = append(left, p)
+		}
+	}
+	return left
+}

@@ -1,0 +1,232 @@
+package call
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// Arg describes an argument: enough to check it, to explain it and to draw its field of a form.
+type Arg struct {
+	Name     string
+	Object   bool // written without its name
+	Many     bool // an object that may be repeated
+	Rest     bool // an object that takes all words that are left, as one text
+	Required bool
+	Typed    bool // an attack that is only meant where it is written, not by the place where the line is
+	Help     string
+	// Read checks a value and brings it into its canonical form, so that equal lines read equal. It may be nil: any text.
+	Read func(value string, a *Account) (string, error)
+
+	Label   string                 // of its field; "": its name
+	Kind    FieldKind              // of its field; "": FieldText, or a choice where there are options
+	Options func(c *Call) []Option // what its field offers; nil, or none: any text
+	Default func(c *Call) string   // what holds when it is left out; nil: nothing does
+}
+
+func ReadDuration(value string, _ *Account) (string, error) {
+	d, err := grammar.ParseDuration(value)
+	return grammar.DurationText(d), err
+}
+
+func ReadTarget(value string, _ *Account) (string, error) {
+	t, err := grammar.ParseTarget(value)
+	return t.String(), err
+}
+
+// readApp takes an application's id, its configured name, or app:default.
+func ReadApp(value string, a *Account) (string, error) {
+	id, err := a.App(value)
+	return strconv.Itoa(id), err
+}
+
+func ReadApps(value string, a *Account) (string, error) {
+	var ids []string
+	for name := range strings.SplitSeq(value, ",") {
+		id, err := ReadApp(strings.TrimSpace(name), a)
+		if err != nil {
+			return "", err
+		}
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return strings.Join(slices.Compact(ids), ","), nil
+}
+
+// oneOf makes a reader that takes the given words, in any case.
+func OneOf(words ...string) func(string, *Account) (string, error) {
+	return func(value string, _ *Account) (string, error) {
+		if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, value) }); i >= 0 {
+			return words[i], nil
+		}
+		return "", refusal.Usage(text.New(refusal.Typed(value), " is none of ", strings.Join(words, ", ")))
+	}
+}
+
+func ReadList(value string, _ *Account) (string, error) {
+	switch strings.ToLower(value) {
+	case "black", "deny", "denylist":
+		return apiclient.ListDeny, nil
+	case "white", "allow", "allowlist":
+		return apiclient.ListAllow, nil
+	case "gray", "grey", "graylist":
+		return apiclient.ListGray, nil
+	}
+	return "", refusal.Usage(text.New(refusal.Typed(value), " is no list: black, white or gray"))
+}
+
+// check holds a line against the command's arguments and gives it back in canonical form.
+func (c *Command) Check(l record.Line, a *Account) (record.Line, error) {
+	out := record.Line{Name: c.Name, Flags: l.Flags}
+	for _, f := range l.Flags {
+		if !slices.Contains(c.Flags, f) {
+			return record.Line{}, c.Misuse(text.New(refusal.Typed("--"+f), " is no option of ", text.Code(c.Name)))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.Keys)) {
+		i := slices.IndexFunc(c.Args, func(arg Arg) bool { return arg.Name == key && !arg.Object })
+		if i < 0 {
+			return record.Line{}, c.Misuse(text.New(refusal.Typed(key+"="), " is no argument of ", text.Code(c.Name), grammar.Hint(key, c.keys())))
+		}
+		value, err := c.Args[i].Parse(l.Keys[key], a)
+		if err != nil {
+			return record.Line{}, refusal.About(err, key, l.Keys[key])
+		}
+		out = out.With(key, value)
+	}
+	words, err := c.objects(l.Words, a)
+	if err != nil {
+		return record.Line{}, err
+	}
+	out.Words = words
+	for _, arg := range c.Args {
+		if arg.Required && !arg.Object && out.Keys[arg.Name] == "" {
+			return record.Line{}, refusal.About(c.Misuse(text.New(text.Code(arg.Name+"="), " is missing: ", arg.Help)), arg.Name, "")
+		}
+	}
+	return out, nil
+}
+
+func (c *Command) objects(words []string, a *Account) ([]string, error) {
+	var out []string
+	for _, arg := range c.Args {
+		if !arg.Object {
+			continue
+		}
+		if arg.Rest && len(words) > 0 {
+			words = []string{strings.Join(words, " ")}
+		}
+		n := min(1, len(words))
+		if arg.Many {
+			n = len(words)
+		}
+		if n == 0 && arg.Required {
+			return nil, refusal.About(c.Misuse(text.New("which ", arg.Name, "? ", arg.Help)), arg.Name, "")
+		}
+		for _, w := range words[:n] {
+			value, err := arg.Parse(w, a)
+			if err != nil {
+				return nil, refusal.About(err, arg.Name, w)
+			}
+			if !slices.Contains(out, value) || !arg.Many {
+				out = append(out, value)
+			}
+		}
+		words = words[n:]
+	}
+	if len(words) > 0 {
+		return nil, c.Misuse(text.New(refusal.Typed(words[0]), " is one word too many"))
+	}
+	return out, nil
+}
+
+func (arg Arg) Parse(value string, a *Account) (string, error) {
+	if value == "" {
+		return "", refusal.Usage(text.New(text.Code(arg.Name), " is empty: ", arg.Help))
+	}
+	if arg.Read == nil {
+		return value, nil
+	}
+	return arg.Read(value, a)
+}
+
+func (c *Command) keys() []string {
+	keys := []string{"account"}
+	for _, arg := range c.Args {
+		if !arg.Object {
+			keys = append(keys, arg.Name)
+		}
+	}
+	return keys
+}
+
+// misuse is a usage error that ends with how the command is written.
+func (c *Command) Misuse(what text.Text) error {
+	return &refusal.Refusal{Kind: refusal.ErrUsage, Text: text.New(what, ". Usage: ", text.Code(c.Usage())), Brief: what}
+}
+
+// Usage is the command's line in the grammar, as deny TARGET… [for=…] [app=…].
+func (c *Command) Usage() string {
+	var b strings.Builder
+	b.WriteString(c.Name)
+	for _, arg := range c.Args {
+		word := arg.Name + "=…"
+		if arg.Object {
+			word = strings.ToUpper(arg.Name)
+		}
+		if arg.Many || arg.Rest {
+			word += "…"
+		}
+		if !arg.Required {
+			word = "[" + word + "]"
+		}
+		fmt.Fprintf(&b, " %s", word)
+	}
+	for _, f := range c.Flags {
+		fmt.Fprintf(&b, " [--%s]", f)
+	}
+	return b.String()
+}
+
+// attackTyped is what a line names as its attack: its attack= key, or its object where the command is about one.
+func AttackTyped(cmd *Command, l record.Line) string {
+	if typed := l.Keys["attack"]; typed != "" {
+		return typed
+	}
+	if cmd.Name == "attack" && len(l.Words) > 0 {
+		return l.Words[0]
+	}
+	return ""
+}
+
+// attackArg is the argument that names the attack which the command is about; ok tells whether it can be about one.
+func (c *Command) AttackArg() (arg Arg, ok bool) {
+	i := slices.IndexFunc(c.Args, func(arg Arg) bool { return c.Name == "attack" || arg.Name == "attack" && !arg.Object })
+	if i < 0 {
+		return Arg{}, false
+	}
+	return c.Args[i], true
+}
+
+// impliesAttack reports whether the command is about the attack in whose thread its line is, where that names none.
+func (c *Command) ImpliesAttack() bool {
+	arg, ok := c.AttackArg()
+	return ok && !arg.Typed
+}
+
+// withAttack is the line with the attack's whole id.
+func WithAttack(cmd *Command, l record.Line, id string) record.Line {
+	if cmd.Name == "attack" {
+		l.Words = append([]string{id}, l.Words[min(1, len(l.Words)):]...)
+		return l
+	}
+	return l.With("attack", id)
+}

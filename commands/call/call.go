@@ -1,0 +1,114 @@
+package call
+
+import (
+	"io"
+	"iter"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func (c *Call) OnlyAccount() string {
+	if c.Account == nil {
+		return ""
+	}
+	return c.Account.Name
+}
+
+// ongoing reports whether the attack's last hit is so young that it counts as going on.
+func (c *Call) Ongoing(a *Account, attack apiclient.Attack) bool {
+	return !attack.Last.IsZero() && c.Now.Sub(attack.Last) < a.OngoingFor
+}
+
+// Invocation is a request, however it came.
+type Invocation struct {
+	Line    record.Line  `json:"line"`
+	Actor   record.Actor `json:"actor"`
+	ID      string       `json:"id"`                // of the delivery: the same request again has the same
+	At      time.Time    `json:"at"`                // when it was asked
+	Account string       `json:"account,omitempty"` // the account of the place where it was asked, if the place has one
+	Attack  string       `json:"attack,omitempty"`  // the attack in whose thread it was asked, as AttackID makes it
+	Log     io.Reader    `json:"-"`                 // of audit verify at a terminal: what wafbot printed, to be held against its memory; nil: nothing
+	Clicked time.Time    `json:"clicked,omitzero"`  // by Slack's clock; zero: it was no click
+	Warned  bool         `json:"warned,omitempty"`  // the warnings that the line alone tells were shown, in a button's dialog
+	Anyway  bool         `json:"anyway,omitempty"`  // all warnings were shown and accepted
+	Ask     bool         `json:"ask,omitempty"`     // do nothing but say what would be done
+}
+
+// Result is what came of an invocation.
+type Result struct {
+	// Outcome is done, rehearsed, nothing, waiting (for a second person), rejected or closed; "" of a command that reads; failed of a check that
+	// found something wrong.
+	Outcome  string          `json:"outcome"`
+	Lines    []text.Text     `json:"lines"`
+	Changes  []record.Change `json:"changes,omitempty"`
+	AttackID string          `json:"attack,omitempty"`
+	Account  string          `json:"account,omitempty"`
+	Data     any             `json:"data,omitempty"` // the same for programs
+	Next     *record.Line    `json:"-"`              // shows what of a listing did not fit; nil: nothing is left
+	// Document is Markdown to be copied, as it is: in a chat a page of it, under the lines; at a terminal all of it, in their place. "": there is none.
+	Document string `json:"-"`
+	// Stream is printed at a terminal in the place of the lines, each item as a line of JSON; nil: there is none.
+	Stream iter.Seq2[any, error] `json:"-"`
+	Parts  []Part                `json:"-"` // the same as Lines, with what can be done about each; none: Lines are all there is
+	Saves  Saves                 `json:"-"` // of a command that writes
+	Home   any                   `json:"-"` // of status: for a Home tab
+}
+
+// Setup is what the configuration says, as commands need it.
+type Setup struct {
+	Policy    policy.Policy
+	Roles     policy.Roles
+	Zone      *time.Location // of the times in a report
+	AuditKeep time.Duration  // how long audit entries are kept; 0: not known
+	Accounts  []*Account
+	Commands  []*Command // all the verbs, in the order of help
+}
+
+// Call is an invocation on its way through the Runner: looked up, checked and allowed.
+type Call struct {
+	Setup
+	Loaded *Facts
+	Invocation
+	Cmd     *Command
+	Line    record.Line // canonical
+	Account *Account    // nil if the command needs none and none was named
+	All     []*Account  // the accounts it is about
+	Role    record.Role
+	Group   string // the id of the user group that gives the role; "": none does
+	Now     time.Time
+	Attack  *record.KnownAttack     // of attack=ID
+	Implied bool                    // attack= was not typed: it is the attack in whose thread the line was
+	Known   []record.Change         // of a change: the account's changes, the newest first
+	Scene   record.AccountContext   // of a call that changes the service; of others as far as they looked
+	Could   record.Role             // the highest role that a user group may give, when these can't be looked up
+	Needs   []record.ApprovalReason // why one person alone may not, as far as it was planned
+	Granted *record.ApprovalRequest // by which it is carried out; nil: by none
+}
+
+// HealthNow is how watching an account goes.
+type HealthNow struct {
+	LastGood time.Time `json:"last_good,omitzero"`
+	Failing  string    `json:"failing,omitempty"` // for people; "" when well
+	Since    time.Time `json:"since,omitzero"`    // when it began to fail; zero: it does not, or that is not known
+}
+
+func (res Result) And(lines ...text.Text) Result {
+	res.Lines = append(res.Lines, lines...)
+	return res
+}
+
+// look reads the scene of the call's account.
+func (c *Call) Look() error {
+	scene, err := c.Given().Context()
+	if err == nil {
+		c.Scene = scene
+	}
+	return err
+}
+
+// policy is the configured one, with what is protected on the account.
+func (c *Call) PolicyNow() policy.Policy { return c.Policy.With(c.Scene.Protected) }

@@ -1,0 +1,35 @@
+package change
+
+import (
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// changeEntry is the audit entry of a change that was sent.
+func ChangeEntry(c *call.Call, ch record.Change) record.AuditEntry {
+	e := record.AuditEntry{
+		At: c.Now, Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: outcome(ch.State), Change: ch.ID, Attack: ch.AttackID, Why: ch.Reason,
+		Request: ch.Request, Approved: ch.Approved,
+	}
+	if ch.Fault != "" {
+		e.Why = ch.Fault
+	}
+	for _, s := range ch.Steps {
+		for _, b := range s.Before {
+			e.Before = append(e.Before, describe.StepDescribe(record.Step{Kind: record.AddEntry, Entry: &b}))
+		}
+		if s.Sent {
+			e.After = append(e.After, describe.StepDescribe(s))
+		}
+	}
+	return e
+}
+
+// outcome is a change's state once it was sent, for the audit log.
+func outcome(s record.State) string {
+	if s == record.StateBegun {
+		return "unknown"
+	}
+	return string(s)
+}

@@ -1,0 +1,252 @@
+package change
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/approval"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// listing is what the three commands that add to a list differ in.
+type Listing struct {
+	list     string
+	Name     string // of the command
+	verb     string // "Deny", for the beginning of a sentence
+	done     string // "denied"
+	duration func(policy.Durations) time.Duration
+	fallback time.Duration
+}
+
+var (
+	Denying  = Listing{apiclient.ListDeny, "deny", "Deny", "denied", func(d policy.Durations) time.Duration { return d.Deny }, 4 * time.Hour}
+	Allowing = Listing{apiclient.ListAllow, "allow", "Allow", "allowed", func(d policy.Durations) time.Duration { return d.Allow }, time.Hour}
+	Graying  = Listing{apiclient.ListGray, "gray", "Graylist", "graylisted", func(d policy.Durations) time.Duration { return d.Gray }, 24 * time.Hour}
+)
+
+// lasts is how long an entry holds when the line does not say.
+func (l Listing) Lasts(p policy.Policy) time.Duration {
+	return cmp.Or(l.duration(p.Durations), l.fallback)
+}
+
+// plan looks at the lists and says what has to be added to them.
+func (l Listing) Plan(c *call.Call) ([]call.Plan, error) {
+	targets, err := Targets(c)
+	if err != nil {
+		return nil, err
+	}
+	p, err := l.PlanFor(c, targets, c.Line.Keys["for"])
+	return []call.Plan{p}, err
+}
+
+// targets are the sources that the line names, or the attack's top source.
+func Targets(c *call.Call) ([]grammar.Target, error) {
+	var targets []grammar.Target
+	for _, w := range c.Line.Words {
+		t, err := grammar.ParseTarget(w)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, t)
+	}
+	if len(targets) > 0 {
+		return targets, nil
+	}
+	if c.Attack == nil {
+		return nil, c.Cmd.Misuse(text.New("which source? Name one, or an attack whose top source it is"))
+	}
+	top, ok := call.TopTarget(c.Attack)
+	if !ok {
+		return nil, refusal.Guarded(text.New("the service lists no source for ", text.Code(c.Attack.ID), ": name one"))
+	}
+	return []grammar.Target{top}, nil
+}
+
+// planFor is the plan to put targets on the list for a time; "" is the configured one.
+func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (call.Plan, error) {
+	length := l.Lasts(c.Policy)
+	if lasts != "" {
+		var err error
+		if length, err = grammar.ParseDuration(lasts); err != nil {
+			return call.Plan{}, err
+		}
+	}
+	apps, err := apps(c)
+	if err != nil {
+		return call.Plan{}, err
+	}
+	needed := slices.Clone(c.Needs)
+	if err := l.guard(c, targets, length); err != nil {
+		return call.Plan{}, err
+	}
+	entries, err := c.Given().Entries(apiclient.IPRuleFilter{})
+	if err != nil {
+		return call.Plan{}, err
+	}
+	p := call.Plan{Line: l.line(c, targets, length), When: describe.EntryWorks, Until: End(c.Now, length)}
+	if l.list != apiclient.ListAllow {
+		crowds(c, &p, targets)
+		Idle(c, &p, apps)
+	}
+	var sent []grammar.Target
+	for _, t := range targets {
+		missing, err := l.step(c, &p, wantedEntry(l.list, t, apps, p.Until), entries)
+		if err != nil {
+			return call.Plan{}, err
+		}
+		if missing {
+			sent = append(sent, t)
+		}
+	}
+	if len(sent) == 0 {
+		sent = targets
+	} else if len(p.Nothing) > 0 {
+		p.Notes, p.Nothing = append(p.Notes, p.Nothing), nil
+		c.Needs = needed // nobody is asked about what is there already
+		if err := l.guard(c, sent, length); err != nil {
+			return call.Plan{}, err
+		}
+	}
+	p.Does = fmt.Sprintf("%s %s %s %s", l.verb, describe.SeveralTargets(sent), c.Account.AppsText(apps), policy.Lasting(length))
+	if l.list == apiclient.ListDeny && c.Policy.Renews(sent, length) {
+		p.Renews = End(c.Now, c.Policy.Renew)
+	}
+	return p, nil
+}
+
+// idle warns of what stops nothing where it is meant to: on these applications, or on the attack's where it is for all.
+func Idle(c *call.Call, p *call.Plan, apps []int) {
+	if call.Everywhere(apps) {
+		if c.Attack == nil || !c.Attack.App.Known {
+			return
+		}
+		apps = []int{int(c.Attack.App.N)}
+	}
+	if !slices.ContainsFunc(apps, func(id int) bool { return !c.Account.Applications[id].CannotBlock }) {
+		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New("it stops nothing ", c.Account.AppsText(apps), ": what can't block (", text.Code("can_block: false"), " in the configuration) only watches")})
+	}
+}
+
+// guard holds the targets and the duration against the policy.
+func (l Listing) guard(c *call.Call, targets []grammar.Target, length time.Duration) error {
+	if l.list == apiclient.ListAllow {
+		approval.NeedsSecond(c, policy.SecondAllow, text.New("allowing lets a source past every protection"))
+	}
+	for _, t := range targets {
+		// Gray sources are blocked in safe_blocking mode, so the same ranges are spared there.
+		if l.list != apiclient.ListAllow {
+			if err := approval.GuardSource(c, t); err != nil {
+				return refusal.About(err, "target", t.String())
+			}
+		}
+		if err := approval.GuardWidth(c, t); err != nil {
+			return refusal.About(err, "target", t.String())
+		}
+	}
+	return refusal.About(approval.GuardDuration(c, length), "for", "")
+}
+
+// line is the canonical line of this one change, with everything that the asked one left to be filled in.
+func (l Listing) line(c *call.Call, targets []grammar.Target, length time.Duration) record.Line {
+	line := record.Line{Name: l.Name, Words: wordsOf(targets)}
+	return Complete(c, line.With("app", c.Line.Keys["app"]), length)
+}
+
+// wordsOf are targets as a line names them.
+func wordsOf(targets []grammar.Target) []string {
+	words := make([]string, len(targets))
+	for i, t := range targets {
+		words[i] = t.String()
+	}
+	slices.Sort(words)
+	return words
+}
+
+// apps are the applications that the line names; all of them if it names none.
+func apps(c *call.Call) ([]int, error) {
+	if c.Line.Keys["app"] == "" {
+		return []int{apiclient.AllApps}, nil
+	}
+	var apps []int
+	for id := range strings.SplitSeq(c.Line.Keys["app"], ",") {
+		n, err := strconv.Atoi(id)
+		if err != nil {
+			return nil, refusal.Usage(text.New(text.Code(id), " is no application"))
+		}
+		apps = append(apps, n)
+	}
+	return apps, nil
+}
+
+// end is when something that begins now and lasts so long ends, in whole seconds as the service counts; zero for never.
+func End(now time.Time, length time.Duration) time.Time {
+	if length == grammar.Never {
+		return time.Time{}
+	}
+	return now.Add(length).Truncate(time.Second).UTC()
+}
+
+// wantedEntry is the entry for one target: what stands on the lists for another one then never matters.
+func wantedEntry(list string, t grammar.Target, apps []int, until time.Time) apiclient.IPRule {
+	e := apiclient.IPRule{List: list, Kind: t.Kind, Subnet: t.Prefix, Apps: apps, Expires: until}
+	if t.Kind != apiclient.KindRange {
+		e.Values = []string{t.Value}
+	}
+	if until.IsZero() {
+		e.Expires = apiclient.Forever
+	}
+	return e
+}
+
+// step adds what is needed for one entry to the plan, after a look at what stands on the lists, and reports whether anything is.
+func (l Listing) step(c *call.Call, p *call.Plan, want apiclient.IPRule, lists []apiclient.IPRule) (bool, error) {
+	if err := l.overruled(c, p, want, lists); err != nil {
+		return false, err
+	}
+	if e, ok := efficacy.LongEnough(want, lists); ok {
+		p.Nothing = describe.Join(p.Nothing, text.New(describe.Names(want), " is ", l.done, " already", describe.UntilText(e.Expires), describe.ByText(e)))
+		return false, nil
+	}
+	s := record.Step{Kind: record.AddEntry, Entry: &want}
+	for _, e := range lists {
+		// Only what is overwritten whole and was shorter. An entry for other applications stays beside the new one.
+		if efficacy.SameEntry(e, want) {
+			s.Force = true
+			s.Before = append(s.Before, e)
+			p.Notes = append(p.Notes, text.New("Was ", l.done, describe.UntilText(e.Expires), describe.ByText(e), "; an undo brings that back"))
+		}
+	}
+	p.Steps = append(p.Steps, s)
+	return true, nil
+}
+
+// overruled refuses an entry that a stronger list makes useless: the allowlist wins over the denylist, the denylist over the graylist.
+func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, lists []apiclient.IPRule) error {
+	stronger := map[string][]string{apiclient.ListDeny: {apiclient.ListAllow}, apiclient.ListGray: {apiclient.ListAllow, apiclient.ListDeny}}[l.list]
+	for _, e := range lists {
+		if !slices.Contains(stronger, e.List) {
+			continue
+		}
+		if efficacy.CoversEntry(e, want) && call.HoldsFor(e.Apps, want.Apps) {
+			return refusal.Nothing(text.New(describe.Names(want), " is on the ", describe.ListName(e.List), describe.UntilText(e.Expires), describe.ByText(e), ", which wins: to ", strings.ToLower(l.verb),
+				" it would do nothing. Nothing was sent. ", text.Code("remove "+describe.Names(e)+" list="+e.List), " takes it off"))
+		}
+		if efficacy.OverlapsEntry(e, want) && call.Meet(e.Apps, want.Apps) {
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(describe.Names(e), " is on the ", describe.ListName(e.List), " ", c.Account.AppsText(e.Apps), describe.UntilText(e.Expires), describe.ByText(e),
+				", which wins: there it has no effect")})
+		}
+	}
+	return nil
+}

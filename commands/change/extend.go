@@ -1,0 +1,141 @@
+package change
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func PlanExtend(c *call.Call) ([]call.Plan, error) {
+	ch, err := ChangeTyped(c, c.Known)
+	if err != nil {
+		return nil, refusal.About(err, "change", "")
+	}
+	switch {
+	case c.Actor.Via == record.ViaClock && c.Now.Before(ChangeLookAt(ch)):
+		return nil, refusal.Nothing(text.New(ch.Does, " was extended meanwhile. Nothing was sent"))
+	case ch.State == record.StateBegun:
+		return nil, refusal.Guarded(text.New(ch.Does, " is still in hand: nobody knows yet whether it was done. Nothing was sent"))
+	case !ch.InForce(c.Now):
+		return nil, refusal.Nothing(text.New(ch.Does, " is over: ask for it again. Nothing was sent"))
+	case ch.Until.IsZero():
+		return nil, refusal.Nothing(text.New(ch.Does, " has no end. Nothing was sent"))
+	}
+	length, err := grammar.ParseDuration(c.Line.Keys["for"])
+	if err != nil {
+		return nil, err
+	}
+	until := End(ch.Until, length)
+	// Shortly before its end it may be prolonged as it could be made anew at its end.
+	if err := c.Policy.GuardEnd(until, c.Now.Add(changeLead(ch))); err != nil {
+		return nil, err
+	}
+	again, err := planAgain(c, ch, until)
+	if err != nil {
+		return nil, err
+	}
+	p := call.Plan{
+		Line: record.Line{Name: "extend", Words: []string{ch.ID}}.With("for", grammar.DurationText(length)).With("reason", c.Line.Keys["reason"]),
+		Does: prolongText(length) + ": " + ch.Does, Until: until, Role: max(ch.Role, again.Role), Warnings: again.Warnings, Extends: ch.ID,
+	}
+	if c.Attack == nil && ch.AttackID != "" {
+		c.Attack = &record.KnownAttack{ID: ch.AttackID}
+	}
+	if ch.MustBeEnded() {
+		return []call.Plan{p}, rulesStand(c, ch)
+	}
+	p.When = describe.EntryWorks
+	err = extendEntries(c, &p, ch)
+	return []call.Plan{p}, err
+}
+
+func prolongText(length time.Duration) string {
+	if length == grammar.Never {
+		return "Extend forever"
+	}
+	return "Extend by " + text.HumanDuration(length)
+}
+
+// planAgain is the plan of the change's own line if it were to hold until then, for its guards and warnings:
+// what may not be asked for so long by now is not prolonged either.
+func planAgain(c *call.Call, ch record.Change, until time.Time) (call.Plan, error) {
+	cmd, err := call.LookUp(c.Commands, ch.Line.Name)
+	if err != nil {
+		return call.Plan{}, err
+	}
+	lasts := grammar.Never
+	if !until.IsZero() {
+		lasts = min(until.Sub(c.Now).Truncate(time.Second), c.Policy.LongestDuration())
+	}
+	again := *c
+	again.Cmd, again.Line = cmd, ch.Line.With("for", grammar.DurationText(lasts))
+	plans, err := cmd.Plan(&again)
+	c.Needs = again.Needs
+	if err != nil {
+		return call.Plan{}, err
+	}
+	return plans[0], nil
+}
+
+// rulesStand refuses to prolong a change of whose rules one is not as wafbot left it. Of rules only wafbot knows the end: nothing is sent.
+func rulesStand(c *call.Call, ch record.Change) error {
+	rules, err := c.Given().Rules(apiclient.RuleFilter{})
+	if err != nil {
+		return err
+	}
+	for _, s := range ch.Steps {
+		if s.Kind == record.CreateRule && s.Done && !ruleStands(c, rules, s) {
+			return refusal.Guarded(text.New("somebody took away or changed rule ", text.Code(fmt.Sprint(efficacy.RuleNow(c.Known, s.ID))), ": there is nothing to extend. Nothing was done"))
+		}
+	}
+	return nil
+}
+
+// extendEntries plans to send the entries again that are still as wafbot left them, with the later end and the same reason,
+// so that they stay those of the change which made them.
+func extendEntries(c *call.Call, p *call.Plan, ch record.Change) error {
+	entries, err := c.Given().Entries(apiclient.IPRuleFilter{})
+	if err != nil {
+		return err
+	}
+	for _, s := range ch.Steps {
+		if s.Kind != record.AddEntry || !s.Done {
+			continue
+		}
+		i, changed := entryLeft(c, entries, ch, s)
+		if changed != nil {
+			p.Notes = append(p.Notes, changed)
+			continue
+		}
+		longer := entries[i]
+		if longer.Expires = p.Until; p.Until.IsZero() {
+			longer.Expires = apiclient.Forever
+		}
+		// A longer extension whose outcome wafbot never learnt may have been made: nothing is shortened.
+		if e := entries[i]; !e.Expires.IsZero() && efficacy.LastsAsLong(e, longer) {
+			p.Nothing = describe.Join(p.Nothing, text.New(describe.Names(e), " is on the ", describe.ListName(e.List), describe.UntilText(e.Expires), " already"))
+			continue
+		}
+		p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: &longer, Force: true, Before: []apiclient.IPRule{entries[i]}})
+	}
+	longer := len(p.Nothing) > 0
+	if longer && (len(p.Steps) > 0 || c.Actor.Via == record.ViaClock) { // an attempt of the clock's that was never written down is now
+		p.Notes, p.Nothing = append(p.Notes, p.Nothing), nil
+	}
+	if longer || len(p.Steps) > 0 {
+		return nil
+	}
+	words := text.New("there is nothing to extend")
+	for _, n := range p.Notes {
+		words = text.New(words, "; ", n)
+	}
+	return refusal.Guarded(text.New(words, ". Nothing was done"))
+}

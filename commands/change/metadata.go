@@ -1,0 +1,233 @@
+package change
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// A memo is a change as a message in Slack carries it, so that what is in force and how to undo it can be read back after Redis was emptied.
+// Everybody in the channel can read it. What people would look for stands there in words; what undo needs besides is packed, because Slack
+// takes about a kilobyte in all.
+const (
+	memoVersion = "1"
+	maxMemo     = 900     // bytes of its JSON: the message's envelope and its delivery id need the rest
+	maxUnpacked = 1 << 16 // bytes: what a stranger packed must not fill the memory
+)
+
+// packed is what a memo's words don't tell.
+type packed struct {
+	Line     string        `json:"line,omitempty"` // where it is too long to stand in words
+	Does     string        `json:"does"`
+	When     string        `json:"when,omitempty"`
+	Role     record.Role   `json:"role,omitempty"`
+	Team     string        `json:"team,omitempty"`
+	Reason   string        `json:"reason,omitempty"`
+	Fault    string        `json:"fault,omitempty"`
+	Steps    []record.Step `json:"steps,omitempty"`
+	Approved *record.Actor `json:"approved,omitempty"`
+	Alone    bool          `json:"alone,omitempty"`
+	Request  string        `json:"request,omitempty"`
+	EndedBy  *record.Actor `json:"ended_by,omitempty"`
+	EndedAt  time.Time     `json:"ended_at,omitzero"`
+	Renew    time.Time     `json:"renew,omitzero"`
+	Gone     bool          `json:"gone,omitempty"`
+}
+
+// Memo is the change for a message's metadata: flat, and under a kilobyte. What doesn't fit is left out: first the reason, then the line in
+// words, then what it did ("steps"). ReadMemo reads it.
+func ChangeMemo(c record.Change) map[string]any {
+	brief := c
+	brief.Line, brief.Reason = c.Line.With("reason", ""), ""
+	bare := brief
+	bare.Line = record.Line{}
+	for _, try := range []struct {
+		words  record.Change
+		packed *record.Change // nil: left out
+	}{{c, &c}, {brief, &brief}, {bare, &brief}, {brief, nil}} {
+		if memo, ok := changeMemo(try.words, try.packed); ok {
+			return memo
+		}
+	}
+	memo, _ := changeMemo(bare, nil)
+	return memo
+}
+
+// memo is the change's words with, if given, the packed rest; ok reports whether it fits.
+func changeMemo(c record.Change, rest *record.Change) (memo map[string]any, ok bool) {
+	memo = map[string]any{
+		"version": memoVersion, "account": c.Account, "change": c.ID, "state": string(c.State), "at": c.At.UTC().Format(time.RFC3339Nano),
+		"by": c.Actor.ID, "by_name": text.Sanitize(c.Actor.Name, text.MaxField), "via": string(c.Actor.Via),
+	}
+	for name, value := range map[string]string{"attack": c.AttackID, "undoes": c.Undoes, "extends": c.Extends} {
+		if value != "" {
+			memo[name] = value
+		}
+	}
+	if c.Line.Name != "" {
+		memo["line"] = c.Line.String()
+	}
+	if !c.Until.IsZero() {
+		memo["until"] = c.Until.UTC().Format(time.RFC3339Nano)
+	}
+	var err error
+	if rest != nil {
+		memo["steps"], err = changePack(*rest, memo)
+	}
+	text, marshalErr := json.Marshal(memo)
+	return memo, errors.Join(err, marshalErr) == nil && len(text) <= maxMemo
+}
+
+// pack is what the memo's words don't tell, as the base64 of a zlib stream whose dictionary are those words.
+func changePack(c record.Change, memo map[string]any) (string, error) {
+	rest := packed{
+		Does: c.Does, When: c.When, Role: c.Role, Team: c.Actor.Team, Reason: c.Reason, Fault: c.Fault, Steps: c.Steps, EndedBy: c.EndedBy, EndedAt: c.EndedAt,
+		Approved: c.Approved, Alone: c.Alone, Request: c.Request, Renew: c.Renew, Gone: c.Gone,
+	}
+	if memo["line"] == nil {
+		rest.Line = c.Line.String()
+	}
+	var b bytes.Buffer
+	z, err := zlib.NewWriterLevelDict(&b, zlib.BestCompression, dictionary(memo))
+	if err == nil {
+		err = errors.Join(json.NewEncoder(z).Encode(rest), z.Close())
+	}
+	return base64.RawStdEncoding.EncodeToString(b.Bytes()), err
+}
+
+// dictionary is what a packed rest may refer to: words that every one holds, and the memo's own. zlib's checksum finds a memo whose words
+// were altered.
+func dictionary(memo map[string]any) []byte {
+	const usual = `{"type":"iequal","value":"","point":["header","HOST"]},{"type":"equal","value":"","point":["path",0]},{"type":"absent","point":["path",1]},` +
+		`{"type":"absent","point":["action_ext"]},{"type":"equal","value":"","point":["action_name"]},{"type":"equal","value":"POST","point":["method"]},` +
+		`{"type":"equal","value":"4","point":["instance"]}],"point":[["post"],["form_urlencoded","get"],["header","USER-AGENT"]],"attack_type":"sqli",` +
+		`"regex":"","mode":"monitoring","mode":"block","validated":true,"updated":"2026-","condition_id":1` +
+		`"comment":"","author":"","event_type":"","created":"20,"before":[{"id":,"equal":[` +
+		`{"kind":"delete_entry","entry":{"id":1,{"kind":"delete_rule","rule":{"id":1,"type":"service_mode","conditions":[{"type":"regex",` +
+		`{"kind":"create_rule","rule":{"type":"vpatch","conditions":[ everywhere for Switch Undo of: Prolong by Patch exactly Deny ` +
+		`","when":"in minutes to 1 h","role":"admin","when":"in about 1 min","role":"responder","team":"T0","reason":"","steps":[` +
+		`{"kind":"add_entry","entry":{"list":"white","list":"gray","list":"black","kind":"country","values":[""],"kind":"ip_range","subnet":"/32","apps":[0],` +
+		`"reason":"","expires":"2026-00:00:00Z"},"force":true,"sent":true,"done":true,"id":1}]}`
+	words := usual
+	for _, name := range []string{"account", "line", "at", "until", "undoes", "extends"} {
+		words += " " + field(memo, name)
+	}
+	ch := record.Change{ID: field(memo, "change"), AttackID: field(memo, "attack"), Actor: record.Actor{ID: field(memo, "by"), Name: field(memo, "by_name")}}
+	return []byte(words + ` "` + describe.EntryReason(ch))
+}
+
+// field is a memo's text of that name; "" if it has none.
+func field(memo map[string]any, name string) string {
+	text, _ := memo[name].(string)
+	return text
+}
+
+// ReadMemo reads what Memo wrote. One that isn't whole and true to its form is refused; of one without what it did Steps is empty.
+func ReadMemo(memo map[string]any) (record.Change, error) {
+	c := record.Change{
+		Account: field(memo, "account"), ID: field(memo, "change"), AttackID: field(memo, "attack"), State: record.State(field(memo, "state")),
+		Undoes: field(memo, "undoes"), Extends: field(memo, "extends"),
+		Actor: record.Actor{ID: field(memo, "by"), Name: field(memo, "by_name"), Via: record.Via(field(memo, "via"))},
+	}
+	if version := field(memo, "version"); version != memoVersion {
+		return record.Change{}, fmt.Errorf("read change %s: its form is %q, not %s", text.Sanitize(c.ID, text.MaxField), text.Sanitize(version, text.MaxField), memoVersion)
+	}
+	var rest packed
+	err := errors.Join(changeReadTimes(&c, memo), rest.unpack(memo))
+	if err == nil {
+		err = changeFill(&c, memo, rest)
+	}
+	if err == nil {
+		err = changeWellFormed(c)
+	}
+	if err != nil {
+		return record.Change{}, fmt.Errorf("read change %s: %w", text.Sanitize(c.ID, text.MaxField), err)
+	}
+	return c, nil
+}
+
+func changeReadTimes(c *record.Change, memo map[string]any) (err error) {
+	if c.At, err = time.Parse(time.RFC3339Nano, field(memo, "at")); err != nil {
+		return err
+	}
+	if until := field(memo, "until"); until != "" {
+		c.Until, err = time.Parse(time.RFC3339Nano, until)
+	}
+	return err
+}
+
+func (p *packed) unpack(memo map[string]any) error {
+	if field(memo, "steps") == "" {
+		return nil
+	}
+	z, err := zlib.NewReaderDict(base64.NewDecoder(base64.RawStdEncoding, strings.NewReader(field(memo, "steps"))), dictionary(memo))
+	if err != nil {
+		return fmt.Errorf("unpack: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(z, maxUnpacked))
+	if err != nil {
+		return fmt.Errorf("unpack: %w", err)
+	}
+	return json.Unmarshal(text, p)
+}
+
+// fill adds the rest to what the memo's words tell.
+func changeFill(c *record.Change, memo map[string]any, rest packed) (err error) {
+	line := field(memo, "line")
+	if line == "" {
+		line = rest.Line
+	}
+	if line != "" {
+		if c.Line, err = grammar.Parse(line); err != nil {
+			return err
+		}
+	}
+	c.Effect = call.Plan{Line: c.Line}.Effect()
+	c.Does, c.When, c.Role, c.Actor.Team, c.Reason, c.Fault, c.Steps = rest.Does, rest.When, rest.Role, rest.Team, rest.Reason, rest.Fault, rest.Steps
+	c.Approved, c.Alone, c.Request = rest.Approved, rest.Alone, rest.Request
+	c.Renew, c.Gone = rest.Renew, rest.Gone
+	if c.Does == "" {
+		c.Does = text.Sanitize(line, text.MaxPath)
+	}
+	if c.State == record.StateUndone {
+		c.EndedBy, c.EndedAt = rest.EndedBy, rest.EndedAt
+		if c.EndedBy == nil {
+			c.EndedBy = &record.Actor{Name: "somebody"}
+		}
+	}
+	return nil
+}
+
+// wellFormed refuses what no change of wafbot's own can be.
+func changeWellFormed(c record.Change) error {
+	states := []record.State{record.StateBegun, record.StateDone, record.StateHalf, record.StateFailed, record.StateUndone}
+	ways := []record.Via{"", record.ViaSlash, record.ViaMention, record.ViaButton, record.ViaForm, record.ViaCLI, record.ViaClock} // "": of one that only its entries told of
+	switch {
+	case c.Account == "" || len(c.Account) > text.MaxField || !record.IsID('c', c.ID) || !slices.Contains(states, c.State):
+		return errors.New("it has no account, id or state")
+	case c.Actor.ID == "" || len(c.Actor.ID) > text.MaxField || !slices.Contains(ways, c.Actor.Via):
+		return errors.New("nobody made it")
+	case c.AttackID != "" && !record.IsAttackID(c.AttackID), c.Amends() != "" && !record.IsID('c', c.Amends()):
+		return errors.New("what it is about has no id")
+	}
+	for _, s := range c.Steps {
+		entry, rule := s.Kind == record.AddEntry || s.Kind == record.DeleteEntry, s.Kind == record.CreateRule || s.Kind == record.DeleteRule
+		if entry && s.Entry == nil || rule && s.Rule == nil || !entry && !rule {
+			return fmt.Errorf("its step %q is none", text.Sanitize(string(s.Kind), text.MaxField))
+		}
+	}
+	return nil
+}

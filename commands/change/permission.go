@@ -1,0 +1,67 @@
+package change
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// maxRefused is how many refused changes a spell keeps; the others are counted.
+const MaxRefused = 5
+
+// powers are what steps need.
+func Powers(steps []record.Step) (all []record.Permission) {
+	for _, s := range steps {
+		p := record.PowerRules
+		switch {
+		case s.Entry != nil:
+			p = record.PowerLists
+		case s.Rule.Type == apiclient.RuleMode:
+			p = record.PowerModes
+		}
+		if !slices.Contains(all, p) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// tiesHands reports whether the service refused because of wafbot's token. Of what was perhaps done nothing is known yet.
+func TiesHands(fault error) bool {
+	kind := apiclient.KindOf(fault)
+	return (kind == apiclient.Unauthenticated || kind == apiclient.Forbidden) && !errors.Is(fault, ErrUnknown)
+}
+
+// refusedUndo is the undo of a change that could not be planned.
+func RefusedUndo(c *call.Call, id string) record.RefusedChange {
+	what := record.RefusedChange{Line: record.Line{Name: "undo", Words: []string{id}}, Ends: id, By: c.Actor, At: c.Now}
+	if i := slices.IndexFunc(c.Known, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
+		what.Does, what.Steps = undoOf(c.Known[i]), backwards(c.Known[i])
+	}
+	return what
+}
+
+// backwards are the steps that take back what a change did, as far as wafbot knows without a look.
+func backwards(ch record.Change) (steps []record.Step) {
+	opposite := map[record.StepKind]record.StepKind{record.AddEntry: record.DeleteEntry, record.DeleteEntry: record.AddEntry, record.CreateRule: record.DeleteRule, record.DeleteRule: record.CreateRule}
+	for _, s := range slices.Backward(ch.Steps) {
+		if !s.Done {
+			continue
+		}
+		back := record.Step{Kind: opposite[s.Kind]}
+		if s.Entry != nil {
+			entry := *s.Entry
+			entry.ID = max(entry.ID, s.ID)
+			back.Entry = &entry
+		} else {
+			rule := *s.Rule
+			rule.ID = max(rule.ID, s.ID)
+			back.Rule = &rule
+		}
+		steps = append(steps, back)
+	}
+	return steps
+}

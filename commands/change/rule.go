@@ -1,0 +1,96 @@
+package change
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/approval"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// What an indicator's matches are taken for: an attack, which is blocked where the mode blocks, or one that a virtual patch stops.
+const (
+	MarkScanner = "scanner"
+	MarkPatch   = "vpatch"
+)
+
+// length is how long a change is to hold: as typed, else as configured.
+func Length(c *call.Call, typed string, configured time.Duration) (time.Duration, error) {
+	if typed == "" {
+		return configured, refusal.About(approval.GuardDuration(c, configured), "for", "")
+	}
+	length, err := grammar.ParseDuration(typed)
+	if err != nil {
+		return 0, err
+	}
+	return length, refusal.About(approval.GuardDuration(c, length), "for", "")
+}
+
+// place reads HOST/PATH.
+func place(c *call.Call, word string) (host, path string, err error) {
+	host, path, ok := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(word, "https://"), "http://"), "/")
+	if !ok || host == "" {
+		return "", "", c.Cmd.Misuse(text.New(refusal.Typed(word), " is no HOST/PATH, as ", text.Code("shop.example.com/login")))
+	}
+	return strings.ToLower(host), "/" + path, nil
+}
+
+// complete is a canonical line with how long it holds, what for and why.
+func Complete(c *call.Call, l record.Line, length time.Duration) record.Line {
+	return About(c, l.With("for", grammar.DurationText(length)))
+}
+
+// about is a canonical line with what it is for and why.
+func About(c *call.Call, l record.Line) record.Line {
+	return l.With("attack", c.Line.Keys["attack"]).With("reason", c.Line.Keys["reason"])
+}
+
+// planRule looks at the rules and adds the step that creates one to the plan, unless one that does the same is there:
+// then what is wanted, in words, holds already.
+func PlanRule(c *call.Call, p call.Plan, rule apiclient.Rule, holds string) (call.Plan, error) {
+	rules, err := c.Given().Rules(apiclient.RuleFilter{})
+	if err != nil {
+		return call.Plan{}, err
+	}
+	if i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return apiclient.SameRule(r, rule) }); i >= 0 {
+		p.Nothing = text.New(holds, " already, ", ByRule(c, rules[i].ID))
+		return p, nil
+	}
+	if i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return apiclient.CoversPatch(r, rule) }); i >= 0 {
+		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New("rule ", text.Code(fmt.Sprint(rules[i].ID)), ", which is wider, covers it already: another one adds nothing while that one stands")})
+	}
+	p.Warnings = append(p.Warnings, Locked(c)...)
+	p.Steps = []record.Step{{Kind: record.CreateRule, Rule: &rule}}
+	return p, nil
+}
+
+// byRule names the rule by which something holds already, and until when, where wafbot will end it: that may be sooner than was asked for.
+func ByRule(c *call.Call, id int64) text.Text {
+	words := text.New("by rule ", text.Code(fmt.Sprint(id)))
+	made := Makers(c)[id]
+	if made.DueAt().IsZero() {
+		return words
+	}
+	return text.New(words, ", until ", made.DueAt(), ": ", text.Code("extend "+made.ID+" for=…"), " extends it")
+}
+
+// makers are the changes of wafbot's by the rules that they made, as these are numbered now.
+func Makers(c *call.Call) map[int64]record.Change {
+	makers := map[int64]record.Change{}
+	for _, ch := range slices.Backward(c.Known) {
+		for _, s := range ch.Steps {
+			if s.Kind == record.CreateRule && s.Done && ch.Undoes == "" {
+				makers[efficacy.RuleNow(c.Known, s.ID)] = ch
+			}
+		}
+	}
+	return makers
+}

@@ -1,0 +1,176 @@
+package change
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// maxUndos is how many changes one line takes back: as many as a question can name.
+const maxUndos = 20
+
+// clocksDiffer is by how much Slack's clock may be behind: it counts whole seconds, too.
+const clocksDiffer = 5 * time.Second
+
+// undoesMany reports whether an undo names several changes, or all of an attack or a person.
+func UndoesMany(c *call.Call) bool { return len(c.Line.Words) > 1 || len(c.Line.Keys) > 0 }
+
+// planUndoes plans to take back several changes, the newest first. Each is planned when its turn comes: what stands there then, and what it had
+// found before, follows from those that were taken back until then.
+func PlanUndoes(c *call.Call) ([]call.Plan, error) {
+	chosen, err := chosen(c)
+	if err != nil {
+		return nil, err
+	}
+	left := max(0, len(chosen)-maxUndos)
+	chosen = chosen[:len(chosen)-left]
+	line := record.Line{Name: "undo"}
+	var plans []call.Plan
+	for _, ch := range chosen {
+		line.Words = append(line.Words, ch.ID)
+		p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: undoLater(ch.ID)}
+		if len(chosen) > 1 {
+			p.Warnings = []refusal.Warning{{Text: text.New(efficacy.ChangeWords(ch, nil), " ", text.Code(ch.ID))}}
+		}
+		plans = append(plans, p)
+	}
+	plans[0].Does = undoOf(chosen[0])
+	if len(chosen) > 1 {
+		plans[0].Does = "Undo " + text.Count(len(chosen), "change") + ", the newest first"
+	}
+	if left > 0 {
+		plans[0].Warnings = append(plans[0].Warnings, refusal.Warning{Text: text.New(text.Count(left, "older change"), " will be left: ask again for them")})
+	}
+	c.Line = line // what was found is what is asked about, and what a button does
+	return plans, nil
+}
+
+// undoLater plans to take a change back as it is by then.
+func undoLater(id string) func(c *call.Call) (call.Plan, error) {
+	return func(c *call.Call) (call.Plan, error) {
+		c.Attack = nil
+		ch, err := changeNamed(c, c.Known, id)
+		if err == nil {
+			err = stands(ch)
+		}
+		if err != nil {
+			return call.Plan{}, err
+		}
+		return PlanUndoOf(c, ch)
+	}
+}
+
+// chosen are the changes that the line means, the newest first, never none.
+func chosen(c *call.Call) ([]record.Change, error) {
+	keys := c.Line.Keys
+	switch {
+	case len(c.Line.Words) > 0 && len(keys) > 0:
+		return nil, c.Cmd.Misuse(text.New("name changes, or an attack, a person and how far back: not both"))
+	case len(c.Line.Words) > 0:
+		return chosenByID(c)
+	case keys["attack"] == "" && keys["by"] == "":
+		return nil, c.Cmd.Misuse(text.New("whose changes? Add ", text.Code("by=@me"), ", or name an attack"))
+	case keys["attack"] == "" && keys["since"] == "":
+		return nil, c.Cmd.Misuse(text.New("how far back? Add ", text.Code("since=30m")))
+	}
+	asked, from := c.Now, time.Time{}
+	if !c.At.IsZero() {
+		asked = c.At.Add(clocksDiffer) // what was done since was not meant
+	}
+	if since := keys["since"]; since != "" {
+		back, err := grammar.ParseDuration(since)
+		if err != nil {
+			return nil, err
+		}
+		if back != grammar.Never {
+			from = asked.Add(-back)
+		}
+	}
+	chosen := slices.DeleteFunc(slices.Clone(c.Known), func(ch record.Change) bool {
+		other := keys["attack"] != "" && ch.AttackID != keys["attack"]
+		return other || ch.At.After(asked) || ch.At.Before(from) || !leftOf(c, ch)
+	})
+	if keys["by"] != "" {
+		var err error
+		if chosen, err = theirs(c, chosen, keys["by"]); err != nil {
+			return nil, err
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, refusal.Nothing(text.New("nothing like that is in force on ", c.Account.Name, ". Nothing was sent"))
+	}
+	return chosen, nil
+}
+
+// leftOf reports whether something of a change can be taken back, or this very request has done so.
+func leftOf(c *call.Call, ch record.Change) bool {
+	mine := record.ChangeID(c.Account.Name, c.ID, ch.ID)
+	switch {
+	case ch.Amends() != "":
+		return false
+	case ch.InForce(c.Now):
+		return true
+	case ch.State == record.StateBegun:
+		return ch.Until.IsZero() || c.Now.Before(ch.Until)
+	}
+	return slices.ContainsFunc(c.Known, func(k record.Change) bool { return k.ID == mine })
+}
+
+// chosenByID are the changes whose ids the line names. Those that were taken back are said to be when their turn comes.
+func chosenByID(c *call.Call) ([]record.Change, error) {
+	var chosen []record.Change
+	for _, typed := range c.Line.Words {
+		ch, err := changeNamed(c, c.Known, typed)
+		if err == nil {
+			err = amendment(ch)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(chosen, func(have record.Change) bool { return have.ID == ch.ID }) {
+			chosen = append(chosen, ch)
+		}
+	}
+	slices.SortStableFunc(chosen, func(x, y record.Change) int { return cmp.Or(y.At.Compare(x.At), cmp.Compare(x.ID, y.ID)) })
+	return chosen, nil
+}
+
+// theirs are those of the changes that one person made.
+func theirs(c *call.Call, changes []record.Change, by string) ([]record.Change, error) {
+	wanted := func(a record.Actor) bool {
+		return strings.Contains(strings.ToLower(a.Name+" "+a.ID), strings.ToLower(by))
+	}
+	if user, err := call.ReadUser(by, nil); err == nil {
+		if user == call.Me {
+			user = c.Actor.ID
+		}
+		wanted = func(a record.Actor) bool { return a.ID == user }
+	}
+	var who []record.Actor
+	var made []record.Change
+	for _, ch := range changes {
+		if !wanted(ch.Actor) {
+			continue
+		}
+		made = append(made, ch)
+		if !slices.ContainsFunc(who, func(a record.Actor) bool { return a.ID == ch.Actor.ID }) {
+			who = append(who, ch.Actor)
+		}
+	}
+	if len(who) > 1 {
+		people := describe.Enumerate(who, len(who), func(a record.Actor) text.Text {
+			return text.New(text.Sanitize(a.Name, text.MaxField), " (", text.Code(text.Sanitize(a.ID, text.MaxField)), ")")
+		})
+		return nil, refusal.Usage(text.New(refusal.Typed(by), " fits several people: ", people, ". Nothing was done"))
+	}
+	return made, nil
+}

@@ -1,0 +1,62 @@
+package change
+
+import (
+	"slices"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// crowds warns of targets that are somebody's own or likely many people's, and of broad ones, where wafbot can't know it: unless a second person is
+// asked, who is told.
+// Of a narrow range it is only said afterwards.
+func crowds(c *call.Call, p *call.Plan, targets []grammar.Target) {
+	second := c.Policy.SecondPerson
+	for _, t := range targets {
+		for _, s := range c.PolicyNow().Named() {
+			if what := s.HitBy(t); what != nil && !slices.Contains(second, policy.SecondSource) {
+				p.Warnings = append(p.Warnings, refusal.Warning{Text: what})
+			}
+		}
+		blind := text.New(policy.NeverVisitors, ": nobody can tell whom else ", text.Code(t.String()), " hits")
+		switch broad := t.Kind != apiclient.KindRange || c.Policy.Wide(t); {
+		case broad && !slices.Contains(second, policy.SecondBroad):
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: blind})
+		case !broad && !t.Prefix.IsSingleIP():
+			p.Notes = append(p.Notes, blind)
+		}
+		if at, seen, ok := describe.AccountContextBusiest(c.Scene, t); ok {
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: describe.CrowdWords(at, seen), Known: c.Line.Has(call.FlagShared)})
+		}
+	}
+}
+
+// warnings are what the form of the call's command should say of its attack before anything is chosen.
+func Warnings(c *call.Call) (all []text.Text) {
+	if err := c.Look(); err != nil {
+		return nil // the guards look again
+	}
+	if top, ok := call.TopTarget(c.Attack); ok && slices.Contains(c.Cmd.Flags, call.FlagShared) {
+		if at, seen, shared := describe.AccountContextBusiest(c.Scene, top); shared {
+			all = append(all, describe.CrowdWords(at, seen))
+		}
+	}
+	if !c.Scene.Locked.IsZero() && slices.Contains(c.Cmd.Flags, call.FlagLocked) {
+		all = append(all, describe.LockedWords(c.Scene.Locked))
+	}
+	return all
+}
+
+// locked warns whoever clicked on a button whose dialog doesn't say so yet that the service may refuse to change rules. Who types isn't asked:
+// nothing worse can come of it than that answer.
+func Locked(c *call.Call) []refusal.Warning {
+	if c.Scene.Locked.IsZero() || !c.Warned || c.Line.Has(call.FlagLocked) {
+		return nil
+	}
+	return []refusal.Warning{{Text: describe.LockedWords(c.Scene.Locked)}}
+}

@@ -1,0 +1,127 @@
+package describe
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// WhoDecides says who may decide, and until when.
+func ApprovalRequestWhoDecides(r record.ApprovalRequest, approvers string) text.Text {
+	words := text.New("Another ", r.Role.String(), ", not ", text.Sanitize(r.Asker.Name, text.MaxField), ", decides before ", r.Until, ": ", text.Code("approve "+r.ID), " or ", text.Code("reject "+r.ID))
+	if approvers != "" {
+		words = text.New(text.User(approvers), ": ", words)
+	}
+	return words
+}
+
+// AloneLine says when and for how long the asker may do it alone; nil if never.
+func ApprovalRequestAloneLine(r record.ApprovalRequest, p policy.Policy, now time.Time) text.Text {
+	if r.AloneAt.IsZero() {
+		return nil
+	}
+	line := text.New("No answer? ", text.Sanitize(r.Asker.Name, text.MaxField), " may override")
+	if now.Before(r.AloneAt) {
+		line = text.New(line, " from ", r.AloneAt, " on")
+	}
+	return text.New(line, ", for ", text.HumanDuration(p.Alone.AtMost()), " at most, with a reason: ", text.Code("alone "+r.ID+` reason="…"`))
+}
+
+// RequestLine is a request in one line: what, who asked, and what became of it.
+func RequestLine(q record.ApprovalRequest, now time.Time) text.Text {
+	line := text.New(q.Does, " · asked by ", text.Sanitize(q.Asker.Name, text.MaxField), " ", q.At, " · ")
+	who := "somebody"
+	if q.Decided != nil {
+		who = text.Sanitize(q.Decided.Name, text.MaxField)
+	}
+	switch {
+	case q.Waits(now):
+		return text.New(line, text.Bold("waits for approval"), " until ", q.Until, " ", text.Code(q.ID))
+	case q.State == record.RequestApproved:
+		return text.New(line, text.Bold("approved"), " by ", who, " ", q.DecidedAt, approvalRequestOutcome(q))
+	case q.State == record.RequestRejected:
+		return text.New(line, text.Bold("rejected"), " by ", who, " ", q.DecidedAt, because(q.Why))
+	case q.State == record.RequestAlone && q.Outcome == "failed":
+		return text.New(line, text.Bold("override tried"), ", without approval, ", q.DecidedAt, approvalRequestOutcome(q))
+	case q.State == record.RequestAlone:
+		return text.New(line, text.Bold("override"), ", without approval, ", q.DecidedAt, approvalRequestOutcome(q))
+	case q.State == record.RequestClosed:
+		return text.New(line, text.Bold("closed"), " ", q.DecidedAt, ", nothing was done", because(q.Why))
+	}
+	return text.New(line, text.Bold("no answer"), " before ", q.Until, ": nothing was done")
+}
+
+// because is a colon and the words, if there are any.
+func because(words string) text.Text {
+	if words == "" {
+		return nil
+	}
+	return text.New(": ", text.Sanitize(words, MaxNote))
+}
+
+// outcome is what came of carrying it out.
+func approvalRequestOutcome(r record.ApprovalRequest) text.Text {
+	switch r.Outcome {
+	case "":
+		return text.New(": in hand")
+	case "done":
+		return text.New(": done")
+	case "nothing":
+		return text.New(": there was nothing left to do")
+	}
+	return because(cmp.Or(r.Fault, "NOT done"))
+}
+
+// reach says whom a step hits; "" where that goes without saying.
+func Reach(a *call.Account, s record.Step) string {
+	switch {
+	case s.Kind == record.AddEntry && s.Entry.Kind == apiclient.KindRange:
+		return fmt.Sprintf("%s is %s, %s", Names(*s.Entry), addresses(*s.Entry), a.AppsText(s.Entry.Apps))
+	case s.Kind == record.AddEntry:
+		return fmt.Sprintf("%s is everybody there, %s: "+policy.NeverVisitors, Names(*s.Entry), a.AppsText(s.Entry.Apps))
+	case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RulePatch && s.Rule.AttackType != AnyAttack:
+		return "" // clean requests pass
+	case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RuleMode:
+		return "it is for every request to the application"
+	case s.Kind == record.CreateRule && len(s.Rule.Conditions) == 0:
+		return "it is for every request to every host"
+	case s.Kind == record.CreateRule:
+		return "it is for every request " + ScopeText(s.Rule.Conditions)
+	}
+	return ""
+}
+
+// addresses counts the addresses of a range.
+func addresses(e apiclient.IPRule) string {
+	bits := e.Subnet.Addr().BitLen() - e.Subnet.Bits()
+	switch {
+	case bits == 0:
+		return "one address"
+	case bits < 63:
+		return apiclient.Known(1<<bits).String() + " addresses"
+	}
+	return fmt.Sprintf("2^%d addresses", bits)
+}
+
+// neverAlone says why nobody may do it alone, however long nobody answers; "" if the asker may.
+func ApprovalRequestNeverAlone(r record.ApprovalRequest) string {
+	needs := func(what string) bool {
+		return slices.ContainsFunc(r.Needs, func(n record.ApprovalReason) bool { return n.What == what })
+	}
+	switch {
+	case r.Line.Name == "allow" || needs(policy.SecondAllow):
+		return "what lets a source past every protection can't be overridden"
+	case needs(policy.SecondForever) || r.Line.Keys["for"] == "forever" || r.Line.Keys["patch"] == "forever":
+		return "what never ends can't be overridden"
+	case r.Line.Keys["for"] == "" || r.Line.Name == "extend":
+		return "it can't be made to end soon"
+	}
+	return ""
+}

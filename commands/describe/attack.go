@@ -1,0 +1,158 @@
+package describe
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// AttackLine is an attack in one line, what its attacker wrote last.
+func AttackLine(a *call.Account, attack apiclient.Attack, now time.Time) text.Text {
+	return AttackLineOpening(a, attack, now, nil)
+}
+
+// attackLine is an attack in one line, with the way to its card where nothing is ever cut.
+func AttackLineOpening(a *call.Account, attack apiclient.Attack, now time.Time, card text.Text) text.Text {
+	kind := text.New(TypeName(text.Sanitize(attack.Type, text.MaxField)))
+	switch {
+	case record.IsStorm(attack.ID): // who has all its facts says more: StormLine
+		kind = text.New(text.Bold("STORM"), " of attacks")
+	case attack.Incident():
+		kind = text.New(text.Bold("INCIDENT"), " ", kind)
+	}
+	return text.New(text.Code(record.AttackID(a.Name, attack.ID)), " ", card, kind, " on ", a.AppName(attack.App), ", ", text.Bold(StatusName(attack)), ", ",
+		Figure(attack.Hits, "hit"), ", ", Figure(attack.SourceCount, "source"), ", last hit ", Ago(attack.Last, now), ": ", text.Code(Where(attack)))
+}
+
+// severalPaths is the path of a record that has several.
+const SeveralPaths = "[multiple]"
+
+// Where is what an attack hits: METHOD host/path.
+func Where(a apiclient.Attack) string {
+	host, path := text.Sanitize(a.Domain, text.MaxHost), text.Sanitize(a.Path, text.MaxPath)
+	if path == SeveralPaths {
+		path = "/… (several paths)"
+	}
+	return strings.TrimSpace(text.Sanitize(a.Method, 10) + " " + cmp.Or(host, "unknown host") + path)
+}
+
+// In is the field or other part of a request that an attack is in, to go behind Where; nil: unknown.
+func In(a apiclient.Attack) text.Text {
+	point, ok := apiclient.ParameterPoint(a.Parameter)
+	if !ok {
+		if a.Parameter == "" {
+			return nil
+		}
+		return text.New(", field ", text.Code(text.Sanitize(a.Parameter, text.MaxField)))
+	}
+	last := point[len(point)-1]
+	kinds := map[any]string{"get": "field", "form_urlencoded": "field", "hash": "field", "header": "header"}
+	if kind := kinds[last[0]]; kind != "" {
+		return text.New(", ", kind, " ", text.Code(text.Sanitize(fmt.Sprint(last[1]), text.MaxField)))
+	}
+	return text.New(", part ", text.Code(text.Sanitize(point.String(), text.MaxField)))
+}
+
+// StatusName is the blocking status for people; an unknown one is shown as the service wrote it.
+func StatusName(a apiclient.Attack) string {
+	switch a.Status() {
+	case apiclient.StatusBlocked:
+		return "blocked"
+	case apiclient.StatusPartly:
+		return "partly blocked"
+	case apiclient.StatusNotBlocked:
+		return "not blocked"
+	}
+	if a.BlockStatus == "" || strings.EqualFold(a.BlockStatus, "unknown") {
+		return "blocking unknown"
+	}
+	return "blocking: " + text.Sanitize(a.BlockStatus, text.MaxField)
+}
+
+// ago is how long ago something was, "unknown" for a zero time.
+func Ago(t, now time.Time) string {
+	if t.IsZero() {
+		return "unknown"
+	}
+	d := now.Sub(t)
+	switch {
+	case d < time.Second:
+		return "just now"
+	case d > time.Minute:
+		d = d.Truncate(time.Minute) // the seconds of a quarter of an hour tell nobody anything
+	}
+	return text.HumanDuration(d) + " ago"
+}
+
+// worstFirst orders attacks: incidents, then what gets through, then by hits.
+func WorstFirst(x, y apiclient.Attack) int {
+	return cmp.Or(urgency(y)-urgency(x), cmp.Compare(y.Hits.N, x.Hits.N))
+}
+
+// urgency orders attacks: incidents first, then what gets through.
+func urgency(a apiclient.Attack) int {
+	n := map[apiclient.Status]int{apiclient.StatusNotBlocked: 3, apiclient.StatusPartly: 2, apiclient.StatusUnknown: 1}[a.Status()]
+	if a.Incident() {
+		n += 4
+	}
+	return n
+}
+
+// cardText opens a card; nothing where there is none.
+func CardText(url string) text.Text {
+	if url == "" {
+		return nil
+	}
+	return text.New(text.Link{Label: "card", URL: url}, " ")
+}
+
+// TypeName is an attack type in words.
+func TypeName(t string) string {
+	names := map[string]string{
+		"sqli": "SQL injection", "xss": "cross-site scripting", "rce": "remote code execution", "xxe": "XML external entity", "ptrav": "path traversal",
+		"crlf": "CRLF injection", "redir": "open redirect", "nosqli": "NoSQL injection", "ldapi": "LDAP injection", "scanner": "scanner",
+		"mass_assignment": "mass assignment", "ssrf": "server-side request forgery", "ssi": "server-side include", "mail_injection": "mail injection",
+		"ssti": "template injection", "invalid_xml": "invalid XML", "brute": "brute force", "bola": "broken object authorisation", "dirbust": "forced browsing",
+		"api_abuse": "API abuse", "credential_stuffing": "credential stuffing", apiclient.TypeBlockedSource: "denied source", apiclient.TypeVirtualPatch: "virtual patch",
+	}
+	return cmp.Or(names[t], t, "attack of unknown type")
+}
+
+// Share is how many percent of an attack's hits came from a source, if the service told both. A source that isn't all of it is never 100.
+func Share(s apiclient.Source, a apiclient.Attack) (percent int, ok bool) {
+	if !s.Hits.Known || !a.Hits.Known || a.Hits.N <= 0 || s.Hits.N < 0 {
+		return 0, false
+	}
+	if s.Hits.N >= a.Hits.N {
+		return 100, true
+	}
+	return int(min(99, math.Round(100*float64(s.Hits.N)/float64(a.Hits.N)))), true
+}
+
+// Percent is a share for people.
+func Percent(percent int) string {
+	if percent == 0 {
+		return "under 1 %"
+	}
+	return fmt.Sprintf("%d %%", percent)
+}
+
+// Severity is the service's threat score, 0 to 100, in a word.
+func Severity(threat apiclient.Figure) string {
+	switch {
+	case !threat.Known:
+		return "severity unknown"
+	case threat.N >= 70:
+		return fmt.Sprintf("high (threat %d)", threat.N)
+	case threat.N >= 40:
+		return fmt.Sprintf("medium (threat %d)", threat.N)
+	}
+	return fmt.Sprintf("low (threat %d)", threat.N)
+}

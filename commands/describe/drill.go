@@ -1,0 +1,131 @@
+package describe
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// DrillStep is one step of a drill, or of the one in the sandbox.
+type DrillStep struct {
+	Name string        `json:"name"`
+	OK   bool          `json:"ok"`
+	Took time.Duration `json:"took_ns"`        // 0: it wasn't measured
+	Note string        `json:"note,omitempty"` // for people
+}
+
+// Line is the step for people.
+func (s DrillStep) Line() text.Text {
+	state := text.New("ok ")
+	if !s.OK {
+		state = text.New(text.Bold("FAILED "))
+	}
+	line := text.New(state, s.Name)
+	if s.Took != 0 {
+		line = text.New(line, ": ", precisely(s.Took))
+	}
+	if s.Note != "" {
+		line = text.New(line, " (", text.Sanitize(s.Note, MaxNote), ")")
+	}
+	return line
+}
+
+// precisely is a duration as a stop-watch shows it.
+func precisely(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < time.Second:
+		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return text.HumanDuration(d)
+}
+
+// Steps are what is known of a drill's steps, in their order. Where a step failed, those behind it are left out.
+func DrillSteps(d record.Drill) []DrillStep {
+	steps := []DrillStep{{Name: "a round trip to Redis", OK: true, Took: d.Redis}}
+	add := func(s DrillStep) { steps = append(steps, s) }
+	if d.Card.Drill != d.ID {
+		add(DrillStep{Name: "the card reaches Slack", Note: "it was not posted: look at the log of wafbot serve"})
+		return steps
+	}
+	add(DrillStep{Name: "from asking until Slack had the card", OK: true, Took: d.Card.Posted.Sub(d.At)})
+	add(DrillStep{Name: "finding the card again in the channel's history", OK: d.Card.Found > 0, Took: d.Card.Found, Note: d.Card.Fault})
+	switch {
+	case d.Waits():
+		add(DrillStep{Name: "somebody answers", Note: "nobody has yet"})
+		return steps
+	case d.Claim == nil:
+		add(DrillStep{Name: "somebody answers", Note: "nobody did within " + text.HumanDuration(d.Over.Sub(d.Card.Posted))})
+		return append(steps, drillShown(d, d.Over)...)
+	}
+	add(DrillStep{Name: "until " + text.Sanitize(d.Claim.By.Name, text.MaxField) + " answered", OK: true, Took: d.Claim.Taken.Sub(d.Card.Posted)})
+	if !d.Claim.Clicked.IsZero() {
+		add(DrillStep{Name: "from the click until wafbot had it", OK: true, Took: max(d.Claim.Taken.Sub(d.Claim.Clicked), time.Microsecond), Note: "Slack's clock against wafbot's"})
+	}
+	add(DrillStep{Name: "until it was written down and in hand", OK: true, Took: d.Claim.InHand.Sub(d.Claim.Taken)})
+	return append(steps, drillShown(d, d.Claim.InHand)...)
+}
+
+// shown are the steps after a drill has ended.
+func drillShown(d record.Drill, ended time.Time) []DrillStep {
+	card := DrillStep{Name: "until the card showed it", OK: !d.Card.Shown.IsZero(), Note: "it does not yet"}
+	if card.OK {
+		card.Took, card.Note = d.Card.Shown.Sub(ended), ""
+	}
+	audit := DrillStep{Name: "the audit log has it", OK: d.Audited > 0, Note: "it has no number: Redis did not take it, or the account's last entries can't be read"}
+	if audit.OK {
+		audit.Note = fmt.Sprintf("number %d; wafbot serve prints its own, numbered alike, on standard output", d.Audited)
+	}
+	return []DrillStep{card, audit}
+}
+
+// Passed reports whether somebody answered and every step went well.
+func DrillPassed(d record.Drill) bool {
+	for _, s := range DrillSteps(d) {
+		if !s.OK {
+			return false
+		}
+	}
+	return true
+}
+
+// NotDrilled is what a drill leaves untried, in words.
+func NotDrilled() []string {
+	return []string{
+		"changes at the service (wafbot drill --sandbox tries them in an emulated one)", "the pager", "mentions, and the channels of routes",
+		"forms and approval", "what happens while Redis, Slack or the service is away",
+	}
+}
+
+// Report is what came of a drill.
+func DrillReport(d record.Drill) []text.Text {
+	head := text.New(text.Bold("DRILL of "+d.Account), ": answered by ", text.Bold(text.Sanitize(answerer(d), text.MaxField)))
+	switch {
+	case d.Card.Drill != d.ID:
+		head = text.New(text.Bold("DRILL of "+d.Account), ": ", text.Bold("its card was not posted"))
+	case d.Claim == nil:
+		head = text.New(text.Bold("DRILL of "+d.Account), ": ", text.Bold("no answer"))
+	}
+	lines := []text.Text{head}
+	for _, s := range DrillSteps(d) {
+		lines = append(lines, text.New("• ", s.Line()))
+	}
+	not := text.New(text.Bold("Not tried: "))
+	for i, what := range NotDrilled() {
+		if i > 0 {
+			not = text.New(not, "; ")
+		}
+		not = text.New(not, what)
+	}
+	return append(lines, not)
+}
+
+func answerer(d record.Drill) string {
+	if d.Claim == nil {
+		return ""
+	}
+	return d.Claim.By.Name
+}

@@ -1,0 +1,73 @@
+package describe
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// severalTargets names targets, the first three of many.
+func SeveralTargets(ts []grammar.Target) string {
+	var all []string
+	for _, t := range ts[:min(3, len(ts))] {
+		all = append(all, t.String())
+	}
+	text := strings.Join(all, ", ")
+	if more := len(ts) - len(all); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// names are an entry's sources as the grammar writes them.
+func Names(e apiclient.IPRule) string {
+	var all []string
+	for _, t := range grammar.TargetsOf(e) {
+		all = append(all, t.String())
+	}
+	return text.Sanitize(strings.Join(all, ", "), text.MaxPath)
+}
+
+func ListName(list string) string {
+	switch list {
+	case apiclient.ListDeny:
+		return "denylist"
+	case apiclient.ListAllow:
+		return "allowlist"
+	case apiclient.ListGray:
+		return "graylist"
+	}
+	return "list " + text.Sanitize(list, text.MaxField)
+}
+
+func UntilText(t time.Time) text.Text {
+	switch {
+	case t.IsZero():
+		return text.New(" (until when, the service doesn't say)")
+	case !t.Before(apiclient.Forever):
+		return text.New(" forever")
+	}
+	return text.New(" until ", t)
+}
+
+// byText says who made an entry, as far as the service tells: its own author, and the reason, in which wafbot names the person.
+func ByText(e apiclient.IPRule) text.Text {
+	switch {
+	case e.Reason != "":
+		return text.New(" (", text.Sanitize(e.Reason, 120), ")")
+	case e.Author != "":
+		return text.New(" (by ", text.Sanitize(e.Author, text.MaxField), ")")
+	}
+	return nil
+}
+
+func Join(a, b text.Text) text.Text {
+	if len(a) == 0 {
+		return b
+	}
+	return text.New(a, "; ", b)
+}

@@ -1,0 +1,43 @@
+package describe
+
+import (
+	"cmp"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+)
+
+// modeRules are the rules that set a mode: the one for exactly this application, and those that have more conditions.
+func ModeRules(rules []apiclient.Rule, app int) (own *apiclient.Rule, narrower []apiclient.Rule) {
+	for _, rule := range rules {
+		scope, ok := apiclient.ConditionsScope(rule.Conditions)
+		if rule.Type != apiclient.RuleMode || !ok || scope.App != apiclient.Known(int64(app)) {
+			continue
+		}
+		if len(rule.Conditions) > 1 {
+			narrower = append(narrower, rule)
+		} else if own == nil || rule.Updated.After(own.Updated) {
+			own = &rule
+		}
+	}
+	return own, narrower
+}
+
+// ModeByRules is the application's mode as its own rule sets it; "" where it is inherited, which the service does not show.
+func ModeByRules(rules []apiclient.Rule, app int) string {
+	if own, _ := ModeRules(rules, app); own != nil && own.Mode != apiclient.ModeDefault {
+		return own.Mode
+	}
+	return ""
+}
+
+func ModeName(mode string) string { return cmp.Or(mode, "inherited, not visible") }
+
+// modeAppName is an application in a text about its mode: others have that of the default one.
+func ModeAppName(a *call.Account, app int) string {
+	name := a.AppName(apiclient.Known(int64(app)))
+	if app == apiclient.DefaultApp {
+		name += " and all that inherit its mode"
+	}
+	return name
+}

@@ -1,0 +1,39 @@
+package describe
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// When entries reach the nodes.
+const EntryWorks = "in about 1 min"
+
+// When rules reach the nodes: they are compiled, then synchronised.
+const RuleWorks = "in minutes to 1 h"
+
+// maxReason is how many characters of a reason are sent.
+const maxReason = 200
+
+// reasonPrefix is how the reason of every entry begins that a change makes; undo and reading back know it by that.
+func ReasonPrefix(id string) string { return "wafbot " + id + " " }
+
+// entryReason names the change and the person, because the service itself sees only the owner of the token.
+func EntryReason(ch record.Change) string {
+	text := fmt.Sprintf("%sby %s (%s)", ReasonPrefix(ch.ID), ch.Actor.Name, ch.Actor.ID)
+	if ch.AttackID != "" {
+		text += " for " + ch.AttackID
+	}
+	switch {
+	case ch.Approved != nil:
+		text += ": approved by " + ch.Approved.Name
+	case ch.Alone:
+		text += ": alone"
+	}
+	if ch.Reason != "" {
+		text += ": " + ch.Reason
+	}
+	runes := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " "))
+	return string(runes[:min(len(runes), maxReason)])
+}

@@ -1,0 +1,67 @@
+package describe
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func SourceActivityWhere(s record.SourceActivity) string {
+	return "in " + text.Count(s.Attacks, "attack") + " on " + text.Count(s.Apps, "application")
+}
+
+func CrowdWords(t grammar.Target, seen record.SourceActivity) text.Text {
+	return text.New(text.Code(t.String()), " is ", text.Bold("likely a CDN, proxy or office"), ": it is ", SourceActivityWhere(seen), ", and denying it may hit everybody behind it")
+}
+
+func LockedWords(at time.Time) text.Text {
+	return text.New(text.Bold("The service's rules are locked"), ", as it said at ", at, ": patches, modes and other rules may be refused for some minutes")
+}
+
+// busiest is the busiest of the sources in a target that are likely many people's.
+func AccountContextBusiest(s record.AccountContext, t grammar.Target) (at grammar.Target, busiest record.SourceActivity, ok bool) {
+	var in []netip.Addr
+	for source, seen := range s.Seen {
+		if SourceActivityShared(seen) && t.Overlaps(policy.OnlyAddr(source)) {
+			in = append(in, source)
+		}
+	}
+	if len(in) == 0 {
+		return grammar.Target{}, record.SourceActivity{}, false
+	}
+	first := slices.MinFunc(in, func(x, y netip.Addr) int {
+		return cmp.Or(s.Seen[y].Attacks-s.Seen[x].Attacks, x.Compare(y))
+	})
+	return grammar.RangeOf(policy.OnlyAddr(first)), s.Seen[first], true
+}
+
+// A source in so many attacks on so many applications is likely not one attacker but something that many people come through. Both are asked
+// for: one attacker who tries everything on one application leaves many attacks too.
+const (
+	sharedAttacks = 10
+	sharedApps    = 3
+)
+
+// Shared reports whether the source is likely a CDN, a proxy or an office.
+func SourceActivityShared(s record.SourceActivity) bool {
+	return s.Attacks >= sharedAttacks && s.Apps >= sharedApps
+}
+
+// Elsewhere says in how many other attacks a source of an attack is; "" if in none that is known.
+func SourceActivityElsewhere(s record.SourceActivity, a apiclient.Attack, source netip.Addr) string {
+	n := s.Besides(&a, source)
+	if n == 0 {
+		return ""
+	}
+	if s.Apps < 2 {
+		return "also in " + text.Count(n, "other attack")
+	}
+	return "also in " + text.Count(n, "other attack") + ", on " + text.Count(s.Apps, "application") + " in all"
+}

@@ -1,0 +1,120 @@
+package describe
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// mostCards is how many gathered attacks get a card of their own at once: a channel takes about one message a second.
+const MostCards = 20
+
+// Blocking says how much of the storm gets through, as far as the service tells: "all blocked", "4 not blocked, 2 unknown".
+func StormBlocking(s record.Storm) string {
+	through, unknown := s.Status[apiclient.StatusNotBlocked]+s.Status[apiclient.StatusPartly], s.Status[apiclient.StatusUnknown]
+	words := "not blocked"
+	if s.Status[apiclient.StatusPartly] > 0 {
+		words = "not fully blocked"
+	}
+	switch {
+	case stormCounted(s) == 0:
+		return "all false positives"
+	case through+unknown == 0:
+		return "all blocked"
+	case through == 0:
+		return text.Number(unknown) + " unknown whether blocked"
+	case unknown > 0:
+		return fmt.Sprintf("%s %s, %s unknown", text.Number(through), words, text.Number(unknown))
+	}
+	return text.Number(through) + " " + words
+}
+
+// On names the application that the storm is on, or says on how many it is.
+func StormOn(s record.Storm, a *call.Account) string {
+	if len(s.Apps) == 1 {
+		for app := range s.Apps {
+			return a.AppName(apiclient.Known(app))
+		}
+	}
+	if len(s.Apps) == 0 {
+		return a.AppName(apiclient.Figure{})
+	}
+	return text.Count(len(s.Apps), "application")
+}
+
+// oddNamed is how many odd ones out are named where a storm is shown.
+const oddNamed = 8
+
+// OddNamed are the odd ones out that are named where the storm is shown, and how many are not.
+func StormOddNamed(s record.Storm) (named []apiclient.Attack, left int) {
+	named = s.Odd[:min(oddNamed, len(s.Odd))]
+	return named, s.OddCount - len(named)
+}
+
+// Lasted is in how long its attacks came, as it was seen then. More than Over came within In: it is never less than that.
+func StormLasted(s record.Storm, seen time.Time) time.Duration {
+	if !s.GoesOn() {
+		seen = s.Ended
+	}
+	lasted := max(s.In, seen.Sub(s.Began))
+	if lasted > time.Minute {
+		return lasted.Round(time.Minute)
+	}
+	return lasted.Round(time.Second)
+}
+
+// StillOn says how many of the storm's attacks go on, and of how many only a denied source still tries; of is what they are called.
+func StormStillOn(s record.Storm, of string) string {
+	on := text.Number(s.Ongoing) + " of " + of + " still on"
+	if s.Knocking > 0 {
+		on += ", " + text.Number(s.Knocking) + " still trying only"
+	}
+	return on
+}
+
+// Why says why its attacks have no cards of their own, and until when.
+func StormWhy(s record.Storm) text.Text {
+	why := StormCauseShort(s)
+	if !s.GoesOn() {
+		return text.New(why, ", from ", s.Began, " on. ", text.Bold("Over"), " since ", s.Ended, ": new attacks get cards of their own again")
+	}
+	return text.New(why, ", since ", s.Began, ". Ends by itself when fewer have come for ", text.HumanDuration(s.EndsAfter), ": ", s.Exceeded.Add(s.EndsAfter), " at the earliest")
+}
+
+// cause is why it began.
+func StormCauseShort(s record.Storm) string {
+	if s.CaughtUp {
+		return "more than " + text.Number(s.Over) + " attacks were found going on when wafbot looked first, or again"
+	}
+	return "more than " + text.Number(s.Over) + " new attacks came in " + text.HumanDuration(s.In)
+}
+
+// Cause is the one source that is behind most of the storm, else the one place that most of it goes to.
+func StormCause(s record.Storm, policy policy.Policy) text.Text {
+	all := " of " + text.Count(s.Gathered, "attack")
+	switch {
+	case s.Source.IsValid():
+		return text.New(stormSourceText(s, s.Source, policy), " is behind ", text.Number(s.Behind), all)
+	case s.Place != "":
+		return text.New("No one source is behind it. ", text.Number(s.Behind), all, " go to ", text.Code(text.Sanitize(s.Place, text.MaxPath)))
+	}
+	return text.New("No one source and no one path is behind it")
+}
+
+// StormLine is a storm in one line, with the way to its card where nothing is ever cut.
+func StormLine(a *call.Account, row call.StormRow, now time.Time) text.Text {
+	s := row.Storm
+	line := text.New(text.Code(row.ID), " ", CardText(row.Card), text.Bold("STORM"), " on ", text.Sanitize(StormOn(s, a), text.MaxField), ": ", text.Count(s.Gathered, "attack"), ", ", text.Bold(StormBlocking(s)), ", ",
+		text.Count(s.Incidents, "incident"), " beside it, ")
+	if s.GoesOn() {
+		line = text.New(line, "goes on")
+	} else {
+		line = text.New(line, "over since ", s.Ended, ", ", StormStillOn(s, "them"))
+	}
+	return text.New(line, ", last hit ", Ago(row.Attack.Last, now), ". ", StormCause(s, policy.Policy{}))
+}

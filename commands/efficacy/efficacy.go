@@ -1,0 +1,159 @@
+package efficacy
+
+import (
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// Delays are how long after a change was accepted something can be said about it.
+type Delays struct {
+	Works  time.Duration // it works, as the service promises
+	Counts time.Duration // what gets through from now on does so for sure: the service lists hits with a delay
+	Judged time.Duration // it is judged by what got through
+}
+
+// What the service takes: entries reach its nodes about once a minute; rules are compiled, which takes up to an hour, and then synchronised.
+var (
+	entryDelays = Delays{Works: time.Minute, Counts: 3 * time.Minute, Judged: 6 * time.Minute}
+	ruleDelays  = Delays{Works: time.Hour, Counts: 65 * time.Minute, Judged: 70 * time.Minute}
+)
+
+// settling is how long after something was stopped for the first time hits can still get through or be listed: the nodes follow one by one.
+const settling = 5 * time.Minute
+
+// worksAgainAfter is how long a change that had no effect is to have worked, so that people are called when it falls again: one that comes and goes
+// must not call them each time.
+const worksAgainAfter = 3 * settling
+
+// expiredFor is how long it is watched whether the source of an expired denial comes back.
+const expiredFor = time.Hour
+
+// delays are those of the change.
+func changeDelays(c record.Change) Delays {
+	if slices.ContainsFunc(c.Steps, func(s record.Step) bool { return s.Rule != nil }) {
+		return ruleDelays
+	}
+	return entryDelays
+}
+
+// judge is how an account's changes are judged: by the real service's delays, and sooner where it is an emulated one that is faster.
+type judge struct{ speed float64 }
+
+func (j judge) scaled(d time.Duration) time.Duration {
+	if j.speed == 0 {
+		return d
+	}
+	return time.Duration(float64(d) / j.speed)
+}
+
+// observe takes what was seen at a glance in. The change was accepted before.
+func (j judge) observe(e record.Efficacy, c record.Change, subjects []subject, seen []glimpse) record.Efficacy {
+	d, parts := changeDelays(c), map[string]record.Traffic{}
+	for key, t := range e.Parts {
+		parts[key] = t
+	}
+	for _, g := range seen {
+		for _, s := range subjects {
+			came, as := s.of(g)
+			if came.n == 0 {
+				continue
+			}
+			t := parts[s.key]
+			if c.Expired(came.since) {
+				if as == apiclient.StatusNotBlocked {
+					t.After = tallyPlus(t.After, came)
+				}
+				parts[s.key] = t
+				continue
+			}
+			from := c.At.Add(j.scaled(d.Counts))
+			if first := t.Stopped.First; !first.IsZero() {
+				from = record.Earlier(first.Add(j.scaled(settling)), from)
+			}
+			t = trafficSee(t, came, as, c.At.Truncate(time.Second), from)
+			if g.turned && as == apiclient.StatusPartly && s.Rule != nil {
+				t.Stopped = tallyPlus(t.Stopped, growth{1, came.since, came.last})
+			}
+			if t != (record.Traffic{}) {
+				parts[s.key] = t
+			}
+		}
+	}
+	if len(parts) > 0 {
+		e.Parts = parts
+	}
+	return e
+}
+
+// finding is what the change does, by all that was seen of it until now. A source that knocks goes on for so long after its last hit.
+func (j judge) finding(e record.Efficacy, c record.Change, now time.Time, ongoing time.Duration) record.Finding {
+	if c.Expired(now) {
+		return e.Afterwards(c, ongoing)
+	}
+	found := map[record.Finding]bool{}
+	for _, key := range changeParts(c) {
+		found[j.part(e.Parts[key], c, now)] = true
+	}
+	switch {
+	case found[record.NotWorking] && !found[record.Working] && !found[record.PartlyWorking]:
+		return record.NotWorking
+	case found[record.NotWorking] || found[record.PartlyWorking]:
+		return record.PartlyWorking
+	case found[record.Working]:
+		return record.Working
+	case found[record.NotYet]:
+		return record.NotYet
+	}
+	return record.EfficacyUnknown
+}
+
+// parts are the keys of all that the change is judged by, in its own order.
+func changeParts(c record.Change) (keys []string) {
+	for _, s := range ChangeSubjects(c) {
+		keys = append(keys, s.key)
+	}
+	return keys
+}
+
+// part judges one source, or a rule.
+func (j judge) part(t record.Traffic, c record.Change, now time.Time) record.Finding {
+	d, since := changeDelays(c), now.Sub(c.At)
+	last := record.Later(t.Through.Last, t.Mixed.Last)
+	counted := t.Through.N + t.Mixed.N
+	switch {
+	case t.Stopped.N > 0 && t.Through.N > 0 && t.Through.Last.Sub(t.Stopped.Last) > j.scaled(settling):
+		return record.NotWorking // no longer
+	case t.Stopped.N > 0 && now.Sub(last) > j.scaled(settling):
+		return record.Working
+	case t.Stopped.N > 0 && counted == 0 && (last.Before(t.Stopped.Last) || since >= j.scaled(d.Counts)):
+		return record.Working
+	case t.Stopped.N > 0 && counted == 0:
+		return record.NotYet
+	case t.Stopped.N > 0:
+		return record.PartlyWorking
+	case since < j.scaled(d.Counts), t.Through.N > 0 && since < j.scaled(d.Judged):
+		return record.NotYet
+	case t.Through.N > 0:
+		return record.NotWorking
+	}
+	return record.EfficacyUnknown
+}
+
+// watched reports whether something is to be seen of a change: it is in force, or was a denial that expired lately.
+func changeWatched(c record.Change, all []record.Change, now time.Time) bool {
+	inForce := c.InForce(now)
+	lately := c.State == record.StateDone && c.Expired(now) && now.Sub(c.Until) < expiredFor && len(ChangeDenied(c)) > 0 && !changeDeniedElsewhere(c, all, now)
+	return (inForce || lately) && !ChangeSuperseded(c, all)
+}
+
+// deniedElsewhere reports whether another change denies one of its addresses.
+func changeDeniedElsewhere(c record.Change, all []record.Change, now time.Time) bool {
+	return slices.ContainsFunc(all, func(other record.Change) bool {
+		return other.ID != c.ID && other.Amends() == "" && other.InForce(now) && slices.ContainsFunc(ChangeSubjects(other), func(s subject) bool {
+			return s.Target != nil && slices.ContainsFunc(ChangeDenied(c), s.Target.Prefix.Contains)
+		})
+	})
+}

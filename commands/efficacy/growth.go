@@ -1,0 +1,130 @@
+package efficacy
+
+import (
+	"maps"
+	"net/netip"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// Glance is what one look at the service's records found.
+type Glance struct {
+	At    time.Time            // on this machine's clock
+	Since time.Time            // of the look before; zero: what stood there before isn't known
+	Skew  time.Duration        // how far the service's clock is ahead of this machine's
+	Pairs []record.AttackDelta // the records that changed
+
+	// The lists and rules as they were read last, and when; zero: not yet.
+	Entries  []apiclient.IPRule
+	Rules    []apiclient.Rule
+	LookedAt time.Time
+}
+
+// growth is hits that came since the look before, at the latest.
+type growth struct {
+	n           int64
+	since, last time.Time
+}
+
+// glimpse is a pair taken apart: what came, in all and of each source that the service names.
+type glimpse struct {
+	record  apiclient.Attack
+	turned  bool // from not blocked to blocked, in part or whole: some were stopped
+	hits    growth
+	sources map[netip.Addr]growth
+}
+
+// glimpse takes a pair apart. Of a source that wasn't listed before it isn't known how many of its hits are new, unless all were listed.
+func (g Glance) glimpse(p record.AttackDelta, most highs) glimpse {
+	s := glimpse{record: p.Now, sources: map[netip.Addr]growth{}}
+	grown := growth{since: g.Since, last: g.last(p.Now)}
+	var before apiclient.Attack
+	if p.Before == nil {
+		grown.since = p.Now.First.Add(-g.Skew)
+		before = apiclient.Attack{Hits: apiclient.Known(0), SourceCount: apiclient.Known(0)}
+	} else {
+		before = *p.Before
+		s.turned = before.Status() == apiclient.StatusNotBlocked && (p.Now.Status() == apiclient.StatusPartly || p.Now.Status() == apiclient.StatusBlocked)
+	}
+	s.hits = grown.by(most.of(counted{p.Now.ID, netip.Addr{}}, before.Hits, p.Now.Hits, g.At), p.Now.Hits)
+	for _, source := range before.Sources {
+		if _, listed := shareOf(p.Now, source.IP); !listed {
+			most.of(counted{p.Now.ID, source.IP}, source.Hits, apiclient.Known(0), g.At)
+		}
+	}
+	all := before.SourceCount.Known && before.SourceCount.N == int64(len(before.Sources))
+	for _, source := range p.Now.Sources {
+		was, listed := shareOf(before, source.IP)
+		was = most.of(counted{p.Now.ID, source.IP}, was, source.Hits, g.At)
+		if _, twice := s.sources[source.IP]; twice || !listed && !all {
+			continue
+		}
+		if more := grown.by(was, source.Hits); more.n > 0 {
+			s.sources[source.IP] = more
+		}
+	}
+	return s
+}
+
+// last is a record's last hit on this machine's clock; at the latest, now.
+func (g Glance) last(a apiclient.Attack) time.Time {
+	if a.Last.IsZero() {
+		return g.At
+	}
+	return record.Earlier(a.Last.Add(-g.Skew), g.At)
+}
+
+func (g growth) by(before, now apiclient.Figure) growth {
+	if before.Known && now.Known && now.N > before.N {
+		g.n = now.N - before.N
+	}
+	return g
+}
+
+// shareOf is how many of a record's hits a source sent; none of one that isn't listed.
+func shareOf(a apiclient.Attack, source netip.Addr) (hits apiclient.Figure, listed bool) {
+	for _, s := range a.Sources {
+		if s.IP == source {
+			return s.Hits, true
+		}
+	}
+	return apiclient.Known(0), false
+}
+
+// highs are counts that fell below what was listed before: that is an effect of sampling, and what they rise again to isn't new.
+type highs map[counted]high
+
+// counted is a source's share of a record's hits; all of them under no source.
+type counted struct {
+	record string
+	source netip.Addr
+}
+
+// high is the most that was listed.
+type high struct {
+	n  int64
+	at time.Time // when less was listed last
+}
+
+// of is the most that was listed of a count before now.
+func (h highs) of(key counted, before, now apiclient.Figure, at time.Time) apiclient.Figure {
+	if !before.Known {
+		return before
+	}
+	most := max(before.N, h[key].n)
+	if now.Known && now.N >= most {
+		delete(h, key)
+	} else {
+		h[key] = high{most, at}
+	}
+	return apiclient.Known(most)
+}
+
+// highKept is how long a high is kept: a record that was silent for an hour never grows again.
+const highKept = 2 * time.Hour
+
+func (h highs) forget(now time.Time) {
+	maps.DeleteFunc(h, func(_ counted, one high) bool { return now.Sub(one.at) > highKept })
+}

@@ -1,0 +1,163 @@
+package efficacy
+
+import (
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// likely are the reasons for which a change may have no effect that fit what is known, the likeliest first. Where the lists and rules are not at
+// hand, they are those that were written down.
+func likely(s call.Situation, c record.Change) []text.Text {
+	if why := s.Effects[c.ID].Why; s.LookedAt.IsZero() && len(why) > 0 {
+		return []text.Text{why}
+	}
+	all := hindrances(s, c)
+	for _, sub := range ChangeSubjects(c) {
+		if sub.Target == nil {
+			continue
+		}
+		if at, _, shared := describe.AccountContextBusiest(s.Scene, *sub.Target); shared {
+			all = append(all, text.New(text.Code(at.String()), " looks as a CDN or balancer that many come through"))
+		}
+	}
+	if Gone(s, c) {
+		all = append(all, text.New("it is no longer listed at the service: somebody removed or changed it"))
+	}
+	if len(all) == 0 {
+		all = append(all, text.New("a node's own setting overrides it, or nodes see the traffic out of band and can't block"))
+	}
+	return all[:min(3, len(all))]
+}
+
+// hindrances are the reasons that the lists, the rules and the configuration tell.
+func hindrances(s call.Situation, c record.Change) []text.Text {
+	all := powerless(s)
+	for _, sub := range ChangeSubjects(c) {
+		if sub.Target != nil {
+			all = append(all, overruled(s, sub)...)
+		}
+	}
+	if c.Rules() {
+		all = append(all, allowed(s)...)
+	}
+	return all
+}
+
+// gone reports whether what a change made was taken off, as far as somebody looked. Where the lists and rules are not at hand, what was seen of it tells.
+func Gone(s call.Situation, c record.Change) bool {
+	if s.LookedAt.IsZero() {
+		return s.Effects[c.ID].Off && c.InForce(s.Now)
+	}
+	return lookedAfter(s, c) && slices.ContainsFunc(c.Steps, func(step record.Step) bool { return step.Done && !stands(s, step) })
+}
+
+// shortened is when what a change put on a list ends by now, if somebody has it end sooner than it was made to; likewise.
+func shortened(s call.Situation, c record.Change) (end time.Time) {
+	if s.LookedAt.IsZero() && c.InForce(s.Now) {
+		return s.Effects[c.ID].Ends
+	}
+	for _, step := range c.Steps {
+		if lookedAfter(s, c) && step.Done && step.Kind == record.AddEntry {
+			if _, ok := LongEnough(*step.Entry, s.Entries); !ok {
+				end = holds(s, *step.Entry).Expires
+			}
+		}
+	}
+	return end
+}
+
+// lookedAfter reports whether the lists and rules that are known must show what a change in force did.
+func lookedAfter(s call.Situation, c record.Change) bool {
+	return c.InForce(s.Now) && !s.LookedAt.IsZero() && s.LookedAt.Sub(c.At) > ListedWithin
+}
+
+// aimedElsewhere reports whether all that the change does is for something else than the attack.
+func aimedElsewhere(s call.Situation, c record.Change) bool {
+	all := ChangeSubjects(c)
+	return !record.IsStorm(s.Attack.ID) && len(all) > 0 && !slices.ContainsFunc(all, func(sub subject) bool { return !sub.Elsewhere(s.Attack) })
+}
+
+// notHere says what the change is for instead.
+func notHere(s call.Situation, c record.Change) text.Text {
+	if c.Rules() {
+		return text.New("the rule is for another place or part of the request than this attack's")
+	}
+	return text.New("the entry is for other applications only than ", s.Account.AppName(s.Attack.App))
+}
+
+// powerless says that nothing can be blocked on the attack's application.
+func powerless(s call.Situation) (all []text.Text) {
+	app, name := int(s.Attack.App.N), s.Account.AppName(s.Attack.App)
+	switch {
+	case !s.Attack.App.Known:
+	case s.Account.Applications[app].CannotBlock:
+		all = append(all, text.New(name, " can't block (", text.Code("can_block: false"), " in the configuration)"))
+	case !s.LookedAt.IsZero() && describe.ModeByRules(s.Rules, app) == apiclient.ModeOff:
+		all = append(all, text.New("the mode of ", name, " is off: nothing is blocked there"))
+	}
+	return all
+}
+
+// overruled says why an entry may not be heeded: the allowlist wins.
+func overruled(s call.Situation, sub subject) (all []text.Text) {
+	want := apiclient.IPRule{Kind: sub.Target.Kind, Subnet: sub.Target.Prefix, Apps: sub.apps}
+	if sub.Target.Kind != apiclient.KindRange {
+		want.Values = []string{sub.Target.Value}
+	}
+	for _, e := range s.Entries {
+		if e.List == apiclient.ListAllow && OverlapsEntry(e, want) && call.Meet(e.Apps, sub.apps) {
+			all = append(all, text.New(text.Code(describe.Names(e)), " is on the allowlist", describe.UntilText(e.Expires), ", which wins"))
+		}
+	}
+	return all
+}
+
+// allowed names the attack's sources that pass every rule.
+func allowed(s call.Situation) (all []text.Text) {
+	for _, source := range s.Attack.Sources {
+		i := slices.IndexFunc(s.Entries, func(e apiclient.IPRule) bool {
+			return e.List == apiclient.ListAllow && e.Kind == apiclient.KindRange && e.Subnet.Contains(source.IP)
+		})
+		if i >= 0 {
+			all = append(all, text.New(text.Code(source.IP.String()), " is on the allowlist", describe.UntilText(s.Entries[i].Expires), ", which wins"))
+		}
+	}
+	return all
+}
+
+// stands reports whether what a step made is still listed, or something that does at least as much, however long.
+func stands(s call.Situation, step record.Step) bool {
+	switch {
+	case step.Kind == record.AddEntry:
+		return holds(s, *step.Entry).List != ""
+	case step.Kind == record.CreateRule && step.Rule.Type == apiclient.RuleMode:
+		return modeStands(s, *step.Rule)
+	case step.Kind == record.CreateRule:
+		return slices.ContainsFunc(s.Rules, func(r apiclient.Rule) bool {
+			return r.ID == step.ID || apiclient.SameRule(r, *step.Rule) || apiclient.CoversPatch(r, *step.Rule)
+		})
+	}
+	return true
+}
+
+// holds is the entry that lasts longest of those that do at least as much as another; the zero one if there is none.
+func holds(s call.Situation, want apiclient.IPRule) (longest apiclient.IPRule) {
+	for _, e := range s.Entries {
+		if e.List == want.List && CoversEntry(e, want) && call.HoldsFor(e.Apps, want.Apps) && (longest.List == "" || e.Expires.After(longest.Expires)) {
+			longest = e
+		}
+	}
+	return longest
+}
+
+// modeStands reports whether an application still has the mode that a rule set.
+func modeStands(s call.Situation, rule apiclient.Rule) bool {
+	scope, ok := apiclient.ConditionsScope(rule.Conditions)
+	return !ok || !scope.App.Known || rule.Mode == apiclient.ModeDefault || describe.ModeByRules(s.Rules, int(scope.App.N)) == rule.Mode
+}

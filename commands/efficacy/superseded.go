@@ -1,0 +1,41 @@
+package efficacy
+
+import (
+	"slices"
+
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// superseded reports whether a change made since has taken away what this one made.
+func ChangeSuperseded(c record.Change, all []record.Change) bool {
+	takes := func(made record.Step) bool {
+		return slices.ContainsFunc(all, func(later record.Change) bool {
+			return later.State != record.StateUndone && slices.ContainsFunc(later.Steps, func(s record.Step) bool { return s.Done && changeDeletedBy(c, all, s, made) })
+		})
+	}
+	return slices.ContainsFunc(c.Steps, takes)
+}
+
+func changeDeletedBy(c record.Change, all []record.Change, s, made record.Step) bool {
+	switch {
+	case !made.Done:
+		return false
+	case s.Kind == record.DeleteRule && made.Kind == record.CreateRule:
+		return s.Rule.ID == RuleNow(all, made.ID)
+	case s.Kind == record.DeleteEntry && made.Kind == record.AddEntry:
+		return Ours(*s.Entry, c, made)
+	}
+	return false
+}
+
+// ruleNow is the number that a rule has by now: when an undo creates it again, it gets a new one.
+func RuleNow(known []record.Change, id int64) int64 {
+	for _, ch := range slices.Backward(known) {
+		for _, s := range ch.Steps {
+			if s.Kind == record.CreateRule && s.Done && s.Rule.ID == id {
+				id = s.ID
+			}
+		}
+	}
+	return id
+}

@@ -1,0 +1,252 @@
+package efficacy
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// words say what was seen of a change; nothing while it need not work yet. A source that knocks goes on for so long after its last hit.
+func efficacyWords(e record.Efficacy, c record.Change, ongoing time.Duration) text.Text {
+	if keys := changeParts(c); len(keys) > 1 {
+		return efficacySeveral(e, keys, c, ongoing)
+	}
+	var t record.Traffic
+	for _, one := range e.Parts {
+		t = one
+	}
+	head := text.Bold(efficacyHead(e))
+	switch e.Finding {
+	case record.Working:
+		return text.New(head, ": ", efficacyQuiet(e, t, c), ", at least ", text.Number(t.Stopped.N), " stopped, the last ", t.Stopped.Last)
+	case record.PartlyWorking:
+		return text.New(head, ": at least ", text.Number(t.Stopped.N), " stopped, ", trafficLeak(t))
+	case record.NotWorking:
+		if t.Stopped.N > 0 {
+			return text.New(text.Bold("works NO LONGER"), ": the last was stopped ", t.Stopped.Last, ", ", trafficAgain(t))
+		}
+		return text.New(head, ": ", trafficLeak(t))
+	case record.EfficacyUnknown:
+		return text.New(head, ": ", efficacyUnseen(e, t, c))
+	case record.SourceReturned:
+		if t.After.N == 0 {
+			return text.New(head, ", the last time ", t.Stopped.Last)
+		}
+		return text.New(head, ": ", text.Number(t.After.N), text.Plural(t.After.N, " hit"), " got through since ", t.After.First, ", the last ", t.After.Last)
+	}
+	return nil
+}
+
+// head says in as few words as can be what a change does; nothing while it need not work yet.
+func Head(s call.Situation, c record.Change) text.Text {
+	switch head := efficacyHead(s.Effects[c.ID]); {
+	case replaced(s, c):
+		return text.New(text.Bold("replaced"))
+	case Gone(s, c):
+		return text.New(text.Bold("no longer in force"))
+	case unwatched(s, c):
+		return text.New(text.Bold(heads[record.EfficacyUnknown]))
+	case head != "":
+		return text.New(text.Bold(head))
+	}
+	return nil
+}
+
+// replaced reports whether a later change of wafbot's has taken away what this one made, so that nothing is to be seen of it any more.
+func replaced(s call.Situation, c record.Change) bool {
+	return c.InForce(s.Now) && ChangeSuperseded(c, s.Known)
+}
+
+// unwatched reports whether nobody could see what a change does, though it was due long ago: the service or wafbot was away, or wafbot's memory was emptied.
+func unwatched(s call.Situation, c record.Change) bool {
+	const looked = 2 * time.Minute // by then somebody has
+	return s.Effects[c.ID].Finding == record.NotYet && c.InForce(s.Now) && len(ChangeSubjects(c)) > 0 && s.Now.Sub(c.At) > changeDelays(c).Judged+looked
+}
+
+// Brief are words for a row of a listing, where there is no room for times and reasons.
+func Brief(s call.Situation, c record.Change) text.Text {
+	line, e := Head(s, c), s.Effects[c.ID]
+	if len(line) > 0 && !Gone(s, c) && (e.Finding == record.Working || e.Finding == record.PartlyWorking) {
+		line = text.New(line, ", at least ", text.Number(e.Stopped()), " stopped")
+	}
+	return sooner(s, c, line)
+}
+
+// sooner puts before a line that somebody has the change end sooner, if so.
+func sooner(s call.Situation, c record.Change, line text.Text) text.Text {
+	end := shortened(s, c)
+	if end.IsZero() {
+		return line
+	}
+	short := text.New(text.Bold("somebody shortened it"), " at the service: it ends ", end)
+	if len(line) == 0 {
+		return short
+	}
+	return text.New(short, "; ", line)
+}
+
+// heads are the findings in words, of one source or rule.
+var heads = map[record.Finding]string{
+	record.Working: "works", record.PartlyWorking: "works in part", record.NotWorking: "NO EFFECT", record.EfficacyUnknown: "unknown whether it works", record.SourceReturned: "its source came back",
+}
+
+// head is the finding in words, as far as it is sure.
+func efficacyHead(e record.Efficacy) string {
+	through, back := false, false
+	for _, t := range e.Parts {
+		through, back = through || t.Through.N > 0, back || t.After.N > 0
+	}
+	switch {
+	case e.Finding == record.PartlyWorking && !through:
+		return "works, at least in part"
+	case e.Finding == record.SourceReturned && !back:
+		return "its source kept trying to the end"
+	}
+	return heads[e.Finding]
+}
+
+// quiet says since when nothing got through, as far as it was watched.
+func efficacyQuiet(e record.Efficacy, t record.Traffic, c record.Change) text.Text {
+	return text.New("nothing through since ", record.Later(record.Later(c.At, e.From), record.Later(t.Through.Last, t.Mixed.Last)))
+}
+
+// leak says what got through, or may have.
+func trafficLeak(t record.Traffic) text.Text {
+	if t.Through.N == 0 {
+		return text.New(text.Number(t.Mixed.N), text.Plural(t.Mixed.N, " more hit"), " in records that the service blocks in another way, in part or whole: whether any got through, nobody can tell")
+	}
+	return text.New(text.Number(t.Through.N), text.Plural(t.Through.N, " hit"), " got through since ", t.Through.First, ", the last ", t.Through.Last)
+}
+
+// again says what gets through of what was stopped before. What got through before that doesn't count for it.
+func trafficAgain(t record.Traffic) text.Text {
+	if t.Through.First.Before(t.Stopped.Last) {
+		return text.New("hits get through again, the last ", t.Through.Last)
+	}
+	return trafficLeak(t)
+}
+
+// unseen says why nothing is known.
+func efficacyUnseen(e record.Efficacy, t record.Traffic, c record.Change) text.Text {
+	if t.Mixed.N > 0 {
+		return text.New("nothing was reported as stopped by it, and ", trafficLeak(t))
+	}
+	return text.New("nothing of it was seen since ", record.Later(record.Later(c.At, e.From), record.Later(t.Through.Last, t.Mixed.Last)), ", neither stopped nor let through: stopped or gone, nobody can tell")
+}
+
+// several says of a change that denies several sources what was seen of how many, and which it doesn't stop.
+func efficacySeveral(e record.Efficacy, keys []string, c record.Change, ongoing time.Duration) text.Text {
+	if e.Finding == record.NotYet {
+		return nil
+	}
+	var leaks, back, knocked []string
+	stopped, hits, last := 0, int64(0), time.Time{}
+	for _, key := range keys {
+		t := e.Parts[key]
+		through := record.Later(t.Through.Last, t.Mixed.Last)
+		switch {
+		case t.After.N > 0:
+			back = append(back, key)
+		case e.Finding == record.SourceReturned && t.KnockedTo(c.Until, ongoing):
+			knocked = append(knocked, key)
+		case t.Through.N+t.Mixed.N > 0 && through.After(t.Stopped.Last):
+			leaks, last = append(leaks, key), record.Later(last, through)
+		case t.Stopped.N > 0:
+			stopped, hits = stopped+1, hits+t.Stopped.N
+		}
+	}
+	switch {
+	case len(back) > 0:
+		return text.New(text.Bold("sources came back"), ": ", naming(back))
+	case len(knocked) > 0:
+		return text.New(text.Bold("sources kept trying to the end"), ": ", naming(knocked))
+	}
+	line := text.New(text.Bold(efficacyHead(e)), ": stops ", stopped, " of ", text.Count(len(keys), "source"))
+	if stopped > 0 {
+		line = text.New(line, " (at least ", text.Number(hits), text.Plural(hits, " hit"), ")")
+	}
+	if rest := len(keys) - stopped - len(leaks); rest > 0 {
+		line = text.New(line, ", ", rest, " not seen since ", record.Later(c.At, e.From))
+	}
+	if len(leaks) > 0 {
+		return text.New(line, ", gets through: ", naming(leaks), ", the last ", last)
+	}
+	return line
+}
+
+// naming names the first three.
+func naming(keys []string) text.Text { return describe.Enumerate(keys, 3, describe.CodeText) }
+
+// EffectLine is what was seen of a change of the situation, and why it may do nothing, or that it ended; nothing while it need not work yet and still can.
+func EffectLine(s call.Situation, c record.Change) text.Text {
+	line := seen(s, c)
+	switch ended := c.State == record.StateDone && !c.InForce(s.Now); {
+	case c.Overdue(s.Now):
+		return text.New(text.Bold("should have ended"), ", and is tried each minute")
+	case ended && len(line) > 0:
+		return text.New(text.Bold("ended"), ", ", line)
+	case ended:
+		return text.New(text.Bold("ended"))
+	}
+	return sooner(s, c, line)
+}
+
+func seen(s call.Situation, c record.Change) text.Text {
+	e := s.Effects[c.ID]
+	line := efficacyWords(e, c, s.Account.OngoingFor)
+	hindrances := hindrances(s, c)
+	switch {
+	case c.Expired(s.Now) && e.Finding != record.SourceReturned:
+		return nil
+	case replaced(s, c):
+		return text.New(text.Bold("replaced"), " by a later change")
+	case e.Finding == record.NotWorking:
+		return text.New(line, ". Likely: ", describe.Joined(likely(s, c), "; "))
+	case Gone(s, c):
+		return text.New(text.Bold("no longer in force"), ": somebody removed or changed it at the service")
+	case unwatched(s, c):
+		return text.New(text.Bold(heads[record.EfficacyUnknown]), ": it was due ", c.At.Add(changeDelays(c).Works), ", and nobody could look since")
+	case e.Finding == record.EfficacyUnknown && aimedElsewhere(s, c):
+		return text.New(text.Bold(efficacyHead(e)), ": ", notHere(s, c), ", and nothing was seen there")
+	case (e.Finding == record.EfficacyUnknown || e.Finding == record.PartlyWorking) && len(hindrances) > 0:
+		return text.New(line, ". Likely: ", describe.Joined(hindrances, "; "))
+	case e.Finding == record.EfficacyUnknown && unlisted(s, c):
+		return text.New(line, "; the service lists only the top sources, and it is not among them")
+	}
+	return line
+}
+
+// NoEffectLines say that a change does nothing though it should, and why that may be, or that what it denied came back.
+func NoEffectLines(s call.Situation, c record.Change) []text.Text {
+	lines := []text.Text{text.New(text.Bold(c.Does), ": ", efficacyWords(s.Effects[c.ID], c, s.Account.OngoingFor))}
+	if s.Effects[c.ID].Finding == record.NotWorking {
+		lines = append(lines, text.New("Likely: ", describe.Joined(likely(s, c), "; ")))
+	}
+	if c.AttackID != "" {
+		lines[0] = text.New(lines[0], " ", text.Code(c.AttackID))
+	}
+	return lines
+}
+
+// Replaced reports whether others deny what the change denied until it expired.
+func Replaced(s call.Situation, c record.Change) bool {
+	return c.Expired(s.Now) && !slices.ContainsFunc(ChangeDenied(c), func(addr netip.Addr) bool {
+		return !slices.ContainsFunc(s.Entries, func(e apiclient.IPRule) bool {
+			return e.List == apiclient.ListDeny && e.Kind == apiclient.KindRange && e.Subnet.Contains(addr)
+		})
+	})
+}
+
+// unlisted reports whether a denied source may go on in the attack's record without being listed.
+func unlisted(s call.Situation, c record.Change) bool {
+	cut := s.Attack.SourceCount.Known && s.Attack.SourceCount.N > int64(len(s.Attack.Sources))
+	return cut && slices.ContainsFunc(ChangeSubjects(c), func(sub subject) bool {
+		return sub.Target != nil && !slices.ContainsFunc(s.Attack.Sources, sub.Target.Holds)
+	})
+}

@@ -1,0 +1,231 @@
+package form
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// Here is what the forms of single commands have beyond the description of their arguments.
+
+// The fields of a list entry's form that give its targets.
+const (
+	fieldSources     = "sources"
+	fieldAddresses   = "addresses"
+	fieldCountries   = "countries"
+	fieldProxies     = "proxies"
+	fieldDatacenters = "datacenters"
+)
+
+// listForm gives the targets of an entry a field each kind, with their real values.
+func ListForm(c *call.Call, f *call.Form) {
+	fields := []call.Field{
+		{Name: fieldAddresses, Label: "Addresses and ranges", Hint: "as many as you like, with spaces or in lines of their own: 203.0.113.7 198.51.100.0/24", Kind: call.FieldLines},
+		{Name: fieldCountries, Label: "Countries", Kind: call.FieldMany, Options: countries(), Prefix: "country:"},
+		{Name: fieldProxies, Label: "Proxies and Tor", Kind: call.FieldMany, Options: proxyKinds(), Prefix: "proxy:"},
+		{Name: fieldDatacenters, Label: "Data centers", Hint: "A country, a kind of proxy or a data center is everybody there. wafbot sees attacks, never visitors", Kind: call.FieldMany, Options: datacenterNames(), Prefix: "datacenter:"},
+	}
+	if sources := listedSources(c); len(sources) > 0 {
+		fields = slices.Insert(fields, 0, call.Field{Name: fieldSources, Label: "Sources that the service lists", Kind: call.FieldMany, Options: sources})
+	}
+	has := c.Line.Words
+	if top, ok := topSource(c); ok && len(has) == 0 {
+		has = []string{top.String()}
+	}
+	for i := range fields {
+		fields[i].Arg, fields[i].Object, fields[i].List = "target", true, true
+		fields[i].Values, has = fields[i].Share(has)
+	}
+	// What the other fields don't offer was typed; it stands where it can be mended.
+	i := slices.IndexFunc(fields, func(field call.Field) bool { return field.Name == fieldAddresses })
+	fields[i].Values = []string{strings.Join(has, "\n")}
+	at := slices.IndexFunc(f.Fields, func(field call.Field) bool { return field.Arg == "target" })
+	f.Fields = append(slices.Replace(f.Fields, at, at+1, fields[:i+1]...), fields[i+1:]...) // what hits everybody somewhere comes last
+	f.OneOf = []string{"target"}
+	f.Fields = slices.DeleteFunc(f.Fields, func(field call.Field) bool { return field.Arg == ArgAttack.Name })
+}
+
+func topSource(c *call.Call) (grammar.Target, bool) {
+	if c.Attack == nil {
+		return grammar.Target{}, false
+	}
+	return call.TopTarget(c.Attack)
+}
+
+// listedSources are the sources of the call's attack, the busiest first, but for those that are never denied.
+func listedSources(c *call.Call) []call.Option {
+	if c.Attack == nil {
+		return nil
+	}
+	sources := slices.Clone(c.Attack.Sources)
+	slices.SortStableFunc(sources, func(x, y apiclient.Source) int { return int(y.Hits.N - x.Hits.N) })
+	var options []call.Option
+	for _, s := range sources {
+		t, err := grammar.ParseTarget(s.IP.String())
+		own, isOwn := c.PolicyNow().SourceOf(s.IP)
+		if err != nil || isOwn && own.Deny != policy.DenySecond || len(options) == maxOptions {
+			continue
+		}
+		label := strings.TrimSpace(t.String() + " " + text.Sanitize(s.Country, 3))
+		if percent, ok := describe.Share(s, c.Attack.Attack); ok {
+			label += ", " + describe.Percent(percent)
+		}
+		if isOwn {
+			label += " = " + own.Name
+		}
+		options = append(options, call.Option{Value: t.String(), Label: label})
+	}
+	return options
+}
+
+// patchMisses reports whether a patch has neither an attack nor all of what it covers.
+func PatchMisses(l record.Line) bool {
+	if l.Keys["attack"] != "" {
+		return false
+	}
+	return len(l.Words) == 0 || l.Keys["type"] == "" || l.Keys["part"] == ""
+}
+
+func PatchTypes(*call.Call) []call.Option {
+	var options []call.Option
+	for _, t := range apiclient.PatchTypes() {
+		options = append(options, call.Option{Value: t, Label: describe.TypeName(t) + " (" + t + ")"})
+	}
+	return options
+}
+
+// patchForm says what an attack's patch covers, and asks for what its record doesn't tell.
+func PatchForm(c *call.Call, f *call.Form) {
+	f.Require("type", "part")
+	if c.Attack == nil {
+		f.Require("target")
+		f.Relabel("target", "What", "METHOD HOST/PATH, exactly, as POST shop.example.com/login")
+		f.Drop("attack")
+		return
+	}
+	spec, why := change.AttackPatch(c.Attack.Attack)
+	if why.Scope == "" {
+		f.Intro = append(f.Intro, text.New("It blocks one type of attack in one part of the requests to exactly ", text.Code(describe.Where(c.Attack.Attack)), ", in every mode but off. What is clean passes"))
+		f.Drop("target")
+	} else {
+		f.Intro = append(f.Intro, text.New(strings.ToUpper(why.Scope[:1])+why.Scope[1:]))
+		f.Require("target")
+		f.Relabel("target", "What", "METHOD HOST/PATH, exactly, as POST shop.example.com/login")
+	}
+	if why.Kind == "" {
+		f.Fill("type", spec.Kind)
+	} else {
+		f.Intro = append(f.Intro, text.New(strings.ToUpper(why.Kind[:1])+why.Kind[1:]))
+	}
+	if why.Point == "" {
+		f.Fill("part", spec.Point.String())
+	}
+	if spec.Scope.App.Known {
+		f.Fill("app", strconv.FormatInt(spec.Scope.App.N, 10))
+	}
+}
+
+func MarkOptions(*call.Call) []call.Option {
+	return []call.Option{{Value: change.MarkScanner, Label: "taken for a scanner: blocked where the mode blocks"}, {Value: change.MarkPatch, Label: "blocked in every mode but off"}}
+}
+
+// markChosen is what the form begins with: where the attack gets through, what is only taken for a scanner would, too.
+func MarkChosen(c *call.Call) string {
+	if c.Attack != nil && c.Attack.Status() != apiclient.StatusBlocked {
+		return change.MarkPatch
+	}
+	return change.MarkScanner
+}
+
+// indicatorForm begins with what most attackers' requests share.
+func IndicatorForm(c *call.Call, f *call.Form) {
+	f.Title, f.Submit = "Block by header", "Block"
+	f.Fill("header", "User-Agent")
+	f.Relabel("regex", "Regular expression", "tried on usual browsers and search engines first, which is said before anything is done")
+	f.Relabel("type", "What matches is", "")
+	if c.Attack != nil {
+		f.Fill("host", c.Attack.Domain)
+	}
+}
+
+// handoverForm asks for whom first.
+func HandoverForm(_ *call.Call, f *call.Form) {
+	f.Title, f.Submit = "Hand over", "Hand over"
+	f.Relabel("to", "To", "a responder or an admin")
+	slices.SortStableFunc(f.Fields, func(x, y call.Field) int { return handoverOrder(x) - handoverOrder(y) })
+}
+
+func handoverOrder(f call.Field) int {
+	return slices.Index([]string{"account", "attack", "to", "message"}, f.Arg)
+}
+
+func ModeOptions(*call.Call) []call.Option {
+	return []call.Option{
+		{Value: apiclient.ModeBlock, Label: "block: attacks are blocked; no incidents are seen"},
+		{Value: apiclient.ModeSafeBlocking, Label: "safe_blocking: only graylisted sources are blocked"},
+		{Value: apiclient.ModeMonitoring, Label: "monitoring: nothing is blocked, incidents are seen"},
+		{Value: apiclient.ModeOff, Label: "off: everything passes, nothing is seen"},
+		{Value: apiclient.ModeDefault, Label: "default: as is inherited"},
+	}
+}
+
+// modeForm says which mode the application is in.
+func ModeForm(c *call.Call, f *call.Form) {
+	f.Require("mode")
+	p := c.Policy
+	f.Relabel("for", "How long", "left empty: "+text.HumanDuration(p.ModeFor(apiclient.ModeBlock))+", for off "+text.HumanDuration(p.ModeFor(apiclient.ModeOff)))
+	if len(c.Line.Words) == 0 && c.Attack != nil && c.Attack.App.Known {
+		f.Fill("app", strconv.FormatInt(c.Attack.App.N, 10))
+	}
+	f.Drop("attack")
+	app := f.Value("app")
+	if app == "" || c.Account == nil {
+		return
+	}
+	shown := *c
+	shown.Line.Words = []string{app}
+	res, err := report.ShowMode(&shown)
+	if err != nil {
+		res.Lines = []text.Text{text.New("The service doesn't tell the present mode just now")}
+	}
+	f.Intro = append(f.Intro, res.Lines...)
+}
+
+func ListOptions(*call.Call) []call.Option {
+	return []call.Option{
+		{Value: apiclient.ListDeny, Label: "denylist"}, {Value: apiclient.ListAllow, Label: "allowlist"}, {Value: apiclient.ListGray, Label: "graylist"},
+	}
+}
+
+// The ways to mute, of which a form's first field chooses one.
+func MuteForm(c *call.Call, f *call.Form) {
+	f.Intro = append(f.Intro, text.New("Incidents are told as ever. What still goes on at the end is told then. Fill in one of the first: an attack, a source or a type"))
+	if c.Attack == nil {
+		f.OneOf = []string{"attack", "source", "type"}
+		return
+	}
+	f.Base = f.Base.With("attack", "") // it is implied: a source or a type goes before it
+	f.Intro[len(f.Intro)-1] = text.New("Incidents are told as ever. What still goes on at the end is told then. Leave the first two empty to mute this attack alone")
+	f.Drop("app")
+	f.Relabel("source", "Everything from this address or range instead", "")
+	f.Relabel("type", "Everything of this type instead", "")
+	if top, ok := call.TopTarget(c.Attack); ok {
+		f.Relabel("source", "Everything from this address or range instead", "as "+top.String()+", its top source")
+	}
+	f.Relabel("type", "Everything of this type instead", "as "+text.Sanitize(c.Attack.Type, text.MaxField))
+}
+
+// listMisses reports whether a line names no source, and no attack whose top source it could be.
+func ListMisses(line record.Line) bool {
+	return len(line.Words) == 0 && line.Keys["attack"] == ""
+}

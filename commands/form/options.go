@@ -1,0 +1,203 @@
+package form
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// How many choices a form offers in one field, and how many applications: whoever has more types one.
+const (
+	maxOptions = 100
+	maxApps    = 1000
+)
+
+// optionsOf are words to choose from.
+func OptionsOf(words ...string) func(*call.Call) []call.Option {
+	var options []call.Option
+	for _, w := range words {
+		options = append(options, call.Option{Value: w, Label: strings.ReplaceAll(w, "_", " ")})
+	}
+	return func(*call.Call) []call.Option { return options }
+}
+
+// lengths are how long a measure can last: usual durations, none longer than allowed.
+func Lengths(c *call.Call) []call.Option {
+	var options []call.Option
+	for _, d := range []time.Duration{
+		15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour, 24 * time.Hour,
+		3 * 24 * time.Hour, 7 * 24 * time.Hour, 14 * 24 * time.Hour, 30 * 24 * time.Hour,
+	} {
+		if d <= c.Policy.LongestDuration() {
+			options = append(options, call.Option{Value: grammar.DurationText(d), Label: text.HumanDuration(d)})
+		}
+	}
+	return options
+}
+
+// lengthsOrEver are lengths, and forever.
+func LengthsOrEver(c *call.Call) []call.Option {
+	label := "forever"
+	if slices.Contains(c.Policy.SecondPerson, policy.SecondForever) {
+		label = "forever: needs approval"
+	}
+	return append(Lengths(c), call.Option{Value: grammar.DurationText(grammar.Never), Label: label})
+}
+
+// configuredApps are the applications that the configuration names; none without an account, or if they are too many.
+func ConfiguredApps(c *call.Call) []call.Option {
+	if c.Account == nil || len(c.Account.Applications) > maxApps {
+		return nil
+	}
+	var options []call.Option
+	for _, id := range slices.Sorted(maps.Keys(c.Account.Applications)) {
+		options = append(options, call.Option{Value: strconv.Itoa(id), Label: c.Account.AppName(apiclient.Known(int64(id)))})
+	}
+	return options
+}
+
+// ongoingAttacks are the attacks that go on, as they were last seen, the most urgent first; none without an account.
+func OngoingAttacks(c *call.Call) []call.Option {
+	if c.Account == nil {
+		return nil
+	}
+	known, err := report.KnownAttacks(c)
+	if err != nil {
+		return nil
+	}
+	ids := slices.DeleteFunc(slices.Collect(maps.Keys(known)), func(id string) bool { return !c.Ongoing(c.Account, known[id]) || known[id].Result() })
+	slices.SortFunc(ids, func(x, y string) int { return cmp.Or(describe.WorstFirst(known[x], known[y]), cmp.Compare(x, y)) })
+	var options []call.Option
+	for _, id := range ids[:min(maxOptions, len(ids))] {
+		what := describe.TypeName(text.Sanitize(known[id].Type, text.MaxField))
+		if record.IsStorm(known[id].ID) {
+			what = "storm"
+		}
+		options = append(options, call.Option{Value: id, Label: fmt.Sprintf("%s %s: %s", id, what, describe.Where(known[id]))})
+	}
+	return options
+}
+
+// changesInForce are wafbot's changes that can be prolonged or taken back; none without an account.
+func ChangesInForce(c *call.Call) []call.Option {
+	if c.Account == nil {
+		return nil
+	}
+	all, err := c.Facts(c.Account.Name).Changes()
+	if err != nil {
+		return nil
+	}
+	var options []call.Option
+	for _, ch := range all {
+		if ch.InForce(c.Now) && ch.Amends() == "" && !efficacy.ChangeSuperseded(ch, all) && len(options) < maxOptions {
+			options = append(options, call.Option{Value: ch.ID, Label: ch.ID + " " + ch.Does})
+		}
+	}
+	return options
+}
+
+// waitingRequests are the requests that a second person can decide; none without an account.
+func WaitingRequests(c *call.Call) []call.Option {
+	if c.Account == nil {
+		return nil
+	}
+	all, err := c.Facts(c.Account.Name).Approvals()
+	if err != nil {
+		return nil
+	}
+	var options []call.Option
+	for _, q := range all {
+		if q.Waits(c.Now) && len(options) < maxOptions {
+			options = append(options, call.Option{Value: q.ID, Label: q.ID + " " + q.Does})
+		}
+	}
+	return options
+}
+
+// countries are all that ISO 3166 lists, under the letter that their names begin with: a field of a form holds a hundred without headings.
+func countries() []call.Option {
+	names := display.English.Regions()
+	var options []call.Option
+	for a := 'A'; a <= 'Z'; a++ {
+		for b := 'A'; b <= 'Z'; b++ {
+			code := string([]rune{a, b})
+			if !grammar.IsCountry(code) {
+				continue
+			}
+			name := code
+			if region, err := language.ParseRegion(code); err == nil {
+				name = cmp.Or(names.Name(region), code)
+			}
+			options = append(options, call.Option{Value: code, Label: name + " (" + code + ")", Group: string([]rune(name)[:1])})
+		}
+	}
+	slices.SortFunc(options, func(x, y call.Option) int { return cmp.Compare(x.Label, y.Label) })
+	for i := range options {
+		if options[i].Group > "Z" { // as Åland
+			options[i].Group = "Å"
+		}
+	}
+	return options
+}
+
+// proxyKinds are the services that the service knows as proxies.
+func proxyKinds() []call.Option {
+	return named(grammar.Proxies, map[string]string{
+		"VPN": "VPN services", "SES": "search engines' robots", "PUB": "public proxies", "WEB": "web proxies", "TOR": "Tor exits",
+	})
+}
+
+// datacenterNames are the hosters that the service knows.
+func datacenterNames() []call.Option {
+	return named(grammar.Datacenters, map[string]string{
+		"rackspace": "Rackspace", "tencent": "Tencent Cloud", "plusserver": "PlusServer", "ovh": "OVH", "oracle": "Oracle Cloud", "linode": "Linode", "ibm": "IBM Cloud",
+		"huawei": "Huawei Cloud", "hetzner": "Hetzner", "gce": "Google Cloud", "azure": "Microsoft Azure", "aws": "Amazon Web Services", "alibaba": "Alibaba Cloud",
+	})
+}
+
+func named(values []string, labels map[string]string) []call.Option {
+	var options []call.Option
+	for _, v := range values {
+		options = append(options, call.Option{Value: v, Label: labels[v] + " (" + v + ")"})
+	}
+	slices.SortFunc(options, func(x, y call.Option) int { return cmp.Compare(strings.ToLower(x.Label), strings.ToLower(y.Label)) })
+	return options
+}
+
+// stormsGathered are the storms that are remembered, for the field that asks for one.
+func StormsGathered(c *call.Call) []call.Option {
+	if c.Account == nil {
+		return nil
+	}
+	all, err := c.Facts(c.Account.Name).Storms()
+	if err != nil {
+		return nil
+	}
+	var options []call.Option
+	for _, s := range all[:min(maxOptions, len(all))] {
+		options = append(options, call.Option{Value: s.ID, Label: s.ID + " " + stormTitle(c.Account, s.Storm)})
+	}
+	return options
+}
+
+// stormTitle is a storm in a few words.
+func stormTitle(a *call.Account, s record.Storm) string {
+	return "storm on " + text.Sanitize(describe.StormOn(s, a), text.MaxField) + ": " + text.Count(s.Gathered, "attack") + ", " + describe.StormBlocking(s)
+}

@@ -1,0 +1,121 @@
+package policy
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// Cardless reports whether an attack gets no card because it comes from named sources alone that shall give none. An incident always gets one.
+func (p Policy) Cardless(a apiclient.Attack) bool {
+	if a.Incident() {
+		return false
+	}
+	silent := slices.DeleteFunc(p.Named(), func(s Source) bool { return !s.NoCards })
+	return len(silent) > 0 && ComesFrom(a, func(addr netip.Addr) bool {
+		return slices.ContainsFunc(silent, func(s Source) bool { return s.has(addr) })
+	})
+}
+
+// comesFrom reports whether all listed sources of an attack lie in some ranges. Where the service lists only some of them, these must
+// also be half of the attack, or it could be anybody's.
+func ComesFrom(a apiclient.Attack, in func(netip.Addr) bool) bool {
+	var hits int64
+	for _, s := range a.Sources {
+		if !in(s.IP) {
+			return false
+		}
+		hits += s.Hits.N
+	}
+	all := a.SourceCount.Known && a.SourceCount.N <= int64(len(a.Sources))
+	return len(a.Sources) > 0 && (all || a.Hits.Known && hits >= a.Hits.N-hits)
+}
+
+// source is it as guards and cards take it.
+func ProtectedSource(p record.Protected) Source {
+	return Source{Name: text.Sanitize(cmp.Or(p.Name, "protected by "+p.By.Name), text.MaxField), Ranges: []netip.Prefix{p.Range}, Deny: p.Deny}
+}
+
+func HowDenied(deny string) string {
+	if deny == DenySecond {
+		return "denied only with approval"
+	}
+	return "never denied"
+}
+
+// onlyAddr is the range of one address.
+func OnlyAddr(addr netip.Addr) netip.Prefix {
+	addr = addr.Unmap()
+	return netip.PrefixFrom(addr, addr.BitLen())
+}
+
+// matches reports whether a source is what was asked for.
+func (s Source) Matches(words []string) bool {
+	if len(words) == 0 {
+		return true
+	}
+	if t, err := grammar.ParseRange(words[0]); err == nil {
+		for _, r := range s.Ranges {
+			if t.Overlaps(r) {
+				return true
+			}
+		}
+		return false
+	}
+	text := strings.ToLower(words[0])
+	for _, r := range s.Ranges {
+		if strings.Contains(r.String(), text) {
+			return true
+		}
+	}
+	return strings.Contains(strings.ToLower(s.Name), text)
+}
+
+// maxRanges is how many ranges of a source are shown: a CDN has hundreds.
+const maxRanges = 5
+
+// maxFile is how many characters of a file's path are shown.
+const maxFile = 120
+
+// line is a source in one line.
+func (s Source) Line() text.Text {
+	line := text.New(text.Bold(text.Sanitize(s.Name, text.MaxField)))
+	for i, r := range s.Ranges[:min(maxRanges, len(s.Ranges))] {
+		if i > 0 {
+			line = text.New(line, ",")
+		}
+		line = text.New(line, " ", text.Code(grammar.RangeOf(grammar.Unmap(r)).String()))
+	}
+	if more := len(s.Ranges) - maxRanges; more > 0 {
+		line = text.New(line, " and ", text.Count(more, "more range"))
+	}
+	line = text.New(line, ", ", HowDenied(s.Deny))
+	if s.NoCards {
+		line = text.New(line, ", no cards")
+	}
+	if s.File != "" {
+		line = text.New(line, ", with ", text.Code(text.Sanitize(s.File, maxFile)), " as of ", s.ReadAt)
+	}
+	if s.Broken != "" {
+		line = text.New(line, ". ", text.Bold("It can't be read now"), ": ", s.Broken)
+	}
+	return line
+}
+
+// brokenSources warns of files that can't be read, or can't be read any more.
+func (p Policy) BrokenSources() []text.Text {
+	var lines []text.Text
+	for _, s := range p.Named() {
+		if s.Broken != "" {
+			lines = append(lines, text.New(text.Bold("Source "+text.Sanitize(s.Name, text.MaxField)), ": ", text.Code(text.Sanitize(s.File, maxFile)), " can't be read: ", s.Broken,
+				". What it held at ", s.ReadAt, " counts"))
+		}
+	}
+	return lines
+}

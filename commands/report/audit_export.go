@@ -1,0 +1,78 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func AuditAway(err error) error {
+	if errors.Is(err, record.ErrBadEntry) {
+		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("an entry of the audit log can't be read. ", text.Code("audit verify"), " tells which; at the terminal ", text.Code("wafbot audit export"), " gives the others")}
+	}
+	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("wafbot's store (Redis) can't be reached, and the audit log is in it. The same lines are on wafbot's standard output")}
+}
+
+// auditedSince is from when on entries are wanted, if nothing is said from so long ago on; zero: all that are kept.
+func AuditedSince(c *call.Call, back time.Duration) (time.Time, error) {
+	if since := c.Line.Keys["since"]; since != "" {
+		var err error
+		if back, err = grammar.ParseDuration(since); err != nil {
+			return time.Time{}, err
+		}
+	}
+	if back == grammar.Never {
+		return time.Time{}, nil
+	}
+	return c.Now.Add(-back), nil
+}
+
+// auditedUser is what the name or id of those must hold whose entries are wanted, in lower case; "" for everybody's.
+func AuditedUser(c *call.Call) string {
+	by := c.Line.Keys["by"]
+	if user, err := call.ReadUser(by, nil); err == nil {
+		by = user
+	}
+	if by == call.Me {
+		by = c.Actor.ID
+	}
+	return strings.ToLower(strings.TrimPrefix(by, "@"))
+}
+
+// exportAudit gives the entries as the lines that wafbot prints. In a chat it says where they are had: there is no room for them.
+func ExportAudit(c *call.Call, ctx context.Context, log call.AuditTrail, from time.Time) call.Result {
+	if c.Actor.Via != record.ViaCLI {
+		line := c.Line.With("account", c.OnlyAccount())
+		return call.Result{Account: c.OnlyAccount(), Lines: []text.Text{
+			text.New("The audit log is exported at the terminal, as JSON lines: ", text.Code("wafbot "+line.String()), ". Here ", text.Code("audit"), " lists it"),
+		}}
+	}
+	by := AuditedUser(c)
+	return call.Result{Account: c.OnlyAccount(), Stream: func(yield func(any, error) bool) {
+		for _, a := range c.All {
+			for e, err := range log.Trail(ctx, a.Name, from) {
+				switch {
+				case err != nil:
+					if !yield(nil, fmt.Errorf("export entry %d of %s: %w", e.N, a.Name, err)) {
+						return
+					}
+				case e.IsBy(by) && !yield(Printed{Audit: e}, nil):
+					return
+				}
+			}
+		}
+	}}
+}
+
+// printed is an entry as it is written to the log's output, and exported.
+type Printed struct {
+	Audit record.AuditEntry `json:"audit"`
+}

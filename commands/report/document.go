@@ -1,0 +1,252 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// document is a history as Markdown.
+func Document(c *call.Call, h history) string {
+	d := &text.Document{Zone: c.Zone}
+	head(c, d, h)
+	d.Heading(2, text.New("What happened"))
+	for _, m := range timeline(c, h) {
+		d.Item(text.New(m.at, " ", m.text), m.below...)
+	}
+	inPlace(c, d, h)
+	whoDidWhat(d, h)
+	d.Heading(2, text.New("What is not known"))
+	for _, t := range notKnown(c, h) {
+		d.Item(t)
+	}
+	return d.Out.String()
+}
+
+// head is what it was and how bad.
+func head(c *call.Call, d *text.Document, h history) {
+	a, attack := c.Account, h.Attack
+	kind := "Attack"
+	if attack.Incident() {
+		kind = "INCIDENT"
+	}
+	if h.Storm != nil {
+		stormHead(c, d, *h.Storm)
+	} else {
+		d.Heading(1, text.New(kind, " ", text.Code(h.ID), ": ", describe.TypeName(text.Sanitize(attack.Type, text.MaxField)), " on ", a.AppName(attack.App)))
+		d.Item(text.New("Where: ", text.Code(describe.Where(attack)), partText(attack)))
+		d.Item(text.New("Account: ", text.Code(h.Account), "; the service's id: ", text.Code(text.Sanitize(cmp.Or(attack.ID, "unknown"), text.MaxPath))))
+	}
+	d.Item(text.New("How bad: ", text.Bold(describe.StatusName(attack)), "; threat as the service rates it: ", attack.Threat))
+	if h.Storm == nil {
+		d.Item(worked(c, h))
+	}
+	read := text.New("when they were read is unknown")
+	if !h.ReadAt.IsZero() {
+		read = text.New("read ", h.ReadAt, ", ", describe.Ago(h.ReadAt, h.At))
+	}
+	d.Item(text.New("Figures (", read, "): ", figures(attack)), text.New("First hit: ", stamp(attack.First), "; last hit: ", stamp(attack.Last)), sourcesLine(attack))
+	owner := text.Text(nil)
+	for _, l := range describe.CaseLines(h.Case) {
+		owner = append(owner, text.New(". ", l)...)
+	}
+	if h.Case.Owner == nil {
+		owner = text.New(". ", describe.OwnerLine(nil), owner)
+	}
+	if !h.away {
+		d.Item(owner[1:])
+	}
+	for _, s := range h.Blind {
+		d.Item(text.New(text.Bold("wafbot was blind"), " ", describe.OutageText(s)))
+	}
+	d.Item(text.New("Put together ", h.At, "; times are those of ", c.Zone.String()))
+}
+
+// stormHead is what a storm was: what it gathered, and what is behind it.
+func stormHead(c *call.Call, d *text.Document, row call.StormRow) {
+	s := row.Storm
+	d.Heading(1, text.New("STORM ", text.Code(row.ID), ": ", text.Count(s.Gathered, "attack"), " on ", describe.StormOn(s, c.Account), ", ", describe.StormBlocking(s)))
+	d.Item(text.New("Account: ", text.Code(row.Account), "; one card for all of them, because ", describe.StormWhy(s)))
+	d.Item(describe.StormCause(s, c.PolicyNow()))
+	for _, line := range describe.StormTallies(s, c.Account, c.PolicyNow(), row.Attack.SourceCount) {
+		d.Item(line)
+	}
+	var odd []text.Text
+	for _, one := range s.Odd {
+		odd = append(odd, describe.AttackLine(c.Account, one, c.Now))
+	}
+	if s.OddCount > 0 {
+		d.Item(text.New("Outliers (they get through beside it): ", text.Number(s.OddCount)), odd...)
+	}
+	d.Item(text.New("Cards of their own: ", text.Number(s.Before), " before it, ", text.Number(s.Own), " of those that it groups, and ", text.Count(s.Incidents, "incident"), " meanwhile, each with its own report"))
+}
+
+func partText(a apiclient.Attack) text.Text {
+	if point, ok := apiclient.ParameterPoint(a.Parameter); ok {
+		return text.New(", in part ", text.Code(text.Sanitize(point.String(), text.MaxField)))
+	}
+	if a.Parameter != "" {
+		return text.New(", in field ", text.Code(text.Sanitize(a.Parameter, text.MaxField)))
+	}
+	return nil
+}
+
+// stamp is a moment, "unknown" if it is none.
+func stamp(t interface{ IsZero() bool }) text.Text {
+	if t.IsZero() {
+		return text.New("unknown")
+	}
+	return text.New(t)
+}
+
+// worked says whether the attack worked, as far as anybody can tell.
+func worked(c *call.Call, h history) text.Text {
+	if h.Attack.Incident() {
+		return text.New(text.Bold("It worked"), ", says the service: vulnerability ", text.Code(text.Sanitize(h.Attack.VulnID, text.MaxField)), ". Assume data was read")
+	}
+	if h.Attack.FalsePositive() {
+		return text.New("At the service somebody marked it as a false positive")
+	}
+	if len(h.Modes) == 0 {
+		return text.New("The service registered no incident")
+	}
+	var modes []text.Text
+	for _, m := range h.Modes {
+		modes = append(modes, efficacy.ModeSpellText(c.Account, m, h.At))
+	}
+	return text.New("The service registered no incident, which tells little: ", describe.Joined(modes, "; "))
+}
+
+// inPlace is what still holds, until when, and how it is taken back.
+func inPlace(c *call.Call, d *text.Document, h history) {
+	d.Heading(2, text.New("Still in place"))
+	s := call.Situation{Account: c.Account, ID: h.ID, Attack: h.Attack, Effects: h.Effects, Now: h.At}
+	for _, ch := range h.InPlace {
+		line := text.New(text.Bold(ch.Does), ", by ", text.Sanitize(ch.Actor.Name, text.MaxField))
+		switch {
+		case ch.Overdue(h.At):
+			line = text.New(line, ", though it should have ended ", ch.Until, ": wafbot tries each minute")
+		case ch.Until.IsZero():
+			line = text.New(line, ", without an end")
+		case ch.MustBeEnded():
+			line = text.New(line, ", until wafbot undoes it ", ch.Until)
+		default:
+			line = text.New(line, ", until it ends by itself ", ch.Until)
+		}
+		if seen := efficacy.EffectLine(s, ch); len(seen) > 0 && !ch.Overdue(h.At) {
+			line = text.New(line, ". Now: ", seen)
+		}
+		d.Item(text.New(line, ". ", text.Code("undo "+ch.ID), " undoes it"))
+	}
+	for _, m := range h.Mutes {
+		d.Item(text.New("Muted: ", describe.MuteLine(m), ". ", text.Code("unmute "+m.ID), " ends it"))
+	}
+	switch {
+	case h.away:
+		d.Item(text.New("Unknown, or not all of it: wafbot's store (Redis) can't be reached"))
+	case len(h.InPlace)+len(h.Mutes) == 0:
+		d.Item(text.New("Nothing of wafbot's for this attack"))
+	}
+}
+
+// whoDidWhat is what each person asked, by the audit log.
+func whoDidWhat(d *text.Document, h history) {
+	type doing struct {
+		name, id string
+		outcomes []string
+		lines    map[string][]string // verbs by outcome
+	}
+	var people []*doing
+	for _, e := range h.Entries {
+		i := slices.IndexFunc(people, func(p *doing) bool { return p.id == e.Actor.ID })
+		if i < 0 {
+			i, people = len(people), append(people, &doing{name: e.Actor.Name, id: e.Actor.ID, lines: map[string][]string{}})
+		}
+		p := people[i]
+		if !slices.Contains(p.outcomes, e.Outcome) {
+			p.outcomes = append(p.outcomes, e.Outcome)
+		}
+		verb, _, _ := strings.Cut(e.Line, " ")
+		p.lines[e.Outcome] = append(p.lines[e.Outcome], text.Sanitize(verb, text.MaxField))
+	}
+	d.Heading(2, text.New("Who did what"))
+	for _, p := range people {
+		line := text.New(text.Sanitize(p.name, text.MaxField), " (", text.Code(text.Sanitize(p.id, text.MaxField)), ")")
+		for i, outcome := range p.outcomes {
+			between := ", "
+			if i == 0 {
+				between = ": "
+			}
+			line = text.New(line, between, len(p.lines[outcome]), " ", outcome, " (", strings.Join(once(p.lines[outcome]), ", "), ")")
+		}
+		d.Item(line)
+	}
+	if len(people) == 0 {
+		d.Item(text.New("Nothing about this attack is in the audit log, as far as it is kept and can be read"))
+	} else {
+		d.Item(text.New("Audit entries of ", text.Code(h.Account), ": ", numbersText(h.Entries)))
+	}
+}
+
+// once is each word once, in their order.
+func once(words []string) []string {
+	var all []string
+	for _, w := range words {
+		if !slices.Contains(all, w) {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// maxNumbers is how many numbers of audit entries are written out.
+const maxNumbers = 60
+
+func numbersText(entries []record.AuditEntry) string {
+	var numbers []string
+	for _, e := range entries[:min(maxNumbers, len(entries))] {
+		numbers = append(numbers, fmt.Sprint(e.N))
+	}
+	if rest := len(entries) - maxNumbers; rest > 0 {
+		numbers = append(numbers, fmt.Sprintf("and %d more", rest))
+	}
+	return strings.Join(numbers, ", ")
+}
+
+// notKnown says what a reader must not take for granted.
+func notKnown(c *call.Call, h history) []text.Text {
+	all := []text.Text{
+		text.New("How many hits there were exactly: the service counts samples, and late. Quiet means that no hit was seen, not that it is over"),
+		text.New("What others did in the service's console, and what a node's own setting overrides"),
+	}
+	all = append(all, h.Unknown...)
+	e := h.Evidence
+	switch {
+	case h.away:
+		all = append(all, text.New("What else wafbot saw and did: its store (Redis) can't be reached, or not all of it. What was done is also on wafbot's standard output"))
+	case e == nil && len(h.Changes)+len(h.Entries) == 0 && h.Case.Owner == nil:
+		all = append(all, text.New("How it looked at first and at its peak: wafbot told nobody of it, and keeps that of attacks only that it tells"))
+	case e == nil:
+		all = append(all, text.New("How it looked at first and at its peak: that is not kept, because wafbot did not tell of it, its store was emptied, or it is over 30 days ago"))
+	case e.Late:
+		all = append(all, text.New("How it looked at first: wafbot's store was emptied since, or an earlier version did not keep it"))
+	}
+	if e != nil && e.Peak == nil {
+		all = append(all, text.New("How fast it came at its peak: its hits were not seen growing"))
+	}
+	if e != nil && e.Dropped > 0 {
+		all = append(all, text.New("When it paused and went on ", e.Dropped, " more times in between: only some of that is kept"))
+	}
+	if n := len(h.Blind); n > 0 {
+		all = append(all, text.New("What happened while wafbot was blind: ", n, " ", text.Plural(int64(n), "spell"), ", with their times above"))
+	}
+	return all
+}

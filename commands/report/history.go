@@ -1,0 +1,215 @@
+package report
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// history is all that is known of an attack, for programs.
+type history struct {
+	ID       string                     `json:"id"`
+	Account  string                     `json:"account"`
+	At       time.Time                  `json:"at"`                // when it was put together
+	Attack   apiclient.Attack           `json:"attack"`            // as it was read last
+	ReadAt   time.Time                  `json:"read_at,omitzero"`  // when that was; zero: not known
+	Listed   bool                       `json:"listed"`            // the service lists it now
+	Evidence *record.Evidence           `json:"evidence"`          // nil: none is kept
+	Case     record.Triage              `json:"case"`              //
+	Changes  []record.Change            `json:"changes"`           // for this attack, the oldest first
+	Effects  map[string]record.Efficacy `json:"effects,omitempty"` // what was seen of the account's changes, by their ids
+	InPlace  []record.Change            `json:"in_place"`          // of these
+	Entries  []record.AuditEntry        `json:"audit"`             // about it, the oldest first
+	Mutes    []record.Mute              `json:"mutes,omitempty"`   // that cover it now
+	Blind    []record.Outage            `json:"blind,omitempty"`   // that fall into it
+	Modes    []efficacy.ModeSpell       `json:"modes,omitempty"`   // likewise
+	Unknown  []text.Text                `json:"unknown,omitempty"` // what is not known, and why
+	Storm    *call.StormRow             `json:"storm,omitempty"`   // nil: it is an attack
+
+	away bool // the memory could not be read, or a part of it
+}
+
+// history gathers what is known of the call's attack. What can't be read is told in it: a report is wanted most when something is broken.
+func History(c *call.Call) history {
+	a := c.Account
+	h := history{ID: c.Attack.ID, Account: a.Name, At: c.Now, Attack: c.Attack.Attack}
+	storm, isOne, noStorm := Storm(c)
+	if failed(c, &h, "read storm", noStorm); noStorm == nil && isOne {
+		h.Storm, h.Attack, h.ReadAt = new(call.StormRowOf(storm, a.Name, record.Triage{})), storm.Attack, storm.SeenAt
+	}
+	var now apiclient.Attack
+	var err error
+	if !isOne {
+		now, h.Listed, err = listedNow(c)
+	}
+	if h.Listed {
+		h.Attack, h.ReadAt = now, c.Now
+	}
+	recall(c, &h)
+	switch {
+	case isOne:
+	case err != nil:
+		words, _ := call.ForPeople(c.Invocation, refusal.FromService(err))
+		h.unknown(text.New("How it goes on: ", words, ". The figures are the last that wafbot saw"))
+	case !h.Listed:
+		h.unknown(text.New("How it goes on: the service no longer lists it. The figures are the last that wafbot saw"))
+	}
+	recorded(c, &h)
+	return h
+}
+
+func (h *history) unknown(t text.Text) { h.Unknown = append(h.Unknown, t) }
+
+// failed notes a part of the memory that could not be read.
+func failed(c *call.Call, h *history, doing string, err error) {
+	if err != nil {
+		h.away = true
+	}
+}
+
+// recall adds what is kept about the attack itself.
+func recall(c *call.Call, h *history) {
+	e, ok, err := c.Facts(h.Account).Evidence(h.ID)
+	if failed(c, h, "read evidence", err); ok {
+		h.Evidence = &e
+	}
+	if !h.Listed {
+		seen, ok, err := c.Facts(h.Account).Observation(h.ID)
+		switch failed(c, h, "read attack", err); {
+		case ok:
+			h.ReadAt = seen.At
+		case h.Evidence != nil:
+			h.Attack, h.ReadAt = EvidenceLast(*h.Evidence)
+		}
+	}
+	h.Case, err = c.Facts(h.Account).Triage(h.ID)
+	failed(c, h, "read what was said", err)
+	mutes, err := c.Facts(h.Account).Mutes()
+	failed(c, h, "read mutes", err)
+	for _, m := range mutes {
+		if !h.Attack.Incident() && !m.Over(c.Now) && describe.MuteCovers(m, h.Attack) {
+			h.Mutes = append(h.Mutes, m)
+		}
+	}
+}
+
+// last is the newest reading that is kept.
+func EvidenceLast(e record.Evidence) (apiclient.Attack, time.Time) {
+	if e.Peak != nil && e.Peak.At.After(e.First.At) {
+		return e.Peak.Attack, e.Peak.At
+	}
+	return e.First.Attack, e.First.At
+}
+
+// recorded adds what was done, by whom, and when nobody could see it.
+func recorded(c *call.Call, h *history) {
+	all, err := c.Facts(h.Account).Changes()
+	failed(c, h, "read changes", err)
+	for _, ch := range slices.Backward(all) {
+		if ch.AttackID != h.ID {
+			continue
+		}
+		h.Changes = append(h.Changes, ch)
+		if (ch.InForce(c.Now) || ch.Overdue(c.Now)) && ch.Amends() == "" && !efficacy.ChangeSuperseded(ch, all) {
+			h.InPlace = append(h.InPlace, ch)
+		}
+	}
+	h.Effects, err = c.Facts(h.Account).Efficacy()
+	failed(c, h, "read effects", err)
+	from, until := h.span(c.Now, c.Account.OngoingFor)
+	entries, err := c.Facts(h.Account).Audit(from)
+	if errors.Is(err, record.ErrBadEntry) {
+		h.unknown(text.New("What was asked and said: an entry of the audit log can't be read. ", text.Code("audit verify"), " tells which"))
+		err = nil
+	}
+	failed(c, h, "read audit log", err)
+	for _, e := range slices.Backward(entries) {
+		if auditEntryIsAbout(e, h.ID) {
+			h.Entries = append(h.Entries, e)
+		}
+	}
+	blind, err := c.Facts(h.Account).Outages(from)
+	failed(c, h, "read blind spells", err)
+	for _, s := range blind {
+		if s.From.Before(until) {
+			h.Blind = append(h.Blind, s)
+		}
+	}
+	modesOf(c, h, all)
+}
+
+// modesOf adds the times in which no incident could be registered on the attack's application: because of wafbot's changes, and of a rule that is there now.
+func modesOf(c *call.Call, h *history, changes []record.Change) {
+	if !h.Attack.App.Known {
+		return
+	}
+	from, until := h.span(c.Now, c.Account.OngoingFor)
+	app := int(h.Attack.App.N)
+	rules, err := c.Given().Rules(apiclient.RuleFilter{})
+	if err != nil {
+		h.unknown(text.New("Whether others set a mode in which no incident is registered: ", change.NotBecause(err)))
+	}
+	add := func(app int) {
+		known := false
+		for _, m := range efficacy.ModeSpells(changes, c.Now) {
+			if m.App == app && m.Overlaps(from, until) {
+				h.Modes = append(h.Modes, m)
+				known = known || m.Until.IsZero() || m.Until.After(c.Now)
+			}
+		}
+		if rule := efficacy.Hiding(rules, app); rule != nil && !known && rule.Updated.Before(until) {
+			h.Modes = append(h.Modes, efficacy.ModeSpell{App: app, Mode: rule.Mode, From: rule.Updated})
+		}
+	}
+	add(app)
+	if own, _ := describe.ModeRules(rules, app); err == nil && app != apiclient.DefaultApp && (own == nil || own.Mode == apiclient.ModeDefault) {
+		add(apiclient.DefaultApp)
+	}
+}
+
+// isAbout reports whether an entry is about an attack. Of a line that was refused before it was looked up only its words tell.
+func auditEntryIsAbout(e record.AuditEntry, attack string) bool {
+	if e.Attack != "" {
+		return e.Attack == attack
+	}
+	line, err := grammar.Parse(e.Line)
+	if err == nil && line.Has("all") && e.Outcome == "done" && len(e.After) > 1 { // an account that was handed over
+		return slices.Contains(strings.Fields(e.After[1]), attack)
+	}
+	return err == nil && record.MatchID(attack, line.Keys["attack"])
+}
+
+// span is the time that a report is about: from the first hit, or the first sight where that is earlier or all that is known, to now, or until
+// the attack counted as over. Zero times where nothing is known.
+func (h *history) span(now time.Time, ongoingFor time.Duration) (from, until time.Time) {
+	from = h.Attack.First
+	if h.Evidence != nil && (from.IsZero() || h.Evidence.First.At.Before(from)) {
+		from = h.Evidence.First.At
+	}
+	until = now
+	if last := h.Attack.Last; !last.IsZero() && last.Add(ongoingFor).Before(now) {
+		until = last.Add(ongoingFor)
+	}
+	return from, until
+}
+
+// listedNow is the call's attack as the service lists it; listed tells whether it does.
+func listedNow(c *call.Call) (a apiclient.Attack, listed bool, err error) {
+	all, err := c.Given().Attacks(apiclient.AttackFilter{From: c.Now.Add(-c.Account.Lookback)})
+	i := slices.IndexFunc(all, func(a apiclient.Attack) bool { return record.AttackID(c.Account.Name, a.ID) == c.Attack.ID })
+	if i < 0 {
+		return a, false, err
+	}
+	return all[i], true, nil
+}

@@ -1,0 +1,31 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func ShowMode(c *call.Call) (call.Result, error) {
+	app, err := strconv.Atoi(c.Line.Words[0])
+	if err != nil {
+		return call.Result{}, fmt.Errorf("read application %q: %w", c.Line.Words[0], err)
+	}
+	rules, err := c.Given().Rules(apiclient.RuleFilter{})
+	if err != nil {
+		return call.Result{}, refusal.FromService(err)
+	}
+	mode := describe.ModeByRules(rules, app)
+	name := c.Account.AppName(apiclient.Known(int64(app)))
+	lines := []text.Text{text.New("Mode of ", name, " by rules: ", text.Bold(describe.ModeName(mode)), " (a node's own setting can override it)")}
+	_, narrower := describe.ModeRules(rules, app)
+	for _, rule := range narrower {
+		lines = append(lines, text.New("• for a part of it: ", describe.RuleText(rule), ", rule ", text.Code(fmt.Sprint(rule.ID))))
+	}
+	return call.Result{Lines: lines, Data: map[string]any{"application": app, "mode": mode}}, nil
+}

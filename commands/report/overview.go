@@ -1,0 +1,191 @@
+package report
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// answered is what an account gave, or why it gave nothing.
+type Answered[T any] struct {
+	Found []T
+	Err   error
+}
+
+// Overview is what people want to know of an account now. Status, the Home tab and hand-overs are drawn from it, so that none of them shows
+// another figure than the others.
+type Overview struct {
+	Account  string                     `json:"account"`
+	Of       *call.Account              `json:"-"`
+	Health   *call.HealthNow            `json:"health,omitempty"`
+	Fault    string                     `json:"fault,omitempty"`   // for people: why what burns is unknown
+	Storms   []call.StormRow            `json:"storms,omitempty"`  // that go on, or whose attacks do
+	Ongoing  []call.AttackRow           `json:"ongoing"`           // incidents first, then what gets through; those that a storm gathered, too
+	InForce  []record.Change            `json:"in_force"`          // the newest first, with those that should have ended and have not
+	Effects  map[string]record.Efficacy `json:"effects,omitempty"` // what was seen of these, by their ids
+	Waiting  []record.ApprovalRequest   `json:"waiting,omitempty"`
+	Muted    []record.Mute              `json:"muted,omitempty"`
+	Tied     *record.PermissionLoss     `json:"tied,omitempty"`      // the service refuses changes; nil: not as far as is known
+	NoMemory bool                       `json:"no_memory,omitempty"` // Redis can't be reached or was emptied: what people did is unknown
+	Emptied  bool                       `json:"emptied,omitempty"`   // the latter
+}
+
+// seen is what was read for an overview and isn't all in it.
+type seen struct {
+	attacks []apiclient.Attack
+	changes []record.Change
+	cases   map[string]record.Triage
+}
+
+// maxLinked is how many attacks of an account get a link to their card: no more are ever shown in one message.
+const maxLinked = call.LongList
+
+// overviewNeeds are the facts of an overview.
+func OverviewNeeds() []call.Fact {
+	return []call.Fact{call.FactTriages, call.FactMutes, call.FactApprovals, call.FactEfficacy, call.FactStorms}
+}
+
+// picture gathers what is known of an account: what was listed at the service, and what wafbot remembers.
+func picture(c *call.Call, a *call.Account, listed Answered[apiclient.Attack]) (Overview, seen) {
+	o := Overview{Account: a.Name, Of: a, Ongoing: []call.AttackRow{}, InForce: []record.Change{}}
+	s := seen{attacks: listed.Found}
+	if listed.Err != nil {
+		text, _ := call.ForPeople(c.Invocation, refusal.FromService(listed.Err))
+		o.Fault = text.String()
+	}
+	for _, attack := range Burning(c, a, listed.Found) {
+		o.Ongoing = append(o.Ongoing, call.AttackRow{ID: record.AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: true, Attack: attack})
+	}
+	if h, ok := c.Facts(a.Name).Health(); ok {
+		o.Health = &h
+	}
+	if t, err := c.Facts(a.Name).PermissionLoss(); err == nil && t.GoesOn() {
+		o.Tied = &t
+	}
+	var err error
+	if s.changes, err = c.Facts(a.Name).Changes(); err == nil {
+		err = remembered(c, a, &o, &s)
+	}
+	o.NoMemory, o.Emptied = err != nil, errors.Is(err, refusal.ErrEmptied)
+	return o, s
+}
+
+// remembered adds what people did and said. After an error nothing of it is known: half of it would be taken for all.
+func remembered(c *call.Call, a *call.Account, o *Overview, s *seen) (err error) {
+	if s.cases, err = c.Facts(a.Name).Triages(); err != nil {
+		return err
+	}
+	muted, err := MutesNow(c, a)
+	if err != nil {
+		return err
+	}
+	waiting, err := waiting(c, a)
+	if err != nil {
+		return err
+	}
+	effects, err := c.Facts(a.Name).Efficacy()
+	if err != nil {
+		return err
+	}
+	storms, err := StormsGoingOn(c, a)
+	if err != nil {
+		return err
+	}
+	o.Muted, o.Waiting = muted, waiting
+	for _, ch := range s.changes {
+		if (ch.InForce(c.Now) || ch.Overdue(c.Now)) && ch.Amends() == "" && !efficacy.ChangeSuperseded(ch, s.changes) {
+			o.InForce = append(o.InForce, ch)
+			o.seen(ch, effects)
+		}
+	}
+	for _, storm := range storms {
+		o.Storms = append(o.Storms, call.StormRowOf(storm, a.Name, s.cases[storm.ID]))
+	}
+	links := cardLinks(c, a, o.linked())
+	for i := range o.Storms {
+		row := &o.Storms[i]
+		row.Card, row.Case.Notes = links[row.ID], nil
+	}
+	for i := range o.Ongoing {
+		row := &o.Ongoing[i]
+		row.Case, row.Card = s.cases[row.ID], links[row.ID]
+		row.Case.Notes = nil // the attack's own line has them
+	}
+	return nil
+}
+
+// linked are the storms and attacks whose cards can be opened from where they are shown.
+func (o *Overview) linked() (ids []string) {
+	for _, row := range o.Storms {
+		ids = append(ids, row.ID)
+	}
+	for _, row := range o.Ongoing {
+		ids = append(ids, row.ID)
+	}
+	return ids[:min(maxLinked, len(ids))]
+}
+
+// seen adds what was seen of a change in force.
+func (o *Overview) seen(ch record.Change, effects map[string]record.Efficacy) {
+	if e, ok := effects[ch.ID]; ok {
+		if o.Effects == nil {
+			o.Effects = map[string]record.Efficacy{}
+		}
+		o.Effects[ch.ID] = e
+	}
+}
+
+// waiting are the requests that a second person can still decide, the oldest first: its time is over first.
+func waiting(c *call.Call, a *call.Account) ([]record.ApprovalRequest, error) {
+	all, err := c.Facts(a.Name).Approvals()
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(r record.ApprovalRequest) bool { return !r.Waits(c.Now) })
+	slices.SortStableFunc(all, func(x, y record.ApprovalRequest) int { return x.Until.Compare(y.Until) })
+	return all, nil
+}
+
+// cardLinks are where the first cards of those can be opened, where that helps: a terminal opens nothing, and must not wait for Slack.
+func cardLinks(c *call.Call, a *call.Account, ids []string) map[string]string {
+	if c.Actor.Via == record.ViaCLI || len(ids) == 0 {
+		return nil
+	}
+	return c.Facts(a.Name).CardLinks(ids)
+}
+
+// burning are the attacks that go on, what gets through first.
+func Burning(c *call.Call, a *call.Account, listed []apiclient.Attack) []apiclient.Attack {
+	ongoing := slices.DeleteFunc(slices.Clone(listed), func(attack apiclient.Attack) bool {
+		return !c.Ongoing(a, attack) || attack.Result() || attack.FalsePositive()
+	})
+	slices.SortStableFunc(ongoing, describe.WorstFirst)
+	return ongoing
+}
+
+// burningFrom is since when attacks are listed to find those that go on.
+func BurningFrom(c *call.Call, a *call.Account) time.Time {
+	return c.Now.Add(-max(a.OngoingFor, time.Hour))
+}
+
+// modes are the mode switches that have not returned, and rest is what else is in force.
+func (o Overview) modes() (switched, rest []record.Change) {
+	for _, ch := range o.InForce {
+		if ch.Switches() {
+			switched = append(switched, ch)
+		} else {
+			rest = append(rest, ch)
+		}
+	}
+	return switched, rest
+}
+
+// shift is how far a hand-over looks back when the line doesn't say, and how far ahead.
+const Shift = 10 * time.Hour

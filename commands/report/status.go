@@ -1,0 +1,32 @@
+package report
+
+import (
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// overviews are those of all accounts that the call is about. One whose service hangs keeps nothing of what wafbot remembers from anybody.
+func Overviews(c *call.Call) []Overview {
+	all := make([]Overview, len(c.All))
+	for i, a := range c.All {
+		attacks, err := c.Facts(a.Name).Attacks(apiclient.AttackFilter{From: BurningFrom(c, a)})
+		all[i], _ = picture(c, a, Answered[apiclient.Attack]{attacks, err})
+	}
+	return all
+}
+
+func StatusLines(c *call.Call, pages *call.Pager, o Overview) []text.Text {
+	lines := []text.Text{o.burningHead()}
+	for _, row := range o.Storms {
+		lines = append(lines, text.New("• ", o.stormRow(row, c.Now)))
+	}
+	if len(o.Ongoing) > 0 {
+		lines = append(lines, pages.Part(len(o.Ongoing), func(i int) text.Text { return o.burningLine(o.Ongoing[i], c.Now) })...)
+	}
+	desk := o.deskLines()
+	lines = append(lines, pages.Part(len(desk), func(i int) text.Text { return desk[i] })...)
+	lines = append(lines, o.troubleLines(c.Now)...)
+	lines = append(lines, o.forceHead())
+	return append(lines, pages.Part(len(o.InForce), func(i int) text.Text { return o.forceLine(o.InForce[i], c.Now) })...)
+}

@@ -1,0 +1,166 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// storm is the storm that the call's attack is; ok tells whether it is one.
+func Storm(c *call.Call) (seen record.StormSeen, ok bool, err error) {
+	if c.Attack == nil || !record.IsStorm(c.Attack.Attack.ID) {
+		return record.StormSeen{}, false, nil
+	}
+	all, err := c.Facts(c.Account.Name).Storms()
+	if err != nil {
+		return record.StormSeen{}, true, refusal.Away(err)
+	}
+	i := slices.IndexFunc(all, func(s record.StormSeen) bool { return s.ID == c.Attack.ID })
+	if i < 0 {
+		return record.StormSeen{}, true, refusal.Usage(text.New("storm ", text.Code(c.Attack.ID), " is forgotten by now"))
+	}
+	return all[i], true, nil
+}
+
+// gathered is what a storm has gathered, the one with the latest hit first.
+func Gathered(c *call.Call, a *call.Account, storm string) ([]record.GatheredAttack, error) {
+	all, err := c.Facts(a.Name).Grouped(storm)
+	if err != nil {
+		return nil, refusal.Away(err)
+	}
+	return all, nil
+}
+
+// gatheredIn is the storm that gathered the call's attack; ok tells whether one did.
+func GatheredIn(c *call.Call) (storm record.StormSeen, attack record.GatheredAttack, ok bool, err error) {
+	storms, err := c.Facts(c.Account.Name).Storms()
+	if err != nil {
+		return record.StormSeen{}, record.GatheredAttack{}, false, refusal.Away(err)
+	}
+	for _, s := range storms {
+		all, err := Gathered(c, c.Account, s.ID)
+		if err != nil {
+			return record.StormSeen{}, record.GatheredAttack{}, false, err
+		}
+		if i := slices.IndexFunc(all, func(g record.GatheredAttack) bool { return g.ID == c.Attack.ID }); i >= 0 {
+			return s, all[i], true, nil
+		}
+	}
+	return record.StormSeen{}, record.GatheredAttack{}, false, nil
+}
+
+// gatheredLine says that a storm stands for the call's attack; nothing if none does, or that isn't known.
+func GatheredLine(c *call.Call) (line text.Text, err error) {
+	storm, attack, ok, err := GatheredIn(c)
+	switch {
+	case err != nil || !ok:
+		return nil, err
+	case attack.Own:
+		return text.New("Gathered in storm ", text.Code(storm.ID), ", and it has a card of its own since"), nil
+	}
+	give := record.Line{Name: "cards"}.With("attack", c.Attack.ID)
+	return text.New("Gathered in storm ", text.Code(storm.ID), ": it has no card of its own; ", text.Code(give.String()), " gives it one"), nil
+}
+
+// stormsGoingOn are the account's storms that go on, or whose attacks do; the newest first.
+func StormsGoingOn(c *call.Call, a *call.Account) ([]record.StormSeen, error) {
+	all, err := c.Facts(a.Name).Storms()
+	if err != nil {
+		return nil, refusal.Away(err)
+	}
+	return slices.DeleteFunc(all, func(s record.StormSeen) bool { return !s.Storm.GoesOn() && s.Storm.Ongoing+s.Storm.Knocking == 0 }), nil
+}
+
+// stormTyped finds the storm that was typed, by its id or any unique beginning of it.
+func stormTyped(c *call.Call, typed string) (*call.Account, record.StormSeen, error) {
+	type found struct {
+		account *call.Account
+		storm   record.StormSeen
+	}
+	var hits []found
+	var lastErr error
+	for _, a := range c.All {
+		all, err := c.Facts(a.Name).Storms()
+		if err != nil {
+			lastErr = refusal.Away(err)
+		}
+		for _, s := range all {
+			if record.MatchID(s.ID, typed) {
+				hits = append(hits, found{a, s})
+			}
+		}
+	}
+	switch {
+	case len(hits) == 1:
+		return hits[0].account, hits[0].storm, nil
+	case len(hits) > 1:
+		return nil, record.StormSeen{}, refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " fits ", text.Count(len(hits), "storm"), ": write more of the id"))
+	case lastErr != nil:
+		return nil, record.StormSeen{}, lastErr
+	case strings.HasPrefix(record.FoldID(typed), "a"):
+		return nil, record.StormSeen{}, refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " is the id of an attack, and that of a storm begins with s: ", text.Code("explain attack="+text.Sanitize(typed, text.MaxField)), " says which one grouped it"))
+	}
+	return nil, record.StormSeen{}, NoStorm(typed)
+}
+
+// readGathered lists what a storm gathered, what gets through first.
+func ReadGathered(c *call.Call) (call.Result, error) {
+	a, storm, err := stormTyped(c, c.Line.Keys["storm"])
+	if err != nil {
+		return call.Result{}, err
+	}
+	all, err := Gathered(c, a, storm.ID)
+	if err != nil {
+		return call.Result{}, err
+	}
+	if c.Line.Keys["since"] != "" {
+		from, err := Since(c, 0)
+		if err != nil {
+			return call.Result{}, err
+		}
+		all = slices.DeleteFunc(all, func(g record.GatheredAttack) bool { return g.Last.Before(from) })
+	}
+	slices.SortStableFunc(all, func(x, y record.GatheredAttack) int { return describe.WorstFirst(x.Attack, y.Attack) })
+	res := call.Result{Account: a.Name, AttackID: storm.ID, Lines: []text.Text{describe.StormLine(a, call.StormRowOf(storm, a.Name, record.Triage{}), c.Now)}}
+	pages, data := call.Pages(c, 1), []call.AttackRow{}
+	res.Lines = append(res.Lines, pages.Part(len(all), func(i int) text.Text {
+		own := text.Text(nil)
+		if all[i].Own {
+			own = text.New("(own card) ")
+		}
+		return describe.AttackLineOpening(a, all[i].Attack, c.Now, own)
+	})...)
+	for _, g := range all {
+		data = append(data, call.AttackRow{ID: g.ID, Account: a.Name, Ongoing: c.Ongoing(a, g.Attack), Attack: g.Attack, Storm: storm.ID, Own: g.Own})
+	}
+	res.Data = data
+	return pages.Finish(res)
+}
+
+// stormLines are what a storm is, why it is there, and what doesn't fit in.
+func StormLines(c *call.Call, seen record.StormSeen) []text.Text {
+	lines := []text.Text{describe.StormLine(c.Account, call.StormRowOf(seen, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.StormWhy(seen.Storm))}
+	lines = append(lines, describe.StormTallies(seen.Storm, c.Account, c.PolicyNow(), seen.SourceCount)...)
+	named, left := describe.StormOddNamed(seen.Storm)
+	for _, odd := range named {
+		lines = append(lines, text.New(text.Bold("Outlier: "), describe.AttackLine(c.Account, odd, c.Now)))
+	}
+	if left > 0 {
+		lines = append(lines, text.New("… and ", text.Number(left), " more outliers"))
+	}
+	return append(lines, text.New("All grouped attacks: ", text.Code(ListStorm(seen).String()), "; figures of ", seen.SeenAt))
+}
+
+// list is the line that lists what the storm gathered.
+func ListStorm(s record.StormSeen) record.Line {
+	return record.Line{Name: "attacks"}.With("storm", s.ID)
+}
+
+func NoStorm(typed string) error {
+	return refusal.Usage(text.New("no storm ", text.Code(text.Sanitize(typed, text.MaxField)), " is remembered: ", text.Code("status"), " names those that go on; at least ", record.MinPrefix, " characters of an id are needed"))
+}

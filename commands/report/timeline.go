@@ -1,0 +1,249 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// moment is a line of a timeline.
+type moment struct {
+	at    time.Time
+	text  text.Text
+	below []text.Text // what belongs to it
+}
+
+// timeline is what happened, in the order in which it did.
+func timeline(c *call.Call, h history) []moment {
+	all := slices.Concat(h.beginning(), h.course(c.Account), measures(c, h), words(c, h), unseen(c, h))
+	slices.SortStableFunc(all, func(x, y moment) int { return x.at.Compare(y.at) })
+	return all
+}
+
+// beginning are the first hit, the first sight and the peak.
+func (h history) beginning() []moment {
+	var all []moment
+	if first := h.Attack.First; !first.IsZero() {
+		all = append(all, moment{at: first, text: text.New("First hit, says the service")})
+	}
+	if h.Storm != nil {
+		s := h.Storm.Storm
+		all = append(all, moment{at: s.Began, text: text.New(text.Bold("Storm"), ": ", describe.StormCauseShort(s), "; from here on they are grouped in one card")})
+		if !s.GoesOn() {
+			all = append(all, moment{at: s.Ended, text: text.New("The storm is over: new attacks get cards of their own again")})
+		}
+	}
+	if h.Evidence == nil {
+		return all
+	}
+	e := *h.Evidence
+	words := "First seen by wafbot"
+	if e.Late {
+		words = "Seen by wafbot when it knew nothing of it any more"
+	}
+	all = append(all, moment{e.First.At, text.New(words, ": ", figures(e.First.Attack)), []text.Text{sourcesLine(e.First.Attack)}})
+	if p := e.Peak; p != nil {
+		fastest := text.New(text.Bold("Peak"), ": about ", apiclient.Known(p.PerMinute), " hits a minute since ", p.Since, "; ", figures(p.Attack))
+		all = append(all, moment{p.At, fastest, []text.Text{sourcesLine(p.Attack)}})
+	}
+	return all
+}
+
+// figures are an attack's in one line.
+func figures(a apiclient.Attack) text.Text {
+	return text.New(describe.Figure(a.Hits, "hit"), ", ", describe.Figure(a.SourceCount, "source"), ", ", describe.Figure(a.Payloads, "payload"), ", ", describe.StatusName(a))
+}
+
+// sourcesLine is where an attack's hits came from, as far as the service listed it.
+func sourcesLine(a apiclient.Attack) text.Text {
+	if len(a.Sources) == 0 {
+		return text.New("Sources: unknown")
+	}
+	line := text.New("Sources: ")
+	for i, s := range a.Sources {
+		if i > 0 {
+			line = text.New(line, " · ")
+		}
+		line = text.New(line, text.Code(s.IP.String()))
+		if s.Country != "" {
+			line = text.New(line, " ", text.Sanitize(s.Country, 20))
+		}
+		if percent, ok := describe.Share(s, a); ok {
+			line = text.New(line, " ", describe.Percent(percent))
+		}
+		line = text.New(line, " (", s.Hits, ")")
+	}
+	if rest := a.SourceCount.N - int64(len(a.Sources)); a.SourceCount.Known && rest > 0 {
+		line = text.New(line, " · ", rest, " more")
+	}
+	return line
+}
+
+// course is what wafbot told about the attack.
+func (h history) course(a *call.Account) []moment {
+	if h.Evidence == nil {
+		return nil
+	}
+	words := map[record.EventKind]string{
+		record.NewIncident: "Card: told as an incident", record.NewAttack: "Card: told as an attack", record.BecameIncident: "It became an incident: the service says that it worked",
+		record.Worsened: "It got worse", record.WentQuiet: "Seen quiet: no hit in the last " + text.HumanDuration(a.OngoingFor), record.Resumed: "It goes on again",
+	}
+	var all []moment
+	for _, t := range h.Evidence.Course {
+		says := strings.ReplaceAll(string(t.Status), "_", " ")
+		all = append(all, moment{at: t.At, text: text.New(text.Bold(cmp.Or(words[t.Kind], string(t.Kind))), ", at ", describe.Figure(t.Hits, "hit"), ", ", says)})
+	}
+	return all
+}
+
+// measures are the changes made for the attack, and their ends.
+func measures(c *call.Call, h history) []moment {
+	var all []moment
+	for _, ch := range h.Changes {
+		words := text.New(text.Bold(ch.Does), ", by ", text.Sanitize(ch.Actor.Name, text.MaxField), " ", text.Code(ch.ID), ": ")
+		switch ch.State {
+		case record.StateBegun:
+			words = text.New(words, "in hand, or nobody knows what came of it")
+		case record.StateFailed:
+			words = text.New(words, text.Bold("NOT done"), ", ", ch.Fault)
+		case record.StateHalf:
+			words = text.New(words, text.Bold("only partly done"), ", ", ch.Fault)
+		case record.StateDone, record.StateUndone:
+			words = text.New(words, describe.ChangeAccepted(ch))
+		}
+		if !ch.Until.IsZero() && ch.Amends() == "" {
+			words = text.New(words, ", until ", ch.Until)
+		}
+		m := moment{at: ch.At, text: words}
+		if ch.Reason != "" {
+			m.below = append(m.below, text.New("Why: ", text.Sanitize(ch.Reason, describe.MaxNote)))
+		}
+		if ch.Seen != nil && ch.Amends() == "" {
+			m.below = append(m.below, text.New("As wafbot had seen it ", ch.Seen.At, ": ", figures(ch.Seen.Attack)), sourcesLine(ch.Seen.Attack))
+			m.below = append(m.below, h.effect(ch)...)
+		}
+		if n := h.Effects[ch.ID].Stopped(); n > 0 {
+			m.below = append(m.below, text.New("Stopped by it, as far as was seen: at least ", text.Number(n), text.Plural(n, " hit")))
+		}
+		all = append(all, m)
+		for _, said := range h.Effects[ch.ID].Said {
+			all = append(all, moment{at: said.At, text: text.New(text.Bold(ch.Does), " ", text.Code(ch.ID), ": ", text.Text(said.Text))})
+		}
+		if over := ch.Until; ch.State == record.StateDone && ch.Amends() == "" && !over.IsZero() && !ch.MustBeEnded() && !over.After(c.Now) {
+			all = append(all, moment{at: over, text: text.New("Ended by itself: ", ch.Does)})
+		}
+	}
+	return all
+}
+
+// effect is what became of the sources that a change denied, each judged by its own hits.
+func (h history) effect(ch record.Change) []text.Text {
+	var lines []text.Text
+	for _, s := range ch.Seen.Attack.Sources {
+		if !ch.Denies(s.IP) {
+			continue
+		}
+		line := text.New("Since then from ", text.Code(s.IP.String()), ": ")
+		i := slices.IndexFunc(h.Attack.Sources, func(now apiclient.Source) bool { return now.IP == s.IP })
+		if i < 0 || !h.Listed || !s.Hits.Known || !h.Attack.Sources[i].Hits.Known {
+			lines = append(lines, text.New(line, "unknown, the service doesn't list it now"))
+			continue
+		}
+		more := max(0, h.Attack.Sources[i].Hits.N-s.Hits.N)
+		lines = append(lines, text.New(line, text.Count(int(more), "hit"), " more in this attack by ", h.ReadAt))
+	}
+	return lines
+}
+
+// words are what people said and asked, as the audit log has it: the case holds what was said last only.
+func words(c *call.Call, h history) []moment {
+	var all []moment
+	for _, e := range h.Entries {
+		if e.Change != "" && slices.ContainsFunc(h.Changes, func(ch record.Change) bool { return ch.ID == e.Change }) {
+			continue // the change tells of it
+		}
+		all = append(all, moment{at: e.At, text: entryText(e)})
+	}
+	if len(h.Entries) > 0 {
+		return all
+	}
+	if o := h.Case.Owner; o != nil {
+		all = append(all, moment{at: o.Since, text: describe.OwnerLine(o)})
+	}
+	if v := h.Case.Verdict; v != nil {
+		all = append(all, moment{at: v.At, text: describe.VerdictLine(*v)})
+	}
+	for _, n := range h.Case.Notes {
+		all = append(all, moment{at: n.At, text: describe.NoteLine(n)})
+	}
+	return all
+}
+
+// entryText says what somebody asked and what came of it.
+func entryText(e record.AuditEntry) text.Text {
+	who := text.Sanitize(e.Actor.Name, text.MaxField)
+	line, err := grammar.Parse(e.Line)
+	first := ""
+	if len(line.Words) > 0 {
+		first = text.Sanitize(line.Words[0], describe.MaxNote)
+	}
+	if err == nil && e.Outcome == "done" {
+		switch line.Name {
+		case "claim":
+			return text.New(who, " is on it")
+		case "release":
+			return text.New(who, " releases it: unacknowledged")
+		case "handover":
+			return handoverText(e, who, first)
+		case "note":
+			return text.New("Note of ", who, ": ", first)
+		case "verdict":
+			return text.New(text.Bold("Verdict: "+strings.ReplaceAll(first, "_", " ")), ", by ", who)
+		}
+	}
+	words := text.New(who, " asked ", text.Code(text.Sanitize(e.Line, text.MaxPath)), ": ", text.Bold(e.Outcome))
+	switch {
+	case e.Outcome == "nothing" && e.Why == "":
+		words = text.New(words, ", it was so already")
+	case e.Why != "":
+		words = text.New(words, ", ", text.Sanitize(strings.ReplaceAll(e.Why, "\n", " "), describe.MaxNote))
+	}
+	return words
+}
+
+// handoverText says to whom an attack was handed over, by the answer that was given, and with which words.
+func handoverText(e record.AuditEntry, who, message string) text.Text {
+	to, _, _ := strings.Cut(strings.Join(e.After, " "), " is on ")
+	words := text.New(who, " hands it over to ", text.Sanitize(to, text.MaxField))
+	if to == e.Actor.Name {
+		words = text.New(who, " takes it over")
+	}
+	if message != "" {
+		words = text.New(words, ": ", message)
+	}
+	return words
+}
+
+// unseen are the times in which nobody watched, or nobody could see whether the attack worked.
+func unseen(c *call.Call, h history) []moment {
+	var all []moment
+	for _, s := range h.Blind {
+		all = append(all, moment{at: s.From, text: text.New(text.Bold("wafbot was blind"), " ", describe.OutageText(s))})
+	}
+	for _, m := range h.Modes {
+		words := text.New("In mode ", m.Mode, " no incidents ", text.Bold("could"), " be registered on ", describe.ModeAppName(c.Account, m.App))
+		if !m.Until.IsZero() {
+			words = text.New(words, " until ", m.Until)
+		}
+		all = append(all, moment{at: m.From, text: words})
+	}
+	return all
+}

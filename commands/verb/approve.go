@@ -1,0 +1,35 @@
+package verb
+
+import (
+	"github.com/wafbot/wafbot/commands/approval"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// argRequest is the request that somebody decides.
+var argRequest = call.Arg{Name: "request", Object: true, Required: true, Help: "the request's id, as r7k2m9xw4", Options: form.WaitingRequests}
+
+func approve() *call.Command {
+	return &call.Command{
+		Name: "approve", Role: record.Responder,
+		Summary: "approve what another user asked for",
+		Args:    []call.Arg{argRequest},
+		Decide:  approveRequest,
+	}
+}
+
+func approveRequest(c *call.Call) (call.Decision, error) {
+	if err := approval.ChangesOn(c); err != nil {
+		return call.Decision{}, err
+	}
+	q, err := approval.RequestTyped(c)
+	if err != nil {
+		return call.Decision{}, err
+	}
+	d := call.Decision{Request: q, As: record.RequestApproved, Line: q.Line}
+	if d.Begun = approval.Mine(c, q, record.RequestApproved) && !c.Ask; d.Begun {
+		return d, nil
+	}
+	return d, approval.MaySecond(c, q)
+}

@@ -1,0 +1,66 @@
+package verb
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func attack() *call.Command {
+	return &call.Command{
+		Name: "attack", Role: record.Viewer,
+		Summary: "one attack: what, from where, since when, and what was done",
+		Args:    []call.Arg{{Name: "id", Object: true, Required: true, Help: "the attack's id, as on its card", Label: "Attack", Options: form.OngoingAttacks}},
+		Read:    readAttack,
+	}
+}
+
+func readAttack(c *call.Call) (call.Result, error) {
+	a := c.Account
+	k, old := report.Fresh(c)
+	noScene := c.Look()
+	res := call.Result{AttackID: k.ID, Account: a.Name}
+	storm, isOne, err := report.Storm(c)
+	var noStorms error
+	if err != nil {
+		return call.Result{}, err
+	}
+	if isOne {
+		res.Lines = report.StormLines(c, storm)
+	} else {
+		res.Lines = append(report.AttackLinesOf(c, k), old...)
+		var gathered text.Text
+		if gathered, noStorms = report.GatheredLine(c); gathered != nil {
+			res.Lines = append(res.Lines, gathered)
+		}
+	}
+	row := call.AttackRow{ID: k.ID, Account: a.Name, Ongoing: c.Ongoing(a, k.Attack), Attack: k.Attack}
+	said, noCase := c.Facts(a.Name).Triage(k.ID)
+	changes, noChanges := c.Facts(a.Name).Changes()
+	effects, noEffects := c.Facts(a.Name).Efficacy()
+	row.Case = said
+	res.Data = row
+	if err := errors.Join(noCase, noChanges, noScene, noStorms, noEffects); err != nil { // reads go on without memory
+		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: wafbot's store (Redis) can't be reached"))
+	}
+	res.Lines = append(res.Lines, describe.CaseLines(row.Case)...)
+	now := call.Situation{Account: a, ID: k.ID, Attack: k.Attack, Scene: c.Scene, Known: changes, Effects: effects, Now: c.Now}
+	for _, ch := range changes {
+		if ch.AttackID == k.ID && ch.Amends() == "" {
+			res.Lines = append(res.Lines, text.New("• ", efficacy.ChangeRow(ch, efficacy.EffectLine(now, ch))))
+			res.Changes = append(res.Changes, ch)
+		}
+	}
+	// The newest first, and last of all: of a hundred notes a message of a chat holds some.
+	for _, n := range slices.Backward(row.Case.Notes) {
+		res.Lines = append(res.Lines, describe.NoteLine(n))
+	}
+	return res, nil
+}

@@ -1,0 +1,62 @@
+package verb
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func audit() *call.Command {
+	return &call.Command{
+		Name: "audit", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
+		Summary: "who did what, when, and what was refused",
+		Args: []call.Arg{
+			{Name: "what", Object: true, Help: "export: as JSON lines, at the terminal; verify: whether it is whole; left out: a list", Read: call.OneOf("export", "verify")},
+			{Name: "since", Help: "how far back: 24h", Read: call.ReadDuration},
+			{Name: "by", Help: "@me, a mention, or a part of a name or id"},
+			call.ArgPage,
+		},
+		Read: readAudit, ReadTrail: readWholeAudit,
+	}
+}
+
+// readWholeAudit exports or verifies the log.
+func readWholeAudit(ctx context.Context, c *call.Call, log call.AuditTrail) (call.Result, error) {
+	if slices.Contains(c.Line.Words, "verify") {
+		return report.VerifyAudit(c, ctx, log)
+	}
+	from, err := report.AuditedSince(c, grammar.Never)
+	if err != nil {
+		return call.Result{}, err
+	}
+	return report.ExportAudit(c, ctx, log, from), nil
+}
+
+func readAudit(c *call.Call) (call.Result, error) {
+	from, err := report.AuditedSince(c, 24*time.Hour)
+	if err != nil {
+		return call.Result{}, err
+	}
+	by := report.AuditedUser(c)
+	res := call.Result{Account: c.OnlyAccount()}
+	data, pages := []record.AuditEntry{}, call.Pages(c, len(c.All))
+	for _, a := range c.All {
+		entries, err := c.Facts(a.Name).Audit(from)
+		if err != nil {
+			return call.Result{}, report.AuditAway(err)
+		}
+		entries = slices.DeleteFunc(entries, func(e record.AuditEntry) bool { return !e.IsBy(by) })
+		data = append(data, entries...)
+		res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": ", text.Count(len(entries), "entry")))
+		res.Lines = append(res.Lines, pages.Part(len(entries), func(i int) text.Text { return describe.AuditLine(entries[i]) })...)
+	}
+	res.Data = data
+	return pages.Finish(res)
+}

@@ -1,0 +1,53 @@
+package verb
+
+import (
+	"fmt"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func conditions() *call.Command {
+	return &call.Command{
+		Name: "conditions", Role: record.Viewer, Flags: []string{"all"},
+		Summary: "which requests rules are for: sets of conditions, and how many rules each has",
+		Args:    []call.Arg{call.ArgPage},
+		Read:    readConditions,
+	}
+}
+
+// conditionRow is a set of conditions for programs.
+type conditionRow struct {
+	ID         int64                 `json:"id"`
+	Conditions []apiclient.Condition `json:"conditions"`
+	Rules      int                   `json:"rules"`
+}
+
+func readConditions(c *call.Call) (call.Result, error) {
+	sets, err := c.Given().Conditions()
+	if err != nil {
+		return call.Result{}, refusal.FromService(err)
+	}
+	rules, err := c.Given().Rules(apiclient.RuleFilter{})
+	if err != nil {
+		return call.Result{}, refusal.FromService(err)
+	}
+	attached := map[int64]int{}
+	for _, r := range rules {
+		attached[r.ConditionID]++
+	}
+	rows := []conditionRow{}
+	for _, s := range sets {
+		rows = append(rows, conditionRow{s.ID, s.Conditions, attached[s.ID]})
+	}
+	res := call.Result{Account: c.Account.Name, Data: rows, Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", text.Count(len(rows), "set"), " of conditions")}}
+	pages := call.Pages(c, 1)
+	res.Lines = append(res.Lines, pages.Part(len(rows), func(i int) text.Text {
+		return text.New(text.Code(fmt.Sprint(rows[i].ID)), " ", describe.ScopeText(rows[i].Conditions), ": ", text.Count(rows[i].Rules, "rule"))
+	})...)
+	return pages.Finish(res)
+}

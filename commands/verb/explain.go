@@ -1,0 +1,207 @@
+package verb
+
+import (
+	"cmp"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// explanation is where an attack goes for programs.
+type explanation struct {
+	call.Routing
+	Muted *record.Mute `json:"muted,omitempty"`
+}
+
+func explain() *call.Command {
+	return &call.Command{
+		Name: "explain", Role: record.Viewer,
+		Summary: "where an attack goes and why: its route, its card, its mute",
+		Args:    []call.Arg{argCase},
+		Needs:   []call.Fact{call.FactStorms, call.FactMutes},
+		Read:    readExplain,
+	}
+}
+
+func readExplain(c *call.Call) (call.Result, error) {
+	k, old := report.Fresh(c)
+	a := c.Account
+	if record.IsStorm(k.Attack.ID) {
+		return explainStorm(c)
+	}
+	r, err := c.Facts(a.Name).Routing(k.Attack)
+	r.Tried = append([]call.TriedRoute{}, r.Tried...)
+	m, muteLine := muteOf(c, k.Attack)
+	res := call.Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m}, Lines: append([]text.Text{describe.AttackLine(a, k.Attack, c.Now)}, old...)}
+	res.Lines = append(res.Lines, destination(k.Attack, r))
+	for i, t := range r.Tried {
+		line := text.New("• route ", i+1, " takes ", t.Match, ": ")
+		if t.Not == "" {
+			line = text.New(line, text.Bold("this one"))
+		} else {
+			line = text.New(line, "no, ", t.Not, " is ", valueOf(a, t.Not, k.Attack))
+		}
+		res.Lines = append(res.Lines, line)
+	}
+	if err != nil {
+		return res.And(text.New("Whether it has a card, or is muted, is unknown: wafbot's store (Redis) can't be reached")), nil
+	}
+	gathered, err := report.GatheredLine(c)
+	if err != nil { // what else is known of the memory tells that it is away
+	}
+	if gathered != nil {
+		res.Lines = append(res.Lines, gathered)
+	}
+	if gathered == nil || r.Card != "" {
+		res.Lines = append(res.Lines, cardLine(k.Attack, r))
+	}
+	res.Lines = append(res.Lines, mentionLines(r)...)
+	if r.PageAfter > 0 {
+		res.Lines = append(res.Lines, pagerLine(r))
+	}
+	if !c.Ongoing(a, k.Attack) {
+		res.Lines = append(res.Lines, text.New("It is quiet: no hit in the last ", text.HumanDuration(a.OngoingFor)))
+	}
+	if c.Policy.Cardless(k.Attack) {
+		res = res.And(text.New("It comes only from sources that shall give no cards (", text.Code("sources: cards: false"), "): it gets one only if it becomes an incident"))
+	}
+	return res.And(muteLine), nil
+}
+
+// explainStorm says why a storm's attacks have no cards of their own, and where its card is.
+func explainStorm(c *call.Call) (call.Result, error) {
+	storm, _, err := report.Storm(c)
+	if err != nil {
+		return call.Result{}, err
+	}
+	r, err := c.Facts(c.Account.Name).Routing(storm.Attack)
+	if err != nil {
+		return call.Result{}, refusal.Away(err)
+	}
+	r.Tried, r.Channel, r.Mention = []call.TriedRoute{}, "", "" // the routes take attacks: what it gathered went to its channel by theirs
+	m, muteLine := muteOf(c, storm.Attack)
+	res := call.Result{AttackID: storm.ID, Account: c.Account.Name, Data: explanation{r, m}}
+	res.Lines = []text.Text{
+		describe.StormLine(c.Account, call.StormRowOf(storm, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.StormWhy(storm.Storm)), cardLine(storm.Attack, r),
+		text.New("It gathers the new attacks that a route sends there, incidents excepted; ", text.Code(report.ListStorm(storm).String()), " lists them"),
+	}
+	if r.PageAfter > 0 {
+		res.Lines = append(res.Lines, pagerLine(r))
+	}
+	return res.And(muteLine), nil
+}
+
+// destination says where the attack goes, or why it goes nowhere.
+func destination(a apiclient.Attack, r call.Routing) text.Text {
+	switch {
+	case a.FalsePositive() && r.Told:
+		return text.New("It is marked at the service as a false positive: its card says so, and calls nobody")
+	case a.FalsePositive():
+		return text.New("It is marked at the service as a false positive: it gets no card, whatever the routes say")
+	case a.Result():
+		return text.New("It is no attack of its own but a mitigation at work (", describe.TypeName(a.Type), "): it gets no card, whatever the routes say")
+	case r.Channel == "" && r.Kept:
+		return text.New("No route takes it as it is now. ", kept)
+	case r.Channel == "":
+		return text.New(text.Bold("No route takes it"), ": it gets no card. ", text.Code("status"), " and ", text.Code("attacks"), " list it")
+	}
+	whom := text.New("nobody")
+	if r.Mention != "" {
+		whom = text.New(text.User(r.Mention))
+	}
+	if r.Kept {
+		return text.New("As it is now it would go to channel ", text.Channel(r.Channel), " by route ", len(r.Tried), " and call ", whom, ". ", kept)
+	}
+	return text.New("It goes to channel ", text.Channel(r.Channel), " by route ", len(r.Tried), " and calls ", whom)
+}
+
+// kept says why what the routes say now isn't what happens.
+const kept = "What was chosen when it was first told is kept"
+
+func cardLine(a apiclient.Attack, r call.Routing) text.Text {
+	switch {
+	case r.Card != "" && (a.Incident() || record.IsStorm(a.ID)):
+		return text.New("Its card is in channel ", text.Channel(r.Card), ", where it stays")
+	case r.Card != "":
+		return text.New("Its card is in channel ", text.Channel(r.Card), ", where it stays unless it becomes an incident that a route wants elsewhere")
+	case r.Told:
+		return text.New("It was told; its card is on its way")
+	}
+	return text.New("It has no card yet")
+}
+
+// mentionLines say whom news about the attack mentions, and when nobody.
+func mentionLines(r call.Routing) (lines []text.Text) {
+	if r.Calls != "" {
+		line := text.New("Whoever claims it is mentioned in place of ", text.User(r.Calls), " when it gets worse")
+		if r.MentionEvery > 0 {
+			line = text.New(line, ", at most once in ", text.HumanDuration(r.MentionEvery), " but for its becoming an incident")
+		}
+		if !r.CalledAt.IsZero() {
+			line = text.New(line, "; last ", r.CalledAt)
+		}
+		lines = append(lines, line)
+	}
+	if r.Quiet != "" {
+		line := text.New("Quiet hours are ", r.Quiet, " (", r.Zone, "): ")
+		if r.Hush {
+			line = text.New(line, text.Bold("now, and it mentions nobody in them"))
+		} else {
+			line = text.New(line, "not now, or it mentions people in them all the same")
+		}
+		if r.Hushed {
+			line = text.New(line, ". Nobody has been mentioned about it because of them")
+			if !r.CalledAt.IsZero() {
+				line = text.New(line, " since it got worse")
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func pagerLine(r call.Routing) text.Text {
+	line := text.New("Its pager is called when unacknowledged for ", text.HumanDuration(r.PageAfter), "; it ")
+	if r.PagedAt.IsZero() {
+		return text.New(line, "was not called so far")
+	}
+	return text.New(line, "was last called at ", r.PagedAt)
+}
+
+// muteOf is the mute that keeps an attack back, nil if none is known of, and what there is to say about it.
+func muteOf(c *call.Call, attack apiclient.Attack) (*record.Mute, text.Text) {
+	all, err := c.Facts(c.Account.Name).Mutes()
+	if err != nil {
+		return nil, text.New("Whether it is muted is unknown: wafbot's store (Redis) can't be reached")
+	}
+	m, muted := describe.Muted(all, attack, c.Now)
+	if !muted {
+		return nil, text.New("It isn't muted")
+	}
+	return &m, text.New(text.Bold("Muted"), ": ", describe.MuteLine(m))
+}
+
+// valueOf is what an attack has where a route has the key.
+func valueOf(a *call.Account, key string, attack apiclient.Attack) text.Text {
+	switch key {
+	case "kind":
+		if attack.Incident() {
+			return text.New("incident")
+		}
+		return text.New("attack")
+	case "type":
+		return text.New(text.Code(text.Sanitize(cmp.Or(attack.Type, "unknown"), text.MaxField)))
+	case "application":
+		return text.New(a.AppName(attack.App))
+	case "host":
+		return text.New(text.Code(text.Sanitize(cmp.Or(attack.Domain, "unknown"), text.MaxHost)))
+	case "status":
+		return text.New(string(attack.Status()))
+	}
+	return text.New(attack.Hits)
+}

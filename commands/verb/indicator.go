@@ -1,0 +1,131 @@
+package verb
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/approval"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// maxRegex is how long an indicator's regular expression may be, in bytes.
+const maxRegex = 500
+
+func indicator() *call.Command {
+	return &call.Command{
+		Name: "indicator", Role: record.Responder,
+		Summary: "take every request for an attack whose header matches a regular expression",
+		Args: []call.Arg{
+			{Name: "header", Object: true, Required: true, Help: "the header's name, as User-Agent", Read: readHeader},
+			{Name: "regex", Object: true, Required: true, Help: "the regular expression, in quotes; it is tried on usual browsers and search engines first", Read: readRegex},
+			{Name: "type", Help: "scanner: blocked where the mode blocks; vpatch: blocked in every mode but off; left out: scanner", Read: call.OneOf(change.MarkScanner, change.MarkPatch), Options: form.MarkOptions, Default: form.MarkChosen},
+			{Name: "host", Help: "requests to this host only; left out: all of them", Read: readHost},
+			{Name: "path", Help: "requests to exactly this path of the host only"},
+			form.ArgFor(policy.Policy.IndicatorFor), form.ArgAttack, form.ArgReason,
+		},
+		Example: `indicator User-Agent "sqlmap/1\.\d" host=shop.example.com for=4h`,
+		Form:    form.IndicatorForm,
+		Plan:    planIndicator,
+	}
+}
+
+// readHeader takes a header's name as the service writes it: in capitals.
+func readHeader(value string, _ *call.Account) (string, error) {
+	point, err := apiclient.ParsePoint(apiclient.Point{{"header", value}}.String())
+	if err != nil {
+		return "", refusal.Usage(text.New(refusal.Typed(value), " is no header's name: write one, as ", text.Code("User-Agent")))
+	}
+	name := fmt.Sprint(point[0][1])
+	if name == "HOST" {
+		return "", refusal.Usage(text.New("every request has a ", text.Code("Host"), ": name another header, and the host with ", text.Code("host=")))
+	}
+	return name, nil
+}
+
+func readHost(value string, _ *call.Account) (string, error) { return strings.ToLower(value), nil }
+
+func readRegex(value string, _ *call.Account) (string, error) {
+	if len(value) > maxRegex {
+		return "", refusal.Usage(text.New("the regular expression is over ", maxRegex, " bytes long"))
+	}
+	_, err := regexp.Compile(value)
+	if err == nil {
+		_, err = forTrial(value)
+	}
+	if err != nil {
+		return "", refusal.Usage(text.New(refusal.Typed(value), " can't be tried by wafbot, so it isn't sent: ", regexTrouble(err), ". Look-around and back-references are not known here"))
+	}
+	return value, nil
+}
+
+// forTrial is the regular expression as it is tried: whether the service heeds case isn't known, so the trial doesn't.
+func forTrial(regex string) (*regexp.Regexp, error) { return regexp.Compile("(?i)" + regex) }
+
+// regexTrouble is what is wrong with a regular expression, without the back-quotes of Go's own words: a chat can't show them.
+func regexTrouble(err error) text.Text {
+	var e *syntax.Error
+	if !errors.As(err, &e) {
+		return text.New(text.Sanitize(err.Error(), 200))
+	}
+	return text.New(e.Code.String(), " in ", refusal.Typed(e.Expr))
+}
+
+func planIndicator(c *call.Call) ([]call.Plan, error) {
+	header, regex, keys := c.Line.Words[0], c.Line.Words[1], c.Line.Keys
+	length, err := change.Length(c, keys["for"], c.Policy.IndicatorFor())
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case keys["host"] == "" && keys["path"] != "":
+		return nil, c.Cmd.Misuse(text.New(text.Code("path="), " needs ", text.Code("host=")))
+	case keys["host"] == "":
+		approval.NeedsSecond(c, policy.SecondEverywhere, text.New("without ", text.Code("host="), " it holds for every host"))
+	}
+	conditions, err := apiclient.ScopeConditions(apiclient.Scope{Host: keys["host"], Path: keys["path"]})
+	if err != nil {
+		return nil, refusal.Guarded(text.New("that can't be said to the service: ", text.Sanitize(err.Error(), 200), ". Nothing was done"))
+	}
+	rule := apiclient.Rule{Type: apiclient.RuleRegex, Conditions: conditions, Point: apiclient.Point{{"header", header}}, Regex: regex, AttackType: change.MarkScanner}
+	verb := "Take for a scanner"
+	if keys["type"] == change.MarkPatch {
+		rule.AttackType, verb = change.MarkPatch, "Block"
+	}
+	what := fmt.Sprintf("requests %s whose %s matches %s", describe.ScopeText(conditions), header, text.Sanitize(regex, text.MaxPath))
+	line := record.Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host", keys["host"]).With("path", keys["path"])
+	p := call.Plan{Line: change.Complete(c, line, length), Does: fmt.Sprintf("%s %s %s", verb, what, policy.Lasting(length)), When: describe.RuleWorks, Until: change.End(c.Now, length)}
+	trial, err := forTrial(regex)
+	if err != nil {
+		return nil, err
+	}
+	p.Warnings, p.Notes = indicatorEffect(header, trial, rule.AttackType)
+	change.Idle(c, &p, nil)
+	p, err = change.PlanRule(c, p, rule, what+": there is an indicator")
+	return []call.Plan{p}, err
+}
+
+// indicatorEffect says what an indicator does to the requests that match, and which usual ones do. It warns where these do, or where
+// nobody can tell: every browser sends Accept or Cookie, too.
+func indicatorEffect(header string, regex *regexp.Regexp, mark string) (ws []refusal.Warning, notes []text.Text) {
+	if mark == change.MarkPatch {
+		ws = append(ws, refusal.Warning{Text: text.New("it blocks what matches in every mode but off")})
+	} else {
+		notes = append(notes, text.New("What matches is blocked only where the mode blocks"))
+	}
+	t := tryRegex(regex)
+	if t.broad() || header != userAgent {
+		return append(ws, refusal.Warning{Text: t.words(header)}), notes
+	}
+	return ws, append(notes, t.words(header))
+}

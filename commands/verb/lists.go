@@ -1,0 +1,66 @@
+package verb
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func lists() *call.Command {
+	return &call.Command{
+		Name: "lists", Role: record.Viewer, Flags: []string{"all"},
+		Summary: "what is denied, allowed and graylisted, by whom and until when",
+		Args: []call.Arg{
+			{Name: "list", Object: true, Help: "black, white or gray; left out: all"},
+			{Name: "text", Object: true, Help: "an address, or a part of the reason or author"},
+			call.ArgPage,
+		},
+		Example: "lists black 203.0.113.0/24",
+		Read:    readLists,
+	}
+}
+
+func readLists(c *call.Call) (call.Result, error) {
+	words := c.Line.Words
+	var f apiclient.IPRuleFilter
+	if len(words) > 0 {
+		if list, err := call.ReadList(words[0], nil); err == nil {
+			f.List, words = list, words[1:]
+		} else if len(words) > 1 {
+			return call.Result{}, err
+		}
+	}
+	entries, err := c.Given().Entries(f)
+	if err != nil {
+		return call.Result{}, refusal.FromService(err)
+	}
+	found := text.Text(nil)
+	if len(words) > 0 {
+		found = text.New(" with ", refusal.Typed(words[0]))
+		entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return !mentions(e, words[0]) })
+	}
+	res := call.Result{Account: c.Account.Name, Data: append([]apiclient.IPRule{}, entries...), Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", text.Count(len(entries), "entry"), found)}}
+	pages := call.Pages(c, 1)
+	res.Lines = append(res.Lines, pages.Part(len(entries), func(i int) text.Text {
+		e := entries[i]
+		return text.New(text.Code(fmt.Sprint(e.ID)), " ", describe.ListName(e.List), ": ", text.Code(describe.Names(e)), " ", c.Account.AppsText(e.Apps), describe.UntilText(e.Expires), describe.ByText(e))
+	})...)
+	return pages.Finish(res)
+}
+
+// mentions reports whether an entry holds for the address that was typed, or has the text in its sources, reason or author.
+func mentions(e apiclient.IPRule, text string) bool {
+	if t, err := grammar.ParseTarget(text); err == nil {
+		return slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
+	}
+	all := strings.ToLower(describe.Names(e) + " " + e.Reason + " " + e.Author + " " + e.EventType)
+	return strings.Contains(all, strings.ToLower(text))
+}

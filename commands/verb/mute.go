@@ -1,0 +1,209 @@
+package verb
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// mutable is what can be muted.
+func mutable() []call.Arg {
+	return []call.Arg{
+		{Name: "attack", Help: "one attack, by its id", Options: form.OngoingAttacks},
+		{Name: "source", Help: "attacks from an address or a range: all sources that the service lists lie in it, and are at least half of the hits where it doesn't list all", Read: readRange},
+		{Name: "type", Help: "attacks of a type, as sqli", Read: readType},
+		{Name: "app", Help: "only on this application; with source= or type=", Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
+	}
+}
+
+// muteLength is how long a mute lasts: never forever.
+func muteLength() call.Arg {
+	length := form.ArgFor(policy.Policy.MuteFor)
+	length.Options = form.Lengths
+	return length
+}
+
+func mute() *call.Command {
+	return &call.Command{
+		Name: "mute", Role: record.Responder,
+		Summary: "hear nothing of an attack, a source or a type for a while; incidents are told as ever, and what still goes on at its end is told then",
+		Args:    append(mutable(), muteLength()),
+		Missing: func(l record.Line) bool {
+			return l.Keys["attack"] == "" && l.Keys["source"] == "" && l.Keys["type"] == ""
+		},
+		Form:  form.MuteForm,
+		Write: writeMute,
+	}
+}
+
+func writeMute(c *call.Call) (call.Result, error) {
+	m, err := muteTyped(c)
+	if err != nil {
+		return call.Result{}, err
+	}
+	if m.Attack != "" && c.Attack.Incident() {
+		return call.Result{}, refusal.Nothing(text.New(text.Code(m.Attack), " is an incident, and incidents are always told. Nothing was changed"))
+	}
+	all, err := report.MutesNow(c, c.Account)
+	if err != nil {
+		return call.Result{}, err
+	}
+	if m.Until, err = muteEnd(c); err != nil {
+		return call.Result{}, err
+	}
+	i := slices.IndexFunc(all, func(have record.Mute) bool { return have.ID == m.ID })
+	if i >= 0 && !all[i].Until.Before(m.Until) {
+		return unwritten(all[i], text.New("Muted already: ", describe.MuteLine(all[i]), ". Nothing was changed")), nil
+	}
+	if i >= 0 {
+		all = slices.Delete(all, i, i+1)
+	}
+	return keepMutes(c, append(all, m), m, text.New("Muted: ", describe.MuteLine(m)), text.New("Incidents are told as ever. What still goes on then is told then. ", text.Code("unmute "+m.ID), " ends it")), nil
+}
+
+// maxCards is how many cards are drawn again because of one mute, or of what was protected.
+const maxCards = 50
+
+// cardsOf are some of the account's attacks that go on, for their cards to be drawn again.
+func cardsOf(c *call.Call, some func(a apiclient.Attack) bool) (cards []string) {
+	known, err := report.KnownAttacks(c)
+	if err != nil {
+	}
+	for id, a := range known {
+		if len(cards) < maxCards && some(a) && c.Ongoing(c.Account, a) {
+			cards = append(cards, id)
+		}
+	}
+	return cards
+}
+
+// keepMutes writes the account's mutes down, and has the cards that one of them is or was about say so.
+func keepMutes(c *call.Call, all []record.Mute, one record.Mute, answer ...text.Text) call.Result {
+	cards := []string{one.Attack}
+	if one.Attack == "" {
+		cards = cardsOf(c, func(a apiclient.Attack) bool { return !a.Incident() && describe.MuteCovers(one, a) })
+	}
+	res := written(one, answer...)
+	res.Saves.Mutes = &call.MutesSave{All: all, Stale: cards}
+	return res
+}
+
+func muteEnd(c *call.Call) (time.Time, error) {
+	if c.Line.Keys["for"] == grammar.DurationText(grammar.Never) {
+		return time.Time{}, refusal.Usage(text.New("a mute needs an end: write ", text.Code("for=1h")))
+	}
+	length, err := change.Length(c, c.Line.Keys["for"], c.Policy.MuteFor())
+	return c.Now.Add(length), err
+}
+
+// muteTyped is what a line mutes, by the one who asks. An attack that is only implied gives way to what was typed.
+func muteTyped(c *call.Call) (record.Mute, error) {
+	keys := c.Line.Keys
+	if c.Implied && (keys["source"] != "" || keys["type"] != "") {
+		forgetAttack(c)
+		keys = c.Line.Keys
+	}
+	m := record.Mute{Account: c.Account.Name, Attack: keys["attack"], Type: keys["type"], By: c.Actor}
+	if keys["source"] != "" {
+		t, err := grammar.ParseRange(keys["source"])
+		if err != nil {
+			return record.Mute{}, err
+		}
+		m.Source = t.Prefix
+	}
+	named := 0
+	for _, key := range []string{"attack", "source", "type"} {
+		if keys[key] != "" {
+			named++
+		}
+	}
+	if named != 1 {
+		return record.Mute{}, c.Cmd.Misuse(text.New("say what, by one of ", text.Code("attack="), ", ", text.Code("source="), " and ", text.Code("type=")))
+	}
+	if keys["app"] != "" {
+		if m.Attack != "" {
+			return record.Mute{}, c.Cmd.Misuse(text.New(text.Code("app="), " goes with ", text.Code("source="), " or ", text.Code("type=")))
+		}
+		var err error
+		if m.App, err = strconv.Atoi(keys["app"]); err != nil {
+			return record.Mute{}, fmt.Errorf("read application %q: %w", keys["app"], err)
+		}
+	}
+	m.ID = record.MuteID(m.Account, describe.MuteWhat(m))
+	return m, nil
+}
+
+// forgetAttack makes a line about something else than the attack in whose thread it was typed.
+func forgetAttack(c *call.Call) {
+	c.Line, c.Attack = c.Line.With("attack", ""), nil
+}
+
+func unmute() *call.Command {
+	return &call.Command{
+		Name: "unmute", Role: record.Responder,
+		Summary: "end a mute",
+		Args:    append([]call.Arg{{Name: "mute", Object: true, Help: "the mute's id; or what is muted, as it was written"}}, mutable()...),
+		Write:   writeUnmute,
+	}
+}
+
+func writeUnmute(c *call.Call) (call.Result, error) {
+	all, err := report.MutesNow(c, c.Account)
+	if err != nil {
+		return call.Result{}, err
+	}
+	var found []int
+	if len(c.Line.Words) > 0 {
+		if c.Implied {
+			forgetAttack(c)
+		}
+		for i, m := range all {
+			if record.MatchID(m.ID, c.Line.Words[0]) {
+				found = append(found, i)
+			}
+		}
+	} else {
+		typed, err := muteTyped(c)
+		if err != nil {
+			return call.Result{}, err
+		}
+		if i := slices.IndexFunc(all, func(m record.Mute) bool { return m.ID == typed.ID }); i >= 0 {
+			found = append(found, i)
+		}
+	}
+	if len(found) != 1 {
+		return call.Result{}, refusal.Nothing(text.New("no mute on ", c.Account.Name, " is that one: ", text.Code("status"), " lists them. Nothing was changed"))
+	}
+	ended := all[found[0]]
+	return keepMutes(c, slices.Delete(all, found[0], found[0]+1), ended, text.New("No longer muted: ", text.Code(describe.MuteWhat(ended)))), nil
+}
+
+func readRange(value string, _ *call.Account) (string, error) {
+	t, err := grammar.ParseRange(value)
+	return t.String(), err
+}
+
+var attackType = regexp.MustCompile(`^[a-z0-9_-]{1,60}$`)
+
+func readType(value string, _ *call.Account) (string, error) {
+	value = strings.ToLower(value)
+	if !attackType.MatchString(value) {
+		return "", refusal.Usage(text.New(refusal.Typed(value), " is no type of attack: write one word, as ", text.Code("sqli")))
+	}
+	return value, nil
+}

@@ -1,0 +1,59 @@
+package verb
+
+import (
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func patch() *call.Command {
+	return &call.Command{
+		Name: "patch", Role: record.Responder, Flags: []string{call.FlagLocked},
+		Summary: "virtual patch: block one type of attack in exactly one part of the requests to one path",
+		Args: []call.Arg{
+			{Name: "target", Object: true, Many: true, Help: "[METHOD] HOST/PATH; left out with attack=: the attack's own"},
+			form.ArgAttack,
+			{Name: "type", Help: "the type of attack: " + strings.Join(apiclient.PatchTypes(), ", "), Read: readPatchType, Options: form.PatchTypes},
+			{Name: "part", Help: "the part of the request: get.q, post.form_urlencoded.login, header.X, uri", Read: readPart},
+			{Name: "app", Help: "one application by id or name; left out: the attack's, or all", Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
+			form.ArgFor(policy.Policy.PatchFor), form.ArgReason,
+		},
+		Example: "patch POST shop.example.com/login type=sqli part=post.form_urlencoded.login for=7d",
+		Missing: form.PatchMisses, Form: form.PatchForm,
+		Plan: func(c *call.Call) ([]call.Plan, error) {
+			spec, err := change.PatchSpecOf(c)
+			if err != nil {
+				return nil, err
+			}
+			p, err := spec.Plan(c, c.Line.Keys["for"])
+			return []call.Plan{p}, err
+		},
+	}
+}
+
+func readPatchType(value string, _ *call.Account) (string, error) {
+	value = strings.ToLower(value)
+	if value == describe.AnyAttack {
+		return "", refusal.Usage(text.New(text.Code(describe.AnyAttack), " blocks every request that has the part, clean ones too: name the type"))
+	}
+	if !apiclient.Patchable(value) {
+		return "", refusal.Usage(text.New("attacks of type ", refusal.Typed(value), " can't be patched: one of ", strings.Join(apiclient.PatchTypes(), ", ")))
+	}
+	return value, nil
+}
+
+func readPart(value string, _ *call.Account) (string, error) {
+	point, err := apiclient.ParsePoint(value)
+	if err != nil {
+		return "", refusal.Usage(text.New(refusal.Typed(value), " is no part of a request: write ", text.Code("get.q"), ", ", text.Code("post.form_urlencoded.login"), ", ", text.Code("header.X"), " or ", text.Code("uri")))
+	}
+	return point.String(), nil
+}

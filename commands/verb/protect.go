@@ -1,0 +1,124 @@
+package verb
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/approval"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func protect() *call.Command {
+	return &call.Command{
+		Name: "protect", Role: record.Admin,
+		Summary: "never deny a source again, until unprotect; what must outlive Redis belongs into the configuration",
+		Example: "protect 198.51.100.0/24 name=\"branch office\"",
+		Args: []call.Arg{
+			{Name: "target", Object: true, Many: true, Required: true, Read: readRange, Help: "an address, or a range as 203.0.113.0/24"},
+			{Name: "name", Help: "what it is, for people"},
+			{Name: "deny", Help: "never, or approval; left out: never", Read: call.OneOf(policy.DenyNever, policy.DenySecond)},
+			form.ArgAttack, form.ArgReason,
+		},
+		Write: writeProtect,
+	}
+}
+
+func writeProtect(c *call.Call) (call.Result, error) {
+	if err := c.Look(); err != nil {
+		return call.Result{}, refusal.Away(err)
+	}
+	targets, err := change.Targets(c)
+	if err != nil {
+		return call.Result{}, err
+	}
+	if err := approval.GuardProtecting(c, targets); err != nil {
+		return call.Result{}, err
+	}
+	all, fresh := slices.Clone(c.Scene.Protected), false
+	var lines []text.Text
+	for _, t := range targets {
+		p := protected(c, t)
+		i := slices.IndexFunc(all, func(have record.Protected) bool { return have.ID == p.ID })
+		if i >= 0 && all[i].Name == p.Name && all[i].Deny == p.Deny {
+			lines = append(lines, text.New("Protected already: ", describe.ProtectedLine(all[i])))
+			continue
+		}
+		if fresh = true; i < 0 {
+			all = append(all, p)
+		} else {
+			all[i] = p
+		}
+		lines = append(append(lines, text.New("Protected: ", describe.ProtectedLine(p))), change.DeniedNow(c, t)...)
+	}
+	if !fresh {
+		return call.Result{Outcome: "nothing", Lines: append(lines, text.New("Nothing was changed")), Data: all}, nil
+	}
+	return keepProtected(c, written(all, lines...), all, targets...), nil
+}
+
+// keepProtected writes down what is protected, and has the cards of what comes from where that changed offer what may be done now.
+func keepProtected(c *call.Call, res call.Result, all []record.Protected, changed ...grammar.Target) call.Result {
+	cards := cardsOf(c, func(a apiclient.Attack) bool {
+		return slices.ContainsFunc(a.Sources, func(s apiclient.Source) bool {
+			return slices.ContainsFunc(changed, func(t grammar.Target) bool { return t.Overlaps(policy.OnlyAddr(s.IP)) })
+		})
+	})
+	if attack := c.Line.Keys["attack"]; attack != "" && !slices.Contains(cards, attack) {
+		cards = append(cards, attack)
+	}
+	res.Saves.Protected = &call.ProtectedSave{All: all, Stale: cards}
+	return res
+}
+
+// protected is the range as the line has it protected.
+func protected(c *call.Call, t grammar.Target) record.Protected {
+	keys := c.Line.Keys
+	return record.Protected{
+		ID: record.ProtectedID(c.Account.Name, t.String()), Range: t.Prefix, Name: keys["name"], Deny: cmp.Or(keys["deny"], policy.DenyNever), Reason: keys["reason"], By: c.Actor, At: c.Now,
+	}
+}
+
+func unprotect() *call.Command {
+	return &call.Command{
+		Name: "unprotect", Role: record.Admin,
+		Summary: "let a source be denied again that was protected; what the configuration names stays",
+		Args: []call.Arg{
+			{Name: "source", Object: true, Required: true, Help: "the id as sources shows it, or the address or range"},
+			form.ArgAttack, form.ArgReason,
+		},
+		Write: writeUnprotect,
+	}
+}
+
+func writeUnprotect(c *call.Call) (call.Result, error) {
+	if err := c.Look(); err != nil {
+		return call.Result{}, refusal.Away(err)
+	}
+	word := c.Line.Words[0]
+	t, err := grammar.ParseRange(word)
+	var found []record.Protected
+	for _, p := range c.Scene.Protected {
+		if err == nil && p.Range == t.Prefix || err != nil && record.MatchID(p.ID, word) {
+			found = append(found, p)
+		}
+	}
+	if len(found) != 1 {
+		words := text.New(refusal.Typed(word), " is none of what was protected on ", c.Account.Name, ": ", text.Code("sources"), " lists it. Nothing was changed")
+		if own, ok := c.Policy.SourceOf(t.Prefix.Addr()); err == nil && ok {
+			words = text.New(text.Code(t.String()), " is ", text.Bold(text.Sanitize(own.Name, text.MaxField)), " by the configuration, or by nature: only who runs wafbot can change that. Nothing was changed")
+		}
+		return call.Result{}, refusal.Nothing(words)
+	}
+	left := slices.DeleteFunc(slices.Clone(c.Scene.Protected), func(p record.Protected) bool { return p.ID == found[0].ID })
+	res := written(found[0], text.New("No longer protected: ", describe.ProtectedLine(found[0])))
+	return keepProtected(c, res, left, grammar.RangeOf(found[0].Range)), nil
+}

@@ -1,0 +1,38 @@
+package verb
+
+import (
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+func undo() *call.Command {
+	return &call.Command{
+		Name: "undo", Role: record.Responder,
+		Summary: "undo changes: your last one, those with these ids, or all of an attack or a person",
+		Args: []call.Arg{
+			{Name: "change", Object: true, Many: true, Help: "the change's id, as c7k2m9xw4; left out with all else: your last one", Options: form.ChangesInForce},
+			{Name: "attack", Typed: true, Help: "all that was done for that attack", Options: form.OngoingAttacks},
+			{Name: "by", Help: "all that somebody did: @me, a mention, or a part of a name or id; with since="},
+			{Name: "since", Help: "only what was done in so long: 30m", Label: "How far back", Read: call.ReadDuration},
+		},
+		Example: "undo by=@me since=30m",
+		Plan:    planUndo,
+	}
+}
+
+func planUndo(c *call.Call) ([]call.Plan, error) {
+	if change.UndoesMany(c) {
+		return change.PlanUndoes(c)
+	}
+	ch, err := change.ChangeTyped(c, c.Known)
+	if err != nil {
+		return nil, err
+	}
+	p, err := change.PlanUndoOf(c, ch)
+	if len(p.Steps) > 0 && c.Actor.Via != record.ViaClock {
+		p.Notes = append(p.Notes, change.NeverAgain(c, ch)...)
+	}
+	return []call.Plan{p}, err
+}

@@ -1,0 +1,100 @@
+package config_test
+
+import "testing"
+
+func TestBadAccounts(t *testing.T) {
+	t.Parallel()
+	requireTold(t, []badConfig{
+		{
+			name: "accounts",
+			yaml: `
+accounts:
+  - {}
+  - {name: Acme, api_url: ftp://api.example.com, token: t, channel: "#waf", client_id: 0, poll_interval: 100ms, ongoing_for: 2h, lookback: 0}
+  - {name: twice, api_url: "https://api.example.com", token: t, console_url: console}
+  - {name: twice, api_url: "https://user:pass@api.example.com", token: "", applications: {0: Zero, 1: 7, 2: A, 3: A, x: B, 4: {can_block: maybe}, 5: {}}}
+`,
+			want: `
+FILE:3:5: accounts[0].name: missing; give it a name
+FILE:3:5: accounts[0].api_url: missing; set it
+FILE:3:5: accounts[0].token: missing; set it
+FILE:4:12: accounts[1].name: "Acme" is no account name; write up to 32 of a-z 0-9 -
+FILE:4:27: accounts[1].api_url: "ftp://api.example.com" is no web address; write it like https://HOST/
+FILE:4:69: accounts[1].channel: "#waf" is no channel id; write the id (C…) that Slack shows at the end of the channel's details
+FILE:4:88: accounts[1].client_id: "0" is no client id; write one above 0, or leave it out to have the API asked
+FILE:4:106: accounts[1].poll_interval: "100ms" is too short; write 250ms at least
+FILE:4:126: accounts[1].ongoing_for: "2h" is too long; write 1h at most
+FILE:4:140: accounts[1].lookback: "0" is too short; write a duration longer than 0
+FILE:5:78: accounts[2].console_url: "console" is no web address; write it like https://HOST/
+FILE:6:12: accounts[3].name: "twice" is given twice; rename one
+FILE:6:28: accounts[3].api_url: holds a user name or a password; take them out
+FILE:6:72: accounts[3].token: missing; set it
+FILE:6:94: accounts[3].applications.0: is no application id; write one above 0, or -1 for the default application
+FILE:6:103: accounts[3].applications.1: "7" could be taken for an id; write a name that is no number
+FILE:6:115: accounts[3].applications.3: "A" is given twice; rename one
+FILE:6:118: accounts[3].applications.x: as a key is no whole number
+FILE:6:139: accounts[3].applications.4.can_block: "maybe" is neither true nor false
+FILE:6:150: accounts[3].applications.5: has no name; give it one
+`,
+		},
+		{
+			name: "what happens in an account",
+			yaml: `
+accounts:
+  - name: acme
+    api_url: https://api.example.com
+    token: t
+    applications: {4: Shop}
+    storm: {over: 0, in: 0s, ends_after: 0s}
+    quiet: {hours: night, ping: [everything]}
+    summary: {at: 9am}
+    routes:
+      - match: {kind: incidents, status: [blocked, open], application: [Shop, 9, Shoop], host: "", type: [sqli, ""], min_hits: 0}
+        channel: waf
+        mention: "@ann"
+        mention_every: 0s
+        page: {after: 0s}
+      - {mach: {}, page: {url: nowhere, format: fax}}
+`,
+			want: `
+FILE:7:19: accounts[0].storm.over: "0" is too small; write 1 at least
+FILE:7:26: accounts[0].storm.in: "0s" is too short; write a duration longer than 0
+FILE:7:42: accounts[0].storm.ends_after: "0s" is too short; write a duration longer than 0
+FILE:8:20: accounts[0].quiet.hours: "night" are no hours; write them like 22:00-07:00
+FILE:8:34: accounts[0].quiet.ping[0]: "everything" is unknown here; write one of incident, not_blocked, partly, unknown, blocked
+FILE:9:19: accounts[0].summary.at: "9am" is no time of day; write it like 09:00
+FILE:11:23: accounts[0].routes[0].match.kind: "incidents" is unknown here; write one of incident, attack
+FILE:11:52: accounts[0].routes[0].match.status[1]: "open" is unknown here; write one of blocked, partly, not_blocked, unknown
+FILE:11:82: accounts[0].routes[0].match.application[2]: "Shoop" is no application; write an id or a name from the account's applications
+FILE:11:96: accounts[0].routes[0].match.host: is empty, so it matches nothing; remove it
+FILE:11:113: accounts[0].routes[0].match.type[1]: is empty, so it matches nothing; remove it
+FILE:11:128: accounts[0].routes[0].match.min_hits: "0" is too small; write 1 at least
+FILE:12:18: accounts[0].routes[0].channel: "waf" is no channel id; write the id (C…) that Slack shows at the end of the channel's details
+FILE:13:18: accounts[0].routes[0].mention: "@ann" is no id; write a user id (U…) or a user group id (S…)
+FILE:14:24: accounts[0].routes[0].mention_every: "0s" is too short; write a duration longer than 0
+FILE:15:15: accounts[0].routes[0].page.url: missing; set it
+FILE:15:15: accounts[0].routes[0].page.format: missing; write one of pagerduty, alertmanager, json
+FILE:15:23: accounts[0].routes[0].page.after: "0s" is too short; write a duration longer than 0
+FILE:16:10: accounts[0].routes[1].mach: unknown key; did you mean "match"?
+FILE:16:32: accounts[0].routes[1].page.url: the value is no web address; write it like https://HOST/
+FILE:16:49: accounts[0].routes[1].page.format: "fax" is unknown here; write one of pagerduty, alertmanager, json
+`,
+		},
+		{
+			name: "no account",
+			yaml: "listen: :8080\n",
+			want: `
+FILE:1:1: accounts: there is none; write one into the file, or set WAFBOT_API_URL, WAFBOT_API_TOKEN and WAFBOT_CHANNEL
+`,
+		},
+		{
+			name:    "account twice, in the file and in the environment",
+			yaml:    minimal,
+			environ: []string{"WAFBOT_API_URL=https://api.example.com", "WAFBOT_CHANNEL=C0123ABCD"},
+			want: `
+environment: WAFBOT_API_URL: the accounts are in the file; set accounts[].api_url there and unset this
+environment: WAFBOT_CHANNEL: the accounts are in the file; set accounts[].channel there and unset this
+`,
+		},
+	})
+}

@@ -1,0 +1,219 @@
+package config_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
+)
+
+const day = 24 * time.Hour
+
+var fullEnviron = []string{
+	"SLACK_BOT_TOKEN=xoxb-secret", "SLACK_APP_TOKEN=xapp-secret", "SLACK_SIGNING_SECRET=signing-secret", "REDIS_PASSWORD=-secret-",
+}
+
+const minimal = `
+accounts:
+  - {name: acme, api_url: "https://api.example.com", token: t, channel: C0123ABCD}
+`
+
+func write(t testing.TB, yaml string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "wafbot.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(yaml), 0o600))
+	return path
+}
+
+func load(t testing.TB, yaml string, environ ...string) *config.Config {
+	t.Helper()
+	c, err := config.Load(write(t, yaml), environ)
+	require.NoError(t, err)
+	return c
+}
+
+// keys is what the keys came to, without where they were written.
+func keys(c *config.Config) config.Config {
+	var bare config.Config
+	from, to := reflect.ValueOf(c).Elem(), reflect.ValueOf(&bare).Elem()
+	for i := range from.NumField() {
+		if from.Type().Field(i).IsExported() {
+			to.Field(i).Set(from.Field(i))
+		}
+	}
+	return bare
+}
+
+func prefixes(texts ...string) []netip.Prefix {
+	var all []netip.Prefix
+	for _, text := range texts {
+		all = append(all, netip.MustParsePrefix(text))
+	}
+	return all
+}
+
+func TestConfigWithEveryKey(t *testing.T) {
+	t.Parallel()
+	c, err := config.Load("testdata/full.yaml", fullEnviron)
+	require.NoError(t, err)
+	require.NoError(t, c.CheckServe())
+
+	cannot := false
+	require.Equal(t, "Europe/Berlin", c.Timezone.String())
+	require.Equal(t, config.Slack{
+		BotToken: "xoxb-secret", AppToken: "xapp-secret", SigningSecret: "signing-secret", APIURL: "http://127.0.0.1:9000/api/",
+		Command: "/waf-test", MessagesPerSecond: 0.5, Burst: 5, EditsPerMinute: 30,
+	}, c.Slack)
+	require.Equal(t, config.Redis{URL: "redis://:red-secret-is@127.0.0.1:6380/1", WaitReplicas: 1}, c.Redis)
+	require.Equal(t, "0.0.0.0:9090", c.Listen)
+	require.Len(t, c.Accounts, 2)
+	require.Equal(t, config.Account{
+		Name: "acme", APIURL: "https://api.example.com", TokenFile: filepath.Join("testdata", "secrets", "acme"), ClientID: 5,
+		Channel: "C0123ABCD", PollInterval: 250 * time.Millisecond, Lookback: 36 * time.Hour, OngoingFor: time.Hour,
+		ConsoleURL:   "https://console.example.com/",
+		Applications: map[int]config.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CanBlock: &cannot}, -1: {Name: "default"}},
+		Routes: []config.Route{
+			{
+				Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0456EFGH", Mention: "S0ONCALL", MentionEvery: 20 * time.Minute,
+				Page: &config.Page{
+					URL: "https://pager.example/v2/enqueue?routing_key=key-of-pager", URLFile: filepath.Join("testdata", "secrets", "pager"),
+					Format: "pagerduty", After: 6 * time.Minute,
+				},
+			},
+			{
+				Match: config.Match{
+					Kind: config.OneOrMore{"attack"}, Type: config.OneOrMore{"sqli", "xss"}, Application: config.OneOrMore{"Shop", "7"},
+					Host: config.OneOrMore{"shop.example.com"}, Status: config.OneOrMore{"not_blocked", "partly", "unknown"}, MinHits: 30,
+				},
+				MentionEvery: 10 * time.Minute,
+			},
+		},
+		Storm:   config.Storm{Over: 11, In: 2 * time.Minute, EndsAfter: 20 * time.Minute},
+		Quiet:   config.Quiet{Hours: "22:00-07:00", Ping: []string{"incident"}},
+		Summary: config.Summary{At: "09:00"},
+	}, c.Accounts[0])
+	require.Equal(t, apiclient.Secret("literal$token").Reveal(), c.Accounts[1].Token.Reveal())
+	require.NotNil(t, c.Accounts[1].Routes, "routes: [] is not the same as no routes")
+	require.Equal(t, map[string]string{"brute": "https://wiki.example.com/brute", "*": "https://wiki.example.com/waf"}, c.Runbooks)
+	require.Len(t, c.Sources, 2)
+	require.Equal(t, prefixes("192.0.2.0/24", "192.0.2.7/32"), c.Sources[0].Ranges)
+	require.Equal(t, filepath.Join("testdata", "cdn.txt"), c.Sources[0].File)
+	require.Equal(t, config.Source{Name: "pen test", Ranges: prefixes("203.0.113.64/27"), Deny: "approval"}, c.Sources[1])
+	sources := config.NewSourceFiles(c, slog.New(slog.DiscardHandler)).Now()
+	sources[0].ReadAt = time.Time{}
+	require.Equal(t, []policy.Source{
+		{
+			Name: "our CDN", File: filepath.Join("testdata", "cdn.txt"), Deny: "never",
+			Ranges: prefixes("192.0.2.0/24", "192.0.2.7/32", "198.51.100.0/24", "2001:db8::/32", "203.0.113.9/32"),
+		},
+		{Name: "pen test", Ranges: prefixes("203.0.113.64/27"), Deny: "approval", NoCards: true},
+	}, sources)
+	require.Equal(t, config.Policy{
+		Changes: "on", Viewers: []string{"*"}, Responders: []string{"U0ANN", "S0SECOPS"}, Admins: []string{"W0BOSS"},
+		Terminal: map[string]string{"root": "admin", "deploy": "responder"}, WidestPrefix: config.WidestPrefix{IPv4: 22, IPv6: 40},
+		Durations: config.Durations{
+			Deny: time.Hour, Gray: 2 * time.Hour, Allow: 3 * time.Hour, Mode: 4 * time.Hour, ModeOff: 5 * time.Minute,
+			Patch: 6 * day, Indicator: 7 * time.Hour, Mute: 8 * time.Minute,
+		},
+		LongestDuration: 9 * day,
+		Approval: config.Approval{
+			RequiredFor: []string{"forever", "broad", "block_path", "allow", "mode_off", "rules_everywhere", "source"},
+			Approvers:   "S0LEADS", Timeout: 10 * time.Minute,
+			Override: config.Override{After: 4 * time.Minute, Longest: 30 * time.Minute, Notify: "S0LEADS"},
+		},
+	}, c.Policy)
+	require.Equal(t, config.Audit{Keep: 100 * day}, c.Audit)
+
+}
+
+func TestDefaultsHoldWhereKeysAreLeftOut(t *testing.T) {
+	t.Parallel()
+	c, err := config.Load(write(t, minimal+"sources:\n  - {name: office, ranges: [192.0.2.1]}\n"), nil)
+	require.NoError(t, err)
+	require.Equal(t, config.Config{
+		Timezone: time.UTC,
+		Slack:    config.Slack{APIURL: "https://slack.com/api/", Command: "/waf", MessagesPerSecond: 1, Burst: 4, EditsPerMinute: 40},
+		Redis:    config.Redis{URL: "redis://127.0.0.1:6379/0"},
+		Listen:   "127.0.0.1:8080",
+		Accounts: []config.Account{{
+			Name: "acme", APIURL: "https://api.example.com", Token: "t", Channel: "C0123ABCD",
+			PollInterval: 15 * time.Second, Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
+			Storm: config.Storm{Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute},
+			Quiet: config.Quiet{Ping: []string{"incident", "not_blocked"}},
+		}},
+		Sources: []config.Source{{Name: "office", Ranges: prefixes("192.0.2.1/32"), Deny: "never", Cards: true}},
+		Policy: config.Policy{
+			Changes: "dry_run", Viewers: []string{"*"}, WidestPrefix: config.WidestPrefix{IPv4: 24, IPv6: 48},
+			Durations: config.Durations{
+				Deny: 4 * time.Hour, Gray: 24 * time.Hour, Allow: time.Hour, Mode: 2 * time.Hour, ModeOff: 30 * time.Minute,
+				Patch: 168 * time.Hour, Indicator: 4 * time.Hour, Mute: time.Hour,
+			},
+			LongestDuration: 720 * time.Hour, RenewWhileActive: 24 * time.Hour,
+			Approval: config.Approval{
+				RequiredFor: []string{"forever", "broad", "block_path", "allow", "mode_off", "rules_everywhere", "source"},
+				Timeout:     15 * time.Minute, Override: config.Override{After: 5 * time.Minute, Longest: time.Hour},
+			},
+		},
+		Audit: config.Audit{Keep: 9600 * time.Hour},
+	}, keys(c))
+}
+
+func TestChangesQuotedOrNot(t *testing.T) {
+	t.Parallel()
+	for _, word := range []string{"on", "off", "dry_run"} {
+		for _, written := range []string{word, `"` + word + `"`, "'" + word + "'"} {
+			require.Equal(t, word, load(t, minimal+"sources: []\npolicy: {changes: "+written+"}\n").Policy.Changes)
+		}
+	}
+}
+
+func TestReferencesInStrings(t *testing.T) {
+	t.Parallel()
+	c := load(t, `
+# ${IN_A_COMMENT} is not looked at
+accounts:
+  - {name: "${N}-1", api_url: "https://${HOST}", token: 'a$$b$c$${d}', channel: C0123ABCD, client_id: "${ID}"}
+runbooks: {"${NOT_IN_KEYS}": "https://wiki.example.com/"}
+`, "N=acme", "HOST=api.example.com", "ID=5")
+	require.Equal(t, "acme-1", c.Accounts[0].Name)
+	require.Equal(t, "https://api.example.com", c.Accounts[0].APIURL)
+	require.Equal(t, "a$b$c${d}", c.Accounts[0].Token.Reveal())
+	require.Equal(t, 5, c.Accounts[0].ClientID)
+	require.Contains(t, c.Runbooks, "${NOT_IN_KEYS}")
+}
+
+func TestSecretsAreNeverPrinted(t *testing.T) {
+	t.Parallel()
+	c, err := config.Load("testdata/full.yaml", fullEnviron)
+	require.NoError(t, err)
+	encoded, err := json.Marshal(c)
+	require.NoError(t, err)
+	printed := fmt.Sprintf("%v %+v %#v %+v %s", *c, *c, *c, c, encoded)
+	for _, secret := range []string{"xoxb-secret", "xapp-secret", "signing-secret", "red-secret", "literal$token", "key-of-pager", "SLACK_BOT_TOKEN"} {
+		require.NotContains(t, printed, secret)
+	}
+}
+
+func TestSecretsAreNotInErrors(t *testing.T) {
+	t.Parallel()
+	_, err := config.Load(write(t, `
+slack: {bot_token: [xoxb-hidden], signing_secret: "hidden${", api_url: "https://user:hidden@slack.com/"}
+redis: {url: "http://:hidden@redis"}
+listen: ${LISTEN}
+accounts:
+  - {name: acme, api_url: "https://api.example.com", token: hidden, token_file: /nowhere}
+    `), []string{"LISTEN=hidden"})
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "hidden")
+}

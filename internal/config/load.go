@@ -1,0 +1,56 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Load reads the file at path, or the one that WAFBOT_CONFIG names, or none; then the environment, which wins. If the configuration is wrong,
+// the error is an *Error with every problem. Relative paths in the file start at the file's folder.
+func Load(path string, environ []string) (*Config, error) {
+	variables := map[string]string{}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		variables[name] = value
+	}
+	if path == "" {
+		path = variables[fileVariable]
+	}
+	o := &origins{keys: map[string]origin{}}
+	c := defaults()
+	c.origins = o
+	if path != "" {
+		o.root = Position{File: path, Line: 1, Col: 1}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("read config: %w", err)
+		}
+		d := decoder{origins: o, environ: variables}
+		if !d.file(bytes.NewReader(data), c) {
+			return nil, o.err()
+		}
+		c.rebase(filepath.Dir(path))
+	}
+	o.environment(c, variables)
+	c.readFiles()
+	c.check()
+	if err := o.err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// File is the configuration file, "" if there is only the environment.
+func (c *Config) File() string { return c.origins.root.File }
+
+// IsSet reports whether the file or a variable sets a key, such as "timezone".
+func (c *Config) IsSet(key string) bool { return c.origins.isSet(key) }
+
+// AsWritten is a text in which keys are named as the operator wrote them: a key that a variable set by that variable's name.
+func (c *Config) AsWritten(text string) string { return c.origins.asWritten(text) }
+
+// Variable is the variable that set a key; for a key that isn't set and without a file, the one that would set it; else "".
+func (c *Config) Variable(key string) string { return c.origins.variableOf(key) }

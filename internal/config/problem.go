@@ -1,0 +1,153 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wafbot/wafbot/internal/nearest"
+)
+
+// Error lists every problem of a configuration, in the order of the file, then those of files it names and of the environment.
+type Error struct{ Problems []Problem }
+
+// Error is one line a problem: FILE:LINE:COL: key: what is wrong; what to do.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = fmt.Sprintf("%s: %s: %s", p.At, cmp.Or(p.Variable, p.Key), p.Text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Problem is one mistake in a configuration.
+type Problem struct {
+	At       Position
+	Key      string
+	Variable string // the environment variable that set the key, if one did
+	Text     string // what is wrong; what to do
+}
+
+// Position is a place in a file; line and column count from 1. Without a file it is the environment.
+type Position struct {
+	File      string
+	Line, Col int
+}
+
+// String is FILE:LINE:COL, or "environment".
+func (p Position) String() string {
+	if p.File == "" {
+		return "environment"
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
+}
+
+// origin is where a key was set.
+type origin struct {
+	Position
+	variable string // the environment variable that set it, if one did
+	text     string // as written, so that an expanded ${X} is never shown; "" for a secret
+	value    string // what it came to; "" for a secret
+}
+
+// origins records where each key was set, and the problems found so far.
+type origins struct {
+	root     Position
+	keys     map[string]origin
+	problems []Problem
+}
+
+func (o *origins) isSet(key string) bool {
+	_, ok := o.keys[key]
+	return ok
+}
+
+// unset makes a key and everything below it count as left out.
+func (o *origins) unset(key string) {
+	for k := range o.keys {
+		if k == key || strings.HasPrefix(k, key+".") || strings.HasPrefix(k, key+"[") {
+			delete(o.keys, k)
+		}
+	}
+}
+
+// report notes what is wrong with a key, at the place of the nearest key above it that was written. The first problem of a key hides
+// its others, which follow from it.
+func (o *origins) report(key, format string, args ...any) {
+	if slices.ContainsFunc(o.problems, func(p Problem) bool { return p.Key == key }) {
+		return
+	}
+	p := Problem{At: o.root, Key: key, Text: fmt.Sprintf(format, args...)}
+	for at := key; at != ""; at = at[:max(strings.LastIndexAny(at, ".["), 0)] {
+		if from, ok := o.keys[at]; ok {
+			p.At = from.Position
+			if at == key {
+				p.Variable = from.variable
+			}
+			break
+		}
+	}
+	o.problems = append(o.problems, p)
+}
+
+// reportAt notes what is wrong at a place, which is not always that of the key.
+func (o *origins) reportAt(at Position, key, text string) {
+	o.problems = append(o.problems, Problem{At: at, Key: key, Text: text})
+}
+
+// reportValue is report with the value as it was written before the text.
+func (o *origins) reportValue(key, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if from := o.keys[key]; from.text != "" {
+		text = quote(from.text) + " " + text
+	} else {
+		text = "the value " + text
+	}
+	o.report(key, "%s", text)
+}
+
+// err is nil, or a *Error with all the problems.
+func (o *origins) err() error {
+	if len(o.problems) == 0 {
+		return nil
+	}
+	rank := func(p Problem) int {
+		switch p.At.File {
+		case o.root.File:
+			return 0
+		case "":
+			return 2
+		}
+		return 1 // a file that the configuration names
+	}
+	slices.SortStableFunc(o.problems, func(a, b Problem) int {
+		return cmp.Or(rank(a)-rank(b), cmp.Compare(a.At.File, b.At.File), cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Col, b.At.Col))
+	})
+	return &Error{o.problems}
+}
+
+// printable is a text cut short and free of control characters.
+func printable(text string) string {
+	quoted := quote(text)
+	return quoted[1 : len(quoted)-1]
+}
+
+func quote(text string) string {
+	const most = 60
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "…"
+	}
+	return strconv.Quote(text)
+}
+
+// didYouMean is `did you mean "X"?` for the known word next to a mistyped one, or what else to do.
+func didYouMean(typed string, known []string, otherwise string) string {
+	most := len(strings.TrimPrefix(typed, "WAFBOT_"))/3 + 1 // what all variables begin with is no likeness
+	best := nearest.Word(typed, known, most)
+	if best == "" {
+		return otherwise
+	}
+	return fmt.Sprintf("did you mean %q?", best)
+}

@@ -1,0 +1,129 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wafbot/wafbot/commands/policy"
+)
+
+const (
+	statEvery    = time.Second // how often a source's file is checked for a change, at most
+	unchangedFor = time.Second // how old a change must be: a file read while it is being written holds half of its ranges
+)
+
+// SourceFiles are the named sources, with the ranges that their files hold now. A file that can't be read keeps the ranges it was last read with.
+type SourceFiles struct {
+	log *slog.Logger
+
+	mu      sync.Mutex
+	checked time.Time
+	all     []*sourceFile
+}
+
+// sourceFile is a named source.
+type sourceFile struct {
+	source  policy.Source
+	cfg     Source
+	version string // size and time of the file when it was last read; "": read it again
+}
+
+// NewSourceFiles takes the sources as they were when the configuration was read.
+func NewSourceFiles(cfg *Config, log *slog.Logger) *SourceFiles {
+	f := &SourceFiles{log: log}
+	for _, s := range cfg.Sources {
+		named := &sourceFile{cfg: s, source: policy.Source{Name: s.Name, Ranges: slices.Concat(s.Ranges, s.listed), Deny: s.Deny, NoCards: !s.Cards, File: s.File}}
+		if s.File != "" {
+			named.source.ReadAt = time.Now()
+		}
+		f.all = append(f.all, named)
+	}
+	return f
+}
+
+// Now are the sources as they are now. It reads files that changed.
+func (f *SourceFiles) Now() []policy.Source {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	check := time.Since(f.checked) >= statEvery
+	if check {
+		f.checked = time.Now()
+	}
+	var all []policy.Source
+	for _, s := range f.all {
+		if check && s.cfg.File != "" {
+			f.read(s)
+		}
+		all = append(all, s.source)
+	}
+	return all
+}
+
+// Broken says what is wrong with the files, by the name of the source.
+func (f *SourceFiles) Broken() map[string]string {
+	wrong := map[string]string{}
+	for _, s := range f.Now() {
+		if s.Broken != "" {
+			wrong[s.Name] = s.File + ": " + s.Broken
+		}
+	}
+	return wrong
+}
+
+// read reads a source's file again if it changed. The caller holds mu.
+func (f *SourceFiles) read(s *sourceFile) {
+	info, err := os.Stat(s.cfg.File)
+	if err != nil {
+		f.fail(s, err)
+		return
+	}
+	version := fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+	age := time.Since(info.ModTime())
+	if version == s.version || age >= 0 && age < unchangedFor {
+		return
+	}
+	before := s.source
+	if err := s.reread(); err != nil {
+		f.fail(s, err)
+		return
+	}
+	if before.Broken != "" || !slices.Equal(before.Ranges, s.source.Ranges) {
+		f.log.Info("source read again", "source", s.cfg.Name, "file", s.cfg.File, "ranges", len(s.source.Ranges))
+	}
+	s.version, s.source.ReadAt, s.source.Broken = version, time.Now(), ""
+}
+
+// reread takes the file's ranges if all its lines are good. It refuses a file that was emptied: the ranges must not lose their protection by mistake.
+func (s *sourceFile) reread() error {
+	text, err := readUpTo(s.cfg.File, maxSourceFile)
+	if err != nil {
+		return err
+	}
+	ranges, bad := parseRanges(text)
+	switch {
+	case len(bad) > 0:
+		return fmt.Errorf("line %d: %s", bad[0].line, bad[0].text)
+	case len(ranges) == 0 && len(s.source.Ranges) > len(s.cfg.Ranges):
+		return errors.New("it is empty now; if that is meant, take it out of the configuration")
+	}
+	s.source.Ranges = slices.Concat(s.cfg.Ranges, ranges)
+	return nil
+}
+
+// fail keeps the ranges and logs the error once. The caller holds mu.
+func (f *SourceFiles) fail(s *sourceFile, err error) {
+	why := err.Error()
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		why = path.Err.Error()
+	}
+	if s.source.Broken != why {
+		f.log.Error("source can't be read: what it held before counts", "source", s.cfg.Name, "file", s.cfg.File, "since", s.source.ReadAt, "err", err)
+	}
+	s.source.Broken, s.version = why, ""
+}

@@ -1,0 +1,207 @@
+package doctor
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/pager"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// configProblems are the findings of a refused configuration: one for each problem.
+func configProblems(err error) []Finding {
+	var bad *config.Error
+	if !errors.As(err, &bad) {
+		return []Finding{{"config", "", Wrong, err.Error(), "fix the path: --config FILE, or WAFBOT_CONFIG"}}
+	}
+	var found []Finding
+	for _, p := range bad.Problems {
+		text, fix := p.Text, ""
+		if i := strings.LastIndex(text, "; "); i >= 0 {
+			text, fix = text[:i], text[i+len("; "):]
+		}
+		found = append(found, Finding{"config", p.At.String(), Wrong, cmp.Or(p.Variable, p.Key) + ": " + text, fix})
+	}
+	return found
+}
+
+// config checks the configuration itself: what serve needs, and what is allowed but perhaps not meant.
+func (c checkup) config() []Finding {
+	found := []Finding{}
+	if err := c.cfg.CheckServe(); err != nil {
+		found = configProblems(err)
+	} else {
+		found = append(found, Finding{"config", c.cfg.File(), OK, fmt.Sprintf("read, accounts: %d", len(c.cfg.Accounts)), ""})
+	}
+	found = append(found, c.policy()...)
+	found = append(found, c.plainText()...)
+	found = append(found, c.secrets()...)
+	found = append(found, c.deadRoutes()...)
+	found = append(found, c.pagers()...)
+	return append(found, c.quietHours()...)
+}
+
+// quietHours finds quiet hours that are perhaps not meant: in a time zone that wasn't chosen, or for most of the day.
+func (c checkup) quietHours() (found []Finding) {
+	for i, a := range c.cfg.Accounts {
+		at := config.Element("accounts", i) + ".quiet.hours"
+		if a.Quiet.Hours == "" {
+			continue
+		}
+		if !c.cfg.IsSet("timezone") {
+			found = append(found, Finding{"config", at, Warn, a.Quiet.Hours + " are hours of UTC", "set timezone to where people sleep"})
+		}
+		if q := a.Quiet.In(nil); (q.To-q.From+24*60)%(24*60) > 12*60 {
+			found = append(found, Finding{"config", at, Warn, a.Quiet.Hours + " are most of the day", "perhaps the two were swapped"})
+		}
+	}
+	return found
+}
+
+// policy checks who may change what.
+func (c checkup) policy() []Finding {
+	p := c.cfg.Policy
+	changes := Finding{"config", "policy.changes", OK, c.cfg.Policy.Guards().Describe(), ""}
+	if p.Changes != "on" {
+		changes.State, changes.Fix = Note, "set policy.changes to on when you trust it"
+	}
+	found := []Finding{changes}
+	add := func(key, text, fix string) { found = append(found, Finding{"config", key, Warn, text, fix}) }
+	if p.Changes == "on" && len(c.cfg.Sources) == 0 {
+		add("sources", "no address is protected from being denied by mistake", "name your own CDN, offices and health checks")
+	}
+	switch {
+	case len(p.Admins) == 0 && len(p.Responders) == 0:
+		add("policy.responders", "no user may change anything from Slack", "write the ids of those on call into policy.responders, and of at least one admin into policy.admins")
+	case len(p.Admins) == 0:
+		add("policy.admins", "no user may do what takes an admin, such as allow, or a milder mode", "write the ids of at least one admin")
+	}
+	const everyone, instead = "everyone in the workspace may change the protection", "write the ids of those on call instead of *"
+	if slices.Contains(p.Responders, "*") {
+		add("policy.responders", everyone, instead)
+	}
+	if slices.Contains(p.Admins, "*") {
+		add("policy.admins", everyone, instead)
+	}
+	return found
+}
+
+// plainText finds secrets and data that go over the network unencrypted.
+func (c checkup) plainText() []Finding {
+	var found []Finding
+	web := func(key, address string) {
+		if u, err := url.Parse(address); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) {
+			found = append(found, Finding{"config", key, Warn, "the token goes to " + u.Host + " unencrypted", "write https://"})
+		}
+	}
+	for i, a := range c.cfg.Accounts {
+		web(config.Element("accounts", i)+".api_url", a.APIURL)
+	}
+	web("slack.api_url", c.cfg.Slack.APIURL)
+	if u, err := url.Parse(c.cfg.Redis.URL.Reveal()); err == nil && u.Scheme != "rediss" && !allLoopback(u.Host) {
+		found = append(found, Finding{"config", c.cfg.RedisKey(), Warn, "what wafbot stores goes to " + u.Host + " unencrypted", "write rediss://, or keep others off that network"})
+	}
+	if host, _, err := net.SplitHostPort(c.cfg.Listen); err == nil && !config.IsLoopback(host) && c.cfg.Slack.SigningSecret == "" {
+		found = append(found, Finding{"config", "listen", Warn, "health and metrics can be read by others on the network, and Slack sends nothing there", "write 127.0.0.1:8080, unless probes come from elsewhere"})
+	}
+	return found
+}
+
+// allLoopback reports whether all hosts of a comma-separated list are this machine.
+func allLoopback(hosts string) bool {
+	for host := range strings.SplitSeq(hosts, ",") {
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		if !config.IsLoopback(strings.Trim(host, "[]")) {
+			return false
+		}
+	}
+	return true
+}
+
+// secrets finds files with secrets that every user of this machine can read.
+func (c checkup) secrets() []Finding {
+	const byOthers fs.FileMode = 0o004
+	var found []Finding
+	for _, s := range c.cfg.SecretFiles() {
+		if info, err := os.Stat(s.Path); err == nil && info.Mode()&byOthers != 0 {
+			found = append(found, Finding{"config", s.Key, Warn, "every user of this machine can read " + s.Path, "chmod o-r " + s.Path})
+		}
+	}
+	return found
+}
+
+// pagers lists the routes that call a pager. It calls none: a test would wake people.
+func (c checkup) pagers() []Finding {
+	var found []Finding
+	for i, a := range c.cfg.Accounts {
+		for j, r := range a.Routes {
+			if r.Page == nil {
+				continue
+			}
+			key := config.Element(config.Element("accounts", i)+".routes", j) + ".page"
+			found = append(found, Finding{"route", key, OK, fmt.Sprintf("calls a pager (%s) when an attack is unacknowledged for %s; not tried", r.Page.Format, text.HumanDuration(r.Page.After)), ""})
+			if u, err := url.Parse(r.Page.URL.Reveal()); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) && r.Page.Format != pager.Alertmanager {
+				found = append(found, Finding{"config", key, Warn, "the pager's address, which is its key, goes over the network unencrypted", "write https://"})
+			}
+		}
+	}
+	return found
+}
+
+// deadRoutes finds routes that no attack can reach: an earlier one takes everything they match.
+func (c checkup) deadRoutes() []Finding {
+	var found []Finding
+	for i := range c.cfg.Accounts {
+		a := &c.cfg.Accounts[i]
+		for j, route := range a.Routes {
+			earlier := slices.IndexFunc(a.Routes[:j], func(r config.Route) bool { return covers(r.Match, route.Match, a) })
+			if earlier >= 0 {
+				key := config.Element("accounts", i) + ".routes"
+				found = append(found, Finding{"route", config.Element(key, j), Warn, "takes nothing: " + config.Element(key, earlier) + " takes all that it would", "put it before that one, or take it out"})
+			}
+		}
+	}
+	return found
+}
+
+// covers reports whether m matches everything that other matches. It compares applications by id: they can be written by name.
+func covers(m, other config.Match, a *config.Account) bool {
+	ids := func(names config.OneOrMore) (ids config.OneOrMore) {
+		for _, name := range names {
+			ids = append(ids, fmt.Sprint(a.ApplicationID(name)))
+		}
+		return ids
+	}
+	lower := func(hosts config.OneOrMore) (lower config.OneOrMore) {
+		for _, host := range hosts {
+			lower = append(lower, strings.ToLower(host))
+		}
+		return lower
+	}
+	both := func(kinds config.OneOrMore) config.OneOrMore {
+		if slices.Contains(kinds, "incident") && slices.Contains(kinds, "attack") {
+			return nil // the same as none
+		}
+		return kinds
+	}
+	for _, key := range [][2]config.OneOrMore{
+		{both(m.Kind), both(other.Kind)}, {m.Type, other.Type}, {ids(m.Application), ids(other.Application)},
+		{lower(m.Host), lower(other.Host)}, {m.Status, other.Status},
+	} {
+		outside := func(word string) bool { return !slices.Contains(key[0], word) }
+		if len(key[0]) > 0 && (len(key[1]) == 0 || slices.ContainsFunc(key[1], outside)) {
+			return false
+		}
+	}
+	return m.MinHits <= other.MinHits
+}

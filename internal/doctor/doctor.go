@@ -1,0 +1,157 @@
+// Package doctor checks whether everything is there that the bot needs: the configuration, Slack, the accounts and Redis. It says how to fix what
+// isn't. It changes nothing: it posts only when told to, and in Redis it writes only a key that expires within a minute.
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+const (
+	answerTimeout = 10 * time.Second // for one answer, unless Options.Patience says otherwise
+	totalTimeout  = time.Minute      // for all of them
+	slowAfter     = 2 * time.Second  // an answer that takes longer is a warning
+)
+
+// Options say what to check.
+type Options struct {
+	Config   string        // the configuration file; "": WAFBOT_CONFIG, else the environment alone
+	Environ  []string      // as os.Environ gives it
+	Post     bool          // post a test card to the channel of each route
+	Patience time.Duration // how long to wait for one answer; 0: 10 s
+}
+
+// State says how bad a finding is.
+type State string
+
+// The states, worst first.
+const (
+	Wrong State = "wrong" // must be fixed
+	Warn  State = "warn"  // works, but perhaps not as meant
+	Note  State = "note"  // can't be known from here, or merely worth knowing
+	OK    State = "ok"
+)
+
+// rank orders findings: the worst comes first.
+func (s State) rank() int { return slices.Index([]State{Wrong, Warn, Note, OK}, s) }
+
+// Finding is what was found out about one thing.
+type Finding struct {
+	Check   string `json:"check"`   // what kind of thing: config, redis, slack, scope, channel, people, account, route, post
+	Subject string `json:"subject"` // which one, with its id
+	State   State  `json:"state"`
+	Text    string `json:"text"`
+	Fix     string `json:"fix"` // "": nothing to do
+}
+
+// sanitized is the finding safe to print: it holds names from Slack and from the service.
+func (f Finding) sanitized() Finding {
+	const longest = 1_000 // characters
+	f.Subject, f.Text, f.Fix = text.Sanitize(f.Subject, longest), text.Sanitize(f.Text, longest), text.Sanitize(f.Fix, longest)
+	return f
+}
+
+// Report is everything found, the worst first. Its texts are safe to print.
+type Report struct {
+	OK       bool      `json:"ok"` // nothing is wrong
+	Findings []Finding `json:"findings"`
+}
+
+// Run checks everything. It fails only if ctx ends before: some findings would look like all.
+func Run(ctx context.Context, o Options) (Report, error) {
+	within, cancel := context.WithTimeout(ctx, totalTimeout)
+	defer cancel()
+	found := examine(within, o)
+	if ctx.Err() != nil {
+		return Report{}, errors.New("stopped before everything was checked")
+	}
+	for i := range found {
+		found[i] = found[i].sanitized()
+	}
+	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Compare(a.State.rank(), b.State.rank()) })
+	isWrong := func(f Finding) bool { return f.State == Wrong }
+	return Report{OK: !slices.ContainsFunc(found, isWrong), Findings: found}, nil
+}
+
+// Print writes the findings for people.
+func (r Report) Print(out io.Writer) {
+	for _, f := range r.Findings {
+		label := string(f.State)
+		if f.State == Wrong {
+			label = strings.ToUpper(label)
+		}
+		fmt.Fprintf(out, "%-5s %s: %s\n", label, strings.TrimSpace(f.Check+" "+f.Subject), f.Text)
+		if f.Fix != "" {
+			fmt.Fprintf(out, "      → %s\n", f.Fix)
+		}
+	}
+}
+
+// Err is nil if nothing is wrong.
+func (r Report) Err() error {
+	n := 0
+	for _, f := range r.Findings {
+		if f.State == Wrong {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return nil
+	case 1:
+		return errors.New("1 thing is wrong; fix it and run doctor again")
+	}
+	return fmt.Errorf("%d things are wrong; fix them, the first one first, and run doctor again", n)
+}
+
+// checkup is one run over a configuration that could be read.
+type checkup struct {
+	cfg      *config.Config
+	patience time.Duration // for one answer
+	post     bool
+}
+
+// examine checks everything at the same time. A failed check hides no other one, and the order of findings doesn't depend on which answer comes first.
+func examine(ctx context.Context, o Options) []Finding {
+	cfg, err := config.Load(o.Config, o.Environ)
+	if err != nil {
+		return append(configProblems(err), Finding{Check: "config", State: Note, Text: "nothing else was checked: that takes a configuration that can be read"})
+	}
+	c := checkup{cfg: cfg, patience: cmp.Or(o.Patience, answerTimeout), post: o.Post}
+	checks := []func(context.Context) []Finding{
+		func(context.Context) []Finding { return c.config() },
+		c.redis,
+		c.slack,
+		c.ingress,
+	}
+	for i := range cfg.Accounts {
+		checks = append(checks, func(ctx context.Context) []Finding { return c.account(ctx, i) })
+	}
+	found := sideBySide(checks, func(check func(context.Context) []Finding) []Finding { return check(ctx) })
+	for i, f := range found {
+		found[i].Subject = cmp.Or(cfg.Variable(f.Subject), cfg.AsWritten(f.Subject))
+		found[i].Text, found[i].Fix = cfg.AsWritten(f.Text), cfg.AsWritten(f.Fix)
+	}
+	return found
+}
+
+// sideBySide checks many things at the same time and keeps their order.
+func sideBySide[T any](things []T, check func(T) []Finding) []Finding {
+	found := make([][]Finding, len(things))
+	var wg sync.WaitGroup
+	for i, thing := range things {
+		wg.Go(func() { found[i] = check(thing) })
+	}
+	wg.Wait()
+	return slices.Concat(found...)
+}
