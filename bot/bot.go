@@ -45,7 +45,7 @@ type Inbox interface {
 
 // Cards tells which cards messages are.
 type Cards interface {
-	CardAt(ctx context.Context, account, channel, ts string) (attack string, err error)
+	AttackAt(ctx context.Context, account, channel, ts string) (attack string, err error)
 }
 
 // Redis is asked whether it can be written.

@@ -18,13 +18,13 @@ type Ledger interface {
 	// Changes are the account's changes, the newest first: all that are in force and those that ended lately.
 	Changes(ctx context.Context, account string) ([]record.Change, error)
 	// Effects are what was seen of the account's changes, by their ids.
-	Effects(ctx context.Context, account string) (map[string]record.Efficacy, error)
+	Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error)
 }
 
 // Lock is the right to change one account. Its methods fail with ErrLost when somebody else has it by now.
 type Lock interface {
 	// SaveChanges writes changes down, new or again, with the times at which they are to be looked at, and an audit entry if there is one, whose
-	// number it gives: and events: all in one step, as the others do.
+	// number it gives: with events: all in one step, as the others do.
 	SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error)
 	// SaveLooks writes down what came of looking at changes.
 	SaveLooks(ctx context.Context, events []record.Event, all ...change.Look) error
@@ -36,8 +36,8 @@ type Lock interface {
 	SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error
 	// SaveLocked keeps for a while when the service said that its rules are locked; zero: they are no longer.
 	SaveLocked(ctx context.Context, at time.Time) error
-	// SaveTied writes a permission loss down.
-	SaveTied(ctx context.Context, t record.PermissionLoss, events ...record.Event) error
+	// SavePermissionLoss writes a permission loss down.
+	SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error
 	// SaveRequest writes a request for a second person down, new or again, with its audit entry if there is one, whose number it gives, and the time at which it
 	// is to be looked at.
 	SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error)

@@ -37,8 +37,8 @@ func (n *notified) Changed(string) {
 	n.changed++
 }
 
-// Knocks implements commands.Watch.
-func (*notified) Knocks(string, []netip.Addr) bool { return false }
+// StillTrying implements commands.Watch.
+func (*notified) StillTrying(string, []netip.Addr) bool { return false }
 
 // GoesOn implements commands.Watch.
 func (*notified) GoesOn(string, string) bool { return false }

@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// FirstStart is the one message of an account's first poll.
+// FirstStart is the message after an account's first poll.
 func FirstStart(a *call.Account, first record.FirstStartFacts, p policy.Policy, whoMay text.Text) Message {
 	lines := []text.Text{
 		text.New(text.Bold("wafbot watches "+a.Name), " from now on. ", goingOn(first), ", ", first.Incidents, text.Plural(int64(first.Incidents), " incident"), " in the last ", text.HumanDuration(a.Lookback)),
@@ -28,7 +28,7 @@ func FirstStart(a *call.Account, first record.FirstStartFacts, p policy.Policy, 
 	}
 }
 
-// goingOn says what went on before the first start, and how it is told.
+// goingOn says what was active at the first poll, and whether cards follow.
 func goingOn(first record.FirstStartFacts) string {
 	follow := "cards follow"
 	switch first.Gathered {
@@ -41,5 +41,5 @@ func goingOn(first record.FirstStartFacts) string {
 	if first.Ongoing == 0 {
 		return "Nothing goes on"
 	}
-	return fmt.Sprintf("%d going on (%s, nobody is called)", first.Ongoing, follow)
+	return fmt.Sprintf("%d going on (%s, no one is mentioned)", first.Ongoing, follow)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Worse is the reply under a card whose attack became worse. It calls whom the route names.
+// Worse is the reply under a card when its attack got worse. It mentions whom the route names.
 func Worse(a *call.Account, n record.Event) Message {
 	c := n.Changed()
 	what := text.New(text.Bold("It got worse: "), describe.StatusName(c.Attack), ", ", c.Attack.Hits, " hits")
@@ -17,7 +17,7 @@ func Worse(a *call.Account, n record.Event) Message {
 	id := record.AttackID(a.Name, c.Attack.ID)
 	lines := []text.Text{what, describe.AttackLine(a, c.Attack, n.At)}
 	if s := c.Storm; s != nil {
-		what = text.New(text.Bold("The storm got worse: "), s.Gathered, " attacks, ", describe.StormBlocking(*s), ", ", c.Attack.Hits, " hits")
+		what = text.New(text.Bold("The storm got worse: "), s.Grouped, " attacks, ", describe.StormBlocking(*s), ", ", c.Attack.Hits, " hits")
 		lines = []text.Text{what, describe.StormLine(a, call.StormRow{ID: id, Attack: c.Attack, Storm: *s}, n.At)}
 	}
 	if c.Mention != "" {

@@ -60,7 +60,7 @@ func (k *cardKeeper) markStale(ctx context.Context, e record.Event) (channel, ts
 	if channel, ts, err = k.cfg.Stores.Cards.Card(ctx, e.Account, id); err != nil || ts == "" {
 		return channel, ts, err
 	}
-	if err := k.cfg.Stores.Redraws.Outdated(ctx, e.Account, id, urgency(e)); err != nil {
+	if err := k.cfg.Stores.Redraws.MarkStale(ctx, e.Account, id, urgency(e)); err != nil {
 		return channel, ts, err
 	}
 	k.notifier.Stale(e.Account)
@@ -78,17 +78,17 @@ func (k *cardKeeper) draft(ctx context.Context, card record.Event) (r cardDraft,
 	id := record.AttackID(card.Account, card.Attack().ID)
 	var ok bool
 	g, both := errgroup.WithContext(ctx)
-	g.Go(func() (err error) { r.facts.file, err = k.cfg.Stores.Attacks.File(both, card.Account, id); return err })
+	g.Go(func() (err error) { r.facts.file, err = k.cfg.Stores.Cards.Details(both, card.Account, id); return err })
 	g.Go(func() (err error) { r.tried, err = k.deliver.begin(both, card.Account, card.ID); return err })
 	g.Go(func() (err error) {
-		r.facts.shown, ok, err = k.cfg.Stores.Attacks.Shown(both, card.Account, id)
+		r.facts.shown, ok, err = k.cfg.Stores.Attacks.AttackState(both, card.Account, id)
 		return err
 	})
 	if err := g.Wait(); err != nil {
 		return cardDraft{}, err
 	}
 	if c := card.Changed(); !ok || r.facts.shown.Revision < c.Revision {
-		r.facts.shown = record.AttackState{Attack: card.Attack(), SeenAt: card.At, Quiet: c.Quiet, Mention: c.Mention, Hushed: c.Suppressed, Revision: c.Revision}
+		r.facts.shown = record.AttackState{Attack: card.Attack(), ObservedAt: card.At, Quiet: c.Quiet, Mention: c.Mention, Suppressed: c.Suppressed, Revision: c.Revision}
 	}
 	return r, nil
 }
@@ -175,7 +175,7 @@ func (k *cardKeeper) supersede(ctx context.Context, waiting []record.Event, stay
 		if w.ID == stays || w.Revision() > revision {
 			continue
 		}
-		if _, err := k.cfg.Stores.Outbox.Told(ctx, w, "", "", false); err != nil {
+		if _, err := k.cfg.Stores.Outbox.Notified(ctx, w, "", "", false); err != nil {
 			return err
 		}
 		k.cfg.Log.Info("superseded: the card or another reply says it", "account", w.Account, "attack", w.Attack().ID, "kind", w.Kind)
@@ -185,7 +185,7 @@ func (k *cardKeeper) supersede(ctx context.Context, waiting []record.Event, stay
 
 // waiting are the poller's events of an attack that wait.
 func (k *cardKeeper) waiting(ctx context.Context, e record.Event) ([]record.Event, error) {
-	all, err := k.cfg.Stores.Outbox.Untold(ctx, e.Account)
+	all, err := k.cfg.Stores.Outbox.Waiting(ctx, e.Account)
 	return slices.DeleteFunc(all, func(w record.Event) bool { return w.Attack().ID != e.Attack().ID || w.Changed().Revision == 0 }), err
 }
 
@@ -203,15 +203,15 @@ func (k *cardKeeper) replyWorse(ctx context.Context, a Account, e record.Event) 
 		return k.deliver.drop(ctx, e)
 	}
 	id := record.AttackID(e.Account, e.Attack().ID)
-	newest, ok, err := k.cfg.Stores.Attacks.Shown(ctx, e.Account, id)
+	newest, ok, err := k.cfg.Stores.Attacks.AttackState(ctx, e.Account, id)
 	if err != nil {
 		return err
 	}
 	told, now := e, e.Changed()
 	if ok && newest.Revision > now.Revision {
-		told.At, now.Attack, now.Revision = newest.SeenAt, newest.Attack, newest.Revision
+		told.At, now.Attack, now.Revision = newest.ObservedAt, newest.Attack, newest.Revision
 	}
-	said, err := k.cfg.Stores.Attacks.Case(ctx, e.Account, id)
+	said, err := k.cfg.Stores.Triage.TriageOf(ctx, e.Account, id)
 	if err != nil {
 		return err
 	}
@@ -250,8 +250,8 @@ func loudest(e record.Event, waiting []record.Event, revision int) record.Event 
 // One that was found, because another replica had posted it before, may have been drawn at any time.
 func (k *cardKeeper) catchUp(ctx context.Context, e record.Event, drawn cardFacts, found bool) {
 	id := record.AttackID(e.Account, e.Attack().ID)
-	now, err := k.cfg.Stores.Attacks.File(ctx, e.Account, id)
-	shown, _, shownErr := k.cfg.Stores.Attacks.Shown(ctx, e.Account, id)
+	now, err := k.cfg.Stores.Cards.Details(ctx, e.Account, id)
+	shown, _, shownErr := k.cfg.Stores.Attacks.AttackState(ctx, e.Account, id)
 	if err = errors.Join(err, shownErr); err == nil && (found || doneSince(now, drawn.file) || shown.Revision > drawn.shown.Revision) {
 		err = k.notifier.MarkActed(ctx, e.Account, id)
 	}

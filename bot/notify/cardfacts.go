@@ -15,7 +15,7 @@ import (
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/poller/compare"
 )
 
 // cardFacts are all that is stored about an attack, from which its card is drawn.
@@ -33,10 +33,10 @@ const (
 
 // late is how long after it was found the attack was told, if that is worth telling. All clocks are of machines that keep time.
 func (f cardFacts) late(now time.Time) time.Duration {
-	if f.file.Card.Delivery != "" || f.shown.In != "" {
+	if f.file.Card.Delivery != "" || f.shown.StormID != "" {
 		return 0 // another card has told it, or its storm's
 	}
-	return lateBy(f.shown.Found, cmp.Or(f.posted, now), toldAtOnce)
+	return lateBy(f.shown.FoundAt, cmp.Or(f.posted, now), toldAtOnce)
 }
 
 // behind is for how long the card showed old facts, likewise.
@@ -56,7 +56,7 @@ const vulnTimeout = 2 * time.Second
 // doneSince reports whether something was done that was not done before.
 func doneSince(now, before record.AttackDetails) bool {
 	same := slices.EqualFunc(now.Changes, before.Changes, func(x, y record.Change) bool { return x.ID == y.ID && x.State == y.State })
-	return !same || now.Page != before.Page || !reflect.DeepEqual(now.Case, before.Case) || !reflect.DeepEqual(now.Scene.Mutes, before.Scene.Mutes)
+	return !same || now.Page != before.Page || !reflect.DeepEqual(now.Triage, before.Triage) || !reflect.DeepEqual(now.Context.Mutes, before.Context.Mutes)
 }
 
 // Situation is what is decided from about an attack, as it is stored; known is false for one that was forgotten, or not seen again since the
@@ -66,11 +66,11 @@ func (n *Notifier) Situation(ctx context.Context, account, attack string) (s cal
 	if !ok {
 		return s, false, nil
 	}
-	shown, known, err := n.cfg.Stores.Attacks.Shown(ctx, account, attack)
-	if err != nil || !known || shown.Recalled {
+	shown, known, err := n.cfg.Stores.Attacks.AttackState(ctx, account, attack)
+	if err != nil || !known || shown.Rebuilt {
 		return s, false, err
 	}
-	details, err := n.cfg.Stores.Attacks.File(ctx, account, attack)
+	details, err := n.cfg.Stores.Cards.Details(ctx, account, attack)
 	if err != nil {
 		return s, false, err
 	}
@@ -81,7 +81,7 @@ func (n *Notifier) Situation(ctx context.Context, account, attack string) (s cal
 func situation(a Account, policy policy.Policy, shown record.AttackState, details record.AttackDetails, now time.Time) call.Situation {
 	id := record.AttackID(a.Name, shown.Attack.ID)
 	s := call.Situation{
-		Account: a.Account, Policy: policy.With(details.Scene.Protected), ID: id, Attack: shown.Attack, Storm: shown.Storm, Known: details.Changes, Effects: details.Effects, Scene: details.Scene, Now: now,
+		Account: a.Account, Policy: policy.With(details.Context.Protected), ID: id, Attack: shown.Attack, Storm: shown.Storm, Known: details.Changes, Effects: details.Efficacy, Scene: details.Context, Now: now,
 	}
 	for _, ch := range slices.Backward(details.Changes) { // the newest first; a card reads downwards
 		if ch.AttackID == id && ch.Amends() == "" {
@@ -101,11 +101,11 @@ func situation(a Account, policy policy.Policy, shown record.AttackState, detail
 func (k *cardKeeper) card(ctx context.Context, a Account, f cardFacts) card.Card {
 	attack := f.shown.Attack
 	s := situation(a, k.cfg.Policy, f.shown, f.file, k.cfg.Now())
-	_, muted := describe.Muted(f.file.Scene.Mutes, attack, s.Now)
+	_, muted := describe.Muted(f.file.Context.Mutes, attack, s.Now)
 	c := card.Card{
-		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Triage: f.file.Case,
-		FiguresAt: poller.AttackStateFiguresAt(f.shown, f.file.Good, muted), Course: f.shown.Course, Outage: f.file.Blind, Found: f.shown.Found, Late: f.late(s.Now), StaleFor: f.behind(s.Now),
-		QuietHours: f.shown.Hushed, MentionedAt: f.shown.CalledAt, Suppressed: f.shown.Spared,
+		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Triage: f.file.Triage,
+		FiguresAt: compare.FiguresAt(f.shown, f.file.LastGood, muted), Course: f.shown.History, Outage: f.file.Outage, Found: f.shown.FoundAt, Late: f.late(s.Now), StaleFor: f.behind(s.Now),
+		QuietHours: f.shown.Suppressed, MentionedAt: f.shown.MentionedAt, Suppressed: f.shown.SuppressedMention,
 		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(k.cfg.Runbooks[attack.Type], k.cfg.Runbooks["*"]),
 	}
 	c.Reposted, c.Uneditable = record.Reposted(f.file.Card.Delivery)
@@ -122,7 +122,7 @@ func (k *cardKeeper) card(ctx context.Context, a Account, f cardFacts) card.Card
 func pageState(f cardFacts, now time.Time) card.Page {
 	last := f.file.Page
 	if last.State == record.PageCalling {
-		if f.file.Case.Owner != nil { // about to be ended
+		if f.file.Triage.Owner != nil { // about to be ended
 			return card.Page{}
 		}
 		if !last.TakenAt.IsZero() {
@@ -134,8 +134,8 @@ func pageState(f cardFacts, now time.Time) card.Page {
 	if pager == nil {
 		return card.Page{}
 	}
-	_, muted := describe.Muted(f.file.Scene.Mutes, f.shown.Attack, now)
-	u := commands.Unclaimed{Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, Told: pager.Told, Worse: pager.Worse, Route: pager.Route, After: pager.After, Case: f.file.Case}
+	_, muted := describe.Muted(f.file.Context.Mutes, f.shown.Attack, now)
+	u := commands.Unclaimed{Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, Told: pager.NotifiedAt, Worse: pager.WorsenedAt, Route: pager.Route, After: pager.After, Case: f.file.Triage}
 	_, at, _ := u.PagesAt(last)
 	return card.Page{At: at}
 }

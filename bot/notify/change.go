@@ -35,7 +35,7 @@ func mitigationEnding(e record.Event, about record.ChangeFacts, f facts) reply {
 	if ch.ID == "" || !ch.InForce(ch.At) || !ch.Until.Equal(about.Until) { // it was undone, or extended
 		return reply{}
 	}
-	who := responsible(ch, f.details.Case)
+	who := responsible(ch, f.details.Triage)
 	r := message(e, card.MitigationEnding(ch, who, ch.AttackID, f.now))
 	if f.card.TS != "" {
 		elsewhere := r.message
@@ -50,7 +50,7 @@ func endOverdue(e record.Event, _ record.ChangeFacts, f facts) reply {
 	if f.change.ID == "" || f.change.Late == nil || f.change.DueAt().IsZero() {
 		return reply{}
 	}
-	return message(e, card.EndOverdue(f.account.Account, f.change, responsible(f.change, f.details.Case), f.now))
+	return message(e, card.EndOverdue(f.account.Account, f.change, responsible(f.change, f.details.Triage), f.now))
 }
 
 // responsible is the owner of a change's attack, else the change's author; "" for a person at a terminal, who can't be mentioned.
@@ -73,10 +73,10 @@ func efficacyChanged(e record.Event, _ record.ChangeFacts, f facts) reply {
 		return reply{}
 	}
 	s := f.situation()
-	if finding := f.details.Effects[ch.ID].Finding; finding != record.NotWorking && finding != record.SourceReturned || efficacy.Replaced(s, ch) {
+	if finding := f.details.Efficacy[ch.ID].Finding; finding != record.NotWorking && finding != record.SourceReturned || efficacy.Replaced(s, ch) {
 		return reply{}
 	}
-	r := message(e, card.Efficacy(s, ch, card.Recipients(ch, f.details.Case, f.shown)))
+	r := message(e, card.Efficacy(s, ch, card.Recipients(ch, f.details.Triage, f.shown)))
 	if f.card.TS != "" {
 		elsewhere := r.message
 		r.under, r.elsewhere, r.broadcast = f.card, &elsewhere, true

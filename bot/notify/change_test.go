@@ -18,14 +18,14 @@ type outbox struct {
 	Outbox
 	Cards
 	Attacks
-	AccountReader
+	Triage
 	Redraws
 	Drills
 	change record.Change
 	news   map[string]record.Event
 }
 
-func (o *outbox) Untold(context.Context, string) (all []record.Event, err error) {
+func (o *outbox) Waiting(context.Context, string) (all []record.Event, err error) {
 	for _, n := range o.news {
 		all = append(all, n)
 	}
@@ -36,24 +36,24 @@ func (o *outbox) Changes(context.Context, string) ([]record.Change, error) {
 	return []record.Change{o.change}, nil
 }
 
-func (o *outbox) Trying(_ context.Context, _, _ string, now time.Time) (first time.Time, again, told bool, err error) {
+func (o *outbox) BeginNotify(_ context.Context, _, _ string, now time.Time) (first time.Time, again, told bool, err error) {
 	return now, true, true, nil
 }
 
-func (o *outbox) Told(_ context.Context, n record.Event, _, _ string, _ bool) (double bool, err error) {
+func (o *outbox) Notified(_ context.Context, n record.Event, _, _ string, _ bool) (double bool, err error) {
 	delete(o.news, n.ID)
 	return false, nil
 }
 
 func (o *outbox) Drill(context.Context, string) (record.Drill, error) { return record.Drill{}, nil }
 
-func (o *outbox) ToRedraw(context.Context, string) (map[string]record.RedrawMark, error) {
+func (o *outbox) Stale(context.Context, string) (map[string]record.RedrawMark, error) {
 	return nil, nil
 }
 
 // stores are those that the tests need.
 func stores(box *outbox) Stores {
-	return Stores{Outbox: box, Cards: box, Attacks: box, Account: box, Redraws: box, Drills: box}
+	return Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box}
 }
 
 // Else it would wait until nobody remembers that it was told, and then come twice.

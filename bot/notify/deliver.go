@@ -30,7 +30,7 @@ const recordAgain = time.Second
 // place, and the event could be posted twice. A message that another replica has posted, too, is withdrawn.
 func (d *deliverer) record(ctx context.Context, e record.Event, at place) error {
 	for {
-		double, err := d.cfg.Stores.Outbox.Told(context.WithoutCancel(ctx), e, at.channel, at.ts, at.card) // a stop must not undo what was delivered
+		double, err := d.cfg.Stores.Outbox.Notified(context.WithoutCancel(ctx), e, at.channel, at.ts, at.card) // a stop must not undo what was delivered
 		if double {
 			d.withdraw(ctx, at)
 		}

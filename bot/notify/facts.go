@@ -60,8 +60,8 @@ func (n *Notifier) load(ctx context.Context, a Account, e record.Event, needs ne
 	}
 	if needs&needAttack != 0 {
 		var shownErr error
-		f.details, err = n.cfg.Stores.Attacks.File(ctx, a.Name, f.attack)
-		f.shown, f.known, shownErr = n.cfg.Stores.Attacks.Shown(ctx, a.Name, f.attack)
+		f.details, err = n.cfg.Stores.Cards.Details(ctx, a.Name, f.attack)
+		f.shown, f.known, shownErr = n.cfg.Stores.Attacks.AttackState(ctx, a.Name, f.attack)
 		if err = errors.Join(err, shownErr); err != nil {
 			return f, err
 		}
@@ -74,7 +74,7 @@ func (n *Notifier) load(ctx context.Context, a Account, e record.Event, needs ne
 		f.evidence, _, err = n.cfg.Stores.Attacks.Evidence(ctx, a.Name, f.attack)
 	}
 	if needs&needTriage != 0 && err == nil {
-		f.triage, err = n.cfg.Stores.Account.Cases(ctx, a.Name)
+		f.triage, err = n.cfg.Stores.Triage.AllTriage(ctx, a.Name)
 	}
 	if needs&needRoles != 0 && err == nil {
 		f.roles = card.Roles(n.cfg.Roles, n.names(ctx))
@@ -91,7 +91,7 @@ func (n *Notifier) loadChange(ctx context.Context, e record.Event, f *facts) (er
 	if err != nil {
 		return err
 	}
-	if f.changes, err = n.cfg.Stores.Account.Changes(ctx, e.Account); err != nil {
+	if f.changes, err = n.cfg.Stores.Changes.Changes(ctx, e.Account); err != nil {
 		return err
 	}
 	if i := slices.IndexFunc(f.changes, func(ch record.Change) bool { return ch.ID == about.Change }); i >= 0 {
@@ -118,8 +118,8 @@ func (n *Notifier) awaitCard(ctx context.Context, e record.Event, attack string,
 		if err != nil || at.TS != "" {
 			return at, err
 		}
-		shown, _, err := n.cfg.Stores.Attacks.Shown(ctx, e.Account, attack)
-		if err != nil || !shown.Told || shown.Channel == e.Channel || n.cfg.Now().Sub(since) > cardPatience {
+		shown, _, err := n.cfg.Stores.Attacks.AttackState(ctx, e.Account, attack)
+		if err != nil || !shown.Notified || shown.Channel == e.Channel || n.cfg.Now().Sub(since) > cardPatience {
 			return record.Place{}, err
 		}
 		if err := delay.Sleep(ctx, cardAgain); err != nil {

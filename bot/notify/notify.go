@@ -23,10 +23,16 @@ import (
 type Account struct {
 	*call.Account
 
-	SummaryAt string                                                       // the hour of the day at which it is handed over, as 08:00; "": never
-	Settings  func() poller.Settings                                       // lists and rules as last read; nil: never
-	Health    func() poller.Health                                         // nil: not polled here
-	Vuln      func(ctx context.Context, id string) (title string, ok bool) // the title of a vulnerability; nil: not known
+	Summary  Summary                                                      // when it is handed over; nil: never
+	Settings func() poller.Settings                                       // lists and rules as last read; nil: never
+	Health   func() poller.Health                                         // nil: not polled here
+	Vuln     func(ctx context.Context, id string) (title string, ok bool) // the title of a vulnerability; nil: not known
+}
+
+// Summary tells at which hours an account is handed over.
+type Summary interface {
+	// Around are the last hour up to now, and the next one.
+	Around(now time.Time) (last, next time.Time)
 }
 
 // Runner carries out what the clock asks for; *commands.Runner is one.
@@ -47,7 +53,7 @@ type Config struct {
 	MessagesPerSecond float64           // per channel; 0: as fast as Slack takes them
 	Burst             int               // how many at once; 0: 4
 	EditsPerMinute    int               // in the workspace; 0: 40
-	Zone              *time.Location    // of SummaryAt; nil: UTC
+	Zone              *time.Location    // of the hours of a summary; nil: UTC
 	Log               *slog.Logger      // nil: discarded
 	Now               func() time.Time  // nil: time.Now
 }
@@ -193,7 +199,7 @@ func (n *Notifier) Redraw(account string) {
 
 // MarkActed has a card redrawn soon because a person acted.
 func (n *Notifier) MarkActed(ctx context.Context, account, attack string) error {
-	if err := n.cfg.Stores.Redraws.Outdated(ctx, account, attack, record.UrgentActed); err != nil {
+	if err := n.cfg.Stores.Redraws.MarkStale(ctx, account, attack, record.UrgentActed); err != nil {
 		return err
 	}
 	n.Redraw(account)

@@ -10,7 +10,7 @@ import (
 // permissionChanged keeps the one notice of a permission loss true: posted first, edited later, and one message more when the permission is
 // back. A loss that was over before it could be notified is not: the person who was refused knows.
 func (n *Notifier) permissionChanged(ctx context.Context, a Account, e record.Event, changed record.PermissionChanged) error {
-	t, err := n.cfg.Stores.Permissions.Tied(ctx, e.Account)
+	t, err := n.cfg.Stores.Permissions.PermissionLoss(ctx, e.Account)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (n *Notifier) editNotice(ctx context.Context, a Account, e record.Event, t 
 
 // permissionNotice draws the notice from what is stored.
 func (n *Notifier) permissionNotice(ctx context.Context, a Account, t record.PermissionLoss) (card.Message, error) {
-	changes, err := n.cfg.Stores.Account.Changes(ctx, a.Name)
+	changes, err := n.cfg.Stores.Changes.Changes(ctx, a.Name)
 	if err != nil {
 		return card.Message{}, err
 	}

@@ -51,7 +51,7 @@ type attempt struct {
 
 // begin writes down that a delivery is about to be posted.
 func (d *deliverer) begin(ctx context.Context, account, delivery string) (t attempt, err error) {
-	t.first, t.again, t.done, err = d.cfg.Stores.Outbox.Trying(ctx, account, delivery, d.cfg.Now())
+	t.first, t.again, t.done, err = d.cfg.Stores.Outbox.BeginNotify(ctx, account, delivery, d.cfg.Now())
 	if q := d.queue(account); q != nil {
 		t.moved = q.wasMoved(delivery)
 		if !q.trying(delivery) {

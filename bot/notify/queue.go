@@ -157,7 +157,7 @@ func (q *queue) load(ctx context.Context) {
 	if !missing {
 		return
 	}
-	events, err := q.notifier.cfg.Stores.Outbox.Untold(ctx, q.account)
+	events, err := q.notifier.cfg.Stores.Outbox.Waiting(ctx, q.account)
 	if err != nil {
 		q.notifier.cfg.Log.Warn("read outbox", "account", q.account, "err", err)
 		return // it is looked for again within a second

@@ -59,7 +59,7 @@ type tries struct {
 	tried map[string]time.Time
 }
 
-func (o *tries) Trying(_ context.Context, _, id string, now time.Time) (first time.Time, again, told bool, err error) {
+func (o *tries) BeginNotify(_ context.Context, _, id string, now time.Time) (first time.Time, again, told bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if first, again = o.tried[id]; !again {
@@ -68,9 +68,9 @@ func (o *tries) Trying(_ context.Context, _, id string, now time.Time) (first ti
 	return first, again, false, nil
 }
 
-func (o *tries) Untold(context.Context, string) ([]record.Event, error) { return nil, nil }
+func (o *tries) Waiting(context.Context, string) ([]record.Event, error) { return nil, nil }
 
-func (o *tries) Told(context.Context, record.Event, string, string, bool) (double bool, err error) {
+func (o *tries) Notified(context.Context, record.Event, string, string, bool) (double bool, err error) {
 	return false, nil
 }
 
@@ -82,7 +82,7 @@ func owning(t *testing.T, refuses func(channel, text string) string, play func(b
 		box := &tries{tried: map[string]time.Time{}}
 		b := New(Config{
 			Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
-			Stores:   Stores{Outbox: box, Cards: box, Attacks: box, Account: box, Redraws: box, Drills: box},
+			Stores:   Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box},
 			Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
 		})
 		ctx, stop := context.WithCancel(t.Context())

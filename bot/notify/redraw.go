@@ -145,7 +145,7 @@ const (
 
 // next is the most urgent of the stale cards; with wait > 0 there is none to be drawn now.
 func (r *redrawQueue) next(ctx context.Context) (o stale, wait time.Duration, err error) {
-	marks, err := r.notifier.cfg.Stores.Redraws.ToRedraw(ctx, r.account)
+	marks, err := r.notifier.cfg.Stores.Redraws.Stale(ctx, r.account)
 	if err != nil {
 		return stale{}, 0, err
 	}
@@ -227,15 +227,15 @@ func (k *cardKeeper) redraw(ctx context.Context, account string, o stale) (at re
 	if attack, at, ok := former(o.attack); ok {
 		return at, k.shrink(ctx, a, attack, at, o)
 	}
-	shown, known, err := k.cfg.Stores.Attacks.Shown(ctx, account, o.attack)
+	shown, known, err := k.cfg.Stores.Attacks.AttackState(ctx, account, o.attack)
 	if err != nil {
 		return at, err
 	}
-	file, err := k.cfg.Stores.Attacks.File(ctx, account, o.attack)
+	file, err := k.cfg.Stores.Cards.Details(ctx, account, o.attack)
 	if err != nil {
 		return at, err
 	}
-	if at = file.Card; at.TS == "" || !known || shown.Recalled {
+	if at = file.Card; at.TS == "" || !known || shown.Rebuilt {
 		// There is no card; one that is about to be posted is drawn from the same facts. Of one that was read back only the attack's id is
 		// known until it is seen again: that must not wipe out what stands there.
 		return at, k.cfg.Stores.Redraws.Redrawn(ctx, account, o.attack, o.mark)

@@ -89,7 +89,7 @@ func (k *cardKeeper) replace(ctx context.Context, account string, o stale, at re
 
 // lostEvent is the event that an attack's card at a place is gone, or stands and can't be edited; known is false if the attack isn't.
 func (k *cardKeeper) lostEvent(ctx context.Context, account, attack string, at record.Place, stands bool) (e record.Event, known bool, err error) {
-	shown, known, err := k.cfg.Stores.Attacks.Shown(ctx, account, attack)
+	shown, known, err := k.cfg.Stores.Attacks.AttackState(ctx, account, attack)
 	return record.NewCardLost(account, shown.Attack.Brief(), at, stands, k.cfg.Now()), known, err
 }
 
@@ -196,7 +196,7 @@ func (n *Notifier) successor(ctx context.Context, a Account, attack string, at r
 	if err != nil {
 		return nil, false, err
 	}
-	shown, known, err := n.cfg.Stores.Attacks.Shown(ctx, a.Name, attack)
+	shown, known, err := n.cfg.Stores.Attacks.AttackState(ctx, a.Name, attack)
 	if err != nil || !known || ts == "" || ts == at.TS && channel == at.Channel {
 		return nil, false, err
 	}

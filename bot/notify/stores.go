@@ -12,7 +12,8 @@ type Stores struct {
 	Outbox      Outbox
 	Cards       Cards
 	Attacks     Attacks
-	Account     AccountReader
+	Triage      Triage
+	Changes     Changes
 	Redraws     Redraws
 	Permissions Permissions
 	Approvals   Approvals
@@ -22,47 +23,52 @@ type Stores struct {
 
 // Outbox holds the events that must be notified.
 type Outbox interface {
-	Untold(ctx context.Context, account string) ([]record.Event, error)
-	// Trying writes down that a delivery is about to be posted; again tells that it may have been posted before, told that it is recorded where.
-	Trying(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error)
-	// Told takes an event off, and records where its message is, and that it is its attack's card. double tells that another place is recorded.
-	Told(ctx context.Context, e record.Event, channel, ts string, card bool) (double bool, err error)
+	Waiting(ctx context.Context, account string) ([]record.Event, error)
+	// BeginNotify writes down that a delivery is about to be posted; again tells that it may have been posted before, told that it is recorded where.
+	BeginNotify(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error)
+	// Notified takes an event off, and records where its message is, and that it is its attack's card. double tells that another place is recorded.
+	Notified(ctx context.Context, e record.Event, channel, ts string, card bool) (double bool, err error)
 	// Announce puts an event there, or in the place of the one with its id.
 	Announce(ctx context.Context, e record.Event) error
 }
 
-// Cards tells where cards are.
+// Cards tells where cards are, and what they are drawn from.
 type Cards interface {
 	Card(ctx context.Context, account, attack string) (channel, ts string, err error)
+	// Details is all that is stored about an attack beside its state.
+	Details(ctx context.Context, account, attack string) (record.AttackDetails, error)
 }
 
-// Attacks reads what is stored about attacks.
+// Attacks reads what polls found about attacks.
 type Attacks interface {
-	Shown(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error)
-	// File is all that is stored about an attack beside the attack itself.
-	File(ctx context.Context, account, attack string) (record.AttackDetails, error)
+	AttackState(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error)
 	// Evidence is what is kept of an attack that has a card; ok tells whether anything is.
 	Evidence(ctx context.Context, account, attack string) (e record.Evidence, ok bool, err error)
-	Case(ctx context.Context, account, attack string) (record.Triage, error)
 }
 
-// AccountReader reads what is stored about all of an account.
-type AccountReader interface {
+// Triage reads what people did about attacks.
+type Triage interface {
+	TriageOf(ctx context.Context, account, attack string) (record.Triage, error)
+	// AllTriage is that of all of an account's attacks, by their ids.
+	AllTriage(ctx context.Context, account string) (map[string]record.Triage, error)
+}
+
+// Changes reads the changes of an account, the newest first.
+type Changes interface {
 	Changes(ctx context.Context, account string) ([]record.Change, error)
-	Cases(ctx context.Context, account string) (map[string]record.Triage, error)
 }
 
 // Redraws holds the marks of stale cards.
 type Redraws interface {
-	ToRedraw(ctx context.Context, account string) (map[string]record.RedrawMark, error)
-	Outdated(ctx context.Context, account, attack string, urgency record.Urgency) error
+	Stale(ctx context.Context, account string) (map[string]record.RedrawMark, error)
+	MarkStale(ctx context.Context, account, attack string, urgency record.Urgency) error
 	Redrawn(ctx context.Context, account, attack string, mark record.RedrawMark) error
 }
 
 // Permissions holds an account's permission loss, and where its notice is.
 type Permissions interface {
-	// Tied is the account's last permission loss; zero when there was none.
-	Tied(ctx context.Context, account string) (record.PermissionLoss, error)
+	// PermissionLoss is the account's last permission loss; zero when there was none.
+	PermissionLoss(ctx context.Context, account string) (record.PermissionLoss, error)
 	// NoticeAt is where the notice with that id is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
 	NoticeAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error)
 	Noticed(ctx context.Context, account, id, channel, ts string, revision int) error

@@ -54,12 +54,12 @@ const emitAgain = time.Second
 // knows what was delivered.
 func (n *Notifier) runSummaries(ctx context.Context, account string) {
 	a, ok := n.account(account)
-	if !ok || a.SummaryAt == "" {
+	if !ok || a.Summary == nil {
 		return
 	}
 	var last time.Time
 	for {
-		due, next := summaryHours(n.cfg.Now().In(n.cfg.Zone), a.SummaryAt)
+		due, next := a.Summary.Around(n.cfg.Now().In(n.cfg.Zone))
 		wait := time.Until(next)
 		if !due.Equal(last) && time.Since(due) < summaryLate {
 			if err := n.emit(ctx, summaryEvent(account, a.Channel, due)); err == nil {
@@ -73,16 +73,4 @@ func (n *Notifier) runSummaries(ctx context.Context, account string) {
 			return
 		}
 	}
-}
-
-// summaryHours are the last and the next time at which it is that hour of the day where now is. The hour is as the configuration's check wants it.
-func summaryHours(now time.Time, at string) (last, next time.Time) {
-	clock, _ := time.Parse("15:04", at)
-	on := func(day int) time.Time {
-		return time.Date(now.Year(), now.Month(), now.Day()+day, clock.Hour(), clock.Minute(), 0, 0, now.Location())
-	}
-	if last, next = on(0), on(1); last.After(now) {
-		last, next = on(-1), last
-	}
-	return last, next
 }

@@ -8,7 +8,7 @@ import (
 
 // handedOver mentions the new owner of an attack, and the former one when it was taken over, if that still holds.
 func handedOver(e record.Event, given record.Assignment, f facts) reply {
-	t := f.details.Case
+	t := f.details.Triage
 	if t.Owner == nil || t.Owner.ID != given.To {
 		return reply{}
 	}
@@ -36,7 +36,7 @@ func attackEnded(e record.Event, course record.AttackCourse, f facts) reply {
 	if !f.known || f.shown.Quiet != course.Quiet || f.card.TS == "" {
 		return reply{}
 	}
-	r := message(e, card.Course(f.situation(), f.shown.Course, f.evidence, course.Quiet))
+	r := message(e, card.Course(f.situation(), f.shown.History, f.evidence, course.Quiet))
 	r.under = f.card
 	return r
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/poller/storm"
 )
 
 // app is the bot put together from its configuration: the only place where its parts meet.
@@ -64,7 +65,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	}
 	a.sources, a.policy = config.NewSourceFiles(cfg, log), cfg.Policy.Guards()
 	a.policy.Sources = a.sources.Now
-	a.slack = slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store, Log: log})
+	a.slack = slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store.People, Log: log})
 	var accounts []*call.Account
 	var tenants []notify.Account
 	for _, account := range cfg.Accounts {
@@ -72,7 +73,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.effects[account.Name] = efficacy.NewEffectWatch(tenant.Account, a.store, a, o.speed)
+		a.effects[account.Name] = efficacy.NewEffectWatch(tenant.Account, efficacyStore{a.store.Ledger, a.store.Triage}, a, o.speed)
 		accounts, a.tenants[account.Name] = append(accounts, tenant.Account), tenant.Account
 		tenants = append(tenants, tenant)
 		if a.pagers[account.Name], err = account.Pagers(); err != nil {
@@ -84,21 +85,23 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		return nil, err
 	}
 	a.runner = commands.New(commands.Config{
-		Accounts: accounts, Services: a.services, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Scenes: a.store, Records: a.store, Audit: a.store,
+		Accounts: accounts, Services: a.services, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.tells},
+		Facts: a.store.Attacks, Scenes: a.store.Triage, Records: a.store.Attacks, Audit: a.store.Audit,
 		AuditOut: &lineWriter{out: o.audit}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Notifier: a, Health: a.health,
-		Desk: a.store, Storms: a.store, Ties: a.store, Requests: a.store, Watch: watch{a.pollers, a.effects}, Explain: a.explain,
-		CardLinks: a.cardLinks, Drills: a.store,
+		Desk: a.store.Triage, Storms: a.store.Attacks, Ties: a.store.Permissions, Requests: a.store.Approvals, Watch: watch{a.pollers, a.effects}, Explain: a.explain,
+		CardLinks: a.cardLinks, Drills: drillStore{a.store.Drills, a.store.Replicas},
 	})
 	a.notifier = notify.New(notify.Config{
 		Slack: a.slack, Runner: a.runner, Accounts: tenants, Command: cfg.Slack.Command, Policy: a.policy, Roles: roles, Runbooks: cfg.Runbooks,
 		MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Zone: cfg.Timezone, Log: log,
 		Stores: notify.Stores{
-			Outbox: a.store, Cards: a.store, Attacks: a.store, Account: a.store, Redraws: a.store, Permissions: a.store, Approvals: a.store, Drills: a.store, Pace: a.store,
+			Outbox: a.store.Outbox, Cards: a.store.Cards, Attacks: a.store.Attacks, Triage: a.store.Triage, Changes: a.store.Ledger, Redraws: a.store.Cards,
+			Permissions: a.store.Permissions, Approvals: a.store.Approvals, Drills: a.store.Drills, Pace: a.store.Pace,
 		},
 	})
 	a.bot = bot.New(bot.Config{
-		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier, Inbox: a.store, Links: a.store,
-		Cards: a.store, Redis: a.store, Accounts: tenants, Policy: a.policy, Broken: a.sources.Broken, Roles: roles, Log: log, Collectors: append(a.notifier.Collectors(), a.calls),
+		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier, Inbox: a.store.Inbox, Links: a.store.Links,
+		Cards: a.store.Cards, Redis: a.store, Accounts: tenants, Policy: a.policy, Broken: a.sources.Broken, Roles: roles, Log: log, Collectors: append(a.notifier.Collectors(), a.calls),
 	})
 	return a, nil
 }
@@ -113,21 +116,25 @@ func (a *app) account(cfg config.Account) (notify.Account, error) {
 		return notify.Account{}, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
 	p := poller.New(poller.Config{
-		Account: cfg.Name, API: api, Memory: a.store, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
-		Routes: cfg.PollerRoutes(), Muted: a.muted(cfg.Name), Wanted: a.wanted(cfg.Name), Observed: a.observed(cfg.Name), Storm: poller.StormConfig(cfg.Storm),
-		Channel: cfg.Channel, Log: a.log, Starts: a.starts, Quiet: cfg.Quiet.In(a.cfg.Timezone),
+		Account: cfg.Name, API: api, Store: a.store.Attacks, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
+		Routes: cfg.PollerRoutes(), Preferences: a, Observer: a, Storm: storm.Config(cfg.Storm),
+		Channel: cfg.Channel, Log: a.log, Starts: a.starts, QuietHours: cfg.Quiet.In(a.cfg.Timezone),
 	})
 	a.pollers[cfg.Name] = p
 	a.services[cfg.Name] = commands.Service{Reader: api, Writer: api}
+	var summary notify.Summary // nil: none
+	if cfg.Summary.At != "" {
+		summary = cfg.Summary
+	}
 	return notify.Account{
 		Account: &call.Account{
 			Name: cfg.Name, Channel: cfg.Channel, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: cfg.CommandApplications(),
 		},
-		SummaryAt: cfg.Summary.At, Settings: p.Settings, Health: p.Health, Vuln: titles(api, a.log),
+		Summary: summary, Settings: p.Settings, Health: p.Health, Vuln: titles(api, a.log),
 	}, nil
 }
 
-// Notify passes events on to the bot, which is put together after the pollers and the commands.
+// Notify passes events on to the notifier, which is put together after the pollers and the commands.
 func (a *app) Notify(account string, events []record.Event) { a.notifier.Notify(account, events) }
 
 // Redraw passes on that cards are stale.
@@ -173,7 +180,7 @@ func (a *app) health(account string) (call.HealthNow, bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
-	good, blind, err := a.store.Watched(ctx, account)
+	good, blind, err := a.store.Attacks.LastPoll(ctx, account)
 	return call.HealthNow{LastGood: good, Failing: blind.Why, Since: blind.From}, err == nil && !good.IsZero()
 }
 

@@ -15,9 +15,9 @@ type watch struct {
 }
 
 // Knocks implements commands.Watch.
-func (w watch) Knocks(account string, addresses []netip.Addr) bool {
+func (w watch) StillTrying(account string, addresses []netip.Addr) bool {
 	p, ok := w.pollers[account]
-	return ok && p.Knocks(addresses)
+	return ok && p.StillTrying(addresses)
 }
 
 // GoesOn implements commands.Watch.
@@ -29,7 +29,7 @@ func (w watch) GoesOn(account, attack string) bool {
 // Changed implements commands.Watch.
 func (w watch) Changed(account string) {
 	if p, ok := w.pollers[account]; ok {
-		p.Refresh()
+		p.RefreshSettings()
 		w.effects[account].Again()
 	}
 }

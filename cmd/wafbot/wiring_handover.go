@@ -6,7 +6,7 @@ import (
 
 // cardLinks are where the cards of attacks can be opened, by attack, as far as that can be found out.
 func (a *app) cardLinks(ctx context.Context, account string, attacks []string) map[string]string {
-	places, err := a.store.CardsOf(ctx, account, attacks)
+	places, err := a.store.Cards.CardsOf(ctx, account, attacks)
 	if err != nil {
 		return nil
 	}

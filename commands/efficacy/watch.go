@@ -28,12 +28,12 @@ type Effects interface {
 	// Changes are the account's changes, the newest first.
 	Changes(ctx context.Context, account string) ([]record.Change, error)
 	// Scene is what is known of the account beside its attacks.
-	Scene(ctx context.Context, account string) (record.AccountContext, error)
-	// Effects are what was seen of an account's changes, by their ids.
-	Effects(ctx context.Context, account string) (map[string]record.Efficacy, error)
-	// SaveEffects writes down what was seen, has the cards of the changes' attacks be drawn again, and puts events into the outbox, all in one step. It
+	AccountContext(ctx context.Context, account string) (record.AccountContext, error)
+	// Efficacy is what was seen of an account's changes, by their ids.
+	Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error)
+	// SaveEfficacy writes down what was seen, has the cards of the changes' attacks be drawn again, and puts events into the outbox, all in one step. It
 	// fails when another replica owns the account by now.
-	SaveEffects(ctx context.Context, account string, all []Judged, events ...record.Event) error
+	SaveEfficacy(ctx context.Context, account string, all []Judged, events ...record.Event) error
 }
 
 // Notifier is told of what was stored, so that the replica that owns the account posts and redraws at once.
@@ -114,7 +114,7 @@ func (w *EffectWatch) See(ctx context.Context, g Glance) error {
 	for _, j := range all {
 		events = append(events, judgedEvents(j, w.account.Channel)...)
 	}
-	if err := w.memory.SaveEffects(ctx, w.account.Name, all, events...); err != nil {
+	if err := w.memory.SaveEfficacy(ctx, w.account.Name, all, events...); err != nil {
 		w.known = false
 		return err
 	}
@@ -134,7 +134,7 @@ func (w *EffectWatch) load(ctx context.Context, now time.Time) error {
 	}
 	all, err := w.memory.Changes(ctx, w.account.Name)
 	if err == nil && !w.known {
-		w.saved, err = w.memory.Effects(ctx, w.account.Name)
+		w.saved, err = w.memory.Efficacy(ctx, w.account.Name)
 		w.effects = maps.Clone(w.saved)
 	}
 	if err != nil {
@@ -215,7 +215,7 @@ func (w *EffectWatch) explain(ctx context.Context, s call.Situation, all []Judge
 	if !slices.ContainsFunc(all, Judged.wantsWords) {
 		return nil
 	}
-	if s.Scene, err = w.memory.Scene(ctx, w.account.Name); err != nil {
+	if s.Scene, err = w.memory.AccountContext(ctx, w.account.Name); err != nil {
 		return err
 	}
 	for i, j := range all {

@@ -18,7 +18,7 @@ import (
 func begin(t testing.TB, s *store.Store, accounts ...string) {
 	t.Helper()
 	for _, account := range accounts {
-		require.NoError(t, beginWith(t.Context(), s, account, store.Recalled{Epoch: store.NewEpoch()}))
+		require.NoError(t, beginWith(t.Context(), s, account, store.Rebuilt{Epoch: store.NewEpoch()}))
 	}
 }
 
@@ -30,7 +30,7 @@ func TestChangesToAnAccountRunOneAfterAnother(t *testing.T) {
 		inside, turns := make(chan int, 1), make(chan error, 2*each)
 		for i := range 2 * each {
 			go func() {
-				held, l, err := stores[i%2].Lock(t.Context(), "acme", false)
+				held, l, err := stores[i%2].Ledger.Lock(t.Context(), "acme", false)
 				if err != nil {
 					turns <- err
 					return
@@ -46,7 +46,7 @@ func TestChangesToAnAccountRunOneAfterAnother(t *testing.T) {
 				turns <- held.Err()
 			}()
 		}
-		_, l, err := stores[0].Lock(t.Context(), "other", false)
+		_, l, err := stores[0].Ledger.Lock(t.Context(), "other", false)
 		require.NoError(t, err, "another account is another lock")
 		l.Unlock()
 		for range 2 * each {
@@ -60,11 +60,11 @@ func TestALockEndsWithItsContext(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		begin(t, s, "acme")
-		held, l, err := s.Lock(t.Context(), "acme", false)
+		held, l, err := s.Ledger.Lock(t.Context(), "acme", false)
 		require.NoError(t, err)
 		other := w.open(t)
 		stop, ended := running(t, func(ctx context.Context) error {
-			_, _, err := other.Lock(ctx, "acme", false)
+			_, _, err := other.Ledger.Lock(ctx, "acme", false)
 			return err
 		})
 		require.Never(t, func() bool { return len(ended) > 0 }, 100*time.Millisecond, 10*time.Millisecond)
@@ -72,7 +72,7 @@ func TestALockEndsWithItsContext(t *testing.T) {
 		require.ErrorIs(t, within(t, 2*time.Second, ended), context.Canceled)
 		l.Unlock()
 		require.ErrorIs(t, held.Err(), context.Canceled)
-		_, l, err = s.Lock(t.Context(), "acme", false)
+		_, l, err = s.Ledger.Lock(t.Context(), "acme", false)
 		require.NoError(t, err)
 		l.Unlock()
 	})
@@ -82,7 +82,7 @@ func TestALostLockEndsItsContext(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		begin(t, s, "acme")
-		held, l, err := s.Lock(t.Context(), "acme", false)
+		held, l, err := s.Ledger.Lock(t.Context(), "acme", false)
 		require.NoError(t, err)
 		defer l.Unlock()
 		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
@@ -130,7 +130,7 @@ func TestWhoLostTheLockWritesNothing(t *testing.T) {
 				require.Empty(t, due(t, other, time.Now()))
 				require.Empty(t, untold(t, other))
 				require.Equal(t, mutes, mutesOf(t, other, "acme"))
-				for _, key := range []string{"{a:acme}:cases", "{a:acme}:redraw", "{a:acme}:due"} {
+				for _, key := range []string{"{a:acme}:triage", "{a:acme}:redraw", "{a:acme}:due"} {
 					require.NotContains(t, w.keys(t), key)
 				}
 				holder := w.rdb.Get(ctx, "{a:acme}:lock").Val()
@@ -152,7 +152,7 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 		go func() { late <- writes(l) }()
 		taken := make(chan commands.Lock, 1)
 		go func() {
-			_, l, err := other.Lock(context.Background(), "acme", false)
+			_, l, err := other.Ledger.Lock(context.Background(), "acme", false)
 			require.NoError(t, err)
 			taken <- l
 		}()
@@ -174,15 +174,15 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 func TestNothingIsChangedWithoutAMemory(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
-		_, _, err := s.Lock(t.Context(), "acme", false)
+		_, _, err := s.Ledger.Lock(t.Context(), "acme", false)
 		require.ErrorIs(t, err, refusal.ErrEmptied)
 		require.Empty(t, w.keys(t))
 		begin(t, s, "acme")
-		_, l, err := s.Lock(t.Context(), "acme", false)
+		_, l, err := s.Ledger.Lock(t.Context(), "acme", false)
 		require.NoError(t, err)
 		l.Unlock()
 		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
-		_, _, err = s.Lock(t.Context(), "acme", false)
+		_, _, err = s.Ledger.Lock(t.Context(), "acme", false)
 		require.ErrorIs(t, err, refusal.ErrEmptied)
 	})
 }
@@ -191,14 +191,14 @@ func TestNothingIsChangedWithoutAMemory(t *testing.T) {
 func TestAChangeIsWrittenWithItsNews(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
-		change := record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}
+		ch := record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}
 		locked(t, s, func(l commands.Lock) error {
-			_, err := l.SaveChanges(t.Context(), nil, []record.Event{news("of c1", "x:1")}, change)
+			_, err := l.SaveChanges(t.Context(), nil, []record.Event{news("of c1", "x:1")}, ch)
 			return err
 		})
 		require.Equal(t, []string{"of c1"}, untold(t, s))
 		require.Equal(t, []string{"c1"}, due(t, s, noon.Add(time.Hour)))
-		marks, err := s.ToRedraw(t.Context(), "acme")
+		marks, err := s.Cards.Stale(t.Context(), "acme")
 		require.NoError(t, err)
 		require.Contains(t, marks, "a1")
 	})

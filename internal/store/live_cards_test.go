@@ -56,8 +56,8 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 		n := record.Event{
 			ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: 1},
 		}
-		u := poller.Update{Shown: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Told: true, Channel: "C1"}}, Events: []record.Event{n}}
-		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
+		u := poller.Update{Attacks: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Notified: true, Channel: "C1"}}, Events: []record.Event{n}}
+		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
 		l.notifier.Notify("acme", u.Events)
 		time.Sleep(time.Second)
 		require.Contains(t, l.way.said()[before], "INCIDENT")
@@ -70,19 +70,19 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 // Of incidents each takes a second; the card of the storm among which they are waits two at most, or it would tell of it too late.
 func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
-		u := poller.Update{Shown: map[string]record.AttackState{}}
+		u := poller.Update{Attacks: map[string]record.AttackState{}}
 		tell := func(a apiclient.Attack, reason record.EventKind, storm *record.Storm) {
-			u.Shown[a.ID] = record.AttackState{Attack: a, Revision: 1, Told: true, Channel: "C1", Storm: storm}
+			u.Attacks[a.ID] = record.AttackState{Attack: a, Revision: 1, Notified: true, Channel: "C1", Storm: storm}
 			u.Events = append(u.Events, record.Event{
 				ID: record.CardDelivery("acme", a.ID), Account: "acme", Kind: reason, Channel: "C1", At: time.Now(),
 				Payload: record.AttackChanged{Attack: a, Revision: 1, Storm: storm},
 			})
 		}
-		tell(apiclient.Attack{ID: "storm:C1:1", First: noon, Last: time.Now()}, record.NewAttack, &record.Storm{Over: 10, In: time.Minute, Gathered: 900, Began: time.Now()})
+		tell(apiclient.Attack{ID: "storm:C1:1", First: noon, Last: time.Now()}, record.NewAttack, &record.Storm{Over: 10, In: time.Minute, Grouped: 900, Began: time.Now()})
 		for i := range 15 {
 			tell(apiclient.Attack{ID: fmt.Sprint("x:", i), Type: "sqli", First: noon, Last: time.Now(), VulnID: "812"}, record.NewIncident, nil)
 		}
-		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
+		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
 		begun := len(l.way.said())
 		l.notifier.Notify("acme", u.Events)
 		time.Sleep(500 * time.Millisecond)
@@ -145,10 +145,10 @@ func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
 		edits := len(l.way.edited())
 		over := apiclient.Attack{ID: "x:0", Type: "sqli", Method: "GET", Path: "/0", First: noon, Last: time.Now()}
 		u := poller.Update{
-			Shown:  map[string]record.AttackState{over.ID: {Attack: over, Revision: 3, Told: true, Channel: "C1", Quiet: true}},
-			Events: []record.Event{{ID: "quiet", Account: "acme", Kind: record.WentQuiet, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: over, Revision: 3, Quiet: true}}},
+			Attacks: map[string]record.AttackState{over.ID: {Attack: over, Revision: 3, Notified: true, Channel: "C1", Quiet: true}},
+			Events:  []record.Event{{ID: "quiet", Account: "acme", Kind: record.WentQuiet, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: over, Revision: 3, Quiet: true}}},
 		}
-		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
+		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
 		l.notifier.Notify("acme", u.Events)
 		time.Sleep(5 * time.Second)
 		require.Len(t, l.way.said(), 2, "the second card, which is refused")
@@ -194,20 +194,20 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 		l.poll(2)
 		time.Sleep(5 * time.Second)
 		l.slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "ratelimited", RetryAfter: 60, Times: 1})
-		worsened := func(revision int, suppressed bool) {
+		worsened := func(revision int, hushed bool) {
 			one := apiclient.Attack{ID: "x:1", Type: "sqli", Method: "GET", Path: "/1", First: noon, Last: time.Now(), Hits: apiclient.Known(int64(1000 * revision))}
 			u := poller.Update{
-				Shown: map[string]record.AttackState{one.ID: {Attack: one, SeenAt: time.Now(), Revision: revision, Told: true, Channel: "C1", Mention: "S0ONCALL1"}},
+				Attacks: map[string]record.AttackState{one.ID: {Attack: one, ObservedAt: time.Now(), Revision: revision, Notified: true, Channel: "C1", Mention: "S0ONCALL1"}},
 				Events: []record.Event{{
 					ID: fmt.Sprint("worse ", revision), Account: "acme", Kind: record.Worsened, Channel: "C1", At: time.Now(),
-					Payload: record.AttackChanged{Attack: one, Revision: revision, Mention: "S0ONCALL1", Suppressed: suppressed},
+					Payload: record.AttackChanged{Attack: one, Revision: revision, Mention: "S0ONCALL1", Suppressed: hushed},
 				}},
 			}
-			require.NoError(t, l.store.Remember(t.Context(), "acme", u))
+			require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
 			l.notifier.Notify("acme", u.Events)
 			time.Sleep(time.Second)
 		}
-		require.NoError(t, l.store.Announce(t.Context(), poller.NewPagerAway("acme", "C1", "p1", "r", "why"))) // what finds out that Slack is away
+		require.NoError(t, l.store.Outbox.Announce(t.Context(), poller.NewPagerAway("acme", "C1", "p1", "r", "why"))) // what finds out that Slack is away
 		l.notifier.Pending("acme", 1)
 		time.Sleep(time.Second)
 		worsened(2, true)
@@ -223,14 +223,14 @@ func TestWhatCannotBeLookedForIsTold(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		one := apiclient.Attack{ID: "x:lost", Type: "sqli", Method: "GET", Path: "/lost", First: noon, Last: time.Now(), VulnID: "812"}
 		n := record.Event{ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C0GONE", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: 1}}
-		_, _, _, err := l.store.Trying(t.Context(), "acme", n.ID, time.Now())
+		_, _, _, err := l.store.Outbox.BeginNotify(t.Context(), "acme", n.ID, time.Now())
 		require.NoError(t, err)
-		u := poller.Update{Shown: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Told: true, Channel: "C0GONE"}}, Events: []record.Event{n}}
-		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
+		u := poller.Update{Attacks: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Notified: true, Channel: "C0GONE"}}, Events: []record.Event{n}}
+		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
 		l.notifier.Notify("acme", u.Events)
 		time.Sleep(time.Minute)
 		require.Len(t, l.slack.Messages("#waf"), 1)
-		channel, _, err := l.store.Card(t.Context(), "acme", record.AttackID("acme", one.ID))
+		channel, _, err := l.store.Cards.Card(t.Context(), "acme", record.AttackID("acme", one.ID))
 		require.NoError(t, err)
 		require.Equal(t, "C1", channel, "the account's own")
 	})

@@ -1,0 +1,127 @@
+package architecture_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/wafbot/wafbot"
+
+// floor is a package, or a folder of packages, with what it may import of this module and why.
+type floor struct {
+	pkg  string   // with everything below it, but for what stands above it in the table
+	may  []string // with everything below them
+	why  string
+	only []string // libraries that no other floor may import
+}
+
+// base is what every floor above it may use: values and text, no effects.
+var base = []string{"apiclient", "internal/record", "internal/text"}
+
+func on(more ...string) []string { return slices.Concat(base, more) }
+
+// floors is the house: imports run downward only. The first row that fits a package counts.
+var floors = []floor{
+	{"internal/delay", nil, "waiting before another try is the same for every package", nil},
+	{"internal/nearest", nil, "it knows words alone: the grammar and the configuration ask which one was meant", nil},
+	{"internal/text", nil, "text that is safe by construction is used everywhere, so it stands below everything", nil},
+	{"apiclient", []string{"internal/delay", "internal/text"}, "only this package knows the service's JSON, and it knows nothing of what wafbot does with it", nil},
+	{"internal/record", []string{"apiclient", "internal/text"}, "records and events are values: they read and write nothing", nil},
+
+	{"commands/refusal", base, "an answer other than done is the same for every command", nil},
+	{"commands/grammar", on("commands/refusal", "internal/nearest"), "a line is read without knowing any verb", nil},
+	{"commands/policy", on("commands/grammar", "commands/refusal"), "the policy is a value: it knows neither calls nor commands", nil},
+	{"commands/call", on("commands/policy", "commands/grammar", "commands/refusal"), "a call is the value that every command works on", nil},
+	{"commands/describe", on("commands/call", "commands/policy", "commands/grammar"), "a line about a record needs the record and the account's names alone", nil},
+	{"commands/efficacy", on("commands/describe", "commands/call", "commands/policy", "commands/grammar"), "whether a mitigation works is judged by records, not by what can be done about it", nil},
+	{"commands/approval", on("commands/describe", "commands/call", "commands/policy", "commands/grammar", "commands/refusal"), "what needs approval is decided before a change is planned", nil},
+	{"commands/change", on("commands/approval", "commands/efficacy", "commands/describe", "commands/call", "commands/policy", "commands/grammar", "commands/refusal"), "plans are made of facts; the Runner alone carries them out", nil},
+	{"commands/advice", on("commands/change", "commands/efficacy", "commands/describe", "commands/call", "commands/policy", "commands/grammar"), "what a card offers follows from records: it runs no command", nil},
+	{"commands/report", on("commands/advice", "commands/change", "commands/efficacy", "commands/describe", "commands/call", "commands/policy", "commands/grammar", "commands/refusal"), "a report is composed of facts", nil},
+	{"commands/form", on("commands/report", "commands/change", "commands/efficacy", "commands/describe", "commands/call", "commands/policy", "commands/grammar", "commands/refusal"), "a form follows from a command's description", nil},
+	{"commands/verb", on("commands"), "a verb is a description and a pure function; the import graph keeps it from its Runner", nil},
+	{"commands", on("commands", "internal/delay"), "the Runner alone loads facts and carries out; it knows neither Slack nor Redis", nil},
+
+	{"poller/compare", base, "whether an attack got worse is a pure function of two records of it", nil},
+	{"poller/storm", on("poller/compare"), "which attacks are grouped is a pure function of what was seen", nil},
+	{"poller", on("poller", "internal/delay"), "which events there are doesn't depend on what can be done about them", nil},
+
+	{"bot/card", on("commands", "poller"), "a card is a pure function of records: it knows neither the wire nor who asks", nil},
+	{"bot/slackconn/slacktest", nil, "Slack's end of the wire in tests shares no code with what it tests", nil},
+	{"bot/slackconn", []string{"apiclient", "internal/delay"}, "the wire doesn't know what is said over it", nil},
+	{"bot/notify", on("bot/card", "bot/slackconn", "commands", "poller", "internal/delay"), "events become messages without anyone clicking", nil},
+	{"bot", on("bot", "commands", "poller", "internal/delay"), "bot and its packages alone know Slack; they meet the store in cmd", []string{"github.com/slack-go/slack"}},
+
+	{"internal/store", on("commands", "poller", "internal/delay"), "only the store knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
+	{"internal/pager", []string{"apiclient"}, "it knows HTTP, and that an address is a secret", nil},
+	{"internal/config", on("commands/call", "commands/policy", "poller", "internal/pager", "internal/nearest"), "it turns what the operator writes into values of those who use them", nil},
+	{"internal/doctor", on("bot/card", "bot/slackconn", "commands", "internal/config", "internal/store", "internal/pager"), "it tries what the bot uses, the way the bot does", nil},
+
+	{"internal/sandbox/blockkit", nil, "Block Kit is checked as pure functions of blocks", nil},
+	{"internal/sandbox/delivery", nil, "it carries payloads to the bot without reading them", nil},
+	{"internal/sandbox/waf", nil, "the emulated service knows no Slack", nil},
+	{"internal/sandbox/workspace", []string{"internal/sandbox/blockkit", "internal/sandbox/delivery"}, "the emulated Slack knows no service", nil},
+	{"internal/sandbox", []string{"internal/sandbox"}, "it shares no code with what it tests, so it can't share its mistakes", []string{"github.com/alicebob/miniredis/v2"}},
+
+	{"internal/hostiletext", nil, "samples of hostile text, for tests of any package", nil},
+	{"internal/redistest", nil, "Redis servers for tests of any package", nil},
+	{"internal/norace", nil, "tests of any package defer themselves with it", nil},
+	{"internal/proxytest", nil, "it breaks connections without knowing what goes through them", nil},
+	{"internal/chaos", []string{"internal/redistest"}, "what is shipped is tried from outside, over the wire alone", nil},
+	{"internal/architecture", nil, "the rules of the house depend on no room of it", nil},
+	{"deploy", nil, "what is shipped is tried from outside, as its users meet it", nil},
+	{"cmd/wafbot", on("commands", "poller", "bot", "internal/delay", "internal/store", "internal/pager", "internal/sandbox", "internal/config", "internal/doctor"), "main alone puts the parts together", nil},
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestImportsRunDownward(t *testing.T) {
+	t.Parallel()
+	packages := listPackages(t)
+	require.NotEmpty(t, packages)
+	for _, p := range packages {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		i := slices.IndexFunc(floors, func(f floor) bool { return within(name, f.pkg) })
+		require.GreaterOrEqual(t, i, 0, "%s is on no floor: add it to the table with its reason", name)
+		for _, imported := range p.Imports {
+			if own, ok := strings.CutPrefix(imported, module+"/"); ok {
+				require.True(t, slices.ContainsFunc(floors[i].may, func(may string) bool { return within(own, may) }),
+					"%s imports %s, but %s", name, own, floors[i].why)
+			}
+			for _, other := range floors {
+				if slices.ContainsFunc(other.only, func(lib string) bool { return within(imported, lib) }) {
+					require.True(t, within(floors[i].pkg, other.pkg), "%s imports %s, but of %s: %s", name, imported, other.pkg, other.why)
+				}
+			}
+		}
+	}
+}
+
+func within(name, folder string) bool { return name == folder || strings.HasPrefix(name, folder+"/") }
+
+func listPackages(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...").Output()
+	require.NoError(t, err)
+	var all []listed
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p listed
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		require.NoError(t, err)
+		all = append(all, p)
+	}
+}
