@@ -108,7 +108,7 @@ func (s *choosy) all() []string {
 	defer s.mu.Unlock()
 	var all []string
 	for _, one := range s.took {
-		one = strings.ReplaceAll(one, "The pager of acme can't be called, nobody is called: ", "")
+		one = strings.ReplaceAll(one, "The pager of acme can't be called, no page is sent: ", "")
 		all = append(all, strings.ReplaceAll(one, " (route r)", ""))
 	}
 	return all
