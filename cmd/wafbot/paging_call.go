@@ -149,8 +149,8 @@ func (p *paging) save(ctx context.Context, page record.Page) error {
 	if page.State == record.PageEnded {
 		delete(p.tries, page.ID)
 	}
-	p.app.bot.Wake(p.account.Name, news)
-	p.app.bot.Outdated(p.account.Name)
+	p.app.notifier.Notify(p.account.Name, news)
+	p.app.notifier.Stale(p.account.Name)
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package bot
+package notify
 
 import (
 	"context"
@@ -74,19 +74,20 @@ func (o *tries) Notified(context.Context, record.Event, string, string, bool) (d
 	return false, nil
 }
 
-// tending plays with a bot that tends acme, whose channel is C1.
-func tending(t *testing.T, refuses func(channel, text string) string, play func(b *Bot, s *choosy)) {
+// owning plays with a Notifier that owns acme, whose channel is C1.
+func owning(t *testing.T, refuses func(channel, text string) string, play func(b *Notifier, s *choosy)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &choosy{refuses: refuses, began: time.Now()}
+		box := &tries{tried: map[string]time.Time{}}
 		b := New(Config{
-			Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
-			Memory: &tries{tried: map[string]time.Time{}}, Runner: noRunner{}, Verbs: noRunner{},
-			Accounts: []Account{{Account: &call.Account{Name: "acme"}, Channel: "C1"}},
+			Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
+			Stores:   Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box},
+			Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() { defer close(ended); b.Tend(ctx, ctx, "acme") }()
+		go func() { defer close(ended); b.Own(ctx, ctx, "acme") }()
 		synctest.Wait()
 		time.Sleep(slackconn.Timeout) // what another replica sent has arrived
 		s.began = time.Now()
@@ -97,8 +98,8 @@ func tending(t *testing.T, refuses func(channel, text string) string, play func(
 }
 
 // tells gives the bot news that posts a line.
-func tells(b *Bot, channel, name string) {
-	b.Wake("acme", []record.Event{{ID: name, Account: "acme", Channel: channel, Reason: record.PagerUnreachable, Fault: name, At: time.Now()}})
+func tells(b *Notifier, channel, name string) {
+	b.Notify("acme", []record.Event{{ID: name, Account: "acme", Channel: channel, Kind: record.PagerUnreachable, At: time.Now(), Payload: record.PagerFault{Why: name, Route: "r"}}})
 }
 
 // all is what Slack took: where, what, and how long after the start.
@@ -107,7 +108,8 @@ func (s *choosy) all() []string {
 	defer s.mu.Unlock()
 	var all []string
 	for _, one := range s.took {
-		all = append(all, strings.ReplaceAll(one, "The pager of acme can't be called, no page is sent: ", ""))
+		one = strings.ReplaceAll(one, "The pager of acme can't be called, no page is sent: ", "")
+		all = append(all, strings.ReplaceAll(one, " (route r)", ""))
 	}
 	return all
 }
@@ -116,10 +118,10 @@ func (s *choosy) all() []string {
 func TestAStormWaitsForIncidentsNotForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		waiting := newTeller(nil, "acme")
-		news := []record.Event{{ID: "storm", Channel: "C1", Reason: record.NewAttack, Storm: &record.Storm{}}, {ID: "attack", Channel: "C1", Reason: record.NewAttack}}
+		waiting := newQueue(nil, "acme")
+		news := []record.Event{{ID: "storm", Channel: "C1", Kind: record.NewAttack, Payload: record.AttackChanged{Storm: &record.Storm{}}}, {ID: "attack", Channel: "C1", Kind: record.NewAttack}}
 		for i := range 4 {
-			news = append(news, record.Event{ID: fmt.Sprint("incident ", i), Channel: "C1", Reason: record.NewIncident})
+			news = append(news, record.Event{ID: fmt.Sprint("incident ", i), Channel: "C1", Kind: record.NewIncident})
 		}
 		waiting.add(news)
 		var told []string
@@ -144,7 +146,7 @@ func TestWhatSlackRefusesHoldsUpNothingElse(t *testing.T) {
 		}
 		return ""
 	}
-	tending(t, refuses, func(b *Bot, s *choosy) {
+	owning(t, refuses, func(b *Notifier, s *choosy) {
 		tells(b, "C1", "odd")
 		time.Sleep(10 * time.Minute)
 		tells(b, "C1", "first")
@@ -159,12 +161,12 @@ func TestWhatSlackRefusesHoldsUpNothingElse(t *testing.T) {
 func TestWhatIsUrgentIsTriedAtOnceThoughSlackWasAway(t *testing.T) {
 	t.Parallel()
 	away := true
-	tending(t, func(string, string) string {
+	owning(t, func(string, string) string {
 		if away {
 			return "service_unavailable"
 		}
 		return ""
-	}, func(b *Bot, s *choosy) {
+	}, func(b *Notifier, s *choosy) {
 		tells(b, "C1", "old")
 		tells(b, "C1", "older")
 		time.Sleep(5*time.Minute + 20*time.Second)
@@ -181,12 +183,12 @@ func TestWhatIsUrgentIsTriedAtOnceThoughSlackWasAway(t *testing.T) {
 // Each is tried once where it can't be posted, and none waits for another.
 func TestNewsForAChannelThatIsGoneMoves(t *testing.T) {
 	t.Parallel()
-	tending(t, func(channel, _ string) string {
+	owning(t, func(channel, _ string) string {
 		if channel == "C9" {
 			return "is_archived"
 		}
 		return ""
-	}, func(b *Bot, s *choosy) {
+	}, func(b *Notifier, s *choosy) {
 		for i := range 8 {
 			tells(b, "C9", fmt.Sprint(i))
 		}

@@ -1,4 +1,4 @@
-package bot
+package notify
 
 import (
 	"context"
@@ -13,9 +13,14 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// outbox holds news of a change that was told before.
+// outbox holds an event of a change that was notified before.
 type outbox struct {
-	Memory
+	Outbox
+	Cards
+	Attacks
+	Triage
+	Redraws
+	Drills
 	change record.Change
 	news   map[string]record.Event
 }
@@ -46,20 +51,25 @@ func (o *outbox) Stale(context.Context, string) (map[string]record.RedrawMark, e
 	return nil, nil
 }
 
+// stores are those that the tests need.
+func stores(box *outbox) Stores {
+	return Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box}
+}
+
 // Else it would wait until nobody remembers that it was told, and then come twice.
 func TestNewsThatIsAnnouncedAgainIsTakenOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ch := record.Change{ID: "c1", Account: "acme", State: record.StateBegun, Fault: "nobody knows"}
-		n := Announcement(ch, "C1")
+		n := record.Event{ID: "c1:begun", Account: "acme", Kind: record.ChangeSettled, Channel: "C1", Payload: record.ChangeFacts{Change: "c1"}}
 		box := &outbox{change: ch, news: map[string]record.Event{n.ID: n}}
 		b := New(Config{
-			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret"}), Memory: box, Runner: noRunner{}, Verbs: noRunner{},
-			Accounts: []Account{{Account: &call.Account{Name: "acme"}, Channel: "C1"}},
+			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret"}), Stores: stores(box),
+			Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() { defer close(ended); b.Tend(ctx, ctx, "acme") }()
+		go func() { defer close(ended); b.Own(ctx, ctx, "acme") }()
 		synctest.Wait()
 		require.Empty(t, box.news)
 		stop()
@@ -71,17 +81,17 @@ func TestNewsThatIsAnnouncedAgainIsTakenOff(t *testing.T) {
 func TestWhomAFailureCalls(t *testing.T) {
 	t.Parallel()
 	ch := record.Change{ID: "c1", Account: "acme", Does: "Deny 203.0.113.7", State: record.StateBegun, Fault: "the service can't be reached", Actor: record.Actor{ID: "U0ANN"}, Approved: &record.Actor{ID: "U0ROB"}}
-	call := changeCall(nil, ch, Announcement(ch, "C1"), nil)
-	require.Contains(t, call.Message.Text, "<@U0ANN> <@U0ROB> *Perhaps done: Deny 203.0.113.7*: the service can't be reached. Ask the same again")
-	require.True(t, call.Urgent)
+	made := changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, facts{account: Account{Account: &call.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}})
+	require.Contains(t, made.message.Text, "<@U0ANN> <@U0ROB> *Perhaps done: Deny 203.0.113.7*: the service can't be reached. Ask the same again")
+	require.True(t, made.urgent)
 	for _, actor := range []record.Actor{{ID: "cli:root", Via: record.ViaCLI}, {ID: "wafbot", Via: record.ViaClock}} {
 		ch.Actor, ch.Approved, ch.State = actor, nil, record.StateHalf
-		call = changeCall(nil, ch, Announcement(ch, "C1"), nil)
-		require.NotContains(t, call.Message.Text, "@")
-		require.Contains(t, call.Message.Text, "*Only partly done: Deny 203.0.113.7*")
+		made = changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, facts{account: Account{Account: &call.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}})
+		require.NotContains(t, made.message.Text, "@")
+		require.Contains(t, made.message.Text, "*Only partly done: Deny 203.0.113.7*")
 	}
 	ch.Actor, ch.State, ch.Fault = record.Actor{ID: "U0ANN"}, record.StateDone, ""
-	call = changeCall(nil, ch, Announcement(ch, "C1"), nil)
-	require.NotContains(t, call.Message.Text, "@")
-	require.False(t, call.Urgent)
+	made = changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, facts{account: Account{Account: &call.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}})
+	require.NotContains(t, made.message.Text, "@")
+	require.False(t, made.urgent)
 }

@@ -1,4 +1,4 @@
-package bot
+package notify
 
 import (
 	"cmp"
@@ -13,26 +13,26 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 	"github.com/wafbot/wafbot/poller/compare"
 )
 
-// facts are all that is stored about an attack.
-type facts struct {
+// cardFacts are all that is stored about an attack, from which its card is drawn.
+type cardFacts struct {
 	file   record.AttackDetails
 	shown  record.AttackState
 	posted time.Time // when its card was; zero: it is about to be
-	since  time.Time // since when that is outdated; zero: it isn't known to be
+	since  time.Time // since when that is stale; zero: it isn't known to be
 }
 
 const (
 	toldAtOnce  = 30 * time.Second // after it was found: no longer is worth telling
-	drawnAtOnce = 90 * time.Second // after it was outdated: figures wait for a minute where there are many
+	drawnAtOnce = 90 * time.Second // after it was stale: figures wait for a minute where there are many
 )
 
 // late is how long after it was found the attack was told, if that is worth telling. All clocks are of machines that keep time.
-func (f facts) late(now time.Time) time.Duration {
+func (f cardFacts) late(now time.Time) time.Duration {
 	if f.file.Card.Delivery != "" || f.shown.StormID != "" {
 		return 0 // another card has told it, or its storm's
 	}
@@ -40,7 +40,7 @@ func (f facts) late(now time.Time) time.Duration {
 }
 
 // behind is for how long the card showed old facts, likewise.
-func (f facts) behind(now time.Time) time.Duration { return lateBy(f.since, now, drawnAtOnce) }
+func (f cardFacts) behind(now time.Time) time.Duration { return lateBy(f.since, now, drawnAtOnce) }
 
 // lateBy is how long after it was due something was done; 0 where that was soon enough.
 func lateBy(due, done time.Time, soon time.Duration) time.Duration {
@@ -61,36 +61,36 @@ func doneSince(now, before record.AttackDetails) bool {
 
 // Situation is what is decided from about an attack, as it is stored; known is false for one that was forgotten, or not seen again since the
 // store was rebuilt.
-func (b *Bot) Situation(ctx context.Context, account, attack string) (s call.Situation, known bool, err error) {
-	a, ok := b.account(account)
+func (n *Notifier) Situation(ctx context.Context, account, attack string) (s call.Situation, known bool, err error) {
+	a, ok := n.account(account)
 	if !ok {
 		return s, false, nil
 	}
-	shown, known, err := b.cfg.Memory.AttackState(ctx, account, attack)
+	shown, known, err := n.cfg.Stores.Attacks.AttackState(ctx, account, attack)
 	if err != nil || !known || shown.Rebuilt {
 		return s, false, err
 	}
-	file, err := b.cfg.Memory.Details(ctx, account, attack)
+	details, err := n.cfg.Stores.Cards.Details(ctx, account, attack)
 	if err != nil {
 		return s, false, err
 	}
-	return b.situation(a, shown, file), true, nil
+	return situation(a, n.cfg.Policy, shown, details, n.cfg.Now()), true, nil
 }
 
 // situation puts together what is decided from about an attack.
-func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackDetails) call.Situation {
+func situation(a Account, policy policy.Policy, shown record.AttackState, details record.AttackDetails, now time.Time) call.Situation {
 	id := record.AttackID(a.Name, shown.Attack.ID)
 	s := call.Situation{
-		Account: a.Account, Policy: b.cfg.Policy.With(file.Context.Protected), ID: id, Attack: shown.Attack, Storm: shown.Storm, Known: file.Changes, Effects: file.Efficacy, Scene: file.Context, Now: b.cfg.Now(),
+		Account: a.Account, Policy: policy.With(details.Context.Protected), ID: id, Attack: shown.Attack, Storm: shown.Storm, Known: details.Changes, Effects: details.Efficacy, Scene: details.Context, Now: now,
 	}
-	for _, ch := range slices.Backward(file.Changes) { // the newest first; a card reads downwards
+	for _, ch := range slices.Backward(details.Changes) { // the newest first; a card reads downwards
 		if ch.AttackID == id && ch.Amends() == "" {
 			s.Changes = append(s.Changes, ch)
 		}
 	}
 	if a.Settings != nil {
 		settings := a.Settings()
-		s.Entries, s.Rules = efficacy.Overlay(settings.Entries, settings.Rules, file.Changes, settings.At)
+		s.Entries, s.Rules = efficacy.Overlay(settings.Entries, settings.Rules, details.Changes, settings.At)
 		s.Entries = slices.DeleteFunc(s.Entries, func(e apiclient.IPRule) bool { return !e.Expires.IsZero() && !e.Expires.After(s.Now) })
 		s.LookedAt = settings.At
 	}
@@ -98,17 +98,17 @@ func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackD
 }
 
 // card puts together what a card shows.
-func (b *Bot) card(ctx context.Context, a Account, f facts) card.Card {
+func (k *cardKeeper) card(ctx context.Context, a Account, f cardFacts) card.Card {
 	attack := f.shown.Attack
-	s := b.situation(a, f.shown, f.file)
+	s := situation(a, k.cfg.Policy, f.shown, f.file, k.cfg.Now())
 	_, muted := describe.Muted(f.file.Context.Mutes, attack, s.Now)
 	c := card.Card{
 		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Triage: f.file.Triage,
 		FiguresAt: compare.FiguresAt(f.shown, f.file.LastGood, muted), Course: f.shown.History, Outage: f.file.Outage, Found: f.shown.FoundAt, Late: f.late(s.Now), StaleFor: f.behind(s.Now),
 		QuietHours: f.shown.Suppressed, MentionedAt: f.shown.MentionedAt, Suppressed: f.shown.SuppressedMention,
-		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[attack.Type], b.cfg.Runbooks["*"]),
+		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(k.cfg.Runbooks[attack.Type], k.cfg.Runbooks["*"]),
 	}
-	c.Reposted, c.Uneditable = poller.PostedAnew(f.file.Card.Delivery)
+	c.Reposted, c.Uneditable = record.Reposted(f.file.Card.Delivery)
 	c.Page = pageState(f, s.Now)
 	if attack.Incident() && a.Vuln != nil {
 		ctx, cancel := context.WithTimeout(ctx, vulnTimeout)
@@ -119,7 +119,7 @@ func (b *Bot) card(ctx context.Context, a Account, f facts) card.Card {
 }
 
 // pageState is what is told of an attack's pager.
-func pageState(f facts, now time.Time) card.Page {
+func pageState(f cardFacts, now time.Time) card.Page {
 	last := f.file.Page
 	if last.State == record.PageCalling {
 		if f.file.Triage.Owner != nil { // about to be ended
