@@ -157,7 +157,7 @@ func TestAnIncidentCallsItsOwnPager(t *testing.T) {
 		w.stop()
 		require.Empty(t, tickets.got)
 		require.Empty(t, phone.got)
-		require.Equal(t, away, w.journal.has("end it there by hand"))
+		require.Equal(t, away, w.journal.has("resolve it there by hand"))
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/paging"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/pager"
@@ -45,14 +46,14 @@ type app struct {
 	tenants  map[string]*call.Account
 	services map[string]commands.Service
 	effects  map[string]*efficacy.EffectWatch   // by account
-	pagers   map[string]map[string]*pager.Pager // by account
+	pagers   map[string]map[string]*pager.Pager // by account, then by route
 	calls    *prometheus.CounterVec
 }
 
 // build puts the parts together. Nothing is sent yet.
 func build(cfg *config.Config, o botOptions) (*app, error) {
 	log := o.log
-	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*call.Account{}, services: map[string]commands.Service{}, pagers: map[string]map[string]*pager.Pager{}, effects: map[string]*efficacy.EffectWatch{}, calls: pagerCalls()}
+	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*call.Account{}, services: map[string]commands.Service{}, pagers: map[string]map[string]*pager.Pager{}, effects: map[string]*efficacy.EffectWatch{}, calls: paging.NewCalls()}
 	var err error
 	a.store, err = store.Open(store.Config{
 		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway, Follow: a.following, Watched: a.watched, Judged: a.judged, Notice: a.notice,
@@ -122,6 +123,12 @@ func (a *app) account(cfg config.Account) (bot.Account, error) {
 
 // Wake implements poller.Teller: it passes news on to the bot, which is put together after the pollers.
 func (a *app) Wake(account string, news []record.Event) { a.bot.Wake(account, news) }
+
+// Notify passes events on to the bot.
+func (a *app) Notify(account string, events []record.Event) { a.bot.Wake(account, events) }
+
+// Redraw passes on that cards are stale.
+func (a *app) Redraw(account string) { a.bot.Outdated(account) }
 
 // titles looks the titles of vulnerabilities up, each once.
 func titles(api *apiclient.Client, log *slog.Logger) func(context.Context, string) (string, bool) {

@@ -22,7 +22,7 @@ func (a *app) tend(held, more context.Context, account string, duties <-chan sto
 	due := make(chan struct{}, 1)
 	g.Go(func() { a.bot.Tend(held, more, account) })
 	g.Go(func() { _ = a.pollers[account].Run(more) })
-	g.Go(func() { a.page(held, more, account) })
+	g.Go(func() { a.paging(account).Run(held, more) })
 	g.Go(func() { a.runner.RunDue(more, account, a.store, due) })
 	g.Go(func() { a.handOver(more, account) })
 	g.Go(func() { a.passOn(more, account, duties, due) })
