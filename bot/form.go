@@ -21,17 +21,17 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// What a form is checked with before it is acknowledged: first what it holds, then what the service says. What takes longer is found out when
-// it is carried out. Together they leave time to write it down, within acceptTimeout.
+// Time for checking a form before it is acknowledged: first its fields, then the service's state. What takes longer is checked when the line is
+// carried out. Both leave time to store the request within acceptTimeout.
 const (
 	formWithin  = 600 * time.Millisecond
 	checkWithin = time.Second
 )
 
-// drawWithin bounds finding out what a view shows, of readTimeout: what went wrong must still be said in it.
+// renderWithin bounds reading what a view shows. The rest of readTimeout is for reporting a failure in the view.
 const renderWithin = readTimeout - 30*time.Second
 
-// meta is what a view carries of the request that opens it.
+// meta is the private metadata of a view that the request opens.
 func (r request) meta() card.ViewMeta {
 	m := card.ViewMeta{Attack: r.Invocation.Attack, Account: r.Invocation.Account, Channel: r.Channel, Thread: r.Thread, Answer: r.ResponseURL, Home: r.Home}
 	if m.Thread == "" && !r.Ephemeral {
@@ -40,15 +40,15 @@ func (r request) meta() card.ViewMeta {
 	return m
 }
 
-// inView makes it a request that was made in a view, which carries where it was opened.
+// inView makes it a request from a view, whose metadata say where the view was opened.
 func (r *request) inView(id, meta string) {
 	var m card.ViewMeta
-	_ = json.Unmarshal([]byte(meta), &m) // one of an older version carries nothing
+	_ = json.Unmarshal([]byte(meta), &m) // metadata of an older version are empty
 	r.View, r.Channel, r.Thread, r.ResponseURL, r.Ephemeral, r.Home = id, m.Channel, m.Thread, m.Answer, false, m.Home
 	r.Invocation.Account, r.Invocation.Attack = m.Account, m.Attack
 }
 
-// forms opens modals and takes what is filled into them.
+// forms opens modals and handles their submissions.
 type forms struct {
 	cfg        *Config
 	background *background
@@ -57,13 +57,13 @@ type forms struct {
 	attacks    attacks
 }
 
-// attacks are what *More…* and forms are about.
+// attacks reads attacks for *More…*.
 type attacks interface {
-	// Situation is what is decided from about an attack; known is false for one that was forgotten, or not seen again since the store was rebuilt.
+	// Situation is the facts about an attack. known is false if it expired, or was not seen again since the store was rebuilt.
 	Situation(ctx context.Context, account, attack string) (s call.Situation, known bool, err error)
 }
 
-// openForm opens the form for a line, as far as it is known, in a view of its own or in the place of the view that it was asked for in.
+// openForm opens the form for an incomplete line, in a new view or in place of the view that asked for it.
 func (f *forms) openForm(req request, text string) {
 	f.showView(req, text, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
 		inv := req.Invocation
@@ -72,7 +72,7 @@ func (f *forms) openForm(req request, text string) {
 		if err != nil {
 			return slack.ModalViewRequest{}, err
 		}
-		if !form.Lacks() && !f.cfg.Verbs.Changes(line) { // as a report: there is nothing to fill in
+		if !form.Lacks() && !f.cfg.Verbs.Changes(line) { // as report: there is nothing to fill in
 			res, err := f.cfg.Runner.Do(ctx, inv)
 			return card.AnswerView(f.answers.resultMessage(req, res, err), req.meta())
 		}
@@ -98,7 +98,7 @@ func (f *forms) openMore(req request, text string) {
 	})
 }
 
-// opens shows a view: at once that it is looked for, because what opens it is good for three seconds only, and when it is drawn the view itself.
+// showView shows a loading view at once, because the trigger expires in three seconds, and then the view.
 func (f *forms) showView(req request, words string, draw func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error)) {
 	line, err := grammar.Parse(words)
 	f.background.once(req, func(ctx context.Context) {
@@ -121,19 +121,19 @@ func (f *forms) showView(req request, words string, draw func(ctx context.Contex
 		if err == nil {
 			err = f.updateView(ctx, id, v)
 		}
-		if err == nil || slackconn.ErrorName(err) == "not_found" { // it was closed meanwhile
+		if err == nil || slackconn.ErrorName(err) == "not_found" { // the view was closed
 			return
 		}
 		f.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
-		req.View = id // which else says for ever that wafbot looks
+		req.View = id // else it would stay a loading view
 		f.answers.answer(ctx, req, card.Lines([]text.Text{text.New("The form could not be shown. Without a form it is ", text.Code(words))}, nil))
 	})
 }
 
-// updateTries is how often a view is drawn before it is given up: somebody looks at it, and waits.
+// updateTries is how often an update of a view is tried: a user waits for it.
 const updateTries = 3
 
-// updateView puts a view in the place of another one (views.update), again if that fails for a reason that may pass.
+// updateView replaces a view (views.update) and retries transient failures.
 func (f *forms) updateView(ctx context.Context, id string, v slack.ModalViewRequest) error {
 	for try := 1; ; try++ {
 		err := f.cfg.Slack.UpdateView(ctx, id, v)
@@ -146,7 +146,7 @@ func (f *forms) updateView(ctx context.Context, id string, v slack.ModalViewRequ
 	}
 }
 
-// openLooking opens a view that says that wafbot looks (views.open). gone tells that there is none; then that is said.
+// openLoading opens a loading view (views.open). If gone, it could not be opened, and that was answered.
 func (f *forms) openLoading(ctx context.Context, req request, words string) (id string, gone bool) {
 	v, err := card.LoadingView(req.meta())
 	if err == nil {
@@ -154,14 +154,14 @@ func (f *forms) openLoading(ctx context.Context, req request, words string) (id 
 			return id, false
 		}
 	}
-	if slackconn.ErrorName(err) != "exchanged_trigger_id" { // else the same click came twice
+	if slackconn.ErrorName(err) != "exchanged_trigger_id" { // else the same click was delivered twice
 		f.cfg.Log.Warn("open view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
 		f.answers.answer(ctx, req, card.Lines([]text.Text{text.New("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words))}, nil))
 	}
 	return "", true
 }
 
-// askInView shows the question before a change in a view (views.open), where the click is still good for one. It reports whether it is shown.
+// askInView asks the question before a change in a view (views.open), if the click's trigger is still valid. It reports whether it is shown.
 func (f *forms) askInView(ctx context.Context, req request, r *refusal.Refusal) bool {
 	if req.Trigger == "" || req.View != "" || f.cfg.Now().Sub(req.Invocation.At) > triggerGood {
 		return false
@@ -178,13 +178,13 @@ func (f *forms) askInView(ctx context.Context, req request, r *refusal.Refusal) 
 	return err == nil
 }
 
-// triggerGood is how long a click opens a view, of the three seconds that Slack allows.
+// triggerGood is how long a trigger is used, of the three seconds that Slack allows.
 const triggerGood = 2500 * time.Millisecond
 
 // submittedWithin is how long a form is checked: an acknowledgement without an answer would close it, as if all were well.
 const submittedWithin = 2200 * time.Millisecond
 
-// submittedInTime takes a form, and says so when that takes longer than Slack waits.
+// submittedInTime handles a submission, and answers before Slack's timeout if that takes too long.
 func (f *forms) submittedInTime(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
 	taken := make(chan *slack.ViewSubmissionResponse, 1)
 	go func() { taken <- f.submitted(ctx, p, d) }()
@@ -198,11 +198,11 @@ func (f *forms) submittedInTime(ctx context.Context, p payload, d delivery) *sla
 	}
 }
 
-// submitted takes a form. What is wrong in it is told at the field that it is about; what speaks against it is asked above the form, where its
-// fields are kept. What is right is written down before the form closes.
+// submitted handles a submission. Errors are shown at their fields. Warnings are asked in a view above the form, which keeps its fields. A valid
+// line is stored before the form closes.
 func (f *forms) submitted(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
 	req := p.request(d)
-	req.View = "" // it closes
+	req.View = "" // the view closes
 	req.names = append(req.names, "view "+p.View.ID)
 	req.Invocation.Actor.Via = record.ViaForm
 	var m card.ViewMeta
@@ -221,22 +221,22 @@ func (f *forms) submitted(ctx context.Context, p payload, d delivery) *slack.Vie
 	return f.checkForm(ctx, req, p.View.State.filled())
 }
 
-// askedFor is how long "do it anyway" answers all that there is to ask: later the world is another one.
+// questionValidFor is how long "do it anyway" accepts all warnings. Later the facts may have changed.
 const questionValidFor = 10 * time.Minute
 
-// outworn reports whether a question is that old; one of which the time isn't known isn't.
+// questionExpired reports whether a question is too old; one without a time isn't.
 func questionExpired(asked, now time.Time) bool {
 	return !asked.IsZero() && now.Sub(asked) > questionValidFor
 }
 
-// checkForm finds out what is wrong with a form, or speaks against it, as far as that can be told in time.
+// checkForm finds errors and warnings, as far as time allows.
 func (f *forms) checkForm(ctx context.Context, req request, values map[string][]string) *slack.ViewSubmissionResponse {
 	drawing, cancel := context.WithTimeout(ctx, formWithin)
 	defer cancel()
 	filled, err := f.cfg.Runner.Form(drawing, req.Invocation)
 	if drawing.Err() != nil && err != nil {
 		f.cfg.Log.Warn("read form again", "user", req.Invocation.Actor.ID, "err", err)
-		return f.pushAnswer(req, card.Lines([]text.Text{text.New("Not done: what the form is about could not be looked up in time. Send it again in a moment")}, nil))
+		return f.pushAnswer(req, card.Lines([]text.Text{text.New("Not done: the facts for the form could not be read in time. Send it again in a moment")}, nil))
 	}
 	if err != nil {
 		return f.pushAnswer(req, f.answers.resultMessage(req, call.Result{}, err))
@@ -248,27 +248,27 @@ func (f *forms) checkForm(ctx context.Context, req request, values map[string][]
 		f.background.once(req, func(ctx context.Context) { f.answers.carryOut(ctx, req) })
 		return slack.NewClearViewSubmissionResponse()
 	}
-	looking, cancel := context.WithTimeout(ctx, checkWithin)
+	checking, cancel := context.WithTimeout(ctx, checkWithin)
 	defer cancel()
 	ask := req.Invocation
 	ask.Ask = true
-	res, err := f.cfg.Runner.Do(looking, ask)
+	res, err := f.cfg.Runner.Do(checking, ask)
 	var refused *refusal.Refusal
 	switch {
-	case looking.Err() != nil: // whoever carries it out looks himself
+	case checking.Err() != nil: // it is checked again when it is carried out
 	case errors.As(err, &refused) && errors.Is(err, refusal.ErrAsk):
 		if len(refused.Warnings) > 0 {
 			return f.pushAnyway(req, refused)
 		}
 	case err != nil:
 		return f.fieldErrors(req, filled, values, err)
-	case len(res.Lines) > 0: // a rehearsal, or there is nothing to do
+	case len(res.Lines) > 0: // a dry run, or there is nothing to do
 		return f.pushAnswer(req, f.answers.resultMessage(req, res, nil))
 	}
 	return f.acceptForm(ctx, req)
 }
 
-// wrong tells what is wrong with a form at the field that it is about; what is about none, as that Redis is away, above the form.
+// fieldErrors shows an error at its field; one that is about no field, as that Redis is unreachable, above the form.
 func (f *forms) fieldErrors(req request, filled call.Form, values map[string][]string, err error) *slack.ViewSubmissionResponse {
 	var refused *refusal.Refusal
 	words, _ := call.ForPeople(req.Invocation, err)
@@ -279,16 +279,16 @@ func (f *forms) fieldErrors(req request, filled call.Form, values map[string][]s
 			words = refused.Brief
 		}
 	} else {
-		f.answers.resultMessage(req, call.Result{}, err) // which logs it
+		f.answers.resultMessage(req, call.Result{}, err) // it logs the error
 	}
 	field := form.FieldOf(filled, about, values)
-	if _, shown := values[field]; !shown { // or the form was drawn when it had no such field
+	if _, shown := values[field]; !shown { // no such field, or an older form
 		return f.pushAnswer(req, card.Lines([]text.Text{words}, nil))
 	}
 	return slack.NewErrorsViewSubmissionResponse(map[string]string{field: text.Sanitize(words.String(), card.MaxFieldHint)})
 }
 
-// acceptForm writes a form's change down.
+// acceptForm stores a form's change.
 func (f *forms) acceptForm(ctx context.Context, req request) *slack.ViewSubmissionResponse {
 	if err := f.queue.add(ctx, req); err != nil {
 		return f.pushAnswer(req, card.Lines([]text.Text{f.queue.notAdded(req, err)}, nil))
@@ -296,7 +296,7 @@ func (f *forms) acceptForm(ctx context.Context, req request) *slack.ViewSubmissi
 	return slack.NewClearViewSubmissionResponse()
 }
 
-// pushAnyway asks above a form.
+// pushAnyway asks the warnings above a form.
 func (f *forms) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissionResponse {
 	m := req.meta()
 	m.Asked = f.cfg.Now()
@@ -308,10 +308,10 @@ func (f *forms) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissio
 	return slack.NewPushViewSubmissionResponse(&v)
 }
 
-// maxPushed is how many bytes go with an acknowledgement: Slack drops one of 20 kB without a word.
+// maxPushed bounds the bytes of an acknowledgement: Slack silently drops one of 20 kB.
 const maxPushed = 16_000
 
-// pushed shows an answer above the form; one that is too long for that where the form was opened.
+// pushAnswer shows an answer above the form; if it is too long, where the form was opened.
 func (f *forms) pushAnswer(req request, msg card.Message) *slack.ViewSubmissionResponse {
 	v, err := card.AnswerView(msg, req.meta())
 	text, _ := json.Marshal(v)
@@ -322,7 +322,7 @@ func (f *forms) pushAnswer(req request, msg card.Message) *slack.ViewSubmissionR
 	return slack.NewPushViewSubmissionResponse(&v)
 }
 
-// viewState is what was filled into a view's fields, by block and action.
+// viewState are the values of a view's fields, by block and action.
 type viewState struct {
 	Values map[string]map[string]struct {
 		Value    string `json:"value"`
@@ -336,7 +336,7 @@ type viewState struct {
 	} `json:"values"`
 }
 
-// filled is what was filled in, by field.
+// filled are the values by field.
 func (s viewState) filled() map[string][]string {
 	all := map[string][]string{}
 	for field, elements := range s.Values {

@@ -22,19 +22,19 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// DialFailed reports whether no connection was made, so that nothing can have been recorded.
+// DialFailed reports whether no connection was made, so that the other side received nothing.
 func DialFailed(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// Config is how Slack is reached.
+// Config is what a Client works with.
 type Config struct {
 	Token    apiclient.Secret // the bot's
 	AppToken apiclient.Secret // opens Socket Mode links; "": none are opened
 	APIURL   string           // ends with a slash; "": Slack's own
-	HTTP     *http.Client     // nil: one with a time-out of 10 s, because slack-go's own has none
-	People   People           // nil: there is one replica only
+	HTTP     *http.Client     // nil: one with a timeout of 10 s; slack-go's own has none
+	People   People           // nil: there is only one replica
 	Log      *slog.Logger     // nil: discarded
 }
 
@@ -44,8 +44,8 @@ type Client struct {
 	http  *http.Client
 	holds *holds
 	token apiclient.Secret
-	url   string // of the Web API, with a slash at the end
-	links bool   // there is an app token to open links with
+	url   string // of the Web API, ends with a slash
+	links bool   // there is an app token
 
 	people People
 	log    *slog.Logger
@@ -57,19 +57,19 @@ type Client struct {
 
 	trying  sync.Mutex
 	tried   time.Time
-	refused error // when it was tried
+	refused error // result at that time
 }
 
-// Identity is who the token belongs to.
+// Identity is the owner of the token.
 type Identity struct {
 	Team, User, Bot string
-	url             string // of the workspace, with a slash at the end
+	url             string // of the workspace, ends with a slash
 }
 
-// Timeout is how long a call of Slack may take: later than that after it was sent nothing of it can happen any more.
+// Timeout bounds a call of Slack. A call that was sent longer ago can't take effect any more.
 const Timeout = 10 * time.Second
 
-// Connect makes the connection. Nothing is sent yet.
+// Connect makes a Client. It sends nothing.
 func Connect(cfg Config) *Client {
 	if cfg.HTTP == nil {
 		cfg.HTTP = &http.Client{Timeout: Timeout}
@@ -94,7 +94,7 @@ func Connect(cfg Config) *Client {
 	}
 }
 
-// Self is whose token it is, asked once.
+// Self is the token's owner. Slack is asked once.
 func (s *Client) Self(ctx context.Context) (Identity, error) {
 	s.mu.Lock()
 	known := s.self
@@ -105,7 +105,7 @@ func (s *Client) Self(ctx context.Context) (Identity, error) {
 	return s.authTest(ctx)
 }
 
-// authTest asks whose token it is (auth.test).
+// authTest asks Slack for the token's owner (auth.test).
 func (s *Client) authTest(ctx context.Context) (Identity, error) {
 	res, err := s.api.AuthTestContext(ctx)
 	if err != nil {
@@ -127,10 +127,10 @@ func (s *Client) Permalink(ctx context.Context, channel, ts string) (string, err
 	return self.url + "archives/" + channel + "/p" + strings.ReplaceAll(ts, ".", ""), nil
 }
 
-// usableFor is how long it is believed that Slack takes the token, or not: /readyz can be asked by anybody, and often.
+// usableFor is how long the result of Usable is cached: /readyz is open to everyone.
 const usableFor = 10 * time.Second
 
-// Usable asks whether Slack takes the token now, and not only when it was first used.
+// Usable checks the token with Slack (auth.test). It may have been revoked since its first use.
 func (s *Client) Usable(ctx context.Context) error {
 	s.trying.Lock()
 	defer s.trying.Unlock()
@@ -141,10 +141,10 @@ func (s *Client) Usable(ctx context.Context) error {
 	return s.refused
 }
 
-// maxAnswer is how much of an answer to a response address is read, in bytes.
+// maxAnswer bounds what is read of a response URL's answer, in bytes.
 const maxAnswer = 1 << 20
 
-// Respond uses a request's response address. An error under a good status is one too: slack-go would take it for done.
+// Respond posts to a request's response URL. An error in the body fails too, also with status 200, which slack-go would take for success.
 func (s *Client) Respond(ctx context.Context, address string, msg *slack.WebhookMessage) error {
 	body, err := json.Marshal(msg)
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *Client) Respond(ctx context.Context, address string, msg *slack.Webhook
 		return fmt.Errorf("use response address: %w", WithoutURL(err))
 	}
 	defer res.Body.Close()
-	var refused slack.SlackResponse // what is done is answered by a bare "ok"
+	var refused slack.SlackResponse // success is a bare "ok"
 	_ = json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(&refused)
 	if res.StatusCode/100 != 2 || refused.Error != "" {
 		return fmt.Errorf("use response address: status %d %s", res.StatusCode, refused.Error)
@@ -194,7 +194,7 @@ func (s *Client) Post(ctx context.Context, channel string, options ...slack.MsgO
 	return postedIn, ts, nil
 }
 
-// Update puts a message in the place of another one (chat.update).
+// Update replaces a message (chat.update).
 func (s *Client) Update(ctx context.Context, channel, ts string, options ...slack.MsgOption) error {
 	_, _, _, err := s.api.UpdateMessageContext(ctx, channel, ts, options...)
 	return WithoutURL(err)
@@ -206,7 +206,7 @@ func (s *Client) Delete(ctx context.Context, channel, ts string) error {
 	return WithoutURL(err)
 }
 
-// OpenView opens a modal, with a trigger that is good for three seconds (views.open).
+// OpenView opens a modal with a trigger, which is valid for three seconds (views.open).
 func (s *Client) OpenView(ctx context.Context, trigger string, v slack.ModalViewRequest) (id string, err error) {
 	opened, err := s.api.OpenViewContext(ctx, trigger, v)
 	if err != nil {
@@ -215,13 +215,13 @@ func (s *Client) OpenView(ctx context.Context, trigger string, v slack.ModalView
 	return opened.ID, nil
 }
 
-// UpdateView puts a modal in the place of another one (views.update).
+// UpdateView replaces a modal (views.update).
 func (s *Client) UpdateView(ctx context.Context, id string, v slack.ModalViewRequest) error {
 	_, err := s.api.UpdateViewContext(ctx, v, "", "", id)
 	return WithoutURL(err)
 }
 
-// PublishHome puts up a user's Home tab (views.publish).
+// PublishHome publishes a user's Home tab (views.publish).
 func (s *Client) PublishHome(ctx context.Context, user string, v slack.HomeTabViewRequest) error {
 	if _, err := s.api.PublishViewContext(ctx, slack.PublishViewContextRequest{UserID: user, View: v}); err != nil {
 		return fmt.Errorf("publish home tab of %s: %w", user, WithoutURL(err))
@@ -229,7 +229,7 @@ func (s *Client) PublishHome(ctx context.Context, user string, v slack.HomeTabVi
 	return nil
 }
 
-// WithoutURL takes the address out of an error of net/http: a response address is a key to the channel for half an hour.
+// WithoutURL removes the URL from an error of net/http: a response URL gives access to the channel for half an hour.
 func WithoutURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -238,7 +238,7 @@ func WithoutURL(err error) error {
 	return err
 }
 
-// Detailed is an error with what Slack says of a view or message that it refuses.
+// Detailed adds Slack's explanation of why it refuses a view or message.
 func Detailed(err error) error {
 	var res slack.SlackErrorResponse
 	if errors.As(err, &res) && len(res.ResponseMetadata.Messages) > 0 {
@@ -247,7 +247,7 @@ func Detailed(err error) error {
 	return WithoutURL(err)
 }
 
-// ErrorName is Slack's name for an error, "" if it has none.
+// ErrorName is Slack's name for an error; "" if it has none.
 func ErrorName(err error) string {
 	var res slack.SlackErrorResponse
 	if errors.As(err, &res) {
@@ -256,19 +256,19 @@ func ErrorName(err error) string {
 	return ""
 }
 
-// Outcome is what an error of Slack's means for a message.
+// Outcome is what an error of Slack means for a message.
 type Outcome int
 
 const (
-	NotSent         Outcome = iota // not posted, for a reason that may pass: try later
-	Doubtful                       // may have been posted all the same: look before sending again
+	NotSent         Outcome = iota // not posted, for a transient reason: try later
+	Doubtful                       // may have been posted: verify before a resend
 	ContentRefused                 // Slack refuses its content: send plain text
-	MetadataRefused                // Slack refuses what it carries for wafbot: carry less
+	MetadataRefused                // Slack refuses its metadata: carry less
 	ChannelClosed                  // the channel can't be posted to
-	Forbidden                      // the token can't do it
+	Forbidden                      // the token may not do it
 )
 
-// Judge reads an error of a call that posts or edits. A 429 is no proof that nothing was posted.
+// Judge classifies an error of a call that posts or edits, and returns how long to wait. A 429 does not prove that nothing was posted.
 func Judge(err error) (v Outcome, wait time.Duration) {
 	if held := (*heldError)(nil); errors.As(err, &held) {
 		return NotSent, held.limited.RetryAfter
@@ -290,13 +290,13 @@ func Judge(err error) (v Outcome, wait time.Duration) {
 	case "metadata_too_large", "invalid_metadata_format", "invalid_metadata_schema":
 		return MetadataRefused, 0
 	case "channel_not_found", "not_in_channel", "is_archived", "no_permission", "messages_tab_disabled", "ekm_access_denied", "cannot_reply_to_message", "thread_not_found", "not_enabled",
-		"message_not_found", "cant_update_message", "edit_window_closed", "block_mismatch", "is_inactive": // these five of edits
+		"message_not_found", "cant_update_message", "edit_window_closed", "block_mismatch", "is_inactive": // these five are errors of edits
 		return ChannelClosed, 0
 	case "not_authed", "invalid_auth", "token_revoked", "token_expired", "account_inactive", "missing_scope", "team_access_not_granted",
 		"org_login_required", "accesslimited", "app_access_restricted":
 		return Forbidden, 0
 	case "":
-		// No answer of Slack's: refused connections posted nothing, anything later may have.
+		// No answer. If the connection was refused nothing was posted; else it may have been.
 		if DialFailed(err) {
 			return NotSent, time.Second
 		}

@@ -62,7 +62,7 @@ func (c Config) what(e pager.Event, s record.AttackState) string {
 	attack := s.Attack
 	if s.Storm != nil {
 		storm := record.Storm(*s.Storm)
-		return fmt.Sprintf("STORM: %d attacks on %s, %s, %s hits, %d incidents beside it. ", storm.Gathered,
+		return fmt.Sprintf("STORM: %d attacks on %s, %s, %s hits, %d incidents beside it. ", storm.Grouped,
 			text.Sanitize(describe.StormOn(storm, c.Account), maxName), describe.StormBlocking(storm), attack.Hits, storm.Incidents)
 	}
 	kind := "Attack"

@@ -135,9 +135,9 @@ func (p *Paging) save(ctx context.Context, page record.Page) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var events []record.Event
-	page.Said = page.Said && page.Fault != ""
+	page.FaultNotified = page.FaultNotified && page.Fault != ""
 	if page.Fault != "" && page.State == record.PageCalling && !p.notified(page.Route) {
-		page.Said = true
+		page.FaultNotified = true
 		events = []record.Event{poller.NewPagerAway(p.cfg.Account.Name, p.cfg.Channel, page.ID, page.Route, page.Fault)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, pageSave)
@@ -157,7 +157,7 @@ func (p *Paging) save(ctx context.Context, page record.Page) error {
 // notified reports whether the account's channel was notified that a route's pager can't be called.
 func (p *Paging) notified(route string) bool {
 	for _, page := range p.pages {
-		if page.Open() && page.Route == route && page.Said {
+		if page.Open() && page.Route == route && page.FaultNotified {
 			return true
 		}
 	}

@@ -33,14 +33,14 @@ type Pages interface {
 
 // Triage is what people did with attacks.
 type Triage interface {
-	Case(ctx context.Context, account, attack string) (record.Triage, error)
-	Cases(ctx context.Context, account string) (map[string]record.Triage, error)
+	TriageOf(ctx context.Context, account, attack string) (record.Triage, error)
+	AllTriage(ctx context.Context, account string) (map[string]record.Triage, error)
 	Mutes(ctx context.Context, account string) ([]record.Mute, error)
 }
 
 // Attacks are the attacks that have a pager. ok is false as long as they aren't known.
 type Attacks interface {
-	Paged() (all []record.AttackState, ok bool)
+	WithPager() (all []record.AttackState, ok bool)
 }
 
 // Notifier is told of stored events and of stale cards.
@@ -138,7 +138,7 @@ func (p *Paging) round(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	attacks, known := p.cfg.Attacks.Paged()
+	attacks, known := p.cfg.Attacks.WithPager()
 	if !known {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (p *Paging) round(ctx context.Context) (err error) {
 	if len(todo) == 0 {
 		return nil
 	}
-	triages, err := p.cfg.Triage.Cases(ctx, p.cfg.Account.Name)
+	triages, err := p.cfg.Triage.AllTriage(ctx, p.cfg.Account.Name)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (p *Paging) round(ctx context.Context) (err error) {
 func (p *Paging) unacknowledged(s record.AttackState, triage record.Triage, muted bool) Unacknowledged {
 	u := Unacknowledged{Attack: s.Attack, Quiet: s.Quiet, Muted: muted, Triage: triage}
 	if s.Pager != nil {
-		u.Told, u.Worse, u.After = s.Pager.Told, s.Pager.Worse, s.Pager.After
+		u.NotifiedAt, u.WorsenedAt, u.After = s.Pager.NotifiedAt, s.Pager.WorsenedAt, s.Pager.After
 		u.Route, _ = p.route(s)
 	}
 	return u
@@ -181,7 +181,7 @@ func (p *Paging) todo(attacks []record.AttackState, now time.Time) (todo []candi
 		id := record.AttackID(p.cfg.Account.Name, s.Attack.ID)
 		page := p.pages[id]
 		delete(open, id)
-		if page.Open() || !now.Before(s.Pager.Told.Add(s.Pager.After)) {
+		if page.Open() || !now.Before(s.Pager.NotifiedAt.Add(s.Pager.After)) {
 			todo = append(todo, candidate{id: id, shown: s, page: page})
 		}
 	}
@@ -237,7 +237,7 @@ func (p *Paging) begin(ctx context.Context, c candidate) error {
 	if err := p.save(ctx, c.page); err != nil {
 		return err
 	}
-	triage, err := p.cfg.Triage.Case(ctx, p.cfg.Account.Name, c.id) // it may have been acknowledged just now
+	triage, err := p.cfg.Triage.TriageOf(ctx, p.cfg.Account.Name, c.id) // it may have been acknowledged just now
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func (p *Paging) route(s record.AttackState) (string, bool) {
 		return s.Pager.Route, true
 	}
 	for _, t := range poller.Explain(p.cfg.Routes, s.Attack) {
-		if route := t.Route.Match.String(); t.Not == "" && p.cfg.Pagers[route] != nil {
+		if route := t.Route.Match.String(); t.Mismatch == "" && p.cfg.Pagers[route] != nil {
 			return route, true
 		}
 	}

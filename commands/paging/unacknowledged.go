@@ -9,24 +9,24 @@ import (
 
 // Unacknowledged is all that decides whether an attack's pager is called.
 type Unacknowledged struct {
-	Attack apiclient.Attack
-	Quiet  bool
-	Muted  bool
-	Told   time.Time     // its card was posted, or was to be: an outage of Slack delays no page
-	Worse  time.Time     // it last became worse; zero: never
-	Route  string        // whose pager it is; "": none is left
-	After  time.Duration // the pager is called when the attack has been unacknowledged for so long
-	Triage record.Triage
+	Attack     apiclient.Attack
+	Quiet      bool
+	Muted      bool
+	NotifiedAt time.Time     // its card was posted, or was to be: an outage of Slack delays no page
+	WorsenedAt time.Time     // it last became worse; zero: never
+	Route      string        // whose pager it is; "": none is left
+	After      time.Duration // the pager is called when the attack has been unacknowledged for so long
+	Triage     record.Triage
 }
 
 // since is when the attack became unacknowledged; false if its pager isn't called as long as nothing changes.
 func (u Unacknowledged) since() (time.Time, bool) {
-	since := record.Later(u.Told, u.Triage.Released)
+	since := record.Later(u.NotifiedAt, u.Triage.Released)
 	if v := u.Triage.Verdict; v != nil && (v.Is == "false_alarm" || v.Is == "test") {
-		if !u.Worse.After(v.At) {
+		if !u.WorsenedAt.After(v.At) {
 			return time.Time{}, false
 		}
-		since = record.Later(since, u.Worse) // the verdict was about a milder attack
+		since = record.Later(since, u.WorsenedAt) // the verdict was about a milder attack
 	}
 	return since, u.Triage.Owner == nil && !u.Muted && !u.Attack.FalsePositive()
 }

@@ -35,9 +35,9 @@ func TestWhenAPagerIsCalled(t *testing.T) {
 		"a false alarm":                      {u: Unacknowledged{Triage: record.Triage{Verdict: verdict("false_alarm", 2)}}, want: never, over: true},
 		"a test":                             {u: Unacknowledged{Triage: record.Triage{Verdict: verdict("test", 2)}}, want: never, over: true},
 		"real":                               {u: Unacknowledged{Triage: record.Triage{Verdict: verdict("real", 2)}}, want: 5},
-		"a false alarm that got worse":       {u: Unacknowledged{Worse: at(9), Triage: record.Triage{Verdict: verdict("false_alarm", 2)}}, want: 14, over: true},
-		"worse, then a false alarm":          {u: Unacknowledged{Worse: at(1), Triage: record.Triage{Verdict: verdict("false_alarm", 2)}}, want: never, over: true},
-		"worse before it is called":          {u: Unacknowledged{Worse: at(4)}, want: 5},
+		"a false alarm that got worse":       {u: Unacknowledged{WorsenedAt: at(9), Triage: record.Triage{Verdict: verdict("false_alarm", 2)}}, want: 14, over: true},
+		"worse, then a false alarm":          {u: Unacknowledged{WorsenedAt: at(1), Triage: record.Triage{Verdict: verdict("false_alarm", 2)}}, want: never, over: true},
+		"worse before it is called":          {u: Unacknowledged{WorsenedAt: at(4)}, want: 5},
 		"it is called":                       {last: calling(0), want: never},
 		"it was, for the same time":          {last: ended(0), want: never},
 		"it was, for a time before":          {u: Unacknowledged{Triage: record.Triage{Released: at(30)}}, last: ended(0), want: 35, over: true},
@@ -48,7 +48,7 @@ func TestWhenAPagerIsCalled(t *testing.T) {
 		"no pager is left":                   {u: Unacknowledged{Attack: incident}, last: record.Page{State: record.PageEnded, Since: at(0), Route: "gone"}, want: never},
 		"another pager's, no incident":       {u: Unacknowledged{Route: "moved"}, last: record.Page{State: record.PageEnded, Since: at(0), Route: "attacks"}, want: never},
 	} {
-		tt.u.Told, tt.u.After = told, 5*time.Minute
+		tt.u.NotifiedAt, tt.u.After = told, 5*time.Minute
 		since, when, ok := tt.u.PagesAt(tt.last)
 		require.Equal(t, tt.want != never, ok, name)
 		if ok {
