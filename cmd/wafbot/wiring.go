@@ -119,7 +119,7 @@ func (a *app) account(cfg config.Account) (bot.Account, error) {
 		Account: &call.Account{
 			Name: cfg.Name, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: cfg.CommandApplications(),
 		},
-		Channel: cfg.Channel, Settings: p.Settings, Health: p.Health, Vuln: titles(api, a.log),
+		Channel: cfg.Channel, Settings: p.Settings, Health: p.Health, Vuln: poller.NewTitles(api, a.log).Title,
 	}, nil
 }
 
@@ -132,41 +132,13 @@ func (a *app) Notify(account string, events []record.Event) { a.bot.Wake(account
 // Redraw passes on that cards are stale.
 func (a *app) Redraw(account string) { a.bot.Outdated(account) }
 
-// titles looks the titles of vulnerabilities up, each once.
-func titles(api *apiclient.Client, log *slog.Logger) func(context.Context, string) (string, bool) {
-	var mu sync.Mutex
-	known := map[string]string{}
-	return func(ctx context.Context, id string) (string, bool) {
-		mu.Lock()
-		title, ok := known[id]
-		mu.Unlock()
-		if ok {
-			return title, title != ""
-		}
-		for v, err := range api.Vulnerabilities(ctx, apiclient.VulnFilter{}) {
-			if err != nil {
-				log.Warn("look up vulnerability", "err", err)
-				return "", false
-			}
-			if v.ID == id {
-				title = v.Title
-				break
-			}
-		}
-		mu.Lock()
-		known[id] = title
-		mu.Unlock()
-		return title, title != ""
-	}
-}
-
 // healthTimeout bounds asking Redis how another replica's polling goes.
 const healthTimeout = time.Second
 
-// health is how polling an account goes: in this process, else as the replica that polls it has told Redis.
+// health is how polling an account goes: in this process, else as its owner has saved it.
 func (a *app) health(account string) (call.HealthNow, bool) {
 	if p, ok := a.pollers[account]; ok {
-		if h := p.Health(); !h.LastGood.IsZero() || h.Failing != "" {
+		if h := p.Health(); h.Known() {
 			return call.HealthNow{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since}, true
 		}
 	}
