@@ -73,7 +73,7 @@ func (t terminal) drillBegun(o lineOptions, account string, res call.Result, err
 	if err != nil {
 		text, _ := call.ForPeople(call.Invocation{}, err)
 		r.Error = text.In(o.zone)
-		if !o.json {
+		if !o.Has(optJSON) {
 			t.complain(fmt.Errorf("%s: %s", account, r.Error))
 		}
 		return r
@@ -81,7 +81,7 @@ func (t terminal) drillBegun(o lineOptions, account string, res call.Result, err
 	if d, ok := res.Data.(record.Drill); ok {
 		r.Drill = &d
 	}
-	if !o.json {
+	if !o.Has(optJSON) {
 		fmt.Fprintln(t.out, res.Lines[0].In(o.zone))
 	}
 	return r
@@ -98,7 +98,7 @@ func (t terminal) followDrill(ctx context.Context, a *app, o lineOptions, d reco
 		case err == nil: // another one has begun
 			return drillReport(d)
 		}
-		if posted := !d.Card.Posted.IsZero(); posted && !printed && !o.json {
+		if posted := !d.Card.Posted.IsZero(); posted && !printed && !o.Has(optJSON) {
 			printed = true
 			fmt.Fprintf(t.out, "%s: the card is in channel %s. Waiting for a click until %s\n", d.Account, d.Card.Channel, d.Until.In(o.zone).Format("15:04:05 MST"))
 		}

@@ -113,7 +113,7 @@ func (t terminal) steps(ctx context.Context, o lineOptions, r *rehearsal) (steps
 			step.OK, step.Note = false, err.Error()
 		}
 		steps = append(steps, step)
-		if !o.json {
+		if !o.Has(optJSON) {
 			fmt.Fprintln(t.out, step.Line().In(o.zone))
 		}
 		if err != nil {
