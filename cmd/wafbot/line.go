@@ -22,6 +22,7 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/verb"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/drill"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -101,7 +102,7 @@ func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invoca
 		}
 		inv.Anyway = true
 	}
-	if isDrill(inv.Line) {
+	if drill.Begins(inv.Line) {
 		return t.drill(ctx, a, o, inv)
 	}
 	res, err := a.runner.Do(ctx, inv)
