@@ -61,14 +61,18 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 		in.cfg.Log.Warn("read event", "err", err)
 		return
 	}
-	m := h.Event
-	if m.Type == "app_home_opened" {
+	if h.Event.Type == "app_home_opened" {
 		in.homeOpened(d, h)
 		return
 	}
-	if !m.written() {
-		return
+	if h.Event.written() {
+		in.message(ctx, d, h)
 	}
+}
+
+// message runs a message to the bot as a line.
+func (in *ingress) message(ctx context.Context, d delivery, h eventPayload) {
+	m := h.Event
 	self, err := in.cfg.Slack.Self(ctx)
 	if err != nil {
 		in.cfg.Log.Error("take message", "channel", m.Channel, "user", m.User, "err", err)

@@ -35,7 +35,7 @@ func refreshButton(maker *buttonMaker) *slack.ButtonBlockElement {
 // HomeWithoutRole is the Home tab of a user without a role: who has one, and how to get it.
 func HomeWithoutRole(user string, why text.Text, roles policy.Roles) []slack.Block {
 	lines := []text.Text{
-		why, text.New("Who may act: ", Roles(roles, ByMention)),
+		why, text.New("Who may act: ", Roles(roles, byMention)),
 		text.New("To get a role, ask one of the admins to write your id ", text.Code(user), " into wafbot's configuration, under ", text.Code("policy")),
 	}
 	return append(sections(lines, maxTogether), actions([]*slack.ButtonBlockElement{refreshButton(&buttonMaker{})}))

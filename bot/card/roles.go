@@ -30,5 +30,5 @@ func Roles(r policy.Roles, show func(id string) text.Text) text.Text {
 	return words
 }
 
-// ByMention draws a user or user group as a mention. In a channel that notifies them.
-func ByMention(id string) text.Text { return text.New(text.User(id)) }
+// byMention draws a user or user group as a mention. In a channel that notifies them.
+func byMention(id string) text.Text { return text.New(text.User(id)) }

@@ -65,7 +65,7 @@ func (in Installation) Has(scope string) bool { return slices.Contains(in.Scopes
 // Missing are the scopes that the manifest requests and the token lacks; none if Slack didn't list its scopes.
 func (in Installation) Missing() []Scope {
 	var missing []Scope
-	for _, s := range Scopes() {
+	for _, s := range scopes() {
 		if in.Scopes != nil && !s.Optional && !in.Has(s.Name) {
 			missing = append(missing, s)
 		}
@@ -77,7 +77,7 @@ func (in Installation) Missing() []Scope {
 func (in Installation) Surplus() []string {
 	var surplus []string
 	for _, name := range in.Scopes {
-		if !slices.ContainsFunc(Scopes(), func(s Scope) bool { return s.Name == name }) {
+		if !slices.ContainsFunc(scopes(), func(s Scope) bool { return s.Name == name }) {
 			surplus = append(surplus, name)
 		}
 	}

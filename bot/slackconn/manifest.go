@@ -14,7 +14,7 @@ func Manifest(base string) string {
 	_ = manifestTemplate().Execute(&b, struct {
 		Base   string
 		Scopes []Scope
-	}{base, Scopes()})
+	}{base, scopes()})
 	return b.String()
 }
 

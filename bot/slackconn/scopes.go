@@ -15,8 +15,8 @@ type Scope struct {
 	Optional bool   // the manifest doesn't ask for it
 }
 
-// Scopes are exactly the permissions that wafbot uses. The manifest requests them and doctor checks them.
-func Scopes() []Scope {
+// scopes are exactly the permissions that wafbot uses. The manifest requests them and doctor checks them.
+func scopes() []Scope {
 	return []Scope{
 		{Name: "chat:write", For: "cards and answers", Without: "nothing is posted in Slack"},
 		{Name: "commands", For: "the slash command", Without: "only buttons, mentions and the terminal are left"},
