@@ -84,7 +84,7 @@ func runLine(ctx context.Context, t terminal) int {
 	}
 	defer a.store.Close()
 	if a.runner.Changes(line) {
-		a.recallFor(ctx, line, t)
+		a.rebuildFor(ctx, line, t)
 	}
 	logs, err := t.open(o.Given[optLog])
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 // begins waits until so many memories have begun since the bot was first started.
 func (w *world) begins(times int) {
 	w.t.Helper()
-	w.until("memory begins", func() bool { return strings.Count(w.journal.String(), "the account's memory begins") >= times })
+	w.until("state begins", func() bool { return strings.Count(w.journal.String(), "the account's state begins") >= times })
 }
 
 // emptyRedis empties Redis, under a running bot or while it is down, and waits until all accounts' memories have begun anew.
 func (w *world) emptyRedis(running bool) {
 	w.t.Helper()
-	begun := strings.Count(w.journal.String(), "the account's memory begins")
+	begun := strings.Count(w.journal.String(), "the account's state begins")
 	if running {
 		w.redis.empty(w.t)
 	} else {

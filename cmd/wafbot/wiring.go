@@ -85,7 +85,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		return nil, err
 	}
 	a.runner = commands.New(commands.Config{
-		Accounts: accounts, Services: a.services, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.tells},
+		Accounts: accounts, Services: a.services, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
 		Facts: a.store.Attacks, Scenes: a.store.Triage, Records: a.store.Attacks, Audit: a.store.Audit,
 		AuditOut: &lineWriter{out: o.audit}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Changed: a.follow, Health: a.health,
 		Desk: a.store.Triage, Storms: a.store.Attacks, Ties: a.store.Permissions, Requests: a.store.Approvals, Asked: a.wakeAsked, Watch: watch(a.pollers), Touched: a.touched, Explain: a.explain,
@@ -144,8 +144,8 @@ func (a *app) health(account string) (call.HealthNow, bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
-	good, blind, err := a.store.Attacks.LastPoll(ctx, account)
-	return call.HealthNow{LastGood: good, Failing: blind.Why, Since: blind.From}, err == nil && !good.IsZero()
+	good, outage, err := a.store.Attacks.LastPoll(ctx, account)
+	return call.HealthNow{LastGood: good, Failing: outage.Why, Since: outage.From}, err == nil && !good.IsZero()
 }
 
 // follow has this replica, if it tends the account, show at once what a change did.
@@ -185,10 +185,10 @@ func (a *app) configured(account string) config.Account {
 	return a.cfg.Accounts[slices.IndexFunc(a.cfg.Accounts, func(c config.Account) bool { return c.Name == account })]
 }
 
-// redisAway says once that Redis is away, and once that it is back.
+// redisAway logs once that Redis can't be reached, and once that it can again.
 func (a *app) redisAway(err error) {
 	if err != nil {
-		a.log.Error("redis can't be reached: until it can nothing is told and nothing is changed", "err", err)
+		a.log.Error("redis can't be reached: until it can nothing is posted and nothing is changed", "err", err)
 		return
 	}
 	a.log.Info("redis is back")

@@ -9,7 +9,7 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// watch asks this process's pollers what goes on. Only that of an account which this replica tends knows.
+// watch asks this process's pollers which attacks go on. Only the poller of an account that this replica owns knows.
 type watch map[string]*poller.Poller
 
 // Knocks implements commands.Watch.
@@ -24,7 +24,7 @@ func (w watch) GoesOn(account, attack string) bool {
 	return ok && p.GoesOn(func(attackid string) bool { return record.AttackID(account, attackid) == attack })
 }
 
-// watched is the news of what came of looking at a change that ends.
+// watched are the events of a change whose end was checked.
 func (a *app) watched(l change.Look) []record.Event {
 	return bot.Due(l, a.configured(l.Change.Account).Channel)
 }

@@ -43,7 +43,7 @@ type Attacks interface {
 	WithPager() (all []record.AttackState, ok bool)
 }
 
-// Notifier is told of stored events and of stale cards.
+// Notifier learns of stored events and of stale cards.
 type Notifier interface {
 	Notify(account string, events []record.Event)
 	Redraw(account string)

@@ -12,8 +12,8 @@ import (
 
 func TestWhenAPagerIsCalled(t *testing.T) {
 	t.Parallel()
-	told := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
-	at := func(minutes int) time.Time { return told.Add(time.Duration(minutes) * time.Minute) }
+	notified := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
+	at := func(minutes int) time.Time { return notified.Add(time.Duration(minutes) * time.Minute) }
 	verdict := func(is string, minutes int) *record.Verdict { return &record.Verdict{Is: is, At: at(minutes)} }
 	incident, falsePositive := apiclient.Attack{VulnID: "8"}, apiclient.Attack{State: "falsepositive"}
 	calling := func(minutes int) record.Page { return record.Page{State: record.PageCalling, Since: at(minutes)} }
@@ -22,7 +22,7 @@ func TestWhenAPagerIsCalled(t *testing.T) {
 	for name, tt := range map[string]struct {
 		u    Unacknowledged
 		last record.Page
-		want int  // minutes after it was told
+		want int  // minutes after it was notified
 		over bool // an open page is to be ended
 	}{
 		"unacknowledged":                     {want: 5},
@@ -48,7 +48,7 @@ func TestWhenAPagerIsCalled(t *testing.T) {
 		"no pager is left":                   {u: Unacknowledged{Attack: incident}, last: record.Page{State: record.PageEnded, Since: at(0), Route: "gone"}, want: never},
 		"another pager's, no incident":       {u: Unacknowledged{Route: "moved"}, last: record.Page{State: record.PageEnded, Since: at(0), Route: "attacks"}, want: never},
 	} {
-		tt.u.NotifiedAt, tt.u.After = told, 5*time.Minute
+		tt.u.NotifiedAt, tt.u.After = notified, 5*time.Minute
 		since, when, ok := tt.u.PagesAt(tt.last)
 		require.Equal(t, tt.want != never, ok, name)
 		if ok {

@@ -160,7 +160,7 @@ func (r *player) totals(ip string) waf.Totals {
 	return waf.Totals{}
 }
 
-// hits sends hits of the attack, and tells whether one of the source and one of the others came through.
+// hits sends hits of the attack, and reports whether one of the source and one of the others came through.
 func (r *player) hits() (fromSource, fromOthers bool, err error) {
 	before, beforeOther := r.totals(source).Through, r.totals(other).Through
 	if err := r.world.WAF.AddHits(r.attack, 1000); err != nil {
@@ -233,7 +233,7 @@ func (r *player) asks(ctx context.Context) (err error) {
 		return err
 	}
 	if r.broadly() {
-		return errors.New("one person alone did it")
+		return errors.New("it was done without approval")
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// tookOver calls those who were on attacks that somebody took over all at once.
+// tookOver notifies the owners of attacks that a person took over all at once.
 func (a *app) tookOver(ctx context.Context, t call.TakeOver) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -34,11 +34,11 @@ func (a *app) cardLinks(ctx context.Context, account string, attacks []string) m
 	return links
 }
 
-// announceAgain is how long to wait before a hand-over is announced again that could not be.
+// announceAgain is how long to wait before announcing a summary again after a failure.
 const announceAgain = time.Second
 
-// handOver has an account handed over each day at its hour, by whichever replica tends it then. It is announced again by one that comes later:
-// the outbox knows what was told.
+// handOver announces an account's summary each day at its hour, on the replica that owns the account then. An owner that comes later announces it
+// again: the outbox knows its id.
 func (a *app) handOver(ctx context.Context, account string) {
 	cfg := a.configured(account)
 	if cfg.Summary.At == "" {
@@ -54,7 +54,7 @@ func (a *app) handOver(ctx context.Context, account string) {
 				a.bot.Wake(account, []record.Event{news})
 				last = due
 			} else {
-				a.log.Warn("announce hand-over", "account", account, "err", err)
+				a.log.Warn("announce summary", "account", account, "err", err)
 				wait = announceAgain
 			}
 		}

@@ -9,13 +9,13 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// tend does what one replica does for an account: poll, tell, draw, look at what ends, hand over at its hour.
-func (a *app) tend(held, more context.Context, account string, duties <-chan store.Pending) {
-	if err := a.recall(more, account); err != nil {
+// own does what the account's owner does: poll, notify, redraw, page, end what is due, post the summary at its hour.
+func (a *app) own(held, more context.Context, account string, duties <-chan store.Pending) {
+	if err := a.rebuild(more, account); err != nil {
 		if more.Err() == nil {
-			a.log.Error("read back what redis lost", "account", account, "err", err)
+			a.log.Error("rebuild the account's state", "account", account, "err", err)
 		}
-		_ = delay.Sleep(more, time.Second) // then it is tried again, by whoever takes the account
+		_ = delay.Sleep(more, time.Second) // then the replica that takes the lease tries again
 		return
 	}
 	var g sync.WaitGroup
@@ -59,7 +59,7 @@ func (a *app) pass(account string, before, d store.Pending, due chan<- struct{})
 	if !d.Due.IsZero() && !time.Now().Before(d.Due) {
 		select {
 		case due <- struct{}{}:
-		default: // it is looking already
+		default: // a check is requested already
 		}
 	}
 }
